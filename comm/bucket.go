@@ -1,0 +1,98 @@
+package comm
+
+import "fmt"
+
+// BucketSpec is what every rank of a run knows of a bucket: a run of gradients
+// that is reduced together.
+type BucketSpec struct {
+	// Index counts buckets in the order in which backward completes them.
+	Index int `json:"index"`
+	// Parameters lists the parameters whose gradients lie in the bucket, in
+	// the order of their offsets.
+	Parameters []Span `json:"parameters"`
+	// Elements of a dense bucket; TableRows*Width for a sparse one.
+	Elements int `json:"elements"`
+	// Sparse says that the bucket is one embedding table whose gradient
+	// travels as rows. TableRows, Width and Capacity are set only then.
+	Sparse    bool `json:"sparse"`
+	TableRows int  `json:"table_rows"`
+	Width     int  `json:"width"`
+	// Capacity is the largest number of rows that a reduced gradient of this
+	// bucket can have in this run.
+	Capacity int `json:"capacity"`
+}
+
+// Span is the place of one parameter's gradient in a dense bucket, in elements.
+type Span struct {
+	Parameter int `json:"parameter"`
+	Offset    int `json:"offset"`
+	Elements  int `json:"elements"`
+}
+
+// Bucket is a BucketSpec with the gradient in place. The trainer owns it; while
+// an operation on it is in flight, only that operation touches Gradient.
+type Bucket struct {
+	BucketSpec
+	Gradient Gradient
+}
+
+// NewBucket allocates the storage that spec asks for: Elements values of a
+// dense bucket, Capacity rows of a sparse one (with none in use).
+func NewBucket(spec BucketSpec) *Bucket {
+	b := &Bucket{BucketSpec: spec}
+	b.Gradient = NewGradient(spec)
+	return b
+}
+
+// Gradient is dense (Width 0: Values holds every element) or a coalesced list
+// of rows of a table: Rows strictly ascending, Values len(Rows) x Width,
+// row-major. The capacities of Rows and Values are fixed at set-up.
+type Gradient struct {
+	Values []float32
+	Rows   []int32
+	Width  int
+}
+
+// NewGradient allocates a gradient with the capacity of a bucket of spec.
+func NewGradient(spec BucketSpec) Gradient {
+	if !spec.Sparse {
+		return Gradient{Values: make([]float32, spec.Elements)}
+	}
+	return Gradient{
+		Values: make([]float32, 0, spec.Capacity*spec.Width),
+		Rows:   make([]int32, 0, spec.Capacity),
+		Width:  spec.Width,
+	}
+}
+
+// Sparse says whether g is a list of rows.
+func (g *Gradient) Sparse() bool { return g.Width > 0 }
+
+// SetRows resizes a sparse gradient to n rows within its capacity. The values
+// of the rows are whatever the storage held.
+func (g *Gradient) SetRows(n int) error {
+	if n < 0 || n > cap(g.Rows) || n*g.Width > cap(g.Values) {
+		return fmt.Errorf("a sparse gradient of %d rows does not fit a capacity of %d rows", n, cap(g.Rows))
+	}
+	g.Rows = g.Rows[:n]
+	g.Values = g.Values[:n*g.Width]
+	return nil
+}
+
+// CopyFrom makes g equal to src. Shapes must agree: the same number of values
+// when dense, the same width and enough capacity when sparse.
+func (g *Gradient) CopyFrom(src *Gradient) error {
+	if g.Width != src.Width {
+		return fmt.Errorf("a gradient of width %d cannot take one of width %d", g.Width, src.Width)
+	}
+	if g.Sparse() {
+		if err := g.SetRows(len(src.Rows)); err != nil {
+			return err
+		}
+		copy(g.Rows, src.Rows)
+	} else if len(g.Values) != len(src.Values) {
+		return fmt.Errorf("a gradient of %d elements cannot take one of %d", len(g.Values), len(src.Values))
+	}
+	copy(g.Values, src.Values)
+	return nil
+}

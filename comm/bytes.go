@@ -1,0 +1,22 @@
+//go:build 386 || amd64 || arm || arm64 || loong64 || mips64le || mipsle || ppc64le || riscv64
+
+package comm
+
+import "unsafe"
+
+// The wire is little-endian and these views do not convert, so the package
+// builds for little-endian processors only; the build constraint says so.
+
+// Float32Bytes is x as the bytes in its memory, without a copy.
+func Float32Bytes(x []float32) []byte { return bytesOf(x) }
+
+// Int32Bytes is x as the bytes in its memory, without a copy.
+func Int32Bytes(x []int32) []byte { return bytesOf(x) }
+
+// Int64Bytes is x as the bytes in its memory, without a copy.
+func Int64Bytes(x []int64) []byte { return bytesOf(x) }
+
+func bytesOf[T float32 | float64 | int32 | int64](x []T) []byte {
+	var one T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(one)))
+}

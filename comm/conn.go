@@ -1,0 +1,162 @@
+package comm
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// readAhead lets one read take the header and all of a small payload; a larger
+// payload goes from the kernel straight into place.
+const readAhead = 8 << 10
+
+// Conn carries frames to and from one peer. Several goroutines may send, one
+// may read. After an error in the middle of a frame the two sides no longer
+// agree on where frames start, so a Conn that failed is only good for Close.
+type Conn struct {
+	self, peer string
+	nc         net.Conn
+	in         *bufio.Reader
+	inHead     [HeaderSize]byte
+	readWait   atomic.Int64 // ns that the read deadline granted when it was set
+	writeWait  atomic.Int64
+
+	sending sync.Mutex
+	outHead [HeaderSize]byte
+	parts   [][]byte    // storage of buffers, kept between frames
+	buffers net.Buffers // a field, for a local one would escape at every frame
+}
+
+func newConn(nc net.Conn, self, peer string) *Conn {
+	return &Conn{self: self, peer: peer, nc: nc, in: bufio.NewReaderSize(nc, readAhead)}
+}
+
+// Peer is the name of the rank at the other end.
+func (c *Conn) Peer() string { return c.peer }
+
+// Self is the name of the rank at this end.
+func (c *Conn) Self() string { return c.self }
+
+// Close closes the connection; blocked calls fail. Closing again does nothing.
+func (c *Conn) Close() error {
+	if err := c.nc.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// SetReadDeadline bounds pending and later reads; the zero time lifts the bound.
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	c.readWait.Store(int64(time.Until(t)))
+	return c.nc.SetReadDeadline(t)
+}
+
+// SetWriteDeadline bounds pending and later sends; the zero time lifts the bound.
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	c.writeWait.Store(int64(time.Until(t)))
+	return c.nc.SetWriteDeadline(t)
+}
+
+// Send writes one frame: h, whose Payload it sets, then the parts of the
+// payload one after the other, all in one system call if the peer keeps up.
+// The error is a *WaitError at the write deadline and a *PeerError if the
+// connection broke.
+func (c *Conn) Send(h *Header, payload ...[]byte) error {
+	return c.explainSend(c.post(h, payload...), "a frame", c.writeWait.Load())
+}
+
+// post is Send with the error of the connection as it is.
+func (c *Conn) post(h *Header, payload ...[]byte) error {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	return c.send(h, payload)
+}
+
+// sendBy is post with a write deadline, which stays in force.
+func (c *Conn) sendBy(deadline time.Time, h *Header, payload ...[]byte) error {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	if err := c.SetWriteDeadline(deadline); err != nil {
+		return err
+	}
+	return c.send(h, payload)
+}
+
+func (c *Conn) send(h *Header, payload [][]byte) error {
+	h.Payload = 0
+	for _, p := range payload {
+		h.Payload += uint64(len(p))
+	}
+	h.Encode(&c.outHead)
+	c.parts = append(append(c.parts[:0], c.outHead[:]), payload...)
+	c.buffers = c.parts
+	_, err := c.buffers.WriteTo(c.nc)
+	clear(c.parts)
+	return err
+}
+
+// ReadHeader reads the header of the next frame. The caller must then read
+// exactly h.Payload bytes, and should compare that with what it expects first.
+// Beside the errors of ReadFull it fails on what is not a frame.
+func (c *Conn) ReadHeader(h *Header) error {
+	return c.explain(c.readHeader(h), "a frame", c.readWait.Load())
+}
+
+func (c *Conn) readHeader(h *Header) error {
+	if _, err := io.ReadFull(c.in, c.inHead[:]); err != nil {
+		return err
+	}
+	if err := h.Decode(&c.inHead); err != nil {
+		return fmt.Errorf("%s cannot read what %s sent: %w", c.self, c.peer, err)
+	}
+	return nil
+}
+
+// ReadFull fills buf with the next bytes of the payload. The error is a
+// *WaitError at the read deadline and a *PeerError if the connection broke.
+func (c *Conn) ReadFull(buf []byte) error {
+	return c.explain(c.readFull(buf), "the payload of a frame", c.readWait.Load())
+}
+
+func (c *Conn) readFull(buf []byte) error {
+	_, err := io.ReadFull(c.in, buf)
+	return err
+}
+
+// explain turns an error of the connection during what into a *WaitError or a
+// *PeerError and passes every other error on.
+func (c *Conn) explain(err error, what string, waitedNS int64) error {
+	if err == nil || !broken(err) {
+		return err
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		seconds := max(0, time.Duration(waitedNS).Seconds())
+		return &WaitError{Waiter: c.self, For: []string{c.peer}, What: what, Seconds: seconds}
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err // without the addresses, which the names replace
+	}
+	return &PeerError{Waiter: c.self, Peer: c.peer, What: what, Err: err}
+}
+
+// explainSend is explain for the sending of what.
+func (c *Conn) explainSend(err error, what string, waitedNS int64) error {
+	err = c.explain(err, what, waitedNS)
+	if wait, ok := errors.AsType[*WaitError](err); ok {
+		wait.What = "room for " + what
+	}
+	return err
+}
+
+// broken tells an error of the connection from one of what came over it.
+func broken(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}

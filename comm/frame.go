@@ -1,0 +1,100 @@
+package comm
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Op says what a frame is for.
+type Op uint8
+
+// The data plane's own operations. Those from OpUser upwards are free for
+// whoever talks over a Conn of their own.
+const (
+	opHello   Op = 1 + iota // the first frame of a connection
+	opAck                   // the hello is accepted
+	opRefuse                // the hello is refused; the payload says why
+	opBye                   // the sender ends the link in order
+	opPush                  // a gradient from a trainer
+	opAnswer                // its replacement from the server
+	opScatter               // a chunk of a reduce-scatter
+	opGather                // a chunk of an all-gather
+	opRows                  // the rows of one member of an all-gather
+	opEnd
+
+	OpUser Op = 0x40
+)
+
+const (
+	// HeaderSize is the size of an encoded Header in bytes.
+	HeaderSize = 48
+	// MaxPayload bounds the payload of a frame in bytes. A reader that knows
+	// what it expects checks Header.Payload against that as well.
+	MaxPayload = 1 << 36
+
+	headerMagic   = 0x66627370 // "psbf" in memory
+	headerVersion = 1
+)
+
+// Header starts every frame; Payload bytes follow it. All fields but Op and
+// Payload mean what the operation makes of them.
+//
+// The encoding is little-endian: magic uint32, version uint16, Op uint8, Flags
+// uint8, Batch int64, Bucket int32, Rows int32, Arg int64, Arg2 int64, Payload
+// uint64.
+type Header struct {
+	Op      Op
+	Flags   uint8
+	Batch   int64
+	Bucket  int32
+	Rows    int32
+	Arg     int64
+	Arg2    int64
+	Payload uint64
+}
+
+// Encode writes h into buf.
+func (h *Header) Encode(buf *[HeaderSize]byte) {
+	le := binary.LittleEndian
+	le.PutUint32(buf[0:], headerMagic)
+	le.PutUint16(buf[4:], headerVersion)
+	buf[6] = byte(h.Op)
+	buf[7] = h.Flags
+	le.PutUint64(buf[8:], uint64(h.Batch))
+	le.PutUint32(buf[16:], uint32(h.Bucket))
+	le.PutUint32(buf[20:], uint32(h.Rows))
+	le.PutUint64(buf[24:], uint64(h.Arg))
+	le.PutUint64(buf[32:], uint64(h.Arg2))
+	le.PutUint64(buf[40:], h.Payload)
+}
+
+// Decode reads h from buf. It fails on a foreign magic number or version, an
+// unknown operation and a payload over MaxPayload; h is unchanged then.
+func (h *Header) Decode(buf *[HeaderSize]byte) error {
+	le := binary.LittleEndian
+	if magic := le.Uint32(buf[0:]); magic != headerMagic {
+		return fmt.Errorf("a frame starts with %#08x instead of %#08x", magic, headerMagic)
+	}
+	if version := le.Uint16(buf[4:]); version != headerVersion {
+		return fmt.Errorf("a frame has version %d instead of %d", version, headerVersion)
+	}
+	op := Op(buf[6])
+	if op == 0 || op >= opEnd && op < OpUser {
+		return fmt.Errorf("a frame has the unknown operation %d", op)
+	}
+	payload := le.Uint64(buf[40:])
+	if payload > MaxPayload {
+		return fmt.Errorf("a frame announces %d bytes, more than the limit of %d", payload, uint64(MaxPayload))
+	}
+	*h = Header{
+		Op:      op,
+		Flags:   buf[7],
+		Batch:   int64(le.Uint64(buf[8:])),
+		Bucket:  int32(le.Uint32(buf[16:])),
+		Rows:    int32(le.Uint32(buf[20:])),
+		Arg:     int64(le.Uint64(buf[24:])),
+		Arg2:    int64(le.Uint64(buf[32:])),
+		Payload: payload,
+	}
+	return nil
+}

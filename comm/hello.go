@@ -1,0 +1,132 @@
+package comm
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// SecretSize is the size of a run's secret in bytes.
+const SecretSize = 32
+
+const (
+	maxName   = 255
+	maxHello  = SecretSize + 3*(2+maxName)
+	maxReason = 1 << 10
+)
+
+// hello is the first frame of a connection: who calls whom, and what for.
+type hello struct {
+	secret            [SecretSize]byte
+	purpose, from, to string
+}
+
+// encode is the secret, then each name as a uint16 length and its bytes.
+func (m *hello) encode() ([]byte, error) {
+	buf := append(make([]byte, 0, maxHello), m.secret[:]...)
+	for _, name := range []string{m.purpose, m.from, m.to} {
+		if name == "" || len(name) > maxName {
+			return nil, fmt.Errorf("the name %q in a hello must have 1 to %d bytes", name, maxName)
+		}
+		buf = binary.LittleEndian.AppendUint16(buf, uint16(len(name))) // #nosec G115 -- at most maxName
+		buf = append(buf, name...)
+	}
+	return buf, nil
+}
+
+func decodeHello(buf []byte) (m hello, err error) {
+	if len(buf) < SecretSize {
+		return m, fmt.Errorf("a hello of %d bytes is too short for a secret of %d", len(buf), SecretSize)
+	}
+	rest := buf[copy(m.secret[:], buf):]
+	for _, name := range []*string{&m.purpose, &m.from, &m.to} {
+		if len(rest) < 2 {
+			return m, fmt.Errorf("a hello of %d bytes ends before its last name", len(buf))
+		}
+		n := int(binary.LittleEndian.Uint16(rest))
+		if rest = rest[2:]; n == 0 || n > maxName || n > len(rest) {
+			return m, fmt.Errorf("a hello names %d bytes of a name, want 1 to %d of the %d left", n, maxName, len(rest))
+		}
+		*name, rest = string(rest[:n]), rest[n:]
+	}
+	if len(rest) > 0 {
+		return m, fmt.Errorf("a hello has %d bytes after its last name", len(rest))
+	}
+	return m, nil
+}
+
+func secretOf(secret []byte) (s [SecretSize]byte, err error) {
+	if len(secret) != SecretSize {
+		return s, fmt.Errorf("the run's secret has %d bytes instead of %d", len(secret), SecretSize)
+	}
+	return [SecretSize]byte(secret), nil
+}
+
+// Dial links self to the rank named to, whose Listener has the given address,
+// and waits until that rank has accepted the hello. purpose tells apart the
+// links between the same two ranks. The error is a *WaitError if no answer
+// came in time and says who refused, and why, if the link was refused.
+func Dial(address, self, to, purpose string, secret []byte, timeout time.Duration) (*Conn, error) {
+	m := hello{purpose: purpose, from: self, to: to}
+	var err error
+	if m.secret, err = secretOf(secret); err != nil {
+		return nil, err
+	}
+	body, err := m.encode()
+	if err != nil {
+		return nil, err
+	}
+	deadline := time.Now().Add(timeout)
+	dialer := net.Dialer{Deadline: deadline}
+	nc, err := dialer.Dial("unix", address)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot reach %s for its %s link: %w", self, to, purpose, err)
+	}
+	c := newConn(nc, self, to)
+	if err := c.greet(body, purpose, deadline, timeout); err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// greet sends the hello and reads the verdict.
+func (c *Conn) greet(body []byte, purpose string, deadline time.Time, timeout time.Duration) error {
+	what := "the acknowledgement of its " + purpose + " link"
+	// A listener that refuses may close before it has read everything, so the
+	// verdict tells more than the error of the send.
+	_ = c.sendBy(deadline, &Header{Op: opHello}, body)
+	if err := c.SetReadDeadline(deadline); err != nil {
+		return c.explain(err, what, 0)
+	}
+	var h Header
+	if err := c.readHeader(&h); err != nil {
+		if err = c.explain(err, what, int64(timeout)); isPeerError(err) {
+			return fmt.Errorf("%s did not accept the %s link from %s, whose secret may be of another run: %w", c.peer, purpose, c.self, err)
+		}
+		return err
+	}
+	switch {
+	case h.Op == opAck && h.Payload == 0:
+		return c.lift()
+	case h.Op == opRefuse && h.Payload <= maxReason:
+		reason := make([]byte, h.Payload)
+		if err := c.readFull(reason); err != nil {
+			return c.explain(err, what, int64(timeout))
+		}
+		return fmt.Errorf("%s refused the %s link from %s: %s", c.peer, purpose, c.self, reason)
+	}
+	return fmt.Errorf("%s answered the hello of %s with operation %d", c.peer, c.self, h.Op)
+}
+
+// lift removes the deadlines of the greeting.
+func (c *Conn) lift() error {
+	return c.explain(c.nc.SetDeadline(time.Time{}), "the greeting", 0)
+}
+
+func isPeerError(err error) bool {
+	_, ok := errors.AsType[*PeerError](err)
+	return ok
+}

@@ -1,0 +1,149 @@
+package comm
+
+import (
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// byeGrace bounds the orderly end of a link whose peer no longer reads.
+const byeGrace = time.Second
+
+// operation is one bucket's place on a link, used again for every batch.
+type operation struct {
+	spec   BucketSpec
+	future *Future
+
+	// Set by begin, valid until complete.
+	pending  bool
+	sent     bool // or being sent: until then nobody can have answered
+	batch    int64
+	gradient *Gradient
+	deadline time.Time
+}
+
+func (op *operation) String() string {
+	return fmt.Sprintf("batch %d, bucket %d", op.batch, op.spec.Index)
+}
+
+// operations is what the two kinds of link share: one operation per bucket and
+// the error that poisoned the link. A poisoned link stays so: its connection
+// may have stopped in the middle of a frame.
+type operations struct {
+	self    string
+	link    string // what the link is, for errors
+	timeout time.Duration
+
+	mu    sync.Mutex
+	slots []*operation // by bucket index; nil for a bucket of another link
+	err   error
+}
+
+func newOperations(self, link string, specs []BucketSpec, timeout time.Duration) operations {
+	return operations{self: self, link: link, timeout: timeout, slots: byIndex(specs, func(spec BucketSpec) *operation {
+		return &operation{spec: spec, future: NewFuture()}
+	})}
+}
+
+// byIndex makes one T per spec and places it at the spec's index.
+func byIndex[T any](specs []BucketSpec, build func(BucketSpec) *T) []*T {
+	size := 0
+	for _, spec := range specs {
+		size = max(size, spec.Index+1)
+	}
+	slots := make([]*T, size)
+	for _, spec := range specs {
+		if spec.Index >= 0 {
+			slots[spec.Index] = build(spec)
+		}
+	}
+	return slots
+}
+
+// at is the slot of a bucket index that came from outside, or nil.
+func at[T any](slots []*T, index int) *T {
+	if index < 0 || index >= len(slots) {
+		return nil
+	}
+	return slots[index]
+}
+
+// begin makes the operation on b pending. It is an error, and changes nothing,
+// if the link is poisoned, does not carry b or has b in flight.
+func (o *operations) begin(batch int64, b *Bucket) (*operation, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return nil, o.err
+	}
+	op := at(o.slots, b.Index)
+	if op == nil {
+		return nil, fmt.Errorf("%s of %s does not carry bucket %d of batch %d", o.link, o.self, b.Index, batch)
+	}
+	if err := op.spec.check(&b.Gradient); err != nil {
+		return nil, fmt.Errorf("%s, batch %d: %w", o.self, batch, err)
+	}
+	if !op.future.Begin() {
+		return nil, fmt.Errorf("%s started batch %d, bucket %d on %s while batch %d of that bucket is in flight", o.self, batch, b.Index, o.link, op.batch)
+	}
+	op.pending, op.sent, op.batch, op.gradient = true, false, batch, &b.Gradient
+	op.deadline = time.Now().Add(o.timeout)
+	return op, nil
+}
+
+// complete ends op without error.
+func (o *operations) complete(op *operation) {
+	o.mu.Lock()
+	op.pending, op.gradient = false, nil
+	o.mu.Unlock()
+	op.future.Complete(nil)
+}
+
+// fail poisons the link with err. It is false if the link was poisoned before,
+// in which case err is a consequence and forgotten.
+func (o *operations) fail(err error) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return false
+	}
+	o.err = err
+	return true
+}
+
+// finish ends all pending operations of a poisoned link. It runs once no
+// goroutine of the link touches a gradient any more.
+func (o *operations) finish() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, op := range o.slots {
+		if op != nil && op.pending {
+			op.pending, op.gradient = false, nil
+			op.future.Complete(o.err)
+		}
+	}
+}
+
+// earliest is the pending operation whose deadline comes first, or nil; the
+// caller holds mu.
+func (o *operations) earliest() *operation {
+	var first *operation
+	for _, op := range o.slots {
+		if op != nil && op.pending && (first == nil || op.deadline.Before(first.deadline)) {
+			first = op
+		}
+	}
+	return first
+}
+
+// busy says whether an operation is pending.
+func (o *operations) busy() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.earliest() != nil
+}
+
+func (o *operations) closedError() error {
+	return fmt.Errorf("%s has closed %s: %w", o.self, o.link, net.ErrClosed)
+}

@@ -1,0 +1,96 @@
+package comm
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/psbench/psbench/comm/vec"
+)
+
+// RowMerger sums sparse gradients over the union of their rows. It keeps its
+// storage between sums and may be used by one goroutine at a time.
+type RowMerger struct {
+	lists []*Gradient
+	next  []int // per list, the first row not yet merged
+}
+
+// NewRowMerger makes a merger for sums of up to lists gradients; it grows if
+// more are added.
+func NewRowMerger(lists int) *RowMerger {
+	return &RowMerger{lists: make([]*Gradient, 0, lists), next: make([]int, 0, lists)}
+}
+
+// Reset forgets all added gradients.
+func (m *RowMerger) Reset() {
+	clear(m.lists)
+	m.lists, m.next = m.lists[:0], m.next[:0]
+}
+
+// Add adds g to the sum. The merger reads g in Sum, so g must stay as it is
+// until then. Its rows must be strictly ascending.
+func (m *RowMerger) Add(g *Gradient) {
+	m.lists, m.next = append(m.lists, g), append(m.next, 0)
+}
+
+// Sum makes dst the sum of all added gradients: rows strictly ascending, the
+// values of a row added from left to right in the order of Add, so that equal
+// inputs give equal bits. dst must be none of the added gradients. It is an
+// error if a width differs from that of dst or the union of rows exceeds the
+// capacity of dst.
+//
+// It merges k sorted lists: k comparisons per row of the union and one pass
+// over the values.
+func (m *RowMerger) Sum(dst *Gradient) error {
+	for _, g := range m.lists {
+		if g.Width != dst.Width {
+			return fmt.Errorf("a sum of rows of width %d cannot take rows of width %d", dst.Width, g.Width)
+		}
+	}
+	clear(m.next)
+	width := dst.Width
+	rows, values := dst.Rows[:0], dst.Values[:0]
+	for {
+		row, left := m.lowest()
+		if !left {
+			break
+		}
+		if len(rows) == cap(rows) || len(values)+width > cap(values) {
+			return fmt.Errorf("the sum of %d sparse gradients has more rows than its capacity of %d", len(m.lists), cap(rows))
+		}
+		rows = append(rows, row)
+		values = values[:len(values)+width]
+		m.sumRow(row, values[len(values)-width:])
+	}
+	dst.Rows, dst.Values = rows, values
+	return nil
+}
+
+// lowest is the smallest row that is not yet merged.
+func (m *RowMerger) lowest() (row int32, left bool) {
+	row = math.MaxInt32
+	for i, g := range m.lists {
+		if at := m.next[i]; at < len(g.Rows) && g.Rows[at] <= row {
+			row, left = g.Rows[at], true
+		}
+	}
+	return row, left
+}
+
+// sumRow sets out to the sum of row over the lists that hold it.
+func (m *RowMerger) sumRow(row int32, out []float32) {
+	first := true
+	for i, g := range m.lists {
+		at := m.next[i]
+		if at == len(g.Rows) || g.Rows[at] != row {
+			continue
+		}
+		m.next[i]++
+		values := g.Values[at*g.Width : (at+1)*g.Width]
+		if first {
+			copy(out, values)
+			first = false
+		} else {
+			vec.Add(out, values)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package comm
+
+import "fmt"
+
+// DType is the element type of a Tensor.
+type DType uint8
+
+// Float32 is the only element type so far.
+const Float32 DType = 0
+
+// Device says where a Tensor's elements live.
+type Device uint8
+
+// CPU is the only device so far.
+const CPU Device = 0
+
+// Tensor is a dense row-major array: Data holds the product of Shape elements.
+// A Tensor is a view; copying it does not copy the elements.
+type Tensor struct {
+	Shape  []int
+	DType  DType
+	Device Device
+	Data   []float32
+}
+
+// NewTensor allocates a zeroed float32 tensor of the given shape on the CPU.
+func NewTensor(shape ...int) Tensor {
+	return Tensor{Shape: shape, Data: make([]float32, Elements(shape))}
+}
+
+// Elements is the number of elements of a tensor of this shape.
+func Elements(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// Check reports an error if Data does not hold exactly the elements of Shape.
+func (t Tensor) Check() error {
+	if want := Elements(t.Shape); len(t.Data) != want {
+		return fmt.Errorf("a tensor of shape %v needs %d elements but holds %d", t.Shape, want, len(t.Data))
+	}
+	return nil
+}
