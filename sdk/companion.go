@@ -1,0 +1,181 @@
+package sdk
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// Operations between a trainer and its companions. A request is answered by
+// one frame of the same operation or by opFailed; only backward answers with
+// several, one per gradient. A link starts with pings, which measure what
+// crossing it costs, until opReady.
+const (
+	opPing = comm.OpUser + 0x10 + iota
+	opReady
+	opFailed     // payload: the sentence
+	opInitialize // arg: seed; answered by an opValue per parameter
+	opValue      // arg: parameter
+	opForward    // model: a batch; answered by rows (arg) and columns (arg2) of the output
+	opBackward   // the output's gradient; ends the gradients
+	opGradient   // arg: parameter, rows: of a sparse gradient
+	opLoss       // output, rows (arg), columns (arg2), then targets; answered by the loss
+	opLossGradient
+)
+
+// boundaryPings is how often the cost of crossing is measured.
+const boundaryPings = 200
+
+// dialCompanion joins the companion of a kind and measures the median round
+// trip of a no-op call.
+func (st *station) dialCompanion(kind Kind, peer *proto.Peer, reply *proto.ConnectReply) (*comm.Conn, error) {
+	if peer == nil {
+		return nil, fmt.Errorf("%s has neither a %s of its own nor a companion for it", st.name(), kind)
+	}
+	conn, err := st.dial(peer, purposeCompanion)
+	if err != nil {
+		return nil, err
+	}
+	if err := bound(conn, st.timeout); err != nil {
+		return nil, err
+	}
+	h := comm.Header{}
+	trips := make([]int64, boundaryPings)
+	for i := range trips {
+		start := comm.Now()
+		if err := conn.Send(&comm.Header{Op: opPing}); err != nil {
+			return nil, err
+		}
+		if err := expect(conn, &h, opPing); err != nil {
+			return nil, err
+		}
+		trips[i] = comm.Now() - start
+	}
+	slices.Sort(trips)
+	reply.BoundaryNs[string(kind)] = trips[len(trips)/2]
+	if err := conn.SetReadDeadline(time.Time{}); err != nil {
+		return nil, err
+	}
+	return conn, conn.Send(&comm.Header{Op: opReady})
+}
+
+// acceptTrainer waits for the trainer of a companion and answers its pings.
+func (st *station) acceptTrainer(req *proto.ConnectRequest) (*comm.Conn, error) {
+	trainers := req.GetTrainers()
+	if len(trainers) != 1 {
+		return nil, fmt.Errorf("%s is a companion of one trainer but was given %d", st.name(), len(trainers))
+	}
+	conn, err := st.accept(trainers[0], purposeCompanion)
+	if err != nil {
+		return nil, err
+	}
+	if err := bound(conn, st.timeout); err != nil {
+		return nil, err
+	}
+	var h comm.Header
+	for {
+		if err := conn.ReadHeader(&h); err != nil {
+			return nil, err
+		}
+		if h.Op == opReady {
+			return conn, conn.SetReadDeadline(time.Time{})
+		}
+		if h.Op != opPing || h.Payload != 0 {
+			return nil, fmt.Errorf("%s sent operation %#x where a ping is due", conn.Peer(), h.Op)
+		}
+		if err := conn.Send(&comm.Header{Op: opPing}); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// serveCalls answers a trainer's calls one after the other until the link
+// ends. A call that fails is told to the trainer, which ends the run.
+func (st *station) serveCalls(conn *comm.Conn, answer func(*comm.Header) error) {
+	var h comm.Header
+	for {
+		if err := conn.ReadHeader(&h); err != nil {
+			st.events.fail(err)
+			return
+		}
+		err := conn.SetWriteDeadline(time.Now().Add(st.timeout))
+		if err == nil {
+			err = answer(&h)
+		}
+		if err == nil {
+			continue
+		}
+		if err = conn.Send(&comm.Header{Op: opFailed}, []byte(err.Error())); err != nil {
+			st.events.fail(err)
+		}
+		discard(conn)
+		return
+	}
+}
+
+// discard reads and forgets what still comes over a link on which a call
+// failed: some of that call's payload may be unread, so frames can no longer be
+// told apart, and the trainer must not block on what it is still sending.
+func discard(conn *comm.Conn) {
+	for waste := make([]byte, 64<<10); conn.ReadFull(waste) == nil; {
+	}
+}
+
+// bound gives a call on conn, its sending and its answer, until the timeout.
+func bound(conn *comm.Conn, timeout time.Duration) error {
+	deadline := time.Now().Add(timeout)
+	if err := conn.SetWriteDeadline(deadline); err != nil {
+		return err
+	}
+	return conn.SetReadDeadline(deadline)
+}
+
+// readAnswer reads the next answer of a companion: an opFailed becomes an error.
+func readAnswer(conn *comm.Conn, h *comm.Header) error {
+	if err := conn.ReadHeader(h); err != nil {
+		return err
+	}
+	if h.Op != opFailed {
+		return nil
+	}
+	text := make([]byte, min(h.Payload, 1<<16))
+	if err := conn.ReadFull(text); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: %s", conn.Peer(), text)
+}
+
+// fits says whether a table of rows x columns could ever be a payload: counts
+// beyond that are lies and would overflow.
+func fits(rows, columns int64) bool {
+	return rows >= 0 && columns >= 0 && rows <= comm.MaxPayload && columns <= comm.MaxPayload/max(1, rows)
+}
+
+// growStep is how many elements a slice grows by at a time while a peer fills
+// it: a count that is a lie must not make the process allocate it.
+const growStep = 1 << 20
+
+// readGrowing reads n elements into dst, whose storage it uses again.
+func readGrowing[T any](conn *comm.Conn, dst []T, n int, bytesOf func([]T) []byte) ([]T, error) {
+	dst = dst[:0]
+	for len(dst) < n {
+		from := len(dst)
+		dst = slices.Grow(dst, min(n-from, growStep))
+		dst = dst[:min(n, cap(dst))]
+		if err := conn.ReadFull(bytesOf(dst[from:])); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+// readFloats reads the payload that h announces into dst, which it must fill.
+func readFloats(conn *comm.Conn, h *comm.Header, dst []float32) error {
+	if h.Payload != uint64(4*len(dst)) {
+		return fmt.Errorf("%s sent %d bytes where %d are due", conn.Peer(), h.Payload, 4*len(dst))
+	}
+	return conn.ReadFull(comm.Float32Bytes(dst))
+}

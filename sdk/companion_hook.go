@@ -1,0 +1,102 @@
+package sdk
+
+import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// remoteHook stands for a hook in a companion. To the trainer the companion is
+// a server: it takes a bucket and answers with the reduced one.
+type remoteHook struct{ link *comm.ServerLink }
+
+func (h *remoteHook) Reduce(state HookState, b *comm.Bucket) *comm.Future {
+	return h.link.PushPull(state.Batch(), b)
+}
+
+// hookRole hosts a hook in a companion: it joins the rank's links.
+type hookRole struct {
+	*station
+	hook    Hook
+	buckets []comm.Bucket
+	states  []arrivedState // by bucket
+	started chan reduction
+}
+
+// reduction is a bucket whose reduction was started.
+type reduction struct {
+	arrival *comm.Arrival
+	bucket  *comm.Bucket
+	future  *comm.Future
+}
+
+// arrivedState is the hook state as the companion knows it: keys are
+// {batch},{bucket}.
+type arrivedState struct{ batch int64 }
+
+func (s *arrivedState) Batch() int64       { return s.batch }
+func (s *arrivedState) Key(bucket int) Key { return Key{s.batch, int64(bucket)} }
+
+func (r *hookRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
+	env, err := r.joinLinks(req)
+	if err != nil {
+		return nil, err
+	}
+	if r.hook, err = build[Hook](r.station, r.req.GetPart(), env); err != nil {
+		return nil, err
+	}
+	conn, err := r.acceptTrainer(req)
+	if err != nil {
+		return nil, err
+	}
+	specs := BucketsFromProto(req.GetBuckets())
+	r.buckets = make([]comm.Bucket, len(specs))
+	r.states = make([]arrivedState, len(specs))
+	for i, spec := range specs {
+		r.buckets[i].BucketSpec = spec
+	}
+	r.started = make(chan reduction, len(specs))
+	port := comm.NewServerPort(r.name(), []*comm.Conn{conn}, specs, r.timeout)
+	r.own(port)
+	r.owned.Go(r.answerInOrder)
+	r.owned.Go(func() {
+		if err := port.Serve(r.arrive); err != nil {
+			r.events.fail(err)
+		}
+	})
+	return &proto.ConnectReply{Facts: facts(nil, r.hook)}, nil
+}
+
+// arrive starts the hook on the bucket that arrived, in place. Waiting for it
+// is left to answerInOrder, so that the next bucket can arrive meanwhile.
+func (r *hookRole) arrive(a *comm.Arrival) error {
+	b, state := &r.buckets[a.Bucket], &r.states[a.Bucket]
+	b.Gradient, state.batch = *a.Gradient, a.Batch
+	r.started <- reduction{a, b, r.hook.Reduce(state, b)} // has room for every bucket
+	return nil
+}
+
+func (r *hookRole) answerInOrder() {
+	for {
+		var s reduction
+		select {
+		case s = <-r.started:
+		case <-r.done:
+			return
+		}
+		err := s.future.Wait()
+		if err == nil {
+			err = s.arrival.Answer(&s.bucket.Gradient)
+		}
+		if err != nil {
+			r.events.fail(err)
+			return
+		}
+	}
+}
+
+func (r *hookRole) reset() error {
+	r.recorder.Reset()
+	return nil
+}
+
+func (r *hookRole) collect(send func(*proto.CollectReply) error) error { return r.collectSeries(send) }

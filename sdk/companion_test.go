@@ -1,0 +1,238 @@
+package sdk
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// toyWorld is a connected trainer with its data process and companions, all in
+// this process.
+type toyWorld struct {
+	trainer    *trainerRole
+	companions map[Kind]role
+	reply      *proto.ConnectReply
+}
+
+func newToyWorld(t *testing.T, settings string, isolated ...Kind) *toyWorld {
+	t.Helper()
+	dir := folder(t)
+	choose := func(kind Kind) *proto.PartChoice {
+		c := &proto.PartChoice{Kind: string(kind), Key: "toy"}
+		if slices.Contains(Isolable, kind) {
+			c.Settings = []byte(settings)
+		}
+		return c
+	}
+	enter := func(name string, kind Kind, local ...*proto.PartChoice) (*station, role) {
+		st := stationOf(t, dir, toyParts, &proto.ConfigureRequest{Name: name, Part: choose(kind), Local: local, BatchSize: 2, Summarize: true, Seed: 3})
+		r, err := newRole(st)
+		must(t, err)
+		return st, r
+	}
+	var local []*proto.PartChoice
+	for _, kind := range Isolable {
+		if !slices.Contains(isolated, kind) {
+			local = append(local, choose(kind))
+		}
+	}
+	st, made := enter("trainer0", KindTrainer, local...)
+	dataStation, data := enter("data", KindData)
+	w := &toyWorld{trainer: made.(*trainerRole), companions: map[Kind]role{}}
+	description := modelToProto(&toyModel{})
+	plan, err := w.trainer.plan(description)
+	must(t, err)
+	_, err = data.(*dataRole).deal(&proto.DealRequest{Model: description, BatchSize: 2, Sets: []*proto.TrainerSet{{Trainers: []int32{0}}}})
+	must(t, err)
+	req := &proto.ConnectRequest{
+		Buckets: BucketsToProto(plan), Model: description, Data: peerOf(dataStation),
+		Trainers: []*proto.Peer{peerOf(st)}, Companions: map[string]*proto.Peer{},
+	}
+	roles := []role{data}
+	for _, kind := range isolated {
+		cst, c := enter("trainer0."+string(kind), kind)
+		req.Companions[string(kind)] = peerOf(cst)
+		w.companions[kind] = c
+		roles = append(roles, c)
+	}
+	joined := make(chan error, len(roles))
+	for _, r := range roles {
+		go func() {
+			_, err := r.connect(req)
+			joined <- err
+		}()
+	}
+	w.reply, err = w.trainer.connect(req)
+	must(t, err)
+	for range roles {
+		must(t, <-joined)
+	}
+	t.Cleanup(w.disconnect)
+	return w
+}
+
+// disconnect closes the links to the companions, which then end.
+func (w *toyWorld) disconnect() {
+	if m, ok := w.trainer.parts.Model.(*remoteModel); ok {
+		_ = m.conn.Close()
+	}
+	if c, ok := w.trainer.parts.Criterion.(*remoteCriterion); ok {
+		_ = c.conn.Close()
+	}
+	if h, ok := w.trainer.parts.Hook.(*remoteHook); ok {
+		_ = h.link.Close()
+	}
+}
+
+// outcome is all that a pass computes: losses, parameters and summaries.
+type outcome struct {
+	Losses  []float64
+	Values  [][]float32
+	Summary [][]float64
+}
+
+func (w *toyWorld) pass(t *testing.T) (o outcome) {
+	t.Helper()
+	must(t, w.trainer.reset())
+	reply, err := w.trainer.train(t.Context())
+	must(t, err)
+	if reply.GetStartNs() <= 0 || reply.GetEndNs() < reply.GetStartNs() {
+		t.Errorf("the pass lasted from %d to %d", reply.GetStartNs(), reply.GetEndNs())
+	}
+	for _, v := range w.trainer.parts.Values {
+		o.Values = append(o.Values, slices.Clone(v.Data))
+	}
+	must(t, w.trainer.collect(func(r *proto.CollectReply) error {
+		o.Losses = append(o.Losses, r.GetLosses()...)
+		for _, p := range r.GetParameters() {
+			o.Summary = append(o.Summary, append([]float64{p.GetDeltaSum(), p.GetDeltaSumsq()}, p.GetHead()...))
+		}
+		return nil
+	}))
+	return o
+}
+
+func TestCompanionsComputeTheSameBits(t *testing.T) {
+	want := newToyWorld(t, "{}").pass(t)
+	if len(want.Losses) != 4 || want.Losses[0] == want.Losses[3] || len(want.Summary) != 2 || want.Summary[0][0] == 0 {
+		t.Fatalf("the toy does not train: %+v", want)
+	}
+	for _, isolated := range [][]Kind{{KindModel}, {KindCriterion}, {KindHook}, Isolable} {
+		w := newToyWorld(t, "{}", isolated...)
+		for range 2 { // the warm-up and the measured pass
+			if d := cmp.Diff(want, w.pass(t)); d != "" {
+				t.Errorf("isolated %v: %s", isolated, d)
+			}
+		}
+		for _, kind := range isolated {
+			if cost, ok := w.reply.GetBoundaryNs()[string(kind)]; !ok || cost <= 0 {
+				t.Errorf("crossing to the %s costs %d ns", kind, cost)
+			}
+		}
+		if len(w.reply.GetBoundaryNs()) != len(isolated) {
+			t.Errorf("isolated %v, measured %v", isolated, w.reply.GetBoundaryNs())
+		}
+	}
+}
+
+// The hook's metrics are recorded where it runs, under the trainer's batches.
+func TestCompanionHookKnowsTheBatch(t *testing.T) {
+	w := newToyWorld(t, "{}", KindHook)
+	w.pass(t)
+	var keys []string
+	w.companions[KindHook].(*hookRole).recorder.Series("hook", "toy").Each(func(m Measurement) { keys = append(keys, m.Key.String()) })
+	if d := cmp.Diff([]string{"0,0", "0,1", "1,0", "1,1", "2,0", "2,1", "3,0", "3,1"}, keys); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestErrorsCrossAsSentences(t *testing.T) {
+	for call, kind := range map[string]Kind{"forward": KindModel, "backward": KindModel, "loss": KindCriterion, "gradient": KindCriterion} {
+		w := newToyWorld(t, `{"fail": "`+call+`"}`, kind)
+		must(t, w.trainer.reset())
+		if _, err := w.trainer.train(t.Context()); err == nil || err.Error() != "trainer0."+string(kind)+": the toy is broken" {
+			t.Errorf("a %s that fails in its companion gave %v", call, err)
+		}
+	}
+	w := newToyWorld(t, `{"fail": "reduce"}`, KindHook)
+	must(t, w.trainer.reset())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := w.trainer.train(t.Context())
+		ended <- err
+	}()
+	failure := <-w.companions[KindHook].(*hookRole).events.failures
+	if got := failure.GetFailure().GetMessage(); got != "the toy is broken" {
+		t.Errorf("a hook that fails in its companion told %q", got)
+	}
+	w.disconnect() // as the end of the run does
+	if err := <-ended; err == nil {
+		t.Error("the trainer's pass has no error")
+	}
+}
+
+// A header whose counts lie is refused: no panic, no room for what never comes.
+func TestCompanionsRefuseLies(t *testing.T) {
+	const huge = int64(1) << 61
+	for name, h := range map[string]comm.Header{
+		"overflowing rows":    {Op: opLoss, Arg: huge, Arg2: 0},
+		"overflowing columns": {Op: opLoss, Arg: 1, Arg2: huge},
+		"both":                {Op: opLoss, Arg: 1 << 33, Arg2: 1 << 33},
+		"negative":            {Op: opLoss, Arg: -1, Arg2: -1},
+		"too little":          {Op: opLoss, Arg: 2, Arg2: 2},
+		"an unknown call":     {Op: opForward},
+	} {
+		trainer, companion := pair(t)
+		r := &criterionRole{station: &station{events: newEvents(), timeout: patience}, criterion: &toyCriterion{}, conn: companion}
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			r.serveCalls(companion, r.answer)
+		}()
+		must(t, trainer.Send(&h))
+		var answer comm.Header
+		if err := readAnswer(trainer, &answer); err == nil || !strings.Contains(err.Error(), "companion: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+		// What the trainer still sends must neither block it nor be taken for a call.
+		must(t, trainer.SetWriteDeadline(time.Now().Add(patience)))
+		must(t, trainer.Send(&comm.Header{Op: opLoss}, make([]byte, 4<<20)))
+		must(t, trainer.Close())
+		<-served
+		if len(r.events.failures) != 0 {
+			t.Errorf("%s: the companion told of %v beside its answer", name, <-r.events.failures)
+		}
+	}
+}
+
+func TestRemoteModelRefusesLies(t *testing.T) {
+	for name, h := range map[string]comm.Header{
+		"overflowing columns": {Op: opForward, Arg: 1, Arg2: 1 << 62},
+		"negative columns":    {Op: opForward, Arg: 1, Arg2: -1},
+		"another batch":       {Op: opForward, Arg: 2, Arg2: 0},
+		"too little":          {Op: opForward, Arg: 1, Arg2: 2},
+	} {
+		trainer, companion := pair(t)
+		m := newRemoteModel(trainer, modelToProto(&toyModel{}), patience)
+		must(t, companion.Send(&h))
+		if _, err := m.Forward(&numbered(1)[0]); err == nil || !strings.Contains(err.Error(), "answered a batch of 1 with an output of") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSilentCompanionEndsTheCallInTime(t *testing.T) {
+	trainer, _ := pair(t)
+	m := newRemoteModel(trainer, modelToProto(&toyModel{}), 20*time.Millisecond)
+	must(t, m.Bind([]comm.Tensor{comm.NewTensor(8 << 20)}, nil)) // more than a socket holds
+	_, err := m.Forward(&numbered(1)[0])
+	if f := asFailure(err); f.GetCause() != proto.Failure_CAUSE_WAIT || !slices.Equal(f.GetAbout(), []string{"companion"}) {
+		t.Errorf("a companion that does not read gave %v", err)
+	}
+}

@@ -1,0 +1,68 @@
+package sdk
+
+import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// BucketsToProto gives specs the form in which they cross gRPC.
+func BucketsToProto(specs []comm.BucketSpec) []*proto.Bucket {
+	out := make([]*proto.Bucket, len(specs))
+	for i, s := range specs {
+		b := &proto.Bucket{
+			Elements: int64(s.Elements), Sparse: s.Sparse,
+			TableRows: int64(s.TableRows), Width: int64(s.Width), Capacity: int64(s.Capacity),
+		}
+		for _, p := range s.Parameters {
+			b.Parameters = append(b.Parameters, &proto.Span{
+				Parameter: int32(p.Parameter), // #nosec G115 -- a model has far fewer parameters
+				Offset:    int64(p.Offset), Elements: int64(p.Elements),
+			})
+		}
+		out[i] = b
+	}
+	return out
+}
+
+// BucketsFromProto is the inverse of BucketsToProto.
+func BucketsFromProto(buckets []*proto.Bucket) []comm.BucketSpec {
+	out := make([]comm.BucketSpec, len(buckets))
+	for i, b := range buckets {
+		s := comm.BucketSpec{
+			Index: i, Elements: int(b.GetElements()), Sparse: b.GetSparse(),
+			TableRows: int(b.GetTableRows()), Width: int(b.GetWidth()), Capacity: int(b.GetCapacity()),
+		}
+		for _, p := range b.GetParameters() {
+			s.Parameters = append(s.Parameters, comm.Span{
+				Parameter: int(p.GetParameter()), Offset: int(p.GetOffset()), Elements: int(p.GetElements()),
+			})
+		}
+		out[i] = s
+	}
+	return out
+}
+
+func modelToProto(m Model) *proto.ModelDescription {
+	in := m.Inputs()
+	d := &proto.ModelDescription{Rows: int64(in.Rows), Classes: int64(in.Classes)}
+	for _, p := range m.Parameters() {
+		q := &proto.Parameter{Name: p.Name, Sparse: p.Sparse}
+		for _, n := range p.Shape {
+			q.Shape = append(q.Shape, int64(n))
+		}
+		d.Parameters = append(d.Parameters, q)
+	}
+	return d
+}
+
+func parametersFromProto(d *proto.ModelDescription) []ParameterSpec {
+	var out []ParameterSpec
+	for _, q := range d.GetParameters() {
+		p := ParameterSpec{Name: q.GetName(), Sparse: q.GetSparse()}
+		for _, n := range q.GetShape() {
+			p.Shape = append(p.Shape, int(n))
+		}
+		out = append(out, p)
+	}
+	return out
+}

@@ -1,0 +1,18 @@
+package sdk
+
+import "github.com/psbench/psbench/comm"
+
+// Criterion is a loss function.
+type Criterion interface {
+	// Forward returns the mean loss of a batch. output is [batch, classes]
+	// and must stay unchanged until Backward; targets has one class per row.
+	Forward(output comm.Tensor, targets []int64) (float64, error)
+	// Backward writes the gradient of that loss with respect to output into
+	// outputGradient, which has output's shape.
+	Backward(outputGradient comm.Tensor) error
+}
+
+// CriterionEnv is what a criterion knows of its run.
+type CriterionEnv struct {
+	MaxBatch int // samples in the largest batch
+}

@@ -1,0 +1,18 @@
+// Package sdk is all that a plugin author imports.
+//
+// A plugin is an executable that provides parts. A part is one implementation,
+// named by a key, of one kind: server, trainer, hook, criterion, data or model.
+// Each kind is a small interface in a file of its own. The main function of a
+// plugin lists its parts and serves them:
+//
+//	func main() {
+//		sdk.Serve(sdk.NewServer("mine", Settings{}, New))
+//	}
+//
+// The core starts one process per rank, tells it over gRPC which part to be,
+// and connects the processes; package comm then moves the tensors. Nothing
+// inside an iteration goes through gRPC.
+//
+// Life of a part: it is built with its settings and environment, runs the
+// warm-up pass, is reset, runs the measured pass, and is asked for its metrics.
+package sdk

@@ -1,0 +1,35 @@
+package sdk
+
+import "github.com/psbench/psbench/comm"
+
+// Hook reduces gradient buckets: it decides which link carries which bucket.
+type Hook interface {
+	// Reduce starts the reduction of b and returns a future that is done once
+	// b.Gradient holds the reduced gradient. It is called from the trainer's
+	// backward pass, in bucket order, and should not block unless blocking is
+	// what the hook is for.
+	Reduce(state HookState, b *comm.Bucket) *comm.Future
+}
+
+// HookState is what a hook knows of the trainer's progress.
+type HookState interface {
+	// Batch counts iterations from 0.
+	Batch() int64
+	// Key is the key of a bucket's metrics in this iteration.
+	Key(bucket int) Key
+}
+
+// HookEnv is what a hook knows of its run. Links that the registry does not
+// list for the hook are nil.
+type HookEnv struct {
+	Rank     int
+	Name     string
+	Trainers int // members of Group
+	Backend  string
+	Server   comm.PushPuller
+	// Group is the trainers' process group. Default is a second group of the
+	// same members, for hooks that run a collective beside it.
+	Group    comm.Group
+	Default  comm.Group
+	Recorder *Recorder
+}

@@ -1,0 +1,33 @@
+package sdk
+
+// Kind is what a part provides.
+type Kind string
+
+// The kinds that a plugin can provide in a process of its own.
+const (
+	KindServer    Kind = "server"
+	KindTrainer   Kind = "trainer"
+	KindHook      Kind = "hook"
+	KindCriterion Kind = "criterion"
+	KindData      Kind = "data"
+	KindModel     Kind = "model"
+)
+
+// The kinds that take live objects of a trainer: they are compiled into the
+// plugin that provides the trainer and are chosen by key there.
+const (
+	KindDDPModel       Kind = "ddp_model"
+	KindHookState      Kind = "hook_state"
+	KindIterationStep  Kind = "iteration_step"
+	KindPreprocessData Kind = "preprocess_data"
+)
+
+// Isolable lists the kinds that share the process of their trainer unless the
+// user, or the plugin that provides them, wants otherwise.
+var Isolable = []Kind{KindHook, KindCriterion, KindModel}
+
+// Kinds lists every kind in the order in which they are shown.
+var Kinds = []Kind{
+	KindTrainer, KindServer, KindHook, KindCriterion, KindData, KindModel,
+	KindDDPModel, KindHookState, KindIterationStep, KindPreprocessData,
+}

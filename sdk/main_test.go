@@ -1,0 +1,73 @@
+package sdk
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// Roles end with their process, so their goroutines have no other end.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/psbench/psbench/sdk.(*serverRole).watch"),
+		goleak.IgnoreAnyFunction("github.com/psbench/psbench/sdk.(*hookRole).answerInOrder"),
+	)
+}
+
+const patience = 20 * time.Second
+
+var testSecret = []byte("0123456789abcdef0123456789abcdef")
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// folder is short enough for the paths of sockets.
+func folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "sdk")
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// stationOf makes a station as Configure does; its listener ends with the test.
+func stationOf(t testing.TB, dir string, parts []Part, req *proto.ConfigureRequest) *station {
+	t.Helper()
+	req.Directory, req.Secret = dir, testSecret
+	if req.TimeoutNs == 0 {
+		req.TimeoutNs = int64(patience)
+	}
+	st, err := newStation(parts, req, newEvents())
+	must(t, err)
+	t.Cleanup(func() { _ = st.listener.Close() })
+	return st
+}
+
+func peerOf(st *station) *proto.Peer {
+	return &proto.Peer{Name: st.name(), Address: st.listener.Address()}
+}
+
+// pair is a link between a trainer and a companion.
+func pair(t testing.TB) (trainer, companion *comm.Conn) {
+	t.Helper()
+	l, err := comm.Listen(filepath.Join(folder(t), "s"), "companion", testSecret)
+	must(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	trainer, err = comm.Dial(l.Address(), "trainer0", "companion", "test", testSecret, patience)
+	must(t, err)
+	t.Cleanup(func() { _ = trainer.Close() })
+	companion, err = l.Accept("test", "trainer0", patience)
+	must(t, err)
+	t.Cleanup(func() { _ = companion.Close() })
+	return trainer, companion
+}

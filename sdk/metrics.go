@@ -1,0 +1,108 @@
+package sdk
+
+import (
+	"strconv"
+	"sync"
+)
+
+// Key names one measurement within its series: {batch},{bucket} or
+// {epoch},{index}, as the series documents.
+type Key struct{ A, B int64 }
+
+func (k Key) String() string {
+	return strconv.FormatInt(k.A, 10) + "," + strconv.FormatInt(k.B, 10)
+}
+
+// Measurement is one recorded start/end pair, in ns of comm.Now.
+type Measurement struct {
+	Key        Key
+	StartNS    int64
+	DurationNS int64
+}
+
+// Recorder holds the series of one process. Its methods are safe for
+// concurrent use.
+type Recorder struct {
+	mu     sync.Mutex
+	series []*Series
+}
+
+// Series is all measurements of one metric type and name.
+type Series struct {
+	Type, Name string
+
+	mu     sync.Mutex
+	chunks [][]Measurement
+	full   int // chunks before this one are full
+}
+
+// chunkLen measurements are allocated at a time; a pass that needs as many as
+// the one before it allocates none.
+const chunkLen = 4096
+
+// Series finds or makes the series of a metric type and name. Call it at
+// set-up and keep the result.
+func (r *Recorder) Series(typ, name string) *Series {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.series {
+		if s.Type == typ && s.Name == name {
+			return s
+		}
+	}
+	s := &Series{Type: typ, Name: name, chunks: [][]Measurement{make([]Measurement, 0, chunkLen)}}
+	r.series = append(r.series, s)
+	return s
+}
+
+// All lists the series in the order in which they were made.
+func (r *Recorder) All() []*Series {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]*Series(nil), r.series...)
+}
+
+// Reset forgets all measurements and keeps their storage.
+func (r *Recorder) Reset() {
+	for _, s := range r.All() {
+		s.reset()
+	}
+}
+
+// Record notes one measurement with start and end in ns of comm.Now.
+func (s *Series) Record(key Key, startNS, endNS int64) {
+	s.mu.Lock()
+	c := s.chunks[s.full]
+	if len(c) == cap(c) {
+		s.full++
+		if s.full == len(s.chunks) {
+			s.chunks = append(s.chunks, make([]Measurement, 0, chunkLen))
+		}
+		c = s.chunks[s.full]
+	}
+	s.chunks[s.full] = append(c, Measurement{key, startNS, endNS - startNS})
+	s.mu.Unlock()
+}
+
+// Observe records a finished operation; it makes Series a comm.Observer.
+func (s *Series) Observe(a, b, startNS, endNS int64) { s.Record(Key{a, b}, startNS, endNS) }
+
+// Each calls f with the measurements in the order in which they were recorded.
+func (s *Series) Each(f func(Measurement)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.chunks[:s.full+1] {
+		for _, m := range c {
+			f(m)
+		}
+	}
+}
+
+func (s *Series) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.chunks {
+		s.chunks[i] = s.chunks[i][:0]
+	}
+	s.full = 0
+}

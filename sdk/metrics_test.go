@@ -1,0 +1,102 @@
+package sdk
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/psbench/psbench/comm"
+)
+
+func TestRecorderKeepsOrder(t *testing.T) {
+	r := &Recorder{}
+	s := r.Series("forward_metric", "forward_pass")
+	if r.Series("forward_metric", "forward_pass") != s || r.Series("backward_metric", "backward") == s {
+		t.Error("a series is not found by its type and name")
+	}
+	const n = 2*chunkLen + 5
+	for pass := range int64(2) {
+		for i := range int64(n) {
+			s.Record(Key{pass, i}, 10*i, 10*i+pass)
+		}
+		i := int64(0)
+		s.Each(func(m Measurement) {
+			if m != (Measurement{Key{pass, i}, 10 * i, pass}) {
+				t.Fatalf("pass %d, place %d holds %+v", pass, i, m)
+			}
+			i++
+		})
+		if i != n {
+			t.Errorf("pass %d kept %d of %d", pass, i, n)
+		}
+		r.Reset()
+		s.Each(func(m Measurement) { t.Fatalf("%+v is left after a reset", m) })
+	}
+}
+
+func TestSecondPassAllocatesNothing(t *testing.T) {
+	r := &Recorder{}
+	s := r.Series("a", "b")
+	pass := func() {
+		s.reset()
+		for i := range int64(2*chunkLen + 1) {
+			s.Record(Key{A: i}, i, i)
+		}
+	}
+	pass()
+	if n := testing.AllocsPerRun(5, pass); n != 0 {
+		t.Errorf("a second pass allocates %v times", n)
+	}
+}
+
+func TestRecorderIsConcurrent(t *testing.T) {
+	r := &Recorder{}
+	const writers, each = 4, 3000
+	var group sync.WaitGroup
+	for w := range int64(writers) {
+		group.Go(func() {
+			for i := range int64(each) {
+				r.Series("type", "name").Record(Key{w, i}, i, i)
+			}
+		})
+	}
+	group.Wait()
+	next := make([]int64, writers) // each writer's records are all there and in its order
+	r.Series("type", "name").Each(func(m Measurement) {
+		if m.Key.B != next[m.Key.A] {
+			t.Fatalf("writer %d's record %d comes where %d is due", m.Key.A, m.Key.B, next[m.Key.A])
+		}
+		next[m.Key.A]++
+	})
+	if !slices.Equal(next, []int64{each, each, each, each}) {
+		t.Errorf("the writers recorded %v", next)
+	}
+}
+
+// BenchmarkRecordPair is what one measurement costs: two stamps and a record.
+func BenchmarkRecordPair(b *testing.B) {
+	s := (&Recorder{}).Series("type", "name")
+	for i := range b.N { // the storage of a pass like this one
+		s.Record(Key{A: int64(i)}, 0, 0)
+	}
+	s.reset()
+	b.ReportAllocs()
+	b.ResetTimer()
+	first := comm.Now()
+	for i := range b.N {
+		start := comm.Now()
+		s.Record(Key{A: int64(i)}, start, comm.Now())
+	}
+	b.StopTimer()
+	end := comm.Now()
+	count, last := int64(0), first
+	s.Each(func(m Measurement) {
+		if m.Key.A != count || m.StartNS < last || m.DurationNS < 0 {
+			b.Fatalf("record %d is %+v, after %d", count, m, last)
+		}
+		count, last = count+1, m.StartNS+m.DurationNS
+	})
+	if count != int64(b.N) || last > end {
+		b.Fatalf("%d of %d records, the last one at %d of %d", count, b.N, last, end)
+	}
+}

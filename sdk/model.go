@@ -1,0 +1,56 @@
+package sdk
+
+import "github.com/psbench/psbench/comm"
+
+// ParameterSpec describes one parameter tensor of a model.
+type ParameterSpec struct {
+	Name  string
+	Shape []int
+	// Sparse says that the gradient is a list of rows of a [rows, width] table.
+	Sparse bool
+}
+
+// InputSpec is what a model accepts; data is validated against it before
+// training starts.
+type InputSpec struct {
+	// Rows bounds the indices of a bag: 0 <= index < Rows.
+	Rows int
+	// Classes bounds the targets: 0 <= target < Classes.
+	Classes int
+}
+
+// Model computes outputs and gradients. The host owns parameters and gradients
+// and hands them over once, by Bind; the model reads the first and writes the
+// second. Order of calls: Parameters, Inputs, Bind, then for each pass
+// Initialize and for each iteration Forward and Backward.
+type Model interface {
+	// Parameters lists the tensors in registration order.
+	Parameters() []ParameterSpec
+	// Inputs states the limits of the input.
+	Inputs() InputSpec
+	// Bind hands over the storage of parameter k: values[k] has its shape;
+	// gradients[k] has as many values when dense, and the run's row capacity
+	// when sparse.
+	Bind(values []comm.Tensor, gradients []*comm.Gradient) error
+	// Initialize writes the initial values, a pure function of the seed.
+	Initialize(seed uint64)
+	// Forward returns the output for a batch, [b.Size(), classes]. The tensor
+	// belongs to the model and is valid until the next Forward.
+	Forward(b *Batch) (comm.Tensor, error)
+	// Backward takes the gradient of the loss with respect to the last output
+	// and overwrites every parameter's gradient (no accumulation). It calls
+	// emit(k) as soon as gradient k is complete, in reverse registration order.
+	Backward(outputGradient comm.Tensor, emit func(parameter int)) error
+}
+
+// ModelEnv is what a model knows of its run.
+type ModelEnv struct {
+	MaxBatch int // samples in the largest batch
+	Threads  int // threads that the model may use for compute
+}
+
+// Describer is implemented by parts that have facts to report about where and
+// how they ran, e.g. {"blas": "openblas"}. It is asked once, before training.
+type Describer interface {
+	Facts() map[string]string
+}

@@ -1,0 +1,59 @@
+package sdk
+
+// Part is one implementation that a plugin provides. Make one with NewServer,
+// NewTrainer, NewHook, NewCriterion, NewData, NewModel or InTrainer.
+type Part struct {
+	Kind     Kind
+	Key      string
+	Settings []Setting
+
+	build func(settings []byte, env any) (any, error)
+}
+
+func newPart[S, E, P any](kind Kind, key string, defaults S, build func(S, E) (P, error)) Part {
+	return Part{
+		Kind: kind, Key: key, Settings: describeSettings(defaults),
+		build: func(raw []byte, env any) (any, error) {
+			settings := defaults
+			if err := decodeSettings(raw, &settings); err != nil {
+				return nil, err
+			}
+			return build(settings, env.(E))
+		},
+	}
+}
+
+// NewServer declares a server. defaults is a struct of settings that holds
+// their default values; its fields carry json names and doc tags.
+func NewServer[S any](key string, defaults S, build func(S, ServerEnv) (Server, error)) Part {
+	return newPart(KindServer, key, defaults, build)
+}
+
+// NewTrainer declares a trainer; see NewServer for defaults.
+func NewTrainer[S any](key string, defaults S, build func(S, TrainerEnv) (Trainer, error)) Part {
+	return newPart(KindTrainer, key, defaults, build)
+}
+
+// NewHook declares a hook; see NewServer for defaults.
+func NewHook[S any](key string, defaults S, build func(S, HookEnv) (Hook, error)) Part {
+	return newPart(KindHook, key, defaults, build)
+}
+
+// NewCriterion declares a criterion; see NewServer for defaults.
+func NewCriterion[S any](key string, defaults S, build func(S, CriterionEnv) (Criterion, error)) Part {
+	return newPart(KindCriterion, key, defaults, build)
+}
+
+// NewData declares a data part; see NewServer for defaults.
+func NewData[S any](key string, defaults S, build func(S, DataEnv) (Data, error)) Part {
+	return newPart(KindData, key, defaults, build)
+}
+
+// NewModel declares a model; see NewServer for defaults.
+func NewModel[S any](key string, defaults S, build func(S, ModelEnv) (Model, error)) Part {
+	return newPart(KindModel, key, defaults, build)
+}
+
+// InTrainer declares a key of one of the in-trainer kinds, which the trainer of
+// the same plugin resolves itself.
+func InTrainer(kind Kind, key string) Part { return Part{Kind: kind, Key: key} }

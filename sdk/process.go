@@ -1,0 +1,233 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// process serves the Part service: it becomes one role when it is configured
+// and passes every later call on to it.
+type process struct {
+	proto.UnimplementedPartServer
+	parts  []Part
+	events *events
+
+	mu      sync.Mutex
+	role    role
+	station *station
+}
+
+// role is what a process is after Configure. Plan, Deal and Train exist only
+// for the roles that implement planner, dealer and runner.
+type role interface {
+	connect(*proto.ConnectRequest) (*proto.ConnectReply, error)
+	reset() error
+	collect(send func(*proto.CollectReply) error) error
+}
+
+type planner interface {
+	plan(*proto.ModelDescription) ([]comm.BucketSpec, error)
+}
+
+type dealer interface {
+	deal(*proto.DealRequest) (*proto.DealReply, error)
+}
+
+type runner interface {
+	train(context.Context) (*proto.TrainReply, error)
+}
+
+// modeller is a role that may hold the model; describeModel is nil if it does
+// not.
+type modeller interface {
+	describeModel() *proto.ModelDescription
+}
+
+func newProcess(parts []Part) *process { return &process{parts: parts, events: newEvents()} }
+
+// close ends what the role runs and waits for it.
+func (p *process) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.station != nil {
+		p.station.close()
+		p.station = nil
+	}
+}
+
+func (p *process) Describe(context.Context, *proto.DescribeRequest) (*proto.DescribeReply, error) {
+	reply := &proto.DescribeReply{}
+	for _, part := range p.parts {
+		d := &proto.PartDescription{Kind: string(part.Kind), Key: part.Key}
+		for _, s := range part.Settings {
+			d.Settings = append(d.Settings, &proto.SettingDescription{Name: s.Name, Type: s.Type, DefaultJson: s.Default, Doc: s.Doc})
+		}
+		reply.Parts = append(reply.Parts, d)
+	}
+	return reply, nil
+}
+
+func (p *process) Configure(_ context.Context, req *proto.ConfigureRequest) (*proto.ConfigureReply, error) {
+	useStderr()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.station != nil {
+		return nil, asStatus(errors.New("the process is configured already"))
+	}
+	st, err := newStation(p.parts, req, p.events)
+	if err != nil {
+		return nil, asStatus(err)
+	}
+	p.station = st
+	r, err := newRole(st)
+	if err != nil {
+		return nil, asStatus(err)
+	}
+	p.role = r
+	reply := &proto.ConfigureReply{Address: st.listener.Address()}
+	if m, ok := r.(modeller); ok {
+		reply.Model = m.describeModel()
+	}
+	return reply, nil
+}
+
+// realStderr is the standard error before go-plugin puts a pipe of its own in
+// its place.
+var realStderr = os.Stderr
+
+// useStderr sends all output to the real standard error once the handshake is
+// over. Go-plugin would take what a library prints to the real standard output
+// for its protocol, and a long line would block the process for good; and of
+// what goes through its pipe the last words of a process are lost.
+func useStderr() {
+	_ = unix.Dup3(int(realStderr.Fd()), 1, 0) // #nosec G115 -- a descriptor
+	os.Stdout, os.Stderr = realStderr, realStderr
+}
+
+func newRole(st *station) (role, error) {
+	switch kind := Kind(st.req.GetPart().GetKind()); kind {
+	case KindTrainer:
+		return newTrainerRole(st)
+	case KindServer:
+		return &serverRole{station: st}, nil
+	case KindData:
+		return newDataRole(st)
+	case KindHook:
+		return &hookRole{station: st}, nil
+	case KindCriterion:
+		return &criterionRole{station: st}, nil
+	case KindModel:
+		return newModelRole(st)
+	default:
+		return nil, fmt.Errorf("kind %q has no process of its own", kind)
+	}
+}
+
+// as returns the process's role as a T, or an error that names the call.
+func as[T any](p *process, call string) (T, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t, ok := p.role.(T)
+	if !ok {
+		return t, asStatus(fmt.Errorf("%s was called on a process that is not ready for it", call))
+	}
+	return t, nil
+}
+
+func (p *process) Plan(_ context.Context, req *proto.PlanRequest) (*proto.PlanReply, error) {
+	r, err := as[planner](p, "plan")
+	if err != nil {
+		return nil, err
+	}
+	specs, err := r.plan(req.GetModel())
+	if err != nil {
+		return nil, asStatus(err)
+	}
+	return &proto.PlanReply{Buckets: BucketsToProto(specs)}, nil
+}
+
+func (p *process) Deal(_ context.Context, req *proto.DealRequest) (*proto.DealReply, error) {
+	r, err := as[dealer](p, "deal")
+	if err != nil {
+		return nil, err
+	}
+	reply, err := r.deal(req)
+	return reply, asStatus(err)
+}
+
+func (p *process) Connect(_ context.Context, req *proto.ConnectRequest) (*proto.ConnectReply, error) {
+	r, err := as[role](p, "connect")
+	if err != nil {
+		return nil, err
+	}
+	reply, err := r.connect(req)
+	return reply, asStatus(err)
+}
+
+func (p *process) Train(ctx context.Context, _ *proto.TrainRequest) (*proto.TrainReply, error) {
+	r, err := as[runner](p, "train")
+	if err != nil {
+		return nil, err
+	}
+	reply, err := r.train(ctx)
+	return reply, asStatus(err)
+}
+
+func (p *process) Reset(context.Context, *proto.ResetRequest) (*proto.ResetReply, error) {
+	r, err := as[role](p, "reset")
+	if err != nil {
+		return nil, err
+	}
+	return &proto.ResetReply{}, asStatus(r.reset())
+}
+
+func (p *process) Collect(_ *proto.CollectRequest, stream proto.Part_CollectServer) error {
+	r, err := as[role](p, "collect")
+	if err != nil {
+		return err
+	}
+	if err := r.collect(stream.Send); err != nil {
+		return asStatus(err)
+	}
+	return stream.Send(&proto.CollectReply{PeakRssBytes: peakRSSBytes()})
+}
+
+func (p *process) Watch(_ *proto.WatchRequest, stream proto.Part_WatchServer) error {
+	return p.events.stream(stream)
+}
+
+// asStatus gives err the form in which it reaches the core: a status whose
+// detail says who was waited for.
+func asStatus(err error) error {
+	if err == nil {
+		return nil
+	}
+	s := status.New(codes.Unknown, err.Error())
+	if detailed, derr := s.WithDetails(asFailure(err)); derr == nil {
+		s = detailed
+	}
+	return s.Err()
+}
+
+func asFailure(err error) *proto.Failure {
+	f := &proto.Failure{Message: err.Error()}
+	var wait *comm.WaitError
+	var peer *comm.PeerError
+	switch {
+	case errors.As(err, &wait):
+		f.Cause, f.About = proto.Failure_CAUSE_WAIT, wait.For
+	case errors.As(err, &peer):
+		f.Cause, f.About = proto.Failure_CAUSE_PEER, []string{peer.Peer}
+	}
+	return f
+}

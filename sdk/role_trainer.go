@@ -1,0 +1,240 @@
+package sdk
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// trainerRole hosts a trainer and those of its model, criterion and hook that
+// live in the same process; the others it reaches through companions.
+type trainerRole struct {
+	*station
+	trainer Trainer
+	model   Model // nil until connect if it lives in a companion
+	specs   []ParameterSpec
+	parts   TrainerParts
+	startNS int64
+	// training is held during a pass. After a failure the core collects while
+	// the pass may still be ending.
+	training sync.Mutex
+
+	mu     sync.Mutex
+	losses []float64
+}
+
+func newTrainerRole(st *station) (*trainerRole, error) {
+	r := &trainerRole{station: st}
+	maps := map[Kind]string{}
+	for k, v := range st.req.GetMaps() {
+		maps[Kind(k)] = v
+	}
+	var err error
+	r.trainer, err = build[Trainer](st, st.req.GetPart(), TrainerEnv{
+		Rank: st.rank(), Name: st.name(), Epochs: int(st.req.GetEpochs()), Seed: st.req.GetSeed(), Maps: maps,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if choice := st.local(KindModel); choice != nil {
+		r.model, err = build[Model](st, choice, st.modelEnv())
+	}
+	return r, err
+}
+
+func (st *station) modelEnv() ModelEnv {
+	return ModelEnv{MaxBatch: int(st.req.GetBatchSize()), Threads: int(st.req.GetThreads())}
+}
+
+func (r *trainerRole) describeModel() *proto.ModelDescription {
+	if r.model == nil {
+		return nil
+	}
+	return modelToProto(r.model)
+}
+
+func (r *trainerRole) plan(m *proto.ModelDescription) ([]comm.BucketSpec, error) {
+	r.specs = parametersFromProto(m)
+	for _, p := range r.specs {
+		if err := p.check(); err != nil {
+			return nil, err
+		}
+	}
+	return r.trainer.Plan(r.specs)
+}
+
+func (r *trainerRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
+	reply := &proto.ConnectReply{BoundaryNs: map[string]int64{}, Facts: map[string]string{}}
+	p := &r.parts
+	p.Recorder = r.recorder
+	var err error
+	p.Values, p.Gradients, p.Buckets, err = layOut(r.specs, BucketsFromProto(req.GetBuckets()))
+	if err != nil {
+		return nil, err
+	}
+	companion := func(kind Kind) (*comm.Conn, error) {
+		return r.dialCompanion(kind, req.GetCompanions()[string(kind)], reply)
+	}
+	if err := r.connectModel(req, companion); err != nil {
+		return nil, err
+	}
+	if err := r.connectCriterion(companion); err != nil {
+		return nil, err
+	}
+	if err := r.connectHook(req, companion); err != nil {
+		return nil, err
+	}
+	if p.Batches, err = r.fetchBatches(req.GetData()); err != nil {
+		return nil, err
+	}
+	for _, part := range []any{r.trainer, p.Model, p.Criterion, p.Hook} {
+		facts(reply.Facts, part)
+	}
+	return reply, r.trainer.Attach(*p)
+}
+
+func (r *trainerRole) connectModel(req *proto.ConnectRequest, companion func(Kind) (*comm.Conn, error)) error {
+	if r.model == nil {
+		conn, err := companion(KindModel)
+		if err != nil {
+			return err
+		}
+		r.own(conn)
+		r.model = newRemoteModel(conn, req.GetModel(), r.timeout)
+	}
+	r.parts.Model = r.model
+	return r.model.Bind(r.parts.Values, r.parts.Gradients)
+}
+
+func (r *trainerRole) connectCriterion(companion func(Kind) (*comm.Conn, error)) (err error) {
+	if choice := r.local(KindCriterion); choice != nil {
+		r.parts.Criterion, err = build[Criterion](r.station, choice, CriterionEnv{MaxBatch: int(r.req.GetBatchSize())})
+		return err
+	}
+	conn, err := companion(KindCriterion)
+	if err != nil {
+		return err
+	}
+	r.own(conn)
+	r.parts.Criterion = &remoteCriterion{conn: conn, timeout: r.timeout}
+	return nil
+}
+
+func (r *trainerRole) connectHook(req *proto.ConnectRequest, companion func(Kind) (*comm.Conn, error)) error {
+	if choice := r.local(KindHook); choice != nil {
+		env, err := r.joinLinks(req)
+		if err != nil {
+			return err
+		}
+		r.parts.Hook, err = build[Hook](r.station, choice, env)
+		return err
+	}
+	conn, err := companion(KindHook)
+	if err != nil {
+		return err
+	}
+	link := comm.NewServerLink(conn, BucketsFromProto(req.GetBuckets()), r.timeout)
+	r.own(link)
+	r.parts.Hook = &remoteHook{link}
+	return nil
+}
+
+func (r *trainerRole) fetchBatches(from *proto.Peer) ([]Batch, error) {
+	conn, err := r.dial(from, purposeBatches)
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(r.timeout)); err != nil {
+		return nil, err
+	}
+	batches, err := receiveBatches(conn)
+	if cerr := conn.Close(); err == nil {
+		err = cerr
+	}
+	return batches, err
+}
+
+func (r *trainerRole) reset() error {
+	r.recorder.Reset()
+	r.mu.Lock()
+	r.losses = r.losses[:0]
+	r.mu.Unlock()
+	return r.trainer.Reset()
+}
+
+func (r *trainerRole) train(ctx context.Context) (*proto.TrainReply, error) {
+	r.training.Lock()
+	defer r.training.Unlock()
+	r.startNS = comm.Now()
+	if err := r.trainer.Train(ctx, r); err != nil {
+		return nil, err
+	}
+	return &proto.TrainReply{StartNs: r.startNS, EndNs: comm.Now()}, nil
+}
+
+// Epoch implements PassReport. The pass starts with epoch 0.
+func (r *trainerRole) Epoch(epoch int) {
+	if epoch == 0 {
+		r.startNS = comm.Now()
+	}
+	r.events.epoch(epoch)
+}
+
+// Loss implements PassReport.
+func (r *trainerRole) Loss(loss float64) {
+	r.mu.Lock()
+	r.losses = append(r.losses, loss)
+	r.mu.Unlock()
+}
+
+func (r *trainerRole) collect(send func(*proto.CollectReply) error) error {
+	if err := r.collectSeries(send); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	reply := &proto.CollectReply{Losses: slices.Clone(r.losses)}
+	r.mu.Unlock()
+	if r.req.GetSummarize() && r.training.TryLock() { // a pass that failed may not have ended
+		defer r.training.Unlock()
+		var err error
+		if reply.Parameters, err = r.summarize(); err != nil {
+			return err
+		}
+	}
+	return send(reply)
+}
+
+// summaryHead is how many elements of a tensor a summary shows.
+const summaryHead = 8
+
+// summarize tells what training changed. It makes the initial parameters once
+// more to compare with, so the final ones are gone after it.
+func (r *trainerRole) summarize() ([]*proto.ParameterSummary, error) {
+	final := make([][]float32, len(r.specs))
+	for k, v := range r.parts.Values {
+		final[k] = append([]float32(nil), v.Data...)
+	}
+	r.model.Initialize(r.req.GetSeed())
+	if m, ok := r.model.(*remoteModel); ok && m.failed != nil {
+		return nil, m.failed
+	}
+	out := make([]*proto.ParameterSummary, len(r.specs))
+	for k, v := range r.parts.Values {
+		s := &proto.ParameterSummary{Name: r.specs[k].Name, Elements: int64(len(v.Data))}
+		for i, first := range v.Data {
+			delta := float64(final[k][i]) - float64(first)
+			s.DeltaSum += delta
+			s.DeltaSumsq += delta * delta
+			if i < summaryHead {
+				s.DeltaHead = append(s.DeltaHead, delta)
+				s.Head = append(s.Head, float64(final[k][i]))
+			}
+		}
+		out[k] = s
+	}
+	return out, nil
+}

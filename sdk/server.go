@@ -1,0 +1,71 @@
+package sdk
+
+import "github.com/psbench/psbench/comm"
+
+// Wake says when a server is handed pushes.
+type Wake int
+
+const (
+	// EachArrival means that Receive is called with every push as it arrives,
+	// so that work hides behind stragglers.
+	EachArrival Wake = iota
+	// LastArrival means that Receive is called once all trainers of the server
+	// have pushed a (batch, bucket), with all their pushes in rank order.
+	LastArrival
+)
+
+// Push is one gradient of one trainer that waits for an answer.
+type Push struct {
+	Batch   int64
+	Bucket  int
+	Trainer int // position among the trainers of this server, from 0
+	// Gradient is the pushed gradient. Until the push is answered the server
+	// may read and overwrite it.
+	Gradient *comm.Gradient
+
+	answer func(*comm.Gradient) error
+}
+
+// NewPush makes a push whose Answer calls answer: tests of servers hand their
+// servers such pushes.
+func NewPush(batch int64, bucket, trainer int, gradient *comm.Gradient, answer func(*comm.Gradient) error) *Push {
+	return &Push{Batch: batch, Bucket: bucket, Trainer: trainer, Gradient: gradient, answer: answer}
+}
+
+// Answer sends g to the trainer, where it replaces the pushed gradient. g may
+// be p.Gradient itself and must stay as it is until Answer returns. Each push
+// is answered exactly once, at any time, from any goroutine; an error means
+// that the trainer can no longer be reached. The push belongs to the trainer's
+// next gradient from then on, so what it says must be read before.
+func (p *Push) Answer(g *comm.Gradient) error { return p.answer(g) }
+
+// Server is a parameter server. Synchronous servers answer all trainers at the
+// last arrival; asynchronous and stale-synchronous ones answer as they like.
+type Server interface {
+	// Wake is asked once, before the first push.
+	Wake() Wake
+	// Receive takes the pushes that Wake asked for. It may be called from
+	// several goroutines at once, never twice at once for the same trainer.
+	// An error ends the run.
+	Receive(pushes []*Push) error
+	// Reset forgets all state; it is called before each pass, when no push
+	// is unanswered.
+	Reset()
+}
+
+// ElementwiseReducer is implemented by servers whose answer at element i
+// depends on element i of the dense gradients alone: they may be run block by
+// block. Reduce overwrites dst with the reduction of parts, which all have
+// len(dst) elements and are in rank order; dst may be the first of them.
+type ElementwiseReducer interface {
+	Reduce(dst []float32, parts [][]float32)
+}
+
+// ServerEnv is what a server knows of its run.
+type ServerEnv struct {
+	Rank     int
+	Name     string
+	Trainers int // how many trainers push to this server
+	Buckets  []comm.BucketSpec
+	Recorder *Recorder
+}

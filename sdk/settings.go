@@ -1,0 +1,94 @@
+package sdk
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// Setting describes one setting of a part.
+type Setting struct {
+	Name    string          `json:"name"`
+	Type    string          `json:"type"` // bool, integer, number, string, list or object
+	Default json.RawMessage `json:"default"`
+	Doc     string          `json:"doc"`
+}
+
+// describeSettings lists the fields of a settings struct. The json tag names a
+// setting, the doc tag describes it, the field's value is its default.
+func describeSettings(defaults any) []Setting {
+	v := reflect.ValueOf(defaults)
+	if v.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("settings must be a struct, not %T", defaults)) // a mistake in the plugin's source
+	}
+	var out []Setting
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+		value, err := json.Marshal(v.Field(i).Interface())
+		if err != nil {
+			panic(fmt.Sprintf("the default of setting %s cannot be written as JSON: %v", name, err))
+		}
+		out = append(out, Setting{Name: name, Type: jsonType(f.Type), Default: value, Doc: f.Tag.Get("doc")})
+	}
+	return out
+}
+
+func jsonType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "bool"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "integer"
+	case reflect.Float32, reflect.Float64:
+		return "number"
+	case reflect.String:
+		return "string"
+	case reflect.Slice, reflect.Array:
+		return "list"
+	default:
+		return "object"
+	}
+}
+
+// decodeSettings reads a JSON object into dst, which holds the defaults.
+func decodeSettings(raw []byte, dst any) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(dst)
+	var typ *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &typ) && typ.Field == "":
+		return fmt.Errorf("the settings must be a JSON object, not %s", typ.Value)
+	case errors.As(err, &typ):
+		return fmt.Errorf("setting %s must be of type %s, not %s", typ.Field, jsonType(typ.Type), typ.Value)
+	default:
+		return fmt.Errorf("the settings cannot be read: %w", err)
+	}
+}
+
+// Nearest is the candidate most like name, or "" if none is near enough to be
+// a slip of the fingers.
+func Nearest(name string, candidates []string) string {
+	best, bestDistance := "", 1+len(name)/2
+	for _, c := range candidates {
+		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(c)); d < bestDistance {
+			best, bestDistance = c, d
+		}
+	}
+	return best
+}

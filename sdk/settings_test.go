@@ -1,0 +1,72 @@
+package sdk
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type knobs struct {
+	Rate   float64  `json:"rate" doc:"how fast"`
+	Count  int      `json:"count,omitempty" doc:"how many"`
+	On     bool     `json:"on" doc:"whether"`
+	Path   string   `json:"path" doc:"where"`
+	Names  []string `json:"names" doc:"who"`
+	Hidden int      `json:"-"`
+	Unsaid int
+}
+
+func TestDescribeSettings(t *testing.T) {
+	var got []string
+	for _, s := range describeSettings(knobs{Rate: 0.5, Count: 3, Path: "x"}) {
+		got = append(got, strings.Join([]string{s.Name, s.Type, string(s.Default), s.Doc}, " "))
+	}
+	want := []string{"rate number 0.5 how fast", "count integer 3 how many", "on bool false whether", `path string "x" where`, "names list null who"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestDecodeSettings(t *testing.T) {
+	defaults := knobs{Rate: 0.5, Count: 3}
+	for raw, want := range map[string]knobs{
+		"":                               defaults,
+		"{}":                             defaults,
+		`{"rate": 2}`:                    {Rate: 2, Count: 3},
+		`{"count": 0, "names": ["a"]}`:   {Rate: 0.5, Names: []string{"a"}},
+		`{"on": true, "path": "\u00e9"}`: {Rate: 0.5, Count: 3, On: true, Path: "é"},
+	} {
+		got := defaults
+		if err := decodeSettings([]byte(raw), &got); err != nil {
+			t.Errorf("%s: %v", raw, err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s: %s", raw, d)
+		}
+	}
+	for raw, want := range map[string]string{
+		`{"rate": "fast"}`: "setting rate must be of type number, not string",
+		`{"count": 1.5}`:   "setting count must be of type integer, not number 1.5",
+		`{"names": 1}`:     "setting names must be of type list, not number",
+		`{"speed": 1}`:     `unknown field "speed"`,
+		`[1]`:              "the settings must be a JSON object, not array",
+		`{"rate": `:        "the settings cannot be read: unexpected EOF",
+	} {
+		if err := decodeSettings([]byte(raw), &defaults); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", raw, err, want)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	candidates := []string{"average", "average_batch", "noop", "sparse_rpc"}
+	for name, want := range map[string]string{
+		"averge": "average", "AVERAGE": "average", "avrage_batch": "average_batch", "sparse-rpc": "sparse_rpc",
+		"nop": "noop", "elephant": "", "": "", "x": "",
+	} {
+		if got := Nearest(name, candidates); got != want {
+			t.Errorf("the nearest to %q is %q, want %q", name, got, want)
+		}
+	}
+}

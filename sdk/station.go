@@ -1,0 +1,167 @@
+package sdk
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// station is what every role has: its assignment, its place on the data plane
+// and its recorder.
+type station struct {
+	req      *proto.ConfigureRequest
+	parts    []Part
+	listener *comm.Listener
+	recorder *Recorder
+	timeout  time.Duration
+	events   *events
+
+	// owned are the goroutines of the role; they end once done is closed and
+	// the links are.
+	owned sync.WaitGroup
+	done  chan struct{}
+	links []io.Closer
+}
+
+func newStation(parts []Part, req *proto.ConfigureRequest, events *events) (*station, error) {
+	st := &station{
+		req: req, parts: parts, events: events,
+		recorder: &Recorder{}, timeout: time.Duration(req.GetTimeoutNs()),
+		done: make(chan struct{}),
+	}
+	var err error
+	st.listener, err = comm.Listen(filepath.Join(req.GetDirectory(), req.GetName()+".sock"), req.GetName(), req.GetSecret())
+	return st, err
+}
+
+// own leaves it to close to close a link.
+func (st *station) own(link io.Closer) { st.links = append(st.links, link) }
+
+// close ends what the role runs, the last link first, and waits for it.
+func (st *station) close() {
+	close(st.done)
+	for _, link := range slices.Backward(st.links) {
+		_ = link.Close() // the run is over: nobody is left to tell
+	}
+	_ = st.listener.Close()
+	st.owned.Wait()
+}
+
+func (st *station) name() string { return st.req.GetName() }
+func (st *station) rank() int    { return int(st.req.GetRank()) }
+
+// build makes the part that choice names, of type P, from its environment.
+func build[P any](st *station, choice *proto.PartChoice, env any) (P, error) {
+	var none P
+	for _, part := range st.parts {
+		if part.Kind != Kind(choice.GetKind()) || part.Key != choice.GetKey() || part.build == nil {
+			continue
+		}
+		made, err := part.build(choice.GetSettings(), env)
+		if err != nil {
+			return none, fmt.Errorf("%s %s: %w", part.Kind, part.Key, err)
+		}
+		return made.(P), nil
+	}
+	return none, fmt.Errorf("this plugin has no %s %q", choice.GetKind(), choice.GetKey())
+}
+
+// local is the choice of a part that the process holds beside its own, or nil
+// if the part lives in a companion.
+func (st *station) local(kind Kind) *proto.PartChoice {
+	for _, c := range st.req.GetLocal() {
+		if Kind(c.GetKind()) == kind {
+			return c
+		}
+	}
+	return nil
+}
+
+// Purposes of a link; a hello names one.
+const (
+	purposePush      = "push"      // a hook process to its server
+	purposeGroup     = "group"     // a ring of trainers
+	purposeDefault   = "default"   // the second ring
+	purposeBatches   = "batches"   // a trainer to the data process
+	purposeCompanion = "companion" // a trainer to a companion
+)
+
+func (st *station) dial(to *proto.Peer, purpose string) (*comm.Conn, error) {
+	return comm.Dial(to.GetAddress(), st.name(), to.GetName(), purpose, st.req.GetSecret(), st.timeout)
+}
+
+func (st *station) accept(from *proto.Peer, purpose string) (*comm.Conn, error) {
+	return st.listener.Accept(purpose, from.GetName(), st.timeout)
+}
+
+// samplesPerReply keeps a reply of Collect well under a megabyte.
+const samplesPerReply = 16384
+
+// collectSeries sends the recorder's series in pieces.
+func (st *station) collectSeries(send func(*proto.CollectReply) error) error {
+	for _, s := range st.recorder.All() {
+		piece := &proto.Series{Type: s.Type, Name: s.Name}
+		var err error
+		flush := func() {
+			if len(piece.StartNs) > 0 && err == nil {
+				err = send(&proto.CollectReply{Series: []*proto.Series{piece}})
+			}
+			piece = &proto.Series{Type: s.Type, Name: s.Name}
+		}
+		s.Each(func(m Measurement) {
+			piece.KeyA = append(piece.KeyA, m.Key.A)
+			piece.KeyB = append(piece.KeyB, m.Key.B)
+			piece.StartNs = append(piece.StartNs, m.StartNS)
+			piece.DurationNs = append(piece.DurationNs, m.DurationNS)
+			if len(piece.StartNs) == samplesPerReply {
+				flush()
+			}
+		})
+		flush()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// facts asks a part for what it has to report.
+func facts(into map[string]string, part any) map[string]string {
+	if d, ok := part.(Describer); ok {
+		if into == nil {
+			into = map[string]string{}
+		}
+		for k, v := range d.Facts() {
+			into[k] = v
+		}
+	}
+	return into
+}
+
+// peakRSSBytes is the high-water mark of this process's resident memory, or 0
+// if the kernel does not tell.
+func peakRSSBytes() int64 {
+	raw, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := bytes.Cut(raw, []byte("VmHWM:"))
+	fields := bytes.Fields(rest)
+	if len(fields) == 0 {
+		return 0
+	}
+	kib, err := strconv.ParseInt(string(fields[0]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return kib << 10
+}
