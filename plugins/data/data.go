@@ -1,0 +1,13 @@
+// Package data provides the built-in data parts.
+package data
+
+import "github.com/psbench/psbench/sdk"
+
+// Parts lists the data parts of this package.
+func Parts() []sdk.Part {
+	return []sdk.Part{
+		sdk.NewData("dummy", DefaultDummy, NewDummy),
+		sdk.NewData("file", DefaultFile, NewFile),
+		sdk.NewData("inline", DefaultInline, NewInline),
+	}
+}

@@ -1,0 +1,122 @@
+package data
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/sdk"
+)
+
+// TestDummyBitForBit compares with a Python program that follows the comment of
+// NewDummy.
+func TestDummyBitForBit(t *testing.T) {
+	d, err := NewDummy(DummySettings{MaxVal: 10, SampleCount: 3, SampleLength: 5, SparsityPercentage: 55}, sdk.DataEnv{Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := d.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := sdk.Batch{}
+	want.Append([]int64{5, 7, 7, 9, 5}, 0)
+	want.Append([]int64{6, 7, 7, 6, 7}, 3)
+	want.Append([]int64{9, 5, 6, 5, 6}, 2)
+	if diff := cmp.Diff(want, got.Batch); diff != "" {
+		t.Errorf("samples differ (-want +got):\n%s", diff)
+	}
+	if origin := got.Origin(1, 2); origin != "dummy data with max_val 10" {
+		t.Errorf("origin is %s", origin)
+	}
+}
+
+func TestDummyKeepsItsShareOfValues(t *testing.T) {
+	for sparsity, want := range map[int]int{0: 100, 20: 80, 80: 20, 99: 1} {
+		s := DefaultDummy
+		s.SparsityPercentage = sparsity
+		d, err := NewDummy(s, sdk.DataEnv{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples, err := d.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		distinct := map[int64]bool{}
+		for _, index := range samples.Indices {
+			if index < 0 || index > 99 {
+				t.Fatalf("index %d lies outside 0 to 99", index)
+			}
+			distinct[index] = true
+		}
+		if len(distinct) != want || samples.Size() != 100 || len(samples.Indices) != 100*100 {
+			t.Errorf("sparsity %d gives %d distinct values in %d samples of %d indices, want %d values",
+				sparsity, len(distinct), samples.Size(), len(samples.Indices), want)
+		}
+	}
+}
+
+func TestDummyErrors(t *testing.T) {
+	for want, change := range map[string]func(*DummySettings){
+		"setting max_val is 0":                         func(s *DummySettings) { s.MaxVal = 0 },
+		"setting sample_count is -1":                   func(s *DummySettings) { s.SampleCount = -1 },
+		"setting sample_length is 4294967296":          func(s *DummySettings) { s.SampleLength = 1 << 32 },
+		"setting sparsity_percentage is 101":           func(s *DummySettings) { s.SparsityPercentage = 101 },
+		"setting sparsity_percentage is 100, which":    func(s *DummySettings) { s.SparsityPercentage = 100 },
+		"makes 10000000000 indices but at most 214748": func(s *DummySettings) { s.SampleCount, s.SampleLength = 1e5, 1e5 },
+	} {
+		s := DefaultDummy
+		change(&s)
+		if _, err := NewDummy(s, sdk.DataEnv{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("settings %+v give %v, want an error with %q", s, err, want)
+		}
+	}
+}
+
+func TestInline(t *testing.T) {
+	d, err := NewInline(InlineSettings{Inputs: [][]int64{{1, 2}, {}}, Targets: []int64{3, 0}}, sdk.DataEnv{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := d.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := sdk.Batch{}
+	want.Append([]int64{1, 2}, 3)
+	want.Append(nil, 0)
+	if diff := cmp.Diff(want, got.Batch); diff != "" {
+		t.Errorf("samples differ (-want +got):\n%s", diff)
+	}
+	if index, target := got.Origin(0, 1), got.Origin(1, -1); index != "setting inputs[0][1]" || target != "setting targets[1]" {
+		t.Errorf("origins are %s and %s", index, target)
+	}
+}
+
+func TestInlineErrors(t *testing.T) {
+	for want, s := range map[string]InlineSettings{
+		"hold no samples":               DefaultInline,
+		"there are 1 inputs and 0":      {Inputs: [][]int64{{1}}},
+		"setting inputs[0][1] is -5":    {Inputs: [][]int64{{1, -5}}, Targets: []int64{0}},
+		"setting targets[0] is -1 but ": {Inputs: [][]int64{{1}}, Targets: []int64{-1}},
+	} {
+		if _, err := NewInline(s, sdk.DataEnv{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("settings %+v give %v, want an error with %q", s, err, want)
+		}
+	}
+}
+
+func TestParts(t *testing.T) {
+	var keys []string
+	for _, p := range Parts() {
+		if p.Kind != sdk.KindData {
+			t.Errorf("part %s is of kind %s", p.Key, p.Kind)
+		}
+		keys = append(keys, p.Key)
+	}
+	if diff := cmp.Diff([]string{"dummy", "file", "inline"}, keys); diff != "" {
+		t.Error(diff)
+	}
+}

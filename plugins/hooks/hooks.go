@@ -1,0 +1,77 @@
+// Package hooks holds the built-in communication hooks, one file each.
+package hooks
+
+import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/vec"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Parts lists the hooks of this package.
+func Parts() []sdk.Part {
+	return []sdk.Part{
+		sdk.NewHook("allreduce", noSettings{}, newAllreduce),
+		sdk.NewHook("hybrid", noSettings{}, newHybrid),
+		sdk.NewHook("rpc", noSettings{}, newRPC),
+		sdk.NewHook("sparse_rpc", noSettings{}, newSparseRPC),
+		sdk.NewHook("noop", noSettings{}, newNoop),
+	}
+}
+
+type noSettings struct{}
+
+// futureMetric is the type of the metrics that run from the hook's call to the
+// completion of its future; their keys are the hook state's, {batch},{bucket}.
+const futureMetric = "hook_future_metric"
+
+// averaging reduces buckets by dividing by the members of a group and summing
+// over it.
+type averaging struct {
+	group         comm.Group
+	dense, sparse *sdk.Series
+}
+
+func newAveraging(env sdk.HookEnv, group comm.Group) averaging {
+	return averaging{
+		group:  group,
+		dense:  env.Recorder.Series(futureMetric, env.Backend+"_dense_allreduce"),
+		sparse: env.Recorder.Series(futureMetric, env.Backend+"_sparse_allreduce"),
+	}
+}
+
+func (a *averaging) reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
+	series := a.dense
+	if b.Sparse {
+		series = a.sparse
+	}
+	key, start := state.Key(b.Index), comm.Now()
+	vec.Scale(1/float32(a.group.Size()), b.Gradient.Values)
+	f := a.group.AllReduce(state.Batch(), b)
+	f.Observe(series, key.A, key.B, start)
+	return f
+}
+
+// pushing reduces buckets by the trainer's server.
+type pushing struct {
+	server        comm.PushPuller
+	dense, sparse *sdk.Series
+}
+
+func newPushing(env sdk.HookEnv) pushing {
+	return pushing{
+		server: env.Server,
+		dense:  env.Recorder.Series(futureMetric, "rpc_dense"),
+		sparse: env.Recorder.Series(futureMetric, "rpc_sparse"),
+	}
+}
+
+func (p *pushing) reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
+	series := p.dense
+	if b.Sparse {
+		series = p.sparse
+	}
+	key, start := state.Key(b.Index), comm.Now()
+	f := p.server.PushPull(state.Batch(), b)
+	f.Observe(series, key.A, key.B, start)
+	return f
+}

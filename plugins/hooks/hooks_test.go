@@ -1,0 +1,232 @@
+package hooks
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+)
+
+// link notes what it carries and completes an operation when it is told to. As
+// a server it would answer with the average, as a group with the sum.
+type link struct {
+	size    int
+	batches []int64
+	values  [][]float32 // as they were when the operation began
+	future  *comm.Future
+	late    bool // the operation stays pending
+	began   chan struct{}
+}
+
+func newLink(size int) *link {
+	return &link{size: size, future: comm.NewFuture(), began: make(chan struct{}, 1)}
+}
+
+func (l *link) PushPull(batch int64, b *comm.Bucket) *comm.Future {
+	l.batches = append(l.batches, batch)
+	l.values = append(l.values, append([]float32(nil), b.Gradient.Values...))
+	l.future.Begin()
+	l.began <- struct{}{}
+	if !l.late {
+		l.future.Complete(nil)
+	}
+	return l.future
+}
+
+func (l *link) AllReduce(batch int64, b *comm.Bucket) *comm.Future { return l.PushPull(batch, b) }
+func (l *link) Size() int                                          { return l.size }
+func (l *link) Position() int                                      { return 0 }
+
+// state is batch 5, with keys that only the hook state can know.
+type state struct{}
+
+func (state) Batch() int64           { return 5 }
+func (state) Key(bucket int) sdk.Key { return sdk.Key{A: 50, B: int64(bucket)} }
+
+func bucket(sparse bool) *comm.Bucket {
+	b := &comm.Bucket{BucketSpec: comm.BucketSpec{Index: 1, Sparse: sparse}, Gradient: comm.Gradient{Values: []float32{4, 8}}}
+	if sparse {
+		b.Gradient.Rows, b.Gradient.Width = []int32{3}, 2
+	}
+	return b
+}
+
+var makers = map[string]func(noSettings, sdk.HookEnv) (sdk.Hook, error){
+	"allreduce": newAllreduce, "hybrid": newHybrid, "rpc": newRPC, "sparse_rpc": newSparseRPC, "noop": newNoop,
+}
+
+func TestHooks(t *testing.T) {
+	// Over a group of four, gradients are divided first, since it sums; a
+	// server averages itself.
+	divided, whole := []float32{1, 2}, []float32{4, 8}
+	for _, c := range []struct {
+		hook   string
+		sparse bool
+		over   string // the link that carries the bucket
+		sent   []float32
+		series string
+	}{
+		{"allreduce", false, "group", divided, "hook_future_metric,gloo_dense_allreduce"},
+		{"allreduce", true, "group", divided, "hook_future_metric,gloo_sparse_allreduce"},
+		{"hybrid", false, "group", divided, "hook_future_metric,gloo_dense_allreduce"},
+		{"hybrid", true, "default", divided, "hook_c10d_metric,gloo_sparse_allreduce"},
+		{"rpc", false, "server", whole, "hook_future_metric,rpc_dense"},
+		{"rpc", true, "server", whole, "hook_future_metric,rpc_sparse"},
+		{"sparse_rpc", false, "group", divided, "hook_future_metric,gloo_dense_allreduce"},
+		{"sparse_rpc", true, "server", whole, "hook_future_metric,rpc_sparse"},
+		{"noop", false, "", whole, ""},
+		{"noop", true, "", whole, ""},
+	} {
+		links := map[string]*link{"server": newLink(0), "group": newLink(4), "default": newLink(4)}
+		rec := &sdk.Recorder{}
+		h, err := makers[c.hook](noSettings{}, sdk.HookEnv{
+			Backend: "gloo", Server: links["server"], Group: links["group"], Default: links["default"], Recorder: rec,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := bucket(c.sparse)
+		before := comm.Now()
+		f := h.Reduce(state{}, b)
+		if err := f.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		after := comm.Now()
+		for name, l := range links {
+			var want []int64
+			if name == c.over {
+				want = []int64{5}
+			}
+			if d := cmp.Diff(want, l.batches); d != "" {
+				t.Errorf("%s, sparse %v: over the %s: %s", c.hook, c.sparse, name, d)
+			}
+		}
+		if l := links[c.over]; l != nil {
+			if d := cmp.Diff(c.sent, l.values[0]); d != "" {
+				t.Errorf("%s, sparse %v, sent %s", c.hook, c.sparse, d)
+			}
+		}
+		if d := cmp.Diff(c.sent, b.Gradient.Values); d != "" {
+			t.Errorf("%s, sparse %v, left %s", c.hook, c.sparse, d)
+		}
+		requireRecorded(t, rec, c.series, before, after, f.EndNS())
+	}
+}
+
+// requireRecorded requires one measurement under the hook state's key, in the
+// series alone, that ends with the future.
+func requireRecorded(t *testing.T, rec *sdk.Recorder, series string, before, after, end int64) {
+	t.Helper()
+	got := map[string][]sdk.Measurement{}
+	for _, s := range rec.All() {
+		s.Each(func(m sdk.Measurement) { got[s.Type+","+s.Name] = append(got[s.Type+","+s.Name], m) })
+	}
+	if series == "" {
+		if len(got) != 0 {
+			t.Errorf("a hook without communication recorded %v", got)
+		}
+		return
+	}
+	if len(got) != 1 || len(got[series]) != 1 {
+		t.Errorf("recorded %v, want one of %s", got, series)
+		return
+	}
+	m := got[series][0]
+	if m.Key != (sdk.Key{A: 50, B: 1}) || m.StartNS < before || m.StartNS+m.DurationNS != end || end > after {
+		t.Errorf("%s is %+v, which does not end at %d", series, m, end)
+	}
+}
+
+// A hook must not block where the original's does not: while buckets fly,
+// backward goes on. The hybrid hook blocks on sparse buckets.
+func TestHooksReturnWhileTheOperationRuns(t *testing.T) {
+	for name, blocks := range map[string]bool{"allreduce": false, "rpc": false, "sparse_rpc": false, "hybrid": true} {
+		l := newLink(2)
+		l.late = true
+		h, err := makers[name](noSettings{}, sdk.HookEnv{Server: l, Group: l, Default: l, Recorder: &sdk.Recorder{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !blocks {
+			f := h.Reduce(state{}, bucket(true))
+			l.future.Complete(nil)
+			if err := f.Wait(); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		returned := make(chan int64)
+		go func() {
+			h.Reduce(state{}, bucket(true))
+			returned <- comm.Now()
+		}()
+		<-l.began
+		select {
+		case <-returned:
+			t.Errorf("%s returned before the operation ended", name)
+		default:
+			l.future.Complete(nil)
+			if at := <-returned; at < l.future.EndNS() {
+				t.Errorf("%s returned before the operation ended", name)
+			}
+		}
+	}
+}
+
+func TestFailuresAreNotRecorded(t *testing.T) {
+	lost := errors.New("the link is gone")
+	for name, make := range makers {
+		if name == "noop" {
+			continue
+		}
+		l := &broken{lost}
+		rec := &sdk.Recorder{}
+		h, err := make(noSettings{}, sdk.HookEnv{Server: l, Group: l, Default: l, Recorder: rec})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sparse := range []bool{false, true} {
+			if err := h.Reduce(state{}, bucket(sparse)).Wait(); !errors.Is(err, lost) {
+				t.Errorf("%s: a broken link gave %v", name, err)
+			}
+		}
+		for _, s := range rec.All() {
+			s.Each(func(m sdk.Measurement) { t.Errorf("%s recorded %+v in %s", name, m, s.Name) })
+		}
+	}
+}
+
+// broken is a link that fails every operation.
+type broken struct{ err error }
+
+func (l *broken) PushPull(int64, *comm.Bucket) *comm.Future  { return comm.Completed(l.err) }
+func (l *broken) AllReduce(int64, *comm.Bucket) *comm.Future { return comm.Completed(l.err) }
+func (l *broken) Size() int                                  { return 2 }
+func (l *broken) Position() int                              { return 0 }
+
+// A batch may touch no row of a table, or a bucket have none left.
+func TestEmptySparseGradient(t *testing.T) {
+	spec := comm.BucketSpec{Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4}
+	ring := comm.NewRing("trainer0", 0, 1, nil, nil, []comm.BucketSpec{spec}, 1)
+	h, err := newAllreduce(noSettings{}, sdk.HookEnv{Group: ring, Recorder: &sdk.Recorder{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Reduce(state{}, comm.NewBucket(spec)).Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestParts(t *testing.T) {
+	for _, p := range Parts() {
+		if p.Kind != sdk.KindHook || makers[p.Key] == nil {
+			t.Errorf("%s %s has no test", p.Kind, p.Key)
+		}
+	}
+	if len(Parts()) != len(makers) {
+		t.Errorf("%d hooks are offered, %d tested", len(Parts()), len(makers))
+	}
+}

@@ -1,0 +1,37 @@
+package hooks
+
+import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/vec"
+	"github.com/psbench/psbench/sdk"
+)
+
+// hybrid averages dense buckets over the trainers' group and sparse ones by a
+// blocking all-reduce over the default group, as the original does where the
+// first group knows no sparse tensors.
+type hybrid struct {
+	dense    averaging
+	group    comm.Group
+	blocking *sdk.Series // from the call to its end; keys {batch},{bucket}
+}
+
+func newHybrid(_ noSettings, env sdk.HookEnv) (sdk.Hook, error) {
+	return &hybrid{
+		dense:    newAveraging(env, env.Group),
+		group:    env.Default,
+		blocking: env.Recorder.Series("hook_c10d_metric", "gloo_sparse_allreduce"),
+	}, nil
+}
+
+func (h *hybrid) Reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
+	if !b.Sparse {
+		return h.dense.reduce(state, b)
+	}
+	start := comm.Now()
+	vec.Scale(1/float32(h.group.Size()), b.Gradient.Values)
+	f := h.group.AllReduce(state.Batch(), b)
+	if f.Wait() == nil {
+		h.blocking.Record(state.Key(b.Index), start, f.EndNS())
+	}
+	return f
+}

@@ -1,0 +1,24 @@
+package hooks
+
+import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+)
+
+// sparseRPC sends sparse buckets to the server and averages dense ones over
+// the trainers' group.
+type sparseRPC struct {
+	averaging averaging
+	pushing   pushing
+}
+
+func newSparseRPC(_ noSettings, env sdk.HookEnv) (sdk.Hook, error) {
+	return &sparseRPC{newAveraging(env, env.Group), newPushing(env)}, nil
+}
+
+func (h *sparseRPC) Reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
+	if b.Sparse {
+		return h.pushing.reduce(state, b)
+	}
+	return h.averaging.reduce(state, b)
+}

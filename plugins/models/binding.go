@@ -1,0 +1,50 @@
+package models
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+)
+
+// checkBinding compares the storage that a model is handed with its parameters.
+func checkBinding(specs []sdk.ParameterSpec, values []comm.Tensor, gradients []*comm.Gradient) error {
+	if len(values) != len(specs) || len(gradients) != len(specs) {
+		return fmt.Errorf("the model has %d parameters but was handed %d values and %d gradients",
+			len(specs), len(values), len(gradients))
+	}
+	for k, spec := range specs {
+		if err := checkValue(spec, values[k]); err != nil {
+			return fmt.Errorf("parameter %s: %w", spec.Name, err)
+		}
+		if err := checkGradient(spec, gradients[k]); err != nil {
+			return fmt.Errorf("gradient of parameter %s: %w", spec.Name, err)
+		}
+	}
+	return nil
+}
+
+func checkValue(spec sdk.ParameterSpec, value comm.Tensor) error {
+	if value.DType != comm.Float32 || value.Device != comm.CPU {
+		return fmt.Errorf("the tensor must be float32 on the CPU")
+	}
+	if !slices.Equal(value.Shape, spec.Shape) {
+		return fmt.Errorf("the tensor has shape %v but must have shape %v", value.Shape, spec.Shape)
+	}
+	return value.Check()
+}
+
+func checkGradient(spec sdk.ParameterSpec, g *comm.Gradient) error {
+	switch {
+	case g == nil:
+		return fmt.Errorf("there is none")
+	case spec.Sparse && g.Width != spec.Shape[1]:
+		return fmt.Errorf("it has rows of %d elements but must have rows of %d", g.Width, spec.Shape[1])
+	case !spec.Sparse && g.Sparse():
+		return fmt.Errorf("it is a list of rows but must be dense")
+	case !spec.Sparse && len(g.Values) != comm.Elements(spec.Shape):
+		return fmt.Errorf("it holds %d elements but must hold %d", len(g.Values), comm.Elements(spec.Shape))
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package models
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/plugins/models/blas"
+	"github.com/psbench/psbench/sdk"
+)
+
+var small = DummySettings{NumEmbeddings: 7, EmbeddingDim: 5, DenseInputSize: 5, DenseOutputSize: 5, DenseLayersCount: 2}
+
+func raggedBatch() *sdk.Batch {
+	b := &sdk.Batch{}
+	b.Append([]int64{3, 1, 3}, 2)
+	b.Append(nil, 0)
+	b.Append([]int64{6}, 4)
+	b.Append([]int64{1, 0, 5, 5}, 1)
+	return b
+}
+
+func TestGradientsMatchFiniteDifferences(t *testing.T) {
+	for name, sparse := range map[string]bool{"dense": false, "sparse": true} {
+		t.Run(name, func(t *testing.T) {
+			s := small
+			s.Sparse = sparse
+			r := newReplica(t, s, 4, engine(t, blas.Gonum))
+			r.model.Initialize(3)
+			for _, p := range r.values { // steeper, so that the loss moves far above float32's rounding
+				for i := range p.Data {
+					p.Data[i] *= 2
+				}
+			}
+			b := raggedBatch()
+			r.forward(t, b)
+			r.backward(t, b)
+			const step = 1e-2
+			for k, value := range r.values {
+				gradient := r.dense(k)
+				for i := range value.Data {
+					at := value.Data[i]
+					value.Data[i] = at + step
+					above := r.forward(t, b)
+					value.Data[i] = at - step
+					below := r.forward(t, b)
+					value.Data[i] = at
+					want := (above - below) / (2 * step)
+					if diff := math.Abs(float64(gradient[i]) - want); diff > 1e-4 {
+						t.Errorf("parameter %d, element %d: gradient is %g, the loss rises by %g", k, i, gradient[i], want)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestSparseGradientIsCoalesced(t *testing.T) {
+	s := small
+	s.Sparse = true
+	r := newReplica(t, s, 4, engine(t, blas.Gonum))
+	r.model.Initialize(1)
+	for range 2 { // the second pass finds what the first one left behind
+		b := raggedBatch()
+		r.forward(t, b)
+		r.backward(t, b)
+		if got, want := r.gradients[0].Rows, []int32{0, 1, 3, 5, 6}; !slices.Equal(got, want) {
+			t.Fatalf("rows are %v, want %v", got, want)
+		}
+	}
+	dense := newReplica(t, small, 4, engine(t, blas.Gonum))
+	dense.model.Initialize(1)
+	dense.forward(t, raggedBatch())
+	dense.backward(t, raggedBatch())
+	for i, want := range dense.dense(0) {
+		if got := r.dense(0)[i]; got != want {
+			t.Errorf("element %d of the embedding's gradient is %g as rows but %g dense", i, got, want)
+		}
+	}
+}
+
+func TestSparseGradientBeyondCapacity(t *testing.T) {
+	s := small
+	s.Sparse = true
+	r := newReplica(t, s, 4, engine(t, blas.Gonum))
+	full := r.gradients[0]
+	tight := comm.NewGradient(comm.BucketSpec{Sparse: true, Width: 5, Capacity: 3})
+	r.gradients[0] = &tight
+	b := raggedBatch()
+	r.forward(t, b)
+	r.upstream.Shape[0] = b.Size()
+	if err := r.model.Backward(r.upstream, r.emit); err == nil {
+		t.Fatal("5 rows were put where 3 fit")
+	}
+	r.gradients[0] = full
+	r.backward(t, b)
+	if len(full.Rows) != 5 {
+		t.Errorf("after the error the gradient has rows %v, want 5 rows", full.Rows)
+	}
+}
+
+func TestEmitsInReverseRegistrationOrder(t *testing.T) {
+	r := newReplica(t, small, 4, engine(t, blas.Gonum))
+	b := raggedBatch()
+	r.forward(t, b)
+	r.backward(t, b)
+	if want := []int{4, 3, 2, 1, 0}; !slices.Equal(r.emitted, want) {
+		t.Errorf("emitted %v, want %v", r.emitted, want)
+	}
+}
+
+// TestStepAllocatesNothing uses gonum, which allocates only for products of
+// several blocks of 64x64, and stays below that. Package blas tests the shared
+// libraries.
+func TestStepAllocatesNothing(t *testing.T) {
+	for _, sparse := range []bool{false, true} {
+		s := small
+		s.Sparse = sparse
+		r := newReplica(t, s, 4, engine(t, blas.Gonum))
+		b := raggedBatch()
+		step := func() { r.forward(t, b); r.backward(t, b) }
+		if allocs := testing.AllocsPerRun(50, step); allocs > 0 {
+			t.Errorf("sparse %v: a step makes %g allocations, want none", sparse, allocs)
+		}
+	}
+}
+
+func TestSettingsThatDoNotFit(t *testing.T) {
+	for message, change := range map[string]func(*DummySettings){
+		"setting num_embeddings is 0":                     func(s *DummySettings) { s.NumEmbeddings = 0 },
+		"setting embedding_dim is -1":                     func(s *DummySettings) { s.EmbeddingDim = -1 },
+		"setting dense_layers_count is 1000000":           func(s *DummySettings) { s.DenseLayersCount = 1e6 },
+		"embedding_dim is 512 and dense_input_size is":    func(s *DummySettings) { s.EmbeddingDim = 512 },
+		"dense_output_size is 10 but 8 layers need":       func(s *DummySettings) { s.DenseOutputSize = 10 },
+		"is too large: the limit":                         func(s *DummySettings) { s.NumEmbeddings = math.MaxInt32 },
+		`setting blas: blas engine "quick" is not known:`: func(s *DummySettings) { s.BLAS = "quick" },
+	} {
+		s := DefaultDummy
+		change(&s)
+		if _, err := NewDummy(s, sdk.ModelEnv{MaxBatch: 1}); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("settings %+v give %v, want an error with %q", s, err, message)
+		}
+	}
+	for batch, message := range map[int]string{0: "the largest batch has 0", 1 << 40: "a largest batch of 1099511627776"} {
+		if _, err := NewDummy(DefaultDummy, sdk.ModelEnv{MaxBatch: batch}); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("batches of %d give %v, want an error with %q", batch, err, message)
+		}
+	}
+}
+
+func TestParts(t *testing.T) {
+	parts := Parts()
+	if len(parts) != 1 || parts[0].Kind != sdk.KindModel || parts[0].Key != "dummy" || len(parts[0].Settings) != 7 {
+		t.Errorf("parts are %+v", parts)
+	}
+}
+
+func TestForwardErrors(t *testing.T) {
+	r := newReplica(t, small, 2, engine(t, blas.Gonum))
+	for message, b := range map[string]*sdk.Batch{
+		"a batch has 0 samples":            {},
+		"a batch has 4 samples":            raggedBatch(),
+		"index 7 lies outside":             {Indices: []int64{7}, Offsets: []int64{0, 1}, Targets: []int64{0}},
+		"index -1 lies outside":            {Indices: []int64{-1}, Offsets: []int64{0, 1}, Targets: []int64{0}},
+		"do not describe its 2 indices":    {Indices: []int64{1, 2}, Offsets: []int64{0, 1}, Targets: []int64{0}},
+		"sample 1 of the batch ends":       {Indices: []int64{1}, Offsets: []int64{0, 2, 1}, Targets: []int64{0, 0}},
+		"offsets of a batch of 1 samples ": {Indices: []int64{1}, Targets: []int64{0}},
+	} {
+		if _, err := r.model.Forward(b); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("batch %+v gives %v, want an error with %q", b, err, message)
+		}
+	}
+	if err := r.model.Backward(r.upstream, r.emit); err == nil {
+		t.Error("backward went on after a forward that failed")
+	}
+}
+
+func TestBindErrors(t *testing.T) {
+	s := small
+	s.Sparse = true
+	for message, change := range map[string]func(*replica){
+		"handed 4 values":                     func(r *replica) { r.values = r.values[:4] },
+		"weight_0: the tensor has shape [25]": func(r *replica) { r.values[1] = comm.NewTensor(25) },
+		"bias_0: a tensor of shape [5] needs": func(r *replica) { r.values[2].Data = nil },
+		"embedding: it has rows of 0":         func(r *replica) { r.gradients[0] = &comm.Gradient{} },
+		"weight_1: it is a list of rows":      func(r *replica) { r.gradients[3] = &comm.Gradient{Width: 5} },
+		"weight_1: it holds 0 elements":       func(r *replica) { r.gradients[3] = &comm.Gradient{} },
+		"bias_1: there is none":               func(r *replica) { r.gradients[4] = nil },
+	} {
+		r := newReplica(t, s, 2, engine(t, blas.Gonum))
+		change(r)
+		if err := r.model.Bind(r.values, r.gradients); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("Bind says %v, want an error with %q", err, message)
+		}
+	}
+}
+
+func TestFacts(t *testing.T) {
+	s := small
+	s.BLAS = blas.Gonum
+	m, err := NewDummy(s, sdk.ModelEnv{MaxBatch: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := m.(sdk.Describer).Facts()
+	if facts["blas"] != "gonum" || facts["blas_core"] != "go" || facts["blas_threads"] == "" {
+		t.Errorf("facts are %v", facts)
+	}
+}
+
+// BenchmarkStep is forward and backward of the default model.
+func BenchmarkStep(b *testing.B) {
+	for _, name := range []string{blas.OpenBLAS, blas.BLIS, blas.MKL, blas.Gonum} {
+		b.Run(name, func(b *testing.B) {
+			r := newReplica(b, DefaultDummy, 10, engine(b, name))
+			b.Logf("%+v", r.model.engine.Info())
+			r.model.Initialize(1)
+			batch := &sdk.Batch{}
+			for i := range 10 {
+				bag := make([]int64, 100)
+				for j := range bag {
+					bag[j] = int64((i*100 + j) * 37 % 80)
+				}
+				batch.Append(bag, int64(i))
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				r.forward(b, batch)
+				r.backward(b, batch)
+			}
+		})
+	}
+}

@@ -1,0 +1,128 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/vec"
+	"github.com/psbench/psbench/sdk"
+)
+
+// EmbeddingBag looks up bags of rows in a table and takes the mean, or the sum,
+// of each bag. An empty bag gives zeros.
+type EmbeddingBag struct {
+	Rows, Width int
+	Sum         bool      // the sum of a bag's rows instead of their mean
+	Table       []float32 // [Rows, Width]
+
+	slots    []int32 // for SparseGradient: a table row's place in the gradient, -1 if it has none
+	distinct []int32 // for SparseGradient: the rows that have a slot
+}
+
+// Forward writes y [samples, Width]. A batch whose offsets do not describe its
+// indices, or an index outside the table, is an error.
+func (e *EmbeddingBag) Forward(y []float32, b *sdk.Batch) error {
+	if err := e.check(b); err != nil {
+		return err
+	}
+	for i := range b.Size() {
+		out := y[i*e.Width : (i+1)*e.Width]
+		clear(out)
+		bag := b.Bag(i)
+		for _, row := range bag {
+			vec.Add(out, e.row(e.Table, row))
+		}
+		if !e.Sum && len(bag) > 0 {
+			vec.Scale(1/float32(len(bag)), out)
+		}
+	}
+	return nil
+}
+
+// DenseGradient overwrites gradient [Rows, Width] for dy [samples, Width] and
+// the batch that Forward saw.
+func (e *EmbeddingBag) DenseGradient(gradient, dy []float32, b *sdk.Batch) {
+	clear(gradient)
+	for i := range b.Size() {
+		share, out := e.share(b, i), dy[i*e.Width:(i+1)*e.Width]
+		for _, row := range b.Bag(i) {
+			vec.Axpy(share, out, e.row(gradient, row))
+		}
+	}
+}
+
+// SparseGradient overwrites g with the rows that the batch looked up, strictly
+// ascending, for dy [samples, Width] and the batch that Forward saw. More
+// distinct rows than g has room for are an error.
+func (e *EmbeddingBag) SparseGradient(g *comm.Gradient, dy []float32, b *sdk.Batch) error {
+	rows := e.assignSlots(b.Indices)
+	defer e.releaseSlots()
+	if err := g.SetRows(len(rows)); err != nil {
+		return err
+	}
+	copy(g.Rows, rows)
+	clear(g.Values)
+	for i := range b.Size() {
+		share, out := e.share(b, i), dy[i*e.Width:(i+1)*e.Width]
+		for _, row := range b.Bag(i) {
+			vec.Axpy(share, out, e.row(g.Values, int64(e.slots[row])))
+		}
+	}
+	return nil
+}
+
+// assignSlots numbers the distinct rows among indices in ascending order.
+func (e *EmbeddingBag) assignSlots(indices []int64) []int32 {
+	if e.slots == nil {
+		e.slots = slices.Repeat([]int32{-1}, e.Rows)
+	}
+	e.distinct = e.distinct[:0]
+	for _, row := range indices {
+		if e.slots[row] < 0 {
+			e.slots[row] = 0
+			e.distinct = append(e.distinct, int32(row)) // #nosec G115 -- below Rows
+		}
+	}
+	slices.Sort(e.distinct)
+	for slot, row := range e.distinct {
+		e.slots[row] = int32(slot)
+	}
+	return e.distinct
+}
+
+func (e *EmbeddingBag) releaseSlots() {
+	for _, row := range e.distinct {
+		e.slots[row] = -1
+	}
+}
+
+// share is the weight of each row of bag i in its output.
+func (e *EmbeddingBag) share(b *sdk.Batch, i int) float32 {
+	if e.Sum {
+		return 1
+	}
+	return 1 / float32(len(b.Bag(i)))
+}
+
+func (e *EmbeddingBag) row(table []float32, row int64) []float32 {
+	start := int(row) * e.Width
+	return table[start : start+e.Width]
+}
+
+func (e *EmbeddingBag) check(b *sdk.Batch) error {
+	if len(b.Offsets) != b.Size()+1 || b.Offsets[0] != 0 || b.Offsets[b.Size()] != int64(len(b.Indices)) {
+		return fmt.Errorf("the offsets of a batch of %d samples do not describe its %d indices", b.Size(), len(b.Indices))
+	}
+	for i := range b.Size() {
+		if b.Offsets[i] > b.Offsets[i+1] {
+			return fmt.Errorf("sample %d of the batch ends before it starts: offsets must not descend", i)
+		}
+	}
+	for _, row := range b.Indices {
+		if row < 0 || row >= int64(e.Rows) {
+			return fmt.Errorf("index %d lies outside the embedding table: it must be at least 0 and below %d", row, e.Rows)
+		}
+	}
+	return nil
+}

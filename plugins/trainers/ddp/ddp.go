@@ -1,0 +1,118 @@
+// Package ddp is the data-parallel trainer: every rank holds a replica of the
+// model, and a hook reduces the gradients bucket by bucket while backward runs.
+//
+// The four in-trainer maps of the original live beside it: how the model is
+// wrapped (ddp_model), what the hook knows of the progress (hook_state), what
+// an iteration does (iteration_step) and what happens to a batch before it
+// (preprocess_data).
+package ddp
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Settings of the trainer.
+type Settings struct {
+	LR          float64 `json:"lr" doc:"learning rate of SGD"`
+	Momentum    float64 `json:"momentum" doc:"momentum of SGD, from 0 to below 1"`
+	BucketBytes int     `json:"bucket_bytes" doc:"bytes at which a bucket closes; the first one closes at 1 MiB at the latest"`
+}
+
+// Defaults are PyTorch's bucket size and the original's learning rate.
+var Defaults = Settings{LR: 1e-4, BucketBytes: 25 << 20}
+
+// Parts lists the trainer and its in-trainer keys.
+func Parts() []sdk.Part {
+	parts := []sdk.Part{sdk.NewTrainer("ddp", Defaults, New)}
+	parts = append(parts, keys(sdk.KindDDPModel, ddpModels)...)
+	parts = append(parts, keys(sdk.KindHookState, hookStates)...)
+	parts = append(parts, keys(sdk.KindIterationStep, iterationSteps)...)
+	return append(parts, keys(sdk.KindPreprocessData, preprocessors)...)
+}
+
+// trainer implements sdk.Trainer.
+type trainer struct {
+	settings Settings
+	env      sdk.TrainerEnv
+	specs    []sdk.ParameterSpec
+	parts    sdk.TrainerParts
+
+	newModel   newDDPModel
+	newState   newHookState
+	step       iterationStep
+	preprocess preprocessData
+
+	iteration iteration
+}
+
+// New makes the trainer of one rank.
+func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
+	if s.LR <= 0 {
+		return nil, fmt.Errorf("lr is %v but must be above 0", s.LR)
+	}
+	if s.Momentum < 0 || s.Momentum >= 1 {
+		return nil, fmt.Errorf("momentum is %v but must be from 0 to below 1", s.Momentum)
+	}
+	if s.BucketBytes <= 0 {
+		return nil, fmt.Errorf("bucket_bytes is %d but must be above 0", s.BucketBytes)
+	}
+	t := &trainer{settings: s, env: env}
+	var err error
+	if t.newModel, err = choose(sdk.KindDDPModel, ddpModels, env); err != nil {
+		return nil, err
+	}
+	if t.newState, err = choose(sdk.KindHookState, hookStates, env); err != nil {
+		return nil, err
+	}
+	if t.step, err = choose(sdk.KindIterationStep, iterationSteps, env); err != nil {
+		return nil, err
+	}
+	t.preprocess, err = choose(sdk.KindPreprocessData, preprocessors, env)
+	return t, err
+}
+
+// Plan implements sdk.Trainer.
+func (t *trainer) Plan(specs []sdk.ParameterSpec) ([]comm.BucketSpec, error) {
+	t.specs = specs
+	return Buckets(specs, t.settings.BucketBytes), nil
+}
+
+// Attach implements sdk.Trainer.
+func (t *trainer) Attach(parts sdk.TrainerParts) error {
+	t.parts = parts
+	t.iteration = newIteration(t)
+	return nil
+}
+
+// Reset implements sdk.Trainer: the initial parameters, a new model wrapper
+// and a new hook state, as the original builds them for each pass.
+func (t *trainer) Reset() error {
+	t.parts.Model.Initialize(t.env.Seed)
+	t.iteration.state = t.newState()
+	t.iteration.model = t.newModel(t.parts, t.iteration.state)
+	t.iteration.optimizer.reset()
+	return nil
+}
+
+// Train implements sdk.Trainer.
+func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
+	for epoch := range t.env.Epochs {
+		report.Epoch(epoch)
+		for index := range t.parts.Batches {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			batch := t.preprocess(&t.parts.Batches[index])
+			loss, err := t.step(&t.iteration, sdk.Key{A: int64(epoch), B: int64(index)}, batch)
+			if err != nil {
+				return fmt.Errorf("%s, epoch %d, batch %d: %w", t.env.Name, epoch, index, err)
+			}
+			report.Loss(loss)
+		}
+	}
+	return nil
+}

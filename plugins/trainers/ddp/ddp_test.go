@@ -1,0 +1,299 @@
+package ddp
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+)
+
+// stub is every part of a trainer but the trainer: a model whose gradients are
+// ready in the given order, a criterion and a hook that notes what it is given.
+type stub struct {
+	specs  []sdk.ParameterSpec
+	order  []int // in which gradients are emitted
+	output comm.Tensor
+	// fails is what the future of a bucket ends with.
+	fails map[int]error
+
+	seeds   []uint64
+	reduced []int
+	keys    []sdk.Key
+	done    *comm.Future
+}
+
+func (s *stub) Parameters() []sdk.ParameterSpec            { return s.specs }
+func (s *stub) Inputs() sdk.InputSpec                      { return sdk.InputSpec{} }
+func (s *stub) Bind([]comm.Tensor, []*comm.Gradient) error { return nil }
+func (s *stub) Initialize(seed uint64)                     { s.seeds = append(s.seeds, seed) }
+func (s *stub) Forward(*sdk.Batch) (comm.Tensor, error)    { return s.output, nil }
+func (s *stub) Backward(_ comm.Tensor, emit func(int)) error {
+	for _, k := range s.order {
+		emit(k)
+	}
+	return nil
+}
+
+func (s *stub) Reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
+	s.reduced = append(s.reduced, b.Index)
+	s.keys = append(s.keys, state.Key(b.Index))
+	if err := s.fails[b.Index]; err != nil {
+		return comm.Completed(err)
+	}
+	return s.done
+}
+
+// criterion gives a loss of 1 and a gradient of 2.
+type criterion struct{}
+
+func (criterion) Forward(comm.Tensor, []int64) (float64, error) { return 1, nil }
+func (criterion) Backward(g comm.Tensor) error {
+	for i := range g.Data {
+		g.Data[i] = 2
+	}
+	return nil
+}
+
+// told is what a pass reported.
+type told struct {
+	epochs []int
+	losses []float64
+}
+
+func (t *told) Epoch(epoch int)   { t.epochs = append(t.epochs, epoch) }
+func (t *told) Loss(loss float64) { t.losses = append(t.losses, loss) }
+
+var basicMaps = map[sdk.Kind]string{
+	sdk.KindDDPModel: "basic", sdk.KindHookState: "basic", sdk.KindIterationStep: "basic", sdk.KindPreprocessData: "dummy",
+}
+
+// newStub has three buckets: parameters 4 and 3, 2 and 1, and 0.
+func newStub() *stub {
+	return &stub{
+		specs: dummy(16, 2, true), order: []int{4, 3, 2, 1, 0},
+		output: comm.NewTensor(2, 16), done: comm.Completed(nil),
+	}
+}
+
+func attached(t *testing.T, s *stub, epochs, batches int) (*trainer, *sdk.Recorder) {
+	t.Helper()
+	made, err := New(Settings{LR: 0.5, BucketBytes: 512}, sdk.TrainerEnv{Name: "trainer0", Epochs: epochs, Seed: 7, Maps: basicMaps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := made.(*trainer)
+	plan, err := tr.Plan(s.specs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := sdk.TrainerParts{Model: s, Criterion: criterion{}, Hook: s, Batches: make([]sdk.Batch, batches), Recorder: &sdk.Recorder{}}
+	parts.Gradients = make([]*comm.Gradient, len(s.specs))
+	for _, p := range s.specs {
+		parts.Values = append(parts.Values, comm.NewTensor(p.Shape...))
+	}
+	for _, spec := range plan {
+		spec.Capacity = spec.TableRows
+		b := comm.NewBucket(spec)
+		parts.Buckets = append(parts.Buckets, b)
+		for _, span := range b.Parameters {
+			parts.Gradients[span.Parameter] = &b.Gradient
+			if !b.Sparse {
+				parts.Gradients[span.Parameter] = &comm.Gradient{Values: b.Gradient.Values[span.Offset : span.Offset+span.Elements]}
+			}
+		}
+	}
+	if err := tr.Attach(parts); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	return tr, parts.Recorder
+}
+
+func TestTrainRunsAllBatchesOfAllEpochs(t *testing.T) {
+	s := newStub()
+	tr, rec := attached(t, s, 2, 3)
+	for pass := range 2 { // the warm-up, a reset, the measured pass: both start at batch 0
+		s.reduced, s.keys = nil, nil
+		rec.Reset()
+		var report told
+		if err := tr.Train(t.Context(), &report); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(told{[]int{0, 1}, []float64{1, 1, 1, 1, 1, 1}}, report, cmp.AllowUnexported(told{})); d != "" {
+			t.Errorf("pass %d told %s", pass, d)
+		}
+		var keys []sdk.Key
+		for batch := range int64(6) {
+			keys = append(keys, sdk.Key{A: batch, B: 0}, sdk.Key{A: batch, B: 1}, sdk.Key{A: batch, B: 2})
+		}
+		if d := cmp.Diff(keys, s.keys); d != "" {
+			t.Errorf("the keys of pass %d: %s", pass, d)
+		}
+		requireTimes(t, rec)
+		if err := tr.Reset(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(s.seeds, []uint64{7, 7, 7}) {
+		t.Errorf("the model was initialized with seeds %v", s.seeds)
+	}
+}
+
+// requireTimes requires one measurement per iteration in each series, keyed
+// {epoch},{index}, and that forward and backward lie within the whole.
+func requireTimes(t *testing.T, rec *sdk.Recorder) {
+	t.Helper()
+	series := map[string][]sdk.Measurement{}
+	for _, s := range rec.All() {
+		s.Each(func(m sdk.Measurement) { series[s.Type+","+s.Name] = append(series[s.Type+","+s.Name], m) })
+	}
+	whole, forward, backward := series["batch_level_metric,batch_all"], series["forward_metric,forward_pass"], series["backward_metric,backward"]
+	if len(series) != 3 || len(whole) != 6 || len(forward) != 6 || len(backward) != 6 {
+		t.Fatalf("the series are %v", series)
+	}
+	for i, w := range whole {
+		f, b := forward[i], backward[i]
+		if key := (sdk.Key{A: int64(i / 3), B: int64(i % 3)}); w.Key != key || f.Key != key || b.Key != key {
+			t.Errorf("iteration %d has keys %v, %v, %v", i, w.Key, f.Key, b.Key)
+		}
+		end := b.StartNS + b.DurationNS
+		if f.StartNS != w.StartNS || b.StartNS != f.StartNS+f.DurationNS || end > w.StartNS+w.DurationNS {
+			t.Errorf("iteration %d: forward %+v and backward %+v do not lie within %+v", i, f, b, w)
+		}
+	}
+}
+
+func TestBucketsStartInOrder(t *testing.T) {
+	for name, c := range map[string]struct{ order, want []int }{
+		"as they come":          {[]int{4, 3, 2, 1, 0}, []int{0, 1, 2}},
+		"the last bucket first": {[]int{0, 4, 3, 2, 1}, []int{0, 1, 2}},
+		"all backwards":         {[]int{0, 1, 2, 3, 4}, []int{0, 1, 2}},
+		"the second before":     {[]int{1, 2, 4, 0, 3}, []int{0, 1, 2}},
+	} {
+		s := newStub()
+		s.order = c.order
+		tr, _ := attached(t, s, 1, 1)
+		if err := tr.Train(t.Context(), &told{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !slices.Equal(s.reduced, c.want) {
+			t.Errorf("%s: buckets started in order %v", name, s.reduced)
+		}
+	}
+}
+
+func TestTrainFails(t *testing.T) {
+	lost := &comm.PeerError{Waiter: "trainer0", Peer: "server1", What: "a push", Err: errors.New("gone")}
+	s := newStub()
+	s.fails = map[int]error{1: lost}
+	tr, _ := attached(t, s, 1, 1)
+	err := tr.Train(t.Context(), &told{})
+	if !errors.Is(err, lost) || !strings.Contains(err.Error(), "trainer0, epoch 0, batch 0: ") {
+		t.Errorf("a failed future gave %v", err)
+	}
+	if !slices.Equal(s.reduced, []int{0, 1, 2}) {
+		t.Errorf("the futures of buckets %v were waited for", s.reduced)
+	}
+
+	s = newStub()
+	s.order = []int{4, 3, 1, 0}
+	tr, _ = attached(t, s, 1, 1)
+	if err := tr.Train(t.Context(), &told{}); err == nil || !strings.Contains(err.Error(), "1 gradients of bucket 1 missing") {
+		t.Errorf("a model that leaves out a gradient gave %v", err)
+	}
+
+	tr, _ = attached(t, newStub(), 1, 1)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	if err := tr.Train(ctx, &told{}); !errors.Is(err, why) {
+		t.Errorf("a cancelled pass gave %v", err)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Settings, map[sdk.Kind]string)
+		want   string
+	}{
+		"lr":     {func(s *Settings, _ map[sdk.Kind]string) { s.LR = 0 }, "lr is 0 but must be above 0"},
+		"bucket": {func(s *Settings, _ map[sdk.Kind]string) { s.BucketBytes = -1 }, "bucket_bytes is -1 but must be above 0"},
+		"model":  {func(_ *Settings, m map[sdk.Kind]string) { m[sdk.KindDDPModel] = "fancy" }, `the ddp trainer has no ddp_model "fancy"; it has [basic]`},
+		"state":  {func(_ *Settings, m map[sdk.Kind]string) { m[sdk.KindHookState] = "x" }, `no hook_state "x"`},
+		"step":   {func(_ *Settings, m map[sdk.Kind]string) { m[sdk.KindIterationStep] = "x" }, `no iteration_step "x"`},
+		"data":   {func(_ *Settings, m map[sdk.Kind]string) { delete(m, sdk.KindPreprocessData) }, `no preprocess_data ""; it has [dummy]`},
+	} {
+		s, m := Defaults, map[sdk.Kind]string{}
+		for k, v := range basicMaps {
+			m[k] = v
+		}
+		c.change(&s, m)
+		if _, err := New(s, sdk.TrainerEnv{Maps: m}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// Values of torch.optim.SGD([1, 2], lr=0.5, momentum=0.5) with the gradients
+// [2, 0], then [0, 4]; a row that a sparse gradient leaves out keeps moving.
+func TestSGDWithMomentum(t *testing.T) {
+	dense := comm.Tensor{Shape: []int{2}, Data: []float32{1, 2}}
+	table := comm.Tensor{Shape: []int{2, 1}, Data: []float32{1, 2}}
+	g := &comm.Gradient{Values: []float32{2, 0}}
+	rows := &comm.Gradient{Rows: []int32{0}, Width: 1, Values: []float32{2}}
+	s := sgd{lr: 0.5, momentum: 0.5, values: []comm.Tensor{dense, table}, gradients: []*comm.Gradient{g, rows}}
+	s.reset()
+	s.step()
+	copy(g.Values, []float32{0, 4})
+	rows.Rows[0], rows.Values[0] = 1, 4
+	s.step()
+	for name, got := range map[string][]float32{"dense": dense.Data, "sparse": table.Data} {
+		if d := cmp.Diff([]float32{-0.5, 0}, got); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+	s.reset()
+	s.step()
+	if d := cmp.Diff([]float32{-0.5, -2}, dense.Data); d != "" {
+		t.Errorf("reset keeps a velocity: %s", d)
+	}
+}
+
+func TestSGD(t *testing.T) {
+	dense := comm.Tensor{Shape: []int{3}, Data: []float32{1, 2, 3}}
+	table := comm.Tensor{Shape: []int{3, 2}, Data: []float32{1, 2, 3, 4, 5, 6}}
+	s := sgd{lr: 0.5, values: []comm.Tensor{dense, table}, gradients: []*comm.Gradient{
+		{Values: []float32{2, 0, -4}},
+		{Rows: []int32{0, 2}, Width: 2, Values: []float32{2, 4, 6, 8}},
+	}}
+	s.step()
+	if d := cmp.Diff([]float32{0, 2, 5}, dense.Data); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]float32{0, 0, 3, 4, 2, 2}, table.Data); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestIterationAllocatesNothing(t *testing.T) {
+	s := newStub()
+	s.reduced, s.keys = make([]int, 0, 1<<16), make([]sdk.Key, 0, 1<<16)
+	tr, _ := attached(t, s, 1, 1)
+	step := func() {
+		if _, err := tr.step(&tr.iteration, sdk.Key{}, &tr.parts.Batches[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step()
+	if n := testing.AllocsPerRun(200, step); n != 0 {
+		t.Errorf("an iteration allocates %v times", n)
+	}
+}

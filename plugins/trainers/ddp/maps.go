@@ -1,0 +1,61 @@
+package ddp
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/psbench/psbench/sdk"
+)
+
+// The in-trainer maps: key to implementation. Another implementation is one
+// line here and one in registry.json.
+var (
+	ddpModels      = map[string]newDDPModel{"basic": newReplica}
+	hookStates     = map[string]newHookState{"basic": newBasicState}
+	iterationSteps = map[string]iterationStep{"basic": basicStep}
+	preprocessors  = map[string]preprocessData{"dummy": preprocessDummy}
+)
+
+// keys declares the keys of a map.
+func keys[T any](kind sdk.Kind, m map[string]T) []sdk.Part {
+	var parts []sdk.Part
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, sdk.InTrainer(kind, key))
+	}
+	return parts
+}
+
+// choose looks up the key that the run chose for a kind.
+func choose[T any](kind sdk.Kind, m map[string]T, env sdk.TrainerEnv) (T, error) {
+	v, ok := m[env.Maps[kind]]
+	if !ok {
+		return v, fmt.Errorf("the ddp trainer has no %s %q; it has %v", kind, env.Maps[kind], slices.Sorted(maps.Keys(m)))
+	}
+	return v, nil
+}
+
+// preprocessData prepares a batch for the model; it may change it in place.
+type preprocessData func(*sdk.Batch) *sdk.Batch
+
+// preprocessDummy leaves the batch as it is.
+func preprocessDummy(b *sdk.Batch) *sdk.Batch { return b }
+
+// newHookState makes the state of one pass.
+type newHookState func() hookState
+
+// hookState is what the hook sees, plus the step that moves it on.
+type hookState interface {
+	sdk.HookState
+	// NextBatch is called before each iteration; the first batch is 0.
+	NextBatch()
+}
+
+// basicState counts batches; keys are {batch},{bucket}.
+type basicState struct{ batch int64 }
+
+func newBasicState() hookState { return &basicState{batch: -1} }
+
+func (s *basicState) NextBatch()             { s.batch++ }
+func (s *basicState) Batch() int64           { return s.batch }
+func (s *basicState) Key(bucket int) sdk.Key { return sdk.Key{A: s.batch, B: int64(bucket)} }
