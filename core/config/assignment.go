@@ -1,0 +1,203 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/sdk"
+)
+
+// settable are the kinds whose parts have settings.
+var settable = []sdk.Kind{
+	sdk.KindServer, sdk.KindTrainer, sdk.KindHook, sdk.KindCriterion, sdk.KindData, sdk.KindModel,
+}
+
+// assignment gives a setting of a part a value.
+type assignment struct {
+	kind   sdk.Kind
+	name   string
+	value  any    // text if it is yet to be read by the setting's type
+	label  string // what to call it in an error
+	origin string
+}
+
+// takeSettings adds the assignments of one layer, in any of the forms in which
+// layers give them: a list from flags, a text from the environment, an object
+// from JSON.
+func (c *Config) takeSettings(s source, raw any) error {
+	var assignments []assignment
+	var err error
+	switch v := raw.(type) {
+	case []string:
+		for _, item := range v {
+			var a assignment
+			if a, err = parseAssignment(item); err != nil {
+				return err
+			}
+			assignments = append(assignments, a)
+		}
+	case text:
+		assignments, err = parseAssignments(string(v))
+	case map[string]any:
+		assignments, err = assignmentsOf(v)
+	default:
+		err = fmt.Errorf("is %s but must be an object of kinds, each an object of settings", show(raw))
+	}
+	for _, a := range assignments {
+		a.origin, a.label = s.origin("set"), s.name(fmt.Sprintf("set.%s.%s", a.kind, a.name))
+		if s.sort != fromPlace {
+			a.label = fmt.Sprintf("%s %s.%s", s.name("set"), a.kind, a.name)
+		}
+		c.settings = append(c.settings, a)
+	}
+	return err
+}
+
+func assignmentsOf(byKind map[string]any) ([]assignment, error) {
+	var out []assignment
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		k, err := parseKind(kind)
+		if err != nil {
+			return nil, err
+		}
+		values, ok := byKind[kind].(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("has %s as %s but must have an object of settings there", show(byKind[kind]), kind)
+		}
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			out = append(out, assignment{kind: k, name: name, value: values[name]})
+		}
+	}
+	return out, nil
+}
+
+// parseAssignment reads kind.setting=value; the value is the rest of the text.
+func parseAssignment(item string) (assignment, error) {
+	target, value, ok := strings.Cut(item, "=")
+	kind, name, dotted := strings.Cut(strings.TrimSpace(target), ".")
+	if !ok || !dotted || name == "" {
+		return assignment{}, fmt.Errorf("is %q but must be kind.setting=value, as in trainer.lr=0.1", item)
+	}
+	k, err := parseKind(kind)
+	return assignment{kind: k, name: name, value: text(value)}, err
+}
+
+// parseAssignments reads kind.setting=value,kind.setting=value. A value that
+// begins as a JSON list, object or string ends where that ends, any other one
+// at the next comma.
+func parseAssignments(list string) ([]assignment, error) {
+	var out []assignment
+	for rest := list; strings.TrimSpace(rest) != ""; {
+		item, after, err := cutAssignment(rest)
+		if err != nil {
+			return nil, err
+		}
+		a, err := parseAssignment(item)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+		rest = after
+	}
+	return out, nil
+}
+
+func cutAssignment(list string) (item, rest string, err error) {
+	start := strings.IndexByte(list, '=') + 1
+	value := list[start:]
+	if start == 0 || value == "" || !strings.ContainsRune(`[{"`, rune(value[0])) {
+		comma := strings.IndexByte(value, ',')
+		if comma < 0 {
+			return list, "", nil
+		}
+		return list[:start+comma], value[comma+1:], nil
+	}
+	dec := json.NewDecoder(strings.NewReader(value))
+	var v json.RawMessage
+	if err := dec.Decode(&v); err != nil {
+		return "", "", fmt.Errorf("has the value %s, which is no JSON: %w", value, err)
+	}
+	end := start + int(dec.InputOffset())
+	after, comma := strings.CutPrefix(strings.TrimSpace(list[end:]), ",")
+	if !comma && after != "" {
+		return "", "", fmt.Errorf("has %q after %s but must have a comma there", after, list[:end])
+	}
+	return list[:end], after, nil
+}
+
+func parseKind(name string) (sdk.Kind, error) {
+	if kind := sdk.Kind(name); slices.Contains(settable, kind) {
+		return kind, nil
+	}
+	var kinds []string
+	for _, k := range settable {
+		kinds = append(kinds, string(k))
+	}
+	if near := sdk.Nearest(name, kinds); near != "" {
+		return "", fmt.Errorf("names the unknown kind %q; did you mean %q?", name, near)
+	}
+	return "", fmt.Errorf("names the unknown kind %q; the kinds with settings are %s", name, strings.Join(kinds, ", "))
+}
+
+// asType reads the value of an assignment as the type of a setting.
+func (a assignment) asType(typ string) (any, error) {
+	value := a.value
+	if t, ok := value.(text); ok {
+		value = t.read()
+		if _, isString := value.(string); typ == "string" && !isString {
+			return string(t), nil
+		}
+	}
+	if fits(value, typ) {
+		return value, nil
+	}
+	return nil, fmt.Errorf("%s is %s but must be %s", a.label, show(a.value), typeNames[typ])
+}
+
+// read gives the value that the text is in JSON, or else the text.
+func (t text) read() any {
+	dec := json.NewDecoder(strings.NewReader(string(t)))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil || !json.Valid([]byte(t)) {
+		return string(t)
+	}
+	return v
+}
+
+var typeNames = map[string]string{
+	"bool": "true or false", "integer": "a whole number", "number": "a number",
+	"string": "a string", "list": "a list", "object": "an object",
+}
+
+func fits(value any, typ string) bool {
+	switch v := value.(type) {
+	case bool:
+		return typ == "bool"
+	case string:
+		return typ == "string"
+	case []any:
+		return typ == "list"
+	case map[string]any:
+		return typ == "object"
+	case json.Number:
+		return typ == "number" && isFinite(v) || typ == "integer" && isInteger(v)
+	default:
+		return false
+	}
+}
+
+func isFinite(n json.Number) bool {
+	_, err := n.Float64()
+	return err == nil
+}
+
+// isInteger accepts what fits in 64 bits, with a sign or without.
+func isInteger(n json.Number) bool {
+	var i int64
+	var u uint64
+	return json.Unmarshal([]byte(n), &i) == nil || json.Unmarshal([]byte(n), &u) == nil
+}

@@ -1,0 +1,236 @@
+package config
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/psbench/psbench"
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/topology"
+	"github.com/psbench/psbench/sdk"
+)
+
+func setting(name, typ, value string) sdk.Setting {
+	return sdk.Setting{Name: name, Type: typ, Default: json.RawMessage(value)}
+}
+
+// parts describes every part of the built-in registry, some with settings.
+func parts(_ context.Context, plugin registry.Plugin) ([]Description, error) {
+	if plugin.Name != registry.Builtin {
+		return nil, errors.New("no such program")
+	}
+	reg, err := registry.Load(psbench.Registry)
+	if err != nil {
+		return nil, err
+	}
+	settings := map[string][]sdk.Setting{
+		"trainer ddp":    {setting("lr", "number", "0.0001"), setting("bucket_bytes", "integer", "26214400")},
+		"server average": {setting("verbose", "bool", "false")},
+		"data dummy": {
+			setting("max_val", "integer", "100"), setting("sample_count", "integer", "100"),
+			setting("sample_length", "integer", "100"), setting("sparsity_percentage", "integer", "20"),
+		},
+		"data file":   {setting("path", "string", `""`)},
+		"data inline": {setting("inputs", "list", "[]"), setting("targets", "list", "[]")},
+		"model dummy": {
+			setting("num_embeddings", "integer", "1024"), setting("embedding_dim", "integer", "1024"),
+			setting("dense_input_size", "integer", "1024"), setting("dense_output_size", "integer", "1024"),
+			setting("dense_layers_count", "integer", "8"), setting("sparse", "bool", "false"),
+		},
+	}
+	var out []Description
+	for _, kind := range sdk.Kinds {
+		for _, item := range reg.Items(kind) {
+			out = append(out, Description{kind, item.Key, settings[string(kind)+" "+item.Key]})
+		}
+	}
+	return out, nil
+}
+
+// resolve resolves a configuration of flags and environment variables.
+func resolve(t *testing.T, environ, flags []string, extra ...Layer) (*Experiment, error) {
+	t.Helper()
+	set := pflag.NewFlagSet("psbench", pflag.ContinueOnError)
+	AddFlags(set)
+	if err := set.Parse(flags); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Merge(Sources{Environ: environ, Extra: extra, Flags: set})
+	if err != nil {
+		return nil, err
+	}
+	reg, err := c.LoadRegistry(psbench.Registry)
+	if err != nil {
+		return nil, err
+	}
+	return c.Resolve(t.Context(), reg, parts)
+}
+
+func mustResolve(t *testing.T, environ, flags []string, extra ...Layer) *Experiment {
+	t.Helper()
+	exp, err := resolve(t, environ, flags, extra...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exp
+}
+
+// inFolder writes files to a new working directory.
+func inFolder(t *testing.T, files map[string]string) {
+	t.Helper()
+	folder := t.TempDir()
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(folder)
+}
+
+func value(exp *Experiment, key string) result.Value {
+	for _, v := range exp.Values {
+		if v.Key == key {
+			return v
+		}
+	}
+	return result.Value{}
+}
+
+func TestDefaults(t *testing.T) {
+	exp := mustResolve(t, nil, nil)
+	builtin := registry.Plugin{Name: registry.Builtin}
+	want := &Experiment{
+		World: topology.World{Trainers: 2, Servers: 1},
+		Parts: map[sdk.Kind]Part{
+			sdk.KindTrainer:   {"ddp", builtin, json.RawMessage(`{"lr":0.0001,"bucket_bytes":26214400}`)},
+			sdk.KindServer:    {"average", builtin, json.RawMessage(`{"verbose":false}`)},
+			sdk.KindHook:      {"rpc", builtin, json.RawMessage(`{}`)},
+			sdk.KindCriterion: {"cel", builtin, json.RawMessage(`{}`)},
+			sdk.KindData:      {"dummy", builtin, json.RawMessage(`{"max_val":100,"sample_count":100,"sample_length":100,"sparsity_percentage":20}`)},
+			sdk.KindModel:     {"dummy", builtin, json.RawMessage(`{"num_embeddings":1024,"embedding_dim":1024,"dense_input_size":1024,"dense_output_size":1024,"dense_layers_count":8,"sparse":false}`)},
+		},
+		InTrainer: map[sdk.Kind]string{
+			sdk.KindDDPModel: "basic", sdk.KindHookState: "basic", sdk.KindIterationStep: "basic", sdk.KindPreprocessData: "dummy",
+		},
+		Links:   registry.Links{Server: true},
+		Isolate: map[sdk.Kind]bool{},
+		Epochs:  5, BatchSize: 10, Backend: "gloo", Timeout: 60 * time.Second,
+		Values: exp.Values,
+	}
+	if diff := cmp.Diff(want, exp); diff != "" {
+		t.Error(diff)
+	}
+	for key, want := range map[string]string{
+		"epochs": "default", "ddp_hook": "derived: there are servers",
+		"model": "default: model dummy of configs/models.json, DummyModel", "model.sparse": "configs/models.json, DummyModel", "trainer.lr": "default",
+	} {
+		if got := value(exp, key).Origin; got != want {
+			t.Errorf("%s comes from %q, want %q", key, got, want)
+		}
+	}
+}
+
+func TestLayers(t *testing.T) {
+	inFolder(t, map[string]string{
+		"run.json":  `{"$schema": "x", "epochs": 7, "batch-size": 8, "rpc_timeout": 9, "torch_seed": 10, "set": {"trainer": {"lr": 0.7, "bucket_bytes": 7}, "model": {"num_embeddings": 70}}}`,
+		"env.json":  `{"epochs": 70}`,
+		"ddp.json":  `{"DdpTrainer": {"lr": 0.6, "bucket_bytes": 6}}`,
+		"mine.json": `{"Small": {"model_class": "DummyModel", "configurations": {"num_embeddings": 5, "embedding_dim": 6}}}`,
+	})
+	exp := mustResolve(t,
+		[]string{"PSBENCH_CONFIG=env.json", "PSBENCH_BATCH_SIZE=18", "PSBENCH_RPC_TIMEOUT=19", "PSBENCH_TORCH_SEED=20", "PSBENCH_JSON=", "PSBENCH_PLUGIN=x", "HOME=/", "PSBENCH_SET=trainer.lr=0.8,model.sparse=true"},
+		[]string{"--config", "run.json", "--torch_seed", "18446744073709551615", "--set", "trainer.lr=0.9", "--trainer_config_path=ddp.json", "--model-config-path", "mine.json", "--model", "Small", "--isolate", "hook", "--isolate", "model"},
+		Layer{"case x", map[string]any{"rpc_timeout": 29, "torch_seed": uint64(30), "set": map[string]any{"model": map[string]any{"sparse": false}}}},
+	)
+	for _, want := range []result.Value{
+		{Key: "ntrainer", Value: json.Number("2"), Origin: "default"},
+		{Key: "epochs", Value: json.Number("7"), Origin: "run.json"},
+		{Key: "batch_size", Value: json.Number("18"), Origin: "environment PSBENCH_BATCH_SIZE"},
+		{Key: "rpc_timeout", Value: json.Number("29"), Origin: "case x"},
+		{Key: "torch_seed", Value: json.Number("18446744073709551615"), Origin: "flag --torch-seed"},
+		{Key: "isolate", Value: []any{"hook", "model"}, Origin: "flag --isolate"},
+		{Key: "trainer.lr", Value: json.Number("0.9"), Origin: "flag --set"},
+		{Key: "trainer.bucket_bytes", Value: json.Number("7"), Origin: "run.json"},
+		{Key: "model", Value: "Small", Origin: "flag --model: model dummy of mine.json, Small"},
+		{Key: "model.num_embeddings", Value: json.Number("70"), Origin: "run.json"},
+		{Key: "model.embedding_dim", Value: json.Number("6"), Origin: "mine.json, Small"},
+		{Key: "model.dense_layers_count", Value: json.Number("8"), Origin: "default"},
+		{Key: "model.sparse", Value: false, Origin: "case x"},
+	} {
+		if diff := cmp.Diff(want, value(exp, want.Key)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if exp.Seed != 1<<64-1 || exp.Timeout != 29*time.Second {
+		t.Errorf("seed %d, timeout %s", exp.Seed, exp.Timeout)
+	}
+	if diff := cmp.Diff(map[sdk.Kind]bool{sdk.KindHook: true, sdk.KindModel: true}, exp.Isolate); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A reference case gives its samples as a list in a layer of its own.
+func TestExtraLayer(t *testing.T) {
+	exp := mustResolve(t, nil, []string{"--isolate=all"}, Layer{"case x", map[string]any{
+		"nserver": 0, "data": "inline",
+		"set": map[string]any{"data": map[string]any{"inputs": [][]int64{{1, 2}}, "targets": []int64{3}}, "trainer": map[string]any{"lr": 2.0}},
+	}})
+	if got := string(exp.Parts[sdk.KindData].Settings); got != `{"inputs":[[1,2]],"targets":[3]}` {
+		t.Errorf("the data's settings are %s", got)
+	}
+	if exp.Parts[sdk.KindHook].Key != "allreduce" || len(exp.Isolate) != 3 {
+		t.Errorf("got hook %s, isolated %v", exp.Parts[sdk.KindHook].Key, exp.Isolate)
+	}
+	if _, ok := exp.Parts[sdk.KindServer]; ok {
+		t.Error("there is a server, though nserver is 0")
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	for _, test := range []struct{ flags, want string }{
+		{"--nserver 0", ""},
+		{"--ddp-hook rpc", ""},
+		{"--ddp-hook sparse_rpc", ""},
+		{"--ddp-hook allreduce", "hook allreduce never uses the servers: give --nserver 0 to run without"},
+		{"--ddp-hook noop --nserver 0", ""},
+		{"--nserver 0 --server average", "--server has no effect: there are no servers (--nserver)"},
+		{"--nserver 0 --set server.verbose=true", "--set server.verbose has no effect: there are no servers (--nserver)"},
+		{"--master_addr localhost", "--master-addr has no effect: everything runs on one host"},
+		{"--filestore /tmp/f", "--filestore has no effect: processes meet in a folder of the run's own"},
+		{"--cuda_seed 0", "--cuda-seed has no effect: there is no CUDA device"},
+	} {
+		exp := mustResolve(t, nil, strings.Fields(test.flags))
+		if got := strings.Join(exp.Warnings, "; "); got != test.want {
+			t.Errorf("%s\n got %s\nwant %s", test.flags, got, test.want)
+		}
+	}
+}
+
+func TestPluginsOfTheirOwn(t *testing.T) {
+	inFolder(t, map[string]string{"mine.json": `{
+		"plugins": {"other": {"command": ["./other"]}},
+		"hook_state_map": {"mine": {"plugin": "other"}},
+		"server_map": {"ghost": {"plugin": "builtin"}},
+		"trainer_map": {"far": {"plugin": "other"}}
+	}`})
+	for flags, want := range map[string]string{
+		"--hook-state mine": "hook_state mine is of plugin other but trainer ddp is of plugin builtin: they must be of the same plugin",
+		"--server ghost":    "plugin builtin does not provide server ghost, though mine.json says so",
+		"--trainer far":     "plugin other cannot be asked for its parts: no such program",
+	} {
+		_, err := resolve(t, nil, append(strings.Fields(flags), "--registry", "mine.json"))
+		if err == nil || err.Error() != want {
+			t.Errorf("%s\n got %v\nwant %s", flags, err, want)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestFlagErrors(t *testing.T) {
+	const noCUDA = " but this psbench has no CUDA device: CUDA workloads come in a plugin of their own"
+	for _, test := range []struct{ flags, want string }{
+		{"--epochs 0", "--epochs is 0 but must be a whole number from 1 to 1000000000"},
+		{"--epochs many", `--epochs is "many" but must be a whole number from 1 to 1000000000`},
+		{"--batch_size 0", "--batch-size is 0 but must be a whole number from 1 to 1000000000"},
+		{"--batch-size -1", "--batch-size is -1 but must be a whole number from 1 to 1000000000"},
+		{"--rpc-timeout 0", "--rpc-timeout is 0 but must be a whole number from 1 to 31536000"},
+		{"--rpc-timeout 1.5", "--rpc-timeout is 1.5 but must be a whole number from 1 to 31536000"},
+		{"--ntrainer -1", "--ntrainer is -1 but must be a whole number from 0 to 10000"},
+		{"--ntrainer 0", "--ntrainer is 0 and --ncudatrainer is 0: there must be a trainer"},
+		{"--nserver 2 --ntrainer 3", "--nserver is 2 but --ntrainer is 3: the count of trainers must be a multiple of the count of servers"},
+		{"--torch-seed -1", "--torch-seed is -1 but must be a whole number of 0 or more that fits in 64 bits"},
+		{"--backend mpi", `--backend is "mpi" but must be gloo, nccl or multi`},
+		{"--backend nccl", "--backend is nccl" + noCUDA},
+		{"--backend multi --ncudatrainer 1", "--backend is multi" + noCUDA},
+		{"--ncudatrainer 1", "--ncudatrainer is 1" + noCUDA},
+		{"--ncudaserver 1", "--ncudaserver is 1" + noCUDA},
+		{"--stats all", `--stats is "all" but must be psbench or original`},
+		{"--isolate hook,data", `--isolate is "data" but must be hook, criterion, model or all`},
+		{"--quiet=maybe", `--quiet is "maybe" but must be true or false`},
+		{"--ddp-hook rpc --nserver 0", "--ddp-hook is rpc, which needs a server, but --nserver is 0: give --nserver 1 or more, or --ddp-hook allreduce"},
+		{"--ddp-hook allreduc", `--ddp-hook: unknown hook "allreduc"; did you mean "allreduce"? the keys are allreduce, hybrid, noop, rpc, sparse_rpc`},
+		{"--model DummyModelSprase", `--model: unknown model "DummyModelSprase"; did you mean "DummyModelSparse"?`},
+		{"--data zzzzzzzzz", `--data: unknown data "zzzzzzzzz"; there are DummyData, DummyData2, dummy, file, inline`},
+		{"--set lr", `--set is "lr" but must be kind.setting=value, as in trainer.lr=0.1`},
+		{"--set lr=1", `--set is "lr=1" but must be kind.setting=value, as in trainer.lr=0.1`},
+		{"--set trainr.lr=1", `--set names the unknown kind "trainr"; did you mean "trainer"?`},
+		{"--set zzz.lr=1", `--set names the unknown kind "zzz"; the kinds with settings are server, trainer, hook, criterion, data, model`},
+		{"--set trainer.bucket_byte=1", `--set trainer.bucket_byte: trainer ddp has no setting "bucket_byte"; did you mean "bucket_bytes"?`},
+		{"--set hook.x=1", `--set hook.x: hook rpc has no setting "x"; there are none`},
+		{"--set trainer.lr=fast", `--set trainer.lr is "fast" but must be a number`},
+		{"--set trainer.lr=1e999", `--set trainer.lr is 1e999 but must be a number`},
+		{"--set trainer.lr=null", `--set trainer.lr is null but must be a number`},
+		{"--set trainer.bucket_bytes=1.5", `--set trainer.bucket_bytes is 1.5 but must be a whole number`},
+		{"--set model.sparse=1", `--set model.sparse is 1 but must be true or false`},
+		{"--data inline --set data.inputs={}", `--set data.inputs is {} but must be a list`},
+		{"--config none.json", "--config: file none.json cannot be read: no such file or directory"},
+		{"--registry none.json", "--registry: file none.json cannot be read: no such file or directory"},
+		{"--model-config-path none.json", "--model-config-path: file none.json cannot be read: no such file or directory"},
+		{"--server-config-path none.json", "--server-config-path: file none.json cannot be read: no such file or directory"},
+	} {
+		t.Run(test.flags, func(t *testing.T) {
+			_, err := resolve(t, nil, strings.Fields(test.flags))
+			if err == nil || err.Error() != test.want {
+				t.Errorf("got  %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestEnvironmentErrors(t *testing.T) {
+	for _, test := range []struct{ variable, want string }{
+		{"PSBENCH_NTRIANER=2", "unknown environment variable PSBENCH_NTRIANER; did you mean PSBENCH_NTRAINER?"},
+		{"PSBENCH_QQQQQ=2", "unknown environment variable PSBENCH_QQQQQ: psbench reads no such one"},
+		{"PSBENCH_EPOCHS=0", "PSBENCH_EPOCHS is 0 but must be a whole number from 1 to 1000000000"},
+		{"PSBENCH_QUIET=2", "PSBENCH_QUIET is 2 but must be true or false"},
+		{"PSBENCH_CONFIG=none.json", "PSBENCH_CONFIG: file none.json cannot be read: no such file or directory"},
+		{"PSBENCH_SET=model.sparse", `PSBENCH_SET is "model.sparse" but must be kind.setting=value, as in trainer.lr=0.1`},
+		{"PSBENCH_SET=model.sparse=1", "PSBENCH_SET model.sparse is 1 but must be true or false"},
+		{`PSBENCH_SET=data.inputs=[1`, `PSBENCH_SET has the value [1, which is no JSON: unexpected EOF`},
+		{`PSBENCH_SET=data.inputs=[1] x`, `PSBENCH_SET has "x" after data.inputs=[1] but must have a comma there`},
+		{"PSBENCH_DDP_HOOK=allreduc", `PSBENCH_DDP_HOOK: unknown hook "allreduc"; did you mean "allreduce"? the keys are allreduce, hybrid, noop, rpc, sparse_rpc`},
+	} {
+		t.Run(test.variable, func(t *testing.T) {
+			_, err := resolve(t, []string{test.variable}, nil)
+			if err == nil || err.Error() != test.want {
+				t.Errorf("got  %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestFileErrors(t *testing.T) {
+	for _, test := range []struct{ flags, content, want string }{
+		{"--config", `{"ntrianer": 2}`, `unknown key "ntrianer" in f.json; did you mean "ntrainer"?`},
+		{"--config", "{\n\"epochs\": 2,,}", `--config: f.json, line 2, column 13: invalid character ',' looking for beginning of object key string`},
+		{"--config", `{"epochs": 1, "epochs": 2}`, `--config: f.json, line 1, column 15: key "epochs" is given twice`},
+		{"--config", `{"batch_size": 1, "batch-size": 2}`, `batch_size in f.json is given twice, with a dash and with an underscore`},
+		{"--config", `{"epochs": "5"}`, `epochs in f.json is "5" but must be a whole number from 1 to 1000000000`},
+		{"--config", `{"epochs": 0}`, `epochs in f.json is 0 but must be a whole number from 1 to 1000000000`},
+		{"--config", `{"epochs": null}`, `epochs in f.json is null but must be a whole number from 1 to 1000000000`},
+		{"--config", `{"model": true}`, `model in f.json is true but must be a string`},
+		{"--config", `{"quiet": "true"}`, `quiet in f.json is "true" but must be true or false`},
+		{"--config", `{"isolate": [1]}`, `isolate in f.json holds 1 but must be a list of strings`},
+		{"--config", `{"isolate": 1}`, `isolate in f.json is 1 but must be a list of strings`},
+		{"--config", `{"config": "g.json"}`, `--config: f.json has the key config, but a configuration file cannot name another one`},
+		{"--config", `{"set": 1}`, `set in f.json is 1 but must be an object of kinds, each an object of settings`},
+		{"--config", `{"set": {"model": 1}}`, `set in f.json has 1 as model but must have an object of settings there`},
+		{"--config", `{"set": {"modle": {}}}`, `set in f.json names the unknown kind "modle"; did you mean "model"?`},
+		{"--config", `{"set": {"model": {"sparze": true}}}`, `set.model.sparze in f.json: model dummy has no setting "sparze"; did you mean "sparse"?`},
+		{"--config", `{"set": {"model": {"sparse": "true"}}}`, `set.model.sparse in f.json is "true" but must be true or false`},
+		{"--model-config-path", `{"A": {"model_clas": "dummy"}}`, `--model-config-path: A in f.json has the unknown key "model_clas"; did you mean "model_class"?`},
+		{"--model-config-path", `{"A": {}}`, `--model-config-path: A in f.json has no model_class`},
+		{"--model-config-path", `{"A": 1}`, `--model-config-path: A in f.json is 1 but must be an object`},
+		{"--model-config-path", `{"A": {"model_class": 1}}`, `--model-config-path: A in f.json has 1 as model_class, which must be a string for model_class and an object for configurations`},
+		{"--model A --model-config-path", `{"A": {"model_class": "dumy"}}`, `model_class in f.json, A: unknown model "dumy"; did you mean "dummy"? the keys are dummy`},
+		{"--model A --model-config-path", `{"A": {"model_class": "dummy", "configurations": {"sparze": 1}}}`, `sparze in f.json, A: model dummy has no setting "sparze"; did you mean "sparse"?`},
+		{"--model A --model-config-path", `{"A": {"model_class": "dummy", "configurations": {"sparse": 1}}}`, `sparse in f.json, A is 1 but must be true or false`},
+		{"--data-config-path", `{"A": {"model_class": "dummy"}}`, `--data-config-path: A in f.json has the unknown key "model_class"; did you mean "data_class"?`},
+		{"--trainer-config-path", `{"dpp": {}}`, `--trainer-config-path: f.json: unknown trainer "dpp"; did you mean "ddp"? the keys are ddp`},
+		{"--trainer-config-path", `{"ddp": 1}`, `--trainer-config-path: ddp in f.json is 1 but must be an object of settings`},
+		{"--trainer-config-path", `{"ddp": {"lr": "x"}}`, `lr in f.json, ddp is "x" but must be a number`},
+		{"--trainer-config-path", `{"ddp": {}, "DdpTrainer": {}}`, `--trainer-config-path: f.json has settings for DdpTrainer and for ddp, which are the same trainer`},
+		{"--registry", `{"modle_map": {}}`, `--registry: f.json, line 1, column 2: unknown key "modle_map"; did you mean "model_map"?`},
+	} {
+		t.Run(test.flags+" "+test.content, func(t *testing.T) {
+			inFolder(t, map[string]string{"f.json": test.content})
+			_, err := resolve(t, nil, append(strings.Fields(test.flags), "f.json"))
+			if err == nil || err.Error() != test.want {
+				t.Errorf("got  %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,45 @@
+package config
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/topology"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Experiment is a configuration with every key resolved: all that a run needs.
+type Experiment struct {
+	World topology.World
+	// Parts holds the chosen part of each kind that has a process or can have
+	// one; KindServer only if the world has servers.
+	Parts map[sdk.Kind]Part
+	// InTrainer holds the chosen keys of the in-trainer kinds.
+	InTrainer map[sdk.Kind]string
+	// Links says which links the hook uses.
+	Links registry.Links
+	// Isolate says which of hook, criterion and model the user wants in a
+	// process of their own.
+	Isolate map[sdk.Kind]bool
+
+	Epochs    int
+	BatchSize int
+	Seed      uint64
+	Backend   string
+	Timeout   time.Duration
+
+	// Values is the effective configuration for the report.
+	Values []result.Value
+	// Warnings are one sentence each.
+	Warnings []string
+}
+
+// Part is the implementation chosen for a kind.
+type Part struct {
+	Key    string // canonical key
+	Plugin registry.Plugin
+	// Settings is a JSON object of all settings, defaults included.
+	Settings json.RawMessage
+}

@@ -1,0 +1,85 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// AddFlags adds the flags of the options to a set, or only those of the keys
+// given. Underscores in flags count as dashes from then on.
+func AddFlags(flags *pflag.FlagSet, keys ...string) {
+	flags.SetNormalizeFunc(DashedFlag)
+	for _, o := range options {
+		if len(keys) > 0 && !slices.Contains(keys, o.Key) {
+			continue
+		}
+		f := flags.VarPF(&flagValue{option: o}, o.Flag(), "", o.Doc+o.choices())
+		f.DefValue = o.Default
+		if o.Type == Bool {
+			f.NoOptDefVal = "true"
+		}
+	}
+}
+
+// DashedFlag is the spelling of a flag that stands for all its spellings.
+func DashedFlag(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
+}
+
+func (o Option) choices() string {
+	if len(o.Enum) == 0 || strings.Contains(o.Doc, o.Enum[0]) {
+		return ""
+	}
+	return ": " + oneOf(o.Enum)
+}
+
+// flagValue keeps what the user wrote; Merge reads it, as it reads every
+// layer.
+type flagValue struct {
+	option Option
+	given  []string
+}
+
+func (v *flagValue) String() string { return strings.Join(v.given, ",") }
+
+func (v *flagValue) Set(s string) error {
+	v.given = append(v.given, s)
+	return nil
+}
+
+// Type is the placeholder of the value in the help text.
+func (v *flagValue) Type() string {
+	switch {
+	case v.option.Type == Integer:
+		return "N"
+	case v.option.Type == Bool:
+		return "bool" // which pflag shows as nothing
+	case v.option.Type == Settings:
+		return "kind.setting=value"
+	case v.option.Type == List && len(v.option.Enum) > 0:
+		return "KIND,..."
+	case v.option.Group == "files" || v.option.Key == "json" || v.option.Key == "filestore":
+		return "FILE"
+	case v.option.Kind != "":
+		return "KEY"
+	default:
+		return "TEXT"
+	}
+}
+
+// raw is the value as Merge takes it: of a flag given several times the last
+// one counts, unless the option is made of all of them.
+func (v *flagValue) raw() any {
+	switch {
+	case len(v.given) == 0:
+		return nil
+	case v.option.Type == Settings:
+		return v.given
+	case v.option.Type == List:
+		return text(strings.Join(v.given, ","))
+	default:
+		return text(v.given[len(v.given)-1])
+	}
+}

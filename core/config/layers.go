@@ -1,0 +1,206 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/providers/posflag"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/pflag"
+
+	"github.com/psbench/psbench/core/jsonfile"
+	"github.com/psbench/psbench/sdk"
+)
+
+// notOptions are variables that begin like options but are for plugin
+// processes; whoever runs psbench below one has them too.
+var notOptions = []string{sdk.Handshake.MagicCookieKey, sdk.DirectoryVariable, sdk.JanitorVariable}
+
+// Sources are the layers of a configuration above its defaults, lowest first.
+// The JSON file, which lies below them, is named by the option config of
+// Environ or Flags.
+type Sources struct {
+	Environ []string       // as os.Environ gives it; only PSBENCH_* counts
+	Extra   []Layer        // values from elsewhere
+	Flags   *pflag.FlagSet // parsed, made by AddFlags; may be nil
+}
+
+// Layer is a set of values by key, as a JSON file would give them.
+type Layer struct {
+	Origin string
+	Values map[string]any
+}
+
+// Config is what the layers say together.
+type Config struct {
+	Options
+	sources  map[string]source // by key
+	settings []assignment      // lowest layer first
+}
+
+// Merge puts the layers on top of each other. Unknown keys and values of the
+// wrong type are errors, whether or not a higher layer covers them.
+func Merge(s Sources) (*Config, error) {
+	fromEnv, err := readEnv(s.Environ)
+	if err != nil {
+		return nil, err
+	}
+	fromFlags, err := readFlags(s.Flags)
+	if err != nil {
+		return nil, err
+	}
+	layers := []layer{defaults()}
+	if path, by := configPath(fromFlags, fromEnv); path != "" {
+		fromFile, err := readFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", by, err)
+		}
+		layers = append(layers, fromFile)
+	}
+	layers = append(layers, fromEnv)
+	for _, extra := range s.Extra {
+		l, err := plain(extra)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, l)
+	}
+	return merge(append(layers, fromFlags))
+}
+
+func merge(layers []layer) (*Config, error) {
+	k := koanf.New(".")
+	c := &Config{sources: map[string]source{}}
+	for _, l := range layers {
+		values, err := c.take(l)
+		if err != nil {
+			return nil, err
+		}
+		if err := k.Load(confmap.Provider(values, ""), nil); err != nil {
+			return nil, err
+		}
+	}
+	return c, k.UnmarshalWithConf("", &c.Options, koanf.UnmarshalConf{Tag: "json"})
+}
+
+// take checks the values of a layer and notes where they come from. Settings
+// of parts stay in c; the other values are returned.
+func (c *Config) take(l layer) (map[string]any, error) {
+	values := map[string]any{}
+	for _, given := range slices.Sorted(maps.Keys(l.values)) {
+		key := strings.ReplaceAll(given, "-", "_")
+		o, ok := optionOf(key)
+		if !ok {
+			return nil, unknownKey(l.source, given)
+		}
+		if _, twice := values[key]; twice {
+			return nil, fmt.Errorf("%s is given twice, with a dash and with an underscore", l.name(key))
+		}
+		c.sources[key] = l.source
+		var err error
+		if o.Type == Settings {
+			err = c.takeSettings(l.source, l.values[given])
+		} else {
+			values[key], err = o.parse(l.values[given])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s %w", l.name(key), err)
+		}
+	}
+	return values, nil
+}
+
+func (c *Config) name(key string) string   { return c.sources[key].name(key) }
+func (c *Config) origin(key string) string { return c.sources[key].origin(key) }
+
+// given says whether a layer above the defaults has the key.
+func (c *Config) given(key string) bool { return c.sources[key].sort != fromDefault }
+
+// layer is a set of raw values from one source.
+type layer struct {
+	source
+	values map[string]any
+}
+
+func defaults() layer {
+	l := layer{source{sort: fromDefault}, map[string]any{}}
+	for _, o := range options {
+		if o.Default != "" {
+			l.values[o.Key] = text(o.Default)
+		}
+	}
+	return l
+}
+
+func readEnv(environ []string) (layer, error) {
+	provider := env.Provider("", env.Opt{
+		Prefix:      envPrefix,
+		EnvironFunc: func() []string { return environ },
+		TransformFunc: func(name, value string) (string, any) {
+			if value == "" || slices.Contains(notOptions, name) {
+				return "", nil // as if it were not set
+			}
+			return strings.ToLower(strings.TrimPrefix(name, envPrefix)), text(value)
+		},
+	})
+	values, err := provider.Read()
+	return layer{source{sort: fromEnvironment}, values}, err
+}
+
+func readFlags(flags *pflag.FlagSet) (layer, error) {
+	l := layer{source: source{sort: fromFlag}}
+	if flags == nil {
+		return l, nil
+	}
+	var err error
+	l.values, err = posflag.ProviderWithFlag(flags, ".", nil, func(f *pflag.Flag) (string, any) {
+		v, ok := f.Value.(*flagValue)
+		if !ok {
+			return "", nil
+		}
+		return v.option.Key, v.raw()
+	}).Read()
+	return l, err
+}
+
+// configPath is the path of the JSON file and the name of the value that has
+// it, from the first of the layers that has one.
+func configPath(layers ...layer) (path, by string) {
+	for _, l := range layers {
+		if path, ok := l.values["config"].(text); ok {
+			return string(path), l.name("config")
+		}
+	}
+	return "", ""
+}
+
+func readFile(path string) (layer, error) {
+	values, err := jsonfile.ReadMap(path)
+	if err != nil {
+		return layer{}, err
+	}
+	delete(values, "$schema")
+	if _, nested := values["config"]; nested {
+		return layer{}, fmt.Errorf("%s has the key config, but a configuration file cannot name another one", path)
+	}
+	return layer{source{sort: fromPlace, place: path}, values}, nil
+}
+
+// plain makes the values of a layer those that a JSON file would give.
+func plain(l Layer) (layer, error) {
+	data, err := json.Marshal(l.Values)
+	if err != nil {
+		return layer{}, fmt.Errorf("%s: %w", l.Origin, err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var values map[string]any
+	err = dec.Decode(&values)
+	return layer{source{sort: fromPlace, place: l.Origin}, values}, err
+}

@@ -1,0 +1,169 @@
+package config
+
+import (
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/psbench/psbench/sdk"
+)
+
+//go:generate go test -run TestSchemas -update .
+
+// Options is a run configuration. Each field is one value with one name: key
+// batch_size in a JSON file is flag --batch-size and environment variable
+// PSBENCH_BATCH_SIZE. Set stays empty: the settings of all layers together are
+// those of an Experiment's parts.
+type Options struct {
+	NTrainer   int      `json:"ntrainer" group:"experiment" default:"2" max:"10000" doc:"trainers on the CPU"`
+	NServer    int      `json:"nserver" group:"experiment" default:"1" max:"10000" doc:"servers on the CPU; 0 for none"`
+	Epochs     int      `json:"epochs" group:"experiment" default:"5" min:"1" max:"1000000000" doc:"passes over the data"`
+	BatchSize  int      `json:"batch_size" group:"experiment" default:"10" min:"1" max:"1000000000" doc:"samples in a batch"`
+	TorchSeed  uint64   `json:"torch_seed" group:"experiment" default:"0" max:"18446744073709551615" doc:"seed of weights and data"`
+	RPCTimeout int      `json:"rpc_timeout" group:"experiment" default:"60" min:"1" max:"31536000" doc:"longest wait for another process, in seconds"`
+	Backend    string   `json:"backend" group:"experiment" default:"gloo" enum:"gloo,nccl,multi" doc:"the trainers' process group: gloo is psbench's own CPU collectives, nccl and multi need CUDA"`
+	Isolate    []string `json:"isolate" group:"experiment" enum:"hook,criterion,model,all" doc:"parts that get a process of their own beside each trainer"`
+
+	Trainer         string                    `json:"trainer" group:"parts" default:"ddp" kind:"trainer" doc:"trainer"`
+	Server          string                    `json:"server" group:"parts" default:"average" kind:"server" doc:"server"`
+	DDPHook         string                    `json:"ddp_hook" group:"parts" kind:"hook" doc:"hook that reduces the gradients; rpc if there are servers, else allreduce"`
+	Model           string                    `json:"model" group:"parts" default:"DummyModel" kind:"model" doc:"id of a model configuration, or key of a model"`
+	Data            string                    `json:"data" group:"parts" default:"DummyData" kind:"data" doc:"id of a data configuration, or key of a data part"`
+	CreateCriterion string                    `json:"create_criterion" group:"parts" default:"cel" kind:"criterion" doc:"criterion"`
+	CreateDDPModel  string                    `json:"create_ddp_model" group:"parts" default:"basic" kind:"ddp_model" doc:"how the trainer wraps its model"`
+	HookState       string                    `json:"hook_state" group:"parts" default:"basic" kind:"hook_state" doc:"what the hook knows of the iteration"`
+	IterationStep   string                    `json:"iteration_step" group:"parts" default:"basic" kind:"iteration_step" doc:"what the trainer does in one iteration"`
+	PreprocessData  string                    `json:"preprocess_data" group:"parts" default:"dummy" kind:"preprocess_data" doc:"what the trainer does to a batch first"`
+	Set             map[string]map[string]any `json:"set" group:"parts" doc:"setting of a part, as kind.setting=value; psbench list KIND shows what there is"`
+
+	Config            string   `json:"config" group:"files" doc:"JSON file of these values"`
+	Registry          []string `json:"registry" group:"files" doc:"registry file with more plugins"`
+	ModelConfigPath   string   `json:"model_config_path" group:"files" doc:"file of model configurations"`
+	DataConfigPath    string   `json:"data_config_path" group:"files" doc:"file of data configurations"`
+	ServerConfigPath  string   `json:"server_config_path" group:"files" doc:"file of settings by server key"`
+	TrainerConfigPath string   `json:"trainer_config_path" group:"files" doc:"file of settings by trainer key"`
+
+	JSON  string `json:"json" group:"output" doc:"file for the result: every sample, the configuration, the environment"`
+	Stats string `json:"stats" group:"output" default:"psbench" enum:"psbench,original" doc:"columns of the tables"`
+	Quiet bool   `json:"quiet" group:"output" default:"false" doc:"show no progress"`
+
+	NCUDATrainer int    `json:"ncudatrainer" group:"compatibility" default:"0" max:"10000" doc:"trainers on CUDA devices; must be 0 where there is none"`
+	NCUDAServer  int    `json:"ncudaserver" group:"compatibility" default:"0" max:"10000" doc:"servers on CUDA devices; must be 0 where there is none"`
+	CUDASeed     uint64 `json:"cuda_seed" group:"compatibility" default:"0" max:"18446744073709551615" effect:"there is no CUDA device" doc:"seed on CUDA devices; no effect where there is none"`
+	MasterAddr   string `json:"master_addr" group:"compatibility" effect:"everything runs on one host" doc:"address of the master; no effect on one host"`
+	MasterPort   string `json:"master_port" group:"compatibility" effect:"everything runs on one host" doc:"port of the master; no effect on one host"`
+	Filestore    string `json:"filestore" group:"compatibility" effect:"processes meet in a folder of the run's own" doc:"file by which processes meet; no effect here"`
+}
+
+// Option describes one field of Options.
+type Option struct {
+	Key     string
+	Type    Type
+	Default string // as a user would write it
+	Group   string // of the help text: one of Groups
+	Doc     string
+	// Kind of the part that the option chooses, if it does.
+	Kind sdk.Kind
+	// Min and Max bound an integer.
+	Min, Max uint64
+	// Enum lists the values that are allowed, if not all are.
+	Enum []string
+	// NoEffect says why the option has no effect, if it has none.
+	NoEffect string
+}
+
+// Type is the type of an option's value.
+type Type string
+
+// The types of options.
+const (
+	String   Type = "string"
+	Integer  Type = "integer"
+	Bool     Type = "bool"
+	List     Type = "list"     // of strings
+	Settings Type = "settings" // by kind and name
+)
+
+// Group is a heading of the help text.
+type Group struct{ Name, Title string }
+
+// Groups lists the groups of options in the order in which they are shown.
+var Groups = []Group{
+	{"experiment", "Experiment"},
+	{"parts", "Parts"},
+	{"files", "Files"},
+	{"output", "Output"},
+	{"compatibility", "CUDA and compatibility"},
+}
+
+// Flag is the option's name on the command line, without the dashes.
+func (o Option) Flag() string { return strings.ReplaceAll(o.Key, "_", "-") }
+
+// Env is the option's environment variable.
+func (o Option) Env() string { return envPrefix + strings.ToUpper(o.Key) }
+
+// All lists the options in the order of the fields of Options.
+func All() []Option { return options }
+
+var options = describeOptions(reflect.TypeFor[Options]())
+
+func describeOptions(t reflect.Type) []Option {
+	var out []Option
+	for i := range t.NumField() {
+		f := t.Field(i)
+		o := Option{
+			Key: f.Tag.Get("json"), Type: typeOf(f.Type),
+			Default: f.Tag.Get("default"), Group: f.Tag.Get("group"), Doc: f.Tag.Get("doc"),
+			Kind: sdk.Kind(f.Tag.Get("kind")), NoEffect: f.Tag.Get("effect"),
+			Min: bound(f.Tag.Get("min"), 0), Max: bound(f.Tag.Get("max"), math.MaxUint64),
+		}
+		if enum := f.Tag.Get("enum"); enum != "" {
+			o.Enum = strings.Split(enum, ",")
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+func typeOf(t reflect.Type) Type {
+	switch t.Kind() {
+	case reflect.String:
+		return String
+	case reflect.Bool:
+		return Bool
+	case reflect.Slice:
+		return List
+	case reflect.Map:
+		return Settings
+	default:
+		return Integer
+	}
+}
+
+func bound(text string, otherwise uint64) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return otherwise
+	}
+	return n
+}
+
+func optionOf(key string) (Option, bool) {
+	for _, o := range options {
+		if o.Key == key {
+			return o, true
+		}
+	}
+	return Option{}, false
+}
+
+// optionFor is the option that chooses the part of a kind.
+func optionFor(kind sdk.Kind) Option {
+	for _, o := range options {
+		if o.Kind == kind {
+			return o
+		}
+	}
+	return Option{}
+}

@@ -1,0 +1,141 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// text is a value as a flag or the environment gives it: its type is that of
+// the option.
+type text string
+
+// parse turns the raw value of a layer into the Go value of the option. Layers
+// of JSON give bool, string, json.Number and []any.
+func (o Option) parse(raw any) (any, error) {
+	switch o.Type {
+	case Integer:
+		return o.parseInteger(raw)
+	case Bool:
+		return parseBool(raw)
+	case List:
+		return o.parseList(raw)
+	default:
+		return o.parseString(raw)
+	}
+}
+
+func (o Option) parseInteger(raw any) (any, error) {
+	var digits string
+	switch v := raw.(type) {
+	case text:
+		digits = string(v)
+	case json.Number:
+		digits = v.String()
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	switch {
+	case err == nil && n >= o.Min && n <= o.Max:
+		return n, nil
+	case o.Max == math.MaxUint64:
+		return nil, fmt.Errorf("is %s but must be a whole number of %d or more that fits in 64 bits", show(raw), o.Min)
+	default:
+		return nil, fmt.Errorf("is %s but must be a whole number from %d to %d", show(raw), o.Min, o.Max)
+	}
+}
+
+func parseBool(raw any) (any, error) {
+	switch v := raw.(type) {
+	case bool:
+		return v, nil
+	case text:
+		if b, err := strconv.ParseBool(string(v)); err == nil {
+			return b, nil
+		}
+	}
+	return nil, fmt.Errorf("is %s but must be true or false", show(raw))
+}
+
+func (o Option) parseString(raw any) (any, error) {
+	var s string
+	switch v := raw.(type) {
+	case text:
+		s = string(v)
+	case string:
+		s = v
+	case json.Number: // a port, say
+		s = v.String()
+	default:
+		return nil, fmt.Errorf("is %s but must be a string", show(raw))
+	}
+	return s, o.checkEnum(s)
+}
+
+func (o Option) parseList(raw any) (any, error) {
+	var items []string
+	switch v := raw.(type) {
+	case text:
+		items = splitList(string(v))
+	case string:
+		items = splitList(v)
+	case []any:
+		for _, item := range v {
+			s, ok := item.(string)
+			if !ok {
+				return nil, fmt.Errorf("holds %s but must be a list of strings", show(item))
+			}
+			items = append(items, s)
+		}
+	default:
+		return nil, fmt.Errorf("is %s but must be a list of strings", show(raw))
+	}
+	for _, item := range items {
+		if err := o.checkEnum(item); err != nil {
+			return nil, err
+		}
+	}
+	return items, nil
+}
+
+// splitList reads a list as flags and the environment write it: items between
+// commas.
+func splitList(list string) []string {
+	var items []string
+	for item := range strings.SplitSeq(list, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+func (o Option) checkEnum(s string) error {
+	if len(o.Enum) == 0 || slices.Contains(o.Enum, s) {
+		return nil
+	}
+	return fmt.Errorf("is %q but must be %s", s, oneOf(o.Enum))
+}
+
+// oneOf words a choice: "a, b or c".
+func oneOf(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// show writes a value as JSON, which tells the string "5" from the number 5.
+func show(v any) string {
+	if t, ok := v.(text); ok && json.Valid([]byte(t)) {
+		return string(t)
+	}
+	written, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(written)
+}

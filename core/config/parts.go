@@ -1,0 +1,157 @@
+package config
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/sdk"
+)
+
+// describe asks the plugin of an item what the item is. Each plugin is asked
+// once.
+func (r *resolver) describe(ctx context.Context, item registry.Item) (Description, error) {
+	parts, ok := r.described[item.Plugin.Name]
+	if !ok {
+		limited, cancel := context.WithTimeout(ctx, r.exp.Timeout)
+		defer cancel()
+		var err error
+		if parts, err = r.catalogue(limited, item.Plugin); err != nil {
+			if limited.Err() != nil && ctx.Err() == nil {
+				err = fmt.Errorf("it did not answer within %s, the limit of %s", r.exp.Timeout, r.name("rpc_timeout"))
+			}
+			return Description{}, fmt.Errorf("plugin %s cannot be asked for its parts: %w", item.Plugin.Name, err)
+		}
+		r.described[item.Plugin.Name] = parts
+	}
+	for _, d := range parts {
+		if d.Kind == item.Kind && d.Key == item.Key {
+			return d, nil
+		}
+	}
+	return Description{}, fmt.Errorf("plugin %s does not provide %s %s, though %s says so",
+		item.Plugin.Name, item.Kind, item.Key, item.File)
+}
+
+// configureParts gives every part with settings the values that count.
+func (r *resolver) configureParts(ctx context.Context) error {
+	for _, kind := range settable {
+		c, ok := r.chosen[kind]
+		if !ok {
+			continue
+		}
+		d, err := r.describe(ctx, c.Item)
+		if err != nil {
+			return err
+		}
+		assignments, err := r.assignments(c)
+		if err != nil {
+			return err
+		}
+		settings, err := settingsOf(d, assignments)
+		if err != nil {
+			return err
+		}
+		raw, err := object(settings)
+		if err != nil {
+			return err
+		}
+		r.exp.Parts[kind] = Part{Key: c.Key, Plugin: c.Plugin, Settings: raw}
+		for _, s := range settings {
+			r.settings = append(r.settings, result.Value{Key: fmt.Sprintf("%s.%s", kind, s.name), Value: s.value, Origin: s.origin})
+		}
+	}
+	return nil
+}
+
+// assignments are those for a chosen item, lowest layer first.
+func (r *resolver) assignments(c choice) ([]assignment, error) {
+	out := slices.Clone(c.preset)
+	if key, file := r.settingsFile(c.Kind); file != "" {
+		byKey, err := partSettings(file, r.registry, c.Kind)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.name(key), err)
+		}
+		out = append(out, byKey[c.Key]...)
+	}
+	for _, a := range r.Config.settings {
+		if a.kind == c.Kind {
+			out = append(out, a)
+		}
+	}
+	return out, nil
+}
+
+// settingsFile is the file of settings for a kind, with the key of the option
+// that names it.
+func (r *resolver) settingsFile(kind sdk.Kind) (key, file string) {
+	switch kind {
+	case sdk.KindServer:
+		return "server_config_path", r.ServerConfigPath
+	case sdk.KindTrainer:
+		return "trainer_config_path", r.TrainerConfigPath
+	default:
+		return "", ""
+	}
+}
+
+// configureInTrainer checks that the trainer's plugin has what the trainer is
+// to use.
+func (r *resolver) configureInTrainer(ctx context.Context) error {
+	trainer := r.chosen[sdk.KindTrainer]
+	for _, kind := range sdk.Kinds {
+		if slices.Contains(settable, kind) {
+			continue
+		}
+		c := r.chosen[kind]
+		if c.Plugin.Name != trainer.Plugin.Name {
+			return fmt.Errorf("%s %s is of plugin %s but trainer %s is of plugin %s: they must be of the same plugin",
+				kind, c.Key, c.Plugin.Name, trainer.Key, trainer.Plugin.Name)
+		}
+		if _, err := r.describe(ctx, c.Item); err != nil {
+			return err
+		}
+		r.exp.InTrainer[kind] = c.Key
+	}
+	return nil
+}
+
+// finish lists the values that count, and what was given in vain.
+func (r *resolver) finish(context.Context) error {
+	values, err := r.optionValues()
+	if err != nil {
+		return err
+	}
+	for _, o := range options {
+		if o.NoEffect != "" && r.given(o.Key) {
+			r.warn("%s has no effect: %s", r.name(o.Key), o.NoEffect)
+		}
+		switch c, chosen := r.chosen[o.Kind]; {
+		case o.Type == Settings:
+			r.exp.Values = append(r.exp.Values, r.settings...)
+		case chosen:
+			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: c.value, Origin: c.origin})
+		case o.Kind == sdk.KindServer:
+			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: "", Origin: "derived: there are no servers"})
+		default:
+			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: values[o.Key], Origin: r.origin(o.Key)})
+		}
+	}
+	return nil
+}
+
+// optionValues are the options by key, as JSON would show them.
+func (c *Config) optionValues() (map[string]any, error) {
+	data, err := json.Marshal(c.Options)
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(strings.NewReader(string(data)))
+	dec.UseNumber()
+	var values map[string]any
+	return values, dec.Decode(&values)
+}

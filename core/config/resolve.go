@@ -1,0 +1,221 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/topology"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Description is what a plugin says of one of its parts.
+type Description struct {
+	Kind     sdk.Kind
+	Key      string
+	Settings []sdk.Setting
+}
+
+// Catalogue lists the parts of a plugin. It may have to start the plugin.
+type Catalogue func(ctx context.Context, plugin registry.Plugin) ([]Description, error)
+
+// LoadRegistry reads the built-in registry and the files that the
+// configuration adds to it. A file that is named twice is read once.
+func (c *Config) LoadRegistry(builtin []byte) (*registry.Registry, error) {
+	var files []string
+	for _, file := range c.Registry {
+		if !slices.Contains(files, file) {
+			files = append(files, file)
+		}
+	}
+	reg, err := registry.Load(builtin, files...)
+	if err != nil && len(files) > 0 {
+		return nil, fmt.Errorf("%s: %w", c.name("registry"), err)
+	}
+	return reg, err
+}
+
+// Resolve finds the parts that the configuration chooses and checks that all
+// of it fits together.
+func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue Catalogue) (*Experiment, error) {
+	r := &resolver{
+		Config: c, registry: reg, catalogue: catalogue,
+		described: map[string][]Description{},
+		chosen:    map[sdk.Kind]choice{},
+		exp: &Experiment{
+			World:     topology.World{Trainers: c.NTrainer, CUDATrainers: c.NCUDATrainer, Servers: c.NServer, CUDAServers: c.NCUDAServer},
+			Parts:     map[sdk.Kind]Part{},
+			InTrainer: map[sdk.Kind]string{},
+			Isolate:   isolated(c.Isolate),
+			Epochs:    c.Epochs, BatchSize: c.BatchSize, Seed: c.TorchSeed, Backend: c.Backend,
+			Timeout: time.Duration(c.RPCTimeout) * time.Second,
+		},
+	}
+	steps := []func(context.Context) error{
+		r.checkCounts, r.chooseParts, r.checkHook, r.configureParts, r.configureInTrainer, r.checkUnused, r.finish,
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r.exp, nil
+}
+
+func isolated(names []string) map[sdk.Kind]bool {
+	out := map[sdk.Kind]bool{}
+	for _, kind := range sdk.Isolable {
+		if slices.Contains(names, "all") || slices.Contains(names, string(kind)) {
+			out[kind] = true
+		}
+	}
+	return out
+}
+
+type resolver struct {
+	*Config
+	registry  *registry.Registry
+	catalogue Catalogue
+	described map[string][]Description // by plugin
+	chosen    map[sdk.Kind]choice
+	exp       *Experiment
+	settings  []result.Value
+}
+
+// choice is the item chosen for a kind.
+type choice struct {
+	registry.Item
+	// value is what the effective configuration says: the id of the chosen
+	// configuration, or the key.
+	value  string
+	origin string
+	// preset are the settings of the configuration id that chose the item.
+	preset []assignment
+}
+
+// checkCounts asks for CUDA first: what is wrong with the counts of CUDA ranks
+// does not matter where there can be none.
+func (r *resolver) checkCounts(context.Context) error {
+	const none = "but this psbench has no CUDA device: CUDA workloads come in a plugin of their own"
+	if r.Backend != "gloo" {
+		return fmt.Errorf("%s is %s %s", r.name("backend"), r.Backend, none)
+	}
+	if r.NCUDATrainer > 0 {
+		return fmt.Errorf("%s is %d %s", r.name("ncudatrainer"), r.NCUDATrainer, none)
+	}
+	if r.NCUDAServer > 0 {
+		return fmt.Errorf("%s is %d %s", r.name("ncudaserver"), r.NCUDAServer, none)
+	}
+	return r.exp.World.Check()
+}
+
+func (r *resolver) servers() int { return r.NServer + r.NCUDAServer }
+
+func (r *resolver) chooseParts(context.Context) error {
+	for _, kind := range sdk.Kinds {
+		if kind == sdk.KindServer && r.servers() == 0 {
+			r.noServer()
+			continue
+		}
+		c, err := r.choose(kind)
+		if err != nil {
+			return err
+		}
+		r.chosen[kind] = c
+	}
+	return nil
+}
+
+// noServer says what was given for servers in vain.
+func (r *resolver) noServer() {
+	if r.given("server") {
+		r.warn("%s has no effect: there are no servers (%s)", r.name("server"), r.name("nserver"))
+	}
+	if r.given("server_config_path") {
+		r.warn("%s has no effect: there are no servers (%s)", r.name("server_config_path"), r.name("nserver"))
+	}
+	for _, a := range r.Config.settings {
+		if a.kind == sdk.KindServer {
+			r.warn("%s has no effect: there are no servers (%s)", a.label, r.name("nserver"))
+		}
+	}
+}
+
+func (r *resolver) choose(kind sdk.Kind) (choice, error) {
+	key := optionFor(kind).Key
+	name, origin := r.text(kind), r.origin(key)
+	if kind == sdk.KindHook && name == "" {
+		name, origin = "allreduce", "derived: there are no servers"
+		if r.servers() > 0 {
+			name, origin = "rpc", "derived: there are servers"
+		}
+	}
+	if _, ok := builtinConfigurations[kind]; ok {
+		return r.chooseConfigured(kind, name, origin)
+	}
+	item, err := r.registry.Lookup(kind, name)
+	if err != nil {
+		return choice{}, fmt.Errorf("%s: %w", r.name(key), err)
+	}
+	return choice{Item: item, value: item.Key, origin: origin}, nil
+}
+
+// text is what the options say for a kind.
+func (r *resolver) text(kind sdk.Kind) string {
+	return map[sdk.Kind]string{
+		sdk.KindTrainer: r.Trainer, sdk.KindServer: r.Server, sdk.KindHook: r.DDPHook,
+		sdk.KindCriterion: r.CreateCriterion, sdk.KindData: r.Data, sdk.KindModel: r.Model,
+		sdk.KindDDPModel: r.CreateDDPModel, sdk.KindHookState: r.HookState,
+		sdk.KindIterationStep: r.IterationStep, sdk.KindPreprocessData: r.PreprocessData,
+	}[kind]
+}
+
+// chooseConfigured takes name as the id of a configuration first, then as a
+// key.
+func (r *resolver) chooseConfigured(kind sdk.Kind, name, origin string) (choice, error) {
+	byID, err := configurations(kind, r.configurationFile(kind))
+	if err != nil {
+		return choice{}, fmt.Errorf("%s: %w", r.name(string(kind)+"_config_path"), err)
+	}
+	c, isID := byID[name]
+	if !isID {
+		item, err := r.registry.Lookup(kind, name)
+		if err != nil {
+			known := append(slices.Sorted(maps.Keys(byID)), r.registry.Keys(kind)...)
+			return choice{}, fmt.Errorf("%s: unknown %s %q%s", r.name(string(kind)), kind, name, hint(name, known))
+		}
+		return choice{Item: item, value: item.Key, origin: origin}, nil
+	}
+	item, err := r.registry.Lookup(kind, c.class)
+	if err != nil {
+		return choice{}, fmt.Errorf("%s_class in %s: %w", kind, c.place, err)
+	}
+	return choice{
+		Item:   item,
+		value:  name,
+		origin: fmt.Sprintf("%s: %s %s of %s", origin, kind, item.Key, c.place),
+		preset: assignmentsFrom(kind, c.settings, c.place),
+	}, nil
+}
+
+// checkHook fits the hook's links and the servers together.
+func (r *resolver) checkHook(context.Context) error {
+	hook := r.chosen[sdk.KindHook]
+	r.exp.Links = hook.Links
+	switch {
+	case hook.Links.Server && r.servers() == 0:
+		return fmt.Errorf("%s is %s, which needs a server, but %s is 0: give --nserver 1 or more, or --ddp-hook allreduce",
+			r.name("ddp_hook"), hook.Key, r.name("nserver"))
+	case !hook.Links.Server && r.servers() > 0:
+		r.warn("hook %s never uses the servers: give --nserver 0 to run without", hook.Key)
+	}
+	return nil
+}
+
+func (r *resolver) warn(format string, args ...any) {
+	r.exp.Warnings = append(r.exp.Warnings, fmt.Sprintf(format, args...))
+}

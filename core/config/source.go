@@ -1,0 +1,73 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/psbench/psbench/sdk"
+)
+
+// envPrefix begins the name of every variable that psbench reads.
+const envPrefix = "PSBENCH_"
+
+// source is where values come from.
+type source struct {
+	sort  sort
+	place string // of fromPlace: a file, or what a caller calls its layer
+}
+
+type sort int
+
+const (
+	fromDefault sort = iota
+	fromPlace
+	fromEnvironment
+	fromFlag
+)
+
+// name is how the source writes a key, to begin an error with.
+func (s source) name(key string) string {
+	switch s.sort {
+	case fromFlag:
+		return "--" + strings.ReplaceAll(key, "_", "-")
+	case fromEnvironment:
+		return envPrefix + strings.ToUpper(key)
+	case fromPlace:
+		return key + " in " + s.place
+	default:
+		return "--" + strings.ReplaceAll(key, "_", "-") + " (default)"
+	}
+}
+
+// origin says where the value of a key comes from.
+func (s source) origin(key string) string {
+	switch s.sort {
+	case fromFlag:
+		return "flag " + s.name(key)
+	case fromEnvironment:
+		return "environment " + s.name(key)
+	case fromPlace:
+		return s.place
+	default:
+		return "default"
+	}
+}
+
+func unknownKey(s source, key string) error {
+	var known []string
+	for _, o := range options {
+		known = append(known, o.Key)
+	}
+	near := sdk.Nearest(key, known)
+	if s.sort == fromEnvironment {
+		err := fmt.Errorf("unknown environment variable %s: psbench reads no such one", s.name(key))
+		if near != "" {
+			err = fmt.Errorf("unknown environment variable %s; did you mean %s?", s.name(key), s.name(near))
+		}
+		return err
+	}
+	if near != "" {
+		return fmt.Errorf("unknown key %q in %s; did you mean %q?", key, s.place, near)
+	}
+	return fmt.Errorf("unknown key %q in %s; the keys are %s", key, s.place, strings.Join(known, ", "))
+}

@@ -1,0 +1,125 @@
+// Package jsonfile reads JSON files strictly: every error names the file and,
+// where there is one, the line and the column.
+package jsonfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"reflect"
+	"unicode/utf8"
+)
+
+// Read is the content of a file; an error is one sentence that names the path.
+func Read(path string) ([]byte, error) {
+	data, err := os.ReadFile(path) // #nosec G304 -- the user names the file to read
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return nil, fmt.Errorf("file %s cannot be read: %w", path, pathErr.Err)
+	}
+	return data, err
+}
+
+// ReadMap reads the file at path as Map does.
+func ReadMap(path string) (map[string]any, error) {
+	data, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return Map(path, data)
+}
+
+// Map decodes an object that may have any keys, each once. Numbers become
+// json.Number, so that none loses digits. The name stands for data in errors.
+func Map(name string, data []byte) (map[string]any, error) {
+	var m map[string]any
+	err := Decode(name, data, &m)
+	return m, err
+}
+
+// Decode decodes an object into dst, a pointer to a struct or a map. Keys that
+// dst has no field for, spelt exactly so, and keys given twice are errors. The
+// name stands for data in errors.
+func Decode(name string, data []byte, dst any) error {
+	var content any
+	if err := json.Unmarshal(data, &content); err != nil {
+		return located(name, data, err)
+	}
+	if _, ok := content.(map[string]any); !ok {
+		return fmt.Errorf("%s holds %s but must hold an object: {...}", name, kindOf(content))
+	}
+	w := newWalker(name, data)
+	if err := w.value("", reflect.TypeOf(dst).Elem()); err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	err := dec.Decode(dst)
+	var typ *json.UnmarshalTypeError
+	if errors.As(err, &typ) {
+		return fmt.Errorf("%s: the value must be %s, not %s", Position(name, data, w.tokenBefore(typ.Offset)), wanted(typ.Type), typ.Value)
+	}
+	return err
+}
+
+// located words a syntax error.
+func located(name string, data []byte, err error) error {
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return fmt.Errorf("%s is empty but must hold an object: {...}", name)
+	}
+	// The offset is that of the byte after the offending one, except at the
+	// end of the text, where there is no such byte.
+	offset := syntax.Offset
+	if offset > 0 && syntax.Error() != "unexpected end of JSON input" {
+		offset--
+	}
+	return fmt.Errorf("%s: %w", Position(name, data, offset), err)
+}
+
+// Position words a place in a text: the name, the line and the column of the
+// byte at offset. Both count from 1; columns count characters.
+func Position(name string, data []byte, offset int64) string {
+	before := data[:min(max(offset, 0), int64(len(data)))]
+	line := 1 + bytes.Count(before, []byte{'\n'})
+	column := 1 + utf8.RuneCount(before[1+bytes.LastIndexByte(before, '\n'):])
+	return fmt.Sprintf("%s, line %d, column %d", name, line, column)
+}
+
+func kindOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "a bool"
+	case string:
+		return "a string"
+	case []any:
+		return "a list"
+	default:
+		return "a number"
+	}
+}
+
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	default:
+		return "a whole number"
+	}
+}

@@ -1,0 +1,143 @@
+package jsonfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/psbench/psbench/sdk"
+)
+
+// walker goes over the tokens of a well-formed text beside the Go type that
+// the text is for.
+type walker struct {
+	name string
+	data []byte
+	dec  *json.Decoder
+	// starts are the offsets of the tokens read so far.
+	starts []int64
+}
+
+func newWalker(name string, data []byte) *walker {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	return &walker{name: name, data: data, dec: dec}
+}
+
+func (w *walker) next() (json.Token, error) {
+	between := w.data[w.dec.InputOffset():]
+	start := int64(len(w.data) - len(bytes.TrimLeft(between, " \t\r\n,:")))
+	w.starts = append(w.starts, start)
+	return w.dec.Token()
+}
+
+// tokenBefore is where the last token starts that starts before offset.
+func (w *walker) tokenBefore(offset int64) int64 {
+	i := sort.Search(len(w.starts), func(i int) bool { return w.starts[i] >= offset })
+	return w.starts[max(i-1, 0)]
+}
+
+// value reads one value at the path in the text. t is nil where anything goes.
+func (w *walker) value(path string, t reflect.Type) error {
+	token, err := w.next()
+	if err != nil {
+		return err
+	}
+	switch token {
+	case json.Delim('{'):
+		return w.object(path, t)
+	case json.Delim('['):
+		return w.list(path, elem(t, reflect.Slice))
+	}
+	return nil
+}
+
+func (w *walker) list(path string, element reflect.Type) error {
+	for w.dec.More() {
+		if err := w.value(path, element); err != nil {
+			return err
+		}
+	}
+	_, err := w.next()
+	return err
+}
+
+func (w *walker) object(path string, t reflect.Type) error {
+	fields := fieldsOf(t)
+	seen := map[string]bool{}
+	for w.dec.More() {
+		token, err := w.next()
+		if err != nil {
+			return err
+		}
+		key, _ := token.(string) // every key of an object is a string
+		here := Position(w.name, w.data, w.starts[len(w.starts)-1])
+		if seen[key] {
+			return fmt.Errorf("%s: key %q is given twice", here, inside(path, key))
+		}
+		seen[key] = true
+		value := elem(t, reflect.Map)
+		if fields != nil {
+			known := false
+			if value, known = fields[key]; !known {
+				return fmt.Errorf("%s: %w", here, unknown(path, key, fields))
+			}
+		}
+		if err := w.value(inside(path, key), value); err != nil {
+			return err
+		}
+	}
+	_, err := w.next()
+	return err
+}
+
+func unknown(path, key string, fields map[string]reflect.Type) error {
+	names := make([]string, 0, len(fields))
+	for name := range fields {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	where := ""
+	if path != "" {
+		where = " of " + path
+	}
+	if near := sdk.Nearest(key, names); near != "" {
+		return fmt.Errorf("unknown key %q%s; did you mean %q?", key, where, near)
+	}
+	return fmt.Errorf("unknown key %q%s; the keys are %s", key, where, strings.Join(names, ", "))
+}
+
+func inside(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// elem is the element type of a container type of that kind, or nil.
+func elem(t reflect.Type, container reflect.Kind) reflect.Type {
+	if t == nil || t.Kind() != container {
+		return nil
+	}
+	return t.Elem()
+}
+
+// fieldsOf are the fields of a struct type by their names in JSON; nil for
+// another type.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil
+	}
+	fields := map[string]reflect.Type{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			fields[name] = f.Type
+		}
+	}
+	return fields
+}

@@ -1,0 +1,225 @@
+package launch
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
+	"google.golang.org/grpc"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// handshakeTimeout bounds the time from exec to the plugin's first line.
+const handshakeTimeout = 30 * time.Second
+
+// stopTimeout bounds how long a process may take to end when asked.
+const stopTimeout = 500 * time.Millisecond
+
+// exitNotice is how long after the end of a process's output its death may be
+// noticed.
+const exitNotice = 200 * time.Millisecond
+
+// Process is a plugin process that runs.
+type Process struct {
+	Name   string
+	Plugin string
+	// StartTook is the time from exec to the end of the handshake.
+	StartTook time.Duration
+	proto.PartClient
+
+	client *plugin.Client
+	child  *child
+	stderr *tail
+}
+
+func newProcess(l *Launcher, spec Spec) (*Process, error) {
+	command, err := l.command(spec)
+	if err != nil {
+		return nil, err
+	}
+	command.Env = append(command.Env, sdk.DirectoryVariable+"="+l.directory)
+	p := &Process{Name: spec.Name, Plugin: spec.Plugin.Name, stderr: &tail{}, child: newChild(l.starts, spec.Name)}
+	config := &plugin.ClientConfig{
+		HandshakeConfig:  sdk.Handshake,
+		Plugins:          plugin.PluginSet{sdk.Dispensed: &sdk.GRPCPlugin{}},
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		StartTimeout:     l.handshake,
+		Logger:           hclog.NewNullLogger(),
+		Stderr:           p.stderr,
+		SyncStdout:       p.stderr,
+		SyncStderr:       p.stderr,
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: l.directory},
+		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(
+			grpc.MaxCallRecvMsgSize(sdk.MaxMessageBytes), grpc.MaxCallSendMsgSize(sdk.MaxMessageBytes))},
+		// go-plugin fills in a command of its own for a RunnerFunc; only its
+		// environment counts here.
+		RunnerFunc: func(_ hclog.Logger, filled *exec.Cmd, _ string) (runner.Runner, error) {
+			command.Env = append(filled.Env, command.Env...)
+			p.child.cmd = command
+			return p.child, nil
+		},
+	}
+	if spec.Plugin.SHA256 != "" {
+		if err := checkSum(command.Path, spec.Plugin.SHA256, spec.Plugin.Name); err != nil {
+			return nil, err
+		}
+	}
+	p.client = plugin.NewClient(config)
+	return p, nil
+}
+
+// checkSum compares a program with the SHA-256 that the registry gives for it.
+func checkSum(path, want, name string) error {
+	sum, err := hex.DecodeString(want)
+	if err != nil {
+		return fmt.Errorf("plugin %s: sha256 %q is not a hexadecimal number: %w", name, want, err)
+	}
+	secure := plugin.SecureConfig{Checksum: sum, Hash: sha256.New()}
+	ok, err := secure.Check(path)
+	if err != nil {
+		return fmt.Errorf("plugin %s: %s cannot be checked: %w", name, path, err)
+	}
+	if !ok {
+		return fmt.Errorf("plugin %s: %s does not have the sha256 %s that the registry gives for it", name, path, want)
+	}
+	return nil
+}
+
+// connect starts the process and waits for its handshake.
+func (p *Process) connect(ctx context.Context) error {
+	started := time.Now()
+	stop := context.AfterFunc(ctx, p.child.kill)
+	defer stop()
+	protocol, err := p.client.Client()
+	if err != nil {
+		return p.startError(ctx, err)
+	}
+	raw, err := protocol.Dispense(sdk.Dispensed)
+	if err != nil {
+		return p.startError(ctx, err)
+	}
+	p.PartClient = raw.(proto.PartClient)
+	p.StartTook = time.Since(started)
+	return nil
+}
+
+func (p *Process) startError(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	select {
+	case <-p.Exited(): // its output may end a moment before it does
+	case <-time.After(exitNotice):
+		p.child.kill()
+		p.child.wait()
+	}
+	switch {
+	case p.PID() == 0:
+		return err
+	case p.child.diedAlone() && !spoke(err):
+		return p.Death("its start")
+	default:
+		return fmt.Errorf("%s did not start: %s%s", p.Name, reason(err), p.lastWords())
+	}
+}
+
+// longestQuote bounds what is quoted of a program that is no plugin.
+const longestQuote = 80
+
+// foreignOutput begins go-plugin's error for a first line that is no handshake.
+const foreignOutput = "Unrecognized remote plugin message: "
+
+// spoke says whether the program wrote something that is no handshake, whatever
+// it did then.
+func spoke(err error) bool {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	said, foreign := strings.CutPrefix(line, foreignOutput)
+	return foreign && said != ""
+}
+
+// reason is why the handshake failed, on one line. go-plugin's own text goes on
+// about how to build plugins.
+func reason(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	said, foreign := strings.CutPrefix(line, foreignOutput)
+	switch {
+	case strings.HasPrefix(line, "timeout"):
+		return "it said nothing in time"
+	case !foreign:
+		return line
+	case said == "":
+		return "it is no psbench plugin, for it ended its output without a handshake"
+	default:
+		return fmt.Sprintf("it is no psbench plugin, for it says %q", said[:min(len(said), longestQuote)])
+	}
+}
+
+// lastWords is the end of an error message: what the process last wrote to its
+// standard error, if anything.
+func (p *Process) lastWords() string {
+	p.child.drained()
+	if last := p.stderr.String(); last != "" {
+		return "; its last words: " + last
+	}
+	return ""
+}
+
+// PID of the process, or 0 if it never started.
+func (p *Process) PID() int { return p.child.pid() }
+
+// Exited is closed when the process has ended.
+func (p *Process) Exited() <-chan struct{} { return p.child.exited }
+
+// Death says, once Exited is closed, how the process ended and what it last
+// wrote to its standard error. phase is what the run was doing.
+func (p *Process) Death(phase string) error {
+	return fmt.Errorf("%s (process %d) %s%s", p.Name, p.PID(), p.child.status(phase), p.lastWords())
+}
+
+// stop ends the process and waits until it is gone. A stopped or wedged
+// process does not answer, so that asking has a deadline of its own.
+func (p *Process) stop(gently bool) {
+	if !gently {
+		p.child.kill()
+	}
+	deadline := time.AfterFunc(stopTimeout, p.child.kill)
+	defer deadline.Stop()
+	p.client.Kill()
+	// Kill does nothing for a process that never came to its handshake.
+	p.child.kill()
+	p.child.wait()
+}
+
+// Describe starts a plugin only to ask what it provides.
+func Describe(ctx context.Context, pl registry.Plugin) ([]*proto.PartDescription, error) {
+	l, err := New()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = l.Close(true) }()
+	p, err := l.Start(ctx, Spec{Name: "plugin " + pl.Name, Plugin: pl})
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	reply, err := p.Describe(limited, &proto.DescribeRequest{})
+	if limited.Err() != nil && ctx.Err() == nil {
+		return nil, &comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "the list of its parts", Seconds: handshakeTimeout.Seconds()}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s does not say what it provides: %w", pl.Name, err)
+	}
+	return reply.GetParts(), nil
+}

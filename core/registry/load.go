@@ -1,0 +1,165 @@
+package registry
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/core/jsonfile"
+	"github.com/psbench/psbench/sdk"
+)
+
+// builtinFile stands for the embedded registry in errors and listings.
+const builtinFile = "the built-in registry"
+
+// Load reads the built-in registry and adds what the files say. They may not
+// say anew what is said already.
+func Load(builtin []byte, files ...string) (*Registry, error) {
+	r := &Registry{
+		plugins: map[string]plugin{Builtin: {Plugin{Name: Builtin}, builtinFile}},
+		items:   map[sdk.Kind]map[string]Item{},
+		names:   map[sdk.Kind]map[string]string{},
+	}
+	for _, kind := range sdk.Kinds {
+		r.items[kind], r.names[kind] = map[string]Item{}, map[string]string{}
+	}
+	if err := r.add(builtinFile, builtin); err != nil {
+		return nil, err
+	}
+	for _, path := range files {
+		data, err := jsonfile.Read(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.add(path, data); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// add takes in one file: its plugins first, since its maps name them.
+func (r *Registry) add(path string, data []byte) error {
+	var f File
+	if err := jsonfile.Decode(path, data, &f); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Plugins)) {
+		if err := r.addPlugin(path, name, f.Plugins[name]); err != nil {
+			return err
+		}
+	}
+	for _, m := range f.maps() {
+		for _, key := range slices.Sorted(maps.Keys(m.entries)) {
+			if err := r.addItem(path, m, key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var (
+	namePattern   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	sha256Pattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+func (r *Registry) addPlugin(path, name string, p Program) error {
+	switch known, ok := r.plugins[name]; {
+	case ok:
+		return fmt.Errorf("plugin %q of %s is already in %s: give it another name", name, path, known.file)
+	case !namePattern.MatchString(name):
+		return fmt.Errorf("plugin %q of %s must be named with letters, digits, _ and - only", name, path)
+	case len(p.Command) == 0 || p.Command[0] == "":
+		return fmt.Errorf("plugin %q of %s has no command: give the program and its arguments", name, path)
+	case p.SHA256 != "" && !sha256Pattern.MatchString(p.SHA256):
+		return fmt.Errorf("plugin %q of %s has the sha256 %q, which must be 64 digits of 0-9 and a-f", name, path, p.SHA256)
+	}
+	command := slices.Clone(p.Command)
+	if !filepath.IsAbs(command[0]) {
+		program, err := filepath.Abs(filepath.Join(filepath.Dir(path), command[0]))
+		if err != nil {
+			return fmt.Errorf("the program of plugin %q of %s cannot be found: %w", name, path, err)
+		}
+		command[0] = program
+	}
+	r.plugins[name] = plugin{Plugin{name, command, p.SHA256}, path}
+	return nil
+}
+
+func (r *Registry) addItem(path string, m kindMap, key string) error {
+	e := m.entries[key]
+	where := fmt.Sprintf("%s.%s of %s", m.name, key, path)
+	p, err := r.plugin(e.Plugin)
+	if err != nil {
+		return fmt.Errorf("%s %w", where, err)
+	}
+	var links Links
+	if m.kind == sdk.KindHook {
+		if links, err = parseLinks(e.Links); err != nil {
+			return fmt.Errorf("%s %w", where, err)
+		}
+	}
+	for _, name := range append([]string{key}, e.Aliases...) {
+		if !namePattern.MatchString(name) {
+			return fmt.Errorf("%s: the name %q must be made of letters, digits, _ and - only", where, name)
+		}
+		if other, taken := r.names[m.kind][name]; taken {
+			return fmt.Errorf("%s: the %s name %q is already in %s.%s of %s",
+				where, m.kind, name, m.name, other, r.file(m.kind, other, path))
+		}
+		r.names[m.kind][name] = key
+	}
+	r.items[m.kind][key] = Item{
+		Kind: m.kind, Key: key, Aliases: e.Aliases, Description: e.Description,
+		Plugin: p, Links: links, File: path,
+	}
+	return nil
+}
+
+// file is where a key comes from; a key whose names are being added is of the
+// current file.
+func (r *Registry) file(kind sdk.Kind, key, current string) string {
+	if item, ok := r.items[kind][key]; ok {
+		return item.File
+	}
+	return current
+}
+
+func (r *Registry) plugin(name string) (Plugin, error) {
+	if p, ok := r.plugins[name]; ok {
+		return p.Plugin, nil
+	}
+	known := slices.Sorted(maps.Keys(r.plugins))
+	switch near := sdk.Nearest(name, known); {
+	case name == "":
+		return Plugin{}, fmt.Errorf("names no plugin: the plugins are %s", strings.Join(known, ", "))
+	case near != "":
+		return Plugin{}, fmt.Errorf("names an unknown plugin %q; did you mean %q?", name, near)
+	default:
+		return Plugin{}, fmt.Errorf("names an unknown plugin %q; the plugins are %s", name, strings.Join(known, ", "))
+	}
+}
+
+func parseLinks(names []string) (Links, error) {
+	var l Links
+	if names == nil {
+		return l, fmt.Errorf("has no links: list server, group and default, or nothing for a hook that does not communicate")
+	}
+	for _, name := range names {
+		switch name {
+		case "server":
+			l.Server = true
+		case "group":
+			l.Group = true
+		case "default":
+			l.Default = true
+		default:
+			return l, fmt.Errorf("has the link %q, which must be server, group or default", name)
+		}
+	}
+	return l, nil
+}

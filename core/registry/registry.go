@@ -1,0 +1,89 @@
+// Package registry reads registry.json: which plugin provides which key of
+// which kind.
+package registry
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/sdk"
+)
+
+// Builtin is the name of the plugin that psbench itself is.
+const Builtin = "builtin"
+
+// Plugin is an executable that provides parts.
+type Plugin struct {
+	Name string
+	// Command is the program and its arguments; empty for the built-in plugin,
+	// which is this executable started again. A relative program is looked up
+	// beside the registry file that names it.
+	Command []string
+	// SHA256 of the program in hex, checked before start.
+	SHA256 string
+}
+
+// Links says which links a hook uses.
+type Links struct {
+	Server  bool // push/pull with the trainer's server
+	Group   bool // the trainers' process group
+	Default bool // a second group of the same members
+}
+
+// Item is a key of a kind.
+type Item struct {
+	Kind        sdk.Kind
+	Key         string
+	Aliases     []string
+	Description string
+	Plugin      Plugin
+	Links       Links // of a hook
+	// File is the registry file that the item comes from.
+	File string
+}
+
+// Registry is what one or more registry files say together.
+type Registry struct {
+	plugins map[string]plugin
+	items   map[sdk.Kind]map[string]Item
+	names   map[sdk.Kind]map[string]string // key or alias to key
+}
+
+// plugin is a plugin and the file that names it.
+type plugin struct {
+	Plugin
+	file string
+}
+
+// Lookup finds an item by its key or one of its aliases.
+func (r *Registry) Lookup(kind sdk.Kind, name string) (Item, error) {
+	if key, ok := r.names[kind][name]; ok {
+		return r.items[kind][key], nil
+	}
+	hint := ""
+	if near := sdk.Nearest(name, r.Names(kind)); near != "" {
+		hint = fmt.Sprintf("did you mean %q? ", near)
+	}
+	return Item{}, fmt.Errorf("unknown %s %q; %sthe keys are %s", kind, name, hint, strings.Join(r.Keys(kind), ", "))
+}
+
+// Items lists the items of a kind in the order of their keys.
+func (r *Registry) Items(kind sdk.Kind) []Item {
+	var items []Item
+	for _, key := range r.Keys(kind) {
+		items = append(items, r.items[kind][key])
+	}
+	return items
+}
+
+// Keys lists the keys of a kind in order.
+func (r *Registry) Keys(kind sdk.Kind) []string {
+	return slices.Sorted(maps.Keys(r.items[kind]))
+}
+
+// Names lists the keys and the aliases of a kind in order.
+func (r *Registry) Names(kind sdk.Kind) []string {
+	return slices.Sorted(maps.Keys(r.names[kind]))
+}

@@ -1,0 +1,147 @@
+package registry
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench"
+	"github.com/psbench/psbench/sdk"
+)
+
+// The keys and aliases that the built-in registry must have: the aliases are
+// the original's keys.
+func TestBuiltin(t *testing.T) {
+	reg, err := Load(psbench.Registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[sdk.Kind]string{
+		sdk.KindServer:         "AverageBatchParameterServer AverageParameterServer average average_batch",
+		sdk.KindTrainer:        "DdpTrainer ddp",
+		sdk.KindHook:           "allreduce allreduce_hook hybrid hybrid_hook noop rpc rpc_hook sparse_rpc sparse_rpc_hook",
+		sdk.KindCriterion:      "cel",
+		sdk.KindData:           "DummyData dummy file inline",
+		sdk.KindModel:          "DummyModel dummy",
+		sdk.KindDDPModel:       "basic basic_ddp_model",
+		sdk.KindHookState:      "BasicHookState basic",
+		sdk.KindIterationStep:  "basic basic_iteration_step",
+		sdk.KindPreprocessData: "dummy preprocess_dummy_data",
+	}
+	got := map[sdk.Kind]string{}
+	links := map[string]Links{}
+	for _, kind := range sdk.Kinds {
+		got[kind] = strings.Join(reg.Names(kind), " ")
+		for _, item := range reg.Items(kind) {
+			if item.Plugin.Name != Builtin || item.Plugin.Command != nil || item.Description == "" {
+				t.Errorf("unexpected item %+v", item)
+			}
+			if kind == sdk.KindHook {
+				links[item.Key] = item.Links
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	wantLinks := map[string]Links{
+		"allreduce": {Group: true}, "hybrid": {Group: true, Default: true}, "noop": {},
+		"rpc": {Server: true}, "sparse_rpc": {Server: true, Group: true},
+	}
+	if diff := cmp.Diff(wantLinks, links); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLookup(t *testing.T) {
+	reg, err := Load(psbench.Registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, key := range map[string]string{"average": "average", "AverageBatchParameterServer": "average_batch"} {
+		item, err := reg.Lookup(sdk.KindServer, name)
+		if err != nil || item.Key != key {
+			t.Errorf("%s is %q, %v", name, item.Key, err)
+		}
+	}
+	for name, want := range map[string]string{
+		"avarage": `unknown server "avarage"; did you mean "average"? the keys are average, average_batch`,
+		"zzz":     `unknown server "zzz"; the keys are average, average_batch`,
+	} {
+		if _, err := reg.Lookup(sdk.KindServer, name); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestFilesAdd(t *testing.T) {
+	sum := strings.Repeat("0a", 32)
+	path := write(t, "mine.json", `{
+		"plugins": {
+			"beside": {"command": ["bin/beside", "-v"], "sha256": "`+sum+`"},
+			"elsewhere": {"command": ["/opt/elsewhere"]}
+		},
+		"server_map": {"async": {"plugin": "beside", "aliases": ["Async"], "description": "no barrier"}},
+		"ddp_hook_map": {"quantized": {"plugin": "elsewhere", "links": ["server", "default"]}}
+	}`)
+	second := write(t, "second.json", `{"model_map": {"mlp": {"plugin": "beside"}}}`)
+	reg, err := Load(psbench.Registry, path, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside := Plugin{Name: "beside", Command: []string{filepath.Join(filepath.Dir(path), "bin/beside"), "-v"}, SHA256: sum}
+	for _, want := range []Item{
+		{Kind: sdk.KindServer, Key: "async", Aliases: []string{"Async"}, Description: "no barrier", Plugin: beside, File: path},
+		{
+			Kind: sdk.KindHook, Key: "quantized", Plugin: Plugin{Name: "elsewhere", Command: []string{"/opt/elsewhere"}},
+			Links: Links{Server: true, Default: true}, File: path,
+		},
+		{Kind: sdk.KindModel, Key: "mlp", Plugin: beside, File: second},
+	} {
+		got, err := reg.Lookup(want.Kind, want.Key)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Error(err, diff)
+		}
+	}
+}
+
+func TestFileErrors(t *testing.T) {
+	for _, test := range []struct{ name, content, want string }{
+		{"malformed", "{\n x", "FILE, line 2, column 2: invalid character 'x' looking for beginning of object key string"},
+		{"unknown map", `{"servers_map": {}}`, `FILE, line 1, column 2: unknown key "servers_map"; did you mean "server_map"?`},
+		{"unknown field", `{"server_map": {"a": {"plugin": "builtin", "alias": []}}}`, `FILE, line 1, column 44: unknown key "alias" of server_map.a; did you mean "aliases"?`},
+		{"links outside hooks", `{"server_map": {"a": {"plugin": "builtin", "links": []}}}`, `FILE, line 1, column 44: unknown key "links" of server_map.a; the keys are aliases, description, plugin`},
+		{"key taken", `{"server_map": {"average": {"plugin": "builtin"}}}`, `server_map.average of FILE: the server name "average" is already in server_map.average of the built-in registry`},
+		{"alias taken", `{"server_map": {"a": {"plugin": "builtin", "aliases": ["AverageParameterServer"]}}}`, `server_map.a of FILE: the server name "AverageParameterServer" is already in server_map.average of the built-in registry`},
+		{"alias like own key", `{"server_map": {"a": {"plugin": "builtin", "aliases": ["a"]}}}`, `server_map.a of FILE: the server name "a" is already in server_map.a of FILE`},
+		{"unknown plugin", `{"server_map": {"a": {"plugin": "bultin"}}}`, `server_map.a of FILE names an unknown plugin "bultin"; did you mean "builtin"?`},
+		{"no plugin", `{"server_map": {"a": {}}}`, `server_map.a of FILE names no plugin: the plugins are builtin`},
+		{"plugin taken", `{"plugins": {"builtin": {"command": ["x"]}}}`, `plugin "builtin" of FILE is already in the built-in registry: give it another name`},
+		{"no command", `{"plugins": {"p": {"command": []}}}`, `plugin "p" of FILE has no command: give the program and its arguments`},
+		{"no checksum", `{"plugins": {"p": {"command": ["x"], "sha256": "abc"}}}`, `plugin "p" of FILE has the sha256 "abc", which must be 64 digits of 0-9 and a-f`},
+		{"plugin's name", `{"plugins": {"p q": {"command": ["x"]}}}`, `plugin "p q" of FILE must be named with letters, digits, _ and - only`},
+		{"key's name", `{"server_map": {"a.b": {"plugin": "builtin"}}}`, `server_map.a.b of FILE: the name "a.b" must be made of letters, digits, _ and - only`},
+		{"no links", `{"ddp_hook_map": {"h": {"plugin": "builtin"}}}`, `ddp_hook_map.h of FILE has no links: list server, group and default, or nothing for a hook that does not communicate`},
+		{"unknown link", `{"ddp_hook_map": {"h": {"plugin": "builtin", "links": ["net"]}}}`, `ddp_hook_map.h of FILE has the link "net", which must be server, group or default`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := write(t, "mine.json", test.content)
+			_, err := Load(psbench.Registry, path)
+			if err == nil || strings.ReplaceAll(err.Error(), path, "FILE") != test.want {
+				t.Errorf("got  %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}

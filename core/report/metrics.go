@@ -1,0 +1,140 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/stats"
+)
+
+// metricColumn is a column of the metric tables.
+type metricColumn struct {
+	name string
+	cell func(stats.Summary) string
+}
+
+func metricColumns(set string) ([]metricColumn, error) {
+	ms := func(name string, value func(stats.Summary) float64) metricColumn {
+		return metricColumn{name, func(s stats.Summary) string { return decimals(value(s)) }}
+	}
+	spread := func(name string, value func(stats.Summary) float64) metricColumn {
+		return metricColumn{name, func(s stats.Summary) string {
+			if !s.HasSpread() {
+				return "-"
+			}
+			return decimals(value(s))
+		}}
+	}
+	count := metricColumn{"count", func(s stats.Summary) string { return strconv.Itoa(s.Count) }}
+	least := ms("min", func(s stats.Summary) float64 { return s.Min })
+	p50 := ms("p50", func(s stats.Summary) float64 { return s.P50 })
+	mean := ms("mean", func(s stats.Summary) float64 { return s.Mean })
+	p95 := ms("p95", func(s stats.Summary) float64 { return s.P95 })
+	most := ms("max", func(s stats.Summary) float64 { return s.Max })
+	variance := spread("variance", func(s stats.Summary) float64 { return s.Variance })
+	stdev := spread("stdev", func(s stats.Summary) float64 { return s.Stdev })
+
+	switch set {
+	case "", StatsPsbench:
+		return []metricColumn{count, least, p50, mean, p95, most, stdev}, nil
+	case StatsOriginal:
+		return []metricColumn{least, most, mean, variance, stdev}, nil
+	}
+	return nil, fmt.Errorf("statistics %q are unknown: choose %q or %q", set, StatsPsbench, StatsOriginal)
+}
+
+// decimals shows a value in ms or ms² with µs as its last digit.
+func decimals(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
+
+// metricTables writes a table per trainer and one of all, then the same of the
+// servers.
+func metricTables(w *bytes.Buffer, r *result.Result, columns []metricColumn) error {
+	byRank := map[int][]result.Sample{}
+	for _, s := range r.Samples {
+		byRank[s.Rank] = append(byRank[s.Rank], s)
+	}
+	for _, kind := range []string{"trainer", "server"} {
+		var all []result.Sample
+		for _, p := range ranksOf(r.Processes, kind) {
+			if err := metricTable(w, p.Name, byRank[p.Rank], columns); err != nil {
+				return err
+			}
+			all = append(all, byRank[p.Rank]...)
+		}
+		if err := metricTable(w, "all "+kind, all, columns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// metricTable writes the table of some samples; without samples, nothing.
+func metricTable(w *bytes.Buffer, title string, samples []result.Sample, columns []metricColumn) error {
+	if len(samples) == 0 {
+		return nil
+	}
+	head := []column{left("name")}
+	for _, c := range columns {
+		head = append(head, right(c.name))
+	}
+	var rows [][]string
+	for _, m := range group(samples) {
+		row := []string{m.label()}
+		summary := stats.Summarize(m.ms)
+		for _, c := range columns {
+			row = append(row, c.cell(summary))
+		}
+		rows = append(rows, row)
+	}
+	return table(w, title+" (ms)", head, rows)
+}
+
+// ranksOf lists the processes of a kind in the order of their ranks.
+func ranksOf(processes []result.Process, kind string) []result.Process {
+	var ranks []result.Process
+	for _, p := range processes {
+		if p.Kind == kind {
+			ranks = append(ranks, p)
+		}
+	}
+	slices.SortFunc(ranks, func(a, b result.Process) int { return a.Rank - b.Rank })
+	return ranks
+}
+
+// metric is one row: the durations of a type and name, in time order.
+type metric struct {
+	typ, name string
+	ms        []float64
+}
+
+// group splits samples into metrics, in the order of first appearance.
+func group(samples []result.Sample) []*metric {
+	type id struct{ typ, name string }
+	known := map[id]*metric{}
+	var metrics []*metric
+	for _, s := range samples {
+		m := known[id{s.Type, s.Name}]
+		if m == nil {
+			m = &metric{typ: s.Type, name: s.Name}
+			known[id{s.Type, s.Name}] = m
+			metrics = append(metrics, m)
+		}
+		m.ms = append(m.ms, float64(s.DurationNS)/1e6)
+	}
+	return metrics
+}
+
+// label is "type,name" as in the original. A long one breaks at the comma,
+// which keeps the table within 120 columns.
+func (m *metric) label() string {
+	const widest = 44
+	label := m.typ + "," + m.name
+	if len(label) > widest {
+		label = strings.Replace(label, ",", ",\n", 1)
+	}
+	return label
+}

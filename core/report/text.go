@@ -1,0 +1,91 @@
+// Package report shows a result to people: as text with tables, and the
+// progress of a run while there is no result yet.
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/psbench/psbench/core/result"
+)
+
+// The column sets of the metric tables.
+const (
+	// StatsPsbench is count, min, p50, mean, p95, max and stdev.
+	StatsPsbench = "psbench"
+	// StatsOriginal is the columns of the PyTorch benchmark: min, max, mean,
+	// variance and stdev.
+	StatsOriginal = "original"
+)
+
+// Options choose how a result is shown. The zero value is the default.
+type Options struct {
+	// Stats is StatsPsbench (also if empty) or StatsOriginal.
+	Stats string
+}
+
+// Text writes r as text that fits 120 columns. What it writes depends on r and
+// o alone: the same result read back from its JSON file gives the same text.
+func Text(w io.Writer, r *result.Result, o Options) error {
+	columns, err := metricColumns(o.Stats)
+	if err != nil {
+		return err
+	}
+	out := new(bytes.Buffer)
+	header(out, r)
+	if !r.Complete {
+		incomplete(out, r.Error)
+	}
+	if err := metricTables(out, r, columns); err != nil {
+		return err
+	}
+	totals(out, r)
+	if err := whatRanWhere(out, r); err != nil {
+		return err
+	}
+	for _, warning := range r.Warnings {
+		fmt.Fprintf(out, "\nwarning: %s\n", warning)
+	}
+	_, err = out.WriteTo(w)
+	return err
+}
+
+// incomplete must catch the eye of somebody who only looks for the tables.
+func incomplete(w *bytes.Buffer, why string) {
+	if why == "" {
+		why = "the run ended early"
+	}
+	bar := strings.Repeat("!", 72)
+	fmt.Fprintf(w, "\n%s\nINCOMPLETE: %s\nThe numbers below are those of the processes that survived.\n%s\n", bar, why, bar)
+}
+
+// totals writes throughput and loss of the measured pass.
+func totals(w *bytes.Buffer, r *result.Result) {
+	fmt.Fprintln(w)
+	if t := r.Throughput; t.Samples > 0 {
+		line(w, "throughput", fmt.Sprintf("%.1f samples per second (%d samples in %.3f s)",
+			t.SamplesPerSecond, t.Samples, t.Seconds))
+	}
+	if first, last, ok := lossEnds(r.Losses); ok {
+		line(w, "loss", fmt.Sprintf("%.6f → %.6f (mean over the trainers, first → last iteration)", first, last))
+	}
+	if r.StartMS > 0 {
+		line(w, "start", fmt.Sprintf("%.1f ms until the first iteration", r.StartMS))
+	}
+}
+
+// lossEnds is the mean over the trainers of their first and of their last
+// losses. Trainers that have none, in an incomplete run, do not count.
+func lossEnds(losses [][]float64) (first, last float64, ok bool) {
+	n := 0.0
+	for _, l := range losses {
+		if len(l) > 0 {
+			first += l[0]
+			last += l[len(l)-1]
+			n++
+		}
+	}
+	return first / n, last / n, n > 0
+}

@@ -1,0 +1,165 @@
+package report
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/core/result"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// synthetic is a run of 4 trainers and 2 servers with an isolated hook.
+func synthetic() *result.Result {
+	r := &result.Result{
+		Schema:   result.Schema,
+		Complete: true,
+		Started:  time.Date(2026, 3, 1, 13, 30, 0, 0, time.FixedZone("CET", 3600)),
+		Config: []result.Value{
+			{Key: "trainer", Value: "ddp", Origin: "default"},
+			{Key: "server", Value: "average", Origin: "flag --server"},
+			{Key: "ddp_hook", Value: "rpc", Origin: "default"},
+			{Key: "create_criterion", Value: "cel", Origin: "default"},
+			{Key: "model", Value: "DummyModel", Origin: "default"},
+			{Key: "data", Value: "DummyData", Origin: "default"},
+			{Key: "epochs", Value: 5, Origin: "run.json"},
+			{Key: "batch_size", Value: 10, Origin: "default"},
+			{Key: "torch_seed", Value: uint64(math.MaxUint64), Origin: "flag --torch-seed"},
+		},
+		Environment: result.Environment{
+			Psbench: "v0.1.0", Go: "go1.26.0", OS: "linux", Arch: "amd64", Kernel: "6.1.0",
+			CPU: "Example CPU", Cores: 2, MemoryMiB: 7950,
+		},
+		Warnings:  []string{"server2 is never used by hook allreduce"},
+		Transport: "unix",
+		Data: result.Deal{
+			Samples: 100, Batches: 11, BatchesPerTrainer: []int{3, 3, 2, 2}, DroppedBatches: 1,
+			SamplesPerTrainer: []int{30, 30, 20, 20},
+		},
+		Throughput: result.NewThroughput(500, 0.4),
+		StartMS:    182.25,
+		Losses:     [][]float64{{6.9315, 6.9311}, {6.9313, 6.9309}},
+	}
+	blas := map[string]string{"blas": "OpenBLAS 0.3.21", "blas_core": "Haswell", "blas_threads": "1"}
+	for rank := range 4 {
+		r.Processes = append(r.Processes, result.Process{
+			Name: fmt.Sprintf("trainer%d", rank), Rank: rank, Kind: "trainer", Key: "ddp", Plugin: "builtin",
+			PID: 4000 + rank, StartMS: 11.5, RSSMiB: 143.25, Facts: blas,
+		})
+		for i := range int64(10) {
+			add(r, rank, "hook_future_metric", "rpc_dense", 1_500_000+i*i*10_000)
+			add(r, rank, "forward_metric", "forward_pass", 4_200_000+i*1_000+int64(rank))
+			add(r, rank, "batch_level_metric", "batch_all", 12_000_000-i*7_001)
+		}
+	}
+	for rank := 4; rank < 6; rank++ {
+		r.Processes = append(r.Processes, result.Process{
+			Name: fmt.Sprintf("server%d", rank), Rank: rank, Kind: "server", Key: "average", Plugin: "builtin",
+			PID: 4000 + rank, StartMS: 9, RSSMiB: 61, Facts: map[string]string{"vectors": "avx2"},
+		})
+		add(r, rank, "parameter_server_straggler_metric", "param_index_straggler", 321_000_000)
+		add(r, rank, "method_metric", "average computation", 52_000)
+	}
+	r.Processes = append(r.Processes,
+		result.Process{Name: "data", Rank: -1, Kind: "data", Key: "dummy", Plugin: "builtin", PID: 4010},
+		result.Process{Name: "trainer0.hook", Kind: "hook", Key: "rpc", Plugin: "builtin", PID: 4011, BoundaryNS: 3_140})
+	return r
+}
+
+func add(r *result.Result, rank int, typ, name string, ns int64) {
+	r.Samples = append(r.Samples, result.Sample{
+		Rank: rank, Type: typ, Name: name, Key: "0,0", StartNS: int64(len(r.Samples)) * 1e6, DurationNS: ns,
+	})
+}
+
+func text(t *testing.T, r *result.Result, o Options) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := Text(&out, r, o); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-want +got); go test -update rewrites it\n%s", path, diff)
+	}
+}
+
+func TestText(t *testing.T) {
+	broken := &result.Result{
+		Started:     synthetic().Started,
+		Error:       "trainer1 was killed by signal 9 (possibly out of memory)",
+		Environment: synthetic().Environment,
+		Losses:      [][]float64{{}, {math.NaN()}},
+		Transport:   "unix",
+	}
+	tests := []struct {
+		file string
+		r    *result.Result
+		o    Options
+	}{
+		{"psbench.txt", synthetic(), Options{}},
+		{"original.txt", synthetic(), Options{Stats: StatsOriginal}},
+		{"incomplete.txt", broken, Options{}},
+	}
+	for _, test := range tests {
+		t.Run(test.file, func(t *testing.T) {
+			got := text(t, test.r, test.o)
+			golden(t, test.file, got)
+			for line := range strings.Lines(got) {
+				if n := utf8.RuneCountInString(line); n > 121 {
+					t.Errorf("a line is %d columns wide:\n%s", n-1, line)
+				}
+			}
+		})
+	}
+}
+
+func TestTextKeepsTheSamplesInTimeOrder(t *testing.T) {
+	r := synthetic()
+	text(t, r, Options{})
+	if diff := cmp.Diff(synthetic(), r); diff != "" {
+		t.Errorf("the result was changed:\n%s", diff)
+	}
+}
+
+func TestTextRejectsUnknownStats(t *testing.T) {
+	err := Text(&bytes.Buffer{}, synthetic(), Options{Stats: "median"})
+	if err == nil || err.Error() != `statistics "median" are unknown: choose "psbench" or "original"` {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestTextReportsItsWriter(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer func() { _ = full.Close() }()
+	if err := Text(full, synthetic(), Options{}); err == nil {
+		t.Error("no error on a full device")
+	}
+}

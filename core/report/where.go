@@ -1,0 +1,89 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/psbench/psbench/core/result"
+)
+
+// whatRanWhere writes a table of the processes and, below it, what the parts in
+// them reported.
+func whatRanWhere(w *bytes.Buffer, r *result.Result) error {
+	if len(r.Processes) == 0 {
+		return nil
+	}
+	isolated := slices.ContainsFunc(r.Processes, func(p result.Process) bool { return p.BoundaryNS > 0 })
+	columns := []column{
+		left("process"), left("kind"), left("key"), left("plugin"),
+		right("pid"), right("start ms"), right("peak RSS MiB"),
+	}
+	if isolated {
+		columns = append(columns, right("boundary µs"))
+	}
+	var rows [][]string
+	for _, p := range r.Processes {
+		row := []string{
+			p.Name, p.Kind, p.Key, p.Plugin,
+			strconv.Itoa(p.PID), fixed(p.StartMS), fixed(p.RSSMiB),
+		}
+		if isolated {
+			row = append(row, boundary(p.BoundaryNS))
+		}
+		rows = append(rows, row)
+	}
+	if err := table(w, "what ran where", columns, rows); err != nil {
+		return err
+	}
+	if isolated {
+		fmt.Fprintln(w, "boundary: the median cost of a no-op call from the trainer to its isolated part")
+	}
+	for _, line := range factLines(r.Processes) {
+		fmt.Fprintln(w, line)
+	}
+	return nil
+}
+
+// fixed shows ms or MiB with one decimal.
+func fixed(x float64) string { return strconv.FormatFloat(x, 'f', 1, 64) }
+
+func boundary(ns int64) string {
+	if ns == 0 {
+		return "-"
+	}
+	return fixed(float64(ns) / 1e3)
+}
+
+// factLines says what each process reported, with the processes that reported
+// the same on one line: "trainer0, trainer1: blas gonum, threads 1".
+func factLines(processes []result.Process) []string {
+	names := map[string][]string{}
+	var order []string
+	for _, p := range processes {
+		facts := describe(p.Facts)
+		if facts == "" {
+			continue
+		}
+		if names[facts] == nil {
+			order = append(order, facts)
+		}
+		names[facts] = append(names[facts], p.Name)
+	}
+	lines := make([]string, len(order))
+	for i, facts := range order {
+		lines[i] = strings.Join(names[facts], ", ") + ": " + facts
+	}
+	return lines
+}
+
+func describe(facts map[string]string) string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(facts)) {
+		parts = append(parts, strings.ReplaceAll(key, "_", " ")+" "+facts[key])
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,141 @@
+// Package result is what a run leaves behind: one value that holds the
+// configuration with its origins, the environment, every sample and what ran
+// where. The tables and the JSON file are both made from it.
+package result
+
+import (
+	"time"
+
+	"github.com/psbench/psbench/comm"
+)
+
+//go:generate go test -run TestSchemaIsUpToDate -update .
+
+// Schema names the format of the JSON file. The number rises when a reader of
+// the old format could misread the new one.
+const Schema = "psbench.result/1"
+
+// Result is one run.
+type Result struct {
+	Schema string `json:"schema"`
+	// Complete is false if the run ended early; Error then says why, and the
+	// samples are those that the surviving processes had.
+	Complete bool      `json:"complete"`
+	Error    string    `json:"error,omitempty"`
+	Started  time.Time `json:"started"`
+	Command  []string  `json:"command"`
+
+	Config      []Value     `json:"config"`
+	Environment Environment `json:"environment"`
+	Warnings    []string    `json:"warnings"`
+
+	// Transport is what carried the tensors, e.g. "unix".
+	Transport string            `json:"transport"`
+	Data      Deal              `json:"data"`
+	Buckets   []comm.BucketSpec `json:"buckets"`
+	Processes []Process         `json:"processes"`
+
+	Throughput Throughput `json:"throughput"`
+	// StartMS is the time from the start of the core to the first warm-up
+	// iteration.
+	StartMS float64 `json:"start_ms"`
+	// Losses of the measured pass: one list per trainer, in iteration order.
+	// JSON holds null for a loss that is not finite.
+	Losses [][]float64 `json:"losses"`
+	// Samples of the measured pass, per rank in the order of recording.
+	Samples []Sample `json:"samples"`
+	// Parameters holds what training changed, per trainer and parameter; only
+	// runs that ask for it have it.
+	Parameters [][]ParameterSummary `json:"parameters,omitempty"`
+}
+
+// Value is one effective configuration value.
+type Value struct {
+	Key    string `json:"key"`
+	Value  any    `json:"value"`
+	Origin string `json:"origin"` // e.g. "default", "flag --ntrainer", "run.json"
+}
+
+// Environment is the machine and the build.
+type Environment struct {
+	Psbench   string `json:"psbench"`
+	Go        string `json:"go"`
+	OS        string `json:"os"`
+	Arch      string `json:"arch"`
+	Kernel    string `json:"kernel"`
+	CPU       string `json:"cpu"`
+	Cores     int    `json:"cores"`
+	MemoryMiB int64  `json:"memory_mib"`
+}
+
+// Deal is how the data was cut into batches and dealt to the trainers.
+type Deal struct {
+	Samples           int   `json:"samples"`
+	Batches           int   `json:"batches"`
+	BatchesPerTrainer []int `json:"batches_per_trainer"` // in one epoch
+	DroppedBatches    int   `json:"dropped_batches"`     // in one epoch
+	SamplesPerTrainer []int `json:"samples_per_trainer"` // in one epoch
+}
+
+// Process is one plugin process: a rank or a companion of one.
+type Process struct {
+	Name   string `json:"name"` // trainer0, server2, data, trainer0.hook ...
+	Rank   int    `json:"rank"` // -1 for data
+	Kind   string `json:"kind"`
+	Key    string `json:"key"`
+	Plugin string `json:"plugin"`
+	PID    int    `json:"pid"`
+	// StartMS is the time from exec to the end of the handshake.
+	StartMS float64 `json:"start_ms"`
+	// RSSMiB is the peak resident memory at collection.
+	RSSMiB float64 `json:"rss_mib"`
+	// Facts are what the parts in the process reported, e.g. blas, blas_core.
+	Facts map[string]string `json:"facts"`
+	// BoundaryNS is, for a companion, the median cost of a no-op call from its
+	// trainer.
+	BoundaryNS int64 `json:"boundary_ns,omitempty"`
+}
+
+// Measures says whether p is a trainer or a server, whose rank samples bear. A
+// companion's samples bear the rank of its trainer.
+func (p Process) Measures() bool { return p.Kind == "trainer" || p.Kind == "server" }
+
+// Throughput is samples of all trainers over the time from the first start to
+// the last end of the measured pass.
+type Throughput struct {
+	Samples          int64   `json:"samples"`
+	Seconds          float64 `json:"seconds"`
+	SamplesPerSecond float64 `json:"samples_per_second"`
+}
+
+// NewThroughput makes the rate of samples in seconds; it is 0 without time.
+func NewThroughput(samples int64, seconds float64) Throughput {
+	t := Throughput{Samples: samples, Seconds: seconds}
+	if seconds > 0 {
+		t.SamplesPerSecond = float64(samples) / seconds
+	}
+	return t
+}
+
+// Sample is one measurement of the measured pass.
+type Sample struct {
+	Rank int    `json:"rank"`
+	Type string `json:"type"` // e.g. "forward_metric"
+	Name string `json:"name"` // e.g. "forward_pass"
+	// Key places the sample in its series, e.g. "{epoch},{index}".
+	Key string `json:"key"`
+	// StartNS is in ns of CLOCK_MONOTONIC, which all processes of a host share.
+	StartNS    int64 `json:"start_ns"`
+	DurationNS int64 `json:"duration_ns"`
+}
+
+// ParameterSummary is what training changed in one parameter tensor, with
+// delta = final - initial.
+type ParameterSummary struct {
+	Name       string    `json:"name"`
+	Elements   int       `json:"elements"`
+	DeltaSum   float64   `json:"delta_sum"`
+	DeltaSumSq float64   `json:"delta_sumsq"`
+	DeltaHead  []float64 `json:"delta_head"` // the first eight
+	Head       []float64 `json:"head"`       // the first eight final values
+}

@@ -1,0 +1,220 @@
+package result
+
+import (
+	"encoding/json"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/psbench/psbench/comm"
+)
+
+var update = flag.Bool("update", false, "rewrite generated files")
+
+// example has a value in every field.
+func example() *Result {
+	return &Result{
+		Schema:      Schema,
+		Complete:    true,
+		Error:       "none",
+		Started:     time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		Command:     []string{"psbench", "--set", "data.path=<a&b>"},
+		Config:      []Value{{"torch_seed", json.Number("18446744073709551615"), "flag --torch-seed"}},
+		Environment: Environment{"v1", "go1", "linux", "amd64", "6.1", "cpu", 2, 4096},
+		Warnings:    []string{"a warning"},
+		Transport:   "unix",
+		Data:        Deal{100, 10, []int{5, 5}, 0, []int{50, 50}},
+		Buckets: []comm.BucketSpec{
+			{Index: 0, Parameters: []comm.Span{{Parameter: 1, Offset: 0, Elements: 8}}, Elements: 8},
+			{
+				Index: 1, Parameters: []comm.Span{{Parameter: 0, Elements: 12}}, Elements: 12,
+				Sparse: true, TableRows: 3, Width: 4, Capacity: 2,
+			},
+		},
+		Processes: []Process{{
+			"trainer0", 0, "trainer", "ddp", "builtin", 77, 12.5, 140.25,
+			map[string]string{"blas": "gonum"}, 3000,
+		}},
+		Throughput: NewThroughput(500, 0.25),
+		StartMS:    99.5,
+		Losses:     [][]float64{{6.5, 6.25}},
+		Samples:    []Sample{{0, "forward_metric", "forward_pass", "0,1", 1e15 + 1, 12345}},
+		Parameters: [][]ParameterSummary{{{"embedding", 12, -1, 0.5, []float64{-1}, []float64{2}}}},
+	}
+}
+
+func TestWriteAndRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.json")
+	for _, change := range []func(*Result){
+		func(*Result) {},
+		func(r *Result) { r.Losses[0][1] = math.NaN() },
+		func(r *Result) { r.Parameters[0][0].DeltaSumSq = math.NaN() },
+	} {
+		want := example()
+		change(want)
+		if err := Write(path, want); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
+			t.Errorf("written and read (-want +got):\n%s", diff)
+		}
+	}
+	onlyFile(t, path)
+}
+
+func TestWriteReplacesTheFileBehindALink(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "run.json"), filepath.Join(dir, "latest.json")
+	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("run.json", link); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(link, example()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Readlink(link); err != nil {
+		t.Error(err)
+	}
+	if _, err := Read(file); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWriteFailures(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "run.json")
+	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	unwritable := example()
+	unwritable.Config[0].Value = func() {}
+	if err := Write(path, unwritable); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("error of a value that JSON cannot hold: %v", err)
+	}
+	if data, err := os.ReadFile(path); string(data) != "old" {
+		t.Errorf("the old file is now %q, %v", data, err)
+	}
+	onlyFile(t, path)
+
+	err := Write("/dev/full", example())
+	if want := "cannot write the result to /dev/full: no space left on device"; err == nil || err.Error() != want {
+		t.Errorf("error is %v, want %s", err, want)
+	}
+}
+
+func TestCheckWritable(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "there.json")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(dir, "new.json"): "",
+		file:                           "",
+		os.DevNull:                     "",
+		dir:                            "it is a directory, name a file in it",
+		dir + "/no/run.json":           "no file can be made in directory " + dir + "/no: no such file or directory",
+		file + "/run.json":             "not a directory",
+		"/proc/run.json":               "no file can be made in directory /proc",
+		"":                             "the path of the result is empty",
+	} {
+		err := CheckWritable(path)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("CheckWritable(%q) = %v, want %q", path, err, want)
+		}
+		if want != "" && Write(path, example()) == nil {
+			t.Errorf("Write(%q) gave no error", path)
+		}
+	}
+	onlyFile(t, file)
+}
+
+func onlyFile(t *testing.T, path string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(path) {
+		t.Errorf("beside %s: %v, %v", path, entries, err)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	ok, err := json.Marshal(example())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ data, want string }{
+		"empty":     {"", "line 1, column 1: unexpected end of JSON input"},
+		"malformed": {"{\n  \"schema\" 1}", "line 2, column 12: invalid character '1'"},
+		"no object": {"[]", "cannot unmarshal array"},
+		"no schema": {"{}", `there is no "schema": a result file starts with "psbench.result/1"`},
+		"newer":     {`{"schema":"psbench.result/2"}`, `schema is "psbench.result/2", but this psbench reads "psbench.result/1"`},
+		"unknown":   {`{"schema":"psbench.result/1","sample":[]}`, `unknown field "sample"`},
+		"twice":     {string(ok) + "{}", "after top-level value"},
+		"bad rank":  {strings.Replace(string(ok), `{"rank":0,"type"`, `{"rank":7,"type"`, 1), `sample 0 has rank 7, but no trainer or server`},
+	} {
+		if _, err := parse([]byte(test.data)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error is %v, want %q", name, err, test.want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	data, err := json.Marshal(example())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte(`{"schema":"psbench.result/1","losses":[null,[null]],"parameters":[[{}]]}`))
+	f.Add([]byte(`{"schema":"psbench.result/1","config":[{"value":{"a":[1e999]}}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := parse(data)
+		if err != nil {
+			return
+		}
+		once, err := json.Marshal(r)
+		if err != nil {
+			t.Fatalf("%q was read but cannot be written: %v", data, err)
+		}
+		again, err := parse(once)
+		if err != nil {
+			t.Fatalf("%q was written but cannot be read: %v", once, err)
+		}
+		if twice, err := json.Marshal(again); err != nil || string(twice) != string(once) {
+			t.Fatalf("%q became %q, %v", once, twice, err)
+		}
+	})
+}
+
+func TestCapture(t *testing.T) {
+	e := Capture()
+	if e.Psbench == "" || e.Go != runtime.Version() || e.Cores < 1 {
+		t.Errorf("environment %+v", e)
+	}
+	if runtime.GOOS == "linux" && (e.Kernel == "unknown" || e.MemoryMiB < 1) {
+		t.Errorf("environment %+v", e)
+	}
+	const info = "processor\t: 0\nmodel name\t: Example: 9000 @ 3 GHz\nmodel name\t: other\n"
+	if got := field(strings.NewReader(info), "model name"); got != "Example: 9000 @ 3 GHz" {
+		t.Errorf("model name is %q", got)
+	}
+	if got := memoryMiB("16384000 kB"); got != 16000 {
+		t.Errorf("16384000 kB are %d MiB", got)
+	}
+	if got := memoryMiB(""); got != 0 {
+		t.Errorf("no memory value is %d MiB", got)
+	}
+}

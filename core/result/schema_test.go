@@ -1,0 +1,147 @@
+package result
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/invopop/jsonschema"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const (
+	schemaFile = "schemas/result.schema.json"
+	docFile    = "docs/result.md"
+)
+
+// generateSchema makes the JSON schema of the types, with their comments as
+// descriptions. The working directory is the top of the repository.
+func generateSchema(t *testing.T) []byte {
+	t.Helper()
+	r := &jsonschema.Reflector{Anonymous: true}
+	for _, folder := range []string{"./core/result", "./comm"} {
+		if err := r.AddGoComments("github.com/psbench/psbench", folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := r.Reflect(&Result{})
+	s.Title = "A result of psbench"
+	property := func(typ, name string) *jsonschema.Schema {
+		p, ok := s.Definitions[typ].Properties.Get(name)
+		if !ok {
+			t.Fatalf("%s has no property %q", typ, name)
+		}
+		return p
+	}
+	property("Result", "schema").Const = Schema
+	// Type number stands for these on the way to JSON.
+	finite := func() *jsonschema.Schema {
+		return &jsonschema.Schema{
+			OneOf:       []*jsonschema.Schema{{Type: "number"}, {Type: "null"}},
+			Description: "null if it is not finite",
+		}
+	}
+	property("Result", "losses").Items.Items = finite()
+	for _, name := range []string{"delta_head", "head"} {
+		property("ParameterSummary", name).Items = finite()
+	}
+	for _, name := range []string{"delta_sum", "delta_sumsq"} {
+		s.Definitions["ParameterSummary"].Properties.Set(name, finite())
+	}
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(data, '\n')
+}
+
+func TestSchemaIsUpToDate(t *testing.T) {
+	t.Chdir("../..")
+	want := generateSchema(t)
+	if *update {
+		if err := os.WriteFile(schemaFile, want, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is stale: run go test ./core/result -update", schemaFile)
+	}
+}
+
+func TestDocumentNamesEveryField(t *testing.T) {
+	t.Chdir("../..")
+	doc, err := os.ReadFile(docFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Defs map[string]struct {
+			Properties map[string]any `json:"properties"`
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(generateSchema(t), &schema); err != nil {
+		t.Fatal(err)
+	}
+	for typ, def := range schema.Defs {
+		for name := range def.Properties {
+			if !bytes.Contains(doc, []byte("`"+name+"`")) {
+				t.Errorf("%s does not describe `%s` of %s", docFile, name, typ)
+			}
+		}
+	}
+}
+
+func TestResultsSatisfyTheSchema(t *testing.T) {
+	schema, err := validator.NewCompiler().Compile("../../" + schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	validate := func(data string) error {
+		instance, err := validator.UnmarshalJSON(strings.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return schema.Validate(instance)
+	}
+	diverged := example()
+	diverged.Losses[0][0] = math.Inf(1)
+	diverged.Parameters[0][0].DeltaSum = math.NaN()
+	for name, r := range map[string]*Result{
+		"example": example(), "empty": {Schema: Schema}, "diverged": diverged,
+		"bare process": {Schema: Schema, Processes: []Process{{}}},
+	} {
+		data, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate(string(data)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+
+	data, err := json.Marshal(example())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for old, changed := range map[string]string{
+		Schema:                "psbench.result/0",
+		`"complete":true`:     `"complete":1`,
+		`"transport":`:        `"carrier":`,
+		`"duration_ns":12345`: `"duration_ns":1.5`,
+	} {
+		bad := strings.Replace(string(data), old, changed, 1)
+		if bad == string(data) {
+			t.Fatalf("the example does not contain %s", old)
+		}
+		if validate(bad) == nil {
+			t.Errorf("the schema accepts %s", changed)
+		}
+	}
+}

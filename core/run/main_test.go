@@ -1,0 +1,46 @@
+package run
+
+import (
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/topology"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// experiment has every part from the built-in plugin.
+func experiment(trainers, servers int, links registry.Links, isolate ...sdk.Kind) *config.Experiment {
+	builtin := registry.Plugin{Name: registry.Builtin}
+	e := &config.Experiment{
+		World: topology.World{Trainers: trainers, Servers: servers}, Links: links,
+		Parts: map[sdk.Kind]config.Part{}, Isolate: map[sdk.Kind]bool{}, Timeout: time.Minute,
+	}
+	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindData, sdk.KindModel} {
+		e.Parts[kind] = config.Part{Key: "a_" + string(kind), Plugin: builtin}
+	}
+	for _, kind := range isolate {
+		e.Isolate[kind] = true
+	}
+	return e
+}
+
+func names(seats []*seat) (out []string) {
+	for _, s := range seats {
+		out = append(out, s.name)
+	}
+	return out
+}
+
+func peers(list []*proto.Peer) (out []string) {
+	for _, p := range list {
+		out = append(out, p.GetName())
+	}
+	return out
+}

@@ -1,0 +1,270 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// monitor hears of every failure and finds the one that explains the others.
+// One failure causes many: a dead trainer breaks links, its server's trainers
+// wait in vain. So the monitor waits a moment for the better explanation before
+// it ends the run.
+type monitor struct {
+	timeout time.Duration
+	cancel  context.CancelCauseFunc
+	ended   chan struct{} // closed when the verdict is there
+	quit    chan struct{}
+	owned   sync.WaitGroup
+
+	mu      sync.Mutex
+	where   string // the phase
+	blames  []blame
+	timer   *time.Timer
+	cause   error
+	stopped bool
+	heard   map[string]time.Time // last sign of life by process
+	told    map[string]bool      // reported as silent
+}
+
+// How long to wait for a better explanation: a broken link is explained by a
+// death, which is noticed within milliseconds; one wait in vain by another one
+// further on, which began at about the same time. A plain error may come from a
+// death as well: a connection that nobody accepts any more is one.
+const (
+	graceForPlain = 100 * time.Millisecond
+	graceForDeath = 300 * time.Millisecond
+	graceForWait  = 800 * time.Millisecond
+)
+
+func newMonitor(ctx context.Context, timeout time.Duration) (context.Context, *monitor) {
+	m := &monitor{timeout: timeout, ended: make(chan struct{}), quit: make(chan struct{}), heard: map[string]time.Time{}, told: map[string]bool{}}
+	outer := ctx
+	ctx, m.cancel = context.WithCancelCause(ctx)
+	m.owned.Go(func() {
+		select {
+		case <-outer.Done():
+			m.decide(ErrInterrupted)
+		case <-m.quit:
+		}
+	})
+	m.owned.Go(m.listen)
+	return ctx, m
+}
+
+// phase notes what the run is doing, for the messages.
+func (m *monitor) phase(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.where = name
+}
+
+// watch follows one process until the monitor stops: its death, its failures,
+// its progress and its heartbeat.
+func (m *monitor) watch(name string, p *launch.Process, progress func(name string, epoch int)) {
+	m.hear(name)
+	ctx, cancel := context.WithCancel(context.Background())
+	m.owned.Go(func() {
+		defer cancel()
+		select {
+		case <-p.Exited():
+			m.dead(name, p)
+		case <-m.quit:
+		}
+	})
+	m.owned.Go(func() {
+		stream, err := p.Watch(ctx, &proto.WatchRequest{})
+		for err == nil {
+			var event *proto.Event
+			if event, err = stream.Recv(); err != nil {
+				return // the process ended, which is noticed by itself
+			}
+			m.hear(name)
+			if f := event.GetFailure(); f != nil {
+				m.add(blame{from: name, failure: f})
+			}
+			if e := event.GetProgress(); e != nil {
+				progress(name, int(e.GetEpoch()))
+			}
+		}
+	})
+}
+
+func (m *monitor) hear(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.heard[name] = time.Now()
+}
+
+// listen reports processes that give no sign of life.
+func (m *monitor) listen() {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-m.quit:
+			return
+		case now := <-tick.C:
+			for _, name := range m.overdue(now) {
+				m.report("the core", &comm.WaitError{
+					Waiter: "the core", For: []string{name}, What: "a sign of life", Seconds: m.timeout.Seconds(),
+				})
+			}
+		}
+	}
+}
+
+// beatSlack is how late a heartbeat, which comes every second, may be.
+const beatSlack = 1500 * time.Millisecond
+
+// overdue lists, once, the processes that gave no sign of life for longer than
+// any wait may take.
+func (m *monitor) overdue(now time.Time) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var names []string
+	for _, name := range m.silent(now, m.timeout+beatSlack) {
+		if !m.told[name] {
+			m.told[name] = true
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// silent lists the processes that gave no sign of life for a while.
+func (m *monitor) silent(now time.Time, while time.Duration) []string {
+	var names []string
+	for name, last := range m.heard {
+		if now.Sub(last) > while {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (m *monitor) dead(name string, p *launch.Process) {
+	m.mu.Lock()
+	where := m.where
+	over := m.stopped || m.cause != nil
+	m.mu.Unlock()
+	if !over {
+		m.add(blame{from: name, death: p.Death(where)})
+	}
+}
+
+// report adds the failure of a call to a process.
+func (m *monitor) report(name string, err error) {
+	m.add(blame{from: name, failure: failureOf(err, name)})
+}
+
+// failureOf gives err the form of a failure. A call that broke because its
+// process ended names that process.
+func failureOf(err error, name string) *proto.Failure {
+	if wait := (*comm.WaitError)(nil); errors.As(err, &wait) {
+		return &proto.Failure{Cause: proto.Failure_CAUSE_WAIT, Message: err.Error(), About: wait.For}
+	}
+	s, ok := status.FromError(err)
+	if !ok {
+		return &proto.Failure{Message: err.Error()}
+	}
+	for _, d := range s.Details() {
+		if f, ok := d.(*proto.Failure); ok {
+			return f
+		}
+	}
+	if s.Code() == codes.Unavailable || s.Code() == codes.Canceled {
+		return &proto.Failure{Cause: proto.Failure_CAUSE_PEER, Message: name + " no longer answers", About: []string{name}}
+	}
+	return &proto.Failure{Message: name + ": " + s.Message()}
+}
+
+func (m *monitor) add(b blame) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stopped || m.cause != nil {
+		return
+	}
+	m.blames = append(m.blames, b)
+	if grace := b.grace(); grace == 0 {
+		m.decideLocked(explain(m.blames))
+	} else if m.timer == nil {
+		m.timer = time.AfterFunc(grace, func() { m.settle(patience) })
+	}
+}
+
+// patience is how many times more to wait for the word of a process that others
+// waited for in vain while it gave signs of life: a process that is neither dead
+// nor stopped waits itself, and is about to say for whom.
+const patience = 3
+
+// settle ends the run with the best explanation so far.
+func (m *monitor) settle(patience int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stopped || m.cause != nil {
+		return
+	}
+	b := rootCause(m.blames)
+	silent := m.silent(time.Now(), beatSlack)
+	inVain := b.failure.GetCause() == proto.Failure_CAUSE_WAIT &&
+		!slices.ContainsFunc(b.failure.GetAbout(), func(name string) bool { return slices.Contains(silent, name) })
+	switch {
+	case inVain && len(silent) > 0:
+		m.decideLocked(fmt.Errorf("%w; %s gives no sign of life", explain(m.blames), silent[0]))
+	case inVain && patience > 0:
+		m.timer = time.AfterFunc(graceForWait/2, func() { m.settle(patience - 1) })
+	default:
+		m.decideLocked(explain(m.blames))
+	}
+}
+
+func (m *monitor) decide(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.decideLocked(err)
+}
+
+func (m *monitor) decideLocked(err error) {
+	if m.cause != nil || m.stopped {
+		return
+	}
+	m.cause = err
+	m.cancel(err)
+	close(m.ended)
+}
+
+// verdict waits for the explanation of err, which ended the run.
+func (m *monitor) verdict(err error) error {
+	m.mu.Lock()
+	if m.cause == nil && len(m.blames) == 0 {
+		m.decideLocked(err) // nobody else knows of it
+	}
+	m.mu.Unlock()
+	<-m.ended
+	return m.cause
+}
+
+// stop ends all watching; deaths after it are no failures.
+func (m *monitor) stop() {
+	m.mu.Lock()
+	m.stopped = true
+	if m.timer != nil {
+		m.timer.Stop()
+	}
+	m.mu.Unlock()
+	close(m.quit)
+	m.cancel(nil)
+	m.owned.Wait()
+}

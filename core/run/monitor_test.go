@@ -1,0 +1,168 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+func waits(from string, about ...string) blame {
+	return blame{from: from, failure: &proto.Failure{Cause: proto.Failure_CAUSE_WAIT, Message: from + " waited", About: about}}
+}
+
+func lost(from, peer string) blame {
+	return blame{from: from, failure: &proto.Failure{Cause: proto.Failure_CAUSE_PEER, Message: from + " lost " + peer, About: []string{peer}}}
+}
+
+func plain(from string) blame {
+	return blame{from: from, failure: &proto.Failure{Message: from + " failed"}}
+}
+
+func death(name string) blame { return blame{from: name, death: errors.New(name + " died")} }
+
+func TestExplain(t *testing.T) {
+	for name, c := range map[string]struct {
+		blames []blame
+		want   string
+	}{
+		"alone":                    {[]blame{lost("trainer0", "server2")}, "trainer0 lost server2"},
+		"a death wins":             {[]blame{plain("trainer0"), waits("server2", "trainer0"), lost("trainer0", "server2"), death("server2")}, "server2 died"},
+		"the first death":          {[]blame{death("data"), death("server2")}, "data died"},
+		"an error wins over waits": {[]blame{waits("server2", "trainer0"), lost("x", "y"), plain("trainer0"), waits("trainer1", "server2")}, "trainer0 failed"},
+		"the chain's end":          {[]blame{waits("trainer0", "server2"), waits("server2", "trainer1")}, "server2 waited"},
+		"the chain's end first":    {[]blame{waits("server2", "trainer1"), waits("trainer0", "server2")}, "server2 waited"},
+		"one of two is to blame":   {[]blame{waits("trainer0", "server2"), waits("server2", "trainer0", "trainer1")}, "server2 waited"},
+		"a ring":                   {[]blame{waits("trainer0", "trainer3"), waits("trainer3", "trainer2"), waits("trainer2", "trainer1")}, "trainer2 waited"},
+		"a closed ring":            {[]blame{waits("trainer0", "trainer1"), waits("trainer1", "trainer0")}, "trainer0 waited"},
+		"a wait wins over a link":  {[]blame{lost("trainer1", "server2"), waits("server2", "trainer0")}, "server2 waited"},
+	} {
+		if got := explain(c.blames).Error(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestFailureOf(t *testing.T) {
+	detailed, err := status.New(codes.Unknown, "x").WithDetails(&proto.Failure{Cause: proto.Failure_CAUSE_PEER, Message: "told", About: []string{"server1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		err   error
+		cause proto.Failure_Cause
+		want  string
+		about string
+	}{
+		"a wait":       {&comm.WaitError{Waiter: "the core", For: []string{"data"}, What: "loading", Seconds: 2}, proto.Failure_CAUSE_WAIT, "the core waited 2 s for loading from data", "[data]"},
+		"told":         {detailed.Err(), proto.Failure_CAUSE_PEER, "told", "[server1]"},
+		"gone":         {status.Error(codes.Unavailable, "EOF"), proto.Failure_CAUSE_PEER, "trainer0 no longer answers", "[trainer0]"},
+		"other status": {status.Error(codes.Internal, "odd"), proto.Failure_CAUSE_UNSPECIFIED, "trainer0: odd", "[]"},
+		"any error":    {io.ErrUnexpectedEOF, proto.Failure_CAUSE_UNSPECIFIED, "unexpected EOF", "[]"},
+	} {
+		f := failureOf(c.err, "trainer0")
+		if f.GetCause() != c.cause || f.GetMessage() != c.want || fmt.Sprint(f.GetAbout()) != c.about {
+			t.Errorf("%s: %v", name, f)
+		}
+	}
+}
+
+// monitored is a monitor whose run is over at the end of the test.
+func monitored(t *testing.T, ctx context.Context, timeout time.Duration) (context.Context, *monitor) { //nolint:revive // the context is under test
+	t.Helper()
+	ctx, m := newMonitor(ctx, timeout)
+	t.Cleanup(m.stop)
+	return ctx, m
+}
+
+func TestMonitorWaitsForTheExplanation(t *testing.T) {
+	for name, c := range map[string]struct {
+		blames []blame
+		want   string
+	}{
+		"a death after its consequences": {[]blame{lost("trainer0", "server2"), plain("trainer1"), death("server2")}, "server2 died"},
+		"a wait further on":              {[]blame{waits("trainer0", "server2"), waits("server2", "trainer1")}, "server2 waited"},
+		"a plain error":                  {[]blame{plain("trainer1")}, "trainer1 failed"},
+	} {
+		ctx, m := monitored(t, t.Context(), time.Minute)
+		for _, b := range c.blames {
+			m.add(b)
+		}
+		<-ctx.Done()
+		err := m.verdict(errors.New("a call was cancelled"))
+		if err.Error() != c.want || !errors.Is(context.Cause(ctx), err) {
+			t.Errorf("%s: the verdict is %v, the run's cause %v", name, err, context.Cause(ctx))
+		}
+		m.add(death("late"))
+		if again := m.verdict(nil); !errors.Is(again, err) {
+			t.Errorf("%s: a later death changed the verdict to %v", name, again)
+		}
+	}
+}
+
+func TestMonitorAloneTakesTheError(t *testing.T) {
+	_, m := monitored(t, t.Context(), time.Minute)
+	why := errors.New("the plans differ")
+	if err := m.verdict(why); !errors.Is(err, why) {
+		t.Errorf("the verdict is %v", err)
+	}
+}
+
+func TestMonitorIsInterrupted(t *testing.T) {
+	outer, cancel := context.WithCancel(t.Context())
+	ctx, m := monitored(t, outer, time.Minute)
+	cancel()
+	<-m.ended
+	if err := m.verdict(errors.New("cancelled")); !errors.Is(err, ErrInterrupted) || !errors.Is(context.Cause(ctx), context.Canceled) && !errors.Is(context.Cause(ctx), ErrInterrupted) {
+		t.Errorf("the verdict is %v, the cause %v", err, context.Cause(ctx))
+	}
+}
+
+func TestSilentProcesses(t *testing.T) {
+	_, m := monitored(t, t.Context(), time.Minute)
+	m.hear("trainer0")
+	m.hear("server1")
+	now := time.Now()
+	if names := m.overdue(now); len(names) != 0 {
+		t.Errorf("silent at once: %v", names)
+	}
+	m.mu.Lock()
+	m.heard["server1"] = now.Add(time.Hour)
+	m.mu.Unlock()
+	late := now.Add(m.timeout + beatSlack + time.Second)
+	if names := m.overdue(late); len(names) != 1 || names[0] != "trainer0" {
+		t.Errorf("silent are %v", names)
+	}
+	if names := m.overdue(late); len(names) != 0 {
+		t.Errorf("told twice of %v", names)
+	}
+}
+
+func TestBounded(t *testing.T) {
+	s := &seat{name: "data"}
+	forever := func(ctx context.Context, _ *seat) error {
+		<-ctx.Done()
+		return status.FromContextError(ctx.Err()).Err()
+	}
+	var wait *comm.WaitError
+	if err := bounded(t.Context(), time.Millisecond, "loading", s, forever); !errors.As(err, &wait) || wait.For[0] != "data" || wait.What != "loading" {
+		t.Errorf("a call that takes too long gave %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := bounded(ended, time.Minute, "loading", s, forever); err == nil || errors.As(err, &wait) {
+		t.Errorf("a call whose run ended gave %v", err)
+	}
+	why := errors.New("no")
+	if err := bounded(t.Context(), 0, "", s, func(context.Context, *seat) error { return why }); !errors.Is(err, why) {
+		t.Errorf("a call that fails gave %v", err)
+	}
+}

@@ -1,0 +1,300 @@
+// Package run carries out one experiment: it places the parts on processes,
+// starts and connects them, runs the warm-up and the measured pass, and collects
+// what they recorded. It never touches a tensor.
+package run
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// Progress is told how far a run is.
+type Progress interface {
+	Phase(name string)
+	Epoch(trainer string, epoch, epochs int) // epoch counts from 1
+}
+
+// Options of a run that are no part of the experiment.
+type Options struct {
+	// Command is the command line, for the result.
+	Command []string
+	// StartedNS is when the core started, in ns of comm.Now.
+	StartedNS int64
+	// Summarize asks for the parameter summaries.
+	Summarize bool
+	Progress  Progress
+}
+
+// ErrInterrupted ends a run whose context was cancelled by the user.
+var ErrInterrupted = errors.New("interrupted")
+
+// transport is what carries tensors between the processes.
+const transport = "unix"
+
+const measuredPass = "measured pass"
+
+// run is the state of one experiment while it runs.
+type run struct {
+	e        *config.Experiment
+	o        Options
+	secret   []byte
+	launcher *launch.Launcher
+	monitor  *monitor
+	seats    seats
+	model    *proto.ModelDescription
+	shares   []*proto.Share // by trainer
+	result   *result.Result
+}
+
+// Run carries out e. When it fails after the measured pass began, it returns
+// what the surviving processes had, marked incomplete, beside the error. All
+// processes are gone and nothing of the run is left when it returns.
+func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, error) {
+	r := &run{e: e, o: o, secret: make([]byte, comm.SecretSize), seats: place(e)}
+	if _, err := rand.Read(r.secret); err != nil {
+		return nil, fmt.Errorf("no random secret for the run: %w", err)
+	}
+	r.result = newResult(e, o)
+	var err error
+	if r.launcher, err = launch.New(); err != nil {
+		return nil, err
+	}
+	ctx, r.monitor = newMonitor(ctx, e.Timeout)
+	measuring, err := r.passes(ctx)
+	if err != nil {
+		err = r.monitor.verdict(err)
+		r.result.Error = err.Error()
+		if measuring {
+			r.salvage()
+		}
+	}
+	r.monitor.stop()
+	if cerr := r.launcher.Close(err == nil); err == nil {
+		err = cerr
+	}
+	if err != nil && !measuring {
+		return nil, err
+	}
+	r.result.Complete = err == nil
+	return r.result, err
+}
+
+// passes is the life of a run; measuring says that the measured pass began.
+func (r *run) passes(ctx context.Context) (measuring bool, err error) {
+	steps := []struct {
+		phase string
+		do    func(context.Context) error
+	}{
+		{"launch", r.start},
+		{"set-up", r.configure},
+		{"planning", r.planAndDeal},
+		{"connection", r.connect},
+		{"warm-up", r.warmUp},
+		{measuredPass, r.measure},
+		{"collection", r.collect},
+	}
+	for _, s := range steps {
+		r.o.Progress.Phase(s.phase)
+		r.monitor.phase(s.phase)
+		measuring = measuring || s.phase == measuredPass
+		if err := s.do(ctx); err != nil {
+			return measuring, err
+		}
+	}
+	return measuring, nil
+}
+
+// start starts all processes in parallel.
+func (r *run) start(ctx context.Context) error {
+	return r.each(ctx, r.seats.all, 0, "", func(ctx context.Context, s *seat) error {
+		p, err := r.launcher.Start(ctx, launch.Spec{
+			Name: s.name, Plugin: s.part.Plugin, Env: environment(s.kind, r.e.World.Trainers),
+		})
+		if err != nil {
+			return err
+		}
+		s.process = p
+		r.monitor.watch(s.name, p, r.epoch)
+		return nil
+	})
+}
+
+// epoch passes on the progress of the first trainer.
+func (r *run) epoch(name string, epoch int) {
+	if name == r.seats.trainers[0].name {
+		r.o.Progress.Epoch(name, epoch+1, r.e.Epochs)
+	}
+}
+
+func (r *run) configure(ctx context.Context) error {
+	return r.each(ctx, r.seats.all, r.e.Timeout, "loading", func(ctx context.Context, s *seat) error {
+		reply, err := s.process.Configure(ctx, r.configureRequest(s))
+		if err != nil {
+			return err
+		}
+		s.address = reply.GetAddress()
+		s.model = reply.GetModel()
+		return nil
+	})
+}
+
+// planAndDeal asks the trainers for their buckets and the data process for the
+// batches: both need the model, which is known now.
+func (r *run) planAndDeal(ctx context.Context) error {
+	r.model = r.seats.trainers[0].holder(sdk.KindModel).model
+	for _, t := range r.seats.trainers {
+		if t.holder(sdk.KindModel).model == nil {
+			return fmt.Errorf("%s has no model", t.name)
+		}
+	}
+	busy := append([]*seat{r.seats.data}, r.seats.trainers...)
+	err := r.each(ctx, busy, r.e.Timeout, "its plan", func(ctx context.Context, s *seat) error {
+		if s == r.seats.data {
+			return r.deal(ctx, s)
+		}
+		reply, err := s.process.Plan(ctx, &proto.PlanRequest{Model: r.model})
+		s.buckets = reply.GetBuckets()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return r.agreeOnBuckets()
+}
+
+func (r *run) deal(ctx context.Context, data *seat) error {
+	req := &proto.DealRequest{Model: r.model, BatchSize: int32(r.e.BatchSize)} // #nosec G115 -- checked by config
+	for _, set := range r.e.World.Sets(r.e.Links) {
+		s := &proto.TrainerSet{}
+		for _, t := range set {
+			s.Trainers = append(s.Trainers, int32(t)) // #nosec G115 -- a rank
+		}
+		req.Sets = append(req.Sets, s)
+	}
+	reply, err := data.process.Deal(ctx, req)
+	if err != nil {
+		return err
+	}
+	r.shares = reply.GetShares()
+	if len(r.shares) != len(r.seats.trainers) {
+		return fmt.Errorf("%s dealt %d shares for %d trainers", data.name, len(r.shares), len(r.seats.trainers))
+	}
+	d := &r.result.Data
+	d.Samples, d.Batches, d.DroppedBatches = int(reply.GetSamples()), int(reply.GetBatches()), int(reply.GetDropped())
+	for _, s := range r.shares {
+		d.BatchesPerTrainer = append(d.BatchesPerTrainer, int(s.GetBatches()))
+		d.SamplesPerTrainer = append(d.SamplesPerTrainer, int(s.GetSamples()))
+	}
+	return nil
+}
+
+func (r *run) connect(ctx context.Context) error {
+	return r.each(ctx, r.seats.all, 2*r.e.Timeout, "its links", func(ctx context.Context, s *seat) error {
+		reply, err := s.process.Connect(ctx, r.connectRequest(s))
+		if err != nil {
+			return err
+		}
+		s.facts, s.boundaries = reply.GetFacts(), reply.GetBoundaryNs()
+		return nil
+	})
+}
+
+func (r *run) warmUp(ctx context.Context) error {
+	start, _, err := r.pass(ctx)
+	r.result.StartMS = float64(start-r.o.StartedNS) / 1e6
+	return err
+}
+
+func (r *run) measure(ctx context.Context) error {
+	start, end, err := r.pass(ctx)
+	if err != nil {
+		return err
+	}
+	var samples int64
+	for _, s := range r.shares {
+		samples += s.GetSamples() * int64(r.e.Epochs)
+	}
+	r.result.Throughput = result.NewThroughput(samples, float64(end-start)/1e9)
+	return nil
+}
+
+// pass resets every process and trains once; it returns the first start and
+// the last end over the trainers, in ns of comm.Now.
+func (r *run) pass(ctx context.Context) (startNS, endNS int64, err error) {
+	err = r.each(ctx, r.seats.all, r.e.Timeout, "its reset", func(ctx context.Context, s *seat) error {
+		_, err := s.process.Reset(ctx, &proto.ResetRequest{})
+		return err
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	replies := make([]*proto.TrainReply, len(r.seats.trainers))
+	// No deadline: a pass may take hours. Every wait within it has one, and the
+	// monitor hears from every process.
+	err = r.each(ctx, r.seats.trainers, 0, "", func(ctx context.Context, s *seat) error {
+		reply, err := s.process.Train(ctx, &proto.TrainRequest{})
+		replies[s.rank] = reply
+		return err
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	startNS, endNS = replies[0].GetStartNs(), replies[0].GetEndNs()
+	for _, reply := range replies[1:] {
+		startNS, endNS = min(startNS, reply.GetStartNs()), max(endNS, reply.GetEndNs())
+	}
+	return startNS, endNS, nil
+}
+
+// each calls do for all seats at once and waits for all. A call that takes
+// longer than the timeout (0: no limit) fails as a wait for what.
+func (r *run) each(ctx context.Context, seats []*seat, timeout time.Duration, what string, do func(context.Context, *seat) error) error {
+	errs := make(chan error, len(seats))
+	for _, s := range seats {
+		go func() {
+			err := bounded(ctx, timeout, what, s, do)
+			if err != nil {
+				r.monitor.report(s.name, err)
+			}
+			errs <- err
+		}()
+	}
+	var first error
+	for range seats {
+		if err := <-errs; err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func bounded(ctx context.Context, timeout time.Duration, what string, s *seat, do func(context.Context, *seat) error) error {
+	if timeout == 0 {
+		return do(ctx, s)
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := do(limited, s)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return &comm.WaitError{Waiter: "the core", For: []string{s.name}, What: what, Seconds: timeout.Seconds()}
+	}
+	return err
+}
+
+// Silent is a Progress that tells nobody.
+var Silent Progress = silent{}
+
+type silent struct{}
+
+func (silent) Phase(string)           {}
+func (silent) Epoch(string, int, int) {}

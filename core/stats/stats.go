@@ -1,0 +1,54 @@
+// Package stats sums samples up. It never reorders the samples it is given:
+// their order is time, which shows drift.
+package stats
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Summary describes the durations of one metric. All values are in ms, the
+// variance in ms². The zero Summary is that of no samples.
+type Summary struct {
+	Count int
+	Min   float64
+	// P50 and P95 are empirical quantiles: of n samples in ascending order,
+	// quantile p is number ceil(p*n), counted from 1. It is always a value that
+	// was measured, never one in between.
+	P50, Mean, P95, Max float64
+	// Variance is the sample variance, which divides by n-1, and Stdev its
+	// square root. Both are 0 with fewer than two samples, where neither is
+	// defined: see HasSpread.
+	Variance, Stdev float64
+}
+
+// HasSpread says whether there were enough samples for Variance and Stdev to
+// mean something.
+func (s Summary) HasSpread() bool { return s.Count >= 2 }
+
+// Summarize sums up finite durations in ms, in any order. The result depends
+// on the values alone, to the last bit.
+func Summarize(ms []float64) Summary {
+	if len(ms) == 0 {
+		return Summary{}
+	}
+	sorted := slices.Clone(ms)
+	slices.Sort(sorted)
+
+	s := Summary{
+		Count: len(sorted),
+		Min:   sorted[0],
+		P50:   stat.Quantile(0.50, stat.Empirical, sorted, nil),
+		P95:   stat.Quantile(0.95, stat.Empirical, sorted, nil),
+		Max:   sorted[len(sorted)-1],
+	}
+	mean, variance := stat.MeanVariance(sorted, nil)
+	// The rounding of the sum can push the mean of near-equal values past them.
+	s.Mean = min(max(mean, s.Min), s.Max)
+	if s.HasSpread() {
+		s.Variance, s.Stdev = variance, math.Sqrt(variance)
+	}
+	return s
+}
