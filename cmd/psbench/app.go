@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/psbench/psbench"
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/run"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Exit statuses.
+const (
+	exitFailure = 1
+	exitUsage   = 2   // the command line itself cannot be understood
+	exitSignal  = 130 // interrupted, as a shell has it
+)
+
+// app is one invocation of psbench.
+type app struct {
+	stdout, stderr io.Writer
+	environ        []string
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// run executes the command line and returns the exit status.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.rootCommand()
+	root.SetArgs(args)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	if ctx.Err() != nil {
+		err = run.ErrInterrupted
+	}
+	_, _ = fmt.Fprintf(a.stderr, "psbench: %v\n", err)
+	var usage usageError
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.Is(err, run.ErrInterrupted):
+		return exitSignal
+	default:
+		return exitFailure
+	}
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	run := a.runCommand()
+	root := &cobra.Command{
+		Use:   "psbench",
+		Short: "Measure distributed training with parameter servers",
+		Long: `psbench measures distributed training with parameter servers and DDP. Every
+part of the experiment is a plugin that a key chooses. Without arguments it
+runs the default experiment.
+
+Each flag is also a key of the JSON file that --config names and an environment
+variable: --batch-size is batch_size there and PSBENCH_BATCH_SIZE here. Flags
+win over the environment, the environment over the file.`,
+		Args:              noArguments,
+		RunE:              run.RunE,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+	}
+	a.addFlags(root)
+	root.SetGlobalNormalizationFunc(config.DashedFlag)
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(help)
+	root.AddCommand(run, a.configCommand(), a.listCommand(), a.verifyCommand(), a.versionCommand())
+	return root
+}
+
+// addFlags gives a command the flags of these options, or of all of them, and
+// their completion.
+func (a *app) addFlags(cmd *cobra.Command, keys ...string) {
+	config.AddFlags(cmd.Flags(), keys...)
+	a.addCompletion(cmd)
+}
+
+// noArguments takes what is no flag for a slip in a command's name.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	if near := sdk.Nearest(args[0], names); near != "" {
+		return usagef("unknown command %q; did you mean %q?", args[0], near)
+	}
+	if len(names) == 0 {
+		return usagef("%s takes no arguments, but %q is given", cmd.CommandPath(), args[0])
+	}
+	return usagef("unknown command %q; the commands are %s", args[0], strings.Join(names, ", "))
+}
+
+// flagError names the flag that is nearest to an unknown one.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return usageError{err}
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	name := unknown.GetSpecifiedName()
+	if near := sdk.Nearest(name, names); near != "" {
+		return usagef("unknown flag --%s; did you mean --%s?", name, near)
+	}
+	return usagef("unknown flag --%s; %s --help lists the flags", name, cmd.CommandPath())
+}
+
+// merge reads the configuration of a command.
+func (a *app) merge(cmd *cobra.Command, extra ...config.Layer) (*config.Config, *registry.Registry, error) {
+	c, err := config.Merge(config.Sources{Environ: a.environ, Extra: extra, Flags: cmd.Flags()})
+	if err != nil {
+		return nil, nil, err
+	}
+	reg, err := c.LoadRegistry(psbench.Registry)
+	return c, reg, err
+}
+
+// resolve is the experiment that a command's layers describe.
+func (a *app) resolve(cmd *cobra.Command, extra ...config.Layer) (*config.Experiment, config.Options, error) {
+	c, reg, err := a.merge(cmd, extra...)
+	if err != nil {
+		return nil, config.Options{}, err
+	}
+	exp, err := c.Resolve(cmd.Context(), reg, catalogue)
+	return exp, c.Options, err
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/sdk"
+)
+
+// addCompletion makes the shell offer the values of a command's flags: keys
+// from the registry, ids of configurations, choices and settings.
+func (a *app) addCompletion(cmd *cobra.Command) {
+	options := map[string]config.Option{}
+	for _, o := range config.All() {
+		options[o.Flag()] = o
+	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		o, ok := options[f.Name]
+		if !ok || o.Type == config.Bool || o.Group == "files" || o.Key == "json" || o.Key == "filestore" {
+			return // which leaves the names of files to the shell
+		}
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return a.completions(cmd, o)
+		})
+	})
+}
+
+func (a *app) completions(cmd *cobra.Command, o config.Option) ([]string, cobra.ShellCompDirective) {
+	switch {
+	case len(o.Enum) > 0:
+		return o.Enum, cobra.ShellCompDirectiveNoFileComp
+	case o.Kind != "":
+		return a.names(cmd, o.Kind), cobra.ShellCompDirectiveNoFileComp
+	case o.Type == config.Settings:
+		return settingNames(), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	default:
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// names are what the option for a kind takes, with descriptions.
+func (a *app) names(cmd *cobra.Command, kind sdk.Kind) []string {
+	c, reg, err := a.merge(cmd)
+	if err != nil {
+		cobra.CompErrorln(err.Error())
+		return nil
+	}
+	names, err := c.ConfigurationIDs(kind)
+	if err != nil {
+		cobra.CompErrorln(err.Error())
+		return nil
+	}
+	for _, item := range reg.Items(kind) {
+		names = append(names, item.Key+"\t"+item.Description)
+	}
+	return names
+}
+
+// settingNames are the settings of the built-in parts, as --set takes them.
+func settingNames() []string {
+	var names []string
+	for _, p := range builtin() {
+		for _, s := range p.Settings {
+			names = append(names, string(p.Kind)+"."+s.Name+"=\t"+s.Doc)
+		}
+	}
+	return names
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/result"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Show the effective configuration and where each value comes from",
+		Long: `config takes the flags of run and shows, without running anything, the value
+that each of them and each setting of the chosen parts has, and where it comes
+from.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if format != "table" && format != "json" {
+				return usagef("--format is %q but must be table or json", format)
+			}
+			exp, _, err := a.resolve(cmd)
+			if err != nil {
+				return err
+			}
+			if format == "json" {
+				return a.printConfigJSON(exp)
+			}
+			return a.printConfig(exp)
+		},
+	}
+	a.addFlags(cmd)
+	cmd.Flags().StringVar(&format, "format", "table", "how to print: table or json")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (a *app) printConfig(exp *config.Experiment) error {
+	var rows [][]string
+	for _, v := range exp.Values {
+		rows = append(rows, []string{v.Key, cell(v.Value), v.Origin})
+	}
+	if err := table(a.stdout, []string{"key", "value", "origin"}, rows); err != nil {
+		return err
+	}
+	for _, warning := range exp.Warnings {
+		printf(a.stderr, "psbench: warning: %s\n", warning)
+	}
+	return nil
+}
+
+// printConfigJSON prints what a result file says of the configuration.
+func (a *app) printConfigJSON(exp *config.Experiment) error {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		Config   []result.Value `json:"config"`
+		Warnings []string       `json:"warnings"`
+	}{exp.Values, append([]string{}, exp.Warnings...)})
+}
+
+// cell writes a value for a table: text as it is, anything else as JSON.
+func cell(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	if v == nil {
+		return ""
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	const widest = 60
+	if text := []rune(string(data)); len(text) > widest {
+		return string(text[:widest-3]) + "..."
+	}
+	return string(data)
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/sdk"
+)
+
+func (a *app) listCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list [KIND]",
+		Short: "List kinds and keys, and the settings of a kind",
+		Long: `list shows the keys of every kind with the plugin that provides each. With a
+kind it shows the keys of that kind and their settings, which --set kind.setting=value
+changes.`,
+		ValidArgs: kindNames(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("list takes one kind, but %s are given", strings.Join(args, " and "))
+			}
+			c, reg, err := a.merge(cmd)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return a.listItems(reg, sdk.Kinds)
+			}
+			kind, err := parseKind(args[0])
+			if err != nil {
+				return err
+			}
+			return a.listKind(cmd, c, reg, kind)
+		},
+	}
+	a.addFlags(cmd, "config", "registry", "model_config_path", "data_config_path")
+	return cmd
+}
+
+func kindNames() []string {
+	var names []string
+	for _, kind := range sdk.Kinds {
+		names = append(names, string(kind))
+	}
+	return names
+}
+
+func parseKind(name string) (sdk.Kind, error) {
+	kind := sdk.Kind(strings.ReplaceAll(name, "-", "_"))
+	if slices.Contains(sdk.Kinds, kind) {
+		return kind, nil
+	}
+	if near := sdk.Nearest(name, kindNames()); near != "" {
+		return "", usagef("unknown kind %q; did you mean %q?", name, near)
+	}
+	return "", usagef("unknown kind %q; the kinds are %s", name, strings.Join(kindNames(), ", "))
+}
+
+func (a *app) listItems(reg *registry.Registry, kinds []sdk.Kind) error {
+	var rows [][]string
+	for _, kind := range kinds {
+		for _, item := range reg.Items(kind) {
+			rows = append(rows, []string{
+				string(kind), item.Key, item.Plugin.Name, strings.Join(item.Aliases, ", "), item.Description,
+			})
+		}
+	}
+	return table(a.stdout, []string{"kind", "key", "plugin", "aliases", "description"}, rows)
+}
+
+// listKind shows the keys of a kind, the settings of each, and the ids of
+// configurations.
+func (a *app) listKind(cmd *cobra.Command, c *config.Config, reg *registry.Registry, kind sdk.Kind) error {
+	if err := a.listItems(reg, []sdk.Kind{kind}); err != nil {
+		return err
+	}
+	ids, err := c.ConfigurationIDs(kind)
+	if err != nil {
+		return err
+	}
+	if len(ids) > 0 {
+		printf(a.stdout, "\nConfigurations, which --%s takes first: %s\n", kind, strings.Join(ids, ", "))
+	}
+	var rows [][]string
+	for _, item := range reg.Items(kind) {
+		settings, err := settingsOf(cmd, item)
+		if err != nil {
+			printf(a.stderr, "psbench: warning: the settings of %s %s are not known: %v\n", kind, item.Key, err)
+		}
+		for _, s := range settings {
+			rows = append(rows, []string{item.Key, s.Name, s.Type, string(s.Default), s.Doc})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	printf(a.stdout, "\nSettings, as in --set %s.%s=value:\n", kind, rows[0][1])
+	return table(a.stdout, []string{"key", "setting", "type", "default", "description"}, rows)
+}
+
+func settingsOf(cmd *cobra.Command, item registry.Item) ([]sdk.Setting, error) {
+	parts, err := catalogue(cmd.Context(), item.Plugin)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range parts {
+		if d.Kind == item.Kind && d.Key == item.Key {
+			return d.Settings, nil
+		}
+	}
+	return nil, fmt.Errorf("plugin %s does not provide %s %s, though %s says so", item.Plugin.Name, item.Kind, item.Key, item.File)
+}

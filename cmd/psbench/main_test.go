@@ -1,0 +1,60 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/plugins/models/blas"
+)
+
+var update = flag.Bool("update", false, "write golden files")
+
+// TestMain makes the test executable psbench itself when it is called by that
+// name, as scripts do, and when a test starts it as a plugin process. So the
+// plugin processes of all tests are what `go test` built: race builds under
+// -race.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == launch.BuiltinArgument {
+		main()
+		return
+	}
+	testscript.Main(m, map[string]func(){"psbench": main})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", UpdateScripts: *update,
+		Condition: func(name string) (bool, error) {
+			if name != "openblas" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			_, err := blas.Open(blas.OpenBLAS, 1)
+			return err == nil, nil
+		},
+	})
+}
+
+func TestExitStatus(t *testing.T) {
+	for line, want := range map[string]int{
+		"version":             0,
+		"config":              0,
+		"config --epochs 0":   exitFailure,
+		"config --set x.y=1":  exitFailure,
+		"config --epochz 1":   exitUsage,
+		"config --format txt": exitUsage,
+		"lst":                 exitUsage,
+		"list modle":          exitUsage,
+	} {
+		a := &app{stdout: io.Discard, stderr: io.Discard}
+		if got := a.run(t.Context(), strings.Fields(line)); got != want {
+			t.Errorf("psbench %s exits with %d, want %d", line, got, want)
+		}
+	}
+}

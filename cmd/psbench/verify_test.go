@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/run"
+	"github.com/psbench/psbench/core/verify"
+)
+
+// psbenchMain runs a command line in this process; plugin processes are real.
+func psbenchMain(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	a := &app{stdout: &out, stderr: &errs, environ: os.Environ()}
+	status = a.run(context.Background(), args)
+	return status, out.String(), errs.String()
+}
+
+func TestVerifyEveryCase(t *testing.T) {
+	for _, args := range [][]string{
+		{},
+		{"--set", "trainer.bucket_bytes=512"},
+		{"--set", "trainer.bucket_bytes=1024"},
+		{"--isolate", "hook"},
+		{"--isolate", "criterion"},
+		{"--isolate", "model"},
+		{"--isolate", "all"},
+		{"--isolate", "all", "--set", "trainer.bucket_bytes=512"},
+		{"--set", "model.blas=gonum"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			status, stdout, stderr := psbenchMain(t, append([]string{"verify"}, args...)...)
+			if status != 0 || !strings.Contains(stdout, "7 of 7 cases agree") {
+				t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
+			}
+		})
+	}
+}
+
+// runCase is the result of a case through real plugin processes.
+func runCase(t *testing.T, c *verify.Case) *result.Result {
+	t.Helper()
+	var res *result.Result
+	a := &app{environ: os.Environ()}
+	cmd := a.verifyCommand()
+	cmd.SetContext(context.Background())
+	e, _, err := a.resolve(cmd, c.Layer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := a.runOptions(run.Silent)
+	o.Summarize = true
+	if res, err = run.Run(context.Background(), e, o); err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// Every value of expect is compared: nudged by twice its tolerance, it fails,
+// and the failure names it.
+func TestVerifyComparesEveryValue(t *testing.T) {
+	cases, err := verify.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			res := runCase(t, c)
+			if o := verify.Compare(c, res); len(o.Failures) > 0 {
+				t.Fatalf("the case fails as it is: %v", o.Failures)
+			}
+			nudged := 0
+			for trainer := range c.Expect.Loss {
+				name := fmt.Sprintf("trainer%d", trainer)
+				relative := func(v *float64, tolerance float64, field string) {
+					nudge(t, c, res, v, 2*tolerance**v, name, field)
+					nudged++
+				}
+				for i := range c.Expect.Loss[trainer] {
+					relative(&c.Expect.Loss[trainer][i], c.Tolerance.LossRel, fmt.Sprintf("the loss of iteration %d", i))
+				}
+				for k := range c.Expect.Params[trainer] {
+					p, got := &c.Expect.Params[trainer][k], res.Parameters[trainer][k]
+					relative(&p.DeltaSumSq, c.Tolerance.DeltaSumSqRel, got.Name+": delta_sumsq")
+					nudge(t, c, res, &p.DeltaSum, 2*verify.SumTolerance(c, got.Elements), name, got.Name+": delta_sum")
+					for i := range p.DeltaHead {
+						nudge(t, c, res, &p.DeltaHead[i], 2*c.Tolerance.DeltaHeadAbs, name, fmt.Sprintf("%s: delta_head[%d]", got.Name, i))
+						nudge(t, c, res, &p.Head[i], 2*c.Tolerance.DeltaHeadAbs, name, fmt.Sprintf("%s: head[%d]", got.Name, i))
+					}
+				}
+			}
+			if nudged == 0 {
+				t.Error("no value was nudged")
+			}
+		})
+	}
+}
+
+// nudge moves one expected value up and down and expects exactly one failure,
+// about it.
+func nudge(t *testing.T, c *verify.Case, res *result.Result, v *float64, by float64, trainer, field string) {
+	t.Helper()
+	was := *v
+	defer func() { *v = was }()
+	for _, d := range []float64{by, -by} {
+		*v = was + d
+		o := verify.Compare(c, res)
+		if len(o.Failures) != 1 ||
+			!strings.HasPrefix(o.Failures[0].String(), trainer+", "+field) && !strings.HasPrefix(o.Failures[0].String(), trainer+": "+field) {
+			t.Errorf("%s, %s nudged by %g: failures %q", trainer, field, d, o.Failures)
+		}
+	}
+}
+
+// caseFile writes an embedded case to a file, changed.
+func caseFile(t *testing.T, name string, change func(*verify.Case)) string {
+	t.Helper()
+	cases, err := verify.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		if c.Name != name {
+			continue
+		}
+		change(c)
+		raw, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "case.json")
+		if err := os.WriteFile(file, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	t.Fatalf("there is no case %s", name)
+	return ""
+}
+
+func TestVerifyFailsInWords(t *testing.T) {
+	file := caseFile(t, "sparse_rpc_average_t4_s2", func(c *verify.Case) {
+		c.Expect.Params[3][2].DeltaHead[1] += 1e-5
+	})
+	status, stdout, stderr := psbenchMain(t, "verify", file)
+	for _, want := range []string{"FAIL", "trainer3, bias_0: delta_head[1] is", "0 of 1 cases agree"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the output does not say %q:\n%s", want, stdout)
+		}
+	}
+	if status != 1 || !strings.HasPrefix(stderr, "psbench: not every reference case agrees") {
+		t.Errorf("exit status %d, error %q", status, stderr)
+	}
+}
+
+// A server that forgets the division doubles every delta. It is a plugin of its
+// own, so this also runs a foreign executable in a run.
+func TestVerifyNoticesAForgottenDivision(t *testing.T) {
+	dir := t.TempDir()
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "forgetful"), "./testdata/forgetful")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	registry, err := os.ReadFile("testdata/forgetful/registry.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "registry.json")
+	if err := os.WriteFile(file, registry, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	forgetful := "forgetful"
+	c := caseFile(t, "rpc_average_dense_t2_s1", func(c *verify.Case) { c.Server = &forgetful })
+	status, stdout, stderr := psbenchMain(t, "verify", "--registry", file, c)
+	if status != 1 || !strings.Contains(stdout, "trainer1, weight_1: delta_sumsq") {
+		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
+	}
+}
+
+// resolved is the experiment of flags.
+func resolved(t *testing.T, flags ...string) *config.Experiment {
+	t.Helper()
+	a := &app{environ: os.Environ()}
+	cmd := a.runCommand()
+	cmd.SetContext(context.Background())
+	if err := cmd.ParseFlags(flags); err != nil {
+		t.Fatal(err)
+	}
+	e, _, err := a.resolve(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// With the default model communication overlaps: the hook has the first bucket
+// before backward ends, in every iteration.
+func TestDefaultModelOverlaps(t *testing.T) {
+	res, err := run.Run(context.Background(), resolved(t, "--epochs", "2"), run.Options{Progress: run.Silent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := []int{1_049_600, 7_347_200, 1_048_576}
+	if len(res.Buckets) != len(sizes) {
+		t.Fatalf("there are %d buckets", len(res.Buckets))
+	}
+	for i, n := range sizes {
+		if res.Buckets[i].Elements != n {
+			t.Errorf("bucket %d has %d elements but DDP gives it %d", i, res.Buckets[i].Elements, n)
+		}
+	}
+	for rank := range 2 {
+		var backward, first []result.Sample
+		for _, s := range res.Samples {
+			switch {
+			case s.Rank == rank && s.Type == "backward_metric":
+				backward = append(backward, s)
+			case s.Rank == rank && s.Type == "hook_future_metric" && strings.HasSuffix(s.Key, ",0"):
+				first = append(first, s)
+			}
+		}
+		if len(backward) != 10 || len(first) != len(backward) {
+			t.Fatalf("trainer%d has %d backward passes and %d first buckets", rank, len(backward), len(first))
+		}
+		for i, b := range backward {
+			if h := first[i]; h.StartNS <= b.StartNS || h.StartNS >= b.StartNS+b.DurationNS*9/10 {
+				t.Errorf("trainer%d, iteration %d: backward runs from %d for %d ns, the first bucket starts at %d",
+					rank, i, b.StartNS, b.DurationNS, h.StartNS)
+			}
+		}
+	}
+}
