@@ -1,0 +1,57 @@
+# `make help` lists the targets. Everything but lint, generate and RACE=1 needs
+# only Go, make and git.
+
+GO             ?= go
+GOLANGCI_LINT  ?= golangci-lint
+FUZZTIME       ?= 10s
+ARGS           ?= --trainer ddp --server average
+
+# Plugins are started as processes, so a test that hangs hangs for good.
+TESTFLAGS      ?= -timeout 10m
+
+ifdef RACE
+# A race in a plugin process must end it, and so the run and the test.
+test_env  := CGO_ENABLED=1 GORACE='halt_on_error=1 atexit_sleep_ms=0'
+test_race := -race
+else
+test_env  := CGO_ENABLED=0
+test_race :=
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: run build test lint lint-proof generate bench fuzz clean help
+
+run: build ## build psbench and run the main job; ARGS="..." gives other flags
+	bin/psbench $(ARGS)
+
+build: ## build bin/psbench, without a C compiler
+	CGO_ENABLED=0 $(GO) build -o bin/psbench ./cmd/psbench
+
+test: ## run all tests; RACE=1 with the race detector, which needs gcc
+	$(test_env) $(GO) test $(test_race) $(TESTFLAGS) ./...
+
+lint: ## run golangci-lint
+	$(GOLANGCI_LINT) run ./...
+
+lint-proof: ## show that lint reports every forbidden import
+	GOLANGCI_LINT="$(GOLANGCI_LINT)" .ci/lint-proof
+
+generate: ## make the protobuf code and the JSON schemas again
+	$(GO) tool -modfile=tools.mod buf generate
+	$(GO) generate ./...
+
+bench: ## run the micro-benchmarks
+	CGO_ENABLED=0 $(GO) test -run '^$$' -bench . -benchmem ./...
+
+fuzz: ## run every fuzz target for FUZZTIME (default 10s)
+	@set -e; for package in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
+		done; \
+	done
+
+clean: ## remove what was built
+	rm -rf bin
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
