@@ -163,15 +163,16 @@ func TestVerifyFailsInWords(t *testing.T) {
 	}
 }
 
-// A server that forgets the division doubles every delta. It is a plugin of its
-// own, so this also runs a foreign executable in a run.
-func TestVerifyNoticesAForgottenDivision(t *testing.T) {
+// foreignPlugin builds a plugin of testdata and returns the path of its
+// registry file.
+func foreignPlugin(t *testing.T, name string) string {
+	t.Helper()
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "forgetful"), "./testdata/forgetful")
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, name), "./testdata/"+name)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	registry, err := os.ReadFile("testdata/forgetful/registry.json")
+	registry, err := os.ReadFile(filepath.Join("testdata", name, "registry.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,6 +180,13 @@ func TestVerifyNoticesAForgottenDivision(t *testing.T) {
 	if err := os.WriteFile(file, registry, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+// A server that forgets the division doubles every delta. It is a plugin of its
+// own, so this also runs a foreign executable in a run.
+func TestVerifyNoticesAForgottenDivision(t *testing.T) {
+	file := foreignPlugin(t, "forgetful")
 	forgetful := "forgetful"
 	c := caseFile(t, "rpc_average_dense_t2_s1", func(c *verify.Case) { c.Server = &forgetful })
 	status, stdout, stderr := psbenchMain(t, "verify", "--registry", file, c)

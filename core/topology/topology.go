@@ -52,9 +52,6 @@ func checkShare(serverFlag string, servers int, trainerFlag string, trainers int
 	return nil
 }
 
-// Size is the count of ranks, the master included.
-func (w World) Size() int { return w.Master() + 1 }
-
 // Master is the rank of the core.
 func (w World) Master() int { return w.firstServer() + w.Servers + w.CUDAServers }
 

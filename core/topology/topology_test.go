@@ -68,7 +68,7 @@ func TestRanks(t *testing.T) {
 		w := test.world
 		var names []string
 		var cuda []int
-		for rank := range w.Size() {
+		for rank := range w.Master() + 1 {
 			names = append(names, w.Name(rank))
 			if w.CUDA(rank) {
 				cuda = append(cuda, rank)

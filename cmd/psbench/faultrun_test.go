@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/psbench/psbench/core/launch"
+)
+
+// endWithin is how soon a run must end after a process died.
+const endWithin = 2 * time.Second
+
+// faultRun is a psbench process that is about to meet a fault.
+type faultRun struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	temp    string // its TMPDIR, which must be empty afterwards
+	stdout  bytes.Buffer
+	phase   chan string // lines of progress
+	reading sync.WaitGroup
+	mu      sync.Mutex
+	lines   []string // of standard error
+}
+
+// startFaulty starts a run of two passes of some hundred milliseconds each,
+// with a short socket path, in which every part is isolated.
+func startFaulty(t *testing.T, args ...string) *faultRun {
+	t.Helper()
+	temp, err := os.MkdirTemp("", "ps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &faultRun{t: t, temp: temp, phase: make(chan string, 1000)}
+	args = append([]string{
+		"psbench", "--isolate", "all", "--epochs", "80", "--set", "model.num_embeddings=100",
+		"--set", "model.embedding_dim=100", "--set", "model.dense_input_size=100", "--set", "model.dense_output_size=100",
+	}, args...)
+	f.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: args, Env: append(os.Environ(), "TMPDIR="+temp), Stdout: &f.stdout}
+	stderr, err := f.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	f.reading.Go(func() {
+		for s := bufio.NewScanner(stderr); s.Scan(); {
+			f.mu.Lock()
+			f.lines = append(f.lines, s.Text())
+			f.mu.Unlock()
+			f.phase <- s.Text()
+		}
+		close(f.phase)
+	})
+	t.Cleanup(func() {
+		_ = f.cmd.Process.Kill()
+		_ = os.RemoveAll(temp)
+	})
+	return f
+}
+
+// reach waits until the run is in a phase. A run in collection is over in no
+// time, so the data process, idle since the batches were dealt, is stopped to
+// hold it there.
+func (f *faultRun) reach(phase string) {
+	f.t.Helper()
+	if phase == "collection" {
+		f.reach("measured pass")
+		f.reach("trainer0: epoch 5 of 80") // the data process was reset
+		f.signal("data", syscall.SIGSTOP)
+	}
+	for {
+		select {
+		case line, ok := <-f.phase:
+			if !ok {
+				f.t.Fatalf("the run ended before %s:\n%s", phase, f.text())
+			}
+			if line == phase {
+				return
+			}
+		case <-time.After(20 * time.Second):
+			f.t.Fatalf("the run did not reach %s:\n%s", phase, f.text())
+		}
+	}
+}
+
+func (f *faultRun) text() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return strings.Join(f.lines, "\n")
+}
+
+// signal sends sig to the process of the run with this name, as soon as there
+// is one.
+func (f *faultRun) signal(name string, sig syscall.Signal) {
+	f.t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
+		if pid := f.pids()[name]; pid != 0 {
+			if err := syscall.Kill(pid, sig); err != nil {
+				f.t.Fatal(err)
+			}
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	f.t.Fatalf("there is no process %s:\n%s", name, f.text())
+}
+
+// pids are the plugin processes of this run by name, whoever their parent is:
+// their environment names the run's folder.
+func (f *faultRun) pids() map[string]int {
+	found := map[string]int{}
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, file := range files {
+		line, err := os.ReadFile(file)
+		args := strings.Split(string(line), "\x00")
+		if err != nil || len(args) < 3 || args[1] != launch.BuiltinArgument {
+			continue
+		}
+		env, err := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
+		if err != nil || !bytes.Contains(env, []byte("TMPDIR="+f.temp+"\x00")) {
+			continue
+		}
+		pid := 0
+		if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err != nil {
+			f.t.Fatal(err)
+		}
+		found[args[2]] = pid
+	}
+	return found
+}
+
+// end waits for the run to end, at most limit, and returns its exit status and
+// last line.
+func (f *faultRun) end(limit time.Duration) (status int, last string) {
+	f.t.Helper()
+	begin := time.Now()
+	timer := time.AfterFunc(10*time.Second+limit, func() { _ = f.cmd.Process.Kill() })
+	defer timer.Stop()
+	f.reading.Wait()
+	err := f.cmd.Wait()
+	if took := time.Since(begin); took > limit {
+		f.t.Errorf("the run took %v to end, allowed is %v", took, limit)
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		f.t.Fatal(err)
+	}
+	lines := strings.Split(f.text(), "\n")
+	return f.cmd.ProcessState.ExitCode(), lines[len(lines)-1]
+}
+
+// leavesNothing checks that no process and no file of the run is left.
+func (f *faultRun) leavesNothing() {
+	f.t.Helper()
+	var pids map[string]int
+	var files []os.DirEntry
+	for deadline := time.Now().Add(endWithin); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		pids = f.pids()
+		files, _ = os.ReadDir(f.temp)
+		if len(pids) == 0 && len(files) == 0 {
+			return
+		}
+	}
+	f.t.Errorf("left behind: processes %v, files %v", pids, files)
+}
+
+// ended checks how a run ended: soon, with a failure, in one sentence that
+// contains all of want, and with nothing left behind.
+func (f *faultRun) ended(limit time.Duration, want ...string) {
+	f.t.Helper()
+	status, last := f.end(limit)
+	if status == 0 {
+		f.t.Errorf("the run succeeded")
+	}
+	if !strings.HasPrefix(last, "psbench: ") {
+		f.t.Errorf("the last line is no error:\n%s", f.text())
+	}
+	for _, w := range want {
+		if !strings.Contains(last, w) {
+			f.t.Errorf("%q does not say %q", last, w)
+		}
+	}
+	if n := strings.Count(f.text(), "psbench: "); n > 1 {
+		f.t.Errorf("%d errors are printed instead of one:\n%s", n, f.text())
+	}
+	f.leavesNothing()
+}
+
+// endedNaming checks that a run with a deadline of a second ended with a wait in
+// vain and the right name: nobody else may be blamed.
+func (f *faultRun) endedNaming(victim string) {
+	f.t.Helper()
+	f.ended(time.Second+2*endWithin, "waited 1 s for ")
+	if text := f.text(); !strings.HasSuffix(text, " from "+victim) && !strings.HasSuffix(text, "; "+victim+" gives no sign of life") {
+		f.t.Errorf("%s is not named:\n%s", victim, text)
+	}
+}
