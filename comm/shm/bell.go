@@ -1,0 +1,121 @@
+package shm
+
+import (
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// BellSize is the room that a bell takes, in bytes: a cache line.
+const BellSize = 64
+
+// Spin is about how long a waiter looks again and again before it sleeps. A peer
+// that is at work answers within it, and a sleep and its wake cost about as much.
+const Spin = 50 * time.Microsecond
+
+const (
+	firstLooks = 64 // without a system call: the answer to a small message takes about 1 us
+	looks      = 16 // between two readings of the clock, which cost 25 to 50 ns
+)
+
+// Operations of futex(2). Without FUTEX_PRIVATE_FLAG they work between processes.
+const (
+	futexWait = 0
+	futexWake = 1
+)
+
+// Bell is where one process sleeps until its neighbours have something for it.
+// It lies in the sleeper's segment: word 0 is the generation, on which the
+// sleepers sleep (futex), word 1 the count of sleepers.
+//
+// No wake is lost. The ringer stores what it announces and then loads the count;
+// the waiter raises the count and then loads what it waits for. All four are
+// sequentially consistent, so at least one of them sees the other (Dekker's
+// argument). A ring between the waiter's last look and its sleep has raised the
+// generation, which the kernel compares before it lets the waiter sleep.
+//
+// A process that dies while it is counted leaves the count too high. That costs
+// the ringers useless wakes and nothing else.
+type Bell struct{ generation, sleepers *atomic.Uint32 }
+
+// NewBell is the bell at the first BellSize bytes of at, which must begin at a
+// multiple of BellSize and be zero before the first use of the bell. Every
+// process that maps the bytes may make its own, for as long as they are mapped.
+func NewBell(at []byte) Bell {
+	line := (*[BellSize / 4]atomic.Uint32)(unsafe.Pointer((*[BellSize]byte)(at)))
+	return Bell{generation: &line[0], sleepers: &line[1]}
+}
+
+// Ring wakes whoever sleeps at the bell. What it announces must have been stored
+// before, by an atomic operation. When nobody sleeps it costs one load.
+func (b Bell) Ring() {
+	if weakStores {
+		b.sleepers.Add(0) // a full fence
+	}
+	if b.sleepers.Load() != 0 {
+		b.Shake()
+	}
+}
+
+// Shake wakes the sleepers so that they look again, as Ring does, but always
+// makes the system call. It is for what is not in the segment: a dead peer, say.
+func (b Bell) Shake() {
+	b.generation.Add(1)
+	const everybody = 1<<31 - 1
+	_, _, _ = unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(b.generation)), futexWake, everybody, 0, 0, 0)
+}
+
+// Wait returns true once ready does, or false if the deadline has passed; the
+// zero time is no deadline. It looks for about Spin, whatever the deadline, and
+// then sleeps. ready must use atomic operations, be cheap, and stay true once it
+// is. Wait allocates nothing.
+func (b Bell) Wait(ready func() bool, deadline time.Time) bool {
+	return spin(ready) || b.sleep(ready, deadline)
+}
+
+// spin looks for about Spin. It yields the core in between, since the peer may
+// need this very one.
+func spin(ready func() bool) bool {
+	for range firstLooks {
+		if ready() {
+			return true
+		}
+	}
+	for start := time.Now(); time.Since(start) < Spin; {
+		for range looks {
+			_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+			if ready() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (b Bell) sleep(ready func() bool, deadline time.Time) bool {
+	for {
+		var timeout *unix.Timespec
+		if !deadline.IsZero() {
+			left := time.Until(deadline)
+			if left <= 0 {
+				return ready()
+			}
+			relative := unix.NsecToTimespec(int64(left))
+			timeout = &relative
+		}
+		b.sleepers.Add(1)
+		generation := b.generation.Load()
+		if !ready() {
+			// Whatever ends it, a wake, a signal or the timeout, the waiter looks
+			// again. Syscall, unlike RawSyscall, lets other goroutines run meanwhile.
+			_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(b.generation)),
+				futexWait, uintptr(generation), uintptr(unsafe.Pointer(timeout)), 0, 0)
+		}
+		b.sleepers.Add(^uint32(0))
+		if ready() {
+			return true
+		}
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package shm
+
+// weakStores tells that an atomic store may come after a later atomic load.
+const weakStores = false

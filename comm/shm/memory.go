@@ -1,0 +1,90 @@
+package shm
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// headroom is what Reserve leaves to everything else, in bytes: stacks, sockets,
+// page tables, and the error that says what is missing.
+const headroom = 16 << 20
+
+// Available is how many bytes this process may still use: the least of what the
+// host has and of what its memory cgroup and all ancestors of that leave. limit
+// says which it is, for example "memory.max of cgroup /x". Others may use the
+// same memory a moment later.
+func Available() (bytes int64, limit string, err error) {
+	return available(os.DirFS("/"))
+}
+
+// Reserve reports that a segment of so many bytes for name does not fit into the
+// memory there is, and by which limit. Nothing is set aside: pages of a segment
+// that exceed a limit when they are touched end the process or another, so this
+// is asked first.
+func Reserve(name string, bytes int64) error {
+	left, limit, err := Available()
+	if err != nil {
+		return fmt.Errorf("whether a segment of %s for %s fits is unknown: %w", sizeText(bytes), name, err)
+	}
+	return fits(name, bytes, left, limit)
+}
+
+// fits reports that a segment for name does not fit into what is left by limit.
+func fits(name string, bytes, left int64, limit string) error {
+	left = max(0, left-headroom)
+	if bytes > left {
+		return fmt.Errorf("a segment of %s for %s does not fit: %s are left (%s)", sizeText(bytes), name, sizeText(left), limit)
+	}
+	return nil
+}
+
+// available is Available for the file system at root.
+func available(root fs.FS) (bytes int64, limit string, err error) {
+	meminfo, err := fs.ReadFile(root, "proc/meminfo")
+	if err != nil {
+		return 0, "", err
+	}
+	bytes, err = memAvailable(string(meminfo))
+	if err != nil {
+		return 0, "", err
+	}
+	limit = "MemAvailable of /proc/meminfo"
+	for _, c := range memoryCgroups(root) {
+		if left, ok := c.left(root); ok && left < bytes {
+			bytes, limit = left, fmt.Sprintf("%s of cgroup %s", c.files.limit, c.name)
+		}
+	}
+	return bytes, limit, nil
+}
+
+// memAvailable is the value of MemAvailable in the text of /proc/meminfo, in
+// bytes.
+func memAvailable(meminfo string) (int64, error) {
+	for line := range strings.Lines(meminfo) {
+		value, found := strings.CutPrefix(line, "MemAvailable:")
+		if !found {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		kib, err := strconv.ParseInt(strings.TrimSuffix(value, " kB"), 10, 64)
+		if err != nil || kib < 0 || kib > math.MaxInt64>>10 {
+			return 0, fmt.Errorf("MemAvailable of /proc/meminfo is %q, not a number of kB", value)
+		}
+		return kib << 10, nil
+	}
+	return 0, fmt.Errorf("/proc/meminfo has no line MemAvailable (Linux 3.14 and later have)")
+}
+
+// sizeText is a size in the largest binary unit that it reaches.
+func sizeText[T int | int64 | uint64](bytes T) string {
+	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	value, unit := float64(bytes), 0
+	for value >= 1024 && unit < len(units)-1 {
+		value, unit = value/1024, unit+1
+	}
+	return fmt.Sprintf("%.4g %s", value, units[unit])
+}

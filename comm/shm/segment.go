@@ -1,0 +1,219 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// sizeSeals keep a segment's size for good.
+const sizeSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
+
+// Segment is a piece of shared memory that one process owns and its neighbours
+// map.
+type Segment struct {
+	name    string
+	fd      int
+	size    int    // bytes asked for
+	mapping []byte // whole pages
+	closing sync.Once
+}
+
+// New makes a segment of size bytes, all zero, whose size is sealed. The name
+// shows in /proc/PID/maps and in errors. With touch set, it first compares with
+// the memory there is, see Reserve, and then touches every page, so that no page
+// fault happens later; without, pages come into being at their first use.
+func New(name string, size int, touch bool) (*Segment, error) {
+	length, err := wholePages(name, size)
+	if err != nil {
+		return nil, err
+	}
+	if touch {
+		if err := Reserve(name, int64(length)); err != nil {
+			return nil, err
+		}
+	}
+	fd, err := memoryFile(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := fix(fd, length); err != nil {
+		_ = unix.Close(fd)
+		return nil, fmt.Errorf("segment %q cannot get its size of %s: %w", name, sizeText(length), err)
+	}
+	return mapped(name, fd, size, length, false, touch)
+}
+
+// Open maps the segment of size bytes behind fd, which it owns from now on: fd
+// is closed with the segment, or at once if there is an error. It refuses what is
+// not memory sealed against shrinking and growing, and any other size. With
+// readOnly set, writing to its bytes ends the process. With prefault set, all its
+// pages are mapped now, so that no page fault happens later.
+func Open(fd int, size int, readOnly, prefault bool) (*Segment, error) {
+	name := nameOf(fd)
+	length, err := wholePages(name, size)
+	if err == nil {
+		err = check(name, fd, length)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	return mapped(name, fd, size, length, readOnly, prefault)
+}
+
+// Bytes is the memory of the segment, size bytes. Nothing may use it once the
+// segment is closed.
+func (s *Segment) Bytes() []byte { return s.mapping[:s.size:s.size] }
+
+// FD is the descriptor to pass on. It stays the segment's.
+func (s *Segment) FD() int { return s.fd }
+
+// SealWriting forbids, for good, to write the segment through any mapping but
+// those that exist already. The owner calls it once it has written what
+// neighbours are to read, before it passes the descriptor on. Linux 5.1 and later.
+func (s *Segment) SealWriting() error {
+	if _, err := unix.FcntlInt(uintptr(s.fd), unix.F_ADD_SEALS, unix.F_SEAL_FUTURE_WRITE); err != nil {
+		return fmt.Errorf("segment %q cannot be sealed against writing: %w", s.name, err)
+	}
+	return nil
+}
+
+// ReadOnlySealed tells whether the segment is sealed against writing.
+func (s *Segment) ReadOnlySealed() bool {
+	seals, err := unix.FcntlInt(uintptr(s.fd), unix.F_GET_SEALS, 0)
+	return err == nil && seals&(unix.F_SEAL_FUTURE_WRITE|unix.F_SEAL_WRITE) != 0
+}
+
+// Close unmaps the segment and closes its descriptor. Closing again does nothing.
+func (s *Segment) Close() error {
+	var err error
+	s.closing.Do(func() { err = errors.Join(unix.Munmap(s.mapping), unix.Close(s.fd)) })
+	return err
+}
+
+// wholePages is size rounded up to whole pages.
+func wholePages(name string, size int) (int, error) {
+	page := os.Getpagesize()
+	if size <= 0 || size > math.MaxInt-page {
+		return 0, fmt.Errorf("segment %q cannot have %d bytes: at least 1 is needed, at most %d can be", name, size, math.MaxInt-page)
+	}
+	return (size + page - 1) / page * page, nil
+}
+
+// memoryFile makes an empty memfd that can be sealed and, from Linux 6.3 on,
+// never be executed.
+func memoryFile(name string) (int, error) {
+	flags := unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	fd, err := unix.MemfdCreate(name, flags|unix.MFD_NOEXEC_SEAL)
+	if errors.Is(err, unix.EINVAL) {
+		fd, err = unix.MemfdCreate(name, flags)
+	}
+	if err != nil {
+		return -1, fmt.Errorf("segment %q cannot be made: %w%s", name, err, descriptorLimit(err))
+	}
+	return fd, nil
+}
+
+// fix sets the size of an empty file once and for all.
+func fix(fd, length int) error {
+	if err := unix.Ftruncate(fd, int64(length)); err != nil {
+		return err
+	}
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, sizeSeals)
+	return err
+}
+
+// check reports what keeps the file behind fd from being a segment of length
+// bytes.
+func check(name string, fd, length int) error {
+	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if err != nil {
+		return fmt.Errorf("descriptor %d (%s) is no segment, for it has no seals to ask for: %w", fd, name, err)
+	}
+	if seals&sizeSeals != sizeSeals {
+		return fmt.Errorf("segment %q is not sealed: its seals are %#x, but it must have F_SEAL_SHRINK and F_SEAL_GROW (%#x)", name, seals, sizeSeals)
+	}
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return fmt.Errorf("the size of segment %q cannot be read: %w", name, err)
+	}
+	if stat.Size != int64(length) {
+		return fmt.Errorf("segment %q has %d bytes, but %d were agreed on", name, stat.Size, length)
+	}
+	return nil
+}
+
+// mapped is the segment behind fd, which it closes if there is an error.
+func mapped(name string, fd, size, length int, readOnly, touch bool) (*Segment, error) {
+	protection, advice := unix.PROT_READ|unix.PROT_WRITE, unix.MADV_POPULATE_WRITE
+	if readOnly {
+		protection, advice = unix.PROT_READ, unix.MADV_POPULATE_READ
+	}
+	mapping, err := unix.Mmap(fd, 0, length, protection, unix.MAP_SHARED)
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, fmt.Errorf("segment %q of %s cannot be mapped: %w%s", name, sizeText(length), err, mappingLimit(err))
+	}
+	s := &Segment{name: name, fd: fd, size: size, mapping: mapping}
+	if touch {
+		if err := populate(mapping, advice); err != nil {
+			_ = s.Close()
+			return nil, fmt.Errorf("the %s of segment %q cannot be touched: %w", sizeText(length), name, err)
+		}
+	}
+	return s, nil
+}
+
+// populate fills the page tables of a mapping by the given advice.
+func populate(mapping []byte, advice int) error {
+	err := unix.Madvise(mapping, advice)
+	for errors.Is(err, unix.EINTR) {
+		err = unix.Madvise(mapping, advice)
+	}
+	if !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	// Before Linux 5.14. A load does for shared memory what a store does: it makes
+	// the page, and maps it writable where the mapping is. It is atomic because a
+	// neighbour may write meanwhile, and so that it is not optimised away.
+	for at := 0; at < len(mapping); at += os.Getpagesize() {
+		(*atomic.Uint32)(unsafe.Pointer(&mapping[at])).Load()
+	}
+	return nil
+}
+
+// nameOf is the name that the maker of the memfd gave it, or whatever else fd is.
+func nameOf(fd int) string {
+	target, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	if err != nil {
+		return fmt.Sprintf("descriptor %d", fd)
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(target, "/memfd:"), " (deleted)")
+}
+
+// mappingLimit completes the sentence on a mapping that failed by the limit that
+// is the likely cause.
+func mappingLimit(err error) string {
+	var limit unix.Rlimit
+	if !errors.Is(err, unix.ENOMEM) || unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
+		return ""
+	}
+	return fmt.Sprintf(": the address space limit (RLIMIT_AS) is %s", sizeText(limit.Cur))
+}
+
+// descriptorLimit does the same for a descriptor that could not be had.
+func descriptorLimit(err error) string {
+	var limit unix.Rlimit
+	if !errors.Is(err, unix.EMFILE) || unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return ""
+	}
+	return fmt.Sprintf(": the limit of descriptors (RLIMIT_NOFILE) is %d", limit.Cur)
+}
