@@ -2,6 +2,8 @@ package comm
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"sync"
 	"testing"
 )
@@ -53,22 +55,40 @@ func (p *together) close() {
 // value v in every gradient becomes want(v).
 type collective struct {
 	name  string
+	ranks int
 	specs func(elements int) BucketSpec
 	want  func(v float32) float32
-	join  func(t tb, spec BucketSpec) func(rank int, batch int64, b *Bucket) *Future
+	join  func(t tb, n Transport, ranks int, spec BucketSpec) reducer
 }
 
-const benchRanks = 2
+type reducer func(rank int, batch int64, b *Bucket) *Future
 
-func joinServer(t tb, spec BucketSpec) func(int, int64, *Bucket) *Future {
+func joinServer(t tb, n Transport, ranks int, spec BucketSpec) reducer {
 	specs := []BucketSpec{spec}
-	s := newStar(t, benchRanks, specs, patience, newAverager(benchRanks, specs).handle)
+	if n == Shm {
+		h := newHall(t, ranks, specs, patience, newAverager(ranks, specs, false).handle)
+		return func(rank int, batch int64, b *Bucket) *Future { return h.links[rank].PushPull(batch, b) }
+	}
+	s := newStar(t, n, ranks, specs, true, patience, newAverager(ranks, specs, true).handle)
 	return func(rank int, batch int64, b *Bucket) *Future { return s.links[rank].PushPull(batch, b) }
 }
 
-func joinRing(t tb, spec BucketSpec) func(int, int64, *Bucket) *Future {
-	rings := newRings(t, benchRanks, patience, same(spec))
+func joinRing(t tb, n Transport, ranks int, spec BucketSpec) reducer {
+	if n == Shm {
+		groups := newGroups(t, ranks, patience, same(spec))
+		return func(rank int, batch int64, b *Bucket) *Future { return groups[rank].AllReduce(batch, b) }
+	}
+	rings := newRings(t, n, ranks, patience, same(spec))
 	return func(rank int, batch int64, b *Bucket) *Future { return rings[rank].AllReduce(batch, b) }
+}
+
+func joinChain(t tb, n Transport, ranks int, spec BucketSpec) reducer {
+	if n == Shm {
+		groups := newGroups(t, ranks, patience, same(spec))
+		return func(rank int, batch int64, b *Bucket) *Future { return groups[rank].Broadcast(batch, b, 0) }
+	}
+	rings := newRings(t, n, ranks, patience, same(spec))
+	return func(rank int, batch int64, b *Bucket) *Future { return rings[rank].Broadcast(batch, b, 0) }
 }
 
 func tableOfRows(elements int) BucketSpec {
@@ -78,20 +98,26 @@ func tableOfRows(elements int) BucketSpec {
 
 func dense(elements int) BucketSpec { return denseSpec(0, elements) }
 
+func once(v float32) float32  { return v }
+func twice(v float32) float32 { return 2 * v }
+
 var collectives = []collective{
-	{"pushpull", dense, func(v float32) float32 { return v }, joinServer},
-	{"pushpull-sparse", tableOfRows, func(v float32) float32 { return v }, joinServer},
-	{"ring", dense, func(v float32) float32 { return benchRanks * v }, joinRing},
-	{"ring-sparse", tableOfRows, func(v float32) float32 { return benchRanks * v }, joinRing},
+	{"pushpull1", 1, dense, once, joinServer},
+	{"pushpull2", 2, dense, once, joinServer},
+	{"pushpull2-sparse", 2, tableOfRows, once, joinServer},
+	{"allreduce2", 2, dense, twice, joinRing},
+	{"allreduce2-sparse", 2, tableOfRows, twice, joinRing},
+	{"broadcast2", 2, dense, once, joinChain},
+	{"broadcast2-sparse", 2, tableOfRows, once, joinChain},
 }
 
 // prepare joins the ranks, checks one result and returns the steady state.
-func (c collective) prepare(t tb, elements int) *together {
+func (c collective) prepare(t tb, n Transport, elements int) *together {
 	spec := c.specs(elements)
-	reduce := c.join(t, spec)
+	reduce := c.join(t, n, c.ranks, spec)
 	var buckets []*Bucket
-	batches := make([]int64, benchRanks)
-	for range benchRanks {
+	batches := make([]int64, c.ranks)
+	for range c.ranks {
 		b := NewBucket(spec)
 		if spec.Sparse {
 			must(t, b.Gradient.SetRows(spec.TableRows))
@@ -104,7 +130,7 @@ func (c collective) prepare(t tb, elements int) *together {
 		}
 		buckets = append(buckets, b)
 	}
-	p := newTogether(benchRanks, func(rank int) error {
+	p := newTogether(c.ranks, func(rank int) error {
 		batches[rank]++
 		return reduce(rank, batches[rank]-1, buckets[rank]).Wait()
 	})
@@ -123,25 +149,65 @@ func (c collective) prepare(t tb, elements int) *together {
 
 func BenchmarkCollectives(b *testing.B) {
 	for _, c := range collectives {
-		for _, size := range benchSizes {
-			b.Run(fmt.Sprintf("%s/%s", c.name, size.name), func(b *testing.B) {
-				p := c.prepare(b, size.elements)
-				b.SetBytes(int64(4 * size.elements))
-				b.ReportAllocs()
-				for b.Loop() {
-					p.round(b)
-				}
-			})
+		for _, n := range Transports {
+			for _, size := range benchSizes {
+				b.Run(fmt.Sprintf("%s/%s/%s", c.name, n, size.name), func(b *testing.B) {
+					p := c.prepare(b, n, size.elements)
+					b.SetBytes(int64(4 * size.elements))
+					b.ReportAllocs()
+					for b.Loop() {
+						p.round(b)
+					}
+				})
+			}
 		}
 	}
 }
 
+// BenchmarkLoopback moves bytes over bare connections in both directions at once:
+// what push-pull over them can reach at most.
+func BenchmarkLoopback(b *testing.B) {
+	for _, n := range []Transport{Unix, TCP} {
+		for _, ranks := range []int{1, 2} {
+			for _, size := range benchSizes {
+				b.Run(fmt.Sprintf("%s%d/%s", n, ranks, size.name), func(b *testing.B) {
+					var ends []net.Conn
+					for i := range ranks {
+						near, far := link(b, n, name(i), "server9")
+						ends = append(ends, near.nc, far.nc)
+					}
+					buffers := make([][]byte, 4*ranks)
+					for i := range buffers {
+						buffers[i] = make([]byte, 4*size.elements)
+					}
+					p := newTogether(4*ranks, func(i int) (err error) {
+						if i%2 == 0 {
+							_, err = ends[i/2].Write(buffers[i])
+						} else {
+							_, err = io.ReadFull(ends[i/2], buffers[i])
+						}
+						return err
+					})
+					b.Cleanup(p.close)
+					b.SetBytes(int64(4 * size.elements))
+					for b.Loop() {
+						p.round(b)
+					}
+				})
+			}
+		}
+	}
+}
+
+// gRPC allocates several objects per message.
 func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	for _, c := range collectives {
-		for _, size := range benchSizes[:2] {
-			p := c.prepare(t, size.elements)
-			if allocs := testing.AllocsPerRun(50, func() { p.round(t) }); allocs != 0 {
-				t.Errorf("%s of %s allocates %g times per round, want 0", c.name, size.name, allocs)
+		for _, n := range []Transport{Shm, Unix, TCP} {
+			for _, size := range benchSizes[:2] {
+				p := c.prepare(t, n, size.elements)
+				if allocs := testing.AllocsPerRun(50, func() { p.round(t) }); allocs != 0 {
+					t.Errorf("%s of %s over %s allocates %g times per round, want 0", c.name, size.name, n, allocs)
+				}
 			}
 		}
 	}

@@ -16,6 +16,14 @@ func Int32Bytes(x []int32) []byte { return bytesOf(x) }
 // Int64Bytes is x as the bytes in its memory, without a copy.
 func Int64Bytes(x []int64) []byte { return bytesOf(x) }
 
+// ViewFloat32 is the inverse of Float32Bytes: b, whose address must be a multiple of
+// 4, as len(b)/4 values.
+func ViewFloat32(b []byte) []float32 { return viewOf[float32](b, len(b)/4) }
+
+// ViewInt64 is the inverse of Int64Bytes: b, whose address must be a multiple of 8,
+// as len(b)/8 values.
+func ViewInt64(b []byte) []int64 { return viewOf[int64](b, len(b)/8) }
+
 func bytesOf[T float32 | float64 | int32 | int64](x []T) []byte {
 	var one T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(one)))

@@ -19,22 +19,42 @@ const readAhead = 8 << 10
 // Conn carries frames to and from one peer. Several goroutines may send, one
 // may read. After an error in the middle of a frame the two sides no longer
 // agree on where frames start, so a Conn that failed is only good for Close.
+//
+// Each frame carries its number and the link's own number, and both sides check
+// them: a frame that was lost, repeated, reordered, reflected or meant for another
+// link is an error of the reader.
 type Conn struct {
 	self, peer string
 	nc         net.Conn
 	in         *bufio.Reader
 	inHead     [HeaderSize]byte
+	inNext     Header       // Sequence and Link of the next frame to come
 	readWait   atomic.Int64 // ns that the read deadline granted when it was set
 	writeWait  atomic.Int64
 
 	sending sync.Mutex
 	outHead [HeaderSize]byte
+	outNext Header      // Sequence and Link of the next frame to go
 	parts   [][]byte    // storage of buffers, kept between frames
 	buffers net.Buffers // a field, for a local one would escape at every frame
 }
 
+// vectorWriter writes all of parts, as one message where it can.
+type vectorWriter interface {
+	writeVector(parts [][]byte) error
+}
+
 func newConn(nc net.Conn, self, peer string) *Conn {
 	return &Conn{self: self, peer: peer, nc: nc, in: bufio.NewReaderSize(nc, readAhead)}
+}
+
+// adopt numbers the link once its hello is accepted. The directions differ, so
+// that a reflected frame is noticed.
+func (c *Conn) adopt(link uint64, dialed bool) {
+	c.inNext.Link, c.outNext.Link = link, ^link
+	if dialed {
+		c.inNext.Link, c.outNext.Link = ^link, link
+	}
 }
 
 // Peer is the name of the rank at the other end.
@@ -93,17 +113,23 @@ func (c *Conn) send(h *Header, payload [][]byte) error {
 	for _, p := range payload {
 		h.Payload += uint64(len(p))
 	}
+	h.Sequence, h.Link = c.outNext.Sequence, c.outNext.Link
+	c.outNext.Sequence++
 	h.Encode(&c.outHead)
 	c.parts = append(append(c.parts[:0], c.outHead[:]), payload...)
+	defer clear(c.parts)
+	if w, ok := c.nc.(vectorWriter); ok {
+		return w.writeVector(c.parts)
+	}
 	c.buffers = c.parts
 	_, err := c.buffers.WriteTo(c.nc)
-	clear(c.parts)
 	return err
 }
 
 // ReadHeader reads the header of the next frame. The caller must then read
 // exactly h.Payload bytes, and should compare that with what it expects first.
-// Beside the errors of ReadFull it fails on what is not a frame.
+// Beside the errors of ReadFull it fails on what is not the next frame of this
+// link.
 func (c *Conn) ReadHeader(h *Header) error {
 	return c.explain(c.readHeader(h), "a frame", c.readWait.Load())
 }
@@ -115,8 +141,19 @@ func (c *Conn) readHeader(h *Header) error {
 	if err := h.Decode(&c.inHead); err != nil {
 		return fmt.Errorf("%s cannot read what %s sent: %w", c.self, c.peer, err)
 	}
+	next := &c.inNext
+	switch {
+	case h.Link != next.Link:
+		return fmt.Errorf("%s sent a frame of another link to %s", c.peer, c.self)
+	case h.Sequence != next.Sequence:
+		return fmt.Errorf("%s sent frame %d to %s where frame %d is due: a frame was lost, repeated or reordered", c.peer, h.Sequence, c.self, next.Sequence)
+	}
+	next.Sequence++
 	return nil
 }
+
+// buffered says whether the next n bytes are here already.
+func (c *Conn) buffered(n uint64) bool { return n <= uint64(c.in.Buffered()) } // #nosec G115 -- a length
 
 // ReadFull fills buf with the next bytes of the payload. The error is a
 // *WaitError at the read deadline and a *PeerError if the connection broke.

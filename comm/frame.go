@@ -11,37 +11,41 @@ type Op uint8
 // The data plane's own operations. Those from OpUser upwards are free for
 // whoever talks over a Conn of their own.
 const (
-	opHello   Op = 1 + iota // the first frame of a connection
-	opAck                   // the hello is accepted
-	opRefuse                // the hello is refused; the payload says why
-	opBye                   // the sender ends the link in order
-	opPush                  // a gradient from a trainer
-	opAnswer                // its replacement from the server
-	opScatter               // a chunk of a reduce-scatter
-	opGather                // a chunk of an all-gather
-	opRows                  // the rows of one member of an all-gather
+	opHello     Op = 1 + iota // the first frame of a connection
+	opAck                     // the hello is accepted
+	opRefuse                  // the hello is refused; the payload says why
+	opBye                     // the sender ends the link in order
+	opPush                    // a gradient from a trainer
+	opAnswer                  // its replacement from the server
+	opScatter                 // a chunk of a reduce-scatter
+	opGather                  // a chunk of an all-gather
+	opRows                    // the rows of one member of an all-gather
+	opBroadcast               // a piece of a broadcast
+	opBarrier                 // the sender has heard of one more member at the barrier
+	opSegment                 // a request for a segment
 	opEnd
 
 	OpUser Op = 0x40
 )
 
 const (
-	// HeaderSize is the size of an encoded Header in bytes.
-	HeaderSize = 48
+	// HeaderSize is the size of an encoded Header in bytes: a cache line.
+	HeaderSize = 64
 	// MaxPayload bounds the payload of a frame in bytes. A reader that knows
 	// what it expects checks Header.Payload against that as well.
 	MaxPayload = 1 << 36
 
 	headerMagic   = 0x66627370 // "psbf" in memory
-	headerVersion = 1
+	headerVersion = 2
 )
 
-// Header starts every frame; Payload bytes follow it. All fields but Op and
-// Payload mean what the operation makes of them.
+// Header starts every frame; Payload bytes follow it. Op, Payload, Sequence and
+// Link mean the same in all frames, the other fields what the operation makes of
+// them.
 //
 // The encoding is little-endian: magic uint32, version uint16, Op uint8, Flags
 // uint8, Batch int64, Bucket int32, Rows int32, Arg int64, Arg2 int64, Payload
-// uint64.
+// uint64, Sequence uint64, Link uint64.
 type Header struct {
 	Op      Op
 	Flags   uint8
@@ -51,6 +55,10 @@ type Header struct {
 	Arg     int64
 	Arg2    int64
 	Payload uint64
+	// Sequence counts the frames of one direction of a connection from 0, Link
+	// tells connections and directions apart. A Conn sets and checks both.
+	Sequence uint64
+	Link     uint64
 }
 
 // Encode writes h into buf.
@@ -66,6 +74,8 @@ func (h *Header) Encode(buf *[HeaderSize]byte) {
 	le.PutUint64(buf[24:], uint64(h.Arg))
 	le.PutUint64(buf[32:], uint64(h.Arg2))
 	le.PutUint64(buf[40:], h.Payload)
+	le.PutUint64(buf[48:], h.Sequence)
+	le.PutUint64(buf[56:], h.Link)
 }
 
 // Decode reads h from buf. It fails on a foreign magic number or version, an
@@ -87,14 +97,16 @@ func (h *Header) Decode(buf *[HeaderSize]byte) error {
 		return fmt.Errorf("a frame announces %d bytes, more than the limit of %d", payload, uint64(MaxPayload))
 	}
 	*h = Header{
-		Op:      op,
-		Flags:   buf[7],
-		Batch:   int64(le.Uint64(buf[8:])),
-		Bucket:  int32(le.Uint32(buf[16:])),
-		Rows:    int32(le.Uint32(buf[20:])),
-		Arg:     int64(le.Uint64(buf[24:])),
-		Arg2:    int64(le.Uint64(buf[32:])),
-		Payload: payload,
+		Op:       op,
+		Flags:    buf[7],
+		Batch:    int64(le.Uint64(buf[8:])),
+		Bucket:   int32(le.Uint32(buf[16:])),
+		Rows:     int32(le.Uint32(buf[20:])),
+		Arg:      int64(le.Uint64(buf[24:])),
+		Arg2:     int64(le.Uint64(buf[32:])),
+		Payload:  payload,
+		Sequence: le.Uint64(buf[48:]),
+		Link:     le.Uint64(buf[56:]),
 	}
 	return nil
 }

@@ -19,6 +19,9 @@ type Future struct {
 	observer Observer
 	a, b     int64
 	startNS  int64
+	// await, if it is set, drives the operation on the goroutine of a waiter,
+	// until it has completed or its link has failed.
+	await func()
 }
 
 // NewFuture returns a completed future.
@@ -49,13 +52,16 @@ func (f *Future) Begin() bool {
 
 // Complete ends the operation, stamps its end and wakes the waiters. Only the
 // first call after Begin counts.
-func (f *Future) Complete(err error) {
+func (f *Future) Complete(err error) { f.completeAt(err, Now()) }
+
+// completeAt is Complete with the stamp of whoever really ended the operation.
+func (f *Future) completeAt(err error, endNS int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.pending {
 		return
 	}
-	f.pending, f.err, f.endNS = false, err, Now()
+	f.pending, f.err, f.endNS = false, err, endNS
 	if f.observer != nil && err == nil {
 		f.observer.Observe(f.a, f.b, f.startNS, f.endNS)
 	}
@@ -77,6 +83,9 @@ func (f *Future) Observe(o Observer, a, b, startNS int64) {
 // Wait blocks until the operation is done and returns its error. The link that
 // owns the future bounds the wait.
 func (f *Future) Wait() error {
+	if f.await != nil {
+		f.await()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for f.pending {

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
+	"os"
 	"time"
 )
 
@@ -78,9 +78,15 @@ func Dial(address, self, to, purpose string, secret []byte, timeout time.Duratio
 	if err != nil {
 		return nil, err
 	}
+	place, err := parseEndpoint(address)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot reach %s for its %s link: %w", self, to, purpose, err)
+	}
 	deadline := time.Now().Add(timeout)
-	dialer := net.Dialer{Deadline: deadline}
-	nc, err := dialer.Dial("unix", address)
+	nc, err := dialSocket(place, deadline)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, &WaitError{Waiter: self, For: []string{to}, What: awaitedAck(purpose), Seconds: timeout.Seconds()}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot reach %s for its %s link: %w", self, to, purpose, err)
 	}
@@ -92,9 +98,11 @@ func Dial(address, self, to, purpose string, secret []byte, timeout time.Duratio
 	return c, nil
 }
 
+func awaitedAck(purpose string) string { return "the acknowledgement of its " + purpose + " link" }
+
 // greet sends the hello and reads the verdict.
 func (c *Conn) greet(body []byte, purpose string, deadline time.Time, timeout time.Duration) error {
-	what := "the acknowledgement of its " + purpose + " link"
+	what := awaitedAck(purpose)
 	// A listener that refuses may close before it has read everything, so the
 	// verdict tells more than the error of the send.
 	_ = c.sendBy(deadline, &Header{Op: opHello}, body)
@@ -103,13 +111,11 @@ func (c *Conn) greet(body []byte, purpose string, deadline time.Time, timeout ti
 	}
 	var h Header
 	if err := c.readHeader(&h); err != nil {
-		if err = c.explain(err, what, int64(timeout)); isPeerError(err) {
-			return fmt.Errorf("%s did not accept the %s link from %s, whose secret may be of another run: %w", c.peer, purpose, c.self, err)
-		}
-		return err
+		return c.explain(err, what, int64(timeout))
 	}
 	switch {
 	case h.Op == opAck && h.Payload == 0:
+		c.adopt(uint64(h.Arg), true) // #nosec G115 -- the bits of a number
 		return c.lift()
 	case h.Op == opRefuse && h.Payload <= maxReason:
 		reason := make([]byte, h.Payload)
@@ -124,9 +130,4 @@ func (c *Conn) greet(body []byte, purpose string, deadline time.Time, timeout ti
 // lift removes the deadlines of the greeting.
 func (c *Conn) lift() error {
 	return c.explain(c.nc.SetDeadline(time.Time{}), "the greeting", 0)
-}
-
-func isPeerError(err error) bool {
-	_, ok := errors.AsType[*PeerError](err)
-	return ok
 }

@@ -1,6 +1,9 @@
 package comm
 
-import "fmt"
+import (
+	"fmt"
+	"io"
+)
 
 // PushPuller is a trainer's link to its server.
 type PushPuller interface {
@@ -11,14 +14,54 @@ type PushPuller interface {
 	PushPull(batch int64, b *Bucket) *Future
 }
 
-// Group is a collective link among trainers.
+// ServerLink is a trainer's end of a link to its server.
+type ServerLink interface {
+	PushPuller
+	// Close ends the link and waits for what runs on it. Pushes that are
+	// unanswered fail, and the server sees a lost link; otherwise it sees an
+	// orderly end.
+	io.Closer
+}
+
+// Port is a server's end of the links of its trainers.
+type Port interface {
+	// Serve takes pushes until every trainer has closed its link in order, Close
+	// is called or something fails, which ends all links, and returns the first
+	// error. It calls handle with each push, or chunk, maybe from several
+	// goroutines at once, never twice at once for the same trainer; handle must
+	// not wait for another push. An error of handle ends Serve. A trainer may
+	// take as long as it likes between pushes. Serve may be called once.
+	Serve(handle func(*Arrival) error) error
+	// Store is where the pushes of a trainer arrive.
+	Store(trainer int) *Store
+	// Close ends all links and waits for Serve, so handle must not call it.
+	io.Closer
+}
+
+// GroupLink is a member's end of a Group.
+type GroupLink interface {
+	Group
+	// Close leaves the group and waits for what runs on it. Operations that are
+	// pending fail, and the other members see a lost link; otherwise they see an
+	// orderly end.
+	io.Closer
+}
+
+// Group is a collective link among trainers. Every member must start the same
+// operations on the same (batch, bucket) in the same order; disagreement is an
+// error. Operations start at once and return; their gradients must not be
+// touched until the future is done.
 type Group interface {
 	// AllReduce replaces b.Gradient on every member by the sum over all
 	// members: element by element when dense, over the union of rows when
-	// sparse. It returns at once; b.Gradient must not be touched until the
-	// future is done. Every member must call it for the same (batch, bucket)
-	// in the same order; disagreement is an error.
+	// sparse. All members get equal bits.
 	AllReduce(batch int64, b *Bucket) *Future
+	// Broadcast replaces b.Gradient on every member by that of the member at
+	// position root.
+	Broadcast(batch int64, b *Bucket, root int) *Future
+	// Barrier waits until every member has called it, as its operations before
+	// this one must have ended as well.
+	Barrier() error
 	// Size is the number of members, Position this member's place among them.
 	Size() int
 	Position() int

@@ -1,63 +1,74 @@
 package comm
 
 import (
+	"crypto/rand"
 	"crypto/subtle"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 )
 
-const (
-	// helloTimeout bounds the time between connect and hello.
-	helloTimeout = 5 * time.Second
-	// maxSocketPath is what the kernel takes for the path of a socket.
-	maxSocketPath = 107
-)
+// helloTimeout bounds the time between connect and hello.
+const helloTimeout = 5 * time.Second
 
 // Listener takes the links that other ranks dial and keeps each until the rank
 // itself asks for it. It belongs to one rank.
 type Listener struct {
 	self   string
 	secret [SecretSize]byte
-	path   string
+	at     endpoint
 	ln     net.Listener
 
 	mu       sync.Mutex
 	closed   bool
-	greeting map[*Conn]bool         // connected, hello not yet read
-	waiting  map[linkKey]chan *Conn // accepted, not yet asked for; capacity 1
-	done     chan struct{}          // closed by Close
-	workers  sync.WaitGroup         // the accept loop and the greetings
+	greeting map[net.Conn]bool // connected, hello not yet accepted
+	links    map[linkKey]*expectedLink
+	done     chan struct{}  // closed by Close
+	workers  sync.WaitGroup // the accept loop and the greetings
 }
 
 type linkKey struct{ purpose, from string }
 
-// Listen opens the Unix socket path for the rank named self. A caller must
-// know the run's secret of SecretSize bytes; whoever does not is hung up on.
-func Listen(path, self string, secret []byte) (*Listener, error) {
-	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("the socket path %s of %s has %d bytes, more than the kernel's limit of %d", path, self, len(path), maxSocketPath)
-	}
+// expectedLink is the place of one link, made when it is asked for or when it
+// comes.
+type expectedLink struct {
+	came  bool
+	ready chan *Conn // accepted, not yet asked for; capacity 1
+}
+
+// Listen opens a socket for the rank named self: on Shm and Unix the path that is
+// its address; on TCP and GRPC a port of its choice on address, a loopback IP
+// address. A caller must know the run's secret of SecretSize bytes. Each link, by
+// purpose and caller, is accepted once, so that nobody can repeat a hello.
+func Listen(network Transport, address, self string, secret []byte) (*Listener, error) {
 	l := &Listener{
-		self: self, path: path,
-		greeting: map[*Conn]bool{}, waiting: map[linkKey]chan *Conn{},
+		self: self, greeting: map[net.Conn]bool{}, links: map[linkKey]*expectedLink{},
 		done: make(chan struct{}),
 	}
 	var err error
 	if l.secret, err = secretOf(secret); err != nil {
 		return nil, err
 	}
-	if l.ln, err = net.Listen("unix", path); err != nil {
+	if l.at, err = listenEndpoint(network, address); err != nil {
 		return nil, fmt.Errorf("%s cannot listen: %w", self, err)
+	}
+	if l.ln, err = net.Listen(l.at.dialect(), l.at.place()); err != nil {
+		return nil, fmt.Errorf("%s cannot listen: %w", self, err)
+	}
+	if tcp, ok := l.ln.Addr().(*net.TCPAddr); ok {
+		at := tcp.AddrPort()
+		l.at.host = netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
 	}
 	l.workers.Go(l.accept)
 	return l, nil
 }
 
 // Address is what a peer passes to Dial.
-func (l *Listener) Address() string { return l.path }
+func (l *Listener) Address() string { return l.at.String() }
 
 // Close hangs up on all links that nobody asked for, ends pending Accepts,
 // waits for the listener's goroutines and removes the socket.
@@ -70,18 +81,20 @@ func (l *Listener) Close() error {
 	l.closed = true
 	close(l.done)
 	err := l.ln.Close()
-	for c := range l.greeting {
-		_ = c.Close()
+	for socket := range l.greeting {
+		_ = socket.Close()
 	}
-	for _, links := range l.waiting {
+	l.mu.Unlock()
+	l.workers.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, link := range l.links {
 		select {
-		case c := <-links:
+		case c := <-link.ready:
 			_ = c.Close()
 		default:
 		}
 	}
-	l.mu.Unlock()
-	l.workers.Wait()
 	return err
 }
 
@@ -89,12 +102,12 @@ func (l *Listener) Close() error {
 // error is a *WaitError if it does not come in time.
 func (l *Listener) Accept(purpose, from string, timeout time.Duration) (*Conn, error) {
 	l.mu.Lock()
-	links := l.links(linkKey{purpose, from})
+	link := l.link(linkKey{purpose, from})
 	l.mu.Unlock()
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
-	case c := <-links:
+	case c := <-link.ready:
 		return c, nil
 	case <-timer.C:
 		return nil, &WaitError{Waiter: l.self, For: []string{from}, What: "the " + purpose + " link", Seconds: timeout.Seconds()}
@@ -103,17 +116,17 @@ func (l *Listener) Accept(purpose, from string, timeout time.Duration) (*Conn, e
 	}
 }
 
-// links is the place of one link; the caller holds mu.
-func (l *Listener) links(key linkKey) chan *Conn {
-	if l.waiting[key] == nil {
-		l.waiting[key] = make(chan *Conn, 1)
+// link is the place of one link; the caller holds mu.
+func (l *Listener) link(key linkKey) *expectedLink {
+	if l.links[key] == nil {
+		l.links[key] = &expectedLink{ready: make(chan *Conn, 1)}
 	}
-	return l.waiting[key]
+	return l.links[key]
 }
 
 func (l *Listener) accept() {
 	for {
-		nc, err := l.ln.Accept()
+		socket, err := l.ln.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -126,40 +139,59 @@ func (l *Listener) accept() {
 				continue
 			}
 		}
-		c := newConn(nc, l.self, "an unknown caller")
 		l.mu.Lock()
 		if l.closed {
 			l.mu.Unlock()
-			_ = c.Close()
+			_ = socket.Close()
 			return
 		}
-		l.greeting[c] = true
-		l.workers.Go(func() { l.greet(c) })
+		l.greeting[socket] = true
+		l.workers.Go(func() { l.greet(socket) })
 		l.mu.Unlock()
 	}
 }
 
-// greet reads the hello of c and files c, or hangs up.
-func (l *Listener) greet(c *Conn) {
+// greet reads the hello that comes over socket and files the link, or says why
+// not and hangs up.
+func (l *Listener) greet(socket net.Conn) {
+	defer func() {
+		l.mu.Lock()
+		delete(l.greeting, socket)
+		l.mu.Unlock()
+	}()
+	tune(socket)
+	nc, err := l.open(socket)
+	if err != nil {
+		_ = socket.Close()
+		return
+	}
+	c := newConn(nc, l.self, "an unknown caller")
 	m, err := l.readHello(c)
 	if err == nil {
 		c.peer = m.from
-		err = l.file(c, linkKey{m.purpose, m.from}, m.to)
+		err = l.file(c, m, socket)
 	}
-	l.mu.Lock()
-	delete(l.greeting, c)
-	l.mu.Unlock()
 	if err != nil {
+		if !broken(err) && !errors.Is(err, net.ErrClosed) {
+			_ = c.Send(&Header{Op: opRefuse}, []byte(err.Error()))
+		}
 		_ = c.Close()
 	}
 }
 
-var errSecret = errors.New("the secret is wrong")
+// open makes a stream of bytes of a socket and bounds the greeting.
+func (l *Listener) open(socket net.Conn) (nc net.Conn, err error) {
+	deadline := time.Now().Add(helloTimeout)
+	nc = socket
+	if l.at.network == GRPC {
+		if nc, err = acceptGRPC(socket, deadline); err != nil {
+			return nil, err
+		}
+	}
+	return nc, nc.SetDeadline(deadline)
+}
 
 func (l *Listener) readHello(c *Conn) (m hello, err error) {
-	if err = c.nc.SetDeadline(time.Now().Add(helloTimeout)); err != nil {
-		return m, err
-	}
 	var h Header
 	if err = c.readHeader(&h); err != nil {
 		return m, err
@@ -175,37 +207,43 @@ func (l *Listener) readHello(c *Conn) (m hello, err error) {
 		return m, err
 	}
 	if subtle.ConstantTimeCompare(m.secret[:], l.secret[:]) != 1 {
-		return m, errSecret
+		return m, errors.New("the secret is of another run")
 	}
 	return m, nil
 }
 
-// file acknowledges c and puts it where Accept finds it. The acknowledgement
+// file acknowledges c, which runs over socket, and puts it where Accept finds it. The acknowledgement
 // goes first, for the link belongs to Accept's caller from then on; it fits
 // the empty socket buffer and so does not hold the lock up.
-func (l *Listener) file(c *Conn, key linkKey, to string) error {
+func (l *Listener) file(c *Conn, m hello, socket net.Conn) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	links := l.links(key)
-	var reason string
-	switch {
-	case l.closed:
+	if l.closed {
 		return net.ErrClosed
-	case to != l.self:
-		reason = fmt.Sprintf("the hello is for %s but this is %s", to, l.self)
-	case len(links) > 0:
-		reason = fmt.Sprintf("%s already holds a %s link from %s", l.self, key.purpose, key.from)
 	}
-	if reason != "" {
-		_ = c.Send(&Header{Op: opRefuse}, []byte(reason))
-		return errors.New(reason)
+	if m.to != l.self {
+		return fmt.Errorf("the hello is for %s but this is %s", m.to, l.self)
 	}
-	if err := c.Send(&Header{Op: opAck}); err != nil {
+	link := l.link(linkKey{m.purpose, m.from})
+	if link.came {
+		return fmt.Errorf("%s has had its %s link from %s: a hello opens one link", l.self, m.purpose, m.from)
+	}
+	number := randomNumber()
+	if err := c.Send(&Header{Op: opAck, Arg: int64(number)}); err != nil { // #nosec G115 -- the bits of a number
 		return err
 	}
+	c.adopt(number, false)
 	if err := c.lift(); err != nil {
 		return err
 	}
-	links <- c
+	delete(l.greeting, socket) // Close leaves it alone from now on
+	link.came = true
+	link.ready <- c
 	return nil
+}
+
+func randomNumber() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:])
 }

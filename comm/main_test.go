@@ -40,18 +40,32 @@ func shortDir(t tb) string {
 	return dir
 }
 
-func listen(t tb, name string) *Listener {
+// networks are what carries frames.
+var networks = []Transport{Unix, TCP, GRPC}
+
+// overNetworks runs test once per network.
+func overNetworks(t *testing.T, test func(t *testing.T, n Transport)) {
+	for _, n := range networks {
+		t.Run(string(n), func(t *testing.T) { test(t, n) })
+	}
+}
+
+func listen(t tb, n Transport, name string) *Listener {
 	t.Helper()
-	l, err := Listen(filepath.Join(shortDir(t), name), name, testSecret)
+	at := "127.0.0.1"
+	if n == Unix {
+		at = filepath.Join(shortDir(t), name)
+	}
+	l, err := Listen(n, at, name, testSecret)
 	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
 
 // link joins the ranks named from and to.
-func link(t tb, from, to string) (atFrom, atTo *Conn) {
+func link(t tb, n Transport, from, to string) (atFrom, atTo *Conn) {
 	t.Helper()
-	l := listen(t, to)
+	l := listen(t, n, to)
 	atFrom, err := Dial(l.Address(), from, to, "test", testSecret, patience)
 	must(t, err)
 	t.Cleanup(func() { _ = atFrom.Close() })
@@ -83,10 +97,14 @@ func fill(t *rapid.T, spec BucketSpec, g *Gradient, maxRows int) {
 			}
 		}
 	}
-	seed := rapid.Uint32().Draw(t, "seed")
-	for i := range g.Values {
+	noise(rapid.Uint32().Draw(t, "seed"), g.Values)
+}
+
+// noise fills x with numbers between -128 and 128.
+func noise(seed uint32, x []float32) {
+	for i := range x {
 		seed = seed*1664525 + 1013904223
-		g.Values[i] = float32(int32(seed)) / (1 << 24)
+		x[i] = float32(int32(seed)) / (1 << 24)
 	}
 }
 

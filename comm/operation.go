@@ -17,18 +17,25 @@ type operation struct {
 
 	// Set by begin, valid until complete.
 	pending  bool
-	sent     bool // or being sent: until then nobody can have answered
 	batch    int64
 	gradient *Gradient
 	deadline time.Time
 }
 
-func (op *operation) String() string {
-	return fmt.Sprintf("batch %d, bucket %d", op.batch, op.spec.Index)
+func (op *operation) String() string { return describe(op.batch, op.spec.Index) }
+
+// barrierIndex takes the place of a bucket index in a barrier, whose number is
+// the batch.
+const barrierIndex = -1
+
+func describe(batch int64, bucket int) string {
+	if bucket == barrierIndex {
+		return fmt.Sprintf("barrier %d", batch)
+	}
+	return fmt.Sprintf("batch %d, bucket %d", batch, bucket)
 }
 
-// operations is what the two kinds of link share: one operation per bucket and
-// the error that poisoned the link. A poisoned link stays so: its connection
+// operations is what links share: one operation per bucket and the error that poisoned the link. A poisoned link stays so: its connection
 // may have stopped in the middle of a frame.
 type operations struct {
 	self    string
@@ -36,7 +43,7 @@ type operations struct {
 	timeout time.Duration
 
 	mu    sync.Mutex
-	slots []*operation // by bucket index; nil for a bucket of another link
+	slots []*operation // by bucket index, nil for one of another link; then a group's barrier
 	err   error
 }
 
@@ -78,18 +85,26 @@ func (o *operations) begin(batch int64, b *Bucket) (*operation, error) {
 		return nil, o.err
 	}
 	op := at(o.slots, b.Index)
-	if op == nil {
+	if op == nil || op.spec.Index != b.Index {
 		return nil, fmt.Errorf("%s of %s does not carry bucket %d of batch %d", o.link, o.self, b.Index, batch)
 	}
 	if err := op.spec.check(&b.Gradient); err != nil {
 		return nil, fmt.Errorf("%s, batch %d: %w", o.self, batch, err)
 	}
-	if !op.future.Begin() {
+	if !op.start(batch, &b.Gradient, o.timeout) {
 		return nil, fmt.Errorf("%s started batch %d, bucket %d on %s while batch %d of that bucket is in flight", o.self, batch, b.Index, o.link, op.batch)
 	}
-	op.pending, op.sent, op.batch, op.gradient = true, false, batch, &b.Gradient
-	op.deadline = time.Now().Add(o.timeout)
 	return op, nil
+}
+
+// start makes op pending, unless it is; the caller holds the link's mu.
+func (op *operation) start(batch int64, g *Gradient, timeout time.Duration) bool {
+	if !op.future.Begin() {
+		return false
+	}
+	op.pending, op.batch, op.gradient = true, batch, g
+	op.deadline = time.Now().Add(timeout)
+	return true
 }
 
 // complete ends op without error.
@@ -110,6 +125,18 @@ func (o *operations) fail(err error) bool {
 	}
 	o.err = err
 	return true
+}
+
+// failIdle is fail for the orderly end of a link: it is true if the link was
+// neither poisoned nor busy, so that nothing uses its memory any more.
+func (o *operations) failIdle(err error) (orderly bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	orderly = o.err == nil && o.earliest() == nil
+	if o.err == nil {
+		o.err = err
+	}
+	return orderly
 }
 
 // finish ends all pending operations of a poisoned link. It runs once no

@@ -1,60 +1,78 @@
 package comm
 
 import (
+	"fmt"
 	"sync"
 	"time"
 )
 
-// ringBlock is how many elements are received and then added while they are
-// still in the cache: 256 KiB.
-const ringBlock = 64 << 10
-
 // Ring is a Group whose members are joined in a circle, each sending to the
-// next. T is the number of members.
+// next. T is the number of members. Large buckets move in blocks: a block goes on
+// to the next member while the one after it arrives.
 //
-// Dense buckets use the ring all-reduce of Patarasuk and Yuan ("Bandwidth
-// optimal all-reduce algorithms for clusters of workstations", 2009): T-1
-// steps of reduce-scatter, then T-1 of all-gather, each moving a T-th of the
-// bucket. A member sends 2(T-1) frames and 2(T-1)/T of the bucket. Every chunk
-// is summed along one path and then copied, so all members hold equal bits.
+// A dense all-reduce is the ring of Patarasuk and Yuan ("Bandwidth optimal
+// all-reduce algorithms for clusters of workstations", 2009): T-1 steps of
+// reduce-scatter, then T-1 of all-gather, each moving a T-th of the bucket. A
+// member sends 2(T-1)/T of the bucket. Every piece is summed along one path and
+// then copied, so all members hold equal bits.
 //
-// Sparse buckets use a ring all-gather: T-1 steps, in which a member sends the
+// A sparse all-reduce is a ring all-gather: T-1 steps, in which a member sends the
 // rows and values of all members but the next one; then each sums all of them
 // in the order of positions, so that all hold equal bits again.
+//
+// A broadcast is a chain from the root to the member before it: T-1 hops. Each
+// member but the last sends the bucket once, and with B blocks the last one has
+// it after the time of T-2+B blocks.
+//
+// A barrier is an all-gather of nothing: T-1 steps, in which a member tells the
+// next that it has heard of one more. A member sends T-1 frames of HeaderSize.
 type Ring struct {
 	operations
 	position, size int
 	next, prev     *Conn
 
-	queue chan *operation
+	queue chan ringTask
 	quit  chan struct{}
 	stop  func() // closes quit
 	done  chan struct{}
 
-	jobs chan ringJob // to the sender
-	sent chan error   // from the sender, one per job; capacity 1
+	meeting  *operation // the barrier
+	barriers int64      // started so far; guarded by mu
+
+	outbox chan ringFrame // to the sender; has room for every frame of a task
+	handed bool           // a frame of this task went to the outbox
+	failed error          // of a frame of this task that did not
+	sent   chan error     // from the sender, one per task; capacity 1
 
 	block  []float32  // what a step of reduce-scatter receives
 	parts  []Gradient // the sparse gradient of every member
 	merger *RowMerger
 }
 
-var _ Group = (*Ring)(nil)
+// ringTask is a pending operation: an all-reduce, a broadcast or a barrier.
+type ringTask struct {
+	op   *operation
+	kind Op // of its first frame
+	root int
+}
+
+var _ GroupLink = (*Ring)(nil)
 
 // NewRing joins the member named self at the given position of size. next and
-// prev link it to its neighbours; the ring owns them from now on. They are nil
-// and nothing is sent if size is 1. All members must agree on specs. An
-// operation must end within timeout of its call.
+// prev link it to its neighbours, and are the same if size is 2; the ring owns
+// them from now on. They are nil and nothing is sent if size is 1. All members
+// must agree on specs. An operation must end within timeout of its call.
 func NewRing(self string, position, size int, next, prev *Conn, specs []BucketSpec, timeout time.Duration) *Ring {
 	r := &Ring{
 		operations: newOperations(self, "its ring", specs, timeout),
 		position:   position, size: size, next: next, prev: prev,
-		queue: make(chan *operation, len(specs)),
-		quit:  make(chan struct{}),
-		done:  make(chan struct{}),
-		jobs:  make(chan ringJob),
-		sent:  make(chan error, 1),
+		queue:   make(chan ringTask, len(specs)+1),
+		quit:    make(chan struct{}),
+		done:    make(chan struct{}),
+		meeting: &operation{spec: BucketSpec{Index: barrierIndex}, future: NewFuture()},
+		sent:    make(chan error, 1),
 	}
+	r.slots = append(r.slots, r.meeting)
 	r.stop = sync.OnceFunc(func() { close(r.quit) })
 	if size == 1 {
 		close(r.done)
@@ -68,13 +86,19 @@ func NewRing(self string, position, size int, next, prev *Conn, specs []BucketSp
 // reserve allocates what the largest buckets of either form need.
 func (r *Ring) reserve(specs []BucketSpec) {
 	var block, rows, values int
-	for _, spec := range specs {
-		if spec.Sparse {
-			rows, values = max(rows, spec.Capacity), max(values, spec.Capacity*spec.Width)
+	frames := r.size // of a sparse all-reduce
+	for i := range specs {
+		elements := specs[i].Elements
+		if specs[i].Sparse {
+			elements = specs[i].Capacity * specs[i].Width
+			rows, values = max(rows, specs[i].Capacity), max(values, elements)
 		} else {
-			block = max(block, min(ringBlock, spec.Elements/r.size+1))
+			block = max(block, min(ringBlock, elements/r.size+1))
+			frames = max(frames, 2*(r.size-1)*blocks(elements/r.size+1))
 		}
+		frames = max(frames, 1+blocks(elements)) // of a broadcast
 	}
+	r.outbox = make(chan ringFrame, frames+1)
 	r.block = make([]float32, block)
 	r.merger = NewRowMerger(r.size)
 	r.parts = make([]Gradient, r.size)
@@ -96,12 +120,50 @@ func (r *Ring) AllReduce(batch int64, b *Bucket) *Future {
 	if err != nil {
 		return Completed(err)
 	}
-	if r.size == 1 {
-		r.complete(op)
-	} else {
-		r.queue <- op // has room: each bucket is in it once at most
+	return r.enqueue(ringTask{op: op, kind: opScatter})
+}
+
+// Broadcast implements Group. Its errors are those of AllReduce. A member is done
+// when it has the bucket and has passed it on.
+func (r *Ring) Broadcast(batch int64, b *Bucket, root int) *Future {
+	if err := r.checkRoot(root); err != nil {
+		return Completed(err)
 	}
-	return op.future
+	op, err := r.begin(batch, b)
+	if err != nil {
+		return Completed(err)
+	}
+	return r.enqueue(ringTask{op: op, kind: opBroadcast, root: root})
+}
+
+// Barrier implements Group. Its errors are those of AllReduce.
+func (r *Ring) Barrier() error {
+	if err := r.beginBarrier(); err != nil {
+		return err
+	}
+	return r.enqueue(ringTask{op: r.meeting, kind: opBarrier}).Wait()
+}
+
+func (r *Ring) beginBarrier() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return r.err
+	}
+	if !r.meeting.start(r.barriers, nil, r.timeout) {
+		return fmt.Errorf("%s started barrier %d on %s while the last one is in flight", r.self, r.barriers, r.link)
+	}
+	r.barriers++
+	return nil
+}
+
+func (r *Ring) enqueue(t ringTask) *Future {
+	if r.size == 1 {
+		r.complete(t.op)
+	} else {
+		r.queue <- t // has room: each operation is in it once at most
+	}
+	return t.op.future
 }
 
 // Close leaves the ring and waits for its goroutines. With operations pending,
@@ -136,28 +198,40 @@ func (r *Ring) run() {
 	var sender sync.WaitGroup
 	sender.Go(r.send)
 	defer sender.Wait()
-	defer close(r.jobs)
+	defer close(r.outbox)
 	for {
 		select {
 		case <-r.quit:
 			return
-		case op := <-r.queue:
-			if err := r.reduce(op); err != nil {
+		case t := <-r.queue:
+			if err := r.perform(t); err != nil {
 				r.fail(err)
 				r.hangUp()
 				return
 			}
-			r.complete(op)
+			r.complete(t.op)
 		}
 	}
 }
 
-func (r *Ring) reduce(op *operation) error {
+// perform runs one operation.
+func (r *Ring) perform(t ringTask) error {
 	// They fail only on a closed connection, and then the steps fail too.
-	_ = r.next.SetWriteDeadline(op.deadline)
-	_ = r.prev.SetReadDeadline(op.deadline)
-	if op.spec.Sparse {
-		return r.reduceSparse(op)
+	_ = r.next.SetWriteDeadline(t.op.deadline)
+	_ = r.prev.SetReadDeadline(t.op.deadline)
+	var err error
+	switch {
+	case t.kind == opBarrier:
+		err = r.meet(t.op)
+	case t.kind == opBroadcast:
+		err = r.passOn(t.op, t.root)
+	case t.op.spec.Sparse:
+		err = r.gather(t.op)
+	default:
+		err = r.reduce(t.op)
 	}
-	return r.reduceDense(op)
+	if err = r.settle(t.op, err); err == nil && t.kind == opScatter && t.op.spec.Sparse {
+		err = r.mergeParts(t.op)
+	}
+	return err
 }

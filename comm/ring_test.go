@@ -11,12 +11,16 @@ import (
 )
 
 // newRings joins size members; specs may differ by member.
-func newRings(t tb, size int, timeout time.Duration, specs func(member int) []BucketSpec) []*Ring {
+func newRings(t tb, n Transport, size int, timeout time.Duration, specs func(member int) []BucketSpec) []*Ring {
 	t.Helper()
 	next, prev := make([]*Conn, size), make([]*Conn, size)
-	if size > 1 {
+	switch {
+	case size == 2: // one connection, in both directions
+		next[0], next[1] = link(t, n, name(0), name(1))
+		prev[0], prev[1] = next[0], next[1]
+	case size > 2:
 		for i := range size {
-			next[i], prev[(i+1)%size] = link(t, name(i), name((i+1)%size))
+			next[i], prev[(i+1)%size] = link(t, n, name(i), name((i+1)%size))
 		}
 	}
 	var rings []*Ring
@@ -33,157 +37,169 @@ func same(specs ...BucketSpec) func(int) []BucketSpec {
 }
 
 func TestRingSums(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		size := rapid.IntRange(1, 5).Draw(t, "size")
-		specs := []BucketSpec{
-			denseSpec(0, rapid.IntRange(0, 9).Draw(t, "few")),
-			denseSpec(1, rapid.IntRange(0, 100_000).Draw(t, "many")),
-			sparseSpec(2, 50, rapid.IntRange(1, 300).Draw(t, "width"), 50),
-		}
-		rings := newRings(t, size, patience, same(specs...))
-		for batch := range int64(2) {
-			buckets := make([][]*Bucket, size) // by member, then bucket
-			var futures []*Future
-			var want [][]float64
-			for _, spec := range specs {
-				var column []*Bucket
-				for i := range size {
-					b := NewBucket(spec)
-					fill(t, spec, &b.Gradient, 20)
-					column = append(column, b)
-					buckets[i] = append(buckets[i], b)
+	overNetworks(t, func(t *testing.T, n Transport) {
+		rapid.Check(t, func(t *rapid.T) {
+			size := rapid.IntRange(1, 5).Draw(t, "size")
+			specs := []BucketSpec{
+				denseSpec(0, rapid.IntRange(0, 9).Draw(t, "few")),
+				denseSpec(1, rapid.IntRange(0, 4*ringBlock).Draw(t, "many")),
+				sparseSpec(2, 50, rapid.IntRange(1, 300).Draw(t, "width"), 50),
+			}
+			rings := newRings(t, n, size, patience, same(specs...))
+			for batch := range int64(2) {
+				buckets := make([][]*Bucket, size) // by member, then bucket
+				var futures []*Future
+				var want [][]float64
+				for _, spec := range specs {
+					var column []*Bucket
+					for i := range size {
+						b := NewBucket(spec)
+						fill(t, spec, &b.Gradient, 20)
+						column = append(column, b)
+						buckets[i] = append(buckets[i], b)
+					}
+					want = append(want, sum(spec, column))
 				}
-				want = append(want, sum(spec, column))
+				for i, r := range rings {
+					for _, b := range buckets[i] {
+						futures = append(futures, r.AllReduce(batch, b))
+					}
+				}
+				for _, f := range futures {
+					must(t, f.Wait())
+				}
+				for i := range rings {
+					for k, b := range buckets[i] {
+						requireSame(t, &b.Gradient, &buckets[0][k].Gradient)
+					}
+				}
+				for k, spec := range specs {
+					requireNear(t, table(spec, &buckets[0][k].Gradient), want[k])
+				}
 			}
 			for i, r := range rings {
-				for _, b := range buckets[i] {
-					futures = append(futures, r.AllReduce(batch, b))
+				if r.Size() != size || r.Position() != i {
+					t.Fatalf("member %d is %d of %d", i, r.Position(), r.Size())
 				}
+				must(t, r.Close())
 			}
-			for _, f := range futures {
-				must(t, f.Wait())
-			}
-			for i := range rings {
-				for k, b := range buckets[i] {
-					requireSame(t, &b.Gradient, &buckets[0][k].Gradient)
-				}
-			}
-			for k, spec := range specs {
-				requireNear(t, table(spec, &buckets[0][k].Gradient), want[k])
-			}
-		}
-		for i, r := range rings {
-			if r.Size() != size || r.Position() != i {
-				t.Fatalf("member %d is %d of %d", i, r.Position(), r.Size())
-			}
-			must(t, r.Close())
-		}
+		})
 	})
 }
 
 func TestRingDeadlineNamesThePeer(t *testing.T) {
-	for what, elements := range map[string]int{"small": 3, "large": 8 << 20} {
-		spec := denseSpec(0, elements)
-		rings := newRings(t, 3, 50*time.Millisecond, same(spec))
-		var wait *WaitError
-		err := rings[0].AllReduce(3, NewBucket(spec)).Wait()
-		if !errors.As(err, &wait) || err.Error() != "trainer0 waited 0.05 s for a part of batch 3, bucket 0 from trainer2" {
-			t.Errorf("%s: the deadline gave %v", what, err)
+	overNetworks(t, func(t *testing.T, n Transport) {
+		for what, elements := range map[string]int{"small": 3, "large": 8 << 20} {
+			spec := denseSpec(0, elements)
+			rings := newRings(t, n, 3, 50*time.Millisecond, same(spec))
+			var wait *WaitError
+			err := rings[0].AllReduce(3, NewBucket(spec)).Wait()
+			if !errors.As(err, &wait) || err.Error() != "trainer0 waited 0.05 s for a part of batch 3, bucket 0 from trainer2" {
+				t.Errorf("%s: the deadline gave %v", what, err)
+			}
+			if again := rings[0].AllReduce(4, NewBucket(spec)).Wait(); !errors.Is(again, err) {
+				t.Errorf("%s: a later operation gave %v", what, again)
+			}
 		}
-		if again := rings[0].AllReduce(4, NewBucket(spec)).Wait(); !errors.Is(again, err) {
-			t.Errorf("%s: a later operation gave %v", what, again)
-		}
-	}
+	})
 }
 
 func TestRingDisagreement(t *testing.T) {
-	specs := []BucketSpec{denseSpec(0, 20_000), denseSpec(1, 20_000)}
-	rings := newRings(t, 2, patience, same(specs...))
-	f, g := rings[0].AllReduce(3, NewBucket(specs[1])), rings[1].AllReduce(3, NewBucket(specs[0]))
-	// Who notices first hangs up, perhaps before the other has anything to read.
-	disagree := 0
-	for i, err := range []error{f.Wait(), g.Wait()} {
-		want := []string{
-			"trainer0 runs batch 3, bucket 1 but trainer1 sent batch 3, bucket 0: ranks must reduce the same buckets in the same order",
-			"trainer1 runs batch 3, bucket 0 but trainer0 sent batch 3, bucket 1: ranks must reduce the same buckets in the same order",
-		}[i]
-		var peer *PeerError
-		switch {
-		case err == nil || err.Error() != want && !errors.As(err, &peer):
-			t.Errorf("trainer%d says %v, want %q", i, err, want)
-		case err.Error() == want:
-			disagree++
+	overNetworks(t, func(t *testing.T, n Transport) {
+		specs := []BucketSpec{denseSpec(0, 20_000), denseSpec(1, 20_000)}
+		rings := newRings(t, n, 2, patience, same(specs...))
+		f, g := rings[0].AllReduce(3, NewBucket(specs[1])), rings[1].AllReduce(3, NewBucket(specs[0]))
+		// Who notices first hangs up, perhaps before the other has anything to read.
+		disagree := 0
+		for i, err := range []error{f.Wait(), g.Wait()} {
+			want := []string{
+				"trainer0 runs batch 3, bucket 1 but trainer1 sent batch 3, bucket 0: ranks must reduce the same buckets in the same order",
+				"trainer1 runs batch 3, bucket 0 but trainer0 sent batch 3, bucket 1: ranks must reduce the same buckets in the same order",
+			}[i]
+			var peer *PeerError
+			switch {
+			case err == nil || err.Error() != want && !errors.As(err, &peer):
+				t.Errorf("trainer%d says %v, want %q", i, err, want)
+			case err.Error() == want:
+				disagree++
+			}
 		}
-	}
-	if disagree == 0 {
-		t.Error("nobody says that the ranks disagree")
-	}
+		if disagree == 0 {
+			t.Error("nobody says that the ranks disagree")
+		}
 
-	sizes := newRings(t, 2, patience, func(i int) []BucketSpec { return []BucketSpec{denseSpec(0, 8+2*i)} })
-	f, g = sizes[0].AllReduce(0, NewBucket(denseSpec(0, 8))), sizes[1].AllReduce(0, NewBucket(denseSpec(0, 10)))
-	both := errors.Join(f.Wait(), g.Wait()).Error()
-	if !strings.Contains(both, "trainer0 expects 16 bytes of batch 0, bucket 0 but trainer1 sent 20") &&
-		!strings.Contains(both, "trainer1 expects 20 bytes of batch 0, bucket 0 but trainer0 sent 16") {
-		t.Errorf("different sizes gave %s", both)
-	}
+		sizes := newRings(t, n, 2, patience, func(i int) []BucketSpec { return []BucketSpec{denseSpec(0, 8+2*i)} })
+		f, g = sizes[0].AllReduce(0, NewBucket(denseSpec(0, 8))), sizes[1].AllReduce(0, NewBucket(denseSpec(0, 10)))
+		both := errors.Join(f.Wait(), g.Wait()).Error()
+		if !strings.Contains(both, "trainer0 expects 16 bytes of batch 0, bucket 0 but trainer1 sent 20") &&
+			!strings.Contains(both, "trainer1 expects 20 bytes of batch 0, bucket 0 but trainer0 sent 16") {
+			t.Errorf("different sizes gave %s", both)
+		}
+	})
 }
 
 func TestRingSparseOverflow(t *testing.T) {
-	spec := sparseSpec(0, 10, 2, 3)
-	rings := newRings(t, 2, patience, same(spec))
-	var futures []*Future
-	for i, r := range rings {
-		b := NewBucket(spec)
-		must(t, b.Gradient.SetRows(2))
-		copy(b.Gradient.Rows, []int32{int32(4 * i), int32(4*i + 1)})
-		futures = append(futures, r.AllReduce(0, b))
-	}
-	for _, f := range futures {
-		if err := f.Wait(); err == nil || !strings.Contains(err.Error(), "more rows than its capacity of 3") {
-			t.Errorf("an overflow gave %v", err)
+	overNetworks(t, func(t *testing.T, n Transport) {
+		spec := sparseSpec(0, 10, 2, 3)
+		rings := newRings(t, n, 2, patience, same(spec))
+		var futures []*Future
+		for i, r := range rings {
+			b := NewBucket(spec)
+			must(t, b.Gradient.SetRows(2))
+			copy(b.Gradient.Rows, []int32{int32(4 * i), int32(4*i + 1)})
+			futures = append(futures, r.AllReduce(0, b))
 		}
-	}
+		for _, f := range futures {
+			if err := f.Wait(); err == nil || !strings.Contains(err.Error(), "more rows than its capacity of 3") {
+				t.Errorf("an overflow gave %v", err)
+			}
+		}
+	})
 }
 
 func TestRingDeathOfAMember(t *testing.T) {
-	for what, elements := range map[string]int{"small": 3, "large": 8 << 20} {
-		spec := denseSpec(0, elements)
-		rings := newRings(t, 3, patience, same(spec))
-		var futures []*Future
-		for _, r := range rings[:2] {
-			futures = append(futures, r.AllReduce(0, NewBucket(spec)))
-		}
-		start := time.Now()
-		rings[2].hangUp()
-		for _, f := range futures {
-			var peer *PeerError
-			if err := f.Wait(); !errors.As(err, &peer) || peer.What == "" {
-				t.Errorf("%s: the death of trainer2 gave %v", what, err)
+	overNetworks(t, func(t *testing.T, n Transport) {
+		for what, elements := range map[string]int{"small": 3, "large": 8 << 20} {
+			spec := denseSpec(0, elements)
+			rings := newRings(t, n, 3, patience, same(spec))
+			var futures []*Future
+			for _, r := range rings[:2] {
+				futures = append(futures, r.AllReduce(0, NewBucket(spec)))
+			}
+			start := time.Now()
+			rings[2].hangUp()
+			for _, f := range futures {
+				var peer *PeerError
+				if err := f.Wait(); !errors.As(err, &peer) || peer.What == "" {
+					t.Errorf("%s: the death of trainer2 gave %v", what, err)
+				}
+			}
+			if took := time.Since(start); took > time.Second {
+				t.Errorf("%s: noticing took %v", what, took)
 			}
 		}
-		if took := time.Since(start); took > time.Second {
-			t.Errorf("%s: noticing took %v", what, took)
-		}
-	}
+	})
 }
 
 func TestRingClose(t *testing.T) {
-	spec := denseSpec(0, 3)
-	rings := newRings(t, 2, patience, same(spec))
-	must(t, rings[1].Close())
-	must(t, rings[1].Close())
-	var peer *PeerError
-	if err := rings[0].AllReduce(0, NewBucket(spec)).Wait(); !errors.As(err, &peer) || peer.Peer != "trainer1" {
-		t.Errorf("reducing with a member that left gave %v", err)
-	}
-	if err := rings[1].AllReduce(0, NewBucket(spec)).Wait(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("reducing on a closed ring gave %v", err)
-	}
+	overNetworks(t, func(t *testing.T, n Transport) {
+		spec := denseSpec(0, 3)
+		rings := newRings(t, n, 2, patience, same(spec))
+		must(t, rings[1].Close())
+		must(t, rings[1].Close())
+		var peer *PeerError
+		if err := rings[0].AllReduce(0, NewBucket(spec)).Wait(); !errors.As(err, &peer) || peer.Peer != "trainer1" {
+			t.Errorf("reducing with a member that left gave %v", err)
+		}
+		if err := rings[1].AllReduce(0, NewBucket(spec)).Wait(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("reducing on a closed ring gave %v", err)
+		}
 
-	busy := newRings(t, 2, patience, same(denseSpec(0, 8<<20)))
-	f := busy[0].AllReduce(0, NewBucket(denseSpec(0, 8<<20)))
-	must(t, busy[0].Close())
-	if err := f.Wait(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("closing under an operation gave %v", err)
-	}
+		busy := newRings(t, n, 2, patience, same(denseSpec(0, 8<<20)))
+		f := busy[0].AllReduce(0, NewBucket(denseSpec(0, 8<<20)))
+		must(t, busy[0].Close())
+		if err := f.Wait(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("closing under an operation gave %v", err)
+		}
+	})
 }

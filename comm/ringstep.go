@@ -1,92 +1,84 @@
 package comm
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"time"
 
 	"github.com/psbench/psbench/comm/vec"
 )
 
-const (
-	// inlineBytes is the largest payload that the ring's own goroutine sends.
-	// On average one frame per link is under way and every socket buffer holds
-	// a frame of this size, so the members never all block at once.
-	inlineBytes = 16 << 10
-	// verdictGrace is how long a failed send leaves the receive to find out
-	// why: a neighbour that disagreed and hung up has often sent its own frame.
-	verdictGrace = 100 * time.Millisecond
-)
+// ringBlock is how many elements move as one frame, so that they are added and
+// sent on while they are still in the cache: 256 KiB.
+const ringBlock = 64 << 10
 
-var errLeft = errors.New("it left the ring")
+// blocks is the number of frames that carry this many elements.
+func blocks(elements int) int { return max(1, (elements+ringBlock-1)/ringBlock) }
 
-// ringJob is a frame for the next member.
-type ringJob struct {
-	header       Header
-	rows, values []byte
+// blockOf is the k-th block of values.
+func blockOf(values []float32, k int) []float32 {
+	return values[k*ringBlock : min((k+1)*ringBlock, len(values))]
 }
 
-// reduceDense sums a dense bucket in place. In step s of reduce-scatter member
-// p sends chunk p-s and adds what it receives to chunk p-s-1; it ends with the
-// whole sum of chunk p+1, which starts the all-gather.
-func (r *Ring) reduceDense(op *operation) error {
-	p, t := r.position, r.size
-	for step := range t - 1 {
-		r.start(op, opScatter, step, nil, r.chunk(op, p-step))
-		if err := r.settle(op, r.receiveSum(op, step, r.chunk(op, p-step-1))); err != nil {
-			return err
-		}
-	}
-	for step := range t - 1 {
-		r.start(op, opGather, step, nil, r.chunk(op, p+1-step))
-		if err := r.settle(op, r.receiveCopy(op, step, r.chunk(op, p-step))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// chunk is the i-th of T nearly equal pieces of a dense gradient, i modulo T.
-func (r *Ring) chunk(op *operation, i int) []float32 {
+// piece is the i-th of T nearly equal pieces of a dense gradient, i modulo T.
+func (r *Ring) piece(op *operation, i int) []float32 {
 	values, t := op.gradient.Values, r.size
 	i = (i%t + t) % t
 	return values[i*len(values)/t : (i+1)*len(values)/t]
 }
 
-func (r *Ring) receiveSum(op *operation, step int, chunk []float32) error {
-	h, err := r.expect(op, opScatter, step)
-	if err != nil {
-		return err
+// reduce sums a dense bucket in place. In step s member p sends piece p-s and
+// receives piece p-s-1. In the first T-1 steps, the reduce-scatter, it adds what
+// it receives, and ends with the whole sum of piece p+1; in the others, the
+// all-gather, it takes it as it is. What a step receives the next one sends.
+func (r *Ring) reduce(op *operation) error {
+	p, steps := r.position, 2*(r.size-1)
+	own := r.piece(op, p)
+	for k := range blocks(len(own)) {
+		r.post(r.frame(op, 0, k), nil, blockOf(own, k))
 	}
-	if err := r.expectBytes(op, &h, chunk); err != nil {
-		return err
-	}
-	for len(chunk) > 0 {
-		block := r.block[:min(len(r.block), len(chunk))]
-		if err := r.prev.readFull(Float32Bytes(block)); err != nil {
-			return err
+	for step := range steps {
+		piece := r.piece(op, p-step-1)
+		for k := range blocks(len(piece)) {
+			block := blockOf(piece, k)
+			if err := r.receiveBlock(op, step, k, block); err != nil {
+				return err
+			}
+			if step+1 < steps {
+				r.post(r.frame(op, step+1, k), nil, block)
+			}
 		}
-		vec.Add(chunk[:len(block)], block)
-		chunk = chunk[len(block):]
 	}
 	return nil
 }
 
-func (r *Ring) receiveCopy(op *operation, step int, chunk []float32) error {
-	h, err := r.expect(op, opGather, step)
+// frame starts the frame of block k in a step of an all-reduce.
+func (r *Ring) frame(op *operation, step, k int) Header {
+	h := Header{Op: opGather, Arg: int64(step), Arg2: int64(k)}
+	if step < r.size-1 {
+		h.Op = opScatter
+	}
+	return h.of(op)
+}
+
+func (r *Ring) receiveBlock(op *operation, step, k int, block []float32) error {
+	want := r.frame(op, step, k)
+	h, err := r.expect(op, want)
 	if err != nil {
 		return err
 	}
-	if err := r.expectBytes(op, &h, chunk); err != nil {
+	if want.Op == opGather {
+		return r.readValues(op, &h, block)
+	}
+	arrived := r.block[:len(block)]
+	if err := r.readValues(op, &h, arrived); err != nil {
 		return err
 	}
-	return r.prev.readFull(Float32Bytes(chunk))
+	vec.Add(block, arrived)
+	return nil
 }
 
-// reduceSparse gathers the rows of all members and replaces the gradient by
-// their sum. In step s member p sends on the part of member p-s.
-func (r *Ring) reduceSparse(op *operation) error {
+// gather fetches the rows of all members into parts. In step s member p sends on
+// the part of member p-s.
+func (r *Ring) gather(op *operation) error {
 	p, t := r.position, r.size
 	for i := range r.parts {
 		r.parts[i].Width = op.spec.Width
@@ -96,15 +88,21 @@ func (r *Ring) reduceSparse(op *operation) error {
 	}
 	for step := range t - 1 {
 		own, other := &r.parts[(p-step+t)%t], &r.parts[(p-step-1+t)%t]
-		r.start(op, opRows, step, own.Rows, own.Values)
-		h, err := r.expect(op, opRows, step)
-		if err == nil {
-			err = readGradient(r.prev, &h, &op.spec, other)
+		frame := Header{Op: opRows, Arg: int64(step)}.of(op)
+		r.post(frame, own.Rows, own.Values)
+		h, err := r.expect(op, frame)
+		if err != nil {
+			return err
 		}
-		if err := r.settle(op, err); err != nil {
+		if err := readGradient(r.prev, &h, &op.spec, other); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// mergeParts replaces the gradient by the sum of all parts.
+func (r *Ring) mergeParts(op *operation) error {
 	r.merger.Reset()
 	for i := range r.parts {
 		r.merger.Add(&r.parts[i])
@@ -115,71 +113,84 @@ func (r *Ring) reduceSparse(op *operation) error {
 	return nil
 }
 
-// start sends a frame to the next member while the caller receives; settle
-// ends the step.
-func (r *Ring) start(op *operation, kind Op, step int, rows []int32, values []float32) {
-	job := ringJob{
-		header: Header{Op: kind, Batch: op.batch, Bucket: int32(op.spec.Index), Rows: int32(len(rows)), Arg: int64(step)}, // #nosec G115 -- rows are int32
-		rows:   Int32Bytes(rows), values: Float32Bytes(values),
+// passOn receives a broadcast, unless it starts here, and sends it on, unless it
+// ends here: the rows of a sparse bucket, then its values block by block.
+func (r *Ring) passOn(op *operation, root int) error {
+	g := op.gradient
+	receives, sends := r.position != root, (r.position+1)%r.size != root
+	frame := Header{Op: opBroadcast, Arg2: int64(root)}.of(op)
+	if op.spec.Sparse {
+		if receives {
+			if err := r.receiveRows(op, frame); err != nil {
+				return err
+			}
+		}
+		if sends {
+			r.post(frame, g.Rows, nil)
+		}
+		frame.Arg++
 	}
-	if len(job.rows)+len(job.values) <= inlineBytes {
-		r.sent <- r.transmit(&job)
-	} else {
-		r.jobs <- job
-	}
-}
-
-func (r *Ring) send() {
-	for job := range r.jobs {
-		r.sent <- r.transmit(&job)
-	}
-}
-
-func (r *Ring) transmit(job *ringJob) error {
-	err := r.next.post(&job.header, job.rows, job.values)
-	if err != nil {
-		_ = r.prev.SetReadDeadline(time.Now().Add(verdictGrace))
-	}
-	return err
-}
-
-// settle waits for the send of a step whose receive ended with received, and
-// returns the error of the step: that of the side that failed first.
-func (r *Ring) settle(op *operation, received error) error {
-	if received != nil {
-		_ = r.next.SetWriteDeadline(time.Now())
-	}
-	sent := <-r.sent
-	cutShort := errors.Is(received, os.ErrDeadlineExceeded) && time.Now().Before(op.deadline)
-	if sent != nil && (received == nil || cutShort) {
-		return r.next.explainSend(sent, "a part of "+op.String(), int64(r.timeout))
-	}
-	if received != nil {
-		return r.prev.explain(received, "a part of "+op.String(), int64(r.timeout))
+	for k := range blocks(len(g.Values)) {
+		block := blockOf(g.Values, k)
+		if receives {
+			h, err := r.expect(op, frame)
+			if err != nil {
+				return err
+			}
+			if err := r.readValues(op, &h, block); err != nil {
+				return err
+			}
+		}
+		if sends {
+			r.post(frame, nil, block)
+		}
+		frame.Arg++
 	}
 	return nil
 }
 
-// expect reads the header of a step's frame from the previous member.
-func (r *Ring) expect(op *operation, kind Op, step int) (h Header, err error) {
-	if err = r.prev.readHeader(&h); err != nil {
-		return h, err
+// receiveRows makes room for the rows of a broadcast and reads them.
+func (r *Ring) receiveRows(op *operation, frame Header) error {
+	h, err := r.expect(op, frame)
+	if err != nil {
+		return err
 	}
-	from := r.prev.peer
-	switch {
-	case h.Op == opBye:
-		return h, &PeerError{Waiter: r.self, Peer: from, What: op.String(), Err: errLeft}
-	case h.Batch != op.batch || int(h.Bucket) != op.spec.Index:
-		return h, fmt.Errorf("%s runs %s but %s sent batch %d, bucket %d: ranks must reduce the same buckets in the same order", r.self, op, from, h.Batch, h.Bucket)
-	case h.Op != kind || h.Arg != int64(step):
-		return h, fmt.Errorf("%s is at operation %d, step %d of %s but %s sent operation %d, step %d: ranks must agree on the buckets and on the size of the ring", r.self, kind, step, op, from, h.Op, h.Arg)
+	from, g := r.prev.peer, op.gradient
+	if err := g.SetRows(int(h.Rows)); err != nil {
+		return fmt.Errorf("%s sent %s to %s: %w", from, op, r.self, err)
 	}
-	return h, nil
+	if err := r.expectBytes(op, &h, len(g.Rows)); err != nil {
+		return err
+	}
+	if err := r.prev.readFull(Int32Bytes(g.Rows)); err != nil {
+		return err
+	}
+	if err := op.spec.checkRows(g.Rows); err != nil {
+		return fmt.Errorf("%s sent to %s: %w", from, r.self, err)
+	}
+	return nil
 }
 
-func (r *Ring) expectBytes(op *operation, h *Header, chunk []float32) error {
-	if want := uint64(4 * len(chunk)); h.Payload != want {
-		return fmt.Errorf("%s expects %d bytes of %s but %s sent %d: ranks must agree on the buckets and on the size of the ring", r.self, want, op, r.prev.peer, h.Payload)
+// meet runs a barrier. After step s a member knows that the s+1 members before it
+// have come.
+func (r *Ring) meet(op *operation) error {
+	for step := range r.size - 1 {
+		frame := Header{Op: opBarrier, Arg: int64(step)}.of(op)
+		r.post(frame, nil, nil)
+		h, err := r.expect(op, frame)
+		if err != nil {
+			return err
+		}
+		if err := r.expectBytes(op, &h, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Ring) checkRoot(root int) error {
+	if root < 0 || root >= r.size {
+		return fmt.Errorf("%s cannot broadcast from position %d: its ring has positions 0 to %d", r.self, root, r.size-1)
 	}
 	return nil
 }

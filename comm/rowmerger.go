@@ -3,6 +3,7 @@ package comm
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/psbench/psbench/comm/vec"
 )
@@ -63,6 +64,42 @@ func (m *RowMerger) Sum(dst *Gradient) error {
 	}
 	dst.Rows, dst.Values = rows, values
 	return nil
+}
+
+// Union appends the rows that any added gradient holds to rows, ascending, within
+// its capacity. SumRows may follow.
+func (m *RowMerger) Union(rows []int32) ([]int32, error) {
+	clear(m.next)
+	for {
+		row, left := m.lowest()
+		if !left {
+			return rows, nil
+		}
+		if len(rows) == cap(rows) {
+			return rows, fmt.Errorf("the union of %d sparse gradients has more rows than its capacity of %d", len(m.lists), cap(rows))
+		}
+		rows = append(rows, row)
+		for i, g := range m.lists {
+			if at := m.next[i]; at < len(g.Rows) && g.Rows[at] == row {
+				m.next[i]++
+			}
+		}
+	}
+}
+
+// SumRows sets out, len(rows) x width values, to the sums of these rows, which are
+// a run of the union. Values are added as Sum adds them.
+func (m *RowMerger) SumRows(rows []int32, out []float32) {
+	if len(rows) == 0 {
+		return
+	}
+	for i, g := range m.lists {
+		m.next[i], _ = slices.BinarySearch(g.Rows, rows[0])
+	}
+	width := len(out) / len(rows)
+	for i, row := range rows {
+		m.sumRow(row, out[i*width:(i+1)*width])
+	}
 }
 
 // lowest is the smallest row that is not yet merged.

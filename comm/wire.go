@@ -42,17 +42,45 @@ func CheckRows(rows []int32, table int) error {
 	return nil
 }
 
-// readGradient reads the payload that h announces into g, whose storage was
-// made for spec. Errors of the connection are passed on as they are.
-func readGradient(c *Conn, h *Header, spec *BucketSpec, g *Gradient) error {
-	rows, elements := 0, spec.Elements
+// chunks is how many frames a gradient of spec travels as: a dense one as one per
+// chunk, a sparse one as one.
+func (spec *BucketSpec) chunks() int {
 	if spec.Sparse {
-		rows, elements = int(h.Rows), int(h.Rows)*spec.Width
-		if err := g.SetRows(rows); err != nil {
+		return 1
+	}
+	return Chunks(spec.Elements)
+}
+
+// chunkOf is the part of g that travels as frame k: all of a sparse gradient.
+func chunkOf(g *Gradient, k int) Gradient {
+	if g.Sparse() {
+		return *g
+	}
+	first := k * ChunkElements
+	last := min(first+ChunkElements, len(g.Values))
+	return Gradient{Values: g.Values[first:last:last]}
+}
+
+// chunkHeader starts the frame of chunk k, which is g.
+func chunkHeader(op Op, batch int64, bucket, k int, g *Gradient) Header {
+	return Header{
+		Op: op, Batch: batch, Bucket: int32(bucket), // #nosec G115 -- far fewer than 2^31
+		Rows: int32(len(g.Rows)), Arg: int64(k) * ChunkElements, // #nosec G115 -- rows are int32
+	}
+}
+
+// readGradient reads the payload that h announces into g: a dense gradient, or a
+// chunk of one, whose size must be that of g; a sparse one whose storage was made
+// for spec. Errors of the connection are passed on as they are.
+func readGradient(c *Conn, h *Header, spec *BucketSpec, g *Gradient) error {
+	if spec.Sparse {
+		if err := g.SetRows(int(h.Rows)); err != nil {
 			return fmt.Errorf("%s sent bucket %d to %s: %w", c.peer, spec.Index, c.self, err)
 		}
+	} else if h.Rows != 0 {
+		return fmt.Errorf("%s sent %d rows of bucket %d to %s, which is dense", c.peer, h.Rows, spec.Index, c.self)
 	}
-	if want := 4 * (uint64(rows) + uint64(elements)); h.Payload != want { // #nosec G115 -- neither is negative
+	if want := 4 * uint64(len(g.Rows)+len(g.Values)); h.Payload != want {
 		return fmt.Errorf("%s sent %d bytes of bucket %d to %s, which expects %d", c.peer, h.Payload, spec.Index, c.self, want)
 	}
 	if spec.Sparse {

@@ -10,20 +10,21 @@ import (
 )
 
 // Operations between a trainer and its companions. A request is answered by
-// one frame of the same operation or by opFailed; only backward answers with
-// several, one per gradient. A link starts with pings, which measure what
-// crossing it costs, until opReady.
+// one frame of the same operation or by opFailed; before it come the parameters
+// that were initialized, where they are not mapped, and the gradients. A link
+// starts with pings, which measure what crossing it costs, until opReady.
 const (
 	opPing = comm.OpUser + 0x10 + iota
 	opReady
 	opFailed     // payload: the sentence
-	opInitialize // arg: seed; answered by an opValue per parameter
+	opInitialize // arg: seed; ends the values
 	opValue      // arg: parameter
 	opForward    // model: a batch; answered by rows (arg) and columns (arg2) of the output
 	opBackward   // the output's gradient; ends the gradients
 	opGradient   // arg: parameter, rows: of a sparse gradient
 	opLoss       // output, rows (arg), columns (arg2), then targets; answered by the loss
 	opLossGradient
+	opMemory // arg: bytes; goes with a segment
 )
 
 // boundaryPings is how often the cost of crossing is measured.
@@ -31,7 +32,7 @@ const boundaryPings = 200
 
 // dialCompanion joins the companion of a kind and measures the median round
 // trip of a no-op call.
-func (st *station) dialCompanion(kind Kind, peer *proto.Peer, reply *proto.ConnectReply) (*comm.Conn, error) {
+func (st *station) dialCompanion(kind Kind, peer *proto.Peer, reply *proto.ConnectReply) (*callLink, error) {
 	if peer == nil {
 		return nil, fmt.Errorf("%s has neither a %s of its own nor a companion for it", st.name(), kind)
 	}
@@ -59,11 +60,11 @@ func (st *station) dialCompanion(kind Kind, peer *proto.Peer, reply *proto.Conne
 	if err := conn.SetReadDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
-	return conn, conn.Send(&comm.Header{Op: opReady})
+	return &callLink{Conn: conn}, conn.Send(&comm.Header{Op: opReady})
 }
 
 // acceptTrainer waits for the trainer of a companion and answers its pings.
-func (st *station) acceptTrainer(req *proto.ConnectRequest) (*comm.Conn, error) {
+func (st *station) acceptTrainer(req *proto.ConnectRequest) (*callLink, error) {
 	trainers := req.GetTrainers()
 	if len(trainers) != 1 {
 		return nil, fmt.Errorf("%s is a companion of one trainer but was given %d", st.name(), len(trainers))
@@ -81,7 +82,7 @@ func (st *station) acceptTrainer(req *proto.ConnectRequest) (*comm.Conn, error) 
 			return nil, err
 		}
 		if h.Op == opReady {
-			return conn, conn.SetReadDeadline(time.Time{})
+			return &callLink{Conn: conn}, conn.SetReadDeadline(time.Time{})
 		}
 		if h.Op != opPing || h.Payload != 0 {
 			return nil, fmt.Errorf("%s sent operation %#x where a ping is due", conn.Peer(), h.Op)
@@ -94,17 +95,22 @@ func (st *station) acceptTrainer(req *proto.ConnectRequest) (*comm.Conn, error) 
 
 // serveCalls answers a trainer's calls one after the other until the link
 // ends. A call that fails is told to the trainer, which ends the run.
-func (st *station) serveCalls(conn *comm.Conn, answer func(*comm.Header) error) {
+func (st *station) serveCalls(conn *callLink, answer func(*comm.Header) error) {
+	_ = conn.SetReadDeadline(time.Time{}) // fails only once closed, and then reads fail too
 	var h comm.Header
 	for {
 		if err := conn.ReadHeader(&h); err != nil {
 			st.events.fail(err)
 			return
 		}
+		if !st.working.TryRLock() {
+			return
+		}
 		err := conn.SetWriteDeadline(time.Now().Add(st.timeout))
 		if err == nil {
 			err = answer(&h)
 		}
+		st.working.RUnlock()
 		if err == nil {
 			continue
 		}
@@ -119,8 +125,8 @@ func (st *station) serveCalls(conn *comm.Conn, answer func(*comm.Header) error) 
 // discard reads and forgets what still comes over a link on which a call
 // failed: some of that call's payload may be unread, so frames can no longer be
 // told apart, and the trainer must not block on what it is still sending.
-func discard(conn *comm.Conn) {
-	for waste := make([]byte, 64<<10); conn.ReadFull(waste) == nil; {
+func discard(conn *callLink) {
+	for waste := make([]byte, 64<<10); conn.Conn.ReadFull(waste) == nil; {
 	}
 }
 
@@ -134,7 +140,7 @@ func bound(conn *comm.Conn, timeout time.Duration) error {
 }
 
 // readAnswer reads the next answer of a companion: an opFailed becomes an error.
-func readAnswer(conn *comm.Conn, h *comm.Header) error {
+func readAnswer(conn *callLink, h *comm.Header) error {
 	if err := conn.ReadHeader(h); err != nil {
 		return err
 	}
@@ -159,7 +165,7 @@ func fits(rows, columns int64) bool {
 const growStep = 1 << 20
 
 // readGrowing reads n elements into dst, whose storage it uses again.
-func readGrowing[T any](conn *comm.Conn, dst []T, n int, bytesOf func([]T) []byte) ([]T, error) {
+func readGrowing[T any](conn *callLink, dst []T, n int, bytesOf func([]T) []byte) ([]T, error) {
 	dst = dst[:0]
 	for len(dst) < n {
 		from := len(dst)
@@ -173,7 +179,7 @@ func readGrowing[T any](conn *comm.Conn, dst []T, n int, bytesOf func([]T) []byt
 }
 
 // readFloats reads the payload that h announces into dst, which it must fill.
-func readFloats(conn *comm.Conn, h *comm.Header, dst []float32) error {
+func readFloats(conn *callLink, h *comm.Header, dst []float32) error {
 	if h.Payload != uint64(4*len(dst)) {
 		return fmt.Errorf("%s sent %d bytes where %d are due", conn.Peer(), h.Payload, 4*len(dst))
 	}

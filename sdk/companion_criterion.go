@@ -12,7 +12,7 @@ import (
 
 // remoteCriterion stands for a criterion in a companion.
 type remoteCriterion struct {
-	conn    *comm.Conn
+	conn    *callLink
 	timeout time.Duration
 }
 
@@ -20,7 +20,7 @@ func (c *remoteCriterion) Forward(output comm.Tensor, targets []int64) (float64,
 	if err := checkOutput(output); err != nil {
 		return 0, err
 	}
-	if err := bound(c.conn, c.timeout); err != nil {
+	if err := bound(c.conn.Conn, c.timeout); err != nil {
 		return 0, err
 	}
 	h := comm.Header{Op: opLoss, Arg: int64(output.Shape[0]), Arg2: int64(output.Shape[1])}
@@ -34,7 +34,7 @@ func (c *remoteCriterion) Forward(output comm.Tensor, targets []int64) (float64,
 }
 
 func (c *remoteCriterion) Backward(outputGradient comm.Tensor) error {
-	if err := bound(c.conn, c.timeout); err != nil {
+	if err := bound(c.conn.Conn, c.timeout); err != nil {
 		return err
 	}
 	h := comm.Header{Op: opLossGradient}
@@ -51,7 +51,7 @@ func (c *remoteCriterion) Backward(outputGradient comm.Tensor) error {
 type criterionRole struct {
 	*station
 	criterion        Criterion
-	conn             *comm.Conn
+	conn             *callLink
 	output, gradient comm.Tensor
 	targets          []int64
 }
@@ -66,6 +66,9 @@ func (r *criterionRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply,
 		return nil, err
 	}
 	r.own(r.conn)
+	if err := r.takeMemory(r.conn); err != nil {
+		return nil, err
+	}
 	r.owned.Go(func() { r.serveCalls(r.conn, r.answer) })
 	return &proto.ConnectReply{Facts: facts(nil, r.criterion)}, nil
 }

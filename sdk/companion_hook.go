@@ -7,7 +7,7 @@ import (
 
 // remoteHook stands for a hook in a companion. To the trainer the companion is
 // a server: it takes a bucket and answers with the reduced one.
-type remoteHook struct{ link *comm.ServerLink }
+type remoteHook struct{ link comm.ServerLink }
 
 func (h *remoteHook) Reduce(state HookState, b *comm.Bucket) *comm.Future {
 	return h.link.PushPull(state.Batch(), b)
@@ -19,11 +19,11 @@ type hookRole struct {
 	hook    Hook
 	buckets []comm.Bucket
 	states  []arrivedState // by bucket
-	started chan reduction
+	started chan started
 }
 
-// reduction is a bucket whose reduction was started.
-type reduction struct {
+// started is a bucket whose reduction was started.
+type started struct {
 	arrival *comm.Arrival
 	bucket  *comm.Bucket
 	future  *comm.Future
@@ -36,27 +36,33 @@ type arrivedState struct{ batch int64 }
 func (s *arrivedState) Batch() int64       { return s.batch }
 func (s *arrivedState) Key(bucket int) Key { return Key{s.batch, int64(bucket)} }
 
+// connect makes the store into which the trainer pushes the store of the rank's
+// links: on Shm the trainer's own segment goes on to the server and the group, and
+// nothing is copied.
 func (r *hookRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
-	env, err := r.joinLinks(req)
+	conn, err := r.acceptTrainer(req)
+	if err != nil {
+		return nil, err
+	}
+	specs := BucketsFromProto(req.GetBuckets())
+	port, err := comm.NewPort(r.companionTransport(), r.name(), []*comm.Conn{conn.Conn}, specs, false, r.timeout)
+	if err != nil {
+		return nil, err
+	}
+	r.own(port)
+	env, err := r.joinLinks(req, port.Store(0))
 	if err != nil {
 		return nil, err
 	}
 	if r.hook, err = build[Hook](r.station, r.req.GetPart(), env); err != nil {
 		return nil, err
 	}
-	conn, err := r.acceptTrainer(req)
-	if err != nil {
-		return nil, err
-	}
-	specs := BucketsFromProto(req.GetBuckets())
 	r.buckets = make([]comm.Bucket, len(specs))
 	r.states = make([]arrivedState, len(specs))
 	for i, spec := range specs {
 		r.buckets[i].BucketSpec = spec
 	}
-	r.started = make(chan reduction, len(specs))
-	port := comm.NewServerPort(r.name(), []*comm.Conn{conn}, specs, r.timeout)
-	r.own(port)
+	r.started = make(chan started, len(specs))
 	r.owned.Go(r.answerInOrder)
 	r.owned.Go(func() {
 		if err := port.Serve(r.arrive); err != nil {
@@ -71,13 +77,13 @@ func (r *hookRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, erro
 func (r *hookRole) arrive(a *comm.Arrival) error {
 	b, state := &r.buckets[a.Bucket], &r.states[a.Bucket]
 	b.Gradient, state.batch = *a.Gradient, a.Batch
-	r.started <- reduction{a, b, r.hook.Reduce(state, b)} // has room for every bucket
+	r.started <- started{a, b, r.hook.Reduce(state, b)} // has room for every bucket
 	return nil
 }
 
 func (r *hookRole) answerInOrder() {
 	for {
-		var s reduction
+		var s started
 		select {
 		case s = <-r.started:
 		case <-r.done:

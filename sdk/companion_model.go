@@ -8,11 +8,12 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// remoteModel stands for a model in a companion. The trainer owns parameters
-// and gradients; the companion holds copies, which each Forward refreshes and
-// each Backward sends back, read straight into the buckets.
+// remoteModel stands for a model in a companion. The trainer owns parameters and
+// gradients. On Shm the companion maps them; elsewhere it holds copies, which each
+// Forward refreshes and each Backward sends back, read straight into the buckets.
 type remoteModel struct {
-	conn      *comm.Conn
+	conn      *callLink
+	mapped    bool // the companion maps values and gradients
 	timeout   time.Duration
 	specs     []ParameterSpec
 	inputs    InputSpec
@@ -22,9 +23,9 @@ type remoteModel struct {
 	failed    error // of Initialize, told by the next Forward
 }
 
-func newRemoteModel(conn *comm.Conn, d *proto.ModelDescription, timeout time.Duration) *remoteModel {
+func newRemoteModel(conn *callLink, mapped bool, d *proto.ModelDescription, timeout time.Duration) *remoteModel {
 	return &remoteModel{
-		conn: conn, timeout: timeout, specs: parametersFromProto(d),
+		conn: conn, mapped: mapped, timeout: timeout, specs: parametersFromProto(d),
 		inputs: InputSpec{Rows: int(d.GetRows()), Classes: int(d.GetClasses())},
 	}
 }
@@ -44,23 +45,25 @@ func (m *remoteModel) initialize(seed uint64) error {
 	if err := m.send(&h); err != nil {
 		return err
 	}
-	for range m.values {
+	for {
 		if err := readAnswer(m.conn, &h); err != nil {
 			return err
 		}
-		if h.Op != opValue || h.Arg < 0 || h.Arg >= int64(len(m.values)) {
+		if h.Op == opInitialize {
+			return nil
+		}
+		if h.Op != opValue || h.Arg < 0 || h.Arg >= int64(len(m.values)) || m.mapped {
 			return fmt.Errorf("%s sent operation %#x for parameter %d where a value is due", m.conn.Peer(), h.Op, h.Arg)
 		}
 		if err := readFloats(m.conn, &h, m.values[h.Arg].Data); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 // send starts a call: its answer is due within the timeout.
 func (m *remoteModel) send(h *comm.Header, payload ...[]byte) error {
-	if err := bound(m.conn, m.timeout); err != nil {
+	if err := bound(m.conn.Conn, m.timeout); err != nil {
 		return err
 	}
 	return m.conn.Send(h, payload...)
@@ -70,11 +73,11 @@ func (m *remoteModel) Forward(b *Batch) (comm.Tensor, error) {
 	if m.failed != nil {
 		return comm.Tensor{}, m.failed
 	}
-	if err := bound(m.conn, m.timeout); err != nil {
+	if err := bound(m.conn.Conn, m.timeout); err != nil {
 		return comm.Tensor{}, err
 	}
-	for k, v := range m.values {
-		if err := m.conn.Send(&comm.Header{Op: opValue, Arg: int64(k)}, comm.Float32Bytes(v.Data)); err != nil {
+	if !m.mapped {
+		if err := sendValues(m.conn, m.values); err != nil {
 			return comm.Tensor{}, err
 		}
 	}
@@ -117,128 +120,47 @@ func (m *remoteModel) Backward(outputGradient comm.Tensor, emit func(parameter i
 	}
 }
 
+// sendValues sends all parameters.
+func sendValues(conn *callLink, values []comm.Tensor) error {
+	for k, v := range values {
+		if err := conn.Send(&comm.Header{Op: opValue, Arg: int64(k)}, comm.Float32Bytes(v.Data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readGradient takes the gradient that h announces into g. Where it is mapped, only
+// the count of rows of a sparse one is news.
 func (m *remoteModel) readGradient(h *comm.Header, g *comm.Gradient, spec ParameterSpec) error {
-	if !g.Sparse() {
+	switch {
+	case m.mapped && h.Payload != 0:
+		return fmt.Errorf("%s sent %d bytes of a gradient that is mapped", m.conn.Peer(), h.Payload)
+	case m.mapped && !g.Sparse():
+		return nil
+	case !g.Sparse():
 		return readFloats(m.conn, h, g.Values)
 	}
 	if err := g.SetRows(int(h.Rows)); err != nil {
 		return fmt.Errorf("%s: %w", m.conn.Peer(), err)
 	}
+	if !m.mapped {
+		if err := m.readRows(h, g); err != nil {
+			return err
+		}
+	}
+	if err := comm.CheckRows(g.Rows, spec.Shape[0]); err != nil {
+		return fmt.Errorf("%s sent a gradient of parameter %s with %w", m.conn.Peer(), spec.Name, err)
+	}
+	return nil
+}
+
+func (m *remoteModel) readRows(h *comm.Header, g *comm.Gradient) error {
 	if h.Payload != uint64(4*(len(g.Rows)+len(g.Values))) {
 		return fmt.Errorf("%s sent %d rows in %d bytes", m.conn.Peer(), h.Rows, h.Payload)
 	}
 	if err := m.conn.ReadFull(comm.Int32Bytes(g.Rows)); err != nil {
 		return err
 	}
-	if err := comm.CheckRows(g.Rows, spec.Shape[0]); err != nil {
-		return fmt.Errorf("%s sent a gradient of parameter %s with %w", m.conn.Peer(), spec.Name, err)
-	}
 	return m.conn.ReadFull(comm.Float32Bytes(g.Values))
 }
-
-// modelRole hosts a model in a companion.
-type modelRole struct {
-	*station
-	model     Model
-	conn      *comm.Conn
-	values    []comm.Tensor
-	gradients []*comm.Gradient
-	batch     Batch
-	gradient  comm.Tensor // of the output
-}
-
-func newModelRole(st *station) (*modelRole, error) {
-	model, err := build[Model](st, st.req.GetPart(), st.modelEnv())
-	return &modelRole{station: st, model: model}, err
-}
-
-func (r *modelRole) describeModel() *proto.ModelDescription { return modelToProto(r.model) }
-
-func (r *modelRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
-	var err error
-	r.values, r.gradients, _, err = layOut(r.model.Parameters(), BucketsFromProto(req.GetBuckets()))
-	if err != nil {
-		return nil, err
-	}
-	if err := r.model.Bind(r.values, r.gradients); err != nil {
-		return nil, err
-	}
-	if r.conn, err = r.acceptTrainer(req); err != nil {
-		return nil, err
-	}
-	r.own(r.conn)
-	r.owned.Go(func() { r.serveCalls(r.conn, r.answer) })
-	return &proto.ConnectReply{Facts: facts(nil, r.model)}, nil
-}
-
-func (r *modelRole) answer(h *comm.Header) error {
-	switch h.Op {
-	case opInitialize:
-		r.model.Initialize(uint64(h.Arg)) // #nosec G115 -- the bits of a seed
-		for k, v := range r.values {
-			if err := r.conn.Send(&comm.Header{Op: opValue, Arg: int64(k)}, comm.Float32Bytes(v.Data)); err != nil {
-				return err
-			}
-		}
-		return nil
-	case opValue:
-		if h.Arg < 0 || h.Arg >= int64(len(r.values)) {
-			return fmt.Errorf("the model has no parameter %d", h.Arg)
-		}
-		return readFloats(r.conn, h, r.values[h.Arg].Data)
-	case opForward:
-		return r.forward(h)
-	case opBackward:
-		return r.backward(h)
-	default:
-		return fmt.Errorf("a model does not know operation %#x", h.Op)
-	}
-}
-
-func (r *modelRole) forward(h *comm.Header) error {
-	if err := readBatch(r.conn, h, &r.batch); err != nil {
-		return err
-	}
-	out, err := r.model.Forward(&r.batch)
-	if err == nil {
-		err = checkOutput(out)
-	}
-	if err != nil {
-		return err
-	}
-	r.gradient.Shape = append(r.gradient.Shape[:0], out.Shape...)
-	if cap(r.gradient.Data) < len(out.Data) {
-		r.gradient.Data = make([]float32, len(out.Data))
-	}
-	r.gradient.Data = r.gradient.Data[:len(out.Data)]
-	answer := comm.Header{Op: opForward, Arg: int64(out.Shape[0]), Arg2: int64(out.Shape[1])}
-	return r.conn.Send(&answer, comm.Float32Bytes(out.Data))
-}
-
-// backward sends each gradient as it is ready, so that buckets fly while the
-// rest of backward runs.
-func (r *modelRole) backward(h *comm.Header) error {
-	if err := readFloats(r.conn, h, r.gradient.Data); err != nil {
-		return err
-	}
-	var sent error
-	err := r.model.Backward(r.gradient, func(k int) {
-		if sent != nil {
-			return
-		}
-		g := r.gradients[k]
-		out := comm.Header{Op: opGradient, Arg: int64(k), Rows: int32(len(g.Rows))} // #nosec G115 -- rows are int32
-		sent = r.conn.Send(&out, comm.Int32Bytes(g.Rows), comm.Float32Bytes(g.Values))
-	})
-	if err == nil {
-		err = sent
-	}
-	if err != nil {
-		return err
-	}
-	return r.conn.Send(&comm.Header{Op: opBackward})
-}
-
-func (r *modelRole) reset() error { return nil }
-
-func (r *modelRole) collect(send func(*proto.CollectReply) error) error { return r.collectSeries(send) }

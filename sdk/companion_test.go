@@ -20,7 +20,7 @@ type toyWorld struct {
 	reply      *proto.ConnectReply
 }
 
-func newToyWorld(t *testing.T, settings string, isolated ...Kind) *toyWorld {
+func newToyWorld(t *testing.T, transport comm.Transport, settings string, isolated ...Kind) *toyWorld {
 	t.Helper()
 	dir := folder(t)
 	choose := func(kind Kind) *proto.PartChoice {
@@ -31,7 +31,9 @@ func newToyWorld(t *testing.T, settings string, isolated ...Kind) *toyWorld {
 		return c
 	}
 	enter := func(name string, kind Kind, local ...*proto.PartChoice) (*station, role) {
-		st := stationOf(t, dir, toyParts, &proto.ConfigureRequest{Name: name, Part: choose(kind), Local: local, BatchSize: 2, Summarize: true, Seed: 3})
+		st := stationOf(t, dir, toyParts, &proto.ConfigureRequest{
+			Name: name, Part: choose(kind), Local: local, BatchSize: 2, Summarize: true, Seed: 3, Transport: string(transport), Listen: "127.0.0.1",
+		})
 		r, err := newRole(st)
 		must(t, err)
 		return st, r
@@ -119,48 +121,60 @@ func (w *toyWorld) pass(t *testing.T) (o outcome) {
 }
 
 func TestCompanionsComputeTheSameBits(t *testing.T) {
-	want := newToyWorld(t, "{}").pass(t)
+	want := newToyWorld(t, comm.Unix, "{}").pass(t)
 	if len(want.Losses) != 4 || want.Losses[0] == want.Losses[3] || len(want.Summary) != 2 || want.Summary[0][0] == 0 {
 		t.Fatalf("the toy does not train: %+v", want)
 	}
-	for _, isolated := range [][]Kind{{KindModel}, {KindCriterion}, {KindHook}, Isolable} {
-		w := newToyWorld(t, "{}", isolated...)
-		for range 2 { // the warm-up and the measured pass
-			if d := cmp.Diff(want, w.pass(t)); d != "" {
-				t.Errorf("isolated %v: %s", isolated, d)
+	for _, transport := range tested {
+		for _, isolated := range [][]Kind{nil, {KindModel}, {KindCriterion}, {KindHook}, Isolable} {
+			w := newToyWorld(t, transport, "{}", isolated...)
+			for range 2 { // the warm-up and the measured pass
+				if d := cmp.Diff(want, w.pass(t)); d != "" {
+					t.Errorf("%s, isolated %v: %s", transport, isolated, d)
+				}
 			}
-		}
-		for _, kind := range isolated {
-			if cost, ok := w.reply.GetBoundaryNs()[string(kind)]; !ok || cost <= 0 {
-				t.Errorf("crossing to the %s costs %d ns", kind, cost)
+			for _, kind := range isolated {
+				if cost, ok := w.reply.GetBoundaryNs()[string(kind)]; !ok || cost <= 0 {
+					t.Errorf("crossing to the %s costs %d ns", kind, cost)
+				}
 			}
-		}
-		if len(w.reply.GetBoundaryNs()) != len(isolated) {
-			t.Errorf("isolated %v, measured %v", isolated, w.reply.GetBoundaryNs())
+			if len(w.reply.GetBoundaryNs()) != len(isolated) {
+				t.Errorf("isolated %v, measured %v", isolated, w.reply.GetBoundaryNs())
+			}
 		}
 	}
 }
 
 // The hook's metrics are recorded where it runs, under the trainer's batches.
 func TestCompanionHookKnowsTheBatch(t *testing.T) {
-	w := newToyWorld(t, "{}", KindHook)
-	w.pass(t)
-	var keys []string
-	w.companions[KindHook].(*hookRole).recorder.Series("hook", "toy").Each(func(m Measurement) { keys = append(keys, m.Key.String()) })
-	if d := cmp.Diff([]string{"0,0", "0,1", "1,0", "1,1", "2,0", "2,1", "3,0", "3,1"}, keys); d != "" {
-		t.Error(d)
+	for _, transport := range tested {
+		w := newToyWorld(t, transport, "{}", KindHook)
+		w.pass(t)
+		var keys []string
+		w.companions[KindHook].(*hookRole).recorder.Series("hook", "toy").Each(func(m Measurement) { keys = append(keys, m.Key.String()) })
+		if d := cmp.Diff([]string{"0,0", "0,1", "1,0", "1,1", "2,0", "2,1", "3,0", "3,1"}, keys); d != "" {
+			t.Errorf("%s: %s", transport, d)
+		}
 	}
 }
 
 func TestErrorsCrossAsSentences(t *testing.T) {
-	for call, kind := range map[string]Kind{"forward": KindModel, "backward": KindModel, "loss": KindCriterion, "gradient": KindCriterion} {
-		w := newToyWorld(t, `{"fail": "`+call+`"}`, kind)
-		must(t, w.trainer.reset())
-		if _, err := w.trainer.train(t.Context()); err == nil || err.Error() != "trainer0."+string(kind)+": the toy is broken" {
-			t.Errorf("a %s that fails in its companion gave %v", call, err)
+	for _, transport := range tested {
+		for call, kind := range map[string]Kind{"forward": KindModel, "backward": KindModel, "loss": KindCriterion, "gradient": KindCriterion} {
+			w := newToyWorld(t, transport, `{"fail": "`+call+`"}`, kind)
+			must(t, w.trainer.reset())
+			if _, err := w.trainer.train(t.Context()); err == nil || err.Error() != "trainer0."+string(kind)+": the toy is broken" {
+				t.Errorf("%s: a %s that fails in its companion gave %v", transport, call, err)
+			}
 		}
+		hookFails(t, transport)
 	}
-	w := newToyWorld(t, `{"fail": "reduce"}`, KindHook)
+}
+
+// hookFails has a hook fail in its companion.
+func hookFails(t *testing.T, transport comm.Transport) {
+	t.Helper()
+	w := newToyWorld(t, transport, `{"fail": "reduce"}`, KindHook)
 	must(t, w.trainer.reset())
 	ended := make(chan error, 1)
 	go func() {
@@ -169,12 +183,17 @@ func TestErrorsCrossAsSentences(t *testing.T) {
 	}()
 	failure := <-w.companions[KindHook].(*hookRole).events.failures
 	if got := failure.GetFailure().GetMessage(); got != "the toy is broken" {
-		t.Errorf("a hook that fails in its companion told %q", got)
+		t.Errorf("%s: a hook that fails in its companion told %q", transport, got)
 	}
 	w.disconnect() // as the end of the run does
 	if err := <-ended; err == nil {
-		t.Error("the trainer's pass has no error")
+		t.Errorf("%s: the trainer's pass has no error", transport)
 	}
+}
+
+func callPair(t testing.TB) (trainer, companion *callLink) {
+	a, b := pair(t)
+	return &callLink{Conn: a}, &callLink{Conn: b}
 }
 
 // A header whose counts lie is refused: no panic, no room for what never comes.
@@ -188,7 +207,7 @@ func TestCompanionsRefuseLies(t *testing.T) {
 		"too little":          {Op: opLoss, Arg: 2, Arg2: 2},
 		"an unknown call":     {Op: opForward},
 	} {
-		trainer, companion := pair(t)
+		trainer, companion := callPair(t)
 		r := &criterionRole{station: &station{events: newEvents(), timeout: patience}, criterion: &toyCriterion{}, conn: companion}
 		served := make(chan struct{})
 		go func() {
@@ -218,8 +237,8 @@ func TestRemoteModelRefusesLies(t *testing.T) {
 		"another batch":       {Op: opForward, Arg: 2, Arg2: 0},
 		"too little":          {Op: opForward, Arg: 1, Arg2: 2},
 	} {
-		trainer, companion := pair(t)
-		m := newRemoteModel(trainer, modelToProto(&toyModel{}), patience)
+		trainer, companion := callPair(t)
+		m := newRemoteModel(trainer, false, modelToProto(&toyModel{}), patience)
 		must(t, companion.Send(&h))
 		if _, err := m.Forward(&numbered(1)[0]); err == nil || !strings.Contains(err.Error(), "answered a batch of 1 with an output of") {
 			t.Errorf("%s: %v", name, err)
@@ -228,8 +247,8 @@ func TestRemoteModelRefusesLies(t *testing.T) {
 }
 
 func TestSilentCompanionEndsTheCallInTime(t *testing.T) {
-	trainer, _ := pair(t)
-	m := newRemoteModel(trainer, modelToProto(&toyModel{}), 20*time.Millisecond)
+	trainer, _ := callPair(t)
+	m := newRemoteModel(trainer, false, modelToProto(&toyModel{}), 20*time.Millisecond)
 	must(t, m.Bind([]comm.Tensor{comm.NewTensor(8 << 20)}, nil)) // more than a socket holds
 	_, err := m.Forward(&numbered(1)[0])
 	if f := asFailure(err); f.GetCause() != proto.Failure_CAUSE_WAIT || !slices.Equal(f.GetAbout(), []string{"companion"}) {

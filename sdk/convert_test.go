@@ -68,8 +68,10 @@ func TestLayOutRefuses(t *testing.T) {
 			{Parameters: []comm.Span{{Parameter: 0, Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4},
 		}
 	}
-	if _, gradients, buckets, err := layOut(params, good()); err != nil || &gradients[1].Values[0] != &buckets[0].Gradient.Values[0] || gradients[0] != &buckets[1].Gradient {
-		t.Errorf("a good plan gave %v, or gradients outside of their buckets", err)
+	gradients, store, err := layOut(params, good(), heapStore)
+	must(t, err)
+	if b := store.Buckets; &gradients[1].Values[0] != &b[0].Gradient.Values[0] || gradients[0] != &b[1].Gradient {
+		t.Error("a good plan gave gradients outside of their buckets")
 	}
 	for want, spoil := range map[string]func([]comm.BucketSpec) []comm.BucketSpec{
 		"leaves parameter table out of every bucket": func(b []comm.BucketSpec) []comm.BucketSpec { return b[:1] },
@@ -82,7 +84,7 @@ func TestLayOutRefuses(t *testing.T) {
 		"as sparse as its bucket is not":             func(b []comm.BucketSpec) []comm.BucketSpec { b[1].Sparse = false; return b },
 		"room for 5 rows":                            func(b []comm.BucketSpec) []comm.BucketSpec { b[1].Capacity = 5; return b },
 	} {
-		if _, _, _, err := layOut(params, spoil(good())); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := layOut(params, spoil(good()), heapStore); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -152,16 +154,94 @@ func TestCut(t *testing.T) {
 	}
 }
 
-func TestBatchesCrossALink(t *testing.T) {
-	trainer, data := pair(t)
-	share := samples([][]int64{{1, 2}, {}, {3}}, 0, 1, 2).cut(2)
-	sent := make(chan error, 1)
-	go func() { sent <- sendBatches(data, share) }()
-	got, err := receiveBatches(trainer)
-	must(t, err)
-	must(t, <-sent)
-	if d := cmp.Diff(share, got, cmp.Transformer("empty", func(x []int64) []int64 { return append([]int64{}, x...) })); d != "" {
-		t.Error(d)
+func TestSharesCrossALink(t *testing.T) {
+	for _, transport := range tested {
+		for _, share := range [][]Batch{samples([][]int64{{1, 2}, {}, {3}}, 0, 1, 2).cut(2), {}} {
+			trainer, data := pair(t)
+			st := &station{req: &proto.ConfigureRequest{Transport: string(transport)}, timeout: patience}
+			sent := make(chan error, 1)
+			go func() { sent <- st.sendShare(data, share) }()
+			got, err := st.receiveShare(trainer)
+			must(t, err)
+			must(t, <-sent)
+			if d := cmp.Diff(share, got, sameWords, cmpopts.EquateEmpty()); d != "" {
+				t.Errorf("%s: %s", transport, d)
+			}
+			for _, segment := range st.links {
+				must(t, segment.Close())
+			}
+		}
+	}
+}
+
+// sameWords makes no difference between nothing and an empty list.
+var sameWords = cmp.Transformer("words", func(x []int64) []int64 { return append([]int64{}, x...) })
+
+// Whatever a segment holds, viewShare gives batches that hold together and fill it,
+// or an error.
+func FuzzViewShare(f *testing.F) {
+	add := func(words ...int64) { f.Add(comm.Int64Bytes(words)) }
+	add()
+	add(0)
+	add(1, 1, 2, 0, 2, 7, 8, 1)
+	add(1, 1, 2, 0, 3, 7, 8, 1)
+	add(2, 1, 0, 0, 0, 0, 0, 4, 0)
+	add(-1)
+	add(1<<62, 1, 2)
+	add(1, 1<<62, 1<<62, 0)
+	add(1, -1, 2, 0)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		words := make([]int64, len(raw)/8)
+		copy(comm.Int64Bytes(words), raw)
+		share, err := viewShare(words)
+		if err != nil {
+			return
+		}
+		again := make([]int64, shareWords(share))
+		writeShare(again, share)
+		if d := cmp.Diff(words, again, sameWords); d != "" {
+			t.Error(d)
+		}
+		for i := range share {
+			for k := range share[i].Size() {
+				share[i].Bag(k)
+			}
+		}
+	})
+}
+
+// A trainer takes nothing but a sealed segment of the size that was announced.
+func TestShareSegmentRefusesLies(t *testing.T) {
+	st := &station{req: &proto.ConfigureRequest{Transport: string(comm.Shm)}, timeout: patience}
+	for want, c := range map[string]struct {
+		announced int64
+		seal      bool
+	}{
+		"a segment of 0 bytes":          {0, true},
+		"a segment of -8 bytes":         {-8, true},
+		"is not sealed against writing": {8, false},
+		"1 words cannot begin":          {8, true},
+	} {
+		trainer, data := pair(t)
+		must(t, bound(data, patience))
+		segment, err := shm.New("a lie", 8, false)
+		must(t, err)
+		segment.Bytes()[0] = 5
+		if c.seal {
+			must(t, segment.SealWriting())
+		}
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			_ = data.Send(&comm.Header{Op: opShareSegment, Arg: c.announced})
+			_ = data.SendSegment(segment)
+		}()
+		if _, err := st.receiveShare(trainer); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		_ = trainer.Close()
+		<-sent
+		must(t, segment.Close())
 	}
 }
 
@@ -176,7 +256,7 @@ func FuzzReadBatch(f *testing.F) {
 	f.Add(int64(0), int64(1)<<61, comm.Int64Bytes([]int64{0})) // 8 * 2^61 too
 	f.Add(int64(1)<<59, int64(1)<<60, comm.Int64Bytes([]int64{0}))
 	f.Fuzz(func(t *testing.T, size, indices int64, payload []byte) {
-		trainer, data := pair(t)
+		trainer, data := callPair(t)
 		must(t, trainer.SetReadDeadline(time.Now().Add(patience)))
 		go func() {
 			_ = data.Send(&comm.Header{Op: opBatch, Arg: size, Arg2: indices}, payload)

@@ -31,16 +31,17 @@ func checkOutput(t comm.Tensor) error {
 	return t.Check()
 }
 
-// layOut allocates parameters and buckets, and points each gradient at its
-// place in its bucket.
-func layOut(params []ParameterSpec, specs []comm.BucketSpec) (values []comm.Tensor, gradients []*comm.Gradient, buckets []*comm.Bucket, err error) {
+// layOut has newStore find the memory of the buckets and points each gradient at
+// its place in its bucket.
+func layOut(params []ParameterSpec, specs []comm.BucketSpec, newStore func([]comm.BucketSpec) (*comm.Store, error)) (gradients []*comm.Gradient, store *comm.Store, err error) {
+	if err := checkPlan(params, specs); err != nil {
+		return nil, nil, err
+	}
+	if store, err = newStore(specs); err != nil {
+		return nil, nil, err
+	}
 	gradients = make([]*comm.Gradient, len(params))
-	for i := range specs {
-		if err := checkPlan(&specs[i], params, gradients); err != nil {
-			return nil, nil, nil, fmt.Errorf("the trainer's plan, bucket %d: %w", i, err)
-		}
-		b := comm.NewBucket(specs[i])
-		buckets = append(buckets, b)
+	for _, b := range store.Buckets {
 		for _, span := range b.Parameters {
 			g := &b.Gradient
 			if !b.Sparse {
@@ -49,29 +50,67 @@ func layOut(params []ParameterSpec, specs []comm.BucketSpec) (values []comm.Tens
 			gradients[span.Parameter] = g
 		}
 	}
-	if k := slices.Index(gradients, nil); k >= 0 {
-		return nil, nil, nil, fmt.Errorf("the trainer's plan leaves parameter %s out of every bucket", params[k].Name)
-	}
-	values = make([]comm.Tensor, len(params))
+	return gradients, store, nil
+}
+
+// newValues allocates the parameters.
+func newValues(params []ParameterSpec) []comm.Tensor {
+	values := make([]comm.Tensor, len(params))
 	for k, p := range params {
 		values[k] = comm.NewTensor(p.Shape...)
 	}
-	return values, gradients, buckets, nil
+	return values
 }
 
-// checkPlan says what is wrong with a bucket, given the gradients that the
-// buckets before it hold: its spans must be whole parameters, one after the
-// other, and fill it.
-func checkPlan(b *comm.BucketSpec, params []ParameterSpec, taken []*comm.Gradient) error {
+// valuesBytes is what the parameters take in a segment, where each starts on a
+// cache line.
+func valuesBytes(params []ParameterSpec) int {
+	n := 0
+	for _, p := range params {
+		n += (4*comm.Elements(p.Shape) + lineBytes - 1) / lineBytes * lineBytes
+	}
+	return max(n, 1)
+}
+
+const lineBytes = 64
+
+// viewValues lays the parameters over a segment of valuesBytes.
+func viewValues(at []byte, params []ParameterSpec) []comm.Tensor {
+	values := make([]comm.Tensor, len(params))
+	for k, p := range params {
+		n := valuesBytes(params[k : k+1])
+		values[k] = comm.Tensor{Shape: p.Shape, Data: comm.ViewFloat32(at[:n])[:comm.Elements(p.Shape)]}
+		at = at[n:]
+	}
+	return values
+}
+
+// checkPlan says what is wrong with a trainer's plan: its buckets must hold every
+// parameter once.
+func checkPlan(params []ParameterSpec, specs []comm.BucketSpec) error {
+	taken := make([]bool, len(params))
+	for i := range specs {
+		if err := checkBucket(&specs[i], params, taken); err != nil {
+			return fmt.Errorf("the trainer's plan, bucket %d: %w", i, err)
+		}
+	}
+	if k := slices.Index(taken, false); k >= 0 {
+		return fmt.Errorf("the trainer's plan leaves parameter %s out of every bucket", params[k].Name)
+	}
+	return nil
+}
+
+// checkBucket says what is wrong with a bucket and marks what it takes: its spans
+// must be whole parameters, one after the other, and fill it.
+func checkBucket(b *comm.BucketSpec, params []ParameterSpec, taken []bool) error {
 	end := 0
-	for i, span := range b.Parameters {
+	for _, span := range b.Parameters {
 		if span.Parameter < 0 || span.Parameter >= len(params) {
 			return fmt.Errorf("there is no parameter %d", span.Parameter)
 		}
 		p := &params[span.Parameter]
-		again := slices.ContainsFunc(b.Parameters[:i], func(o comm.Span) bool { return o.Parameter == span.Parameter })
 		switch n := comm.Elements(p.Shape); {
-		case taken[span.Parameter] != nil || again:
+		case taken[span.Parameter]:
 			return fmt.Errorf("parameter %s is planned twice", p.Name)
 		case span.Offset != end || span.Elements != n:
 			return fmt.Errorf("parameter %s with %d elements is planned as %d elements at %d, where %d is the next free place", p.Name, n, span.Elements, span.Offset, end)
@@ -80,6 +119,7 @@ func checkPlan(b *comm.BucketSpec, params []ParameterSpec, taken []*comm.Gradien
 		case b.Sparse && (len(b.Parameters) != 1 || b.TableRows != p.Shape[0] || b.Width != p.Shape[1] || b.Capacity < 0 || b.Capacity > b.TableRows):
 			return fmt.Errorf("a sparse bucket holds one table of %v, not %d of %d x %d with room for %d rows", p.Shape, len(b.Parameters), b.TableRows, b.Width, b.Capacity)
 		}
+		taken[span.Parameter] = true
 		end += span.Elements
 	}
 	if b.Elements != end || end == 0 {

@@ -8,54 +8,63 @@ import (
 )
 
 // joinLinks joins the links that the hook uses, in the process that holds it.
-func (st *station) joinLinks(req *proto.ConnectRequest) (HookEnv, error) {
+// store holds the rank's buckets.
+func (st *station) joinLinks(req *proto.ConnectRequest, store *comm.Store) (HookEnv, error) {
 	env := HookEnv{
 		Rank: st.rank(), Name: st.name(), Trainers: int(st.req.GetTrainers()),
 		Backend: st.req.GetBackend(), Recorder: st.recorder,
 	}
-	specs := BucketsFromProto(req.GetBuckets())
+	var err error
 	if server := req.GetServer(); server != nil {
-		conn, err := st.dial(server, purposePush)
-		if err != nil {
+		if env.Server, err = st.joinServer(server, store); err != nil {
 			return env, err
 		}
-		link := comm.NewServerLink(conn, specs, st.timeout)
-		st.own(link)
-		env.Server = link
 	}
 	if req.GetGroup() {
-		ring, err := st.joinRing(req, specs, purposeGroup)
-		if err != nil {
+		if env.Group, err = st.joinGroup(st.transport(), req, store, purposeGroup); err != nil {
 			return env, err
 		}
-		env.Group = ring
 	}
 	if req.GetDefaultGroup() {
-		ring, err := st.joinRing(req, specs, purposeDefault)
-		if err != nil {
+		if env.Default, err = st.joinGroup(st.transport(), req, store, purposeDefault); err != nil {
 			return env, err
 		}
-		env.Default = ring
 	}
 	return env, nil
 }
 
-func (st *station) joinRing(req *proto.ConnectRequest, specs []comm.BucketSpec, purpose string) (*comm.Ring, error) {
+func (st *station) joinServer(server *proto.Peer, store *comm.Store) (comm.ServerLink, error) {
+	conn, err := st.dial(server, purposePush)
+	if err != nil {
+		return nil, err
+	}
+	link, err := comm.NewServerLink(st.transport(), conn, store, st.timeout)
+	if err != nil {
+		return nil, err
+	}
+	st.own(link)
+	return link, nil
+}
+
+func (st *station) joinGroup(t comm.Transport, req *proto.ConnectRequest, store *comm.Store, purpose string) (comm.GroupLink, error) {
 	peers, position := req.GetRing(), int(req.GetPosition())
-	size := len(peers)
-	var next, prev *comm.Conn
-	if size > 1 {
-		var err error
-		if next, err = st.dial(peers[(position+1)%size], purpose); err != nil {
-			return nil, err
+	conns := make([]*comm.Conn, len(peers))
+	for _, i := range comm.GroupPeers(t, position, len(peers)) {
+		join := st.accept
+		if position < i {
+			join = st.dial
 		}
-		if prev, err = st.accept(peers[(position+size-1)%size], purpose); err != nil {
+		var err error
+		if conns[i], err = join(peers[i], purpose); err != nil {
 			return nil, err
 		}
 	}
-	ring := comm.NewRing(st.name(), position, size, next, prev, specs, st.timeout)
-	st.own(ring)
-	return ring, nil
+	group, err := comm.NewGroup(t, st.name(), position, conns, store, st.timeout)
+	if err != nil {
+		return nil, err
+	}
+	st.own(group)
+	return group, nil
 }
 
 func describeBucket(batch int64, bucket int) string {

@@ -12,19 +12,20 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// Roles end with their process, so their goroutines have no other end.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/psbench/psbench/sdk.(*serverRole).watch"),
-		goleak.IgnoreAnyFunction("github.com/psbench/psbench/sdk.(*hookRole).answerInOrder"),
-	)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// tested are the transports over which links are tested.
+var tested = comm.Transports
 
 const patience = 20 * time.Second
 
 var testSecret = []byte("0123456789abcdef0123456789abcdef")
 
-func must(t testing.TB, err error) {
+// must ends a test or a property check with err.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -40,16 +41,20 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-// stationOf makes a station as Configure does; its listener ends with the test.
+// stationOf makes a station as Configure does; what its role runs ends with the
+// test.
 func stationOf(t testing.TB, dir string, parts []Part, req *proto.ConfigureRequest) *station {
 	t.Helper()
 	req.Directory, req.Secret = dir, testSecret
 	if req.TimeoutNs == 0 {
 		req.TimeoutNs = int64(patience)
 	}
+	if req.Transport == "" {
+		req.Transport = string(comm.Unix)
+	}
 	st, err := newStation(parts, req, newEvents())
 	must(t, err)
-	t.Cleanup(func() { _ = st.listener.Close() })
+	t.Cleanup(st.close)
 	return st
 }
 
@@ -60,7 +65,7 @@ func peerOf(st *station) *proto.Peer {
 // pair is a link between a trainer and a companion.
 func pair(t testing.TB) (trainer, companion *comm.Conn) {
 	t.Helper()
-	l, err := comm.Listen(filepath.Join(folder(t), "s"), "companion", testSecret)
+	l, err := comm.Listen(comm.Unix, filepath.Join(folder(t), "s"), "companion", testSecret)
 	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	trainer, err = comm.Dial(l.Address(), "trainer0", "companion", "test", testSecret, patience)

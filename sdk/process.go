@@ -85,16 +85,16 @@ func (p *process) Configure(_ context.Context, req *proto.ConfigureRequest) (*pr
 		return nil, asStatus(errors.New("the process is configured already"))
 	}
 	st, err := newStation(p.parts, req, p.events)
+	p.station = st // whatever of it there is ends with the process
 	if err != nil {
 		return nil, asStatus(err)
 	}
-	p.station = st
 	r, err := newRole(st)
 	if err != nil {
 		return nil, asStatus(err)
 	}
 	p.role = r
-	reply := &proto.ConfigureReply{Address: st.listener.Address()}
+	reply := &proto.ConfigureReply{Address: st.listener.Address(), LinkAddress: st.linkListener.Address()}
 	if m, ok := r.(modeller); ok {
 		reply.Model = m.describeModel()
 	}
@@ -128,6 +128,8 @@ func newRole(st *station) (role, error) {
 		return &criterionRole{station: st}, nil
 	case KindModel:
 		return newModelRole(st)
+	case KindBench:
+		return newBenchRole(st)
 	default:
 		return nil, fmt.Errorf("kind %q has no process of its own", kind)
 	}

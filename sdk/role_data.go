@@ -3,9 +3,7 @@ package sdk
 import (
 	"fmt"
 	"slices"
-	"time"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -146,10 +144,7 @@ func (r *dataRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, erro
 		if err != nil {
 			return nil, err
 		}
-		if err := conn.SetWriteDeadline(time.Now().Add(r.timeout)); err != nil {
-			return nil, err
-		}
-		if err := sendBatches(conn, r.shares[t]); err != nil {
+		if err := r.sendShare(conn, r.shares[t]); err != nil {
 			return nil, err
 		}
 		if err := conn.Close(); err != nil {
@@ -162,81 +157,3 @@ func (r *dataRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, erro
 func (r *dataRole) reset() error { return nil }
 
 func (r *dataRole) collect(send func(*proto.CollectReply) error) error { return r.collectSeries(send) }
-
-// A share travels as one frame that says how many batches follow, then one
-// frame per batch: offsets, indices, targets.
-const (
-	opShare = comm.OpUser + iota
-	opBatch
-)
-
-func sendBatches(conn *comm.Conn, share []Batch) error {
-	if err := conn.Send(&comm.Header{Op: opShare, Arg: int64(len(share))}); err != nil {
-		return err
-	}
-	for i := range share {
-		if err := sendBatch(conn, opBatch, &share[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func sendBatch(conn *comm.Conn, op comm.Op, b *Batch) error {
-	h := comm.Header{Op: op, Arg: int64(b.Size()), Arg2: int64(len(b.Indices))}
-	return conn.Send(&h, comm.Int64Bytes(b.Offsets), comm.Int64Bytes(b.Indices), comm.Int64Bytes(b.Targets))
-}
-
-func receiveBatches(conn *comm.Conn) ([]Batch, error) {
-	var h comm.Header
-	if err := expect(conn, &h, opShare); err != nil {
-		return nil, err
-	}
-	var share []Batch
-	for range h.Arg {
-		if err := expect(conn, &h, opBatch); err != nil {
-			return nil, err
-		}
-		var b Batch
-		if err := readBatch(conn, &h, &b); err != nil {
-			return nil, err
-		}
-		share = append(share, b)
-	}
-	return share, nil
-}
-
-// readBatch reads the batch that h announces into b, whose storage it uses
-// again.
-func readBatch(conn *comm.Conn, h *comm.Header, b *Batch) error {
-	size, indices := h.Arg, h.Arg2
-	// Offsets, then indices, then targets.
-	if !fits(size, 1) || !fits(indices, 1) || h.Payload != uint64(8*(2*size+1+indices)) { // #nosec G115 -- neither is negative
-		return fmt.Errorf("%s sent a batch of %d samples and %d indices in %d bytes", conn.Peer(), size, indices, h.Payload)
-	}
-	var err error
-	if b.Offsets, err = readGrowing(conn, b.Offsets, int(size+1), comm.Int64Bytes); err != nil {
-		return err
-	}
-	if b.Indices, err = readGrowing(conn, b.Indices, int(indices), comm.Int64Bytes); err != nil {
-		return err
-	}
-	if b.Targets, err = readGrowing(conn, b.Targets, int(size), comm.Int64Bytes); err != nil {
-		return err
-	}
-	if err := b.check(); err != nil {
-		return fmt.Errorf("%s sent a batch that does not hold together: %w", conn.Peer(), err)
-	}
-	return nil
-}
-
-// expect reads a header and checks its operation.
-func expect(conn *comm.Conn, h *comm.Header, op comm.Op) error {
-	if err := conn.ReadHeader(h); err != nil {
-		return err
-	}
-	if h.Op != op {
-		return fmt.Errorf("%s sent operation %#x where %#x is due", conn.Peer(), h.Op, op)
-	}
-	return nil
-}

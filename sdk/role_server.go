@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -8,48 +9,23 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// serverRole hosts a server: it hands it the pushes as its Wake asks, and
+// serverRole hosts a server. Dense pushes of an elementwise server it reduces
+// itself, in place; all others it hands to the server, as its Wake asks. It
 // measures what every server has in common.
 type serverRole struct {
 	*station
-	server   Server
-	wake     Wake
-	trainers []*proto.Peer
-	// straggler: from the first gradient of a (batch, bucket) until the last
-	// trainer's; whole: until all were answered.
-	straggler, whole *Series
-	locations        []location
+	server    Server
+	wake      Wake
+	trainers  []*proto.Peer
+	reduction *reduction // nil if the server is not elementwise
+	locations []location
+	// receivers hands pushes to a server that wakes at each arrival, one goroutine
+	// for each trainer: such a server may wait in Receive for another push, which a
+	// port must not be made to wait for.
+	receivers []chan *pendingPush
 	// answering is held for reading while an answer is sent and noted: a trainer
 	// may end its pass before the server has noted the pass's last answer.
 	answering sync.RWMutex
-}
-
-// location is the state of one bucket.
-type location struct {
-	mu sync.Mutex
-	// rounds holds the batches that are not fully answered. A synchronous
-	// server has two for a moment: a trainer that has its answer pushes the
-	// next batch while the others still get theirs.
-	rounds []*round
-	pushes []pendingPush // by trainer
-}
-
-// round is one batch at one location.
-type round struct {
-	open              bool
-	batch             int64
-	arrived, answered int
-	firstNS           int64
-	pushes            []*Push // by trainer, nil until it arrives
-}
-
-// pendingPush is the push that a trainer has in flight at a location; it is
-// used again for the next one.
-type pendingPush struct {
-	Push
-	arrival *comm.Arrival
-	round   *round
-	alone   [1]*Push
 }
 
 func (r *serverRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
@@ -62,11 +38,22 @@ func (r *serverRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, er
 		return nil, err
 	}
 	r.server, r.wake = server, server.Wake()
-	r.straggler = r.recorder.Series("parameter_server_straggler_metric", "param_index_straggler")
-	r.whole = r.recorder.Series("parameter_server_batch_metric", "param_index_batch")
+	r.reduction = elementwise(server, r.wake)
+	if r.reduction != nil {
+		r.reduction.spread = r.transport() == comm.Shm
+		r.reduction.crew = newCrew(len(r.trainers), &r.owned, r.done)
+	}
+	straggler := r.recorder.Series("parameter_server_straggler_metric", "param_index_straggler")
+	whole := r.recorder.Series("parameter_server_batch_metric", "param_index_batch")
 	r.locations = make([]location, len(specs))
 	for b := range r.locations {
-		r.locations[b].init(r, b, len(r.trainers))
+		l := &r.locations[b]
+		l.bucket, l.trainers, l.straggler, l.whole = b, len(r.trainers), straggler, whole
+		if r.reduction != nil && !specs[b].Sparse {
+			l.chunks = r.reduction.newChunks(comm.Chunks(specs[b].Elements), len(r.trainers))
+		} else {
+			l.pushes = r.newPushes(l)
+		}
 	}
 	conns := make([]*comm.Conn, len(r.trainers))
 	for i, t := range r.trainers {
@@ -74,69 +61,126 @@ func (r *serverRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, er
 			return nil, err
 		}
 	}
-	port := comm.NewServerPort(r.name(), conns, specs, r.timeout)
+	port, err := comm.NewPort(r.transport(), r.name(), conns, specs, r.reduction != nil, r.timeout)
+	if err != nil {
+		return nil, err
+	}
 	r.own(port)
+	r.serve(port)
+	return &proto.ConnectReply{Facts: facts(nil, server)}, nil
+}
+
+func (r *serverRole) newPushes(l *location) []pendingPush {
+	pushes := make([]pendingPush, l.trainers)
+	for t := range pushes {
+		p := &pushes[t]
+		p.Bucket, p.Trainer = l.bucket, t
+		p.alone[0] = &p.Push
+		p.answer = func(g *comm.Gradient) error { return r.answer(l, p, g) }
+	}
+	return pushes
+}
+
+// serve takes pushes until the port ends.
+func (r *serverRole) serve(port comm.Port) {
+	if r.wake == EachArrival && r.reduction == nil {
+		for range r.trainers {
+			queue := make(chan *pendingPush, len(r.locations)) // has room for every bucket
+			r.receivers = append(r.receivers, queue)
+			r.owned.Go(func() { r.receive(queue, port) })
+		}
+	}
 	r.owned.Go(func() {
 		if err := port.Serve(r.arrive); err != nil {
 			r.events.fail(err)
 		}
+		for _, queue := range r.receivers {
+			close(queue)
+		}
 	})
 	r.owned.Go(r.watch)
-	return &proto.ConnectReply{Facts: facts(nil, server)}, nil
 }
 
-func (l *location) init(r *serverRole, bucket, trainers int) {
-	l.pushes = make([]pendingPush, trainers)
-	for t := range l.pushes {
-		p := &l.pushes[t]
-		p.Bucket, p.Trainer = bucket, t
-		p.alone[0] = &p.Push
-		p.answer = func(g *comm.Gradient) error { return r.answer(l, p, g) }
+// receive hands the server what arrives in a queue.
+func (r *serverRole) receive(queue <-chan *pendingPush, port comm.Port) {
+	for p := range queue {
+		if !r.working.TryRLock() {
+			return
+		}
+		err := r.server.Receive(p.alone[:])
+		r.working.RUnlock()
+		if err != nil {
+			r.events.fail(err)
+			_ = port.Close()
+			return // the port has ended, and its memory with it
+		}
 	}
 }
 
-// arrive takes a push on the goroutine of the trainer that sent it.
+// arrive takes a push, or a chunk of one, from the port.
 func (r *serverRole) arrive(a *comm.Arrival) error {
 	l := &r.locations[a.Bucket]
-	l.mu.Lock()
-	round := l.round(a)
-	p := &l.pushes[a.Trainer]
-	p.Batch, p.Gradient, p.arrival, p.round = a.Batch, a.Gradient, a, round
-	round.pushes[a.Trainer] = &p.Push
-	round.arrived++
-	last := round.arrived == len(round.pushes)
-	if last {
-		r.straggler.Record(Key{a.Batch, int64(a.Bucket)}, round.firstNS, a.AtNS)
-	}
-	l.mu.Unlock()
+	round, last := l.arrive(a)
 	switch {
+	case l.chunks != nil:
+		return r.reduce(l, round, a)
+	case r.receivers != nil:
+		r.receivers[a.Trainer] <- &l.pushes[a.Trainer]
+		return nil
 	case r.wake == EachArrival:
-		return r.server.Receive(p.alone[:])
+		return r.server.Receive(l.pushes[a.Trainer].alone[:])
 	case last:
 		return r.server.Receive(round.pushes)
 	}
 	return nil
 }
 
-// round finds the round of the arrival's batch or opens one.
-func (l *location) round(a *comm.Arrival) *round {
-	var free *round
-	for _, r := range l.rounds {
-		if r.open && r.batch == a.Batch && r.pushes[a.Trainer] == nil {
-			return r
+// reduce takes a chunk into its reduction and, with the last one, answers all
+// trainers. It holds the chunk until then: a trainer that has its answer may push
+// the next batch while the others still get theirs.
+func (r *serverRole) reduce(l *location, round *round, a *comm.Arrival) error {
+	c := &l.chunks[a.Chunk]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.arrived > 0 && c.batch != a.Batch {
+		return fmt.Errorf("%s pushed %s to %s while batch %d is being reduced: trainers must push the same batches in the same order",
+			r.trainers[a.Trainer].GetName(), describeBucket(a.Batch, a.Bucket), r.name(), c.batch)
+	}
+	c.batch, c.arrivals[a.Trainer] = a.Batch, a
+	startNS := comm.Now()
+	spentNS, last := c.take(a.Trainer, a.Gradient.Values, a.More)
+	if !last {
+		return nil
+	}
+	if l.reduce(round, startNS, spentNS) {
+		r.reduction.note(l.key(round), round.reducingNS, round.reducingNS+round.spentNS)
+	}
+	return r.answerAll(l, round, c)
+}
+
+// answerAll answers a chunk to all trainers, last to the one in whose gradient the
+// answer is: once answered, it may overwrite that.
+func (r *serverRole) answerAll(l *location, round *round, c *chunk) error {
+	r.answering.RLock()
+	defer r.answering.RUnlock()
+	owner := c.arrivals[c.work.owner]
+	for _, a := range c.arrivals {
+		if a == owner {
+			continue
 		}
-		if !r.open {
-			free = r
+		g := owner.Gradient
+		if r.reduction.spread {
+			g = a.Gradient
+		}
+		if err := a.Answer(g); err != nil {
+			return err
 		}
 	}
-	if free == nil {
-		free = &round{pushes: make([]*Push, len(l.pushes))}
-		l.rounds = append(l.rounds, free)
+	if err := owner.Answer(owner.Gradient); err != nil {
+		return err
 	}
-	free.open, free.batch, free.firstNS = true, a.Batch, a.AtNS
-	free.arrived, free.answered = 0, 0
-	clear(free.pushes)
-	return free
+	l.answer(round, l.trainers)
+	return nil
 }
 
 // answer sends g for p. The trainer may push again before Answer returns, so
@@ -150,13 +194,7 @@ func (r *serverRole) answer(l *location, p *pendingPush, g *comm.Gradient) error
 	if err := arrival.Answer(g); err != nil {
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	round.answered++
-	if round.answered == len(round.pushes) {
-		r.whole.Record(Key{round.batch, int64(p.Bucket)}, round.firstNS, comm.Now())
-		round.open = false
-	}
+	l.answer(round, 1)
 	return nil
 }
 
@@ -178,7 +216,7 @@ func (r *serverRole) watch() {
 			return
 		}
 		for b := range r.locations {
-			if err := r.overdue(&r.locations[b], b, comm.Now()); err != nil {
+			if err := r.overdue(&r.locations[b], comm.Now()); err != nil {
 				r.events.fail(err)
 				return
 			}
@@ -187,28 +225,19 @@ func (r *serverRole) watch() {
 }
 
 // overdue says whom a location waits for at nowNS for longer than the timeout.
-func (r *serverRole) overdue(l *location, bucket int, nowNS int64) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, round := range l.rounds {
-		// Where all that arrived are answered, as an asynchronous server does,
-		// nobody waits for the others.
-		awaited := round.open && round.answered < round.arrived && round.arrived < len(round.pushes)
-		if !awaited || nowNS-round.firstNS < int64(r.timeout) {
-			continue
-		}
-		err := &comm.WaitError{
-			Waiter: r.name(), Seconds: r.timeout.Seconds(),
-			What: "the gradient of " + describeBucket(round.batch, bucket),
-		}
-		for t, p := range round.pushes {
-			if p == nil {
-				err.For = append(err.For, r.trainers[t].GetName())
-			}
-		}
-		return err
+func (r *serverRole) overdue(l *location, nowNS int64) error {
+	missing, batch := l.overdue(nowNS, int64(r.timeout))
+	if len(missing) == 0 {
+		return nil
 	}
-	return nil
+	err := &comm.WaitError{
+		Waiter: r.name(), Seconds: r.timeout.Seconds(),
+		What: "the gradient of " + describeBucket(batch, l.bucket),
+	}
+	for _, t := range missing {
+		err.For = append(err.For, r.trainers[t].GetName())
+	}
+	return err
 }
 
 func (r *serverRole) reset() error {

@@ -30,33 +30,60 @@ func (m *manual) Receive(pushes []*Push) error {
 type shop struct {
 	role    *serverRole
 	server  *manual
-	links   []*comm.ServerLink
+	links   []comm.ServerLink
 	buckets []*comm.Bucket // one per trainer
 }
 
 func openShop(t *testing.T, wake Wake, trainers int, timeout time.Duration) *shop {
 	t.Helper()
-	s := &shop{server: &manual{wake: wake, calls: make(chan []*Push, 16)}}
-	parts := []Part{NewServer("manual", struct{}{}, func(struct{}, ServerEnv) (Server, error) { return s.server, nil })}
+	m := &manual{wake: wake, calls: make(chan []*Push, 16)}
+	s := &shop{server: m}
+	var stores []*comm.Store
+	s.role, s.links, stores = openServer(t, comm.Unix, m, []comm.BucketSpec{{Elements: 2}}, trainers, timeout)
+	for _, store := range stores {
+		s.buckets = append(s.buckets, store.Buckets[0])
+	}
+	return s
+}
+
+// openServer hosts a server and links trainers to it.
+func openServer(t testing.TB, transport comm.Transport, server Server, specs []comm.BucketSpec, trainers int, timeout time.Duration) (*serverRole, []comm.ServerLink, []*comm.Store) {
+	t.Helper()
+	parts := []Part{NewServer("tested", struct{}{}, func(struct{}, ServerEnv) (Server, error) { return server, nil })}
 	st := stationOf(t, folder(t), parts, &proto.ConfigureRequest{
-		Name: "server9", Part: &proto.PartChoice{Kind: "server", Key: "manual"}, TimeoutNs: int64(timeout),
+		Name: "server9", Part: &proto.PartChoice{Kind: "server", Key: "tested"}, TimeoutNs: int64(timeout),
+		Transport: string(transport), Listen: "127.0.0.1",
 	})
-	s.role = &serverRole{station: st}
-	specs := []comm.BucketSpec{{Elements: 2}}
+	role := &serverRole{station: st}
 	req := &proto.ConnectRequest{Buckets: BucketsToProto(specs)}
+	links, stores := make([]comm.ServerLink, trainers), make([]*comm.Store, trainers)
+	joined := make(chan error, trainers)
 	for i := range trainers {
 		name := fmt.Sprintf("trainer%d", i)
 		req.Trainers = append(req.Trainers, &proto.Peer{Name: name})
-		conn, err := comm.Dial(st.listener.Address(), name, "server9", purposePush, testSecret, patience)
+		var err error
+		stores[i], err = st.newStore(specs)
 		must(t, err)
-		link := comm.NewServerLink(conn, specs, patience)
-		t.Cleanup(func() { _ = link.Close() })
-		s.links = append(s.links, link)
-		s.buckets = append(s.buckets, comm.NewBucket(specs[0]))
+		go func() {
+			conn, err := comm.Dial(st.linkListener.Address(), name, "server9", purposePush, testSecret, patience)
+			if err == nil {
+				links[i], err = comm.NewServerLink(transport, conn, stores[i], patience)
+			}
+			joined <- err
+		}()
 	}
-	_, err := s.role.connect(req)
+	_, err := role.connect(req)
+	for range trainers {
+		must(t, <-joined)
+	}
 	must(t, err)
-	return s
+	t.Cleanup(func() {
+		for i, l := range links {
+			_ = l.Close()
+			_ = stores[i].Close()
+		}
+	})
+	return role, links, stores
 }
 
 // late is a time at which every wait that has begun is overdue.
@@ -68,10 +95,12 @@ func (s *shop) push(trainer int, batch int64) (*comm.Future, []*Push) {
 	return f, <-s.server.calls
 }
 
-func (s *shop) times(name string) []Measurement {
-	s.role.settle()
+func (s *shop) times(name string) []Measurement { return timesOf(s.role, name) }
+
+func timesOf(role *serverRole, name string) []Measurement {
+	role.settle()
 	var out []Measurement
-	for _, series := range s.role.recorder.All() {
+	for _, series := range role.recorder.All() {
 		if series.Name == name {
 			series.Each(func(m Measurement) { out = append(out, m) })
 		}
@@ -182,7 +211,7 @@ func TestAsynchronousServer(t *testing.T) {
 		s.role.settle()
 	}
 	pass(0)
-	if err := s.role.overdue(&s.role.locations[0], 0, late()); err != nil {
+	if err := s.role.overdue(&s.role.locations[0], late()); err != nil {
 		t.Errorf("nobody waits, but: %v", err)
 	}
 	pass(1)
@@ -196,10 +225,10 @@ func TestOverdueNamesTheMissing(t *testing.T) {
 	s.push(0, 5)
 	s.push(2, 5)
 	l := &s.role.locations[0]
-	if err := s.role.overdue(l, 0, comm.Now()); err != nil {
+	if err := s.role.overdue(l, comm.Now()); err != nil {
 		t.Errorf("within the time: %v", err)
 	}
-	err := s.role.overdue(l, 0, late())
+	err := s.role.overdue(l, late())
 	if err == nil || !strings.Contains(err.Error(), "for the gradient of batch 5, bucket 0 from trainer1 and trainer3") {
 		t.Errorf("overdue says %v", err)
 	}

@@ -2,11 +2,12 @@ package sdk
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -18,6 +19,7 @@ type trainerRole struct {
 	model   Model // nil until connect if it lives in a companion
 	specs   []ParameterSpec
 	parts   TrainerParts
+	store   *comm.Store // of the buckets
 	startNS int64
 	// training is held during a pass. After a failure the core collects while
 	// the pass may still be ending.
@@ -64,7 +66,11 @@ func (r *trainerRole) plan(m *proto.ModelDescription) ([]comm.BucketSpec, error)
 			return nil, err
 		}
 	}
-	return r.trainer.Plan(r.specs)
+	plan, err := r.trainer.Plan(r.specs)
+	if err == nil {
+		err = checkPlan(r.specs, plan)
+	}
+	return plan, err
 }
 
 func (r *trainerRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
@@ -72,12 +78,21 @@ func (r *trainerRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, e
 	p := &r.parts
 	p.Recorder = r.recorder
 	var err error
-	p.Values, p.Gradients, p.Buckets, err = layOut(r.specs, BucketsFromProto(req.GetBuckets()))
-	if err != nil {
+	if p.Gradients, r.store, err = layOut(r.specs, BucketsFromProto(req.GetBuckets()), r.newStore); err != nil {
 		return nil, err
 	}
-	companion := func(kind Kind) (*comm.Conn, error) {
-		return r.dialCompanion(kind, req.GetCompanions()[string(kind)], reply)
+	r.own(r.store)
+	p.Buckets = r.store.Buckets
+	if p.Batches, err = r.fetchBatches(req.GetData()); err != nil {
+		return nil, err
+	}
+	companion := func(kind Kind) (*callLink, error) {
+		conn, err := r.dialCompanion(kind, req.GetCompanions()[string(kind)], reply)
+		if err == nil && kind != KindHook {
+			r.own(conn)
+			err = r.offerMemory(conn, callMemory(p.Batches, req.GetModel().GetClasses()))
+		}
+		return conn, err
 	}
 	if err := r.connectModel(req, companion); err != nil {
 		return nil, err
@@ -88,29 +103,48 @@ func (r *trainerRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, e
 	if err := r.connectHook(req, companion); err != nil {
 		return nil, err
 	}
-	if p.Batches, err = r.fetchBatches(req.GetData()); err != nil {
-		return nil, err
-	}
 	for _, part := range []any{r.trainer, p.Model, p.Criterion, p.Hook} {
 		facts(reply.Facts, part)
 	}
 	return reply, r.trainer.Attach(*p)
 }
 
-func (r *trainerRole) connectModel(req *proto.ConnectRequest, companion func(Kind) (*comm.Conn, error)) error {
-	if r.model == nil {
+func (r *trainerRole) connectModel(req *proto.ConnectRequest, companion func(Kind) (*callLink, error)) error {
+	p := &r.parts
+	if r.model != nil {
+		p.Values = newValues(r.specs)
+	} else {
 		conn, err := companion(KindModel)
 		if err != nil {
 			return err
 		}
-		r.own(conn)
-		r.model = newRemoteModel(conn, req.GetModel(), r.timeout)
+		if p.Values, err = r.offerParameters(conn); err != nil {
+			return err
+		}
+		r.model = newRemoteModel(conn, r.transport() == comm.Shm, req.GetModel(), r.timeout)
 	}
-	r.parts.Model = r.model
-	return r.model.Bind(r.parts.Values, r.parts.Gradients)
+	p.Model = r.model
+	return r.model.Bind(p.Values, p.Gradients)
 }
 
-func (r *trainerRole) connectCriterion(companion func(Kind) (*comm.Conn, error)) (err error) {
+// offerParameters allocates the parameters. On Shm it passes them and the gradients
+// to the companion that holds the model.
+func (r *trainerRole) offerParameters(conn *callLink) ([]comm.Tensor, error) {
+	if r.transport() != comm.Shm {
+		return newValues(r.specs), nil
+	}
+	if err := conn.SendStore(r.store); err != nil {
+		return nil, err
+	}
+	segment, err := shm.New(r.name()+" parameters", valuesBytes(r.specs), true)
+	if err != nil {
+		return nil, err
+	}
+	r.own(segment)
+	return viewValues(segment.Bytes(), r.specs), conn.SendSegment(segment)
+}
+
+func (r *trainerRole) connectCriterion(companion func(Kind) (*callLink, error)) (err error) {
 	if choice := r.local(KindCriterion); choice != nil {
 		r.parts.Criterion, err = build[Criterion](r.station, choice, CriterionEnv{MaxBatch: int(r.req.GetBatchSize())})
 		return err
@@ -119,14 +153,13 @@ func (r *trainerRole) connectCriterion(companion func(Kind) (*comm.Conn, error))
 	if err != nil {
 		return err
 	}
-	r.own(conn)
 	r.parts.Criterion = &remoteCriterion{conn: conn, timeout: r.timeout}
 	return nil
 }
 
-func (r *trainerRole) connectHook(req *proto.ConnectRequest, companion func(Kind) (*comm.Conn, error)) error {
+func (r *trainerRole) connectHook(req *proto.ConnectRequest, companion func(Kind) (*callLink, error)) error {
 	if choice := r.local(KindHook); choice != nil {
-		env, err := r.joinLinks(req)
+		env, err := r.joinLinks(req, r.store)
 		if err != nil {
 			return err
 		}
@@ -137,7 +170,10 @@ func (r *trainerRole) connectHook(req *proto.ConnectRequest, companion func(Kind
 	if err != nil {
 		return err
 	}
-	link := comm.NewServerLink(conn, BucketsFromProto(req.GetBuckets()), r.timeout)
+	link, err := comm.NewServerLink(r.companionTransport(), conn.Conn, r.store, r.timeout)
+	if err != nil {
+		return err
+	}
 	r.own(link)
 	r.parts.Hook = &remoteHook{link}
 	return nil
@@ -148,10 +184,7 @@ func (r *trainerRole) fetchBatches(from *proto.Peer) ([]Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := conn.SetReadDeadline(time.Now().Add(r.timeout)); err != nil {
-		return nil, err
-	}
-	batches, err := receiveBatches(conn)
+	batches, err := r.receiveShare(conn)
 	if cerr := conn.Close(); err == nil {
 		err = cerr
 	}
@@ -167,6 +200,10 @@ func (r *trainerRole) reset() error {
 }
 
 func (r *trainerRole) train(ctx context.Context) (*proto.TrainReply, error) {
+	if !r.working.TryRLock() {
+		return nil, fmt.Errorf("%s is ending", r.name())
+	}
+	defer r.working.RUnlock()
 	r.training.Lock()
 	defer r.training.Unlock()
 	r.startNS = comm.Now()

@@ -54,11 +54,34 @@ type Server interface {
 }
 
 // ElementwiseReducer is implemented by servers whose answer at element i
-// depends on element i of the dense gradients alone: they may be run block by
-// block. Reduce overwrites dst with the reduction of parts, which all have
-// len(dst) elements and are in rank order; dst may be the first of them.
+// depends on element i of the dense gradients alone, and which wake at the last
+// arrival. The host then runs them block by block, on several cores and in the
+// trainers' own memory, instead of calling Receive for dense pushes; the order of
+// the blocks is open. Sparse pushes still come by Receive.
 type ElementwiseReducer interface {
+	// Reduce overwrites dst with the reduction of parts, which all have len(dst)
+	// elements and are in rank order; dst may be the first of them. It is called
+	// from several goroutines at once, for different elements.
 	Reduce(dst []float32, parts [][]float32)
+	// Reduced notes when the calls of Reduce for one (batch, bucket) began and
+	// how long they took: ns of comm.Now, the calls of one core added up, of
+	// several cores the longest.
+	Reduced(key Key, startNS, endNS int64)
+}
+
+// ElementwiseAccumulator is the same for servers that wake at each arrival: the
+// first gradient becomes the sum, each later one is added to it. Receive of such
+// a server, which gets the sparse pushes, must not wait for another push.
+type ElementwiseAccumulator interface {
+	// Accumulate takes part into sum; both have the same length. Like Finish it is
+	// called from several goroutines at once, for different elements.
+	Accumulate(sum, part []float32)
+	// Finish turns a sum over all trainers into the answer.
+	Finish(sum []float32)
+	// Finished notes when the calls of Finish for one (batch, bucket) began and
+	// how long they took, as ElementwiseReducer.Reduced does. Between the calls
+	// lie the additions of the last gradient, which are not counted.
+	Finished(key Key, startNS, endNS int64)
 }
 
 // ServerEnv is what a server knows of its run.

@@ -18,18 +18,22 @@ import (
 // station is what every role has: its assignment, its place on the data plane
 // and its recorder.
 type station struct {
-	req      *proto.ConfigureRequest
-	parts    []Part
-	listener *comm.Listener
-	recorder *Recorder
-	timeout  time.Duration
-	events   *events
+	req   *proto.ConfigureRequest
+	parts []Part
+	// listener is a Unix socket, for data batches and companions; the hook's links
+	// come to linkListener, which is the same one where they are Unix sockets too.
+	listener, linkListener *comm.Listener
+	recorder               *Recorder
+	timeout                time.Duration
+	events                 *events
 
 	// owned are the goroutines of the role; they end once done is closed and
 	// the links are.
 	owned sync.WaitGroup
 	done  chan struct{}
-	links []io.Closer
+	links []io.Closer // and memory
+	// working is held for reading while a part works, in memory that links share.
+	working sync.RWMutex
 }
 
 func newStation(parts []Part, req *proto.ConfigureRequest, events *events) (*station, error) {
@@ -38,26 +42,79 @@ func newStation(parts []Part, req *proto.ConfigureRequest, events *events) (*sta
 		recorder: &Recorder{}, timeout: time.Duration(req.GetTimeoutNs()),
 		done: make(chan struct{}),
 	}
-	var err error
-	st.listener, err = comm.Listen(filepath.Join(req.GetDirectory(), req.GetName()+".sock"), req.GetName(), req.GetSecret())
-	return st, err
+	return st, st.listen()
 }
 
-// own leaves it to close to close a link.
+func (st *station) listen() (err error) {
+	if err := comm.CheckTransport(st.req.GetTransport()); err != nil {
+		return err
+	}
+	if st.listener, err = st.listenOn(comm.Unix, filepath.Join(st.req.GetDirectory(), st.name()+".sock")); err != nil {
+		return err
+	}
+	st.linkListener = st.listener
+	if t := st.transport(); t == comm.TCP || t == comm.GRPC {
+		st.linkListener, err = st.listenOn(t, st.req.GetListen())
+	}
+	return err
+}
+
+func (st *station) listenOn(network comm.Transport, address string) (*comm.Listener, error) {
+	return comm.Listen(network, address, st.name(), st.req.GetSecret())
+}
+
+// own leaves it to close to close a link, or memory.
 func (st *station) own(link io.Closer) { st.links = append(st.links, link) }
 
-// close ends what the role runs, the last link first, and waits for it.
+// closeGrace is how long close waits for a part to end its work.
+const closeGrace = 100 * time.Millisecond
+
+// close ends what the role runs, the last link first, and waits for it. After a
+// failure a part may be at work still, and the end of its links would take its
+// memory away: then all is left to the end of the process.
 func (st *station) close() {
+	for start := time.Now(); !st.working.TryLock(); time.Sleep(time.Millisecond) { // for good: no part begins any more
+		if time.Since(start) > closeGrace {
+			return
+		}
+	}
 	close(st.done)
 	for _, link := range slices.Backward(st.links) {
 		_ = link.Close() // the run is over: nobody is left to tell
 	}
-	_ = st.listener.Close()
+	for _, l := range []*comm.Listener{st.linkListener, st.listener} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
 	st.owned.Wait()
 }
 
 func (st *station) name() string { return st.req.GetName() }
 func (st *station) rank() int    { return int(st.req.GetRank()) }
+
+// transport is what carries the run's gradients.
+func (st *station) transport() comm.Transport { return comm.Transport(st.req.GetTransport()) }
+
+// companionTransport is what joins a trainer and its companions, which share a
+// host in every run.
+func (st *station) companionTransport() comm.Transport {
+	if st.transport() == comm.Shm {
+		return comm.Shm
+	}
+	return comm.Unix
+}
+
+// newStore allocates buckets where the run's transport wants them. The caller
+// owns them.
+func (st *station) newStore(specs []comm.BucketSpec) (*comm.Store, error) {
+	if st.transport() == comm.Shm {
+		return comm.NewSharedStore(st.name(), specs)
+	}
+	return heapStore(specs)
+}
+
+func heapStore(specs []comm.BucketSpec) (*comm.Store, error) { return comm.NewStore(specs), nil }
 
 // build makes the part that choice names, of type P, from its environment.
 func build[P any](st *station, choice *proto.PartChoice, env any) (P, error) {
@@ -100,7 +157,12 @@ func (st *station) dial(to *proto.Peer, purpose string) (*comm.Conn, error) {
 }
 
 func (st *station) accept(from *proto.Peer, purpose string) (*comm.Conn, error) {
-	return st.listener.Accept(purpose, from.GetName(), st.timeout)
+	listener := st.listener
+	switch purpose {
+	case purposePush, purposeGroup, purposeDefault:
+		listener = st.linkListener
+	}
+	return listener.Accept(purpose, from.GetName(), st.timeout)
 }
 
 // samplesPerReply keeps a reply of Collect well under a megabyte.

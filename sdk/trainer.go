@@ -32,7 +32,8 @@ type TrainerParts struct {
 	Values    []comm.Tensor
 	Gradients []*comm.Gradient
 	Buckets   []*comm.Bucket
-	// Batches is this rank's share of one epoch.
+	// Batches is this rank's share of one epoch. It must not be written: it may lie
+	// in memory that other processes read as well.
 	Batches  []Batch
 	Recorder *Recorder
 }

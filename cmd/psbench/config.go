@@ -43,7 +43,7 @@ func (a *app) printConfig(exp *config.Experiment) error {
 	for _, v := range exp.Values {
 		rows = append(rows, []string{v.Key, cell(v.Value), v.Origin})
 	}
-	if err := table(a.stdout, []string{"key", "value", "origin"}, rows); err != nil {
+	if err := wordTable(a.stdout, []string{"key", "value", "origin"}, rows); err != nil {
 		return err
 	}
 	for _, warning := range exp.Warnings {

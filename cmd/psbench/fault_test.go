@@ -28,6 +28,18 @@ func TestKilledProcessEndsTheRun(t *testing.T) {
 	}
 }
 
+// Over frames a death shows in the middle of one.
+func TestKilledProcessEndsTheRunOverTCP(t *testing.T) {
+	for _, victim := range []string{"trainer0.hook", "trainer1", "server2"} {
+		t.Run(victim, func(t *testing.T) {
+			f := startFaulty(t, "--transport", "tcp")
+			f.reach("measured pass")
+			f.signal(victim, syscall.SIGKILL)
+			f.ended(endWithin, victim+" (process ", "was killed by signal 9")
+		})
+	}
+}
+
 func TestInterruptEndsTheRun(t *testing.T) {
 	for _, phase := range phases {
 		t.Run(phase, func(t *testing.T) {
@@ -73,12 +85,22 @@ func TestStoppedProcessIsNamed(t *testing.T) {
 			f.endedNaming(victim)
 		})
 	}
-	t.Run("all-reduce", func(t *testing.T) {
-		f := startFaulty(t, "--rpc-timeout", "1", "--ntrainer", "3", "--nserver", "0")
-		f.reach("measured pass")
-		f.signal("trainer1.hook", syscall.SIGSTOP)
-		f.endedNaming("trainer1.hook")
-	})
+	for _, transport := range []string{"shm", "tcp"} {
+		t.Run("all-reduce over "+transport, func(t *testing.T) {
+			f := startFaulty(t, "--rpc-timeout", "1", "--ntrainer", "3", "--nserver", "0", "--transport", transport)
+			f.reach("measured pass")
+			f.signal("trainer1.hook", syscall.SIGSTOP)
+			f.endedNaming("trainer1.hook")
+		})
+	}
+	for _, victim := range []string{"trainer1.hook", "server2"} {
+		t.Run(victim+" over tcp", func(t *testing.T) {
+			f := startFaulty(t, "--rpc-timeout", "1", "--transport", "tcp")
+			f.reach("measured pass")
+			f.signal(victim, syscall.SIGSTOP)
+			f.endedNaming(victim)
+		})
+	}
 }
 
 // What a failed run had measured is reported and marked.

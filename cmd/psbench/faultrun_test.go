@@ -36,16 +36,21 @@ type faultRun struct {
 // with a short socket path, in which every part is isolated.
 func startFaulty(t *testing.T, args ...string) *faultRun {
 	t.Helper()
+	return startPsbench(t, append([]string{
+		"--isolate", "all", "--epochs", "80", "--set", "model.num_embeddings=100",
+		"--set", "model.embedding_dim=100", "--set", "model.dense_input_size=100", "--set", "model.dense_output_size=100",
+	}, args...)...)
+}
+
+// startPsbench starts a command line with a folder for temporary files of its own.
+func startPsbench(t *testing.T, args ...string) *faultRun {
+	t.Helper()
 	temp, err := os.MkdirTemp("", "ps")
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &faultRun{t: t, temp: temp, phase: make(chan string, 1000)}
-	args = append([]string{
-		"psbench", "--isolate", "all", "--epochs", "80", "--set", "model.num_embeddings=100",
-		"--set", "model.embedding_dim=100", "--set", "model.dense_input_size=100", "--set", "model.dense_output_size=100",
-	}, args...)
-	f.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: args, Env: append(os.Environ(), "TMPDIR="+temp), Stdout: &f.stdout}
+	f.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"psbench"}, args...), Env: append(os.Environ(), "TMPDIR="+temp), Stdout: &f.stdout}
 	stderr, err := f.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func (a *app) listItems(reg *registry.Registry, kinds []sdk.Kind) error {
 			})
 		}
 	}
-	return table(a.stdout, []string{"kind", "key", "plugin", "aliases", "description"}, rows)
+	return wordTable(a.stdout, []string{"kind", "key", "plugin", "aliases", "description"}, rows)
 }
 
 // listKind shows the keys of a kind, the settings of each, and the ids of
@@ -100,7 +100,7 @@ func (a *app) listKind(cmd *cobra.Command, c *config.Config, reg *registry.Regis
 		return nil
 	}
 	printf(a.stdout, "\nSettings, as in --set %s.%s=value:\n", kind, rows[0][1])
-	return table(a.stdout, []string{"key", "setting", "type", "default", "description"}, rows)
+	return wordTable(a.stdout, []string{"key", "setting", "type", "default", "description"}, rows)
 }
 
 func settingsOf(cmd *cobra.Command, item registry.Item) ([]sdk.Setting, error) {

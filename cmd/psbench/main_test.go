@@ -51,6 +51,11 @@ func TestExitStatus(t *testing.T) {
 		"config --format txt": exitUsage,
 		"lst":                 exitUsage,
 		"list modle":          exitUsage,
+		"comm gather":         exitUsage,
+		"comm --rounds x":     exitUsage,
+		"comm --repeat 0":     exitUsage,
+		"comm --nserver 0":    exitUsage,
+		"comm --server none":  exitFailure,
 	} {
 		a := &app{stdout: io.Discard, stderr: io.Discard}
 		if got := a.run(t.Context(), strings.Fields(line)); got != want {

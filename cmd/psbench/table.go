@@ -3,24 +3,14 @@ package main
 import (
 	"io"
 
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/renderer"
-	"github.com/olekukonko/tablewriter/tw"
+	"github.com/psbench/psbench/core/table"
 )
 
-// table prints rows under headings. Cells are shown as they are.
-func table(w io.Writer, headings []string, rows [][]string) error {
-	t := tablewriter.NewTable(w,
-		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{Symbols: tw.NewSymbols(tw.StyleASCII)})),
-		tablewriter.WithHeaderAutoFormat(tw.Off),
-		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
-		tablewriter.WithRowAutoWrap(tw.WrapNone),
-		tablewriter.WithHeaderAlignment(tw.AlignLeft),
-		tablewriter.WithRowAlignment(tw.AlignLeft),
-		tablewriter.WithHeader(headings),
-	)
-	if err := t.Bulk(rows); err != nil {
-		return err
+// wordTable prints rows of words under headings.
+func wordTable(w io.Writer, headings []string, rows [][]string) error {
+	columns := make([]table.Column, len(headings))
+	for i, h := range headings {
+		columns[i] = table.Left(h)
 	}
-	return t.Render()
+	return table.Write(w, columns, rows, false)
 }

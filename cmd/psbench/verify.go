@@ -19,6 +19,7 @@ they computed with what their files expect. Without files it runs the cases
 that psbench carries.`,
 		Example: lines(
 			"psbench verify",
+			"psbench verify --transport tcp",
 			"psbench verify --isolate all",
 			"psbench verify --set trainer.bucket_bytes=512",
 			"psbench verify my_case.json",
@@ -36,7 +37,7 @@ that psbench carries.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 	}
-	a.addFlags(cmd, "set", "isolate", "registry", "rpc_timeout")
+	a.addFlags(cmd, "set", "transport", "listen", "isolate", "registry", "rpc_timeout")
 	return cmd
 }
 

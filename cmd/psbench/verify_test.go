@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/run"
@@ -26,25 +27,39 @@ func psbenchMain(t *testing.T, args ...string) (status int, stdout, stderr strin
 	return status, out.String(), errs.String()
 }
 
+// Every case in every form on shm, the default; the others carry the same
+// operations, so three forms are enough there.
 func TestVerifyEveryCase(t *testing.T) {
-	for _, args := range [][]string{
-		{},
-		{"--set", "trainer.bucket_bytes=512"},
-		{"--set", "trainer.bucket_bytes=1024"},
-		{"--isolate", "hook"},
-		{"--isolate", "criterion"},
-		{"--isolate", "model"},
-		{"--isolate", "all"},
-		{"--isolate", "all", "--set", "trainer.bucket_bytes=512"},
-		{"--set", "model.blas=gonum"},
-	} {
-		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			status, stdout, stderr := psbenchMain(t, append([]string{"verify"}, args...)...)
-			if status != 0 || !strings.Contains(stdout, "7 of 7 cases agree") {
-				t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
-			}
-		})
+	forms := []string{
+		"",
+		"--set trainer.bucket_bytes=512",
+		"--isolate all",
+		"--set trainer.bucket_bytes=1024",
+		"--isolate hook",
+		"--isolate criterion",
+		"--isolate model",
+		"--isolate all --set trainer.bucket_bytes=512",
 	}
+	for _, transport := range comm.Transports {
+		some := forms
+		if transport != comm.Shm {
+			some = forms[:3]
+		}
+		for _, form := range some {
+			verifyAll(t, "--transport "+string(transport)+" "+form)
+		}
+	}
+	verifyAll(t, "--set model.blas=gonum")
+	verifyAll(t, "--transport tcp --listen ::1")
+}
+
+func verifyAll(t *testing.T, args string) {
+	t.Run(args, func(t *testing.T) {
+		status, stdout, stderr := psbenchMain(t, append([]string{"verify"}, strings.Fields(args)...)...)
+		if status != 0 || !strings.Contains(stdout, "7 of 7 cases agree") {
+			t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
+		}
+	})
 }
 
 // runCase is the result of a case through real plugin processes.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/psbench/psbench"
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/topology"
@@ -125,13 +126,14 @@ func TestDefaults(t *testing.T) {
 		Links:   registry.Links{Server: true},
 		Isolate: map[sdk.Kind]bool{},
 		Epochs:  5, BatchSize: 10, Backend: "gloo", Timeout: 60 * time.Second,
+		Transport: comm.Shm, Listen: "127.0.0.1",
 		Values: exp.Values,
 	}
 	if diff := cmp.Diff(want, exp); diff != "" {
 		t.Error(diff)
 	}
 	for key, want := range map[string]string{
-		"epochs": "default", "ddp_hook": "derived: there are servers",
+		"epochs": "default", "transport": "derived: everything runs on one host", "ddp_hook": "derived: there are servers",
 		"model": "default: model dummy of configs/models.json, DummyModel", "model.sparse": "configs/models.json, DummyModel", "trainer.lr": "default",
 	} {
 		if got := value(exp, key).Origin; got != want {
@@ -207,6 +209,11 @@ func TestWarnings(t *testing.T) {
 		{"--nserver 0 --set server.verbose=true", "--set server.verbose has no effect: there are no servers (--nserver)"},
 		{"--master_addr localhost", "--master-addr has no effect: everything runs on one host"},
 		{"--filestore /tmp/f", "--filestore has no effect: processes meet in a folder of the run's own"},
+		{"--listen 127.0.0.1", "--listen has no effect: transport shm listens on no IP address"},
+		{"--listen ::1 --transport unix", "--listen has no effect: transport unix listens on no IP address"},
+		{"--listen 127.0.0.2 --transport tcp", ""},
+		{"--listen ::1 --transport grpc", ""},
+		{"--transport tcp", ""},
 		{"--cuda_seed 0", "--cuda-seed has no effect: there is no CUDA device"},
 	} {
 		exp := mustResolve(t, nil, strings.Fields(test.flags))

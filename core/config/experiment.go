@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/topology"
@@ -29,6 +30,10 @@ type Experiment struct {
 	Seed      uint64
 	Backend   string
 	Timeout   time.Duration
+	// Transport is what carries the gradients, Listen the IP address that it
+	// listens on where it uses one.
+	Transport comm.Transport
+	Listen    string
 
 	// Values is the effective configuration for the report.
 	Values []result.Value

@@ -135,6 +135,8 @@ func (r *resolver) finish(context.Context) error {
 			r.exp.Values = append(r.exp.Values, r.settings...)
 		case chosen:
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: c.value, Origin: c.origin})
+		case o.Key == "transport" && r.Transport == autoTransport:
+			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: string(r.exp.Transport), Origin: "derived: everything runs on one host"})
 		case o.Kind == sdk.KindServer:
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: "", Origin: "derived: there are no servers"})
 		default:

@@ -4,14 +4,19 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"time"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/topology"
 	"github.com/psbench/psbench/sdk"
 )
+
+// autoTransport leaves the choice of the transport to psbench.
+const autoTransport = "auto"
 
 // Description is what a plugin says of one of its parts.
 type Description struct {
@@ -53,10 +58,11 @@ func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue 
 			Isolate:   isolated(c.Isolate),
 			Epochs:    c.Epochs, BatchSize: c.BatchSize, Seed: c.TorchSeed, Backend: c.Backend,
 			Timeout: time.Duration(c.RPCTimeout) * time.Second,
+			Listen:  c.Listen,
 		},
 	}
 	steps := []func(context.Context) error{
-		r.checkCounts, r.chooseParts, r.checkHook, r.configureParts, r.configureInTrainer, r.checkUnused, r.finish,
+		r.checkCounts, r.chooseTransport, r.chooseParts, r.checkHook, r.configureParts, r.configureInTrainer, r.checkUnused, r.finish,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -111,6 +117,26 @@ func (r *resolver) checkCounts(context.Context) error {
 		return fmt.Errorf("%s is %d %s", r.name("ncudaserver"), r.NCUDAServer, none)
 	}
 	return r.exp.World.Check()
+}
+
+// chooseTransport resolves auto and checks the address to listen on, whether or
+// not the transport needs one.
+func (r *resolver) chooseTransport(context.Context) error {
+	r.exp.Transport = comm.Transport(r.Transport)
+	if r.Transport == autoTransport {
+		r.exp.Transport = comm.Shm
+	}
+	ip, err := netip.ParseAddr(r.Listen)
+	if err != nil || ip.Zone() != "" {
+		return fmt.Errorf("%s is %q but must be an IP address, as in 127.0.0.1", r.name("listen"), r.Listen)
+	}
+	if !ip.IsLoopback() {
+		return fmt.Errorf("%s is %s, which is not a loopback address: links between hosts wait for transport security", r.name("listen"), ip)
+	}
+	if t := r.exp.Transport; r.given("listen") && t != comm.TCP && t != comm.GRPC {
+		r.warn("%s has no effect: transport %s listens on no IP address", r.name("listen"), t)
+	}
+	return nil
 }
 
 func (r *resolver) servers() int { return r.NServer + r.NCUDAServer }

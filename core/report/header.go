@@ -25,12 +25,16 @@ func header(w *bytes.Buffer, r *result.Result) {
 	line(w, "world", world(r.Processes))
 	line(w, "settings", settings(r, "epochs", "batch_size", "torch_seed", "backend"))
 	line(w, "transport", r.Transport)
-	line(w, "machine", fmt.Sprintf("%s, %s, %d MiB, %s/%s, kernel %s",
-		e.CPU, count(e.Cores, "core"), e.MemoryMiB, e.OS, e.Arch, e.Kernel))
+	line(w, "machine", Machine(e))
 	line(w, "data", deal(r.Data, configured(r, "batch_size")))
 	if d := r.Data.DroppedBatches; d > 0 {
 		line(w, "", fmt.Sprintf("dropped %s per epoch so that connected trainers run equally many", batches(d)))
 	}
+}
+
+// Machine says what a result was measured on, in one line.
+func Machine(e result.Environment) string {
+	return fmt.Sprintf("%s, %s, %d MiB, %s/%s, kernel %s", e.CPU, count(e.Cores, "core"), e.MemoryMiB, e.OS, e.Arch, e.Kernel)
 }
 
 // settings lists the configured values of keys, without the keys that the

@@ -9,6 +9,7 @@ import (
 
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/stats"
+	"github.com/psbench/psbench/core/table"
 )
 
 // metricColumn is a column of the metric tables.
@@ -77,9 +78,9 @@ func metricTable(w *bytes.Buffer, title string, samples []result.Sample, columns
 	if len(samples) == 0 {
 		return nil
 	}
-	head := []column{left("name")}
+	head := []table.Column{table.Left("name")}
 	for _, c := range columns {
-		head = append(head, right(c.name))
+		head = append(head, table.Right(c.name))
 	}
 	var rows [][]string
 	for _, m := range group(samples) {
@@ -90,7 +91,7 @@ func metricTable(w *bytes.Buffer, title string, samples []result.Sample, columns
 		}
 		rows = append(rows, row)
 	}
-	return table(w, title+" (ms)", head, rows)
+	return titled(w, title+" (ms)", head, rows)
 }
 
 // ranksOf lists the processes of a kind in the order of their ranks.

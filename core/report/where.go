@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/table"
 )
 
 // whatRanWhere writes a table of the processes and, below it, what the parts in
@@ -18,12 +19,12 @@ func whatRanWhere(w *bytes.Buffer, r *result.Result) error {
 		return nil
 	}
 	isolated := slices.ContainsFunc(r.Processes, func(p result.Process) bool { return p.BoundaryNS > 0 })
-	columns := []column{
-		left("process"), left("kind"), left("key"), left("plugin"),
-		right("pid"), right("start ms"), right("peak RSS MiB"),
+	columns := []table.Column{
+		table.Left("process"), table.Left("kind"), table.Left("key"), table.Left("plugin"),
+		table.Right("pid"), table.Right("start ms"), table.Right("peak RSS MiB"),
 	}
 	if isolated {
-		columns = append(columns, right("boundary µs"))
+		columns = append(columns, table.Right("boundary µs"))
 	}
 	var rows [][]string
 	for _, p := range r.Processes {
@@ -36,7 +37,7 @@ func whatRanWhere(w *bytes.Buffer, r *result.Result) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := table(w, "what ran where", columns, rows); err != nil {
+	if err := titled(w, "what ran where", columns, rows); err != nil {
 		return err
 	}
 	if isolated {

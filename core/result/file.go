@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 )
 
-// Write stores r at path as JSON. A reader of path sees the file before or the
+// Write stores r, a result of whatever schema, at path as JSON. A reader of path sees the file before or the
 // whole new one, never a part: it is written beside path and then renamed. A
 // path that is a device or a pipe is written straight.
-func Write(path string, r *Result) error {
+func Write(path string, r any) error {
 	target, direct, err := resolve(path)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func resolve(path string) (target string, direct bool, err error) {
 	return target, false, nil
 }
 
-func writeDirect(path string, r *Result) error {
+func writeDirect(path string, r any) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0) // #nosec G304 -- the user names the file
 	if err != nil {
 		return cause(err)
@@ -87,7 +87,7 @@ func writeDirect(path string, r *Result) error {
 	return errors.Join(encode(f, r), cause(f.Close()))
 }
 
-func writeAtomic(path string, r *Result) (err error) {
+func writeAtomic(path string, r any) (err error) {
 	f, err := createTemp(path)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func createTemp(path string) (*os.File, error) {
 	return f, nil
 }
 
-func encode(f *os.File, r *Result) error {
+func encode(f *os.File, r any) error {
 	w := bufio.NewWriterSize(f, 1<<16)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

@@ -29,7 +29,7 @@ type Result struct {
 	Environment Environment `json:"environment"`
 	Warnings    []string    `json:"warnings"`
 
-	// Transport is what carried the tensors, e.g. "unix".
+	// Transport is what carried the gradients: shm, unix, tcp or grpc.
 	Transport string            `json:"transport"`
 	Data      Deal              `json:"data"`
 	Buckets   []comm.BucketSpec `json:"buckets"`

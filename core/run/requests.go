@@ -29,6 +29,8 @@ func (r *run) configureRequest(s *seat) *proto.ConfigureRequest {
 		Secret:    r.secret,
 		Directory: r.launcher.Directory(),
 		Summarize: r.o.Summarize,
+		Transport: string(r.e.Transport),
+		Listen:    r.e.Listen,
 	}
 	if s.kind == sdk.KindTrainer {
 		req.Maps = map[string]string{}
@@ -87,7 +89,7 @@ func (r *run) connectRequest(s *seat) *proto.ConnectRequest {
 	case sdk.KindServer:
 		if r.e.Links.Server {
 			for _, t := range r.e.World.TrainersOf(s.rank) {
-				req.Trainers = append(req.Trainers, r.seats.trainers[t].holder(sdk.KindHook).peer())
+				req.Trainers = append(req.Trainers, r.seats.trainers[t].holder(sdk.KindHook).linkPeer())
 			}
 		}
 	default:
@@ -104,13 +106,13 @@ func (r *run) addHookLinks(req *proto.ConnectRequest, rank int) {
 	if server, ok := r.e.World.ServerOf(rank); ok && r.e.Links.Server {
 		for _, s := range r.seats.servers {
 			if s.rank == server {
-				req.Server = s.peer()
+				req.Server = s.linkPeer()
 			}
 		}
 	}
 	if r.e.Links.Group || r.e.Links.Default {
 		for _, t := range r.seats.trainers {
-			req.Ring = append(req.Ring, t.holder(sdk.KindHook).peer())
+			req.Ring = append(req.Ring, t.holder(sdk.KindHook).linkPeer())
 		}
 		req.Position = int32(rank) // #nosec G115 -- a rank
 		req.Group, req.DefaultGroup = r.e.Links.Group, r.e.Links.Default
@@ -120,6 +122,6 @@ func (r *run) addHookLinks(req *proto.ConnectRequest, rank int) {
 func newResult(e *config.Experiment, o Options) *result.Result {
 	return &result.Result{
 		Schema: result.Schema, Started: startTime(o.StartedNS), Command: o.Command,
-		Config: e.Values, Environment: result.Capture(), Warnings: e.Warnings, Transport: transport,
+		Config: e.Values, Environment: result.Capture(), Warnings: e.Warnings, Transport: string(e.Transport),
 	}
 }

@@ -6,13 +6,13 @@ package run
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
@@ -35,12 +35,6 @@ type Options struct {
 	Progress  Progress
 }
 
-// ErrInterrupted ends a run whose context was cancelled by the user.
-var ErrInterrupted = errors.New("interrupted")
-
-// transport is what carries tensors between the processes.
-const transport = "unix"
-
 const measuredPass = "measured pass"
 
 // run is the state of one experiment while it runs.
@@ -49,7 +43,7 @@ type run struct {
 	o        Options
 	secret   []byte
 	launcher *launch.Launcher
-	monitor  *monitor
+	monitor  *monitor.Monitor
 	seats    seats
 	model    *proto.ModelDescription
 	shares   []*proto.Share // by trainer
@@ -69,16 +63,16 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 	if r.launcher, err = launch.New(); err != nil {
 		return nil, err
 	}
-	ctx, r.monitor = newMonitor(ctx, e.Timeout)
+	ctx, r.monitor = monitor.New(ctx, e.Timeout)
 	measuring, err := r.passes(ctx)
 	if err != nil {
-		err = r.monitor.verdict(err)
+		err = r.monitor.Verdict(err)
 		r.result.Error = err.Error()
 		if measuring {
 			r.salvage()
 		}
 	}
-	r.monitor.stop()
+	r.monitor.Stop()
 	if cerr := r.launcher.Close(err == nil); err == nil {
 		err = cerr
 	}
@@ -105,7 +99,7 @@ func (r *run) passes(ctx context.Context) (measuring bool, err error) {
 	}
 	for _, s := range steps {
 		r.o.Progress.Phase(s.phase)
-		r.monitor.phase(s.phase)
+		r.monitor.Phase(s.phase)
 		measuring = measuring || s.phase == measuredPass
 		if err := s.do(ctx); err != nil {
 			return measuring, err
@@ -124,7 +118,7 @@ func (r *run) start(ctx context.Context) error {
 			return err
 		}
 		s.process = p
-		r.monitor.watch(s.name, p, r.epoch)
+		r.monitor.Watch(s.name, p, r.epoch)
 		return nil
 	})
 }
@@ -142,7 +136,7 @@ func (r *run) configure(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.address = reply.GetAddress()
+		s.address, s.link = reply.GetAddress(), reply.GetLinkAddress()
 		s.model = reply.GetModel()
 		return nil
 	})
@@ -199,6 +193,15 @@ func (r *run) deal(ctx context.Context, data *seat) error {
 }
 
 func (r *run) connect(ctx context.Context) error {
+	if r.e.Transport == comm.Shm {
+		var owners []string
+		for _, t := range r.seats.trainers {
+			owners = append(owners, t.name)
+		}
+		if err := comm.ReserveSharedStores(owners, r.result.Buckets); err != nil {
+			return err
+		}
+	}
 	return r.each(ctx, r.seats.all, 2*r.e.Timeout, "its links", func(ctx context.Context, s *seat) error {
 		reply, err := s.process.Connect(ctx, r.connectRequest(s))
 		if err != nil {
@@ -262,11 +265,7 @@ func (r *run) each(ctx context.Context, seats []*seat, timeout time.Duration, wh
 	errs := make(chan error, len(seats))
 	for _, s := range seats {
 		go func() {
-			err := bounded(ctx, timeout, what, s, do)
-			if err != nil {
-				r.monitor.report(s.name, err)
-			}
-			errs <- err
+			errs <- r.monitor.Call(ctx, s.name, timeout, what, func(ctx context.Context) error { return do(ctx, s) })
 		}()
 	}
 	var first error
@@ -276,19 +275,6 @@ func (r *run) each(ctx context.Context, seats []*seat, timeout time.Duration, wh
 		}
 	}
 	return first
-}
-
-func bounded(ctx context.Context, timeout time.Duration, what string, s *seat, do func(context.Context, *seat) error) error {
-	if timeout == 0 {
-		return do(ctx, s)
-	}
-	limited, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	err := do(limited, s)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return &comm.WaitError{Waiter: "the core", For: []string{s.name}, What: what, Seconds: timeout.Seconds()}
-	}
-	return err
 }
 
 // Silent is a Progress that tells nobody.

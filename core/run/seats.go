@@ -18,7 +18,8 @@ type seat struct {
 
 	// known once it runs
 	process    *launch.Process
-	address    string
+	address    string // for data batches and companions
+	link       string // for the hook's links
 	model      *proto.ModelDescription
 	buckets    []*proto.Bucket
 	facts      map[string]string
@@ -73,4 +74,5 @@ func (s *seat) holder(kind sdk.Kind) *seat {
 	return s
 }
 
-func (s *seat) peer() *proto.Peer { return &proto.Peer{Name: s.name, Address: s.address} }
+func (s *seat) peer() *proto.Peer     { return &proto.Peer{Name: s.name, Address: s.address} }
+func (s *seat) linkPeer() *proto.Peer { return &proto.Peer{Name: s.name, Address: s.link} }

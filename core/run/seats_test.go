@@ -1,6 +1,9 @@
 package run
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,7 +52,7 @@ func TestPlace(t *testing.T) {
 func seated(r *run) *run {
 	r.seats = place(r.e)
 	for _, s := range r.seats.all {
-		s.address = "/" + s.name
+		s.address, s.link = "unix:"+s.name, "tcp:"+s.name
 	}
 	return r
 }
@@ -127,9 +130,27 @@ func TestConnectRequests(t *testing.T) {
 		if found != len(c.want) {
 			t.Errorf("%s: %d of %d processes exist", name, found, len(c.want))
 		}
-		for _, p := range r.connectRequest(r.seats.trainers[0]).GetRing() {
-			if p.GetAddress() != "/"+p.GetName() {
-				t.Errorf("%s: %s is to be found at %s", name, p.GetName(), p.GetAddress())
+		for _, s := range r.seats.all {
+			requireAddresses(t, s.name, r.connectRequest(s))
+		}
+	}
+}
+
+// requireAddresses requires that the hook's links lead to the addresses of the
+// run's transport and everything else to the Unix sockets.
+func requireAddresses(t *testing.T, name string, q *proto.ConnectRequest) {
+	t.Helper()
+	links := append([]*proto.Peer{q.GetServer()}, q.GetRing()...)
+	others := append(slices.Collect(maps.Values(q.GetCompanions())), q.GetData())
+	if strings.HasPrefix(name, "server") {
+		links = append(links, q.GetTrainers()...)
+	} else {
+		others = append(others, q.GetTrainers()...)
+	}
+	for prefix, peers := range map[string][]*proto.Peer{"tcp:": links, "unix:": others} {
+		for _, p := range peers {
+			if p != nil && p.GetAddress() != prefix+p.GetName() {
+				t.Errorf("%s is to find %s at %s", name, p.GetName(), p.GetAddress())
 			}
 		}
 	}

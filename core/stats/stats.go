@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Summary describes the durations of one metric. All values are in ms, the
-// variance in ms². The zero Summary is that of no samples.
+// Summary describes the durations of one metric. All values are in the unit of
+// the durations, the variance in its square. The zero Summary is that of no samples.
 type Summary struct {
 	Count int
 	Min   float64
@@ -28,13 +28,13 @@ type Summary struct {
 // mean something.
 func (s Summary) HasSpread() bool { return s.Count >= 2 }
 
-// Summarize sums up finite durations in ms, in any order. The result depends
+// Summarize sums up finite durations in one unit, in any order. The result depends
 // on the values alone, to the last bit.
-func Summarize(ms []float64) Summary {
-	if len(ms) == 0 {
+func Summarize(durations []float64) Summary {
+	if len(durations) == 0 {
 		return Summary{}
 	}
-	sorted := slices.Clone(ms)
+	sorted := slices.Clone(durations)
 	slices.Sort(sorted)
 
 	s := Summary{

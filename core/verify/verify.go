@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/run"
 )
 
@@ -26,7 +27,7 @@ func Run(ctx context.Context, cases []*Case, resolve Resolve, o run.Options, w i
 	for _, c := range cases {
 		started := time.Now()
 		outcome, err := runCase(ctx, c, resolve, o)
-		if errors.Is(err, run.ErrInterrupted) {
+		if errors.Is(err, monitor.ErrInterrupted) {
 			return err
 		}
 		if err != nil {

@@ -40,6 +40,12 @@ func (l *link) AllReduce(batch int64, b *comm.Bucket) *comm.Future { return l.Pu
 func (l *link) Size() int                                          { return l.size }
 func (l *link) Position() int                                      { return 0 }
 
+// No hook uses these.
+func (l *link) Broadcast(int64, *comm.Bucket, int) *comm.Future { return comm.Completed(errUnused) }
+func (l *link) Barrier() error                                  { return errUnused }
+
+var errUnused = errors.New("no hook broadcasts or waits at a barrier")
+
 // state is batch 5, with keys that only the hook state can know.
 type state struct{}
 
@@ -204,8 +210,12 @@ type broken struct{ err error }
 
 func (l *broken) PushPull(int64, *comm.Bucket) *comm.Future  { return comm.Completed(l.err) }
 func (l *broken) AllReduce(int64, *comm.Bucket) *comm.Future { return comm.Completed(l.err) }
-func (l *broken) Size() int                                  { return 2 }
-func (l *broken) Position() int                              { return 0 }
+func (l *broken) Broadcast(int64, *comm.Bucket, int) *comm.Future {
+	return comm.Completed(l.err)
+}
+func (l *broken) Barrier() error { return l.err }
+func (l *broken) Size() int      { return 2 }
+func (l *broken) Position() int  { return 0 }
 
 // A batch may touch no row of a table, or a bucket have none left.
 func TestEmptySparseGradient(t *testing.T) {

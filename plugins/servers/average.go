@@ -11,8 +11,8 @@ import (
 
 // average adds each gradient as it arrives, so that the additions hide behind
 // stragglers; at the last arrival it divides by the count of trainers and
-// answers all of them. A bucket of n elements costs n additions per arrival
-// and n multiplications at the end.
+// answers all of them. A bucket of n elements costs n additions per arrival but
+// the first and n multiplications at the end; with one trainer, nothing.
 type average struct {
 	trainers int
 	buckets  []runningSum
@@ -29,6 +29,8 @@ type runningSum struct {
 	sparse, spare comm.Gradient
 	merger        *comm.RowMerger
 }
+
+var _ sdk.ElementwiseAccumulator = (*average)(nil)
 
 func newAverage(_ noSettings, env sdk.ServerEnv) (sdk.Server, error) {
 	s := &average{
@@ -66,10 +68,23 @@ func (s *average) Receive(pushes []*sdk.Push) error {
 		return nil
 	}
 	start := comm.Now()
-	vec.Scale(1/float32(s.trainers), b.sum.Values)
-	s.computed.Record(sdk.Key{A: p.Batch, B: int64(p.Bucket)}, start, comm.Now())
+	s.Finish(b.sum.Values)
+	s.Finished(sdk.Key{A: p.Batch, B: int64(p.Bucket)}, start, comm.Now())
 	return b.answer()
 }
+
+// Accumulate implements sdk.ElementwiseAccumulator.
+func (s *average) Accumulate(sum, part []float32) { vec.Add(sum, part) }
+
+// Finish implements sdk.ElementwiseAccumulator: it divides by the count of trainers.
+func (s *average) Finish(sum []float32) {
+	if s.trainers > 1 {
+		vec.Scale(1/float32(s.trainers), sum)
+	}
+}
+
+// Finished implements sdk.ElementwiseAccumulator.
+func (s *average) Finished(key sdk.Key, startNS, endNS int64) { s.computed.Record(key, startNS, endNS) }
 
 // add takes p into the sum. The first dense gradient becomes the sum itself.
 func (b *runningSum) add(p *sdk.Push) error {

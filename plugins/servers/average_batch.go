@@ -10,7 +10,7 @@ import (
 
 // averageBatch keeps the gradients and reduces them in rank order once the
 // last one has arrived: a bucket of n elements costs n*(T-1) additions and n
-// multiplications, all of them after the last arrival.
+// multiplications, all of them after the last arrival; with one trainer, nothing.
 type averageBatch struct {
 	buckets  []batchSum
 	computed *sdk.Series
@@ -89,16 +89,30 @@ const reduceBlock = 4096
 
 // Reduce implements sdk.ElementwiseReducer: dst = mean of parts.
 func (s *averageBatch) Reduce(dst []float32, parts [][]float32) {
+	if len(dst) == 0 {
+		return
+	}
+	inPlace := &dst[0] == &parts[0][0]
+	if inPlace && len(parts) == 1 {
+		return
+	}
 	scale := 1 / float32(len(parts))
 	for from := 0; from < len(dst); from += reduceBlock {
 		to := min(from+reduceBlock, len(dst))
 		sum := dst[from:to]
-		copy(sum, parts[0][from:to])
+		if !inPlace {
+			copy(sum, parts[0][from:to])
+		}
 		for _, p := range parts[1:] {
 			vec.Add(sum, p[from:to])
 		}
 		vec.Scale(scale, sum)
 	}
+}
+
+// Reduced implements sdk.ElementwiseReducer.
+func (s *averageBatch) Reduced(key sdk.Key, startNS, endNS int64) {
+	s.computed.Record(key, startNS, endNS)
 }
 
 // Reset has nothing to forget: all state lives within one Receive.

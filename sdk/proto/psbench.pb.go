@@ -26,6 +26,110 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type MeasureRequest_Operation int32
+
+const (
+	MeasureRequest_OPERATION_UNSPECIFIED MeasureRequest_Operation = 0
+	MeasureRequest_OPERATION_PUSH_PULL   MeasureRequest_Operation = 1
+	MeasureRequest_OPERATION_ALL_REDUCE  MeasureRequest_Operation = 2
+	MeasureRequest_OPERATION_BROADCAST   MeasureRequest_Operation = 3
+	MeasureRequest_OPERATION_BARRIER     MeasureRequest_Operation = 4
+)
+
+// Enum value maps for MeasureRequest_Operation.
+var (
+	MeasureRequest_Operation_name = map[int32]string{
+		0: "OPERATION_UNSPECIFIED",
+		1: "OPERATION_PUSH_PULL",
+		2: "OPERATION_ALL_REDUCE",
+		3: "OPERATION_BROADCAST",
+		4: "OPERATION_BARRIER",
+	}
+	MeasureRequest_Operation_value = map[string]int32{
+		"OPERATION_UNSPECIFIED": 0,
+		"OPERATION_PUSH_PULL":   1,
+		"OPERATION_ALL_REDUCE":  2,
+		"OPERATION_BROADCAST":   3,
+		"OPERATION_BARRIER":     4,
+	}
+)
+
+func (x MeasureRequest_Operation) Enum() *MeasureRequest_Operation {
+	p := new(MeasureRequest_Operation)
+	*p = x
+	return p
+}
+
+func (x MeasureRequest_Operation) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (MeasureRequest_Operation) Descriptor() protoreflect.EnumDescriptor {
+	return file_psbench_proto_enumTypes[0].Descriptor()
+}
+
+func (MeasureRequest_Operation) Type() protoreflect.EnumType {
+	return &file_psbench_proto_enumTypes[0]
+}
+
+func (x MeasureRequest_Operation) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use MeasureRequest_Operation.Descriptor instead.
+func (MeasureRequest_Operation) EnumDescriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{28, 0}
+}
+
+type MeasureRequest_Expect int32
+
+const (
+	MeasureRequest_EXPECT_ANY  MeasureRequest_Expect = 0 // the answer of the server is not checked
+	MeasureRequest_EXPECT_MEAN MeasureRequest_Expect = 1
+	MeasureRequest_EXPECT_SUM  MeasureRequest_Expect = 2
+)
+
+// Enum value maps for MeasureRequest_Expect.
+var (
+	MeasureRequest_Expect_name = map[int32]string{
+		0: "EXPECT_ANY",
+		1: "EXPECT_MEAN",
+		2: "EXPECT_SUM",
+	}
+	MeasureRequest_Expect_value = map[string]int32{
+		"EXPECT_ANY":  0,
+		"EXPECT_MEAN": 1,
+		"EXPECT_SUM":  2,
+	}
+)
+
+func (x MeasureRequest_Expect) Enum() *MeasureRequest_Expect {
+	p := new(MeasureRequest_Expect)
+	*p = x
+	return p
+}
+
+func (x MeasureRequest_Expect) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (MeasureRequest_Expect) Descriptor() protoreflect.EnumDescriptor {
+	return file_psbench_proto_enumTypes[1].Descriptor()
+}
+
+func (MeasureRequest_Expect) Type() protoreflect.EnumType {
+	return &file_psbench_proto_enumTypes[1]
+}
+
+func (x MeasureRequest_Expect) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use MeasureRequest_Expect.Descriptor instead.
+func (MeasureRequest_Expect) EnumDescriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{28, 1}
+}
+
 type Failure_Cause int32
 
 const (
@@ -59,11 +163,11 @@ func (x Failure_Cause) String() string {
 }
 
 func (Failure_Cause) Descriptor() protoreflect.EnumDescriptor {
-	return file_psbench_proto_enumTypes[0].Descriptor()
+	return file_psbench_proto_enumTypes[2].Descriptor()
 }
 
 func (Failure_Cause) Type() protoreflect.EnumType {
-	return &file_psbench_proto_enumTypes[0]
+	return &file_psbench_proto_enumTypes[2]
 }
 
 func (x Failure_Cause) Number() protoreflect.EnumNumber {
@@ -72,7 +176,7 @@ func (x Failure_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Cause.Descriptor instead.
 func (Failure_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{32, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{34, 0}
 }
 
 type DescribeRequest struct {
@@ -361,6 +465,8 @@ type ConfigureRequest struct {
 	Secret        []byte                 `protobuf:"bytes,13,opt,name=secret,proto3" json:"secret,omitempty"`                         // proves that a peer belongs to this run
 	Directory     string                 `protobuf:"bytes,14,opt,name=directory,proto3" json:"directory,omitempty"`                   // for sockets, 0700, gone when the run ends
 	Summarize     bool                   `protobuf:"varint,15,opt,name=summarize,proto3" json:"summarize,omitempty"`                  // trainers: Collect also returns parameter summaries
+	Transport     string                 `protobuf:"bytes,16,opt,name=transport,proto3" json:"transport,omitempty"`                   // of the hook's links: shm, unix, tcp or grpc
+	Listen        string                 `protobuf:"bytes,17,opt,name=listen,proto3" json:"listen,omitempty"`                         // IP address to listen on where the transport uses one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -500,10 +606,25 @@ func (x *ConfigureRequest) GetSummarize() bool {
 	return false
 }
 
+func (x *ConfigureRequest) GetTransport() string {
+	if x != nil {
+		return x.Transport
+	}
+	return ""
+}
+
+func (x *ConfigureRequest) GetListen() string {
+	if x != nil {
+		return x.Listen
+	}
+	return ""
+}
+
 type ConfigureReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // of the process's data plane
-	Model         *ModelDescription      `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`     // if the process holds the model
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`                            // of the process's Unix socket
+	LinkAddress   string                 `protobuf:"bytes,3,opt,name=link_address,json=linkAddress,proto3" json:"link_address,omitempty"` // where it takes the links of the run's transport
+	Model         *ModelDescription      `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`                                // if the process holds the model
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -541,6 +662,13 @@ func (*ConfigureReply) Descriptor() ([]byte, []int) {
 func (x *ConfigureReply) GetAddress() string {
 	if x != nil {
 		return x.Address
+	}
+	return ""
+}
+
+func (x *ConfigureReply) GetLinkAddress() string {
+	if x != nil {
+		return x.LinkAddress
 	}
 	return ""
 }
@@ -1197,10 +1325,13 @@ type ConnectRequest struct {
 	Server  *Peer                  `protobuf:"bytes,4,opt,name=server,proto3" json:"server,omitempty"` // the process with the hook, if the hook uses a server
 	// The ring of the trainers' hook processes, in rank order, and the place of
 	// this process in it; empty if the hook uses no group.
-	Ring          []*Peer          `protobuf:"bytes,5,rep,name=ring,proto3" json:"ring,omitempty"`
-	Position      int32            `protobuf:"varint,6,opt,name=position,proto3" json:"position,omitempty"`
-	Group         bool             `protobuf:"varint,7,opt,name=group,proto3" json:"group,omitempty"`                                                                                    // the hook uses the trainers' group
-	DefaultGroup  bool             `protobuf:"varint,10,opt,name=default_group,json=defaultGroup,proto3" json:"default_group,omitempty"`                                                 // the hook uses a second group
+	Ring         []*Peer `protobuf:"bytes,5,rep,name=ring,proto3" json:"ring,omitempty"`
+	Position     int32   `protobuf:"varint,6,opt,name=position,proto3" json:"position,omitempty"`
+	Group        bool    `protobuf:"varint,7,opt,name=group,proto3" json:"group,omitempty"`                                    // the hook uses the trainers' group
+	DefaultGroup bool    `protobuf:"varint,10,opt,name=default_group,json=defaultGroup,proto3" json:"default_group,omitempty"` // the hook uses a second group
+	// Bench processes: all of them at their Unix sockets, in the order of ring,
+	// for a group on shm that lines up the rounds.
+	SyncRing      []*Peer          `protobuf:"bytes,11,rep,name=sync_ring,json=syncRing,proto3" json:"sync_ring,omitempty"`
 	Trainers      []*Peer          `protobuf:"bytes,8,rep,name=trainers,proto3" json:"trainers,omitempty"`                                                                               // servers: the hook processes that will push; data: the trainers; companions: their trainer
 	Companions    map[string]*Peer `protobuf:"bytes,9,rep,name=companions,proto3" json:"companions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // trainers: kind -> process
 	unknownFields protoimpl.UnknownFields
@@ -1291,6 +1422,13 @@ func (x *ConnectRequest) GetDefaultGroup() bool {
 		return x.DefaultGroup
 	}
 	return false
+}
+
+func (x *ConnectRequest) GetSyncRing() []*Peer {
+	if x != nil {
+		return x.SyncRing
+	}
+	return nil
 }
 
 func (x *ConnectRequest) GetTrainers() []*Peer {
@@ -1792,6 +1930,150 @@ func (x *ParameterSummary) GetHead() []float64 {
 	return nil
 }
 
+type MeasureRequest struct {
+	state         protoimpl.MessageState   `protogen:"open.v1"`
+	Operation     MeasureRequest_Operation `protobuf:"varint,1,opt,name=operation,proto3,enum=psbench.v1.MeasureRequest_Operation" json:"operation,omitempty"`
+	Bucket        int32                    `protobuf:"varint,2,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	First         int64                    `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"` // number of the first round: batches of a bucket rise
+	Rounds        int32                    `protobuf:"varint,4,opt,name=rounds,proto3" json:"rounds,omitempty"`
+	Fresh         bool                     `protobuf:"varint,5,opt,name=fresh,proto3" json:"fresh,omitempty"`                                         // new values and a barrier before each round, untimed
+	Copy          bool                     `protobuf:"varint,6,opt,name=copy,proto3" json:"copy,omitempty"`                                           // the gradient lives outside the store
+	Expect        MeasureRequest_Expect    `protobuf:"varint,7,opt,name=expect,proto3,enum=psbench.v1.MeasureRequest_Expect" json:"expect,omitempty"` // of a push-pull
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MeasureRequest) Reset() {
+	*x = MeasureRequest{}
+	mi := &file_psbench_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MeasureRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MeasureRequest) ProtoMessage() {}
+
+func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MeasureRequest.ProtoReflect.Descriptor instead.
+func (*MeasureRequest) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *MeasureRequest) GetOperation() MeasureRequest_Operation {
+	if x != nil {
+		return x.Operation
+	}
+	return MeasureRequest_OPERATION_UNSPECIFIED
+}
+
+func (x *MeasureRequest) GetBucket() int32 {
+	if x != nil {
+		return x.Bucket
+	}
+	return 0
+}
+
+func (x *MeasureRequest) GetFirst() int64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *MeasureRequest) GetRounds() int32 {
+	if x != nil {
+		return x.Rounds
+	}
+	return 0
+}
+
+func (x *MeasureRequest) GetFresh() bool {
+	if x != nil {
+		return x.Fresh
+	}
+	return false
+}
+
+func (x *MeasureRequest) GetCopy() bool {
+	if x != nil {
+		return x.Copy
+	}
+	return false
+}
+
+func (x *MeasureRequest) GetExpect() MeasureRequest_Expect {
+	if x != nil {
+		return x.Expect
+	}
+	return MeasureRequest_EXPECT_ANY
+}
+
+type MeasureReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	LatencyNs     []int64                `protobuf:"varint,1,rep,packed,name=latency_ns,json=latencyNs,proto3" json:"latency_ns,omitempty"` // one per round
+	Mismatch      string                 `protobuf:"bytes,2,opt,name=mismatch,proto3" json:"mismatch,omitempty"`                            // the first value that is not what it should be
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MeasureReply) Reset() {
+	*x = MeasureReply{}
+	mi := &file_psbench_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MeasureReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MeasureReply) ProtoMessage() {}
+
+func (x *MeasureReply) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MeasureReply.ProtoReflect.Descriptor instead.
+func (*MeasureReply) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *MeasureReply) GetLatencyNs() []int64 {
+	if x != nil {
+		return x.LatencyNs
+	}
+	return nil
+}
+
+func (x *MeasureReply) GetMismatch() string {
+	if x != nil {
+		return x.Mismatch
+	}
+	return ""
+}
+
 type WatchRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1800,7 +2082,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_psbench_proto_msgTypes[28]
+	mi := &file_psbench_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1812,7 +2094,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[28]
+	mi := &file_psbench_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1825,7 +2107,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{28}
+	return file_psbench_proto_rawDescGZIP(), []int{30}
 }
 
 type Event struct {
@@ -1842,7 +2124,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_psbench_proto_msgTypes[29]
+	mi := &file_psbench_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1854,7 +2136,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[29]
+	mi := &file_psbench_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1867,7 +2149,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{29}
+	return file_psbench_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Event) GetEvent() isEvent_Event {
@@ -1934,7 +2216,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_psbench_proto_msgTypes[30]
+	mi := &file_psbench_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1946,7 +2228,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[30]
+	mi := &file_psbench_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1959,7 +2241,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{30}
+	return file_psbench_proto_rawDescGZIP(), []int{32}
 }
 
 type Progress struct {
@@ -1971,7 +2253,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_psbench_proto_msgTypes[31]
+	mi := &file_psbench_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1983,7 +2265,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[31]
+	mi := &file_psbench_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1996,7 +2278,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{31}
+	return file_psbench_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Progress) GetEpoch() int32 {
@@ -2018,7 +2300,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_psbench_proto_msgTypes[32]
+	mi := &file_psbench_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2030,7 +2312,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[32]
+	mi := &file_psbench_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2043,7 +2325,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{32}
+	return file_psbench_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Failure) GetCause() Failure_Cause {
@@ -2089,7 +2371,7 @@ const file_psbench_proto_rawDesc = "" +
 	"PartChoice\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +
-	"\bsettings\x18\x03 \x01(\fR\bsettings\"\x97\x04\n" +
+	"\bsettings\x18\x03 \x01(\fR\bsettings\"\xcd\x04\n" +
 	"\x10ConfigureRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\x05R\x04rank\x12*\n" +
@@ -2108,12 +2390,15 @@ const file_psbench_proto_rawDesc = "" +
 	"timeout_ns\x18\f \x01(\x03R\ttimeoutNs\x12\x16\n" +
 	"\x06secret\x18\r \x01(\fR\x06secret\x12\x1c\n" +
 	"\tdirectory\x18\x0e \x01(\tR\tdirectory\x12\x1c\n" +
-	"\tsummarize\x18\x0f \x01(\bR\tsummarize\x1a7\n" +
+	"\tsummarize\x18\x0f \x01(\bR\tsummarize\x12\x1c\n" +
+	"\ttransport\x18\x10 \x01(\tR\ttransport\x12\x16\n" +
+	"\x06listen\x18\x11 \x01(\tR\x06listen\x1a7\n" +
 	"\tMapsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"^\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x81\x01\n" +
 	"\x0eConfigureReply\x12\x18\n" +
-	"\aaddress\x18\x01 \x01(\tR\aaddress\x122\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12!\n" +
+	"\flink_address\x18\x03 \x01(\tR\vlinkAddress\x122\n" +
 	"\x05model\x18\x02 \x01(\v2\x1c.psbench.v1.ModelDescriptionR\x05model\"w\n" +
 	"\x10ModelDescription\x125\n" +
 	"\n" +
@@ -2162,7 +2447,7 @@ const file_psbench_proto_rawDesc = "" +
 	"\rdistinct_rows\x18\x03 \x01(\x03R\fdistinctRows\"4\n" +
 	"\x04Peer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\x8a\x04\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xb9\x04\n" +
 	"\x0eConnectRequest\x12,\n" +
 	"\abuckets\x18\x01 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x122\n" +
 	"\x05model\x18\x02 \x01(\v2\x1c.psbench.v1.ModelDescriptionR\x05model\x12$\n" +
@@ -2172,7 +2457,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\bposition\x18\x06 \x01(\x05R\bposition\x12\x14\n" +
 	"\x05group\x18\a \x01(\bR\x05group\x12#\n" +
 	"\rdefault_group\x18\n" +
-	" \x01(\bR\fdefaultGroup\x12,\n" +
+	" \x01(\bR\fdefaultGroup\x12-\n" +
+	"\tsync_ring\x18\v \x03(\v2\x10.psbench.v1.PeerR\bsyncRing\x12,\n" +
 	"\btrainers\x18\b \x03(\v2\x10.psbench.v1.PeerR\btrainers\x12J\n" +
 	"\n" +
 	"companions\x18\t \x03(\v2*.psbench.v1.ConnectRequest.CompanionsEntryR\n" +
@@ -2223,7 +2509,31 @@ const file_psbench_proto_rawDesc = "" +
 	"deltaSumsq\x12\x1d\n" +
 	"\n" +
 	"delta_head\x18\x05 \x03(\x01R\tdeltaHead\x12\x12\n" +
-	"\x04head\x18\x06 \x03(\x01R\x04head\"\x0e\n" +
+	"\x04head\x18\x06 \x03(\x01R\x04head\"\xc6\x03\n" +
+	"\x0eMeasureRequest\x12B\n" +
+	"\toperation\x18\x01 \x01(\x0e2$.psbench.v1.MeasureRequest.OperationR\toperation\x12\x16\n" +
+	"\x06bucket\x18\x02 \x01(\x05R\x06bucket\x12\x14\n" +
+	"\x05first\x18\x03 \x01(\x03R\x05first\x12\x16\n" +
+	"\x06rounds\x18\x04 \x01(\x05R\x06rounds\x12\x14\n" +
+	"\x05fresh\x18\x05 \x01(\bR\x05fresh\x12\x12\n" +
+	"\x04copy\x18\x06 \x01(\bR\x04copy\x129\n" +
+	"\x06expect\x18\a \x01(\x0e2!.psbench.v1.MeasureRequest.ExpectR\x06expect\"\x89\x01\n" +
+	"\tOperation\x12\x19\n" +
+	"\x15OPERATION_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13OPERATION_PUSH_PULL\x10\x01\x12\x18\n" +
+	"\x14OPERATION_ALL_REDUCE\x10\x02\x12\x17\n" +
+	"\x13OPERATION_BROADCAST\x10\x03\x12\x15\n" +
+	"\x11OPERATION_BARRIER\x10\x04\"9\n" +
+	"\x06Expect\x12\x0e\n" +
+	"\n" +
+	"EXPECT_ANY\x10\x00\x12\x0f\n" +
+	"\vEXPECT_MEAN\x10\x01\x12\x0e\n" +
+	"\n" +
+	"EXPECT_SUM\x10\x02\"I\n" +
+	"\fMeasureReply\x12\x1d\n" +
+	"\n" +
+	"latency_ns\x18\x01 \x03(\x03R\tlatencyNs\x12\x1a\n" +
+	"\bmismatch\x18\x02 \x01(\tR\bmismatch\"\x0e\n" +
 	"\fWatchRequest\"\xac\x01\n" +
 	"\x05Event\x125\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x15.psbench.v1.HeartbeatH\x00R\theartbeat\x122\n" +
@@ -2242,7 +2552,7 @@ const file_psbench_proto_rawDesc = "" +
 	"\n" +
 	"CAUSE_WAIT\x10\x01\x12\x0e\n" +
 	"\n" +
-	"CAUSE_PEER\x10\x022\xb3\x04\n" +
+	"CAUSE_PEER\x10\x022\xf4\x04\n" +
 	"\x04Part\x12B\n" +
 	"\bDescribe\x12\x1b.psbench.v1.DescribeRequest\x1a\x19.psbench.v1.DescribeReply\x12E\n" +
 	"\tConfigure\x12\x1c.psbench.v1.ConfigureRequest\x1a\x1a.psbench.v1.ConfigureReply\x126\n" +
@@ -2251,7 +2561,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\aConnect\x12\x1a.psbench.v1.ConnectRequest\x1a\x18.psbench.v1.ConnectReply\x129\n" +
 	"\x05Train\x12\x18.psbench.v1.TrainRequest\x1a\x16.psbench.v1.TrainReply\x129\n" +
 	"\x05Reset\x12\x18.psbench.v1.ResetRequest\x1a\x16.psbench.v1.ResetReply\x12A\n" +
-	"\aCollect\x12\x1a.psbench.v1.CollectRequest\x1a\x18.psbench.v1.CollectReply0\x01\x126\n" +
+	"\aCollect\x12\x1a.psbench.v1.CollectRequest\x1a\x18.psbench.v1.CollectReply0\x01\x12?\n" +
+	"\aMeasure\x12\x1a.psbench.v1.MeasureRequest\x1a\x18.psbench.v1.MeasureReply\x126\n" +
 	"\x05Watch\x12\x18.psbench.v1.WatchRequest\x1a\x11.psbench.v1.Event0\x01B&Z$github.com/psbench/psbench/sdk/protob\x06proto3"
 
 var (
@@ -2266,101 +2577,110 @@ func file_psbench_proto_rawDescGZIP() []byte {
 	return file_psbench_proto_rawDescData
 }
 
-var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_psbench_proto_goTypes = []any{
-	(Failure_Cause)(0),         // 0: psbench.v1.Failure.Cause
-	(*DescribeRequest)(nil),    // 1: psbench.v1.DescribeRequest
-	(*DescribeReply)(nil),      // 2: psbench.v1.DescribeReply
-	(*PartDescription)(nil),    // 3: psbench.v1.PartDescription
-	(*SettingDescription)(nil), // 4: psbench.v1.SettingDescription
-	(*PartChoice)(nil),         // 5: psbench.v1.PartChoice
-	(*ConfigureRequest)(nil),   // 6: psbench.v1.ConfigureRequest
-	(*ConfigureReply)(nil),     // 7: psbench.v1.ConfigureReply
-	(*ModelDescription)(nil),   // 8: psbench.v1.ModelDescription
-	(*Parameter)(nil),          // 9: psbench.v1.Parameter
-	(*PlanRequest)(nil),        // 10: psbench.v1.PlanRequest
-	(*PlanReply)(nil),          // 11: psbench.v1.PlanReply
-	(*Bucket)(nil),             // 12: psbench.v1.Bucket
-	(*Span)(nil),               // 13: psbench.v1.Span
-	(*DealRequest)(nil),        // 14: psbench.v1.DealRequest
-	(*TrainerSet)(nil),         // 15: psbench.v1.TrainerSet
-	(*DealReply)(nil),          // 16: psbench.v1.DealReply
-	(*Share)(nil),              // 17: psbench.v1.Share
-	(*Peer)(nil),               // 18: psbench.v1.Peer
-	(*ConnectRequest)(nil),     // 19: psbench.v1.ConnectRequest
-	(*ConnectReply)(nil),       // 20: psbench.v1.ConnectReply
-	(*TrainRequest)(nil),       // 21: psbench.v1.TrainRequest
-	(*TrainReply)(nil),         // 22: psbench.v1.TrainReply
-	(*ResetRequest)(nil),       // 23: psbench.v1.ResetRequest
-	(*ResetReply)(nil),         // 24: psbench.v1.ResetReply
-	(*CollectRequest)(nil),     // 25: psbench.v1.CollectRequest
-	(*CollectReply)(nil),       // 26: psbench.v1.CollectReply
-	(*Series)(nil),             // 27: psbench.v1.Series
-	(*ParameterSummary)(nil),   // 28: psbench.v1.ParameterSummary
-	(*WatchRequest)(nil),       // 29: psbench.v1.WatchRequest
-	(*Event)(nil),              // 30: psbench.v1.Event
-	(*Heartbeat)(nil),          // 31: psbench.v1.Heartbeat
-	(*Progress)(nil),           // 32: psbench.v1.Progress
-	(*Failure)(nil),            // 33: psbench.v1.Failure
-	nil,                        // 34: psbench.v1.ConfigureRequest.MapsEntry
-	nil,                        // 35: psbench.v1.ConnectRequest.CompanionsEntry
-	nil,                        // 36: psbench.v1.ConnectReply.BoundaryNsEntry
-	nil,                        // 37: psbench.v1.ConnectReply.FactsEntry
+	(MeasureRequest_Operation)(0), // 0: psbench.v1.MeasureRequest.Operation
+	(MeasureRequest_Expect)(0),    // 1: psbench.v1.MeasureRequest.Expect
+	(Failure_Cause)(0),            // 2: psbench.v1.Failure.Cause
+	(*DescribeRequest)(nil),       // 3: psbench.v1.DescribeRequest
+	(*DescribeReply)(nil),         // 4: psbench.v1.DescribeReply
+	(*PartDescription)(nil),       // 5: psbench.v1.PartDescription
+	(*SettingDescription)(nil),    // 6: psbench.v1.SettingDescription
+	(*PartChoice)(nil),            // 7: psbench.v1.PartChoice
+	(*ConfigureRequest)(nil),      // 8: psbench.v1.ConfigureRequest
+	(*ConfigureReply)(nil),        // 9: psbench.v1.ConfigureReply
+	(*ModelDescription)(nil),      // 10: psbench.v1.ModelDescription
+	(*Parameter)(nil),             // 11: psbench.v1.Parameter
+	(*PlanRequest)(nil),           // 12: psbench.v1.PlanRequest
+	(*PlanReply)(nil),             // 13: psbench.v1.PlanReply
+	(*Bucket)(nil),                // 14: psbench.v1.Bucket
+	(*Span)(nil),                  // 15: psbench.v1.Span
+	(*DealRequest)(nil),           // 16: psbench.v1.DealRequest
+	(*TrainerSet)(nil),            // 17: psbench.v1.TrainerSet
+	(*DealReply)(nil),             // 18: psbench.v1.DealReply
+	(*Share)(nil),                 // 19: psbench.v1.Share
+	(*Peer)(nil),                  // 20: psbench.v1.Peer
+	(*ConnectRequest)(nil),        // 21: psbench.v1.ConnectRequest
+	(*ConnectReply)(nil),          // 22: psbench.v1.ConnectReply
+	(*TrainRequest)(nil),          // 23: psbench.v1.TrainRequest
+	(*TrainReply)(nil),            // 24: psbench.v1.TrainReply
+	(*ResetRequest)(nil),          // 25: psbench.v1.ResetRequest
+	(*ResetReply)(nil),            // 26: psbench.v1.ResetReply
+	(*CollectRequest)(nil),        // 27: psbench.v1.CollectRequest
+	(*CollectReply)(nil),          // 28: psbench.v1.CollectReply
+	(*Series)(nil),                // 29: psbench.v1.Series
+	(*ParameterSummary)(nil),      // 30: psbench.v1.ParameterSummary
+	(*MeasureRequest)(nil),        // 31: psbench.v1.MeasureRequest
+	(*MeasureReply)(nil),          // 32: psbench.v1.MeasureReply
+	(*WatchRequest)(nil),          // 33: psbench.v1.WatchRequest
+	(*Event)(nil),                 // 34: psbench.v1.Event
+	(*Heartbeat)(nil),             // 35: psbench.v1.Heartbeat
+	(*Progress)(nil),              // 36: psbench.v1.Progress
+	(*Failure)(nil),               // 37: psbench.v1.Failure
+	nil,                           // 38: psbench.v1.ConfigureRequest.MapsEntry
+	nil,                           // 39: psbench.v1.ConnectRequest.CompanionsEntry
+	nil,                           // 40: psbench.v1.ConnectReply.BoundaryNsEntry
+	nil,                           // 41: psbench.v1.ConnectReply.FactsEntry
 }
 var file_psbench_proto_depIdxs = []int32{
-	3,  // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
-	4,  // 1: psbench.v1.PartDescription.settings:type_name -> psbench.v1.SettingDescription
-	5,  // 2: psbench.v1.ConfigureRequest.part:type_name -> psbench.v1.PartChoice
-	5,  // 3: psbench.v1.ConfigureRequest.local:type_name -> psbench.v1.PartChoice
-	34, // 4: psbench.v1.ConfigureRequest.maps:type_name -> psbench.v1.ConfigureRequest.MapsEntry
-	8,  // 5: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
-	9,  // 6: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
-	8,  // 7: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
-	12, // 8: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
-	13, // 9: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
-	8,  // 10: psbench.v1.DealRequest.model:type_name -> psbench.v1.ModelDescription
-	15, // 11: psbench.v1.DealRequest.sets:type_name -> psbench.v1.TrainerSet
-	17, // 12: psbench.v1.DealReply.shares:type_name -> psbench.v1.Share
-	12, // 13: psbench.v1.ConnectRequest.buckets:type_name -> psbench.v1.Bucket
-	8,  // 14: psbench.v1.ConnectRequest.model:type_name -> psbench.v1.ModelDescription
-	18, // 15: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.Peer
-	18, // 16: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.Peer
-	18, // 17: psbench.v1.ConnectRequest.ring:type_name -> psbench.v1.Peer
-	18, // 18: psbench.v1.ConnectRequest.trainers:type_name -> psbench.v1.Peer
-	35, // 19: psbench.v1.ConnectRequest.companions:type_name -> psbench.v1.ConnectRequest.CompanionsEntry
-	36, // 20: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	37, // 21: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
-	27, // 22: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
-	28, // 23: psbench.v1.CollectReply.parameters:type_name -> psbench.v1.ParameterSummary
-	31, // 24: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
-	32, // 25: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	33, // 26: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	0,  // 27: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	18, // 28: psbench.v1.ConnectRequest.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	1,  // 29: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	6,  // 30: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	10, // 31: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	14, // 32: psbench.v1.Part.Deal:input_type -> psbench.v1.DealRequest
-	19, // 33: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	21, // 34: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	23, // 35: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	25, // 36: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	29, // 37: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	2,  // 38: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	7,  // 39: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	11, // 40: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	16, // 41: psbench.v1.Part.Deal:output_type -> psbench.v1.DealReply
-	20, // 42: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	22, // 43: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	24, // 44: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	26, // 45: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	30, // 46: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	38, // [38:47] is the sub-list for method output_type
-	29, // [29:38] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	5,  // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
+	6,  // 1: psbench.v1.PartDescription.settings:type_name -> psbench.v1.SettingDescription
+	7,  // 2: psbench.v1.ConfigureRequest.part:type_name -> psbench.v1.PartChoice
+	7,  // 3: psbench.v1.ConfigureRequest.local:type_name -> psbench.v1.PartChoice
+	38, // 4: psbench.v1.ConfigureRequest.maps:type_name -> psbench.v1.ConfigureRequest.MapsEntry
+	10, // 5: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
+	11, // 6: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
+	10, // 7: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
+	14, // 8: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
+	15, // 9: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
+	10, // 10: psbench.v1.DealRequest.model:type_name -> psbench.v1.ModelDescription
+	17, // 11: psbench.v1.DealRequest.sets:type_name -> psbench.v1.TrainerSet
+	19, // 12: psbench.v1.DealReply.shares:type_name -> psbench.v1.Share
+	14, // 13: psbench.v1.ConnectRequest.buckets:type_name -> psbench.v1.Bucket
+	10, // 14: psbench.v1.ConnectRequest.model:type_name -> psbench.v1.ModelDescription
+	20, // 15: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.Peer
+	20, // 16: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.Peer
+	20, // 17: psbench.v1.ConnectRequest.ring:type_name -> psbench.v1.Peer
+	20, // 18: psbench.v1.ConnectRequest.sync_ring:type_name -> psbench.v1.Peer
+	20, // 19: psbench.v1.ConnectRequest.trainers:type_name -> psbench.v1.Peer
+	39, // 20: psbench.v1.ConnectRequest.companions:type_name -> psbench.v1.ConnectRequest.CompanionsEntry
+	40, // 21: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	41, // 22: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	29, // 23: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
+	30, // 24: psbench.v1.CollectReply.parameters:type_name -> psbench.v1.ParameterSummary
+	0,  // 25: psbench.v1.MeasureRequest.operation:type_name -> psbench.v1.MeasureRequest.Operation
+	1,  // 26: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
+	35, // 27: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
+	36, // 28: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
+	37, // 29: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	2,  // 30: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	20, // 31: psbench.v1.ConnectRequest.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	3,  // 32: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	8,  // 33: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	12, // 34: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	16, // 35: psbench.v1.Part.Deal:input_type -> psbench.v1.DealRequest
+	21, // 36: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	23, // 37: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	25, // 38: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	27, // 39: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	31, // 40: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	33, // 41: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	4,  // 42: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	9,  // 43: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	13, // 44: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	18, // 45: psbench.v1.Part.Deal:output_type -> psbench.v1.DealReply
+	22, // 46: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	24, // 47: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	26, // 48: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	28, // 49: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	32, // 50: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	34, // 51: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	42, // [42:52] is the sub-list for method output_type
+	32, // [32:42] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }
@@ -2368,7 +2688,7 @@ func file_psbench_proto_init() {
 	if File_psbench_proto != nil {
 		return
 	}
-	file_psbench_proto_msgTypes[29].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[31].OneofWrappers = []any{
 		(*Event_Heartbeat)(nil),
 		(*Event_Progress)(nil),
 		(*Event_Failure)(nil),
@@ -2378,8 +2698,8 @@ func file_psbench_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_psbench_proto_rawDesc), len(file_psbench_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   37,
+			NumEnums:      3,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

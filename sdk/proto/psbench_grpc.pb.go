@@ -32,6 +32,7 @@ const (
 	Part_Train_FullMethodName     = "/psbench.v1.Part/Train"
 	Part_Reset_FullMethodName     = "/psbench.v1.Part/Reset"
 	Part_Collect_FullMethodName   = "/psbench.v1.Part/Collect"
+	Part_Measure_FullMethodName   = "/psbench.v1.Part/Measure"
 	Part_Watch_FullMethodName     = "/psbench.v1.Part/Watch"
 )
 
@@ -55,6 +56,8 @@ type PartClient interface {
 	Reset(ctx context.Context, in *ResetRequest, opts ...grpc.CallOption) (*ResetReply, error)
 	// Collect returns what the process recorded since the last Reset.
 	Collect(ctx context.Context, in *CollectRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CollectReply], error)
+	// Measure times rounds of one operation on a bench process.
+	Measure(ctx context.Context, in *MeasureRequest, opts ...grpc.CallOption) (*MeasureReply, error)
 	// Watch sends a heartbeat every second, progress, and failures as they happen.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error)
 }
@@ -156,6 +159,16 @@ func (c *partClient) Collect(ctx context.Context, in *CollectRequest, opts ...gr
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Part_CollectClient = grpc.ServerStreamingClient[CollectReply]
 
+func (c *partClient) Measure(ctx context.Context, in *MeasureRequest, opts ...grpc.CallOption) (*MeasureReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MeasureReply)
+	err := c.cc.Invoke(ctx, Part_Measure_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *partClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Part_ServiceDesc.Streams[1], Part_Watch_FullMethodName, cOpts...)
@@ -195,6 +208,8 @@ type PartServer interface {
 	Reset(context.Context, *ResetRequest) (*ResetReply, error)
 	// Collect returns what the process recorded since the last Reset.
 	Collect(*CollectRequest, grpc.ServerStreamingServer[CollectReply]) error
+	// Measure times rounds of one operation on a bench process.
+	Measure(context.Context, *MeasureRequest) (*MeasureReply, error)
 	// Watch sends a heartbeat every second, progress, and failures as they happen.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[Event]) error
 	mustEmbedUnimplementedPartServer()
@@ -230,6 +245,9 @@ func (UnimplementedPartServer) Reset(context.Context, *ResetRequest) (*ResetRepl
 }
 func (UnimplementedPartServer) Collect(*CollectRequest, grpc.ServerStreamingServer[CollectReply]) error {
 	return status.Error(codes.Unimplemented, "method Collect not implemented")
+}
+func (UnimplementedPartServer) Measure(context.Context, *MeasureRequest) (*MeasureReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Measure not implemented")
 }
 func (UnimplementedPartServer) Watch(*WatchRequest, grpc.ServerStreamingServer[Event]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
@@ -392,6 +410,24 @@ func _Part_Collect_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Part_CollectServer = grpc.ServerStreamingServer[CollectReply]
 
+func _Part_Measure_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MeasureRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PartServer).Measure(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Part_Measure_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PartServer).Measure(ctx, req.(*MeasureRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Part_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -437,6 +473,10 @@ var Part_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Reset",
 			Handler:    _Part_Reset_Handler,
+		},
+		{
+			MethodName: "Measure",
+			Handler:    _Part_Measure_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -1,4 +1,6 @@
-package run
+// Package monitor watches the plugin processes of a run and finds the failure that
+// explains the others.
+package monitor
 
 import (
 	"context"
@@ -16,11 +18,14 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// monitor hears of every failure and finds the one that explains the others.
+// ErrInterrupted ends a run whose context was cancelled by the user.
+var ErrInterrupted = errors.New("interrupted")
+
+// Monitor hears of every failure and finds the one that explains the others.
 // One failure causes many: a dead trainer breaks links, its server's trainers
 // wait in vain. So the monitor waits a moment for the better explanation before
 // it ends the run.
-type monitor struct {
+type Monitor struct {
 	timeout time.Duration
 	cancel  context.CancelCauseFunc
 	ended   chan struct{} // closed when the verdict is there
@@ -47,8 +52,10 @@ const (
 	graceForWait  = 800 * time.Millisecond
 )
 
-func newMonitor(ctx context.Context, timeout time.Duration) (context.Context, *monitor) {
-	m := &monitor{timeout: timeout, ended: make(chan struct{}), quit: make(chan struct{}), heard: map[string]time.Time{}, told: map[string]bool{}}
+// New makes the monitor of a run in which no wait takes longer than timeout, and
+// the context that ends with the run.
+func New(ctx context.Context, timeout time.Duration) (context.Context, *Monitor) {
+	m := &Monitor{timeout: timeout, ended: make(chan struct{}), quit: make(chan struct{}), heard: map[string]time.Time{}, told: map[string]bool{}}
 	outer := ctx
 	ctx, m.cancel = context.WithCancelCause(ctx)
 	m.owned.Go(func() {
@@ -62,16 +69,16 @@ func newMonitor(ctx context.Context, timeout time.Duration) (context.Context, *m
 	return ctx, m
 }
 
-// phase notes what the run is doing, for the messages.
-func (m *monitor) phase(name string) {
+// Phase notes what the run is doing, for the messages.
+func (m *Monitor) Phase(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.where = name
 }
 
-// watch follows one process until the monitor stops: its death, its failures,
+// Watch follows one process until the monitor stops: its death, its failures,
 // its progress and its heartbeat.
-func (m *monitor) watch(name string, p *launch.Process, progress func(name string, epoch int)) {
+func (m *Monitor) Watch(name string, p *launch.Process, progress func(name string, epoch int)) {
 	m.hear(name)
 	ctx, cancel := context.WithCancel(context.Background())
 	m.owned.Go(func() {
@@ -100,14 +107,14 @@ func (m *monitor) watch(name string, p *launch.Process, progress func(name strin
 	})
 }
 
-func (m *monitor) hear(name string) {
+func (m *Monitor) hear(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.heard[name] = time.Now()
 }
 
 // listen reports processes that give no sign of life.
-func (m *monitor) listen() {
+func (m *Monitor) listen() {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -116,7 +123,7 @@ func (m *monitor) listen() {
 			return
 		case now := <-tick.C:
 			for _, name := range m.overdue(now) {
-				m.report("the core", &comm.WaitError{
+				m.Report("the core", &comm.WaitError{
 					Waiter: "the core", For: []string{name}, What: "a sign of life", Seconds: m.timeout.Seconds(),
 				})
 			}
@@ -129,7 +136,7 @@ const beatSlack = 1500 * time.Millisecond
 
 // overdue lists, once, the processes that gave no sign of life for longer than
 // any wait may take.
-func (m *monitor) overdue(now time.Time) []string {
+func (m *Monitor) overdue(now time.Time) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var names []string
@@ -143,7 +150,7 @@ func (m *monitor) overdue(now time.Time) []string {
 }
 
 // silent lists the processes that gave no sign of life for a while.
-func (m *monitor) silent(now time.Time, while time.Duration) []string {
+func (m *Monitor) silent(now time.Time, while time.Duration) []string {
 	var names []string
 	for name, last := range m.heard {
 		if now.Sub(last) > while {
@@ -154,7 +161,7 @@ func (m *monitor) silent(now time.Time, while time.Duration) []string {
 	return names
 }
 
-func (m *monitor) dead(name string, p *launch.Process) {
+func (m *Monitor) dead(name string, p *launch.Process) {
 	m.mu.Lock()
 	where := m.where
 	over := m.stopped || m.cause != nil
@@ -164,8 +171,8 @@ func (m *monitor) dead(name string, p *launch.Process) {
 	}
 }
 
-// report adds the failure of a call to a process.
-func (m *monitor) report(name string, err error) {
+// Report adds the failure of a call to a process.
+func (m *Monitor) Report(name string, err error) {
 	m.add(blame{from: name, failure: failureOf(err, name)})
 }
 
@@ -190,7 +197,7 @@ func failureOf(err error, name string) *proto.Failure {
 	return &proto.Failure{Message: name + ": " + s.Message()}
 }
 
-func (m *monitor) add(b blame) {
+func (m *Monitor) add(b blame) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.stopped || m.cause != nil {
@@ -210,7 +217,7 @@ func (m *monitor) add(b blame) {
 const patience = 3
 
 // settle ends the run with the best explanation so far.
-func (m *monitor) settle(patience int) {
+func (m *Monitor) settle(patience int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.stopped || m.cause != nil {
@@ -230,13 +237,13 @@ func (m *monitor) settle(patience int) {
 	}
 }
 
-func (m *monitor) decide(err error) {
+func (m *Monitor) decide(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.decideLocked(err)
 }
 
-func (m *monitor) decideLocked(err error) {
+func (m *Monitor) decideLocked(err error) {
 	if m.cause != nil || m.stopped {
 		return
 	}
@@ -245,8 +252,8 @@ func (m *monitor) decideLocked(err error) {
 	close(m.ended)
 }
 
-// verdict waits for the explanation of err, which ended the run.
-func (m *monitor) verdict(err error) error {
+// Verdict waits for the explanation of err, which ended the run.
+func (m *Monitor) Verdict(err error) error {
 	m.mu.Lock()
 	if m.cause == nil && len(m.blames) == 0 {
 		m.decideLocked(err) // nobody else knows of it
@@ -256,8 +263,33 @@ func (m *monitor) verdict(err error) error {
 	return m.cause
 }
 
-// stop ends all watching; deaths after it are no failures.
-func (m *monitor) stop() {
+// Call makes a call to a process and reports its failure. A call that takes
+// longer than the timeout (0: no limit) fails as a wait for what.
+func (m *Monitor) Call(ctx context.Context, name string, timeout time.Duration, what string, call func(context.Context) error) error {
+	err := bounded(ctx, name, timeout, what, call)
+	if err != nil {
+		m.Report(name, err)
+	}
+	return err
+}
+
+func bounded(ctx context.Context, name string, timeout time.Duration, what string, call func(context.Context) error) error {
+	if timeout == 0 {
+		return call(ctx)
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := call(limited)
+	// The callee counts the deadline too, and may end the call a moment earlier.
+	ended := limited.Err() != nil || status.Code(err) == codes.DeadlineExceeded || status.Code(err) == codes.Canceled
+	if err != nil && ended && ctx.Err() == nil {
+		return &comm.WaitError{Waiter: "the core", For: []string{name}, What: what, Seconds: timeout.Seconds()}
+	}
+	return err
+}
+
+// Stop ends all watching; deaths after it are no failures.
+func (m *Monitor) Stop() {
 	m.mu.Lock()
 	m.stopped = true
 	if m.timer != nil {

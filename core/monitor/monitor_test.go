@@ -1,4 +1,4 @@
-package run
+package monitor
 
 import (
 	"context"
@@ -8,12 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk/proto"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func waits(from string, about ...string) blame {
 	return blame{from: from, failure: &proto.Failure{Cause: proto.Failure_CAUSE_WAIT, Message: from + " waited", About: about}}
@@ -76,10 +79,10 @@ func TestFailureOf(t *testing.T) {
 }
 
 // monitored is a monitor whose run is over at the end of the test.
-func monitored(t *testing.T, ctx context.Context, timeout time.Duration) (context.Context, *monitor) { //nolint:revive // the context is under test
+func monitored(t *testing.T, ctx context.Context, timeout time.Duration) (context.Context, *Monitor) { //nolint:revive // the context is under test
 	t.Helper()
-	ctx, m := newMonitor(ctx, timeout)
-	t.Cleanup(m.stop)
+	ctx, m := New(ctx, timeout)
+	t.Cleanup(m.Stop)
 	return ctx, m
 }
 
@@ -97,12 +100,12 @@ func TestMonitorWaitsForTheExplanation(t *testing.T) {
 			m.add(b)
 		}
 		<-ctx.Done()
-		err := m.verdict(errors.New("a call was cancelled"))
+		err := m.Verdict(errors.New("a call was cancelled"))
 		if err.Error() != c.want || !errors.Is(context.Cause(ctx), err) {
 			t.Errorf("%s: the verdict is %v, the run's cause %v", name, err, context.Cause(ctx))
 		}
 		m.add(death("late"))
-		if again := m.verdict(nil); !errors.Is(again, err) {
+		if again := m.Verdict(nil); !errors.Is(again, err) {
 			t.Errorf("%s: a later death changed the verdict to %v", name, again)
 		}
 	}
@@ -111,7 +114,7 @@ func TestMonitorWaitsForTheExplanation(t *testing.T) {
 func TestMonitorAloneTakesTheError(t *testing.T) {
 	_, m := monitored(t, t.Context(), time.Minute)
 	why := errors.New("the plans differ")
-	if err := m.verdict(why); !errors.Is(err, why) {
+	if err := m.Verdict(why); !errors.Is(err, why) {
 		t.Errorf("the verdict is %v", err)
 	}
 }
@@ -121,7 +124,7 @@ func TestMonitorIsInterrupted(t *testing.T) {
 	ctx, m := monitored(t, outer, time.Minute)
 	cancel()
 	<-m.ended
-	if err := m.verdict(errors.New("cancelled")); !errors.Is(err, ErrInterrupted) || !errors.Is(context.Cause(ctx), context.Canceled) && !errors.Is(context.Cause(ctx), ErrInterrupted) {
+	if err := m.Verdict(errors.New("cancelled")); !errors.Is(err, ErrInterrupted) || !errors.Is(context.Cause(ctx), context.Canceled) && !errors.Is(context.Cause(ctx), ErrInterrupted) {
 		t.Errorf("the verdict is %v, the cause %v", err, context.Cause(ctx))
 	}
 }
@@ -146,23 +149,33 @@ func TestSilentProcesses(t *testing.T) {
 	}
 }
 
-func TestBounded(t *testing.T) {
-	s := &seat{name: "data"}
-	forever := func(ctx context.Context, _ *seat) error {
+func TestCallIsBounded(t *testing.T) {
+	forever := func(ctx context.Context) error {
 		<-ctx.Done()
 		return status.FromContextError(ctx.Err()).Err()
 	}
 	var wait *comm.WaitError
-	if err := bounded(t.Context(), time.Millisecond, "loading", s, forever); !errors.As(err, &wait) || wait.For[0] != "data" || wait.What != "loading" {
+	if err := bounded(t.Context(), "data", time.Millisecond, "loading", forever); !errors.As(err, &wait) || wait.For[0] != "data" || wait.What != "loading" {
 		t.Errorf("a call that takes too long gave %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := bounded(ended, time.Minute, "loading", s, forever); err == nil || errors.As(err, &wait) {
+	if err := bounded(ended, "data", time.Minute, "loading", forever); err == nil || errors.As(err, &wait) {
 		t.Errorf("a call whose run ended gave %v", err)
 	}
 	why := errors.New("no")
-	if err := bounded(t.Context(), 0, "", s, func(context.Context, *seat) error { return why }); !errors.Is(err, why) {
+	if err := bounded(t.Context(), "data", 0, "", func(context.Context) error { return why }); !errors.Is(err, why) {
 		t.Errorf("a call that fails gave %v", err)
+	}
+}
+
+func TestFailedCallIsReported(t *testing.T) {
+	_, m := monitored(t, t.Context(), time.Minute)
+	why := errors.New("no")
+	if err := m.Call(t.Context(), "data", 0, "", func(context.Context) error { return why }); !errors.Is(err, why) {
+		t.Errorf("the call gave %v", err)
+	}
+	if err := m.Verdict(errors.New("ended")); err.Error() != "no" {
+		t.Errorf("the verdict is %v", err)
 	}
 }

@@ -1,0 +1,88 @@
+//go:build !race
+
+// The race detector reserves more address space than any limit here leaves.
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// hugeModel has segments of about 1.6 GiB per trainer.
+var hugeModel = []string{"--quiet", "--set", "model.dense_layers_count=400"}
+
+// underLimit runs psbench in a shell that limits itself first, and checks that it
+// ends in one sentence that has all of want, with nothing left behind.
+func underLimit(t *testing.T, limit string, want ...string) {
+	t.Helper()
+	temp, err := os.MkdirTemp("", "ps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(temp) })
+	var stderr bytes.Buffer
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The test executable is psbench when it has that name.
+	script := limit + ` && exec -a psbench "$0" "$@"`
+	cmd := exec.CommandContext(t.Context(), "bash", append([]string{"-c", script, exe}, hugeModel...)...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	cmd.Stderr = &stderr
+	err = cmd.Run()
+	text := strings.TrimSpace(stderr.String())
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
+		t.Errorf("psbench ended with %v", err)
+	}
+	if !strings.HasPrefix(text, "psbench: ") || strings.Contains(text, "\n") {
+		t.Errorf("not one sentence:\n%s", text)
+	}
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("%q does not say %q", text, w)
+		}
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestAddressSpaceLimit(t *testing.T) {
+	underLimit(t, "ulimit -v 2500000", "trainer", " cannot be mapped", "the address space limit (RLIMIT_AS) is 2.384 GiB")
+}
+
+// A memory cgroup would kill a process that touches more than it may.
+func TestMemoryCgroup(t *testing.T) {
+	for limit, point := range map[string]string{"memory.max": "/sys/fs/cgroup", "memory.limit_in_bytes": "/sys/fs/cgroup/memory"} {
+		dir := filepath.Join(point, "psbench-run-test")
+		if os.Mkdir(dir, 0o755) != nil {
+			continue
+		}
+		// A folder of another file system would not have the files of a cgroup.
+		file, err := os.OpenFile(filepath.Join(dir, limit), os.O_WRONLY, 0)
+		if err == nil {
+			_, err = file.WriteString("1073741824")
+			_ = file.Close()
+		}
+		if err != nil {
+			_ = os.Remove(dir)
+			continue
+		}
+		defer func() {
+			if err := os.Remove(dir); err != nil {
+				t.Error(err)
+			}
+		}()
+		underLimit(t, "echo $$ > "+dir+"/cgroup.procs", "trainer", " does not fit: ", " are left ("+limit+" of cgroup /psbench-run-test)")
+		return
+	}
+	t.Skip("a memory cgroup cannot be made here")
+}

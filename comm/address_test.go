@@ -1,0 +1,78 @@
+package comm
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestListenRefusesAddresses(t *testing.T) {
+	for _, c := range []struct {
+		network Transport
+		address string
+		want    string
+	}{
+		{TCP, "10.0.0.5", "tcp listens on loopback addresses only, and 10.0.0.5 is none: links between hosts wait for transport security"},
+		{GRPC, "0.0.0.0", "grpc listens on loopback addresses only, and 0.0.0.0 is none: links between hosts wait for transport security"},
+		{TCP, "::", "tcp listens on loopback addresses only, and :: is none"},
+		{TCP, "localhost", `tcp listens on an IP address, and "localhost" is none`},
+		{TCP, "127.0.0.1:80", `tcp listens on an IP address, and "127.0.0.1:80" is none`},
+		{Unix, "", `"" is no path of a socket`},
+		{Unix, "@abstract", `"@abstract" is no path of a socket`},
+		{Shm, strings.Repeat("x", 108), "has 108 bytes, more than the kernel's limit of 107"},
+		{"carrier pigeon", "127.0.0.1", `there is no transport "carrier pigeon"`},
+	} {
+		l, err := Listen(c.network, c.address, "server1", testSecret)
+		if err == nil {
+			_ = l.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("listening on %s %s gave %v, want %q", c.network, c.address, err, c.want)
+		}
+	}
+}
+
+func TestDialRefusesAddresses(t *testing.T) {
+	for address, want := range map[string]string{
+		"/run/server1":      `the address "/run/server1" does not name its network: unix:, tcp: or grpc: must come first`,
+		"shm:/run/server1":  "does not name its network",
+		"":                  "does not name its network",
+		"unix:":             `"" is no path of a socket`,
+		"tcp:localhost:1":   "has no IP address and port after tcp:, as in tcp:127.0.0.1:4711",
+		"tcp:127.0.0.1":     "has no IP address and port after tcp:",
+		"tcp:127.0.0.1:0":   "has no IP address and port after tcp:",
+		"grpc:127.0.0.1:x":  "has no IP address and port after grpc:",
+		"tcp:10.0.0.5:4711": "tcp dials loopback addresses only, and 10.0.0.5 is none: links between hosts wait for transport security",
+		"grpc:[fe80::1]:80": "grpc dials loopback addresses only, and fe80::1 is none",
+	} {
+		if _, err := Dial(address, "trainer0", "server1", "push", testSecret, patience); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("dialling %q gave %v, want %q", address, err, want)
+		}
+	}
+}
+
+func TestListenerAddressNamesItsNetwork(t *testing.T) {
+	for _, n := range networks {
+		l := listen(t, n, "server1")
+		if !strings.HasPrefix(l.Address(), string(n)+":") {
+			t.Errorf("a %s listener is at %s", n, l.Address())
+		}
+	}
+}
+
+func FuzzEndpoint(f *testing.F) {
+	for _, text := range []string{"unix:/run/x", "tcp:127.0.0.1:4711", "grpc:[::1]:4712", "tcp:[::ffff:127.0.0.1]:1", "tcp:010.0.0.1:1", "unix:@x", "tcp:", "/run/x"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		e, err := parseEndpoint(text)
+		if err != nil {
+			return
+		}
+		if e.String() != text {
+			t.Fatalf("%q was read as %s", text, e)
+		}
+		if e.network != Unix && !e.host.Addr().Unmap().IsLoopback() {
+			t.Fatalf("%q is not loopback", text)
+		}
+	})
+}

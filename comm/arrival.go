@@ -1,0 +1,50 @@
+package comm
+
+// ChunkElements is how many elements of a dense bucket travel as one chunk on the
+// transports that carry frames: 1 MiB.
+const ChunkElements = 256 << 10
+
+// Chunks is the number of chunks of a bucket of this many elements on a port that
+// hands over chunks.
+func Chunks(elements int) int { return max(1, (elements+ChunkElements-1)/ChunkElements) }
+
+// Arrival is a push that was received, or a chunk of it. The port owns it and
+// uses it again for that trainer's next push of that bucket, so it is valid until
+// it is answered.
+type Arrival struct {
+	Batch   int64
+	Bucket  int
+	Trainer int // position among the port's connections
+	// Chunk counts the chunks of a dense push from 0 where the port hands over
+	// chunks, which arrive in order; Chunks is their number. A whole push is
+	// chunk 0 of 1.
+	Chunk, Chunks int
+	// Gradient holds the push, or that chunk of its values; the server may
+	// overwrite it until it answers.
+	Gradient *Gradient
+	// AtNS is when the last byte was received, in ns of Now; on Shm, when the
+	// trainer pushed.
+	AtNS int64
+
+	// More says that another trainer's push of the same bucket is there already and
+	// will be handed over next: work on both at once saves a pass over memory.
+	More bool
+
+	port answerer
+	slot any // of the port
+}
+
+// answerer is a port as an arrival sees it.
+type answerer interface {
+	answer(a *Arrival, g *Gradient) error
+}
+
+// Answer sends g to the trainer in place of what it pushed. g may be a.Gradient,
+// which on Shm costs nothing, for it is the trainer's own memory; it must stay as
+// it is until Answer returns. Each arrival is answered once, from any goroutine.
+// If the trainer does not take the answer, by its deadline or at all, the error
+// ends Serve as well.
+//
+// A trainer may push the bucket again as soon as it has its answer, even before
+// Answer returns: then a already stands for the next push.
+func (a *Arrival) Answer(g *Gradient) error { return a.port.answer(a, g) }

@@ -1,0 +1,251 @@
+package comm
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The fuzz targets are peers. FuzzListener sends arbitrary bytes; the others send a
+// few good frames, then one whose fields and payload are arbitrary but whose number
+// is right, then arbitrary bytes.
+
+// socketPair is a connection between a Conn of the rank named self, whose peer is
+// the rank named peer, and bare bytes. No hello opened it.
+func socketPair(t tb, self, peer string) (*Conn, *net.UnixConn) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	must(t, err)
+	var ends [2]net.Conn
+	for i, fd := range fds {
+		f := os.NewFile(uintptr(fd), "pair")
+		ends[i], err = net.FileConn(f)
+		must(t, err)
+		must(t, f.Close())
+		t.Cleanup(func() { _ = ends[i].Close() })
+	}
+	return newConn(ends[0], self, peer), ends[1].(*net.UnixConn)
+}
+
+// frames is what a Conn that no hello opened would send.
+func frames(of ...func(h *Header) []byte) []byte {
+	var stream []byte
+	for i, f := range of {
+		h := Header{Sequence: uint64(i)}
+		payload := f(&h)
+		h.Payload = uint64(len(payload))
+		var buf [HeaderSize]byte
+		h.Encode(&buf)
+		stream = append(append(stream, buf[:]...), payload...)
+	}
+	return stream
+}
+
+func frame(h Header, payload ...[]byte) func(*Header) []byte {
+	return func(out *Header) []byte {
+		h.Sequence = out.Sequence
+		*out = h
+		return bytes.Join(payload, nil)
+	}
+}
+
+var (
+	fuzzSpecs = []BucketSpec{denseSpec(0, 4), sparseSpec(1, 10, 2, 3), denseSpec(2, ChunkElements+1)}
+	fuzzDense = Float32Bytes([]float32{1, 2, 3, 4})
+	fuzzRows  = Int32Bytes([]int32{2, 7})
+)
+
+// bending feeds run with streams that are near those of good.
+func bending(f *testing.F, good []func(*Header) []byte, run func(t *testing.T, stream []byte)) {
+	for n := range good {
+		var h Header
+		payload := good[n](&h)
+		f.Add(uint8(n), uint8(h.Op), h.Batch, h.Bucket, h.Rows, h.Arg, h.Arg2, payload, []byte(nil))
+		f.Add(uint8(n), uint8(h.Op), h.Batch, h.Bucket, h.Rows, h.Arg, h.Arg2, payload, frames(good[n:]...))
+	}
+	f.Fuzz(func(t *testing.T, n, op uint8, batch int64, bucket, rows int32, arg, arg2 int64, payload, rest []byte) {
+		h := Header{Op: Op(op), Batch: batch, Bucket: bucket, Rows: rows, Arg: arg, Arg2: arg2}
+		sent := append(slices.Clone(good[:int(n)%len(good)]), frame(h, payload))
+		run(t, append(frames(sent...), rest...))
+	})
+}
+
+// speak sends stream, reads what comes and waits for the end. It returns once it
+// has hung up its own end.
+func speak(nc *net.UnixConn, stream []byte) {
+	var reader sync.WaitGroup
+	reader.Go(func() { _, _ = io.Copy(io.Discard, nc) })
+	_, _ = nc.Write(stream)
+	_ = nc.CloseWrite()
+	reader.Wait()
+}
+
+// inTime fails the process if what is watched hangs.
+func inTime(what string) (done func()) {
+	timer := time.AfterFunc(patience, func() { panic(what + " hangs") })
+	return func() { timer.Stop() }
+}
+
+func FuzzPort(f *testing.F) {
+	bye := frame(Header{Op: opBye})
+	dense := frame(Header{Op: opPush, Batch: 1}, fuzzDense)
+	sparse := frame(Header{Op: opPush, Bucket: 1, Rows: 2}, fuzzRows, fuzzDense)
+	bending(f, []func(*Header) []byte{dense, sparse, dense, bye}, func(t *testing.T, stream []byte) {
+		defer inTime("a port")()
+		far, near := socketPair(t, "server9", "trainer0")
+		other, quiet := socketPair(t, "server9", "trainer1")
+		p := NewStreamPort("server9", []*Conn{far, other}, fuzzSpecs, true, patience)
+		for _, b := range p.Store(1).Buckets {
+			for i := range b.Gradient.Values {
+				b.Gradient.Values[i] = 7
+			}
+		}
+		var peers sync.WaitGroup
+		peers.Go(func() { speak(near, stream) })
+		peers.Go(func() { speak(quiet, frames(bye)) })
+		var wrong atomic.Value
+		err := p.Serve(func(a *Arrival) error {
+			spec := &fuzzSpecs[a.Bucket]
+			if a.Trainer != 0 || !spec.Sparse && a.Chunks != spec.chunks() || spec.Sparse && CheckRows(a.Gradient.Rows, spec.TableRows) != nil {
+				wrong.Store(fmt.Sprintf("a port handed over %+v", a))
+			}
+			return a.Answer(a.Gradient)
+		})
+		must(t, p.Close())
+		peers.Wait()
+		if w := wrong.Load(); w != nil {
+			t.Fatal(w)
+		}
+		if err != nil && !strings.Contains(err.Error(), "trainer0") {
+			t.Fatalf("a port ended with %v, which does not name trainer0", err)
+		}
+		if err == nil && !bytes.Contains(stream, frames(bye)[:7]) { // magic, version and operation
+			t.Fatal("a port took a stream without a goodbye for an orderly one")
+		}
+		for _, b := range p.Store(1).Buckets {
+			for i, v := range b.Gradient.Values {
+				if v != 7 {
+					t.Fatalf("element %d of another trainer's bucket %d became %g", i, b.Index, v)
+				}
+			}
+		}
+	})
+}
+
+func FuzzLink(f *testing.F) {
+	dense := frame(Header{Op: opAnswer}, fuzzDense)
+	sparse := frame(Header{Op: opAnswer, Bucket: 1, Rows: 2}, fuzzRows, fuzzDense)
+	bending(f, []func(*Header) []byte{sparse, dense}, func(t *testing.T, stream []byte) {
+		defer inTime("a link")()
+		near, far := socketPair(t, "trainer0", "server9")
+		l := NewStreamLink(near, fuzzSpecs, patience)
+		store := NewStore(fuzzSpecs)
+		idle := store.Buckets[2].Gradient.Values
+		idle[0], idle[ChunkElements] = 7, 7
+		futures := []*Future{l.PushPull(0, store.Buckets[0]), l.PushPull(0, store.Buckets[1])}
+		_, err := io.ReadFull(far, make([]byte, 2*HeaderSize+len(fuzzDense)))
+		must(t, err)
+		speak(far, stream)
+		for _, future := range futures {
+			if err := future.Wait(); err != nil && !strings.Contains(err.Error(), "server9") {
+				t.Fatalf("a push ended with %v, which does not name server9", err)
+			}
+		}
+		if idle[0] != 7 || idle[ChunkElements] != 7 {
+			t.Fatal("an answer changed a bucket that was not pushed")
+		}
+		if g := &store.Buckets[1].Gradient; futures[1].Wait() == nil {
+			must(t, CheckRows(g.Rows, fuzzSpecs[1].TableRows))
+		}
+		_ = l.Close()
+	})
+}
+
+func FuzzRing(f *testing.F) {
+	piece := frame(Header{Op: opScatter}, fuzzDense[:8])
+	result := frame(Header{Op: opGather, Arg: 1}, fuzzDense[:8])
+	rows := frame(Header{Op: opRows, Bucket: 1, Rows: 2}, fuzzRows, fuzzDense)
+	castRows := frame(Header{Op: opBroadcast, Batch: 1, Bucket: 1, Rows: 2, Arg2: 1}, fuzzRows)
+	cast := frame(Header{Op: opBroadcast, Batch: 1, Bucket: 1, Arg: 1, Arg2: 1}, fuzzDense)
+	barrier := frame(Header{Op: opBarrier, Bucket: barrierIndex})
+	good := []func(*Header) []byte{piece, result, rows, castRows, cast, barrier}
+	bending(f, good, func(t *testing.T, stream []byte) {
+		defer inTime("a ring")()
+		near, far := socketPair(t, "trainer0", "trainer1")
+		r := NewRing("trainer0", 0, 2, near, near, fuzzSpecs, patience)
+		store := NewStore(fuzzSpecs)
+		var peer sync.WaitGroup
+		peer.Go(func() { speak(far, stream) })
+		futures := []*Future{r.AllReduce(0, store.Buckets[0]), r.AllReduce(0, store.Buckets[1])}
+		for _, future := range futures {
+			_ = future.Wait()
+		}
+		futures = append(futures, r.Broadcast(1, store.Buckets[1], 1), Completed(r.Barrier()))
+		for _, future := range futures {
+			if err := future.Wait(); err != nil && !strings.Contains(err.Error(), "trainer1") {
+				t.Fatalf("an operation ended with %v, which does not name trainer1", err)
+			}
+		}
+		must(t, CheckRows(store.Buckets[0].Gradient.Rows, 0))
+		if g := &store.Buckets[1].Gradient; futures[2].Wait() == nil {
+			must(t, CheckRows(g.Rows, fuzzSpecs[1].TableRows))
+		}
+		_ = r.Close()
+		peer.Wait()
+	})
+}
+
+func FuzzListener(f *testing.F) {
+	body, err := (&hello{secret: [SecretSize]byte(testSecret), purpose: "push", from: "trainer0", to: "server9"}).encode()
+	must(f, err)
+	good := frames(frame(Header{Op: opHello}, body))
+	f.Add(good)
+	f.Add(append(good, frames(frame(Header{Op: opPush}, fuzzDense))...))
+	f.Add(good[:len(good)-1])
+	f.Add(frames(frame(Header{Op: opHello}, body[1:])))
+	f.Add(frames(frame(Header{Op: opHello}, make([]byte, SecretSize), body[SecretSize:])))
+	f.Add(frames(frame(Header{Op: opPush}, body)))
+	dir := shortDir(f)
+	var sockets atomic.Int64
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		defer inTime("a listener")()
+		l, err := Listen(Unix, filepath.Join(dir, fmt.Sprint(sockets.Add(1))), "server9", testSecret)
+		must(t, err)
+		defer func() { _ = l.Close() }()
+		nc, err := dialSocket(l.at, time.Now().Add(patience))
+		must(t, err)
+		defer func() { _ = nc.Close() }()
+		_, _ = nc.Write(stream)
+		must(t, nc.(*net.UnixConn).CloseWrite())
+		c := newConn(nc, "trainer0", "server9")
+		var h Header
+		err = c.readHeader(&h)
+		knows := len(stream) > HeaderSize && bytes.HasPrefix(stream[HeaderSize:], testSecret)
+		switch {
+		case err != nil:
+		case h.Op == opAck && knows:
+			_, _ = l.Accept("push", "trainer0", time.Millisecond) // or another name
+		case h.Op == opRefuse && h.Payload > 0 && h.Payload <= maxReason:
+			must(t, c.readFull(make([]byte, h.Payload)))
+			if _, err := nc.Read(make([]byte, 1)); err == nil {
+				t.Fatal("a listener went on after it refused")
+			}
+		default:
+			t.Fatalf("a listener answered %+v", h)
+		}
+		if !knows && len(l.links) > 0 {
+			t.Fatal("a caller without the secret left something behind")
+		}
+	})
+}

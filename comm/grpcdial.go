@@ -1,0 +1,166 @@
+package comm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	grpcService = "psbench.Link"
+	grpcMethod  = "Frames"
+	// grpcBuffer is how many bytes go to and come from the socket at once.
+	grpcBuffer = 256 << 10
+)
+
+var grpcFrames = grpc.StreamDesc{StreamName: grpcMethod, ClientStreams: true, ServerStreams: true}
+
+// dialGRPC opens the call of a link over socket, which it owns from now on.
+func dialGRPC(socket net.Conn, deadline time.Time) (net.Conn, error) {
+	watched := watch(socket)
+	var once sync.Once
+	dial := func(context.Context, string) (nc net.Conn, err error) {
+		err = net.ErrClosed // the client may not connect again
+		once.Do(func() { nc, err = watched, nil })
+		return nc, err
+	}
+	client, err := grpc.NewClient("passthrough:///"+grpcService,
+		grpc.WithContextDialer(dial), grpc.WithNoProxy(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(), grpc.WithIdleTimeout(0),
+		grpc.WithInitialWindowSize(grpcWindow), grpc.WithInitialConnWindowSize(grpcWindow),
+		grpc.WithWriteBufferSize(grpcBuffer), grpc.WithReadBufferSize(grpcBuffer),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(grpcBytes{}), grpc.MaxCallRecvMsgSize(grpcMessage)))
+	if err != nil {
+		_ = socket.Close()
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	end := func() {
+		_ = client.Close()
+		cancel()
+		_ = socket.Close()
+	}
+	timer := time.AfterFunc(time.Until(deadline), cancel)
+	stream, err := client.NewStream(ctx, &grpcFrames, "/"+grpcService+"/"+grpcMethod)
+	if err == nil {
+		// Until the server has shown that it is there, gRPC keeps what is written
+		// for another try and does not tell reliably that it is done with it.
+		_, err = stream.Header()
+	}
+	late := !timer.Stop()
+	if late || err != nil {
+		end()
+		if late {
+			return nil, &net.OpError{Op: "dial", Net: string(GRPC), Err: os.ErrDeadlineExceeded}
+		}
+		return nil, fmt.Errorf("no gRPC call over %s: %s", socket.RemoteAddr(), status.Convert(err).Message())
+	}
+	c := newGRPCConn(watched, stream)
+	c.end = func() {
+		_ = stream.CloseSend()
+		select { // the server ends the call when it has read everything
+		case <-c.ended:
+		case <-watched.closed:
+		}
+		end()
+	}
+	c.pumps.Go(c.pump)
+	return c, nil
+}
+
+// acceptGRPC waits for the call that comes over socket, which it owns from now
+// on. Each link has a server of its own, and so ends by itself.
+func acceptGRPC(socket net.Conn, deadline time.Time) (net.Conn, error) {
+	watched := watch(socket)
+	calls := make(chan grpc.ServerStream, 1)
+	left := make(chan struct{})
+	frames := grpcFrames
+	frames.Handler = func(_ any, stream grpc.ServerStream) error {
+		if err := stream.SendHeader(nil); err != nil {
+			return err
+		}
+		select {
+		case calls <- stream:
+		default:
+			return status.Error(codes.AlreadyExists, "a link is one call")
+		}
+		<-left
+		return nil
+	}
+	server := grpc.NewServer(
+		grpc.ForceServerCodecV2(grpcBytes{}), grpc.MaxRecvMsgSize(grpcMessage),
+		grpc.InitialWindowSize(grpcWindow), grpc.InitialConnWindowSize(grpcWindow),
+		grpc.WriteBufferSize(grpcBuffer), grpc.ReadBufferSize(grpcBuffer),
+		grpc.MaxConcurrentStreams(1), grpc.ConnectionTimeout(time.Until(deadline)))
+	server.RegisterService(&grpc.ServiceDesc{ServiceName: grpcService, HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{frames}}, nil)
+	if err := server.Serve(&oneConn{conn: watched}); !errors.Is(err, errNoMore) {
+		_ = socket.Close()
+		return nil, err
+	}
+	leave := sync.OnceFunc(func() { close(left) })
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	var c *grpcConn
+	select {
+	case stream := <-calls:
+		c = newGRPCConn(watched, stream)
+	case <-watched.closed:
+	case <-timer.C:
+		_ = watched.Close()
+	}
+	if c == nil {
+		leave()
+		server.Stop()
+		return nil, fmt.Errorf("no gRPC call came over the connection from %s", socket.RemoteAddr())
+	}
+	c.end = func() {
+		leave()
+		server.GracefulStop()
+	}
+	c.pumps.Go(func() {
+		c.pump()
+		leave() // the client has closed its end and waits for ours
+	})
+	return c, nil
+}
+
+// oneConn is a listener that accepts one connection.
+type oneConn struct{ conn net.Conn }
+
+var errNoMore = errors.New("there is one connection only")
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	if l.conn == nil {
+		return nil, errNoMore
+	}
+	conn := l.conn
+	l.conn = nil
+	return conn, nil
+}
+
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+func (l *oneConn) Close() error   { return nil }
+
+// watchedConn tells when somebody has closed it.
+type watchedConn struct {
+	net.Conn
+	once   sync.Once
+	closed chan struct{}
+}
+
+func watch(nc net.Conn) *watchedConn { return &watchedConn{Conn: nc, closed: make(chan struct{})} }
+
+func (c *watchedConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}

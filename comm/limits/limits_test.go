@@ -1,0 +1,121 @@
+package limits
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// What a copy takes lies far apart on machines; these bounds only find a unit
+// that is wrong.
+func plausible(t *testing.T, gbps float64) {
+	t.Helper()
+	if gbps < 1e-3 || gbps > 1e4 {
+		t.Errorf("the rate is %v GB/s", gbps)
+	}
+}
+
+func TestCopy(t *testing.T) {
+	for _, footprint := range []int{4096, 10_000, 8 << 20} {
+		for _, cores := range []int{1, Cores()} {
+			for _, dirty := range []bool{false, true} {
+				if dirty && Cores() < 2 {
+					continue
+				}
+				gbps, err := Copy(Copying{Footprint: footprint, Cores: cores, Dirty: dirty}, time.Millisecond)
+				if err != nil {
+					t.Error(err)
+				}
+				plausible(t, gbps)
+			}
+		}
+	}
+}
+
+// The copy must be real: the destination is the source of the last round.
+func TestCopiersCopyAll(t *testing.T) {
+	if Cores() < 2 {
+		t.Skip("there is one core")
+	}
+	const share = 3*blockBytes + 64
+	k := newCopiers(Copying{Footprint: 4 * share, Cores: 2, Dirty: true}, share, make([]byte, 4*share))
+	k.run(0)
+	rounds := 1 + len(k.rates[0]) + len(k.rates[1])
+	for core := range 2 {
+		for i := range share {
+			if got := k.destination(core)[i]; got != byte(rounds-1) || got != k.source(core)[i] {
+				t.Fatalf("byte %d of core %d is %d after %d rounds", i, core, got, rounds)
+			}
+		}
+	}
+}
+
+func TestCopyRefusals(t *testing.T) {
+	for _, c := range []Copying{{Footprint: 4096}, {Footprint: 4096, Cores: Cores() + 1}, {Footprint: 1, Cores: 1}} {
+		if _, err := Copy(c, time.Millisecond); err == nil {
+			t.Errorf("%+v is measured", c)
+		}
+	}
+	if _, err := Copy(Copying{Footprint: 1 << 60, Cores: 1}, time.Millisecond); err == nil || !strings.Contains(err.Error(), "no 1099511627776 MiB of memory") {
+		t.Errorf("too much memory gives %v", err)
+	}
+}
+
+// A thread that measured must not stay on its core.
+func TestPinIsReleased(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := allowedCPUs()
+	release := pin(before[len(before)-1])
+	if now := allowedCPUs(); len(now) != 1 || now[0] != before[len(before)-1] {
+		t.Errorf("pinned to %v", now)
+	}
+	release()
+	if now := allowedCPUs(); len(now) != len(before) {
+		t.Errorf("after release on %v, before on %v", now, before)
+	}
+}
+
+func TestLoopback(t *testing.T) {
+	for _, both := range []bool{false, true} {
+		gbps, err := Loopback(2, both, 20*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plausible(t, gbps)
+	}
+}
+
+func TestReceiveFailures(t *testing.T) {
+	a, b, err := connected()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Close(a); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := receive(b); err == nil {
+		t.Error("an end without a byte gives no error")
+	}
+	if err := unix.Close(b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := receive(b); err == nil {
+		t.Error("a closed descriptor gives no error")
+	}
+}
+
+func TestMedian(t *testing.T) {
+	if got := median([]float64{5, 1, 3}); got != 3 {
+		t.Errorf("the median is %v", got)
+	}
+	if got := median(nil); got != 0 {
+		t.Errorf("the median of nothing is %v", got)
+	}
+}

@@ -1,0 +1,196 @@
+package comm
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestListenerRefuses(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		l := listen(t, n, "server1")
+		wrong := append([]byte(nil), testSecret...)
+		wrong[31]++
+		for what, c := range map[string]struct {
+			to     string
+			secret []byte
+			want   string
+		}{
+			"a wrong secret": {"server1", wrong, "server1 refused the push link from trainer0: the secret is of another run"},
+			"a short secret": {"server1", wrong[:5], "the run's secret has 5 bytes instead of 32"},
+			"a wrong name":   {"server2", testSecret, "server2 refused the push link from trainer0: the hello is for server2 but this is server1"},
+			"no name":        {"", testSecret, "must have 1 to 255 bytes"},
+		} {
+			_, err := Dial(l.Address(), "trainer0", c.to, "push", c.secret, patience)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s gave %v, want %q", what, err, c.want)
+			}
+		}
+	})
+}
+
+func TestAHelloOpensOneLink(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		l := listen(t, n, "server1")
+		dial := func() error {
+			c, err := Dial(l.Address(), "trainer0", "server1", "push", testSecret, patience)
+			if err == nil {
+				t.Cleanup(func() { _ = c.Close() })
+			}
+			return err
+		}
+		refused := func(when string) {
+			t.Helper()
+			if err := dial(); err == nil || err.Error() != "server1 refused the push link from trainer0: server1 has had its push link from trainer0: a hello opens one link" {
+				t.Errorf("a second hello %s gave %v", when, err)
+			}
+		}
+		must(t, dial())
+		refused("before the first is asked for")
+		c, err := l.Accept("push", "trainer0", patience)
+		must(t, err)
+		refused("after the first was asked for")
+		must(t, c.Close())
+		refused("after the first link was closed")
+	})
+}
+
+// refusal reads the reason out of what a listener sent before it hung up.
+func refusal(t *testing.T, nc net.Conn) string {
+	t.Helper()
+	must(t, nc.SetReadDeadline(time.Now().Add(patience)))
+	c := newConn(nc, "a stranger", "server1")
+	var h Header
+	if err := c.ReadHeader(&h); err != nil {
+		return err.Error()
+	}
+	reason := make([]byte, min(h.Payload, maxReason))
+	must(t, c.ReadFull(reason))
+	if err := c.ReadHeader(&h); err == nil || os.IsTimeout(err) {
+		t.Fatalf("the listener did not hang up after it refused: %v", err)
+	}
+	return string(reason)
+}
+
+func TestGarbageTouchesNothingElse(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		l := listen(t, n, "server1")
+		head := func(h Header, body ...byte) []byte {
+			var buf [HeaderSize]byte
+			h.Payload = max(h.Payload, uint64(len(body)))
+			h.Encode(&buf)
+			return append(buf[:], body...)
+		}
+		old := head(Header{Op: opHello})
+		old[4] = 1
+		for _, c := range []struct {
+			garbage []byte
+			want    string
+		}{
+			{bytes.Repeat([]byte("garbage!"), 20_000), `a frame starts with 0x62726167 instead of 0x66627370`},
+			{old, "a frame has version 1 instead of 2"},
+			{head(Header{Op: opHello, Payload: maxHello + 1}), "operation 1 with 804 bytes is not a hello"},
+			{head(Header{Op: opPush}), "operation 5 with 0 bytes is not a hello"},
+			{head(Header{Op: opHello}, 1, 2, 3), "a hello of 3 bytes is too short for a secret of 32"},
+			{head(Header{Op: opHello, Sequence: 1}), "sent frame 1 to server1 where frame 0 is due"},
+		} {
+			nc, err := dialSocket(l.at, time.Now().Add(patience))
+			must(t, err)
+			_, err = nc.Write(c.garbage)
+			must(t, err)
+			if got := refusal(t, nc); !strings.Contains(got, c.want) {
+				t.Errorf("garbage was refused with %q, want %q", got, c.want)
+			}
+			must(t, nc.Close())
+		}
+		// Less than gRPC's own greeting, and not that.
+		nc, err := net.Dial(l.at.dialect(), l.at.place())
+		must(t, err)
+		_, err = nc.Write(bytes.Repeat([]byte("garbage!"), 100))
+		must(t, err)
+		must(t, nc.SetReadDeadline(time.Now().Add(patience)))
+		for err = nil; err == nil; {
+			_, err = nc.Read(make([]byte, 100))
+		}
+		if os.IsTimeout(err) {
+			t.Error("the listener did not hang up on garbage")
+		}
+		must(t, nc.Close())
+		c, err := Dial(l.Address(), "trainer0", "server1", "push", testSecret, patience)
+		must(t, err)
+		must(t, c.Close())
+	})
+}
+
+func TestListenerDeadlinesAndClose(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		l := listen(t, n, "server1")
+		var wait *WaitError
+		if _, err := l.Accept("push", "trainer3", 10*time.Millisecond); !errors.As(err, &wait) || wait.For[0] != "trainer3" {
+			t.Fatalf("accepting nobody gave %v", err)
+		}
+		silent, err := net.Dial(l.at.dialect(), l.at.place())
+		must(t, err)
+		defer func() { _ = silent.Close() }()
+		unclaimed, err := Dial(l.Address(), "trainer0", "server1", "push", testSecret, patience)
+		must(t, err)
+		defer func() { _ = unclaimed.Close() }()
+		kept, err := Dial(l.Address(), "trainer1", "server1", "push", testSecret, patience)
+		must(t, err)
+		defer func() { _ = kept.Close() }()
+		mine, err := l.Accept("push", "trainer1", patience)
+		must(t, err)
+		defer func() { _ = mine.Close() }()
+
+		waiting := make(chan error)
+		go func() {
+			_, err := l.Accept("push", "trainer4", patience)
+			waiting <- err
+		}()
+		start := time.Now()
+		must(t, l.Close())
+		must(t, l.Close())
+		if err := <-waiting; !errors.Is(err, net.ErrClosed) {
+			t.Fatalf("a pending accept ended with %v", err)
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Fatalf("closing took %v, want it at once", took)
+		}
+		var peer *PeerError
+		if err := unclaimed.ReadHeader(&Header{}); !errors.As(err, &peer) {
+			t.Fatalf("an unclaimed link ended with %v", err)
+		}
+		must(t, mine.Send(&Header{Op: OpUser}))
+		must(t, kept.ReadHeader(&Header{})) // a link that was asked for outlives its listener
+		if _, err := os.Stat(l.at.path); n == Unix && !os.IsNotExist(err) {
+			t.Fatalf("the socket is still there: %v", err)
+		}
+		if _, err := Dial(l.Address(), "trainer0", "server1", "push", testSecret, patience); err == nil || !strings.Contains(err.Error(), "trainer0 cannot reach server1 for its push link") {
+			t.Fatalf("dialling a closed listener gave %v", err)
+		}
+	})
+}
+
+func TestDialWaitsForTheAcknowledgement(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		at, place := endpoint{network: n, path: filepath.Join(shortDir(t), "mute")}, "127.0.0.1:0"
+		if n == Unix {
+			place = at.path
+		}
+		mute, err := net.Listen(at.dialect(), place)
+		must(t, err)
+		defer func() { _ = mute.Close() }()
+		if tcp, ok := mute.Addr().(*net.TCPAddr); ok {
+			at.host = tcp.AddrPort()
+		}
+		var wait *WaitError
+		if _, err := Dial(at.String(), "trainer0", "server1", "push", testSecret, 50*time.Millisecond); !errors.As(err, &wait) || wait.For[0] != "server1" || wait.Seconds != 0.05 {
+			t.Fatalf("dialling a mute listener gave %v", err)
+		}
+	})
+}

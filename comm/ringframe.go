@@ -1,0 +1,134 @@
+package comm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+const (
+	// inlineBytes is the largest payload that the ring's own goroutine sends.
+	// On average one frame per link is under way and every socket buffer holds
+	// a frame of this size, so the members never all block at once.
+	inlineBytes = 16 << 10
+	// verdictGrace is how long a failed send leaves the receive to find out
+	// why: a neighbour that disagreed and hung up has often sent its own frame.
+	verdictGrace = 100 * time.Millisecond
+)
+
+var errLeft = errors.New("it left the group")
+
+// ringFrame is a frame for the next member, or the end of a task.
+type ringFrame struct {
+	header       Header
+	rows, values []byte
+	last         bool
+}
+
+// of is h as a frame of op.
+func (h Header) of(op *operation) Header {
+	h.Batch, h.Bucket = op.batch, int32(op.spec.Index) // #nosec G115 -- far fewer than 2^31
+	return h
+}
+
+// post sends a frame to the next member while the caller receives; settle waits
+// for it. Small frames are gone when post returns, if no large one is before
+// them.
+func (r *Ring) post(h Header, rows []int32, values []float32) {
+	h.Rows = int32(len(rows)) // #nosec G115 -- rows are int32
+	f := ringFrame{header: h, rows: Int32Bytes(rows), values: Float32Bytes(values)}
+	switch {
+	case r.handed || len(f.rows)+len(f.values) > inlineBytes:
+		r.handed = true
+		r.outbox <- f
+	case r.failed == nil:
+		r.failed = r.transmit(&f)
+	}
+}
+
+// send transmits what is in the outbox. After an error it drops the rest of the
+// task.
+func (r *Ring) send() {
+	var err error
+	for f := range r.outbox {
+		switch {
+		case f.last:
+			r.sent <- err
+			err = nil
+		case err == nil:
+			err = r.transmit(&f)
+		}
+	}
+}
+
+func (r *Ring) transmit(f *ringFrame) error {
+	err := r.next.post(&f.header, f.rows, f.values)
+	if err != nil {
+		_ = r.prev.SetReadDeadline(time.Now().Add(verdictGrace))
+	}
+	return err
+}
+
+// settle waits until all frames of an operation are sent whose receives ended
+// with received, and returns the error of the operation: that of the side that
+// failed first.
+func (r *Ring) settle(op *operation, received error) error {
+	if received != nil {
+		_ = r.next.SetWriteDeadline(time.Now())
+	}
+	sent := r.failed
+	if r.handed {
+		r.outbox <- ringFrame{last: true}
+		if err := <-r.sent; sent == nil {
+			sent = err
+		}
+	}
+	r.handed, r.failed = false, nil
+	what := "a part of "
+	if op == r.meeting {
+		what = ""
+	}
+	cutShort := errors.Is(received, os.ErrDeadlineExceeded) && time.Now().Before(op.deadline)
+	if sent != nil && (received == nil || cutShort) {
+		return r.next.explainSend(sent, what+op.String(), int64(r.timeout))
+	}
+	if received != nil {
+		return r.prev.explain(received, what+op.String(), int64(r.timeout))
+	}
+	return nil
+}
+
+// expect reads the header of a frame from the previous member, which must be like
+// want.
+func (r *Ring) expect(op *operation, want Header) (h Header, err error) {
+	if err = r.prev.readHeader(&h); err != nil {
+		return h, err
+	}
+	from := r.prev.peer
+	switch {
+	case h.Op == opBye:
+		return h, &PeerError{Waiter: r.self, Peer: from, What: op.String(), Err: errLeft}
+	case h.Batch != want.Batch || h.Bucket != want.Bucket:
+		return h, fmt.Errorf("%s runs %s but %s sent %s: ranks must reduce the same buckets in the same order", r.self, op, from, describe(h.Batch, int(h.Bucket)))
+	case h.Op != want.Op || h.Arg != want.Arg || h.Arg2 != want.Arg2:
+		return h, fmt.Errorf("%s is at operation %d, step %d.%d of %s but %s sent operation %d, step %d.%d: ranks must agree on the operation, the buckets and the size of the ring",
+			r.self, want.Op, want.Arg, want.Arg2, op, from, h.Op, h.Arg, h.Arg2)
+	}
+	return h, nil
+}
+
+// readValues reads the payload that h announces, which must fill values.
+func (r *Ring) readValues(op *operation, h *Header, values []float32) error {
+	if err := r.expectBytes(op, h, len(values)); err != nil {
+		return err
+	}
+	return r.prev.readFull(Float32Bytes(values))
+}
+
+func (r *Ring) expectBytes(op *operation, h *Header, elements int) error {
+	if want := 4 * uint64(elements); h.Payload != want { // #nosec G115 -- a length
+		return fmt.Errorf("%s expects %d bytes of %s but %s sent %d: ranks must agree on the buckets and on the size of the ring", r.self, want, op, r.prev.peer, h.Payload)
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package comm
+
+import (
+	"bytes"
+	"os"
+	"runtime"
+	"testing"
+)
+
+// footprint is what a process holds: descriptors, mappings of segments, and
+// goroutines.
+type footprint struct{ descriptors, mappings, goroutines int }
+
+func footprintNow(t tb) footprint {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	maps, err := os.ReadFile("/proc/self/maps")
+	must(t, err)
+	return footprint{len(open), bytes.Count(maps, []byte("/memfd:")), runtime.NumGoroutine()}
+}
+
+// Links, ports and groups that end in order leave nothing, however many there
+// were. What is in use at once stays far below what a leak would add up to.
+func TestHundredLinksLeaveNothing(t *testing.T) {
+	specs := []BucketSpec{denseSpec(0, 10_000), sparseSpec(1, 40, 3, 40)}
+	once := func() {
+		t.Run("", func(t *testing.T) { // its clean-up closes everything
+			h := newHall(t, 2, specs, patience, newAverager(2, specs, false).handle)
+			groups := newGroups(t, 2, patience, same(specs...))
+			for k := range specs {
+				first, second := h.links[0].PushPull(0, h.stores[0].Buckets[k]), h.links[1].PushPull(0, h.stores[1].Buckets[k])
+				must(t, first.Wait())
+				must(t, second.Wait())
+				first, second = groups[0].AllReduce(0, groups[0].bucket(k, false)), groups[1].AllReduce(0, groups[1].bucket(k, true))
+				must(t, first.Wait())
+				must(t, second.Wait())
+			}
+			for _, l := range h.links {
+				must(t, l.Close())
+			}
+			must(t, <-h.served)
+		})
+	}
+	once()
+	before := footprintNow(t)
+	for range 100 {
+		once()
+	}
+	after := footprintNow(t)
+	const slack = 10 // of the runtime and the test itself
+	if after.descriptors > before.descriptors+slack || after.mappings > before.mappings || after.goroutines > before.goroutines+slack {
+		t.Errorf("100 links more took %+v, before them it was %+v", after, before)
+	}
+}
+
+// Nothing is allocated in the steady state, wherever gradients lie and however many
+// there are.
+func TestSharedSteadyStateInPlaceDoesNotAllocate(t *testing.T) {
+	const ranks = 3
+	specs := []BucketSpec{denseSpec(0, 100), denseSpec(1, 1<<16), sparseSpec(2, 40, 3, 40)}
+	h := newHall(t, ranks, specs, patience, newAverager(ranks, specs, false).handle)
+	groups := newGroups(t, ranks, patience, same(specs...))
+	batches := make([]int64, ranks)
+	p := newTogether(ranks, func(rank int) error {
+		batch := batches[rank]
+		batches[rank]++
+		for k := range specs {
+			for _, f := range []*Future{
+				h.links[rank].PushPull(batch, h.stores[rank].Buckets[k]),
+				groups[rank].AllReduce(batch, groups[rank].bucket(k, false)),
+			} {
+				if err := f.Wait(); err != nil {
+					return err
+				}
+			}
+			if err := groups[rank].Broadcast(batch, groups[rank].bucket(k, false), k%ranks).Wait(); err != nil {
+				return err
+			}
+		}
+		return groups[rank].Barrier()
+	})
+	t.Cleanup(p.close)
+	p.round(t)
+	if allocs := testing.AllocsPerRun(50, func() { p.round(t) }); allocs != 0 {
+		t.Errorf("a round allocates %g times, want 0", allocs)
+	}
+}

@@ -1,0 +1,155 @@
+package comm
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/psbench/psbench/comm/shm"
+)
+
+// sharedArrival is the slot of a trainer and bucket as the port sees it.
+type sharedArrival struct {
+	Arrival
+	spec   *BucketSpec
+	line   *pushLine
+	bell   shm.Bell
+	places [2]*Gradient // the trainer's gradient in each place
+	seen   uint32       // the last push that was handed over
+	state  atomic.Int32
+}
+
+// States of a sharedArrival.
+const (
+	answered  int32 = iota // or never pushed
+	pending                // handed over
+	answering              // the answer is being written
+)
+
+func (p *sharedPort) anyPush() bool {
+	for _, t := range p.trainers {
+		for _, a := range t.slots {
+			if a.line.pushed.Load() != a.seen {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// take hands over every push that is there.
+func (p *sharedPort) take(handle func(*Arrival) error) (pushes int, err error) {
+	for i, t := range p.trainers {
+		n, err := p.takeFrom(i, t, handle)
+		pushes += n
+		if err != nil {
+			return pushes, err
+		}
+	}
+	return pushes, nil
+}
+
+// takeFrom hands over a trainer's pushes in the order in which it made them. It
+// looks at the slots round and round, until it has found nothing in one round. A
+// push that it sees before an earlier one makes it look once more: the earlier one
+// is there by then.
+func (p *sharedPort) takeFrom(i int, t *sharedTrainer, handle func(*Arrival) error) (pushes int, err error) {
+	looks := len(t.slots)
+	for early := false; looks > 0; looks-- {
+		a := t.slots[t.at]
+		t.at = (t.at + 1) % len(t.slots)
+		pushed := a.line.pushed.Load()
+		switch {
+		case pushed == a.seen:
+			continue
+		case a.line.order == t.taken:
+			if err := p.receive(a, pushed); err != nil {
+				return pushes, err
+			}
+			t.taken++
+			pushes++
+			a.More = p.another(i, (t.at+len(t.slots)-1)%len(t.slots))
+			if err := handle(&a.Arrival); err != nil {
+				return pushes, err
+			}
+			early, looks = false, len(t.slots)+1
+		case !early:
+			early, looks = true, len(t.slots)+1
+		case looks == 1:
+			return pushes, fmt.Errorf("%s pushed bucket %d to %s as number %d where number %d is due", p.conns[i].peer, a.Bucket, p.self, a.line.order, t.taken)
+		}
+	}
+	return pushes, nil
+}
+
+// another says whether a trainer other than i has a push in its k-th slot that was
+// not handed over.
+func (p *sharedPort) another(i, k int) bool {
+	for j, t := range p.trainers {
+		if j != i && t.slots[k].line.pushed.Load() != t.slots[k].seen {
+			return true
+		}
+	}
+	return false
+}
+
+// receive checks what a trainer says of its push before anything relies on it.
+func (p *sharedPort) receive(a *sharedArrival, pushed uint32) error {
+	from, line := p.conns[a.Trainer].peer, a.line
+	if pushed != a.seen+1 || a.state.Load() != answered {
+		return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", from, line.batch, a.Bucket, p.self, a.Batch)
+	}
+	place, rows := line.place, int(line.rows)
+	if place != inStore && place != inCopies {
+		return fmt.Errorf("%s pushed bucket %d to %s from place %d, which does not exist", from, a.Bucket, p.self, place)
+	}
+	g := a.places[place]
+	if a.spec.Sparse {
+		if err := g.SetRows(rows); err != nil {
+			return fmt.Errorf("%s pushed bucket %d to %s: %w", from, a.Bucket, p.self, err)
+		}
+		if err := a.spec.checkRows(g.Rows); err != nil {
+			return fmt.Errorf("%s sent to %s: %w", from, p.self, err)
+		}
+	}
+	a.seen, a.Gradient, a.Batch, a.AtNS = pushed, g, line.batch, line.pushedNS
+	a.state.Store(pending)
+	return nil
+}
+
+// answer implements answerer. In place it is two stores and a look at the
+// trainer's bell; anything else is copied into the trainer's memory.
+func (p *sharedPort) answer(arrival *Arrival, g *Gradient) error {
+	a := arrival.slot.(*sharedArrival)
+	to := p.conns[a.Trainer].peer
+	if p.dead.Load() {
+		return p.lost(to, a)
+	}
+	if err := a.spec.check(g); err != nil {
+		return fmt.Errorf("%s cannot answer %s: %w", p.self, to, err)
+	}
+	if !a.state.CompareAndSwap(pending, answering) {
+		return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight", p.self, a.Bucket, to)
+	}
+	if !sameStorage(g, a.Gradient) {
+		if err := a.Gradient.CopyFrom(g); err != nil {
+			return fmt.Errorf("%s cannot answer %s: %w", p.self, to, err)
+		}
+	}
+	a.line.rows = int32(len(g.Rows)) // #nosec G115 -- rows are int32
+	a.line.answerNS = Now()
+	seen := a.seen
+	a.state.Store(answered) // nothing of a is touched after it
+	a.line.answered.Store(seen)
+	a.bell.Ring()
+	return nil
+}
+
+// lost is the error of an answer on a port that has ended.
+func (p *sharedPort) lost(to string, a *sharedArrival) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return p.err
+	}
+	return fmt.Errorf("%s cannot answer batch %d, bucket %d of %s: the port is closed", p.self, a.Batch, a.Bucket, to)
+}

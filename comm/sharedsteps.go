@@ -1,0 +1,262 @@
+package comm
+
+import "fmt"
+
+// start posts an operation and leaves it to whoever comes first, a waiter or the
+// group's goroutine, to carry it out.
+func (g *sharedGroup) start(kind int32, batch int64, b *Bucket, root int) *Future {
+	op, err := g.begin(batch, b)
+	if err != nil {
+		return Completed(err)
+	}
+	if len(g.members) == 1 {
+		g.complete(op)
+		return op.future
+	}
+	s := g.byBucket[b.Index]
+	s.kind, s.root, s.place = kind, root, inStore
+	if !sameStorage(&b.Gradient, s.stored) {
+		s.place = inCopies
+	}
+	if s.place == inCopies && (kind == stepAllReduce || root == g.position) {
+		if err := s.copy(&b.Gradient); err != nil {
+			g.complete(op)
+			return Completed(fmt.Errorf("%s, %s: %w", g.self, op, err))
+		}
+	}
+	g.post(s)
+	g.wakeHelper()
+	return op.future
+}
+
+// copy puts a gradient from elsewhere into the copies.
+func (s *sharedStep) copy(g *Gradient) error {
+	if !s.used {
+		if err := s.group.own.stores[inCopies].reserve(s.group.self, &s.op.spec); err != nil {
+			return err
+		}
+		s.used = true
+	}
+	return s.copied.CopyFrom(g)
+}
+
+// post tells the others of an operation and queues it.
+func (g *sharedGroup) post(s *sharedStep) {
+	g.mu.Lock()
+	if g.err != nil { // failPending may have been here
+		s.op.pending, s.op.gradient = false, nil
+		s.op.future.Complete(g.err)
+		g.mu.Unlock()
+		return
+	}
+	s.number = g.posted
+	g.posted++
+	g.steps = append(g.steps, s)
+	line := g.own.line(s.number)
+	line.kind, line.place, line.root, line.batch = s.kind, s.place, int32(s.root), s.op.batch // #nosec G115 -- a position
+	line.bucket, line.rows = int32(s.op.spec.Index), 0                                        // #nosec G115 -- a bucket
+	if s.op.gradient != nil {
+		line.rows = int32(len(s.op.gradient.Rows)) // #nosec G115 -- rows are int32
+	}
+	line.posted.Store(s.number + 1)
+	g.mu.Unlock()
+	g.ring()
+}
+
+func (m *sharedMember) line(number uint32) *stepLine {
+	return &m.lines[number%uint32(len(m.lines))] // #nosec G115 -- a small count
+}
+
+// ring looks at the others' bells.
+func (g *sharedGroup) ring() {
+	for _, m := range g.members {
+		if m != g.own {
+			m.bell.Ring()
+		}
+	}
+}
+
+// help carries out what nobody waits for yet.
+func (g *sharedGroup) help() {
+	for {
+		select {
+		case <-g.wake:
+			g.drive(nil)
+		case <-g.quit:
+			return
+		}
+	}
+}
+
+// await carries out operations until s has ended, unless somebody else does.
+func (s *sharedStep) await() { s.group.drive(s) }
+
+// drive carries out posted operations, in their order: up to and including last,
+// or all of them. If somebody else does, it leaves it to them.
+func (g *sharedGroup) drive(last *sharedStep) {
+	for g.driving.TryLock() {
+		ended := g.carryOutUntil(last)
+		g.driving.Unlock()
+		switch {
+		case g.dead.Load():
+			g.failPending()
+			return
+		case ended:
+			g.wakeHelper() // the rest, if there is any, is not this waiter's
+			return
+		}
+		if s, _ := g.due(nil); s == nil {
+			return
+		}
+		// Something was posted after the last look and before the lock was free,
+		// by somebody who left it to this driver.
+	}
+}
+
+// carryOutUntil carries out operations until last has ended, or none is left;
+// ended says that it was last. The caller holds driving.
+func (g *sharedGroup) carryOutUntil(last *sharedStep) (ended bool) {
+	for !g.dead.Load() {
+		s, ended := g.due(last)
+		if s == nil {
+			return ended
+		}
+		if err := g.carryOut(s); err != nil {
+			g.poison(err)
+			return false
+		}
+		g.mu.Lock()
+		g.steps = append(g.steps[:0], g.steps[1:]...)
+		g.mu.Unlock()
+		g.complete(s.op)
+	}
+	return false
+}
+
+// due is the operation to carry out next, or nil if there is none or last has
+// ended.
+func (g *sharedGroup) due(last *sharedStep) (s *sharedStep, ended bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if last != nil && !last.op.pending {
+		return nil, true
+	}
+	if len(g.steps) == 0 {
+		return nil, false
+	}
+	return g.steps[0], false
+}
+
+func (g *sharedGroup) wakeHelper() {
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+}
+
+// carryOut does this member's part of an operation and waits for the others'.
+func (g *sharedGroup) carryOut(s *sharedStep) (err error) {
+	switch {
+	case s.kind == stepBarrier:
+		err = g.meet(s)
+		g.end(s)
+	case s.kind == stepBroadcast:
+		err = g.broadcast(s)
+	case s.op.spec.Sparse:
+		err = g.sumRows(s)
+	case 4*s.op.spec.Elements <= EagerBytes:
+		err = g.sumEagerly(s)
+	default:
+		err = g.sumSlices(s)
+	}
+	if err == nil && s.place == inCopies && s.kind != stepBarrier {
+		err = s.op.gradient.CopyFrom(s.gradient())
+	}
+	return err
+}
+
+// gradient is where this member's gradient lies in shared memory.
+func (s *sharedStep) gradient() *Gradient {
+	if s.place == inCopies {
+		return s.copied
+	}
+	return s.stored
+}
+
+// of is where a member's gradient lies in shared memory, once all agree on s.
+func (s *sharedStep) of(m *sharedMember) *Gradient {
+	if m == s.group.own {
+		return s.gradient()
+	}
+	return &m.stores[m.place].Buckets[s.ordinal].Gradient
+}
+
+// waitPosted waits until all members have posted s and checks that it is s that
+// they posted.
+func (g *sharedGroup) waitPosted(s *sharedStep) error {
+	g.own.begun.Store(s.number + 1)
+	g.ring()
+	if err := g.wait(s, allPosted); err != nil {
+		return err
+	}
+	return g.agree(s)
+}
+
+// meet waits until all members have begun s and checks that it is s that they
+// began.
+func (g *sharedGroup) meet(s *sharedStep) error {
+	g.own.begun.Store(s.number + 1)
+	g.ring()
+	if err := g.wait(s, allBegun); err != nil {
+		return err
+	}
+	return g.agree(s)
+}
+
+// end notes that this member has ended s.
+func (g *sharedGroup) end(s *sharedStep) {
+	g.own.ended.Store(s.number + 1)
+	g.ring()
+}
+
+// endTogether is end, and waits for the others.
+func (g *sharedGroup) endTogether(s *sharedStep) error {
+	g.end(s)
+	return g.wait(s, allEnded)
+}
+
+// agree checks that every member posted the same operation as s, and notes where
+// its gradient is.
+func (g *sharedGroup) agree(s *sharedStep) error {
+	own := g.own.line(s.number)
+	for _, m := range g.members {
+		line := m.line(s.number)
+		if line.kind != own.kind || line.bucket != own.bucket || line.batch != own.batch || line.root != own.root {
+			return fmt.Errorf("%s runs %s but %s runs %s: ranks must reduce the same buckets in the same order",
+				g.self, own.describe(), m.name, line.describe())
+		}
+		m.place, m.rows = line.place, line.rows
+		if m.place != inStore && m.place != inCopies {
+			return fmt.Errorf("%s posted bucket %d to %s from place %d, which does not exist", m.name, line.bucket, g.self, m.place)
+		}
+	}
+	return nil
+}
+
+func (l *stepLine) describe() string {
+	switch l.kind {
+	case stepBarrier:
+		return "a barrier"
+	case stepBroadcast:
+		return fmt.Sprintf("a broadcast of batch %d, bucket %d from position %d", l.batch, l.bucket, l.root)
+	default:
+		return fmt.Sprintf("an all-reduce of batch %d, bucket %d", l.batch, l.bucket)
+	}
+}
+
+func (s *sharedStep) describe() string {
+	if s.kind == stepBarrier {
+		return "a barrier"
+	}
+	return s.op.String()
+}

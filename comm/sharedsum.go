@@ -1,0 +1,181 @@
+package comm
+
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/comm/vec"
+)
+
+// sumEagerly is an all-reduce in one step: each member shows a copy of its
+// gradient, waits for the T-1 others' and sums all T in the order of positions.
+// It reads (T+1)*S and writes 2*S bytes. Inputs alternate between two places, so
+// nobody has to wait until all have read them: who shows the input after the next
+// has seen everybody begin the next.
+func (g *sharedGroup) sumEagerly(s *sharedStep) error {
+	out := s.gradient().Values
+	bytes := 4 * len(out)
+	copy(g.own.eager[s.number%2], Float32Bytes(out))
+	if err := g.meet(s); err != nil {
+		return err
+	}
+	for i, m := range g.members {
+		part := viewOf[float32](m.eager[s.number%2][:bytes], len(out))
+		if i == 0 {
+			copy(out, part)
+		} else {
+			vec.Add(out, part)
+		}
+	}
+	g.end(s)
+	return nil
+}
+
+// BlockElements is how much is reduced at a time in shared memory: 8 KiB, so that
+// the blocks of a few ranks stay in the first-level cache from the first addition
+// until the last copy is written.
+const BlockElements = 2 << 10
+
+// sumSlices is an all-reduce in two steps, the reduce-scatter and all-gather of
+// a ring without the ring: once all have posted, each member sums its T-th of
+// every bucket, in the order of positions, and writes the sum to all; then it
+// waits until all have. It reads S and writes S bytes, T*S each over all members.
+func (g *sharedGroup) sumSlices(s *sharedStep) error {
+	if err := g.waitPosted(s); err != nil {
+		return err
+	}
+	size := len(g.members)
+	n := s.op.spec.Elements
+	per := roundUp((n+size-1)/size, pageBytes/4)
+	from, to := min(g.position*per, n), min((g.position+1)*per, n)
+	first := s.of(g.members[0]).Values
+	for ; from < to; from += BlockElements {
+		end := min(from+BlockElements, to)
+		sum := first[from:end]
+		for _, m := range g.members[1:] {
+			vec.Add(sum, s.of(m).Values[from:end])
+		}
+		for _, m := range g.members[1:] {
+			copy(s.of(m).Values[from:end], sum)
+		}
+	}
+	return g.endTogether(s)
+}
+
+// sumRows is an all-reduce of rows in three steps. Every member merges all lists
+// of rows, sums a T-th of the union, row by row in the order of positions, into
+// memory of its own, waits for the others' and copies all of them into its
+// gradient. With U rows in the union and R in all gradients together, a member
+// reads R/T + U rows and writes U/T + U.
+func (g *sharedGroup) sumRows(s *sharedStep) error {
+	if err := g.waitPosted(s); err != nil {
+		return err
+	}
+	// The others may still read this member's part of the last sum.
+	if err := g.wait(s, allEndedBefore); err != nil {
+		return err
+	}
+	if err := g.gather(s); err != nil {
+		return err
+	}
+	size, width := len(g.members), s.op.spec.Width
+	part := func(i int) (from, to int) { return i * len(g.union) / size, (i + 1) * len(g.union) / size }
+	from, to := part(g.position)
+	g.merger.SumRows(g.union[from:to], g.own.reduced[:(to-from)*width])
+	g.own.halved.Store(s.number + 1)
+	g.ring()
+	if err := g.wait(s, allHalved); err != nil {
+		return err
+	}
+	out := s.gradient()
+	if err := out.SetRows(len(g.union)); err != nil {
+		return fmt.Errorf("%s, %s: %w", g.self, s.op, err)
+	}
+	copy(out.Rows, g.union)
+	for i, m := range g.members {
+		from, to := part(i)
+		copy(out.Values[from*width:to*width], m.reduced)
+	}
+	if s.place == inStore {
+		*s.op.gradient = *out
+	}
+	g.end(s)
+	return nil
+}
+
+// gather merges the rows of all members into union.
+func (g *sharedGroup) gather(s *sharedStep) (err error) {
+	g.merger.Reset()
+	for _, m := range g.members {
+		part := s.of(m)
+		if m != g.own {
+			if err := part.SetRows(int(m.rows)); err != nil {
+				return fmt.Errorf("%s sent bucket %d to %s: %w", m.name, s.op.spec.Index, g.self, err)
+			}
+			if err := s.op.spec.checkRows(part.Rows); err != nil {
+				return fmt.Errorf("%s sent to %s: %w", m.name, g.self, err)
+			}
+		} else if err := part.SetRows(len(s.op.gradient.Rows)); err != nil {
+			return fmt.Errorf("%s, %s: %w", g.self, s.op, err)
+		}
+		g.merger.Add(part)
+	}
+	if g.union, err = g.merger.Union(g.union[:0]); err != nil {
+		return fmt.Errorf("%s, %s: %w", g.self, s.op, err)
+	}
+	return nil
+}
+
+// broadcast is one step: the others copy the root's gradient, S bytes read and
+// written each, and the root waits until all have.
+func (g *sharedGroup) broadcast(s *sharedStep) error {
+	if err := g.waitPosted(s); err != nil {
+		return err
+	}
+	root := g.members[s.root]
+	if root == g.own {
+		return g.endTogether(s)
+	}
+	from, out := s.of(root), s.gradient()
+	if s.op.spec.Sparse {
+		if err := from.SetRows(int(root.rows)); err != nil {
+			return fmt.Errorf("%s sent bucket %d to %s: %w", root.name, s.op.spec.Index, g.self, err)
+		}
+		if err := s.op.spec.checkRows(from.Rows); err != nil {
+			return fmt.Errorf("%s sent to %s: %w", root.name, g.self, err)
+		}
+	}
+	if err := out.CopyFrom(from); err != nil {
+		return fmt.Errorf("%s, %s: %w", g.self, s.op, err)
+	}
+	if s.place == inStore {
+		*s.op.gradient = *out
+	}
+	return g.endTogether(s)
+}
+
+// Barrier implements Group. It takes one step and moves no data. The error is
+// that of AllReduce.
+func (g *sharedGroup) Barrier() error {
+	if len(g.members) == 1 {
+		return nil
+	}
+	if err := g.beginBarrier(); err != nil {
+		return err
+	}
+	g.post(g.meeting)
+	return g.meeting.op.future.Wait()
+}
+
+func (g *sharedGroup) beginBarrier() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.err != nil {
+		return g.err
+	}
+	op := g.meeting.op
+	if !op.start(g.barriers, nil, g.timeout) {
+		return fmt.Errorf("%s started barrier %d on %s while the last one is in flight", g.self, g.barriers, g.link)
+	}
+	g.barriers++
+	return nil
+}

@@ -1,0 +1,136 @@
+package comm
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/psbench/psbench/comm/shm"
+)
+
+// Store is the storage of a rank's buckets, in the order of their specs.
+type Store struct {
+	Buckets []*Bucket
+
+	segment *shm.Segment // nil on the heap
+}
+
+// NewStore allocates a store on the heap of this process.
+func NewStore(specs []BucketSpec) *Store {
+	s := &Store{}
+	for _, spec := range specs {
+		s.Buckets = append(s.Buckets, NewBucket(spec))
+	}
+	return s
+}
+
+// NewSharedStore allocates a store in a segment of shared memory, which the
+// ranks that this one joins on Shm will map. All of it is touched, so that no
+// page fault falls into an iteration. The error says how much memory there is if
+// that is not enough.
+func NewSharedStore(owner string, specs []BucketSpec) (*Store, error) {
+	return newSegmentStore(owner+" buckets", specs, true)
+}
+
+// ReserveSharedStores reports that the shared stores of all owners together do not
+// fit into the memory there is. Each alone would find that there is room for it, and
+// the last one to touch its pages would be killed.
+func ReserveSharedStores(owners []string, specs []BucketSpec) error {
+	return shm.Reserve("the buckets of "+joinNames(owners), int64(len(owners))*int64(storeSize(specs)))
+}
+
+// newSegmentStore makes a store in a segment; untouched, its pages come into
+// being at their first use.
+func newSegmentStore(name string, specs []BucketSpec, touch bool) (*Store, error) {
+	segment, err := shm.New(name, storeSize(specs), touch)
+	if err != nil {
+		return nil, err
+	}
+	return viewStore(segment, specs), nil
+}
+
+// reserve reports that a bucket of a store whose pages come into being at their
+// first use does not fit into the memory there is.
+func (s *Store) reserve(owner string, spec *BucketSpec) error {
+	_, bytes := bucketBytes(spec)
+	return shm.Reserve(fmt.Sprintf("the copies of bucket %d of %s", spec.Index, owner), int64(bytes))
+}
+
+// Specs lists the specs of the buckets.
+func (s *Store) Specs() []BucketSpec {
+	specs := make([]BucketSpec, len(s.Buckets))
+	for i, b := range s.Buckets {
+		specs[i] = b.BucketSpec
+	}
+	return specs
+}
+
+// Close gives the memory back. Nothing may use a bucket of the store after it.
+func (s *Store) Close() error {
+	if s.segment == nil {
+		return nil
+	}
+	return s.segment.Close()
+}
+
+// In a segment each bucket starts on a page of its own: rows (capacity x 4
+// bytes) and then, from the next cache line on, values.
+const (
+	pageBytes = 4096
+	lineBytes = 64
+)
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }
+
+// bucketBytes is the space of one bucket; values start at byte from.
+func bucketBytes(spec *BucketSpec) (from, size int) {
+	values := spec.Elements
+	if spec.Sparse {
+		from, values = roundUp(4*spec.Capacity, lineBytes), spec.Capacity*spec.Width
+	}
+	return from, roundUp(from+4*values, pageBytes)
+}
+
+// storeSize is the size of a store of specs in bytes, at least a page.
+func storeSize(specs []BucketSpec) int {
+	size := 0
+	for i := range specs {
+		_, n := bucketBytes(&specs[i])
+		size += n
+	}
+	return max(size, pageBytes)
+}
+
+// viewStore lays buckets over a segment of storeSize(specs) bytes.
+func viewStore(segment *shm.Segment, specs []BucketSpec) *Store {
+	s := &Store{segment: segment}
+	rest := segment.Bytes()
+	for _, spec := range specs {
+		from, size := bucketBytes(&spec)
+		s.Buckets = append(s.Buckets, &Bucket{BucketSpec: spec, Gradient: viewGradient(rest[:size], &spec, from)})
+		rest = rest[size:]
+	}
+	return s
+}
+
+// viewGradient is the gradient whose rows start at at[0] and whose values start
+// at at[from].
+func viewGradient(at []byte, spec *BucketSpec, from int) Gradient {
+	if !spec.Sparse {
+		return Gradient{Values: viewOf[float32](at, spec.Elements)}
+	}
+	return Gradient{
+		Rows:   viewOf[int32](at, spec.Capacity)[:0],
+		Values: viewOf[float32](at[from:], spec.Capacity*spec.Width)[:0],
+		Width:  spec.Width,
+	}
+}
+
+// viewOf is the first n elements of at, without a copy.
+func viewOf[T float32 | int32 | int64](at []byte, n int) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(at))), n)[:n:n]
+}
+
+// sameStorage says whether two gradients lie in the same memory.
+func sameStorage(a, b *Gradient) bool {
+	return unsafe.SliceData(a.Values) == unsafe.SliceData(b.Values)
+}

@@ -1,0 +1,297 @@
+package comm
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm/vec"
+)
+
+// averager answers all trainers with the mean of a push, or of a chunk, at the
+// last arrival.
+type averager struct {
+	mu       sync.Mutex
+	trainers int
+	rounds   map[[2]int]*round // by bucket and chunk
+	merger   *RowMerger
+}
+
+type round struct {
+	arrivals []*Arrival
+	mean     Gradient
+}
+
+func newAverager(trainers int, specs []BucketSpec, chunked bool) *averager {
+	s := &averager{trainers: trainers, rounds: map[[2]int]*round{}, merger: NewRowMerger(trainers)}
+	for i := range specs {
+		mean, n := NewGradient(specs[i]), 1
+		if chunked {
+			n = specs[i].chunks()
+		}
+		for k := range n {
+			r := &round{arrivals: make([]*Arrival, 0, trainers), mean: mean}
+			if n > 1 {
+				r.mean = chunkOf(&mean, k)
+			}
+			s.rounds[[2]int{specs[i].Index, k}] = r
+		}
+	}
+	return s
+}
+
+func (s *averager) handle(a *Arrival) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.rounds[[2]int{a.Bucket, a.Chunk}]
+	r.arrivals = append(r.arrivals, a)
+	if len(r.arrivals) < s.trainers {
+		return nil
+	}
+	pending, mean := r.arrivals, &r.mean
+	r.arrivals = pending[:0]
+	if mean.Sparse() {
+		s.merger.Reset()
+		for _, a := range pending {
+			s.merger.Add(a.Gradient)
+		}
+		if err := s.merger.Sum(mean); err != nil {
+			return err
+		}
+	} else {
+		copy(mean.Values, pending[0].Gradient.Values)
+		for _, a := range pending[1:] {
+			vec.Add(mean.Values, a.Gradient.Values)
+		}
+	}
+	vec.Scale(1/float32(s.trainers), mean.Values)
+	for _, a := range pending {
+		if err := a.Answer(mean); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// star is a server with its trainers' links.
+type star struct {
+	links  []*StreamLink
+	port   *StreamPort
+	served chan error
+}
+
+func newStar(t tb, n Transport, trainers int, specs []BucketSpec, chunked bool, timeout time.Duration, handle func(*Arrival) error) *star {
+	t.Helper()
+	s := &star{served: make(chan error, 1)}
+	var ports []*Conn
+	for i := range trainers {
+		near, far := link(t, n, name(i), "server9")
+		s.links = append(s.links, NewStreamLink(near, specs, timeout))
+		ports = append(ports, far)
+	}
+	s.port = NewStreamPort("server9", ports, specs, chunked, timeout)
+	go func() { s.served <- s.port.Serve(handle) }()
+	t.Cleanup(func() {
+		for _, l := range s.links {
+			_ = l.Close()
+		}
+		_ = s.port.Close()
+	})
+	return s
+}
+
+func TestPushPullAverages(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		rapid.Check(t, func(t *rapid.T) {
+			trainers := rapid.IntRange(1, 4).Draw(t, "trainers")
+			checkAverages(t, n, trainers, rapid.Bool().Draw(t, "chunked"),
+				func(b *Bucket) { fill(t, b.BucketSpec, &b.Gradient, 10) },
+				denseSpec(0, rapid.IntRange(0, 5000).Draw(t, "elements")),
+				sparseSpec(1, 40, rapid.IntRange(1, 20).Draw(t, "width"), 40))
+		})
+	})
+}
+
+func TestPushPullAveragesChunks(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		for _, elements := range []int{ChunkElements - 1, ChunkElements, ChunkElements + 1, 3*ChunkElements - 1} {
+			for _, chunked := range []bool{false, true} {
+				seed := uint32(0)
+				checkAverages(t, n, 2, chunked, func(b *Bucket) { seed++; noise(seed, b.Gradient.Values) }, denseSpec(0, elements))
+			}
+		}
+	})
+}
+
+// checkAverages fills and pushes buckets three times and compares the answers with
+// their mean.
+func checkAverages(t tb, n Transport, trainers int, chunked bool, fill func(b *Bucket), specs ...BucketSpec) {
+	t.Helper()
+	s := newStar(t, n, trainers, specs, chunked, patience, newAverager(trainers, specs, chunked).handle)
+	for batch := range int64(3) {
+		for _, spec := range specs {
+			var buckets []*Bucket
+			for range trainers {
+				b := NewBucket(spec)
+				fill(b)
+				buckets = append(buckets, b)
+			}
+			want := sum(spec, buckets)
+			for i := range want {
+				want[i] /= float64(trainers)
+			}
+			var futures []*Future
+			for i, b := range buckets {
+				futures = append(futures, s.links[i].PushPull(batch, b))
+			}
+			for i, f := range futures {
+				must(t, f.Wait())
+				requireSame(t, &buckets[i].Gradient, &buckets[0].Gradient)
+			}
+			requireNear(t, table(spec, &buckets[0].Gradient), want)
+		}
+	}
+	for _, l := range s.links {
+		must(t, l.Close())
+	}
+	must(t, <-s.served)
+}
+
+// TestChunksAreAnsweredOneByOne has a trainer that sends the second chunk only
+// when the first one is answered.
+func TestChunksAreAnsweredOneByOne(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		spec := denseSpec(0, ChunkElements+3)
+		near, far := link(t, n, "trainer0", "server9")
+		p := NewStreamPort("server9", []*Conn{far}, []BucketSpec{spec}, true, patience)
+		served := make(chan error, 1)
+		arrivals := 0
+		go func() {
+			served <- p.Serve(func(a *Arrival) error {
+				want := min(ChunkElements, spec.Elements-arrivals*ChunkElements)
+				if a.Chunk != arrivals || a.Chunks != 2 || a.Batch != 5 || len(a.Gradient.Values) != want {
+					return fmt.Errorf("a strange arrival: chunk %d of %d with %d elements", a.Chunk, a.Chunks, len(a.Gradient.Values))
+				}
+				arrivals++
+				vec.Scale(2, a.Gradient.Values)
+				return a.Answer(a.Gradient)
+			})
+		}()
+		b := NewBucket(spec)
+		for i := range b.Gradient.Values {
+			b.Gradient.Values[i] = float32(i)
+		}
+		must(t, near.SetReadDeadline(time.Now().Add(patience)))
+		for k := range 2 {
+			g := chunkOf(&b.Gradient, k)
+			h := chunkHeader(opPush, 5, 0, k, &g)
+			must(t, near.Send(&h, Float32Bytes(g.Values)))
+			var answer Header
+			must(t, near.ReadHeader(&answer))
+			if want := (Header{Op: opAnswer, Batch: 5, Arg: h.Arg, Payload: h.Payload, Sequence: answer.Sequence, Link: answer.Link}); answer != want {
+				t.Fatalf("chunk %d was answered with %+v, want %+v", k, answer, want)
+			}
+			must(t, near.ReadFull(Float32Bytes(g.Values)))
+		}
+		for i, v := range b.Gradient.Values {
+			if v != float32(2*i) {
+				t.Fatalf("element %d is %g, want %d", i, v, 2*i)
+			}
+		}
+		must(t, near.Send(&Header{Op: opBye}))
+		must(t, <-served)
+		must(t, p.Close())
+	})
+}
+
+// TestPushingAgainAtOnce pushes as soon as the answer is there, which is often
+// before Answer has returned.
+func TestPushingAgainAtOnce(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		for _, chunked := range []bool{false, true} {
+			specs := []BucketSpec{denseSpec(0, ChunkElements+1), denseSpec(1, 1)}
+			s := newStar(t, n, 2, specs, chunked, patience, newAverager(2, specs, chunked).handle)
+			p := newTogether(2, func(rank int) error {
+				buckets := []*Bucket{NewBucket(specs[0]), NewBucket(specs[1])}
+				for batch := range int64(20) {
+					for _, f := range []*Future{s.links[rank].PushPull(batch, buckets[0]), s.links[rank].PushPull(batch, buckets[1])} {
+						if err := f.Wait(); err != nil {
+							return err
+						}
+					}
+				}
+				return nil
+			})
+			p.round(t)
+			p.close()
+		}
+	})
+}
+
+func TestAnswersComeInAnyOrder(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		specs := []BucketSpec{denseSpec(0, 3), denseSpec(7, 5)}
+		var first *Arrival
+		s := newStar(t, n, 1, specs, false, patience, func(a *Arrival) error {
+			if a.AtNS > Now() || a.Trainer != 0 || a.Batch != 2 {
+				return fmt.Errorf("a strange arrival: %+v", a)
+			}
+			if first == nil {
+				first = a
+				return nil
+			}
+			return errors.Join(a.Answer(a.Gradient), first.Answer(first.Gradient))
+		})
+		f, g := s.links[0].PushPull(2, NewBucket(specs[0])), s.links[0].PushPull(2, NewBucket(specs[1]))
+		must(t, f.Wait())
+		must(t, g.Wait())
+		if f.EndNS() < g.EndNS() {
+			t.Fatal("bucket 0 was done before bucket 7, which was answered first")
+		}
+	})
+}
+
+func TestPushPullRefusesMisuse(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		specs := []BucketSpec{denseSpec(0, 3), sparseSpec(1, 4, 1, 2)}
+		arrived := make(chan *Arrival, 1)
+		unsorted := NewBucket(specs[1])
+		unsorted.Gradient.Rows, unsorted.Gradient.Values = []int32{2, 1}, make([]float32, 2)
+		s := newStar(t, n, 1, specs, false, patience, func(a *Arrival) error { arrived <- a; return nil })
+		l, b := s.links[0], NewBucket(specs[0])
+		f := l.PushPull(0, b)
+		for want, err := range map[string]error{
+			"while batch 0 of that bucket is in flight": l.PushPull(1, b).Wait(),
+			"does not carry bucket 5":                   l.PushPull(1, NewBucket(denseSpec(5, 3))).Wait(),
+			"has 4 elements instead of 3":               l.PushPull(1, NewBucket(denseSpec(0, 4))).Wait(),
+			"row 1 at place 1, not above row 2":         l.PushPull(1, unsorted).Wait(),
+			"has width 2 instead of 0":                  l.PushPull(1, NewBucket(sparseSpec(0, 3, 2, 3))).Wait(),
+		} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("misuse gave %v, want %q", err, want)
+			}
+		}
+		a := <-arrived
+		wrong := NewGradient(denseSpec(0, 2))
+		if err := a.Answer(&wrong); err == nil {
+			t.Error("an answer of the wrong size gave no error")
+		}
+		must(t, a.Answer(a.Gradient))
+		if err := a.Answer(a.Gradient); err == nil || !strings.Contains(err.Error(), "no push of it in flight") {
+			t.Errorf("a second answer gave %v", err)
+		}
+		must(t, f.Wait())
+		must(t, l.Close())
+		must(t, l.Close())
+		if err := l.PushPull(1, b).Wait(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("pushing to a closed link gave %v", err)
+		}
+		must(t, <-s.served)
+	})
+}

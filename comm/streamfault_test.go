@@ -1,0 +1,233 @@
+package comm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestPushPullDeadlineNamesTheServer(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		specs := []BucketSpec{denseSpec(0, 3), denseSpec(1, 3)}
+		s := newStar(t, n, 1, specs, false, 50*time.Millisecond, func(*Arrival) error { return nil })
+		f, g := s.links[0].PushPull(3, NewBucket(specs[0])), s.links[0].PushPull(3, NewBucket(specs[1]))
+		for _, err := range []error{f.Wait(), g.Wait()} {
+			var wait *WaitError
+			if !errors.As(err, &wait) || err.Error() != "trainer0 waited 0.05 s for the answer to batch 3, bucket 0 from server9" {
+				t.Errorf("the deadline gave %v", err)
+			}
+		}
+		if err := <-s.served; err == nil {
+			t.Error("the server did not notice")
+		}
+	})
+}
+
+// vast is more than sockets and gRPC hold on the way: 64 MiB.
+var vast = denseSpec(0, 16<<20)
+
+func TestBlockedPushEndsAtTheDeadline(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		near, far := link(t, n, "trainer0", "server9")
+		defer func() { _ = far.Close() }()
+		l := NewStreamLink(near, []BucketSpec{vast}, 100*time.Millisecond)
+		defer func() { _ = l.Close() }()
+		var wait *WaitError
+		if err := l.PushPull(3, NewBucket(vast)).Wait(); !errors.As(err, &wait) || wait.For[0] != "server9" || !strings.Contains(wait.What, "batch 3, bucket 0") {
+			t.Fatalf("a push that nobody reads gave %v", err)
+		}
+	})
+}
+
+// push sends the first chunks of a push as a trainer would, which then does not
+// care for the answer.
+func push(t tb, c *Conn, batch int64, b *Bucket, chunks int) {
+	t.Helper()
+	for k := range chunks {
+		g := chunkOf(&b.Gradient, k)
+		h := chunkHeader(opPush, batch, b.Index, k, &g)
+		must(t, c.Send(&h, Int32Bytes(g.Rows), Float32Bytes(g.Values)))
+	}
+}
+
+func TestBlockedAnswerEndsAtTheDeadline(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		near, far := link(t, n, "trainer0", "server9")
+		p := NewStreamPort("server9", []*Conn{far}, []BucketSpec{vast}, false, time.Second)
+		served := make(chan error, 1)
+		go func() { served <- p.Serve(func(a *Arrival) error { return a.Answer(a.Gradient) }) }()
+		push(t, near, 4, NewBucket(vast), vast.chunks())
+		var wait *WaitError
+		if err := <-served; !errors.As(err, &wait) || wait.For[0] != "trainer0" || wait.What != "room for the answer to batch 4, bucket 0" {
+			t.Fatalf("an answer that nobody reads gave %v", err)
+		}
+	})
+}
+
+func TestAPushThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
+	spec := denseSpec(0, 3*ChunkElements)
+	overNetworks(t, func(t *testing.T, n Transport) {
+		for what, stop := range map[string]func(c *Conn, b *Bucket) error{
+			"between chunks": func(c *Conn, b *Bucket) error { push(t, c, 4, b, 2); return nil },
+			"in a chunk": func(c *Conn, b *Bucket) error {
+				h := Header{Op: opPush, Batch: 4, Payload: 4 * ChunkElements, Sequence: c.outNext.Sequence, Link: c.outNext.Link}
+				var buf [HeaderSize]byte
+				h.Encode(&buf)
+				_, err := c.nc.Write(append(buf[:], make([]byte, 100)...))
+				return err
+			},
+		} {
+			s := newStar(t, n, 1, []BucketSpec{spec}, true, 50*time.Millisecond, func(*Arrival) error { return nil })
+			must(t, stop(s.links[0].conn, NewBucket(spec)))
+			if err := <-s.served; err == nil || err.Error() != "server9 waited 0.05 s for the push of batch 4, bucket 0 from trainer0" {
+				t.Errorf("a push that stops %s gave %v", what, err)
+			}
+		}
+	})
+}
+
+func TestDeathOfThePeer(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		specs := []BucketSpec{denseSpec(0, 3)}
+		arrived := make(chan *Arrival, 2)
+		s := newStar(t, n, 2, specs, false, patience, func(a *Arrival) error { arrived <- a; return nil })
+		f := s.links[0].PushPull(0, NewBucket(specs[0]))
+		<-arrived
+		start := time.Now()
+		_ = s.links[1].conn.Close() // trainer1 dies without a goodbye
+		var peer *PeerError
+		if err := <-s.served; !errors.As(err, &peer) || peer.Peer != "trainer1" {
+			t.Fatalf("the server ended with %v", err)
+		}
+		if err := f.Wait(); !errors.As(err, &peer) || peer.Peer != "server9" || !strings.Contains(err.Error(), "the answer to batch 0, bucket 0") {
+			t.Fatalf("the pending push ended with %v", err)
+		}
+		if err := s.links[0].PushPull(1, NewBucket(specs[0])).Wait(); !errors.As(err, &peer) {
+			t.Fatalf("a later push ended with %v", err)
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Fatalf("noticing took %v", took)
+		}
+	})
+}
+
+// TestDeathInTheMiddle cuts the connection in the middle of a push and of an
+// answer.
+func TestDeathInTheMiddle(t *testing.T) {
+	spec := denseSpec(0, 3*ChunkElements)
+	overNetworks(t, func(t *testing.T, n Transport) {
+		near, far := link(t, n, "trainer0", "server9")
+		p := NewStreamPort("server9", []*Conn{far}, []BucketSpec{spec}, false, patience)
+		push(t, near, 7, NewBucket(spec), 2)
+		must(t, near.Close())
+		var peer *PeerError
+		if err := p.Serve(func(*Arrival) error { return nil }); !errors.As(err, &peer) || peer.Peer != "trainer0" || peer.What != "the push of batch 7, bucket 0" {
+			t.Errorf("a trainer that dies in its push gave %v", err)
+		}
+
+		near, far = link(t, n, "trainer0", "server9")
+		l := NewStreamLink(near, []BucketSpec{spec}, patience)
+		defer func() { _ = l.Close() }()
+		f := l.PushPull(7, NewBucket(spec))
+		payload := make([]byte, 4*ChunkElements)
+		var h Header
+		for range 3 {
+			must(t, far.ReadHeader(&h))
+			must(t, far.ReadFull(payload))
+		}
+		must(t, far.Send(&Header{Op: opAnswer, Batch: 7}, payload))
+		must(t, far.Close())
+		if err := f.Wait(); !errors.As(err, &peer) || peer.Peer != "server9" || peer.What != "the answer to batch 7, bucket 0" {
+			t.Errorf("a server that dies in its answer gave %v", err)
+		}
+	})
+}
+
+// TestAnAnswerThatStopsHalfWayEndsAtTheDeadline has a server that is stopped.
+func TestAnAnswerThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
+	spec := denseSpec(0, 2*ChunkElements)
+	overNetworks(t, func(t *testing.T, n Transport) {
+		var once sync.Once
+		s := newStar(t, n, 1, []BucketSpec{spec}, true, 500*time.Millisecond, func(a *Arrival) (err error) {
+			once.Do(func() { err = a.Answer(a.Gradient) })
+			return err
+		})
+		if err := s.links[0].PushPull(7, NewBucket(spec)).Wait(); err == nil || err.Error() != "trainer0 waited 0.5 s for the answer to batch 7, bucket 0 from server9" {
+			t.Errorf("an answer that stops gave %v", err)
+		}
+	})
+}
+
+// TestLinksLeaveNothingBehind opens and closes links and counts what is left.
+func TestLinksLeaveNothingBehind(t *testing.T) {
+	spec := denseSpec(0, 1000)
+	overNetworks(t, func(t *testing.T, n Transport) {
+		l := listen(t, n, "server9")
+		join := func(i int) {
+			purpose := fmt.Sprintf("push %d", i)
+			near, err := Dial(l.Address(), "trainer0", "server9", purpose, testSecret, patience)
+			must(t, err)
+			far, err := l.Accept(purpose, "trainer0", patience)
+			must(t, err)
+			link := NewStreamLink(near, []BucketSpec{spec}, patience)
+			port := NewStreamPort("server9", []*Conn{far}, []BucketSpec{spec}, true, patience)
+			served := make(chan error, 1)
+			go func() { served <- port.Serve(func(a *Arrival) error { return a.Answer(a.Gradient) }) }()
+			must(t, link.PushPull(0, NewBucket(spec)).Wait())
+			must(t, link.Close())
+			must(t, <-served)
+			must(t, port.Close())
+		}
+		for i := range 5 { // gRPC and the runtime keep some for themselves
+			join(i)
+		}
+		descriptors, goroutines := held(t)
+		for i := range 100 {
+			join(5 + i)
+		}
+		var d, g int
+		for range 50 { // what ends has a moment to do so
+			if d, g = held(t); d <= descriptors && g <= goroutines {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		t.Fatalf("100 links left %d descriptors instead of %d and %d goroutines instead of %d", d, descriptors, g, goroutines)
+	})
+}
+
+// held is what the process holds now.
+func held(t tb) (descriptors, goroutines int) {
+	t.Helper()
+	files, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	return len(files), runtime.NumGoroutine()
+}
+
+func TestServeEndsWithTheFirstError(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		specs := []BucketSpec{denseSpec(0, 3)}
+		s := newStar(t, n, 2, specs, false, patience, func(*Arrival) error { return errors.New("no more") })
+		err := s.links[0].PushPull(0, NewBucket(specs[0])).Wait()
+		var peer *PeerError
+		if !errors.As(err, &peer) {
+			t.Errorf("the push ended with %v", err)
+		}
+		if err := <-s.served; err == nil || err.Error() != "no more" {
+			t.Errorf("serve ended with %v", err)
+		}
+	})
+}
+
+func TestPortCloseIsNoError(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		s := newStar(t, n, 2, []BucketSpec{denseSpec(0, 1)}, false, patience, func(*Arrival) error { return nil })
+		must(t, s.port.Close())
+		must(t, <-s.served)
+	})
+}

@@ -1,0 +1,225 @@
+package comm
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// StreamLink is the trainer's side of a push/pull link over a Conn: one
+// goroutine sends pushes in the order of the calls, one reads answers, in
+// whatever order they come, straight into the gradients they replace.
+//
+// A dense push travels as one frame per chunk, one after the other, and the
+// server may answer a chunk while the next ones are still under way. A sparse one
+// is one frame. A push of n chunks and its answer cost 2n frames: HeaderSize
+// bytes each, and 4 bytes per element and way, or per row and way 4 bytes and
+// 4*Width.
+type StreamLink struct {
+	operations
+	conn       *Conn
+	pushes     []*streamPush // by bucket index
+	queue      chan *streamPush
+	armed      time.Time // the read deadline in force; guarded by mu
+	quit       chan struct{}
+	stop       func() // closes quit
+	senderDone chan struct{}
+	done       chan struct{}
+}
+
+// streamPush is one bucket's place on a StreamLink. The link's mu guards it.
+type streamPush struct {
+	*operation
+	sent     int    // chunks sent or being sent: nobody can have answered the others
+	answered []bool // by chunk
+	left     int    // chunks not yet answered
+}
+
+func (p *streamPush) reset() {
+	p.sent, p.left = 0, len(p.answered)
+	clear(p.answered)
+}
+
+var _ ServerLink = (*StreamLink)(nil)
+
+// NewStreamLink starts a link that carries the given buckets over conn, which
+// it owns from now on. Each push must be answered within timeout.
+func NewStreamLink(conn *Conn, buckets []BucketSpec, timeout time.Duration) *StreamLink {
+	l := &StreamLink{
+		operations: newOperations(conn.self, "the link to "+conn.peer, buckets, timeout),
+		conn:       conn,
+		queue:      make(chan *streamPush, len(buckets)),
+		quit:       make(chan struct{}),
+		senderDone: make(chan struct{}),
+		done:       make(chan struct{}),
+	}
+	l.pushes = byIndex(buckets, func(spec BucketSpec) *streamPush {
+		p := &streamPush{operation: l.slots[spec.Index], answered: make([]bool, spec.chunks())}
+		p.reset()
+		return p
+	})
+	l.stop = sync.OnceFunc(func() { close(l.quit) })
+	go l.send()
+	go l.receive()
+	return l
+}
+
+// PushPull implements PushPuller. The future's error is a *WaitError at the
+// deadline and a *PeerError if the server is gone; either ends the link.
+func (l *StreamLink) PushPull(batch int64, b *Bucket) *Future {
+	op, err := l.begin(batch, b)
+	if err != nil {
+		return Completed(err)
+	}
+	l.arm()
+	l.queue <- l.pushes[b.Index] // has room: each bucket is in it once at most
+	return op.future
+}
+
+// Close ends the link and waits for its goroutines. With pushes unanswered,
+// which then fail, that is no orderly end and the server sees a lost link.
+func (l *StreamLink) Close() error {
+	first := l.fail(l.closedError())
+	if l.busy() {
+		_ = l.conn.Close()
+	}
+	l.stop()
+	<-l.senderDone
+	if first {
+		_ = l.conn.sendBy(time.Now().Add(byeGrace), &Header{Op: opBye})
+	}
+	err := l.conn.Close()
+	<-l.done
+	return err
+}
+
+// arm sets the read deadline to that of the earliest pending push.
+func (l *StreamLink) arm() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var deadline time.Time
+	if op := l.earliest(); op != nil {
+		deadline = op.deadline
+	}
+	if !deadline.Equal(l.armed) {
+		l.armed = deadline
+		_ = l.conn.SetReadDeadline(deadline) // fails only once closed, and then reads fail too
+	}
+}
+
+// send runs until Close or the first error.
+func (l *StreamLink) send() {
+	defer close(l.senderDone)
+	for {
+		select {
+		case <-l.quit:
+			return
+		case p := <-l.queue:
+			if err := l.push(p); err != nil {
+				l.fail(err)
+				_ = l.conn.Close()
+				return
+			}
+		}
+	}
+}
+
+// push sends the chunks of p.
+func (l *StreamLink) push(p *streamPush) error {
+	batch, bucket := p.batch, p.spec.Index
+	err := l.conn.SetWriteDeadline(p.deadline)
+	for k := 0; k < len(p.answered) && err == nil; k++ {
+		g := l.take(p, k)
+		h := chunkHeader(opPush, batch, bucket, k, &g)
+		err = l.conn.post(&h, Int32Bytes(g.Rows), Float32Bytes(g.Values))
+	}
+	if err != nil {
+		return l.conn.explainSend(err, "the push of "+describe(batch, bucket), int64(l.timeout))
+	}
+	return nil
+}
+
+// take notes that chunk k of p goes out and returns it. It is a copy: a server
+// that answers before it has the whole push must not pull it away.
+func (l *StreamLink) take(p *streamPush, k int) Gradient {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p.sent = k + 1
+	return chunkOf(p.gradient, k)
+}
+
+func (l *StreamLink) receive() {
+	defer close(l.done)
+	var h Header
+	for {
+		err := l.conn.readHeader(&h)
+		if err == nil {
+			err = l.answer(&h)
+		}
+		if err != nil {
+			l.fail(l.conn.explain(err, l.awaited(), int64(l.timeout)))
+			break
+		}
+	}
+	// The sender may still read a gradient, so it ends before their owners
+	// learn that they have them back.
+	l.stop()
+	_ = l.conn.Close()
+	<-l.senderDone
+	l.finish()
+}
+
+// answer reads the chunk of an answer that h announces.
+func (l *StreamLink) answer(h *Header) error {
+	p := at(l.pushes, int(h.Bucket))
+	if h.Op != opAnswer || p == nil || !l.awaits(p, h) {
+		return fmt.Errorf("%s sent operation %d of batch %d, bucket %d, from element %d on to %s, which has no such push in flight", l.conn.peer, h.Op, h.Batch, h.Bucket, h.Arg, l.self)
+	}
+	g := p.gradient
+	if !p.spec.Sparse {
+		chunk := chunkOf(g, int(h.Arg/ChunkElements))
+		g = &chunk
+	}
+	if err := readGradient(l.conn, h, &p.spec, g); err != nil {
+		return err
+	}
+	if l.arrived(p) {
+		l.complete(p.operation)
+		l.arm()
+	}
+	return nil
+}
+
+// awaits says whether h announces a chunk that was sent and not yet answered, and
+// notes that it is answered now.
+func (l *StreamLink) awaits(p *streamPush, h *Header) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := h.Arg / ChunkElements
+	if !p.pending || p.batch != h.Batch || h.Arg%ChunkElements != 0 || k < 0 || k >= int64(p.sent) || p.answered[k] {
+		return false
+	}
+	p.answered[k] = true
+	return true
+}
+
+// arrived notes a chunk of p and says whether it was the last.
+func (l *StreamLink) arrived(p *streamPush) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.left--; p.left > 0 {
+		return false
+	}
+	p.reset()
+	return true
+}
+
+// awaited is what the receiver waits for.
+func (l *StreamLink) awaited() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if op := l.earliest(); op != nil {
+		return "the answer to " + op.String()
+	}
+	return "a pause between pushes"
+}

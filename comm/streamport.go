@@ -1,0 +1,232 @@
+package comm
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// StreamPort is the server's side of the push/pull links of its trainers. The
+// costs are in the comment of StreamLink.
+type StreamPort struct {
+	self    string
+	conns   []*Conn
+	stores  []*Store
+	places  [][]*pushPlace // by trainer, then bucket index
+	timeout time.Duration
+
+	mu     sync.Mutex
+	closed bool
+	err    error
+}
+
+// pushPlace is where one trainer's pushes of one bucket arrive.
+type pushPlace struct {
+	spec   BucketSpec
+	chunks int // frames of a push
+	// arrivals is what the port hands over for a push: its chunks, or one for
+	// all of them.
+	arrivals []pushArrival
+	open     atomic.Int32 // chunks of the last push whose answer was not sent
+}
+
+// pushArrival is an Arrival and what the port knows of it.
+type pushArrival struct {
+	Arrival
+	place   *pushPlace
+	pending atomic.Bool // handed over and not yet answered
+}
+
+// NewStreamPort makes the port of the server named self. conns[i] is its
+// trainer i; the port owns the connections from now on. It allocates one
+// gradient per trainer and bucket. With chunked set it hands over the chunks of a
+// dense push one by one as they arrive, and each answer is sent at once, so that
+// push, reduction and answer of a bucket overlap. Once a push has begun, each of
+// its chunks must follow within timeout, and an answer must be accepted by its
+// trainer within timeout.
+func NewStreamPort(self string, conns []*Conn, specs []BucketSpec, chunked bool, timeout time.Duration) *StreamPort {
+	p := &StreamPort{self: self, conns: conns, timeout: timeout}
+	for trainer := range conns {
+		store := NewStore(specs)
+		p.stores = append(p.stores, store)
+		p.places = append(p.places, byIndex(specs, func(spec BucketSpec) *pushPlace {
+			return &pushPlace{spec: spec, chunks: spec.chunks()}
+		}))
+		for _, b := range store.Buckets {
+			p.prepare(at(p.places[trainer], b.Index), trainer, &b.Gradient, chunked)
+		}
+	}
+	return p
+}
+
+// prepare makes the arrivals of a place whose pushes arrive in g.
+func (p *StreamPort) prepare(place *pushPlace, trainer int, g *Gradient, chunked bool) {
+	n := 1
+	if chunked {
+		n = place.chunks
+	}
+	place.arrivals = make([]pushArrival, n)
+	for k := range place.arrivals {
+		part := g
+		if chunked && !place.spec.Sparse {
+			chunk := chunkOf(g, k)
+			part = &chunk
+		}
+		a := &place.arrivals[k]
+		a.place = place
+		a.Arrival = Arrival{Bucket: place.spec.Index, Trainer: trainer, Chunk: k, Chunks: n, Gradient: part, port: p, slot: a}
+	}
+}
+
+// Store implements Port.
+func (p *StreamPort) Store(trainer int) *Store { return p.stores[trainer] }
+
+// Serve implements Port. It calls handle on a goroutine of the trainer that
+// pushed, so handle runs for several trainers at once and delays only its own.
+func (p *StreamPort) Serve(handle func(*Arrival) error) error {
+	var readers sync.WaitGroup
+	for trainer := range p.conns {
+		readers.Go(func() {
+			if err := p.read(trainer, handle); err != nil {
+				p.fail(err)
+			}
+		})
+	}
+	readers.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+// Close ends all links; Serve then returns.
+func (p *StreamPort) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	return p.hangUp()
+}
+
+// fail keeps the first error and ends all links. What follows Close is no
+// failure.
+func (p *StreamPort) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err == nil && !p.closed {
+		p.err = err
+	}
+	_ = p.hangUp()
+}
+
+func (p *StreamPort) hangUp() (err error) {
+	for _, c := range p.conns {
+		if e := c.Close(); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// read receives the pushes of one trainer until its goodbye.
+func (p *StreamPort) read(trainer int, handle func(*Arrival) error) error {
+	c := p.conns[trainer]
+	var h Header
+	for {
+		if err := c.readHeader(&h); err != nil {
+			return c.explain(err, "the wait for a push", 0)
+		}
+		if h.Op == opBye {
+			return nil
+		}
+		place := at(p.places[trainer], int(h.Bucket))
+		switch {
+		case h.Op != opPush:
+			return fmt.Errorf("%s sent operation %d to %s, which expects pushes", c.peer, h.Op, p.self)
+		case place == nil:
+			return fmt.Errorf("%s pushed bucket %d of batch %d to %s, which does not serve it", c.peer, h.Bucket, h.Batch, p.self)
+		case !place.open.CompareAndSwap(0, int32(place.chunks)): // #nosec G115 -- far fewer than 2^31
+			return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", c.peer, h.Batch, h.Bucket, p.self, place.arrivals[0].Batch)
+		}
+		if err := p.receive(c, place, &h, handle); err != nil {
+			return err
+		}
+	}
+}
+
+// receive reads the push that h starts and hands it over.
+func (p *StreamPort) receive(c *Conn, place *pushPlace, h *Header, handle func(*Arrival) error) error {
+	batch := h.Batch
+	bounded := place.chunks > 1 || !c.buffered(h.Payload)
+	for k := range place.chunks {
+		if bounded {
+			_ = c.SetReadDeadline(time.Now().Add(p.timeout)) // fails only once closed, and then reads fail too
+		}
+		a := &place.arrivals[min(k, len(place.arrivals)-1)]
+		if err := p.readChunk(c, a, h, batch, k); err != nil {
+			return c.explain(err, "the push of "+describe(batch, place.spec.Index), int64(p.timeout))
+		}
+		if len(place.arrivals) == 1 && k < place.chunks-1 {
+			continue
+		}
+		a.Batch, a.AtNS = batch, Now()
+		a.pending.Store(true)
+		if err := handle(&a.Arrival); err != nil {
+			return err
+		}
+	}
+	if bounded {
+		_ = c.SetReadDeadline(time.Time{})
+	}
+	return nil
+}
+
+// readChunk reads chunk k of a push of this batch into its place in a. The header
+// of the first one is read already.
+func (p *StreamPort) readChunk(c *Conn, a *pushArrival, h *Header, batch int64, k int) error {
+	if k > 0 {
+		if err := c.readHeader(h); err != nil {
+			return err
+		}
+	}
+	first, spec := int64(k)*ChunkElements, &a.place.spec
+	if h.Op != opPush || h.Batch != batch || int(h.Bucket) != spec.Index || h.Arg != first {
+		return fmt.Errorf("%s sent operation %d of batch %d, bucket %d, from element %d on to %s, which expects the push of batch %d, bucket %d, from element %d on",
+			c.peer, h.Op, h.Batch, h.Bucket, h.Arg, p.self, batch, spec.Index, first)
+	}
+	if a.Chunks == a.place.chunks {
+		return readGradient(c, h, spec, a.Gradient)
+	}
+	part := chunkOf(a.Gradient, k)
+	return readGradient(c, h, spec, &part)
+}
+
+// answer implements answerer.
+func (p *StreamPort) answer(arrival *Arrival, g *Gradient) error {
+	a := arrival.slot.(*pushArrival)
+	place, c := a.place, p.conns[a.Trainer]
+	spec := place.spec
+	if !spec.Sparse {
+		spec.Elements = len(a.Gradient.Values)
+	}
+	if err := spec.check(g); err != nil {
+		return fmt.Errorf("%s cannot answer %s: %w", p.self, c.peer, err)
+	}
+	batch, first, last := a.Batch, a.Chunk, a.Chunk+place.chunks/a.Chunks
+	if !a.pending.CompareAndSwap(true, false) {
+		return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight", p.self, a.Bucket, c.peer)
+	}
+	deadline := time.Now().Add(p.timeout)
+	for k := first; k < last; k++ {
+		part := chunkOf(g, k-first)
+		h := chunkHeader(opAnswer, batch, spec.Index, k, &part)
+		// Released before it is sent: the trainer's next push may be here before
+		// the send returns.
+		place.open.Add(-1)
+		if err := c.sendBy(deadline, &h, Int32Bytes(part.Rows), Float32Bytes(part.Values)); err != nil {
+			err = c.explainSend(err, "the answer to "+describe(batch, spec.Index), int64(p.timeout))
+			p.fail(err)
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package sdk
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// memoryPair is a call link on Shm with n bytes for each side.
+func memoryPair(t testing.TB, n int) (trainer, companion *callLink) {
+	t.Helper()
+	trainer, companion = callPair(t)
+	request := &proto.ConfigureRequest{Transport: string(comm.Shm)}
+	near, far := &station{req: request, timeout: patience}, &station{req: request, timeout: patience}
+	taken := make(chan error, 1)
+	go func() { taken <- far.takeMemory(companion) }()
+	must(t, near.offerMemory(trainer, n))
+	must(t, <-taken)
+	t.Cleanup(func() {
+		for _, memory := range append(near.links, far.links...) {
+			must(t, memory.Close())
+		}
+	})
+	return trainer, companion
+}
+
+// What one side sends the other reads, in memory or, where it does not fit there,
+// in frames.
+func TestCallsThroughMemory(t *testing.T) {
+	const room = 100
+	trainer, companion := memoryPair(t, room)
+	rapid.Check(t, func(t *rapid.T) {
+		from, to := trainer, companion
+		for range rapid.IntRange(1, 4).Draw(t, "calls") {
+			payload := rapid.SliceOfN(rapid.Byte(), 0, 2*room).Draw(t, "payload")
+			cut := rapid.IntRange(0, len(payload)).Draw(t, "cut")
+			sent := make(chan error, 1)
+			go func() { sent <- from.Send(&comm.Header{Op: opLoss, Arg: 7}, payload[:cut], payload[cut:]) }()
+			var h comm.Header
+			must(t, to.ReadHeader(&h))
+			if h.Op != opLoss || h.Arg != 7 || h.Payload != uint64(len(payload)) {
+				t.Fatalf("%d bytes came as %+v", len(payload), h)
+			}
+			if inFrame := h.Flags != inMemory; inFrame != (len(payload) > room || len(payload) == 0) {
+				t.Errorf("%d bytes came in a frame: %v", len(payload), inFrame)
+			}
+			got := make([]byte, len(payload))
+			again := rapid.IntRange(0, len(payload)).Draw(t, "again")
+			must(t, to.ReadFull(got[:again]))
+			must(t, to.ReadFull(got[again:]))
+			if !bytes.Equal(got, payload) {
+				t.Fatalf("%d bytes came as %v", len(payload), got)
+			}
+			must(t, <-sent)
+			from, to = to, from
+		}
+	})
+}
+
+func TestCallMemoryRefusesLies(t *testing.T) {
+	for want, lie := range map[string]comm.Header{
+		"sent 101 bytes in memory, which has 100":  {Op: opLoss, Flags: inMemory, Batch: 101},
+		"sent -1 bytes in memory, which has 100":   {Op: opLoss, Flags: inMemory, Batch: -1},
+		"sent 0 bytes in memory, which has 100":    {Op: opLoss, Flags: inMemory},
+		"which has 100, and 3 after them":          {Op: opLoss, Flags: inMemory, Batch: 5, Payload: 3},
+		"sent 8 bytes in memory where 100 are due": {Op: opLoss, Flags: inMemory, Batch: 8},
+	} {
+		trainer, companion := memoryPair(t, 100)
+		must(t, trainer.Conn.Send(&lie, make([]byte, lie.Payload)))
+		var h comm.Header
+		err := companion.ReadHeader(&h)
+		if err == nil {
+			err = companion.ReadFull(make([]byte, 100))
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	trainer, companion := callPair(t)
+	must(t, trainer.Conn.Send(&comm.Header{Op: opLoss, Flags: inMemory, Batch: 1}))
+	if err := companion.ReadHeader(&comm.Header{}); err == nil || !strings.Contains(err.Error(), "in memory, which has 0") {
+		t.Errorf("without any memory: %v", err)
+	}
+}
+
+func TestCallMemoryIsEnough(t *testing.T) {
+	batches := samples([][]int64{{1, 2, 3}, {4}, {5, 6}}, 0, 1, 2).cut(2)
+	for classes, want := range map[int64]int{1: 8 * (3 + 4 + 2), 100: 2 * (400 + 8), 1 << 62: 8 * (3 + 4 + 2)} {
+		if got := callMemory(batches, classes); got != want {
+			t.Errorf("with %d classes: %d bytes, want %d", classes, got, want)
+		}
+	}
+}
+
+// A mapped model takes and gives no values and gradients by frames.
+func TestMappedModelRefusesPayloads(t *testing.T) {
+	for want, h := range map[string]comm.Header{
+		"where a value is due":               {Op: opValue, Arg: 0},
+		"where a value is due ":              {Op: opGradient, Arg: 0},
+		"sent 8 bytes of a gradient that is": {Op: opGradient, Arg: 1},
+	} {
+		trainer, companion := callPair(t)
+		m := newRemoteModel(trainer, true, modelToProto(&toyModel{}), patience)
+		must(t, m.Bind(make([]comm.Tensor, 2), []*comm.Gradient{{Width: 2}, {Values: make([]float32, 2)}}))
+		must(t, companion.Send(&h, make([]byte, 8)))
+		var err error
+		if strings.Contains(want, "value") {
+			err = m.initialize(0)
+		} else {
+			err = m.Backward(comm.Tensor{}, func(int) {})
+		}
+		if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

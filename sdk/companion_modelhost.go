@@ -1,0 +1,145 @@
+package sdk
+
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// modelRole hosts a model in a companion.
+type modelRole struct {
+	*station
+	model     Model
+	conn      *callLink
+	mapped    bool // values and gradients lie in the trainer's memory
+	values    []comm.Tensor
+	gradients []*comm.Gradient
+	batch     Batch
+	gradient  comm.Tensor // of the output
+}
+
+func newModelRole(st *station) (*modelRole, error) {
+	model, err := build[Model](st, st.req.GetPart(), st.modelEnv())
+	return &modelRole{station: st, model: model}, err
+}
+
+func (r *modelRole) describeModel() *proto.ModelDescription { return modelToProto(r.model) }
+
+func (r *modelRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
+	var err error
+	if r.conn, err = r.acceptTrainer(req); err != nil {
+		return nil, err
+	}
+	r.own(r.conn)
+	r.mapped = r.transport() == comm.Shm
+	params, newStore := r.model.Parameters(), heapStore
+	if r.mapped {
+		newStore = r.conn.ReceiveStore
+	}
+	if err := r.takeMemory(r.conn); err != nil {
+		return nil, err
+	}
+	var store *comm.Store
+	if r.gradients, store, err = layOut(params, BucketsFromProto(req.GetBuckets()), newStore); err != nil {
+		return nil, err
+	}
+	r.own(store)
+	if r.values, err = r.parameters(params); err != nil {
+		return nil, err
+	}
+	if err := r.model.Bind(r.values, r.gradients); err != nil {
+		return nil, err
+	}
+	r.owned.Go(func() { r.serveCalls(r.conn, r.answer) })
+	return &proto.ConnectReply{Facts: facts(nil, r.model)}, nil
+}
+
+// parameters finds the memory of the parameters.
+func (r *modelRole) parameters(params []ParameterSpec) ([]comm.Tensor, error) {
+	if !r.mapped {
+		return newValues(params), nil
+	}
+	segment, err := r.conn.ReceiveSegment(valuesBytes(params), false)
+	if err != nil {
+		return nil, err
+	}
+	r.own(segment)
+	return viewValues(segment.Bytes(), params), nil
+}
+
+func (r *modelRole) answer(h *comm.Header) error {
+	switch h.Op {
+	case opInitialize:
+		r.model.Initialize(uint64(h.Arg)) // #nosec G115 -- the bits of a seed
+		if !r.mapped {
+			if err := sendValues(r.conn, r.values); err != nil {
+				return err
+			}
+		}
+		return r.conn.Send(&comm.Header{Op: opInitialize})
+	case opValue:
+		if h.Arg < 0 || h.Arg >= int64(len(r.values)) || r.mapped {
+			return fmt.Errorf("the model takes no values of parameter %d", h.Arg)
+		}
+		return readFloats(r.conn, h, r.values[h.Arg].Data)
+	case opForward:
+		return r.forward(h)
+	case opBackward:
+		return r.backward(h)
+	default:
+		return fmt.Errorf("a model does not know operation %#x", h.Op)
+	}
+}
+
+func (r *modelRole) forward(h *comm.Header) error {
+	if err := readBatch(r.conn, h, &r.batch); err != nil {
+		return err
+	}
+	out, err := r.model.Forward(&r.batch)
+	if err == nil {
+		err = checkOutput(out)
+	}
+	if err != nil {
+		return err
+	}
+	r.gradient.Shape = append(r.gradient.Shape[:0], out.Shape...)
+	if cap(r.gradient.Data) < len(out.Data) {
+		r.gradient.Data = make([]float32, len(out.Data))
+	}
+	r.gradient.Data = r.gradient.Data[:len(out.Data)]
+	answer := comm.Header{Op: opForward, Arg: int64(out.Shape[0]), Arg2: int64(out.Shape[1])}
+	return r.conn.Send(&answer, comm.Float32Bytes(out.Data))
+}
+
+// backward sends each gradient as it is ready, so that buckets fly while the
+// rest of backward runs.
+func (r *modelRole) backward(h *comm.Header) error {
+	if err := readFloats(r.conn, h, r.gradient.Data); err != nil {
+		return err
+	}
+	var sent error
+	err := r.model.Backward(r.gradient, func(k int) {
+		if sent != nil {
+			return
+		}
+		g := r.gradients[k]
+		out := comm.Header{Op: opGradient, Arg: int64(k), Rows: int32(len(g.Rows))} // #nosec G115 -- rows are int32
+		if r.mapped {
+			sent = r.conn.Send(&out)
+		} else {
+			sent = r.conn.Send(&out, comm.Int32Bytes(g.Rows), comm.Float32Bytes(g.Values))
+		}
+	})
+	if err == nil {
+		err = sent
+	}
+	if err != nil {
+		return err
+	}
+	return r.conn.Send(&comm.Header{Op: opBackward})
+}
+
+func (r *modelRole) reset() error { return nil }
+
+func (r *modelRole) collect(send func(*proto.CollectReply) error) error { return r.collectSeries(send) }

@@ -1,0 +1,194 @@
+package sdk
+
+import (
+	"sync"
+
+	"github.com/psbench/psbench/comm"
+)
+
+// reduction runs an elementwise server on dense gradients, in the memory in which
+// they arrived. A bucket of S bytes from T trainers costs, in bytes read and
+// written:
+//
+//   - with an accumulator, nothing at the first arrival, 3S for each gradient that
+//     is added before the next has arrived, and at the last arrival (1+n)*S read,
+//     with n gradients still to add, and T*S written;
+//   - with a reducer, nothing until the last arrival, then T*S read and T*S
+//     written;
+//   - with one trainer, what the server's own Finish or Reduce touches.
+//
+// All work after the last arrival goes block by block, so that a block is in the
+// cache from its first addition until its last copy is written.
+type reduction struct {
+	reducer     ElementwiseReducer // either this one
+	accumulator ElementwiseAccumulator
+	// spread says that the answer is copied into every trainer's gradient, where
+	// the trainer itself finds it. Otherwise it is in one gradient alone, to be
+	// sent from there.
+	spread bool
+	crew   *crew
+}
+
+// elementwise is the reduction that a server wants of its dense gradients, or nil if
+// it takes them by Receive.
+func elementwise(server Server, wake Wake) *reduction {
+	r := &reduction{}
+	switch wake {
+	case EachArrival:
+		r.accumulator, _ = server.(ElementwiseAccumulator)
+	case LastArrival:
+		r.reducer, _ = server.(ElementwiseReducer)
+	}
+	if r.accumulator == nil && r.reducer == nil {
+		return nil
+	}
+	return r
+}
+
+// chunk is the state of one chunk of a bucket: the arrivals of the batch that is in
+// flight there. There is only one: no trainer has an answer, and so a chunk of the
+// next batch to push, before all have pushed.
+type chunk struct {
+	mu       sync.Mutex
+	batch    int64
+	arrived  int
+	arrivals []*comm.Arrival // by trainer
+	work     chunkWork
+	own      worker // of whoever brings the last arrival
+}
+
+// chunkWork is the work at one arrival; it is a job.
+type chunkWork struct {
+	*reduction
+	step  step
+	parts [][]float32 // the gradients, by trainer
+	owner int         // the trainer in whose gradient the answer comes into being
+	rest  [][]float32 // gradients that an accumulator has still to add
+}
+
+type step int
+
+const (
+	adding    step = iota // to the sum
+	finishing             // the addition of the last gradients, then the answer
+	reducing              // all gradients
+)
+
+func (r *reduction) newChunks(n, trainers int) []chunk {
+	chunks := make([]chunk, n)
+	for i := range chunks {
+		c := &chunks[i]
+		c.arrivals = make([]*comm.Arrival, trainers)
+		c.work = chunkWork{reduction: r, parts: make([][]float32, trainers), rest: make([][]float32, 0, trainers)}
+		c.own.parts = make([][]float32, trainers)
+	}
+	return chunks
+}
+
+// take does what there is to do when a trainer's gradient arrives; more says that
+// the next is there already. The caller holds c.mu. At the last arrival it is true, the gradient of c.work.owner, or with
+// spread every gradient, holds the answer, and spentNS is how long the server's own
+// Finish or Reduce took.
+func (c *chunk) take(trainer int, values []float32, more bool) (spentNS int64, last bool) {
+	w := &c.work
+	w.parts[trainer] = values
+	c.arrived++
+	first, last := c.arrived == 1, c.arrived == len(w.parts)
+	if first {
+		w.owner = trainer
+		w.rest = w.rest[:0]
+	} else {
+		w.rest = append(w.rest, values)
+	}
+	switch {
+	case len(w.parts) == 1:
+		c.arrived = 0
+		return w.alone(), true
+	case last:
+		c.arrived = 0
+		w.step = finishing
+		if w.reducer != nil {
+			w.step, w.owner = reducing, 0
+		}
+		return w.crew.run(w, &c.own), true
+	case w.accumulator != nil && !first && !more:
+		w.step = adding
+		w.crew.run(w, &c.own)
+		w.rest = w.rest[:0]
+	}
+	return 0, false
+}
+
+// alone is the work for a server's only trainer. Nothing is added or copied, so
+// there is nothing to gain from blocks.
+func (w *chunkWork) alone() (spentNS int64) {
+	start := comm.Now()
+	if w.reducer != nil {
+		w.reducer.Reduce(w.parts[0], w.parts)
+	} else {
+		w.accumulator.Finish(w.parts[0])
+	}
+	return comm.Now() - start
+}
+
+func (w *chunkWork) elements() int { return len(w.parts[w.owner]) }
+
+// run works on elements from to to. It times the server's own calls on the first
+// block and takes the others to be as long: to read the clock around every call
+// would take a tenth of the work.
+func (w *chunkWork) run(own *worker, from, to int) {
+	end := min(from+comm.BlockElements, to)
+	if spentNS := w.block(own, from, end, true); end > from {
+		own.spentNS += spentNS * int64(to-from) / int64(end-from)
+	}
+	for from = end; from < to; from = end {
+		end = min(from+comm.BlockElements, to)
+		w.block(own, from, end, false)
+	}
+}
+
+// block takes a block through all steps. With timed set it returns how long the
+// server's Finish or Reduce took.
+func (w *chunkWork) block(own *worker, from, to int, timed bool) (spentNS int64) {
+	answer := w.parts[w.owner][from:to]
+	if w.step == reducing {
+		for t, p := range w.parts {
+			own.parts[t] = p[from:to]
+		}
+	} else {
+		for _, p := range w.rest {
+			w.accumulator.Accumulate(answer, p[from:to])
+		}
+	}
+	if w.step == adding {
+		return 0
+	}
+	if timed {
+		spentNS = -comm.Now()
+	}
+	if w.step == reducing {
+		w.reducer.Reduce(answer, own.parts)
+	} else {
+		w.accumulator.Finish(answer)
+	}
+	if timed {
+		spentNS += comm.Now()
+	}
+	if w.spread {
+		for t, p := range w.parts {
+			if t != w.owner {
+				copy(p[from:to], answer)
+			}
+		}
+	}
+	return spentNS
+}
+
+// note tells the server how long its calls for a bucket took.
+func (r *reduction) note(key Key, startNS, endNS int64) {
+	if r.reducer != nil {
+		r.reducer.Reduced(key, startNS, endNS)
+	} else {
+		r.accumulator.Finished(key, startNS, endNS)
+	}
+}

@@ -1,0 +1,238 @@
+package sdk
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// BenchSettings are the settings of a bench process, which travel as those of a
+// part do.
+type BenchSettings struct {
+	// Ranks that push to the same server as this one, in order.
+	Ranks []int `json:"ranks"`
+	// Density is the share of a table's rows that a rank pushes in a round.
+	Density float64 `json:"density"`
+}
+
+// benchRole measures the data plane: it carries out one operation many times, as
+// a trainer would, and times each. Every round with fresh values is verified.
+type benchRole struct {
+	*station
+	settings BenchSettings
+	store    *comm.Store
+	server   comm.ServerLink // nil without push-pull
+	group    comm.GroupLink  // nil without collectives
+	sync     comm.GroupLink  // lines the ranks up
+	copied   *comm.Bucket    // outside the store; made for the bucket in work
+}
+
+// syncTransport carries the barriers around a round, whatever is measured.
+const syncTransport = comm.Shm
+
+// purposeSync is that of the links that syncTransport needs.
+const purposeSync = "sync"
+
+func newBenchRole(st *station) (*benchRole, error) {
+	r := &benchRole{station: st, settings: BenchSettings{Density: 1}}
+	if err := decodeSettings(st.req.GetPart().GetSettings(), &r.settings); err != nil {
+		return nil, fmt.Errorf("%s: %w", st.name(), err)
+	}
+	return r, nil
+}
+
+func (r *benchRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
+	var err error
+	if r.store, err = r.newStore(BucketsFromProto(req.GetBuckets())); err != nil {
+		return nil, err
+	}
+	r.own(r.store)
+	if server := req.GetServer(); server != nil {
+		if r.server, err = r.joinServer(server, r.store); err != nil {
+			return nil, err
+		}
+	}
+	if req.GetGroup() {
+		if r.group, err = r.joinGroup(r.transport(), req, r.store, purposeGroup); err != nil {
+			return nil, err
+		}
+	}
+	ring := &proto.ConnectRequest{Ring: req.GetSyncRing(), Position: req.GetPosition()}
+	r.sync, err = r.joinGroup(syncTransport, ring, comm.NewStore(nil), purposeSync)
+	return &proto.ConnectReply{}, err
+}
+
+func (r *benchRole) reset() error                                  { return nil }
+func (r *benchRole) collect(func(*proto.CollectReply) error) error { return nil }
+
+// Measure implements the service of the same name.
+func (p *process) Measure(_ context.Context, req *proto.MeasureRequest) (*proto.MeasureReply, error) {
+	r, err := as[*benchRole](p, "measure")
+	if err != nil {
+		return nil, err
+	}
+	reply, err := r.measure(req)
+	return reply, asStatus(err)
+}
+
+// measure carries out rounds of one operation. A fresh round is
+//
+//	write new values, line up, [operation], line up, verify
+//
+// of which only the part in brackets is timed: neither the writing nor the
+// verifying of one rank disturbs the operation of another. Warm rounds follow
+// one fresh round, which counts as a round but is not timed: zeros go round and
+// round, back to back.
+func (r *benchRole) measure(req *proto.MeasureRequest) (*proto.MeasureReply, error) {
+	w, err := r.prepare(req)
+	if err != nil {
+		return nil, err
+	}
+	latencies := make([]int64, req.GetRounds())
+	number := req.GetFirst()
+	if !req.GetFresh() {
+		if err := w.warmUp(number); err != nil {
+			return nil, err
+		}
+		number++
+	}
+	for i := range latencies {
+		if req.GetFresh() {
+			latencies[i], err = w.freshRound(number)
+		} else {
+			latencies[i], err = w.timed(number)
+		}
+		if err != nil {
+			return nil, err
+		}
+		number++
+	}
+	return &proto.MeasureReply{LatencyNs: latencies, Mismatch: w.mismatch}, nil
+}
+
+// benchWork is one operation on one bucket.
+type benchWork struct {
+	*benchRole
+	operation proto.MeasureRequest_Operation
+	bucket    *comm.Bucket // nil for a barrier
+	check     benchCheck
+	unchecked bool
+	mismatch  string // the first one
+}
+
+func (r *benchRole) prepare(req *proto.MeasureRequest) (*benchWork, error) {
+	if req.GetRounds() < 1 || req.GetFirst() < 0 {
+		return nil, fmt.Errorf("%s cannot measure %d rounds from round %d on: there must be one or more, from 0 on", r.name(), req.GetRounds(), req.GetFirst())
+	}
+	w := &benchWork{benchRole: r, operation: req.GetOperation()}
+	w.check.chance = rowChance(r.settings.Density)
+	switch w.operation {
+	case proto.MeasureRequest_OPERATION_PUSH_PULL:
+		if r.server == nil {
+			return nil, fmt.Errorf("%s cannot push: it has joined no server", r.name())
+		}
+		w.unchecked = req.GetExpect() == proto.MeasureRequest_EXPECT_ANY
+		w.check.mean = req.GetExpect() == proto.MeasureRequest_EXPECT_MEAN
+	default:
+		if r.group == nil {
+			return nil, fmt.Errorf("%s cannot run %s: it has joined no group", r.name(), w.operation)
+		}
+	}
+	if w.operation == proto.MeasureRequest_OPERATION_BARRIER {
+		return w, nil
+	}
+	k := int(req.GetBucket())
+	if k < 0 || k >= len(r.store.Buckets) {
+		return nil, fmt.Errorf("%s has no bucket %d: it has %d", r.name(), k, len(r.store.Buckets))
+	}
+	w.bucket = r.store.Buckets[k]
+	if w.bucket.Sparse && w.bucket.Capacity < w.bucket.TableRows {
+		return nil, fmt.Errorf("%s has room for %d rows of bucket %d, whose table has %d: any of them may be drawn", r.name(), w.bucket.Capacity, k, w.bucket.TableRows)
+	}
+	if req.GetCopy() {
+		if r.copied == nil || r.copied.Index != k {
+			r.copied = comm.NewBucket(w.bucket.BucketSpec)
+		}
+		w.bucket = r.copied
+	}
+	return w, nil
+}
+
+// freshRound is a round with new values; it returns the latency in ns.
+func (w *benchWork) freshRound(number int64) (int64, error) {
+	if w.bucket != nil {
+		if err := fillBench(w.bucket, benchKey(w.rank(), number), w.check.chance); err != nil {
+			return 0, err
+		}
+	}
+	if err := w.sync.Barrier(); err != nil {
+		return 0, err
+	}
+	latency, err := w.timed(number)
+	if err != nil {
+		return 0, err
+	}
+	if err := w.sync.Barrier(); err != nil {
+		return 0, err
+	}
+	w.verify(number)
+	return latency, nil
+}
+
+// warmUp makes the gradient zero after one round that was verified.
+func (w *benchWork) warmUp(number int64) error {
+	if _, err := w.freshRound(number); err != nil {
+		return err
+	}
+	if w.bucket != nil {
+		clear(w.bucket.Gradient.Values)
+	}
+	return w.sync.Barrier()
+}
+
+// timed carries out the operation and returns how long it took in ns.
+func (w *benchWork) timed(number int64) (int64, error) {
+	start := comm.Now()
+	var err error
+	switch w.operation {
+	case proto.MeasureRequest_OPERATION_PUSH_PULL:
+		err = w.server.PushPull(number, w.bucket).Wait()
+	case proto.MeasureRequest_OPERATION_ALL_REDUCE:
+		err = w.group.AllReduce(number, w.bucket).Wait()
+	case proto.MeasureRequest_OPERATION_BROADCAST:
+		err = w.group.Broadcast(number, w.bucket, w.root(number)).Wait()
+	case proto.MeasureRequest_OPERATION_BARRIER:
+		err = w.group.Barrier()
+	default:
+		err = fmt.Errorf("%s does not know %s", w.name(), w.operation)
+	}
+	return comm.Now() - start, err
+}
+
+// root moves on with each round.
+func (w *benchWork) root(number int64) int { return int(number % int64(w.group.Size())) }
+
+// verify compares every element with what the ranks' values make of it.
+func (w *benchWork) verify(number int64) {
+	if w.bucket == nil || w.unchecked || w.mismatch != "" {
+		return
+	}
+	w.check.keys = w.check.keys[:0]
+	switch w.operation {
+	case proto.MeasureRequest_OPERATION_PUSH_PULL:
+		for _, rank := range w.settings.Ranks {
+			w.check.keys = append(w.check.keys, benchKey(rank, number))
+		}
+	case proto.MeasureRequest_OPERATION_BROADCAST:
+		w.check.keys = append(w.check.keys, benchKey(w.root(number), number))
+	default:
+		for rank := range w.group.Size() {
+			w.check.keys = append(w.check.keys, benchKey(rank, number))
+		}
+	}
+	if where, how := w.check.find(w.bucket); where != "" {
+		w.mismatch = fmt.Sprintf("%s of round %d on %s %s", where, number, w.name(), how)
+	}
+}
