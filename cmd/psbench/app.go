@@ -12,8 +12,8 @@ import (
 
 	"github.com/psbench/psbench"
 	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/registry"
-	"github.com/psbench/psbench/core/run"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -46,14 +46,14 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return 0
 	}
 	if ctx.Err() != nil {
-		err = run.ErrInterrupted
+		err = monitor.ErrInterrupted
 	}
 	_, _ = fmt.Fprintf(a.stderr, "psbench: %v\n", err)
 	var usage usageError
 	switch {
 	case errors.As(err, &usage):
 		return exitUsage
-	case errors.Is(err, run.ErrInterrupted):
+	case errors.Is(err, monitor.ErrInterrupted):
 		return exitSignal
 	default:
 		return exitFailure
@@ -82,7 +82,7 @@ win over the environment, the environment over the file.`,
 	root.SetGlobalNormalizationFunc(config.DashedFlag)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(help)
-	root.AddCommand(run, a.configCommand(), a.listCommand(), a.verifyCommand(), a.versionCommand())
+	root.AddCommand(run, a.commCommand(), a.configCommand(), a.listCommand(), a.verifyCommand(), a.versionCommand())
 	return root
 }
 

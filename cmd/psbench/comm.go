@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/micro"
+	"github.com/psbench/psbench/core/report"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/sdk"
+)
+
+// commFlags are the flags of psbench comm that are no options of a run.
+type commFlags struct {
+	sizes, least, most, transport, place, expect, format string
+	factor                                               int
+	fresh, warm, sparse, noLimits                        bool
+	plan                                                 micro.Plan // the flags that need no reading
+}
+
+func (a *app) commCommand() *cobra.Command {
+	f := &commFlags{}
+	cmd := &cobra.Command{
+		Use:   "comm [OPERATION...]",
+		Short: "Measure the data plane by itself",
+		Long: `comm measures operations on buckets of several sizes, on real processes but
+without a model: pushpull with a server, and the collectives allreduce,
+broadcast and barrier among the trainers. Without arguments it measures pushpull
+and allreduce. Every fresh round is verified.`,
+		Example: lines(
+			"psbench comm",
+			"psbench comm pushpull --server average_batch --ntrainer 4 --sizes 1M,25M",
+			"psbench comm allreduce --transport shm,tcp --fresh --warm",
+			"psbench comm --sparse --density 0.1 --json comm.json",
+		),
+		ValidArgs: words(micro.Operations),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			plan, opts, err := a.commPlan(cmd, f, args)
+			if err != nil {
+				return err
+			}
+			return a.runComm(cmd.Context(), plan, opts, f.format)
+		},
+	}
+	a.addFlags(cmd, "ntrainer", "nserver", "server", "set", "registry", "rpc_timeout", "listen", "json", "quiet")
+	f.add(cmd)
+	return cmd
+}
+
+// add gives the command its flags.
+func (f *commFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.sizes, "sizes", "4K,64K,1M,4M,25M,64M", "`SIZE,...` of the buckets in bytes")
+	flags.StringVar(&f.least, "min", "", "smallest `SIZE`, instead of --sizes (default 4K)")
+	flags.StringVar(&f.most, "max", "", "largest `SIZE`, instead of --sizes (default 64M)")
+	flags.IntVar(&f.factor, "factor", 4, "`N` times as large is each size from --min to --max as the one before")
+	flags.StringVar(&f.transport, "transport", string(comm.Shm), "transports, which take turns, as a `LIST` of shm, unix, tcp and grpc")
+	flags.BoolVar(&f.fresh, "fresh", false, "new values before each round, every round verified; the default unless --warm is given")
+	flags.BoolVar(&f.warm, "warm", false, "zeros that go round and round, back to back")
+	flags.StringVar(&f.place, "place", string(micro.InPlace), "where the gradients live, as a `LIST` of inplace and copy, which is on the heap")
+	flags.BoolVar(&f.sparse, "sparse", false, "buckets are tables of which each rank pushes some rows")
+	flags.IntVar(&f.plan.Width, "width", 128, "`N` elements in a row, with --sparse")
+	flags.Float64Var(&f.plan.Density, "density", 0.5, "`SHARE` of the rows that a rank pushes, with --sparse")
+	flags.StringVar(&f.expect, "expect", string(micro.Mean), "`ANSWER` of the server: mean, sum, or any, which is not verified")
+	flags.IntVar(&f.plan.Rounds, "rounds", 0, "`N` rounds in a row of the table, instead of --seconds")
+	flags.Float64Var(&f.plan.Seconds, "seconds", 1, "`TIME` for the rounds of a row, which are at least 20 and at most 3000")
+	flags.IntVar(&f.plan.Repeat, "repeat", 3, "`N` turns in which the rounds of a row are measured")
+	flags.BoolVar(&f.noLimits, "no-limits", false, "do not measure the machine's limits")
+	flags.StringVar(&f.format, "format", "table", "`FORMAT` of the output: table, or bench, the Go benchmark format")
+	for flag, choices := range map[string][]string{
+		"transport": words(comm.Transports), "place": words(micro.Places), "expect": words(micro.Expects),
+		"format": {"table", "bench"},
+	} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
+	}
+}
+
+// commPlan is what the command line asks for. What cannot be understood is a
+// usage error; nothing is started.
+func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.Plan, config.Options, error) {
+	var none config.Options
+	plan, err := f.read(cmd, args)
+	if err != nil {
+		return nil, none, usageError{err}
+	}
+	exp, opts, err := a.resolve(cmd)
+	if err != nil {
+		return nil, none, err
+	}
+	plan.World, plan.Server = exp.World, exp.Parts[sdk.KindServer]
+	plan.Timeout, plan.Listen = exp.Timeout, exp.Listen
+	if err := plan.Check(); err != nil {
+		return nil, none, usageError{err}
+	}
+	return plan, opts, nil
+}
+
+// read understands the flags that are no options of a run.
+func (f *commFlags) read(cmd *cobra.Command, args []string) (*micro.Plan, error) {
+	p := f.plan
+	for _, pair := range [][2]string{{"rounds", "seconds"}, {"sizes", "min"}, {"sizes", "max"}, {"sizes", "factor"}} {
+		if cmd.Flags().Changed(pair[0]) && cmd.Flags().Changed(pair[1]) {
+			return nil, fmt.Errorf("--%s and --%s exclude each other", pair[0], pair[1])
+		}
+	}
+	var err error
+	if len(args) == 0 {
+		args = []string{string(micro.PushPull), string(micro.AllReduce)}
+	}
+	if p.Operations, err = choose("operation", args, micro.Operations); err != nil {
+		return nil, err
+	}
+	if p.Transports, err = choose("transport", strings.Split(f.transport, ","), comm.Transports); err != nil {
+		return nil, err
+	}
+	if p.Places, err = choose("place", strings.Split(f.place, ","), micro.Places); err != nil {
+		return nil, err
+	}
+	expect, err := choose("answer", []string{f.expect}, micro.Expects)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := choose("format", []string{f.format}, []string{"table", "bench"}); err != nil {
+		return nil, err
+	}
+	if cmd.Flags().Changed("rounds") && p.Rounds == 0 {
+		return nil, fmt.Errorf("--rounds is 0 but must be 1 or more")
+	}
+	p.Expect, p.Sparse, p.Limits = expect[0], f.sparse, !f.noLimits
+	if f.fresh || !f.warm {
+		p.Modes = append(p.Modes, micro.Fresh)
+	}
+	if f.warm {
+		p.Modes = append(p.Modes, micro.Warm)
+	}
+	p.Sizes, err = f.readSizes(cmd)
+	return &p, err
+}
+
+func (f *commFlags) readSizes(cmd *cobra.Command) ([]int, error) {
+	flags := cmd.Flags()
+	if !flags.Changed("min") && !flags.Changed("max") && !flags.Changed("factor") {
+		sizes, err := micro.ParseSizes(f.sizes)
+		if err != nil {
+			return nil, fmt.Errorf("--sizes %w", err)
+		}
+		return sizes, nil
+	}
+	bounds := [2]int{4 << 10, 64 << 20}
+	for i, given := range []struct{ flag, text string }{{"min", f.least}, {"max", f.most}} {
+		if !flags.Changed(given.flag) {
+			continue
+		}
+		var err error
+		if bounds[i], err = micro.ParseSize(given.text); err != nil {
+			return nil, fmt.Errorf("--%s %w", given.flag, err)
+		}
+	}
+	return micro.SizesBetween(bounds[0], bounds[1], f.factor)
+}
+
+// choose reads the names of what a noun stands for. Each must be one of the
+// choices and there once.
+func choose[T ~string](noun string, names []string, choices []T) ([]T, error) {
+	var chosen []T
+	for _, name := range names {
+		name := T(strings.TrimSpace(name))
+		switch near := sdk.Nearest(string(name), words(choices)); {
+		case slices.Contains(chosen, name):
+			return nil, fmt.Errorf("%s %s is given twice", noun, name)
+		case slices.Contains(choices, name):
+			chosen = append(chosen, name)
+		case near != "":
+			return nil, fmt.Errorf("unknown %s %q; did you mean %q?", noun, name, near)
+		default:
+			return nil, fmt.Errorf("unknown %s %q; the %ss are %s", noun, name, noun, strings.Join(words(choices), ", "))
+		}
+	}
+	return chosen, nil
+}
+
+func words[T ~string](values []T) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
+}
+
+// runComm measures and reports. What a failed run still has is reported too.
+func (a *app) runComm(ctx context.Context, plan *micro.Plan, opts config.Options, format string) error {
+	if opts.JSON != "" {
+		if err := result.CheckWritable(opts.JSON); err != nil {
+			return fmt.Errorf("--json: %w", err)
+		}
+	}
+	progress := report.NewProgress(a.stderr, isTerminal(a.stderr), opts.Quiet)
+	res, err := micro.Run(ctx, plan, micro.Options{Command: os.Args, StartedNS: startedNS, Progress: progress})
+	progress.Done()
+	if res == nil {
+		return err
+	}
+	write := map[string]func(io.Writer, *micro.Result) error{"table": micro.Text, "bench": micro.GoBench}[format]
+	if werr := write(a.stdout, res); err == nil {
+		err = werr
+	}
+	if opts.JSON != "" {
+		if werr := result.Write(opts.JSON, res); err == nil {
+			err = werr
+		}
+	}
+	return err
+}

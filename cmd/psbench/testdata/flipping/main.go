@@ -1,0 +1,44 @@
+// Command flipping is a plugin with a parameter server that averages, but for one
+// bit: the last one of element 17 in one answer of batch 7. psbench comm must
+// notice.
+package main
+
+import (
+	"math"
+	"sync"
+
+	"github.com/psbench/psbench/sdk"
+)
+
+type server struct{ mu sync.Mutex }
+
+func (s *server) Wake() sdk.Wake { return sdk.LastArrival }
+func (s *server) Reset()         {}
+
+func (s *server) Receive(pushes []*sdk.Push) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mean := pushes[0].Gradient
+	for i := range mean.Values {
+		for _, p := range pushes[1:] {
+			mean.Values[i] += p.Gradient.Values[i]
+		}
+		mean.Values[i] /= float32(len(pushes))
+	}
+	for i := len(pushes) - 1; i >= 0; i-- {
+		p := pushes[i]
+		if p.Batch == 7 && i == 0 {
+			mean.Values[17] = math.Float32frombits(math.Float32bits(mean.Values[17]) ^ 1)
+		}
+		if err := p.Answer(mean); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func main() {
+	sdk.Serve(sdk.NewServer("flipping", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) {
+		return &server{}, nil
+	}))
+}

@@ -1,0 +1,126 @@
+package micro
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/limits"
+)
+
+// Names of limits.
+const (
+	memcpy      = "memcpy"
+	memcpyDirty = "memcpy, dirty source"
+	tcpOneWay   = "loopback TCP, one way"
+	tcpBothWays = "loopback TCP, both ways"
+)
+
+// How long each limit is measured, before the rows and again after them.
+const (
+	copyTime     = 30 * time.Millisecond
+	loopbackTime = 150 * time.Millisecond
+)
+
+// limitSamples are the rates of each limit, in GB/s; the limits have no rate.
+type limitSamples map[Limit][]float64
+
+// measureLimits adds a sample to each limit.
+func (s *session) measureLimits(ctx context.Context) error {
+	for _, l := range s.plan.limits() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rate, err := l.measure()
+		if err != nil {
+			return fmt.Errorf("%w; --no-limits measures none", err)
+		}
+		s.limits[l] = append(s.limits[l], rate)
+	}
+	return nil
+}
+
+// limits lists what to measure: copies at the footprint of every size, by one
+// core and by all, and loopback TCP.
+func (p *Plan) limits() []Limit {
+	var all []Limit
+	cores := limits.Cores()
+	if p.buckets() != nil {
+		for _, size := range p.Sizes {
+			footprint := p.footprint(size)
+			if slices.ContainsFunc(all, func(l Limit) bool { return l.Bytes == footprint }) {
+				continue
+			}
+			all = append(all, Limit{Name: memcpy, Bytes: footprint, Cores: 1})
+			if cores > 1 {
+				all = append(all,
+					Limit{Name: memcpy, Bytes: footprint, Cores: cores},
+					Limit{Name: memcpyDirty, Bytes: footprint, Cores: 1},
+					Limit{Name: memcpyDirty, Bytes: footprint, Cores: cores})
+			}
+		}
+	}
+	trainers := p.World.Trainers
+	return append(all, Limit{Name: tcpOneWay, Connections: trainers}, Limit{Name: tcpBothWays, Connections: trainers})
+}
+
+// footprint is the memory that an operation on buckets of this size works on:
+// the buckets of all trainers. Copies need at least some cache lines per core.
+func (p *Plan) footprint(size int) int { return max(p.World.Trainers*size, 256*limits.Cores()) }
+
+func (l Limit) measure() (float64, error) {
+	switch l.Name {
+	case tcpOneWay, tcpBothWays:
+		return limits.Loopback(l.Connections, l.Name == tcpBothWays, loopbackTime)
+	default:
+		return limits.Copy(limits.Copying{Footprint: l.Bytes, Cores: l.Cores, Dirty: l.Name == memcpyDirty}, copyTime)
+	}
+}
+
+// addLimits adds the measured limits and what share of them each row reaches.
+func (r *Result) addLimits(samples limitSamples) {
+	if len(samples) == 0 {
+		return
+	}
+	for _, l := range r.plan.limits() {
+		if rates := samples[l]; len(rates) > 0 {
+			for _, rate := range rates {
+				l.GBps += rate / float64(len(rates))
+			}
+			r.Limits = append(r.Limits, l)
+		}
+	}
+	for _, row := range r.Rows {
+		r.addShare(row)
+	}
+}
+
+// addShare compares a row with its limit: on shm what it reads plus what it
+// writes with what memcpy by all cores does, elsewhere what all ranks receive with
+// loopback TCP.
+func (r *Result) addShare(row *Row) {
+	name, reached, cost := tcpBothWays, rate(r.plan.received(row), row.P50US), 1.0
+	if row.Transport == comm.Shm {
+		name, reached, cost = memcpyDirty, rate(row.MovedBytes, row.P50US), 2
+		if limits.Cores() < 2 {
+			name = memcpy
+		}
+	}
+	for _, l := range r.Limits {
+		if l.Name != name || name != tcpBothWays && (l.Bytes != r.plan.footprint(row.Bytes) || l.Cores != limits.Cores()) {
+			continue
+		}
+		if reached > 0 && l.GBps > 0 {
+			row.Share, row.ShareOf = reached/(cost*l.GBps), l.String()
+		}
+	}
+}
+
+func (l Limit) String() string {
+	if l.Bytes == 0 {
+		return l.Name
+	}
+	return fmt.Sprintf("%s, %s, %d cores", l.Name, FormatSize(l.Bytes), l.Cores)
+}

@@ -1,0 +1,232 @@
+// Package micro measures the data plane by itself, on real plugin processes: one
+// operation on one bucket, many times, in the manner of nccl-tests.
+package micro
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/topology"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// Operation is what is measured.
+type Operation string
+
+// The operations. A push-pull is that of a trainer with its server; the others
+// are collectives among the trainers.
+const (
+	PushPull  Operation = "pushpull"
+	AllReduce Operation = "allreduce"
+	Broadcast Operation = "broadcast"
+	Barrier   Operation = "barrier"
+)
+
+// Operations lists all operations.
+var Operations = []Operation{PushPull, AllReduce, Broadcast, Barrier}
+
+var operationCodes = map[Operation]proto.MeasureRequest_Operation{
+	PushPull:  proto.MeasureRequest_OPERATION_PUSH_PULL,
+	AllReduce: proto.MeasureRequest_OPERATION_ALL_REDUCE,
+	Broadcast: proto.MeasureRequest_OPERATION_BROADCAST,
+	Barrier:   proto.MeasureRequest_OPERATION_BARRIER,
+}
+
+// Mode is what the gradients hold.
+type Mode string
+
+// Fresh gradients are written anew before each round, and each round is verified.
+// Warm ones are zeros that go round and round, back to back.
+const (
+	Fresh Mode = "fresh"
+	Warm  Mode = "warm"
+)
+
+// Place is where the gradients live.
+type Place string
+
+// InPlace gradients live where the transport wants them. Copied ones live on the
+// heap of their process.
+const (
+	InPlace Place = "inplace"
+	Copied  Place = "copy"
+)
+
+// Places lists all places.
+var Places = []Place{InPlace, Copied}
+
+// Expect is what a server answers.
+type Expect string
+
+// The answers that can be verified, and any other.
+const (
+	Mean Expect = "mean"
+	Sum  Expect = "sum"
+	Any  Expect = "any"
+)
+
+// Expects lists all answers.
+var Expects = []Expect{Mean, Sum, Any}
+
+var expectCodes = map[Expect]proto.MeasureRequest_Expect{
+	Mean: proto.MeasureRequest_EXPECT_MEAN,
+	Sum:  proto.MeasureRequest_EXPECT_SUM,
+	Any:  proto.MeasureRequest_EXPECT_ANY,
+}
+
+// Plan is what to measure: a row for each operation, mode, place, size and
+// transport.
+type Plan struct {
+	Operations []Operation
+	Transports []comm.Transport
+	Modes      []Mode
+	Places     []Place
+	Sizes      []int // of the buckets, in bytes
+
+	// Sparse makes every bucket a table of rows of Width elements, of which each
+	// rank pushes the share Density in a round.
+	Sparse  bool
+	Width   int
+	Density float64
+
+	World  topology.World
+	Server config.Part // of push-pull
+	Expect Expect
+
+	// Rounds of a row; 0 for as many as fit into Seconds. Repeat is the number
+	// of turns in which they are measured.
+	Rounds  int
+	Seconds float64
+	Repeat  int
+
+	Limits  bool // measure the machine's limits too
+	Timeout time.Duration
+	Listen  string // IP address, where a transport uses one
+}
+
+// Bounds of what can be asked for.
+const (
+	maxRounds  = 1_000_000
+	maxSeconds = 3600
+	maxRepeat  = 1000
+	maxWidth   = 1 << 20
+)
+
+// Check says what is wrong with the plan, in the words of the command line.
+func (p *Plan) Check() error {
+	switch {
+	case p.Width < 1 || p.Width > maxWidth:
+		return fmt.Errorf("--width is %d but must be from 1 to %d elements", p.Width, maxWidth)
+	case !(p.Density > 0 && p.Density <= 1):
+		return fmt.Errorf("--density is %v but must be above 0 and at most 1", p.Density)
+	case p.Rounds < 0 || p.Rounds > maxRounds:
+		return fmt.Errorf("--rounds is %d but must be from 1 to %d", p.Rounds, maxRounds)
+	case !(p.Seconds > 0 && p.Seconds <= maxSeconds):
+		return fmt.Errorf("--seconds is %v but must be above 0 and at most %d", p.Seconds, maxSeconds)
+	case p.Repeat < 1 || p.Repeat > maxRepeat:
+		return fmt.Errorf("--repeat is %d but must be from 1 to %d", p.Repeat, maxRepeat)
+	case p.has(PushPull) && p.World.Servers == 0:
+		return fmt.Errorf("pushpull needs a server, but --nserver is 0")
+	}
+	return p.checkSizes()
+}
+
+func (p *Plan) checkSizes() error {
+	unit, what := 4, "the 4 bytes of an element"
+	if p.Sparse {
+		unit = 4 * p.Width
+		what = fmt.Sprintf("a row of --width %d, which is %d bytes", p.Width, unit)
+	}
+	for i, size := range p.Sizes {
+		switch {
+		case size < unit || size%unit != 0:
+			return fmt.Errorf("size %s is no multiple of %s", FormatSize(size), what)
+		case size/4 > math.MaxInt32:
+			return fmt.Errorf("size %s is more than the %d elements that a bucket can have", FormatSize(size), math.MaxInt32)
+		case slices.Contains(p.Sizes[:i], size):
+			return fmt.Errorf("size %s is given twice", FormatSize(size))
+		}
+	}
+	return nil
+}
+
+func (p *Plan) has(o Operation) bool { return slices.Contains(p.Operations, o) }
+
+// collective says whether any operation needs the trainers' group.
+func (p *Plan) collective() bool {
+	return slices.ContainsFunc(p.Operations, func(o Operation) bool { return o != PushPull })
+}
+
+// buckets are those of every rank: one per size, if an operation moves any.
+func (p *Plan) buckets() []comm.BucketSpec {
+	if !slices.ContainsFunc(p.Operations, func(o Operation) bool { return o != Barrier }) {
+		return nil
+	}
+	specs := make([]comm.BucketSpec, len(p.Sizes))
+	for i, size := range p.Sizes {
+		specs[i] = comm.BucketSpec{Index: i, Elements: size / 4}
+		if p.Sparse {
+			rows := size / 4 / p.Width
+			specs[i].Sparse, specs[i].TableRows, specs[i].Width, specs[i].Capacity = true, rows, p.Width, rows
+		}
+	}
+	return specs
+}
+
+// cell is a row of each transport.
+type cell struct {
+	operation Operation
+	mode      Mode
+	place     Place
+	bucket    int
+	size      int // bytes; 0 for a barrier
+}
+
+// cells lists what each transport measures, in order.
+func (p *Plan) cells() []cell {
+	var cells []cell
+	for _, operation := range p.Operations {
+		for _, mode := range p.Modes {
+			if operation == Barrier {
+				cells = append(cells, cell{operation: operation, mode: mode, place: InPlace})
+				continue
+			}
+			for _, place := range p.Places {
+				for i, size := range p.Sizes {
+					cells = append(cells, cell{operation, mode, place, i, size})
+				}
+			}
+		}
+	}
+	return cells
+}
+
+func (c cell) String() string {
+	if c.operation == Barrier {
+		return fmt.Sprintf("%s, %s", c.operation, c.mode)
+	}
+	return fmt.Sprintf("%s of %s, %s, %s", c.operation, FormatSize(c.size), c.mode, c.place)
+}
+
+// How many rounds a row has if the user gives a time: a pilot, which does not
+// count, tells how many fit.
+const (
+	pilotRounds = 5
+	leastRounds = 20
+	mostRounds  = 3000
+)
+
+// turnRounds is how many rounds each turn of a row has, when a round takes this
+// long with everything around it.
+func (p *Plan) turnRounds(round time.Duration) int {
+	rounds := p.Rounds
+	if rounds == 0 {
+		fit := p.Seconds / max(round.Seconds(), 1e-9)
+		rounds = int(min(max(fit, leastRounds), mostRounds))
+	}
+	return (rounds + p.Repeat - 1) / p.Repeat
+}

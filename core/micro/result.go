@@ -1,0 +1,148 @@
+package micro
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/stats"
+)
+
+//go:generate go test -run TestSchemaIsUpToDate -update .
+
+// Schema names the format of the JSON file. The number rises when a reader of
+// the old format could misread the new one.
+const Schema = "psbench.comm/1"
+
+// Result is what one run of psbench comm measured.
+type Result struct {
+	Schema string `json:"schema"`
+	// Complete is false if the run ended early; Error then says why, and the
+	// rows are those that were measured by then.
+	Complete    bool               `json:"complete"`
+	Error       string             `json:"error,omitempty"`
+	Started     time.Time          `json:"started"`
+	Command     []string           `json:"command"`
+	Environment result.Environment `json:"environment"`
+	Limits      []Limit            `json:"limits"`
+	Rows        []*Row             `json:"rows"`
+
+	plan *Plan
+}
+
+// Limit is what the machine can do, measured in the same run.
+type Limit struct {
+	Name string `json:"name"`
+	// Bytes is the footprint of a copy: source and destination together. It is 0
+	// for what has none.
+	Bytes int `json:"bytes"`
+	// Cores that copied at once; 0 for what is no copy.
+	Cores int `json:"cores"`
+	// Connections that were busy at once; 0 for what has none.
+	Connections int `json:"connections"`
+	// GBps is the bytes copied or received per second, in 10^9.
+	GBps float64 `json:"gbps"`
+}
+
+// Row is one operation on one transport.
+type Row struct {
+	Operation Operation      `json:"operation"`
+	Server    string         `json:"server"` // key; empty for a collective
+	Transport comm.Transport `json:"transport"`
+	Trainers  int            `json:"trainers"`
+	Servers   int            `json:"servers"` // that took part
+	Mode      Mode           `json:"mode"`
+	Place     Place          `json:"place"`
+	Sparse    bool           `json:"sparse"`
+	Bytes     int            `json:"bytes"`  // size of the bucket; 0 for a barrier
+	Rounds    int            `json:"rounds"` // timed rounds of each rank
+
+	// Latencies of all ranks and rounds together.
+	P50US float64 `json:"p50_us"`
+	P95US float64 `json:"p95_us"`
+	MinUS float64 `json:"min_us"`
+	// AlgbwGBps and BusbwGBps follow from the median, see docs/comm.md.
+	AlgbwGBps float64 `json:"algbw_gbps"`
+	BusbwGBps float64 `json:"busbw_gbps"`
+	// MovedBytes is what the operation reads plus what it writes in shared
+	// memory, all ranks together; 0 if that is not known.
+	MovedBytes float64 `json:"moved_bytes"`
+	// Share is how much of a limit the row reaches, 1 for all of it; 0 if there
+	// is nothing to compare with. ShareOf names the limit.
+	Share   float64 `json:"share"`
+	ShareOf string  `json:"share_of"`
+
+	// Verified says that every value of every fresh round was compared and
+	// right. Mismatch is the first that was not, which voids the row.
+	Verified bool   `json:"verified"`
+	Mismatch string `json:"mismatch"`
+	// LatenciesUS has a list per turn: the rounds of rank 0, then those of
+	// rank 1, and so on.
+	LatenciesUS [][]float64 `json:"latencies_us_by_repeat"`
+
+	volume volume
+}
+
+// Void says whether the row counts for nothing.
+func (r *Row) Void() bool { return r.Mismatch != "" }
+
+func (p *Plan) newRow(c cell, t comm.Transport) *Row {
+	r := &Row{
+		Operation: c.operation, Transport: t, Trainers: p.World.Trainers, Mode: c.mode, Place: c.place,
+		Sparse: p.Sparse && c.size > 0, Bytes: c.size, volume: p.volumeOf(c),
+	}
+	r.MovedBytes = r.volume.moved
+	r.Verified = c.operation != Barrier
+	if c.operation == PushPull {
+		r.Server, r.Servers = p.Server.Key, p.World.Servers
+		r.Verified = p.Expect != Any
+	}
+	return r
+}
+
+// note voids the row if a turn found a mismatch.
+func (r *Row) note(t *turn) {
+	if r.Mismatch == "" && t.mismatch != "" {
+		r.Mismatch, r.Verified = t.mismatch, false
+	}
+}
+
+// add takes a turn into the row.
+func (r *Row) add(t *turn) {
+	r.note(t)
+	r.Rounds += t.rounds
+	r.LatenciesUS = append(r.LatenciesUS, t.latenciesUS)
+	var all []float64
+	for _, latencies := range r.LatenciesUS {
+		all = append(all, latencies...)
+	}
+	s := stats.Summarize(all)
+	r.P50US, r.P95US, r.MinUS = s.P50, s.P95, s.Min
+	r.AlgbwGBps, r.BusbwGBps = rate(r.volume.alg, s.P50), rate(r.volume.bus, s.P50)
+}
+
+// rate is bytes in us as GB/s.
+func rate(bytes, us float64) float64 {
+	if us <= 0 {
+		return 0
+	}
+	return bytes / us / 1e3
+}
+
+// voided is the error of a result that has void rows, or nil.
+func (r *Result) voided() error {
+	void, first := 0, ""
+	for _, row := range r.Rows {
+		if row.Void() {
+			void++
+			if first == "" {
+				first = row.Mismatch
+			}
+		}
+	}
+	if void == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d rows are void: %s", void, len(r.Rows), first)
+}

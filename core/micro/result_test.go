@@ -1,0 +1,259 @@
+package micro
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/limits"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+var update = flag.Bool("update", false, "rewrite generated files")
+
+// latencies is a turn of two ranks with equal rounds.
+func latencies(t *testing.T, mismatch string, us ...float64) *turn {
+	t.Helper()
+	var replies []*proto.MeasureReply
+	for rank := range 2 {
+		reply := &proto.MeasureReply{}
+		for _, l := range us {
+			reply.LatencyNs = append(reply.LatencyNs, int64(1e3*l))
+		}
+		if rank == 1 {
+			reply.Mismatch = mismatch
+		}
+		replies = append(replies, reply)
+	}
+	got, err := newTurn(len(us), replies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// example is a result with a void row and one without limits.
+func example(t *testing.T) *Result {
+	t.Helper()
+	p := planOf(2, 1, Operations...)
+	r := &Result{
+		Schema: Schema, Complete: true, Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Command: []string{"psbench", "comm"},
+		Environment: result.Environment{Psbench: "v1", Go: "go1", OS: "linux", Arch: "amd64", Kernel: "6.1", CPU: "cpu", Cores: 2, MemoryMiB: 4096},
+		Limits:      []Limit{}, Rows: []*Row{}, plan: p,
+	}
+	for i, c := range p.cells() {
+		for _, transport := range p.Transports {
+			row := p.newRow(c, transport)
+			if c.mode == Warm || c.operation == Barrier && transport == comm.TCP {
+				continue
+			}
+			mismatch := ""
+			if i == 1 && transport == comm.TCP {
+				mismatch = "element 17 of round 3 on trainer1 is 5.5 instead of 5"
+			}
+			scale := float64(1 + c.size>>12)
+			row.add(latencies(t, "", scale, 2*scale, 3*scale))
+			row.add(latencies(t, mismatch, 4*scale, 5*scale, 6*scale))
+			r.Rows = append(r.Rows, row)
+		}
+	}
+	return r
+}
+
+func TestRowSummary(t *testing.T) {
+	row := planOf(2, 1, PushPull).newRow(cell{PushPull, Fresh, InPlace, 0, 4096}, comm.Shm)
+	row.add(latencies(t, "", 1, 2, 3))
+	row.add(latencies(t, "", 4, 5, 6.5))
+	if row.Rounds != 6 || row.P50US != 3 || row.MinUS != 1 || row.P95US != 6.5 || !row.Verified {
+		t.Errorf("the row is %+v", row)
+	}
+	if d := cmp.Diff([][]float64{{1, 2, 3, 1, 2, 3}, {4, 5, 6.5, 4, 5, 6.5}}, row.LatenciesUS); d != "" {
+		t.Error(d)
+	}
+	if row.AlgbwGBps != 2*4096/3e3 || row.BusbwGBps != 4*4096/3e3 {
+		t.Errorf("algbw is %v, busbw %v", row.AlgbwGBps, row.BusbwGBps)
+	}
+	row.add(latencies(t, "wrong", 1))
+	row.add(latencies(t, "later", 1))
+	if row.Verified || row.Mismatch != "wrong" || !row.Void() {
+		t.Errorf("after a mismatch the row is %+v", row)
+	}
+}
+
+func TestVerifiedIsWhatWasCompared(t *testing.T) {
+	p := planOf(2, 1, Operations...)
+	for _, operation := range Operations {
+		if row := p.newRow(cell{operation: operation, size: 4096}, comm.Shm); row.Verified != (operation != Barrier) {
+			t.Errorf("%s: verified is %v", operation, row.Verified)
+		}
+	}
+	p.Expect = Any
+	if row := p.newRow(cell{operation: PushPull, size: 4096}, comm.Shm); row.Verified {
+		t.Error("any answer counts as verified")
+	}
+}
+
+func TestMissingRounds(t *testing.T) {
+	if _, err := newTurn(3, []*proto.MeasureReply{{LatencyNs: []int64{1, 2, 3}}, {LatencyNs: []int64{1}}}); err == nil ||
+		err.Error() != "trainer1 measured 1 rounds instead of 3" {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestVoided(t *testing.T) {
+	r := example(t)
+	if err := r.voided(); err == nil || err.Error() != "1 of 25 rows are void: element 17 of round 3 on trainer1 is 5.5 instead of 5" {
+		t.Errorf("the error is %v", err)
+	}
+	for _, row := range r.Rows {
+		row.Mismatch = ""
+	}
+	if err := r.voided(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestShares(t *testing.T) {
+	cores := limits.Cores()
+	p := planOf(2, 1, PushPull)
+	p.Sizes = []int{1 << 20}
+	r := &Result{plan: p, Rows: []*Row{
+		{Transport: comm.Shm, Bytes: 1 << 20, P50US: 100, MovedBytes: 4e6, AlgbwGBps: 20},
+		{Operation: PushPull, Transport: comm.TCP, Bytes: 1 << 20, P50US: 2097.152, MovedBytes: 4e6},
+		{Transport: comm.Shm, Bytes: 1 << 20, P50US: 100, AlgbwGBps: 20},
+	}}
+	samples := limitSamples{}
+	for _, l := range p.limits() {
+		switch {
+		case l.Name == tcpBothWays:
+			samples[l] = []float64{4, 6}
+		case l.Name == memcpyDirty && l.Cores == cores, cores == 1:
+			samples[l] = []float64{50, 30}
+		default:
+			samples[l] = []float64{1e9}
+		}
+	}
+	r.addLimits(samples)
+	// 4 MB in 100 us are 40 GB/s of the 80 that memcpy reads and writes.
+	if row := r.Rows[0]; row.Share != 0.5 || !strings.HasPrefix(row.ShareOf, "memcpy") || !strings.Contains(row.ShareOf, ", 2MiB, ") {
+		t.Errorf("shm reaches %v of %s", row.Share, row.ShareOf)
+	}
+	// Both trainers push and pull 1 MiB in 2.1 ms: 2 GB/s of the 5 of the sockets.
+	if row := r.Rows[1]; math.Abs(row.Share-0.4) > 1e-9 || row.ShareOf != tcpBothWays {
+		t.Errorf("tcp reaches %v of %s", row.Share, row.ShareOf)
+	}
+	if row := r.Rows[2]; row.Share != 0 || row.ShareOf != "" {
+		t.Errorf("what moves nothing reaches %v of %s", row.Share, row.ShareOf)
+	}
+	if len(r.Limits) != len(p.limits()) {
+		t.Errorf("%d of %d limits are kept", len(r.Limits), len(p.limits()))
+	}
+}
+
+// Small buckets of different sizes may share a footprint, which is measured once.
+func TestLimitsAreDistinct(t *testing.T) {
+	p := planOf(1, 1, PushPull)
+	p.Sizes = []int{4, 8, 12, 1 << 20}
+	seen := map[Limit]bool{}
+	for _, l := range p.limits() {
+		if seen[l] {
+			t.Errorf("%s is measured twice", l)
+		}
+		seen[l] = true
+	}
+}
+
+func TestText(t *testing.T) {
+	r := example(t)
+	for _, row := range r.Rows {
+		if row.Bytes > 4096 && !row.Void() {
+			row.Share, row.ShareOf = 0.625, "something"
+		}
+	}
+	r.Limits = []Limit{{memcpy, 2 << 20, 2, 0, 12.5}, {tcpBothWays, 0, 0, 2, 3.25}}
+	r.Complete, r.Error = false, "server2 died"
+	compare(t, "testdata/comm.txt", Text, r)
+	r.plan.Sparse, r.Limits, r.Rows = true, nil, r.Rows[:5]
+	compare(t, "testdata/sparse.txt", Text, r)
+}
+
+func TestTextFits(t *testing.T) {
+	r := example(t)
+	for _, row := range r.Rows {
+		row.P50US, row.P95US, row.AlgbwGBps, row.Share = 123456.78, 1234567.89, 123.45, 1.25
+	}
+	var out bytes.Buffer
+	if err := Text(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if n := len([]rune(line)) - 1; n > 120 {
+			t.Errorf("a line has %d columns: %s", n, line)
+		}
+	}
+}
+
+func TestGoBench(t *testing.T) {
+	r := example(t)
+	compare(t, "testdata/comm.bench", GoBench, r)
+	// The format is a name, a count, and pairs of values and units.
+	line := regexp.MustCompile(`^Benchmark\S+ [0-9]+( [0-9.]+ \S+)+$`)
+	var out bytes.Buffer
+	if err := GoBench(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for text := range strings.Lines(out.String()) {
+		if strings.HasPrefix(text, "Benchmark") {
+			count++
+			if !line.MatchString(strings.TrimSuffix(text, "\n")) {
+				t.Errorf("no benchmark line: %s", text)
+			}
+		}
+	}
+	if count != 48 {
+		t.Errorf("%d lines for 24 valid rows of two turns", count)
+	}
+}
+
+// compare compares what write makes of r with a golden file.
+func compare(t *testing.T, golden string, write func(io.Writer, *Result) error, r *Result) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := write(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), out.String()); d != "" {
+		t.Errorf("%s (-want +got):\n%s", golden, d)
+	}
+}
+
+func TestJSONHasNoNulls(t *testing.T) {
+	data, err := json.Marshal(example(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := bytes.Index(data, []byte("null")); i >= 0 {
+		t.Errorf("the JSON has %s", data[max(0, i-40):i+4])
+	}
+}

@@ -1,0 +1,122 @@
+package micro
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/invopop/jsonschema"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const (
+	schemaFile = "schemas/comm.schema.json"
+	docFile    = "docs/comm.md"
+)
+
+// generateSchema makes the JSON schema of the types, with their comments as
+// descriptions. The working directory is the top of the repository.
+func generateSchema(t *testing.T) []byte {
+	t.Helper()
+	r := &jsonschema.Reflector{Anonymous: true}
+	for _, folder := range []string{"./core/micro", "./core/result", "./comm"} {
+		if err := r.AddGoComments("github.com/psbench/psbench", folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := r.Reflect(&Result{})
+	s.Title = "A result of psbench comm"
+	schema, ok := s.Definitions["Result"].Properties.Get("schema")
+	if !ok {
+		t.Fatal("Result has no property schema")
+	}
+	schema.Const = Schema
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(data, '\n')
+}
+
+func TestSchemaIsUpToDate(t *testing.T) {
+	t.Chdir("../..")
+	want := generateSchema(t)
+	if *update {
+		if err := os.WriteFile(schemaFile, want, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is stale: run go test ./core/micro -update", schemaFile)
+	}
+}
+
+func TestDocumentNamesEveryField(t *testing.T) {
+	t.Chdir("../..")
+	doc, err := os.ReadFile(docFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Defs map[string]struct {
+			Properties map[string]any `json:"properties"`
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(generateSchema(t), &schema); err != nil {
+		t.Fatal(err)
+	}
+	for typ, def := range schema.Defs {
+		if typ == "Environment" {
+			continue // docs/result.md has it
+		}
+		for name := range def.Properties {
+			if !bytes.Contains(doc, []byte("`"+name+"`")) {
+				t.Errorf("%s does not describe `%s` of %s", docFile, name, typ)
+			}
+		}
+	}
+}
+
+func TestResultsSatisfyTheSchema(t *testing.T) {
+	schema, err := validator.NewCompiler().Compile("../../" + schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	validate := func(data string) error {
+		instance, err := validator.UnmarshalJSON(strings.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return schema.Validate(instance)
+	}
+	r := example(t)
+	r.Limits = []Limit{{memcpy, 2 << 20, 2, 0, 12.5}}
+	data, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate(string(data)); err != nil {
+		t.Error(err)
+	}
+	for old, changed := range map[string]string{
+		Schema:            "psbench.comm/0",
+		`"complete":true`: `"complete":1`,
+		`"verified":`:     `"checked":`,
+		`"rounds":6`:      `"rounds":1.5`,
+		`"gbps":12.5`:     `"gbps":"12.5"`,
+	} {
+		bad := strings.Replace(string(data), old, changed, 1)
+		if bad == string(data) {
+			t.Fatalf("the example does not contain %s", old)
+		}
+		if validate(bad) == nil {
+			t.Errorf("the schema accepts %s", changed)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package micro
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// units of sizes, the largest first.
+var units = []struct {
+	letter string
+	bytes  int
+}{{"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}}
+
+// ParseSize reads a number of bytes such as 4096, 4096B, 4K, 4KiB, 25M or 1G. The
+// units are powers of 1024.
+func ParseSize(text string) (int, error) {
+	digits, unit := cutUnit(strings.ToUpper(text))
+	n, err := strconv.ParseUint(digits, 10, 62)
+	if err != nil || n == 0 || n > uint64(math.MaxInt/unit) { // #nosec G115 -- a unit
+		return 0, fmt.Errorf("is %q but must be a number of bytes, as in 4096, 4K, 25M or 1G", text)
+	}
+	return int(n) * unit, nil
+}
+
+func cutUnit(text string) (digits string, unit int) {
+	for _, u := range units {
+		for _, suffix := range []string{u.letter + "IB", u.letter} {
+			if digits, ok := strings.CutSuffix(text, suffix); ok {
+				return digits, u.bytes
+			}
+		}
+	}
+	return strings.TrimSuffix(text, "B"), 1
+}
+
+// FormatSize writes a number of bytes in the largest unit that divides it, e.g.
+// 1MiB.
+func FormatSize(bytes int) string {
+	for _, u := range units {
+		if bytes >= u.bytes && bytes%u.bytes == 0 {
+			return strconv.Itoa(bytes/u.bytes) + u.letter + "iB"
+		}
+	}
+	return strconv.Itoa(bytes) + "B"
+}
+
+// maxSizes bounds the sizes of one run.
+const maxSizes = 100
+
+// ParseSizes reads sizes between commas.
+func ParseSizes(list string) ([]int, error) {
+	var sizes []int
+	for item := range strings.SplitSeq(list, ",") {
+		size, err := ParseSize(strings.TrimSpace(item))
+		if err != nil {
+			return nil, err
+		}
+		sizes = append(sizes, size)
+	}
+	if len(sizes) > maxSizes {
+		return nil, fmt.Errorf("has %d sizes but may have at most %d", len(sizes), maxSizes)
+	}
+	return sizes, nil
+}
+
+// SizesBetween lists the sizes least, least*factor and so on up to most.
+func SizesBetween(least, most, factor int) ([]int, error) {
+	switch {
+	case least > most:
+		return nil, fmt.Errorf("--min is %s but --max is only %s", FormatSize(least), FormatSize(most))
+	case factor < 2:
+		return nil, fmt.Errorf("--factor is %d but must be 2 or more", factor)
+	}
+	sizes := []int{least}
+	for size := least; size <= most/factor; {
+		size *= factor
+		sizes = append(sizes, size)
+	}
+	return sizes, nil
+}

@@ -1,0 +1,167 @@
+package micro
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/report"
+	"github.com/psbench/psbench/core/table"
+)
+
+// Text writes r as tables that fit 120 columns: one per operation, then the
+// machine's limits, with what the columns mean.
+func Text(w io.Writer, r *Result) error {
+	out := new(bytes.Buffer)
+	fmt.Fprintf(out, "psbench %s, %s, %s\n", r.Environment.Psbench, r.Environment.Go, r.Started.UTC().Format(time.RFC3339))
+	fmt.Fprintf(out, "%s\n", report.Machine(r.Environment))
+	if !r.Complete {
+		fmt.Fprintf(out, "\nINCOMPLETE: %s\n", r.Error)
+	}
+	for _, operation := range r.plan.Operations {
+		if err := r.operationTable(out, operation); err != nil {
+			return err
+		}
+	}
+	r.explain(out)
+	if err := r.limitTable(out); err != nil {
+		return err
+	}
+	_, err := out.WriteTo(w)
+	return err
+}
+
+// rowColumns are the columns of a row but for those that the title tells.
+var rowColumns = []table.Column{
+	table.Left("transport"), table.Left("mode"), table.Left("place"), table.Right("size"), table.Right("rounds"),
+	table.Right("p50 µs"), table.Right("p95 µs"), table.Right("min µs"),
+	table.Right("algbw GB/s"), table.Right("busbw GB/s"), table.Right("share"),
+}
+
+func (r *Result) operationTable(w *bytes.Buffer, operation Operation) error {
+	var cells [][]string
+	var void []*Row
+	for _, row := range r.Rows {
+		if row.Operation == operation {
+			cells = append(cells, row.cells())
+			if row.Void() {
+				void = append(void, row)
+			}
+		}
+	}
+	if cells == nil {
+		return nil
+	}
+	fmt.Fprintf(w, "\n%s\n", r.plan.title(operation))
+	if err := table.Write(w, rowColumns, cells, false); err != nil {
+		return err
+	}
+	for _, row := range void {
+		fmt.Fprintf(w, "VOID: %s over %s, %s, %s: %s\n", FormatSize(row.Bytes), row.Transport, row.Mode, row.Place, row.Mismatch)
+	}
+	return nil
+}
+
+// title is what all rows of an operation have in common.
+func (p *Plan) title(operation Operation) string {
+	title := string(operation)
+	if operation == PushPull {
+		title += fmt.Sprintf(", server %s, %s, %s", p.Server.Key, count(p.World.Trainers, "trainer"), count(p.World.Servers, "server"))
+	} else {
+		title += ", " + count(p.World.Trainers, "trainer")
+	}
+	if p.Sparse && operation != Barrier {
+		title += fmt.Sprintf(", sparse: rows of %d elements, density %v", p.Width, p.Density)
+	}
+	return title
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func (r *Row) cells() []string {
+	cells := []string{string(r.Transport), string(r.Mode), string(r.Place), FormatSize(r.Bytes), strconv.Itoa(r.Rounds)}
+	if r.Void() {
+		return append(cells, "VOID", "", "", "", "", "")
+	}
+	if r.Bytes == 0 {
+		cells[2], cells[3] = "-", "-"
+	}
+	for _, us := range []float64{r.P50US, r.P95US, r.MinUS} {
+		cells = append(cells, decimals(us))
+	}
+	if r.Bytes == 0 {
+		return append(cells, "-", "-", "-")
+	}
+	share := "-"
+	if r.Share > 0 {
+		share = fmt.Sprintf("%.0f %%", 100*r.Share)
+	}
+	return append(cells, decimals(r.AlgbwGBps), decimals(r.BusbwGBps), share)
+}
+
+func decimals(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
+
+// explain says what the columns mean, for the rows that there are.
+func (r *Result) explain(w *bytes.Buffer) {
+	if r.plan.buckets() == nil || len(r.Rows) == 0 {
+		return
+	}
+	kind := 0
+	if r.plan.Sparse {
+		kind = 1
+	}
+	lines := []string{terms[kind], aboutUnits}
+	for _, operation := range r.plan.Operations {
+		if text := explanations[operation][kind]; text != "" {
+			lines = append(lines, text)
+		}
+	}
+	reaches := func(shm bool) bool {
+		return slices.ContainsFunc(r.Rows, func(row *Row) bool { return row.Share > 0 && (row.Transport == comm.Shm) == shm })
+	}
+	if reaches(true) {
+		lines = append(lines, shareOfMemory)
+		if r.plan.has(PushPull) {
+			lines = append(lines, movedPushPull)
+		}
+		if r.plan.has(AllReduce) || r.plan.has(Broadcast) {
+			lines = append(lines, movedGroup)
+		}
+		if slices.Contains(r.plan.Places, Copied) {
+			lines = append(lines, movedCopies)
+		}
+	}
+	if reaches(false) {
+		lines = append(lines, shareOfTCP)
+	}
+	fmt.Fprintln(w)
+	for _, line := range lines {
+		fmt.Fprintln(w, line)
+	}
+}
+
+func (r *Result) limitTable(w *bytes.Buffer) error {
+	if len(r.Limits) == 0 {
+		return nil
+	}
+	var cells [][]string
+	for _, l := range r.Limits {
+		row := []string{l.Name, "-", "-", decimals(l.GBps)}
+		if l.Bytes > 0 {
+			row[1], row[2] = FormatSize(l.Bytes), strconv.Itoa(l.Cores)
+		}
+		cells = append(cells, row)
+	}
+	fmt.Fprintf(w, "\nlimits of the machine: bytes copied or received per second\n")
+	columns := []table.Column{table.Left("limit"), table.Right("footprint"), table.Right("cores"), table.Right("GB/s")}
+	return table.Write(w, columns, cells, false)
+}
