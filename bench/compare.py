@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Compares psbench with its peers.
+
+Both sides run in turn, at least five processes of each, in the same mode. Every
+process leaves one JSON line in the folder --out; the Markdown tables are made from
+those lines alone. tables.py defines median, spread and ratio.
+
+The exit status is 1 if anything failed to run, was incomplete, or if psbench voided
+a row, and then there is no table. A target that is not reached is no failure.
+"""
+import argparse
+import dataclasses
+import glob
+import os
+import sys
+
+import works
+from measure import measure
+from peers.peerlib import parse_sizes
+from programs import Failure, Settings, size_flags
+from report import load, section
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def sizes(text):
+    """'4K,1M' -> (4096, 1048576); whole float32 elements only."""
+    try:
+        found = tuple(parse_sizes(text))
+    except ValueError:
+        found = ()
+    if not found or any(s <= 0 or s % 4 for s in found):
+        raise argparse.ArgumentTypeError(f"{text} is not a list such as 4K,64K,1M of multiples of 4 bytes")
+    return found
+
+
+def counts(text):
+    try:
+        found = tuple(int(x) for x in text.split(","))
+    except ValueError:
+        found = ()
+    if not found or min(found) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a list such as 1,2,4 of counts")
+    return found
+
+
+def choices(*known):
+    def parse(text):
+        found = tuple(text.split(","))
+        if not set(found) <= set(known):
+            raise argparse.ArgumentTypeError(f"{text} is not a list of {', '.join(known)}")
+        return found
+    return parse
+
+
+def count(text):
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of at least 1")
+    return int(text)
+
+
+def amount(text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of at least 0")
+    return value
+
+
+def share(text):
+    value = amount(text)
+    if value > 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a share from 0 to 1")
+    return value
+
+
+# What each subcommand measures, from its options.
+SUBCOMMANDS = {
+    "pushpull": ("push-pull over shared memory and TensorPipe RPC", lambda o: [works.pushpull(o.place)]),
+    "allreduce": ("all-reduce over shared memory, Gloo and MPI", lambda o: [works.allreduce(m) for m in o.mode]),
+    "tcp": ("push-pull over TCP and TensorPipe over TCP, and the share of loopback TCP", lambda o: [works.tcp()]),
+    "reduce": ("average_batch in place as a share of memcpy", lambda o: [works.reduce()]),
+    "training": ("what a hook costs per batch, and PyTorch's", lambda o: [works.training(o.hooks)]),
+    "all": ("everything, into one Markdown file", lambda o: [
+        works.pushpull(o.place), *(works.allreduce(m) for m in o.mode), works.tcp(), works.reduce(),
+        works.training(o.hooks)]),
+}
+
+
+def parser():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    sub = p.add_subparsers(dest="subcommand", required=True)
+    for name, (text, _) in SUBCOMMANDS.items():
+        s = sub.add_parser(name, help=text, description=f"Measures {text}.")
+        s.add_argument("--out", required=True, metavar="DIR", help="folder for the results")
+        s.add_argument("--trainers", type=counts, help="counts of trainers or ranks, e.g. 1,2,4")
+        if name != "training":
+            s.add_argument("--sizes", type=sizes, help="sizes of the gradient, e.g. 4K,1M")
+            s.add_argument("--seconds", type=amount, default=Settings.seconds,
+                           help="aimed at per size and process (default %(default)s)")
+        if name in ("training", "all"):
+            s.add_argument("--epochs", type=count, default=Settings.epochs,
+                           help="epochs of a training pass (default %(default)s)")
+            s.add_argument("--hooks", type=choices("rpc", "allreduce"), default=("rpc", "allreduce"),
+                           help="hooks beside noop (default rpc,allreduce)")
+        if name in ("pushpull", "all"):
+            s.add_argument("--place", type=choices("inplace", "copy"), default=("inplace", "copy"),
+                           help="where psbench's gradients are (default inplace,copy)")
+        if name in ("allreduce", "all"):
+            s.add_argument("--mode", type=choices("fresh", "warm"), default=("fresh", "warm"),
+                           help="new values before each round or not (default fresh,warm)")
+        s.add_argument("--processes", type=count, default=Settings.processes,
+                       help="processes of each program per count of trainers (default %(default)s)")
+        s.add_argument("--psbench", default=Settings.psbench, metavar="BIN", help="default %(default)s")
+        s.add_argument("--python", default=Settings.python, metavar="BIN",
+                       help="a Python that has PyTorch (default %(default)s)")
+        s.add_argument("--peers", default=os.path.relpath(os.path.join(HERE, "peers")), metavar="DIR",
+                       help="folder of the peers (default %(default)s)")
+        s.add_argument("--timeout", type=amount, default=Settings.timeout,
+                       help="seconds that one process may take (default %(default)s)")
+        s.add_argument("--settle", type=amount, default=Settings.settle,
+                       help="seconds to wait at most for an idle machine before each process (default %(default)s)")
+        s.add_argument("--max-foreign", type=share, default=Settings.max_foreign,
+                       help="share of the CPU time that others may use during a process (default %(default)s)")
+        s.add_argument("--tries", type=count, default=Settings.tries,
+                       help="tries to stay below it; then the quietest counts (default %(default)s)")
+    table = sub.add_parser("table", help="the tables of an earlier measurement",
+                           description="Prints the tables of results that are there already.")
+    table.add_argument("--out", required=True, metavar="DIR", help="folder of the results")
+    return p
+
+
+def settings_for(work, options):
+    known = {f.name for f in dataclasses.fields(Settings)}
+    given = {k: v for k, v in vars(options).items() if k in known and v is not None}
+    return Settings(**({"trainers": work.trainers, "sizes": work.sizes} | given))
+
+
+def known_works():
+    places, hooks = ("inplace", "copy"), ("rpc", "allreduce")
+    every = [works.pushpull(places), works.allreduce("fresh"), works.allreduce("warm"), works.tcp(), works.reduce(),
+             works.training(hooks)]
+    return {w.name: w for w in every}
+
+
+def compare(options):
+    """The Markdown of what the options ask for."""
+    if options.subcommand == "table":
+        paths = glob.glob(os.path.join(glob.escape(options.out), "*.jsonl"))
+        found = {os.path.splitext(os.path.basename(p))[0]: p for p in paths}
+        sections = [section(w, load(found[name])) for name, w in known_works().items() if name in found]
+        if not sections:
+            raise Failure(f"{options.out} has no results")
+        return "\n".join(sections)
+    return "\n".join(section(work, load(measure(work, settings_for(work, options))))
+                     for work in SUBCOMMANDS[options.subcommand][1](options))
+
+
+def main(argv=None):
+    options = parser().parse_args(argv)
+    try:
+        text = compare(options)
+    except Failure as e:
+        print(f"compare.py: {e}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    if options.subcommand == "all":
+        with open(os.path.join(options.out, "comparison.md"), "w", encoding="utf-8") as f:
+            f.write(text)
+    print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,282 @@
+"""The programs of a comparison: how each is started and how its output is read."""
+import json
+import os
+from dataclasses import dataclass
+
+
+class Failure(Exception):
+    """One sentence: what failed and where."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the command line chose; times in seconds, sizes in bytes."""
+
+    out: str
+    psbench: str = "bin/psbench"
+    python: str = "/usr/bin/python3"
+    peers: str = "bench/peers"
+    trainers: tuple = ()
+    sizes: tuple = ()
+    seconds: float = 1.0
+    epochs: int = 20
+    processes: int = 5
+    timeout: float = 600.0
+    settle: float = 4.0
+    tries: int = 2
+    max_foreign: float = 0.1
+
+    def peer(self, script):
+        return [self.python, os.path.join(self.peers, script)]
+
+    def psbench_json(self):
+        return os.path.join(self.out, "psbench.json")
+
+
+def size_flag(nbytes):
+    """4096 -> '4K', as psbench and the peers read it."""
+    for unit, name in ((1 << 20, "M"), (1 << 10, "K")):
+        if nbytes % unit == 0:
+            return f"{nbytes // unit}{name}"
+    return str(nbytes)
+
+
+def size_name(nbytes):
+    """4096 -> '4 KiB'."""
+    flag = size_flag(nbytes)
+    return f"{flag[:-1]} {flag[-1]}iB" if flag[-1] in "KM" else f"{flag} B"
+
+
+def size_flags(sizes):
+    return ",".join(map(size_flag, sizes))
+
+
+def json_lines(text):
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+
+def one_row_per_size(name, rows, sizes):
+    """The rows in the order of sizes."""
+    by_size = {}
+    for row in rows:
+        if row["bytes"] in by_size:
+            raise Failure(f"{name} has two rows of {size_name(row['bytes'])}")
+        if not row["p50_us"] > 0:
+            raise Failure(f"{name} measured {row['p50_us']} us at {size_name(row['bytes'])}")
+        by_size[row["bytes"]] = row
+    missing = [size_name(s) for s in sizes if s not in by_size]
+    if missing:
+        raise Failure(f"{name} has no row of {', '.join(missing)}")
+    return [by_size[s] for s in sizes]
+
+
+@dataclass(frozen=True)
+class Program:
+    """One side of a comparison. Its name is unique in its work."""
+
+    name: str
+
+    def build(self, _settings):
+        """The command that builds it; None if there is nothing to build."""
+        return None
+
+    def command(self, settings, trainers):
+        """What one process runs, for all sizes of one count of trainers."""
+        raise NotImplementedError
+
+    def environment(self):
+        """Variables beside those that all programs get."""
+        return {}
+
+    def read(self, stdout, settings, trainers):
+        """(rows, about): what one process measured, and facts for the caption.
+
+        A communication has one row per size, with bytes and p50_us; training
+        has one row, with batch_ms and samples_per_second. Failure if a row is
+        missing, was measured in another mode, or was voided.
+        """
+        raise NotImplementedError
+
+
+# ---- psbench -----------------------------------------------------------------
+
+
+def load_psbench(path, schema):
+    """The JSON that psbench left; it must be complete."""
+    with open(path, encoding="utf-8") as f:
+        result = json.load(f)
+    if result.get("schema") != schema:
+        raise Failure(f"psbench wrote schema {result.get('schema')} instead of {schema}")
+    return result
+
+
+@dataclass(frozen=True)
+class PsbenchComm(Program):
+    """psbench comm: one operation over one transport."""
+
+    operation: str = ""
+    server: str = ""
+    transport: str = "shm"
+    mode: str = "fresh"
+    place: str = "inplace"
+    limits: bool = False
+
+    def command(self, settings, trainers):
+        server = ["--server", self.server] if self.server else []
+        limits = [] if self.limits else ["--no-limits"]
+        return [
+            settings.psbench, "comm", self.operation, *server, "--ntrainer", str(trainers),
+            "--transport", self.transport, f"--{self.mode}", "--place", self.place,
+            "--sizes", size_flags(settings.sizes), "--seconds", f"{settings.seconds:g}", "--repeat", "1",
+            *limits, "--quiet", "--json", settings.psbench_json(),
+        ]
+
+    def read(self, _stdout, settings, trainers):
+        result = load_psbench(settings.psbench_json(), "psbench.comm/1")
+        for row in result["rows"]:
+            if row["verified"] is not True or row.get("mismatch"):
+                raise Failure(
+                    f"psbench voided {row['operation']} of {size_name(row['bytes'])}, {row['mode']}, "
+                    f"{row['trainers']} trainers: {row.get('mismatch') or 'not verified'}")
+        if result.get("complete") is not True:
+            raise Failure(f"psbench did not complete: {result.get('error') or 'no reason given'}")
+        wanted = {"operation": self.operation, "transport": self.transport, "trainers": trainers,
+                  "mode": self.mode, "place": self.place, "sparse": False}
+        if self.server:
+            wanted["server"] = self.server
+        rows = [r for r in result["rows"] if all(r[k] == v for k, v in wanted.items())]
+        about = {"environment": result["environment"], "limits": result.get("limits") or []}
+        return one_row_per_size(self.name, rows, settings.sizes), about
+
+
+@dataclass(frozen=True)
+class PsbenchRun(Program):
+    """psbench run: the default model with one hook."""
+
+    hook: str = ""
+
+    def command(self, settings, trainers):
+        server = ["--nserver", "1", "--server", "average"] if self.hook == "rpc" else ["--nserver", "0"]
+        return [
+            settings.psbench, "run", "--ntrainer", str(trainers), *server, "--ddp-hook", self.hook,
+            "--epochs", str(settings.epochs), "--quiet", "--json", settings.psbench_json(),
+        ]
+
+    def read(self, _stdout, settings, _trainers):
+        result = load_psbench(settings.psbench_json(), "psbench.result/1")
+        if result["complete"] is not True:
+            raise Failure(f"psbench did not complete: {result.get('error') or 'no reason given'}")
+        iterations = {len(losses) for losses in result["losses"]}
+        if len(iterations) != 1 or 0 in iterations:
+            raise Failure(f"psbench's trainers ran {sorted(iterations)} iterations, not equally many")
+        facts = next(p["facts"] for p in result["processes"] if p["kind"] == "trainer")
+        if facts.get("blas") != "openblas" or facts.get("blas_threads") != "1":
+            raise Failure(f"psbench's trainers computed with {facts}, not with one thread of OpenBLAS as PyTorch did")
+        throughput = result["throughput"]
+        row = {"batch_ms": throughput["seconds"] * 1e3 / iterations.pop(),
+               "samples_per_second": throughput["samples_per_second"]}
+        library = f"psbench run over {result['transport']} with {facts.get('blas_core')} kernels of OpenBLAS"
+        about = {"environment": result["environment"], "library": library}
+        return [row], about
+
+
+# ---- peers -------------------------------------------------------------------
+
+
+def read_peer(name, stdout, settings, expected):
+    """Rows of a peer that reports one size per line, in ms."""
+    lines = json_lines(stdout)
+    for line in lines:
+        for key, value in expected.items():
+            if line[key] != value:
+                raise Failure(f"{name} measured with {key} {line[key]} instead of {value}")
+        for quantity in ("p50", "p95", "min"):
+            line[f"{quantity}_us"] = line[f"{quantity}_ms"] * 1e3
+    rows = one_row_per_size(name, lines, settings.sizes)
+    return rows, {"library": rows[0]["library"]}
+
+
+@dataclass(frozen=True)
+class TorchPushPull(Program):
+    """Push and pull over TensorPipe RPC, fresh."""
+
+    transports: str = ""
+    channels: str = ""
+
+    def command(self, settings, trainers):
+        restricted = ["--transports", self.transports, "--channels", self.channels] if self.transports else []
+        return [
+            *settings.peer("torch_pushpull.py"), "--fresh", "--trainers", str(trainers), *restricted,
+            "--sizes", size_flags(settings.sizes), "--budget", f"{settings.seconds:g}",
+        ]
+
+    def read(self, stdout, settings, trainers):
+        expected = {"trainers": trainers, "fresh": True, "transports": self.transports or "default"}
+        return read_peer(self.name, stdout, settings, expected)
+
+
+@dataclass(frozen=True)
+class TorchAllReduce(Program):
+    """All-reduce with Gloo."""
+
+    mode: str = "fresh"
+
+    def command(self, settings, trainers):
+        return [
+            *settings.peer("torch_allreduce.py"), *(["--fresh"] if self.mode == "fresh" else []),
+            "--world", str(trainers), "--sizes", size_flags(settings.sizes), "--budget", f"{settings.seconds:g}",
+        ]
+
+    def read(self, stdout, settings, trainers):
+        return read_peer(self.name, stdout, settings, {"world": trainers, "fresh": self.mode == "fresh"})
+
+
+@dataclass(frozen=True)
+class MPIAllReduce(Program):
+    """All-reduce with MPI, built into the folder of results."""
+
+    mode: str = "fresh"
+
+    def build(self, settings):
+        source = os.path.join(settings.peers, "mpi_allreduce.c")
+        return ["mpicc", "-O2", "-o", os.path.join(settings.out, "mpi_allreduce"), source]
+
+    def command(self, settings, trainers):
+        """Hardware threads count as slots: with more ranks than slots Open MPI
+        yields in its waits, and it may take a core with two threads for one."""
+        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        return [
+            "mpirun", *root, "--use-hwthread-cpus", "--oversubscribe", "-n", str(trainers),
+            os.path.join(settings.out, "mpi_allreduce"), f"{settings.seconds:g}", *map(str, settings.sizes),
+        ]
+
+    def environment(self):
+        return {"FRESH": "1"} if self.mode == "fresh" else {}
+
+    def read(self, stdout, settings, trainers):
+        return read_peer(self.name, stdout, settings, {"world": trainers, "fresh": int(self.mode == "fresh")})
+
+
+@dataclass(frozen=True)
+class TorchTraining(Program):
+    """Training of the default model with DDP and one hook."""
+
+    hook: str = ""
+
+    def command(self, settings, trainers):
+        return [
+            *settings.peer("torch_ps.py"), "--hook", self.hook, "--server", "average", "--trainers", str(trainers),
+            "--epochs", str(settings.epochs), "--threads", "1",
+        ]
+
+    def read(self, stdout, _settings, trainers):
+        metrics = {line["metric"]: line for line in json_lines(stdout)}
+        if "throughput" not in metrics or "batch_all" not in metrics:
+            raise Failure(f"{self.name} reported no throughput")
+        throughput = metrics["throughput"]
+        if (throughput["hook"], throughput["trainers"]) != (self.hook, trainers):
+            raise Failure(f"{self.name} ran hook {throughput['hook']} with {throughput['trainers']} trainers")
+        iterations = metrics["batch_all"]["n"] / trainers
+        row = {"batch_ms": throughput["wall_s"] * 1e3 / iterations,
+               "samples_per_second": throughput["samples_per_s"]}
+        return [row], {"library": f"PyTorch {throughput['torch']}"}

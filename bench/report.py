@@ -1,0 +1,59 @@
+"""The section of a work: what ran where and by which commands, then its tables."""
+import json
+import shlex
+
+from programs import Failure
+
+
+def load(path):
+    with open(path, encoding="utf-8") as f:
+        return [json.loads(line) for line in f]
+
+
+def only(records, what, pick):
+    """The one value of a fact that all records must share."""
+    values = {pick(r) for r in records}
+    if len(values) != 1:
+        raise Failure(f"the results are of more than one {what}: {', '.join(map(str, sorted(values)))}")
+    return values.pop()
+
+
+def machine(records):
+    ours = [r for r in records if "environment" in r["about"]]
+    env = json.loads(only(ours, "machine or build", lambda r: json.dumps(r["about"]["environment"], sort_keys=True)))
+    return (f"{env['cpu']}, {env['cores']} cores, {env['memory_mib']} MiB, {env['os']}/{env['arch']}, "
+            f"kernel {env['kernel']}; psbench {env['psbench']}, {env['go']}")
+
+
+def libraries(records):
+    return ", ".join(dict.fromkeys(r["about"]["library"] for r in records if "library" in r["about"]))
+
+
+def caption(records):
+    count = max(r["turn"] for r in records) + 1
+    foreign = sum(r["foreign_share"] * r["wall_s"] for r in records) / sum(r["wall_s"] for r in records)
+    facts = [machine(records), libraries(records),
+             f"from {min(r['started'] for r in records)}, in turn, {count} of each for every count of trainers; others "
+             f"used {foreign:.1%} of the CPU time, {max(r['foreign_share'] for r in records):.1%} at most"]
+    if count < 5:
+        facts.append("**fewer than five processes: a trial, not a comparison**")
+    return "".join(f"- {fact}\n" for fact in facts if fact)
+
+
+def commands(records):
+    """One command of each program, with its variables, for the first count of trainers."""
+    first = {}
+    for r in records:
+        first.setdefault(r["program"], (r["env"], r["command"]))
+    common = dict(set.intersection(*(set(env.items()) for env, _ in first.values())))
+    lines = [f"export {' '.join(f'{k}={v}' for k, v in sorted(common.items()))}"]
+    for env, command in first.values():
+        own = [f"{k}={v}" for k, v in sorted(env.items()) if k not in common]
+        lines.append(" ".join([*own, shlex.join(command)]))
+    return "```sh\n" + "\n".join(lines) + "\n```\n"
+
+
+def section(work, records):
+    """A table of programs that did not run is left out."""
+    tables = [t.markdown(records) for t in work.tables]
+    return "\n".join([f"### {work.title}\n", caption(records), commands(records), *filter(None, tables)])

@@ -1,0 +1,188 @@
+"""Records to Markdown tables. Nothing here measures.
+
+A cell 'a (b..c)' is the median over the processes, with the smallest and the
+largest of them. A ratio is the peer's median over psbench's median; its spread is
+the smallest and the largest ratio of two processes of the same turn, which ran
+one after the other. The ratio of medians always lies within that spread. So it is
+with the cost of a hook, the difference to noop within a turn, and its median.
+"""
+from dataclasses import dataclass
+from statistics import median
+from typing import Callable, NamedTuple
+
+from programs import Failure, size_name
+
+
+class Spread(NamedTuple):
+    mid: float
+    low: float
+    high: float
+
+    def scaled(self, factor):
+        return Spread(*(v * factor for v in self))
+
+
+def spread(values):
+    return Spread(median(values), min(values), max(values))
+
+
+def ratio(theirs, ours):
+    """How many times faster ours is; {turn: duration} each, the same turns."""
+    pairs = [theirs[t] / ours[t] for t in ours]
+    return Spread(median(theirs.values()) / median(ours.values()), min(pairs), max(pairs))
+
+
+def number(v):
+    """Three significant digits, or all digits before the point."""
+    text = f"{v:#.3g}".rstrip(".")
+    return f"{v:.0f}" if "e+" in text else text
+
+
+def cell(s, unit=""):
+    return f"{number(s.mid)}{unit} ({number(s.low)}..{number(s.high)})"
+
+
+def duration(s):
+    """A spread in us, in the unit that suits its median."""
+    return cell(s, " µs") if s.mid < 1000 else cell(s.scaled(1e-3), " ms")
+
+
+def percentage(s):
+    return f"{s.mid:.1%} ({s.low:.1%}..{s.high:.1%})"
+
+
+def verdict(mid, turns, target, reaches):
+    """'yes (4/5)': the median reaches the target, and so do 4 of 5 turns."""
+    if target is None:
+        return "-"
+    count = sum(reaches(v, target) for v in turns)
+    return f"{'yes' if reaches(mid, target) else '**no**'} ({count}/{len(turns)})"
+
+
+def at_least(value, target):
+    return value >= target
+
+
+def below(value, target):
+    return value < target
+
+
+def markdown(head, rows):
+    """Nothing if there are no rows."""
+    if not rows:
+        return ""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def by_turn(records, program, trainers, field, nbytes=None):
+    """{turn: value} of the processes of a program; nbytes picks the row."""
+    values = {}
+    for record in records:
+        if (record["program"], record["trainers"]) != (program, trainers):
+            continue
+        for row in record["rows"]:
+            if nbytes is None or row["bytes"] == nbytes:
+                values[record["turn"]] = row[field]
+    return values
+
+
+def common_turns(*series):
+    """The series, restricted to the turns that all of them have."""
+    turns = sorted(set.intersection(*(set(s) for s in series)))
+    if not turns:
+        raise Failure("no turn has results of all programs: measure again")
+    return [{t: s[t] for t in turns} for s in series]
+
+
+def cases(records, program):
+    """The (trainers, bytes) that a program measured, in order."""
+    return list(dict.fromkeys((r["trainers"], row["bytes"]) for r in records
+                              if r["program"] == program for row in r["rows"]))
+
+
+@dataclass(frozen=True)
+class RatioTable:
+    """How many times faster psbench is than a peer, per trainers and size."""
+
+    ours: str
+    theirs: str
+    target: Callable    # (trainers, bytes) -> the least ratio, or None
+
+    def markdown(self, records):
+        rows = []
+        for trainers, nbytes in cases(records, self.ours):
+            ours, theirs = common_turns(*(by_turn(records, p, trainers, "p50_us", nbytes)
+                                          for p in (self.ours, self.theirs)))
+            times, target = ratio(theirs, ours), self.target(trainers, nbytes)
+            rows.append([str(trainers), size_name(nbytes), duration(spread(ours.values())),
+                         duration(spread(theirs.values())), cell(times), "-" if target is None else f"{target:g}",
+                         verdict(times.mid, [theirs[t] / ours[t] for t in ours], target, at_least)])
+        return markdown(["trainers", "size", f"{self.ours}, p50", f"{self.theirs}, p50", "times faster", "target",
+                         "reached"], rows)
+
+
+@dataclass(frozen=True)
+class ShareTable:
+    """psbench's share of a limit of the machine, measured in the same process."""
+
+    ours: str
+    target: Callable    # (trainers, bytes) -> the least share, or None
+
+    def markdown(self, records):
+        rows = []
+        for trainers, nbytes in cases(records, self.ours):
+            target = self.target(trainers, nbytes)
+            if target is None:
+                continue
+            column = {f: by_turn(records, self.ours, trainers, f, nbytes)
+                      for f in ("p50_us", "algbw_gbps", "share", "share_of")}
+            share = column["share"]
+            if not all(isinstance(v, (int, float)) and v > 0 for v in share.values()):
+                raise Failure(f"psbench reported shares {list(share.values())} at {trainers} trainers, "
+                              f"{size_name(nbytes)}: measure with limits")
+            mid = spread(share.values())
+            rows.append([str(trainers), size_name(nbytes), duration(spread(column["p50_us"].values())),
+                         cell(spread(column["algbw_gbps"].values())), percentage(mid),
+                         "; ".join(sorted(set(column["share_of"].values()))), f"{target:.0%}",
+                         verdict(mid.mid, share.values(), target, at_least)])
+        return markdown(["trainers", "size", f"{self.ours}, p50", "algbw, GB/s", "share", "of", "target", "reached"],
+                        rows)
+
+
+@dataclass(frozen=True)
+class CostTable:
+    """What a hook costs: time per batch above noop, psbench's in percent of PyTorch's."""
+
+    hooks: tuple
+    target: float
+
+    def markdown(self, records):
+        times, costs = [], []
+        for trainers in dict.fromkeys(r["trainers"] for r in records):
+            hooks = [h for h in self.hooks if any(r["program"] == f"psbench {h}" for r in records)]
+            for hook in (*hooks, "noop"):
+                sides = [f"psbench {hook}", f"PyTorch {hook}"]
+                times.append([str(trainers), hook]
+                             + [cell(spread(by_turn(records, s, trainers, "batch_ms").values())) for s in sides]
+                             + [cell(spread(by_turn(records, s, trainers, "samples_per_second").values()))
+                                for s in sides])
+            costs += [self.cost(records, trainers, hook) for hook in hooks]
+        return (markdown(["trainers", "hook", "psbench, ms per batch", "PyTorch, ms per batch", "psbench, samples/s",
+                          "PyTorch, samples/s"], times) + "\n"
+                + markdown(["trainers", "hook", "psbench above noop, ms", "PyTorch above noop, ms",
+                            "psbench in percent of PyTorch", "target", "reached"], costs))
+
+    def cost(self, records, trainers, hook):
+        names = [f"psbench {hook}", "psbench noop", f"PyTorch {hook}", "PyTorch noop"]
+        turns = list(zip(*(s.values() for s in common_turns(*(by_turn(records, n, trainers, "batch_ms")
+                                                              for n in names)))))
+        ours = spread([v[0] - v[1] for v in turns])
+        theirs = spread([v[2] - v[3] for v in turns])
+        line = [str(trainers), hook, cell(ours), cell(theirs)]
+        if theirs.low <= 0:
+            return [*line, "undefined: PyTorch is not above its noop in every turn", f"{self.target:.0%}", "**no**"]
+        shares = [(v[0] - v[1]) / (v[2] - v[3]) for v in turns]
+        mid = Spread(ours.mid / theirs.mid, min(shares), max(shares))
+        return [*line, percentage(mid), f"< {self.target:.0%}", verdict(mid.mid, shares, self.target, below)]
+

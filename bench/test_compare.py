@@ -1,0 +1,293 @@
+"""Run with: python3 -m unittest discover bench"""
+import contextlib
+import io
+import json
+import os
+import random
+import re
+import sys
+import tempfile
+import time
+import unittest
+from unittest import mock
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import compare  # noqa: E402
+import measure  # noqa: E402
+import tables  # noqa: E402
+from programs import Failure, Settings, size_flag, size_name  # noqa: E402
+
+KIB, MIB = 1 << 10, 1 << 20
+FAKES = ["bin/psbench", "bin/mpicc", "bin/mpirun", "peers/torch_pushpull.py", "peers/torch_allreduce.py",
+         "peers/torch_ps.py"]
+
+
+class Statistics(unittest.TestCase):
+    def test_ratio_is_of_medians_and_its_spread_of_turns(self):
+        ours, theirs = {0: 1.0, 1: 2.0, 2: 4.0}, {0: 30.0, 1: 20.0, 2: 20.0}
+        self.assertEqual(tables.ratio(theirs, ours), (10.0, 5.0, 30.0))
+
+    def test_ratio_of_medians_lies_within_the_spread(self):
+        rng = random.Random(1)
+        for _ in range(500):
+            n = rng.randint(1, 9)
+            ours = {t: rng.lognormvariate(0, 1) for t in range(n)}
+            theirs = {t: rng.lognormvariate(0, 1) for t in range(n)}
+            r = tables.ratio(theirs, ours)
+            self.assertLessEqual(r.low, r.mid * (1 + 1e-12))
+            self.assertGreaterEqual(r.high, r.mid * (1 - 1e-12))
+
+    def test_numbers(self):
+        cases = [(0, "0.00"), (1, "1.00"), (12.345, "12.3"), (123.4, "123"), (999.7, "1000"), (1234.4, "1234"),
+                 (-2.5, "-2.50"), (0.01234, "0.0123")]
+        for value, text in cases:
+            self.assertEqual(tables.number(value), text)
+
+    def test_durations(self):
+        self.assertEqual(tables.duration(tables.Spread(2, 1, 3)), "2.00 µs (1.00..3.00)")
+        self.assertEqual(tables.duration(tables.Spread(2000, 900, 3000)), "2.00 ms (0.900..3.00)")
+
+    def test_verdicts(self):
+        self.assertEqual(tables.verdict(10, [9, 10, 11], 10, tables.at_least), "yes (2/3)")
+        self.assertEqual(tables.verdict(9.99, [9, 9.99, 11], 10, tables.at_least), "**no** (1/3)")
+        self.assertEqual(tables.verdict(0.15, [0.15], 0.15, tables.below), "**no** (0/1)")
+        self.assertEqual(tables.verdict(1, [1], None, tables.at_least), "-")
+
+    def test_only_common_turns_count(self):
+        self.assertEqual(tables.common_turns({0: 1, 1: 2, 2: 3}, {2: 6, 1: 5}), [{1: 2, 2: 3}, {1: 5, 2: 6}])
+        with self.assertRaisesRegex(Failure, "no turn"):
+            tables.common_turns({0: 1}, {1: 1})
+
+    def test_sizes(self):
+        for nbytes, flag, name in [(4 * KIB, "4K", "4 KiB"), (25 * MIB, "25M", "25 MiB"), (1536, "1536", "1536 B"),
+                                   (1536 * KIB, "1536K", "1536 KiB")]:
+            self.assertEqual((size_flag(nbytes), size_name(nbytes)), (flag, name))
+
+
+class Environment(unittest.TestCase):
+    def test_kernels_are_chosen_only_where_the_cpu_has_them(self):
+        with tempfile.NamedTemporaryFile("w") as f:
+            for flags, core in [("fpu avx2", None), ("avx512f avx512dq avx512bw", None),
+                                ("fpu avx512f avx512dq avx512bw avx512vl", "SkylakeX")]:
+                f.seek(0)
+                f.truncate()
+                f.write(f"processor : 0\nflags : {flags}\n")
+                f.flush()
+                env = measure.common_environment(f.name)
+                self.assertEqual(env.get("OPENBLAS_CORETYPE"), core)
+                self.assertEqual(env["OPENBLAS_NUM_THREADS"], "1")
+
+    def test_settings_of_psbench_are_not_inherited(self):
+        with mock.patch.dict(os.environ, {"PSBENCH_NTRAINER": "9", "KEPT": "1"}):
+            env = measure.inherited_environment()
+        self.assertNotIn("PSBENCH_NTRAINER", env)
+        self.assertEqual(env["KEPT"], "1")
+
+
+def running(group):
+    """The processes of a group that have not ended."""
+    found = []
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as f:
+            state, _parent, pgrp = f.read().rpartition(")")[2].split()[:3]
+            if int(pgrp) == group and state not in "ZX":
+                found.append(pid)
+    return found
+
+
+class Processes(unittest.TestCase):
+    def test_nothing_outlives_a_timeout(self):
+        """The second child ignores the request to end."""
+        with tempfile.TemporaryDirectory() as folder:
+            pid_file = os.path.join(folder, "pid")
+            script = f"echo $$ > {pid_file}; sleep 60 & (trap '' TERM; sleep 60) & wait"
+            with self.assertRaisesRegex(Failure, "took longer than 0.5 s"):
+                measure.execute(["sh", "-c", script], dict(os.environ), 0.5)
+            with open(pid_file) as f:
+                group = int(f.read())
+        end = time.monotonic() + 5
+        while running(group) and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertEqual(running(group), [])
+
+
+    def test_a_noisy_process_is_repeated(self):
+        cases = [([0.0], 3, 0.0), ([0.5, 0.1], 3, 0.1), ([0.5, 0.3, 0.4], 3, 0.3), ([0.5], 1, 0.5)]
+        for shares, tries, chosen in cases:
+            with self.subTest(shares), mock.patch.object(measure, "run_process") as run:
+                run.side_effect = [{"foreign_share": s} for s in shares]
+                record = measure.run_quietly(None, Settings(out="", tries=tries, max_foreign=0.1), 2)
+                self.assertEqual(record["foreign_share"], chosen)
+                self.assertEqual(run.call_count, len(shares))
+
+
+class Compare(unittest.TestCase):
+    """compare.py from top to bottom, with processes that only pretend."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        for path in FAKES:
+            path = os.path.join(self.folder, path)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.symlink(os.path.join(HERE, "testdata", "fake.py"), path)
+        self.out, self.log = os.path.join(self.folder, "out"), os.path.join(self.folder, "log")
+
+    def run_compare(self, *argv, broken=""):
+        """(exit status, stdout, stderr)"""
+        env = {"FAKE_LOG": self.log, "FAKE_BREAK": broken,
+               "PATH": os.path.join(self.folder, "bin") + os.pathsep + os.environ["PATH"]}
+        out, err = io.StringIO(), io.StringIO()
+        with mock.patch.dict(os.environ, env), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                status = compare.main([*argv, "--out", self.out])
+            except SystemExit as e:
+                status = e.code
+        return status, out.getvalue(), err.getvalue()
+
+    def measured(self, *argv, broken=""):
+        return self.run_compare(*argv, "--settle", "0", "--tries", "1", "--python", sys.executable,
+                                "--psbench", os.path.join(self.folder, "bin/psbench"),
+                                "--peers", os.path.join(self.folder, "peers"), broken=broken)
+
+    def lines(self, markdown):
+        return [[c.strip() for c in line.strip("|").split("|")] for line in markdown.splitlines()
+                if re.match(r"\| \d", line)]
+
+    def test_programs_take_turns_and_rotate(self):
+        status, _, err = self.measured("pushpull", "--processes", "3", "--trainers", "2", "--sizes", "4K")
+        self.assertEqual(status, 0, err)
+        with open(self.log) as f:
+            self.assertEqual(f.read().split(), [
+                "psbench-inplace", "psbench-copy", "torch_pushpull",
+                "psbench-copy", "torch_pushpull", "psbench-inplace",
+                "torch_pushpull", "psbench-inplace", "psbench-copy"])
+
+    def test_pushpull_table(self):
+        status, out, err = self.measured("pushpull", "--processes", "3", "--trainers", "2", "--sizes", "4K,1M")
+        self.assertEqual(status, 0, err)
+        # ours: 10, 11, 12 us; theirs: ten times that.
+        self.assertIn("psbench, p50 | TensorPipe, p50 | times faster", out)
+        self.assertIn("psbench copy, p50", out)
+        small, large, copied, _ = self.lines(out)
+        self.assertEqual(small, ["2", "4 KiB", "11.0 µs (10.0..12.0)", "110 µs (100..120)", "10.0 (10.0..10.0)", "10",
+                                 "yes (3/3)"])
+        self.assertEqual(large[1:3], ["1 MiB", "2.82 ms (2.56..3.07)"])
+        self.assertEqual(copied[-2:], ["5", "yes (3/3)"])
+        self.assertIn("fewer than five", out)
+
+    def test_records_have_everything_and_make_the_table_again(self):
+        _, out, _ = self.measured("pushpull", "--place", "inplace", "--processes", "5", "--trainers", "1,2", "--sizes",
+                                  "4K")
+        with open(os.path.join(self.out, "pushpull.jsonl")) as f:
+            records = [json.loads(line) for line in f]
+        self.assertEqual(len(records), 5 * 2 * 2)
+        self.assertEqual({(r["program"], r["turn"], r["trainers"]) for r in records},
+                         {(p, i, t) for p in ("psbench", "TensorPipe") for i in range(5) for t in (1, 2)})
+        self.assertNotIn("fewer than five", out)
+        status, again, _ = self.run_compare("table")
+        self.assertEqual((status, again), (0, out))
+        self.assertNotIn("psbench.json", os.listdir(self.out))
+
+    def test_results_are_not_overwritten(self):
+        argv = ["reduce", "--processes", "1", "--trainers", "2", "--sizes", "1M"]
+        self.assertEqual(self.measured(*argv)[0], 0)
+        status, out, err = self.measured(*argv)
+        self.assertEqual((status, out), (1, ""))
+        self.assertIn("has results already", err)
+
+    def test_allreduce_has_two_peers_and_the_targets_of_its_mode(self):
+        status, out, err = self.measured("allreduce", "--processes", "1", "--trainers", "2", "--sizes", "4K,64K,1M")
+        self.assertEqual(status, 0, err)
+        self.assertIn("FRESH=1 mpirun", out)
+        targets = [line[5] for line in self.lines(out)]
+        gloo, mpi_fresh, mpi_warm = ["8", "8", "8"], ["1", "1", "1.5"], ["1", "3", "3"]
+        self.assertEqual(targets, gloo + mpi_fresh + mpi_warm)
+
+    def test_tcp_table_has_shares_where_there_is_a_target(self):
+        status, out, err = self.measured("tcp", "--processes", "3", "--trainers", "2,4", "--sizes", "1M,4M")
+        self.assertEqual(status, 0, err)
+        lines = self.lines(out)
+        self.assertEqual([line[:2] for line in lines], [["2", "1 MiB"], ["2", "4 MiB"], ["4", "1 MiB"], ["4", "4 MiB"],
+                                                        ["2", "4 MiB"]])
+        self.assertEqual(lines[-1][4:], ["65.0% (55.0%..75.0%)", "limit", "70%", "**no** (1/3)"])
+
+    def test_reduce_table(self):
+        status, out, err = self.measured("reduce", "--processes", "3", "--trainers", "4", "--sizes", "1M")
+        self.assertEqual(status, 0, err)
+        self.assertEqual(self.lines(out)[0][4:], ["65.0% (55.0%..75.0%)", "limit", "60%", "yes (2/3)"])
+
+    def test_training_compares_what_hooks_cost_above_noop(self):
+        status, out, err = self.measured("training", "--processes", "3", "--epochs", "2")
+        self.assertEqual(status, 0, err)
+        lines = self.lines(out)
+        self.assertEqual(lines[0], ["2", "rpc", "12.0 (11.0..13.0)", "31.0 (30.0..32.0)", "833 (769..909)",
+                                    "323 (312..333)"])
+        self.assertEqual([line[1] for line in lines], ["rpc", "allreduce", "noop", "rpc", "allreduce"])
+        self.assertEqual(lines[3][2:], ["1.00 (1.00..1.00)", "10.0 (10.0..10.0)", "10.0% (10.0%..10.0%)", "< 15%",
+                                        "yes (3/3)"])
+        self.assertEqual(lines[4][-1], "**no** (0/3)")
+
+    def test_all_writes_one_file_with_the_commands(self):
+        status, out, err = self.measured("all", "--processes", "1", "--trainers", "2", "--sizes", "1M", "--epochs", "1")
+        self.assertEqual(status, 0, err)
+        with open(os.path.join(self.out, "comparison.md")) as f:
+            text = f.read()
+        self.assertEqual(text, out.removesuffix("\n"))
+        self.assertEqual(text.count("### "), 6)
+        for command in ("comm pushpull --server average --ntrainer 2", "comm allreduce", "--transport tcp",
+                        "--server average_batch", "torch_ps.py --hook rpc", "run --ntrainer 2"):
+            self.assertIn(command, text)
+
+    def test_what_goes_wrong_ends_the_comparison(self):
+        cases = [
+            ("void", r"voided pushpull of 4 KiB, fresh, 2 trainers: element 17 of round 3 on trainer1"),
+            ("incomplete", r"did not complete: trainer1 died"),
+            ("missing", r"psbench has no row of 4 KiB"),
+            ("mode", r"psbench has no row of 4 KiB"),
+            ("schema", r"schema psbench.comm/2 instead of psbench.comm/1"),
+            ("crash", r"(?s)exit status 1 of: .*no such transport"),
+            ("status", r"psbench failed; exit status 1"),
+            ("peer mode", r"TensorPipe measured with fresh False instead of True"),
+            ("slow", r"torch_pushpull.py .* took longer than 2 s"),
+        ]
+        for i, (broken, message) in enumerate(cases):
+            with self.subTest(broken):
+                self.out = os.path.join(self.folder, f"out{i}")
+                status, out, err = self.measured("pushpull", "--place", "inplace", "--processes", "1", "--trainers",
+                                                 "2", "--sizes", "4K", "--timeout", "2", broken=broken)
+                self.assertEqual((status, out), (1, ""))
+                self.assertRegex(err, message)
+
+    def test_training_without_openblas_is_refused(self):
+        status, _, err = self.measured("training", "--processes", "1", broken="gonum")
+        self.assertEqual(status, 1)
+        self.assertIn("gonum", err)
+
+    def test_bad_command_lines(self):
+        cases = [
+            (["pushpull", "--sizes", "4Q"], "multiples of 4 bytes"), (["pushpull", "--sizes", "6"], "multiples of 4"),
+            (["pushpull", "--trainers", "0"], "list such as 1,2,4"), (["pushpull", "--processes", "0"], "at least 1"),
+            (["pushpull", "--place", "heap"], "inplace, copy"), (["allreduce", "--mode", "hot"], "fresh, warm"),
+            (["pushpull", "--seconds", "-1"], "at least 0"), (["training", "--hooks", "noop"], "rpc, allreduce"),
+            (["pushpull", "--max-foreign", "5"], "from 0 to 1"),
+        ]
+        for argv, message in cases:
+            with self.subTest(argv):
+                status, _, err = self.run_compare(*argv)
+                self.assertEqual(status, 2)
+                self.assertIn(message, err)
+
+    def test_missing_programs_and_results(self):
+        status, _, err = self.run_compare("pushpull", "--settle", "0", "--psbench", "nowhere/psbench", "--peers", "p")
+        self.assertEqual(status, 1)
+        self.assertIn("cannot start nowhere/psbench: No such file", err)
+        self.out = os.path.join(self.folder, "empty")
+        self.assertIn("has no results", self.run_compare("table")[2])
+
+
+if __name__ == "__main__":
+    unittest.main()

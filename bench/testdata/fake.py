@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Stands in for psbench and its peers in test_compare.py.
+
+Knows the command lines that compare.py writes and answers in the real formats,
+with times from the number of its start, which it counts in $FAKE_LOG. $FAKE_BREAK
+names one thing that goes wrong.
+"""
+import argparse
+import json
+import os
+import sys
+import time
+
+ENVIRONMENT = {"psbench": "v1", "go": "go1.26", "os": "linux", "arch": "amd64", "kernel": "6", "cpu": "CPU",
+               "cores": 2, "memory_mib": 1024}
+BREAK = os.environ.get("FAKE_BREAK", "")
+
+
+def size(text):
+    return int(text[:-1]) << {"K": 10, "M": 20}[text[-1]] if text[-1] in "KM" else int(text)
+
+
+def start(name):
+    """Logs this start; returns how often name had started before."""
+    with open(os.environ["FAKE_LOG"], "a+") as log:
+        log.seek(0)
+        before = log.read().split().count(name)
+        log.write(name + "\n")
+    return before
+
+
+def write_json(path, value):
+    with open(path, "w") as f:
+        json.dump(value, f)
+
+
+def psbench_comm(argv):
+    p = argparse.ArgumentParser()
+    p.add_argument("operation", choices=["pushpull", "allreduce"])
+    p.add_argument("--server", default="")
+    p.add_argument("--ntrainer", type=int)
+    p.add_argument("--transport")
+    p.add_argument("--fresh", action="store_true")
+    p.add_argument("--warm", action="store_true")
+    p.add_argument("--place")
+    p.add_argument("--sizes")
+    p.add_argument("--seconds", type=float)
+    p.add_argument("--repeat", type=int)
+    p.add_argument("--no-limits", action="store_true")
+    p.add_argument("--quiet", action="store_true")
+    p.add_argument("--json")
+    a = p.parse_args(argv)
+    turn = start(f"psbench-{a.place}" if a.operation == "pushpull" else "psbench")
+    rows = []
+    for nbytes in map(size, a.sizes.split(",")):
+        us = nbytes / 4096 * (10 + turn)
+        rows.append({
+            "operation": a.operation, "server": a.server, "transport": a.transport, "trainers": a.ntrainer,
+            "servers": 1, "mode": "warm" if a.warm else "fresh", "place": a.place, "sparse": False, "bytes": nbytes,
+            "rounds": 20, "p50_us": us, "p95_us": us, "min_us": us, "algbw_gbps": 1.5, "busbw_gbps": 1.5,
+            "moved_bytes": nbytes, "share": 0 if a.no_limits else 0.55 + turn / 10,
+            "share_of": "" if a.no_limits else "limit", "verified": True, "mismatch": ""})
+    result = {"schema": "psbench.comm/1", "complete": True, "environment": ENVIRONMENT, "limits": [], "rows": rows}
+    if BREAK == "void":
+        rows[-1].update(verified=False, mismatch="element 17 of round 3 on trainer1 is 5.5 instead of 5")
+    elif BREAK == "missing":
+        rows.pop()
+    elif BREAK == "mode":
+        rows[-1]["mode"] = "warm"
+    elif BREAK == "incomplete":
+        result.update(complete=False, error="trainer1 died")
+    elif BREAK == "schema":
+        result["schema"] = "psbench.comm/2"
+    elif BREAK == "crash":
+        sys.exit("psbench: no such transport")
+    write_json(a.json, result)
+    return 1 if BREAK in ("void", "status") else 0
+
+
+def psbench_run(argv):
+    p = argparse.ArgumentParser()
+    p.add_argument("--ntrainer", type=int)
+    p.add_argument("--nserver", type=int)
+    p.add_argument("--server")
+    p.add_argument("--ddp-hook")
+    p.add_argument("--epochs", type=int)
+    p.add_argument("--quiet", action="store_true")
+    p.add_argument("--json")
+    a = p.parse_args(argv)
+    turn = start(f"psbench-{a.ddp_hook}")
+    batch_ms = {"noop": 10, "rpc": 11, "allreduce": 13}[a.ddp_hook] + turn
+    iterations = 5 * a.epochs
+    write_json(a.json, {
+        "schema": "psbench.result/1", "complete": True, "environment": ENVIRONMENT, "transport": "shm",
+        "losses": [[1.0] * iterations] * a.ntrainer,
+        "processes": [{"kind": "data", "facts": {}}, {"kind": "trainer", "facts": {
+            "blas": "gonum" if BREAK == "gonum" else "openblas", "blas_core": "SkylakeX",
+            "blas_threads": os.environ["OPENBLAS_NUM_THREADS"]}}],
+        "throughput": {"seconds": batch_ms * iterations / 1e3, "samples": 1, "samples_per_second": 1e4 / batch_ms}})
+    return 0
+
+
+def peer_rows(name, sizes, **facts):
+    """Ten times as long as psbench at every start; ms."""
+    turn = start(name)
+    for nbytes in sizes:
+        ms = nbytes / 4096 * (100 + 10 * turn) / 1e3
+        print(json.dumps({"bytes": nbytes, "p50_ms": ms, "p95_ms": ms, "min_ms": ms, "library": name} | facts))
+    return 0
+
+
+def torch_pushpull(argv):
+    p = argparse.ArgumentParser()
+    p.add_argument("--fresh", action="store_true")
+    p.add_argument("--trainers", type=int)
+    p.add_argument("--transports", default="default")
+    p.add_argument("--channels", default="default")
+    p.add_argument("--sizes")
+    p.add_argument("--budget", type=float)
+    a = p.parse_args(argv)
+    if BREAK == "slow":
+        time.sleep(60)
+    return peer_rows("torch_pushpull", map(size, a.sizes.split(",")), trainers=a.trainers,
+                     fresh=a.fresh and BREAK != "peer mode", transports=a.transports)
+
+
+def torch_allreduce(argv):
+    p = argparse.ArgumentParser()
+    p.add_argument("--fresh", action="store_true")
+    p.add_argument("--world", type=int)
+    p.add_argument("--sizes")
+    p.add_argument("--budget", type=float)
+    a = p.parse_args(argv)
+    return peer_rows("gloo", map(size, a.sizes.split(",")), world=a.world, fresh=a.fresh)
+
+
+def torch_ps(argv):
+    p = argparse.ArgumentParser()
+    for flag in ("--hook", "--server"):
+        p.add_argument(flag)
+    for flag in ("--trainers", "--epochs", "--threads"):
+        p.add_argument(flag, type=int)
+    a = p.parse_args(argv)
+    turn = start(f"torch-{a.hook}")
+    batch_ms = {"noop": 20, "rpc": 30, "allreduce": 30}[a.hook] + turn
+    iterations = 5 * a.epochs
+    print(json.dumps({"metric": "batch_all", "n": iterations * a.trainers}))
+    print(json.dumps({"metric": "throughput", "hook": a.hook, "trainers": a.trainers, "torch": "1.13",
+                      "wall_s": batch_ms * iterations / 1e3, "samples_per_s": 1e4 / batch_ms}))
+    return 0
+
+
+def mpicc(argv):
+    with open(argv[argv.index("-o") + 1], "w"):
+        return 0
+
+
+def mpirun(argv):
+    ranks = int(argv[argv.index("-n") + 1])
+    _seconds, *sizes = argv[argv.index("-n") + 3:]
+    return peer_rows("mpi", map(int, sizes), world=ranks, fresh=int("FRESH" in os.environ))
+
+
+def main():
+    name, argv = os.path.basename(sys.argv[0]).removesuffix(".py"), sys.argv[1:]
+    if name == "psbench":
+        name, argv = f"psbench_{argv[0]}", argv[1:]
+    return globals()[name](argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
