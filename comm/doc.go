@@ -2,17 +2,19 @@
 // that move them between processes.
 //
 // A link joins a fixed set of processes once, before the first iteration, and
-// then carries one operation per bucket and batch. Two kinds exist: push/pull
-// with a server (ServerLink and Port) and a collective among trainers
-// (GroupLink). Both are interfaces, so that a hook or a server does not know
-// which Transport carries them.
+// then carries one operation per bucket and batch. Three kinds exist: push/pull
+// with a server (ServerLink and Port), a collective among trainers (GroupLink), and
+// lookups in an embedding table that a server holds (TableLink and TablePort), which
+// carry one call at a time. All are interfaces, so that a hook or a server does not
+// know which Transport carries them.
 //
 // # Shared memory
 //
 // On Shm buckets live in a segment of their owner (Store), which its neighbours
 // map. A push stores a sequence number into a slot and looks at the server's
 // bell; the server reads and writes the gradient where it is. In a group each
-// member sums its share of everybody's buckets into all of them.
+// member sums its share of everybody's buckets into all of them. The servers of
+// tables write the columns that a trainer looks up into its LookupStore.
 //
 // The memory model, for a gradient in flight:
 //
@@ -27,7 +29,7 @@
 //     itself before it looks at sequences for the last time. Go's atomics are
 //     sequentially consistent, so one of the two sees the other.
 //   - Nothing that a neighbour writes is trusted: places, row counts and row
-//     numbers are checked before they are used.
+//     numbers are checked before they are used, bags in a copy.
 //   - A deadline or a dead peer poisons a link for good. After that no slot is
 //     read or used again, and nothing is unmapped: a neighbour that is only slow
 //     may still write.

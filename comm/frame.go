@@ -23,6 +23,8 @@ const (
 	opBroadcast               // a piece of a broadcast
 	opBarrier                 // the sender has heard of one more member at the barrier
 	opSegment                 // a request for a segment
+	opLookup                  // the bags of a lookup; in answer, the columns of their sums
+	opUpdate                  // the gradient of those sums; in answer, that it is applied
 	opEnd
 
 	OpUser Op = 0x40

@@ -63,20 +63,6 @@ type grpcStream interface {
 	RecvMsg(m any) error
 }
 
-// grpcBytes is a codec that leaves bytes as they are.
-type grpcBytes struct{}
-
-func (grpcBytes) Name() string { return "bytes" }
-
-// Marshal takes a *mem.BufferSlice, whose bytes are the message.
-func (grpcBytes) Marshal(v any) (mem.BufferSlice, error) { return *v.(*mem.BufferSlice), nil }
-
-// Unmarshal takes a *mem.Reader, which holds the message from then on.
-func (grpcBytes) Unmarshal(data mem.BufferSlice, v any) error {
-	v.(*mem.Reader).Reset(data)
-	return nil
-}
-
 // newGRPCConn leaves it to the caller to set end and to start the pump.
 func newGRPCConn(socket *watchedConn, stream grpcStream) *grpcConn {
 	c := &grpcConn{

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 )
 
@@ -23,6 +24,20 @@ const (
 )
 
 var grpcFrames = grpc.StreamDesc{StreamName: grpcMethod, ClientStreams: true, ServerStreams: true}
+
+// grpcBytes is a codec that leaves bytes as they are.
+type grpcBytes struct{}
+
+func (grpcBytes) Name() string { return "bytes" }
+
+// Marshal takes a *mem.BufferSlice, whose bytes are the message.
+func (grpcBytes) Marshal(v any) (mem.BufferSlice, error) { return *v.(*mem.BufferSlice), nil }
+
+// Unmarshal takes a *mem.Reader, which holds the message from then on.
+func (grpcBytes) Unmarshal(data mem.BufferSlice, v any) error {
+	v.(*mem.Reader).Reset(data)
+	return nil
+}
 
 // dialGRPC opens the call of a link over socket, which it owns from now on.
 func dialGRPC(socket net.Conn, deadline time.Time) (net.Conn, error) {

@@ -56,6 +56,9 @@ type Group interface {
 	// members: element by element when dense, over the union of rows when
 	// sparse. All members get equal bits.
 	AllReduce(batch int64, b *Bucket) *Future
+	// Average is AllReduce with each sum divided by the number of members, while it
+	// is in the cache: it moves the same bytes.
+	Average(batch int64, b *Bucket) *Future
 	// Broadcast replaces b.Gradient on every member by that of the member at
 	// position root.
 	Broadcast(batch int64, b *Bucket, root int) *Future

@@ -17,6 +17,7 @@ type operation struct {
 
 	// Set by begin, valid until complete.
 	pending  bool
+	mean     bool // of an all-reduce: divide the sums by the members
 	batch    int64
 	gradient *Gradient
 	deadline time.Time

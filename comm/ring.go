@@ -120,6 +120,18 @@ func (r *Ring) AllReduce(batch int64, b *Bucket) *Future {
 	if err != nil {
 		return Completed(err)
 	}
+	op.mean = false
+	return r.enqueue(ringTask{op: op, kind: opScatter})
+}
+
+// Average implements Group. Its errors are those of AllReduce. The member that has
+// the whole sum of a piece divides it, before it sends it on.
+func (r *Ring) Average(batch int64, b *Bucket) *Future {
+	op, err := r.begin(batch, b)
+	if err != nil {
+		return Completed(err)
+	}
+	op.mean = true
 	return r.enqueue(ringTask{op: op, kind: opScatter})
 }
 
@@ -133,6 +145,7 @@ func (r *Ring) Broadcast(batch int64, b *Bucket, root int) *Future {
 	if err != nil {
 		return Completed(err)
 	}
+	op.mean = false
 	return r.enqueue(ringTask{op: op, kind: opBroadcast, root: root})
 }
 

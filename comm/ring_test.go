@@ -36,6 +36,26 @@ func same(specs ...BucketSpec) func(int) []BucketSpec {
 	return func(int) []BucketSpec { return specs }
 }
 
+// drawMean draws whether to average, and then divides the sums by size.
+func drawMean(t *rapid.T, size int, sums [][]float64) bool {
+	mean := rapid.Bool().Draw(t, "mean")
+	if mean {
+		for _, s := range sums {
+			for i := range s {
+				s[i] /= float64(size)
+			}
+		}
+	}
+	return mean
+}
+
+func reduceWith(g Group, mean bool) func(int64, *Bucket) *Future {
+	if mean {
+		return g.Average
+	}
+	return g.AllReduce
+}
+
 func TestRingSums(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -60,9 +80,10 @@ func TestRingSums(t *testing.T) {
 					}
 					want = append(want, sum(spec, column))
 				}
+				mean := drawMean(t, size, want)
 				for i, r := range rings {
 					for _, b := range buckets[i] {
-						futures = append(futures, r.AllReduce(batch, b))
+						futures = append(futures, reduceWith(r, mean)(batch, b))
 					}
 				}
 				for _, f := range futures {

@@ -111,11 +111,13 @@ func TestRingMisuse(t *testing.T) {
 func TestRingTellsOperationsApart(t *testing.T) {
 	spec := denseSpec(0, 3)
 	reduce := func(r *Ring) error { return r.AllReduce(0, NewBucket(spec)).Wait() }
+	average := func(r *Ring) error { return r.Average(0, NewBucket(spec)).Wait() }
 	cast := func(root int) func(r *Ring) error {
 		return func(r *Ring) error { return r.Broadcast(0, NewBucket(spec), root).Wait() }
 	}
 	for want, run := range map[string][2]func(*Ring) error{
 		"ranks must agree on the operation":                           {reduce, cast(0)},
+		"disagree whether batch 0, bucket 0 is an average or a sum":   {reduce, average},
 		"step 0.2 of batch 0, bucket 0 but trainer0 sent":             {cast(0), cast(2)},
 		"trainer1 runs barrier 0 but trainer0 sent batch 0, bucket 0": {reduce, (*Ring).Barrier},
 	} {

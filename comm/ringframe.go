@@ -12,6 +12,8 @@ const (
 	// On average one frame per link is under way and every socket buffer holds
 	// a frame of this size, so the members never all block at once.
 	inlineBytes = 16 << 10
+	// ringMean is the flag of the frames of an average.
+	ringMean = 1
 	// verdictGrace is how long a failed send leaves the receive to find out
 	// why: a neighbour that disagreed and hung up has often sent its own frame.
 	verdictGrace = 100 * time.Millisecond
@@ -29,6 +31,9 @@ type ringFrame struct {
 // of is h as a frame of op.
 func (h Header) of(op *operation) Header {
 	h.Batch, h.Bucket = op.batch, int32(op.spec.Index) // #nosec G115 -- far fewer than 2^31
+	if op.mean {
+		h.Flags = ringMean
+	}
 	return h
 }
 
@@ -111,6 +116,8 @@ func (r *Ring) expect(op *operation, want Header) (h Header, err error) {
 		return h, &PeerError{Waiter: r.self, Peer: from, What: op.String(), Err: errLeft}
 	case h.Batch != want.Batch || h.Bucket != want.Bucket:
 		return h, fmt.Errorf("%s runs %s but %s sent %s: ranks must reduce the same buckets in the same order", r.self, op, from, describe(h.Batch, int(h.Bucket)))
+	case h.Flags != want.Flags && h.Op == want.Op:
+		return h, fmt.Errorf("%s and %s disagree whether %s is an average or a sum: ranks must run the same operations", r.self, from, op)
 	case h.Op != want.Op || h.Arg != want.Arg || h.Arg2 != want.Arg2:
 		return h, fmt.Errorf("%s is at operation %d, step %d.%d of %s but %s sent operation %d, step %d.%d: ranks must agree on the operation, the buckets and the size of the ring",
 			r.self, want.Op, want.Arg, want.Arg2, op, from, h.Op, h.Arg, h.Arg2)

@@ -73,6 +73,9 @@ func (r *Ring) receiveBlock(op *operation, step, k int, block []float32) error {
 		return err
 	}
 	vec.Add(block, arrived)
+	if op.mean && step == r.size-2 { // the sum is whole
+		vec.Scale(1/float32(r.size), block)
+	}
 	return nil
 }
 
@@ -109,6 +112,9 @@ func (r *Ring) mergeParts(op *operation) error {
 	}
 	if err := r.merger.Sum(op.gradient); err != nil {
 		return fmt.Errorf("%s, %s: %w", r.self, op, err)
+	}
+	if op.mean {
+		vec.Scale(1/float32(r.size), op.gradient.Values)
 	}
 	return nil
 }

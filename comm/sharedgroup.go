@@ -60,6 +60,7 @@ type sharedStep struct {
 // Kinds of operation.
 const (
 	stepAllReduce int32 = iota
+	stepAverage
 	stepBroadcast
 	stepBarrier
 )
@@ -111,6 +112,11 @@ func (g *sharedGroup) Position() int { return g.position }
 // and a *PeerError if a member is gone; either ends the group.
 func (g *sharedGroup) AllReduce(batch int64, b *Bucket) *Future {
 	return g.start(stepAllReduce, batch, b, 0)
+}
+
+// Average implements Group; errors are those of AllReduce.
+func (g *sharedGroup) Average(batch int64, b *Bucket) *Future {
+	return g.start(stepAverage, batch, b, 0)
 }
 
 // Broadcast implements Group; errors are those of AllReduce.

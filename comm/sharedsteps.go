@@ -18,7 +18,7 @@ func (g *sharedGroup) start(kind int32, batch int64, b *Bucket, root int) *Futur
 	if !sameStorage(&b.Gradient, s.stored) {
 		s.place = inCopies
 	}
-	if s.place == inCopies && (kind == stepAllReduce || root == g.position) {
+	if s.place == inCopies && (kind != stepBroadcast || root == g.position) {
 		if err := s.copy(&b.Gradient); err != nil {
 			g.complete(op)
 			return Completed(fmt.Errorf("%s, %s: %w", g.self, op, err))
@@ -249,6 +249,8 @@ func (l *stepLine) describe() string {
 		return "a barrier"
 	case stepBroadcast:
 		return fmt.Sprintf("a broadcast of batch %d, bucket %d from position %d", l.batch, l.bucket, l.root)
+	case stepAverage:
+		return fmt.Sprintf("an average of batch %d, bucket %d", l.batch, l.bucket)
 	default:
 		return fmt.Sprintf("an all-reduce of batch %d, bucket %d", l.batch, l.bucket)
 	}

@@ -26,6 +26,7 @@ func (g *sharedGroup) sumEagerly(s *sharedStep) error {
 			vec.Add(out, part)
 		}
 	}
+	s.finish(out)
 	g.end(s)
 	return nil
 }
@@ -54,11 +55,19 @@ func (g *sharedGroup) sumSlices(s *sharedStep) error {
 		for _, m := range g.members[1:] {
 			vec.Add(sum, s.of(m).Values[from:end])
 		}
+		s.finish(sum)
 		for _, m := range g.members[1:] {
 			copy(s.of(m).Values[from:end], sum)
 		}
 	}
 	return g.endTogether(s)
+}
+
+// finish turns sums into what the operation is to give.
+func (s *sharedStep) finish(sums []float32) {
+	if s.kind == stepAverage {
+		vec.Scale(1/float32(len(s.group.members)), sums)
+	}
 }
 
 // sumRows is an all-reduce of rows in three steps. Every member merges all lists
@@ -80,7 +89,9 @@ func (g *sharedGroup) sumRows(s *sharedStep) error {
 	size, width := len(g.members), s.op.spec.Width
 	part := func(i int) (from, to int) { return i * len(g.union) / size, (i + 1) * len(g.union) / size }
 	from, to := part(g.position)
-	g.merger.SumRows(g.union[from:to], g.own.reduced[:(to-from)*width])
+	sums := g.own.reduced[:(to-from)*width]
+	g.merger.SumRows(g.union[from:to], sums)
+	s.finish(sums)
 	g.own.halved.Store(s.number + 1)
 	g.ring()
 	if err := g.wait(s, allHalved); err != nil {

@@ -34,6 +34,20 @@ const (
 	inCopies
 )
 
+// callLine is the slot of a trainer at the server of a table. The trainer owns it, and
+// the memory of its lookups, while posted == answered.
+type callLine struct {
+	posted   atomic.Uint32 // counts calls; set by the trainer
+	answered atomic.Uint32 // follows it; set by the server
+	bags     int64
+	indices  int64
+	batch    int64
+	postedNS int64
+	answerNS int64
+	kind     int32
+	_        [lineBytes - 52]byte
+}
+
 // stepLine is a member's entry in a group for one operation.
 type stepLine struct {
 	posted atomic.Uint32 // the operation's number plus 1
@@ -53,7 +67,7 @@ type wordLine struct {
 }
 
 // linesOf is the memory from byte at on as n lines of type T.
-func linesOf[T pushLine | stepLine | wordLine](s *shm.Segment, at, n int) []T {
+func linesOf[T pushLine | callLine | stepLine | wordLine](s *shm.Segment, at, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&s.Bytes()[at])), n)
 }
 
@@ -66,4 +80,12 @@ func pushControlSize(buckets int) int { return roundUp(shm.BellSize+lineBytes*bu
 // pushLines are the slots of a trainer's control segment, by place in the specs.
 func pushLines(control *shm.Segment, buckets int) []pushLine {
 	return linesOf[pushLine](control, shm.BellSize, buckets)
+}
+
+// callControlSize is the size of a trainer's control segment for one table in bytes.
+func callControlSize() int { return roundUp(shm.BellSize+lineBytes, pageBytes) }
+
+// callLineOf is the slot of such a control segment.
+func callLineOf(control *shm.Segment) *callLine {
+	return &linesOf[callLine](control, shm.BellSize, 1)[0]
 }

@@ -2,7 +2,6 @@ package comm
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -10,15 +9,9 @@ import (
 // StreamPort is the server's side of the push/pull links of its trainers. The
 // costs are in the comment of StreamLink.
 type StreamPort struct {
-	self    string
-	conns   []*Conn
-	stores  []*Store
-	places  [][]*pushPlace // by trainer, then bucket index
-	timeout time.Duration
-
-	mu     sync.Mutex
-	closed bool
-	err    error
+	streamServer
+	stores []*Store
+	places [][]*pushPlace // by trainer, then bucket index
 }
 
 // pushPlace is where one trainer's pushes of one bucket arrive.
@@ -46,7 +39,7 @@ type pushArrival struct {
 // its chunks must follow within timeout, and an answer must be accepted by its
 // trainer within timeout.
 func NewStreamPort(self string, conns []*Conn, specs []BucketSpec, chunked bool, timeout time.Duration) *StreamPort {
-	p := &StreamPort{self: self, conns: conns, timeout: timeout}
+	p := &StreamPort{streamServer: streamServer{self: self, conns: conns, timeout: timeout}}
 	for trainer := range conns {
 		store := NewStore(specs)
 		p.stores = append(p.stores, store)
@@ -85,46 +78,7 @@ func (p *StreamPort) Store(trainer int) *Store { return p.stores[trainer] }
 // Serve implements Port. It calls handle on a goroutine of the trainer that
 // pushed, so handle runs for several trainers at once and delays only its own.
 func (p *StreamPort) Serve(handle func(*Arrival) error) error {
-	var readers sync.WaitGroup
-	for trainer := range p.conns {
-		readers.Go(func() {
-			if err := p.read(trainer, handle); err != nil {
-				p.fail(err)
-			}
-		})
-	}
-	readers.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.err
-}
-
-// Close ends all links; Serve then returns.
-func (p *StreamPort) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	return p.hangUp()
-}
-
-// fail keeps the first error and ends all links. What follows Close is no
-// failure.
-func (p *StreamPort) fail(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.err == nil && !p.closed {
-		p.err = err
-	}
-	_ = p.hangUp()
-}
-
-func (p *StreamPort) hangUp() (err error) {
-	for _, c := range p.conns {
-		if e := c.Close(); err == nil {
-			err = e
-		}
-	}
-	return err
+	return p.serve(func(trainer int) error { return p.read(trainer, handle) })
 }
 
 // read receives the pushes of one trainer until its goodbye.

@@ -33,6 +33,21 @@ func Reserve(name string, bytes int64) error {
 	return fits(name, bytes, left, limit)
 }
 
+// ReserveTogether is Reserve for several things, such as "the tables of server2 and
+// server3", which need so many bytes together, on the heap or in segments: more than
+// an int64 holds, too.
+func ReserveTogether(things string, bytes float64) error {
+	left, limit, err := Available()
+	if err != nil {
+		return fmt.Errorf("whether %s fit, which need %s, is unknown: %w", things, sizeText(bytes), err)
+	}
+	left = max(0, left-headroom)
+	if bytes > float64(left) {
+		return fmt.Errorf("%s need %s, which does not fit: %s are left (%s)", things, sizeText(bytes), sizeText(left), limit)
+	}
+	return nil
+}
+
 // fits reports that a segment for name does not fit into what is left by limit.
 func fits(name string, bytes, left int64, limit string) error {
 	left = max(0, left-headroom)
@@ -80,7 +95,7 @@ func memAvailable(meminfo string) (int64, error) {
 }
 
 // sizeText is a size in the largest binary unit that it reaches.
-func sizeText[T int | int64 | uint64](bytes T) string {
+func sizeText[T int | int64 | uint64 | float64](bytes T) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	value, unit := float64(bytes), 0
 	for value >= 1024 && unit < len(units)-1 {

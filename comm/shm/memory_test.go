@@ -163,6 +163,8 @@ func TestAvailableHere(t *testing.T) {
 	}
 	must(t, Reserve("trainer0", 1))
 	requireError(t, Reserve("trainer0", 1<<60), "a segment of 1 EiB for trainer0 does not fit: ", " are left ("+limit+")")
+	must(t, ReserveTogether("two segments", 1))
+	requireError(t, ReserveTogether("two segments", 1<<70), "two segments need 1024 EiB, which does not fit: ", " are left ("+limit+")")
 }
 
 func TestFits(t *testing.T) {

@@ -1,0 +1,167 @@
+package comm
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+)
+
+// overTransports runs test once per transport.
+func overTransports(t *testing.T, test func(t *testing.T, tr Transport)) {
+	for _, tr := range Transports {
+		t.Run(string(tr), func(t *testing.T) { test(t, tr) })
+	}
+}
+
+// library is trainers with their links to servers of tables.
+type library struct {
+	stores []*LookupStore
+	links  [][]TableLink // by trainer, then server
+	ports  []TablePort
+	served []chan error
+}
+
+func tableServerName(server int) string { return fmt.Sprintf("server%d", 9+server) }
+
+// newLibrary joins trainers and servers; handle makes what server s does with calls.
+func newLibrary(t tb, tr Transport, trainers int, spec LookupSpec, timeout time.Duration, handle func(s int) func(*TableCall) error) *library {
+	t.Helper()
+	l := &library{links: make([][]TableLink, trainers), ports: make([]TablePort, len(spec.Tables))}
+	t.Cleanup(l.close)
+	n := tr
+	if tr == Shm {
+		n = Unix
+	}
+	near, far := make([][]*Conn, trainers), make([][]*Conn, len(spec.Tables))
+	for i := range trainers {
+		store, err := NewLookupStore(tr, name(i), spec)
+		must(t, err)
+		l.stores = append(l.stores, store)
+		l.links[i] = make([]TableLink, len(spec.Tables))
+		for s := range spec.Tables {
+			a, b := link(t, n, name(i), tableServerName(s))
+			near[i], far[s] = append(near[i], a), append(far[s], b)
+		}
+	}
+	var joined sync.WaitGroup
+	linkErrs, portErrs := make([]error, trainers*len(spec.Tables)), make([]error, len(spec.Tables))
+	for s := range spec.Tables {
+		joined.Go(func() { l.ports[s], portErrs[s] = NewTablePort(tr, tableServerName(s), far[s], spec, s, timeout) })
+		for i := range trainers {
+			joined.Go(func() {
+				l.links[i][s], linkErrs[i*len(spec.Tables)+s] = NewTableLink(tr, near[i][s], l.stores[i], s, timeout)
+			})
+		}
+	}
+	joined.Wait()
+	must(t, errors.Join(append(linkErrs, portErrs...)...))
+	for s, port := range l.ports {
+		served, serve := make(chan error, 1), handle(s)
+		l.served = append(l.served, served)
+		go func() { served <- port.Serve(serve) }()
+	}
+	return l
+}
+
+// close ends what there is.
+func (l *library) close() {
+	for _, links := range l.links {
+		for _, link := range links {
+			if link != nil {
+				_ = link.Close()
+			}
+		}
+	}
+	for _, port := range l.ports {
+		if port != nil {
+			_ = port.Close()
+		}
+	}
+	for _, store := range l.stores {
+		_ = store.Close()
+	}
+}
+
+// leave ends all links in order and expects the servers to take that for an end.
+func (l *library) leave(t tb) {
+	t.Helper()
+	for _, links := range l.links {
+		for _, link := range links {
+			must(t, link.Close())
+		}
+	}
+	for _, served := range l.served {
+		must(t, <-served)
+	}
+}
+
+// lookup asks all servers at once.
+func (l *library) lookup(trainer int, batch int64) error {
+	return l.call(trainer, func(link TableLink) *Future { return link.Lookup(batch) })
+}
+
+func (l *library) update(trainer int, batch int64) error {
+	return l.call(trainer, func(link TableLink) *Future { return link.Update(batch) })
+}
+
+func (l *library) call(trainer int, start func(TableLink) *Future) error {
+	var room [4]*Future
+	futures := room[:0]
+	for _, link := range l.links[trainer] {
+		futures = append(futures, start(link))
+	}
+	for _, f := range futures {
+		if err := f.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loopTable is a table whose update adds the gradient, all in plain loops.
+type loopTable struct {
+	TableSpec
+	values []float32
+}
+
+func newLoopTable(spec TableSpec) *loopTable {
+	t := &loopTable{TableSpec: spec, values: make([]float32, spec.Rows*spec.Width)}
+	for i := range t.values {
+		t.values[i] = float32(i%17 - 8)
+	}
+	return t
+}
+
+func newLoopTables(spec LookupSpec) (tables []*loopTable) {
+	for _, s := range spec.Tables {
+		tables = append(tables, newLoopTable(s))
+	}
+	return tables
+}
+
+func (t *loopTable) row(row int64) []float32 { return t.values[int(row)*t.Width:][:t.Width] }
+
+func (t *loopTable) handle(call *TableCall) error {
+	for i := range call.Bags() {
+		columns := call.Columns(i)
+		if !call.Update {
+			clear(columns)
+		}
+		for _, row := range call.Bag(i) {
+			to, from := columns, t.row(row)
+			if call.Update {
+				to, from = from, to
+			}
+			for j := range to {
+				to[j] += from[j]
+			}
+		}
+	}
+	return nil
+}
+
+func handlesOf(tables []*loopTable) func(s int) func(*TableCall) error {
+	return func(s int) func(*TableCall) error { return tables[s].handle }
+}

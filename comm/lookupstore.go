@@ -1,0 +1,204 @@
+package comm
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/psbench/psbench/comm/shm"
+)
+
+// Limits of what is looked up.
+const (
+	maxTableSide = math.MaxInt32 // rows or columns of a table
+	addressable  = 1 << 62       // bytes: beyond it sizes would not fit into an int
+)
+
+// bytes is the size of the table's values in bytes, exact up to 2^53.
+func (t *TableSpec) bytes() float64 { return 4 * float64(t.Rows) * float64(t.Width) }
+
+// Check reports a size that no table can have.
+func (t *TableSpec) Check() error {
+	if t.Rows < 1 || t.Width < 1 || t.Rows > maxTableSide || t.Width > maxTableSide {
+		return fmt.Errorf("a table of %d rows of %d columns cannot be: it has 1 to %d of each", t.Rows, t.Width, maxTableSide)
+	}
+	return nil
+}
+
+// bytes is the size of one trainer's memory in bytes: values and gradients, offsets
+// and indices. It is exact up to 2^53.
+func (s *LookupSpec) bytes() float64 {
+	columns := 0.0
+	for i := range s.Tables {
+		columns += float64(s.Tables[i].Width)
+	}
+	return 2*4*float64(s.Bags)*columns + 8*(float64(s.Bags)+1+float64(s.Indices))
+}
+
+// check reports a spec whose sizes are not those of anything, or would not fit into
+// an int.
+func (s *LookupSpec) check() error {
+	for i := range s.Tables {
+		if err := s.Tables[i].Check(); err != nil {
+			return fmt.Errorf("table %d: %w", i, err)
+		}
+	}
+	if len(s.Tables) == 0 || s.Bags < 1 || s.Indices < 0 {
+		return fmt.Errorf("a lookup of %d bags with %d indices in %d tables cannot be: it has at least 1 bag, 0 indices and 1 table", s.Bags, s.Indices, len(s.Tables))
+	}
+	if bytes := s.bytes(); bytes >= addressable {
+		return fmt.Errorf("a lookup of %d bags with %d indices in %d tables needs %s, more than a process can address", s.Bags, s.Indices, len(s.Tables), exbibytes(bytes))
+	}
+	return nil
+}
+
+// checkPlace is check for whoever is about one table.
+func (s *LookupSpec) checkPlace(table int) error {
+	if table < 0 || table >= len(s.Tables) {
+		return fmt.Errorf("there is no table %d among %d", table, len(s.Tables))
+	}
+	return s.check()
+}
+
+// frameBytes is the size in bytes of the largest batch in frames: its bags, and the
+// columns of a table for them.
+func (s *LookupSpec) frameBytes(table int) (bags, columns float64) {
+	return 8 * (float64(s.Bags) + 1 + float64(s.Indices)), 4 * float64(s.Bags) * float64(s.Tables[table].Width)
+}
+
+// checkFrames reports a table whose largest batch is more than a frame may hold.
+func (s *LookupSpec) checkFrames(table int) error {
+	bags, columns := s.frameBytes(table)
+	if largest := max(bags, columns); largest > MaxPayload {
+		return fmt.Errorf("a batch of %d bags with %d indices needs a frame of %.0f bytes for table %d, more than the limit of %d", s.Bags, s.Indices, largest, table, uint64(MaxPayload))
+	}
+	return nil
+}
+
+func exbibytes(bytes float64) string { return fmt.Sprintf("%.4g EiB", bytes/math.Exp2(60)) }
+
+// ReserveTables reports that the tables, of which owners[i] holds tables[i], and the
+// lookups of so many trainers (0 while they are not known) together do not fit into the
+// memory there is. Each alone would find that there is room for it, and the last one to
+// touch its pages would be killed.
+func ReserveTables(owners []string, tables []TableSpec, lookups LookupSpec, trainers int) error {
+	bytes := float64(trainers) * lookups.bytes()
+	for i := range tables {
+		if err := tables[i].Check(); err != nil {
+			return fmt.Errorf("%s: %w", owners[i], err)
+		}
+		bytes += tables[i].bytes()
+	}
+	what := "the tables of " + joinNames(owners)
+	if trainers > 0 {
+		what += fmt.Sprintf(" and the lookups of %d trainers", trainers)
+	}
+	return shm.ReserveTogether(what, bytes)
+}
+
+// lookupMemory is what a LookupStore keeps beside its spec, values and gradients.
+type lookupMemory struct {
+	owner            string
+	segment          *shm.Segment // nil on the heap
+	offsets, indices []int64      // of the bags asked; they have room for the largest batch
+	asked            int64        // counts what was asked
+	calls            atomic.Int32 // in flight, of all links
+}
+
+// NewLookupStore allocates the memory of a trainer's lookups where transport t wants it,
+// after comparing it with what is left.
+func NewLookupStore(t Transport, owner string, spec LookupSpec) (*LookupStore, error) {
+	if err := spec.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", owner, err)
+	}
+	name := owner + " lookups"
+	if t != Shm {
+		if err := shm.Reserve(name, int64(spec.bytes())); err != nil {
+			return nil, err
+		}
+		values := spec.Bags * spec.Columns()
+		return &LookupStore{
+			LookupSpec: spec, Values: make([]float32, values), Gradients: make([]float32, values),
+			lookupMemory: lookupMemory{owner: owner, offsets: make([]int64, 1, spec.Bags+1), indices: make([]int64, 0, spec.Indices)},
+		}, nil
+	}
+	segment, err := shm.New(name, spec.segmentSize(), true)
+	if err != nil {
+		return nil, err
+	}
+	return viewLookups(owner, segment, spec), nil
+}
+
+// In a segment lie values, gradients, offsets and indices, each from a page of its
+// own on.
+func (s *LookupSpec) segmentSizes() [4]int {
+	values := roundUp(4*s.Bags*s.Columns(), pageBytes)
+	return [4]int{values, values, roundUp(8*(s.Bags+1), pageBytes), roundUp(8*s.Indices, pageBytes)}
+}
+
+// segmentSize is the size of such a segment in bytes.
+func (s *LookupSpec) segmentSize() (bytes int) {
+	for _, size := range s.segmentSizes() {
+		bytes += size
+	}
+	return bytes
+}
+
+// viewLookups lays a store over a segment of spec.segmentSize() bytes, whose bags may
+// be asked already.
+func viewLookups(owner string, segment *shm.Segment, spec LookupSpec) *LookupStore {
+	sizes, values := spec.segmentSizes(), spec.Bags*spec.Columns()
+	rest := segment.Bytes()
+	next := func(part int) []byte {
+		at := rest[:sizes[part]]
+		rest = rest[sizes[part]:]
+		return at
+	}
+	s := &LookupStore{LookupSpec: spec, lookupMemory: lookupMemory{owner: owner, segment: segment}}
+	s.Values, s.Gradients = viewOf[float32](next(0), values), viewOf[float32](next(1), values)
+	s.offsets, s.indices = viewOf[int64](next(2), spec.Bags+1)[:1], viewOf[int64](next(3), spec.Indices)[:0]
+	return s
+}
+
+// Ask sets what the next calls are about: bag i is indices[offsets[i]:offsets[i+1]]. It
+// copies both. It is an error, and changes nothing, while a call is in flight, if
+// there are more bags or indices than the spec has room for, or if the offsets do not
+// cut the indices.
+func (s *LookupStore) Ask(offsets, indices []int64) error {
+	if n := s.calls.Load(); n != 0 {
+		return fmt.Errorf("%s asks for the next bags while it waits for %d calls about the last ones", s.owner, n)
+	}
+	if len(offsets) == 0 || len(offsets)-1 > s.Bags || len(indices) > s.Indices {
+		return fmt.Errorf("%s asks for %d bags with %d indices, but has room for %d with %d", s.owner, len(offsets)-1, len(indices), s.Bags, s.Indices)
+	}
+	if err := checkOffsets(offsets, len(indices)); err != nil {
+		return fmt.Errorf("%s asks for bags whose %w", s.owner, err)
+	}
+	s.offsets = append(s.offsets[:0], offsets...)
+	s.indices = append(s.indices[:0], indices...)
+	s.asked++
+	return nil
+}
+
+// bags is the number of bags asked.
+func (s *LookupStore) bags() int { return len(s.offsets) - 1 }
+
+// checkOffsets reports an offset that does not cut so many indices.
+func checkOffsets(offsets []int64, indices int) error {
+	last := int64(0)
+	for i, at := range offsets {
+		if at < last || i == 0 && at != 0 || i == len(offsets)-1 && at != int64(indices) {
+			return fmt.Errorf("offset %d is %d; offsets start at 0, do not fall and end at the number of indices, %d", i, at, indices)
+		}
+		last = at
+	}
+	return nil
+}
+
+// Close gives the memory back; no link may be open any more.
+func (s *LookupStore) Close() error {
+	if s.segment == nil {
+		return nil
+	}
+	return s.segment.Close()
+}

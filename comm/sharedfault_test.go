@@ -1,0 +1,249 @@
+package comm
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/comm/shm"
+)
+
+func TestSharedLinkEndsInTime(t *testing.T) {
+	h := newHall(t, 1, []BucketSpec{denseSpec(0, 8)}, 50*time.Millisecond, func(*Arrival) error { return nil })
+	var wait *WaitError
+	if err := h.links[0].PushPull(3, h.stores[0].Buckets[0]).Wait(); !errors.As(err, &wait) || wait.Error() != "trainer0 waited 0.05 s for the answer to batch 3, bucket 0 from server9" {
+		t.Errorf("a server that does not answer gave %v", err)
+	}
+}
+
+func TestSharedLinkNoticesADeadServer(t *testing.T) {
+	h := newHall(t, 2, []BucketSpec{denseSpec(0, 8)}, patience, func(a *Arrival) error {
+		if a.Trainer == 1 {
+			return errors.New("the plugin failed")
+		}
+		return nil
+	})
+	first := h.links[0].PushPull(0, h.stores[0].Buckets[0])
+	second := h.links[1].PushPull(0, h.stores[1].Buckets[0])
+	for _, f := range []*Future{first, second} {
+		var peer *PeerError
+		if err := f.Wait(); !errors.As(err, &peer) || peer.Peer != "server9" {
+			t.Errorf("a server that failed gave %v", err)
+		}
+	}
+	if err := <-h.served; err == nil || err.Error() != "the plugin failed" {
+		t.Errorf("serve gave %v", err)
+	}
+}
+
+func TestSharedPortNoticesADeadTrainer(t *testing.T) {
+	h := newHall(t, 2, []BucketSpec{denseSpec(0, 8)}, patience, func(*Arrival) error { return nil })
+	f := h.links[0].PushPull(0, h.stores[0].Buckets[0])
+	_ = h.links[1].conn.Close()
+	var peer *PeerError
+	if err := <-h.served; !errors.As(err, &peer) || peer.Peer != "trainer1" {
+		t.Errorf("a trainer that died gave %v", err)
+	}
+	if err := f.Wait(); err == nil {
+		t.Error("the other trainer's push has no error")
+	}
+}
+
+// What a trainer writes into its slot is checked before anything relies on it.
+func TestSharedPortRefusesLies(t *testing.T) {
+	spec := sparseSpec(0, 10, 2, 4)
+	for want, lie := range map[string]func(h *hall, l *pushLine){
+		"does not fit a capacity of 4 rows":      func(_ *hall, l *pushLine) { l.rows = 5 },
+		"a sparse gradient of -1 rows":           func(_ *hall, l *pushLine) { l.rows = -1 },
+		"place 7, which does not exist":          func(_ *hall, l *pushLine) { l.place = 7 },
+		"row 0 at place 1, not above row 0":      func(_ *hall, l *pushLine) { l.rows = 2 },
+		"row 10 outside its table of 10 rows":    func(h *hall, l *pushLine) { l.rows = 1; h.stores[0].Buckets[0].Gradient.Rows[:1][0] = 10 },
+		"before batch 0 of that bucket was answ": func(_ *hall, l *pushLine) { l.pushed.Add(4) },
+		"as number 3 where number 0 is due":      func(_ *hall, l *pushLine) { l.order = 3 },
+	} {
+		h := newHall(t, 1, []BucketSpec{spec}, patience, func(a *Arrival) error { return a.Answer(a.Gradient) })
+		line := h.links[0].pushes[0].line
+		lie(h, line)
+		line.pushed.Add(1)
+		h.links[0].server.Ring()
+		if err := <-h.served; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: serve gave %v", want, err)
+		}
+	}
+}
+
+func TestSharedStoresMustAgree(t *testing.T) {
+	near, far := link(t, Unix, "trainer0", "server9")
+	store, err := NewSharedStore("trainer0", []BucketSpec{denseSpec(0, 1<<20)})
+	must(t, err)
+	defer func() { _ = store.Close() }()
+	failed := make(chan error, 1)
+	go func() { _, err := newSharedLink(near, store, patience); failed <- err }()
+	if _, err := newSharedPort("server9", []*Conn{far}, []BucketSpec{denseSpec(0, 8)}, patience); err == nil {
+		t.Error("a port took a store of another size")
+	}
+	if err := <-failed; err == nil || !strings.Contains(err.Error(), "both must agree on the buckets") {
+		t.Errorf("a link with other buckets gave %v", err)
+	}
+}
+
+// What is pending when an end is closed fails, and the other side is told.
+func TestSharedCloseWhilePending(t *testing.T) {
+	h := newHall(t, 2, []BucketSpec{denseSpec(0, 8)}, patience, func(*Arrival) error { return nil })
+	first, second := h.links[0].PushPull(0, h.stores[0].Buckets[0]), h.links[1].PushPull(0, h.stores[1].Buckets[0])
+	must(t, h.links[0].Close())
+	if err := first.Wait(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a push that was pending when its link closed gave %v", err)
+	}
+	var peer *PeerError
+	if err := <-h.served; !errors.As(err, &peer) || peer.Peer != "trainer0" {
+		t.Errorf("a link that closed with a push pending gave %v", err)
+	}
+	must(t, h.port.Close())
+	if err := second.Wait(); !errors.As(err, &peer) {
+		t.Errorf("a push to a port that closed gave %v", err)
+	}
+}
+
+func TestSharedGroupDisagreement(t *testing.T) {
+	specs := []BucketSpec{denseSpec(0, 4), denseSpec(1, 4)}
+	groups := newGroups(t, 2, patience, same(specs...))
+	a := groups[0].AllReduce(0, groups[0].bucket(0, false))
+	b := groups[1].AllReduce(0, groups[1].bucket(1, false))
+	errs := errors.Join(a.Wait(), b.Wait())
+	if errs == nil || !strings.Contains(errs.Error(), "ranks must reduce the same buckets in the same order") {
+		t.Errorf("two buckets at once gave %v", errs)
+	}
+	groups = newGroups(t, 2, patience, same(specs...))
+	a, b = groups[0].AllReduce(0, groups[0].bucket(0, false)), groups[1].Average(0, groups[1].bucket(0, false))
+	errs = errors.Join(a.Wait(), b.Wait())
+	if errs == nil || !strings.Contains(errs.Error(), "runs an average of batch 0, bucket 0") {
+		t.Errorf("a sum and an average at once gave %v", errs)
+	}
+}
+
+func TestSharedGroupEndsInTime(t *testing.T) {
+	for _, elements := range []int{4, 1 << 20} {
+		groups := newGroups(t, 3, 400*time.Millisecond, same(denseSpec(0, elements)))
+		f := groups[0].AllReduce(2, groups[0].bucket(0, false))
+		time.Sleep(200 * time.Millisecond) // so that the third member waits on when the first gives up
+		go func() { _ = groups[2].AllReduce(2, groups[2].bucket(0, false)).Wait() }()
+		var wait *WaitError
+		if err := f.Wait(); !errors.As(err, &wait) || len(wait.For) != 1 || wait.For[0] != "trainer1" {
+			t.Errorf("a member that does not come gave %v", err)
+		}
+		if err := groups[0].AllReduce(3, groups[0].bucket(0, false)).Wait(); err == nil {
+			t.Error("a failed group takes operations")
+		}
+	}
+}
+
+func TestSharedGroupNoticesADeadMember(t *testing.T) {
+	groups := newGroups(t, 3, patience, same(denseSpec(0, 4)))
+	f := groups[0].AllReduce(2, groups[0].bucket(0, false))
+	groups[1].hangUp()
+	var peer *PeerError
+	if err := f.Wait(); !errors.As(err, &peer) || peer.Peer != "trainer1" {
+		t.Errorf("a member that died gave %v", err)
+	}
+	groups = newGroups(t, 2, patience, same(denseSpec(0, 4)))
+	must(t, groups[1].Close())
+	if err := groups[0].Barrier(); !errors.As(err, &peer) || !errors.Is(err, errLeft) {
+		t.Errorf("a member that left gave %v", err)
+	}
+	groups = newGroups(t, 2, patience, same(denseSpec(0, 4)))
+	must(t, groups[0].Close())
+	if err := groups[0].Barrier(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a barrier of a closed group gave %v", err)
+	}
+}
+
+// A segment that its owner could shrink under the server, or that is smaller than
+// it says, is refused with the name of who sent it.
+func TestSharedPortRefusesSegments(t *testing.T) {
+	specs := []BucketSpec{denseSpec(0, 8)}
+	size := pushControlSize(len(specs))
+	for want, c := range map[string]struct{ bytes, seals int }{
+		"sealed":   {size, 0},
+		"bytes":    {size / 2, unix.F_SEAL_SHRINK | unix.F_SEAL_GROW},
+		"trainer0": {0, unix.F_SEAL_SHRINK | unix.F_SEAL_GROW},
+	} {
+		near, far := link(t, Unix, "trainer0", "server9")
+		failed := make(chan error, 1)
+		go func() {
+			_, err := newSharedPort("server9", []*Conn{far}, specs, patience)
+			failed <- err
+		}()
+		var request Header
+		must(t, near.ReadHeader(&request))
+		fd, err := unix.MemfdCreate("foreign", unix.MFD_ALLOW_SEALING|unix.MFD_CLOEXEC)
+		must(t, err)
+		must(t, unix.Ftruncate(fd, int64(c.bytes)))
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, c.seals)
+		must(t, err)
+		socket, err := near.unix()
+		must(t, err)
+		must(t, shm.SendFDs(socket, make([]byte, segmentNote), fd))
+		must(t, unix.Close(fd))
+		err = <-failed
+		if err == nil || !strings.Contains(err.Error(), "server9 refuses the segment from trainer0") || !strings.Contains(err.Error(), want) {
+			t.Errorf("a segment of %d bytes with seals %#x gave %v", c.bytes, c.seals, err)
+		}
+	}
+}
+
+// What a server writes as its answer is checked like a push.
+func TestSharedLinkRefusesLies(t *testing.T) {
+	for want, lie := range map[string]func(line *pushLine, g *Gradient){
+		"does not fit a capacity of 4 rows":   func(line *pushLine, _ *Gradient) { line.rows = 5 },
+		"row 10 outside its table of 10 rows": func(line *pushLine, g *Gradient) { line.rows, g.Rows[:1][0] = 1, 10 },
+	} {
+		pushed := make(chan *Arrival, 1)
+		h := newHall(t, 1, []BucketSpec{sparseSpec(0, 10, 2, 4)}, patience, func(a *Arrival) error { pushed <- a; return nil })
+		f := h.links[0].PushPull(0, h.stores[0].Buckets[0])
+		a := (<-pushed).slot.(*sharedArrival)
+		lie(a.line, a.Gradient)
+		a.line.answered.Store(a.seen)
+		a.bell.Ring()
+		if err := f.Wait(); err == nil || !strings.Contains(err.Error(), "server9 answered batch 0, bucket 0") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: the push ended with %v", want, err)
+		}
+	}
+}
+
+// What a member posts is checked before its gradient is read. The liar only writes
+// what a member that starts an operation would.
+func TestSharedGroupRefusesLies(t *testing.T) {
+	for want, c := range map[string]struct {
+		kind int32
+		lie  func(line *stepLine, rows []int32)
+	}{
+		"a sparse gradient of 5 rows":             {stepAllReduce, func(line *stepLine, _ []int32) { line.rows = 5 }},
+		"a sparse gradient of -1 rows":            {stepBroadcast, func(line *stepLine, _ []int32) { line.rows = -1 }},
+		"place 7, which does not exist":           {stepAllReduce, func(line *stepLine, _ []int32) { line.place = 7 }},
+		"bucket 0 has row 10 outside its table":   {stepAllReduce, func(_ *stepLine, rows []int32) { rows[0] = 10 }},
+		"bucket 0 has row -3 at place 0":          {stepBroadcast, func(_ *stepLine, rows []int32) { rows[0] = -3 }},
+		"runs an all-reduce of batch 9, bucket 0": {stepAllReduce, func(line *stepLine, _ []int32) { line.batch = 9 }},
+	} {
+		groups := newGroups(t, 2, patience, same(sparseSpec(0, 10, 2, 4)))
+		liar, line := groups[0], groups[0].own.line(0)
+		line.kind, line.rows = c.kind, 1
+		c.lie(line, liar.bucket(0, false).Gradient.Rows[:1])
+		line.posted.Store(1)
+		liar.own.begun.Store(1)
+		liar.ring()
+		b := groups[1].bucket(0, false)
+		operation := groups[1].AllReduce
+		if c.kind == stepBroadcast {
+			operation = func(batch int64, b *Bucket) *Future { return groups[1].Broadcast(batch, b, 0) }
+		}
+		err := operation(0, b).Wait()
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "trainer0") {
+			t.Errorf("%q: the operation ended with %v", want, err)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package comm
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// newGroups joins size members through shared memory.
+func newGroups(t tb, size int, timeout time.Duration, specs func(member int) []BucketSpec) []*sharedGroup {
+	t.Helper()
+	conns := make([][]*Conn, size)
+	for i := range conns {
+		conns[i] = make([]*Conn, size)
+	}
+	for i := range size {
+		for j := range i {
+			conns[j][i], conns[i][j] = link(t, Unix, name(j), name(i))
+		}
+	}
+	groups, errs := make([]*sharedGroup, size), make([]error, size)
+	var joined sync.WaitGroup
+	for i := range size {
+		joined.Go(func() {
+			store, err := NewSharedStore(name(i), specs(i))
+			if err == nil {
+				groups[i], err = newSharedGroup(name(i), i, conns[i], store, timeout)
+			}
+			errs[i] = err
+		})
+	}
+	joined.Wait()
+	must(t, errors.Join(errs...))
+	t.Cleanup(func() {
+		for _, g := range groups {
+			_ = g.Close()
+			_ = g.own.stores[inStore].Close()
+		}
+	})
+	return groups
+}
+
+func (g *sharedGroup) bucket(k int, copied bool) *Bucket {
+	return place(g.own.stores[inStore], k, copied)
+}
+
+func TestSharedGroupSums(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(1, 5).Draw(t, "size")
+		specs := []BucketSpec{
+			denseSpec(0, rapid.IntRange(0, 9).Draw(t, "few")),
+			denseSpec(1, rapid.IntRange(0, 30_000).Draw(t, "many")),
+			sparseSpec(2, 50, rapid.IntRange(1, 300).Draw(t, "width"), 50),
+		}
+		groups := newGroups(t, size, patience, same(specs...))
+		for batch := range int64(3) {
+			order := rapid.Permutation([]int{0, 1, 2}).Draw(t, "order")
+			var futures []*Future
+			buckets, want := make([][]*Bucket, len(specs)), make([][]float64, len(specs))
+			for k, spec := range specs {
+				for i := range size {
+					b := groups[i].bucket(k, rapid.Bool().Draw(t, "copied"))
+					fill(t, spec, &b.Gradient, 20)
+					buckets[k] = append(buckets[k], b)
+				}
+				want[k] = sum(spec, buckets[k])
+			}
+			mean := drawMean(t, size, want)
+			for i, g := range groups {
+				for _, k := range order {
+					futures = append(futures, reduceWith(g, mean)(batch, buckets[k][i]))
+				}
+			}
+			for _, f := range futures {
+				must(t, f.Wait())
+			}
+			for k, spec := range specs {
+				for _, b := range buckets[k] {
+					requireNear(t, table(spec, &b.Gradient), want[k])
+					requireSame(t, &b.Gradient, &buckets[k][0].Gradient)
+				}
+			}
+		}
+	})
+}
+
+func TestSharedGroupBroadcastsAndLinesUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(1, 4).Draw(t, "size")
+		specs := []BucketSpec{denseSpec(0, rapid.IntRange(0, 9000).Draw(t, "many")), sparseSpec(1, 50, 3, 50)}
+		groups := newGroups(t, size, patience, same(specs...))
+		root := rapid.IntRange(0, size-1).Draw(t, "root")
+		for k, spec := range specs {
+			var buckets []*Bucket
+			for i := range size {
+				b := groups[i].bucket(k, rapid.Bool().Draw(t, "copied"))
+				fill(t, spec, &b.Gradient, 20)
+				buckets = append(buckets, b)
+			}
+			want := NewGradient(spec)
+			must(t, want.CopyFrom(&buckets[root].Gradient))
+			var wg sync.WaitGroup
+			errs := make([]error, size)
+			for i, g := range groups {
+				wg.Go(func() { errs[i] = errors.Join(g.Broadcast(7, buckets[i], root).Wait(), g.Barrier()) })
+			}
+			wg.Wait()
+			must(t, errors.Join(errs...))
+			for _, b := range buckets {
+				requireSame(t, &b.Gradient, &want)
+			}
+		}
+	})
+}
+
+// Nobody leaves a barrier before all have reached it.
+func TestSharedGroupBarrier(t *testing.T) {
+	const size, rounds = 3, 300
+	groups := newGroups(t, size, patience, same(denseSpec(0, 4)))
+	var reached [rounds]atomic.Int32
+	var wg sync.WaitGroup
+	for _, g := range groups {
+		wg.Go(func() {
+			for round := range rounds {
+				reached[round].Add(1)
+				if err := g.Barrier(); err != nil {
+					t.Error(err)
+					return
+				}
+				if n := reached[round].Load(); n != size {
+					t.Errorf("barrier %d let a member go when %d of %d had reached it", round, n, size)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	waiting := make(chan error, 1)
+	go func() { waiting <- groups[0].Barrier() }()
+	for !groups[0].busy() {
+		time.Sleep(time.Millisecond)
+	}
+	if err := groups[0].Barrier(); err == nil || !strings.Contains(err.Error(), "while the last one is in flight") {
+		t.Errorf("a second barrier at once gave %v", err)
+	}
+	must(t, groups[0].Close())
+	if err := <-waiting; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a barrier that was pending when its group closed gave %v", err)
+	}
+}

@@ -1,0 +1,137 @@
+package comm
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/psbench/psbench/comm/shm"
+)
+
+// sharedTablePort is a TablePort through shared memory.
+type sharedTablePort struct {
+	sharedServer
+	spec    LookupSpec
+	table   int
+	callers []*sharedTableCaller
+}
+
+// sharedTableCaller is what a sharedTablePort knows of one of its trainers.
+type sharedTableCaller struct {
+	*tableCaller
+	control *shm.Segment
+	memory  *LookupStore         // of the trainer
+	columns [callKinds][]float32 // where the calls work, from the table's first column on
+	line    *callLine
+	bell    shm.Bell
+	seen    uint32 // the last call that was taken
+}
+
+func newSharedTablePort(self string, conns []*Conn, spec LookupSpec, table int, timeout time.Duration) (*sharedTablePort, error) {
+	p := &sharedTablePort{
+		sharedServer: sharedServer{self: self, timeout: timeout, conns: conns, awaits: "a call"},
+		spec:         spec, table: table,
+	}
+	p.some = p.anyCall
+	if err := p.open(p.admit); err != nil {
+		p.unmap()
+		return nil, err
+	}
+	return p, nil
+}
+
+// admit takes the segments of a trainer.
+func (p *sharedTablePort) admit(i int, conn *Conn) (err error) {
+	c := &sharedTableCaller{tableCaller: newTableCaller(p.self, conn, i, &p.spec, p.table)}
+	p.callers = append(p.callers, c)
+	if c.control, err = conn.ReceiveSegment(callControlSize(), false); err != nil {
+		return err
+	}
+	segment, err := conn.ReceiveSegment(p.spec.segmentSize(), false)
+	if err != nil {
+		return err
+	}
+	c.memory = viewLookups(conn.peer, segment, p.spec)
+	first := p.spec.first(p.table)
+	c.stride, c.columns = p.spec.Columns(), [callKinds][]float32{c.memory.Values[first:], c.memory.Gradients[first:]}
+	c.line, c.bell = callLineOf(c.control), bellOf(c.control)
+	return nil
+}
+
+func (p *sharedTablePort) anyCall() bool {
+	for _, c := range p.callers {
+		if c.line.posted.Load() != c.seen {
+			return true
+		}
+	}
+	return false
+}
+
+// Serve implements TablePort. handle runs on the calling goroutine.
+func (p *sharedTablePort) Serve(handle func(*TableCall) error) error {
+	return p.serve(func() (int, error) { return p.take(handle) })
+}
+
+// take handles every call that is there.
+func (p *sharedTablePort) take(handle func(*TableCall) error) (calls int, err error) {
+	for _, c := range p.callers {
+		posted := c.line.posted.Load()
+		if posted == c.seen {
+			continue
+		}
+		if err := c.receive(posted); err != nil {
+			return calls, err
+		}
+		if err := handle(&c.TableCall); err != nil {
+			return calls, err
+		}
+		c.line.answerNS = Now()
+		c.line.answered.Store(posted)
+		c.bell.Ring()
+		calls++
+	}
+	return calls, nil
+}
+
+// receive checks what a trainer says of its call before anything relies on it.
+func (c *sharedTableCaller) receive(posted uint32) error {
+	line := c.line
+	kind, batch, atNS := callKind(line.kind), line.batch, line.postedNS
+	switch {
+	case posted != c.seen+1:
+		return fmt.Errorf("%s posted call %d to %s where call %d is due", c.peer, posted, c.self, c.seen+1)
+	case kind < 0 || kind >= callKinds:
+		return fmt.Errorf("%s posted a call of kind %d to %s, which does not exist", c.peer, kind, c.self)
+	}
+	c.seen, c.values = posted, c.columns[kind]
+	if kind == callUpdate {
+		return c.update(batch, atNS)
+	}
+	if err := c.room(line.bags, line.indices); err != nil {
+		return err
+	}
+	copy(c.Offsets, c.memory.offsets[:len(c.Offsets)])
+	copy(c.Indices, c.memory.indices[:len(c.Indices)])
+	return c.lookup(batch, atNS)
+}
+
+// Close implements TablePort.
+func (p *sharedTablePort) Close() error {
+	if p.shut() {
+		p.unmap()
+	}
+	return nil
+}
+
+func (p *sharedTablePort) unmap() {
+	for _, c := range p.callers {
+		if c.control != nil {
+			_ = c.control.Close()
+		}
+		if c.memory != nil {
+			_ = c.memory.Close()
+		}
+	}
+	if p.door != nil {
+		_ = p.door.Close()
+	}
+}

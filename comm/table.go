@@ -1,0 +1,159 @@
+package comm
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// TableSpec is the size of an embedding table: Rows of Width columns.
+type TableSpec struct {
+	Rows  int `json:"rows"`
+	Width int `json:"width"`
+}
+
+// LookupSpec is what trainers look up in the tables of all servers: the columns of the
+// tables are joined, table 0 first.
+type LookupSpec struct {
+	Tables  []TableSpec
+	Bags    int // in the largest batch of any trainer
+	Indices int // in the largest batch of any trainer
+}
+
+// Columns is the number of joined columns.
+func (s *LookupSpec) Columns() int { return s.first(len(s.Tables)) }
+
+// first is the first joined column of a table.
+func (s *LookupSpec) first(table int) int {
+	n := 0
+	for _, t := range s.Tables[:table] {
+		n += t.Width
+	}
+	return n
+}
+
+// LookupStore is the memory of one trainer's lookups, which the links to all servers
+// share; on Shm the servers map it. The trainer owns it but for the calls in flight.
+type LookupStore struct {
+	LookupSpec
+	// Values holds the joined columns of the bags that were looked up, [bags,
+	// Columns()], and Gradients their gradient; both have room for Bags bags.
+	Values, Gradients []float32
+
+	lookupMemory
+}
+
+// TableLink is a trainer's end of a link to a server that holds a table. Calls return at
+// once; the store must not be touched until the future is done, except that Values may
+// be read while an Update is in flight. A link has one call in flight; batches
+// count from 0. The future's error is a *WaitError at the deadline and a *PeerError if
+// the server is gone; either ends the link.
+type TableLink interface {
+	// Lookup has the server write its columns of Values for the bags asked.
+	Lookup(batch int64) *Future
+	// Update hands the server its columns of Gradients for the bags asked, which must
+	// be those of the last Lookup, of the same batch; each lookup has one update at
+	// most. Once the future is done they are applied.
+	Update(batch int64) *Future
+	// Close ends the link and waits for what runs on it, as ServerLink's does.
+	io.Closer
+}
+
+// NewTableLink joins the server of a table (its place in store.Tables) over conn, which
+// it owns from now on.
+func NewTableLink(t Transport, conn *Conn, store *LookupStore, table int, timeout time.Duration) (TableLink, error) {
+	link, err := newTableLink(t, conn, store, table, timeout)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return link, nil
+}
+
+func newTableLink(t Transport, conn *Conn, store *LookupStore, table int, timeout time.Duration) (TableLink, error) {
+	if err := joinsTable(t, &store.LookupSpec, table); err != nil {
+		return nil, fmt.Errorf("%s cannot join %s: %w", conn.self, conn.peer, err)
+	}
+	if t == Shm {
+		return newSharedTableLink(conn, store, table, timeout)
+	}
+	return newStreamTableLink(conn, store, table, timeout), nil
+}
+
+// joinsTable reports a spec, or a place in it, that no link can serve.
+func joinsTable(t Transport, spec *LookupSpec, table int) error {
+	if err := spec.checkPlace(table); err != nil || t == Shm {
+		return err
+	}
+	return spec.checkFrames(table)
+}
+
+// TableCall is a call of a trainer as the server of a table gets it. On Shm Values is the
+// trainer's own memory. The port owns it and uses it again once it is handled.
+type TableCall struct {
+	Batch   int64
+	Trainer int  // position among the port's connections
+	Update  bool // else it is a lookup
+	// Offsets and Indices are the bags: see Batch of package sdk. Offsets have been
+	// checked to cut the indices, and indices to lie within the table.
+	Offsets, Indices []int64
+	AtNS             int64 // when the call arrived, in ns of Now
+
+	values        []float32 // from the table's first column on
+	stride, width int
+}
+
+// Bags is the number of bags.
+func (c *TableCall) Bags() int { return len(c.Offsets) - 1 }
+
+// Bag is the rows of bag i.
+func (c *TableCall) Bag(i int) []int64 { return c.Indices[c.Offsets[i]:c.Offsets[i+1]] }
+
+// Columns is the table's columns of bag i: to be written by a lookup, their gradient in
+// an update.
+func (c *TableCall) Columns(i int) []float32 {
+	return c.values[i*c.stride : i*c.stride+c.width : i*c.stride+c.width]
+}
+
+// NewTableCall makes a call over values, [bags, width]: tests of table servers hand
+// their servers such calls.
+func NewTableCall(batch int64, trainer int, update bool, offsets, indices []int64, values []float32, width int) *TableCall {
+	return &TableCall{
+		Batch: batch, Trainer: trainer, Update: update, Offsets: offsets, Indices: indices,
+		values: values, stride: width, width: width,
+	}
+}
+
+// TablePort is the end of the links of all trainers at the server of a table.
+type TablePort interface {
+	// Serve takes calls until every trainer has closed its link in order, Close is
+	// called or something fails, which ends all links, and returns the first error.
+	// It calls handle with one call at a time and answers it when handle returns;
+	// an error of handle ends Serve. Serve may be called once.
+	Serve(handle func(*TableCall) error) error
+	// Close ends all links and waits for Serve, so handle must not call it.
+	io.Closer
+}
+
+// NewTablePort makes the port of the server that is named self and holds the table at
+// place table of spec. conns[i] is its trainer i; the port owns the connections.
+func NewTablePort(t Transport, self string, conns []*Conn, spec LookupSpec, table int, timeout time.Duration) (TablePort, error) {
+	port, err := newTablePort(t, self, conns, spec, table, timeout)
+	if err != nil {
+		for _, c := range conns {
+			_ = c.Close()
+		}
+		return nil, err
+	}
+	return port, nil
+}
+
+func newTablePort(t Transport, self string, conns []*Conn, spec LookupSpec, table int, timeout time.Duration) (TablePort, error) {
+	if err := joinsTable(t, &spec, table); err != nil {
+		return nil, fmt.Errorf("%s: %w", self, err)
+	}
+	if t == Shm {
+		return newSharedTablePort(self, conns, spec, table, timeout)
+	}
+	return newStreamTablePort(self, conns, spec, table, timeout)
+}

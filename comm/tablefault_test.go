@@ -1,0 +1,202 @@
+package comm
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var faultSpec = LookupSpec{Tables: []TableSpec{{Rows: 300, Width: 2}, {Rows: 300, Width: 3}}, Bags: 6, Indices: 12}
+
+func noCall(int) func(*TableCall) error { return func(*TableCall) error { return nil } }
+
+// stalled is a library whose servers take calls of one kind and do not answer them
+// before the test ends.
+func stalled(t *testing.T, tr Transport, trainers int, update bool, timeout time.Duration) (l *library, arrived chan int, release func()) {
+	released := make(chan struct{})
+	release = sync.OnceFunc(func() { close(released) })
+	arrived = make(chan int, 10)
+	l = newLibrary(t, tr, trainers, faultSpec, timeout, func(s int) func(*TableCall) error {
+		return func(call *TableCall) error {
+			if call.Update == update {
+				arrived <- s
+				<-released
+			}
+			return nil
+		}
+	})
+	t.Cleanup(release) // before the library's own
+	return l, arrived, release
+}
+
+func TestTableCallsEndInTime(t *testing.T) {
+	overTransports(t, func(t *testing.T, tr Transport) {
+		l, _, _ := stalled(t, tr, 1, false, 200*time.Millisecond)
+		err := l.links[0][1].Lookup(3).Wait()
+		var wait *WaitError
+		if !errors.As(err, &wait) || err.Error() != "trainer0 waited 0.2 s for the answer to the lookup of batch 3 from server10" {
+			t.Errorf("a server that does not answer gave %v", err)
+		}
+		if again := l.links[0][1].Lookup(4).Wait(); !errors.Is(again, err) {
+			t.Errorf("a later lookup gave %v", again)
+		}
+		l, _, _ = stalled(t, tr, 1, true, 200*time.Millisecond)
+		must(t, l.links[0][0].Lookup(3).Wait())
+		if err := l.links[0][0].Update(3).Wait(); err == nil || err.Error() != "trainer0 waited 0.2 s for the answer to the update of batch 3 from server9" {
+			t.Errorf("a server that does not answer an update gave %v", err)
+		}
+	})
+}
+
+// A trainer may take as long as it likes between calls.
+func TestTableLinksMayPause(t *testing.T) {
+	overTransports(t, func(t *testing.T, tr Transport) {
+		l := newLibrary(t, tr, 1, faultSpec, 200*time.Millisecond, noCall)
+		must(t, l.lookup(0, 0))
+		time.Sleep(300 * time.Millisecond)
+		must(t, l.update(0, 0))
+		time.Sleep(300 * time.Millisecond)
+		must(t, l.lookup(0, 1))
+		l.leave(t)
+	})
+}
+
+func TestStreamTableCallsThatStopHalfWay(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n Transport) {
+		near, far := link(t, n, "trainer0", "server9")
+		p, err := NewTablePort(n, "server9", []*Conn{far}, faultSpec, 0, 50*time.Millisecond)
+		must(t, err)
+		h := Header{Op: opLookup, Batch: 4, Arg: 2, Arg2: 3, Payload: 48, Sequence: near.outNext.Sequence, Link: near.outNext.Link}
+		var buf [HeaderSize]byte
+		h.Encode(&buf)
+		_, err = near.nc.Write(append(buf[:], 1, 2, 3))
+		must(t, err)
+		if err := p.Serve(noCall(0)); err == nil || err.Error() != "server9 waited 0.05 s for the lookup of batch 4 from trainer0" {
+			t.Errorf("a call that stops gave %v", err)
+		}
+		must(t, p.Close())
+
+		vast := LookupSpec{Tables: []TableSpec{{Rows: 1, Width: 1 << 19}}, Bags: 32, Indices: 1} // more than is under way
+		store, err := NewLookupStore(n, "trainer0", vast)
+		must(t, err)
+		near, far = link(t, n, "trainer0", "server9")
+		defer func() { _ = far.Close() }()
+		l := newStreamTableLink(near, store, 0, 300*time.Millisecond)
+		must(t, store.Ask(make([]int64, 33), nil))
+		l.looked, l.batch = store.asked, 4
+		if err := l.Update(4).Wait(); err == nil || !strings.HasPrefix(err.Error(), "trainer0 waited 0.3 s for ") || !strings.Contains(err.Error(), "update of batch 4 from server9") {
+			t.Errorf("an update that nobody reads gave %v", err)
+		}
+		_ = l.Close()
+	})
+}
+
+func TestTableDeathOfThePeer(t *testing.T) {
+	overTransports(t, func(t *testing.T, tr Transport) {
+		for _, update := range []bool{false, true} {
+			what, call := "the answer to the lookup of batch 0", (*library).lookup
+			if update {
+				what, call = "the answer to the update of batch 0", (*library).update
+			}
+			l, arrived, _ := stalled(t, tr, 2, update, patience)
+			if update {
+				must(t, l.lookup(0, 0))
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- call(l, 0, 0) }()
+			<-arrived
+			start := time.Now()
+			hangUp(l.ports[0])
+			var peer *PeerError
+			if err := <-ended; !errors.As(err, &peer) || peer.Peer != "server9" || peer.What != what {
+				t.Errorf("a server that died gave %v", err)
+			}
+			if took := time.Since(start); took > patience/4 {
+				t.Errorf("that took %v", took)
+			}
+		}
+		l := newLibrary(t, tr, 2, faultSpec, patience, noCall)
+		_ = connOf(l.links[1][0]).Close() // trainer1 dies without a goodbye
+		var peer *PeerError
+		if err := <-l.served[0]; !errors.As(err, &peer) || peer.Peer != "trainer1" || peer.What != "the wait for a call" {
+			t.Errorf("a trainer that died gave %v", err)
+		}
+		if err := l.links[0][0].Lookup(0).Wait(); !errors.As(err, &peer) || peer.Peer != "server9" {
+			t.Errorf("the other trainer's lookup gave %v", err)
+		}
+	})
+}
+
+// hangUp cuts the connections of a port, as the kernel does when its process dies.
+func hangUp(port TablePort) {
+	switch p := port.(type) {
+	case *sharedTablePort:
+		p.hangUp()
+	case *streamTablePort:
+		_ = p.hangUp()
+	}
+}
+
+func connOf(link TableLink) *Conn {
+	if l, ok := link.(*sharedTableLink); ok {
+		return l.conn
+	}
+	return link.(*streamTableLink).conn
+}
+
+// What is in flight when an end is closed fails, and the other side is told.
+func TestTableCloseWhilePending(t *testing.T) {
+	overTransports(t, func(t *testing.T, tr Transport) {
+		l, arrived, release := stalled(t, tr, 1, false, patience)
+		first := l.links[0][0].Lookup(0)
+		<-arrived
+		must(t, l.links[0][0].Close())
+		if err := first.Wait(); !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), "trainer0 has closed the link to server9") {
+			t.Errorf("a lookup in flight when its link closed gave %v", err)
+		}
+		must(t, l.stores[0].Ask([]int64{0}, nil)) // nothing is in flight any more
+		second := l.links[0][1].Lookup(0)
+		<-arrived
+		closed := make(chan error, 1)
+		go func() { closed <- l.ports[1].Close() }() // waits for the server's call
+		var peer *PeerError
+		if err := second.Wait(); !errors.As(err, &peer) || peer.Peer != "server10" {
+			t.Errorf("a lookup at a port that closed gave %v", err)
+		}
+		release()
+		must(t, <-closed)
+	})
+}
+
+func TestTableServeEndsWithTheFirstError(t *testing.T) {
+	overTransports(t, func(t *testing.T, tr Transport) {
+		calls := 0
+		l := newLibrary(t, tr, 3, faultSpec, patience, func(s int) func(*TableCall) error {
+			return func(*TableCall) error {
+				if s == 0 {
+					calls++
+				}
+				return errors.New("no more")
+			}
+		})
+		for i := range l.links {
+			l.links[i][0].Lookup(0)
+		}
+		if err := <-l.served[0]; err == nil || err.Error() != "no more" {
+			t.Errorf("serve ended with %v", err)
+		}
+		must(t, l.ports[0].Close())
+		must(t, l.ports[0].Close())
+		if calls != 1 {
+			t.Errorf("the server got %d calls after its error", calls-1)
+		}
+		for i := range l.links {
+			if err := l.links[i][0].Lookup(1).Wait(); err == nil {
+				t.Error("a link to a port that has ended takes calls")
+			}
+		}
+	})
+}

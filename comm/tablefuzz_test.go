@@ -1,0 +1,136 @@
+package comm
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// checkCall says what is wrong with a call that a port handed over.
+func checkCall(call *TableCall, spec TableSpec) string {
+	if call.Offsets[0] != 0 || call.Offsets[call.Bags()] != int64(len(call.Indices)) {
+		return "offsets that do not cut the indices"
+	}
+	for i := range call.Bags() {
+		for _, row := range call.Bag(i) { // panics if the offsets fall
+			if row < 0 || int(row) >= spec.Rows {
+				return "a row outside the table"
+			}
+		}
+		if columns := call.Columns(i); len(columns) != spec.Width || cap(columns) != spec.Width {
+			return "columns of another width"
+		}
+	}
+	return ""
+}
+
+func FuzzTablePort(f *testing.F) {
+	spec := LookupSpec{Tables: []TableSpec{{Rows: 10, Width: 1}, {Rows: 10, Width: 2}}, Bags: 3, Indices: 4}
+	bye := frame(Header{Op: opBye})
+	lookup := frame(Header{Op: opLookup, Batch: 1, Arg: 2, Arg2: 3}, Int64Bytes([]int64{0, 1, 3}), Int64Bytes([]int64{9, 0, 4}))
+	update := frame(Header{Op: opUpdate, Batch: 1}, fuzzDense)
+	bending(f, []func(*Header) []byte{lookup, update, lookup, lookup, bye}, func(t *testing.T, stream []byte) {
+		defer inTime("a port")()
+		far, near := socketPair(t, "server9", "trainer0")
+		other, quiet := socketPair(t, "server9", "trainer1")
+		p, err := newStreamTablePort("server9", []*Conn{far, other}, spec, 1, patience)
+		must(t, err)
+		var peers sync.WaitGroup
+		peers.Go(func() { speak(near, stream) })
+		peers.Go(func() { speak(quiet, frames(bye)) })
+		var wrong atomic.Value
+		looked := false
+		err = p.Serve(func(call *TableCall) error {
+			if what := checkCall(call, spec.Tables[1]); what != "" || call.Trainer != 0 || call.Update && !looked {
+				wrong.Store(what + " in a call that should not be")
+			}
+			looked = !call.Update
+			return nil
+		})
+		must(t, p.Close())
+		peers.Wait()
+		if w := wrong.Load(); w != nil {
+			t.Fatal(w)
+		}
+		if err != nil && !strings.Contains(err.Error(), "trainer0") {
+			t.Fatalf("a port ended with %v, which does not name trainer0", err)
+		}
+		if err == nil && !bytes.Contains(stream, frames(bye)[:7]) { // magic, version and operation
+			t.Fatal("a port took a stream without a goodbye for an orderly one")
+		}
+	})
+}
+
+func FuzzTableLink(f *testing.F) {
+	spec := LookupSpec{Tables: []TableSpec{{Rows: 10, Width: 1}, {Rows: 10, Width: 2}}, Bags: 3, Indices: 4}
+	lookup, update := frame(Header{Op: opLookup}, fuzzDense), frame(Header{Op: opUpdate})
+	bending(f, []func(*Header) []byte{lookup, update}, func(t *testing.T, stream []byte) {
+		defer inTime("a link")()
+		near, far := socketPair(t, "trainer0", "server9")
+		store, err := NewLookupStore(Unix, "trainer0", spec)
+		must(t, err)
+		for i := range store.Values {
+			store.Values[i] = 7
+		}
+		l := newStreamTableLink(near, store, 1, patience)
+		must(t, store.Ask([]int64{0, 1, 2}, []int64{3, 4}))
+		var peer sync.WaitGroup
+		lookup := l.Lookup(0) // before the peer speaks, for an answer to nothing ends the link
+		peer.Go(func() { speak(far, stream) })
+		futures := []*Future{lookup}
+		if lookup.Wait() == nil {
+			futures = append(futures, l.Update(0))
+		}
+		for _, future := range futures {
+			if err := future.Wait(); err != nil && !strings.Contains(err.Error(), "server9") {
+				t.Fatalf("a call ended with %v, which does not name server9", err)
+			}
+		}
+		for i, v := range store.Values {
+			if inside := i%3 != 0 && i < 6; !inside && v != 7 {
+				t.Fatalf("value %d, which was not asked for, became %g", i, v)
+			}
+		}
+		_ = l.Close()
+		peer.Wait()
+	})
+}
+
+// FuzzSharedTableCaller has a trainer whose slot and store hold anything.
+func FuzzSharedTableCaller(f *testing.F) {
+	f.Add(int32(callLookup), int64(2), int64(3), int64(0), Int64Bytes([]int64{0, 1, 3, 9, 0, 4}))
+	f.Add(int32(callLookup), int64(2), int64(3), int64(0), Int64Bytes([]int64{0, 4, 3, 9, 0, 4}))
+	f.Add(int32(callLookup), int64(1), int64(1), int64(0), Int64Bytes([]int64{0, 1, 10}))
+	f.Add(int32(callUpdate), int64(2), int64(3), int64(0), []byte(nil))
+	f.Add(int32(7), int64(1)<<40, int64(-1), int64(0), []byte(nil))
+	spec := LookupSpec{Tables: []TableSpec{{Rows: 3, Width: 1}, {Rows: 10, Width: 2}}, Bags: 3, Indices: 4}
+	f.Fuzz(func(t *testing.T, kind int32, bags, indices, batch int64, memory []byte) {
+		store, err := NewLookupStore(Unix, "trainer0", spec)
+		must(t, err)
+		line := &callLine{kind: kind, bags: bags, indices: indices, batch: batch}
+		c := &sharedTableCaller{
+			tableCaller: newTableCaller("server9", &Conn{peer: "trainer0"}, 0, &spec, 1), memory: store, line: line,
+			columns: [callKinds][]float32{store.Values[1:], store.Gradients[1:]},
+		}
+		c.stride = spec.Columns()
+		offsets := make([]int64, len(memory)/8)
+		copy(Int64Bytes(offsets), memory)
+		filled := copy(store.offsets[:min(spec.Bags+1, int(max(0, min(bags, 3)))+1)], offsets)
+		copy(store.indices[:spec.Indices], offsets[filled:])
+		if err := c.receive(1); err != nil {
+			if !strings.Contains(err.Error(), "trainer0") {
+				t.Fatalf("a call ended with %v, which does not name trainer0", err)
+			}
+			return
+		}
+		if what := checkCall(&c.TableCall, spec.Tables[1]); what != "" || c.Update {
+			t.Fatalf("a port took %s", what)
+		}
+		must(t, c.update(batch, 0))
+		if err := c.update(batch, 0); err == nil {
+			t.Fatal("a port took an update twice")
+		}
+	})
+}
