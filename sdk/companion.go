@@ -16,13 +16,14 @@ import (
 const (
 	opPing = comm.OpUser + 0x10 + iota
 	opReady
-	opFailed     // payload: the sentence
-	opInitialize // arg: seed; ends the values
-	opValue      // arg: parameter
-	opForward    // model: a batch; answered by rows (arg) and columns (arg2) of the output
-	opBackward   // the output's gradient; ends the gradients
-	opGradient   // arg: parameter, rows: of a sparse gradient
-	opLoss       // output, rows (arg), columns (arg2), then targets; answered by the loss
+	opFailed        // payload: the sentence
+	opInitialize    // arg: seed; ends the values
+	opValue         // arg: parameter
+	opForward       // model: a batch; answered by rows (arg) and columns (arg2) of the output
+	opBackward      // the output's gradient; ends the gradients
+	opBackwardInput // the same; ends with the gradient of the features
+	opGradient      // arg: parameter, rows: of a sparse gradient
+	opLoss          // output, rows (arg), columns (arg2), then targets; answered by the loss
 	opLossGradient
 	opMemory // arg: bytes; goes with a segment
 )

@@ -5,6 +5,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/sdk/proto"
 )
 
 // callLink carries the calls between a trainer and a companion: frames over a Unix
@@ -14,8 +15,9 @@ import (
 // receiver copies it from there.
 type callLink struct {
 	*comm.Conn
-	out, in []byte // on Shm: for what this side sends, and of what the peer sends
-	unread  []byte // of the frame in work, where that lies in memory
+	out, in []byte  // on Shm: for what this side sends, and of what the peer sends
+	unread  []byte  // of the frame in work, where that lies in memory
+	lengths lengths // of the batch in work
 }
 
 // inMemory is the flag of a frame whose payload lies in memory; Batch is its size in
@@ -67,15 +69,21 @@ func (l *callLink) ReadFull(dst []byte) error {
 	return nil
 }
 
-// callMemory is how many bytes each side of a call link needs for the largest of
-// these batches, or for the model's output for it with the targets.
-func callMemory(batches []Batch, classes int64) int {
+// callMemory is how many bytes each side of a call link needs for what a model with
+// these inputs gets for the largest of the batches: the batch itself, its features
+// looked up or its own, and the gradient of those; or for the output with the targets.
+// Every row of the model's input has its target in the batch.
+func callMemory(batches []Batch, in *proto.Inputs) int {
 	n := int64(1)
 	for i := range batches {
-		b := &batches[i]
-		n = max(n, int64(8*(len(b.Offsets)+len(b.Indices)+len(b.Targets))))
-		if fits(int64(b.Size()), 4*classes+8) {
-			n = max(n, int64(b.Size())*(4*classes+8))
+		l := batches[i].lengths()
+		rows := l[2] / max(1, in.GetTargets())
+		if fits(rows, in.GetFeatures()) {
+			l[3] = rows * in.GetFeatures()
+		}
+		n = max(n, 8*lists+l.bytes())
+		if fits(rows, in.GetClasses()) {
+			n = max(n, 4*rows*in.GetClasses()+8*l[2])
 		}
 	}
 	return int(n)

@@ -89,10 +89,28 @@ func TestCallMemoryRefusesLies(t *testing.T) {
 }
 
 func TestCallMemoryIsEnough(t *testing.T) {
-	batches := samples([][]int64{{1, 2, 3}, {4}, {5, 6}}, 0, 1, 2).cut(2)
-	for classes, want := range map[int64]int{1: 8 * (3 + 4 + 2), 100: 2 * (400 + 8), 1 << 62: 8 * (3 + 4 + 2)} {
-		if got := callMemory(batches, classes); got != want {
-			t.Errorf("with %d classes: %d bytes, want %d", classes, got, want)
+	bags, err := samples([][]int64{{1, 2, 3}, {4}, {5, 6}}, 0, 1, 2).cut(2)
+	must(t, err)
+	numbers, err := rows(3, 1, 2, 3, 4, 5, 6).cut(2)
+	must(t, err)
+	looked := []Batch{{Indices: []int64{1, 2}, Offsets: []int64{0, 1, 2}, Targets: make([]int64, 6)}}
+	const bagBytes, numberBytes = 8*lists + 8*(3+4+2), 8*lists + 8*2 + 4*6
+	for name, c := range map[string]struct {
+		batches []Batch
+		in      *proto.Inputs
+		want    int
+	}{
+		"the batch":           {bags, &proto.Inputs{Classes: 1}, bagBytes},
+		"the output":          {bags, &proto.Inputs{Classes: 100}, 2 * (400 + 8)},
+		"no output":           {bags, &proto.Inputs{Classes: 1 << 62}, bagBytes},
+		"numbers":             {numbers, &proto.Inputs{Classes: 1, Features: 3}, numberBytes},
+		"impossible numbers":  {numbers, &proto.Inputs{Classes: 1, Features: 1 << 62}, numberBytes},
+		"three rows of each":  {looked, &proto.Inputs{Classes: 1, Features: 50}, 8*lists + 8*(3+2+6) + 4*6*50},
+		"two targets of each": {looked, &proto.Inputs{Classes: 1, Features: 50, Targets: 2}, 8*lists + 8*(3+2+6) + 4*3*50},
+		"nothing":             {nil, &proto.Inputs{}, 1},
+	} {
+		if got := callMemory(c.batches, c.in); got != c.want {
+			t.Errorf("%s: %d bytes, want %d", name, got, c.want)
 		}
 	}
 }

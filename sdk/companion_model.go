@@ -26,8 +26,16 @@ type remoteModel struct {
 func newRemoteModel(conn *callLink, mapped bool, d *proto.ModelDescription, timeout time.Duration) *remoteModel {
 	return &remoteModel{
 		conn: conn, mapped: mapped, timeout: timeout, specs: parametersFromProto(d),
-		inputs: InputSpec{Rows: int(d.GetRows()), Classes: int(d.GetClasses())},
+		inputs: inputsFromProto(d.GetInputs()),
 	}
+}
+
+// remoteFeatureModel stands for a FeatureModel in a companion.
+type remoteFeatureModel struct{ *remoteModel }
+
+// BackwardInput implements FeatureModel.
+func (m remoteFeatureModel) BackwardInput(outputGradient comm.Tensor, inputGradient []float32, emit func(parameter int)) error {
+	return m.backward(opBackwardInput, outputGradient, inputGradient, emit)
 }
 
 func (m *remoteModel) Parameters() []ParameterSpec { return m.specs }
@@ -39,6 +47,9 @@ func (m *remoteModel) Bind(values []comm.Tensor, gradients []*comm.Gradient) err
 }
 
 func (m *remoteModel) Initialize(seed uint64) { m.failed = m.initialize(seed) }
+
+// failure is the error of the last Initialize.
+func (m *remoteModel) failure() error { return m.failed }
 
 func (m *remoteModel) initialize(seed uint64) error {
 	h := comm.Header{Op: opInitialize, Arg: int64(seed)} // #nosec G115 -- the bits of a seed
@@ -98,7 +109,12 @@ func (m *remoteModel) Forward(b *Batch) (comm.Tensor, error) {
 }
 
 func (m *remoteModel) Backward(outputGradient comm.Tensor, emit func(parameter int)) error {
-	if err := m.send(&comm.Header{Op: opBackward}, comm.Float32Bytes(outputGradient.Data)); err != nil {
+	return m.backward(opBackward, outputGradient, nil, emit)
+}
+
+// backward carries out op, whose last answer is the gradient of the features.
+func (m *remoteModel) backward(op comm.Op, outputGradient comm.Tensor, inputGradient []float32, emit func(parameter int)) error {
+	if err := m.send(&comm.Header{Op: op}, comm.Float32Bytes(outputGradient.Data)); err != nil {
 		return err
 	}
 	var h comm.Header
@@ -106,8 +122,8 @@ func (m *remoteModel) Backward(outputGradient comm.Tensor, emit func(parameter i
 		if err := readAnswer(m.conn, &h); err != nil {
 			return err
 		}
-		if h.Op == opBackward {
-			return nil
+		if h.Op == op {
+			return readFloats(m.conn, &h, inputGradient)
 		}
 		if h.Op != opGradient || h.Arg < 0 || h.Arg >= int64(len(m.gradients)) {
 			return fmt.Errorf("%s sent operation %#x for parameter %d where a gradient is due", m.conn.Peer(), h.Op, h.Arg)

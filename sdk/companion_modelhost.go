@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk/proto"
@@ -17,6 +18,7 @@ type modelRole struct {
 	gradients []*comm.Gradient
 	batch     Batch
 	gradient  comm.Tensor // of the output
+	features  []float32   // gradient of the features
 }
 
 func newModelRole(st *station) (*modelRole, error) {
@@ -86,7 +88,9 @@ func (r *modelRole) answer(h *comm.Header) error {
 	case opForward:
 		return r.forward(h)
 	case opBackward:
-		return r.backward(h)
+		return r.backward(h, nil, r.model.Backward)
+	case opBackwardInput:
+		return r.backwardInput(h)
 	default:
 		return fmt.Errorf("a model does not know operation %#x", h.Op)
 	}
@@ -112,14 +116,27 @@ func (r *modelRole) forward(h *comm.Header) error {
 	return r.conn.Send(&answer, comm.Float32Bytes(out.Data))
 }
 
+// backwardInput is backward with the gradient of the features in its last answer.
+func (r *modelRole) backwardInput(h *comm.Header) error {
+	model, ok := r.model.(FeatureModel)
+	if !ok {
+		return fmt.Errorf("the model has no gradient of its features")
+	}
+	n := len(r.batch.Features)
+	r.features = slices.Grow(r.features[:0], n)[:n]
+	return r.backward(h, r.features, func(up comm.Tensor, emit func(int)) error {
+		return model.BackwardInput(up, r.features, emit)
+	})
+}
+
 // backward sends each gradient as it is ready, so that buckets fly while the
-// rest of backward runs.
-func (r *modelRole) backward(h *comm.Header) error {
+// rest of backward runs, and then last.
+func (r *modelRole) backward(h *comm.Header, last []float32, run func(comm.Tensor, func(int)) error) error {
 	if err := readFloats(r.conn, h, r.gradient.Data); err != nil {
 		return err
 	}
 	var sent error
-	err := r.model.Backward(r.gradient, func(k int) {
+	err := run(r.gradient, func(k int) {
 		if sent != nil {
 			return
 		}
@@ -137,7 +154,7 @@ func (r *modelRole) backward(h *comm.Header) error {
 	if err != nil {
 		return err
 	}
-	return r.conn.Send(&comm.Header{Op: opBackward})
+	return r.conn.Send(&comm.Header{Op: h.Op}, comm.Float32Bytes(last))
 }
 
 func (r *modelRole) reset() error { return nil }

@@ -22,9 +22,15 @@ type toyWorld struct {
 
 func newToyWorld(t *testing.T, transport comm.Transport, settings string, isolated ...Kind) *toyWorld {
 	t.Helper()
+	return newWorld(t, "toy", transport, settings, isolated...)
+}
+
+// newWorld makes a world of the toy parts that have a key.
+func newWorld(t *testing.T, key string, transport comm.Transport, settings string, isolated ...Kind) *toyWorld {
+	t.Helper()
 	dir := folder(t)
 	choose := func(kind Kind) *proto.PartChoice {
-		c := &proto.PartChoice{Kind: string(kind), Key: "toy"}
+		c := &proto.PartChoice{Kind: string(kind), Key: key}
 		if slices.Contains(Isolable, kind) {
 			c.Settings = []byte(settings)
 		}
@@ -47,13 +53,8 @@ func newToyWorld(t *testing.T, transport comm.Transport, settings string, isolat
 	st, made := enter("trainer0", KindTrainer, local...)
 	dataStation, data := enter("data", KindData)
 	w := &toyWorld{trainer: made.(*trainerRole), companions: map[Kind]role{}}
-	description := modelToProto(&toyModel{})
-	plan, err := w.trainer.plan(description)
-	must(t, err)
-	_, err = data.(*dataRole).deal(&proto.DealRequest{Model: description, BatchSize: 2, Sets: []*proto.TrainerSet{{Trainers: []int32{0}}}})
-	must(t, err)
 	req := &proto.ConnectRequest{
-		Buckets: BucketsToProto(plan), Model: description, Data: peerOf(dataStation),
+		Model: w.trainer.describeModel(), Data: peerOf(dataStation),
 		Trainers: []*proto.Peer{peerOf(st)}, Companions: map[string]*proto.Peer{},
 	}
 	roles := []role{data}
@@ -62,7 +63,15 @@ func newToyWorld(t *testing.T, transport comm.Transport, settings string, isolat
 		req.Companions[string(kind)] = peerOf(cst)
 		w.companions[kind] = c
 		roles = append(roles, c)
+		if m, ok := c.(modeller); ok {
+			req.Model = m.describeModel()
+		}
 	}
+	plan, err := w.trainer.plan(&proto.PlanRequest{Model: req.GetModel()})
+	must(t, err)
+	req.Buckets = plan.GetBuckets()
+	_, err = data.(*dataRole).deal(&proto.DealRequest{Inputs: plan.GetInputs(), BatchSize: 2, Sets: []*proto.TrainerSet{{Trainers: []int32{0}}}})
+	must(t, err)
 	joined := make(chan error, len(roles))
 	for _, r := range roles {
 		go func() {
@@ -81,7 +90,10 @@ func newToyWorld(t *testing.T, transport comm.Transport, settings string, isolat
 
 // disconnect closes the links to the companions, which then end.
 func (w *toyWorld) disconnect() {
-	if m, ok := w.trainer.parts.Model.(*remoteModel); ok {
+	switch m := w.trainer.parts.Model.(type) {
+	case *remoteModel:
+		_ = m.conn.Close()
+	case remoteFeatureModel:
 		_ = m.conn.Close()
 	}
 	if c, ok := w.trainer.parts.Criterion.(*remoteCriterion); ok {

@@ -43,8 +43,8 @@ func BucketsFromProto(buckets []*proto.Bucket) []comm.BucketSpec {
 }
 
 func modelToProto(m Model) *proto.ModelDescription {
-	in := m.Inputs()
-	d := &proto.ModelDescription{Rows: int64(in.Rows), Classes: int64(in.Classes)}
+	_, learnt := m.(FeatureModel)
+	d := &proto.ModelDescription{Inputs: inputsToProto(m.Inputs()), FeatureGradient: learnt}
 	for _, p := range m.Parameters() {
 		q := &proto.Parameter{Name: p.Name, Sparse: p.Sparse}
 		for _, n := range p.Shape {
@@ -65,4 +65,32 @@ func parametersFromProto(d *proto.ModelDescription) []ParameterSpec {
 		out = append(out, p)
 	}
 	return out
+}
+
+func inputsToProto(in InputSpec) *proto.Inputs {
+	return &proto.Inputs{
+		Rows: int64(in.Rows), Classes: int64(in.Classes), Features: int64(in.Features), Targets: int64(max(1, in.Targets)),
+	}
+}
+
+func inputsFromProto(in *proto.Inputs) InputSpec {
+	return InputSpec{
+		Rows: int(in.GetRows()), Classes: int(in.GetClasses()), Features: int(in.GetFeatures()), Targets: int(in.GetTargets()),
+	}
+}
+
+func tableToProto(t comm.TableSpec) *proto.Table {
+	return &proto.Table{Rows: int64(t.Rows), Width: int64(t.Width)}
+}
+
+func tablesFromProto(tables []*proto.Table) []comm.TableSpec {
+	var out []comm.TableSpec
+	for _, t := range tables {
+		out = append(out, comm.TableSpec{Rows: int(t.GetRows()), Width: int(t.GetWidth())})
+	}
+	return out
+}
+
+func lookupFromProto(l *proto.Lookup) comm.LookupSpec {
+	return comm.LookupSpec{Tables: tablesFromProto(l.GetTables()), Bags: int(l.GetBags()), Indices: int(l.GetIndices())}
 }

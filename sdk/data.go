@@ -4,40 +4,63 @@ import "fmt"
 
 // Data provides the samples of a run. It lives in a process of its own, which
 // loads once, validates against the model, cuts batches in sample order (the
-// last one may be short) and deals them round-robin to the trainers.
+// last one may be short, unless the data cuts them itself) and deals them
+// round-robin to the trainers.
 type Data interface {
 	// Load reads or generates all samples.
 	Load() (*Samples, error)
 }
 
+// FittedData is implemented by data that is made to what the run takes. Fit is called
+// once, before Load, with the limits of the model or of the tables that are looked up.
+type FittedData interface {
+	Data
+	Fit(in InputSpec)
+}
+
 // Samples is a list of samples in the form of Batch.
 type Samples struct {
 	Batch
-	// Origin says where an input position of a sample came from, for error
-	// messages, e.g. "train.csv, line 3, column 7". position -1 is the target.
-	// It may be nil.
+	// Origin says where a value of a sample came from, for error messages, e.g.
+	// "train.csv, line 3, column 7". Positions from 0 are the sample's indices and
+	// then its features, -1 is its first target, -2 the second. It may be nil.
 	Origin func(sample, position int) string
+	// Batches is the number of samples in each batch, in order, for data that
+	// comes in batches of its own; nil where the run's batch size cuts them.
+	Batches []int
 }
 
-// Batch is a list of samples, each a bag of indices with one target class.
-// Bag i is Indices[Offsets[i]:Offsets[i+1]]; Offsets has one element more than
-// there are samples and starts at 0.
+// Batch is a list of samples, each a bag of indices, or a row of numbers, or both,
+// with one target class or more. Bag i is Indices[Offsets[i]:Offsets[i+1]]; Offsets
+// has one element more than there are samples and starts at 0, or is empty where
+// samples have no bags. Features is [samples, numbers of a sample], row-major, and
+// Targets [samples, targets of a sample].
 type Batch struct {
-	Indices []int64
-	Offsets []int64
-	Targets []int64
+	Indices  []int64
+	Offsets  []int64
+	Features []float32
+	Targets  []int64
 }
 
-// Size is the number of samples.
-func (b *Batch) Size() int { return len(b.Targets) }
+// Size is the number of samples: bags where there are bags, else targets.
+func (b *Batch) Size() int {
+	if len(b.Offsets) > 0 {
+		return len(b.Offsets) - 1
+	}
+	return len(b.Targets)
+}
 
 // Bag is the bag of indices of sample i.
 func (b *Batch) Bag(i int) []int64 { return b.Indices[b.Offsets[i]:b.Offsets[i+1]] }
 
-// check says where the offsets do not cut the indices into one bag per sample.
+// check says where the lists do not cut into samples.
 func (b *Batch) check() error {
-	if len(b.Offsets) != b.Size()+1 {
-		return fmt.Errorf("%d offsets for %d samples; there must be one more", len(b.Offsets), b.Size())
+	size := b.Size()
+	if n := len(b.Targets); n < size || n%max(1, size) != 0 || size == 0 && n > 0 {
+		return fmt.Errorf("%d targets for %d samples; each must have equally many, and one at least", n, size)
+	}
+	if n := len(b.Features); n%max(1, size) != 0 || size == 0 && n > 0 {
+		return fmt.Errorf("%d features for %d samples; each must have equally many", n, size)
 	}
 	last := int64(0)
 	for i, at := range b.Offsets {
@@ -46,23 +69,28 @@ func (b *Batch) check() error {
 		}
 		last = at
 	}
-	if last != int64(len(b.Indices)) {
-		return fmt.Errorf("the last offset is %d but there are %d indices", last, len(b.Indices))
+	switch n := len(b.Indices); {
+	case n > 0 && len(b.Offsets) == 0:
+		return fmt.Errorf("there are %d indices but no offsets that cut them into bags", n)
+	case last != int64(n):
+		return fmt.Errorf("the last offset is %d but there are %d indices", last, n)
 	}
 	return nil
 }
 
-// Append adds one sample.
-func (b *Batch) Append(bag []int64, target int64) {
+// Append adds one sample that is a bag of indices. Every sample needs as many targets.
+func (b *Batch) Append(bag []int64, targets ...int64) {
 	if len(b.Offsets) == 0 {
 		b.Offsets = append(b.Offsets, 0)
 	}
 	b.Indices = append(b.Indices, bag...)
 	b.Offsets = append(b.Offsets, int64(len(b.Indices)))
-	b.Targets = append(b.Targets, target)
+	b.Targets = append(b.Targets, targets...)
 }
 
 // DataEnv is what a data part knows of its run.
 type DataEnv struct {
-	Seed uint64 // the run's --torch-seed
+	Seed      uint64 // the run's --torch-seed
+	Trainers  int    // that the batches are dealt to, round-robin
+	BatchSize int    // the run's --batch-size
 }

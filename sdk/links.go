@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/psbench/psbench/comm"
@@ -44,6 +45,36 @@ func (st *station) joinServer(server *proto.Peer, store *comm.Store) (comm.Serve
 	}
 	st.own(link)
 	return link, nil
+}
+
+// joinTables joins the servers of the run's tables; it gives nil where there are none.
+func (st *station) joinTables(req *proto.ConnectRequest) (*Tables, error) {
+	if req.GetLookup() == nil {
+		return nil, nil
+	}
+	spec, servers := lookupFromProto(req.GetLookup()), req.GetTableServers()
+	if len(servers) != len(spec.Tables) {
+		return nil, fmt.Errorf("%s was given %d servers of %d tables", st.name(), len(servers), len(spec.Tables))
+	}
+	store, err := comm.NewLookupStore(st.transport(), st.name(), spec)
+	if err != nil {
+		return nil, err
+	}
+	st.own(store)
+	tables := &Tables{Store: store}
+	for i, server := range servers {
+		conn, err := st.dial(server, purposeTables)
+		if err != nil {
+			return nil, err
+		}
+		link, err := comm.NewTableLink(st.transport(), conn, store, i, st.timeout)
+		if err != nil {
+			return nil, err
+		}
+		st.own(link)
+		tables.Links = append(tables.Links, link)
+	}
+	return tables, nil
 }
 
 func (st *station) joinGroup(t comm.Transport, req *proto.ConnectRequest, store *comm.Store, purpose string) (comm.GroupLink, error) {

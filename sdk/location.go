@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/psbench/psbench/comm"
@@ -16,6 +17,9 @@ type location struct {
 	chunks           []chunk       // where the host reduces them
 
 	mu sync.Mutex
+	// pendingNS is when each trainer's push arrived that has no answer yet, 0 if there
+	// is none; where the server takes pushes itself.
+	pendingNS []int64
 	// rounds holds the batches that are not fully answered. A synchronous
 	// server has two for a moment: a trainer that has its answer pushes the
 	// next batch while the others still get theirs.
@@ -64,6 +68,7 @@ func (l *location) arrive(a *comm.Arrival) (r *round, last bool) {
 	if l.pushes != nil {
 		p := &l.pushes[a.Trainer]
 		p.Batch, p.Gradient, p.arrival, p.round = a.Batch, a.Gradient, a, r
+		l.pendingNS[a.Trainer] = a.AtNS
 		r.pushes[a.Trainer] = &p.Push
 	}
 	if r.from[a.Trainer] < r.chunks {
@@ -113,6 +118,14 @@ func (l *location) reduce(r *round, startNS, spentNS int64) (all bool) {
 	return r.reduced == r.chunks
 }
 
+// answerPush notes that a trainer's push is being answered; it may push again at once.
+func (l *location) answerPush(p *pendingPush) (r *round, a *comm.Arrival) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pendingNS[p.Trainer] = 0
+	return p.round, p.arrival
+}
+
 // answer notes that some chunks were answered.
 func (l *location) answer(r *round, chunks int) {
 	l.mu.Lock()
@@ -123,14 +136,22 @@ func (l *location) answer(r *round, chunks int) {
 	}
 }
 
+// unanswered says that some pushes have no answer yet.
+func (l *location) unanswered() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.rounds, func(r *round) bool { return r.open && r.answered < r.arrived })
+}
+
 // overdue says which trainers (by position) a location has waited for at nowNS for
-// longer than waitNS, and in which batch; nobody if it waits for none.
+// longer than waitNS, and since which batch; nobody if it waits for none.
 func (l *location) overdue(nowNS, waitNS int64) (missing []int, batch int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.pushes != nil {
+		return l.overduePushes(nowNS, waitNS)
+	}
 	for _, r := range l.rounds {
-		// Where all that arrived are answered, as an asynchronous server does,
-		// nobody waits for the others.
 		awaited := r.open && r.answered < r.arrived && r.complete < l.trainers
 		if !awaited || nowNS-r.openedNS < waitNS {
 			continue
@@ -143,4 +164,21 @@ func (l *location) overdue(nowNS, waitNS int64) (missing []int, batch int64) {
 		return missing, r.batch
 	}
 	return nil, 0
+}
+
+// overduePushes asks how long single pushes have waited: only the server knows which
+// others it waits for, or how many, of whatever batch. Any trainer that waits for
+// nothing here could be it. If all wait, it is the server itself that is late, and
+// their own deadlines will tell.
+func (l *location) overduePushes(nowNS, waitNS int64) (missing []int, batch int64) {
+	late := slices.IndexFunc(l.pendingNS, func(ns int64) bool { return ns != 0 && nowNS-ns >= waitNS })
+	if late < 0 {
+		return nil, 0
+	}
+	for t, ns := range l.pendingNS {
+		if ns == 0 {
+			missing = append(missing, t)
+		}
+	}
+	return missing, l.pushes[late].Batch
 }

@@ -43,3 +43,41 @@ func TestChunksOfARound(t *testing.T) {
 		t.Errorf("measured %v; the round is open: %v", got, r.open)
 	}
 }
+
+// A server that answers some trainers of a batch before the others push it waits for
+// any report, for as long as the oldest push has no answer.
+func TestOverduePushes(t *testing.T) {
+	rec := &Recorder{}
+	l := &location{trainers: 4, straggler: rec.Series("s", "straggler"), whole: rec.Series("w", "whole")}
+	l.pushes, l.pendingNS = make([]pendingPush, l.trainers), make([]int64, l.trainers)
+	arrive := func(trainer int, batch, atNS int64) {
+		l.pushes[trainer].Trainer = trainer
+		l.arrive(&comm.Arrival{Batch: batch, Trainer: trainer, Chunks: 1, AtNS: atNS})
+	}
+	answer := func(trainer int) {
+		r, _ := l.answerPush(&l.pushes[trainer])
+		l.answer(r, 1)
+	}
+	arrive(0, 7, 100)
+	arrive(1, 7, 110)
+	answer(0)
+	answer(1)
+	arrive(2, 7, 5000)
+	if missing, _ := l.overdue(5010, 60); missing != nil {
+		t.Errorf("a push of 10 ns ago has %v overdue", missing)
+	}
+	arrive(0, 8, 5020)
+	if missing, batch := l.overdue(5060, 60); !slices.Equal(missing, []int{1, 3}) || batch != 7 {
+		t.Errorf("a push of 60 ns ago has %v overdue since batch %d", missing, batch)
+	}
+	answer(2)
+	if missing, _ := l.overdue(5079, 60); missing != nil {
+		t.Errorf("a push of 59 ns ago has %v overdue", missing)
+	}
+	arrive(1, 8, 5081)
+	arrive(2, 8, 5082)
+	arrive(3, 7, 5083)
+	if missing, _ := l.overdue(9000, 60); missing != nil {
+		t.Errorf("where all wait for the server, %v are overdue", missing)
+	}
+}

@@ -76,3 +76,13 @@ func pair(t testing.TB) (trainer, companion *comm.Conn) {
 	t.Cleanup(func() { _ = companion.Close() })
 	return trainer, companion
 }
+
+// await waits until done.
+func await(t *testing.T, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come about")
+		}
+	}
+}

@@ -13,10 +13,14 @@ type ParameterSpec struct {
 // InputSpec is what a model accepts; data is validated against it before
 // training starts.
 type InputSpec struct {
-	// Rows bounds the indices of a bag: 0 <= index < Rows.
+	// Rows bounds the indices of a bag: 0 <= index < Rows. 0: there are no bags.
 	Rows int
+	// Features is how many numbers each sample has.
+	Features int
 	// Classes bounds the targets: 0 <= target < Classes.
 	Classes int
+	// Targets is how many targets each sample has; 0 counts as 1.
+	Targets int
 }
 
 // Model computes outputs and gradients. The host owns parameters and gradients
@@ -43,10 +47,23 @@ type Model interface {
 	Backward(outputGradient comm.Tensor, emit func(parameter int)) error
 }
 
+// FeatureModel is a Model whose Features can be learnt too: a trainer that looks
+// them up on servers sends their gradient back there.
+type FeatureModel interface {
+	Model
+	// BackwardInput is Backward; after the last emit it also overwrites
+	// inputGradient, [b.Size(), features], with the gradient of the loss with
+	// respect to the Features of the last Forward.
+	BackwardInput(outputGradient comm.Tensor, inputGradient []float32, emit func(parameter int)) error
+}
+
 // ModelEnv is what a model knows of its run.
 type ModelEnv struct {
-	MaxBatch int // samples in the largest batch
+	MaxBatch int // the run's --batch-size; batches that the data cuts itself may be larger
 	Threads  int // threads that the model may use for compute
+	// FirstTensor is the number of the model's first parameter among the run's
+	// tensors; the tables of servers come before it.
+	FirstTensor int
 }
 
 // Describer is implemented by parts that have facts to report about where and

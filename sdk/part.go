@@ -1,20 +1,21 @@
 package sdk
 
 // Part is one implementation that a plugin provides. Make one with NewServer,
-// NewTrainer, NewHook, NewCriterion, NewData, NewModel or InTrainer.
+// NewTableServer, NewTrainer, NewHook, NewCriterion, NewData, NewModel or InTrainer.
 type Part struct {
 	Kind     Kind
 	Key      string
 	Settings []Setting
 
-	build func(settings []byte, env any) (any, error)
+	build  func(settings []byte, env any) (any, error)
+	tables bool // a server that holds a table
 }
 
 func newPart[S, E, P any](kind Kind, key string, defaults S, build func(S, E) (P, error)) Part {
 	return Part{
 		Kind: kind, Key: key, Settings: describeSettings(defaults),
 		build: func(raw []byte, env any) (any, error) {
-			settings := defaults
+			settings := cloneSettings(defaults)
 			if err := decodeSettings(raw, &settings); err != nil {
 				return nil, err
 			}

@@ -36,7 +36,7 @@ type role interface {
 }
 
 type planner interface {
-	plan(*proto.ModelDescription) ([]comm.BucketSpec, error)
+	plan(*proto.PlanRequest) (*proto.PlanReply, error)
 }
 
 type dealer interface {
@@ -98,6 +98,9 @@ func (p *process) Configure(_ context.Context, req *proto.ConfigureRequest) (*pr
 	if m, ok := r.(modeller); ok {
 		reply.Model = m.describeModel()
 	}
+	if t, ok := r.(*tableRole); ok {
+		reply.Table = tableToProto(t.spec)
+	}
 	return reply, nil
 }
 
@@ -119,7 +122,7 @@ func newRole(st *station) (role, error) {
 	case KindTrainer:
 		return newTrainerRole(st)
 	case KindServer:
-		return &serverRole{station: st}, nil
+		return newServerRole(st)
 	case KindData:
 		return newDataRole(st)
 	case KindHook:
@@ -151,11 +154,8 @@ func (p *process) Plan(_ context.Context, req *proto.PlanRequest) (*proto.PlanRe
 	if err != nil {
 		return nil, err
 	}
-	specs, err := r.plan(req.GetModel())
-	if err != nil {
-		return nil, asStatus(err)
-	}
-	return &proto.PlanReply{Buckets: BucketsToProto(specs)}, nil
+	reply, err := r.plan(req)
+	return reply, asStatus(err)
 }
 
 func (p *process) Deal(_ context.Context, req *proto.DealRequest) (*proto.DealReply, error) {

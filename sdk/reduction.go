@@ -134,17 +134,19 @@ func (w *chunkWork) alone() (spentNS int64) {
 func (w *chunkWork) elements() int { return len(w.parts[w.owner]) }
 
 // run works on elements from to to. It times the server's own calls on the first
-// block and takes the others to be as long: to read the clock around every call
-// would take a tenth of the work.
+// block and takes the others to be as long, but never longer than the work: to read
+// the clock around every call would take a tenth of it.
 func (w *chunkWork) run(own *worker, from, to int) {
-	end := min(from+comm.BlockElements, to)
-	if spentNS := w.block(own, from, end, true); end > from {
-		own.spentNS += spentNS * int64(to-from) / int64(end-from)
+	if from == to {
+		return
 	}
+	start, end, elements := comm.Now(), min(from+comm.BlockElements, to), int64(to-from)
+	spentNS := w.block(own, from, end, true) * elements / int64(end-from)
 	for from = end; from < to; from = end {
 		end = min(from+comm.BlockElements, to)
 		w.block(own, from, end, false)
 	}
+	own.spentNS += min(spentNS, comm.Now()-start)
 }
 
 // block takes a block through all steps. With timed set it returns how long the

@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -17,22 +16,40 @@ type dataRole struct {
 }
 
 func newDataRole(st *station) (*dataRole, error) {
-	data, err := build[Data](st, st.req.GetPart(), DataEnv{Seed: st.req.GetSeed()})
+	data, err := build[Data](st, st.req.GetPart(), DataEnv{
+		Seed: st.req.GetSeed(), Trainers: int(st.req.GetTrainers()), BatchSize: int(st.req.GetBatchSize()),
+	})
 	if err != nil {
 		return nil, err
 	}
 	r := &dataRole{station: st, data: data}
-	if r.samples, err = data.Load(); err != nil {
-		return nil, fmt.Errorf("data %s: %w", st.req.GetPart().GetKey(), err)
+	if _, waits := data.(FittedData); waits {
+		return r, nil
 	}
-	return r, nil
+	return r, r.load()
+}
+
+func (r *dataRole) load() (err error) {
+	if r.samples, err = r.data.Load(); err != nil {
+		return fmt.Errorf("data %s: %w", r.req.GetPart().GetKey(), err)
+	}
+	return nil
 }
 
 func (r *dataRole) deal(req *proto.DealRequest) (*proto.DealReply, error) {
-	if err := r.samples.validate(req.GetModel()); err != nil {
+	if data, waits := r.data.(FittedData); waits {
+		data.Fit(inputsFromProto(req.GetInputs()))
+		if err := r.load(); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.samples.validate(req.GetInputs()); err != nil {
 		return nil, err
 	}
-	batches := r.samples.cut(int(req.GetBatchSize()))
+	batches, err := r.samples.cut(int(req.GetBatchSize()))
+	if err != nil {
+		return nil, err
+	}
 	var sets [][]int
 	for _, s := range req.GetSets() {
 		var set []int
@@ -46,12 +63,16 @@ func (r *dataRole) deal(req *proto.DealRequest) (*proto.DealReply, error) {
 		return nil, err
 	}
 	r.shares = shares
-	reply := &proto.DealReply{Samples: int64(r.samples.Size()), Batches: int64(len(batches)), Dropped: int64(dropped)}
+	reply := &proto.DealReply{
+		Samples: int64(r.samples.Size()), Batches: int64(len(batches)), Dropped: int64(dropped), OwnBatches: r.samples.Batches != nil,
+	}
 	for _, share := range shares {
 		s := &proto.Share{Batches: int64(len(share))}
 		for i := range share {
 			s.Samples += int64(share[i].Size())
 			s.DistinctRows = max(s.DistinctRows, int64(share[i].distinct()))
+			s.BatchSamples = max(s.BatchSamples, int64(share[i].Size()))
+			s.BatchIndices = max(s.BatchIndices, int64(len(share[i].Indices)))
 		}
 		reply.Shares = append(reply.Shares, s)
 	}
@@ -84,58 +105,6 @@ func dealBatches(batches []Batch, sets [][]int) (shares [][]Batch, dropped int, 
 		}
 	}
 	return shares, dropped, nil
-}
-
-// validate checks every index and target against the model's bounds.
-func (s *Samples) validate(m *proto.ModelDescription) error {
-	if s == nil || s.Size() == 0 {
-		return fmt.Errorf("the data holds no samples")
-	}
-	if err := s.check(); err != nil {
-		return fmt.Errorf("the data does not hold together: %w", err)
-	}
-	for i := range s.Size() {
-		for p, v := range s.Bag(i) {
-			if v < 0 || v >= m.GetRows() {
-				return fmt.Errorf("%s: index %d is outside the embedding's range of 0 to %d", s.where(i, p), v, m.GetRows()-1)
-			}
-		}
-		if t := s.Targets[i]; t < 0 || t >= m.GetClasses() {
-			return fmt.Errorf("%s: target %d is outside the model's classes of 0 to %d", s.where(i, -1), t, m.GetClasses()-1)
-		}
-	}
-	return nil
-}
-
-func (s *Samples) where(sample, position int) string {
-	text := fmt.Sprintf("sample %d", sample)
-	if position >= 0 {
-		text += fmt.Sprintf(", position %d", position)
-	}
-	if s.Origin != nil {
-		text += " (" + s.Origin(sample, position) + ")"
-	}
-	return text
-}
-
-// cut makes batches of size samples in sample order; the last may be short.
-func (s *Samples) cut(size int) []Batch {
-	var out []Batch
-	for from := 0; from < s.Size(); from += size {
-		to := min(from+size, s.Size())
-		var b Batch
-		for i := from; i < to; i++ {
-			b.Append(s.Bag(i), s.Targets[i])
-		}
-		out = append(out, b)
-	}
-	return out
-}
-
-func (b *Batch) distinct() int {
-	rows := slices.Clone(b.Indices)
-	slices.Sort(rows)
-	return len(slices.Compact(rows))
 }
 
 func (r *dataRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {

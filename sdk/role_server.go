@@ -28,12 +28,40 @@ type serverRole struct {
 	answering sync.RWMutex
 }
 
+// newServerRole makes the role of a server that holds a table or of any other, as
+// the registry says; the plugin must agree.
+func newServerRole(st *station) (role, error) {
+	part, err := st.find(st.req.GetPart())
+	switch {
+	case err != nil:
+		return nil, err
+	case st.req.GetTables() && !part.tables:
+		return nil, fmt.Errorf("server %s of this plugin does not serve tables, as the registry says it does", part.Key)
+	case !st.req.GetTables() && part.tables:
+		return nil, fmt.Errorf("server %s of this plugin serves tables, as the registry does not say", part.Key)
+	case part.tables:
+		return newTableRole(st)
+	}
+	return &serverRole{station: st}, nil
+}
+
 func (r *serverRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	r.trainers = req.GetTrainers()
 	specs := BucketsFromProto(req.GetBuckets())
-	server, err := build[Server](r.station, r.req.GetPart(), ServerEnv{
+	env := ServerEnv{
 		Rank: r.rank(), Name: r.name(), Trainers: len(r.trainers), Buckets: specs, Recorder: r.recorder,
-	})
+		Seed: r.req.GetSeed(),
+	}
+	for _, n := range req.GetBatches() {
+		env.Batches = append(env.Batches, int(n))
+	}
+	var err error
+	if choice := r.local(KindModel); choice != nil {
+		if env.Model, err = build[Model](r.station, choice, r.modelEnv()); err != nil {
+			return nil, err
+		}
+	}
+	server, err := build[Server](r.station, r.req.GetPart(), env)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +80,7 @@ func (r *serverRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, er
 		if r.reduction != nil && !specs[b].Sparse {
 			l.chunks = r.reduction.newChunks(comm.Chunks(specs[b].Elements), len(r.trainers))
 		} else {
-			l.pushes = r.newPushes(l)
+			l.pushes, l.pendingNS = r.newPushes(l), make([]int64, len(r.trainers))
 		}
 	}
 	conns := make([]*comm.Conn, len(r.trainers))
@@ -67,7 +95,7 @@ func (r *serverRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, er
 	}
 	r.own(port)
 	r.serve(port)
-	return &proto.ConnectReply{Facts: facts(nil, server)}, nil
+	return &proto.ConnectReply{Facts: facts(facts(nil, server), env.Model)}, nil
 }
 
 func (r *serverRole) newPushes(l *location) []pendingPush {
@@ -127,7 +155,7 @@ func (r *serverRole) arrive(a *comm.Arrival) error {
 	case r.receivers != nil:
 		r.receivers[a.Trainer] <- &l.pushes[a.Trainer]
 		return nil
-	case r.wake == EachArrival:
+	case r.wake != LastArrival:
 		return r.server.Receive(l.pushes[a.Trainer].alone[:])
 	case last:
 		return r.server.Receive(round.pushes)
@@ -186,9 +214,7 @@ func (r *serverRole) answerAll(l *location, round *round, c *chunk) error {
 // answer sends g for p. The trainer may push again before Answer returns, so
 // what p says must be read first.
 func (r *serverRole) answer(l *location, p *pendingPush, g *comm.Gradient) error {
-	l.mu.Lock()
-	round, arrival := p.round, p.arrival
-	l.mu.Unlock()
+	round, arrival := l.answerPush(p)
 	r.answering.RLock()
 	defer r.answering.RUnlock()
 	if err := arrival.Answer(g); err != nil {
@@ -249,5 +275,18 @@ func (r *serverRole) reset() error {
 
 func (r *serverRole) collect(send func(*proto.CollectReply) error) error {
 	r.settle()
-	return r.collectSeries(send)
+	if err := r.collectSeries(send); err != nil || !r.idle() {
+		return err
+	}
+	return r.collectHeld(r.server, send)
+}
+
+// idle says that every push is answered. A pass that failed leaves some unanswered.
+func (r *serverRole) idle() bool {
+	for b := range r.locations {
+		if r.locations[b].unanswered() {
+			return false
+		}
+	}
+	return true
 }

@@ -99,8 +99,13 @@ func (s *shop) times(name string) []Measurement { return timesOf(s.role, name) }
 
 func timesOf(role *serverRole, name string) []Measurement {
 	role.settle()
+	return timesIn(role.recorder, name)
+}
+
+// timesIn are the measurements of the series with a name.
+func timesIn(r *Recorder, name string) []Measurement {
 	var out []Measurement
-	for _, series := range role.recorder.All() {
+	for _, series := range r.All() {
 		if series.Name == name {
 			series.Each(func(m Measurement) { out = append(out, m) })
 		}

@@ -37,7 +37,7 @@ func newTrainerRole(st *station) (*trainerRole, error) {
 	}
 	var err error
 	r.trainer, err = build[Trainer](st, st.req.GetPart(), TrainerEnv{
-		Rank: st.rank(), Name: st.name(), Epochs: int(st.req.GetEpochs()), Seed: st.req.GetSeed(), Maps: maps,
+		Rank: st.rank(), Name: st.name(), Epochs: int(st.req.GetEpochs()), Seed: st.req.GetSeed(), Server: st.req.GetServer(), Maps: maps,
 	})
 	if err != nil {
 		return nil, err
@@ -49,7 +49,9 @@ func newTrainerRole(st *station) (*trainerRole, error) {
 }
 
 func (st *station) modelEnv() ModelEnv {
-	return ModelEnv{MaxBatch: int(st.req.GetBatchSize()), Threads: int(st.req.GetThreads())}
+	return ModelEnv{
+		MaxBatch: int(st.req.GetBatchSize()), Threads: int(st.req.GetThreads()), FirstTensor: int(st.req.GetFirstTensor()),
+	}
 }
 
 func (r *trainerRole) describeModel() *proto.ModelDescription {
@@ -59,18 +61,38 @@ func (r *trainerRole) describeModel() *proto.ModelDescription {
 	return modelToProto(r.model)
 }
 
-func (r *trainerRole) plan(m *proto.ModelDescription) ([]comm.BucketSpec, error) {
-	r.specs = parametersFromProto(m)
+func (r *trainerRole) plan(req *proto.PlanRequest) (*proto.PlanReply, error) {
+	r.specs = parametersFromProto(req.GetModel())
 	for _, p := range r.specs {
 		if err := p.check(); err != nil {
 			return nil, err
 		}
 	}
+	inputs, err := r.planInputs(inputsFromProto(req.GetModel().GetInputs()), tablesFromProto(req.GetTables()))
+	if err != nil {
+		return nil, err
+	}
 	plan, err := r.trainer.Plan(r.specs)
 	if err == nil {
 		err = checkPlan(r.specs, plan)
 	}
-	return plan, err
+	return &proto.PlanReply{Buckets: BucketsToProto(plan), Inputs: inputsToProto(inputs)}, err
+}
+
+// planInputs are the limits of the data: the model's own unless the trainer looks
+// up what the model gets.
+func (r *trainerRole) planInputs(model InputSpec, tables []comm.TableSpec) (InputSpec, error) {
+	planner, ok := r.trainer.(InputPlanner)
+	key := r.req.GetPart().GetKey()
+	switch {
+	case ok && len(tables) == 0:
+		return model, fmt.Errorf("trainer %s looks up tables, but the run has no servers that hold any", key)
+	case !ok && len(tables) > 0:
+		return model, fmt.Errorf("trainer %s does not look anything up, but the run's servers hold %d tables", key, len(tables))
+	case !ok:
+		return model, nil
+	}
+	return planner.PlanInputs(model, tables)
 }
 
 func (r *trainerRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
@@ -90,7 +112,7 @@ func (r *trainerRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, e
 		conn, err := r.dialCompanion(kind, req.GetCompanions()[string(kind)], reply)
 		if err == nil && kind != KindHook {
 			r.own(conn)
-			err = r.offerMemory(conn, callMemory(p.Batches, req.GetModel().GetClasses()))
+			err = r.offerMemory(conn, callMemory(p.Batches, req.GetModel().GetInputs()))
 		}
 		return conn, err
 	}
@@ -101,6 +123,9 @@ func (r *trainerRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, e
 		return nil, err
 	}
 	if err := r.connectHook(req, companion); err != nil {
+		return nil, err
+	}
+	if p.Tables, err = r.joinTables(req); err != nil {
 		return nil, err
 	}
 	for _, part := range []any{r.trainer, p.Model, p.Criterion, p.Hook} {
@@ -121,7 +146,10 @@ func (r *trainerRole) connectModel(req *proto.ConnectRequest, companion func(Kin
 		if p.Values, err = r.offerParameters(conn); err != nil {
 			return err
 		}
-		r.model = newRemoteModel(conn, r.transport() == comm.Shm, req.GetModel(), r.timeout)
+		remote := newRemoteModel(conn, r.transport() == comm.Shm, req.GetModel(), r.timeout)
+		if r.model = remote; req.GetModel().GetFeatureGradient() {
+			r.model = remoteFeatureModel{remote}
+		}
 	}
 	p.Model = r.model
 	return r.model.Bind(p.Values, p.Gradients)
@@ -238,40 +266,18 @@ func (r *trainerRole) collect(send func(*proto.CollectReply) error) error {
 	if r.req.GetSummarize() && r.training.TryLock() { // a pass that failed may not have ended
 		defer r.training.Unlock()
 		var err error
-		if reply.Parameters, err = r.summarize(); err != nil {
+		if reply.Parameters, err = summarize(r.specs, r.parts.Values, r.initialize); err != nil {
 			return err
 		}
 	}
 	return send(reply)
 }
 
-// summaryHead is how many elements of a tensor a summary shows.
-const summaryHead = 8
-
-// summarize tells what training changed. It makes the initial parameters once
-// more to compare with, so the final ones are gone after it.
-func (r *trainerRole) summarize() ([]*proto.ParameterSummary, error) {
-	final := make([][]float32, len(r.specs))
-	for k, v := range r.parts.Values {
-		final[k] = append([]float32(nil), v.Data...)
-	}
+// initialize makes the initial parameters once more.
+func (r *trainerRole) initialize() error {
 	r.model.Initialize(r.req.GetSeed())
-	if m, ok := r.model.(*remoteModel); ok && m.failed != nil {
-		return nil, m.failed
+	if m, ok := r.model.(interface{ failure() error }); ok {
+		return m.failure()
 	}
-	out := make([]*proto.ParameterSummary, len(r.specs))
-	for k, v := range r.parts.Values {
-		s := &proto.ParameterSummary{Name: r.specs[k].Name, Elements: int64(len(v.Data))}
-		for i, first := range v.Data {
-			delta := float64(final[k][i]) - float64(first)
-			s.DeltaSum += delta
-			s.DeltaSumsq += delta * delta
-			if i < summaryHead {
-				s.DeltaHead = append(s.DeltaHead, delta)
-				s.Head = append(s.Head, float64(final[k][i]))
-			}
-		}
-		out[k] = s
-	}
-	return out, nil
+	return nil
 }

@@ -12,6 +12,10 @@ const (
 	// LastArrival means that Receive is called once all trainers of the server
 	// have pushed a (batch, bucket), with all their pushes in rank order.
 	LastArrival
+	// EachArrivalDirect is EachArrival for servers whose Receive never waits for
+	// another push: it is called where pushes arrive, which saves a hand-over between
+	// goroutines for each.
+	EachArrivalDirect
 )
 
 // Push is one gradient of one trainer that waits for an answer.
@@ -84,6 +88,13 @@ type ElementwiseAccumulator interface {
 	Finished(key Key, startNS, endNS int64)
 }
 
+// Holder is implemented by servers that hold parameters, for the summaries of what
+// training changed. Held gives them in registration order, in memory that stays the
+// same; Reset gives them their initial values.
+type Holder interface {
+	Held() ([]ParameterSpec, []comm.Tensor)
+}
+
 // ServerEnv is what a server knows of its run.
 type ServerEnv struct {
 	Rank     int
@@ -91,4 +102,10 @@ type ServerEnv struct {
 	Trainers int // how many trainers push to this server
 	Buckets  []comm.BucketSpec
 	Recorder *Recorder
+	Seed     uint64
+	// Model is the run's model, unbound, for a server that the registry lists as
+	// serving parameters; nil for others.
+	Model Model
+	// Batches is how many batches each of the trainers has in a pass.
+	Batches []int
 }

@@ -60,6 +60,20 @@ func jsonType(t reflect.Type) string {
 	}
 }
 
+// cloneSettings copies settings with their lists: decoding a list writes over the old
+// one, and the defaults are for the next build too.
+func cloneSettings[S any](defaults S) S {
+	v := reflect.ValueOf(&defaults).Elem()
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Slice && f.CanSet() && !f.IsNil() {
+			list := reflect.MakeSlice(f.Type(), f.Len(), f.Len())
+			reflect.Copy(list, f)
+			f.Set(list)
+		}
+	}
+	return defaults
+}
+
 // decodeSettings reads a JSON object into dst, which holds the defaults.
 func decodeSettings(raw []byte, dst any) error {
 	if len(raw) == 0 {

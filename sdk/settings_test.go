@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,5 +69,25 @@ func TestNearest(t *testing.T) {
 		if got := Nearest(name, candidates); got != want {
 			t.Errorf("the nearest to %q is %q, want %q", name, got, want)
 		}
+	}
+}
+
+// A build must not see what another was given.
+func TestDefaultsAreNotShared(t *testing.T) {
+	type listed struct {
+		Sizes []int `json:"sizes"`
+	}
+	var got [][]int
+	part := NewData("listed", listed{Sizes: []int{1, 2}}, func(s listed, _ DataEnv) (Data, error) {
+		got = append(got, s.Sizes)
+		return nil, nil
+	})
+	for _, raw := range []string{`{"sizes": [7, 8]}`, `{}`} {
+		if _, err := part.build([]byte(raw), DataEnv{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(got[0], []int{7, 8}) || !slices.Equal(got[1], []int{1, 2}) {
+		t.Errorf("two builds got %v", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // A share of batches travels from the data process to a trainer in one of two
 // forms. On Shm a frame says how large it is, and a segment that nobody can map for
 // writing any more holds it. Elsewhere one frame says how many batches follow, then comes
-// one frame per batch: offsets, indices, targets.
+// one frame per batch: the lengths of its lists, then the lists.
 const (
 	opShare = comm.OpUser + iota
 	opBatch
@@ -70,55 +70,89 @@ func (st *station) receiveShareSegment(conn *comm.Conn) ([]Batch, error) {
 }
 
 // A share in a segment consists of int64: how many batches there are, then of each
-// batch how many samples and indices it has, then of each batch its offsets, indices
-// and targets.
+// batch the lengths of its lists, then of each batch its lists. Two features take one
+// word; where they are odd, half a word is left over.
+
+// lists is how many lists a batch consists of: offsets, indices, targets, features.
+const lists = 4
+
+// lengths are those of a batch's lists.
+type lengths [lists]int64
+
+func (b *Batch) lengths() lengths {
+	return lengths{int64(len(b.Offsets)), int64(len(b.Indices)), int64(len(b.Targets)), int64(len(b.Features))}
+}
+
+// possible says that no length is negative, or so large that sums of them overflow.
+func (n lengths) possible() bool {
+	for _, k := range n {
+		if k < 0 || k > comm.MaxPayload {
+			return false
+		}
+	}
+	return true
+}
+
+// bytes is what the lists take in a frame.
+func (n lengths) bytes() int64 { return 8*(n[0]+n[1]+n[2]) + 4*n[3] }
+
+// words is what the lists take in a segment, in int64.
+func (n lengths) words() int64 { return n[0] + n[1] + n[2] + featureWords(n[3]) }
+
+func featureWords(features int64) int64 { return (features + 1) / 2 }
 
 // shareWords is how many int64 a share takes.
 func shareWords(share []Batch) int {
-	n := 1
+	n := int64(1)
 	for i := range share {
-		n += 2 + len(share[i].Offsets) + len(share[i].Indices) + len(share[i].Targets)
+		n += lists + share[i].lengths().words()
 	}
-	return n
+	return int(n)
 }
 
 func writeShare(words []int64, share []Batch) {
 	words[0] = int64(len(share))
-	sizes, rest := words[1:1+2*len(share)], words[1+2*len(share):]
+	rest := words[1:]
+	for i := range share {
+		n := share[i].lengths()
+		rest = rest[copy(rest, n[:]):]
+	}
 	for i := range share {
 		b := &share[i]
-		sizes[2*i], sizes[2*i+1] = int64(b.Size()), int64(len(b.Indices))
-		for _, part := range [][]int64{b.Offsets, b.Indices, b.Targets} {
-			rest = rest[copy(rest, part):]
+		for _, list := range [][]int64{b.Offsets, b.Indices, b.Targets} {
+			rest = rest[copy(rest, list):]
 		}
+		copy(comm.Int64Bytes(rest), comm.Float32Bytes(b.Features))
+		rest = rest[featureWords(int64(len(b.Features))):]
 	}
 }
 
 // viewShare finds the batches in words, which it does not trust.
 func viewShare(words []int64) ([]Batch, error) {
-	if len(words) == 0 || words[0] < 0 || words[0] > int64(len(words)-1)/2 {
+	if len(words) == 0 || words[0] < 0 || words[0] > int64(len(words)-1)/lists {
 		return nil, fmt.Errorf("%d words cannot begin with the count of their batches", len(words))
 	}
-	n := int(words[0])
-	sizes, rest := words[1:1+2*n], words[1+2*n:]
+	count := words[0]
+	sizes, rest := words[1:1+lists*count], words[1+lists*count:]
 	take := func(k int64) []int64 {
 		part := rest[:k:k]
 		rest = rest[k:]
 		return part
 	}
-	share := make([]Batch, n)
+	share := make([]Batch, count)
 	for i := range share {
-		size, indices, left := sizes[2*i], sizes[2*i+1], int64(len(rest))
-		if size < 0 || indices < 0 || size > left || indices > left || 2*size+1+indices > left {
-			return nil, fmt.Errorf("batch %d has %d samples and %d indices, but only %d words are left for it", i, size, indices, left)
+		n := lengths(sizes[lists*i:])
+		if !n.possible() || n.words() > int64(len(rest)) {
+			return nil, fmt.Errorf("batch %d has lists of %d, but only %d words are left for them", i, n, len(rest))
 		}
-		share[i] = Batch{Offsets: take(size + 1), Indices: take(indices), Targets: take(size)}
+		share[i] = Batch{Offsets: take(n[0]), Indices: take(n[1]), Targets: take(n[2])}
+		share[i].Features = comm.ViewFloat32(comm.Int64Bytes(take(featureWords(n[3]))))[:n[3]:n[3]]
 		if err := share[i].check(); err != nil {
 			return nil, fmt.Errorf("batch %d: %w", i, err)
 		}
 	}
 	if len(rest) > 0 {
-		return nil, fmt.Errorf("%d words are left over after %d batches", len(rest), n)
+		return nil, fmt.Errorf("%d words are left over after %d batches", len(rest), count)
 	}
 	return share, nil
 }
@@ -135,9 +169,11 @@ func sendBatches(conn *callLink, share []Batch) error {
 	return nil
 }
 
+// sendBatch sends a batch: the lengths of its lists, then the lists.
 func sendBatch(conn *callLink, op comm.Op, b *Batch) error {
-	h := comm.Header{Op: op, Arg: int64(b.Size()), Arg2: int64(len(b.Indices))}
-	return conn.Send(&h, comm.Int64Bytes(b.Offsets), comm.Int64Bytes(b.Indices), comm.Int64Bytes(b.Targets))
+	conn.lengths = b.lengths()
+	return conn.Send(&comm.Header{Op: op}, comm.Int64Bytes(conn.lengths[:]),
+		comm.Int64Bytes(b.Offsets), comm.Int64Bytes(b.Indices), comm.Int64Bytes(b.Targets), comm.Float32Bytes(b.Features))
 }
 
 func receiveBatches(conn *callLink) ([]Batch, error) {
@@ -162,19 +198,24 @@ func receiveBatches(conn *callLink) ([]Batch, error) {
 // readBatch reads the batch that h announces into b, whose storage it uses
 // again.
 func readBatch(conn *callLink, h *comm.Header, b *Batch) error {
-	size, indices := h.Arg, h.Arg2
-	// Offsets, then indices, then targets.
-	if !fits(size, 1) || !fits(indices, 1) || h.Payload != uint64(8*(2*size+1+indices)) { // #nosec G115 -- neither is negative
-		return fmt.Errorf("%s sent a batch of %d samples and %d indices in %d bytes", conn.Peer(), size, indices, h.Payload)
+	n := &conn.lengths
+	left := int64(h.Payload) - 8*lists // #nosec G115 -- a payload is at most comm.MaxPayload
+	if left < 0 {
+		return fmt.Errorf("%s sent a batch in %d bytes, fewer than its lengths take", conn.Peer(), h.Payload)
+	}
+	if err := conn.ReadFull(comm.Int64Bytes(n[:])); err != nil {
+		return err
+	}
+	if !n.possible() || n.bytes() != left {
+		return fmt.Errorf("%s sent a batch with lists of %d in %d bytes", conn.Peer(), *n, left)
 	}
 	var err error
-	if b.Offsets, err = readGrowing(conn, b.Offsets, int(size+1), comm.Int64Bytes); err != nil {
-		return err
+	for k, list := range []*[]int64{&b.Offsets, &b.Indices, &b.Targets} {
+		if *list, err = readGrowing(conn, *list, int(n[k]), comm.Int64Bytes); err != nil {
+			return err
+		}
 	}
-	if b.Indices, err = readGrowing(conn, b.Indices, int(indices), comm.Int64Bytes); err != nil {
-		return err
-	}
-	if b.Targets, err = readGrowing(conn, b.Targets, int(size), comm.Int64Bytes); err != nil {
+	if b.Features, err = readGrowing(conn, b.Features, int(n[3]), comm.Float32Bytes); err != nil {
 		return err
 	}
 	if err := b.check(); err != nil {

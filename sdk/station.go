@@ -116,20 +116,29 @@ func (st *station) newStore(specs []comm.BucketSpec) (*comm.Store, error) {
 
 func heapStore(specs []comm.BucketSpec) (*comm.Store, error) { return comm.NewStore(specs), nil }
 
-// build makes the part that choice names, of type P, from its environment.
+// find is the part of this plugin that choice names.
+func (st *station) find(choice *proto.PartChoice) (Part, error) {
+	for _, part := range st.parts {
+		if part.Kind == Kind(choice.GetKind()) && part.Key == choice.GetKey() && part.build != nil {
+			return part, nil
+		}
+	}
+	return Part{}, fmt.Errorf("this plugin has no %s %q", choice.GetKind(), choice.GetKey())
+}
+
+// build makes the part that choice names, of type P, from its environment. Servers
+// of tables differ from other servers in both; newServerRole tells them apart.
 func build[P any](st *station, choice *proto.PartChoice, env any) (P, error) {
 	var none P
-	for _, part := range st.parts {
-		if part.Kind != Kind(choice.GetKind()) || part.Key != choice.GetKey() || part.build == nil {
-			continue
-		}
-		made, err := part.build(choice.GetSettings(), env)
-		if err != nil {
-			return none, fmt.Errorf("%s %s: %w", part.Kind, part.Key, err)
-		}
-		return made.(P), nil
+	part, err := st.find(choice)
+	if err != nil {
+		return none, err
 	}
-	return none, fmt.Errorf("this plugin has no %s %q", choice.GetKind(), choice.GetKey())
+	made, err := part.build(choice.GetSettings(), env)
+	if err != nil {
+		return none, fmt.Errorf("%s %s: %w", part.Kind, part.Key, err)
+	}
+	return made.(P), nil
 }
 
 // local is the choice of a part that the process holds beside its own, or nil
@@ -146,6 +155,7 @@ func (st *station) local(kind Kind) *proto.PartChoice {
 // Purposes of a link; a hello names one.
 const (
 	purposePush      = "push"      // a hook process to its server
+	purposeTables    = "tables"    // a trainer to the server of a table
 	purposeGroup     = "group"     // a ring of trainers
 	purposeDefault   = "default"   // the second ring
 	purposeBatches   = "batches"   // a trainer to the data process
@@ -159,7 +169,7 @@ func (st *station) dial(to *proto.Peer, purpose string) (*comm.Conn, error) {
 func (st *station) accept(from *proto.Peer, purpose string) (*comm.Conn, error) {
 	listener := st.listener
 	switch purpose {
-	case purposePush, purposeGroup, purposeDefault:
+	case purposePush, purposeTables, purposeGroup, purposeDefault:
 		listener = st.linkListener
 	}
 	return listener.Accept(purpose, from.GetName(), st.timeout)

@@ -211,4 +211,14 @@ var toyParts = []Part{
 		return &toyHook{s, e.Recorder.Series("hook", "toy")}, nil
 	}),
 	NewData("toy", struct{}{}, func(struct{}, DataEnv) (Data, error) { return toyData{}, nil }),
+
+	NewTrainer("features", struct{}{}, func(struct{}, TrainerEnv) (Trainer, error) { return &featureTrainer{}, nil }),
+	NewModel("features", toySettings{}, func(s toySettings, e ModelEnv) (Model, error) {
+		return &featureModel{toySettings: s, first: e.FirstTensor}, nil
+	}),
+	NewCriterion("features", toySettings{}, func(s toySettings, _ CriterionEnv) (Criterion, error) { return &toyCriterion{toySettings: s}, nil }),
+	NewHook("features", toySettings{}, func(s toySettings, e HookEnv) (Hook, error) {
+		return &toyHook{s, e.Recorder.Series("hook", "toy")}, nil
+	}),
+	NewData("features", struct{}{}, func(struct{}, DataEnv) (Data, error) { return featureData{}, nil }),
 }

@@ -36,6 +36,18 @@ type TrainerParts struct {
 	// in memory that other processes read as well.
 	Batches  []Batch
 	Recorder *Recorder
+	// Tables are the embedding tables of the run's servers; nil unless the registry
+	// lists the trainer as needing tables.
+	Tables *Tables
+}
+
+// InputPlanner is implemented by trainers whose batches are not what the model takes:
+// they look the model's features up in tables first.
+type InputPlanner interface {
+	// PlanInputs states the limits of the data, given what the model accepts and the
+	// tables of the servers, in order of the servers. Parts that do not fit together
+	// are an error. It is asked once, before Plan.
+	PlanInputs(model InputSpec, tables []comm.TableSpec) (InputSpec, error)
 }
 
 // PassReport receives what a pass tells while it runs. Its methods are cheap
@@ -53,6 +65,8 @@ type TrainerEnv struct {
 	Name   string
 	Epochs int
 	Seed   uint64
+	// Server is the key of the run's server, or "".
+	Server string
 	// Maps holds the chosen keys of the in-trainer kinds (KindDDPModel ...).
 	Maps map[Kind]string
 }

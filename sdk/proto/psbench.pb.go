@@ -78,7 +78,7 @@ func (x MeasureRequest_Operation) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MeasureRequest_Operation.Descriptor instead.
 func (MeasureRequest_Operation) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{28, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{31, 0}
 }
 
 type MeasureRequest_Expect int32
@@ -127,7 +127,7 @@ func (x MeasureRequest_Expect) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MeasureRequest_Expect.Descriptor instead.
 func (MeasureRequest_Expect) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{28, 1}
+	return file_psbench_proto_rawDescGZIP(), []int{31, 1}
 }
 
 type Failure_Cause int32
@@ -176,7 +176,7 @@ func (x Failure_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Cause.Descriptor instead.
 func (Failure_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{34, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{37, 0}
 }
 
 type DescribeRequest struct {
@@ -460,13 +460,17 @@ type ConfigureRequest struct {
 	BatchSize     int32                  `protobuf:"varint,8,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"`
 	Seed          uint64                 `protobuf:"varint,9,opt,name=seed,proto3" json:"seed,omitempty"`
 	Backend       string                 `protobuf:"bytes,10,opt,name=backend,proto3" json:"backend,omitempty"`
-	Threads       int32                  `protobuf:"varint,11,opt,name=threads,proto3" json:"threads,omitempty"`                      // for compute
-	TimeoutNs     int64                  `protobuf:"varint,12,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"` // of every wait
-	Secret        []byte                 `protobuf:"bytes,13,opt,name=secret,proto3" json:"secret,omitempty"`                         // proves that a peer belongs to this run
-	Directory     string                 `protobuf:"bytes,14,opt,name=directory,proto3" json:"directory,omitempty"`                   // for sockets, 0700, gone when the run ends
-	Summarize     bool                   `protobuf:"varint,15,opt,name=summarize,proto3" json:"summarize,omitempty"`                  // trainers: Collect also returns parameter summaries
-	Transport     string                 `protobuf:"bytes,16,opt,name=transport,proto3" json:"transport,omitempty"`                   // of the hook's links: shm, unix, tcp or grpc
-	Listen        string                 `protobuf:"bytes,17,opt,name=listen,proto3" json:"listen,omitempty"`                         // IP address to listen on where the transport uses one
+	Threads       int32                  `protobuf:"varint,11,opt,name=threads,proto3" json:"threads,omitempty"`                            // for compute
+	TimeoutNs     int64                  `protobuf:"varint,12,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"`       // of every wait
+	Secret        []byte                 `protobuf:"bytes,13,opt,name=secret,proto3" json:"secret,omitempty"`                               // proves that a peer belongs to this run
+	Directory     string                 `protobuf:"bytes,14,opt,name=directory,proto3" json:"directory,omitempty"`                         // for sockets, 0700, gone when the run ends
+	Summarize     bool                   `protobuf:"varint,15,opt,name=summarize,proto3" json:"summarize,omitempty"`                        // trainers: Collect also returns parameter summaries
+	Transport     string                 `protobuf:"bytes,16,opt,name=transport,proto3" json:"transport,omitempty"`                         // of the hook's links: shm, unix, tcp or grpc
+	Listen        string                 `protobuf:"bytes,17,opt,name=listen,proto3" json:"listen,omitempty"`                               // IP address to listen on where the transport uses one
+	Position      int32                  `protobuf:"varint,18,opt,name=position,proto3" json:"position,omitempty"`                          // servers: place among the servers
+	FirstTensor   int32                  `protobuf:"varint,19,opt,name=first_tensor,json=firstTensor,proto3" json:"first_tensor,omitempty"` // processes with a model: number of its first parameter
+	Server        string                 `protobuf:"bytes,20,opt,name=server,proto3" json:"server,omitempty"`                               // key of the run's server, or empty
+	Tables        bool                   `protobuf:"varint,21,opt,name=tables,proto3" json:"tables,omitempty"`                              // servers: the registry says that it serves a table
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -620,11 +624,40 @@ func (x *ConfigureRequest) GetListen() string {
 	return ""
 }
 
+func (x *ConfigureRequest) GetPosition() int32 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *ConfigureRequest) GetFirstTensor() int32 {
+	if x != nil {
+		return x.FirstTensor
+	}
+	return 0
+}
+
+func (x *ConfigureRequest) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *ConfigureRequest) GetTables() bool {
+	if x != nil {
+		return x.Tables
+	}
+	return false
+}
+
 type ConfigureReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`                            // of the process's Unix socket
 	LinkAddress   string                 `protobuf:"bytes,3,opt,name=link_address,json=linkAddress,proto3" json:"link_address,omitempty"` // where it takes the links of the run's transport
 	Model         *ModelDescription      `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`                                // if the process holds the model
+	Table         *Table                 `protobuf:"bytes,4,opt,name=table,proto3" json:"table,omitempty"`                                // servers of tables
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -680,18 +713,77 @@ func (x *ConfigureReply) GetModel() *ModelDescription {
 	return nil
 }
 
-type ModelDescription struct {
+func (x *ConfigureReply) GetTable() *Table {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+type Table struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Parameters    []*Parameter           `protobuf:"bytes,1,rep,name=parameters,proto3" json:"parameters,omitempty"`
-	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`       // bound of the indices
-	Classes       int64                  `protobuf:"varint,3,opt,name=classes,proto3" json:"classes,omitempty"` // bound of the targets
+	Rows          int64                  `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"`
+	Width         int64                  `protobuf:"varint,2,opt,name=width,proto3" json:"width,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
+func (x *Table) Reset() {
+	*x = Table{}
+	mi := &file_psbench_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Table) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Table) ProtoMessage() {}
+
+func (x *Table) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Table.ProtoReflect.Descriptor instead.
+func (*Table) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Table) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *Table) GetWidth() int64 {
+	if x != nil {
+		return x.Width
+	}
+	return 0
+}
+
+type ModelDescription struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Parameters      []*Parameter           `protobuf:"bytes,1,rep,name=parameters,proto3" json:"parameters,omitempty"`
+	Inputs          *Inputs                `protobuf:"bytes,4,opt,name=inputs,proto3" json:"inputs,omitempty"`
+	FeatureGradient bool                   `protobuf:"varint,5,opt,name=feature_gradient,json=featureGradient,proto3" json:"feature_gradient,omitempty"` // the model is a FeatureModel
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
 func (x *ModelDescription) Reset() {
 	*x = ModelDescription{}
-	mi := &file_psbench_proto_msgTypes[7]
+	mi := &file_psbench_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -703,7 +795,7 @@ func (x *ModelDescription) String() string {
 func (*ModelDescription) ProtoMessage() {}
 
 func (x *ModelDescription) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[7]
+	mi := &file_psbench_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -716,7 +808,7 @@ func (x *ModelDescription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelDescription.ProtoReflect.Descriptor instead.
 func (*ModelDescription) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{7}
+	return file_psbench_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ModelDescription) GetParameters() []*Parameter {
@@ -726,16 +818,85 @@ func (x *ModelDescription) GetParameters() []*Parameter {
 	return nil
 }
 
-func (x *ModelDescription) GetRows() int64 {
+func (x *ModelDescription) GetInputs() *Inputs {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+func (x *ModelDescription) GetFeatureGradient() bool {
+	if x != nil {
+		return x.FeatureGradient
+	}
+	return false
+}
+
+// Inputs are the limits of a batch.
+type Inputs struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rows          int64                  `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"`         // bound of the indices; 0 without bags
+	Classes       int64                  `protobuf:"varint,2,opt,name=classes,proto3" json:"classes,omitempty"`   // bound of the targets
+	Features      int64                  `protobuf:"varint,3,opt,name=features,proto3" json:"features,omitempty"` // numbers of a sample
+	Targets       int64                  `protobuf:"varint,4,opt,name=targets,proto3" json:"targets,omitempty"`   // of a sample
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Inputs) Reset() {
+	*x = Inputs{}
+	mi := &file_psbench_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Inputs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Inputs) ProtoMessage() {}
+
+func (x *Inputs) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Inputs.ProtoReflect.Descriptor instead.
+func (*Inputs) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Inputs) GetRows() int64 {
 	if x != nil {
 		return x.Rows
 	}
 	return 0
 }
 
-func (x *ModelDescription) GetClasses() int64 {
+func (x *Inputs) GetClasses() int64 {
 	if x != nil {
 		return x.Classes
+	}
+	return 0
+}
+
+func (x *Inputs) GetFeatures() int64 {
+	if x != nil {
+		return x.Features
+	}
+	return 0
+}
+
+func (x *Inputs) GetTargets() int64 {
+	if x != nil {
+		return x.Targets
 	}
 	return 0
 }
@@ -751,7 +912,7 @@ type Parameter struct {
 
 func (x *Parameter) Reset() {
 	*x = Parameter{}
-	mi := &file_psbench_proto_msgTypes[8]
+	mi := &file_psbench_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -763,7 +924,7 @@ func (x *Parameter) String() string {
 func (*Parameter) ProtoMessage() {}
 
 func (x *Parameter) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[8]
+	mi := &file_psbench_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -776,7 +937,7 @@ func (x *Parameter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Parameter.ProtoReflect.Descriptor instead.
 func (*Parameter) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{8}
+	return file_psbench_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Parameter) GetName() string {
@@ -803,13 +964,14 @@ func (x *Parameter) GetSparse() bool {
 type PlanRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Model         *ModelDescription      `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	Tables        []*Table               `protobuf:"bytes,2,rep,name=tables,proto3" json:"tables,omitempty"` // of the servers, in their order
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanRequest) Reset() {
 	*x = PlanRequest{}
-	mi := &file_psbench_proto_msgTypes[9]
+	mi := &file_psbench_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -821,7 +983,7 @@ func (x *PlanRequest) String() string {
 func (*PlanRequest) ProtoMessage() {}
 
 func (x *PlanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[9]
+	mi := &file_psbench_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -834,7 +996,7 @@ func (x *PlanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRequest.ProtoReflect.Descriptor instead.
 func (*PlanRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{9}
+	return file_psbench_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PlanRequest) GetModel() *ModelDescription {
@@ -844,16 +1006,24 @@ func (x *PlanRequest) GetModel() *ModelDescription {
 	return nil
 }
 
+func (x *PlanRequest) GetTables() []*Table {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
 type PlanReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Buckets       []*Bucket              `protobuf:"bytes,1,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	Inputs        *Inputs                `protobuf:"bytes,2,opt,name=inputs,proto3" json:"inputs,omitempty"` // what the data must hold
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanReply) Reset() {
 	*x = PlanReply{}
-	mi := &file_psbench_proto_msgTypes[10]
+	mi := &file_psbench_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -865,7 +1035,7 @@ func (x *PlanReply) String() string {
 func (*PlanReply) ProtoMessage() {}
 
 func (x *PlanReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[10]
+	mi := &file_psbench_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -878,12 +1048,19 @@ func (x *PlanReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanReply.ProtoReflect.Descriptor instead.
 func (*PlanReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{10}
+	return file_psbench_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PlanReply) GetBuckets() []*Bucket {
 	if x != nil {
 		return x.Buckets
+	}
+	return nil
+}
+
+func (x *PlanReply) GetInputs() *Inputs {
+	if x != nil {
+		return x.Inputs
 	}
 	return nil
 }
@@ -902,7 +1079,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_psbench_proto_msgTypes[11]
+	mi := &file_psbench_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -914,7 +1091,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[11]
+	mi := &file_psbench_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -927,7 +1104,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{11}
+	return file_psbench_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Bucket) GetParameters() []*Span {
@@ -983,7 +1160,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_psbench_proto_msgTypes[12]
+	mi := &file_psbench_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -995,7 +1172,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[12]
+	mi := &file_psbench_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1008,7 +1185,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{12}
+	return file_psbench_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Span) GetParameter() int32 {
@@ -1034,7 +1211,7 @@ func (x *Span) GetElements() int64 {
 
 type DealRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Model         *ModelDescription      `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	Inputs        *Inputs                `protobuf:"bytes,1,opt,name=inputs,proto3" json:"inputs,omitempty"`
 	BatchSize     int32                  `protobuf:"varint,2,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"`
 	Sets          []*TrainerSet          `protobuf:"bytes,3,rep,name=sets,proto3" json:"sets,omitempty"` // trainers that the hook connects
 	unknownFields protoimpl.UnknownFields
@@ -1043,7 +1220,7 @@ type DealRequest struct {
 
 func (x *DealRequest) Reset() {
 	*x = DealRequest{}
-	mi := &file_psbench_proto_msgTypes[13]
+	mi := &file_psbench_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1055,7 +1232,7 @@ func (x *DealRequest) String() string {
 func (*DealRequest) ProtoMessage() {}
 
 func (x *DealRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[13]
+	mi := &file_psbench_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1068,12 +1245,12 @@ func (x *DealRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DealRequest.ProtoReflect.Descriptor instead.
 func (*DealRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{13}
+	return file_psbench_proto_rawDescGZIP(), []int{15}
 }
 
-func (x *DealRequest) GetModel() *ModelDescription {
+func (x *DealRequest) GetInputs() *Inputs {
 	if x != nil {
-		return x.Model
+		return x.Inputs
 	}
 	return nil
 }
@@ -1101,7 +1278,7 @@ type TrainerSet struct {
 
 func (x *TrainerSet) Reset() {
 	*x = TrainerSet{}
-	mi := &file_psbench_proto_msgTypes[14]
+	mi := &file_psbench_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1113,7 +1290,7 @@ func (x *TrainerSet) String() string {
 func (*TrainerSet) ProtoMessage() {}
 
 func (x *TrainerSet) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[14]
+	mi := &file_psbench_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1126,7 +1303,7 @@ func (x *TrainerSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainerSet.ProtoReflect.Descriptor instead.
 func (*TrainerSet) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{14}
+	return file_psbench_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TrainerSet) GetTrainers() []int32 {
@@ -1141,14 +1318,15 @@ type DealReply struct {
 	Samples       int64                  `protobuf:"varint,1,opt,name=samples,proto3" json:"samples,omitempty"`
 	Batches       int64                  `protobuf:"varint,2,opt,name=batches,proto3" json:"batches,omitempty"`
 	Dropped       int64                  `protobuf:"varint,3,opt,name=dropped,proto3" json:"dropped,omitempty"`
-	Shares        []*Share               `protobuf:"bytes,4,rep,name=shares,proto3" json:"shares,omitempty"` // by trainer
+	Shares        []*Share               `protobuf:"bytes,4,rep,name=shares,proto3" json:"shares,omitempty"`                            // by trainer
+	OwnBatches    bool                   `protobuf:"varint,5,opt,name=own_batches,json=ownBatches,proto3" json:"own_batches,omitempty"` // the data cut them itself
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DealReply) Reset() {
 	*x = DealReply{}
-	mi := &file_psbench_proto_msgTypes[15]
+	mi := &file_psbench_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +1338,7 @@ func (x *DealReply) String() string {
 func (*DealReply) ProtoMessage() {}
 
 func (x *DealReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[15]
+	mi := &file_psbench_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +1351,7 @@ func (x *DealReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DealReply.ProtoReflect.Descriptor instead.
 func (*DealReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{15}
+	return file_psbench_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DealReply) GetSamples() int64 {
@@ -1204,18 +1382,27 @@ func (x *DealReply) GetShares() []*Share {
 	return nil
 }
 
+func (x *DealReply) GetOwnBatches() bool {
+	if x != nil {
+		return x.OwnBatches
+	}
+	return false
+}
+
 type Share struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Batches       int64                  `protobuf:"varint,1,opt,name=batches,proto3" json:"batches,omitempty"`                               // in one epoch
 	Samples       int64                  `protobuf:"varint,2,opt,name=samples,proto3" json:"samples,omitempty"`                               // in one epoch
 	DistinctRows  int64                  `protobuf:"varint,3,opt,name=distinct_rows,json=distinctRows,proto3" json:"distinct_rows,omitempty"` // the largest count of distinct indices in a batch
+	BatchSamples  int64                  `protobuf:"varint,4,opt,name=batch_samples,json=batchSamples,proto3" json:"batch_samples,omitempty"` // samples of the largest batch
+	BatchIndices  int64                  `protobuf:"varint,5,opt,name=batch_indices,json=batchIndices,proto3" json:"batch_indices,omitempty"` // indices of the batch with most of them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Share) Reset() {
 	*x = Share{}
-	mi := &file_psbench_proto_msgTypes[16]
+	mi := &file_psbench_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1414,7 @@ func (x *Share) String() string {
 func (*Share) ProtoMessage() {}
 
 func (x *Share) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[16]
+	mi := &file_psbench_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1427,7 @@ func (x *Share) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Share.ProtoReflect.Descriptor instead.
 func (*Share) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{16}
+	return file_psbench_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Share) GetBatches() int64 {
@@ -1264,6 +1451,20 @@ func (x *Share) GetDistinctRows() int64 {
 	return 0
 }
 
+func (x *Share) GetBatchSamples() int64 {
+	if x != nil {
+		return x.BatchSamples
+	}
+	return 0
+}
+
+func (x *Share) GetBatchIndices() int64 {
+	if x != nil {
+		return x.BatchIndices
+	}
+	return 0
+}
+
 // Peer is a process to join or to be joined by.
 type Peer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1275,7 +1476,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_psbench_proto_msgTypes[17]
+	mi := &file_psbench_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1287,7 +1488,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[17]
+	mi := &file_psbench_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1300,7 +1501,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{17}
+	return file_psbench_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Peer) GetName() string {
@@ -1334,13 +1535,16 @@ type ConnectRequest struct {
 	SyncRing      []*Peer          `protobuf:"bytes,11,rep,name=sync_ring,json=syncRing,proto3" json:"sync_ring,omitempty"`
 	Trainers      []*Peer          `protobuf:"bytes,8,rep,name=trainers,proto3" json:"trainers,omitempty"`                                                                               // servers: the hook processes that will push; data: the trainers; companions: their trainer
 	Companions    map[string]*Peer `protobuf:"bytes,9,rep,name=companions,proto3" json:"companions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // trainers: kind -> process
+	Lookup        *Lookup          `protobuf:"bytes,12,opt,name=lookup,proto3" json:"lookup,omitempty"`                                                                                  // where servers hold tables: trainers and servers
+	TableServers  []*Peer          `protobuf:"bytes,13,rep,name=table_servers,json=tableServers,proto3" json:"table_servers,omitempty"`                                                  // trainers: the servers of the tables, in order
+	Batches       []int64          `protobuf:"varint,14,rep,packed,name=batches,proto3" json:"batches,omitempty"`                                                                        // servers: of each of its trainers in a pass
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ConnectRequest) Reset() {
 	*x = ConnectRequest{}
-	mi := &file_psbench_proto_msgTypes[18]
+	mi := &file_psbench_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1352,7 +1556,7 @@ func (x *ConnectRequest) String() string {
 func (*ConnectRequest) ProtoMessage() {}
 
 func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[18]
+	mi := &file_psbench_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1365,7 +1569,7 @@ func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectRequest.ProtoReflect.Descriptor instead.
 func (*ConnectRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{18}
+	return file_psbench_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ConnectRequest) GetBuckets() []*Bucket {
@@ -1445,6 +1649,88 @@ func (x *ConnectRequest) GetCompanions() map[string]*Peer {
 	return nil
 }
 
+func (x *ConnectRequest) GetLookup() *Lookup {
+	if x != nil {
+		return x.Lookup
+	}
+	return nil
+}
+
+func (x *ConnectRequest) GetTableServers() []*Peer {
+	if x != nil {
+		return x.TableServers
+	}
+	return nil
+}
+
+func (x *ConnectRequest) GetBatches() []int64 {
+	if x != nil {
+		return x.Batches
+	}
+	return nil
+}
+
+// Lookup is what trainers look up in the tables of all servers.
+type Lookup struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tables        []*Table               `protobuf:"bytes,1,rep,name=tables,proto3" json:"tables,omitempty"`
+	Bags          int64                  `protobuf:"varint,2,opt,name=bags,proto3" json:"bags,omitempty"`       // in the largest batch of any trainer
+	Indices       int64                  `protobuf:"varint,3,opt,name=indices,proto3" json:"indices,omitempty"` // in the batch of any trainer with most of them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Lookup) Reset() {
+	*x = Lookup{}
+	mi := &file_psbench_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lookup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lookup) ProtoMessage() {}
+
+func (x *Lookup) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
+func (*Lookup) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Lookup) GetTables() []*Table {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+func (x *Lookup) GetBags() int64 {
+	if x != nil {
+		return x.Bags
+	}
+	return 0
+}
+
+func (x *Lookup) GetIndices() int64 {
+	if x != nil {
+		return x.Indices
+	}
+	return 0
+}
+
 type ConnectReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	BoundaryNs    map[string]int64       `protobuf:"bytes,1,rep,name=boundary_ns,json=boundaryNs,proto3" json:"boundary_ns,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // trainers: companion kind -> median cost of a no-op call
@@ -1455,7 +1741,7 @@ type ConnectReply struct {
 
 func (x *ConnectReply) Reset() {
 	*x = ConnectReply{}
-	mi := &file_psbench_proto_msgTypes[19]
+	mi := &file_psbench_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1467,7 +1753,7 @@ func (x *ConnectReply) String() string {
 func (*ConnectReply) ProtoMessage() {}
 
 func (x *ConnectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[19]
+	mi := &file_psbench_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1480,7 +1766,7 @@ func (x *ConnectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectReply.ProtoReflect.Descriptor instead.
 func (*ConnectReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{19}
+	return file_psbench_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ConnectReply) GetBoundaryNs() map[string]int64 {
@@ -1505,7 +1791,7 @@ type TrainRequest struct {
 
 func (x *TrainRequest) Reset() {
 	*x = TrainRequest{}
-	mi := &file_psbench_proto_msgTypes[20]
+	mi := &file_psbench_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1803,7 @@ func (x *TrainRequest) String() string {
 func (*TrainRequest) ProtoMessage() {}
 
 func (x *TrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[20]
+	mi := &file_psbench_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1816,7 @@ func (x *TrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainRequest.ProtoReflect.Descriptor instead.
 func (*TrainRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{20}
+	return file_psbench_proto_rawDescGZIP(), []int{23}
 }
 
 type TrainReply struct {
@@ -1543,7 +1829,7 @@ type TrainReply struct {
 
 func (x *TrainReply) Reset() {
 	*x = TrainReply{}
-	mi := &file_psbench_proto_msgTypes[21]
+	mi := &file_psbench_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1555,7 +1841,7 @@ func (x *TrainReply) String() string {
 func (*TrainReply) ProtoMessage() {}
 
 func (x *TrainReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[21]
+	mi := &file_psbench_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1568,7 +1854,7 @@ func (x *TrainReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainReply.ProtoReflect.Descriptor instead.
 func (*TrainReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{21}
+	return file_psbench_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TrainReply) GetStartNs() int64 {
@@ -1593,7 +1879,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_psbench_proto_msgTypes[22]
+	mi := &file_psbench_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1605,7 +1891,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[22]
+	mi := &file_psbench_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1618,7 +1904,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{22}
+	return file_psbench_proto_rawDescGZIP(), []int{25}
 }
 
 type ResetReply struct {
@@ -1629,7 +1915,7 @@ type ResetReply struct {
 
 func (x *ResetReply) Reset() {
 	*x = ResetReply{}
-	mi := &file_psbench_proto_msgTypes[23]
+	mi := &file_psbench_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1641,7 +1927,7 @@ func (x *ResetReply) String() string {
 func (*ResetReply) ProtoMessage() {}
 
 func (x *ResetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[23]
+	mi := &file_psbench_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1654,7 +1940,7 @@ func (x *ResetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetReply.ProtoReflect.Descriptor instead.
 func (*ResetReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{23}
+	return file_psbench_proto_rawDescGZIP(), []int{26}
 }
 
 type CollectRequest struct {
@@ -1665,7 +1951,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_psbench_proto_msgTypes[24]
+	mi := &file_psbench_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +1963,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[24]
+	mi := &file_psbench_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +1976,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{24}
+	return file_psbench_proto_rawDescGZIP(), []int{27}
 }
 
 type CollectReply struct {
@@ -1705,7 +1991,7 @@ type CollectReply struct {
 
 func (x *CollectReply) Reset() {
 	*x = CollectReply{}
-	mi := &file_psbench_proto_msgTypes[25]
+	mi := &file_psbench_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1717,7 +2003,7 @@ func (x *CollectReply) String() string {
 func (*CollectReply) ProtoMessage() {}
 
 func (x *CollectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[25]
+	mi := &file_psbench_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1730,7 +2016,7 @@ func (x *CollectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectReply.ProtoReflect.Descriptor instead.
 func (*CollectReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{25}
+	return file_psbench_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CollectReply) GetSeries() []*Series {
@@ -1776,7 +2062,7 @@ type Series struct {
 
 func (x *Series) Reset() {
 	*x = Series{}
-	mi := &file_psbench_proto_msgTypes[26]
+	mi := &file_psbench_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1788,7 +2074,7 @@ func (x *Series) String() string {
 func (*Series) ProtoMessage() {}
 
 func (x *Series) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[26]
+	mi := &file_psbench_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1801,7 +2087,7 @@ func (x *Series) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Series.ProtoReflect.Descriptor instead.
 func (*Series) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{26}
+	return file_psbench_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Series) GetType() string {
@@ -1860,7 +2146,7 @@ type ParameterSummary struct {
 
 func (x *ParameterSummary) Reset() {
 	*x = ParameterSummary{}
-	mi := &file_psbench_proto_msgTypes[27]
+	mi := &file_psbench_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1872,7 +2158,7 @@ func (x *ParameterSummary) String() string {
 func (*ParameterSummary) ProtoMessage() {}
 
 func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[27]
+	mi := &file_psbench_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1885,7 +2171,7 @@ func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParameterSummary.ProtoReflect.Descriptor instead.
 func (*ParameterSummary) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{27}
+	return file_psbench_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ParameterSummary) GetName() string {
@@ -1945,7 +2231,7 @@ type MeasureRequest struct {
 
 func (x *MeasureRequest) Reset() {
 	*x = MeasureRequest{}
-	mi := &file_psbench_proto_msgTypes[28]
+	mi := &file_psbench_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1957,7 +2243,7 @@ func (x *MeasureRequest) String() string {
 func (*MeasureRequest) ProtoMessage() {}
 
 func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[28]
+	mi := &file_psbench_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1970,7 +2256,7 @@ func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureRequest.ProtoReflect.Descriptor instead.
 func (*MeasureRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{28}
+	return file_psbench_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MeasureRequest) GetOperation() MeasureRequest_Operation {
@@ -2032,7 +2318,7 @@ type MeasureReply struct {
 
 func (x *MeasureReply) Reset() {
 	*x = MeasureReply{}
-	mi := &file_psbench_proto_msgTypes[29]
+	mi := &file_psbench_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2044,7 +2330,7 @@ func (x *MeasureReply) String() string {
 func (*MeasureReply) ProtoMessage() {}
 
 func (x *MeasureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[29]
+	mi := &file_psbench_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2057,7 +2343,7 @@ func (x *MeasureReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureReply.ProtoReflect.Descriptor instead.
 func (*MeasureReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{29}
+	return file_psbench_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MeasureReply) GetLatencyNs() []int64 {
@@ -2082,7 +2368,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_psbench_proto_msgTypes[30]
+	mi := &file_psbench_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2094,7 +2380,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[30]
+	mi := &file_psbench_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2107,7 +2393,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{30}
+	return file_psbench_proto_rawDescGZIP(), []int{33}
 }
 
 type Event struct {
@@ -2124,7 +2410,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_psbench_proto_msgTypes[31]
+	mi := &file_psbench_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2136,7 +2422,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[31]
+	mi := &file_psbench_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2149,7 +2435,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{31}
+	return file_psbench_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Event) GetEvent() isEvent_Event {
@@ -2216,7 +2502,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_psbench_proto_msgTypes[32]
+	mi := &file_psbench_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2228,7 +2514,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[32]
+	mi := &file_psbench_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2241,7 +2527,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{32}
+	return file_psbench_proto_rawDescGZIP(), []int{35}
 }
 
 type Progress struct {
@@ -2253,7 +2539,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_psbench_proto_msgTypes[33]
+	mi := &file_psbench_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2265,7 +2551,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[33]
+	mi := &file_psbench_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2278,7 +2564,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{33}
+	return file_psbench_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Progress) GetEpoch() int32 {
@@ -2300,7 +2586,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_psbench_proto_msgTypes[34]
+	mi := &file_psbench_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2312,7 +2598,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[34]
+	mi := &file_psbench_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2325,7 +2611,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{34}
+	return file_psbench_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Failure) GetCause() Failure_Cause {
@@ -2371,7 +2657,7 @@ const file_psbench_proto_rawDesc = "" +
 	"PartChoice\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +
-	"\bsettings\x18\x03 \x01(\fR\bsettings\"\xcd\x04\n" +
+	"\bsettings\x18\x03 \x01(\fR\bsettings\"\xbc\x05\n" +
 	"\x10ConfigureRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\x05R\x04rank\x12*\n" +
@@ -2392,28 +2678,43 @@ const file_psbench_proto_rawDesc = "" +
 	"\tdirectory\x18\x0e \x01(\tR\tdirectory\x12\x1c\n" +
 	"\tsummarize\x18\x0f \x01(\bR\tsummarize\x12\x1c\n" +
 	"\ttransport\x18\x10 \x01(\tR\ttransport\x12\x16\n" +
-	"\x06listen\x18\x11 \x01(\tR\x06listen\x1a7\n" +
+	"\x06listen\x18\x11 \x01(\tR\x06listen\x12\x1a\n" +
+	"\bposition\x18\x12 \x01(\x05R\bposition\x12!\n" +
+	"\ffirst_tensor\x18\x13 \x01(\x05R\vfirstTensor\x12\x16\n" +
+	"\x06server\x18\x14 \x01(\tR\x06server\x12\x16\n" +
+	"\x06tables\x18\x15 \x01(\bR\x06tables\x1a7\n" +
 	"\tMapsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x81\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaa\x01\n" +
 	"\x0eConfigureReply\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12!\n" +
 	"\flink_address\x18\x03 \x01(\tR\vlinkAddress\x122\n" +
-	"\x05model\x18\x02 \x01(\v2\x1c.psbench.v1.ModelDescriptionR\x05model\"w\n" +
+	"\x05model\x18\x02 \x01(\v2\x1c.psbench.v1.ModelDescriptionR\x05model\x12'\n" +
+	"\x05table\x18\x04 \x01(\v2\x11.psbench.v1.TableR\x05table\"1\n" +
+	"\x05Table\x12\x12\n" +
+	"\x04rows\x18\x01 \x01(\x03R\x04rows\x12\x14\n" +
+	"\x05width\x18\x02 \x01(\x03R\x05width\"\xa0\x01\n" +
 	"\x10ModelDescription\x125\n" +
 	"\n" +
 	"parameters\x18\x01 \x03(\v2\x15.psbench.v1.ParameterR\n" +
-	"parameters\x12\x12\n" +
-	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x18\n" +
-	"\aclasses\x18\x03 \x01(\x03R\aclasses\"M\n" +
+	"parameters\x12*\n" +
+	"\x06inputs\x18\x04 \x01(\v2\x12.psbench.v1.InputsR\x06inputs\x12)\n" +
+	"\x10feature_gradient\x18\x05 \x01(\bR\x0ffeatureGradient\"l\n" +
+	"\x06Inputs\x12\x12\n" +
+	"\x04rows\x18\x01 \x01(\x03R\x04rows\x12\x18\n" +
+	"\aclasses\x18\x02 \x01(\x03R\aclasses\x12\x1a\n" +
+	"\bfeatures\x18\x03 \x01(\x03R\bfeatures\x12\x18\n" +
+	"\atargets\x18\x04 \x01(\x03R\atargets\"M\n" +
 	"\tParameter\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05shape\x18\x02 \x03(\x03R\x05shape\x12\x16\n" +
-	"\x06sparse\x18\x03 \x01(\bR\x06sparse\"A\n" +
+	"\x06sparse\x18\x03 \x01(\bR\x06sparse\"l\n" +
 	"\vPlanRequest\x122\n" +
-	"\x05model\x18\x01 \x01(\v2\x1c.psbench.v1.ModelDescriptionR\x05model\"9\n" +
+	"\x05model\x18\x01 \x01(\v2\x1c.psbench.v1.ModelDescriptionR\x05model\x12)\n" +
+	"\x06tables\x18\x02 \x03(\v2\x11.psbench.v1.TableR\x06tables\"e\n" +
 	"\tPlanReply\x12,\n" +
-	"\abuckets\x18\x01 \x03(\v2\x12.psbench.v1.BucketR\abuckets\"\xbf\x01\n" +
+	"\abuckets\x18\x01 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x12*\n" +
+	"\x06inputs\x18\x02 \x01(\v2\x12.psbench.v1.InputsR\x06inputs\"\xbf\x01\n" +
 	"\x06Bucket\x120\n" +
 	"\n" +
 	"parameters\x18\x01 \x03(\v2\x10.psbench.v1.SpanR\n" +
@@ -2427,27 +2728,31 @@ const file_psbench_proto_rawDesc = "" +
 	"\x04Span\x12\x1c\n" +
 	"\tparameter\x18\x01 \x01(\x05R\tparameter\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x1a\n" +
-	"\belements\x18\x03 \x01(\x03R\belements\"\x8c\x01\n" +
-	"\vDealRequest\x122\n" +
-	"\x05model\x18\x01 \x01(\v2\x1c.psbench.v1.ModelDescriptionR\x05model\x12\x1d\n" +
+	"\belements\x18\x03 \x01(\x03R\belements\"\x84\x01\n" +
+	"\vDealRequest\x12*\n" +
+	"\x06inputs\x18\x01 \x01(\v2\x12.psbench.v1.InputsR\x06inputs\x12\x1d\n" +
 	"\n" +
 	"batch_size\x18\x02 \x01(\x05R\tbatchSize\x12*\n" +
 	"\x04sets\x18\x03 \x03(\v2\x16.psbench.v1.TrainerSetR\x04sets\"(\n" +
 	"\n" +
 	"TrainerSet\x12\x1a\n" +
-	"\btrainers\x18\x01 \x03(\x05R\btrainers\"\x84\x01\n" +
+	"\btrainers\x18\x01 \x03(\x05R\btrainers\"\xa5\x01\n" +
 	"\tDealReply\x12\x18\n" +
 	"\asamples\x18\x01 \x01(\x03R\asamples\x12\x18\n" +
 	"\abatches\x18\x02 \x01(\x03R\abatches\x12\x18\n" +
 	"\adropped\x18\x03 \x01(\x03R\adropped\x12)\n" +
-	"\x06shares\x18\x04 \x03(\v2\x11.psbench.v1.ShareR\x06shares\"`\n" +
+	"\x06shares\x18\x04 \x03(\v2\x11.psbench.v1.ShareR\x06shares\x12\x1f\n" +
+	"\vown_batches\x18\x05 \x01(\bR\n" +
+	"ownBatches\"\xaa\x01\n" +
 	"\x05Share\x12\x18\n" +
 	"\abatches\x18\x01 \x01(\x03R\abatches\x12\x18\n" +
 	"\asamples\x18\x02 \x01(\x03R\asamples\x12#\n" +
-	"\rdistinct_rows\x18\x03 \x01(\x03R\fdistinctRows\"4\n" +
+	"\rdistinct_rows\x18\x03 \x01(\x03R\fdistinctRows\x12#\n" +
+	"\rbatch_samples\x18\x04 \x01(\x03R\fbatchSamples\x12#\n" +
+	"\rbatch_indices\x18\x05 \x01(\x03R\fbatchIndices\"4\n" +
 	"\x04Peer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xb9\x04\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xb6\x05\n" +
 	"\x0eConnectRequest\x12,\n" +
 	"\abuckets\x18\x01 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x122\n" +
 	"\x05model\x18\x02 \x01(\v2\x1c.psbench.v1.ModelDescriptionR\x05model\x12$\n" +
@@ -2462,10 +2767,17 @@ const file_psbench_proto_rawDesc = "" +
 	"\btrainers\x18\b \x03(\v2\x10.psbench.v1.PeerR\btrainers\x12J\n" +
 	"\n" +
 	"companions\x18\t \x03(\v2*.psbench.v1.ConnectRequest.CompanionsEntryR\n" +
-	"companions\x1aO\n" +
+	"companions\x12*\n" +
+	"\x06lookup\x18\f \x01(\v2\x12.psbench.v1.LookupR\x06lookup\x125\n" +
+	"\rtable_servers\x18\r \x03(\v2\x10.psbench.v1.PeerR\ftableServers\x12\x18\n" +
+	"\abatches\x18\x0e \x03(\x03R\abatches\x1aO\n" +
 	"\x0fCompanionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12&\n" +
-	"\x05value\x18\x02 \x01(\v2\x10.psbench.v1.PeerR\x05value:\x028\x01\"\x8d\x02\n" +
+	"\x05value\x18\x02 \x01(\v2\x10.psbench.v1.PeerR\x05value:\x028\x01\"a\n" +
+	"\x06Lookup\x12)\n" +
+	"\x06tables\x18\x01 \x03(\v2\x11.psbench.v1.TableR\x06tables\x12\x12\n" +
+	"\x04bags\x18\x02 \x01(\x03R\x04bags\x12\x18\n" +
+	"\aindices\x18\x03 \x01(\x03R\aindices\"\x8d\x02\n" +
 	"\fConnectReply\x12I\n" +
 	"\vboundary_ns\x18\x01 \x03(\v2(.psbench.v1.ConnectReply.BoundaryNsEntryR\n" +
 	"boundaryNs\x129\n" +
@@ -2578,7 +2890,7 @@ func file_psbench_proto_rawDescGZIP() []byte {
 }
 
 var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_psbench_proto_goTypes = []any{
 	(MeasureRequest_Operation)(0), // 0: psbench.v1.MeasureRequest.Operation
 	(MeasureRequest_Expect)(0),    // 1: psbench.v1.MeasureRequest.Expect
@@ -2590,97 +2902,107 @@ var file_psbench_proto_goTypes = []any{
 	(*PartChoice)(nil),            // 7: psbench.v1.PartChoice
 	(*ConfigureRequest)(nil),      // 8: psbench.v1.ConfigureRequest
 	(*ConfigureReply)(nil),        // 9: psbench.v1.ConfigureReply
-	(*ModelDescription)(nil),      // 10: psbench.v1.ModelDescription
-	(*Parameter)(nil),             // 11: psbench.v1.Parameter
-	(*PlanRequest)(nil),           // 12: psbench.v1.PlanRequest
-	(*PlanReply)(nil),             // 13: psbench.v1.PlanReply
-	(*Bucket)(nil),                // 14: psbench.v1.Bucket
-	(*Span)(nil),                  // 15: psbench.v1.Span
-	(*DealRequest)(nil),           // 16: psbench.v1.DealRequest
-	(*TrainerSet)(nil),            // 17: psbench.v1.TrainerSet
-	(*DealReply)(nil),             // 18: psbench.v1.DealReply
-	(*Share)(nil),                 // 19: psbench.v1.Share
-	(*Peer)(nil),                  // 20: psbench.v1.Peer
-	(*ConnectRequest)(nil),        // 21: psbench.v1.ConnectRequest
-	(*ConnectReply)(nil),          // 22: psbench.v1.ConnectReply
-	(*TrainRequest)(nil),          // 23: psbench.v1.TrainRequest
-	(*TrainReply)(nil),            // 24: psbench.v1.TrainReply
-	(*ResetRequest)(nil),          // 25: psbench.v1.ResetRequest
-	(*ResetReply)(nil),            // 26: psbench.v1.ResetReply
-	(*CollectRequest)(nil),        // 27: psbench.v1.CollectRequest
-	(*CollectReply)(nil),          // 28: psbench.v1.CollectReply
-	(*Series)(nil),                // 29: psbench.v1.Series
-	(*ParameterSummary)(nil),      // 30: psbench.v1.ParameterSummary
-	(*MeasureRequest)(nil),        // 31: psbench.v1.MeasureRequest
-	(*MeasureReply)(nil),          // 32: psbench.v1.MeasureReply
-	(*WatchRequest)(nil),          // 33: psbench.v1.WatchRequest
-	(*Event)(nil),                 // 34: psbench.v1.Event
-	(*Heartbeat)(nil),             // 35: psbench.v1.Heartbeat
-	(*Progress)(nil),              // 36: psbench.v1.Progress
-	(*Failure)(nil),               // 37: psbench.v1.Failure
-	nil,                           // 38: psbench.v1.ConfigureRequest.MapsEntry
-	nil,                           // 39: psbench.v1.ConnectRequest.CompanionsEntry
-	nil,                           // 40: psbench.v1.ConnectReply.BoundaryNsEntry
-	nil,                           // 41: psbench.v1.ConnectReply.FactsEntry
+	(*Table)(nil),                 // 10: psbench.v1.Table
+	(*ModelDescription)(nil),      // 11: psbench.v1.ModelDescription
+	(*Inputs)(nil),                // 12: psbench.v1.Inputs
+	(*Parameter)(nil),             // 13: psbench.v1.Parameter
+	(*PlanRequest)(nil),           // 14: psbench.v1.PlanRequest
+	(*PlanReply)(nil),             // 15: psbench.v1.PlanReply
+	(*Bucket)(nil),                // 16: psbench.v1.Bucket
+	(*Span)(nil),                  // 17: psbench.v1.Span
+	(*DealRequest)(nil),           // 18: psbench.v1.DealRequest
+	(*TrainerSet)(nil),            // 19: psbench.v1.TrainerSet
+	(*DealReply)(nil),             // 20: psbench.v1.DealReply
+	(*Share)(nil),                 // 21: psbench.v1.Share
+	(*Peer)(nil),                  // 22: psbench.v1.Peer
+	(*ConnectRequest)(nil),        // 23: psbench.v1.ConnectRequest
+	(*Lookup)(nil),                // 24: psbench.v1.Lookup
+	(*ConnectReply)(nil),          // 25: psbench.v1.ConnectReply
+	(*TrainRequest)(nil),          // 26: psbench.v1.TrainRequest
+	(*TrainReply)(nil),            // 27: psbench.v1.TrainReply
+	(*ResetRequest)(nil),          // 28: psbench.v1.ResetRequest
+	(*ResetReply)(nil),            // 29: psbench.v1.ResetReply
+	(*CollectRequest)(nil),        // 30: psbench.v1.CollectRequest
+	(*CollectReply)(nil),          // 31: psbench.v1.CollectReply
+	(*Series)(nil),                // 32: psbench.v1.Series
+	(*ParameterSummary)(nil),      // 33: psbench.v1.ParameterSummary
+	(*MeasureRequest)(nil),        // 34: psbench.v1.MeasureRequest
+	(*MeasureReply)(nil),          // 35: psbench.v1.MeasureReply
+	(*WatchRequest)(nil),          // 36: psbench.v1.WatchRequest
+	(*Event)(nil),                 // 37: psbench.v1.Event
+	(*Heartbeat)(nil),             // 38: psbench.v1.Heartbeat
+	(*Progress)(nil),              // 39: psbench.v1.Progress
+	(*Failure)(nil),               // 40: psbench.v1.Failure
+	nil,                           // 41: psbench.v1.ConfigureRequest.MapsEntry
+	nil,                           // 42: psbench.v1.ConnectRequest.CompanionsEntry
+	nil,                           // 43: psbench.v1.ConnectReply.BoundaryNsEntry
+	nil,                           // 44: psbench.v1.ConnectReply.FactsEntry
 }
 var file_psbench_proto_depIdxs = []int32{
 	5,  // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
 	6,  // 1: psbench.v1.PartDescription.settings:type_name -> psbench.v1.SettingDescription
 	7,  // 2: psbench.v1.ConfigureRequest.part:type_name -> psbench.v1.PartChoice
 	7,  // 3: psbench.v1.ConfigureRequest.local:type_name -> psbench.v1.PartChoice
-	38, // 4: psbench.v1.ConfigureRequest.maps:type_name -> psbench.v1.ConfigureRequest.MapsEntry
-	10, // 5: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
-	11, // 6: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
-	10, // 7: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
-	14, // 8: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
-	15, // 9: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
-	10, // 10: psbench.v1.DealRequest.model:type_name -> psbench.v1.ModelDescription
-	17, // 11: psbench.v1.DealRequest.sets:type_name -> psbench.v1.TrainerSet
-	19, // 12: psbench.v1.DealReply.shares:type_name -> psbench.v1.Share
-	14, // 13: psbench.v1.ConnectRequest.buckets:type_name -> psbench.v1.Bucket
-	10, // 14: psbench.v1.ConnectRequest.model:type_name -> psbench.v1.ModelDescription
-	20, // 15: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.Peer
-	20, // 16: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.Peer
-	20, // 17: psbench.v1.ConnectRequest.ring:type_name -> psbench.v1.Peer
-	20, // 18: psbench.v1.ConnectRequest.sync_ring:type_name -> psbench.v1.Peer
-	20, // 19: psbench.v1.ConnectRequest.trainers:type_name -> psbench.v1.Peer
-	39, // 20: psbench.v1.ConnectRequest.companions:type_name -> psbench.v1.ConnectRequest.CompanionsEntry
-	40, // 21: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	41, // 22: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
-	29, // 23: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
-	30, // 24: psbench.v1.CollectReply.parameters:type_name -> psbench.v1.ParameterSummary
-	0,  // 25: psbench.v1.MeasureRequest.operation:type_name -> psbench.v1.MeasureRequest.Operation
-	1,  // 26: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
-	35, // 27: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
-	36, // 28: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	37, // 29: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	2,  // 30: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	20, // 31: psbench.v1.ConnectRequest.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	3,  // 32: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	8,  // 33: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	12, // 34: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	16, // 35: psbench.v1.Part.Deal:input_type -> psbench.v1.DealRequest
-	21, // 36: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	23, // 37: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	25, // 38: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	27, // 39: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	31, // 40: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	33, // 41: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	4,  // 42: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	9,  // 43: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	13, // 44: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	18, // 45: psbench.v1.Part.Deal:output_type -> psbench.v1.DealReply
-	22, // 46: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	24, // 47: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	26, // 48: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	28, // 49: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	32, // 50: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	34, // 51: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	42, // [42:52] is the sub-list for method output_type
-	32, // [32:42] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	41, // 4: psbench.v1.ConfigureRequest.maps:type_name -> psbench.v1.ConfigureRequest.MapsEntry
+	11, // 5: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
+	10, // 6: psbench.v1.ConfigureReply.table:type_name -> psbench.v1.Table
+	13, // 7: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
+	12, // 8: psbench.v1.ModelDescription.inputs:type_name -> psbench.v1.Inputs
+	11, // 9: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
+	10, // 10: psbench.v1.PlanRequest.tables:type_name -> psbench.v1.Table
+	16, // 11: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
+	12, // 12: psbench.v1.PlanReply.inputs:type_name -> psbench.v1.Inputs
+	17, // 13: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
+	12, // 14: psbench.v1.DealRequest.inputs:type_name -> psbench.v1.Inputs
+	19, // 15: psbench.v1.DealRequest.sets:type_name -> psbench.v1.TrainerSet
+	21, // 16: psbench.v1.DealReply.shares:type_name -> psbench.v1.Share
+	16, // 17: psbench.v1.ConnectRequest.buckets:type_name -> psbench.v1.Bucket
+	11, // 18: psbench.v1.ConnectRequest.model:type_name -> psbench.v1.ModelDescription
+	22, // 19: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.Peer
+	22, // 20: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.Peer
+	22, // 21: psbench.v1.ConnectRequest.ring:type_name -> psbench.v1.Peer
+	22, // 22: psbench.v1.ConnectRequest.sync_ring:type_name -> psbench.v1.Peer
+	22, // 23: psbench.v1.ConnectRequest.trainers:type_name -> psbench.v1.Peer
+	42, // 24: psbench.v1.ConnectRequest.companions:type_name -> psbench.v1.ConnectRequest.CompanionsEntry
+	24, // 25: psbench.v1.ConnectRequest.lookup:type_name -> psbench.v1.Lookup
+	22, // 26: psbench.v1.ConnectRequest.table_servers:type_name -> psbench.v1.Peer
+	10, // 27: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
+	43, // 28: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	44, // 29: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	32, // 30: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
+	33, // 31: psbench.v1.CollectReply.parameters:type_name -> psbench.v1.ParameterSummary
+	0,  // 32: psbench.v1.MeasureRequest.operation:type_name -> psbench.v1.MeasureRequest.Operation
+	1,  // 33: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
+	38, // 34: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
+	39, // 35: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
+	40, // 36: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	2,  // 37: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	22, // 38: psbench.v1.ConnectRequest.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	3,  // 39: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	8,  // 40: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	14, // 41: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	18, // 42: psbench.v1.Part.Deal:input_type -> psbench.v1.DealRequest
+	23, // 43: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	26, // 44: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	28, // 45: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	30, // 46: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	34, // 47: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	36, // 48: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	4,  // 49: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	9,  // 50: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	15, // 51: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	20, // 52: psbench.v1.Part.Deal:output_type -> psbench.v1.DealReply
+	25, // 53: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	27, // 54: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	29, // 55: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	31, // 56: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	35, // 57: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	37, // 58: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	49, // [49:59] is the sub-list for method output_type
+	39, // [39:49] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }
@@ -2688,7 +3010,7 @@ func file_psbench_proto_init() {
 	if File_psbench_proto != nil {
 		return
 	}
-	file_psbench_proto_msgTypes[31].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[34].OneofWrappers = []any{
 		(*Event_Heartbeat)(nil),
 		(*Event_Progress)(nil),
 		(*Event_Failure)(nil),
@@ -2699,7 +3021,7 @@ func file_psbench_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_psbench_proto_rawDesc), len(file_psbench_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   39,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,198 @@
+package sdk
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/comm"
+)
+
+// featureModel is a toy FeatureModel: a row of three numbers times a matrix.
+type featureModel struct {
+	toySettings
+	first  int
+	weight comm.Tensor // [3, 2]
+	g      *comm.Gradient
+	batch  *Batch
+}
+
+func (m *featureModel) Parameters() []ParameterSpec {
+	return []ParameterSpec{{Name: "weight", Shape: []int{3, 2}}}
+}
+func (m *featureModel) Inputs() InputSpec { return InputSpec{Features: 3, Classes: 2} }
+func (m *featureModel) Bind(v []comm.Tensor, g []*comm.Gradient) error {
+	m.weight, m.g = v[0], g[0]
+	return nil
+}
+
+func (m *featureModel) Initialize(seed uint64) {
+	for i := range m.weight.Data {
+		m.weight.Data[i] = float32(math.Sin(float64(seed) + float64(10*m.first+i)))
+	}
+}
+
+func (m *featureModel) Forward(b *Batch) (comm.Tensor, error) {
+	m.batch = b
+	out := comm.NewTensor(b.Size(), 2)
+	for i := range out.Data {
+		for k, x := range b.Features[i/2*3 : i/2*3+3] {
+			out.Data[i] += x * m.weight.Data[2*k+i%2]
+		}
+	}
+	return out, m.check("forward")
+}
+
+func (m *featureModel) Backward(up comm.Tensor, emit func(int)) error {
+	clear(m.g.Values)
+	for i, u := range up.Data {
+		for k, x := range m.batch.Features[i/2*3 : i/2*3+3] {
+			m.g.Values[2*k+i%2] += u * x
+		}
+	}
+	emit(0)
+	return m.check("backward")
+}
+
+func (m *featureModel) BackwardInput(up comm.Tensor, inputGradient []float32, emit func(int)) error {
+	if err := m.Backward(up, emit); err != nil {
+		return err
+	}
+	clear(inputGradient)
+	for i, u := range up.Data {
+		for k := range 3 {
+			inputGradient[i/2*3+k] += u * m.weight.Data[2*k+i%2]
+		}
+	}
+	return m.check("input")
+}
+
+// featureTrainer steps against the gradients of the weight and of the features, so
+// that the one it ends with tells of both. Batches hold features, which it changes
+// as if they had been looked up.
+type featureTrainer struct {
+	parts    TrainerParts
+	features []float32
+	gradient []float32
+}
+
+func (t *featureTrainer) Plan([]ParameterSpec) ([]comm.BucketSpec, error) {
+	return []comm.BucketSpec{{Parameters: []comm.Span{{Elements: 6}}, Elements: 6}}, nil
+}
+func (t *featureTrainer) Attach(parts TrainerParts) error { t.parts = parts; return nil }
+func (t *featureTrainer) Reset() error                    { t.parts.Model.Initialize(3); return nil }
+
+func (t *featureTrainer) Train(_ context.Context, report PassReport) error {
+	t.features = t.features[:0]
+	for i := range t.parts.Batches {
+		if err := t.iterate(int64(i), &t.parts.Batches[i], report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *featureTrainer) iterate(i int64, share *Batch, report PassReport) error {
+	t.features = append(t.features, share.Features[len(t.features):]...)
+	b := Batch{Features: t.features, Targets: share.Targets}
+	out, err := t.parts.Model.Forward(&b)
+	if err != nil {
+		return err
+	}
+	loss, err := t.parts.Criterion.Forward(out, b.Targets)
+	if err != nil {
+		return err
+	}
+	report.Loss(loss)
+	up := comm.NewTensor(out.Shape...)
+	if err := t.parts.Criterion.Backward(up); err != nil {
+		return err
+	}
+	t.gradient = slices.Grow(t.gradient[:0], len(b.Features))[:len(b.Features)]
+	var reduced *comm.Future
+	err = t.parts.Model.(FeatureModel).BackwardInput(up, t.gradient, func(int) {
+		reduced = t.parts.Hook.Reduce(toyState(i), t.parts.Buckets[0])
+	})
+	if reduced != nil {
+		if rerr := reduced.Wait(); err == nil {
+			err = rerr
+		}
+	}
+	for j, d := range t.parts.Gradients[0].Values {
+		t.parts.Values[0].Data[j] -= d / 8
+	}
+	for j, d := range t.gradient {
+		t.features[j] -= d / 8
+	}
+	return err
+}
+
+// featureData is data of numbers alone, in growing batches.
+type featureData struct{}
+
+func (featureData) Load() (*Samples, error) {
+	s := rows(3, 1, 2, 3, 4, -5, 6, 7, 8, -9, 1, 0, 1, 0, 1, 0, -1, 0.5, 2)
+	s.Targets = []int64{0, 1, 1, 0, 1, 0}
+	s.Batches = []int{1, 2, 3}
+	return s, nil
+}
+
+func TestFeatureModelsComputeTheSameBits(t *testing.T) {
+	want := newWorld(t, "features", comm.Unix, "{}").pass(t)
+	if len(want.Losses) != 3 || want.Summary[0][0] == 0 {
+		t.Fatalf("the toy does not train: %+v", want)
+	}
+	for _, transport := range tested {
+		for _, isolated := range [][]Kind{nil, {KindModel}, {KindCriterion}, Isolable} {
+			w := newWorld(t, "features", transport, "{}", isolated...)
+			for range 2 { // the warm-up and the measured pass
+				if d := cmp.Diff(want, w.pass(t)); d != "" {
+					t.Errorf("%s, isolated %v: %s", transport, isolated, d)
+				}
+			}
+		}
+	}
+}
+
+// A model has a gradient of its features across processes if it has one at all.
+func TestPlainModelStaysPlain(t *testing.T) {
+	for key, want := range map[string]bool{"toy": false, "features": true} {
+		w := newWorld(t, key, comm.Unix, "{}", KindModel)
+		if _, got := w.trainer.parts.Model.(FeatureModel); got != want {
+			t.Errorf("%s is a feature model: %v", key, got)
+		}
+	}
+}
+
+func TestFeatureModelErrorsCross(t *testing.T) {
+	for _, transport := range tested {
+		for _, call := range []string{"backward", "input"} {
+			w := newWorld(t, "features", transport, `{"fail": "`+call+`"}`, KindModel)
+			must(t, w.trainer.reset())
+			if _, err := w.trainer.train(t.Context()); err == nil || err.Error() != "trainer0.model: the toy is broken" {
+				t.Errorf("%s: a failing %s gave %v", transport, call, err)
+			}
+		}
+	}
+}
+
+// A gradient of the features that has another size than these is refused, by the
+// trainer and, where there is none, by the companion.
+func TestFeatureGradientRefusesLies(t *testing.T) {
+	trainer, companion := callPair(t)
+	m := remoteFeatureModel{newRemoteModel(trainer, false, modelToProto(&featureModel{}), patience)}
+	must(t, m.Bind(make([]comm.Tensor, 1), []*comm.Gradient{{Values: make([]float32, 6)}}))
+	must(t, companion.Send(&comm.Header{Op: opBackwardInput}, make([]byte, 8)))
+	err := m.BackwardInput(comm.Tensor{}, make([]float32, 3), func(int) {})
+	if err == nil || !strings.Contains(err.Error(), "sent 8 bytes where 12 are due") {
+		t.Errorf("a short gradient gave %v", err)
+	}
+	r := &modelRole{station: &station{}, model: &toyModel{}, conn: companion}
+	if err := r.answer(&comm.Header{Op: opBackwardInput}); err == nil || err.Error() != "the model has no gradient of its features" {
+		t.Errorf("a plain model answered %v", err)
+	}
+}
