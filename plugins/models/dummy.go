@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/plugins/internal/splitmix"
+	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/models/blas"
-	"github.com/psbench/psbench/plugins/models/nn"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -22,8 +20,15 @@ type DummySettings struct {
 	DenseOutputSize  int    `json:"dense_output_size" doc:"outputs of every dense layer, and classes; equals dense_input_size if there are several layers"`
 	DenseLayersCount int    `json:"dense_layers_count" doc:"dense layers"`
 	Sparse           bool   `json:"sparse" doc:"give the embedding's gradient as rows"`
+	Engine           string `json:"engine" doc:"what computes: layers (written by hand) or gorgonia (a graph)"`
 	BLAS             string `json:"blas" doc:"what multiplies matrices: auto, openblas, mkl, blis or gonum"`
 }
+
+// Engines of the dummy model.
+const (
+	Layers   = "layers"
+	Gorgonia = "gorgonia"
+)
 
 // DefaultDummy are the settings of the original's DummyModel.
 var DefaultDummy = DummySettings{
@@ -32,6 +37,7 @@ var DefaultDummy = DummySettings{
 	DenseInputSize:   1024,
 	DenseOutputSize:  1024,
 	DenseLayersCount: 8,
+	Engine:           Layers,
 	BLAS:             blas.Auto,
 }
 
@@ -88,25 +94,37 @@ type dummy struct {
 	settings DummySettings
 	maxBatch int
 	engine   blas.BLAS
+	network  network
 
-	embedding nn.EmbeddingBag
-	layers    []nn.Linear
-	gradients []*comm.Gradient
-
-	batch       *sdk.Batch   // of the last Forward, until Backward
-	activations [][]float32  // [l] is the input of layer l, the last one the output; [maxBatch, width] each
-	deltas      [2][]float32 // gradients of two neighbouring activations
-	output      comm.Tensor  // the view of the last activation that Forward returns
+	values []comm.Tensor
+	batch  *sdk.Batch  // of the last Forward, until Backward
+	output comm.Tensor // of the last Forward
 }
 
-// NewDummy builds the dummy model. Sizes that do not fit together and a BLAS
-// engine that is not there are errors. Zero env.Threads count as one.
+// network computes what the dummy model describes. Its arguments are checked
+// already, but for the indices of a batch.
+type network interface {
+	// bind hands over the storage of all parameters.
+	bind(values []comm.Tensor, gradients []*comm.Gradient)
+	// forward returns the output [b.Size(), classes], valid until the next one.
+	forward(b *sdk.Batch) ([]float32, error)
+	// backward is that of sdk.Model for the last forward, of the same batch.
+	backward(b *sdk.Batch, outputGradient []float32, emit func(parameter int)) error
+}
+
+// NewDummy builds the dummy model. Sizes that do not fit together, an unknown
+// engine and a BLAS engine that is not there are errors. Zero env.Threads count
+// as one. With engine gorgonia the BLAS engine becomes that of all gorgonia graphs
+// in the process.
 func NewDummy(s DummySettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if env.MaxBatch < 1 {
 		return nil, fmt.Errorf("the largest batch has %d samples but must have at least 1", env.MaxBatch)
 	}
 	if err := s.check(env.MaxBatch); err != nil {
 		return nil, err
+	}
+	if s.Engine != Layers && s.Engine != Gorgonia {
+		return nil, fmt.Errorf("setting engine is %q but must be %s or %s", s.Engine, Layers, Gorgonia)
 	}
 	engine, err := blas.Open(s.BLAS, max(1, env.Threads))
 	if err != nil {
@@ -117,20 +135,15 @@ func NewDummy(s DummySettings, env sdk.ModelEnv) (sdk.Model, error) {
 
 func newDummy(s DummySettings, maxBatch int, engine blas.BLAS) *dummy {
 	m := &dummy{
-		settings:  s,
-		maxBatch:  maxBatch,
-		engine:    engine,
-		embedding: nn.EmbeddingBag{Rows: s.NumEmbeddings, Width: s.EmbeddingDim},
-		layers:    make([]nn.Linear, s.DenseLayersCount),
-		output:    comm.Tensor{Shape: []int{0, s.DenseOutputSize}},
+		settings: s,
+		maxBatch: maxBatch,
+		engine:   engine,
+		output:   comm.Tensor{Shape: []int{0, s.DenseOutputSize}},
 	}
-	m.activations = append(m.activations, make([]float32, maxBatch*s.EmbeddingDim))
-	for l := range m.layers {
-		m.layers[l] = nn.Linear{BLAS: engine, In: s.DenseInputSize, Out: s.DenseOutputSize}
-		m.activations = append(m.activations, make([]float32, maxBatch*s.DenseOutputSize))
-	}
-	for i := range m.deltas {
-		m.deltas[i] = make([]float32, maxBatch*max(s.DenseInputSize, s.DenseOutputSize))
+	if s.Engine == Gorgonia {
+		m.network = newDummyGraph(s, engine)
+	} else {
+		m.network = newDummyLayers(s, maxBatch, engine)
 	}
 	return m
 }
@@ -143,7 +156,7 @@ func (m *dummy) Parameters() []sdk.ParameterSpec {
 	specs := []sdk.ParameterSpec{
 		{Name: "embedding", Shape: []int{s.NumEmbeddings, s.EmbeddingDim}, Sparse: s.Sparse},
 	}
-	for l := range m.layers {
+	for l := range s.DenseLayersCount {
 		specs = append(specs,
 			sdk.ParameterSpec{Name: fmt.Sprintf("weight_%d", l), Shape: []int{s.DenseOutputSize, s.DenseInputSize}},
 			sdk.ParameterSpec{Name: fmt.Sprintf("bias_%d", l), Shape: []int{s.DenseOutputSize}})
@@ -156,66 +169,46 @@ func (m *dummy) Inputs() sdk.InputSpec {
 }
 
 func (m *dummy) Facts() map[string]string {
-	info := m.engine.Info()
-	facts := map[string]string{
-		"blas":         info.Engine,
-		"blas_core":    info.Core,
-		"blas_threads": strconv.Itoa(info.Threads),
-	}
-	if info.Library != "" {
-		facts["blas_library"] = info.Library
-	}
-	return facts
+	return engineFacts(m.settings.Engine, m.engine.Info())
 }
 
 func (m *dummy) Bind(values []comm.Tensor, gradients []*comm.Gradient) error {
 	if err := checkBinding(m.Parameters(), values, gradients); err != nil {
 		return err
 	}
-	m.gradients = gradients
-	m.embedding.Table = values[0].Data
-	for l := range m.layers {
-		m.layers[l].Weight = values[weightOf(l)].Data
-		m.layers[l].Bias = values[biasOf(l)].Data
-	}
+	m.values = values
+	m.network.bind(values, gradients)
 	return nil
 }
 
 // Initialize draws every parameter from the stream of its number: the embedding
 // uniform in [-1, 1), the layers in [-1, 1) / sqrt(dense_input_size).
 func (m *dummy) Initialize(seed uint64) {
-	splitmix.Uniform(seed, 0, m.embedding.Table, 1)
+	splitmix.Uniform(seed, 0, m.values[0].Data, 1)
 	bound := float32(1 / math.Sqrt(float64(m.settings.DenseInputSize)))
-	for l := range m.layers {
-		splitmix.Uniform(seed, uint64(weightOf(l)), m.layers[l].Weight, bound) // #nosec G115 -- a parameter's number
-		splitmix.Uniform(seed, uint64(biasOf(l)), m.layers[l].Bias, bound)     // #nosec G115 -- a parameter's number
+	for k, value := range m.values[1:] {
+		splitmix.Uniform(seed, uint64(k+1), value.Data, bound) // #nosec G115 -- a parameter's number
 	}
 	m.batch = nil
 }
 
 func (m *dummy) Forward(b *sdk.Batch) (comm.Tensor, error) {
-	if m.gradients == nil {
+	if m.values == nil {
 		return comm.Tensor{}, errors.New("the dummy model cannot compute before its parameters are bound")
 	}
-	if b.Size() < 1 || b.Size() > m.maxBatch {
-		return comm.Tensor{}, fmt.Errorf("a batch has %d samples but the model was built for 1 to %d", b.Size(), m.maxBatch)
+	if b.Size() < 1 {
+		return comm.Tensor{}, errors.New("a batch has no samples but must have at least 1")
 	}
-	m.batch = b
-	if err := m.embedding.Forward(m.activation(0), b); err != nil {
-		m.batch = nil
+	m.batch = nil
+	output, err := m.network.forward(b)
+	if err != nil {
 		return comm.Tensor{}, err
 	}
-	for l := range m.layers {
-		m.layers[l].Forward(m.activation(l+1), m.activation(l))
-	}
-	m.output.Data = m.activation(len(m.layers))
-	m.output.Shape[0] = b.Size()
-	nn.Softmax(m.output.Data, m.settings.DenseOutputSize)
+	m.batch = b
+	m.output.Data, m.output.Shape[0] = output, b.Size()
 	return m.output, nil
 }
 
-// Backward emits a layer's gradients before it computes what the layer below
-// needs, so that their reduction runs meanwhile.
 func (m *dummy) Backward(outputGradient comm.Tensor, emit func(parameter int)) error {
 	if m.batch == nil {
 		return errors.New("the dummy model cannot go backward before it went forward")
@@ -224,40 +217,5 @@ func (m *dummy) Backward(outputGradient comm.Tensor, emit func(parameter int)) e
 		return fmt.Errorf("the output's gradient has shape %v and %d elements but the output has shape %v",
 			outputGradient.Shape, len(outputGradient.Data), m.output.Shape)
 	}
-	rows := m.batch.Size()
-	above, below := m.deltas[0], m.deltas[1]
-	dy := above[:rows*m.settings.DenseOutputSize]
-	nn.SoftmaxGradient(dy, outputGradient.Data, m.output.Data, m.settings.DenseOutputSize)
-	for l := len(m.layers) - 1; l >= 0; l-- {
-		layer := &m.layers[l]
-		layer.BiasGradient(m.gradients[biasOf(l)].Values, dy)
-		emit(biasOf(l))
-		layer.WeightGradient(m.gradients[weightOf(l)].Values, dy, m.activation(l))
-		emit(weightOf(l))
-		dx := below[:rows*layer.In]
-		layer.InputGradient(dx, dy)
-		dy, above, below = dx, below, above
-	}
-	if err := m.embeddingGradient(dy); err != nil {
-		return err
-	}
-	emit(0)
-	return nil
-}
-
-func (m *dummy) embeddingGradient(dy []float32) error {
-	if m.settings.Sparse {
-		return m.embedding.SparseGradient(m.gradients[0], dy, m.batch)
-	}
-	m.embedding.DenseGradient(m.gradients[0].Values, dy, m.batch)
-	return nil
-}
-
-// activation is the part of activations[l] that the current batch fills.
-func (m *dummy) activation(l int) []float32 {
-	width := m.settings.DenseInputSize
-	if l == len(m.layers) {
-		width = m.settings.DenseOutputSize
-	}
-	return m.activations[l][:m.batch.Size()*width]
+	return m.network.backward(m.batch, outputGradient.Data, emit)
 }

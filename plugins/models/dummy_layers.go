@@ -1,0 +1,108 @@
+package models
+
+import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/plugins/models/blas"
+	"github.com/psbench/psbench/plugins/models/nn"
+	"github.com/psbench/psbench/sdk"
+)
+
+// dummyLayers is the dummy model written by hand. It allocates nothing after its
+// first iteration.
+type dummyLayers struct {
+	sparse    bool
+	embedding nn.EmbeddingBag
+	layers    []nn.Linear
+	gradients []*comm.Gradient
+
+	capacity    int          // samples that the buffers have room for
+	activations [][]float32  // [l] is the input of layer l, the last one the output; [capacity, width] each
+	deltas      [2][]float32 // gradients of two neighbouring activations
+}
+
+func newDummyLayers(s DummySettings, maxBatch int, engine blas.BLAS) *dummyLayers {
+	n := &dummyLayers{
+		sparse:    s.Sparse,
+		embedding: nn.EmbeddingBag{Rows: s.NumEmbeddings, Width: s.EmbeddingDim},
+		layers:    make([]nn.Linear, s.DenseLayersCount),
+	}
+	for l := range n.layers {
+		n.layers[l] = nn.Linear{BLAS: engine, In: s.DenseInputSize, Out: s.DenseOutputSize}
+	}
+	n.grow(maxBatch)
+	return n
+}
+
+// grow makes room for a batch: one that the data cuts itself may be larger than any
+// before.
+func (n *dummyLayers) grow(samples int) {
+	if samples <= n.capacity {
+		return
+	}
+	n.capacity = samples
+	n.activations = append(n.activations[:0], make([]float32, samples*n.embedding.Width))
+	widest := 0
+	for _, layer := range n.layers {
+		n.activations = append(n.activations, make([]float32, samples*layer.Out))
+		widest = max(widest, layer.In, layer.Out)
+	}
+	for i := range n.deltas {
+		n.deltas[i] = make([]float32, samples*widest)
+	}
+}
+
+func (n *dummyLayers) bind(values []comm.Tensor, gradients []*comm.Gradient) {
+	n.gradients = gradients
+	n.embedding.Table = values[0].Data
+	for l := range n.layers {
+		n.layers[l].Weight = values[weightOf(l)].Data
+		n.layers[l].Bias = values[biasOf(l)].Data
+	}
+}
+
+func (n *dummyLayers) forward(b *sdk.Batch) ([]float32, error) {
+	n.grow(b.Size())
+	x := n.activations[0][:b.Size()*n.embedding.Width]
+	if err := n.embedding.Forward(x, b); err != nil {
+		return nil, err
+	}
+	for l := range n.layers {
+		y := n.activations[l+1][:b.Size()*n.layers[l].Out]
+		n.layers[l].Forward(y, x)
+		x = y
+	}
+	nn.Softmax(x, len(x)/b.Size())
+	return x, nil
+}
+
+// backward emits a layer's gradients before it computes what the layer below
+// needs, so that their reduction runs meanwhile.
+func (n *dummyLayers) backward(b *sdk.Batch, outputGradient []float32, emit func(parameter int)) error {
+	rows := b.Size()
+	above, below := n.deltas[0], n.deltas[1]
+	dy := above[:len(outputGradient)]
+	nn.SoftmaxGradient(dy, outputGradient, n.activations[len(n.layers)][:len(dy)], len(dy)/rows)
+	for l := len(n.layers) - 1; l >= 0; l-- {
+		layer := &n.layers[l]
+		layer.BiasGradient(n.gradients[biasOf(l)].Values, dy)
+		emit(biasOf(l))
+		layer.WeightGradient(n.gradients[weightOf(l)].Values, dy, n.activations[l][:rows*layer.In])
+		emit(weightOf(l))
+		dx := below[:rows*layer.In]
+		layer.InputGradient(dx, dy)
+		dy, above, below = dx, below, above
+	}
+	if err := n.embeddingGradient(dy, b); err != nil {
+		return err
+	}
+	emit(0)
+	return nil
+}
+
+func (n *dummyLayers) embeddingGradient(dy []float32, b *sdk.Batch) error {
+	if n.sparse {
+		return n.embedding.SparseGradient(n.gradients[0], dy, b)
+	}
+	n.embedding.DenseGradient(n.gradients[0].Values, dy, b)
+	return nil
+}

@@ -1,0 +1,161 @@
+// Package graph runs gorgonia graphs as models: forward up to the output, then,
+// when the gradient of the output is known, on to the gradients, each of which is
+// reported as soon as it is there. Only plugins that import it pay for gorgonia.
+//
+// A plugin's model makes a Graph for each shape of its batches, adds inputs and
+// parameters, builds its output from their nodes with gorgonia's functions, and
+// compiles it. docs/gorgonia.md has a complete program.
+package graph
+
+import (
+	"errors"
+	"fmt"
+
+	_ "go4.org/unsafe/assume-no-moving-gc" // gorgonia needs a version that knows this Go
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/psbench/psbench/comm"
+)
+
+// Graph is a gorgonia graph over float32 tensors whose shapes do not change. It
+// serves one goroutine at a time.
+//
+// One tape holds both directions: it stops behind the output, and Backward lets it
+// go on there, so nothing is computed twice. What that costs: gorgonia forgets its
+// memory at the start of each run, so activations and their gradients are allocated
+// again in each iteration, and each direction takes a goroutine of its own while it
+// runs. The gradient of a parameter that is a matrix product is computed where it
+// belongs; any other is copied there.
+type Graph struct {
+	nodes      *gorgonia.ExprGraph
+	names      int            // that were given so far
+	raw        gorgonia.Nodes // the node of each parameter
+	parameters []*parameter
+	fault      error // the first of Input and Parameter
+	machine    gorgonia.VM
+	stop       *stop
+	run        *run
+}
+
+// New makes an empty graph.
+func New() *Graph { return &Graph{nodes: gorgonia.NewGraph(), run: &run{}} }
+
+// Input adds a node without a gradient. values holds the elements of the shape,
+// row-major; each Forward reads them there. The shape needs one dimension or more.
+// An input that does not fit is an error of Compile.
+func (g *Graph) Input(name string, values []float32, shape ...int) *gorgonia.Node {
+	g.names++
+	node := gorgonia.NewTensor(g.nodes, tensor.Float32, len(shape), gorgonia.WithShape(shape...),
+		gorgonia.WithName(fmt.Sprintf("%d %s", g.names, name))) // gorgonia takes equal names for the same node
+	if want := comm.Elements(shape); len(shape) == 0 || want < 1 || len(values) != want {
+		g.fail(fmt.Errorf("%s has %d elements and shape %v: the shape must have dimensions, none of them empty, and as many elements",
+			name, len(values), shape))
+		return node
+	}
+	if err := gorgonia.Let(node, dense(values, shape)); err != nil {
+		g.fail(fmt.Errorf("gorgonia refuses the values of %s: %w", name, err))
+	}
+	return node
+}
+
+// Parameter adds a node like Input does, with a gradient, which each Backward
+// writes to gradient. Parameters are numbered from 0 in the order of these calls.
+// A gradient of another length than values is an error of Compile.
+func (g *Graph) Parameter(name string, values, gradient []float32, shape ...int) *gorgonia.Node {
+	node := g.Input(name, values, shape...)
+	if len(gradient) != len(values) {
+		g.fail(fmt.Errorf("%s has %d elements but its gradient has %d; there must be equally many",
+			name, len(values), len(gradient)))
+	}
+	p := &parameter{number: len(g.parameters), name: name, run: g.run}
+	if g.fault == nil {
+		p.gradient = dense(gradient, shape)
+	}
+	g.raw, g.parameters = append(g.raw, node), append(g.parameters, p)
+	watched, err := gorgonia.ApplyOp(watch{p}, node)
+	if err != nil {
+		g.fail(fmt.Errorf("gorgonia refuses %s: %w", name, err))
+		return node
+	}
+	return watched
+}
+
+func (g *Graph) fail(err error) {
+	if g.fault == nil {
+		g.fault = err
+	}
+}
+
+// Compile differentiates the output with respect to all parameters and writes the
+// tape; parts of the graph that need neither are left out. An output that does not
+// depend on every parameter in a differentiable way is an error.
+func (g *Graph) Compile(output *gorgonia.Node) error {
+	switch {
+	case g.fault != nil:
+		return g.fault
+	case g.machine != nil:
+		return errors.New("the graph is compiled already: make a new one for another output")
+	case output == nil || output.Graph() != g.nodes:
+		return errors.New("the output must be a node of the graph that is compiled")
+	case len(g.parameters) == 0:
+		return errors.New("the graph has no parameters but must have at least one")
+	}
+	stop := &stop{output: make([]float32, output.Shape().TotalSize()), shape: output.Shape()}
+	upstream, err := gorgonia.ApplyOp(stop, output)
+	if err != nil {
+		return fmt.Errorf("gorgonia cannot stop behind the output: %w", err)
+	}
+	gradients, err := gorgonia.Backpropagate(gorgonia.Nodes{output}, gorgonia.Nodes{upstream}, g.raw)
+	if err != nil {
+		return fmt.Errorf("gorgonia cannot differentiate the output: %w", err)
+	}
+	program, locations, err := gorgonia.Compile(g.nodes.ExactSubgraphRoots(gradients...))
+	if err != nil {
+		return fmt.Errorf("gorgonia cannot compile the graph: %w", err)
+	}
+	g.machine = gorgonia.NewTapeMachine(g.nodes, gorgonia.WithPrecompiled(program, locations))
+	g.stop = stop
+	g.run.ready = make([]bool, len(g.parameters))
+	return nil
+}
+
+// Forward returns the elements of the output, row-major, valid until the next
+// Forward. It reads inputs and parameters; what Backward needs of them must not
+// change until then.
+func (g *Graph) Forward() ([]float32, error) {
+	if g.machine == nil {
+		return nil, errors.New("the graph must be compiled before it runs")
+	}
+	g.machine.Reset()
+	g.stop.reached, g.stop.upstream = false, nil
+	if err := g.machine.RunAll(); !g.stop.reached {
+		return nil, fmt.Errorf("gorgonia's tape ended before the output: %w", err)
+	}
+	return g.stop.output, nil
+}
+
+// Backward goes on from the last Forward, given the gradient of the loss with
+// respect to its output. It overwrites every parameter's gradient and calls emit(k)
+// once gradient k and all later ones are complete, in descending order, while the
+// tape goes on.
+func (g *Graph) Backward(outputGradient []float32, emit func(parameter int)) error {
+	if g.machine == nil || !g.stop.reached {
+		return errors.New("a graph goes backward once after each time that it went forward")
+	}
+	if len(outputGradient) != len(g.stop.output) {
+		return fmt.Errorf("the output's gradient has %d elements but the output has %d", len(outputGradient), len(g.stop.output))
+	}
+	g.run.start(emit)
+	g.stop.reached = false
+	g.stop.upstream = dense(append([]float32(nil), outputGradient...), g.stop.shape) // a copy: the tape may overwrite it
+	if err := g.machine.RunAll(); err != nil {
+		return fmt.Errorf("gorgonia's tape ended before all gradients were complete: %w", err)
+	}
+	return nil
+}
+
+// dense is a tensor over elements that lie elsewhere.
+func dense(elements []float32, shape tensor.Shape) *tensor.Dense {
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(elements))
+}
