@@ -1,7 +1,6 @@
 package criteria
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -15,29 +14,28 @@ import (
 // original's model ends in a softmax of its own, and so does psbench's: the
 // softmax here comes on top of that.
 type crossEntropy struct {
-	classes int
-	targets []int64   // of the last Forward
-	exp     []float32 // exp(output - the row's largest), [batch, classes]
-	sum     []float64 // of each row of exp
+	maxBatch int
+	classes  int
+	targets  []int64   // of the last Forward
+	exp      []float32 // exp(output - the row's largest), [batch, classes]
+	sum      []float64 // of each row of exp
 }
 
 // NewCrossEntropy builds the criterion cel, which has no settings.
 func NewCrossEntropy(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
-	if env.MaxBatch < 1 {
-		return nil, fmt.Errorf("the largest batch has %d samples but must have at least 1", env.MaxBatch)
-	}
-	return &crossEntropy{sum: make([]float64, env.MaxBatch)}, nil
+	return &crossEntropy{maxBatch: env.MaxBatch}, nil
 }
 
-// Forward keeps the exponentials for Backward. The first call sizes that buffer
-// for the largest batch.
+// Forward keeps the exponentials for Backward. The first call makes room for the run's
+// batch size, and only a larger batch makes more.
 func (c *crossEntropy) Forward(output comm.Tensor, targets []int64) (float64, error) {
 	if err := c.check(output, targets); err != nil {
 		return 0, err
 	}
 	c.classes, c.targets = output.Shape[1], targets
-	if len(c.exp) < len(c.sum)*c.classes {
-		c.exp = make([]float32, len(c.sum)*c.classes)
+	if len(c.sum) < len(targets) || len(c.exp) < len(targets)*c.classes {
+		rows := max(len(targets), c.maxBatch)
+		c.exp, c.sum = make([]float32, rows*c.classes), make([]float64, rows)
 	}
 	var loss float64
 	for i, target := range targets {
@@ -57,14 +55,9 @@ func (c *crossEntropy) Forward(output comm.Tensor, targets []int64) (float64, er
 
 // Backward writes (softmax(output) - one-hot(target)) / batch.
 func (c *crossEntropy) Backward(outputGradient comm.Tensor) error {
-	batch := len(c.targets)
-	if batch == 0 {
-		return errors.New("the criterion cannot go backward before it went forward")
-	}
-	shape, gradient := outputGradient.Shape, outputGradient.Data
-	if len(shape) != 2 || shape[0] != batch || shape[1] != c.classes || len(gradient) != batch*c.classes {
-		return fmt.Errorf("the output's gradient has shape %v and %d elements but the output had shape [%d %d]",
-			shape, len(gradient), batch, c.classes)
+	batch, gradient := len(c.targets), outputGradient.Data
+	if err := checkGradient(outputGradient, batch, c.classes); err != nil {
+		return err
 	}
 	copy(gradient, c.exp)
 	for i, target := range c.targets {
@@ -76,14 +69,8 @@ func (c *crossEntropy) Backward(outputGradient comm.Tensor) error {
 }
 
 func (c *crossEntropy) check(output comm.Tensor, targets []int64) error {
-	if len(targets) < 1 || len(targets) > len(c.sum) {
-		return fmt.Errorf("a batch has %d targets but the criterion was built for 1 to %d", len(targets), len(c.sum))
-	}
-	if len(output.Shape) != 2 || output.Shape[0] != len(targets) || output.Shape[1] < 1 {
-		return fmt.Errorf("the output has shape %v but must be [%d, classes], a row for each target", output.Shape, len(targets))
-	}
-	if err := output.Check(); err != nil {
-		return fmt.Errorf("output: %w", err)
+	if err := checkOutput(output, targets); err != nil {
+		return err
 	}
 	for i, target := range targets {
 		if target < 0 || target >= int64(output.Shape[1]) {

@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/plugins/internal/splitmix"
+	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -112,7 +114,6 @@ func TestErrors(t *testing.T) {
 		want    string
 	}{
 		{comm.NewTensor(0, 3), nil, "a batch has 0 targets"},
-		{comm.NewTensor(3, 3), []int64{0, 0, 0}, "built for 1 to 2"},
 		{comm.NewTensor(1, 3), []int64{0, 0}, "the output has shape [1 3] but must be [2, classes]"},
 		{comm.NewTensor(3), []int64{0}, "the output has shape [3]"},
 		{comm.Tensor{Shape: []int{1, 3}}, []int64{0}, "output: a tensor of shape [1 3] needs 3 elements"},
@@ -126,13 +127,43 @@ func TestErrors(t *testing.T) {
 	if err := criterion.Backward(comm.NewTensor(1, 3)); err == nil {
 		t.Error("backward went on without a forward")
 	}
-	if _, err := NewCrossEntropy(struct{}{}, sdk.CriterionEnv{}); err == nil {
-		t.Error("a criterion was built for batches of 0")
+}
+
+// Data that cuts its own batches may have larger ones than the run's batch size.
+func TestBatchBeyondTheRunsSize(t *testing.T) {
+	output, targets := input(1)
+	want, err := newCriterion(t, 6).Forward(output, targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	criterion := newCriterion(t, 2)
+	wide := comm.NewTensor(2, 37*6) // room for as many exponentials, but for fewer rows
+	for _, c := range []struct {
+		output  comm.Tensor
+		targets []int64
+	}{{wide, targets[:2]}, {output, targets}} {
+		got, err := criterion.Forward(c.output, c.targets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := criterion.Backward(comm.NewTensor(c.output.Shape...)); err != nil {
+			t.Fatal(err)
+		}
+		if len(c.targets) == 6 && got != want {
+			t.Errorf("the loss of a larger batch is %g, want %g", got, want)
+		}
 	}
 }
 
 func TestParts(t *testing.T) {
-	if parts := Parts(); len(parts) != 1 || parts[0].Kind != sdk.KindCriterion || parts[0].Key != "cel" {
-		t.Errorf("parts are %+v", parts)
+	var keys []string
+	for _, p := range Parts() {
+		if p.Kind != sdk.KindCriterion {
+			t.Errorf("part %s is of kind %s", p.Key, p.Kind)
+		}
+		keys = append(keys, p.Key)
+	}
+	if d := cmp.Diff([]string{"cel", "l1"}, keys); d != "" {
+		t.Error(d)
 	}
 }

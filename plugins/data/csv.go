@@ -15,7 +15,7 @@ func parseCSV(r io.Reader, header string, out *fileSamples) error {
 	rows.FieldsPerRecord = -1 // bags differ in length
 	rows.ReuseRecord = true
 	rows.TrimLeadingSpace = true
-	var bag []number
+	var numbers []number
 	for first := true; ; first = false {
 		row, err := rows.Read()
 		if errors.Is(err, io.EOF) {
@@ -27,18 +27,20 @@ func parseCSV(r io.Reader, header string, out *fileSamples) error {
 		if first && (header == "yes" || header == "auto" && isHeader(row)) {
 			continue
 		}
-		bag = bag[:0]
+		numbers = numbers[:0]
 		for i, field := range row {
 			line, column := rows.FieldPos(i)
 			value, err := parseNumber(strings.TrimSpace(field))
 			if err != nil {
 				return at(line, column, err)
 			}
-			bag = append(bag, number{value, column})
+			numbers = append(numbers, number{value, column})
 		}
-		last := len(bag) - 1
+		last := len(numbers) - 1
 		line, _ := rows.FieldPos(last)
-		out.add(line, bag[:last], bag[last])
+		if err := out.add(line, &sample{hasBag: true, bag: numbers[:last], targets: numbers[last:]}); err != nil {
+			return at(line, 1, err)
+		}
 	}
 }
 

@@ -6,6 +6,8 @@ import "github.com/psbench/psbench/sdk"
 // Parts lists the data parts of this package.
 func Parts() []sdk.Part {
 	return []sdk.Part{
+		sdk.NewData("bags", DefaultBags, NewBags),
+		sdk.NewData("dense", DefaultDense, NewDense),
 		sdk.NewData("dummy", DefaultDummy, NewDummy),
 		sdk.NewData("file", DefaultFile, NewFile),
 		sdk.NewData("inline", DefaultInline, NewInline),

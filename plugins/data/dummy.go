@@ -2,9 +2,8 @@ package data
 
 import (
 	"fmt"
-	"math"
 
-	"github.com/psbench/psbench/plugins/internal/splitmix"
+	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -18,17 +17,6 @@ type DummySettings struct {
 
 // DefaultDummy are the settings of the original's DummyData.
 var DefaultDummy = DummySettings{MaxVal: 100, SampleCount: 100, SampleLength: 100, SparsityPercentage: 20}
-
-// Streams of the generator, far above the numbers that models give to their
-// parameters.
-const (
-	valueStream = 1<<32 + iota
-	indexStream
-	targetStream
-)
-
-// maxIndices bounds the generated indices to 16 GiB.
-const maxIndices = 1 << 31
 
 type dummy struct {
 	settings DummySettings
@@ -49,17 +37,8 @@ type dummy struct {
 // Counts below 1, a sparsity outside 0 to 100 and one that keeps no value are
 // errors.
 func NewDummy(s DummySettings, env sdk.DataEnv) (sdk.Data, error) {
-	for _, count := range []struct {
-		name  string
-		value int
-	}{
-		{"max_val", s.MaxVal},
-		{"sample_count", s.SampleCount},
-		{"sample_length", s.SampleLength},
-	} {
-		if count.value < 1 || count.value > math.MaxInt32 {
-			return nil, fmt.Errorf("setting %s is %d but must be from 1 to %d", count.name, count.value, math.MaxInt32)
-		}
+	if err := checkCounts([]count{{"max_val", s.MaxVal}, {"sample_count", s.SampleCount}, {"sample_length", s.SampleLength}}); err != nil {
+		return nil, err
 	}
 	if s.SparsityPercentage < 0 || s.SparsityPercentage > 100 {
 		return nil, fmt.Errorf("setting sparsity_percentage is %d but must be from 0 to 100", s.SparsityPercentage)
@@ -68,9 +47,9 @@ func NewDummy(s DummySettings, env sdk.DataEnv) (sdk.Data, error) {
 		return nil, fmt.Errorf("setting sparsity_percentage is %d, which keeps none of the %d values of max_val: lower it or raise max_val",
 			s.SparsityPercentage, s.MaxVal)
 	}
-	if total := s.SampleCount * s.SampleLength; total > maxIndices {
+	if total := s.SampleCount * s.SampleLength; total > maxNumbers {
 		return nil, fmt.Errorf("sample_count %d times sample_length %d makes %d indices but at most %d can be generated",
-			s.SampleCount, s.SampleLength, total, maxIndices)
+			s.SampleCount, s.SampleLength, total, maxNumbers)
 	}
 	return &dummy{settings: s, seed: env.Seed}, nil
 }

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/psbench/psbench/sdk"
@@ -36,11 +35,13 @@ type file struct {
 // NewFile reads samples from a file in one of two formats:
 //
 //   - jsonl: each line is an object {"input": [3, 1, 4], "target": 2}; blank
-//     lines are skipped;
+//     lines are skipped. Instead of indices, or beside them, a sample may have numbers,
+//     "features": [0.5, -1], and beside indices several targets, "target": [2, 0];
 //   - csv: each row is a sample, its last column the target and the columns
 //     before it the indices. Rows may differ in length.
 //
-// Indices and targets are integers of 0 or more.
+// Indices and targets are integers of 0 or more. All samples have equally many features
+// and equally many targets.
 func NewFile(s FileSettings, _ sdk.DataEnv) (sdk.Data, error) {
 	if s.Path == "" {
 		return nil, errors.New("setting path is empty: give the path of a data file")
@@ -124,58 +125,4 @@ func withoutByteOrderMark(r io.Reader) *bufio.Reader {
 		_, _ = buffered.Discard(len(mark)) // cannot fail: these bytes are in the buffer
 	}
 	return buffered
-}
-
-// fileSamples collects samples with the places that their numbers came from.
-type fileSamples struct {
-	path          string
-	batch         sdk.Batch
-	lines         []int // of each sample's target
-	columns       []int32
-	targetColumns []int32
-}
-
-// number is an integer of a sample and the column where it starts.
-type number struct {
-	value  int64
-	column int
-}
-
-// add takes a sample that was read from a line.
-func (f *fileSamples) add(line int, bag []number, target number) {
-	indices := make([]int64, len(bag))
-	for i, n := range bag {
-		indices[i] = n.value
-		f.columns = append(f.columns, int32(n.column)) // #nosec G115 -- no line has 2^31 bytes
-	}
-	f.batch.Append(indices, target.value)
-	f.lines = append(f.lines, line)
-	f.targetColumns = append(f.targetColumns, int32(target.column)) // #nosec G115 -- no line has 2^31 bytes
-}
-
-func (f *fileSamples) origin(sample, position int) string {
-	column := f.targetColumns[sample]
-	if position >= 0 {
-		column = f.columns[f.batch.Offsets[sample]+int64(position)]
-	}
-	return fmt.Sprintf("%s, line %d, column %d", f.path, f.lines[sample], column)
-}
-
-// parseNumber reads an index or a target.
-func parseNumber(text string) (int64, error) {
-	v, err := strconv.ParseInt(text, 10, 64)
-	switch {
-	case errors.Is(err, strconv.ErrRange):
-		return 0, fmt.Errorf("%s is too large for a 64-bit integer", text)
-	case err != nil:
-		return 0, fmt.Errorf("%q is not an integer; indices and targets are integers of 0 or more", text)
-	case v < 0:
-		return 0, fmt.Errorf("%d is negative; indices and targets are integers of 0 or more", v)
-	}
-	return v, nil
-}
-
-// at says where in the file an error lies.
-func at(line, column int, err error) error {
-	return fmt.Errorf("line %d, column %d: %w", line, column, err)
 }

@@ -3,6 +3,7 @@ package data
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,26 @@ func load(t *testing.T, name, content string, change ...func(*FileSettings)) (*s
 
 func header(value string) func(*FileSettings) {
 	return func(s *FileSettings) { s.Header = value }
+}
+
+// The samples on the page about data are samples.
+func TestSamplesOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/data.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for language, want := range map[string]int{"json": 4, "csv": 1} {
+		blocks := strings.Split(string(page), "\n```"+language+"\n")[1:]
+		if len(blocks) != want {
+			t.Errorf("the page has %d blocks of %s, want %d", len(blocks), language, want)
+		}
+		for _, block := range blocks {
+			content, _, _ := strings.Cut(block, "```")
+			if _, err := load(t, "a."+language, content, func(s *FileSettings) { s.Format = strings.Replace(language, "json", "jsonl", 1) }); err != nil {
+				t.Errorf("%s: %v", content, err)
+			}
+		}
+	}
 }
 
 func TestFile(t *testing.T) {
@@ -73,6 +94,38 @@ func TestFileOrigin(t *testing.T) {
 	}
 }
 
+func TestFileWithFeaturesAndSeveralTargets(t *testing.T) {
+	for content, c := range map[string]struct {
+		want          sdk.Batch
+		input, target string // where the second input and the target of the second sample stand
+	}{
+		"{\"features\": [0.5, -1], \"target\": 2}\n{\"target\": 0, \"features\": [3, 1e-3]}": {
+			sdk.Batch{Features: []float32{0.5, -1, 3, 1e-3}, Targets: []int64{2, 0}}, "column 31", "column 12",
+		},
+		"{\"input\": [7], \"target\": [1, 2]}\n{\"input\": [0, 8], \"target\": [ 3,4 ] }": {
+			sdk.Batch{Indices: []int64{7, 0, 8}, Offsets: []int64{0, 1, 3}, Targets: []int64{1, 2, 3, 4}}, "column 15", "column 31",
+		},
+		"{\"input\": [], \"features\": [4], \"target\": [1]}\n{\"features\": [5], \"input\": [0, 8], \"target\": 3}": {
+			sdk.Batch{Indices: []int64{0, 8}, Offsets: []int64{0, 0, 2}, Features: []float32{4, 5}, Targets: []int64{1, 3}}, "column 32", "column 46",
+		},
+	} {
+		samples, err := load(t, "a.jsonl", content)
+		if err != nil {
+			t.Errorf("%s: %v", content, err)
+			continue
+		}
+		if d := cmp.Diff(c.want, samples.Batch); d != "" {
+			t.Errorf("%s: %s", content, d)
+		}
+		if got, want := samples.Origin(1, 1), "a.jsonl, line 2, "+c.input; got != want {
+			t.Errorf("%s: the second input comes from %s, want %s", content, got, want)
+		}
+		if got, want := samples.Origin(1, -1), "a.jsonl, line 2, "+c.target; got != want {
+			t.Errorf("%s: the target comes from %s, want %s", content, got, want)
+		}
+	}
+}
+
 func TestFileErrors(t *testing.T) {
 	const rule = "indices and targets are integers of 0 or more"
 	for _, c := range []struct{ file, content, want string }{
@@ -91,13 +144,24 @@ func TestFileErrors(t *testing.T) {
 		{"a.jsonl", `{"input": [1, -2], "target": 1}`, "data file a.jsonl, line 1, column 15: -2 is negative; " + rule},
 		{"a.jsonl", `{"input": ["a"], "target": 1}`, `data file a.jsonl, line 1, column 12: "\"a\"" is not an integer; ` + rule},
 		{"a.jsonl", `{"input": 7, "target": 1}`, "data file a.jsonl, line 1, column 11: 7 stands where a list of indices should"},
-		{"a.jsonl", `{"input": [1], "label": 1}`, `data file a.jsonl, line 1, column 16: field "label" is not known: a sample has "input" and "target"`},
+		{"a.jsonl", `{"input": [1], "label": 1}`, `data file a.jsonl, line 1, column 16: field "label" is not known: a sample has "input" or "features" and "target"`},
 		{"a.jsonl", `{"input": [1], "input": [1]}`, `data file a.jsonl, line 1, column 16: field "input" occurs twice`},
-		{"a.jsonl", `{"target": 1}`, `data file a.jsonl, line 1, column 13: the sample has no field "input"`},
+		{"a.jsonl", `{"target": 1}`, `data file a.jsonl, line 1, column 13: the sample has no field "input" and no field "features"`},
 		{"a.jsonl", `{"input": [1]}`, `data file a.jsonl, line 1, column 14: the sample has no field "target"`},
 		{"a.jsonl", `{"input": [1`, "data file a.jsonl, line 1, column 13: the line ends inside a sample"},
 		{"a.jsonl", `{"input": [1], "target": 1} 5`, "data file a.jsonl, line 1, column 29: there is more on the line than one sample"},
 		{"a.jsonl", `{"input": [1 2], "target": 1}`, "data file a.jsonl, line 1, column 14: invalid character '2' after array element"},
+		{"a.jsonl", `{"input": [1], "target": []}`, "data file a.jsonl, line 1, column 1: the sample has no targets but must have at least 1"},
+		{"a.jsonl", `{"input": [1], "target": [1, -3]}`, "data file a.jsonl, line 1, column 30: -3 is negative; " + rule},
+		{"a.jsonl", `{"input": [1], "target": [1, {}]}`, `data file a.jsonl, line 1, column 30: "{" is not an integer; ` + rule},
+		{"a.jsonl", "{\"input\": [1], \"target\": 1}\n{\"input\": [1], \"target\": [1, 2]}", "data file a.jsonl, line 2, column 1: the number of targets is 2 but that of the first sample is 1"},
+		{"a.jsonl", "{\"input\": [1], \"target\": 1}\n{\"features\": [1], \"target\": 1}", "data file a.jsonl, line 2, column 1: some samples have indices and some have none: all must have them or none"},
+		{"a.jsonl", "{\"features\": [1], \"target\": 1}\n{\"features\": [1, 2], \"target\": 1}", "data file a.jsonl, line 2, column 1: the number of features is 2 but that of the first sample is 1"},
+		{"a.jsonl", `{"features": [1], "target": [1, 2]}`, "data file a.jsonl, line 1, column 1: a sample of features alone has one target but this one has 2"},
+		{"a.jsonl", `{"features": [], "target": 1}`, "data file a.jsonl, line 1, column 1: the sample has no indices and no features"},
+		{"a.jsonl", `{"features": [1, 1e39], "target": 1}`, "data file a.jsonl, line 1, column 18: 1e39 is too large for a 32-bit number"},
+		{"a.jsonl", `{"features": [1, "NaN"], "target": 1}`, `data file a.jsonl, line 1, column 18: "\"NaN\"" is not a number; features are finite numbers`},
+		{"a.jsonl", `{"features": {}, "target": 1}`, "data file a.jsonl, line 1, column 14: { stands where a list of numbers should"},
 		{"a.txt", "1", "the name of data file a.txt does not tell its format: set format to jsonl or csv"},
 	} {
 		if _, err := load(t, c.file, c.content); err == nil || err.Error() != c.want {
@@ -153,7 +217,8 @@ func FuzzCSV(f *testing.F) {
 }
 
 func FuzzJSONLines(f *testing.F) {
-	for _, s := range []string{`{"input":[1,2],"target":3}`, "\n{}\n", `{"input":[1,`, `{"target":1e5}`, "[]", `{"input":{}}`, `"`} {
+	for _, s := range []string{`{"input":[1,2],"target":3}`, "\n{}\n", `{"input":[1,`, `{"target":1e5}`, "[]", `{"input":{}}`, `"`,
+		`{"features":[1.5,-2e3],"target":3}`, `{"input":[1],"target":[1,2]}`, "{\"input\":[],\"features\":[1],\"target\":0}\n{\"input\":[1]}"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, content string) { checkParse(t, "a.jsonl", content) })
@@ -175,14 +240,33 @@ func checkParse(t *testing.T, name, content string) {
 		}
 		return
 	}
-	for i := range samples.Size() {
-		for j, index := range samples.Bag(i) {
-			if index < 0 || !strings.HasPrefix(samples.Origin(i, j), name+", line ") {
-				t.Errorf("sample %d holds index %d from %q", i, index, samples.Origin(i, j))
-			}
+	n := samples.Size()
+	if n == 0 || len(samples.Features)%n != 0 || len(samples.Targets)%n != 0 || len(samples.Targets) == 0 {
+		t.Fatalf("there are %d samples with %d features and %d targets", n, len(samples.Features), len(samples.Targets))
+	}
+	for _, v := range samples.Features {
+		if v-v != 0 {
+			t.Errorf("a feature is %v", v)
 		}
-		if samples.Targets[i] < 0 || !strings.HasPrefix(samples.Origin(i, -1), name+", line ") {
-			t.Errorf("sample %d has target %d from %q", i, samples.Targets[i], samples.Origin(i, -1))
+	}
+	where := func(sample, position int) {
+		if !strings.HasPrefix(samples.Origin(sample, position), name+", line ") {
+			t.Errorf("sample %d, position %d comes from %q", sample, position, samples.Origin(sample, position))
+		}
+	}
+	for i := range n {
+		inputs := len(samples.Features) / n
+		if len(samples.Offsets) > 0 {
+			inputs = len(samples.Bag(i))
+		}
+		for j := range inputs {
+			where(i, j)
+		}
+		where(i, -1)
+	}
+	for _, list := range [][]int64{samples.Indices, samples.Targets} {
+		if i := slices.IndexFunc(list, func(v int64) bool { return v < 0 }); i >= 0 {
+			t.Errorf("number %d of %v is negative", i, list)
 		}
 	}
 }

@@ -95,12 +95,58 @@ func TestInline(t *testing.T) {
 	}
 }
 
+func TestInlineFeatures(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings      InlineSettings
+		want          sdk.Batch
+		input, target string
+	}{
+		"features": {
+			InlineSettings{Features: [][]float32{{0.5, -1}, {2, 3}}, Targets: []int64{1, 0}},
+			sdk.Batch{Features: []float32{0.5, -1, 2, 3}, Targets: []int64{1, 0}},
+			"setting features[1][0]", "setting targets[1]",
+		},
+		"several targets": {
+			InlineSettings{Inputs: [][]int64{{}, {4}}, Targets: []int64{1, 0, 3, 2}, Batches: []int{1, 1}},
+			sdk.Batch{Indices: []int64{4}, Offsets: []int64{0, 0, 1}, Targets: []int64{1, 0, 3, 2}},
+			"setting inputs[1][0]", "setting targets[2]",
+		},
+		"both": {
+			InlineSettings{Inputs: [][]int64{{1}, {4}}, Features: [][]float32{{7}, {8}}, Targets: []int64{1, 0}},
+			sdk.Batch{Indices: []int64{1, 4}, Offsets: []int64{0, 1, 2}, Features: []float32{7, 8}, Targets: []int64{1, 0}},
+			"setting inputs[1][0]", "setting targets[1]",
+		},
+	} {
+		d, err := NewInline(c.settings, sdk.DataEnv{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := d.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, got.Batch); diff != "" || !cmp.Equal(c.settings.Batches, got.Batches) {
+			t.Errorf("%s: batches %v, samples differ (-want +got):\n%s", name, got.Batches, diff)
+		}
+		if input, target := got.Origin(1, 0), got.Origin(1, -1); input != c.input || target != c.target {
+			t.Errorf("%s: origins are %s and %s", name, input, target)
+		}
+	}
+}
+
 func TestInlineErrors(t *testing.T) {
+	one := [][]int64{{1}}
 	for want, s := range map[string]InlineSettings{
-		"hold no samples":               DefaultInline,
-		"there are 1 inputs and 0":      {Inputs: [][]int64{{1}}},
-		"setting inputs[0][1] is -5":    {Inputs: [][]int64{{1, -5}}, Targets: []int64{0}},
-		"setting targets[0] is -1 but ": {Inputs: [][]int64{{1}}, Targets: []int64{-1}},
+		"hold no samples": DefaultInline,
+		"there are no inputs and no features but 1":      {Targets: []int64{1}},
+		"there are 1 inputs and 0 targets":               {Inputs: one},
+		"there are 2 inputs and 3 targets":               {Inputs: [][]int64{{1}, {2}}, Targets: []int64{0, 0, 0}},
+		"there are 1 inputs and 2 features":              {Inputs: one, Features: [][]float32{{1}, {2}}, Targets: []int64{0}},
+		"there are 1 features and 2 targets":             {Features: [][]float32{{1}}, Targets: []int64{0, 0}},
+		"setting features[1] has 2 numbers but all":      {Features: [][]float32{{1}, {2, 3}}, Targets: []int64{0, 0}},
+		"setting features[0] has 0 numbers but all":      {Features: [][]float32{{}}, Targets: []int64{0}},
+		"setting inputs[0][1] is -5":                     {Inputs: [][]int64{{1, -5}}, Targets: []int64{0}},
+		"setting targets[1] is -1 but must be 0 or more": {Inputs: one, Targets: []int64{0, -1}},
 	} {
 		if _, err := NewInline(s, sdk.DataEnv{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("settings %+v give %v, want an error with %q", s, err, want)
@@ -116,7 +162,7 @@ func TestParts(t *testing.T) {
 		}
 		keys = append(keys, p.Key)
 	}
-	if diff := cmp.Diff([]string{"dummy", "file", "inline"}, keys); diff != "" {
+	if diff := cmp.Diff([]string{"bags", "dense", "dummy", "file", "inline"}, keys); diff != "" {
 		t.Error(diff)
 	}
 }

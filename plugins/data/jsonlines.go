@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // parseJSONLines reads one sample from each line that is not blank.
@@ -18,11 +19,13 @@ func parseJSONLines(r io.Reader, out *fileSamples) error {
 			return fmt.Errorf("line %d: %w", line, err)
 		}
 		if len(bytes.TrimSpace(text)) > 0 {
-			sample := newSampleReader(text)
-			if err := sample.read(); err != nil {
-				return at(line, sample.column(), err)
+			s := newSampleReader(text)
+			if err := s.read(); err != nil {
+				return at(line, s.column(), err)
 			}
-			out.add(line, sample.input, sample.target)
+			if err := out.add(line, &s.sample); err != nil {
+				return at(line, 1, err)
+			}
 		}
 		if err != nil {
 			return nil
@@ -37,9 +40,8 @@ type sampleReader struct {
 	tokens *json.Decoder
 	start  int // of the current token
 
-	input               []number
-	target              number
-	hasInput, hasTarget bool
+	sample
+	fields []string // that were read
 }
 
 func newSampleReader(line []byte) *sampleReader {
@@ -63,10 +65,10 @@ func (s *sampleReader) read() error {
 	if err := s.expect(json.Delim('}'), "the end of the sample"); err != nil {
 		return err
 	}
-	if !s.hasInput {
-		return errors.New(`the sample has no field "input"`)
+	if !slices.Contains(s.fields, "input") && !slices.Contains(s.fields, "features") {
+		return errors.New(`the sample has no field "input" and no field "features"`)
 	}
-	if !s.hasTarget {
+	if !slices.Contains(s.fields, "target") {
 		return errors.New(`the sample has no field "target"`)
 	}
 	switch _, err := s.next(); {
@@ -80,50 +82,92 @@ func (s *sampleReader) read() error {
 }
 
 func (s *sampleReader) readField() error {
-	name, err := s.next()
+	token, err := s.next()
 	if err != nil {
 		return s.broken(err)
 	}
+	field, ok := token.(string)
 	switch {
-	case name == "input" && !s.hasInput:
-		s.hasInput = true
-		return s.readInput()
-	case name == "target" && !s.hasTarget:
-		s.hasTarget = true
-		s.target, err = s.number()
-		return err
-	case name == "input" || name == "target":
-		return fmt.Errorf("field %q occurs twice", name)
+	case !ok || !slices.Contains([]string{"input", "features", "target"}, field):
+		return fmt.Errorf(`field %q is not known: a sample has "input" or "features" and "target"`, token)
+	case slices.Contains(s.fields, field):
+		return fmt.Errorf("field %q occurs twice", field)
+	}
+	s.fields = append(s.fields, field)
+	switch field {
+	case "input":
+		s.hasBag = true
+		return s.readList("a list of indices", s.readIndex)
+	case "features":
+		return s.readList("a list of numbers", s.readFeature)
 	default:
-		return fmt.Errorf(`field %q is not known: a sample has "input" and "target"`, name)
+		return s.readTargets()
 	}
 }
 
-func (s *sampleReader) readInput() error {
-	if err := s.expect(json.Delim('['), "a list of indices"); err != nil {
+func (s *sampleReader) readIndex() error {
+	n, err := s.integer()
+	s.bag = append(s.bag, n)
+	return err
+}
+
+func (s *sampleReader) readFeature() error {
+	text, err := s.number()
+	if err != nil {
+		return err
+	}
+	value, err := parseFeature(text)
+	s.features = append(s.features, feature{value, s.column()})
+	return err
+}
+
+// readTargets reads one target or a list of them.
+func (s *sampleReader) readTargets() error {
+	rest := bytes.TrimLeft(s.line[s.tokens.InputOffset():], " \t\r\n:")
+	if bytes.HasPrefix(rest, []byte("[")) {
+		return s.readList("a list of targets", s.readTarget)
+	}
+	return s.readTarget()
+}
+
+func (s *sampleReader) readTarget() error {
+	n, err := s.integer()
+	s.targets = append(s.targets, n)
+	return err
+}
+
+// readList reads a list whose items read reads.
+func (s *sampleReader) readList(meaning string, read func() error) error {
+	if err := s.expect(json.Delim('['), meaning); err != nil {
 		return err
 	}
 	for s.tokens.More() {
-		n, err := s.number()
-		if err != nil {
+		if err := read(); err != nil {
 			return err
 		}
-		s.input = append(s.input, n)
 	}
 	return s.expect(json.Delim(']'), "the end of the list")
 }
 
-func (s *sampleReader) number() (number, error) {
+func (s *sampleReader) integer() (number, error) {
+	text, err := s.number()
+	if err != nil {
+		return number{}, err
+	}
+	value, err := parseNumber(text)
+	return number{value, s.column()}, err
+}
+
+// number is the text of the next token, which should be a number.
+func (s *sampleReader) number() (string, error) {
 	token, err := s.next()
 	if err != nil {
-		return number{}, s.broken(err)
+		return "", s.broken(err)
 	}
-	text, ok := token.(json.Number)
-	if !ok {
-		text = json.Number(s.line[s.start:s.tokens.InputOffset()])
+	if text, ok := token.(json.Number); ok {
+		return text.String(), nil
 	}
-	value, err := parseNumber(text.String())
-	return number{value, s.column()}, err
+	return string(s.line[s.start:s.tokens.InputOffset()]), nil
 }
 
 func (s *sampleReader) expect(want json.Delim, meaning string) error {

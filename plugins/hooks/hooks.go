@@ -3,7 +3,6 @@ package hooks
 
 import (
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -24,8 +23,7 @@ type noSettings struct{}
 // completion of its future; their keys are the hook state's, {batch},{bucket}.
 const futureMetric = "hook_future_metric"
 
-// averaging reduces buckets by dividing by the members of a group and summing
-// over it.
+// averaging reduces buckets by averaging them over a group.
 type averaging struct {
 	group         comm.Group
 	dense, sparse *sdk.Series
@@ -45,8 +43,7 @@ func (a *averaging) reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
 		series = a.sparse
 	}
 	key, start := state.Key(b.Index), comm.Now()
-	vec.Scale(1/float32(a.group.Size()), b.Gradient.Values)
-	f := a.group.AllReduce(state.Batch(), b)
+	f := a.group.Average(state.Batch(), b)
 	f.Observe(series, key.A, key.B, start)
 	return f
 }

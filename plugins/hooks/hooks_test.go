@@ -36,15 +36,22 @@ func (l *link) PushPull(batch int64, b *comm.Bucket) *comm.Future {
 	return l.future
 }
 
-func (l *link) AllReduce(batch int64, b *comm.Bucket) *comm.Future { return l.PushPull(batch, b) }
-func (l *link) Size() int                                          { return l.size }
-func (l *link) Position() int                                      { return 0 }
+func (l *link) Average(batch int64, b *comm.Bucket) *comm.Future {
+	f := l.PushPull(batch, b)
+	for i := range b.Gradient.Values {
+		b.Gradient.Values[i] /= float32(l.size)
+	}
+	return f
+}
+func (l *link) Size() int     { return l.size }
+func (l *link) Position() int { return 0 }
 
 // No hook uses these.
+func (l *link) AllReduce(int64, *comm.Bucket) *comm.Future      { return comm.Completed(errUnused) }
 func (l *link) Broadcast(int64, *comm.Bucket, int) *comm.Future { return comm.Completed(errUnused) }
 func (l *link) Barrier() error                                  { return errUnused }
 
-var errUnused = errors.New("no hook broadcasts or waits at a barrier")
+var errUnused = errors.New("no hook sums, broadcasts or waits at a barrier")
 
 // state is batch 5, with keys that only the hook state can know.
 type state struct{}
@@ -65,14 +72,13 @@ var makers = map[string]func(noSettings, sdk.HookEnv) (sdk.Hook, error){
 }
 
 func TestHooks(t *testing.T) {
-	// Over a group of four, gradients are divided first, since it sums; a
-	// server averages itself.
+	// A group of four averages; a server here answers what it got.
 	divided, whole := []float32{1, 2}, []float32{4, 8}
 	for _, c := range []struct {
 		hook   string
 		sparse bool
-		over   string // the link that carries the bucket
-		sent   []float32
+		over   string    // the link that carries the bucket
+		left   []float32 // in the bucket
 		series string
 	}{
 		{"allreduce", false, "group", divided, "hook_future_metric,gloo_dense_allreduce"},
@@ -111,11 +117,11 @@ func TestHooks(t *testing.T) {
 			}
 		}
 		if l := links[c.over]; l != nil {
-			if d := cmp.Diff(c.sent, l.values[0]); d != "" {
+			if d := cmp.Diff(whole, l.values[0]); d != "" {
 				t.Errorf("%s, sparse %v, sent %s", c.hook, c.sparse, d)
 			}
 		}
-		if d := cmp.Diff(c.sent, b.Gradient.Values); d != "" {
+		if d := cmp.Diff(c.left, b.Gradient.Values); d != "" {
 			t.Errorf("%s, sparse %v, left %s", c.hook, c.sparse, d)
 		}
 		requireRecorded(t, rec, c.series, before, after, f.EndNS())
@@ -210,6 +216,7 @@ type broken struct{ err error }
 
 func (l *broken) PushPull(int64, *comm.Bucket) *comm.Future  { return comm.Completed(l.err) }
 func (l *broken) AllReduce(int64, *comm.Bucket) *comm.Future { return comm.Completed(l.err) }
+func (l *broken) Average(int64, *comm.Bucket) *comm.Future   { return comm.Completed(l.err) }
 func (l *broken) Broadcast(int64, *comm.Bucket, int) *comm.Future {
 	return comm.Completed(l.err)
 }

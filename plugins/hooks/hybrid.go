@@ -2,7 +2,6 @@ package hooks
 
 import (
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -28,8 +27,7 @@ func (h *hybrid) Reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
 		return h.dense.reduce(state, b)
 	}
 	start := comm.Now()
-	vec.Scale(1/float32(h.group.Size()), b.Gradient.Values)
-	f := h.group.AllReduce(state.Batch(), b)
+	f := h.group.Average(state.Batch(), b)
 	if f.Wait() == nil {
 		h.blocking.Record(state.Key(b.Index), start, f.EndNS())
 	}

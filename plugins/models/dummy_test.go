@@ -23,10 +23,15 @@ func raggedBatch() *sdk.Batch {
 }
 
 func TestGradientsMatchFiniteDifferences(t *testing.T) {
-	for name, sparse := range map[string]bool{"dense": false, "sparse": true} {
+	for name, change := range map[string]func(*DummySettings){
+		"dense":           func(*DummySettings) {},
+		"sparse":          func(s *DummySettings) { s.Sparse = true },
+		"gorgonia":        func(s *DummySettings) { s.Engine = Gorgonia },
+		"gorgonia sparse": func(s *DummySettings) { s.Engine, s.Sparse = Gorgonia, true },
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := small
-			s.Sparse = sparse
+			change(&s)
 			r := newReplica(t, s, 4, engine(t, blas.Gonum))
 			r.model.Initialize(3)
 			for _, p := range r.values { // steeper, so that the loss moves far above float32's rounding
@@ -82,8 +87,14 @@ func TestSparseGradientIsCoalesced(t *testing.T) {
 }
 
 func TestSparseGradientBeyondCapacity(t *testing.T) {
+	for _, name := range []string{Layers, Gorgonia} {
+		t.Run(name, func(t *testing.T) { testSparseGradientBeyondCapacity(t, name) })
+	}
+}
+
+func testSparseGradientBeyondCapacity(t *testing.T, name string) {
 	s := small
-	s.Sparse = true
+	s.Sparse, s.Engine = true, name
 	r := newReplica(t, s, 4, engine(t, blas.Gonum))
 	full := r.gradients[0]
 	tight := comm.NewGradient(comm.BucketSpec{Sparse: true, Width: 5, Capacity: 3})
@@ -95,6 +106,7 @@ func TestSparseGradientBeyondCapacity(t *testing.T) {
 		t.Fatal("5 rows were put where 3 fit")
 	}
 	r.gradients[0] = full
+	r.forward(t, b)
 	r.backward(t, b)
 	if len(full.Rows) != 5 {
 		t.Errorf("after the error the gradient has rows %v, want 5 rows", full.Rows)
@@ -129,13 +141,14 @@ func TestStepAllocatesNothing(t *testing.T) {
 
 func TestSettingsThatDoNotFit(t *testing.T) {
 	for message, change := range map[string]func(*DummySettings){
-		"setting num_embeddings is 0":                     func(s *DummySettings) { s.NumEmbeddings = 0 },
-		"setting embedding_dim is -1":                     func(s *DummySettings) { s.EmbeddingDim = -1 },
-		"setting dense_layers_count is 1000000":           func(s *DummySettings) { s.DenseLayersCount = 1e6 },
-		"embedding_dim is 512 and dense_input_size is":    func(s *DummySettings) { s.EmbeddingDim = 512 },
-		"dense_output_size is 10 but 8 layers need":       func(s *DummySettings) { s.DenseOutputSize = 10 },
-		"is too large: the limit":                         func(s *DummySettings) { s.NumEmbeddings = math.MaxInt32 },
-		`setting blas: blas engine "quick" is not known:`: func(s *DummySettings) { s.BLAS = "quick" },
+		"setting num_embeddings is 0":                                   func(s *DummySettings) { s.NumEmbeddings = 0 },
+		"setting embedding_dim is -1":                                   func(s *DummySettings) { s.EmbeddingDim = -1 },
+		"setting dense_layers_count is 1000000":                         func(s *DummySettings) { s.DenseLayersCount = 1e6 },
+		"embedding_dim is 512 and dense_input_size is":                  func(s *DummySettings) { s.EmbeddingDim = 512 },
+		"dense_output_size is 10 but 8 layers need":                     func(s *DummySettings) { s.DenseOutputSize = 10 },
+		"is too large: the limit":                                       func(s *DummySettings) { s.NumEmbeddings = math.MaxInt32 },
+		`setting blas: blas engine "quick" is not known:`:               func(s *DummySettings) { s.BLAS = "quick" },
+		`setting engine is "tensorflow" but must be layers or gorgonia`: func(s *DummySettings) { s.Engine = "tensorflow" },
 	} {
 		s := DefaultDummy
 		change(&s)
@@ -152,16 +165,23 @@ func TestSettingsThatDoNotFit(t *testing.T) {
 
 func TestParts(t *testing.T) {
 	parts := Parts()
-	if len(parts) != 1 || parts[0].Kind != sdk.KindModel || parts[0].Key != "dummy" || len(parts[0].Settings) != 7 {
+	if len(parts) != 2 || parts[0].Kind != sdk.KindModel || parts[0].Key != "dummy" || len(parts[0].Settings) != 8 || parts[1].Key != "mlp" {
 		t.Errorf("parts are %+v", parts)
 	}
 }
 
 func TestForwardErrors(t *testing.T) {
-	r := newReplica(t, small, 2, engine(t, blas.Gonum))
+	for _, name := range []string{Layers, Gorgonia} {
+		t.Run(name, func(t *testing.T) { testForwardErrors(t, name) })
+	}
+}
+
+func testForwardErrors(t *testing.T, name string) {
+	s := small
+	s.Engine = name
+	r := newReplica(t, s, 2, engine(t, blas.Gonum))
 	for message, b := range map[string]*sdk.Batch{
-		"a batch has 0 samples":            {},
-		"a batch has 4 samples":            raggedBatch(),
+		"a batch has no samples":           {},
 		"index 7 lies outside":             {Indices: []int64{7}, Offsets: []int64{0, 1}, Targets: []int64{0}},
 		"index -1 lies outside":            {Indices: []int64{-1}, Offsets: []int64{0, 1}, Targets: []int64{0}},
 		"do not describe its 2 indices":    {Indices: []int64{1, 2}, Offsets: []int64{0, 1}, Targets: []int64{0}},
@@ -198,38 +218,46 @@ func TestBindErrors(t *testing.T) {
 }
 
 func TestFacts(t *testing.T) {
-	s := small
-	s.BLAS = blas.Gonum
-	m, err := NewDummy(s, sdk.ModelEnv{MaxBatch: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	facts := m.(sdk.Describer).Facts()
-	if facts["blas"] != "gonum" || facts["blas_core"] != "go" || facts["blas_threads"] == "" {
-		t.Errorf("facts are %v", facts)
+	for _, name := range []string{Layers, Gorgonia} {
+		s := small
+		s.BLAS, s.Engine = blas.Gonum, name
+		m, err := NewDummy(s, sdk.ModelEnv{MaxBatch: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		facts := m.(sdk.Describer).Facts()
+		if facts["engine"] != name || facts["blas"] != "gonum" || facts["blas_core"] != "go" || facts["blas_threads"] == "" {
+			t.Errorf("facts are %v", facts)
+		}
 	}
 }
 
 // BenchmarkStep is forward and backward of the default model.
 func BenchmarkStep(b *testing.B) {
 	for _, name := range []string{blas.OpenBLAS, blas.BLIS, blas.MKL, blas.Gonum} {
-		b.Run(name, func(b *testing.B) {
-			r := newReplica(b, DefaultDummy, 10, engine(b, name))
-			b.Logf("%+v", r.model.engine.Info())
-			r.model.Initialize(1)
-			batch := &sdk.Batch{}
-			for i := range 10 {
-				bag := make([]int64, 100)
-				for j := range bag {
-					bag[j] = int64((i*100 + j) * 37 % 80)
-				}
-				batch.Append(bag, int64(i))
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				r.forward(b, batch)
-				r.backward(b, batch)
-			}
-		})
+		for _, computes := range []string{Layers, Gorgonia} {
+			b.Run(computes+"/"+name, func(b *testing.B) { benchmarkStep(b, computes, name) })
+		}
+	}
+}
+
+func benchmarkStep(b *testing.B, computes, product string) {
+	s := DefaultDummy
+	s.Engine = computes
+	r := newReplica(b, s, 10, engine(b, product))
+	b.Logf("%+v", r.model.engine.Info())
+	r.model.Initialize(1)
+	batch := &sdk.Batch{}
+	for i := range 10 {
+		bag := make([]int64, 100)
+		for j := range bag {
+			bag[j] = int64((i*100 + j) * 37 % 80)
+		}
+		batch.Append(bag, int64(i))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		r.forward(b, batch)
+		r.backward(b, batch)
 	}
 }

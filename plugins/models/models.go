@@ -7,5 +7,6 @@ import "github.com/psbench/psbench/sdk"
 func Parts() []sdk.Part {
 	return []sdk.Part{
 		sdk.NewModel("dummy", DefaultDummy, NewDummy),
+		sdk.NewModel("mlp", DefaultMLP, NewMLP),
 	}
 }

@@ -40,7 +40,7 @@ type referenceCase struct {
 	}
 }
 
-// TestTrainingMatchesPyTorch trains every reference case with the model and the
+// TestTrainingMatchesPyTorch trains every reference case of kind ddp with the model and the
 // criterion alone; averaging and SGD are plain loops here.
 func TestTrainingMatchesPyTorch(t *testing.T) {
 	files, err := filepath.Glob("../../core/verify/reference/*.json")
@@ -48,17 +48,27 @@ func TestTrainingMatchesPyTorch(t *testing.T) {
 		t.Fatalf("no reference cases were found: %v", err)
 	}
 	for _, file := range files {
-		for _, name := range []string{blas.Gonum, blas.OpenBLAS} {
-			t.Run(filepath.Base(file)+"/"+name, func(t *testing.T) {
-				raw, err := os.ReadFile(file)
-				if err != nil {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var of struct{ Kind string }
+		if err := json.Unmarshal(raw, &of); err != nil {
+			t.Fatal(err)
+		}
+		if of.Kind != "ddp" {
+			continue
+		}
+		for _, c := range []struct{ engine, blas string }{
+			{Layers, blas.Gonum}, {Layers, blas.OpenBLAS}, {Gorgonia, blas.Gonum}, {Gorgonia, blas.OpenBLAS},
+		} {
+			t.Run(filepath.Base(file)+"/"+c.engine+"/"+c.blas, func(t *testing.T) {
+				var r referenceCase
+				if err := json.Unmarshal(raw, &r); err != nil {
 					t.Fatal(err)
 				}
-				var c referenceCase
-				if err := json.Unmarshal(raw, &c); err != nil {
-					t.Fatal(err)
-				}
-				c.run(t, engine(t, name))
+				r.Model.Engine = c.engine
+				r.run(t, engine(t, c.blas))
 			})
 		}
 	}

@@ -134,7 +134,7 @@ func requireNear(t *rapid.T, trainer int, got []float32, want []float64) {
 		t.Fatalf("trainer %d got %d elements instead of %d", trainer, len(got), len(want))
 	}
 	for i := range want {
-		if math.Abs(float64(got[i])-want[i]) > 1e-5 {
+		if math.Abs(float64(got[i])-want[i]) > 1e-5*max(1, math.Abs(want[i])) {
 			t.Fatalf("trainer %d, element %d: %v instead of %v", trainer, i, got[i], want[i])
 		}
 	}

@@ -3,7 +3,9 @@
 package blas
 
 import (
+	"cmp"
 	"fmt"
+	"runtime"
 	"strings"
 	"unsafe"
 
@@ -41,26 +43,30 @@ func load(engine string, threads int) (BLAS, error) {
 		l, err := library.open(soname, threads)
 		if err == nil {
 			l.info.Engine = engine
-			return l, nil
+			return inPieces(l), nil
 		}
-		tried = append(tried, err.Error())
+		reason := strings.TrimPrefix(err.Error(), soname+": ")
+		tried = append(tried, soname+": "+cmp.Or(reason, "cannot be loaded"))
 	}
 	return nil, fmt.Errorf("blas engine %s was not found (%s): install it, name its folder in LD_LIBRARY_PATH, or set blas to auto",
 		engine, strings.Join(tried, "; "))
 }
 
 func (s sharedLibrary) open(soname string, threads int) (*loaded, error) {
+	// dlerror, which purego asks for the reason, tells of failures on its own thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	handle, err := purego.Dlopen(soname, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, err
 	}
 	sgemm, err := purego.Dlsym(handle, "sgemm_")
 	if err != nil {
-		return nil, fmt.Errorf("%s has no sgemm_: %w", soname, err)
+		return nil, fmt.Errorf("there is no sgemm_ in it: %w", err)
 	}
 	core, got, err := s.configure(handle, threads)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", soname, err)
+		return nil, err
 	}
 	return &loaded{sgemm: sgemm, info: Info{Core: core, Threads: got, Library: soname}}, nil
 }

@@ -23,7 +23,7 @@ type EmbeddingBag struct {
 // Forward writes y [samples, Width]. A batch whose offsets do not describe its
 // indices, or an index outside the table, is an error.
 func (e *EmbeddingBag) Forward(y []float32, b *sdk.Batch) error {
-	if err := e.check(b); err != nil {
+	if err := CheckBags(b, e.Rows); err != nil {
 		return err
 	}
 	for i := range b.Size() {
@@ -110,7 +110,9 @@ func (e *EmbeddingBag) row(table []float32, row int64) []float32 {
 	return table[start : start+e.Width]
 }
 
-func (e *EmbeddingBag) check(b *sdk.Batch) error {
+// CheckBags reports offsets that do not cut the indices of b into its bags, and an
+// index that lies outside a table of this many rows.
+func CheckBags(b *sdk.Batch, rows int) error {
 	if len(b.Offsets) != b.Size()+1 || b.Offsets[0] != 0 || b.Offsets[b.Size()] != int64(len(b.Indices)) {
 		return fmt.Errorf("the offsets of a batch of %d samples do not describe its %d indices", b.Size(), len(b.Indices))
 	}
@@ -120,8 +122,8 @@ func (e *EmbeddingBag) check(b *sdk.Batch) error {
 		}
 	}
 	for _, row := range b.Indices {
-		if row < 0 || row >= int64(e.Rows) {
-			return fmt.Errorf("index %d lies outside the embedding table: it must be at least 0 and below %d", row, e.Rows)
+		if row < 0 || row >= int64(rows) {
+			return fmt.Errorf("index %d lies outside the embedding table: it must be at least 0 and below %d", row, rows)
 		}
 	}
 	return nil

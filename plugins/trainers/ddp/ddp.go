@@ -94,25 +94,37 @@ func (t *trainer) Reset() error {
 	t.parts.Model.Initialize(t.env.Seed)
 	t.iteration.state = t.newState()
 	t.iteration.model = t.newModel(t.parts, t.iteration.state)
-	t.iteration.optimizer.reset()
+	t.iteration.optimizer.Reset()
 	return nil
 }
 
 // Train implements sdk.Trainer.
 func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
+	step := func(key sdk.Key, b *sdk.Batch) (float64, error) {
+		return t.step(&t.iteration, key, t.preprocess(b))
+	}
 	for epoch := range t.env.Epochs {
-		report.Epoch(epoch)
-		for index := range t.parts.Batches {
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-			batch := t.preprocess(&t.parts.Batches[index])
-			loss, err := t.step(&t.iteration, sdk.Key{A: int64(epoch), B: int64(index)}, batch)
-			if err != nil {
-				return fmt.Errorf("%s, epoch %d, batch %d: %w", t.env.Name, epoch, index, err)
-			}
-			report.Loss(loss)
+		if err := RunEpoch(ctx, t.env.Name, epoch, t.parts.Batches, report, step); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// RunEpoch calls step with every batch and its key, {epoch},{index}, and reports the
+// loss that it returns. Errors say whose iteration failed. When ctx ends so does the
+// epoch, with its cause.
+func RunEpoch(ctx context.Context, trainer string, epoch int, batches []sdk.Batch, report sdk.PassReport, step func(sdk.Key, *sdk.Batch) (float64, error)) error {
+	report.Epoch(epoch)
+	for index := range batches {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		loss, err := step(sdk.Key{A: int64(epoch), B: int64(index)}, &batches[index])
+		if err != nil {
+			return fmt.Errorf("%s, epoch %d, batch %d: %w", trainer, epoch, index, err)
+		}
+		report.Loss(loss)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 // line here and one in registry.json.
 var (
 	ddpModels      = map[string]newDDPModel{"basic": newReplica}
-	hookStates     = map[string]newHookState{"basic": newBasicState}
+	hookStates     = map[string]newHookState{"basic": NewHookState}
 	iterationSteps = map[string]iterationStep{"basic": basicStep}
 	preprocessors  = map[string]preprocessData{"dummy": preprocessDummy}
 )
@@ -42,10 +42,10 @@ type preprocessData func(*sdk.Batch) *sdk.Batch
 func preprocessDummy(b *sdk.Batch) *sdk.Batch { return b }
 
 // newHookState makes the state of one pass.
-type newHookState func() hookState
+type newHookState func() HookState
 
-// hookState is what the hook sees, plus the step that moves it on.
-type hookState interface {
+// HookState is what the hook sees, plus the step that moves it on.
+type HookState interface {
 	sdk.HookState
 	// NextBatch is called before each iteration; the first batch is 0.
 	NextBatch()
@@ -54,7 +54,9 @@ type hookState interface {
 // basicState counts batches; keys are {batch},{bucket}.
 type basicState struct{ batch int64 }
 
-func newBasicState() hookState { return &basicState{batch: -1} }
+// NewHookState makes the basic hook state of one pass: it counts batches, and its keys
+// are {batch},{bucket}.
+func NewHookState() HookState { return &basicState{batch: -1} }
 
 func (s *basicState) NextBatch()             { s.batch++ }
 func (s *basicState) Batch() int64           { return s.batch }

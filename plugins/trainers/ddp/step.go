@@ -2,6 +2,7 @@ package ddp
 
 import (
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -12,10 +13,10 @@ type iterationStep func(it *iteration, key sdk.Key, b *sdk.Batch) (float64, erro
 // iteration is what a step works with. model and state are those of the pass.
 type iteration struct {
 	model     ddpModel
-	state     hookState
+	state     HookState
 	criterion sdk.Criterion
-	optimizer sgd
-	gradient  comm.Tensor // of the model's output; grows to the largest batch
+	optimizer optimizer.SGD
+	gradient  OutputGradient
 
 	whole, forward, backward *sdk.Series
 }
@@ -24,9 +25,9 @@ func newIteration(t *trainer) iteration {
 	rec := t.parts.Recorder
 	return iteration{
 		criterion: t.parts.Criterion,
-		optimizer: sgd{
-			lr: float32(t.settings.LR), momentum: float32(t.settings.Momentum),
-			values: t.parts.Values, gradients: t.parts.Gradients,
+		optimizer: optimizer.SGD{
+			LR: float32(t.settings.LR), Momentum: float32(t.settings.Momentum),
+			Values: t.parts.Values, Gradients: t.parts.Gradients,
 		},
 		whole:    rec.Series("batch_level_metric", "batch_all"),
 		forward:  rec.Series("forward_metric", "forward_pass"),
@@ -39,37 +40,18 @@ func newIteration(t *trainer) iteration {
 func basicStep(it *iteration, key sdk.Key, b *sdk.Batch) (float64, error) {
 	it.state.NextBatch()
 	start := comm.Now()
-	output, err := it.model.Forward(b)
+	loss, gradient, forwardEnd, err := it.gradient.Compute(it.model, it.criterion, b)
 	if err != nil {
-		return 0, err
-	}
-	loss, err := it.criterion.Forward(output, b.Targets)
-	if err != nil {
-		return 0, err
-	}
-	forwardEnd := comm.Now()
-	gradient := it.gradientOf(output)
-	if err := it.criterion.Backward(gradient); err != nil {
 		return 0, err
 	}
 	if err := it.model.Backward(gradient); err != nil {
 		return 0, err
 	}
 	backwardEnd := comm.Now()
-	it.optimizer.step()
+	it.optimizer.Step()
 	end := comm.Now()
 	it.forward.Record(key, start, forwardEnd)
 	it.backward.Record(key, forwardEnd, backwardEnd)
 	it.whole.Record(key, start, end)
 	return loss, nil
-}
-
-// gradientOf is the storage for the gradient of output.
-func (it *iteration) gradientOf(output comm.Tensor) comm.Tensor {
-	if cap(it.gradient.Data) < len(output.Data) {
-		it.gradient.Data = make([]float32, len(output.Data))
-	}
-	it.gradient.Shape = append(it.gradient.Shape[:0], output.Shape...)
-	it.gradient.Data = it.gradient.Data[:len(output.Data)]
-	return it.gradient
 }

@@ -1,0 +1,61 @@
+package criteria
+
+import (
+	"math"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+)
+
+// l1 is the mean over all outputs of |output - target of its row|: the target is a
+// number here, which every output of the row is to be.
+type l1 struct {
+	output  comm.Tensor // of the last Forward
+	targets []int64
+}
+
+// NewL1 builds the criterion l1, which has no settings.
+func NewL1(_ struct{}, _ sdk.CriterionEnv) (sdk.Criterion, error) { return &l1{}, nil }
+
+// Forward adds up in float64.
+func (c *l1) Forward(output comm.Tensor, targets []int64) (float64, error) {
+	if err := checkOutput(output, targets); err != nil {
+		return 0, err
+	}
+	c.output, c.targets = output, targets
+	var sum float64
+	columns := output.Shape[1]
+	for i, target := range targets {
+		for _, v := range output.Data[i*columns : (i+1)*columns] {
+			sum += math.Abs(float64(v) - float64(target))
+		}
+	}
+	return sum / float64(len(output.Data)), nil
+}
+
+// Backward writes sign(output - target) / (rows * columns), and 0 where they are equal,
+// as PyTorch does.
+func (c *l1) Backward(outputGradient comm.Tensor) error {
+	columns := 0
+	if len(c.targets) > 0 {
+		columns = c.output.Shape[1]
+	}
+	if err := checkGradient(outputGradient, len(c.targets), columns); err != nil {
+		return err
+	}
+	share := 1 / float32(len(c.output.Data))
+	for i, target := range c.targets {
+		row, gradient := c.output.Data[i*columns:(i+1)*columns], outputGradient.Data[i*columns:(i+1)*columns]
+		for j, v := range row {
+			switch t := float32(target); {
+			case v > t:
+				gradient[j] = share
+			case v < t:
+				gradient[j] = -share
+			default:
+				gradient[j] = v - t // 0, or NaN where v is
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,270 @@
+package models
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/splitmix"
+	"github.com/psbench/psbench/plugins/models/blas"
+	"github.com/psbench/psbench/sdk"
+)
+
+func drawMLP(t *rapid.T) MLPSettings {
+	s := MLPSettings{Sizes: rapid.SliceOfN(rapid.IntRange(1, 7), 2, 5).Draw(t, "sizes")}
+	for l := 1; l < len(s.Sizes); l++ {
+		if rapid.Bool().Draw(t, "relu") {
+			s.ReLUAfter = append(s.ReLUAfter, l)
+		}
+	}
+	return s
+}
+
+func requireClose(t *rapid.T, what string, got []float32, want []float64) {
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d elements instead of %d", what, len(got), len(want))
+	}
+	for i := range want {
+		if math.Abs(float64(got[i])-want[i]) > 1e-4*max(1, math.Abs(want[i])) {
+			t.Fatalf("%s, element %d: %v instead of %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+// Batches of any size follow each other on one model.
+func TestMLPMatchesPlainLoops(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawMLP(t)
+		p := newPerceptron(t, s, sdk.ModelEnv{})
+		for pass := range 3 {
+			b := numbered(rapid.IntRange(1, 9).Draw(t, "rows"), s.Sizes[0], pass)
+			output, err := p.Forward(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			upstream := comm.NewTensor(output.Shape...)
+			splitmix.Uniform(4, uint64(pass), upstream.Data, 1)
+			given := slices.Clone(upstream.Data)
+			wantOutput, gradients, input, kink := p.plain(b, upstream.Data)
+			requireClose(t, "output", output.Data, wantOutput)
+			if kink {
+				continue
+			}
+			got := make([]float32, len(b.Features))
+			if err := p.BackwardInput(upstream, got, p.emit); err != nil {
+				t.Fatal(err)
+			}
+			requireClose(t, "input gradient", got, input)
+			for k, want := range gradients {
+				requireClose(t, fmt.Sprint("gradient ", k), p.gradients[k].Values, want)
+				clear(p.gradients[k].Values)
+			}
+			if err := p.Backward(upstream, p.emit); err != nil {
+				t.Fatal(err)
+			}
+			for k, want := range gradients {
+				requireClose(t, fmt.Sprint("gradient without the input's ", k), p.gradients[k].Values, want)
+			}
+			if !slices.Equal(given, upstream.Data) {
+				t.Fatal("backward changed the output's gradient")
+			}
+		}
+	})
+}
+
+func TestMLPGradientsMatchFiniteDifferences(t *testing.T) {
+	p := newPerceptron(t, MLPSettings{Sizes: []int{4, 6, 5, 3}, ReLUAfter: []int{1, 3}}, sdk.ModelEnv{})
+	b := numbered(5, 4, 2) // no input of a ReLU is within a step of 0
+	output, err := p.Forward(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	upstream := comm.NewTensor(output.Shape...)
+	splitmix.Uniform(4, 0, upstream.Data, 1)
+	input := make([]float32, len(b.Features))
+	if err := p.BackwardInput(upstream, input, p.emit); err != nil {
+		t.Fatal(err)
+	}
+	loss := func() (sum float64) {
+		output, err := p.Forward(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range output.Data {
+			sum += float64(v) * float64(upstream.Data[i])
+		}
+		return sum
+	}
+	check := func(what string, x, gradient []float32) {
+		for i, at := range x {
+			const step = 1e-3
+			x[i] = at + step
+			above := loss()
+			x[i] = at - step
+			below := loss()
+			x[i] = at
+			if want := (above - below) / (2 * step); math.Abs(float64(gradient[i])-want) > 2e-3 {
+				t.Errorf("%s, element %d: gradient is %g, the loss rises by %g", what, i, gradient[i], want)
+			}
+		}
+	}
+	for k := range p.values {
+		check(p.Parameters()[k].Name, p.values[k].Data, p.gradients[k].Values)
+	}
+	check("features", b.Features, input)
+}
+
+// A layer's gradients go out before its input's gradient is computed: at that time
+// those of the layers below are still what they were.
+func TestMLPEmitsWhatIsReady(t *testing.T) {
+	p := newPerceptron(t, MLPSettings{Sizes: []int{3, 2, 2}}, sdk.ModelEnv{})
+	b := numbered(2, 3, 0)
+	output, err := p.Forward(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := slices.Repeat([]float32{7}, len(b.Features))
+	emit := func(k int) {
+		p.emit(k)
+		for j, g := range p.gradients {
+			if ready := slices.Contains(p.emitted, j); ready == slices.Contains(g.Values, 9) {
+				t.Errorf("at emit %d gradient %d is ready: %v", k, j, !ready)
+			}
+		}
+		if input[0] != 7 {
+			t.Errorf("at emit %d the input's gradient is there", k)
+		}
+	}
+	upstream := comm.Tensor{Shape: output.Shape, Data: []float32{1, 2, 3, 4}}
+	if err := p.BackwardInput(upstream, input, emit); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]int{3, 2, 1, 0}, p.emitted); d != "" {
+		t.Error(d)
+	}
+	if slices.Contains(input, 7) {
+		t.Error("the input's gradient is not overwritten")
+	}
+}
+
+func TestMLPInitialize(t *testing.T) {
+	p := newPerceptron(t, MLPSettings{Sizes: []int{4, 9, 1}}, sdk.ModelEnv{FirstTensor: 3})
+	p.Initialize(7)
+	for k, v := range p.values {
+		want := make([]float32, len(v.Data))
+		splitmix.Uniform(7, uint64(3+k), want, []float32{0.5, 0.5, 1. / 3, 1. / 3}[k])
+		if d := cmp.Diff(want, v.Data); d != "" {
+			t.Errorf("parameter %d: %s", k, d)
+		}
+	}
+	if d := cmp.Diff(sdk.InputSpec{Features: 4, Classes: 1}, p.Inputs()); d != "" {
+		t.Error(d)
+	}
+	var names []string
+	for _, spec := range p.Parameters() {
+		names = append(names, fmt.Sprint(spec.Name, spec.Shape))
+	}
+	if d := cmp.Diff([]string{"weight_0[9 4]", "bias_0[9]", "weight_1[1 9]", "bias_1[1]"}, names); d != "" {
+		t.Error(d)
+	}
+	if facts := p.Facts(); facts["blas"] != "gonum" {
+		t.Errorf("facts are %v", facts)
+	}
+}
+
+func TestMLPStepAllocatesNothing(t *testing.T) {
+	p := newPerceptron(t, MLPSettings{Sizes: []int{16, 12, 8}, ReLUAfter: []int{1}}, sdk.ModelEnv{})
+	large, small := numbered(9, 16, 0), numbered(4, 16, 1)
+	input := make([]float32, len(large.Features))
+	upstream := comm.NewTensor(9, 8)
+	step := func(b *sdk.Batch) {
+		p.emitted = p.emitted[:0]
+		output, err := p.Forward(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		upstream.Shape[0], upstream.Data = b.Size(), upstream.Data[:len(output.Data)]
+		if err := p.BackwardInput(upstream, input[:len(b.Features)], p.emit); err != nil {
+			t.Fatal(err)
+		}
+		upstream.Data = upstream.Data[:cap(upstream.Data)]
+	}
+	step(large)
+	if n := testing.AllocsPerRun(50, func() { step(small); step(large) }); n > 0 {
+		t.Errorf("two steps make %g allocations, want none", n)
+	}
+}
+
+func TestMLPSettingsThatDoNotFit(t *testing.T) {
+	for want, s := range map[string]MLPSettings{
+		"setting sizes has length 0 but must have 2 to 10001 numbers":      DefaultMLP,
+		"setting sizes[1] is 0 but must be from 1 to 2147483647":           {Sizes: []int{1, 0}},
+		"setting relu_after[1] is 2 but layers are numbered from 1 to 1":   {Sizes: []int{1, 2}, ReLUAfter: []int{1, 2}},
+		"setting relu_after[0] is 0 but layers":                            {Sizes: []int{1, 2}, ReLUAfter: []int{0}},
+		"a model of 4.61e+18 parameters is too large: the limit is 2.75e+": {Sizes: []int{math.MaxInt32, math.MaxInt32}},
+		`setting blas: blas engine "quick" is not known`:                   {Sizes: []int{1, 2}, BLAS: "quick"},
+	} {
+		if _, err := NewMLP(s, sdk.ModelEnv{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v gives %v, want %q", s, err, want)
+		}
+	}
+}
+
+func TestMLPErrors(t *testing.T) {
+	p := newPerceptron(t, MLPSettings{Sizes: []int{2, 3}}, sdk.ModelEnv{})
+	upstream := comm.NewTensor(1, 3)
+	if err := p.Backward(upstream, p.emit); err == nil || !strings.Contains(err.Error(), "cannot go backward before") {
+		t.Errorf("backward first gives %v", err)
+	}
+	for want, b := range map[string]*sdk.Batch{
+		"a batch has 0 samples": {},
+		"a batch of 1 samples has 3 numbers but the model takes 2 for each": numbered(1, 3, 0),
+		"a batch of 2 samples has 2 numbers but the model takes 2 for each": {Features: []float32{1, 2}, Targets: []int64{0, 0}},
+	} {
+		if _, err := p.Forward(b); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if _, err := p.Forward(numbered(1, 2, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Backward(comm.NewTensor(2, 3), p.emit); err == nil || !strings.Contains(err.Error(), "has shape [2 3]") {
+		t.Errorf("a gradient of two rows gives %v", err)
+	}
+	if err := p.BackwardInput(upstream, make([]float32, 3), p.emit); err == nil || !strings.Contains(err.Error(), "room for 3 numbers of the input's gradient") {
+		t.Errorf("too much room gives %v", err)
+	}
+	if _, err := (&mlp{}).Forward(numbered(1, 2, 0)); err == nil {
+		t.Error("an unbound model went forward")
+	}
+	if err := p.Bind(p.values[:1], p.gradients); err == nil || !strings.Contains(err.Error(), "handed 1 values") {
+		t.Errorf("Bind says %v", err)
+	}
+}
+
+// BenchmarkMLP is forward and backward of the dense part of the hybrid benchmark.
+func BenchmarkMLP(b *testing.B) {
+	for _, name := range []string{blas.OpenBLAS, blas.Gonum} {
+		b.Run(name, func(b *testing.B) {
+			_ = engine(b, name)
+			p := newPerceptron(b, MLPSettings{Sizes: []int{512, 256, 128, 64, 32, 8}, ReLUAfter: []int{2}, BLAS: name}, sdk.ModelEnv{})
+			batch, input, upstream := numbered(8, 512, 0), make([]float32, 8*512), comm.NewTensor(8, 8)
+			b.ReportAllocs()
+			for b.Loop() {
+				p.emitted = p.emitted[:0]
+				if _, err := p.Forward(batch); err != nil {
+					b.Fatal(err)
+				}
+				if err := p.BackwardInput(upstream, input, p.emit); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,238 @@
+package servers
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/vec"
+	"github.com/psbench/psbench/plugins/internal/optimizer"
+	"github.com/psbench/psbench/sdk"
+)
+
+// BatchUpdateSettings are the settings of the batch-updating server.
+type BatchUpdateSettings struct {
+	LR              float64 `json:"lr" doc:"learning rate of SGD"`
+	Momentum        float64 `json:"momentum" doc:"momentum of SGD, from 0 to below 1"`
+	BatchUpdateSize int     `json:"batch_update_size" doc:"trainers whose gradients make one update; 0: all trainers of the server"`
+}
+
+// DefaultBatchUpdate are the settings of the original.
+var DefaultBatchUpdate = BatchUpdateSettings{LR: 0.001, Momentum: 0.9}
+
+// batchUpdate holds the model and its optimizer. A trainer's batch 0 fetches the
+// parameters: what it pushes is ignored. Its later batches are reports, the gradients
+// of all buckets. Once the reports of a round are there, they are averaged, the
+// optimizer steps, and every trainer of the round is answered with the new parameters.
+//
+// A round has batch_update_size reports. Where fewer trainers than that wait or have
+// batches left, it has as many as those, so that the last reports of a pass wait for
+// nobody.
+//
+// Of n parameters a report costs n additions, the first of a round n copies, and an
+// update 5n operations with momentum. A report is added when its last bucket is there:
+// until then another trainer may complete the round.
+type batchUpdate struct {
+	settings BatchUpdateSettings
+	env      sdk.ServerEnv
+	size     int // of a round
+	specs    []sdk.ParameterSpec
+	values   []comm.Tensor
+	// The parameters and the sum of the round's gradients, both in the layout of the
+	// buckets: a bucket of parameters is an answer.
+	parameters, sum *comm.Store
+
+	got, updated *sdk.Series
+
+	mu        sync.Mutex
+	optimizer optimizer.SGD
+	reports   []report // by trainer
+	waiting   []int    // the trainers whose reports are in sum, in the order of arrival
+	coming    int      // trainers that do not wait and have batches left
+	updates   int64
+}
+
+// report is what one trainer has pushed of its current batch.
+type report struct {
+	batch  int64
+	pushes []*sdk.Push // by bucket; nil until it arrives
+	there  int         // of them
+	left   int         // batches of which no report is complete
+}
+
+var _ sdk.Holder = (*batchUpdate)(nil)
+
+// NewBatchUpdate builds the batch-updating server. Settings out of range, no model,
+// and a model with sparse gradients are errors.
+func NewBatchUpdate(s BatchUpdateSettings, env sdk.ServerEnv) (sdk.Server, error) {
+	if s.LR <= 0 {
+		return nil, fmt.Errorf("setting lr is %v but must be above 0", s.LR)
+	}
+	if s.Momentum < 0 || s.Momentum >= 1 {
+		return nil, fmt.Errorf("setting momentum is %v but must be from 0 to below 1", s.Momentum)
+	}
+	if s.BatchUpdateSize < 0 || s.BatchUpdateSize > env.Trainers {
+		return nil, fmt.Errorf("setting batch_update_size is %d but must be from 0 to %d, the trainers of %s", s.BatchUpdateSize, env.Trainers, env.Name)
+	}
+	if env.Model == nil {
+		return nil, errors.New("the batch_update server needs the run's model but got none: the registry must list it as serving parameters")
+	}
+	if len(env.Batches) != env.Trainers {
+		return nil, fmt.Errorf("%s knows how many batches %d trainers have but has %d trainers", env.Name, len(env.Batches), env.Trainers)
+	}
+	b := &batchUpdate{
+		settings: s, env: env, size: s.BatchUpdateSize,
+		got:     env.Recorder.Series("batch_update_metric", "got update"),
+		updated: env.Recorder.Series("batch_update_metric", "updated model"),
+		reports: make([]report, env.Trainers), waiting: make([]int, 0, env.Trainers),
+	}
+	if b.size == 0 {
+		b.size = env.Trainers
+	}
+	for t := range b.reports {
+		b.reports[t].pushes = make([]*sdk.Push, len(env.Buckets))
+	}
+	return b, b.bind()
+}
+
+// bind gives the model values and gradients in the layout of the buckets.
+func (b *batchUpdate) bind() error {
+	b.specs = b.env.Model.Parameters()
+	for _, p := range b.specs {
+		if p.Sparse {
+			return fmt.Errorf("parameter %s has a sparse gradient, which the batch_update server cannot add up: make the model's gradients dense", p.Name)
+		}
+	}
+	b.parameters, b.sum = comm.NewStore(b.env.Buckets), comm.NewStore(b.env.Buckets)
+	b.values = make([]comm.Tensor, len(b.specs))
+	gradients := make([]*comm.Gradient, len(b.specs))
+	for i, spec := range b.env.Buckets {
+		for _, span := range spec.Parameters {
+			if span.Parameter >= len(b.specs) {
+				return fmt.Errorf("bucket %d holds parameter %d but the model of %s has %d parameters", i, span.Parameter, b.env.Name, len(b.specs))
+			}
+			from, to := span.Offset, span.Offset+span.Elements
+			b.values[span.Parameter] = comm.Tensor{
+				Shape: b.specs[span.Parameter].Shape, Data: b.parameters.Buckets[i].Gradient.Values[from:to],
+			}
+			gradients[span.Parameter] = &comm.Gradient{Values: b.sum.Buckets[i].Gradient.Values[from:to]}
+		}
+	}
+	b.optimizer = optimizer.SGD{
+		LR: float32(b.settings.LR), Momentum: float32(b.settings.Momentum), Values: b.values, Gradients: gradients,
+	}
+	return b.env.Model.Bind(b.values, gradients)
+}
+
+// Wake implements sdk.Server.
+func (b *batchUpdate) Wake() sdk.Wake { return sdk.EachArrivalDirect }
+
+// Receive holds the lock until a round is answered: a trainer that has its answer may
+// push again while the others still read the parameters.
+func (b *batchUpdate) Receive(pushes []*sdk.Push) error {
+	p := pushes[0]
+	arrived := comm.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p.Batch == 0 {
+		return p.Answer(&b.parameters.Buckets[p.Bucket].Gradient)
+	}
+	complete, err := b.take(p)
+	if err != nil || !complete {
+		return err
+	}
+	b.add(p.Trainer)
+	round := min(b.size, len(b.waiting)+b.coming)
+	b.got.Record(sdk.Key{A: int64(len(b.waiting)), B: int64(round)}, arrived, comm.Now())
+	if len(b.waiting) < round {
+		return nil
+	}
+	b.update()
+	return b.answer()
+}
+
+// take notes a push. It is true if that completes the trainer's report.
+func (b *batchUpdate) take(p *sdk.Push) (complete bool, err error) {
+	r := &b.reports[p.Trainer]
+	switch {
+	case r.left == 0:
+		return false, fmt.Errorf("trainer %d pushed batch %d to %s but has only %d batches", p.Trainer, p.Batch, b.env.Name, b.env.Batches[p.Trainer])
+	case r.there > 0 && r.batch != p.Batch:
+		return false, fmt.Errorf("trainer %d pushed batch %d of bucket %d to %s while buckets of its batch %d are missing",
+			p.Trainer, p.Batch, p.Bucket, b.env.Name, r.batch)
+	case r.pushes[p.Bucket] != nil:
+		return false, fmt.Errorf("trainer %d pushed bucket %d twice to %s, batch %d, without an answer", p.Trainer, p.Bucket, b.env.Name, p.Batch)
+	}
+	r.batch, r.pushes[p.Bucket] = p.Batch, p
+	r.there++
+	return r.there == len(r.pushes), nil
+}
+
+// add takes a complete report into the sum.
+func (b *batchUpdate) add(trainer int) {
+	r := &b.reports[trainer]
+	for i, p := range r.pushes {
+		if sum := b.sum.Buckets[i].Gradient.Values; len(b.waiting) == 0 {
+			copy(sum, p.Gradient.Values)
+		} else {
+			vec.Add(sum, p.Gradient.Values)
+		}
+	}
+	b.waiting = append(b.waiting, trainer)
+	b.coming--
+	r.left--
+}
+
+// update averages the round's gradients and steps.
+func (b *batchUpdate) update() {
+	start := comm.Now()
+	reports := len(b.waiting)
+	if reports > 1 {
+		for _, bucket := range b.sum.Buckets {
+			vec.Scale(1/float32(reports), bucket.Gradient.Values)
+		}
+	}
+	b.optimizer.Step()
+	b.updated.Record(sdk.Key{A: b.updates, B: int64(reports)}, start, comm.Now())
+	b.updates++
+}
+
+// answer sends the parameters to the trainers of the round and opens the next one.
+func (b *batchUpdate) answer() error {
+	for _, t := range b.waiting {
+		r := &b.reports[t]
+		for i, p := range r.pushes {
+			if err := p.Answer(&b.parameters.Buckets[i].Gradient); err != nil {
+				return err
+			}
+		}
+		clear(r.pushes)
+		r.there = 0
+		if r.left > 0 {
+			b.coming++
+		}
+	}
+	b.waiting = b.waiting[:0]
+	return nil
+}
+
+// Reset implements sdk.Server: the initial parameters and no velocity.
+func (b *batchUpdate) Reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.env.Model.Initialize(b.env.Seed)
+	b.optimizer.Reset()
+	b.waiting, b.coming, b.updates = b.waiting[:0], 0, 0
+	for t := range b.reports {
+		r := &b.reports[t]
+		clear(r.pushes)
+		r.there, r.left = 0, b.env.Batches[t]
+		if r.left > 0 {
+			b.coming++
+		}
+	}
+}
+
+// Held implements sdk.Holder.
+func (b *batchUpdate) Held() ([]sdk.ParameterSpec, []comm.Tensor) { return b.specs, b.values }

@@ -1,0 +1,225 @@
+package servers
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Trainers push their buckets in any order among each other. Rounds are what a list of
+// those that wait and of those that may still come says, parameters what PyTorch's SGD
+// makes of the mean of the round, and in the end everybody has an answer.
+func TestBatchUpdateRounds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		batches := rapid.SliceOfN(rapid.IntRange(1, 4), 1, 4).Draw(t, "batches")
+		size := rapid.IntRange(0, len(batches)).Draw(t, "size")
+		buckets := rapid.IntRange(1, 3).Draw(t, "buckets")
+		w := newUpdateWorld(t, BatchUpdateSettings{LR: 0.5, Momentum: 0.5, BatchUpdateSize: size}, buckets, batches...)
+		if size == 0 {
+			size = len(batches)
+		}
+		value, velocity := make([]float64, buckets), make([]float64, buckets)
+		for k := range value {
+			value[k] = heldSeed
+		}
+		var round []int
+		for {
+			var free []int
+			for i := range w.left {
+				if w.left[i] > 0 && !slices.Contains(round, i) {
+					free = append(free, i)
+				}
+			}
+			if len(free) == 0 {
+				break
+			}
+			i := rapid.SampledFrom(free).Draw(t, "trainer")
+			if w.pushed[i] == 0 {
+				w.batch[i]++
+			}
+			v := rapid.Float32Range(-4, 4).Draw(t, "gradient")
+			k := w.pushed[i]
+			w.sent[i][k] = float64(v)
+			w.pushed[i]++
+			if err := w.push(i, k, w.batch[i], v); err != nil {
+				t.Fatal(err)
+			}
+			if w.pushed[i] < buckets {
+				continue
+			}
+			w.left[i]--
+			round = append(round, i)
+			others := 0
+			for j := range w.left {
+				if !slices.Contains(round, j) && w.left[j] > 0 {
+					others++
+				}
+			}
+			if len(round) < size && others > 0 {
+				if !w.waits(i) {
+					t.Fatalf("trainer %d of the round %v, of %d, has its answer already", i, round, size)
+				}
+				continue
+			}
+			for k := range value {
+				var mean float64
+				for _, j := range round {
+					mean += w.sent[j][k] / float64(len(round))
+				}
+				velocity[k] = 0.5*velocity[k] + mean
+				value[k] -= 0.5 * velocity[k]
+			}
+			for _, j := range round {
+				for k, answer := range w.answers[j] {
+					if answer == nil {
+						t.Fatalf("trainer %d of the round %v has no answer for bucket %d", j, round, k)
+					}
+					requireNear(t, j, answer, slices.Repeat(value[k:k+1], k+1))
+				}
+				w.pushed[j] = 0
+			}
+			round = nil
+		}
+		if len(round) > 0 {
+			t.Fatalf("trainers %v wait for ever", round)
+		}
+	})
+}
+
+// The first push of a pass fetches the model, whatever it holds and whoever waits.
+func TestBatchUpdateFetch(t *testing.T) {
+	w := newUpdateWorld(t, BatchUpdateSettings{LR: 1, Momentum: 0.9}, 1, 1, 1)
+	for pass := range 2 { // the second one starts from the initial parameters without velocity
+		if err := w.push(0, 0, 0, 1e9); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff([]float32{heldSeed}, w.answers[0][0]); d != "" {
+			t.Errorf("pass %d fetched %s", pass, d)
+		}
+		if err := w.push(0, 0, 1, 2); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.push(1, 0, 0, 1e9); err != nil {
+			t.Fatal(err)
+		}
+		if w.answers[0][0] != nil || !slices.Equal(w.answers[1][0], []float32{heldSeed}) {
+			t.Errorf("pass %d: after a fetch the answers are %v", pass, w.answers)
+		}
+		if err := w.push(1, 0, 1, 4); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(w.answers[0][0], []float32{0}) || !slices.Equal(w.answers[1][0], []float32{0}) {
+			t.Errorf("pass %d: after the update the answers are %v", pass, w.answers)
+		}
+		specs, held := w.server.(sdk.Holder).Held()
+		if len(specs) != 1 || held[0].Data[0] != 0 {
+			t.Errorf("it holds %v, %v", specs, held)
+		}
+		w.server.Reset()
+		if held[0].Data[0] != heldSeed {
+			t.Errorf("after a reset it holds %v", held)
+		}
+	}
+}
+
+func TestBatchUpdateMetrics(t *testing.T) {
+	w := newUpdateWorld(t, DefaultBatchUpdate, 2, 2, 1, 1)
+	for _, p := range []struct{ trainer, bucket, batch int }{
+		{0, 0, 0}, {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}, {2, 0, 1}, {2, 1, 1}, {0, 0, 2}, {0, 1, 2},
+	} {
+		if err := w.push(p.trainer, p.bucket, int64(p.batch), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string][]string{}
+	for _, s := range w.recorder.All() {
+		s.Each(func(m sdk.Measurement) { got[s.Type+","+s.Name] = append(got[s.Type+","+s.Name], m.Key.String()) })
+	}
+	if d := cmp.Diff(map[string][]string{
+		"batch_update_metric,got update":    {"1,3", "2,3", "3,3", "1,1"},
+		"batch_update_metric,updated model": {"0,3", "1,1"},
+	}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestBatchUpdateRefusesPushes(t *testing.T) {
+	for want, pushes := range map[string][][2]int{ // bucket, batch
+		"trainer 0 pushed batch 2 of bucket 1 to server9 while buckets of its batch 1 are missing": {{0, 1}, {1, 2}},
+		"trainer 0 pushed bucket 0 twice to server9, batch 1, without an answer":                   {{0, 1}, {0, 1}},
+		"trainer 0 pushed batch 3 to server9 but has only 2 batches":                               {{0, 1}, {1, 1}, {0, 2}, {1, 2}, {0, 3}},
+	} {
+		w := newUpdateWorld(t, DefaultBatchUpdate, 2, 2)
+		var err error
+		for _, p := range pushes {
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = w.push(0, p[0], int64(p[1]), 1)
+		}
+		if err == nil || err.Error() != want {
+			t.Errorf("%v gives %v, want %s", pushes, err, want)
+		}
+	}
+	gone := errors.New("gone")
+	w := newUpdateWorld(t, DefaultBatchUpdate, 1, 1)
+	g := comm.NewGradient(w.specs[0])
+	if err := w.server.Receive([]*sdk.Push{sdk.NewPush(1, 0, 0, &g, func(*comm.Gradient) error { return gone })}); !errors.Is(err, gone) {
+		t.Errorf("an answer that does not arrive gives %v", err)
+	}
+}
+
+func TestBatchUpdateRefuses(t *testing.T) {
+	for want, change := range map[string]func(*BatchUpdateSettings, *sdk.ServerEnv){
+		"setting lr is 0 but must be above 0":                                             func(s *BatchUpdateSettings, _ *sdk.ServerEnv) { s.LR = 0 },
+		"setting momentum is 1 but must be":                                               func(s *BatchUpdateSettings, _ *sdk.ServerEnv) { s.Momentum = 1 },
+		"setting batch_update_size is 3 but must be from 0 to 2, the trainers of server9": func(s *BatchUpdateSettings, _ *sdk.ServerEnv) { s.BatchUpdateSize = 3 },
+		"setting batch_update_size is -1":                                                 func(s *BatchUpdateSettings, _ *sdk.ServerEnv) { s.BatchUpdateSize = -1 },
+		"needs the run's model but got none":                                              func(_ *BatchUpdateSettings, e *sdk.ServerEnv) { e.Model = nil },
+		"server9 knows how many batches 1 trainers have but has 2":                        func(_ *BatchUpdateSettings, e *sdk.ServerEnv) { e.Batches = []int{1} },
+		"bucket 0 holds parameter 4 but the model of server9 has 1 parameters":            func(_ *BatchUpdateSettings, e *sdk.ServerEnv) { e.Buckets[0].Parameters[0].Parameter = 4 },
+		"parameter table has a sparse gradient, which the batch_update server cannot": func(_ *BatchUpdateSettings, e *sdk.ServerEnv) {
+			e.Model = &heldModel{specs: []sdk.ParameterSpec{{Name: "table", Shape: []int{2, 2}, Sparse: true}}}
+		},
+	} {
+		s := DefaultBatchUpdate
+		env := sdk.ServerEnv{
+			Name: "server9", Trainers: 2, Batches: []int{1, 1}, Recorder: &sdk.Recorder{},
+			Model:   &heldModel{specs: []sdk.ParameterSpec{{Name: "p", Shape: []int{2}}}},
+			Buckets: []comm.BucketSpec{{Elements: 2, Parameters: []comm.Span{{Elements: 2}}}},
+		}
+		change(&s, &env)
+		if _, err := NewBatchUpdate(s, env); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestBatchUpdateAllocatesNothing(t *testing.T) {
+	const rounds = 1000
+	w := newUpdateWorld(t, DefaultBatchUpdate, 1, rounds, rounds)
+	pushes := make([]*sdk.Push, 2)
+	for i := range pushes {
+		g := comm.NewGradient(w.specs[0])
+		pushes[i] = sdk.NewPush(0, 0, i, &g, func(*comm.Gradient) error { return nil })
+	}
+	batch := int64(0)
+	if n := testing.AllocsPerRun(rounds-2, func() {
+		batch++
+		for i := range pushes {
+			pushes[i].Batch = batch
+			if err := w.server.Receive(pushes[i : i+1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}); n != 0 {
+		t.Errorf("a round allocates %v times", n)
+	}
+}

@@ -1,0 +1,177 @@
+package servers
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/splitmix"
+	"github.com/psbench/psbench/sdk"
+)
+
+func newTable(t interface{ Fatal(...any) }, s EmbeddingSettings, env sdk.TableEnv) sdk.TableServer {
+	server, err := NewEmbedding(s, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Reset()
+	return server
+}
+
+// drawBags makes bags, some of them empty, in which rows recur.
+func drawBags(t *rapid.T, rows int) (offsets, indices []int64) {
+	offsets = []int64{0}
+	for range rapid.IntRange(1, 5).Draw(t, "bags") {
+		bag := rapid.SliceOfN(rapid.Int64Range(0, int64(rows-1)), 0, 6).Draw(t, "bag")
+		indices = append(indices, bag...)
+		offsets = append(offsets, int64(len(indices)))
+	}
+	return offsets, indices
+}
+
+// Lookups and updates give what plain loops over a table of float64 give.
+func TestEmbeddingMatchesPlainLoops(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := EmbeddingSettings{
+			NumEmbeddings: rapid.IntRange(1, 6).Draw(t, "rows"), EmbeddingDim: rapid.IntRange(1, 9).Draw(t, "width"), LR: 0.25,
+		}
+		server := newTable(t, s, sdk.TableEnv{Position: 3, Seed: 5})
+		start := make([]float32, s.NumEmbeddings*s.EmbeddingDim)
+		splitmix.Uniform(5, 3, start, 1)
+		table := make([]float64, len(start))
+		for i, v := range start {
+			table[i] = float64(v)
+		}
+		for batch := range int64(3) {
+			offsets, indices := drawBags(t, s.NumEmbeddings)
+			bags, w := len(offsets)-1, s.EmbeddingDim
+			values := make([]float32, bags*w)
+			for i := range values {
+				values[i] = 7 // is overwritten
+			}
+			if err := server.Lookup(comm.NewTableCall(batch, 0, false, offsets, indices, values, w)); err != nil {
+				t.Fatal(err)
+			}
+			want := make([]float64, bags*w)
+			gradient := make([]float32, bags*w)
+			for i := range gradient {
+				gradient[i] = rapid.Float32Range(-4, 4).Draw(t, "gradient")
+			}
+			moved := append([]float64(nil), table...)
+			for i := range bags {
+				for _, row := range indices[offsets[i]:offsets[i+1]] {
+					for j := range w {
+						want[i*w+j] += table[int(row)*w+j]
+						moved[int(row)*w+j] -= 0.25 * float64(gradient[i*w+j])
+					}
+				}
+			}
+			requireNear(t, 0, values, want)
+			if err := server.Update(comm.NewTableCall(batch, 0, true, offsets, indices, gradient, w)); err != nil {
+				t.Fatal(err)
+			}
+			table = moved
+		}
+		_, held := server.(sdk.Holder).Held()
+		requireNear(t, 0, held[0].Data, table)
+		server.Reset()
+		if d := cmp.Diff(start, held[0].Data); d != "" {
+			t.Fatalf("a reset does not give the initial values: %s", d)
+		}
+	})
+}
+
+func TestEmbeddingBeforeItsValues(t *testing.T) {
+	server, err := NewEmbedding(DefaultEmbedding, sdk.TableEnv{Name: "server2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec := server.Table(); spec != (comm.TableSpec{Rows: 300, Width: 64}) {
+		t.Errorf("the table is %+v", spec)
+	}
+	if _, held := server.(sdk.Holder).Held(); held[0].Data != nil {
+		t.Error("the table is allocated before memory is compared")
+	}
+	call := comm.NewTableCall(0, 0, false, []int64{0, 1}, []int64{0}, make([]float32, 64), 64)
+	if err := server.Lookup(call); err == nil || !strings.Contains(err.Error(), "server2 was asked before its table had values") {
+		t.Errorf("a lookup gives %v", err)
+	}
+	if err := server.Update(call); err == nil {
+		t.Error("an update was taken")
+	}
+	server.Reset()
+	specs, held := server.(sdk.Holder).Held()
+	if len(specs) != 1 || held[0].Check() != nil || !cmp.Equal(specs[0].Shape, []int{300, 64}) {
+		t.Errorf("it holds %+v", specs)
+	}
+}
+
+func TestEmbeddingRefuses(t *testing.T) {
+	for want, change := range map[string]func(*EmbeddingSettings){
+		"setting num_embeddings is 0 but must be from 1 to 2147483647": func(s *EmbeddingSettings) { s.NumEmbeddings = 0 },
+		"setting embedding_dim is 4294967296":                          func(s *EmbeddingSettings) { s.EmbeddingDim = 1 << 32 },
+		"setting lr is 0 but must be above 0":                          func(s *EmbeddingSettings) { s.LR = 0 },
+	} {
+		s := DefaultEmbedding
+		change(&s)
+		if _, err := NewEmbedding(s, sdk.TableEnv{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v gives %v, want %q", s, err, want)
+		}
+	}
+}
+
+func TestEmbeddingAllocatesNothing(t *testing.T) {
+	server := newTable(t, DefaultEmbedding, sdk.TableEnv{})
+	values := make([]float32, 2*64)
+	call := comm.NewTableCall(0, 0, false, []int64{0, 2, 5}, []int64{7, 7, 0, 299, 12}, values, 64)
+	if n := testing.AllocsPerRun(100, func() { _, _ = server.Lookup(call), server.Update(call) }); n != 0 {
+		t.Errorf("a lookup and an update allocate %v times", n)
+	}
+}
+
+// BenchmarkEmbedding looks up and updates 8 bags of 5 rows of 64.
+func BenchmarkEmbedding(b *testing.B) {
+	server := newTable(b, DefaultEmbedding, sdk.TableEnv{})
+	offsets, indices := []int64{0}, make([]int64, 40)
+	for i := range indices {
+		indices[i] = int64(i * 37 % 300)
+		if i%5 == 4 {
+			offsets = append(offsets, int64(i+1))
+		}
+	}
+	call := comm.NewTableCall(0, 0, false, offsets, indices, make([]float32, 8*64), 64)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = server.Lookup(call), server.Update(call)
+	}
+}
+
+// A row that is named often is stepped once, by the sum: else each step is rounded to
+// the row.
+func TestUpdateRoundsOnce(t *testing.T) {
+	const times = 1000
+	made, err := NewEmbedding(EmbeddingSettings{NumEmbeddings: 2, EmbeddingDim: 1, LR: 1}, sdk.TableEnv{Recorder: &sdk.Recorder{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.Reset()
+	e := made.(*embedding)
+	e.table[0], e.table[1] = 1, 1
+	offsets, gradients := []int64{0}, []float32{}
+	for i := range times {
+		offsets = append(offsets, int64(i+1))
+		gradients = append(gradients, 1e-8) // too little to change 1 by itself
+	}
+	call := comm.NewTableCall(0, 0, true, offsets, make([]int64, times), gradients, 1)
+	for range 2 {
+		if err := made.Update(call); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := 1 - float64(e.table[0]); got < 1.99e-5 || got > 2.01e-5 || e.table[1] != 1 {
+		t.Errorf("2000 gradients of 1e-8 moved the row by %g; the other one is %g", got, e.table[1])
+	}
+}

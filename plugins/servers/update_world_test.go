@@ -1,0 +1,90 @@
+package servers
+
+import (
+	"slices"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+)
+
+// heldModel has one parameter per bucket, which all start at the seed.
+type heldModel struct {
+	sdk.Model
+	specs  []sdk.ParameterSpec
+	values []comm.Tensor
+}
+
+func (m *heldModel) Parameters() []sdk.ParameterSpec { return m.specs }
+
+func (m *heldModel) Bind(values []comm.Tensor, _ []*comm.Gradient) error {
+	for k := range values {
+		if err := values[k].Check(); err != nil {
+			return err
+		}
+	}
+	m.values = values
+	return nil
+}
+
+func (m *heldModel) Initialize(seed uint64) {
+	for _, v := range m.values {
+		for i := range v.Data {
+			v.Data[i] = float32(seed)
+		}
+	}
+}
+
+// updateWorld is a batch-updating server with its trainers.
+type updateWorld struct {
+	server   sdk.Server
+	recorder *sdk.Recorder
+	specs    []comm.BucketSpec
+	left     []int // batches, by trainer
+	batch    []int64
+	pushed   []int         // buckets of the current batch, by trainer
+	answers  [][][]float32 // by trainer and bucket: the last ones, nil while it waits
+	sent     [][]float64   // by trainer: element 0 of its gradients of the current batch
+}
+
+const heldSeed = 3
+
+func newUpdateWorld(t interface{ Fatal(...any) }, s BatchUpdateSettings, buckets int, batches ...int) *updateWorld {
+	w := &updateWorld{
+		recorder: &sdk.Recorder{}, left: slices.Clone(batches), batch: make([]int64, len(batches)),
+		pushed: make([]int, len(batches)), answers: make([][][]float32, len(batches)), sent: make([][]float64, len(batches)),
+	}
+	model := &heldModel{}
+	for k := range buckets {
+		model.specs = append(model.specs, sdk.ParameterSpec{Name: "p", Shape: []int{k + 1}})
+		w.specs = append(w.specs, comm.BucketSpec{Index: k, Elements: k + 1, Parameters: []comm.Span{{Parameter: k, Elements: k + 1}}})
+	}
+	for i := range w.answers {
+		w.answers[i], w.sent[i] = make([][]float32, buckets), make([]float64, buckets)
+	}
+	var err error
+	w.server, err = NewBatchUpdate(s, sdk.ServerEnv{
+		Name: "server9", Trainers: len(batches), Buckets: w.specs, Recorder: w.recorder, Seed: heldSeed, Model: model, Batches: batches,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.server.Reset()
+	return w
+}
+
+// push pushes a bucket full of v.
+func (w *updateWorld) push(trainer, bucket int, batch int64, v float32) error {
+	g := comm.NewGradient(w.specs[bucket])
+	for i := range g.Values {
+		g.Values[i] = v
+	}
+	w.answers[trainer][bucket] = nil
+	return w.server.Receive([]*sdk.Push{sdk.NewPush(batch, bucket, trainer, &g, func(answer *comm.Gradient) error {
+		w.answers[trainer][bucket] = slices.Clone(answer.Values)
+		return nil
+	})})
+}
+
+func (w *updateWorld) waits(trainer int) bool {
+	return w.pushed[trainer] == len(w.specs) && slices.ContainsFunc(w.answers[trainer], func(a []float32) bool { return a == nil })
+}

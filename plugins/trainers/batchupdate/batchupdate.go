@@ -1,0 +1,145 @@
+// Package batchupdate is the trainer of the batch-updating parameter server: the server
+// holds the model and its optimizer, and the trainer computes gradients.
+package batchupdate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/plugins/trainers/ddp"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Settings of the trainer.
+type Settings struct {
+	BucketBytes int `json:"bucket_bytes" doc:"bytes at which a bucket closes; the first one closes at 1 MiB at the latest"`
+}
+
+// Defaults are PyTorch's bucket size.
+var Defaults = Settings{BucketBytes: 25 << 20}
+
+// Parts lists the trainer.
+func Parts() []sdk.Part { return []sdk.Part{sdk.NewTrainer("batch_update", Defaults, New)} }
+
+// trainer implements sdk.Trainer. Batch 0 of a pass fetches the model. From batch 1 on
+// the buckets go out with gradients and come back with the updated parameters.
+type trainer struct {
+	settings Settings
+	env      sdk.TrainerEnv
+	parts    sdk.TrainerParts
+	state    ddp.HookState // as reducer, of the pass
+	reducer  *ddp.Reducer
+	gradient ddp.OutputGradient
+
+	whole, forward, backward        *sdk.Series
+	fetching, processing, reporting *sdk.Series
+}
+
+// New makes the trainer of one rank.
+func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
+	if env.Server == "" {
+		return nil, errors.New("the batch_update trainer gets its model from a server but the run has none: choose a server that serves parameters, such as batch_update")
+	}
+	if s.BucketBytes <= 0 {
+		return nil, fmt.Errorf("bucket_bytes is %d but must be above 0", s.BucketBytes)
+	}
+	return &trainer{settings: s, env: env}, nil
+}
+
+// Plan implements sdk.Trainer.
+func (t *trainer) Plan(specs []sdk.ParameterSpec) ([]comm.BucketSpec, error) {
+	for _, p := range specs {
+		if p.Sparse {
+			return nil, fmt.Errorf("parameter %s has a sparse gradient, which the batch_update trainer cannot exchange for parameters: make the model's gradients dense", p.Name)
+		}
+	}
+	return ddp.Buckets(specs, t.settings.BucketBytes), nil
+}
+
+// Attach implements sdk.Trainer.
+func (t *trainer) Attach(parts sdk.TrainerParts) error {
+	t.parts = parts
+	series := parts.Recorder.Series
+	t.whole = series("batch_level_metric", "batch_all")
+	t.forward = series("forward_metric", "forward_pass")
+	t.backward = series("backward_metric", "backward")
+	t.fetching = series("batch_update_metric", "fetching the model")
+	t.processing = series("batch_update_metric", "processing one batch")
+	t.reporting = series("batch_update_metric", "reporting grads")
+	return nil
+}
+
+// Reset implements sdk.Trainer.
+func (t *trainer) Reset() error {
+	t.parts.Model.Initialize(t.env.Seed)
+	t.state = ddp.NewHookState()
+	t.reducer = ddp.NewReducer(t.parts, t.state)
+	return nil
+}
+
+// Train implements sdk.Trainer.
+func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
+	if err := t.fetch(); err != nil {
+		return fmt.Errorf("%s, fetching the model: %w", t.env.Name, err)
+	}
+	for epoch := range t.env.Epochs {
+		if err := ddp.RunEpoch(ctx, t.env.Name, epoch, t.parts.Batches, report, t.step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetch gets the server's parameters for gradients of zero, which it ignores.
+func (t *trainer) fetch() error {
+	t.state.NextBatch()
+	start := comm.Now()
+	for _, g := range t.parts.Gradients {
+		clear(g.Values)
+	}
+	t.reducer.Begin()
+	for k := len(t.parts.Gradients) - 1; k >= 0; k-- {
+		t.reducer.Emit(k)
+	}
+	if err := t.reducer.Wait(nil); err != nil {
+		return err
+	}
+	t.takeParameters()
+	t.fetching.Record(sdk.Key{}, start, comm.Now())
+	return nil
+}
+
+// step is forward, loss and backward, during which buckets go out, then the updated
+// parameters.
+func (t *trainer) step(key sdk.Key, b *sdk.Batch) (float64, error) {
+	t.state.NextBatch()
+	start := comm.Now()
+	loss, gradient, forwardEnd, err := t.gradient.Compute(t.parts.Model, t.parts.Criterion, b)
+	if err != nil {
+		return 0, err
+	}
+	t.reducer.Begin()
+	err = t.parts.Model.Backward(gradient, t.reducer.Emit)
+	processed := comm.Now()
+	if err := t.reducer.Wait(err); err != nil {
+		return 0, err
+	}
+	backwardEnd := comm.Now()
+	t.takeParameters()
+	end := comm.Now()
+	t.forward.Record(key, start, forwardEnd)
+	t.backward.Record(key, forwardEnd, backwardEnd)
+	t.processing.Record(key, start, processed)
+	t.reporting.Record(key, processed, end)
+	t.whole.Record(key, start, end)
+	return loss, nil
+}
+
+// takeParameters copies what came back in the buckets.
+func (t *trainer) takeParameters() {
+	for k, v := range t.parts.Values {
+		copy(v.Data, t.parts.Gradients[k].Values)
+	}
+}

@@ -1,0 +1,159 @@
+package batchupdate
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/splitmix"
+	"github.com/psbench/psbench/plugins/criteria"
+	"github.com/psbench/psbench/plugins/models"
+	"github.com/psbench/psbench/plugins/models/blas"
+	"github.com/psbench/psbench/plugins/servers"
+	"github.com/psbench/psbench/plugins/trainers/internal/trainertest"
+	"github.com/psbench/psbench/sdk"
+)
+
+// referenceCase is a run that PyTorch computed.
+type referenceCase struct {
+	Seed      uint64
+	Trainers  int `json:"ntrainer"`
+	BatchSize int `json:"batch_size"`
+	Shape     [2]int
+	Batches   int `json:"num_batches"`
+	LR        float64
+	Momentum  float64
+	Tolerance trainertest.Tolerance
+	Expect    struct {
+		Loss   [][]float64
+		Params []trainertest.Summary
+	}
+}
+
+// Every reference case runs in this process: trainers, models, criteria and the server
+// are the real ones, and the hook calls the server.
+func TestTrainingMatchesPyTorch(t *testing.T) {
+	for _, name := range []string{"batch_update_t1", "batch_update_t3"} {
+		for _, bucketBytes := range []int{Defaults.BucketBytes, 64} { // one bucket, and one for each parameter
+			for _, engine := range []string{blas.Gonum, blas.OpenBLAS} {
+				t.Run(fmt.Sprint(name, "/", engine, "/", bucketBytes), func(t *testing.T) {
+					if _, err := blas.Open(engine, 1); err != nil {
+						t.Skipf("this machine has no such library: %v", err)
+					}
+					var c referenceCase
+					trainertest.Read(t, name, &c)
+					c.run(t, engine, bucketBytes)
+				})
+			}
+		}
+	}
+}
+
+func (c *referenceCase) run(t *testing.T, engine string, bucketBytes int) {
+	newModel := func() sdk.Model {
+		m, err := models.NewMLP(models.MLPSettings{Sizes: c.Shape[:], BLAS: engine}, sdk.ModelEnv{MaxBatch: c.BatchSize})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	trainers := make([]sdk.Trainer, c.Trainers)
+	links := make([]*link, c.Trainers)
+	env := sdk.ServerEnv{Name: "server", Trainers: c.Trainers, Recorder: &sdk.Recorder{}, Seed: c.Seed, Model: newModel()}
+	for r := range trainers {
+		var err error
+		if trainers[r], err = New(Settings{BucketBytes: bucketBytes}, sdk.TrainerEnv{Epochs: 1, Seed: c.Seed + 1, Server: "batch_update"}); err != nil {
+			t.Fatal(err)
+		}
+		parts := trainertest.Parts(t, trainers[r], newModel())
+		links[r] = newLink(r, parts.Buckets)
+		parts.Hook, parts.Batches = links[r], c.share(r)
+		if parts.Criterion, err = criteria.NewL1(struct{}{}, sdk.CriterionEnv{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := trainers[r].Attach(parts); err != nil {
+			t.Fatal(err)
+		}
+		env.Batches = append(env.Batches, c.Batches)
+		env.Buckets = env.Buckets[:0]
+		for _, b := range parts.Buckets {
+			env.Buckets = append(env.Buckets, b.BucketSpec)
+		}
+	}
+	server, err := servers.NewBatchUpdate(servers.BatchUpdateSettings{LR: c.LR, Momentum: c.Momentum}, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the warm-up and the measured pass
+		server.Reset()
+		specs, held := server.(sdk.Holder).Held()
+		var initial [][]float32
+		for _, v := range held {
+			initial = append(initial, slices.Clone(v.Data))
+		}
+		told := make([]trainertest.Told, c.Trainers)
+		var group sync.WaitGroup
+		for r, trainer := range trainers {
+			links[r].server = server
+			if err := trainer.Reset(); err != nil {
+				t.Fatal(err)
+			}
+			group.Go(func() {
+				if err := trainer.Train(t.Context(), &told[r]); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		for r := range trainers {
+			c.Tolerance.RequireLosses(t, told[r].Losses, c.Expect.Loss[r])
+		}
+		for k, want := range c.Expect.Params {
+			c.Tolerance.RequireTensor(t, specs[k].Name, initial[k], held[k].Data, want)
+		}
+	}
+}
+
+// share is a trainer's batches, as the comment of the program that made the cases says.
+func (c *referenceCase) share(rank int) []sdk.Batch {
+	batches := make([]sdk.Batch, c.Batches)
+	for step := range batches {
+		b := &batches[step]
+		b.Features, b.Targets = make([]float32, c.BatchSize*c.Shape[0]), make([]int64, c.BatchSize)
+		splitmix.Uniform(c.Seed, uint64(1000+rank*c.Batches+step), b.Features, 1)
+	}
+	return batches
+}
+
+// link is a hook that hands buckets to a server in the same process.
+type link struct {
+	server  sdk.Server
+	pushes  []*sdk.Push
+	futures []*comm.Future
+}
+
+func newLink(trainer int, buckets []*comm.Bucket) *link {
+	l := &link{}
+	for i, b := range buckets {
+		future := comm.NewFuture()
+		l.futures = append(l.futures, future)
+		l.pushes = append(l.pushes, sdk.NewPush(0, i, trainer, &b.Gradient, func(g *comm.Gradient) error {
+			err := b.Gradient.CopyFrom(g)
+			future.Complete(err)
+			return err
+		}))
+	}
+	return l
+}
+
+func (l *link) Reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
+	future, push := l.futures[b.Index], l.pushes[b.Index]
+	future.Begin()
+	push.Batch = state.Batch()
+	if err := l.server.Receive([]*sdk.Push{push}); err != nil {
+		future.Complete(err)
+	}
+	return future
+}

@@ -1,0 +1,107 @@
+package ddp
+
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Reducer hands each bucket to the hook as soon as its last gradient is ready.
+// Buckets are started in index order even if a later one is ready first: all
+// ranks must reduce in the same order. For each backward pass Begin comes first, then
+// Emit for every parameter, then Wait.
+type Reducer struct {
+	// Emit notes that a parameter's gradient is complete and starts the buckets
+	// that are: what a model's Backward wants.
+	Emit func(parameter int)
+
+	hook     sdk.Hook
+	state    sdk.HookState
+	buckets  []*comm.Bucket
+	bucketOf []int // by parameter
+	missing  []int // by bucket: gradients that are not ready
+	futures  []*comm.Future
+}
+
+// NewReducer makes the reducer of one pass.
+func NewReducer(parts sdk.TrainerParts, state sdk.HookState) *Reducer {
+	r := &Reducer{
+		hook: parts.Hook, state: state, buckets: parts.Buckets,
+		bucketOf: make([]int, len(parts.Values)),
+		missing:  make([]int, len(parts.Buckets)),
+		futures:  make([]*comm.Future, 0, len(parts.Buckets)),
+	}
+	for i, b := range parts.Buckets {
+		for _, span := range b.Parameters {
+			r.bucketOf[span.Parameter] = i
+		}
+	}
+	r.Emit = r.emit
+	return r
+}
+
+// Begin starts a backward pass.
+func (r *Reducer) Begin() {
+	for i, b := range r.buckets {
+		r.missing[i] = len(b.Parameters)
+	}
+	r.futures = r.futures[:0]
+}
+
+func (r *Reducer) emit(parameter int) {
+	r.missing[r.bucketOf[parameter]]--
+	for next := len(r.futures); next < len(r.buckets) && r.missing[next] == 0; next++ {
+		r.futures = append(r.futures, r.hook.Reduce(r.state, r.buckets[next]))
+	}
+}
+
+// Wait ends the backward pass that returned err. It waits for the buckets that were
+// started and returns err or else what went wrong with them; without an error every
+// bucket holds its reduced gradient.
+func (r *Reducer) Wait(err error) error {
+	for _, f := range r.futures {
+		if ferr := f.Wait(); err == nil {
+			err = ferr
+		}
+	}
+	if started := len(r.futures); err == nil && started < len(r.buckets) {
+		err = fmt.Errorf("the model ended backward with %d gradients of bucket %d missing", r.missing[started], started)
+	}
+	return err
+}
+
+// OutputGradient is the storage for the gradient of a model's output. It grows to the
+// largest batch.
+type OutputGradient struct{ tensor comm.Tensor }
+
+// Forwarder is a model as the forward pass needs it.
+type Forwarder interface {
+	Forward(b *sdk.Batch) (comm.Tensor, error)
+}
+
+// Compute runs a model and a criterion forward on b, and the criterion back. It gives
+// the loss, its gradient with respect to the model's output, which is valid until the
+// next call, and when the forward pass ended, in ns of comm.Now.
+func (g *OutputGradient) Compute(m Forwarder, c sdk.Criterion, b *sdk.Batch) (loss float64, gradient comm.Tensor, forwardEndNS int64, err error) {
+	output, err := m.Forward(b)
+	if err == nil {
+		loss, err = c.Forward(output, b.Targets)
+	}
+	forwardEndNS = comm.Now()
+	if err == nil {
+		gradient = g.For(output)
+		err = c.Backward(gradient)
+	}
+	return loss, gradient, forwardEndNS, err
+}
+
+// For is a tensor of output's shape. It is valid until the next For.
+func (g *OutputGradient) For(output comm.Tensor) comm.Tensor {
+	if cap(g.tensor.Data) < len(output.Data) {
+		g.tensor.Data = make([]float32, len(output.Data))
+	}
+	g.tensor.Shape = append(g.tensor.Shape[:0], output.Shape...)
+	g.tensor.Data = g.tensor.Data[:len(output.Data)]
+	return g.tensor
+}

@@ -1,0 +1,115 @@
+// Package trainertest gives the tests of trainers what a host gives a trainer, and
+// compares with the reference cases.
+package trainertest
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Parts plans, allocates and binds what trainer gets for model.
+func Parts(t testing.TB, trainer sdk.Trainer, model sdk.Model) sdk.TrainerParts {
+	t.Helper()
+	specs := model.Parameters()
+	plan, err := trainer.Plan(specs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := sdk.TrainerParts{
+		Model: model, Recorder: &sdk.Recorder{}, Buckets: comm.NewStore(plan).Buckets, Gradients: make([]*comm.Gradient, len(specs)),
+	}
+	for _, p := range specs {
+		parts.Values = append(parts.Values, comm.NewTensor(p.Shape...))
+	}
+	for _, b := range parts.Buckets {
+		for _, span := range b.Parameters {
+			parts.Gradients[span.Parameter] = &comm.Gradient{Values: b.Gradient.Values[span.Offset : span.Offset+span.Elements]}
+		}
+	}
+	if err := model.Bind(parts.Values, parts.Gradients); err != nil {
+		t.Fatal(err)
+	}
+	return parts
+}
+
+// Told is what a pass reported.
+type Told struct {
+	Epochs []int
+	Losses []float64
+}
+
+// Epoch implements sdk.PassReport.
+func (t *Told) Epoch(epoch int) { t.Epochs = append(t.Epochs, epoch) }
+
+// Loss implements sdk.PassReport.
+func (t *Told) Loss(loss float64) { t.Losses = append(t.Losses, loss) }
+
+// Series is all measurements of a recorder by "type,name".
+func Series(recorder *sdk.Recorder) map[string][]sdk.Measurement {
+	all := map[string][]sdk.Measurement{}
+	for _, s := range recorder.All() {
+		all[s.Type+","+s.Name] = nil
+		s.Each(func(m sdk.Measurement) { all[s.Type+","+s.Name] = append(all[s.Type+","+s.Name], m) })
+	}
+	return all
+}
+
+// Read reads a reference case into c.
+func Read(t testing.TB, name string, c any) {
+	t.Helper()
+	raw, err := os.ReadFile("../../../core/verify/reference/" + name + ".json") // #nosec G304 -- the names are in the tests
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Tolerance is how far a run may be from PyTorch's.
+type Tolerance struct {
+	Loss       float64 `json:"loss_rel"`
+	DeltaHead  float64 `json:"delta_head_abs"`
+	DeltaSumsq float64 `json:"delta_sumsq_rel"`
+}
+
+// Summary is what PyTorch's training made of a tensor.
+type Summary struct {
+	DeltaSumsq float64   `json:"delta_sumsq"`
+	DeltaHead  []float64 `json:"delta_head"`
+	Head       []float64
+}
+
+// RequireLosses compares the losses of a trainer with PyTorch's.
+func (tol Tolerance) RequireLosses(t testing.TB, got, want []float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("there are %d losses, PyTorch has %d", len(got), len(want))
+	}
+	for step := range want {
+		if math.Abs(got[step]-want[step]) > tol.Loss*math.Abs(want[step]) {
+			t.Errorf("step %d: loss is %.9g, PyTorch has %.9g", step, got[step], want[step])
+		}
+	}
+}
+
+// RequireTensor compares what became of a tensor with what PyTorch made of it.
+func (tol Tolerance) RequireTensor(t testing.TB, name string, initial, final []float32, want Summary) {
+	t.Helper()
+	var sumsq float64
+	for i, v := range final {
+		delta := float64(v) - float64(initial[i])
+		sumsq += delta * delta
+		if i < len(want.Head) && (math.Abs(delta-want.DeltaHead[i]) > tol.DeltaHead || math.Abs(float64(v)-want.Head[i]) > tol.DeltaHead) {
+			t.Errorf("%s, element %d: moved by %g to %g, in PyTorch by %g to %g", name, i, delta, v, want.DeltaHead[i], want.Head[i])
+		}
+	}
+	if math.Abs(sumsq-want.DeltaSumsq) > tol.DeltaSumsq*want.DeltaSumsq {
+		t.Errorf("%s: the squares of its change add up to %g, in PyTorch to %g", name, sumsq, want.DeltaSumsq)
+	}
+}
