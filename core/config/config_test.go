@@ -35,8 +35,14 @@ func parts(_ context.Context, plugin registry.Plugin) ([]Description, error) {
 		return nil, err
 	}
 	settings := map[string][]sdk.Setting{
-		"trainer ddp":    {setting("lr", "number", "0.0001"), setting("bucket_bytes", "integer", "26214400")},
-		"server average": {setting("verbose", "bool", "false")},
+		"trainer ddp":         {setting("lr", "number", "0.0001"), setting("bucket_bytes", "integer", "26214400")},
+		"server average":      {setting("verbose", "bool", "false")},
+		"server embedding":    {setting("num_embeddings", "integer", "300"), setting("embedding_dim", "integer", "64")},
+		"server batch_update": {setting("momentum", "number", "0.9")},
+		"trainer hybrid":      {setting("lookup", "string", `"parallel"`)},
+		"data bags":           {setting("batches", "integer", "10")},
+		"data dense":          {setting("batches", "integer", "4"), setting("features", "integer", "100")},
+		"model mlp":           {setting("sizes", "list", "[2,2]"), setting("relu_after", "list", "[]")},
 		"data dummy": {
 			setting("max_val", "integer", "100"), setting("sample_count", "integer", "100"),
 			setting("sample_length", "integer", "100"), setting("sparsity_percentage", "integer", "20"),
@@ -123,6 +129,7 @@ func TestDefaults(t *testing.T) {
 		InTrainer: map[sdk.Kind]string{
 			sdk.KindDDPModel: "basic", sdk.KindHookState: "basic", sdk.KindIterationStep: "basic", sdk.KindPreprocessData: "dummy",
 		},
+		Service: registry.Gradients,
 		Links:   registry.Links{Server: true},
 		Isolate: map[sdk.Kind]bool{},
 		Epochs:  5, BatchSize: 10, Backend: "gloo", Timeout: 60 * time.Second,
@@ -214,6 +221,9 @@ func TestWarnings(t *testing.T) {
 		{"--listen 127.0.0.2 --transport tcp", ""},
 		{"--listen ::1 --transport grpc", ""},
 		{"--transport tcp", ""},
+		{"--trainer hybrid", ""},
+		{"--trainer batch_update", ""},
+		{"--trainer hybrid --nserver 3 --ntrainer 2 --ddp-hook noop", ""},
 		{"--cuda_seed 0", "--cuda-seed has no effect: there is no CUDA device"},
 	} {
 		exp := mustResolve(t, nil, strings.Fields(test.flags))
@@ -228,16 +238,47 @@ func TestPluginsOfTheirOwn(t *testing.T) {
 		"plugins": {"other": {"command": ["./other"]}},
 		"hook_state_map": {"mine": {"plugin": "other"}},
 		"server_map": {"ghost": {"plugin": "builtin"}},
-		"trainer_map": {"far": {"plugin": "other"}}
+		"trainer_map": {"far": {"plugin": "other"}},
+		"model_map": {"deep": {"plugin": "other"}}
 	}`})
 	for flags, want := range map[string]string{
-		"--hook-state mine": "hook_state mine is of plugin other but trainer ddp is of plugin builtin: they must be of the same plugin",
-		"--server ghost":    "plugin builtin does not provide server ghost, though mine.json says so",
-		"--trainer far":     "plugin other cannot be asked for its parts: no such program",
+		"--hook-state mine":                   "hook_state mine is of plugin other but trainer ddp is of plugin builtin: they must be of the same plugin",
+		"--server ghost":                      "plugin builtin does not provide server ghost, though mine.json says so",
+		"--trainer batch_update --model deep": "server batch_update is of plugin builtin but model deep is of plugin other: a server of parameters holds the model, so they must be of the same plugin",
+		"--trainer far":                       "plugin other cannot be asked for its parts: no such program",
 	} {
 		_, err := resolve(t, nil, append(strings.Fields(flags), "--registry", "mine.json"))
 		if err == nil || err.Error() != want {
 			t.Errorf("%s\n got %v\nwant %s", flags, err, want)
 		}
+	}
+}
+
+// A trainer's defaults count where nobody gave a value, and say so.
+func TestTrainerDefaults(t *testing.T) {
+	inFolder(t, map[string]string{"run.json": `{"epochs": 7}`})
+	exp := mustResolve(t, []string{"PSBENCH_NTRAINER=5"}, []string{"--trainer", "HybridTrainer", "--config", "run.json", "--batch-size", "3"})
+	for _, want := range []result.Value{
+		{Key: "trainer", Value: "hybrid", Origin: "flag --trainer"},
+		{Key: "ntrainer", Value: json.Number("5"), Origin: "environment PSBENCH_NTRAINER"},
+		{Key: "nserver", Value: json.Number("8"), Origin: "default of trainer hybrid"},
+		{Key: "epochs", Value: json.Number("7"), Origin: "run.json"},
+		{Key: "batch_size", Value: json.Number("3"), Origin: "flag --batch-size"},
+		{Key: "server", Value: "embedding", Origin: "default of trainer hybrid"},
+		{Key: "ddp_hook", Value: "allreduce", Origin: "derived: the servers serve tables"},
+		{Key: "model", Value: "HybridModel", Origin: "default of trainer hybrid: model mlp of configs/models.json, HybridModel"},
+		{Key: "create_criterion", Value: "cel", Origin: "default"},
+	} {
+		if diff := cmp.Diff(want, value(exp, want.Key)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if want := (topology.World{Trainers: 5, Servers: 8, EveryServer: true}); exp.World != want || exp.Service != registry.Tables {
+		t.Errorf("world %+v, servers of %s", exp.World, exp.Service)
+	}
+
+	exp = mustResolve(t, nil, []string{"--trainer", "batch_update"})
+	if exp.Parts[sdk.KindHook].Key != "rpc" || exp.Parts[sdk.KindCriterion].Key != "l1" || exp.BatchSize != 20 || exp.Service != registry.Parameters {
+		t.Errorf("hook %s, criterion %s, batches of %d, servers of %s", exp.Parts[sdk.KindHook].Key, exp.Parts[sdk.KindCriterion].Key, exp.BatchSize, exp.Service)
 	}
 }

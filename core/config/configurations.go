@@ -192,7 +192,7 @@ func settingsOf(d Description, assignments []assignment) ([]effective, error) {
 	for _, a := range assignments {
 		i, ok := index[a.name]
 		if !ok {
-			return nil, fmt.Errorf("%s: %s %s has no setting %q%s", a.label, d.Kind, d.Key, a.name, hint(a.name, names))
+			return nil, &UnknownSettingError{fmt.Sprintf("%s: %s %s has no setting %q%s", a.label, d.Kind, d.Key, a.name, hint(a.name, names))}
 		}
 		value, err := a.asType(d.Settings[i].Type)
 		if err != nil {
@@ -222,3 +222,8 @@ func object(settings []effective) (json.RawMessage, error) {
 	}
 	return json.RawMessage("{" + strings.Join(fields, ",") + "}"), nil
 }
+
+// UnknownSettingError says that a part has no setting of a name.
+type UnknownSettingError struct{ text string }
+
+func (e *UnknownSettingError) Error() string { return e.text }

@@ -40,6 +40,7 @@ type Layer struct {
 // Config is what the layers say together.
 type Config struct {
 	Options
+	layers   []layer           // lowest first
 	sources  map[string]source // by key
 	settings []assignment      // lowest layer first
 }
@@ -76,7 +77,7 @@ func Merge(s Sources) (*Config, error) {
 
 func merge(layers []layer) (*Config, error) {
 	k := koanf.New(".")
-	c := &Config{sources: map[string]source{}}
+	c := &Config{layers: layers, sources: map[string]source{}}
 	for _, l := range layers {
 		values, err := c.take(l)
 		if err != nil {
@@ -120,7 +121,7 @@ func (c *Config) name(key string) string   { return c.sources[key].name(key) }
 func (c *Config) origin(key string) string { return c.sources[key].origin(key) }
 
 // given says whether a layer above the defaults has the key.
-func (c *Config) given(key string) bool { return c.sources[key].sort != fromDefault }
+func (c *Config) given(key string) bool { return c.sources[key].sort > fromTrainer }
 
 // layer is a set of raw values from one source.
 type layer struct {

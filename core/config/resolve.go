@@ -38,6 +38,9 @@ func (c *Config) LoadRegistry(builtin []byte) (*registry.Registry, error) {
 		}
 	}
 	reg, err := registry.Load(builtin, files...)
+	if err == nil {
+		err = checkDefaults(reg)
+	}
 	if err != nil && len(files) > 0 {
 		return nil, fmt.Errorf("%s: %w", c.name("registry"), err)
 	}
@@ -45,8 +48,11 @@ func (c *Config) LoadRegistry(builtin []byte) (*registry.Registry, error) {
 }
 
 // Resolve finds the parts that the configuration chooses and checks that all
-// of it fits together.
+// of it fits together. The options of c have the trainer's defaults from then on.
 func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue Catalogue) (*Experiment, error) {
+	if err := c.takeDefaults(reg); err != nil {
+		return nil, err
+	}
 	r := &resolver{
 		Config: c, registry: reg, catalogue: catalogue,
 		described: map[string][]Description{},
@@ -62,7 +68,7 @@ func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue 
 		},
 	}
 	steps := []func(context.Context) error{
-		r.checkCounts, r.chooseTransport, r.chooseParts, r.checkHook, r.configureParts, r.configureInTrainer, r.checkUnused, r.finish,
+		r.needs, r.checkCounts, r.chooseTransport, r.chooseParts, r.checkService, r.checkHook, r.configureParts, r.configureInTrainer, r.checkUnused, r.finish,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -101,6 +107,14 @@ type choice struct {
 	origin string
 	// preset are the settings of the configuration id that chose the item.
 	preset []assignment
+}
+
+// needs notes what the chosen trainer needs of its servers.
+func (r *resolver) needs(context.Context) error {
+	trainer, err := r.registry.Lookup(sdk.KindTrainer, r.Trainer)
+	r.exp.Service = trainer.Needs
+	r.exp.World.EveryServer = trainer.Needs == registry.Tables
+	return err
 }
 
 // checkCounts asks for CUDA first: what is wrong with the counts of CUDA ranks
@@ -175,10 +189,7 @@ func (r *resolver) choose(kind sdk.Kind) (choice, error) {
 	key := optionFor(kind).Key
 	name, origin := r.text(kind), r.origin(key)
 	if kind == sdk.KindHook && name == "" {
-		name, origin = "allreduce", "derived: there are no servers"
-		if r.servers() > 0 {
-			name, origin = "rpc", "derived: there are servers"
-		}
+		name, origin = r.defaultHook()
 	}
 	if _, ok := builtinConfigurations[kind]; ok {
 		return r.chooseConfigured(kind, name, origin)
@@ -226,20 +237,6 @@ func (r *resolver) chooseConfigured(kind sdk.Kind, name, origin string) (choice,
 		origin: fmt.Sprintf("%s: %s %s of %s", origin, kind, item.Key, c.place),
 		preset: assignmentsFrom(kind, c.settings, c.place),
 	}, nil
-}
-
-// checkHook fits the hook's links and the servers together.
-func (r *resolver) checkHook(context.Context) error {
-	hook := r.chosen[sdk.KindHook]
-	r.exp.Links = hook.Links
-	switch {
-	case hook.Links.Server && r.servers() == 0:
-		return fmt.Errorf("%s is %s, which needs a server, but %s is 0: give --nserver 1 or more, or --ddp-hook allreduce",
-			r.name("ddp_hook"), hook.Key, r.name("nserver"))
-	case !hook.Links.Server && r.servers() > 0:
-		r.warn("hook %s never uses the servers: give --nserver 0 to run without", hook.Key)
-	}
-	return nil
 }
 
 func (r *resolver) warn(format string, args ...any) {

@@ -13,13 +13,14 @@ const envPrefix = "PSBENCH_"
 // source is where values come from.
 type source struct {
 	sort  sort
-	place string // of fromPlace: a file, or what a caller calls its layer
+	place string // of fromPlace: a file, or what a caller calls its layer; of fromTrainer: its key
 }
 
 type sort int
 
 const (
 	fromDefault sort = iota
+	fromTrainer      // the defaults of the chosen trainer
 	fromPlace
 	fromEnvironment
 	fromFlag
@@ -34,6 +35,8 @@ func (s source) name(key string) string {
 		return envPrefix + strings.ToUpper(key)
 	case fromPlace:
 		return key + " in " + s.place
+	case fromTrainer:
+		return "--" + strings.ReplaceAll(key, "_", "-") + " (default of trainer " + s.place + ")"
 	default:
 		return "--" + strings.ReplaceAll(key, "_", "-") + " (default)"
 	}
@@ -48,6 +51,8 @@ func (s source) origin(key string) string {
 		return "environment " + s.name(key)
 	case fromPlace:
 		return s.place
+	case fromTrainer:
+		return "default of trainer " + s.place
 	default:
 		return "default"
 	}

@@ -75,6 +75,7 @@ func Run(ctx context.Context, p *Plan, o Options) (*Result, error) {
 	if err != nil && len(s.result.Rows) == 0 {
 		return nil, err
 	}
+	s.result.Environment.CaptureGPUs()
 	s.result.Complete = err == nil
 	s.result.addLimits(s.limits)
 	if err == nil {

@@ -176,27 +176,6 @@ func (m *Monitor) Report(name string, err error) {
 	m.add(blame{from: name, failure: failureOf(err, name)})
 }
 
-// failureOf gives err the form of a failure. A call that broke because its
-// process ended names that process.
-func failureOf(err error, name string) *proto.Failure {
-	if wait := (*comm.WaitError)(nil); errors.As(err, &wait) {
-		return &proto.Failure{Cause: proto.Failure_CAUSE_WAIT, Message: err.Error(), About: wait.For}
-	}
-	s, ok := status.FromError(err)
-	if !ok {
-		return &proto.Failure{Message: err.Error()}
-	}
-	for _, d := range s.Details() {
-		if f, ok := d.(*proto.Failure); ok {
-			return f
-		}
-	}
-	if s.Code() == codes.Unavailable || s.Code() == codes.Canceled {
-		return &proto.Failure{Cause: proto.Failure_CAUSE_PEER, Message: name + " no longer answers", About: []string{name}}
-	}
-	return &proto.Failure{Message: name + ": " + s.Message()}
-}
-
 func (m *Monitor) add(b blame) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,18 +7,18 @@ import (
 // File is the content of a registry file. Each map goes from the keys of one
 // kind to what provides them.
 type File struct {
-	Schema           string               `json:"$schema,omitempty" doc:"where the schema of this file is, for editors"`
-	Plugins          map[string]Program   `json:"plugins,omitempty" doc:"executables by the names that the maps use; builtin is psbench itself"`
-	ServerMap        map[string]Entry     `json:"server_map,omitempty" doc:"servers"`
-	TrainerMap       map[string]Entry     `json:"trainer_map,omitempty" doc:"trainers"`
-	DDPHookMap       map[string]HookEntry `json:"ddp_hook_map,omitempty" doc:"DDP communication hooks"`
-	DDPModelMap      map[string]Entry     `json:"ddp_model_map,omitempty" doc:"how a trainer wraps its model"`
-	HookStateMap     map[string]Entry     `json:"hook_state_map,omitempty" doc:"what a hook knows of the iteration"`
-	IterationStepMap map[string]Entry     `json:"iteration_step_map,omitempty" doc:"what a trainer does in one iteration"`
-	PreprocessMap    map[string]Entry     `json:"preprocess_data_map,omitempty" doc:"what a trainer does to a batch first"`
-	CriterionMap     map[string]Entry     `json:"criterion_map,omitempty" doc:"loss functions"`
-	DataMap          map[string]Entry     `json:"data_map,omitempty" doc:"data"`
-	ModelMap         map[string]Entry     `json:"model_map,omitempty" doc:"models"`
+	Schema           string                  `json:"$schema,omitempty" doc:"where the schema of this file is, for editors"`
+	Plugins          map[string]Program      `json:"plugins,omitempty" doc:"executables by the names that the maps use; builtin is psbench itself"`
+	ServerMap        map[string]ServerEntry  `json:"server_map,omitempty" doc:"servers"`
+	TrainerMap       map[string]TrainerEntry `json:"trainer_map,omitempty" doc:"trainers"`
+	DDPHookMap       map[string]HookEntry    `json:"ddp_hook_map,omitempty" doc:"DDP communication hooks"`
+	DDPModelMap      map[string]Entry        `json:"ddp_model_map,omitempty" doc:"how a trainer wraps its model"`
+	HookStateMap     map[string]Entry        `json:"hook_state_map,omitempty" doc:"what a hook knows of the iteration"`
+	IterationStepMap map[string]Entry        `json:"iteration_step_map,omitempty" doc:"what a trainer does in one iteration"`
+	PreprocessMap    map[string]Entry        `json:"preprocess_data_map,omitempty" doc:"what a trainer does to a batch first"`
+	CriterionMap     map[string]Entry        `json:"criterion_map,omitempty" doc:"loss functions"`
+	DataMap          map[string]Entry        `json:"data_map,omitempty" doc:"data"`
+	ModelMap         map[string]Entry        `json:"model_map,omitempty" doc:"models"`
 }
 
 // Program is an executable that serves parts.
@@ -34,6 +34,19 @@ type Entry struct {
 	Description string   `json:"description,omitempty" doc:"one line for psbench list"`
 }
 
+// ServerEntry says what provides a server and what that serves.
+type ServerEntry struct {
+	Entry
+	Serves string `json:"serves,omitempty" jsonschema:"enum=gradients,enum=tables,enum=parameters" doc:"what trainers get from the server: gradients (the default), rows of tables, or parameters"`
+}
+
+// TrainerEntry says what provides a trainer and what it needs.
+type TrainerEntry struct {
+	Entry
+	Needs    string         `json:"needs,omitempty" jsonschema:"enum=gradients,enum=tables,enum=parameters" doc:"what its servers must serve: gradients (the default), tables or parameters"`
+	Defaults map[string]any `json:"defaults,omitempty" doc:"values of options that nobody gave, for this trainer"`
+}
+
 // HookEntry says what provides a hook and which links it uses.
 type HookEntry struct {
 	Entry
@@ -44,29 +57,41 @@ type HookEntry struct {
 type kindMap struct {
 	name    string
 	kind    sdk.Kind
-	entries map[string]HookEntry // without links but for hooks
+	entries map[string]entry
+}
+
+// entry is an entry of any map.
+type entry struct {
+	Entry
+	links         []string // of a hook
+	serves, needs string   // of a server, of a trainer
+	defaults      map[string]any
 }
 
 // maps lists the maps of f in a fixed order.
 func (f *File) maps() []kindMap {
 	return []kindMap{
-		{"server_map", sdk.KindServer, linkless(f.ServerMap)},
-		{"trainer_map", sdk.KindTrainer, linkless(f.TrainerMap)},
-		{"ddp_hook_map", sdk.KindHook, f.DDPHookMap},
-		{"ddp_model_map", sdk.KindDDPModel, linkless(f.DDPModelMap)},
-		{"hook_state_map", sdk.KindHookState, linkless(f.HookStateMap)},
-		{"iteration_step_map", sdk.KindIterationStep, linkless(f.IterationStepMap)},
-		{"preprocess_data_map", sdk.KindPreprocessData, linkless(f.PreprocessMap)},
-		{"criterion_map", sdk.KindCriterion, linkless(f.CriterionMap)},
-		{"data_map", sdk.KindData, linkless(f.DataMap)},
-		{"model_map", sdk.KindModel, linkless(f.ModelMap)},
+		{"server_map", sdk.KindServer, entries(f.ServerMap, func(e ServerEntry) entry { return entry{Entry: e.Entry, serves: e.Serves} })},
+		{"trainer_map", sdk.KindTrainer, entries(f.TrainerMap, func(e TrainerEntry) entry {
+			return entry{Entry: e.Entry, needs: e.Needs, defaults: e.Defaults}
+		})},
+		{"ddp_hook_map", sdk.KindHook, entries(f.DDPHookMap, func(e HookEntry) entry { return entry{Entry: e.Entry, links: e.Links} })},
+		{"ddp_model_map", sdk.KindDDPModel, entries(f.DDPModelMap, plain)},
+		{"hook_state_map", sdk.KindHookState, entries(f.HookStateMap, plain)},
+		{"iteration_step_map", sdk.KindIterationStep, entries(f.IterationStepMap, plain)},
+		{"preprocess_data_map", sdk.KindPreprocessData, entries(f.PreprocessMap, plain)},
+		{"criterion_map", sdk.KindCriterion, entries(f.CriterionMap, plain)},
+		{"data_map", sdk.KindData, entries(f.DataMap, plain)},
+		{"model_map", sdk.KindModel, entries(f.ModelMap, plain)},
 	}
 }
 
-func linkless(entries map[string]Entry) map[string]HookEntry {
-	out := make(map[string]HookEntry, len(entries))
-	for key, e := range entries {
-		out[key] = HookEntry{Entry: e}
+func plain(e Entry) entry { return entry{Entry: e} }
+
+func entries[E any](m map[string]E, convert func(E) entry) map[string]entry {
+	out := make(map[string]entry, len(m))
+	for key, e := range m {
+		out[key] = convert(e)
 	}
 	return out
 }

@@ -97,11 +97,20 @@ func (r *Registry) addItem(path string, m kindMap, key string) error {
 	if err != nil {
 		return fmt.Errorf("%s %w", where, err)
 	}
-	var links Links
-	if m.kind == sdk.KindHook {
-		if links, err = parseLinks(e.Links); err != nil {
-			return fmt.Errorf("%s %w", where, err)
-		}
+	item := Item{
+		Kind: m.kind, Key: key, Aliases: e.Aliases, Description: e.Description,
+		Plugin: p, Defaults: e.defaults, File: path,
+	}
+	switch m.kind {
+	case sdk.KindHook:
+		item.Links, err = parseLinks(e.links)
+	case sdk.KindServer:
+		item.Serves, err = parseService("serves", e.serves)
+	case sdk.KindTrainer:
+		item.Needs, err = parseService("needs", e.needs)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %w", where, err)
 	}
 	for _, name := range append([]string{key}, e.Aliases...) {
 		if !namePattern.MatchString(name) {
@@ -113,10 +122,7 @@ func (r *Registry) addItem(path string, m kindMap, key string) error {
 		}
 		r.names[m.kind][name] = key
 	}
-	r.items[m.kind][key] = Item{
-		Kind: m.kind, Key: key, Aliases: e.Aliases, Description: e.Description,
-		Plugin: p, Links: links, File: path,
-	}
+	r.items[m.kind][key] = item
 	return nil
 }
 
@@ -162,4 +168,16 @@ func parseLinks(names []string) (Links, error) {
 		}
 	}
 	return l, nil
+}
+
+// parseService reads what a server serves or a trainer needs.
+func parseService(field, name string) (Service, error) {
+	switch s := Service(name); s {
+	case "":
+		return Gradients, nil
+	case Gradients, Tables, Parameters:
+		return s, nil
+	default:
+		return "", fmt.Errorf("has %q in %s, which must be gradients, tables or parameters", name, field)
+	}
 }

@@ -32,6 +32,16 @@ type Links struct {
 	Default bool // a second group of the same members
 }
 
+// Service is what trainers get from servers.
+type Service string
+
+// The services.
+const (
+	Gradients  Service = "gradients"  // reduced ones for those that were pushed
+	Tables     Service = "tables"     // rows of embedding tables
+	Parameters Service = "parameters" // updated ones for gradients
+)
+
 // Item is a key of a kind.
 type Item struct {
 	Kind        sdk.Kind
@@ -39,7 +49,11 @@ type Item struct {
 	Aliases     []string
 	Description string
 	Plugin      Plugin
-	Links       Links // of a hook
+	Links       Links   // of a hook
+	Serves      Service // of a server
+	Needs       Service // of a trainer
+	// Defaults of a trainer are values of options that nobody gave.
+	Defaults map[string]any
 	// File is the registry file that the item comes from.
 	File string
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,12 +21,12 @@ func TestBuiltin(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[sdk.Kind]string{
-		sdk.KindServer:         "AverageBatchParameterServer AverageParameterServer average average_batch",
-		sdk.KindTrainer:        "DdpTrainer ddp",
+		sdk.KindServer:         "AverageBatchParameterServer AverageParameterServer BatchUpdateParameterServer EmbeddingBag average average_batch batch_update embedding",
+		sdk.KindTrainer:        "DdpTrainer HybridTrainer batch_update ddp hybrid",
 		sdk.KindHook:           "allreduce allreduce_hook hybrid hybrid_hook noop rpc rpc_hook sparse_rpc sparse_rpc_hook",
-		sdk.KindCriterion:      "cel",
-		sdk.KindData:           "DummyData dummy file inline",
-		sdk.KindModel:          "DummyModel dummy",
+		sdk.KindCriterion:      "cel l1",
+		sdk.KindData:           "DummyData bags dense dummy file inline",
+		sdk.KindModel:          "DummyModel dummy mlp",
 		sdk.KindDDPModel:       "basic basic_ddp_model",
 		sdk.KindHookState:      "BasicHookState basic",
 		sdk.KindIterationStep:  "basic basic_iteration_step",
@@ -45,6 +46,18 @@ func TestBuiltin(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	services := map[string]string{}
+	for _, item := range append(reg.Items(sdk.KindServer), reg.Items(sdk.KindTrainer)...) {
+		services[string(item.Kind)+" "+item.Key] = string(item.Serves + item.Needs)
+	}
+	wantServices := map[string]string{
+		"server average": "gradients", "server average_batch": "gradients", "trainer ddp": "gradients",
+		"server embedding": "tables", "trainer hybrid": "tables",
+		"server batch_update": "parameters", "trainer batch_update": "parameters",
+	}
+	if diff := cmp.Diff(wantServices, services); diff != "" {
 		t.Error(diff)
 	}
 	wantLinks := map[string]Links{
@@ -68,8 +81,8 @@ func TestLookup(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"avarage": `unknown server "avarage"; did you mean "average"? the keys are average, average_batch`,
-		"zzz":     `unknown server "zzz"; the keys are average, average_batch`,
+		"avarage": `unknown server "avarage"; did you mean "average"? the keys are average, average_batch, batch_update, embedding`,
+		"zzz":     `unknown server "zzz"; the keys are average, average_batch, batch_update, embedding`,
 	} {
 		if _, err := reg.Lookup(sdk.KindServer, name); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -93,22 +106,27 @@ func TestFilesAdd(t *testing.T) {
 			"beside": {"command": ["bin/beside", "-v"], "sha256": "`+sum+`"},
 			"elsewhere": {"command": ["/opt/elsewhere"]}
 		},
-		"server_map": {"async": {"plugin": "beside", "aliases": ["Async"], "description": "no barrier"}},
+		"server_map": {"async": {"plugin": "beside", "aliases": ["Async"], "description": "no barrier", "serves": "parameters"}},
+		"trainer_map": {"eager": {"plugin": "elsewhere", "needs": "tables", "defaults": {"ntrainer": 3, "server": "async"}}},
 		"ddp_hook_map": {"quantized": {"plugin": "elsewhere", "links": ["server", "default"]}}
 	}`)
-	second := write(t, "second.json", `{"model_map": {"mlp": {"plugin": "beside"}}}`)
+	second := write(t, "second.json", `{"model_map": {"cnn": {"plugin": "beside"}}}`)
 	reg, err := Load(psbench.Registry, path, second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	beside := Plugin{Name: "beside", Command: []string{filepath.Join(filepath.Dir(path), "bin/beside"), "-v"}, SHA256: sum}
 	for _, want := range []Item{
-		{Kind: sdk.KindServer, Key: "async", Aliases: []string{"Async"}, Description: "no barrier", Plugin: beside, File: path},
+		{Kind: sdk.KindServer, Key: "async", Aliases: []string{"Async"}, Description: "no barrier", Plugin: beside, Serves: Parameters, File: path},
+		{
+			Kind: sdk.KindTrainer, Key: "eager", Plugin: Plugin{Name: "elsewhere", Command: []string{"/opt/elsewhere"}}, Needs: Tables,
+			Defaults: map[string]any{"ntrainer": json.Number("3"), "server": "async"}, File: path,
+		},
 		{
 			Kind: sdk.KindHook, Key: "quantized", Plugin: Plugin{Name: "elsewhere", Command: []string{"/opt/elsewhere"}},
 			Links: Links{Server: true, Default: true}, File: path,
 		},
-		{Kind: sdk.KindModel, Key: "mlp", Plugin: beside, File: second},
+		{Kind: sdk.KindModel, Key: "cnn", Plugin: beside, File: second},
 	} {
 		got, err := reg.Lookup(want.Kind, want.Key)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -122,7 +140,7 @@ func TestFileErrors(t *testing.T) {
 		{"malformed", "{\n x", "FILE, line 2, column 2: invalid character 'x' looking for beginning of object key string"},
 		{"unknown map", `{"servers_map": {}}`, `FILE, line 1, column 2: unknown key "servers_map"; did you mean "server_map"?`},
 		{"unknown field", `{"server_map": {"a": {"plugin": "builtin", "alias": []}}}`, `FILE, line 1, column 44: unknown key "alias" of server_map.a; did you mean "aliases"?`},
-		{"links outside hooks", `{"server_map": {"a": {"plugin": "builtin", "links": []}}}`, `FILE, line 1, column 44: unknown key "links" of server_map.a; the keys are aliases, description, plugin`},
+		{"links outside hooks", `{"server_map": {"a": {"plugin": "builtin", "links": []}}}`, `FILE, line 1, column 44: unknown key "links" of server_map.a; the keys are aliases, description, plugin, serves`},
 		{"key taken", `{"server_map": {"average": {"plugin": "builtin"}}}`, `server_map.average of FILE: the server name "average" is already in server_map.average of the built-in registry`},
 		{"alias taken", `{"server_map": {"a": {"plugin": "builtin", "aliases": ["AverageParameterServer"]}}}`, `server_map.a of FILE: the server name "AverageParameterServer" is already in server_map.average of the built-in registry`},
 		{"alias like own key", `{"server_map": {"a": {"plugin": "builtin", "aliases": ["a"]}}}`, `server_map.a of FILE: the server name "a" is already in server_map.a of FILE`},
@@ -134,6 +152,11 @@ func TestFileErrors(t *testing.T) {
 		{"plugin's name", `{"plugins": {"p q": {"command": ["x"]}}}`, `plugin "p q" of FILE must be named with letters, digits, _ and - only`},
 		{"key's name", `{"server_map": {"a.b": {"plugin": "builtin"}}}`, `server_map.a.b of FILE: the name "a.b" must be made of letters, digits, _ and - only`},
 		{"no links", `{"ddp_hook_map": {"h": {"plugin": "builtin"}}}`, `ddp_hook_map.h of FILE has no links: list server, group and default, or nothing for a hook that does not communicate`},
+		{"unknown service", `{"server_map": {"a": {"plugin": "builtin", "serves": "gradient"}}}`, `server_map.a of FILE has "gradient" in serves, which must be gradients, tables or parameters`},
+		{"unknown need", `{"trainer_map": {"a": {"plugin": "builtin", "needs": "all"}}}`, `trainer_map.a of FILE has "all" in needs, which must be gradients, tables or parameters`},
+		{"needs of a server", `{"server_map": {"a": {"plugin": "builtin", "needs": "tables"}}}`, `FILE, line 1, column 44: unknown key "needs" of server_map.a; the keys are aliases, description, plugin, serves`},
+		{"services of a model", `{"model_map": {"a": {"plugin": "builtin", "serves": "tables"}}}`, `FILE, line 1, column 43: unknown key "serves" of model_map.a; the keys are aliases, description, plugin`},
+		{"defaults as a list", `{"trainer_map": {"a": {"plugin": "builtin", "defaults": [1]}}}`, `FILE, line 1, column 57: the value must be an object, not array`},
 		{"unknown link", `{"ddp_hook_map": {"h": {"plugin": "builtin", "links": ["net"]}}}`, `ddp_hook_map.h of FILE has the link "net", which must be server, group or default`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/psbench/psbench/core/result"
@@ -19,17 +20,90 @@ func line(w *bytes.Buffer, label, text string) {
 }
 
 func header(w *bytes.Buffer, r *result.Result) {
-	e := r.Environment
-	line(w, "psbench", fmt.Sprintf("%s, %s, %s", e.Psbench, e.Go, r.Started.UTC().Format(time.RFC3339)))
+	information(w, r.Environment)
+	title(w, "experiment")
+	line(w, "started", r.Started.UTC().Format(time.RFC3339))
 	line(w, "parts", settings(r, "trainer", "server", "ddp_hook", "create_criterion", "model", "data"))
 	line(w, "world", world(r.Processes))
-	line(w, "settings", settings(r, "epochs", "batch_size", "torch_seed", "backend"))
+	keys := []string{"epochs", "batch_size", "torch_seed", "backend"}
+	if r.Data.OwnBatches {
+		keys = slices.Delete(keys, 1, 2)
+	}
+	line(w, "settings", settings(r, keys...))
 	line(w, "transport", r.Transport)
-	line(w, "machine", Machine(e))
-	line(w, "data", deal(r.Data, configured(r, "batch_size")))
+	line(w, "data", deal(r.Data))
 	if d := r.Data.DroppedBatches; d > 0 {
 		line(w, "", fmt.Sprintf("dropped %s per epoch so that connected trainers run equally many", batches(d)))
 	}
+}
+
+// title begins a block of labelled lines.
+func title(w *bytes.Buffer, text string) {
+	fmt.Fprintf(w, "%s\n%s\n", text, strings.Repeat("-", len(text)))
+}
+
+// widest is how many columns a line may have.
+const widest = 120
+
+// information says what ran on what machine.
+func information(w *bytes.Buffer, e result.Environment) {
+	title(w, "information")
+	line(w, "psbench", fmt.Sprintf("%s, %s, %s/%s, kernel %s", e.Psbench, e.Go, e.OS, e.Arch, e.Kernel))
+	line(w, "CPU", fmt.Sprintf("%s, %s", e.CPU, count(e.Cores, "core")))
+	line(w, "memory", fmt.Sprintf("%d MiB", e.MemoryMiB))
+	for _, b := range e.BLAS {
+		line(w, "BLAS", describeBLAS(b))
+	}
+	for _, g := range e.GPUs {
+		line(w, "GPU", fmt.Sprintf("%s, %d MiB, driver %s", g.Name, g.MemoryMiB, g.Driver))
+	}
+	if len(e.GPUs) == 0 {
+		line(w, "GPU", "no GPU")
+	}
+	topology(w, e.GPUTopology)
+	fmt.Fprintln(w)
+}
+
+func describeBLAS(b result.BLAS) string {
+	text := b.Engine
+	if b.Library != "" {
+		text += " (" + b.Library + ")"
+	}
+	threads := b.Threads + " threads"
+	if b.Threads == "1" {
+		threads = "1 thread"
+	}
+	return fmt.Sprintf("%s, core %s, %s", text, b.Core, threads)
+}
+
+// topology writes the matrix of nvidia-smi without its legend.
+func topology(w *bytes.Buffer, text string) {
+	matrix, _, _ := strings.Cut(text, "\n\n")
+	if matrix == "" {
+		return
+	}
+	var grid bytes.Buffer
+	columns := tabwriter.NewWriter(&grid, 0, 0, 2, ' ', 0)
+	for row := range strings.Lines(matrix) {
+		cells := strings.Split(strings.TrimRight(row, " \t\r\n"), "\t")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		_, _ = fmt.Fprintln(columns, strings.Join(cells, "\t"))
+	}
+	_ = columns.Flush() // into memory
+	fmt.Fprintln(w, "GPU topology (nvidia-smi topo -m):")
+	for row := range strings.Lines(grid.String()) {
+		fmt.Fprintln(w, cut(strings.TrimRight(row, " \n"), widest))
+	}
+}
+
+// cut shortens a line to some columns.
+func cut(text string, columns int) string {
+	if runes := []rune(text); len(runes) > columns {
+		return string(runes[:columns-1]) + "…"
+	}
+	return text
 }
 
 // Machine says what a result was measured on, in one line.
@@ -85,13 +159,13 @@ func world(processes []result.Process) string {
 
 // deal says how the data became batches, e.g. "10 batches of up to 10 samples
 // dealt to 4 trainers: 3, 3, 2, 2 per epoch".
-func deal(d result.Deal, batchSize string) string {
+func deal(d result.Deal) string {
 	if len(d.BatchesPerTrainer) == 0 {
 		return ""
 	}
 	size := ""
-	if batchSize != "" {
-		size = " of up to " + batchSize + " samples"
+	if d.LargestBatch > 0 {
+		size = " of up to " + count(d.LargestBatch, "sample")
 	}
 	shares := strings.Trim(strings.ReplaceAll(fmt.Sprint(d.BatchesPerTrainer), " ", ", "), "[]")
 	return fmt.Sprintf("%s%s dealt to %s: %s per epoch",

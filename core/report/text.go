@@ -41,6 +41,10 @@ func Text(w io.Writer, r *result.Result, o Options) error {
 	if err := metricTables(out, r, columns); err != nil {
 		return err
 	}
+	if err := epochTable(out, r); err != nil {
+		return err
+	}
+	timeline(out, r)
 	totals(out, r)
 	if err := whatRanWhere(out, r); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func synthetic() *result.Result {
 		Warnings:  []string{"server2 is never used by hook allreduce"},
 		Transport: "unix",
 		Data: result.Deal{
-			Samples: 100, Batches: 11, BatchesPerTrainer: []int{3, 3, 2, 2}, DroppedBatches: 1,
+			Samples: 100, Batches: 11, LargestBatch: 10, BatchesPerTrainer: []int{3, 3, 2, 2}, DroppedBatches: 1,
 			SamplesPerTrainer: []int{30, 30, 20, 20},
 		},
 		Throughput: result.NewThroughput(500, 0.4),
@@ -108,6 +109,51 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
+// hybrid is a run of 2 trainers with different shares, on a machine with GPUs.
+func hybrid() *result.Result {
+	r := synthetic()
+	r.Warnings, r.Samples, r.Buckets = nil, nil, nil
+	r.Data = result.Deal{Samples: 160, Batches: 20, LargestBatch: 12, BatchesPerTrainer: []int{10, 10}, SamplesPerTrainer: []int{100, 60}}
+	r.Processes = append(slices.Clone(r.Processes[:2]), r.Processes[4])
+	r.Environment.BLAS = []result.BLAS{{Engine: "openblas", Library: "libopenblas.so.0", Core: "SkylakeX", Threads: "1"}, {Engine: "gonum", Core: "go", Threads: "2"}}
+	r.Environment.GPUs = []result.GPU{{Name: "NVIDIA H100 80GB HBM3", Driver: "550.54.15", MemoryMiB: 81559}, {Name: "NVIDIA H100 80GB HBM3", Driver: "550.54.15", MemoryMiB: 81559}}
+	r.Environment.GPUTopology = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n" +
+		"GPU0\t X \tNV18\tSYS\t" + strings.Repeat("0-47,", 30) + "\t0\t\tN/A\nGPU1\tNV18\t X \tPIX\t0-47\t0\t\tN/A\n\nLegend:\n\n  X = Self"
+	for rank := range 2 {
+		for i := range int64(4) {
+			add(r, rank, "epoch_metric", "epoch", (i+1)*10_000_000+int64(rank)*3_000_000)
+		}
+	}
+	return r
+}
+
+// updating is a run of 3 trainers and a server that holds the model, with some updates.
+func updating(updates int) *result.Result {
+	r := synthetic()
+	r.Warnings, r.Samples = nil, nil
+	r.Processes = append(slices.Clone(r.Processes[:3]), result.Process{Name: "server3", Rank: 3, Kind: "server", Key: "batch_update", Plugin: "builtin"})
+	r.StartedNS = 5_000_000_000
+	r.Throughput = result.NewThroughput(60, 0.01234)
+	at := func(rank int, name, key string, startUS, durationUS int64) {
+		r.Samples = append(r.Samples, result.Sample{
+			Rank: rank, Type: "batch_update_metric", Name: name, Key: key,
+			StartNS: r.StartedNS + 1e9 + startUS*1000, DurationNS: durationUS * 1000,
+		})
+	}
+	for trainer := range int64(3) {
+		at(int(trainer), "fetching the model", "0,0", trainer, 20)
+		for step := range int64(updates) {
+			at(int(trainer), "processing one batch", fmt.Sprintf("0,%d", step), 100+step*100+trainer, 40)
+			at(int(trainer), "reporting grads", fmt.Sprintf("0,%d", step), 140+step*100+trainer, 30-trainer)
+			at(3, "got update", fmt.Sprintf("%d,3", trainer), 142+step*100+trainer, 2)
+		}
+	}
+	for step := range int64(updates) {
+		at(3, "updated model", fmt.Sprintf("%d,3", step), 147+step*100, 10)
+	}
+	return r
+}
+
 func TestText(t *testing.T) {
 	broken := &result.Result{
 		Started:     synthetic().Started,
@@ -124,6 +170,9 @@ func TestText(t *testing.T) {
 		{"psbench.txt", synthetic(), Options{}},
 		{"original.txt", synthetic(), Options{Stats: StatsOriginal}},
 		{"incomplete.txt", broken, Options{}},
+		{"hybrid.txt", hybrid(), Options{}},
+		{"batch_update.txt", updating(2), Options{}},
+		{"batch_update_long.txt", updating(7), Options{}},
 	}
 	for _, test := range tests {
 		t.Run(test.file, func(t *testing.T) {

@@ -2,15 +2,43 @@ package result
 
 import (
 	"bufio"
+	"encoding/json"
 	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
+
+// Environment is the machine and the build.
+type Environment struct {
+	Psbench   string `json:"psbench"`
+	Go        string `json:"go"`
+	OS        string `json:"os"`
+	Arch      string `json:"arch"`
+	Kernel    string `json:"kernel"`
+	CPU       string `json:"cpu"`
+	Cores     int    `json:"cores"`
+	MemoryMiB int64  `json:"memory_mib"`
+	// BLAS lists what multiplied matrices in the processes of the run, each once.
+	BLAS []BLAS `json:"blas"`
+	// GPUs is empty where nvidia-smi is missing or fails.
+	GPUs []GPU `json:"gpus"`
+	// GPUTopology is what "nvidia-smi topo -m" prints.
+	GPUTopology string `json:"gpu_topology,omitempty"`
+}
+
+// BLAS is what multiplies matrices, as the parts in a process report it.
+type BLAS struct {
+	Engine  string `json:"engine"`            // e.g. openblas, gonum
+	Library string `json:"library,omitempty"` // the file that was loaded
+	Core    string `json:"core"`              // the kernels that the library chose
+	Threads string `json:"threads"`
+}
 
 // Capture describes this machine and this build. What the system does not tell
 // is "unknown", or 0 if it is a number.
@@ -24,6 +52,27 @@ func Capture() Environment {
 		CPU:       orUnknown(procField("/proc/cpuinfo", "model name")),
 		Cores:     runtime.NumCPU(),
 		MemoryMiB: memoryMiB(procField("/proc/meminfo", "MemTotal")),
+		BLAS:      []BLAS{},
+		GPUs:      []GPU{},
+	}
+}
+
+// CaptureGPUs adds the GPUs of this machine and how they are connected. That takes
+// another program, so it is best done when nothing is measured.
+func (e *Environment) CaptureGPUs() { e.GPUs, e.GPUTopology = captureGPUs(nvidiaTimeout) }
+
+// MarshalJSON writes e in the format of docs/result.md, where lists are never null.
+func (e Environment) MarshalJSON() ([]byte, error) {
+	type plain Environment
+	e.BLAS, e.GPUs = orEmpty(e.BLAS), orEmpty(e.GPUs)
+	return json.Marshal(plain(e))
+}
+
+// NoteBLAS adds what the facts of a process say of BLAS, if they say anything new.
+func (e *Environment) NoteBLAS(facts map[string]string) {
+	b := BLAS{Engine: facts["blas"], Library: facts["blas_library"], Core: facts["blas_core"], Threads: facts["blas_threads"]}
+	if b.Engine != "" && !slices.Contains(e.BLAS, b) {
+		e.BLAS = append(e.BLAS, b)
 	}
 }
 

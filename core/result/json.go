@@ -41,6 +41,8 @@ type file struct {
 	plain
 	Losses     [][]number  `json:"losses"`
 	Parameters [][]summary `json:"parameters,omitempty"`
+
+	ServerParameters [][]summary `json:"server_parameters,omitempty"`
 }
 
 type plain Result
@@ -80,17 +82,36 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	for _, losses := range r.Losses {
 		f.Losses = append(f.Losses, convert[number](losses))
 	}
-	for _, trainer := range r.Parameters {
+	f.Parameters, f.ServerParameters = toFile(r.Parameters), toFile(r.ServerParameters)
+	return json.Marshal(f)
+}
+
+func toFile(ranks [][]ParameterSummary) (out [][]summary) {
+	for _, parameters := range ranks {
 		summaries := []summary{}
-		for _, p := range trainer {
+		for _, p := range parameters {
 			summaries = append(summaries, summary{
 				plainSummary(p), number(p.DeltaSum), number(p.DeltaSumSq),
 				convert[number](p.DeltaHead), convert[number](p.Head),
 			})
 		}
-		f.Parameters = append(f.Parameters, summaries)
+		out = append(out, summaries)
 	}
-	return json.Marshal(f)
+	return out
+}
+
+func fromFile(ranks [][]summary) (out [][]ParameterSummary) {
+	for _, parameters := range ranks {
+		summaries := []ParameterSummary{}
+		for _, s := range parameters {
+			p := ParameterSummary(s.plainSummary)
+			p.DeltaSum, p.DeltaSumSq = float64(s.DeltaSum), float64(s.DeltaSumSq)
+			p.DeltaHead, p.Head = convert[float64](s.DeltaHead), convert[float64](s.Head)
+			summaries = append(summaries, p)
+		}
+		out = append(out, summaries)
+	}
+	return out
 }
 
 // UnmarshalJSON is the reverse of MarshalJSON. Fields that the format does not
@@ -105,20 +126,11 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*r = Result(f.plain)
-	r.Losses, r.Parameters = nil, nil
+	r.Losses = nil
 	for _, losses := range f.Losses {
 		r.Losses = append(r.Losses, convert[float64](losses))
 	}
-	for _, trainer := range f.Parameters {
-		summaries := []ParameterSummary{}
-		for _, s := range trainer {
-			p := ParameterSummary(s.plainSummary)
-			p.DeltaSum, p.DeltaSumSq = float64(s.DeltaSum), float64(s.DeltaSumSq)
-			p.DeltaHead, p.Head = convert[float64](s.DeltaHead), convert[float64](s.Head)
-			summaries = append(summaries, p)
-		}
-		r.Parameters = append(r.Parameters, summaries)
-	}
+	r.Parameters, r.ServerParameters = fromFile(f.Parameters), fromFile(f.ServerParameters)
 	return nil
 }
 

@@ -23,7 +23,9 @@ type Result struct {
 	Complete bool      `json:"complete"`
 	Error    string    `json:"error,omitempty"`
 	Started  time.Time `json:"started"`
-	Command  []string  `json:"command"`
+	// StartedNS is Started on the clock of the samples.
+	StartedNS int64    `json:"started_ns"`
+	Command   []string `json:"command"`
 
 	Config      []Value     `json:"config"`
 	Environment Environment `json:"environment"`
@@ -33,7 +35,9 @@ type Result struct {
 	Transport string            `json:"transport"`
 	Data      Deal              `json:"data"`
 	Buckets   []comm.BucketSpec `json:"buckets"`
-	Processes []Process         `json:"processes"`
+	// Tables are the embedding tables of the servers, in the order of the servers.
+	Tables    []comm.TableSpec `json:"tables,omitempty"`
+	Processes []Process        `json:"processes"`
 
 	Throughput Throughput `json:"throughput"`
 	// StartMS is the time from the start of the core to the first warm-up
@@ -47,6 +51,9 @@ type Result struct {
 	// Parameters holds what training changed, per trainer and parameter; only
 	// runs that ask for it have it.
 	Parameters [][]ParameterSummary `json:"parameters,omitempty"`
+	// ServerParameters is the same of servers that hold parameters or tables: a list
+	// per server.
+	ServerParameters [][]ParameterSummary `json:"server_parameters,omitempty"`
 }
 
 // Value is one effective configuration value.
@@ -56,24 +63,15 @@ type Value struct {
 	Origin string `json:"origin"` // e.g. "default", "flag --ntrainer", "run.json"
 }
 
-// Environment is the machine and the build.
-type Environment struct {
-	Psbench   string `json:"psbench"`
-	Go        string `json:"go"`
-	OS        string `json:"os"`
-	Arch      string `json:"arch"`
-	Kernel    string `json:"kernel"`
-	CPU       string `json:"cpu"`
-	Cores     int    `json:"cores"`
-	MemoryMiB int64  `json:"memory_mib"`
-}
-
 // Deal is how the data was cut into batches and dealt to the trainers.
 type Deal struct {
 	Samples           int   `json:"samples"`
 	Batches           int   `json:"batches"`
+	LargestBatch      int   `json:"largest_batch"`       // in samples, of those that trainers run
 	BatchesPerTrainer []int `json:"batches_per_trainer"` // in one epoch
 	DroppedBatches    int   `json:"dropped_batches"`     // in one epoch
+	// OwnBatches says that the data cut the batches itself, whatever the batch size.
+	OwnBatches        bool  `json:"own_batches"`
 	SamplesPerTrainer []int `json:"samples_per_trainer"` // in one epoch
 }
 

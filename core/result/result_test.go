@@ -22,16 +22,20 @@ var update = flag.Bool("update", false, "rewrite generated files")
 // example has a value in every field.
 func example() *Result {
 	return &Result{
-		Schema:      Schema,
-		Complete:    true,
-		Error:       "none",
-		Started:     time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-		Command:     []string{"psbench", "--set", "data.path=<a&b>"},
-		Config:      []Value{{"torch_seed", json.Number("18446744073709551615"), "flag --torch-seed"}},
-		Environment: Environment{"v1", "go1", "linux", "amd64", "6.1", "cpu", 2, 4096},
-		Warnings:    []string{"a warning"},
-		Transport:   "unix",
-		Data:        Deal{100, 10, []int{5, 5}, 0, []int{50, 50}},
+		Schema:    Schema,
+		Complete:  true,
+		Error:     "none",
+		Started:   time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		StartedNS: 987654321,
+		Command:   []string{"psbench", "--set", "data.path=<a&b>"},
+		Config:    []Value{{"torch_seed", json.Number("18446744073709551615"), "flag --torch-seed"}},
+		Environment: Environment{
+			"v1", "go1", "linux", "amd64", "6.1", "cpu", 2, 4096,
+			[]BLAS{{"openblas", "libopenblas.so.0", "Zen", "1"}}, []GPU{{"H100", "550.54", 81559}}, "GPU0 X",
+		},
+		Warnings:  []string{"a warning"},
+		Transport: "unix",
+		Data:      Deal{100, 10, 10, []int{5, 5}, 0, true, []int{50, 50}},
 		Buckets: []comm.BucketSpec{
 			{Index: 0, Parameters: []comm.Span{{Parameter: 1, Offset: 0, Elements: 8}}, Elements: 8},
 			{
@@ -39,6 +43,7 @@ func example() *Result {
 				Sparse: true, TableRows: 3, Width: 4, Capacity: 2,
 			},
 		},
+		Tables: []comm.TableSpec{{Rows: 300, Width: 64}},
 		Processes: []Process{{
 			"trainer0", 0, "trainer", "ddp", "builtin", 77, 12.5, 140.25,
 			map[string]string{"blas": "gonum"}, 3000,
@@ -48,6 +53,8 @@ func example() *Result {
 		Losses:     [][]float64{{6.5, 6.25}},
 		Samples:    []Sample{{0, "forward_metric", "forward_pass", "0,1", 1e15 + 1, 12345}},
 		Parameters: [][]ParameterSummary{{{"embedding", 12, -1, 0.5, []float64{-1}, []float64{2}}}},
+
+		ServerParameters: [][]ParameterSummary{{{"table", 6, 1, 0.25, []float64{1}, []float64{3}}}, {}},
 	}
 }
 
@@ -57,6 +64,7 @@ func TestWriteAndRead(t *testing.T) {
 		func(*Result) {},
 		func(r *Result) { r.Losses[0][1] = math.NaN() },
 		func(r *Result) { r.Parameters[0][0].DeltaSumSq = math.NaN() },
+		func(r *Result) { r.ServerParameters[0][0].DeltaSum = math.NaN() },
 	} {
 		want := example()
 		change(want)

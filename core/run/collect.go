@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
@@ -101,6 +102,9 @@ func (r *run) assemble(got map[*seat]collected) {
 	res.Losses = make([][]float64, len(r.seats.trainers))
 	if r.o.Summarize {
 		res.Parameters = make([][]result.ParameterSummary, len(r.seats.trainers))
+		if r.e.Service != registry.Gradients {
+			res.ServerParameters = make([][]result.ParameterSummary, len(r.seats.servers))
+		}
 	}
 	for _, s := range r.seats.all {
 		if s.process == nil {
@@ -120,11 +124,14 @@ func (r *run) assemble(got map[*seat]collected) {
 			}
 			if s.kind == sdk.KindTrainer {
 				res.Losses[s.rank] = append(res.Losses[s.rank], reply.GetLosses()...)
+			}
+			if list := r.parametersOf(s); list != nil {
 				for _, q := range reply.GetParameters() {
-					res.Parameters[s.rank] = append(res.Parameters[s.rank], summary(q))
+					*list = append(*list, summary(q))
 				}
 			}
 		}
+		res.Environment.NoteBLAS(s.facts)
 		res.Processes = append(res.Processes, p)
 	}
 }
@@ -145,5 +152,17 @@ func summary(q *proto.ParameterSummary) result.ParameterSummary {
 	return result.ParameterSummary{
 		Name: q.GetName(), Elements: int(q.GetElements()), DeltaSum: q.GetDeltaSum(), DeltaSumSq: q.GetDeltaSumsq(),
 		DeltaHead: q.GetDeltaHead(), Head: q.GetHead(),
+	}
+}
+
+// parametersOf is where the summaries of a process belong, or nil.
+func (r *run) parametersOf(s *seat) *[]result.ParameterSummary {
+	switch {
+	case s.kind == sdk.KindTrainer && r.result.Parameters != nil:
+		return &r.result.Parameters[s.rank]
+	case s.kind == sdk.KindServer && r.result.ServerParameters != nil:
+		return &r.result.ServerParameters[s.position]
+	default:
+		return nil
 	}
 }

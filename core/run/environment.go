@@ -9,6 +9,8 @@ import (
 	"golang.org/x/sys/cpu"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -21,9 +23,13 @@ func trainerThreads(trainers int) int {
 	return max(1, runtime.NumCPU()/max(1, trainers))
 }
 
+// serverThreads is the same of a server of tables: it looks rows up with one thread, and
+// there may be as many servers as trainers.
+func serverThreads(servers int) int { return max(1, runtime.NumCPU()/max(1, servers)) }
+
 // environment is what a process of a kind gets beside the core's environment.
 // What the user has set stays.
-func environment(kind sdk.Kind, trainers int) []string {
+func environment(kind sdk.Kind, e *config.Experiment) []string {
 	var env []string
 	set := func(name, value string) {
 		if _, ok := os.LookupEnv(name); !ok {
@@ -36,9 +42,24 @@ func environment(kind sdk.Kind, trainers int) []string {
 	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL {
 		set("OPENBLAS_CORETYPE", "SkylakeX")
 	}
-	if kind != sdk.KindServer && kind != sdk.KindData {
-		threads := strconv.Itoa(trainerThreads(trainers))
-		set("GOMAXPROCS", threads)
+	compute := trainerThreads(e.World.Trainers)
+	threads := strconv.Itoa(compute)
+	switch {
+	case kind == sdk.KindData:
+	case kind != sdk.KindServer:
+		// One more for Go: a reduction that nobody waits for yet goes on while the
+		// library computes, and would else begin only once the scheduler notices that
+		// its thread is out in the library. With tables the buckets are small, and
+		// what waits for them would only be in the way.
+		goThreads := compute
+		if e.Service == registry.Gradients {
+			goThreads++
+		}
+		set("GOMAXPROCS", strconv.Itoa(goThreads))
+		set("OPENBLAS_NUM_THREADS", threads)
+	case e.Service == registry.Tables:
+		set("GOMAXPROCS", strconv.Itoa(serverThreads(e.World.Servers)))
+	case e.Service == registry.Parameters:
 		set("OPENBLAS_NUM_THREADS", threads)
 	}
 	return env

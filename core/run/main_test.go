@@ -20,6 +20,7 @@ func experiment(trainers, servers int, links registry.Links, isolate ...sdk.Kind
 	builtin := registry.Plugin{Name: registry.Builtin}
 	e := &config.Experiment{
 		World: topology.World{Trainers: trainers, Servers: servers}, Links: links,
+		Service: registry.Gradients, Epochs: 3,
 		Parts: map[sdk.Kind]config.Part{}, Isolate: map[sdk.Kind]bool{}, Timeout: time.Minute,
 	}
 	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindData, sdk.KindModel} {
@@ -29,13 +30,6 @@ func experiment(trainers, servers int, links registry.Links, isolate ...sdk.Kind
 		e.Isolate[kind] = true
 	}
 	return e
-}
-
-func names(seats []*seat) (out []string) {
-	for _, s := range seats {
-		out = append(out, s.name)
-	}
-	return out
 }
 
 func peers(list []*proto.Peer) (out []string) {

@@ -1,11 +1,8 @@
 package run
 
 import (
-	"fmt"
-
-	gproto "google.golang.org/protobuf/proto"
-
 	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
@@ -31,8 +28,19 @@ func (r *run) configureRequest(s *seat) *proto.ConfigureRequest {
 		Summarize: r.o.Summarize,
 		Transport: string(r.e.Transport),
 		Listen:    r.e.Listen,
+		Server:    r.e.Parts[sdk.KindServer].Key,
+		Position:  int32(s.position), // #nosec G115 -- a count of processes
 	}
-	if s.kind == sdk.KindTrainer {
+	if r.e.Service == registry.Tables {
+		req.FirstTensor = int32(len(r.seats.servers)) // #nosec G115 -- a count of processes
+	}
+	switch s.kind {
+	case sdk.KindServer:
+		req.Tables = r.e.Service == registry.Tables
+		if r.e.Service == registry.Parameters {
+			req.Local = append(req.Local, choice(sdk.KindModel, r.e.Parts[sdk.KindModel]))
+		}
+	case sdk.KindTrainer:
 		req.Maps = map[string]string{}
 		for kind, key := range r.e.InTrainer {
 			req.Maps[string(kind)] = key
@@ -46,38 +54,17 @@ func (r *run) configureRequest(s *seat) *proto.ConfigureRequest {
 	return req
 }
 
-// agreeOnBuckets checks that all trainers planned the same buckets and gives
-// sparse ones their capacity: what the batches of the connected trainers can
-// touch at most, and never more than the table has.
-func (r *run) agreeOnBuckets() error {
-	first := r.seats.trainers[0]
-	for _, t := range r.seats.trainers[1:] {
-		if !gproto.Equal(&proto.PlanReply{Buckets: first.buckets}, &proto.PlanReply{Buckets: t.buckets}) {
-			return fmt.Errorf("%s and %s plan different buckets: the plan must depend on the model alone", first.name, t.name)
-		}
-	}
-	var rows int64
-	for _, set := range r.e.World.Sets(r.e.Links) {
-		var connected int64
-		for _, t := range set {
-			connected += r.shares[t].GetDistinctRows()
-		}
-		rows = max(rows, connected)
-	}
-	for _, b := range first.buckets {
-		if b.GetSparse() {
-			b.Capacity = min(rows, b.GetTableRows())
-		}
-	}
-	r.result.Buckets = sdk.BucketsFromProto(first.buckets)
-	return nil
-}
-
 func (r *run) connectRequest(s *seat) *proto.ConnectRequest {
-	req := &proto.ConnectRequest{Buckets: r.seats.trainers[0].buckets, Model: r.model}
+	req := &proto.ConnectRequest{Buckets: r.buckets(), Model: r.model}
 	switch s.kind {
 	case sdk.KindTrainer:
 		req.Data = r.seats.data.peer()
+		if r.lookup != nil {
+			req.Lookup = r.lookup
+			for _, v := range r.seats.servers {
+				req.TableServers = append(req.TableServers, v.linkPeer())
+			}
+		}
 		req.Companions = map[string]*proto.Peer{}
 		for kind, c := range s.companions {
 			req.Companions[string(kind)] = c.peer()
@@ -87,11 +74,7 @@ func (r *run) connectRequest(s *seat) *proto.ConnectRequest {
 			req.Trainers = append(req.Trainers, t.peer())
 		}
 	case sdk.KindServer:
-		if r.e.Links.Server {
-			for _, t := range r.e.World.TrainersOf(s.rank) {
-				req.Trainers = append(req.Trainers, r.seats.trainers[t].holder(sdk.KindHook).linkPeer())
-			}
-		}
+		r.addTrainers(req, s)
 	default:
 		req.Trainers = []*proto.Peer{s.trainer.peer()}
 	}
@@ -99,6 +82,23 @@ func (r *run) connectRequest(s *seat) *proto.ConnectRequest {
 		r.addHookLinks(req, s.rank)
 	}
 	return req
+}
+
+// addTrainers tells a server who will join it: the processes with the hooks of its
+// trainers, or, at a server of a table, the trainers themselves.
+func (r *run) addTrainers(req *proto.ConnectRequest, server *seat) {
+	req.Lookup = r.lookup
+	if r.lookup == nil && !r.e.Links.Server {
+		return
+	}
+	for _, rank := range r.e.World.TrainersOf(server.rank) {
+		t := r.seats.trainers[rank]
+		if r.lookup == nil {
+			t = t.holder(sdk.KindHook)
+		}
+		req.Trainers = append(req.Trainers, t.linkPeer())
+		req.Batches = append(req.Batches, int64(r.e.Epochs)*r.shares[rank].GetBatches())
+	}
 }
 
 // addHookLinks tells the process with a rank's hook whom to join.
@@ -121,7 +121,7 @@ func (r *run) addHookLinks(req *proto.ConnectRequest, rank int) {
 
 func newResult(e *config.Experiment, o Options) *result.Result {
 	return &result.Result{
-		Schema: result.Schema, Started: startTime(o.StartedNS), Command: o.Command,
+		Schema: result.Schema, Started: startTime(o.StartedNS), StartedNS: o.StartedNS, Command: o.Command,
 		Config: e.Values, Environment: result.Capture(), Warnings: e.Warnings, Transport: string(e.Transport),
 	}
 }

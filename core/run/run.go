@@ -14,7 +14,6 @@ import (
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -47,6 +46,7 @@ type run struct {
 	seats    seats
 	model    *proto.ModelDescription
 	shares   []*proto.Share // by trainer
+	lookup   *proto.Lookup  // where servers hold tables
 	result   *result.Result
 }
 
@@ -78,6 +78,9 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 	}
 	if err != nil && !measuring {
 		return nil, err
+	}
+	if !o.Summarize { // nobody looks at the machine of a comparison
+		r.result.Environment.CaptureGPUs()
 	}
 	r.result.Complete = err == nil
 	return r.result, err
@@ -112,7 +115,7 @@ func (r *run) passes(ctx context.Context) (measuring bool, err error) {
 func (r *run) start(ctx context.Context) error {
 	return r.each(ctx, r.seats.all, 0, "", func(ctx context.Context, s *seat) error {
 		p, err := r.launcher.Start(ctx, launch.Spec{
-			Name: s.name, Plugin: s.part.Plugin, Env: environment(s.kind, r.e.World.Trainers),
+			Name: s.name, Plugin: s.part.Plugin, Env: environment(s.kind, r.e),
 		})
 		if err != nil {
 			return err
@@ -137,70 +140,15 @@ func (r *run) configure(ctx context.Context) error {
 			return err
 		}
 		s.address, s.link = reply.GetAddress(), reply.GetLinkAddress()
-		s.model = reply.GetModel()
+		s.model, s.table = reply.GetModel(), reply.GetTable()
 		return nil
 	})
 }
 
-// planAndDeal asks the trainers for their buckets and the data process for the
-// batches: both need the model, which is known now.
-func (r *run) planAndDeal(ctx context.Context) error {
-	r.model = r.seats.trainers[0].holder(sdk.KindModel).model
-	for _, t := range r.seats.trainers {
-		if t.holder(sdk.KindModel).model == nil {
-			return fmt.Errorf("%s has no model", t.name)
-		}
-	}
-	busy := append([]*seat{r.seats.data}, r.seats.trainers...)
-	err := r.each(ctx, busy, r.e.Timeout, "its plan", func(ctx context.Context, s *seat) error {
-		if s == r.seats.data {
-			return r.deal(ctx, s)
-		}
-		reply, err := s.process.Plan(ctx, &proto.PlanRequest{Model: r.model})
-		s.buckets = reply.GetBuckets()
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return r.agreeOnBuckets()
-}
-
-func (r *run) deal(ctx context.Context, data *seat) error {
-	req := &proto.DealRequest{Model: r.model, BatchSize: int32(r.e.BatchSize)} // #nosec G115 -- checked by config
-	for _, set := range r.e.World.Sets(r.e.Links) {
-		s := &proto.TrainerSet{}
-		for _, t := range set {
-			s.Trainers = append(s.Trainers, int32(t)) // #nosec G115 -- a rank
-		}
-		req.Sets = append(req.Sets, s)
-	}
-	reply, err := data.process.Deal(ctx, req)
-	if err != nil {
-		return err
-	}
-	r.shares = reply.GetShares()
-	if len(r.shares) != len(r.seats.trainers) {
-		return fmt.Errorf("%s dealt %d shares for %d trainers", data.name, len(r.shares), len(r.seats.trainers))
-	}
-	d := &r.result.Data
-	d.Samples, d.Batches, d.DroppedBatches = int(reply.GetSamples()), int(reply.GetBatches()), int(reply.GetDropped())
-	for _, s := range r.shares {
-		d.BatchesPerTrainer = append(d.BatchesPerTrainer, int(s.GetBatches()))
-		d.SamplesPerTrainer = append(d.SamplesPerTrainer, int(s.GetSamples()))
-	}
-	return nil
-}
-
+// connect joins all links, once the memory that they need is there.
 func (r *run) connect(ctx context.Context) error {
-	if r.e.Transport == comm.Shm {
-		var owners []string
-		for _, t := range r.seats.trainers {
-			owners = append(owners, t.name)
-		}
-		if err := comm.ReserveSharedStores(owners, r.result.Buckets); err != nil {
-			return err
-		}
+	if err := r.reserve(); err != nil {
+		return err
 	}
 	return r.each(ctx, r.seats.all, 2*r.e.Timeout, "its links", func(ctx context.Context, s *seat) error {
 		reply, err := s.process.Connect(ctx, r.connectRequest(s))

@@ -11,6 +11,7 @@ import (
 type seat struct {
 	name       string
 	rank       int // of the rank that it belongs to; -1 for data
+	position   int // of a server among the servers
 	kind       sdk.Kind
 	part       config.Part
 	trainer    *seat              // of a companion
@@ -21,7 +22,8 @@ type seat struct {
 	address    string // for data batches and companions
 	link       string // for the hook's links
 	model      *proto.ModelDescription
-	buckets    []*proto.Bucket
+	table      *proto.Table     // of a server of tables
+	plan       *proto.PlanReply // of a trainer
 	facts      map[string]string
 	boundaries map[string]int64
 }
@@ -58,8 +60,8 @@ func place(e *config.Experiment) seats {
 			s.all = append(s.all, c)
 		}
 	}
-	for _, rank := range e.World.ServerRanks() {
-		v := &seat{name: e.World.Name(rank), rank: rank, kind: sdk.KindServer, part: e.Parts[sdk.KindServer]}
+	for i, rank := range e.World.ServerRanks() {
+		v := &seat{name: e.World.Name(rank), rank: rank, position: i, kind: sdk.KindServer, part: e.Parts[sdk.KindServer]}
 		s.servers = append(s.servers, v)
 		s.all = append(s.all, v)
 	}
@@ -72,6 +74,15 @@ func (s *seat) holder(kind sdk.Kind) *seat {
 		return c
 	}
 	return s
+}
+
+// names are those of some processes.
+func names(seats []*seat) []string {
+	out := make([]string, len(seats))
+	for i, s := range seats {
+		out[i] = s.name
+	}
+	return out
 }
 
 func (s *seat) peer() *proto.Peer     { return &proto.Peer{Name: s.name, Address: s.address} }

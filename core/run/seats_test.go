@@ -54,6 +54,16 @@ func seated(r *run) *run {
 	for _, s := range r.seats.all {
 		s.address, s.link = "unix:"+s.name, "tcp:"+s.name
 	}
+	for len(r.shares) < len(r.seats.trainers) {
+		r.shares = append(r.shares, &proto.Share{Batches: int64(2 + len(r.shares))})
+	}
+	return r
+}
+
+// tables makes the servers those of tables.
+func tables(r *run) *run {
+	r.e.Service, r.e.World.EveryServer = registry.Tables, true
+	r.lookup = &proto.Lookup{Bags: 1}
 	return r
 }
 
@@ -61,6 +71,8 @@ func seated(r *run) *run {
 type who struct {
 	Data, Server           string
 	Ring, Trainers         []string
+	Batches                []int64 // of the trainers in a pass
+	Tables                 []string
 	Position               int32
 	Default                bool
 	Hook, Criterion, Model string
@@ -70,6 +82,7 @@ func whoOf(q *proto.ConnectRequest) who {
 	c := func(kind sdk.Kind) string { return q.GetCompanions()[string(kind)].GetName() }
 	return who{
 		Data: q.GetData().GetName(), Server: q.GetServer().GetName(), Ring: peers(q.GetRing()), Trainers: peers(q.GetTrainers()),
+		Batches: q.GetBatches(), Tables: peers(q.GetTableServers()),
 		Position: q.GetPosition(), Default: q.GetDefaultGroup(), Hook: c(sdk.KindHook), Criterion: c(sdk.KindCriterion), Model: c(sdk.KindModel),
 	}
 }
@@ -86,13 +99,13 @@ func TestConnectRequests(t *testing.T) {
 			"data":     {Trainers: []string{"trainer0", "trainer1"}},
 			"trainer0": {Data: "data", Server: "server2"},
 			"trainer1": {Data: "data", Server: "server2"},
-			"server2":  {Trainers: []string{"trainer0", "trainer1"}},
+			"server2":  {Trainers: []string{"trainer0", "trainer1"}, Batches: []int64{6, 9}},
 		}},
 		"4+2, server and group": {&run{e: experiment(4, 2, both)}, map[string]who{
 			"trainer1": {Data: "data", Server: "server4", Ring: four, Position: 1},
 			"trainer2": {Data: "data", Server: "server5", Ring: four, Position: 2},
-			"server4":  {Trainers: four[:2]},
-			"server5":  {Trainers: four[2:]},
+			"server4":  {Trainers: four[:2], Batches: []int64{6, 9}},
+			"server5":  {Trainers: four[2:], Batches: []int64{12, 15}},
 		}},
 		"a server that the hook does not use": {&run{e: experiment(2, 1, group)}, map[string]who{
 			"trainer1": {Data: "data", Ring: four[:2], Position: 1},
@@ -105,8 +118,18 @@ func TestConnectRequests(t *testing.T) {
 		"isolated hooks": {&run{e: experiment(2, 1, both, sdk.KindHook)}, map[string]who{
 			"trainer1":      {Data: "data", Hook: "trainer1.hook"},
 			"trainer1.hook": {Trainers: []string{"trainer1"}, Server: "server2", Ring: []string{"trainer0.hook", "trainer1.hook"}, Position: 1},
-			"server2":       {Trainers: []string{"trainer0.hook", "trainer1.hook"}},
+			"server2":       {Trainers: []string{"trainer0.hook", "trainer1.hook"}, Batches: []int64{6, 9}},
 			"data":          {Trainers: []string{"trainer0", "trainer1"}},
+		}},
+		"tables, isolated hooks": {tables(&run{e: experiment(2, 3, group, sdk.KindHook)}), map[string]who{
+			"trainer1":      {Data: "data", Hook: "trainer1.hook", Tables: []string{"server2", "server3", "server4"}},
+			"trainer1.hook": {Trainers: []string{"trainer1"}, Ring: []string{"trainer0.hook", "trainer1.hook"}, Position: 1},
+			"server2":       {Trainers: four[:2], Batches: []int64{6, 9}},
+			"server4":       {Trainers: four[:2], Batches: []int64{6, 9}},
+		}},
+		"tables without a hook's links": {tables(&run{e: experiment(1, 2, registry.Links{})}), map[string]who{
+			"trainer0": {Data: "data", Tables: []string{"server1", "server2"}},
+			"server2":  {Trainers: four[:1], Batches: []int64{6}},
 		}},
 		"all isolated": {&run{e: experiment(1, 1, server, sdk.Isolable...)}, map[string]who{
 			"trainer0":           {Data: "data", Hook: "trainer0.hook", Criterion: "trainer0.criterion", Model: "trainer0.model"},
@@ -131,6 +154,9 @@ func TestConnectRequests(t *testing.T) {
 			t.Errorf("%s: %d of %d processes exist", name, found, len(c.want))
 		}
 		for _, s := range r.seats.all {
+			if got, want := r.connectRequest(s).GetLookup(), (s.kind == sdk.KindTrainer || s.kind == sdk.KindServer) && r.lookup != nil; (got != nil) != want {
+				t.Errorf("%s, %s: the lookup is %v", name, s.name, got)
+			}
 			requireAddresses(t, s.name, r.connectRequest(s))
 		}
 	}
@@ -140,7 +166,7 @@ func TestConnectRequests(t *testing.T) {
 // run's transport and everything else to the Unix sockets.
 func requireAddresses(t *testing.T, name string, q *proto.ConnectRequest) {
 	t.Helper()
-	links := append([]*proto.Peer{q.GetServer()}, q.GetRing()...)
+	links := append(append([]*proto.Peer{q.GetServer()}, q.GetRing()...), q.GetTableServers()...)
 	others := append(slices.Collect(maps.Values(q.GetCompanions())), q.GetData())
 	if strings.HasPrefix(name, "server") {
 		links = append(links, q.GetTrainers()...)
@@ -153,41 +179,5 @@ func requireAddresses(t *testing.T, name string, q *proto.ConnectRequest) {
 				t.Errorf("%s is to find %s at %s", name, p.GetName(), p.GetAddress())
 			}
 		}
-	}
-}
-
-// The capacity of a sparse bucket is what the batches of connected trainers
-// touch at most, in the largest set of them.
-func TestAgreeOnBuckets(t *testing.T) {
-	plan := func(rows int64) []*proto.Bucket {
-		return []*proto.Bucket{{Elements: 4}, {Sparse: true, TableRows: rows, Width: 2, Elements: 2 * rows}}
-	}
-	shares := []*proto.Share{{DistinctRows: 10}, {DistinctRows: 20}, {DistinctRows: 5}, {DistinctRows: 7}}
-	for name, c := range map[string]struct {
-		links registry.Links
-		rows  int64
-		want  int
-	}{
-		"all trainers":    {registry.Links{Group: true}, 100, 42},
-		"by server":       {registry.Links{Server: true}, 100, 30},
-		"alone":           {registry.Links{}, 100, 20},
-		"the whole table": {registry.Links{Group: true}, 16, 16},
-	} {
-		r := seated(&run{e: experiment(4, 2, c.links), shares: shares})
-		r.result = newResult(r.e, Options{})
-		for _, s := range r.seats.trainers {
-			s.buckets = plan(c.rows)
-		}
-		if err := r.agreeOnBuckets(); err != nil {
-			t.Fatal(err)
-		}
-		if b := r.result.Buckets; b[0].Capacity != 0 || b[1].Capacity != c.want {
-			t.Errorf("%s: the capacities are %d and %d, want 0 and %d", name, b[0].Capacity, b[1].Capacity, c.want)
-		}
-	}
-	r := seated(&run{e: experiment(2, 0, registry.Links{}), shares: shares})
-	r.seats.trainers[0].buckets, r.seats.trainers[1].buckets = plan(3), plan(4)
-	if err := r.agreeOnBuckets(); err == nil || err.Error() != "trainer0 and trainer1 plan different buckets: the plan must depend on the model alone" {
-		t.Errorf("different plans gave %v", err)
 	}
 }

@@ -52,3 +52,23 @@ func Summarize(durations []float64) Summary {
 	}
 	return s
 }
+
+// Percentiles are the p-th percentiles of some finite values in any order, for each p
+// from 0 to 100, with linear interpolation: of n values in ascending order, counted
+// from 0, percentile p lies at place (n-1)*p/100, between two values where that is no
+// whole number. That is what NumPy's percentile does by default. Without values all
+// are 0.
+func Percentiles(values []float64, ps ...float64) []float64 {
+	out := make([]float64, len(ps))
+	if len(values) == 0 {
+		return out
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	for i, p := range ps {
+		place := float64(len(sorted)-1) * p / 100
+		below := int(place)
+		above := min(below+1, len(sorted)-1)
+		out[i] = sorted[below] + (place-float64(below))*(sorted[above]-sorted[below])
+	}
+	return out
+}

@@ -76,3 +76,46 @@ func TestSummarizeProperties(t *testing.T) {
 		}
 	})
 }
+
+// The expected values are those of numpy.percentile.
+func TestPercentiles(t *testing.T) {
+	ps := []float64{0, 50, 75, 90, 95, 100}
+	for name, test := range map[string]struct{ values, want []float64 }{
+		"none":  {nil, []float64{0, 0, 0, 0, 0, 0}},
+		"one":   {[]float64{2.5}, []float64{2.5, 2.5, 2.5, 2.5, 2.5, 2.5}},
+		"two":   {[]float64{3, 1}, []float64{1, 2, 2.5, 2.8, 2.9, 3}},
+		"eight": {[]float64{9, 2, 4, 5, 4, 5, 7, 4}, []float64{2, 4.5, 5.5, 7.6, 8.3, 9}},
+	} {
+		got := Percentiles(test.values, ps...)
+		for i := range got {
+			if math.Abs(got[i]-test.want[i]) > 1e-12 {
+				t.Errorf("%s: percentile %v is %v, want %v", name, ps[i], got[i], test.want[i])
+			}
+		}
+	}
+}
+
+func TestPercentilesLieBetweenNeighbours(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.Float64Range(-1e6, 1e6), 1, 50).Draw(t, "values")
+		p := rapid.Float64Range(0, 100).Draw(t, "p")
+		before := slices.Clone(values)
+		got := Percentiles(values, p)[0]
+		if !slices.Equal(before, values) {
+			t.Fatal("the values were reordered")
+		}
+		below, above := 0.0, 0.0 // how many values are below or equal, above or equal
+		for _, v := range values {
+			if v <= got+1e-9 {
+				below++
+			}
+			if v >= got-1e-9 {
+				above++
+			}
+		}
+		last := float64(len(values) - 1)
+		if below < math.Floor(last*p/100)+1 || above < last-math.Ceil(last*p/100)+1 {
+			t.Errorf("percentile %v of %v is %v", p, values, got)
+		}
+	})
+}

@@ -8,9 +8,12 @@ import (
 )
 
 // World is how many ranks of each sort a run has. Ranks are numbered from 0 in
-// the order of the fields; the last one is the master.
+// the order of the counts; the last one is the master.
 type World struct {
 	Trainers, CUDATrainers, Servers, CUDAServers int
+	// EveryServer says that every trainer uses every server, so that none has a
+	// server of its own and the counts need not fit.
+	EveryServer bool
 }
 
 // Check says which rule on the counts is broken, if one is.
@@ -32,6 +35,9 @@ func (w World) Check() error {
 	if w.Trainers > 0 && w.CUDATrainers > 0 && (w.Servers == 0 || w.CUDAServers == 0) {
 		return fmt.Errorf("--ntrainer is %d and --ncudatrainer is %d: CPU and CUDA trainers together need servers of both kinds, but --nserver is %d and --ncudaserver is %d",
 			w.Trainers, w.CUDATrainers, w.Servers, w.CUDAServers)
+	}
+	if w.EveryServer {
+		return nil
 	}
 	if err := checkShare("--nserver", w.Servers, "--ntrainer", w.Trainers); err != nil {
 		return err
@@ -84,11 +90,12 @@ func (w World) CUDA(rank int) bool {
 }
 
 // ServerOf is the rank of the server that a trainer talks to: servers of the
-// trainer's kind have equal runs of its ranks. It is false where there is none.
+// trainer's kind have equal runs of its ranks. It is false where there is none, or
+// where the trainer uses every server.
 // The world must have passed Check.
 func (w World) ServerOf(trainer int) (rank int, ok bool) {
 	switch {
-	case trainer < 0 || trainer >= w.firstServer():
+	case w.EveryServer || trainer < 0 || trainer >= w.firstServer():
 		return 0, false
 	case !w.CUDA(trainer) && w.Servers > 0:
 		return w.firstServer() + trainer/(w.Trainers/w.Servers), true
@@ -99,8 +106,11 @@ func (w World) ServerOf(trainer int) (rank int, ok bool) {
 	}
 }
 
-// TrainersOf are the ranks of the trainers that talk to a server.
+// TrainersOf are the ranks of the trainers that use a server.
 func (w World) TrainersOf(server int) []int {
+	if w.EveryServer {
+		return w.TrainerRanks()
+	}
 	var trainers []int
 	for _, trainer := range w.TrainerRanks() {
 		if s, ok := w.ServerOf(trainer); ok && s == server {

@@ -8,30 +8,42 @@ import (
 	"github.com/psbench/psbench/core/registry"
 )
 
+func counts(trainers, cudaTrainers, servers, cudaServers int) World {
+	return World{Trainers: trainers, CUDATrainers: cudaTrainers, Servers: servers, CUDAServers: cudaServers}
+}
+
+// everyServer is a world whose trainers use every server.
+func everyServer(trainers, servers int) World {
+	return World{Trainers: trainers, Servers: servers, EveryServer: true}
+}
+
 func TestCheck(t *testing.T) {
 	for _, test := range []struct {
 		world World
 		want  string
 	}{
-		{World{2, 0, 1, 0}, ""},
-		{World{4, 0, 2, 0}, ""},
-		{World{3, 0, 0, 0}, ""},
-		{World{0, 2, 0, 0}, ""},
-		{World{0, 4, 0, 2}, ""},
-		{World{2, 2, 1, 2}, ""},
-		{World{-1, 0, 0, 0}, "--ntrainer is -1 but must be 0 or more"},
-		{World{1, -2, 0, 0}, "--ncudatrainer is -2 but must be 0 or more"},
-		{World{1, 0, -1, 0}, "--nserver is -1 but must be 0 or more"},
-		{World{1, 0, 0, -3}, "--ncudaserver is -3 but must be 0 or more"},
-		{World{0, 0, 0, 0}, "--ntrainer is 0 and --ncudatrainer is 0: there must be a trainer"},
-		{World{0, 0, 1, 0}, "--ntrainer is 0 and --ncudatrainer is 0: there must be a trainer"},
-		{World{1, 1, 0, 0}, "--ntrainer is 1 and --ncudatrainer is 1: CPU and CUDA trainers together need servers of both kinds, but --nserver is 0 and --ncudaserver is 0"},
-		{World{2, 1, 1, 0}, "--ntrainer is 2 and --ncudatrainer is 1: CPU and CUDA trainers together need servers of both kinds, but --nserver is 1 and --ncudaserver is 0"},
-		{World{0, 1, 1, 0}, "--nserver is 1 but --ntrainer is 0: servers need trainers of their kind"},
-		{World{1, 0, 0, 1}, "--ncudaserver is 1 but --ncudatrainer is 0: servers need trainers of their kind"},
-		{World{3, 0, 2, 0}, "--nserver is 2 but --ntrainer is 3: the count of trainers must be a multiple of the count of servers"},
-		{World{1, 0, 2, 0}, "--nserver is 2 but --ntrainer is 1: the count of trainers must be a multiple of the count of servers"},
-		{World{0, 3, 0, 2}, "--ncudaserver is 2 but --ncudatrainer is 3: the count of trainers must be a multiple of the count of servers"},
+		{counts(2, 0, 1, 0), ""},
+		{counts(4, 0, 2, 0), ""},
+		{counts(3, 0, 0, 0), ""},
+		{counts(0, 2, 0, 0), ""},
+		{counts(0, 4, 0, 2), ""},
+		{counts(2, 2, 1, 2), ""},
+		{counts(-1, 0, 0, 0), "--ntrainer is -1 but must be 0 or more"},
+		{counts(1, -2, 0, 0), "--ncudatrainer is -2 but must be 0 or more"},
+		{counts(1, 0, -1, 0), "--nserver is -1 but must be 0 or more"},
+		{counts(1, 0, 0, -3), "--ncudaserver is -3 but must be 0 or more"},
+		{counts(0, 0, 0, 0), "--ntrainer is 0 and --ncudatrainer is 0: there must be a trainer"},
+		{counts(0, 0, 1, 0), "--ntrainer is 0 and --ncudatrainer is 0: there must be a trainer"},
+		{counts(1, 1, 0, 0), "--ntrainer is 1 and --ncudatrainer is 1: CPU and CUDA trainers together need servers of both kinds, but --nserver is 0 and --ncudaserver is 0"},
+		{counts(2, 1, 1, 0), "--ntrainer is 2 and --ncudatrainer is 1: CPU and CUDA trainers together need servers of both kinds, but --nserver is 1 and --ncudaserver is 0"},
+		{counts(0, 1, 1, 0), "--nserver is 1 but --ntrainer is 0: servers need trainers of their kind"},
+		{counts(1, 0, 0, 1), "--ncudaserver is 1 but --ncudatrainer is 0: servers need trainers of their kind"},
+		{counts(3, 0, 2, 0), "--nserver is 2 but --ntrainer is 3: the count of trainers must be a multiple of the count of servers"},
+		{counts(1, 0, 2, 0), "--nserver is 2 but --ntrainer is 1: the count of trainers must be a multiple of the count of servers"},
+		{everyServer(3, 2), ""},
+		{everyServer(1, 8), ""},
+		{everyServer(0, 1), "--ntrainer is 0 and --ncudatrainer is 0: there must be a trainer"},
+		{counts(0, 3, 0, 2), "--ncudaserver is 2 but --ncudatrainer is 3: the count of trainers must be a multiple of the count of servers"},
 	} {
 		got := ""
 		if err := test.world.Check(); err != nil {
@@ -51,19 +63,19 @@ func TestRanks(t *testing.T) {
 		cuda     []int // the ranks on CUDA devices
 		serverOf []int // of each trainer
 	}{
-		{World{2, 0, 0, 0}, []string{"trainer0", "trainer1", "master"}, nil, []int{none, none}},
-		{World{1, 0, 1, 0}, []string{"trainer0", "server1", "master"}, nil, []int{1}},
+		{counts(2, 0, 0, 0), []string{"trainer0", "trainer1", "master"}, nil, []int{none, none}},
+		{counts(1, 0, 1, 0), []string{"trainer0", "server1", "master"}, nil, []int{1}},
 		{
-			World{4, 0, 2, 0},
+			counts(4, 0, 2, 0),
 			[]string{"trainer0", "trainer1", "trainer2", "trainer3", "server4", "server5", "master"},
 			nil, []int{4, 4, 5, 5},
 		},
 		{
-			World{2, 4, 1, 2},
+			counts(2, 4, 1, 2),
 			[]string{"trainer0", "trainer1", "trainer2", "trainer3", "trainer4", "trainer5", "server6", "server7", "server8", "master"},
 			[]int{2, 3, 4, 5, 7, 8}, []int{6, 6, 7, 7, 8, 8},
 		},
-		{World{0, 2, 0, 1}, []string{"trainer0", "trainer1", "server2", "master"}, []int{0, 1, 2}, []int{2, 2}},
+		{counts(0, 2, 0, 1), []string{"trainer0", "trainer1", "server2", "master"}, []int{0, 1, 2}, []int{2, 2}},
 	} {
 		w := test.world
 		var names []string
@@ -98,8 +110,28 @@ func TestRanks(t *testing.T) {
 	}
 }
 
+func TestEveryServer(t *testing.T) {
+	w := everyServer(2, 3)
+	for _, trainer := range w.TrainerRanks() {
+		if server, ok := w.ServerOf(trainer); ok {
+			t.Errorf("trainer%d has server%d to itself", trainer, server)
+		}
+	}
+	for _, server := range w.ServerRanks() {
+		if diff := cmp.Diff([]int{0, 1}, w.TrainersOf(server)); diff != "" {
+			t.Errorf("trainers of server%d: %s", server, diff)
+		}
+	}
+	if diff := cmp.Diff([][]int{{0}, {1}}, w.Sets(registry.Links{})); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([][]int{{0, 1}}, w.Sets(registry.Links{Group: true})); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestRanksOutsideTheWorld(t *testing.T) {
-	w := World{2, 0, 1, 0}
+	w := counts(2, 0, 1, 0)
 	for _, rank := range []int{-1, 4} {
 		if got := w.Name(rank); got == "master" || got == "trainer-1" {
 			t.Errorf("rank %d is called %s", rank, got)
@@ -116,7 +148,7 @@ func TestRanksOutsideTheWorld(t *testing.T) {
 }
 
 func TestSets(t *testing.T) {
-	world := World{4, 0, 2, 0}
+	world := counts(4, 0, 2, 0)
 	all, byServer := [][]int{{0, 1, 2, 3}}, [][]int{{0, 1}, {2, 3}}
 	for _, test := range []struct {
 		links registry.Links

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -14,44 +15,40 @@ import (
 	"github.com/psbench/psbench/core/jsonfile"
 )
 
-// caseKind is the kind of case that psbench verifies.
-const caseKind = "ddp"
-
 // Case is one reference file: a small training run, what it must come to and
-// how closely.
-type Case struct {
+// how closely. Each kind of case is a type of its own.
+type Case interface {
+	// Head is what cases of all kinds have.
+	Head() *Header
+	// Layer is the case as a layer of configuration values.
+	Layer() config.Layer
+	// Expected is what the ranks must come to. It shares its lists with the case.
+	Expected() []Expected
+	// check finds what would make the comparison meaningless; the rest is checked
+	// like any other configuration.
+	check(file string) error
+}
+
+// kinds makes an empty case of each kind.
+var kinds = map[string]func() Case{
+	"ddp":          func() Case { return &DDP{} },
+	"hybrid":       func() Case { return &Hybrid{} },
+	"batch_update": func() Case { return &BatchUpdate{} },
+}
+
+// Header is what cases of all kinds have.
+type Header struct {
 	Name      string    `json:"name"`
-	Kind      string    `json:"kind"` // ddp
+	Kind      string    `json:"kind"` // ddp, hybrid or batch_update
 	Seed      uint64    `json:"seed"`
 	Trainer   string    `json:"trainer"`
-	Server    *string   `json:"server"` // null without servers
-	Hook      string    `json:"ddp_hook"`
 	NTrainer  int       `json:"ntrainer"`
 	NServer   int       `json:"nserver"`
-	Epochs    int       `json:"epochs"`
-	BatchSize int       `json:"batch_size"`
-	LR        float64   `json:"lr"`
-	Model     Model     `json:"model"`
-	Data      Data      `json:"data"`
 	Tolerance Tolerance `json:"tolerance"`
-	Expect    Expect    `json:"expect"`
 }
 
-// Model holds the settings of the dummy model.
-type Model struct {
-	NumEmbeddings    int  `json:"num_embeddings"`
-	EmbeddingDim     int  `json:"embedding_dim"`
-	DenseInputSize   int  `json:"dense_input_size"`
-	DenseOutputSize  int  `json:"dense_output_size"`
-	DenseLayersCount int  `json:"dense_layers_count"`
-	Sparse           bool `json:"sparse"`
-}
-
-// Data holds the samples: a bag of indices and a target each.
-type Data struct {
-	Inputs  [][]int64 `json:"inputs"`
-	Targets []int64   `json:"targets"`
-}
+// Head makes a type that embeds a Header have it as its head.
+func (h *Header) Head() *Header { return h }
 
 // Tolerance says how closely a run must agree: losses and sums of squares
 // relatively, single elements absolutely.
@@ -61,11 +58,11 @@ type Tolerance struct {
 	DeltaSumSqRel float64 `json:"delta_sumsq_rel"`
 }
 
-// Expect is what the run must come to, per trainer: the loss of every
-// iteration, and what training changed in every parameter.
-type Expect struct {
-	Loss   [][]float64   `json:"loss"`
-	Params [][]Parameter `json:"params"`
+// Expected is what one rank must come to.
+type Expected struct {
+	Rank   int         // trainers come first, then servers
+	Losses []float64   // of every iteration; nil for a server
+	Params []Parameter // nil for a rank whose parameters the file does not have
 }
 
 // Parameter is what training changed in one tensor, delta = final - initial.
@@ -80,13 +77,13 @@ type Parameter struct {
 var reference embed.FS
 
 // Embedded lists the cases that psbench carries, by name.
-func Embedded() ([]*Case, error) {
+func Embedded() ([]Case, error) {
 	files, err := fs.Glob(reference, "reference/*.json")
 	if err != nil {
 		return nil, err
 	}
 	slices.Sort(files)
-	var cases []*Case
+	var cases []Case
 	for _, f := range files {
 		raw, err := reference.ReadFile(f)
 		if err != nil {
@@ -102,7 +99,7 @@ func Embedded() ([]*Case, error) {
 }
 
 // Load reads the case in a file.
-func Load(file string) (*Case, error) {
+func Load(file string) (Case, error) {
 	raw, err := jsonfile.Read(file)
 	if err != nil {
 		return nil, err
@@ -110,53 +107,59 @@ func Load(file string) (*Case, error) {
 	return parse(file, raw)
 }
 
-func parse(name string, raw []byte) (*Case, error) {
+func parse(name string, raw []byte) (Case, error) {
 	// A case of another kind has other keys: its kind says so better than they.
 	fields, err := jsonfile.Map(name, raw)
 	if err != nil {
 		return nil, err
 	}
-	if kind, given := fields["kind"]; given && kind != caseKind {
-		return nil, fmt.Errorf("%s: kind is %q but psbench verifies cases of kind %q", name, kind, caseKind)
+	kind, given := fields["kind"].(string)
+	create, known := kinds[kind]
+	switch {
+	case known:
+	case given:
+		return nil, fmt.Errorf("%s: kind is %q but psbench verifies cases of kind %s", name, kind,
+			strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+	default:
+		return nil, fmt.Errorf("%s has no kind: give %s", name, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 	}
-	c := &Case{}
+	c := create()
 	if err := jsonfile.Decode(name, raw, c); err != nil {
+		return nil, err
+	}
+	if err := c.Head().check(name); err != nil {
 		return nil, err
 	}
 	return c, c.check(name)
 }
 
-// check finds what would make the comparison meaningless; the rest is checked
-// like any other configuration.
-func (c *Case) check(file string) error {
-	switch t := c.Tolerance; {
-	case c.Name == "":
+func (h *Header) check(file string) error {
+	switch t := h.Tolerance; {
+	case h.Name == "":
 		return fmt.Errorf("%s has no name", file)
-	case c.Kind != caseKind:
-		return fmt.Errorf("%s has no kind", file)
 	case t.LossRel <= 0 || t.DeltaHeadAbs <= 0 || t.DeltaSumSqRel <= 0:
 		return fmt.Errorf("%s: tolerance needs loss_rel, delta_head_abs and delta_sumsq_rel above 0", file)
-	case len(c.Expect.Loss) != c.NTrainer || len(c.Expect.Params) != c.NTrainer:
-		return fmt.Errorf("%s: expect has losses of %d and parameters of %d trainers but ntrainer is %d",
-			file, len(c.Expect.Loss), len(c.Expect.Params), c.NTrainer)
 	}
 	return nil
 }
 
-// Layer is the case as a layer of configuration values.
-func (c *Case) Layer() config.Layer {
-	values := map[string]any{
-		"trainer": c.Trainer, "ddp_hook": c.Hook, "ntrainer": c.NTrainer, "nserver": c.NServer,
-		"epochs": c.Epochs, "batch_size": c.BatchSize, "torch_seed": c.Seed,
-		"model": "dummy", "data": "inline",
-		"set": map[string]any{
-			"trainer": map[string]any{"lr": c.LR},
-			"model":   c.Model,
-			"data":    c.Data,
-		},
+// checkLosses requires losses of every trainer.
+func (h *Header) checkLosses(file string, losses [][]float64) error {
+	if len(losses) != h.NTrainer {
+		return fmt.Errorf("%s: expect has losses of %d trainers but ntrainer is %d", file, len(losses), h.NTrainer)
 	}
-	if c.Server != nil {
-		values["server"] = *c.Server
+	for t, list := range losses {
+		if len(list) == 0 {
+			return fmt.Errorf("%s: expect has no loss of trainer%d", file, t)
+		}
 	}
-	return config.Layer{Origin: "case " + strings.TrimSpace(c.Name), Values: values}
+	return nil
+}
+
+// layer makes a layer of what a case says in its head and values of its kind.
+func (h *Header) layer(values map[string]any) config.Layer {
+	maps.Copy(values, map[string]any{
+		"trainer": h.Trainer, "ntrainer": h.NTrainer, "nserver": h.NServer, "torch_seed": h.Seed,
+	})
+	return config.Layer{Origin: "case " + strings.TrimSpace(h.Name), Values: values}
 }

@@ -17,7 +17,7 @@ type Outcome struct {
 
 // Failure is a value out of tolerance.
 type Failure struct {
-	Trainer string
+	Process string // trainer0, server2
 	Tensor  string // empty for a loss
 	Text    string // one sentence that names value, deviation and tolerance
 }
@@ -25,63 +25,87 @@ type Failure struct {
 // String names where and what.
 func (f Failure) String() string {
 	if f.Tensor == "" {
-		return f.Trainer + ": " + f.Text
+		return f.Process + ": " + f.Text
 	}
-	return f.Trainer + ", " + f.Tensor + ": " + f.Text
+	return f.Process + ", " + f.Tensor + ": " + f.Text
 }
 
-// SumTolerance is how far the sum of the deltas of a tensor may be off. The file
+// Sum is how far the sum of the deltas of a tensor may be off. The file
 // has no tolerance for it: rounding errors of n elements, each within
 // delta_head_abs, add up like a random walk, to delta_head_abs * sqrt(n).
-func SumTolerance(c *Case, elements int) float64 {
-	return c.Tolerance.DeltaHeadAbs * math.Sqrt(float64(elements))
+func (t Tolerance) Sum(elements int) float64 {
+	return t.DeltaHeadAbs * math.Sqrt(float64(elements))
 }
 
 // Compare holds a run's result against the case.
-func Compare(c *Case, r *result.Result) Outcome {
-	o := &Outcome{}
-	for t := range c.Expect.Loss {
-		at := place{o, fmt.Sprintf("trainer%d", t), ""}
-		if t >= len(r.Losses) || t >= len(r.Parameters) {
-			at.fail("the run has losses of %d trainers and parameters of %d", len(r.Losses), len(r.Parameters))
-			continue
+func Compare(c Case, r *result.Result) Outcome {
+	o, h := &Outcome{}, c.Head()
+	for _, e := range c.Expected() {
+		at := place{o, h.rankName(e.Rank), "", h.Tolerance}
+		if e.Params != nil {
+			at.parameters(h.parameters(r, e.Rank), e.Params)
 		}
-		at.parameters(c, r.Parameters[t], c.Expect.Params[t])
-		at.losses(c, r.Losses[t], c.Expect.Loss[t])
+		if e.Losses != nil {
+			at.losses(element(r.Losses, e.Rank), e.Losses)
+		}
 	}
 	return *o
+}
+
+func (h *Header) rankName(rank int) string {
+	if rank < h.NTrainer {
+		return fmt.Sprintf("trainer%d", rank)
+	}
+	return fmt.Sprintf("server%d", rank)
+}
+
+// parameters are what the run has of a rank's.
+func (h *Header) parameters(r *result.Result, rank int) []result.ParameterSummary {
+	if rank < h.NTrainer {
+		return element(r.Parameters, rank)
+	}
+	return element(r.ServerParameters, rank-h.NTrainer)
+}
+
+// element is list i, or nil where there is none.
+func element[E any](lists [][]E, i int) []E {
+	if i >= len(lists) {
+		return nil
+	}
+	return lists[i]
 }
 
 // place is where the compared values belong.
 type place struct {
 	*Outcome
-	trainer, tensor string
+	process, tensor string
+	tolerance       Tolerance
 }
 
 func (p place) fail(format string, args ...any) {
-	p.Failures = append(p.Failures, Failure{p.trainer, p.tensor, fmt.Sprintf(format, args...)})
+	p.Failures = append(p.Failures, Failure{p.process, p.tensor, fmt.Sprintf(format, args...)})
 }
 
-func (p place) losses(c *Case, got, want []float64) {
+func (p place) losses(got, want []float64) {
 	if len(got) != len(want) {
 		p.fail("it ran %d iterations but must run %d", len(got), len(want))
 		return
 	}
 	for i := range want {
-		p.relative(&p.LossRel, got[i], want[i], c.Tolerance.LossRel, "the loss of iteration %d", i)
+		p.relative(&p.LossRel, got[i], want[i], p.tolerance.LossRel, "the loss of iteration %d", i)
 	}
 }
 
-func (p place) parameters(c *Case, got []result.ParameterSummary, want []Parameter) {
+func (p place) parameters(got []result.ParameterSummary, want []Parameter) {
 	if len(got) != len(want) {
 		p.fail("it has %d parameters but must have %d", len(got), len(want))
 		return
 	}
 	for k, w := range want {
-		g, tol := got[k], c.Tolerance
+		g, tol := got[k], p.tolerance
 		p.tensor = g.Name
 		p.relative(&p.DeltaSumSqRel, g.DeltaSumSq, w.DeltaSumSq, tol.DeltaSumSqRel, "delta_sumsq")
-		p.absolute(nil, g.DeltaSum, w.DeltaSum, SumTolerance(c, g.Elements), "delta_sum")
+		p.absolute(nil, g.DeltaSum, w.DeltaSum, tol.Sum(g.Elements), "delta_sum")
 		p.heads("delta_head", g.DeltaHead, w.DeltaHead, tol.DeltaHeadAbs)
 		p.heads("head", g.Head, w.Head, tol.DeltaHeadAbs)
 	}

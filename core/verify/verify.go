@@ -21,17 +21,25 @@ type Resolve func(config.Layer) (*config.Experiment, error)
 
 // Run runs the cases one after the other through real plugin processes and
 // writes a line for each, with the largest deviations, and a line for each
-// value that is out of tolerance. A case that cannot run counts as failed.
-func Run(ctx context.Context, cases []*Case, resolve Resolve, o run.Options, w io.Writer) error {
-	failed := 0
+// value that is out of tolerance. A case that cannot run counts as failed; one whose
+// parts do not have a setting that the user gave is skipped.
+func Run(ctx context.Context, cases []Case, resolve Resolve, o run.Options, w io.Writer) error {
+	failed, skipped := 0, 0
 	for _, c := range cases {
 		started := time.Now()
 		outcome, err := runCase(ctx, c, resolve, o)
+		if unknown := (*config.UnknownSettingError)(nil); errors.As(err, &unknown) {
+			skipped++
+			if _, err := fmt.Fprintf(w, "skip  %-32s  %v\n", c.Head().Name, err); err != nil {
+				return err
+			}
+			continue
+		}
 		if errors.Is(err, monitor.ErrInterrupted) {
 			return err
 		}
 		if err != nil {
-			outcome.Failures = []Failure{{Trainer: c.Name, Text: err.Error()}}
+			outcome.Failures = []Failure{{Process: c.Head().Name, Text: err.Error()}}
 		}
 		if len(outcome.Failures) > 0 {
 			failed++
@@ -40,16 +48,24 @@ func Run(ctx context.Context, cases []*Case, resolve Resolve, o run.Options, w i
 			return err
 		}
 	}
-	if _, err := fmt.Fprintf(w, "%d of %d cases agree\n", len(cases)-failed, len(cases)); err != nil {
+	ran := len(cases) - skipped
+	text := fmt.Sprintf("%d of %d cases agree", ran-failed, ran)
+	if skipped > 0 {
+		text += fmt.Sprintf(", %d skipped", skipped)
+	}
+	if _, err := fmt.Fprintln(w, text); err != nil {
 		return err
 	}
-	if failed > 0 {
-		return fmt.Errorf("%w: %d of %d", ErrFailed, failed, len(cases))
+	switch {
+	case ran == 0 && skipped > 0:
+		return fmt.Errorf("no reference case could run: none has parts with the settings given")
+	case failed > 0:
+		return fmt.Errorf("%w: %d of %d", ErrFailed, failed, ran)
 	}
 	return nil
 }
 
-func runCase(ctx context.Context, c *Case, resolve Resolve, o run.Options) (Outcome, error) {
+func runCase(ctx context.Context, c Case, resolve Resolve, o run.Options) (Outcome, error) {
 	e, err := resolve(c.Layer())
 	if err != nil {
 		return Outcome{}, err
@@ -67,20 +83,20 @@ const mostLines = 12
 
 // write prints the verdict on a case and, where it failed, the first value that
 // is off in each tensor and in the losses of each trainer.
-func write(w io.Writer, c *Case, o Outcome, ran bool, took time.Duration) error {
+func write(w io.Writer, c Case, o Outcome, ran bool, took time.Duration) error {
 	verdict := "ok  "
 	if len(o.Failures) > 0 {
 		verdict = "FAIL"
 	}
-	text := fmt.Sprintf("%s  %-32s", verdict, c.Name)
+	text, tol := fmt.Sprintf("%s  %-32s", verdict, c.Head().Name), c.Head().Tolerance
 	if ran {
 		text += fmt.Sprintf("  off by at most: loss %.1e (allowed %.0e), delta %.1e (%.0e), sum of squares %.1e (%.0e)  %.1f s",
-			o.LossRel, c.Tolerance.LossRel, o.DeltaHeadAbs, c.Tolerance.DeltaHeadAbs,
-			o.DeltaSumSqRel, c.Tolerance.DeltaSumSqRel, took.Seconds())
+			o.LossRel, tol.LossRel, o.DeltaHeadAbs, tol.DeltaHeadAbs,
+			o.DeltaSumSqRel, tol.DeltaSumSqRel, took.Seconds())
 	}
 	told := map[[2]string]bool{}
 	for _, f := range o.Failures {
-		at := [2]string{f.Trainer, f.Tensor}
+		at := [2]string{f.Process, f.Tensor}
 		if told[at] || len(told) == mostLines {
 			continue
 		}

@@ -1,0 +1,169 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	gproto "google.golang.org/protobuf/proto"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// planAndDeal asks the trainers what they reduce together and what data they take,
+// then the data process for such batches. Both follow from the model and the tables
+// of the servers, which are known now.
+func (r *run) planAndDeal(ctx context.Context) error {
+	r.model = r.seats.trainers[0].holder(sdk.KindModel).model
+	for _, t := range r.seats.trainers {
+		if t.holder(sdk.KindModel).model == nil {
+			return fmt.Errorf("%s has no model", t.name)
+		}
+	}
+	tables, err := r.tables()
+	if err != nil {
+		return err
+	}
+	err = r.each(ctx, r.seats.trainers, r.e.Timeout, "its plan", func(ctx context.Context, s *seat) error {
+		plan, err := s.process.Plan(ctx, &proto.PlanRequest{Model: r.model, Tables: tables})
+		s.plan = plan
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.agreeOnPlan(); err != nil {
+		return err
+	}
+	if err := r.each(ctx, []*seat{r.seats.data}, r.e.Timeout, "its batches", r.deal); err != nil {
+		return err
+	}
+	r.size(tables)
+	return nil
+}
+
+// tables are those of the servers, in their order.
+func (r *run) tables() ([]*proto.Table, error) {
+	if r.e.Service != registry.Tables {
+		return nil, nil
+	}
+	var tables []*proto.Table
+	for _, s := range r.seats.servers {
+		if s.table == nil {
+			return nil, fmt.Errorf("%s has no table, though %s says that server %s serves tables", s.name, s.part.Plugin.Name, s.part.Key)
+		}
+		tables = append(tables, s.table)
+		r.result.Tables = append(r.result.Tables, comm.TableSpec{Rows: int(s.table.GetRows()), Width: int(s.table.GetWidth())})
+	}
+	// What is too large by itself needs no data to be found out.
+	return tables, comm.ReserveTables(names(r.seats.servers), r.result.Tables, comm.LookupSpec{}, 0)
+}
+
+// agreeOnPlan checks that all trainers planned the same.
+func (r *run) agreeOnPlan() error {
+	first := r.seats.trainers[0]
+	for _, t := range r.seats.trainers {
+		if t.plan.GetInputs() == nil {
+			return fmt.Errorf("%s does not say what data it takes: its plan has no inputs", t.name)
+		}
+		if !gproto.Equal(&proto.PlanReply{Buckets: first.plan.GetBuckets()}, &proto.PlanReply{Buckets: t.plan.GetBuckets()}) {
+			return fmt.Errorf("%s and %s plan different buckets: the plan must depend on the model alone", first.name, t.name)
+		}
+		if !gproto.Equal(first.plan.GetInputs(), t.plan.GetInputs()) {
+			return fmt.Errorf("%s and %s take different data: the plan must depend on the model and the tables alone", first.name, t.name)
+		}
+	}
+	return nil
+}
+
+func (r *run) deal(ctx context.Context, data *seat) error {
+	req := &proto.DealRequest{
+		Inputs:    r.seats.trainers[0].plan.GetInputs(),
+		BatchSize: int32(r.e.BatchSize), // #nosec G115 -- checked by config
+	}
+	for _, set := range r.e.World.Sets(r.e.Links) {
+		s := &proto.TrainerSet{}
+		for _, t := range set {
+			s.Trainers = append(s.Trainers, int32(t)) // #nosec G115 -- a rank
+		}
+		req.Sets = append(req.Sets, s)
+	}
+	reply, err := data.process.Deal(ctx, req)
+	if err != nil {
+		return err
+	}
+	r.shares = reply.GetShares()
+	if len(r.shares) != len(r.seats.trainers) {
+		return fmt.Errorf("%s dealt %d shares for %d trainers", data.name, len(r.shares), len(r.seats.trainers))
+	}
+	if reply.GetOwnBatches() {
+		r.warnBatchSize()
+	}
+	d := &r.result.Data
+	d.OwnBatches = reply.GetOwnBatches()
+	d.Samples, d.Batches, d.DroppedBatches = int(reply.GetSamples()), int(reply.GetBatches()), int(reply.GetDropped())
+	for _, s := range r.shares {
+		d.LargestBatch = max(d.LargestBatch, int(s.GetBatchSamples()))
+		d.BatchesPerTrainer = append(d.BatchesPerTrainer, int(s.GetBatches()))
+		d.SamplesPerTrainer = append(d.SamplesPerTrainer, int(s.GetSamples()))
+	}
+	return nil
+}
+
+// warnBatchSize says that the batch size has no effect, if somebody gave one.
+func (r *run) warnBatchSize() {
+	for _, v := range r.e.Values {
+		if v.Key == "batch_size" && !strings.HasPrefix(v.Origin, "default") {
+			r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("%s has no effect: data %s cuts its own batches", v.Origin, r.seats.data.part.Key))
+		}
+	}
+}
+
+// size gives what the links carry the room that the batches need. A sparse bucket gets
+// what those of the connected trainers can touch at most, and never more than its table
+// has; a lookup gets the largest batch of any trainer.
+func (r *run) size(tables []*proto.Table) {
+	var rows int64
+	for _, set := range r.e.World.Sets(r.e.Links) {
+		var connected int64
+		for _, t := range set {
+			connected += r.shares[t].GetDistinctRows()
+		}
+		rows = max(rows, connected)
+	}
+	for _, b := range r.buckets() {
+		if b.GetSparse() {
+			b.Capacity = min(rows, b.GetTableRows())
+		}
+	}
+	r.result.Buckets = sdk.BucketsFromProto(r.buckets())
+	if tables == nil {
+		return
+	}
+	r.lookup = &proto.Lookup{Tables: tables}
+	for _, s := range r.shares {
+		r.lookup.Bags = max(r.lookup.Bags, s.GetBatchSamples())
+		r.lookup.Indices = max(r.lookup.Indices, s.GetBatchIndices())
+	}
+}
+
+// buckets are those that all trainers planned.
+func (r *run) buckets() []*proto.Bucket { return r.seats.trainers[0].plan.GetBuckets() }
+
+// reserve compares what the processes are about to allocate with the memory there is:
+// each alone would find that there is room for it.
+func (r *run) reserve() error {
+	if r.e.Transport == comm.Shm {
+		if err := comm.ReserveSharedStores(names(r.seats.trainers), r.result.Buckets); err != nil {
+			return err
+		}
+	}
+	if r.lookup == nil {
+		return nil
+	}
+	spec := comm.LookupSpec{Tables: r.result.Tables, Bags: int(r.lookup.GetBags()), Indices: int(r.lookup.GetIndices())}
+	return comm.ReserveTables(names(r.seats.servers), r.result.Tables, spec, len(r.seats.trainers))
+}

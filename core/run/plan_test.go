@@ -1,0 +1,172 @@
+package run
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// planned is a plan of a dense and a sparse bucket, for data of some classes.
+func planned(rows, classes int64) *proto.PlanReply {
+	return &proto.PlanReply{
+		Buckets: []*proto.Bucket{{Elements: 4}, {Sparse: true, TableRows: rows, Width: 2, Elements: 2 * rows}},
+		Inputs:  &proto.Inputs{Classes: classes},
+	}
+}
+
+func withPlans(r *run, plans ...*proto.PlanReply) *run {
+	seated(r).result = newResult(r.e, Options{})
+	for i, s := range r.seats.trainers {
+		s.plan = plans[i%len(plans)]
+	}
+	return r
+}
+
+// The capacity of a sparse bucket is what the batches of connected trainers
+// touch at most, in the largest set of them.
+func TestSizeOfSparseBuckets(t *testing.T) {
+	shares := []*proto.Share{{DistinctRows: 10}, {DistinctRows: 20}, {DistinctRows: 5}, {DistinctRows: 7}}
+	for name, c := range map[string]struct {
+		links registry.Links
+		rows  int64
+		want  int
+	}{
+		"all trainers":    {registry.Links{Group: true}, 100, 42},
+		"by server":       {registry.Links{Server: true}, 100, 30},
+		"alone":           {registry.Links{}, 100, 20},
+		"the whole table": {registry.Links{Group: true}, 16, 16},
+	} {
+		r := withPlans(&run{e: experiment(4, 2, c.links), shares: shares}, planned(c.rows, 1))
+		r.size(nil)
+		if b := r.result.Buckets; b[0].Capacity != 0 || b[1].Capacity != c.want {
+			t.Errorf("%s: the capacities are %d and %d, want 0 and %d", name, b[0].Capacity, b[1].Capacity, c.want)
+		}
+		if r.lookup != nil {
+			t.Errorf("%s: there is a lookup without tables", name)
+		}
+	}
+}
+
+// A lookup has room for the largest batch of any trainer.
+func TestSizeOfLookups(t *testing.T) {
+	shares := []*proto.Share{{BatchSamples: 3, BatchIndices: 40}, {BatchSamples: 5, BatchIndices: 20}}
+	r := withPlans(&run{e: experiment(2, 2, registry.Links{Group: true}), shares: shares}, planned(1, 1))
+	r.size([]*proto.Table{{Rows: 7, Width: 2}, {Rows: 9, Width: 4}})
+	if l := r.lookup; l.GetBags() != 5 || l.GetIndices() != 40 || len(l.GetTables()) != 2 {
+		t.Errorf("the lookup is %v", l)
+	}
+}
+
+func TestAgreeOnPlan(t *testing.T) {
+	for name, c := range map[string]struct {
+		plans []*proto.PlanReply
+		want  string
+	}{
+		"equal":   {[]*proto.PlanReply{planned(3, 2), planned(3, 2)}, ""},
+		"buckets": {[]*proto.PlanReply{planned(3, 2), planned(4, 2)}, "trainer0 and trainer1 plan different buckets: the plan must depend on the model alone"},
+		"inputs":  {[]*proto.PlanReply{planned(3, 2), planned(3, 1)}, "trainer0 and trainer1 take different data: the plan must depend on the model and the tables alone"},
+		"nothing": {[]*proto.PlanReply{planned(3, 2), {}}, "trainer1 does not say what data it takes: its plan has no inputs"},
+	} {
+		got := ""
+		if err := withPlans(&run{e: experiment(2, 0, registry.Links{})}, c.plans...).agreeOnPlan(); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestTables(t *testing.T) {
+	r := withPlans(tables(&run{e: experiment(1, 2, registry.Links{})}), planned(1, 1))
+	r.seats.servers[0].table = &proto.Table{Rows: 7, Width: 2}
+	const want = "server2 has no table, though builtin says that server a_server serves tables"
+	if _, err := r.tables(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	r.result.Tables = nil
+	r.seats.servers[1].table = &proto.Table{Rows: 9, Width: 4}
+	if _, err := r.tables(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]comm.TableSpec{{Rows: 7, Width: 2}, {Rows: 9, Width: 4}}, r.result.Tables); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What the request to configure says of servers.
+func TestConfigureRequests(t *testing.T) {
+	for service, want := range map[registry.Service]struct {
+		firstTensor int32
+		tables      bool
+		serverLocal string
+	}{
+		registry.Gradients:  {},
+		registry.Tables:     {firstTensor: 3, tables: true},
+		registry.Parameters: {serverLocal: "a_model"},
+	} {
+		r := seated(&run{e: experiment(3, 3, registry.Links{}, sdk.KindModel), launcher: &launch.Launcher{}})
+		r.e.Service = service
+		for _, s := range r.seats.all {
+			q := r.configureRequest(s)
+			if q.GetFirstTensor() != want.firstTensor || q.GetServer() != "a_server" {
+				t.Errorf("%s, %s: first tensor %d, server %s", service, s.name, q.GetFirstTensor(), q.GetServer())
+			}
+			if q.GetTables() != (want.tables && s.kind == sdk.KindServer) {
+				t.Errorf("%s, %s: tables %v", service, s.name, q.GetTables())
+			}
+			if s.kind != sdk.KindServer {
+				continue
+			}
+			var local []string
+			for _, p := range q.GetLocal() {
+				local = append(local, p.GetKey())
+			}
+			if got := strings.Join(local, " "); got != want.serverLocal || int(q.GetPosition()) != s.rank-3 {
+				t.Errorf("%s, %s: holds %s, position %d", service, s.name, got, q.GetPosition())
+			}
+		}
+	}
+}
+
+// Servers of tables share the cores; other servers take those that are free.
+func TestEnvironment(t *testing.T) {
+	for _, name := range []string{"OPENBLAS_NUM_THREADS", "GOMAXPROCS"} {
+		t.Setenv(name, "") // which also puts back what was there
+		if err := os.Unsetenv(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has := func(kind sdk.Kind, e *config.Experiment, name string) bool {
+		for _, v := range environment(kind, e) {
+			if n, ok := strings.CutPrefix(v, name+"="); ok {
+				count, err := strconv.Atoi(n)
+				return err == nil && count >= 1
+			}
+		}
+		return false
+	}
+	for service, want := range map[registry.Service][2]bool{
+		registry.Gradients: {false, false}, registry.Tables: {true, false}, registry.Parameters: {false, true},
+	} {
+		e := experiment(2, 64, registry.Links{})
+		e.Service = service
+		got := [2]bool{has(sdk.KindServer, e, "GOMAXPROCS"), has(sdk.KindServer, e, "OPENBLAS_NUM_THREADS")}
+		if got != want {
+			t.Errorf("servers of %s have threads of Go and of BLAS set: %v, want %v", service, got, want)
+		}
+		if !has(sdk.KindTrainer, e, "GOMAXPROCS") || has(sdk.KindData, e, "GOMAXPROCS") {
+			t.Errorf("%s: threads of trainers are not set or those of data are", service)
+		}
+	}
+}
