@@ -12,14 +12,16 @@ import (
 	"github.com/psbench/psbench/plugins/hooks"
 	"github.com/psbench/psbench/plugins/models"
 	"github.com/psbench/psbench/plugins/servers"
+	"github.com/psbench/psbench/plugins/trainers/batchupdate"
 	"github.com/psbench/psbench/plugins/trainers/ddp"
+	"github.com/psbench/psbench/plugins/trainers/hybrid"
 	"github.com/psbench/psbench/sdk"
 )
 
 // builtin lists the parts that psbench itself provides.
 func builtin() []sdk.Part {
 	return slices.Concat(
-		ddp.Parts(), servers.Parts(), hooks.Parts(), criteria.Parts(), data.Parts(), models.Parts(),
+		ddp.Parts(), hybrid.Parts(), batchupdate.Parts(), servers.Parts(), hooks.Parts(), criteria.Parts(), data.Parts(), models.Parts(),
 	)
 }
 

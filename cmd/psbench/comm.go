@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/micro"
+	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
@@ -94,6 +95,10 @@ func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.
 	exp, opts, err := a.resolve(cmd)
 	if err != nil {
 		return nil, none, err
+	}
+	if exp.Service != registry.Gradients {
+		return nil, none, fmt.Errorf("trainer %s needs servers of %s, but psbench comm measures servers of gradients: give none or trainer ddp",
+			exp.Parts[sdk.KindTrainer].Key, exp.Service)
 	}
 	plan.World, plan.Server = exp.World, exp.Parts[sdk.KindServer]
 	plan.Timeout, plan.Listen = exp.Timeout, exp.Listen

@@ -111,9 +111,7 @@ func (f *faultRun) signal(name string, sig syscall.Signal) {
 	f.t.Helper()
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
 		if pid := f.pids()[name]; pid != 0 {
-			if err := syscall.Kill(pid, sig); err != nil {
-				f.t.Fatal(err)
-			}
+			f.send(pid, sig)
 			return
 		}
 		time.Sleep(time.Millisecond)
@@ -121,8 +119,16 @@ func (f *faultRun) signal(name string, sig syscall.Signal) {
 	f.t.Fatalf("there is no process %s:\n%s", name, f.text())
 }
 
-// pids are the plugin processes of this run by name, whoever their parent is:
-// their environment names the run's folder.
+func (f *faultRun) send(pid int, sig syscall.Signal) {
+	f.t.Helper()
+	if err := syscall.Kill(pid, sig); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// pids are the processes of this run by name, whoever their parent is: their
+// environment names the run's folder. The core and plugins that are not built in have
+// the name of their program.
 func (f *faultRun) pids() map[string]int {
 	found := map[string]int{}
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -131,8 +137,7 @@ func (f *faultRun) pids() map[string]int {
 	}
 	for _, file := range files {
 		line, err := os.ReadFile(file)
-		args := strings.Split(string(line), "\x00")
-		if err != nil || len(args) < 3 || args[1] != launch.BuiltinArgument {
+		if err != nil {
 			continue
 		}
 		env, err := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
@@ -143,7 +148,12 @@ func (f *faultRun) pids() map[string]int {
 		if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err != nil {
 			f.t.Fatal(err)
 		}
-		found[args[2]] = pid
+		args := strings.Split(string(line), "\x00")
+		if len(args) > 2 && args[1] == launch.BuiltinArgument {
+			found[args[2]] = pid
+		} else {
+			found[filepath.Base(args[0])] = pid
+		}
 	}
 	return found
 }

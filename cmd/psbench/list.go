@@ -79,6 +79,9 @@ func (a *app) listKind(cmd *cobra.Command, c *config.Config, reg *registry.Regis
 	if err := a.listItems(reg, []sdk.Kind{kind}); err != nil {
 		return err
 	}
+	if err := a.listServices(reg, kind); err != nil {
+		return err
+	}
 	ids, err := c.ConfigurationIDs(kind)
 	if err != nil {
 		return err
@@ -101,6 +104,45 @@ func (a *app) listKind(cmd *cobra.Command, c *config.Config, reg *registry.Regis
 	}
 	printf(a.stdout, "\nSettings, as in --set %s.%s=value:\n", kind, rows[0][1])
 	return wordTable(a.stdout, []string{"key", "setting", "type", "default", "description"}, rows)
+}
+
+// listServices shows what servers serve, and what trainers need and set by default.
+func (a *app) listServices(reg *registry.Registry, kind sdk.Kind) error {
+	var headings []string
+	var rows [][]string
+	for _, item := range reg.Items(kind) {
+		switch kind {
+		case sdk.KindServer:
+			headings = []string{"key", "serves"}
+			rows = append(rows, []string{item.Key, string(item.Serves)})
+		case sdk.KindTrainer:
+			headings = []string{"key", "needs", "flags that count where nobody gives another value"}
+			rows = append(rows, []string{item.Key, string(item.Needs), defaultFlags(item)})
+		}
+	}
+	if rows == nil {
+		return nil
+	}
+	printf(a.stdout, "\n")
+	return wordTable(a.stdout, headings, rows)
+}
+
+// defaultFlags are the defaults of a trainer as flags, two a line.
+func defaultFlags(item registry.Item) string {
+	var text strings.Builder
+	count := 0
+	for _, o := range config.All() {
+		value, ok := item.Defaults[o.Key]
+		if !ok {
+			continue
+		}
+		if count > 0 {
+			text.WriteString([]string{"\n", " "}[count%2])
+		}
+		count++
+		fmt.Fprintf(&text, "--%s %s", o.Flag(), cell(value))
+	}
+	return text.String()
 }
 
 func settingsOf(cmd *cobra.Command, item registry.Item) ([]sdk.Setting, error) {

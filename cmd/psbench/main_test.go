@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/plugins/models/blas"
@@ -38,24 +39,40 @@ func TestScripts(t *testing.T) {
 			_, err := blas.Open(blas.OpenBLAS, 1)
 			return err == nil, nil
 		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"valid": valid},
 	})
+}
+
+// valid checks that a file of JSON satisfies one of psbench's schemas: valid result
+// out.json.
+func valid(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: valid schema file")
+	}
+	schema, err := validator.NewCompiler().Compile("../../schemas/" + args[0] + ".schema.json")
+	ts.Check(err)
+	instance, err := validator.UnmarshalJSON(strings.NewReader(ts.ReadFile(args[1])))
+	ts.Check(err)
+	ts.Check(schema.Validate(instance))
 }
 
 func TestExitStatus(t *testing.T) {
 	for line, want := range map[string]int{
-		"version":             0,
-		"config":              0,
-		"config --epochs 0":   exitFailure,
-		"config --set x.y=1":  exitFailure,
-		"config --epochz 1":   exitUsage,
-		"config --format txt": exitUsage,
-		"lst":                 exitUsage,
-		"list modle":          exitUsage,
-		"comm gather":         exitUsage,
-		"comm --rounds x":     exitUsage,
-		"comm --repeat 0":     exitUsage,
-		"comm --nserver 0":    exitUsage,
-		"comm --server none":  exitFailure,
+		"version":                                0,
+		"config":                                 0,
+		"config --epochs 0":                      exitFailure,
+		"config --set x.y=1":                     exitFailure,
+		"config --trainer hybrid --ddp-hook rpc": exitFailure,
+		"--trainer hybrid --nserver 3":           exitFailure,
+		"config --epochz 1":                      exitUsage,
+		"config --format txt":                    exitUsage,
+		"lst":                                    exitUsage,
+		"list modle":                             exitUsage,
+		"comm gather":                            exitUsage,
+		"comm --rounds x":                        exitUsage,
+		"comm --repeat 0":                        exitUsage,
+		"comm --nserver 0":                       exitUsage,
+		"comm --server none":                     exitFailure,
 	} {
 		a := &app{stdout: io.Discard, stderr: io.Discard}
 		if got := a.run(t.Context(), strings.Fields(line)); got != want {

@@ -42,11 +42,11 @@ that psbench carries.`,
 }
 
 // loadCases reads all files before the first case runs.
-func loadCases(files []string) ([]*verify.Case, error) {
+func loadCases(files []string) ([]verify.Case, error) {
 	if len(files) == 0 {
 		return verify.Embedded()
 	}
-	var cases []*verify.Case
+	var cases []verify.Case
 	for _, file := range files {
 		c, err := verify.Load(file)
 		if err != nil {

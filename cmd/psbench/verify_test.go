@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,14 +57,14 @@ func TestVerifyEveryCase(t *testing.T) {
 func verifyAll(t *testing.T, args string) {
 	t.Run(args, func(t *testing.T) {
 		status, stdout, stderr := psbenchMain(t, append([]string{"verify"}, strings.Fields(args)...)...)
-		if status != 0 || !strings.Contains(stdout, "7 of 7 cases agree") {
+		if status != 0 || !strings.Contains(stdout, "11 of 11 cases agree") {
 			t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
 		}
 	})
 }
 
 // runCase is the result of a case through real plugin processes.
-func runCase(t *testing.T, c *verify.Case) *result.Result {
+func runCase(t *testing.T, c verify.Case) *result.Result {
 	t.Helper()
 	var res *result.Result
 	a := &app{environ: os.Environ()}
@@ -89,28 +90,32 @@ func TestVerifyComparesEveryValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range cases {
-		t.Run(c.Name, func(t *testing.T) {
+		t.Run(c.Head().Name, func(t *testing.T) {
 			res := runCase(t, c)
 			if o := verify.Compare(c, res); len(o.Failures) > 0 {
 				t.Fatalf("the case fails as it is: %v", o.Failures)
 			}
 			nudged := 0
-			for trainer := range c.Expect.Loss {
-				name := fmt.Sprintf("trainer%d", trainer)
+			trainers, tol := c.Head().NTrainer, c.Head().Tolerance
+			for _, e := range c.Expected() {
+				name, summaries := fmt.Sprintf("trainer%d", e.Rank), res.Parameters
+				if e.Rank >= trainers {
+					name, summaries = fmt.Sprintf("server%d", e.Rank), slices.Concat(make([][]result.ParameterSummary, trainers), res.ServerParameters)
+				}
 				relative := func(v *float64, tolerance float64, field string) {
 					nudge(t, c, res, v, 2*tolerance**v, name, field)
 					nudged++
 				}
-				for i := range c.Expect.Loss[trainer] {
-					relative(&c.Expect.Loss[trainer][i], c.Tolerance.LossRel, fmt.Sprintf("the loss of iteration %d", i))
+				for i := range e.Losses {
+					relative(&e.Losses[i], tol.LossRel, fmt.Sprintf("the loss of iteration %d", i))
 				}
-				for k := range c.Expect.Params[trainer] {
-					p, got := &c.Expect.Params[trainer][k], res.Parameters[trainer][k]
-					relative(&p.DeltaSumSq, c.Tolerance.DeltaSumSqRel, got.Name+": delta_sumsq")
-					nudge(t, c, res, &p.DeltaSum, 2*verify.SumTolerance(c, got.Elements), name, got.Name+": delta_sum")
+				for k := range e.Params {
+					p, got := &e.Params[k], summaries[e.Rank][k]
+					relative(&p.DeltaSumSq, tol.DeltaSumSqRel, got.Name+": delta_sumsq")
+					nudge(t, c, res, &p.DeltaSum, 2*tol.Sum(got.Elements), name, got.Name+": delta_sum")
 					for i := range p.DeltaHead {
-						nudge(t, c, res, &p.DeltaHead[i], 2*c.Tolerance.DeltaHeadAbs, name, fmt.Sprintf("%s: delta_head[%d]", got.Name, i))
-						nudge(t, c, res, &p.Head[i], 2*c.Tolerance.DeltaHeadAbs, name, fmt.Sprintf("%s: head[%d]", got.Name, i))
+						nudge(t, c, res, &p.DeltaHead[i], 2*tol.DeltaHeadAbs, name, fmt.Sprintf("%s: delta_head[%d]", got.Name, i))
+						nudge(t, c, res, &p.Head[i], 2*tol.DeltaHeadAbs, name, fmt.Sprintf("%s: head[%d]", got.Name, i))
 					}
 				}
 			}
@@ -123,7 +128,7 @@ func TestVerifyComparesEveryValue(t *testing.T) {
 
 // nudge moves one expected value up and down and expects exactly one failure,
 // about it.
-func nudge(t *testing.T, c *verify.Case, res *result.Result, v *float64, by float64, trainer, field string) {
+func nudge(t *testing.T, c verify.Case, res *result.Result, v *float64, by float64, trainer, field string) {
 	t.Helper()
 	was := *v
 	defer func() { *v = was }()
@@ -138,17 +143,18 @@ func nudge(t *testing.T, c *verify.Case, res *result.Result, v *float64, by floa
 }
 
 // caseFile writes an embedded case to a file, changed.
-func caseFile(t *testing.T, name string, change func(*verify.Case)) string {
+func caseFile(t *testing.T, name string, change func(*verify.DDP)) string {
 	t.Helper()
 	cases, err := verify.Embedded()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range cases {
-		if c.Name != name {
+		ddp, ok := c.(*verify.DDP)
+		if !ok || ddp.Name != name {
 			continue
 		}
-		change(c)
+		change(ddp)
 		raw, err := json.Marshal(c)
 		if err != nil {
 			t.Fatal(err)
@@ -164,7 +170,7 @@ func caseFile(t *testing.T, name string, change func(*verify.Case)) string {
 }
 
 func TestVerifyFailsInWords(t *testing.T) {
-	file := caseFile(t, "sparse_rpc_average_t4_s2", func(c *verify.Case) {
+	file := caseFile(t, "sparse_rpc_average_t4_s2", func(c *verify.DDP) {
 		c.Expect.Params[3][2].DeltaHead[1] += 1e-5
 	})
 	status, stdout, stderr := psbenchMain(t, "verify", file)
@@ -203,7 +209,7 @@ func foreignPlugin(t *testing.T, name string) string {
 func TestVerifyNoticesAForgottenDivision(t *testing.T) {
 	file := foreignPlugin(t, "forgetful")
 	forgetful := "forgetful"
-	c := caseFile(t, "rpc_average_dense_t2_s1", func(c *verify.Case) { c.Server = &forgetful })
+	c := caseFile(t, "rpc_average_dense_t2_s1", func(c *verify.DDP) { c.Server = &forgetful })
 	status, stdout, stderr := psbenchMain(t, "verify", "--registry", file, c)
 	if status != 1 || !strings.Contains(stdout, "trainer1, weight_1: delta_sumsq") {
 		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
@@ -261,5 +267,17 @@ func TestDefaultModelOverlaps(t *testing.T) {
 					rank, i, b.StartNS, b.DurationNS, h.StartNS)
 			}
 		}
+	}
+}
+
+// A setting that the parts of some cases do not have leaves those out, and says so.
+func TestVerifySkipsCasesWithoutTheSetting(t *testing.T) {
+	status, stdout, _ := psbenchMain(t, "verify", "--set", "model.engine=gorgonia")
+	if status != 0 || !strings.Contains(stdout, "7 of 7 cases agree, 4 skipped") || !strings.Contains(stdout, `skip  hybrid_t1_s2 `) {
+		t.Errorf("exit status %d\n%s", status, stdout)
+	}
+	status, _, stderr := psbenchMain(t, "verify", "--set", "model.enginee=gorgonia")
+	if status != 1 || !strings.Contains(stderr, "no reference case could run") {
+		t.Errorf("exit status %d, error %q", status, stderr)
 	}
 }
