@@ -83,10 +83,23 @@ SUBCOMMANDS = {
     "tcp": ("push-pull over TCP and TensorPipe over TCP, and the share of loopback TCP", lambda o: [works.tcp()]),
     "reduce": ("average_batch in place as a share of memcpy", lambda o: [works.reduce()]),
     "training": ("what a hook costs per batch, and PyTorch's", lambda o: [works.training(o.hooks)]),
+    "ddp": ("samples per second of DDP training, batch 10, and PyTorch's", lambda o: [works.ddp(o.hooks, 10)]),
+    "ddp128": ("samples per second of DDP training, batch 128, and PyTorch's", lambda o: [works.ddp(o.hooks, 128)]),
+    "hybrid": ("samples per second of the hybrid system, and PyTorch's", lambda o: [works.hybrid()]),
+    "batchupdate": ("updates per second of the batch-updating server, and PyTorch's", lambda o: [works.batchupdate()]),
+    "start": ("how long psbench takes to its first iteration", lambda o: [works.start()]),
+    "memory": ("what memory a trainer process needs beside its data", lambda o: [works.memory()]),
     "all": ("everything, into one Markdown file", lambda o: [
         works.pushpull(o.place), *(works.allreduce(m) for m in o.mode), works.tcp(), works.reduce(),
-        works.training(o.hooks)]),
+        works.training(o.hooks), *trained()]),
 }
+COMMUNICATION = ("pushpull", "allreduce", "tcp", "reduce", "all")
+
+
+def trained():
+    """The works that train whole systems, of all hooks."""
+    return [works.ddp(works.HOOKS, 10), works.ddp(works.HOOKS, 128), works.hybrid(), works.batchupdate(), works.start(),
+            works.memory()]
 
 
 def parser():
@@ -95,16 +108,20 @@ def parser():
     for name, (text, _) in SUBCOMMANDS.items():
         s = sub.add_parser(name, help=text, description=f"Measures {text}.")
         s.add_argument("--out", required=True, metavar="DIR", help="folder for the results")
-        s.add_argument("--trainers", type=counts, help="counts of trainers or ranks, e.g. 1,2,4")
-        if name != "training":
+        if name not in ("start", "memory"):
+            s.add_argument("--trainers", type=counts, help="counts of trainers or ranks, e.g. 1,2,4")
+        if name in COMMUNICATION:
             s.add_argument("--sizes", type=sizes, help="sizes of the gradient, e.g. 4K,1M")
             s.add_argument("--seconds", type=amount, default=Settings.seconds,
                            help="aimed at per size and process (default %(default)s)")
+        if name not in COMMUNICATION or name == "all":
+            s.add_argument("--epochs", type=count, help="epochs of a training pass (default: the work's own)")
         if name in ("training", "all"):
-            s.add_argument("--epochs", type=count, default=Settings.epochs,
-                           help="epochs of a training pass (default %(default)s)")
             s.add_argument("--hooks", type=choices("rpc", "allreduce"), default=("rpc", "allreduce"),
                            help="hooks beside noop (default rpc,allreduce)")
+        if name in ("ddp", "ddp128"):
+            s.add_argument("--hooks", type=choices(*works.HOOKS), default=works.HOOKS,
+                           help=f"default {','.join(works.HOOKS)}")
         if name in ("pushpull", "all"):
             s.add_argument("--place", type=choices("inplace", "copy"), default=("inplace", "copy"),
                            help="where psbench's gradients are (default inplace,copy)")
@@ -113,6 +130,7 @@ def parser():
                            help="new values before each round or not (default fresh,warm)")
         s.add_argument("--processes", type=count, default=Settings.processes,
                        help="processes of each program per count of trainers (default %(default)s)")
+        s.add_argument("--resume", action="store_true", help="go on with the results that are in DIR")
         s.add_argument("--psbench", default=Settings.psbench, metavar="BIN", help="default %(default)s")
         s.add_argument("--python", default=Settings.python, metavar="BIN",
                        help="a Python that has PyTorch (default %(default)s)")
@@ -135,13 +153,15 @@ def parser():
 def settings_for(work, options):
     known = {f.name for f in dataclasses.fields(Settings)}
     given = {k: v for k, v in vars(options).items() if k in known and v is not None}
-    return Settings(**({"trainers": work.trainers, "sizes": work.sizes} | given))
+    if work.fixed:
+        given.pop("trainers", None)
+    return Settings(**({"trainers": work.trainers, "sizes": work.sizes, "epochs": work.epochs} | given))
 
 
 def known_works():
     places, hooks = ("inplace", "copy"), ("rpc", "allreduce")
     every = [works.pushpull(places), works.allreduce("fresh"), works.allreduce("warm"), works.tcp(), works.reduce(),
-             works.training(hooks)]
+             works.training(hooks), *trained()]
     return {w.name: w for w in every}
 
 

@@ -100,6 +100,29 @@ def run_quietly(program, settings, trainers):
     return quietest
 
 
+def whole_records(path):
+    """The records that an interrupted measurement left. A line that was cut short is
+    removed from the file."""
+    with open(path, "r+", encoding="utf-8") as f:
+        text = f.read()
+        whole = text[:text.rfind("\n") + 1]
+        f.truncate(len(whole.encode()))
+    return [json.loads(line) for line in whole.splitlines()]
+
+
+def measured_before(work, settings, path):
+    """The (trainers, turn, program) of a measurement that goes on; it must have run
+    the same commands."""
+    programs, before = {p.name: p for p in work.programs}, set()
+    for record in whole_records(path):
+        name, trainers = record["program"], record["trainers"]
+        if name in programs and record["command"] != programs[name].command(settings, trainers):
+            raise Failure(f"{path} has results of another command, {' '.join(record['command'])}: repeat its options "
+                          "to resume, or choose another --out")
+        before.add((trainers, record["turn"], name))
+    return before
+
+
 def measure(work, settings):
     """Runs all processes of a work; returns the path of its records.
 
@@ -107,8 +130,12 @@ def measure(work, settings):
     next one, so that none profits from its place.
     """
     path = os.path.join(settings.out, f"{work.name}.jsonl")
+    before = set()
     if os.path.exists(path):
-        raise Failure(f"{path} has results already: choose another --out, or show them with 'table'")
+        if not settings.resume:
+            raise Failure(f"{path} has results already: choose another --out, go on with --resume, or show them with "
+                          "'table'")
+        before = measured_before(work, settings, path)
     os.makedirs(settings.out, exist_ok=True)
     for program in work.programs:
         build = program.build(settings)
@@ -116,11 +143,14 @@ def measure(work, settings):
             status, _, err = execute(build, inherited_environment(), settings.timeout)
             if status:
                 raise Failure(f"{' '.join(build)} failed:\n{err.strip()}")
-    with open(path, "x", encoding="utf-8") as f:
+    with open(path, "a" if settings.resume else "x", encoding="utf-8") as f:
         for trainers in settings.trainers:
+            programs = [p for p in work.programs if p.runs_with(trainers)]
             for turn in range(settings.processes):
-                first = turn % len(work.programs)
-                for program in work.programs[first:] + work.programs[:first]:
+                first = turn % len(programs)
+                for program in programs[first:] + programs[:first]:
+                    if (trainers, turn, program.name) in before:
+                        continue
                     record = run_quietly(program, settings, trainers)
                     f.write(json.dumps({"work": work.name, "turn": turn} | record) + "\n")
                     f.flush()

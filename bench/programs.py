@@ -1,4 +1,7 @@
-"""The programs of a comparison: how each is started and how its output is read."""
+"""The programs that communicate: how each is started and how its output is read.
+
+training.py has those that train.
+"""
 import json
 import os
 from dataclasses import dataclass
@@ -25,6 +28,7 @@ class Settings:
     settle: float = 4.0
     tries: int = 2
     max_foreign: float = 0.1
+    resume: bool = False
 
     def peer(self, script):
         return [self.python, os.path.join(self.peers, script)]
@@ -76,6 +80,10 @@ class Program:
 
     name: str
 
+    def runs_with(self, _trainers):
+        """Whether it takes turns at this count of trainers."""
+        return True
+
     def build(self, _settings):
         """The command that builds it; None if there is nothing to build."""
         return None
@@ -91,9 +99,9 @@ class Program:
     def read(self, stdout, settings, trainers):
         """(rows, about): what one process measured, and facts for the caption.
 
-        A communication has one row per size, with bytes and p50_us; training
-        has one row, with batch_ms and samples_per_second. Failure if a row is
-        missing, was measured in another mode, or was voided.
+        A communication has one row per size, with bytes and p50_us; whatever
+        has no sizes has one row. Failure if a row is missing, was measured in
+        another mode, or was voided.
         """
         raise NotImplementedError
 
@@ -147,37 +155,6 @@ class PsbenchComm(Program):
         rows = [r for r in result["rows"] if all(r[k] == v for k, v in wanted.items())]
         about = {"environment": result["environment"], "limits": result.get("limits") or []}
         return one_row_per_size(self.name, rows, settings.sizes), about
-
-
-@dataclass(frozen=True)
-class PsbenchRun(Program):
-    """psbench run: the default model with one hook."""
-
-    hook: str = ""
-
-    def command(self, settings, trainers):
-        server = ["--nserver", "1", "--server", "average"] if self.hook == "rpc" else ["--nserver", "0"]
-        return [
-            settings.psbench, "run", "--ntrainer", str(trainers), *server, "--ddp-hook", self.hook,
-            "--epochs", str(settings.epochs), "--quiet", "--json", settings.psbench_json(),
-        ]
-
-    def read(self, _stdout, settings, _trainers):
-        result = load_psbench(settings.psbench_json(), "psbench.result/1")
-        if result["complete"] is not True:
-            raise Failure(f"psbench did not complete: {result.get('error') or 'no reason given'}")
-        iterations = {len(losses) for losses in result["losses"]}
-        if len(iterations) != 1 or 0 in iterations:
-            raise Failure(f"psbench's trainers ran {sorted(iterations)} iterations, not equally many")
-        facts = next(p["facts"] for p in result["processes"] if p["kind"] == "trainer")
-        if facts.get("blas") != "openblas" or facts.get("blas_threads") != "1":
-            raise Failure(f"psbench's trainers computed with {facts}, not with one thread of OpenBLAS as PyTorch did")
-        throughput = result["throughput"]
-        row = {"batch_ms": throughput["seconds"] * 1e3 / iterations.pop(),
-               "samples_per_second": throughput["samples_per_second"]}
-        library = f"psbench run over {result['transport']} with {facts.get('blas_core')} kernels of OpenBLAS"
-        about = {"environment": result["environment"], "library": library}
-        return [row], about
 
 
 # ---- peers -------------------------------------------------------------------
@@ -255,28 +232,3 @@ class MPIAllReduce(Program):
 
     def read(self, stdout, settings, trainers):
         return read_peer(self.name, stdout, settings, {"world": trainers, "fresh": int(self.mode == "fresh")})
-
-
-@dataclass(frozen=True)
-class TorchTraining(Program):
-    """Training of the default model with DDP and one hook."""
-
-    hook: str = ""
-
-    def command(self, settings, trainers):
-        return [
-            *settings.peer("torch_ps.py"), "--hook", self.hook, "--server", "average", "--trainers", str(trainers),
-            "--epochs", str(settings.epochs), "--threads", "1",
-        ]
-
-    def read(self, stdout, _settings, trainers):
-        metrics = {line["metric"]: line for line in json_lines(stdout)}
-        if "throughput" not in metrics or "batch_all" not in metrics:
-            raise Failure(f"{self.name} reported no throughput")
-        throughput = metrics["throughput"]
-        if (throughput["hook"], throughput["trainers"]) != (self.hook, trainers):
-            raise Failure(f"{self.name} ran hook {throughput['hook']} with {throughput['trainers']} trainers")
-        iterations = metrics["batch_all"]["n"] / trainers
-        row = {"batch_ms": throughput["wall_s"] * 1e3 / iterations,
-               "samples_per_second": throughput["samples_per_s"]}
-        return [row], {"library": f"PyTorch {throughput['torch']}"}

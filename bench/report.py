@@ -10,19 +10,19 @@ def load(path):
         return [json.loads(line) for line in f]
 
 
-def only(records, what, pick):
-    """The one value of a fact that all records must share."""
-    values = {pick(r) for r in records}
+def only(facts, what, pick):
+    """The one value that all facts must share."""
+    values = {pick(f) for f in facts}
     if len(values) != 1:
         raise Failure(f"the results are of more than one {what}: {', '.join(map(str, sorted(values)))}")
     return values.pop()
 
 
 def machine(records):
-    ours = [r for r in records if "environment" in r["about"]]
-    env = json.loads(only(ours, "machine or build", lambda r: json.dumps(r["about"]["environment"], sort_keys=True)))
-    return (f"{env['cpu']}, {env['cores']} cores, {env['memory_mib']} MiB, {env['os']}/{env['arch']}, "
-            f"kernel {env['kernel']}; psbench {env['psbench']}, {env['go']}")
+    ours = [r["about"]["environment"] for r in records if "environment" in r["about"]]
+    return only(ours, "machine or build", lambda env: (
+        f"{env['cpu']}, {env['cores']} cores, {env['memory_mib']} MiB, {env['os']}/{env['arch']}, "
+        f"kernel {env['kernel']}; psbench {env['psbench']}, {env['go']}"))
 
 
 def libraries(records):

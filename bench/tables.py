@@ -1,10 +1,11 @@
 """Records to Markdown tables. Nothing here measures.
 
 A cell 'a (b..c)' is the median over the processes, with the smallest and the
-largest of them. A ratio is the peer's median over psbench's median; its spread is
-the smallest and the largest ratio of two processes of the same turn, which ran
-one after the other. The ratio of medians always lies within that spread. So it is
-with the cost of a hook, the difference to noop within a turn, and its median.
+largest of them. A ratio is the peer's median over psbench's median, or psbench's
+over the peer's where more is better; its spread is the smallest and the largest
+ratio of two processes of the same turn, which ran one after the other. The ratio of
+medians always lies within that spread. So it is with the cost of a hook, the
+difference to noop within a turn, and its median.
 """
 from dataclasses import dataclass
 from statistics import median
@@ -186,3 +187,83 @@ class CostTable:
         mid = Spread(ours.mid / theirs.mid, min(shares), max(shares))
         return [*line, percentage(mid), f"< {self.target:.0%}", verdict(mid.mid, shares, self.target, below)]
 
+
+def counts(records):
+    """The counts of trainers, in the order in which they ran."""
+    return list(dict.fromkeys(r["trainers"] for r in records))
+
+
+@dataclass(frozen=True)
+class RateTable:
+    """How many times more psbench does per second than the fastest of its peers.
+
+    Each case has a name, psbench's program and those of the peers. The fastest
+    peer is the one with the highest median at that count of trainers.
+    """
+
+    cases: tuple
+    field: str
+    unit: str
+    target: float
+
+    def markdown(self, records):
+        rows = [self.row(records, trainers, *case) for trainers in counts(records) for case in self.cases
+                if by_turn(records, case[1], trainers, self.field)]
+        return markdown(["trainers", "case", f"psbench, {self.unit}", "fastest peer", f"peer, {self.unit}",
+                         "times more", "target", "reached"], rows)
+
+    def row(self, records, trainers, case, ours, peers):
+        mine, *others = common_turns(*(by_turn(records, p, trainers, self.field) for p in (ours, *peers)))
+        best, theirs = max(zip(peers, others), key=lambda peer: median(peer[1].values()))
+        times = ratio(mine, theirs)
+        return [str(trainers), case, cell(spread(mine.values())), best, cell(spread(theirs.values())), cell(times),
+                f"{self.target:g}", verdict(times.mid, [mine[t] / theirs[t] for t in mine], self.target, at_least)]
+
+
+@dataclass(frozen=True)
+class ValueTable:
+    """What programs measured, with the value to stay below, if any."""
+
+    programs: tuple
+    field: str
+    unit: str
+    target: float = None
+
+    def markdown(self, records):
+        rows = []
+        for trainers in counts(records):
+            for program in self.programs:
+                values = by_turn(records, program, trainers, self.field).values()
+                if not values:
+                    continue
+                mid = spread(values)
+                target = [] if self.target is None else [f"< {self.target:g}",
+                                                         verdict(mid.mid, values, self.target, below)]
+                rows.append([str(trainers), program, cell(mid), *target])
+        return markdown(["trainers", "program", self.unit, *(["target", "reached"] if self.target else [])], rows)
+
+
+@dataclass(frozen=True)
+class MemoryTable:
+    """The peak memory of a trainer beyond its segments, its parameters and the BLAS
+    library, which the program blas measured in the same turn; MiB."""
+
+    programs: tuple
+    blas: str
+    target: float
+
+    def markdown(self, records):
+        rows = []
+        for trainers in counts(records):
+            blas = by_turn(records, self.blas, trainers, "rss_mib")
+            for program in self.programs:
+                own = [by_turn(records, program, trainers, f"{part}_mib") for part in ("rss", "segments", "parameters")]
+                if not all(own):
+                    continue
+                series = common_turns(*own, blas)
+                beyond = [peak - sum(known) for peak, *known in zip(*(s.values() for s in series))]
+                mid = spread(beyond)
+                rows.append([str(trainers), program, *(cell(spread(s.values())) for s in series), cell(mid),
+                             f"< {self.target:g}", verdict(mid.mid, beyond, self.target, below)])
+        return markdown(["trainers", "program", "peak, MiB", "segments, MiB", "parameters, MiB",
+                         f"{self.blas}, MiB", "beyond them, MiB", "target", "reached"], rows)

@@ -14,14 +14,12 @@ from unittest import mock
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-import compare  # noqa: E402
+import harness  # noqa: E402
 import measure  # noqa: E402
 import tables  # noqa: E402
 from programs import Failure, Settings, size_flag, size_name  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20
-FAKES = ["bin/psbench", "bin/mpicc", "bin/mpirun", "peers/torch_pushpull.py", "peers/torch_allreduce.py",
-         "peers/torch_ps.py"]
 
 
 class Statistics(unittest.TestCase):
@@ -123,39 +121,8 @@ class Processes(unittest.TestCase):
                 self.assertEqual(run.call_count, len(shares))
 
 
-class Compare(unittest.TestCase):
-    """compare.py from top to bottom, with processes that only pretend."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        for path in FAKES:
-            path = os.path.join(self.folder, path)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            os.symlink(os.path.join(HERE, "testdata", "fake.py"), path)
-        self.out, self.log = os.path.join(self.folder, "out"), os.path.join(self.folder, "log")
-
-    def run_compare(self, *argv, broken=""):
-        """(exit status, stdout, stderr)"""
-        env = {"FAKE_LOG": self.log, "FAKE_BREAK": broken,
-               "PATH": os.path.join(self.folder, "bin") + os.pathsep + os.environ["PATH"]}
-        out, err = io.StringIO(), io.StringIO()
-        with mock.patch.dict(os.environ, env), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try:
-                status = compare.main([*argv, "--out", self.out])
-            except SystemExit as e:
-                status = e.code
-        return status, out.getvalue(), err.getvalue()
-
-    def measured(self, *argv, broken=""):
-        return self.run_compare(*argv, "--settle", "0", "--tries", "1", "--python", sys.executable,
-                                "--psbench", os.path.join(self.folder, "bin/psbench"),
-                                "--peers", os.path.join(self.folder, "peers"), broken=broken)
-
-    def lines(self, markdown):
-        return [[c.strip() for c in line.strip("|").split("|")] for line in markdown.splitlines()
-                if re.match(r"\| \d", line)]
+class Compare(harness.Compare):
+    """The command line, and the works that communicate."""
 
     def test_programs_take_turns_and_rotate(self):
         status, _, err = self.measured("pushpull", "--processes", "3", "--trainers", "2", "--sizes", "4K")
@@ -220,24 +187,13 @@ class Compare(unittest.TestCase):
         self.assertEqual(status, 0, err)
         self.assertEqual(self.lines(out)[0][4:], ["65.0% (55.0%..75.0%)", "limit", "60%", "yes (2/3)"])
 
-    def test_training_compares_what_hooks_cost_above_noop(self):
-        status, out, err = self.measured("training", "--processes", "3", "--epochs", "2")
-        self.assertEqual(status, 0, err)
-        lines = self.lines(out)
-        self.assertEqual(lines[0], ["2", "rpc", "12.0 (11.0..13.0)", "31.0 (30.0..32.0)", "833 (769..909)",
-                                    "323 (312..333)"])
-        self.assertEqual([line[1] for line in lines], ["rpc", "allreduce", "noop", "rpc", "allreduce"])
-        self.assertEqual(lines[3][2:], ["1.00 (1.00..1.00)", "10.0 (10.0..10.0)", "10.0% (10.0%..10.0%)", "< 15%",
-                                        "yes (3/3)"])
-        self.assertEqual(lines[4][-1], "**no** (0/3)")
-
     def test_all_writes_one_file_with_the_commands(self):
         status, out, err = self.measured("all", "--processes", "1", "--trainers", "2", "--sizes", "1M", "--epochs", "1")
         self.assertEqual(status, 0, err)
         with open(os.path.join(self.out, "comparison.md")) as f:
             text = f.read()
         self.assertEqual(text, out.removesuffix("\n"))
-        self.assertEqual(text.count("### "), 6)
+        self.assertEqual(text.count("### "), 12)
         for command in ("comm pushpull --server average --ntrainer 2", "comm allreduce", "--transport tcp",
                         "--server average_batch", "torch_ps.py --hook rpc", "run --ntrainer 2"):
             self.assertIn(command, text)
@@ -261,11 +217,6 @@ class Compare(unittest.TestCase):
                                                  "2", "--sizes", "4K", "--timeout", "2", broken=broken)
                 self.assertEqual((status, out), (1, ""))
                 self.assertRegex(err, message)
-
-    def test_training_without_openblas_is_refused(self):
-        status, _, err = self.measured("training", "--processes", "1", broken="gonum")
-        self.assertEqual(status, 1)
-        self.assertIn("gonum", err)
 
     def test_bad_command_lines(self):
         cases = [

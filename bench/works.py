@@ -1,10 +1,13 @@
 """The works: which programs take turns, and what psbench shall reach."""
 from dataclasses import dataclass
 
-from programs import (MPIAllReduce, PsbenchComm, PsbenchRun, TorchAllReduce, TorchPushPull, TorchTraining)
-from tables import CostTable, RatioTable, ShareTable
+from programs import MPIAllReduce, PsbenchComm, TorchAllReduce, TorchPushPull
+from tables import CostTable, MemoryTable, RateTable, RatioTable, ShareTable, ValueTable
+from training import (BatchUpdate, BlasMemory, Ddp, Hybrid, PsbenchHybrid, PsbenchMemory, PsbenchRun, TorchBatchUpdate,
+                      TorchDdp, TorchHybrid)
 
 KIB, MIB = 1 << 10, 1 << 20
+HOOKS = ("allreduce", "rpc", "sparse_rpc", "hybrid")
 SIZES = (4 * KIB, 64 * KIB, MIB, 4 * MIB, 25 * MIB, 64 * MIB)
 
 
@@ -16,6 +19,8 @@ class Work:
     tables: tuple
     trainers: tuple = (2,)
     sizes: tuple = SIZES
+    epochs: int = 20
+    fixed: bool = False    # the counts of trainers are part of the work
 
 
 def at_every_size(target):
@@ -74,6 +79,53 @@ def reduce():
 def training(hooks):
     programs = []
     for hook in (*hooks, "noop"):
-        programs += [PsbenchRun(f"psbench {hook}", hook), TorchTraining(f"PyTorch {hook}", hook)]
+        programs += [PsbenchRun(f"psbench {hook}", Ddp(hook)), TorchDdp(f"PyTorch {hook}", Ddp(hook))]
     return Work("training", "Training of the default model", tuple(programs), (CostTable(tuple(hooks), 0.15),),
                 sizes=())
+
+
+def ddp(hooks, batch):
+    """Batches of 128 take long, so there are fewer of them."""
+    samples, target, epochs = {10: (100, 3, 20), 128: (2560, 1.3, 5)}[batch]
+    programs, cases = [], []
+    for hook in hooks:
+        case = Ddp(hook, sparse=hook in ("sparse_rpc", "hybrid"), samples=samples, batch=batch)
+        programs += [PsbenchRun(f"psbench {hook}", case), TorchDdp(f"PyTorch {hook}", case)]
+        cases.append((f"{hook}, sparse" if case.sparse else hook, f"psbench {hook}", (f"PyTorch {hook}",)))
+    return Work("ddp" if batch == 10 else f"ddp{batch}", f"Data-parallel training of the default model, batch {batch}",
+                tuple(programs), (RateTable(tuple(cases), "samples_per_second", "samples/s", target),),
+                sizes=(), epochs=epochs)
+
+
+def hybrid():
+    peers = [TorchHybrid(f"PyTorch {lookup}", Hybrid(), lookup) for lookup in ("serial", "parallel")]
+    cases = (("all trainers, median epoch", "psbench", tuple(p.name for p in peers)),)
+    return Work("hybrid", "Hybrid training, as many servers as trainers", (PsbenchHybrid("psbench", Hybrid()), *peers),
+                (RateTable(cases, "p50_samples_per_second", "samples/s", 12),
+                 ValueTable(("psbench",), "samples_per_second", "whole pass, samples/s")),
+                trainers=(2, 8), sizes=(), epochs=50)
+
+
+def batchupdate():
+    peers = [TorchBatchUpdate(f"PyTorch {reply}", BatchUpdate(), reply) for reply in ("module", "state")]
+    cases = (("every trainer reports", "psbench", tuple(p.name for p in peers)),)
+    return Work("batchupdate", "Batch update", (PsbenchRun("psbench", BatchUpdate()), *peers),
+                (RateTable(cases, "updates_per_second", "updates/s", 20),), trainers=(1, 3), sizes=(), epochs=5)
+
+
+def start():
+    """The batches of the original, since more of them take time to make."""
+    programs = (PsbenchRun("ddp rpc", Ddp("rpc"), (2,)), PsbenchRun("hybrid", Hybrid(), (2, 8)),
+                PsbenchRun("batch_update", BatchUpdate(4), (3,)))
+    return Work("start", "From the start of psbench to the first warm-up iteration", programs,
+                (ValueTable(tuple(p.name for p in programs), "start_ms", "ms", 500),),
+                trainers=(2, 3, 8), sizes=(), epochs=1, fixed=True)
+
+
+def memory():
+    """Epochs enough for the segments to be looked at more than once."""
+    programs = (PsbenchMemory("ddp rpc", Ddp("rpc"), (2,)), PsbenchMemory("ddp allreduce", Ddp("allreduce"), (2,)),
+                PsbenchMemory("hybrid", Hybrid(), (2, 8)), PsbenchMemory("batch_update", BatchUpdate(), (3,)))
+    return Work("memory", "Memory of a trainer process", (*programs, BlasMemory("BLAS")),
+                (MemoryTable(tuple(p.name for p in programs), "BLAS", 40),),
+                trainers=(2, 3, 8), sizes=(), epochs=5, fixed=True)

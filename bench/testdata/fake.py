@@ -79,24 +79,58 @@ def psbench_comm(argv):
 
 def psbench_run(argv):
     p = argparse.ArgumentParser()
+    p.add_argument("--trainer", default="ddp")
     p.add_argument("--ntrainer", type=int)
     p.add_argument("--nserver", type=int)
     p.add_argument("--server")
+    p.add_argument("--model", default="DummyModel")
     p.add_argument("--ddp-hook")
+    p.add_argument("--batch-size", type=int, default=10)
     p.add_argument("--epochs", type=int)
+    p.add_argument("--set", action="append", default=[])
     p.add_argument("--quiet", action="store_true")
     p.add_argument("--json")
     a = p.parse_args(argv)
-    turn = start(f"psbench-{a.ddp_hook}")
-    batch_ms = {"noop": 10, "rpc": 11, "allreduce": 13}[a.ddp_hook] + turn
-    iterations = 5 * a.epochs
+    turn = start(f"psbench-{a.ddp_hook or a.trainer}")
+    set_values = {k: int(v) for k, v in (s.split("=") for s in a.set)}
+    if a.trainer == "hybrid":
+        if set_values["server.embedding_dim"] * a.nserver != 512:
+            sys.exit("psbench: the columns of the servers do not make up rows of 512")
+        batches, batch_ms = 10, 2 + turn / 10
+    elif a.trainer == "batch_update":
+        batches, batch_ms = set_values["data.batches"], 0.05
+    else:
+        batches = set_values.get("data.sample_count", 100) // a.batch_size // a.ntrainer
+        batch_ms = {"noop": 10, "rpc": 11, "allreduce": 13, "sparse_rpc": 12, "hybrid": 12}[a.ddp_hook] + turn
+    iterations = batches * a.epochs - (BREAK == "iterations")
+    facts = {"blas": "gonum" if BREAK == "gonum" else "openblas", "blas_core": "SkylakeX",
+             "blas_threads": os.environ["OPENBLAS_NUM_THREADS"]}
+    trainers = [{"name": f"trainer{i}", "kind": "trainer", "pid": 100 + i, "rss_mib": 150 + i + turn, "facts": facts}
+                for i in range(a.ntrainer)]
+    epochs = [] if BREAK == "epochs" else [{"rank": i, "type": "epoch_metric", "name": "epoch", "key": "0,0",
+                                            "duration_ns": 10 * batch_ms * 1e6} for i in range(a.ntrainer)]
     write_json(a.json, {
         "schema": "psbench.result/1", "complete": True, "environment": ENVIRONMENT, "transport": "shm",
-        "losses": [[1.0] * iterations] * a.ntrainer,
-        "processes": [{"kind": "data", "facts": {}}, {"kind": "trainer", "facts": {
-            "blas": "gonum" if BREAK == "gonum" else "openblas", "blas_core": "SkylakeX",
-            "blas_threads": os.environ["OPENBLAS_NUM_THREADS"]}}],
+        "losses": [[1.0] * iterations] * a.ntrainer, "samples": epochs if a.trainer == "hybrid" else [],
+        "data": {"samples_per_trainer": [100] * a.ntrainer}, "start_ms": 400 + 100 * turn,
+        "buckets": [{"elements": 10 << 18, "sparse": False, "parameters": [{"elements": 9 << 18}]},
+                    {"elements": 9 << 18, "sparse": True, "parameters": [{"elements": 9 << 18}]}],
+        "processes": [{"kind": "data", "facts": {}}, *trainers],
         "throughput": {"seconds": batch_ms * iterations / 1e3, "samples": 1, "samples_per_second": 1e4 / batch_ms}})
+    return 0
+
+
+def shared_memory(argv):
+    """Every trainer has 40 MiB of segments."""
+    sys.argv = argv
+    status = main()
+    print(json.dumps({"shared_kib": {str(100 + i): (5 if BREAK == "segments" else 40) << 10 for i in range(8)}}))
+    return status
+
+
+def blas_memory(_argv):
+    start("blas")
+    print(json.dumps({"threads": int(os.environ["OPENBLAS_NUM_THREADS"]), "rss_kib": 4 << 10}))
     return 0
 
 
@@ -138,15 +172,45 @@ def torch_ps(argv):
     p = argparse.ArgumentParser()
     for flag in ("--hook", "--server"):
         p.add_argument(flag)
-    for flag in ("--trainers", "--epochs", "--threads"):
+    for flag in ("--trainers", "--epochs", "--threads", "--batch", "--samples"):
         p.add_argument(flag, type=int)
+    p.add_argument("--sparse", action="store_true")
     a = p.parse_args(argv)
     turn = start(f"torch-{a.hook}")
-    batch_ms = {"noop": 20, "rpc": 30, "allreduce": 30}[a.hook] + turn
-    iterations = 5 * a.epochs
-    print(json.dumps({"metric": "batch_all", "n": iterations * a.trainers}))
-    print(json.dumps({"metric": "throughput", "hook": a.hook, "trainers": a.trainers, "torch": "1.13",
-                      "wall_s": batch_ms * iterations / 1e3, "samples_per_s": 1e4 / batch_ms}))
+    batch_ms = {"noop": 20, "rpc": 30, "allreduce": 30, "sparse_rpc": 48, "hybrid": 24}[a.hook] + turn
+    iterations = a.samples // a.batch // a.trainers * a.epochs
+    head = {"hook": a.hook, "trainers": a.trainers, "sparse": a.sparse != (BREAK == "sparse")}
+    print(json.dumps(head | {"metric": "batch_all", "n": iterations * a.trainers}))
+    print(json.dumps(head | {"metric": "throughput", "torch": "1.13", "threads": a.threads,
+                             "wall_s": batch_ms * iterations / 1e3, "samples_per_s": 1e4 / batch_ms}))
+    return 0
+
+
+def torch_hybrid(argv):
+    """100 samples of each trainer in an epoch."""
+    p = argparse.ArgumentParser()
+    for flag in ("--trainers", "--servers", "--epochs", "--warmup", "--threads"):
+        p.add_argument(flag, type=int)
+    p.add_argument("--lookup")
+    a = p.parse_args(argv)
+    turn = start(f"torch-{a.lookup}")
+    seconds = {"serial": 0.3, "parallel": 0.26}[a.lookup] + turn / 100
+    head = {"trainers": a.trainers, "servers": a.servers, "lookup": a.lookup, "batches": 10, "library": "PyTorch 1.13"}
+    for who in (*(f"trainer{i}" for i in range(a.trainers)), "all"):
+        print(json.dumps(head | {"who": who, "n": a.epochs * (a.trainers if who == "all" else 1),
+                                 "p50_samples_per_s": 100 * (a.trainers if who == "all" else 1) / seconds}))
+    return 0
+
+
+def torch_batch_update(argv):
+    p = argparse.ArgumentParser()
+    for flag in ("--trainers", "--batches", "--warmup", "--threads"):
+        p.add_argument(flag, type=int)
+    p.add_argument("--reply")
+    a = p.parse_args(argv)
+    turn = start(f"torch-{a.reply}")
+    print(json.dumps({"trainers": a.trainers, "batches": a.batches, "reply": a.reply, "metric": "step",
+                      "updates_per_s": {"module": 800, "state": 1000}[a.reply] + turn, "library": "PyTorch 1.13"}))
     return 0
 
 
@@ -162,6 +226,7 @@ def mpirun(argv):
 
 
 def main():
+    """Plays the program that it is called as."""
     name, argv = os.path.basename(sys.argv[0]).removesuffix(".py"), sys.argv[1:]
     if name == "psbench":
         name, argv = f"psbench_{argv[0]}", argv[1:]

@@ -1,0 +1,222 @@
+"""The programs that train: psbench run and PyTorch, and what memory they need.
+
+Both sides of a comparison get the same case: it says what they train and how many
+iterations each trainer then runs in the measured pass.
+"""
+from dataclasses import dataclass
+
+from peers.peerlib import quantile
+from programs import Failure, Program, json_lines, load_psbench
+
+MIB = 1 << 20
+COLUMNS = 512    # of all embedding tables of the hybrid system together
+
+
+# ---- what is trained ---------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ddp:
+    """The default model, data-parallel with one hook."""
+
+    hook: str
+    sparse: bool = False
+    samples: int = 100
+    batch: int = 10
+
+    def iterations(self, epochs, trainers):
+        return self.samples // self.batch // trainers * epochs
+
+    def flags(self, trainers):
+        server = ["--nserver", "1", "--server", "average"] if "rpc" in self.hook else ["--nserver", "0"]
+        model = ["--model", "DummyModelSparse"] if self.sparse else []
+        sizes = ["--batch-size", str(self.batch), "--set", f"data.sample_count={self.samples}"]
+        own = sizes if (self.samples, self.batch) != (Ddp.samples, Ddp.batch) else []
+        return ["--ntrainer", str(trainers), *server, "--ddp-hook", self.hook, *model, *own]
+
+
+@dataclass(frozen=True)
+class Hybrid:
+    """As many servers with an embedding table as trainers of the dense layers."""
+
+    batches: int = 10    # of a trainer in an epoch; both sides' own default
+
+    def iterations(self, epochs, _trainers):
+        return self.batches * epochs
+
+    def flags(self, trainers):
+        if COLUMNS % trainers:
+            raise Failure(f"{trainers} servers cannot share {COLUMNS} columns evenly: choose a power of two")
+        return ["--trainer", "hybrid", "--ntrainer", str(trainers), "--nserver", str(trainers),
+                "--set", f"server.embedding_dim={COLUMNS // trainers}"]
+
+
+@dataclass(frozen=True)
+class BatchUpdate:
+    """A server that owns the model and answers with it."""
+
+    batches: int = 1000    # of a trainer in an epoch
+
+    def iterations(self, epochs, _trainers):
+        return self.batches * epochs
+
+    def flags(self, trainers):
+        return ["--trainer", "batch_update", "--ntrainer", str(trainers), "--set", f"data.batches={self.batches}"]
+
+
+# ---- psbench -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PsbenchRun(Program):
+    """psbench run. Its warm-up pass is as long as the measured one."""
+
+    case: object = None
+    counts: tuple = ()    # of trainers at which it takes turns; none for all
+
+    def runs_with(self, trainers):
+        return not self.counts or trainers in self.counts
+
+    def command(self, settings, trainers):
+        return [settings.psbench, "run", *self.case.flags(trainers), "--epochs", str(settings.epochs),
+                "--quiet", "--json", settings.psbench_json()]
+
+    def read(self, stdout, settings, trainers):
+        result = load_psbench(settings.psbench_json(), "psbench.result/1")
+        if result["complete"] is not True:
+            raise Failure(f"psbench did not complete: {result.get('error') or 'no reason given'}")
+        ran, wanted = {len(losses) for losses in result["losses"]}, self.case.iterations(settings.epochs, trainers)
+        if ran != {wanted}:
+            raise Failure(f"psbench's trainers ran {sorted(ran)} iterations instead of {wanted}")
+        facts = next(p["facts"] for p in result["processes"] if p["kind"] == "trainer")
+        if facts.get("blas") != "openblas" or facts.get("blas_threads") != "1":
+            raise Failure(f"psbench's trainers computed with {facts}, not with one thread of OpenBLAS as PyTorch did")
+        library = f"psbench run over {result['transport']} with {facts.get('blas_core')} kernels of OpenBLAS"
+        return [self.row(result, wanted, stdout)], {"environment": result["environment"], "library": library}
+
+    def row(self, result, iterations, _stdout):
+        """What one process measured, from its result and the iterations of a trainer."""
+        throughput = result["throughput"]
+        return {"batch_ms": throughput["seconds"] * 1e3 / iterations,
+                "samples_per_second": throughput["samples_per_second"],
+                "updates_per_second": iterations / throughput["seconds"],
+                "start_ms": result["start_ms"]}
+
+
+@dataclass(frozen=True)
+class PsbenchHybrid(PsbenchRun):
+    """psbench run, with the figure that the hybrid benchmark gives: the samples of
+    an epoch of all trainers over the median time of an epoch."""
+
+    def row(self, result, iterations, stdout):
+        epochs = sorted(s["duration_ns"] / 1e9 for s in result["samples"] if s["type"] == "epoch_metric")
+        if not epochs:
+            raise Failure("psbench's result has no time of an epoch")
+        samples = sum(result["data"]["samples_per_trainer"])
+        return super().row(result, iterations, stdout) | {
+            "p50_samples_per_second": samples / quantile(epochs, 0.5)}
+
+
+@dataclass(frozen=True)
+class PsbenchMemory(PsbenchRun):
+    """psbench run, and what the memory of its largest trainer is made of; MiB."""
+
+    def command(self, settings, trainers):
+        return [*settings.peer("shared_memory.py"), *super().command(settings, trainers)]
+
+    def row(self, result, _iterations, stdout):
+        shared = {pid: kib / 1024 for line in json_lines(stdout) for pid, kib in line["shared_kib"].items()}
+        largest = max((p for p in result["processes"] if p["kind"] == "trainer"), key=lambda p: p["rss_mib"])
+        dense = sum(b["elements"] for b in result["buckets"] if not b["sparse"]) * 4 / MIB
+        segments = shared.get(str(largest["pid"]), 0.0)
+        if result["transport"] != "shm" or segments < dense:
+            raise Failure(f"{largest['name']} had {segments:.1f} MiB of segments over {result['transport']}, "
+                          f"less than its buckets of {dense:.1f} MiB")
+        parameters = sum(p["elements"] for b in result["buckets"] for p in b["parameters"]) * 4 / MIB
+        return {"rss_mib": largest["rss_mib"], "segments_mib": segments, "parameters_mib": parameters}
+
+
+# ---- peers -------------------------------------------------------------------
+
+
+def last_line(name, stdout, **expected):
+    """The last line of a peer's output that has these values."""
+    lines = [line for line in json_lines(stdout) if all(line.get(k) == v for k, v in expected.items())]
+    if not lines:
+        raise Failure(f"{name} reported nothing with " + ", ".join(f"{k} {v}" for k, v in expected.items()))
+    return lines[-1]
+
+
+@dataclass(frozen=True)
+class TorchDdp(Program):
+    """DDP with one hook. Its warm-up pass is as long as the measured one, too."""
+
+    case: Ddp = None
+
+    def command(self, settings, trainers):
+        return [
+            *settings.peer("torch_ps.py"), "--hook", self.case.hook, "--server", "average",
+            *(["--sparse"] if self.case.sparse else []), "--trainers", str(trainers),
+            "--batch", str(self.case.batch), "--samples", str(self.case.samples),
+            "--epochs", str(settings.epochs), "--threads", "1",
+        ]
+
+    def read(self, stdout, settings, trainers):
+        mode = {"hook": self.case.hook, "trainers": trainers, "sparse": self.case.sparse}
+        iterations = self.case.iterations(settings.epochs, trainers)
+        last_line(self.name, stdout, metric="batch_all", n=iterations * trainers, **mode)
+        throughput = last_line(self.name, stdout, metric="throughput", threads=1, **mode)
+        row = {"batch_ms": throughput["wall_s"] * 1e3 / iterations,
+               "samples_per_second": throughput["samples_per_s"]}
+        return [row], {"library": f"PyTorch {throughput['torch']}"}
+
+
+@dataclass(frozen=True)
+class TorchHybrid(Program):
+    """The hybrid benchmark, with 5 epochs of warm-up."""
+
+    case: Hybrid = None
+    lookup: str = "serial"
+
+    def command(self, settings, trainers):
+        return [
+            *settings.peer("torch_hybrid.py"), "--trainers", str(trainers), "--servers", str(trainers),
+            "--lookup", self.lookup, "--epochs", str(settings.epochs), "--warmup", "5", "--threads", "1",
+        ]
+
+    def read(self, stdout, settings, trainers):
+        every = last_line(self.name, stdout, who="all", trainers=trainers, servers=trainers, lookup=self.lookup,
+                          batches=self.case.batches, n=settings.epochs * trainers)
+        return [{"p50_samples_per_second": every["p50_samples_per_s"]}], {"library": every["library"]}
+
+
+@dataclass(frozen=True)
+class TorchBatchUpdate(Program):
+    """The batch-updating server, with an epoch of warm-up."""
+
+    case: BatchUpdate = None
+    reply: str = "module"
+
+    def command(self, settings, trainers):
+        return [
+            *settings.peer("torch_batch_update.py"), "--trainers", str(trainers), "--reply", self.reply,
+            "--batches", str(self.case.iterations(settings.epochs, trainers)), "--warmup", str(self.case.batches),
+            "--threads", "1",
+        ]
+
+    def read(self, stdout, settings, trainers):
+        step = last_line(self.name, stdout, metric="step", trainers=trainers, reply=self.reply,
+                         batches=self.case.iterations(settings.epochs, trainers))
+        return [{"updates_per_second": step["updates_per_s"]}], {"library": step["library"]}
+
+
+@dataclass(frozen=True)
+class BlasMemory(Program):
+    """What the BLAS library adds to the memory of a process that uses it; MiB."""
+
+    def command(self, settings, _trainers):
+        return settings.peer("blas_memory.py")
+
+    def read(self, stdout, _settings, _trainers):
+        line = last_line(self.name, stdout, threads=1)
+        return [{"rss_mib": line["rss_kib"] / 1024}], {}
