@@ -3,6 +3,7 @@ package comm
 import (
 	"fmt"
 	"io"
+	"math"
 )
 
 // PushPuller is a trainer's link to its server.
@@ -79,7 +80,8 @@ type WaitError struct {
 }
 
 func (e *WaitError) Error() string {
-	return fmt.Sprintf("%s waited %.4g s for %s from %s", e.Waiter, e.Seconds, e.What, joinNames(e.For))
+	seconds := math.Round(1000*e.Seconds) / 1000 // a deadline is a little less than its timeout by the time it is set
+	return fmt.Sprintf("%s waited %g s for %s from %s", e.Waiter, seconds, e.What, joinNames(e.For))
 }
 
 // PeerError says that the link to a peer broke: the peer died or closed it.

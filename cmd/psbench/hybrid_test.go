@@ -38,7 +38,11 @@ const (
 // fails where updates of the tables are dropped and where the dense gradients are not
 // averaged.
 func TestRacingHybridTrainersLearnTheSame(t *testing.T) {
-	lockstep := make([]float64, raceSeeds)
+	seeds := raceSeeds
+	if raceDetector {
+		seeds = 3 // enough for the detector; the statistics are for other builds
+	}
+	lockstep := make([]float64, seeds)
 	for seed := range lockstep {
 		lockstep[seed] = newLockstep(t, uint64(seed)).train(t)
 	}
@@ -51,15 +55,18 @@ func TestRacingHybridTrainersLearnTheSame(t *testing.T) {
 		"updates dropped":              {[]string{"--server", "dropping", "--registry", dropping}, false},
 		"dense gradients not averaged": {[]string{"--server", "embedding", "--ddp-hook", "noop"}, false},
 	} {
+		if raceDetector && !c.agree {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			var deviation float64
 			for seed, want := range lockstep {
-				deviation += (finalLoss(t, uint64(seed), c.flags) - want) / want / raceSeeds
+				deviation += (finalLoss(t, uint64(seed), c.flags) - want) / want / float64(seeds)
 			}
 			t.Logf("the mean final loss deviates by %+.2f %%", 100*deviation)
 			if agree := math.Abs(deviation) <= raceBound; agree != c.agree {
 				t.Errorf("the mean final loss of %d seeds deviates by %+.1f %% from lockstep, where %.0f %% are allowed",
-					raceSeeds, 100*deviation, 100*raceBound)
+					seeds, 100*deviation, 100*raceBound)
 			}
 		})
 	}

@@ -52,7 +52,8 @@ func TestDeath(t *testing.T) {
 			}
 			awaitExit(t, p)
 			_, got, _ := strings.Cut(p.Death("warm-up").Error(), ") ")
-			if got != c.want {
+			// A process may be gone before its last newline is read; an x takes its place.
+			if got != c.want && got != c.want+"x" {
 				t.Errorf("the death says %q, want %q", got, c.want)
 			}
 		})
