@@ -23,6 +23,7 @@ type child struct {
 	cmd    *exec.Cmd
 
 	stdout, stderr *pipe
+	words          *tail // of standard error
 	exited         chan struct{}
 	state          *os.ProcessState // valid once exited is closed
 
@@ -34,8 +35,8 @@ type child struct {
 
 var _ runner.Runner = (*child)(nil)
 
-func newChild(starts chan<- start, name string) *child {
-	return &child{name: name, starts: starts, exited: make(chan struct{})}
+func newChild(starts chan<- start, name string, words *tail) *child {
+	return &child{name: name, starts: starts, words: words, exited: make(chan struct{})}
 }
 
 // Start implements runner.Runner.
@@ -47,11 +48,11 @@ func (c *child) Start(context.Context) error {
 	}
 	var err error
 	var stdout, stderr *os.File
-	if c.stdout, stdout, err = newPipe(); err != nil {
+	if c.stdout, stdout, err = newPipe(io.Discard); err != nil {
 		return err
 	}
 	defer func() { _ = stdout.Close() }()
-	if c.stderr, stderr, err = newPipe(); err != nil {
+	if c.stderr, stderr, err = newPipe(c.words); err != nil {
 		_ = c.stdout.Close()
 		return err
 	}
@@ -114,7 +115,7 @@ func (c *child) diedAlone() bool {
 	return !c.shot || ok && (!ws.Signaled() || ws.Signal() != syscall.SIGKILL)
 }
 
-// drained waits until what the process wrote to its standard error was read.
+// drained waits until what the process wrote to its standard error is in words.
 func (c *child) drained() {
 	select {
 	case <-c.stderr.end:
@@ -200,23 +201,26 @@ func (c *child) HostToPlugin(network, address string) (string, string, error) {
 	return network, address, nil
 }
 
-// pipe is the read end of a pipe that tells when it was read to its end.
+// pipe is the read end of a pipe that tells when it was read to its end. What is read
+// goes to copied first: go-plugin passes a last line on only some time after the end.
 type pipe struct {
 	*os.File
-	end  chan struct{}
-	once sync.Once
+	copied io.Writer
+	end    chan struct{}
+	once   sync.Once
 }
 
-func newPipe() (*pipe, *os.File, error) {
+func newPipe(copied io.Writer) (*pipe, *os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, nil, fmt.Errorf("a pipe for a plugin cannot be made: %w", err)
 	}
-	return &pipe{File: r, end: make(chan struct{})}, w, nil
+	return &pipe{File: r, copied: copied, end: make(chan struct{})}, w, nil
 }
 
 func (p *pipe) Read(b []byte) (int, error) {
 	n, err := p.File.Read(b)
+	_, _ = p.copied.Write(b[:n]) // a tail takes everything
 	if err != nil {
 		p.once.Do(func() { close(p.end) })
 		_ = p.Close()

@@ -49,14 +49,14 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 		return nil, err
 	}
 	command.Env = append(command.Env, sdk.DirectoryVariable+"="+l.directory)
-	p := &Process{Name: spec.Name, Plugin: spec.Plugin.Name, stderr: &tail{}, child: newChild(l.starts, spec.Name)}
+	words := &tail{}
+	p := &Process{Name: spec.Name, Plugin: spec.Plugin.Name, stderr: words, child: newChild(l.starts, spec.Name, words)}
 	config := &plugin.ClientConfig{
 		HandshakeConfig:  sdk.Handshake,
 		Plugins:          plugin.PluginSet{sdk.Dispensed: &sdk.GRPCPlugin{}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		StartTimeout:     l.handshake,
 		Logger:           hclog.NewNullLogger(),
-		Stderr:           p.stderr,
 		SyncStdout:       p.stderr,
 		SyncStderr:       p.stderr,
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: l.directory},
