@@ -1,23 +1,51 @@
-// Package vec holds the float32 kernels of the data plane. They use SIMD where
-// the processor has it and allocate nothing.
+// Package vec holds the float32 kernels of models, optimizers, servers and the data
+// plane. They use the vector instructions that internal/simd chose, and allocate
+// nothing.
 //
-// The slices of one call must have equal length and must not overlap; the
-// kernels do not promise what happens otherwise.
+// The slices of one call must have equal length, unless the kernel says otherwise, and
+// must not overlap; the kernels do not promise what happens otherwise, except that
+// they stay inside their slices.
+//
+// Except in Dot, SumSquares, Softmax and SoftmaxGradient, what is written to an element
+// depends on that element's inputs alone, never on its position, so that cutting a
+// slice into pieces gives the same bits. Add, Scale, ReLU, ReLUGradient, GatherSum and
+// GatherRows give the same bits at every level. The others fuse multiplication and
+// addition, or sum in as many lanes as the level has, so levels differ in the last bits.
 package vec
 
-import (
-	"github.com/viterin/vek/vek32"
-	"gonum.org/v1/gonum/blas/gonum"
-)
+import "github.com/psbench/psbench/internal/simd"
+
+//go:generate go run -C asm . -out ../kernels_amd64.s -stubs ../stubs_amd64.go -pkg vec
+
+// level is what the kernels use. Tests go through all that the machine has.
+var level = chosen()
+
+// chosen leaves it to the core to report a level that cannot be.
+func chosen() simd.Level {
+	l, err := simd.Chosen()
+	if err != nil {
+		return simd.Portable
+	}
+	return l
+}
 
 // Add does dst[i] += src[i].
-func Add(dst, src []float32) { vek32.Add_Inplace(dst, src) }
+func Add(dst, src []float32) { add(dst, src[:len(dst)]) }
 
 // Scale does x[i] *= a.
-func Scale(a float32, x []float32) { vek32.MulNumber_Inplace(x, a) }
+func Scale(a float32, x []float32) { scale(a, x) }
 
 // Axpy does y[i] += a*x[i]. An a of 0 leaves y as it is, even where x is not
 // finite.
 func Axpy(a float32, x, y []float32) {
-	gonum.Implementation{}.Saxpy(len(y), a, x, 1, y, 1)
+	if a != 0 {
+		axpy(a, x[:len(y)], y)
+	}
 }
+
+// Dot is Σ x[i]*y[i], summed in several lanes. Lanes and so the rounding depend on the
+// level and the length.
+func Dot(x, y []float32) float32 { return dot(x, y[:len(x)]) }
+
+// SumSquares is Σ x[i]², summed as Dot does.
+func SumSquares(x []float32) float32 { return dot(x, x) }

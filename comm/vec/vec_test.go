@@ -1,102 +1,210 @@
 package vec
 
 import (
-	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-// pair draws two slices of equal, often odd, length that start anywhere in
-// their storage, so that unaligned heads and short tails are covered.
-func pair(t *rapid.T) (x, y []float32) {
-	n := rapid.IntRange(0, 131).Draw(t, "n")
-	skip := rapid.IntRange(0, 9).Draw(t, "skip")
-	values := rapid.SliceOfN(rapid.Float32Range(-1e6, 1e6), 2*(n+skip), 2*(n+skip)).Draw(t, "values")
-	return values[skip : skip+n : skip+n], values[n+2*skip:]
+const guard = 12345
+
+// operands draws slices of equal, often odd, length, each of which starts anywhere in
+// storage of its own, between guards.
+func operands(t *rapid.T, k kernel, element func(operand int) *rapid.Generator[float32]) (storage, views [][]float32) {
+	n := rapid.IntRange(0, 150).Draw(t, "n")
+	for s := range k.slices {
+		skip := rapid.IntRange(1, 17).Draw(t, "skip")
+		values := slices.Repeat([]float32{guard}, skip+n+17)
+		view := values[skip : skip+n]
+		copy(view, rapid.SliceOfN(element(s), n, n).Draw(t, "values"))
+		storage, views = append(storage, values), append(views, view)
+	}
+	return storage, views
 }
 
-func naive(x, y []float32, f func(x, y float32) float32) []float32 {
-	out := make([]float32, len(x))
-	for i := range x {
-		out[i] = f(x[i], y[i])
+func requireGuards(t *rapid.T, storage, views [][]float32) {
+	for s, values := range storage {
+		from := len(values) - cap(views[s])
+		to := from + len(views[s])
+		for i, v := range values {
+			if (i < from || i >= to) && v != guard {
+				t.Fatalf("operand %d is from %d to %d, but element %d became %g", s, from, to, i, v)
+			}
+		}
+	}
+}
+
+func (k kernel) moderate(operand int) *rapid.Generator[float32] {
+	if operand < len(k.positive) && k.positive[operand] {
+		return rapid.Float32Range(0.1, 10)
+	}
+	return rapid.OneOf(rapid.Float32Range(-10, 10), rapid.Just(float32(0)))
+}
+
+func anyBits(int) *rapid.Generator[float32] {
+	return rapid.Map(rapid.Uint32(), math.Float32frombits)
+}
+
+func clone(s [][]float32) [][]float32 {
+	out := make([][]float32, len(s))
+	for i := range s {
+		out[i] = slices.Clone(s[i])
 	}
 	return out
 }
 
-func requireNear(t *rapid.T, got, want []float32, tolerance float64) {
-	for i := range want {
-		scale := math.Max(1, math.Abs(float64(want[i])))
-		if math.Abs(float64(got[i])-float64(want[i])) > tolerance*scale {
-			t.Fatalf("element %d of %d is %g, want %g", i, len(want), got[i], want[i])
+func TestElementwise(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		eachKernel(t, func(t *testing.T, k kernel) {
+			if k.step == nil {
+				return // its elements depend on each other
+			}
+			rapid.Check(t, func(t *rapid.T) {
+				storage, views := operands(t, k, k.moderate)
+				before := clone(views)
+				k.run(views)
+				for i := range views[0] {
+					k.requireElement(t, i, before, views)
+				}
+				requireGuards(t, storage, views)
+			})
+		})
+	})
+}
+
+// requireElement compares with step, within the few roundings of a kernel.
+func (k kernel) requireElement(t *rapid.T, i int, before, after [][]float32) {
+	x, magnitude := make([]float64, k.slices), 1.0
+	for s := range x {
+		x[s] = float64(before[s][i])
+		magnitude += math.Abs(x[s])
+	}
+	k.step(x)
+	for s, want := range x {
+		got := float64(after[s][i])
+		if k.exact && got != float64(float32(want)) || math.Abs(got-want) > 1e-6*magnitude {
+			t.Fatalf("element %d of operand %d is %g, want %g", i, s, got, want)
 		}
 	}
 }
 
-func TestAdd(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		x, y := pair(t)
-		want := naive(x, y, func(x, y float32) float32 { return x + y })
-		Add(x, y)
-		requireNear(t, x, want, 0)
+// Ranks reduce and step buckets in pieces of their own choice, and must agree.
+func TestCutGivesTheSameBits(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		eachKernel(t, func(t *testing.T, k kernel) {
+			if k.step == nil {
+				return // its elements depend on each other
+			}
+			rapid.Check(t, func(t *rapid.T) {
+				_, whole := operands(t, k, k.moderate)
+				cut := clone(whole)
+				at := rapid.IntRange(0, len(whole[0])).Draw(t, "at")
+				var left, right [][]float32
+				for _, s := range cut {
+					left, right = append(left, s[:at]), append(right, s[at:])
+				}
+				k.run(whole)
+				k.run(left)
+				k.run(right)
+				requireSame(t, cut, whole)
+			})
+		})
 	})
 }
 
-func TestScale(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		x, _ := pair(t)
-		a := rapid.Float32Range(-8, 8).Draw(t, "a")
-		want := naive(x, x, func(x, _ float32) float32 { return a * x })
-		Scale(a, x)
-		requireNear(t, x, want, 0)
+func TestExactAtEveryLevel(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		eachKernel(t, func(t *testing.T, k kernel) {
+			if !k.exact {
+				return // fused multiplication and addition rounds once
+			}
+			rapid.Check(t, func(t *rapid.T) {
+				_, got := operands(t, k, anyBits)
+				want := clone(got)
+				k.run(got)
+				x := make([]float64, k.slices)
+				for i := range want[0] {
+					for s := range x {
+						x[s] = float64(want[s][i])
+					}
+					k.step(x)
+					for s := range x {
+						want[s][i] = float32(x[s]) // the sum or product of two is rounded once
+					}
+				}
+				requireSame(t, got, want)
+			})
+		})
 	})
 }
 
-func TestAxpy(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		x, y := pair(t)
-		a := rapid.Float32Range(-8, 8).Draw(t, "a")
-		want := naive(x, y, func(x, y float32) float32 { return float32(float64(y) + float64(a)*float64(x)) })
-		before := append([]float32(nil), y...)
-		Axpy(a, x, y)
-		for i := range want {
-			// One rounding of the product and one of the sum.
-			slack := 1.2e-7 * (math.Abs(float64(before[i])) + 2*math.Abs(float64(a)*float64(x[i])) + 1e-30)
-			if math.Abs(float64(y[i])-float64(want[i])) > slack {
-				t.Fatalf("element %d of %d is %g, want %g", i, len(want), y[i], want[i])
+func requireSame(t *rapid.T, got, want [][]float32) {
+	for s := range want {
+		for i := range want[s] {
+			if !sameBits(got[s][i], want[s][i]) {
+				t.Fatalf("element %d of operand %d is %g, want %g", i, s, got[s][i], want[s][i])
 			}
 		}
+	}
+}
+
+// With the tests of the portable kernels this covers those without a step.
+func TestLevelsAgree(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		eachKernel(t, func(t *testing.T, k kernel) {
+			rapid.Check(t, func(t *rapid.T) {
+				storage, got := operands(t, k, k.moderate)
+				if at := k.differs(got); at != "" {
+					t.Fatal(at)
+				}
+				requireGuards(t, storage, got)
+			})
+		})
+	})
+}
+
+func TestAxpyWithZeroLeavesY(t *testing.T) {
+	inf := float32(math.Inf(1))
+	eachLevel(t, func(t *testing.T) {
+		y := []float32{1, inf}
+		Axpy(0, []float32{inf, 1}, y)
+		ScatterAxpy(0, []float32{inf, inf}, y, 2, []int32{0})
+		if !slices.Equal(y, []float32{1, inf}) {
+			t.Errorf("y is %v, want 1 and +Inf", y)
+		}
+	})
+}
+
+func TestDot(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			storage, s := operands(t, kernel{slices: 2}, kernel{}.moderate)
+			dot, squares, slack := 0.0, 0.0, 1e-40 // products may be denormal
+			for i, x := range s[0] {
+				dot += float64(x) * float64(s[1][i])
+				squares += float64(x) * float64(x)
+				slack += 1e-6 * (math.Abs(float64(x)*float64(s[1][i])) + float64(x)*float64(x))
+			}
+			if got := float64(Dot(s[0], s[1])); math.Abs(got-dot) > slack {
+				t.Fatalf("the product of %d elements is %g, want %g", len(s[0]), got, dot)
+			}
+			if got := float64(SumSquares(s[0])); math.Abs(got-squares) > slack {
+				t.Fatalf("the squares of %d elements sum to %g, want %g", len(s[0]), got, squares)
+			}
+			requireGuards(t, storage, s)
+		})
 	})
 }
 
 func TestKernelsDoNotAllocate(t *testing.T) {
-	x, y := make([]float32, 1001), make([]float32, 1001)
-	allocs := testing.AllocsPerRun(100, func() {
-		Add(x, y)
-		Scale(0.5, x)
-		Axpy(2, x, y)
+	eachLevel(t, func(t *testing.T) {
+		eachKernel(t, func(t *testing.T, k kernel) {
+			s := k.operands(1001)
+			if allocs := testing.AllocsPerRun(10, func() { k.run(s) }); allocs != 0 {
+				t.Errorf("%g allocations, want 0", allocs)
+			}
+		})
 	})
-	if allocs != 0 {
-		t.Fatalf("the kernels allocate %g times, want 0", allocs)
-	}
-}
-
-func BenchmarkKernels(b *testing.B) {
-	for _, n := range []int{1 << 10, 1 << 18} {
-		x, y := make([]float32, n), make([]float32, n)
-		for name, kernel := range map[string]func(){
-			"add":   func() { Add(x, y) },
-			"scale": func() { Scale(1, x) },
-			"axpy":  func() { Axpy(0.5, x, y) },
-		} {
-			b.Run(fmt.Sprintf("%s/%dKiB", name, 4*n>>10), func(b *testing.B) {
-				b.SetBytes(int64(4 * n))
-				b.ReportAllocs()
-				for b.Loop() {
-					kernel()
-				}
-			})
-		}
-	}
 }

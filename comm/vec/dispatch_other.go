@@ -1,0 +1,45 @@
+//go:build !amd64
+
+package vec
+
+func add(dst, src []float32) { addPortable(dst, src) }
+
+func scale(a float32, x []float32) { scalePortable(a, x) }
+
+func axpy(a float32, x, y []float32) { axpyPortable(a, x, y) }
+
+func dot(x, y []float32) float32 { return dotPortable(x, y) }
+
+func sgd(w, g []float32, lr, weightDecay float32) { sgdPortable(w, g, lr, weightDecay) }
+
+func momentum(w, g, v []float32, lr, momentum, weightDecay float32) {
+	momentumPortable(w, g, v, lr, momentum, weightDecay)
+}
+
+func nesterov(w, g, v []float32, lr, momentum, weightDecay float32) {
+	nesterovPortable(w, g, v, lr, momentum, weightDecay)
+}
+
+func adam(w, g, m, v []float32, f *[8]float32) { adamPortable(w, g, m, v, f) }
+
+func adagrad(w, g, s []float32, lr, epsilon float32) { adagradPortable(w, g, s, lr, epsilon) }
+
+func gatherSum(dst, table []float32, rows []int64) { gatherSumPortable(dst, table, rows) }
+
+func gatherRows(dst, table []float32, width int, rows []int64) {
+	gatherRowsPortable(dst, table, width, rows)
+}
+
+func scatterAxpy(a float32, src, table []float32, width int, rows []int32) {
+	scatterAxpyPortable(a, src, table, width, rows)
+}
+
+func largest(x []float32) float32 { return largestPortable(x) }
+
+func expSum(x []float32, top float32) float32 { return expSumPortable(x, top) }
+
+func centre(dx, dy, y []float32, dot float32) { centrePortable(dx, dy, y, dot) }
+
+func relu(x []float32) { reluPortable(x) }
+
+func reluGradient(gradient, y []float32) { reluGradientPortable(gradient, y) }
