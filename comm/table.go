@@ -43,10 +43,14 @@ type LookupStore struct {
 	lookupMemory
 }
 
+// NoBatch is the number of a lookup that belongs to no batch of a pass, such as one for
+// samples that are held out. No update follows it.
+const NoBatch = -1
+
 // TableLink is a trainer's end of a link to a server that holds a table. Calls return at
 // once; the store must not be touched until the future is done, except that Values may
 // be read while an Update is in flight. A link has one call in flight; batches
-// count from 0. The future's error is a *WaitError at the deadline and a *PeerError if
+// count from 0, or are NoBatch. The future's error is a *WaitError at the deadline and a *PeerError if
 // the server is gone; either ends the link.
 type TableLink interface {
 	// Lookup has the server write its columns of Values for the bags asked.
@@ -91,9 +95,9 @@ func joinsTable(t Transport, spec *LookupSpec, table int) error {
 // TableCall is a call of a trainer as the server of a table gets it. On Shm Values is the
 // trainer's own memory. The port owns it and uses it again once it is handled.
 type TableCall struct {
-	Batch   int64
-	Trainer int  // position among the port's connections
-	Update  bool // else it is a lookup
+	Batch   int64 // or NoBatch
+	Trainer int   // position among the port's connections
+	Update  bool  // else it is a lookup
 	// Offsets and Indices are the bags: see Batch of package sdk. Offsets have been
 	// checked to cut the indices, and indices to lie within the table.
 	Offsets, Indices []int64

@@ -47,6 +47,10 @@ func TestTablesDoWhatLoopsDo(t *testing.T) {
 				i := rapid.IntRange(0, trainers-1).Draw(t, "trainer")
 				offsets, indices := drawBags(t, spec)
 				store, bags := l.stores[i], len(offsets)-1
+				onlyLookup := rapid.Bool().Draw(t, "only a lookup")
+				if onlyLookup && rapid.Bool().Draw(t, "for no batch") {
+					batch = NoBatch
+				}
 				must(t, store.Ask(offsets, indices))
 				noise(7, store.Values)
 				idle := slices.Clone(store.Values[bags*columns:])
@@ -58,7 +62,7 @@ func TestTablesDoWhatLoopsDo(t *testing.T) {
 				if !slices.Equal(store.Values[:bags*columns], want) || !slices.Equal(store.Values[bags*columns:], idle) {
 					t.Fatalf("a lookup gave %v, want %v and what was there behind it", store.Values, want)
 				}
-				if rapid.Bool().Draw(t, "only a lookup") {
+				if onlyLookup {
 					continue
 				}
 				for k := range store.Gradients {

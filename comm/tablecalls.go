@@ -20,6 +20,9 @@ func (k callKind) String() string { return [callKinds]string{"lookup", "update"}
 
 // describeCall names a call in errors.
 func describeCall(kind callKind, batch int64) string {
+	if batch == NoBatch {
+		return fmt.Sprintf("a %s for no batch", kind)
+	}
 	return fmt.Sprintf("the %s of batch %d", kind, batch)
 }
 
