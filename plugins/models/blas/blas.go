@@ -1,6 +1,7 @@
 // Package blas multiplies float32 matrices with the fastest library that the
 // machine offers: OpenBLAS, MKL or BLIS, loaded at run time without cgo, or
-// gonum, which is compiled in and always works.
+// package native, which is compiled in and always works. Gonum is there too, to
+// compare with.
 package blas
 
 import (
@@ -24,22 +25,23 @@ type BLAS interface {
 
 // Info identifies an engine, in the words of the library itself.
 type Info struct {
-	Engine  string // openblas, mkl, blis or gonum
-	Core    string // kernel family, e.g. SkylakeX; "go" for gonum, "unknown" where a library does not tell
+	Engine  string // openblas, mkl, blis, native or gonum
+	Core    string // kernel family, e.g. SkylakeX; a level of package simd for native, "go" for gonum, "unknown" where a library does not tell
 	Threads int    // threads that a multiplication may use
-	Library string // shared library that was loaded; "" for gonum
+	Library string // shared library that was loaded; "" for what is compiled in
 }
 
 // Names of the engines that Open accepts.
 const (
-	Auto     = "auto" // the first of OpenBLAS, MKL and BLIS that is found, else Gonum
+	Auto     = "auto" // the first of OpenBLAS, MKL and BLIS that is found, else Native
 	OpenBLAS = "openblas"
 	MKL      = "mkl"
 	BLIS     = "blis"
+	Native   = "native"
 	Gonum    = "gonum"
 )
 
-var engines = []string{Auto, OpenBLAS, MKL, BLIS, Gonum}
+var engines = []string{Auto, OpenBLAS, MKL, BLIS, Native, Gonum}
 
 // Open returns the wanted engine, one of the names above, set to a number of
 // threads; Info tells how many it took. The setting reaches every user of the
@@ -53,6 +55,8 @@ func Open(want string, threads int) (BLAS, error) {
 		return nil, fmt.Errorf("blas threads are %d but must be at least 1", threads)
 	}
 	switch want {
+	case Native:
+		return openNative(threads)
 	case Gonum:
 		return goBLAS{}, nil
 	case Auto:
@@ -61,7 +65,7 @@ func Open(want string, threads int) (BLAS, error) {
 				return b, nil
 			}
 		}
-		return goBLAS{}, nil
+		return openNative(threads)
 	default:
 		return load(want, threads)
 	}
@@ -70,7 +74,7 @@ func Open(want string, threads int) (BLAS, error) {
 // prepare deals with what the engines treat differently: it checks that every
 // slice holds its matrix, and computes c where there is nothing to multiply. It
 // reports whether a multiplication is left to do.
-func prepare(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) bool {
+func prepare(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) bool {
 	if transA {
 		check("a", a, k, m, lda)
 	} else {
@@ -82,7 +86,7 @@ func prepare(transA, transB bool, m, n, k int, a []float32, lda int, b []float32
 		check("b", b, k, n, ldb)
 	}
 	check("c", c, m, n, ldc)
-	if m > 0 && n > 0 && k > 0 {
+	if m > 0 && n > 0 && k > 0 && alpha != 0 {
 		return true
 	}
 	for i := range m {

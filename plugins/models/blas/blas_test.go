@@ -2,17 +2,26 @@ package blas
 
 import (
 	"math"
+	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/internal/simd"
+	"github.com/psbench/psbench/plugins/models/blas/native"
 )
 
-// forEachEngine runs a test on gonum and on every shared library found here.
+// forEachEngine runs a test on what is compiled in, native with all the instructions
+// that this machine has, and on every shared library found here.
 func forEachEngine(t *testing.T, test func(t *testing.T, b BLAS)) {
+	for _, level := range simd.Available() {
+		t.Run(Native+"/"+level.String(), func(t *testing.T) { test(t, nativeBLAS{native.New(level, 1)}) })
+	}
 	for _, name := range engines {
-		if name == Auto {
+		if name == Auto || name == Native {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -34,16 +43,34 @@ func TestGemmAgreesWithTripleLoop(t *testing.T) {
 	})
 }
 
+// Where alpha is 0, a and b are not looked at.
+func TestAlphaZero(t *testing.T) {
+	forEachEngine(t, func(t *testing.T, b BLAS) {
+		nan := []float32{float32(math.NaN())}
+		c := []float32{3}
+		b.Gemm(false, false, 1, 1, 1, 0, nan, 1, nan, 1, 2, c, 1)
+		if c[0] != 6 {
+			t.Errorf("0 * NaN * NaN + 2 * 3 is %g", c[0])
+		}
+	})
+}
+
 // A large matrix and few rows of another go to OpenBLAS in pieces, whatever engine
 // multiplies those.
 func TestProductsInPieces(t *testing.T) {
 	few, large := rapid.IntRange(1, 24), rapid.IntRange(300, 600)
-	forEachEngine(t, func(t *testing.T, b BLAS) {
-		rapid.Check(t, func(t *rapid.T) {
-			sizes := rapid.Permutation([]int{few.Draw(t, "few"), large.Draw(t, "large"), large.Draw(t, "large")}).Draw(t, "sizes")
-			checkGemm(t, pieces{b}, sizes[0], sizes[1], sizes[2])
+	for _, name := range []string{OpenBLAS, Native} {
+		t.Run(name, func(t *testing.T) {
+			b, err := Open(name, 1)
+			if err != nil {
+				t.Skipf("this machine has no such library: %v", err)
+			}
+			rapid.Check(t, func(t *rapid.T) {
+				sizes := rapid.Permutation([]int{few.Draw(t, "few"), large.Draw(t, "large"), large.Draw(t, "large")}).Draw(t, "sizes")
+				checkGemm(t, pieces{b}, sizes[0], sizes[1], sizes[2])
+			})
 		})
-	})
+	}
 }
 
 func checkGemm(t *rapid.T, engine BLAS, m, n, k int) {
@@ -139,14 +166,17 @@ func TestSharedLibraryAllocatesNothing(t *testing.T) {
 func TestInfo(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, b BLAS) {
 		info := b.Info()
-		if want := t.Name()[strings.LastIndex(t.Name(), "/")+1:]; info.Engine != want {
-			t.Errorf("engine is %q, want %q", info.Engine, want)
+		if want := strings.Split(t.Name(), "/"); info.Engine != want[1] || info.Engine == Native && info.Core != want[2] {
+			t.Errorf("engine is %q, core %q, want %q", info.Engine, info.Core, want[1:])
 		}
 		if info.Core == "" || info.Threads < 1 {
 			t.Errorf("info is incomplete: %+v", info)
 		}
-		if info.Engine != Gonum && (info.Library == "" || info.Threads != 1) {
-			t.Errorf("a shared library opened for 1 thread says %+v", info)
+		if info.Engine != Gonum && info.Threads != 1 {
+			t.Errorf("an engine opened for 1 thread says %+v", info)
+		}
+		if shared := info.Engine != Gonum && info.Engine != Native; shared != (info.Library != "") {
+			t.Errorf("the shared library of %s is %q", info.Engine, info.Library)
 		}
 		t.Logf("%+v", info)
 	})
@@ -167,7 +197,40 @@ func TestAutoAlwaysWorks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if b.Info().Engine == Gonum {
+		t.Errorf("auto chose %+v, which native is better than", b.Info())
+	}
 	t.Logf("auto chose %+v", b.Info())
+}
+
+// The level is chosen once in a process, so each choice has a process of its own.
+func TestNativeUsesTheChosenLevel(t *testing.T) {
+	const marker = "says "
+	if os.Getenv("PSBENCH_TEST_OPEN") != "" {
+		b, err := Open(Native, 3)
+		if err != nil {
+			t.Log(marker + err.Error())
+			return
+		}
+		t.Logf("%s%s %s %d", marker, b.Info().Engine, b.Info().Core, b.Info().Threads)
+		return
+	}
+	for level, want := range map[string]string{
+		"portable": "native portable 3",
+		"":         "native " + simd.Available()[len(simd.Available())-1].String() + " 3",
+		"sse":      `PSBENCH_SIMD is "sse" but must be one of portable, avx2, avx512`,
+	} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNativeUsesTheChosenLevel$", "-test.v")
+		cmd.Env = append(os.Environ(), "PSBENCH_TEST_OPEN=1", simd.Variable+"="+level)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		_, said, _ := strings.Cut(string(out), marker)
+		if said, _, _ = strings.Cut(said, "\n"); said != want {
+			t.Errorf("%s=%s: native says %q, want %q", simd.Variable, level, said, want)
+		}
+	}
 }
 
 func TestOpenErrors(t *testing.T) {
@@ -176,7 +239,7 @@ func TestOpenErrors(t *testing.T) {
 		threads int
 		message string
 	}{
-		{"fast", 1, `blas engine "fast" is not known: choose one of auto, openblas, mkl, blis, gonum`},
+		{"fast", 1, `blas engine "fast" is not known: choose one of auto, openblas, mkl, blis, native, gonum`},
 		{Gonum, 0, "blas threads are 0 but must be at least 1"},
 	} {
 		if _, err := Open(c.want, c.threads); err == nil || err.Error() != c.message {

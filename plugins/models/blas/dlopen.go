@@ -171,7 +171,7 @@ func (l *loaded) Info() Info { return l.info }
 // Gemm passes the operands swapped: what is row-major here is its transpose in
 // Fortran's column-major order, and cᵀ = op(b)ᵀ op(a)ᵀ.
 func (l *loaded) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
-	if !prepare(transA, transB, m, n, k, a, lda, b, ldb, beta, c, ldc) {
+	if !prepare(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) {
 		return
 	}
 	l.args = arguments{

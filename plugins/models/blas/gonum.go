@@ -16,7 +16,7 @@ func (goBLAS) Info() Info {
 }
 
 func (goBLAS) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
-	if !prepare(transA, transB, m, n, k, a, lda, b, ldb, beta, c, ldc) {
+	if !prepare(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) {
 		return
 	}
 	gonum.Implementation{}.Sgemm(transpose(transA), transpose(transB), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)

@@ -1,0 +1,87 @@
+// Package native multiplies float32 matrices with Go alone: kernels in Go's assembly for
+// AVX-512 and AVX2, in Go elsewhere.
+//
+// The product is the one of Goto and van de Geijn, "Anatomy of High-Performance Matrix
+// Multiplication" (2008), in the order of loops of BLIS (Van Zee and van de Geijn, 2015),
+// turned over because c is row-major here: vectors go along the rows of b and c, single
+// numbers of a are spread over a vector. Products with few rows, which are bound by
+// reading or writing one large matrix, take that matrix where it lies.
+package native
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/psbench/psbench/internal/simd"
+)
+
+// shareOfWorker is the number of multiplications that are worth a goroutine: it takes
+// some 10 µs until a sleeping thread has begun.
+const shareOfWorker = 1 << 19
+
+// Engine multiplies with up to a fixed number of threads. It serves one goroutine at a
+// time. Each call starts what goroutines it needs and waits for them; between calls there
+// are none. Once its buffers have grown to the products that it gets, a call allocates
+// nothing.
+type Engine struct {
+	level   simd.Level
+	share   float64 // multiplications that are worth a goroutine
+	product product
+	grid    grid
+	next    atomic.Int32 // rectangle of the grid that nobody has taken yet
+	workers []worker
+	running sync.WaitGroup
+}
+
+// New returns an engine whose kernels use the instructions of a level, which this machine
+// must have, and at most threads goroutines, at least 1.
+func New(level simd.Level, threads int) *Engine {
+	e := &Engine{level: level, share: shareOfWorker, workers: make([]worker, threads)}
+	for i := range e.workers {
+		w := &e.workers[i]
+		w.kernels = kernelsOf(level)
+		w.edge = make([]float32, w.rows*w.columns)
+		// Bound once, because a go statement with a method allocates.
+		w.start = func() {
+			defer e.running.Done()
+			e.work(w)
+		}
+	}
+	return e
+}
+
+// Level is what the kernels use.
+func (e *Engine) Level() simd.Level { return e.level }
+
+// Threads is how many goroutines a product may use.
+func (e *Engine) Threads() int { return len(e.workers) }
+
+// Gemm computes c = alpha * op(a) * op(b) + beta * c, where op transposes its matrix if the
+// flag of that name is set. op(a) is [m, k], op(b) is [k, n] and c is [m, n]; all are
+// row-major, and lda, ldb and ldc are the elements from one stored row to the next. m, n
+// and k are at least 1, and each slice holds its matrix. With beta 0, c is only written.
+func (e *Engine) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	e.product = product{transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc}
+	workers := min(len(e.workers), 1+int(float64(m)*float64(n)*float64(k)/e.share))
+	e.grid = gridOf(m, n, workers, e.workers[0].columns)
+	e.next.Store(0)
+	e.running.Add(workers)
+	for i := 1; i < workers; i++ {
+		go e.workers[i].start()
+	}
+	e.workers[0].start()
+	e.running.Wait()
+	e.product = product{} // the caller's matrices
+}
+
+// work computes rectangles until all are taken.
+func (e *Engine) work(w *worker) {
+	for {
+		i := int(e.next.Add(1)) - 1
+		if i >= e.grid.down*e.grid.across {
+			return
+		}
+		top, left := i/e.grid.across*e.grid.height, i%e.grid.across*e.grid.width
+		w.multiply(e.product.rectangle(top, min(top+e.grid.height, e.product.m), left, min(left+e.grid.width, e.product.n)))
+	}
+}
