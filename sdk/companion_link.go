@@ -70,13 +70,12 @@ func (l *callLink) ReadFull(dst []byte) error {
 }
 
 // callMemory is how many bytes each side of a call link needs for what a model with
-// these inputs gets for the largest of the batches: the batch itself, its features
-// looked up or its own, and the gradient of those; or for the output with the targets.
-// Every row of the model's input has its target in the batch.
-func callMemory(batches []Batch, in *proto.Inputs) int {
+// these inputs gets for the largest of the batches with these lengths: the batch itself,
+// its features looked up or its own, and the gradient of those; or for the output with
+// the targets. Every row of the model's input has its target in the batch.
+func callMemory(batches []lengths, in *proto.Inputs) int {
 	n := int64(1)
-	for i := range batches {
-		l := batches[i].lengths()
+	for _, l := range batches {
 		rows := l[2] / max(1, in.GetTargets())
 		if fits(rows, in.GetFeatures()) {
 			l[3] = rows * in.GetFeatures()

@@ -109,7 +109,7 @@ func TestCallMemoryIsEnough(t *testing.T) {
 		"two targets of each": {looked, &proto.Inputs{Classes: 1, Features: 50, Targets: 2}, 8*lists + 8*(3+2+6) + 4*3*50},
 		"nothing":             {nil, &proto.Inputs{}, 1},
 	} {
-		if got := callMemory(c.batches, c.in); got != c.want {
+		if got := callMemory(lengthsOf(c.batches), c.in); got != c.want {
 			t.Errorf("%s: %d bytes, want %d", name, got, c.want)
 		}
 	}

@@ -28,7 +28,16 @@ func newToyWorld(t *testing.T, transport comm.Transport, settings string, isolat
 // newWorld makes a world of the toy parts that have a key.
 func newWorld(t *testing.T, key string, transport comm.Transport, settings string, isolated ...Kind) *toyWorld {
 	t.Helper()
-	dir := folder(t)
+	return newWorldOn(t, nil, key, transport, settings, isolated...)
+}
+
+// newWorldOn is newWorld with data in the place of the toy's, unless that is nil.
+func newWorldOn(t *testing.T, on Data, key string, transport comm.Transport, settings string, isolated ...Kind) *toyWorld {
+	t.Helper()
+	dir, parts := folder(t), toyParts
+	if on != nil {
+		parts = append([]Part{NewData(key, struct{}{}, func(struct{}, DataEnv) (Data, error) { return on, nil })}, toyParts...)
+	}
 	choose := func(kind Kind) *proto.PartChoice {
 		c := &proto.PartChoice{Kind: string(kind), Key: key}
 		if slices.Contains(Isolable, kind) {
@@ -37,7 +46,7 @@ func newWorld(t *testing.T, key string, transport comm.Transport, settings strin
 		return c
 	}
 	enter := func(name string, kind Kind, local ...*proto.PartChoice) (*station, role) {
-		st := stationOf(t, dir, toyParts, &proto.ConfigureRequest{
+		st := stationOf(t, dir, parts, &proto.ConfigureRequest{
 			Name: name, Part: choose(kind), Local: local, BatchSize: 2, Summarize: true, Seed: 3, Transport: string(transport), Listen: "127.0.0.1",
 		})
 		r, err := newRole(st)
@@ -70,8 +79,9 @@ func newWorld(t *testing.T, key string, transport comm.Transport, settings strin
 	plan, err := w.trainer.plan(&proto.PlanRequest{Model: req.GetModel()})
 	must(t, err)
 	req.Buckets = plan.GetBuckets()
-	_, err = data.(*dataRole).deal(&proto.DealRequest{Inputs: plan.GetInputs(), BatchSize: 2, Sets: []*proto.TrainerSet{{Trainers: []int32{0}}}})
+	deal, err := data.(*dataRole).deal(&proto.DealRequest{Inputs: plan.GetInputs(), BatchSize: 2, Sets: []*proto.TrainerSet{{Trainers: []int32{0}}}})
 	must(t, err)
+	req.Share, req.Streamed = deal.GetShares()[0], deal.GetStreamed()
 	joined := make(chan error, len(roles))
 	for _, r := range roles {
 		go func() {

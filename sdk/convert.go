@@ -68,15 +68,25 @@ func parametersFromProto(d *proto.ModelDescription) []ParameterSpec {
 }
 
 func inputsToProto(in InputSpec) *proto.Inputs {
-	return &proto.Inputs{
+	out := &proto.Inputs{
 		Rows: int64(in.Rows), Classes: int64(in.Classes), Features: int64(in.Features), Targets: int64(max(1, in.Targets)),
+		LookedUp: int64(in.LookedUp),
 	}
+	for _, rows := range in.Tables {
+		out.Tables = append(out.Tables, int64(rows))
+	}
+	return out
 }
 
 func inputsFromProto(in *proto.Inputs) InputSpec {
-	return InputSpec{
+	out := InputSpec{
 		Rows: int(in.GetRows()), Classes: int(in.GetClasses()), Features: int(in.GetFeatures()), Targets: int(in.GetTargets()),
+		LookedUp: int(in.GetLookedUp()),
 	}
+	for _, rows := range in.GetTables() {
+		out.Tables = append(out.Tables, int(rows))
+	}
+	return out
 }
 
 func tableToProto(t comm.TableSpec) *proto.Table {

@@ -11,6 +11,31 @@ type Data interface {
 	Load() (*Samples, error)
 }
 
+// StreamedData is data that may be larger than memory: every trainer's share is read anew
+// in each epoch. The host first reads all of it once, which finds what is wrong with it
+// before training starts and counts the samples; then it calls Load, which returns only
+// what is held out: Samples that are empty but for HeldOut. The run's batch size cuts the
+// batches. Samples that are missing or not valid later on end the run.
+type StreamedData interface {
+	Data
+	// Open begins at the first sample that is trained on. Several readers may be open at
+	// once; each gives the same samples in the same order.
+	Open() (SampleReader, error)
+}
+
+// SampleReader reads samples in order. It serves one goroutine.
+type SampleReader interface {
+	// Read overwrites b, whose storage it uses again, with the next samples: n of them,
+	// fewer only at the end, and io.EOF where none is left.
+	Read(b *Batch, n int) error
+	// Skip passes over the next n samples, or those that are left.
+	Skip(n int) error
+	// Origin says where a value of the batch that Read read last came from, as
+	// Samples.Origin does.
+	Origin(sample, position int) string
+	Close() error
+}
+
 // FittedData is implemented by data that is made to what the run takes. Fit is called
 // once, before Load, with the limits of the model or of the tables that are looked up.
 type FittedData interface {
@@ -28,6 +53,9 @@ type Samples struct {
 	// Batches is the number of samples in each batch, in order, for data that
 	// comes in batches of its own; nil where the run's batch size cuts them.
 	Batches []int
+	// HeldOut are samples that no trainer trains on: the model is evaluated on them
+	// after each epoch. nil: none.
+	HeldOut *Samples
 }
 
 // Batch is a list of samples, each a bag of indices, or a row of numbers, or both,

@@ -88,8 +88,12 @@ func (t *featureTrainer) Reset() error                    { t.parts.Model.Initia
 
 func (t *featureTrainer) Train(_ context.Context, report PassReport) error {
 	t.features = t.features[:0]
-	for i := range t.parts.Batches {
-		if err := t.iterate(int64(i), &t.parts.Batches[i], report); err != nil {
+	for i := range t.parts.Batches.Len() {
+		b, err := t.parts.Batches.Next()
+		if err == nil {
+			err = t.iterate(int64(i), b, report)
+		}
+		if err != nil {
 			return err
 		}
 	}

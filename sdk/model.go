@@ -21,6 +21,13 @@ type InputSpec struct {
 	Classes int
 	// Targets is how many targets each sample has; 0 counts as 1.
 	Targets int
+	// Tables are the rows of each embedding table where there are several; Rows is 0
+	// then. Every bag has one index for each table, in order: 0 <= bag[k] < Tables[k].
+	Tables []int
+	// LookedUp is how many of the Features, the last ones, are rows of embedding tables
+	// that a trainer looks up for the model, one row of each of the Tables. The data then
+	// has the indices, and Features-LookedUp numbers.
+	LookedUp int
 }
 
 // Model computes outputs and gradients. The host owns parameters and gradients

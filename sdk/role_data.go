@@ -1,18 +1,26 @@
 package sdk
 
 import (
+	"errors"
 	"fmt"
+	"sync/atomic"
+	"time"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// dataRole hosts the data: it loads once, checks every sample against the
-// model, deals the batches and hands each trainer its share.
+// dataRole hosts the data: it loads once, or reads all of a stream once, checks every
+// sample against the model, deals the batches and hands each trainer its share. A stream
+// it reads again in every epoch.
 type dataRole struct {
 	*station
 	data    Data
 	samples *Samples
-	shares  [][]Batch // by trainer
+	stream  *stream      // nil: all is in memory
+	shares  [][]Batch    // by trainer; nil of a stream
+	heldOut [][]Batch    // by trainer
+	stepNS  atomic.Int64 // when deal came on last, or will have to
 }
 
 func newDataRole(st *station) (*dataRole, error) {
@@ -23,40 +31,67 @@ func newDataRole(st *station) (*dataRole, error) {
 		return nil, err
 	}
 	r := &dataRole{station: st, data: data}
-	if _, waits := data.(FittedData); waits {
-		return r, nil
+	_, fitted := data.(FittedData)
+	_, streamed := data.(StreamedData)
+	if fitted || streamed {
+		return r, nil // until the inputs are known
 	}
 	return r, r.load()
 }
 
 func (r *dataRole) load() (err error) {
 	if r.samples, err = r.data.Load(); err != nil {
-		return fmt.Errorf("data %s: %w", r.req.GetPart().GetKey(), err)
+		return r.explain(err)
 	}
 	return nil
 }
 
+// explain says whose error err is.
+func (r *dataRole) explain(err error) error {
+	return fmt.Errorf("data %s: %w", r.req.GetPart().GetKey(), err)
+}
+
 func (r *dataRole) deal(req *proto.DealRequest) (*proto.DealReply, error) {
-	if data, waits := r.data.(FittedData); waits {
-		data.Fit(inputsFromProto(req.GetInputs()))
-		if err := r.load(); err != nil {
-			return nil, err
+	defer r.watchSteps()()
+	in := req.GetInputs()
+	data, fitted := r.data.(FittedData)
+	if fitted {
+		data.Fit(inputsFromProto(in))
+	}
+	sets := setsFromProto(req.GetSets())
+	var reply *proto.DealReply
+	var err error
+	if data, ok := r.data.(StreamedData); ok {
+		reply, err = r.dealStream(data, req, sets)
+	} else {
+		if fitted {
+			err = r.load()
+		}
+		if err == nil {
+			reply, err = r.dealSamples(req, sets)
 		}
 	}
+	if err != nil {
+		return nil, err
+	}
+	if reply.HeldOut = int64(r.samples.heldOutSize()); reply.HeldOut > 0 {
+		r.heldOut = dealAll(r.samples.HeldOut.cutEvery(int(req.GetBatchSize())), len(reply.Shares))
+		for t, s := range reply.Shares {
+			s.HeldOutBatches = int64(len(r.heldOut[t]))
+			makeRoom(s, r.heldOut[t])
+		}
+	}
+	return reply, nil
+}
+
+// dealSamples deals samples in memory.
+func (r *dataRole) dealSamples(req *proto.DealRequest, sets [][]int) (*proto.DealReply, error) {
 	if err := r.samples.validate(req.GetInputs()); err != nil {
 		return nil, err
 	}
 	batches, err := r.samples.cut(int(req.GetBatchSize()))
 	if err != nil {
 		return nil, err
-	}
-	var sets [][]int
-	for _, s := range req.GetSets() {
-		var set []int
-		for _, t := range s.GetTrainers() {
-			set = append(set, int(t))
-		}
-		sets = append(sets, set)
 	}
 	shares, dropped, err := dealBatches(batches, sets)
 	if err != nil {
@@ -67,44 +102,58 @@ func (r *dataRole) deal(req *proto.DealRequest) (*proto.DealReply, error) {
 		Samples: int64(r.samples.Size()), Batches: int64(len(batches)), Dropped: int64(dropped), OwnBatches: r.samples.Batches != nil,
 	}
 	for _, share := range shares {
-		s := &proto.Share{Batches: int64(len(share))}
-		for i := range share {
-			s.Samples += int64(share[i].Size())
-			s.DistinctRows = max(s.DistinctRows, int64(share[i].distinct()))
-			s.BatchSamples = max(s.BatchSamples, int64(share[i].Size()))
-			s.BatchIndices = max(s.BatchIndices, int64(len(share[i].Indices)))
-		}
-		reply.Shares = append(reply.Shares, s)
+		reply.Shares = append(reply.Shares, describeShare(share, req.GetInputs()))
 	}
 	return reply, nil
 }
 
-// dealBatches deals round-robin among all trainers; then, since connected
-// trainers must run equally many batches, every trainer of a set keeps only as
-// many as the poorest of the set.
-func dealBatches(batches []Batch, sets [][]int) (shares [][]Batch, dropped int, err error) {
-	trainers := 0
-	for _, set := range sets {
-		trainers += len(set)
+// dealStream reads all of a stream once and then loads what is held out.
+func (r *dataRole) dealStream(data StreamedData, req *proto.DealRequest, sets [][]int) (*proto.DealReply, error) {
+	r.stream = &stream{data: data, in: req.GetInputs(), size: int(req.GetBatchSize())}
+	start := comm.Now()
+	if err := r.stream.scan(&r.stepNS); err != nil {
+		return nil, r.explain(err)
 	}
-	shares = make([][]Batch, trainers)
-	for i, b := range batches {
-		shares[i%trainers] = append(shares[i%trainers], b)
+	end := comm.Now()
+	r.stepNS.Store(end + 2*(end-start)) // to find what is held out may take reading everything again
+	if err := r.load(); err != nil {
+		return nil, err
 	}
-	for _, set := range sets {
-		least := len(shares[set[0]])
-		for _, t := range set {
-			least = min(least, len(shares[t]))
+	if r.samples != nil {
+		if n := r.samples.Size(); n > 0 {
+			return nil, r.explain(fmt.Errorf("it is streamed but loads %d samples beside those that are held out", n))
 		}
-		if least == 0 {
-			return nil, 0, fmt.Errorf("too few batches (%d) for %d trainers: each needs at least one; lower the batch size or the count of trainers", len(batches), trainers)
-		}
-		for _, t := range set {
-			dropped += len(shares[t]) - least
-			shares[t] = shares[t][:least]
+		if err := r.samples.validateHeldOut(req.GetInputs()); err != nil {
+			return nil, err
 		}
 	}
-	return shares, dropped, nil
+	return r.stream.deal(sets)
+}
+
+// watchSteps reports data that does not come on within the timeout: a load, or a read of
+// a stream. All steps together may take as long as they need, so the core cannot bound
+// them. The caller calls stop when it is done.
+func (r *dataRole) watchSteps() (stop func()) {
+	r.stepNS.Store(comm.Now())
+	done := make(chan struct{})
+	r.owned.Go(func() {
+		tick := time.NewTicker(max(r.timeout/20, time.Millisecond))
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-done:
+				return
+			case <-r.done:
+				return
+			}
+			if comm.Now()-r.stepNS.Load() > int64(r.timeout) {
+				r.events.fail(r.explain(fmt.Errorf("no samples came for %g s", r.timeout.Seconds())))
+				return
+			}
+		}
+	})
+	return func() { close(done) }
 }
 
 func (r *dataRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
@@ -113,14 +162,46 @@ func (r *dataRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, erro
 		if err != nil {
 			return nil, err
 		}
-		if err := r.sendShare(conn, r.shares[t]); err != nil {
+		r.own(conn)
+		if err := r.sendShares(conn, t); err != nil {
 			return nil, err
 		}
-		if err := conn.Close(); err != nil {
+		if r.stream == nil {
+			err = conn.Close()
+		} else if err = conn.SetWriteDeadline(time.Time{}); err == nil { // a trainer takes a batch when it needs one
+			r.owned.Go(func() { r.serveStream(conn, t) })
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	return &proto.ConnectReply{Facts: facts(nil, r.data)}, nil
+}
+
+// sendShares sends trainer t what is sent at once: its share of batches in memory, then
+// of those that are held out.
+func (r *dataRole) sendShares(conn *comm.Conn, t int) error {
+	if r.stream == nil {
+		if err := r.sendShare(conn, r.shares[t]); err != nil {
+			return err
+		}
+	}
+	var heldOut []Batch
+	if r.heldOut != nil {
+		heldOut = r.heldOut[t]
+	}
+	return r.sendShare(conn, heldOut)
+}
+
+// serveStream sends trainer t its batches until the link ends. A trainer that is gone is
+// noticed by itself; what the data did wrong is told before the link breaks, so that it
+// explains that.
+func (r *dataRole) serveStream(conn *comm.Conn, t int) {
+	err := r.stream.send(&callLink{Conn: conn}, t)
+	if lost := (*comm.PeerError)(nil); !errors.As(err, &lost) {
+		r.events.fail(r.explain(err))
+	}
+	_ = conn.Close()
 }
 
 func (r *dataRole) reset() error { return nil }

@@ -73,7 +73,7 @@ func (r *tableRole) handle(call *comm.TableCall) error {
 	} else {
 		err = r.server.Lookup(call)
 	}
-	if err == nil {
+	if err == nil && call.Batch != comm.NoBatch {
 		series.Record(Key{call.Batch, int64(call.Trainer)}, startNS, comm.Now())
 	}
 	return err

@@ -160,7 +160,8 @@ func TestTableServerKnowsItsRun(t *testing.T) {
 	}
 }
 
-// Calls are measured by kind, batch and trainer, and what they changed is summarized.
+// Calls are measured by kind, batch and trainer, but for those of no batch, and what they
+// changed is summarized.
 func TestTableCalls(t *testing.T) {
 	r, table, err := tableOf(t, &proto.ConfigureRequest{Name: "server1", Summarize: true}, comm.TableSpec{Rows: 3, Width: 2}, "")
 	must(t, err)
@@ -173,6 +174,7 @@ func TestTableCalls(t *testing.T) {
 		if want := []float32{20, 22, 0, 0}; !slices.Equal(values, want) {
 			t.Errorf("the bags are %v, want %v", values, want)
 		}
+		must(t, r.handle(comm.NewTableCall(comm.NoBatch, 1, false, []int64{0, 1}, []int64{1}, make([]float32, 2), 2)))
 		must(t, r.handle(comm.NewTableCall(4, 1, true, []int64{0, 2, 2}, []int64{0, 2}, []float32{1, 2, 9, 9}, 2)))
 		if m := timesIn(r.recorder, "lookup"); len(m) != 1 || m[0].Key != (Key{4, 1}) || m[0].StartNS < before || m[0].StartNS+m[0].DurationNS > after {
 			t.Errorf("the lookup from %d to %d was noted as %v", before, after, m)

@@ -18,8 +18,10 @@ type trainerRole struct {
 	trainer Trainer
 	model   Model // nil until connect if it lives in a companion
 	specs   []ParameterSpec
+	inputs  *proto.Inputs // of the data
 	parts   TrainerParts
 	store   *comm.Store // of the buckets
+	heldOut []Batch     // this rank's share of the held-out samples
 	startNS int64
 	// training is held during a pass. After a failure the core collects while
 	// the pass may still be ending.
@@ -76,7 +78,8 @@ func (r *trainerRole) plan(req *proto.PlanRequest) (*proto.PlanReply, error) {
 	if err == nil {
 		err = checkPlan(r.specs, plan)
 	}
-	return &proto.PlanReply{Buckets: BucketsToProto(plan), Inputs: inputsToProto(inputs)}, err
+	r.inputs = inputsToProto(inputs)
+	return &proto.PlanReply{Buckets: BucketsToProto(plan), Inputs: r.inputs}, err
 }
 
 // planInputs are the limits of the data: the model's own unless the trainer looks
@@ -85,6 +88,8 @@ func (r *trainerRole) planInputs(model InputSpec, tables []comm.TableSpec) (Inpu
 	planner, ok := r.trainer.(InputPlanner)
 	key := r.req.GetPart().GetKey()
 	switch {
+	case !ok && model.LookedUp > 0:
+		return model, fmt.Errorf("the model takes %d features that are rows of tables, but trainer %s does not look anything up", model.LookedUp, key)
 	case ok && len(tables) == 0:
 		return model, fmt.Errorf("trainer %s looks up tables, but the run has no servers that hold any", key)
 	case !ok && len(tables) > 0:
@@ -105,14 +110,16 @@ func (r *trainerRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, e
 	}
 	r.own(r.store)
 	p.Buckets = r.store.Buckets
-	if p.Batches, err = r.fetchBatches(req.GetData()); err != nil {
+	sizes, err := r.fetchBatches(req)
+	if err != nil {
 		return nil, err
 	}
+	p.Evaluation = newEvaluation(r.name(), r.heldOut, inputsFromProto(req.GetModel().GetInputs()), r.recorder)
 	companion := func(kind Kind) (*callLink, error) {
 		conn, err := r.dialCompanion(kind, req.GetCompanions()[string(kind)], reply)
 		if err == nil && kind != KindHook {
 			r.own(conn)
-			err = r.offerMemory(conn, callMemory(p.Batches, req.GetModel().GetInputs()))
+			err = r.offerMemory(conn, callMemory(sizes, req.GetModel().GetInputs()))
 		}
 		return conn, err
 	}
@@ -207,20 +214,9 @@ func (r *trainerRole) connectHook(req *proto.ConnectRequest, companion func(Kind
 	return nil
 }
 
-func (r *trainerRole) fetchBatches(from *proto.Peer) ([]Batch, error) {
-	conn, err := r.dial(from, purposeBatches)
-	if err != nil {
-		return nil, err
-	}
-	batches, err := r.receiveShare(conn)
-	if cerr := conn.Close(); err == nil {
-		err = cerr
-	}
-	return batches, err
-}
-
 func (r *trainerRole) reset() error {
 	r.recorder.Reset()
+	r.parts.Evaluation.reset()
 	r.mu.Lock()
 	r.losses = r.losses[:0]
 	r.mu.Unlock()
@@ -238,7 +234,7 @@ func (r *trainerRole) train(ctx context.Context) (*proto.TrainReply, error) {
 	if err := r.trainer.Train(ctx, r); err != nil {
 		return nil, err
 	}
-	return &proto.TrainReply{StartNs: r.startNS, EndNs: comm.Now()}, nil
+	return &proto.TrainReply{StartNs: r.startNS, EndNs: comm.Now(), EvaluatedNs: r.parts.Evaluation.spentNS()}, nil
 }
 
 // Epoch implements PassReport. The pass starts with epoch 0.
@@ -258,6 +254,9 @@ func (r *trainerRole) Loss(loss float64) {
 
 func (r *trainerRole) collect(send func(*proto.CollectReply) error) error {
 	if err := r.collectSeries(send); err != nil {
+		return err
+	}
+	if err := r.parts.Evaluation.collect(send); err != nil {
 		return err
 	}
 	r.mu.Lock()

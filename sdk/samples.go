@@ -2,113 +2,47 @@ package sdk
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// validate checks every sample against the limits of the inputs.
+// validate checks every sample, and every one that is held out, against the limits of
+// the inputs.
 func (s *Samples) validate(in *proto.Inputs) error {
 	if s == nil || s.Size() == 0 {
-		return fmt.Errorf("the data holds no samples")
+		return errNoSamples
 	}
-	if err := s.check(); err != nil {
-		return fmt.Errorf("the data does not hold together: %w", err)
-	}
-	if err := s.validateCounts(in); err != nil {
+	c := checker{in: in, origin: s.Origin}
+	if err := c.check(&s.Batch); err != nil {
 		return err
 	}
-	for i := range s.Size() {
-		if err := s.validateSample(in, i); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.validateHeldOut(in)
 }
 
-// validateSample checks the values of sample i.
-func (s *Samples) validateSample(in *proto.Inputs, i int) error {
-	numbers, targets := len(s.Features)/s.Size(), len(s.Targets)/s.Size()
-	bag := s.bag(i)
-	for p, v := range bag {
-		switch {
-		case in.GetRows() == 0:
-			return fmt.Errorf("%s: there is index %d but the model takes no indices", s.where(i, p), v)
-		case v < 0 || v >= in.GetRows():
-			return fmt.Errorf("%s: index %d is outside the embedding's range of 0 to %d", s.where(i, p), v, in.GetRows()-1)
-		}
-	}
-	for p, v := range s.Features[i*numbers : (i+1)*numbers] {
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return fmt.Errorf("%s: the number %v is not finite", s.where(i, len(bag)+p), v)
-		}
-	}
-	for k, v := range s.Targets[i*targets : (i+1)*targets] {
-		if v < 0 || v >= in.GetClasses() {
-			return fmt.Errorf("%s: target %d is outside the model's classes of 0 to %d", s.where(i, -1-k), v, in.GetClasses()-1)
-		}
-	}
-	return nil
-}
-
-// validateCounts checks what all samples have equally many of, and names the first.
-func (s *Samples) validateCounts(in *proto.Inputs) error {
-	numbers, targets := int64(len(s.Features)/s.Size()), int64(len(s.Targets)/s.Size())
-	switch {
-	case in.GetRows() > 0 && len(s.Offsets) == 0:
-		return fmt.Errorf("%s has no bag of indices but the model takes one", s.whole(0))
-	case numbers != in.GetFeatures():
-		return fmt.Errorf("%s: the number of features is %d but the model takes %d", s.whole(0), numbers, in.GetFeatures())
-	case targets != max(1, in.GetTargets()):
-		return fmt.Errorf("%s: the number of targets is %d but must be %d, one for each row that the model gets of a sample", s.whole(0), targets, max(1, in.GetTargets()))
-	}
-	return nil
-}
-
-// bag is Bag for samples that may have none.
-func (s *Samples) bag(i int) []int64 {
-	if len(s.Offsets) == 0 {
+func (s *Samples) validateHeldOut(in *proto.Inputs) error {
+	if s.heldOutSize() == 0 {
 		return nil
 	}
-	return s.Bag(i)
+	c := checker{in: in, adjective: "held-out ", origin: s.HeldOut.Origin}
+	return c.check(&s.HeldOut.Batch)
 }
 
-// whole names a sample.
-func (s *Samples) whole(sample int) string {
-	return s.name(fmt.Sprintf("sample %d", sample), sample, -1)
-}
-
-// where names a value of a sample by its position, as Origin counts.
-func (s *Samples) where(sample, position int) string {
-	switch {
-	case position >= 0:
-		return s.name(fmt.Sprintf("sample %d, position %d", sample, position), sample, position)
-	case len(s.Targets) > s.Size():
-		return s.name(fmt.Sprintf("sample %d, target %d", sample, -1-position), sample, position)
-	default:
-		return s.whole(sample)
+// heldOutSize is the number of samples that are held out.
+func (s *Samples) heldOutSize() int {
+	if s == nil || s.HeldOut == nil {
+		return 0
 	}
-}
-
-func (s *Samples) name(text string, sample, position int) string {
-	if s.Origin != nil {
-		text += " (" + s.Origin(sample, position) + ")"
-	}
-	return text
+	return s.HeldOut.Size()
 }
 
 // cut makes batches in sample order: those that the data asks for, or of size
-// samples, of which the last may be short. They are views of the samples but for
-// their offsets.
+// samples, of which the last may be short.
 func (s *Samples) cut(size int) ([]Batch, error) {
-	var out []Batch
 	if s.Batches == nil {
-		for from := 0; from < s.Size(); from += size {
-			out = append(out, s.slice(from, min(from+size, s.Size())))
-		}
-		return out, nil
+		return s.cutEvery(size), nil
 	}
+	var out []Batch
 	from := 0
 	for i, n := range s.Batches {
 		if n <= 0 || n > s.Size()-from {
@@ -123,27 +57,45 @@ func (s *Samples) cut(size int) ([]Batch, error) {
 	return out, nil
 }
 
-// slice is the batch of samples from to to.
-func (s *Samples) slice(from, to int) Batch {
-	numbers, targets := len(s.Features)/s.Size(), len(s.Targets)/s.Size()
-	b := Batch{
-		Features: s.Features[from*numbers : to*numbers],
-		Targets:  s.Targets[from*targets : to*targets],
+// cutEvery makes batches of size samples, of which the last may be short. They are
+// views of b but for their offsets.
+func (b *Batch) cutEvery(size int) (out []Batch) {
+	for from := 0; from < b.Size(); from += size {
+		out = append(out, b.slice(from, min(from+size, b.Size())))
 	}
-	if len(s.Offsets) == 0 {
-		return b
-	}
-	first := s.Offsets[from]
-	b.Indices = s.Indices[first:s.Offsets[to]]
-	b.Offsets = make([]int64, to-from+1)
-	for i := range b.Offsets {
-		b.Offsets[i] = s.Offsets[from+i] - first
-	}
-	return b
+	return out
 }
 
-func (b *Batch) distinct() int {
+// slice is the batch of samples from to to.
+func (b *Batch) slice(from, to int) Batch {
+	numbers, targets := len(b.Features)/b.Size(), len(b.Targets)/b.Size()
+	part := Batch{
+		Features: b.Features[from*numbers : to*numbers],
+		Targets:  b.Targets[from*targets : to*targets],
+	}
+	if len(b.Offsets) == 0 {
+		return part
+	}
+	first := b.Offsets[from]
+	part.Indices = b.Indices[first:b.Offsets[to]]
+	part.Offsets = make([]int64, to-from+1)
+	for i := range part.Offsets {
+		part.Offsets[i] = b.Offsets[from+i] - first
+	}
+	return part
+}
+
+// distinct is how many rows the indices name. Where there are several tables, index k of
+// a bag names a row of table k.
+func (b *Batch) distinct(tables []int64) int {
 	rows := slices.Clone(b.Indices)
+	first := int64(0) // of table k, in a stack of all tables
+	for k, n := range tables {
+		for i := k; i < len(rows); i += len(tables) {
+			rows[i] += first
+		}
+		first += n
+	}
 	slices.Sort(rows)
 	return len(slices.Compact(rows))
 }

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -61,6 +62,7 @@ func TestValidate(t *testing.T) {
 	pairs := &proto.Inputs{Rows: 10, Classes: 3, Targets: 2}
 	numbers := &proto.Inputs{Features: 2, Classes: 3}
 	both := &proto.Inputs{Rows: 10, Features: 1, Classes: 3}
+	tables := &proto.Inputs{Tables: []int64{3, 1, 8}, Classes: 3}
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
 
 	torn := samples([][]int64{{1}}, 0)
@@ -74,6 +76,15 @@ func TestValidate(t *testing.T) {
 	paired.Append([]int64{2}, 1, 3)
 	mixed := samples([][]int64{{1, 2}}, 0)
 	mixed.Features = []float32{nan}
+	tabled := samples([][]int64{{0, 0, 0}, {0, 0, 8}}, 0, 0)
+	tabled.Origin = func(sample, position int) string { return fmt.Sprintf("a.tsv, line %d, column %d", sample, position) }
+	holding := samples([][]int64{{1}, {2}}, 0, 0)
+	holding.HeldOut = samples([][]int64{{1}, {2, 10}}, 0, 0)
+	holding.HeldOut.Origin = func(int, int) string { return "test.csv, line 7" }
+	tornOut := samples([][]int64{{1}}, 0)
+	tornOut.HeldOut = torn
+	heldNothing := samples([][]int64{{1}}, 0)
+	heldNothing.HeldOut = &Samples{}
 
 	for _, c := range []struct {
 		in   *proto.Inputs
@@ -98,6 +109,16 @@ func TestValidate(t *testing.T) {
 		{numbers, namedRows, "sample 0 (a.csv, position -1): the number of features is 3 but the model takes 2"},
 		{numbers, rows(2, 1, 2, 3, inf), "sample 1, position 1: the number -Inf is not finite"},
 		{both, mixed, "sample 0, position 2: the number NaN is not finite"},
+		{tables, samples([][]int64{{2, 0, 7}, {0, 0, 0}}, 0, 2), ""},
+		{tables, samples([][]int64{{2, 0, 7}, {0, 1, 0}}, 0, 0), "sample 1, position 1: index 1 is outside table 1's range of 0 to 0"},
+		{tables, samples([][]int64{{-1, 0, 7}}, 0), "sample 0, position 0: index -1 is outside table 0's range of 0 to 2"},
+		{tables, tabled, "sample 1, position 2 (a.tsv, line 1, column 2): index 8 is outside table 2's range of 0 to 7"},
+		{tables, samples([][]int64{{2, 0, 7}, {0, 0}}, 0, 0), "sample 1: the bag has 2 indices but must have 3, one for each of the model's tables"},
+		{tables, samples([][]int64{{2, 0, 7, 0}}, 0), "sample 0: the bag has 4 indices but must have 3"},
+		{tables, rows(1, 1), "sample 0 has no bag of indices but the model takes one"},
+		{bags, heldNothing, ""},
+		{bags, holding, "held-out sample 1, position 1 (test.csv, line 7): index 10 is outside"},
+		{bags, tornOut, "the held-out data does not hold together: the last offset is 5"},
 		{&proto.Inputs{Classes: 3}, samples([][]int64{{}, {4}}, 0, 0), "sample 1, position 0: there is index 4 but the model takes no indices"},
 	} {
 		err := c.s.validate(c.in)
@@ -119,8 +140,17 @@ func TestCut(t *testing.T) {
 	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
 		t.Error(d)
 	}
-	if n := got[2].distinct(); n != 1 {
+	if n := got[2].distinct(nil); n != 1 {
 		t.Errorf("a bag of 5, 5 has %d distinct indices", n)
+	}
+}
+
+func TestDistinct(t *testing.T) {
+	b := samples([][]int64{{1, 1, 1}, {1, 0, 3}, {0, 1, 1}}, 0, 0, 0)
+	for want, tables := range map[int][]int64{3: nil, 6: {2, 2, 4}} {
+		if got := b.distinct(tables); got != want {
+			t.Errorf("with tables of %v there are %d distinct rows, want %d", tables, got, want)
+		}
 	}
 }
 
@@ -143,7 +173,7 @@ func TestCutRefuses(t *testing.T) {
 // anySamples draws samples of every form, some with batches of their own.
 func anySamples(t *rapid.T) *Samples {
 	s := &Samples{}
-	sizes := rapid.SliceOfN(rapid.IntRange(1, 4), 1, 5).Draw(t, "batches")
+	sizes := rapid.SliceOfN(rapid.IntRange(1, 4), 1, 12).Draw(t, "batches")
 	size := 0
 	for _, n := range sizes {
 		size += n

@@ -20,16 +20,25 @@ type Setting struct {
 }
 
 // describeSettings lists the fields of a settings struct. The json tag names a
-// setting, the doc tag describes it, the field's value is its default.
+// setting, the doc tag describes it, the field's value is its default. Fields of an
+// embedded struct count as those of the struct around it, as they do in JSON.
 func describeSettings(defaults any) []Setting {
 	v := reflect.ValueOf(defaults)
 	if v.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("settings must be a struct, not %T", defaults)) // a mistake in the plugin's source
 	}
+	return describeFields(v)
+}
+
+func describeFields(v reflect.Value) []Setting {
 	var out []Setting
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" && embedded(f) {
+			out = append(out, describeFields(v.Field(i))...)
+			continue
+		}
 		if name == "" || name == "-" {
 			continue
 		}
@@ -41,6 +50,9 @@ func describeSettings(defaults any) []Setting {
 	}
 	return out
 }
+
+// embedded says whether f is a struct whose fields belong to the struct around it.
+func embedded(f reflect.StructField) bool { return f.Anonymous && f.Type.Kind() == reflect.Struct }
 
 func jsonType(t reflect.Type) string {
 	switch t.Kind() {
@@ -63,15 +75,22 @@ func jsonType(t reflect.Type) string {
 // cloneSettings copies settings with their lists: decoding a list writes over the old
 // one, and the defaults are for the next build too.
 func cloneSettings[S any](defaults S) S {
-	v := reflect.ValueOf(&defaults).Elem()
+	cloneLists(reflect.ValueOf(&defaults).Elem())
+	return defaults
+}
+
+func cloneLists(v reflect.Value) {
 	for i := range v.NumField() {
-		if f := v.Field(i); f.Kind() == reflect.Slice && f.CanSet() && !f.IsNil() {
+		f := v.Field(i)
+		switch {
+		case embedded(v.Type().Field(i)):
+			cloneLists(f)
+		case f.Kind() == reflect.Slice && f.CanSet() && !f.IsNil():
 			list := reflect.MakeSlice(f.Type(), f.Len(), f.Len())
 			reflect.Copy(list, f)
 			f.Set(list)
 		}
 	}
-	return defaults
 }
 
 // decodeSettings reads a JSON object into dst, which holds the defaults.
@@ -89,10 +108,21 @@ func decodeSettings(raw []byte, dst any) error {
 	case errors.As(err, &typ) && typ.Field == "":
 		return fmt.Errorf("the settings must be a JSON object, not %s", typ.Value)
 	case errors.As(err, &typ):
-		return fmt.Errorf("setting %s must be of type %s, not %s", typ.Field, jsonType(typ.Type), typ.Value)
+		return fmt.Errorf("setting %s must be of type %s, not %s",
+			settingPath(reflect.TypeOf(dst).Elem(), typ.Field), jsonType(typ.Type), typ.Value)
 	default:
 		return fmt.Errorf("the settings cannot be read: %w", err)
 	}
+}
+
+// settingPath is the path of a setting as the user writes it: in its errors encoding/json
+// puts the names of the embedded structs before the field's.
+func settingPath(t reflect.Type, path string) string {
+	first, rest, more := strings.Cut(path, ".")
+	if f, ok := t.FieldByName(first); more && ok && embedded(f) {
+		return settingPath(f.Type, rest)
+	}
+	return path
 }
 
 // Nearest is the candidate most like name, or "" if none is near enough to be

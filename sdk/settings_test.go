@@ -29,6 +29,45 @@ func TestDescribeSettings(t *testing.T) {
 	}
 }
 
+type shared struct {
+	Step  float64 `json:"step" doc:"how far"`
+	Sizes []int   `json:"sizes" doc:"how large"`
+}
+
+type embedding struct {
+	shared
+	Named shared `json:"named" doc:"an object"`
+	Last  bool   `json:"last" doc:"the end"`
+}
+
+func TestDescribeEmbeddedSettings(t *testing.T) {
+	var got []string
+	for _, s := range describeSettings(embedding{shared: shared{Step: 2, Sizes: []int{1}}}) {
+		got = append(got, strings.Join([]string{s.Name, s.Type, string(s.Default)}, " "))
+	}
+	want := []string{"step number 2", "sizes list [1]", `named object {"step":0,"sizes":null}`, "last bool false"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	defaults := embedding{shared: shared{Step: 2, Sizes: []int{1}}}
+	decoded := cloneSettings(defaults)
+	if err := decodeSettings([]byte(`{"sizes": [7], "last": true}`), &decoded); err != nil {
+		t.Fatal(err)
+	}
+	if defaults.Sizes[0] != 1 || decoded.Sizes[0] != 7 || decoded.Step != 2 || !decoded.Last {
+		t.Errorf("from %+v comes %+v", defaults, decoded)
+	}
+	for raw, want := range map[string]string{
+		`{"step": "far"}`:            "setting step must be of type number, not string",
+		`{"named": {"step": "far"}}`: "setting named.step must be of type number, not string",
+		`{"shared": {}}`:             `unknown field "shared"`,
+	} {
+		if err := decodeSettings([]byte(raw), &decoded); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", raw, err, want)
+		}
+	}
+}
+
 func TestDecodeSettings(t *testing.T) {
 	defaults := knobs{Rate: 0.5, Count: 3}
 	for raw, want := range map[string]knobs{

@@ -5,6 +5,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/sdk/proto"
 )
 
 // A share of batches travels from the data process to a trainer in one of two
@@ -81,6 +82,21 @@ type lengths [lists]int64
 
 func (b *Batch) lengths() lengths {
 	return lengths{int64(len(b.Offsets)), int64(len(b.Indices)), int64(len(b.Targets)), int64(len(b.Features))}
+}
+
+// lengthsOf are the lengths of each batch.
+func lengthsOf(batches []Batch) []lengths {
+	out := make([]lengths, len(batches))
+	for i := range batches {
+		out[i] = batches[i].lengths()
+	}
+	return out
+}
+
+// largestOf are lengths that no batch of a share exceeds.
+func largestOf(share *proto.Share, in *proto.Inputs) lengths {
+	n := share.GetBatchSamples()
+	return lengths{n + 1, share.GetBatchIndices(), n * max(1, in.GetTargets()), n * in.GetFeatures()}
 }
 
 // possible says that no length is negative, or so large that sums of them overflow.

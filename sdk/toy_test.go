@@ -151,10 +151,13 @@ type toyState int64
 func (s toyState) Batch() int64       { return int64(s) }
 func (s toyState) Key(bucket int) Key { return Key{int64(s), int64(bucket)} }
 
-func (t *toyTrainer) Train(_ context.Context, report PassReport) error {
+func (t *toyTrainer) Train(ctx context.Context, report PassReport) error {
 	report.Epoch(0)
-	for i := range t.parts.Batches {
-		b := &t.parts.Batches[i]
+	for i := range t.parts.Batches.Len() {
+		b, err := t.parts.Batches.Next()
+		if err != nil {
+			return err
+		}
 		out, err := t.parts.Model.Forward(b)
 		if err != nil {
 			return err
@@ -182,7 +185,7 @@ func (t *toyTrainer) Train(_ context.Context, report PassReport) error {
 		}
 		t.step()
 	}
-	return nil
+	return t.parts.Evaluation.Run(ctx, 0, t.parts.Model.Forward, t.parts.Criterion)
 }
 
 func (t *toyTrainer) step() {

@@ -32,10 +32,11 @@ type TrainerParts struct {
 	Values    []comm.Tensor
 	Gradients []*comm.Gradient
 	Buckets   []*comm.Bucket
-	// Batches is this rank's share of one epoch. It must not be written: it may lie
-	// in memory that other processes read as well.
-	Batches  []Batch
-	Recorder *Recorder
+	// Batches is this rank's share of one epoch.
+	Batches *Batches
+	// Evaluation is run at the end of every epoch; its methods may be called on nil.
+	Evaluation *Evaluation
+	Recorder   *Recorder
 	// Tables are the embedding tables of the run's servers; nil unless the registry
 	// lists the trainer as needing tables.
 	Tables *Tables

@@ -78,7 +78,7 @@ func (x MeasureRequest_Operation) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MeasureRequest_Operation.Descriptor instead.
 func (MeasureRequest_Operation) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{31, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{32, 0}
 }
 
 type MeasureRequest_Expect int32
@@ -127,7 +127,7 @@ func (x MeasureRequest_Expect) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MeasureRequest_Expect.Descriptor instead.
 func (MeasureRequest_Expect) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{31, 1}
+	return file_psbench_proto_rawDescGZIP(), []int{32, 1}
 }
 
 type Failure_Cause int32
@@ -176,7 +176,7 @@ func (x Failure_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Cause.Descriptor instead.
 func (Failure_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{37, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{38, 0}
 }
 
 type DescribeRequest struct {
@@ -835,10 +835,12 @@ func (x *ModelDescription) GetFeatureGradient() bool {
 // Inputs are the limits of a batch.
 type Inputs struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Rows          int64                  `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"`         // bound of the indices; 0 without bags
-	Classes       int64                  `protobuf:"varint,2,opt,name=classes,proto3" json:"classes,omitempty"`   // bound of the targets
-	Features      int64                  `protobuf:"varint,3,opt,name=features,proto3" json:"features,omitempty"` // numbers of a sample
-	Targets       int64                  `protobuf:"varint,4,opt,name=targets,proto3" json:"targets,omitempty"`   // of a sample
+	Rows          int64                  `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"`                         // bound of the indices; 0 without bags
+	Classes       int64                  `protobuf:"varint,2,opt,name=classes,proto3" json:"classes,omitempty"`                   // bound of the targets
+	Features      int64                  `protobuf:"varint,3,opt,name=features,proto3" json:"features,omitempty"`                 // numbers of a sample
+	Targets       int64                  `protobuf:"varint,4,opt,name=targets,proto3" json:"targets,omitempty"`                   // of a sample
+	Tables        []int64                `protobuf:"varint,5,rep,packed,name=tables,proto3" json:"tables,omitempty"`              // rows of each table where there are several: bounds of a bag's indices
+	LookedUp      int64                  `protobuf:"varint,6,opt,name=looked_up,json=lookedUp,proto3" json:"looked_up,omitempty"` // of the features, the last ones: rows that a trainer looks up
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -897,6 +899,20 @@ func (x *Inputs) GetFeatures() int64 {
 func (x *Inputs) GetTargets() int64 {
 	if x != nil {
 		return x.Targets
+	}
+	return 0
+}
+
+func (x *Inputs) GetTables() []int64 {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+func (x *Inputs) GetLookedUp() int64 {
+	if x != nil {
+		return x.LookedUp
 	}
 	return 0
 }
@@ -1320,6 +1336,8 @@ type DealReply struct {
 	Dropped       int64                  `protobuf:"varint,3,opt,name=dropped,proto3" json:"dropped,omitempty"`
 	Shares        []*Share               `protobuf:"bytes,4,rep,name=shares,proto3" json:"shares,omitempty"`                            // by trainer
 	OwnBatches    bool                   `protobuf:"varint,5,opt,name=own_batches,json=ownBatches,proto3" json:"own_batches,omitempty"` // the data cut them itself
+	Streamed      bool                   `protobuf:"varint,6,opt,name=streamed,proto3" json:"streamed,omitempty"`                       // the batches are read anew in every epoch
+	HeldOut       int64                  `protobuf:"varint,7,opt,name=held_out,json=heldOut,proto3" json:"held_out,omitempty"`          // samples that are evaluated, not trained on
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1389,15 +1407,30 @@ func (x *DealReply) GetOwnBatches() bool {
 	return false
 }
 
+func (x *DealReply) GetStreamed() bool {
+	if x != nil {
+		return x.Streamed
+	}
+	return false
+}
+
+func (x *DealReply) GetHeldOut() int64 {
+	if x != nil {
+		return x.HeldOut
+	}
+	return 0
+}
+
 type Share struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Batches       int64                  `protobuf:"varint,1,opt,name=batches,proto3" json:"batches,omitempty"`                               // in one epoch
-	Samples       int64                  `protobuf:"varint,2,opt,name=samples,proto3" json:"samples,omitempty"`                               // in one epoch
-	DistinctRows  int64                  `protobuf:"varint,3,opt,name=distinct_rows,json=distinctRows,proto3" json:"distinct_rows,omitempty"` // the largest count of distinct indices in a batch
-	BatchSamples  int64                  `protobuf:"varint,4,opt,name=batch_samples,json=batchSamples,proto3" json:"batch_samples,omitempty"` // samples of the largest batch
-	BatchIndices  int64                  `protobuf:"varint,5,opt,name=batch_indices,json=batchIndices,proto3" json:"batch_indices,omitempty"` // indices of the batch with most of them
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Batches        int64                  `protobuf:"varint,1,opt,name=batches,proto3" json:"batches,omitempty"`                               // in one epoch
+	Samples        int64                  `protobuf:"varint,2,opt,name=samples,proto3" json:"samples,omitempty"`                               // in one epoch
+	DistinctRows   int64                  `protobuf:"varint,3,opt,name=distinct_rows,json=distinctRows,proto3" json:"distinct_rows,omitempty"` // the largest count of distinct indices in a batch
+	BatchSamples   int64                  `protobuf:"varint,4,opt,name=batch_samples,json=batchSamples,proto3" json:"batch_samples,omitempty"` // samples of the largest batch
+	BatchIndices   int64                  `protobuf:"varint,5,opt,name=batch_indices,json=batchIndices,proto3" json:"batch_indices,omitempty"` // indices of the batch with most of them
+	HeldOutBatches int64                  `protobuf:"varint,6,opt,name=held_out_batches,json=heldOutBatches,proto3" json:"held_out_batches,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Share) Reset() {
@@ -1461,6 +1494,13 @@ func (x *Share) GetBatchSamples() int64 {
 func (x *Share) GetBatchIndices() int64 {
 	if x != nil {
 		return x.BatchIndices
+	}
+	return 0
+}
+
+func (x *Share) GetHeldOutBatches() int64 {
+	if x != nil {
+		return x.HeldOutBatches
 	}
 	return 0
 }
@@ -1538,6 +1578,8 @@ type ConnectRequest struct {
 	Lookup        *Lookup          `protobuf:"bytes,12,opt,name=lookup,proto3" json:"lookup,omitempty"`                                                                                  // where servers hold tables: trainers and servers
 	TableServers  []*Peer          `protobuf:"bytes,13,rep,name=table_servers,json=tableServers,proto3" json:"table_servers,omitempty"`                                                  // trainers: the servers of the tables, in order
 	Batches       []int64          `protobuf:"varint,14,rep,packed,name=batches,proto3" json:"batches,omitempty"`                                                                        // servers: of each of its trainers in a pass
+	Share         *Share           `protobuf:"bytes,15,opt,name=share,proto3" json:"share,omitempty"`                                                                                    // trainers: what the data process sends it
+	Streamed      bool             `protobuf:"varint,16,opt,name=streamed,proto3" json:"streamed,omitempty"`                                                                             // trainers: the batches come during the pass
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1668,6 +1710,20 @@ func (x *ConnectRequest) GetBatches() []int64 {
 		return x.Batches
 	}
 	return nil
+}
+
+func (x *ConnectRequest) GetShare() *Share {
+	if x != nil {
+		return x.Share
+	}
+	return nil
+}
+
+func (x *ConnectRequest) GetStreamed() bool {
+	if x != nil {
+		return x.Streamed
+	}
+	return false
 }
 
 // Lookup is what trainers look up in the tables of all servers.
@@ -1821,8 +1877,9 @@ func (*TrainRequest) Descriptor() ([]byte, []int) {
 
 type TrainReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	StartNs       int64                  `protobuf:"varint,1,opt,name=start_ns,json=startNs,proto3" json:"start_ns,omitempty"` // of the first iteration
-	EndNs         int64                  `protobuf:"varint,2,opt,name=end_ns,json=endNs,proto3" json:"end_ns,omitempty"`       // of the last one
+	StartNs       int64                  `protobuf:"varint,1,opt,name=start_ns,json=startNs,proto3" json:"start_ns,omitempty"`             // of the first iteration
+	EndNs         int64                  `protobuf:"varint,2,opt,name=end_ns,json=endNs,proto3" json:"end_ns,omitempty"`                   // of the last one
+	EvaluatedNs   int64                  `protobuf:"varint,3,opt,name=evaluated_ns,json=evaluatedNs,proto3" json:"evaluated_ns,omitempty"` // of the time between, spent on held-out samples
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1867,6 +1924,13 @@ func (x *TrainReply) GetStartNs() int64 {
 func (x *TrainReply) GetEndNs() int64 {
 	if x != nil {
 		return x.EndNs
+	}
+	return 0
+}
+
+func (x *TrainReply) GetEvaluatedNs() int64 {
+	if x != nil {
+		return x.EvaluatedNs
 	}
 	return 0
 }
@@ -1985,6 +2049,7 @@ type CollectReply struct {
 	Losses        []float64              `protobuf:"fixed64,2,rep,packed,name=losses,proto3" json:"losses,omitempty"`
 	Parameters    []*ParameterSummary    `protobuf:"bytes,3,rep,name=parameters,proto3" json:"parameters,omitempty"`
 	PeakRssBytes  int64                  `protobuf:"varint,4,opt,name=peak_rss_bytes,json=peakRssBytes,proto3" json:"peak_rss_bytes,omitempty"`
+	Evaluations   []*Evaluation          `protobuf:"bytes,5,rep,name=evaluations,proto3" json:"evaluations,omitempty"` // trainers: one for each epoch
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2047,6 +2112,108 @@ func (x *CollectReply) GetPeakRssBytes() int64 {
 	return 0
 }
 
+func (x *CollectReply) GetEvaluations() []*Evaluation {
+	if x != nil {
+		return x.Evaluations
+	}
+	return nil
+}
+
+// Evaluation is what a trainer found on its held-out samples after an epoch.
+type Evaluation struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Epoch   int32                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Samples int64                  `protobuf:"varint,2,opt,name=samples,proto3" json:"samples,omitempty"`
+	LossSum float64                `protobuf:"fixed64,3,opt,name=loss_sum,json=lossSum,proto3" json:"loss_sum,omitempty"` // over the samples
+	Correct *int64                 `protobuf:"varint,4,opt,name=correct,proto3,oneof" json:"correct,omitempty"`           // classifiers: samples whose target has the largest output
+	// Binary classifiers: how many samples with target 1 and with target 0 have an output
+	// in each bin that is not empty; a larger bin has larger outputs.
+	Bins          []int32 `protobuf:"zigzag32,5,rep,packed,name=bins,proto3" json:"bins,omitempty"`
+	Positives     []int64 `protobuf:"varint,6,rep,packed,name=positives,proto3" json:"positives,omitempty"`
+	Negatives     []int64 `protobuf:"varint,7,rep,packed,name=negatives,proto3" json:"negatives,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Evaluation) Reset() {
+	*x = Evaluation{}
+	mi := &file_psbench_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Evaluation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Evaluation) ProtoMessage() {}
+
+func (x *Evaluation) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Evaluation.ProtoReflect.Descriptor instead.
+func (*Evaluation) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *Evaluation) GetEpoch() int32 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Evaluation) GetSamples() int64 {
+	if x != nil {
+		return x.Samples
+	}
+	return 0
+}
+
+func (x *Evaluation) GetLossSum() float64 {
+	if x != nil {
+		return x.LossSum
+	}
+	return 0
+}
+
+func (x *Evaluation) GetCorrect() int64 {
+	if x != nil && x.Correct != nil {
+		return *x.Correct
+	}
+	return 0
+}
+
+func (x *Evaluation) GetBins() []int32 {
+	if x != nil {
+		return x.Bins
+	}
+	return nil
+}
+
+func (x *Evaluation) GetPositives() []int64 {
+	if x != nil {
+		return x.Positives
+	}
+	return nil
+}
+
+func (x *Evaluation) GetNegatives() []int64 {
+	if x != nil {
+		return x.Negatives
+	}
+	return nil
+}
+
 // Series is part of a metric series; a long one comes in several replies.
 type Series struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2062,7 +2229,7 @@ type Series struct {
 
 func (x *Series) Reset() {
 	*x = Series{}
-	mi := &file_psbench_proto_msgTypes[29]
+	mi := &file_psbench_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2074,7 +2241,7 @@ func (x *Series) String() string {
 func (*Series) ProtoMessage() {}
 
 func (x *Series) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[29]
+	mi := &file_psbench_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2087,7 +2254,7 @@ func (x *Series) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Series.ProtoReflect.Descriptor instead.
 func (*Series) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{29}
+	return file_psbench_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Series) GetType() string {
@@ -2146,7 +2313,7 @@ type ParameterSummary struct {
 
 func (x *ParameterSummary) Reset() {
 	*x = ParameterSummary{}
-	mi := &file_psbench_proto_msgTypes[30]
+	mi := &file_psbench_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2325,7 @@ func (x *ParameterSummary) String() string {
 func (*ParameterSummary) ProtoMessage() {}
 
 func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[30]
+	mi := &file_psbench_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2338,7 @@ func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParameterSummary.ProtoReflect.Descriptor instead.
 func (*ParameterSummary) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{30}
+	return file_psbench_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ParameterSummary) GetName() string {
@@ -2231,7 +2398,7 @@ type MeasureRequest struct {
 
 func (x *MeasureRequest) Reset() {
 	*x = MeasureRequest{}
-	mi := &file_psbench_proto_msgTypes[31]
+	mi := &file_psbench_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2243,7 +2410,7 @@ func (x *MeasureRequest) String() string {
 func (*MeasureRequest) ProtoMessage() {}
 
 func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[31]
+	mi := &file_psbench_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2256,7 +2423,7 @@ func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureRequest.ProtoReflect.Descriptor instead.
 func (*MeasureRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{31}
+	return file_psbench_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MeasureRequest) GetOperation() MeasureRequest_Operation {
@@ -2318,7 +2485,7 @@ type MeasureReply struct {
 
 func (x *MeasureReply) Reset() {
 	*x = MeasureReply{}
-	mi := &file_psbench_proto_msgTypes[32]
+	mi := &file_psbench_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2330,7 +2497,7 @@ func (x *MeasureReply) String() string {
 func (*MeasureReply) ProtoMessage() {}
 
 func (x *MeasureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[32]
+	mi := &file_psbench_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2343,7 +2510,7 @@ func (x *MeasureReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureReply.ProtoReflect.Descriptor instead.
 func (*MeasureReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{32}
+	return file_psbench_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *MeasureReply) GetLatencyNs() []int64 {
@@ -2368,7 +2535,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_psbench_proto_msgTypes[33]
+	mi := &file_psbench_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2380,7 +2547,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[33]
+	mi := &file_psbench_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2393,7 +2560,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{33}
+	return file_psbench_proto_rawDescGZIP(), []int{34}
 }
 
 type Event struct {
@@ -2410,7 +2577,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_psbench_proto_msgTypes[34]
+	mi := &file_psbench_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2422,7 +2589,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[34]
+	mi := &file_psbench_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2435,7 +2602,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{34}
+	return file_psbench_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Event) GetEvent() isEvent_Event {
@@ -2502,7 +2669,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_psbench_proto_msgTypes[35]
+	mi := &file_psbench_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2514,7 +2681,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[35]
+	mi := &file_psbench_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2527,7 +2694,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{35}
+	return file_psbench_proto_rawDescGZIP(), []int{36}
 }
 
 type Progress struct {
@@ -2539,7 +2706,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_psbench_proto_msgTypes[36]
+	mi := &file_psbench_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2551,7 +2718,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[36]
+	mi := &file_psbench_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2564,7 +2731,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{36}
+	return file_psbench_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Progress) GetEpoch() int32 {
@@ -2586,7 +2753,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_psbench_proto_msgTypes[37]
+	mi := &file_psbench_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2598,7 +2765,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[37]
+	mi := &file_psbench_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2611,7 +2778,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{37}
+	return file_psbench_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Failure) GetCause() Failure_Cause {
@@ -2699,12 +2866,14 @@ const file_psbench_proto_rawDesc = "" +
 	"parameters\x18\x01 \x03(\v2\x15.psbench.v1.ParameterR\n" +
 	"parameters\x12*\n" +
 	"\x06inputs\x18\x04 \x01(\v2\x12.psbench.v1.InputsR\x06inputs\x12)\n" +
-	"\x10feature_gradient\x18\x05 \x01(\bR\x0ffeatureGradient\"l\n" +
+	"\x10feature_gradient\x18\x05 \x01(\bR\x0ffeatureGradient\"\xa1\x01\n" +
 	"\x06Inputs\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\x03R\x04rows\x12\x18\n" +
 	"\aclasses\x18\x02 \x01(\x03R\aclasses\x12\x1a\n" +
 	"\bfeatures\x18\x03 \x01(\x03R\bfeatures\x12\x18\n" +
-	"\atargets\x18\x04 \x01(\x03R\atargets\"M\n" +
+	"\atargets\x18\x04 \x01(\x03R\atargets\x12\x16\n" +
+	"\x06tables\x18\x05 \x03(\x03R\x06tables\x12\x1b\n" +
+	"\tlooked_up\x18\x06 \x01(\x03R\blookedUp\"M\n" +
 	"\tParameter\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05shape\x18\x02 \x03(\x03R\x05shape\x12\x16\n" +
@@ -2736,23 +2905,26 @@ const file_psbench_proto_rawDesc = "" +
 	"\x04sets\x18\x03 \x03(\v2\x16.psbench.v1.TrainerSetR\x04sets\"(\n" +
 	"\n" +
 	"TrainerSet\x12\x1a\n" +
-	"\btrainers\x18\x01 \x03(\x05R\btrainers\"\xa5\x01\n" +
+	"\btrainers\x18\x01 \x03(\x05R\btrainers\"\xdc\x01\n" +
 	"\tDealReply\x12\x18\n" +
 	"\asamples\x18\x01 \x01(\x03R\asamples\x12\x18\n" +
 	"\abatches\x18\x02 \x01(\x03R\abatches\x12\x18\n" +
 	"\adropped\x18\x03 \x01(\x03R\adropped\x12)\n" +
 	"\x06shares\x18\x04 \x03(\v2\x11.psbench.v1.ShareR\x06shares\x12\x1f\n" +
 	"\vown_batches\x18\x05 \x01(\bR\n" +
-	"ownBatches\"\xaa\x01\n" +
+	"ownBatches\x12\x1a\n" +
+	"\bstreamed\x18\x06 \x01(\bR\bstreamed\x12\x19\n" +
+	"\bheld_out\x18\a \x01(\x03R\aheldOut\"\xd4\x01\n" +
 	"\x05Share\x12\x18\n" +
 	"\abatches\x18\x01 \x01(\x03R\abatches\x12\x18\n" +
 	"\asamples\x18\x02 \x01(\x03R\asamples\x12#\n" +
 	"\rdistinct_rows\x18\x03 \x01(\x03R\fdistinctRows\x12#\n" +
 	"\rbatch_samples\x18\x04 \x01(\x03R\fbatchSamples\x12#\n" +
-	"\rbatch_indices\x18\x05 \x01(\x03R\fbatchIndices\"4\n" +
+	"\rbatch_indices\x18\x05 \x01(\x03R\fbatchIndices\x12(\n" +
+	"\x10held_out_batches\x18\x06 \x01(\x03R\x0eheldOutBatches\"4\n" +
 	"\x04Peer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xb6\x05\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\"\xfb\x05\n" +
 	"\x0eConnectRequest\x12,\n" +
 	"\abuckets\x18\x01 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x122\n" +
 	"\x05model\x18\x02 \x01(\v2\x1c.psbench.v1.ModelDescriptionR\x05model\x12$\n" +
@@ -2770,7 +2942,9 @@ const file_psbench_proto_rawDesc = "" +
 	"companions\x12*\n" +
 	"\x06lookup\x18\f \x01(\v2\x12.psbench.v1.LookupR\x06lookup\x125\n" +
 	"\rtable_servers\x18\r \x03(\v2\x10.psbench.v1.PeerR\ftableServers\x12\x18\n" +
-	"\abatches\x18\x0e \x03(\x03R\abatches\x1aO\n" +
+	"\abatches\x18\x0e \x03(\x03R\abatches\x12'\n" +
+	"\x05share\x18\x0f \x01(\v2\x11.psbench.v1.ShareR\x05share\x12\x1a\n" +
+	"\bstreamed\x18\x10 \x01(\bR\bstreamed\x1aO\n" +
 	"\x0fCompanionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12&\n" +
 	"\x05value\x18\x02 \x01(\v2\x10.psbench.v1.PeerR\x05value:\x028\x01\"a\n" +
@@ -2789,22 +2963,35 @@ const file_psbench_proto_rawDesc = "" +
 	"FactsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x0e\n" +
-	"\fTrainRequest\">\n" +
+	"\fTrainRequest\"a\n" +
 	"\n" +
 	"TrainReply\x12\x19\n" +
 	"\bstart_ns\x18\x01 \x01(\x03R\astartNs\x12\x15\n" +
-	"\x06end_ns\x18\x02 \x01(\x03R\x05endNs\"\x0e\n" +
+	"\x06end_ns\x18\x02 \x01(\x03R\x05endNs\x12!\n" +
+	"\fevaluated_ns\x18\x03 \x01(\x03R\vevaluatedNs\"\x0e\n" +
 	"\fResetRequest\"\f\n" +
 	"\n" +
 	"ResetReply\"\x10\n" +
-	"\x0eCollectRequest\"\xb6\x01\n" +
+	"\x0eCollectRequest\"\xf0\x01\n" +
 	"\fCollectReply\x12*\n" +
 	"\x06series\x18\x01 \x03(\v2\x12.psbench.v1.SeriesR\x06series\x12\x16\n" +
 	"\x06losses\x18\x02 \x03(\x01R\x06losses\x12<\n" +
 	"\n" +
 	"parameters\x18\x03 \x03(\v2\x1c.psbench.v1.ParameterSummaryR\n" +
 	"parameters\x12$\n" +
-	"\x0epeak_rss_bytes\x18\x04 \x01(\x03R\fpeakRssBytes\"\x96\x01\n" +
+	"\x0epeak_rss_bytes\x18\x04 \x01(\x03R\fpeakRssBytes\x128\n" +
+	"\vevaluations\x18\x05 \x03(\v2\x16.psbench.v1.EvaluationR\vevaluations\"\xd2\x01\n" +
+	"\n" +
+	"Evaluation\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x05R\x05epoch\x12\x18\n" +
+	"\asamples\x18\x02 \x01(\x03R\asamples\x12\x19\n" +
+	"\bloss_sum\x18\x03 \x01(\x01R\alossSum\x12\x1d\n" +
+	"\acorrect\x18\x04 \x01(\x03H\x00R\acorrect\x88\x01\x01\x12\x12\n" +
+	"\x04bins\x18\x05 \x03(\x11R\x04bins\x12\x1c\n" +
+	"\tpositives\x18\x06 \x03(\x03R\tpositives\x12\x1c\n" +
+	"\tnegatives\x18\a \x03(\x03R\tnegativesB\n" +
+	"\n" +
+	"\b_correct\"\x96\x01\n" +
 	"\x06Series\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x13\n" +
@@ -2890,7 +3077,7 @@ func file_psbench_proto_rawDescGZIP() []byte {
 }
 
 var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_psbench_proto_goTypes = []any{
 	(MeasureRequest_Operation)(0), // 0: psbench.v1.MeasureRequest.Operation
 	(MeasureRequest_Expect)(0),    // 1: psbench.v1.MeasureRequest.Expect
@@ -2924,26 +3111,27 @@ var file_psbench_proto_goTypes = []any{
 	(*ResetReply)(nil),            // 29: psbench.v1.ResetReply
 	(*CollectRequest)(nil),        // 30: psbench.v1.CollectRequest
 	(*CollectReply)(nil),          // 31: psbench.v1.CollectReply
-	(*Series)(nil),                // 32: psbench.v1.Series
-	(*ParameterSummary)(nil),      // 33: psbench.v1.ParameterSummary
-	(*MeasureRequest)(nil),        // 34: psbench.v1.MeasureRequest
-	(*MeasureReply)(nil),          // 35: psbench.v1.MeasureReply
-	(*WatchRequest)(nil),          // 36: psbench.v1.WatchRequest
-	(*Event)(nil),                 // 37: psbench.v1.Event
-	(*Heartbeat)(nil),             // 38: psbench.v1.Heartbeat
-	(*Progress)(nil),              // 39: psbench.v1.Progress
-	(*Failure)(nil),               // 40: psbench.v1.Failure
-	nil,                           // 41: psbench.v1.ConfigureRequest.MapsEntry
-	nil,                           // 42: psbench.v1.ConnectRequest.CompanionsEntry
-	nil,                           // 43: psbench.v1.ConnectReply.BoundaryNsEntry
-	nil,                           // 44: psbench.v1.ConnectReply.FactsEntry
+	(*Evaluation)(nil),            // 32: psbench.v1.Evaluation
+	(*Series)(nil),                // 33: psbench.v1.Series
+	(*ParameterSummary)(nil),      // 34: psbench.v1.ParameterSummary
+	(*MeasureRequest)(nil),        // 35: psbench.v1.MeasureRequest
+	(*MeasureReply)(nil),          // 36: psbench.v1.MeasureReply
+	(*WatchRequest)(nil),          // 37: psbench.v1.WatchRequest
+	(*Event)(nil),                 // 38: psbench.v1.Event
+	(*Heartbeat)(nil),             // 39: psbench.v1.Heartbeat
+	(*Progress)(nil),              // 40: psbench.v1.Progress
+	(*Failure)(nil),               // 41: psbench.v1.Failure
+	nil,                           // 42: psbench.v1.ConfigureRequest.MapsEntry
+	nil,                           // 43: psbench.v1.ConnectRequest.CompanionsEntry
+	nil,                           // 44: psbench.v1.ConnectReply.BoundaryNsEntry
+	nil,                           // 45: psbench.v1.ConnectReply.FactsEntry
 }
 var file_psbench_proto_depIdxs = []int32{
 	5,  // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
 	6,  // 1: psbench.v1.PartDescription.settings:type_name -> psbench.v1.SettingDescription
 	7,  // 2: psbench.v1.ConfigureRequest.part:type_name -> psbench.v1.PartChoice
 	7,  // 3: psbench.v1.ConfigureRequest.local:type_name -> psbench.v1.PartChoice
-	41, // 4: psbench.v1.ConfigureRequest.maps:type_name -> psbench.v1.ConfigureRequest.MapsEntry
+	42, // 4: psbench.v1.ConfigureRequest.maps:type_name -> psbench.v1.ConfigureRequest.MapsEntry
 	11, // 5: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
 	10, // 6: psbench.v1.ConfigureReply.table:type_name -> psbench.v1.Table
 	13, // 7: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
@@ -2963,46 +3151,48 @@ var file_psbench_proto_depIdxs = []int32{
 	22, // 21: psbench.v1.ConnectRequest.ring:type_name -> psbench.v1.Peer
 	22, // 22: psbench.v1.ConnectRequest.sync_ring:type_name -> psbench.v1.Peer
 	22, // 23: psbench.v1.ConnectRequest.trainers:type_name -> psbench.v1.Peer
-	42, // 24: psbench.v1.ConnectRequest.companions:type_name -> psbench.v1.ConnectRequest.CompanionsEntry
+	43, // 24: psbench.v1.ConnectRequest.companions:type_name -> psbench.v1.ConnectRequest.CompanionsEntry
 	24, // 25: psbench.v1.ConnectRequest.lookup:type_name -> psbench.v1.Lookup
 	22, // 26: psbench.v1.ConnectRequest.table_servers:type_name -> psbench.v1.Peer
-	10, // 27: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
-	43, // 28: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	44, // 29: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
-	32, // 30: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
-	33, // 31: psbench.v1.CollectReply.parameters:type_name -> psbench.v1.ParameterSummary
-	0,  // 32: psbench.v1.MeasureRequest.operation:type_name -> psbench.v1.MeasureRequest.Operation
-	1,  // 33: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
-	38, // 34: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
-	39, // 35: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	40, // 36: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	2,  // 37: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	22, // 38: psbench.v1.ConnectRequest.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	3,  // 39: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	8,  // 40: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	14, // 41: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	18, // 42: psbench.v1.Part.Deal:input_type -> psbench.v1.DealRequest
-	23, // 43: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	26, // 44: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	28, // 45: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	30, // 46: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	34, // 47: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	36, // 48: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	4,  // 49: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	9,  // 50: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	15, // 51: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	20, // 52: psbench.v1.Part.Deal:output_type -> psbench.v1.DealReply
-	25, // 53: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	27, // 54: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	29, // 55: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	31, // 56: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	35, // 57: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	37, // 58: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	49, // [49:59] is the sub-list for method output_type
-	39, // [39:49] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	21, // 27: psbench.v1.ConnectRequest.share:type_name -> psbench.v1.Share
+	10, // 28: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
+	44, // 29: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	45, // 30: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	33, // 31: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
+	34, // 32: psbench.v1.CollectReply.parameters:type_name -> psbench.v1.ParameterSummary
+	32, // 33: psbench.v1.CollectReply.evaluations:type_name -> psbench.v1.Evaluation
+	0,  // 34: psbench.v1.MeasureRequest.operation:type_name -> psbench.v1.MeasureRequest.Operation
+	1,  // 35: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
+	39, // 36: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
+	40, // 37: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
+	41, // 38: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	2,  // 39: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	22, // 40: psbench.v1.ConnectRequest.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	3,  // 41: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	8,  // 42: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	14, // 43: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	18, // 44: psbench.v1.Part.Deal:input_type -> psbench.v1.DealRequest
+	23, // 45: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	26, // 46: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	28, // 47: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	30, // 48: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	35, // 49: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	37, // 50: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	4,  // 51: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	9,  // 52: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	15, // 53: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	20, // 54: psbench.v1.Part.Deal:output_type -> psbench.v1.DealReply
+	25, // 55: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	27, // 56: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	29, // 57: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	31, // 58: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	36, // 59: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	38, // 60: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	51, // [51:61] is the sub-list for method output_type
+	41, // [41:51] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }
@@ -3010,7 +3200,8 @@ func file_psbench_proto_init() {
 	if File_psbench_proto != nil {
 		return
 	}
-	file_psbench_proto_msgTypes[34].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[29].OneofWrappers = []any{}
+	file_psbench_proto_msgTypes[35].OneofWrappers = []any{
 		(*Event_Heartbeat)(nil),
 		(*Event_Progress)(nil),
 		(*Event_Failure)(nil),
@@ -3021,7 +3212,7 @@ func file_psbench_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_psbench_proto_rawDesc), len(file_psbench_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   42,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
