@@ -17,7 +17,7 @@ var settable = []sdk.Kind{
 
 // assignment gives a setting of a part a value.
 type assignment struct {
-	kind   sdk.Kind
+	kind   sdk.Kind // "": the only one whose part has such a setting
 	name   string
 	value  any    // text if it is yet to be read by the setting's type
 	label  string // what to call it in an error
@@ -47,9 +47,10 @@ func (c *Config) takeSettings(s source, raw any) error {
 		err = fmt.Errorf("is %s but must be an object of kinds, each an object of settings", show(raw))
 	}
 	for _, a := range assignments {
-		a.origin, a.label = s.origin("set"), s.name(fmt.Sprintf("set.%s.%s", a.kind, a.name))
+		target := strings.TrimPrefix(fmt.Sprintf("%s.%s", a.kind, a.name), ".")
+		a.origin, a.label = s.origin("set"), s.name("set."+target)
 		if s.sort != fromPlace {
-			a.label = fmt.Sprintf("%s %s.%s", s.name("set"), a.kind, a.name)
+			a.label = fmt.Sprintf("%s %s", s.name("set"), target)
 		}
 		c.settings = append(c.settings, a)
 	}
@@ -74,12 +75,17 @@ func assignmentsOf(byKind map[string]any) ([]assignment, error) {
 	return out, nil
 }
 
-// parseAssignment reads kind.setting=value; the value is the rest of the text.
+// parseAssignment reads kind.setting=value, or setting=value; the value is the rest of
+// the text.
 func parseAssignment(item string) (assignment, error) {
 	target, value, ok := strings.Cut(item, "=")
-	kind, name, dotted := strings.Cut(strings.TrimSpace(target), ".")
-	if !ok || !dotted || name == "" {
+	target = strings.TrimSpace(target)
+	kind, name, dotted := strings.Cut(target, ".")
+	if !ok || target == "" || dotted && name == "" {
 		return assignment{}, fmt.Errorf("is %q but must be kind.setting=value, as in trainer.lr=0.1", item)
+	}
+	if !dotted {
+		return assignment{name: target, value: text(value)}, nil
 	}
 	k, err := parseKind(kind)
 	return assignment{kind: k, name: name, value: text(value)}, err

@@ -37,12 +37,16 @@ func parts(_ context.Context, plugin registry.Plugin) ([]Description, error) {
 	settings := map[string][]sdk.Setting{
 		"trainer ddp":         {setting("lr", "number", "0.0001"), setting("bucket_bytes", "integer", "26214400")},
 		"server average":      {setting("verbose", "bool", "false")},
-		"server embedding":    {setting("num_embeddings", "integer", "300"), setting("embedding_dim", "integer", "64")},
+		"server embedding":    {setting("num_embeddings", "integer", "300"), setting("embedding_dim", "integer", "64"), setting("lr", "number", "0.05")},
 		"server batch_update": {setting("momentum", "number", "0.9")},
-		"trainer hybrid":      {setting("lookup", "string", `"parallel"`)},
+		"trainer hybrid":      {setting("lookup", "string", `"parallel"`), setting("lr", "number", "0.05")},
 		"data bags":           {setting("batches", "integer", "10")},
 		"data dense":          {setting("batches", "integer", "4"), setting("features", "integer", "100")},
-		"model mlp":           {setting("sizes", "list", "[2,2]"), setting("relu_after", "list", "[]")},
+		"model dlrm": {
+			setting("dense_features", "integer", "1"), setting("table_rows", "list", "[1]"), setting("embedding_dim", "integer", "1"),
+			setting("bottom_layers", "list", "[1]"), setting("top_layers", "list", "[1]"),
+		},
+		"model mlp": {setting("sizes", "list", "[2,2]"), setting("relu_after", "list", "[]")},
 		"data dummy": {
 			setting("max_val", "integer", "100"), setting("sample_count", "integer", "100"),
 			setting("sample_length", "integer", "100"), setting("sparsity_percentage", "integer", "20"),
@@ -188,6 +192,20 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// A setting that only one part of the run has needs no kind.
+func TestSettingWithoutKind(t *testing.T) {
+	for name, environ := range map[string][]string{"flag": nil, "environment": {"PSBENCH_SET=sparse=true,bucket_bytes=7"}} {
+		var flags []string
+		if environ == nil {
+			flags = []string{"--set=sparse=true", "--set=bucket_bytes=7"}
+		}
+		exp := mustResolve(t, environ, flags)
+		if model, trainer := string(exp.Parts[sdk.KindModel].Settings), string(exp.Parts[sdk.KindTrainer].Settings); !strings.Contains(model, `"sparse":true`) || !strings.Contains(trainer, `"bucket_bytes":7`) {
+			t.Errorf("%s: the settings are %s and %s", name, model, trainer)
+		}
+	}
+}
+
 // A reference case gives its samples as a list in a layer of its own.
 func TestExtraLayer(t *testing.T) {
 	exp := mustResolve(t, nil, []string{"--isolate=all"}, Layer{"case x", map[string]any{
@@ -251,34 +269,5 @@ func TestPluginsOfTheirOwn(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("%s\n got %v\nwant %s", flags, err, want)
 		}
-	}
-}
-
-// A trainer's defaults count where nobody gave a value, and say so.
-func TestTrainerDefaults(t *testing.T) {
-	inFolder(t, map[string]string{"run.json": `{"epochs": 7}`})
-	exp := mustResolve(t, []string{"PSBENCH_NTRAINER=5"}, []string{"--trainer", "HybridTrainer", "--config", "run.json", "--batch-size", "3"})
-	for _, want := range []result.Value{
-		{Key: "trainer", Value: "hybrid", Origin: "flag --trainer"},
-		{Key: "ntrainer", Value: json.Number("5"), Origin: "environment PSBENCH_NTRAINER"},
-		{Key: "nserver", Value: json.Number("8"), Origin: "default of trainer hybrid"},
-		{Key: "epochs", Value: json.Number("7"), Origin: "run.json"},
-		{Key: "batch_size", Value: json.Number("3"), Origin: "flag --batch-size"},
-		{Key: "server", Value: "embedding", Origin: "default of trainer hybrid"},
-		{Key: "ddp_hook", Value: "allreduce", Origin: "derived: the servers serve tables"},
-		{Key: "model", Value: "HybridModel", Origin: "default of trainer hybrid: model mlp of configs/models.json, HybridModel"},
-		{Key: "create_criterion", Value: "cel", Origin: "default"},
-	} {
-		if diff := cmp.Diff(want, value(exp, want.Key)); diff != "" {
-			t.Error(diff)
-		}
-	}
-	if want := (topology.World{Trainers: 5, Servers: 8, EveryServer: true}); exp.World != want || exp.Service != registry.Tables {
-		t.Errorf("world %+v, servers of %s", exp.World, exp.Service)
-	}
-
-	exp = mustResolve(t, nil, []string{"--trainer", "batch_update"})
-	if exp.Parts[sdk.KindHook].Key != "rpc" || exp.Parts[sdk.KindCriterion].Key != "l1" || exp.BatchSize != 20 || exp.Service != registry.Parameters {
-		t.Errorf("hook %s, criterion %s, batches of %d, servers of %s", exp.Parts[sdk.KindHook].Key, exp.Parts[sdk.KindCriterion].Key, exp.BatchSize, exp.Service)
 	}
 }

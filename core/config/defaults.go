@@ -8,40 +8,79 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// notInDefaults are the options that must be known before a trainer is chosen, and
-// set, whose values belong to parts: those have defaults of their own.
-var notInDefaults = []string{"config", "registry", "set", "trainer"}
+// notInDefaults are the options that must be known before a trainer or a model is
+// chosen, and set, whose values belong to parts: those have defaults of their own.
+var notInDefaults = map[sdk.Kind][]string{
+	sdk.KindTrainer: {"config", "registry", "set", "trainer"},
+	sdk.KindModel:   {"config", "registry", "set", "trainer", "model", "model_config_path"},
+}
 
-// checkDefaults reads the defaults of every trainer as a JSON file would be read.
+// checkDefaults reads the defaults of every trainer and model as a JSON file would be
+// read.
 func checkDefaults(reg *registry.Registry) error {
-	for _, item := range reg.Items(sdk.KindTrainer) {
-		place := fmt.Sprintf("trainer_map.%s.defaults of %s", item.Key, item.File)
-		c := &Config{sources: map[string]source{}}
-		if _, err := c.take(layer{source{sort: fromPlace, place: place}, item.Defaults}); err != nil {
-			return err
-		}
-		for _, key := range notInDefaults {
-			if _, given := c.sources[key]; given {
-				return fmt.Errorf("%s in %s is given, but a trainer cannot have a default for it", key, place)
+	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindModel} {
+		for _, item := range reg.Items(kind) {
+			place := fmt.Sprintf("%s_map.%s.defaults of %s", kind, item.Key, item.File)
+			c := &Config{sources: map[string]source{}}
+			if _, err := c.take(layer{source{sort: fromPlace, place: place}, item.Defaults}); err != nil {
+				return err
+			}
+			for _, key := range notInDefaults[kind] {
+				if _, given := c.sources[key]; given {
+					return fmt.Errorf("%s in %s is given, but a %s cannot have a default for it", key, place, kind)
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// takeDefaults puts the defaults of the chosen trainer between psbench's own and the
-// lowest other layer.
+// takeDefaults puts the defaults of the chosen trainer, and over them those of the
+// chosen model, between psbench's own and the lowest other layer.
 func (c *Config) takeDefaults(reg *registry.Registry) error {
 	trainer, err := reg.Lookup(sdk.KindTrainer, c.Trainer)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.name("trainer"), err)
 	}
-	own := layer{source{sort: fromTrainer, place: trainer.Key}, trainer.Defaults}
-	merged, err := merge(slices.Insert(slices.Clone(c.layers), 1, own))
+	given := c.layers
+	own := []layer{defaultsOf(trainer)}
+	if err := c.mergeDefaults(given, own); err != nil {
+		return err
+	}
+	// The model may be the trainer's default.
+	if model, ok := c.model(reg); ok && len(model.Defaults) > 0 {
+		return c.mergeDefaults(given, append(own, defaultsOf(model)))
+	}
+	return nil
+}
+
+func defaultsOf(item registry.Item) layer {
+	return layer{source{sort: fromPart, place: fmt.Sprintf("%s %s", item.Kind, item.Key)}, item.Defaults}
+}
+
+// mergeDefaults makes c what the layers are with own above the lowest of them. They
+// stay as they are, for the next time.
+func (c *Config) mergeDefaults(given, own []layer) error {
+	merged, err := merge(slices.Insert(slices.Clone(given), 1, own...))
 	if err != nil {
 		return err
 	}
-	merged.layers = c.layers
+	merged.layers = given
 	*c = *merged
 	return nil
+}
+
+// model is the chosen one. Whoever chooses the parts says what is wrong where there is
+// none.
+func (c *Config) model(reg *registry.Registry) (registry.Item, bool) {
+	name := c.Model
+	byID, err := configurations(sdk.KindModel, c.configurationFile(sdk.KindModel))
+	if err != nil {
+		return registry.Item{}, false
+	}
+	if configured, isID := byID[name]; isID {
+		name = configured.class
+	}
+	item, err := reg.Lookup(sdk.KindModel, name)
+	return item, err == nil
 }

@@ -15,12 +15,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/psbench/psbench/core/jsonfile"
+	"github.com/psbench/psbench/internal/simd"
 	"github.com/psbench/psbench/sdk"
 )
 
-// notOptions are variables that begin like options but are for plugin
-// processes; whoever runs psbench below one has them too.
-var notOptions = []string{sdk.Handshake.MagicCookieKey, sdk.DirectoryVariable, sdk.JanitorVariable}
+// notOptions are variables that begin like options: one that every process reads for
+// itself, and those for plugin processes, which whoever runs psbench below one has too.
+var notOptions = []string{simd.Variable, sdk.Handshake.MagicCookieKey, sdk.DirectoryVariable, sdk.JanitorVariable}
 
 // Sources are the layers of a configuration above its defaults, lowest first.
 // The JSON file, which lies below them, is named by the option config of
@@ -121,7 +122,7 @@ func (c *Config) name(key string) string   { return c.sources[key].name(key) }
 func (c *Config) origin(key string) string { return c.sources[key].origin(key) }
 
 // given says whether a layer above the defaults has the key.
-func (c *Config) given(key string) bool { return c.sources[key].sort > fromTrainer }
+func (c *Config) given(key string) bool { return c.sources[key].sort > fromPart }
 
 // layer is a set of raw values from one source.
 type layer struct {

@@ -68,7 +68,7 @@ func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue 
 		},
 	}
 	steps := []func(context.Context) error{
-		r.needs, r.checkCounts, r.chooseTransport, r.chooseParts, r.checkService, r.checkHook, r.configureParts, r.configureInTrainer, r.checkUnused, r.finish,
+		r.needs, r.checkCounts, r.chooseTransport, r.chooseParts, r.checkService, r.checkHook, r.placeSettings, r.configureParts, r.configureInTrainer, r.checkUnused, r.finish,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {

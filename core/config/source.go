@@ -13,14 +13,14 @@ const envPrefix = "PSBENCH_"
 // source is where values come from.
 type source struct {
 	sort  sort
-	place string // of fromPlace: a file, or what a caller calls its layer; of fromTrainer: its key
+	place string // of fromPlace: a file, or what a caller calls its layer; of fromPart: its kind and key
 }
 
 type sort int
 
 const (
 	fromDefault sort = iota
-	fromTrainer      // the defaults of the chosen trainer
+	fromPart         // the defaults of the chosen trainer or model
 	fromPlace
 	fromEnvironment
 	fromFlag
@@ -35,8 +35,8 @@ func (s source) name(key string) string {
 		return envPrefix + strings.ToUpper(key)
 	case fromPlace:
 		return key + " in " + s.place
-	case fromTrainer:
-		return "--" + strings.ReplaceAll(key, "_", "-") + " (default of trainer " + s.place + ")"
+	case fromPart:
+		return "--" + strings.ReplaceAll(key, "_", "-") + " (default of " + s.place + ")"
 	default:
 		return "--" + strings.ReplaceAll(key, "_", "-") + " (default)"
 	}
@@ -51,8 +51,8 @@ func (s source) origin(key string) string {
 		return "environment " + s.name(key)
 	case fromPlace:
 		return s.place
-	case fromTrainer:
-		return "default of trainer " + s.place
+	case fromPart:
+		return "default of " + s.place
 	default:
 		return "default"
 	}

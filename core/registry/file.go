@@ -18,7 +18,7 @@ type File struct {
 	PreprocessMap    map[string]Entry        `json:"preprocess_data_map,omitempty" doc:"what a trainer does to a batch first"`
 	CriterionMap     map[string]Entry        `json:"criterion_map,omitempty" doc:"loss functions"`
 	DataMap          map[string]Entry        `json:"data_map,omitempty" doc:"data"`
-	ModelMap         map[string]Entry        `json:"model_map,omitempty" doc:"models"`
+	ModelMap         map[string]ModelEntry   `json:"model_map,omitempty" doc:"models"`
 }
 
 // Program is an executable that serves parts.
@@ -45,6 +45,12 @@ type TrainerEntry struct {
 	Entry
 	Needs    string         `json:"needs,omitempty" jsonschema:"enum=gradients,enum=tables,enum=parameters" doc:"what its servers must serve: gradients (the default), tables or parameters"`
 	Defaults map[string]any `json:"defaults,omitempty" doc:"values of options that nobody gave, for this trainer"`
+}
+
+// ModelEntry says what provides a model.
+type ModelEntry struct {
+	Entry
+	Defaults map[string]any `json:"defaults,omitempty" doc:"values of options that nobody gave, for this model; they win over the trainer's"`
 }
 
 // HookEntry says what provides a hook and which links it uses.
@@ -82,7 +88,9 @@ func (f *File) maps() []kindMap {
 		{"preprocess_data_map", sdk.KindPreprocessData, entries(f.PreprocessMap, plain)},
 		{"criterion_map", sdk.KindCriterion, entries(f.CriterionMap, plain)},
 		{"data_map", sdk.KindData, entries(f.DataMap, plain)},
-		{"model_map", sdk.KindModel, entries(f.ModelMap, plain)},
+		{"model_map", sdk.KindModel, entries(f.ModelMap, func(e ModelEntry) entry {
+			return entry{Entry: e.Entry, defaults: e.Defaults}
+		})},
 	}
 }
 

@@ -52,7 +52,7 @@ type Item struct {
 	Links       Links   // of a hook
 	Serves      Service // of a server
 	Needs       Service // of a trainer
-	// Defaults of a trainer are values of options that nobody gave.
+	// Defaults of a trainer or a model are values of options that nobody gave.
 	Defaults map[string]any
 	// File is the registry file that the item comes from.
 	File string

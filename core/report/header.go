@@ -32,6 +32,7 @@ func header(w *bytes.Buffer, r *result.Result) {
 	line(w, "settings", settings(r, keys...))
 	line(w, "transport", r.Transport)
 	line(w, "data", deal(r.Data))
+	line(w, "", besides(r.Data))
 	if d := r.Data.DroppedBatches; d > 0 {
 		line(w, "", fmt.Sprintf("dropped %s per epoch so that connected trainers run equally many", batches(d)))
 	}
@@ -49,7 +50,7 @@ const widest = 120
 func information(w *bytes.Buffer, e result.Environment) {
 	title(w, "information")
 	line(w, "psbench", fmt.Sprintf("%s, %s, %s/%s, kernel %s", e.Psbench, e.Go, e.OS, e.Arch, e.Kernel))
-	line(w, "CPU", fmt.Sprintf("%s, %s", e.CPU, count(e.Cores, "core")))
+	line(w, "CPU", fmt.Sprintf("%s, %s, kernels %s", e.CPU, count(e.Cores, "core"), e.SIMD))
 	line(w, "memory", fmt.Sprintf("%d MiB", e.MemoryMiB))
 	for _, b := range e.BLAS {
 		line(w, "BLAS", describeBLAS(b))
@@ -170,6 +171,19 @@ func deal(d result.Deal) string {
 	shares := strings.Trim(strings.ReplaceAll(fmt.Sprint(d.BatchesPerTrainer), " ", ", "), "[]")
 	return fmt.Sprintf("%s%s dealt to %s: %s per epoch",
 		batches(d.Batches), size, count(len(d.BatchesPerTrainer), "trainer"), shares)
+}
+
+// besides says what else happens to the data, e.g. "read anew in every epoch, 2000
+// samples held out".
+func besides(d result.Deal) string {
+	var parts []string
+	if d.Streamed {
+		parts = append(parts, "read anew in every epoch")
+	}
+	if d.HeldOut > 0 {
+		parts = append(parts, count(d.HeldOut, "sample")+" held out")
+	}
+	return strings.Join(parts, ", ")
 }
 
 func batches(n int) string {

@@ -44,6 +44,9 @@ func Text(w io.Writer, r *result.Result, o Options) error {
 	if err := epochTable(out, r); err != nil {
 		return err
 	}
+	if err := evaluationTable(out, r); err != nil {
+		return err
+	}
 	timeline(out, r)
 	totals(out, r)
 	if err := whatRanWhere(out, r); err != nil {

@@ -39,7 +39,7 @@ func synthetic() *result.Result {
 		},
 		Environment: result.Environment{
 			Psbench: "v0.1.0", Go: "go1.26.0", OS: "linux", Arch: "amd64", Kernel: "6.1.0",
-			CPU: "Example CPU", Cores: 2, MemoryMiB: 7950,
+			CPU: "Example CPU", Cores: 2, MemoryMiB: 7950, SIMD: "avx2",
 		},
 		Warnings:  []string{"server2 is never used by hook allreduce"},
 		Transport: "unix",
@@ -154,6 +154,38 @@ func updating(updates int) *result.Result {
 	return r
 }
 
+// evaluated is a run of 2 trainers, of which the second one has no held-out samples in
+// the last epoch.
+func evaluated(epochs int) *result.Result {
+	r := synthetic()
+	r.Warnings, r.Samples, r.Processes = nil, nil, slices.Clone(r.Processes[:2])
+	for epoch := range epochs {
+		e := result.Evaluation{
+			Epoch: epoch, Samples: 30, TrainLoss: 0.69 / float64(epoch+1), Loss: 0.7 / float64(epoch+1),
+			Accuracy: new(1 - 0.5/float64(epoch+1)), AUC: new(1 - 0.5/float64(epoch+2)), BaseEntropy: new(0.6730116670092565),
+			Trainers: []result.TrainerEvaluation{{Rank: 0, Samples: 20, Loss: 0.75}, {Rank: 1, Samples: 10, Loss: 0.5}},
+		}
+		if epoch == epochs-1 {
+			e.Samples, e.Loss, e.AUC, e.Trainers = 20, math.Inf(1), nil, e.Trainers[:1]
+		}
+		r.Evaluation = append(r.Evaluation, e)
+		for _, t := range e.Trainers {
+			r.Samples = append(r.Samples, result.Sample{
+				Rank: t.Rank, Type: "evaluation_metric", Name: "evaluate", Key: fmt.Sprintf("%d,0", epoch), DurationNS: int64(t.Rank+1) * 2_500_000,
+			})
+		}
+	}
+	return r
+}
+
+func TestSpread(t *testing.T) {
+	for n, want := range map[int][]int{0: {}, 1: {0}, 2: {0, 1}, 4: {0, 1, 2, 3}, 5: {0, 1, 2, 4}, 100: {0, 33, 66, 99}} {
+		if got := spread(n, 4); !slices.Equal(got, want) {
+			t.Errorf("of %d places %d are picked, want %d", n, got, want)
+		}
+	}
+}
+
 func TestText(t *testing.T) {
 	broken := &result.Result{
 		Started:     synthetic().Started,
@@ -173,6 +205,8 @@ func TestText(t *testing.T) {
 		{"hybrid.txt", hybrid(), Options{}},
 		{"batch_update.txt", updating(2), Options{}},
 		{"batch_update_long.txt", updating(7), Options{}},
+		{"evaluation.txt", evaluated(3), Options{}},
+		{"evaluation_long.txt", evaluated(100), Options{}},
 	}
 	for _, test := range tests {
 		t.Run(test.file, func(t *testing.T) {

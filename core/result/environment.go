@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/internal/simd"
 )
 
 // Environment is the machine and the build.
@@ -24,6 +26,8 @@ type Environment struct {
 	CPU       string `json:"cpu"`
 	Cores     int    `json:"cores"`
 	MemoryMiB int64  `json:"memory_mib"`
+	// SIMD is the vector instructions of psbench's own kernels: portable, avx2 or avx512.
+	SIMD string `json:"simd"`
 	// BLAS lists what multiplied matrices in the processes of the run, each once.
 	BLAS []BLAS `json:"blas"`
 	// GPUs is empty where nvidia-smi is missing or fails.
@@ -34,7 +38,7 @@ type Environment struct {
 
 // BLAS is what multiplies matrices, as the parts in a process report it.
 type BLAS struct {
-	Engine  string `json:"engine"`            // e.g. openblas, gonum
+	Engine  string `json:"engine"`            // e.g. openblas, native
 	Library string `json:"library,omitempty"` // the file that was loaded
 	Core    string `json:"core"`              // the kernels that the library chose
 	Threads string `json:"threads"`
@@ -52,6 +56,7 @@ func Capture() Environment {
 		CPU:       orUnknown(procField("/proc/cpuinfo", "model name")),
 		Cores:     runtime.NumCPU(),
 		MemoryMiB: memoryMiB(procField("/proc/meminfo", "MemTotal")),
+		SIMD:      simdLevel(),
 		BLAS:      []BLAS{},
 		GPUs:      []GPU{},
 	}
@@ -60,6 +65,12 @@ func Capture() Environment {
 // CaptureGPUs adds the GPUs of this machine and how they are connected. That takes
 // another program, so it is best done when nothing is measured.
 func (e *Environment) CaptureGPUs() { e.GPUs, e.GPUTopology = captureGPUs(nvidiaTimeout) }
+
+// simdLevel is what the kernels of every process use: the environment is the same.
+func simdLevel() string {
+	level, _ := simd.Chosen() // a value that is wrong was refused before
+	return level.String()
+}
 
 // MarshalJSON writes e in the format of docs/result.md, where lists are never null.
 func (e Environment) MarshalJSON() ([]byte, error) {

@@ -42,7 +42,8 @@ type file struct {
 	Losses     [][]number  `json:"losses"`
 	Parameters [][]summary `json:"parameters,omitempty"`
 
-	ServerParameters [][]summary `json:"server_parameters,omitempty"`
+	Evaluation       []evaluation `json:"evaluation,omitempty"`
+	ServerParameters [][]summary  `json:"server_parameters,omitempty"`
 }
 
 type plain Result
@@ -82,6 +83,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	for _, losses := range r.Losses {
 		f.Losses = append(f.Losses, convert[number](losses))
 	}
+	f.Evaluation = evaluationsToFile(r.Evaluation)
 	f.Parameters, f.ServerParameters = toFile(r.Parameters), toFile(r.ServerParameters)
 	return json.Marshal(f)
 }
@@ -130,6 +132,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	for _, losses := range f.Losses {
 		r.Losses = append(r.Losses, convert[float64](losses))
 	}
+	r.Evaluation = evaluationsFromFile(f.Evaluation)
 	r.Parameters, r.ServerParameters = fromFile(f.Parameters), fromFile(f.ServerParameters)
 	return nil
 }

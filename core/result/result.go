@@ -46,6 +46,9 @@ type Result struct {
 	// Losses of the measured pass: one list per trainer, in iteration order.
 	// JSON holds null for a loss that is not finite.
 	Losses [][]float64 `json:"losses"`
+	// Evaluation of the measured pass: what was found after each epoch on samples that
+	// no trainer trains on. Without such samples there is none.
+	Evaluation []Evaluation `json:"evaluation,omitempty"`
 	// Samples of the measured pass, per rank in the order of recording.
 	Samples []Sample `json:"samples"`
 	// Parameters holds what training changed, per trainer and parameter; only
@@ -67,12 +70,16 @@ type Value struct {
 type Deal struct {
 	Samples           int   `json:"samples"`
 	Batches           int   `json:"batches"`
-	LargestBatch      int   `json:"largest_batch"`       // in samples, of those that trainers run
+	LargestBatch      int   `json:"largest_batch"`       // in samples, of those that trainers run or evaluate
 	BatchesPerTrainer []int `json:"batches_per_trainer"` // in one epoch
 	DroppedBatches    int   `json:"dropped_batches"`     // in one epoch
 	// OwnBatches says that the data cut the batches itself, whatever the batch size.
 	OwnBatches        bool  `json:"own_batches"`
 	SamplesPerTrainer []int `json:"samples_per_trainer"` // in one epoch
+	// HeldOut is how many samples, beside Samples, the model is evaluated on.
+	HeldOut int `json:"held_out"`
+	// Streamed says that the data was read anew in every epoch.
+	Streamed bool `json:"streamed"`
 }
 
 // Process is one plugin process: a rank or a companion of one.
@@ -98,8 +105,9 @@ type Process struct {
 // companion's samples bear the rank of its trainer.
 func (p Process) Measures() bool { return p.Kind == "trainer" || p.Kind == "server" }
 
-// Throughput is samples of all trainers over the time from the first start to
-// the last end of the measured pass.
+// Throughput is samples of all trainers over the time from the first start to the last
+// end of the measured pass, less the time that the trainer with the longest evaluation
+// spent on it.
 type Throughput struct {
 	Samples          int64   `json:"samples"`
 	Seconds          float64 `json:"seconds"`

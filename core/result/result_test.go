@@ -30,12 +30,12 @@ func example() *Result {
 		Command:   []string{"psbench", "--set", "data.path=<a&b>"},
 		Config:    []Value{{"torch_seed", json.Number("18446744073709551615"), "flag --torch-seed"}},
 		Environment: Environment{
-			"v1", "go1", "linux", "amd64", "6.1", "cpu", 2, 4096,
+			"v1", "go1", "linux", "amd64", "6.1", "cpu", 2, 4096, "avx2",
 			[]BLAS{{"openblas", "libopenblas.so.0", "Zen", "1"}}, []GPU{{"H100", "550.54", 81559}}, "GPU0 X",
 		},
 		Warnings:  []string{"a warning"},
 		Transport: "unix",
-		Data:      Deal{100, 10, 10, []int{5, 5}, 0, true, []int{50, 50}},
+		Data:      Deal{100, 10, 10, []int{5, 5}, 0, true, []int{50, 50}, 20, true},
 		Buckets: []comm.BucketSpec{
 			{Index: 0, Parameters: []comm.Span{{Parameter: 1, Offset: 0, Elements: 8}}, Elements: 8},
 			{
@@ -51,6 +51,7 @@ func example() *Result {
 		Throughput: NewThroughput(500, 0.25),
 		StartMS:    99.5,
 		Losses:     [][]float64{{6.5, 6.25}},
+		Evaluation: []Evaluation{{0, 30, 6.375, 0.75, new(0.5), new(0.625), new(0.6875), []TrainerEvaluation{{0, 30, 0.75, new(0.5)}}}},
 		Samples:    []Sample{{0, "forward_metric", "forward_pass", "0,1", 1e15 + 1, 12345}},
 		Parameters: [][]ParameterSummary{{{"embedding", 12, -1, 0.5, []float64{-1}, []float64{2}}}},
 
@@ -64,6 +65,9 @@ func TestWriteAndRead(t *testing.T) {
 		func(*Result) {},
 		func(r *Result) { r.Losses[0][1] = math.NaN() },
 		func(r *Result) { r.Parameters[0][0].DeltaSumSq = math.NaN() },
+		func(r *Result) { r.Evaluation[0].TrainLoss, r.Evaluation[0].Loss = math.NaN(), math.NaN() },
+		func(r *Result) { r.Evaluation[0].Trainers[0].Loss = math.NaN() },
+		func(r *Result) { r.Evaluation[0].AUC, r.Evaluation[0].Trainers[0].Accuracy = nil, nil },
 		func(r *Result) { r.ServerParameters[0][0].DeltaSum = math.NaN() },
 	} {
 		want := example()
@@ -187,6 +191,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add(data)
 	f.Add([]byte(`{"schema":"psbench.result/1","losses":[null,[null]],"parameters":[[{}]]}`))
+	f.Add([]byte(`{"schema":"psbench.result/1","evaluation":[{"loss":null,"trainers":[{}]},{}]}`))
 	f.Add([]byte(`{"schema":"psbench.result/1","config":[{"value":{"a":[1e999]}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := parse(data)

@@ -51,6 +51,10 @@ func generateSchema(t *testing.T) []byte {
 	for _, name := range []string{"delta_sum", "delta_sumsq"} {
 		s.Definitions["ParameterSummary"].Properties.Set(name, finite())
 	}
+	for _, name := range []string{"train_loss", "loss"} {
+		s.Definitions["Evaluation"].Properties.Set(name, finite())
+	}
+	s.Definitions["TrainerEvaluation"].Properties.Set("loss", finite())
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -113,6 +117,7 @@ func TestResultsSatisfyTheSchema(t *testing.T) {
 	diverged := example()
 	diverged.Losses[0][0] = math.Inf(1)
 	diverged.Parameters[0][0].DeltaSum = math.NaN()
+	diverged.Evaluation[0].TrainLoss, diverged.Evaluation[0].Trainers[0].Loss = math.NaN(), math.Inf(1)
 	for name, r := range map[string]*Result{
 		"example": example(), "empty": {Schema: Schema}, "diverged": diverged,
 		"bare process": {Schema: Schema, Processes: []Process{{}}},

@@ -45,7 +45,7 @@ func (r *run) salvage() {
 			continue
 		}
 		wg.Go(func() {
-			c, err := fetchOne(ctx, s)
+			c, err := r.fetchOne(ctx, s)
 			if err == nil {
 				mu.Lock()
 				got[s] = c
@@ -61,7 +61,7 @@ func (r *run) fetch(ctx context.Context, timeout time.Duration) (map[*seat]colle
 	got := make(map[*seat]collected)
 	var mu sync.Mutex
 	err := r.each(ctx, r.seats.all, timeout, "its metrics", func(ctx context.Context, s *seat) error {
-		c, err := fetchOne(ctx, s)
+		c, err := r.fetchOne(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (r *run) fetch(ctx context.Context, timeout time.Duration) (map[*seat]colle
 	return got, err
 }
 
-func fetchOne(ctx context.Context, s *seat) (collected, error) {
+func (r *run) fetchOne(ctx context.Context, s *seat) (collected, error) {
 	var c collected
 	stream, err := s.process.Collect(ctx, &proto.CollectRequest{})
 	if err != nil {
@@ -87,13 +87,26 @@ func fetchOne(ctx context.Context, s *seat) (collected, error) {
 		if err != nil {
 			return c, err
 		}
-		for _, q := range reply.GetSeries() {
-			if n := len(q.GetStartNs()); len(q.GetKeyA()) != n || len(q.GetKeyB()) != n || len(q.GetDurationNs()) != n {
-				return c, fmt.Errorf("%s sent columns of unequal length for its series %s, %s", s.name, q.GetType(), q.GetName())
-			}
+		if err := r.check(s.name, reply); err != nil {
+			return c, err
 		}
 		c.replies = append(c.replies, reply)
 	}
+}
+
+// check refuses what assemble could not put together.
+func (r *run) check(name string, reply *proto.CollectReply) error {
+	for _, q := range reply.GetSeries() {
+		if n := len(q.GetStartNs()); len(q.GetKeyA()) != n || len(q.GetKeyB()) != n || len(q.GetDurationNs()) != n {
+			return fmt.Errorf("%s sent columns of unequal length for its series %s, %s", name, q.GetType(), q.GetName())
+		}
+	}
+	for _, q := range reply.GetEvaluations() {
+		if err := checkEvaluation(q, r.e.Epochs); err != nil {
+			return fmt.Errorf("%s sent an evaluation that cannot be: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // assemble puts what was collected into the result, rank by rank.
@@ -134,6 +147,7 @@ func (r *run) assemble(got map[*seat]collected) {
 		res.Environment.NoteBLAS(s.facts)
 		res.Processes = append(res.Processes, p)
 	}
+	res.Evaluation = r.evaluations(got)
 }
 
 func samples(rank int, s *proto.Series) []result.Sample {

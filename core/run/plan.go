@@ -38,7 +38,9 @@ func (r *run) planAndDeal(ctx context.Context) error {
 	if err := r.agreeOnPlan(); err != nil {
 		return err
 	}
-	if err := r.each(ctx, []*seat{r.seats.data}, r.e.Timeout, "its batches", r.deal); err != nil {
+	// No deadline: reading all data once takes as long as it takes. The data process says
+	// so itself if it does not come on.
+	if err := r.each(ctx, []*seat{r.seats.data}, 0, "", r.deal); err != nil {
 		return err
 	}
 	r.size(tables)
@@ -95,7 +97,7 @@ func (r *run) deal(ctx context.Context, data *seat) error {
 	if err != nil {
 		return err
 	}
-	r.shares = reply.GetShares()
+	r.shares, r.streamed = reply.GetShares(), reply.GetStreamed()
 	if len(r.shares) != len(r.seats.trainers) {
 		return fmt.Errorf("%s dealt %d shares for %d trainers", data.name, len(r.shares), len(r.seats.trainers))
 	}
@@ -103,7 +105,7 @@ func (r *run) deal(ctx context.Context, data *seat) error {
 		r.warnBatchSize()
 	}
 	d := &r.result.Data
-	d.OwnBatches = reply.GetOwnBatches()
+	d.OwnBatches, d.Streamed, d.HeldOut = reply.GetOwnBatches(), r.streamed, int(reply.GetHeldOut())
 	d.Samples, d.Batches, d.DroppedBatches = int(reply.GetSamples()), int(reply.GetBatches()), int(reply.GetDropped())
 	for _, s := range r.shares {
 		d.LargestBatch = max(d.LargestBatch, int(s.GetBatchSamples()))
@@ -124,7 +126,8 @@ func (r *run) warnBatchSize() {
 
 // size gives what the links carry the room that the batches need. A sparse bucket gets
 // what those of the connected trainers can touch at most, and never more than its table
-// has; a lookup gets the largest batch of any trainer.
+// has; a lookup gets the largest batch of any trainer. Where there are several tables every
+// index is a bag of its own.
 func (r *run) size(tables []*proto.Table) {
 	var rows int64
 	for _, set := range r.e.World.Sets(r.e.Links) {
@@ -144,8 +147,13 @@ func (r *run) size(tables []*proto.Table) {
 		return
 	}
 	r.lookup = &proto.Lookup{Tables: tables}
+	several := len(r.seats.trainers[0].plan.GetInputs().GetTables()) > 0
 	for _, s := range r.shares {
-		r.lookup.Bags = max(r.lookup.Bags, s.GetBatchSamples())
+		bags := s.GetBatchSamples()
+		if several {
+			bags = s.GetBatchIndices()
+		}
+		r.lookup.Bags = max(r.lookup.Bags, bags)
 		r.lookup.Indices = max(r.lookup.Indices, s.GetBatchIndices())
 	}
 }

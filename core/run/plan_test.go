@@ -67,6 +67,34 @@ func TestSizeOfLookups(t *testing.T) {
 	}
 }
 
+// Of several tables every index is a bag of its own.
+func TestSizeOfLookupsInSeveralTables(t *testing.T) {
+	plan := planned(1, 1)
+	plan.Inputs.Tables = []int64{3, 4}
+	r := withPlans(&run{e: experiment(2, 2, registry.Links{Group: true}), shares: []*proto.Share{{BatchSamples: 3, BatchIndices: 6}, {BatchSamples: 5, BatchIndices: 10}}}, plan)
+	r.size([]*proto.Table{{Rows: 7, Width: 2}})
+	if r.lookup.GetBags() != 10 || r.lookup.GetIndices() != 10 {
+		t.Errorf("a lookup has room for %d bags with %d indices, want 10 with 10", r.lookup.GetBags(), r.lookup.GetIndices())
+	}
+}
+
+// A trainer, and nobody else, knows what the data process sends it.
+func TestTrainersKnowTheirShares(t *testing.T) {
+	for _, streamed := range []bool{false, true} {
+		r := seated(&run{e: experiment(2, 1, registry.Links{Server: true}, sdk.KindModel), streamed: streamed})
+		for _, s := range r.seats.all {
+			var want *proto.Share
+			if s.kind == sdk.KindTrainer {
+				want = r.shares[s.rank]
+			}
+			q := r.connectRequest(s)
+			if q.GetShare() != want || q.GetStreamed() != (streamed && want != nil) {
+				t.Errorf("%s is told of share %v, streamed %v", s.name, q.GetShare(), q.GetStreamed())
+			}
+		}
+	}
+}
+
 func TestAgreeOnPlan(t *testing.T) {
 	for name, c := range map[string]struct {
 		plans []*proto.PlanReply

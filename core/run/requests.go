@@ -58,7 +58,7 @@ func (r *run) connectRequest(s *seat) *proto.ConnectRequest {
 	req := &proto.ConnectRequest{Buckets: r.buckets(), Model: r.model}
 	switch s.kind {
 	case sdk.KindTrainer:
-		req.Data = r.seats.data.peer()
+		req.Data, req.Share, req.Streamed = r.seats.data.peer(), r.shares[s.rank], r.streamed
 		if r.lookup != nil {
 			req.Lookup = r.lookup
 			for _, v := range r.seats.servers {

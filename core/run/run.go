@@ -46,6 +46,7 @@ type run struct {
 	seats    seats
 	model    *proto.ModelDescription
 	shares   []*proto.Share // by trainer
+	streamed bool           // the data is read anew in every epoch
 	lookup   *proto.Lookup  // where servers hold tables
 	result   *result.Result
 }
@@ -161,13 +162,13 @@ func (r *run) connect(ctx context.Context) error {
 }
 
 func (r *run) warmUp(ctx context.Context) error {
-	start, _, err := r.pass(ctx)
-	r.result.StartMS = float64(start-r.o.StartedNS) / 1e6
+	p, err := r.pass(ctx)
+	r.result.StartMS = float64(p.startNS-r.o.StartedNS) / 1e6
 	return err
 }
 
 func (r *run) measure(ctx context.Context) error {
-	start, end, err := r.pass(ctx)
+	p, err := r.pass(ctx)
 	if err != nil {
 		return err
 	}
@@ -175,19 +176,18 @@ func (r *run) measure(ctx context.Context) error {
 	for _, s := range r.shares {
 		samples += s.GetSamples() * int64(r.e.Epochs)
 	}
-	r.result.Throughput = result.NewThroughput(samples, float64(end-start)/1e9)
+	r.result.Throughput = result.NewThroughput(samples, p.seconds())
 	return nil
 }
 
-// pass resets every process and trains once; it returns the first start and
-// the last end over the trainers, in ns of comm.Now.
-func (r *run) pass(ctx context.Context) (startNS, endNS int64, err error) {
-	err = r.each(ctx, r.seats.all, r.e.Timeout, "its reset", func(ctx context.Context, s *seat) error {
+// pass resets every process and trains once.
+func (r *run) pass(ctx context.Context) (span, error) {
+	err := r.each(ctx, r.seats.all, r.e.Timeout, "its reset", func(ctx context.Context, s *seat) error {
 		_, err := s.process.Reset(ctx, &proto.ResetRequest{})
 		return err
 	})
 	if err != nil {
-		return 0, 0, err
+		return span{}, err
 	}
 	replies := make([]*proto.TrainReply, len(r.seats.trainers))
 	// No deadline: a pass may take hours. Every wait within it has one, and the
@@ -198,14 +198,27 @@ func (r *run) pass(ctx context.Context) (startNS, endNS int64, err error) {
 		return err
 	})
 	if err != nil {
-		return 0, 0, err
+		return span{}, err
 	}
-	startNS, endNS = replies[0].GetStartNs(), replies[0].GetEndNs()
-	for _, reply := range replies[1:] {
-		startNS, endNS = min(startNS, reply.GetStartNs()), max(endNS, reply.GetEndNs())
-	}
-	return startNS, endNS, nil
+	return spanOf(replies), nil
 }
+
+// span is the time of a pass, in ns of comm.Now: the first start and the last end over
+// the trainers, and the most that one of them spent on evaluation.
+type span struct{ startNS, endNS, evaluatedNS int64 }
+
+func spanOf(replies []*proto.TrainReply) span {
+	s := span{startNS: replies[0].GetStartNs()}
+	for _, reply := range replies {
+		s.startNS, s.endNS = min(s.startNS, reply.GetStartNs()), max(s.endNS, reply.GetEndNs())
+		s.evaluatedNS = max(s.evaluatedNS, reply.GetEvaluatedNs())
+	}
+	return s
+}
+
+// seconds is how long training took. Trainers evaluate at the same time, so the longest
+// of their evaluations counts for all.
+func (s span) seconds() float64 { return float64(s.endNS-s.startNS-s.evaluatedNS) / 1e9 }
 
 // each calls do for all seats at once and waits for all. A call that takes
 // longer than the timeout (0: no limit) fails as a wait for what.

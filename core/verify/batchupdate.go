@@ -32,7 +32,7 @@ const mostNumbers = 1 << 24
 
 func (c *BatchUpdate) check(file string) error {
 	if len(c.Shape) != 2 {
-		return fmt.Errorf("%s: shape has %d numbers but must have 2: inputs and outputs", file, len(c.Shape))
+		return fmt.Errorf("%s: shape has length %d but must have 2 numbers: inputs and outputs", file, len(c.Shape))
 	}
 	for _, n := range []struct {
 		name  string

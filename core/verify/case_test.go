@@ -62,7 +62,7 @@ func TestBadCases(t *testing.T) {
 		{update, `"nserver": 1`, `"nserver": 3`, "case.json: nserver is 3 and expect has 2 parameters, but there must be 1 server and its parameters"},
 		{update, `"ntrainer": 3`, `"ntrainer": 2`, "case.json: expect has losses of 3 trainers but ntrainer is 2"},
 		{update, `"num_batches": 8`, `"num_batches": 4`, "case.json: expect has 8 losses of trainer0 but num_batches is 4"},
-		{update, `"shape": [100, 30]`, `"shape": [100]`, "case.json: shape has 1 numbers but must have 2: inputs and outputs"},
+		{update, `"shape": [100, 30]`, `"shape": [100]`, "case.json: shape has length 1 but must have 2 numbers: inputs and outputs"},
 		{update, `"shape": [100, 30]`, `"shape": [0, 30]`, "case.json: shape[0] is 0 but must be from 1 to 16777216"},
 		{update, `"batch_size": 20`, `"batch_size": 1000000`, "case.json: 24 batches of 100000000 numbers are more than 16777216 numbers"},
 	} {

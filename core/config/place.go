@@ -1,0 +1,65 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/sdk"
+)
+
+// placeSettings finds the kind of settings that were given without one: that of the
+// only part of the run with a setting of that name.
+func (r *resolver) placeSettings(ctx context.Context) error {
+	for i := range r.Config.settings {
+		a := &r.Config.settings[i]
+		if a.kind != "" {
+			continue
+		}
+		kinds, names, err := r.partsWith(ctx, a.name)
+		if err != nil {
+			return err
+		}
+		if len(kinds) == 1 {
+			a.kind = kinds[0]
+			continue
+		}
+		if len(kinds) == 0 {
+			more := "; psbench list KIND shows what there is"
+			if near := sdk.Nearest(a.name, names); near != "" {
+				more = fmt.Sprintf("; did you mean %q?", near)
+			}
+			return &UnknownSettingError{fmt.Sprintf("%s: no part of this run has a setting %q%s", a.label, a.name, more)}
+		}
+		var parts, targets []string
+		for _, kind := range kinds {
+			parts = append(parts, fmt.Sprintf("%s %s", kind, r.chosen[kind].Key))
+			targets = append(targets, fmt.Sprintf("%s.%s", kind, a.name))
+		}
+		return fmt.Errorf("%s: %s have a setting %s: write %s", a.label, strings.Join(parts, " and "), a.name, strings.Join(targets, " or "))
+	}
+	return nil
+}
+
+// partsWith are the kinds of the chosen parts that have a setting of that name, and the
+// names of all settings.
+func (r *resolver) partsWith(ctx context.Context, name string) (kinds []sdk.Kind, names []string, err error) {
+	for _, kind := range settable {
+		c, ok := r.chosen[kind]
+		if !ok {
+			continue
+		}
+		d, err := r.describe(ctx, c.Item)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, s := range d.Settings {
+			names = append(names, s.Name)
+		}
+		if slices.ContainsFunc(d.Settings, func(s sdk.Setting) bool { return s.Name == name }) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds, names, nil
+}

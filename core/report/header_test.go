@@ -1,0 +1,32 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/core/result"
+)
+
+func TestHeaderSaysWhatElseHappensToTheData(t *testing.T) {
+	for want, d := range map[string]result.Deal{
+		"":                         {},
+		"read anew in every epoch": {Streamed: true},
+		"1 sample held out":        {HeldOut: 1},
+		"read anew in every epoch, 2000 samples held out": {Streamed: true, HeldOut: 2000},
+	} {
+		r := synthetic()
+		r.Data.Streamed, r.Data.HeldOut = d.Streamed, d.HeldOut
+		var plain, got bytes.Buffer
+		header(&plain, synthetic())
+		header(&got, r)
+		const data = "2, 2 per epoch\n"
+		line := data
+		if want != "" {
+			line += strings.Repeat(" ", 12) + want + "\n"
+		}
+		if got.String() != strings.Replace(plain.String(), data, line, 1) {
+			t.Errorf("want %q in\n%s", want, &got)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package run
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// evaluating is a run of some trainers, with 2, 3, ... batches an epoch, which reported
+// some losses.
+func evaluating(targets int64, losses ...[]float64) *run {
+	r := withPlans(&run{e: experiment(len(losses), 0, registry.Links{})}, &proto.PlanReply{Inputs: &proto.Inputs{Targets: targets}})
+	r.result.Losses = losses
+	return r
+}
+
+// sent are the evaluations of each trainer; every one comes in a reply of its own.
+func (r *run) sent(byTrainer ...[]*proto.Evaluation) map[*seat]collected {
+	got := map[*seat]collected{}
+	for rank, list := range byTrainer {
+		c := collected{}
+		for _, q := range list {
+			c.replies = append(c.replies, &proto.CollectReply{}, &proto.CollectReply{Evaluations: []*proto.Evaluation{q}})
+		}
+		got[r.seats.trainers[rank]] = c
+	}
+	return got
+}
+
+func requireEvaluations(t *testing.T, name string, got, want []result.Evaluation) {
+	t.Helper()
+	if d := cmp.Diff(want, got, cmpopts.EquateNaNs(), cmpopts.EquateApprox(0, 1e-12)); d != "" {
+		t.Errorf("%s: %s", name, d)
+	}
+}
+
+func TestEvaluations(t *testing.T) {
+	// Of 2 trainers with 2 and 3 batches, the second one failed in epoch 1.
+	r := evaluating(1, []float64{1, 2, 3, 4}, []float64{3, 4, 5, 6})
+	got := r.evaluations(r.sent(
+		[]*proto.Evaluation{
+			{Epoch: 0, Samples: 4, LossSum: 2, Correct: new(int64(3)), Bins: []int32{-1, 2}, Positives: []int64{0, 1}, Negatives: []int64{2, 1}},
+			{Epoch: 1, Samples: 4, LossSum: 1, Correct: new(int64(4)), Bins: []int32{-1, 2}, Positives: []int64{0, 1}, Negatives: []int64{3, 0}},
+		},
+		[]*proto.Evaluation{
+			{Epoch: 0, Samples: 2, LossSum: 4, Correct: new(int64(0)), Bins: []int32{-1, 0}, Positives: []int64{1, 0}, Negatives: []int64{0, 1}},
+		},
+	))
+	base := func(p float64) *float64 { return new(-p*math.Log(p) - (1-p)*math.Log(1-p)) }
+	requireEvaluations(t, "2 trainers", got, []result.Evaluation{
+		{
+			Epoch: 0, Samples: 6, TrainLoss: 3, Loss: 1, Accuracy: new(0.5), AUC: new(4.5 / 8), BaseEntropy: base(1. / 3),
+			Trainers: []result.TrainerEvaluation{{Rank: 0, Samples: 4, Loss: 0.5, Accuracy: new(0.75)}, {Rank: 1, Samples: 2, Loss: 2, Accuracy: new(0.)}},
+		}, {
+			Epoch: 1, Samples: 4, TrainLoss: 13. / 3, Loss: 0.25, Accuracy: new(1.), AUC: new(1.), BaseEntropy: base(0.25),
+			Trainers: []result.TrainerEvaluation{{Rank: 0, Samples: 4, Loss: 0.25, Accuracy: new(1.)}},
+		},
+	})
+
+	one := func(r *run, q *proto.Evaluation) []result.Evaluation {
+		return r.evaluations(r.sent([]*proto.Evaluation{q}))
+	}
+	r = evaluating(1, []float64{1, 3})
+	requireEvaluations(t, "no classifier", one(r, &proto.Evaluation{Samples: 4, LossSum: math.NaN()}), []result.Evaluation{{
+		Samples: 4, TrainLoss: 2, Loss: math.NaN(), Trainers: []result.TrainerEvaluation{{Samples: 4, Loss: math.NaN()}},
+	}})
+	requireEvaluations(t, "one of the classes", one(r, &proto.Evaluation{
+		Samples: 4, LossSum: 1, Correct: new(int64(1)), Bins: []int32{0}, Positives: []int64{4}, Negatives: []int64{0},
+	}), []result.Evaluation{{
+		Samples: 4, TrainLoss: 2, Loss: 0.25, Accuracy: new(0.25), BaseEntropy: new(0.),
+		Trainers: []result.TrainerEvaluation{{Samples: 4, Loss: 0.25, Accuracy: new(0.25)}},
+	}})
+	requireEvaluations(t, "two targets a sample, no losses", one(evaluating(2, nil), &proto.Evaluation{Samples: 4, LossSum: 1, Correct: new(int64(6))}), []result.Evaluation{{
+		Samples: 4, TrainLoss: math.NaN(), Loss: 0.25, Accuracy: new(0.75),
+		Trainers: []result.TrainerEvaluation{{Samples: 4, Loss: 0.25, Accuracy: new(0.75)}},
+	}})
+	requireEvaluations(t, "nothing held out", r.evaluations(r.sent(nil)), nil)
+}
+
+// However the held-out samples are dealt, the trainers find the same together.
+func TestEvaluationsOfAnyDeal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		samples := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *proto.Evaluation {
+			positive := rapid.Int64Range(0, 1).Draw(t, "positive")
+			return &proto.Evaluation{
+				Samples: 1, LossSum: rapid.Float64Range(0, 5).Draw(t, "loss"), Correct: new(rapid.Int64Range(0, 1).Draw(t, "correct")),
+				Bins: []int32{rapid.Int32Range(-3, 3).Draw(t, "bin")}, Positives: []int64{positive}, Negatives: []int64{1 - positive},
+			}
+		}), 1, 20).Draw(t, "samples")
+		alone := evaluating(1, nil)
+		want := alone.evaluations(alone.sent(samples))
+		dealt := make([][]*proto.Evaluation, 3)
+		for _, q := range samples {
+			rank := rapid.IntRange(0, 2).Draw(t, "rank")
+			dealt[rank] = append(dealt[rank], q)
+		}
+		together := evaluating(1, nil, nil, nil)
+		got := together.evaluations(together.sent(dealt...))
+		ignore := cmpopts.IgnoreFields(result.Evaluation{}, "Trainers")
+		if d := cmp.Diff(want, got, ignore, cmpopts.EquateNaNs(), cmpopts.EquateApprox(0, 1e-12)); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+func TestCheckOfReplies(t *testing.T) {
+	for want, q := range map[string]*proto.Evaluation{
+		"": {Epoch: 2, Samples: 1, Correct: new(int64(0)), Bins: []int32{-9}, Positives: []int64{1}, Negatives: []int64{0}},
+		"epoch 1 has 0 samples, but must have 1 at least":  {Epoch: 1},
+		"it is of epoch 3, but the run has epochs 0 to 2":  {Epoch: 3, Samples: 1},
+		"it is of epoch -1, but the run has epochs 0 to 2": {Epoch: -1, Samples: 1},
+		"epoch 0 has columns of unequal length":            {Samples: 1, Bins: []int32{1}, Positives: []int64{1}},
+		"epoch 0 counts less than 0 samples":               {Samples: 1, Correct: new(int64(-1))},
+		"epoch 2 counts less than 0 samples":               {Epoch: 2, Samples: 1, Bins: []int32{1}, Positives: []int64{-1}, Negatives: []int64{2}},
+	} {
+		r := &run{e: experiment(1, 0, registry.Links{})}
+		got := ""
+		if err := r.check("trainer1", &proto.CollectReply{Evaluations: []*proto.Evaluation{q}}); err != nil {
+			got = err.Error()
+		}
+		if want != "" {
+			want = "trainer1 sent an evaluation that cannot be: " + want
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	err := (&run{}).check("server2", &proto.CollectReply{Series: []*proto.Series{{Type: "a", Name: "b", StartNs: []int64{1}}}})
+	if want := "server2 sent columns of unequal length for its series a, b"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// Training lasts from the first start to the last end, without the longest evaluation.
+func TestSpanOfAPass(t *testing.T) {
+	s := spanOf([]*proto.TrainReply{
+		{StartNs: 5e9, EndNs: 9e9, EvaluatedNs: 1e9}, {StartNs: 4e9, EndNs: 8e9, EvaluatedNs: 2e9}, {StartNs: 6e9, EndNs: 7e9},
+	})
+	if s.startNS != 4e9 || s.endNS != 9e9 || s.seconds() != 3 {
+		t.Errorf("the span is %+v, %v s", s, s.seconds())
+	}
+}
