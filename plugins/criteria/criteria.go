@@ -4,17 +4,71 @@ package criteria
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
 )
 
-// Parts lists the criteria of this package.
+// Parts lists the criteria of this package, which have no settings.
 func Parts() []sdk.Part {
 	return []sdk.Part{
+		sdk.NewCriterion("bce", struct{}{}, NewBinaryCrossEntropy),
 		sdk.NewCriterion("cel", struct{}{}, NewCrossEntropy),
 		sdk.NewCriterion("l1", struct{}{}, NewL1),
+		sdk.NewCriterion("mse", struct{}{}, NewMeanSquaredError),
+		sdk.NewCriterion("nll", struct{}{}, NewNegativeLogLikelihood),
 	}
+}
+
+// pass is what Backward needs of the last Forward.
+type pass struct {
+	output  comm.Tensor // [rows, columns]
+	targets []int64     // by row
+}
+
+// begin keeps a batch, unless output lacks a row for each target.
+func (p *pass) begin(output comm.Tensor, targets []int64) error {
+	if err := checkOutput(output, targets); err != nil {
+		return err
+	}
+	p.output, p.targets = output, targets
+	return nil
+}
+
+// beginClasses keeps a batch whose targets are classes, a column of output for each.
+func (p *pass) beginClasses(output comm.Tensor, targets []int64) error {
+	if err := checkOutput(output, targets); err != nil {
+		return err
+	}
+	for i, target := range targets {
+		if target < 0 || target >= int64(output.Shape[1]) {
+			if output.Shape[1] == 1 {
+				return fmt.Errorf("target %d of the batch is class %d but the output has one column, for class 0 alone: a model that ends in one logit needs criterion bce", i, target)
+			}
+			return fmt.Errorf("target %d of the batch is class %d but there are classes 0 to %d", i, target, output.Shape[1]-1)
+		}
+	}
+	p.output, p.targets = output, targets
+	return nil
+}
+
+// row is row i of t, which has the output's shape.
+func (p *pass) row(t comm.Tensor, i int) []float32 {
+	columns := p.output.Shape[1]
+	return t.Data[i*columns : (i+1)*columns]
+}
+
+// checkGradient says what is wrong with the room for the output's gradient.
+func (p *pass) checkGradient(gradient comm.Tensor) error {
+	if len(p.targets) == 0 {
+		return errors.New("the criterion cannot go backward before it went forward")
+	}
+	if !slices.Equal(gradient.Shape, p.output.Shape) || len(gradient.Data) != len(p.output.Data) {
+		return fmt.Errorf("the output's gradient has shape %v and %d elements but the output had shape %v",
+			gradient.Shape, len(gradient.Data), p.output.Shape)
+	}
+	return nil
 }
 
 // checkOutput says what is wrong with an output that should have a row for each target.
@@ -27,20 +81,6 @@ func checkOutput(output comm.Tensor, targets []int64) error {
 	}
 	if err := output.Check(); err != nil {
 		return fmt.Errorf("output: %w", err)
-	}
-	return nil
-}
-
-// checkGradient says what is wrong with the room for the gradient of an output of
-// [rows, columns].
-func checkGradient(gradient comm.Tensor, rows, columns int) error {
-	if rows == 0 {
-		return errors.New("the criterion cannot go backward before it went forward")
-	}
-	shape := gradient.Shape
-	if len(shape) != 2 || shape[0] != rows || shape[1] != columns || len(gradient.Data) != rows*columns {
-		return fmt.Errorf("the output's gradient has shape %v and %d elements but the output had shape [%d %d]",
-			shape, len(gradient.Data), rows, columns)
 	}
 	return nil
 }

@@ -9,24 +9,19 @@ import (
 
 // l1 is the mean over all outputs of |output - target of its row|: the target is a
 // number here, which every output of the row is to be.
-type l1 struct {
-	output  comm.Tensor // of the last Forward
-	targets []int64
-}
+type l1 struct{ pass }
 
-// NewL1 builds the criterion l1, which has no settings.
+// NewL1 builds the criterion l1.
 func NewL1(_ struct{}, _ sdk.CriterionEnv) (sdk.Criterion, error) { return &l1{}, nil }
 
 // Forward adds up in float64.
 func (c *l1) Forward(output comm.Tensor, targets []int64) (float64, error) {
-	if err := checkOutput(output, targets); err != nil {
+	if err := c.begin(output, targets); err != nil {
 		return 0, err
 	}
-	c.output, c.targets = output, targets
 	var sum float64
-	columns := output.Shape[1]
 	for i, target := range targets {
-		for _, v := range output.Data[i*columns : (i+1)*columns] {
+		for _, v := range c.row(output, i) {
 			sum += math.Abs(float64(v) - float64(target))
 		}
 	}
@@ -36,17 +31,13 @@ func (c *l1) Forward(output comm.Tensor, targets []int64) (float64, error) {
 // Backward writes sign(output - target) / (rows * columns), and 0 where they are equal,
 // as PyTorch does.
 func (c *l1) Backward(outputGradient comm.Tensor) error {
-	columns := 0
-	if len(c.targets) > 0 {
-		columns = c.output.Shape[1]
-	}
-	if err := checkGradient(outputGradient, len(c.targets), columns); err != nil {
+	if err := c.checkGradient(outputGradient); err != nil {
 		return err
 	}
 	share := 1 / float32(len(c.output.Data))
 	for i, target := range c.targets {
-		row, gradient := c.output.Data[i*columns:(i+1)*columns], outputGradient.Data[i*columns:(i+1)*columns]
-		for j, v := range row {
+		gradient := c.row(outputGradient, i)
+		for j, v := range c.row(c.output, i) {
 			switch t := float32(target); {
 			case v > t:
 				gradient[j] = share

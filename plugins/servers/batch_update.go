@@ -13,13 +13,12 @@ import (
 
 // BatchUpdateSettings are the settings of the batch-updating server.
 type BatchUpdateSettings struct {
-	LR              float64 `json:"lr" doc:"learning rate of SGD"`
-	Momentum        float64 `json:"momentum" doc:"momentum of SGD, from 0 to below 1"`
-	BatchUpdateSize int     `json:"batch_update_size" doc:"trainers whose gradients make one update; 0: all trainers of the server"`
+	optimizer.Settings
+	BatchUpdateSize int `json:"batch_update_size" doc:"trainers whose gradients make one update; 0: all trainers of the server"`
 }
 
 // DefaultBatchUpdate are the settings of the original.
-var DefaultBatchUpdate = BatchUpdateSettings{LR: 0.001, Momentum: 0.9}
+var DefaultBatchUpdate = BatchUpdateSettings{Settings: optimizer.Defaults(0.001, 0.9)}
 
 // batchUpdate holds the model and its optimizer. A trainer's batch 0 fetches the
 // parameters: what it pushes is ignored. Its later batches are reports, the gradients
@@ -31,7 +30,7 @@ var DefaultBatchUpdate = BatchUpdateSettings{LR: 0.001, Momentum: 0.9}
 // nobody.
 //
 // Of n parameters a report costs n additions, the first of a round n copies, and an
-// update 5n operations with momentum. A report is added when its last bucket is there:
+// update a step of the optimizer. A report is added when its last bucket is there:
 // until then another trainer may complete the round.
 type batchUpdate struct {
 	settings BatchUpdateSettings
@@ -46,7 +45,7 @@ type batchUpdate struct {
 	got, updated *sdk.Series
 
 	mu        sync.Mutex
-	optimizer optimizer.SGD
+	optimizer optimizer.Optimizer
 	reports   []report // by trainer
 	waiting   []int    // the trainers whose reports are in sum, in the order of arrival
 	coming    int      // trainers that do not wait and have batches left
@@ -66,11 +65,8 @@ var _ sdk.Holder = (*batchUpdate)(nil)
 // NewBatchUpdate builds the batch-updating server. Settings out of range, no model,
 // and a model with sparse gradients are errors.
 func NewBatchUpdate(s BatchUpdateSettings, env sdk.ServerEnv) (sdk.Server, error) {
-	if s.LR <= 0 {
-		return nil, fmt.Errorf("setting lr is %v but must be above 0", s.LR)
-	}
-	if s.Momentum < 0 || s.Momentum >= 1 {
-		return nil, fmt.Errorf("setting momentum is %v but must be from 0 to below 1", s.Momentum)
+	if err := s.Check(DefaultBatchUpdate.Settings); err != nil {
+		return nil, fmt.Errorf("setting %w", err)
 	}
 	if s.BatchUpdateSize < 0 || s.BatchUpdateSize > env.Trainers {
 		return nil, fmt.Errorf("setting batch_update_size is %d but must be from 0 to %d, the trainers of %s", s.BatchUpdateSize, env.Trainers, env.Name)
@@ -119,8 +115,9 @@ func (b *batchUpdate) bind() error {
 			gradients[span.Parameter] = &comm.Gradient{Values: b.sum.Buckets[i].Gradient.Values[from:to]}
 		}
 	}
-	b.optimizer = optimizer.SGD{
-		LR: float32(b.settings.LR), Momentum: float32(b.settings.Momentum), Values: b.values, Gradients: gradients,
+	var err error
+	if b.optimizer, err = optimizer.New(b.settings.Settings, b.values, gradients); err != nil {
+		return err
 	}
 	return b.env.Model.Bind(b.values, gradients)
 }
@@ -217,7 +214,7 @@ func (b *batchUpdate) answer() error {
 	return nil
 }
 
-// Reset implements sdk.Server: the initial parameters and no velocity.
+// Reset implements sdk.Server: the initial parameters and an optimizer that has not stepped.
 func (b *batchUpdate) Reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

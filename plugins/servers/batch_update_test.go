@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -21,7 +22,7 @@ func TestBatchUpdateRounds(t *testing.T) {
 		batches := rapid.SliceOfN(rapid.IntRange(1, 4), 1, 4).Draw(t, "batches")
 		size := rapid.IntRange(0, len(batches)).Draw(t, "size")
 		buckets := rapid.IntRange(1, 3).Draw(t, "buckets")
-		w := newUpdateWorld(t, BatchUpdateSettings{LR: 0.5, Momentum: 0.5, BatchUpdateSize: size}, buckets, batches...)
+		w := newUpdateWorld(t, BatchUpdateSettings{Settings: optimizer.Defaults(0.5, 0.5), BatchUpdateSize: size}, buckets, batches...)
 		if size == 0 {
 			size = len(batches)
 		}
@@ -95,7 +96,7 @@ func TestBatchUpdateRounds(t *testing.T) {
 
 // The first push of a pass fetches the model, whatever it holds and whoever waits.
 func TestBatchUpdateFetch(t *testing.T) {
-	w := newUpdateWorld(t, BatchUpdateSettings{LR: 1, Momentum: 0.9}, 1, 1, 1)
+	w := newUpdateWorld(t, BatchUpdateSettings{Settings: optimizer.Defaults(1, 0.9)}, 1, 1, 1)
 	for pass := range 2 { // the second one starts from the initial parameters without velocity
 		if err := w.push(0, 0, 0, 1e9); err != nil {
 			t.Fatal(err)
@@ -180,6 +181,7 @@ func TestBatchUpdateRefuses(t *testing.T) {
 	for want, change := range map[string]func(*BatchUpdateSettings, *sdk.ServerEnv){
 		"setting lr is 0 but must be above 0":                                             func(s *BatchUpdateSettings, _ *sdk.ServerEnv) { s.LR = 0 },
 		"setting momentum is 1 but must be":                                               func(s *BatchUpdateSettings, _ *sdk.ServerEnv) { s.Momentum = 1 },
+		"setting nesterov is true but the optimizer adam has none":                        func(s *BatchUpdateSettings, _ *sdk.ServerEnv) { s.Optimizer, s.Nesterov = optimizer.Adam, true },
 		"setting batch_update_size is 3 but must be from 0 to 2, the trainers of server9": func(s *BatchUpdateSettings, _ *sdk.ServerEnv) { s.BatchUpdateSize = 3 },
 		"setting batch_update_size is -1":                                                 func(s *BatchUpdateSettings, _ *sdk.ServerEnv) { s.BatchUpdateSize = -1 },
 		"needs the run's model but got none":                                              func(_ *BatchUpdateSettings, e *sdk.ServerEnv) { e.Model = nil },

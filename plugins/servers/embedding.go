@@ -7,6 +7,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/internal/splitmix"
+	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -14,32 +15,34 @@ import (
 type EmbeddingSettings struct {
 	NumEmbeddings int     `json:"num_embeddings" doc:"rows of the table"`
 	EmbeddingDim  int     `json:"embedding_dim" doc:"columns of the table"`
-	LR            float64 `json:"lr" doc:"learning rate of SGD"`
+	Init          float64 `json:"init" doc:"bound of the initial values, which are uniform from -init to below init"`
+	optimizer.Settings
 }
 
 // DefaultEmbedding are the settings of the original.
-var DefaultEmbedding = EmbeddingSettings{NumEmbeddings: 300, EmbeddingDim: 64, LR: 0.05}
+var DefaultEmbedding = EmbeddingSettings{NumEmbeddings: 300, EmbeddingDim: 64, Init: 1, Settings: optimizer.Defaults(0.05, 0)}
 
 // embedding holds an embedding table. A lookup answers each bag with the sum of its
 // rows. An update adds up the gradients of the bags that name a row, once for each time
-// that they name it, and then steps each row once: a step for every gradient would come
-// to the same but for rounding, which is then that of the row and not of its gradients,
-// a hundred times as much. A call of n indices costs n*width additions, and an update
-// as many multiplications at most.
+// that they name it, and then the optimizer steps each row once. With SGD a step for
+// every gradient would come to the same but for rounding, which is then that of the row
+// and not of its gradients, a hundred times as much. A call of n indices costs n*width
+// additions, and an update the optimizer's step of at most n rows besides.
 type embedding struct {
 	settings EmbeddingSettings
 	env      sdk.TableEnv
 	table    []float32 // [rows, width]; nil until the first Reset
 
-	places    []int32   // by row: 1 + its place among the distinct rows of an update, 0 if it has none
-	distinct  []int64   // rows of an update
-	gradients []float32 // of those rows, [distinct, width]
+	values    []comm.Tensor // the table
+	optimizer optimizer.Optimizer
+	gradient  comm.Gradient // of an update: the rows that it names, in the order in which it does first
+	places    []int32       // by row: 1 + its place in gradient, 0 if it has none
 }
 
 var _ sdk.Holder = (*embedding)(nil)
 
 // NewEmbedding builds the server of an embedding table. Sizes below 1 or above
-// 2^31 - 1 and an lr that is not above 0 are errors.
+// 2^31 - 1, initial values below 0 and settings that the optimizer cannot take are errors.
 func NewEmbedding(s EmbeddingSettings, env sdk.TableEnv) (sdk.TableServer, error) {
 	for _, size := range []struct {
 		name  string
@@ -49,10 +52,22 @@ func NewEmbedding(s EmbeddingSettings, env sdk.TableEnv) (sdk.TableServer, error
 			return nil, fmt.Errorf("setting %s is %d but must be from 1 to %d", size.name, size.value, math.MaxInt32)
 		}
 	}
-	if s.LR <= 0 {
-		return nil, fmt.Errorf("setting lr is %v but must be above 0", s.LR)
+	if s.Init < 0 {
+		return nil, fmt.Errorf("setting init is %v but must be at least 0", s.Init)
 	}
-	return &embedding{settings: s, env: env}, nil
+	if err := s.Check(DefaultEmbedding.Settings); err != nil {
+		return nil, fmt.Errorf("setting %w", err)
+	}
+	e := &embedding{
+		settings: s, env: env,
+		values:   []comm.Tensor{{Shape: []int{s.NumEmbeddings, s.EmbeddingDim}}},
+		gradient: comm.Gradient{Width: s.EmbeddingDim},
+	}
+	var err error
+	if e.optimizer, err = optimizer.New(s.Settings, e.values, []*comm.Gradient{&e.gradient}); err != nil {
+		return nil, fmt.Errorf("setting %w", err)
+	}
+	return e, nil
 }
 
 func (e *embedding) Table() comm.TableSpec {
@@ -64,11 +79,7 @@ func (e *embedding) Lookup(call *comm.TableCall) error {
 		return fmt.Errorf("%s was asked before its table had values", e.env.Name)
 	}
 	for i := range call.Bags() {
-		sum := call.Columns(i)
-		clear(sum)
-		for _, row := range call.Bag(i) {
-			vec.Add(sum, e.row(row))
-		}
+		vec.GatherSum(call.Columns(i), e.table, e.settings.EmbeddingDim, call.Bag(i))
 	}
 	return nil
 }
@@ -77,44 +88,41 @@ func (e *embedding) Update(call *comm.TableCall) error {
 	if e.table == nil {
 		return fmt.Errorf("%s was sent an update before its table had values", e.env.Name)
 	}
-	width := e.settings.EmbeddingDim
-	e.distinct, e.gradients = e.distinct[:0], e.gradients[:0]
+	width, sum := e.settings.EmbeddingDim, &e.gradient
+	sum.Rows, sum.Values = sum.Rows[:0], sum.Values[:0]
 	for i := range call.Bags() {
 		gradient := call.Columns(i)
 		for _, row := range call.Bag(i) {
 			if place := int(e.places[row]); place > 0 {
-				vec.Add(e.gradients[(place-1)*width:place*width], gradient)
+				vec.Add(sum.Values[(place-1)*width:place*width], gradient)
 				continue
 			}
-			e.distinct = append(e.distinct, row)
-			e.gradients = append(e.gradients, gradient...)
-			e.places[row] = int32(len(e.distinct)) // #nosec G115 -- no more than there are rows
+			sum.Rows = append(sum.Rows, int32(row)) // #nosec G115 -- the table has no more rows than that
+			sum.Values = append(sum.Values, gradient...)
+			e.places[row] = int32(len(sum.Rows)) // #nosec G115 -- no more than there are rows
 		}
 	}
-	for k, row := range e.distinct {
-		vec.Axpy(-float32(e.settings.LR), e.gradients[k*width:(k+1)*width], e.row(row))
+	for _, row := range sum.Rows {
 		e.places[row] = 0
 	}
+	e.optimizer.Step()
 	return nil
 }
 
-func (e *embedding) row(row int64) []float32 {
-	at := int(row) * e.settings.EmbeddingDim
-	return e.table[at : at+e.settings.EmbeddingDim]
-}
-
-// Reset draws the table in [-1, 1) from the stream of the server's position. The first
-// one allocates it: only by then are the tables of all servers known to fit into memory.
+// Reset draws the table in [-init, init) from the stream of the server's position. The
+// first one allocates it: only by then are the tables of all servers known to fit into
+// memory.
 func (e *embedding) Reset() {
 	if e.table == nil {
 		e.table = make([]float32, e.settings.NumEmbeddings*e.settings.EmbeddingDim)
+		e.values[0].Data = e.table
 		e.places = make([]int32, e.settings.NumEmbeddings)
 	}
-	splitmix.Uniform(e.env.Seed, uint64(e.env.Position), e.table, 1) // #nosec G115 -- not negative
+	splitmix.Uniform(e.env.Seed, uint64(e.env.Position), e.table, float32(e.settings.Init)) // #nosec G115 -- not negative
+	e.optimizer.Reset()
 }
 
 // Held implements sdk.Holder.
 func (e *embedding) Held() ([]sdk.ParameterSpec, []comm.Tensor) {
-	shape := []int{e.settings.NumEmbeddings, e.settings.EmbeddingDim}
-	return []sdk.ParameterSpec{{Name: "embedding", Shape: shape}}, []comm.Tensor{{Shape: shape, Data: e.table}}
+	return []sdk.ParameterSpec{{Name: "embedding", Shape: e.values[0].Shape}}, e.values
 }

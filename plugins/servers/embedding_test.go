@@ -9,6 +9,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/internal/splitmix"
+	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -36,7 +37,8 @@ func drawBags(t *rapid.T, rows int) (offsets, indices []int64) {
 func TestEmbeddingMatchesPlainLoops(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := EmbeddingSettings{
-			NumEmbeddings: rapid.IntRange(1, 6).Draw(t, "rows"), EmbeddingDim: rapid.IntRange(1, 9).Draw(t, "width"), LR: 0.25,
+			NumEmbeddings: rapid.IntRange(1, 6).Draw(t, "rows"), EmbeddingDim: rapid.IntRange(1, 9).Draw(t, "width"),
+			Init: 1, Settings: optimizer.Defaults(0.25, 0),
 		}
 		server := newTable(t, s, sdk.TableEnv{Position: 3, Seed: 5})
 		start := make([]float32, s.NumEmbeddings*s.EmbeddingDim)
@@ -84,6 +86,41 @@ func TestEmbeddingMatchesPlainLoops(t *testing.T) {
 	})
 }
 
+// An update is one step of the optimizer with the sums of the rows' gradients, and a
+// reset forgets earlier ones.
+func TestEmbeddingOptimizers(t *testing.T) {
+	const rows, width = 5, 3
+	offsets, indices := []int64{0, 3, 3, 4}, []int64{4, 1, 4, 1}
+	gradient := []float32{1, -2, 3, 9, 9, 9, 4, 5, -6}
+	sums := &comm.Gradient{Rows: []int32{1, 4}, Width: width, Values: []float32{5, 3, -3, 2, -4, 6}}
+	for _, name := range []string{optimizer.SGD, optimizer.Adam, optimizer.Adagrad, optimizer.RowwiseAdagrad} {
+		s := EmbeddingSettings{NumEmbeddings: rows, EmbeddingDim: width, Init: 0.25, Settings: optimizer.Defaults(0.5, 0)}
+		s.Optimizer = name
+		server := newTable(t, s, sdk.TableEnv{Position: 1, Seed: 2})
+		_, held := server.(sdk.Holder).Held()
+		start := comm.NewTensor(rows, width)
+		splitmix.Uniform(2, 1, start.Data, 0.25)
+		for pass := range 2 {
+			want := comm.Tensor{Shape: start.Shape, Data: append([]float32(nil), start.Data...)}
+			o, err := optimizer.New(s.Settings, []comm.Tensor{want}, []*comm.Gradient{sums})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Reset()
+			server.Reset()
+			for batch := range int64(3) {
+				if err := server.Update(comm.NewTableCall(batch, 0, true, offsets, indices, gradient, width)); err != nil {
+					t.Fatal(err)
+				}
+				o.Step()
+				if d := cmp.Diff(want.Data, held[0].Data); d != "" {
+					t.Fatalf("%s, pass %d, batch %d: %s", name, pass, batch, d)
+				}
+			}
+		}
+	}
+}
+
 func TestEmbeddingBeforeItsValues(t *testing.T) {
 	server, err := NewEmbedding(DefaultEmbedding, sdk.TableEnv{Name: "server2"})
 	if err != nil {
@@ -111,9 +148,12 @@ func TestEmbeddingBeforeItsValues(t *testing.T) {
 
 func TestEmbeddingRefuses(t *testing.T) {
 	for want, change := range map[string]func(*EmbeddingSettings){
-		"setting num_embeddings is 0 but must be from 1 to 2147483647": func(s *EmbeddingSettings) { s.NumEmbeddings = 0 },
-		"setting embedding_dim is 4294967296":                          func(s *EmbeddingSettings) { s.EmbeddingDim = 1 << 32 },
-		"setting lr is 0 but must be above 0":                          func(s *EmbeddingSettings) { s.LR = 0 },
+		"setting num_embeddings is 0 but must be from 1 to 2147483647":         func(s *EmbeddingSettings) { s.NumEmbeddings = 0 },
+		"setting embedding_dim is 4294967296":                                  func(s *EmbeddingSettings) { s.EmbeddingDim = 1 << 32 },
+		"setting lr is 0 but must be above 0":                                  func(s *EmbeddingSettings) { s.LR = 0 },
+		"setting init is -1 but must be at least 0":                            func(s *EmbeddingSettings) { s.Init = -1 },
+		"setting momentum is 0.5 but the optimizer adagrad has none":           func(s *EmbeddingSettings) { s.Optimizer, s.Momentum = optimizer.Adagrad, 0.5 },
+		"setting weight_decay is 0.1 but must be 0: the gradient of parameter": func(s *EmbeddingSettings) { s.WeightDecay = 0.1 },
 	} {
 		s := DefaultEmbedding
 		change(&s)
@@ -153,7 +193,7 @@ func BenchmarkEmbedding(b *testing.B) {
 // the row.
 func TestUpdateRoundsOnce(t *testing.T) {
 	const times = 1000
-	made, err := NewEmbedding(EmbeddingSettings{NumEmbeddings: 2, EmbeddingDim: 1, LR: 1}, sdk.TableEnv{Recorder: &sdk.Recorder{}})
+	made, err := NewEmbedding(EmbeddingSettings{NumEmbeddings: 2, EmbeddingDim: 1, Settings: optimizer.Defaults(1, 0)}, sdk.TableEnv{Recorder: &sdk.Recorder{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,58 +1,44 @@
-// Package optimizer provides the optimizers that trainers and servers step their
-// parameters with.
 package optimizer
 
-import (
-	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/comm/vec"
-)
+import "github.com/psbench/psbench/comm/vec"
 
-// SGD is stochastic gradient descent with momentum, as PyTorch defines it:
-// velocity = momentum*velocity + gradient, value -= lr*velocity. Without
-// momentum the velocity is the gradient and takes no memory. Values and Gradients
-// are the parameters and their gradients, in the same order.
-type SGD struct {
-	LR, Momentum float32
-	Values       []comm.Tensor
-	Gradients    []*comm.Gradient
-
-	velocities [][]float32 // by parameter; nil without momentum
+// sgd is stochastic gradient descent as torch.optim.SGD defines it, with a dampening of
+// 0: see vec.SGD and vec.Momentum. Without momentum it has no state and touches
+// only the rows of a sparse gradient. With momentum the other rows keep moving, so that
+// a step costs as much as one with a dense gradient.
+type sgd struct {
+	parameters
+	settings   Settings
+	velocities state // nil without momentum
 }
 
-// Reset forgets the velocities. It must be called before the first Step.
-func (s *SGD) Reset() {
-	if s.Momentum == 0 {
-		return
-	}
-	s.velocities = make([][]float32, len(s.Values))
-	for k, v := range s.Values {
-		s.velocities[k] = make([]float32, len(v.Data))
+func (o *sgd) Reset() {
+	if o.settings.Momentum > 0 {
+		o.velocities.reset(len(o.values), o.size)
 	}
 }
 
-// Step applies the gradients. Of a sparse one only its rows are touched, unless
-// momentum keeps the other rows moving.
-func (s *SGD) Step() {
-	for k, v := range s.Values {
-		if s.Momentum == 0 {
-			addGradient(v.Data, -s.LR, s.Gradients[k])
-			continue
+func (o *sgd) Step() {
+	lr, momentum, decay := float32(o.settings.LR), float32(o.settings.Momentum), float32(o.settings.WeightDecay)
+	for k, g := range o.gradients {
+		w := o.values[k].Data
+		switch {
+		case momentum == 0 && g.Sparse():
+			vec.ScatterAxpy(-lr, g.Values, w, g.Width, g.Rows)
+		case momentum == 0:
+			vec.SGD(w, g.Values, lr, decay)
+		case g.Sparse():
+			v := o.velocities[k]
+			vec.Scale(momentum, v)
+			vec.ScatterAxpy(1, g.Values, v, g.Width, g.Rows)
+			if o.settings.Nesterov {
+				vec.Axpy(-lr*momentum, v, w)
+				vec.ScatterAxpy(-lr, g.Values, w, g.Width, g.Rows)
+			} else {
+				vec.Axpy(-lr, v, w)
+			}
+		default:
+			vec.Momentum(w, g.Values, o.velocities[k], lr, momentum, decay, o.settings.Nesterov)
 		}
-		velocity := s.velocities[k]
-		vec.Scale(s.Momentum, velocity)
-		addGradient(velocity, 1, s.Gradients[k])
-		vec.Axpy(-s.LR, velocity, v.Data)
-	}
-}
-
-// addGradient adds a*g to the tensor y.
-func addGradient(y []float32, a float32, g *comm.Gradient) {
-	if !g.Sparse() {
-		vec.Axpy(a, g.Values, y)
-		return
-	}
-	for i, row := range g.Rows {
-		at := int(row) * g.Width
-		vec.Axpy(a, g.Values[i*g.Width:(i+1)*g.Width], y[at:at+g.Width])
 	}
 }

@@ -88,6 +88,9 @@ func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 		if err := ddp.RunEpoch(ctx, t.env.Name, epoch, t.parts.Batches, report, t.step); err != nil {
 			return err
 		}
+		if err := t.parts.Evaluation.Run(ctx, epoch, t.parts.Model.Forward, t.parts.Criterion); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func attached(t *testing.T, s *stub, epochs, batches int) (*trainer, *sdk.Record
 		t.Fatal(err)
 	}
 	parts := trainertest.Parts(t, made, s)
-	parts.Criterion, parts.Hook, parts.Batches = criterion{}, s, make([]sdk.Batch, batches)
+	parts.Criterion, parts.Hook, parts.Batches = criterion{}, s, sdk.NewBatches(make([]sdk.Batch, batches))
 	if err := made.Attach(parts); err != nil {
 		t.Fatal(err)
 	}
@@ -208,8 +208,9 @@ func TestIterationAllocatesNothing(t *testing.T) {
 	s := newStub()
 	s.quiet = true
 	tr, _ := attached(t, s, 1, 1)
+	batch := &sdk.Batch{}
 	step := func() {
-		if _, err := tr.step(sdk.Key{}, &tr.parts.Batches[0]); err != nil {
+		if _, err := tr.step(sdk.Key{}, batch); err != nil {
 			t.Fatal(err)
 		}
 	}

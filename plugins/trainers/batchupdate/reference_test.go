@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/criteria"
+	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/plugins/models"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/plugins/servers"
@@ -53,7 +54,7 @@ func TestTrainingMatchesPyTorch(t *testing.T) {
 
 func (c *referenceCase) run(t *testing.T, engine string, bucketBytes int) {
 	newModel := func() sdk.Model {
-		m, err := models.NewMLP(models.MLPSettings{Sizes: c.Shape[:], BLAS: engine}, sdk.ModelEnv{MaxBatch: c.BatchSize})
+		m, err := models.NewMLP(models.MLPSettings{Sizes: c.Shape[:], Output: models.Linear, BLAS: engine}, sdk.ModelEnv{MaxBatch: c.BatchSize})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +70,7 @@ func (c *referenceCase) run(t *testing.T, engine string, bucketBytes int) {
 		}
 		parts := trainertest.Parts(t, trainers[r], newModel())
 		links[r] = newLink(r, parts.Buckets)
-		parts.Hook, parts.Batches = links[r], c.share(r)
+		parts.Hook, parts.Batches = links[r], sdk.NewBatches(c.share(r))
 		if parts.Criterion, err = criteria.NewL1(struct{}{}, sdk.CriterionEnv{}); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +83,7 @@ func (c *referenceCase) run(t *testing.T, engine string, bucketBytes int) {
 			env.Buckets = append(env.Buckets, b.BucketSpec)
 		}
 	}
-	server, err := servers.NewBatchUpdate(servers.BatchUpdateSettings{LR: c.LR, Momentum: c.Momentum}, env)
+	server, err := servers.NewBatchUpdate(servers.BatchUpdateSettings{Settings: optimizer.Defaults(c.LR, c.Momentum)}, env)
 	if err != nil {
 		t.Fatal(err)
 	}

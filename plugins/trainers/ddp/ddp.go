@@ -12,18 +12,18 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/sdk"
 )
 
 // Settings of the trainer.
 type Settings struct {
-	LR          float64 `json:"lr" doc:"learning rate of SGD"`
-	Momentum    float64 `json:"momentum" doc:"momentum of SGD, from 0 to below 1"`
-	BucketBytes int     `json:"bucket_bytes" doc:"bytes at which a bucket closes; the first one closes at 1 MiB at the latest"`
+	optimizer.Settings
+	BucketBytes int `json:"bucket_bytes" doc:"bytes at which a bucket closes; the first one closes at 1 MiB at the latest"`
 }
 
 // Defaults are PyTorch's bucket size and the original's learning rate.
-var Defaults = Settings{LR: 1e-4, BucketBytes: 25 << 20}
+var Defaults = Settings{Settings: optimizer.Defaults(1e-4, 0), BucketBytes: 25 << 20}
 
 // Parts lists the trainer and its in-trainer keys.
 func Parts() []sdk.Part {
@@ -51,11 +51,8 @@ type trainer struct {
 
 // New makes the trainer of one rank.
 func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
-	if s.LR <= 0 {
-		return nil, fmt.Errorf("lr is %v but must be above 0", s.LR)
-	}
-	if s.Momentum < 0 || s.Momentum >= 1 {
-		return nil, fmt.Errorf("momentum is %v but must be from 0 to below 1", s.Momentum)
+	if err := s.Check(Defaults.Settings); err != nil {
+		return nil, err
 	}
 	if s.BucketBytes <= 0 {
 		return nil, fmt.Errorf("bucket_bytes is %d but must be above 0", s.BucketBytes)
@@ -84,8 +81,9 @@ func (t *trainer) Plan(specs []sdk.ParameterSpec) ([]comm.BucketSpec, error) {
 // Attach implements sdk.Trainer.
 func (t *trainer) Attach(parts sdk.TrainerParts) error {
 	t.parts = parts
-	t.iteration = newIteration(t)
-	return nil
+	var err error
+	t.iteration, err = newIteration(t)
+	return err
 }
 
 // Reset implements sdk.Trainer: the initial parameters, a new model wrapper
@@ -107,6 +105,9 @@ func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 		if err := RunEpoch(ctx, t.env.Name, epoch, t.parts.Batches, report, step); err != nil {
 			return err
 		}
+		if err := t.parts.Evaluation.Run(ctx, epoch, t.parts.Model.Forward, t.parts.Criterion); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -114,13 +115,17 @@ func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 // RunEpoch calls step with every batch and its key, {epoch},{index}, and reports the
 // loss that it returns. Errors say whose iteration failed. When ctx ends so does the
 // epoch, with its cause.
-func RunEpoch(ctx context.Context, trainer string, epoch int, batches []sdk.Batch, report sdk.PassReport, step func(sdk.Key, *sdk.Batch) (float64, error)) error {
+func RunEpoch(ctx context.Context, trainer string, epoch int, batches *sdk.Batches, report sdk.PassReport, step func(sdk.Key, *sdk.Batch) (float64, error)) error {
 	report.Epoch(epoch)
-	for index := range batches {
+	for index := range batches.Len() {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		loss, err := step(sdk.Key{A: int64(epoch), B: int64(index)}, &batches[index])
+		b, err := batches.Next()
+		if err != nil {
+			return err
+		}
+		loss, err := step(sdk.Key{A: int64(epoch), B: int64(index)}, b)
 		if err != nil {
 			return fmt.Errorf("%s, epoch %d, batch %d: %w", trainer, epoch, index, err)
 		}

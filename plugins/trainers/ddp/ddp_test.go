@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -83,7 +84,12 @@ func newStub() *stub {
 
 func attached(t *testing.T, s *stub, epochs, batches int) (*trainer, *sdk.Recorder) {
 	t.Helper()
-	made, err := New(Settings{LR: 0.5, BucketBytes: 512}, sdk.TrainerEnv{Name: "trainer0", Epochs: epochs, Seed: 7, Maps: basicMaps})
+	return attachedWith(t, s, optimizer.Defaults(0.5, 0), epochs, batches)
+}
+
+func attachedWith(t *testing.T, s *stub, o optimizer.Settings, epochs, batches int) (*trainer, *sdk.Recorder) {
+	t.Helper()
+	made, err := New(Settings{Settings: o, BucketBytes: 512}, sdk.TrainerEnv{Name: "trainer0", Epochs: epochs, Seed: 7, Maps: basicMaps})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +98,7 @@ func attached(t *testing.T, s *stub, epochs, batches int) (*trainer, *sdk.Record
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := sdk.TrainerParts{Model: s, Criterion: criterion{}, Hook: s, Batches: make([]sdk.Batch, batches), Recorder: &sdk.Recorder{}}
+	parts := sdk.TrainerParts{Model: s, Criterion: criterion{}, Hook: s, Batches: sdk.NewBatches(make([]sdk.Batch, batches)), Recorder: &sdk.Recorder{}}
 	parts.Gradients = make([]*comm.Gradient, len(s.specs))
 	for _, p := range s.specs {
 		parts.Values = append(parts.Values, comm.NewTensor(p.Shape...))
@@ -144,6 +150,25 @@ func TestTrainRunsAllBatchesOfAllEpochs(t *testing.T) {
 	}
 	if !slices.Equal(s.seeds, []uint64{7, 7, 7}) {
 		t.Errorf("the model was initialized with seeds %v", s.seeds)
+	}
+}
+
+// A reset forgets what the optimizer keeps: the measured pass steps as the warm-up did.
+func TestResetForgetsTheOptimizersState(t *testing.T) {
+	tr, _ := attachedWith(t, newStub(), optimizer.Defaults(0.5, 0.5), 1, 2)
+	weight, gradient := tr.parts.Values[4].Data, tr.parts.Gradients[4].Values
+	for pass := range 2 {
+		clear(weight) // the stub initializes and computes nothing
+		gradient[0] = 1
+		if err := tr.Train(t.Context(), &told{}); err != nil {
+			t.Fatal(err)
+		}
+		if want := float32(-0.5 * (1 + 1.5)); weight[0] != want {
+			t.Errorf("pass %d moves the parameter to %v, want %v", pass, weight[0], want)
+		}
+		if err := tr.Reset(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -225,6 +250,7 @@ func TestNewRefuses(t *testing.T) {
 		want   string
 	}{
 		"lr":     {func(s *Settings, _ map[sdk.Kind]string) { s.LR = 0 }, "lr is 0 but must be above 0"},
+		"beta2":  {func(s *Settings, _ map[sdk.Kind]string) { s.Beta2 = 0.5 }, "beta2 is 0.5 but the optimizer sgd has none"},
 		"bucket": {func(s *Settings, _ map[sdk.Kind]string) { s.BucketBytes = -1 }, "bucket_bytes is -1 but must be above 0"},
 		"model":  {func(_ *Settings, m map[sdk.Kind]string) { m[sdk.KindDDPModel] = "fancy" }, `the ddp trainer has no ddp_model "fancy"; it has [basic]`},
 		"state":  {func(_ *Settings, m map[sdk.Kind]string) { m[sdk.KindHookState] = "x" }, `no hook_state "x"`},
@@ -242,12 +268,28 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+func TestAttachRefusesWeightDecayOfRows(t *testing.T) {
+	s := Defaults
+	s.WeightDecay = 0.1
+	tr, err := New(s, sdk.TrainerEnv{Maps: basicMaps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = tr.Attach(sdk.TrainerParts{
+		Values: []comm.Tensor{comm.NewTensor(3, 2)}, Gradients: []*comm.Gradient{{Width: 2}}, Recorder: &sdk.Recorder{},
+	})
+	if err == nil || !strings.Contains(err.Error(), "weight_decay is 0.1 but must be 0: the gradient of parameter 0") {
+		t.Errorf("a sparse gradient beside weight decay gives %v", err)
+	}
+}
+
 func TestIterationAllocatesNothing(t *testing.T) {
 	s := newStub()
 	s.reduced, s.keys = make([]int, 0, 1<<16), make([]sdk.Key, 0, 1<<16)
 	tr, _ := attached(t, s, 1, 1)
+	batch := &sdk.Batch{}
 	step := func() {
-		if _, err := tr.step(&tr.iteration, sdk.Key{}, &tr.parts.Batches[0]); err != nil {
+		if _, err := tr.step(&tr.iteration, sdk.Key{}, batch); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,24 +15,22 @@ type iteration struct {
 	model     ddpModel
 	state     HookState
 	criterion sdk.Criterion
-	optimizer optimizer.SGD
+	optimizer optimizer.Optimizer
 	gradient  OutputGradient
 
 	whole, forward, backward *sdk.Series
 }
 
-func newIteration(t *trainer) iteration {
+func newIteration(t *trainer) (iteration, error) {
+	steps, err := optimizer.New(t.settings.Settings, t.parts.Values, t.parts.Gradients)
 	rec := t.parts.Recorder
 	return iteration{
 		criterion: t.parts.Criterion,
-		optimizer: optimizer.SGD{
-			LR: float32(t.settings.LR), Momentum: float32(t.settings.Momentum),
-			Values: t.parts.Values, Gradients: t.parts.Gradients,
-		},
-		whole:    rec.Series("batch_level_metric", "batch_all"),
-		forward:  rec.Series("forward_metric", "forward_pass"),
-		backward: rec.Series("backward_metric", "backward"),
-	}
+		optimizer: steps,
+		whole:     rec.Series("batch_level_metric", "batch_all"),
+		forward:   rec.Series("forward_metric", "forward_pass"),
+		backward:  rec.Series("backward_metric", "backward"),
+	}, err
 }
 
 // basicStep is forward, loss, backward with its reductions, and the optimizer.

@@ -1,0 +1,69 @@
+package criteria
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+)
+
+// binaryCrossEntropy is the mean over the batch of -log p where the target is 1, and of
+// -log (1-p) where it is 0: p is the sigmoid of the output, which is one logit for each
+// sample. In float64 neither a large logit overflows nor does log see a rounded 1-p.
+type binaryCrossEntropy struct{ pass }
+
+// NewBinaryCrossEntropy builds the criterion bce.
+func NewBinaryCrossEntropy(_ struct{}, _ sdk.CriterionEnv) (sdk.Criterion, error) {
+	return &binaryCrossEntropy{}, nil
+}
+
+// Forward sums max(x, 0) - x*target + log(1 + exp(-|x|)) over the logits x.
+func (c *binaryCrossEntropy) Forward(output comm.Tensor, targets []int64) (float64, error) {
+	if err := checkLogits(output, targets); err != nil {
+		return 0, err
+	}
+	if err := c.begin(output, targets); err != nil {
+		return 0, err
+	}
+	var sum float64
+	for i, target := range targets {
+		x := float64(output.Data[i])
+		sum += max(x, 0) - x*float64(target) + math.Log1p(math.Exp(-math.Abs(x)))
+	}
+	return sum / float64(len(targets)), nil
+}
+
+// Backward writes (sigmoid(output) - target) / batch.
+func (c *binaryCrossEntropy) Backward(outputGradient comm.Tensor) error {
+	if err := c.checkGradient(outputGradient); err != nil {
+		return err
+	}
+	for i, target := range c.targets {
+		outputGradient.Data[i] = float32(excess(float64(c.output.Data[i]), target) / float64(len(c.targets)))
+	}
+	return nil
+}
+
+// excess is sigmoid(x) - target. Where the target is 1 that is -sigmoid(-x), which does
+// not vanish when sigmoid(x) rounds to 1.
+func excess(x float64, target int64) float64 {
+	if target == 1 {
+		return -1 / (1 + math.Exp(x))
+	}
+	return 1 / (1 + math.Exp(-x))
+}
+
+func checkLogits(output comm.Tensor, targets []int64) error {
+	if len(targets) > 0 && !slices.Equal(output.Shape, []int{len(targets), 1}) {
+		return fmt.Errorf("the output has shape %v but bce needs [%d, 1], one logit for each target: the model must end in one output",
+			output.Shape, len(targets))
+	}
+	for i, target := range targets {
+		if target != 0 && target != 1 {
+			return fmt.Errorf("target %d of the batch is %d but bce needs 0 or 1", i, target)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package criteria
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+)
+
+// goldenCase is what PyTorch makes of a batch in float64: see
+// plugins/testdata/golden.py. Some of the outputs are extreme.
+type goldenCase struct {
+	Criterion     string
+	Rows, Columns int
+	Targets       []int64
+	Output        []float32
+	Loss          float64
+	Gradient      []float64
+}
+
+func goldenCases(t *testing.T) []goldenCase {
+	t.Helper()
+	data, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []goldenCase
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+// criteriaByKey builds every criterion of this package for batches of 4.
+func criteriaByKey(t testing.TB) map[string]sdk.Criterion {
+	t.Helper()
+	all := map[string]sdk.Criterion{}
+	for key, build := range map[string]func(struct{}, sdk.CriterionEnv) (sdk.Criterion, error){
+		"bce": NewBinaryCrossEntropy, "cel": NewCrossEntropy, "l1": NewL1, "mse": NewMeanSquaredError, "nll": NewNegativeLogLikelihood,
+	} {
+		c, err := build(struct{}{}, sdk.CriterionEnv{MaxBatch: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[key] = c
+	}
+	if len(all) != len(Parts()) {
+		t.Fatalf("there are %d criteria here and %d parts", len(all), len(Parts()))
+	}
+	return all
+}
+
+// The tolerance is 1e-6 of the loss, and of the largest gradient: some roundings of a
+// float32.
+func TestCriteriaMatchPyTorch(t *testing.T) {
+	seen := map[string]int{}
+	criteria := criteriaByKey(t)
+	for i, g := range goldenCases(t) {
+		name := fmt.Sprintf("case %d, %s of [%d %d]", i, g.Criterion, g.Rows, g.Columns)
+		c, gradient := criteria[g.Criterion], comm.NewTensor(g.Rows, g.Columns)
+		seen[g.Criterion]++
+		loss := forward(t, c, comm.Tensor{Shape: gradient.Shape, Data: g.Output}, g.Targets)
+		if !(math.Abs(loss-g.Loss) <= 1e-6*math.Abs(g.Loss)) {
+			t.Errorf("%s: the loss is %.9g, in PyTorch %.9g", name, loss, g.Loss)
+		}
+		if err := c.Backward(gradient); err != nil {
+			t.Fatal(err)
+		}
+		var largest float64
+		for _, v := range g.Gradient {
+			largest = max(largest, math.Abs(v))
+		}
+		for j, want := range g.Gradient {
+			if got := float64(gradient.Data[j]); !(math.Abs(got-want) <= 1e-6*largest) {
+				t.Errorf("%s: gradient %d is %.9g, in PyTorch %.9g", name, j, got, want)
+			}
+		}
+	}
+	if len(seen) != len(criteria) {
+		t.Errorf("there are cases of %v alone", seen)
+	}
+}

@@ -1,0 +1,58 @@
+package criteria
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/plugins/internal/gradcheck"
+	"github.com/psbench/psbench/sdk"
+)
+
+// cel computes its exponentials in float32; the others compute in float64.
+func TestGradientsMatchFiniteDifferences(t *testing.T) {
+	for name, c := range criteriaByKey(t) {
+		tolerance := 2e-6
+		if name == "cel" {
+			tolerance = 1e-5
+		}
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				rows, columns := rapid.IntRange(1, 4).Draw(t, "rows"), rapid.IntRange(1, 5).Draw(t, "columns")
+				classes := columns
+				if name == "bce" {
+					columns, classes = 1, 2
+				}
+				output := comm.Tensor{Shape: []int{rows, columns}, Data: gradcheck.OffZero(t, "output", rows*columns)}
+				targets := make([]int64, rows)
+				for i := range targets {
+					targets[i] = int64(rapid.IntRange(0, classes-1).Draw(t, "target"))
+				}
+				if name == "l1" { // has a kink at the target
+					for i := range output.Data {
+						output.Data[i] += float32(targets[i/columns])
+					}
+				}
+				loss := func() float64 { return forward(t, c, output, targets) }
+				loss()
+				gradient := comm.NewTensor(rows, columns)
+				for i := range gradient.Data {
+					gradient.Data[i] = 9 // is overwritten
+				}
+				if err := c.Backward(gradient); err != nil {
+					t.Fatal(err)
+				}
+				gradcheck.Check(t, name, loss, output.Data, gradient.Data, tolerance)
+			})
+		})
+	}
+}
+
+func forward(t interface{ Fatal(...any) }, c sdk.Criterion, output comm.Tensor, targets []int64) float64 {
+	loss, err := c.Forward(output, targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loss
+}

@@ -1,0 +1,45 @@
+package criteria
+
+import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+)
+
+// meanSquaredError is the mean over all outputs of (output - target of its row)²: the
+// target is a number here, which every output of the row is to be.
+type meanSquaredError struct{ pass }
+
+// NewMeanSquaredError builds the criterion mse.
+func NewMeanSquaredError(_ struct{}, _ sdk.CriterionEnv) (sdk.Criterion, error) {
+	return &meanSquaredError{}, nil
+}
+
+// Forward adds up in float64.
+func (c *meanSquaredError) Forward(output comm.Tensor, targets []int64) (float64, error) {
+	if err := c.begin(output, targets); err != nil {
+		return 0, err
+	}
+	var sum float64
+	for i, target := range targets {
+		for _, v := range c.row(output, i) {
+			d := float64(v) - float64(target)
+			sum += d * d
+		}
+	}
+	return sum / float64(len(output.Data)), nil
+}
+
+// Backward writes 2 (output - target) / (rows * columns).
+func (c *meanSquaredError) Backward(outputGradient comm.Tensor) error {
+	if err := c.checkGradient(outputGradient); err != nil {
+		return err
+	}
+	share := 2 / float32(len(c.output.Data))
+	for i, target := range c.targets {
+		gradient := c.row(outputGradient, i)
+		for j, v := range c.row(c.output, i) {
+			gradient[j] = (v - float32(target)) * share
+		}
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package criteria
+
+import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+)
+
+// negativeLogLikelihood is the mean over the batch of -output[target]: the output is
+// the logarithms of the classes' probabilities.
+type negativeLogLikelihood struct{ pass }
+
+// NewNegativeLogLikelihood builds the criterion nll.
+func NewNegativeLogLikelihood(_ struct{}, _ sdk.CriterionEnv) (sdk.Criterion, error) {
+	return &negativeLogLikelihood{}, nil
+}
+
+// Forward adds up in float64.
+func (c *negativeLogLikelihood) Forward(output comm.Tensor, targets []int64) (float64, error) {
+	if err := c.beginClasses(output, targets); err != nil {
+		return 0, err
+	}
+	var sum float64
+	for i, target := range targets {
+		sum -= float64(c.row(output, i)[target])
+	}
+	return sum / float64(len(targets)), nil
+}
+
+// Backward writes -one-hot(target) / batch.
+func (c *negativeLogLikelihood) Backward(outputGradient comm.Tensor) error {
+	if err := c.checkGradient(outputGradient); err != nil {
+		return err
+	}
+	clear(outputGradient.Data)
+	for i, target := range c.targets {
+		c.row(outputGradient, i)[target] = -1 / float32(len(c.targets))
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+// Package gradcheck holds gradients against finite differences, for the tests of layers
+// and criteria.
+package gradcheck
+
+import "math"
+
+// Step is how far an input is moved at a time, a power of two: sums of it and of inputs
+// from Grid are exact in float32.
+const Step = 1.0 / 16
+
+// TB is what Check needs of a test.
+type TB interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// Check fails the test unless gradient[i] is the derivative of f by x[i], for all i, to
+// within tolerance, relative where the derivative is above 1. f computes from x anew
+// each time. It must be smooth, and x at least two steps away from where it is not.
+//
+// The derivative is (8 (f(h)-f(-h)) - (f(2h)-f(-2h))) / 12h, the central difference
+// without its error of order h²: the rest is h⁴/30 of the fifth derivative, 5e-7 of it.
+// Rounding adds that of f divided by h, so f should add up in float64. It costs four
+// evaluations of f per element.
+func Check(t TB, what string, f func() float64, x, gradient []float32, tolerance float64) {
+	t.Helper()
+	if len(x) != len(gradient) {
+		t.Fatalf("%s: there are %d gradients for %d inputs", what, len(gradient), len(x))
+		return
+	}
+	for i, at := range x {
+		moved := func(by float32) float64 {
+			x[i] = at + by
+			defer func() { x[i] = at }()
+			return f()
+		}
+		want := (8*(moved(Step)-moved(-Step)) - (moved(2*Step) - moved(-2*Step))) / (12 * Step)
+		if got := float64(gradient[i]); !(math.Abs(got-want) <= tolerance*max(1, math.Abs(want))) {
+			t.Fatalf("%s: the gradient of element %d of %d is %g, finite differences give %g", what, i, len(x), got, want)
+			return
+		}
+	}
+}
+
+// Weighted is Σ w[i]*y[i]: a loss of the outputs y whose gradient is w.
+func Weighted(w, y []float32) float64 {
+	var sum float64
+	for i, v := range y {
+		sum += float64(w[i]) * float64(v)
+	}
+	return sum
+}

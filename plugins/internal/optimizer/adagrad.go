@@ -1,0 +1,56 @@
+package optimizer
+
+import (
+	"math"
+
+	"github.com/psbench/psbench/comm/vec"
+)
+
+// adagrad is Adagrad as torch.optim.Adagrad defines it without decay of the learning
+// rate (see vec.Adagrad). A sparse gradient touches only its rows, which is what zeros in
+// the others would come to. Its state is a number per value.
+//
+// Row-wise it keeps one number for a row of a sparse gradient's table, the sum of the
+// means of the squares of that row's gradients, as EXACT_ROWWISE_ADAGRAD of FBGEMM does
+// (Mudigere et al., "Software-Hardware Co-design for Fast and Scalable Training of
+// Deep Learning Recommendation Models", 2022): sum += mean(g²), w -= lr*g/(√sum + eps).
+// Dense gradients are treated as without it.
+type adagrad struct {
+	parameters
+	settings Settings
+	rowwise  bool
+	sums     state // of squares; by row where rowwise applies
+}
+
+func (o *adagrad) Reset() {
+	o.sums.reset(len(o.values), func(k int) int {
+		if g := o.gradients[k]; o.rowwise && g.Sparse() {
+			return o.size(k) / g.Width
+		}
+		return o.size(k)
+	})
+}
+
+func (o *adagrad) Step() {
+	lr, epsilon := float32(o.settings.LR), float32(o.settings.epsilon())
+	for k, g := range o.gradients {
+		w, sums := o.values[k].Data, o.sums[k]
+		switch {
+		case !g.Sparse():
+			vec.Axpy(float32(o.settings.WeightDecay), w, g.Values)
+			vec.Adagrad(w, g.Values, sums, lr, epsilon)
+		case o.rowwise:
+			for i, r := range g.Rows {
+				gradient := g.Values[i*g.Width : (i+1)*g.Width]
+				sums[r] += vec.SumSquares(gradient) / float32(g.Width)
+				root := float32(math.Sqrt(float64(sums[r])))
+				vec.Axpy(-lr/(root+epsilon), gradient, row(w, g.Width, r))
+			}
+		default:
+			for i, r := range g.Rows {
+				gradient := g.Values[i*g.Width : (i+1)*g.Width]
+				vec.Adagrad(row(w, g.Width, r), gradient, row(sums, g.Width, r), lr, epsilon)
+			}
+		}
+	}
+}
