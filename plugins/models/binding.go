@@ -48,3 +48,12 @@ func checkGradient(spec sdk.ParameterSpec, g *comm.Gradient) error {
 	}
 	return nil
 }
+
+// checkOutputGradient compares the gradient that Backward is handed with the last output.
+func checkOutputGradient(gradient, output comm.Tensor) error {
+	if !slices.Equal(gradient.Shape, output.Shape) || len(gradient.Data) != len(output.Data) {
+		return fmt.Errorf("the output's gradient has shape %v and %d elements but the output has shape %v",
+			gradient.Shape, len(gradient.Data), output.Shape)
+	}
+	return nil
+}

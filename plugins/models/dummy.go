@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/internal/splitmix"
@@ -21,7 +20,7 @@ type DummySettings struct {
 	DenseLayersCount int    `json:"dense_layers_count" doc:"dense layers"`
 	Sparse           bool   `json:"sparse" doc:"give the embedding's gradient as rows"`
 	Engine           string `json:"engine" doc:"what computes: layers (written by hand) or gorgonia (a graph)"`
-	BLAS             string `json:"blas" doc:"what multiplies matrices: auto, openblas, mkl, blis or gonum"`
+	BLAS             string `json:"blas" doc:"what multiplies matrices: auto, openblas, mkl, blis, native or gonum"`
 }
 
 // Engines of the dummy model.
@@ -213,9 +212,8 @@ func (m *dummy) Backward(outputGradient comm.Tensor, emit func(parameter int)) e
 	if m.batch == nil {
 		return errors.New("the dummy model cannot go backward before it went forward")
 	}
-	if !slices.Equal(outputGradient.Shape, m.output.Shape) || len(outputGradient.Data) != len(m.output.Data) {
-		return fmt.Errorf("the output's gradient has shape %v and %d elements but the output has shape %v",
-			outputGradient.Shape, len(outputGradient.Data), m.output.Shape)
+	if err := checkOutputGradient(outputGradient, m.output); err != nil {
+		return err
 	}
 	return m.network.backward(m.batch, outputGradient.Data, emit)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/models/blas"
+	"github.com/psbench/psbench/plugins/models/nn"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -120,6 +121,39 @@ func TestMLPGradientsMatchFiniteDifferences(t *testing.T) {
 	check("features", b.Features, input)
 }
 
+// Log-probabilities are a layer over what the same model gives without.
+func TestMLPLogSoftmax(t *testing.T) {
+	s := MLPSettings{Sizes: []int{4, 6, 3}, ReLUAfter: []int{1}}
+	linear := newPerceptron(t, s, sdk.ModelEnv{})
+	s.Output = LogSoftmax
+	p := newPerceptron(t, s, sdk.ModelEnv{})
+	b := numbered(5, 4, 0)
+	want, err := linear.Forward(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nn.LogSoftmax(want.Data, 3)
+	got, err := p.Forward(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Fatalf("the output is %s", d)
+	}
+	upstream, below := upstreamOf(got, 0), comm.NewTensor(5, 3)
+	nn.LogSoftmaxGradient(below.Data, upstream.Data, want.Data, 3)
+	wantInput, gotInput := make([]float32, len(b.Features)), make([]float32, len(b.Features))
+	if err := linear.BackwardInput(below, wantInput, linear.emit); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.BackwardInput(upstream, gotInput, p.emit); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(wantInput, gotInput) + cmp.Diff(linear.gradients, p.gradients); d != "" {
+		t.Errorf("the gradients are %s", d)
+	}
+}
+
 // A layer's gradients go out before its input's gradient is computed: at that time
 // those of the layers below are still what they were.
 func TestMLPEmitsWhatIsReady(t *testing.T) {
@@ -163,7 +197,7 @@ func TestMLPInitialize(t *testing.T) {
 			t.Errorf("parameter %d: %s", k, d)
 		}
 	}
-	if d := cmp.Diff(sdk.InputSpec{Features: 4, Classes: 1}, p.Inputs()); d != "" {
+	if d := cmp.Diff(sdk.InputSpec{Features: 4, Classes: 2}, p.Inputs()); d != "" {
 		t.Error(d)
 	}
 	var names []string
@@ -208,7 +242,8 @@ func TestMLPSettingsThatDoNotFit(t *testing.T) {
 		"setting relu_after[1] is 2 but layers are numbered from 1 to 1":   {Sizes: []int{1, 2}, ReLUAfter: []int{1, 2}},
 		"setting relu_after[0] is 0 but layers":                            {Sizes: []int{1, 2}, ReLUAfter: []int{0}},
 		"a model of 4.61e+18 parameters is too large: the limit is 2.75e+": {Sizes: []int{math.MaxInt32, math.MaxInt32}},
-		`setting blas: blas engine "quick" is not known`:                   {Sizes: []int{1, 2}, BLAS: "quick"},
+		`setting output is "softmax" but must be linear or log_softmax`:    {Sizes: []int{1, 2}, Output: "softmax"},
+		`setting blas: blas engine "quick" is not known`:                   {Sizes: []int{1, 2}, Output: Linear, BLAS: "quick"},
 	} {
 		if _, err := NewMLP(s, sdk.ModelEnv{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v gives %v, want %q", s, err, want)
@@ -240,8 +275,12 @@ func TestMLPErrors(t *testing.T) {
 	if err := p.BackwardInput(upstream, make([]float32, 3), p.emit); err == nil || !strings.Contains(err.Error(), "room for 3 numbers of the input's gradient") {
 		t.Errorf("too much room gives %v", err)
 	}
-	if _, err := (&mlp{}).Forward(numbered(1, 2, 0)); err == nil {
-		t.Error("an unbound model went forward")
+	unbound, err := NewMLP(MLPSettings{Sizes: []int{2, 3}, Output: Linear, BLAS: blas.Native}, sdk.ModelEnv{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unbound.Forward(numbered(1, 2, 0)); err == nil || !strings.Contains(err.Error(), "before its parameters are bound") {
+		t.Errorf("an unbound model says %v", err)
 	}
 	if err := p.Bind(p.values[:1], p.gradients); err == nil || !strings.Contains(err.Error(), "handed 1 values") {
 		t.Errorf("Bind says %v", err)

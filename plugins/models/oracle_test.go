@@ -87,7 +87,7 @@ func agree(t *rapid.T, what string, got, want []float32) {
 	}
 	for i, v := range want {
 		if !(math.Abs(float64(got[i]-v)) <= oracleTolerance*largest+oracleRounding) {
-			t.Fatalf("%s has element %d = %g with gorgonia and %g with the layers", what, i, got[i], v)
+			t.Fatalf("%s has element %d = %g instead of %g", what, i, got[i], v)
 		}
 	}
 }

@@ -26,6 +26,9 @@ func newPerceptron(t fatal, s MLPSettings, env sdk.ModelEnv) *perceptron {
 	if s.BLAS == "" {
 		s.BLAS = blas.Gonum
 	}
+	if s.Output == "" {
+		s.Output = Linear
+	}
 	model, err := NewMLP(s, env)
 	if err != nil {
 		t.Fatal(err)
@@ -55,19 +58,19 @@ func numbered(rows, features, number int) *sdk.Batch {
 // returns the output and the gradients of the parameters and of the input. kink says that
 // a ReLU's input is so near to 0 that rounding decides on its gradient.
 func (p *perceptron) plain(b *sdk.Batch, upstream []float32) (output []float64, gradients [][]float64, input []float64, kink bool) {
-	rows, last := b.Size(), len(p.layers)
+	rows, last := b.Size(), len(p.stack.layers)
 	x := make([][]float64, last+1)
 	for _, v := range b.Features {
 		x[0] = append(x[0], float64(v))
 	}
-	for l, layer := range p.layers {
+	for l, layer := range p.stack.layers {
 		for i := range rows {
 			for o := range layer.Out {
 				y := float64(layer.Bias[o])
 				for j := range layer.In {
 					y += float64(layer.Weight[o*layer.In+j]) * x[l][i*layer.In+j]
 				}
-				if p.relu[l] {
+				if p.stack.relu[l] {
 					kink = kink || math.Abs(y) < 1e-5
 					y = max(y, 0)
 				}
@@ -80,13 +83,13 @@ func (p *perceptron) plain(b *sdk.Batch, upstream []float32) (output []float64, 
 		input = append(input, float64(v))
 	}
 	for l := last - 1; l >= 0; l-- {
-		layer, dy := p.layers[l], input
+		layer, dy := p.stack.layers[l], input
 		weight, bias := make([]float64, layer.Out*layer.In), make([]float64, layer.Out)
 		input = make([]float64, rows*layer.In)
 		for i := range rows {
 			for o := range layer.Out {
 				g := dy[i*layer.Out+o]
-				if p.relu[l] && x[l+1][i*layer.Out+o] == 0 {
+				if p.stack.relu[l] && x[l+1][i*layer.Out+o] == 0 {
 					continue
 				}
 				bias[o] += g

@@ -28,11 +28,8 @@ func (e *EmbeddingBag) Forward(y []float32, b *sdk.Batch) error {
 	}
 	for i := range b.Size() {
 		out := y[i*e.Width : (i+1)*e.Width]
-		clear(out)
 		bag := b.Bag(i)
-		for _, row := range bag {
-			vec.Add(out, e.row(e.Table, row))
-		}
+		vec.GatherSum(out, e.Table, e.Width, bag)
 		if !e.Sum && len(bag) > 0 {
 			vec.Scale(1/float32(len(bag)), out)
 		}

@@ -5,9 +5,6 @@
 package nn
 
 import (
-	"math"
-	"slices"
-
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/plugins/models/blas"
 )
@@ -52,19 +49,10 @@ func (l *Linear) InputGradient(dx, dy []float32) {
 	l.BLAS.Gemm(false, false, rows, l.In, l.Out, 1, dy, l.Out, l.Weight, l.In, 0, dx, l.In)
 }
 
-// Softmax replaces every row of x [rows, classes] by its softmax. The largest
-// element is subtracted first, so that no exponential overflows.
+// Softmax replaces every row of x [rows, classes] by its softmax.
 func Softmax(x []float32, classes int) {
 	for ; len(x) > 0; x = x[classes:] {
-		row := x[:classes]
-		top := slices.Max(row)
-		var sum float64
-		for j, v := range row {
-			e := math.Exp(float64(v - top))
-			sum += e
-			row[j] = float32(e)
-		}
-		vec.Scale(float32(1/sum), row)
+		vec.Softmax(x[:classes])
 	}
 }
 
@@ -72,13 +60,6 @@ func Softmax(x []float32, classes int) {
 // Softmax wrote. All three are [rows, classes].
 func SoftmaxGradient(dx, dy, y []float32, classes int) {
 	for ; len(y) > 0; dx, dy, y = dx[classes:], dy[classes:], y[classes:] {
-		in, out, p := dx[:classes], dy[:classes], y[:classes]
-		var dot float64
-		for j, v := range p {
-			dot += float64(v) * float64(out[j])
-		}
-		for j, v := range p {
-			in[j] = v * (out[j] - float32(dot))
-		}
+		vec.SoftmaxGradient(dx[:classes], dy[:classes], y[:classes])
 	}
 }

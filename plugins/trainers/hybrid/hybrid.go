@@ -9,19 +9,21 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/plugins/trainers/ddp"
 	"github.com/psbench/psbench/sdk"
 )
 
 // Settings of the trainer.
 type Settings struct {
-	LR          float64 `json:"lr" doc:"learning rate of SGD on the trainer; the servers have their own"`
-	Lookup      string  `json:"lookup" doc:"parallel: asks all servers at once; serial: one after the other, as the original does"`
-	BucketBytes int     `json:"bucket_bytes" doc:"bytes at which a bucket closes; the first one closes at 1 MiB at the latest"`
+	// Settings are those of the dense layers; the servers of tables have their own.
+	optimizer.Settings
+	Lookup      string `json:"lookup" doc:"parallel: asks all servers at once; serial: one after the other, as the original does"`
+	BucketBytes int    `json:"bucket_bytes" doc:"bytes at which a bucket closes; the first one closes at 1 MiB at the latest"`
 }
 
 // Defaults are PyTorch's bucket size and the original's learning rate.
-var Defaults = Settings{LR: 0.05, Lookup: "parallel", BucketBytes: 25 << 20}
+var Defaults = Settings{Settings: optimizer.Defaults(0.05, 0), Lookup: "parallel", BucketBytes: 25 << 20}
 
 // Parts lists the trainer.
 func Parts() []sdk.Part { return []sdk.Part{sdk.NewTrainer("hybrid", Defaults, New)} }
@@ -31,7 +33,7 @@ type trainer struct {
 	settings  Settings
 	env       sdk.TrainerEnv
 	iteration iteration
-	batches   []sdk.Batch
+	parts     sdk.TrainerParts
 	epoch     *sdk.Series
 }
 
@@ -39,8 +41,8 @@ var _ sdk.InputPlanner = (*trainer)(nil)
 
 // New makes the trainer of one rank.
 func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
-	if s.LR <= 0 {
-		return nil, fmt.Errorf("lr is %v but must be above 0", s.LR)
+	if err := s.Check(Defaults.Settings); err != nil {
+		return nil, err
 	}
 	if s.Lookup != "parallel" && s.Lookup != "serial" {
 		return nil, fmt.Errorf("lookup is %q but must be parallel or serial", s.Lookup)
@@ -51,10 +53,17 @@ func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 	return &trainer{settings: s, env: env}, nil
 }
 
-// PlanInputs implements sdk.InputPlanner: the joined columns of a bag are cut into rows
-// of the model's features, each of which has a target of its own.
+// PlanInputs implements sdk.InputPlanner. Of a model that takes numbers alone, the joined
+// columns of a bag are cut into rows of its features, each of which has a target of its
+// own. Of a model that takes rows of several tables, every server holds its columns of all
+// of them, one table after the other.
 func (t *trainer) PlanInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.InputSpec, error) {
-	if model.Features < 1 || model.Rows > 0 {
+	switch {
+	case model.LookedUp > 0:
+	case len(model.Tables) > 0:
+		return sdk.InputSpec{}, fmt.Errorf("the model looks rows up in %d tables of its own but the hybrid trainer does that, on the servers: the model must take the rows, as dlrm does with tables=servers",
+			len(model.Tables))
+	case model.Features < 1 || model.Rows > 0:
 		return sdk.InputSpec{}, fmt.Errorf("the model takes %d numbers and indices into %d rows but the hybrid trainer needs one that takes numbers alone, as mlp does: the indices go to the servers",
 			model.Features, model.Rows)
 	}
@@ -62,16 +71,43 @@ func (t *trainer) PlanInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.
 		return sdk.InputSpec{}, errors.New("the hybrid trainer needs at least one server with a table")
 	}
 	lookup := comm.LookupSpec{Tables: tables}
-	columns := lookup.Columns()
+	columns, rows := lookup.Columns(), tables[0].Rows
+	for _, table := range tables {
+		rows = min(rows, table.Rows)
+	}
+	if model.LookedUp > 0 {
+		return planRows(model, tables, columns, rows)
+	}
 	if columns < 1 || columns%model.Features != 0 {
 		return sdk.InputSpec{}, fmt.Errorf("%s, which must be a multiple of the model's %d inputs: change the width of the tables, the count of servers or the model",
 			describe(tables, columns), model.Features)
 	}
-	rows := tables[0].Rows
-	for _, table := range tables {
-		rows = min(rows, table.Rows)
-	}
 	return sdk.InputSpec{Rows: rows, Classes: model.Classes, Targets: columns / model.Features}, nil
+}
+
+// planRows is PlanInputs of a model that takes rows of several tables; the servers have so
+// many columns together, and each at least so many rows.
+func planRows(model sdk.InputSpec, tables []comm.TableSpec, columns, rows int) (sdk.InputSpec, error) {
+	n := len(model.Tables)
+	if n == 0 || model.LookedUp%n != 0 || model.LookedUp > model.Features {
+		return sdk.InputSpec{}, fmt.Errorf("of the model's %d features %d are rows of %d tables, which cannot be: they must be as many for each table",
+			model.Features, model.LookedUp, n)
+	}
+	if width := model.LookedUp / n; columns != width {
+		right := fmt.Sprintf("choose a count of servers that divides %d", width)
+		if width%len(tables) == 0 {
+			right = fmt.Sprintf("give each server %d columns", width/len(tables))
+		}
+		return sdk.InputSpec{}, fmt.Errorf("%s but a row of the model's tables has %d: %s", describe(tables, columns), width, right)
+	}
+	total := 0
+	for _, t := range model.Tables {
+		total += t
+	}
+	if rows < total {
+		return sdk.InputSpec{}, fmt.Errorf("a server has a table of %d rows but the model's %d tables have %d together: give every server as many", rows, n, total)
+	}
+	return sdk.InputSpec{Tables: model.Tables, Features: model.Features - model.LookedUp, Classes: model.Classes, Targets: model.Targets}, nil
 }
 
 // describe says how many columns the tables have.
@@ -98,10 +134,11 @@ func (t *trainer) Attach(parts sdk.TrainerParts) error {
 	if !ok {
 		return errors.New("the hybrid trainer needs a model that gives the gradient of its features, as mlp does")
 	}
-	t.batches = parts.Batches
+	t.parts = parts
 	t.epoch = parts.Recorder.Series("epoch_metric", "epoch")
-	t.iteration = newIteration(t.settings, parts, model)
-	return nil
+	var err error
+	t.iteration, err = newIteration(t.settings, parts, model)
+	return err
 }
 
 // Reset implements sdk.Trainer: the initial parameters and a new hook state. The servers
@@ -115,10 +152,13 @@ func (t *trainer) Reset() error {
 func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 	for epoch := range t.env.Epochs {
 		start := comm.Now()
-		if err := ddp.RunEpoch(ctx, t.env.Name, epoch, t.batches, report, t.iteration.step); err != nil {
+		if err := ddp.RunEpoch(ctx, t.env.Name, epoch, t.parts.Batches, report, t.iteration.step); err != nil {
 			return err
 		}
 		t.epoch.Record(sdk.Key{A: int64(epoch)}, start, comm.Now())
+		if err := t.parts.Evaluation.Run(ctx, epoch, t.iteration.forwardAlone, t.parts.Criterion); err != nil {
+			return err
+		}
 	}
 	return nil
 }

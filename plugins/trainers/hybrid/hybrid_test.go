@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/plugins/trainers/internal/trainertest"
 	"github.com/psbench/psbench/sdk"
 )
@@ -108,7 +109,7 @@ func TestUpdatesStartBeforeTheLastReductionEnds(t *testing.T) {
 		s.futures["reduce 1"].Complete(nil)
 		return last.Update(0)
 	}}
-	tr.batches = tr.batches[:1]
+	tr.parts.Batches = sdk.NewBatches(stubBatches[:1])
 	if err := tr.Train(t.Context(), &trainertest.Told{}); err != nil {
 		t.Error(err)
 	}
@@ -136,7 +137,7 @@ func TestLookups(t *testing.T) {
 			}
 			tr.iteration.tables.Links[i] = calling{lookup: start, update: func() *comm.Future { return link.Update(0) }}
 		}
-		tr.batches = tr.batches[:1]
+		tr.parts.Batches = sdk.NewBatches(stubBatches[:1])
 		if err := tr.Train(t.Context(), &trainertest.Told{}); err != nil {
 			t.Errorf("%s: %v", lookup, err)
 		}
@@ -153,8 +154,8 @@ func TestIterationAllocatesNothing(t *testing.T) {
 		tr.iteration.tables.Links[i] = calling{lookup: call, update: call}
 	}
 	step := func() {
-		for i := range tr.batches {
-			if _, err := tr.iteration.step(sdk.Key{}, &tr.batches[i]); err != nil {
+		for i := range stubBatches {
+			if _, err := tr.iteration.step(sdk.Key{}, &stubBatches[i]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -209,6 +210,7 @@ func TestTrainFails(t *testing.T) {
 
 func TestPlanInputs(t *testing.T) {
 	mlp := sdk.InputSpec{Features: 512, Classes: 8}
+	dlrm := sdk.InputSpec{Features: 13 + 2*16, LookedUp: 2 * 16, Tables: []int{5, 7}, Classes: 2}
 	for name, c := range map[string]struct {
 		model  sdk.InputSpec
 		tables []comm.TableSpec
@@ -221,6 +223,14 @@ func TestPlanInputs(t *testing.T) {
 		"no row":    {mlp, slices.Repeat([]comm.TableSpec{{Rows: 300, Width: 100}}, 3), sdk.InputSpec{}, "3 servers x 100 columns are 300, which must be a multiple of the model's 512 inputs: change"},
 		"and a bit": {mlp, []comm.TableSpec{{Rows: 300, Width: 512}, {Rows: 300, Width: 1}}, sdk.InputSpec{}, "the tables of 2 servers have 513 columns, which must be a multiple of the model's 512 inputs"},
 		"none":      {mlp, nil, sdk.InputSpec{}, "needs at least one server with a table"},
+		"rows":      {dlrm, slices.Repeat([]comm.TableSpec{{Rows: 12, Width: 8}}, 2), sdk.InputSpec{Features: 13, Classes: 2, Tables: []int{5, 7}}, ""},
+		"more rows": {dlrm, []comm.TableSpec{{Rows: 300, Width: 15}, {Rows: 13, Width: 1}}, sdk.InputSpec{Features: 13, Classes: 2, Tables: []int{5, 7}}, ""},
+		"few rows":  {dlrm, []comm.TableSpec{{Rows: 300, Width: 15}, {Rows: 11, Width: 1}}, sdk.InputSpec{}, "a server has a table of 11 rows but the model's 2 tables have 12 together: give every server as many"},
+		"wide rows": {dlrm, slices.Repeat([]comm.TableSpec{{Rows: 12, Width: 64}}, 2), sdk.InputSpec{}, "2 servers x 64 columns are 128 but a row of the model's tables has 16: give each server 8 columns"},
+		"a third":   {dlrm, slices.Repeat([]comm.TableSpec{{Rows: 12, Width: 5}}, 3), sdk.InputSpec{}, "3 servers x 5 columns are 15 but a row of the model's tables has 16: choose a count of servers that divides 16"},
+		"odd rows":  {sdk.InputSpec{Features: 13, LookedUp: 5, Tables: []int{5, 7}}, []comm.TableSpec{{Rows: 12, Width: 1}}, sdk.InputSpec{}, "of the model's 13 features 5 are rows of 2 tables, which cannot be"},
+		"no tables": {sdk.InputSpec{Features: 13, LookedUp: 5}, []comm.TableSpec{{Rows: 12, Width: 1}}, sdk.InputSpec{}, "of the model's 13 features 5 are rows of 0 tables, which cannot be"},
+		"its own":   {sdk.InputSpec{Features: 13, Tables: []int{5, 7}}, []comm.TableSpec{{Rows: 12, Width: 1}}, sdk.InputSpec{}, "the model looks rows up in 2 tables of its own but the hybrid trainer does that, on the servers"},
 		"bags":      {sdk.InputSpec{Rows: 10, Classes: 3}, []comm.TableSpec{{Rows: 3, Width: 1}}, sdk.InputSpec{}, "the model takes 0 numbers and indices into 10 rows but the hybrid trainer needs one that takes numbers alone, as mlp does"},
 	} {
 		tr, err := New(Defaults, sdk.TrainerEnv{})
@@ -240,6 +250,7 @@ func TestPlanInputs(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	for want, change := range map[string]func(*Settings){
 		"lr is 0 but must be above 0":                     func(s *Settings) { s.LR = 0 },
+		"momentum is 0.5 but the optimizer adam has none": func(s *Settings) { s.Optimizer, s.Momentum = optimizer.Adam, 0.5 },
 		`lookup is "both" but must be parallel or serial`: func(s *Settings) { s.Lookup = "both" },
 		"bucket_bytes is -1 but must be above 0":          func(s *Settings) { s.BucketBytes = -1 },
 	} {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/plugins/criteria"
+	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/plugins/models"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/plugins/servers"
@@ -58,19 +59,19 @@ func (c *referenceCase) run(t *testing.T, lookup, engine string) {
 	var specs []comm.TableSpec
 	for position := range c.Servers {
 		s, err := servers.NewEmbedding(
-			servers.EmbeddingSettings{NumEmbeddings: c.NumEmbeddings, EmbeddingDim: c.EmbeddingDim, LR: c.LR},
+			servers.EmbeddingSettings{NumEmbeddings: c.NumEmbeddings, EmbeddingDim: c.EmbeddingDim, Init: 1, Settings: optimizer.Defaults(c.LR, 0)},
 			sdk.TableEnv{Position: position, Seed: c.Seed, Trainers: 1, Recorder: &sdk.Recorder{}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		tables, specs = append(tables, s), append(specs, s.Table())
 	}
-	model, err := models.NewMLP(models.MLPSettings{Sizes: []int{512, 256, 128, 64, 32, 8}, ReLUAfter: []int{2}, BLAS: engine},
+	model, err := models.NewMLP(models.MLPSettings{Sizes: []int{512, 256, 128, 64, 32, 8}, Output: models.Linear, ReLUAfter: []int{2}, BLAS: engine},
 		sdk.ModelEnv{FirstTensor: c.Servers, MaxBatch: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainer, err := New(Settings{LR: c.LR, Lookup: lookup, BucketBytes: Defaults.BucketBytes}, sdk.TrainerEnv{Epochs: 1, Seed: c.Seed})
+	trainer, err := New(Settings{Settings: optimizer.Defaults(c.LR, 0), Lookup: lookup, BucketBytes: Defaults.BucketBytes}, sdk.TrainerEnv{Epochs: 1, Seed: c.Seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,14 +80,16 @@ func (c *referenceCase) run(t *testing.T, lookup, engine string) {
 		t.Fatal(err)
 	}
 	parts := trainertest.Parts(t, trainer, model)
+	var batches []sdk.Batch
 	for _, b := range c.Batches {
 		batch := sdk.Batch{Indices: b.Indices, Offsets: append(slices.Clone(b.Offsets), int64(len(b.Indices))), Targets: b.Targets}
 		if len(batch.Targets) != inputs.Targets*batch.Size() {
 			t.Fatalf("a batch of %d bags has %d targets, planned are %d for each", batch.Size(), len(batch.Targets), inputs.Targets)
 		}
-		parts.Batches = append(parts.Batches, batch)
+		batches = append(batches, batch)
 	}
-	parts.Tables, parts.Hook = localTables(t, parts.Batches, tables...), identity{comm.Completed(nil)}
+	parts.Batches = sdk.NewBatches(batches)
+	parts.Tables, parts.Hook = localTables(t, batches, tables...), identity{comm.Completed(nil)}
 	if parts.Criterion, err = criteria.NewCrossEntropy(struct{}{}, sdk.CriterionEnv{MaxBatch: 1}); err != nil {
 		t.Fatal(err)
 	}

@@ -12,31 +12,33 @@ type iteration struct {
 	parts     sdk.TrainerParts
 	model     sdk.FeatureModel
 	tables    *sdk.Tables
-	columns   int // of a bag, joined over the tables
+	features  features
 	serial    bool
-	optimizer optimizer.SGD
+	optimizer optimizer.Optimizer
 	state     ddp.HookState
 	reducer   *ddp.Reducer
 
-	input    sdk.Batch // what the model gets: rows of features in the memory of the lookups
+	input    sdk.Batch // what the model gets
 	gradient ddp.OutputGradient
 	calls    []*comm.Future // to the tables
 
 	whole, lookup, forward, backward, update *sdk.Series
 }
 
-func newIteration(s Settings, parts sdk.TrainerParts, model sdk.FeatureModel) iteration {
+func newIteration(s Settings, parts sdk.TrainerParts, model sdk.FeatureModel) (iteration, error) {
+	steps, err := optimizer.New(s.Settings, parts.Values, parts.Gradients)
 	rec := parts.Recorder
 	return iteration{
-		parts: parts, model: model, tables: parts.Tables, columns: parts.Tables.Store.Columns(), serial: s.Lookup == "serial",
-		optimizer: optimizer.SGD{LR: float32(s.LR), Values: parts.Values, Gradients: parts.Gradients},
+		parts: parts, model: model, tables: parts.Tables, serial: s.Lookup == "serial",
+		features:  newFeatures(model.Inputs(), parts.Tables.Store),
+		optimizer: steps,
 		calls:     make([]*comm.Future, 0, len(parts.Tables.Links)),
 		whole:     rec.Series("batch_level_metric", "batch_all"),
 		lookup:    rec.Series("lookup_metric", "lookup"),
 		forward:   rec.Series("forward_metric", "forward_pass"),
 		backward:  rec.Series("backward_metric", "backward"),
 		update:    rec.Series("update_metric", "embedding_update"),
-	}
+	}, err
 }
 
 // reset begins a pass.
@@ -48,26 +50,25 @@ func (it *iteration) reset(seed uint64) {
 }
 
 // step is lookup, forward, loss, backward with its reductions, and both optimizers. The
-// model reads the features and writes their gradient where the links to the tables have
-// them. The updates of the tables start as soon as that gradient is there, so they run
+// updates of the tables start as soon as the features' gradient is there, so they run
 // beside the last reductions and the trainer's own optimizer.
 func (it *iteration) step(key sdk.Key, b *sdk.Batch) (float64, error) {
 	it.state.NextBatch()
 	start := comm.Now()
-	if err := it.lookUp(b); err != nil {
+	featuresGradient, err := it.lookUp(b, it.state.Batch())
+	if err != nil {
 		return 0, err
 	}
 	lookupEnd := comm.Now()
-	values := (len(b.Offsets) - 1) * it.columns
-	it.input.Features, it.input.Targets = it.tables.Store.Values[:values], b.Targets
 	loss, gradient, forwardEnd, err := it.gradient.Compute(it.model, it.parts.Criterion, &it.input)
 	if err != nil {
 		return 0, err
 	}
 	it.reducer.Begin()
-	err = it.model.BackwardInput(gradient, it.tables.Store.Gradients[:values], it.reducer.Emit)
+	err = it.model.BackwardInput(gradient, featuresGradient, it.reducer.Emit)
 	updateStart := comm.Now()
 	if err == nil {
+		it.features.split(b)
 		it.startUpdates()
 	}
 	err = it.reducer.Wait(err)
@@ -91,14 +92,33 @@ func (it *iteration) step(key sdk.Key, b *sdk.Batch) (float64, error) {
 	return loss, nil
 }
 
-// lookUp fills the store's values with the bags of b.
-func (it *iteration) lookUp(b *sdk.Batch) error {
-	if err := it.tables.Store.Ask(b.Offsets, b.Indices); err != nil {
-		return err
+// forwardAlone is lookup and forward alone. What is looked up here belongs to no batch of the
+// pass, and no update follows.
+func (it *iteration) forwardAlone(b *sdk.Batch) (comm.Tensor, error) {
+	if _, err := it.lookUp(b, comm.NoBatch); err != nil {
+		return comm.Tensor{}, err
 	}
+	return it.model.Forward(&it.input)
+}
+
+// lookUp makes the model's input of b, and says where the gradient of its features goes.
+func (it *iteration) lookUp(b *sdk.Batch, batch int64) (gradients []float32, err error) {
+	if err := it.features.ask(b); err != nil {
+		return nil, err
+	}
+	if err := it.askServers(batch); err != nil {
+		return nil, err
+	}
+	it.input.Targets = b.Targets
+	it.input.Features, gradients = it.features.join(b)
+	return gradients, nil
+}
+
+// askServers fills the store's values with what was asked.
+func (it *iteration) askServers(batch int64) error {
 	it.calls = it.calls[:0]
 	for _, link := range it.tables.Links {
-		call := link.Lookup(it.state.Batch())
+		call := link.Lookup(batch)
 		it.calls = append(it.calls, call)
 		if !it.serial {
 			continue

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/plugins/trainers/internal/trainertest"
 	"github.com/psbench/psbench/sdk"
 )
@@ -111,21 +112,27 @@ func newStub() *stub {
 	return &stub{output: comm.NewTensor(4, 3), futures: map[string]*comm.Future{"": comm.Completed(nil)}}
 }
 
+// stubBatches have two bags and one.
+var stubBatches = []sdk.Batch{
+	{Indices: []int64{0, 1, 2}, Offsets: []int64{0, 1, 3}, Targets: []int64{0, 1, 2, 0}},
+	{Indices: []int64{2}, Offsets: []int64{0, 1}, Targets: []int64{1, 1}},
+}
+
 // attached has 4 tables of a column each, which make two rows of the model's features,
-// and batches of two bags and of one.
+// and stubBatches. Unless settings have an optimizer, it is SGD.
 func attached(t *testing.T, s *stub, settings Settings, epochs int) (*trainer, []*table, *sdk.Recorder) {
 	t.Helper()
-	settings.LR, settings.BucketBytes = 0.5, 4
+	settings.BucketBytes = 4
+	if settings.Optimizer == "" {
+		settings.Settings = optimizer.Defaults(0.5, 0)
+	}
 	made, err := New(settings, sdk.TrainerEnv{Name: "trainer0", Epochs: epochs, Seed: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
 	parts := trainertest.Parts(t, made, s)
 	parts.Criterion, parts.Hook = criterion{}, s
-	parts.Batches = []sdk.Batch{
-		{Indices: []int64{0, 1, 2}, Offsets: []int64{0, 1, 3}, Targets: []int64{0, 1, 2, 0}},
-		{Indices: []int64{2}, Offsets: []int64{0, 1}, Targets: []int64{1, 1}},
-	}
+	parts.Batches = sdk.NewBatches(stubBatches)
 	tables := make([]*table, 4)
 	servers := make([]sdk.TableServer, 4)
 	for i := range tables {
@@ -133,7 +140,7 @@ func attached(t *testing.T, s *stub, settings Settings, epochs int) (*trainer, [
 		tables[i] = &table{stub: s, lookup: "lookup " + number, update: "update " + number}
 		servers[i] = tables[i]
 	}
-	parts.Tables = localTables(t, parts.Batches, servers...)
+	parts.Tables = localTables(t, stubBatches, servers...)
 	if err := made.Attach(parts); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ type localTable struct {
 	store   *comm.LookupStore
 	first   int // of its columns among the joined ones
 	width   int
-	batches []sdk.Batch // what is asked in batch number n, modulo their number
+	batches []sdk.Batch // what is asked in batch number n, modulo their number; the last for no batch
 	future  *comm.Future
 	values  []float32
 }
@@ -63,7 +63,10 @@ func (l *localTable) Update(batch int64) *comm.Future {
 }
 
 func (l *localTable) call(batch int64, update bool) (call *comm.TableCall, columns int) {
-	b := &l.batches[int(batch)%len(l.batches)]
+	b := &l.batches[len(l.batches)-1]
+	if batch != comm.NoBatch {
+		b = &l.batches[int(batch)%len(l.batches)]
+	}
 	return comm.NewTableCall(batch, 0, update, b.Offsets, b.Indices, l.values, l.width), l.store.Columns()
 }
 

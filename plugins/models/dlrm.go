@@ -1,0 +1,252 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/vec"
+	"github.com/psbench/psbench/internal/splitmix"
+	"github.com/psbench/psbench/plugins/models/blas"
+	"github.com/psbench/psbench/plugins/models/nn"
+	"github.com/psbench/psbench/sdk"
+)
+
+// dlrm is the deep learning recommendation model of Naumov et al. 2019: bottom layers over
+// a sample's numbers, one row of each embedding table for its categories, the dot products
+// of every two of these vectors, and top layers over those and the bottom layers' output.
+// The output is one column, the logit of class 1.
+//
+// Parameters are those of the bottom layers, then the tables, as one stack "embedding" (see
+// nn.Tables), then those of the top layers. So the stack's gradient, which takes longest to
+// reduce, is emitted before the bottom layers go backward. Where trainers look the rows up
+// on servers, they are the last of the features, and there is no embedding.
+type dlrm struct {
+	settings    DLRMSettings
+	firstTensor int
+	engine      blas.BLAS
+	bottom, top *stack
+	tables      *nn.Tables // nil where the rows are looked up
+	interaction nn.Interaction
+
+	values    []comm.Tensor
+	gradients []*comm.Gradient
+	batch     *sdk.Batch // of the last Forward, until the next one; nil if there was none
+	output    comm.Tensor
+
+	dense []float32 // output of the bottom layers, [samples, dim]
+
+	// Storage for the samples of a batch, which grows to the largest one.
+	numbers, numbersGradient   []float32 // input of the bottom layers, where the features have rows too
+	looked, lookedGradient     []float32 // rows of the model's own tables, [samples, tables, dim]
+	combined, combinedGradient []float32 // input of the top layers, [samples, width]
+	denseGradient              []float32
+}
+
+var _ sdk.FeatureModel = (*dlrm)(nil)
+
+// NewDLRM builds the model. Settings that are out of range or do not fit together and a
+// BLAS engine that is not there are errors. Zero env.Threads count as one.
+func NewDLRM(s DLRMSettings, env sdk.ModelEnv) (sdk.Model, error) {
+	if err := s.check(env.MaxBatch); err != nil {
+		return nil, err
+	}
+	engine, err := blas.Open(s.BLAS, max(1, env.Threads))
+	if err != nil {
+		return nil, fmt.Errorf("setting blas: %w", err)
+	}
+	always := func(int) bool { return true }
+	inner := func(layer int) bool { return layer < len(s.TopLayers)-1 }
+	m := &dlrm{
+		settings: s, firstTensor: env.FirstTensor, engine: engine,
+		bottom:      newStack(s.bottomSizes(), always, engine),
+		top:         newStack(s.topSizes(), inner, engine),
+		interaction: nn.Interaction{BLAS: engine, Tables: len(s.TableRows), Dim: s.EmbeddingDim},
+		output:      comm.Tensor{Shape: []int{0, 1}},
+	}
+	if s.Tables == TablesInModel {
+		m.tables = nn.NewTables(s.TableRows, s.EmbeddingDim)
+	}
+	return m, nil
+}
+
+// The parameters of the bottom layers are the first ones; embedding is the number of the
+// next, and topParameter that of the first of the top layers.
+func (m *dlrm) embedding() int { return m.bottom.tensors() }
+
+func (m *dlrm) topParameter() int {
+	if m.tables == nil {
+		return m.embedding()
+	}
+	return m.embedding() + 1
+}
+
+func (m *dlrm) Parameters() []sdk.ParameterSpec {
+	specs := m.bottom.specs("bottom_")
+	if m.tables != nil {
+		specs = append(specs, sdk.ParameterSpec{Name: "embedding", Shape: []int{m.tables.Rows(), m.settings.EmbeddingDim}, Sparse: m.settings.Sparse})
+	}
+	return append(specs, m.top.specs("top_")...)
+}
+
+func (m *dlrm) Inputs() sdk.InputSpec {
+	in := sdk.InputSpec{Features: m.settings.DenseFeatures, Classes: 2, Tables: slices.Clone(m.settings.TableRows)}
+	if m.tables == nil {
+		in.LookedUp = m.settings.lookedUp()
+		in.Features += in.LookedUp
+	}
+	return in
+}
+
+func (m *dlrm) Facts() map[string]string { return engineFacts(Layers, m.engine.Info()) }
+
+func (m *dlrm) Bind(values []comm.Tensor, gradients []*comm.Gradient) error {
+	if err := checkBinding(m.Parameters(), values, gradients); err != nil {
+		return err
+	}
+	m.values, m.gradients = values, gradients
+	if m.tables != nil {
+		m.tables.Stack = values[m.embedding()].Data
+	}
+	bottom, top := m.embedding(), m.topParameter()
+	m.bottom.bind(values[:bottom], gradients[:bottom])
+	m.top.bind(values[top:], gradients[top:])
+	return nil
+}
+
+// Initialize draws every parameter from a stream of its own, the tables from that of
+// firstTensor and the layers from the next ones, whether or not the model has the tables:
+// each table uniform in [-1, 1) / sqrt(its rows), as the original does, and each layer in
+// [-1, 1) / sqrt(its inputs), where the original has a normal distribution.
+func (m *dlrm) Initialize(seed uint64) {
+	first := m.firstTensor
+	if m.tables != nil {
+		stack := m.values[m.embedding()].Data
+		splitmix.Uniform(seed, uint64(first), stack, 1) // #nosec G115 -- a tensor's number
+		for _, rows := range m.settings.TableRows {
+			n := rows * m.settings.EmbeddingDim
+			vec.Scale(float32(1/math.Sqrt(float64(rows))), stack[:n])
+			stack = stack[n:]
+		}
+		first++
+	}
+	m.bottom.initialize(seed, first)
+	m.top.initialize(seed, first+m.bottom.tensors())
+	m.batch = nil
+}
+
+// Forward reads b.Features in place, where they must stay until Backward.
+func (m *dlrm) Forward(b *sdk.Batch) (comm.Tensor, error) {
+	m.batch = nil
+	n, features := b.Size(), m.features()
+	switch {
+	case m.values == nil:
+		return comm.Tensor{}, errors.New("the dlrm model cannot compute before its parameters are bound")
+	case n < 1:
+		return comm.Tensor{}, fmt.Errorf("a batch has %d samples but must have at least 1", n)
+	case len(b.Features) != n*features:
+		return comm.Tensor{}, fmt.Errorf("a batch of %d samples has %d numbers but the model takes %d for each", n, len(b.Features), features)
+	}
+	m.resize(n)
+	numbers := b.Features
+	if m.tables == nil {
+		numbers = m.numbers
+		for i := range n {
+			copy(numbers[i*m.settings.DenseFeatures:(i+1)*m.settings.DenseFeatures], b.Features[i*features:])
+		}
+	} else if err := m.tables.Forward(m.looked, b); err != nil {
+		return comm.Tensor{}, err
+	}
+	m.dense = m.bottom.forward(numbers)
+	rows, stride := m.rows(b.Features, m.looked)
+	m.interaction.Forward(m.combined, m.dense, rows, stride)
+	m.output.Data, m.output.Shape[0] = m.top.forward(m.combined), n
+	m.batch = b
+	return m.output, nil
+}
+
+// resize makes room for n samples.
+func (m *dlrm) resize(n int) {
+	s := &m.settings
+	if m.tables == nil {
+		m.numbers, m.numbersGradient = room(m.numbers, n*s.DenseFeatures), room(m.numbersGradient, n*s.DenseFeatures)
+	} else {
+		m.looked, m.lookedGradient = room(m.looked, n*s.lookedUp()), room(m.lookedGradient, n*s.lookedUp())
+	}
+	m.denseGradient = room(m.denseGradient, n*s.EmbeddingDim)
+	width := m.interaction.Width()
+	m.combined, m.combinedGradient = room(m.combined, n*width), room(m.combinedGradient, n*width)
+}
+
+// room is x with n elements, in larger storage where it has too little.
+func room(x []float32, n int) []float32 { return slices.Grow(x[:0], n)[:n] }
+
+// rows is where the rows of the tables begin, in the features or in memory of the model's
+// own, and how far those of two samples are apart.
+func (m *dlrm) rows(features, own []float32) (rows []float32, stride int) {
+	if m.tables == nil {
+		return features[m.settings.DenseFeatures:], m.features()
+	}
+	return own, m.settings.lookedUp()
+}
+
+// features is how many numbers Forward takes for each sample.
+func (m *dlrm) features() int {
+	if m.tables == nil {
+		return m.settings.DenseFeatures + m.settings.lookedUp()
+	}
+	return m.settings.DenseFeatures
+}
+
+// Backward implements sdk.Model.
+func (m *dlrm) Backward(outputGradient comm.Tensor, emit func(parameter int)) error {
+	if m.tables == nil {
+		return errors.New("the dlrm model's rows are looked up, so it must be asked for the gradient of its features")
+	}
+	return m.backward(outputGradient, nil, emit)
+}
+
+// BackwardInput implements sdk.FeatureModel.
+func (m *dlrm) BackwardInput(outputGradient comm.Tensor, inputGradient []float32, emit func(parameter int)) error {
+	if m.batch != nil && len(inputGradient) != len(m.batch.Features) {
+		return fmt.Errorf("there is room for %d numbers of the input's gradient but the %d samples have %d", len(inputGradient), m.batch.Size(), len(m.batch.Features))
+	}
+	return m.backward(outputGradient, inputGradient, emit)
+}
+
+// backward overwrites inputGradient; it may be nil where the model has its own tables.
+func (m *dlrm) backward(outputGradient comm.Tensor, inputGradient []float32, emit func(parameter int)) error {
+	if m.batch == nil {
+		return errors.New("the dlrm model cannot go backward before it went forward")
+	}
+	if err := checkOutputGradient(outputGradient, m.output); err != nil {
+		return err
+	}
+	m.top.backward(outputGradient.Data, m.combinedGradient, m.topParameter(), emit)
+	rows, stride := m.rows(m.batch.Features, m.looked)
+	rowsGradient, _ := m.rows(inputGradient, m.lookedGradient)
+	m.interaction.Gradient(m.denseGradient, rowsGradient, m.combinedGradient, m.dense, rows, stride)
+	if m.tables == nil {
+		m.bottom.backward(m.denseGradient, m.numbersGradient, 0, emit)
+		for i := range m.batch.Size() {
+			copy(inputGradient[i*m.features():], m.numbersGradient[i*m.settings.DenseFeatures:(i+1)*m.settings.DenseFeatures])
+		}
+		return nil
+	}
+	if err := m.tablesGradient(); err != nil {
+		return err
+	}
+	emit(m.embedding())
+	m.bottom.backward(m.denseGradient, inputGradient, 0, emit)
+	return nil
+}
+
+func (m *dlrm) tablesGradient() error {
+	if m.settings.Sparse {
+		return m.tables.SparseGradient(m.gradients[m.embedding()], m.lookedGradient)
+	}
+	m.tables.DenseGradient(m.gradients[m.embedding()].Values, m.lookedGradient)
+	return nil
+}

@@ -1,0 +1,150 @@
+package models
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/psbench/psbench/plugins/models/blas"
+)
+
+// DLRMSettings are the settings of the deep learning recommendation model.
+type DLRMSettings struct {
+	DenseFeatures int    `json:"dense_features" doc:"numbers of a sample"`
+	TableRows     []int  `json:"table_rows" doc:"rows of each embedding table; a sample has an index for each"`
+	EmbeddingDim  int    `json:"embedding_dim" doc:"columns of every table"`
+	BottomLayers  []int  `json:"bottom_layers" doc:"outputs of each bottom layer, with a ReLU after it; the last equals embedding_dim"`
+	TopLayers     []int  `json:"top_layers" doc:"outputs of each top layer, with a ReLU after all but the last, which has 1"`
+	Sparse        bool   `json:"sparse" doc:"give the tables' gradient as rows"`
+	Tables        string `json:"tables" doc:"where the tables are: model, or servers (the trainer looks rows up)"`
+	BLAS          string `json:"blas" doc:"what multiplies matrices: auto, openblas, mkl, blis, native or gonum"`
+}
+
+// Places of the tables.
+const (
+	TablesInModel   = "model"
+	TablesOnServers = "servers"
+)
+
+// DefaultDLRM is a model of click logs that a laptop trains: 13 numbers and 26 categories,
+// 4.2 million parameters in tables and 0.48 million in layers.
+var DefaultDLRM = DLRMSettings{
+	DenseFeatures: 13,
+	TableRows:     slices.Repeat([]int{10_000}, 26),
+	EmbeddingDim:  16,
+	BottomLayers:  []int{512, 256, 64, 16},
+	TopLayers:     []int{512, 256, 1},
+	Sparse:        true,
+	Tables:        TablesInModel,
+	BLAS:          blas.Auto,
+}
+
+// maxTables keeps the interaction of the tables, which grows with the square of their
+// number, within what a layer can take.
+const maxTables = 1000
+
+// bottomSizes are the inputs and then the outputs of each bottom layer.
+func (s DLRMSettings) bottomSizes() []int {
+	return append([]int{s.DenseFeatures}, s.BottomLayers...)
+}
+
+// topSizes are the inputs, a dense vector and the products of every two vectors, and then
+// the outputs of each top layer.
+func (s DLRMSettings) topSizes() []int {
+	tables := len(s.TableRows)
+	return append([]int{s.EmbeddingDim + tables*(tables+1)/2}, s.TopLayers...)
+}
+
+// lookedUp is how many numbers the rows of a sample have.
+func (s DLRMSettings) lookedUp() int { return len(s.TableRows) * s.EmbeddingDim }
+
+// check finds settings that are out of range, do not fit together, or make a model that no
+// machine holds. Zero maxBatch is one that is not known.
+func (s DLRMSettings) check(maxBatch int) error {
+	if s.Tables != TablesInModel && s.Tables != TablesOnServers {
+		return fmt.Errorf("setting tables is %q but must be %s or %s", s.Tables, TablesInModel, TablesOnServers)
+	}
+	for _, size := range []struct {
+		name  string
+		value int
+	}{{"dense_features", s.DenseFeatures}, {"embedding_dim", s.EmbeddingDim}} {
+		if size.value < 1 || size.value > maxSize {
+			return fmt.Errorf("setting %s is %d but must be from 1 to %d", size.name, size.value, maxSize)
+		}
+	}
+	for _, list := range []struct {
+		name, what string
+		length     int
+		limit      int
+	}{
+		{"table_rows", "the rows of each table", len(s.TableRows), maxTables},
+		{"bottom_layers", "the outputs of each layer", len(s.BottomLayers), maxLayers},
+		{"top_layers", "the outputs of each layer", len(s.TopLayers), maxLayers},
+	} {
+		if list.length < 1 || list.length > list.limit {
+			return fmt.Errorf("setting %s has length %d but must have 1 to %d numbers: %s", list.name, list.length, list.limit, list.what)
+		}
+	}
+	rows, err := s.checkTables()
+	if err != nil {
+		return err
+	}
+	layers, err := s.checkLayers()
+	if err != nil {
+		return err
+	}
+	if parameters := rows*float64(s.EmbeddingDim) + layers; parameters > maxElements {
+		return fmt.Errorf("a model of %.3g parameters is too large: the limit is %.3g", parameters, float64(maxElements))
+	}
+	return s.checkActivations(maxBatch)
+}
+
+// checkTables counts the rows of all tables.
+func (s DLRMSettings) checkTables() (rows float64, err error) {
+	for k, n := range s.TableRows {
+		if n < 1 || n > maxSize {
+			return 0, fmt.Errorf("setting table_rows[%d] is %d but must be from 1 to %d", k, n, maxSize)
+		}
+		rows += float64(n)
+	}
+	if rows > math.MaxInt32 {
+		return 0, fmt.Errorf("setting table_rows has %.0f rows in all tables together but the limit is %d", rows, math.MaxInt32)
+	}
+	return rows, nil
+}
+
+// checkLayers counts the parameters of the layers.
+func (s DLRMSettings) checkLayers() (parameters float64, err error) {
+	bottom, err := checkSizes("bottom_layers", s.BottomLayers)
+	if err != nil {
+		return 0, err
+	}
+	top, err := checkSizes("top_layers", s.TopLayers)
+	if err != nil {
+		return 0, err
+	}
+	if last := s.BottomLayers[len(s.BottomLayers)-1]; last != s.EmbeddingDim {
+		return 0, fmt.Errorf("layer sizes do not fit: the last of bottom_layers is %d and embedding_dim is %d but they must be equal", last, s.EmbeddingDim)
+	}
+	if last := s.TopLayers[len(s.TopLayers)-1]; last != 1 {
+		return 0, fmt.Errorf("layer sizes do not fit: the last of top_layers is %d but must be 1, the logit", last)
+	}
+	first := func(sizes []int) float64 { return float64(sizes[1]) * float64(sizes[0]+1) }
+	return bottom + first(s.bottomSizes()) + top + first(s.topSizes()), nil
+}
+
+// checkActivations finds a batch whose activations no machine holds.
+func (s DLRMSettings) checkActivations(maxBatch int) error {
+	numbers := 2 * float64(s.lookedUp())
+	for _, sizes := range [][]int{s.bottomSizes(), s.topSizes()} {
+		for _, size := range sizes {
+			numbers += float64(size)
+		}
+		numbers += 2 * float64(slices.Max(sizes))
+	}
+	if activations := numbers * float64(maxBatch); activations > maxElements {
+		return fmt.Errorf("a largest batch of %d samples makes %.3g activations, which is too many: the limit is %.3g",
+			maxBatch, activations, float64(maxElements))
+	}
+	return nil
+}

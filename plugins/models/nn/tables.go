@@ -1,0 +1,138 @@
+package nn
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/vec"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Tables are several embedding tables of the same width, kept as one: table k begins at
+// the sum of the rows of those before it. Each sample has one index for each table. Being
+// one parameter they have one gradient, one reduction and one lookup.
+type Tables struct {
+	Width int
+	Stack []float32 // [sum of rows, Width]
+
+	sizes, first []int // by table: its rows, and where they begin
+	total        int   // rows
+
+	rows []int64 // of the last Forward, in the order of the batch's indices
+	keys [2][]uint64
+}
+
+// NewTables lays out tables of so many rows each.
+func NewTables(rows []int, width int) *Tables {
+	t := &Tables{Width: width, sizes: rows, first: make([]int, len(rows))}
+	for k, n := range rows {
+		t.first[k] = t.total
+		t.total += n
+	}
+	return t
+}
+
+// Rows is the number of rows of all tables.
+func (t *Tables) Rows() int { return t.total }
+
+// Forward copies the rows that a batch names to y [samples, tables, Width]. A sample that
+// has not one index for each table, or an index outside its table, is an error.
+func (t *Tables) Forward(y []float32, b *sdk.Batch) error {
+	if err := t.resolve(b); err != nil {
+		return err
+	}
+	vec.GatherRows(y, t.Stack, t.Width, t.rows)
+	return nil
+}
+
+// resolve makes rows of a batch's indices.
+func (t *Tables) resolve(b *sdk.Batch) error {
+	if len(b.Offsets) != b.Size()+1 || len(b.Indices) != b.Size()*len(t.sizes) {
+		return fmt.Errorf("a batch of %d samples has %d indices but must have one for each of %d tables", b.Size(), len(b.Indices), len(t.sizes))
+	}
+	t.rows = t.rows[:0]
+	for i := range b.Size() {
+		if b.Offsets[i] != int64(i*len(t.sizes)) {
+			return fmt.Errorf("sample %d begins at index %d of its batch but must begin at %d: every sample has one index for each of %d tables",
+				i, b.Offsets[i], i*len(t.sizes), len(t.sizes))
+		}
+		for k, index := range b.Indices[i*len(t.sizes) : (i+1)*len(t.sizes)] {
+			if index < 0 || index >= int64(t.sizes[k]) {
+				return fmt.Errorf("index %d of sample %d lies outside table %d: it must be at least 0 and below %d", index, i, k, t.sizes[k])
+			}
+			t.rows = append(t.rows, int64(t.first[k])+index)
+		}
+	}
+	return nil
+}
+
+// DenseGradient overwrites gradient [Rows(), Width] for dy [samples, tables, Width] and
+// the batch that Forward saw.
+func (t *Tables) DenseGradient(gradient, dy []float32) {
+	clear(gradient)
+	for i, row := range t.rows {
+		at := int(row) * t.Width
+		vec.Add(gradient[at:at+t.Width], dy[i*t.Width:(i+1)*t.Width])
+	}
+}
+
+// SparseGradient overwrites g with the rows that the batch named, strictly ascending, for
+// dy [samples, tables, Width] and the batch that Forward saw. The gradients of a row are
+// added up in the order of the batch. More distinct rows than g has room for are an
+// error. It costs an addition per element of dy and a radix sort of the indices, whose
+// passes are as many as the number of a row has digits of 11 bits.
+func (t *Tables) SparseGradient(g *comm.Gradient, dy []float32) error {
+	keys := t.sort()
+	distinct, last := 0, int64(-1)
+	for _, key := range keys {
+		if row := int64(key >> 32); row != last { // #nosec G115 -- 32 bits
+			distinct, last = distinct+1, row
+		}
+	}
+	if err := g.SetRows(distinct); err != nil {
+		return err
+	}
+	place := -1
+	for _, key := range keys {
+		row, from := int32(key>>32), int(uint32(key))*t.Width // #nosec G115 -- a row and a place among the indices
+		if place < 0 || g.Rows[place] != row {
+			place++
+			g.Rows[place] = row
+			copy(g.Values[place*t.Width:], dy[from:from+t.Width])
+			continue
+		}
+		vec.Add(g.Values[place*t.Width:(place+1)*t.Width], dy[from:from+t.Width])
+	}
+	return nil
+}
+
+const digitBits = 11
+
+// sort is a stable radix sort of the rows of the batch. A key has the row in its upper
+// half and its place among the indices in its lower one.
+func (t *Tables) sort() []uint64 {
+	from, to := t.keys[0][:0], t.keys[1][:0]
+	for i, row := range t.rows {
+		from = append(from, uint64(row)<<32|uint64(i)) // #nosec G115 -- neither is negative
+	}
+	to = append(to, from...)
+	t.keys = [2][]uint64{from, to}
+	for shift := 32; shift < 32+bits.Len(uint(max(0, t.total-1))); shift += digitBits { // #nosec G115 -- not negative
+		var starts [1 << digitBits]int32
+		for _, key := range from {
+			starts[key>>shift&(1<<digitBits-1)]++
+		}
+		at := int32(0)
+		for digit, n := range starts {
+			starts[digit], at = at, at+n
+		}
+		for _, key := range from {
+			digit := key >> shift & (1<<digitBits - 1)
+			to[starts[digit]] = key
+			starts[digit]++
+		}
+		from, to = to, from
+	}
+	return from
+}

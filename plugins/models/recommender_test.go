@@ -1,0 +1,115 @@
+package models
+
+import (
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/splitmix"
+	"github.com/psbench/psbench/plugins/models/blas"
+	"github.com/psbench/psbench/sdk"
+)
+
+// recommender is a dlrm with the storage of its parameters.
+type recommender struct {
+	*dlrm
+	values    []comm.Tensor
+	gradients []*comm.Gradient
+	emitted   []int
+	emit      func(parameter int)
+}
+
+func newRecommender(t fatal, s DLRMSettings, env sdk.ModelEnv) *recommender {
+	if s.BLAS == "" {
+		s.BLAS = blas.Gonum
+	}
+	model, err := NewDLRM(s, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recommender{dlrm: model.(*dlrm)}
+	r.emit = func(parameter int) { r.emitted = append(r.emitted, parameter) }
+	for _, p := range r.Parameters() {
+		spec := comm.BucketSpec{Elements: comm.Elements(p.Shape), Sparse: p.Sparse}
+		if p.Sparse {
+			spec.Width, spec.Capacity = p.Shape[1], p.Shape[0]
+		}
+		gradient := comm.NewGradient(spec)
+		r.values = append(r.values, comm.NewTensor(p.Shape...))
+		r.gradients = append(r.gradients, &gradient)
+	}
+	if err := r.Bind(r.values, r.gradients); err != nil {
+		t.Fatal(err)
+	}
+	r.Initialize(1)
+	return r
+}
+
+// layerParameters are the numbers of the layers' parameters.
+func (r *recommender) layerParameters() []int {
+	var out []int
+	for k := range r.values {
+		if r.tables == nil || k != r.embedding() {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// spread is the gradient of parameter k with every element in place.
+func (r *recommender) spread(k int) []float32 {
+	g := r.gradients[k]
+	if !g.Sparse() {
+		return slices.Clone(g.Values)
+	}
+	out := make([]float32, len(r.values[k].Data))
+	for i, row := range g.Rows {
+		copy(out[int(row)*g.Width:], g.Values[i*g.Width:(i+1)*g.Width])
+	}
+	return out
+}
+
+// clicks are samples with numbers and indices from stream number.
+func clicks(s DLRMSettings, samples, number int) *sdk.Batch {
+	b := &sdk.Batch{Features: make([]float32, samples*s.DenseFeatures)}
+	splitmix.Uniform(3, uint64(number), b.Features, 1)
+	random := splitmix.New(5, uint64(number))
+	for range samples {
+		var bag []int64
+		for _, rows := range s.TableRows {
+			bag = append(bag, int64(random.IntN(rows)))
+		}
+		b.Append(bag, int64(random.IntN(2)))
+	}
+	return b
+}
+
+// lookedUp is b as a trainer gives it to a model whose rows come from servers.
+func lookedUp(s DLRMSettings, b *sdk.Batch, stack []float32) *sdk.Batch {
+	out := &sdk.Batch{Targets: b.Targets}
+	for i := range b.Size() {
+		out.Features = append(out.Features, b.Features[i*s.DenseFeatures:(i+1)*s.DenseFeatures]...)
+		first := 0
+		for k, index := range b.Bag(i) {
+			at := (first + int(index)) * s.EmbeddingDim
+			out.Features = append(out.Features, stack[at:at+s.EmbeddingDim]...)
+			first += s.TableRows[k]
+		}
+	}
+	return out
+}
+
+func drawDLRM(t *rapid.T) DLRMSettings {
+	layer := rapid.IntRange(1, 7)
+	s := DLRMSettings{
+		DenseFeatures: rapid.IntRange(1, 5).Draw(t, "numbers"),
+		TableRows:     rapid.SliceOfN(rapid.IntRange(1, 9), 1, 5).Draw(t, "rows"),
+		EmbeddingDim:  rapid.IntRange(1, 5).Draw(t, "dim"),
+		BottomLayers:  rapid.SliceOfN(layer, 0, 2).Draw(t, "bottom"),
+		TopLayers:     rapid.SliceOfN(layer, 0, 2).Draw(t, "top"),
+		Tables:        TablesInModel,
+	}
+	s.BottomLayers, s.TopLayers = append(s.BottomLayers, s.EmbeddingDim), append(s.TopLayers, 1)
+	return s
+}

@@ -1,0 +1,153 @@
+package models
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/vec"
+	"github.com/psbench/psbench/internal/splitmix"
+	"github.com/psbench/psbench/plugins/models/blas"
+	"github.com/psbench/psbench/plugins/models/nn"
+	"github.com/psbench/psbench/sdk"
+)
+
+// stack is linear layers y = x Wᵀ + b over each other, with a ReLU after some of them.
+// Among its tensors layer l has its weight at 2l and its bias at 2l+1. A batch of n
+// samples costs 2n multiplications and additions per weight forward and 4n backward, 2n
+// of which are for the gradient of the layer's input; the lowest layer has those only
+// where that is asked for.
+type stack struct {
+	sizes     []int // inputs, then outputs of each layer
+	layers    []nn.Linear
+	relu      []bool // by layer: a ReLU follows
+	gradients []*comm.Gradient
+
+	rows        int          // of the last forward
+	capacity    int          // rows that the buffers have room for
+	activations [][]float32  // [l] is the input of layer l, the last one the output; [rows, sizes[l]] each
+	deltas      [2][]float32 // gradients of two neighbouring activations
+}
+
+// newStack builds the layers of these sizes, of which there are at least 2.
+func newStack(sizes []int, relu func(layer int) bool, engine blas.BLAS) *stack {
+	n := len(sizes) - 1
+	s := &stack{
+		sizes: slices.Clone(sizes), layers: make([]nn.Linear, n), relu: make([]bool, n), activations: make([][]float32, n+1),
+	}
+	for l := range s.layers {
+		s.layers[l] = nn.Linear{BLAS: engine, In: sizes[l], Out: sizes[l+1]}
+		s.relu[l] = relu(l)
+	}
+	return s
+}
+
+// checkSizes finds a layer's size that is out of range and counts the parameters. name
+// is the setting that holds the sizes.
+func checkSizes(name string, sizes []int) (parameters float64, err error) {
+	for i, size := range sizes {
+		if size < 1 || size > maxSize {
+			return 0, fmt.Errorf("setting %s[%d] is %d but must be from 1 to %d", name, i, size, maxSize)
+		}
+		if i > 0 {
+			parameters += float64(size) * float64(sizes[i-1]+1)
+		}
+	}
+	return parameters, nil
+}
+
+// tensors is how many parameters the stack has.
+func (s *stack) tensors() int { return 2 * len(s.layers) }
+
+// specs describes the parameters; their names begin with prefix.
+func (s *stack) specs(prefix string) []sdk.ParameterSpec {
+	var specs []sdk.ParameterSpec
+	for l, layer := range s.layers {
+		specs = append(specs,
+			sdk.ParameterSpec{Name: fmt.Sprintf("%sweight_%d", prefix, l), Shape: []int{layer.Out, layer.In}},
+			sdk.ParameterSpec{Name: fmt.Sprintf("%sbias_%d", prefix, l), Shape: []int{layer.Out}})
+	}
+	return specs
+}
+
+// bind hands over the storage of the parameters.
+func (s *stack) bind(values []comm.Tensor, gradients []*comm.Gradient) {
+	s.gradients = gradients
+	for l := range s.layers {
+		s.layers[l].Weight, s.layers[l].Bias = values[2*l].Data, values[2*l+1].Data
+	}
+}
+
+// initialize draws every parameter from the stream of its number among the run's
+// tensors, the first of which is given, in [-1, 1) / sqrt(inputs of its layer).
+func (s *stack) initialize(seed uint64, firstTensor int) {
+	for l := range s.layers {
+		layer, number := &s.layers[l], uint64(firstTensor+2*l) // #nosec G115 -- a tensor's number
+		bound := float32(1 / math.Sqrt(float64(layer.In)))
+		splitmix.Uniform(seed, number, layer.Weight, bound)
+		splitmix.Uniform(seed, number+1, layer.Bias, bound)
+	}
+}
+
+// forward returns the output for x [rows, sizes[0]], which must stay until backward. The
+// output is valid until the next forward.
+func (s *stack) forward(x []float32) []float32 {
+	s.grow(len(x) / s.sizes[0])
+	s.rows = len(x) / s.sizes[0]
+	s.activations[0] = x
+	for l := range s.layers {
+		y := s.activation(l + 1)
+		s.layers[l].Forward(y, s.activation(l))
+		if s.relu[l] {
+			vec.ReLU(y)
+		}
+	}
+	return s.activation(len(s.layers))
+}
+
+// backward takes the gradient of the last forward's output and overwrites those of the
+// parameters; emit gets their numbers, that of the first one being given. A layer's
+// gradients are emitted before what the layer below needs is computed, so that their
+// reduction runs meanwhile. dx [rows, sizes[0]] is overwritten with the gradient of the
+// input, after the last emit; it may be nil.
+func (s *stack) backward(dy, dx []float32, first int, emit func(parameter int)) {
+	above, below := s.deltas[0], s.deltas[1]
+	delta := above[:copy(above, dy)]
+	for l := len(s.layers) - 1; l >= 0; l-- {
+		layer := &s.layers[l]
+		if s.relu[l] {
+			vec.ReLUGradient(delta, s.activation(l+1))
+		}
+		layer.BiasGradient(s.gradients[2*l+1].Values, delta)
+		emit(first + 2*l + 1)
+		layer.WeightGradient(s.gradients[2*l].Values, delta, s.activation(l))
+		emit(first + 2*l)
+		if l > 0 {
+			next := below[:s.rows*layer.In]
+			layer.InputGradient(next, delta)
+			delta, above, below = next, below, above
+		} else if dx != nil {
+			layer.InputGradient(dx, delta)
+		}
+	}
+}
+
+// grow makes room for a batch of so many rows: one that the data cuts itself may be
+// larger than any before.
+func (s *stack) grow(rows int) {
+	if rows <= s.capacity {
+		return
+	}
+	s.capacity = rows
+	outputs := s.sizes[1:]
+	for l, width := range outputs {
+		s.activations[l+1] = make([]float32, rows*width)
+	}
+	for i := range s.deltas {
+		s.deltas[i] = make([]float32, rows*slices.Max(outputs))
+	}
+}
+
+// activation is the part of activations[l] that the current batch fills.
+func (s *stack) activation(l int) []float32 { return s.activations[l][:s.rows*s.sizes[l]] }
