@@ -53,7 +53,7 @@ func NewBags(s BagsSettings, env sdk.DataEnv) (sdk.Data, error) {
 	}
 	batches := s.Batches * max(1, env.Trainers)
 	if most := float64(batches) * float64(s.MaxIndices) * float64(max(1, s.TargetsPerBag)); most > maxNumbers {
-		return nil, fmt.Errorf("%d batches of up to %d indices with %d targets for each bag are too many: at most %d numbers can be generated",
+		return nil, fmt.Errorf("%d batches of up to %d indices with targets_per_bag %d are too many: at most %d numbers can be generated",
 			batches, s.MaxIndices, max(1, s.TargetsPerBag), maxNumbers)
 	}
 	if s.TargetsPerBag < 0 {

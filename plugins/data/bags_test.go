@@ -78,7 +78,7 @@ func TestBagsErrors(t *testing.T) {
 		"setting batches is 0 but must be from 1 to 2147483647":                  func(s *BagsSettings) { s.Batches = 0 },
 		"setting max_bag is -1":                                                  func(s *BagsSettings) { s.MaxBag = -1 },
 		"setting min_indices is 60 but must be at most max_indices, which is 50": func(s *BagsSettings) { s.MinIndices = 60 },
-		"200000000 batches of up to 50 indices with 1 targets":                   func(s *BagsSettings) { s.Batches = 1e8 },
+		"200000000 batches of up to 50 indices with targets_per_bag 1 are":       func(s *BagsSettings) { s.Batches = 1e8 },
 	} {
 		s := DefaultBags
 		change(&s)

@@ -7,9 +7,12 @@ import "github.com/psbench/psbench/sdk"
 func Parts() []sdk.Part {
 	return []sdk.Part{
 		sdk.NewData("bags", DefaultBags, NewBags),
+		sdk.NewData("clicks", DefaultClicks, NewClicks),
+		sdk.NewData("criteo", DefaultCriteo, NewCriteo),
 		sdk.NewData("dense", DefaultDense, NewDense),
 		sdk.NewData("dummy", DefaultDummy, NewDummy),
 		sdk.NewData("file", DefaultFile, NewFile),
+		sdk.NewData("idx", DefaultIdx, NewIdx),
 		sdk.NewData("inline", DefaultInline, NewInline),
 	}
 }

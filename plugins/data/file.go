@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/psbench/psbench/plugins/data/internal/datafile"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -62,9 +61,11 @@ func (s FileSettings) parser() (parser, error) {
 		case ".csv":
 			format = "csv"
 		default:
-			if _, err := (&file{path: s.Path}).open(); err != nil {
+			opened, err := datafile.OpenRaw(s.Path)
+			if err != nil {
 				return nil, err
 			}
+			_ = opened.Close()
 			return nil, fmt.Errorf("the name of data file %s does not tell its format: set format to jsonl or csv", s.Path)
 		}
 	}
@@ -84,27 +85,12 @@ func (s FileSettings) parser() (parser, error) {
 // Load reads the whole file. Its errors name the line and the column, counted
 // in bytes from 1.
 func (f *file) Load() (*sdk.Samples, error) {
-	opened, err := f.open()
+	opened, err := datafile.OpenRaw(f.path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = opened.Close() }()
 	return f.read(opened)
-}
-
-func (f *file) open() (*os.File, error) {
-	opened, err := os.Open(f.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("data file %s does not exist", f.path)
-	case err != nil:
-		return nil, fmt.Errorf("data file %s cannot be opened: %w", f.path, err)
-	}
-	if info, err := opened.Stat(); err == nil && info.IsDir() {
-		_ = opened.Close()
-		return nil, fmt.Errorf("data file %s is a folder: give the path of a file", f.path)
-	}
-	return opened, nil
 }
 
 func (f *file) read(r io.Reader) (*sdk.Samples, error) {

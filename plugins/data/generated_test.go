@@ -138,15 +138,15 @@ func TestInlineErrors(t *testing.T) {
 	one := [][]int64{{1}}
 	for want, s := range map[string]InlineSettings{
 		"hold no samples": DefaultInline,
-		"there are no inputs and no features but 1":      {Targets: []int64{1}},
-		"there are 1 inputs and 0 targets":               {Inputs: one},
-		"there are 2 inputs and 3 targets":               {Inputs: [][]int64{{1}, {2}}, Targets: []int64{0, 0, 0}},
-		"there are 1 inputs and 2 features":              {Inputs: one, Features: [][]float32{{1}, {2}}, Targets: []int64{0}},
-		"there are 1 features and 2 targets":             {Features: [][]float32{{1}}, Targets: []int64{0, 0}},
-		"setting features[1] has 2 numbers but all":      {Features: [][]float32{{1}, {2, 3}}, Targets: []int64{0, 0}},
-		"setting features[0] has 0 numbers but all":      {Features: [][]float32{{}}, Targets: []int64{0}},
-		"setting inputs[0][1] is -5":                     {Inputs: [][]int64{{1, -5}}, Targets: []int64{0}},
-		"setting targets[1] is -1 but must be 0 or more": {Inputs: one, Targets: []int64{0, -1}},
+		"settings inputs and features are empty but targets has length 1": {Targets: []int64{1}},
+		"setting inputs has length 1 and targets has length 0 but":        {Inputs: one},
+		"setting inputs has length 2 and targets has length 3 but":        {Inputs: [][]int64{{1}, {2}}, Targets: []int64{0, 0, 0}},
+		"setting inputs has length 1 and features has length 2 but":       {Inputs: one, Features: [][]float32{{1}, {2}}, Targets: []int64{0}},
+		"setting features has length 1 and targets has length 2 but":      {Features: [][]float32{{1}}, Targets: []int64{0, 0}},
+		"setting features[1] has length 2 but all":                        {Features: [][]float32{{1}, {2, 3}}, Targets: []int64{0, 0}},
+		"setting features[0] has length 0 but all":                        {Features: [][]float32{{}}, Targets: []int64{0}},
+		"setting inputs[0][1] is -5":                                      {Inputs: [][]int64{{1, -5}}, Targets: []int64{0}},
+		"setting targets[1] is -1 but must be 0 or more":                  {Inputs: one, Targets: []int64{0, -1}},
 	} {
 		if _, err := NewInline(s, sdk.DataEnv{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("settings %+v give %v, want an error with %q", s, err, want)
@@ -162,7 +162,7 @@ func TestParts(t *testing.T) {
 		}
 		keys = append(keys, p.Key)
 	}
-	if diff := cmp.Diff([]string{"bags", "dense", "dummy", "file", "inline"}, keys); diff != "" {
+	if diff := cmp.Diff([]string{"bags", "clicks", "criteo", "dense", "dummy", "file", "idx", "inline"}, keys); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -50,19 +50,19 @@ func NewInline(s InlineSettings, _ sdk.DataEnv) (sdk.Data, error) {
 func (s InlineSettings) check(samples int) error {
 	switch inputs, features, targets := len(s.Inputs), len(s.Features), len(s.Targets); {
 	case samples == 0 && targets > 0:
-		return fmt.Errorf("there are no inputs and no features but %d targets", targets)
+		return fmt.Errorf("settings inputs and features are empty but targets has length %d", targets)
 	case samples == 0:
 		return errors.New("settings inputs and targets hold no samples: give at least one")
 	case inputs > 0 && features > 0 && inputs != features:
-		return fmt.Errorf("there are %d inputs and %d features but there must be as many of both, or of one none", inputs, features)
+		return fmt.Errorf("setting inputs has length %d and features has length %d but both must be equally long, or one empty", inputs, features)
 	case inputs == 0 && targets != features:
-		return fmt.Errorf("there are %d features and %d targets but there must be one target for each sample of features alone", features, targets)
+		return fmt.Errorf("setting features has length %d and targets has length %d but there must be one target for each sample of features alone", features, targets)
 	case targets == 0 || targets%samples != 0:
-		return fmt.Errorf("there are %d inputs and %d targets but there must be one target for each input, or a multiple of that", inputs, targets)
+		return fmt.Errorf("setting inputs has length %d and targets has length %d but there must be one target for each input, or a multiple of that", inputs, targets)
 	}
 	for i, numbers := range s.Features {
 		if len(numbers) == 0 || len(numbers) != len(s.Features[0]) {
-			return fmt.Errorf("setting features[%d] has %d numbers but all samples must have equally many, and at least 1", i, len(numbers))
+			return fmt.Errorf("setting features[%d] has length %d but all must be equally long, and have 1 number at least", i, len(numbers))
 		}
 	}
 	return nil

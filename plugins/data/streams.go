@@ -9,7 +9,10 @@ const (
 	bagSizeStream // of bags, as the next two
 	bagIndexStream
 	bagTargetStream
-	featureStream // of dense
+	featureStream      // of dense
+	clickFeatureStream // of clicks, as the next two
+	clickIndexStream
+	clickTargetStream
 )
 
 // maxNumbers bounds what is generated: 16 GiB of indices, 8 GiB of features.

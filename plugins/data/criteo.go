@@ -1,0 +1,161 @@
+package data
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/plugins/data/generated"
+	"github.com/psbench/psbench/plugins/data/internal/clicklog"
+	"github.com/psbench/psbench/plugins/data/internal/datafile"
+	"github.com/psbench/psbench/plugins/data/internal/split"
+	"github.com/psbench/psbench/sdk"
+)
+
+// CriteoSettings are the settings of the criteo data.
+type CriteoSettings struct {
+	Path           string  `json:"path" doc:"click log, or a folder whose files are read in the order of their names; empty: the generated sample that is built in"`
+	Format         string  `json:"format" doc:"tsv: columns are separated by tabs; csv: by commas; auto: by tabs if the first line of a file has one"`
+	Compression    string  `json:"compression" doc:"none, gzip, zstd, or auto: by how a file begins"`
+	Numbers        string  `json:"numbers" doc:"log: a number x becomes log(1+max(x, 0)); plain: it stays as it is. Empty ones are 0"`
+	Categories     string  `json:"categories" doc:"hash: the text of a category is hashed to a row of its table; index: it is the row"`
+	HeldOut        float64 `json:"held_out" doc:"share of the samples that is held out for evaluation, from 0 to 0.5: 0.1 is every tenth"`
+	HeldOutSamples int     `json:"held_out_samples" doc:"samples held out at most"`
+	MaxBadLines    int     `json:"max_bad_lines" doc:"malformed lines that are passed over before one is an error"`
+}
+
+// DefaultCriteo reads the sample that is built in.
+var DefaultCriteo = CriteoSettings{
+	Format: "auto", Compression: "auto", Numbers: "log", Categories: "hash", HeldOut: 0.1, HeldOutSamples: 100_000,
+}
+
+type criteo struct {
+	log      clicklog.Log
+	unfitted error // nil if the model takes what the log has
+}
+
+var (
+	_ sdk.StreamedData = (*criteo)(nil)
+	_ sdk.FittedData   = (*criteo)(nil)
+	_ sdk.Describer    = (*criteo)(nil)
+)
+
+// NewCriteo streams click logs as the Criteo data sets have them, from files that may be
+// larger than memory: lines of a label, 0 or 1, 13 numbers and 26 categories. A sample has
+// the numbers as its features, one row of each of the model's 26 tables as its bag, and
+// the label as its target.
+//
+// A category is hashed by XXH64; so an empty one is a category of its own. Its row in table
+// k, from 0, is the whole part of h*rows/2^64, where h is the hash of its text times
+// (2k+1)*0x9E3779B97F4A7C15, modulo 2^64.
+func NewCriteo(s CriteoSettings, _ sdk.DataEnv) (sdk.Data, error) {
+	separators := map[string]byte{"auto": 0, "tsv": '\t', "csv": ','}
+	if err := checkChoices([]choice{
+		{"format", s.Format, []string{"auto", "tsv", "csv"}},
+		{"compression", s.Compression, datafile.Forms},
+		{"numbers", s.Numbers, []string{"log", "plain"}},
+		{"categories", s.Categories, []string{"hash", "index"}},
+	}); err != nil {
+		return nil, err
+	}
+	if s.MaxBadLines < 0 {
+		return nil, fmt.Errorf("setting max_bad_lines is %d but must be 0 or more", s.MaxBadLines)
+	}
+	parts, err := split.New(s.HeldOut, s.HeldOutSamples)
+	if err != nil {
+		return nil, err
+	}
+	files, err := clickLogs(s.Path)
+	if err != nil {
+		return nil, err
+	}
+	d := &criteo{log: clicklog.Log{
+		Files: files, Separator: separators[s.Format], Compression: s.Compression,
+		LogNumbers: s.Numbers == "log", IndexRows: s.Categories == "index",
+		MaxMalformed: s.MaxBadLines, Split: parts,
+	}}
+	d.Fit(sdk.InputSpec{})
+	return d, nil
+}
+
+// Fit implements sdk.FittedData: it takes the rows of the tables.
+func (d *criteo) Fit(in sdk.InputSpec) {
+	d.log.Rows, d.unfitted = in.Tables, nil
+	if numbers := in.Features - in.LookedUp; numbers != clicklog.Numbers || len(in.Tables) != clicklog.Categories {
+		d.unfitted = fmt.Errorf("a click log has %d numbers and %d categories but the model takes %d numbers and the rows of %d tables",
+			clicklog.Numbers, clicklog.Categories, numbers, len(in.Tables))
+	}
+}
+
+// Load implements sdk.StreamedData: it reads what is held out.
+func (d *criteo) Load() (*sdk.Samples, error) {
+	if d.unfitted != nil {
+		return nil, d.unfitted
+	}
+	held, err := d.log.HeldOut()
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.Samples{HeldOut: held}, nil
+}
+
+// Open implements sdk.StreamedData.
+func (d *criteo) Open() (sdk.SampleReader, error) {
+	if d.unfitted != nil {
+		return nil, d.unfitted
+	}
+	return d.log.Open(), nil
+}
+
+// Facts implements sdk.Describer: it tells of malformed lines.
+func (d *criteo) Facts() map[string]string {
+	lines, last := d.log.Malformed()
+	if lines == 0 {
+		return nil
+	}
+	return map[string]string{"malformed_lines": fmt.Sprintf("%d passed over; the last: %v", lines, last)}
+}
+
+// clickLogs lists the files of a path.
+func clickLogs(path string) ([]datafile.File, error) {
+	if path == "" {
+		return []datafile.File{datafile.InMemory(generated.ClicksName, generated.Clicks)}, nil
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []datafile.File{datafile.OnDisk(path)}, nil // opening it says what is wrong
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, fmt.Errorf("data folder %s cannot be read: %w", path, err)
+	}
+	var files []datafile.File
+	for _, e := range entries {
+		if name := e.Name(); !e.IsDir() && !strings.HasPrefix(name, ".") {
+			files = append(files, datafile.OnDisk(filepath.Join(path, name)))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("data folder %s holds no files", path)
+	}
+	return files, nil
+}
+
+// choice is a setting that is one of several words.
+type choice struct {
+	name, value string
+	words       []string
+}
+
+// checkChoices says which setting is none of its words.
+func checkChoices(choices []choice) error {
+	for _, c := range choices {
+		if !slices.Contains(c.words, c.value) {
+			last := len(c.words) - 1
+			return fmt.Errorf("setting %s is %q but must be %s or %s", c.name, c.value, strings.Join(c.words[:last], ", "), c.words[last])
+		}
+	}
+	return nil
+}

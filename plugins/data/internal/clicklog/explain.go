@@ -1,0 +1,83 @@
+package clicklog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+const columns = 1 + Numbers + Categories
+
+// explain says what is wrong with a malformed line, and in which column, counted in bytes
+// from 1. It returns nil for a line that parse accepts.
+func (p *parser) explain(line []byte) error {
+	fields := bytes.Split(line, []byte{p.separator})
+	if len(fields) != columns {
+		// Where the first surplus column begins, or where a missing one should.
+		column := len(bytes.Join(fields[:min(columns, len(fields))], []byte{0})) + 2
+		return fmt.Errorf("column %d: the number of columns is %d but must be %d: a label, %d numbers and %d categories",
+			column, len(fields), columns, Numbers, Categories)
+	}
+	column := 1
+	for i, field := range fields {
+		var err error
+		switch text := string(field); {
+		case i == 0:
+			err = explainLabel(text)
+		case i <= Numbers:
+			err = explainNumber(text, i)
+		case p.index:
+			err = explainIndex(text, i-Numbers, p.rows[i-1-Numbers])
+		}
+		if err != nil {
+			return fmt.Errorf("column %d: %w", column, err)
+		}
+		column += len(field) + 1
+	}
+	return nil
+}
+
+// clip shortens what only random bytes are so long as.
+func clip(text string) string {
+	const most = 64
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "..."
+}
+
+func explainLabel(text string) error {
+	if text != "0" && text != "1" {
+		return fmt.Errorf("the label is %q but must be 0 or 1", clip(text))
+	}
+	return nil
+}
+
+func explainNumber(text string, number int) error {
+	if text == "" {
+		return nil
+	}
+	v, err := strconv.ParseFloat(text, 32)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return fmt.Errorf("number %d is %s, which is too large for a 32-bit number", number, clip(text))
+	case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
+		return fmt.Errorf("number %d is %q but must be a finite number or empty", number, clip(text))
+	}
+	return nil
+}
+
+func explainIndex(text string, category int, rows uint64) error {
+	row, err := strconv.ParseUint(text, 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) || err == nil && row >= rows:
+		return fmt.Errorf("category %d is %s but its table has the rows 0 to %d", category, clip(text), rows-1)
+	case err != nil:
+		return fmt.Errorf("category %d is %q but must be a row of its table, 0 to %d", category, clip(text), rows-1)
+	case len(text) > 18:
+		return fmt.Errorf("category %d is %s, which has more than 18 digits", category, clip(text))
+	}
+	return nil
+}

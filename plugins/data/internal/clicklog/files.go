@@ -1,0 +1,142 @@
+package clicklog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/psbench/psbench/plugins/data/internal/datafile"
+)
+
+// next returns the next line of the files, and io.EOF after the last one.
+func (r *Reader) next() ([]byte, error) {
+	for {
+		if err := r.enter(); err != nil {
+			return nil, err
+		}
+		line, err := r.lines.next()
+		if err == nil {
+			return line, nil
+		}
+		if err := r.leave(err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// skipLines passes over n lines of the files, or those that are left.
+func (r *Reader) skipLines(n int64) error {
+	for n > 0 {
+		err := r.enter()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		skipped, err := r.lines.skip(n)
+		n -= skipped
+		if err == nil {
+			continue
+		}
+		if err := r.leave(err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter sees to it that a file is open, right before a line that is no header. It returns
+// io.EOF where no file is left.
+func (r *Reader) enter() error {
+	for r.stream == nil {
+		if r.file == len(r.log.Files) {
+			if r.passed == nil {
+				r.log.pass(&pass{samples: r.sample, malformed: r.malformed, last: r.last})
+			}
+			return io.EOF
+		}
+		if err := r.open(r.log.Files[r.file]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open opens a file and leaves it again if it is empty.
+func (r *Reader) open(f datafile.File) (err error) {
+	r.first = r.sample
+	r.lines = lines{block: r.lines.block}
+	if r.stream, err = f.Open(r.log.Compression); err != nil {
+		return err
+	}
+	r.lines.in = r.stream
+	line, err := r.lines.next()
+	if err != nil {
+		return r.leave(err)
+	}
+	r.begin(line)
+	return nil
+}
+
+// begin finds out from the first line of a file what separates its columns, and stands
+// right before that line unless it is a header.
+func (r *Reader) begin(line []byte) {
+	if mark := []byte("\uFEFF"); bytes.HasPrefix(line, mark) {
+		line = line[len(mark):]
+		r.lines.start += len(mark)
+	}
+	r.parser.separator = r.log.Separator
+	if r.parser.separator == 0 {
+		r.parser.separator = ','
+		if bytes.IndexByte(line, '\t') >= 0 {
+			r.parser.separator = '\t'
+		}
+	}
+	if !isHeader(line, r.parser.separator) {
+		r.lines.unread()
+	}
+}
+
+// isHeader says whether a line has as many columns as a sample, of which none is an
+// integer and not all are empty.
+func isHeader(line []byte, separator byte) bool {
+	if bytes.Count(line, []byte{separator}) != columns-1 || len(line) == columns-1 {
+		return false
+	}
+	for field := range bytes.SplitSeq(line, []byte{separator}) {
+		_, err := strconv.ParseInt(string(field), 10, 64)
+		if err == nil || errors.Is(err, strconv.ErrRange) {
+			return false
+		}
+	}
+	return true
+}
+
+// leave closes the file if it has come to its end, and otherwise says what broke it.
+func (r *Reader) leave(end error) error {
+	name := r.log.Files[r.file].Name
+	if !errors.Is(end, io.EOF) {
+		return fmt.Errorf("data file %s, after line %d: %w", name, r.lines.line, end)
+	}
+	if r.passed == nil && r.sample == r.first {
+		if r.last != nil {
+			return fmt.Errorf("data file %s holds no samples; the last malformed line: %w", name, r.last)
+		}
+		return fmt.Errorf("data file %s holds no samples", name)
+	}
+	r.file++
+	return r.close()
+}
+
+// close closes the file that is open.
+func (r *Reader) close() error {
+	if r.stream == nil {
+		return nil
+	}
+	err := r.stream.Close()
+	r.stream = nil
+	return err
+}

@@ -1,0 +1,133 @@
+// Package clicklog reads click logs as the Criteo data sets have them: each line is a
+// label, 0 or 1, 13 numbers and 26 categories, separated by tabs or commas.
+package clicklog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/psbench/psbench/plugins/data/internal/datafile"
+	"github.com/psbench/psbench/plugins/data/internal/split"
+	"github.com/psbench/psbench/sdk"
+)
+
+// The columns of a line after its label.
+const (
+	Numbers    = 13
+	Categories = 26
+)
+
+// Log is a click log in one file or several, one after the other. It holds none of their
+// content, and its memory does not grow with it.
+type Log struct {
+	Files       []datafile.File
+	Separator   byte   // 0: a tab if the first line of a file has one, else a comma
+	Compression string // of datafile.Forms
+	LogNumbers  bool   // a number x becomes log(1+max(x, 0))
+	IndexRows   bool   // a category is a row of its table; otherwise its text is hashed
+	Rows        []int  // of each category's table
+	// MaxMalformed is how many malformed lines are passed over before one is an error.
+	MaxMalformed int
+	Split        split.Split
+
+	mu     sync.Mutex
+	passed *pass // nil until a reader has read all
+}
+
+// pass is what reading all of a log once has told.
+type pass struct {
+	samples int64
+	// malformed has, of each malformed line, how many samples come before it. They rise.
+	malformed []int64
+	last      error // what was wrong with the last one
+}
+
+// Open returns a reader of the samples to train on.
+func (l *Log) Open() *Reader { return l.open(l.Split) }
+
+func (l *Log) open(s split.Split) *Reader {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := &Reader{log: l, split: s, passed: l.passed, lines: lines{block: make([]byte, maxLine+1)}, parser: parser{log: l.LogNumbers, index: l.IndexRows}}
+	for k, rows := range l.Rows {
+		r.parser.rows[k] = uint64(rows) // #nosec G115 -- a table has rows
+	}
+	return r
+}
+
+// HeldOut reads the samples that are held out; nil if there are none.
+func (l *Log) HeldOut() (*sdk.Samples, error) {
+	r := l.open(split.Split{})
+	var out sdk.Samples
+	var one sdk.Batch
+	var places []place
+	for n := int64(0); ; n++ {
+		sample, more := l.Split.Held(n)
+		if !more {
+			break
+		}
+		err := r.Skip(int(sample - r.sample))
+		if err == nil {
+			err = r.Read(&one, 1)
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			_ = r.Close()
+			return nil, err
+		}
+		out.Features = append(out.Features, one.Features...)
+		out.Append(one.Indices, one.Targets...)
+		places = append(places, r.places[0])
+	}
+	if out.Size() == 0 {
+		return nil, r.Close()
+	}
+	out.Origin = func(sample, position int) string { return l.origin(places[sample], position) }
+	return &out, r.Close()
+}
+
+// Malformed is how many malformed lines were passed over, and what was wrong with the
+// last one.
+func (l *Log) Malformed() (lines int, last error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.passed == nil {
+		return 0, nil
+	}
+	return len(l.passed.malformed), l.passed.last
+}
+
+// pass keeps what the first reader that read all has told.
+func (l *Log) pass(p *pass) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.passed == nil {
+		l.passed = p
+	}
+}
+
+// origin says where a value of a sample stands, as sdk.Samples.Origin does. A label begins
+// its line; of the other columns it gives the name.
+func (l *Log) origin(at place, position int) string {
+	where := fmt.Sprintf("%s, line %d, ", l.Files[at.file].Name, at.line)
+	switch {
+	case position < 0:
+		return where + "column 1"
+	case position < Categories:
+		return fmt.Sprintf("%scategory %d", where, position+1)
+	default:
+		return fmt.Sprintf("%snumber %d", where, position-Categories+1)
+	}
+}
+
+// between is how many malformed lines come after some sample and before another.
+func (p *pass) between(from, to int64) int64 {
+	first, _ := slices.BinarySearch(p.malformed, from)
+	last, _ := slices.BinarySearch(p.malformed, to)
+	return int64(last - first)
+}

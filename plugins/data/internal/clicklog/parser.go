@@ -1,0 +1,154 @@
+package clicklog
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"strconv"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// parser reads the columns of a line. It does not say what is wrong with a malformed one:
+// explain does.
+type parser struct {
+	separator byte
+	log       bool // numbers are log(1+max(x, 0))
+	index     bool // categories are rows, not hashed
+	rows      [Categories]uint64
+}
+
+// mixers make a hash function of its own for each table out of one: by multiplication
+// with different odd numbers, of which the high bits are used (Dietzfelbinger and others,
+// "A reliable randomized algorithm for the closest-pair problem", 1997).
+var mixers = func() (m [Categories]uint64) {
+	for k := range m {
+		m[k] = (2*uint64(k) + 1) * 0x9E3779B97F4A7C15 // #nosec G115 -- k >= 0
+	}
+	return m
+}()
+
+// logs are the logarithms of the numbers that are most frequent.
+var logs = func() (l [1024]float32) {
+	for x := range l {
+		l[x] = logOf(float64(x))
+	}
+	return l
+}()
+
+func logOf(x float64) float32 { return float32(math.Log1p(max(x, 0))) }
+
+// parse writes the numbers and the categories' rows of a line and returns its label. It
+// says false if the line is malformed; then what it wrote is of no use.
+func (p *parser) parse(line []byte, numbers *[Numbers]float32, rows *[Categories]int64) (label int64, ok bool) {
+	if len(line) < 2 || line[0]&^1 != '0' || line[1] != p.separator {
+		return 0, false
+	}
+	at := 2
+	for k := range numbers {
+		end, ok := p.number(line, at, &numbers[k])
+		if !ok || end == len(line) {
+			return 0, false
+		}
+		at = end + 1
+	}
+	for k := range rows {
+		end := fieldEnd(line, at, p.separator)
+		if (end == len(line)) != (k == Categories-1) {
+			return 0, false
+		}
+		if p.index {
+			if rows[k], ok = parseIndex(line[at:end], p.rows[k]); !ok {
+				return 0, false
+			}
+		} else {
+			rows[k] = hash(line[at:end], k, p.rows[k])
+		}
+		at = end + 1
+	}
+	return int64(line[0] - '0'), true
+}
+
+// number reads the number that begins at a byte of the line, and returns its end.
+func (p *parser) number(line []byte, at int, to *float32) (end int, ok bool) {
+	start, negative := at, at < len(line) && line[at] == '-'
+	if negative {
+		start, at = start+1, at+1
+	}
+	value := uint64(0)
+	for at < len(line) && line[at]-'0' <= 9 {
+		value = value*10 + uint64(line[at]-'0')
+		at++
+	}
+	whole := at == len(line) || line[at] == p.separator
+	switch digits := at - start; {
+	case !whole || digits > 18 || digits == 0 && negative:
+		return p.decimal(line, start, negative, to)
+	case !p.log:
+		*to = float32(value)
+		if negative {
+			*to = -*to
+		}
+	case negative:
+		*to = 0
+	case value < uint64(len(logs)):
+		*to = logs[value]
+	default:
+		*to = logOf(float64(value))
+	}
+	return at, true
+}
+
+// decimal reads a number that is no plain integer.
+func (p *parser) decimal(line []byte, start int, negative bool, to *float32) (end int, ok bool) {
+	end = fieldEnd(line, start, p.separator)
+	if negative {
+		start--
+	}
+	value, err := strconv.ParseFloat(string(line[start:end]), 32)
+	if err != nil || value-value != 0 {
+		return end, false
+	}
+	*to = float32(value)
+	if p.log {
+		*to = logOf(value)
+	}
+	return end, true
+}
+
+// hash is the row of a category's text in a table: the whole part of h*rows/2^64, where h
+// is XXH64 of the text with seed 0, times the table's mixer, modulo 2^64.
+func hash(text []byte, table int, rows uint64) int64 {
+	row, _ := bits.Mul64(xxhash.Sum64(text)*mixers[table], rows)
+	return int64(row) // #nosec G115 -- below rows
+}
+
+// parseIndex reads a row of a table.
+func parseIndex(text []byte, rows uint64) (row int64, ok bool) {
+	value := uint64(0)
+	for _, c := range text {
+		if c-'0' > 9 {
+			return 0, false
+		}
+		value = value*10 + uint64(c-'0')
+	}
+	return int64(value), len(text) > 0 && len(text) <= 18 && value < rows // #nosec G115 -- 18 digits
+}
+
+// fieldEnd is where the field ends that begins at a byte of the line. It looks at eight
+// bytes at once: of their difference from eight separators, the lowest byte that is zero
+// is the lowest whose top bit the usual expression sets.
+func fieldEnd(line []byte, at int, separator byte) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	separators := uint64(separator) * ones
+	for ; at+8 <= len(line); at += 8 {
+		x := binary.LittleEndian.Uint64(line[at:]) ^ separators
+		if zero := (x - ones) &^ x & tops; zero != 0 {
+			return at + bits.TrailingZeros64(zero)/8
+		}
+	}
+	for at < len(line) && line[at] != separator {
+		at++
+	}
+	return at
+}

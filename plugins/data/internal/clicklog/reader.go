@@ -1,0 +1,149 @@
+package clicklog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/psbench/psbench/plugins/data/internal/split"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Reader reads the samples of a log in order. It implements sdk.SampleReader: a sample
+// has its numbers as Features, a bag with one row for each category, and its label as the
+// target. Between the calls it stands right after the line of a sample, or at the start.
+type Reader struct {
+	log    *Log
+	split  split.Split
+	passed *pass // what a complete pass told before this reader was opened; nil: nothing
+	parser parser
+
+	file      int           // that is open, or comes next
+	stream    io.ReadCloser // of that file; nil: none is open
+	lines     lines
+	first     int64   // sample of the file
+	sample    int64   // that comes next, counting those held out
+	malformed []int64 // as in pass, of the lines that were read
+	last      error
+
+	places []place // of the samples that Read read last
+	spare  struct {
+		numbers [Numbers]float32
+		rows    [Categories]int64
+	}
+}
+
+// place is where a sample stands.
+type place struct {
+	file int
+	line int64
+}
+
+var _ sdk.SampleReader = (*Reader)(nil)
+
+// Read implements sdk.SampleReader.
+func (r *Reader) Read(b *sdk.Batch, n int) error {
+	b.Features = resize(b.Features, n*Numbers)
+	b.Indices = resize(b.Indices, n*Categories)
+	b.Targets = resize(b.Targets, n)
+	b.Offsets = resize(b.Offsets, n+1)
+	r.places = resize(r.places, n)
+	got := 0
+	for got < n {
+		numbers := (*[Numbers]float32)(b.Features[got*Numbers:])
+		rows := (*[Categories]int64)(b.Indices[got*Categories:])
+		label, trained, err := r.readOne(numbers, rows)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if trained {
+			b.Targets[got] = label
+			r.places[got] = place{r.file, r.lines.line}
+			got++
+		}
+	}
+	b.Features, b.Indices = b.Features[:got*Numbers], b.Indices[:got*Categories]
+	b.Targets, b.Offsets, r.places = b.Targets[:got], b.Offsets[:got+1], r.places[:got]
+	for i := range b.Offsets {
+		b.Offsets[i] = int64(i * Categories)
+	}
+	if got == 0 && n > 0 {
+		return io.EOF
+	}
+	return nil
+}
+
+func resize[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
+
+// readOne reads the next sample, and says whether it is one to train on.
+func (r *Reader) readOne(numbers *[Numbers]float32, rows *[Categories]int64) (label int64, trained bool, err error) {
+	for {
+		line, err := r.next()
+		if err != nil {
+			return 0, false, err
+		}
+		label, ok := r.parser.parse(line, numbers, rows)
+		if ok {
+			r.sample++
+			return label, !r.split.HeldOut(r.sample - 1), nil
+		}
+		if err := r.passOver(line); err != nil {
+			return 0, false, err
+		}
+	}
+}
+
+// passOver counts a malformed line; it returns an error if there are too many.
+func (r *Reader) passOver(line []byte) error {
+	most := r.log.MaxMalformed
+	r.last = fmt.Errorf("data file %s, line %d, %w", r.log.Files[r.file].Name, r.lines.line, r.parser.explain(line))
+	if most == 0 {
+		return r.last
+	}
+	if len(r.malformed) == most {
+		return fmt.Errorf("more lines are malformed than the %d that may be; the last: %w", most, r.last)
+	}
+	r.malformed = append(r.malformed, r.sample)
+	return nil
+}
+
+// Skip implements sdk.SampleReader. Once a reader has read all, it counts lines and does
+// not parse them, so that a malformed one is found before.
+func (r *Reader) Skip(n int) error {
+	if r.passed == nil {
+		for skipped := 0; skipped < n; {
+			_, trained, err := r.readOne(&r.spare.numbers, &r.spare.rows)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if trained {
+				skipped++
+			}
+		}
+		return nil
+	}
+	if n <= 0 || r.sample >= r.passed.samples {
+		return nil
+	}
+	left := r.passed.samples - r.sample
+	to := min(r.passed.samples, r.split.Trained(r.sample-r.split.Before(r.sample)+min(left, int64(n))))
+	lines := to - r.sample + r.passed.between(r.sample, to)
+	r.sample = to
+	return r.skipLines(lines)
+}
+
+// Origin implements sdk.SampleReader.
+func (r *Reader) Origin(sample, position int) string { return r.log.origin(r.places[sample], position) }
+
+// Close implements sdk.SampleReader.
+func (r *Reader) Close() error {
+	r.file = len(r.log.Files)
+	return r.close()
+}
