@@ -14,6 +14,7 @@ import (
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/internal/simd"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -128,6 +129,9 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // merge reads the configuration of a command.
 func (a *app) merge(cmd *cobra.Command, extra ...config.Layer) (*config.Config, *registry.Registry, error) {
+	if _, err := simd.Chosen(); err != nil {
+		return nil, nil, err
+	}
 	c, err := config.Merge(config.Sources{Environ: a.environ, Extra: extra, Flags: cmd.Flags()})
 	if err != nil {
 		return nil, nil, err

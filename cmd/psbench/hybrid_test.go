@@ -132,7 +132,7 @@ func newLockstep(t *testing.T, seed uint64) *lockstep {
 		table.Reset()
 		l.tables = append(l.tables, table)
 	}
-	m := models.MLPSettings{Sizes: []int{512, 256, 128, 64, 32, 8}, ReLUAfter: []int{2}, BLAS: "gonum"}
+	m := models.MLPSettings{Sizes: []int{512, 256, 128, 64, 32, 8}, Output: models.Linear, ReLUAfter: []int{2}, BLAS: "gonum"}
 	model, err := models.NewMLP(m, sdk.ModelEnv{MaxBatch: 64, FirstTensor: raceTables})
 	must(err)
 	l.model = model.(sdk.FeatureModel)

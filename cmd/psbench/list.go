@@ -96,7 +96,7 @@ func (a *app) listKind(cmd *cobra.Command, c *config.Config, reg *registry.Regis
 			printf(a.stderr, "psbench: warning: the settings of %s %s are not known: %v\n", kind, item.Key, err)
 		}
 		for _, s := range settings {
-			rows = append(rows, []string{item.Key, s.Name, s.Type, string(s.Default), s.Doc})
+			rows = append(rows, []string{item.Key, s.Name, s.Type, shortened(string(s.Default)), s.Doc})
 		}
 	}
 	if len(rows) == 0 {
@@ -106,7 +106,19 @@ func (a *app) listKind(cmd *cobra.Command, c *config.Config, reg *registry.Regis
 	return wordTable(a.stdout, []string{"key", "setting", "type", "default", "description"}, rows)
 }
 
-// listServices shows what servers serve, and what trainers need and set by default.
+// widestDefault is how many characters of a default are shown.
+const widestDefault = 30
+
+// shortened cuts a default, such as a long list, that would widen its column.
+func shortened(value string) string {
+	if len(value) <= widestDefault {
+		return value
+	}
+	return value[:widestDefault-3] + "..."
+}
+
+// listServices shows what servers serve, what trainers need, and what trainers and
+// models set by default.
 func (a *app) listServices(reg *registry.Registry, kind sdk.Kind) error {
 	var headings []string
 	var rows [][]string
@@ -118,6 +130,11 @@ func (a *app) listServices(reg *registry.Registry, kind sdk.Kind) error {
 		case sdk.KindTrainer:
 			headings = []string{"key", "needs", "flags that count where nobody gives another value"}
 			rows = append(rows, []string{item.Key, string(item.Needs), defaultFlags(item)})
+		case sdk.KindModel:
+			headings = []string{"key", "flags that count where nobody gives another value"}
+			if len(item.Defaults) > 0 {
+				rows = append(rows, []string{item.Key, defaultFlags(item)})
+			}
 		}
 	}
 	if rows == nil {
@@ -127,7 +144,7 @@ func (a *app) listServices(reg *registry.Registry, kind sdk.Kind) error {
 	return wordTable(a.stdout, headings, rows)
 }
 
-// defaultFlags are the defaults of a trainer as flags, two a line.
+// defaultFlags are the defaults of a trainer or a model as flags, two a line.
 func defaultFlags(item registry.Item) string {
 	var text strings.Builder
 	count := 0
