@@ -85,6 +85,8 @@ SUBCOMMANDS = {
     "training": ("what a hook costs per batch, and PyTorch's", lambda o: [works.training(o.hooks)]),
     "ddp": ("samples per second of DDP training, batch 10, and PyTorch's", lambda o: [works.ddp(o.hooks, 10)]),
     "ddp128": ("samples per second of DDP training, batch 128, and PyTorch's", lambda o: [works.ddp(o.hooks, 128)]),
+    "step": ("samples per second without OpenBLAS, and PyTorch's with it", lambda o: [works.step(b) for b in (10, 128)]),
+    "dlrm": ("samples per second of the recommendation model, and PyTorch's", lambda o: [works.dlrm()]),
     "hybrid": ("samples per second of the hybrid system, and PyTorch's", lambda o: [works.hybrid()]),
     "batchupdate": ("updates per second of the batch-updating server, and PyTorch's", lambda o: [works.batchupdate()]),
     "start": ("how long psbench takes to its first iteration", lambda o: [works.start()]),
@@ -98,8 +100,8 @@ COMMUNICATION = ("pushpull", "allreduce", "tcp", "reduce", "all")
 
 def trained():
     """The works that train whole systems, of all hooks."""
-    return [works.ddp(works.HOOKS, 10), works.ddp(works.HOOKS, 128), works.hybrid(), works.batchupdate(), works.start(),
-            works.memory()]
+    return [works.ddp(works.HOOKS, 10), works.ddp(works.HOOKS, 128), works.step(10), works.step(128), works.dlrm(), works.hybrid(), works.batchupdate(),
+            works.start(), works.memory()]
 
 
 def parser():
@@ -108,7 +110,7 @@ def parser():
     for name, (text, _) in SUBCOMMANDS.items():
         s = sub.add_parser(name, help=text, description=f"Measures {text}.")
         s.add_argument("--out", required=True, metavar="DIR", help="folder for the results")
-        if name not in ("start", "memory"):
+        if name not in ("start", "memory", "step"):
             s.add_argument("--trainers", type=counts, help="counts of trainers or ranks, e.g. 1,2,4")
         if name in COMMUNICATION:
             s.add_argument("--sizes", type=sizes, help="sizes of the gradient, e.g. 4K,1M")

@@ -67,6 +67,28 @@ class Training(harness.Compare):
         self.assertIn("--batch 128 --samples 2560 --epochs 5", out)
         self.assertEqual(self.lines(out)[0][6], "1.3")
 
+    def test_step_has_as_many_threads_on_both_sides(self):
+        status, out, err = self.measured("step", "--processes", "1")
+        self.assertEqual(status, 0, err)
+        self.assertEqual([line[1] for line in self.lines(out)], ["one thread", "two threads"] * 2)
+        self.assertEqual({line[3] for line in self.lines(out)}, {"PyTorch 1", "PyTorch 2"})
+        for command in ("--ddp-hook noop --set blas=native --epochs 10", "OPENBLAS_NUM_THREADS=2 ", "--threads 2",
+                        "--batch-size 128 --set data.sample_count=1280 --set blas=native --epochs 3"):
+            self.assertIn(command, out)
+
+    def test_dlrm_compares_with_both_forms_of_tables(self):
+        status, out, err = self.measured("dlrm", "--processes", "3")
+        self.assertEqual(status, 0, err)
+        # ours: 7, 8, 9 ms; theirs: 40, 41, 42 and 24, 25, 26 ms.
+        forms = (["PyTorch each", "244 (238..250)", "5.12 (4.67..5.71)", "3", "yes (3/3)"],
+                 ["PyTorch stack", "400 (385..417)", "3.12 (2.89..3.43)", "3", "yes (2/3)"])
+        self.assertEqual(self.lines(out), [["2", f"sparse_rpc, {blas}", "1250 (1111..1429)", *form]
+                                           for form in forms for blas in ("openblas", "native")])
+        for command in ("--ddp-hook sparse_rpc --model DLRM --create-criterion bce --data clicks --set data.batches=10 "
+                        "--batch-size 128 --epochs 20", "--hook sparse_rpc --tables each --trainers 2 --batch 128 "
+                        "--samples 2560 --epochs 20", "--tables stack"):
+            self.assertIn(command, out)
+
     def test_hybrid_compares_the_median_epoch_with_the_faster_lookup(self):
         status, out, err = self.measured("hybrid", "--processes", "3")
         self.assertEqual(status, 0, err)

@@ -10,6 +10,7 @@ from programs import Failure, Program, json_lines, load_psbench
 
 MIB = 1 << 20
 COLUMNS = 512    # of all embedding tables of the hybrid system together
+NAMES = {"openblas": "OpenBLAS", "native": "its own"}
 
 
 # ---- what is trained ---------------------------------------------------------
@@ -23,6 +24,8 @@ class Ddp:
     sparse: bool = False
     samples: int = 100
     batch: int = 10
+    blas: str = "openblas"    # what multiplies in psbench; PyTorch has OpenBLAS
+    threads: int = 1          # for compute in each trainer
 
     def iterations(self, epochs, trainers):
         return self.samples // self.batch // trainers * epochs
@@ -32,7 +35,26 @@ class Ddp:
         model = ["--model", "DummyModelSparse"] if self.sparse else []
         sizes = ["--batch-size", str(self.batch), "--set", f"data.sample_count={self.samples}"]
         own = sizes if (self.samples, self.batch) != (Ddp.samples, Ddp.batch) else []
+        own += ["--set", f"blas={self.blas}"] if self.blas != Ddp.blas else []
         return ["--ntrainer", str(trainers), *server, "--ddp-hook", self.hook, *model, *own]
+
+
+@dataclass(frozen=True)
+class Dlrm:
+    """The recommendation model, its tables' gradients by a server, the others by all-reduce."""
+
+    batches: int = 10    # of a trainer in an epoch
+    batch: int = 128
+    blas: str = "openblas"    # what multiplies in psbench; PyTorch has OpenBLAS
+
+    def iterations(self, epochs, _trainers):
+        return self.batches * epochs
+
+    def flags(self, trainers):
+        native = ["--set", f"blas={self.blas}"] if self.blas != Dlrm.blas else []
+        return ["--ntrainer", str(trainers), "--nserver", "1", "--server", "average", "--ddp-hook", "sparse_rpc",
+                "--model", "DLRM", "--create-criterion", "bce", "--data", "clicks",
+                "--set", f"data.batches={self.batches}", "--batch-size", str(self.batch), *native]
 
 
 @dataclass(frozen=True)
@@ -78,8 +100,12 @@ class PsbenchRun(Program):
         return not self.counts or trainers in self.counts
 
     def command(self, settings, trainers):
-        return [settings.psbench, "run", *self.case.flags(trainers), "--epochs", str(settings.epochs),
+        threads = ["env", f"OPENBLAS_NUM_THREADS={self.threads()}"] if self.threads() != 1 else []
+        return [*threads, settings.psbench, "run", *self.case.flags(trainers), "--epochs", str(settings.epochs),
                 "--quiet", "--json", settings.psbench_json()]
+
+    def threads(self):
+        return getattr(self.case, "threads", 1)
 
     def read(self, stdout, settings, trainers):
         result = load_psbench(settings.psbench_json(), "psbench.result/1")
@@ -89,9 +115,11 @@ class PsbenchRun(Program):
         if ran != {wanted}:
             raise Failure(f"psbench's trainers ran {sorted(ran)} iterations instead of {wanted}")
         facts = next(p["facts"] for p in result["processes"] if p["kind"] == "trainer")
-        if facts.get("blas") != "openblas" or facts.get("blas_threads") != "1":
-            raise Failure(f"psbench's trainers computed with {facts}, not with one thread of OpenBLAS as PyTorch did")
-        library = f"psbench run over {result['transport']} with {facts.get('blas_core')} kernels of OpenBLAS"
+        blas = getattr(self.case, "blas", "openblas")
+        if facts.get("blas") != blas or facts.get("blas_threads") != str(self.threads()):
+            raise Failure(f"psbench's trainers computed with {facts}, not with {blas} on as many threads as PyTorch, "
+                          f"{self.threads()}")
+        library = f"psbench run over {result['transport']} with {facts.get('blas_core')} kernels of {NAMES[blas]}"
         return [self.row(result, wanted, stdout)], {"environment": result["environment"], "library": library}
 
     def row(self, result, iterations, _stdout):
@@ -158,17 +186,57 @@ class TorchDdp(Program):
             *settings.peer("torch_ps.py"), "--hook", self.case.hook, "--server", "average",
             *(["--sparse"] if self.case.sparse else []), "--trainers", str(trainers),
             "--batch", str(self.case.batch), "--samples", str(self.case.samples),
+            "--epochs", str(settings.epochs), "--threads", str(self.case.threads),
+        ]
+
+    def read(self, stdout, settings, trainers):
+        mode = self.mode(trainers)
+        iterations = self.case.iterations(settings.epochs, trainers)
+        last_line(self.name, stdout, metric="batch_all", n=iterations * trainers, **mode)
+        throughput = last_line(self.name, stdout, metric="throughput", threads=self.case.threads, **mode)
+        row = {"batch_ms": throughput["wall_s"] * 1e3 / iterations,
+               "samples_per_second": throughput["samples_per_s"]}
+        return [row], {"library": f"PyTorch {throughput['torch']}"}
+
+    def mode(self, trainers):
+        return {"hook": self.case.hook, "trainers": trainers, "sparse": self.case.sparse}
+
+
+@dataclass(frozen=True)
+class TorchStep(TorchDdp):
+    """The same training without DDP, in one process."""
+
+    def command(self, settings, trainers):
+        return [
+            *settings.peer("torch_step.py"), "--batch", str(self.case.batch), "--samples", str(self.case.samples),
+            "--epochs", str(settings.epochs), "--threads", str(self.case.threads),
+        ]
+
+    def mode(self, trainers):
+        return super().mode(trainers) | {"hook": "none"}
+
+
+@dataclass(frozen=True)
+class TorchDlrm(Program):
+    """The recommendation model by DDP with the same hook. Its warm-up pass is as long as
+    the measured one."""
+
+    case: Dlrm = None
+    tables: str = "each"
+
+    def command(self, settings, trainers):
+        return [
+            *settings.peer("torch_dlrm.py"), "--hook", "sparse_rpc", "--tables", self.tables,
+            "--trainers", str(trainers), "--batch", str(self.case.batch),
+            "--samples", str(self.case.batches * self.case.batch * trainers),
             "--epochs", str(settings.epochs), "--threads", "1",
         ]
 
     def read(self, stdout, settings, trainers):
-        mode = {"hook": self.case.hook, "trainers": trainers, "sparse": self.case.sparse}
         iterations = self.case.iterations(settings.epochs, trainers)
-        last_line(self.name, stdout, metric="batch_all", n=iterations * trainers, **mode)
-        throughput = last_line(self.name, stdout, metric="throughput", threads=1, **mode)
-        row = {"batch_ms": throughput["wall_s"] * 1e3 / iterations,
-               "samples_per_second": throughput["samples_per_s"]}
-        return [row], {"library": f"PyTorch {throughput['torch']}"}
+        last_line(self.name, stdout, metric="batch_all", n=iterations * trainers)
+        throughput = last_line(self.name, stdout, metric="throughput", hook="sparse_rpc", trainers=trainers, threads=1)
+        return [{"samples_per_second": throughput["samples_per_s"]}], {"library": f"PyTorch {throughput['torch']}"}
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@ from dataclasses import dataclass
 
 from programs import MPIAllReduce, PsbenchComm, TorchAllReduce, TorchPushPull
 from tables import CostTable, MemoryTable, RateTable, RatioTable, ShareTable, ValueTable
-from training import (BatchUpdate, BlasMemory, Ddp, Hybrid, PsbenchHybrid, PsbenchMemory, PsbenchRun, TorchBatchUpdate,
-                      TorchDdp, TorchHybrid)
+from training import (BatchUpdate, BlasMemory, Ddp, Dlrm, Hybrid, PsbenchHybrid, PsbenchMemory, PsbenchRun,
+                      TorchBatchUpdate, TorchDdp, TorchDlrm, TorchHybrid, TorchStep)
 
 KIB, MIB = 1 << 10, 1 << 20
 HOOKS = ("allreduce", "rpc", "sparse_rpc", "hybrid")
@@ -95,6 +95,29 @@ def ddp(hooks, batch):
     return Work("ddp" if batch == 10 else f"ddp{batch}", f"Data-parallel training of the default model, batch {batch}",
                 tuple(programs), (RateTable(tuple(cases), "samples_per_second", "samples/s", target),),
                 sizes=(), epochs=epochs)
+
+
+def step(batch):
+    """One trainer without communication: psbench's own matrix product beside PyTorch's OpenBLAS."""
+    samples, epochs = {10: (100, 10), 128: (1280, 3)}[batch]
+    programs, cases = [], []
+    for threads, label in ((1, "one thread"), (2, "two threads")):
+        case = Ddp("noop", samples=samples, batch=batch, blas="native", threads=threads)
+        ours, peer = PsbenchRun(f"psbench native {threads}", case), TorchStep(f"PyTorch {threads}", case)
+        programs += [ours, peer]
+        cases.append((label, ours.name, (peer.name,)))
+    return Work(f"step{batch}", f"A step of the default model without OpenBLAS, batch {batch}", tuple(programs),
+                (RateTable(tuple(cases), "samples_per_second", "samples/s", 1 / 1.3),),
+                trainers=(1,), sizes=(), epochs=epochs, fixed=True)
+
+
+def dlrm():
+    peers = [TorchDlrm(f"PyTorch {tables}", Dlrm(), tables) for tables in ("each", "stack")]
+    ours = [PsbenchRun(f"psbench {blas}", Dlrm(blas=blas)) for blas in ("openblas", "native")]
+    cases = tuple((f"sparse_rpc, {p.case.blas}", p.name, (q.name,)) for q in peers for p in ours)
+    return Work("dlrm", "Data-parallel training of the recommendation model, batch 128",
+                (*ours, *peers), (RateTable(cases, "samples_per_second", "samples/s", 3),),
+                sizes=(), epochs=20)
 
 
 def hybrid():

@@ -85,25 +85,31 @@ def psbench_run(argv):
     p.add_argument("--server")
     p.add_argument("--model", default="DummyModel")
     p.add_argument("--ddp-hook")
+    p.add_argument("--create-criterion")
+    p.add_argument("--data")
     p.add_argument("--batch-size", type=int, default=10)
     p.add_argument("--epochs", type=int)
     p.add_argument("--set", action="append", default=[])
     p.add_argument("--quiet", action="store_true")
     p.add_argument("--json")
     a = p.parse_args(argv)
-    turn = start(f"psbench-{a.ddp_hook or a.trainer}")
-    set_values = {k: int(v) for k, v in (s.split("=") for s in a.set)}
+    set_values = dict(s.split("=") for s in a.set)
+    blas = set_values.pop("blas", "openblas")
+    turn = start(f"psbench-{a.ddp_hook or a.trainer}{'' if blas == 'openblas' else '-' + blas}")
+    set_values = {k: int(v) for k, v in set_values.items()}
     if a.trainer == "hybrid":
         if set_values["server.embedding_dim"] * a.nserver != 512:
             sys.exit("psbench: the columns of the servers do not make up rows of 512")
         batches, batch_ms = 10, 2 + turn / 10
+    elif a.data == "clicks":
+        batches, batch_ms = set_values["data.batches"], 7 + turn
     elif a.trainer == "batch_update":
         batches, batch_ms = set_values["data.batches"], 0.05
     else:
         batches = set_values.get("data.sample_count", 100) // a.batch_size // a.ntrainer
         batch_ms = {"noop": 10, "rpc": 11, "allreduce": 13, "sparse_rpc": 12, "hybrid": 12}[a.ddp_hook] + turn
     iterations = batches * a.epochs - (BREAK == "iterations")
-    facts = {"blas": "gonum" if BREAK == "gonum" else "openblas", "blas_core": "SkylakeX",
+    facts = {"blas": "gonum" if BREAK == "gonum" else blas, "blas_core": "SkylakeX",
              "blas_threads": os.environ["OPENBLAS_NUM_THREADS"]}
     trainers = [{"name": f"trainer{i}", "kind": "trainer", "pid": 100 + i, "rss_mib": 150 + i + turn, "facts": facts}
                 for i in range(a.ntrainer)]
@@ -181,6 +187,37 @@ def torch_ps(argv):
     iterations = a.samples // a.batch // a.trainers * a.epochs
     head = {"hook": a.hook, "trainers": a.trainers, "sparse": a.sparse != (BREAK == "sparse")}
     print(json.dumps(head | {"metric": "batch_all", "n": iterations * a.trainers}))
+    print(json.dumps(head | {"metric": "throughput", "torch": "1.13", "threads": a.threads,
+                             "wall_s": batch_ms * iterations / 1e3, "samples_per_s": 1e4 / batch_ms}))
+    return 0
+
+
+def torch_step(argv):
+    p = argparse.ArgumentParser()
+    for flag in ("--epochs", "--threads", "--batch", "--samples"):
+        p.add_argument(flag, type=int)
+    a = p.parse_args(argv)
+    batch_ms = 12 + start("torch-step")
+    iterations = a.samples // a.batch * a.epochs
+    head = {"hook": "none", "trainers": 1, "sparse": False}
+    print(json.dumps(head | {"metric": "batch_all", "n": iterations}))
+    print(json.dumps(head | {"metric": "throughput", "torch": "1.13", "threads": a.threads,
+                             "wall_s": batch_ms * iterations / 1e3, "samples_per_s": 1e4 / batch_ms}))
+    return 0
+
+
+def torch_dlrm(argv):
+    p = argparse.ArgumentParser()
+    for flag in ("--hook", "--tables"):
+        p.add_argument(flag)
+    for flag in ("--trainers", "--epochs", "--threads", "--batch", "--samples"):
+        p.add_argument(flag, type=int)
+    a = p.parse_args(argv)
+    turn = start(f"torch-{a.tables}")
+    batch_ms = {"each": 40, "stack": 24}[a.tables] + turn
+    iterations = a.samples // a.batch // a.trainers * a.epochs
+    head = {"hook": a.hook, "trainers": a.trainers, "sparse": True}
+    print(json.dumps(head | {"metric": "batch_all", "n": iterations * a.trainers - (BREAK == "iterations")}))
     print(json.dumps(head | {"metric": "throughput", "torch": "1.13", "threads": a.threads,
                              "wall_s": batch_ms * iterations / 1e3, "samples_per_s": 1e4 / batch_ms}))
     return 0
