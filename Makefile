@@ -36,7 +36,7 @@ lint: ## run golangci-lint
 lint-proof: ## show that lint reports every forbidden import
 	GOLANGCI_LINT="$(GOLANGCI_LINT)" .ci/lint-proof
 
-generate: ## make the protobuf code and the JSON schemas again
+generate: ## make the protobuf code, the JSON schemas and the assembly again
 	$(GO) tool -modfile=tools.mod buf generate
 	$(GO) generate ./...
 
