@@ -116,10 +116,17 @@ func (s *batchStream) read(b *Batch) error {
 	if err == nil {
 		err = readBatch(s.conn, &s.header, b)
 	}
+	if err != nil {
+		nameBatch(err)
+	}
+	return err
+}
+
+// nameBatch says what a wait was for. It is apart because it allocates.
+func nameBatch(err error) {
 	if wait := (*comm.WaitError)(nil); errors.As(err, &wait) {
 		wait.What = "its next batch"
 	}
-	return err
 }
 
 // fetchBatches takes what the data process sends: this rank's share of the batches, at
