@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,6 +55,30 @@ func TestInterruptEndsTheRun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A terminal that goes away loses nothing, unless nohup has the run go on.
+func TestHangUpEndsTheRunAsAnInterruptDoes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "result.json")
+	f := startFaulty(t, "--json", file)
+	f.reach("measured pass")
+	f.send(f.cmd.Process.Pid, syscall.SIGHUP)
+	f.ended(endWithin, "interrupted")
+	if res, err := result.Read(file); err != nil || res.Complete || res.Error != "interrupted" {
+		t.Errorf("the file holds %+v, error %v", res, err)
+	}
+}
+
+func TestHangUpIsIgnoredUnderNohup(t *testing.T) {
+	signal.Ignore(syscall.SIGHUP) // what a process ignores its children do too
+	f := startFaulty(t)
+	signal.Reset(syscall.SIGHUP)
+	f.reach("measured pass")
+	f.send(f.cmd.Process.Pid, syscall.SIGHUP)
+	if status, last := f.end(20 * time.Second); status != 0 {
+		t.Errorf("exit status %d, %s", status, last)
+	}
+	f.leavesNothing()
 }
 
 // The core cannot say anything once it is killed; its processes must notice.
