@@ -121,6 +121,7 @@ func (l *Launcher) Start(ctx context.Context, spec Spec) (*Process, error) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
+		p.program.close()
 		return nil, fmt.Errorf("%s was not started: the run is over", spec.Name)
 	}
 	l.processes = append(l.processes, p)

@@ -142,6 +142,8 @@ func TestStartRefuses(t *testing.T) {
 	wrong.SHA256 = strings.Repeat("ab", 32)
 	noNumber := wrong
 	noNumber.SHA256 = "xyz"
+	short := wrong
+	short.SHA256 = "abab"
 	for name, c := range map[string]struct {
 		plugin registry.Plugin
 		want   string
@@ -154,7 +156,8 @@ func TestStartRefuses(t *testing.T) {
 		"kills itself":    {program(t, "kill -9 $$"), "was killed by signal 9 during its start (possibly out of memory)"},
 		"missing":         {registry.Plugin{Name: "foreign", Command: []string{"/no/such/program"}}, "plugin foreign cannot be started: "},
 		"wrong sum":       {wrong, "program does not have the sha256 abab"},
-		"no sum":          {noNumber, `plugin foreign: sha256 "xyz" is not a hexadecimal number`},
+		"no sum":          {noNumber, `plugin foreign: sha256 "xyz" is not a hexadecimal number of 64 digits`},
+		"short sum":       {short, `plugin foreign: sha256 "abab" is not a hexadecimal number of 64 digits`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := launcher(t)

@@ -2,8 +2,6 @@ package launch
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -38,9 +36,10 @@ type Process struct {
 	StartTook time.Duration
 	proto.PartClient
 
-	client *plugin.Client
-	child  *child
-	stderr *tail
+	client  *plugin.Client
+	child   *child
+	program *checked
+	stderr  *tail
 }
 
 func newProcess(l *Launcher, spec Spec) (*Process, error) {
@@ -49,8 +48,12 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 		return nil, err
 	}
 	command.Env = append(command.Env, sdk.DirectoryVariable+"="+l.directory)
+	program, err := check(command, spec.Plugin)
+	if err != nil {
+		return nil, err
+	}
 	words := &tail{}
-	p := &Process{Name: spec.Name, Plugin: spec.Plugin.Name, stderr: words, child: newChild(l.starts, spec.Name, words)}
+	p := &Process{Name: spec.Name, Plugin: spec.Plugin.Name, program: program, stderr: words, child: newChild(l.starts, spec.Name, words)}
 	config := &plugin.ClientConfig{
 		HandshakeConfig:  sdk.Handshake,
 		Plugins:          plugin.PluginSet{sdk.Dispensed: &sdk.GRPCPlugin{}},
@@ -70,30 +73,8 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 			return p.child, nil
 		},
 	}
-	if spec.Plugin.SHA256 != "" {
-		if err := checkSum(command.Path, spec.Plugin.SHA256, spec.Plugin.Name); err != nil {
-			return nil, err
-		}
-	}
 	p.client = plugin.NewClient(config)
 	return p, nil
-}
-
-// checkSum compares a program with the SHA-256 that the registry gives for it.
-func checkSum(path, want, name string) error {
-	sum, err := hex.DecodeString(want)
-	if err != nil {
-		return fmt.Errorf("plugin %s: sha256 %q is not a hexadecimal number: %w", name, want, err)
-	}
-	secure := plugin.SecureConfig{Checksum: sum, Hash: sha256.New()}
-	ok, err := secure.Check(path)
-	if err != nil {
-		return fmt.Errorf("plugin %s: %s cannot be checked: %w", name, path, err)
-	}
-	if !ok {
-		return fmt.Errorf("plugin %s: %s does not have the sha256 %s that the registry gives for it", name, path, want)
-	}
-	return nil
 }
 
 // connect starts the process and waits for its handshake.
@@ -101,6 +82,7 @@ func (p *Process) connect(ctx context.Context) error {
 	started := time.Now()
 	stop := context.AfterFunc(ctx, p.child.kill)
 	defer stop()
+	defer p.program.close()
 	protocol, err := p.client.Client()
 	if err != nil {
 		return p.startError(ctx, err)
@@ -108,6 +90,10 @@ func (p *Process) connect(ctx context.Context) error {
 	raw, err := protocol.Dispense(sdk.Dispensed)
 	if err != nil {
 		return p.startError(ctx, err)
+	}
+	if err := p.program.again(); err != nil {
+		p.child.kill()
+		return err
 	}
 	p.PartClient = raw.(proto.PartClient)
 	p.StartTook = time.Since(started)
