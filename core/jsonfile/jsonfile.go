@@ -7,20 +7,51 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"reflect"
 	"unicode/utf8"
 )
 
+// MaxMiB bounds the size of a file: /dev/zero must not fill the memory.
+const MaxMiB = 64
+
 // Read is the content of a file; an error is one sentence that names the path.
 func Read(path string) ([]byte, error) {
-	data, err := os.ReadFile(path) // #nosec G304 -- the user names the file to read
+	data, whole, err := ReadStart(path)
+	if err == nil && !whole {
+		err = TooLarge(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// ReadStart is as much of a file as Read accepts. Whole says that there is no more.
+func ReadStart(path string) (data []byte, whole bool, err error) {
+	f, err := os.Open(path) // #nosec G304 -- the user names the file to read
+	if err == nil {
+		defer func() { _ = f.Close() }()
+		data, err = io.ReadAll(io.LimitReader(f, MaxMiB<<20+1))
+	}
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
-		return nil, fmt.Errorf("file %s cannot be read: %w", path, pathErr.Err)
+		err = pathErr.Err
 	}
-	return data, err
+	if err != nil {
+		return nil, false, fmt.Errorf("file %s cannot be read: %w", path, err)
+	}
+	if len(data) > MaxMiB<<20 {
+		return data[:MaxMiB<<20], false, nil
+	}
+	return data, true, nil
+}
+
+// TooLarge is the error of Read for a file that is larger than it accepts.
+func TooLarge(path string) error {
+	return fmt.Errorf("file %s has more than %d MiB, which is the most that is read", path, MaxMiB)
 }
 
 // ReadMap reads the file at path as Map does.
@@ -44,15 +75,14 @@ func Map(name string, data []byte) (map[string]any, error) {
 // dst has no field for, spelt exactly so, and keys given twice are errors. The
 // name stands for data in errors.
 func Decode(name string, data []byte, dst any) error {
-	var content any
+	var content json.RawMessage
 	if err := json.Unmarshal(data, &content); err != nil {
 		return located(name, data, err)
 	}
-	if _, ok := content.(map[string]any); !ok {
+	if content[0] != '{' {
 		return fmt.Errorf("%s holds %s but must hold an object: {...}", name, kindOf(content))
 	}
-	w := newWalker(name, data)
-	if err := w.value("", reflect.TypeOf(dst).Elem()); err != nil {
+	if err := newWalker(name, data).value("", reflect.TypeOf(dst).Elem()); err != nil {
 		return err
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -60,7 +90,7 @@ func Decode(name string, data []byte, dst any) error {
 	err := dec.Decode(dst)
 	var typ *json.UnmarshalTypeError
 	if errors.As(err, &typ) {
-		return fmt.Errorf("%s: the value must be %s, not %s", Position(name, data, w.tokenBefore(typ.Offset)), wanted(typ.Type), typ.Value)
+		return fmt.Errorf("%s: the value must be %s, not %s", Position(name, data, tokenBefore(data, typ.Offset)), wanted(typ.Type), typ.Value)
 	}
 	return err
 }
@@ -92,15 +122,16 @@ func Position(name string, data []byte, offset int64) string {
 	return fmt.Sprintf("%s, line %d, column %d", name, line, column)
 }
 
-func kindOf(v any) string {
-	switch v.(type) {
-	case nil:
+// kindOf names a value of well-formed JSON that is no object.
+func kindOf(content json.RawMessage) string {
+	switch content[0] {
+	case 'n':
 		return "null"
-	case bool:
+	case 't', 'f':
 		return "a bool"
-	case string:
+	case '"':
 		return "a string"
-	case []any:
+	case '[':
 		return "a list"
 	default:
 		return "a number"

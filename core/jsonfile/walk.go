@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/psbench/psbench/sdk"
@@ -18,8 +17,8 @@ type walker struct {
 	name string
 	data []byte
 	dec  *json.Decoder
-	// starts are the offsets of the tokens read so far.
-	starts []int64
+	// start is the offset of the last token.
+	start int64
 }
 
 func newWalker(name string, data []byte) *walker {
@@ -30,15 +29,24 @@ func newWalker(name string, data []byte) *walker {
 
 func (w *walker) next() (json.Token, error) {
 	between := w.data[w.dec.InputOffset():]
-	start := int64(len(w.data) - len(bytes.TrimLeft(between, " \t\r\n,:")))
-	w.starts = append(w.starts, start)
+	w.start = int64(len(w.data) - len(bytes.TrimLeft(between, " \t\r\n,:")))
 	return w.dec.Token()
 }
 
-// tokenBefore is where the last token starts that starts before offset.
-func (w *walker) tokenBefore(offset int64) int64 {
-	i := sort.Search(len(w.starts), func(i int) bool { return w.starts[i] >= offset })
-	return w.starts[max(i-1, 0)]
+// here words the place of the last token. To find it takes a look at all text before,
+// so only errors do.
+func (w *walker) here() string { return Position(w.name, w.data, w.start) }
+
+// tokenBefore is where the last token of a well-formed text starts that starts before
+// offset.
+func tokenBefore(data []byte, offset int64) int64 {
+	w := newWalker("", data)
+	for {
+		before := w.start
+		if _, err := w.next(); err != nil || w.start >= offset {
+			return before
+		}
+	}
 }
 
 // value reads one value at the path in the text. t is nil where anything goes.
@@ -75,16 +83,15 @@ func (w *walker) object(path string, t reflect.Type) error {
 			return err
 		}
 		key, _ := token.(string) // every key of an object is a string
-		here := Position(w.name, w.data, w.starts[len(w.starts)-1])
 		if seen[key] {
-			return fmt.Errorf("%s: key %q is given twice", here, inside(path, key))
+			return fmt.Errorf("%s: key %q is given twice", w.here(), inside(path, key))
 		}
 		seen[key] = true
 		value := elem(t, reflect.Map)
 		if fields != nil {
 			known := false
 			if value, known = fields[key]; !known {
-				return fmt.Errorf("%s: %w", here, unknown(path, key, fields))
+				return fmt.Errorf("%s: %w", w.here(), unknown(path, key, fields))
 			}
 		}
 		if err := w.value(inside(path, key), value); err != nil {
