@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -18,9 +19,10 @@ import (
 // the process started by the launcher's starter, and it notices the death of
 // the process itself, not the end of its pipes, which a grandchild may hold.
 type child struct {
-	name   string
-	starts chan<- start
-	cmd    *exec.Cmd
+	name      string
+	directory string // the run's, where plugins listen
+	starts    chan<- start
+	cmd       *exec.Cmd
 
 	stdout, stderr *pipe
 	words          *tail // of standard error
@@ -35,8 +37,8 @@ type child struct {
 
 var _ runner.Runner = (*child)(nil)
 
-func newChild(starts chan<- start, name string, words *tail) *child {
-	return &child{name: name, starts: starts, words: words, exited: make(chan struct{})}
+func newChild(l *Launcher, name string, words *tail) *child {
+	return &child{name: name, directory: l.directory, starts: l.starts, words: words, exited: make(chan struct{})}
 }
 
 // Start implements runner.Runner.
@@ -191,8 +193,14 @@ func (c *child) ID() string {
 	return ""
 }
 
-// PluginToHost implements runner.Runner: both live on one host.
+// PluginToHost implements runner.Runner: it checks where the plugin's handshake asks the
+// core to connect.
 func (c *child) PluginToHost(network, address string) (string, string, error) {
+	inside, err := filepath.Rel(c.directory, address)
+	if network != "unix" || err != nil || !filepath.IsLocal(inside) {
+		at := network + ":" + address
+		return "", "", fmt.Errorf("it asks to be called at %q, which is no Unix socket in the run's folder %s", at[:min(len(at), longestQuote)], c.directory)
+	}
 	return network, address, nil
 }
 

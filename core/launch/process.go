@@ -53,7 +53,7 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 		return nil, err
 	}
 	words := &tail{}
-	p := &Process{Name: spec.Name, Plugin: spec.Plugin.Name, program: program, stderr: words, child: newChild(l.starts, spec.Name, words)}
+	p := &Process{Name: spec.Name, Plugin: spec.Plugin.Name, program: program, stderr: words, child: newChild(l, spec.Name, words)}
 	config := &plugin.ClientConfig{
 		HandshakeConfig:  sdk.Handshake,
 		Plugins:          plugin.PluginSet{sdk.Dispensed: &sdk.GRPCPlugin{}},

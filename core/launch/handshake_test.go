@@ -1,0 +1,52 @@
+package launch
+
+import (
+	"net"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// A plugin says in its handshake where it listens. Whatever it says, the core connects
+// to Unix sockets in the run's folder alone.
+func TestACoreCallsItsFolderOnly(t *testing.T) {
+	var calls atomic.Int32
+	listen := func(network, address string) string {
+		ln, err := net.Listen(network, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = ln.Close() })
+		go func() {
+			for {
+				conn, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				calls.Add(1)
+				_ = conn.Close()
+			}
+		}()
+		return ln.Addr().String()
+	}
+	port, socket := listen("tcp", "127.0.0.1:0"), listen("unix", filepath.Join(t.TempDir(), "s"))
+	for name, at := range map[string]string{
+		"a port":                        "tcp|" + port,
+		"a socket elsewhere":            "unix|" + socket,
+		"a socket by way of the folder": "unix|$PSBENCH_PLUGIN_DIR/../.." + socket,
+		"a socket without a file":       "unix|@psbench",
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := launcher(t)
+			liar := program(t, `echo "1|1|`+at+`|grpc"; exec sleep 1000`)
+			_, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: liar})
+			if err == nil || !strings.HasPrefix(err.Error(), "trainer0 did not start: it asks to be called at \"") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("the start gave %v", err)
+			}
+			if n := calls.Load(); n > 0 {
+				t.Errorf("the core called %d times", n)
+			}
+		})
+	}
+}
