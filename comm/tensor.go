@@ -1,6 +1,9 @@
 package comm
 
-import "fmt"
+import (
+	"fmt"
+	"unsafe"
+)
 
 // DType is the element type of a Tensor.
 type DType uint8
@@ -43,4 +46,9 @@ func (t Tensor) Check() error {
 		return fmt.Errorf("a tensor of shape %v needs %d elements but holds %d", t.Shape, want, len(t.Data))
 	}
 	return nil
+}
+
+// SameData says whether t and other are the same elements of memory.
+func (t Tensor) SameData(other Tensor) bool {
+	return len(t.Data) == len(other.Data) && unsafe.SliceData(t.Data) == unsafe.SliceData(other.Data)
 }

@@ -20,13 +20,15 @@ type remoteModel struct {
 	values    []comm.Tensor
 	gradients []*comm.Gradient
 	output    comm.Tensor
+	emissions emissions
 	failed    error // of Initialize, told by the next Forward
 }
 
 func newRemoteModel(conn *callLink, mapped bool, d *proto.ModelDescription, timeout time.Duration) *remoteModel {
+	specs := parametersFromProto(d)
 	return &remoteModel{
-		conn: conn, mapped: mapped, timeout: timeout, specs: parametersFromProto(d),
-		inputs: inputsFromProto(d.GetInputs()),
+		conn: conn, mapped: mapped, timeout: timeout, specs: specs,
+		inputs: inputsFromProto(d.GetInputs()), emissions: newEmissions(conn.Peer(), specs),
 	}
 }
 
@@ -117,18 +119,26 @@ func (m *remoteModel) backward(op comm.Op, outputGradient comm.Tensor, inputGrad
 	if err := m.send(&comm.Header{Op: op}, comm.Float32Bytes(outputGradient.Data)); err != nil {
 		return err
 	}
+	m.emissions.begin()
 	var h comm.Header
 	for {
 		if err := readAnswer(m.conn, &h); err != nil {
 			return err
 		}
 		if h.Op == op {
+			if err := m.emissions.end(); err != nil {
+				return err
+			}
 			return readFloats(m.conn, &h, inputGradient)
 		}
-		if h.Op != opGradient || h.Arg < 0 || h.Arg >= int64(len(m.gradients)) {
-			return fmt.Errorf("%s sent operation %#x for parameter %d where a gradient is due", m.conn.Peer(), h.Op, h.Arg)
+		if h.Op != opGradient {
+			return fmt.Errorf("%s sent operation %#x where a gradient is due", m.conn.Peer(), h.Op)
 		}
 		k := int(h.Arg)
+		// Before it is read: that of one emitted before may be under way in its bucket.
+		if err := m.emissions.add(k); err != nil {
+			return err
+		}
 		if err := m.readGradient(&h, m.gradients[k], m.specs[k]); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ type modelRole struct {
 }
 
 func newModelRole(st *station) (*modelRole, error) {
-	model, err := build[Model](st, st.req.GetPart(), st.modelEnv())
+	model, err := st.buildModel(st.req.GetPart())
 	return &modelRole{station: st, model: model}, err
 }
 
@@ -74,6 +74,9 @@ func (r *modelRole) answer(h *comm.Header) error {
 	switch h.Op {
 	case opInitialize:
 		r.model.Initialize(uint64(h.Arg)) // #nosec G115 -- the bits of a seed
+		if err := failureOf(r.model); err != nil {
+			return err
+		}
 		if !r.mapped {
 			if err := sendValues(r.conn, r.values); err != nil {
 				return err
@@ -101,9 +104,6 @@ func (r *modelRole) forward(h *comm.Header) error {
 		return err
 	}
 	out, err := r.model.Forward(&r.batch)
-	if err == nil {
-		err = checkOutput(out)
-	}
 	if err != nil {
 		return err
 	}

@@ -34,10 +34,17 @@ func newWorld(t *testing.T, key string, transport comm.Transport, settings strin
 // newWorldOn is newWorld with data in the place of the toy's, unless that is nil.
 func newWorldOn(t *testing.T, on Data, key string, transport comm.Transport, settings string, isolated ...Kind) *toyWorld {
 	t.Helper()
-	dir, parts := folder(t), toyParts
+	parts := toyParts
 	if on != nil {
 		parts = append([]Part{NewData(key, struct{}{}, func(struct{}, DataEnv) (Data, error) { return on, nil })}, toyParts...)
 	}
+	return newWorldOf(t, parts, key, transport, settings, isolated...)
+}
+
+// newWorldOf makes a world of those of the parts that have a key, the first of each kind.
+func newWorldOf(t *testing.T, parts []Part, key string, transport comm.Transport, settings string, isolated ...Kind) *toyWorld {
+	t.Helper()
+	dir := folder(t)
 	choose := func(kind Kind) *proto.PartChoice {
 		c := &proto.PartChoice{Kind: string(kind), Key: key}
 		if slices.Contains(Isolable, kind) {
@@ -264,6 +271,29 @@ func TestRemoteModelRefusesLies(t *testing.T) {
 		must(t, companion.Send(&h))
 		if _, err := m.Forward(&numbered(1)[0]); err == nil || !strings.Contains(err.Error(), "answered a batch of 1 with an output of") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A gradient that a companion sends again is refused before it is read: the one that was
+// sent first may be under way.
+func TestRemoteModelRefusesAGradientTwice(t *testing.T) {
+	for _, mapped := range []bool{false, true} {
+		trainer, companion := callPair(t)
+		m := newRemoteModel(trainer, mapped, modelToProto(&featureModel{}), patience)
+		weight := &comm.Gradient{Values: make([]float32, 6)}
+		must(t, m.Bind(make([]comm.Tensor, 1), []*comm.Gradient{weight}))
+		for _, value := range []float32{1, 2} {
+			var payload []byte
+			if !mapped {
+				payload = comm.Float32Bytes([]float32{value, 0, 0, 0, 0, 0})
+			}
+			must(t, companion.Send(&comm.Header{Op: opGradient}, payload))
+		}
+		emitted := 0
+		err := m.Backward(comm.Tensor{}, func(int) { emitted++ })
+		if err == nil || !strings.Contains(err.Error(), "companion emitted the gradient of parameter weight twice") || emitted != 1 || weight.Values[0] == 2 {
+			t.Errorf("mapped %v: it gave %v, emitted %d and left %v", mapped, err, emitted, weight.Values)
 		}
 	}
 }

@@ -190,6 +190,7 @@ func TestFeatureGradientRefusesLies(t *testing.T) {
 	trainer, companion := callPair(t)
 	m := remoteFeatureModel{newRemoteModel(trainer, false, modelToProto(&featureModel{}), patience)}
 	must(t, m.Bind(make([]comm.Tensor, 1), []*comm.Gradient{{Values: make([]float32, 6)}}))
+	must(t, companion.Send(&comm.Header{Op: opGradient}, make([]byte, 24)))
 	must(t, companion.Send(&comm.Header{Op: opBackwardInput}, make([]byte, 8)))
 	err := m.BackwardInput(comm.Tensor{}, make([]float32, 3), func(int) {})
 	if err == nil || !strings.Contains(err.Error(), "sent 8 bytes where 12 are due") {

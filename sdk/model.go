@@ -41,16 +41,21 @@ type Model interface {
 	Inputs() InputSpec
 	// Bind hands over the storage of parameter k: values[k] has its shape;
 	// gradients[k] has as many values when dense, and the run's row capacity
-	// when sparse.
+	// when sparse. The model writes into that storage and puts no other in its place;
+	// of a sparse gradient it sets the number of rows by SetRows.
 	Bind(values []comm.Tensor, gradients []*comm.Gradient) error
 	// Initialize writes the initial values, a pure function of the seed.
 	Initialize(seed uint64)
 	// Forward returns the output for a batch, [b.Size(), classes]. The tensor
-	// belongs to the model and is valid until the next Forward.
+	// belongs to the model and is valid until the next Forward. The batch is only to
+	// be read.
 	Forward(b *Batch) (comm.Tensor, error)
 	// Backward takes the gradient of the loss with respect to the last output
 	// and overwrites every parameter's gradient (no accumulation). It calls
-	// emit(k) as soon as gradient k is complete, in reverse registration order.
+	// emit(k) as soon as gradient k is complete: once for every parameter, before it
+	// returns. The order is free; buckets are laid out for reverse registration order,
+	// in which their reduction starts earliest. A parameter that is emitted twice,
+	// never, or that there is not ends the run.
 	Backward(outputGradient comm.Tensor, emit func(parameter int)) error
 }
 

@@ -134,7 +134,7 @@ func TestTrainerPlansItsInputs(t *testing.T) {
 		})
 		r, err := newTrainerRole(st)
 		must(t, err)
-		if first := r.model.(*featureModel).first; first != 2 {
+		if first := r.model.(hostedFeatureModel).Model.(*featureModel).first; first != 2 {
 			t.Errorf("the model's parameters start at number %d", first)
 		}
 		if c.key == "planning" && env.Server != "embedding" {
@@ -161,7 +161,7 @@ func TestCompanionModelKnowsItsFirstTensor(t *testing.T) {
 	}))
 	must(t, err)
 	role := r.(*modelRole)
-	if first := role.model.(*featureModel).first; first != 5 || !role.describeModel().GetFeatureGradient() {
+	if first := role.model.(hostedFeatureModel).Model.(*featureModel).first; first != 5 || !role.describeModel().GetFeatureGradient() {
 		t.Errorf("it starts at number %d and describes %v", first, role.describeModel())
 	}
 }

@@ -45,7 +45,7 @@ func newTrainerRole(st *station) (*trainerRole, error) {
 		return nil, err
 	}
 	if choice := st.local(KindModel); choice != nil {
-		r.model, err = build[Model](st, choice, st.modelEnv())
+		r.model, err = st.buildModel(choice)
 	}
 	return r, err
 }
@@ -275,8 +275,5 @@ func (r *trainerRole) collect(send func(*proto.CollectReply) error) error {
 // initialize makes the initial parameters once more.
 func (r *trainerRole) initialize() error {
 	r.model.Initialize(r.req.GetSeed())
-	if m, ok := r.model.(interface{ failure() error }); ok {
-		return m.failure()
-	}
-	return nil
+	return failureOf(r.model)
 }

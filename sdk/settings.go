@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -98,6 +100,9 @@ func decodeSettings(raw []byte, dst any) error {
 	if len(raw) == 0 {
 		return nil
 	}
+	if err := checkValues(raw); err != nil {
+		return err
+	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	err := dec.Decode(dst)
@@ -113,6 +118,22 @@ func decodeSettings(raw []byte, dst any) error {
 	default:
 		return fmt.Errorf("the settings cannot be read: %w", err)
 	}
+}
+
+// checkValues checks the values of settings that are a JSON object.
+func checkValues(raw []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var values map[string]any
+	if dec.Decode(&values) != nil {
+		return nil // decodeSettings says what is wrong
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if err := CheckValue(values[name]); err != nil {
+			return fmt.Errorf("setting %s %w", name, err)
+		}
+	}
+	return nil
 }
 
 // settingPath is the path of a setting as the user writes it: in its errors encoding/json

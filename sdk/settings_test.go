@@ -58,12 +58,21 @@ func TestDescribeEmbeddedSettings(t *testing.T) {
 		t.Errorf("from %+v comes %+v", defaults, decoded)
 	}
 	for raw, want := range map[string]string{
-		`{"step": "far"}`:            "setting step must be of type number, not string",
-		`{"named": {"step": "far"}}`: "setting named.step must be of type number, not string",
-		`{"shared": {}}`:             `unknown field "shared"`,
+		`{"sizes": [1, null]}`:         "setting sizes holds null at [1] but must hold a value there",
+		`{"named": {"sizes": [null]}}`: "setting named holds null at .sizes[0] but must hold a value there",
+		`{"step": 1e39}`:               "setting step is 1e39 but must be a number that a float32 can hold",
+		`{"step": -1e-400}`:            "setting step is -1e-400 but must be a number that a float32 can hold",
+		`{"step": "far"}`:              "setting step must be of type number, not string",
+		`{"named": {"step": "far"}}`:   "setting named.step must be of type number, not string",
+		`{"shared": {}}`:               `unknown field "shared"`,
 	} {
 		if err := decodeSettings([]byte(raw), &decoded); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", raw, err, want)
+		}
+	}
+	for _, raw := range []string{`{"step": 0e999, "sizes": null}`, `{"step": 3.4e38}`, `{"step": -1.5e-45}`, `{"step": 0.000}`} {
+		if err := decodeSettings([]byte(raw), &decoded); err != nil {
+			t.Errorf("%s: %v", raw, err)
 		}
 	}
 }

@@ -158,6 +158,9 @@ func (a assignment) asType(typ string) (any, error) {
 		}
 	}
 	if fits(value, typ) {
+		if err := sdk.CheckValue(value); err != nil {
+			return nil, fmt.Errorf("%s %w", a.label, err)
+		}
 		return value, nil
 	}
 	return nil, fmt.Errorf("%s is %s but must be %s", a.label, show(a.value), typeNames[typ])
@@ -190,15 +193,10 @@ func fits(value any, typ string) bool {
 	case map[string]any:
 		return typ == "object"
 	case json.Number:
-		return typ == "number" && isFinite(v) || typ == "integer" && isInteger(v)
+		return typ == "number" || typ == "integer" && isInteger(v)
 	default:
 		return false
 	}
-}
-
-func isFinite(n json.Number) bool {
-	_, err := n.Float64()
-	return err == nil
 }
 
 // isInteger accepts what fits in 64 bits, with a sign or without.

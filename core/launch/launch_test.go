@@ -28,6 +28,16 @@ func TestStartDescribesItself(t *testing.T) {
 	}
 }
 
+func TestDescribeRefusesAPartDeclaredTwice(t *testing.T) {
+	want := `plugin twice declares data "actor" twice: a plugin has one part of each kind and key`
+	if _, err := Describe(t.Context(), registry.Plugin{Name: "twice"}); err == nil || err.Error() != want {
+		t.Errorf("it gave %v, want %s", err, want)
+	}
+	if parts, err := Describe(t.Context(), registry.Plugin{Name: "once"}); err != nil || len(parts) != 1 {
+		t.Errorf("a plugin with one part gave %v and %v", parts, err)
+	}
+}
+
 func TestDeath(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings string

@@ -26,7 +26,11 @@ const asCore = "PSBENCH_TEST_CORE"
 // The test binary is its own plugin: the launcher starts /proc/self/exe.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == BuiltinArgument {
-		sdk.Serve(sdk.NewData("actor", script{}, newActor))
+		parts := []sdk.Part{sdk.NewData("actor", script{}, newActor)}
+		if os.Args[2] == "plugin twice" {
+			parts = append(parts, sdk.InTrainer(sdk.KindHookState, "actor"), parts[0])
+		}
+		sdk.Serve(parts...)
 		os.Exit(0)
 	}
 	if os.Getenv(asCore) != "" {

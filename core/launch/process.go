@@ -207,5 +207,19 @@ func Describe(ctx context.Context, pl registry.Plugin) ([]*proto.PartDescription
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s does not say what it provides: %w", pl.Name, err)
 	}
-	return reply.GetParts(), nil
+	return reply.GetParts(), checkParts(pl.Name, reply.GetParts())
+}
+
+// checkParts refuses a part that is declared twice: which of the two ran would be a guess.
+func checkParts(plugin string, parts []*proto.PartDescription) error {
+	type name struct{ kind, key string }
+	declared := map[name]bool{}
+	for _, p := range parts {
+		n := name{p.GetKind(), p.GetKey()}
+		if declared[n] {
+			return fmt.Errorf("plugin %s declares %s %q twice: a plugin has one part of each kind and key", plugin, n.kind, n.key)
+		}
+		declared[n] = true
+	}
+	return nil
 }

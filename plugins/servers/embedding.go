@@ -52,8 +52,8 @@ func NewEmbedding(s EmbeddingSettings, env sdk.TableEnv) (sdk.TableServer, error
 			return nil, fmt.Errorf("setting %s is %d but must be from 1 to %d", size.name, size.value, math.MaxInt32)
 		}
 	}
-	if s.Init < 0 {
-		return nil, fmt.Errorf("setting init is %v but must be at least 0", s.Init)
+	if !(s.Init >= 0 && s.Init <= math.MaxFloat32) {
+		return nil, fmt.Errorf("setting init is %v but must be from 0 to %g", s.Init, math.MaxFloat32)
 	}
 	if err := s.Check(DefaultEmbedding.Settings); err != nil {
 		return nil, fmt.Errorf("setting %w", err)

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -151,7 +152,10 @@ func TestEmbeddingRefuses(t *testing.T) {
 		"setting num_embeddings is 0 but must be from 1 to 2147483647":         func(s *EmbeddingSettings) { s.NumEmbeddings = 0 },
 		"setting embedding_dim is 4294967296":                                  func(s *EmbeddingSettings) { s.EmbeddingDim = 1 << 32 },
 		"setting lr is 0 but must be above 0":                                  func(s *EmbeddingSettings) { s.LR = 0 },
-		"setting init is -1 but must be at least 0":                            func(s *EmbeddingSettings) { s.Init = -1 },
+		"setting init is -1 but must be from 0 to 3.4028234663852886e+38":      func(s *EmbeddingSettings) { s.Init = -1 },
+		"setting init is 1e+39 but must be from 0 to":                          func(s *EmbeddingSettings) { s.Init = 1e39 },
+		"setting init is NaN but must be from 0 to":                            func(s *EmbeddingSettings) { s.Init = math.NaN() },
+		"setting lr is 1e+39 but must be a finite number":                      func(s *EmbeddingSettings) { s.LR = 1e39 },
 		"setting momentum is 0.5 but the optimizer adagrad has none":           func(s *EmbeddingSettings) { s.Optimizer, s.Momentum = optimizer.Adagrad, 0.5 },
 		"setting weight_decay is 0.1 but must be 0: the gradient of parameter": func(s *EmbeddingSettings) { s.WeightDecay = 0.1 },
 	} {

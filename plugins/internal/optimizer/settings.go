@@ -47,14 +47,22 @@ func (s Settings) Check(defaults Settings) error {
 	if err := s.checkName(); err != nil {
 		return err
 	}
-	if s.LR <= 0 {
+	for _, number := range []struct {
+		name  string
+		value float64
+	}{{"lr", s.LR}, {"weight_decay", s.WeightDecay}, {"eps", s.Epsilon}} {
+		if v := float64(float32(number.value)); math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s is %v but must be a finite number as a float32, which it is used as", number.name, number.value)
+		}
+	}
+	if float32(s.LR) <= 0 {
 		return fmt.Errorf("lr is %v but must be above 0", s.LR)
 	}
 	for _, share := range []struct {
 		name  string
 		value float64
 	}{{"momentum", s.Momentum}, {"beta1", s.Beta1}, {"beta2", s.Beta2}} {
-		if share.value < 0 || share.value >= 1 {
+		if !(share.value >= 0 && float32(share.value) < 1) {
 			return fmt.Errorf("%s is %v but must be from 0 to below 1", share.name, share.value)
 		}
 	}

@@ -1,0 +1,165 @@
+package sdk
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// hostedModel is a model as the process that holds it hands it on. What the model does
+// is held against its contract here, before anything relies on it, so that a model beside
+// its trainer and one beyond any transport are refused for the same, in the same words.
+type hostedModel struct {
+	Model
+	name      string // for errors
+	emissions emissions
+	// What the model was given and where that lies; it has lists of its own, so that it
+	// can put nothing else in the place of a tensor without being seen.
+	values, handedValues       []comm.Tensor
+	gradients, handedGradients []*comm.Gradient
+	bound                      []comm.Gradient
+
+	next    func(parameter int) // emit of the backward pass that runs
+	emitted func(parameter int) // emit as the model gets it; made once
+	err     error               // the first one, which stays: nothing is emitted after it
+}
+
+// hostedFeatureModel is a hostedModel that is a FeatureModel.
+type hostedFeatureModel struct{ *hostedModel }
+
+// buildModel makes the model that choice names, as its host hands it on.
+func (st *station) buildModel(choice *proto.PartChoice) (Model, error) {
+	model, err := build[Model](st, choice, st.modelEnv())
+	if err != nil {
+		return nil, err
+	}
+	return hostModel(model, fmt.Sprintf("model %s", choice.GetKey())), nil
+}
+
+func hostModel(model Model, name string) Model {
+	h := &hostedModel{Model: model, name: name, emissions: newEmissions(name, model.Parameters())}
+	h.emitted = h.emit
+	if _, ok := model.(FeatureModel); ok {
+		return hostedFeatureModel{h}
+	}
+	return h
+}
+
+// Facts implements Describer for a model that does.
+func (m *hostedModel) Facts() map[string]string {
+	if d, ok := m.Model.(Describer); ok {
+		return d.Facts()
+	}
+	return nil
+}
+
+func (m *hostedModel) Bind(values []comm.Tensor, gradients []*comm.Gradient) error {
+	m.values, m.handedValues = values, slices.Clone(values)
+	m.gradients, m.handedGradients = gradients, slices.Clone(gradients)
+	m.bound = make([]comm.Gradient, len(gradients))
+	for k, g := range gradients {
+		m.bound[k] = *g
+	}
+	return m.Model.Bind(m.handedValues, m.handedGradients)
+}
+
+func (m *hostedModel) Initialize(seed uint64) {
+	m.Model.Initialize(seed)
+	for k := range m.values {
+		if m.err == nil && !m.values[k].SameData(m.handedValues[k]) {
+			m.err = fmt.Errorf("%s put another tensor, of %d values, in the place of parameter %s: it must write the %d values that it was bound to",
+				m.name, len(m.handedValues[k].Data), m.emissions.specs[k].Name, len(m.values[k].Data))
+		}
+	}
+}
+
+// failure is the error of Initialize, which cannot return one.
+func (m *hostedModel) failure() error { return m.err }
+
+// failureOf is the error of the last Initialize of a model that knows one.
+func failureOf(m Model) error {
+	if m, ok := m.(interface{ failure() error }); ok {
+		return m.failure()
+	}
+	return nil
+}
+
+func (m *hostedModel) Forward(b *Batch) (comm.Tensor, error) {
+	if m.err != nil {
+		return comm.Tensor{}, m.err
+	}
+	out, err := m.Model.Forward(b)
+	if err != nil {
+		return out, err
+	}
+	if err := checkOutput(out); err != nil {
+		return out, fmt.Errorf("%s: %w", m.name, err)
+	}
+	if out.Shape[0] != b.Size() {
+		return out, fmt.Errorf("%s answered a batch of %d with an output of %d x %d", m.name, b.Size(), out.Shape[0], out.Shape[1])
+	}
+	return out, nil
+}
+
+func (m *hostedModel) Backward(outputGradient comm.Tensor, emit func(parameter int)) error {
+	m.begin(emit)
+	return m.end(m.Model.Backward(outputGradient, m.emitted))
+}
+
+// BackwardInput implements FeatureModel.
+func (m hostedFeatureModel) BackwardInput(outputGradient comm.Tensor, inputGradient []float32, emit func(parameter int)) error {
+	m.begin(emit)
+	return m.end(m.Model.(FeatureModel).BackwardInput(outputGradient, inputGradient, m.emitted))
+}
+
+func (m *hostedModel) begin(emit func(parameter int)) {
+	m.emissions.begin()
+	m.next = emit
+}
+
+// emit hands a gradient on unless something is wrong with it, or with one before it.
+func (m *hostedModel) emit(parameter int) {
+	if m.err == nil {
+		m.err = m.emissions.add(parameter)
+	}
+	if m.err == nil {
+		m.err = m.checkGradient(parameter)
+	}
+	if m.err == nil {
+		m.next(parameter)
+	}
+}
+
+func (m *hostedModel) end(err error) error {
+	if err == nil && m.err == nil {
+		m.err = m.emissions.end()
+	}
+	if err == nil {
+		err = m.err
+	}
+	return err
+}
+
+// checkGradient says what is wrong with a gradient that is said to be complete: it must
+// fill the memory that it was bound to, and a sparse one name rows of its table.
+func (m *hostedModel) checkGradient(k int) error {
+	g, bound, spec := m.handedGradients[k], &m.bound[k], &m.emissions.specs[k]
+	switch {
+	case g != m.gradients[k] || !g.SameStorage(bound):
+		return fmt.Errorf("%s put another gradient in the place of that of parameter %s: it must write into the memory that it was bound to", m.name, spec.Name)
+	case g.Width != bound.Width:
+		return fmt.Errorf("%s emitted a gradient of width %d for parameter %s, whose width is %d", m.name, g.Width, spec.Name, bound.Width)
+	case !spec.Sparse && (len(g.Values) != len(bound.Values) || len(g.Rows) > 0):
+		return fmt.Errorf("%s emitted a gradient of %d values and %d rows for parameter %s, which has %d values and is dense", m.name, len(g.Values), len(g.Rows), spec.Name, len(bound.Values))
+	case !spec.Sparse:
+		return nil
+	case len(g.Values) != len(g.Rows)*g.Width:
+		return fmt.Errorf("%s emitted a gradient of %d values for %d rows of parameter %s, whose width is %d", m.name, len(g.Values), len(g.Rows), spec.Name, g.Width)
+	}
+	if err := comm.CheckRows(g.Rows, spec.Shape[0]); err != nil {
+		return fmt.Errorf("%s emitted a gradient of parameter %s with %w", m.name, spec.Name, err)
+	}
+	return nil
+}
