@@ -6,6 +6,9 @@ GOLANGCI_LINT  ?= golangci-lint
 FUZZTIME       ?= 10s
 ARGS           ?= --trainer ddp --server average
 
+# Every result names the commit that psbench was built from.
+commit := $(shell git describe --always --dirty 2>/dev/null)
+
 # Plugins are started as processes, so a test that hangs hangs for good.
 TESTFLAGS      ?= -timeout 10m
 
@@ -25,7 +28,7 @@ run: build ## build psbench and run the main job; ARGS="..." gives other flags
 	bin/psbench $(ARGS)
 
 build: ## build bin/psbench, without a C compiler
-	CGO_ENABLED=0 $(GO) build -o bin/psbench ./cmd/psbench
+	CGO_ENABLED=0 $(GO) build -ldflags '-X github.com/psbench/psbench/core/result.stampedCommit=$(commit)' -o bin/psbench ./cmd/psbench
 
 test: ## run all tests; RACE=1 with the race detector, which needs gcc
 	$(test_env) $(GO) test $(test_race) $(TESTFLAGS) ./...

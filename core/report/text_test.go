@@ -38,7 +38,7 @@ func synthetic() *result.Result {
 			{Key: "torch_seed", Value: uint64(math.MaxUint64), Origin: "flag --torch-seed"},
 		},
 		Environment: result.Environment{
-			Psbench: "v0.1.0", Go: "go1.26.0", OS: "linux", Arch: "amd64", Kernel: "6.1.0",
+			Psbench: "v0.1.0", Commit: "a3139f6", Go: "go1.26.0", OS: "linux", Arch: "amd64", Kernel: "6.1.0",
 			CPU: "Example CPU", Cores: 2, MemoryMiB: 7950, SIMD: "avx2",
 		},
 		Warnings:  []string{"server2 is never used by hook allreduce"},
