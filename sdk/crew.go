@@ -24,9 +24,9 @@ type job interface {
 
 // worker is what one participant in a job keeps to itself.
 type worker struct {
-	parts [][]float32   // views of a block, by trainer
-	meter meter         // of the calls that the job times
-	wake  chan struct{} // holds a token if there may be work
+	parts   [][]float32   // views of a block, by trainer
+	spentNS int64         // in the calls that the job times
+	wake    chan struct{} // holds a token if there may be work
 }
 
 // crew splits jobs over the cores: whoever brings a job works on it himself, and
@@ -60,17 +60,17 @@ func newCrew(parts int, group *sync.WaitGroup, done <-chan struct{}) *crew {
 // the job times, in ns. The caller works as own. If the crew has a job already, the
 // caller works alone.
 func (c *crew) run(j job, own *worker) int64 {
-	own.meter = meter{}
+	own.spentNS = 0
 	n := j.elements()
 	if n < splitElements || len(c.helpers) == 0 || !c.busy.TryLock() {
 		j.run(own, 0, n)
-		return own.meter.spentNS()
+		return own.spentNS
 	}
 	defer c.busy.Unlock()
 	c.job = j
 	c.next.Store(0)
 	for _, w := range c.helpers {
-		w.meter = meter{}
+		w.spentNS = 0
 	}
 	c.door.Unlock()
 	shares := (n + shareElements - 1) / shareElements
@@ -83,16 +83,11 @@ func (c *crew) run(j job, own *worker) int64 {
 	c.work(own)
 	c.door.Lock()
 	c.job = nil
-	return c.longest(own)
-}
-
-// longest is the most that a participant in the last job spent.
-func (c *crew) longest(own *worker) int64 {
-	ns := own.meter.spentNS()
+	longest := own.spentNS
 	for _, w := range c.helpers {
-		ns = max(ns, w.meter.spentNS())
+		longest = max(longest, w.spentNS)
 	}
-	return ns
+	return longest
 }
 
 // work takes share after share until none is left.

@@ -27,13 +27,12 @@ type reduction struct {
 	// sent from there.
 	spread bool
 	crew   *crew
-	clock  clock
 }
 
 // elementwise is the reduction that a server wants of its dense gradients, or nil if
 // it takes them by Receive.
 func elementwise(server Server, wake Wake) *reduction {
-	r := &reduction{clock: monotonic()}
+	r := &reduction{}
 	switch wake {
 	case EachArrival:
 		r.accumulator, _ = server.(ElementwiseAccumulator)
@@ -111,9 +110,7 @@ func (c *chunk) take(trainer int, values []float32, more bool) (spentNS int64, l
 		if w.reducer != nil {
 			w.step, w.owner = reducing, 0
 		}
-		start := w.clock.now()
-		spentNS = w.crew.run(w, &c.own)
-		return min(spentNS, w.clock.now()-start), true // an estimate may exceed all of the work
+		return w.crew.run(w, &c.own), true
 	case w.accumulator != nil && !first && !more:
 		w.step = adding
 		w.crew.run(w, &c.own)
@@ -125,29 +122,36 @@ func (c *chunk) take(trainer int, values []float32, more bool) (spentNS int64, l
 // alone is the work for a server's only trainer. Nothing is added or copied, so
 // there is nothing to gain from blocks.
 func (w *chunkWork) alone() (spentNS int64) {
-	start := w.clock.now()
+	start := comm.Now()
 	if w.reducer != nil {
 		w.reducer.Reduce(w.parts[0], w.parts)
 	} else {
 		w.accumulator.Finish(w.parts[0])
 	}
-	return int64(max(0, w.clock.since(start)))
+	return comm.Now() - start
 }
 
 func (w *chunkWork) elements() int { return len(w.parts[w.owner]) }
 
-// run works on elements from to to.
+// run works on elements from to to. It times the server's own calls on the first
+// block and takes the others to be as long, but never longer than the work: to read
+// the clock around every call would take a tenth of it.
 func (w *chunkWork) run(own *worker, from, to int) {
-	for from < to {
-		end := min(from+comm.BlockElements, to)
-		w.block(own, from, end)
-		from = end
+	if from == to {
+		return
 	}
+	start, end, elements := comm.Now(), min(from+comm.BlockElements, to), int64(to-from)
+	spentNS := w.block(own, from, end, true) * elements / int64(end-from)
+	for from = end; from < to; from = end {
+		end = min(from+comm.BlockElements, to)
+		w.block(own, from, end, false)
+	}
+	own.spentNS += min(spentNS, comm.Now()-start)
 }
 
-// block takes a block through all steps. The meter of own is for the server's Finish or
-// Reduce alone: not for additions, and not for the copies that are answers.
-func (w *chunkWork) block(own *worker, from, to int) {
+// block takes a block through all steps. With timed set it returns how long the
+// server's Finish or Reduce took.
+func (w *chunkWork) block(own *worker, from, to int, timed bool) (spentNS int64) {
 	answer := w.parts[w.owner][from:to]
 	if w.step == reducing {
 		for t, p := range w.parts {
@@ -159,11 +163,10 @@ func (w *chunkWork) block(own *worker, from, to int) {
 		}
 	}
 	if w.step == adding {
-		return
+		return 0
 	}
-	timed, start := own.meter.next(to-from), int64(0)
 	if timed {
-		start = w.clock.now()
+		spentNS = -comm.Now()
 	}
 	if w.step == reducing {
 		w.reducer.Reduce(answer, own.parts)
@@ -171,7 +174,7 @@ func (w *chunkWork) block(own *worker, from, to int) {
 		w.accumulator.Finish(answer)
 	}
 	if timed {
-		own.meter.add(w.clock.since(start))
+		spentNS += comm.Now()
 	}
 	if w.spread {
 		for t, p := range w.parts {
@@ -180,6 +183,7 @@ func (w *chunkWork) block(own *worker, from, to int) {
 			}
 		}
 	}
+	return spentNS
 }
 
 // note tells the server how long its calls for a bucket took.

@@ -91,14 +91,18 @@ func startComm(t *testing.T, args ...string) *faultRun {
 }
 
 func TestKilledProcessEndsComm(t *testing.T) {
-	for _, phase := range commPhases {
-		for _, victim := range []string{"trainer1.shm", "trainer0.tcp", "server2.shm", "server2.tcp"} {
+	for i, victim := range []string{"trainer1.shm", "trainer0.tcp", "server2.shm", "server2.tcp"} {
+		for j, phase := range commPhases {
+			if leftOut(i, j, len(commPhases)) {
+				continue
+			}
 			t.Run(victim+"/"+phase, func(t *testing.T) {
+				t.Parallel()
 				file := filepath.Join(t.TempDir(), "comm.json")
 				f := startComm(t, "--json", file)
 				f.reach(phase)
 				f.signal(victim, syscall.SIGKILL)
-				f.ended(endWithin, victim+" (process ", "was killed by signal 9 during "+phase)
+				f.ended(victim+" (process ", "was killed by signal 9 during "+phase)
 				if !strings.Contains(f.stdout.String(), "\nINCOMPLETE: "+victim) || !strings.Contains(f.stdout.String(), "| tcp  ") {
 					t.Errorf("the tables are:\n%s", f.stdout.String())
 				}
@@ -109,10 +113,11 @@ func TestKilledProcessEndsComm(t *testing.T) {
 		}
 	}
 	t.Run("before anything was measured", func(t *testing.T) {
-		f := startComm(t)
+		t.Parallel()
+		f := startComm(t, "--rounds", "200000") // the first row takes longer than the signal
 		f.reach("launch")
 		f.signal("server2.tcp", syscall.SIGKILL)
-		f.ended(endWithin, "server2.tcp (process ", "was killed by signal 9")
+		f.ended("server2.tcp (process ", "was killed by signal 9")
 		if f.stdout.Len() > 0 {
 			t.Errorf("there are tables:\n%s", f.stdout.String())
 		}
@@ -125,7 +130,7 @@ func TestInterruptEndsComm(t *testing.T) {
 	if err := f.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	f.ended(endWithin, "interrupted")
+	f.ended("interrupted")
 	if status := f.cmd.ProcessState.ExitCode(); status != exitSignal {
 		t.Errorf("the exit status is %d", status)
 	}
@@ -140,7 +145,7 @@ func TestKilledCommLeavesNothing(t *testing.T) {
 	if err := f.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if status, _ := f.end(endWithin); status == 0 {
+	if status, _ := f.end(); status == 0 {
 		t.Errorf("the measurement succeeded")
 	}
 	f.leavesNothing()
@@ -154,7 +159,8 @@ func TestStoppedProcessOfCommIsNamed(t *testing.T) {
 					continue // no server takes part
 				}
 				t.Run(victim+"/"+transport+"/"+phase, func(t *testing.T) {
-					f := startComm(t, "--rpc-timeout", "1", "--transport", transport)
+					t.Parallel()
+					f := startComm(t, append(shortTimeout, "--transport", transport)...)
 					f.reach(phase)
 					f.signal(victim, syscall.SIGSTOP)
 					f.endedNaming(victim)

@@ -20,7 +20,7 @@ func TestGorgoniaPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	goIn(t, dir, "build", "-o", "tanh-plugin", ".")
+	goIn(t, dir, "build", "-ldflags=-s -w", "-o", "tanh-plugin", ".")
 	status, stdout, stderr := psbenchMain(t, "--registry", filepath.Join(dir, "tanh.json"), "--model", "tanh", "--set", "model.hidden=64",
 		"--trainer", "ddp", "--server", "average")
 	if status != 0 || !strings.Contains(stdout, "tanh") {

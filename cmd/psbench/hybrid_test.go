@@ -39,8 +39,11 @@ const (
 // averaged.
 func TestRacingHybridTrainersLearnTheSame(t *testing.T) {
 	seeds := raceSeeds
-	if raceDetector {
+	switch {
+	case raceDetector:
 		seeds = 3 // enough for the detector; the statistics are for other builds
+	case testing.Short():
+		seeds = 5
 	}
 	lockstep := make([]float64, seeds)
 	for seed := range lockstep {

@@ -32,7 +32,7 @@ func TestDLRMLearnsInOneEpoch(t *testing.T) {
 			" --set table_rows=[500" + strings.Repeat(",500", 25) + "]",
 	}
 	trainers := []int{1, 4}
-	if raceDetector {
+	if raceDetector || testing.Short() {
 		cases, trainers = map[string]string{"sparse_rpc": cases["sparse_rpc"], "tables": cases["tables"]}, trainers[1:]
 	}
 	for name, flags := range cases {

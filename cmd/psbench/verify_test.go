@@ -29,7 +29,8 @@ func psbenchMain(t *testing.T, args ...string) (status int, stdout, stderr strin
 }
 
 // Every case in every form on shm, the default; the others carry the same
-// operations, so three forms are enough there.
+// operations, so three forms are enough there. A short run takes each form and each
+// transport.
 func TestVerifyEveryCase(t *testing.T) {
 	forms := []string{
 		"",
@@ -45,13 +46,15 @@ func TestVerifyEveryCase(t *testing.T) {
 	if raceDetector {
 		onSHM, elsewhere = 3, 1
 	}
-	for _, transport := range comm.Transports {
-		some := forms[:onSHM]
-		if transport != comm.Shm {
-			some = forms[:elsewhere]
+	for i, transport := range comm.Transports {
+		some := elsewhere
+		if transport == comm.Shm || testing.Short() {
+			some = onSHM
 		}
-		for _, form := range some {
-			verifyAll(t, "--transport "+string(transport)+" "+form)
+		for j, form := range forms[:some] {
+			if !leftOut(j, i, len(comm.Transports)) {
+				verifyAll(t, "--transport "+string(transport)+" "+form)
+			}
 		}
 	}
 	verifyAll(t, "--set model.blas=gonum")
@@ -193,7 +196,8 @@ func TestVerifyFailsInWords(t *testing.T) {
 func foreignPlugin(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, name), "./testdata/"+name)
+	// Without symbols the linker takes half of the time.
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, name), "./testdata/"+name)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

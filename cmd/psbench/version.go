@@ -11,10 +11,10 @@ import (
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version and the commit",
+		Short: "Print the version",
 		Args:  noArguments,
 		Run: func(*cobra.Command, []string) {
-			printf(a.stdout, "psbench %s, commit %s, %s, %s/%s\n", result.Version(), result.Commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			printf(a.stdout, "psbench %s %s %s/%s\n", result.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		},
 	}
 }

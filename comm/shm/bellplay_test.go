@@ -19,7 +19,12 @@ type table struct {
 
 const (
 	tableSize = 4 * BellSize
-	lostAfter = 10 * time.Second
+	lostAfter = patience
+	// Player 0 ends the game after so many rounds, or after some hundreds once it has
+	// played for so long: where others use the cores, a round takes a time slice.
+	mostRounds, fewestRounds = 100_000, 300
+	playFor                  = 3 * time.Second
+	over                     = ^uint32(0) // instead of a round: the other's last
 )
 
 func newTable(at []byte) *table {
@@ -31,61 +36,80 @@ func newTable(at []byte) *table {
 	return t
 }
 
-// play passes the turn to and fro: player 0 begins. Now and then a player is
+// play passes the turn to and fro: player 0 begins and ends. Now and then a player is
 // slow, so that the other falls asleep, or nearly does. With touch, each writes
-// and reads a payload in its turn, as the memory model has it.
-func (t *table) play(me int, rounds int, wait func(Bell, func() bool, time.Time) bool, touch func()) error {
+// and reads a payload in its turn, as the memory model has it. It gives the turns that
+// the player took.
+func (t *table) play(me int, wait func(Bell, func() bool, time.Time) bool, touch func()) (turns int, err error) {
 	own, other := t.words[me], t.words[1-me]
 	var turn uint32
-	ready := func() bool { return other.Load() == turn }
-	for round := range rounds {
-		turn = uint32(round + me)
+	ready := func() bool { n := other.Load(); return n == turn || n == over }
+	started := time.Now()
+	for {
+		turn = uint32(turns + me)
 		begin := time.Now()
 		// A wait that ended by its deadline has missed its wake, even if all is ready.
 		if !wait(t.bells[me], ready, begin.Add(lostAfter)) || time.Since(begin) >= lostAfter {
-			return fmt.Errorf("player %d was not woken for round %d: the other is in round %d", me, round, other.Load())
+			return turns, fmt.Errorf("player %d was not woken for round %d: the other is in round %d", me, turns, other.Load())
+		}
+		if other.Load() == over {
+			return turns, nil
 		}
 		touch()
 		if rand.IntN(64) == 0 {
 			time.Sleep(time.Duration(rand.IntN(150)) * time.Microsecond)
 		}
-		own.Store(uint32(round + 1))
+		turns++
+		done := me == 0 && (turns == mostRounds || turns >= fewestRounds && time.Since(started) > playFor)
+		if done {
+			own.Store(over)
+		} else {
+			own.Store(uint32(turns))
+		}
 		t.bells[1-me].Ring()
+		if done {
+			return turns, nil
+		}
 	}
-	return nil
 }
 
 func TestNoWakeIsLost(t *testing.T) {
 	for name, wait := range map[string]func(Bell, func() bool, time.Time) bool{"spinning": Bell.Wait, "sleeping": Bell.sleep} {
 		t.Run(name, func(t *testing.T) {
-			const rounds = 100_000
 			var room [tableSize + BellSize]byte
 			at := &room
 			table := newTable(at[-uintptr(unsafe.Pointer(at))%BellSize:])
 			payload := 0 // the race detector must find it well guarded
 			touch := func() { payload++ }
 			other := make(chan error)
-			go func() { other <- table.play(1, rounds, wait, touch) }()
-			err := table.play(0, rounds, wait, touch)
+			go func() {
+				_, err := table.play(1, wait, touch)
+				other <- err
+			}()
+			turns, err := table.play(0, wait, touch)
 			must(t, errors.Join(err, <-other))
-			if payload != 2*rounds {
-				t.Errorf("%d turns were taken, want %d", payload, 2*rounds)
-			}
+			requireTurns(t, payload, turns)
 		})
 	}
 }
 
-const processRounds = 100_000
+// requireTurns requires that the payload was touched in every turn: player 1 takes one
+// less than player 0, who has the last.
+func requireTurns(t *testing.T, payload, turns int) {
+	t.Helper()
+	if payload != 2*turns-1 {
+		t.Errorf("%d turns were taken, want %d", payload, 2*turns-1)
+	}
+}
 
 func TestNoWakeIsLostBetweenProcesses(t *testing.T) {
 	s := newSegment(t, tableSize+8)
 	h := start(t, "bell")
 	must(t, SendFDs(h.conn, []byte("x"), s.FD()))
-	must(t, playProcess(s, 0))
+	turns, err := playProcess(s, 0)
+	must(t, err)
 	h.wait(t)
-	if got := *payloadOf(s); got != 2*processRounds {
-		t.Errorf("%d turns were taken, want %d", got, 2*processRounds)
-	}
+	requireTurns(t, int(*payloadOf(s)), turns) // #nosec G115 -- a count of turns
 }
 
 func helpBell(c *net.UnixConn) error {
@@ -93,11 +117,12 @@ func helpBell(c *net.UnixConn) error {
 	if err != nil {
 		return err
 	}
-	return playProcess(s, 1)
+	_, err = playProcess(s, 1)
+	return err
 }
 
 // playProcess plays as a process of its own. Two rounds of four sleep at once.
-func playProcess(s *Segment, me int) error {
+func playProcess(s *Segment, me int) (turns int, err error) {
 	payload, round := payloadOf(s), 0
 	wait := func(b Bell, ready func() bool, deadline time.Time) bool {
 		round++
@@ -106,7 +131,7 @@ func playProcess(s *Segment, me int) error {
 		}
 		return b.Wait(ready, deadline)
 	}
-	return newTable(s.Bytes()).play(me, processRounds, wait, func() { *payload++ })
+	return newTable(s.Bytes()).play(me, wait, func() { *payload++ })
 }
 
 func payloadOf(s *Segment) *uint64 { return (*uint64)(unsafe.Pointer(&s.Bytes()[tableSize])) }
