@@ -149,6 +149,10 @@ func settingPath(t reflect.Type, path string) string {
 // Nearest is the candidate most like name, or "" if none is near enough to be
 // a slip of the fingers.
 func Nearest(name string, candidates []string) string {
+	const longest = 100 // more is no slip, and would take long to compare
+	if len(name) > longest {
+		return ""
+	}
 	best, bestDistance := "", 1+len(name)/2
 	for _, c := range candidates {
 		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(c)); d < bestDistance {

@@ -16,6 +16,7 @@ import (
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -180,13 +181,13 @@ func choose[T ~string](noun string, names []string, choices []T) ([]T, error) {
 		name := T(strings.TrimSpace(name))
 		switch near := sdk.Nearest(string(name), words(choices)); {
 		case slices.Contains(chosen, name):
-			return nil, fmt.Errorf("%s %s is given twice", noun, name)
+			return nil, fmt.Errorf("%s %s is given twice", noun, quote.Word(string(name)))
 		case slices.Contains(choices, name):
 			chosen = append(chosen, name)
 		case near != "":
-			return nil, fmt.Errorf("unknown %s %q; did you mean %q?", noun, name, near)
+			return nil, fmt.Errorf("unknown %s %s; did you mean %q?", noun, quote.String(string(name)), near)
 		default:
-			return nil, fmt.Errorf("unknown %s %q; the %ss are %s", noun, name, noun, strings.Join(words(choices), ", "))
+			return nil, fmt.Errorf("unknown %s %s; the %ss are %s", noun, quote.String(string(name)), noun, strings.Join(words(choices), ", "))
 		}
 	}
 	return chosen, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/internal/quote"
 )
 
 func (a *app) configCommand() *cobra.Command {
@@ -20,7 +21,7 @@ from.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if format != "table" && format != "json" {
-				return usagef("--format is %q but must be table or json", format)
+				return usagef("--format is %s but must be table or json", quote.String(format))
 			}
 			exp, _, err := a.resolve(cmd)
 			if err != nil {
@@ -64,11 +65,11 @@ func (a *app) printConfigJSON(exp *config.Experiment) error {
 
 // cell writes a value for a table: text as it is, anything else as JSON.
 func cell(v any) string {
-	if s, ok := v.(string); ok {
-		return s
-	}
-	if v == nil {
+	if v == nil || v == "" {
 		return ""
+	}
+	if s, ok := v.(string); ok {
+		return quote.Word(s)
 	}
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -22,7 +23,7 @@ changes.`,
 		ValidArgs: kindNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usagef("list takes one kind, but %s are given", strings.Join(args, " and "))
+				return usagef("list takes one kind, but %s are given", quote.Message(strings.Join(args, " and ")))
 			}
 			c, reg, err := a.merge(cmd)
 			if err != nil {
@@ -56,9 +57,9 @@ func parseKind(name string) (sdk.Kind, error) {
 		return kind, nil
 	}
 	if near := sdk.Nearest(name, kindNames()); near != "" {
-		return "", usagef("unknown kind %q; did you mean %q?", name, near)
+		return "", usagef("unknown kind %s; did you mean %q?", quote.String(name), near)
 	}
-	return "", usagef("unknown kind %q; the kinds are %s", name, strings.Join(kindNames(), ", "))
+	return "", usagef("unknown kind %s; the kinds are %s", quote.String(name), strings.Join(kindNames(), ", "))
 }
 
 func (a *app) listItems(reg *registry.Registry, kinds []sdk.Kind) error {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -48,9 +49,9 @@ func (c *Config) takeSettings(s source, raw any) error {
 	}
 	for _, a := range assignments {
 		target := strings.TrimPrefix(fmt.Sprintf("%s.%s", a.kind, a.name), ".")
-		a.origin, a.label = s.origin("set"), s.name("set."+target)
+		a.origin, a.label = s.origin("set"), s.name("set."+quote.Word(target))
 		if s.sort != fromPlace {
-			a.label = fmt.Sprintf("%s %s", s.name("set"), target)
+			a.label = fmt.Sprintf("%s %s", s.name("set"), quote.Word(target))
 		}
 		c.settings = append(c.settings, a)
 	}
@@ -82,7 +83,7 @@ func parseAssignment(item string) (assignment, error) {
 	target = strings.TrimSpace(target)
 	kind, name, dotted := strings.Cut(target, ".")
 	if !ok || target == "" || dotted && name == "" {
-		return assignment{}, fmt.Errorf("is %q but must be kind.setting=value, as in trainer.lr=0.1", item)
+		return assignment{}, fmt.Errorf("is %s but must be kind.setting=value, as in trainer.lr=0.1", quote.String(item))
 	}
 	if !dotted {
 		return assignment{name: target, value: text(value)}, nil
@@ -124,12 +125,12 @@ func cutAssignment(list string) (item, rest string, err error) {
 	dec := json.NewDecoder(strings.NewReader(value))
 	var v json.RawMessage
 	if err := dec.Decode(&v); err != nil {
-		return "", "", fmt.Errorf("has the value %s, which is no JSON: %w", value, err)
+		return "", "", fmt.Errorf("has the value %s, which is no JSON: %w", quote.Text(value), err)
 	}
 	end := start + int(dec.InputOffset())
 	after, comma := strings.CutPrefix(strings.TrimSpace(list[end:]), ",")
 	if !comma && after != "" {
-		return "", "", fmt.Errorf("has %q after %s but must have a comma there", after, list[:end])
+		return "", "", fmt.Errorf("has %s after %s but must have a comma there", quote.String(after), quote.Text(list[:end]))
 	}
 	return list[:end], after, nil
 }
@@ -143,9 +144,9 @@ func parseKind(name string) (sdk.Kind, error) {
 		kinds = append(kinds, string(k))
 	}
 	if near := sdk.Nearest(name, kinds); near != "" {
-		return "", fmt.Errorf("names the unknown kind %q; did you mean %q?", name, near)
+		return "", fmt.Errorf("names the unknown kind %s; did you mean %q?", quote.String(name), near)
 	}
-	return "", fmt.Errorf("names the unknown kind %q; the kinds with settings are %s", name, strings.Join(kinds, ", "))
+	return "", fmt.Errorf("names the unknown kind %s; the kinds with settings are %s", quote.String(name), strings.Join(kinds, ", "))
 }
 
 // asType reads the value of an assignment as the type of a setting.

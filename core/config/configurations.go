@@ -10,6 +10,7 @@ import (
 	"github.com/psbench/psbench"
 	"github.com/psbench/psbench/core/jsonfile"
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -91,13 +92,13 @@ func parseConfigurations(kind sdk.Kind, name string, data []byte) (map[string]co
 	for _, id := range slices.Sorted(maps.Keys(entries)) {
 		entry, ok := entries[id].(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("%s in %s is %s but must be an object", id, name, show(entries[id]))
+			return nil, fmt.Errorf("%s in %s is %s but must be an object", quote.Word(id), quote.Word(name), show(entries[id]))
 		}
 		c, err := parseConfiguration(string(kind)+"_class", entry)
 		if err != nil {
-			return nil, fmt.Errorf("%s in %s %w", id, name, err)
+			return nil, fmt.Errorf("%s in %s %w", quote.Word(id), quote.Word(name), err)
 		}
-		c.place = name + ", " + id
+		c.place = quote.Word(name) + ", " + quote.Word(id)
 		out[id] = c
 	}
 	return out, nil
@@ -114,7 +115,7 @@ func parseConfiguration(classKey string, entry map[string]any) (configuration, e
 		case settingsKey:
 			c.settings, ok = entry[key].(map[string]any)
 		default:
-			return c, fmt.Errorf("has the unknown key %q%s", key, hint(key, []string{classKey, settingsKey}))
+			return c, fmt.Errorf("has the unknown key %s%s", quote.String(key), hint(key, []string{classKey, settingsKey}))
 		}
 		if !ok {
 			return c, fmt.Errorf("has %s as %s, which must be a string for %s and an object for %s", show(entry[key]), key, classKey, settingsKey)
@@ -129,12 +130,12 @@ func parseConfiguration(classKey string, entry map[string]any) (configuration, e
 // hint suggests what an unknown name was meant to be.
 func hint(name string, known []string) string {
 	if near := sdk.Nearest(name, known); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
+		return "; did you mean " + quote.String(near) + "?"
 	}
 	if len(known) == 0 {
 		return "; there are none"
 	}
-	return "; there are " + strings.Join(known, ", ")
+	return "; there are " + quote.Message(strings.Join(known, ", "))
 }
 
 // partSettings reads a file of settings by the key of a part; the result has
@@ -151,17 +152,17 @@ func partSettings(file string, reg *registry.Registry, kind sdk.Kind) (map[strin
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
 		found, err := reg.Lookup(kind, key)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			return nil, fmt.Errorf("%s: %w", quote.Word(file), err)
 		}
 		if other, twice := seen[found.Key]; twice {
-			return nil, fmt.Errorf("%s has settings for %s and for %s, which are the same %s", file, other, key, kind)
+			return nil, fmt.Errorf("%s has settings for %s and for %s, which are the same %s", quote.Word(file), other, key, kind)
 		}
 		seen[found.Key] = key
 		settings, ok := entries[key].(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("%s in %s is %s but must be an object of settings", key, file, show(entries[key]))
+			return nil, fmt.Errorf("%s in %s is %s but must be an object of settings", key, quote.Word(file), show(entries[key]))
 		}
-		out[found.Key] = assignmentsFrom(kind, settings, file+", "+key)
+		out[found.Key] = assignmentsFrom(kind, settings, quote.Word(file)+", "+key)
 	}
 	return out, nil
 }
@@ -172,7 +173,7 @@ func assignmentsFrom(kind sdk.Kind, settings map[string]any, place string) []ass
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		out = append(out, assignment{
 			kind: kind, name: name, value: settings[name],
-			label: name + " in " + place, origin: place,
+			label: quote.Word(name) + " in " + place, origin: place,
 		})
 	}
 	return out
@@ -192,7 +193,7 @@ func settingsOf(d Description, assignments []assignment) ([]effective, error) {
 	for _, a := range assignments {
 		i, ok := index[a.name]
 		if !ok {
-			return nil, &UnknownSettingError{fmt.Sprintf("%s: %s %s has no setting %q%s", a.label, d.Kind, d.Key, a.name, hint(a.name, names))}
+			return nil, &UnknownSettingError{fmt.Sprintf("%s: %s %s has no setting %s%s", a.label, d.Kind, d.Key, quote.String(a.name), hint(a.name, names))}
 		}
 		value, err := a.asType(d.Settings[i].Type)
 		if err != nil {

@@ -1,8 +1,12 @@
 package config
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/psbench/psbench/sdk"
 )
 
 func TestFlagErrors(t *testing.T) {
@@ -89,6 +93,16 @@ func TestEnvironmentErrors(t *testing.T) {
 	for _, test := range []struct{ variable, want string }{
 		{"PSBENCH_NTRIANER=2", "unknown environment variable PSBENCH_NTRIANER; did you mean PSBENCH_NTRAINER?"},
 		{"PSBENCH_QQQQQ=2", "unknown environment variable PSBENCH_QQQQQ: psbench reads no such one"},
+		{"PSBENCH_epochs=1", "unknown environment variable PSBENCH_epochs; did you mean PSBENCH_EPOCHS?"},
+		{"PSBENCH_Epochz=1", "unknown environment variable PSBENCH_Epochz; did you mean PSBENCH_EPOCHS?"},
+		{"PSBENCH_=1", "unknown environment variable PSBENCH_: psbench reads no such one"},
+		{"PSBENCH_PLUGIN=x", `PSBENCH_PLUGIN is "x", but psbench sets this variable itself, for the processes that it starts: unset it`},
+		{"GOMAXPROCS=100000", tooMany("GOMAXPROCS is 100000")},
+		{"OPENBLAS_NUM_THREADS=100000", tooMany("OPENBLAS_NUM_THREADS is 100000")},
+		{"GOTO_NUM_THREADS=100000", tooMany("GOTO_NUM_THREADS is 100000")},
+		{"OMP_NUM_THREADS=100000,2", tooMany("OMP_NUM_THREADS is 100000,2")},
+		{"MKL_NUM_THREADS=99999999999999999999999", tooMany("MKL_NUM_THREADS is 99999999999999999999999")},
+		{"BLIS_NUM_THREADS= 100000", tooMany("BLIS_NUM_THREADS is  100000")},
 		{"PSBENCH_EPOCHS=0", "PSBENCH_EPOCHS is 0 but must be a whole number from 1 to 1000000000"},
 		{"PSBENCH_QUIET=2", "PSBENCH_QUIET is 2 but must be true or false"},
 		{"PSBENCH_CONFIG=none.json", "PSBENCH_CONFIG: file none.json cannot be read: no such file or directory"},
@@ -104,6 +118,21 @@ func TestEnvironmentErrors(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, test.want)
 			}
 		})
+	}
+}
+
+func tooMany(what string) string {
+	return fmt.Sprintf("%s but must be at most %d on this machine of %d cores", what, mostThreads, runtime.NumCPU())
+}
+
+func TestEnvironmentIsAccepted(t *testing.T) {
+	for _, variable := range []string{
+		"PSBENCH_epochs=", "PSBENCH_=", "PSBENCH_SIMD=portable", "psbench_epochs=1", "GOMAXPROCS=2", "OMP_NUM_THREADS=4,2", "OPENBLAS_NUM_THREADS=two",
+		"PSBENCH_PLUGIN=" + sdk.Handshake.MagicCookieValue, // of a plugin that starts psbench
+	} {
+		if _, err := resolve(t, []string{variable}, nil); err != nil {
+			t.Errorf("%s: %v", variable, err)
+		}
 	}
 }
 

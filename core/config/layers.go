@@ -9,19 +9,13 @@ import (
 	"strings"
 
 	"github.com/knadh/koanf/providers/confmap"
-	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/providers/posflag"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
 
 	"github.com/psbench/psbench/core/jsonfile"
-	"github.com/psbench/psbench/internal/simd"
-	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/internal/quote"
 )
-
-// notOptions are variables that begin like options: one that every process reads for
-// itself, and those for plugin processes, which whoever runs psbench below one has too.
-var notOptions = []string{simd.Variable, sdk.Handshake.MagicCookieKey, sdk.DirectoryVariable, sdk.JanitorVariable}
 
 // Sources are the layers of a configuration above its defaults, lowest first.
 // The JSON file, which lies below them, is named by the option config of
@@ -140,21 +134,6 @@ func defaults() layer {
 	return l
 }
 
-func readEnv(environ []string) (layer, error) {
-	provider := env.Provider("", env.Opt{
-		Prefix:      envPrefix,
-		EnvironFunc: func() []string { return environ },
-		TransformFunc: func(name, value string) (string, any) {
-			if value == "" || slices.Contains(notOptions, name) {
-				return "", nil // as if it were not set
-			}
-			return strings.ToLower(strings.TrimPrefix(name, envPrefix)), text(value)
-		},
-	})
-	values, err := provider.Read()
-	return layer{source{sort: fromEnvironment}, values}, err
-}
-
 func readFlags(flags *pflag.FlagSet) (layer, error) {
 	l := layer{source: source{sort: fromFlag}}
 	if flags == nil {
@@ -189,9 +168,9 @@ func readFile(path string) (layer, error) {
 	}
 	delete(values, "$schema")
 	if _, nested := values["config"]; nested {
-		return layer{}, fmt.Errorf("%s has the key config, but a configuration file cannot name another one", path)
+		return layer{}, fmt.Errorf("%s has the key config, but a configuration file cannot name another one", quote.Word(path))
 	}
-	return layer{source{sort: fromPlace, place: path}, values}, nil
+	return layer{source{sort: fromPlace, place: quote.Word(path)}, values}, nil
 }
 
 // plain makes the values of a layer those that a JSON file would give.

@@ -160,6 +160,14 @@ func optionOf(key string) (Option, bool) {
 	return Option{}, false
 }
 
+func optionKeys() []string {
+	keys := make([]string, len(options))
+	for i, o := range options {
+		keys[i] = o.Key
+	}
+	return keys
+}
+
 // optionFor is the option that chooses the part of a kind.
 func optionFor(kind sdk.Kind) Option {
 	for _, o := range options {

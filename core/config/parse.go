@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // text is a value as a flag or the environment gives it: its type is that of
@@ -116,7 +118,7 @@ func (o Option) checkEnum(s string) error {
 	if len(o.Enum) == 0 || slices.Contains(o.Enum, s) {
 		return nil
 	}
-	return fmt.Errorf("is %q but must be %s", s, oneOf(o.Enum))
+	return fmt.Errorf("is %s but must be %s", quote.String(s), oneOf(o.Enum))
 }
 
 // oneOf words a choice: "a, b or c".
@@ -131,11 +133,11 @@ func oneOf(names []string) string {
 // show writes a value as JSON, which tells the string "5" from the number 5.
 func show(v any) string {
 	if t, ok := v.(text); ok && json.Valid([]byte(t)) {
-		return string(t)
+		return quote.Text(string(t))
 	}
 	written, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Sprint(v)
+		return quote.Text(fmt.Sprint(v))
 	}
-	return string(written)
+	return quote.Text(string(written))
 }

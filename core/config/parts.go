@@ -155,5 +155,13 @@ func (c *Config) optionValues() (map[string]any, error) {
 	dec := json.NewDecoder(strings.NewReader(string(data)))
 	dec.UseNumber()
 	var values map[string]any
-	return values, dec.Decode(&values)
+	if err := dec.Decode(&values); err != nil {
+		return nil, err
+	}
+	for _, o := range options {
+		if o.Type == List && values[o.Key] == nil { // nobody gave one
+			values[o.Key] = []any{}
+		}
+	}
+	return values, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -30,7 +31,7 @@ func (r *resolver) placeSettings(ctx context.Context) error {
 			if near := sdk.Nearest(a.name, names); near != "" {
 				more = fmt.Sprintf("; did you mean %q?", near)
 			}
-			return &UnknownSettingError{fmt.Sprintf("%s: no part of this run has a setting %q%s", a.label, a.name, more)}
+			return &UnknownSettingError{fmt.Sprintf("%s: no part of this run has a setting %s%s", a.label, quote.String(a.name), more)}
 		}
 		var parts, targets []string
 		for _, kind := range kinds {

@@ -12,6 +12,7 @@ import (
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/topology"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -50,10 +51,52 @@ func (c *Config) LoadRegistry(builtin []byte) (*registry.Registry, error) {
 // Resolve finds the parts that the configuration chooses and checks that all
 // of it fits together. The options of c have the trainer's defaults from then on.
 func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue Catalogue) (*Experiment, error) {
+	r, err := c.resolver(reg, catalogue)
+	if err != nil {
+		return nil, err
+	}
+	steps := []func(context.Context) error{
+		r.needs, r.checkCounts, r.chooseTransport, r.chooseParts, r.checkService, r.checkHook, r.placeSettings, r.configureParts, r.configureInTrainer, r.checkUnused, r.finish,
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r.exp, nil
+}
+
+// Chosen describes the parts with settings that the configuration chooses, whatever else
+// may be wrong with it.
+func (c *Config) Chosen(ctx context.Context, reg *registry.Registry, catalogue Catalogue) ([]Description, error) {
+	r, err := c.resolver(reg, catalogue)
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range []func(context.Context) error{r.needs, r.chooseParts} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var parts []Description
+	for _, kind := range settable {
+		if item, ok := r.chosen[kind]; ok {
+			d, err := r.describe(ctx, item.Item)
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, d)
+		}
+	}
+	return parts, nil
+}
+
+// resolver begins to resolve a configuration, with the defaults of its trainer and model.
+func (c *Config) resolver(reg *registry.Registry, catalogue Catalogue) (*resolver, error) {
 	if err := c.takeDefaults(reg); err != nil {
 		return nil, err
 	}
-	r := &resolver{
+	return &resolver{
 		Config: c, registry: reg, catalogue: catalogue,
 		described: map[string][]Description{},
 		chosen:    map[sdk.Kind]choice{},
@@ -66,16 +109,7 @@ func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue 
 			Timeout: time.Duration(c.RPCTimeout) * time.Second,
 			Listen:  c.Listen,
 		},
-	}
-	steps := []func(context.Context) error{
-		r.needs, r.checkCounts, r.chooseTransport, r.chooseParts, r.checkService, r.checkHook, r.placeSettings, r.configureParts, r.configureInTrainer, r.checkUnused, r.finish,
-	}
-	for _, step := range steps {
-		if err := step(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return r.exp, nil
+	}, nil
 }
 
 func isolated(names []string) map[sdk.Kind]bool {
@@ -142,7 +176,7 @@ func (r *resolver) chooseTransport(context.Context) error {
 	}
 	ip, err := netip.ParseAddr(r.Listen)
 	if err != nil || ip.Zone() != "" {
-		return fmt.Errorf("%s is %q but must be an IP address, as in 127.0.0.1", r.name("listen"), r.Listen)
+		return fmt.Errorf("%s is %s but must be an IP address, as in 127.0.0.1", r.name("listen"), quote.String(r.Listen))
 	}
 	if !ip.IsLoopback() {
 		return fmt.Errorf("%s is %s, which is not a loopback address: links between hosts wait for transport security", r.name("listen"), ip)
@@ -223,7 +257,7 @@ func (r *resolver) chooseConfigured(kind sdk.Kind, name, origin string) (choice,
 		item, err := r.registry.Lookup(kind, name)
 		if err != nil {
 			known := append(slices.Sorted(maps.Keys(byID)), r.registry.Keys(kind)...)
-			return choice{}, fmt.Errorf("%s: unknown %s %q%s", r.name(string(kind)), kind, name, hint(name, known))
+			return choice{}, fmt.Errorf("%s: unknown %s %s%s", r.name(string(kind)), kind, quote.String(name), hint(name, known))
 		}
 		return choice{Item: item, value: item.Key, origin: origin}, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -59,20 +60,11 @@ func (s source) origin(key string) string {
 }
 
 func unknownKey(s source, key string) error {
-	var known []string
-	for _, o := range options {
-		known = append(known, o.Key)
-	}
-	near := sdk.Nearest(key, known)
 	if s.sort == fromEnvironment {
-		err := fmt.Errorf("unknown environment variable %s: psbench reads no such one", s.name(key))
-		if near != "" {
-			err = fmt.Errorf("unknown environment variable %s; did you mean %s?", s.name(key), s.name(near))
-		}
-		return err
+		return unknownVariable(s.name(key))
 	}
-	if near != "" {
-		return fmt.Errorf("unknown key %q in %s; did you mean %q?", key, s.place, near)
+	if near := sdk.Nearest(key, optionKeys()); near != "" {
+		return fmt.Errorf("unknown key %s in %s; did you mean %q?", quote.String(key), s.place, near)
 	}
-	return fmt.Errorf("unknown key %q in %s; the keys are %s", key, s.place, strings.Join(known, ", "))
+	return fmt.Errorf("unknown key %s in %s; the keys are %s", quote.String(key), s.place, strings.Join(optionKeys(), ", "))
 }

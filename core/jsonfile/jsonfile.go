@@ -12,6 +12,8 @@ import (
 	"os"
 	"reflect"
 	"unicode/utf8"
+
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // MaxMiB bounds the size of a file: /dev/zero must not fill the memory.
@@ -41,7 +43,7 @@ func ReadStart(path string) (data []byte, whole bool, err error) {
 		err = pathErr.Err
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("file %s cannot be read: %w", path, err)
+		return nil, false, fmt.Errorf("file %s cannot be read: %w", quote.Word(path), err)
 	}
 	if len(data) > MaxMiB<<20 {
 		return data[:MaxMiB<<20], false, nil
@@ -51,7 +53,7 @@ func ReadStart(path string) (data []byte, whole bool, err error) {
 
 // TooLarge is the error of Read for a file that is larger than it accepts.
 func TooLarge(path string) error {
-	return fmt.Errorf("file %s has more than %d MiB, which is the most that is read", path, MaxMiB)
+	return fmt.Errorf("file %s has more than %d MiB, which is the most that is read", quote.Word(path), MaxMiB)
 }
 
 // ReadMap reads the file at path as Map does.
@@ -80,7 +82,7 @@ func Decode(name string, data []byte, dst any) error {
 		return located(name, data, err)
 	}
 	if content[0] != '{' {
-		return fmt.Errorf("%s holds %s but must hold an object: {...}", name, kindOf(content))
+		return fmt.Errorf("%s holds %s but must hold an object: {...}", quote.Word(name), kindOf(content))
 	}
 	if err := newWalker(name, data).value("", reflect.TypeOf(dst).Elem()); err != nil {
 		return err
@@ -90,7 +92,7 @@ func Decode(name string, data []byte, dst any) error {
 	err := dec.Decode(dst)
 	var typ *json.UnmarshalTypeError
 	if errors.As(err, &typ) {
-		return fmt.Errorf("%s: the value must be %s, not %s", Position(name, data, tokenBefore(data, typ.Offset)), wanted(typ.Type), typ.Value)
+		return fmt.Errorf("%s: the value must be %s, not %s", Position(name, data, tokenBefore(data, typ.Offset)), wanted(typ.Type), quote.Text(typ.Value))
 	}
 	return err
 }
@@ -99,10 +101,10 @@ func Decode(name string, data []byte, dst any) error {
 func located(name string, data []byte, err error) error {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", quote.Word(name), err)
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		return fmt.Errorf("%s is empty but must hold an object: {...}", name)
+		return fmt.Errorf("%s is empty but must hold an object: {...}", quote.Word(name))
 	}
 	// The offset is that of the byte after the offending one, except at the
 	// end of the text, where there is no such byte.
@@ -119,7 +121,7 @@ func Position(name string, data []byte, offset int64) string {
 	before := data[:min(max(offset, 0), int64(len(data)))]
 	line := 1 + bytes.Count(before, []byte{'\n'})
 	column := 1 + utf8.RuneCount(before[1+bytes.LastIndexByte(before, '\n'):])
-	return fmt.Sprintf("%s, line %d, column %d", name, line, column)
+	return fmt.Sprintf("%s, line %d, column %d", quote.Word(name), line, column)
 }
 
 // kindOf names a value of well-formed JSON that is no object.

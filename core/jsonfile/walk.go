@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -84,7 +85,7 @@ func (w *walker) object(path string, t reflect.Type) error {
 		}
 		key, _ := token.(string) // every key of an object is a string
 		if seen[key] {
-			return fmt.Errorf("%s: key %q is given twice", w.here(), inside(path, key))
+			return fmt.Errorf("%s: key %s is given twice", w.here(), quote.String(inside(path, key)))
 		}
 		seen[key] = true
 		value := elem(t, reflect.Map)
@@ -110,12 +111,12 @@ func unknown(path, key string, fields map[string]reflect.Type) error {
 	slices.Sort(names)
 	where := ""
 	if path != "" {
-		where = " of " + path
+		where = " of " + quote.Word(path)
 	}
 	if near := sdk.Nearest(key, names); near != "" {
-		return fmt.Errorf("unknown key %q%s; did you mean %q?", key, where, near)
+		return fmt.Errorf("unknown key %s%s; did you mean %q?", quote.String(key), where, near)
 	}
-	return fmt.Errorf("unknown key %q%s; the keys are %s", key, where, strings.Join(names, ", "))
+	return fmt.Errorf("unknown key %s%s; the keys are %s", quote.String(key), where, strings.Join(names, ", "))
 }
 
 func inside(path, key string) string {

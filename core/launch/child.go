@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-plugin/runner"
+
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // child runs one command for go-plugin. Unlike go-plugin's own runner it has
@@ -199,7 +201,7 @@ func (c *child) PluginToHost(network, address string) (string, string, error) {
 	inside, err := filepath.Rel(c.directory, address)
 	if network != "unix" || err != nil || !filepath.IsLocal(inside) {
 		at := network + ":" + address
-		return "", "", fmt.Errorf("it asks to be called at %q, which is no Unix socket in the run's folder %s", at[:min(len(at), longestQuote)], c.directory)
+		return "", "", fmt.Errorf("it asks to be called at %s, which is no Unix socket in the run's folder %s", quote.String(at), c.directory)
 	}
 	return network, address, nil
 }

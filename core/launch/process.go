@@ -14,6 +14,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -120,9 +121,6 @@ func (p *Process) startError(ctx context.Context, err error) error {
 	}
 }
 
-// longestQuote bounds what is quoted of a program that is no plugin.
-const longestQuote = 80
-
 // foreignOutput begins go-plugin's error for a first line that is no handshake.
 const foreignOutput = "Unrecognized remote plugin message: "
 
@@ -143,11 +141,11 @@ func reason(err error) string {
 	case strings.HasPrefix(line, "timeout"):
 		return "it said nothing in time"
 	case !foreign:
-		return line
+		return quote.Message(line)
 	case said == "":
 		return "it is no psbench plugin, for it ended its output without a handshake"
 	default:
-		return fmt.Sprintf("it is no psbench plugin, for it says %q", said[:min(len(said), longestQuote)])
+		return fmt.Sprintf("it is no psbench plugin, for it says %s", quote.String(said))
 	}
 }
 
@@ -156,7 +154,7 @@ func reason(err error) string {
 func (p *Process) lastWords() string {
 	p.child.drained()
 	if last := p.stderr.String(); last != "" {
-		return "; its last words: " + last
+		return "; its last words: " + quote.Message(last)
 	}
 	return ""
 }

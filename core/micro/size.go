@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // units of sizes, the largest first.
@@ -19,7 +21,7 @@ func ParseSize(text string) (int, error) {
 	digits, unit := cutUnit(strings.ToUpper(text))
 	n, err := strconv.ParseUint(digits, 10, 62)
 	if err != nil || n == 0 || n > uint64(math.MaxInt/unit) { // #nosec G115 -- a unit
-		return 0, fmt.Errorf("is %q but must be a number of bytes, as in 4096, 4K, 25M or 1G", text)
+		return 0, fmt.Errorf("is %s but must be a number of bytes, as in 4096, 4K, 25M or 1G", quote.String(text))
 	}
 	return int(n) * unit, nil
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -62,7 +63,7 @@ func explain(blames []blame) error {
 	if b.death != nil {
 		return b.death
 	}
-	return errors.New(b.failure.GetMessage())
+	return errors.New(quote.Message(b.failure.GetMessage()))
 }
 
 func rootCause(blames []blame) blame {

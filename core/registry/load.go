@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/core/jsonfile"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -54,7 +55,7 @@ func (r *Registry) add(path string, data []byte) error {
 	}
 	for _, m := range f.maps() {
 		for _, key := range slices.Sorted(maps.Keys(m.entries)) {
-			if err := r.addItem(path, m, key); err != nil {
+			if err := r.addItem(quote.Word(path), m, key); err != nil {
 				return err
 			}
 		}
@@ -63,36 +64,37 @@ func (r *Registry) add(path string, data []byte) error {
 }
 
 var (
-	namePattern   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	namePattern   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 	sha256Pattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
 func (r *Registry) addPlugin(path, name string, p Program) error {
+	shown, file := quote.String(name), quote.Word(path)
 	switch known, ok := r.plugins[name]; {
 	case ok:
-		return fmt.Errorf("plugin %q of %s is already in %s: give it another name", name, path, known.file)
+		return fmt.Errorf("plugin %s of %s is already in %s: give it another name", shown, file, known.file)
 	case !namePattern.MatchString(name):
-		return fmt.Errorf("plugin %q of %s must be named with letters, digits, _ and - only", name, path)
+		return fmt.Errorf("plugin %s of %s must be named with at most 100 letters, digits, _ and -", shown, file)
 	case len(p.Command) == 0 || p.Command[0] == "":
-		return fmt.Errorf("plugin %q of %s has no command: give the program and its arguments", name, path)
+		return fmt.Errorf("plugin %s of %s has no command: give the program and its arguments", shown, file)
 	case p.SHA256 != "" && !sha256Pattern.MatchString(p.SHA256):
-		return fmt.Errorf("plugin %q of %s has the sha256 %q, which must be 64 digits of 0-9 and a-f", name, path, p.SHA256)
+		return fmt.Errorf("plugin %s of %s has the sha256 %s, which must be 64 digits of 0-9 and a-f", shown, file, quote.String(p.SHA256))
 	}
 	command := slices.Clone(p.Command)
 	if !filepath.IsAbs(command[0]) {
 		program, err := filepath.Abs(filepath.Join(filepath.Dir(path), command[0]))
 		if err != nil {
-			return fmt.Errorf("the program of plugin %q of %s cannot be found: %w", name, path, err)
+			return fmt.Errorf("the program of plugin %s of %s cannot be found: %w", shown, file, err)
 		}
 		command[0] = program
 	}
-	r.plugins[name] = plugin{Plugin{name, command, p.SHA256}, path}
+	r.plugins[name] = plugin{Plugin{name, command, p.SHA256}, file}
 	return nil
 }
 
 func (r *Registry) addItem(path string, m kindMap, key string) error {
 	e := m.entries[key]
-	where := fmt.Sprintf("%s.%s of %s", m.name, key, path)
+	where := fmt.Sprintf("%s.%s of %s", m.name, quote.Word(key), path)
 	p, err := r.plugin(e.Plugin)
 	if err != nil {
 		return fmt.Errorf("%s %w", where, err)
@@ -114,7 +116,7 @@ func (r *Registry) addItem(path string, m kindMap, key string) error {
 	}
 	for _, name := range append([]string{key}, e.Aliases...) {
 		if !namePattern.MatchString(name) {
-			return fmt.Errorf("%s: the name %q must be made of letters, digits, _ and - only", where, name)
+			return fmt.Errorf("%s: the name %s must be made of at most 100 letters, digits, _ and -", where, quote.String(name))
 		}
 		if other, taken := r.names[m.kind][name]; taken {
 			return fmt.Errorf("%s: the %s name %q is already in %s.%s of %s",
@@ -144,9 +146,9 @@ func (r *Registry) plugin(name string) (Plugin, error) {
 	case name == "":
 		return Plugin{}, fmt.Errorf("names no plugin: the plugins are %s", strings.Join(known, ", "))
 	case near != "":
-		return Plugin{}, fmt.Errorf("names an unknown plugin %q; did you mean %q?", name, near)
+		return Plugin{}, fmt.Errorf("names an unknown plugin %s; did you mean %q?", quote.String(name), near)
 	default:
-		return Plugin{}, fmt.Errorf("names an unknown plugin %q; the plugins are %s", name, strings.Join(known, ", "))
+		return Plugin{}, fmt.Errorf("names an unknown plugin %s; the plugins are %s", quote.String(name), quote.Message(strings.Join(known, ", ")))
 	}
 }
 
@@ -164,7 +166,7 @@ func parseLinks(names []string) (Links, error) {
 		case "default":
 			l.Default = true
 		default:
-			return l, fmt.Errorf("has the link %q, which must be server, group or default", name)
+			return l, fmt.Errorf("has the link %s, which must be server, group or default", quote.String(name))
 		}
 	}
 	return l, nil
@@ -178,6 +180,6 @@ func parseService(field, name string) (Service, error) {
 	case Gradients, Tables, Parameters:
 		return s, nil
 	default:
-		return "", fmt.Errorf("has %q in %s, which must be gradients, tables or parameters", name, field)
+		return "", fmt.Errorf("has %s in %s, which must be gradients, tables or parameters", quote.String(name), field)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -80,7 +81,7 @@ func (r *Registry) Lookup(kind sdk.Kind, name string) (Item, error) {
 	if near := sdk.Nearest(name, r.Names(kind)); near != "" {
 		hint = fmt.Sprintf("did you mean %q? ", near)
 	}
-	return Item{}, fmt.Errorf("unknown %s %q; %sthe keys are %s", kind, name, hint, strings.Join(r.Keys(kind), ", "))
+	return Item{}, fmt.Errorf("unknown %s %s; %sthe keys are %s", kind, quote.String(name), hint, quote.Message(strings.Join(r.Keys(kind), ", ")))
 }
 
 // Items lists the items of a kind in the order of their keys.

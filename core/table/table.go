@@ -8,6 +8,8 @@ import (
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // Column is a heading and the side on which its cells are aligned.
@@ -22,8 +24,8 @@ func Left(name string) Column { return Column{name, tw.AlignLeft} }
 // Right is a column of numbers.
 func Right(name string) Column { return Column{name, tw.AlignRight} }
 
-// Write writes a grid, with ruled set with a line between rows. Cells are shown
-// as they are: a cell has more lines than one only where it has line breaks.
+// Write writes a grid, with ruled set with a line between rows. A cell has
+// more lines than one only where it has line breaks. What plugins say may be in cells.
 func Write(w io.Writer, columns []Column, rows [][]string, ruled bool) error {
 	names := make([]string, len(columns))
 	sides := tw.CellAlignment{PerColumn: make([]tw.Align, len(columns))}
@@ -46,8 +48,14 @@ func Write(w io.Writer, columns []Column, rows [][]string, ruled bool) error {
 		tablewriter.WithRowAlignmentConfig(sides),
 		tablewriter.WithHeader(names),
 	)
-	if err := t.Bulk(rows); err != nil {
-		return fmt.Errorf("a table with the columns %q cannot be laid out: %w", names, err)
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = quote.Lines(cell)
+		}
+		if err := t.Append(cells); err != nil {
+			return fmt.Errorf("a table with the columns %q cannot be laid out: %w", names, err)
+		}
 	}
 	return t.Render()
 }

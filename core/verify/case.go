@@ -13,6 +13,7 @@ import (
 
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/jsonfile"
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // Case is one reference file: a small training run, what it must come to and
@@ -118,19 +119,19 @@ func parse(name string, raw []byte) (Case, error) {
 	switch {
 	case known:
 	case given:
-		return nil, fmt.Errorf("%s: kind is %q but psbench verifies cases of kind %s", name, kind,
+		return nil, fmt.Errorf("%s: kind is %s but psbench verifies cases of kind %s", quote.Word(name), quote.String(kind),
 			strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 	default:
-		return nil, fmt.Errorf("%s has no kind: give %s", name, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+		return nil, fmt.Errorf("%s has no kind: give %s", quote.Word(name), strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 	}
 	c := create()
 	if err := jsonfile.Decode(name, raw, c); err != nil {
 		return nil, err
 	}
-	if err := c.Head().check(name); err != nil {
+	if err := c.Head().check(quote.Word(name)); err != nil {
 		return nil, err
 	}
-	return c, c.check(name)
+	return c, c.check(quote.Word(name))
 }
 
 func (h *Header) check(file string) error {
@@ -161,5 +162,5 @@ func (h *Header) layer(values map[string]any) config.Layer {
 	maps.Copy(values, map[string]any{
 		"trainer": h.Trainer, "ntrainer": h.NTrainer, "nserver": h.NServer, "torch_seed": h.Seed,
 	})
-	return config.Layer{Origin: "case " + strings.TrimSpace(h.Name), Values: values}
+	return config.Layer{Origin: "case " + quote.Word(strings.TrimSpace(h.Name)), Values: values}
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // Level is a set of vector instructions.
@@ -32,7 +34,7 @@ func Parse(name string) (Level, error) {
 			return Level(l), nil
 		}
 	}
-	return Portable, fmt.Errorf("%s is %q but must be one of %s", Variable, name, strings.Join(names[:], ", "))
+	return Portable, fmt.Errorf("%s is %s but must be one of %s", Variable, quote.String(name), strings.Join(names[:], ", "))
 }
 
 // Available lists the levels of this machine, the lowest first.

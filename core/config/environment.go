@@ -1,0 +1,90 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/knadh/koanf/providers/env/v2"
+
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/simd"
+	"github.com/psbench/psbench/sdk"
+)
+
+// notOptions are variables that begin like options: one that every process reads for
+// itself, and those for plugin processes, which whoever runs psbench below one has too.
+var notOptions = []string{simd.Variable, sdk.Handshake.MagicCookieKey, sdk.DirectoryVariable, sdk.JanitorVariable}
+
+// readEnv is the layer of the environment. A variable without a value counts as not set.
+func readEnv(environ []string) (layer, error) {
+	if err := checkEnviron(environ); err != nil {
+		return layer{}, err
+	}
+	provider := env.Provider("", env.Opt{
+		Prefix:      envPrefix,
+		EnvironFunc: func() []string { return environ },
+		TransformFunc: func(name, value string) (string, any) {
+			if value == "" || slices.Contains(notOptions, name) {
+				return "", nil
+			}
+			return strings.ToLower(strings.TrimPrefix(name, envPrefix)), text(value)
+		},
+	})
+	values, err := provider.Read()
+	return layer{source{sort: fromEnvironment}, values}, err
+}
+
+// checkEnviron finds the variables that would be passed over in silence, or do harm.
+func checkEnviron(environ []string) error {
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		if value == "" {
+			continue
+		}
+		switch {
+		case slices.Contains(threadVariables, name):
+			if err := checkThreads(name, value); err != nil {
+				return err
+			}
+		case name == sdk.Handshake.MagicCookieKey && value != sdk.Handshake.MagicCookieValue:
+			return fmt.Errorf("%s is %s, but psbench sets this variable itself, for the processes that it starts: unset it", name, quote.String(value))
+		case strings.HasPrefix(name, envPrefix) && (name == envPrefix || name != strings.ToUpper(name)):
+			return unknownVariable(name)
+		}
+	}
+	return nil
+}
+
+// unknownVariable is the error of a variable that psbench does not read.
+func unknownVariable(name string) error {
+	key := strings.ToLower(strings.TrimPrefix(name, envPrefix))
+	if near, ok := optionOf(sdk.Nearest(key, optionKeys())); ok {
+		return fmt.Errorf("unknown environment variable %s; did you mean %s?", quote.Word(name), near.Env())
+	}
+	return fmt.Errorf("unknown environment variable %s: psbench reads no such one", quote.Word(name))
+}
+
+// threadVariables are those that say how many threads Go or a matrix library starts, in
+// the core or in the processes that inherit them.
+var threadVariables = []string{
+	"GOMAXPROCS", "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
+}
+
+// mostThreads is more than any run gains from, and few enough to start at once.
+var mostThreads = max(256, 4*runtime.NumCPU())
+
+// checkThreads refuses a count that would keep a run starting threads for minutes. What
+// is no count has no effect, or a meaning of its own for the library that reads it.
+func checkThreads(name, value string) error {
+	first, _, _ := strings.Cut(value, ",") // OpenMP takes a count for each level
+	n, err := strconv.ParseUint(strings.TrimSpace(first), 10, 64)
+	tooLarge := errors.Is(err, strconv.ErrRange)
+	if n <= uint64(mostThreads) && !tooLarge { // #nosec G115 -- a count of cores
+		return nil
+	}
+	return fmt.Errorf("%s is %s but must be at most %d on this machine of %d cores", name, quote.Text(value), mostThreads, runtime.NumCPU())
+}
