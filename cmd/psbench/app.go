@@ -14,6 +14,7 @@ import (
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/simd"
 	"github.com/psbench/psbench/sdk"
 )
@@ -49,7 +50,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if ctx.Err() != nil {
 		err = monitor.ErrInterrupted
 	}
-	_, _ = fmt.Fprintf(a.stderr, "psbench: %v\n", err)
+	_, _ = fmt.Fprintf(a.stderr, "psbench: %s\n", quote.Lines(err.Error()))
 	var usage usageError
 	switch {
 	case errors.As(err, &usage):
@@ -80,6 +81,9 @@ win over the environment, the environment over the file.`,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
 	a.addFlags(root)
+	root.Version = versionText()
+	root.SetVersionTemplate("psbench {{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version")
 	root.SetGlobalNormalizationFunc(config.DashedFlag)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(help)
@@ -104,12 +108,12 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		names = append(names, c.Name())
 	}
 	if near := sdk.Nearest(args[0], names); near != "" {
-		return usagef("unknown command %q; did you mean %q?", args[0], near)
+		return usagef("unknown command %s; did you mean %q?", quote.String(args[0]), near)
 	}
 	if len(names) == 0 {
-		return usagef("%s takes no arguments, but %q is given", cmd.CommandPath(), args[0])
+		return usagef("%s takes no arguments, but %s is given", cmd.CommandPath(), quote.String(args[0]))
 	}
-	return usagef("unknown command %q; the commands are %s", args[0], strings.Join(names, ", "))
+	return usagef("unknown command %s; the commands are %s", quote.String(args[0]), strings.Join(names, ", "))
 }
 
 // flagError names the flag that is nearest to an unknown one.
@@ -122,9 +126,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	name := unknown.GetSpecifiedName()
 	if near := sdk.Nearest(name, names); near != "" {
-		return usagef("unknown flag --%s; did you mean --%s?", name, near)
+		return usagef("unknown flag --%s; did you mean --%s?", quote.Text(name), near)
 	}
-	return usagef("unknown flag --%s; %s --help lists the flags", name, cmd.CommandPath())
+	return usagef("unknown flag --%s; %s --help lists the flags", quote.Text(name), cmd.CommandPath())
 }
 
 // merge reads the configuration of a command.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -20,20 +22,20 @@ func (a *app) addCompletion(cmd *cobra.Command) {
 		if !ok || o.Type == config.Bool || o.Group == "files" || o.Key == "json" || o.Key == "filestore" {
 			return // which leaves the names of files to the shell
 		}
-		_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return a.completions(cmd, o)
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return a.completions(cmd, o, begun)
 		})
 	})
 }
 
-func (a *app) completions(cmd *cobra.Command, o config.Option) ([]string, cobra.ShellCompDirective) {
+func (a *app) completions(cmd *cobra.Command, o config.Option, begun string) ([]string, cobra.ShellCompDirective) {
 	switch {
 	case len(o.Enum) > 0:
 		return o.Enum, cobra.ShellCompDirectiveNoFileComp
 	case o.Kind != "":
 		return a.names(cmd, o.Kind), cobra.ShellCompDirectiveNoFileComp
 	case o.Type == config.Settings:
-		return settingNames(), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return a.settingNames(cmd, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	default:
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -57,12 +59,24 @@ func (a *app) names(cmd *cobra.Command, kind sdk.Kind) []string {
 	return names
 }
 
-// settingNames are the settings of the built-in parts, as --set takes them.
-func settingNames() []string {
+// settingNames are the settings of the chosen parts that begin so, as --set takes them.
+func (a *app) settingNames(cmd *cobra.Command, begun string) []string {
+	c, reg, err := a.merge(cmd)
+	if err != nil {
+		cobra.CompErrorln(err.Error())
+		return nil
+	}
+	parts, err := c.Chosen(cmd.Context(), reg, catalogue)
+	if err != nil {
+		cobra.CompErrorln(err.Error())
+		return nil
+	}
 	var names []string
-	for _, p := range builtin() {
+	for _, p := range parts {
 		for _, s := range p.Settings {
-			names = append(names, string(p.Kind)+"."+s.Name+"=\t"+s.Doc)
+			if name := string(p.Kind) + "." + s.Name + "="; strings.HasPrefix(name, begun) {
+				names = append(names, name+"\t"+s.Doc)
+			}
 		}
 	}
 	return names

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,12 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  noArguments,
 		Run: func(*cobra.Command, []string) {
-			printf(a.stdout, "psbench %s %s %s/%s\n", result.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			printf(a.stdout, "psbench %s\n", versionText())
 		},
 	}
+}
+
+// versionText is the version of psbench, and what it was built with and for.
+func versionText() string {
+	return fmt.Sprintf("%s %s %s/%s", result.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -16,9 +16,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
@@ -63,13 +65,19 @@ type start struct {
 // allows.
 const longestBase = 40
 
+// base is the folder for the socket folder. A plugin tells its socket's path in a line
+// of fields between bars, so the path must not have any of these.
+func base() string {
+	dir := os.TempDir()
+	if len(dir) > longestBase || strings.ContainsFunc(dir, func(r rune) bool { return r == '|' || !unicode.IsPrint(r) }) {
+		return "/tmp"
+	}
+	return dir
+}
+
 // New makes a launcher with an empty socket folder of its own.
 func New() (*Launcher, error) {
-	base := os.TempDir()
-	if len(base) > longestBase {
-		base = "/tmp"
-	}
-	l := &Launcher{directory: filepath.Join(base, sdk.DirectoryPrefix+rand.Text()[:12]), handshake: handshakeTimeout, starts: make(chan start)}
+	l := &Launcher{directory: filepath.Join(base(), sdk.DirectoryPrefix+rand.Text()[:12]), handshake: handshakeTimeout, starts: make(chan start)}
 	var err error
 	if l.guard, l.alive, err = os.Pipe(); err != nil {
 		return nil, fmt.Errorf("the guard pipe cannot be made: %w", err)

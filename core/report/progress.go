@@ -41,7 +41,7 @@ func (p *Progress) Phase(name string) {
 const plainEvery = 5
 
 // Epoch says that trainer begins epoch, counted from 1, of epochs. Only
-// trainer0 is shown, and among plain lines every fifth epoch.
+// trainer0 is shown, and among plain lines every fifth epoch from the first.
 func (p *Progress) Epoch(trainer string, epoch, epochs int) {
 	if trainer != "trainer0" {
 		return
@@ -54,7 +54,7 @@ func (p *Progress) Epoch(trainer string, epoch, epochs int) {
 			text = p.phase + ", " + text
 		}
 		p.update(text)
-	} else if epoch%plainEvery == 0 {
+	} else if (epoch-1)%plainEvery == 0 {
 		p.print(text)
 	}
 }
