@@ -1,9 +1,11 @@
 package comm
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"time"
 )
@@ -83,15 +85,37 @@ func Dial(address, self, to, purpose string, secret []byte, timeout time.Duratio
 		return nil, fmt.Errorf("%s cannot reach %s for its %s link: %w", self, to, purpose, err)
 	}
 	deadline := time.Now().Add(timeout)
+	for {
+		c, err := m.call(place, body, deadline, timeout)
+		// A listener that strangers crowd may hang up on a caller that is slow. Was it
+		// closed instead, nobody answers the next call.
+		if _, hungUp := errors.AsType[*PeerError](err); !hungUp || time.Until(deadline) < callAgain {
+			return c, err
+		}
+		time.Sleep(callAgain)
+	}
+}
+
+// callAgain is the pause before a call after one that the listener hung up on.
+const callAgain = 20 * time.Millisecond
+
+// call connects and greets once.
+func (m *hello) call(place endpoint, body []byte, deadline time.Time, timeout time.Duration) (*Conn, error) {
 	nc, err := dialSocket(place, deadline)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, &WaitError{Waiter: self, For: []string{to}, What: awaitedAck(purpose), Seconds: timeout.Seconds()}
+		return nil, &WaitError{Waiter: m.from, For: []string{m.to}, What: awaitedAck(m.purpose), Seconds: timeout.Seconds()}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot reach %s for its %s link: %w", self, to, purpose, err)
+		return nil, fmt.Errorf("%s cannot reach %s for its %s link: %w", m.from, m.to, m.purpose, err)
 	}
-	c := newConn(nc, self, to)
-	if err := c.greet(body, purpose, deadline, timeout); err != nil {
+	c := newConn(nc, m.from, m.to)
+	err = c.greet(body, m.purpose, deadline, timeout)
+	if err == nil && place.network == GRPC {
+		if err = c.raise(dialGRPC, deadline); err != nil {
+			err = fmt.Errorf("%s cannot open its %s link to %s: %w", m.from, m.purpose, m.to, err)
+		}
+	}
+	if err != nil {
 		_ = c.Close()
 		return nil, err
 	}
@@ -126,6 +150,24 @@ func (c *Conn) greet(body []byte, purpose string, deadline time.Time, timeout ti
 	}
 	return fmt.Errorf("%s answered the hello of %s with operation %d", c.peer, c.self, h.Op)
 }
+
+// raise has the frames go through gRPC from now on, which open starts over the socket.
+// gRPC holds megabytes for whoever talks to it, so the hello comes before it.
+func (c *Conn) raise(open func(net.Conn, time.Time) (net.Conn, error), deadline time.Time) error {
+	nc, err := open(&resumed{c.nc, c.in}, deadline)
+	if err == nil {
+		c.nc, c.in = nc, bufio.NewReaderSize(nc, readAhead)
+	}
+	return err
+}
+
+// resumed is a socket of which in may have read more than the greeting.
+type resumed struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func (r *resumed) Read(b []byte) (int, error) { return r.in.Read(b) }
 
 // lift removes the deadlines of the greeting.
 func (c *Conn) lift() error {

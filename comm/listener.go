@@ -2,7 +2,6 @@ package comm
 
 import (
 	"crypto/rand"
-	"crypto/subtle"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,9 +11,6 @@ import (
 	"time"
 )
 
-// helloTimeout bounds the time between connect and hello.
-const helloTimeout = 5 * time.Second
-
 // Listener takes the links that other ranks dial and keeps each until the rank
 // itself asks for it. It belongs to one rank.
 type Listener struct {
@@ -23,12 +19,13 @@ type Listener struct {
 	at     endpoint
 	ln     net.Listener
 
-	mu       sync.Mutex
-	closed   bool
-	greeting map[net.Conn]bool // connected, hello not yet accepted
-	links    map[linkKey]*expectedLink
-	done     chan struct{}  // closed by Close
-	workers  sync.WaitGroup // the accept loop and the greetings
+	mu        sync.Mutex
+	closed    bool
+	greetings map[net.Conn]*greeting // connected, not yet links
+	places    chan struct{}          // taken by the greetings of callers that may be strangers
+	links     map[linkKey]*expectedLink
+	done      chan struct{}  // closed by Close
+	workers   sync.WaitGroup // the accept loop and the greetings
 }
 
 type linkKey struct{ purpose, from string }
@@ -46,8 +43,8 @@ type expectedLink struct {
 // purpose and caller, is accepted once, so that nobody can repeat a hello.
 func Listen(network Transport, address, self string, secret []byte) (*Listener, error) {
 	l := &Listener{
-		self: self, greeting: map[net.Conn]bool{}, links: map[linkKey]*expectedLink{},
-		done: make(chan struct{}),
+		self: self, greetings: map[net.Conn]*greeting{}, places: make(chan struct{}, maxGreetings),
+		links: map[linkKey]*expectedLink{}, done: make(chan struct{}),
 	}
 	var err error
 	if l.secret, err = secretOf(secret); err != nil {
@@ -81,7 +78,7 @@ func (l *Listener) Close() error {
 	l.closed = true
 	close(l.done)
 	err := l.ln.Close()
-	for socket := range l.greeting {
+	for socket := range l.greetings {
 		_ = socket.Close()
 	}
 	l.mu.Unlock()
@@ -139,107 +136,11 @@ func (l *Listener) accept() {
 				continue
 			}
 		}
-		l.mu.Lock()
-		if l.closed {
-			l.mu.Unlock()
+		if !l.begin(socket) {
 			_ = socket.Close()
 			return
 		}
-		l.greeting[socket] = true
-		l.workers.Go(func() { l.greet(socket) })
-		l.mu.Unlock()
 	}
-}
-
-// greet reads the hello that comes over socket and files the link, or says why
-// not and hangs up.
-func (l *Listener) greet(socket net.Conn) {
-	defer func() {
-		l.mu.Lock()
-		delete(l.greeting, socket)
-		l.mu.Unlock()
-	}()
-	tune(socket)
-	nc, err := l.open(socket)
-	if err != nil {
-		_ = socket.Close()
-		return
-	}
-	c := newConn(nc, l.self, "an unknown caller")
-	m, err := l.readHello(c)
-	if err == nil {
-		c.peer = m.from
-		err = l.file(c, m, socket)
-	}
-	if err != nil {
-		if !broken(err) && !errors.Is(err, net.ErrClosed) {
-			_ = c.Send(&Header{Op: opRefuse}, []byte(err.Error()))
-		}
-		_ = c.Close()
-	}
-}
-
-// open makes a stream of bytes of a socket and bounds the greeting.
-func (l *Listener) open(socket net.Conn) (nc net.Conn, err error) {
-	deadline := time.Now().Add(helloTimeout)
-	nc = socket
-	if l.at.network == GRPC {
-		if nc, err = acceptGRPC(socket, deadline); err != nil {
-			return nil, err
-		}
-	}
-	return nc, nc.SetDeadline(deadline)
-}
-
-func (l *Listener) readHello(c *Conn) (m hello, err error) {
-	var h Header
-	if err = c.readHeader(&h); err != nil {
-		return m, err
-	}
-	if h.Op != opHello || h.Payload > maxHello {
-		return m, fmt.Errorf("operation %d with %d bytes is not a hello", h.Op, h.Payload)
-	}
-	body := make([]byte, h.Payload)
-	if err = c.readFull(body); err != nil {
-		return m, err
-	}
-	if m, err = decodeHello(body); err != nil {
-		return m, err
-	}
-	if subtle.ConstantTimeCompare(m.secret[:], l.secret[:]) != 1 {
-		return m, errors.New("the secret is of another run")
-	}
-	return m, nil
-}
-
-// file acknowledges c, which runs over socket, and puts it where Accept finds it. The acknowledgement
-// goes first, for the link belongs to Accept's caller from then on; it fits
-// the empty socket buffer and so does not hold the lock up.
-func (l *Listener) file(c *Conn, m hello, socket net.Conn) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return net.ErrClosed
-	}
-	if m.to != l.self {
-		return fmt.Errorf("the hello is for %s but this is %s", m.to, l.self)
-	}
-	link := l.link(linkKey{m.purpose, m.from})
-	if link.came {
-		return fmt.Errorf("%s has had its %s link from %s: a hello opens one link", l.self, m.purpose, m.from)
-	}
-	number := randomNumber()
-	if err := c.Send(&Header{Op: opAck, Arg: int64(number)}); err != nil { // #nosec G115 -- the bits of a number
-		return err
-	}
-	c.adopt(number, false)
-	if err := c.lift(); err != nil {
-		return err
-	}
-	delete(l.greeting, socket) // Close leaves it alone from now on
-	link.came = true
-	link.ready <- c
-	return nil
 }
 
 func randomNumber() uint64 {

@@ -20,9 +20,6 @@ func dialSocket(e endpoint, deadline time.Time) (net.Conn, error) {
 		return nil, err
 	}
 	tune(nc)
-	if e.network == GRPC {
-		return dialGRPC(nc, deadline)
-	}
 	return nc, nil
 }
 

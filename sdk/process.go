@@ -173,7 +173,18 @@ func (p *process) Connect(_ context.Context, req *proto.ConnectRequest) (*proto.
 		return nil, err
 	}
 	reply, err := r.connect(req)
+	if err == nil {
+		p.stopListening()
+	}
 	return reply, asStatus(err)
+}
+
+func (p *process) stopListening() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.station != nil {
+		p.station.stopListening()
+	}
 }
 
 func (p *process) Train(ctx context.Context, _ *proto.TrainRequest) (*proto.TrainReply, error) {

@@ -82,12 +82,18 @@ func (st *station) close() {
 	for _, link := range slices.Backward(st.links) {
 		_ = link.Close() // the run is over: nobody is left to tell
 	}
+	st.stopListening()
+	st.owned.Wait()
+}
+
+// stopListening closes the sockets on which links come: once all have, nobody else is
+// to call.
+func (st *station) stopListening() {
 	for _, l := range []*comm.Listener{st.linkListener, st.listener} {
 		if l != nil {
 			_ = l.Close()
 		}
 	}
-	st.owned.Wait()
 }
 
 func (st *station) name() string { return st.req.GetName() }

@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	if len(os.Args) > 1 && os.Args[1] == testPluginArgument {
+		serveTestPlugin()
+		return
+	}
 	testscript.Main(m, map[string]func(){"psbench": main})
 }
 

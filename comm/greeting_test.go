@@ -1,0 +1,85 @@
+package comm
+
+import (
+	"net"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// Strangers that connect and say nothing, or begin a call of gRPC, take few descriptors
+// and little memory, and keep nobody out.
+func TestStrangersAreFew(t *testing.T) {
+	const strangers = 3 * maxGreetings
+	overNetworks(t, func(t *testing.T, n Transport) {
+		l := listen(t, n, "server1")
+		descriptors := func() int {
+			open, err := os.ReadDir("/proc/self/fd")
+			must(t, err)
+			return len(open)
+		}
+		heap := func() int {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return int(m.HeapAlloc)
+		}
+		before, heapBefore := descriptors(), heap()
+		for i := range strangers {
+			nc, err := net.Dial(l.at.dialect(), l.at.place())
+			must(t, err)
+			defer func() { _ = nc.Close() }()
+			if i%2 == 0 {
+				_, _ = nc.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
+			}
+		}
+		linked := make(chan error, 1)
+		go func() {
+			c, err := Dial(l.Address(), "trainer0", "server1", "push", testSecret, patience)
+			if err == nil {
+				err = c.Close()
+			}
+			linked <- err
+		}()
+		most := 0
+		for {
+			most = max(most, descriptors()-before-strangers)
+			select {
+			case err := <-linked:
+				must(t, err)
+				if want := maxGreetings + 8; most > want {
+					t.Errorf("%d descriptors are open for strangers, want at most %d", most, want)
+				}
+				if grown := heap() - heapBefore; grown > 4<<20 {
+					t.Errorf("the heap has %d bytes more", grown)
+				}
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	})
+}
+
+// A caller that a crowded listener hangs up on calls again.
+func TestDialCallsAgain(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer func() { _ = ln.Close() }()
+	go func() {
+		nc, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		_ = nc.Close()
+		if nc, err = ln.Accept(); err != nil {
+			return
+		}
+		c := newConn(nc, "server1", "trainer0")
+		_ = c.readHeader(&Header{})
+		_ = c.Send(&Header{Op: opAck, Arg: 1})
+	}()
+	c, err := Dial("tcp:"+ln.Addr().String(), "trainer0", "server1", "push", testSecret, patience)
+	must(t, err)
+	must(t, c.Close())
+}
