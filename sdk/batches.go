@@ -14,6 +14,7 @@ import (
 type Batches struct {
 	list   []Batch
 	next   int
+	size   int          // samples of the batch that Next gave last
 	stream *batchStream // nil: the batches are in list
 }
 
@@ -34,10 +35,15 @@ func (b *Batches) Len() int {
 // *comm.WaitError or a *comm.PeerError.
 func (b *Batches) Next() (*Batch, error) {
 	if b.stream != nil {
-		return b.stream.next()
+		batch, err := b.stream.next()
+		if err == nil {
+			b.size = batch.Size()
+		}
+		return batch, err
 	}
 	batch := &b.list[b.next]
 	b.next = (b.next + 1) % len(b.list)
+	b.size = batch.Size()
 	return batch, nil
 }
 

@@ -133,8 +133,8 @@ func (w *toyWorld) pass(t *testing.T) (o outcome) {
 	must(t, w.trainer.reset())
 	reply, err := w.trainer.train(t.Context())
 	must(t, err)
-	if reply.GetStartNs() <= 0 || reply.GetEndNs() < reply.GetStartNs() {
-		t.Errorf("the pass lasted from %d to %d", reply.GetStartNs(), reply.GetEndNs())
+	if reply.GetWork().GetStartNs() <= 0 || reply.GetWork().GetEndNs() < reply.GetWork().GetStartNs() {
+		t.Errorf("the pass lasted from %d to %d", reply.GetWork().GetStartNs(), reply.GetWork().GetEndNs())
 	}
 	for _, v := range w.trainer.parts.Values {
 		o.Values = append(o.Values, slices.Clone(v.Data))

@@ -23,6 +23,7 @@ type Evaluation struct {
 	mu     sync.Mutex
 	epochs []evaluated
 	bins   []scoreBin // of all epochs, one after the other
+	tookNS int64      // all epochs together
 }
 
 // evaluated is what was found after one epoch.
@@ -67,8 +68,9 @@ func (e *Evaluation) Run(ctx context.Context, epoch int, forward func(*Batch) (c
 			return fmt.Errorf("%s, evaluation after epoch %d, batch %d: %w", e.trainer, epoch, i, err)
 		}
 	}
-	e.keep(found)
-	e.series.Record(Key{A: int64(epoch)}, start, comm.Now())
+	end := comm.Now()
+	e.keep(found, end-start)
+	e.series.Record(Key{A: int64(epoch)}, start, end)
 	return nil
 }
 
@@ -133,7 +135,7 @@ func wins(row []float32, k int) bool {
 	return true
 }
 
-func (e *Evaluation) keep(found evaluated) {
+func (e *Evaluation) keep(found evaluated, tookNS int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if found.classified && e.scores != nil {
@@ -142,6 +144,7 @@ func (e *Evaluation) keep(found evaluated) {
 		found.bins = len(e.bins) - before
 	}
 	e.epochs = append(e.epochs, found)
+	e.tookNS += tookNS
 }
 
 // reset forgets a pass and keeps its storage.
@@ -150,16 +153,18 @@ func (e *Evaluation) reset() {
 		return
 	}
 	e.mu.Lock()
-	e.epochs, e.bins = e.epochs[:0], e.bins[:0]
+	e.epochs, e.bins, e.tookNS = e.epochs[:0], e.bins[:0], 0
 	e.mu.Unlock()
 }
 
 // spentNS is how long the evaluations of the pass took, all together.
-func (e *Evaluation) spentNS() (total int64) {
-	if e != nil {
-		e.series.Each(func(m Measurement) { total += m.DurationNS })
+func (e *Evaluation) spentNS() int64 {
+	if e == nil {
+		return 0
 	}
-	return total
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.tookNS
 }
 
 // collect sends what was found, each epoch by itself: an epoch with many bins is most of

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 )
@@ -60,6 +61,28 @@ func (r *Recorder) All() []*Series {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]*Series(nil), r.series...)
+}
+
+// snapshot is what a series held at some moment.
+type snapshot struct {
+	Type, Name string
+	chunks     [][]Measurement
+}
+
+// snapshots are what all series held at one moment, though others go on recording: what
+// is recorded is not written again until a reset, so that it may be read without a lock
+// until then.
+func (r *Recorder) snapshots() []snapshot {
+	all := r.All()
+	for _, s := range all {
+		s.mu.Lock()
+	}
+	out := make([]snapshot, len(all))
+	for i, s := range all {
+		out[i] = snapshot{s.Type, s.Name, slices.Clone(s.chunks[:s.full+1])}
+		s.mu.Unlock()
+	}
+	return out
 }
 
 // Reset forgets all measurements and keeps their storage.

@@ -100,3 +100,36 @@ func BenchmarkRecordPair(b *testing.B) {
 		b.Fatalf("%d of %d records, the last one at %d of %d", count, b.N, last, end)
 	}
 }
+
+// Snapshots of a recorder that goes on recording are of one moment: a series that is
+// recorded after another one never is further.
+func TestSnapshotsAreOfOneMoment(t *testing.T) {
+	r := &Recorder{}
+	first, second := r.Series("a", "first"), r.Series("a", "second")
+	var group sync.WaitGroup
+	group.Go(func() {
+		for i := range int64(5 * chunkLen) {
+			first.Record(Key{A: i}, i, i)
+			second.Record(Key{A: i}, i, i)
+		}
+	})
+	for n := 0; n < 5*chunkLen; {
+		var lengths []int
+		for _, s := range r.snapshots() {
+			n = 0
+			for _, chunk := range s.chunks {
+				for _, m := range chunk {
+					if m.Key.A != int64(n) {
+						t.Fatalf("place %d of %s holds %+v", n, s.Name, m)
+					}
+					n++
+				}
+			}
+			lengths = append(lengths, n)
+		}
+		if ahead := lengths[0] - lengths[1]; ahead != 0 && ahead != 1 {
+			t.Fatalf("the series have %v measurements", lengths)
+		}
+	}
+	group.Wait()
+}

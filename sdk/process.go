@@ -25,6 +25,11 @@ type process struct {
 	mu      sync.Mutex
 	role    role
 	station *station
+
+	// recorded is held for reading while what was recorded is sent, which may last, and
+	// for writing while it is forgotten.
+	recorded sync.RWMutex
+	pass     proto.Pass // whose record it is
 }
 
 // role is what a process is after Configure. Plan, Deal and Train exist only
@@ -196,20 +201,30 @@ func (p *process) Train(ctx context.Context, _ *proto.TrainRequest) (*proto.Trai
 	return reply, asStatus(err)
 }
 
-func (p *process) Reset(context.Context, *proto.ResetRequest) (*proto.ResetReply, error) {
+func (p *process) Reset(_ context.Context, req *proto.ResetRequest) (*proto.ResetReply, error) {
 	r, err := as[role](p, "reset")
 	if err != nil {
 		return nil, err
 	}
+	p.recorded.Lock()
+	defer p.recorded.Unlock()
+	p.pass = req.GetPass()
 	return &proto.ResetReply{}, asStatus(r.reset())
 }
 
-func (p *process) Collect(_ *proto.CollectRequest, stream proto.Part_CollectServer) error {
+// Collect does not wait for a reset, after which there is nothing.
+func (p *process) Collect(req *proto.CollectRequest, stream proto.Part_CollectServer) error {
 	r, err := as[role](p, "collect")
 	if err != nil {
 		return err
 	}
-	if err := r.collect(stream.Send); err != nil {
+	if p.recorded.TryRLock() {
+		defer p.recorded.RUnlock()
+		if p.pass == req.GetPass() {
+			err = r.collect(stream.Send)
+		}
+	}
+	if err != nil {
 		return asStatus(err)
 	}
 	return stream.Send(&proto.CollectReply{PeakRssBytes: peakRSSBytes()})

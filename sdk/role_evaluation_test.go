@@ -61,8 +61,8 @@ func TestTrainersEvaluate(t *testing.T) {
 				if len(got) != 1 || !gproto.Equal(got[0], want[0]) {
 					t.Errorf("%s, streamed %v, isolated %v: found %v, want %v", transport, streamed, isolated, got, want)
 				}
-				if spent := reply.GetEvaluatedNs(); spent <= 0 || spent > reply.GetEndNs()-reply.GetStartNs() {
-					t.Errorf("evaluation took %d ns of %d", spent, reply.GetEndNs()-reply.GetStartNs())
+				if spent := reply.GetWork().GetEvaluatedNs(); spent <= 0 || spent > reply.GetWork().GetEndNs()-reply.GetWork().GetStartNs() {
+					t.Errorf("evaluation took %d ns of %d", spent, reply.GetWork().GetEndNs()-reply.GetWork().GetStartNs())
 				}
 				var keys []Key
 				w.trainer.recorder.Series("evaluation_metric", "evaluate").Each(func(m Measurement) { keys = append(keys, m.Key) })
@@ -92,8 +92,8 @@ func TestTrainersEvaluateTheirShares(t *testing.T) {
 		t.Errorf("the bins are %d and %d, all are %d", a.GetBins(), b.GetBins(), all.GetBins())
 	}
 	reply, got := newToyWorld(t, comm.Shm, "{}").evaluate(t)
-	if reply.GetEvaluatedNs() != 0 || got != nil {
-		t.Errorf("without held-out samples %d ns find %v", reply.GetEvaluatedNs(), got)
+	if reply.GetWork().GetEvaluatedNs() != 0 || got != nil {
+		t.Errorf("without held-out samples %d ns find %v", reply.GetWork().GetEvaluatedNs(), got)
 	}
 }
 

@@ -274,8 +274,11 @@ func (r *serverRole) reset() error {
 }
 
 func (r *serverRole) collect(send func(*proto.CollectReply) error) error {
-	r.settle()
-	if err := r.collectSeries(send); err != nil || !r.idle() {
+	settled := within(collectGrace, r.answering.TryLock) // as settle, but a failure may leave a stuck answer
+	if settled {
+		r.answering.Unlock()
+	}
+	if err := r.collectSeries(send); err != nil || !settled || !r.idle() {
 		return err
 	}
 	return r.collectHeld(r.server, send)

@@ -22,13 +22,20 @@ type trainerRole struct {
 	parts   TrainerParts
 	store   *comm.Store // of the buckets
 	heldOut []Batch     // this rank's share of the held-out samples
-	startNS int64
 	// training is held during a pass. After a failure the core collects while
 	// the pass may still be ending.
 	training sync.Mutex
 
-	mu     sync.Mutex
+	mu     sync.Mutex // of what is told of the pass while it runs
 	losses []float64
+	work   work
+}
+
+// work is what was done of a pass; see proto.Work.
+type work struct{ startNS, endNS, evaluatedNS, samples int64 }
+
+func (w work) toProto() *proto.Work {
+	return &proto.Work{StartNs: w.startNS, EndNs: w.endNS, EvaluatedNs: w.evaluatedNS, Samples: w.samples}
 }
 
 func newTrainerRole(st *station) (*trainerRole, error) {
@@ -218,7 +225,7 @@ func (r *trainerRole) reset() error {
 	r.recorder.Reset()
 	r.parts.Evaluation.reset()
 	r.mu.Lock()
-	r.losses = r.losses[:0]
+	r.losses, r.work = r.losses[:0], work{}
 	r.mu.Unlock()
 	return r.trainer.Reset()
 }
@@ -230,17 +237,31 @@ func (r *trainerRole) train(ctx context.Context) (*proto.TrainReply, error) {
 	defer r.working.RUnlock()
 	r.training.Lock()
 	defer r.training.Unlock()
-	r.startNS = comm.Now()
+	r.begin()
 	if err := r.trainer.Train(ctx, r); err != nil {
 		return nil, err
 	}
-	return &proto.TrainReply{StartNs: r.startNS, EndNs: comm.Now(), EvaluatedNs: r.parts.Evaluation.spentNS()}, nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.came(comm.Now())
+	return &proto.TrainReply{Work: r.work.toProto()}, nil
+}
+
+func (r *trainerRole) begin() {
+	r.mu.Lock()
+	r.work.startNS = comm.Now()
+	r.mu.Unlock()
+}
+
+// came notes how far the pass is; r.mu is held.
+func (r *trainerRole) came(nowNS int64) {
+	r.work.endNS, r.work.evaluatedNS = nowNS, r.parts.Evaluation.spentNS()
 }
 
 // Epoch implements PassReport. The pass starts with epoch 0.
 func (r *trainerRole) Epoch(epoch int) {
 	if epoch == 0 {
-		r.startNS = comm.Now()
+		r.begin()
 	}
 	r.events.epoch(epoch)
 }
@@ -249,27 +270,36 @@ func (r *trainerRole) Epoch(epoch int) {
 func (r *trainerRole) Loss(loss float64) {
 	r.mu.Lock()
 	r.losses = append(r.losses, loss)
+	r.work.samples += int64(r.parts.Batches.size)
+	r.came(comm.Now())
 	r.mu.Unlock()
 }
 
 func (r *trainerRole) collect(send func(*proto.CollectReply) error) error {
-	if err := r.collectSeries(send); err != nil {
+	ended := within(collectGrace, r.training.TryLock)
+	if ended {
+		defer r.training.Unlock()
+	}
+	r.mu.Lock() // so that no iteration ends between the one and the other
+	done, series := &proto.CollectReply{Work: r.work.toProto(), Losses: slices.Clone(r.losses)}, r.recorder.snapshots()
+	r.mu.Unlock()
+	if err := send(done); err != nil {
+		return err
+	}
+	if err := sendSeries(series, send); err != nil {
 		return err
 	}
 	if err := r.parts.Evaluation.collect(send); err != nil {
 		return err
 	}
-	r.mu.Lock()
-	reply := &proto.CollectReply{Losses: slices.Clone(r.losses)}
-	r.mu.Unlock()
-	if r.req.GetSummarize() && r.training.TryLock() { // a pass that failed may not have ended
-		defer r.training.Unlock()
-		var err error
-		if reply.Parameters, err = summarize(r.specs, r.parts.Values, r.initialize); err != nil {
-			return err
-		}
+	if !r.req.GetSummarize() || !ended {
+		return nil
 	}
-	return send(reply)
+	summaries, err := summarize(r.specs, r.parts.Values, r.initialize)
+	if err != nil {
+		return err
+	}
+	return send(&proto.CollectReply{Parameters: summaries})
 }
 
 // initialize makes the initial parameters once more.

@@ -73,10 +73,8 @@ const closeGrace = 100 * time.Millisecond
 // failure a part may be at work still, and the end of its links would take its
 // memory away: then all is left to the end of the process.
 func (st *station) close() {
-	for start := time.Now(); !st.working.TryLock(); time.Sleep(time.Millisecond) { // for good: no part begins any more
-		if time.Since(start) > closeGrace {
-			return
-		}
+	if !within(closeGrace, st.working.TryLock) { // for good: no part begins any more
+		return
 	}
 	close(st.done)
 	for _, link := range slices.Backward(st.links) {
@@ -94,6 +92,16 @@ func (st *station) stopListening() {
 			_ = l.Close()
 		}
 	}
+}
+
+// within tries until it succeeds or some time is over.
+func within(limit time.Duration, try func() bool) bool {
+	for start := time.Now(); !try(); time.Sleep(time.Millisecond) {
+		if time.Since(start) > limit {
+			return false
+		}
+	}
+	return true
 }
 
 func (st *station) name() string { return st.req.GetName() }
@@ -184,29 +192,33 @@ func (st *station) accept(from *proto.Peer, purpose string) (*comm.Conn, error) 
 // samplesPerReply keeps a reply of Collect well under a megabyte.
 const samplesPerReply = 16384
 
-// collectSeries sends the recorder's series in pieces.
+// collectGrace is how long Collect waits for a pass that failed to end. What is
+// collected while it still runs may end in the middle of an iteration.
+const collectGrace = time.Second
+
+// collectSeries sends the recorder's series.
 func (st *station) collectSeries(send func(*proto.CollectReply) error) error {
-	for _, s := range st.recorder.All() {
+	return sendSeries(st.recorder.snapshots(), send)
+}
+
+// sendSeries sends series in pieces.
+func sendSeries(all []snapshot, send func(*proto.CollectReply) error) error {
+	for _, s := range all {
 		piece := &proto.Series{Type: s.Type, Name: s.Name}
-		var err error
-		flush := func() {
-			if len(piece.StartNs) > 0 && err == nil {
-				err = send(&proto.CollectReply{Series: []*proto.Series{piece}})
+		for i, chunk := range s.chunks {
+			for _, m := range chunk {
+				piece.KeyA = append(piece.KeyA, m.Key.A)
+				piece.KeyB = append(piece.KeyB, m.Key.B)
+				piece.StartNs = append(piece.StartNs, m.StartNS)
+				piece.DurationNs = append(piece.DurationNs, m.DurationNS)
+			}
+			if n := len(piece.StartNs); n == 0 || n < samplesPerReply && i < len(s.chunks)-1 {
+				continue
+			}
+			if err := send(&proto.CollectReply{Series: []*proto.Series{piece}}); err != nil {
+				return err
 			}
 			piece = &proto.Series{Type: s.Type, Name: s.Name}
-		}
-		s.Each(func(m Measurement) {
-			piece.KeyA = append(piece.KeyA, m.Key.A)
-			piece.KeyB = append(piece.KeyB, m.Key.B)
-			piece.StartNs = append(piece.StartNs, m.StartNS)
-			piece.DurationNs = append(piece.DurationNs, m.DurationNS)
-			if len(piece.StartNs) == samplesPerReply {
-				flush()
-			}
-		})
-		flush()
-		if err != nil {
-			return err
 		}
 	}
 	return nil

@@ -166,7 +166,6 @@ func (t *toyTrainer) Train(ctx context.Context, report PassReport) error {
 		if err != nil {
 			return err
 		}
-		report.Loss(loss)
 		up := comm.NewTensor(out.Shape...)
 		if err := t.parts.Criterion.Backward(up); err != nil {
 			return err
@@ -184,6 +183,7 @@ func (t *toyTrainer) Train(ctx context.Context, report PassReport) error {
 			return err
 		}
 		t.step()
+		report.Loss(loss)
 	}
 	return t.parts.Evaluation.Run(ctx, 0, t.parts.Model.Forward, t.parts.Criterion)
 }

@@ -56,7 +56,8 @@ type InputPlanner interface {
 type PassReport interface {
 	// Epoch says that the epoch (from 0) begins.
 	Epoch(epoch int)
-	// Loss notes the loss of the next iteration, in order.
+	// Loss notes the loss of the iteration that ended last. Parameters and gradients are
+	// looked at if it is not finite, so nothing may work on them meanwhile.
 	Loss(loss float64)
 }
 

@@ -86,6 +86,53 @@ func TestHangUpIsIgnoredUnderNohup(t *testing.T) {
 	f.leavesNothing()
 }
 
+// What was done until an interrupt is reported as far as it went, and as that of the
+// warm-up where it is.
+func TestInterruptedRunKeepsWhatItDid(t *testing.T) {
+	for phase, pass := range map[string]string{"warm-up": result.WarmUp, "measured pass": result.Measured} {
+		t.Run(phase, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "result.json")
+			f := startFaulty(t, "--json", file)
+			f.reach(phase)
+			f.reach("trainer0: epoch 10 of 80")
+			f.send(f.cmd.Process.Pid, syscall.SIGINT)
+			f.ended("interrupted")
+			res, err := result.Read(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Complete || res.Pass != pass || res.StartMS <= 0 {
+				t.Errorf("complete %v, pass %q, started after %v ms", res.Complete, res.Pass, res.StartMS)
+			}
+			if marked := strings.Contains(f.stdout.String(), "all trainer, warm-up (ms)"); marked != (pass == result.WarmUp) {
+				t.Errorf("the tables:\n%s", f.stdout.String())
+			}
+			requireAccounted(t, res)
+		})
+	}
+}
+
+// requireAccounted requires as many samples of a run with batches of 10 as its trainers
+// had iterations, and that throughput and measurements tell the same.
+func requireAccounted(t *testing.T, res *result.Result) {
+	t.Helper()
+	iterations, measured := 0, 0
+	for _, losses := range res.Losses {
+		iterations += len(losses)
+	}
+	for _, s := range res.Samples {
+		if s.Type == "batch_level_metric" {
+			measured++
+		}
+	}
+	if q := res.Throughput; iterations < 50 || q.Samples != int64(10*iterations) || q.Seconds <= 0 || q.SamplesPerSecond <= 0 {
+		t.Errorf("the throughput of %d iterations is %+v", iterations, q)
+	}
+	if measured < iterations || measured > iterations+len(res.Losses) {
+		t.Errorf("%d measurements of %d iterations", measured, iterations)
+	}
+}
+
 // The core cannot say anything once it is killed; its processes must notice.
 // In collection one of them is stopped, which must not keep it alive either.
 func TestKilledCoreLeavesNothing(t *testing.T) {

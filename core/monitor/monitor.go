@@ -149,6 +149,13 @@ func (m *Monitor) overdue(now time.Time) []string {
 	return names
 }
 
+// Alive says whether a process gave a sign of life of late.
+func (m *Monitor) Alive(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Since(m.heard[name]) <= beatSlack
+}
+
 // silent lists the processes that gave no sign of life for a while.
 func (m *Monitor) silent(now time.Time, while time.Duration) []string {
 	var names []string

@@ -39,7 +39,7 @@ func epochTable(w *bytes.Buffer, r *result.Result) error {
 	if rows == nil {
 		return nil
 	}
-	return titled(w, "seconds per epoch and samples per second, by percentile of the epochs",
+	return titled(w, "seconds per epoch and samples per second, by percentile of the epochs"+pass(r),
 		columns, append(rows, epochRow("all", all, samples)))
 }
 

@@ -33,7 +33,7 @@ func evaluationTable(w *bytes.Buffer, r *result.Result) error {
 			strconv.FormatInt(e.Samples, 10), strconv.FormatFloat(seconds[fmt.Sprintf("%d,0", e.Epoch)], 'f', 6, 64),
 		})
 	}
-	if err := titled(w, "evaluation on held-out samples after each epoch", columns, rows); err != nil {
+	if err := titled(w, "evaluation on held-out samples after each epoch"+pass(r), columns, rows); err != nil {
 		return err
 	}
 	if hidden := len(epochs) - len(rows); hidden > 0 {

@@ -61,12 +61,12 @@ func metricTables(w *bytes.Buffer, r *result.Result, columns []metricColumn) err
 	for _, kind := range []string{"trainer", "server"} {
 		var all []result.Sample
 		for _, p := range ranksOf(r.Processes, kind) {
-			if err := metricTable(w, p.Name, byRank[p.Rank], columns); err != nil {
+			if err := metricTable(w, p.Name+pass(r), byRank[p.Rank], columns); err != nil {
 				return err
 			}
 			all = append(all, byRank[p.Rank]...)
 		}
-		if err := metricTable(w, "all "+kind, all, columns); err != nil {
+		if err := metricTable(w, "all "+kind+pass(r), all, columns); err != nil {
 			return err
 		}
 	}

@@ -36,7 +36,7 @@ func Text(w io.Writer, r *result.Result, o Options) error {
 	out := new(bytes.Buffer)
 	header(out, r)
 	if !r.Complete {
-		incomplete(out, r.Error)
+		incomplete(out, r)
 	}
 	if err := metricTables(out, r, columns); err != nil {
 		return err
@@ -60,23 +60,36 @@ func Text(w io.Writer, r *result.Result, o Options) error {
 }
 
 // incomplete must catch the eye of somebody who only looks for the tables.
-func incomplete(w *bytes.Buffer, why string) {
+func incomplete(w *bytes.Buffer, r *result.Result) {
+	why := r.Error
 	if why == "" {
 		why = "the run ended early"
 	}
+	what := "The numbers below are of what was done until then, by the processes that survived."
+	if r.Pass == result.WarmUp {
+		what = "The measured pass had not begun. The numbers below are those of the WARM-UP."
+	}
 	bar := strings.Repeat("!", 72)
-	fmt.Fprintf(w, "\n%s\nINCOMPLETE: %s\nThe numbers below are those of the processes that survived.\n%s\n", bar, why, bar)
+	fmt.Fprintf(w, "\n%s\nINCOMPLETE: %s\n%s\n%s\n", bar, why, what, bar)
 }
 
-// totals writes throughput and loss of the measured pass.
+// pass ends every title and total whose numbers are no measured ones.
+func pass(r *result.Result) string {
+	if r.Pass == result.WarmUp {
+		return ", warm-up"
+	}
+	return ""
+}
+
+// totals writes throughput and loss.
 func totals(w *bytes.Buffer, r *result.Result) {
 	fmt.Fprintln(w)
 	if t := r.Throughput; t.Samples > 0 {
-		line(w, "throughput", fmt.Sprintf("%.1f samples per second (%d samples in %.3f s)",
-			t.SamplesPerSecond, t.Samples, t.Seconds))
+		line(w, "throughput", fmt.Sprintf("%.1f samples per second (%d samples in %.3f s)%s",
+			t.SamplesPerSecond, t.Samples, t.Seconds, pass(r)))
 	}
 	if first, last, ok := lossEnds(r.Losses); ok {
-		line(w, "loss", fmt.Sprintf("%.6f → %.6f (mean over the trainers, first → last iteration)", first, last))
+		line(w, "loss", fmt.Sprintf("%.6f → %.6f (mean over the trainers, first → last iteration)%s", first, last, pass(r)))
 	}
 	if r.StartMS > 0 {
 		line(w, "start", fmt.Sprintf("%.1f ms until the first iteration", r.StartMS))

@@ -25,6 +25,7 @@ func synthetic() *result.Result {
 	r := &result.Result{
 		Schema:   result.Schema,
 		Complete: true,
+		Pass:     result.Measured,
 		Started:  time.Date(2026, 3, 1, 13, 30, 0, 0, time.FixedZone("CET", 3600)),
 		Config: []result.Value{
 			{Key: "trainer", Value: "ddp", Origin: "default"},
@@ -194,6 +195,8 @@ func TestText(t *testing.T) {
 		Losses:      [][]float64{{}, {math.NaN()}},
 		Transport:   "unix",
 	}
+	warmUp := updating(2)
+	warmUp.Complete, warmUp.Error, warmUp.Pass = false, "interrupted", result.WarmUp
 	tests := []struct {
 		file string
 		r    *result.Result
@@ -202,6 +205,7 @@ func TestText(t *testing.T) {
 		{"psbench.txt", synthetic(), Options{}},
 		{"original.txt", synthetic(), Options{Stats: StatsOriginal}},
 		{"incomplete.txt", broken, Options{}},
+		{"warm_up.txt", warmUp, Options{}},
 		{"hybrid.txt", hybrid(), Options{}},
 		{"batch_update.txt", updating(2), Options{}},
 		{"batch_update_long.txt", updating(7), Options{}},

@@ -27,7 +27,11 @@ func timeline(w *bytes.Buffer, r *result.Result) {
 	if len(events) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\ntimeline of the measured pass (UTC)\n")
+	what := "measured pass"
+	if r.Pass == result.WarmUp {
+		what = result.WarmUp
+	}
+	fmt.Fprintf(w, "\ntimeline of the %s (UTC)\n", what)
 	write := func(atNS int64, text string) {
 		at := r.Started.Add(time.Duration(atNS - r.StartedNS)).UTC()
 		fmt.Fprintf(w, "%s %s\n", at.Format("15:04:05.000000"), text)
@@ -41,7 +45,7 @@ func timeline(w *bytes.Buffer, r *result.Result) {
 	}
 	write(events[len(events)-1].atNS, "finish training")
 	if s := r.Throughput.Seconds; s > 0 {
-		fmt.Fprintf(w, "time spent training: %.4f s\n", s)
+		fmt.Fprintf(w, "time spent training: %.4f s%s\n", s, pass(r))
 	}
 }
 

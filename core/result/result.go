@@ -15,14 +15,24 @@ import (
 // the old format could misread the new one.
 const Schema = "psbench.result/1"
 
-// Result is one run.
+// The passes of a run.
+const (
+	WarmUp   = "warm-up"
+	Measured = "measured"
+)
+
+// Result is one run. Throughput, losses, evaluation, samples and parameters are those of
+// its Pass.
 type Result struct {
 	Schema string `json:"schema"`
 	// Complete is false if the run ended early; Error then says why, and the
 	// samples are those that the surviving processes had.
-	Complete bool      `json:"complete"`
-	Error    string    `json:"error,omitempty"`
-	Started  time.Time `json:"started"`
+	Complete bool   `json:"complete"`
+	Error    string `json:"error,omitempty"`
+	// Pass is what was measured: Measured, or WarmUp in a run that ended before its
+	// measured pass began.
+	Pass    string    `json:"pass"`
+	Started time.Time `json:"started"`
 	// StartedNS is Started on the clock of the samples.
 	StartedNS int64    `json:"started_ns"`
 	Command   []string `json:"command"`
@@ -43,13 +53,13 @@ type Result struct {
 	// StartMS is the time from the start of the core to the first warm-up
 	// iteration.
 	StartMS float64 `json:"start_ms"`
-	// Losses of the measured pass: one list per trainer, in iteration order.
+	// Losses: one list per trainer, in iteration order.
 	// JSON holds null for a loss that is not finite.
 	Losses [][]float64 `json:"losses"`
-	// Evaluation of the measured pass: what was found after each epoch on samples that
+	// Evaluation is what was found after each epoch on samples that
 	// no trainer trains on. Without such samples there is none.
 	Evaluation []Evaluation `json:"evaluation,omitempty"`
-	// Samples of the measured pass, per rank in the order of recording.
+	// Samples, per rank in the order of recording.
 	Samples []Sample `json:"samples"`
 	// Parameters holds what training changed, per trainer and parameter; only
 	// runs that ask for it have it.
@@ -106,8 +116,8 @@ type Process struct {
 func (p Process) Measures() bool { return p.Kind == "trainer" || p.Kind == "server" }
 
 // Throughput is samples of all trainers over the time from the first start to the last
-// end of the measured pass, less the time that the trainer with the longest evaluation
-// spent on it.
+// end of the pass, less the time that the trainer with the longest evaluation spent on
+// it. In a run that ended early it is of the iterations that ended.
 type Throughput struct {
 	Samples          int64   `json:"samples"`
 	Seconds          float64 `json:"seconds"`
@@ -123,7 +133,7 @@ func NewThroughput(samples int64, seconds float64) Throughput {
 	return t
 }
 
-// Sample is one measurement of the measured pass.
+// Sample is one measurement.
 type Sample struct {
 	Rank int    `json:"rank"`
 	Type string `json:"type"` // e.g. "forward_metric"

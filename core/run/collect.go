@@ -6,89 +6,110 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// salvageTimeout bounds how long a failed run waits for what its surviving
-// processes recorded.
-const salvageTimeout = 500 * time.Millisecond
+// silenceCheck is how often a process is looked at that is silent.
+const silenceCheck = 50 * time.Millisecond
 
-// collected is what one process had to say.
+// How long a failed run waits for the next reply of a process: less for one that gives no
+// sign of life either, for it may be stopped and the user has waited already.
+const (
+	salvagePatience = 3 * time.Second
+	stoppedPatience = 500 * time.Millisecond
+)
+
+// collected is what one process had to say of the last pass.
 type collected struct {
-	replies []*proto.CollectReply
+	replies  []*proto.CollectReply
+	complete bool
 }
 
-// collect fetches every process's metrics and puts them into the result.
+// collect fetches what every process recorded. There may be any amount of it, so that
+// no process may be silent for longer than the timeout, but go on as long as it likes.
 func (r *run) collect(ctx context.Context) error {
-	got, err := r.fetch(ctx, r.e.Timeout)
-	if err != nil {
-		return err // what there is will be salvaged
-	}
-	r.assemble(got)
-	return nil
+	return r.each(ctx, r.seats.all, 0, "", func(ctx context.Context, s *seat) error {
+		return r.fetch(ctx, s, func(silence time.Duration) bool { return silence < r.e.Timeout })
+	})
 }
 
-// salvage collects from the processes that still answer after a failure.
+// salvage fetches, after a failure, what is still missing from the processes that answer.
+// They do not wait for each other, so nobody is held up by those that do not answer.
 func (r *run) salvage() {
-	ctx, cancel := context.WithTimeout(context.Background(), salvageTimeout)
-	defer cancel()
-	got := make(map[*seat]collected)
-	var mu sync.Mutex
+	if r.passing == proto.Pass_PASS_UNSPECIFIED {
+		return
+	}
 	var wg sync.WaitGroup
 	for _, s := range r.seats.all {
-		if s.process == nil {
-			continue
-		}
 		wg.Go(func() {
-			c, err := r.fetchOne(ctx, s)
-			if err == nil {
-				mu.Lock()
-				got[s] = c
-				mu.Unlock()
-			}
+			_ = r.fetch(context.Background(), s, func(silence time.Duration) bool {
+				return silence < min(salvagePatience, r.e.Timeout) && (silence < stoppedPatience || r.monitor.Alive(s.name))
+			})
 		})
 	}
 	wg.Wait()
-	r.assemble(got)
 }
 
-func (r *run) fetch(ctx context.Context, timeout time.Duration) (map[*seat]collected, error) {
-	got := make(map[*seat]collected)
-	var mu sync.Mutex
-	err := r.each(ctx, r.seats.all, timeout, "its metrics", func(ctx context.Context, s *seat) error {
-		c, err := r.fetchOne(ctx, s)
-		if err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		got[s] = c
+// fetch notes in s what its process recorded of the last pass, as much as comes before an
+// error. It ends once patient is false for how long the process has been silent.
+func (r *run) fetch(ctx context.Context, s *seat, patient func(silence time.Duration) bool) error {
+	if s.collected.complete {
 		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	began := time.Now()
+	var heard atomic.Int64 // the last time, a time.Duration since then
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for silence := time.Duration(0); patient(silence); silence = time.Since(began) - time.Duration(heard.Load()) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(silenceCheck):
+			}
+		}
+		cancel(&comm.WaitError{Waiter: "the core", For: []string{s.name}, What: "its metrics", Seconds: r.e.Timeout.Seconds()})
 	})
-	return got, err
+	var c collected
+	err := c.receive(ctx, s, r.passing, func(reply *proto.CollectReply) error {
+		heard.Store(int64(time.Since(began)))
+		return r.check(s.name, reply)
+	})
+	if wait := (*comm.WaitError)(nil); err != nil && errors.As(context.Cause(ctx), &wait) {
+		err = wait
+	}
+	cancel(nil)
+	watch.Wait()
+	if len(c.replies) >= len(s.collected.replies) { // a collection that failed was perhaps further
+		s.collected = c
+	}
+	return err
 }
 
-func (r *run) fetchOne(ctx context.Context, s *seat) (collected, error) {
-	var c collected
-	stream, err := s.process.Collect(ctx, &proto.CollectRequest{})
+// receive takes replies until the end, or the first that check refuses.
+func (c *collected) receive(ctx context.Context, s *seat, pass proto.Pass, check func(*proto.CollectReply) error) error {
+	stream, err := s.process.Collect(ctx, &proto.CollectRequest{Pass: pass})
 	if err != nil {
-		return c, err
+		return err
 	}
 	for {
 		reply, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return c, nil
+			c.complete = true
+			return nil
+		}
+		if err == nil {
+			err = check(reply)
 		}
 		if err != nil {
-			return c, err
-		}
-		if err := r.check(s.name, reply); err != nil {
-			return c, err
+			return err
 		}
 		c.replies = append(c.replies, reply)
 	}
@@ -110,8 +131,9 @@ func (r *run) check(name string, reply *proto.CollectReply) error {
 }
 
 // assemble puts what was collected into the result, rank by rank.
-func (r *run) assemble(got map[*seat]collected) {
+func (r *run) assemble() {
 	res := r.result
+	res.Pass = passNames[r.passing]
 	res.Losses = make([][]float64, len(r.seats.trainers))
 	if r.o.Summarize {
 		res.Parameters = make([][]result.ParameterSummary, len(r.seats.trainers))
@@ -120,9 +142,6 @@ func (r *run) assemble(got map[*seat]collected) {
 		}
 	}
 	for _, s := range r.seats.all {
-		if s.process == nil {
-			continue
-		}
 		p := result.Process{
 			Name: s.name, Rank: s.rank, Kind: string(s.kind), Key: s.part.Key, Plugin: s.part.Plugin.Name,
 			PID: s.process.PID(), StartMS: float64(s.process.StartTook) / 1e6, Facts: s.facts,
@@ -130,7 +149,7 @@ func (r *run) assemble(got map[*seat]collected) {
 		if s.trainer != nil {
 			p.BoundaryNS = s.trainer.boundaries[string(s.kind)]
 		}
-		for _, reply := range got[s].replies {
+		for _, reply := range s.collected.replies {
 			p.RSSMiB = max(p.RSSMiB, float64(reply.GetPeakRssBytes())/(1<<20))
 			for _, series := range reply.GetSeries() {
 				res.Samples = append(res.Samples, samples(s.rank, series)...)
@@ -147,7 +166,12 @@ func (r *run) assemble(got map[*seat]collected) {
 		res.Environment.NoteBLAS(s.facts)
 		res.Processes = append(res.Processes, p)
 	}
-	res.Evaluation = r.evaluations(got)
+	res.Evaluation = r.evaluations()
+	works := r.works()
+	res.Throughput = throughput(works)
+	if r.passing == proto.Pass_PASS_WARM_UP { // which did not live to tell
+		res.StartMS = r.startMS(works)
+	}
 }
 
 func samples(rank int, s *proto.Series) []result.Sample {

@@ -22,10 +22,10 @@ type found struct {
 
 // evaluations are what the trainers found, epoch by epoch: in a run that ended early those
 // epochs that at least one of them has evaluated. It needs the losses of the result.
-func (r *run) evaluations(got map[*seat]collected) []result.Evaluation {
+func (r *run) evaluations() []result.Evaluation {
 	epochs := map[int32]*found{}
 	for _, s := range r.seats.trainers {
-		for _, reply := range got[s].replies {
+		for _, reply := range s.collected.replies {
 			for _, q := range reply.GetEvaluations() {
 				f := epochs[q.GetEpoch()]
 				if f == nil {

@@ -22,16 +22,15 @@ func evaluating(targets int64, losses ...[]float64) *run {
 }
 
 // sent are the evaluations of each trainer; every one comes in a reply of its own.
-func (r *run) sent(byTrainer ...[]*proto.Evaluation) map[*seat]collected {
-	got := map[*seat]collected{}
+func (r *run) sent(byTrainer ...[]*proto.Evaluation) *run {
 	for rank, list := range byTrainer {
 		c := collected{}
 		for _, q := range list {
 			c.replies = append(c.replies, &proto.CollectReply{}, &proto.CollectReply{Evaluations: []*proto.Evaluation{q}})
 		}
-		got[r.seats.trainers[rank]] = c
+		r.seats.trainers[rank].collected = c
 	}
-	return got
+	return r
 }
 
 func requireEvaluations(t *testing.T, name string, got, want []result.Evaluation) {
@@ -44,7 +43,7 @@ func requireEvaluations(t *testing.T, name string, got, want []result.Evaluation
 func TestEvaluations(t *testing.T) {
 	// Of 2 trainers with 2 and 3 batches, the second one failed in epoch 1.
 	r := evaluating(1, []float64{1, 2, 3, 4}, []float64{3, 4, 5, 6})
-	got := r.evaluations(r.sent(
+	got := r.sent(
 		[]*proto.Evaluation{
 			{Epoch: 0, Samples: 4, LossSum: 2, Correct: new(int64(3)), Bins: []int32{-1, 2}, Positives: []int64{0, 1}, Negatives: []int64{2, 1}},
 			{Epoch: 1, Samples: 4, LossSum: 1, Correct: new(int64(4)), Bins: []int32{-1, 2}, Positives: []int64{0, 1}, Negatives: []int64{3, 0}},
@@ -52,7 +51,7 @@ func TestEvaluations(t *testing.T) {
 		[]*proto.Evaluation{
 			{Epoch: 0, Samples: 2, LossSum: 4, Correct: new(int64(0)), Bins: []int32{-1, 0}, Positives: []int64{1, 0}, Negatives: []int64{0, 1}},
 		},
-	))
+	).evaluations()
 	base := func(p float64) *float64 { return new(-p*math.Log(p) - (1-p)*math.Log(1-p)) }
 	requireEvaluations(t, "2 trainers", got, []result.Evaluation{
 		{
@@ -65,7 +64,7 @@ func TestEvaluations(t *testing.T) {
 	})
 
 	one := func(r *run, q *proto.Evaluation) []result.Evaluation {
-		return r.evaluations(r.sent([]*proto.Evaluation{q}))
+		return r.sent([]*proto.Evaluation{q}).evaluations()
 	}
 	r = evaluating(1, []float64{1, 3})
 	requireEvaluations(t, "no classifier", one(r, &proto.Evaluation{Samples: 4, LossSum: math.NaN()}), []result.Evaluation{{
@@ -81,7 +80,7 @@ func TestEvaluations(t *testing.T) {
 		Samples: 4, TrainLoss: math.NaN(), Loss: 0.25, Accuracy: new(0.75),
 		Trainers: []result.TrainerEvaluation{{Samples: 4, Loss: 0.25, Accuracy: new(0.75)}},
 	}})
-	requireEvaluations(t, "nothing held out", r.evaluations(r.sent(nil)), nil)
+	requireEvaluations(t, "nothing held out", r.sent(nil).evaluations(), nil)
 }
 
 // However the held-out samples are dealt, the trainers find the same together.
@@ -95,14 +94,14 @@ func TestEvaluationsOfAnyDeal(t *testing.T) {
 			}
 		}), 1, 20).Draw(t, "samples")
 		alone := evaluating(1, nil)
-		want := alone.evaluations(alone.sent(samples))
+		want := alone.sent(samples).evaluations()
 		dealt := make([][]*proto.Evaluation, 3)
 		for _, q := range samples {
 			rank := rapid.IntRange(0, 2).Draw(t, "rank")
 			dealt[rank] = append(dealt[rank], q)
 		}
 		together := evaluating(1, nil, nil, nil)
-		got := together.evaluations(together.sent(dealt...))
+		got := together.sent(dealt...).evaluations()
 		ignore := cmpopts.IgnoreFields(result.Evaluation{}, "Trainers")
 		if d := cmp.Diff(want, got, ignore, cmpopts.EquateNaNs(), cmpopts.EquateApprox(0, 1e-12)); d != "" {
 			t.Fatal(d)
@@ -135,15 +134,5 @@ func TestCheckOfReplies(t *testing.T) {
 	err := (&run{}).check("server2", &proto.CollectReply{Series: []*proto.Series{{Type: "a", Name: "b", StartNs: []int64{1}}}})
 	if want := "server2 sent columns of unequal length for its series a, b"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
-	}
-}
-
-// Training lasts from the first start to the last end, without the longest evaluation.
-func TestSpanOfAPass(t *testing.T) {
-	s := spanOf([]*proto.TrainReply{
-		{StartNs: 5e9, EndNs: 9e9, EvaluatedNs: 1e9}, {StartNs: 4e9, EndNs: 8e9, EvaluatedNs: 2e9}, {StartNs: 6e9, EndNs: 7e9},
-	})
-	if s.startNS != 4e9 || s.endNS != 9e9 || s.seconds() != 3 {
-		t.Errorf("the span is %+v, %v s", s, s.seconds())
 	}
 }

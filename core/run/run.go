@@ -34,8 +34,6 @@ type Options struct {
 	Progress  Progress
 }
 
-const measuredPass = "measured pass"
-
 // run is the state of one experiment while it runs.
 type run struct {
 	e        *config.Experiment
@@ -48,12 +46,13 @@ type run struct {
 	shares   []*proto.Share // by trainer
 	streamed bool           // the data is read anew in every epoch
 	lookup   *proto.Lookup  // where servers hold tables
+	passing  proto.Pass     // the last pass for which every process was reset
 	result   *result.Result
 }
 
-// Run carries out e. When it fails after the measured pass began, it returns
-// what the surviving processes had, marked incomplete, beside the error. All
-// processes are gone and nothing of the run is left when it returns.
+// Run carries out e. When it fails after the warm-up began, it returns what was
+// recorded of the last pass, marked incomplete, beside the error. All processes
+// are gone and nothing of the run is left when it returns.
 func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, error) {
 	r := &run{e: e, o: o, secret: make([]byte, comm.SecretSize), seats: place(e)}
 	if _, err := rand.Read(r.secret); err != nil {
@@ -65,21 +64,20 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 		return nil, err
 	}
 	ctx, r.monitor = monitor.New(ctx, e.Timeout)
-	measuring, err := r.passes(ctx)
+	err = r.phases(ctx)
 	if err != nil {
 		err = r.monitor.Verdict(err)
 		r.result.Error = err.Error()
-		if measuring {
-			r.salvage()
-		}
+		r.salvage()
 	}
 	r.monitor.Stop()
 	if cerr := r.launcher.Close(err == nil); err == nil {
 		err = cerr
 	}
-	if err != nil && !measuring {
+	if r.passing == proto.Pass_PASS_UNSPECIFIED {
 		return nil, err
 	}
+	r.assemble()
 	if !o.Summarize { // nobody looks at the machine of a comparison
 		r.result.Environment.CaptureGPUs()
 	}
@@ -87,8 +85,8 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 	return r.result, err
 }
 
-// passes is the life of a run; measuring says that the measured pass began.
-func (r *run) passes(ctx context.Context) (measuring bool, err error) {
+// phases is the life of a run.
+func (r *run) phases(ctx context.Context) error {
 	steps := []struct {
 		phase string
 		do    func(context.Context) error
@@ -98,18 +96,17 @@ func (r *run) passes(ctx context.Context) (measuring bool, err error) {
 		{"planning", r.planAndDeal},
 		{"connection", r.connect},
 		{"warm-up", r.warmUp},
-		{measuredPass, r.measure},
+		{"measured pass", r.measure},
 		{"collection", r.collect},
 	}
 	for _, s := range steps {
 		r.o.Progress.Phase(s.phase)
 		r.monitor.Phase(s.phase)
-		measuring = measuring || s.phase == measuredPass
 		if err := s.do(ctx); err != nil {
-			return measuring, err
+			return err
 		}
 	}
-	return measuring, nil
+	return nil
 }
 
 // start starts all processes in parallel.
@@ -161,64 +158,40 @@ func (r *run) connect(ctx context.Context) error {
 	})
 }
 
+// warmUp notes the start, which nobody remembers after the next reset.
 func (r *run) warmUp(ctx context.Context) error {
-	p, err := r.pass(ctx)
-	r.result.StartMS = float64(p.startNS-r.o.StartedNS) / 1e6
+	works, err := r.pass(ctx, proto.Pass_PASS_WARM_UP)
+	if err == nil {
+		r.result.StartMS = r.startMS(works)
+	}
 	return err
 }
 
 func (r *run) measure(ctx context.Context) error {
-	p, err := r.pass(ctx)
-	if err != nil {
-		return err
-	}
-	var samples int64
-	for _, s := range r.shares {
-		samples += s.GetSamples() * int64(r.e.Epochs)
-	}
-	r.result.Throughput = result.NewThroughput(samples, p.seconds())
-	return nil
+	_, err := r.pass(ctx, proto.Pass_PASS_MEASURED)
+	return err
 }
 
 // pass resets every process and trains once.
-func (r *run) pass(ctx context.Context) (span, error) {
+func (r *run) pass(ctx context.Context, pass proto.Pass) ([]*proto.Work, error) {
 	err := r.each(ctx, r.seats.all, r.e.Timeout, "its reset", func(ctx context.Context, s *seat) error {
-		_, err := s.process.Reset(ctx, &proto.ResetRequest{})
+		_, err := s.process.Reset(ctx, &proto.ResetRequest{Pass: pass})
 		return err
 	})
 	if err != nil {
-		return span{}, err
+		return nil, err
 	}
-	replies := make([]*proto.TrainReply, len(r.seats.trainers))
+	r.passing = pass
+	works := make([]*proto.Work, len(r.seats.trainers))
 	// No deadline: a pass may take hours. Every wait within it has one, and the
 	// monitor hears from every process.
 	err = r.each(ctx, r.seats.trainers, 0, "", func(ctx context.Context, s *seat) error {
 		reply, err := s.process.Train(ctx, &proto.TrainRequest{})
-		replies[s.rank] = reply
+		works[s.rank] = reply.GetWork()
 		return err
 	})
-	if err != nil {
-		return span{}, err
-	}
-	return spanOf(replies), nil
+	return works, err
 }
-
-// span is the time of a pass, in ns of comm.Now: the first start and the last end over
-// the trainers, and the most that one of them spent on evaluation.
-type span struct{ startNS, endNS, evaluatedNS int64 }
-
-func spanOf(replies []*proto.TrainReply) span {
-	s := span{startNS: replies[0].GetStartNs()}
-	for _, reply := range replies {
-		s.startNS, s.endNS = min(s.startNS, reply.GetStartNs()), max(s.endNS, reply.GetEndNs())
-		s.evaluatedNS = max(s.evaluatedNS, reply.GetEvaluatedNs())
-	}
-	return s
-}
-
-// seconds is how long training took. Trainers evaluate at the same time, so the longest
-// of their evaluations counts for all.
-func (s span) seconds() float64 { return float64(s.endNS-s.startNS-s.evaluatedNS) / 1e9 }
 
 // each calls do for all seats at once and waits for all. A call that takes
 // longer than the timeout (0: no limit) fails as a wait for what.

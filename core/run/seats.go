@@ -26,6 +26,7 @@ type seat struct {
 	plan       *proto.PlanReply // of a trainer
 	facts      map[string]string
 	boundaries map[string]int64
+	collected  collected
 }
 
 // seats are all processes of a run.

@@ -26,6 +26,55 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type Pass int32
+
+const (
+	Pass_PASS_UNSPECIFIED Pass = 0
+	Pass_PASS_WARM_UP     Pass = 1
+	Pass_PASS_MEASURED    Pass = 2
+)
+
+// Enum value maps for Pass.
+var (
+	Pass_name = map[int32]string{
+		0: "PASS_UNSPECIFIED",
+		1: "PASS_WARM_UP",
+		2: "PASS_MEASURED",
+	}
+	Pass_value = map[string]int32{
+		"PASS_UNSPECIFIED": 0,
+		"PASS_WARM_UP":     1,
+		"PASS_MEASURED":    2,
+	}
+)
+
+func (x Pass) Enum() *Pass {
+	p := new(Pass)
+	*p = x
+	return p
+}
+
+func (x Pass) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Pass) Descriptor() protoreflect.EnumDescriptor {
+	return file_psbench_proto_enumTypes[0].Descriptor()
+}
+
+func (Pass) Type() protoreflect.EnumType {
+	return &file_psbench_proto_enumTypes[0]
+}
+
+func (x Pass) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Pass.Descriptor instead.
+func (Pass) EnumDescriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{0}
+}
+
 type MeasureRequest_Operation int32
 
 const (
@@ -65,11 +114,11 @@ func (x MeasureRequest_Operation) String() string {
 }
 
 func (MeasureRequest_Operation) Descriptor() protoreflect.EnumDescriptor {
-	return file_psbench_proto_enumTypes[0].Descriptor()
+	return file_psbench_proto_enumTypes[1].Descriptor()
 }
 
 func (MeasureRequest_Operation) Type() protoreflect.EnumType {
-	return &file_psbench_proto_enumTypes[0]
+	return &file_psbench_proto_enumTypes[1]
 }
 
 func (x MeasureRequest_Operation) Number() protoreflect.EnumNumber {
@@ -78,7 +127,7 @@ func (x MeasureRequest_Operation) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MeasureRequest_Operation.Descriptor instead.
 func (MeasureRequest_Operation) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{32, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{34, 0}
 }
 
 type MeasureRequest_Expect int32
@@ -114,11 +163,11 @@ func (x MeasureRequest_Expect) String() string {
 }
 
 func (MeasureRequest_Expect) Descriptor() protoreflect.EnumDescriptor {
-	return file_psbench_proto_enumTypes[1].Descriptor()
+	return file_psbench_proto_enumTypes[2].Descriptor()
 }
 
 func (MeasureRequest_Expect) Type() protoreflect.EnumType {
-	return &file_psbench_proto_enumTypes[1]
+	return &file_psbench_proto_enumTypes[2]
 }
 
 func (x MeasureRequest_Expect) Number() protoreflect.EnumNumber {
@@ -127,7 +176,7 @@ func (x MeasureRequest_Expect) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MeasureRequest_Expect.Descriptor instead.
 func (MeasureRequest_Expect) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{32, 1}
+	return file_psbench_proto_rawDescGZIP(), []int{34, 1}
 }
 
 type Failure_Cause int32
@@ -163,11 +212,11 @@ func (x Failure_Cause) String() string {
 }
 
 func (Failure_Cause) Descriptor() protoreflect.EnumDescriptor {
-	return file_psbench_proto_enumTypes[2].Descriptor()
+	return file_psbench_proto_enumTypes[3].Descriptor()
 }
 
 func (Failure_Cause) Type() protoreflect.EnumType {
-	return &file_psbench_proto_enumTypes[2]
+	return &file_psbench_proto_enumTypes[3]
 }
 
 func (x Failure_Cause) Number() protoreflect.EnumNumber {
@@ -176,7 +225,7 @@ func (x Failure_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Cause.Descriptor instead.
 func (Failure_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{38, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{40, 0}
 }
 
 type DescribeRequest struct {
@@ -471,6 +520,7 @@ type ConfigureRequest struct {
 	FirstTensor   int32                  `protobuf:"varint,19,opt,name=first_tensor,json=firstTensor,proto3" json:"first_tensor,omitempty"` // processes with a model: number of its first parameter
 	Server        string                 `protobuf:"bytes,20,opt,name=server,proto3" json:"server,omitempty"`                               // key of the run's server, or empty
 	Tables        bool                   `protobuf:"varint,21,opt,name=tables,proto3" json:"tables,omitempty"`                              // servers: the registry says that it serves a table
+	FailOnNan     bool                   `protobuf:"varint,22,opt,name=fail_on_nan,json=failOnNan,proto3" json:"fail_on_nan,omitempty"`     // trainers: a loss or a parameter that is not finite ends the pass
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -648,6 +698,13 @@ func (x *ConfigureRequest) GetServer() string {
 func (x *ConfigureRequest) GetTables() bool {
 	if x != nil {
 		return x.Tables
+	}
+	return false
+}
+
+func (x *ConfigureRequest) GetFailOnNan() bool {
+	if x != nil {
+		return x.FailOnNan
 	}
 	return false
 }
@@ -1877,9 +1934,7 @@ func (*TrainRequest) Descriptor() ([]byte, []int) {
 
 type TrainReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	StartNs       int64                  `protobuf:"varint,1,opt,name=start_ns,json=startNs,proto3" json:"start_ns,omitempty"`             // of the first iteration
-	EndNs         int64                  `protobuf:"varint,2,opt,name=end_ns,json=endNs,proto3" json:"end_ns,omitempty"`                   // of the last one
-	EvaluatedNs   int64                  `protobuf:"varint,3,opt,name=evaluated_ns,json=evaluatedNs,proto3" json:"evaluated_ns,omitempty"` // of the time between, spent on held-out samples
+	Work          *Work                  `protobuf:"bytes,1,opt,name=work,proto3" json:"work,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1914,36 +1969,92 @@ func (*TrainReply) Descriptor() ([]byte, []int) {
 	return file_psbench_proto_rawDescGZIP(), []int{24}
 }
 
-func (x *TrainReply) GetStartNs() int64 {
+func (x *TrainReply) GetWork() *Work {
+	if x != nil {
+		return x.Work
+	}
+	return nil
+}
+
+// Work is what a trainer did in a pass so far.
+type Work struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	StartNs       int64                  `protobuf:"varint,1,opt,name=start_ns,json=startNs,proto3" json:"start_ns,omitempty"`             // of the first iteration
+	EndNs         int64                  `protobuf:"varint,2,opt,name=end_ns,json=endNs,proto3" json:"end_ns,omitempty"`                   // of the pass, or of the last iteration that ended in it
+	EvaluatedNs   int64                  `protobuf:"varint,3,opt,name=evaluated_ns,json=evaluatedNs,proto3" json:"evaluated_ns,omitempty"` // of the time between, spent on held-out samples
+	Samples       int64                  `protobuf:"varint,4,opt,name=samples,proto3" json:"samples,omitempty"`                            // of the iterations that ended
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Work) Reset() {
+	*x = Work{}
+	mi := &file_psbench_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Work) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Work) ProtoMessage() {}
+
+func (x *Work) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Work.ProtoReflect.Descriptor instead.
+func (*Work) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Work) GetStartNs() int64 {
 	if x != nil {
 		return x.StartNs
 	}
 	return 0
 }
 
-func (x *TrainReply) GetEndNs() int64 {
+func (x *Work) GetEndNs() int64 {
 	if x != nil {
 		return x.EndNs
 	}
 	return 0
 }
 
-func (x *TrainReply) GetEvaluatedNs() int64 {
+func (x *Work) GetEvaluatedNs() int64 {
 	if x != nil {
 		return x.EvaluatedNs
 	}
 	return 0
 }
 
+func (x *Work) GetSamples() int64 {
+	if x != nil {
+		return x.Samples
+	}
+	return 0
+}
+
 type ResetRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pass          Pass                   `protobuf:"varint,1,opt,name=pass,proto3,enum=psbench.v1.Pass" json:"pass,omitempty"` // that begins
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_psbench_proto_msgTypes[25]
+	mi := &file_psbench_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1955,7 +2066,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[25]
+	mi := &file_psbench_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1968,7 +2079,14 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{25}
+	return file_psbench_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ResetRequest) GetPass() Pass {
+	if x != nil {
+		return x.Pass
+	}
+	return Pass_PASS_UNSPECIFIED
 }
 
 type ResetReply struct {
@@ -1979,7 +2097,7 @@ type ResetReply struct {
 
 func (x *ResetReply) Reset() {
 	*x = ResetReply{}
-	mi := &file_psbench_proto_msgTypes[26]
+	mi := &file_psbench_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1991,7 +2109,7 @@ func (x *ResetReply) String() string {
 func (*ResetReply) ProtoMessage() {}
 
 func (x *ResetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[26]
+	mi := &file_psbench_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2004,18 +2122,19 @@ func (x *ResetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetReply.ProtoReflect.Descriptor instead.
 func (*ResetReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{26}
+	return file_psbench_proto_rawDescGZIP(), []int{27}
 }
 
 type CollectRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pass          Pass                   `protobuf:"varint,1,opt,name=pass,proto3,enum=psbench.v1.Pass" json:"pass,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_psbench_proto_msgTypes[27]
+	mi := &file_psbench_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2027,7 +2146,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[27]
+	mi := &file_psbench_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2040,7 +2159,14 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{27}
+	return file_psbench_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *CollectRequest) GetPass() Pass {
+	if x != nil {
+		return x.Pass
+	}
+	return Pass_PASS_UNSPECIFIED
 }
 
 type CollectReply struct {
@@ -2049,14 +2175,16 @@ type CollectReply struct {
 	Losses        []float64              `protobuf:"fixed64,2,rep,packed,name=losses,proto3" json:"losses,omitempty"`
 	Parameters    []*ParameterSummary    `protobuf:"bytes,3,rep,name=parameters,proto3" json:"parameters,omitempty"`
 	PeakRssBytes  int64                  `protobuf:"varint,4,opt,name=peak_rss_bytes,json=peakRssBytes,proto3" json:"peak_rss_bytes,omitempty"`
-	Evaluations   []*Evaluation          `protobuf:"bytes,5,rep,name=evaluations,proto3" json:"evaluations,omitempty"` // trainers: one for each epoch
+	Evaluations   []*Evaluation          `protobuf:"bytes,5,rep,name=evaluations,proto3" json:"evaluations,omitempty"`              // trainers: one for each epoch
+	Work          *Work                  `protobuf:"bytes,6,opt,name=work,proto3" json:"work,omitempty"`                            // trainers
+	NonFinite     *NonFinite             `protobuf:"bytes,7,opt,name=non_finite,json=nonFinite,proto3" json:"non_finite,omitempty"` // trainers and servers that hold parameters
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CollectReply) Reset() {
 	*x = CollectReply{}
-	mi := &file_psbench_proto_msgTypes[28]
+	mi := &file_psbench_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2068,7 +2196,7 @@ func (x *CollectReply) String() string {
 func (*CollectReply) ProtoMessage() {}
 
 func (x *CollectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[28]
+	mi := &file_psbench_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2081,7 +2209,7 @@ func (x *CollectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectReply.ProtoReflect.Descriptor instead.
 func (*CollectReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{28}
+	return file_psbench_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CollectReply) GetSeries() []*Series {
@@ -2119,6 +2247,105 @@ func (x *CollectReply) GetEvaluations() []*Evaluation {
 	return nil
 }
 
+func (x *CollectReply) GetWork() *Work {
+	if x != nil {
+		return x.Work
+	}
+	return nil
+}
+
+func (x *CollectReply) GetNonFinite() *NonFinite {
+	if x != nil {
+		return x.NonFinite
+	}
+	return nil
+}
+
+// NonFinite is what a process found of NaN and infinite values in a pass.
+type NonFinite struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         int64                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"` // and batch: the iteration with the first such loss
+	Batch         int64                  `protobuf:"varint,2,opt,name=batch,proto3" json:"batch,omitempty"`
+	Loss          float64                `protobuf:"fixed64,3,opt,name=loss,proto3" json:"loss,omitempty"`
+	Losses        int64                  `protobuf:"varint,4,opt,name=losses,proto3" json:"losses,omitempty"`      // how many there are; 0: epoch, batch and loss mean nothing
+	Parameter     string                 `protobuf:"bytes,5,opt,name=parameter,proto3" json:"parameter,omitempty"` // the first with such a value, after that iteration or at the end
+	Gradient      string                 `protobuf:"bytes,6,opt,name=gradient,proto3" json:"gradient,omitempty"`   // the first with such a value, after that iteration
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NonFinite) Reset() {
+	*x = NonFinite{}
+	mi := &file_psbench_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NonFinite) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NonFinite) ProtoMessage() {}
+
+func (x *NonFinite) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NonFinite.ProtoReflect.Descriptor instead.
+func (*NonFinite) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *NonFinite) GetEpoch() int64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *NonFinite) GetBatch() int64 {
+	if x != nil {
+		return x.Batch
+	}
+	return 0
+}
+
+func (x *NonFinite) GetLoss() float64 {
+	if x != nil {
+		return x.Loss
+	}
+	return 0
+}
+
+func (x *NonFinite) GetLosses() int64 {
+	if x != nil {
+		return x.Losses
+	}
+	return 0
+}
+
+func (x *NonFinite) GetParameter() string {
+	if x != nil {
+		return x.Parameter
+	}
+	return ""
+}
+
+func (x *NonFinite) GetGradient() string {
+	if x != nil {
+		return x.Gradient
+	}
+	return ""
+}
+
 // Evaluation is what a trainer found on its held-out samples after an epoch.
 type Evaluation struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -2137,7 +2364,7 @@ type Evaluation struct {
 
 func (x *Evaluation) Reset() {
 	*x = Evaluation{}
-	mi := &file_psbench_proto_msgTypes[29]
+	mi := &file_psbench_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2149,7 +2376,7 @@ func (x *Evaluation) String() string {
 func (*Evaluation) ProtoMessage() {}
 
 func (x *Evaluation) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[29]
+	mi := &file_psbench_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2162,7 +2389,7 @@ func (x *Evaluation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluation.ProtoReflect.Descriptor instead.
 func (*Evaluation) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{29}
+	return file_psbench_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Evaluation) GetEpoch() int32 {
@@ -2229,7 +2456,7 @@ type Series struct {
 
 func (x *Series) Reset() {
 	*x = Series{}
-	mi := &file_psbench_proto_msgTypes[30]
+	mi := &file_psbench_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2241,7 +2468,7 @@ func (x *Series) String() string {
 func (*Series) ProtoMessage() {}
 
 func (x *Series) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[30]
+	mi := &file_psbench_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2254,7 +2481,7 @@ func (x *Series) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Series.ProtoReflect.Descriptor instead.
 func (*Series) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{30}
+	return file_psbench_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Series) GetType() string {
@@ -2313,7 +2540,7 @@ type ParameterSummary struct {
 
 func (x *ParameterSummary) Reset() {
 	*x = ParameterSummary{}
-	mi := &file_psbench_proto_msgTypes[31]
+	mi := &file_psbench_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2325,7 +2552,7 @@ func (x *ParameterSummary) String() string {
 func (*ParameterSummary) ProtoMessage() {}
 
 func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[31]
+	mi := &file_psbench_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2338,7 +2565,7 @@ func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParameterSummary.ProtoReflect.Descriptor instead.
 func (*ParameterSummary) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{31}
+	return file_psbench_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ParameterSummary) GetName() string {
@@ -2398,7 +2625,7 @@ type MeasureRequest struct {
 
 func (x *MeasureRequest) Reset() {
 	*x = MeasureRequest{}
-	mi := &file_psbench_proto_msgTypes[32]
+	mi := &file_psbench_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2410,7 +2637,7 @@ func (x *MeasureRequest) String() string {
 func (*MeasureRequest) ProtoMessage() {}
 
 func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[32]
+	mi := &file_psbench_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2423,7 +2650,7 @@ func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureRequest.ProtoReflect.Descriptor instead.
 func (*MeasureRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{32}
+	return file_psbench_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MeasureRequest) GetOperation() MeasureRequest_Operation {
@@ -2485,7 +2712,7 @@ type MeasureReply struct {
 
 func (x *MeasureReply) Reset() {
 	*x = MeasureReply{}
-	mi := &file_psbench_proto_msgTypes[33]
+	mi := &file_psbench_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2497,7 +2724,7 @@ func (x *MeasureReply) String() string {
 func (*MeasureReply) ProtoMessage() {}
 
 func (x *MeasureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[33]
+	mi := &file_psbench_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2510,7 +2737,7 @@ func (x *MeasureReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureReply.ProtoReflect.Descriptor instead.
 func (*MeasureReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{33}
+	return file_psbench_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *MeasureReply) GetLatencyNs() []int64 {
@@ -2535,7 +2762,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_psbench_proto_msgTypes[34]
+	mi := &file_psbench_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2547,7 +2774,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[34]
+	mi := &file_psbench_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2560,7 +2787,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{34}
+	return file_psbench_proto_rawDescGZIP(), []int{36}
 }
 
 type Event struct {
@@ -2577,7 +2804,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_psbench_proto_msgTypes[35]
+	mi := &file_psbench_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2589,7 +2816,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[35]
+	mi := &file_psbench_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2602,7 +2829,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{35}
+	return file_psbench_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Event) GetEvent() isEvent_Event {
@@ -2669,7 +2896,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_psbench_proto_msgTypes[36]
+	mi := &file_psbench_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2681,7 +2908,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[36]
+	mi := &file_psbench_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2694,7 +2921,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{36}
+	return file_psbench_proto_rawDescGZIP(), []int{38}
 }
 
 type Progress struct {
@@ -2706,7 +2933,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_psbench_proto_msgTypes[37]
+	mi := &file_psbench_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2718,7 +2945,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[37]
+	mi := &file_psbench_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2731,7 +2958,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{37}
+	return file_psbench_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Progress) GetEpoch() int32 {
@@ -2753,7 +2980,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_psbench_proto_msgTypes[38]
+	mi := &file_psbench_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2765,7 +2992,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[38]
+	mi := &file_psbench_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2778,7 +3005,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{38}
+	return file_psbench_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Failure) GetCause() Failure_Cause {
@@ -2824,7 +3051,7 @@ const file_psbench_proto_rawDesc = "" +
 	"PartChoice\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +
-	"\bsettings\x18\x03 \x01(\fR\bsettings\"\xbc\x05\n" +
+	"\bsettings\x18\x03 \x01(\fR\bsettings\"\xdc\x05\n" +
 	"\x10ConfigureRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\x05R\x04rank\x12*\n" +
@@ -2849,7 +3076,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\bposition\x18\x12 \x01(\x05R\bposition\x12!\n" +
 	"\ffirst_tensor\x18\x13 \x01(\x05R\vfirstTensor\x12\x16\n" +
 	"\x06server\x18\x14 \x01(\tR\x06server\x12\x16\n" +
-	"\x06tables\x18\x15 \x01(\bR\x06tables\x1a7\n" +
+	"\x06tables\x18\x15 \x01(\bR\x06tables\x12\x1e\n" +
+	"\vfail_on_nan\x18\x16 \x01(\bR\tfailOnNan\x1a7\n" +
 	"\tMapsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaa\x01\n" +
@@ -2963,16 +3191,21 @@ const file_psbench_proto_rawDesc = "" +
 	"FactsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x0e\n" +
-	"\fTrainRequest\"a\n" +
+	"\fTrainRequest\"2\n" +
 	"\n" +
-	"TrainReply\x12\x19\n" +
+	"TrainReply\x12$\n" +
+	"\x04work\x18\x01 \x01(\v2\x10.psbench.v1.WorkR\x04work\"u\n" +
+	"\x04Work\x12\x19\n" +
 	"\bstart_ns\x18\x01 \x01(\x03R\astartNs\x12\x15\n" +
 	"\x06end_ns\x18\x02 \x01(\x03R\x05endNs\x12!\n" +
-	"\fevaluated_ns\x18\x03 \x01(\x03R\vevaluatedNs\"\x0e\n" +
-	"\fResetRequest\"\f\n" +
+	"\fevaluated_ns\x18\x03 \x01(\x03R\vevaluatedNs\x12\x18\n" +
+	"\asamples\x18\x04 \x01(\x03R\asamples\"4\n" +
+	"\fResetRequest\x12$\n" +
+	"\x04pass\x18\x01 \x01(\x0e2\x10.psbench.v1.PassR\x04pass\"\f\n" +
 	"\n" +
-	"ResetReply\"\x10\n" +
-	"\x0eCollectRequest\"\xf0\x01\n" +
+	"ResetReply\"6\n" +
+	"\x0eCollectRequest\x12$\n" +
+	"\x04pass\x18\x01 \x01(\x0e2\x10.psbench.v1.PassR\x04pass\"\xcc\x02\n" +
 	"\fCollectReply\x12*\n" +
 	"\x06series\x18\x01 \x03(\v2\x12.psbench.v1.SeriesR\x06series\x12\x16\n" +
 	"\x06losses\x18\x02 \x03(\x01R\x06losses\x12<\n" +
@@ -2980,7 +3213,17 @@ const file_psbench_proto_rawDesc = "" +
 	"parameters\x18\x03 \x03(\v2\x1c.psbench.v1.ParameterSummaryR\n" +
 	"parameters\x12$\n" +
 	"\x0epeak_rss_bytes\x18\x04 \x01(\x03R\fpeakRssBytes\x128\n" +
-	"\vevaluations\x18\x05 \x03(\v2\x16.psbench.v1.EvaluationR\vevaluations\"\xd2\x01\n" +
+	"\vevaluations\x18\x05 \x03(\v2\x16.psbench.v1.EvaluationR\vevaluations\x12$\n" +
+	"\x04work\x18\x06 \x01(\v2\x10.psbench.v1.WorkR\x04work\x124\n" +
+	"\n" +
+	"non_finite\x18\a \x01(\v2\x15.psbench.v1.NonFiniteR\tnonFinite\"\x9d\x01\n" +
+	"\tNonFinite\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x14\n" +
+	"\x05batch\x18\x02 \x01(\x03R\x05batch\x12\x12\n" +
+	"\x04loss\x18\x03 \x01(\x01R\x04loss\x12\x16\n" +
+	"\x06losses\x18\x04 \x01(\x03R\x06losses\x12\x1c\n" +
+	"\tparameter\x18\x05 \x01(\tR\tparameter\x12\x1a\n" +
+	"\bgradient\x18\x06 \x01(\tR\bgradient\"\xd2\x01\n" +
 	"\n" +
 	"Evaluation\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x05R\x05epoch\x12\x18\n" +
@@ -3051,7 +3294,11 @@ const file_psbench_proto_rawDesc = "" +
 	"\n" +
 	"CAUSE_WAIT\x10\x01\x12\x0e\n" +
 	"\n" +
-	"CAUSE_PEER\x10\x022\xf4\x04\n" +
+	"CAUSE_PEER\x10\x02*A\n" +
+	"\x04Pass\x12\x14\n" +
+	"\x10PASS_UNSPECIFIED\x10\x00\x12\x10\n" +
+	"\fPASS_WARM_UP\x10\x01\x12\x11\n" +
+	"\rPASS_MEASURED\x10\x022\xf4\x04\n" +
 	"\x04Part\x12B\n" +
 	"\bDescribe\x12\x1b.psbench.v1.DescribeRequest\x1a\x19.psbench.v1.DescribeReply\x12E\n" +
 	"\tConfigure\x12\x1c.psbench.v1.ConfigureRequest\x1a\x1a.psbench.v1.ConfigureReply\x126\n" +
@@ -3076,123 +3323,131 @@ func file_psbench_proto_rawDescGZIP() []byte {
 	return file_psbench_proto_rawDescData
 }
 
-var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_psbench_proto_goTypes = []any{
-	(MeasureRequest_Operation)(0), // 0: psbench.v1.MeasureRequest.Operation
-	(MeasureRequest_Expect)(0),    // 1: psbench.v1.MeasureRequest.Expect
-	(Failure_Cause)(0),            // 2: psbench.v1.Failure.Cause
-	(*DescribeRequest)(nil),       // 3: psbench.v1.DescribeRequest
-	(*DescribeReply)(nil),         // 4: psbench.v1.DescribeReply
-	(*PartDescription)(nil),       // 5: psbench.v1.PartDescription
-	(*SettingDescription)(nil),    // 6: psbench.v1.SettingDescription
-	(*PartChoice)(nil),            // 7: psbench.v1.PartChoice
-	(*ConfigureRequest)(nil),      // 8: psbench.v1.ConfigureRequest
-	(*ConfigureReply)(nil),        // 9: psbench.v1.ConfigureReply
-	(*Table)(nil),                 // 10: psbench.v1.Table
-	(*ModelDescription)(nil),      // 11: psbench.v1.ModelDescription
-	(*Inputs)(nil),                // 12: psbench.v1.Inputs
-	(*Parameter)(nil),             // 13: psbench.v1.Parameter
-	(*PlanRequest)(nil),           // 14: psbench.v1.PlanRequest
-	(*PlanReply)(nil),             // 15: psbench.v1.PlanReply
-	(*Bucket)(nil),                // 16: psbench.v1.Bucket
-	(*Span)(nil),                  // 17: psbench.v1.Span
-	(*DealRequest)(nil),           // 18: psbench.v1.DealRequest
-	(*TrainerSet)(nil),            // 19: psbench.v1.TrainerSet
-	(*DealReply)(nil),             // 20: psbench.v1.DealReply
-	(*Share)(nil),                 // 21: psbench.v1.Share
-	(*Peer)(nil),                  // 22: psbench.v1.Peer
-	(*ConnectRequest)(nil),        // 23: psbench.v1.ConnectRequest
-	(*Lookup)(nil),                // 24: psbench.v1.Lookup
-	(*ConnectReply)(nil),          // 25: psbench.v1.ConnectReply
-	(*TrainRequest)(nil),          // 26: psbench.v1.TrainRequest
-	(*TrainReply)(nil),            // 27: psbench.v1.TrainReply
-	(*ResetRequest)(nil),          // 28: psbench.v1.ResetRequest
-	(*ResetReply)(nil),            // 29: psbench.v1.ResetReply
-	(*CollectRequest)(nil),        // 30: psbench.v1.CollectRequest
-	(*CollectReply)(nil),          // 31: psbench.v1.CollectReply
-	(*Evaluation)(nil),            // 32: psbench.v1.Evaluation
-	(*Series)(nil),                // 33: psbench.v1.Series
-	(*ParameterSummary)(nil),      // 34: psbench.v1.ParameterSummary
-	(*MeasureRequest)(nil),        // 35: psbench.v1.MeasureRequest
-	(*MeasureReply)(nil),          // 36: psbench.v1.MeasureReply
-	(*WatchRequest)(nil),          // 37: psbench.v1.WatchRequest
-	(*Event)(nil),                 // 38: psbench.v1.Event
-	(*Heartbeat)(nil),             // 39: psbench.v1.Heartbeat
-	(*Progress)(nil),              // 40: psbench.v1.Progress
-	(*Failure)(nil),               // 41: psbench.v1.Failure
-	nil,                           // 42: psbench.v1.ConfigureRequest.MapsEntry
-	nil,                           // 43: psbench.v1.ConnectRequest.CompanionsEntry
-	nil,                           // 44: psbench.v1.ConnectReply.BoundaryNsEntry
-	nil,                           // 45: psbench.v1.ConnectReply.FactsEntry
+	(Pass)(0),                     // 0: psbench.v1.Pass
+	(MeasureRequest_Operation)(0), // 1: psbench.v1.MeasureRequest.Operation
+	(MeasureRequest_Expect)(0),    // 2: psbench.v1.MeasureRequest.Expect
+	(Failure_Cause)(0),            // 3: psbench.v1.Failure.Cause
+	(*DescribeRequest)(nil),       // 4: psbench.v1.DescribeRequest
+	(*DescribeReply)(nil),         // 5: psbench.v1.DescribeReply
+	(*PartDescription)(nil),       // 6: psbench.v1.PartDescription
+	(*SettingDescription)(nil),    // 7: psbench.v1.SettingDescription
+	(*PartChoice)(nil),            // 8: psbench.v1.PartChoice
+	(*ConfigureRequest)(nil),      // 9: psbench.v1.ConfigureRequest
+	(*ConfigureReply)(nil),        // 10: psbench.v1.ConfigureReply
+	(*Table)(nil),                 // 11: psbench.v1.Table
+	(*ModelDescription)(nil),      // 12: psbench.v1.ModelDescription
+	(*Inputs)(nil),                // 13: psbench.v1.Inputs
+	(*Parameter)(nil),             // 14: psbench.v1.Parameter
+	(*PlanRequest)(nil),           // 15: psbench.v1.PlanRequest
+	(*PlanReply)(nil),             // 16: psbench.v1.PlanReply
+	(*Bucket)(nil),                // 17: psbench.v1.Bucket
+	(*Span)(nil),                  // 18: psbench.v1.Span
+	(*DealRequest)(nil),           // 19: psbench.v1.DealRequest
+	(*TrainerSet)(nil),            // 20: psbench.v1.TrainerSet
+	(*DealReply)(nil),             // 21: psbench.v1.DealReply
+	(*Share)(nil),                 // 22: psbench.v1.Share
+	(*Peer)(nil),                  // 23: psbench.v1.Peer
+	(*ConnectRequest)(nil),        // 24: psbench.v1.ConnectRequest
+	(*Lookup)(nil),                // 25: psbench.v1.Lookup
+	(*ConnectReply)(nil),          // 26: psbench.v1.ConnectReply
+	(*TrainRequest)(nil),          // 27: psbench.v1.TrainRequest
+	(*TrainReply)(nil),            // 28: psbench.v1.TrainReply
+	(*Work)(nil),                  // 29: psbench.v1.Work
+	(*ResetRequest)(nil),          // 30: psbench.v1.ResetRequest
+	(*ResetReply)(nil),            // 31: psbench.v1.ResetReply
+	(*CollectRequest)(nil),        // 32: psbench.v1.CollectRequest
+	(*CollectReply)(nil),          // 33: psbench.v1.CollectReply
+	(*NonFinite)(nil),             // 34: psbench.v1.NonFinite
+	(*Evaluation)(nil),            // 35: psbench.v1.Evaluation
+	(*Series)(nil),                // 36: psbench.v1.Series
+	(*ParameterSummary)(nil),      // 37: psbench.v1.ParameterSummary
+	(*MeasureRequest)(nil),        // 38: psbench.v1.MeasureRequest
+	(*MeasureReply)(nil),          // 39: psbench.v1.MeasureReply
+	(*WatchRequest)(nil),          // 40: psbench.v1.WatchRequest
+	(*Event)(nil),                 // 41: psbench.v1.Event
+	(*Heartbeat)(nil),             // 42: psbench.v1.Heartbeat
+	(*Progress)(nil),              // 43: psbench.v1.Progress
+	(*Failure)(nil),               // 44: psbench.v1.Failure
+	nil,                           // 45: psbench.v1.ConfigureRequest.MapsEntry
+	nil,                           // 46: psbench.v1.ConnectRequest.CompanionsEntry
+	nil,                           // 47: psbench.v1.ConnectReply.BoundaryNsEntry
+	nil,                           // 48: psbench.v1.ConnectReply.FactsEntry
 }
 var file_psbench_proto_depIdxs = []int32{
-	5,  // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
-	6,  // 1: psbench.v1.PartDescription.settings:type_name -> psbench.v1.SettingDescription
-	7,  // 2: psbench.v1.ConfigureRequest.part:type_name -> psbench.v1.PartChoice
-	7,  // 3: psbench.v1.ConfigureRequest.local:type_name -> psbench.v1.PartChoice
-	42, // 4: psbench.v1.ConfigureRequest.maps:type_name -> psbench.v1.ConfigureRequest.MapsEntry
-	11, // 5: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
-	10, // 6: psbench.v1.ConfigureReply.table:type_name -> psbench.v1.Table
-	13, // 7: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
-	12, // 8: psbench.v1.ModelDescription.inputs:type_name -> psbench.v1.Inputs
-	11, // 9: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
-	10, // 10: psbench.v1.PlanRequest.tables:type_name -> psbench.v1.Table
-	16, // 11: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
-	12, // 12: psbench.v1.PlanReply.inputs:type_name -> psbench.v1.Inputs
-	17, // 13: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
-	12, // 14: psbench.v1.DealRequest.inputs:type_name -> psbench.v1.Inputs
-	19, // 15: psbench.v1.DealRequest.sets:type_name -> psbench.v1.TrainerSet
-	21, // 16: psbench.v1.DealReply.shares:type_name -> psbench.v1.Share
-	16, // 17: psbench.v1.ConnectRequest.buckets:type_name -> psbench.v1.Bucket
-	11, // 18: psbench.v1.ConnectRequest.model:type_name -> psbench.v1.ModelDescription
-	22, // 19: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.Peer
-	22, // 20: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.Peer
-	22, // 21: psbench.v1.ConnectRequest.ring:type_name -> psbench.v1.Peer
-	22, // 22: psbench.v1.ConnectRequest.sync_ring:type_name -> psbench.v1.Peer
-	22, // 23: psbench.v1.ConnectRequest.trainers:type_name -> psbench.v1.Peer
-	43, // 24: psbench.v1.ConnectRequest.companions:type_name -> psbench.v1.ConnectRequest.CompanionsEntry
-	24, // 25: psbench.v1.ConnectRequest.lookup:type_name -> psbench.v1.Lookup
-	22, // 26: psbench.v1.ConnectRequest.table_servers:type_name -> psbench.v1.Peer
-	21, // 27: psbench.v1.ConnectRequest.share:type_name -> psbench.v1.Share
-	10, // 28: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
-	44, // 29: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	45, // 30: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
-	33, // 31: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
-	34, // 32: psbench.v1.CollectReply.parameters:type_name -> psbench.v1.ParameterSummary
-	32, // 33: psbench.v1.CollectReply.evaluations:type_name -> psbench.v1.Evaluation
-	0,  // 34: psbench.v1.MeasureRequest.operation:type_name -> psbench.v1.MeasureRequest.Operation
-	1,  // 35: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
-	39, // 36: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
-	40, // 37: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	41, // 38: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	2,  // 39: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	22, // 40: psbench.v1.ConnectRequest.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	3,  // 41: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	8,  // 42: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	14, // 43: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	18, // 44: psbench.v1.Part.Deal:input_type -> psbench.v1.DealRequest
-	23, // 45: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	26, // 46: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	28, // 47: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	30, // 48: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	35, // 49: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	37, // 50: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	4,  // 51: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	9,  // 52: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	15, // 53: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	20, // 54: psbench.v1.Part.Deal:output_type -> psbench.v1.DealReply
-	25, // 55: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	27, // 56: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	29, // 57: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	31, // 58: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	36, // 59: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	38, // 60: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	51, // [51:61] is the sub-list for method output_type
-	41, // [41:51] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	6,  // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
+	7,  // 1: psbench.v1.PartDescription.settings:type_name -> psbench.v1.SettingDescription
+	8,  // 2: psbench.v1.ConfigureRequest.part:type_name -> psbench.v1.PartChoice
+	8,  // 3: psbench.v1.ConfigureRequest.local:type_name -> psbench.v1.PartChoice
+	45, // 4: psbench.v1.ConfigureRequest.maps:type_name -> psbench.v1.ConfigureRequest.MapsEntry
+	12, // 5: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
+	11, // 6: psbench.v1.ConfigureReply.table:type_name -> psbench.v1.Table
+	14, // 7: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
+	13, // 8: psbench.v1.ModelDescription.inputs:type_name -> psbench.v1.Inputs
+	12, // 9: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
+	11, // 10: psbench.v1.PlanRequest.tables:type_name -> psbench.v1.Table
+	17, // 11: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
+	13, // 12: psbench.v1.PlanReply.inputs:type_name -> psbench.v1.Inputs
+	18, // 13: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
+	13, // 14: psbench.v1.DealRequest.inputs:type_name -> psbench.v1.Inputs
+	20, // 15: psbench.v1.DealRequest.sets:type_name -> psbench.v1.TrainerSet
+	22, // 16: psbench.v1.DealReply.shares:type_name -> psbench.v1.Share
+	17, // 17: psbench.v1.ConnectRequest.buckets:type_name -> psbench.v1.Bucket
+	12, // 18: psbench.v1.ConnectRequest.model:type_name -> psbench.v1.ModelDescription
+	23, // 19: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.Peer
+	23, // 20: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.Peer
+	23, // 21: psbench.v1.ConnectRequest.ring:type_name -> psbench.v1.Peer
+	23, // 22: psbench.v1.ConnectRequest.sync_ring:type_name -> psbench.v1.Peer
+	23, // 23: psbench.v1.ConnectRequest.trainers:type_name -> psbench.v1.Peer
+	46, // 24: psbench.v1.ConnectRequest.companions:type_name -> psbench.v1.ConnectRequest.CompanionsEntry
+	25, // 25: psbench.v1.ConnectRequest.lookup:type_name -> psbench.v1.Lookup
+	23, // 26: psbench.v1.ConnectRequest.table_servers:type_name -> psbench.v1.Peer
+	22, // 27: psbench.v1.ConnectRequest.share:type_name -> psbench.v1.Share
+	11, // 28: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
+	47, // 29: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	48, // 30: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	29, // 31: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
+	0,  // 32: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
+	0,  // 33: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
+	36, // 34: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
+	37, // 35: psbench.v1.CollectReply.parameters:type_name -> psbench.v1.ParameterSummary
+	35, // 36: psbench.v1.CollectReply.evaluations:type_name -> psbench.v1.Evaluation
+	29, // 37: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
+	34, // 38: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
+	1,  // 39: psbench.v1.MeasureRequest.operation:type_name -> psbench.v1.MeasureRequest.Operation
+	2,  // 40: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
+	42, // 41: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
+	43, // 42: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
+	44, // 43: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	3,  // 44: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	23, // 45: psbench.v1.ConnectRequest.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	4,  // 46: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	9,  // 47: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	15, // 48: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	19, // 49: psbench.v1.Part.Deal:input_type -> psbench.v1.DealRequest
+	24, // 50: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	27, // 51: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	30, // 52: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	32, // 53: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	38, // 54: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	40, // 55: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	5,  // 56: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	10, // 57: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	16, // 58: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	21, // 59: psbench.v1.Part.Deal:output_type -> psbench.v1.DealReply
+	26, // 60: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	28, // 61: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	31, // 62: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	33, // 63: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	39, // 64: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	41, // 65: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	56, // [56:66] is the sub-list for method output_type
+	46, // [46:56] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }
@@ -3200,8 +3455,8 @@ func file_psbench_proto_init() {
 	if File_psbench_proto != nil {
 		return
 	}
-	file_psbench_proto_msgTypes[29].OneofWrappers = []any{}
-	file_psbench_proto_msgTypes[35].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[31].OneofWrappers = []any{}
+	file_psbench_proto_msgTypes[37].OneofWrappers = []any{
 		(*Event_Heartbeat)(nil),
 		(*Event_Progress)(nil),
 		(*Event_Failure)(nil),
@@ -3211,8 +3466,8 @@ func file_psbench_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_psbench_proto_rawDesc), len(file_psbench_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   43,
+			NumEnums:      4,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

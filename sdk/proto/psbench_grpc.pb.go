@@ -54,7 +54,8 @@ type PartClient interface {
 	Train(ctx context.Context, in *TrainRequest, opts ...grpc.CallOption) (*TrainReply, error)
 	// Reset brings the process to its initial state, without metrics.
 	Reset(ctx context.Context, in *ResetRequest, opts ...grpc.CallOption) (*ResetReply, error)
-	// Collect returns what the process recorded since the last Reset.
+	// Collect returns what the process recorded in a pass, also while the pass runs;
+	// of any other pass than its last one the process has nothing.
 	Collect(ctx context.Context, in *CollectRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CollectReply], error)
 	// Measure times rounds of one operation on a bench process.
 	Measure(ctx context.Context, in *MeasureRequest, opts ...grpc.CallOption) (*MeasureReply, error)
@@ -206,7 +207,8 @@ type PartServer interface {
 	Train(context.Context, *TrainRequest) (*TrainReply, error)
 	// Reset brings the process to its initial state, without metrics.
 	Reset(context.Context, *ResetRequest) (*ResetReply, error)
-	// Collect returns what the process recorded since the last Reset.
+	// Collect returns what the process recorded in a pass, also while the pass runs;
+	// of any other pass than its last one the process has nothing.
 	Collect(*CollectRequest, grpc.ServerStreamingServer[CollectReply]) error
 	// Measure times rounds of one operation on a bench process.
 	Measure(context.Context, *MeasureRequest) (*MeasureReply, error)
