@@ -204,7 +204,7 @@ class Compare(harness.Compare):
             ("incomplete", r"did not complete: trainer1 died"),
             ("missing", r"psbench has no row of 4 KiB"),
             ("mode", r"psbench has no row of 4 KiB"),
-            ("schema", r"schema psbench.comm/2 instead of psbench.comm/1"),
+            ("schema", r"schema psbench.comm/3 instead of psbench.comm/2"),
             ("crash", r"(?s)exit status 1 of: .*no such transport"),
             ("status", r"psbench failed; exit status 1"),
             ("peer mode", r"TensorPipe measured with fresh False instead of True"),

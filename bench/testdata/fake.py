@@ -59,10 +59,10 @@ def psbench_comm(argv):
             "servers": 1, "mode": "warm" if a.warm else "fresh", "place": a.place, "sparse": False, "bytes": nbytes,
             "rounds": 20, "p50_us": us, "p95_us": us, "min_us": us, "algbw_gbps": 1.5, "busbw_gbps": 1.5,
             "moved_bytes": nbytes, "share": 0 if a.no_limits else 0.55 + turn / 10,
-            "share_of": "" if a.no_limits else "limit", "verified": True, "mismatch": ""})
-    result = {"schema": "psbench.comm/1", "complete": True, "environment": ENVIRONMENT, "limits": [], "rows": rows}
+            "share_of": "" if a.no_limits else "limit", "verified": "lead-in" if a.warm else "rounds", "mismatch": ""})
+    result = {"schema": "psbench.comm/2", "complete": True, "environment": ENVIRONMENT, "limits": [], "rows": rows}
     if BREAK == "void":
-        rows[-1].update(verified=False, mismatch="element 17 of round 3 on trainer1 is 5.5 instead of 5")
+        rows[-1].update(verified="none", mismatch="element 17 of round 3 on trainer1 is 5.5 instead of 5")
     elif BREAK == "missing":
         rows.pop()
     elif BREAK == "mode":
@@ -70,7 +70,7 @@ def psbench_comm(argv):
     elif BREAK == "incomplete":
         result.update(complete=False, error="trainer1 died")
     elif BREAK == "schema":
-        result["schema"] = "psbench.comm/2"
+        result["schema"] = "psbench.comm/3"
     elif BREAK == "crash":
         sys.exit("psbench: no such transport")
     write_json(a.json, result)

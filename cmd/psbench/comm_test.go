@@ -58,7 +58,7 @@ func TestCommNoticesAFlippedBit(t *testing.T) {
 	if len(r.Rows) != 2 || !r.Complete {
 		t.Fatalf("%d rows, complete %v", len(r.Rows), r.Complete)
 	}
-	if void, fine := r.Rows[0], r.Rows[1]; void.Verified || !strings.HasPrefix(void.Mismatch, mismatch) || !fine.Verified || fine.Mismatch != "" {
+	if void, fine := r.Rows[0], r.Rows[1]; void.Verified != micro.NoRound || !strings.HasPrefix(void.Mismatch, mismatch) || fine.Verified != micro.EveryRound || fine.Mismatch != "" {
 		t.Errorf("the rows say %v %q and %v %q", void.Verified, void.Mismatch, fine.Verified, fine.Mismatch)
 	}
 }
@@ -67,8 +67,8 @@ func TestCommExpectations(t *testing.T) {
 	file := foreignPlugin(t, "forgetful") // answers with the sum
 	for expect, want := range map[string]struct {
 		status   int
-		verified bool
-	}{"sum": {0, true}, "mean": {exitFailure, false}, "any": {0, false}} {
+		verified micro.Verified
+	}{"sum": {0, micro.EveryRound}, "mean": {exitFailure, micro.NoRound}, "any": {0, micro.NoRound}} {
 		out := filepath.Join(t.TempDir(), "comm.json")
 		status, stdout, stderr := psbenchMain(t, "comm", "pushpull", "--quiet", "--registry", file, "--server", "forgetful",
 			"--expect", expect, "--sizes", "4K", "--rounds", "2", "--no-limits", "--json", out)

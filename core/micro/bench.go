@@ -10,15 +10,21 @@ import (
 
 // GoBench writes r in the Go benchmark format, with one line per turn of a row:
 // its median latency as ns/op, beside it p95, minimum and what follows from the
-// median. Void rows are left out and said to be.
+// median. Void rows are left out and said to be. The key verified holds for the lines
+// below it.
 func GoBench(w io.Writer, r *Result) error {
 	out := new(bytes.Buffer)
 	e := r.Environment
 	fmt.Fprintf(out, "goos: %s\ngoarch: %s\npkg: github.com/psbench/psbench\ncpu: %s\n", e.OS, e.Arch, e.CPU)
+	verified := Verified("")
 	for _, row := range r.Rows {
 		if row.Void() {
 			fmt.Fprintf(out, "VOID: %s: %s\n", row.benchName(), row.Mismatch)
 			continue
+		}
+		if row.Verified != verified {
+			verified = row.Verified
+			fmt.Fprintf(out, "verified: %s\n", verified)
 		}
 		for i := range row.LatenciesUS {
 			s := stats.Summarize(row.LatenciesUS[i])

@@ -40,7 +40,8 @@ var operationCodes = map[Operation]proto.MeasureRequest_Operation{
 type Mode string
 
 // Fresh gradients are written anew before each round, and each round is verified.
-// Warm ones are zeros that go round and round, back to back.
+// Warm ones are zeros that go round and round, back to back; a fresh round that is
+// verified leads in to them.
 const (
 	Fresh Mode = "fresh"
 	Warm  Mode = "warm"

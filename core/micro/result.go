@@ -13,7 +13,7 @@ import (
 
 // Schema names the format of the JSON file. The number rises when a reader of
 // the old format could misread the new one.
-const Schema = "psbench.comm/1"
+const Schema = "psbench.comm/2"
 
 // Result is what one run of psbench comm measured.
 type Result struct {
@@ -73,16 +73,27 @@ type Row struct {
 	Share   float64 `json:"share"`
 	ShareOf string  `json:"share_of"`
 
-	// Verified says that every value of every fresh round was compared and
-	// right. Mismatch is the first that was not, which voids the row.
-	Verified bool   `json:"verified"`
-	Mismatch string `json:"mismatch"`
+	// Verified says in which rounds every value was compared and right. Mismatch is
+	// the first that was not, which voids the row.
+	Verified Verified `json:"verified" jsonschema:"enum=rounds,enum=lead-in,enum=none"`
+	Mismatch string   `json:"mismatch"`
 	// LatenciesUS has a list per turn: the rounds of rank 0, then those of
 	// rank 1, and so on.
 	LatenciesUS [][]float64 `json:"latencies_us_by_repeat"`
 
 	volume volume
 }
+
+// Verified names the rounds of a row that were verified.
+type Verified string
+
+// Fresh rounds are verified, each of them. Of warm ones none is, since they carry
+// zeros: only the fresh round that leads in to them in each turn, and is not timed.
+const (
+	EveryRound Verified = "rounds"
+	LeadIn     Verified = "lead-in"
+	NoRound    Verified = "none"
+)
 
 // Void says whether the row counts for nothing.
 func (r *Row) Void() bool { return r.Mismatch != "" }
@@ -93,18 +104,28 @@ func (p *Plan) newRow(c cell, t comm.Transport) *Row {
 		Sparse: p.Sparse && c.size > 0, Bytes: c.size, volume: p.volumeOf(c),
 	}
 	r.MovedBytes = r.volume.moved
-	r.Verified = c.operation != Barrier
 	if c.operation == PushPull {
 		r.Server, r.Servers = p.Server.Key, p.World.Servers
-		r.Verified = p.Expect != Any
 	}
+	r.Verified = p.verified(c)
 	return r
+}
+
+func (p *Plan) verified(c cell) Verified {
+	switch {
+	case c.operation == Barrier, c.operation == PushPull && p.Expect == Any:
+		return NoRound
+	case c.mode == Warm:
+		return LeadIn
+	default:
+		return EveryRound
+	}
 }
 
 // note voids the row if a turn found a mismatch.
 func (r *Row) note(t *turn) {
 	if r.Mismatch == "" && t.mismatch != "" {
-		r.Mismatch, r.Verified = t.mismatch, false
+		r.Mismatch, r.Verified = t.mismatch, NoRound
 	}
 }
 

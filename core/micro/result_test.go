@@ -75,7 +75,7 @@ func TestRowSummary(t *testing.T) {
 	row := planOf(2, 1, PushPull).newRow(cell{PushPull, Fresh, InPlace, 0, 4096}, comm.Shm)
 	row.add(latencies(t, "", 1, 2, 3))
 	row.add(latencies(t, "", 4, 5, 6.5))
-	if row.Rounds != 6 || row.P50US != 3 || row.MinUS != 1 || row.P95US != 6.5 || !row.Verified {
+	if row.Rounds != 6 || row.P50US != 3 || row.MinUS != 1 || row.P95US != 6.5 || row.Verified != EveryRound {
 		t.Errorf("the row is %+v", row)
 	}
 	if d := cmp.Diff([][]float64{{1, 2, 3, 1, 2, 3}, {4, 5, 6.5, 4, 5, 6.5}}, row.LatenciesUS); d != "" {
@@ -86,21 +86,53 @@ func TestRowSummary(t *testing.T) {
 	}
 	row.add(latencies(t, "wrong", 1))
 	row.add(latencies(t, "later", 1))
-	if row.Verified || row.Mismatch != "wrong" || !row.Void() {
+	if row.Verified != NoRound || row.Mismatch != "wrong" || !row.Void() {
 		t.Errorf("after a mismatch the row is %+v", row)
 	}
 }
 
 func TestVerifiedIsWhatWasCompared(t *testing.T) {
 	p := planOf(2, 1, Operations...)
-	for _, operation := range Operations {
-		if row := p.newRow(cell{operation: operation, size: 4096}, comm.Shm); row.Verified != (operation != Barrier) {
-			t.Errorf("%s: verified is %v", operation, row.Verified)
+	p.Transports, p.Places, p.Sizes, p.Modes = []comm.Transport{comm.Shm}, []Place{InPlace}, []int{4096}, []Mode{Fresh, Warm}
+	for expect, want := range map[Expect]struct {
+		rows []Verified // fresh and warm, by operation
+		text string
+	}{
+		Mean: {
+			[]Verified{EveryRound, LeadIn, EveryRound, LeadIn, EveryRound, LeadIn, NoRound, NoRound},
+			"verified: fresh rows in every round, warm rows in the fresh round before each turn alone\n",
+		},
+		Any: {
+			[]Verified{NoRound, NoRound, EveryRound, LeadIn, EveryRound, LeadIn, NoRound, NoRound},
+			"verified: fresh rows not at all, warm rows not at all\n",
+		},
+	} {
+		p.Expect = expect
+		r := &Result{Complete: true, plan: p}
+		var got []Verified
+		for _, c := range p.cells() {
+			row := p.newRow(c, comm.Shm)
+			row.add(latencies(t, "", 1))
+			r.Rows, got = append(r.Rows, row), append(got, row.Verified)
 		}
-	}
-	p.Expect = Any
-	if row := p.newRow(cell{operation: PushPull, size: 4096}, comm.Shm); row.Verified {
-		t.Error("any answer counts as verified")
+		if d := cmp.Diff(want.rows, got); d != "" {
+			t.Errorf("--expect %s: %s", expect, d)
+		}
+		if table := written(t, Text, r); !strings.Contains(table, "\n"+want.text) || strings.Count(table, "\nverified: ") != 3 {
+			t.Errorf("--expect %s: %q does not stand below push-pull and collectives, but for the barrier:\n%s", expect, want.text, table)
+		}
+		var lines []Verified // of the benchmark format
+		verified := Verified("")
+		for line := range strings.Lines(written(t, GoBench, r)) {
+			if text, ok := strings.CutPrefix(line, "verified: "); ok {
+				verified = Verified(strings.TrimSpace(text))
+			} else if strings.HasPrefix(line, "Benchmark") {
+				lines = append(lines, verified)
+			}
+		}
+		if d := cmp.Diff(want.rows, lines); d != "" {
+			t.Errorf("--expect %s, benchmark lines: %s", expect, d)
+		}
 	}
 }
 
@@ -230,12 +262,9 @@ func TestGoBench(t *testing.T) {
 // compare compares what write makes of r with a golden file.
 func compare(t *testing.T, golden string, write func(io.Writer, *Result) error, r *Result) {
 	t.Helper()
-	var out bytes.Buffer
-	if err := write(&out, r); err != nil {
-		t.Fatal(err)
-	}
+	got := written(t, write, r)
 	if *update {
-		if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -243,9 +272,18 @@ func compare(t *testing.T, golden string, write func(io.Writer, *Result) error, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(string(want), out.String()); d != "" {
+	if d := cmp.Diff(string(want), got); d != "" {
 		t.Errorf("%s (-want +got):\n%s", golden, d)
 	}
+}
+
+func written(t *testing.T, write func(io.Writer, *Result) error, r *Result) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := write(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }
 
 func TestJSONHasNoNulls(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/psbench/psbench/comm"
@@ -45,12 +46,16 @@ var rowColumns = []table.Column{
 func (r *Result) operationTable(w *bytes.Buffer, operation Operation) error {
 	var cells [][]string
 	var void []*Row
+	var verified []string
 	for _, row := range r.Rows {
-		if row.Operation == operation {
-			cells = append(cells, row.cells())
-			if row.Void() {
-				void = append(void, row)
-			}
+		if row.Operation != operation {
+			continue
+		}
+		cells = append(cells, row.cells())
+		if row.Void() {
+			void = append(void, row)
+		} else if text := fmt.Sprintf("%s rows %s", row.Mode, verifiedTexts[row.Verified]); row.Bytes > 0 && !slices.Contains(verified, text) {
+			verified = append(verified, text)
 		}
 	}
 	if cells == nil {
@@ -60,10 +65,20 @@ func (r *Result) operationTable(w *bytes.Buffer, operation Operation) error {
 	if err := table.Write(w, rowColumns, cells, false); err != nil {
 		return err
 	}
+	if verified != nil {
+		fmt.Fprintf(w, "verified: %s\n", strings.Join(verified, ", "))
+	}
 	for _, row := range void {
 		fmt.Fprintf(w, "VOID: %s over %s, %s, %s: %s\n", FormatSize(row.Bytes), row.Transport, row.Mode, row.Place, row.Mismatch)
 	}
 	return nil
+}
+
+// verifiedTexts follow "verified: fresh rows".
+var verifiedTexts = map[Verified]string{
+	EveryRound: "in every round",
+	LeadIn:     "in the fresh round before each turn alone",
+	NoRound:    "not at all",
 }
 
 // title is what all rows of an operation have in common.
