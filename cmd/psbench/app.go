@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,6 +27,7 @@ const (
 	exitFailure = 1
 	exitUsage   = 2   // the command line itself cannot be understood
 	exitSignal  = 130 // interrupted, as a shell has it
+	exitPipe    = 141 // nobody reads standard output any more, as a shell has it
 )
 
 // app is one invocation of psbench.
@@ -39,18 +43,26 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // run executes the command line and returns the exit status.
 func (a *app) run(ctx context.Context, args []string) int {
+	out := &output{w: a.stdout}
+	a.stdout = out
 	root := a.rootCommand()
 	root.SetArgs(args)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
+	switch {
+	case err == nil && out.err == nil:
 		return 0
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		err = monitor.ErrInterrupted
+	case err == nil:
+		err = out.err
 	}
-	_, _ = fmt.Fprintf(a.stderr, "psbench: %s\n", quote.Lines(err.Error()))
+	var output outputError
+	if errors.As(err, &output) && errors.Is(err, syscall.EPIPE) {
+		return exitPipe // who left wants no words
+	}
+	a.fail(err)
 	var usage usageError
 	switch {
 	case errors.As(err, &usage):
@@ -60,6 +72,24 @@ func (a *app) run(ctx context.Context, args []string) int {
 	default:
 		return exitFailure
 	}
+}
+
+func (a *app) fail(err error) {
+	_, _ = fmt.Fprintf(a.stderr, "psbench: %s\n", quote.Lines(err.Error()))
+}
+
+// quit ends psbench wherever it is. What it started notices that and ends, too.
+func (a *app) quit() {
+	said := make(chan struct{})
+	go func() { // a stopped terminal takes no words, and this goroutine ends with psbench
+		a.fail(monitor.ErrInterrupted)
+		close(said)
+	}()
+	select {
+	case <-said:
+	case <-time.After(stallLimit / 10):
+	}
+	os.Exit(exitSignal)
 }
 
 func (a *app) rootCommand() *cobra.Command {

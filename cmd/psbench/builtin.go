@@ -39,6 +39,7 @@ func catalogue(ctx context.Context, plugin registry.Plugin) ([]config.Descriptio
 }
 
 func describe(ctx context.Context, plugin registry.Plugin) ([]config.Description, error) {
+	defer hold(ctx)()
 	parts, err := launch.Describe(ctx, plugin)
 	if err != nil {
 		return nil, err

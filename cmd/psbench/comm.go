@@ -15,7 +15,6 @@ import (
 	"github.com/psbench/psbench/core/micro"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/report"
-	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
@@ -203,14 +202,7 @@ func words[T ~string](values []T) []string {
 
 // runComm measures and reports. What a failed run still has is reported too.
 func (a *app) runComm(ctx context.Context, plan *micro.Plan, opts config.Options, format string) error {
-	if opts.JSON != "" {
-		if err := result.CheckWritable(opts.JSON); err != nil {
-			return fmt.Errorf("--json: %w", err)
-		}
-	}
-	progress := report.NewProgress(a.stderr, isTerminal(a.stderr), opts.Quiet)
-	res, err := micro.Run(ctx, plan, micro.Options{Command: os.Args, StartedNS: startedNS, Progress: progress})
-	progress.Done()
+	res, err := a.measureComm(ctx, plan, opts)
 	if res == nil {
 		return err
 	}
@@ -218,10 +210,27 @@ func (a *app) runComm(ctx context.Context, plan *micro.Plan, opts config.Options
 	if werr := write(a.stdout, res); err == nil {
 		err = werr
 	}
-	if opts.JSON != "" {
-		if werr := result.Write(opts.JSON, res); err == nil {
-			err = werr
-		}
-	}
 	return err
+}
+
+// measureComm carries out a plan and leaves its result where --json says, as measure does.
+func (a *app) measureComm(ctx context.Context, plan *micro.Plan, opts config.Options) (*micro.Result, error) {
+	defer hold(ctx)()
+	progress := report.NewProgress(a.stderr, isTerminal(a.stderr), opts.Quiet)
+	o := micro.Options{Command: os.Args, StartedNS: startedNS, Progress: progress}
+	pending := micro.Pending(o)
+	if err := announce(opts.JSON, pending); err != nil {
+		return nil, err
+	}
+	res, err := micro.Run(ctx, plan, o)
+	progress.Done()
+	if res == nil {
+		pending.Error = err.Error()
+		_ = announce(opts.JSON, pending) // err is what the user has to know
+		return nil, err
+	}
+	if werr := save(ctx, opts.JSON, res); err == nil {
+		err = werr
+	}
+	return res, err
 }

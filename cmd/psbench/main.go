@@ -20,9 +20,15 @@ func main() {
 }
 
 func main1() int {
-	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
-	defer stop()
 	a := &app{stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, interrupts()...)
+	// A reader of the tables that leaves is an error of write, not the end of a run.
+	// The signal is caught and not ignored, since plugins would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	w := &watch{cpu: cpuTime, quit: a.quit}
+	ctx, stop := w.start(context.Background(), signals)
+	defer stop()
 	return a.run(ctx, os.Args[1:])
 }
 

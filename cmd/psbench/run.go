@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -43,26 +42,37 @@ func (a *app) runCommand() *cobra.Command {
 // runExperiment runs an experiment and reports its result as opts.JSON,
 // opts.Stats and opts.Quiet say. What a failed run still has is reported too.
 func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts config.Options) error {
-	if opts.JSON != "" {
-		if err := result.CheckWritable(opts.JSON); err != nil {
-			return fmt.Errorf("--json: %w", err)
-		}
-	}
-	progress := report.NewProgress(a.stderr, isTerminal(a.stderr), opts.Quiet)
-	res, err := run.Run(ctx, exp, a.runOptions(progress))
-	progress.Done()
+	res, err := a.measure(ctx, exp, opts)
 	if res == nil {
 		return err
 	}
 	if werr := report.Text(a.stdout, res, report.Options{Stats: opts.Stats}); err == nil {
 		err = werr
 	}
-	if opts.JSON != "" {
-		if werr := result.Write(opts.JSON, res); err == nil {
-			err = werr
-		}
-	}
 	return err
+}
+
+// measure runs an experiment and leaves its result where --json says. That comes before the
+// tables: who reads those may leave or stop.
+func (a *app) measure(ctx context.Context, exp *config.Experiment, opts config.Options) (*result.Result, error) {
+	defer hold(ctx)()
+	progress := report.NewProgress(a.stderr, isTerminal(a.stderr), opts.Quiet)
+	o := a.runOptions(progress)
+	pending := run.Pending(exp, o)
+	if err := announce(opts.JSON, pending); err != nil {
+		return nil, err
+	}
+	res, err := run.Run(ctx, exp, o)
+	progress.Done()
+	if res == nil {
+		pending.Error = err.Error()
+		_ = announce(opts.JSON, pending) // err is what the user has to know
+		return nil, err
+	}
+	if werr := save(ctx, opts.JSON, res); err == nil {
+		err = werr
+	}
+	return res, err
 }
 
 func isTerminal(w any) bool {

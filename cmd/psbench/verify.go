@@ -33,6 +33,7 @@ that psbench carries.`,
 				exp, _, err := a.resolve(cmd, l)
 				return exp, err
 			}
+			defer hold(cmd.Context())()
 			return verify.Run(cmd.Context(), cases, resolve, a.runOptions(run.Silent), a.stdout)
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),

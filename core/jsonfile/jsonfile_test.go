@@ -127,7 +127,7 @@ func TestDecodeTakesLinearTime(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("{")
 	for i := range keys {
-		fmt.Fprintf(&text, "\"key%d\": [%d],\n", i, i)
+		fmt.Fprintf(&text, "\"key%d\": [%d], ", i, i)
 	}
 	text.WriteString("\"last\": []}")
 	m, err := Map("f", []byte(text.String()))

@@ -31,6 +31,20 @@ type Result struct {
 	plan *Plan
 }
 
+// Pending is the result of a run that has yet to begin.
+func Pending(o Options) *Result {
+	r := newResult(o)
+	r.Error = result.Running
+	return r
+}
+
+func newResult(o Options) *Result {
+	return &Result{
+		Schema: Schema, Command: o.Command, Environment: result.Capture(), Limits: []Limit{}, Rows: []*Row{},
+		Started: time.Now().Add(-time.Duration(comm.Now() - o.StartedNS)),
+	}
+}
+
 // Limit is what the machine can do, measured in the same run.
 type Limit struct {
 	Name string `json:"name"`

@@ -9,7 +9,6 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/monitor"
-	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -48,10 +47,8 @@ func Run(ctx context.Context, p *Plan, o Options) (*Result, error) {
 	if _, err := rand.Read(s.secret); err != nil {
 		return nil, fmt.Errorf("no random secret for the run: %w", err)
 	}
-	s.result = &Result{
-		Schema: Schema, Command: o.Command, Environment: result.Capture(), Limits: []Limit{}, Rows: []*Row{}, plan: p,
-		Started: time.Now().Add(-time.Duration(comm.Now() - o.StartedNS)),
-	}
+	s.result = newResult(o)
+	s.result.plan = p
 	for _, t := range p.Transports {
 		w, err := p.newWorld(t)
 		if err != nil {

@@ -23,7 +23,7 @@ import (
 func TestTablesFollowFromTheFile(t *testing.T) {
 	printed := text(t, synthetic(), Options{})
 	path := filepath.Join(t.TempDir(), "run.json")
-	if err := result.Write(path, synthetic()); err != nil {
+	if err := result.Write(path, synthetic(), func() {}); err != nil {
 		t.Fatal(err)
 	}
 	read, err := result.Read(path)
@@ -139,7 +139,7 @@ func TestDocumentedQueryGivesTheTable(t *testing.T) {
 		t.Fatal("docs/result.md has no jq query")
 	}
 	path := filepath.Join(t.TempDir(), "run.json")
-	if err := result.Write(path, synthetic()); err != nil {
+	if err := result.Write(path, synthetic(), func() {}); err != nil {
 		t.Fatal(err)
 	}
 	rows := metricRows(text(t, synthetic(), Options{}))

@@ -1,46 +1,57 @@
 package result
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// Write stores r, a result of whatever schema, at path as JSON. A reader of path sees the file before or the
-// whole new one, never a part: it is written beside path and then renamed. A
-// path that is a device or a pipe is written straight.
-func Write(path string, r any) error {
+// Running is the error of a result whose run has not ended, or was never seen to.
+const Running = "running"
+
+// Announce stores r, the result of a run that has measured nothing, at path, so that
+// nobody takes an older one there for the run's. Before the run it shows, too, that
+// Write will be possible. A device or a pipe, which has nothing older, gets nothing.
+func Announce(path string, r any) error {
+	target, direct, err := resolve(path)
+	switch {
+	case err != nil:
+		return err
+	case direct:
+		err = unix.Access(target, unix.W_OK)
+	default:
+		err = replace(target, r, func() {})
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write a result to %s: %w", path, err)
+	}
+	return nil
+}
+
+// Write stores r, a result of whatever schema, at path as JSON. A reader of path sees the
+// file before or the whole new one, never a part. A path that is a device or a pipe
+// is written straight. Each piece that got there is told to moved: a pipe's reader may
+// take its time.
+func Write(path string, r any, moved func()) error {
 	target, direct, err := resolve(path)
 	if err != nil {
 		return err
 	}
 	if direct {
-		err = writeDirect(target, r)
+		err = writeDirect(target, r, moved)
 	} else {
-		err = writeAtomic(target, r)
+		err = replace(target, r, moved)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write the result to %s: %w", path, err)
 	}
 	return nil
-}
-
-// CheckWritable says, before a run, whether Write could store a result at
-// path. It leaves nothing behind.
-func CheckWritable(path string) error {
-	target, direct, err := resolve(path)
-	if err != nil || direct {
-		return err
-	}
-	f, err := createTemp(target)
-	if err != nil {
-		return fmt.Errorf("cannot write a result to %s: %w", path, err)
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // Read loads the result at path. The schema must be the one of this psbench.
@@ -79,57 +90,67 @@ func resolve(path string) (target string, direct bool, err error) {
 	return target, false, nil
 }
 
-func writeDirect(path string, r any) error {
+func writeDirect(path string, r any, moved func()) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0) // #nosec G304 -- the user names the file
 	if err != nil {
 		return cause(err)
 	}
-	return errors.Join(encode(f, r), cause(f.Close()))
+	err = encode(pieces{f: f, bytes: 64 << 10, moved: moved}, r)
+	if cerr := f.Close(); err == nil {
+		err = cause(cerr)
+	}
+	return err
 }
 
-func writeAtomic(path string, r any) (err error) {
-	f, err := createTemp(path)
+// replace makes a file of r at path. An existing one keeps its mode and its owner.
+func replace(path string, r any, moved func()) error {
+	d, err := newDraft(path)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(f.Name())
+	defer d.discard()
+	if info, err := os.Stat(path); err == nil {
+		if err := d.file.Chmod(info.Mode().Perm()); err != nil {
+			return cause(err)
 		}
-	}()
-	if err := encode(f, r); err != nil {
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+			_ = d.file.Chown(int(stat.Uid), int(stat.Gid)) // which only root may, of another's file
+		}
+	}
+	if err := encode(pieces{f: d.file, bytes: 8 << 20, sync: true, moved: moved}, r); err != nil {
 		return err
 	}
-	if err := f.Chmod(0o644); err != nil {
+	// Without Sync, a full disk can show itself only after the file got its name.
+	if err := d.file.Sync(); err != nil {
 		return cause(err)
 	}
-	// Without Sync, a full disk can show itself only after the rename.
-	if err := f.Sync(); err != nil {
-		return cause(err)
-	}
-	if err := f.Close(); err != nil {
-		return cause(err)
-	}
-	return cause(os.Rename(f.Name(), path))
+	return d.publish()
 }
 
-func createTemp(path string) (*os.File, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return nil, fmt.Errorf("no file can be made in directory %s: %w", filepath.Dir(path), cause(err))
-	}
-	return f, nil
-}
-
-func encode(f *os.File, r any) error {
-	w := bufio.NewWriterSize(f, 1<<16)
+func encode(w pieces, r any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(r); err != nil {
-		return cause(err)
+	return cause(e.Encode(r))
+}
+
+// pieces writes a file piece by piece, and tells of each.
+type pieces struct {
+	f     *os.File
+	bytes int
+	sync  bool // each is to reach the disk: a slow one takes long for all together
+	moved func()
+}
+
+func (p pieces) Write(data []byte) (written int, err error) {
+	for written < len(data) && err == nil {
+		var n int
+		n, err = p.f.Write(data[written:min(written+p.bytes, len(data))])
+		if written += n; p.sync && err == nil && n == p.bytes {
+			err = p.f.Sync()
+		}
+		p.moved()
 	}
-	return cause(w.Flush())
+	return written, err
 }
 
 // cause drops the operation and the name of the temporary file from err, which

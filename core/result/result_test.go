@@ -59,6 +59,8 @@ func example() *Result {
 	}
 }
 
+func still() {}
+
 func TestWriteAndRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.json")
 	for _, change := range []func(*Result){
@@ -72,7 +74,7 @@ func TestWriteAndRead(t *testing.T) {
 	} {
 		want := example()
 		change(want)
-		if err := Write(path, want); err != nil {
+		if err := Write(path, want, still); err != nil {
 			t.Fatal(err)
 		}
 		got, err := Read(path)
@@ -95,7 +97,7 @@ func TestWriteReplacesTheFileBehindALink(t *testing.T) {
 	if err := os.Symlink("run.json", link); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(link, example()); err != nil {
+	if err := Write(link, example(), still); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Readlink(link); err != nil {
@@ -114,7 +116,7 @@ func TestWriteFailures(t *testing.T) {
 	}
 	unwritable := example()
 	unwritable.Config[0].Value = func() {}
-	if err := Write(path, unwritable); err == nil || !strings.Contains(err.Error(), path) {
+	if err := Write(path, unwritable, still); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("error of a value that JSON cannot hold: %v", err)
 	}
 	if data, err := os.ReadFile(path); string(data) != "old" {
@@ -122,13 +124,13 @@ func TestWriteFailures(t *testing.T) {
 	}
 	onlyFile(t, path)
 
-	err := Write("/dev/full", example())
+	err := Write("/dev/full", example(), still)
 	if want := "cannot write the result to /dev/full: no space left on device"; err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
 	}
 }
 
-func TestCheckWritable(t *testing.T) {
+func TestAnnounce(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "there.json")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -138,19 +140,29 @@ func TestCheckWritable(t *testing.T) {
 		filepath.Join(dir, "new.json"): "",
 		file:                           "",
 		os.DevNull:                     "",
+		"/dev/full":                    "",
 		dir:                            "it is a directory, name a file in it",
 		dir + "/no/run.json":           "no file can be made in directory " + dir + "/no: no such file or directory",
 		file + "/run.json":             "not a directory",
 		"/proc/run.json":               "no file can be made in directory /proc",
 		"":                             "the path of the result is empty",
 	} {
-		err := CheckWritable(path)
+		err := Announce(path, &Result{Schema: Schema, Error: Running})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("CheckWritable(%q) = %v, want %q", path, err, want)
+			t.Errorf("Announce(%q) = %v, want %q", path, err, want)
 		}
-		if want != "" && Write(path, example()) == nil {
+		if want != "" && Write(path, example(), still) == nil {
 			t.Errorf("Write(%q) gave no error", path)
 		}
+		if want != "" || !strings.HasPrefix(path, dir) {
+			continue
+		}
+		if r, err := Read(path); err != nil || r.Complete || r.Error != Running {
+			t.Errorf("%s holds %v, %v", path, r, err)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "new.json")); err != nil {
+		t.Fatal(err)
 	}
 	onlyFile(t, file)
 }

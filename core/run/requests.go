@@ -119,6 +119,13 @@ func (r *run) addHookLinks(req *proto.ConnectRequest, rank int) {
 	}
 }
 
+// Pending is the result of a run of e that has yet to begin.
+func Pending(e *config.Experiment, o Options) *result.Result {
+	r := newResult(e, o)
+	r.Error = result.Running
+	return r
+}
+
 func newResult(e *config.Experiment, o Options) *result.Result {
 	return &result.Result{
 		Schema: result.Schema, Started: startTime(o.StartedNS), StartedNS: o.StartedNS, Command: o.Command,

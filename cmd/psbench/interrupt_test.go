@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The core under watch uses the CPU for some time after the first signal, moves pieces of a
+// result for some more, and is blocked from then on.
+func TestWatch(t *testing.T) {
+	const never = time.Hour
+	for name, test := range map[string]struct {
+		held                  bool
+		computes, moves       time.Duration // after the first signal at 0
+		second                os.Signal
+		secondAt, least, most time.Duration // psbench ends between them
+	}{
+		"nothing to keep":     {most: 0},
+		"blocked":             {held: true, least: stallLimit, most: stallLimit + stallLimit/10},
+		"working":             {held: true, computes: 10 * time.Second, least: 11 * time.Second, most: 13 * time.Second},
+		"working and writing": {held: true, computes: 5 * time.Second, moves: 20 * time.Second, least: 21 * time.Second, most: 23 * time.Second},
+		"second signal":       {held: true, computes: never, second: os.Interrupt, secondAt: time.Second, least: time.Second, most: time.Second},
+		"second hang-up":      {held: true, second: syscall.SIGHUP, secondAt: time.Second, least: stallLimit, most: stallLimit + stallLimit/10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				ended := make(chan time.Duration, 1)
+				w := &watch{
+					quit: func() { ended <- time.Since(start) },
+					cpu:  func() time.Duration { return min(time.Since(start), test.computes) },
+				}
+				signals := make(chan os.Signal, 2)
+				ctx, stop := w.start(t.Context(), signals)
+				defer stop()
+				if test.held {
+					defer hold(ctx)()
+				}
+				signals <- os.Interrupt
+				if test.second != nil {
+					time.AfterFunc(test.secondAt, func() { signals <- test.second })
+				}
+				for time.Since(start) < test.moves {
+					headway(ctx)
+					time.Sleep(time.Second)
+				}
+				if at := <-ended; at < test.least || at > test.most {
+					t.Errorf("psbench ends after %v, not within %v and %v", at, test.least, test.most)
+				}
+				if (ctx.Err() != nil) != test.held {
+					t.Errorf("held %v, context %v", test.held, ctx.Err())
+				}
+			})
+		})
+	}
+}
+
+// Nobody watches in tests and completions.
+func TestHoldWithoutWatch(t *testing.T) {
+	hold(context.Background())()
+	headway(context.Background())
+}

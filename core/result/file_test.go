@@ -1,0 +1,137 @@
+package result
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestWriteKeepsModeAndUmask(t *testing.T) {
+	dir := t.TempDir()
+	for name, before := range map[string]os.FileMode{"new": 0, "private": 0o600, "shared": 0o664, "read-only": 0o444} {
+		path, want := filepath.Join(dir, name), before
+		if before == 0 {
+			want = 0o666 &^ umask(t)
+		} else if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		} else if err := os.Chmod(path, before); err != nil {
+			t.Fatal(err)
+		}
+		for _, write := range []func() error{
+			func() error { return Announce(path, example()) },
+			func() error { return Write(path, example(), still) },
+		} {
+			if err := write(); err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Stat(path)
+			if err != nil || info.Mode().Perm() != want {
+				t.Errorf("%s: mode %v, want %v, %v", name, info.Mode().Perm(), want, err)
+			}
+		}
+	}
+}
+
+// umask is that of this process, which setting it would show, too, but for all goroutines.
+func umask(t *testing.T) os.FileMode {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := f.Stat()
+	if err != nil || f.Close() != nil {
+		t.Fatal(err)
+	}
+	return 0o666 &^ info.Mode().Perm()
+}
+
+func TestWriteTellsOfEveryPiece(t *testing.T) {
+	r := example()
+	r.Warnings = []string{strings.Repeat("x", 20<<20)}
+	told := 0
+	if err := Write(filepath.Join(t.TempDir(), "r.json"), r, func() { told++ }); err != nil || told != 3 {
+		t.Errorf("told %d times of 20 MiB in pieces of 8, %v", told, err)
+	}
+}
+
+// writerVariable names the file that the test executable, started for it, is to write.
+const writerVariable = "RESULT_TEST_WRITE"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(writerVariable); path != "" {
+		stuck := func() {
+			os.Stdout.WriteString("writing\n")
+			select {}
+		}
+		_ = Write(path, example(), stuck)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// A process that dies while it writes leaves the older file, and nothing else.
+func TestKilledWriterLeavesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.json")
+	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), writerVariable+"="+path)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, len("writing\n"))
+	if _, err := out.Read(line); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if data, err := os.ReadFile(path); string(data) != "old" {
+		t.Errorf("the file is now %q, %v", data, err)
+	}
+	onlyFile(t, path)
+}
+
+// A pipe gets the result alone, and its reader may take its time.
+func TestWriteToAPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 1)
+	go func() {
+		err := Announce(path, example())
+		if err == nil {
+			err = Write(path, example(), still)
+		}
+		written <- err
+	}()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-written:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the writer hangs")
+	}
+	if _, err := parse(bytes.TrimSpace(data)); err != nil {
+		t.Error(err)
+	}
+}
