@@ -20,13 +20,16 @@ var Handshake = plugin.HandshakeConfig{
 	MagicCookieValue: "parameter-server-benchmark",
 }
 
+// DirectoryVariable names the environment variable that holds the run's socket folder,
+// in all processes of a run.
+const DirectoryVariable = "PSBENCH_PLUGIN_DIR"
+
 // Dispensed is the name under which a plugin serves its parts.
 const Dispensed = "part"
 
 // Serve is the main function of a plugin: it serves the parts until the core
-// asks it to end. If the core dies instead, Serve ends the process.
+// asks it to end.
 func Serve(parts ...Part) {
-	guard()
 	p := newProcess(parts)
 	defer p.close()
 	plugin.Serve(&plugin.ServeConfig{

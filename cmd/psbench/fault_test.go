@@ -202,14 +202,21 @@ func TestFailedRunKeepsItsSamples(t *testing.T) {
 	}
 }
 
-// Nobody needs the janitor while the core lives: stopped, it must not hold the
-// run up.
-func TestStoppedJanitorHoldsNothingUp(t *testing.T) {
+// A supervisor that was stopped is continued at the end of the run.
+func TestStoppedSupervisorHoldsNothingUp(t *testing.T) {
 	f := startFaulty(t)
 	f.reach("measured pass")
-	f.signal("janitor", syscall.SIGSTOP)
+	f.signal("supervisor", syscall.SIGSTOP)
 	if status, last := f.end(); status != 0 {
 		t.Errorf("exit status %d, %s", status, last)
 	}
 	f.leavesNothing()
+}
+
+// Without its supervisor no process may stay, and the run cannot go on.
+func TestKilledSupervisorEndsTheRun(t *testing.T) {
+	f := startFaulty(t)
+	f.reach("measured pass")
+	f.signal("supervisor", syscall.SIGKILL)
+	f.ended("with its supervisor (process ")
 }

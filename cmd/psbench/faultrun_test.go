@@ -165,9 +165,12 @@ func (f *faultRun) pids() map[string]int {
 			f.t.Fatal(err)
 		}
 		args := strings.Split(string(line), "\x00")
-		if len(args) > 2 && args[1] == launch.BuiltinArgument {
+		switch {
+		case len(args) > 2 && args[1] == launch.BuiltinArgument:
 			found[args[2]] = pid
-		} else {
+		case len(args) > 1 && args[1] == launch.SupervisorArgument:
+			found["supervisor"] = pid
+		default:
 			found[filepath.Base(args[0])] = pid
 		}
 	}

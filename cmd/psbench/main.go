@@ -8,12 +8,10 @@ import (
 	"syscall"
 
 	"github.com/psbench/psbench/core/launch"
-	"github.com/psbench/psbench/sdk"
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == launch.BuiltinArgument {
-		sdk.Serve(builtin()...)
+	if launch.Child(builtin) {
 		return
 	}
 	os.Exit(main1())

@@ -22,8 +22,7 @@ var update = flag.Bool("update", false, "write golden files")
 // plugin processes of all tests are what `go test` built: race builds under
 // -race.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == launch.BuiltinArgument {
-		main()
+	if launch.Child(builtin) {
 		return
 	}
 	if len(os.Args) > 1 && os.Args[1] == testPluginArgument {

@@ -2,9 +2,11 @@ package launch
 
 import (
 	"context"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,36 +20,35 @@ import (
 )
 
 // child runs one command for go-plugin. Unlike go-plugin's own runner it has
-// the process started by the launcher's starter, and it notices the death of
-// the process itself, not the end of its pipes, which a grandchild may hold.
+// the process started by the supervisor, which tells of its end; the end of its pipes,
+// which a grandchild may hold, says nothing.
 type child struct {
-	name      string
-	directory string // the run's, where plugins listen
-	starts    chan<- start
-	cmd       *exec.Cmd
+	name     string
+	launcher *Launcher
+	cmd      *exec.Cmd
 
 	stdout, stderr *pipe
 	words          *tail // of standard error
 	exited         chan struct{}
-	state          *os.ProcessState // valid once exited is closed
+	ended          *end // nil if the supervisor died first; valid once exited is closed
 
-	mu     sync.Mutex
-	begun  bool // the process was started
-	killed bool // it must not be started any more
-	shot   bool // it was alive when it was killed
+	mu      sync.Mutex
+	line    *net.UnixConn // to the supervisor; its end kills
+	id      int           // of the process, 0 if it never started
+	stopped bool          // it must not be started any more
 }
 
 var _ runner.Runner = (*child)(nil)
 
 func newChild(l *Launcher, name string, words *tail) *child {
-	return &child{name: name, directory: l.directory, starts: l.starts, words: words, exited: make(chan struct{})}
+	return &child{name: name, launcher: l, words: words, exited: make(chan struct{})}
 }
 
 // Start implements runner.Runner.
 func (c *child) Start(context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.killed {
+	if c.stopped {
 		return fmt.Errorf("%s was stopped before it started", c.name)
 	}
 	var err error
@@ -61,63 +62,75 @@ func (c *child) Start(context.Context) error {
 		return err
 	}
 	defer func() { _ = stderr.Close() }()
-	c.cmd.Stdout, c.cmd.Stderr = stdout, stderr
-	done := make(chan error, 1)
-	c.starts <- start{c.cmd, done}
-	if err := <-done; err != nil {
+	answers, err := c.order(stdout, stderr)
+	if err != nil {
 		_ = c.stdout.Close()
 		_ = c.stderr.Close()
 		return fmt.Errorf("%s cannot be started: %w", c.name, err)
 	}
-	c.begun = true
-	go c.reap()
+	go c.watch(answers)
 	return nil
 }
 
-// reap waits for the process and then lets the readers of its pipes go.
-func (c *child) reap() {
-	c.state, _ = c.cmd.Process.Wait()
+// order has the supervisor start the process.
+func (c *child) order(stdout, stderr *os.File) (*gob.Decoder, error) {
+	line, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = theirs.Close() }()
+	files := append([]*os.File{theirs, stdout, stderr}, c.cmd.ExtraFiles...)
+	err = c.launcher.order(order{c.cmd.Path, c.cmd.Args, c.cmd.Env}, files...)
+	var b birth
+	answers := gob.NewDecoder(line)
+	if err == nil {
+		_ = line.SetReadDeadline(time.Now().Add(c.launcher.timeout))
+		err = answers.Decode(&b)
+		_ = line.SetReadDeadline(time.Time{})
+	}
+	switch {
+	case err != nil:
+		err = fmt.Errorf("the supervisor (process %d) does not answer: %w", c.launcher.supervisor.Process.Pid, err)
+	case b.Error != "":
+		err = errors.New(b.Error)
+	default:
+		c.line, c.id = line, b.PID
+		return answers, nil
+	}
+	return nil, errors.Join(err, line.Close())
+}
+
+// watch waits for the end of the process and then lets the readers of its pipes go.
+func (c *child) watch(answers *gob.Decoder) {
+	var e end
+	if answers.Decode(&e) == nil {
+		c.ended = &e
+	}
+	_ = c.line.Close()
 	c.stdout.expire()
 	c.stderr.expire()
 	close(c.exited)
 }
 
-// kill ends the process with everything that it started.
+// kill ends the process with everything in its group.
 func (c *child) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.killed = true
-	if !c.begun {
-		return
-	}
-	select {
-	case <-c.exited: // its number may belong to another process by now
-	default:
-		c.shot = true
-		_ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL)
+	c.stopped = true
+	if c.id != 0 {
+		_ = c.line.CloseWrite()
 	}
 }
 
 // wait returns once the process is gone, if it ever started.
 func (c *child) wait() {
-	c.mu.Lock()
-	begun := c.begun
-	c.mu.Unlock()
-	if begun {
+	if c.pid() != 0 {
 		<-c.exited
 	}
 }
 
 // diedAlone says, once the process is gone, whether it ended by itself.
-func (c *child) diedAlone() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state == nil {
-		return !c.shot
-	}
-	ws, ok := c.state.Sys().(syscall.WaitStatus)
-	return !c.shot || ok && (!ws.Signaled() || ws.Signal() != syscall.SIGKILL)
-}
+func (c *child) diedAlone() bool { return c.ended == nil || !c.ended.Killed }
 
 // drained waits until what the process wrote to its standard error is in words.
 func (c *child) drained() {
@@ -130,31 +143,30 @@ func (c *child) drained() {
 func (c *child) pid() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.begun {
-		return 0
-	}
-	return c.cmd.Process.Pid
+	return c.id
 }
 
 // status says how the process ended, and during which phase.
 func (c *child) status(phase string) string {
-	if c.state == nil {
-		return "ended in an unknown way during " + phase
+	if c.ended == nil {
+		return fmt.Sprintf("ended during %s with its supervisor (process %d)", phase, c.launcher.supervisor.Process.Pid)
 	}
-	if ws, ok := c.state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		if ws.Signal() == syscall.SIGKILL {
-			return "was killed by signal 9 during " + phase + " (possibly out of memory)"
-		}
+	ws := c.ended.Status
+	switch {
+	case !ws.Signaled():
+		return fmt.Sprintf("ended with exit status %d during %s", ws.ExitStatus(), phase)
+	case ws.Signal() == syscall.SIGKILL:
+		return "was killed by signal 9 during " + phase + " (possibly out of memory)"
+	default:
 		return fmt.Sprintf("was killed by signal %d (%s) during %s", ws.Signal(), ws.Signal(), phase)
 	}
-	return fmt.Sprintf("ended with exit status %d during %s", c.state.ExitCode(), phase)
 }
 
 // Wait implements runner.Runner.
 func (c *child) Wait(context.Context) error {
 	<-c.exited
-	if c.state != nil && !c.state.Success() {
-		return errors.New(c.state.String())
+	if c.ended == nil || c.ended.Status != 0 {
+		return errors.New(c.status("the run"))
 	}
 	return nil
 }
@@ -198,10 +210,10 @@ func (c *child) ID() string {
 // PluginToHost implements runner.Runner: it checks where the plugin's handshake asks the
 // core to connect.
 func (c *child) PluginToHost(network, address string) (string, string, error) {
-	inside, err := filepath.Rel(c.directory, address)
+	inside, err := filepath.Rel(c.launcher.directory, address)
 	if network != "unix" || err != nil || !filepath.IsLocal(inside) {
 		at := network + ":" + address
-		return "", "", fmt.Errorf("it asks to be called at %s, which is no Unix socket in the run's folder %s", quote.String(at), c.directory)
+		return "", "", fmt.Errorf("it asks to be called at %s, which is no Unix socket in the run's folder %s", quote.String(at), c.launcher.directory)
 	}
 	return network, address, nil
 }

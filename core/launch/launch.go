@@ -1,27 +1,29 @@
 // Package launch starts, guards and stops plugin processes.
 //
-// No process outlives the core, however it ends. Each inherits a pipe whose
-// end-of-file says that the core is gone, and carries a parent-death signal for
-// the case that it does not listen. Since that signal may leave nobody to remove
-// the run's socket folder, a small janitor process without it is started before
-// the folder is made; it does nothing but wait on the pipe.
+// Nothing that a plugin starts outlives the core, however that ends. The core does not
+// start plugins itself: a supervisor process does, which lives a moment longer, adopts
+// whatever leaves its parent, and kills all that is below it when the core is gone.
+// If the supervisor is killed, the kernel's parent-death signal ends the plugins.
 package launch
 
 import (
 	"context"
-	"crypto/rand"
+	"encoding/gob"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
-	"unicode"
 
+	"github.com/hashicorp/go-plugin"
+
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 )
@@ -30,6 +32,26 @@ import (
 // built-in parts instead of being a command line. The process's name follows,
 // for whoever looks at a list of processes.
 const BuiltinArgument = "__builtin-plugin"
+
+// SupervisorArgument as the first argument makes it the supervisor of a run.
+const SupervisorArgument = "__supervisor"
+
+// Child runs what a Launcher started the executable for, with these built-in parts. It
+// returns false at once if it was started otherwise.
+func Child(parts func() []sdk.Part) bool {
+	if len(os.Args) < 2 {
+		return false
+	}
+	switch os.Args[1] {
+	case BuiltinArgument:
+		sdk.Serve(parts()...)
+	case SupervisorArgument:
+		os.Exit(supervise())
+	default:
+		return false
+	}
+	return true
+}
 
 // Spec is a process to start.
 type Spec struct {
@@ -40,83 +62,78 @@ type Spec struct {
 
 // Launcher owns the processes of one run and their socket folder.
 type Launcher struct {
-	directory string
-	guard     *os.File // read end, inherited by every process
-	alive     *os.File // write end, closed when the core is gone
-	janitor   *exec.Cmd
+	directory  string
+	timeout    time.Duration // bounds every silence of a process that starts
+	supervisor *exec.Cmd
+	gone       chan struct{} // closed once the supervisor has ended
 
-	handshake time.Duration // bounds the time from exec to the plugin's first line
-
-	starts  chan start
-	starter sync.WaitGroup
+	sending sync.Mutex
+	orders  *net.UnixConn // the supervisor ends with it
 
 	mu        sync.Mutex
 	processes []*Process
 	closed    bool
 }
 
-// start asks the starter goroutine to start a command.
-type start struct {
-	cmd  *exec.Cmd
-	done chan error
-}
-
-// longestBase keeps the paths of sockets below the 108 bytes that the kernel
-// allows.
-const longestBase = 40
-
-// base is the folder for the socket folder. A plugin tells its socket's path in a line
-// of fields between bars, so the path must not have any of these.
-func base() string {
-	dir := os.TempDir()
-	if len(dir) > longestBase || strings.ContainsFunc(dir, func(r rune) bool { return r == '|' || !unicode.IsPrint(r) }) {
-		return "/tmp"
+// New makes a launcher with an empty socket folder of its own. A process that starts
+// may be silent for as long as the timeout.
+func New(timeout time.Duration) (*Launcher, error) {
+	l := &Launcher{timeout: timeout, gone: make(chan struct{})}
+	orders, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
 	}
-	return dir
-}
-
-// New makes a launcher with an empty socket folder of its own.
-func New() (*Launcher, error) {
-	l := &Launcher{directory: filepath.Join(base(), sdk.DirectoryPrefix+rand.Text()[:12]), handshake: handshakeTimeout, starts: make(chan start)}
-	var err error
-	if l.guard, l.alive, err = os.Pipe(); err != nil {
-		return nil, fmt.Errorf("the guard pipe cannot be made: %w", err)
+	defer func() { _ = theirs.Close() }()
+	l.orders = orders
+	l.supervisor = builtin(SupervisorArgument)
+	l.supervisor.Env = inherited()
+	l.supervisor.ExtraFiles = []*os.File{theirs}
+	// A group of its own also has the kernel continue it, if it is stopped, when the
+	// core dies.
+	l.supervisor.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := startShielded(l.supervisor.Start); err != nil {
+		return nil, errors.Join(fmt.Errorf("the supervisor process cannot be started: %w", err), orders.Close())
 	}
-	if err := l.startJanitor(); err != nil {
-		return nil, errors.Join(err, l.guard.Close(), l.alive.Close())
-	}
-	l.starter.Add(1)
-	go l.startAll()
-	if err := os.Mkdir(l.directory, 0o700); err != nil {
-		_ = l.Close(false)
-		return nil, fmt.Errorf("the folder for sockets cannot be made: %w", err)
+	go func() {
+		_ = l.supervisor.Wait()
+		close(l.gone)
+	}()
+	if err := l.greet(); err != nil {
+		_ = l.orders.Close()
+		_ = l.supervisor.Process.Kill()
+		<-l.gone
+		return nil, err
 	}
 	return l, nil
 }
 
-// startJanitor starts the process that removes the folder if the core cannot.
-func (l *Launcher) startJanitor() error {
-	l.janitor = l.builtin("janitor")
-	l.janitor.Env = append(os.Environ(), sdk.JanitorVariable+"="+l.directory)
-	if err := l.janitor.Start(); err != nil {
-		return fmt.Errorf("the janitor process cannot be started: %w", err)
+// greet waits for the supervisor's folder.
+func (l *Launcher) greet() error {
+	if err := l.orders.SetReadDeadline(time.Now().Add(l.timeout)); err != nil {
+		return err
 	}
+	var g greeting
+	err := gob.NewDecoder(l.orders).Decode(&g)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &comm.WaitError{Waiter: "the core", For: []string{"its supervisor"}, What: "a folder for sockets", Seconds: l.timeout.Seconds()}
+	case err != nil:
+		return errors.New("the supervisor process ended at its start")
+	case g.Error != "":
+		return errors.New(g.Error)
+	}
+	l.directory = g.Folder
 	return nil
 }
 
 // Directory is the run's socket folder.
 func (l *Launcher) Directory() string { return l.directory }
 
-// startAll is the only goroutine that starts plugins, on a thread that it keeps
-// for as long as any of them lives. The kernel sends the parent-death signal
-// when the thread that forked ends, not when the process does; on a thread of
-// the Go runtime's pool it would come at some arbitrary time.
-func (l *Launcher) startAll() {
-	defer l.starter.Done()
-	runtime.LockOSThread()
-	for s := range l.starts {
-		s.done <- s.cmd.Start()
-	}
+// order has the supervisor start a program.
+func (l *Launcher) order(o order, files ...*os.File) error {
+	l.sending.Lock()
+	defer l.sending.Unlock()
+	return sendOrder(l.orders, o, files, time.Now().Add(l.timeout))
 }
 
 // Start starts a process and waits for its handshake. When ctx ends first, the
@@ -148,40 +165,43 @@ func (l *Launcher) Close(gently bool) error {
 	l.closed = true
 	processes := l.processes
 	l.mu.Unlock()
+	_ = l.supervisor.Process.Signal(syscall.SIGCONT) // if it was stopped
 	var wg sync.WaitGroup
 	for _, p := range processes {
 		wg.Go(func() { p.stop(gently) })
 	}
 	wg.Wait()
-	close(l.starts)
-	l.starter.Wait()
-	err := os.RemoveAll(l.directory)
-	_ = l.guard.Close()
-	_ = l.alive.Close()
-	deadline := time.AfterFunc(stopTimeout, func() { _ = l.janitor.Process.Kill() })
-	_ = l.janitor.Wait() // it ends with the pipe
+	_ = l.orders.Close()
+	deadline := time.AfterFunc(endTimeout+stopTimeout, func() { _ = l.supervisor.Process.Kill() })
+	<-l.gone
 	deadline.Stop()
-	if err != nil {
-		return fmt.Errorf("the run's folder %s cannot be removed: %w", l.directory, err)
+	if state := l.supervisor.ProcessState; !state.Success() {
+		return l.tidy(state)
 	}
 	return nil
 }
 
-// builtin is the command of the built-in plugin. It is not the path of the
-// executable: a rebuild during a run must mix nothing.
-func (l *Launcher) builtin(name string) *exec.Cmd {
-	return &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{filepath.Base(os.Args[0]), BuiltinArgument, name},
-		ExtraFiles: []*os.File{l.guard},
-		// A group of its own keeps the terminal's Ctrl-C from the process: the
-		// core ends its processes in order.
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+// tidy does what is left to do of a supervisor that failed.
+func (l *Launcher) tidy(state *os.ProcessState) error {
+	killHolders(l.directory)
+	if err := os.RemoveAll(l.directory); err != nil {
+		return fmt.Errorf("the run's folder %s cannot be removed: %w", l.directory, err)
 	}
+	if state.ExitCode() == 1 {
+		return fmt.Errorf("what plugins started could not be ended within %v", endTimeout)
+	}
+	return fmt.Errorf("the supervisor (process %d) ended before the run: %v", state.Pid(), state)
+}
+
+// builtin is the command of psbench itself. It is not the path of the executable: a
+// rebuild during a run must mix nothing.
+func builtin(arguments ...string) *exec.Cmd {
+	return &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{filepath.Base(os.Args[0])}, arguments...)}
 }
 
 // command is the command of a plugin.
-func (l *Launcher) command(spec Spec) (*exec.Cmd, error) {
-	cmd := l.builtin(spec.Name)
+func command(spec Spec) (*exec.Cmd, error) {
+	cmd := builtin(BuiltinArgument, spec.Name)
 	if len(spec.Plugin.Command) > 0 {
 		path, err := exec.LookPath(spec.Plugin.Command[0])
 		if err != nil {
@@ -189,7 +209,21 @@ func (l *Launcher) command(spec Spec) (*exec.Cmd, error) {
 		}
 		cmd.Path, cmd.Args = path, spec.Plugin.Command
 	}
-	cmd.Env = spec.Env
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	cmd.Env = append(inherited(), spec.Env...)
 	return cmd, nil
+}
+
+// inherited is the core's environment without what only a process of a run is told: a
+// psbench that is started by such a process, or by a user who plays with it, has them
+// from outside. The names with PLUGIN are those that go-plugin reads.
+func inherited() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		switch name {
+		case sdk.Handshake.MagicCookieKey, sdk.DirectoryVariable, "PLUGIN_CLIENT_CERT", "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT",
+			"PLUGIN_MULTIPLEX_GRPC", "PLUGIN_PROTOCOL_VERSIONS", plugin.EnvUnixSocketDir, plugin.EnvUnixSocketGroup:
+			return true
+		}
+		return false
+	})
 }

@@ -20,7 +20,7 @@ func TestStartDescribesItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if parts := reply.GetParts(); len(parts) != 1 || parts[0].GetKey() != "actor" || len(parts[0].GetSettings()) != 3 {
+	if parts := reply.GetParts(); len(parts) != 1 || parts[0].GetKey() != "actor" || len(parts[0].GetSettings()) != 4 {
 		t.Errorf("the plugin provides %v", parts)
 	}
 	if p.PID() == 0 || p.StartTook <= 0 {
@@ -97,7 +97,7 @@ func TestCloseGentlyLetsProcessesEndThemselves(t *testing.T) {
 	if err := l.Close(true); err != nil {
 		t.Fatal(err)
 	}
-	if p.child.state == nil || !p.child.state.Success() {
+	if p.child.ended == nil || p.child.ended.Status != 0 {
 		t.Errorf("a process that was asked to end %s", p.child.status("its end"))
 	}
 	if _, err := l.Start(t.Context(), Spec{Name: "late"}); err == nil || !strings.Contains(err.Error(), "the run is over") {
@@ -171,7 +171,7 @@ func TestStartRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := launcher(t)
-			l.handshake = 300 * time.Millisecond
+			l.timeout = 300 * time.Millisecond
 			_, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: c.plugin})
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("the start gave %v, want %q on one line", err, c.want)

@@ -20,18 +20,16 @@ import (
 )
 
 // asCore makes the test binary be a core that starts processes until it is
-// killed.
-const asCore = "PSBENCH_TEST_CORE"
+// killed; withSettings makes it have one of them act.
+const (
+	asCore       = "PSBENCH_TEST_CORE"
+	withSettings = "PSBENCH_TEST_SETTINGS"
+)
 
 // The test binary is its own plugin: the launcher starts /proc/self/exe.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == BuiltinArgument {
-		parts := []sdk.Part{sdk.NewData("actor", script{}, newActor)}
-		if os.Args[2] == "plugin twice" {
-			parts = append(parts, sdk.InTrainer(sdk.KindHookState, "actor"), parts[0])
-		}
-		sdk.Serve(parts...)
-		os.Exit(0)
+	if Child(parts) {
+		return
 	}
 	if os.Getenv(asCore) != "" {
 		beCore()
@@ -39,12 +37,29 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// parts are those of the plugin. The one that is called "plugin twice" declares a key
+// twice.
+func parts() []sdk.Part {
+	out := []sdk.Part{sdk.NewData("actor", script{}, newActor)}
+	if os.Args[2] == "plugin twice" {
+		out = append(out, sdk.InTrainer(sdk.KindHookState, "actor"), out[0])
+	}
+	return out
+}
+
 // beCore never comes back: it is there to be killed.
 func beCore() {
 	fmt.Println("ready")
-	l, err := New()
+	l, err := New(patience)
 	if err != nil {
 		panic(err)
+	}
+	if settings := os.Getenv(withSettings); settings != "" {
+		p, err := l.Start(context.Background(), Spec{Name: "data"})
+		if err != nil {
+			panic(err)
+		}
+		_ = act(l, p, settings)
 	}
 	for i := range 4 {
 		go func() { _, _ = l.Start(context.Background(), Spec{Name: fmt.Sprintf("data%d", i)}) }()
@@ -59,6 +74,7 @@ func beCore() {
 type actor struct{ script }
 
 type script struct {
+	Spawn string `json:"spawn"` // a shell's command
 	Say   string `json:"say"`
 	Panic string `json:"panic"`
 	Exit  int    `json:"exit"`
@@ -68,6 +84,11 @@ func newActor(s script, _ sdk.DataEnv) (sdk.Data, error) { return actor{s}, nil 
 
 func (a actor) Load() (*sdk.Samples, error) {
 	fmt.Fprint(os.Stderr, a.Say)
+	if a.Spawn != "" {
+		if err := exec.Command("sh", "-c", a.Spawn).Run(); err != nil {
+			return nil, err
+		}
+	}
 	if a.Panic != "" {
 		panic(a.Panic)
 	}
@@ -91,7 +112,7 @@ const patience = 20 * time.Second
 
 func launcher(t *testing.T) *Launcher {
 	t.Helper()
-	l, err := New()
+	l, err := New(patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,12 +178,24 @@ func requireGone(t *testing.T, directory string) {
 	}
 }
 
+// shortBase is a folder for temporary files whose path leaves room for the names of
+// sockets.
+func shortBase(t *testing.T) string {
+	t.Helper()
+	base, err := os.MkdirTemp("", "base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	return base
+}
+
 // startCore starts the test binary as a core whose temporary folder is base,
 // and returns when its main function runs.
-func startCore(t *testing.T, base string) *exec.Cmd {
+func startCore(t *testing.T, base string, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), asCore+"=1", "TMPDIR="+base)
+	cmd.Env = append(append(os.Environ(), asCore+"=1", "TMPDIR="+base), env...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

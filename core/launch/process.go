@@ -44,11 +44,10 @@ type Process struct {
 }
 
 func newProcess(l *Launcher, spec Spec) (*Process, error) {
-	command, err := l.command(spec)
+	command, err := command(spec)
 	if err != nil {
 		return nil, err
 	}
-	command.Env = append(command.Env, sdk.DirectoryVariable+"="+l.directory)
 	program, err := check(command, spec.Plugin)
 	if err != nil {
 		return nil, err
@@ -59,7 +58,8 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 		HandshakeConfig:  sdk.Handshake,
 		Plugins:          plugin.PluginSet{sdk.Dispensed: &sdk.GRPCPlugin{}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		StartTimeout:     l.handshake,
+		StartTimeout:     max(l.timeout, handshakeTimeout),
+		SkipHostEnv:      true,
 		Logger:           hclog.NewNullLogger(),
 		SyncStdout:       p.stderr,
 		SyncStderr:       p.stderr,
@@ -69,7 +69,7 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 		// go-plugin fills in a command of its own for a RunnerFunc; only its
 		// environment counts here.
 		RunnerFunc: func(_ hclog.Logger, filled *exec.Cmd, _ string) (runner.Runner, error) {
-			command.Env = append(filled.Env, command.Env...)
+			command.Env = append(command.Env, filled.Env...)
 			p.child.cmd = command
 			return p.child, nil
 		},
@@ -187,7 +187,7 @@ func (p *Process) stop(gently bool) {
 
 // Describe starts a plugin only to ask what it provides.
 func Describe(ctx context.Context, pl registry.Plugin) ([]*proto.PartDescription, error) {
-	l, err := New()
+	l, err := New(handshakeTimeout)
 	if err != nil {
 		return nil, err
 	}

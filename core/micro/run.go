@@ -57,7 +57,7 @@ func Run(ctx context.Context, p *Plan, o Options) (*Result, error) {
 		s.worlds = append(s.worlds, w)
 	}
 	var err error
-	if s.launcher, err = launch.New(); err != nil {
+	if s.launcher, err = launch.New(p.Timeout); err != nil {
 		return nil, err
 	}
 	ctx, s.monitor = monitor.New(ctx, p.Timeout)

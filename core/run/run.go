@@ -60,7 +60,7 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 	}
 	r.result = newResult(e, o)
 	var err error
-	if r.launcher, err = launch.New(); err != nil {
+	if r.launcher, err = launch.New(e.Timeout); err != nil {
 		return nil, err
 	}
 	ctx, r.monitor = monitor.New(ctx, e.Timeout)

@@ -1,0 +1,256 @@
+package launch
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// family is what a hostile plugin leaves behind: sleepers in its group, in sessions of
+// their own, and without parent or environment. They sleep for a time of their own, by
+// which they are found.
+type family struct {
+	t    *testing.T
+	time string
+}
+
+func newFamily(t *testing.T) family {
+	f := family{t, fmt.Sprint(100_000_000 + rand.IntN(100_000_000))}
+	t.Cleanup(func() {
+		for _, pid := range f.members() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	return f
+}
+
+// settings have an actor start the family, with its output elsewhere.
+func (f family) settings(more string) string {
+	spawn := strings.ReplaceAll(`exec >/dev/null 2>&1; s=$(command -v sleep); $s T & setsid $s T & env -i setsid $(command -v sh) -c \"$s T &\"`, "T", f.time)
+	return fmt.Sprintf(`{"spawn": "%s"%s}`, spawn, more)
+}
+
+func (f family) members() []int {
+	var found []int
+	for _, pid := range pids() {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err == nil && bytes.HasSuffix(line, []byte("sleep\x00"+f.time+"\x00")) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// await waits until the family has this many members.
+func (f family) await(want int) {
+	f.t.Helper()
+	for end := time.Now().Add(patience); len(f.members()) != want; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			f.t.Fatalf("%d processes are there, not %d", len(f.members()), want)
+		}
+	}
+}
+
+func TestNothingThatPluginsStartStays(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings string // after those that start the family
+		end      func(*testing.T, *Launcher, *Process)
+	}{
+		"after a good end": {end: func(t *testing.T, l *Launcher, _ *Process) {
+			if err := l.Close(true); err != nil {
+				t.Error(err)
+			}
+		}},
+		"after a panic": {settings: `, "panic": "no more"`, end: func(t *testing.T, l *Launcher, p *Process) {
+			awaitExit(t, p)
+			if err := l.Close(false); err != nil {
+				t.Error(err)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, f := launcher(t), newFamily(t)
+			p := started(t, l, "trainer0")
+			err := act(l, p, f.settings(c.settings))
+			if died := c.settings != ""; died != (err != nil) {
+				t.Fatalf("the plugin gave %v", err)
+			}
+			if err == nil {
+				f.await(3)
+			}
+			c.end(t, l, p)
+			if left := f.members(); len(left) > 0 {
+				t.Errorf("processes %v are left", left)
+			}
+		})
+	}
+}
+
+func TestNothingThatPluginsStartOutlivesTheCore(t *testing.T) {
+	f := newFamily(t)
+	base := shortBase(t)
+	core := startCore(t, base, withSettings+"="+f.settings(""))
+	f.await(3)
+	if err := core.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = core.Wait()
+	f.await(0)
+	requireEmptied(t, base, 0)
+}
+
+// Groups, of which each dies at a stroke, beat a program that forks all the time.
+func TestForkingPluginIsEnded(t *testing.T) {
+	l, f := launcher(t), newFamily(t)
+	p := started(t, l, "trainer0")
+	again := fmt.Sprintf(`{"spawn": "setsid sh -c 'while :; do sleep %s & sleep 0.01; done' >/dev/null 2>&1 &"}`, f.time)
+	if err := act(l, p, again); err != nil {
+		t.Fatal(err)
+	}
+	for len(f.members()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := l.Close(true); err != nil {
+		t.Error(err)
+	}
+	if left := f.members(); len(left) > 0 {
+		t.Errorf("processes %v are left", left)
+	}
+}
+
+func TestDeathOfTheSupervisor(t *testing.T) {
+	l, f := launcher(t), newFamily(t)
+	p := started(t, l, "trainer0")
+	if err := act(l, p, strings.Replace(f.settings(""), "env -i", "", 1)); err != nil {
+		t.Fatal(err)
+	}
+	f.await(3)
+	if err := l.supervisor.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	awaitExit(t, p)
+	if got := p.Death("warm-up").Error(); !strings.Contains(got, "ended during warm-up with its supervisor (process ") {
+		t.Errorf("the death says %q", got)
+	}
+	if err := l.Close(false); err == nil || !strings.Contains(err.Error(), "ended before the run: signal: killed") {
+		t.Errorf("closing gave %v", err)
+	}
+	f.await(0)
+	requireGone(t, l.Directory())
+}
+
+// Neither a hang-up nor what a terminal sends ends the supervisor, at any moment.
+func TestSupervisorIgnoresSignals(t *testing.T) {
+	for i := range 10 {
+		base := shortBase(t)
+		core := startCore(t, base)
+		for range i {
+			for _, pid := range supervisors(base) {
+				for _, s := range shielded {
+					_ = syscall.Kill(pid, s.(syscall.Signal))
+				}
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if err := core.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = core.Wait()
+		requireEmptied(t, base, time.Duration(i)*time.Millisecond)
+	}
+}
+
+// supervisors are those whose temporary folder is base.
+func supervisors(base string) []int {
+	var found []int
+	for _, pid := range pids() {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if bytes.Contains(line, []byte(SupervisorArgument)) && bytes.Contains(env, []byte("TMPDIR="+base+"\x00")) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// When core and supervisor are killed together, the next supervisor clears what stays,
+// and nothing else.
+func TestDeadFolderIsCleared(t *testing.T) {
+	base := shortBase(t)
+	t.Setenv("TMPDIR", base)
+	alive := launcher(t)
+	var kept []string
+	for name, mode := range map[string]os.FileMode{
+		"psbench-results":      0o700, // no name of ours
+		"psbench-AAAAAAAAAAAA": 0o755, // nor the mode
+		"psbench-BBBBBBBBBBBB": 0o700, // nor the lock
+	} {
+		path := filepath.Join(base, name)
+		if err := os.Mkdir(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(path, "file"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, path)
+	}
+	if err := os.WriteFile(filepath.Join(base, "psbench-AAAAAAAAAAAA", lockName), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := newFamily(t)
+	core := startCore(t, base, withSettings+"="+strings.Replace(f.settings(""), "env -i", "", 1))
+	f.await(3)
+	for _, pid := range supervisors(base) {
+		if parent, _ := statOf(pid); parent.parent == core.Process.Pid {
+			_ = syscall.Kill(pid, syscall.SIGSTOP) // it must not notice the death of the core
+			_ = core.Process.Kill()
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	_ = core.Wait()
+	launcher(t) // the next
+	f.await(0)
+	want := append(kept, alive.Directory())
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		found, _ := filepath.Glob(filepath.Join(base, "psbench-*"))
+		if len(found) == len(want)+1 { // and the next one's
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%v are there", found)
+		}
+	}
+	for _, path := range want {
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("%s is gone: %v", path, err)
+		}
+	}
+}
+
+// A user who starts the supervisor or sets a variable of psbench loses nothing.
+func TestVariablesFromOutsideMeanNothing(t *testing.T) {
+	mine := filepath.Join(t.TempDir(), "psbench-AAAAAAAAAAAA")
+	if err := os.Mkdir(mine, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, variable := range []string{
+		"PSBENCH_PLUGIN", "PSBENCH_PLUGIN_DIR", "PLUGIN_CLIENT_CERT", "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT",
+		"PLUGIN_MULTIPLEX_GRPC", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_UNIX_SOCKET_DIR", "PLUGIN_UNIX_SOCKET_GROUP",
+	} {
+		t.Setenv(variable, mine)
+	}
+	l := launcher(t)
+	started(t, l, "trainer0")
+	if err := l.Close(true); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(mine); err != nil {
+		t.Error(err)
+	}
+}
