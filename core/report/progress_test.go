@@ -1,10 +1,14 @@
 package report
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestProgress(t *testing.T) {
@@ -43,5 +47,59 @@ func TestProgress(t *testing.T) {
 	}
 	if got := run(true, true) + run(false, true); got != "" {
 		t.Errorf("quiet progress wrote %q", got)
+	}
+}
+
+// Lines of processes go above the line that a terminal keeps up to date, and do nothing
+// else to it.
+func TestLinesOfProcesses(t *testing.T) {
+	for want, terminal := range map[string]bool{
+		"warm-up\ndata: loaded \\x1b[2J    x\nmeasured pass\n":                                false,
+		"<clear>warm-up<clear>data: loaded \\x1b[2J    x\nwarm-up<clear>measured pass<clear>": true,
+	} {
+		var out bytes.Buffer
+		p := NewProgress(&out, terminal, false)
+		p.Phase("warm-up")
+		p.Line("data", "loaded \x1b[2J\tx\r")
+		p.Phase("measured pass")
+		p.Done()
+		if got := strings.ReplaceAll(out.String(), clearLine, "<clear>"); got != want {
+			t.Errorf("on a terminal (%v) it wrote %q, want %q", terminal, got, want)
+		}
+	}
+	var out bytes.Buffer
+	p := NewProgress(&out, true, true)
+	p.Phase("warm-up")
+	p.Line("data", "loaded")
+	p.Done()
+	if got := out.String(); got != clearLine+"data: loaded\n" {
+		t.Errorf("quiet progress wrote %q", got)
+	}
+}
+
+// A reader that has stopped holds nobody up, and is told what it missed.
+func TestAStoppedReader(t *testing.T) {
+	const lines = 100_000
+	r, w := io.Pipe()
+	p := NewProgress(w, false, false)
+	for i := range lines {
+		p.Line("data", strconv.Itoa(i))
+		p.Phase("phase")
+	}
+	read := make(chan int)
+	go func() {
+		lines := 0
+		for s := bufio.NewScanner(r); s.Scan(); lines++ {
+			dropped := 0
+			if n, _ := fmt.Sscanf(s.Text(), "psbench: %d lines dropped, since nobody read them", &dropped); n == 1 {
+				lines += dropped - 1
+			}
+		}
+		read <- lines
+	}()
+	p.out.wait(time.Minute)
+	_ = w.Close()
+	if got := <-read; got != 2*lines {
+		t.Errorf("of %d lines %d were shown or counted", 2*lines, got)
 	}
 }
