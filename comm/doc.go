@@ -28,8 +28,10 @@
 //   - A bell is looked at after the sequence was stored, and a sleeper announces
 //     itself before it looks at sequences for the last time. Go's atomics are
 //     sequentially consistent, so one of the two sees the other.
-//   - Nothing that a neighbour writes is trusted: places, row counts and row
-//     numbers are checked before they are used, bags in a copy.
+//   - Nothing that a neighbour writes is trusted. Places and counts are read once.
+//     Rows and bags are copied, the copy is checked, and only the copy is used: in
+//     sums, answers, optimizers and tables. Values may change under a reader, which
+//     makes a sum wrong and no access.
 //   - A deadline or a dead peer poisons a link for good. After that no slot is
 //     read or used again, and nothing is unmapped: a neighbour that is only slow
 //     may still write.

@@ -72,8 +72,8 @@ func (c *Conn) receiveSegment(size int, readOnly, prefault bool) (*shm.Segment, 
 }
 
 // SendStore passes s, which must be a shared one, to the peer, which calls
-// ReceiveStore. Each side has its own Rows and Values of a sparse gradient, whose
-// lengths it sets by SetRows; the memory is the same.
+// ReceiveStore. The memory of the values is the same; rows of a sparse gradient each
+// side has for itself, and hands them over by ShowRows and TakeRows.
 func (c *Conn) SendStore(s *Store) error {
 	if s.segment == nil {
 		return fmt.Errorf("%s cannot pass its buckets to %s: they are not in shared memory", c.self, c.peer)

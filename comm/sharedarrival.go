@@ -13,8 +13,9 @@ type sharedArrival struct {
 	spec   *BucketSpec
 	line   *pushLine
 	bell   shm.Bell
-	places [2]*Gradient // the trainer's gradient in each place
-	seen   uint32       // the last push that was handed over
+	places [2]*Bucket // the trainer's bucket in each place
+	bucket *Bucket    // the one that was pushed
+	seen   uint32     // the last push that was handed over
 	state  atomic.Int32
 }
 
@@ -102,22 +103,20 @@ func (p *sharedPort) receive(a *sharedArrival, pushed uint32) error {
 	if place != inStore && place != inCopies {
 		return fmt.Errorf("%s pushed bucket %d to %s from place %d, which does not exist", from, a.Bucket, p.self, place)
 	}
-	g := a.places[place]
+	a.bucket = a.places[place]
 	if a.spec.Sparse {
-		if err := g.SetRows(rows); err != nil {
-			return fmt.Errorf("%s pushed bucket %d to %s: %w", from, a.Bucket, p.self, err)
-		}
-		if err := a.spec.checkRows(g.Rows); err != nil {
+		if err := a.bucket.TakeRows(rows); err != nil {
 			return fmt.Errorf("%s sent to %s: %w", from, p.self, err)
 		}
 	}
-	a.seen, a.Gradient, a.Batch, a.AtNS = pushed, g, line.batch, line.pushedNS
+	a.seen, a.Gradient, a.Batch, a.AtNS = pushed, &a.bucket.Gradient, line.batch, line.pushedNS
 	a.state.Store(pending)
 	return nil
 }
 
 // answer implements answerer. In place it is two stores and a look at the
-// trainer's bell; anything else is copied into the trainer's memory.
+// trainer's bell, with the rows of a sparse gradient before them; anything else is
+// copied into the trainer's memory.
 func (p *sharedPort) answer(arrival *Arrival, g *Gradient) error {
 	a := arrival.slot.(*sharedArrival)
 	to := p.conns[a.Trainer].peer
@@ -135,6 +134,7 @@ func (p *sharedPort) answer(arrival *Arrival, g *Gradient) error {
 			return fmt.Errorf("%s cannot answer %s: %w", p.self, to, err)
 		}
 	}
+	a.bucket.show(g.Rows)
 	a.line.rows = int32(len(g.Rows)) // #nosec G115 -- rows are int32
 	a.line.answerNS = Now()
 	seen := a.seen

@@ -51,10 +51,10 @@ type sharedStep struct {
 	place   int32
 	root    int
 	number  uint32
-	stored  *Gradient // of the store
-	copied  *Gradient // of the copies
-	used    bool      // its pages are there
-	ordinal int       // of the bucket among the specs
+	stored  *Bucket // of the store
+	copied  *Bucket // of the copies
+	used    bool    // its pages are there
+	ordinal int     // of the bucket among the specs
 }
 
 // Kinds of operation.
@@ -84,7 +84,7 @@ func newSharedGroup(self string, position int, conns []*Conn, store *Store, time
 	for i, spec := range specs {
 		s := &sharedStep{
 			group: g, op: g.slots[spec.Index], ordinal: i,
-			stored: &store.Buckets[i].Gradient, copied: &g.own.stores[inCopies].Buckets[i].Gradient,
+			stored: store.Buckets[i], copied: g.own.stores[inCopies].Buckets[i],
 		}
 		s.op.future.await = s.await
 		g.byBucket[spec.Index] = s

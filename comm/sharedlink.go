@@ -35,12 +35,12 @@ type sharedPush struct {
 	link   *sharedLink
 	op     *operation
 	line   *pushLine
-	stored *Gradient // of the store
-	copied *Gradient // of the copies
-	used   bool      // its pages are there
-	place  int32     // of the push in flight
-	posted bool      // the push in flight is in its slot
-	seq    uint32    // of the last push
+	stored *Bucket // of the store
+	copied *Bucket // of the copies
+	used   bool    // its pages are there
+	place  int32   // of the push in flight
+	posted bool    // the push in flight is in its slot
+	seq    uint32  // of the last push
 	ready  func() bool
 }
 
@@ -61,7 +61,7 @@ func newSharedLink(conn *Conn, store *Store, timeout time.Duration) (*sharedLink
 	for i, spec := range specs {
 		p := &sharedPush{
 			link: l, op: l.slots[spec.Index], line: &lines[i],
-			stored: &store.Buckets[i].Gradient, copied: &l.copies.Buckets[i].Gradient,
+			stored: store.Buckets[i], copied: l.copies.Buckets[i],
 		}
 		if store.segment == nil {
 			p.stored = p.copied
@@ -111,13 +111,14 @@ func (l *sharedLink) PushPull(batch int64, b *Bucket) *Future {
 		return Completed(err)
 	}
 	p, place := l.pushes[b.Index], inStore
-	if !sameStorage(&b.Gradient, p.stored) {
+	if !sameStorage(&b.Gradient, &p.stored.Gradient) {
 		place = inCopies
 		if err := p.copy(&b.Gradient); err != nil {
 			l.complete(op)
 			return Completed(fmt.Errorf("%s, %s: %w", l.self, op, err))
 		}
 	}
+	p.at(place).show(b.Gradient.Rows)
 	l.mu.Lock() // a push is there before those of a higher order
 	defer l.mu.Unlock()
 	p.seq++
@@ -139,7 +140,15 @@ func (p *sharedPush) copy(g *Gradient) error {
 		}
 		p.used = true
 	}
-	return p.copied.CopyFrom(g)
+	return p.copied.Gradient.CopyFrom(g)
+}
+
+// at is the bucket of a place in shared memory.
+func (p *sharedPush) at(place int32) *Bucket {
+	if place == inCopies {
+		return p.copied
+	}
+	return p.stored
 }
 
 // await waits for the answer, unless somebody else has seen it.
@@ -179,22 +188,16 @@ func (p *sharedPush) settle() {
 
 // take makes g the answer; in place its values are there already.
 func (p *sharedPush) take(g *Gradient) error {
-	from := p.stored
-	if p.place == inCopies {
-		from = p.copied
-	}
+	from := p.at(p.place)
 	if g.Sparse() {
-		if err := from.SetRows(int(p.line.rows)); err != nil {
-			return fmt.Errorf("%s answered %s: %w", p.link.conn.peer, p.op, err)
-		}
-		if err := p.op.spec.checkRows(from.Rows); err != nil {
+		if err := from.TakeRows(int(p.line.rows)); err != nil {
 			return fmt.Errorf("%s answered %s: %w", p.link.conn.peer, p.op, err)
 		}
 	}
 	if p.place == inCopies {
-		return g.CopyFrom(from)
+		return g.CopyFrom(&from.Gradient)
 	}
-	*g = *from
+	*g = from.Gradient
 	return nil
 }
 

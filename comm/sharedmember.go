@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"math/bits"
 	"sync/atomic"
 
 	"github.com/psbench/psbench/comm/shm"
@@ -15,7 +16,7 @@ type sharedMember struct {
 	// Counters of operations, each set by the member alone: those that it has
 	// begun, those whose first half it has done, those that it has ended.
 	begun, halved, ended *wordLine
-	lines                []stepLine  // of operation n at n modulo their count
+	lines                []stepLine  // of operation n at n modulo their count, a power of two
 	eager                [2][]byte   // inputs of small operations, alternating
 	reduced              []float32   // its part of a sparse sum
 	left                 atomic.Bool // it has left the group in order
@@ -36,8 +37,9 @@ type groupLayout struct {
 func layoutOfGroup(specs []BucketSpec) groupLayout {
 	var l groupLayout
 	// A member can be ahead of another by what both can have pending: each bucket
-	// and a barrier.
-	l.lines = 2 * (len(specs) + 4)
+	// and a barrier. Numbers wrap at 2^32, and only a power of two of lines wraps there
+	// as well: otherwise the line after the last number would be one still in use.
+	l.lines = 1 << bits.Len(uint(2*(len(specs)+4)-1)) // #nosec G115 -- above 0
 	l.eager = roundUp(shm.BellSize+3*lineBytes+l.lines*lineBytes, pageBytes)
 	l.reduced = l.eager + 2*EagerBytes
 	for i := range specs {

@@ -52,7 +52,7 @@ func (p *sharedPort) admit(i int, conn *Conn, specs []BucketSpec) (err error) {
 	for k := range specs {
 		a := &sharedArrival{spec: &specs[k], line: &lines[k], bell: t.bell}
 		for place, store := range t.stores {
-			a.places[place] = &store.Buckets[k].Gradient
+			a.places[place] = store.Buckets[k]
 		}
 		a.Arrival = Arrival{Bucket: specs[k].Index, Trainer: i, Chunks: 1, port: p, slot: a}
 		t.slots = append(t.slots, a)

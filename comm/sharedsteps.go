@@ -15,11 +15,11 @@ func (g *sharedGroup) start(kind int32, batch int64, b *Bucket, root int) *Futur
 	}
 	s := g.byBucket[b.Index]
 	s.kind, s.root, s.place = kind, root, inStore
-	if !sameStorage(&b.Gradient, s.stored) {
+	if !sameStorage(&b.Gradient, &s.stored.Gradient) {
 		s.place = inCopies
 	}
-	if s.place == inCopies && (kind != stepBroadcast || root == g.position) {
-		if err := s.copy(&b.Gradient); err != nil {
+	if kind != stepBroadcast || root == g.position {
+		if err := s.show(&b.Gradient); err != nil {
 			g.complete(op)
 			return Completed(fmt.Errorf("%s, %s: %w", g.self, op, err))
 		}
@@ -27,6 +27,18 @@ func (g *sharedGroup) start(kind int32, batch int64, b *Bucket, root int) *Futur
 	g.post(s)
 	g.wakeHelper()
 	return op.future
+}
+
+// show puts what the others read of a gradient where they find it: the rows, and all of
+// a gradient from elsewhere.
+func (s *sharedStep) show(g *Gradient) error {
+	if s.place == inCopies {
+		if err := s.copy(g); err != nil {
+			return err
+		}
+	}
+	s.bucket().show(g.Rows)
+	return nil
 }
 
 // copy puts a gradient from elsewhere into the copies.
@@ -37,7 +49,7 @@ func (s *sharedStep) copy(g *Gradient) error {
 		}
 		s.used = true
 	}
-	return s.copied.CopyFrom(g)
+	return s.copied.Gradient.CopyFrom(g)
 }
 
 // post tells the others of an operation and queues it.
@@ -170,13 +182,13 @@ func (g *sharedGroup) carryOut(s *sharedStep) (err error) {
 		err = g.sumSlices(s)
 	}
 	if err == nil && s.place == inCopies && s.kind != stepBarrier {
-		err = s.op.gradient.CopyFrom(s.gradient())
+		err = s.op.gradient.CopyFrom(&s.bucket().Gradient)
 	}
 	return err
 }
 
-// gradient is where this member's gradient lies in shared memory.
-func (s *sharedStep) gradient() *Gradient {
+// bucket is where this member's gradient lies in shared memory.
+func (s *sharedStep) bucket() *Bucket {
 	if s.place == inCopies {
 		return s.copied
 	}
@@ -184,12 +196,15 @@ func (s *sharedStep) gradient() *Gradient {
 }
 
 // of is where a member's gradient lies in shared memory, once all agree on s.
-func (s *sharedStep) of(m *sharedMember) *Gradient {
+func (s *sharedStep) of(m *sharedMember) *Bucket {
 	if m == s.group.own {
-		return s.gradient()
+		return s.bucket()
 	}
-	return &m.stores[m.place].Buckets[s.ordinal].Gradient
+	return m.stores[m.place].Buckets[s.ordinal]
 }
+
+// values are those of a member's gradient, which is dense, once all agree on s.
+func (s *sharedStep) values(m *sharedMember) []float32 { return s.of(m).Gradient.Values }
 
 // waitPosted waits until all members have posted s and checks that it is s that
 // they posted.

@@ -12,7 +12,7 @@ import (
 // nobody has to wait until all have read them: who shows the input after the next
 // has seen everybody begin the next.
 func (g *sharedGroup) sumEagerly(s *sharedStep) error {
-	out := s.gradient().Values
+	out := s.bucket().Gradient.Values
 	bytes := 4 * len(out)
 	copy(g.own.eager[s.number%2], Float32Bytes(out))
 	if err := g.meet(s); err != nil {
@@ -48,16 +48,16 @@ func (g *sharedGroup) sumSlices(s *sharedStep) error {
 	n := s.op.spec.Elements
 	per := roundUp((n+size-1)/size, pageBytes/4)
 	from, to := min(g.position*per, n), min((g.position+1)*per, n)
-	first := s.of(g.members[0]).Values
+	first := s.values(g.members[0])
 	for ; from < to; from += BlockElements {
 		end := min(from+BlockElements, to)
 		sum := first[from:end]
 		for _, m := range g.members[1:] {
-			vec.Add(sum, s.of(m).Values[from:end])
+			vec.Add(sum, s.values(m)[from:end])
 		}
 		s.finish(sum)
 		for _, m := range g.members[1:] {
-			copy(s.of(m).Values[from:end], sum)
+			copy(s.values(m)[from:end], sum)
 		}
 	}
 	return g.endTogether(s)
@@ -97,7 +97,7 @@ func (g *sharedGroup) sumRows(s *sharedStep) error {
 	if err := g.wait(s, allHalved); err != nil {
 		return err
 	}
-	out := s.gradient()
+	out := &s.bucket().Gradient
 	if err := out.SetRows(len(g.union)); err != nil {
 		return fmt.Errorf("%s, %s: %w", g.self, s.op, err)
 	}
@@ -117,18 +117,15 @@ func (g *sharedGroup) sumRows(s *sharedStep) error {
 func (g *sharedGroup) gather(s *sharedStep) (err error) {
 	g.merger.Reset()
 	for _, m := range g.members {
-		part := s.of(m)
-		if m != g.own {
-			if err := part.SetRows(int(m.rows)); err != nil {
-				return fmt.Errorf("%s sent bucket %d to %s: %w", m.name, s.op.spec.Index, g.self, err)
-			}
-			if err := s.op.spec.checkRows(part.Rows); err != nil {
-				return fmt.Errorf("%s sent to %s: %w", m.name, g.self, err)
-			}
-		} else if err := part.SetRows(len(s.op.gradient.Rows)); err != nil {
-			return fmt.Errorf("%s, %s: %w", g.self, s.op, err)
+		if m == g.own {
+			g.merger.Add(s.op.gradient)
+			continue
 		}
-		g.merger.Add(part)
+		part := s.of(m)
+		if err := part.TakeRows(int(m.rows)); err != nil {
+			return fmt.Errorf("%s sent to %s: %w", m.name, g.self, err)
+		}
+		g.merger.Add(&part.Gradient)
 	}
 	if g.union, err = g.merger.Union(g.union[:0]); err != nil {
 		return fmt.Errorf("%s, %s: %w", g.self, s.op, err)
@@ -146,16 +143,13 @@ func (g *sharedGroup) broadcast(s *sharedStep) error {
 	if root == g.own {
 		return g.endTogether(s)
 	}
-	from, out := s.of(root), s.gradient()
+	from, out := s.of(root), &s.bucket().Gradient
 	if s.op.spec.Sparse {
-		if err := from.SetRows(int(root.rows)); err != nil {
-			return fmt.Errorf("%s sent bucket %d to %s: %w", root.name, s.op.spec.Index, g.self, err)
-		}
-		if err := s.op.spec.checkRows(from.Rows); err != nil {
+		if err := from.TakeRows(int(root.rows)); err != nil {
 			return fmt.Errorf("%s sent to %s: %w", root.name, g.self, err)
 		}
 	}
-	if err := out.CopyFrom(from); err != nil {
+	if err := out.CopyFrom(&from.Gradient); err != nil {
 		return fmt.Errorf("%s, %s: %w", g.self, s.op, err)
 	}
 	if s.place == inStore {

@@ -72,8 +72,8 @@ func (s *Store) Close() error {
 	return s.segment.Close()
 }
 
-// In a segment each bucket starts on a page of its own: rows (capacity x 4
-// bytes) and then, from the next cache line on, values.
+// In a segment each bucket starts on a page of its own: the rows that are shown
+// (capacity x 4 bytes) and then, from the next cache line on, values.
 const (
 	pageBytes = 4096
 	lineBytes = 64
@@ -106,23 +106,27 @@ func viewStore(segment *shm.Segment, specs []BucketSpec) *Store {
 	rest := segment.Bytes()
 	for _, spec := range specs {
 		from, size := bucketBytes(&spec)
-		s.Buckets = append(s.Buckets, &Bucket{BucketSpec: spec, Gradient: viewGradient(rest[:size], &spec, from)})
+		s.Buckets = append(s.Buckets, viewBucket(rest[:size], spec, from))
 		rest = rest[size:]
 	}
 	return s
 }
 
-// viewGradient is the gradient whose rows start at at[0] and whose values start
-// at at[from].
-func viewGradient(at []byte, spec *BucketSpec, from int) Gradient {
+// viewBucket is the bucket whose shown rows start at at[0] and whose values start at
+// at[from].
+func viewBucket(at []byte, spec BucketSpec, from int) *Bucket {
+	b := &Bucket{BucketSpec: spec}
 	if !spec.Sparse {
-		return Gradient{Values: viewOf[float32](at, spec.Elements)}
+		b.Gradient = Gradient{Values: viewOf[float32](at, spec.Elements)}
+		return b
 	}
-	return Gradient{
-		Rows:   viewOf[int32](at, spec.Capacity)[:0],
+	b.shown = viewOf[int32](at, spec.Capacity)
+	b.Gradient = Gradient{
+		Rows:   make([]int32, 0, spec.Capacity),
 		Values: viewOf[float32](at[from:], spec.Capacity*spec.Width)[:0],
 		Width:  spec.Width,
 	}
+	return b
 }
 
 // viewOf is the first n elements of at, without a copy.

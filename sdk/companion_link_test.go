@@ -115,15 +115,45 @@ func TestCallMemoryIsEnough(t *testing.T) {
 	}
 }
 
+// What a companion says of a gradient is checked alike whether it is mapped or follows in
+// the frame.
+func TestRemoteModelRefusesGradients(t *testing.T) {
+	specs := []comm.BucketSpec{{Parameters: []comm.Span{{Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4}}
+	for want, h := range map[string]comm.Header{
+		"of 0 rows and 1 values":                            {Arg: 1, Arg2: 1}, // too short
+		"of 1 rows and 2 values":                            {Arg: 1, Arg2: 2, Rows: 1},
+		"of 2 rows and 2 values":                            {Arg2: 2, Rows: 2}, // of another width
+		"a sparse gradient of 5 rows does not fit":          {Arg2: 10, Rows: 5},
+		"a sparse gradient of -1 rows does not fit":         {Rows: -1},
+		"companion emitted the gradient of parameter 2 but": {Arg: 2},
+	} {
+		for _, mapped := range []*comm.Store{nil, comm.NewStore(specs)} {
+			trainer, companion := callPair(t)
+			m := newRemoteModel(trainer, mapped, modelToProto(&toyModel{}), patience)
+			table := comm.NewGradient(specs[0])
+			must(t, m.Bind(make([]comm.Tensor, 2), []*comm.Gradient{&table, {Values: make([]float32, 2)}}))
+			h.Op = opGradient
+			var payload []byte
+			if mapped == nil {
+				payload = make([]byte, 4*(max(0, int64(h.Rows))+h.Arg2))
+			}
+			must(t, companion.Send(&h, payload))
+			if err := m.Backward(comm.Tensor{}, func(int) {}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("mapped %v: %v, want %q", mapped != nil, err, want)
+			}
+		}
+	}
+}
+
 // A mapped model takes and gives no values and gradients by frames.
 func TestMappedModelRefusesPayloads(t *testing.T) {
 	for want, h := range map[string]comm.Header{
-		"where a value is due":               {Op: opValue, Arg: 0},
-		"where a value is due ":              {Op: opGradient, Arg: 0},
-		"sent 8 bytes of a gradient that is": {Op: opGradient, Arg: 1},
+		"where a value is due":            {Op: opValue, Arg: 0},
+		"where a value is due ":           {Op: opGradient, Arg: 0},
+		"in 8 bytes for parameter weight": {Op: opGradient, Arg: 1, Arg2: 2},
 	} {
 		trainer, companion := callPair(t)
-		m := newRemoteModel(trainer, true, modelToProto(&toyModel{}), patience)
+		m := newRemoteModel(trainer, comm.NewStore(nil), modelToProto(&toyModel{}), patience)
 		must(t, m.Bind(make([]comm.Tensor, 2), []*comm.Gradient{{Width: 2}, {Values: make([]float32, 2)}}))
 		must(t, companion.Send(&h, make([]byte, 8)))
 		var err error

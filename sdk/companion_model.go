@@ -9,11 +9,13 @@ import (
 )
 
 // remoteModel stands for a model in a companion. The trainer owns parameters and
-// gradients. On Shm the companion maps them; elsewhere it holds copies, which each
-// Forward refreshes and each Backward sends back, read straight into the buckets.
+// gradients. On Shm the companion maps them, but for the rows of sparse gradients, which
+// are shown and taken; elsewhere it holds copies, which each Forward refreshes and each
+// Backward sends back, read straight into the buckets.
 type remoteModel struct {
 	conn      *callLink
-	mapped    bool // the companion maps values and gradients
+	mapped    bool           // the companion maps values and gradients
+	sparse    []*comm.Bucket // where mapped, by parameter; nil for a dense one
 	timeout   time.Duration
 	specs     []ParameterSpec
 	inputs    InputSpec
@@ -24,12 +26,18 @@ type remoteModel struct {
 	failed    error // of Initialize, told by the next Forward
 }
 
-func newRemoteModel(conn *callLink, mapped bool, d *proto.ModelDescription, timeout time.Duration) *remoteModel {
+// newRemoteModel makes the stand-in of a companion's model. store holds the buckets that
+// the companion maps; nil where it maps none.
+func newRemoteModel(conn *callLink, store *comm.Store, d *proto.ModelDescription, timeout time.Duration) *remoteModel {
 	specs := parametersFromProto(d)
-	return &remoteModel{
-		conn: conn, mapped: mapped, timeout: timeout, specs: specs,
+	m := &remoteModel{
+		conn: conn, timeout: timeout, specs: specs,
 		inputs: inputsFromProto(d.GetInputs()), emissions: newEmissions(conn.Peer(), specs),
 	}
+	if store != nil {
+		m.mapped, m.sparse = true, sparseBuckets(len(specs), store)
+	}
+	return m
 }
 
 // remoteFeatureModel stands for a FeatureModel in a companion.
@@ -139,7 +147,7 @@ func (m *remoteModel) backward(op comm.Op, outputGradient comm.Tensor, inputGrad
 		if err := m.emissions.add(k); err != nil {
 			return err
 		}
-		if err := m.readGradient(&h, m.gradients[k], m.specs[k]); err != nil {
+		if err := m.readGradient(&h, k); err != nil {
 			return err
 		}
 		emit(k)
@@ -156,37 +164,37 @@ func sendValues(conn *callLink, values []comm.Tensor) error {
 	return nil
 }
 
-// readGradient takes the gradient that h announces into g. Where it is mapped, only
-// the count of rows of a sparse one is news.
-func (m *remoteModel) readGradient(h *comm.Header, g *comm.Gradient, spec ParameterSpec) error {
-	switch {
-	case m.mapped && h.Payload != 0:
-		return fmt.Errorf("%s sent %d bytes of a gradient that is mapped", m.conn.Peer(), h.Payload)
-	case m.mapped && !g.Sparse():
-		return nil
-	case !g.Sparse():
-		return readFloats(m.conn, h, g.Values)
-	}
-	if err := g.SetRows(int(h.Rows)); err != nil {
-		return fmt.Errorf("%s: %w", m.conn.Peer(), err)
-	}
-	if !m.mapped {
-		if err := m.readRows(h, g); err != nil {
-			return err
+// readGradient takes the gradient that h announces into that of parameter k. Where it is
+// mapped, its values are there already.
+func (m *remoteModel) readGradient(h *comm.Header, k int) error {
+	g, spec, bytes := m.gradients[k], &m.specs[k], 0
+	if spec.Sparse {
+		if err := g.SetRows(int(h.Rows)); err != nil {
+			return fmt.Errorf("%s sent parameter %s: %w", m.conn.Peer(), spec.Name, err)
 		}
 	}
-	if err := comm.CheckRows(g.Rows, spec.Shape[0]); err != nil {
+	if !m.mapped {
+		bytes = 4 * (len(g.Rows) + len(g.Values))
+	}
+	if int(h.Rows) != len(g.Rows) || h.Arg2 != int64(len(g.Values)) || h.Payload != uint64(bytes) { // #nosec G115 -- a length
+		return fmt.Errorf("%s sent a gradient of %d rows and %d values in %d bytes for parameter %s, where %d values in %d bytes are due",
+			m.conn.Peer(), h.Rows, h.Arg2, h.Payload, spec.Name, len(g.Values), bytes)
+	}
+	var err error
+	switch {
+	case m.mapped && spec.Sparse:
+		err = m.sparse[k].TakeRows(len(g.Rows))
+	case !m.mapped:
+		if err := m.conn.ReadFull(comm.Int32Bytes(g.Rows)); err != nil {
+			return err
+		}
+		if err := m.conn.ReadFull(comm.Float32Bytes(g.Values)); err != nil {
+			return err
+		}
+		err = comm.CheckRows(g.Rows, spec.Shape[0])
+	}
+	if err != nil {
 		return fmt.Errorf("%s sent a gradient of parameter %s with %w", m.conn.Peer(), spec.Name, err)
 	}
 	return nil
-}
-
-func (m *remoteModel) readRows(h *comm.Header, g *comm.Gradient) error {
-	if h.Payload != uint64(4*(len(g.Rows)+len(g.Values))) {
-		return fmt.Errorf("%s sent %d rows in %d bytes", m.conn.Peer(), h.Rows, h.Payload)
-	}
-	if err := m.conn.ReadFull(comm.Int32Bytes(g.Rows)); err != nil {
-		return err
-	}
-	return m.conn.ReadFull(comm.Float32Bytes(g.Values))
 }

@@ -13,7 +13,8 @@ type modelRole struct {
 	*station
 	model     Model
 	conn      *callLink
-	mapped    bool // values and gradients lie in the trainer's memory
+	mapped    bool           // values and gradients lie in the trainer's memory
+	sparse    []*comm.Bucket // by parameter; nil for a dense one
 	values    []comm.Tensor
 	gradients []*comm.Gradient
 	batch     Batch
@@ -47,6 +48,7 @@ func (r *modelRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, err
 		return nil, err
 	}
 	r.own(store)
+	r.sparse = sparseBuckets(len(params), store)
 	if r.values, err = r.parameters(params); err != nil {
 		return nil, err
 	}
@@ -141,12 +143,15 @@ func (r *modelRole) backward(h *comm.Header, last []float32, run func(comm.Tenso
 			return
 		}
 		g := r.gradients[k]
-		out := comm.Header{Op: opGradient, Arg: int64(k), Rows: int32(len(g.Rows))} // #nosec G115 -- rows are int32
-		if r.mapped {
-			sent = r.conn.Send(&out)
-		} else {
+		out := comm.Header{Op: opGradient, Arg: int64(k), Arg2: int64(len(g.Values)), Rows: int32(len(g.Rows))} // #nosec G115 -- rows are int32
+		if !r.mapped {
 			sent = r.conn.Send(&out, comm.Int32Bytes(g.Rows), comm.Float32Bytes(g.Values))
+			return
 		}
+		if b := r.sparse[k]; b != nil {
+			b.ShowRows()
+		}
+		sent = r.conn.Send(&out)
 	})
 	if err == nil {
 		err = sent

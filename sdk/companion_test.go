@@ -267,7 +267,7 @@ func TestRemoteModelRefusesLies(t *testing.T) {
 		"too little":          {Op: opForward, Arg: 1, Arg2: 2},
 	} {
 		trainer, companion := callPair(t)
-		m := newRemoteModel(trainer, false, modelToProto(&toyModel{}), patience)
+		m := newRemoteModel(trainer, nil, modelToProto(&toyModel{}), patience)
 		must(t, companion.Send(&h))
 		if _, err := m.Forward(&numbered(1)[0]); err == nil || !strings.Contains(err.Error(), "answered a batch of 1 with an output of") {
 			t.Errorf("%s: %v", name, err)
@@ -278,29 +278,29 @@ func TestRemoteModelRefusesLies(t *testing.T) {
 // A gradient that a companion sends again is refused before it is read: the one that was
 // sent first may be under way.
 func TestRemoteModelRefusesAGradientTwice(t *testing.T) {
-	for _, mapped := range []bool{false, true} {
+	for _, mapped := range []*comm.Store{nil, comm.NewStore(nil)} {
 		trainer, companion := callPair(t)
 		m := newRemoteModel(trainer, mapped, modelToProto(&featureModel{}), patience)
 		weight := &comm.Gradient{Values: make([]float32, 6)}
 		must(t, m.Bind(make([]comm.Tensor, 1), []*comm.Gradient{weight}))
 		for _, value := range []float32{1, 2} {
 			var payload []byte
-			if !mapped {
+			if mapped == nil {
 				payload = comm.Float32Bytes([]float32{value, 0, 0, 0, 0, 0})
 			}
-			must(t, companion.Send(&comm.Header{Op: opGradient}, payload))
+			must(t, companion.Send(&comm.Header{Op: opGradient, Arg2: 6}, payload))
 		}
 		emitted := 0
 		err := m.Backward(comm.Tensor{}, func(int) { emitted++ })
 		if err == nil || !strings.Contains(err.Error(), "companion emitted the gradient of parameter weight twice") || emitted != 1 || weight.Values[0] == 2 {
-			t.Errorf("mapped %v: it gave %v, emitted %d and left %v", mapped, err, emitted, weight.Values)
+			t.Errorf("mapped %v: it gave %v, emitted %d and left %v", mapped != nil, err, emitted, weight.Values)
 		}
 	}
 }
 
 func TestSilentCompanionEndsTheCallInTime(t *testing.T) {
 	trainer, _ := callPair(t)
-	m := newRemoteModel(trainer, false, modelToProto(&toyModel{}), 20*time.Millisecond)
+	m := newRemoteModel(trainer, nil, modelToProto(&toyModel{}), 20*time.Millisecond)
 	must(t, m.Bind([]comm.Tensor{comm.NewTensor(8 << 20)}, nil)) // more than a socket holds
 	_, err := m.Forward(&numbered(1)[0])
 	if f := asFailure(err); f.GetCause() != proto.Failure_CAUSE_WAIT || !slices.Equal(f.GetAbout(), []string{"companion"}) {

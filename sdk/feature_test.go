@@ -188,9 +188,9 @@ func TestFeatureModelErrorsCross(t *testing.T) {
 // trainer and, where there is none, by the companion.
 func TestFeatureGradientRefusesLies(t *testing.T) {
 	trainer, companion := callPair(t)
-	m := remoteFeatureModel{newRemoteModel(trainer, false, modelToProto(&featureModel{}), patience)}
+	m := remoteFeatureModel{newRemoteModel(trainer, nil, modelToProto(&featureModel{}), patience)}
 	must(t, m.Bind(make([]comm.Tensor, 1), []*comm.Gradient{{Values: make([]float32, 6)}}))
-	must(t, companion.Send(&comm.Header{Op: opGradient}, make([]byte, 24)))
+	must(t, companion.Send(&comm.Header{Op: opGradient, Arg2: 6}, make([]byte, 24)))
 	must(t, companion.Send(&comm.Header{Op: opBackwardInput}, make([]byte, 8)))
 	err := m.BackwardInput(comm.Tensor{}, make([]float32, 3), func(int) {})
 	if err == nil || !strings.Contains(err.Error(), "sent 8 bytes where 12 are due") {

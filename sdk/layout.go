@@ -53,6 +53,17 @@ func layOut(params []ParameterSpec, specs []comm.BucketSpec, newStore func([]com
 	return gradients, store, nil
 }
 
+// sparseBuckets are the buckets of a store by parameter; nil for a dense one.
+func sparseBuckets(parameters int, store *comm.Store) []*comm.Bucket {
+	buckets := make([]*comm.Bucket, parameters)
+	for _, b := range store.Buckets {
+		if b.Sparse {
+			buckets[b.Parameters[0].Parameter] = b
+		}
+	}
+	return buckets
+}
+
 // newValues allocates the parameters.
 func newValues(params []ParameterSpec) []comm.Tensor {
 	values := make([]comm.Tensor, len(params))

@@ -160,7 +160,11 @@ func (r *trainerRole) connectModel(req *proto.ConnectRequest, companion func(Kin
 		if p.Values, err = r.offerParameters(conn); err != nil {
 			return err
 		}
-		remote := newRemoteModel(conn, r.transport() == comm.Shm, req.GetModel(), r.timeout)
+		var mapped *comm.Store
+		if r.transport() == comm.Shm {
+			mapped = r.store
+		}
+		remote := newRemoteModel(conn, mapped, req.GetModel(), r.timeout)
 		if r.model = remote; req.GetModel().GetFeatureGradient() {
 			r.model = remoteFeatureModel{remote}
 		}

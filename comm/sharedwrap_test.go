@@ -1,0 +1,71 @@
+package comm
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// startAt makes the group number its operations from start on, as if all before it had
+// ended.
+func (g *sharedGroup) startAt(start uint32) {
+	g.posted = start
+	for _, at := range []*wordLine{g.own.begun, g.own.halved, g.own.ended} {
+		at.Store(start)
+	}
+	for i := range g.own.lines {
+		g.own.lines[i].posted.Store(start)
+	}
+}
+
+// The numbers of operations wrap at 2^32, whatever the count of members and buckets.
+func TestSharedGroupNumbersWrap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size, count := rapid.IntRange(2, 4).Draw(t, "members"), rapid.IntRange(1, 9).Draw(t, "buckets")
+		var specs []BucketSpec
+		for k := range count {
+			switch k % 3 {
+			case 0:
+				specs = append(specs, denseSpec(k, 3)) // summed eagerly
+			case 1:
+				specs = append(specs, sparseSpec(k, 9, 2, 9))
+			default:
+				specs = append(specs, denseSpec(k, EagerBytes/4+1))
+			}
+		}
+		groups := newGroups(t, size, patience, same(specs...))
+		start := math.MaxUint32 - rapid.Uint32Range(0, 3*uint32(count)).Draw(t, "before the wrap")
+		for _, g := range groups {
+			g.startAt(start)
+		}
+		for batch := range int64(5) {
+			var futures []*Future
+			buckets, want := make([][]*Bucket, count), make([][]float64, count)
+			for k, spec := range specs {
+				for _, g := range groups {
+					b := g.bucket(k, false)
+					fill(t, spec, &b.Gradient, 9)
+					buckets[k] = append(buckets[k], b)
+				}
+				want[k] = sum(spec, buckets[k])
+			}
+			for i, g := range groups { // the first is ahead by all of its buckets
+				for k := range specs {
+					futures = append(futures, g.AllReduce(batch, buckets[k][i]))
+				}
+			}
+			for _, f := range futures {
+				must(t, f.Wait())
+			}
+			for k, spec := range specs {
+				for i := range groups {
+					requireNear(t, table(spec, &buckets[k][i].Gradient), want[k])
+				}
+			}
+		}
+		if after := groups[0].posted; after >= start {
+			t.Fatalf("the numbers went from %d to %d and have not wrapped", start, after)
+		}
+	})
+}
