@@ -217,7 +217,7 @@ func (a *app) runComm(ctx context.Context, plan *micro.Plan, opts config.Options
 func (a *app) measureComm(ctx context.Context, plan *micro.Plan, opts config.Options) (*micro.Result, error) {
 	defer hold(ctx)()
 	progress := report.NewProgress(a.stderr, isTerminal(a.stderr), opts.Quiet)
-	o := micro.Options{Command: os.Args, StartedNS: startedNS, Progress: progress}
+	o := micro.Options{Command: os.Args, StartedNS: startedNS, Progress: progress, Ending: func() func() { return bounded(ctx) }}
 	pending := micro.Pending(o)
 	if err := announce(opts.JSON, pending); err != nil {
 		return nil, err

@@ -26,6 +26,7 @@ type watch struct {
 	quit   func()               // ends psbench
 	cpu    func() time.Duration // that psbench has used
 	held   atomic.Int32
+	waits  atomic.Int32 // with deadlines of their own
 	moves  atomic.Int64
 }
 
@@ -69,7 +70,7 @@ func (w *watch) watch(signals <-chan os.Signal, over <-chan struct{}) {
 			w.quit()
 			return
 		case now := <-tick.C:
-			if w.cpu()-cpu >= working || w.moves.Load() != moves {
+			if w.cpu()-cpu >= working || w.moves.Load() != moves || w.waits.Load() > 0 {
 				since, cpu, moves = now, w.cpu(), w.moves.Load()
 			} else if now.Sub(since) >= stallLimit {
 				w.quit()
@@ -87,6 +88,16 @@ func hold(ctx context.Context) (release func()) {
 	}
 	w.held.Add(1)
 	return func() { w.held.Add(-1) }
+}
+
+// bounded says that psbench waits no longer than it may, until done is called.
+func bounded(ctx context.Context) (done func()) {
+	w, ok := ctx.Value(watchKey{}).(*watch)
+	if !ok {
+		return func() {}
+	}
+	w.waits.Add(1)
+	return func() { w.waits.Add(-1) }
 }
 
 // headway says that what holds psbench gets on, though it may take no CPU time.

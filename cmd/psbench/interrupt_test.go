@@ -15,6 +15,7 @@ func TestWatch(t *testing.T) {
 	const never = time.Hour
 	for name, test := range map[string]struct {
 		held                  bool
+		waits                 time.Duration // before it computes
 		computes, moves       time.Duration // after the first signal at 0
 		second                os.Signal
 		secondAt, least, most time.Duration // psbench ends between them
@@ -23,6 +24,7 @@ func TestWatch(t *testing.T) {
 		"blocked":             {held: true, least: stallLimit, most: stallLimit + stallLimit/10},
 		"working":             {held: true, computes: 10 * time.Second, least: 11 * time.Second, most: 13 * time.Second},
 		"working and writing": {held: true, computes: 5 * time.Second, moves: 20 * time.Second, least: 21 * time.Second, most: 23 * time.Second},
+		"collecting":          {held: true, waits: 8 * time.Second, least: 9 * time.Second, most: 11 * time.Second},
 		"second signal":       {held: true, computes: never, second: os.Interrupt, secondAt: time.Second, least: time.Second, most: time.Second},
 		"second hang-up":      {held: true, second: syscall.SIGHUP, secondAt: time.Second, least: stallLimit, most: stallLimit + stallLimit/10},
 	} {
@@ -44,6 +46,9 @@ func TestWatch(t *testing.T) {
 				if test.second != nil {
 					time.AfterFunc(test.secondAt, func() { signals <- test.second })
 				}
+				done := bounded(ctx)
+				time.Sleep(test.waits)
+				done()
 				for time.Since(start) < test.moves {
 					headway(ctx)
 					time.Sleep(time.Second)
@@ -62,5 +67,6 @@ func TestWatch(t *testing.T) {
 // Nobody watches in tests and completions.
 func TestHoldWithoutWatch(t *testing.T) {
 	hold(context.Background())()
+	bounded(context.Background())()
 	headway(context.Background())
 }

@@ -58,6 +58,7 @@ func (a *app) measure(ctx context.Context, exp *config.Experiment, opts config.O
 	defer hold(ctx)()
 	progress := report.NewProgress(a.stderr, isTerminal(a.stderr), opts.Quiet)
 	o := a.runOptions(progress)
+	o.Ending = func() func() { return bounded(ctx) }
 	pending := run.Pending(exp, o)
 	if err := announce(opts.JSON, pending); err != nil {
 		return nil, err

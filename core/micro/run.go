@@ -24,6 +24,8 @@ type Options struct {
 	// StartedNS is when the core started, in ns of comm.Now.
 	StartedNS int64
 	Progress  Progress
+	// Ending is that of run.Options.
+	Ending func() (done func())
 }
 
 // session is a plan while it is carried out.
@@ -64,6 +66,9 @@ func Run(ctx context.Context, p *Plan, o Options) (*Result, error) {
 	if err = s.phases(ctx); err != nil {
 		err = s.monitor.Verdict(err)
 		s.result.Error = err.Error()
+		if o.Ending != nil {
+			defer o.Ending()()
+		}
 	}
 	s.monitor.Stop()
 	if cerr := s.launcher.Close(err == nil); err == nil && cerr != nil {

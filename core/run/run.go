@@ -32,6 +32,10 @@ type Options struct {
 	// Summarize asks for the parameter summaries.
 	Summarize bool
 	Progress  Progress
+	// Ending, if set, is called when a run that failed begins to collect what there is and
+	// to clean up, and done at its end. It waits meanwhile, but never long: it has deadlines
+	// of its own.
+	Ending func() (done func())
 }
 
 // run is the state of one experiment while it runs.
@@ -68,6 +72,9 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 	if err != nil {
 		err = r.monitor.Verdict(err)
 		r.result.Error = err.Error()
+		if o.Ending != nil {
+			defer o.Ending()()
+		}
 		r.salvage()
 	}
 	r.monitor.Stop()
