@@ -32,7 +32,7 @@ func (b *Batches) Len() int {
 // Next returns the next batch; after the last one of an epoch comes the first again. The
 // batch must not be written: it may lie in memory that other processes read as well.
 // It stays until the next call. The error of batches that come from the data process is a
-// *comm.WaitError or a *comm.PeerError.
+// *comm.WaitError or a *comm.PeerError, unless preprocessing them failed.
 func (b *Batches) Next() (*Batch, error) {
 	if b.stream != nil {
 		batch, err := b.stream.next()
@@ -55,8 +55,14 @@ const (
 	usedBatches  = 4 // at most, with the one in use
 )
 
+// aheadBatch is a batch of a stream.
+type aheadBatch struct {
+	read [1]Batch // as it came; its storage is used again
+	out  *Batch   // what preprocessing made of it
+}
+
 // batchStream is the trainer's side of streamed data: the batches that the data process
-// sends, read ahead by the goroutine that serves it.
+// sends, read ahead and preprocessed by the goroutine that serves it.
 type batchStream struct {
 	conn    *callLink
 	timeout time.Duration
@@ -64,19 +70,20 @@ type batchStream struct {
 	header  comm.Header
 	// Each batch is in free, in ready or in used; all have room for as many as there are
 	// for them.
-	free, ready chan *Batch
-	used        []*Batch
+	free, ready chan *aheadBatch
+	used        []*aheadBatch
+	preprocess  func([]Batch) ([]Batch, error)
 	err         error // of serve, once ready is closed
 }
 
-func newBatchStream(conn *comm.Conn, length int, timeout time.Duration) *batchStream {
+func newBatchStream(conn *comm.Conn, length int, timeout time.Duration, preprocess func([]Batch) ([]Batch, error)) *batchStream {
 	const all = aheadBatches + usedBatches
 	s := &batchStream{
-		conn: &callLink{Conn: conn}, length: length, timeout: timeout,
-		free: make(chan *Batch, all), ready: make(chan *Batch, all), used: make([]*Batch, 0, usedBatches),
+		conn: &callLink{Conn: conn}, length: length, timeout: timeout, preprocess: preprocess,
+		free: make(chan *aheadBatch, all), ready: make(chan *aheadBatch, all), used: make([]*aheadBatch, 0, usedBatches),
 	}
 	for range all {
-		s.free <- &Batch{}
+		s.free <- &aheadBatch{}
 	}
 	return s
 }
@@ -94,7 +101,7 @@ func (s *batchStream) next() (*Batch, error) {
 		return nil, s.err
 	}
 	s.used = append(s.used, b)
-	return b, nil
+	return b.out, nil
 }
 
 // serve reads batches until the link ends or done is closed.
@@ -114,18 +121,24 @@ func (s *batchStream) serve(done <-chan struct{}) {
 	}
 }
 
-func (s *batchStream) read(b *Batch) error {
+func (s *batchStream) read(b *aheadBatch) error {
 	if err := s.conn.SetReadDeadline(time.Now().Add(s.timeout)); err != nil {
 		return err
 	}
 	err := expect(s.conn, &s.header, opBatch)
 	if err == nil {
-		err = readBatch(s.conn, &s.header, b)
+		err = readBatch(s.conn, &s.header, &b.read[0])
 	}
 	if err != nil {
 		nameBatch(err)
+		return err
 	}
-	return err
+	out, err := s.preprocess(b.read[:])
+	if err != nil {
+		return err
+	}
+	b.out = &out[0]
+	return nil
 }
 
 // nameBatch says what a wait was for. It is apart because it allocates.
@@ -144,24 +157,35 @@ func (r *trainerRole) fetchBatches(req *proto.ConnectRequest) (sizes []lengths, 
 		return nil, err
 	}
 	r.own(conn)
+	largest := largestOf(req.GetShare(), r.inputs)
 	if req.GetStreamed() {
-		sizes = []lengths{largestOf(req.GetShare(), r.inputs)}
+		sizes = []lengths{largest}
 	} else {
-		share, err := r.receiveShare(conn)
+		share, err := r.receivePreprocessed(conn)
 		if err != nil {
 			return nil, err
 		}
 		sizes, r.parts.Batches = lengthsOf(share), NewBatches(share)
 	}
-	if r.heldOut, err = r.receiveShare(conn); err != nil {
+	if r.heldOut, err = r.receivePreprocessed(conn); err != nil {
 		return nil, err
 	}
 	sizes = append(sizes, lengthsOf(r.heldOut)...)
 	if !req.GetStreamed() {
 		return sizes, conn.Close()
 	}
-	stream := newBatchStream(conn, int(req.GetShare().GetBatches()), r.timeout)
+	stream := newBatchStream(conn, int(req.GetShare().GetBatches()), r.timeout, func(batches []Batch) ([]Batch, error) {
+		return r.preprocess(batches, &largest)
+	})
 	r.parts.Batches = &Batches{stream: stream}
 	r.owned.Go(func() { stream.serve(r.done) })
 	return sizes, nil
+}
+
+func (r *trainerRole) receivePreprocessed(conn *comm.Conn) ([]Batch, error) {
+	share, err := r.receiveShare(conn)
+	if err != nil {
+		return nil, err
+	}
+	return r.preprocess(share, nil)
 }

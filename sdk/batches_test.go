@@ -33,7 +33,7 @@ func clicks(n int) (*Samples, *proto.Inputs) {
 // The frames are sent before, so that only what the trainer does is counted.
 func TestTakingStreamedBatchesAllocatesNothing(t *testing.T) {
 	trainer, data := pair(t)
-	stream := newBatchStream(trainer, 1, patience)
+	stream := newBatchStream(trainer, 1, patience, func(batches []Batch) ([]Batch, error) { return batches, nil })
 	done, served := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(served)

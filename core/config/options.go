@@ -36,7 +36,7 @@ type Options struct {
 	CreateDDPModel  string                    `json:"create_ddp_model" group:"parts" default:"basic" kind:"ddp_model" doc:"how the trainer wraps its model"`
 	HookState       string                    `json:"hook_state" group:"parts" default:"basic" kind:"hook_state" doc:"what the hook knows of the iteration"`
 	IterationStep   string                    `json:"iteration_step" group:"parts" default:"basic" kind:"iteration_step" doc:"what the trainer does in one iteration"`
-	PreprocessData  string                    `json:"preprocess_data" group:"parts" default:"dummy" kind:"preprocess_data" doc:"what the trainer does to a batch first"`
+	PreprocessData  string                    `json:"preprocess_data" group:"parts" default:"dummy" kind:"preprocess_data" doc:"what the trainer does to its batches before training"`
 	Set             map[string]map[string]any `json:"set" group:"parts" doc:"setting of a part, as kind.setting=value; psbench list KIND shows what there is"`
 
 	Config            string   `json:"config" group:"files" doc:"JSON file of these values"`

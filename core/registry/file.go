@@ -15,7 +15,7 @@ type File struct {
 	DDPModelMap      map[string]Entry        `json:"ddp_model_map,omitempty" doc:"how a trainer wraps its model"`
 	HookStateMap     map[string]Entry        `json:"hook_state_map,omitempty" doc:"what a hook knows of the iteration"`
 	IterationStepMap map[string]Entry        `json:"iteration_step_map,omitempty" doc:"what a trainer does in one iteration"`
-	PreprocessMap    map[string]Entry        `json:"preprocess_data_map,omitempty" doc:"what a trainer does to a batch first"`
+	PreprocessMap    map[string]Entry        `json:"preprocess_data_map,omitempty" doc:"what a trainer does to its batches before training"`
 	CriterionMap     map[string]Entry        `json:"criterion_map,omitempty" doc:"loss functions"`
 	DataMap          map[string]Entry        `json:"data_map,omitempty" doc:"data"`
 	ModelMap         map[string]ModelEntry   `json:"model_map,omitempty" doc:"models"`

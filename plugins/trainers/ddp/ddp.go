@@ -3,7 +3,7 @@
 //
 // The four in-trainer maps of the original live beside it: how the model is
 // wrapped (ddp_model), what the hook knows of the progress (hook_state), what
-// an iteration does (iteration_step) and what happens to a batch before it
+// an iteration does (iteration_step) and what happens to the batches before training
 // (preprocess_data).
 package ddp
 
@@ -78,6 +78,13 @@ func (t *trainer) Plan(specs []sdk.ParameterSpec) ([]comm.BucketSpec, error) {
 	return Buckets(specs, t.settings.BucketBytes), nil
 }
 
+var _ sdk.Preprocessor = (*trainer)(nil)
+
+// Preprocess implements sdk.Preprocessor.
+func (t *trainer) Preprocess(batches []sdk.Batch) ([]sdk.Batch, error) {
+	return t.preprocess(t.env.Rank, batches)
+}
+
 // Attach implements sdk.Trainer.
 func (t *trainer) Attach(parts sdk.TrainerParts) error {
 	t.parts = parts
@@ -99,7 +106,7 @@ func (t *trainer) Reset() error {
 // Train implements sdk.Trainer.
 func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 	step := func(key sdk.Key, b *sdk.Batch) (float64, error) {
-		return t.step(&t.iteration, key, t.preprocess(b))
+		return t.step(&t.iteration, key, b)
 	}
 	for epoch := range t.env.Epochs {
 		if err := RunEpoch(ctx, t.env.Name, epoch, t.parts.Batches, report, step); err != nil {

@@ -3,6 +3,7 @@ package ddp
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -150,6 +151,34 @@ func TestTrainRunsAllBatchesOfAllEpochs(t *testing.T) {
 	}
 	if !slices.Equal(s.seeds, []uint64{7, 7, 7}) {
 		t.Errorf("the model was initialized with seeds %v", s.seeds)
+	}
+}
+
+// Batches are preprocessed when the host asks for it, and not while they are trained on.
+func TestPreprocessingIsNoPartOfTraining(t *testing.T) {
+	var calls []int
+	preprocessors["noting"] = func(rank int, batches []sdk.Batch) ([]sdk.Batch, error) {
+		calls = append(calls, rank, len(batches))
+		return batches[:1], nil
+	}
+	defer delete(preprocessors, "noting")
+	maps := maps.Clone(basicMaps)
+	maps[sdk.KindPreprocessData] = "noting"
+	made, err := New(Defaults, sdk.TrainerEnv{Rank: 3, Maps: maps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := made.(sdk.Preprocessor).Preprocess(make([]sdk.Batch, 5))
+	if err != nil || len(got) != 1 || !slices.Equal(calls, []int{3, 5}) {
+		t.Errorf("%d batches, %v, for calls with %v", len(got), err, calls)
+	}
+	tr, _ := attached(t, newStub(), 2, 3)
+	tr.preprocess = preprocessors["noting"]
+	if err := tr.Train(t.Context(), &told{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(calls) != 2 {
+		t.Errorf("training preprocesses batches: %v", calls)
 	}
 }
 

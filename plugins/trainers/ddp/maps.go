@@ -35,11 +35,12 @@ func choose[T any](kind sdk.Kind, m map[string]T, env sdk.TrainerEnv) (T, error)
 	return v, nil
 }
 
-// preprocessData prepares a batch for the model; it may change it in place.
-type preprocessData func(*sdk.Batch) *sdk.Batch
+// preprocessData prepares the batches of a rank before it trains on them, as
+// sdk.Preprocessor says.
+type preprocessData func(rank int, batches []sdk.Batch) ([]sdk.Batch, error)
 
-// preprocessDummy leaves the batch as it is.
-func preprocessDummy(b *sdk.Batch) *sdk.Batch { return b }
+// preprocessDummy leaves the batches as they are.
+func preprocessDummy(int, []sdk.Batch) ([]sdk.Batch, error) { return nil, nil }
 
 // newHookState makes the state of one pass.
 type newHookState func() HookState
