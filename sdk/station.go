@@ -148,7 +148,12 @@ func build[P any](st *station, choice *proto.PartChoice, env any) (P, error) {
 	if err != nil {
 		return none, err
 	}
+	// While a part is made, others may wait for this process, but it is to blame.
+	late := time.AfterFunc(st.timeout, func() {
+		st.events.fail(fmt.Errorf("%s: %s %s is not made after %g s", st.name(), part.Kind, part.Key, st.timeout.Seconds()))
+	})
 	made, err := part.build(choice.GetSettings(), env)
+	late.Stop()
 	if err != nil {
 		return none, fmt.Errorf("%s %s: %w", part.Kind, part.Key, err)
 	}

@@ -12,10 +12,15 @@ import (
 )
 
 // testPluginArgument makes the test executable a plugin with data that does what its
-// settings say while it loads.
+// settings say while it loads, and a server whose constructor does not return.
 const testPluginArgument = "__test-plugin"
 
-func serveTestPlugin() { sdk.Serve(sdk.NewData("actor", script{}, newActor)) }
+func serveTestPlugin() {
+	sdk.Serve(
+		sdk.NewData("actor", script{}, newActor),
+		sdk.NewServer("hanging", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { select {} }),
+	)
+}
 
 type script struct {
 	Say   string `json:"say" doc:"what is printed, as often as repeat says"`
@@ -51,8 +56,9 @@ func withActor(t *testing.T, s script) []string {
 		t.Fatal(err)
 	}
 	registry, err := json.Marshal(map[string]any{
-		"plugins":  map[string]any{"test": map[string]any{"command": []string{exe, testPluginArgument}}},
-		"data_map": map[string]any{"actor": map[string]any{"plugin": "test"}},
+		"plugins":    map[string]any{"test": map[string]any{"command": []string{exe, testPluginArgument}}},
+		"data_map":   map[string]any{"actor": map[string]any{"plugin": "test"}},
+		"server_map": map[string]any{"hanging": map[string]any{"plugin": "test"}},
 	})
 	if err != nil {
 		t.Fatal(err)

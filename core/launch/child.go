@@ -122,6 +122,30 @@ func (c *child) kill() {
 	}
 }
 
+// hangs waits until the process has done nothing for as long as the launcher's timeout:
+// it is stopped or asleep. One that computes, or waits for a core of a busy machine, is
+// on its way. When done is closed first, it does not hang.
+func (c *child) hangs(done <-chan struct{}) bool {
+	timeout := c.launcher.timeout
+	tick := time.NewTicker(min(timeout/10, time.Second))
+	defer tick.Stop()
+	var used time.Duration
+	for last := time.Now(); ; {
+		select {
+		case <-done:
+			return false
+		case now := <-tick.C:
+			cpu, running := active(c.pid(), used)
+			if running || cpu != used {
+				used, last = cpu, now
+			}
+			if now.Sub(last) >= timeout {
+				return true
+			}
+		}
+	}
+}
+
 // wait returns once the process is gone, if it ever started.
 func (c *child) wait() {
 	if c.pid() != 0 {

@@ -44,6 +44,23 @@ func statOf(pid int) (s stat, ok bool) {
 	return s, true
 }
 
+// active says whether a process or another of its group computes or waits for a core,
+// and how much CPU time that group has used. As long as that grows for the process
+// alone, the others are not looked for.
+func active(leader int, before time.Duration) (cpu time.Duration, running bool) {
+	s, _ := statOf(leader)
+	if s.state == "R" || s.cpu > before {
+		return s.cpu, true
+	}
+	cpu = 0
+	for _, pid := range pids() {
+		if s, ok := statOf(pid); ok && s.group == leader {
+			cpu, running = cpu+s.cpu, running || s.state == "R"
+		}
+	}
+	return cpu, running
+}
+
 // pids are all processes.
 func pids() []int {
 	entries, _ := os.ReadDir("/proc")

@@ -144,6 +144,16 @@ func program(t *testing.T, text string) registry.Plugin {
 	return registry.Plugin{Name: "foreign", Command: []string{path}}
 }
 
+// stopsAfterItsHandshake is a plugin that says where it listens, but never answers.
+func stopsAfterItsHandshake(t *testing.T) registry.Plugin {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program(t, "sh -c 'echo $$; exec "+exe+" "+BuiltinArgument+" trainer0' | { read pid; read line; kill -STOP $pid; echo \"$line\"; exec sleep 1000; }")
+}
+
 func awaitExit(t *testing.T, p *Process) {
 	t.Helper()
 	select {

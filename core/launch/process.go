@@ -19,15 +19,12 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// handshakeTimeout bounds the time from exec to the plugin's first line.
+// handshakeTimeout bounds the time from exec to the plugin's first line, also of a
+// plugin that is not silent until then. A longer timeout of the run wins.
 const handshakeTimeout = 30 * time.Second
 
 // stopTimeout bounds how long a process may take to end when asked.
 const stopTimeout = 500 * time.Millisecond
-
-// exitNotice is how long after the end of a process's output its death may be
-// noticed.
-const exitNotice = 200 * time.Millisecond
 
 // Process is a plugin process that runs.
 type Process struct {
@@ -78,42 +75,60 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// connect starts the process and waits for its handshake.
+// connect starts the process and waits until it can be called. One that is silent for
+// as long as the run's timeout is killed and blamed.
 func (p *Process) connect(ctx context.Context) error {
 	started := time.Now()
 	stop := context.AfterFunc(ctx, p.child.kill)
 	defer stop()
 	defer p.program.close()
-	protocol, err := p.client.Client()
-	if err != nil {
-		return p.startError(ctx, err)
-	}
-	raw, err := protocol.Dispense(sdk.Dispensed)
-	if err != nil {
-		return p.startError(ctx, err)
+	called, hung := make(chan struct{}), make(chan bool, 1)
+	go func() {
+		silent := p.child.hangs(called)
+		if silent {
+			p.child.kill()
+		}
+		hung <- silent
+	}()
+	err := p.call()
+	close(called)
+	if silent := <-hung; silent || err != nil { // go-plugin has no error for some calls that fail
+		return p.startError(ctx, err, silent)
 	}
 	if err := p.program.again(); err != nil {
 		p.child.kill()
 		return err
 	}
-	p.PartClient = raw.(proto.PartClient)
 	p.StartTook = time.Since(started)
 	return nil
 }
 
-func (p *Process) startError(ctx context.Context, err error) error {
+// call starts the process, waits for its handshake and makes the first calls.
+func (p *Process) call() error {
+	protocol, err := p.client.Client()
+	if err != nil {
+		return err
+	}
+	raw, err := protocol.Dispense(sdk.Dispensed)
+	if err != nil {
+		return err
+	}
+	p.PartClient = raw.(proto.PartClient)
+	return nil
+}
+
+func (p *Process) startError(ctx context.Context, err error, silent bool) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	select {
-	case <-p.Exited(): // its output may end a moment before it does
-	case <-time.After(exitNotice):
-		p.child.kill()
-		p.child.wait()
-	}
+	p.child.kill()
+	p.child.wait()
 	switch {
 	case p.PID() == 0:
 		return err
+	case silent:
+		timeout := p.child.launcher.timeout
+		return fmt.Errorf("%w%s", &comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "its start", Seconds: timeout.Seconds()}, p.lastWords())
 	case p.child.diedAlone() && !spoke(err):
 		return p.Death("its start")
 	default:
