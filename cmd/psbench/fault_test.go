@@ -1,13 +1,17 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/psbench/psbench/core/result"
 )
@@ -65,7 +69,7 @@ func TestInterruptEndsTheRun(t *testing.T) {
 // A terminal that goes away loses nothing, unless nohup has the run go on.
 func TestHangUpEndsTheRunAsAnInterruptDoes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "result.json")
-	f := startFaulty(t, "--json", file)
+	f := startFaulty(t, "--epochs", "400", "--json", file)
 	f.reach("measured pass")
 	f.send(f.cmd.Process.Pid, syscall.SIGHUP)
 	f.ended("interrupted")
@@ -91,10 +95,11 @@ func TestHangUpIsIgnoredUnderNohup(t *testing.T) {
 func TestInterruptedRunKeepsWhatItDid(t *testing.T) {
 	for phase, pass := range map[string]string{"warm-up": result.WarmUp, "measured pass": result.Measured} {
 		t.Run(phase, func(t *testing.T) {
+			t.Parallel()
 			file := filepath.Join(t.TempDir(), "result.json")
-			f := startFaulty(t, "--json", file)
+			f := startFaulty(t, "--epochs", "400", "--json", file)
 			f.reach(phase)
-			f.reach("trainer0: epoch 10 of 80")
+			f.reach("trainer0: epoch 11 of 400")
 			f.send(f.cmd.Process.Pid, syscall.SIGINT)
 			f.ended("interrupted")
 			res, err := result.Read(file)
@@ -219,4 +224,36 @@ func TestKilledSupervisorEndsTheRun(t *testing.T) {
 	f.reach("measured pass")
 	f.signal("supervisor", syscall.SIGKILL)
 	f.ended("with its supervisor (process ")
+}
+
+// Nobody reads standard error, and it is full: that is no failure of the run.
+func TestPausedReaderOfProgressHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = reader.Close(), writer.Close() }()
+	fill(t, writer)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", "--epochs", "40", "--rpc-timeout", "2", "--set", "model.dense_layers_count=1")
+	cmd.Args[0] = "psbench"
+	cmd.Stderr = writer
+	if err := cmd.Run(); err != nil {
+		t.Errorf("the run ended with %v", err)
+	}
+}
+
+// fill writes to a pipe until it is full.
+func fill(t *testing.T, pipe *os.File) {
+	t.Helper()
+	if err := pipe.SetWriteDeadline(time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for err := error(nil); !errors.Is(err, os.ErrDeadlineExceeded); {
+		if _, err = pipe.Write(make([]byte, 4096)); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal(err)
+		}
+	}
 }

@@ -89,7 +89,7 @@ func (f *faultRun) reach(phase string) {
 	f.t.Helper()
 	if phase == "collection" {
 		f.reach("measured pass")
-		f.reach("trainer0: epoch 5 of 80") // the data process was reset
+		f.reach("trainer0: epoch 6 of 80") // the data process was reset
 		f.signal("data", syscall.SIGSTOP)
 	}
 	for {
