@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -17,7 +16,7 @@ func (a *app) configCommand() *cobra.Command {
 		Short: "Show the effective configuration and where each value comes from",
 		Long: `config takes the flags of run and shows, without running anything, the value
 that each of them and each setting of the chosen parts has, and where it comes
-from.`,
+from. As json it is a file that --config reads.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if format != "table" && format != "json" {
@@ -26,6 +25,9 @@ from.`,
 			exp, _, err := a.resolve(cmd)
 			if err != nil {
 				return err
+			}
+			for _, warning := range exp.Warnings {
+				printf(a.stderr, "psbench: warning: %s\n", warning)
 			}
 			if format == "json" {
 				return a.printConfigJSON(exp)
@@ -44,23 +46,15 @@ func (a *app) printConfig(exp *config.Experiment) error {
 	for _, v := range exp.Values {
 		rows = append(rows, []string{v.Key, cell(v.Value), v.Origin})
 	}
-	if err := wordTable(a.stdout, []string{"key", "value", "origin"}, rows); err != nil {
-		return err
-	}
-	for _, warning := range exp.Warnings {
-		printf(a.stderr, "psbench: warning: %s\n", warning)
-	}
-	return nil
+	return wordTable(a.stdout, []string{"key", "value", "origin"}, rows)
 }
 
-// printConfigJSON prints what a result file says of the configuration.
+// printConfigJSON prints a file for --config.
 func (a *app) printConfigJSON(exp *config.Experiment) error {
 	enc := json.NewEncoder(a.stdout)
 	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
-		Config   []result.Value `json:"config"`
-		Warnings []string       `json:"warnings"`
-	}{exp.Values, append([]string{}, exp.Warnings...)})
+	enc.SetEscapeHTML(false)
+	return enc.Encode(config.File(exp.Values))
 }
 
 // cell writes a value for a table: text as it is, anything else as JSON.

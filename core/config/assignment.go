@@ -23,12 +23,18 @@ type assignment struct {
 	value  any    // text if it is yet to be read by the setting's type
 	label  string // what to call it in an error
 	origin string
+	of     string // the only part that it is for, as the option of the kind names it; "": any
+}
+
+// isFor says whether a is for the part of a kind that an option names so.
+func (a assignment) isFor(kind sdk.Kind, part string) bool {
+	return a.kind == kind && (a.of == "" || a.of == part)
 }
 
 // takeSettings adds the assignments of one layer, in any of the forms in which
 // layers give them: a list from flags, a text from the environment, an object
 // from JSON.
-func (c *Config) takeSettings(s source, raw any) error {
+func (c *Config) takeSettings(l layer, raw any) error {
 	var assignments []assignment
 	var err error
 	switch v := raw.(type) {
@@ -49,9 +55,12 @@ func (c *Config) takeSettings(s source, raw any) error {
 	}
 	for _, a := range assignments {
 		target := strings.TrimPrefix(fmt.Sprintf("%s.%s", a.kind, a.name), ".")
-		a.origin, a.label = s.origin("set"), s.name("set."+quote.Word(target))
-		if s.sort != fromPlace {
-			a.label = fmt.Sprintf("%s %s", s.name("set"), quote.Word(target))
+		a.origin, a.label = l.origin("set"), l.name("set."+quote.Word(target))
+		if l.sort != fromPlace {
+			a.label = fmt.Sprintf("%s %s", l.name("set"), quote.Word(target))
+		}
+		if l.recorded {
+			a.of, _ = l.values[optionFor(a.kind).Key].(string)
 		}
 		c.settings = append(c.settings, a)
 	}

@@ -188,7 +188,7 @@ func settingsOf(d Description, assignments []assignment) ([]effective, error) {
 	for i, s := range d.Settings {
 		names = append(names, s.Name)
 		index[s.Name] = i
-		out[i] = effective{name: s.Name, value: text(s.Default).read(), origin: "default"}
+		out[i] = effective{name: s.Name, value: text(s.Default).read(), origin: byDefault}
 	}
 	for _, a := range assignments {
 		i, ok := index[a.name]

@@ -22,7 +22,7 @@ func checkDefaults(reg *registry.Registry) error {
 		for _, item := range reg.Items(kind) {
 			place := fmt.Sprintf("%s_map.%s.defaults of %s", kind, item.Key, item.File)
 			c := &Config{sources: map[string]source{}}
-			if _, err := c.take(layer{source{sort: fromPlace, place: place}, item.Defaults}); err != nil {
+			if _, err := c.take(layer{source: source{sort: fromPlace, place: place}, values: item.Defaults}); err != nil {
 				return err
 			}
 			for _, key := range notInDefaults[kind] {
@@ -55,7 +55,7 @@ func (c *Config) takeDefaults(reg *registry.Registry) error {
 }
 
 func defaultsOf(item registry.Item) layer {
-	return layer{source{sort: fromPart, place: fmt.Sprintf("%s %s", item.Kind, item.Key)}, item.Defaults}
+	return layer{source: source{sort: fromPart, place: fmt.Sprintf("%s %s", item.Kind, item.Key)}, values: item.Defaults}
 }
 
 // mergeDefaults makes c what the layers are with own above the lowest of them. They

@@ -35,7 +35,7 @@ func readEnv(environ []string) (layer, error) {
 		},
 	})
 	values, err := provider.Read()
-	return layer{source{sort: fromEnvironment}, values}, err
+	return layer{source: source{sort: fromEnvironment}, values: values}, err
 }
 
 // checkEnviron finds the variables that would be passed over in silence, or do harm.

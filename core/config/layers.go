@@ -101,7 +101,7 @@ func (c *Config) take(l layer) (map[string]any, error) {
 		c.sources[key] = l.source
 		var err error
 		if o.Type == Settings {
-			err = c.takeSettings(l.source, l.values[given])
+			err = c.takeSettings(l, l.values[given])
 		} else {
 			values[key], err = o.parse(l.values[given])
 		}
@@ -122,10 +122,13 @@ func (c *Config) given(key string) bool { return c.sources[key].sort > fromPart 
 type layer struct {
 	source
 	values map[string]any
+	// recorded says that the values are a result's, whose settings are for its parts alone:
+	// another layer may choose others.
+	recorded bool
 }
 
 func defaults() layer {
-	l := layer{source{sort: fromDefault}, map[string]any{}}
+	l := layer{source: source{sort: fromDefault}, values: map[string]any{}}
 	for _, o := range options {
 		if o.Default != "" {
 			l.values[o.Key] = text(o.Default)
@@ -162,15 +165,27 @@ func configPath(layers ...layer) (path, by string) {
 }
 
 func readFile(path string) (layer, error) {
-	values, err := jsonfile.ReadMap(path)
+	l := layer{source: source{sort: fromPlace, place: quote.Word(path)}}
+	data, whole, err := jsonfile.ReadStart(path)
 	if err != nil {
-		return layer{}, err
+		return l, err
+	}
+	if l.values, l.recorded, err = recorded(quote.Word(path), data); err != nil || l.recorded {
+		return l, err
+	}
+	if !whole {
+		return l, jsonfile.TooLarge(path)
+	}
+	values, err := jsonfile.Map(path, data)
+	if err != nil {
+		return l, err
 	}
 	delete(values, "$schema")
 	if _, nested := values["config"]; nested {
-		return layer{}, fmt.Errorf("%s has the key config, but a configuration file cannot name another one", quote.Word(path))
+		return l, fmt.Errorf("%s has the key config, but a configuration file cannot name another one", quote.Word(path))
 	}
-	return layer{source{sort: fromPlace, place: quote.Word(path)}, values}, nil
+	l.values = values
+	return l, nil
 }
 
 // plain makes the values of a layer those that a JSON file would give.
@@ -183,5 +198,5 @@ func plain(l Layer) (layer, error) {
 	dec.UseNumber()
 	var values map[string]any
 	err = dec.Decode(&values)
-	return layer{source{sort: fromPlace, place: l.Origin}, values}, err
+	return layer{source: source{sort: fromPlace, place: l.Origin}, values: values}, err
 }

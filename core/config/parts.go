@@ -79,7 +79,7 @@ func (r *resolver) assignments(c choice) ([]assignment, error) {
 		out = append(out, byKey[c.Key]...)
 	}
 	for _, a := range r.Config.settings {
-		if a.kind == c.Kind {
+		if a.isFor(c.Kind, c.value) {
 			out = append(out, a)
 		}
 	}
@@ -136,9 +136,9 @@ func (r *resolver) finish(context.Context) error {
 		case chosen:
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: c.value, Origin: c.origin})
 		case o.Key == "transport" && r.Transport == autoTransport:
-			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: string(r.exp.Transport), Origin: "derived: everything runs on one host"})
+			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: string(r.exp.Transport), Origin: derived + "everything runs on one host"})
 		case o.Kind == sdk.KindServer:
-			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: "", Origin: "derived: there are no servers"})
+			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: "", Origin: derived + "there are no servers"})
 		default:
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: values[o.Key], Origin: r.origin(o.Key)})
 		}

@@ -213,7 +213,7 @@ func (r *resolver) noServer() {
 		r.warn("%s has no effect: there are no servers (%s)", r.name("server_config_path"), r.name("nserver"))
 	}
 	for _, a := range r.Config.settings {
-		if a.kind == sdk.KindServer {
+		if a.isFor(sdk.KindServer, "") {
 			r.warn("%s has no effect: there are no servers (%s)", a.label, r.name("nserver"))
 		}
 	}

@@ -13,11 +13,11 @@ import (
 func (r *resolver) defaultHook() (name, origin string) {
 	switch {
 	case r.servers() == 0:
-		return "allreduce", "derived: there are no servers"
+		return "allreduce", derived + "there are no servers"
 	case r.exp.Service == registry.Tables:
-		return "allreduce", "derived: the servers serve tables"
+		return "allreduce", derived + "the servers serve tables"
 	default:
-		return "rpc", "derived: there are servers"
+		return "rpc", derived + "there are servers"
 	}
 }
 

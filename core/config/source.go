@@ -17,6 +17,12 @@ type source struct {
 	place string // of fromPlace: a file, or what a caller calls its layer; of fromPart: its kind and key
 }
 
+// Origins of values that nobody gave: byDefault, or derived and why.
+const (
+	byDefault = "default"
+	derived   = "derived: "
+)
+
 type sort int
 
 const (
@@ -55,7 +61,7 @@ func (s source) origin(key string) string {
 	case fromPart:
 		return "default of " + s.place
 	default:
-		return "default"
+		return byDefault
 	}
 }
 
