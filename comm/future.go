@@ -22,6 +22,8 @@ type Future struct {
 	// await, if it is set, drives the operation on the goroutine of a waiter,
 	// until it has completed or its link has failed.
 	await func()
+	// explain, if it is set, words an error for whoever waits.
+	explain func(error) error
 }
 
 // NewFuture returns a completed future.
@@ -46,7 +48,7 @@ func (f *Future) Begin() bool {
 	if f.pending {
 		return false
 	}
-	f.pending, f.err, f.observer = true, nil, nil
+	f.pending, f.err, f.observer, f.explain = true, nil, nil, nil
 	return true
 }
 
@@ -80,6 +82,14 @@ func (f *Future) Observe(o Observer, a, b, startNS int64) {
 	}
 }
 
+// Explain has words put into the operation's error, where it has one, before Wait returns
+// it.
+func (f *Future) Explain(words func(error) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.explain = words
+}
+
 // Wait blocks until the operation is done and returns its error. The link that
 // owns the future bounds the wait.
 func (f *Future) Wait() error {
@@ -90,6 +100,9 @@ func (f *Future) Wait() error {
 	defer f.mu.Unlock()
 	for f.pending {
 		f.done.Wait()
+	}
+	if f.err != nil && f.explain != nil {
+		return f.explain(f.err)
 	}
 	return f.err
 }

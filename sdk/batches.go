@@ -15,6 +15,7 @@ type Batches struct {
 	list   []Batch
 	next   int
 	size   int          // samples of the batch that Next gave last
+	taken  int          // in this pass
 	stream *batchStream // nil: the batches are in list
 }
 
@@ -34,6 +35,7 @@ func (b *Batches) Len() int {
 // It stays until the next call. The error of batches that come from the data process is a
 // *comm.WaitError or a *comm.PeerError, unless preprocessing them failed.
 func (b *Batches) Next() (*Batch, error) {
+	b.taken++
 	if b.stream != nil {
 		batch, err := b.stream.next()
 		if err == nil {
@@ -45,6 +47,15 @@ func (b *Batches) Next() (*Batch, error) {
 	b.next = (b.next + 1) % len(b.list)
 	b.size = batch.Size()
 	return batch, nil
+}
+
+// place names the batch that was taken last.
+func (b *Batches) place() string {
+	if b.taken == 0 {
+		return ""
+	}
+	last := b.taken - 1
+	return fmt.Sprintf(", epoch %d, batch %d", last/b.Len(), last%b.Len())
 }
 
 // A batch of a stream is read before it is asked for. Those that were used go back to

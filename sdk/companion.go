@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -152,7 +153,7 @@ func readAnswer(conn *callLink, h *comm.Header) error {
 	if err := conn.ReadFull(text); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s: %s", conn.Peer(), text)
+	return &partError{text: fmt.Sprintf("%s: %s", conn.Peer(), quote.Message(string(text)))}
 }
 
 // fits says whether a table of rows x columns could ever be a payload: counts

@@ -58,7 +58,7 @@ type criterionRole struct {
 
 func (r *criterionRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	var err error
-	r.criterion, err = build[Criterion](r.station, r.req.GetPart(), CriterionEnv{MaxBatch: int(r.req.GetBatchSize())})
+	r.criterion, err = r.buildCriterion(r.req.GetPart())
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (r *hookRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, erro
 	if err != nil {
 		return nil, err
 	}
-	if r.hook, err = build[Hook](r.station, r.req.GetPart(), env); err != nil {
+	if r.hook, err = r.buildHook(r.req.GetPart(), env); err != nil {
 		return nil, err
 	}
 	r.buckets = make([]comm.Bucket, len(specs))
@@ -66,7 +66,7 @@ func (r *hookRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, erro
 	r.owned.Go(r.answerInOrder)
 	r.owned.Go(func() {
 		if err := port.Serve(r.arrive); err != nil {
-			r.events.fail(err)
+			r.fail(err)
 		}
 	})
 	return &proto.ConnectReply{Facts: facts(nil, r.hook)}, nil
@@ -94,7 +94,7 @@ func (r *hookRole) answerInOrder() {
 			err = s.arrival.Answer(&s.bucket.Gradient)
 		}
 		if err != nil {
-			r.events.fail(err)
+			r.fail(err)
 			return
 		}
 	}

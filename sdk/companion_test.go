@@ -189,11 +189,21 @@ func TestCompanionHookKnowsTheBatch(t *testing.T) {
 
 func TestErrorsCrossAsSentences(t *testing.T) {
 	for _, transport := range tested {
-		for call, kind := range map[string]Kind{"forward": KindModel, "backward": KindModel, "loss": KindCriterion, "gradient": KindCriterion} {
-			w := newToyWorld(t, transport, `{"fail": "`+call+`"}`, kind)
-			must(t, w.trainer.reset())
-			if _, err := w.trainer.train(t.Context()); err == nil || err.Error() != "trainer0."+string(kind)+": the toy is broken" {
-				t.Errorf("%s: a %s that fails in its companion gave %v", transport, call, err)
+		for call, c := range map[string]struct {
+			kind   Kind
+			method string
+		}{"forward": {KindModel, "Forward"}, "backward": {KindModel, "Backward"}, "loss": {KindCriterion, "Forward"}, "gradient": {KindCriterion, "Backward"}} {
+			beside := newToyWorld(t, transport, `{"fail": "`+call+`"}`, c.kind)
+			within := newToyWorld(t, transport, `{"fail": "`+call+`"}`)
+			title := string(c.kind) + " toy, " + c.method + ": the toy is broken"
+			for want, w := range map[string]*toyWorld{
+				"trainer0, epoch 0, batch 0: trainer0." + string(c.kind) + ": " + title: beside,
+				"trainer0, epoch 0, batch 0: " + title:                                  within,
+			} {
+				must(t, w.trainer.reset())
+				if _, err := w.trainer.train(t.Context()); err == nil || err.Error() != want {
+					t.Errorf("%s: a %s that fails gave %v", transport, call, err)
+				}
 			}
 		}
 		hookFails(t, transport)
@@ -211,12 +221,17 @@ func hookFails(t *testing.T, transport comm.Transport) {
 		ended <- err
 	}()
 	failure := <-w.companions[KindHook].(*hookRole).events.failures
-	if got := failure.GetFailure().GetMessage(); got != "the toy is broken" {
+	if got := failure.GetFailure().GetMessage(); got != "trainer0.hook: hook toy, Reduce: the toy is broken" {
 		t.Errorf("%s: a hook that fails in its companion told %q", transport, got)
 	}
 	w.disconnect() // as the end of the run does
 	if err := <-ended; err == nil {
 		t.Errorf("%s: the trainer's pass has no error", transport)
+	}
+	w = newToyWorld(t, transport, `{"fail": "reduce"}`)
+	must(t, w.trainer.reset())
+	if _, err := w.trainer.train(t.Context()); err == nil || err.Error() != "trainer0, epoch 0, batch 0: hook toy, Reduce: the toy is broken" {
+		t.Errorf("%s: a hook that fails gave %v", transport, err)
 	}
 }
 

@@ -174,10 +174,10 @@ func TestPlainModelStaysPlain(t *testing.T) {
 
 func TestFeatureModelErrorsCross(t *testing.T) {
 	for _, transport := range tested {
-		for _, call := range []string{"backward", "input"} {
+		for _, call := range []string{"backward", "input"} { // one calls the other
 			w := newWorld(t, "features", transport, `{"fail": "`+call+`"}`, KindModel)
 			must(t, w.trainer.reset())
-			if _, err := w.trainer.train(t.Context()); err == nil || err.Error() != "trainer0.model: the toy is broken" {
+			if _, err := w.trainer.train(t.Context()); err == nil || err.Error() != "trainer0, epoch 0, batch 0: trainer0.model: model features, BackwardInput: the toy is broken" {
 				t.Errorf("%s: a failing %s gave %v", transport, call, err)
 			}
 		}

@@ -62,7 +62,7 @@ func (m *hostedModel) Bind(values []comm.Tensor, gradients []*comm.Gradient) err
 	for k, g := range gradients {
 		m.bound[k] = *g
 	}
-	return m.Model.Bind(m.handedValues, m.handedGradients)
+	return errorOf(m.name, "Bind", m.Model.Bind(m.handedValues, m.handedGradients))
 }
 
 func (m *hostedModel) Initialize(seed uint64) {
@@ -92,7 +92,7 @@ func (m *hostedModel) Forward(b *Batch) (comm.Tensor, error) {
 	}
 	out, err := m.Model.Forward(b)
 	if err != nil {
-		return out, err
+		return out, errorOf(m.name, "Forward", err)
 	}
 	if err := checkOutput(out); err != nil {
 		return out, fmt.Errorf("%s: %w", m.name, err)
@@ -105,13 +105,13 @@ func (m *hostedModel) Forward(b *Batch) (comm.Tensor, error) {
 
 func (m *hostedModel) Backward(outputGradient comm.Tensor, emit func(parameter int)) error {
 	m.begin(emit)
-	return m.end(m.Model.Backward(outputGradient, m.emitted))
+	return m.end("Backward", m.Model.Backward(outputGradient, m.emitted))
 }
 
 // BackwardInput implements FeatureModel.
 func (m hostedFeatureModel) BackwardInput(outputGradient comm.Tensor, inputGradient []float32, emit func(parameter int)) error {
 	m.begin(emit)
-	return m.end(m.Model.(FeatureModel).BackwardInput(outputGradient, inputGradient, m.emitted))
+	return m.end("BackwardInput", m.Model.(FeatureModel).BackwardInput(outputGradient, inputGradient, m.emitted))
 }
 
 func (m *hostedModel) begin(emit func(parameter int)) {
@@ -132,7 +132,8 @@ func (m *hostedModel) emit(parameter int) {
 	}
 }
 
-func (m *hostedModel) end(err error) error {
+func (m *hostedModel) end(method string, err error) error {
+	err = errorOf(m.name, method, err)
 	if err == nil && m.err == nil {
 		m.err = m.emissions.end()
 	}

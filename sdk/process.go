@@ -23,6 +23,7 @@ type process struct {
 	events *events
 
 	mu      sync.Mutex
+	name    string
 	role    role
 	station *station
 
@@ -94,9 +95,10 @@ func (p *process) Configure(_ context.Context, req *proto.ConfigureRequest) (*pr
 	if err != nil {
 		return nil, asStatus(err)
 	}
+	p.name = req.GetName()
 	r, err := newRole(st)
 	if err != nil {
-		return nil, asStatus(err)
+		return nil, p.status(err)
 	}
 	p.role = r
 	reply := &proto.ConfigureReply{Address: st.listener.Address(), LinkAddress: st.linkListener.Address()}
@@ -160,7 +162,7 @@ func (p *process) Plan(_ context.Context, req *proto.PlanRequest) (*proto.PlanRe
 		return nil, err
 	}
 	reply, err := r.plan(req)
-	return reply, asStatus(err)
+	return reply, p.status(err)
 }
 
 func (p *process) Deal(_ context.Context, req *proto.DealRequest) (*proto.DealReply, error) {
@@ -169,7 +171,7 @@ func (p *process) Deal(_ context.Context, req *proto.DealRequest) (*proto.DealRe
 		return nil, err
 	}
 	reply, err := r.deal(req)
-	return reply, asStatus(err)
+	return reply, p.status(err)
 }
 
 func (p *process) Connect(_ context.Context, req *proto.ConnectRequest) (*proto.ConnectReply, error) {
@@ -181,7 +183,7 @@ func (p *process) Connect(_ context.Context, req *proto.ConnectRequest) (*proto.
 	if err == nil {
 		p.stopListening()
 	}
-	return reply, asStatus(err)
+	return reply, p.status(err)
 }
 
 func (p *process) stopListening() {
@@ -198,7 +200,7 @@ func (p *process) Train(ctx context.Context, _ *proto.TrainRequest) (*proto.Trai
 		return nil, err
 	}
 	reply, err := r.train(ctx)
-	return reply, asStatus(err)
+	return reply, p.status(err)
 }
 
 func (p *process) Reset(_ context.Context, req *proto.ResetRequest) (*proto.ResetReply, error) {
@@ -209,7 +211,7 @@ func (p *process) Reset(_ context.Context, req *proto.ResetRequest) (*proto.Rese
 	p.recorded.Lock()
 	defer p.recorded.Unlock()
 	p.pass = req.GetPass()
-	return &proto.ResetReply{}, asStatus(r.reset())
+	return &proto.ResetReply{}, p.status(r.reset())
 }
 
 // Collect does not wait for a reset, after which there is nothing.
@@ -225,7 +227,7 @@ func (p *process) Collect(req *proto.CollectRequest, stream proto.Part_CollectSe
 		}
 	}
 	if err != nil {
-		return asStatus(err)
+		return p.status(err)
 	}
 	return stream.Send(&proto.CollectReply{PeakRssBytes: peakRSSBytes()})
 }
@@ -233,6 +235,9 @@ func (p *process) Collect(req *proto.CollectRequest, stream proto.Part_CollectSe
 func (p *process) Watch(_ *proto.WatchRequest, stream proto.Part_WatchServer) error {
 	return p.events.stream(stream)
 }
+
+// status is asStatus of an error of the process's role.
+func (p *process) status(err error) error { return asStatus(told(p.name, err)) }
 
 // asStatus gives err the form in which it reaches the core: a status whose
 // detail says who was waited for.

@@ -68,7 +68,7 @@ func TestReceiveThatFails(t *testing.T) {
 			if !errors.As(err, &peer) || peer.Peer != "server9" {
 				t.Errorf("%s, wake %v: the trainer saw %v", transport, wake, err)
 			}
-			if got := (<-role.events.failures).GetFailure().GetMessage(); got != "bucket 0 is refused" {
+			if got := (<-role.events.failures).GetFailure().GetMessage(); got != "server9: server tested, Receive of batch 0, bucket 0: bucket 0 is refused" {
 				t.Errorf("%s, wake %v: the server told %q", transport, wake, got)
 			}
 		}

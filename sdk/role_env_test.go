@@ -124,7 +124,7 @@ func TestTrainerPlansItsInputs(t *testing.T) {
 	}{
 		{"features", nil, &proto.Inputs{Features: 3, Classes: 2, Targets: 1}, ""},
 		{"planning", wide, &proto.Inputs{Rows: 300, Classes: 2, Targets: 2}, ""},
-		{"planning", []*proto.Table{{Rows: 300, Width: 7}}, nil, "the toy is broken"},
+		{"planning", []*proto.Table{{Rows: 300, Width: 7}}, nil, "trainer planning, PlanInputs: the toy is broken"},
 		{"planning", nil, nil, "trainer planning looks up tables, but the run has no servers that hold any"},
 		{"features", wide, nil, "trainer features does not look anything up, but the run's servers hold 1 tables"},
 	} {

@@ -120,7 +120,7 @@ func (r *serverRole) serve(port comm.Port) {
 	}
 	r.owned.Go(func() {
 		if err := port.Serve(r.arrive); err != nil {
-			r.events.fail(err)
+			r.fail(err)
 		}
 		for _, queue := range r.receivers {
 			close(queue)
@@ -135,10 +135,10 @@ func (r *serverRole) receive(queue <-chan *pendingPush, port comm.Port) {
 		if !r.working.TryRLock() {
 			return
 		}
-		err := r.server.Receive(p.alone[:])
+		err := r.hand(p.alone[:])
 		r.working.RUnlock()
 		if err != nil {
-			r.events.fail(err)
+			r.fail(err)
 			_ = port.Close()
 			return // the port has ended, and its memory with it
 		}
@@ -156,9 +156,18 @@ func (r *serverRole) arrive(a *comm.Arrival) error {
 		r.receivers[a.Trainer] <- &l.pushes[a.Trainer]
 		return nil
 	case r.wake != LastArrival:
-		return r.server.Receive(l.pushes[a.Trainer].alone[:])
+		return r.hand(l.pushes[a.Trainer].alone[:])
 	case last:
-		return r.server.Receive(round.pushes)
+		return r.hand(round.pushes)
+	}
+	return nil
+}
+
+// hand gives pushes to the server.
+func (r *serverRole) hand(pushes []*Push) error {
+	batch, bucket := pushes[0].Batch, pushes[0].Bucket // the next push overwrites them
+	if err := r.server.Receive(pushes); err != nil {
+		return errorOf(r.title(), "Receive of "+describeBucket(batch, bucket), err)
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (r *tableRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, err
 	r.own(port)
 	r.owned.Go(func() {
 		if err := port.Serve(r.handle); err != nil {
-			r.events.fail(err)
+			r.fail(err)
 		}
 	})
 	return &proto.ConnectReply{Facts: facts(nil, r.server)}, nil
@@ -67,16 +67,27 @@ func (r *tableRole) handle(call *comm.TableCall) error {
 	r.calling.Lock()
 	defer r.calling.Unlock()
 	var err error
-	series, startNS := r.lookups, comm.Now()
+	series, startNS, method := r.lookups, comm.Now(), "Lookup"
 	if call.Update {
-		series, err = r.updates, r.server.Update(call)
+		series, method, err = r.updates, "Update", r.server.Update(call)
 	} else {
 		err = r.server.Lookup(call)
 	}
-	if err == nil && call.Batch != comm.NoBatch {
+	if err != nil {
+		return errorOf(r.title(), method+" of "+describeCall(call.Batch), err)
+	}
+	if call.Batch != comm.NoBatch {
 		series.Record(Key{call.Batch, int64(call.Trainer)}, startNS, comm.Now())
 	}
-	return err
+	return nil
+}
+
+// describeCall names the batch of a call to a table.
+func describeCall(batch int64) string {
+	if batch == comm.NoBatch {
+		return "held-out samples"
+	}
+	return fmt.Sprintf("batch %d", batch)
 }
 
 func (r *tableRole) reset() error {

@@ -82,7 +82,7 @@ func (r *trainerRole) plan(req *proto.PlanRequest) (*proto.PlanReply, error) {
 		return nil, err
 	}
 	plan, err := r.trainer.Plan(r.specs)
-	if err == nil {
+	if err = errorOf(r.title(), "Plan", err); err == nil {
 		err = checkPlan(r.specs, plan)
 	}
 	r.inputs = inputsToProto(inputs)
@@ -104,7 +104,8 @@ func (r *trainerRole) planInputs(model InputSpec, tables []comm.TableSpec) (Inpu
 	case !ok:
 		return model, nil
 	}
-	return planner.PlanInputs(model, tables)
+	inputs, err := planner.PlanInputs(model, tables)
+	return inputs, errorOf(r.title(), "PlanInputs", err)
 }
 
 func (r *trainerRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
@@ -145,7 +146,7 @@ func (r *trainerRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, e
 	for _, part := range []any{r.trainer, p.Model, p.Criterion, p.Hook} {
 		facts(reply.Facts, part)
 	}
-	return reply, r.trainer.Attach(*p)
+	return reply, errorOf(r.title(), "Attach", r.trainer.Attach(*p))
 }
 
 func (r *trainerRole) connectModel(req *proto.ConnectRequest, companion func(Kind) (*callLink, error)) error {
@@ -192,7 +193,7 @@ func (r *trainerRole) offerParameters(conn *callLink) ([]comm.Tensor, error) {
 
 func (r *trainerRole) connectCriterion(companion func(Kind) (*callLink, error)) (err error) {
 	if choice := r.local(KindCriterion); choice != nil {
-		r.parts.Criterion, err = build[Criterion](r.station, choice, CriterionEnv{MaxBatch: int(r.req.GetBatchSize())})
+		r.parts.Criterion, err = r.buildCriterion(choice)
 		return err
 	}
 	conn, err := companion(KindCriterion)
@@ -209,7 +210,7 @@ func (r *trainerRole) connectHook(req *proto.ConnectRequest, companion func(Kind
 		if err != nil {
 			return err
 		}
-		r.parts.Hook, err = build[Hook](r.station, choice, env)
+		r.parts.Hook, err = r.buildHook(choice, env)
 		return err
 	}
 	conn, err := companion(KindHook)
@@ -228,10 +229,11 @@ func (r *trainerRole) connectHook(req *proto.ConnectRequest, companion func(Kind
 func (r *trainerRole) reset() error {
 	r.recorder.Reset()
 	r.parts.Evaluation.reset()
+	r.parts.Batches.taken = 0
 	r.mu.Lock()
 	r.losses, r.work = r.losses[:0], work{}
 	r.mu.Unlock()
-	return r.trainer.Reset()
+	return errorOf(r.title(), "Reset", r.trainer.Reset())
 }
 
 func (r *trainerRole) train(ctx context.Context) (*proto.TrainReply, error) {
@@ -243,7 +245,7 @@ func (r *trainerRole) train(ctx context.Context) (*proto.TrainReply, error) {
 	defer r.training.Unlock()
 	r.begin()
 	if err := r.trainer.Train(ctx, r); err != nil {
-		return nil, err
+		return nil, r.explain(err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -260,6 +262,14 @@ func (r *trainerRole) begin() {
 // came notes how far the pass is; r.mu is held.
 func (r *trainerRole) came(nowNS int64) {
 	r.work.endNS, r.work.evaluatedNS = nowNS, r.parts.Evaluation.spentNS()
+}
+
+// explain says where in training err came, and of whom, unless the trainer has said so.
+func (r *trainerRole) explain(err error) error {
+	if names(err, r.name()) {
+		return err
+	}
+	return fmt.Errorf("%s%s: %w", r.name(), r.parts.Batches.place(), errorOf(r.title(), "Train", err))
 }
 
 // Epoch implements PassReport. The pass starts with epoch 0.

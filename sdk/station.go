@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -155,7 +156,8 @@ func build[P any](st *station, choice *proto.PartChoice, env any) (P, error) {
 	made, err := part.build(choice.GetSettings(), env)
 	late.Stop()
 	if err != nil {
-		return none, fmt.Errorf("%s %s: %w", part.Kind, part.Key, err)
+		title := titleOf(choice)
+		return none, &partError{text: fmt.Sprintf("%s: %s", title, quote.Message(err.Error())), err: err}
 	}
 	return made.(P), nil
 }

@@ -128,7 +128,7 @@ func TestTableServerThatFails(t *testing.T) {
 			t.Errorf("%s: the trainer saw %v", transport, err)
 		}
 		for _, role := range l.roles {
-			if got := (<-role.events.failures).GetFailure().GetMessage(); got != errToy.Error() {
+			if got := (<-role.events.failures).GetFailure().GetMessage(); got != role.name()+": server toy, Lookup of batch 0: "+errToy.Error() {
 				t.Errorf("%s: %s told %q", transport, role.name(), got)
 			}
 		}
