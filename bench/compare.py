@@ -90,6 +90,7 @@ SUBCOMMANDS = {
     "hybrid": ("samples per second of the hybrid system, and PyTorch's", lambda o: [works.hybrid()]),
     "batchupdate": ("updates per second of the batch-updating server, and PyTorch's", lambda o: [works.batchupdate()]),
     "start": ("how long psbench takes to its first iteration", lambda o: [works.start()]),
+    "launch": ("what a process costs with up to 128 trainers", lambda o: [works.launch()]),
     "memory": ("what memory a trainer process needs beside its data", lambda o: [works.memory()]),
     "all": ("everything, into one Markdown file", lambda o: [
         works.pushpull(o.place), *(works.allreduce(m) for m in o.mode), works.tcp(), works.reduce(),
@@ -101,7 +102,7 @@ COMMUNICATION = ("pushpull", "allreduce", "tcp", "reduce", "all")
 def trained():
     """The works that train whole systems, of all hooks."""
     return [works.ddp(works.HOOKS, 10), works.ddp(works.HOOKS, 128), works.step(10), works.step(128), works.dlrm(), works.hybrid(), works.batchupdate(),
-            works.start(), works.memory()]
+            works.start(), works.launch(), works.memory()]
 
 
 def parser():

@@ -14,7 +14,7 @@ sys.path.insert(0, HERE)
 import compare  # noqa: E402
 
 PEERS = ("torch_pushpull", "torch_allreduce", "torch_ps", "torch_step", "torch_dlrm", "torch_hybrid", "torch_batch_update",
-         "blas_memory", "shared_memory")
+         "blas_memory", "shared_memory", "cpu_time")
 FAKES = ("bin/psbench", "bin/mpicc", "bin/mpirun", *(f"peers/{name}.py" for name in PEERS))
 
 

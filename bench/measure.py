@@ -123,12 +123,25 @@ def measured_before(work, settings, path):
     return before
 
 
-def measure(work, settings):
-    """Runs all processes of a work; returns the path of its records.
+def turns(work, settings):
+    """(trainers, turn, program) of all processes of a work, in their order.
 
     Each turn runs every program once. The first of a turn is the second of the
-    next one, so that none profits from its place.
+    next one, so that none profits from its place. One count of trainers follows the
+    other, unless the work mixes them: then a turn has all of them.
     """
+    rounds = [(n, t) for n in settings.trainers for t in range(settings.processes)]
+    if work.mixed:
+        rounds.sort(key=lambda r: r[1])
+    for trainers, turn in rounds:
+        programs = [p for p in work.programs if p.runs_with(trainers)]
+        first = turn % len(programs)
+        for program in programs[first:] + programs[:first]:
+            yield trainers, turn, program
+
+
+def measure(work, settings):
+    """Runs all processes of a work; returns the path of its records."""
     path = os.path.join(settings.out, f"{work.name}.jsonl")
     before = set()
     if os.path.exists(path):
@@ -144,17 +157,13 @@ def measure(work, settings):
             if status:
                 raise Failure(f"{' '.join(build)} failed:\n{err.strip()}")
     with open(path, "a" if settings.resume else "x", encoding="utf-8") as f:
-        for trainers in settings.trainers:
-            programs = [p for p in work.programs if p.runs_with(trainers)]
-            for turn in range(settings.processes):
-                first = turn % len(programs)
-                for program in programs[first:] + programs[:first]:
-                    if (trainers, turn, program.name) in before:
-                        continue
-                    record = run_quietly(program, settings, trainers)
-                    f.write(json.dumps({"work": work.name, "turn": turn} | record) + "\n")
-                    f.flush()
-                    print(f"{work.name}, trainers {trainers}, turn {turn + 1} of {settings.processes}: "
-                          f"{program.name}, {record['wall_s']:.1f} s, {record['foreign_share']:.1%} used by others",
-                          file=sys.stderr)
+        for trainers, turn, program in turns(work, settings):
+            if (trainers, turn, program.name) in before:
+                continue
+            record = run_quietly(program, settings, trainers)
+            f.write(json.dumps({"work": work.name, "turn": turn} | record) + "\n")
+            f.flush()
+            print(f"{work.name}, trainers {trainers}, turn {turn + 1} of {settings.processes}: "
+                  f"{program.name}, {record['wall_s']:.1f} s, {record['foreign_share']:.1%} used by others",
+                  file=sys.stderr)
     return path

@@ -64,6 +64,10 @@ def at_least(value, target):
     return value >= target
 
 
+def at_most(value, target):
+    return value <= target
+
+
 def below(value, target):
     return value < target
 

@@ -1,6 +1,7 @@
 """The works: which programs take turns, and what psbench shall reach."""
 from dataclasses import dataclass
 
+from launching import COUNTS, LaunchTable, PsbenchLaunch, Ranks
 from programs import MPIAllReduce, PsbenchComm, TorchAllReduce, TorchPushPull
 from tables import CostTable, MemoryTable, RateTable, RatioTable, ShareTable, ValueTable
 from training import (BatchUpdate, BlasMemory, Ddp, Dlrm, Hybrid, PsbenchHybrid, PsbenchMemory, PsbenchRun,
@@ -21,6 +22,7 @@ class Work:
     sizes: tuple = SIZES
     epochs: int = 20
     fixed: bool = False    # the counts of trainers are part of the work
+    mixed: bool = False    # a turn has all counts of trainers, which are compared with each other
 
 
 def at_every_size(target):
@@ -143,6 +145,14 @@ def start():
     return Work("start", "From the start of psbench to the first warm-up iteration", programs,
                 (ValueTable(tuple(p.name for p in programs), "start_ms", "ms", 500),),
                 trainers=(2, 3, 8), sizes=(), epochs=1, fixed=True)
+
+
+def launch():
+    """Without a group a process costs what it costs at 8 trainers; with one, every pair of
+    trainers shares memory."""
+    cases = (("noop", 1.5), ("rpc", 1.5), ("allreduce", None))
+    return Work("launch", "Launching many ranks", tuple(PsbenchLaunch(hook, Ranks(hook)) for hook, _ in cases),
+                tuple(LaunchTable(hook, target) for hook, target in cases), trainers=COUNTS, sizes=(), epochs=1, mixed=True)
 
 
 def memory():
