@@ -2,6 +2,7 @@ package comm
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -13,17 +14,27 @@ import (
 // that does not ask for it loses it. So the receiver asks with a frame, reads
 // nothing else meanwhile, and the sender sends only when asked.
 
-// segmentNote goes with the descriptor: the segment's size in bytes.
+// segmentNote goes with each descriptor: the segment's size in bytes.
 const segmentNote = 8
 
 // SendSegment passes s to the peer, which calls ReceiveSegment. The deadlines of
 // the connection apply. It is an error if the peer expects another size.
-func (c *Conn) SendSegment(s *shm.Segment) error {
+func (c *Conn) SendSegment(s *shm.Segment) error { return c.sendSegments(s) }
+
+// sendSegments passes several at once, to receiveSegments.
+func (c *Conn) sendSegments(all ...*shm.Segment) error {
 	var h Header
 	if err := c.ReadHeader(&h); err != nil {
 		return err
 	}
-	size := int64(len(s.Bytes()))
+	var size int64 // of all
+	var note []byte
+	var fds []int
+	for _, s := range all {
+		size += int64(len(s.Bytes()))
+		note = binary.LittleEndian.AppendUint64(note, uint64(len(s.Bytes())))
+		fds = append(fds, s.FD())
+	}
 	if h.Op != opSegment || h.Payload != 0 {
 		return fmt.Errorf("%s sent operation %d to %s where a request for a segment is due", c.peer, h.Op, c.self)
 	}
@@ -34,41 +45,63 @@ func (c *Conn) SendSegment(s *shm.Segment) error {
 	if err != nil {
 		return err
 	}
-	note := binary.LittleEndian.AppendUint64(nil, uint64(size)) // #nosec G115 -- a length
-	return c.explainSend(shm.SendFDs(unix, note, s.FD()), "a segment", c.writeWait.Load())
+	return c.explainSend(shm.SendFDs(unix, note, fds...), "a segment", c.writeWait.Load())
 }
 
 // ReceiveSegment takes a segment of size bytes from the peer and maps it, for
 // reading alone if readOnly is set. It refuses one of another size and one that can
 // be shrunk, and with readOnly one that can still be mapped for writing.
 func (c *Conn) ReceiveSegment(size int, readOnly bool) (*shm.Segment, error) {
-	return c.receiveSegment(size, readOnly, true)
+	all, err := c.receiveSegments(readOnly, wantedSegment{size: size, prefault: true})
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
 }
 
-// receiveSegment fills the page tables at once with prefault set, which would
-// touch the pages of a segment that is to stay untouched.
-func (c *Conn) receiveSegment(size int, readOnly, prefault bool) (*shm.Segment, error) {
+// wantedSegment is what receiveSegments asks for: a size in bytes, and whether to fill the
+// page tables at once, which would touch the pages of a segment that is to stay untouched.
+type wantedSegment struct {
+	size     int
+	prefault bool
+}
+
+// receiveSegments takes several segments, which the peer sends at once: all of them, or an
+// error.
+func (c *Conn) receiveSegments(readOnly bool, wanted ...wantedSegment) ([]*shm.Segment, error) {
 	unix, err := c.unix()
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Send(&Header{Op: opSegment, Arg: int64(size)}); err != nil {
+	h := Header{Op: opSegment}
+	for _, w := range wanted {
+		h.Arg += int64(w.size)
+	}
+	if err := c.Send(&h); err != nil {
 		return nil, err
 	}
-	var note [segmentNote]byte
-	fds, err := shm.ReceiveFDs(unix, note[:], 1)
+	fds, err := shm.ReceiveFDs(unix, make([]byte, segmentNote*len(wanted)), len(wanted))
 	if err != nil {
 		return nil, c.explain(err, "a segment", c.readWait.Load())
 	}
-	s, err := shm.Open(fds[0], size, readOnly, prefault)
-	if err != nil {
-		return nil, fmt.Errorf("%s refuses the segment from %s: %w", c.self, c.peer, err)
+	all := make([]*shm.Segment, 0, len(wanted))
+	for i, w := range wanted {
+		s, err := shm.Open(fds[i], w.size, readOnly, w.prefault)
+		if err == nil {
+			all = append(all, s)
+			if readOnly && !s.ReadOnlySealed() {
+				err = errors.New("it is not sealed against writing")
+			}
+		}
+		if err != nil {
+			shm.CloseFDs(fds[i+1:])
+			for _, s := range all {
+				_ = s.Close()
+			}
+			return nil, fmt.Errorf("%s refuses the segment from %s: %w", c.self, c.peer, err)
+		}
 	}
-	if readOnly && !s.ReadOnlySealed() {
-		_ = s.Close()
-		return nil, fmt.Errorf("%s refuses the segment from %s: it is not sealed against writing", c.self, c.peer)
-	}
-	return s, nil
+	return all, nil
 }
 
 // SendStore passes s, which must be a shared one, to the peer, which calls
@@ -86,11 +119,11 @@ func (c *Conn) ReceiveStore(specs []BucketSpec) (*Store, error) { return c.recei
 
 // receiveStore maps the peer's store of these specs.
 func (c *Conn) receiveStore(specs []BucketSpec, prefault bool) (*Store, error) {
-	s, err := c.receiveSegment(storeSize(specs), false, prefault)
+	all, err := c.receiveSegments(false, wantedSegment{storeSize(specs), prefault})
 	if err != nil {
 		return nil, err
 	}
-	return viewStore(s, specs), nil
+	return viewStore(all[0], specs), nil
 }
 
 // bound gives everything on the connection until the timeout.

@@ -196,6 +196,32 @@ func TestSharedPortRefusesSegments(t *testing.T) {
 	}
 }
 
+// A sum of more rows than the bucket's capacity is an error, even where another bucket
+// has more.
+func TestSharedGroupSparseOverflow(t *testing.T) {
+	specs := []BucketSpec{sparseSpec(0, 10, 100, 3), sparseSpec(1, 100, 1, 100)}
+	groups := newGroups(t, 2, patience, same(specs...))
+	var futures []*Future
+	var said []error
+	for i, g := range groups {
+		b := g.bucket(0, false)
+		must(t, b.Gradient.SetRows(3))
+		copy(b.Gradient.Rows, []int32{int32(3 * i), int32(3*i + 1), int32(3*i + 2)})
+		futures = append(futures, g.AllReduce(0, b))
+	}
+	for _, f := range futures {
+		err := f.Wait()
+		if err == nil {
+			t.Error("an overflow gave no error")
+		}
+		said = append(said, err)
+	}
+	// Whoever is second may find that the other has left.
+	if err := errors.Join(said...); !strings.Contains(err.Error(), "more rows than its capacity of 3") {
+		t.Errorf("an overflow gave %v", err)
+	}
+}
+
 // What a server writes as its answer is checked like a push.
 func TestSharedLinkRefusesLies(t *testing.T) {
 	for want, lie := range map[string]func(line *pushLine, b *Bucket){

@@ -39,8 +39,9 @@ type sharedGroup struct {
 	closing sync.Once
 	helper  sync.WaitGroup
 
-	merger *RowMerger
-	union  []int32 // rows of the sparse all-reduce that runs
+	merger    *RowMerger
+	unionRoom []int32 // for the union of any bucket
+	union     []int32 // rows of the sparse all-reduce that runs
 }
 
 // sharedStep is one operation of a sharedGroup.
@@ -88,7 +89,7 @@ func newSharedGroup(self string, position int, conns []*Conn, store *Store, time
 		}
 		s.op.future.await = s.await
 		g.byBucket[spec.Index] = s
-		g.union = make([]int32, 0, max(cap(g.union), spec.Capacity))
+		g.unionRoom = make([]int32, max(len(g.unionRoom), spec.Capacity))
 	}
 	g.meeting = &sharedStep{group: g, kind: stepBarrier, op: &operation{spec: BucketSpec{Index: barrierIndex}, future: NewFuture()}}
 	g.meeting.op.future.await = g.meeting.await

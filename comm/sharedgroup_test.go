@@ -2,7 +2,9 @@ package comm
 
 import (
 	"errors"
+	"fmt"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -153,4 +155,35 @@ func TestSharedGroupBarrier(t *testing.T) {
 	if err := <-waiting; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a barrier that was pending when its group closed gave %v", err)
 	}
+}
+
+// Set-up maps of the others' memory what a member works on, a T-th of each bucket: all of
+// it would take each member T times the pages of its own.
+func TestSharedGroupMapsItsShare(t *testing.T) {
+	const size, elements = 8, 1 << 20
+	before := residentSegments(t) // of groups that failed in other tests
+	newGroups(t, size, patience, same(denseSpec(0, elements)))
+	got, own := residentSegments(t)-before, 4*elements*size
+	if most := 2*own + own/4; got < own || got > most {
+		t.Errorf("%d bytes of segments are mapped, want from %d to %d", got, own, most)
+	}
+}
+
+// residentSegments is how many bytes of segments this process has mapped; what is mapped
+// twice counts twice.
+func residentSegments(t *testing.T) int {
+	t.Helper()
+	smaps, err := os.ReadFile("/proc/self/smaps")
+	must(t, err)
+	total, segment := 0, false
+	for line := range strings.Lines(string(smaps)) {
+		var kib int
+		if _, err := fmt.Sscanf(line, "Rss: %d kB", &kib); err == nil && segment {
+			total += kib << 10
+		}
+		if strings.Contains(line, "-") && !strings.Contains(strings.Fields(line)[0], ":") {
+			segment = strings.Contains(line, "/memfd:")
+		}
+	}
+	return total
 }

@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"fmt"
 	"math/bits"
 	"sync/atomic"
 
@@ -34,7 +35,9 @@ type groupLayout struct {
 	reducedElements             int
 }
 
-func layoutOfGroup(specs []BucketSpec) groupLayout {
+// layoutOfGroup is the layout in a group of so many members. Each reduces a share of a
+// sparse sum's rows.
+func layoutOfGroup(specs []BucketSpec, members int) groupLayout {
 	var l groupLayout
 	// A member can be ahead of another by what both can have pending: each bucket
 	// and a barrier. Numbers wrap at 2^32, and only a power of two of lines wraps there
@@ -44,7 +47,8 @@ func layoutOfGroup(specs []BucketSpec) groupLayout {
 	l.reduced = l.eager + 2*EagerBytes
 	for i := range specs {
 		if specs[i].Sparse {
-			l.reducedElements = max(l.reducedElements, specs[i].Capacity*specs[i].Width)
+			rows := (specs[i].Capacity + members - 1) / members
+			l.reducedElements = max(l.reducedElements, rows*specs[i].Width)
 		}
 	}
 	l.size = roundUp(l.reduced+4*l.reducedElements, pageBytes)
@@ -65,7 +69,7 @@ func (m *sharedMember) lay(l groupLayout) {
 // trade exchanges segments with all others, in an order in which no circle of
 // members waits for each other.
 func (g *sharedGroup) trade(store *Store, specs []BucketSpec) (err error) {
-	layout := layoutOfGroup(specs)
+	layout := layoutOfGroup(specs, len(g.conns))
 	g.own = &sharedMember{name: g.self}
 	g.members[g.position] = g.own
 	if g.own.control, err = shm.New(g.self+" group", layout.size, true); err != nil {
@@ -89,7 +93,7 @@ func (g *sharedGroup) trade(store *Store, specs []BucketSpec) (err error) {
 		}
 		trades := []func() error{
 			func() error { return g.show(conn) },
-			func() error { return g.members[i].see(conn, layout, specs) },
+			func() error { return g.see(g.members[i], conn, layout, specs) },
 		}
 		first := 0
 		if g.position > i {
@@ -110,25 +114,31 @@ func (g *sharedGroup) trade(store *Store, specs []BucketSpec) (err error) {
 
 // show passes this member's memory to another.
 func (g *sharedGroup) show(conn *Conn) error {
-	own := g.own
-	for _, s := range []*shm.Segment{own.control, own.stores[inStore].segment, own.stores[inCopies].segment} {
-		if err := conn.SendSegment(s); err != nil {
-			return err
-		}
-	}
-	return nil
+	return conn.sendSegments(g.own.control, g.own.stores[inStore].segment, g.own.stores[inCopies].segment)
 }
 
-// see maps the memory of another member.
-func (m *sharedMember) see(conn *Conn, layout groupLayout, specs []BucketSpec) (err error) {
-	if m.control, err = conn.ReceiveSegment(layout.size, false); err != nil {
+// see maps the memory of another member: at once the pages that this member reduces of
+// every dense bucket, which is all that it touches there in every iteration. To map all
+// of them would make set-up quadratic in the members. Those of sparse gradients, of which
+// nobody knows yet how many rows they have, are mapped at their first use, in the warm-up.
+func (g *sharedGroup) see(m *sharedMember, conn *Conn, layout groupLayout, specs []BucketSpec) error {
+	size := storeSize(specs)
+	all, err := conn.receiveSegments(false,
+		wantedSegment{size: layout.size, prefault: true}, wantedSegment{size: size}, wantedSegment{size: size})
+	if err != nil {
 		return err
 	}
-	for place := range m.stores {
-		if m.stores[place], err = conn.receiveStore(specs, int32(place) == inStore); err != nil { // #nosec G115 -- one of two
-			return err
+	m.control = all[0]
+	m.stores[inStore], m.stores[inCopies] = viewStore(all[1], specs), viewStore(all[2], specs)
+	m.lay(layout)
+	for _, b := range m.stores[inStore].Buckets {
+		if b.Sparse || isEager(&b.BucketSpec) {
+			continue
+		}
+		from, to := g.slice(b.Elements)
+		if err := shm.Prefault(Float32Bytes(b.Gradient.Values[from:to])); err != nil {
+			return fmt.Errorf("%s, bucket %d of %s: %w", g.self, b.Index, m.name, err)
 		}
 	}
-	m.lay(layout)
 	return nil
 }

@@ -176,7 +176,7 @@ func (g *sharedGroup) carryOut(s *sharedStep) (err error) {
 		err = g.broadcast(s)
 	case s.op.spec.Sparse:
 		err = g.sumRows(s)
-	case 4*s.op.spec.Elements <= EagerBytes:
+	case isEager(&s.op.spec):
 		err = g.sumEagerly(s)
 	default:
 		err = g.sumSlices(s)

@@ -44,10 +44,7 @@ func (g *sharedGroup) sumSlices(s *sharedStep) error {
 	if err := g.waitPosted(s); err != nil {
 		return err
 	}
-	size := len(g.members)
-	n := s.op.spec.Elements
-	per := roundUp((n+size-1)/size, pageBytes/4)
-	from, to := min(g.position*per, n), min((g.position+1)*per, n)
+	from, to := g.slice(s.op.spec.Elements)
 	first := s.values(g.members[0])
 	for ; from < to; from += BlockElements {
 		end := min(from+BlockElements, to)
@@ -62,6 +59,16 @@ func (g *sharedGroup) sumSlices(s *sharedStep) error {
 	}
 	return g.endTogether(s)
 }
+
+// slice is this member's T-th of a dense bucket of n elements, in whole pages.
+func (g *sharedGroup) slice(n int) (from, to int) {
+	size := len(g.members)
+	per := roundUp((n+size-1)/size, pageBytes/4)
+	return min(g.position*per, n), min((g.position+1)*per, n)
+}
+
+// isEager says that a dense bucket is summed in one step, from copies.
+func isEager(b *BucketSpec) bool { return 4*b.Elements <= EagerBytes }
 
 // finish turns sums into what the operation is to give.
 func (s *sharedStep) finish(sums []float32) {
@@ -127,7 +134,8 @@ func (g *sharedGroup) gather(s *sharedStep) (err error) {
 		}
 		g.merger.Add(&part.Gradient)
 	}
-	if g.union, err = g.merger.Union(g.union[:0]); err != nil {
+	// The room for each member's part of the sum is that of so many rows.
+	if g.union, err = g.merger.Union(g.unionRoom[:0:s.op.spec.Capacity]); err != nil {
 		return fmt.Errorf("%s, %s: %w", g.self, s.op, err)
 	}
 	return nil

@@ -61,7 +61,7 @@ func helpDescriptors(c *net.UnixConn) error {
 	for fd, err := unix.Dup(0); err == nil; fd, err = unix.Dup(0) {
 		spare[0], spare[1] = spare[1], fd
 	}
-	closeAll(spare[:])
+	CloseFDs(spare[:])
 	_, received := ReceiveFDs(c, make([]byte, 1), 4)
 	for range spare {
 		if _, err := unix.Dup(0); err != nil {

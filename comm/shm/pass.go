@@ -47,7 +47,7 @@ func ReceiveFDs(c *net.UnixConn, payload []byte, want int) ([]int, error) {
 		err = fmt.Errorf("%d descriptors came, not the %d agreed on", len(fds), want)
 	}
 	if err != nil {
-		closeAll(fds)
+		CloseFDs(fds)
 		return nil, err
 	}
 	return fds, nil
@@ -89,7 +89,8 @@ func rights(control []byte) (fds []int, err error) {
 	return fds, err
 }
 
-func closeAll(fds []int) {
+// CloseFDs closes what ReceiveFDs gave.
+func CloseFDs(fds []int) {
 	for _, fd := range fds {
 		_ = unix.Close(fd)
 	}

@@ -69,7 +69,7 @@ func TestPassDescriptors(t *testing.T) {
 				t.Fatalf("descriptor %d would survive exec", i)
 			}
 		}
-		closeAll(fds)
+		CloseFDs(fds)
 		next := make([]byte, 4)
 		if _, err := io.ReadFull(b, next); err != nil || string(next) != "next" {
 			t.Fatalf("after the message comes %q (%v), want %q", next, err, "next")
@@ -85,7 +85,7 @@ func TestLargePayload(t *testing.T) {
 	got := make([]byte, len(payload))
 	fds, err := ReceiveFDs(b, got, 1)
 	must(t, errors.Join(err, <-sent))
-	closeAll(fds)
+	CloseFDs(fds)
 	if string(got) != string(payload) {
 		t.Errorf("1 MiB came back with other bytes")
 	}

@@ -172,6 +172,21 @@ func mapped(name string, fd, size, length int, readOnly, touch bool) (*Segment, 
 	return s, nil
 }
 
+// Prefault maps the pages on which at lies, bytes of a segment that may be written, so
+// that no page fault happens there later.
+func Prefault(at []byte) error {
+	if len(at) == 0 {
+		return nil
+	}
+	first := unsafe.Pointer(unsafe.SliceData(at))
+	before := int(uintptr(first) % uintptr(os.Getpagesize())) // #nosec G115 -- less than a page
+	whole := unsafe.Slice((*byte)(unsafe.Add(first, -before)), before+len(at))
+	if err := populate(whole, unix.MADV_POPULATE_WRITE); err != nil {
+		return fmt.Errorf("%s of a segment cannot be touched: %w", sizeText(len(at)), err)
+	}
+	return nil
+}
+
 // populate fills the page tables of a mapping by the given advice.
 func populate(mapping []byte, advice int) error {
 	err := unix.Madvise(mapping, advice)
