@@ -51,7 +51,7 @@ and allreduce. Every fresh round is verified.`,
 			return a.runComm(cmd.Context(), plan, opts, f.format)
 		},
 	}
-	a.addFlags(cmd, "ntrainer", "nserver", "server", "set", "registry", "rpc_timeout", "listen", "json", "quiet")
+	a.addFlags(cmd, "ntrainer", "nserver", "server", "set", "registry", "rpc_timeout", "listen", "json", "quiet", "plugin_output", "log_dir")
 	f.add(cmd)
 	return cmd
 }
@@ -218,6 +218,7 @@ func (a *app) measureComm(ctx context.Context, plan *micro.Plan, opts config.Opt
 	defer hold(ctx)()
 	progress := report.NewProgress(a.stderr, isTerminal(a.stderr), opts.Quiet)
 	o := micro.Options{Command: os.Args, StartedNS: startedNS, Progress: progress, Ending: func() func() { return bounded(ctx) }}
+	o.Output = outputOf(progress, opts)
 	pending := micro.Pending(o)
 	if err := announce(opts.JSON, pending); err != nil {
 		return nil, err

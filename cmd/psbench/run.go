@@ -9,6 +9,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/run"
@@ -59,6 +60,7 @@ func (a *app) measure(ctx context.Context, exp *config.Experiment, opts config.O
 	progress := report.NewProgress(a.stderr, isTerminal(a.stderr), opts.Quiet)
 	o := a.runOptions(progress)
 	o.Ending = func() func() { return bounded(ctx) }
+	o.Output = outputOf(progress, opts)
 	pending := run.Pending(exp, o)
 	if err := announce(opts.JSON, pending); err != nil {
 		return nil, err
@@ -74,6 +76,15 @@ func (a *app) measure(ctx context.Context, exp *config.Experiment, opts config.O
 		err = werr
 	}
 	return res, err
+}
+
+// outputOf is what becomes of what plugins print.
+func outputOf(progress *report.Progress, opts config.Options) launch.Output {
+	o := launch.Output{Folder: opts.LogDir}
+	if opts.PluginOutput == "show" {
+		o.Line = progress.Line
+	}
+	return o
 }
 
 func isTerminal(w any) bool {

@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/run"
 	"github.com/psbench/psbench/core/verify"
 )
@@ -34,7 +36,11 @@ that psbench carries.`,
 				return exp, err
 			}
 			defer hold(cmd.Context())()
-			return verify.Run(cmd.Context(), cases, resolve, a.runOptions(run.Silent), a.stdout)
+			printed := report.NewProgress(a.stderr, isTerminal(a.stderr), true)
+			defer printed.Done()
+			o := a.runOptions(run.Silent)
+			o.Output = launch.Output{Line: printed.Line}
+			return verify.Run(cmd.Context(), cases, resolve, o, a.stdout)
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 	}

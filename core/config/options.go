@@ -46,9 +46,11 @@ type Options struct {
 	ServerConfigPath  string   `json:"server_config_path" group:"files" doc:"file of settings by server key"`
 	TrainerConfigPath string   `json:"trainer_config_path" group:"files" doc:"file of settings by trainer key"`
 
-	JSON  string `json:"json" group:"output" doc:"file for the result: every sample, the configuration, the environment"`
-	Stats string `json:"stats" group:"output" default:"psbench" enum:"psbench,original" doc:"columns of the tables"`
-	Quiet bool   `json:"quiet" group:"output" default:"false" doc:"show no progress"`
+	JSON         string `json:"json" group:"output" doc:"file for the result: every sample, the configuration, the environment"`
+	Stats        string `json:"stats" group:"output" default:"psbench" enum:"psbench,original" doc:"columns of the tables"`
+	Quiet        bool   `json:"quiet" group:"output" default:"false" doc:"show no progress"`
+	PluginOutput string `json:"plugin_output" group:"output" default:"show" enum:"show,quiet" doc:"whether to show what plugins print"`
+	LogDir       string `json:"log_dir" group:"output" doc:"folder for a file of each process with all that it prints"`
 
 	NCUDATrainer int    `json:"ncudatrainer" group:"compatibility" default:"0" max:"10000" doc:"trainers on CUDA devices; must be 0 where there is none"`
 	NCUDAServer  int    `json:"ncudaserver" group:"compatibility" default:"0" max:"10000" doc:"servers on CUDA devices; must be 0 where there is none"`

@@ -28,7 +28,7 @@ type child struct {
 	cmd      *exec.Cmd
 
 	stdout, stderr *pipe
-	words          *tail // of standard error
+	words          *words
 	exited         chan struct{}
 	ended          *end // nil if the supervisor died first; valid once exited is closed
 
@@ -40,7 +40,7 @@ type child struct {
 
 var _ runner.Runner = (*child)(nil)
 
-func newChild(l *Launcher, name string, words *tail) *child {
+func newChild(l *Launcher, name string, words *words) *child {
 	return &child{name: name, launcher: l, words: words, exited: make(chan struct{})}
 }
 
@@ -53,11 +53,11 @@ func (c *child) Start(context.Context) error {
 	}
 	var err error
 	var stdout, stderr *os.File
-	if c.stdout, stdout, err = newPipe(io.Discard); err != nil {
+	if c.stdout, stdout, err = newPipe(c.words.stream(true)); err != nil {
 		return err
 	}
 	defer func() { _ = stdout.Close() }()
-	if c.stderr, stderr, err = newPipe(c.words); err != nil {
+	if c.stderr, stderr, err = newPipe(c.words.stream(false)); err != nil {
 		_ = c.stdout.Close()
 		return err
 	}
@@ -156,11 +156,18 @@ func (c *child) wait() {
 // diedAlone says, once the process is gone, whether it ended by itself.
 func (c *child) diedAlone() bool { return c.ended == nil || !c.ended.Killed }
 
-// drained waits until what the process wrote to its standard error is in words.
+// drained waits until what the process printed is in words.
 func (c *child) drained() {
-	select {
-	case <-c.stderr.end:
-	case <-time.After(20 * leftover): // nobody reads it
+	if c.pid() == 0 {
+		return
+	}
+	late := time.After(20 * leftover) // nobody reads it
+	for _, p := range []*pipe{c.stdout, c.stderr} {
+		select {
+		case <-p.end:
+		case <-late:
+			return
+		}
 	}
 }
 
@@ -266,7 +273,7 @@ func newPipe(copied io.Writer) (*pipe, *os.File, error) {
 
 func (p *pipe) Read(b []byte) (int, error) {
 	n, err := p.File.Read(b)
-	_, _ = p.copied.Write(b[:n]) // a tail takes everything
+	_, _ = p.copied.Write(b[:n]) // words take everything
 	if err != nil {
 		p.once.Do(func() { close(p.end) })
 		_ = p.Close()

@@ -64,6 +64,7 @@ type Spec struct {
 type Launcher struct {
 	directory  string
 	timeout    time.Duration // bounds every silence of a process that starts
+	output     Output
 	supervisor *exec.Cmd
 	gone       chan struct{} // closed once the supervisor has ended
 
@@ -76,9 +77,12 @@ type Launcher struct {
 }
 
 // New makes a launcher with an empty socket folder of its own. A process that starts
-// may be silent for as long as the timeout.
-func New(timeout time.Duration) (*Launcher, error) {
-	l := &Launcher{timeout: timeout, gone: make(chan struct{})}
+// may be silent for as long as the timeout; output gets what it prints.
+func New(timeout time.Duration, output Output) (*Launcher, error) {
+	if err := output.prepare(); err != nil {
+		return nil, err
+	}
+	l := &Launcher{timeout: timeout, output: output, gone: make(chan struct{})}
 	orders, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -147,6 +151,7 @@ func (l *Launcher) Start(ctx context.Context, spec Spec) (*Process, error) {
 	if l.closed {
 		l.mu.Unlock()
 		p.program.close()
+		p.words.close()
 		return nil, fmt.Errorf("%s was not started: the run is over", spec.Name)
 	}
 	l.processes = append(l.processes, p)

@@ -62,6 +62,10 @@ func TestDeath(t *testing.T) {
 			}
 			awaitExit(t, p)
 			_, got, _ := strings.Cut(p.Death("warm-up").Error(), ") ")
+			got, where, _ := strings.Cut(got, ", in ")
+			if name == "panic" && !strings.HasPrefix(where, "launch.actor.Load (main_test.go:") {
+				t.Errorf("the panic was in %q", where)
+			}
 			if got != c.want {
 				t.Errorf("the death says %q, want %q", got, c.want)
 			}

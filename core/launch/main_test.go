@@ -50,7 +50,7 @@ func parts() []sdk.Part {
 // beCore never comes back: it is there to be killed.
 func beCore() {
 	fmt.Println("ready")
-	l, err := New(patience)
+	l, err := New(patience, Output{})
 	if err != nil {
 		panic(err)
 	}
@@ -112,7 +112,7 @@ const patience = 20 * time.Second
 
 func launcher(t *testing.T) *Launcher {
 	t.Helper()
-	l, err := New(patience)
+	l, err := New(patience, Output{})
 	if err != nil {
 		t.Fatal(err)
 	}

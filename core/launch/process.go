@@ -37,7 +37,7 @@ type Process struct {
 	client  *plugin.Client
 	child   *child
 	program *checked
-	stderr  *tail
+	words   *words
 }
 
 func newProcess(l *Launcher, spec Spec) (*Process, error) {
@@ -49,8 +49,12 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := &tail{}
-	p := &Process{Name: spec.Name, Plugin: spec.Plugin.Name, program: program, stderr: words, child: newChild(l, spec.Name, words)}
+	words, err := newWords(spec.Name, l.output)
+	if err != nil {
+		program.close()
+		return nil, err
+	}
+	p := &Process{Name: spec.Name, Plugin: spec.Plugin.Name, program: program, words: words, child: newChild(l, spec.Name, words)}
 	config := &plugin.ClientConfig{
 		HandshakeConfig:  sdk.Handshake,
 		Plugins:          plugin.PluginSet{sdk.Dispensed: &sdk.GRPCPlugin{}},
@@ -58,8 +62,8 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 		StartTimeout:     max(l.timeout, handshakeTimeout),
 		SkipHostEnv:      true,
 		Logger:           hclog.NewNullLogger(),
-		SyncStdout:       p.stderr,
-		SyncStderr:       p.stderr,
+		SyncStdout:       words.stream(false),
+		SyncStderr:       words.stream(false),
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: l.directory},
 		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(sdk.MaxMessageBytes), grpc.MaxCallSendMsgSize(sdk.MaxMessageBytes))},
@@ -164,11 +168,10 @@ func reason(err error) string {
 	}
 }
 
-// lastWords is the end of an error message: what the process last wrote to its
-// standard error, if anything.
+// lastWords is the end of an error message: what the process last printed, if anything.
 func (p *Process) lastWords() string {
 	p.child.drained()
-	if last := p.stderr.String(); last != "" {
+	if last := p.words.last(); last != "" {
 		return "; its last words: " + quote.Message(last)
 	}
 	return ""
@@ -181,7 +184,7 @@ func (p *Process) PID() int { return p.child.pid() }
 func (p *Process) Exited() <-chan struct{} { return p.child.exited }
 
 // Death says, once Exited is closed, how the process ended and what it last
-// wrote to its standard error. phase is what the run was doing.
+// printed. phase is what the run was doing.
 func (p *Process) Death(phase string) error {
 	return fmt.Errorf("%s (process %d) %s%s", p.Name, p.PID(), p.child.status(phase), p.lastWords())
 }
@@ -198,11 +201,13 @@ func (p *Process) stop(gently bool) {
 	// Kill does nothing for a process that never came to its handshake.
 	p.child.kill()
 	p.child.wait()
+	p.child.drained()
+	p.words.close()
 }
 
 // Describe starts a plugin only to ask what it provides.
 func Describe(ctx context.Context, pl registry.Plugin) ([]*proto.PartDescription, error) {
-	l, err := New(handshakeTimeout)
+	l, err := New(handshakeTimeout, Output{})
 	if err != nil {
 		return nil, err
 	}

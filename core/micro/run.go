@@ -26,6 +26,8 @@ type Options struct {
 	Progress  Progress
 	// Ending is that of run.Options.
 	Ending func() (done func())
+	// Output says what becomes of what the processes print.
+	Output launch.Output
 }
 
 // session is a plan while it is carried out.
@@ -59,7 +61,7 @@ func Run(ctx context.Context, p *Plan, o Options) (*Result, error) {
 		s.worlds = append(s.worlds, w)
 	}
 	var err error
-	if s.launcher, err = launch.New(p.Timeout); err != nil {
+	if s.launcher, err = launch.New(p.Timeout, o.Output); err != nil {
 		return nil, err
 	}
 	ctx, s.monitor = monitor.New(ctx, p.Timeout)

@@ -36,6 +36,8 @@ type Options struct {
 	// to clean up, and done at its end. It waits meanwhile, but never long: it has deadlines
 	// of its own.
 	Ending func() (done func())
+	// Output says what becomes of what the processes print.
+	Output launch.Output
 }
 
 // run is the state of one experiment while it runs.
@@ -64,7 +66,7 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 	}
 	r.result = newResult(e, o)
 	var err error
-	if r.launcher, err = launch.New(e.Timeout); err != nil {
+	if r.launcher, err = launch.New(e.Timeout, o.Output); err != nil {
 		return nil, err
 	}
 	ctx, r.monitor = monitor.New(ctx, e.Timeout)

@@ -1,0 +1,151 @@
+package launch
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// Output says what becomes of what the processes print.
+type Output struct {
+	// Line is told each line as it comes, but not the stacks of a process that panics.
+	// It must not block: the process would. nil: nobody is told.
+	Line func(process, text string)
+	// Folder gets a file with all lines of each process. Empty: there is none.
+	Folder string
+}
+
+// prepare makes the folder.
+func (o Output) prepare() error {
+	if o.Folder == "" {
+		return nil
+	}
+	if err := os.MkdirAll(o.Folder, 0o777); err != nil { // #nosec G301 -- the user's umask says who may read it
+		return fmt.Errorf("the folder for logs cannot be made: %w", err)
+	}
+	return nil
+}
+
+// longestPiece bounds what is held of a line that has not ended, in bytes.
+const longestPiece = 64 << 10
+
+// words is what a process prints: all of it for the user and the log, and the end of it
+// for the message if the process dies.
+type words struct {
+	process string
+	line    func(process, text string)
+
+	mu      sync.Mutex
+	log     *os.File // nil: none
+	tail    tail
+	trace   trace
+	streams []*stream
+}
+
+// stream is one of the ways on which words come. Lines of several do not mix.
+type stream struct {
+	*words
+	piece []byte // of a line that has not ended
+	skip  bool   // the first line is none of the words
+}
+
+func newWords(process string, o Output) (*words, error) {
+	w := &words{process: process, line: o.Line}
+	if o.Folder == "" {
+		return w, nil
+	}
+	var err error
+	name := filepath.Join(o.Folder, process+".log")
+	// A pipe without a reader must not hold the run up.
+	w.log, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o666) // #nosec G302 G304 -- the user names it
+	if err != nil {
+		return nil, fmt.Errorf("the log of %s cannot be made: %w", process, err)
+	}
+	return w, nil
+}
+
+// stream adds a way on which words come; with skip its first line is dropped.
+func (w *words) stream(skip bool) io.Writer {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := &stream{words: w, skip: skip}
+	w.streams = append(w.streams, s)
+	return s
+}
+
+// Write takes everything and never fails.
+func (s *stream) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	size := len(b)
+	for len(b) > 0 {
+		text, rest, whole := bytes.Cut(b, []byte("\n"))
+		if !s.skip {
+			s.tail.add(b[:len(b)-len(rest)])
+			s.piece = append(s.piece, text...)
+		}
+		if whole || len(s.piece) >= longestPiece {
+			s.end()
+		}
+		b = rest
+	}
+	return size, nil
+}
+
+// end ends the line.
+func (s *stream) end() {
+	if s.skip {
+		s.skip = false
+		return
+	}
+	text := string(s.piece)
+	s.piece = s.piece[:0]
+	if s.trace.add(text); s.trace.why == "" && s.line != nil {
+		s.line(s.process, text)
+	}
+	if s.log == nil {
+		return
+	}
+	if _, err := s.log.WriteString(text + "\n"); err != nil {
+		_ = s.log.Close()
+		s.log = nil
+		if s.line != nil {
+			s.line("psbench", fmt.Sprintf("the log of %s ends here: %v", s.process, err))
+		}
+	}
+}
+
+// close passes on lines that have no end, and closes the log.
+func (w *words) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.streams {
+		if len(s.piece) > 0 {
+			s.end()
+		}
+	}
+	if w.log != nil {
+		_ = w.log.Close()
+		w.log = nil
+	}
+}
+
+// last is the last words on one line; of a process that the Go runtime ended, why and
+// where.
+func (w *words) last() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.trace.why != "" {
+		return w.trace.String()
+	}
+	for _, s := range w.streams { // the runtime writes a line in pieces
+		if piece := string(s.piece); isEnding(piece) {
+			return piece
+		}
+	}
+	return w.tail.String()
+}
