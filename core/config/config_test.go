@@ -40,7 +40,7 @@ func parts(_ context.Context, plugin registry.Plugin) ([]Description, error) {
 		"server embedding":    {setting("num_embeddings", "integer", "300"), setting("embedding_dim", "integer", "64"), setting("lr", "number", "0.05")},
 		"server batch_update": {setting("momentum", "number", "0.9")},
 		"trainer hybrid":      {setting("lookup", "string", `"parallel"`), setting("lr", "number", "0.05")},
-		"data bags":           {setting("batches", "integer", "10")},
+		"data bags":           {setting("batches", "integer", "10"), setting("num_embeddings", "integer", "300")},
 		"data dense":          {setting("batches", "integer", "4"), setting("features", "integer", "100")},
 		"model dlrm": {
 			setting("dense_features", "integer", "1"), setting("table_rows", "list", "[1]"), setting("embedding_dim", "integer", "1"),

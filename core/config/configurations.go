@@ -199,7 +199,7 @@ func settingsOf(d Description, assignments []assignment) ([]effective, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[i].value, out[i].origin = value, a.origin
+		out[i].value, out[i].origin, out[i].given = value, a.origin, true
 	}
 	return out, nil
 }
@@ -209,6 +209,7 @@ type effective struct {
 	name   string
 	value  any
 	origin string
+	given  bool // not the default
 }
 
 // object writes settings as a JSON object, in their order.

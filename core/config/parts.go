@@ -39,6 +39,7 @@ func (r *resolver) describe(ctx context.Context, item registry.Item) (Descriptio
 
 // configureParts gives every part with settings the values that count.
 func (r *resolver) configureParts(ctx context.Context) error {
+	byKind := map[sdk.Kind][]effective{}
 	for _, kind := range settable {
 		c, ok := r.chosen[kind]
 		if !ok {
@@ -52,10 +53,19 @@ func (r *resolver) configureParts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		settings, err := settingsOf(d, assignments)
-		if err != nil {
+		if byKind[kind], err = settingsOf(d, assignments); err != nil {
 			return err
 		}
+	}
+	if err := r.applyBounds(byKind); err != nil {
+		return err
+	}
+	for _, kind := range settable {
+		c, ok := r.chosen[kind]
+		if !ok {
+			continue
+		}
+		settings := byKind[kind]
 		raw, err := object(settings)
 		if err != nil {
 			return err

@@ -43,8 +43,9 @@ type ServerEntry struct {
 // TrainerEntry says what provides a trainer and what it needs.
 type TrainerEntry struct {
 	Entry
-	Needs    string         `json:"needs,omitempty" jsonschema:"enum=gradients,enum=tables,enum=parameters" doc:"what its servers must serve: gradients (the default), tables or parameters"`
-	Defaults map[string]any `json:"defaults,omitempty" doc:"values of options that nobody gave, for this trainer"`
+	Needs    string            `json:"needs,omitempty" jsonschema:"enum=gradients,enum=tables,enum=parameters" doc:"what its servers must serve: gradients (the default), tables or parameters"`
+	Defaults map[string]any    `json:"defaults,omitempty" doc:"values of options that nobody gave, for this trainer"`
+	Bounds   map[string]string `json:"bounds,omitempty" doc:"settings of parts, as kind.setting, and others that they must not exceed; where one of the two is given it sizes both"`
 }
 
 // ModelEntry says what provides a model.
@@ -72,6 +73,7 @@ type entry struct {
 	links         []string // of a hook
 	serves, needs string   // of a server, of a trainer
 	defaults      map[string]any
+	bounds        map[string]string // of a trainer
 }
 
 // maps lists the maps of f in a fixed order.
@@ -79,7 +81,7 @@ func (f *File) maps() []kindMap {
 	return []kindMap{
 		{"server_map", sdk.KindServer, entries(f.ServerMap, func(e ServerEntry) entry { return entry{Entry: e.Entry, serves: e.Serves} })},
 		{"trainer_map", sdk.KindTrainer, entries(f.TrainerMap, func(e TrainerEntry) entry {
-			return entry{Entry: e.Entry, needs: e.Needs, defaults: e.Defaults}
+			return entry{Entry: e.Entry, needs: e.Needs, defaults: e.Defaults, bounds: e.Bounds}
 		})},
 		{"ddp_hook_map", sdk.KindHook, entries(f.DDPHookMap, func(e HookEntry) entry { return entry{Entry: e.Entry, links: e.Links} })},
 		{"ddp_model_map", sdk.KindDDPModel, entries(f.DDPModelMap, plain)},

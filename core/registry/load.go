@@ -109,7 +109,9 @@ func (r *Registry) addItem(path string, m kindMap, key string) error {
 	case sdk.KindServer:
 		item.Serves, err = parseService("serves", e.serves)
 	case sdk.KindTrainer:
-		item.Needs, err = parseService("needs", e.needs)
+		if item.Needs, err = parseService("needs", e.needs); err == nil {
+			item.Bounds, err = parseBounds(e.bounds)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s %w", where, err)
@@ -182,4 +184,29 @@ func parseService(field, name string) (Service, error) {
 	default:
 		return "", fmt.Errorf("has %s in %s, which must be gradients, tables or parameters", quote.String(name), field)
 	}
+}
+
+// parseBounds reads which settings a trainer wants to be at most others.
+func parseBounds(bounds map[string]string) ([]Bound, error) {
+	var out []Bound
+	for _, name := range slices.Sorted(maps.Keys(bounds)) {
+		setting, err := parseSettingName(name)
+		if err != nil {
+			return nil, err
+		}
+		limit, err := parseSettingName(bounds[name])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Bound{setting, limit})
+	}
+	return out, nil
+}
+
+func parseSettingName(text string) (SettingName, error) {
+	kind, name, _ := strings.Cut(text, ".")
+	if name == "" || !slices.Contains(sdk.Kinds, sdk.Kind(kind)) {
+		return SettingName{}, fmt.Errorf("has %s in bounds, which must be kind.setting, as in server.num_embeddings", quote.String(text))
+	}
+	return SettingName{sdk.Kind(kind), name}, nil
 }

@@ -43,6 +43,18 @@ const (
 	Parameters Service = "parameters" // updated ones for gradients
 )
 
+// SettingName names a setting of the chosen part of a kind.
+type SettingName struct {
+	Kind sdk.Kind
+	Name string
+}
+
+func (n SettingName) String() string { return fmt.Sprintf("%s.%s", n.Kind, n.Name) }
+
+// Bound is a setting that must not exceed another one, of another part perhaps. Where
+// only one of them is given, both are of that size.
+type Bound struct{ Setting, Limit SettingName }
+
 // Item is a key of a kind.
 type Item struct {
 	Kind        sdk.Kind
@@ -53,6 +65,7 @@ type Item struct {
 	Links       Links   // of a hook
 	Serves      Service // of a server
 	Needs       Service // of a trainer
+	Bounds      []Bound // of a trainer
 	// Defaults of a trainer or a model are values of options that nobody gave.
 	Defaults map[string]any
 	// File is the registry file that the item comes from.

@@ -107,7 +107,8 @@ func TestFilesAdd(t *testing.T) {
 			"elsewhere": {"command": ["/opt/elsewhere"]}
 		},
 		"server_map": {"async": {"plugin": "beside", "aliases": ["Async"], "description": "no barrier", "serves": "parameters"}},
-		"trainer_map": {"eager": {"plugin": "elsewhere", "needs": "tables", "defaults": {"ntrainer": 3, "server": "async"}}},
+		"trainer_map": {"eager": {"plugin": "elsewhere", "needs": "tables", "defaults": {"ntrainer": 3, "server": "async"},
+			"bounds": {"model.width": "data.width", "data.rows": "server.rows"}}},
 		"ddp_hook_map": {"quantized": {"plugin": "elsewhere", "links": ["server", "default"]}}
 	}`)
 	second := write(t, "second.json", `{"model_map": {"cnn": {"plugin": "beside"}}}`)
@@ -121,6 +122,10 @@ func TestFilesAdd(t *testing.T) {
 		{
 			Kind: sdk.KindTrainer, Key: "eager", Plugin: Plugin{Name: "elsewhere", Command: []string{"/opt/elsewhere"}}, Needs: Tables,
 			Defaults: map[string]any{"ntrainer": json.Number("3"), "server": "async"}, File: path,
+			Bounds: []Bound{
+				{SettingName{sdk.KindData, "rows"}, SettingName{sdk.KindServer, "rows"}},
+				{SettingName{sdk.KindModel, "width"}, SettingName{sdk.KindData, "width"}},
+			},
 		},
 		{
 			Kind: sdk.KindHook, Key: "quantized", Plugin: Plugin{Name: "elsewhere", Command: []string{"/opt/elsewhere"}},
@@ -156,6 +161,9 @@ func TestFileErrors(t *testing.T) {
 		{"unknown need", `{"trainer_map": {"a": {"plugin": "builtin", "needs": "all"}}}`, `trainer_map.a of FILE has "all" in needs, which must be gradients, tables or parameters`},
 		{"needs of a server", `{"server_map": {"a": {"plugin": "builtin", "needs": "tables"}}}`, `FILE, line 1, column 44: unknown key "needs" of server_map.a; the keys are aliases, description, plugin, serves`},
 		{"services of a model", `{"model_map": {"a": {"plugin": "builtin", "serves": "tables"}}}`, `FILE, line 1, column 43: unknown key "serves" of model_map.a; the keys are aliases, defaults, description, plugin`},
+		{"bound of no setting", `{"trainer_map": {"a": {"plugin": "builtin", "bounds": {"rows": "server.rows"}}}}`, `trainer_map.a of FILE has "rows" in bounds, which must be kind.setting, as in server.num_embeddings`},
+		{"limit of no kind", `{"trainer_map": {"a": {"plugin": "builtin", "bounds": {"data.rows": "sever.rows"}}}}`, `trainer_map.a of FILE has "sever.rows" in bounds, which must be kind.setting, as in server.num_embeddings`},
+		{"limit without a name", `{"trainer_map": {"a": {"plugin": "builtin", "bounds": {"data.rows": "server."}}}}`, `trainer_map.a of FILE has "server." in bounds, which must be kind.setting, as in server.num_embeddings`},
 		{"defaults as a list", `{"trainer_map": {"a": {"plugin": "builtin", "defaults": [1]}}}`, `FILE, line 1, column 57: the value must be an object, not array`},
 		{"unknown link", `{"ddp_hook_map": {"h": {"plugin": "builtin", "links": ["net"]}}}`, `ddp_hook_map.h of FILE has the link "net", which must be server, group or default`},
 	} {
