@@ -31,7 +31,7 @@ func (b *Batches) Len() int {
 }
 
 // Next returns the next batch; after the last one of an epoch comes the first again. The
-// batch must not be written: it may lie in memory that other processes read as well.
+// batch lies where writing ends the process.
 // It stays until the next call. The error of batches that come from the data process is a
 // *comm.WaitError or a *comm.PeerError, unless preprocessing them failed.
 func (b *Batches) Next() (*Batch, error) {
@@ -68,8 +68,9 @@ const (
 
 // aheadBatch is a batch of a stream.
 type aheadBatch struct {
-	read [1]Batch // as it came; its storage is used again
-	out  *Batch   // what preprocessing made of it
+	came, made batchMemory // as it came, and what preprocessing made of it, if anything
+	read       [1]Batch    // the one that came
+	out        *Batch      // the one to train on
 }
 
 // batchStream is the trainer's side of streamed data: the batches that the data process
@@ -83,6 +84,7 @@ type batchStream struct {
 	// for them.
 	free, ready chan *aheadBatch
 	used        []*aheadBatch
+	batches     []aheadBatch // all of them
 	preprocess  func([]Batch) ([]Batch, error)
 	err         error // of serve, once ready is closed
 }
@@ -92,9 +94,10 @@ func newBatchStream(conn *comm.Conn, length int, timeout time.Duration, preproce
 	s := &batchStream{
 		conn: &callLink{Conn: conn}, length: length, timeout: timeout, preprocess: preprocess,
 		free: make(chan *aheadBatch, all), ready: make(chan *aheadBatch, all), used: make([]*aheadBatch, 0, usedBatches),
+		batches: make([]aheadBatch, all),
 	}
-	for range all {
-		s.free <- &aheadBatch{}
+	for i := range s.batches {
+		s.free <- &s.batches[i]
 	}
 	return s
 }
@@ -132,24 +135,39 @@ func (s *batchStream) serve(done <-chan struct{}) {
 	}
 }
 
+// Close ends the link, waits for serve, and gives the memory of the batches back.
+func (s *batchStream) Close() error {
+	err := s.conn.Close()
+	for range s.ready { // until serve closes it
+	}
+	for i := range s.batches {
+		err = errors.Join(err, s.batches[i].came.Close(), s.batches[i].made.Close())
+	}
+	return err
+}
+
 func (s *batchStream) read(b *aheadBatch) error {
 	if err := s.conn.SetReadDeadline(time.Now().Add(s.timeout)); err != nil {
 		return err
 	}
 	err := expect(s.conn, &s.header, opBatch)
 	if err == nil {
-		err = readBatch(s.conn, &s.header, &b.read[0])
+		err = b.came.read(s.conn, &s.header)
 	}
 	if err != nil {
 		nameBatch(err)
 		return err
 	}
+	b.read[0] = b.came.Batch
 	out, err := s.preprocess(b.read[:])
 	if err != nil {
 		return err
 	}
-	b.out = &out[0]
-	return nil
+	if b.out = &b.came.Batch; &out[0] != &b.read[0] {
+		b.out = &b.made.Batch
+		err = b.made.set(&out[0])
+	}
+	return err
 }
 
 // nameBatch says what a wait was for. It is apart because it allocates.
@@ -190,6 +208,7 @@ func (r *trainerRole) fetchBatches(req *proto.ConnectRequest) (sizes []lengths, 
 	})
 	r.parts.Batches = &Batches{stream: stream}
 	r.owned.Go(func() { stream.serve(r.done) })
+	r.own(stream)
 	return sizes, nil
 }
 
@@ -198,5 +217,9 @@ func (r *trainerRole) receivePreprocessed(conn *comm.Conn) ([]Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.preprocess(share, nil)
+	out, err := r.preprocess(share, nil)
+	if err != nil || len(out) == 0 || &out[0] == &share[0] {
+		return out, err
+	}
+	return r.readOnlyShare(out)
 }

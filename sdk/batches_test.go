@@ -68,6 +68,7 @@ func TestTakingStreamedBatchesAllocatesNothing(t *testing.T) {
 	close(done)
 	must(t, data.Close())
 	<-served
+	must(t, stream.Close())
 }
 
 // BenchmarkStreamedBatch is what a batch costs where nothing computes between two, and

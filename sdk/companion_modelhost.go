@@ -17,7 +17,7 @@ type modelRole struct {
 	sparse    []*comm.Bucket // by parameter; nil for a dense one
 	values    []comm.Tensor
 	gradients []*comm.Gradient
-	batch     Batch
+	batch     batchMemory
 	gradient  comm.Tensor // of the output
 	features  []float32   // gradient of the features
 }
@@ -48,6 +48,7 @@ func (r *modelRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, err
 		return nil, err
 	}
 	r.own(store)
+	r.own(&r.batch)
 	r.sparse = sparseBuckets(len(params), store)
 	if r.values, err = r.parameters(params); err != nil {
 		return nil, err
@@ -102,10 +103,10 @@ func (r *modelRole) answer(h *comm.Header) error {
 }
 
 func (r *modelRole) forward(h *comm.Header) error {
-	if err := readBatch(r.conn, h, &r.batch); err != nil {
+	if err := r.batch.read(r.conn, h); err != nil {
 		return err
 	}
-	out, err := r.model.Forward(&r.batch)
+	out, err := r.model.Forward(&r.batch.Batch)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ type Model interface {
 	Initialize(seed uint64)
 	// Forward returns the output for a batch, [b.Size(), classes]. The tensor
 	// belongs to the model and is valid until the next Forward. The batch is only to
-	// be read.
+	// be read: it lies where writing ends the process.
 	Forward(b *Batch) (comm.Tensor, error)
 	// Backward takes the gradient of the loss with respect to the last output
 	// and overwrites every parameter's gradient (no accumulation). It calls

@@ -10,8 +10,9 @@ import (
 
 // A share of batches travels from the data process to a trainer in one of two
 // forms. On Shm a frame says how large it is, and a segment that nobody can map for
-// writing any more holds it. Elsewhere one frame says how many batches follow, then comes
-// one frame per batch: the lengths of its lists, then the lists.
+// writing any more holds it. Elsewhere one frame says how many batches follow and how many
+// bytes they take in memory, then comes one frame per batch: the lengths of its lists, then
+// the lists.
 const (
 	opShare = comm.OpUser + iota
 	opBatch
@@ -28,8 +29,8 @@ func (st *station) sendShare(conn *comm.Conn, share []Batch) error {
 	return sendBatches(&callLink{Conn: conn}, share)
 }
 
-// receiveShare is the other side of sendShare. On Shm the batches are views of
-// memory that the station owns and nobody may write.
+// receiveShare is the other side of sendShare. The batches are views of memory that the
+// station owns and nobody may write.
 func (st *station) receiveShare(conn *comm.Conn) ([]Batch, error) {
 	if err := bound(conn, st.timeout); err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func (st *station) receiveShare(conn *comm.Conn) ([]Batch, error) {
 	if st.transport() == comm.Shm {
 		return st.receiveShareSegment(conn)
 	}
-	return receiveBatches(&callLink{Conn: conn})
+	return st.receiveBatches(&callLink{Conn: conn})
 }
 
 func sendShareSegment(conn *comm.Conn, share []Batch) (err error) {
@@ -174,7 +175,11 @@ func viewShare(words []int64) ([]Batch, error) {
 }
 
 func sendBatches(conn *callLink, share []Batch) error {
-	if err := conn.Send(&comm.Header{Op: opShare, Arg: int64(len(share))}); err != nil {
+	bytes := int64(0)
+	for i := range share {
+		bytes += 8 * share[i].lengths().words()
+	}
+	if err := conn.Send(&comm.Header{Op: opShare, Arg: int64(len(share)), Arg2: bytes}); err != nil {
 		return err
 	}
 	for i := range share {
@@ -192,52 +197,65 @@ func sendBatch(conn *callLink, op comm.Op, b *Batch) error {
 		comm.Int64Bytes(b.Offsets), comm.Int64Bytes(b.Indices), comm.Int64Bytes(b.Targets), comm.Float32Bytes(b.Features))
 }
 
-func receiveBatches(conn *callLink) ([]Batch, error) {
+// receiveBatches is the other side of sendBatches. The batches lie in memory that the
+// station owns and nobody may write, as on Shm.
+func (st *station) receiveBatches(conn *callLink) ([]Batch, error) {
 	var h comm.Header
 	if err := expect(conn, &h, opShare); err != nil {
 		return nil, err
 	}
+	if h.Arg2 < 0 || h.Arg2 > comm.MaxPayload {
+		return nil, fmt.Errorf("%s sent %d batches of %d bytes, which cannot be", conn.Peer(), h.Arg, h.Arg2)
+	}
+	segment, err := shm.New("the batches of "+st.name(), int(max(1, h.Arg2)), false)
+	if err != nil {
+		return nil, err
+	}
+	st.own(segment)
+	seen, err := segment.ReadOnly()
+	if err != nil {
+		return nil, err
+	}
 	var share []Batch
+	at := segment.Bytes()
 	for range h.Arg {
 		if err := expect(conn, &h, opBatch); err != nil {
 			return nil, err
 		}
-		var b Batch
-		if err := readBatch(conn, &h, &b); err != nil {
+		n, err := readLengths(conn, &h)
+		if err != nil {
+			return nil, err
+		}
+		size := 8 * n.words()
+		if size > int64(len(at)) {
+			return nil, fmt.Errorf("%s sent a batch of %d bytes where it told of %d", conn.Peer(), size, len(at))
+		}
+		if err := conn.ReadFull(at[:n.bytes()]); err != nil {
+			return nil, err
+		}
+		b, err := viewBatch(conn, seen, n)
+		if err != nil {
 			return nil, err
 		}
 		share = append(share, b)
+		at, seen = at[size:], seen[size:]
 	}
 	return share, nil
 }
 
-// readBatch reads the batch that h announces into b, whose storage it uses
-// again.
-func readBatch(conn *callLink, h *comm.Header, b *Batch) error {
-	n := &conn.lengths
-	left := int64(h.Payload) - 8*lists // #nosec G115 -- a payload is at most comm.MaxPayload
-	if left < 0 {
-		return fmt.Errorf("%s sent a batch in %d bytes, fewer than its lengths take", conn.Peer(), h.Payload)
+// readOnlyShare moves batches that were made in this process to where nobody may write.
+func (st *station) readOnlyShare(share []Batch) ([]Batch, error) {
+	segment, err := shm.New("the preprocessed batches of "+st.name(), 8*shareWords(share), true)
+	if err != nil {
+		return nil, err
 	}
-	if err := conn.ReadFull(comm.Int64Bytes(n[:])); err != nil {
-		return err
+	st.own(segment)
+	writeShare(comm.ViewInt64(segment.Bytes()), share)
+	seen, err := segment.ReadOnly()
+	if err != nil {
+		return nil, err
 	}
-	if !n.possible() || n.bytes() != left {
-		return fmt.Errorf("%s sent a batch with lists of %d in %d bytes", conn.Peer(), *n, left)
-	}
-	var err error
-	for k, list := range []*[]int64{&b.Offsets, &b.Indices, &b.Targets} {
-		if *list, err = readGrowing(conn, *list, int(n[k]), comm.Int64Bytes); err != nil {
-			return err
-		}
-	}
-	if b.Features, err = readGrowing(conn, b.Features, int(n[3]), comm.Float32Bytes); err != nil {
-		return err
-	}
-	if err := b.check(); err != nil {
-		return fmt.Errorf("%s sent a batch that does not hold together: %w", conn.Peer(), err)
-	}
-	return nil
+	return viewShare(comm.ViewInt64(seen))
 }
 
 // headers is where headers come from: a comm.Conn or a callLink.

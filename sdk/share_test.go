@@ -159,7 +159,7 @@ func TestShareSegmentRefusesLies(t *testing.T) {
 	}
 }
 
-// Whatever a header and its payload say, readBatch gives a batch that holds
+// Whatever a header and its payload say, it gives a batch that holds
 // together or an error, without a panic and without room for what never comes.
 func FuzzReadBatch(f *testing.F) {
 	add := func(words ...int64) { f.Add(comm.Int64Bytes(words)) }
@@ -183,8 +183,9 @@ func FuzzReadBatch(f *testing.F) {
 		}()
 		var h comm.Header
 		must(t, expect(trainer, &h, opBatch))
-		var b Batch
-		if err := readBatch(trainer, &h, &b); err != nil {
+		var b batchMemory
+		defer func() { must(t, b.Close()) }()
+		if err := b.read(trainer, &h); err != nil {
 			return
 		}
 		n := b.lengths()

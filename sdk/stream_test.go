@@ -69,9 +69,9 @@ func TestStreamsAreDealtAsMemoryIs(t *testing.T) {
 				for i, wanted := range memory.shares[rank] {
 					var h comm.Header
 					must(t, expect(trainer, &h, opBatch))
-					var b Batch
-					must(t, readBatch(trainer, &h, &b))
-					if d := cmp.Diff(wanted, b, cmpopts.EquateEmpty()); d != "" {
+					var b batchMemory
+					must(t, b.read(trainer, &h))
+					if d := cmp.Diff(wanted, b.Batch, cmpopts.EquateEmpty()); d != "" {
 						t.Fatalf("batch %d of trainer %d: %s", i, rank, d)
 					}
 					for k, n := range b.lengths() {
@@ -79,6 +79,7 @@ func TestStreamsAreDealtAsMemoryIs(t *testing.T) {
 							t.Fatalf("a batch has lists of %v, the largest one of %v", b.lengths(), largest)
 						}
 					}
+					must(t, b.Close())
 				}
 			}
 			must(t, <-sent)

@@ -202,8 +202,10 @@ func (t *toyTrainer) step() {
 
 type toyData struct{}
 
-func (toyData) Load() (*Samples, error) {
-	return samples([][]int64{{0, 1}, {2}, {}, {3, 3, 0}, {1}, {2, 0}, {3}}, 0, 1, 0, 1, 1, 0, 1), nil
+func (toyData) Load() (*Samples, error) { return toySamples(), nil }
+
+func toySamples() *Samples {
+	return samples([][]int64{{0, 1}, {2}, {}, {3, 3, 0}, {1}, {2, 0}, {3}}, 0, 1, 0, 1, 1, 0, 1)
 }
 
 var toyParts = []Part{

@@ -57,13 +57,12 @@ type Preprocessor interface {
 	// Preprocess gives what to train on in the place of batches, or nil for them as they
 	// are. It must not write to them: equally many others, with equally many samples each,
 	// take their place. It is called before Attach, once with the rank's whole share and
-	// once with its held-out batches, and what it gives lasts for both passes.
+	// once with its held-out batches. What it gives is copied to where nobody may write.
 	//
 	// Streamed data is no list that could be kept. Of that it gets each batch alone, in
 	// every epoch, as the batch is read ahead: on a goroutine beside the trainer's, so that
-	// no iteration waits unless reading is too slow in all. What it gives is used until
-	// seven more batches have been read, and no list of it may be longer than those of
-	// the largest batch.
+	// no iteration waits unless reading is too slow in all. No list of what it gives may be
+	// longer than those of the largest batch.
 	Preprocess(batches []Batch) ([]Batch, error)
 }
 

@@ -23,6 +23,7 @@ type Segment struct {
 	fd      int
 	size    int    // bytes asked for
 	mapping []byte // whole pages
+	reading []byte // the same pages once more, for reading alone; nil until ReadOnly
 	closing sync.Once
 }
 
@@ -73,6 +74,16 @@ func Open(fd int, size int, readOnly, prefault bool) (*Segment, error) {
 // segment is closed.
 func (s *Segment) Bytes() []byte { return s.mapping[:s.size:s.size] }
 
+// ReadOnly is the memory of the segment as its owner hands it to those who must not
+// write: writing there ends the process, while Bytes stays writable. It may be called once.
+func (s *Segment) ReadOnly() ([]byte, error) {
+	var err error
+	if s.reading, err = unix.Mmap(s.fd, 0, len(s.mapping), unix.PROT_READ, unix.MAP_SHARED); err != nil {
+		return nil, fmt.Errorf("segment %q of %s cannot be mapped for reading: %w%s", s.name, sizeText(len(s.mapping)), err, mappingLimit(err))
+	}
+	return s.reading[:s.size:s.size], nil
+}
+
 // FD is the descriptor to pass on. It stays the segment's.
 func (s *Segment) FD() int { return s.fd }
 
@@ -95,7 +106,12 @@ func (s *Segment) ReadOnlySealed() bool {
 // Close unmaps the segment and closes its descriptor. Closing again does nothing.
 func (s *Segment) Close() error {
 	var err error
-	s.closing.Do(func() { err = errors.Join(unix.Munmap(s.mapping), unix.Close(s.fd)) })
+	s.closing.Do(func() {
+		err = errors.Join(unix.Munmap(s.mapping), unix.Close(s.fd))
+		if s.reading != nil {
+			err = errors.Join(err, unix.Munmap(s.reading))
+		}
+	})
 	return err
 }
 

@@ -40,7 +40,10 @@ func TestTwoMappingsAreOneMemory(t *testing.T) {
 		must(t, err)
 		defer func() { _ = reader.Close() }()
 
-		if len(owner.Bytes()) != size || cap(owner.Bytes()) != size || len(reader.Bytes()) != size {
+		seen, err := owner.ReadOnly()
+		must(t, err)
+
+		if len(owner.Bytes()) != size || len(seen) != size || cap(owner.Bytes()) != size || len(reader.Bytes()) != size {
 			t.Fatalf("the mappings have %d and %d bytes, want %d", len(owner.Bytes()), len(reader.Bytes()), size)
 		}
 		if !bytes.Equal(owner.Bytes(), make([]byte, size)) {
@@ -48,8 +51,8 @@ func TestTwoMappingsAreOneMemory(t *testing.T) {
 		}
 		owner.Bytes()[at] = 1
 		neighbour.Bytes()[at]++
-		if got := reader.Bytes()[at]; got != 2 {
-			t.Fatalf("byte %d of %d is %d after two writes, want 2", at, size, got)
+		if got := reader.Bytes()[at]; got != 2 || seen[at] != 2 {
+			t.Fatalf("byte %d of %d is %d and %d after two writes, want 2", at, size, got, seen[at])
 		}
 	})
 }

@@ -1,0 +1,79 @@
+package sdk
+
+import (
+	"runtime/debug"
+	"testing"
+
+	"github.com/psbench/psbench/comm"
+)
+
+// scribbler is a model that writes to its batches.
+type scribbler struct {
+	toyModel
+	t       *testing.T
+	batches *int
+}
+
+func (m *scribbler) Forward(b *Batch) (comm.Tensor, error) {
+	*m.batches++
+	for name, list := range map[string][]int64{"offsets": b.Offsets, "indices": b.Indices, "targets": b.Targets} {
+		if len(list) > 0 && !faults(func() { list[len(list)-1]++ }) {
+			m.t.Errorf("the model wrote to the %s of batch %d", name, *m.batches)
+		}
+	}
+	return m.toyModel.Forward(b)
+}
+
+// faults says whether f touches memory in a way that ends the process.
+func faults(f func()) (faulted bool) {
+	before := debug.SetPanicOnFault(true)
+	defer func() {
+		debug.SetPanicOnFault(before)
+		faulted = recover() != nil
+	}()
+	f()
+	return false
+}
+
+// A batch is only to be read, wherever the model is, whatever carries the batch, and
+// whether it is trained on or held out, preprocessed or not.
+func TestWritingToABatchEndsTheProcess(t *testing.T) {
+	small, heldOut := toySamples(), toySamples()
+	small.HeldOut = heldOut
+	tape := newTape(small)
+	tape.loaded = &Samples{HeldOut: heldOut}
+	for name, on := range map[string]Data{"in memory": loaded{small}, "streamed": tape} {
+		for _, trainer := range []Trainer{&toyTrainer{}, &shifting{}} {
+			everywhere(t, func(t *testing.T, transport comm.Transport, isolated ...Kind) {
+				batches := 0
+				model := NewModel("toy", struct{}{}, func(struct{}, ModelEnv) (Model, error) { return &scribbler{t: t, batches: &batches}, nil })
+				data := NewData("toy", struct{}{}, func(struct{}, DataEnv) (Data, error) { return on, nil })
+				trains := NewTrainer("toy", struct{}{}, func(struct{}, TrainerEnv) (Trainer, error) { return trainer, nil })
+				newWorldOf(t, append([]Part{model, data, trains}, toyParts...), "toy", transport, "{}", isolated...).pass(t)
+				if batches < 2 {
+					t.Errorf("%s: the model has seen %d batches", name, batches)
+				}
+			})
+		}
+	}
+}
+
+// Batches of any sizes come as they are, each in the place of the one before.
+func TestBatchMemoryGrows(t *testing.T) {
+	trainer, data := callPair(t)
+	var m batchMemory
+	for _, samples := range []int{1, 700, 3, 0, 5000, 2} {
+		b := bags(samples).Batch
+		sent := make(chan error, 1)
+		go func() { sent <- sendBatch(data, opBatch, &b) }()
+		var h comm.Header
+		must(t, expect(trainer, &h, opBatch))
+		must(t, m.read(trainer, &h))
+		must(t, <-sent)
+		if m.Size() != samples || samples > 0 && (m.Targets[samples-1] != b.Targets[samples-1] || m.Indices[len(m.Indices)-1] != b.Indices[len(b.Indices)-1]) {
+			t.Errorf("a batch of %d came as one of %d", samples, m.Size())
+		}
+	}
+	must(t, m.Close())
+	must(t, m.Close())
+}
