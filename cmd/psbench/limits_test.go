@@ -61,7 +61,26 @@ func TestAddressSpaceLimit(t *testing.T) {
 
 // A memory cgroup would kill a process that touches more than it may.
 func TestMemoryCgroup(t *testing.T) {
-	for limit, point := range map[string]string{"memory.max": "/sys/fs/cgroup", "memory.limit_in_bytes": "/sys/fs/cgroup/memory"} {
+	join, limit := cgroupWith(t, "1073741824", map[string]string{"/sys/fs/cgroup": "memory.max", "/sys/fs/cgroup/memory": "memory.limit_in_bytes"})
+	underLimit(t, join, "trainer", " does not fit: ", " are left ("+limit+" of cgroup /psbench-run-test)")
+}
+
+// A process that gets no thread would end with pages of stacks.
+func TestProcessCgroup(t *testing.T) {
+	join, _ := cgroupWith(t, "40", map[string]string{"/sys/fs/cgroup": "pids.max", "/sys/fs/cgroup/pids": "pids.max"})
+	underLimit(t, join, "a run of 4 plugin processes needs about 52 threads, but ", "/psbench-run-test/pids.max is 40)")
+}
+
+func TestDescriptorLimit(t *testing.T) {
+	underLimit(t, "ulimit -n 30", "a run of 4 plugin processes needs about 44 descriptors, but the limit is 30 (ulimit -n)")
+}
+
+// cgroupWith makes a cgroup with a limit, in a hierarchy that has it; the map
+// goes from where they are mounted to the limit. It gives the
+// command by which a shell joins it, and the limit's name.
+func cgroupWith(t *testing.T, value string, hierarchies map[string]string) (join, limit string) {
+	t.Helper()
+	for point, limit := range hierarchies {
 		dir := filepath.Join(point, "psbench-run-test")
 		if os.Mkdir(dir, 0o755) != nil {
 			continue
@@ -69,20 +88,20 @@ func TestMemoryCgroup(t *testing.T) {
 		// A folder of another file system would not have the files of a cgroup.
 		file, err := os.OpenFile(filepath.Join(dir, limit), os.O_WRONLY, 0)
 		if err == nil {
-			_, err = file.WriteString("1073741824")
+			_, err = file.WriteString(value)
 			_ = file.Close()
 		}
 		if err != nil {
 			_ = os.Remove(dir)
 			continue
 		}
-		defer func() {
+		t.Cleanup(func() {
 			if err := os.Remove(dir); err != nil {
 				t.Error(err)
 			}
-		}()
-		underLimit(t, "echo $$ > "+dir+"/cgroup.procs", "trainer", " does not fit: ", " are left ("+limit+" of cgroup /psbench-run-test)")
-		return
+		})
+		return "echo $$ > " + dir + "/cgroup.procs", limit
 	}
-	t.Skip("a memory cgroup cannot be made here")
+	t.Skip("such a cgroup cannot be made here")
+	return "", ""
 }

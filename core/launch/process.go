@@ -207,6 +207,9 @@ func (p *Process) stop(gently bool) {
 
 // Describe starts a plugin only to ask what it provides.
 func Describe(ctx context.Context, pl registry.Plugin) ([]*proto.PartDescription, error) {
+	if err := CheckLimits(1); err != nil {
+		return nil, err
+	}
 	l, err := New(handshakeTimeout, Output{})
 	if err != nil {
 		return nil, err

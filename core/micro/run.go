@@ -60,7 +60,14 @@ func Run(ctx context.Context, p *Plan, o Options) (*Result, error) {
 		}
 		s.worlds = append(s.worlds, w)
 	}
-	var err error
+	processes := 0
+	for _, w := range s.worlds {
+		processes += len(w.members())
+	}
+	err := launch.CheckLimits(processes)
+	if err != nil {
+		return nil, err
+	}
 	if s.launcher, err = launch.New(p.Timeout, o.Output); err != nil {
 		return nil, err
 	}

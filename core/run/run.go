@@ -65,7 +65,10 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 		return nil, fmt.Errorf("no random secret for the run: %w", err)
 	}
 	r.result = newResult(e, o)
-	var err error
+	err := launch.CheckLimits(len(r.seats.all))
+	if err != nil {
+		return nil, err
+	}
 	if r.launcher, err = launch.New(e.Timeout, o.Output); err != nil {
 		return nil, err
 	}
