@@ -141,14 +141,14 @@ class ShareTable:
             if target is None:
                 continue
             column = {f: by_turn(records, self.ours, trainers, f, nbytes)
-                      for f in ("p50_us", "algbw_gbps", "share", "share_of")}
+                      for f in ("p50_us", "algbw_gb_per_s", "share", "share_of")}
             share = column["share"]
             if not all(isinstance(v, (int, float)) and v > 0 for v in share.values()):
                 raise Failure(f"psbench reported shares {list(share.values())} at {trainers} trainers, "
                               f"{size_name(nbytes)}: measure with limits")
             mid = spread(share.values())
             rows.append([str(trainers), size_name(nbytes), duration(spread(column["p50_us"].values())),
-                         cell(spread(column["algbw_gbps"].values())), percentage(mid),
+                         cell(spread(column["algbw_gb_per_s"].values())), percentage(mid),
                          "; ".join(sorted(set(column["share_of"].values()))), f"{target:.0%}",
                          verdict(mid.mid, share.values(), target, at_least)])
         return markdown(["trainers", "size", f"{self.ours}, p50", "algbw, GB/s", "share", "of", "target", "reached"],

@@ -57,7 +57,7 @@ def psbench_comm(argv):
         rows.append({
             "operation": a.operation, "server": a.server, "transport": a.transport, "trainers": a.ntrainer,
             "servers": 1, "mode": "warm" if a.warm else "fresh", "place": a.place, "sparse": False, "bytes": nbytes,
-            "rounds": 20, "p50_us": us, "p95_us": us, "min_us": us, "algbw_gbps": 1.5, "busbw_gbps": 1.5,
+            "rounds": 20, "p50_us": us, "p95_us": us, "min_us": us, "algbw_gb_per_s": 1.5, "busbw_gb_per_s": 1.5,
             "moved_bytes": nbytes, "share": 0 if a.no_limits else 0.55 + turn / 10,
             "share_of": "" if a.no_limits else "limit", "verified": "lead-in" if a.warm else "rounds", "mismatch": ""})
     result = {"schema": "psbench.comm/2", "complete": True, "environment": ENVIRONMENT, "limits": [], "rows": rows}

@@ -181,7 +181,7 @@ func TestVerifyFailsInWords(t *testing.T) {
 		c.Expect.Params[3][2].DeltaHead[1] += 1e-5
 	})
 	status, stdout, stderr := psbenchMain(t, "verify", file)
-	for _, want := range []string{"FAIL", "trainer3, bias_0: delta_head[1] is", "0 of 1 cases agree"} {
+	for _, want := range []string{"FAIL", "trainer3, bias_0: delta_head[1] is", "0 of 1 cases agree, 1 disagrees"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the output does not say %q:\n%s", want, stdout)
 		}

@@ -56,7 +56,7 @@ type Limit struct {
 	// Connections that were busy at once; 0 for what has none.
 	Connections int `json:"connections"`
 	// GBps is the bytes copied or received per second, in 10^9.
-	GBps float64 `json:"gbps"`
+	GBps float64 `json:"gb_per_s"`
 }
 
 // Row is one operation on one transport.
@@ -77,8 +77,8 @@ type Row struct {
 	P95US float64 `json:"p95_us"`
 	MinUS float64 `json:"min_us"`
 	// AlgbwGBps and BusbwGBps follow from the median, see docs/comm.md.
-	AlgbwGBps float64 `json:"algbw_gbps"`
-	BusbwGBps float64 `json:"busbw_gbps"`
+	AlgbwGBps float64 `json:"algbw_gb_per_s"`
+	BusbwGBps float64 `json:"busbw_gb_per_s"`
 	// MovedBytes is what the operation reads plus what it writes in shared
 	// memory, all ranks together; 0 if that is not known.
 	MovedBytes float64 `json:"moved_bytes"`

@@ -134,6 +134,9 @@ func parse(name string, raw []byte) (Case, error) {
 	return c, c.check(quote.Word(name))
 }
 
+// title is the case's name, fit to be printed.
+func (h *Header) title() string { return quote.Word(strings.TrimSpace(h.Name)) }
+
 func (h *Header) check(file string) error {
 	switch t := h.Tolerance; {
 	case h.Name == "":
@@ -162,5 +165,5 @@ func (h *Header) layer(values map[string]any) config.Layer {
 	maps.Copy(values, map[string]any{
 		"trainer": h.Trainer, "ntrainer": h.NTrainer, "nserver": h.NServer, "torch_seed": h.Seed,
 	})
-	return config.Layer{Origin: "case " + quote.Word(strings.TrimSpace(h.Name)), Values: values}
+	return config.Layer{Origin: "case " + h.title(), Values: values}
 }

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/run"
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // ErrFailed says that a case did not come out as expected; the output says
@@ -21,16 +23,17 @@ type Resolve func(config.Layer) (*config.Experiment, error)
 
 // Run runs the cases one after the other through real plugin processes and
 // writes a line for each, with the largest deviations, and a line for each
-// value that is out of tolerance. A case that cannot run counts as failed; one whose
-// parts do not have a setting that the user gave is skipped.
+// value that is out of tolerance. A case whose run failed says nothing of the numbers, so
+// it is told apart from one that disagrees; one whose parts do not have a setting that
+// the user gave is skipped.
 func Run(ctx context.Context, cases []Case, resolve Resolve, o run.Options, w io.Writer) error {
-	failed, skipped := 0, 0
+	disagree, broken, skipped := 0, 0, 0
 	for _, c := range cases {
 		started := time.Now()
 		outcome, err := runCase(ctx, c, resolve, o)
 		if unknown := (*config.UnknownSettingError)(nil); errors.As(err, &unknown) {
 			skipped++
-			if _, err := fmt.Fprintf(w, "skip  %-32s  %v\n", c.Head().Name, err); err != nil {
+			if _, err := fmt.Fprintf(w, "skip  %-32s  %s\n", c.Head().title(), quote.Lines(err.Error())); err != nil {
 				return err
 			}
 			continue
@@ -39,17 +42,22 @@ func Run(ctx context.Context, cases []Case, resolve Resolve, o run.Options, w io
 			return err
 		}
 		if err != nil {
-			outcome.Failures = []Failure{{Process: c.Head().Name, Text: err.Error()}}
+			broken++
+			if _, err := fmt.Fprintf(w, "ERROR %-32s  did not run: %s\n", c.Head().title(), quote.Lines(err.Error())); err != nil {
+				return err
+			}
+			continue
 		}
 		if len(outcome.Failures) > 0 {
-			failed++
+			disagree++
 		}
-		if err := write(w, c, outcome, err == nil, time.Since(started)); err != nil {
+		if err := write(w, c, outcome, time.Since(started)); err != nil {
 			return err
 		}
 	}
-	ran := len(cases) - skipped
-	text := fmt.Sprintf("%d of %d cases agree", ran-failed, ran)
+	ran := len(cases) - skipped - broken
+	counts := counts(disagree, broken)
+	text := strings.Join(append([]string{fmt.Sprintf("%d of %d cases agree", ran-disagree, ran+broken)}, counts...), ", ")
 	if skipped > 0 {
 		text += fmt.Sprintf(", %d skipped", skipped)
 	}
@@ -57,12 +65,26 @@ func Run(ctx context.Context, cases []Case, resolve Resolve, o run.Options, w io
 		return err
 	}
 	switch {
-	case ran == 0 && skipped > 0:
+	case skipped > 0 && skipped == len(cases):
 		return fmt.Errorf("no reference case could run: none has parts with the settings given")
-	case failed > 0:
-		return fmt.Errorf("%w: %d of %d", ErrFailed, failed, ran)
+	case len(counts) > 0:
+		return fmt.Errorf("%w: of %d cases %s", ErrFailed, ran+broken, strings.Join(counts, " and "))
 	}
 	return nil
+}
+
+// counts says how many cases disagree and how many did not run, where there are any.
+func counts(disagree, broken int) []string {
+	var out []string
+	if disagree == 1 {
+		out = append(out, "1 disagrees")
+	} else if disagree > 1 {
+		out = append(out, fmt.Sprintf("%d disagree", disagree))
+	}
+	if broken > 0 {
+		out = append(out, fmt.Sprintf("%d did not run", broken))
+	}
+	return out
 }
 
 func runCase(ctx context.Context, c Case, resolve Resolve, o run.Options) (Outcome, error) {
@@ -83,17 +105,16 @@ const mostLines = 12
 
 // write prints the verdict on a case and, where it failed, the first value that
 // is off in each tensor and in the losses of each trainer.
-func write(w io.Writer, c Case, o Outcome, ran bool, took time.Duration) error {
+func write(w io.Writer, c Case, o Outcome, took time.Duration) error {
 	verdict := "ok  "
 	if len(o.Failures) > 0 {
 		verdict = "FAIL"
 	}
-	text, tol := fmt.Sprintf("%s  %-32s", verdict, c.Head().Name), c.Head().Tolerance
-	if ran {
-		text += fmt.Sprintf("  off by at most: loss %.1e (allowed %.0e), delta %.1e (%.0e), sum of squares %.1e (%.0e)  %.1f s",
+	tol := c.Head().Tolerance
+	text := fmt.Sprintf("%s  %-32s", verdict, c.Head().title()) +
+		fmt.Sprintf("  off by at most: loss %.1e (allowed %.0e), delta %.1e (%.0e), sum of squares %.1e (%.0e)  %.1f s",
 			o.LossRel, tol.LossRel, o.DeltaHeadAbs, tol.DeltaHeadAbs,
 			o.DeltaSumSqRel, tol.DeltaSumSqRel, took.Seconds())
-	}
 	told := map[[2]string]bool{}
 	for _, f := range o.Failures {
 		at := [2]string{f.Process, f.Tensor}
