@@ -108,12 +108,12 @@ type blocked struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	stderr string // a file
-	ended  chan error
+	ended  chan struct{}
 }
 
 func startBlocked(t *testing.T, stdout io.Writer, args ...string) *blocked {
 	t.Helper()
-	b := &blocked{t: t, stderr: filepath.Join(t.TempDir(), "stderr"), ended: make(chan error, 1)}
+	b := &blocked{t: t, stderr: filepath.Join(t.TempDir(), "stderr"), ended: make(chan struct{})}
 	stderr, err := os.Create(b.stderr)
 	if err != nil {
 		t.Fatal(err)
@@ -123,8 +123,14 @@ func startBlocked(t *testing.T, stdout io.Writer, args ...string) *blocked {
 	if err := b.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	go func() { b.ended <- b.cmd.Wait() }()
-	t.Cleanup(func() { _ = b.cmd.Process.Kill() })
+	go func() {
+		defer close(b.ended)
+		_ = b.cmd.Wait() // its status is looked at by whoever waits
+	}()
+	t.Cleanup(func() {
+		_ = b.cmd.Process.Kill()
+		<-b.ended
+	})
 	return b
 }
 

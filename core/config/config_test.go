@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +31,10 @@ func parts(_ context.Context, plugin registry.Plugin) ([]Description, error) {
 	if plugin.Name != registry.Builtin {
 		return nil, errors.New("no such program")
 	}
+	return builtinParts()
+}
+
+var builtinParts = sync.OnceValues(func() ([]Description, error) {
 	reg, err := registry.Load(psbench.Registry)
 	if err != nil {
 		return nil, err
@@ -66,7 +71,7 @@ func parts(_ context.Context, plugin registry.Plugin) ([]Description, error) {
 		}
 	}
 	return out, nil
-}
+})
 
 // resolve resolves a configuration of flags and environment variables.
 func resolve(t *testing.T, environ, flags []string, extra ...Layer) (*Experiment, error) {

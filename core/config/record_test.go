@@ -3,8 +3,10 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,18 +21,20 @@ import (
 
 // drawFlags draws a command line, which may ask for what does not fit together.
 func drawFlags(t *rapid.T) []string {
-	var flags []string
-	for flag, values := range map[string][]string{
-		"--trainer": {"ddp", "hybrid", "BatchUpdateTrainer"}, "--server": {"average", "AverageBatchParameterServer", "embedding", "batch_update"},
+	systems := []string{"--epochs=5", "--server=AverageBatchParameterServer --set=server.verbose=true", "--trainer=hybrid", "--trainer=BatchUpdateTrainer --server=batch_update"}
+	flags := strings.Fields(rapid.SampledFrom(systems).Draw(t, "system"))
+	choices := map[string][]string{
 		"--nserver": {"0", "2"}, "--ntrainer": {"4"}, "--epochs": {"1", "1000000000"}, "--batch-size": {"3"},
 		"--torch-seed": {"18446744073709551615"}, "--rpc-timeout": {"7"}, "--transport": {"tcp", "shm", "grpc"}, "--listen": {"127.0.0.2", "127.0.0.1"},
 		"--isolate": {"hook", "all", "model,criterion"}, "--ddp-hook": {"allreduce", "noop", "rpc"}, "--model": {"Small", "DummyModelSparse", "dummy"},
 		"--data": {"DummyData2", "bags"}, "--create-criterion": {"l1"}, "--hook-state": {"basic"}, "--cuda-seed": {"3"}, "--filestore": {"f"},
 		"--trainer-config-path": {"ddp.json"}, "--json": {"out.json"}, "--stats": {"original"}, "--quiet": {"true"},
-		"--set=trainer.lr": {"=0.25", "=1e-7"}, "--set=server.verbose": {"=true"}, "--set=model.num_embeddings": {"=9007199254740993"},
-	} {
+		"--set=trainer.lr": {"0.25", "1e-7"}, "--set=model.num_embeddings": {"9007199254740993"},
+	}
+	for _, flag := range slices.Sorted(maps.Keys(choices)) {
+		values := choices[flag]
 		if i := rapid.IntRange(-3, len(values)-1).Draw(t, flag); i >= 0 {
-			flags = append(flags, strings.TrimPrefix(flag+"="+values[i], "--set=="))
+			flags = append(flags, flag+"="+values[i])
 		}
 	}
 	return append(flags, "--model-config-path=mine.json")
