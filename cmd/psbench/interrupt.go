@@ -26,7 +26,7 @@ type watch struct {
 	quit   func()               // ends psbench
 	cpu    func() time.Duration // that psbench has used
 	held   atomic.Int32
-	waits  atomic.Int32 // with deadlines of their own
+	waits  atomic.Int32 // that end by themselves
 	moves  atomic.Int64
 }
 
@@ -90,7 +90,7 @@ func hold(ctx context.Context) (release func()) {
 	return func() { w.held.Add(-1) }
 }
 
-// bounded says that psbench waits no longer than it may, until done is called.
+// bounded says that what psbench waits for ends by itself, until done is called.
 func bounded(ctx context.Context) (done func()) {
 	w, ok := ctx.Value(watchKey{}).(*watch)
 	if !ok {

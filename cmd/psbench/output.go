@@ -53,5 +53,8 @@ func save(ctx context.Context, path string, r any) error {
 	if path == "" {
 		return nil
 	}
+	if !result.Direct(path) { // a disk may take long for all that it holds back, but does not stop
+		defer bounded(ctx)()
+	}
 	return result.Write(path, r, func() { headway(ctx) })
 }

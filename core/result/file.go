@@ -36,8 +36,7 @@ func Announce(path string, r any) error {
 
 // Write stores r, a result of whatever schema, at path as JSON. A reader of path sees the
 // file before or the whole new one, never a part. A path that is a device or a pipe
-// is written straight. Each piece that got there is told to moved: a pipe's reader may
-// take its time.
+// is written straight. Each piece that was taken is told to moved.
 func Write(path string, r any, moved func()) error {
 	target, direct, err := resolve(path)
 	if err != nil {
@@ -52,6 +51,13 @@ func Write(path string, r any, moved func()) error {
 		return fmt.Errorf("cannot write the result to %s: %w", path, err)
 	}
 	return nil
+}
+
+// Direct says whether Write writes path straight, as a device or a pipe, whose reader may
+// stop.
+func Direct(path string) bool {
+	_, direct, _ := resolve(path)
+	return direct
 }
 
 // Read loads the result at path. The schema must be the one of this psbench.
@@ -95,7 +101,7 @@ func writeDirect(path string, r any, moved func()) error {
 	if err != nil {
 		return cause(err)
 	}
-	err = encode(pieces{f: f, bytes: 64 << 10, moved: moved}, r)
+	err = encode(pieces{f, moved}, r)
 	if cerr := f.Close(); err == nil {
 		err = cause(cerr)
 	}
@@ -117,7 +123,7 @@ func replace(path string, r any, moved func()) error {
 			_ = d.file.Chown(int(stat.Uid), int(stat.Gid)) // which only root may, of another's file
 		}
 	}
-	if err := encode(pieces{f: d.file, bytes: 8 << 20, sync: true, moved: moved}, r); err != nil {
+	if err := encode(pieces{d.file, moved}, r); err != nil {
 		return err
 	}
 	// Without Sync, a full disk can show itself only after the file got its name.
@@ -136,18 +142,16 @@ func encode(w pieces, r any) error {
 // pieces writes a file piece by piece, and tells of each.
 type pieces struct {
 	f     *os.File
-	bytes int
-	sync  bool // each is to reach the disk: a slow one takes long for all together
 	moved func()
 }
+
+const pieceBytes = 1 << 16 // what a pipe holds
 
 func (p pieces) Write(data []byte) (written int, err error) {
 	for written < len(data) && err == nil {
 		var n int
-		n, err = p.f.Write(data[written:min(written+p.bytes, len(data))])
-		if written += n; p.sync && err == nil && n == p.bytes {
-			err = p.f.Sync()
-		}
+		n, err = p.f.Write(data[written:min(written+pieceBytes, len(data))])
+		written += n
 		p.moved()
 	}
 	return written, err

@@ -54,10 +54,10 @@ func umask(t *testing.T) os.FileMode {
 
 func TestWriteTellsOfEveryPiece(t *testing.T) {
 	r := example()
-	r.Warnings = []string{strings.Repeat("x", 20<<20)}
+	r.Warnings = []string{strings.Repeat("x", 10*pieceBytes)}
 	told := 0
-	if err := Write(filepath.Join(t.TempDir(), "r.json"), r, func() { told++ }); err != nil || told != 3 {
-		t.Errorf("told %d times of 20 MiB in pieces of 8, %v", told, err)
+	if err := Write(filepath.Join(t.TempDir(), "r.json"), r, func() { told++ }); err != nil || told != 11 {
+		t.Errorf("told %d times of ten pieces and a bit, %v", told, err)
 	}
 }
 
