@@ -1,9 +1,6 @@
 package comm
 
-import (
-	"fmt"
-	"unsafe"
-)
+import "fmt"
 
 // BucketSpec is what every rank of a run knows of a bucket: a run of gradients
 // that is reduced together.
@@ -92,11 +89,6 @@ func NewGradient(spec BucketSpec) Gradient {
 
 // Sparse says whether g is a list of rows.
 func (g *Gradient) Sparse() bool { return g.Width > 0 }
-
-// SameStorage says whether g and other lie in the same memory, however long they are.
-func (g *Gradient) SameStorage(other *Gradient) bool {
-	return sameStorage(g, other) && unsafe.SliceData(g.Rows) == unsafe.SliceData(other.Rows)
-}
 
 // SetRows resizes a sparse gradient to n rows within its capacity. The values
 // of the rows are whatever the storage held.

@@ -138,3 +138,13 @@ func viewOf[T float32 | int32 | int64](at []byte, n int) []T {
 func sameStorage(a, b *Gradient) bool {
 	return unsafe.SliceData(a.Values) == unsafe.SliceData(b.Values)
 }
+
+// SameStorage says whether g and other lie in the same memory, however long they are.
+func (g *Gradient) SameStorage(other *Gradient) bool {
+	return sameStorage(g, other) && unsafe.SliceData(g.Rows) == unsafe.SliceData(other.Rows)
+}
+
+// SameData says whether t and other are the same elements of memory.
+func (t Tensor) SameData(other Tensor) bool {
+	return len(t.Data) == len(other.Data) && unsafe.SliceData(t.Data) == unsafe.SliceData(other.Data)
+}

@@ -1,9 +1,6 @@
 package comm
 
-import (
-	"fmt"
-	"unsafe"
-)
+import "fmt"
 
 // DType is the element type of a Tensor.
 type DType uint8
@@ -46,9 +43,4 @@ func (t Tensor) Check() error {
 		return fmt.Errorf("a tensor of shape %v needs %d elements but holds %d", t.Shape, want, len(t.Data))
 	}
 	return nil
-}
-
-// SameData says whether t and other are the same elements of memory.
-func (t Tensor) SameData(other Tensor) bool {
-	return len(t.Data) == len(other.Data) && unsafe.SliceData(t.Data) == unsafe.SliceData(other.Data)
 }
