@@ -6,9 +6,13 @@ GOLANGCI_LINT  ?= golangci-lint
 FUZZTIME       ?= 10s
 ARGS           ?= --trainer ddp --server average
 
+# Every result names the commit that psbench was built from.
+commit := $(shell git describe --always --dirty 2>/dev/null)
+
 # Plugins are started as processes, so a test that hangs hangs for good. A machine that
 # does other things as well takes several times as long as an idle one.
-TESTFLAGS      ?= -timeout 30m
+# Many tests wait for a deadline of their run, hence more at a time than there are cores.
+TESTFLAGS      ?= -timeout 30m -parallel 4
 
 ifdef RACE
 # A race in a plugin process must end it, and so the run and the test.
@@ -27,7 +31,7 @@ run: build ## build psbench and run the main job; ARGS="..." gives other flags
 	bin/psbench $(ARGS)
 
 build: ## build bin/psbench, without a C compiler
-	CGO_ENABLED=0 $(GO) build -o bin/psbench ./cmd/psbench
+	CGO_ENABLED=0 $(GO) build -ldflags '-X github.com/psbench/psbench/core/result.stampedCommit=$(commit)' -o bin/psbench ./cmd/psbench
 
 test: ## run all tests; FULL=1 in all combinations, RACE=1 with the race detector, which needs gcc
 	$(test_env) $(GO) test $(test_flags) $(TESTFLAGS) ./...

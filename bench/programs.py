@@ -128,6 +128,10 @@ class PsbenchComm(Program):
     mode: str = "fresh"
     place: str = "inplace"
     limits: bool = False
+    threads: int = 0    # of Go in every process, so of the server's reductions; 0: psbench's choice
+
+    def environment(self):
+        return {"GOMAXPROCS": str(self.threads)} if self.threads else {}
 
     def command(self, settings, trainers):
         server = ["--server", self.server] if self.server else []

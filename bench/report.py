@@ -3,6 +3,7 @@ import json
 import shlex
 
 from programs import Failure
+from tables import LOUD, counts, loud_turns
 
 
 def load(path):
@@ -22,11 +23,17 @@ def machine(records):
     ours = [r["about"]["environment"] for r in records if "environment" in r["about"]]
     return only(ours, "machine or build", lambda env: (
         f"{env['cpu']}, {env['cores']} cores, {env['memory_mib']} MiB, {env['os']}/{env['arch']}, "
-        f"kernel {env['kernel']}; psbench {env['psbench']}, {env['go']}"))
+        f"kernel {env['kernel']}; psbench {env['psbench']}, commit {env['commit']}, {env['go']}"))
 
 
 def libraries(records):
     return ", ".join(dict.fromkeys(r["about"]["library"] for r in records if "library" in r["about"]))
+
+
+def loud(records):
+    """The turns that are marked because others used much of the CPU, e.g. '2 trainers: 3, 5'."""
+    by_trainers = {t: sorted(turn + 1 for turn in loud_turns(records, t)) for t in counts(records)}
+    return "; ".join(f"{t} trainers: {', '.join(map(str, turns))}" for t, turns in by_trainers.items() if turns)
 
 
 def caption(records):
@@ -35,6 +42,9 @@ def caption(records):
     facts = [machine(records), libraries(records),
              f"from {min(r['started'] for r in records)}, in turn, {count} of each for every count of trainers; others "
              f"used {foreign:.1%} of the CPU time, {max(r['foreign_share'] for r in records):.1%} at most"]
+    if loud(records):
+        facts.append(f"**loud turns**, in which others used more than {LOUD:.0%} of the CPU time during a process: "
+                     f"{loud(records)}")
     if count < 5:
         facts.append("**fewer than five processes: a trial, not a comparison**")
     return "".join(f"- {fact}\n" for fact in facts if fact)

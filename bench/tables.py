@@ -52,12 +52,24 @@ def percentage(s):
     return f"{s.mid:.1%} ({s.low:.1%}..{s.high:.1%})"
 
 
-def verdict(mid, turns, target, reaches):
-    """'yes (4/5)': the median reaches the target, and so do 4 of 5 turns."""
+# Share of the CPU time that others may use during a process before its turn is marked.
+LOUD = 0.1
+
+
+def loud_turns(records, trainers):
+    """The turns in which others used much of the CPU while one of the programs ran."""
+    return {r["turn"] for r in records if r["trainers"] == trainers and r["foreign_share"] > LOUD}
+
+
+def verdict(mid, turns, target, reaches, loud=()):
+    """'yes (4/5)': the median reaches the target, and so do 4 of 5 turns, a {turn: value}.
+    'yes (4/5, 2 loud)': two of the five are of the loud ones."""
     if target is None:
         return "-"
-    count = sum(reaches(v, target) for v in turns)
-    return f"{'yes' if reaches(mid, target) else '**no**'} ({count}/{len(turns)})"
+    count = sum(reaches(v, target) for v in turns.values())
+    marked = len(set(turns) & set(loud))
+    note = f", {marked} loud" if marked else ""
+    return f"{'yes' if reaches(mid, target) else '**no**'} ({count}/{len(turns)}{note})"
 
 
 def at_least(value, target):
@@ -122,7 +134,8 @@ class RatioTable:
             times, target = ratio(theirs, ours), self.target(trainers, nbytes)
             rows.append([str(trainers), size_name(nbytes), duration(spread(ours.values())),
                          duration(spread(theirs.values())), cell(times), "-" if target is None else f"{target:g}",
-                         verdict(times.mid, [theirs[t] / ours[t] for t in ours], target, at_least)])
+                         verdict(times.mid, {t: theirs[t] / ours[t] for t in ours}, target, at_least,
+                                 loud_turns(records, trainers))])
         return markdown(["trainers", "size", f"{self.ours}, p50", f"{self.theirs}, p50", "times faster", "target",
                          "reached"], rows)
 
@@ -150,7 +163,7 @@ class ShareTable:
             rows.append([str(trainers), size_name(nbytes), duration(spread(column["p50_us"].values())),
                          cell(spread(column["algbw_gb_per_s"].values())), percentage(mid),
                          "; ".join(sorted(set(column["share_of"].values()))), f"{target:.0%}",
-                         verdict(mid.mid, share.values(), target, at_least)])
+                         verdict(mid.mid, share, target, at_least, loud_turns(records, trainers))])
         return markdown(["trainers", "size", f"{self.ours}, p50", "algbw, GB/s", "share", "of", "target", "reached"],
                         rows)
 
@@ -180,8 +193,8 @@ class CostTable:
 
     def cost(self, records, trainers, hook):
         names = [f"psbench {hook}", "psbench noop", f"PyTorch {hook}", "PyTorch noop"]
-        turns = list(zip(*(s.values() for s in common_turns(*(by_turn(records, n, trainers, "batch_ms")
-                                                              for n in names)))))
+        series = common_turns(*(by_turn(records, n, trainers, "batch_ms") for n in names))
+        numbers, turns = list(series[0]), list(zip(*(s.values() for s in series)))
         ours = spread([v[0] - v[1] for v in turns])
         theirs = spread([v[2] - v[3] for v in turns])
         line = [str(trainers), hook, cell(ours), cell(theirs)]
@@ -189,7 +202,7 @@ class CostTable:
             return [*line, "undefined: PyTorch is not above its noop in every turn", f"{self.target:.0%}", "**no**"]
         shares = [(v[0] - v[1]) / (v[2] - v[3]) for v in turns]
         mid = Spread(ours.mid / theirs.mid, min(shares), max(shares))
-        return [*line, percentage(mid), f"< {self.target:.0%}", verdict(mid.mid, shares, self.target, below)]
+        return [*line, percentage(mid), f"< {self.target:.0%}", verdict(mid.mid, dict(zip(numbers, shares)), self.target, below, loud_turns(records, trainers))]
 
 
 def counts(records):
@@ -221,7 +234,8 @@ class RateTable:
         best, theirs = max(zip(peers, others), key=lambda peer: median(peer[1].values()))
         times = ratio(mine, theirs)
         return [str(trainers), case, cell(spread(mine.values())), best, cell(spread(theirs.values())), cell(times),
-                f"{self.target:g}", verdict(times.mid, [mine[t] / theirs[t] for t in mine], self.target, at_least)]
+                f"{self.target:g}", verdict(times.mid, {t: mine[t] / theirs[t] for t in mine}, self.target, at_least,
+                                           loud_turns(records, trainers))]
 
 
 @dataclass(frozen=True)
@@ -237,12 +251,13 @@ class ValueTable:
         rows = []
         for trainers in counts(records):
             for program in self.programs:
-                values = by_turn(records, program, trainers, self.field).values()
+                values = by_turn(records, program, trainers, self.field)
                 if not values:
                     continue
-                mid = spread(values)
+                mid = spread(values.values())
                 target = [] if self.target is None else [f"< {self.target:g}",
-                                                         verdict(mid.mid, values, self.target, below)]
+                                                         verdict(mid.mid, values, self.target, below,
+                                                                 loud_turns(records, trainers))]
                 rows.append([str(trainers), program, cell(mid), *target])
         return markdown(["trainers", "program", self.unit, *(["target", "reached"] if self.target else [])], rows)
 
@@ -265,9 +280,9 @@ class MemoryTable:
                 if not all(own):
                     continue
                 series = common_turns(*own, blas)
-                beyond = [peak - sum(known) for peak, *known in zip(*(s.values() for s in series))]
-                mid = spread(beyond)
+                beyond = {turn: series[0][turn] - sum(s[turn] for s in series[1:]) for turn in series[0]}
+                mid = spread(beyond.values())
                 rows.append([str(trainers), program, *(cell(spread(s.values())) for s in series), cell(mid),
-                             f"< {self.target:g}", verdict(mid.mid, beyond, self.target, below)])
+                             f"< {self.target:g}", verdict(mid.mid, beyond, self.target, below, loud_turns(records, trainers))])
         return markdown(["trainers", "program", "peak, MiB", "segments, MiB", "parameters, MiB",
                          f"{self.blas}, MiB", "beyond them, MiB", "target", "reached"], rows)

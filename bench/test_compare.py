@@ -16,6 +16,7 @@ sys.path.insert(0, HERE)
 
 import harness  # noqa: E402
 import measure  # noqa: E402
+import report  # noqa: E402
 import tables  # noqa: E402
 from programs import Failure, Settings, size_flag, size_name  # noqa: E402
 
@@ -48,10 +49,18 @@ class Statistics(unittest.TestCase):
         self.assertEqual(tables.duration(tables.Spread(2000, 900, 3000)), "2.00 ms (0.900..3.00)")
 
     def test_verdicts(self):
-        self.assertEqual(tables.verdict(10, [9, 10, 11], 10, tables.at_least), "yes (2/3)")
-        self.assertEqual(tables.verdict(9.99, [9, 9.99, 11], 10, tables.at_least), "**no** (1/3)")
-        self.assertEqual(tables.verdict(0.15, [0.15], 0.15, tables.below), "**no** (0/1)")
-        self.assertEqual(tables.verdict(1, [1], None, tables.at_least), "-")
+        self.assertEqual(tables.verdict(10, {0: 9, 1: 10, 2: 11}, 10, tables.at_least), "yes (2/3)")
+        self.assertEqual(tables.verdict(9.99, {0: 9, 1: 9.99, 2: 11}, 10, tables.at_least), "**no** (1/3)")
+        self.assertEqual(tables.verdict(0.15, {0: 0.15}, 0.15, tables.below), "**no** (0/1)")
+        self.assertEqual(tables.verdict(1, {0: 1}, None, tables.at_least), "-")
+
+    def test_loud_turns_are_marked(self):
+        records = [{"trainers": 2, "turn": t, "foreign_share": s} for t, s in enumerate([0.02, 0.488, 0.1, 0.11])]
+        records.append({"trainers": 4, "turn": 0, "foreign_share": 0.9})
+        loud = tables.loud_turns(records, 2)
+        self.assertEqual(loud, {1, 3})
+        self.assertEqual(tables.verdict(10, {0: 9, 1: 10, 2: 11}, 10, tables.at_least, loud), "yes (2/3, 1 loud)")
+        self.assertEqual(report.loud(records), "2 trainers: 2, 4; 4 trainers: 1")
 
     def test_only_common_turns_count(self):
         self.assertEqual(tables.common_turns({0: 1, 1: 2, 2: 3}, {2: 6, 1: 5}), [{1: 2, 2: 3}, {1: 5, 2: 6}])
@@ -129,9 +138,9 @@ class Compare(harness.Compare):
         self.assertEqual(status, 0, err)
         with open(self.log) as f:
             self.assertEqual(f.read().split(), [
-                "psbench-inplace", "psbench-copy", "torch_pushpull",
-                "psbench-copy", "torch_pushpull", "psbench-inplace",
-                "torch_pushpull", "psbench-inplace", "psbench-copy"])
+                "psbench-inplace", "psbench-copy", "psbench-inplace-one", "torch_pushpull",
+                "psbench-copy", "psbench-inplace-one", "torch_pushpull", "psbench-inplace",
+                "psbench-inplace-one", "torch_pushpull", "psbench-inplace", "psbench-copy"])
 
     def test_pushpull_table(self):
         status, out, err = self.measured("pushpull", "--processes", "3", "--trainers", "2", "--sizes", "4K,1M")
@@ -139,11 +148,15 @@ class Compare(harness.Compare):
         # ours: 10, 11, 12 us; theirs: ten times that.
         self.assertIn("psbench, p50 | TensorPipe, p50 | times faster", out)
         self.assertIn("psbench copy, p50", out)
-        small, large, copied, _ = self.lines(out)
+        self.assertIn("psbench, server of one thread, p50", out)
+        self.assertIn("\nGOMAXPROCS=1 ", out)
+        self.assertIn("commit a3139f6", out)
+        small, large, copied, _, one, _ = self.lines(out)
         self.assertEqual(small, ["2", "4 KiB", "11.0 µs (10.0..12.0)", "110 µs (100..120)", "10.0 (10.0..10.0)", "10",
                                  "yes (3/3)"])
         self.assertEqual(large[1:3], ["1 MiB", "2.82 ms (2.56..3.07)"])
         self.assertEqual(copied[-2:], ["5", "yes (3/3)"])
+        self.assertEqual(one[-2:], ["-", "-"])
         self.assertIn("fewer than five", out)
 
     def test_records_have_everything_and_make_the_table_again(self):
@@ -151,9 +164,9 @@ class Compare(harness.Compare):
                                   "4K")
         with open(os.path.join(self.out, "pushpull.jsonl")) as f:
             records = [json.loads(line) for line in f]
-        self.assertEqual(len(records), 5 * 2 * 2)
+        self.assertEqual(len(records), 5 * 3 * 2)
         self.assertEqual({(r["program"], r["turn"], r["trainers"]) for r in records},
-                         {(p, i, t) for p in ("psbench", "TensorPipe") for i in range(5) for t in (1, 2)})
+                         {(p, i, t) for p in ("psbench", "psbench, server of one thread", "TensorPipe") for i in range(5) for t in (1, 2)})
         self.assertNotIn("fewer than five", out)
         status, again, _ = self.run_compare("table")
         self.assertEqual((status, again), (0, out))

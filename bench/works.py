@@ -42,12 +42,16 @@ def reduce_share(trainers, nbytes):
 
 
 def pushpull(places):
+    """psbench's server reduces with all cores, TensorPipe's with one; so there is a row of one, too."""
     label = {"inplace": "psbench", "copy": "psbench copy"}
-    target = {"inplace": 10, "copy": 5}
+    target = {label["inplace"]: 10, label["copy"]: 5, "psbench, server of one thread": None}
+    programs = [PsbenchComm(label[p], "pushpull", server="average", place=p) for p in places]
+    if "inplace" in places:
+        programs.append(PsbenchComm("psbench, server of one thread", "pushpull", server="average", threads=1))
     return Work(
         "pushpull", "Push-pull with server average, fresh, shared memory",
-        (*(PsbenchComm(label[p], "pushpull", server="average", place=p) for p in places), TorchPushPull("TensorPipe")),
-        tuple(RatioTable(label[p], "TensorPipe", at_every_size(target[p])) for p in places),
+        (*programs, TorchPushPull("TensorPipe")),
+        tuple(RatioTable(p.name, "TensorPipe", at_every_size(target[p.name])) for p in programs),
         trainers=(1, 2, 4))
 
 

@@ -24,9 +24,9 @@ type job interface {
 
 // worker is what one participant in a job keeps to itself.
 type worker struct {
-	parts   [][]float32   // views of a block, by trainer
-	spentNS int64         // in the calls that the job times
-	wake    chan struct{} // holds a token if there may be work
+	parts [][]float32   // views of a block, by trainer
+	meter meter         // of the calls that the job times
+	wake  chan struct{} // holds a token if there may be work
 }
 
 // crew splits jobs over the cores: whoever brings a job works on it himself, and
@@ -60,17 +60,17 @@ func newCrew(parts int, group *sync.WaitGroup, done <-chan struct{}) *crew {
 // the job times, in ns. The caller works as own. If the crew has a job already, the
 // caller works alone.
 func (c *crew) run(j job, own *worker) int64 {
-	own.spentNS = 0
+	own.meter = meter{}
 	n := j.elements()
 	if n < splitElements || len(c.helpers) == 0 || !c.busy.TryLock() {
 		j.run(own, 0, n)
-		return own.spentNS
+		return own.meter.spentNS()
 	}
 	defer c.busy.Unlock()
 	c.job = j
 	c.next.Store(0)
 	for _, w := range c.helpers {
-		w.spentNS = 0
+		w.meter = meter{}
 	}
 	c.door.Unlock()
 	shares := (n + shareElements - 1) / shareElements
@@ -83,11 +83,16 @@ func (c *crew) run(j job, own *worker) int64 {
 	c.work(own)
 	c.door.Lock()
 	c.job = nil
-	longest := own.spentNS
+	return c.longest(own)
+}
+
+// longest is the most that a participant in the last job spent.
+func (c *crew) longest(own *worker) int64 {
+	ns := own.meter.spentNS()
 	for _, w := range c.helpers {
-		longest = max(longest, w.spentNS)
+		ns = max(ns, w.meter.spentNS())
 	}
-	return longest
+	return ns
 }
 
 // work takes share after share until none is left.

@@ -27,12 +27,13 @@ type reduction struct {
 	// sent from there.
 	spread bool
 	crew   *crew
+	clock  clock
 }
 
 // elementwise is the reduction that a server wants of its dense gradients, or nil if
 // it takes them by Receive.
 func elementwise(server Server, wake Wake) *reduction {
-	r := &reduction{}
+	r := &reduction{clock: monotonic()}
 	switch wake {
 	case EachArrival:
 		r.accumulator, _ = server.(ElementwiseAccumulator)
@@ -110,7 +111,9 @@ func (c *chunk) take(trainer int, values []float32, more bool) (spentNS int64, l
 		if w.reducer != nil {
 			w.step, w.owner = reducing, 0
 		}
-		return w.crew.run(w, &c.own), true
+		start := w.clock.now()
+		spentNS = w.crew.run(w, &c.own)
+		return min(spentNS, w.clock.now()-start), true // an estimate may exceed all of the work
 	case w.accumulator != nil && !first && !more:
 		w.step = adding
 		w.crew.run(w, &c.own)
@@ -122,36 +125,29 @@ func (c *chunk) take(trainer int, values []float32, more bool) (spentNS int64, l
 // alone is the work for a server's only trainer. Nothing is added or copied, so
 // there is nothing to gain from blocks.
 func (w *chunkWork) alone() (spentNS int64) {
-	start := comm.Now()
+	start := w.clock.now()
 	if w.reducer != nil {
 		w.reducer.Reduce(w.parts[0], w.parts)
 	} else {
 		w.accumulator.Finish(w.parts[0])
 	}
-	return comm.Now() - start
+	return int64(max(0, w.clock.since(start)))
 }
 
 func (w *chunkWork) elements() int { return len(w.parts[w.owner]) }
 
-// run works on elements from to to. It times the server's own calls on the first
-// block and takes the others to be as long, but never longer than the work: to read
-// the clock around every call would take a tenth of it.
+// run works on elements from to to.
 func (w *chunkWork) run(own *worker, from, to int) {
-	if from == to {
-		return
+	for from < to {
+		end := min(from+comm.BlockElements, to)
+		w.block(own, from, end)
+		from = end
 	}
-	start, end, elements := comm.Now(), min(from+comm.BlockElements, to), int64(to-from)
-	spentNS := w.block(own, from, end, true) * elements / int64(end-from)
-	for from = end; from < to; from = end {
-		end = min(from+comm.BlockElements, to)
-		w.block(own, from, end, false)
-	}
-	own.spentNS += min(spentNS, comm.Now()-start)
 }
 
-// block takes a block through all steps. With timed set it returns how long the
-// server's Finish or Reduce took.
-func (w *chunkWork) block(own *worker, from, to int, timed bool) (spentNS int64) {
+// block takes a block through all steps. The meter of own is for the server's Finish or
+// Reduce alone: not for additions, and not for the copies that are answers.
+func (w *chunkWork) block(own *worker, from, to int) {
 	answer := w.parts[w.owner][from:to]
 	if w.step == reducing {
 		for t, p := range w.parts {
@@ -163,10 +159,11 @@ func (w *chunkWork) block(own *worker, from, to int, timed bool) (spentNS int64)
 		}
 	}
 	if w.step == adding {
-		return 0
+		return
 	}
+	timed, start := own.meter.next(to-from), int64(0)
 	if timed {
-		spentNS = -comm.Now()
+		start = w.clock.now()
 	}
 	if w.step == reducing {
 		w.reducer.Reduce(answer, own.parts)
@@ -174,7 +171,7 @@ func (w *chunkWork) block(own *worker, from, to int, timed bool) (spentNS int64)
 		w.accumulator.Finish(answer)
 	}
 	if timed {
-		spentNS += comm.Now()
+		own.meter.add(w.clock.since(start))
 	}
 	if w.spread {
 		for t, p := range w.parts {
@@ -183,7 +180,6 @@ func (w *chunkWork) block(own *worker, from, to int, timed bool) (spentNS int64)
 			}
 		}
 	}
-	return spentNS
 }
 
 // note tells the server how long its calls for a bucket took.

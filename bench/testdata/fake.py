@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-ENVIRONMENT = {"psbench": "v1", "go": "go1.26", "os": "linux", "arch": "amd64", "kernel": "6", "cpu": "CPU",
+ENVIRONMENT = {"psbench": "v1", "commit": "a3139f6", "go": "go1.26", "os": "linux", "arch": "amd64", "kernel": "6", "cpu": "CPU",
                "cores": 2, "memory_mib": 1024}
 BREAK = os.environ.get("FAKE_BREAK", "")
 
@@ -50,7 +50,8 @@ def psbench_comm(argv):
     p.add_argument("--quiet", action="store_true")
     p.add_argument("--json")
     a = p.parse_args(argv)
-    turn = start(f"psbench-{a.place}" if a.operation == "pushpull" else "psbench")
+    threads = "-one" if os.environ.get("GOMAXPROCS") == "1" else ""
+    turn = start(f"psbench-{a.place}{threads}" if a.operation == "pushpull" else "psbench")
     rows = []
     for nbytes in map(size, a.sizes.split(",")):
         us = nbytes / 4096 * (10 + turn)

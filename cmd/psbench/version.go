@@ -12,7 +12,7 @@ import (
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version",
+		Short: "Print the version and the commit",
 		Args:  noArguments,
 		Run: func(*cobra.Command, []string) {
 			printf(a.stdout, "psbench %s\n", versionText())
@@ -20,7 +20,7 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
-// versionText is the version of psbench, and what it was built with and for.
+// versionText is the version of psbench, its commit, and what it was built with and for.
 func versionText() string {
-	return fmt.Sprintf("%s %s %s/%s", result.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s, commit %s, %s, %s/%s", result.Version(), result.Commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

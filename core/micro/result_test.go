@@ -49,7 +49,7 @@ func example(t *testing.T) *Result {
 	p := planOf(2, 1, Operations...)
 	r := &Result{
 		Schema: Schema, Complete: true, Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Command: []string{"psbench", "comm"},
-		Environment: result.Environment{Psbench: "v1", Go: "go1", OS: "linux", Arch: "amd64", Kernel: "6.1", CPU: "cpu", Cores: 2, MemoryMiB: 4096},
+		Environment: result.Environment{Psbench: "v1", Commit: "a3139f6", Go: "go1", OS: "linux", Arch: "amd64", Kernel: "6.1", CPU: "cpu", Cores: 2, MemoryMiB: 4096},
 		Limits:      []Limit{}, Rows: []*Row{}, plan: p,
 	}
 	for i, c := range p.cells() {

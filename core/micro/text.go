@@ -18,7 +18,7 @@ import (
 // machine's limits, with what the columns mean.
 func Text(w io.Writer, r *Result) error {
 	out := new(bytes.Buffer)
-	fmt.Fprintf(out, "psbench %s, %s, %s\n", r.Environment.Psbench, r.Environment.Go, r.Started.UTC().Format(time.RFC3339))
+	fmt.Fprintf(out, "psbench %s, commit %s, %s, %s\n", r.Environment.Psbench, r.Environment.Commit, r.Environment.Go, r.Started.UTC().Format(time.RFC3339))
 	fmt.Fprintf(out, "%s\n", report.Machine(r.Environment))
 	if !r.Complete {
 		fmt.Fprintf(out, "\nINCOMPLETE: %s\n", r.Error)

@@ -49,7 +49,7 @@ const widest = 120
 // information says what ran on what machine.
 func information(w *bytes.Buffer, e result.Environment) {
 	title(w, "information")
-	line(w, "psbench", fmt.Sprintf("%s, %s, %s/%s, kernel %s", e.Psbench, e.Go, e.OS, e.Arch, e.Kernel))
+	line(w, "psbench", fmt.Sprintf("%s, commit %s, %s, %s/%s, kernel %s", e.Psbench, e.Commit, e.Go, e.OS, e.Arch, e.Kernel))
 	line(w, "CPU", fmt.Sprintf("%s, %s, kernels %s", e.CPU, count(e.Cores, "core"), e.SIMD))
 	line(w, "memory", fmt.Sprintf("%d MiB", e.MemoryMiB))
 	for _, b := range e.BLAS {

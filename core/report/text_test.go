@@ -39,7 +39,7 @@ func synthetic() *result.Result {
 			{Key: "torch_seed", Value: uint64(math.MaxUint64), Origin: "flag --torch-seed"},
 		},
 		Environment: result.Environment{
-			Psbench: "v0.1.0", Go: "go1.26.0", OS: "linux", Arch: "amd64", Kernel: "6.1.0",
+			Psbench: "v0.1.0", Commit: "a3139f6", Go: "go1.26.0", OS: "linux", Arch: "amd64", Kernel: "6.1.0",
 			CPU: "Example CPU", Cores: 2, MemoryMiB: 7950, SIMD: "avx2",
 		},
 		Warnings:  []string{"server2 is never used by hook allreduce"},
@@ -222,6 +222,30 @@ func TestText(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The time spent training is that between the two ends of the timeline, so the first
+// fetch of the model counts, less what was spent on evaluation in between.
+func TestTimeSpentTraining(t *testing.T) {
+	evaluating, unfinished := updating(2), updating(2)
+	unfinished.Complete = false
+	at := evaluating.StartedNS + 1e9
+	for _, e := range []result.Sample{
+		{Rank: 0, StartNS: at + 171_000, DurationNS: 10_000}, {Rank: 1, StartNS: at + 171_000, DurationNS: 12_000},
+		{Rank: 0, StartNS: at + 185_000, DurationNS: 15_000}, {Rank: 1, StartNS: at + 900_000, DurationNS: 80_000},
+	} {
+		e.Type, e.Name = "evaluation_metric", "evaluate"
+		evaluating.Samples = append(evaluating.Samples, e)
+	}
+	for want, r := range map[string]*result.Result{
+		"finish training\ntime spent training: 0.000270 s\n":                             updating(2),
+		"finish training\ntime spent training: 0.000245 s, and evaluating: 0.000025 s\n": evaluating,
+		"finish training\n\nthroughput ":                                                 unfinished,
+	} {
+		if got := text(t, r, Options{}); !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got[strings.Index(got, "timeline"):])
+		}
 	}
 }
 

@@ -36,17 +36,36 @@ func timeline(w *bytes.Buffer, r *result.Result) {
 		at := r.Started.Add(time.Duration(atNS - r.StartedNS)).UTC()
 		fmt.Fprintf(w, "%s %s\n", at.Format("15:04:05.000000"), text)
 	}
-	write(begin(r.Samples), "start training")
+	start, finish := begin(r.Samples), events[len(events)-1].atNS
+	write(start, "start training")
 	for _, e := range events[:min(len(events), mostEvents)] {
 		write(e.atNS, e.text)
 	}
 	if rest := len(events) - mostEvents; rest > 0 {
 		fmt.Fprintf(w, "and %d more events, which --json FILE keeps\n", rest)
 	}
-	write(events[len(events)-1].atNS, "finish training")
-	if s := r.Throughput.Seconds; s > 0 {
-		fmt.Fprintf(w, "time spent training: %.4f s%s\n", s, pass(r))
+	write(finish, "finish training")
+	if !r.Complete {
+		return
 	}
+	evaluatedNS := evaluationNS(r.Samples, finish)
+	fmt.Fprintf(w, "time spent training: %.6f s", float64(finish-start-evaluatedNS)/1e9)
+	if evaluatedNS > 0 {
+		fmt.Fprintf(w, ", and evaluating: %.6f s", float64(evaluatedNS)/1e9)
+	}
+	fmt.Fprintln(w)
+}
+
+// evaluationNS is how long the trainer with the longest evaluations before a time evaluated.
+func evaluationNS(samples []result.Sample, beforeNS int64) int64 {
+	byRank, longest := map[int]int64{}, int64(0)
+	for _, s := range samples {
+		if s.Type == "evaluation_metric" && s.StartNS < beforeNS {
+			byRank[s.Rank] += s.DurationNS
+			longest = max(longest, byRank[s.Rank])
+		}
+	}
+	return longest
 }
 
 // begin is the start of the earliest sample.

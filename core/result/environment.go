@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +17,10 @@ import (
 
 // Environment is the machine and the build.
 type Environment struct {
-	Psbench   string `json:"psbench"`
+	Psbench string `json:"psbench"`
+	// Commit is what psbench was built from: what "git describe --always --dirty" said,
+	// or the revision that the Go tool stamped, or "unknown".
+	Commit    string `json:"commit"`
 	Go        string `json:"go"`
 	OS        string `json:"os"`
 	Arch      string `json:"arch"`
@@ -49,6 +51,7 @@ type BLAS struct {
 func Capture() Environment {
 	return Environment{
 		Psbench:   Version(),
+		Commit:    Commit(),
 		Go:        runtime.Version(),
 		OS:        runtime.GOOS,
 		Arch:      runtime.GOARCH,
@@ -85,16 +88,6 @@ func (e *Environment) NoteBLAS(facts map[string]string) {
 	if b.Engine != "" && !slices.Contains(e.BLAS, b) {
 		e.BLAS = append(e.BLAS, b)
 	}
-}
-
-// Version is the version of this psbench as the Go tool stamped it, e.g.
-// "v0.2.0", or "devel" for a build without version control.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "devel"
-	}
-	return info.Main.Version
 }
 
 func kernel() string {

@@ -30,7 +30,7 @@ func example() *Result {
 		Command:   []string{"psbench", "--set", "data.path=<a&b>"},
 		Config:    []Value{{"torch_seed", json.Number("18446744073709551615"), "flag --torch-seed"}},
 		Environment: Environment{
-			"v1", "go1", "linux", "amd64", "6.1", "cpu", 2, 4096, "avx2",
+			"v1", "a3139f6", "go1", "linux", "amd64", "6.1", "cpu", 2, 4096, "avx2",
 			[]BLAS{{"openblas", "libopenblas.so.0", "Zen", "1"}}, []GPU{{"H100", "550.54", 81559}}, "GPU0 X",
 		},
 		Warnings:  []string{"a warning"},

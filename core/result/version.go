@@ -1,0 +1,51 @@
+package result
+
+import (
+	"runtime/debug"
+)
+
+// stampedCommit is set by the Makefile's -ldflags, because the Go tool stamps nothing
+// where -buildvcs=false is set or the clone belongs to somebody else.
+var stampedCommit string
+
+// Version is the version of this psbench as the Go tool stamped it, e.g.
+// "v0.2.0", or "devel" for a build without version control.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return info.Main.Version
+}
+
+// Commit is the commit that this psbench was built from, with "-dirty" behind it if
+// the tree had changes, or "unknown".
+func Commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return commitOf(stampedCommit, info.Settings)
+}
+
+// shortCommit is how many digits of a revision tell commits apart.
+const shortCommit = 12
+
+func commitOf(stamped string, settings []debug.BuildSetting) string {
+	if stamped != "" {
+		return stamped
+	}
+	var revision, dirty string
+	for _, s := range settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(len(s.Value), shortCommit)]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "-dirty"
+		}
+	}
+	if revision == "" {
+		return "unknown"
+	}
+	return revision + dirty
+}
