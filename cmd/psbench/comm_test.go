@@ -152,8 +152,11 @@ func TestKilledCommLeavesNothing(t *testing.T) {
 }
 
 func TestStoppedProcessOfCommIsNamed(t *testing.T) {
-	for _, phase := range commPhases {
-		for _, transport := range []string{"shm", "tcp"} {
+	for i, phase := range commPhases {
+		for j, transport := range []string{"shm", "tcp"} {
+			if leftOut(i, j, 2) {
+				continue
+			}
 			for _, victim := range []string{"trainer1", "server2"} {
 				if victim == "server2" && phase != commPhases[0] {
 					continue // no server takes part

@@ -161,20 +161,23 @@ func TestKilledCoreLeavesNothing(t *testing.T) {
 // and name it.
 func TestStoppedProcessIsNamed(t *testing.T) {
 	allReduce := []string{"--ntrainer", "3", "--nserver", "0"}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		victim, transport string
 		args              []string
 	}{
 		{"trainer1", "shm", nil},
+		{"server2", "tcp", nil},
+		{"trainer0.model", "shm", nil},
+		{"trainer1.hook", "tcp", allReduce},
 		{"server2", "shm", nil},
 		{"trainer0.hook", "shm", nil},
 		{"trainer1.criterion", "shm", nil},
-		{"trainer0.model", "shm", nil},
 		{"trainer1.hook", "tcp", nil},
-		{"server2", "tcp", nil},
 		{"trainer1.hook", "shm", allReduce},
-		{"trainer1.hook", "tcp", allReduce},
 	} {
+		if testing.Short() && i >= 4 {
+			break
+		}
 		t.Run(strings.Join(append([]string{c.victim, c.transport}, c.args...), " "), func(t *testing.T) {
 			t.Parallel()
 			f := startFaulty(t, slices.Concat(shortTimeout, []string{"--transport", c.transport}, c.args)...)

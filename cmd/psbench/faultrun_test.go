@@ -20,7 +20,7 @@ import (
 // patience is how long a test waits for what must happen: far less than the default of
 // --rpc-timeout, which is what a run takes that heard of nothing, and far more than a
 // loaded machine takes.
-const patience = 30 * time.Second
+const patience = 50 * time.Second
 
 // leftOut says whether a short run leaves a combination of two lists out: it takes every
 // value of each list, but not every pair. i is the place in the longer list, j that in a
@@ -233,13 +233,13 @@ func (f *faultRun) ended(want ...string) {
 
 // shortTimeout gives a run a deadline that a test can wait for, and that processes which
 // share their cores with others' load keep.
-var shortTimeout = []string{"--rpc-timeout", "2"}
+var shortTimeout = []string{"--rpc-timeout", "10"}
 
 // endedNaming checks that a run with shortTimeout ended with a wait in vain and the right
 // name: nobody else may be blamed.
 func (f *faultRun) endedNaming(victim string) {
 	f.t.Helper()
-	f.ended("waited 2 s for ")
+	f.ended("waited 10 s for ")
 	if text := f.text(); !strings.HasSuffix(text, " from "+victim) && !strings.HasSuffix(text, "; "+victim+" gives no sign of life") {
 		f.t.Errorf("%s is not named:\n%s", victim, text)
 	}

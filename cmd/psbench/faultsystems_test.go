@@ -45,8 +45,9 @@ func TestKilledProcessEndsEverySystem(t *testing.T) {
 			f.reach(c.phase)
 			f.signal(c.victim, syscall.SIGKILL)
 			f.ended(c.victim+" (process ", "was killed by signal 9 during "+c.phase)
-			if incomplete := strings.Contains(f.stdout.String(), "INCOMPLETE: "+c.victim); incomplete != (c.phase == "measured pass") {
-				t.Errorf("tables marked incomplete: %v\n%s", incomplete, f.stdout.String())
+			// The death may come before anything was measured in the warm-up.
+			if text := f.stdout.String(); (text != "" || c.phase == "measured pass") && !strings.Contains(text, "INCOMPLETE: "+c.victim) {
+				t.Errorf("tables are not marked incomplete:\n%s", text)
 			}
 		})
 	}
