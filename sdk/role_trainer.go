@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -29,6 +30,9 @@ type trainerRole struct {
 	mu     sync.Mutex // of what is told of the pass while it runs
 	losses []float64
 	work   work
+	next   Key // the iteration that Loss will tell of
+	found  nonFinite
+	stop   context.CancelCauseFunc // ends the pass; nil before the first one
 }
 
 // work is what was done of a pass; see proto.Work.
@@ -231,7 +235,7 @@ func (r *trainerRole) reset() error {
 	r.parts.Evaluation.reset()
 	r.parts.Batches.taken = 0
 	r.mu.Lock()
-	r.losses, r.work = r.losses[:0], work{}
+	r.losses, r.work, r.found = r.losses[:0], work{}, nonFinite{}
 	r.mu.Unlock()
 	return errorOf(r.title(), "Reset", r.trainer.Reset())
 }
@@ -243,14 +247,41 @@ func (r *trainerRole) train(ctx context.Context) (*proto.TrainReply, error) {
 	defer r.working.RUnlock()
 	r.training.Lock()
 	defer r.training.Unlock()
+	ctx, r.stop = context.WithCancelCause(ctx)
+	defer r.stop(nil)
 	r.begin()
-	if err := r.trainer.Train(ctx, r); err != nil {
-		return nil, r.explain(err)
+	err := r.trainer.Train(ctx, r)
+	if err != nil {
+		err = r.explain(err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.came(comm.Now())
+	if err == nil {
+		r.came(comm.Now())
+		if r.found.inspect(r.specs, r.parts.Values); r.found.parameter != "" {
+			err = r.diverged()
+		}
+	}
+	if cause := (*divergence)(nil); errors.As(context.Cause(ctx), &cause) {
+		err = cause // whatever the trainer made of it
+	}
+	if err != nil {
+		return nil, err
+	}
 	return &proto.TrainReply{Work: r.work.toProto()}, nil
+}
+
+// divergence is the error of a pass that ended because something was not finite.
+type divergence struct{ what string }
+
+func (d *divergence) Error() string { return d.what + " (--on-nan fail)" }
+
+// diverged is an error if the run must not go on with what was found; r.mu is held.
+func (r *trainerRole) diverged() error {
+	if !r.req.GetFailOnNan() {
+		return nil
+	}
+	return &divergence{DescribeNonFinite(r.name(), r.found.toProto())}
 }
 
 func (r *trainerRole) begin() {
@@ -277,16 +308,27 @@ func (r *trainerRole) Epoch(epoch int) {
 	if epoch == 0 {
 		r.begin()
 	}
+	r.next = Key{A: int64(epoch)}
 	r.events.epoch(epoch)
 }
 
 // Loss implements PassReport.
 func (r *trainerRole) Loss(loss float64) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.losses = append(r.losses, loss)
 	r.work.samples += int64(r.parts.Batches.size)
 	r.came(comm.Now())
-	r.mu.Unlock()
+	if !isFinite(loss) && r.found.note(r.next, loss) {
+		r.found.inspect(r.specs, r.parts.Values)
+		if !r.req.GetParametersBack() {
+			r.found.inspectGradients(r.specs, r.parts.Gradients)
+		}
+		if err := r.diverged(); err != nil {
+			r.stop(err)
+		}
+	}
+	r.next.B++
 }
 
 func (r *trainerRole) collect(send func(*proto.CollectReply) error) error {
@@ -295,7 +337,7 @@ func (r *trainerRole) collect(send func(*proto.CollectReply) error) error {
 		defer r.training.Unlock()
 	}
 	r.mu.Lock() // so that no iteration ends between the one and the other
-	done, series := &proto.CollectReply{Work: r.work.toProto(), Losses: slices.Clone(r.losses)}, r.recorder.snapshots()
+	done, series := &proto.CollectReply{Work: r.work.toProto(), Losses: slices.Clone(r.losses), NonFinite: r.found.toProto()}, r.recorder.snapshots()
 	r.mu.Unlock()
 	if err := send(done); err != nil {
 		return err

@@ -41,14 +41,23 @@ func summarize(specs []ParameterSpec, values []comm.Tensor, initialize func() er
 	return out, nil
 }
 
-// collectHeld sends the summaries of what a server holds, if it is a Holder and the
-// run asks for them. It resets the server.
+// collectHeld sends what a server that is a Holder found of values that are not finite
+// and, if the run asks for them, the summaries of what it holds; those reset the server.
 func (st *station) collectHeld(server interface{ Reset() }, send func(*proto.CollectReply) error) error {
 	holder, ok := server.(Holder)
-	if !ok || !st.req.GetSummarize() {
+	if !ok {
 		return nil
 	}
 	specs, values := holder.Held()
+	var found nonFinite
+	if found.inspect(specs, values); found.parameter != "" {
+		if err := send(&proto.CollectReply{NonFinite: found.toProto()}); err != nil {
+			return err
+		}
+	}
+	if !st.req.GetSummarize() {
+		return nil
+	}
 	summaries, err := summarize(specs, values, func() error { server.Reset(); return nil })
 	if err != nil {
 		return err

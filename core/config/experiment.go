@@ -32,6 +32,8 @@ type Experiment struct {
 	Seed      uint64
 	Backend   string
 	Timeout   time.Duration
+	// FailOnNaN ends the run where a loss or a parameter is not finite.
+	FailOnNaN bool
 	// Transport is what carries the gradients, Listen the IP address that it
 	// listens on where it uses one.
 	Transport comm.Transport

@@ -25,6 +25,7 @@ type Options struct {
 	Backend    string   `json:"backend" group:"experiment" default:"gloo" enum:"gloo,nccl,multi" doc:"the trainers' process group: gloo is psbench's own CPU collectives, nccl and multi need CUDA"`
 	Transport  string   `json:"transport" group:"experiment" default:"auto" enum:"auto,shm,unix,tcp,grpc" doc:"what carries the gradients: shm, unix, tcp or grpc; auto is shm, since everything runs on one host"`
 	Listen     string   `json:"listen" group:"experiment" default:"127.0.0.1" doc:"IP address of this host that tcp and grpc listen on; a loopback address"`
+	OnNaN      string   `json:"on_nan" group:"experiment" default:"warn" enum:"warn,fail" doc:"what a loss, gradient or parameter that is NaN or infinite does: warn or fail"`
 	Isolate    []string `json:"isolate" group:"experiment" enum:"hook,criterion,model,all" doc:"parts that get a process of their own beside each trainer"`
 
 	Trainer         string                    `json:"trainer" group:"parts" default:"ddp" kind:"trainer" doc:"trainer"`

@@ -107,7 +107,7 @@ func (c *Config) resolver(reg *registry.Registry, catalogue Catalogue) (*resolve
 			Isolate:   isolated(c.Isolate),
 			Epochs:    c.Epochs, BatchSize: c.BatchSize, Seed: c.TorchSeed, Backend: c.Backend,
 			Timeout: time.Duration(c.RPCTimeout) * time.Second,
-			Listen:  c.Listen,
+			Listen:  c.Listen, FailOnNaN: c.OnNaN == "fail",
 		},
 	}, nil
 }

@@ -56,6 +56,8 @@ type Result struct {
 	// Losses: one list per trainer, in iteration order.
 	// JSON holds null for a loss that is not finite.
 	Losses [][]float64 `json:"losses"`
+	// NonFinite is what processes found of NaN and infinite values; Warnings say it too.
+	NonFinite []NonFinite `json:"non_finite,omitempty"`
 	// Evaluation is what was found after each epoch on samples that
 	// no trainer trains on. Without such samples there is none.
 	Evaluation []Evaluation `json:"evaluation,omitempty"`
@@ -131,6 +133,21 @@ func NewThroughput(samples int64, seconds float64) Throughput {
 		t.SamplesPerSecond = float64(samples) / seconds
 	}
 	return t
+}
+
+// NonFinite is what one process found of NaN and infinite values.
+type NonFinite struct {
+	Rank   int   `json:"rank"`
+	Losses int64 `json:"losses"` // how many are not finite
+	// Epoch and Batch are the iteration of the first such loss, and Loss is NaN, +Inf or
+	// -Inf. They mean nothing if Losses is 0.
+	Epoch int64  `json:"epoch"`
+	Batch int64  `json:"batch"`
+	Loss  string `json:"loss,omitempty"`
+	// Parameter and Gradient are the first with such a value after that iteration, or the
+	// parameter at the end of the pass.
+	Parameter string `json:"parameter,omitempty"`
+	Gradient  string `json:"gradient,omitempty"`
 }
 
 // Sample is one measurement.

@@ -35,9 +35,13 @@ type collected struct {
 // collect fetches what every process recorded. There may be any amount of it, so that
 // no process may be silent for longer than the timeout, but go on as long as it likes.
 func (r *run) collect(ctx context.Context) error {
-	return r.each(ctx, r.seats.all, 0, "", func(ctx context.Context, s *seat) error {
+	err := r.each(ctx, r.seats.all, 0, "", func(ctx context.Context, s *seat) error {
 		return r.fetch(ctx, s, func(silence time.Duration) bool { return silence < r.e.Timeout })
 	})
+	if found := r.nonFinite(); err == nil && r.e.FailOnNaN && len(found) > 0 { // of a server: trainers end the pass
+		return fmt.Errorf("%s (--on-nan fail)", found[0].text)
+	}
+	return err
 }
 
 // salvage fetches, after a failure, what is still missing from the processes that answer.
@@ -165,6 +169,9 @@ func (r *run) assemble() {
 		}
 		res.Environment.NoteBLAS(s.facts)
 		res.Processes = append(res.Processes, p)
+	}
+	for _, f := range r.nonFinite() {
+		res.NonFinite, res.Warnings = append(res.NonFinite, f.NonFinite), append(res.Warnings, f.text)
 	}
 	res.Evaluation = r.evaluations()
 	works := r.works()

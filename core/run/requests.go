@@ -26,6 +26,7 @@ func (r *run) configureRequest(s *seat) *proto.ConfigureRequest {
 		Secret:    r.secret,
 		Directory: r.launcher.Directory(),
 		Summarize: r.o.Summarize,
+		FailOnNan: r.e.FailOnNaN,
 		Transport: string(r.e.Transport),
 		Listen:    r.e.Listen,
 		Server:    r.e.Parts[sdk.KindServer].Key,
@@ -41,6 +42,7 @@ func (r *run) configureRequest(s *seat) *proto.ConfigureRequest {
 			req.Local = append(req.Local, choice(sdk.KindModel, r.e.Parts[sdk.KindModel]))
 		}
 	case sdk.KindTrainer:
+		req.ParametersBack = r.e.Service == registry.Parameters
 		req.Maps = map[string]string{}
 		for kind, key := range r.e.InTrainer {
 			req.Maps[string(kind)] = key

@@ -498,31 +498,32 @@ func (x *PartChoice) GetSettings() []byte {
 }
 
 type ConfigureRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`  // trainer0, server2, data, trainer0.hook
-	Rank          int32                  `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"` // of the rank that the process belongs to; -1 for data
-	Part          *PartChoice            `protobuf:"bytes,3,opt,name=part,proto3" json:"part,omitempty"`
-	Local         []*PartChoice          `protobuf:"bytes,4,rep,name=local,proto3" json:"local,omitempty"`                                                                         // trainers: hook, criterion and model held in the same process
-	Maps          map[string]string      `protobuf:"bytes,5,rep,name=maps,proto3" json:"maps,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // trainers: in-trainer kind -> key
-	Trainers      int32                  `protobuf:"varint,6,opt,name=trainers,proto3" json:"trainers,omitempty"`                                                                  // of the run
-	Epochs        int32                  `protobuf:"varint,7,opt,name=epochs,proto3" json:"epochs,omitempty"`
-	BatchSize     int32                  `protobuf:"varint,8,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"`
-	Seed          uint64                 `protobuf:"varint,9,opt,name=seed,proto3" json:"seed,omitempty"`
-	Backend       string                 `protobuf:"bytes,10,opt,name=backend,proto3" json:"backend,omitempty"`
-	Threads       int32                  `protobuf:"varint,11,opt,name=threads,proto3" json:"threads,omitempty"`                            // for compute
-	TimeoutNs     int64                  `protobuf:"varint,12,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"`       // of every wait
-	Secret        []byte                 `protobuf:"bytes,13,opt,name=secret,proto3" json:"secret,omitempty"`                               // proves that a peer belongs to this run
-	Directory     string                 `protobuf:"bytes,14,opt,name=directory,proto3" json:"directory,omitempty"`                         // for sockets, 0700, gone when the run ends
-	Summarize     bool                   `protobuf:"varint,15,opt,name=summarize,proto3" json:"summarize,omitempty"`                        // trainers: Collect also returns parameter summaries
-	Transport     string                 `protobuf:"bytes,16,opt,name=transport,proto3" json:"transport,omitempty"`                         // of the hook's links: shm, unix, tcp or grpc
-	Listen        string                 `protobuf:"bytes,17,opt,name=listen,proto3" json:"listen,omitempty"`                               // IP address to listen on where the transport uses one
-	Position      int32                  `protobuf:"varint,18,opt,name=position,proto3" json:"position,omitempty"`                          // servers: place among the servers
-	FirstTensor   int32                  `protobuf:"varint,19,opt,name=first_tensor,json=firstTensor,proto3" json:"first_tensor,omitempty"` // processes with a model: number of its first parameter
-	Server        string                 `protobuf:"bytes,20,opt,name=server,proto3" json:"server,omitempty"`                               // key of the run's server, or empty
-	Tables        bool                   `protobuf:"varint,21,opt,name=tables,proto3" json:"tables,omitempty"`                              // servers: the registry says that it serves a table
-	FailOnNan     bool                   `protobuf:"varint,22,opt,name=fail_on_nan,json=failOnNan,proto3" json:"fail_on_nan,omitempty"`     // trainers: a loss or a parameter that is not finite ends the pass
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`  // trainer0, server2, data, trainer0.hook
+	Rank           int32                  `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"` // of the rank that the process belongs to; -1 for data
+	Part           *PartChoice            `protobuf:"bytes,3,opt,name=part,proto3" json:"part,omitempty"`
+	Local          []*PartChoice          `protobuf:"bytes,4,rep,name=local,proto3" json:"local,omitempty"`                                                                         // trainers: hook, criterion and model held in the same process
+	Maps           map[string]string      `protobuf:"bytes,5,rep,name=maps,proto3" json:"maps,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // trainers: in-trainer kind -> key
+	Trainers       int32                  `protobuf:"varint,6,opt,name=trainers,proto3" json:"trainers,omitempty"`                                                                  // of the run
+	Epochs         int32                  `protobuf:"varint,7,opt,name=epochs,proto3" json:"epochs,omitempty"`
+	BatchSize      int32                  `protobuf:"varint,8,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"`
+	Seed           uint64                 `protobuf:"varint,9,opt,name=seed,proto3" json:"seed,omitempty"`
+	Backend        string                 `protobuf:"bytes,10,opt,name=backend,proto3" json:"backend,omitempty"`
+	Threads        int32                  `protobuf:"varint,11,opt,name=threads,proto3" json:"threads,omitempty"`                                     // for compute
+	TimeoutNs      int64                  `protobuf:"varint,12,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"`                // of every wait
+	Secret         []byte                 `protobuf:"bytes,13,opt,name=secret,proto3" json:"secret,omitempty"`                                        // proves that a peer belongs to this run
+	Directory      string                 `protobuf:"bytes,14,opt,name=directory,proto3" json:"directory,omitempty"`                                  // for sockets, 0700, gone when the run ends
+	Summarize      bool                   `protobuf:"varint,15,opt,name=summarize,proto3" json:"summarize,omitempty"`                                 // trainers: Collect also returns parameter summaries
+	Transport      string                 `protobuf:"bytes,16,opt,name=transport,proto3" json:"transport,omitempty"`                                  // of the hook's links: shm, unix, tcp or grpc
+	Listen         string                 `protobuf:"bytes,17,opt,name=listen,proto3" json:"listen,omitempty"`                                        // IP address to listen on where the transport uses one
+	Position       int32                  `protobuf:"varint,18,opt,name=position,proto3" json:"position,omitempty"`                                   // servers: place among the servers
+	FirstTensor    int32                  `protobuf:"varint,19,opt,name=first_tensor,json=firstTensor,proto3" json:"first_tensor,omitempty"`          // processes with a model: number of its first parameter
+	Server         string                 `protobuf:"bytes,20,opt,name=server,proto3" json:"server,omitempty"`                                        // key of the run's server, or empty
+	Tables         bool                   `protobuf:"varint,21,opt,name=tables,proto3" json:"tables,omitempty"`                                       // servers: the registry says that it serves a table
+	FailOnNan      bool                   `protobuf:"varint,22,opt,name=fail_on_nan,json=failOnNan,proto3" json:"fail_on_nan,omitempty"`              // trainers: a loss or a parameter that is not finite ends the pass
+	ParametersBack bool                   `protobuf:"varint,23,opt,name=parameters_back,json=parametersBack,proto3" json:"parameters_back,omitempty"` // trainers: the server puts parameters in the place of gradients
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ConfigureRequest) Reset() {
@@ -705,6 +706,13 @@ func (x *ConfigureRequest) GetTables() bool {
 func (x *ConfigureRequest) GetFailOnNan() bool {
 	if x != nil {
 		return x.FailOnNan
+	}
+	return false
+}
+
+func (x *ConfigureRequest) GetParametersBack() bool {
+	if x != nil {
+		return x.ParametersBack
 	}
 	return false
 }
@@ -3051,7 +3059,7 @@ const file_psbench_proto_rawDesc = "" +
 	"PartChoice\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +
-	"\bsettings\x18\x03 \x01(\fR\bsettings\"\xdc\x05\n" +
+	"\bsettings\x18\x03 \x01(\fR\bsettings\"\x85\x06\n" +
 	"\x10ConfigureRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\x05R\x04rank\x12*\n" +
@@ -3077,7 +3085,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\ffirst_tensor\x18\x13 \x01(\x05R\vfirstTensor\x12\x16\n" +
 	"\x06server\x18\x14 \x01(\tR\x06server\x12\x16\n" +
 	"\x06tables\x18\x15 \x01(\bR\x06tables\x12\x1e\n" +
-	"\vfail_on_nan\x18\x16 \x01(\bR\tfailOnNan\x1a7\n" +
+	"\vfail_on_nan\x18\x16 \x01(\bR\tfailOnNan\x12'\n" +
+	"\x0fparameters_back\x18\x17 \x01(\bR\x0eparametersBack\x1a7\n" +
 	"\tMapsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaa\x01\n" +

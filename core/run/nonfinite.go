@@ -1,0 +1,34 @@
+package run
+
+import (
+	"strconv"
+
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/sdk"
+)
+
+// nonFinite is what a process found, and the same as a sentence.
+type nonFinite struct {
+	result.NonFinite
+	text string
+}
+
+// nonFinite is what the processes found of values that are not finite, in the order of
+// the seats.
+func (r *run) nonFinite() (found []nonFinite) {
+	for _, s := range r.seats.all {
+		for _, reply := range s.collected.replies {
+			q := reply.GetNonFinite()
+			if q == nil {
+				continue
+			}
+			f := result.NonFinite{Rank: s.rank, Losses: q.GetLosses(), Parameter: q.GetParameter(), Gradient: q.GetGradient()}
+			if f.Losses > 0 {
+				f.Epoch, f.Batch = q.GetEpoch(), q.GetBatch()
+				f.Loss = strconv.FormatFloat(q.GetLoss(), 'g', -1, 64)
+			}
+			found = append(found, nonFinite{f, sdk.DescribeNonFinite(s.name, q)})
+		}
+	}
+	return found
+}

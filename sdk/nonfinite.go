@@ -1,0 +1,77 @@
+package sdk
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/vec"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// nonFinite is what was found of NaN and infinite values in a pass; see proto.NonFinite.
+type nonFinite struct {
+	losses              int64
+	epoch, batch        int64
+	loss                float64
+	parameter, gradient string
+}
+
+// note counts a loss that is not finite, and says whether it is the first.
+func (n *nonFinite) note(key Key, loss float64) (first bool) {
+	if n.losses++; n.losses > 1 {
+		return false
+	}
+	n.epoch, n.batch, n.loss = key.A, key.B, loss
+	return true
+}
+
+// inspect finds the first parameter with such a value, unless one is known.
+func (n *nonFinite) inspect(specs []ParameterSpec, values []comm.Tensor) {
+	for k := 0; k < len(values) && n.parameter == ""; k++ {
+		if !vec.AllFinite(values[k].Data) {
+			n.parameter = specs[k].Name
+		}
+	}
+}
+
+// inspectGradients finds the first gradient with such a value.
+func (n *nonFinite) inspectGradients(specs []ParameterSpec, gradients []*comm.Gradient) {
+	for k := 0; k < len(gradients) && n.gradient == ""; k++ {
+		if !vec.AllFinite(gradients[k].Values) {
+			n.gradient = specs[k].Name
+		}
+	}
+}
+
+// toProto is nil if nothing was found.
+func (n *nonFinite) toProto() *proto.NonFinite {
+	if *n == (nonFinite{}) {
+		return nil
+	}
+	return &proto.NonFinite{Epoch: n.epoch, Batch: n.batch, Loss: n.loss, Losses: n.losses, Parameter: n.parameter, Gradient: n.gradient}
+}
+
+func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// DescribeNonFinite says, as one sentence, what a process found.
+func DescribeNonFinite(process string, n *proto.NonFinite) string {
+	if n.GetLosses() == 0 {
+		return fmt.Sprintf("%s: parameter %s is not finite at the end of the pass", process, quote.Word(n.GetParameter()))
+	}
+	var tensors []string
+	if n.GetParameter() != "" {
+		tensors = append(tensors, "parameter "+quote.Word(n.GetParameter()))
+	}
+	if n.GetGradient() != "" {
+		tensors = append(tensors, "gradient "+quote.Word(n.GetGradient()))
+	}
+	what := "all parameters and gradients are finite"
+	if tensors != nil {
+		what = "not finite either: " + strings.Join(tensors, ", ")
+	}
+	return fmt.Sprintf("%s: the loss of epoch %d, batch %d is %v, the first of %d that are not finite; %s",
+		process, n.GetEpoch(), n.GetBatch(), n.GetLoss(), n.GetLosses(), what)
+}
