@@ -84,7 +84,7 @@ func (c *child) order(stdout, stderr *os.File) (*gob.Decoder, error) {
 	var b birth
 	answers := gob.NewDecoder(line)
 	if err == nil {
-		_ = line.SetReadDeadline(time.Now().Add(c.launcher.timeout))
+		_ = line.SetReadDeadline(time.Now().Add(c.launcher.patience()))
 		err = answers.Decode(&b)
 		_ = line.SetReadDeadline(time.Time{})
 	}
@@ -135,7 +135,12 @@ func (c *child) hangs(done <-chan struct{}) bool {
 		case <-done:
 			return false
 		case now := <-tick.C:
-			cpu, running := active(c.pid(), used)
+			pid := c.pid() // waits until it is born, which is the supervisor's affair
+			if it, there := statOf(pid); !there || it.exiting {
+				last = time.Now() // so is its end, which is told soon
+				continue
+			}
+			cpu, running := active(pid, used)
 			if running || cpu != used {
 				used, last = cpu, now
 			}

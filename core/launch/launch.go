@@ -113,14 +113,14 @@ func New(timeout time.Duration, output Output) (*Launcher, error) {
 
 // greet waits for the supervisor's folder.
 func (l *Launcher) greet() error {
-	if err := l.orders.SetReadDeadline(time.Now().Add(l.timeout)); err != nil {
+	if err := l.orders.SetReadDeadline(time.Now().Add(l.patience())); err != nil {
 		return err
 	}
 	var g greeting
 	err := gob.NewDecoder(l.orders).Decode(&g)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &comm.WaitError{Waiter: "the core", For: []string{"its supervisor"}, What: "a folder for sockets", Seconds: l.timeout.Seconds()}
+		return &comm.WaitError{Waiter: "the core", For: []string{"its supervisor"}, What: "a folder for sockets", Seconds: l.patience().Seconds()}
 	case err != nil:
 		return errors.New("the supervisor process ended at its start")
 	case g.Error != "":
@@ -130,6 +130,10 @@ func (l *Launcher) greet() error {
 	return nil
 }
 
+// patience is how long the supervisor may take to answer. It is no part of what is
+// measured, so a short timeout of the run does not count for it.
+func (l *Launcher) patience() time.Duration { return max(l.timeout, handshakeTimeout) }
+
 // Directory is the run's socket folder.
 func (l *Launcher) Directory() string { return l.directory }
 
@@ -137,7 +141,7 @@ func (l *Launcher) Directory() string { return l.directory }
 func (l *Launcher) order(o order, files ...*os.File) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()
-	return sendOrder(l.orders, o, files, time.Now().Add(l.timeout))
+	return sendOrder(l.orders, o, files, time.Now().Add(l.patience()))
 }
 
 // Start starts a process and waits for its handshake. When ctx ends first, the

@@ -59,7 +59,7 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 		HandshakeConfig:  sdk.Handshake,
 		Plugins:          plugin.PluginSet{sdk.Dispensed: &sdk.GRPCPlugin{}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		StartTimeout:     max(l.timeout, handshakeTimeout),
+		StartTimeout:     l.patience(),
 		SkipHostEnv:      true,
 		Logger:           hclog.NewNullLogger(),
 		SyncStdout:       words.stream(false),

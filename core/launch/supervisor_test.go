@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -252,5 +253,73 @@ func TestVariablesFromOutsideMeanNothing(t *testing.T) {
 	}
 	if _, err := os.Stat(mine); err != nil {
 		t.Error(err)
+	}
+}
+
+// A process that ends before its handshake is told as its status has it, however late
+// its end is noticed after the end of its output.
+func TestDeathsBeforeTheHandshake(t *testing.T) {
+	l := launcher(t)
+	const starts = 32
+	errs := make(chan error, starts)
+	dying := program(t, "kill -9 $$")
+	for range starts {
+		go func() {
+			_, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: dying})
+			errs <- err
+		}()
+	}
+	for range starts {
+		if err := <-errs; err == nil || !strings.Contains(err.Error(), "was killed by signal 9 during its start") {
+			t.Errorf("the start gave %v", err)
+		}
+	}
+}
+
+// Who is dying already was not killed by whoever kills it then.
+func TestKilledIsWhoWasAlive(t *testing.T) {
+	for command, alive := range map[string]bool{"exec sleep 1000": true, "exit 3": false} {
+		dying := exec.Command("sh", "-c", command)
+		dying.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := dying.Start(); err != nil {
+			t.Fatal(err)
+		}
+		pid := dying.Process.Pid
+		for end := time.Now().Add(patience); !alive; time.Sleep(time.Millisecond) {
+			if now, ok := statOf(pid); !ok || now.exiting || time.Now().After(end) {
+				break // it has ended, and nobody waits for it yet
+			}
+		}
+		p := &supervised{pid: pid}
+		(&supervisor{plugins: map[int]*supervised{pid: p}}).kill(p)
+		if p.killed != alive {
+			t.Errorf("%s: killed alive is %v", command, p.killed)
+		}
+		if err := dying.Wait(); err == nil || alive != (dying.ProcessState.ExitCode() == -1) {
+			t.Errorf("%s ended with %v", command, err)
+		}
+	}
+}
+
+// A name may have anything in it, also what looks like the rest of the line.
+func TestStatOf(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a) R 1 (b")
+	if err := os.Symlink("/bin/sleep", path); err != nil {
+		t.Fatal(err)
+	}
+	sleeper := exec.Command(path, "1000")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = sleeper.Process.Kill()
+		_ = sleeper.Wait()
+	}()
+	s, ok := statOf(sleeper.Process.Pid)
+	if !ok || s.parent != os.Getpid() || s.group != syscall.Getpgrp() || s.exiting {
+		t.Errorf("the process is %+v", s)
+	}
+	if _, ok := statOf(1 << 30); ok {
+		t.Error("a process that is not there has a stat")
 	}
 }
