@@ -62,7 +62,7 @@ class LaunchTable:
                 mine, theirs = common_turns(cpu, base)
                 share = ratio(mine, theirs)
                 times = cell(share)
-                reached = verdict(share.mid, [mine[t] / theirs[t] for t in mine], self.target, at_most)
+                reached = verdict(share.mid, {t: mine[t] / theirs[t] for t in mine}, self.target, at_most)
             rows.append([str(trainers), self.program, str(max(processes.values())), cell(spread(start.values())),
                          cell(spread(cpu.values())), times, reached])
         target = "-" if self.target is None else f"at most {self.target:g}"
