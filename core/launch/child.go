@@ -136,13 +136,17 @@ func (c *child) hangs(done <-chan struct{}) bool {
 			return false
 		case now := <-tick.C:
 			pid := c.pid() // waits until it is born, which is the supervisor's affair
-			if it, there := statOf(pid); !there || it.exiting {
+			switch it, there := statOf(pid); {
+			case !there || it.exiting:
 				last = time.Now() // so is its end, which is told soon
-				continue
-			}
-			cpu, running := active(pid, used)
-			if running || cpu != used {
-				used, last = cpu, now
+			case it.state == "R" || it.cpu > used:
+				used, last = it.cpu, now
+			case now.Sub(last) >= timeout/2:
+				// Its group is found among all processes. Where many start at once, to
+				// look for it at every tick would cost more than they do.
+				if cpu, running := active(pid); running || cpu != used {
+					used, last = cpu, now
+				}
 			}
 			if now.Sub(last) >= timeout {
 				return true

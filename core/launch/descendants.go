@@ -45,14 +45,8 @@ func statOf(pid int) (s stat, ok bool) {
 }
 
 // active says whether a process or another of its group computes or waits for a core,
-// and how much CPU time that group has used. As long as that grows for the process
-// alone, the others are not looked for.
-func active(leader int, before time.Duration) (cpu time.Duration, running bool) {
-	s, _ := statOf(leader)
-	if s.state == "R" || s.cpu > before {
-		return s.cpu, true
-	}
-	cpu = 0
+// and how much CPU time that group has used.
+func active(leader int) (cpu time.Duration, running bool) {
 	for _, pid := range pids() {
 		if s, ok := statOf(pid); ok && s.group == leader {
 			cpu, running = cpu+s.cpu, running || s.state == "R"
