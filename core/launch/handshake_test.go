@@ -1,12 +1,42 @@
 package launch
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"math/big"
 	"net"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 )
+
+// certificate is a certificate as go-plugin's handshake has it.
+func certificate(t *testing.T) string {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base64.RawStdEncoding.EncodeToString(cert)
+}
+
+// go-plugin takes a sixth word of that length for a certificate.
+func TestCertificateThatNobodyAskedFor(t *testing.T) {
+	l := launcher(t)
+	liar := program(t, `echo "1|1|unix|$PSBENCH_PLUGIN_DIR/s|grpc|`+certificate(t)+`"; exec sleep 1000`)
+	_, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: liar})
+	if err == nil || !strings.HasPrefix(err.Error(), "trainer0 did not start: its handshake cannot be understood (") {
+		t.Errorf("the start gave %v", err)
+	}
+}
 
 // A plugin says in its handshake where it listens. Whatever it says, the core connects
 // to Unix sockets in the run's folder alone.

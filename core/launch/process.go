@@ -108,7 +108,13 @@ func (p *Process) connect(ctx context.Context) error {
 }
 
 // call starts the process, waits for its handshake and makes the first calls.
-func (p *Process) call() error {
+func (p *Process) call() (err error) {
+	// go-plugin panics where a handshake has a certificate that nobody asked for.
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("its handshake cannot be understood (%v)", r)
+		}
+	}()
 	protocol, err := p.client.Client()
 	if err != nil {
 		return err
