@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -131,7 +132,7 @@ type outcome struct {
 func (w *toyWorld) pass(t *testing.T) (o outcome) {
 	t.Helper()
 	must(t, w.trainer.reset())
-	reply, err := w.trainer.train(t.Context())
+	reply, err := w.trainer.train(t.Context(), math.MaxInt)
 	must(t, err)
 	if reply.GetWork().GetStartNs() <= 0 || reply.GetWork().GetEndNs() < reply.GetWork().GetStartNs() {
 		t.Errorf("the pass lasted from %d to %d", reply.GetWork().GetStartNs(), reply.GetWork().GetEndNs())
@@ -201,7 +202,7 @@ func TestErrorsCrossAsSentences(t *testing.T) {
 				"trainer0, epoch 0, batch 0: " + title:                                  within,
 			} {
 				must(t, w.trainer.reset())
-				if _, err := w.trainer.train(t.Context()); err == nil || err.Error() != want {
+				if _, err := w.trainer.train(t.Context(), math.MaxInt); err == nil || err.Error() != want {
 					t.Errorf("%s: a %s that fails gave %v", transport, call, err)
 				}
 			}
@@ -217,7 +218,7 @@ func hookFails(t *testing.T, transport comm.Transport) {
 	must(t, w.trainer.reset())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := w.trainer.train(t.Context())
+		_, err := w.trainer.train(t.Context(), math.MaxInt)
 		ended <- err
 	}()
 	failure := <-w.companions[KindHook].(*hookRole).events.failures
@@ -230,7 +231,7 @@ func hookFails(t *testing.T, transport comm.Transport) {
 	}
 	w = newToyWorld(t, transport, `{"fail": "reduce"}`)
 	must(t, w.trainer.reset())
-	if _, err := w.trainer.train(t.Context()); err == nil || err.Error() != "trainer0, epoch 0, batch 0: hook toy, Reduce: the toy is broken" {
+	if _, err := w.trainer.train(t.Context(), math.MaxInt); err == nil || err.Error() != "trainer0, epoch 0, batch 0: hook toy, Reduce: the toy is broken" {
 		t.Errorf("%s: a hook that fails gave %v", transport, err)
 	}
 }

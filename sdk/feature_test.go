@@ -177,7 +177,7 @@ func TestFeatureModelErrorsCross(t *testing.T) {
 		for _, call := range []string{"backward", "input"} { // one calls the other
 			w := newWorld(t, "features", transport, `{"fail": "`+call+`"}`, KindModel)
 			must(t, w.trainer.reset())
-			if _, err := w.trainer.train(t.Context()); err == nil || err.Error() != "trainer0, epoch 0, batch 0: trainer0.model: model features, BackwardInput: the toy is broken" {
+			if _, err := w.trainer.train(t.Context(), math.MaxInt); err == nil || err.Error() != "trainer0, epoch 0, batch 0: trainer0.model: model features, BackwardInput: the toy is broken" {
 				t.Errorf("%s: a failing %s gave %v", transport, call, err)
 			}
 		}

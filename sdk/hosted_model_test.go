@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -111,7 +112,7 @@ func TestModelsAreHeldToTheirContract(t *testing.T) {
 		for want, bad := range cases {
 			w := worldOf(t, func() Model { m := bad; return &m }, transport, isolated...)
 			must(t, w.trainer.reset())
-			if _, err := w.trainer.train(t.Context()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "model") {
+			if _, err := w.trainer.train(t.Context(), math.MaxInt); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "model") {
 				t.Errorf("want %q, got %v", want, err)
 			}
 		}

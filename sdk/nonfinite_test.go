@@ -65,7 +65,7 @@ func TestParametersThatAreNotFiniteAtTheEnd(t *testing.T) {
 		r.req.FailOnNan = fail
 		must(t, r.reset())
 		r.trainer = &spoiler{r.trainer}
-		_, err := r.train(t.Context())
+		_, err := r.train(t.Context(), math.MaxInt)
 		want := "trainer0: parameter table is not finite at the end of the pass"
 		if text := DescribeNonFinite("trainer0", r.found.toProto()); text != want {
 			t.Errorf("found %q", text)
@@ -91,7 +91,7 @@ func TestFailOnNaNEndsThePass(t *testing.T) {
 	r.req.FailOnNan = true
 	must(t, r.reset())
 	r.trainer = &diverging{r.trainer}
-	_, err := r.train(t.Context())
+	_, err := r.train(t.Context(), math.MaxInt)
 	if want := "trainer0: the loss of epoch 2, batch 0 is +Inf, the first of 1 "; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("the pass ended with %v, want %s", err, want)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 
@@ -50,7 +51,7 @@ type dealer interface {
 }
 
 type runner interface {
-	train(context.Context) (*proto.TrainReply, error)
+	train(ctx context.Context, epochs int) (*proto.TrainReply, error)
 }
 
 // modeller is a role that may hold the model; describeModel is nil if it does
@@ -194,12 +195,16 @@ func (p *process) stopListening() {
 	}
 }
 
-func (p *process) Train(ctx context.Context, _ *proto.TrainRequest) (*proto.TrainReply, error) {
+func (p *process) Train(ctx context.Context, req *proto.TrainRequest) (*proto.TrainReply, error) {
 	r, err := as[runner](p, "train")
 	if err != nil {
 		return nil, err
 	}
-	reply, err := r.train(ctx)
+	epochs := math.MaxInt
+	if req.Epochs != nil {
+		epochs = int(req.GetEpochs())
+	}
+	reply, err := r.train(ctx, epochs)
 	return reply, p.status(err)
 }
 

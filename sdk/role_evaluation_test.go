@@ -29,7 +29,7 @@ func holdingOut(streamed bool, bags [][]int64, targets ...int64) Data {
 func (w *toyWorld) evaluate(t *testing.T) (*proto.TrainReply, []*proto.Evaluation) {
 	t.Helper()
 	must(t, w.trainer.reset())
-	reply, err := w.trainer.train(t.Context())
+	reply, err := w.trainer.train(t.Context(), math.MaxInt)
 	must(t, err)
 	var found []*proto.Evaluation
 	must(t, w.trainer.collect(func(r *proto.CollectReply) error {

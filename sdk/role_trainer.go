@@ -24,6 +24,7 @@ type trainerRole struct {
 	// training is held during a pass. After a failure the core collects while
 	// the pass may still be ending.
 	training sync.Mutex
+	epochs   int // of the pass
 
 	mu     sync.Mutex // of what is told of the pass while it runs
 	losses []float64

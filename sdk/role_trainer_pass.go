@@ -27,7 +27,7 @@ func (r *trainerRole) reset() error {
 	return errorOf(r.title(), "Reset", r.trainer.Reset())
 }
 
-func (r *trainerRole) train(ctx context.Context) (*proto.TrainReply, error) {
+func (r *trainerRole) train(ctx context.Context, epochs int) (*proto.TrainReply, error) {
 	if !r.working.TryRLock() {
 		return nil, fmt.Errorf("%s is ending", r.name())
 	}
@@ -37,7 +37,11 @@ func (r *trainerRole) train(ctx context.Context) (*proto.TrainReply, error) {
 	ctx, r.stop = context.WithCancelCause(ctx)
 	defer r.stop(nil)
 	r.begin()
+	r.epochs = epochs
 	err := r.trainer.Train(ctx, r)
+	if errors.Is(err, errPassOver) {
+		err = nil
+	}
 	if err != nil {
 		err = r.explain(err)
 	}
@@ -90,8 +94,16 @@ func (r *trainerRole) explain(err error) error {
 	return fmt.Errorf("%s%s: %w", r.name(), r.parts.Batches.place(), errorOf(r.title(), "Train", err))
 }
 
+// errPassOver ends a pass that has fewer epochs than the trainer was made for. A trainer
+// looks at its context before each iteration, so it ends where the next epoch begins.
+var errPassOver = errors.New("the pass is over")
+
 // Epoch implements PassReport. The pass starts with epoch 0.
 func (r *trainerRole) Epoch(epoch int) {
+	if r.stop != nil && epoch == r.epochs {
+		r.stop(errPassOver)
+		return
+	}
 	if epoch == 0 {
 		r.begin()
 	}

@@ -27,11 +27,13 @@ type Experiment struct {
 	// process of their own.
 	Isolate map[sdk.Kind]bool
 
-	Epochs    int
-	BatchSize int
-	Seed      uint64
-	Backend   string
-	Timeout   time.Duration
+	Epochs int
+	// WarmUpEpochs are those of the warm-up pass, which may be more.
+	WarmUpEpochs int
+	BatchSize    int
+	Seed         uint64
+	Backend      string
+	Timeout      time.Duration
 	// FailOnNaN ends the run where a loss or a parameter is not finite.
 	FailOnNaN bool
 	// Transport is what carries the gradients, Listen the IP address that it

@@ -104,6 +104,9 @@ func (c *Config) take(l layer) (map[string]any, error) {
 			err = c.takeSettings(l, l.values[given])
 		} else {
 			values[key], err = o.parse(l.values[given])
+			if err == nil && o.Stands != "" {
+				err = c.standIn(l, o, values)
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s %w", l.name(key), err)

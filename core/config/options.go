@@ -28,6 +28,12 @@ type Options struct {
 	OnNaN      string   `json:"on_nan" group:"experiment" default:"warn" enum:"warn,fail" doc:"what a loss, gradient or parameter that is NaN or infinite does: warn or fail"`
 	Isolate    []string `json:"isolate" group:"experiment" enum:"hook,criterion,model,all" doc:"parts that get a process of their own beside each trainer"`
 
+	NumberTrainers   int `json:"number_trainers" group:"hybrid" stands:"ntrainer" max:"10000" doc:"trainers, as --ntrainer"`
+	NumberPS         int `json:"number_ps" group:"hybrid" stands:"nserver" max:"10000" doc:"servers, as --nserver"`
+	NumberEmbeddings int `json:"number_embeddings" group:"hybrid" stands:"server.num_embeddings" min:"1" max:"2147483647" doc:"rows of each server's table, as --set server.num_embeddings"`
+	EmbeddingDim     int `json:"embedding_dim" group:"hybrid" stands:"server.embedding_dim" min:"1" max:"2147483647" doc:"columns of each server's table, as --set server.embedding_dim"`
+	WarmupCycles     int `json:"warmup_cycles" group:"hybrid" max:"1000000000" doc:"epochs of the warm-up pass, which has otherwise as many as the measured one"`
+
 	Trainer         string                    `json:"trainer" group:"parts" default:"ddp" kind:"trainer" doc:"trainer"`
 	Server          string                    `json:"server" group:"parts" default:"average" kind:"server" doc:"server"`
 	DDPHook         string                    `json:"ddp_hook" group:"parts" kind:"hook" doc:"hook that reduces the gradients; rpc if there are servers, else allreduce"`
@@ -74,6 +80,8 @@ type Option struct {
 	Min, Max uint64
 	// Enum lists the values that are allowed, if not all are.
 	Enum []string
+	// Stands names the option, or the setting of a part, that this is another name for.
+	Stands string
 	// NoEffect says why the option has no effect, if it has none.
 	NoEffect string
 }
@@ -97,6 +105,7 @@ type Group struct{ Name, Title string }
 var Groups = []Group{
 	{"experiment", "Experiment"},
 	{"parts", "Parts"},
+	{hybridGroup, "Hybrid benchmark (--trainer hybrid)"},
 	{"files", "Files"},
 	{"output", "Output"},
 	{"compatibility", "CUDA and compatibility"},
@@ -120,7 +129,7 @@ func describeOptions(t reflect.Type) []Option {
 		o := Option{
 			Key: f.Tag.Get("json"), Type: typeOf(f.Type),
 			Default: f.Tag.Get("default"), Group: f.Tag.Get("group"), Doc: f.Tag.Get("doc"),
-			Kind: sdk.Kind(f.Tag.Get("kind")), NoEffect: f.Tag.Get("effect"),
+			Kind: sdk.Kind(f.Tag.Get("kind")), NoEffect: f.Tag.Get("effect"), Stands: f.Tag.Get("stands"),
 			Min: bound(f.Tag.Get("min"), 0), Max: bound(f.Tag.Get("max"), math.MaxUint64),
 		}
 		if enum := f.Tag.Get("enum"); enum != "" {

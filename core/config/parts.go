@@ -141,6 +141,7 @@ func (r *resolver) finish(context.Context) error {
 			r.warn("%s has no effect: %s", r.name(o.Key), o.NoEffect)
 		}
 		switch c, chosen := r.chosen[o.Kind]; {
+		case o.Stands != "" || o.Key == warmupCycles && !r.given(o.Key):
 		case o.Type == Settings:
 			r.exp.Values = append(r.exp.Values, r.settings...)
 		case chosen:

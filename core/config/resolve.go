@@ -56,7 +56,7 @@ func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue 
 		return nil, err
 	}
 	steps := []func(context.Context) error{
-		r.needs, r.checkCounts, r.chooseTransport, r.chooseParts, r.checkService, r.checkHook, r.placeSettings, r.configureParts, r.configureInTrainer, r.checkUnused, r.finish,
+		r.needs, r.checkHybrid, r.checkCounts, r.chooseTransport, r.chooseParts, r.checkService, r.checkHook, r.placeSettings, r.configureParts, r.configureInTrainer, r.checkUnused, r.finish,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -105,7 +105,7 @@ func (c *Config) resolver(reg *registry.Registry, catalogue Catalogue) (*resolve
 			Parts:     map[sdk.Kind]Part{},
 			InTrainer: map[sdk.Kind]string{},
 			Isolate:   isolated(c.Isolate),
-			Epochs:    c.Epochs, BatchSize: c.BatchSize, Seed: c.TorchSeed, Backend: c.Backend,
+			Epochs:    c.Epochs, WarmUpEpochs: c.warmUpEpochs(), BatchSize: c.BatchSize, Seed: c.TorchSeed, Backend: c.Backend,
 			Timeout: time.Duration(c.RPCTimeout) * time.Second,
 			Listen:  c.Listen, FailOnNaN: c.OnNaN == "fail",
 		},

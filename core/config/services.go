@@ -21,6 +21,21 @@ func (r *resolver) defaultHook() (name, origin string) {
 	}
 }
 
+// checkHybrid refuses the hybrid benchmark's own options where it does not run.
+func (r *resolver) checkHybrid(context.Context) error {
+	for _, o := range options {
+		if o.Group != hybridGroup || !r.given(o.Key) || r.exp.Service == registry.Tables {
+			continue
+		}
+		instead := ""
+		if o.Stands != "" && !strings.Contains(o.Stands, ".") {
+			instead = ", or --" + o.Stands
+		}
+		return fmt.Errorf("%s is an option of the hybrid benchmark, but trainer %s is chosen: give --trainer hybrid%s", r.name(o.Key), r.Trainer, instead)
+	}
+	return nil
+}
+
 // checkService fits trainer and servers together: what one needs the others serve.
 func (r *resolver) checkService(context.Context) error {
 	trainer := r.chosen[sdk.KindTrainer]

@@ -14,6 +14,7 @@ const envPrefix = "PSBENCH_"
 // source is where values come from.
 type source struct {
 	sort  sort
+	as    string // the option that the user gave instead of the one that it stands for
 	place string // of fromPlace: a file, or what a caller calls its layer; of fromPart: its kind and key
 }
 
@@ -35,6 +36,9 @@ const (
 
 // name is how the source writes a key, to begin an error with.
 func (s source) name(key string) string {
+	if s.as != "" {
+		key = s.as
+	}
 	switch s.sort {
 	case fromFlag:
 		return "--" + strings.ReplaceAll(key, "_", "-")

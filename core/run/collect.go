@@ -127,7 +127,7 @@ func (r *run) check(name string, reply *proto.CollectReply) error {
 		}
 	}
 	for _, q := range reply.GetEvaluations() {
-		if err := checkEvaluation(q, r.e.Epochs); err != nil {
+		if err := checkEvaluation(q, r.epochs(r.passing)); err != nil {
 			return fmt.Errorf("%s sent an evaluation that cannot be: %w", name, err)
 		}
 	}

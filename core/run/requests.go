@@ -16,9 +16,9 @@ func (r *run) configureRequest(s *seat) *proto.ConfigureRequest {
 	req := &proto.ConfigureRequest{
 		Name: s.name, Rank: int32(s.rank), // #nosec G115 -- a rank
 		Part:      choice(s.kind, s.part),
-		Trainers:  int32(len(r.seats.trainers)), // #nosec G115 -- a count of processes
-		Epochs:    int32(r.e.Epochs),            // #nosec G115 -- checked by config
-		BatchSize: int32(r.e.BatchSize),         // #nosec G115 -- checked by config
+		Trainers:  int32(len(r.seats.trainers)),             // #nosec G115 -- a count of processes
+		Epochs:    int32(max(r.e.Epochs, r.e.WarmUpEpochs)), // #nosec G115 -- checked by config
+		BatchSize: int32(r.e.BatchSize),                     // #nosec G115 -- checked by config
 		Seed:      r.e.Seed,
 		Backend:   r.e.Backend,
 		Threads:   int32(trainerThreads(r.e.World.Trainers)), // #nosec G115 -- a count of cores

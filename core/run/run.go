@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/psbench/psbench/comm"
@@ -42,18 +43,19 @@ type Options struct {
 
 // run is the state of one experiment while it runs.
 type run struct {
-	e        *config.Experiment
-	o        Options
-	secret   []byte
-	launcher *launch.Launcher
-	monitor  *monitor.Monitor
-	seats    seats
-	model    *proto.ModelDescription
-	shares   []*proto.Share // by trainer
-	streamed bool           // the data is read anew in every epoch
-	lookup   *proto.Lookup  // where servers hold tables
-	passing  proto.Pass     // the last pass for which every process was reset
-	result   *result.Result
+	e         *config.Experiment
+	o         Options
+	secret    []byte
+	launcher  *launch.Launcher
+	monitor   *monitor.Monitor
+	seats     seats
+	model     *proto.ModelDescription
+	shares    []*proto.Share // by trainer
+	streamed  bool           // the data is read anew in every epoch
+	lookup    *proto.Lookup  // where servers hold tables
+	announced atomic.Int32   // epochs of the pass that runs, for those who tell of it
+	passing   proto.Pass     // the last pass for which every process was reset
+	result    *result.Result
 }
 
 // Run carries out e. When it fails after the warm-up began, it returns what was
@@ -139,7 +141,7 @@ func (r *run) start(ctx context.Context) error {
 // epoch passes on the progress of the first trainer.
 func (r *run) epoch(name string, epoch int) {
 	if name == r.seats.trainers[0].name {
-		r.o.Progress.Epoch(name, epoch+1, r.e.Epochs)
+		r.o.Progress.Epoch(name, epoch+1, int(r.announced.Load()))
 	}
 }
 
@@ -184,6 +186,14 @@ func (r *run) measure(ctx context.Context) error {
 	return err
 }
 
+// epochs are those of a pass.
+func (r *run) epochs(pass proto.Pass) int {
+	if pass == proto.Pass_PASS_WARM_UP {
+		return r.e.WarmUpEpochs
+	}
+	return r.e.Epochs
+}
+
 // pass resets every process and trains once.
 func (r *run) pass(ctx context.Context, pass proto.Pass) ([]*proto.Work, error) {
 	err := r.each(ctx, r.seats.all, r.e.Timeout, "its reset", func(ctx context.Context, s *seat) error {
@@ -194,11 +204,13 @@ func (r *run) pass(ctx context.Context, pass proto.Pass) ([]*proto.Work, error) 
 		return nil, err
 	}
 	r.passing = pass
+	epochs := int32(r.epochs(pass)) // #nosec G115 -- checked by config
+	r.announced.Store(epochs)
 	works := make([]*proto.Work, len(r.seats.trainers))
 	// No deadline: a pass may take hours. Every wait within it has one, and the
 	// monitor hears from every process.
 	err = r.each(ctx, r.seats.trainers, 0, "", func(ctx context.Context, s *seat) error {
-		reply, err := s.process.Train(ctx, &proto.TrainRequest{})
+		reply, err := s.process.Train(ctx, &proto.TrainRequest{Epochs: &epochs})
 		works[s.rank] = reply.GetWork()
 		return err
 	})

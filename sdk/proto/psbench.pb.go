@@ -1905,7 +1905,9 @@ func (x *ConnectReply) GetFacts() map[string]string {
 }
 
 type TrainRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Epochs of the pass, at most those of ConfigureRequest.
+	Epochs        *int32 `protobuf:"varint,1,opt,name=epochs,proto3,oneof" json:"epochs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1938,6 +1940,13 @@ func (x *TrainRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use TrainRequest.ProtoReflect.Descriptor instead.
 func (*TrainRequest) Descriptor() ([]byte, []int) {
 	return file_psbench_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *TrainRequest) GetEpochs() int32 {
+	if x != nil && x.Epochs != nil {
+		return *x.Epochs
+	}
+	return 0
 }
 
 type TrainReply struct {
@@ -3199,8 +3208,10 @@ const file_psbench_proto_rawDesc = "" +
 	"\n" +
 	"FactsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x0e\n" +
-	"\fTrainRequest\"2\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"6\n" +
+	"\fTrainRequest\x12\x1b\n" +
+	"\x06epochs\x18\x01 \x01(\x05H\x00R\x06epochs\x88\x01\x01B\t\n" +
+	"\a_epochs\"2\n" +
 	"\n" +
 	"TrainReply\x12$\n" +
 	"\x04work\x18\x01 \x01(\v2\x10.psbench.v1.WorkR\x04work\"u\n" +
@@ -3464,6 +3475,7 @@ func file_psbench_proto_init() {
 	if File_psbench_proto != nil {
 		return
 	}
+	file_psbench_proto_msgTypes[23].OneofWrappers = []any{}
 	file_psbench_proto_msgTypes[31].OneofWrappers = []any{}
 	file_psbench_proto_msgTypes[37].OneofWrappers = []any{
 		(*Event_Heartbeat)(nil),
