@@ -50,8 +50,8 @@ func TestSharedTablePortRefusesLies(t *testing.T) {
 		},
 		"sent server9 the update of batch 0, but an update follows the lookup of the same batch, once": func(_ *LookupStore, l *callLine) { l.kind = int32(callUpdate) },
 		"posted a call of kind 2 to server9, which does not exist":                                     func(_ *LookupStore, l *callLine) { l.kind = 2 },
-		"posted a call of kind -1":                     func(_ *LookupStore, l *callLine) { l.kind = -1 },
-		"posted call 5 to server9 where call 1 is due": func(_ *LookupStore, l *callLine) { l.posted.Add(4) },
+		"posted a call of kind -1":       func(_ *LookupStore, l *callLine) { l.kind = -1 },
+		"to server9 where call 1 is due": func(_ *LookupStore, l *callLine) { l.posted.Add(4) },
 	} {
 		l := newLibrary(t, Shm, 1, faultSpec, patience, noCall)
 		link := l.links[0][0].(*sharedTableLink)

@@ -207,7 +207,7 @@ func (a *app) runComm(ctx context.Context, plan *micro.Plan, opts config.Options
 		return err
 	}
 	write := map[string]func(io.Writer, *micro.Result) error{"table": micro.Text, "bench": micro.GoBench}[format]
-	if werr := write(a.stdout, res); err == nil {
+	if werr := write(a.tables(opts), res); err == nil {
 		err = werr
 	}
 	return err
@@ -227,10 +227,10 @@ func (a *app) measureComm(ctx context.Context, plan *micro.Plan, opts config.Opt
 	progress.Done()
 	if res == nil {
 		pending.Error = err.Error()
-		_ = announce(opts.JSON, pending) // err is what the user has to know
+		a.leaveFailure(ctx, opts.JSON, pending)
 		return nil, err
 	}
-	if werr := save(ctx, opts.JSON, res); err == nil {
+	if werr := a.save(ctx, opts.JSON, res); err == nil {
 		err = werr
 	}
 	return res, err

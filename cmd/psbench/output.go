@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/result"
 )
 
@@ -36,10 +37,21 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, o.err
 }
 
+// toStdout as the value of --json has the result alone on standard output.
+const toStdout = "-"
+
+// tables is where people read: standard output, unless the result goes there.
+func (a *app) tables(opts config.Options) io.Writer {
+	if opts.JSON == toStdout {
+		return a.stderr
+	}
+	return a.stdout
+}
+
 // announce leaves r, the result of a run that begins or that measured nothing, where --json
 // says.
 func announce(path string, r any) error {
-	if path == "" {
+	if path == "" || path == toStdout {
 		return nil
 	}
 	if err := result.Announce(path, r); err != nil {
@@ -48,13 +60,26 @@ func announce(path string, r any) error {
 	return nil
 }
 
-// save leaves r where --json says.
-func save(ctx context.Context, path string, r any) error {
-	if path == "" {
-		return nil
+// leaveFailure leaves r, the result of a run that measured nothing, where --json says.
+func (a *app) leaveFailure(ctx context.Context, path string, r any) {
+	// The error of the run is what the user has to know, not one of these.
+	if path == toStdout {
+		_ = a.save(ctx, path, r)
+	} else {
+		_ = announce(path, r)
 	}
-	if !result.Direct(path) { // a disk may take long for all that it holds back, but does not stop
+}
+
+// save leaves r where --json says.
+func (a *app) save(ctx context.Context, path string, r any) error {
+	moved := func() { headway(ctx) }
+	switch {
+	case path == "":
+		return nil
+	case path == toStdout:
+		return result.WriteTo(a.stdout, r, moved)
+	case !result.Direct(path): // a disk may take long for all that it holds back, but does not stop
 		defer bounded(ctx)()
 	}
-	return result.Write(path, r, func() { headway(ctx) })
+	return result.Write(path, r, moved)
 }

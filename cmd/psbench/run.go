@@ -47,7 +47,7 @@ func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts co
 	if res == nil {
 		return err
 	}
-	if werr := report.Text(a.stdout, res, report.Options{Stats: opts.Stats}); err == nil {
+	if werr := report.Text(a.tables(opts), res, report.Options{Stats: opts.Stats}); err == nil {
 		err = werr
 	}
 	return err
@@ -69,10 +69,10 @@ func (a *app) measure(ctx context.Context, exp *config.Experiment, opts config.O
 	progress.Done()
 	if res == nil {
 		pending.Error = err.Error()
-		_ = announce(opts.JSON, pending) // err is what the user has to know
+		a.leaveFailure(ctx, opts.JSON, pending)
 		return nil, err
 	}
-	if werr := save(ctx, opts.JSON, res); err == nil {
+	if werr := a.save(ctx, opts.JSON, res); err == nil {
 		err = werr
 	}
 	return res, err

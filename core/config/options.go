@@ -53,7 +53,7 @@ type Options struct {
 	ServerConfigPath  string   `json:"server_config_path" group:"files" doc:"file of settings by server key"`
 	TrainerConfigPath string   `json:"trainer_config_path" group:"files" doc:"file of settings by trainer key"`
 
-	JSON         string `json:"json" group:"output" doc:"file for the result: every sample, the configuration, the environment"`
+	JSON         string `json:"json" group:"output" doc:"file for the result: every sample, the configuration, the environment; - is standard output"`
 	Stats        string `json:"stats" group:"output" default:"psbench" enum:"psbench,original" doc:"columns of the tables"`
 	Quiet        bool   `json:"quiet" group:"output" default:"false" doc:"show no progress"`
 	PluginOutput string `json:"plugin_output" group:"output" default:"show" enum:"show,quiet" doc:"whether to show what plugins print"`

@@ -1,8 +1,9 @@
-// Package jsonfile reads JSON files strictly: every error names the file and,
+// Package jsonfile reads JSON files, compressed or not, strictly: every error names the file and,
 // where there is one, the line and the column.
 package jsonfile
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,8 @@ import (
 	"os"
 	"reflect"
 	"unicode/utf8"
+
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/psbench/psbench/internal/quote"
 )
@@ -36,7 +39,7 @@ func ReadStart(path string) (data []byte, whole bool, err error) {
 	f, err := os.Open(path) // #nosec G304 -- the user names the file to read
 	if err == nil {
 		defer func() { _ = f.Close() }()
-		data, err = io.ReadAll(io.LimitReader(f, MaxMiB<<20+1))
+		data, err = readPlain(f, MaxMiB<<20+1)
 	}
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
@@ -49,6 +52,28 @@ func ReadStart(path string) (data []byte, whole bool, err error) {
 		return data[:MaxMiB<<20], false, nil
 	}
 	return data, true, nil
+}
+
+// readPlain is at most limit bytes of a text, which may be compressed by gzip (RFC 1952).
+func readPlain(r io.Reader, limit int64) ([]byte, error) {
+	plain, err := Plain(r)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(plain, limit))
+}
+
+// Plain reads the text of r, which gzip may have compressed: no JSON begins as that does.
+func Plain(r io.Reader) (io.Reader, error) {
+	in := bufio.NewReader(r)
+	if start, err := in.Peek(2); err != nil || !bytes.Equal(start, []byte{0x1f, 0x8b}) {
+		return in, nil // an error is met again where the text is read
+	}
+	out, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, fmt.Errorf("it begins as a file of gzip, but is none: %w", err)
+	}
+	return out, nil
 }
 
 // TooLarge is the error of Read for a file that is larger than it accepts.

@@ -4,12 +4,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
+	"github.com/klauspost/compress/gzip"
 	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/core/jsonfile"
 )
 
 // Running is the error of a result whose run has not ended, or was never seen to.
@@ -34,7 +39,11 @@ func Announce(path string, r any) error {
 	return nil
 }
 
-// Write stores r, a result of whatever schema, at path as JSON. A reader of path sees the
+// WriteTo writes r as Write does, without compression.
+func WriteTo(w io.Writer, r any, moved func()) error { return encodeJSON(pieces{w, moved}, r) }
+
+// Write stores r, a result of whatever schema, at path as JSON, compressed by gzip if the
+// path ends with .gz. A reader of path sees the
 // file before or the whole new one, never a part. A path that is a device or a pipe
 // is written straight. Each piece that was taken is told to moved.
 func Write(path string, r any, moved func()) error {
@@ -62,11 +71,20 @@ func Direct(path string) bool {
 
 // Read loads the result at path. The schema must be the one of this psbench.
 func Read(path string) (*Result, error) {
-	data, err := os.ReadFile(path) // #nosec G304 -- the user names the file
+	f, err := os.Open(path) // #nosec G304 -- the user names the file
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the result: %w", err)
 	}
-	r, err := parse(data)
+	defer func() { _ = f.Close() }()
+	var data []byte
+	plain, err := jsonfile.Plain(f)
+	if err == nil {
+		data, err = io.ReadAll(plain)
+	}
+	var r *Result
+	if err == nil {
+		r, err = parse(data)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is not a result that can be read: %w", path, err)
 	}
@@ -101,7 +119,7 @@ func writeDirect(path string, r any, moved func()) error {
 	if err != nil {
 		return cause(err)
 	}
-	err = encode(pieces{f, moved}, r)
+	err = encode(pieces{f, moved}, path, r)
 	if cerr := f.Close(); err == nil {
 		err = cause(cerr)
 	}
@@ -123,7 +141,7 @@ func replace(path string, r any, moved func()) error {
 			_ = d.file.Chown(int(stat.Uid), int(stat.Gid)) // which only root may, of another's file
 		}
 	}
-	if err := encode(pieces{d.file, moved}, r); err != nil {
+	if err := encode(pieces{d.file, moved}, path, r); err != nil {
 		return err
 	}
 	// Without Sync, a full disk can show itself only after the file got its name.
@@ -133,15 +151,27 @@ func replace(path string, r any, moved func()) error {
 	return d.publish()
 }
 
-func encode(w pieces, r any) error {
+func encode(w io.Writer, path string, r any) error {
+	if !strings.HasSuffix(path, ".gz") {
+		return encodeJSON(w, r)
+	}
+	z := gzip.NewWriter(w)
+	err := encodeJSON(z, r)
+	if cerr := z.Close(); err == nil {
+		err = cause(cerr)
+	}
+	return err
+}
+
+func encodeJSON(w io.Writer, r any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return cause(e.Encode(r))
 }
 
-// pieces writes a file piece by piece, and tells of each.
+// pieces writes piece by piece, and tells of each.
 type pieces struct {
-	f     *os.File
+	w     io.Writer
 	moved func()
 }
 
@@ -150,7 +180,7 @@ const pieceBytes = 1 << 16 // what a pipe holds
 func (p pieces) Write(data []byte) (written int, err error) {
 	for written < len(data) && err == nil {
 		var n int
-		n, err = p.f.Write(data[written:min(written+pieceBytes, len(data))])
+		n, err = p.w.Write(data[written:min(written+pieceBytes, len(data))])
 		written += n
 		p.moved()
 	}

@@ -1,0 +1,43 @@
+package result
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A compressed file is read as the plain one is, whatever its name says.
+func TestCompressedResult(t *testing.T) {
+	want := example()
+	plain, packed, renamed := filepath.Join(t.TempDir(), "r.json"), filepath.Join(t.TempDir(), "r.json.gz"), filepath.Join(t.TempDir(), "r")
+	for _, path := range []string{plain, packed} {
+		if err := Write(path, want, still); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(packed)
+	if err != nil || !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		t.Fatalf("the compressed file begins with % x, %v", data[:2], err)
+	}
+	if err := os.WriteFile(renamed, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first, err := Read(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{packed, renamed} {
+		if got, err := Read(path); err != nil || !cmp.Equal(got, first) {
+			t.Errorf("%s: %v %s", path, err, cmp.Diff(got, first))
+		}
+	}
+	if err := os.WriteFile(renamed, data[:len(data)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(renamed); err == nil {
+		t.Error("half a file was read")
+	}
+}
