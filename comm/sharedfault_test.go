@@ -57,13 +57,13 @@ func TestSharedPortNoticesADeadTrainer(t *testing.T) {
 func TestSharedPortRefusesLies(t *testing.T) {
 	spec := sparseSpec(0, 10, 2, 4)
 	for want, lie := range map[string]func(h *hall, l *pushLine){
-		"does not fit a capacity of 4 rows":      func(_ *hall, l *pushLine) { l.rows = 5 },
-		"a sparse gradient of -1 rows":           func(_ *hall, l *pushLine) { l.rows = -1 },
-		"place 7, which does not exist":          func(_ *hall, l *pushLine) { l.place = 7 },
-		"row 0 at place 1, not above row 0":      func(_ *hall, l *pushLine) { l.rows = 2 },
-		"row 10 outside its table of 10 rows":    func(h *hall, l *pushLine) { l.rows = 1; h.stores[0].Buckets[0].shown[0] = 10 },
-		"before batch 0 of that bucket was answ": func(_ *hall, l *pushLine) { l.pushed.Add(4) },
-		"as number 3 where number 0 is due":      func(_ *hall, l *pushLine) { l.order = 3 },
+		"does not fit a capacity of 4 rows":                                                        func(_ *hall, l *pushLine) { l.rows = 5 },
+		"a sparse gradient of -1 rows":                                                             func(_ *hall, l *pushLine) { l.rows = -1 },
+		"place 7, which does not exist":                                                            func(_ *hall, l *pushLine) { l.place = 7 },
+		"row 0 at place 1, which is not above row 0 before it":                                     func(_ *hall, l *pushLine) { l.rows = 2 },
+		"row 10 at place 0, which is beyond the last row: rows must rise and lie in a table of 10": func(h *hall, l *pushLine) { l.rows = 1; h.stores[0].Buckets[0].shown[0] = 10 },
+		"before batch 0 of that bucket was answ":                                                   func(_ *hall, l *pushLine) { l.pushed.Add(4) },
+		"as number 3 where number 0 is due":                                                        func(_ *hall, l *pushLine) { l.order = 3 },
 	} {
 		h := newHall(t, 1, []BucketSpec{spec}, patience, func(a *Arrival) error { return a.Answer(a.Gradient) })
 		line := h.links[0].pushes[0].line
@@ -225,8 +225,8 @@ func TestSharedGroupSparseOverflow(t *testing.T) {
 // What a server writes as its answer is checked like a push.
 func TestSharedLinkRefusesLies(t *testing.T) {
 	for want, lie := range map[string]func(line *pushLine, b *Bucket){
-		"does not fit a capacity of 4 rows":   func(line *pushLine, _ *Bucket) { line.rows = 5 },
-		"row 10 outside its table of 10 rows": func(line *pushLine, b *Bucket) { line.rows, b.shown[0] = 1, 10 },
+		"does not fit a capacity of 4 rows":               func(line *pushLine, _ *Bucket) { line.rows = 5 },
+		"row 10 at place 0, which is beyond the last row": func(line *pushLine, b *Bucket) { line.rows, b.shown[0] = 1, 10 },
 	} {
 		pushed := make(chan *Arrival, 1)
 		h := newHall(t, 1, []BucketSpec{sparseSpec(0, 10, 2, 4)}, patience, func(a *Arrival) error { pushed <- a; return nil })
@@ -248,12 +248,12 @@ func TestSharedGroupRefusesLies(t *testing.T) {
 		kind int32
 		lie  func(line *stepLine, rows []int32)
 	}{
-		"a sparse gradient of 5 rows":             {stepAllReduce, func(line *stepLine, _ []int32) { line.rows = 5 }},
-		"a sparse gradient of -1 rows":            {stepBroadcast, func(line *stepLine, _ []int32) { line.rows = -1 }},
-		"place 7, which does not exist":           {stepAllReduce, func(line *stepLine, _ []int32) { line.place = 7 }},
-		"bucket 0 has row 10 outside its table":   {stepAllReduce, func(_ *stepLine, rows []int32) { rows[0] = 10 }},
-		"bucket 0 has row -3 at place 0":          {stepBroadcast, func(_ *stepLine, rows []int32) { rows[0] = -3 }},
-		"runs an all-reduce of batch 9, bucket 0": {stepAllReduce, func(line *stepLine, _ []int32) { line.batch = 9 }},
+		"a sparse gradient of 5 rows":                     {stepAllReduce, func(line *stepLine, _ []int32) { line.rows = 5 }},
+		"a sparse gradient of -1 rows":                    {stepBroadcast, func(line *stepLine, _ []int32) { line.rows = -1 }},
+		"place 7, which does not exist":                   {stepAllReduce, func(line *stepLine, _ []int32) { line.place = 7 }},
+		"bucket 0 has row 10 at place 0, which is beyond": {stepAllReduce, func(_ *stepLine, rows []int32) { rows[0] = 10 }},
+		"bucket 0 has row -3 at place 0":                  {stepBroadcast, func(_ *stepLine, rows []int32) { rows[0] = -3 }},
+		"runs an all-reduce of batch 9, bucket 0":         {stepAllReduce, func(line *stepLine, _ []int32) { line.batch = 9 }},
 	} {
 		groups := newGroups(t, 2, patience, same(sparseSpec(0, 10, 2, 4)))
 		liar, line := groups[0], groups[0].own.line(0)

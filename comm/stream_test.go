@@ -267,11 +267,11 @@ func TestPushPullRefusesMisuse(t *testing.T) {
 		l, b := s.links[0], NewBucket(specs[0])
 		f := l.PushPull(0, b)
 		for want, err := range map[string]error{
-			"while batch 0 of that bucket is in flight": l.PushPull(1, b).Wait(),
-			"does not carry bucket 5":                   l.PushPull(1, NewBucket(denseSpec(5, 3))).Wait(),
-			"has 4 elements instead of 3":               l.PushPull(1, NewBucket(denseSpec(0, 4))).Wait(),
-			"row 1 at place 1, not above row 2":         l.PushPull(1, unsorted).Wait(),
-			"has width 2 instead of 0":                  l.PushPull(1, NewBucket(sparseSpec(0, 3, 2, 3))).Wait(),
+			"while batch 0 of that bucket is in flight":            l.PushPull(1, b).Wait(),
+			"does not carry bucket 5":                              l.PushPull(1, NewBucket(denseSpec(5, 3))).Wait(),
+			"has 4 elements instead of 3":                          l.PushPull(1, NewBucket(denseSpec(0, 4))).Wait(),
+			"row 1 at place 1, which is not above row 2 before it": l.PushPull(1, unsorted).Wait(),
+			"has width 2 instead of 0":                             l.PushPull(1, NewBucket(sparseSpec(0, 3, 2, 3))).Wait(),
 		} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("misuse gave %v, want %q", err, want)

@@ -14,14 +14,14 @@ func TestStreamPortRefusesBadFrames(t *testing.T) {
 		values := Float32Bytes(make([]float32, 2))
 		rows := func(r ...int32) []byte { return Int32Bytes(r) }
 		for want, send := range map[string]func(c *Conn) error{
-			"which does not serve it":                            func(c *Conn) error { return c.Send(&Header{Op: opPush, Bucket: -1}) },
-			"sent operation 64":                                  func(c *Conn) error { return c.Send(&Header{Op: OpUser}) },
-			"sent 4 bytes of bucket 0":                           func(c *Conn) error { return c.Send(&Header{Op: opPush}, values[:4]) },
-			"of -1 rows":                                         func(c *Conn) error { return c.Send(&Header{Op: opPush, Bucket: 1, Rows: -1}) },
-			"of 4 rows does not fit":                             func(c *Conn) error { return c.Send(&Header{Op: opPush, Bucket: 1, Rows: 4}) },
-			"row 3 at place 1, not above row 3":                  func(c *Conn) error { return c.Send(&Header{Op: opPush, Bucket: 1, Rows: 2}, rows(3, 3), values) },
-			"row 10 outside its table of 10 rows":                func(c *Conn) error { return c.Send(&Header{Op: opPush, Bucket: 1, Rows: 2}, rows(3, 10), values) },
-			"sent 1 rows of bucket 0 to server9, which is dense": func(c *Conn) error { return c.Send(&Header{Op: opPush, Rows: 1}, values) },
+			"which does not serve it":  func(c *Conn) error { return c.Send(&Header{Op: opPush, Bucket: -1}) },
+			"sent operation 64":        func(c *Conn) error { return c.Send(&Header{Op: OpUser}) },
+			"sent 4 bytes of bucket 0": func(c *Conn) error { return c.Send(&Header{Op: opPush}, values[:4]) },
+			"of -1 rows":               func(c *Conn) error { return c.Send(&Header{Op: opPush, Bucket: 1, Rows: -1}) },
+			"of 4 rows does not fit":   func(c *Conn) error { return c.Send(&Header{Op: opPush, Bucket: 1, Rows: 4}) },
+			"row 3 at place 1, which is not above row 3 before it": func(c *Conn) error { return c.Send(&Header{Op: opPush, Bucket: 1, Rows: 2}, rows(3, 3), values) },
+			"row 10 at place 1, which is beyond the last row":      func(c *Conn) error { return c.Send(&Header{Op: opPush, Bucket: 1, Rows: 2}, rows(3, 10), values) },
+			"sent 1 rows of bucket 0 to server9, which is dense":   func(c *Conn) error { return c.Send(&Header{Op: opPush, Rows: 1}, values) },
 			fmt.Sprintf("sent operation 5 of batch 0, bucket 0, from element %d on to server9, which expects the push of batch 0, bucket 0, from element 0 on", ChunkElements): func(c *Conn) error {
 				return c.Send(&Header{Op: opPush, Arg: ChunkElements}, values)
 			},

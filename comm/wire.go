@@ -27,19 +27,32 @@ func (spec *BucketSpec) checkRows(rows []int32) error {
 }
 
 // CheckRows reports whether rows are strictly ascending rows of a table of this
-// many rows.
+// many rows. The error names the row, its place and what would be right, as what
+// something has: "row -1 at place 0, which is ...".
 func CheckRows(rows []int32, table int) error {
 	last := int32(-1)
 	for i, row := range rows {
 		if row <= last {
-			return fmt.Errorf("row %d at place %d, not above row %d before it", row, i, last)
+			return wrongRow(rows, i, table)
 		}
 		last = row
 	}
 	if int(last) >= table {
-		return fmt.Errorf("row %d outside its table of %d rows", last, table)
+		return wrongRow(rows, len(rows)-1, table)
 	}
 	return nil
+}
+
+// wrongRow says what is wrong with the row at place i, if the rows before it rise.
+func wrongRow(rows []int32, i, table int) error {
+	row, bound := rows[i], "beyond the last row"
+	switch {
+	case row < 0:
+		bound = "below row 0"
+	case i > 0 && row <= rows[i-1]:
+		bound = fmt.Sprintf("not above row %d before it", rows[i-1])
+	}
+	return fmt.Errorf("row %d at place %d, which is %s: rows must rise and lie in a table of %d", row, i, bound, table)
 }
 
 // chunks is how many frames a gradient of spec travels as: a dense one as one per

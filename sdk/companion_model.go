@@ -191,10 +191,12 @@ func (m *remoteModel) readGradient(h *comm.Header, k int) error {
 		if err := m.conn.ReadFull(comm.Float32Bytes(g.Values)); err != nil {
 			return err
 		}
-		err = comm.CheckRows(g.Rows, spec.Shape[0])
+		if err = comm.CheckRows(g.Rows, spec.Shape[0]); err != nil {
+			err = fmt.Errorf("it has %w", err)
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s sent a gradient of parameter %s with %w", m.conn.Peer(), spec.Name, err)
+		return fmt.Errorf("%s sent a gradient of parameter %s: %w", m.conn.Peer(), spec.Name, err)
 	}
 	return nil
 }

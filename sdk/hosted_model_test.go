@@ -98,7 +98,7 @@ func TestModelsAreHeldToTheirContract(t *testing.T) {
 		"another gradient in the place of that of parameter weight":      {emissions: changed(func(_, weight *comm.Gradient) { weight.Values = make([]float32, 2) })},
 		"emitted a gradient of width 1 for parameter table":              {emissions: changed(func(table, _ *comm.Gradient) { table.Width = 1 })},
 		"for 1 rows of parameter table, whose width is 2":                {emissions: changed(func(table, _ *comm.Gradient) { table.Rows, table.Values = table.Rows[:1], table.Values[:1] })},
-		"emitted a gradient of parameter table with row 4 outside":       {emissions: changed(func(table, _ *comm.Gradient) { table.Rows[len(table.Rows)-1] = 4 })},
+		"emitted a gradient of parameter table with row 4 at place":      {emissions: changed(func(table, _ *comm.Gradient) { table.Rows[len(table.Rows)-1] = 4 })},
 		"another gradient in the place of that of parameter table":       {emissions: changed(func(table, _ *comm.Gradient) { table.Rows = append([]int32{}, table.Rows...) })},
 		"put another gradient in the place":                              {bind: func(m *badModel) { m.gradients[1] = own }},
 

@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // CheckValue says what is wrong with the value of a setting, whatever its type: JSON whose
@@ -21,11 +24,11 @@ func CheckValue(value any) error {
 	case !found:
 		return nil
 	case bad == nil:
-		return fmt.Errorf("holds null at %s but must hold a value there", place)
+		return fmt.Errorf("holds null at %s but must hold a value there", quote.Text(place))
 	case place == "":
-		return fmt.Errorf("is %v but must be %s", bad, held)
+		return fmt.Errorf("is %s but must be %s", show(bad), held)
 	default:
-		return fmt.Errorf("holds %v at %s but must hold %s", bad, place, held)
+		return fmt.Errorf("holds %s at %s but must hold %s", show(bad), quote.Text(place), held)
 	}
 }
 
@@ -58,4 +61,66 @@ func fitsFloat32(n json.Number) bool {
 	v, err := strconv.ParseFloat(string(n), 32)
 	mantissa, _, _ := strings.Cut(strings.ToLower(string(n)), "e")
 	return err == nil && (v != 0 || !strings.ContainsAny(mantissa, "123456789"))
+}
+
+// misfit finds a value that its Go type cannot hold in what could not be decoded as a t, and
+// its place there, as in .sizes[3]: what encoding/json says of it has neither the index
+// nor, of a string, the value. The type that is wanted there is nil where all values fit.
+func misfit(value any, t reflect.Type) (place string, bad any, wanted reflect.Type) {
+	switch v := value.(type) {
+	case []any:
+		if t.Kind() != reflect.Slice {
+			break
+		}
+		for i, element := range v {
+			if place, bad, wanted := misfit(element, t.Elem()); wanted != nil {
+				return fmt.Sprintf("[%d]%s", i, place), bad, wanted
+			}
+		}
+		return "", nil, nil
+	case map[string]any:
+		if t.Kind() != reflect.Struct {
+			break
+		}
+		for _, f := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if element, given := v[name]; given && name != "" {
+				if place, bad, wanted := misfit(element, f.Type); wanted != nil {
+					return "." + name + place, bad, wanted
+				}
+			}
+		}
+		return "", nil, nil
+	}
+	text, err := json.Marshal(value)
+	if err == nil && json.Unmarshal(text, reflect.New(t).Interface()) == nil {
+		return "", nil, nil
+	}
+	return "", value, t
+}
+
+// typeWords is what a setting of a type must be.
+func typeWords(t reflect.Type) string {
+	switch jsonType(t) {
+	case "bool":
+		return "true or false"
+	case "integer":
+		if t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uint64 {
+			return fmt.Sprintf("a whole number of 0 or more that fits in %d bits", t.Bits())
+		}
+		return fmt.Sprintf("a whole number that fits in %d bits", t.Bits())
+	case "object":
+		return "an object"
+	default:
+		return "a " + jsonType(t)
+	}
+}
+
+// show is a value as JSON, fit to be printed.
+func show(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return quote.Text(fmt.Sprint(value))
+	}
+	return quote.Text(string(text))
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/agnivade/levenshtein"
+
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // Setting describes one setting of a part.
@@ -100,50 +102,28 @@ func decodeSettings(raw []byte, dst any) error {
 	if len(raw) == 0 {
 		return nil
 	}
-	if err := checkValues(raw); err != nil {
-		return err
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(dst)
-	var typ *json.UnmarshalTypeError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &typ) && typ.Field == "":
-		return fmt.Errorf("the settings must be a JSON object, not %s", typ.Value)
-	case errors.As(err, &typ):
-		return fmt.Errorf("setting %s must be of type %s, not %s",
-			settingPath(reflect.TypeOf(dst).Elem(), typ.Field), jsonType(typ.Type), typ.Value)
-	default:
-		return fmt.Errorf("the settings cannot be read: %w", err)
-	}
-}
-
-// checkValues checks the values of settings that are a JSON object.
-func checkValues(raw []byte) error {
+	var values map[string]any // nil if raw is no object, of which the decoder below tells
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
-	var values map[string]any
-	if dec.Decode(&values) != nil {
-		return nil // decodeSettings says what is wrong
-	}
+	_ = dec.Decode(&values)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if err := CheckValue(values[name]); err != nil {
-			return fmt.Errorf("setting %s %w", name, err)
+			return fmt.Errorf("setting %s %w", quote.Word(name), err)
 		}
 	}
-	return nil
-}
-
-// settingPath is the path of a setting as the user writes it: in its errors encoding/json
-// puts the names of the embedded structs before the field's.
-func settingPath(t reflect.Type, path string) string {
-	first, rest, more := strings.Cut(path, ".")
-	if f, ok := t.FieldByName(first); more && ok && embedded(f) {
-		return settingPath(f.Type, rest)
+	dec = json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(dst)
+	if err == nil {
+		return nil
 	}
-	return path
+	if typ := (*json.UnmarshalTypeError)(nil); errors.As(err, &typ) {
+		if place, bad, wanted := misfit(values, reflect.TypeOf(dst).Elem()); values != nil && wanted != nil {
+			return fmt.Errorf("setting %s is %s but must be %s", quote.Text(strings.TrimPrefix(place, ".")), show(bad), typeWords(wanted))
+		}
+		return fmt.Errorf("the settings must be a JSON object, not %s", quote.Text(typ.Value))
+	}
+	return fmt.Errorf("the settings cannot be read: %w", err)
 }
 
 // Nearest is the candidate most like name, or "" if none is near enough to be

@@ -62,8 +62,10 @@ func TestDescribeEmbeddedSettings(t *testing.T) {
 		`{"named": {"sizes": [null]}}`: "setting named holds null at .sizes[0] but must hold a value there",
 		`{"step": 1e39}`:               "setting step is 1e39 but must be a number that a float32 can hold",
 		`{"step": -1e-400}`:            "setting step is -1e-400 but must be a number that a float32 can hold",
-		`{"step": "far"}`:              "setting step must be of type number, not string",
-		`{"named": {"step": "far"}}`:   "setting named.step must be of type number, not string",
+		`{"step": "far"}`:              `setting step is "far" but must be a number`,
+		`{"named": {"step": "far"}}`:   `setting named.step is "far" but must be a number`,
+		`{"sizes": [7, 1e30]}`:         "setting sizes[1] is 1e30 but must be a whole number that fits in 64 bits",
+		`{"named": {"sizes": ["a"]}}`:  `setting named.sizes[0] is "a" but must be a whole number that fits in 64 bits`,
 		`{"shared": {}}`:               `unknown field "shared"`,
 	} {
 		if err := decodeSettings([]byte(raw), &decoded); err == nil || !strings.Contains(err.Error(), want) {
@@ -95,12 +97,14 @@ func TestDecodeSettings(t *testing.T) {
 		}
 	}
 	for raw, want := range map[string]string{
-		`{"rate": "fast"}`: "setting rate must be of type number, not string",
-		`{"count": 1.5}`:   "setting count must be of type integer, not number 1.5",
-		`{"names": 1}`:     "setting names must be of type list, not number",
-		`{"speed": 1}`:     `unknown field "speed"`,
-		`[1]`:              "the settings must be a JSON object, not array",
-		`{"rate": `:        "the settings cannot be read: unexpected EOF",
+		`{"rate": "fast"}`:               `setting rate is "fast" but must be a number`,
+		`{"count": 1.5}`:                 "setting count is 1.5 but must be a whole number that fits in 64 bits",
+		`{"count": 9223372036854775808}`: "setting count is 9223372036854775808 but must be a whole number that fits in 64 bits",
+		`{"names": 1}`:                   "setting names is 1 but must be a list",
+		`{"on": "yes"}`:                  `setting on is "yes" but must be true or false`,
+		`{"speed": 1}`:                   `unknown field "speed"`,
+		`[1]`:                            "the settings must be a JSON object, not array",
+		`{"rate": `:                      "the settings cannot be read: unexpected EOF",
 	} {
 		if err := decodeSettings([]byte(raw), &defaults); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", raw, err, want)

@@ -146,8 +146,17 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return usagef("unknown command %s; the commands are %s", quote.String(args[0]), strings.Join(names, ", "))
 }
 
-// flagError names the flag that is nearest to an unknown one.
+// flagTypes are the values that flags of the types of pflag take.
+var flagTypes = map[string]string{"bool": "true or false", "int": "a whole number that fits in 64 bits", "float64": "a number of at most 1.8e308"}
+
+// flagError says what a flag takes, and names the flag that is nearest to an unknown one.
 func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		if f := invalid.GetFlag(); flagTypes[f.Value.Type()] != "" {
+			return usagef("--%s is %s but must be %s", f.Name, quote.String(invalid.GetValue()), flagTypes[f.Value.Type()])
+		}
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
 		return usageError{err}

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
@@ -117,7 +118,8 @@ func Decode(name string, data []byte, dst any) error {
 	err := dec.Decode(dst)
 	var typ *json.UnmarshalTypeError
 	if errors.As(err, &typ) {
-		return fmt.Errorf("%s: the value must be %s, not %s", Position(name, data, tokenBefore(data, typ.Offset)), wanted(typ.Type), quote.Text(typ.Value))
+		value := strings.TrimPrefix(typ.Value, "number ")
+		return fmt.Errorf("%s: the value must be %s, not %s", Position(name, data, tokenBefore(data, typ.Offset)), wanted(typ.Type), quote.Text(value))
 	}
 	return err
 }
@@ -176,8 +178,10 @@ func wanted(t reflect.Type) string {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Float32, reflect.Float64:
-		return "a number"
+		return "a number of at most 1.8e308"
+	case reflect.Uint, reflect.Uint64:
+		return "a whole number of 0 or more that fits in 64 bits"
 	default:
-		return "a whole number"
+		return "a whole number that fits in 64 bits"
 	}
 }

@@ -14,6 +14,8 @@ import (
 type shape struct {
 	Name  string           `json:"name"`
 	Count int              `json:"count"`
+	Seed  uint64           `json:"seed"`
+	Rate  float64          `json:"rate"`
 	Inner map[string]inner `json:"inner"`
 	List  []inner          `json:"list"`
 }
@@ -50,14 +52,17 @@ func TestDecodeErrors(t *testing.T) {
 		{"trailing data", "{}\n{}", "f, line 2, column 1: invalid character '{' after top-level value"},
 		{"trailing comma", "{\"count\": 1,}", `f, line 1, column 13: invalid character '}' looking for beginning of object key string`},
 		{"unknown key", "{\n  \"nmae\": 1}", `f, line 2, column 3: unknown key "nmae"; did you mean "name"?`},
-		{"unknown key, no near one", `{"zzzzzz": 1}`, `f, line 1, column 2: unknown key "zzzzzz"; the keys are count, inner, list, name`},
+		{"unknown key, no near one", `{"zzzzzz": 1}`, `f, line 1, column 2: unknown key "zzzzzz"; the keys are count, inner, list, name, rate, seed`},
 		{"other case", `{"Name": "a"}`, `f, line 1, column 2: unknown key "Name"; did you mean "name"?`},
 		{"unknown inner key", `{"inner": {"x": {"plugni": "p"}}}`, `f, line 1, column 18: unknown key "plugni" of inner.x; did you mean "plugin"?`},
 		{"unknown key in a list", `{"list": [{"a": 1}]}`, `f, line 1, column 12: unknown key "a" of list; the keys are command, plugin`},
 		{"key twice", "{\"name\": \"a\",\n \"name\": \"b\"}", `f, line 2, column 2: key "name" is given twice`},
 		{"inner key twice", `{"inner": {"x": {}, "x": {}}}`, `f, line 1, column 21: key "inner.x" is given twice`},
-		{"wrong type", "{\n \"count\": \"x\"}", "f, line 2, column 11: the value must be a whole number, not string"},
-		{"fraction", `{"count": 1.5}`, "f, line 1, column 11: the value must be a whole number, not number 1.5"},
+		{"wrong type", "{\n \"count\": \"x\"}", "f, line 2, column 11: the value must be a whole number that fits in 64 bits, not string"},
+		{"fraction", `{"count": 1.5}`, "f, line 1, column 11: the value must be a whole number that fits in 64 bits, not 1.5"},
+		{"too many digits", `{"count": 99999999999999999999}`, "f, line 1, column 11: the value must be a whole number that fits in 64 bits, not 99999999999999999999"},
+		{"below 0", `{"seed": -1}`, "f, line 1, column 10: the value must be a whole number of 0 or more that fits in 64 bits, not -1"},
+		{"too large", `{"rate": 1e400}`, "f, line 1, column 10: the value must be a number of at most 1.8e308, not 1e400"},
 		{"object for list", `{"inner": {"x": {"command": {}}}}`, "f, line 1, column 29: the value must be a list, not object"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
