@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"runtime/debug"
+	"sync/atomic"
 	"testing"
 
 	"github.com/psbench/psbench/comm"
@@ -11,14 +12,14 @@ import (
 type scribbler struct {
 	toyModel
 	t       *testing.T
-	batches *int
+	batches *atomic.Int32 // a companion's model runs beside the test
 }
 
 func (m *scribbler) Forward(b *Batch) (comm.Tensor, error) {
-	*m.batches++
+	n := m.batches.Add(1)
 	for name, list := range map[string][]int64{"offsets": b.Offsets, "indices": b.Indices, "targets": b.Targets} {
 		if len(list) > 0 && !faults(func() { list[len(list)-1]++ }) {
-			m.t.Errorf("the model wrote to the %s of batch %d", name, *m.batches)
+			m.t.Errorf("the model wrote to the %s of batch %d", name, n)
 		}
 	}
 	return m.toyModel.Forward(b)
@@ -45,13 +46,13 @@ func TestWritingToABatchEndsTheProcess(t *testing.T) {
 	for name, on := range map[string]Data{"in memory": loaded{small}, "streamed": tape} {
 		for _, trainer := range []Trainer{&toyTrainer{}, &shifting{}} {
 			everywhere(t, func(t *testing.T, transport comm.Transport, isolated ...Kind) {
-				batches := 0
+				var batches atomic.Int32
 				model := NewModel("toy", struct{}{}, func(struct{}, ModelEnv) (Model, error) { return &scribbler{t: t, batches: &batches}, nil })
 				data := NewData("toy", struct{}{}, func(struct{}, DataEnv) (Data, error) { return on, nil })
 				trains := NewTrainer("toy", struct{}{}, func(struct{}, TrainerEnv) (Trainer, error) { return trainer, nil })
 				newWorldOf(t, append([]Part{model, data, trains}, toyParts...), "toy", transport, "{}", isolated...).pass(t)
-				if batches < 2 {
-					t.Errorf("%s: the model has seen %d batches", name, batches)
+				if n := batches.Load(); n < 2 {
+					t.Errorf("%s: the model has seen %d batches", name, n)
 				}
 			})
 		}
