@@ -87,9 +87,9 @@ func (r *reduction) newChunks(n, trainers int) []chunk {
 }
 
 // take does what there is to do when a trainer's gradient arrives; more says that
-// the next is there already. The caller holds c.mu. At the last arrival it is true, the gradient of c.work.owner, or with
-// spread every gradient, holds the answer, and spentNS is how long the server's own
-// Finish or Reduce took.
+// the next is there already. The caller holds c.mu. At the last arrival it is true, the
+// gradient of c.work.owner, or with spread every gradient, holds the answer, and spentNS
+// is how long the server's own Finish or Reduce took.
 func (c *chunk) take(trainer int, values []float32, more bool) (spentNS int64, last bool) {
 	w := &c.work
 	w.parts[trainer] = values

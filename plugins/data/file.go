@@ -95,7 +95,7 @@ func (f *file) Load() (*sdk.Samples, error) {
 
 func (f *file) read(r io.Reader) (*sdk.Samples, error) {
 	out := &fileSamples{path: f.path}
-	if err := f.parse(withoutByteOrderMark(r), out); err != nil {
+	if err := f.parse(withoutByteOrderMark(&boundedLines{r: r}), out); err != nil {
 		return nil, fmt.Errorf("data file %s, %w", f.path, err)
 	}
 	if len(out.lines) == 0 {

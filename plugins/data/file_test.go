@@ -1,6 +1,7 @@
 package data
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,6 +74,21 @@ func TestFile(t *testing.T) {
 				t.Errorf("samples differ (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A line that does not end, such as that of /dev/zero, must not fill the memory.
+func TestTooLongLine(t *testing.T) {
+	text := bytes.Repeat([]byte("0"), (longestLineMiB+1)<<20)
+	for _, format := range []string{"jsonl", "csv"} {
+		parse, err := FileSettings{Format: format, Header: "no"}.parser()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = (&file{path: "a", parse: parse}).read(bytes.NewReader(text))
+		if want := "the line is longer than 64 MiB, which is the most that is read"; err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: error is %.200v, want %s", format, err, want)
+		}
 	}
 }
 

@@ -1,0 +1,30 @@
+package data
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// longestLineMiB is more than any sample has. The parsers keep a line whole, and
+// /dev/zero, say, has one without an end.
+const longestLineMiB = 64
+
+// boundedLines reads r until a line is too long.
+type boundedLines struct {
+	r      io.Reader
+	length int // of the line so far
+}
+
+func (b *boundedLines) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if last := bytes.LastIndexByte(p[:n], '\n'); last >= 0 {
+		b.length = n - 1 - last
+	} else {
+		b.length += n
+	}
+	if b.length > longestLineMiB<<20 {
+		return n, fmt.Errorf("the line is longer than %d MiB, which is the most that is read", longestLineMiB)
+	}
+	return n, err
+}
