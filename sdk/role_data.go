@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -40,15 +41,16 @@ func newDataRole(st *station) (*dataRole, error) {
 }
 
 func (r *dataRole) load() (err error) {
-	if r.samples, err = r.data.Load(); err != nil {
-		return r.explain(err)
-	}
-	return nil
+	r.samples, err = r.data.Load()
+	return errorOf(r.title(), "Load", err)
 }
 
-// explain says whose error err is.
+// explain says whose data is wrong where nothing says so already.
 func (r *dataRole) explain(err error) error {
-	return fmt.Errorf("data %s: %w", r.req.GetPart().GetKey(), err)
+	if err == nil || isExplained(err) {
+		return err
+	}
+	return &partError{text: r.title() + ": " + quote.Message(err.Error()), err: err}
 }
 
 func (r *dataRole) deal(req *proto.DealRequest) (*proto.DealReply, error) {
@@ -87,11 +89,11 @@ func (r *dataRole) deal(req *proto.DealRequest) (*proto.DealReply, error) {
 // dealSamples deals samples in memory.
 func (r *dataRole) dealSamples(req *proto.DealRequest, sets [][]int) (*proto.DealReply, error) {
 	if err := r.samples.validate(req.GetInputs()); err != nil {
-		return nil, err
+		return nil, r.explain(err)
 	}
 	batches, err := r.samples.cut(int(req.GetBatchSize()))
 	if err != nil {
-		return nil, err
+		return nil, r.explain(err)
 	}
 	shares, dropped, err := dealBatches(batches, sets)
 	if err != nil {
@@ -109,7 +111,7 @@ func (r *dataRole) dealSamples(req *proto.DealRequest, sets [][]int) (*proto.Dea
 
 // dealStream reads all of a stream once and then loads what is held out.
 func (r *dataRole) dealStream(data StreamedData, req *proto.DealRequest, sets [][]int) (*proto.DealReply, error) {
-	r.stream = &stream{data: data, in: req.GetInputs(), size: int(req.GetBatchSize())}
+	r.stream = &stream{title: r.title(), data: data, in: req.GetInputs(), size: int(req.GetBatchSize())}
 	start := comm.Now()
 	if err := r.stream.scan(&r.stepNS); err != nil {
 		return nil, r.explain(err)
@@ -124,7 +126,7 @@ func (r *dataRole) dealStream(data StreamedData, req *proto.DealRequest, sets []
 			return nil, r.explain(fmt.Errorf("it is streamed but loads %d samples beside those that are held out", n))
 		}
 		if err := r.samples.validateHeldOut(req.GetInputs()); err != nil {
-			return nil, err
+			return nil, r.explain(err)
 		}
 	}
 	return r.stream.deal(sets)

@@ -13,9 +13,10 @@ import (
 // of which the last may be short, one at a time, so that its memory does not grow with
 // the data.
 type stream struct {
-	data StreamedData
-	in   *proto.Inputs
-	size int // samples of a batch
+	title string // of the data, for errors
+	data  StreamedData
+	in    *proto.Inputs
+	size  int // samples of a batch
 
 	// What the first reading found.
 	samples int
@@ -28,22 +29,23 @@ type stream struct {
 type batchReader struct {
 	SampleReader
 	checker
+	title string
 	batch Batch
 }
 
 func (s *stream) open() (*batchReader, error) {
 	reader, err := s.data.Open()
 	if err != nil {
-		return nil, err
+		return nil, errorOf(s.title, "Open", err)
 	}
-	return &batchReader{SampleReader: reader, checker: checker{in: s.in, origin: reader.Origin}}, nil
+	return &batchReader{SampleReader: reader, checker: checker{in: s.in, origin: reader.Origin}, title: s.title}, nil
 }
 
 // read reads the next n samples, or those that are left, into batch. The error is io.EOF
 // itself where none is left.
 func (r *batchReader) read(n int) error {
 	if err := r.Read(&r.batch, n); err != nil {
-		return err
+		return r.explain("Read", err)
 	}
 	if got := r.batch.Size(); got < 1 || got > n {
 		return fmt.Errorf("a read of %d samples gave %d", n, got)
@@ -56,8 +58,19 @@ func (r *batchReader) read(n int) error {
 }
 
 func (r *batchReader) skip(n int) error {
+	if err := r.Skip(n); err != nil {
+		return r.explain("Skip", err)
+	}
 	r.first += n
-	return r.Skip(n)
+	return nil
+}
+
+// explain names the part and the sample in an error, and leaves io.EOF as it is.
+func (r *batchReader) explain(method string, err error) error {
+	if err == io.EOF { //nolint:errorlint // as in scan
+		return err
+	}
+	return errorOf(r.title, fmt.Sprintf("%s at sample %d", method, r.first), err)
 }
 
 // scan reads everything once. It stores in stepNS when it read a batch.
@@ -172,7 +185,7 @@ func (s *stream) readAgain(r *batchReader, number int) error {
 // went wrong.
 func closed(r *batchReader, err error) error {
 	if cerr := r.Close(); err == nil {
-		err = cerr
+		err = errorOf(r.title, "Close", cerr)
 	}
 	return err
 }

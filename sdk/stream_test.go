@@ -165,8 +165,8 @@ func TestHeldOutSamplesGetRoom(t *testing.T) {
 
 func TestScanRefuses(t *testing.T) {
 	for want, spoil := range map[string]func(d *tape){
-		"data tape: the tape is torn": func(d *tape) { d.open = func() error { return errTape } },
-		"data tape: the tape is torn ": func(d *tape) {
+		"data tape, Open: the tape is torn": func(d *tape) { d.open = func() error { return errTape } },
+		"data tape, Read at sample 6: the tape is torn": func(d *tape) {
 			d.read = func(r *tapeReader, b *Batch, n int) error {
 				if r.at > 4 {
 					return errTape
@@ -174,8 +174,8 @@ func TestScanRefuses(t *testing.T) {
 				return r.take(b, n)
 			}
 		},
-		"data tape: the tape is torn  ": func(d *tape) { d.shut = func() error { return errTape } },
-		"data tape: it ends too early: EOF": func(d *tape) {
+		"data tape, Close: the tape is torn": func(d *tape) { d.shut = func() error { return errTape } },
+		"data tape, Read at sample 0: it ends too early: EOF": func(d *tape) {
 			d.read = func(*tapeReader, *Batch, int) error { return fmt.Errorf("it ends too early: %w", io.EOF) }
 		},
 		"data tape: a read of 3 samples gave 4": func(d *tape) {
@@ -193,7 +193,7 @@ func TestScanRefuses(t *testing.T) {
 			d.all.Indices[d.all.Offsets[7]] = 10
 			d.all.Origin = func(sample, position int) string { return fmt.Sprintf("line %d, position %d", sample, position) }
 		},
-		"held-out sample 1: target 10 is outside the model's classes of 0 to 9": func(d *tape) {
+		"data tape: held-out sample 1: target 10 is outside the model's classes of 0 to 9": func(d *tape) {
 			d.loaded = &Samples{HeldOut: bags(2)}
 			d.loaded.HeldOut.Targets[1] = 10
 		},

@@ -46,7 +46,8 @@ func TestStreamsThatFailLater(t *testing.T) {
 				d.all.Append([]int64{1, 2}, 0)
 			}
 		},
-		"data tape: the tape is torn": func(d *tape) { d.open = func() error { return errTape } },
+		"data tape, Skip at sample 0: the tape is torn":                                    func(d *tape) { d.skip = func() error { return errTape } },
+		"data tape, Open: the tape is torn":                                                func(d *tape) { d.open = func() error { return errTape } },
 		"data tape: sample 0 (a tape): target -1 is outside the model's classes of 0 to 9": func(d *tape) { d.all.Targets[0] = -1 },
 	} {
 		d := newTape(bags(20))

@@ -19,8 +19,8 @@ type tape struct {
 	opened      atomic.Int64
 	closings    atomic.Int64
 	// Each of these takes the place of the tape's own call, unless it is nil.
-	open, shut func() error
-	read       func(r *tapeReader, b *Batch, n int) error
+	open, shut, skip func() error
+	read             func(r *tapeReader, b *Batch, n int) error
 }
 
 func newTape(all *Samples) *tape {
@@ -76,6 +76,9 @@ func (r *tapeReader) take(b *Batch, n int) error {
 
 func (r *tapeReader) Skip(n int) error {
 	r.at += n
+	if r.skip != nil {
+		return r.skip()
+	}
 	return nil
 }
 
