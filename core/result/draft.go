@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // draft is a file that has yet to get its path.
@@ -28,7 +30,7 @@ func newDraft(path string) (*draft, error) {
 		d.file, err = os.OpenFile(d.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // #nosec G302 G304 -- likewise
 	}
 	if err != nil {
-		return nil, fmt.Errorf("no file can be made in directory %s: %w", dir, cause(err))
+		return nil, fmt.Errorf("no file can be made in directory %s: %w", quote.Word(dir), cause(err))
 	}
 	return d, nil
 }

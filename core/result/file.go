@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/psbench/psbench/core/jsonfile"
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // Running is the error of a result whose run has not ended, or was never seen to.
@@ -34,7 +35,7 @@ func Announce(path string, r any) error {
 		err = replace(target, r, func() {})
 	}
 	if err != nil {
-		return fmt.Errorf("cannot write a result to %s: %w", path, err)
+		return fmt.Errorf("cannot write a result to %s: %w", quote.Word(path), err)
 	}
 	return nil
 }
@@ -57,7 +58,7 @@ func Write(path string, r any, moved func()) error {
 		err = replace(target, r, moved)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot write the result to %s: %w", path, err)
+		return fmt.Errorf("cannot write the result to %s: %w", quote.Word(path), err)
 	}
 	return nil
 }
@@ -73,7 +74,7 @@ func Direct(path string) bool {
 func Read(path string) (*Result, error) {
 	f, err := os.Open(path) // #nosec G304 -- the user names the file
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the result: %w", err)
+		return nil, fmt.Errorf("the result %s cannot be read: %w", quote.Word(path), cause(err))
 	}
 	defer func() { _ = f.Close() }()
 	var data []byte
@@ -86,7 +87,7 @@ func Read(path string) (*Result, error) {
 		r, err = parse(data)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is not a result that can be read: %w", path, err)
+		return nil, fmt.Errorf("%s is not a result that can be read: %w", quote.Word(path), err)
 	}
 	return r, nil
 }
@@ -102,14 +103,14 @@ func resolve(path string) (target string, direct bool, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return path, false, nil
 	case err != nil:
-		return "", false, fmt.Errorf("cannot write a result to %s: %w", path, cause(err))
+		return "", false, fmt.Errorf("cannot write a result to %s: %w", quote.Word(path), cause(err))
 	case info.IsDir():
-		return "", false, fmt.Errorf("cannot write a result to %s: it is a directory, name a file in it", path)
+		return "", false, fmt.Errorf("cannot write a result to %s: it is a directory, name a file in it", quote.Word(path))
 	case !info.Mode().IsRegular():
 		return path, true, nil
 	}
 	if target, err = filepath.EvalSymlinks(path); err != nil {
-		return "", false, fmt.Errorf("cannot write a result to %s: %w", path, cause(err))
+		return "", false, fmt.Errorf("cannot write a result to %s: %w", quote.Word(path), cause(err))
 	}
 	return target, false, nil
 }

@@ -135,3 +135,27 @@ func TestWriteToAPipe(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestErrorsQuotePaths(t *testing.T) {
+	for _, folder := range []string{"a\x1b[31m\nb", strings.Repeat("x", 200)} {
+		folder = filepath.Join(t.TempDir(), folder)
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		broken := filepath.Join(folder, "broken")
+		if err := os.WriteFile(broken, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		away := filepath.Join(folder, "away", strings.Repeat("y", 100))
+		_, absent := Read(away)
+		_, malformed := Read(broken)
+		for _, err := range []error{
+			Announce(folder, example()), Write(folder, example(), still), Announce(away, example()), Write(away, example(), still),
+			Announce(filepath.Join(broken, "r"), example()), absent, malformed,
+		} {
+			if err == nil || strings.ContainsAny(err.Error(), "\x1b\n") || len(err.Error()) > 700 || !strings.Contains(err.Error(), " bytes)") && !strings.Contains(err.Error(), `\x1b`) {
+				t.Errorf("got %q", err)
+			}
+		}
+	}
+}

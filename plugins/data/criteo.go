@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/plugins/data/generated"
 	"github.com/psbench/psbench/plugins/data/internal/clicklog"
 	"github.com/psbench/psbench/plugins/data/internal/datafile"
@@ -129,7 +130,7 @@ func clickLogs(path string) ([]datafile.File, error) {
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return nil, fmt.Errorf("data folder %s cannot be read: %w", path, err)
+		return nil, fmt.Errorf("data folder %s cannot be read: %s", quote.Word(path), quote.Message(err.Error()))
 	}
 	var files []datafile.File
 	for _, e := range entries {
@@ -138,7 +139,7 @@ func clickLogs(path string) ([]datafile.File, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("data folder %s holds no files", path)
+		return nil, fmt.Errorf("data folder %s holds no files", quote.Word(path))
 	}
 	return files, nil
 }
@@ -154,7 +155,7 @@ func checkChoices(choices []choice) error {
 	for _, c := range choices {
 		if !slices.Contains(c.words, c.value) {
 			last := len(c.words) - 1
-			return fmt.Errorf("setting %s is %q but must be %s or %s", c.name, c.value, strings.Join(c.words[:last], ", "), c.words[last])
+			return fmt.Errorf("setting %s is %s but must be %s or %s", c.name, quote.String(c.value), strings.Join(c.words[:last], ", "), c.words[last])
 		}
 	}
 	return nil

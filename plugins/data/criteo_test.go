@@ -84,7 +84,7 @@ func TestCriteoErrors(t *testing.T) {
 	}{
 		{good + clickLine(0, "2"), nil, `data file log, line 2, column 1: the label is "2" but must be 0 or 1`},
 		{clickLine(0, ""), nil, `data file log, line 1, column 1: the label is "" but must be 0 or 1`},
-		{clickLine(0, strings.Repeat("x", 100)), nil, `data file log, line 1, column 1: the label is "` + strings.Repeat("x", 64) + `..." but must be 0 or 1`},
+		{clickLine(0, strings.Repeat("x", 100)), nil, `data file log, line 1, column 1: the label is "` + strings.Repeat("x", 100) + `" but must be 0 or 1`},
 		{clickLine(2, "1x"), nil, `data file log, line 1, column 5: number 2 is "1x" but must be a finite number or empty`},
 		{clickLine(13, "-"), nil, `data file log, line 1, column 27: number 13 is "-" but must be a finite number or empty`},
 		{clickLine(1, "nan"), nil, `data file log, line 1, column 3: number 1 is "nan" but must be a finite number or empty`},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/sdk"
 )
@@ -36,7 +37,7 @@ func NewDense(s DenseSettings, env sdk.DataEnv) (sdk.Data, error) {
 		return nil, err
 	}
 	if s.Distribution != "normal" && s.Distribution != "uniform" {
-		return nil, fmt.Errorf("setting distribution is %q but must be normal or uniform", s.Distribution)
+		return nil, fmt.Errorf("setting distribution is %s but must be normal or uniform", quote.String(s.Distribution))
 	}
 	samples := float64(s.Batches) * float64(max(1, env.Trainers)) * float64(max(1, env.BatchSize))
 	if samples*float64(s.Features) > maxNumbers {

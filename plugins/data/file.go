@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/plugins/data/internal/datafile"
 	"github.com/psbench/psbench/sdk"
 )
@@ -66,11 +67,11 @@ func (s FileSettings) parser() (parser, error) {
 				return nil, err
 			}
 			_ = opened.Close()
-			return nil, fmt.Errorf("the name of data file %s does not tell its format: set format to jsonl or csv", s.Path)
+			return nil, fmt.Errorf("the name of data file %s does not tell its format: set format to jsonl or csv", quote.Word(s.Path))
 		}
 	}
 	if s.Header != "auto" && s.Header != "yes" && s.Header != "no" {
-		return nil, fmt.Errorf("setting header is %q but must be auto, yes or no", s.Header)
+		return nil, fmt.Errorf("setting header is %s but must be auto, yes or no", quote.String(s.Header))
 	}
 	switch format {
 	case "jsonl":
@@ -78,7 +79,7 @@ func (s FileSettings) parser() (parser, error) {
 	case "csv":
 		return func(r io.Reader, out *fileSamples) error { return parseCSV(r, s.Header, out) }, nil
 	default:
-		return nil, fmt.Errorf("setting format is %q but must be auto, jsonl or csv", s.Format)
+		return nil, fmt.Errorf("setting format is %s but must be auto, jsonl or csv", quote.String(s.Format))
 	}
 }
 
@@ -96,10 +97,10 @@ func (f *file) Load() (*sdk.Samples, error) {
 func (f *file) read(r io.Reader) (*sdk.Samples, error) {
 	out := &fileSamples{path: f.path}
 	if err := f.parse(withoutByteOrderMark(&boundedLines{r: r}), out); err != nil {
-		return nil, fmt.Errorf("data file %s, %w", f.path, err)
+		return nil, fmt.Errorf("data file %s, %w", quote.Word(f.path), err)
 	}
 	if len(out.lines) == 0 {
-		return nil, fmt.Errorf("data file %s holds no samples", f.path)
+		return nil, fmt.Errorf("data file %s holds no samples", quote.Word(f.path))
 	}
 	return &sdk.Samples{Batch: out.batch, Origin: out.origin}, nil
 }

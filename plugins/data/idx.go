@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/plugins/data/generated"
 	"github.com/psbench/psbench/plugins/data/internal/datafile"
 	"github.com/psbench/psbench/plugins/data/internal/split"
@@ -49,8 +50,8 @@ func NewIdx(s IdxSettings, _ sdk.DataEnv) (sdk.Data, error) {
 		{"held_out_images", "held_out_labels", s.HeldOutImages, s.HeldOutLabels},
 	} {
 		if (pair.imagesPath == "") != (pair.labelsPath == "") {
-			return nil, fmt.Errorf("setting %s is %q and setting %s is %q: give both or none",
-				pair.images, pair.imagesPath, pair.labels, pair.labelsPath)
+			return nil, fmt.Errorf("setting %s is %s and setting %s is %s: give both or none",
+				pair.images, quote.String(pair.imagesPath), pair.labels, quote.String(pair.labelsPath))
 		}
 	}
 	d := &idx{trained: idxPair{
@@ -96,7 +97,7 @@ func (d *idx) Load() (*sdk.Samples, error) {
 	}
 	if test.rows != all.rows || test.columns != all.columns {
 		return nil, fmt.Errorf("data file %s has images of %d x %d pixels but %s of %d x %d; they must be of the same size",
-			d.heldOut.images.Name, test.rows, test.columns, d.trained.images.Name, all.rows, all.columns)
+			d.heldOut.images.Shown(), test.rows, test.columns, d.trained.images.Shown(), all.rows, all.columns)
 	}
 	out.HeldOut = test.samples(nil)
 	return out, nil
@@ -121,7 +122,7 @@ func (p *idxPair) read() (*images, error) {
 	}
 	if count[0] != sizes[0] {
 		return nil, fmt.Errorf("data file %s has %d images but %s has %d labels; there must be one for each image",
-			p.images.Name, sizes[0], p.labels.Name, count[0])
+			p.images.Shown(), sizes[0], p.labels.Shown(), count[0])
 	}
 	return &images{files: p, rows: sizes[1], columns: sizes[2], pixels: pixels, labels: labels}, nil
 }
@@ -146,9 +147,9 @@ func (m *images) samples(which []int) *sdk.Samples {
 	}
 	out.Origin = func(sample, position int) string {
 		if position < 0 {
-			return fmt.Sprintf("%s, label %d", m.files.labels.Name, which[sample]+1)
+			return fmt.Sprintf("%s, label %d", m.files.labels.Shown(), which[sample]+1)
 		}
-		return fmt.Sprintf("%s, image %d, row %d, column %d", m.files.images.Name, which[sample]+1, position/m.columns+1, position%m.columns+1)
+		return fmt.Sprintf("%s, image %d, row %d, column %d", m.files.images.Shown(), which[sample]+1, position/m.columns+1, position%m.columns+1)
 	}
 	return out
 }
@@ -163,7 +164,7 @@ func readIdx(f datafile.File, magic uint32, items string) (sizes []int, content 
 	}
 	sizes, content, err = readItems(in, magic, items)
 	if err = errors.Join(err, in.Close()); err != nil {
-		return nil, nil, fmt.Errorf("data file %s: %w", f.Name, err)
+		return nil, nil, fmt.Errorf("data file %s: %w", f.Shown(), err)
 	}
 	return sizes, content, nil
 }

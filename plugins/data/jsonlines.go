@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // parseJSONLines reads one sample from each line that is not blank.
@@ -89,7 +91,7 @@ func (s *sampleReader) readField() error {
 	field, ok := token.(string)
 	switch {
 	case !ok || !slices.Contains([]string{"input", "features", "target"}, field):
-		return fmt.Errorf(`field %q is not known: a sample has "input" or "features" and "target"`, token)
+		return fmt.Errorf(`field %s is not known: a sample has "input" or "features" and "target"`, quote.String(fmt.Sprint(token)))
 	case slices.Contains(s.fields, field):
 		return fmt.Errorf("field %q occurs twice", field)
 	}
@@ -176,7 +178,7 @@ func (s *sampleReader) expect(want json.Delim, meaning string) error {
 		return s.broken(err)
 	}
 	if token != want {
-		return fmt.Errorf("%s stands where %s should", s.line[s.start:s.tokens.InputOffset()], meaning)
+		return fmt.Errorf("%s stands where %s should", quote.Text(string(s.line[s.start:s.tokens.InputOffset()])), meaning)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -108,7 +109,7 @@ func (f *fileSamples) origin(sample, position int) string {
 	default:
 		column = f.featureColumns[sample*f.features+position-len(bag)]
 	}
-	return fmt.Sprintf("%s, line %d, column %d", f.path, f.lines[sample], column)
+	return fmt.Sprintf("%s, line %d, column %d", quote.Word(f.path), f.lines[sample], column)
 }
 
 // parseNumber reads an index or a target.
@@ -116,9 +117,9 @@ func parseNumber(text string) (int64, error) {
 	v, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return 0, fmt.Errorf("%s is too large for a 64-bit integer", text)
+		return 0, fmt.Errorf("%s is too large for a 64-bit integer", quote.Text(text))
 	case err != nil:
-		return 0, fmt.Errorf("%q is not an integer; indices and targets are integers of 0 or more", text)
+		return 0, fmt.Errorf("%s is not an integer; indices and targets are integers of 0 or more", quote.String(text))
 	case v < 0:
 		return 0, fmt.Errorf("%d is negative; indices and targets are integers of 0 or more", v)
 	}
@@ -130,9 +131,9 @@ func parseFeature(text string) (float32, error) {
 	v, err := strconv.ParseFloat(text, 32)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return 0, fmt.Errorf("%s is too large for a 32-bit number", text)
+		return 0, fmt.Errorf("%s is too large for a 32-bit number", quote.Text(text))
 	case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
-		return 0, fmt.Errorf("%q is not a number; features are finite numbers", text)
+		return 0, fmt.Errorf("%s is not a number; features are finite numbers", quote.String(text))
 	}
 	return float32(v), nil
 }

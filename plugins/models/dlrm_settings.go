@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/plugins/models/blas"
 )
 
@@ -62,7 +63,7 @@ func (s DLRMSettings) lookedUp() int { return len(s.TableRows) * s.EmbeddingDim 
 // machine holds. Zero maxBatch is one that is not known.
 func (s DLRMSettings) check(maxBatch int) error {
 	if s.Tables != TablesInModel && s.Tables != TablesOnServers {
-		return fmt.Errorf("setting tables is %q but must be %s or %s", s.Tables, TablesInModel, TablesOnServers)
+		return fmt.Errorf("setting tables is %s but must be %s or %s", quote.String(s.Tables), TablesInModel, TablesOnServers)
 	}
 	for _, size := range []struct {
 		name  string

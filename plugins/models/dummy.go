@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
@@ -123,7 +124,7 @@ func NewDummy(s DummySettings, env sdk.ModelEnv) (sdk.Model, error) {
 		return nil, err
 	}
 	if s.Engine != Layers && s.Engine != Gorgonia {
-		return nil, fmt.Errorf("setting engine is %q but must be %s or %s", s.Engine, Layers, Gorgonia)
+		return nil, fmt.Errorf("setting engine is %s but must be %s or %s", quote.String(s.Engine), Layers, Gorgonia)
 	}
 	engine, err := blas.Open(s.BLAS, max(1, env.Threads))
 	if err != nil {

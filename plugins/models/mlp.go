@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/plugins/models/nn"
 	"github.com/psbench/psbench/sdk"
@@ -46,7 +47,7 @@ func (s MLPSettings) check() error {
 		}
 	}
 	if s.Output != Linear && s.Output != LogSoftmax {
-		return fmt.Errorf("setting output is %q but must be %s or %s", s.Output, Linear, LogSoftmax)
+		return fmt.Errorf("setting output is %s but must be %s or %s", quote.String(s.Output), Linear, LogSoftmax)
 	}
 	return nil
 }

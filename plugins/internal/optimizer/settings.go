@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // Names of the optimizers.
@@ -83,7 +85,7 @@ func (s Settings) Check(defaults Settings) error {
 
 func (s Settings) checkName() error {
 	if uses[s.Optimizer] == nil {
-		return fmt.Errorf("optimizer is %q but must be %s, %s, %s or %s", s.Optimizer, SGD, Adam, Adagrad, RowwiseAdagrad)
+		return fmt.Errorf("optimizer is %s but must be %s, %s, %s or %s", quote.String(s.Optimizer), SGD, Adam, Adagrad, RowwiseAdagrad)
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // BLAS is one engine with a fixed number of threads. It serves one goroutine
@@ -49,7 +51,7 @@ var engines = []string{Auto, OpenBLAS, MKL, BLIS, Native, Gonum}
 // is an error.
 func Open(want string, threads int) (BLAS, error) {
 	if !slices.Contains(engines, want) {
-		return nil, fmt.Errorf("blas engine %q is not known: choose one of %s", want, strings.Join(engines, ", "))
+		return nil, fmt.Errorf("blas engine %s is not known: choose one of %s", quote.String(want), strings.Join(engines, ", "))
 	}
 	if threads < 1 {
 		return nil, fmt.Errorf("blas threads are %d but must be at least 1", threads)

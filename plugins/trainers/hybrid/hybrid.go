@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/plugins/trainers/ddp"
 	"github.com/psbench/psbench/sdk"
@@ -45,7 +46,7 @@ func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 		return nil, err
 	}
 	if s.Lookup != "parallel" && s.Lookup != "serial" {
-		return nil, fmt.Errorf("lookup is %q but must be parallel or serial", s.Lookup)
+		return nil, fmt.Errorf("lookup is %s but must be parallel or serial", quote.String(s.Lookup))
 	}
 	if s.BucketBytes <= 0 {
 		return nil, fmt.Errorf("bucket_bytes is %d but must be above 0", s.BucketBytes)

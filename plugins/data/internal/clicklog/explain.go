@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"github.com/psbench/psbench/internal/quote"
 )
 
 const columns = 1 + Numbers + Categories
@@ -39,18 +41,9 @@ func (p *parser) explain(line []byte) error {
 	return nil
 }
 
-// clip shortens what only random bytes are so long as.
-func clip(text string) string {
-	const most = 64
-	if len(text) <= most {
-		return text
-	}
-	return text[:most] + "..."
-}
-
 func explainLabel(text string) error {
 	if text != "0" && text != "1" {
-		return fmt.Errorf("the label is %q but must be 0 or 1", clip(text))
+		return fmt.Errorf("the label is %s but must be 0 or 1", quote.String(text))
 	}
 	return nil
 }
@@ -62,9 +55,9 @@ func explainNumber(text string, number int) error {
 	v, err := strconv.ParseFloat(text, 32)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return fmt.Errorf("number %d is %s, which is too large for a 32-bit number", number, clip(text))
+		return fmt.Errorf("number %d is %s, which is too large for a 32-bit number", number, quote.Text(text))
 	case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
-		return fmt.Errorf("number %d is %q but must be a finite number or empty", number, clip(text))
+		return fmt.Errorf("number %d is %s but must be a finite number or empty", number, quote.String(text))
 	}
 	return nil
 }
@@ -73,11 +66,11 @@ func explainIndex(text string, category int, rows uint64) error {
 	row, err := strconv.ParseUint(text, 10, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange) || err == nil && row >= rows:
-		return fmt.Errorf("category %d is %s but its table has the rows 0 to %d", category, clip(text), rows-1)
+		return fmt.Errorf("category %d is %s but its table has the rows 0 to %d", category, quote.Text(text), rows-1)
 	case err != nil:
-		return fmt.Errorf("category %d is %q but must be a row of its table, 0 to %d", category, clip(text), rows-1)
+		return fmt.Errorf("category %d is %s but must be a row of its table, 0 to %d", category, quote.String(text), rows-1)
 	case len(text) > 18:
-		return fmt.Errorf("category %d is %s, which has more than 18 digits", category, clip(text))
+		return fmt.Errorf("category %d is %s, which has more than 18 digits", category, quote.Text(text))
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func isHeader(line []byte, separator byte) bool {
 
 // leave closes the file if it has come to its end, and otherwise says what broke it.
 func (r *Reader) leave(end error) error {
-	name := r.log.Files[r.file].Name
+	name := r.log.Files[r.file].Shown()
 	if !errors.Is(end, io.EOF) {
 		return fmt.Errorf("data file %s, after line %d: %w", name, r.lines.line, end)
 	}

@@ -114,7 +114,7 @@ func (l *Log) pass(p *pass) {
 // origin says where a value of a sample stands, as sdk.Samples.Origin does. A label begins
 // its line; of the other columns it gives the name.
 func (l *Log) origin(at place, position int) string {
-	where := fmt.Sprintf("%s, line %d, ", l.Files[at.file].Name, at.line)
+	where := fmt.Sprintf("%s, line %d, ", l.Files[at.file].Shown(), at.line)
 	switch {
 	case position < 0:
 		return where + "column 1"

@@ -100,7 +100,7 @@ func (r *Reader) readOne(numbers *[Numbers]float32, rows *[Categories]int64) (la
 // passOver counts a malformed line; it returns an error if there are too many.
 func (r *Reader) passOver(line []byte) error {
 	most := r.log.MaxMalformed
-	r.last = fmt.Errorf("data file %s, line %d, %w", r.log.Files[r.file].Name, r.lines.line, r.parser.explain(line))
+	r.last = fmt.Errorf("data file %s, line %d, %w", r.log.Files[r.file].Shown(), r.lines.line, r.parser.explain(line))
 	if most == 0 {
 		return r.last
 	}

@@ -8,13 +8,18 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/psbench/psbench/internal/quote"
 )
 
-// File is a file that can be read, several times at once. Its name is for messages.
+// File is a file that can be read, several times at once.
 type File struct {
-	Name string
+	name string
 	raw  func() (io.ReadCloser, error)
 }
+
+// Shown is the file's name, fit for a message.
+func (f File) Shown() string { return quote.Word(f.name) }
 
 // OnDisk is the file of a path.
 func OnDisk(path string) File {
@@ -37,7 +42,7 @@ func (f File) Open(form string) (io.ReadCloser, error) {
 	text, err := decompress(raw, form)
 	if err != nil {
 		_ = raw.Close()
-		return nil, fmt.Errorf("data file %s: %w", f.Name, err)
+		return nil, fmt.Errorf("data file %s: %w", f.Shown(), err)
 	}
 	return &both{text, raw}, nil
 }
@@ -55,13 +60,21 @@ func OpenRaw(path string) (*os.File, error) {
 	opened, err := os.Open(path) // #nosec G304 -- the user names the file
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("data file %s does not exist", path)
+		return nil, fmt.Errorf("data file %s does not exist", quote.Word(path))
 	case err != nil:
-		return nil, fmt.Errorf("data file %s cannot be opened: %w", path, err)
+		return nil, fmt.Errorf("data file %s cannot be opened: %w", quote.Word(path), cause(err))
 	}
 	if info, err := opened.Stat(); err == nil && info.IsDir() {
 		_ = opened.Close()
-		return nil, fmt.Errorf("data file %s is a folder: give the path of a file", path)
+		return nil, fmt.Errorf("data file %s is a folder: give the path of a file", quote.Word(path))
 	}
 	return opened, nil
+}
+
+// cause drops the operation and the path, which the message has, from err.
+func cause(err error) error {
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		return path.Err
+	}
+	return err
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // Forms are what a file may be.
@@ -55,7 +57,7 @@ func decompress(r io.Reader, form string) (io.ReadCloser, error) {
 		}
 		return &decoder{out.IOReadCloser(), form}, nil
 	default:
-		return nil, fmt.Errorf("the compression is %q but must be one of %q", form, Forms)
+		return nil, fmt.Errorf("the compression is %s but must be one of %q", quote.String(form), Forms)
 	}
 }
 
