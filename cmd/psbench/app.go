@@ -118,6 +118,10 @@ win over the environment, the environment over the file.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(help)
 	root.AddCommand(run, a.commCommand(), a.configCommand(), a.listCommand(), a.verifyCommand(), a.versionCommand())
+	root.InitDefaultHelpCmd()
+	if helper, _, err := root.Find([]string{"help"}); err == nil {
+		helper.Args = helpArguments
+	}
 	return root
 }
 
@@ -144,6 +148,15 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		return usagef("%s takes no arguments, but %s is given", cmd.CommandPath(), quote.String(args[0]))
 	}
 	return usagef("unknown command %s; the commands are %s", quote.String(args[0]), strings.Join(names, ", "))
+}
+
+// helpArguments refuses help on a command that there is not.
+func helpArguments(cmd *cobra.Command, args []string) error {
+	topic, rest, err := cmd.Root().Find(args)
+	if err != nil {
+		return usageError{err}
+	}
+	return noArguments(topic, rest)
 }
 
 // flagTypes are the values that flags of the types of pflag take.
