@@ -3,6 +3,7 @@ package comm
 import (
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"sync"
 	"testing"
@@ -205,7 +206,12 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		for _, n := range []Transport{Shm, Unix, TCP} {
 			for _, size := range benchSizes[:2] {
 				p := c.prepare(t, n, size.elements)
-				if allocs := testing.AllocsPerRun(50, func() { p.round(t) }); allocs != 0 {
+				// The count is of the whole process, so what else it does may disturb one, not five.
+				allocs := math.Inf(1)
+				for tries := 0; allocs != 0 && tries < 5; tries++ {
+					allocs = min(allocs, testing.AllocsPerRun(50, func() { p.round(t) }))
+				}
+				if allocs != 0 {
 					t.Errorf("%s of %s over %s allocates %g times per round, want 0", c.name, size.name, n, allocs)
 				}
 			}

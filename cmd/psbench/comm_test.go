@@ -86,7 +86,7 @@ var commPhases = []string{"pushpull of 64KiB, fresh, inplace", "allreduce of 64K
 func startComm(t *testing.T, args ...string) *faultRun {
 	t.Helper()
 	return startPsbench(t, append([]string{
-		"comm", "--transport", "shm,tcp", "--sizes", "4K,64K", "--rounds", "2000", "--repeat", "4", "--no-limits",
+		"comm", "--transport", "shm,tcp", "--sizes", "4K,64K", "--rounds", "1000", "--repeat", "4", "--no-limits",
 	}, args...)...)
 }
 

@@ -68,6 +68,9 @@ func TestInterruptEndsTheRun(t *testing.T) {
 
 // A terminal that goes away loses nothing, unless nohup has the run go on.
 func TestHangUpEndsTheRunAsAnInterruptDoes(t *testing.T) {
+	hangUps := make(chan os.Signal, 1)
+	signal.Notify(hangUps, syscall.SIGHUP) // so that tests under nohup do not hand that down
+	defer signal.Stop(hangUps)
 	file := filepath.Join(t.TempDir(), "result.json")
 	f := startFaulty(t, "--epochs", "400", "--json", file)
 	f.reach("measured pass")

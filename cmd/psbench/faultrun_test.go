@@ -22,6 +22,10 @@ import (
 // loaded machine takes.
 const patience = 50 * time.Second
 
+// longRun is how long a phase of a healthy run may be in coming: processes that wait for
+// each other get on slowly where others compute all the time.
+const longRun = 5 * time.Minute
+
 // leftOut says whether a short run leaves a combination of two lists out: it takes every
 // value of each list, but not every pair. i is the place in the longer list, j that in a
 // list of n.
@@ -104,7 +108,7 @@ func (f *faultRun) reach(phase string) {
 			if line == phase {
 				return
 			}
-		case <-time.After(patience):
+		case <-time.After(longRun):
 			f.t.Fatalf("the run did not reach %s:\n%s", phase, f.text())
 		}
 	}
