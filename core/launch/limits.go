@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a run needs, counted on default runs with 2 to 16 trainers. The Go runtime ends a process
+// What a run needs, counted on the default run of 4 plugins. The Go runtime ends a process
 // with pages of stacks if it gets no thread, so a run that does not fit is refused before
 // it starts.
 const (
