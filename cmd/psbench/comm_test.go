@@ -82,11 +82,12 @@ func TestCommExpectations(t *testing.T) {
 // The operations in which processes are made to fail, in the middle of them.
 var commPhases = []string{"pushpull of 64KiB, fresh, inplace", "allreduce of 64KiB, fresh, inplace"}
 
-// startComm starts a measurement of two transports, some seconds of each size.
+// startComm starts a measurement of two transports. A row lasts so long however slow
+// its rounds are, as they are beside others that compute.
 func startComm(t *testing.T, args ...string) *faultRun {
 	t.Helper()
 	return startPsbench(t, append([]string{
-		"comm", "--transport", "shm,tcp", "--sizes", "4K,64K", "--rounds", "1000", "--repeat", "4", "--no-limits",
+		"comm", "--transport", "shm,tcp", "--sizes", "4K,64K", "--seconds", "0.3", "--repeat", "4", "--no-limits",
 	}, args...)...)
 }
 
@@ -114,7 +115,7 @@ func TestKilledProcessEndsComm(t *testing.T) {
 	}
 	t.Run("before anything was measured", func(t *testing.T) {
 		t.Parallel()
-		f := startComm(t, "--rounds", "200000") // the first row takes longer than the signal
+		f := startComm(t, "--sizes", "25M") // the first row takes longer than the signal
 		f.reach("launch")
 		f.signal("server2.tcp", syscall.SIGKILL)
 		f.ended("server2.tcp (process ", "was killed by signal 9")

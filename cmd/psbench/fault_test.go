@@ -72,7 +72,7 @@ func TestHangUpEndsTheRunAsAnInterruptDoes(t *testing.T) {
 	signal.Notify(hangUps, syscall.SIGHUP) // so that tests under nohup do not hand that down
 	defer signal.Stop(hangUps)
 	file := filepath.Join(t.TempDir(), "result.json")
-	f := startFaulty(t, "--epochs", "400", "--json", file)
+	f := startFaulty(t, "--json", file)
 	f.reach("measured pass")
 	f.send(f.cmd.Process.Pid, syscall.SIGHUP)
 	f.ended("interrupted")
