@@ -47,8 +47,6 @@ func (a *app) run(ctx context.Context, args []string) int {
 	a.stdout = out
 	root := a.rootCommand()
 	root.SetArgs(args)
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil && out.err == nil:
@@ -118,9 +116,15 @@ win over the environment, the environment over the file.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(help)
 	root.AddCommand(run, a.commCommand(), a.configCommand(), a.listCommand(), a.verifyCommand(), a.versionCommand())
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
 	root.InitDefaultHelpCmd()
 	if helper, _, err := root.Find([]string{"help"}); err == nil {
 		helper.Args = helpArguments
+	}
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.Args, completion.RunE = noArguments, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 	return root
 }

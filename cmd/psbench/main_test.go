@@ -70,6 +70,7 @@ func TestExitStatus(t *testing.T) {
 		"config --epochz 1":                      exitUsage,
 		"config --format txt":                    exitUsage,
 		"lst":                                    exitUsage,
+		"completion bsh":                         exitUsage,
 		"list modle":                             exitUsage,
 		"comm gather":                            exitUsage,
 		"comm --rounds x":                        exitUsage,

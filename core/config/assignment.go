@@ -22,6 +22,7 @@ type assignment struct {
 	name   string
 	value  any    // text if it is yet to be read by the setting's type
 	label  string // what to call it in an error
+	stood  source // of the option that stood for it; none where it was given as a setting
 	origin string
 	of     string // the only part that it is for, as the option of the kind names it; "": any
 }
@@ -61,6 +62,9 @@ func (c *Config) takeSettings(l layer, raw any) error {
 		}
 		if l.recorded {
 			a.of, _ = l.values[optionFor(a.kind).Key].(string)
+		}
+		if i := slices.IndexFunc(c.settings, func(s assignment) bool { return s.stood == l.source && s.kind == a.kind && s.name == a.name }); i >= 0 {
+			return fmt.Errorf("%s and %s are both given, but are the same", quote.Word(target), c.settings[i].label)
 		}
 		c.settings = append(c.settings, a)
 	}

@@ -32,7 +32,7 @@ func Announce(path string, r any) error {
 	case direct:
 		err = unix.Access(target, unix.W_OK)
 	default:
-		err = replace(target, r, func() {})
+		err = replace(target, document{r, packed(path)}, func() {})
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write a result to %s: %w", quote.Word(path), err)
@@ -43,19 +43,19 @@ func Announce(path string, r any) error {
 // WriteTo writes r as Write does, without compression.
 func WriteTo(w io.Writer, r any, moved func()) error { return encodeJSON(pieces{w, moved}, r) }
 
-// Write stores r, a result of whatever schema, at path as JSON, compressed by gzip if the
-// path ends with .gz. A reader of path sees the
-// file before or the whole new one, never a part. A path that is a device or a pipe
-// is written straight. Each piece that was taken is told to moved.
+// Write stores r, a result of whatever schema, at path as JSON, compressed by gzip if
+// path, whatever it links to, ends with .gz. A reader of path sees the file before or the
+// whole new one, never a part. A path that is a device or a pipe is written straight. Each
+// piece that was taken is told to moved.
 func Write(path string, r any, moved func()) error {
 	target, direct, err := resolve(path)
 	if err != nil {
 		return err
 	}
 	if direct {
-		err = writeDirect(target, r, moved)
+		err = writeDirect(target, document{r, packed(path)}, moved)
 	} else {
-		err = replace(target, r, moved)
+		err = replace(target, document{r, packed(path)}, moved)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write the result to %s: %w", quote.Word(path), err)
@@ -115,49 +115,57 @@ func resolve(path string) (target string, direct bool, err error) {
 	return target, false, nil
 }
 
-func writeDirect(path string, r any, moved func()) error {
+func writeDirect(path string, d document, moved func()) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0) // #nosec G304 -- the user names the file
 	if err != nil {
 		return cause(err)
 	}
-	err = encode(pieces{f, moved}, path, r)
+	err = d.encode(pieces{f, moved})
 	if cerr := f.Close(); err == nil {
 		err = cause(cerr)
 	}
 	return err
 }
 
-// replace makes a file of r at path. An existing one keeps its mode and its owner.
-func replace(path string, r any, moved func()) error {
-	d, err := newDraft(path)
+// replace makes a file of d at path. An existing one keeps its mode and its owner.
+func replace(path string, d document, moved func()) error {
+	f, err := newDraft(path)
 	if err != nil {
 		return err
 	}
-	defer d.discard()
+	defer f.discard()
 	if info, err := os.Stat(path); err == nil {
-		if err := d.file.Chmod(info.Mode().Perm()); err != nil {
+		if err := f.file.Chmod(info.Mode().Perm()); err != nil {
 			return cause(err)
 		}
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-			_ = d.file.Chown(int(stat.Uid), int(stat.Gid)) // which only root may, of another's file
+			_ = f.file.Chown(int(stat.Uid), int(stat.Gid)) // which only root may, of another's file
 		}
 	}
-	if err := encode(pieces{d.file, moved}, path, r); err != nil {
+	if err := d.encode(pieces{f.file, moved}); err != nil {
 		return err
 	}
 	// Without Sync, a full disk can show itself only after the file got its name.
-	if err := d.file.Sync(); err != nil {
+	if err := f.file.Sync(); err != nil {
 		return cause(err)
 	}
-	return d.publish()
+	return f.publish()
 }
 
-func encode(w io.Writer, path string, r any) error {
-	if !strings.HasSuffix(path, ".gz") {
-		return encodeJSON(w, r)
+// document is what is to stand in a file.
+type document struct {
+	value  any
+	packed bool // by gzip
+}
+
+func packed(path string) bool { return strings.HasSuffix(path, ".gz") }
+
+func (d document) encode(w io.Writer) error {
+	if !d.packed {
+		return encodeJSON(w, d.value)
 	}
 	z := gzip.NewWriter(w)
-	err := encodeJSON(z, r)
+	err := encodeJSON(z, d.value)
 	if cerr := z.Close(); err == nil {
 		err = cause(cerr)
 	}

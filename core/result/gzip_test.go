@@ -2,6 +2,7 @@ package result
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +14,9 @@ import (
 func TestCompressedResult(t *testing.T) {
 	want := example()
 	plain, packed, renamed := filepath.Join(t.TempDir(), "r.json"), filepath.Join(t.TempDir(), "r.json.gz"), filepath.Join(t.TempDir(), "r")
+	if err := errors.Join(os.WriteFile(renamed, nil, 0o600), os.Symlink(renamed, packed)); err != nil {
+		t.Fatal(err) // the name that was given counts, not what it links to
+	}
 	for _, path := range []string{plain, packed} {
 		if err := Write(path, want, still); err != nil {
 			t.Fatal(err)
