@@ -9,9 +9,9 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/plugins/criteria"
-	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/optimizer"
 )
 
 // dlrmReference is a training run that PyTorch computed; plugins/testdata/dlrm.py is the

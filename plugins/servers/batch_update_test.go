@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/optimizer"
 )
 
 // Trainers push their buckets in any order among each other. Rounds are what a list of

@@ -10,8 +10,8 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/internal/splitmix"
-	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/optimizer"
 )
 
 func newTable(t interface{ Fatal(...any) }, s EmbeddingSettings, env sdk.TableEnv) sdk.TableServer {

@@ -12,7 +12,7 @@ import pathlib
 import torch
 import torch.nn.functional as F
 
-PLUGINS = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 STEPS, ROWS, WIDTH = 5, 4, 3
 
 
@@ -155,11 +155,11 @@ def criterion_cases():
 
 
 def write(package, cases):
-    path = PLUGINS / package / "testdata" / "golden.json"
+    path = ROOT / package / "testdata" / "golden.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text("[\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]\n")
 
 
 if __name__ == "__main__":
-    write("internal/optimizer", optimizer_cases())
-    write("criteria", criterion_cases())
+    write("sdk/optimizer", optimizer_cases())
+    write("plugins/criteria", criterion_cases())

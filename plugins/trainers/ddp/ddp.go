@@ -12,8 +12,8 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/optimizer"
 )
 
 // Settings of the trainer.

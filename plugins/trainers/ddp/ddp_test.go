@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/optimizer"
 )
 
 // stub is every part of a trainer but the trainer: a model whose gradients are

@@ -2,8 +2,8 @@ package ddp
 
 import (
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/optimizer"
 )
 
 // iterationStep runs one iteration on a batch, times it under key

@@ -10,9 +10,9 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/internal/quote"
-	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/plugins/trainers/ddp"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/optimizer"
 )
 
 // Settings of the trainer.

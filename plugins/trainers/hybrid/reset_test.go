@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/plugins/trainers/internal/trainertest"
+	"github.com/psbench/psbench/sdk/optimizer"
 )
 
 // A reset forgets what the optimizer keeps: the measured pass steps as the warm-up did.

@@ -11,12 +11,12 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/criteria"
-	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/plugins/models"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/plugins/servers"
 	"github.com/psbench/psbench/plugins/trainers/internal/trainertest"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/optimizer"
 )
 
 // recommendation is a dlrm that trains with its tables in the model and on servers.

@@ -2,9 +2,9 @@ package hybrid
 
 import (
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/plugins/trainers/ddp"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/optimizer"
 )
 
 // iteration is what a step works with. state and reducer are those of the pass.

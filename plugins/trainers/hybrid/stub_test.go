@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/plugins/internal/optimizer"
 	"github.com/psbench/psbench/plugins/trainers/internal/trainertest"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/optimizer"
 )
 
 // stub is every part of a trainer but the trainer. Its model takes 2 numbers and has two
