@@ -8,17 +8,17 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/plugins/trainers/ddp"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
 // Settings of the trainer.
 type Settings struct {
-	BucketBytes int `json:"bucket_bytes" doc:"bytes at which a bucket closes; the first one closes at 1 MiB at the latest"`
+	dataparallel.BucketSettings
 }
 
 // Defaults are PyTorch's bucket size.
-var Defaults = Settings{BucketBytes: 25 << 20}
+var Defaults = Settings{dataparallel.DefaultBuckets}
 
 // Parts lists the trainer.
 func Parts() []sdk.Part { return []sdk.Part{sdk.NewTrainer("batch_update", Defaults, New)} }
@@ -29,9 +29,9 @@ type trainer struct {
 	settings Settings
 	env      sdk.TrainerEnv
 	parts    sdk.TrainerParts
-	state    ddp.HookState // as reducer, of the pass
-	reducer  *ddp.Reducer
-	gradient ddp.OutputGradient
+	state    dataparallel.HookState // as reducer, of the pass
+	reducer  *dataparallel.Reducer
+	gradient dataparallel.OutputGradient
 
 	whole, forward, backward        *sdk.Series
 	fetching, processing, reporting *sdk.Series
@@ -42,8 +42,8 @@ func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 	if env.Server == "" {
 		return nil, errors.New("the batch_update trainer gets its model from a server but the run has none: choose a server that serves parameters, such as batch_update")
 	}
-	if s.BucketBytes <= 0 {
-		return nil, fmt.Errorf("bucket_bytes is %d but must be above 0", s.BucketBytes)
+	if err := s.CheckBuckets(); err != nil {
+		return nil, err
 	}
 	return &trainer{settings: s, env: env}, nil
 }
@@ -55,7 +55,7 @@ func (t *trainer) Plan(specs []sdk.ParameterSpec) ([]comm.BucketSpec, error) {
 			return nil, fmt.Errorf("parameter %s has a sparse gradient, which the batch_update trainer cannot exchange for parameters: make the model's gradients dense", p.Name)
 		}
 	}
-	return ddp.Buckets(specs, t.settings.BucketBytes), nil
+	return t.settings.PlanBuckets(specs), nil
 }
 
 // Attach implements sdk.Trainer.
@@ -74,8 +74,8 @@ func (t *trainer) Attach(parts sdk.TrainerParts) error {
 // Reset implements sdk.Trainer.
 func (t *trainer) Reset() error {
 	t.parts.Model.Initialize(t.env.Seed)
-	t.state = ddp.NewHookState()
-	t.reducer = ddp.NewReducer(t.parts, t.state)
+	t.state = dataparallel.NewHookState()
+	t.reducer = dataparallel.NewReducer(t.parts, t.state)
 	return nil
 }
 
@@ -85,7 +85,7 @@ func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 		return fmt.Errorf("%s, fetching the model: %w", t.env.Name, err)
 	}
 	for epoch := range t.env.Epochs {
-		if err := ddp.RunEpoch(ctx, t.env.Name, epoch, t.parts.Batches, report, t.step); err != nil {
+		if err := dataparallel.RunEpoch(ctx, t.env.Name, epoch, t.parts.Batches, report, t.step); err != nil {
 			return err
 		}
 		if err := t.parts.Evaluation.Run(ctx, epoch, t.parts.Model.Forward, t.parts.Criterion); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/plugins/trainers/internal/trainertest"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
 // stub is every part of a trainer but the trainer. Its model has two parameters, each a
@@ -82,7 +83,7 @@ func (criterion) Backward(comm.Tensor) error                    { return nil }
 
 func attached(t *testing.T, s *stub, epochs, batches int) (*trainer, *sdk.Recorder) {
 	t.Helper()
-	made, err := New(Settings{BucketBytes: 4}, sdk.TrainerEnv{Name: "trainer1", Epochs: epochs, Seed: 7, Server: "batch_update"})
+	made, err := New(Settings{dataparallel.BucketSettings{BucketBytes: 4}}, sdk.TrainerEnv{Name: "trainer1", Epochs: epochs, Seed: 7, Server: "batch_update"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/psbench/psbench/plugins/servers"
 	"github.com/psbench/psbench/plugins/trainers/internal/trainertest"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/dataparallel"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
@@ -65,7 +66,7 @@ func (c *referenceCase) run(t *testing.T, engine string, bucketBytes int) {
 	env := sdk.ServerEnv{Name: "server", Trainers: c.Trainers, Recorder: &sdk.Recorder{}, Seed: c.Seed, Model: newModel()}
 	for r := range trainers {
 		var err error
-		if trainers[r], err = New(Settings{BucketBytes: bucketBytes}, sdk.TrainerEnv{Epochs: 1, Seed: c.Seed + 1, Server: "batch_update"}); err != nil {
+		if trainers[r], err = New(Settings{dataparallel.BucketSettings{BucketBytes: bucketBytes}}, sdk.TrainerEnv{Epochs: 1, Seed: c.Seed + 1, Server: "batch_update"}); err != nil {
 			t.Fatal(err)
 		}
 		parts := trainertest.Parts(t, trainers[r], newModel())

@@ -9,21 +9,21 @@ package ddp
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/dataparallel"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
 // Settings of the trainer.
 type Settings struct {
 	optimizer.Settings
-	BucketBytes int `json:"bucket_bytes" doc:"bytes at which a bucket closes; the first one closes at 1 MiB at the latest"`
+	dataparallel.BucketSettings
 }
 
 // Defaults are PyTorch's bucket size and the original's learning rate.
-var Defaults = Settings{Settings: optimizer.Defaults(1e-4, 0), BucketBytes: 25 << 20}
+var Defaults = Settings{Settings: optimizer.Defaults(1e-4, 0), BucketSettings: dataparallel.DefaultBuckets}
 
 // Parts lists the trainer and its in-trainer keys.
 func Parts() []sdk.Part {
@@ -38,7 +38,6 @@ func Parts() []sdk.Part {
 type trainer struct {
 	settings Settings
 	env      sdk.TrainerEnv
-	specs    []sdk.ParameterSpec
 	parts    sdk.TrainerParts
 
 	newModel   newDDPModel
@@ -54,8 +53,8 @@ func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 	if err := s.Check(Defaults.Settings); err != nil {
 		return nil, err
 	}
-	if s.BucketBytes <= 0 {
-		return nil, fmt.Errorf("bucket_bytes is %d but must be above 0", s.BucketBytes)
+	if err := s.CheckBuckets(); err != nil {
+		return nil, err
 	}
 	t := &trainer{settings: s, env: env}
 	var err error
@@ -74,8 +73,7 @@ func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 
 // Plan implements sdk.Trainer.
 func (t *trainer) Plan(specs []sdk.ParameterSpec) ([]comm.BucketSpec, error) {
-	t.specs = specs
-	return Buckets(specs, t.settings.BucketBytes), nil
+	return t.settings.PlanBuckets(specs), nil
 }
 
 var _ sdk.Preprocessor = (*trainer)(nil)
@@ -109,34 +107,12 @@ func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 		return t.step(&t.iteration, key, b)
 	}
 	for epoch := range t.env.Epochs {
-		if err := RunEpoch(ctx, t.env.Name, epoch, t.parts.Batches, report, step); err != nil {
+		if err := dataparallel.RunEpoch(ctx, t.env.Name, epoch, t.parts.Batches, report, step); err != nil {
 			return err
 		}
 		if err := t.parts.Evaluation.Run(ctx, epoch, t.parts.Model.Forward, t.parts.Criterion); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// RunEpoch calls step with every batch and its key, {epoch},{index}, and reports the
-// loss that it returns. Errors say whose iteration failed. When ctx ends so does the
-// epoch, with its cause.
-func RunEpoch(ctx context.Context, trainer string, epoch int, batches *sdk.Batches, report sdk.PassReport, step func(sdk.Key, *sdk.Batch) (float64, error)) error {
-	report.Epoch(epoch)
-	for index := range batches.Len() {
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
-		b, err := batches.Next()
-		if err != nil {
-			return err
-		}
-		loss, err := step(sdk.Key{A: int64(epoch), B: int64(index)}, b)
-		if err != nil {
-			return fmt.Errorf("%s, epoch %d, batch %d: %w", trainer, epoch, index, err)
-		}
-		report.Loss(loss)
 	}
 	return nil
 }

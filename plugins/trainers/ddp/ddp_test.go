@@ -12,6 +12,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/dataparallel"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
@@ -78,7 +79,12 @@ var basicMaps = map[sdk.Kind]string{
 // newStub has three buckets: parameters 4 and 3, 2 and 1, and 0.
 func newStub() *stub {
 	return &stub{
-		specs: dummy(16, 2, true), order: []int{4, 3, 2, 1, 0},
+		specs: []sdk.ParameterSpec{
+			{Name: "embedding.weight", Shape: []int{16, 16}, Sparse: true},
+			{Name: "fc0.weight", Shape: []int{16, 16}}, {Name: "fc0.bias", Shape: []int{16}},
+			{Name: "fc1.weight", Shape: []int{16, 16}}, {Name: "fc1.bias", Shape: []int{16}},
+		},
+		order:  []int{4, 3, 2, 1, 0},
 		output: comm.NewTensor(2, 16), done: comm.Completed(nil),
 	}
 }
@@ -90,7 +96,7 @@ func attached(t *testing.T, s *stub, epochs, batches int) (*trainer, *sdk.Record
 
 func attachedWith(t *testing.T, s *stub, o optimizer.Settings, epochs, batches int) (*trainer, *sdk.Recorder) {
 	t.Helper()
-	made, err := New(Settings{Settings: o, BucketBytes: 512}, sdk.TrainerEnv{Name: "trainer0", Epochs: epochs, Seed: 7, Maps: basicMaps})
+	made, err := New(Settings{o, dataparallel.BucketSettings{BucketBytes: 512}}, sdk.TrainerEnv{Name: "trainer0", Epochs: epochs, Seed: 7, Maps: basicMaps})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
 // The in-trainer maps: key to implementation. Another implementation is one
 // line here and one in registry.json.
 var (
 	ddpModels      = map[string]newDDPModel{"basic": newReplica}
-	hookStates     = map[string]newHookState{"basic": NewHookState}
+	hookStates     = map[string]newHookState{"basic": dataparallel.NewHookState}
 	iterationSteps = map[string]iterationStep{"basic": basicStep}
 	preprocessors  = map[string]preprocessData{"dummy": preprocessDummy}
 )
@@ -43,22 +44,4 @@ type preprocessData func(rank int, batches []sdk.Batch) ([]sdk.Batch, error)
 func preprocessDummy(int, []sdk.Batch) ([]sdk.Batch, error) { return nil, nil }
 
 // newHookState makes the state of one pass.
-type newHookState func() HookState
-
-// HookState is what the hook sees, plus the step that moves it on.
-type HookState interface {
-	sdk.HookState
-	// NextBatch is called before each iteration; the first batch is 0.
-	NextBatch()
-}
-
-// basicState counts batches; keys are {batch},{bucket}.
-type basicState struct{ batch int64 }
-
-// NewHookState makes the basic hook state of one pass: it counts batches, and its keys
-// are {batch},{bucket}.
-func NewHookState() HookState { return &basicState{batch: -1} }
-
-func (s *basicState) NextBatch()             { s.batch++ }
-func (s *basicState) Batch() int64           { return s.batch }
-func (s *basicState) Key(bucket int) sdk.Key { return sdk.Key{A: s.batch, B: int64(bucket)} }
+type newHookState func() dataparallel.HookState

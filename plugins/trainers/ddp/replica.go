@@ -3,6 +3,7 @@ package ddp
 import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
 // newDDPModel wraps the model of one pass.
@@ -18,11 +19,11 @@ type ddpModel interface {
 // replica is the model with a reducer.
 type replica struct {
 	model   sdk.Model
-	reducer *Reducer
+	reducer *dataparallel.Reducer
 }
 
 func newReplica(parts sdk.TrainerParts, state sdk.HookState) ddpModel {
-	return &replica{parts.Model, NewReducer(parts, state)}
+	return &replica{parts.Model, dataparallel.NewReducer(parts, state)}
 }
 
 func (r *replica) Forward(b *sdk.Batch) (comm.Tensor, error) { return r.model.Forward(b) }

@@ -3,6 +3,7 @@ package ddp
 import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/dataparallel"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
@@ -13,10 +14,10 @@ type iterationStep func(it *iteration, key sdk.Key, b *sdk.Batch) (float64, erro
 // iteration is what a step works with. model and state are those of the pass.
 type iteration struct {
 	model     ddpModel
-	state     HookState
+	state     dataparallel.HookState
 	criterion sdk.Criterion
 	optimizer optimizer.Optimizer
-	gradient  OutputGradient
+	gradient  dataparallel.OutputGradient
 
 	whole, forward, backward *sdk.Series
 }

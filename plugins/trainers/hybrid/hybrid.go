@@ -1,6 +1,6 @@
 // Package hybrid is the trainer of the hybrid benchmark: the embeddings are tables on
 // servers, each trainer applies its gradients there as they come, and the layers above
-// are a data-parallel replica, as in package ddp.
+// are a data-parallel replica, as in package dataparallel.
 package hybrid
 
 import (
@@ -10,8 +10,8 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/internal/quote"
-	"github.com/psbench/psbench/plugins/trainers/ddp"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/dataparallel"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
@@ -19,12 +19,12 @@ import (
 type Settings struct {
 	// Settings are those of the dense layers; the servers of tables have their own.
 	optimizer.Settings
-	Lookup      string `json:"lookup" doc:"parallel: asks all servers at once; serial: one after the other, as the original does"`
-	BucketBytes int    `json:"bucket_bytes" doc:"bytes at which a bucket closes; the first one closes at 1 MiB at the latest"`
+	Lookup string `json:"lookup" doc:"parallel: asks all servers at once; serial: one after the other, as the original does"`
+	dataparallel.BucketSettings
 }
 
 // Defaults are PyTorch's bucket size and the original's learning rate.
-var Defaults = Settings{Settings: optimizer.Defaults(0.05, 0), Lookup: "parallel", BucketBytes: 25 << 20}
+var Defaults = Settings{Settings: optimizer.Defaults(0.05, 0), Lookup: "parallel", BucketSettings: dataparallel.DefaultBuckets}
 
 // Parts lists the trainer.
 func Parts() []sdk.Part { return []sdk.Part{sdk.NewTrainer("hybrid", Defaults, New)} }
@@ -48,8 +48,8 @@ func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 	if s.Lookup != "parallel" && s.Lookup != "serial" {
 		return nil, fmt.Errorf("lookup is %s but must be parallel or serial", quote.String(s.Lookup))
 	}
-	if s.BucketBytes <= 0 {
-		return nil, fmt.Errorf("bucket_bytes is %d but must be above 0", s.BucketBytes)
+	if err := s.CheckBuckets(); err != nil {
+		return nil, err
 	}
 	return &trainer{settings: s, env: env}, nil
 }
@@ -123,7 +123,7 @@ func describe(tables []comm.TableSpec, columns int) string {
 
 // Plan implements sdk.Trainer.
 func (t *trainer) Plan(specs []sdk.ParameterSpec) ([]comm.BucketSpec, error) {
-	return ddp.Buckets(specs, t.settings.BucketBytes), nil
+	return t.settings.PlanBuckets(specs), nil
 }
 
 // Attach implements sdk.Trainer.
@@ -153,7 +153,7 @@ func (t *trainer) Reset() error {
 func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 	for epoch := range t.env.Epochs {
 		start := comm.Now()
-		if err := ddp.RunEpoch(ctx, t.env.Name, epoch, t.parts.Batches, report, t.iteration.step); err != nil {
+		if err := dataparallel.RunEpoch(ctx, t.env.Name, epoch, t.parts.Batches, report, t.iteration.step); err != nil {
 			return err
 		}
 		t.epoch.Record(sdk.Key{A: int64(epoch)}, start, comm.Now())

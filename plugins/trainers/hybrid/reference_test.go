@@ -71,7 +71,7 @@ func (c *referenceCase) run(t *testing.T, lookup, engine string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainer, err := New(Settings{Settings: optimizer.Defaults(c.LR, 0), Lookup: lookup, BucketBytes: Defaults.BucketBytes}, sdk.TrainerEnv{Epochs: 1, Seed: c.Seed})
+	trainer, err := New(Settings{Settings: optimizer.Defaults(c.LR, 0), Lookup: lookup, BucketSettings: Defaults.BucketSettings}, sdk.TrainerEnv{Epochs: 1, Seed: c.Seed})
 	if err != nil {
 		t.Fatal(err)
 	}

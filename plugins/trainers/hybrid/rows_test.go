@@ -16,6 +16,7 @@ import (
 	"github.com/psbench/psbench/plugins/servers"
 	"github.com/psbench/psbench/plugins/trainers/internal/trainertest"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/dataparallel"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
@@ -163,7 +164,7 @@ func TestTablesOnServersLearnAsInTheModel(t *testing.T) {
 		for _, s := range tables {
 			specs = append(specs, s.Table())
 		}
-		made, err := New(Settings{Settings: optimizer.Defaults(rowsLR, 0), Lookup: r.lookup, BucketBytes: 64}, sdk.TrainerEnv{Epochs: 1, Seed: rowsSeed})
+		made, err := New(Settings{Settings: optimizer.Defaults(rowsLR, 0), Lookup: r.lookup, BucketSettings: dataparallel.BucketSettings{BucketBytes: 64}}, sdk.TrainerEnv{Epochs: 1, Seed: rowsSeed})
 		require(rt, err)
 		model := r.model(rt, models.TablesOnServers, r.servers)
 		_, err = made.(sdk.InputPlanner).PlanInputs(model.Inputs(), specs)

@@ -2,8 +2,8 @@ package hybrid
 
 import (
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/plugins/trainers/ddp"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/dataparallel"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
@@ -15,11 +15,11 @@ type iteration struct {
 	features  features
 	serial    bool
 	optimizer optimizer.Optimizer
-	state     ddp.HookState
-	reducer   *ddp.Reducer
+	state     dataparallel.HookState
+	reducer   *dataparallel.Reducer
 
 	input    sdk.Batch // what the model gets
-	gradient ddp.OutputGradient
+	gradient dataparallel.OutputGradient
 	calls    []*comm.Future // to the tables
 
 	whole, lookup, forward, backward, update *sdk.Series
@@ -45,8 +45,8 @@ func newIteration(s Settings, parts sdk.TrainerParts, model sdk.FeatureModel) (i
 func (it *iteration) reset(seed uint64) {
 	it.model.Initialize(seed)
 	it.optimizer.Reset()
-	it.state = ddp.NewHookState()
-	it.reducer = ddp.NewReducer(it.parts, it.state)
+	it.state = dataparallel.NewHookState()
+	it.reducer = dataparallel.NewReducer(it.parts, it.state)
 }
 
 // step is lookup, forward, loss, backward with its reductions, and both optimizers. The

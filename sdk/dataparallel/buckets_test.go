@@ -1,4 +1,4 @@
-package ddp
+package dataparallel
 
 import (
 	"fmt"
@@ -62,7 +62,7 @@ func TestBuckets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []bucket
-			for i, b := range Buckets(c.specs, c.limit) {
+			for i, b := range (BucketSettings{c.limit}).PlanBuckets(c.specs) {
 				if b.Index != i {
 					t.Errorf("bucket %d has index %d", i, b.Index)
 				}
@@ -89,7 +89,7 @@ func TestBucketsLaws(t *testing.T) {
 			})
 		}
 		limit := rapid.IntRange(1, 2<<20).Draw(t, "limit")
-		buckets := Buckets(specs, limit)
+		buckets := BucketSettings{limit}.PlanBuckets(specs)
 		lastDense := -1
 		for i, b := range buckets {
 			if !b.Sparse {

@@ -1,0 +1,21 @@
+package dataparallel
+
+import "github.com/psbench/psbench/sdk"
+
+// HookState is what the hook sees, plus the step that moves it on.
+type HookState interface {
+	sdk.HookState
+	// NextBatch is called before each iteration; the first batch is 0.
+	NextBatch()
+}
+
+// basicState counts batches; keys are {batch},{bucket}.
+type basicState struct{ batch int64 }
+
+// NewHookState makes the basic hook state of one pass: it counts batches, and its keys
+// are {batch},{bucket}.
+func NewHookState() HookState { return &basicState{batch: -1} }
+
+func (s *basicState) NextBatch()             { s.batch++ }
+func (s *basicState) Batch() int64           { return s.batch }
+func (s *basicState) Key(bucket int) sdk.Key { return sdk.Key{A: s.batch, B: int64(bucket)} }
