@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
-
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -124,20 +122,4 @@ func decodeSettings(raw []byte, dst any) error {
 		return fmt.Errorf("the settings must be a JSON object, not %s", quote.Text(typ.Value))
 	}
 	return fmt.Errorf("the settings cannot be read: %w", err)
-}
-
-// Nearest is the candidate most like name, or "" if none is near enough to be
-// a slip of the fingers.
-func Nearest(name string, candidates []string) string {
-	const longest = 100 // more is no slip, and would take long to compare
-	if len(name) > longest {
-		return ""
-	}
-	best, bestDistance := "", 1+len(name)/2
-	for _, c := range candidates {
-		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(c)); d < bestDistance {
-			best, bestDistance = c, d
-		}
-	}
-	return best
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/simd"
-	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/internal/spelling"
 )
 
 // Exit statuses.
@@ -145,7 +145,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	if near := sdk.Nearest(args[0], names); near != "" {
+	if near := spelling.Nearest(args[0], names); near != "" {
 		return usagef("unknown command %s; did you mean %q?", quote.String(args[0]), near)
 	}
 	if len(names) == 0 {
@@ -181,7 +181,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	name := unknown.GetSpecifiedName()
-	if near := sdk.Nearest(name, names); near != "" {
+	if near := spelling.Nearest(name, names); near != "" {
 		return usagef("unknown flag --%s; did you mean --%s?", quote.Text(name), near)
 	}
 	return usagef("unknown flag --%s; %s --help lists the flags", quote.Text(name), cmd.CommandPath())

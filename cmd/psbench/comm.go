@@ -16,6 +16,7 @@ import (
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -178,7 +179,7 @@ func choose[T ~string](noun string, names []string, choices []T) ([]T, error) {
 	var chosen []T
 	for _, name := range names {
 		name := T(strings.TrimSpace(name))
-		switch near := sdk.Nearest(string(name), words(choices)); {
+		switch near := spelling.Nearest(string(name), words(choices)); {
 		case slices.Contains(chosen, name):
 			return nil, fmt.Errorf("%s %s is given twice", noun, quote.Word(string(name)))
 		case slices.Contains(choices, name):

@@ -10,6 +10,7 @@ import (
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -56,7 +57,7 @@ func parseKind(name string) (sdk.Kind, error) {
 	if slices.Contains(sdk.Kinds, kind) {
 		return kind, nil
 	}
-	if near := sdk.Nearest(name, kindNames()); near != "" {
+	if near := spelling.Nearest(name, kindNames()); near != "" {
 		return "", usagef("unknown kind %s; did you mean %q?", quote.String(name), near)
 	}
 	return "", usagef("unknown kind %s; the kinds are %s", quote.String(name), strings.Join(kindNames(), ", "))

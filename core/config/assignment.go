@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -156,7 +157,7 @@ func parseKind(name string) (sdk.Kind, error) {
 	for _, k := range settable {
 		kinds = append(kinds, string(k))
 	}
-	if near := sdk.Nearest(name, kinds); near != "" {
+	if near := spelling.Nearest(name, kinds); near != "" {
 		return "", fmt.Errorf("names the unknown kind %s; did you mean %q?", quote.String(name), near)
 	}
 	return "", fmt.Errorf("names the unknown kind %s; the kinds with settings are %s", quote.String(name), strings.Join(kinds, ", "))

@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/core/jsonfile"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -129,7 +130,7 @@ func parseConfiguration(classKey string, entry map[string]any) (configuration, e
 
 // hint suggests what an unknown name was meant to be.
 func hint(name string, known []string) string {
-	if near := sdk.Nearest(name, known); near != "" {
+	if near := spelling.Nearest(name, known); near != "" {
 		return "; did you mean " + quote.String(near) + "?"
 	}
 	if len(known) == 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/simd"
+	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -62,7 +63,7 @@ func checkEnviron(environ []string) error {
 // unknownVariable is the error of a variable that psbench does not read.
 func unknownVariable(name string) error {
 	key := strings.ToLower(strings.TrimPrefix(name, envPrefix))
-	if near, ok := optionOf(sdk.Nearest(key, optionKeys())); ok {
+	if near, ok := optionOf(spelling.Nearest(key, optionKeys())); ok {
 		return fmt.Errorf("unknown environment variable %s; did you mean %s?", quote.Word(name), near.Env())
 	}
 	return fmt.Errorf("unknown environment variable %s: psbench reads no such one", quote.Word(name))

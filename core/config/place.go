@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -28,7 +29,7 @@ func (r *resolver) placeSettings(ctx context.Context) error {
 		}
 		if len(kinds) == 0 {
 			more := "; psbench list KIND shows what there is"
-			if near := sdk.Nearest(a.name, names); near != "" {
+			if near := spelling.Nearest(a.name, names); near != "" {
 				more = fmt.Sprintf("; did you mean %q?", near)
 			}
 			return &UnknownSettingError{fmt.Sprintf("%s: no part of this run has a setting %s%s", a.label, quote.String(a.name), more)}

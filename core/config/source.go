@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/internal/quote"
-	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/internal/spelling"
 )
 
 // envPrefix begins the name of every variable that psbench reads.
@@ -73,7 +73,7 @@ func unknownKey(s source, key string) error {
 	if s.sort == fromEnvironment {
 		return unknownVariable(s.name(key))
 	}
-	if near := sdk.Nearest(key, optionKeys()); near != "" {
+	if near := spelling.Nearest(key, optionKeys()); near != "" {
 		return fmt.Errorf("unknown key %s in %s; did you mean %q?", quote.String(key), s.place, near)
 	}
 	return fmt.Errorf("unknown key %s in %s; the keys are %s", quote.String(key), s.place, strings.Join(optionKeys(), ", "))

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/internal/quote"
-	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/internal/spelling"
 )
 
 // walker goes over the tokens of a well-formed text beside the Go type that
@@ -113,7 +113,7 @@ func unknown(path, key string, fields map[string]reflect.Type) error {
 	if path != "" {
 		where = " of " + quote.Word(path)
 	}
-	if near := sdk.Nearest(key, names); near != "" {
+	if near := spelling.Nearest(key, names); near != "" {
 		return fmt.Errorf("unknown key %s%s; did you mean %q?", quote.String(key), where, near)
 	}
 	return fmt.Errorf("unknown key %s%s; the keys are %s", quote.String(key), where, strings.Join(names, ", "))

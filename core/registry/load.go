@@ -10,6 +10,7 @@ import (
 
 	"github.com/psbench/psbench/core/jsonfile"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -144,7 +145,7 @@ func (r *Registry) plugin(name string) (Plugin, error) {
 		return p.Plugin, nil
 	}
 	known := slices.Sorted(maps.Keys(r.plugins))
-	switch near := sdk.Nearest(name, known); {
+	switch near := spelling.Nearest(name, known); {
 	case name == "":
 		return Plugin{}, fmt.Errorf("names no plugin: the plugins are %s", strings.Join(known, ", "))
 	case near != "":

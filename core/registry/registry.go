@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -91,7 +92,7 @@ func (r *Registry) Lookup(kind sdk.Kind, name string) (Item, error) {
 		return r.items[kind][key], nil
 	}
 	hint := ""
-	if near := sdk.Nearest(name, r.Names(kind)); near != "" {
+	if near := spelling.Nearest(name, r.Names(kind)); near != "" {
 		hint = fmt.Sprintf("did you mean %q? ", near)
 	}
 	return Item{}, fmt.Errorf("unknown %s %s; %sthe keys are %s", kind, quote.String(name), hint, quote.Message(strings.Join(r.Keys(kind), ", ")))
