@@ -25,7 +25,6 @@ type HookEnv struct {
 	Rank     int
 	Name     string
 	Trainers int // members of Group
-	Backend  string
 	Server   comm.PushPuller
 	// Group is the trainers' process group. Default is a second group of the
 	// same members, for hooks that run a collective beside it.

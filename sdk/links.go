@@ -13,7 +13,7 @@ import (
 func (st *station) joinLinks(req *proto.ConnectRequest, store *comm.Store) (HookEnv, error) {
 	env := HookEnv{
 		Rank: st.rank(), Name: st.name(), Trainers: int(st.req.GetTrainers()),
-		Backend: st.req.GetBackend(), Recorder: st.recorder,
+		Recorder: st.recorder,
 	}
 	var err error
 	if server := req.GetServer(); server != nil {

@@ -141,7 +141,7 @@ func TestDefaults(t *testing.T) {
 		Service: registry.Gradients,
 		Links:   registry.Links{Server: true},
 		Isolate: map[sdk.Kind]bool{},
-		Epochs:  5, WarmUpEpochs: 5, BatchSize: 10, Backend: "gloo", Timeout: 60 * time.Second,
+		Epochs:  5, WarmUpEpochs: 5, BatchSize: 10, Timeout: 60 * time.Second,
 		Transport: comm.Shm, Listen: "127.0.0.1",
 		Values: exp.Values,
 	}

@@ -32,7 +32,6 @@ type Experiment struct {
 	WarmUpEpochs int
 	BatchSize    int
 	Seed         uint64
-	Backend      string
 	Timeout      time.Duration
 	// FailOnNaN ends the run where a loss or a parameter is not finite.
 	FailOnNaN bool

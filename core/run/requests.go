@@ -20,7 +20,6 @@ func (r *run) configureRequest(s *seat) *proto.ConfigureRequest {
 		Epochs:    int32(max(r.e.Epochs, r.e.WarmUpEpochs)), // #nosec G115 -- checked by config
 		BatchSize: int32(r.e.BatchSize),                     // #nosec G115 -- checked by config
 		Seed:      r.e.Seed,
-		Backend:   r.e.Backend,
 		Threads:   int32(trainerThreads(r.e.World.Trainers)), // #nosec G115 -- a count of cores
 		TimeoutNs: int64(r.e.Timeout),
 		Secret:    r.secret,

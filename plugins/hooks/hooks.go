@@ -32,8 +32,8 @@ type averaging struct {
 func newAveraging(env sdk.HookEnv, group comm.Group) averaging {
 	return averaging{
 		group:  group,
-		dense:  env.Recorder.Series(futureMetric, env.Backend+"_dense_allreduce"),
-		sparse: env.Recorder.Series(futureMetric, env.Backend+"_sparse_allreduce"),
+		dense:  env.Recorder.Series(futureMetric, "gloo_dense_allreduce"),
+		sparse: env.Recorder.Series(futureMetric, "gloo_sparse_allreduce"),
 	}
 }
 

@@ -95,7 +95,7 @@ func TestHooks(t *testing.T) {
 		links := map[string]*link{"server": newLink(0), "group": newLink(4), "default": newLink(4)}
 		rec := &sdk.Recorder{}
 		h, err := makers[c.hook](noSettings{}, sdk.HookEnv{
-			Backend: "gloo", Server: links["server"], Group: links["group"], Default: links["default"], Recorder: rec,
+			Server: links["server"], Group: links["group"], Default: links["default"], Recorder: rec,
 		})
 		if err != nil {
 			t.Fatal(err)

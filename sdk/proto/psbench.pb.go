@@ -508,7 +508,6 @@ type ConfigureRequest struct {
 	Epochs         int32                  `protobuf:"varint,7,opt,name=epochs,proto3" json:"epochs,omitempty"`
 	BatchSize      int32                  `protobuf:"varint,8,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"`
 	Seed           uint64                 `protobuf:"varint,9,opt,name=seed,proto3" json:"seed,omitempty"`
-	Backend        string                 `protobuf:"bytes,10,opt,name=backend,proto3" json:"backend,omitempty"`
 	Threads        int32                  `protobuf:"varint,11,opt,name=threads,proto3" json:"threads,omitempty"`                                     // for compute
 	TimeoutNs      int64                  `protobuf:"varint,12,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"`                // of every wait
 	Secret         []byte                 `protobuf:"bytes,13,opt,name=secret,proto3" json:"secret,omitempty"`                                        // proves that a peer belongs to this run
@@ -617,13 +616,6 @@ func (x *ConfigureRequest) GetSeed() uint64 {
 		return x.Seed
 	}
 	return 0
-}
-
-func (x *ConfigureRequest) GetBackend() string {
-	if x != nil {
-		return x.Backend
-	}
-	return ""
 }
 
 func (x *ConfigureRequest) GetThreads() int32 {
@@ -3068,7 +3060,7 @@ const file_psbench_proto_rawDesc = "" +
 	"PartChoice\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +
-	"\bsettings\x18\x03 \x01(\fR\bsettings\"\x85\x06\n" +
+	"\bsettings\x18\x03 \x01(\fR\bsettings\"\xeb\x05\n" +
 	"\x10ConfigureRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\x05R\x04rank\x12*\n" +
@@ -3080,8 +3072,6 @@ const file_psbench_proto_rawDesc = "" +
 	"\n" +
 	"batch_size\x18\b \x01(\x05R\tbatchSize\x12\x12\n" +
 	"\x04seed\x18\t \x01(\x04R\x04seed\x12\x18\n" +
-	"\abackend\x18\n" +
-	" \x01(\tR\abackend\x12\x18\n" +
 	"\athreads\x18\v \x01(\x05R\athreads\x12\x1d\n" +
 	"\n" +
 	"timeout_ns\x18\f \x01(\x03R\ttimeoutNs\x12\x16\n" +
