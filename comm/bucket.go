@@ -35,18 +35,17 @@ type Bucket struct {
 	BucketSpec
 	Gradient Gradient
 
-	// shown are the rows of a sparse bucket in shared memory, as neighbours read and
-	// write them; nil on the heap. Gradient.Rows is memory of this process alone, because
-	// rows are places: what was checked must be what is used, whatever a neighbour does
-	// meanwhile. It costs two copies of 4 bytes per row for each hand-over.
-	shown []int32
+	// Shown are the rows of a sparse bucket in shared memory, as neighbours read and
+	// write them, for ShowRows and TakeRows alone; nil on the heap. Gradient.Rows is memory
+	// of this process alone, because rows are places: what was checked must be what is used,
+	// whatever a neighbour does meanwhile. It costs two copies of 4 bytes per row for each
+	// hand-over.
+	Shown []int32
 }
 
-// ShowRows copies the rows of the gradient to where neighbours that map the bucket find
-// them. On the heap it does nothing.
-func (b *Bucket) ShowRows() { b.show(b.Gradient.Rows) }
-
-func (b *Bucket) show(rows []int32) { copy(b.shown, rows) }
+// ShowRows copies rows, which are those of the gradient or of its replacement, to where
+// neighbours that map the bucket find them. On the heap it does nothing.
+func (b *Bucket) ShowRows(rows []int32) { copy(b.Shown, rows) }
 
 // TakeRows makes the gradient one of the n rows that a neighbour has shown, whose values
 // are in place. It copies the rows and checks the copy; n may be any number.
@@ -54,8 +53,8 @@ func (b *Bucket) TakeRows(n int) error {
 	if err := b.Gradient.SetRows(n); err != nil {
 		return fmt.Errorf("bucket %d: %w", b.Index, err)
 	}
-	copy(b.Gradient.Rows, b.shown)
-	return b.checkRows(b.Gradient.Rows)
+	copy(b.Gradient.Rows, b.Shown)
+	return b.CheckRows(b.Gradient.Rows)
 }
 
 // NewBucket allocates the storage that spec asks for: Elements values of a

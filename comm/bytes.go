@@ -18,13 +18,35 @@ func Int64Bytes(x []int64) []byte { return bytesOf(x) }
 
 // ViewFloat32 is the inverse of Float32Bytes: b, whose address must be a multiple of
 // 4, as len(b)/4 values.
-func ViewFloat32(b []byte) []float32 { return viewOf[float32](b, len(b)/4) }
+func ViewFloat32(b []byte) []float32 { return ViewOf[float32](b, len(b)/4) }
 
 // ViewInt64 is the inverse of Int64Bytes: b, whose address must be a multiple of 8,
 // as len(b)/8 values.
-func ViewInt64(b []byte) []int64 { return viewOf[int64](b, len(b)/8) }
+func ViewInt64(b []byte) []int64 { return ViewOf[int64](b, len(b)/8) }
+
+// ViewOf is the first n elements of at, without a copy; at must be aligned for them.
+func ViewOf[T float32 | int32 | int64](at []byte, n int) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(at))), n)[:n:n]
+}
 
 func bytesOf[T float32 | float64 | int32 | int64](x []T) []byte {
 	var one T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(one)))
+}
+
+// SameValues says whether the values of g and other lie in the same memory, however long
+// they are.
+func (g *Gradient) SameValues(other *Gradient) bool {
+	return unsafe.SliceData(g.Values) == unsafe.SliceData(other.Values)
+}
+
+// SameStorage says whether values and rows of g and other lie in the same memory, however
+// long they are.
+func (g *Gradient) SameStorage(other *Gradient) bool {
+	return g.SameValues(other) && unsafe.SliceData(g.Rows) == unsafe.SliceData(other.Rows)
+}
+
+// SameData says whether t and other are the same elements of memory.
+func (t Tensor) SameData(other Tensor) bool {
+	return len(t.Data) == len(other.Data) && unsafe.SliceData(t.Data) == unsafe.SliceData(other.Data)
 }

@@ -89,7 +89,7 @@ func (o *operations) begin(batch int64, b *Bucket) (*operation, error) {
 	if op == nil || op.spec.Index != b.Index {
 		return nil, fmt.Errorf("%s of %s does not carry bucket %d of batch %d", o.link, o.self, b.Index, batch)
 	}
-	if err := op.spec.check(&b.Gradient); err != nil {
+	if err := op.spec.Check(&b.Gradient); err != nil {
 		return nil, fmt.Errorf("%s, batch %d: %w", o.self, batch, err)
 	}
 	if !op.start(batch, &b.Gradient, o.timeout) {

@@ -171,7 +171,7 @@ func (r *Ring) receiveRows(op *operation, frame Header) error {
 	if err := r.prev.readFull(Int32Bytes(g.Rows)); err != nil {
 		return err
 	}
-	if err := op.spec.checkRows(g.Rows); err != nil {
+	if err := op.spec.CheckRows(g.Rows); err != nil {
 		return fmt.Errorf("%s sent to %s: %w", from, r.self, err)
 	}
 	return nil

@@ -33,8 +33,8 @@ func TestRowMerger(t *testing.T) {
 		}
 		got := NewGradient(spec)
 		must(t, merger.Sum(&got))
-		must(t, spec.checkRows(got.Rows))
-		must(t, spec.check(&got))
+		must(t, spec.CheckRows(got.Rows))
+		must(t, spec.Check(&got))
 		want := NewGradient(spec)
 		for row := range int32(12) {
 			if held[row] != nil {

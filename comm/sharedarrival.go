@@ -123,18 +123,18 @@ func (p *sharedPort) answer(arrival *Arrival, g *Gradient) error {
 	if p.dead.Load() {
 		return p.lost(to, a)
 	}
-	if err := a.spec.check(g); err != nil {
+	if err := a.spec.Check(g); err != nil {
 		return fmt.Errorf("%s cannot answer %s: %w", p.self, to, err)
 	}
 	if !a.state.CompareAndSwap(pending, answering) {
 		return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight", p.self, a.Bucket, to)
 	}
-	if !sameStorage(g, a.Gradient) {
+	if !g.SameValues(a.Gradient) {
 		if err := a.Gradient.CopyFrom(g); err != nil {
 			return fmt.Errorf("%s cannot answer %s: %w", p.self, to, err)
 		}
 	}
-	a.bucket.show(g.Rows)
+	a.bucket.ShowRows(g.Rows)
 	a.line.rows = int32(len(g.Rows)) // #nosec G115 -- rows are int32
 	a.line.answerNS = Now()
 	seen := a.seen

@@ -61,7 +61,7 @@ func TestSharedPortRefusesLies(t *testing.T) {
 		"a sparse gradient of -1 rows":                                                             func(_ *hall, l *pushLine) { l.rows = -1 },
 		"place 7, which does not exist":                                                            func(_ *hall, l *pushLine) { l.place = 7 },
 		"row 0 at place 1, which is not above row 0 before it":                                     func(_ *hall, l *pushLine) { l.rows = 2 },
-		"row 10 at place 0, which is beyond the last row: rows must rise and lie in a table of 10": func(h *hall, l *pushLine) { l.rows = 1; h.stores[0].Buckets[0].shown[0] = 10 },
+		"row 10 at place 0, which is beyond the last row: rows must rise and lie in a table of 10": func(h *hall, l *pushLine) { l.rows = 1; h.stores[0].Buckets[0].Shown[0] = 10 },
 		"before batch 0 of that bucket was answ":                                                   func(_ *hall, l *pushLine) { l.pushed.Add(4) },
 		"as number 3 where number 0 is due":                                                        func(_ *hall, l *pushLine) { l.order = 3 },
 	} {
@@ -226,7 +226,7 @@ func TestSharedGroupSparseOverflow(t *testing.T) {
 func TestSharedLinkRefusesLies(t *testing.T) {
 	for want, lie := range map[string]func(line *pushLine, b *Bucket){
 		"does not fit a capacity of 4 rows":               func(line *pushLine, _ *Bucket) { line.rows = 5 },
-		"row 10 at place 0, which is beyond the last row": func(line *pushLine, b *Bucket) { line.rows, b.shown[0] = 1, 10 },
+		"row 10 at place 0, which is beyond the last row": func(line *pushLine, b *Bucket) { line.rows, b.Shown[0] = 1, 10 },
 	} {
 		pushed := make(chan *Arrival, 1)
 		h := newHall(t, 1, []BucketSpec{sparseSpec(0, 10, 2, 4)}, patience, func(a *Arrival) error { pushed <- a; return nil })
@@ -258,7 +258,7 @@ func TestSharedGroupRefusesLies(t *testing.T) {
 		groups := newGroups(t, 2, patience, same(sparseSpec(0, 10, 2, 4)))
 		liar, line := groups[0], groups[0].own.line(0)
 		line.kind, line.rows = c.kind, 1
-		c.lie(line, liar.bucket(0, false).shown)
+		c.lie(line, liar.bucket(0, false).Shown)
 		line.posted.Store(1)
 		liar.own.begun.Store(1)
 		liar.ring()

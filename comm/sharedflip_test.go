@@ -55,7 +55,7 @@ func TestSharedRowsStayAsTheyWereChecked(t *testing.T) {
 			h := newHall(t, 1, []BucketSpec{spec}, patience, func(a *Arrival) error {
 				<-ready
 				flip(shown)
-				if err := spec.check(a.Gradient); err != nil {
+				if err := spec.Check(a.Gradient); err != nil {
 					t.Errorf("the server has %v", err)
 				}
 				return a.Answer(a.Gradient)
@@ -64,12 +64,12 @@ func TestSharedRowsStayAsTheyWereChecked(t *testing.T) {
 			if copied {
 				pushed = h.links[0].copies
 			}
-			shown = foreign(t, pushed).shown
+			shown = foreign(t, pushed).Shown
 			close(ready)
 			b := rowsOf(place(h.stores[0], 0, copied), 1, 5, 9)
 			must(t, h.links[0].PushPull(0, b).Wait())
 			flip(shown)
-			if err := spec.check(&b.Gradient); err != nil || len(b.Gradient.Rows) != 3 || b.Gradient.Rows[2] != 9 {
+			if err := spec.Check(&b.Gradient); err != nil || len(b.Gradient.Rows) != 3 || b.Gradient.Rows[2] != 9 {
 				t.Errorf("the trainer has %v with rows %v", err, b.Gradient.Rows)
 			}
 		})
@@ -82,7 +82,7 @@ func TestSharedGroupSurvivesFlippingRows(t *testing.T) {
 	spec := sparseSpec(0, 10, 2, 10)
 	for round := range 20 {
 		groups := newGroups(t, 2, patience, same(spec))
-		liar := foreign(t, groups[0].own.stores[inStore]).shown
+		liar := foreign(t, groups[0].own.stores[inStore]).Shown
 		stop, flipping := make(chan struct{}), sync.WaitGroup{}
 		flipping.Go(func() {
 			for n := int32(0); ; n++ {
@@ -109,7 +109,7 @@ func TestSharedGroupSurvivesFlippingRows(t *testing.T) {
 			for i, f := range futures {
 				if f.Wait() != nil {
 					failed = true
-				} else if err := spec.check(&groups[i].bucket(0, false).Gradient); err != nil {
+				} else if err := spec.Check(&groups[i].bucket(0, false).Gradient); err != nil {
 					t.Errorf("member %d ended with %v", i, err)
 				}
 			}

@@ -111,14 +111,14 @@ func (l *sharedLink) PushPull(batch int64, b *Bucket) *Future {
 		return Completed(err)
 	}
 	p, place := l.pushes[b.Index], inStore
-	if !sameStorage(&b.Gradient, &p.stored.Gradient) {
+	if !b.Gradient.SameValues(&p.stored.Gradient) {
 		place = inCopies
 		if err := p.copy(&b.Gradient); err != nil {
 			l.complete(op)
 			return Completed(fmt.Errorf("%s, %s: %w", l.self, op, err))
 		}
 	}
-	p.at(place).show(b.Gradient.Rows)
+	p.at(place).ShowRows(b.Gradient.Rows)
 	l.mu.Lock() // a push is there before those of a higher order
 	defer l.mu.Unlock()
 	p.seq++

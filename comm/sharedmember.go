@@ -63,7 +63,7 @@ func (m *sharedMember) lay(l groupLayout) {
 	for i := range m.eager {
 		m.eager[i] = m.control.Bytes()[l.eager+i*EagerBytes:][:EagerBytes]
 	}
-	m.reduced = viewOf[float32](m.control.Bytes()[l.reduced:], l.reducedElements)
+	m.reduced = ViewOf[float32](m.control.Bytes()[l.reduced:], l.reducedElements)
 }
 
 // trade exchanges segments with all others, in an order in which no circle of

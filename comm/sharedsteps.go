@@ -15,7 +15,7 @@ func (g *sharedGroup) start(kind int32, batch int64, b *Bucket, root int) *Futur
 	}
 	s := g.byBucket[b.Index]
 	s.kind, s.root, s.place = kind, root, inStore
-	if !sameStorage(&b.Gradient, &s.stored.Gradient) {
+	if !b.Gradient.SameValues(&s.stored.Gradient) {
 		s.place = inCopies
 	}
 	if kind != stepBroadcast || root == g.position {
@@ -37,7 +37,7 @@ func (s *sharedStep) show(g *Gradient) error {
 			return err
 		}
 	}
-	s.bucket().show(g.Rows)
+	s.bucket().ShowRows(g.Rows)
 	return nil
 }
 

@@ -19,7 +19,7 @@ func (g *sharedGroup) sumEagerly(s *sharedStep) error {
 		return err
 	}
 	for i, m := range g.members {
-		part := viewOf[float32](m.eager[s.number%2][:bytes], len(out))
+		part := ViewOf[float32](m.eager[s.number%2][:bytes], len(out))
 		if i == 0 {
 			copy(out, part)
 		} else {

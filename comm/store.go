@@ -2,7 +2,6 @@ package comm
 
 import (
 	"fmt"
-	"unsafe"
 
 	"github.com/psbench/psbench/comm/shm"
 )
@@ -117,34 +116,14 @@ func viewStore(segment *shm.Segment, specs []BucketSpec) *Store {
 func viewBucket(at []byte, spec BucketSpec, from int) *Bucket {
 	b := &Bucket{BucketSpec: spec}
 	if !spec.Sparse {
-		b.Gradient = Gradient{Values: viewOf[float32](at, spec.Elements)}
+		b.Gradient = Gradient{Values: ViewOf[float32](at, spec.Elements)}
 		return b
 	}
-	b.shown = viewOf[int32](at, spec.Capacity)
+	b.Shown = ViewOf[int32](at, spec.Capacity)
 	b.Gradient = Gradient{
 		Rows:   make([]int32, 0, spec.Capacity),
-		Values: viewOf[float32](at[from:], spec.Capacity*spec.Width)[:0],
+		Values: ViewOf[float32](at[from:], spec.Capacity*spec.Width)[:0],
 		Width:  spec.Width,
 	}
 	return b
-}
-
-// viewOf is the first n elements of at, without a copy.
-func viewOf[T float32 | int32 | int64](at []byte, n int) []T {
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(at))), n)[:n:n]
-}
-
-// sameStorage says whether two gradients lie in the same memory.
-func sameStorage(a, b *Gradient) bool {
-	return unsafe.SliceData(a.Values) == unsafe.SliceData(b.Values)
-}
-
-// SameStorage says whether g and other lie in the same memory, however long they are.
-func (g *Gradient) SameStorage(other *Gradient) bool {
-	return sameStorage(g, other) && unsafe.SliceData(g.Rows) == unsafe.SliceData(other.Rows)
-}
-
-// SameData says whether t and other are the same elements of memory.
-func (t Tensor) SameData(other Tensor) bool {
-	return len(t.Data) == len(other.Data) && unsafe.SliceData(t.Data) == unsafe.SliceData(other.Data)
 }

@@ -162,7 +162,7 @@ func (p *StreamPort) answer(arrival *Arrival, g *Gradient) error {
 	if !spec.Sparse {
 		spec.Elements = len(a.Gradient.Values)
 	}
-	if err := spec.check(g); err != nil {
+	if err := spec.Check(g); err != nil {
 		return fmt.Errorf("%s cannot answer %s: %w", p.self, c.peer, err)
 	}
 	batch, first, last := a.Batch, a.Chunk, a.Chunk+place.chunks/a.Chunks

@@ -150,7 +150,7 @@ func (r *modelRole) backward(h *comm.Header, last []float32, run func(comm.Tenso
 			return
 		}
 		if b := r.sparse[k]; b != nil {
-			b.ShowRows()
+			b.ShowRows(b.Gradient.Rows)
 		}
 		sent = r.conn.Send(&out)
 	})

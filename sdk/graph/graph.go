@@ -13,7 +13,7 @@ import (
 
 	_ "go4.org/unsafe/assume-no-moving-gc" // gorgonia needs a version that knows this Go
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
+	gtensor "gorgonia.org/tensor"
 
 	"github.com/psbench/psbench/comm"
 )
@@ -46,7 +46,7 @@ func New() *Graph { return &Graph{nodes: gorgonia.NewGraph(), run: &run{}} }
 // An input that does not fit is an error of Compile.
 func (g *Graph) Input(name string, values []float32, shape ...int) *gorgonia.Node {
 	g.names++
-	node := gorgonia.NewTensor(g.nodes, tensor.Float32, len(shape), gorgonia.WithShape(shape...),
+	node := gorgonia.NewTensor(g.nodes, gtensor.Float32, len(shape), gorgonia.WithShape(shape...),
 		gorgonia.WithName(fmt.Sprintf("%d %s", g.names, name))) // gorgonia takes equal names for the same node
 	if want := comm.Elements(shape); len(shape) == 0 || want < 1 || len(values) != want {
 		g.fail(fmt.Errorf("%s has %d elements and shape %v: the shape must have dimensions, none of them empty, and as many elements",
@@ -156,6 +156,6 @@ func (g *Graph) Backward(outputGradient []float32, emit func(parameter int)) err
 }
 
 // dense is a tensor over elements that lie elsewhere.
-func dense(elements []float32, shape tensor.Shape) *tensor.Dense {
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(elements))
+func dense(elements []float32, shape gtensor.Shape) *gtensor.Dense {
+	return gtensor.New(gtensor.WithShape(shape...), gtensor.WithBacking(elements))
 }
