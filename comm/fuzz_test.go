@@ -117,7 +117,7 @@ func FuzzPort(f *testing.F) {
 		var wrong atomic.Value
 		err := p.Serve(func(a *Arrival) error {
 			spec := &fuzzSpecs[a.Bucket]
-			if a.Trainer != 0 || !spec.Sparse && a.Chunks != spec.chunks() || spec.Sparse && CheckRows(a.Gradient.Rows, spec.TableRows) != nil {
+			if a.Trainer != 0 || !spec.Sparse && a.Chunks != chunksOf(spec) || spec.Sparse && CheckRows(a.Gradient.Rows, spec.TableRows) != nil {
 				wrong.Store(fmt.Sprintf("a port handed over %+v", a))
 			}
 			return a.Answer(a.Gradient)

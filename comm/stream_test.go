@@ -33,7 +33,7 @@ func newAverager(trainers int, specs []BucketSpec, chunked bool) *averager {
 	for i := range specs {
 		mean, n := NewGradient(specs[i]), 1
 		if chunked {
-			n = specs[i].chunks()
+			n = chunksOf(&specs[i])
 		}
 		for k := range n {
 			r := &round{arrivals: make([]*Arrival, 0, trainers), mean: mean}

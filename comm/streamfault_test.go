@@ -61,7 +61,7 @@ func TestBlockedAnswerEndsAtTheDeadline(t *testing.T) {
 		p := NewStreamPort("server9", []*Conn{far}, []BucketSpec{vast}, false, time.Second)
 		served := make(chan error, 1)
 		go func() { served <- p.Serve(func(a *Arrival) error { return a.Answer(a.Gradient) }) }()
-		push(t, near, 4, NewBucket(vast), vast.chunks())
+		push(t, near, 4, NewBucket(vast), chunksOf(&vast))
 		var wait *WaitError
 		if err := <-served; !errors.As(err, &wait) || wait.For[0] != "trainer0" || wait.What != "room for the answer to batch 4, bucket 0" {
 			t.Fatalf("an answer that nobody reads gave %v", err)

@@ -54,7 +54,7 @@ func NewStreamLink(conn *Conn, buckets []BucketSpec, timeout time.Duration) *Str
 		done:       make(chan struct{}),
 	}
 	l.pushes = byIndex(buckets, func(spec BucketSpec) *streamPush {
-		p := &streamPush{operation: l.slots[spec.Index], answered: make([]bool, spec.chunks())}
+		p := &streamPush{operation: l.slots[spec.Index], answered: make([]bool, chunksOf(&spec))}
 		p.reset()
 		return p
 	})

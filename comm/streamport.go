@@ -44,7 +44,7 @@ func NewStreamPort(self string, conns []*Conn, specs []BucketSpec, chunked bool,
 		store := NewStore(specs)
 		p.stores = append(p.stores, store)
 		p.places = append(p.places, byIndex(specs, func(spec BucketSpec) *pushPlace {
-			return &pushPlace{spec: spec, chunks: spec.chunks()}
+			return &pushPlace{spec: spec, chunks: chunksOf(&spec)}
 		}))
 		for _, b := range store.Buckets {
 			p.prepare(at(p.places[trainer], b.Index), trainer, &b.Gradient, chunked)

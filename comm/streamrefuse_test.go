@@ -107,7 +107,7 @@ func TestAnswersBeforeTheirChunkAreRefused(t *testing.T) {
 		f := l.PushPull(0, NewBucket(vast)) // stays unread, and so unsent
 		var h Header
 		must(t, far.ReadHeader(&h))
-		last := int64(vast.chunks()-1) * ChunkElements
+		last := int64(chunksOf(&vast)-1) * ChunkElements
 		_ = far.Send(&Header{Op: opAnswer, Arg: last}, make([]byte, 4*ChunkElements)) // the link may hang up before the end
 		if err := f.Wait(); err == nil || !strings.Contains(err.Error(), "no such push in flight") {
 			t.Fatalf("an answer to a chunk that was not sent gave %v", err)

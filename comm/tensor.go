@@ -1,3 +1,5 @@
+// Package tensor is what travels: tensors, gradients and the buckets that hold them,
+// sums of sparse gradients, and checks of what others say of theirs.
 package comm
 
 import "fmt"

@@ -2,9 +2,9 @@ package comm
 
 import "fmt"
 
-// chunks is how many frames a gradient of spec travels as: a dense one as one per
+// chunksOf is how many frames a gradient of spec travels as: a dense one as one per
 // chunk, a sparse one as one.
-func (spec *BucketSpec) chunks() int {
+func chunksOf(spec *BucketSpec) int {
 	if spec.Sparse {
 		return 1
 	}
