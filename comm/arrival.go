@@ -1,5 +1,7 @@
 package comm
 
+import "github.com/psbench/psbench/comm/tensor"
+
 // ChunkElements is how many elements of a dense bucket travel as one chunk on the
 // transports that carry frames: 1 MiB.
 const ChunkElements = 256 << 10
@@ -21,7 +23,7 @@ type Arrival struct {
 	Chunk, Chunks int
 	// Gradient holds the push, or that chunk of its values; the server may
 	// overwrite it until it answers.
-	Gradient *Gradient
+	Gradient *tensor.Gradient
 	// AtNS is when the last byte was received, in ns of Now; on Shm, when the
 	// trainer pushed.
 	AtNS int64
@@ -36,7 +38,7 @@ type Arrival struct {
 
 // answerer is a port as an arrival sees it.
 type answerer interface {
-	answer(a *Arrival, g *Gradient) error
+	answer(a *Arrival, g *tensor.Gradient) error
 }
 
 // Answer sends g to the trainer in place of what it pushed. g may be a.Gradient,
@@ -47,4 +49,4 @@ type answerer interface {
 //
 // A trainer may push the bucket again as soon as it has its answer, even before
 // Answer returns: then a already stands for the next push.
-func (a *Arrival) Answer(g *Gradient) error { return a.port.answer(a, g) }
+func (a *Arrival) Answer(g *tensor.Gradient) error { return a.port.answer(a, g) }

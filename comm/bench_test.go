@@ -7,6 +7,9 @@ import (
 	"net"
 	"sync"
 	"testing"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 var benchSizes = []struct {
@@ -36,12 +39,12 @@ func newTogether(ranks int, step func(rank int) error) *together {
 	return p
 }
 
-func (p *together) round(t tb) {
+func (p *together) round(t commtest.TB) {
 	for _, start := range p.start {
 		start <- struct{}{}
 	}
 	for range p.start {
-		must(t, <-p.done)
+		commtest.Must(t, <-p.done)
 	}
 }
 
@@ -57,47 +60,47 @@ func (p *together) close() {
 type collective struct {
 	name  string
 	ranks int
-	specs func(elements int) BucketSpec
+	specs func(elements int) tensor.BucketSpec
 	want  func(v float32) float32
-	join  func(t tb, n Transport, ranks int, spec BucketSpec) reducer
+	join  func(t commtest.TB, n Transport, ranks int, spec tensor.BucketSpec) reducer
 }
 
-type reducer func(rank int, batch int64, b *Bucket) *Future
+type reducer func(rank int, batch int64, b *tensor.Bucket) *Future
 
-func joinServer(t tb, n Transport, ranks int, spec BucketSpec) reducer {
-	specs := []BucketSpec{spec}
+func joinServer(t commtest.TB, n Transport, ranks int, spec tensor.BucketSpec) reducer {
+	specs := []tensor.BucketSpec{spec}
 	if n == Shm {
 		h := newHall(t, ranks, specs, patience, newAverager(ranks, specs, false).handle)
-		return func(rank int, batch int64, b *Bucket) *Future { return h.links[rank].PushPull(batch, b) }
+		return func(rank int, batch int64, b *tensor.Bucket) *Future { return h.links[rank].PushPull(batch, b) }
 	}
 	s := newStar(t, n, ranks, specs, true, patience, newAverager(ranks, specs, true).handle)
-	return func(rank int, batch int64, b *Bucket) *Future { return s.links[rank].PushPull(batch, b) }
+	return func(rank int, batch int64, b *tensor.Bucket) *Future { return s.links[rank].PushPull(batch, b) }
 }
 
-func joinRing(t tb, n Transport, ranks int, spec BucketSpec) reducer {
+func joinRing(t commtest.TB, n Transport, ranks int, spec tensor.BucketSpec) reducer {
 	if n == Shm {
 		groups := newGroups(t, ranks, patience, same(spec))
-		return func(rank int, batch int64, b *Bucket) *Future { return groups[rank].AllReduce(batch, b) }
+		return func(rank int, batch int64, b *tensor.Bucket) *Future { return groups[rank].AllReduce(batch, b) }
 	}
 	rings := newRings(t, n, ranks, patience, same(spec))
-	return func(rank int, batch int64, b *Bucket) *Future { return rings[rank].AllReduce(batch, b) }
+	return func(rank int, batch int64, b *tensor.Bucket) *Future { return rings[rank].AllReduce(batch, b) }
 }
 
-func joinChain(t tb, n Transport, ranks int, spec BucketSpec) reducer {
+func joinChain(t commtest.TB, n Transport, ranks int, spec tensor.BucketSpec) reducer {
 	if n == Shm {
 		groups := newGroups(t, ranks, patience, same(spec))
-		return func(rank int, batch int64, b *Bucket) *Future { return groups[rank].Broadcast(batch, b, 0) }
+		return func(rank int, batch int64, b *tensor.Bucket) *Future { return groups[rank].Broadcast(batch, b, 0) }
 	}
 	rings := newRings(t, n, ranks, patience, same(spec))
-	return func(rank int, batch int64, b *Bucket) *Future { return rings[rank].Broadcast(batch, b, 0) }
+	return func(rank int, batch int64, b *tensor.Bucket) *Future { return rings[rank].Broadcast(batch, b, 0) }
 }
 
-func tableOfRows(elements int) BucketSpec {
+func tableOfRows(elements int) tensor.BucketSpec {
 	const width = 128
-	return sparseSpec(0, elements/width, width, elements/width)
+	return commtest.SparseSpec(0, elements/width, width, elements/width)
 }
 
-func dense(elements int) BucketSpec { return denseSpec(0, elements) }
+func dense(elements int) tensor.BucketSpec { return commtest.DenseSpec(0, elements) }
 
 func once(v float32) float32  { return v }
 func twice(v float32) float32 { return 2 * v }
@@ -113,15 +116,15 @@ var collectives = []collective{
 }
 
 // prepare joins the ranks, checks one result and returns the steady state.
-func (c collective) prepare(t tb, n Transport, elements int) *together {
+func (c collective) prepare(t commtest.TB, n Transport, elements int) *together {
 	spec := c.specs(elements)
 	reduce := c.join(t, n, c.ranks, spec)
-	var buckets []*Bucket
+	var buckets []*tensor.Bucket
 	batches := make([]int64, c.ranks)
 	for range c.ranks {
-		b := NewBucket(spec)
+		b := tensor.NewBucket(spec)
 		if spec.Sparse {
-			must(t, b.Gradient.SetRows(spec.TableRows))
+			commtest.Must(t, b.Gradient.SetRows(spec.TableRows))
 			for i := range b.Gradient.Rows {
 				b.Gradient.Rows[i] = int32(i)
 			}

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
 )
 
 // Now lies between two readings of the kernel's clock around it, within what tying the
@@ -12,7 +14,7 @@ func TestNowIsTheMonotonicClock(t *testing.T) {
 	const errorNS = 5000
 	read := func() int64 {
 		var ts unix.Timespec
-		must(t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts))
+		commtest.Must(t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts))
 		return ts.Nano()
 	}
 	for range 1000 {

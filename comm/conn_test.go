@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
 )
 
 func TestFramesOfManySendersStayWhole(t *testing.T) {
@@ -27,11 +29,11 @@ func TestFramesOfManySendersStayWhole(t *testing.T) {
 		buf := make([]byte, size)
 		for range senders * frames {
 			var h Header
-			must(t, b.ReadHeader(&h))
+			commtest.Must(t, b.ReadHeader(&h))
 			if h.Payload != size {
 				t.Fatalf("a frame has %d bytes, want %d", h.Payload, size)
 			}
-			must(t, b.ReadFull(buf))
+			commtest.Must(t, b.ReadFull(buf))
 			if n := bytes.Count(buf, []byte{byte(h.Arg)}); n != size {
 				t.Fatalf("a frame of sender %d holds %d of its bytes, want %d", h.Arg, n, size)
 			}
@@ -46,19 +48,19 @@ func TestFramesOfManySendersStayWhole(t *testing.T) {
 func TestConnErrorsNameThePeer(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
 		a, b := link(t, n, "trainer0", "server1")
-		must(t, a.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
+		commtest.Must(t, a.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
 		var wait *WaitError
 		var h Header
 		if err := a.ReadHeader(&h); !errors.As(err, &wait) || wait.For[0] != "server1" || wait.Waiter != "trainer0" {
 			t.Fatalf("reading past the deadline gave %v", err)
 		}
-		must(t, b.SetWriteDeadline(time.Now().Add(20*time.Millisecond)))
+		commtest.Must(t, b.SetWriteDeadline(time.Now().Add(20*time.Millisecond)))
 		if err := b.Send(&Header{Op: OpUser}, make([]byte, 64<<20)); !errors.As(err, &wait) || wait.For[0] != "trainer0" {
 			t.Fatalf("sending past the deadline gave %v", err)
 		}
-		must(t, b.Close())
-		must(t, b.Close())
-		must(t, a.SetReadDeadline(time.Time{}))
+		commtest.Must(t, b.Close())
+		commtest.Must(t, b.Close())
+		commtest.Must(t, a.SetReadDeadline(time.Time{}))
 		var peer *PeerError
 		if err := a.ReadFull(make([]byte, 65<<20)); !errors.As(err, &peer) || peer.Peer != "server1" {
 			t.Fatalf("reading from a closed peer gave %v", err)
@@ -83,9 +85,9 @@ func TestSendDoesNotAllocate(t *testing.T) {
 		var out, in Header
 		allocs := testing.AllocsPerRun(200, func() {
 			out = Header{Op: OpUser}
-			must(t, a.Send(&out, payload[:500], payload[500:]))
-			must(t, b.ReadHeader(&in))
-			must(t, b.ReadFull(into))
+			commtest.Must(t, a.Send(&out, payload[:500], payload[500:]))
+			commtest.Must(t, b.ReadHeader(&in))
+			commtest.Must(t, b.ReadFull(into))
 		})
 		if allocs != 0 {
 			t.Errorf("a frame over %s allocates %g times, want 0", n, allocs)
@@ -121,8 +123,8 @@ func TestFramesOutOfPlaceAreRefused(t *testing.T) {
 		a, b := link(t, Unix, "trainer0", "server1")
 		other, _ := link(t, Unix, "trainer0", "server1")
 		_, err := a.nc.Write(forge(Header{Op: OpUser, Sequence: a.outNext.Sequence, Link: a.outNext.Link}, other))
-		must(t, err)
-		must(t, a.Close())
+		commtest.Must(t, err)
+		commtest.Must(t, a.Close())
 		var h Header
 		for err = nil; err == nil; {
 			err = b.ReadHeader(&h)
@@ -132,11 +134,11 @@ func TestFramesOutOfPlaceAreRefused(t *testing.T) {
 		}
 	}
 	a, b := link(t, Unix, "trainer0", "server1")
-	must(t, a.Send(&Header{Op: OpUser}))
+	commtest.Must(t, a.Send(&Header{Op: OpUser}))
 	reflected := make([]byte, HeaderSize)
-	must(t, b.ReadFull(reflected))
+	commtest.Must(t, b.ReadFull(reflected))
 	_, err := b.nc.Write(reflected)
-	must(t, err)
+	commtest.Must(t, err)
 	if err := a.ReadHeader(&Header{}); err == nil || err.Error() != "server1 sent a frame of another link to trainer0" {
 		t.Errorf("a reflected frame gave %v", err)
 	}

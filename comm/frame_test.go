@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
 )
 
 func TestHeaderRoundTrip(t *testing.T) {
@@ -22,7 +24,7 @@ func TestHeaderRoundTrip(t *testing.T) {
 		var buf [HeaderSize]byte
 		want.Encode(&buf)
 		var got Header
-		must(t, got.Decode(&buf))
+		commtest.Must(t, got.Decode(&buf))
 		if got != want {
 			t.Fatalf("decoded %+v, want %+v", got, want)
 		}
@@ -61,7 +63,7 @@ func FuzzHeader(f *testing.F) {
 
 func FuzzHello(f *testing.F) {
 	good, err := (&hello{purpose: "push", from: "trainer0", to: "server2"}).encode()
-	must(f, err)
+	commtest.Must(f, err)
 	f.Add(good)
 	f.Add(good[:len(good)-1])
 	f.Add(append(good[:len(good):len(good)], 0))
@@ -73,7 +75,7 @@ func FuzzHello(f *testing.F) {
 			return
 		}
 		again, err := m.encode()
-		must(t, err)
+		commtest.Must(t, err)
 		if !bytes.Equal(again, raw) {
 			t.Fatalf("encoding of %+v is %x, was %x", m, again, raw)
 		}

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // The fuzz targets are peers. FuzzListener sends arbitrary bytes; the others send a
@@ -23,16 +26,16 @@ import (
 
 // socketPair is a connection between a Conn of the rank named self, whose peer is
 // the rank named peer, and bare bytes. No hello opened it.
-func socketPair(t tb, self, peer string) (*Conn, *net.UnixConn) {
+func socketPair(t commtest.TB, self, peer string) (*Conn, *net.UnixConn) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	must(t, err)
+	commtest.Must(t, err)
 	var ends [2]net.Conn
 	for i, fd := range fds {
 		f := os.NewFile(uintptr(fd), "pair")
 		ends[i], err = net.FileConn(f)
-		must(t, err)
-		must(t, f.Close())
+		commtest.Must(t, err)
+		commtest.Must(t, f.Close())
 		t.Cleanup(func() { _ = ends[i].Close() })
 	}
 	return newConn(ends[0], self, peer), ends[1].(*net.UnixConn)
@@ -61,9 +64,9 @@ func frame(h Header, payload ...[]byte) func(*Header) []byte {
 }
 
 var (
-	fuzzSpecs = []BucketSpec{denseSpec(0, 4), sparseSpec(1, 10, 2, 3), denseSpec(2, ChunkElements+1)}
-	fuzzDense = Float32Bytes([]float32{1, 2, 3, 4})
-	fuzzRows  = Int32Bytes([]int32{2, 7})
+	fuzzSpecs = []tensor.BucketSpec{commtest.DenseSpec(0, 4), commtest.SparseSpec(1, 10, 2, 3), commtest.DenseSpec(2, ChunkElements+1)}
+	fuzzDense = tensor.Float32Bytes([]float32{1, 2, 3, 4})
+	fuzzRows  = tensor.Int32Bytes([]int32{2, 7})
 )
 
 // bending feeds run with streams that are near those of good.
@@ -117,12 +120,12 @@ func FuzzPort(f *testing.F) {
 		var wrong atomic.Value
 		err := p.Serve(func(a *Arrival) error {
 			spec := &fuzzSpecs[a.Bucket]
-			if a.Trainer != 0 || !spec.Sparse && a.Chunks != chunksOf(spec) || spec.Sparse && CheckRows(a.Gradient.Rows, spec.TableRows) != nil {
+			if a.Trainer != 0 || !spec.Sparse && a.Chunks != chunksOf(spec) || spec.Sparse && tensor.CheckRows(a.Gradient.Rows, spec.TableRows) != nil {
 				wrong.Store(fmt.Sprintf("a port handed over %+v", a))
 			}
 			return a.Answer(a.Gradient)
 		})
-		must(t, p.Close())
+		commtest.Must(t, p.Close())
 		peers.Wait()
 		if w := wrong.Load(); w != nil {
 			t.Fatal(w)
@@ -155,7 +158,7 @@ func FuzzLink(f *testing.F) {
 		idle[0], idle[ChunkElements] = 7, 7
 		futures := []*Future{l.PushPull(0, store.Buckets[0]), l.PushPull(0, store.Buckets[1])}
 		_, err := io.ReadFull(far, make([]byte, 2*HeaderSize+len(fuzzDense)))
-		must(t, err)
+		commtest.Must(t, err)
 		speak(far, stream)
 		for _, future := range futures {
 			if err := future.Wait(); err != nil && !strings.Contains(err.Error(), "server9") {
@@ -166,7 +169,7 @@ func FuzzLink(f *testing.F) {
 			t.Fatal("an answer changed a bucket that was not pushed")
 		}
 		if g := &store.Buckets[1].Gradient; futures[1].Wait() == nil {
-			must(t, CheckRows(g.Rows, fuzzSpecs[1].TableRows))
+			commtest.Must(t, tensor.CheckRows(g.Rows, fuzzSpecs[1].TableRows))
 		}
 		_ = l.Close()
 	})
@@ -197,9 +200,9 @@ func FuzzRing(f *testing.F) {
 				t.Fatalf("an operation ended with %v, which does not name trainer1", err)
 			}
 		}
-		must(t, CheckRows(store.Buckets[0].Gradient.Rows, 0))
+		commtest.Must(t, tensor.CheckRows(store.Buckets[0].Gradient.Rows, 0))
 		if g := &store.Buckets[1].Gradient; futures[2].Wait() == nil {
-			must(t, CheckRows(g.Rows, fuzzSpecs[1].TableRows))
+			commtest.Must(t, tensor.CheckRows(g.Rows, fuzzSpecs[1].TableRows))
 		}
 		_ = r.Close()
 		peer.Wait()
@@ -208,7 +211,7 @@ func FuzzRing(f *testing.F) {
 
 func FuzzListener(f *testing.F) {
 	body, err := (&hello{secret: [SecretSize]byte(testSecret), purpose: "push", from: "trainer0", to: "server9"}).encode()
-	must(f, err)
+	commtest.Must(f, err)
 	good := frames(frame(Header{Op: opHello}, body))
 	f.Add(good)
 	f.Add(append(good, frames(frame(Header{Op: opPush}, fuzzDense))...))
@@ -221,13 +224,13 @@ func FuzzListener(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		defer inTime("a listener")()
 		l, err := Listen(Unix, filepath.Join(dir, fmt.Sprint(sockets.Add(1))), "server9", testSecret)
-		must(t, err)
+		commtest.Must(t, err)
 		defer func() { _ = l.Close() }()
 		nc, err := dialSocket(l.at, time.Now().Add(patience))
-		must(t, err)
+		commtest.Must(t, err)
 		defer func() { _ = nc.Close() }()
 		_, _ = nc.Write(stream)
-		must(t, nc.(*net.UnixConn).CloseWrite())
+		commtest.Must(t, nc.(*net.UnixConn).CloseWrite())
 		c := newConn(nc, "trainer0", "server9")
 		var h Header
 		err = c.readHeader(&h)
@@ -237,7 +240,7 @@ func FuzzListener(f *testing.F) {
 		case h.Op == opAck && knows:
 			_, _ = l.Accept("push", "trainer0", time.Millisecond) // or another name
 		case h.Op == opRefuse && h.Payload > 0 && h.Payload <= maxReason:
-			must(t, c.readFull(make([]byte, h.Payload)))
+			commtest.Must(t, c.readFull(make([]byte, h.Payload)))
 			if _, err := nc.Read(make([]byte, 1)); err == nil {
 				t.Fatal("a listener went on after it refused")
 			}

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
 )
 
 // Strangers that connect and say nothing, or begin a call of gRPC, take few descriptors
@@ -16,7 +18,7 @@ func TestStrangersAreFew(t *testing.T) {
 		l := listen(t, n, "server1")
 		descriptors := func() int {
 			open, err := os.ReadDir("/proc/self/fd")
-			must(t, err)
+			commtest.Must(t, err)
 			return len(open)
 		}
 		heap := func() int {
@@ -28,7 +30,7 @@ func TestStrangersAreFew(t *testing.T) {
 		before, heapBefore := descriptors(), heap()
 		for i := range strangers {
 			nc, err := net.Dial(l.at.dialect(), l.at.place())
-			must(t, err)
+			commtest.Must(t, err)
 			defer func() { _ = nc.Close() }()
 			if i%2 == 0 {
 				_, _ = nc.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
@@ -47,7 +49,7 @@ func TestStrangersAreFew(t *testing.T) {
 			most = max(most, descriptors()-before-strangers)
 			select {
 			case err := <-linked:
-				must(t, err)
+				commtest.Must(t, err)
 				if want := maxGreetings + 8; most > want {
 					t.Errorf("%d descriptors are open for strangers, want at most %d", most, want)
 				}
@@ -64,7 +66,7 @@ func TestStrangersAreFew(t *testing.T) {
 // A caller that a crowded listener hangs up on calls again.
 func TestDialCallsAgain(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	commtest.Must(t, err)
 	defer func() { _ = ln.Close() }()
 	go func() {
 		nc, err := ln.Accept()
@@ -80,6 +82,6 @@ func TestDialCallsAgain(t *testing.T) {
 		_ = c.Send(&Header{Op: opAck, Arg: 1})
 	}()
 	c, err := Dial("tcp:"+ln.Addr().String(), "trainer0", "server1", "push", testSecret, patience)
-	must(t, err)
-	must(t, c.Close())
+	commtest.Must(t, err)
+	commtest.Must(t, c.Close())
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
 )
 
 // overTransports runs test once per transport.
@@ -26,7 +28,7 @@ type library struct {
 func tableServerName(server int) string { return fmt.Sprintf("server%d", 9+server) }
 
 // newLibrary joins trainers and servers; handle makes what server s does with calls.
-func newLibrary(t tb, tr Transport, trainers int, spec LookupSpec, timeout time.Duration, handle func(s int) func(*TableCall) error) *library {
+func newLibrary(t commtest.TB, tr Transport, trainers int, spec LookupSpec, timeout time.Duration, handle func(s int) func(*TableCall) error) *library {
 	t.Helper()
 	l := &library{links: make([][]TableLink, trainers), ports: make([]TablePort, len(spec.Tables))}
 	t.Cleanup(l.close)
@@ -37,7 +39,7 @@ func newLibrary(t tb, tr Transport, trainers int, spec LookupSpec, timeout time.
 	near, far := make([][]*Conn, trainers), make([][]*Conn, len(spec.Tables))
 	for i := range trainers {
 		store, err := NewLookupStore(tr, name(i), spec)
-		must(t, err)
+		commtest.Must(t, err)
 		l.stores = append(l.stores, store)
 		l.links[i] = make([]TableLink, len(spec.Tables))
 		for s := range spec.Tables {
@@ -56,7 +58,7 @@ func newLibrary(t tb, tr Transport, trainers int, spec LookupSpec, timeout time.
 		}
 	}
 	joined.Wait()
-	must(t, errors.Join(append(linkErrs, portErrs...)...))
+	commtest.Must(t, errors.Join(append(linkErrs, portErrs...)...))
 	for s, port := range l.ports {
 		served, serve := make(chan error, 1), handle(s)
 		l.served = append(l.served, served)
@@ -85,15 +87,15 @@ func (l *library) close() {
 }
 
 // leave ends all links in order and expects the servers to take that for an end.
-func (l *library) leave(t tb) {
+func (l *library) leave(t commtest.TB) {
 	t.Helper()
 	for _, links := range l.links {
 		for _, link := range links {
-			must(t, link.Close())
+			commtest.Must(t, link.Close())
 		}
 	}
 	for _, served := range l.served {
-		must(t, <-served)
+		commtest.Must(t, <-served)
 	}
 }
 

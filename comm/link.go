@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // PushPuller is a trainer's link to its server.
@@ -12,7 +14,7 @@ type PushPuller interface {
 	// answer. It returns at once; b.Gradient must not be touched until the
 	// future is done. Batches count from 0; operations run in the order of the
 	// calls. Pushing a bucket whose last push is unanswered is an error.
-	PushPull(batch int64, b *Bucket) *Future
+	PushPull(batch int64, b *tensor.Bucket) *Future
 }
 
 // ServerLink is a trainer's end of a link to its server.
@@ -56,13 +58,13 @@ type Group interface {
 	// AllReduce replaces b.Gradient on every member by the sum over all
 	// members: element by element when dense, over the union of rows when
 	// sparse. All members get equal bits.
-	AllReduce(batch int64, b *Bucket) *Future
+	AllReduce(batch int64, b *tensor.Bucket) *Future
 	// Average is AllReduce with each sum divided by the number of members, while it
 	// is in the cache: it moves the same bytes.
-	Average(batch int64, b *Bucket) *Future
+	Average(batch int64, b *tensor.Bucket) *Future
 	// Broadcast replaces b.Gradient on every member by that of the member at
 	// position root.
-	Broadcast(batch int64, b *Bucket, root int) *Future
+	Broadcast(batch int64, b *tensor.Bucket, root int) *Future
 	// Barrier waits until every member has called it, as its operations before
 	// this one must have ended as well.
 	Barrier() error

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
 )
 
 func TestListenerRefuses(t *testing.T) {
@@ -50,12 +52,12 @@ func TestAHelloOpensOneLink(t *testing.T) {
 				t.Errorf("a second hello %s gave %v", when, err)
 			}
 		}
-		must(t, dial())
+		commtest.Must(t, dial())
 		refused("before the first is asked for")
 		c, err := l.Accept("push", "trainer0", patience)
-		must(t, err)
+		commtest.Must(t, err)
 		refused("after the first was asked for")
-		must(t, c.Close())
+		commtest.Must(t, c.Close())
 		refused("after the first link was closed")
 	})
 }
@@ -63,14 +65,14 @@ func TestAHelloOpensOneLink(t *testing.T) {
 // refusal reads the reason out of what a listener sent before it hung up.
 func refusal(t *testing.T, nc net.Conn) string {
 	t.Helper()
-	must(t, nc.SetReadDeadline(time.Now().Add(patience)))
+	commtest.Must(t, nc.SetReadDeadline(time.Now().Add(patience)))
 	c := newConn(nc, "a stranger", "server1")
 	var h Header
 	if err := c.ReadHeader(&h); err != nil {
 		return err.Error()
 	}
 	reason := make([]byte, min(h.Payload, maxReason))
-	must(t, c.ReadFull(reason))
+	commtest.Must(t, c.ReadFull(reason))
 	if err := c.ReadHeader(&h); err == nil || os.IsTimeout(err) {
 		t.Fatalf("the listener did not hang up after it refused: %v", err)
 	}
@@ -100,30 +102,30 @@ func TestGarbageTouchesNothingElse(t *testing.T) {
 			{head(Header{Op: opHello, Sequence: 1}), "sent frame 1 to server1 where frame 0 is due"},
 		} {
 			nc, err := dialSocket(l.at, time.Now().Add(patience))
-			must(t, err)
+			commtest.Must(t, err)
 			_, err = nc.Write(c.garbage)
-			must(t, err)
+			commtest.Must(t, err)
 			if got := refusal(t, nc); !strings.Contains(got, c.want) {
 				t.Errorf("garbage was refused with %q, want %q", got, c.want)
 			}
-			must(t, nc.Close())
+			commtest.Must(t, nc.Close())
 		}
 		// Less than gRPC's own greeting, and not that.
 		nc, err := net.Dial(l.at.dialect(), l.at.place())
-		must(t, err)
+		commtest.Must(t, err)
 		_, err = nc.Write(bytes.Repeat([]byte("garbage!"), 100))
-		must(t, err)
-		must(t, nc.SetReadDeadline(time.Now().Add(patience)))
+		commtest.Must(t, err)
+		commtest.Must(t, nc.SetReadDeadline(time.Now().Add(patience)))
 		for err = nil; err == nil; {
 			_, err = nc.Read(make([]byte, 100))
 		}
 		if os.IsTimeout(err) {
 			t.Error("the listener did not hang up on garbage")
 		}
-		must(t, nc.Close())
+		commtest.Must(t, nc.Close())
 		c, err := Dial(l.Address(), "trainer0", "server1", "push", testSecret, patience)
-		must(t, err)
-		must(t, c.Close())
+		commtest.Must(t, err)
+		commtest.Must(t, c.Close())
 	})
 }
 
@@ -135,16 +137,16 @@ func TestListenerDeadlinesAndClose(t *testing.T) {
 			t.Fatalf("accepting nobody gave %v", err)
 		}
 		silent, err := net.Dial(l.at.dialect(), l.at.place())
-		must(t, err)
+		commtest.Must(t, err)
 		defer func() { _ = silent.Close() }()
 		unclaimed, err := Dial(l.Address(), "trainer0", "server1", "push", testSecret, patience)
-		must(t, err)
+		commtest.Must(t, err)
 		defer func() { _ = unclaimed.Close() }()
 		kept, err := Dial(l.Address(), "trainer1", "server1", "push", testSecret, patience)
-		must(t, err)
+		commtest.Must(t, err)
 		defer func() { _ = kept.Close() }()
 		mine, err := l.Accept("push", "trainer1", patience)
-		must(t, err)
+		commtest.Must(t, err)
 		defer func() { _ = mine.Close() }()
 
 		waiting := make(chan error)
@@ -153,8 +155,8 @@ func TestListenerDeadlinesAndClose(t *testing.T) {
 			waiting <- err
 		}()
 		start := time.Now()
-		must(t, l.Close())
-		must(t, l.Close())
+		commtest.Must(t, l.Close())
+		commtest.Must(t, l.Close())
 		if err := <-waiting; !errors.Is(err, net.ErrClosed) {
 			t.Fatalf("a pending accept ended with %v", err)
 		}
@@ -165,8 +167,8 @@ func TestListenerDeadlinesAndClose(t *testing.T) {
 		if err := unclaimed.ReadHeader(&Header{}); !errors.As(err, &peer) {
 			t.Fatalf("an unclaimed link ended with %v", err)
 		}
-		must(t, mine.Send(&Header{Op: OpUser}))
-		must(t, kept.ReadHeader(&Header{})) // a link that was asked for outlives its listener
+		commtest.Must(t, mine.Send(&Header{Op: OpUser}))
+		commtest.Must(t, kept.ReadHeader(&Header{})) // a link that was asked for outlives its listener
 		if _, err := os.Stat(l.at.path); n == Unix && !os.IsNotExist(err) {
 			t.Fatalf("the socket is still there: %v", err)
 		}
@@ -183,7 +185,7 @@ func TestDialWaitsForTheAcknowledgement(t *testing.T) {
 			place = at.path
 		}
 		mute, err := net.Listen(at.dialect(), place)
-		must(t, err)
+		commtest.Must(t, err)
 		defer func() { _ = mute.Close() }()
 		if tcp, ok := mute.Addr().(*net.TCPAddr); ok {
 			at.host = tcp.AddrPort()

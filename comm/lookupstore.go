@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // Limits of what is looked up.
@@ -155,8 +156,8 @@ func viewLookups(owner string, segment *shm.Segment, spec LookupSpec) *LookupSto
 		return at
 	}
 	s := &LookupStore{LookupSpec: spec, lookupMemory: lookupMemory{owner: owner, segment: segment}}
-	s.Values, s.Gradients = ViewOf[float32](next(0), values), ViewOf[float32](next(1), values)
-	s.offsets, s.indices = ViewOf[int64](next(2), spec.Bags+1)[:1], ViewOf[int64](next(3), spec.Indices)[:0]
+	s.Values, s.Gradients = tensor.ViewOf[float32](next(0), values), tensor.ViewOf[float32](next(1), values)
+	s.offsets, s.indices = tensor.ViewOf[int64](next(2), spec.Bags+1)[:1], tensor.ViewOf[int64](next(3), spec.Indices)[:0]
 	return s
 }
 

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
 )
 
 func TestTablesThatDoNotFit(t *testing.T) {
@@ -28,7 +30,7 @@ func TestTablesThatDoNotFit(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	must(t, ReserveTables(two, []TableSpec{{300, 64}, {300, 64}}, LookupSpec{Tables: []TableSpec{{300, 64}, {300, 64}}, Bags: 8, Indices: 80}, 8))
+	commtest.Must(t, ReserveTables(two, []TableSpec{{300, 64}, {300, 64}}, LookupSpec{Tables: []TableSpec{{300, 64}, {300, 64}}, Bags: 8, Indices: 80}, 8))
 }
 
 // storeError is what every transport says of a spec for which there is no room.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -17,10 +19,10 @@ const patience = 20 * time.Second
 var testSecret = []byte("0123456789abcdef0123456789abcdef")
 
 // shortDir is a folder whose sockets stay within the kernel's path limit.
-func shortDir(t tb) string {
+func shortDir(t commtest.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ps")
-	must(t, err)
+	commtest.Must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -35,27 +37,27 @@ func overNetworks(t *testing.T, test func(t *testing.T, n Transport)) {
 	}
 }
 
-func listen(t tb, n Transport, name string) *Listener {
+func listen(t commtest.TB, n Transport, name string) *Listener {
 	t.Helper()
 	at := "127.0.0.1"
 	if n == Unix {
 		at = filepath.Join(shortDir(t), name)
 	}
 	l, err := Listen(n, at, name, testSecret)
-	must(t, err)
+	commtest.Must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
 
 // link joins the ranks named from and to.
-func link(t tb, n Transport, from, to string) (atFrom, atTo *Conn) {
+func link(t commtest.TB, n Transport, from, to string) (atFrom, atTo *Conn) {
 	t.Helper()
 	l := listen(t, n, to)
 	atFrom, err := Dial(l.Address(), from, to, "test", testSecret, patience)
-	must(t, err)
+	commtest.Must(t, err)
 	t.Cleanup(func() { _ = atFrom.Close() })
 	atTo, err = l.Accept("test", from, patience)
-	must(t, err)
+	commtest.Must(t, err)
 	t.Cleanup(func() { _ = atTo.Close() })
 	return atFrom, atTo
 }

@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // byeGrace bounds the orderly end of a link whose peer no longer reads.
@@ -12,14 +14,14 @@ const byeGrace = time.Second
 
 // operation is one bucket's place on a link, used again for every batch.
 type operation struct {
-	spec   BucketSpec
+	spec   tensor.BucketSpec
 	future *Future
 
 	// Set by begin, valid until complete.
 	pending  bool
 	mean     bool // of an all-reduce: divide the sums by the members
 	batch    int64
-	gradient *Gradient
+	gradient *tensor.Gradient
 	deadline time.Time
 }
 
@@ -48,14 +50,14 @@ type operations struct {
 	err   error
 }
 
-func newOperations(self, link string, specs []BucketSpec, timeout time.Duration) operations {
-	return operations{self: self, link: link, timeout: timeout, slots: byIndex(specs, func(spec BucketSpec) *operation {
+func newOperations(self, link string, specs []tensor.BucketSpec, timeout time.Duration) operations {
+	return operations{self: self, link: link, timeout: timeout, slots: byIndex(specs, func(spec tensor.BucketSpec) *operation {
 		return &operation{spec: spec, future: NewFuture()}
 	})}
 }
 
 // byIndex makes one T per spec and places it at the spec's index.
-func byIndex[T any](specs []BucketSpec, build func(BucketSpec) *T) []*T {
+func byIndex[T any](specs []tensor.BucketSpec, build func(tensor.BucketSpec) *T) []*T {
 	size := 0
 	for _, spec := range specs {
 		size = max(size, spec.Index+1)
@@ -79,7 +81,7 @@ func at[T any](slots []*T, index int) *T {
 
 // begin makes the operation on b pending. It is an error, and changes nothing,
 // if the link is poisoned, does not carry b or has b in flight.
-func (o *operations) begin(batch int64, b *Bucket) (*operation, error) {
+func (o *operations) begin(batch int64, b *tensor.Bucket) (*operation, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil {
@@ -99,7 +101,7 @@ func (o *operations) begin(batch int64, b *Bucket) (*operation, error) {
 }
 
 // start makes op pending, unless it is; the caller holds the link's mu.
-func (op *operation) start(batch int64, g *Gradient, timeout time.Duration) bool {
+func (op *operation) start(batch int64, g *tensor.Gradient, timeout time.Duration) bool {
 	if !op.future.Begin() {
 		return false
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // Ring is a Group whose members are joined in a circle, each sending to the
@@ -44,9 +46,9 @@ type Ring struct {
 	failed error          // of a frame of this task that did not
 	sent   chan error     // from the sender, one per task; capacity 1
 
-	block  []float32  // what a step of reduce-scatter receives
-	parts  []Gradient // the sparse gradient of every member
-	merger *RowMerger
+	block  []float32         // what a step of reduce-scatter receives
+	parts  []tensor.Gradient // the sparse gradient of every member
+	merger *tensor.RowMerger
 }
 
 // ringTask is a pending operation: an all-reduce, a broadcast or a barrier.
@@ -62,14 +64,14 @@ var _ GroupLink = (*Ring)(nil)
 // prev link it to its neighbours, and are the same if size is 2; the ring owns
 // them from now on. They are nil and nothing is sent if size is 1. All members
 // must agree on specs. An operation must end within timeout of its call.
-func NewRing(self string, position, size int, next, prev *Conn, specs []BucketSpec, timeout time.Duration) *Ring {
+func NewRing(self string, position, size int, next, prev *Conn, specs []tensor.BucketSpec, timeout time.Duration) *Ring {
 	r := &Ring{
 		operations: newOperations(self, "its ring", specs, timeout),
 		position:   position, size: size, next: next, prev: prev,
 		queue:   make(chan ringTask, len(specs)+1),
 		quit:    make(chan struct{}),
 		done:    make(chan struct{}),
-		meeting: &operation{spec: BucketSpec{Index: barrierIndex}, future: NewFuture()},
+		meeting: &operation{spec: tensor.BucketSpec{Index: barrierIndex}, future: NewFuture()},
 		sent:    make(chan error, 1),
 	}
 	r.slots = append(r.slots, r.meeting)
@@ -84,7 +86,7 @@ func NewRing(self string, position, size int, next, prev *Conn, specs []BucketSp
 }
 
 // reserve allocates what the largest buckets of either form need.
-func (r *Ring) reserve(specs []BucketSpec) {
+func (r *Ring) reserve(specs []tensor.BucketSpec) {
 	var block, rows, values int
 	frames := r.size // of a sparse all-reduce
 	for i := range specs {
@@ -100,10 +102,10 @@ func (r *Ring) reserve(specs []BucketSpec) {
 	}
 	r.outbox = make(chan ringFrame, frames+1)
 	r.block = make([]float32, block)
-	r.merger = NewRowMerger(r.size)
-	r.parts = make([]Gradient, r.size)
+	r.merger = tensor.NewRowMerger(r.size)
+	r.parts = make([]tensor.Gradient, r.size)
 	for i := range r.parts {
-		r.parts[i] = Gradient{Rows: make([]int32, 0, rows), Values: make([]float32, 0, values)}
+		r.parts[i] = tensor.Gradient{Rows: make([]int32, 0, rows), Values: make([]float32, 0, values)}
 	}
 }
 
@@ -115,7 +117,7 @@ func (r *Ring) Position() int { return r.position }
 
 // AllReduce implements Group. The future's error is a *WaitError at the
 // deadline and a *PeerError if a neighbour is gone; either ends the ring.
-func (r *Ring) AllReduce(batch int64, b *Bucket) *Future {
+func (r *Ring) AllReduce(batch int64, b *tensor.Bucket) *Future {
 	op, err := r.begin(batch, b)
 	if err != nil {
 		return Completed(err)
@@ -126,7 +128,7 @@ func (r *Ring) AllReduce(batch int64, b *Bucket) *Future {
 
 // Average implements Group. Its errors are those of AllReduce. The member that has
 // the whole sum of a piece divides it, before it sends it on.
-func (r *Ring) Average(batch int64, b *Bucket) *Future {
+func (r *Ring) Average(batch int64, b *tensor.Bucket) *Future {
 	op, err := r.begin(batch, b)
 	if err != nil {
 		return Completed(err)
@@ -137,7 +139,7 @@ func (r *Ring) Average(batch int64, b *Bucket) *Future {
 
 // Broadcast implements Group. Its errors are those of AllReduce. A member is done
 // when it has the bucket and has passed it on.
-func (r *Ring) Broadcast(batch int64, b *Bucket, root int) *Future {
+func (r *Ring) Broadcast(batch int64, b *tensor.Bucket, root int) *Future {
 	if err := r.checkRoot(root); err != nil {
 		return Completed(err)
 	}

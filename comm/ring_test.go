@@ -8,10 +8,13 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // newRings joins size members; specs may differ by member.
-func newRings(t tb, n Transport, size int, timeout time.Duration, specs func(member int) []BucketSpec) []*Ring {
+func newRings(t commtest.TB, n Transport, size int, timeout time.Duration, specs func(member int) []tensor.BucketSpec) []*Ring {
 	t.Helper()
 	next, prev := make([]*Conn, size), make([]*Conn, size)
 	switch {
@@ -32,8 +35,8 @@ func newRings(t tb, n Transport, size int, timeout time.Duration, specs func(mem
 	return rings
 }
 
-func same(specs ...BucketSpec) func(int) []BucketSpec {
-	return func(int) []BucketSpec { return specs }
+func same(specs ...tensor.BucketSpec) func(int) []tensor.BucketSpec {
+	return func(int) []tensor.BucketSpec { return specs }
 }
 
 // drawMean draws whether to average, and then divides the sums by size.
@@ -49,7 +52,7 @@ func drawMean(t *rapid.T, size int, sums [][]float64) bool {
 	return mean
 }
 
-func reduceWith(g Group, mean bool) func(int64, *Bucket) *Future {
+func reduceWith(g Group, mean bool) func(int64, *tensor.Bucket) *Future {
 	if mean {
 		return g.Average
 	}
@@ -60,25 +63,25 @@ func TestRingSums(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
 		rapid.Check(t, func(t *rapid.T) {
 			size := rapid.IntRange(1, 5).Draw(t, "size")
-			specs := []BucketSpec{
-				denseSpec(0, rapid.IntRange(0, 9).Draw(t, "few")),
-				denseSpec(1, rapid.IntRange(0, 4*ringBlock).Draw(t, "many")),
-				sparseSpec(2, 50, rapid.IntRange(1, 300).Draw(t, "width"), 50),
+			specs := []tensor.BucketSpec{
+				commtest.DenseSpec(0, rapid.IntRange(0, 9).Draw(t, "few")),
+				commtest.DenseSpec(1, rapid.IntRange(0, 4*ringBlock).Draw(t, "many")),
+				commtest.SparseSpec(2, 50, rapid.IntRange(1, 300).Draw(t, "width"), 50),
 			}
 			rings := newRings(t, n, size, patience, same(specs...))
 			for batch := range int64(2) {
-				buckets := make([][]*Bucket, size) // by member, then bucket
+				buckets := make([][]*tensor.Bucket, size) // by member, then bucket
 				var futures []*Future
 				var want [][]float64
 				for _, spec := range specs {
-					var column []*Bucket
+					var column []*tensor.Bucket
 					for i := range size {
-						b := NewBucket(spec)
-						fill(t, spec, &b.Gradient, 20)
+						b := tensor.NewBucket(spec)
+						commtest.Fill(t, spec, &b.Gradient, 20)
 						column = append(column, b)
 						buckets[i] = append(buckets[i], b)
 					}
-					want = append(want, sum(spec, column))
+					want = append(want, commtest.Sum(spec, column))
 				}
 				mean := drawMean(t, size, want)
 				for i, r := range rings {
@@ -87,22 +90,22 @@ func TestRingSums(t *testing.T) {
 					}
 				}
 				for _, f := range futures {
-					must(t, f.Wait())
+					commtest.Must(t, f.Wait())
 				}
 				for i := range rings {
 					for k, b := range buckets[i] {
-						requireSame(t, &b.Gradient, &buckets[0][k].Gradient)
+						commtest.RequireSame(t, &b.Gradient, &buckets[0][k].Gradient)
 					}
 				}
 				for k, spec := range specs {
-					requireNear(t, table(spec, &buckets[0][k].Gradient), want[k])
+					commtest.RequireNear(t, commtest.Table(spec, &buckets[0][k].Gradient), want[k])
 				}
 			}
 			for i, r := range rings {
 				if r.Size() != size || r.Position() != i {
 					t.Fatalf("member %d is %d of %d", i, r.Position(), r.Size())
 				}
-				must(t, r.Close())
+				commtest.Must(t, r.Close())
 			}
 		})
 	})
@@ -111,14 +114,14 @@ func TestRingSums(t *testing.T) {
 func TestRingDeadlineNamesThePeer(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
 		for what, elements := range map[string]int{"small": 3, "large": 8 << 20} {
-			spec := denseSpec(0, elements)
+			spec := commtest.DenseSpec(0, elements)
 			rings := newRings(t, n, 3, 50*time.Millisecond, same(spec))
 			var wait *WaitError
-			err := rings[0].AllReduce(3, NewBucket(spec)).Wait()
+			err := rings[0].AllReduce(3, tensor.NewBucket(spec)).Wait()
 			if !errors.As(err, &wait) || err.Error() != "trainer0 waited 0.05 s for a part of batch 3, bucket 0 from trainer2" {
 				t.Errorf("%s: the deadline gave %v", what, err)
 			}
-			if again := rings[0].AllReduce(4, NewBucket(spec)).Wait(); !errors.Is(again, err) {
+			if again := rings[0].AllReduce(4, tensor.NewBucket(spec)).Wait(); !errors.Is(again, err) {
 				t.Errorf("%s: a later operation gave %v", what, again)
 			}
 		}
@@ -127,9 +130,9 @@ func TestRingDeadlineNamesThePeer(t *testing.T) {
 
 func TestRingDisagreement(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
-		specs := []BucketSpec{denseSpec(0, 20_000), denseSpec(1, 20_000)}
+		specs := []tensor.BucketSpec{commtest.DenseSpec(0, 20_000), commtest.DenseSpec(1, 20_000)}
 		rings := newRings(t, n, 2, patience, same(specs...))
-		f, g := rings[0].AllReduce(3, NewBucket(specs[1])), rings[1].AllReduce(3, NewBucket(specs[0]))
+		f, g := rings[0].AllReduce(3, tensor.NewBucket(specs[1])), rings[1].AllReduce(3, tensor.NewBucket(specs[0]))
 		// Who notices first hangs up, perhaps before the other has anything to read.
 		disagree := 0
 		for i, err := range []error{f.Wait(), g.Wait()} {
@@ -149,8 +152,8 @@ func TestRingDisagreement(t *testing.T) {
 			t.Error("nobody says that the ranks disagree")
 		}
 
-		sizes := newRings(t, n, 2, patience, func(i int) []BucketSpec { return []BucketSpec{denseSpec(0, 8+2*i)} })
-		f, g = sizes[0].AllReduce(0, NewBucket(denseSpec(0, 8))), sizes[1].AllReduce(0, NewBucket(denseSpec(0, 10)))
+		sizes := newRings(t, n, 2, patience, func(i int) []tensor.BucketSpec { return []tensor.BucketSpec{commtest.DenseSpec(0, 8+2*i)} })
+		f, g = sizes[0].AllReduce(0, tensor.NewBucket(commtest.DenseSpec(0, 8))), sizes[1].AllReduce(0, tensor.NewBucket(commtest.DenseSpec(0, 10)))
 		both := errors.Join(f.Wait(), g.Wait()).Error()
 		if !strings.Contains(both, "trainer0 expects 16 bytes of batch 0, bucket 0 but trainer1 sent 20") &&
 			!strings.Contains(both, "trainer1 expects 20 bytes of batch 0, bucket 0 but trainer0 sent 16") {
@@ -161,12 +164,12 @@ func TestRingDisagreement(t *testing.T) {
 
 func TestRingSparseOverflow(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
-		spec := sparseSpec(0, 10, 2, 3)
+		spec := commtest.SparseSpec(0, 10, 2, 3)
 		rings := newRings(t, n, 2, patience, same(spec))
 		var futures []*Future
 		for i, r := range rings {
-			b := NewBucket(spec)
-			must(t, b.Gradient.SetRows(2))
+			b := tensor.NewBucket(spec)
+			commtest.Must(t, b.Gradient.SetRows(2))
 			copy(b.Gradient.Rows, []int32{int32(4 * i), int32(4*i + 1)})
 			futures = append(futures, r.AllReduce(0, b))
 		}
@@ -181,11 +184,11 @@ func TestRingSparseOverflow(t *testing.T) {
 func TestRingDeathOfAMember(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
 		for what, elements := range map[string]int{"small": 3, "large": 8 << 20} {
-			spec := denseSpec(0, elements)
+			spec := commtest.DenseSpec(0, elements)
 			rings := newRings(t, n, 3, patience, same(spec))
 			var futures []*Future
 			for _, r := range rings[:2] {
-				futures = append(futures, r.AllReduce(0, NewBucket(spec)))
+				futures = append(futures, r.AllReduce(0, tensor.NewBucket(spec)))
 			}
 			start := time.Now()
 			rings[2].hangUp()
@@ -204,21 +207,21 @@ func TestRingDeathOfAMember(t *testing.T) {
 
 func TestRingClose(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
-		spec := denseSpec(0, 3)
+		spec := commtest.DenseSpec(0, 3)
 		rings := newRings(t, n, 2, patience, same(spec))
-		must(t, rings[1].Close())
-		must(t, rings[1].Close())
+		commtest.Must(t, rings[1].Close())
+		commtest.Must(t, rings[1].Close())
 		var peer *PeerError
-		if err := rings[0].AllReduce(0, NewBucket(spec)).Wait(); !errors.As(err, &peer) || peer.Peer != "trainer1" {
+		if err := rings[0].AllReduce(0, tensor.NewBucket(spec)).Wait(); !errors.As(err, &peer) || peer.Peer != "trainer1" {
 			t.Errorf("reducing with a member that left gave %v", err)
 		}
-		if err := rings[1].AllReduce(0, NewBucket(spec)).Wait(); !errors.Is(err, net.ErrClosed) {
+		if err := rings[1].AllReduce(0, tensor.NewBucket(spec)).Wait(); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("reducing on a closed ring gave %v", err)
 		}
 
-		busy := newRings(t, n, 2, patience, same(denseSpec(0, 8<<20)))
-		f := busy[0].AllReduce(0, NewBucket(denseSpec(0, 8<<20)))
-		must(t, busy[0].Close())
+		busy := newRings(t, n, 2, patience, same(commtest.DenseSpec(0, 8<<20)))
+		f := busy[0].AllReduce(0, tensor.NewBucket(commtest.DenseSpec(0, 8<<20)))
+		commtest.Must(t, busy[0].Close())
 		if err := f.Wait(); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("closing under an operation gave %v", err)
 		}

@@ -9,30 +9,33 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 func TestRingBroadcasts(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
 		rapid.Check(t, func(t *rapid.T) {
 			size := rapid.IntRange(1, 5).Draw(t, "size")
-			specs := []BucketSpec{
-				denseSpec(0, rapid.IntRange(0, 9).Draw(t, "few")),
-				denseSpec(1, rapid.IntRange(0, 3*ringBlock).Draw(t, "many")),
-				sparseSpec(2, 50, rapid.IntRange(1, 3000).Draw(t, "width"), 50),
+			specs := []tensor.BucketSpec{
+				commtest.DenseSpec(0, rapid.IntRange(0, 9).Draw(t, "few")),
+				commtest.DenseSpec(1, rapid.IntRange(0, 3*ringBlock).Draw(t, "many")),
+				commtest.SparseSpec(2, 50, rapid.IntRange(1, 3000).Draw(t, "width"), 50),
 			}
 			rings := newRings(t, n, size, patience, same(specs...))
 			for batch := range int64(2) {
 				root := rapid.IntRange(0, size-1).Draw(t, "root")
 				var futures []*Future
-				var sent []Gradient
-				buckets := make([][]*Bucket, size)
+				var sent []tensor.Gradient
+				buckets := make([][]*tensor.Bucket, size)
 				for i, r := range rings {
 					for _, spec := range specs {
-						b := NewBucket(spec)
-						fill(t, spec, &b.Gradient, 20)
+						b := tensor.NewBucket(spec)
+						commtest.Fill(t, spec, &b.Gradient, 20)
 						if i == root {
-							g := NewGradient(spec)
-							must(t, g.CopyFrom(&b.Gradient))
+							g := tensor.NewGradient(spec)
+							commtest.Must(t, g.CopyFrom(&b.Gradient))
 							sent = append(sent, g)
 						}
 						buckets[i] = append(buckets[i], b)
@@ -40,11 +43,11 @@ func TestRingBroadcasts(t *testing.T) {
 					}
 				}
 				for _, f := range futures {
-					must(t, f.Wait())
+					commtest.Must(t, f.Wait())
 				}
 				for i := range rings {
 					for k, b := range buckets[i] {
-						requireSame(t, &b.Gradient, &sent[k])
+						commtest.RequireSame(t, &b.Gradient, &sent[k])
 					}
 				}
 			}
@@ -56,10 +59,10 @@ func TestRingBroadcasts(t *testing.T) {
 func TestRingBarrier(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
 		for size := 1; size <= 5; size++ {
-			rings := newRings(t, n, size, patience, same(denseSpec(0, 100)))
+			rings := newRings(t, n, size, patience, same(commtest.DenseSpec(0, 100)))
 			var reached atomic.Int64
 			p := newTogether(size, func(rank int) error {
-				b := NewBucket(denseSpec(0, 100))
+				b := tensor.NewBucket(commtest.DenseSpec(0, 100))
 				for round := range int64(50) {
 					if round%5 == int64(rank) {
 						time.Sleep(time.Millisecond)
@@ -85,14 +88,14 @@ func TestRingBarrier(t *testing.T) {
 }
 
 func TestRingMisuse(t *testing.T) {
-	spec := denseSpec(0, 3)
+	spec := commtest.DenseSpec(0, 3)
 	rings := newRings(t, Unix, 2, patience, same(spec))
 	for _, root := range []int{-1, 2} {
-		if err := rings[0].Broadcast(0, NewBucket(spec), root).Wait(); err == nil || !strings.Contains(err.Error(), "its ring has positions 0 to 1") {
+		if err := rings[0].Broadcast(0, tensor.NewBucket(spec), root).Wait(); err == nil || !strings.Contains(err.Error(), "its ring has positions 0 to 1") {
 			t.Errorf("a broadcast from position %d gave %v", root, err)
 		}
 	}
-	if err := rings[0].AllReduce(0, NewBucket(denseSpec(1, 0))).Wait(); err == nil || !strings.Contains(err.Error(), "does not carry bucket 1") {
+	if err := rings[0].AllReduce(0, tensor.NewBucket(commtest.DenseSpec(1, 0))).Wait(); err == nil || !strings.Contains(err.Error(), "does not carry bucket 1") {
 		t.Errorf("a bucket of another ring gave %v", err)
 	}
 	first := make(chan error)
@@ -103,17 +106,17 @@ func TestRingMisuse(t *testing.T) {
 	if err := rings[0].Barrier(); err == nil || err.Error() != "trainer0 started barrier 1 on its ring while the last one is in flight" {
 		t.Errorf("a second barrier gave %v", err)
 	}
-	must(t, rings[1].Barrier())
-	must(t, <-first)
+	commtest.Must(t, rings[1].Barrier())
+	commtest.Must(t, <-first)
 }
 
 // TestRingTellsOperationsApart has two members run different things.
 func TestRingTellsOperationsApart(t *testing.T) {
-	spec := denseSpec(0, 3)
-	reduce := func(r *Ring) error { return r.AllReduce(0, NewBucket(spec)).Wait() }
-	average := func(r *Ring) error { return r.Average(0, NewBucket(spec)).Wait() }
+	spec := commtest.DenseSpec(0, 3)
+	reduce := func(r *Ring) error { return r.AllReduce(0, tensor.NewBucket(spec)).Wait() }
+	average := func(r *Ring) error { return r.Average(0, tensor.NewBucket(spec)).Wait() }
 	cast := func(root int) func(r *Ring) error {
-		return func(r *Ring) error { return r.Broadcast(0, NewBucket(spec), root).Wait() }
+		return func(r *Ring) error { return r.Broadcast(0, tensor.NewBucket(spec), root).Wait() }
 	}
 	for want, run := range map[string][2]func(*Ring) error{
 		"ranks must agree on the operation":                           {reduce, cast(0)},
@@ -133,12 +136,12 @@ func TestRingTellsOperationsApart(t *testing.T) {
 }
 
 func TestRingBadDays(t *testing.T) {
-	large := denseSpec(0, 16<<20)
-	sparse := sparseSpec(0, 10, 1, 10)
+	large := commtest.DenseSpec(0, 16<<20)
+	sparse := commtest.SparseSpec(0, 10, 1, 10)
 	overNetworks(t, func(t *testing.T, n Transport) {
 		for what, run := range map[string]func(r *Ring) error{
-			"broadcast":        func(r *Ring) error { return r.Broadcast(3, NewBucket(large), 2).Wait() },
-			"sparse broadcast": func(r *Ring) error { return r.Broadcast(3, NewBucket(sparse), 2).Wait() },
+			"broadcast":        func(r *Ring) error { return r.Broadcast(3, tensor.NewBucket(large), 2).Wait() },
+			"sparse broadcast": func(r *Ring) error { return r.Broadcast(3, tensor.NewBucket(sparse), 2).Wait() },
 			"barrier":          (*Ring).Barrier,
 		} {
 			spec := large
@@ -163,7 +166,7 @@ func TestRingBadDays(t *testing.T) {
 			}
 
 			rings = newRings(t, n, 3, patience, same(spec))
-			must(t, rings[1].Close())
+			commtest.Must(t, rings[1].Close())
 			if err := run(rings[1]); !errors.Is(err, net.ErrClosed) {
 				t.Errorf("a %s on a closed ring gave %v", what, err)
 			}
@@ -172,11 +175,11 @@ func TestRingBadDays(t *testing.T) {
 }
 
 func TestRingBroadcastToNobodyEndsAtTheDeadline(t *testing.T) {
-	large := denseSpec(0, 16<<20)
+	large := commtest.DenseSpec(0, 16<<20)
 	overNetworks(t, func(t *testing.T, n Transport) {
 		rings := newRings(t, n, 3, 100*time.Millisecond, same(large))
 		var wait *WaitError
-		if err := rings[0].Broadcast(3, NewBucket(large), 0).Wait(); !errors.As(err, &wait) || wait.For[0] != "trainer1" || wait.What != "room for a part of batch 3, bucket 0" {
+		if err := rings[0].Broadcast(3, tensor.NewBucket(large), 0).Wait(); !errors.As(err, &wait) || wait.For[0] != "trainer1" || wait.What != "room for a part of batch 3, bucket 0" {
 			t.Errorf("a broadcast that nobody takes gave %v", err)
 		}
 	})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 const (
@@ -42,7 +44,7 @@ func (h Header) of(op *operation) Header {
 // them.
 func (r *Ring) post(h Header, rows []int32, values []float32) {
 	h.Rows = int32(len(rows)) // #nosec G115 -- rows are int32
-	f := ringFrame{header: h, rows: Int32Bytes(rows), values: Float32Bytes(values)}
+	f := ringFrame{header: h, rows: tensor.Int32Bytes(rows), values: tensor.Float32Bytes(values)}
 	switch {
 	case r.handed || len(f.rows)+len(f.values) > inlineBytes:
 		r.handed = true
@@ -130,7 +132,7 @@ func (r *Ring) readValues(op *operation, h *Header, values []float32) error {
 	if err := r.expectBytes(op, h, len(values)); err != nil {
 		return err
 	}
-	return r.prev.readFull(Float32Bytes(values))
+	return r.prev.readFull(tensor.Float32Bytes(values))
 }
 
 func (r *Ring) expectBytes(op *operation, h *Header, elements int) error {

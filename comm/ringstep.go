@@ -3,6 +3,7 @@ package comm
 import (
 	"fmt"
 
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
 )
 
@@ -168,7 +169,7 @@ func (r *Ring) receiveRows(op *operation, frame Header) error {
 	if err := r.expectBytes(op, &h, len(g.Rows)); err != nil {
 		return err
 	}
-	if err := r.prev.readFull(Int32Bytes(g.Rows)); err != nil {
+	if err := r.prev.readFull(tensor.Int32Bytes(g.Rows)); err != nil {
 		return err
 	}
 	if err := op.spec.CheckRows(g.Rows); err != nil {

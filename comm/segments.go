@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // A descriptor travels as the control message of an ordinary read, and a read
@@ -115,10 +116,12 @@ func (c *Conn) SendStore(s *Store) error {
 }
 
 // ReceiveStore maps the store of the peer; both must agree on the specs.
-func (c *Conn) ReceiveStore(specs []BucketSpec) (*Store, error) { return c.receiveStore(specs, true) }
+func (c *Conn) ReceiveStore(specs []tensor.BucketSpec) (*Store, error) {
+	return c.receiveStore(specs, true)
+}
 
 // receiveStore maps the peer's store of these specs.
-func (c *Conn) receiveStore(specs []BucketSpec, prefault bool) (*Store, error) {
+func (c *Conn) receiveStore(specs []tensor.BucketSpec, prefault bool) (*Store, error) {
 	all, err := c.receiveSegments(false, wantedSegment{storeSize(specs), prefault})
 	if err != nil {
 		return nil, err

@@ -5,17 +5,18 @@ import (
 	"sync/atomic"
 
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // sharedArrival is the slot of a trainer and bucket as the port sees it.
 type sharedArrival struct {
 	Arrival
-	spec   *BucketSpec
+	spec   *tensor.BucketSpec
 	line   *pushLine
 	bell   shm.Bell
-	places [2]*Bucket // the trainer's bucket in each place
-	bucket *Bucket    // the one that was pushed
-	seen   uint32     // the last push that was handed over
+	places [2]*tensor.Bucket // the trainer's bucket in each place
+	bucket *tensor.Bucket    // the one that was pushed
+	seen   uint32            // the last push that was handed over
 	state  atomic.Int32
 }
 
@@ -117,7 +118,7 @@ func (p *sharedPort) receive(a *sharedArrival, pushed uint32) error {
 // answer implements answerer. In place it is two stores and a look at the
 // trainer's bell, with the rows of a sparse gradient before them; anything else is
 // copied into the trainer's memory.
-func (p *sharedPort) answer(arrival *Arrival, g *Gradient) error {
+func (p *sharedPort) answer(arrival *Arrival, g *tensor.Gradient) error {
 	a := arrival.slot.(*sharedArrival)
 	to := p.conns[a.Trainer].peer
 	if p.dead.Load() {

@@ -9,11 +9,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/psbench/psbench/comm/internal/commtest"
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 func TestSharedLinkEndsInTime(t *testing.T) {
-	h := newHall(t, 1, []BucketSpec{denseSpec(0, 8)}, 50*time.Millisecond, func(*Arrival) error { return nil })
+	h := newHall(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, 50*time.Millisecond, func(*Arrival) error { return nil })
 	var wait *WaitError
 	if err := h.links[0].PushPull(3, h.stores[0].Buckets[0]).Wait(); !errors.As(err, &wait) || wait.Error() != "trainer0 waited 0.05 s for the answer to batch 3, bucket 0 from server9" {
 		t.Errorf("a server that does not answer gave %v", err)
@@ -21,7 +23,7 @@ func TestSharedLinkEndsInTime(t *testing.T) {
 }
 
 func TestSharedLinkNoticesADeadServer(t *testing.T) {
-	h := newHall(t, 2, []BucketSpec{denseSpec(0, 8)}, patience, func(a *Arrival) error {
+	h := newHall(t, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, patience, func(a *Arrival) error {
 		if a.Trainer == 1 {
 			return errors.New("the plugin failed")
 		}
@@ -41,7 +43,7 @@ func TestSharedLinkNoticesADeadServer(t *testing.T) {
 }
 
 func TestSharedPortNoticesADeadTrainer(t *testing.T) {
-	h := newHall(t, 2, []BucketSpec{denseSpec(0, 8)}, patience, func(*Arrival) error { return nil })
+	h := newHall(t, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, patience, func(*Arrival) error { return nil })
 	f := h.links[0].PushPull(0, h.stores[0].Buckets[0])
 	_ = h.links[1].conn.Close()
 	var peer *PeerError
@@ -55,7 +57,7 @@ func TestSharedPortNoticesADeadTrainer(t *testing.T) {
 
 // What a trainer writes into its slot is checked before anything relies on it.
 func TestSharedPortRefusesLies(t *testing.T) {
-	spec := sparseSpec(0, 10, 2, 4)
+	spec := commtest.SparseSpec(0, 10, 2, 4)
 	for want, lie := range map[string]func(h *hall, l *pushLine){
 		"does not fit a capacity of 4 rows":                                                        func(_ *hall, l *pushLine) { l.rows = 5 },
 		"a sparse gradient of -1 rows":                                                             func(_ *hall, l *pushLine) { l.rows = -1 },
@@ -65,7 +67,7 @@ func TestSharedPortRefusesLies(t *testing.T) {
 		"before batch 0 of that bucket was answ":                                                   func(_ *hall, l *pushLine) { l.pushed.Add(4) },
 		"as number 3 where number 0 is due":                                                        func(_ *hall, l *pushLine) { l.order = 3 },
 	} {
-		h := newHall(t, 1, []BucketSpec{spec}, patience, func(a *Arrival) error { return a.Answer(a.Gradient) })
+		h := newHall(t, 1, []tensor.BucketSpec{spec}, patience, func(a *Arrival) error { return a.Answer(a.Gradient) })
 		line := h.links[0].pushes[0].line
 		lie(h, line)
 		line.pushed.Add(1)
@@ -78,12 +80,12 @@ func TestSharedPortRefusesLies(t *testing.T) {
 
 func TestSharedStoresMustAgree(t *testing.T) {
 	near, far := link(t, Unix, "trainer0", "server9")
-	store, err := NewSharedStore("trainer0", []BucketSpec{denseSpec(0, 1<<20)})
-	must(t, err)
+	store, err := NewSharedStore("trainer0", []tensor.BucketSpec{commtest.DenseSpec(0, 1<<20)})
+	commtest.Must(t, err)
 	defer func() { _ = store.Close() }()
 	failed := make(chan error, 1)
 	go func() { _, err := newSharedLink(near, store, patience); failed <- err }()
-	if _, err := newSharedPort("server9", []*Conn{far}, []BucketSpec{denseSpec(0, 8)}, patience); err == nil {
+	if _, err := newSharedPort("server9", []*Conn{far}, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, patience); err == nil {
 		t.Error("a port took a store of another size")
 	}
 	if err := <-failed; err == nil || !strings.Contains(err.Error(), "both must agree on the buckets") {
@@ -93,9 +95,9 @@ func TestSharedStoresMustAgree(t *testing.T) {
 
 // What is pending when an end is closed fails, and the other side is told.
 func TestSharedCloseWhilePending(t *testing.T) {
-	h := newHall(t, 2, []BucketSpec{denseSpec(0, 8)}, patience, func(*Arrival) error { return nil })
+	h := newHall(t, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, patience, func(*Arrival) error { return nil })
 	first, second := h.links[0].PushPull(0, h.stores[0].Buckets[0]), h.links[1].PushPull(0, h.stores[1].Buckets[0])
-	must(t, h.links[0].Close())
+	commtest.Must(t, h.links[0].Close())
 	if err := first.Wait(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a push that was pending when its link closed gave %v", err)
 	}
@@ -103,14 +105,14 @@ func TestSharedCloseWhilePending(t *testing.T) {
 	if err := <-h.served; !errors.As(err, &peer) || peer.Peer != "trainer0" {
 		t.Errorf("a link that closed with a push pending gave %v", err)
 	}
-	must(t, h.port.Close())
+	commtest.Must(t, h.port.Close())
 	if err := second.Wait(); !errors.As(err, &peer) {
 		t.Errorf("a push to a port that closed gave %v", err)
 	}
 }
 
 func TestSharedGroupDisagreement(t *testing.T) {
-	specs := []BucketSpec{denseSpec(0, 4), denseSpec(1, 4)}
+	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 4), commtest.DenseSpec(1, 4)}
 	groups := newGroups(t, 2, patience, same(specs...))
 	a := groups[0].AllReduce(0, groups[0].bucket(0, false))
 	b := groups[1].AllReduce(0, groups[1].bucket(1, false))
@@ -128,7 +130,7 @@ func TestSharedGroupDisagreement(t *testing.T) {
 
 func TestSharedGroupEndsInTime(t *testing.T) {
 	for _, elements := range []int{4, 1 << 20} {
-		groups := newGroups(t, 3, 400*time.Millisecond, same(denseSpec(0, elements)))
+		groups := newGroups(t, 3, 400*time.Millisecond, same(commtest.DenseSpec(0, elements)))
 		f := groups[0].AllReduce(2, groups[0].bucket(0, false))
 		time.Sleep(200 * time.Millisecond) // so that the third member waits on when the first gives up
 		go func() { _ = groups[2].AllReduce(2, groups[2].bucket(0, false)).Wait() }()
@@ -143,20 +145,20 @@ func TestSharedGroupEndsInTime(t *testing.T) {
 }
 
 func TestSharedGroupNoticesADeadMember(t *testing.T) {
-	groups := newGroups(t, 3, patience, same(denseSpec(0, 4)))
+	groups := newGroups(t, 3, patience, same(commtest.DenseSpec(0, 4)))
 	f := groups[0].AllReduce(2, groups[0].bucket(0, false))
 	groups[1].hangUp()
 	var peer *PeerError
 	if err := f.Wait(); !errors.As(err, &peer) || peer.Peer != "trainer1" {
 		t.Errorf("a member that died gave %v", err)
 	}
-	groups = newGroups(t, 2, patience, same(denseSpec(0, 4)))
-	must(t, groups[1].Close())
+	groups = newGroups(t, 2, patience, same(commtest.DenseSpec(0, 4)))
+	commtest.Must(t, groups[1].Close())
 	if err := groups[0].Barrier(); !errors.As(err, &peer) || !errors.Is(err, errLeft) {
 		t.Errorf("a member that left gave %v", err)
 	}
-	groups = newGroups(t, 2, patience, same(denseSpec(0, 4)))
-	must(t, groups[0].Close())
+	groups = newGroups(t, 2, patience, same(commtest.DenseSpec(0, 4)))
+	commtest.Must(t, groups[0].Close())
 	if err := groups[0].Barrier(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a barrier of a closed group gave %v", err)
 	}
@@ -165,7 +167,7 @@ func TestSharedGroupNoticesADeadMember(t *testing.T) {
 // A segment that its owner could shrink under the server, or that is smaller than
 // it says, is refused with the name of who sent it.
 func TestSharedPortRefusesSegments(t *testing.T) {
-	specs := []BucketSpec{denseSpec(0, 8)}
+	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 8)}
 	size := pushControlSize(len(specs))
 	for want, c := range map[string]struct{ bytes, seals int }{
 		"sealed":   {size, 0},
@@ -179,16 +181,16 @@ func TestSharedPortRefusesSegments(t *testing.T) {
 			failed <- err
 		}()
 		var request Header
-		must(t, near.ReadHeader(&request))
+		commtest.Must(t, near.ReadHeader(&request))
 		fd, err := unix.MemfdCreate("foreign", unix.MFD_ALLOW_SEALING|unix.MFD_CLOEXEC)
-		must(t, err)
-		must(t, unix.Ftruncate(fd, int64(c.bytes)))
+		commtest.Must(t, err)
+		commtest.Must(t, unix.Ftruncate(fd, int64(c.bytes)))
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, c.seals)
-		must(t, err)
+		commtest.Must(t, err)
 		socket, err := near.unix()
-		must(t, err)
-		must(t, shm.SendFDs(socket, make([]byte, segmentNote), fd))
-		must(t, unix.Close(fd))
+		commtest.Must(t, err)
+		commtest.Must(t, shm.SendFDs(socket, make([]byte, segmentNote), fd))
+		commtest.Must(t, unix.Close(fd))
 		err = <-failed
 		if err == nil || !strings.Contains(err.Error(), "server9 refuses the segment from trainer0") || !strings.Contains(err.Error(), want) {
 			t.Errorf("a segment of %d bytes with seals %#x gave %v", c.bytes, c.seals, err)
@@ -199,13 +201,13 @@ func TestSharedPortRefusesSegments(t *testing.T) {
 // A sum of more rows than the bucket's capacity is an error, even where another bucket
 // has more.
 func TestSharedGroupSparseOverflow(t *testing.T) {
-	specs := []BucketSpec{sparseSpec(0, 10, 100, 3), sparseSpec(1, 100, 1, 100)}
+	specs := []tensor.BucketSpec{commtest.SparseSpec(0, 10, 100, 3), commtest.SparseSpec(1, 100, 1, 100)}
 	groups := newGroups(t, 2, patience, same(specs...))
 	var futures []*Future
 	var said []error
 	for i, g := range groups {
 		b := g.bucket(0, false)
-		must(t, b.Gradient.SetRows(3))
+		commtest.Must(t, b.Gradient.SetRows(3))
 		copy(b.Gradient.Rows, []int32{int32(3 * i), int32(3*i + 1), int32(3*i + 2)})
 		futures = append(futures, g.AllReduce(0, b))
 	}
@@ -224,12 +226,12 @@ func TestSharedGroupSparseOverflow(t *testing.T) {
 
 // What a server writes as its answer is checked like a push.
 func TestSharedLinkRefusesLies(t *testing.T) {
-	for want, lie := range map[string]func(line *pushLine, b *Bucket){
-		"does not fit a capacity of 4 rows":               func(line *pushLine, _ *Bucket) { line.rows = 5 },
-		"row 10 at place 0, which is beyond the last row": func(line *pushLine, b *Bucket) { line.rows, b.Shown[0] = 1, 10 },
+	for want, lie := range map[string]func(line *pushLine, b *tensor.Bucket){
+		"does not fit a capacity of 4 rows":               func(line *pushLine, _ *tensor.Bucket) { line.rows = 5 },
+		"row 10 at place 0, which is beyond the last row": func(line *pushLine, b *tensor.Bucket) { line.rows, b.Shown[0] = 1, 10 },
 	} {
 		pushed := make(chan *Arrival, 1)
-		h := newHall(t, 1, []BucketSpec{sparseSpec(0, 10, 2, 4)}, patience, func(a *Arrival) error { pushed <- a; return nil })
+		h := newHall(t, 1, []tensor.BucketSpec{commtest.SparseSpec(0, 10, 2, 4)}, patience, func(a *Arrival) error { pushed <- a; return nil })
 		f := h.links[0].PushPull(0, h.stores[0].Buckets[0])
 		a := (<-pushed).slot.(*sharedArrival)
 		lie(a.line, a.bucket)
@@ -255,7 +257,7 @@ func TestSharedGroupRefusesLies(t *testing.T) {
 		"bucket 0 has row -3 at place 0":                  {stepBroadcast, func(_ *stepLine, rows []int32) { rows[0] = -3 }},
 		"runs an all-reduce of batch 9, bucket 0":         {stepAllReduce, func(line *stepLine, _ []int32) { line.batch = 9 }},
 	} {
-		groups := newGroups(t, 2, patience, same(sparseSpec(0, 10, 2, 4)))
+		groups := newGroups(t, 2, patience, same(commtest.SparseSpec(0, 10, 2, 4)))
 		liar, line := groups[0], groups[0].own.line(0)
 		line.kind, line.rows = c.kind, 1
 		c.lie(line, liar.bucket(0, false).Shown)
@@ -265,7 +267,7 @@ func TestSharedGroupRefusesLies(t *testing.T) {
 		b := groups[1].bucket(0, false)
 		operation := groups[1].AllReduce
 		if c.kind == stepBroadcast {
-			operation = func(batch int64, b *Bucket) *Future { return groups[1].Broadcast(batch, b, 0) }
+			operation = func(batch int64, b *tensor.Bucket) *Future { return groups[1].Broadcast(batch, b, 0) }
 		}
 		err := operation(0, b).Wait()
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "trainer0") {

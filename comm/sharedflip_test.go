@@ -8,7 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/psbench/psbench/comm/internal/commtest"
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // A neighbour may write the rows that it has shown at any time. What this process uses is
@@ -24,18 +26,18 @@ func flip(shown []int32) {
 }
 
 // foreign maps a store once more, as another process does.
-func foreign(t tb, s *Store) *Bucket {
+func foreign(t commtest.TB, s *Store) *tensor.Bucket {
 	t.Helper()
 	fd, err := unix.Dup(s.segment.FD())
-	must(t, err)
+	commtest.Must(t, err)
 	segment, err := shm.Open(fd, len(s.segment.Bytes()), false, false)
-	must(t, err)
+	commtest.Must(t, err)
 	t.Cleanup(func() { _ = segment.Close() })
 	return viewStore(segment, s.Specs()).Buckets[0]
 }
 
 // rowsOf fills a bucket.
-func rowsOf(b *Bucket, rows ...int32) *Bucket {
+func rowsOf(b *tensor.Bucket, rows ...int32) *tensor.Bucket {
 	b.Gradient.Rows = append(b.Gradient.Rows[:0], rows...)
 	b.Gradient.Values = b.Gradient.Values[:len(rows)*b.Width]
 	for i := range b.Gradient.Values {
@@ -47,12 +49,12 @@ func rowsOf(b *Bucket, rows ...int32) *Bucket {
 // A trainer flips its rows while the server works on its push, and the server those of
 // its answer afterwards.
 func TestSharedRowsStayAsTheyWereChecked(t *testing.T) {
-	spec := sparseSpec(0, 10, 2, 4)
+	spec := commtest.SparseSpec(0, 10, 2, 4)
 	for name, copied := range map[string]bool{"in place": false, "copied": true} {
 		t.Run(name, func(t *testing.T) {
 			var shown []int32
 			ready := make(chan struct{})
-			h := newHall(t, 1, []BucketSpec{spec}, patience, func(a *Arrival) error {
+			h := newHall(t, 1, []tensor.BucketSpec{spec}, patience, func(a *Arrival) error {
 				<-ready
 				flip(shown)
 				if err := spec.Check(a.Gradient); err != nil {
@@ -67,7 +69,7 @@ func TestSharedRowsStayAsTheyWereChecked(t *testing.T) {
 			shown = foreign(t, pushed).Shown
 			close(ready)
 			b := rowsOf(place(h.stores[0], 0, copied), 1, 5, 9)
-			must(t, h.links[0].PushPull(0, b).Wait())
+			commtest.Must(t, h.links[0].PushPull(0, b).Wait())
 			flip(shown)
 			if err := spec.Check(&b.Gradient); err != nil || len(b.Gradient.Rows) != 3 || b.Gradient.Rows[2] != 9 {
 				t.Errorf("the trainer has %v with rows %v", err, b.Gradient.Rows)
@@ -79,7 +81,7 @@ func TestSharedRowsStayAsTheyWereChecked(t *testing.T) {
 // A member that flips its rows all the time gets an error or a sum of rows of the table,
 // and so do the others; afterwards nobody's rows change.
 func TestSharedGroupSurvivesFlippingRows(t *testing.T) {
-	spec := sparseSpec(0, 10, 2, 10)
+	spec := commtest.SparseSpec(0, 10, 2, 10)
 	for round := range 20 {
 		groups := newGroups(t, 2, patience, same(spec))
 		liar := foreign(t, groups[0].own.stores[inStore]).Shown

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // sharedGroup is a Group whose members map each other's buckets. T is the number
@@ -39,7 +41,7 @@ type sharedGroup struct {
 	closing sync.Once
 	helper  sync.WaitGroup
 
-	merger    *RowMerger
+	merger    *tensor.RowMerger
 	unionRoom []int32 // for the union of any bucket
 	union     []int32 // rows of the sparse all-reduce that runs
 }
@@ -52,10 +54,10 @@ type sharedStep struct {
 	place   int32
 	root    int
 	number  uint32
-	stored  *Bucket // of the store
-	copied  *Bucket // of the copies
-	used    bool    // its pages are there
-	ordinal int     // of the bucket among the specs
+	stored  *tensor.Bucket // of the store
+	copied  *tensor.Bucket // of the copies
+	used    bool           // its pages are there
+	ordinal int            // of the bucket among the specs
 }
 
 // Kinds of operation.
@@ -72,7 +74,7 @@ func newSharedGroup(self string, position int, conns []*Conn, store *Store, time
 		operations: newOperations(self, "its group", specs, timeout),
 		position:   position, conns: conns, members: make([]*sharedMember, len(conns)),
 		wake: make(chan struct{}, 1), quit: make(chan struct{}),
-		merger: NewRowMerger(len(conns)),
+		merger: tensor.NewRowMerger(len(conns)),
 	}
 	g.stop = sync.OnceFunc(func() { close(g.quit) })
 	g.ready.init(g)
@@ -91,7 +93,7 @@ func newSharedGroup(self string, position int, conns []*Conn, store *Store, time
 		g.byBucket[spec.Index] = s
 		g.unionRoom = make([]int32, max(len(g.unionRoom), spec.Capacity))
 	}
-	g.meeting = &sharedStep{group: g, kind: stepBarrier, op: &operation{spec: BucketSpec{Index: barrierIndex}, future: NewFuture()}}
+	g.meeting = &sharedStep{group: g, kind: stepBarrier, op: &operation{spec: tensor.BucketSpec{Index: barrierIndex}, future: NewFuture()}}
 	g.meeting.op.future.await = g.meeting.await
 	g.slots = append(g.slots, g.meeting.op)
 	for i, conn := range conns {
@@ -111,17 +113,17 @@ func (g *sharedGroup) Position() int { return g.position }
 
 // AllReduce implements Group. The future's error is a *WaitError at the deadline
 // and a *PeerError if a member is gone; either ends the group.
-func (g *sharedGroup) AllReduce(batch int64, b *Bucket) *Future {
+func (g *sharedGroup) AllReduce(batch int64, b *tensor.Bucket) *Future {
 	return g.start(stepAllReduce, batch, b, 0)
 }
 
 // Average implements Group; errors are those of AllReduce.
-func (g *sharedGroup) Average(batch int64, b *Bucket) *Future {
+func (g *sharedGroup) Average(batch int64, b *tensor.Bucket) *Future {
 	return g.start(stepAverage, batch, b, 0)
 }
 
 // Broadcast implements Group; errors are those of AllReduce.
-func (g *sharedGroup) Broadcast(batch int64, b *Bucket, root int) *Future {
+func (g *sharedGroup) Broadcast(batch int64, b *tensor.Bucket, root int) *Future {
 	if root < 0 || root >= len(g.members) {
 		return Completed(fmt.Errorf("%s cannot broadcast from position %d of a group of %d", g.self, root, len(g.members)))
 	}

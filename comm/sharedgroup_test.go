@@ -12,10 +12,13 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // newGroups joins size members through shared memory.
-func newGroups(t tb, size int, timeout time.Duration, specs func(member int) []BucketSpec) []*sharedGroup {
+func newGroups(t commtest.TB, size int, timeout time.Duration, specs func(member int) []tensor.BucketSpec) []*sharedGroup {
 	t.Helper()
 	conns := make([][]*Conn, size)
 	for i := range conns {
@@ -38,7 +41,7 @@ func newGroups(t tb, size int, timeout time.Duration, specs func(member int) []B
 		})
 	}
 	joined.Wait()
-	must(t, errors.Join(errs...))
+	commtest.Must(t, errors.Join(errs...))
 	t.Cleanup(func() {
 		for _, g := range groups {
 			_ = g.Close()
@@ -48,30 +51,30 @@ func newGroups(t tb, size int, timeout time.Duration, specs func(member int) []B
 	return groups
 }
 
-func (g *sharedGroup) bucket(k int, copied bool) *Bucket {
+func (g *sharedGroup) bucket(k int, copied bool) *tensor.Bucket {
 	return place(g.own.stores[inStore], k, copied)
 }
 
 func TestSharedGroupSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 5).Draw(t, "size")
-		specs := []BucketSpec{
-			denseSpec(0, rapid.IntRange(0, 9).Draw(t, "few")),
-			denseSpec(1, rapid.IntRange(0, 30_000).Draw(t, "many")),
-			sparseSpec(2, 50, rapid.IntRange(1, 300).Draw(t, "width"), 50),
+		specs := []tensor.BucketSpec{
+			commtest.DenseSpec(0, rapid.IntRange(0, 9).Draw(t, "few")),
+			commtest.DenseSpec(1, rapid.IntRange(0, 30_000).Draw(t, "many")),
+			commtest.SparseSpec(2, 50, rapid.IntRange(1, 300).Draw(t, "width"), 50),
 		}
 		groups := newGroups(t, size, patience, same(specs...))
 		for batch := range int64(3) {
 			order := rapid.Permutation([]int{0, 1, 2}).Draw(t, "order")
 			var futures []*Future
-			buckets, want := make([][]*Bucket, len(specs)), make([][]float64, len(specs))
+			buckets, want := make([][]*tensor.Bucket, len(specs)), make([][]float64, len(specs))
 			for k, spec := range specs {
 				for i := range size {
 					b := groups[i].bucket(k, rapid.Bool().Draw(t, "copied"))
-					fill(t, spec, &b.Gradient, 20)
+					commtest.Fill(t, spec, &b.Gradient, 20)
 					buckets[k] = append(buckets[k], b)
 				}
-				want[k] = sum(spec, buckets[k])
+				want[k] = commtest.Sum(spec, buckets[k])
 			}
 			mean := drawMean(t, size, want)
 			for i, g := range groups {
@@ -80,12 +83,12 @@ func TestSharedGroupSums(t *testing.T) {
 				}
 			}
 			for _, f := range futures {
-				must(t, f.Wait())
+				commtest.Must(t, f.Wait())
 			}
 			for k, spec := range specs {
 				for _, b := range buckets[k] {
-					requireNear(t, table(spec, &b.Gradient), want[k])
-					requireSame(t, &b.Gradient, &buckets[k][0].Gradient)
+					commtest.RequireNear(t, commtest.Table(spec, &b.Gradient), want[k])
+					commtest.RequireSame(t, &b.Gradient, &buckets[k][0].Gradient)
 				}
 			}
 		}
@@ -95,27 +98,27 @@ func TestSharedGroupSums(t *testing.T) {
 func TestSharedGroupBroadcastsAndLinesUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 4).Draw(t, "size")
-		specs := []BucketSpec{denseSpec(0, rapid.IntRange(0, 9000).Draw(t, "many")), sparseSpec(1, 50, 3, 50)}
+		specs := []tensor.BucketSpec{commtest.DenseSpec(0, rapid.IntRange(0, 9000).Draw(t, "many")), commtest.SparseSpec(1, 50, 3, 50)}
 		groups := newGroups(t, size, patience, same(specs...))
 		root := rapid.IntRange(0, size-1).Draw(t, "root")
 		for k, spec := range specs {
-			var buckets []*Bucket
+			var buckets []*tensor.Bucket
 			for i := range size {
 				b := groups[i].bucket(k, rapid.Bool().Draw(t, "copied"))
-				fill(t, spec, &b.Gradient, 20)
+				commtest.Fill(t, spec, &b.Gradient, 20)
 				buckets = append(buckets, b)
 			}
-			want := NewGradient(spec)
-			must(t, want.CopyFrom(&buckets[root].Gradient))
+			want := tensor.NewGradient(spec)
+			commtest.Must(t, want.CopyFrom(&buckets[root].Gradient))
 			var wg sync.WaitGroup
 			errs := make([]error, size)
 			for i, g := range groups {
 				wg.Go(func() { errs[i] = errors.Join(g.Broadcast(7, buckets[i], root).Wait(), g.Barrier()) })
 			}
 			wg.Wait()
-			must(t, errors.Join(errs...))
+			commtest.Must(t, errors.Join(errs...))
 			for _, b := range buckets {
-				requireSame(t, &b.Gradient, &want)
+				commtest.RequireSame(t, &b.Gradient, &want)
 			}
 		}
 	})
@@ -124,7 +127,7 @@ func TestSharedGroupBroadcastsAndLinesUp(t *testing.T) {
 // Nobody leaves a barrier before all have reached it.
 func TestSharedGroupBarrier(t *testing.T) {
 	const size, rounds = 3, 300
-	groups := newGroups(t, size, patience, same(denseSpec(0, 4)))
+	groups := newGroups(t, size, patience, same(commtest.DenseSpec(0, 4)))
 	var reached [rounds]atomic.Int32
 	var wg sync.WaitGroup
 	for _, g := range groups {
@@ -151,7 +154,7 @@ func TestSharedGroupBarrier(t *testing.T) {
 	if err := groups[0].Barrier(); err == nil || !strings.Contains(err.Error(), "while the last one is in flight") {
 		t.Errorf("a second barrier at once gave %v", err)
 	}
-	must(t, groups[0].Close())
+	commtest.Must(t, groups[0].Close())
 	if err := <-waiting; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a barrier that was pending when its group closed gave %v", err)
 	}
@@ -162,7 +165,7 @@ func TestSharedGroupBarrier(t *testing.T) {
 func TestSharedGroupMapsItsShare(t *testing.T) {
 	const size, elements = 8, 1 << 20
 	before := residentSegments(t) // of groups that failed in other tests
-	newGroups(t, size, patience, same(denseSpec(0, elements)))
+	newGroups(t, size, patience, same(commtest.DenseSpec(0, elements)))
 	got, own := residentSegments(t)-before, 4*elements*size
 	if most := 2*own + own/4; got < own || got > most {
 		t.Errorf("%d bytes of segments are mapped, want from %d to %d", got, own, most)
@@ -174,7 +177,7 @@ func TestSharedGroupMapsItsShare(t *testing.T) {
 func residentSegments(t *testing.T) int {
 	t.Helper()
 	smaps, err := os.ReadFile("/proc/self/smaps")
-	must(t, err)
+	commtest.Must(t, err)
 	total, segment := 0, false
 	for line := range strings.Lines(string(smaps)) {
 		var kib int

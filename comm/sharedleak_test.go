@@ -5,41 +5,44 @@ import (
 	"os"
 	"runtime"
 	"testing"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // footprint is what a process holds: descriptors, mappings of segments, and
 // goroutines.
 type footprint struct{ descriptors, mappings, goroutines int }
 
-func footprintNow(t tb) footprint {
+func footprintNow(t commtest.TB) footprint {
 	t.Helper()
 	open, err := os.ReadDir("/proc/self/fd")
-	must(t, err)
+	commtest.Must(t, err)
 	maps, err := os.ReadFile("/proc/self/maps")
-	must(t, err)
+	commtest.Must(t, err)
 	return footprint{len(open), bytes.Count(maps, []byte("/memfd:")), runtime.NumGoroutine()}
 }
 
 // Links, ports and groups that end in order leave nothing, however many there
 // were. What is in use at once stays far below what a leak would add up to.
 func TestHundredLinksLeaveNothing(t *testing.T) {
-	specs := []BucketSpec{denseSpec(0, 10_000), sparseSpec(1, 40, 3, 40)}
+	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 10_000), commtest.SparseSpec(1, 40, 3, 40)}
 	once := func() {
 		t.Run("", func(t *testing.T) { // its clean-up closes everything
 			h := newHall(t, 2, specs, patience, newAverager(2, specs, false).handle)
 			groups := newGroups(t, 2, patience, same(specs...))
 			for k := range specs {
 				first, second := h.links[0].PushPull(0, h.stores[0].Buckets[k]), h.links[1].PushPull(0, h.stores[1].Buckets[k])
-				must(t, first.Wait())
-				must(t, second.Wait())
+				commtest.Must(t, first.Wait())
+				commtest.Must(t, second.Wait())
 				first, second = groups[0].AllReduce(0, groups[0].bucket(k, false)), groups[1].AllReduce(0, groups[1].bucket(k, true))
-				must(t, first.Wait())
-				must(t, second.Wait())
+				commtest.Must(t, first.Wait())
+				commtest.Must(t, second.Wait())
 			}
 			for _, l := range h.links {
-				must(t, l.Close())
+				commtest.Must(t, l.Close())
 			}
-			must(t, <-h.served)
+			commtest.Must(t, <-h.served)
 		})
 	}
 	once()
@@ -58,7 +61,7 @@ func TestHundredLinksLeaveNothing(t *testing.T) {
 // there are.
 func TestSharedSteadyStateInPlaceDoesNotAllocate(t *testing.T) {
 	const ranks = 3
-	specs := []BucketSpec{denseSpec(0, 100), denseSpec(1, 1<<16), sparseSpec(2, 40, 3, 40)}
+	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 100), commtest.DenseSpec(1, 1<<16), commtest.SparseSpec(2, 40, 3, 40)}
 	h := newHall(t, ranks, specs, patience, newAverager(ranks, specs, false).handle)
 	groups := newGroups(t, ranks, patience, same(specs...))
 	batches := make([]int64, ranks)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // sharedLink is the trainer's side of a push/pull link through shared memory. A
@@ -35,12 +36,12 @@ type sharedPush struct {
 	link   *sharedLink
 	op     *operation
 	line   *pushLine
-	stored *Bucket // of the store
-	copied *Bucket // of the copies
-	used   bool    // its pages are there
-	place  int32   // of the push in flight
-	posted bool    // the push in flight is in its slot
-	seq    uint32  // of the last push
+	stored *tensor.Bucket // of the store
+	copied *tensor.Bucket // of the copies
+	used   bool           // its pages are there
+	place  int32          // of the push in flight
+	posted bool           // the push in flight is in its slot
+	seq    uint32         // of the last push
 	ready  func() bool
 }
 
@@ -75,7 +76,7 @@ func newSharedLink(conn *Conn, store *Store, timeout time.Duration) (*sharedLink
 }
 
 // exchange makes the link's segments and trades them for the server's door.
-func (l *sharedLink) exchange(store *Store, specs []BucketSpec) (err error) {
+func (l *sharedLink) exchange(store *Store, specs []tensor.BucketSpec) (err error) {
 	if err := l.conn.bound(l.timeout); err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (l *sharedLink) exchange(store *Store, specs []BucketSpec) (err error) {
 
 // PushPull implements PushPuller. The future's error is a *WaitError at the
 // deadline and a *PeerError if the server is gone; either ends the link.
-func (l *sharedLink) PushPull(batch int64, b *Bucket) *Future {
+func (l *sharedLink) PushPull(batch int64, b *tensor.Bucket) *Future {
 	if p := at(l.pushes, b.Index); p != nil {
 		p.settle() // nobody may have waited for the last answer
 	}
@@ -133,7 +134,7 @@ func (l *sharedLink) PushPull(batch int64, b *Bucket) *Future {
 }
 
 // copy puts a gradient from elsewhere into the copies.
-func (p *sharedPush) copy(g *Gradient) error {
+func (p *sharedPush) copy(g *tensor.Gradient) error {
 	if !p.used {
 		if err := p.link.copies.reserve(p.link.self, &p.op.spec); err != nil {
 			return err
@@ -144,7 +145,7 @@ func (p *sharedPush) copy(g *Gradient) error {
 }
 
 // at is the bucket of a place in shared memory.
-func (p *sharedPush) at(place int32) *Bucket {
+func (p *sharedPush) at(place int32) *tensor.Bucket {
 	if place == inCopies {
 		return p.copied
 	}
@@ -187,7 +188,7 @@ func (p *sharedPush) settle() {
 }
 
 // take makes g the answer; in place its values are there already.
-func (p *sharedPush) take(g *Gradient) error {
+func (p *sharedPush) take(g *tensor.Gradient) error {
 	from := p.at(p.place)
 	if g.Sparse() {
 		if err := from.TakeRows(int(p.line.rows)); err != nil {

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // hall is a server with its trainers' links through shared memory.
@@ -18,14 +21,14 @@ type hall struct {
 	served chan error
 }
 
-func newHall(t tb, trainers int, specs []BucketSpec, timeout time.Duration, handle func(*Arrival) error) *hall {
+func newHall(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout time.Duration, handle func(*Arrival) error) *hall {
 	t.Helper()
 	h := &hall{served: make(chan error, 1), links: make([]*sharedLink, trainers)}
 	near, far := make([]*Conn, trainers), make([]*Conn, trainers)
 	for i := range trainers {
 		near[i], far[i] = link(t, Unix, name(i), "server9")
 		store, err := NewSharedStore(name(i), specs)
-		must(t, err)
+		commtest.Must(t, err)
 		h.stores = append(h.stores, store)
 	}
 	var joined sync.WaitGroup
@@ -35,7 +38,7 @@ func newHall(t tb, trainers int, specs []BucketSpec, timeout time.Duration, hand
 	}
 	port, err := newSharedPort("server9", far, specs, timeout)
 	joined.Wait()
-	must(t, errors.Join(append(errs, err)...))
+	commtest.Must(t, errors.Join(append(errs, err)...))
 	h.port = port
 	go func() { h.served <- h.port.Serve(handle) }()
 	t.Cleanup(func() {
@@ -49,9 +52,9 @@ func newHall(t tb, trainers int, specs []BucketSpec, timeout time.Duration, hand
 }
 
 // place is the bucket of a store, or one of its own on the heap.
-func place(s *Store, k int, copied bool) *Bucket {
+func place(s *Store, k int, copied bool) *tensor.Bucket {
 	if copied {
-		return NewBucket(s.Buckets[k].BucketSpec)
+		return tensor.NewBucket(s.Buckets[k].BucketSpec)
 	}
 	return s.Buckets[k]
 }
@@ -59,20 +62,20 @@ func place(s *Store, k int, copied bool) *Bucket {
 func TestSharedPushPullAverages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		trainers := rapid.IntRange(1, 4).Draw(t, "trainers")
-		specs := []BucketSpec{
-			denseSpec(0, rapid.IntRange(0, 5000).Draw(t, "elements")),
-			sparseSpec(1, 40, rapid.IntRange(1, 20).Draw(t, "width"), 40),
+		specs := []tensor.BucketSpec{
+			commtest.DenseSpec(0, rapid.IntRange(0, 5000).Draw(t, "elements")),
+			commtest.SparseSpec(1, 40, rapid.IntRange(1, 20).Draw(t, "width"), 40),
 		}
 		h := newHall(t, trainers, specs, patience, newAverager(trainers, specs, false).handle)
 		for batch := range int64(3) {
 			for k, spec := range specs {
-				var buckets []*Bucket
+				var buckets []*tensor.Bucket
 				for i := range trainers {
 					b := place(h.stores[i], k, rapid.Bool().Draw(t, "copied"))
-					fill(t, spec, &b.Gradient, 10)
+					commtest.Fill(t, spec, &b.Gradient, 10)
 					buckets = append(buckets, b)
 				}
-				want := sum(spec, buckets)
+				want := commtest.Sum(spec, buckets)
 				for i := range want {
 					want[i] /= float64(trainers)
 				}
@@ -81,9 +84,9 @@ func TestSharedPushPullAverages(t *testing.T) {
 					futures = append(futures, h.links[i].PushPull(batch, b))
 				}
 				for i, f := range futures {
-					must(t, f.Wait())
-					requireNear(t, table(spec, &buckets[i].Gradient), want)
-					requireSame(t, &buckets[i].Gradient, &buckets[0].Gradient)
+					commtest.Must(t, f.Wait())
+					commtest.RequireNear(t, commtest.Table(spec, &buckets[i].Gradient), want)
+					commtest.RequireSame(t, &buckets[i].Gradient, &buckets[0].Gradient)
 				}
 			}
 		}
@@ -92,7 +95,7 @@ func TestSharedPushPullAverages(t *testing.T) {
 
 // In place the server works in the trainer's own memory and nothing is copied.
 func TestSharedPushIsInPlace(t *testing.T) {
-	specs := []BucketSpec{denseSpec(0, 8)}
+	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 8)}
 	h := newHall(t, 1, specs, patience, func(a *Arrival) error {
 		for i := range a.Gradient.Values {
 			a.Gradient.Values[i]++
@@ -101,12 +104,12 @@ func TestSharedPushIsInPlace(t *testing.T) {
 	})
 	b := h.stores[0].Buckets[0]
 	before := &b.Gradient.Values[0]
-	must(t, h.links[0].PushPull(0, b).Wait())
+	commtest.Must(t, h.links[0].PushPull(0, b).Wait())
 	if &b.Gradient.Values[0] != before || b.Gradient.Values[7] != 1 {
 		t.Errorf("the gradient moved or is %v", b.Gradient.Values)
 	}
-	own := NewBucket(specs[0])
-	must(t, h.links[0].PushPull(1, own).Wait())
+	own := tensor.NewBucket(specs[0])
+	commtest.Must(t, h.links[0].PushPull(1, own).Wait())
 	if own.Gradient.Values[7] != 1 || b.Gradient.Values[7] != 1 {
 		t.Errorf("a copied push gave %v and left %v in the store", own.Gradient.Values, b.Gradient.Values)
 	}
@@ -115,12 +118,12 @@ func TestSharedPushIsInPlace(t *testing.T) {
 // A future that nobody waits for ends when the server answered, not when somebody
 // looks, and does not hold up the bucket's next push.
 func TestSharedAnswerKeepsItsTime(t *testing.T) {
-	h := newHall(t, 1, []BucketSpec{denseSpec(0, 8)}, patience, func(a *Arrival) error { return a.Answer(a.Gradient) })
+	h := newHall(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, patience, func(a *Arrival) error { return a.Answer(a.Gradient) })
 	b := h.stores[0].Buckets[0]
 	first := h.links[0].PushPull(0, b)
 	time.Sleep(50 * time.Millisecond)
 	looked := Now()
-	must(t, first.Wait())
+	commtest.Must(t, first.Wait())
 	if late := looked - first.EndNS(); late < int64(10*time.Millisecond) {
 		t.Errorf("the push ended %d ns before somebody looked, want the time of the answer", late)
 	}
@@ -128,16 +131,16 @@ func TestSharedAnswerKeepsItsTime(t *testing.T) {
 	for h.port.trainers[0].slots[0].line.answered.Load() != 2 {
 		time.Sleep(time.Millisecond)
 	}
-	must(t, h.links[0].PushPull(2, b).Wait())
-	must(t, second.Wait())
+	commtest.Must(t, h.links[0].PushPull(2, b).Wait())
+	commtest.Must(t, second.Wait())
 }
 
 // Pushes are handed over in the order in which their trainer made them, however the
 // port comes across them.
 func TestSharedPushesKeepTheirOrder(t *testing.T) {
-	var specs []BucketSpec
+	var specs []tensor.BucketSpec
 	for b := range 5 {
-		specs = append(specs, denseSpec(b, 1))
+		specs = append(specs, commtest.DenseSpec(b, 1))
 	}
 	var got []int64
 	h := newHall(t, 1, specs, patience, func(a *Arrival) error {
@@ -151,11 +154,11 @@ func TestSharedPushesKeepTheirOrder(t *testing.T) {
 			futures = append(futures, h.links[0].PushPull(int64(n*len(specs)+k), h.stores[0].Buckets[(k*(1+n%4)+n)%len(specs)]))
 		}
 		for _, f := range futures {
-			must(t, f.Wait())
+			commtest.Must(t, f.Wait())
 		}
 	}
-	must(t, h.links[0].Close())
-	must(t, <-h.served)
+	commtest.Must(t, h.links[0].Close())
+	commtest.Must(t, <-h.served)
 	for i, batch := range got {
 		if batch != int64(i) {
 			t.Fatalf("push %d came as number %d of %d", batch, i, len(got))
@@ -168,15 +171,15 @@ func TestSharedPushesKeepTheirOrder(t *testing.T) {
 
 func TestSharedPushTwiceIsAnError(t *testing.T) {
 	held := make(chan *Arrival, 1)
-	h := newHall(t, 1, []BucketSpec{denseSpec(0, 8)}, patience, func(a *Arrival) error { held <- a; return nil })
+	h := newHall(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, patience, func(a *Arrival) error { held <- a; return nil })
 	b := h.stores[0].Buckets[0]
 	first := h.links[0].PushPull(0, b)
 	if err := h.links[0].PushPull(1, b).Wait(); err == nil || !strings.Contains(err.Error(), "while batch 0 of that bucket is in flight") {
 		t.Errorf("a second push gave %v", err)
 	}
 	a := <-held
-	must(t, a.Answer(a.Gradient))
-	must(t, first.Wait())
+	commtest.Must(t, a.Answer(a.Gradient))
+	commtest.Must(t, first.Wait())
 	if err := a.Answer(a.Gradient); err == nil || !strings.Contains(err.Error(), "has no push of it in flight") {
 		t.Errorf("a second answer gave %v", err)
 	}

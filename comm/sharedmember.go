@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // sharedMember is a member's memory.
@@ -37,7 +38,7 @@ type groupLayout struct {
 
 // layoutOfGroup is the layout in a group of so many members. Each reduces a share of a
 // sparse sum's rows.
-func layoutOfGroup(specs []BucketSpec, members int) groupLayout {
+func layoutOfGroup(specs []tensor.BucketSpec, members int) groupLayout {
 	var l groupLayout
 	// A member can be ahead of another by what both can have pending: each bucket
 	// and a barrier. Numbers wrap at 2^32, and only a power of two of lines wraps there
@@ -63,12 +64,12 @@ func (m *sharedMember) lay(l groupLayout) {
 	for i := range m.eager {
 		m.eager[i] = m.control.Bytes()[l.eager+i*EagerBytes:][:EagerBytes]
 	}
-	m.reduced = ViewOf[float32](m.control.Bytes()[l.reduced:], l.reducedElements)
+	m.reduced = tensor.ViewOf[float32](m.control.Bytes()[l.reduced:], l.reducedElements)
 }
 
 // trade exchanges segments with all others, in an order in which no circle of
 // members waits for each other.
-func (g *sharedGroup) trade(store *Store, specs []BucketSpec) (err error) {
+func (g *sharedGroup) trade(store *Store, specs []tensor.BucketSpec) (err error) {
 	layout := layoutOfGroup(specs, len(g.conns))
 	g.own = &sharedMember{name: g.self}
 	g.members[g.position] = g.own
@@ -121,7 +122,7 @@ func (g *sharedGroup) show(conn *Conn) error {
 // every dense bucket, which is all that it touches there in every iteration. To map all
 // of them would make set-up quadratic in the members. Those of sparse gradients, of which
 // nobody knows yet how many rows they have, are mapped at their first use, in the warm-up.
-func (g *sharedGroup) see(m *sharedMember, conn *Conn, layout groupLayout, specs []BucketSpec) error {
+func (g *sharedGroup) see(m *sharedMember, conn *Conn, layout groupLayout, specs []tensor.BucketSpec) error {
 	size := storeSize(specs)
 	all, err := conn.receiveSegments(false,
 		wantedSegment{size: layout.size, prefault: true}, wantedSegment{size: size}, wantedSegment{size: size})
@@ -136,7 +137,7 @@ func (g *sharedGroup) see(m *sharedMember, conn *Conn, layout groupLayout, specs
 			continue
 		}
 		from, to := g.slice(b.Elements)
-		if err := shm.Prefault(Float32Bytes(b.Gradient.Values[from:to])); err != nil {
+		if err := shm.Prefault(tensor.Float32Bytes(b.Gradient.Values[from:to])); err != nil {
 			return fmt.Errorf("%s, bucket %d of %s: %w", g.self, b.Index, m.name, err)
 		}
 	}

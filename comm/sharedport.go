@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // sharedPort is the server's side of the push/pull links of its trainers through
@@ -23,7 +24,7 @@ type sharedTrainer struct {
 	taken   uint32           // pushes that were handed over
 }
 
-func newSharedPort(self string, conns []*Conn, specs []BucketSpec, timeout time.Duration) (*sharedPort, error) {
+func newSharedPort(self string, conns []*Conn, specs []tensor.BucketSpec, timeout time.Duration) (*sharedPort, error) {
 	p := &sharedPort{sharedServer: sharedServer{self: self, timeout: timeout, conns: conns, awaits: "a push"}}
 	p.some = p.anyPush
 	if err := p.open(func(i int, conn *Conn) error { return p.admit(i, conn, specs) }); err != nil {
@@ -34,7 +35,7 @@ func newSharedPort(self string, conns []*Conn, specs []BucketSpec, timeout time.
 }
 
 // admit takes the segments of a trainer and lays the slots over them.
-func (p *sharedPort) admit(i int, conn *Conn, specs []BucketSpec) (err error) {
+func (p *sharedPort) admit(i int, conn *Conn, specs []tensor.BucketSpec) (err error) {
 	t := &sharedTrainer{}
 	p.trainers = append(p.trainers, t)
 	if t.control, err = conn.ReceiveSegment(pushControlSize(len(specs)), false); err != nil {

@@ -1,10 +1,14 @@
 package comm
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/comm/tensor"
+)
 
 // start posts an operation and leaves it to whoever comes first, a waiter or the
 // group's goroutine, to carry it out.
-func (g *sharedGroup) start(kind int32, batch int64, b *Bucket, root int) *Future {
+func (g *sharedGroup) start(kind int32, batch int64, b *tensor.Bucket, root int) *Future {
 	op, err := g.begin(batch, b)
 	if err != nil {
 		return Completed(err)
@@ -31,7 +35,7 @@ func (g *sharedGroup) start(kind int32, batch int64, b *Bucket, root int) *Futur
 
 // show puts what the others read of a gradient where they find it: the rows, and all of
 // a gradient from elsewhere.
-func (s *sharedStep) show(g *Gradient) error {
+func (s *sharedStep) show(g *tensor.Gradient) error {
 	if s.place == inCopies {
 		if err := s.copy(g); err != nil {
 			return err
@@ -42,7 +46,7 @@ func (s *sharedStep) show(g *Gradient) error {
 }
 
 // copy puts a gradient from elsewhere into the copies.
-func (s *sharedStep) copy(g *Gradient) error {
+func (s *sharedStep) copy(g *tensor.Gradient) error {
 	if !s.used {
 		if err := s.group.own.stores[inCopies].reserve(s.group.self, &s.op.spec); err != nil {
 			return err
@@ -188,7 +192,7 @@ func (g *sharedGroup) carryOut(s *sharedStep) (err error) {
 }
 
 // bucket is where this member's gradient lies in shared memory.
-func (s *sharedStep) bucket() *Bucket {
+func (s *sharedStep) bucket() *tensor.Bucket {
 	if s.place == inCopies {
 		return s.copied
 	}
@@ -196,7 +200,7 @@ func (s *sharedStep) bucket() *Bucket {
 }
 
 // of is where a member's gradient lies in shared memory, once all agree on s.
-func (s *sharedStep) of(m *sharedMember) *Bucket {
+func (s *sharedStep) of(m *sharedMember) *tensor.Bucket {
 	if m == s.group.own {
 		return s.bucket()
 	}

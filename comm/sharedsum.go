@@ -3,6 +3,7 @@ package comm
 import (
 	"fmt"
 
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
 )
 
@@ -14,12 +15,12 @@ import (
 func (g *sharedGroup) sumEagerly(s *sharedStep) error {
 	out := s.bucket().Gradient.Values
 	bytes := 4 * len(out)
-	copy(g.own.eager[s.number%2], Float32Bytes(out))
+	copy(g.own.eager[s.number%2], tensor.Float32Bytes(out))
 	if err := g.meet(s); err != nil {
 		return err
 	}
 	for i, m := range g.members {
-		part := ViewOf[float32](m.eager[s.number%2][:bytes], len(out))
+		part := tensor.ViewOf[float32](m.eager[s.number%2][:bytes], len(out))
 		if i == 0 {
 			copy(out, part)
 		} else {
@@ -68,7 +69,7 @@ func (g *sharedGroup) slice(n int) (from, to int) {
 }
 
 // isEager says that a dense bucket is summed in one step, from copies.
-func isEager(b *BucketSpec) bool { return 4*b.Elements <= EagerBytes }
+func isEager(b *tensor.BucketSpec) bool { return 4*b.Elements <= EagerBytes }
 
 // finish turns sums into what the operation is to give.
 func (s *sharedStep) finish(sums []float32) {

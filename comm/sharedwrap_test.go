@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // startAt makes the group number its operations from start on, as if all before it had
@@ -23,15 +26,15 @@ func (g *sharedGroup) startAt(start uint32) {
 func TestSharedGroupNumbersWrap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size, count := rapid.IntRange(2, 4).Draw(t, "members"), rapid.IntRange(1, 9).Draw(t, "buckets")
-		var specs []BucketSpec
+		var specs []tensor.BucketSpec
 		for k := range count {
 			switch k % 3 {
 			case 0:
-				specs = append(specs, denseSpec(k, 3)) // summed eagerly
+				specs = append(specs, commtest.DenseSpec(k, 3)) // summed eagerly
 			case 1:
-				specs = append(specs, sparseSpec(k, 9, 2, 9))
+				specs = append(specs, commtest.SparseSpec(k, 9, 2, 9))
 			default:
-				specs = append(specs, denseSpec(k, EagerBytes/4+1))
+				specs = append(specs, commtest.DenseSpec(k, EagerBytes/4+1))
 			}
 		}
 		groups := newGroups(t, size, patience, same(specs...))
@@ -41,14 +44,14 @@ func TestSharedGroupNumbersWrap(t *testing.T) {
 		}
 		for batch := range int64(5) {
 			var futures []*Future
-			buckets, want := make([][]*Bucket, count), make([][]float64, count)
+			buckets, want := make([][]*tensor.Bucket, count), make([][]float64, count)
 			for k, spec := range specs {
 				for _, g := range groups {
 					b := g.bucket(k, false)
-					fill(t, spec, &b.Gradient, 9)
+					commtest.Fill(t, spec, &b.Gradient, 9)
 					buckets[k] = append(buckets[k], b)
 				}
-				want[k] = sum(spec, buckets[k])
+				want[k] = commtest.Sum(spec, buckets[k])
 			}
 			for i, g := range groups { // the first is ahead by all of its buckets
 				for k := range specs {
@@ -56,11 +59,11 @@ func TestSharedGroupNumbersWrap(t *testing.T) {
 				}
 			}
 			for _, f := range futures {
-				must(t, f.Wait())
+				commtest.Must(t, f.Wait())
 			}
 			for k, spec := range specs {
 				for i := range groups {
-					requireNear(t, table(spec, &buckets[k][i].Gradient), want[k])
+					commtest.RequireNear(t, commtest.Table(spec, &buckets[k][i].Gradient), want[k])
 				}
 			}
 		}

@@ -4,20 +4,21 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // Store is the storage of a rank's buckets, in the order of their specs.
 type Store struct {
-	Buckets []*Bucket
+	Buckets []*tensor.Bucket
 
 	segment *shm.Segment // nil on the heap
 }
 
 // NewStore allocates a store on the heap of this process.
-func NewStore(specs []BucketSpec) *Store {
+func NewStore(specs []tensor.BucketSpec) *Store {
 	s := &Store{}
 	for _, spec := range specs {
-		s.Buckets = append(s.Buckets, NewBucket(spec))
+		s.Buckets = append(s.Buckets, tensor.NewBucket(spec))
 	}
 	return s
 }
@@ -26,20 +27,20 @@ func NewStore(specs []BucketSpec) *Store {
 // ranks that this one joins on Shm will map. All of it is touched, so that no
 // page fault falls into an iteration. The error says how much memory there is if
 // that is not enough.
-func NewSharedStore(owner string, specs []BucketSpec) (*Store, error) {
+func NewSharedStore(owner string, specs []tensor.BucketSpec) (*Store, error) {
 	return newSegmentStore(owner+" buckets", specs, true)
 }
 
 // ReserveSharedStores reports that the shared stores of all owners together do not
 // fit into the memory there is. Each alone would find that there is room for it, and
 // the last one to touch its pages would be killed.
-func ReserveSharedStores(owners []string, specs []BucketSpec) error {
+func ReserveSharedStores(owners []string, specs []tensor.BucketSpec) error {
 	return shm.Reserve("the buckets of "+joinNames(owners), int64(len(owners))*int64(storeSize(specs)))
 }
 
 // newSegmentStore makes a store in a segment; untouched, its pages come into
 // being at their first use.
-func newSegmentStore(name string, specs []BucketSpec, touch bool) (*Store, error) {
+func newSegmentStore(name string, specs []tensor.BucketSpec, touch bool) (*Store, error) {
 	segment, err := shm.New(name, storeSize(specs), touch)
 	if err != nil {
 		return nil, err
@@ -49,14 +50,14 @@ func newSegmentStore(name string, specs []BucketSpec, touch bool) (*Store, error
 
 // reserve reports that a bucket of a store whose pages come into being at their
 // first use does not fit into the memory there is.
-func (s *Store) reserve(owner string, spec *BucketSpec) error {
+func (s *Store) reserve(owner string, spec *tensor.BucketSpec) error {
 	_, bytes := bucketBytes(spec)
 	return shm.Reserve(fmt.Sprintf("the copies of bucket %d of %s", spec.Index, owner), int64(bytes))
 }
 
 // Specs lists the specs of the buckets.
-func (s *Store) Specs() []BucketSpec {
-	specs := make([]BucketSpec, len(s.Buckets))
+func (s *Store) Specs() []tensor.BucketSpec {
+	specs := make([]tensor.BucketSpec, len(s.Buckets))
 	for i, b := range s.Buckets {
 		specs[i] = b.BucketSpec
 	}
@@ -81,7 +82,7 @@ const (
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
 // bucketBytes is the space of one bucket; values start at byte from.
-func bucketBytes(spec *BucketSpec) (from, size int) {
+func bucketBytes(spec *tensor.BucketSpec) (from, size int) {
 	values := spec.Elements
 	if spec.Sparse {
 		from, values = roundUp(4*spec.Capacity, lineBytes), spec.Capacity*spec.Width
@@ -90,7 +91,7 @@ func bucketBytes(spec *BucketSpec) (from, size int) {
 }
 
 // storeSize is the size of a store of specs in bytes, at least a page.
-func storeSize(specs []BucketSpec) int {
+func storeSize(specs []tensor.BucketSpec) int {
 	size := 0
 	for i := range specs {
 		_, n := bucketBytes(&specs[i])
@@ -100,7 +101,7 @@ func storeSize(specs []BucketSpec) int {
 }
 
 // viewStore lays buckets over a segment of storeSize(specs) bytes.
-func viewStore(segment *shm.Segment, specs []BucketSpec) *Store {
+func viewStore(segment *shm.Segment, specs []tensor.BucketSpec) *Store {
 	s := &Store{segment: segment}
 	rest := segment.Bytes()
 	for _, spec := range specs {
@@ -113,16 +114,16 @@ func viewStore(segment *shm.Segment, specs []BucketSpec) *Store {
 
 // viewBucket is the bucket whose shown rows start at at[0] and whose values start at
 // at[from].
-func viewBucket(at []byte, spec BucketSpec, from int) *Bucket {
-	b := &Bucket{BucketSpec: spec}
+func viewBucket(at []byte, spec tensor.BucketSpec, from int) *tensor.Bucket {
+	b := &tensor.Bucket{BucketSpec: spec}
 	if !spec.Sparse {
-		b.Gradient = Gradient{Values: ViewOf[float32](at, spec.Elements)}
+		b.Gradient = tensor.Gradient{Values: tensor.ViewOf[float32](at, spec.Elements)}
 		return b
 	}
-	b.Shown = ViewOf[int32](at, spec.Capacity)
-	b.Gradient = Gradient{
+	b.Shown = tensor.ViewOf[int32](at, spec.Capacity)
+	b.Gradient = tensor.Gradient{
 		Rows:   make([]int32, 0, spec.Capacity),
-		Values: ViewOf[float32](at[from:], spec.Capacity*spec.Width)[:0],
+		Values: tensor.ViewOf[float32](at[from:], spec.Capacity*spec.Width)[:0],
 		Width:  spec.Width,
 	}
 	return b

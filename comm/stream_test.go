@@ -11,6 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
 )
 
@@ -20,18 +22,18 @@ type averager struct {
 	mu       sync.Mutex
 	trainers int
 	rounds   map[[2]int]*round // by bucket and chunk
-	merger   *RowMerger
+	merger   *tensor.RowMerger
 }
 
 type round struct {
 	arrivals []*Arrival
-	mean     Gradient
+	mean     tensor.Gradient
 }
 
-func newAverager(trainers int, specs []BucketSpec, chunked bool) *averager {
-	s := &averager{trainers: trainers, rounds: map[[2]int]*round{}, merger: NewRowMerger(trainers)}
+func newAverager(trainers int, specs []tensor.BucketSpec, chunked bool) *averager {
+	s := &averager{trainers: trainers, rounds: map[[2]int]*round{}, merger: tensor.NewRowMerger(trainers)}
 	for i := range specs {
-		mean, n := NewGradient(specs[i]), 1
+		mean, n := tensor.NewGradient(specs[i]), 1
 		if chunked {
 			n = chunksOf(&specs[i])
 		}
@@ -86,7 +88,7 @@ type star struct {
 	served chan error
 }
 
-func newStar(t tb, n Transport, trainers int, specs []BucketSpec, chunked bool, timeout time.Duration, handle func(*Arrival) error) *star {
+func newStar(t commtest.TB, n Transport, trainers int, specs []tensor.BucketSpec, chunked bool, timeout time.Duration, handle func(*Arrival) error) *star {
 	t.Helper()
 	s := &star{served: make(chan error, 1)}
 	var ports []*Conn
@@ -111,9 +113,9 @@ func TestPushPullAverages(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			trainers := rapid.IntRange(1, 4).Draw(t, "trainers")
 			checkAverages(t, n, trainers, rapid.Bool().Draw(t, "chunked"),
-				func(b *Bucket) { fill(t, b.BucketSpec, &b.Gradient, 10) },
-				denseSpec(0, rapid.IntRange(0, 5000).Draw(t, "elements")),
-				sparseSpec(1, 40, rapid.IntRange(1, 20).Draw(t, "width"), 40))
+				func(b *tensor.Bucket) { commtest.Fill(t, b.BucketSpec, &b.Gradient, 10) },
+				commtest.DenseSpec(0, rapid.IntRange(0, 5000).Draw(t, "elements")),
+				commtest.SparseSpec(1, 40, rapid.IntRange(1, 20).Draw(t, "width"), 40))
 		})
 	})
 }
@@ -123,7 +125,7 @@ func TestPushPullAveragesChunks(t *testing.T) {
 		for _, elements := range []int{ChunkElements - 1, ChunkElements, ChunkElements + 1, 3*ChunkElements - 1} {
 			for _, chunked := range []bool{false, true} {
 				seed := uint32(0)
-				checkAverages(t, n, 2, chunked, func(b *Bucket) { seed++; noise(seed, b.Gradient.Values) }, denseSpec(0, elements))
+				checkAverages(t, n, 2, chunked, func(b *tensor.Bucket) { seed++; commtest.Noise(seed, b.Gradient.Values) }, commtest.DenseSpec(0, elements))
 			}
 		}
 	})
@@ -131,18 +133,18 @@ func TestPushPullAveragesChunks(t *testing.T) {
 
 // checkAverages fills and pushes buckets three times and compares the answers with
 // their mean.
-func checkAverages(t tb, n Transport, trainers int, chunked bool, fill func(b *Bucket), specs ...BucketSpec) {
+func checkAverages(t commtest.TB, n Transport, trainers int, chunked bool, fill func(b *tensor.Bucket), specs ...tensor.BucketSpec) {
 	t.Helper()
 	s := newStar(t, n, trainers, specs, chunked, patience, newAverager(trainers, specs, chunked).handle)
 	for batch := range int64(3) {
 		for _, spec := range specs {
-			var buckets []*Bucket
+			var buckets []*tensor.Bucket
 			for range trainers {
-				b := NewBucket(spec)
+				b := tensor.NewBucket(spec)
 				fill(b)
 				buckets = append(buckets, b)
 			}
-			want := sum(spec, buckets)
+			want := commtest.Sum(spec, buckets)
 			for i := range want {
 				want[i] /= float64(trainers)
 			}
@@ -151,25 +153,25 @@ func checkAverages(t tb, n Transport, trainers int, chunked bool, fill func(b *B
 				futures = append(futures, s.links[i].PushPull(batch, b))
 			}
 			for i, f := range futures {
-				must(t, f.Wait())
-				requireSame(t, &buckets[i].Gradient, &buckets[0].Gradient)
+				commtest.Must(t, f.Wait())
+				commtest.RequireSame(t, &buckets[i].Gradient, &buckets[0].Gradient)
 			}
-			requireNear(t, table(spec, &buckets[0].Gradient), want)
+			commtest.RequireNear(t, commtest.Table(spec, &buckets[0].Gradient), want)
 		}
 	}
 	for _, l := range s.links {
-		must(t, l.Close())
+		commtest.Must(t, l.Close())
 	}
-	must(t, <-s.served)
+	commtest.Must(t, <-s.served)
 }
 
 // TestChunksAreAnsweredOneByOne has a trainer that sends the second chunk only
 // when the first one is answered.
 func TestChunksAreAnsweredOneByOne(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
-		spec := denseSpec(0, ChunkElements+3)
+		spec := commtest.DenseSpec(0, ChunkElements+3)
 		near, far := link(t, n, "trainer0", "server9")
-		p := NewStreamPort("server9", []*Conn{far}, []BucketSpec{spec}, true, patience)
+		p := NewStreamPort("server9", []*Conn{far}, []tensor.BucketSpec{spec}, true, patience)
 		served := make(chan error, 1)
 		arrivals := 0
 		go func() {
@@ -183,30 +185,30 @@ func TestChunksAreAnsweredOneByOne(t *testing.T) {
 				return a.Answer(a.Gradient)
 			})
 		}()
-		b := NewBucket(spec)
+		b := tensor.NewBucket(spec)
 		for i := range b.Gradient.Values {
 			b.Gradient.Values[i] = float32(i)
 		}
-		must(t, near.SetReadDeadline(time.Now().Add(patience)))
+		commtest.Must(t, near.SetReadDeadline(time.Now().Add(patience)))
 		for k := range 2 {
 			g := chunkOf(&b.Gradient, k)
 			h := chunkHeader(opPush, 5, 0, k, &g)
-			must(t, near.Send(&h, Float32Bytes(g.Values)))
+			commtest.Must(t, near.Send(&h, tensor.Float32Bytes(g.Values)))
 			var answer Header
-			must(t, near.ReadHeader(&answer))
+			commtest.Must(t, near.ReadHeader(&answer))
 			if want := (Header{Op: opAnswer, Batch: 5, Arg: h.Arg, Payload: h.Payload, Sequence: answer.Sequence, Link: answer.Link}); answer != want {
 				t.Fatalf("chunk %d was answered with %+v, want %+v", k, answer, want)
 			}
-			must(t, near.ReadFull(Float32Bytes(g.Values)))
+			commtest.Must(t, near.ReadFull(tensor.Float32Bytes(g.Values)))
 		}
 		for i, v := range b.Gradient.Values {
 			if v != float32(2*i) {
 				t.Fatalf("element %d is %g, want %d", i, v, 2*i)
 			}
 		}
-		must(t, near.Send(&Header{Op: opBye}))
-		must(t, <-served)
-		must(t, p.Close())
+		commtest.Must(t, near.Send(&Header{Op: opBye}))
+		commtest.Must(t, <-served)
+		commtest.Must(t, p.Close())
 	})
 }
 
@@ -215,10 +217,10 @@ func TestChunksAreAnsweredOneByOne(t *testing.T) {
 func TestPushingAgainAtOnce(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
 		for _, chunked := range []bool{false, true} {
-			specs := []BucketSpec{denseSpec(0, ChunkElements+1), denseSpec(1, 1)}
+			specs := []tensor.BucketSpec{commtest.DenseSpec(0, ChunkElements+1), commtest.DenseSpec(1, 1)}
 			s := newStar(t, n, 2, specs, chunked, patience, newAverager(2, specs, chunked).handle)
 			p := newTogether(2, func(rank int) error {
-				buckets := []*Bucket{NewBucket(specs[0]), NewBucket(specs[1])}
+				buckets := []*tensor.Bucket{tensor.NewBucket(specs[0]), tensor.NewBucket(specs[1])}
 				for batch := range int64(20) {
 					for _, f := range []*Future{s.links[rank].PushPull(batch, buckets[0]), s.links[rank].PushPull(batch, buckets[1])} {
 						if err := f.Wait(); err != nil {
@@ -236,7 +238,7 @@ func TestPushingAgainAtOnce(t *testing.T) {
 
 func TestAnswersComeInAnyOrder(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
-		specs := []BucketSpec{denseSpec(0, 3), denseSpec(7, 5)}
+		specs := []tensor.BucketSpec{commtest.DenseSpec(0, 3), commtest.DenseSpec(7, 5)}
 		var first *Arrival
 		s := newStar(t, n, 1, specs, false, patience, func(a *Arrival) error {
 			if a.AtNS > Now() || a.Trainer != 0 || a.Batch != 2 {
@@ -248,9 +250,9 @@ func TestAnswersComeInAnyOrder(t *testing.T) {
 			}
 			return errors.Join(a.Answer(a.Gradient), first.Answer(first.Gradient))
 		})
-		f, g := s.links[0].PushPull(2, NewBucket(specs[0])), s.links[0].PushPull(2, NewBucket(specs[1]))
-		must(t, f.Wait())
-		must(t, g.Wait())
+		f, g := s.links[0].PushPull(2, tensor.NewBucket(specs[0])), s.links[0].PushPull(2, tensor.NewBucket(specs[1]))
+		commtest.Must(t, f.Wait())
+		commtest.Must(t, g.Wait())
 		if f.EndNS() < g.EndNS() {
 			t.Fatal("bucket 0 was done before bucket 7, which was answered first")
 		}
@@ -259,39 +261,39 @@ func TestAnswersComeInAnyOrder(t *testing.T) {
 
 func TestPushPullRefusesMisuse(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
-		specs := []BucketSpec{denseSpec(0, 3), sparseSpec(1, 4, 1, 2)}
+		specs := []tensor.BucketSpec{commtest.DenseSpec(0, 3), commtest.SparseSpec(1, 4, 1, 2)}
 		arrived := make(chan *Arrival, 1)
-		unsorted := NewBucket(specs[1])
+		unsorted := tensor.NewBucket(specs[1])
 		unsorted.Gradient.Rows, unsorted.Gradient.Values = []int32{2, 1}, make([]float32, 2)
 		s := newStar(t, n, 1, specs, false, patience, func(a *Arrival) error { arrived <- a; return nil })
-		l, b := s.links[0], NewBucket(specs[0])
+		l, b := s.links[0], tensor.NewBucket(specs[0])
 		f := l.PushPull(0, b)
 		for want, err := range map[string]error{
 			"while batch 0 of that bucket is in flight":            l.PushPull(1, b).Wait(),
-			"does not carry bucket 5":                              l.PushPull(1, NewBucket(denseSpec(5, 3))).Wait(),
-			"has 4 elements instead of 3":                          l.PushPull(1, NewBucket(denseSpec(0, 4))).Wait(),
+			"does not carry bucket 5":                              l.PushPull(1, tensor.NewBucket(commtest.DenseSpec(5, 3))).Wait(),
+			"has 4 elements instead of 3":                          l.PushPull(1, tensor.NewBucket(commtest.DenseSpec(0, 4))).Wait(),
 			"row 1 at place 1, which is not above row 2 before it": l.PushPull(1, unsorted).Wait(),
-			"has width 2 instead of 0":                             l.PushPull(1, NewBucket(sparseSpec(0, 3, 2, 3))).Wait(),
+			"has width 2 instead of 0":                             l.PushPull(1, tensor.NewBucket(commtest.SparseSpec(0, 3, 2, 3))).Wait(),
 		} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("misuse gave %v, want %q", err, want)
 			}
 		}
 		a := <-arrived
-		wrong := NewGradient(denseSpec(0, 2))
+		wrong := tensor.NewGradient(commtest.DenseSpec(0, 2))
 		if err := a.Answer(&wrong); err == nil {
 			t.Error("an answer of the wrong size gave no error")
 		}
-		must(t, a.Answer(a.Gradient))
+		commtest.Must(t, a.Answer(a.Gradient))
 		if err := a.Answer(a.Gradient); err == nil || !strings.Contains(err.Error(), "no push of it in flight") {
 			t.Errorf("a second answer gave %v", err)
 		}
-		must(t, f.Wait())
-		must(t, l.Close())
-		must(t, l.Close())
+		commtest.Must(t, f.Wait())
+		commtest.Must(t, l.Close())
+		commtest.Must(t, l.Close())
 		if err := l.PushPull(1, b).Wait(); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("pushing to a closed link gave %v", err)
 		}
-		must(t, <-s.served)
+		commtest.Must(t, <-s.served)
 	})
 }

@@ -9,13 +9,16 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 func TestPushPullDeadlineNamesTheServer(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
-		specs := []BucketSpec{denseSpec(0, 3), denseSpec(1, 3)}
+		specs := []tensor.BucketSpec{commtest.DenseSpec(0, 3), commtest.DenseSpec(1, 3)}
 		s := newStar(t, n, 1, specs, false, 50*time.Millisecond, func(*Arrival) error { return nil })
-		f, g := s.links[0].PushPull(3, NewBucket(specs[0])), s.links[0].PushPull(3, NewBucket(specs[1]))
+		f, g := s.links[0].PushPull(3, tensor.NewBucket(specs[0])), s.links[0].PushPull(3, tensor.NewBucket(specs[1]))
 		for _, err := range []error{f.Wait(), g.Wait()} {
 			var wait *WaitError
 			if !errors.As(err, &wait) || err.Error() != "trainer0 waited 0.05 s for the answer to batch 3, bucket 0 from server9" {
@@ -29,16 +32,16 @@ func TestPushPullDeadlineNamesTheServer(t *testing.T) {
 }
 
 // vast is more than sockets and gRPC hold on the way: 64 MiB.
-var vast = denseSpec(0, 16<<20)
+var vast = commtest.DenseSpec(0, 16<<20)
 
 func TestBlockedPushEndsAtTheDeadline(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
 		near, far := link(t, n, "trainer0", "server9")
 		defer func() { _ = far.Close() }()
-		l := NewStreamLink(near, []BucketSpec{vast}, 100*time.Millisecond)
+		l := NewStreamLink(near, []tensor.BucketSpec{vast}, 100*time.Millisecond)
 		defer func() { _ = l.Close() }()
 		var wait *WaitError
-		if err := l.PushPull(3, NewBucket(vast)).Wait(); !errors.As(err, &wait) || wait.For[0] != "server9" || !strings.Contains(wait.What, "batch 3, bucket 0") {
+		if err := l.PushPull(3, tensor.NewBucket(vast)).Wait(); !errors.As(err, &wait) || wait.For[0] != "server9" || !strings.Contains(wait.What, "batch 3, bucket 0") {
 			t.Fatalf("a push that nobody reads gave %v", err)
 		}
 	})
@@ -46,22 +49,22 @@ func TestBlockedPushEndsAtTheDeadline(t *testing.T) {
 
 // push sends the first chunks of a push as a trainer would, which then does not
 // care for the answer.
-func push(t tb, c *Conn, batch int64, b *Bucket, chunks int) {
+func push(t commtest.TB, c *Conn, batch int64, b *tensor.Bucket, chunks int) {
 	t.Helper()
 	for k := range chunks {
 		g := chunkOf(&b.Gradient, k)
 		h := chunkHeader(opPush, batch, b.Index, k, &g)
-		must(t, c.Send(&h, Int32Bytes(g.Rows), Float32Bytes(g.Values)))
+		commtest.Must(t, c.Send(&h, tensor.Int32Bytes(g.Rows), tensor.Float32Bytes(g.Values)))
 	}
 }
 
 func TestBlockedAnswerEndsAtTheDeadline(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
 		near, far := link(t, n, "trainer0", "server9")
-		p := NewStreamPort("server9", []*Conn{far}, []BucketSpec{vast}, false, time.Second)
+		p := NewStreamPort("server9", []*Conn{far}, []tensor.BucketSpec{vast}, false, time.Second)
 		served := make(chan error, 1)
 		go func() { served <- p.Serve(func(a *Arrival) error { return a.Answer(a.Gradient) }) }()
-		push(t, near, 4, NewBucket(vast), chunksOf(&vast))
+		push(t, near, 4, tensor.NewBucket(vast), chunksOf(&vast))
 		var wait *WaitError
 		if err := <-served; !errors.As(err, &wait) || wait.For[0] != "trainer0" || wait.What != "room for the answer to batch 4, bucket 0" {
 			t.Fatalf("an answer that nobody reads gave %v", err)
@@ -70,11 +73,11 @@ func TestBlockedAnswerEndsAtTheDeadline(t *testing.T) {
 }
 
 func TestAPushThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
-	spec := denseSpec(0, 3*ChunkElements)
+	spec := commtest.DenseSpec(0, 3*ChunkElements)
 	overNetworks(t, func(t *testing.T, n Transport) {
-		for what, stop := range map[string]func(c *Conn, b *Bucket) error{
-			"between chunks": func(c *Conn, b *Bucket) error { push(t, c, 4, b, 2); return nil },
-			"in a chunk": func(c *Conn, b *Bucket) error {
+		for what, stop := range map[string]func(c *Conn, b *tensor.Bucket) error{
+			"between chunks": func(c *Conn, b *tensor.Bucket) error { push(t, c, 4, b, 2); return nil },
+			"in a chunk": func(c *Conn, b *tensor.Bucket) error {
 				h := Header{Op: opPush, Batch: 4, Payload: 4 * ChunkElements, Sequence: c.outNext.Sequence, Link: c.outNext.Link}
 				var buf [HeaderSize]byte
 				h.Encode(&buf)
@@ -82,8 +85,8 @@ func TestAPushThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
 				return err
 			},
 		} {
-			s := newStar(t, n, 1, []BucketSpec{spec}, true, 50*time.Millisecond, func(*Arrival) error { return nil })
-			must(t, stop(s.links[0].conn, NewBucket(spec)))
+			s := newStar(t, n, 1, []tensor.BucketSpec{spec}, true, 50*time.Millisecond, func(*Arrival) error { return nil })
+			commtest.Must(t, stop(s.links[0].conn, tensor.NewBucket(spec)))
 			if err := <-s.served; err == nil || err.Error() != "server9 waited 0.05 s for the push of batch 4, bucket 0 from trainer0" {
 				t.Errorf("a push that stops %s gave %v", what, err)
 			}
@@ -93,10 +96,10 @@ func TestAPushThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
 
 func TestDeathOfThePeer(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
-		specs := []BucketSpec{denseSpec(0, 3)}
+		specs := []tensor.BucketSpec{commtest.DenseSpec(0, 3)}
 		arrived := make(chan *Arrival, 2)
 		s := newStar(t, n, 2, specs, false, patience, func(a *Arrival) error { arrived <- a; return nil })
-		f := s.links[0].PushPull(0, NewBucket(specs[0]))
+		f := s.links[0].PushPull(0, tensor.NewBucket(specs[0]))
 		<-arrived
 		start := time.Now()
 		_ = s.links[1].conn.Close() // trainer1 dies without a goodbye
@@ -107,7 +110,7 @@ func TestDeathOfThePeer(t *testing.T) {
 		if err := f.Wait(); !errors.As(err, &peer) || peer.Peer != "server9" || !strings.Contains(err.Error(), "the answer to batch 0, bucket 0") {
 			t.Fatalf("the pending push ended with %v", err)
 		}
-		if err := s.links[0].PushPull(1, NewBucket(specs[0])).Wait(); !errors.As(err, &peer) {
+		if err := s.links[0].PushPull(1, tensor.NewBucket(specs[0])).Wait(); !errors.As(err, &peer) {
 			t.Fatalf("a later push ended with %v", err)
 		}
 		if took := time.Since(start); took > time.Second {
@@ -119,29 +122,29 @@ func TestDeathOfThePeer(t *testing.T) {
 // TestDeathInTheMiddle cuts the connection in the middle of a push and of an
 // answer.
 func TestDeathInTheMiddle(t *testing.T) {
-	spec := denseSpec(0, 3*ChunkElements)
+	spec := commtest.DenseSpec(0, 3*ChunkElements)
 	overNetworks(t, func(t *testing.T, n Transport) {
 		near, far := link(t, n, "trainer0", "server9")
-		p := NewStreamPort("server9", []*Conn{far}, []BucketSpec{spec}, false, patience)
-		push(t, near, 7, NewBucket(spec), 2)
-		must(t, near.Close())
+		p := NewStreamPort("server9", []*Conn{far}, []tensor.BucketSpec{spec}, false, patience)
+		push(t, near, 7, tensor.NewBucket(spec), 2)
+		commtest.Must(t, near.Close())
 		var peer *PeerError
 		if err := p.Serve(func(*Arrival) error { return nil }); !errors.As(err, &peer) || peer.Peer != "trainer0" || peer.What != "the push of batch 7, bucket 0" {
 			t.Errorf("a trainer that dies in its push gave %v", err)
 		}
 
 		near, far = link(t, n, "trainer0", "server9")
-		l := NewStreamLink(near, []BucketSpec{spec}, patience)
+		l := NewStreamLink(near, []tensor.BucketSpec{spec}, patience)
 		defer func() { _ = l.Close() }()
-		f := l.PushPull(7, NewBucket(spec))
+		f := l.PushPull(7, tensor.NewBucket(spec))
 		payload := make([]byte, 4*ChunkElements)
 		var h Header
 		for range 3 {
-			must(t, far.ReadHeader(&h))
-			must(t, far.ReadFull(payload))
+			commtest.Must(t, far.ReadHeader(&h))
+			commtest.Must(t, far.ReadFull(payload))
 		}
-		must(t, far.Send(&Header{Op: opAnswer, Batch: 7}, payload))
-		must(t, far.Close())
+		commtest.Must(t, far.Send(&Header{Op: opAnswer, Batch: 7}, payload))
+		commtest.Must(t, far.Close())
 		if err := f.Wait(); !errors.As(err, &peer) || peer.Peer != "server9" || peer.What != "the answer to batch 7, bucket 0" {
 			t.Errorf("a server that dies in its answer gave %v", err)
 		}
@@ -150,14 +153,14 @@ func TestDeathInTheMiddle(t *testing.T) {
 
 // TestAnAnswerThatStopsHalfWayEndsAtTheDeadline has a server that is stopped.
 func TestAnAnswerThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
-	spec := denseSpec(0, 2*ChunkElements)
+	spec := commtest.DenseSpec(0, 2*ChunkElements)
 	overNetworks(t, func(t *testing.T, n Transport) {
 		var once sync.Once
-		s := newStar(t, n, 1, []BucketSpec{spec}, true, 500*time.Millisecond, func(a *Arrival) (err error) {
+		s := newStar(t, n, 1, []tensor.BucketSpec{spec}, true, 500*time.Millisecond, func(a *Arrival) (err error) {
 			once.Do(func() { err = a.Answer(a.Gradient) })
 			return err
 		})
-		if err := s.links[0].PushPull(7, NewBucket(spec)).Wait(); err == nil || err.Error() != "trainer0 waited 0.5 s for the answer to batch 7, bucket 0 from server9" {
+		if err := s.links[0].PushPull(7, tensor.NewBucket(spec)).Wait(); err == nil || err.Error() != "trainer0 waited 0.5 s for the answer to batch 7, bucket 0 from server9" {
 			t.Errorf("an answer that stops gave %v", err)
 		}
 	})
@@ -165,23 +168,23 @@ func TestAnAnswerThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
 
 // TestLinksLeaveNothingBehind opens and closes links and counts what is left.
 func TestLinksLeaveNothingBehind(t *testing.T) {
-	spec := denseSpec(0, 1000)
+	spec := commtest.DenseSpec(0, 1000)
 	overNetworks(t, func(t *testing.T, n Transport) {
 		l := listen(t, n, "server9")
 		join := func(i int) {
 			purpose := fmt.Sprintf("push %d", i)
 			near, err := Dial(l.Address(), "trainer0", "server9", purpose, testSecret, patience)
-			must(t, err)
+			commtest.Must(t, err)
 			far, err := l.Accept(purpose, "trainer0", patience)
-			must(t, err)
-			link := NewStreamLink(near, []BucketSpec{spec}, patience)
-			port := NewStreamPort("server9", []*Conn{far}, []BucketSpec{spec}, true, patience)
+			commtest.Must(t, err)
+			link := NewStreamLink(near, []tensor.BucketSpec{spec}, patience)
+			port := NewStreamPort("server9", []*Conn{far}, []tensor.BucketSpec{spec}, true, patience)
 			served := make(chan error, 1)
 			go func() { served <- port.Serve(func(a *Arrival) error { return a.Answer(a.Gradient) }) }()
-			must(t, link.PushPull(0, NewBucket(spec)).Wait())
-			must(t, link.Close())
-			must(t, <-served)
-			must(t, port.Close())
+			commtest.Must(t, link.PushPull(0, tensor.NewBucket(spec)).Wait())
+			commtest.Must(t, link.Close())
+			commtest.Must(t, <-served)
+			commtest.Must(t, port.Close())
 		}
 		for i := range 5 { // gRPC and the runtime keep some for themselves
 			join(i)
@@ -202,18 +205,18 @@ func TestLinksLeaveNothingBehind(t *testing.T) {
 }
 
 // held is what the process holds now.
-func held(t tb) (descriptors, goroutines int) {
+func held(t commtest.TB) (descriptors, goroutines int) {
 	t.Helper()
 	files, err := os.ReadDir("/proc/self/fd")
-	must(t, err)
+	commtest.Must(t, err)
 	return len(files), runtime.NumGoroutine()
 }
 
 func TestServeEndsWithTheFirstError(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
-		specs := []BucketSpec{denseSpec(0, 3)}
+		specs := []tensor.BucketSpec{commtest.DenseSpec(0, 3)}
 		s := newStar(t, n, 2, specs, false, patience, func(*Arrival) error { return errors.New("no more") })
-		err := s.links[0].PushPull(0, NewBucket(specs[0])).Wait()
+		err := s.links[0].PushPull(0, tensor.NewBucket(specs[0])).Wait()
 		var peer *PeerError
 		if !errors.As(err, &peer) {
 			t.Errorf("the push ended with %v", err)
@@ -226,8 +229,8 @@ func TestServeEndsWithTheFirstError(t *testing.T) {
 
 func TestPortCloseIsNoError(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
-		s := newStar(t, n, 2, []BucketSpec{denseSpec(0, 1)}, false, patience, func(*Arrival) error { return nil })
-		must(t, s.port.Close())
-		must(t, <-s.served)
+		s := newStar(t, n, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 1)}, false, patience, func(*Arrival) error { return nil })
+		commtest.Must(t, s.port.Close())
+		commtest.Must(t, <-s.served)
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // StreamLink is the trainer's side of a push/pull link over a Conn: one
@@ -44,7 +46,7 @@ var _ ServerLink = (*StreamLink)(nil)
 
 // NewStreamLink starts a link that carries the given buckets over conn, which
 // it owns from now on. Each push must be answered within timeout.
-func NewStreamLink(conn *Conn, buckets []BucketSpec, timeout time.Duration) *StreamLink {
+func NewStreamLink(conn *Conn, buckets []tensor.BucketSpec, timeout time.Duration) *StreamLink {
 	l := &StreamLink{
 		operations: newOperations(conn.self, "the link to "+conn.peer, buckets, timeout),
 		conn:       conn,
@@ -53,7 +55,7 @@ func NewStreamLink(conn *Conn, buckets []BucketSpec, timeout time.Duration) *Str
 		senderDone: make(chan struct{}),
 		done:       make(chan struct{}),
 	}
-	l.pushes = byIndex(buckets, func(spec BucketSpec) *streamPush {
+	l.pushes = byIndex(buckets, func(spec tensor.BucketSpec) *streamPush {
 		p := &streamPush{operation: l.slots[spec.Index], answered: make([]bool, chunksOf(&spec))}
 		p.reset()
 		return p
@@ -66,7 +68,7 @@ func NewStreamLink(conn *Conn, buckets []BucketSpec, timeout time.Duration) *Str
 
 // PushPull implements PushPuller. The future's error is a *WaitError at the
 // deadline and a *PeerError if the server is gone; either ends the link.
-func (l *StreamLink) PushPull(batch int64, b *Bucket) *Future {
+func (l *StreamLink) PushPull(batch int64, b *tensor.Bucket) *Future {
 	op, err := l.begin(batch, b)
 	if err != nil {
 		return Completed(err)
@@ -131,7 +133,7 @@ func (l *StreamLink) push(p *streamPush) error {
 	for k := 0; k < len(p.answered) && err == nil; k++ {
 		g := l.take(p, k)
 		h := chunkHeader(opPush, batch, bucket, k, &g)
-		err = l.conn.post(&h, Int32Bytes(g.Rows), Float32Bytes(g.Values))
+		err = l.conn.post(&h, tensor.Int32Bytes(g.Rows), tensor.Float32Bytes(g.Values))
 	}
 	if err != nil {
 		return l.conn.explainSend(err, "the push of "+describe(batch, bucket), int64(l.timeout))
@@ -141,7 +143,7 @@ func (l *StreamLink) push(p *streamPush) error {
 
 // take notes that chunk k of p goes out and returns it. It is a copy: a server
 // that answers before it has the whole push must not pull it away.
-func (l *StreamLink) take(p *streamPush, k int) Gradient {
+func (l *StreamLink) take(p *streamPush, k int) tensor.Gradient {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p.sent = k + 1

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // StreamPort is the server's side of the push/pull links of its trainers. The
@@ -16,7 +18,7 @@ type StreamPort struct {
 
 // pushPlace is where one trainer's pushes of one bucket arrive.
 type pushPlace struct {
-	spec   BucketSpec
+	spec   tensor.BucketSpec
 	chunks int // frames of a push
 	// arrivals is what the port hands over for a push: its chunks, or one for
 	// all of them.
@@ -38,12 +40,12 @@ type pushArrival struct {
 // push, reduction and answer of a bucket overlap. Once a push has begun, each of
 // its chunks must follow within timeout, and an answer must be accepted by its
 // trainer within timeout.
-func NewStreamPort(self string, conns []*Conn, specs []BucketSpec, chunked bool, timeout time.Duration) *StreamPort {
+func NewStreamPort(self string, conns []*Conn, specs []tensor.BucketSpec, chunked bool, timeout time.Duration) *StreamPort {
 	p := &StreamPort{streamServer: streamServer{self: self, conns: conns, timeout: timeout}}
 	for trainer := range conns {
 		store := NewStore(specs)
 		p.stores = append(p.stores, store)
-		p.places = append(p.places, byIndex(specs, func(spec BucketSpec) *pushPlace {
+		p.places = append(p.places, byIndex(specs, func(spec tensor.BucketSpec) *pushPlace {
 			return &pushPlace{spec: spec, chunks: chunksOf(&spec)}
 		}))
 		for _, b := range store.Buckets {
@@ -54,7 +56,7 @@ func NewStreamPort(self string, conns []*Conn, specs []BucketSpec, chunked bool,
 }
 
 // prepare makes the arrivals of a place whose pushes arrive in g.
-func (p *StreamPort) prepare(place *pushPlace, trainer int, g *Gradient, chunked bool) {
+func (p *StreamPort) prepare(place *pushPlace, trainer int, g *tensor.Gradient, chunked bool) {
 	n := 1
 	if chunked {
 		n = place.chunks
@@ -155,7 +157,7 @@ func (p *StreamPort) readChunk(c *Conn, a *pushArrival, h *Header, batch int64, 
 }
 
 // answer implements answerer.
-func (p *StreamPort) answer(arrival *Arrival, g *Gradient) error {
+func (p *StreamPort) answer(arrival *Arrival, g *tensor.Gradient) error {
 	a := arrival.slot.(*pushArrival)
 	place, c := a.place, p.conns[a.Trainer]
 	spec := place.spec
@@ -176,7 +178,7 @@ func (p *StreamPort) answer(arrival *Arrival, g *Gradient) error {
 		// Released before it is sent: the trainer's next push may be here before
 		// the send returns.
 		place.open.Add(-1)
-		if err := c.sendBy(deadline, &h, Int32Bytes(part.Rows), Float32Bytes(part.Values)); err != nil {
+		if err := c.sendBy(deadline, &h, tensor.Int32Bytes(part.Rows), tensor.Float32Bytes(part.Values)); err != nil {
 			err = c.explainSend(err, "the answer to "+describe(batch, spec.Index), int64(p.timeout))
 			p.fail(err)
 			return err

@@ -6,13 +6,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 func TestStreamPortRefusesBadFrames(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
-		specs := []BucketSpec{denseSpec(0, 2), sparseSpec(1, 10, 1, 3)}
-		values := Float32Bytes(make([]float32, 2))
-		rows := func(r ...int32) []byte { return Int32Bytes(r) }
+		specs := []tensor.BucketSpec{commtest.DenseSpec(0, 2), commtest.SparseSpec(1, 10, 1, 3)}
+		values := tensor.Float32Bytes(make([]float32, 2))
+		rows := func(r ...int32) []byte { return tensor.Int32Bytes(r) }
 		for want, send := range map[string]func(c *Conn) error{
 			"which does not serve it":  func(c *Conn) error { return c.Send(&Header{Op: opPush, Bucket: -1}) },
 			"sent operation 64":        func(c *Conn) error { return c.Send(&Header{Op: OpUser}) },
@@ -31,7 +34,7 @@ func TestStreamPortRefusesBadFrames(t *testing.T) {
 		} {
 			near, far := link(t, n, "trainer0", "server9")
 			p := NewStreamPort("server9", []*Conn{far}, specs, false, patience)
-			must(t, send(near))
+			commtest.Must(t, send(near))
 			if err := p.Serve(func(*Arrival) error { return nil }); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "trainer0") {
 				t.Errorf("serve ended with %v, want %q", err, want)
 			}
@@ -42,29 +45,29 @@ func TestStreamPortRefusesBadFrames(t *testing.T) {
 // strayServer answers a push of two chunks after it has read the first n of them.
 func strayServer(t *testing.T, n Transport, read int, answers ...Header) error {
 	near, far := link(t, n, "trainer0", "server9")
-	spec := denseSpec(0, ChunkElements+2)
-	l := NewStreamLink(near, []BucketSpec{spec}, patience)
+	spec := commtest.DenseSpec(0, ChunkElements+2)
+	l := NewStreamLink(near, []tensor.BucketSpec{spec}, patience)
 	defer func() { _ = l.Close() }()
 	var f *Future
 	var h Header
 	payload := make([]byte, 4*ChunkElements)
 	if read > 0 {
-		f = l.PushPull(3, NewBucket(spec))
+		f = l.PushPull(3, tensor.NewBucket(spec))
 		for range read {
-			must(t, far.ReadHeader(&h))
-			must(t, far.ReadFull(payload[:h.Payload]))
+			commtest.Must(t, far.ReadHeader(&h))
+			commtest.Must(t, far.ReadFull(payload[:h.Payload]))
 		}
 	}
 	for _, a := range answers {
 		size := 4 * min(ChunkElements, max(0, spec.Elements-int(a.Arg)))
 		_ = far.Send(&a, payload[:size]) // the link may have hung up by then
 	}
-	must(t, far.SetReadDeadline(time.Now().Add(patience)))
+	commtest.Must(t, far.SetReadDeadline(time.Now().Add(patience)))
 	for far.ReadHeader(&h) == nil { // until the link hangs up
-		must(t, far.ReadFull(payload[:h.Payload]))
+		commtest.Must(t, far.ReadFull(payload[:h.Payload]))
 	}
 	if f == nil {
-		f = l.PushPull(3, NewBucket(spec))
+		f = l.PushPull(3, tensor.NewBucket(spec))
 	}
 	return f.Wait()
 }
@@ -102,11 +105,11 @@ func TestStreamLinkRefusesStrayAnswers(t *testing.T) {
 func TestAnswersBeforeTheirChunkAreRefused(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
 		near, far := link(t, n, "trainer0", "server9")
-		l := NewStreamLink(near, []BucketSpec{vast}, patience)
+		l := NewStreamLink(near, []tensor.BucketSpec{vast}, patience)
 		defer func() { _ = l.Close() }()
-		f := l.PushPull(0, NewBucket(vast)) // stays unread, and so unsent
+		f := l.PushPull(0, tensor.NewBucket(vast)) // stays unread, and so unsent
 		var h Header
-		must(t, far.ReadHeader(&h))
+		commtest.Must(t, far.ReadHeader(&h))
 		last := int64(chunksOf(&vast)-1) * ChunkElements
 		_ = far.Send(&Header{Op: opAnswer, Arg: last}, make([]byte, 4*ChunkElements)) // the link may hang up before the end
 		if err := f.Wait(); err == nil || !strings.Contains(err.Error(), "no such push in flight") {

@@ -3,6 +3,8 @@ package comm
 import (
 	"fmt"
 	"time"
+
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // stagingBytes is how much of an answer is read at once on its way to the columns
@@ -66,12 +68,12 @@ func (l *streamTableLink) payload(kind callKind) [][]byte {
 	l.parts = l.parts[:0]
 	switch s := l.store; {
 	case kind == callLookup:
-		l.parts = append(l.parts, Int64Bytes(s.offsets), Int64Bytes(s.indices))
+		l.parts = append(l.parts, tensor.Int64Bytes(s.offsets), tensor.Int64Bytes(s.indices))
 	case l.width == l.columns:
-		l.parts = append(l.parts, Float32Bytes(s.Gradients[:s.bags()*l.width]))
+		l.parts = append(l.parts, tensor.Float32Bytes(s.Gradients[:s.bags()*l.width]))
 	default:
 		for i := range s.bags() {
-			l.parts = append(l.parts, Float32Bytes(l.columnsOf(s.Gradients, i)))
+			l.parts = append(l.parts, tensor.Float32Bytes(l.columnsOf(s.Gradients, i)))
 		}
 	}
 	return l.parts
@@ -131,12 +133,12 @@ func (l *streamTableLink) answer(h *Header) error {
 func (l *streamTableLink) readColumns() error {
 	values, bags := l.store.Values, l.store.bags()
 	if l.width == l.columns {
-		return l.conn.readFull(Float32Bytes(values[:bags*l.width]))
+		return l.conn.readFull(tensor.Float32Bytes(values[:bags*l.width]))
 	}
 	for i := 0; i < bags; {
 		n := min(len(l.staging)/l.width, bags-i)
 		rows := l.staging[:n*l.width]
-		if err := l.conn.readFull(Float32Bytes(rows)); err != nil {
+		if err := l.conn.readFull(tensor.Float32Bytes(rows)); err != nil {
 			return err
 		}
 		for ; len(rows) > 0; i++ {

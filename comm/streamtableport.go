@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // streamTablePort is a TablePort over connections. The costs are in the comment of
@@ -80,7 +81,7 @@ func (p *streamTablePort) receive(conn *Conn, c *tableCaller, kind callKind, h *
 		if err := conn.expect(h, 4*len(values), kind); err != nil {
 			return err
 		}
-		err := conn.readFull(Float32Bytes(values))
+		err := conn.readFull(tensor.Float32Bytes(values))
 		c.AtNS = Now()
 		return err
 	}
@@ -90,10 +91,10 @@ func (p *streamTablePort) receive(conn *Conn, c *tableCaller, kind callKind, h *
 	if err := conn.expect(h, 8*(len(c.Offsets)+len(c.Indices)), kind); err != nil {
 		return err
 	}
-	if err := conn.readFull(Int64Bytes(c.Offsets)); err != nil {
+	if err := conn.readFull(tensor.Int64Bytes(c.Offsets)); err != nil {
 		return err
 	}
-	if err := conn.readFull(Int64Bytes(c.Indices)); err != nil {
+	if err := conn.readFull(tensor.Int64Bytes(c.Indices)); err != nil {
 		return err
 	}
 	return c.lookup(h.Batch, Now())
@@ -128,5 +129,5 @@ func (p *streamTablePort) answer(conn *Conn, c *tableCaller, kind callKind) erro
 	if kind == callUpdate {
 		return conn.sendBy(deadline, &h)
 	}
-	return conn.sendBy(deadline, &h, Float32Bytes(c.values[:c.Bags()*c.width]))
+	return conn.sendBy(deadline, &h, tensor.Float32Bytes(c.values[:c.Bags()*c.width]))
 }

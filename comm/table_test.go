@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
 )
 
 // drawBags draws bags of rows that all tables have, some empty, some with repeats.
@@ -51,13 +53,13 @@ func TestTablesDoWhatLoopsDo(t *testing.T) {
 				if onlyLookup && rapid.Bool().Draw(t, "for no batch") {
 					batch = NoBatch
 				}
-				must(t, store.Ask(offsets, indices))
-				noise(7, store.Values)
+				commtest.Must(t, store.Ask(offsets, indices))
+				commtest.Noise(7, store.Values)
 				idle := slices.Clone(store.Values[bags*columns:])
-				must(t, l.lookup(i, batch))
+				commtest.Must(t, l.lookup(i, batch))
 				want := make([]float32, bags*columns)
 				for s, table := range tables {
-					must(t, table.handle(callOver(spec, s, false, offsets, indices, want)))
+					commtest.Must(t, table.handle(callOver(spec, s, false, offsets, indices, want)))
 				}
 				if !slices.Equal(store.Values[:bags*columns], want) || !slices.Equal(store.Values[bags*columns:], idle) {
 					t.Fatalf("a lookup gave %v, want %v and what was there behind it", store.Values, want)
@@ -68,9 +70,9 @@ func TestTablesDoWhatLoopsDo(t *testing.T) {
 				for k := range store.Gradients {
 					store.Gradients[k] = float32(k%5 - 2)
 				}
-				must(t, l.update(i, batch))
+				commtest.Must(t, l.update(i, batch))
 				for s, table := range tables {
-					must(t, table.handle(callOver(spec, s, true, offsets, indices, store.Gradients)))
+					commtest.Must(t, table.handle(callOver(spec, s, true, offsets, indices, store.Gradients)))
 				}
 			}
 			l.leave(t)
@@ -152,9 +154,9 @@ func TestTableLinkRefusesMisuse(t *testing.T) {
 			"trainer0 asks for the next bags while it waits for 1 calls about the last ones":                                       store.Ask([]int64{0}, nil),
 		}
 		close(proceed)
-		must(t, first.Wait())
+		commtest.Must(t, first.Wait())
 		misuse["started the update of batch 7 at"] = link.Update(7).Wait()
-		must(t, store.Ask([]int64{0, 1}, []int64{2}))
+		commtest.Must(t, store.Ask([]int64{0, 1}, []int64{2}))
 		misuse["started the update of batch 0 at server9, but an update follows the lookup of the same bags"] = link.Update(0).Wait()
 		misuse["asks for 3 bags with 0 indices, but has room for 2 with 3"] = store.Ask([]int64{0, 0, 0, 0}, nil)
 		misuse["asks for 0 bags with 4 indices"] = store.Ask([]int64{0}, make([]int64, 4))
@@ -162,11 +164,11 @@ func TestTableLinkRefusesMisuse(t *testing.T) {
 		misuse["asks for bags whose offset 1 is 2; offsets start at 0, do not fall and end at the number of indices, 1"] = store.Ask([]int64{0, 2}, []int64{0})
 		misuse["whose offset 0 is 1"] = store.Ask([]int64{1, 1}, []int64{0})
 		misuse["whose offset 2 is 0"] = store.Ask([]int64{0, 1, 0}, nil)
-		must(t, link.Lookup(1).Wait())
-		must(t, link.Update(1).Wait())
+		commtest.Must(t, link.Lookup(1).Wait())
+		commtest.Must(t, link.Update(1).Wait())
 		misuse["started the update of batch 1 at"] = link.Update(1).Wait()
-		must(t, link.Close())
-		must(t, link.Close())
+		commtest.Must(t, link.Close())
+		commtest.Must(t, link.Close())
 		closed := link.Lookup(2).Wait()
 		if !errors.Is(closed, net.ErrClosed) {
 			t.Errorf("a lookup on a closed link gave %v", closed)
@@ -176,7 +178,7 @@ func TestTableLinkRefusesMisuse(t *testing.T) {
 				t.Errorf("misuse gave %v, want %q", err, want)
 			}
 		}
-		must(t, <-l.served[0])
+		commtest.Must(t, <-l.served[0])
 	})
 }
 
@@ -194,16 +196,16 @@ func TestLookupStaysWhileItsUpdateIsInFlight(t *testing.T) {
 				return table.handle(call)
 			}
 		})
-		must(t, l.stores[0].Ask([]int64{0, 1}, []int64{2}))
+		commtest.Must(t, l.stores[0].Ask([]int64{0, 1}, []int64{2}))
 		lookup := l.links[0][0].Lookup(0)
-		must(t, lookup.Wait())
+		commtest.Must(t, lookup.Wait())
 		update := l.links[0][0].Update(0)
-		must(t, lookup.Wait())
+		commtest.Must(t, lookup.Wait())
 		if got := l.stores[0].Values; !slices.Equal(got, []float32{4 - 8, 5 - 8}) {
 			t.Errorf("the values are %v", got)
 		}
 		close(proceed)
-		must(t, update.Wait())
+		commtest.Must(t, update.Wait())
 		if lookup.EndNS() >= update.EndNS() {
 			t.Errorf("the lookup ended at %d, its update at %d", lookup.EndNS(), update.EndNS())
 		}
@@ -223,8 +225,8 @@ func TestSharedCallKeepsItsTime(t *testing.T) {
 	time.Sleep(50 * time.Millisecond)
 	looked := Now()
 	second := link.Update(0)
-	must(t, first.Wait())
-	must(t, second.Wait())
+	commtest.Must(t, first.Wait())
+	commtest.Must(t, second.Wait())
 	if late := looked - first.EndNS(); late < int64(10*time.Millisecond) {
 		t.Errorf("the lookup ended %d ns before somebody looked, want the time of the answer", late)
 	}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
 )
 
 var faultSpec = LookupSpec{Tables: []TableSpec{{Rows: 300, Width: 2}, {Rows: 300, Width: 3}}, Bags: 6, Indices: 12}
@@ -44,7 +46,7 @@ func TestTableCallsEndInTime(t *testing.T) {
 			t.Errorf("a later lookup gave %v", again)
 		}
 		l, _, _ = stalled(t, tr, 1, true, 200*time.Millisecond)
-		must(t, l.links[0][0].Lookup(3).Wait())
+		commtest.Must(t, l.links[0][0].Lookup(3).Wait())
 		if err := l.links[0][0].Update(3).Wait(); err == nil || err.Error() != "trainer0 waited 0.2 s for the answer to the update of batch 3 from server9" {
 			t.Errorf("a server that does not answer an update gave %v", err)
 		}
@@ -55,11 +57,11 @@ func TestTableCallsEndInTime(t *testing.T) {
 func TestTableLinksMayPause(t *testing.T) {
 	overTransports(t, func(t *testing.T, tr Transport) {
 		l := newLibrary(t, tr, 1, faultSpec, 200*time.Millisecond, noCall)
-		must(t, l.lookup(0, 0))
+		commtest.Must(t, l.lookup(0, 0))
 		time.Sleep(300 * time.Millisecond)
-		must(t, l.update(0, 0))
+		commtest.Must(t, l.update(0, 0))
 		time.Sleep(300 * time.Millisecond)
-		must(t, l.lookup(0, 1))
+		commtest.Must(t, l.lookup(0, 1))
 		l.leave(t)
 	})
 }
@@ -68,24 +70,24 @@ func TestStreamTableCallsThatStopHalfWay(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n Transport) {
 		near, far := link(t, n, "trainer0", "server9")
 		p, err := NewTablePort(n, "server9", []*Conn{far}, faultSpec, 0, 50*time.Millisecond)
-		must(t, err)
+		commtest.Must(t, err)
 		h := Header{Op: opLookup, Batch: 4, Arg: 2, Arg2: 3, Payload: 48, Sequence: near.outNext.Sequence, Link: near.outNext.Link}
 		var buf [HeaderSize]byte
 		h.Encode(&buf)
 		_, err = near.nc.Write(append(buf[:], 1, 2, 3))
-		must(t, err)
+		commtest.Must(t, err)
 		if err := p.Serve(noCall(0)); err == nil || err.Error() != "server9 waited 0.05 s for the lookup of batch 4 from trainer0" {
 			t.Errorf("a call that stops gave %v", err)
 		}
-		must(t, p.Close())
+		commtest.Must(t, p.Close())
 
 		vast := LookupSpec{Tables: []TableSpec{{Rows: 1, Width: 1 << 19}}, Bags: 32, Indices: 1} // more than is under way
 		store, err := NewLookupStore(n, "trainer0", vast)
-		must(t, err)
+		commtest.Must(t, err)
 		near, far = link(t, n, "trainer0", "server9")
 		defer func() { _ = far.Close() }()
 		l := newStreamTableLink(near, store, 0, 300*time.Millisecond)
-		must(t, store.Ask(make([]int64, 33), nil))
+		commtest.Must(t, store.Ask(make([]int64, 33), nil))
 		l.looked, l.batch = store.asked, 4
 		if err := l.Update(4).Wait(); err == nil || !strings.HasPrefix(err.Error(), "trainer0 waited 0.3 s for ") || !strings.Contains(err.Error(), "update of batch 4 from server9") {
 			t.Errorf("an update that nobody reads gave %v", err)
@@ -103,7 +105,7 @@ func TestTableDeathOfThePeer(t *testing.T) {
 			}
 			l, arrived, _ := stalled(t, tr, 2, update, patience)
 			if update {
-				must(t, l.lookup(0, 0))
+				commtest.Must(t, l.lookup(0, 0))
 			}
 			ended := make(chan error, 1)
 			go func() { ended <- call(l, 0, 0) }()
@@ -153,11 +155,11 @@ func TestTableCloseWhilePending(t *testing.T) {
 		l, arrived, release := stalled(t, tr, 1, false, patience)
 		first := l.links[0][0].Lookup(0)
 		<-arrived
-		must(t, l.links[0][0].Close())
+		commtest.Must(t, l.links[0][0].Close())
 		if err := first.Wait(); !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), "trainer0 has closed the link to server9") {
 			t.Errorf("a lookup in flight when its link closed gave %v", err)
 		}
-		must(t, l.stores[0].Ask([]int64{0}, nil)) // nothing is in flight any more
+		commtest.Must(t, l.stores[0].Ask([]int64{0}, nil)) // nothing is in flight any more
 		second := l.links[0][1].Lookup(0)
 		<-arrived
 		closed := make(chan error, 1)
@@ -167,7 +169,7 @@ func TestTableCloseWhilePending(t *testing.T) {
 			t.Errorf("a lookup at a port that closed gave %v", err)
 		}
 		release()
-		must(t, <-closed)
+		commtest.Must(t, <-closed)
 	})
 }
 
@@ -188,8 +190,8 @@ func TestTableServeEndsWithTheFirstError(t *testing.T) {
 		if err := <-l.served[0]; err == nil || err.Error() != "no more" {
 			t.Errorf("serve ended with %v", err)
 		}
-		must(t, l.ports[0].Close())
-		must(t, l.ports[0].Close())
+		commtest.Must(t, l.ports[0].Close())
+		commtest.Must(t, l.ports[0].Close())
 		if calls != 1 {
 			t.Errorf("the server got %d calls after its error", calls-1)
 		}

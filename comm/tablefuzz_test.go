@@ -6,6 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // checkCall says what is wrong with a call that a port handed over.
@@ -29,14 +32,14 @@ func checkCall(call *TableCall, spec TableSpec) string {
 func FuzzTablePort(f *testing.F) {
 	spec := LookupSpec{Tables: []TableSpec{{Rows: 10, Width: 1}, {Rows: 10, Width: 2}}, Bags: 3, Indices: 4}
 	bye := frame(Header{Op: opBye})
-	lookup := frame(Header{Op: opLookup, Batch: 1, Arg: 2, Arg2: 3}, Int64Bytes([]int64{0, 1, 3}), Int64Bytes([]int64{9, 0, 4}))
+	lookup := frame(Header{Op: opLookup, Batch: 1, Arg: 2, Arg2: 3}, tensor.Int64Bytes([]int64{0, 1, 3}), tensor.Int64Bytes([]int64{9, 0, 4}))
 	update := frame(Header{Op: opUpdate, Batch: 1}, fuzzDense)
 	bending(f, []func(*Header) []byte{lookup, update, lookup, lookup, bye}, func(t *testing.T, stream []byte) {
 		defer inTime("a port")()
 		far, near := socketPair(t, "server9", "trainer0")
 		other, quiet := socketPair(t, "server9", "trainer1")
 		p, err := newStreamTablePort("server9", []*Conn{far, other}, spec, 1, patience)
-		must(t, err)
+		commtest.Must(t, err)
 		var peers sync.WaitGroup
 		peers.Go(func() { speak(near, stream) })
 		peers.Go(func() { speak(quiet, frames(bye)) })
@@ -49,7 +52,7 @@ func FuzzTablePort(f *testing.F) {
 			looked = !call.Update
 			return nil
 		})
-		must(t, p.Close())
+		commtest.Must(t, p.Close())
 		peers.Wait()
 		if w := wrong.Load(); w != nil {
 			t.Fatal(w)
@@ -70,12 +73,12 @@ func FuzzTableLink(f *testing.F) {
 		defer inTime("a link")()
 		near, far := socketPair(t, "trainer0", "server9")
 		store, err := NewLookupStore(Unix, "trainer0", spec)
-		must(t, err)
+		commtest.Must(t, err)
 		for i := range store.Values {
 			store.Values[i] = 7
 		}
 		l := newStreamTableLink(near, store, 1, patience)
-		must(t, store.Ask([]int64{0, 1, 2}, []int64{3, 4}))
+		commtest.Must(t, store.Ask([]int64{0, 1, 2}, []int64{3, 4}))
 		var peer sync.WaitGroup
 		lookup := l.Lookup(0) // before the peer speaks, for an answer to nothing ends the link
 		peer.Go(func() { speak(far, stream) })
@@ -100,15 +103,15 @@ func FuzzTableLink(f *testing.F) {
 
 // FuzzSharedTableCaller has a trainer whose slot and store hold anything.
 func FuzzSharedTableCaller(f *testing.F) {
-	f.Add(int32(callLookup), int64(2), int64(3), int64(0), Int64Bytes([]int64{0, 1, 3, 9, 0, 4}))
-	f.Add(int32(callLookup), int64(2), int64(3), int64(0), Int64Bytes([]int64{0, 4, 3, 9, 0, 4}))
-	f.Add(int32(callLookup), int64(1), int64(1), int64(0), Int64Bytes([]int64{0, 1, 10}))
+	f.Add(int32(callLookup), int64(2), int64(3), int64(0), tensor.Int64Bytes([]int64{0, 1, 3, 9, 0, 4}))
+	f.Add(int32(callLookup), int64(2), int64(3), int64(0), tensor.Int64Bytes([]int64{0, 4, 3, 9, 0, 4}))
+	f.Add(int32(callLookup), int64(1), int64(1), int64(0), tensor.Int64Bytes([]int64{0, 1, 10}))
 	f.Add(int32(callUpdate), int64(2), int64(3), int64(0), []byte(nil))
 	f.Add(int32(7), int64(1)<<40, int64(-1), int64(0), []byte(nil))
 	spec := LookupSpec{Tables: []TableSpec{{Rows: 3, Width: 1}, {Rows: 10, Width: 2}}, Bags: 3, Indices: 4}
 	f.Fuzz(func(t *testing.T, kind int32, bags, indices, batch int64, memory []byte) {
 		store, err := NewLookupStore(Unix, "trainer0", spec)
-		must(t, err)
+		commtest.Must(t, err)
 		line := &callLine{kind: kind, bags: bags, indices: indices, batch: batch}
 		c := &sharedTableCaller{
 			tableCaller: newTableCaller("server9", &Conn{peer: "trainer0"}, 0, &spec, 1), memory: store, line: line,
@@ -116,7 +119,7 @@ func FuzzSharedTableCaller(f *testing.F) {
 		}
 		c.stride = spec.Columns()
 		offsets := make([]int64, len(memory)/8)
-		copy(Int64Bytes(offsets), memory)
+		copy(tensor.Int64Bytes(offsets), memory)
 		filled := copy(store.offsets[:min(spec.Bags+1, int(max(0, min(bags, 3)))+1)], offsets)
 		copy(store.indices[:spec.Indices], offsets[filled:])
 		if err := c.receive(1); err != nil {
@@ -128,7 +131,7 @@ func FuzzSharedTableCaller(f *testing.F) {
 		if what := checkCall(&c.TableCall, spec.Tables[1]); what != "" || c.Update {
 			t.Fatalf("a port took %s", what)
 		}
-		must(t, c.update(batch, 0))
+		commtest.Must(t, c.update(batch, 0))
 		if err := c.update(batch, 0); err == nil {
 			t.Fatal("a port took an update twice")
 		}

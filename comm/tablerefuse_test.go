@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 func TestTableServerNamesTheRowOutside(t *testing.T) {
@@ -14,7 +17,7 @@ func TestTableServerNamesTheRowOutside(t *testing.T) {
 			"trainer0 asked server9 for row -1 at bag 0, position 0, of a table of 300 rows":  {-1, 1, 2, 3, 4, 300},
 		} {
 			l := newLibrary(t, tr, 2, faultSpec, patience, noCall)
-			must(t, l.stores[0].Ask([]int64{0, 1, 2, 3, 4, 6}, indices))
+			commtest.Must(t, l.stores[0].Ask([]int64{0, 1, 2, 3, 4, 6}, indices))
 			var peer *PeerError
 			if err := l.links[0][0].Lookup(0).Wait(); !errors.As(err, &peer) || peer.Peer != "server9" {
 				t.Errorf("the lookup ended with %v", err)
@@ -65,7 +68,7 @@ func TestSharedTablePortRefusesLies(t *testing.T) {
 }
 
 func TestStreamTablePortRefusesBadFrames(t *testing.T) {
-	offsets, rows := func(x ...int64) []byte { return Int64Bytes(x) }, func(x ...int64) []byte { return Int64Bytes(x) }
+	offsets, rows := func(x ...int64) []byte { return tensor.Int64Bytes(x) }, func(x ...int64) []byte { return tensor.Int64Bytes(x) }
 	good := func(c *Conn) error {
 		return c.Send(&Header{Op: opLookup, Arg: 2, Arg2: 3}, offsets(0, 1, 3), rows(7, 8, 9))
 	}
@@ -98,12 +101,12 @@ func TestStreamTablePortRefusesBadFrames(t *testing.T) {
 		} {
 			near, far := link(t, n, "trainer0", "server9")
 			p, err := NewTablePort(n, "server9", []*Conn{far}, faultSpec, 0, patience)
-			must(t, err)
-			must(t, send(near))
+			commtest.Must(t, err)
+			commtest.Must(t, send(near))
 			if err := p.Serve(noCall(0)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "trainer0") {
 				t.Errorf("serve ended with %v, want %q", err, want)
 			}
-			must(t, p.Close())
+			commtest.Must(t, p.Close())
 		}
 	})
 }
@@ -122,25 +125,25 @@ func TestStreamTableLinkRefusesLies(t *testing.T) {
 			"server9 sent operation 6 of batch 3 to trainer0, which has no such call":        {Header{Op: opAnswer, Batch: 3}, values},
 		} {
 			store, err := NewLookupStore(n, "trainer0", faultSpec)
-			must(t, err)
+			commtest.Must(t, err)
 			near, far := link(t, n, "trainer0", "server9")
 			l, err := NewTableLink(n, near, store, 1, patience)
-			must(t, err)
-			must(t, store.Ask([]int64{0, 1, 1}, []int64{5}))
+			commtest.Must(t, err)
+			commtest.Must(t, store.Ask([]int64{0, 1, 1}, []int64{5}))
 			f := l.Lookup(3)
-			must(t, far.Send(&c.answer, c.payload))
+			commtest.Must(t, far.Send(&c.answer, c.payload))
 			if err := f.Wait(); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("the lookup ended with %v, want %q", err, want)
 			}
 			_ = l.Close()
 		}
 		store, err := NewLookupStore(n, "trainer0", faultSpec)
-		must(t, err)
+		commtest.Must(t, err)
 		near, far := link(t, n, "trainer0", "server9")
 		l, err := NewTableLink(n, near, store, 1, patience)
-		must(t, err)
-		must(t, far.Send(&Header{Op: opLookup}, nil))
-		must(t, far.SetReadDeadline(time.Now().Add(patience)))
+		commtest.Must(t, err)
+		commtest.Must(t, far.Send(&Header{Op: opLookup}, nil))
+		commtest.Must(t, far.SetReadDeadline(time.Now().Add(patience)))
 		if err := far.ReadHeader(&Header{}); err == nil { // until the link hangs up
 			t.Error("a link took an answer to nothing")
 		}
@@ -156,7 +159,7 @@ func TestTablesMustAgree(t *testing.T) {
 	other.Bags = 1 << 20
 	near, far := link(t, Unix, "trainer0", "server9")
 	store, err := NewLookupStore(Shm, "trainer0", other)
-	must(t, err)
+	commtest.Must(t, err)
 	defer func() { _ = store.Close() }()
 	failed := make(chan error, 1)
 	go func() { _, err := NewTableLink(Shm, near, store, 0, patience); failed <- err }()
@@ -167,7 +170,7 @@ func TestTablesMustAgree(t *testing.T) {
 		t.Errorf("a link with other lookups gave %v", err)
 	}
 	heap, err := NewLookupStore(TCP, "trainer0", faultSpec)
-	must(t, err)
+	commtest.Must(t, err)
 	for want, join := range map[string]func(c *Conn) error{
 		"trainer0 cannot share its lookups with server9: they are not in shared memory": func(c *Conn) error { _, err := NewTableLink(Shm, c, heap, 0, patience); return err },
 		"trainer0 cannot join server9: there is no table 2 among 2":                     func(c *Conn) error { _, err := NewTableLink(TCP, c, heap, 2, patience); return err },

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
 )
 
 func TestTableLinksLeaveNothing(t *testing.T) {
@@ -14,8 +16,8 @@ func TestTableLinksLeaveNothing(t *testing.T) {
 			t.Run("", func(t *testing.T) { // its clean-up closes everything
 				l := newLibrary(t, tr, 2, spec, patience, handlesOf(newLoopTables(spec)))
 				for i := range l.links {
-					must(t, l.lookup(i, 0))
-					must(t, l.update(i, 0))
+					commtest.Must(t, l.lookup(i, 0))
+					commtest.Must(t, l.update(i, 0))
 				}
 				l.leave(t)
 			})
@@ -39,7 +41,7 @@ func TestTableLinksLeaveNothing(t *testing.T) {
 }
 
 // steady is a trainer's round in tables of servers: ask, look up, update.
-func steady(t tb, tr Transport, servers int) (round func() error) {
+func steady(t commtest.TB, tr Transport, servers int) (round func() error) {
 	spec := LookupSpec{Bags: 8, Indices: 40}
 	for range servers {
 		spec.Tables = append(spec.Tables, TableSpec{Rows: 300, Width: 256})
@@ -68,12 +70,12 @@ func steady(t tb, tr Transport, servers int) (round func() error) {
 func TestTableSteadyStateDoesNotAllocate(t *testing.T) {
 	for _, tr := range []Transport{Shm, Unix, TCP} {
 		round := steady(t, tr, 3)
-		must(t, round())
+		commtest.Must(t, round())
 		var failed error
 		if allocs := testing.AllocsPerRun(50, func() { failed = errors.Join(failed, round()) }); allocs != 0 {
 			t.Errorf("a round over %s allocates %g times, want 0", tr, allocs)
 		}
-		must(t, failed)
+		commtest.Must(t, failed)
 	}
 }
 
@@ -85,7 +87,7 @@ func BenchmarkTables(b *testing.B) {
 				round := steady(b, tr, servers)
 				b.ReportAllocs()
 				for b.Loop() {
-					must(b, round())
+					commtest.Must(b, round())
 				}
 			})
 		}

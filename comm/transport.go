@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // Transport is what carries the gradients of a run.
@@ -44,7 +46,7 @@ func NewServerLink(t Transport, conn *Conn, store *Store, timeout time.Duration)
 // trainer i; the port owns the connections from now on. With chunked set, the
 // port may hand over a dense push chunk by chunk, see Arrival. An answer must be
 // accepted by its trainer within timeout.
-func NewPort(t Transport, self string, conns []*Conn, specs []BucketSpec, chunked bool, timeout time.Duration) (Port, error) {
+func NewPort(t Transport, self string, conns []*Conn, specs []tensor.BucketSpec, chunked bool, timeout time.Duration) (Port, error) {
 	if t == Shm {
 		return newSharedPort(self, conns, specs, timeout)
 	}

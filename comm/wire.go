@@ -1,10 +1,14 @@
 package comm
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/comm/tensor"
+)
 
 // chunksOf is how many frames a gradient of spec travels as: a dense one as one per
 // chunk, a sparse one as one.
-func chunksOf(spec *BucketSpec) int {
+func chunksOf(spec *tensor.BucketSpec) int {
 	if spec.Sparse {
 		return 1
 	}
@@ -12,17 +16,17 @@ func chunksOf(spec *BucketSpec) int {
 }
 
 // chunkOf is the part of g that travels as frame k: all of a sparse gradient.
-func chunkOf(g *Gradient, k int) Gradient {
+func chunkOf(g *tensor.Gradient, k int) tensor.Gradient {
 	if g.Sparse() {
 		return *g
 	}
 	first := k * ChunkElements
 	last := min(first+ChunkElements, len(g.Values))
-	return Gradient{Values: g.Values[first:last:last]}
+	return tensor.Gradient{Values: g.Values[first:last:last]}
 }
 
 // chunkHeader starts the frame of chunk k, which is g.
-func chunkHeader(op Op, batch int64, bucket, k int, g *Gradient) Header {
+func chunkHeader(op Op, batch int64, bucket, k int, g *tensor.Gradient) Header {
 	return Header{
 		Op: op, Batch: batch, Bucket: int32(bucket), // #nosec G115 -- far fewer than 2^31
 		Rows: int32(len(g.Rows)), Arg: int64(k) * ChunkElements, // #nosec G115 -- rows are int32
@@ -32,7 +36,7 @@ func chunkHeader(op Op, batch int64, bucket, k int, g *Gradient) Header {
 // readGradient reads the payload that h announces into g: a dense gradient, or a
 // chunk of one, whose size must be that of g; a sparse one whose storage was made
 // for spec. Errors of the connection are passed on as they are.
-func readGradient(c *Conn, h *Header, spec *BucketSpec, g *Gradient) error {
+func readGradient(c *Conn, h *Header, spec *tensor.BucketSpec, g *tensor.Gradient) error {
 	if spec.Sparse {
 		if err := g.SetRows(int(h.Rows)); err != nil {
 			return fmt.Errorf("%s sent bucket %d to %s: %w", c.peer, spec.Index, c.self, err)
@@ -44,12 +48,12 @@ func readGradient(c *Conn, h *Header, spec *BucketSpec, g *Gradient) error {
 		return fmt.Errorf("%s sent %d bytes of bucket %d to %s, which expects %d", c.peer, h.Payload, spec.Index, c.self, want)
 	}
 	if spec.Sparse {
-		if err := c.readFull(Int32Bytes(g.Rows)); err != nil {
+		if err := c.readFull(tensor.Int32Bytes(g.Rows)); err != nil {
 			return err
 		}
 		if err := spec.CheckRows(g.Rows); err != nil {
 			return fmt.Errorf("%s sent to %s: %w", c.peer, c.self, err)
 		}
 	}
-	return c.readFull(Float32Bytes(g.Values))
+	return c.readFull(tensor.Float32Bytes(g.Values))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // batchMemory holds a batch that came in a frame or was preprocessed. Its host writes through one mapping,
@@ -71,7 +72,7 @@ func (m *batchMemory) set(b *Batch) error {
 	if err != nil {
 		return err
 	}
-	for _, list := range [][]byte{comm.Int64Bytes(b.Offsets), comm.Int64Bytes(b.Indices), comm.Int64Bytes(b.Targets), comm.Float32Bytes(b.Features)} {
+	for _, list := range [][]byte{tensor.Int64Bytes(b.Offsets), tensor.Int64Bytes(b.Indices), tensor.Int64Bytes(b.Targets), tensor.Float32Bytes(b.Features)} {
 		at = at[copy(at, list):]
 	}
 	m.Batch = viewLists(m.seen, n)
@@ -86,7 +87,7 @@ func readLengths(conn *callLink, h *comm.Header) (lengths, error) {
 	if left < 0 {
 		return *n, fmt.Errorf("%s sent a batch in %d bytes, fewer than its lengths take", conn.Peer(), h.Payload)
 	}
-	if err := conn.ReadFull(comm.Int64Bytes(n[:])); err != nil {
+	if err := conn.ReadFull(tensor.Int64Bytes(n[:])); err != nil {
 		return *n, err
 	}
 	if !n.possible() || n.bytes() != left {
@@ -106,10 +107,10 @@ func viewBatch(conn *callLink, at []byte, n lengths) (Batch, error) {
 }
 
 func viewLists(at []byte, n lengths) (b Batch) {
-	words := comm.ViewInt64(at[:8*(n[0]+n[1]+n[2])])
+	words := tensor.ViewInt64(at[:8*(n[0]+n[1]+n[2])])
 	for k, list := range []*[]int64{&b.Offsets, &b.Indices, &b.Targets} {
 		*list, words = words[:n[k]:n[k]], words[n[k]:]
 	}
-	b.Features = comm.ViewFloat32(at[8*(n[0]+n[1]+n[2]):])[:n[3]:n[3]]
+	b.Features = tensor.ViewFloat32(at[8*(n[0]+n[1]+n[2]):])[:n[3]:n[3]]
 	return b
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // scribbler is a model that writes to its batches.
@@ -15,7 +16,7 @@ type scribbler struct {
 	batches *atomic.Int32 // a companion's model runs beside the test
 }
 
-func (m *scribbler) Forward(b *Batch) (comm.Tensor, error) {
+func (m *scribbler) Forward(b *Batch) (tensor.Tensor, error) {
 	n := m.batches.Add(1)
 	for name, list := range map[string][]int64{"offsets": b.Offsets, "indices": b.Indices, "targets": b.Targets} {
 		if len(list) > 0 && !faults(func() { list[len(list)-1]++ }) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -185,5 +186,5 @@ func readFloats(conn *callLink, h *comm.Header, dst []float32) error {
 	if h.Payload != uint64(4*len(dst)) {
 		return fmt.Errorf("%s sent %d bytes where %d are due", conn.Peer(), h.Payload, 4*len(dst))
 	}
-	return conn.ReadFull(comm.Float32Bytes(dst))
+	return conn.ReadFull(tensor.Float32Bytes(dst))
 }

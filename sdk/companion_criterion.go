@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -16,7 +17,7 @@ type remoteCriterion struct {
 	timeout time.Duration
 }
 
-func (c *remoteCriterion) Forward(output comm.Tensor, targets []int64) (float64, error) {
+func (c *remoteCriterion) Forward(output tensor.Tensor, targets []int64) (float64, error) {
 	if err := checkOutput(output); err != nil {
 		return 0, err
 	}
@@ -24,7 +25,7 @@ func (c *remoteCriterion) Forward(output comm.Tensor, targets []int64) (float64,
 		return 0, err
 	}
 	h := comm.Header{Op: opLoss, Arg: int64(output.Shape[0]), Arg2: int64(output.Shape[1])}
-	if err := c.conn.Send(&h, comm.Float32Bytes(output.Data), comm.Int64Bytes(targets)); err != nil {
+	if err := c.conn.Send(&h, tensor.Float32Bytes(output.Data), tensor.Int64Bytes(targets)); err != nil {
 		return 0, err
 	}
 	if err := readAnswer(c.conn, &h); err != nil {
@@ -33,7 +34,7 @@ func (c *remoteCriterion) Forward(output comm.Tensor, targets []int64) (float64,
 	return math.Float64frombits(uint64(h.Arg)), nil // #nosec G115 -- the bits of a float
 }
 
-func (c *remoteCriterion) Backward(outputGradient comm.Tensor) error {
+func (c *remoteCriterion) Backward(outputGradient tensor.Tensor) error {
 	if err := bound(c.conn.Conn, c.timeout); err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ type criterionRole struct {
 	*station
 	criterion        Criterion
 	conn             *callLink
-	output, gradient comm.Tensor
+	output, gradient tensor.Tensor
 	targets          []int64
 }
 
@@ -88,7 +89,7 @@ func (r *criterionRole) answer(h *comm.Header) error {
 		if err := r.criterion.Backward(r.gradient); err != nil {
 			return err
 		}
-		return r.conn.Send(&comm.Header{Op: opLossGradient}, comm.Float32Bytes(r.gradient.Data))
+		return r.conn.Send(&comm.Header{Op: opLossGradient}, tensor.Float32Bytes(r.gradient.Data))
 	default:
 		return fmt.Errorf("a criterion does not know operation %#x", h.Op)
 	}
@@ -101,14 +102,14 @@ func (r *criterionRole) read(h *comm.Header) error {
 		return fmt.Errorf("an output of %d x %d with its targets does not take %d bytes", rows, columns, h.Payload)
 	}
 	var err error
-	if r.output.Data, err = readGrowing(r.conn, r.output.Data, int(rows*columns), comm.Float32Bytes); err != nil {
+	if r.output.Data, err = readGrowing(r.conn, r.output.Data, int(rows*columns), tensor.Float32Bytes); err != nil {
 		return err
 	}
-	if r.targets, err = readGrowing(r.conn, r.targets, int(rows), comm.Int64Bytes); err != nil {
+	if r.targets, err = readGrowing(r.conn, r.targets, int(rows), tensor.Int64Bytes); err != nil {
 		return err
 	}
 	r.gradient.Data = slices.Grow(r.gradient.Data[:0], len(r.output.Data))[:len(r.output.Data)]
-	for _, t := range []*comm.Tensor{&r.output, &r.gradient} {
+	for _, t := range []*tensor.Tensor{&r.output, &r.gradient} {
 		t.Shape = append(t.Shape[:0], int(rows), int(columns))
 	}
 	return nil

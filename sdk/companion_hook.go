@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -9,7 +10,7 @@ import (
 // a server: it takes a bucket and answers with the reduced one.
 type remoteHook struct{ link comm.ServerLink }
 
-func (h *remoteHook) Reduce(state HookState, b *comm.Bucket) *comm.Future {
+func (h *remoteHook) Reduce(state HookState, b *tensor.Bucket) *comm.Future {
 	return h.link.PushPull(state.Batch(), b)
 }
 
@@ -17,7 +18,7 @@ func (h *remoteHook) Reduce(state HookState, b *comm.Bucket) *comm.Future {
 type hookRole struct {
 	*station
 	hook    Hook
-	buckets []comm.Bucket
+	buckets []tensor.Bucket
 	states  []arrivedState // by bucket
 	started chan started
 }
@@ -25,7 +26,7 @@ type hookRole struct {
 // started is a bucket whose reduction was started.
 type started struct {
 	arrival *comm.Arrival
-	bucket  *comm.Bucket
+	bucket  *tensor.Bucket
 	future  *comm.Future
 }
 
@@ -57,7 +58,7 @@ func (r *hookRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, erro
 	if r.hook, err = r.buildHook(r.req.GetPart(), env); err != nil {
 		return nil, err
 	}
-	r.buckets = make([]comm.Bucket, len(specs))
+	r.buckets = make([]tensor.Bucket, len(specs))
 	r.states = make([]arrivedState, len(specs))
 	for i, spec := range specs {
 		r.buckets[i].BucketSpec = spec

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -118,7 +119,7 @@ func TestCallMemoryIsEnough(t *testing.T) {
 // What a companion says of a gradient is checked alike whether it is mapped or follows in
 // the frame.
 func TestRemoteModelRefusesGradients(t *testing.T) {
-	specs := []comm.BucketSpec{{Parameters: []comm.Span{{Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4}}
+	specs := []tensor.BucketSpec{{Parameters: []tensor.Span{{Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4}}
 	for want, h := range map[string]comm.Header{
 		"of 0 rows and 1 values":                            {Arg: 1, Arg2: 1}, // too short
 		"of 1 rows and 2 values":                            {Arg: 1, Arg2: 2, Rows: 1},
@@ -130,15 +131,15 @@ func TestRemoteModelRefusesGradients(t *testing.T) {
 		for _, mapped := range []*comm.Store{nil, comm.NewStore(specs)} {
 			trainer, companion := callPair(t)
 			m := newRemoteModel(trainer, mapped, modelToProto(&toyModel{}), patience)
-			table := comm.NewGradient(specs[0])
-			must(t, m.Bind(make([]comm.Tensor, 2), []*comm.Gradient{&table, {Values: make([]float32, 2)}}))
+			table := tensor.NewGradient(specs[0])
+			must(t, m.Bind(make([]tensor.Tensor, 2), []*tensor.Gradient{&table, {Values: make([]float32, 2)}}))
 			h.Op = opGradient
 			var payload []byte
 			if mapped == nil {
 				payload = make([]byte, 4*(max(0, int64(h.Rows))+h.Arg2))
 			}
 			must(t, companion.Send(&h, payload))
-			if err := m.Backward(comm.Tensor{}, func(int) {}); err == nil || !strings.Contains(err.Error(), want) {
+			if err := m.Backward(tensor.Tensor{}, func(int) {}); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("mapped %v: %v, want %q", mapped != nil, err, want)
 			}
 		}
@@ -154,13 +155,13 @@ func TestMappedModelRefusesPayloads(t *testing.T) {
 	} {
 		trainer, companion := callPair(t)
 		m := newRemoteModel(trainer, comm.NewStore(nil), modelToProto(&toyModel{}), patience)
-		must(t, m.Bind(make([]comm.Tensor, 2), []*comm.Gradient{{Width: 2}, {Values: make([]float32, 2)}}))
+		must(t, m.Bind(make([]tensor.Tensor, 2), []*tensor.Gradient{{Width: 2}, {Values: make([]float32, 2)}}))
 		must(t, companion.Send(&h, make([]byte, 8)))
 		var err error
 		if strings.Contains(want, "value") {
 			err = m.initialize(0)
 		} else {
-			err = m.Backward(comm.Tensor{}, func(int) {})
+			err = m.Backward(tensor.Tensor{}, func(int) {})
 		}
 		if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
 			t.Errorf("%v, want %q", err, want)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -14,14 +15,14 @@ import (
 // Backward sends back, read straight into the buckets.
 type remoteModel struct {
 	conn      *callLink
-	mapped    bool           // the companion maps values and gradients
-	sparse    []*comm.Bucket // where mapped, by parameter; nil for a dense one
+	mapped    bool             // the companion maps values and gradients
+	sparse    []*tensor.Bucket // where mapped, by parameter; nil for a dense one
 	timeout   time.Duration
 	specs     []ParameterSpec
 	inputs    InputSpec
-	values    []comm.Tensor
-	gradients []*comm.Gradient
-	output    comm.Tensor
+	values    []tensor.Tensor
+	gradients []*tensor.Gradient
+	output    tensor.Tensor
 	emissions emissions
 	failed    error // of Initialize, told by the next Forward
 }
@@ -44,14 +45,14 @@ func newRemoteModel(conn *callLink, store *comm.Store, d *proto.ModelDescription
 type remoteFeatureModel struct{ *remoteModel }
 
 // BackwardInput implements FeatureModel.
-func (m remoteFeatureModel) BackwardInput(outputGradient comm.Tensor, inputGradient []float32, emit func(parameter int)) error {
+func (m remoteFeatureModel) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
 	return m.backward(opBackwardInput, outputGradient, inputGradient, emit)
 }
 
 func (m *remoteModel) Parameters() []ParameterSpec { return m.specs }
 func (m *remoteModel) Inputs() InputSpec           { return m.inputs }
 
-func (m *remoteModel) Bind(values []comm.Tensor, gradients []*comm.Gradient) error {
+func (m *remoteModel) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	m.values, m.gradients = values, gradients
 	return nil
 }
@@ -90,41 +91,41 @@ func (m *remoteModel) send(h *comm.Header, payload ...[]byte) error {
 	return m.conn.Send(h, payload...)
 }
 
-func (m *remoteModel) Forward(b *Batch) (comm.Tensor, error) {
+func (m *remoteModel) Forward(b *Batch) (tensor.Tensor, error) {
 	if m.failed != nil {
-		return comm.Tensor{}, m.failed
+		return tensor.Tensor{}, m.failed
 	}
 	if err := bound(m.conn.Conn, m.timeout); err != nil {
-		return comm.Tensor{}, err
+		return tensor.Tensor{}, err
 	}
 	if !m.mapped {
 		if err := sendValues(m.conn, m.values); err != nil {
-			return comm.Tensor{}, err
+			return tensor.Tensor{}, err
 		}
 	}
 	if err := sendBatch(m.conn, opForward, b); err != nil {
-		return comm.Tensor{}, err
+		return tensor.Tensor{}, err
 	}
 	var h comm.Header
 	if err := readAnswer(m.conn, &h); err != nil {
-		return comm.Tensor{}, err
+		return tensor.Tensor{}, err
 	}
 	if h.Arg != int64(b.Size()) || !fits(h.Arg, h.Arg2) || h.Payload != uint64(4*h.Arg*h.Arg2) { // #nosec G115 -- neither is negative
-		return comm.Tensor{}, fmt.Errorf("%s answered a batch of %d with an output of %d x %d", m.conn.Peer(), b.Size(), h.Arg, h.Arg2)
+		return tensor.Tensor{}, fmt.Errorf("%s answered a batch of %d with an output of %d x %d", m.conn.Peer(), b.Size(), h.Arg, h.Arg2)
 	}
 	var err error
 	m.output.Shape = append(m.output.Shape[:0], int(h.Arg), int(h.Arg2))
-	m.output.Data, err = readGrowing(m.conn, m.output.Data, int(h.Arg*h.Arg2), comm.Float32Bytes)
+	m.output.Data, err = readGrowing(m.conn, m.output.Data, int(h.Arg*h.Arg2), tensor.Float32Bytes)
 	return m.output, err
 }
 
-func (m *remoteModel) Backward(outputGradient comm.Tensor, emit func(parameter int)) error {
+func (m *remoteModel) Backward(outputGradient tensor.Tensor, emit func(parameter int)) error {
 	return m.backward(opBackward, outputGradient, nil, emit)
 }
 
 // backward carries out op, whose last answer is the gradient of the features.
-func (m *remoteModel) backward(op comm.Op, outputGradient comm.Tensor, inputGradient []float32, emit func(parameter int)) error {
-	if err := m.send(&comm.Header{Op: op}, comm.Float32Bytes(outputGradient.Data)); err != nil {
+func (m *remoteModel) backward(op comm.Op, outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
+	if err := m.send(&comm.Header{Op: op}, tensor.Float32Bytes(outputGradient.Data)); err != nil {
 		return err
 	}
 	m.emissions.begin()
@@ -155,9 +156,9 @@ func (m *remoteModel) backward(op comm.Op, outputGradient comm.Tensor, inputGrad
 }
 
 // sendValues sends all parameters.
-func sendValues(conn *callLink, values []comm.Tensor) error {
+func sendValues(conn *callLink, values []tensor.Tensor) error {
 	for k, v := range values {
-		if err := conn.Send(&comm.Header{Op: opValue, Arg: int64(k)}, comm.Float32Bytes(v.Data)); err != nil {
+		if err := conn.Send(&comm.Header{Op: opValue, Arg: int64(k)}, tensor.Float32Bytes(v.Data)); err != nil {
 			return err
 		}
 	}
@@ -185,13 +186,13 @@ func (m *remoteModel) readGradient(h *comm.Header, k int) error {
 	case m.mapped && spec.Sparse:
 		err = m.sparse[k].TakeRows(len(g.Rows))
 	case !m.mapped:
-		if err := m.conn.ReadFull(comm.Int32Bytes(g.Rows)); err != nil {
+		if err := m.conn.ReadFull(tensor.Int32Bytes(g.Rows)); err != nil {
 			return err
 		}
-		if err := m.conn.ReadFull(comm.Float32Bytes(g.Values)); err != nil {
+		if err := m.conn.ReadFull(tensor.Float32Bytes(g.Values)); err != nil {
 			return err
 		}
-		if err = comm.CheckRows(g.Rows, spec.Shape[0]); err != nil {
+		if err = tensor.CheckRows(g.Rows, spec.Shape[0]); err != nil {
 			err = fmt.Errorf("it has %w", err)
 		}
 	}

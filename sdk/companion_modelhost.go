@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -13,13 +14,13 @@ type modelRole struct {
 	*station
 	model     Model
 	conn      *callLink
-	mapped    bool           // values and gradients lie in the trainer's memory
-	sparse    []*comm.Bucket // by parameter; nil for a dense one
-	values    []comm.Tensor
-	gradients []*comm.Gradient
+	mapped    bool             // values and gradients lie in the trainer's memory
+	sparse    []*tensor.Bucket // by parameter; nil for a dense one
+	values    []tensor.Tensor
+	gradients []*tensor.Gradient
 	batch     batchMemory
-	gradient  comm.Tensor // of the output
-	features  []float32   // gradient of the features
+	gradient  tensor.Tensor // of the output
+	features  []float32     // gradient of the features
 }
 
 func newModelRole(st *station) (*modelRole, error) {
@@ -61,7 +62,7 @@ func (r *modelRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, err
 }
 
 // parameters finds the memory of the parameters.
-func (r *modelRole) parameters(params []ParameterSpec) ([]comm.Tensor, error) {
+func (r *modelRole) parameters(params []ParameterSpec) ([]tensor.Tensor, error) {
 	if !r.mapped {
 		return newValues(params), nil
 	}
@@ -116,7 +117,7 @@ func (r *modelRole) forward(h *comm.Header) error {
 	}
 	r.gradient.Data = r.gradient.Data[:len(out.Data)]
 	answer := comm.Header{Op: opForward, Arg: int64(out.Shape[0]), Arg2: int64(out.Shape[1])}
-	return r.conn.Send(&answer, comm.Float32Bytes(out.Data))
+	return r.conn.Send(&answer, tensor.Float32Bytes(out.Data))
 }
 
 // backwardInput is backward with the gradient of the features in its last answer.
@@ -127,14 +128,14 @@ func (r *modelRole) backwardInput(h *comm.Header) error {
 	}
 	n := len(r.batch.Features)
 	r.features = slices.Grow(r.features[:0], n)[:n]
-	return r.backward(h, r.features, func(up comm.Tensor, emit func(int)) error {
+	return r.backward(h, r.features, func(up tensor.Tensor, emit func(int)) error {
 		return model.BackwardInput(up, r.features, emit)
 	})
 }
 
 // backward sends each gradient as it is ready, so that buckets fly while the
 // rest of backward runs, and then last.
-func (r *modelRole) backward(h *comm.Header, last []float32, run func(comm.Tensor, func(int)) error) error {
+func (r *modelRole) backward(h *comm.Header, last []float32, run func(tensor.Tensor, func(int)) error) error {
 	if err := readFloats(r.conn, h, r.gradient.Data); err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func (r *modelRole) backward(h *comm.Header, last []float32, run func(comm.Tenso
 		g := r.gradients[k]
 		out := comm.Header{Op: opGradient, Arg: int64(k), Arg2: int64(len(g.Values)), Rows: int32(len(g.Rows))} // #nosec G115 -- rows are int32
 		if !r.mapped {
-			sent = r.conn.Send(&out, comm.Int32Bytes(g.Rows), comm.Float32Bytes(g.Values))
+			sent = r.conn.Send(&out, tensor.Int32Bytes(g.Rows), tensor.Float32Bytes(g.Values))
 			return
 		}
 		if b := r.sparse[k]; b != nil {
@@ -160,7 +161,7 @@ func (r *modelRole) backward(h *comm.Header, last []float32, run func(comm.Tenso
 	if err != nil {
 		return err
 	}
-	return r.conn.Send(&comm.Header{Op: h.Op}, comm.Float32Bytes(last))
+	return r.conn.Send(&comm.Header{Op: h.Op}, tensor.Float32Bytes(last))
 }
 
 func (r *modelRole) reset() error { return nil }

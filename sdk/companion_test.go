@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -297,17 +298,17 @@ func TestRemoteModelRefusesAGradientTwice(t *testing.T) {
 	for _, mapped := range []*comm.Store{nil, comm.NewStore(nil)} {
 		trainer, companion := callPair(t)
 		m := newRemoteModel(trainer, mapped, modelToProto(&featureModel{}), patience)
-		weight := &comm.Gradient{Values: make([]float32, 6)}
-		must(t, m.Bind(make([]comm.Tensor, 1), []*comm.Gradient{weight}))
+		weight := &tensor.Gradient{Values: make([]float32, 6)}
+		must(t, m.Bind(make([]tensor.Tensor, 1), []*tensor.Gradient{weight}))
 		for _, value := range []float32{1, 2} {
 			var payload []byte
 			if mapped == nil {
-				payload = comm.Float32Bytes([]float32{value, 0, 0, 0, 0, 0})
+				payload = tensor.Float32Bytes([]float32{value, 0, 0, 0, 0, 0})
 			}
 			must(t, companion.Send(&comm.Header{Op: opGradient, Arg2: 6}, payload))
 		}
 		emitted := 0
-		err := m.Backward(comm.Tensor{}, func(int) { emitted++ })
+		err := m.Backward(tensor.Tensor{}, func(int) { emitted++ })
 		if err == nil || !strings.Contains(err.Error(), "companion emitted the gradient of parameter weight twice") || emitted != 1 || weight.Values[0] == 2 {
 			t.Errorf("mapped %v: it gave %v, emitted %d and left %v", mapped != nil, err, emitted, weight.Values)
 		}
@@ -317,7 +318,7 @@ func TestRemoteModelRefusesAGradientTwice(t *testing.T) {
 func TestSilentCompanionEndsTheCallInTime(t *testing.T) {
 	trainer, _ := callPair(t)
 	m := newRemoteModel(trainer, nil, modelToProto(&toyModel{}), 20*time.Millisecond)
-	must(t, m.Bind([]comm.Tensor{comm.NewTensor(8 << 20)}, nil)) // more than a socket holds
+	must(t, m.Bind([]tensor.Tensor{tensor.New(8 << 20)}, nil)) // more than a socket holds
 	_, err := m.Forward(&numbered(1)[0])
 	if f := asFailure(err); f.GetCause() != proto.Failure_CAUSE_WAIT || !slices.Equal(f.GetAbout(), []string{"companion"}) {
 		t.Errorf("a companion that does not read gave %v", err)

@@ -2,11 +2,12 @@ package sdk
 
 import (
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
 // BucketsToProto gives specs the form in which they cross gRPC.
-func BucketsToProto(specs []comm.BucketSpec) []*proto.Bucket {
+func BucketsToProto(specs []tensor.BucketSpec) []*proto.Bucket {
 	out := make([]*proto.Bucket, len(specs))
 	for i, s := range specs {
 		b := &proto.Bucket{
@@ -25,15 +26,15 @@ func BucketsToProto(specs []comm.BucketSpec) []*proto.Bucket {
 }
 
 // BucketsFromProto is the inverse of BucketsToProto.
-func BucketsFromProto(buckets []*proto.Bucket) []comm.BucketSpec {
-	out := make([]comm.BucketSpec, len(buckets))
+func BucketsFromProto(buckets []*proto.Bucket) []tensor.BucketSpec {
+	out := make([]tensor.BucketSpec, len(buckets))
 	for i, b := range buckets {
-		s := comm.BucketSpec{
+		s := tensor.BucketSpec{
 			Index: i, Elements: int(b.GetElements()), Sparse: b.GetSparse(),
 			TableRows: int(b.GetTableRows()), Width: int(b.GetWidth()), Capacity: int(b.GetCapacity()),
 		}
 		for _, p := range b.GetParameters() {
-			s.Parameters = append(s.Parameters, comm.Span{
+			s.Parameters = append(s.Parameters, tensor.Span{
 				Parameter: int(p.GetParameter()), Offset: int(p.GetOffset()), Elements: int(p.GetElements()),
 			})
 		}

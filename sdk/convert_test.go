@@ -12,20 +12,21 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
 func TestBucketsCrossGRPC(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 1<<31-1)
-		specs := make([]comm.BucketSpec, rapid.IntRange(0, 4).Draw(t, "buckets"))
+		specs := make([]tensor.BucketSpec, rapid.IntRange(0, 4).Draw(t, "buckets"))
 		for i := range specs {
-			specs[i] = comm.BucketSpec{
+			specs[i] = tensor.BucketSpec{
 				Index: i, Elements: n.Draw(t, "elements"), Sparse: rapid.Bool().Draw(t, "sparse"),
 				TableRows: n.Draw(t, "rows"), Width: n.Draw(t, "width"), Capacity: n.Draw(t, "capacity"),
 			}
 			for range rapid.IntRange(0, 3).Draw(t, "spans") {
-				specs[i].Parameters = append(specs[i].Parameters, comm.Span{Parameter: n.Draw(t, "k"), Offset: n.Draw(t, "at"), Elements: n.Draw(t, "length")})
+				specs[i].Parameters = append(specs[i].Parameters, tensor.Span{Parameter: n.Draw(t, "k"), Offset: n.Draw(t, "at"), Elements: n.Draw(t, "length")})
 			}
 		}
 		if d := cmp.Diff(specs, BucketsFromProto(BucketsToProto(specs))); d != "" {
@@ -62,10 +63,10 @@ func TestAsFailure(t *testing.T) {
 
 func TestLayOutRefuses(t *testing.T) {
 	params := []ParameterSpec{{Name: "table", Shape: []int{4, 2}, Sparse: true}, {Name: "bias", Shape: []int{3}}}
-	good := func() []comm.BucketSpec {
-		return []comm.BucketSpec{
-			{Parameters: []comm.Span{{Parameter: 1, Elements: 3}}, Elements: 3},
-			{Parameters: []comm.Span{{Parameter: 0, Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4},
+	good := func() []tensor.BucketSpec {
+		return []tensor.BucketSpec{
+			{Parameters: []tensor.Span{{Parameter: 1, Elements: 3}}, Elements: 3},
+			{Parameters: []tensor.Span{{Parameter: 0, Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4},
 		}
 	}
 	gradients, store, err := layOut(params, good(), heapStore)
@@ -73,16 +74,16 @@ func TestLayOutRefuses(t *testing.T) {
 	if b := store.Buckets; &gradients[1].Values[0] != &b[0].Gradient.Values[0] || gradients[0] != &b[1].Gradient {
 		t.Error("a good plan gave gradients outside of their buckets")
 	}
-	for want, spoil := range map[string]func([]comm.BucketSpec) []comm.BucketSpec{
-		"leaves parameter table out of every bucket": func(b []comm.BucketSpec) []comm.BucketSpec { return b[:1] },
-		"there is no parameter 2":                    func(b []comm.BucketSpec) []comm.BucketSpec { b[0].Parameters[0].Parameter = 2; return b },
-		"there is no parameter -1":                   func(b []comm.BucketSpec) []comm.BucketSpec { b[0].Parameters[0].Parameter = -1; return b },
-		"parameter bias is planned twice":            func(b []comm.BucketSpec) []comm.BucketSpec { return append(b, b[0]) },
-		"as 4 elements at 0":                         func(b []comm.BucketSpec) []comm.BucketSpec { b[0].Parameters[0].Elements = 4; return b },
-		"as 3 elements at 1":                         func(b []comm.BucketSpec) []comm.BucketSpec { b[0].Parameters[0].Offset = 1; return b },
-		"it has -1 elements":                         func(b []comm.BucketSpec) []comm.BucketSpec { b[0].Elements = -1; return b },
-		"as sparse as its bucket is not":             func(b []comm.BucketSpec) []comm.BucketSpec { b[1].Sparse = false; return b },
-		"room for 5 rows":                            func(b []comm.BucketSpec) []comm.BucketSpec { b[1].Capacity = 5; return b },
+	for want, spoil := range map[string]func([]tensor.BucketSpec) []tensor.BucketSpec{
+		"leaves parameter table out of every bucket": func(b []tensor.BucketSpec) []tensor.BucketSpec { return b[:1] },
+		"there is no parameter 2":                    func(b []tensor.BucketSpec) []tensor.BucketSpec { b[0].Parameters[0].Parameter = 2; return b },
+		"there is no parameter -1":                   func(b []tensor.BucketSpec) []tensor.BucketSpec { b[0].Parameters[0].Parameter = -1; return b },
+		"parameter bias is planned twice":            func(b []tensor.BucketSpec) []tensor.BucketSpec { return append(b, b[0]) },
+		"as 4 elements at 0":                         func(b []tensor.BucketSpec) []tensor.BucketSpec { b[0].Parameters[0].Elements = 4; return b },
+		"as 3 elements at 1":                         func(b []tensor.BucketSpec) []tensor.BucketSpec { b[0].Parameters[0].Offset = 1; return b },
+		"it has -1 elements":                         func(b []tensor.BucketSpec) []tensor.BucketSpec { b[0].Elements = -1; return b },
+		"as sparse as its bucket is not":             func(b []tensor.BucketSpec) []tensor.BucketSpec { b[1].Sparse = false; return b },
+		"room for 5 rows":                            func(b []tensor.BucketSpec) []tensor.BucketSpec { b[1].Capacity = 5; return b },
 	} {
 		if _, _, err := layOut(params, spoil(good()), heapStore); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -51,7 +52,7 @@ func newEvaluation(trainer string, heldOut []Batch, in InputSpec, recorder *Reco
 // Run computes the loss of every held-out batch, and what tells a classifier's quality
 // from its output, which forward computes as in training. The time that it takes counts
 // for no iteration and not for the throughput. Without samples it does nothing.
-func (e *Evaluation) Run(ctx context.Context, epoch int, forward func(*Batch) (comm.Tensor, error), criterion Criterion) error {
+func (e *Evaluation) Run(ctx context.Context, epoch int, forward func(*Batch) (tensor.Tensor, error), criterion Criterion) error {
 	if e == nil {
 		return nil
 	}
@@ -75,7 +76,7 @@ func (e *Evaluation) Run(ctx context.Context, epoch int, forward func(*Batch) (c
 }
 
 // add evaluates a batch.
-func (e *Evaluation) add(found *evaluated, b *Batch, forward func(*Batch) (comm.Tensor, error), criterion Criterion) error {
+func (e *Evaluation) add(found *evaluated, b *Batch, forward func(*Batch) (tensor.Tensor, error), criterion Criterion) error {
 	output, err := forward(b)
 	if err != nil {
 		return err

@@ -10,26 +10,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
 var nan = float32(math.NaN())
 
 // answering is a forward pass that gives each batch the next of some outputs.
-func answering(outputs ...[]float32) func(*Batch) (comm.Tensor, error) {
+func answering(outputs ...[]float32) func(*Batch) (tensor.Tensor, error) {
 	next := 0
-	return func(b *Batch) (comm.Tensor, error) {
+	return func(b *Batch) (tensor.Tensor, error) {
 		out := outputs[next%len(outputs)]
 		next++
-		return comm.Tensor{Shape: []int{len(b.Targets), len(out) / len(b.Targets)}, Data: out}, nil
+		return tensor.Tensor{Shape: []int{len(b.Targets), len(out) / len(b.Targets)}, Data: out}, nil
 	}
 }
 
 // meanOfOutputs is a criterion.
 type meanOfOutputs struct{ Criterion }
 
-func (meanOfOutputs) Forward(out comm.Tensor, _ []int64) (sum float64, err error) {
+func (meanOfOutputs) Forward(out tensor.Tensor, _ []int64) (sum float64, err error) {
 	for _, v := range out.Data {
 		sum += float64(v)
 	}
@@ -174,9 +174,9 @@ func TestEvaluationErrors(t *testing.T) {
 	e := newEvaluation("trainer1", []Batch{{Targets: []int64{1}}, {Targets: []int64{1}}}, InputSpec{Classes: 2}, &Recorder{})
 	forward := answering([]float32{1})
 	calls := 0
-	failing := func(b *Batch) (comm.Tensor, error) {
+	failing := func(b *Batch) (tensor.Tensor, error) {
 		if calls++; calls == 2 {
-			return comm.Tensor{}, errToy
+			return tensor.Tensor{}, errToy
 		}
 		return forward(b)
 	}
@@ -222,8 +222,8 @@ func TestNoEvaluation(t *testing.T) {
 }
 
 func TestSecondEvaluationAllocatesNothing(t *testing.T) {
-	output := comm.NewTensor(6, 1)
-	forward := func(*Batch) (comm.Tensor, error) { return output, nil }
+	output := tensor.New(6, 1)
+	forward := func(*Batch) (tensor.Tensor, error) { return output, nil }
 	for name, c := range map[string]struct {
 		classes int
 		targets []int64
@@ -250,7 +250,7 @@ func TestSecondEvaluationAllocatesNothing(t *testing.T) {
 // forward passes and the criterion.
 func BenchmarkEvaluation(b *testing.B) {
 	batches := make([]Batch, 100)
-	output := comm.NewTensor(128, 1)
+	output := tensor.New(128, 1)
 	for i := range output.Data {
 		output.Data[i] = float32(i-64) / 32
 	}
@@ -259,7 +259,7 @@ func BenchmarkEvaluation(b *testing.B) {
 		batches[i].Targets[i] = 1
 	}
 	e := newEvaluation("trainer1", batches, InputSpec{Classes: 2}, &Recorder{})
-	forward := func(*Batch) (comm.Tensor, error) { return output, nil }
+	forward := func(*Batch) (tensor.Tensor, error) { return output, nil }
 	b.ReportAllocs()
 	for b.Loop() {
 		e.reset()
@@ -272,4 +272,4 @@ func BenchmarkEvaluation(b *testing.B) {
 
 type freeCriterion struct{ Criterion }
 
-func (freeCriterion) Forward(comm.Tensor, []int64) (float64, error) { return 0, nil }
+func (freeCriterion) Forward(tensor.Tensor, []int64) (float64, error) { return 0, nil }

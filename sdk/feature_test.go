@@ -10,14 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // featureModel is a toy FeatureModel: a row of three numbers times a matrix.
 type featureModel struct {
 	toySettings
 	first  int
-	weight comm.Tensor // [3, 2]
-	g      *comm.Gradient
+	weight tensor.Tensor // [3, 2]
+	g      *tensor.Gradient
 	batch  *Batch
 }
 
@@ -25,7 +26,7 @@ func (m *featureModel) Parameters() []ParameterSpec {
 	return []ParameterSpec{{Name: "weight", Shape: []int{3, 2}}}
 }
 func (m *featureModel) Inputs() InputSpec { return InputSpec{Features: 3, Classes: 2} }
-func (m *featureModel) Bind(v []comm.Tensor, g []*comm.Gradient) error {
+func (m *featureModel) Bind(v []tensor.Tensor, g []*tensor.Gradient) error {
 	m.weight, m.g = v[0], g[0]
 	return nil
 }
@@ -36,9 +37,9 @@ func (m *featureModel) Initialize(seed uint64) {
 	}
 }
 
-func (m *featureModel) Forward(b *Batch) (comm.Tensor, error) {
+func (m *featureModel) Forward(b *Batch) (tensor.Tensor, error) {
 	m.batch = b
-	out := comm.NewTensor(b.Size(), 2)
+	out := tensor.New(b.Size(), 2)
 	for i := range out.Data {
 		for k, x := range b.Features[i/2*3 : i/2*3+3] {
 			out.Data[i] += x * m.weight.Data[2*k+i%2]
@@ -47,7 +48,7 @@ func (m *featureModel) Forward(b *Batch) (comm.Tensor, error) {
 	return out, m.check("forward")
 }
 
-func (m *featureModel) Backward(up comm.Tensor, emit func(int)) error {
+func (m *featureModel) Backward(up tensor.Tensor, emit func(int)) error {
 	clear(m.g.Values)
 	for i, u := range up.Data {
 		for k, x := range m.batch.Features[i/2*3 : i/2*3+3] {
@@ -58,7 +59,7 @@ func (m *featureModel) Backward(up comm.Tensor, emit func(int)) error {
 	return m.check("backward")
 }
 
-func (m *featureModel) BackwardInput(up comm.Tensor, inputGradient []float32, emit func(int)) error {
+func (m *featureModel) BackwardInput(up tensor.Tensor, inputGradient []float32, emit func(int)) error {
 	if err := m.Backward(up, emit); err != nil {
 		return err
 	}
@@ -80,8 +81,8 @@ type featureTrainer struct {
 	gradient []float32
 }
 
-func (t *featureTrainer) Plan([]ParameterSpec) ([]comm.BucketSpec, error) {
-	return []comm.BucketSpec{{Parameters: []comm.Span{{Elements: 6}}, Elements: 6}}, nil
+func (t *featureTrainer) Plan([]ParameterSpec) ([]tensor.BucketSpec, error) {
+	return []tensor.BucketSpec{{Parameters: []tensor.Span{{Elements: 6}}, Elements: 6}}, nil
 }
 func (t *featureTrainer) Attach(parts TrainerParts) error { t.parts = parts; return nil }
 func (t *featureTrainer) Reset() error                    { t.parts.Model.Initialize(3); return nil }
@@ -112,7 +113,7 @@ func (t *featureTrainer) iterate(i int64, share *Batch, report PassReport) error
 		return err
 	}
 	report.Loss(loss)
-	up := comm.NewTensor(out.Shape...)
+	up := tensor.New(out.Shape...)
 	if err := t.parts.Criterion.Backward(up); err != nil {
 		return err
 	}
@@ -189,10 +190,10 @@ func TestFeatureModelErrorsCross(t *testing.T) {
 func TestFeatureGradientRefusesLies(t *testing.T) {
 	trainer, companion := callPair(t)
 	m := remoteFeatureModel{newRemoteModel(trainer, nil, modelToProto(&featureModel{}), patience)}
-	must(t, m.Bind(make([]comm.Tensor, 1), []*comm.Gradient{{Values: make([]float32, 6)}}))
+	must(t, m.Bind(make([]tensor.Tensor, 1), []*tensor.Gradient{{Values: make([]float32, 6)}}))
 	must(t, companion.Send(&comm.Header{Op: opGradient, Arg2: 6}, make([]byte, 24)))
 	must(t, companion.Send(&comm.Header{Op: opBackwardInput}, make([]byte, 8)))
-	err := m.BackwardInput(comm.Tensor{}, make([]float32, 3), func(int) {})
+	err := m.BackwardInput(tensor.Tensor{}, make([]float32, 3), func(int) {})
 	if err == nil || !strings.Contains(err.Error(), "sent 8 bytes where 12 are due") {
 		t.Errorf("a short gradient gave %v", err)
 	}

@@ -1,6 +1,9 @@
 package sdk
 
-import "github.com/psbench/psbench/comm"
+import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+)
 
 // Hook reduces gradient buckets: it decides which link carries which bucket.
 type Hook interface {
@@ -8,7 +11,7 @@ type Hook interface {
 	// b.Gradient holds the reduced gradient. It is called from the trainer's
 	// backward pass, in bucket order, and should not block unless blocking is
 	// what the hook is for.
-	Reduce(state HookState, b *comm.Bucket) *comm.Future
+	Reduce(state HookState, b *tensor.Bucket) *comm.Future
 }
 
 // HookState is what a hook knows of the trainer's progress.

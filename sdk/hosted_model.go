@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -17,9 +17,9 @@ type hostedModel struct {
 	emissions emissions
 	// What the model was given and where that lies; it has lists of its own, so that it
 	// can put nothing else in the place of a tensor without being seen.
-	values, handedValues       []comm.Tensor
-	gradients, handedGradients []*comm.Gradient
-	bound                      []comm.Gradient
+	values, handedValues       []tensor.Tensor
+	gradients, handedGradients []*tensor.Gradient
+	bound                      []tensor.Gradient
 
 	next    func(parameter int) // emit of the backward pass that runs
 	emitted func(parameter int) // emit as the model gets it; made once
@@ -55,10 +55,10 @@ func (m *hostedModel) Facts() map[string]string {
 	return nil
 }
 
-func (m *hostedModel) Bind(values []comm.Tensor, gradients []*comm.Gradient) error {
+func (m *hostedModel) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	m.values, m.handedValues = values, slices.Clone(values)
 	m.gradients, m.handedGradients = gradients, slices.Clone(gradients)
-	m.bound = make([]comm.Gradient, len(gradients))
+	m.bound = make([]tensor.Gradient, len(gradients))
 	for k, g := range gradients {
 		m.bound[k] = *g
 	}
@@ -86,9 +86,9 @@ func failureOf(m Model) error {
 	return nil
 }
 
-func (m *hostedModel) Forward(b *Batch) (comm.Tensor, error) {
+func (m *hostedModel) Forward(b *Batch) (tensor.Tensor, error) {
 	if m.err != nil {
-		return comm.Tensor{}, m.err
+		return tensor.Tensor{}, m.err
 	}
 	out, err := m.Model.Forward(b)
 	if err != nil {
@@ -103,13 +103,13 @@ func (m *hostedModel) Forward(b *Batch) (comm.Tensor, error) {
 	return out, nil
 }
 
-func (m *hostedModel) Backward(outputGradient comm.Tensor, emit func(parameter int)) error {
+func (m *hostedModel) Backward(outputGradient tensor.Tensor, emit func(parameter int)) error {
 	m.begin(emit)
 	return m.end("Backward", m.Model.Backward(outputGradient, m.emitted))
 }
 
 // BackwardInput implements FeatureModel.
-func (m hostedFeatureModel) BackwardInput(outputGradient comm.Tensor, inputGradient []float32, emit func(parameter int)) error {
+func (m hostedFeatureModel) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
 	m.begin(emit)
 	return m.end("BackwardInput", m.Model.(FeatureModel).BackwardInput(outputGradient, inputGradient, m.emitted))
 }
@@ -159,7 +159,7 @@ func (m *hostedModel) checkGradient(k int) error {
 	case len(g.Values) != len(g.Rows)*g.Width:
 		return fmt.Errorf("%s emitted a gradient of %d values for %d rows of parameter %s, whose width is %d", m.name, len(g.Values), len(g.Rows), spec.Name, g.Width)
 	}
-	if err := comm.CheckRows(g.Rows, spec.Shape[0]); err != nil {
+	if err := tensor.CheckRows(g.Rows, spec.Shape[0]); err != nil {
 		return fmt.Errorf("%s emitted a gradient of parameter %s with %w", m.name, spec.Name, err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // badModel is the toy model with something wrong in it.
@@ -13,11 +14,11 @@ type badModel struct {
 	toyModel
 	bind       func(m *badModel)
 	initialize func(m *badModel)
-	forward    func(out *comm.Tensor)
+	forward    func(out *tensor.Tensor)
 	emissions  func(m *badModel, emit func(int)) // in the place of the right ones
 }
 
-func (m *badModel) Bind(v []comm.Tensor, g []*comm.Gradient) error {
+func (m *badModel) Bind(v []tensor.Tensor, g []*tensor.Gradient) error {
 	err := m.toyModel.Bind(v, g)
 	if m.bind != nil {
 		m.bind(m)
@@ -32,7 +33,7 @@ func (m *badModel) Initialize(seed uint64) {
 	}
 }
 
-func (m *badModel) Forward(b *Batch) (comm.Tensor, error) {
+func (m *badModel) Forward(b *Batch) (tensor.Tensor, error) {
 	out, err := m.toyModel.Forward(b)
 	if m.forward != nil {
 		m.forward(&out)
@@ -40,7 +41,7 @@ func (m *badModel) Forward(b *Batch) (comm.Tensor, error) {
 	return out, err
 }
 
-func (m *badModel) Backward(up comm.Tensor, emit func(int)) error {
+func (m *badModel) Backward(up tensor.Tensor, emit func(int)) error {
 	if m.emissions == nil {
 		return m.toyModel.Backward(up, emit)
 	}
@@ -60,7 +61,7 @@ func emitting(parameters ...int) func(*badModel, func(int)) {
 }
 
 // changed changes the gradients, those of the table and of the weight, and emits both.
-func changed(change func(table, weight *comm.Gradient)) func(*badModel, func(int)) {
+func changed(change func(table, weight *tensor.Gradient)) func(*badModel, func(int)) {
 	return func(m *badModel, emit func(int)) {
 		change(m.gradients[0], m.gradients[1])
 		emit(1)
@@ -86,7 +87,7 @@ func everywhere(t *testing.T, test func(t *testing.T, transport comm.Transport, 
 
 // A model that breaks its contract is refused in the same words wherever it runs.
 func TestModelsAreHeldToTheirContract(t *testing.T) {
-	own := &comm.Gradient{Values: make([]float32, 2)}
+	own := &tensor.Gradient{Values: make([]float32, 2)}
 	cases := map[string]badModel{
 		"emitted the gradient of parameter weight twice":           {emissions: emitting(1, 1, 0)},
 		"without emitting the gradient of parameter table":         {emissions: emitting(1)},
@@ -94,19 +95,19 @@ func TestModelsAreHeldToTheirContract(t *testing.T) {
 		"emitted the gradient of parameter 2 but has 2 parameters": {emissions: emitting(1, 2, 0)},
 		"emitted the gradient of parameter -1":                     {emissions: emitting(-1)},
 
-		"emitted a gradient of 1 values and 0 rows for parameter weight": {emissions: changed(func(_, weight *comm.Gradient) { weight.Values = weight.Values[:1] })},
-		"another gradient in the place of that of parameter weight":      {emissions: changed(func(_, weight *comm.Gradient) { weight.Values = make([]float32, 2) })},
-		"emitted a gradient of width 1 for parameter table":              {emissions: changed(func(table, _ *comm.Gradient) { table.Width = 1 })},
-		"for 1 rows of parameter table, whose width is 2":                {emissions: changed(func(table, _ *comm.Gradient) { table.Rows, table.Values = table.Rows[:1], table.Values[:1] })},
-		"emitted a gradient of parameter table with row 4 at place":      {emissions: changed(func(table, _ *comm.Gradient) { table.Rows[len(table.Rows)-1] = 4 })},
-		"another gradient in the place of that of parameter table":       {emissions: changed(func(table, _ *comm.Gradient) { table.Rows = append([]int32{}, table.Rows...) })},
+		"emitted a gradient of 1 values and 0 rows for parameter weight": {emissions: changed(func(_, weight *tensor.Gradient) { weight.Values = weight.Values[:1] })},
+		"another gradient in the place of that of parameter weight":      {emissions: changed(func(_, weight *tensor.Gradient) { weight.Values = make([]float32, 2) })},
+		"emitted a gradient of width 1 for parameter table":              {emissions: changed(func(table, _ *tensor.Gradient) { table.Width = 1 })},
+		"for 1 rows of parameter table, whose width is 2":                {emissions: changed(func(table, _ *tensor.Gradient) { table.Rows, table.Values = table.Rows[:1], table.Values[:1] })},
+		"emitted a gradient of parameter table with row 4 at place":      {emissions: changed(func(table, _ *tensor.Gradient) { table.Rows[len(table.Rows)-1] = 4 })},
+		"another gradient in the place of that of parameter table":       {emissions: changed(func(table, _ *tensor.Gradient) { table.Rows = append([]int32{}, table.Rows...) })},
 		"put another gradient in the place":                              {bind: func(m *badModel) { m.gradients[1] = own }},
 
 		"put another tensor, of 1 values, in the place of parameter weight": {initialize: func(m *badModel) { m.values[1].Data = m.values[1].Data[:1] }},
-		"put another tensor, of 2 values, in the place of parameter weight": {initialize: func(m *badModel) { m.values[1] = comm.NewTensor(2) }},
+		"put another tensor, of 2 values, in the place of parameter weight": {initialize: func(m *badModel) { m.values[1] = tensor.New(2) }},
 
-		"answered a batch of 2 with an output of 1 x 2": {forward: func(out *comm.Tensor) { *out = comm.NewTensor(1, 2) }},
-		"needs 4 elements but holds 3":                  {forward: func(out *comm.Tensor) { out.Data = out.Data[:3] }},
+		"answered a batch of 2 with an output of 1 x 2": {forward: func(out *tensor.Tensor) { *out = tensor.New(1, 2) }},
+		"needs 4 elements but holds 3":                  {forward: func(out *tensor.Tensor) { out.Data = out.Data[:3] }},
 	}
 	everywhere(t, func(t *testing.T, transport comm.Transport, isolated ...Kind) {
 		for want, bad := range cases {
@@ -135,8 +136,8 @@ func TestEmissionOrderIsFree(t *testing.T) {
 // still is a model that does nothing, well.
 type still struct{ toyModel }
 
-func (m *still) Forward(*Batch) (comm.Tensor, error) { return m.output, nil }
-func (m *still) Backward(_ comm.Tensor, emit func(int)) error {
+func (m *still) Forward(*Batch) (tensor.Tensor, error) { return m.output, nil }
+func (m *still) Backward(_ tensor.Tensor, emit func(int)) error {
 	emit(0)
 	emit(1)
 	return nil
@@ -144,10 +145,10 @@ func (m *still) Backward(_ comm.Tensor, emit func(int)) error {
 
 func TestHostingAModelAllocatesNothing(t *testing.T) {
 	inner := &still{}
-	inner.output = comm.NewTensor(1, 2)
+	inner.output = tensor.New(1, 2)
 	m := hostModel(inner, "model still")
-	table := comm.NewGradient(comm.BucketSpec{Sparse: true, TableRows: 4, Width: 2, Capacity: 4})
-	must(t, m.Bind([]comm.Tensor{comm.NewTensor(4, 2), comm.NewTensor(2)}, []*comm.Gradient{&table, {Values: make([]float32, 2)}}))
+	table := tensor.NewGradient(tensor.BucketSpec{Sparse: true, TableRows: 4, Width: 2, Capacity: 4})
+	must(t, m.Bind([]tensor.Tensor{tensor.New(4, 2), tensor.New(2)}, []*tensor.Gradient{&table, {Values: make([]float32, 2)}}))
 	batch, emitted := numbered(1)[0], 0
 	emit := func(int) { emitted++ }
 	allocs := testing.AllocsPerRun(100, func() {

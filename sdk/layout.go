@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // check says what is wrong with the shape of a parameter.
@@ -24,7 +25,7 @@ func (p *ParameterSpec) check() error {
 }
 
 // checkOutput says what is wrong with the shape of a model's output.
-func checkOutput(t comm.Tensor) error {
+func checkOutput(t tensor.Tensor) error {
 	if len(t.Shape) != 2 {
 		return fmt.Errorf("a model's output has shape %v but must be [batch, classes]", t.Shape)
 	}
@@ -33,19 +34,19 @@ func checkOutput(t comm.Tensor) error {
 
 // layOut has newStore find the memory of the buckets and points each gradient at
 // its place in its bucket.
-func layOut(params []ParameterSpec, specs []comm.BucketSpec, newStore func([]comm.BucketSpec) (*comm.Store, error)) (gradients []*comm.Gradient, store *comm.Store, err error) {
+func layOut(params []ParameterSpec, specs []tensor.BucketSpec, newStore func([]tensor.BucketSpec) (*comm.Store, error)) (gradients []*tensor.Gradient, store *comm.Store, err error) {
 	if err := checkPlan(params, specs); err != nil {
 		return nil, nil, err
 	}
 	if store, err = newStore(specs); err != nil {
 		return nil, nil, err
 	}
-	gradients = make([]*comm.Gradient, len(params))
+	gradients = make([]*tensor.Gradient, len(params))
 	for _, b := range store.Buckets {
 		for _, span := range b.Parameters {
 			g := &b.Gradient
 			if !b.Sparse {
-				g = &comm.Gradient{Values: b.Gradient.Values[span.Offset : span.Offset+span.Elements]}
+				g = &tensor.Gradient{Values: b.Gradient.Values[span.Offset : span.Offset+span.Elements]}
 			}
 			gradients[span.Parameter] = g
 		}
@@ -54,8 +55,8 @@ func layOut(params []ParameterSpec, specs []comm.BucketSpec, newStore func([]com
 }
 
 // sparseBuckets are the buckets of a store by parameter; nil for a dense one.
-func sparseBuckets(parameters int, store *comm.Store) []*comm.Bucket {
-	buckets := make([]*comm.Bucket, parameters)
+func sparseBuckets(parameters int, store *comm.Store) []*tensor.Bucket {
+	buckets := make([]*tensor.Bucket, parameters)
 	for _, b := range store.Buckets {
 		if b.Sparse {
 			buckets[b.Parameters[0].Parameter] = b
@@ -65,10 +66,10 @@ func sparseBuckets(parameters int, store *comm.Store) []*comm.Bucket {
 }
 
 // newValues allocates the parameters.
-func newValues(params []ParameterSpec) []comm.Tensor {
-	values := make([]comm.Tensor, len(params))
+func newValues(params []ParameterSpec) []tensor.Tensor {
+	values := make([]tensor.Tensor, len(params))
 	for k, p := range params {
-		values[k] = comm.NewTensor(p.Shape...)
+		values[k] = tensor.New(p.Shape...)
 	}
 	return values
 }
@@ -78,7 +79,7 @@ func newValues(params []ParameterSpec) []comm.Tensor {
 func valuesBytes(params []ParameterSpec) int {
 	n := 0
 	for _, p := range params {
-		n += (4*comm.Elements(p.Shape) + lineBytes - 1) / lineBytes * lineBytes
+		n += (4*tensor.Elements(p.Shape) + lineBytes - 1) / lineBytes * lineBytes
 	}
 	return max(n, 1)
 }
@@ -86,11 +87,11 @@ func valuesBytes(params []ParameterSpec) int {
 const lineBytes = 64
 
 // viewValues lays the parameters over a segment of valuesBytes.
-func viewValues(at []byte, params []ParameterSpec) []comm.Tensor {
-	values := make([]comm.Tensor, len(params))
+func viewValues(at []byte, params []ParameterSpec) []tensor.Tensor {
+	values := make([]tensor.Tensor, len(params))
 	for k, p := range params {
 		n := valuesBytes(params[k : k+1])
-		values[k] = comm.Tensor{Shape: p.Shape, Data: comm.ViewFloat32(at[:n])[:comm.Elements(p.Shape)]}
+		values[k] = tensor.Tensor{Shape: p.Shape, Data: tensor.ViewFloat32(at[:n])[:tensor.Elements(p.Shape)]}
 		at = at[n:]
 	}
 	return values
@@ -98,7 +99,7 @@ func viewValues(at []byte, params []ParameterSpec) []comm.Tensor {
 
 // checkPlan says what is wrong with a trainer's plan: its buckets must hold every
 // parameter once.
-func checkPlan(params []ParameterSpec, specs []comm.BucketSpec) error {
+func checkPlan(params []ParameterSpec, specs []tensor.BucketSpec) error {
 	taken := make([]bool, len(params))
 	for i := range specs {
 		if err := checkBucket(&specs[i], params, taken); err != nil {
@@ -113,14 +114,14 @@ func checkPlan(params []ParameterSpec, specs []comm.BucketSpec) error {
 
 // checkBucket says what is wrong with a bucket and marks what it takes: its spans
 // must be whole parameters, one after the other, and fill it.
-func checkBucket(b *comm.BucketSpec, params []ParameterSpec, taken []bool) error {
+func checkBucket(b *tensor.BucketSpec, params []ParameterSpec, taken []bool) error {
 	end := 0
 	for _, span := range b.Parameters {
 		if span.Parameter < 0 || span.Parameter >= len(params) {
 			return fmt.Errorf("there is no parameter %d", span.Parameter)
 		}
 		p := &params[span.Parameter]
-		switch n := comm.Elements(p.Shape); {
+		switch n := tensor.Elements(p.Shape); {
 		case taken[span.Parameter]:
 			return fmt.Errorf("parameter %s is planned twice", p.Name)
 		case span.Offset != end || span.Elements != n:

@@ -1,6 +1,6 @@
 package sdk
 
-import "github.com/psbench/psbench/comm"
+import "github.com/psbench/psbench/comm/tensor"
 
 // ParameterSpec describes one parameter tensor of a model.
 type ParameterSpec struct {
@@ -43,20 +43,20 @@ type Model interface {
 	// gradients[k] has as many values when dense, and the run's row capacity
 	// when sparse. The model writes into that storage and puts no other in its place;
 	// of a sparse gradient it sets the number of rows by SetRows.
-	Bind(values []comm.Tensor, gradients []*comm.Gradient) error
+	Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error
 	// Initialize writes the initial values, a pure function of the seed.
 	Initialize(seed uint64)
 	// Forward returns the output for a batch, [b.Size(), classes]. The tensor
 	// belongs to the model and is valid until the next Forward. The batch is only to
 	// be read: it lies where writing ends the process.
-	Forward(b *Batch) (comm.Tensor, error)
+	Forward(b *Batch) (tensor.Tensor, error)
 	// Backward takes the gradient of the loss with respect to the last output
 	// and overwrites every parameter's gradient (no accumulation). It calls
 	// emit(k) as soon as gradient k is complete: once for every parameter, before it
 	// returns. The order is free; buckets are laid out for reverse registration order,
 	// in which their reduction starts earliest. A parameter that is emitted twice,
 	// never, or that there is not ends the run.
-	Backward(outputGradient comm.Tensor, emit func(parameter int)) error
+	Backward(outputGradient tensor.Tensor, emit func(parameter int)) error
 }
 
 // FeatureModel is a Model whose Features can be learnt too: a trainer that looks
@@ -66,7 +66,7 @@ type FeatureModel interface {
 	// BackwardInput is Backward; after the last emit it also overwrites
 	// inputGradient, [b.Size(), features], with the gradient of the loss with
 	// respect to the Features of the last Forward.
-	BackwardInput(outputGradient comm.Tensor, inputGradient []float32, emit func(parameter int)) error
+	BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error
 }
 
 // ModelEnv is what a model knows of its run.

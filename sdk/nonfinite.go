@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk/proto"
@@ -29,7 +29,7 @@ func (n *nonFinite) note(key Key, loss float64) (first bool) {
 }
 
 // inspect finds the first parameter with such a value, unless one is known.
-func (n *nonFinite) inspect(specs []ParameterSpec, values []comm.Tensor) {
+func (n *nonFinite) inspect(specs []ParameterSpec, values []tensor.Tensor) {
 	for k := 0; k < len(values) && n.parameter == ""; k++ {
 		if !vec.AllFinite(values[k].Data) {
 			n.parameter = specs[k].Name
@@ -38,7 +38,7 @@ func (n *nonFinite) inspect(specs []ParameterSpec, values []comm.Tensor) {
 }
 
 // inspectGradients finds the first gradient with such a value.
-func (n *nonFinite) inspectGradients(specs []ParameterSpec, gradients []*comm.Gradient) {
+func (n *nonFinite) inspectGradients(specs []ParameterSpec, gradients []*tensor.Gradient) {
 	for k := 0; k < len(gradients) && n.gradient == ""; k++ {
 		if !vec.AllFinite(gradients[k].Values) {
 			n.gradient = specs[k].Name

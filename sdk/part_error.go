@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -67,12 +68,12 @@ type hostedCriterion struct {
 	title string
 }
 
-func (c *hostedCriterion) Forward(output comm.Tensor, targets []int64) (float64, error) {
+func (c *hostedCriterion) Forward(output tensor.Tensor, targets []int64) (float64, error) {
 	loss, err := c.Criterion.Forward(output, targets)
 	return loss, errorOf(c.title, "Forward", err)
 }
 
-func (c *hostedCriterion) Backward(outputGradient comm.Tensor) error {
+func (c *hostedCriterion) Backward(outputGradient tensor.Tensor) error {
 	return errorOf(c.title, "Backward", c.Criterion.Backward(outputGradient))
 }
 
@@ -93,7 +94,7 @@ type hostedHook struct {
 	explain func(error) error // made once, since every bucket of every iteration gets it
 }
 
-func (h *hostedHook) Reduce(state HookState, b *comm.Bucket) *comm.Future {
+func (h *hostedHook) Reduce(state HookState, b *tensor.Bucket) *comm.Future {
 	f := h.Hook.Reduce(state, b)
 	f.Explain(h.explain)
 	return f

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // meeting is a server that has nothing but Receive, which waits until every trainer
@@ -36,7 +37,7 @@ func (m *meeting) Receive(pushes []*Push) error {
 func TestReceiveMayWaitForAnotherPush(t *testing.T) {
 	for _, transport := range tested {
 		m := &meeting{trainers: 3, all: make(chan struct{})}
-		_, links, stores := openServer(t, transport, m, []comm.BucketSpec{{Elements: 2}}, 3, patience)
+		_, links, stores := openServer(t, transport, m, []tensor.BucketSpec{{Elements: 2}}, 3, patience)
 		var futures []*comm.Future
 		for i, l := range links {
 			stores[i].Buckets[0].Gradient.Values[1] = float32(i)
@@ -62,7 +63,7 @@ func (refusing) Receive(p []*Push) error { return fmt.Errorf("bucket %d is refus
 func TestReceiveThatFails(t *testing.T) {
 	for _, transport := range tested {
 		for _, wake := range []Wake{EachArrival, LastArrival} {
-			role, links, stores := openServer(t, transport, refusing{wake}, []comm.BucketSpec{{Elements: 2}}, 1, patience)
+			role, links, stores := openServer(t, transport, refusing{wake}, []tensor.BucketSpec{{Elements: 2}}, 1, patience)
 			err := links[0].PushPull(0, stores[0].Buckets[0]).Wait()
 			var peer *comm.PeerError
 			if !errors.As(err, &peer) || peer.Peer != "server9" {
@@ -80,7 +81,7 @@ func TestElementwiseServerRefusesAnotherBatch(t *testing.T) {
 	for _, transport := range tested {
 		for _, wake := range []Wake{EachArrival, LastArrival} {
 			server, _ := newMeans(wake, 2)
-			role, links, stores := openServer(t, transport, server, []comm.BucketSpec{{Elements: 2}}, 2, patience)
+			role, links, stores := openServer(t, transport, server, []tensor.BucketSpec{{Elements: 2}}, 2, patience)
 			first := links[0].PushPull(3, stores[0].Buckets[0])
 			for opened := false; !opened; time.Sleep(time.Millisecond) {
 				l := &role.locations[0]

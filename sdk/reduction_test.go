@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // means averages dense gradients, in the way that its wake asks for. What comes by
@@ -189,7 +190,7 @@ func TestReductionAllocatesNothing(t *testing.T) {
 // Over real links each trainer gets the mean of what all pushed, in every bucket
 // and batch, and each bucket is measured once.
 func TestElementwiseServers(t *testing.T) {
-	specs := []comm.BucketSpec{
+	specs := []tensor.BucketSpec{
 		{Index: 0, Elements: 5},
 		{Index: 1, Elements: comm.ChunkElements + splitElements + 3},
 		{Index: 2, Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4},

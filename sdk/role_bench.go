@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -26,7 +27,7 @@ type benchRole struct {
 	server   comm.ServerLink // nil without push-pull
 	group    comm.GroupLink  // nil without collectives
 	sync     comm.GroupLink  // lines the ranks up
-	copied   *comm.Bucket    // outside the store; made for the bucket in work
+	copied   *tensor.Bucket  // outside the store; made for the bucket in work
 }
 
 // syncTransport carries the barriers around a round, whatever is measured.
@@ -116,7 +117,7 @@ func (r *benchRole) measure(req *proto.MeasureRequest) (*proto.MeasureReply, err
 type benchWork struct {
 	*benchRole
 	operation proto.MeasureRequest_Operation
-	bucket    *comm.Bucket // nil for a barrier
+	bucket    *tensor.Bucket // nil for a barrier
 	check     benchCheck
 	unchecked bool
 	mismatch  string // the first one
@@ -153,7 +154,7 @@ func (r *benchRole) prepare(req *proto.MeasureRequest) (*benchWork, error) {
 	}
 	if req.GetCopy() {
 		if r.copied == nil || r.copied.Index != k {
-			r.copied = comm.NewBucket(w.bucket.BucketSpec)
+			r.copied = tensor.NewBucket(w.bucket.BucketSpec)
 		}
 		w.bucket = r.copied
 	}

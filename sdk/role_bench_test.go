@@ -8,19 +8,20 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
 // adder is a server that answers with the sum, after spoil had its way with it.
 type adder struct {
-	spoil func(batch int64, sum *comm.Gradient)
-	sums  []comm.Gradient
+	spoil func(batch int64, sum *tensor.Gradient)
+	sums  []tensor.Gradient
 }
 
 func (s *adder) Wake() Wake { return LastArrival }
 func (s *adder) Reset()     {}
 func (s *adder) Receive(pushes []*Push) error {
-	merger := comm.NewRowMerger(len(pushes))
+	merger := tensor.NewRowMerger(len(pushes))
 	sum := &s.sums[pushes[0].Bucket]
 	if pushes[0].Gradient.Sparse() {
 		merger.Reset()
@@ -49,7 +50,7 @@ func (s *adder) Receive(pushes []*Push) error {
 	return nil
 }
 
-var benchSpecs = []comm.BucketSpec{
+var benchSpecs = []tensor.BucketSpec{
 	{Elements: 3000},
 	{Index: 1, Elements: 50 * 4, Sparse: true, TableRows: 50, Width: 4, Capacity: 50},
 }
@@ -64,13 +65,13 @@ type benchWorld struct {
 	ranks []*benchRole
 }
 
-func openBench(t *testing.T, transport comm.Transport, trainers int, spoil func(int64, *comm.Gradient)) *benchWorld {
+func openBench(t *testing.T, transport comm.Transport, trainers int, spoil func(int64, *tensor.Gradient)) *benchWorld {
 	t.Helper()
 	w := &benchWorld{t: t}
 	parts := []Part{NewServer("adder", struct{}{}, func(_ struct{}, env ServerEnv) (Server, error) {
 		s := &adder{spoil: spoil}
 		for _, spec := range env.Buckets {
-			s.sums = append(s.sums, comm.NewGradient(spec))
+			s.sums = append(s.sums, tensor.NewGradient(spec))
 		}
 		return s, nil
 	})}
@@ -185,7 +186,7 @@ func verifiedRounds(t *testing.T, transport comm.Transport) {
 }
 
 func TestBenchNoticesAWrongAnswer(t *testing.T) {
-	spoil := func(batch int64, sum *comm.Gradient) {
+	spoil := func(batch int64, sum *tensor.Gradient) {
 		if batch == 3 {
 			sum.Values[17] += 0.5
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // The values of a fresh round are a hash of rank, index and round: whole numbers
@@ -55,7 +55,7 @@ func hasRow(key uint64, row int, chance uint64) bool {
 
 // fillBench overwrites b's gradient by the values with this key: all of a dense
 // one, the rows of a sparse one that hasRow chooses.
-func fillBench(b *comm.Bucket, key, chance uint64) error {
+func fillBench(b *tensor.Bucket, key, chance uint64) error {
 	g := &b.Gradient
 	if !b.Sparse {
 		fillValues(g.Values, key, 0)
@@ -88,7 +88,7 @@ type benchCheck struct {
 
 // find describes the first difference, or returns "" if there is none: what is
 // wrong, and how it is wrong.
-func (c *benchCheck) find(b *comm.Bucket) (where, how string) {
+func (c *benchCheck) find(b *tensor.Bucket) (where, how string) {
 	g := &b.Gradient
 	if b.Sparse {
 		return c.findSparse(b)
@@ -100,7 +100,7 @@ func (c *benchCheck) find(b *comm.Bucket) (where, how string) {
 }
 
 // findSparse expects exactly the rows that some key has.
-func (c *benchCheck) findSparse(b *comm.Bucket) (where, how string) {
+func (c *benchCheck) findSparse(b *tensor.Bucket) (where, how string) {
 	g := &b.Gradient
 	having := make([]uint64, 0, len(c.keys))
 	n := 0 // rows of g that are right

@@ -8,13 +8,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // reduced is a bucket that holds what the check expects of these keys, made the
 // slow way.
-func reduced(spec comm.BucketSpec, c *benchCheck) *comm.Bucket {
-	out := comm.NewBucket(spec)
-	part := comm.NewBucket(spec)
+func reduced(spec tensor.BucketSpec, c *benchCheck) *tensor.Bucket {
+	out := tensor.NewBucket(spec)
+	part := tensor.NewBucket(spec)
 	sums := make([]float64, spec.Elements)
 	rows := map[int32]bool{}
 	for _, key := range c.keys {
@@ -57,12 +58,12 @@ func reduced(spec comm.BucketSpec, c *benchCheck) *comm.Bucket {
 	return out
 }
 
-func drawSpec(t *rapid.T) comm.BucketSpec {
+func drawSpec(t *rapid.T) tensor.BucketSpec {
 	if rapid.Bool().Draw(t, "sparse") {
 		rows, width := rapid.IntRange(1, 60).Draw(t, "rows"), rapid.IntRange(1, 9).Draw(t, "width")
-		return comm.BucketSpec{Elements: rows * width, Sparse: true, TableRows: rows, Width: width, Capacity: rows}
+		return tensor.BucketSpec{Elements: rows * width, Sparse: true, TableRows: rows, Width: width, Capacity: rows}
 	}
-	return comm.BucketSpec{Elements: rapid.IntRange(1, 2000).Draw(t, "elements")}
+	return tensor.BucketSpec{Elements: rapid.IntRange(1, 2000).Draw(t, "elements")}
 }
 
 func drawCheck(t *rapid.T) *benchCheck {
@@ -106,16 +107,16 @@ func TestBenchCheckNoticesEveryBit(t *testing.T) {
 }
 
 func TestBenchCheckNoticesRows(t *testing.T) {
-	spec := comm.BucketSpec{Elements: 40, Sparse: true, TableRows: 20, Width: 2, Capacity: 20}
+	spec := tensor.BucketSpec{Elements: 40, Sparse: true, TableRows: 20, Width: 2, Capacity: 20}
 	c := &benchCheck{chance: rowChance(0.5), keys: []uint64{benchKey(0, 3), benchKey(1, 3)}}
-	change := func(edit func(g *comm.Gradient)) string {
+	change := func(edit func(g *tensor.Gradient)) string {
 		b := reduced(spec, c)
 		edit(&b.Gradient)
 		where, how := c.find(b)
 		return where + " " + how
 	}
-	remove := func(n int) func(*comm.Gradient) {
-		return func(g *comm.Gradient) {
+	remove := func(n int) func(*tensor.Gradient) {
+		return func(g *tensor.Gradient) {
 			copy(g.Rows[n:], g.Rows[n+1:])
 			copy(g.Values[2*n:], g.Values[2*n+2:])
 			must(t, g.SetRows(len(g.Rows)-1))
@@ -128,19 +129,19 @@ func TestBenchCheckNoticesRows(t *testing.T) {
 		free++
 	}
 	for name, test := range map[string]struct {
-		edit func(*comm.Gradient)
+		edit func(*tensor.Gradient)
 		want string
 	}{
 		"the first is missing": {remove(0), "is missing"},
 		"the last is missing":  {remove(last), "is missing"},
-		"one more at the end": {func(g *comm.Gradient) {
+		"one more at the end": {func(g *tensor.Gradient) {
 			must(t, g.SetRows(last+2))
 			g.Rows[last+1] = 19
 			if full.Rows[last] == 19 {
 				t.Fatal("the example has the last row")
 			}
 		}, "row 19 is there, which nobody has"},
-		"one more between": {func(g *comm.Gradient) {
+		"one more between": {func(g *tensor.Gradient) {
 			must(t, g.SetRows(last+2))
 			copy(g.Rows[free+1:], g.Rows[free:])
 			copy(g.Values[2*free+2:], g.Values[2*free:])
@@ -198,7 +199,7 @@ func TestDensityOfRows(t *testing.T) {
 }
 
 func BenchmarkBenchCheck(b *testing.B) {
-	spec := comm.BucketSpec{Elements: 1 << 20}
+	spec := tensor.BucketSpec{Elements: 1 << 20}
 	c := &benchCheck{mean: true, keys: []uint64{benchKey(0, 1), benchKey(1, 1)}}
 	bucket := reduced(spec, c)
 	b.SetBytes(4 << 20)
@@ -210,7 +211,7 @@ func BenchmarkBenchCheck(b *testing.B) {
 }
 
 func BenchmarkFillBench(b *testing.B) {
-	bucket := comm.NewBucket(comm.BucketSpec{Elements: 1 << 20})
+	bucket := tensor.NewBucket(tensor.BucketSpec{Elements: 1 << 20})
 	b.SetBytes(4 << 20)
 	for b.Loop() {
 		must(b, fillBench(bucket, benchKey(0, 1), 0))

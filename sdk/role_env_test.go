@@ -8,6 +8,7 @@ import (
 	gproto "google.golang.org/protobuf/proto"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -28,8 +29,8 @@ func (s *holding) Receive(pushes []*Push) error {
 	return pushes[0].Answer(pushes[0].Gradient)
 }
 
-func (s *holding) Held() ([]ParameterSpec, []comm.Tensor) {
-	return []ParameterSpec{{Name: "weight", Shape: []int{2}}}, []comm.Tensor{{Shape: []int{2}, Data: s.weight}}
+func (s *holding) Held() ([]ParameterSpec, []tensor.Tensor) {
+	return []ParameterSpec{{Name: "weight", Shape: []int{2}}}, []tensor.Tensor{{Shape: []int{2}, Data: s.weight}}
 }
 
 // summariesOf are what a role tells of its parameters.
@@ -50,7 +51,7 @@ func TestHeldParametersAreSummarized(t *testing.T) {
 		want          int
 	}{{true, false, 1}, {false, false, 0}, {true, true, 0}} {
 		server := &holding{silent: c.silent, weight: make([]float32, 2)}
-		role, links, stores := openServer(t, comm.Unix, server, []comm.BucketSpec{{Elements: 2}}, 1, patience)
+		role, links, stores := openServer(t, comm.Unix, server, []tensor.BucketSpec{{Elements: 2}}, 1, patience)
 		role.req.Summarize = c.asked
 		must(t, role.reset())
 		pushed := links[0].PushPull(0, stores[0].Buckets[0])

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -104,7 +105,7 @@ func (r *serverRole) newPushes(l *location) []pendingPush {
 		p := &pushes[t]
 		p.Bucket, p.Trainer = l.bucket, t
 		p.alone[0] = &p.Push
-		p.answer = func(g *comm.Gradient) error { return r.answer(l, p, g) }
+		p.answer = func(g *tensor.Gradient) error { return r.answer(l, p, g) }
 	}
 	return pushes
 }
@@ -222,7 +223,7 @@ func (r *serverRole) answerAll(l *location, round *round, c *chunk) error {
 
 // answer sends g for p. The trainer may push again before Answer returns, so
 // what p says must be read first.
-func (r *serverRole) answer(l *location, p *pendingPush, g *comm.Gradient) error {
+func (r *serverRole) answer(l *location, p *pendingPush, g *tensor.Gradient) error {
 	round, arrival := l.answerPush(p)
 	r.answering.RLock()
 	defer r.answering.RUnlock()

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -31,7 +32,7 @@ type shop struct {
 	role    *serverRole
 	server  *manual
 	links   []comm.ServerLink
-	buckets []*comm.Bucket // one per trainer
+	buckets []*tensor.Bucket // one per trainer
 }
 
 func openShop(t *testing.T, wake Wake, trainers int, timeout time.Duration) *shop {
@@ -39,7 +40,7 @@ func openShop(t *testing.T, wake Wake, trainers int, timeout time.Duration) *sho
 	m := &manual{wake: wake, calls: make(chan []*Push, 16)}
 	s := &shop{server: m}
 	var stores []*comm.Store
-	s.role, s.links, stores = openServer(t, comm.Unix, m, []comm.BucketSpec{{Elements: 2}}, trainers, timeout)
+	s.role, s.links, stores = openServer(t, comm.Unix, m, []tensor.BucketSpec{{Elements: 2}}, trainers, timeout)
 	for _, store := range stores {
 		s.buckets = append(s.buckets, store.Buckets[0])
 	}
@@ -47,7 +48,7 @@ func openShop(t *testing.T, wake Wake, trainers int, timeout time.Duration) *sho
 }
 
 // openServer hosts a server and links trainers to it.
-func openServer(t testing.TB, transport comm.Transport, server Server, specs []comm.BucketSpec, trainers int, timeout time.Duration) (*serverRole, []comm.ServerLink, []*comm.Store) {
+func openServer(t testing.TB, transport comm.Transport, server Server, specs []tensor.BucketSpec, trainers int, timeout time.Duration) (*serverRole, []comm.ServerLink, []*comm.Store) {
 	t.Helper()
 	parts := []Part{NewServer("tested", struct{}{}, func(struct{}, ServerEnv) (Server, error) { return server, nil })}
 	st := stationOf(t, folder(t), parts, &proto.ConfigureRequest{

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -81,9 +82,9 @@ func (s *toyTable) Update(call *comm.TableCall) error {
 	return nil
 }
 
-func (s *toyTable) Held() ([]ParameterSpec, []comm.Tensor) {
+func (s *toyTable) Held() ([]ParameterSpec, []tensor.Tensor) {
 	shape := []int{s.spec.Rows, s.spec.Width}
-	return []ParameterSpec{{Name: "table", Shape: shape}}, []comm.Tensor{{Shape: shape, Data: s.values}}
+	return []ParameterSpec{{Name: "table", Shape: shape}}, []tensor.Tensor{{Shape: shape, Data: s.values}}
 }
 
 // tableOf hosts a toy table.

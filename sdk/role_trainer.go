@@ -7,6 +7,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -172,7 +173,7 @@ func (r *trainerRole) connectModel(req *proto.ConnectRequest, companion func(Kin
 
 // offerParameters allocates the parameters. On Shm it passes them and the gradients
 // to the companion that holds the model.
-func (r *trainerRole) offerParameters(conn *callLink) ([]comm.Tensor, error) {
+func (r *trainerRole) offerParameters(conn *callLink) ([]tensor.Tensor, error) {
 	if r.transport() != comm.Shm {
 		return newValues(r.specs), nil
 	}

@@ -1,6 +1,6 @@
 package sdk
 
-import "github.com/psbench/psbench/comm"
+import "github.com/psbench/psbench/comm/tensor"
 
 // Wake says when a server is handed pushes.
 type Wake int
@@ -25,14 +25,14 @@ type Push struct {
 	Trainer int // position among the trainers of this server, from 0
 	// Gradient is the pushed gradient. Until the push is answered the server
 	// may read and overwrite it.
-	Gradient *comm.Gradient
+	Gradient *tensor.Gradient
 
-	answer func(*comm.Gradient) error
+	answer func(*tensor.Gradient) error
 }
 
 // NewPush makes a push whose Answer calls answer: tests of servers hand their
 // servers such pushes.
-func NewPush(batch int64, bucket, trainer int, gradient *comm.Gradient, answer func(*comm.Gradient) error) *Push {
+func NewPush(batch int64, bucket, trainer int, gradient *tensor.Gradient, answer func(*tensor.Gradient) error) *Push {
 	return &Push{Batch: batch, Bucket: bucket, Trainer: trainer, Gradient: gradient, answer: answer}
 }
 
@@ -41,7 +41,7 @@ func NewPush(batch int64, bucket, trainer int, gradient *comm.Gradient, answer f
 // is answered exactly once, at any time, from any goroutine; an error means
 // that the trainer can no longer be reached. The push belongs to the trainer's
 // next gradient from then on, so what it says must be read before.
-func (p *Push) Answer(g *comm.Gradient) error { return p.answer(g) }
+func (p *Push) Answer(g *tensor.Gradient) error { return p.answer(g) }
 
 // Server is a parameter server. Synchronous servers answer all trainers at the
 // last arrival; asynchronous and stale-synchronous ones answer as they like.
@@ -92,7 +92,7 @@ type ElementwiseAccumulator interface {
 // training changed. Held gives them in registration order, in memory that stays the
 // same; Reset gives them their initial values.
 type Holder interface {
-	Held() ([]ParameterSpec, []comm.Tensor)
+	Held() ([]ParameterSpec, []tensor.Tensor)
 }
 
 // ServerEnv is what a server knows of its run.
@@ -100,7 +100,7 @@ type ServerEnv struct {
 	Rank     int
 	Name     string
 	Trainers int // how many trainers push to this server
-	Buckets  []comm.BucketSpec
+	Buckets  []tensor.BucketSpec
 	Recorder *Recorder
 	Seed     uint64
 	// Model is the run's model, unbound, for a server that the registry lists as

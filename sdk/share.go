@@ -5,6 +5,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -51,7 +52,7 @@ func sendShareSegment(conn *comm.Conn, share []Batch) (err error) {
 			err = cerr
 		}
 	}()
-	writeShare(comm.ViewInt64(segment.Bytes()), share)
+	writeShare(tensor.ViewInt64(segment.Bytes()), share)
 	if err := segment.SealWriting(); err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func (st *station) receiveShareSegment(conn *comm.Conn) ([]Batch, error) {
 		return nil, err
 	}
 	st.own(segment)
-	share, err := viewShare(comm.ViewInt64(segment.Bytes()))
+	share, err := viewShare(tensor.ViewInt64(segment.Bytes()))
 	if err != nil {
 		return nil, fmt.Errorf("%s sent batches that do not hold together: %w", conn.Peer(), err)
 	}
@@ -139,7 +140,7 @@ func writeShare(words []int64, share []Batch) {
 		for _, list := range [][]int64{b.Offsets, b.Indices, b.Targets} {
 			rest = rest[copy(rest, list):]
 		}
-		copy(comm.Int64Bytes(rest), comm.Float32Bytes(b.Features))
+		copy(tensor.Int64Bytes(rest), tensor.Float32Bytes(b.Features))
 		rest = rest[featureWords(int64(len(b.Features))):]
 	}
 }
@@ -163,7 +164,7 @@ func viewShare(words []int64) ([]Batch, error) {
 			return nil, fmt.Errorf("batch %d has lists of %d, but only %d words are left for them", i, n, len(rest))
 		}
 		share[i] = Batch{Offsets: take(n[0]), Indices: take(n[1]), Targets: take(n[2])}
-		share[i].Features = comm.ViewFloat32(comm.Int64Bytes(take(featureWords(n[3]))))[:n[3]:n[3]]
+		share[i].Features = tensor.ViewFloat32(tensor.Int64Bytes(take(featureWords(n[3]))))[:n[3]:n[3]]
 		if err := share[i].check(); err != nil {
 			return nil, fmt.Errorf("batch %d: %w", i, err)
 		}
@@ -193,8 +194,8 @@ func sendBatches(conn *callLink, share []Batch) error {
 // sendBatch sends a batch: the lengths of its lists, then the lists.
 func sendBatch(conn *callLink, op comm.Op, b *Batch) error {
 	conn.lengths = b.lengths()
-	return conn.Send(&comm.Header{Op: op}, comm.Int64Bytes(conn.lengths[:]),
-		comm.Int64Bytes(b.Offsets), comm.Int64Bytes(b.Indices), comm.Int64Bytes(b.Targets), comm.Float32Bytes(b.Features))
+	return conn.Send(&comm.Header{Op: op}, tensor.Int64Bytes(conn.lengths[:]),
+		tensor.Int64Bytes(b.Offsets), tensor.Int64Bytes(b.Indices), tensor.Int64Bytes(b.Targets), tensor.Float32Bytes(b.Features))
 }
 
 // receiveBatches is the other side of sendBatches. The batches lie in memory that the
@@ -250,12 +251,12 @@ func (st *station) readOnlyShare(share []Batch) ([]Batch, error) {
 		return nil, err
 	}
 	st.own(segment)
-	writeShare(comm.ViewInt64(segment.Bytes()), share)
+	writeShare(tensor.ViewInt64(segment.Bytes()), share)
 	seen, err := segment.ReadOnly()
 	if err != nil {
 		return nil, err
 	}
-	return viewShare(comm.ViewInt64(seen))
+	return viewShare(tensor.ViewInt64(seen))
 }
 
 // headers is where headers come from: a comm.Conn or a callLink.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -71,7 +72,7 @@ var sameWords = cmp.Transformer("words", func(x []int64) []int64 { return append
 // Whatever a segment holds, viewShare gives batches that hold together and fill it,
 // or an error.
 func FuzzViewShare(f *testing.F) {
-	add := func(words ...int64) { f.Add(comm.Int64Bytes(words)) }
+	add := func(words ...int64) { f.Add(tensor.Int64Bytes(words)) }
 	add()
 	add(0)
 	add(1, 2, 2, 1, 0, 0, 2, 7, 8, 1)                // one bag of two
@@ -89,7 +90,7 @@ func FuzzViewShare(f *testing.F) {
 	add(1, 2, 1, -1, 0, 0, 0)                        // negative
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		words := make([]int64, len(raw)/8)
-		copy(comm.Int64Bytes(words), raw)
+		copy(tensor.Int64Bytes(words), raw)
 		share, err := viewShare(words)
 		if err != nil {
 			return
@@ -162,7 +163,7 @@ func TestShareSegmentRefusesLies(t *testing.T) {
 // Whatever a header and its payload say, it gives a batch that holds
 // together or an error, without a panic and without room for what never comes.
 func FuzzReadBatch(f *testing.F) {
-	add := func(words ...int64) { f.Add(comm.Int64Bytes(words)) }
+	add := func(words ...int64) { f.Add(tensor.Int64Bytes(words)) }
 	add()
 	add(0, 0, 0, 0)
 	add(2, 2, 1, 0, 0, 2, 7, 8, 1)
@@ -191,9 +192,9 @@ func FuzzReadBatch(f *testing.F) {
 		n := b.lengths()
 		var again []byte
 		for _, list := range [][]int64{n[:], b.Offsets, b.Indices, b.Targets} {
-			again = append(again, comm.Int64Bytes(list)...)
+			again = append(again, tensor.Int64Bytes(list)...)
 		}
-		again = append(again, comm.Float32Bytes(b.Features)...)
+		again = append(again, tensor.Float32Bytes(b.Features)...)
 		if d := cmp.Diff(payload, again, cmpopts.EquateEmpty()); d != "" {
 			t.Error(d)
 		}

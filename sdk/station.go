@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -122,14 +123,14 @@ func (st *station) companionTransport() comm.Transport {
 
 // newStore allocates buckets where the run's transport wants them. The caller
 // owns them.
-func (st *station) newStore(specs []comm.BucketSpec) (*comm.Store, error) {
+func (st *station) newStore(specs []tensor.BucketSpec) (*comm.Store, error) {
 	if st.transport() == comm.Shm {
 		return comm.NewSharedStore(st.name(), specs)
 	}
 	return heapStore(specs)
 }
 
-func heapStore(specs []comm.BucketSpec) (*comm.Store, error) { return comm.NewStore(specs), nil }
+func heapStore(specs []tensor.BucketSpec) (*comm.Store, error) { return comm.NewStore(specs), nil }
 
 // find is the part of this plugin that choice names.
 func (st *station) find(choice *proto.PartChoice) (Part, error) {

@@ -3,7 +3,7 @@ package sdk
 import (
 	"fmt"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -13,7 +13,7 @@ const summaryHead = 8
 // summarize tells what training changed in the values of the parameters. It has
 // initialize make the initial ones once more, in place, to compare with, so the
 // final ones are gone after it.
-func summarize(specs []ParameterSpec, values []comm.Tensor, initialize func() error) ([]*proto.ParameterSummary, error) {
+func summarize(specs []ParameterSpec, values []tensor.Tensor, initialize func() error) ([]*proto.ParameterSummary, error) {
 	if len(specs) != len(values) {
 		return nil, fmt.Errorf("%d parameters have %d values", len(specs), len(values))
 	}

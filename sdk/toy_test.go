@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // The toy parts make a whole world in one process: a table of four rows, whose
@@ -27,18 +28,18 @@ func (s toySettings) check(call string) error {
 
 type toyModel struct {
 	toySettings
-	values    []comm.Tensor
-	gradients []*comm.Gradient
+	values    []tensor.Tensor
+	gradients []*tensor.Gradient
 	batch     *Batch
 	hidden    []float32
-	output    comm.Tensor
+	output    tensor.Tensor
 }
 
 func (m *toyModel) Parameters() []ParameterSpec {
 	return []ParameterSpec{{Name: "table", Shape: []int{4, 2}, Sparse: true}, {Name: "weight", Shape: []int{2}}}
 }
 func (m *toyModel) Inputs() InputSpec { return InputSpec{Rows: 4, Classes: 2} }
-func (m *toyModel) Bind(v []comm.Tensor, g []*comm.Gradient) error {
+func (m *toyModel) Bind(v []tensor.Tensor, g []*tensor.Gradient) error {
 	m.values, m.gradients = v, g
 	return nil
 }
@@ -52,10 +53,10 @@ func (m *toyModel) Initialize(seed uint64) {
 }
 
 // Forward gives the sum of each bag's rows, times the weight.
-func (m *toyModel) Forward(b *Batch) (comm.Tensor, error) {
+func (m *toyModel) Forward(b *Batch) (tensor.Tensor, error) {
 	m.batch = b
 	m.hidden = make([]float32, 2*b.Size())
-	m.output = comm.NewTensor(b.Size(), 2)
+	m.output = tensor.New(b.Size(), 2)
 	for i := range b.Size() {
 		for _, row := range b.Bag(i) {
 			for j := range 2 {
@@ -69,7 +70,7 @@ func (m *toyModel) Forward(b *Batch) (comm.Tensor, error) {
 	return m.output, m.check("forward")
 }
 
-func (m *toyModel) Backward(up comm.Tensor, emit func(int)) error {
+func (m *toyModel) Backward(up tensor.Tensor, emit func(int)) error {
 	clear(m.gradients[1].Values)
 	table := make([]float32, 8)
 	for i := range m.batch.Size() {
@@ -105,7 +106,7 @@ type toyCriterion struct {
 	difference []float32
 }
 
-func (c *toyCriterion) Forward(out comm.Tensor, targets []int64) (float64, error) {
+func (c *toyCriterion) Forward(out tensor.Tensor, targets []int64) (float64, error) {
 	c.difference = slices.Clone(out.Data)
 	loss := 0.0
 	for i, target := range targets {
@@ -115,7 +116,7 @@ func (c *toyCriterion) Forward(out comm.Tensor, targets []int64) (float64, error
 	return loss, c.check("loss")
 }
 
-func (c *toyCriterion) Backward(g comm.Tensor) error {
+func (c *toyCriterion) Backward(g tensor.Tensor) error {
 	copy(g.Data, c.difference)
 	return c.check("gradient")
 }
@@ -126,7 +127,7 @@ type toyHook struct {
 	reduced *Series
 }
 
-func (h *toyHook) Reduce(state HookState, b *comm.Bucket) *comm.Future {
+func (h *toyHook) Reduce(state HookState, b *tensor.Bucket) *comm.Future {
 	for i := range b.Gradient.Values {
 		b.Gradient.Values[i] /= 2
 	}
@@ -137,10 +138,10 @@ func (h *toyHook) Reduce(state HookState, b *comm.Bucket) *comm.Future {
 // toyTrainer steps against the gradients, with one bucket per parameter.
 type toyTrainer struct{ parts TrainerParts }
 
-func (t *toyTrainer) Plan([]ParameterSpec) ([]comm.BucketSpec, error) {
-	return []comm.BucketSpec{
-		{Parameters: []comm.Span{{Parameter: 1, Elements: 2}}, Elements: 2},
-		{Index: 1, Parameters: []comm.Span{{Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4},
+func (t *toyTrainer) Plan([]ParameterSpec) ([]tensor.BucketSpec, error) {
+	return []tensor.BucketSpec{
+		{Parameters: []tensor.Span{{Parameter: 1, Elements: 2}}, Elements: 2},
+		{Index: 1, Parameters: []tensor.Span{{Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4},
 	}, nil
 }
 func (t *toyTrainer) Attach(parts TrainerParts) error { t.parts = parts; return nil }
@@ -166,7 +167,7 @@ func (t *toyTrainer) Train(ctx context.Context, report PassReport) error {
 		if err != nil {
 			return err
 		}
-		up := comm.NewTensor(out.Shape...)
+		up := tensor.New(out.Shape...)
 		if err := t.parts.Criterion.Backward(up); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // Trainer runs the training of one rank. Order of calls: Plan and Attach once,
@@ -11,7 +12,7 @@ import (
 type Trainer interface {
 	// Plan groups the model's parameters into buckets. It must give the same
 	// answer on every rank. Capacity is left 0.
-	Plan(parameters []ParameterSpec) ([]comm.BucketSpec, error)
+	Plan(parameters []ParameterSpec) ([]tensor.BucketSpec, error)
 	// Attach hands over the parts of the rank, all connected and ready.
 	Attach(parts TrainerParts) error
 	// Reset returns to the initial parameters and a fresh state.
@@ -29,9 +30,9 @@ type TrainerParts struct {
 	Hook      Hook
 	// Values are the parameters in registration order, Gradients their
 	// gradients: views into the buckets' gradients.
-	Values    []comm.Tensor
-	Gradients []*comm.Gradient
-	Buckets   []*comm.Bucket
+	Values    []tensor.Tensor
+	Gradients []*tensor.Gradient
+	Buckets   []*tensor.Bucket
 	// Batches is this rank's share of one epoch.
 	Batches *Batches
 	// Evaluation is run at the end of every epoch; its methods may be called on nil.

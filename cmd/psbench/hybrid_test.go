@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/run"
 	"github.com/psbench/psbench/plugins/criteria"
 	"github.com/psbench/psbench/plugins/data"
@@ -109,8 +110,8 @@ type lockstep struct {
 	tables    []sdk.TableServer
 	model     sdk.FeatureModel
 	criterion sdk.Criterion
-	values    []comm.Tensor
-	gradients []*comm.Gradient
+	values    []tensor.Tensor
+	gradients []*tensor.Gradient
 }
 
 func newLockstep(t *testing.T, seed uint64) *lockstep {
@@ -140,8 +141,8 @@ func newLockstep(t *testing.T, seed uint64) *lockstep {
 	must(err)
 	l.model = model.(sdk.FeatureModel)
 	for _, p := range model.Parameters() {
-		l.values = append(l.values, comm.NewTensor(p.Shape...))
-		l.gradients = append(l.gradients, &comm.Gradient{Values: make([]float32, comm.Elements(p.Shape))})
+		l.values = append(l.values, tensor.New(p.Shape...))
+		l.gradients = append(l.gradients, &tensor.Gradient{Values: make([]float32, tensor.Elements(p.Shape))})
 	}
 	must(model.Bind(l.values, l.gradients))
 	model.Initialize(seed)
@@ -199,7 +200,7 @@ func (l *lockstep) step(t *testing.T, batches []sdk.Batch) (loss float64) {
 		batchLoss, err := l.criterion.Forward(output, b.Targets)
 		must(err)
 		loss += batchLoss
-		gradient := comm.NewTensor(output.Shape...)
+		gradient := tensor.New(output.Shape...)
 		must(l.criterion.Backward(gradient))
 		must(l.model.BackwardInput(gradient, inputs[r], func(int) {}))
 		for k, g := range l.gradients {

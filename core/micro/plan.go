@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/topology"
 	"github.com/psbench/psbench/sdk/proto"
@@ -163,13 +164,13 @@ func (p *Plan) collective() bool {
 }
 
 // buckets are those of every rank: one per size, if an operation moves any.
-func (p *Plan) buckets() []comm.BucketSpec {
+func (p *Plan) buckets() []tensor.BucketSpec {
 	if !slices.ContainsFunc(p.Operations, func(o Operation) bool { return o != Barrier }) {
 		return nil
 	}
-	specs := make([]comm.BucketSpec, len(p.Sizes))
+	specs := make([]tensor.BucketSpec, len(p.Sizes))
 	for i, size := range p.Sizes {
-		specs[i] = comm.BucketSpec{Index: i, Elements: size / 4}
+		specs[i] = tensor.BucketSpec{Index: i, Elements: size / 4}
 		if p.Sparse {
 			rows := size / 4 / p.Width
 			specs[i].Sparse, specs[i].TableRows, specs[i].Width, specs[i].Capacity = true, rows, p.Width, rows

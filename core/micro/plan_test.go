@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/topology"
 )
@@ -74,11 +75,11 @@ func TestBuckets(t *testing.T) {
 		t.Errorf("barriers need the buckets %v", got)
 	}
 	p := planOf(2, 1, AllReduce, Barrier)
-	if d := cmp.Diff([]comm.BucketSpec{{Elements: 1024}, {Index: 1, Elements: 1 << 18}}, p.buckets()); d != "" {
+	if d := cmp.Diff([]tensor.BucketSpec{{Elements: 1024}, {Index: 1, Elements: 1 << 18}}, p.buckets()); d != "" {
 		t.Error(d)
 	}
 	p.Sparse = true
-	if d := cmp.Diff(comm.BucketSpec{Elements: 1024, Sparse: true, TableRows: 8, Width: 128, Capacity: 8}, p.buckets()[0]); d != "" {
+	if d := cmp.Diff(tensor.BucketSpec{Elements: 1024, Sparse: true, TableRows: 8, Width: 128, Capacity: 8}, p.buckets()[0]); d != "" {
 		t.Error(d)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 //go:generate go test -run TestSchemaIsUpToDate -update .
@@ -42,9 +43,9 @@ type Result struct {
 	Warnings    []string    `json:"warnings"`
 
 	// Transport is what carried the gradients: shm, unix, tcp or grpc.
-	Transport string            `json:"transport"`
-	Data      Deal              `json:"data"`
-	Buckets   []comm.BucketSpec `json:"buckets"`
+	Transport string              `json:"transport"`
+	Data      Deal                `json:"data"`
+	Buckets   []tensor.BucketSpec `json:"buckets"`
 	// Tables are the embedding tables of the servers, in the order of the servers.
 	Tables    []comm.TableSpec `json:"tables,omitempty"`
 	Processes []Process        `json:"processes"`

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 var update = flag.Bool("update", false, "rewrite generated files")
@@ -36,10 +37,10 @@ func example() *Result {
 		Warnings:  []string{"a warning"},
 		Transport: "unix",
 		Data:      Deal{100, 10, 10, []int{5, 5}, 0, true, []int{50, 50}, 20, true},
-		Buckets: []comm.BucketSpec{
-			{Index: 0, Parameters: []comm.Span{{Parameter: 1, Offset: 0, Elements: 8}}, Elements: 8},
+		Buckets: []tensor.BucketSpec{
+			{Index: 0, Parameters: []tensor.Span{{Parameter: 1, Offset: 0, Elements: 8}}, Elements: 8},
 			{
-				Index: 1, Parameters: []comm.Span{{Parameter: 0, Elements: 12}}, Elements: 12,
+				Index: 1, Parameters: []tensor.Span{{Parameter: 0, Elements: 12}}, Elements: 12,
 				Sparse: true, TableRows: 3, Width: 4, Capacity: 2,
 			},
 		},

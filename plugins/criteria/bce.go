@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -20,7 +20,7 @@ func NewBinaryCrossEntropy(_ struct{}, _ sdk.CriterionEnv) (sdk.Criterion, error
 }
 
 // Forward sums max(x, 0) - x*target + log(1 + exp(-|x|)) over the logits x.
-func (c *binaryCrossEntropy) Forward(output comm.Tensor, targets []int64) (float64, error) {
+func (c *binaryCrossEntropy) Forward(output tensor.Tensor, targets []int64) (float64, error) {
 	if err := checkLogits(output, targets); err != nil {
 		return 0, err
 	}
@@ -36,7 +36,7 @@ func (c *binaryCrossEntropy) Forward(output comm.Tensor, targets []int64) (float
 }
 
 // Backward writes (sigmoid(output) - target) / batch.
-func (c *binaryCrossEntropy) Backward(outputGradient comm.Tensor) error {
+func (c *binaryCrossEntropy) Backward(outputGradient tensor.Tensor) error {
 	if err := c.checkGradient(outputGradient); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func excess(x float64, target int64) float64 {
 	return 1 / (1 + math.Exp(-x))
 }
 
-func checkLogits(output comm.Tensor, targets []int64) error {
+func checkLogits(output tensor.Tensor, targets []int64) error {
 	if len(targets) > 0 && !slices.Equal(output.Shape, []int{len(targets), 1}) {
 		return fmt.Errorf("the output has shape %v but bce needs [%d, 1], one logit for each target: the model must end in one output",
 			output.Shape, len(targets))

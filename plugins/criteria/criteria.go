@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -23,12 +23,12 @@ func Parts() []sdk.Part {
 
 // pass is what Backward needs of the last Forward.
 type pass struct {
-	output  comm.Tensor // [rows, columns]
-	targets []int64     // by row
+	output  tensor.Tensor // [rows, columns]
+	targets []int64       // by row
 }
 
 // begin keeps a batch, unless output lacks a row for each target.
-func (p *pass) begin(output comm.Tensor, targets []int64) error {
+func (p *pass) begin(output tensor.Tensor, targets []int64) error {
 	if err := checkOutput(output, targets); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (p *pass) begin(output comm.Tensor, targets []int64) error {
 }
 
 // beginClasses keeps a batch whose targets are classes, a column of output for each.
-func (p *pass) beginClasses(output comm.Tensor, targets []int64) error {
+func (p *pass) beginClasses(output tensor.Tensor, targets []int64) error {
 	if err := checkOutput(output, targets); err != nil {
 		return err
 	}
@@ -54,13 +54,13 @@ func (p *pass) beginClasses(output comm.Tensor, targets []int64) error {
 }
 
 // row is row i of t, which has the output's shape.
-func (p *pass) row(t comm.Tensor, i int) []float32 {
+func (p *pass) row(t tensor.Tensor, i int) []float32 {
 	columns := p.output.Shape[1]
 	return t.Data[i*columns : (i+1)*columns]
 }
 
 // checkGradient says what is wrong with the room for the output's gradient.
-func (p *pass) checkGradient(gradient comm.Tensor) error {
+func (p *pass) checkGradient(gradient tensor.Tensor) error {
 	if len(p.targets) == 0 {
 		return errors.New("the criterion cannot go backward before it went forward")
 	}
@@ -72,7 +72,7 @@ func (p *pass) checkGradient(gradient comm.Tensor) error {
 }
 
 // checkOutput says what is wrong with an output that should have a row for each target.
-func checkOutput(output comm.Tensor, targets []int64) error {
+func checkOutput(output tensor.Tensor, targets []int64) error {
 	if len(targets) < 1 {
 		return fmt.Errorf("a batch has %d targets but must have at least 1", len(targets))
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -26,7 +26,7 @@ func TestParts(t *testing.T) {
 
 func TestAllocatesNothing(t *testing.T) {
 	for name, c := range criteriaByKey(t) {
-		output, gradient, targets := comm.NewTensor(4, 1), comm.NewTensor(4, 1), make([]int64, 4)
+		output, gradient, targets := tensor.New(4, 1), tensor.New(4, 1), make([]int64, 4)
 		if n := testing.AllocsPerRun(20, func() {
 			forward(t, c, output, targets)
 			if err := c.Backward(gradient); err != nil {
@@ -41,25 +41,25 @@ func TestAllocatesNothing(t *testing.T) {
 // Every criterion refuses what none can take.
 func TestErrorsOfAll(t *testing.T) {
 	for name, c := range criteriaByKey(t) {
-		if err := c.Backward(comm.NewTensor(1, 1)); err == nil || !strings.Contains(err.Error(), "cannot go backward before it went forward") {
+		if err := c.Backward(tensor.New(1, 1)); err == nil || !strings.Contains(err.Error(), "cannot go backward before it went forward") {
 			t.Errorf("%s: backward without a forward gives %v", name, err)
 		}
 		for _, bad := range []struct {
-			output  comm.Tensor
+			output  tensor.Tensor
 			targets []int64
 			want    string
 		}{
-			{comm.NewTensor(0, 1), nil, "a batch has 0 targets"},
-			{comm.NewTensor(1, 1), []int64{0, 0}, "the output has shape [1 1] but"},
-			{comm.NewTensor(1), []int64{0}, "the output has shape [1] but"},
-			{comm.Tensor{Shape: []int{1, 1}}, []int64{0}, "output: a tensor of shape [1 1] needs 1 elements"},
+			{tensor.New(0, 1), nil, "a batch has 0 targets"},
+			{tensor.New(1, 1), []int64{0, 0}, "the output has shape [1 1] but"},
+			{tensor.New(1), []int64{0}, "the output has shape [1] but"},
+			{tensor.Tensor{Shape: []int{1, 1}}, []int64{0}, "output: a tensor of shape [1 1] needs 1 elements"},
 		} {
 			if _, err := c.Forward(bad.output, bad.targets); err == nil || !strings.Contains(err.Error(), bad.want) {
 				t.Errorf("%s: output %v with targets %v gives %v, want %q", name, bad.output.Shape, bad.targets, err, bad.want)
 			}
 		}
-		forward(t, c, comm.NewTensor(2, 1), []int64{0, 0})
-		for _, room := range []comm.Tensor{comm.NewTensor(1, 2), comm.NewTensor(2), {Shape: []int{2, 1}, Data: make([]float32, 1)}} {
+		forward(t, c, tensor.New(2, 1), []int64{0, 0})
+		for _, room := range []tensor.Tensor{tensor.New(1, 2), tensor.New(2), {Shape: []int{2, 1}, Data: make([]float32, 1)}} {
 			if err := c.Backward(room); err == nil || !strings.Contains(err.Error(), "but the output had shape [2 1]") {
 				t.Errorf("%s: room of shape %v gives %v", name, room.Shape, err)
 			}
@@ -71,17 +71,17 @@ func TestErrorsOfTargets(t *testing.T) {
 	criteria := criteriaByKey(t)
 	for _, bad := range []struct {
 		criterion string
-		output    comm.Tensor
+		output    tensor.Tensor
 		targets   []int64
 		want      string
 	}{
-		{"cel", comm.NewTensor(2, 3), []int64{0, 3}, "target 1 of the batch is class 3 but there are classes 0 to 2"},
-		{"cel", comm.NewTensor(2, 1), []int64{0, 1}, "target 1 of the batch is class 1 but the output has one column, for class 0 alone: a model that ends in one logit needs criterion bce"},
-		{"cel", comm.NewTensor(2, 3), []int64{-1, 0}, "target 0 of the batch is class -1"},
-		{"nll", comm.NewTensor(2, 3), []int64{0, 3}, "target 1 of the batch is class 3 but there are classes 0 to 2"},
-		{"bce", comm.NewTensor(2, 1), []int64{1, 2}, "target 1 of the batch is 2 but bce needs 0 or 1"},
-		{"bce", comm.NewTensor(2, 1), []int64{-1, 1}, "target 0 of the batch is -1 but bce needs 0 or 1"},
-		{"bce", comm.NewTensor(2, 2), []int64{0, 1}, "the output has shape [2 2] but bce needs [2, 1], one logit for each target: the model must end in one output"},
+		{"cel", tensor.New(2, 3), []int64{0, 3}, "target 1 of the batch is class 3 but there are classes 0 to 2"},
+		{"cel", tensor.New(2, 1), []int64{0, 1}, "target 1 of the batch is class 1 but the output has one column, for class 0 alone: a model that ends in one logit needs criterion bce"},
+		{"cel", tensor.New(2, 3), []int64{-1, 0}, "target 0 of the batch is class -1"},
+		{"nll", tensor.New(2, 3), []int64{0, 3}, "target 1 of the batch is class 3 but there are classes 0 to 2"},
+		{"bce", tensor.New(2, 1), []int64{1, 2}, "target 1 of the batch is 2 but bce needs 0 or 1"},
+		{"bce", tensor.New(2, 1), []int64{-1, 1}, "target 0 of the batch is -1 but bce needs 0 or 1"},
+		{"bce", tensor.New(2, 2), []int64{0, 1}, "the output has shape [2 2] but bce needs [2, 1], one logit for each target: the model must end in one output"},
 	} {
 		if _, err := criteria[bad.criterion].Forward(bad.output, bad.targets); err == nil || !strings.Contains(err.Error(), bad.want) {
 			t.Errorf("%s: output %v with targets %v gives %v, want %q", bad.criterion, bad.output.Shape, bad.targets, err, bad.want)
@@ -92,7 +92,7 @@ func TestErrorsOfTargets(t *testing.T) {
 // An output that is no number must be seen, not averaged away.
 func TestNaN(t *testing.T) {
 	for name, c := range criteriaByKey(t) {
-		output, gradient := comm.NewTensor(2, 1), comm.NewTensor(2, 1)
+		output, gradient := tensor.New(2, 1), tensor.New(2, 1)
 		output.Data[1] = float32(math.NaN())
 		if loss := forward(t, c, output, []int64{0, 0}); !math.IsNaN(loss) {
 			t.Errorf("%s: the loss is %v", name, loss)
@@ -108,10 +108,10 @@ func TestNaN(t *testing.T) {
 
 // A sample that is right for certain has next to no loss, and a gradient all the same.
 func TestBinaryCrossEntropyOfSureSamples(t *testing.T) {
-	c, gradient := criteriaByKey(t)["bce"], comm.NewTensor(1, 1)
+	c, gradient := criteriaByKey(t)["bce"], tensor.New(1, 1)
 	for _, target := range []int64{0, 1} {
 		x := float32(2*target-1) * 60
-		output := comm.Tensor{Shape: []int{1, 1}, Data: []float32{x}}
+		output := tensor.Tensor{Shape: []int{1, 1}, Data: []float32{x}}
 		want := math.Exp(-60) // and as good as the gradient's size
 		if loss := forward(t, c, output, []int64{target}); math.Abs(loss-want) > 1e-6*want {
 			t.Errorf("target %d: the loss of a logit of %g is %g, want %g", target, x, loss, want)

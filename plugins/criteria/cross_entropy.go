@@ -1,7 +1,7 @@
 package criteria
 
 import (
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/sdk"
 )
@@ -22,7 +22,7 @@ func NewCrossEntropy(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
 
 // Forward keeps the softmax for Backward. The first call makes room for the run's
 // batch size, and only a larger batch makes more.
-func (c *crossEntropy) Forward(output comm.Tensor, targets []int64) (float64, error) {
+func (c *crossEntropy) Forward(output tensor.Tensor, targets []int64) (float64, error) {
 	if err := c.beginClasses(output, targets); err != nil {
 		return 0, err
 	}
@@ -40,7 +40,7 @@ func (c *crossEntropy) Forward(output comm.Tensor, targets []int64) (float64, er
 }
 
 // Backward writes (softmax(output) - one-hot(target)) / batch.
-func (c *crossEntropy) Backward(outputGradient comm.Tensor) error {
+func (c *crossEntropy) Backward(outputGradient tensor.Tensor) error {
 	if err := c.checkGradient(outputGradient); err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package criteria
 import (
 	"testing"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/sdk"
 )
@@ -18,8 +18,8 @@ func newCriterion(t *testing.T, maxBatch int) sdk.Criterion {
 }
 
 // input is a batch of 6 rows over 37 classes in [-scale, scale).
-func input(scale float32) (comm.Tensor, []int64) {
-	output, targets := comm.NewTensor(6, 37), make([]int64, 6)
+func input(scale float32) (tensor.Tensor, []int64) {
+	output, targets := tensor.New(6, 37), make([]int64, 6)
 	splitmix.Uniform(11, 0, output.Data, scale)
 	for i := range targets {
 		targets[i] = int64(i * 7 % 37)
@@ -33,7 +33,7 @@ func TestShortBatchAfterFullOne(t *testing.T) {
 	if _, err := criterion.Forward(output, targets); err != nil {
 		t.Fatal(err)
 	}
-	first := comm.Tensor{Shape: []int{1, 37}, Data: output.Data[:37]}
+	first := tensor.Tensor{Shape: []int{1, 37}, Data: output.Data[:37]}
 	loss, err := criterion.Forward(first, targets[:1])
 	if err != nil {
 		t.Fatal(err)
@@ -42,10 +42,10 @@ func TestShortBatchAfterFullOne(t *testing.T) {
 	if err != nil || loss != alone {
 		t.Errorf("after a full batch the loss of one sample is %g, alone %g (%v)", loss, alone, err)
 	}
-	if err := criterion.Backward(comm.NewTensor(1, 37)); err != nil {
+	if err := criterion.Backward(tensor.New(1, 37)); err != nil {
 		t.Error(err)
 	}
-	if err := criterion.Backward(comm.NewTensor(6, 37)); err == nil {
+	if err := criterion.Backward(tensor.New(6, 37)); err == nil {
 		t.Error("a gradient of 6 rows was accepted for a batch of 1")
 	}
 }
@@ -58,16 +58,16 @@ func TestBatchBeyondTheRunsSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	criterion := newCriterion(t, 2)
-	wide := comm.NewTensor(2, 37*6) // room for as many exponentials, but for fewer rows
+	wide := tensor.New(2, 37*6) // room for as many exponentials, but for fewer rows
 	for _, c := range []struct {
-		output  comm.Tensor
+		output  tensor.Tensor
 		targets []int64
 	}{{wide, targets[:2]}, {output, targets}} {
 		got, err := criterion.Forward(c.output, c.targets)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := criterion.Backward(comm.NewTensor(c.output.Shape...)); err != nil {
+		if err := criterion.Backward(tensor.New(c.output.Shape...)); err != nil {
 			t.Fatal(err)
 		}
 		if len(c.targets) == 6 && got != want {

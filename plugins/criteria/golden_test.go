@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -61,9 +61,9 @@ func TestCriteriaMatchPyTorch(t *testing.T) {
 	criteria := criteriaByKey(t)
 	for i, g := range goldenCases(t) {
 		name := fmt.Sprintf("case %d, %s of [%d %d]", i, g.Criterion, g.Rows, g.Columns)
-		c, gradient := criteria[g.Criterion], comm.NewTensor(g.Rows, g.Columns)
+		c, gradient := criteria[g.Criterion], tensor.New(g.Rows, g.Columns)
 		seen[g.Criterion]++
-		loss := forward(t, c, comm.Tensor{Shape: gradient.Shape, Data: g.Output}, g.Targets)
+		loss := forward(t, c, tensor.Tensor{Shape: gradient.Shape, Data: g.Output}, g.Targets)
 		if !(math.Abs(loss-g.Loss) <= 1e-6*math.Abs(g.Loss)) {
 			t.Errorf("%s: the loss is %.9g, in PyTorch %.9g", name, loss, g.Loss)
 		}

@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/plugins/internal/gradcheck"
 	"github.com/psbench/psbench/sdk"
 )
@@ -24,7 +24,7 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 				if name == "bce" {
 					columns, classes = 1, 2
 				}
-				output := comm.Tensor{Shape: []int{rows, columns}, Data: gradcheck.OffZero(t, "output", rows*columns)}
+				output := tensor.Tensor{Shape: []int{rows, columns}, Data: gradcheck.OffZero(t, "output", rows*columns)}
 				targets := make([]int64, rows)
 				for i := range targets {
 					targets[i] = int64(rapid.IntRange(0, classes-1).Draw(t, "target"))
@@ -36,7 +36,7 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 				}
 				loss := func() float64 { return forward(t, c, output, targets) }
 				loss()
-				gradient := comm.NewTensor(rows, columns)
+				gradient := tensor.New(rows, columns)
 				for i := range gradient.Data {
 					gradient.Data[i] = 9 // is overwritten
 				}
@@ -49,7 +49,7 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 	}
 }
 
-func forward(t interface{ Fatal(...any) }, c sdk.Criterion, output comm.Tensor, targets []int64) float64 {
+func forward(t interface{ Fatal(...any) }, c sdk.Criterion, output tensor.Tensor, targets []int64) float64 {
 	loss, err := c.Forward(output, targets)
 	if err != nil {
 		t.Fatal(err)

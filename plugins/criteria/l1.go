@@ -3,7 +3,7 @@ package criteria
 import (
 	"math"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -15,7 +15,7 @@ type l1 struct{ pass }
 func NewL1(_ struct{}, _ sdk.CriterionEnv) (sdk.Criterion, error) { return &l1{}, nil }
 
 // Forward adds up in float64.
-func (c *l1) Forward(output comm.Tensor, targets []int64) (float64, error) {
+func (c *l1) Forward(output tensor.Tensor, targets []int64) (float64, error) {
 	if err := c.begin(output, targets); err != nil {
 		return 0, err
 	}
@@ -30,7 +30,7 @@ func (c *l1) Forward(output comm.Tensor, targets []int64) (float64, error) {
 
 // Backward writes sign(output - target) / (rows * columns), and 0 where they are equal,
 // as PyTorch does.
-func (c *l1) Backward(outputGradient comm.Tensor) error {
+func (c *l1) Backward(outputGradient tensor.Tensor) error {
 	if err := c.checkGradient(outputGradient); err != nil {
 		return err
 	}

@@ -5,18 +5,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // Where an output is its target, PyTorch takes 0 for the derivative.
 func TestL1(t *testing.T) {
 	c := criteriaByKey(t)["l1"]
-	output := comm.Tensor{Shape: []int{2, 3}, Data: []float32{1, -2, 0, 3, 2, -0.5}}
+	output := tensor.Tensor{Shape: []int{2, 3}, Data: []float32{1, -2, 0, 3, 2, -0.5}}
 	loss, err := c.Forward(output, []int64{0, 2})
 	if want := (1 + 2 + 0 + 1 + 0 + 2.5) / 6; err != nil || loss != want {
 		t.Errorf("the loss is %v (%v), want %v", loss, err, want)
 	}
-	gradient := comm.NewTensor(2, 3)
+	gradient := tensor.New(2, 3)
 	gradient.Data[2], gradient.Data[4] = 7, 7 // is overwritten
 	if err := c.Backward(gradient); err != nil {
 		t.Fatal(err)

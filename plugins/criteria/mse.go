@@ -1,7 +1,7 @@
 package criteria
 
 import (
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -15,7 +15,7 @@ func NewMeanSquaredError(_ struct{}, _ sdk.CriterionEnv) (sdk.Criterion, error) 
 }
 
 // Forward adds up in float64.
-func (c *meanSquaredError) Forward(output comm.Tensor, targets []int64) (float64, error) {
+func (c *meanSquaredError) Forward(output tensor.Tensor, targets []int64) (float64, error) {
 	if err := c.begin(output, targets); err != nil {
 		return 0, err
 	}
@@ -30,7 +30,7 @@ func (c *meanSquaredError) Forward(output comm.Tensor, targets []int64) (float64
 }
 
 // Backward writes 2 (output - target) / (rows * columns).
-func (c *meanSquaredError) Backward(outputGradient comm.Tensor) error {
+func (c *meanSquaredError) Backward(outputGradient tensor.Tensor) error {
 	if err := c.checkGradient(outputGradient); err != nil {
 		return err
 	}

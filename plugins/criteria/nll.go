@@ -1,7 +1,7 @@
 package criteria
 
 import (
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -15,7 +15,7 @@ func NewNegativeLogLikelihood(_ struct{}, _ sdk.CriterionEnv) (sdk.Criterion, er
 }
 
 // Forward adds up in float64.
-func (c *negativeLogLikelihood) Forward(output comm.Tensor, targets []int64) (float64, error) {
+func (c *negativeLogLikelihood) Forward(output tensor.Tensor, targets []int64) (float64, error) {
 	if err := c.beginClasses(output, targets); err != nil {
 		return 0, err
 	}
@@ -27,7 +27,7 @@ func (c *negativeLogLikelihood) Forward(output comm.Tensor, targets []int64) (fl
 }
 
 // Backward writes -one-hot(target) / batch.
-func (c *negativeLogLikelihood) Backward(outputGradient comm.Tensor) error {
+func (c *negativeLogLikelihood) Backward(outputGradient tensor.Tensor) error {
 	if err := c.checkGradient(outputGradient); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -12,6 +13,6 @@ func newAllreduce(_ noSettings, env sdk.HookEnv) (sdk.Hook, error) {
 	return &allreduce{newAveraging(env, env.Group)}, nil
 }
 
-func (h *allreduce) Reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
+func (h *allreduce) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return h.reduce(state, b)
 }

@@ -3,6 +3,7 @@ package hooks
 
 import (
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -37,7 +38,7 @@ func newAveraging(env sdk.HookEnv, group comm.Group) averaging {
 	}
 }
 
-func (a *averaging) reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
+func (a *averaging) reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	series := a.dense
 	if b.Sparse {
 		series = a.sparse
@@ -62,7 +63,7 @@ func newPushing(env sdk.HookEnv) pushing {
 	}
 }
 
-func (p *pushing) reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
+func (p *pushing) reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	series := p.dense
 	if b.Sparse {
 		series = p.sparse

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -25,7 +26,7 @@ func newLink(size int) *link {
 	return &link{size: size, future: comm.NewFuture(), began: make(chan struct{}, 1)}
 }
 
-func (l *link) PushPull(batch int64, b *comm.Bucket) *comm.Future {
+func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
 	l.batches = append(l.batches, batch)
 	l.values = append(l.values, append([]float32(nil), b.Gradient.Values...))
 	l.future.Begin()
@@ -36,7 +37,7 @@ func (l *link) PushPull(batch int64, b *comm.Bucket) *comm.Future {
 	return l.future
 }
 
-func (l *link) Average(batch int64, b *comm.Bucket) *comm.Future {
+func (l *link) Average(batch int64, b *tensor.Bucket) *comm.Future {
 	f := l.PushPull(batch, b)
 	for i := range b.Gradient.Values {
 		b.Gradient.Values[i] /= float32(l.size)
@@ -47,9 +48,9 @@ func (l *link) Size() int     { return l.size }
 func (l *link) Position() int { return 0 }
 
 // No hook uses these.
-func (l *link) AllReduce(int64, *comm.Bucket) *comm.Future      { return comm.Completed(errUnused) }
-func (l *link) Broadcast(int64, *comm.Bucket, int) *comm.Future { return comm.Completed(errUnused) }
-func (l *link) Barrier() error                                  { return errUnused }
+func (l *link) AllReduce(int64, *tensor.Bucket) *comm.Future      { return comm.Completed(errUnused) }
+func (l *link) Broadcast(int64, *tensor.Bucket, int) *comm.Future { return comm.Completed(errUnused) }
+func (l *link) Barrier() error                                    { return errUnused }
 
 var errUnused = errors.New("no hook sums, broadcasts or waits at a barrier")
 
@@ -59,8 +60,8 @@ type state struct{}
 func (state) Batch() int64           { return 5 }
 func (state) Key(bucket int) sdk.Key { return sdk.Key{A: 50, B: int64(bucket)} }
 
-func bucket(sparse bool) *comm.Bucket {
-	b := &comm.Bucket{BucketSpec: comm.BucketSpec{Index: 1, Sparse: sparse}, Gradient: comm.Gradient{Values: []float32{4, 8}}}
+func bucket(sparse bool) *tensor.Bucket {
+	b := &tensor.Bucket{BucketSpec: tensor.BucketSpec{Index: 1, Sparse: sparse}, Gradient: tensor.Gradient{Values: []float32{4, 8}}}
 	if sparse {
 		b.Gradient.Rows, b.Gradient.Width = []int32{3}, 2
 	}
@@ -214,10 +215,10 @@ func TestFailuresAreNotRecorded(t *testing.T) {
 // broken is a link that fails every operation.
 type broken struct{ err error }
 
-func (l *broken) PushPull(int64, *comm.Bucket) *comm.Future  { return comm.Completed(l.err) }
-func (l *broken) AllReduce(int64, *comm.Bucket) *comm.Future { return comm.Completed(l.err) }
-func (l *broken) Average(int64, *comm.Bucket) *comm.Future   { return comm.Completed(l.err) }
-func (l *broken) Broadcast(int64, *comm.Bucket, int) *comm.Future {
+func (l *broken) PushPull(int64, *tensor.Bucket) *comm.Future  { return comm.Completed(l.err) }
+func (l *broken) AllReduce(int64, *tensor.Bucket) *comm.Future { return comm.Completed(l.err) }
+func (l *broken) Average(int64, *tensor.Bucket) *comm.Future   { return comm.Completed(l.err) }
+func (l *broken) Broadcast(int64, *tensor.Bucket, int) *comm.Future {
 	return comm.Completed(l.err)
 }
 func (l *broken) Barrier() error { return l.err }
@@ -226,13 +227,13 @@ func (l *broken) Position() int  { return 0 }
 
 // A batch may touch no row of a table, or a bucket have none left.
 func TestEmptySparseGradient(t *testing.T) {
-	spec := comm.BucketSpec{Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4}
-	ring := comm.NewRing("trainer0", 0, 1, nil, nil, []comm.BucketSpec{spec}, 1)
+	spec := tensor.BucketSpec{Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4}
+	ring := comm.NewRing("trainer0", 0, 1, nil, nil, []tensor.BucketSpec{spec}, 1)
 	h, err := newAllreduce(noSettings{}, sdk.HookEnv{Group: ring, Recorder: &sdk.Recorder{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Reduce(state{}, comm.NewBucket(spec)).Wait(); err != nil {
+	if err := h.Reduce(state{}, tensor.NewBucket(spec)).Wait(); err != nil {
 		t.Error(err)
 	}
 }

@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -22,7 +23,7 @@ func newHybrid(_ noSettings, env sdk.HookEnv) (sdk.Hook, error) {
 	}, nil
 }
 
-func (h *hybrid) Reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
+func (h *hybrid) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	if !b.Sparse {
 		return h.dense.reduce(state, b)
 	}

@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -13,4 +14,4 @@ func newNoop(noSettings, sdk.HookEnv) (sdk.Hook, error) {
 	return &noop{comm.Completed(nil)}, nil
 }
 
-func (h *noop) Reduce(sdk.HookState, *comm.Bucket) *comm.Future { return h.done }
+func (h *noop) Reduce(sdk.HookState, *tensor.Bucket) *comm.Future { return h.done }

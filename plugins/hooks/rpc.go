@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -10,4 +11,4 @@ type rpc struct{ pushing }
 
 func newRPC(_ noSettings, env sdk.HookEnv) (sdk.Hook, error) { return &rpc{newPushing(env)}, nil }
 
-func (h *rpc) Reduce(state sdk.HookState, b *comm.Bucket) *comm.Future { return h.reduce(state, b) }
+func (h *rpc) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future { return h.reduce(state, b) }

@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -16,7 +17,7 @@ func newSparseRPC(_ noSettings, env sdk.HookEnv) (sdk.Hook, error) {
 	return &sparseRPC{newAveraging(env, env.Group), newPushing(env)}, nil
 }
 
-func (h *sparseRPC) Reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
+func (h *sparseRPC) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	if b.Sparse {
 		return h.pushing.reduce(state, b)
 	}

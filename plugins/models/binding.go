@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
 // checkBinding compares the storage that a model is handed with its parameters.
-func checkBinding(specs []sdk.ParameterSpec, values []comm.Tensor, gradients []*comm.Gradient) error {
+func checkBinding(specs []sdk.ParameterSpec, values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	if len(values) != len(specs) || len(gradients) != len(specs) {
 		return fmt.Errorf("the model has %d parameters but was handed %d values and %d gradients",
 			len(specs), len(values), len(gradients))
@@ -25,8 +25,8 @@ func checkBinding(specs []sdk.ParameterSpec, values []comm.Tensor, gradients []*
 	return nil
 }
 
-func checkValue(spec sdk.ParameterSpec, value comm.Tensor) error {
-	if value.DType != comm.Float32 || value.Device != comm.CPU {
+func checkValue(spec sdk.ParameterSpec, value tensor.Tensor) error {
+	if value.DType != tensor.Float32 || value.Device != tensor.CPU {
 		return fmt.Errorf("the tensor must be float32 on the CPU")
 	}
 	if !slices.Equal(value.Shape, spec.Shape) {
@@ -35,7 +35,7 @@ func checkValue(spec sdk.ParameterSpec, value comm.Tensor) error {
 	return value.Check()
 }
 
-func checkGradient(spec sdk.ParameterSpec, g *comm.Gradient) error {
+func checkGradient(spec sdk.ParameterSpec, g *tensor.Gradient) error {
 	switch {
 	case g == nil:
 		return fmt.Errorf("there is none")
@@ -43,14 +43,14 @@ func checkGradient(spec sdk.ParameterSpec, g *comm.Gradient) error {
 		return fmt.Errorf("it has rows of %d elements but must have rows of %d", g.Width, spec.Shape[1])
 	case !spec.Sparse && g.Sparse():
 		return fmt.Errorf("it is a list of rows but must be dense")
-	case !spec.Sparse && len(g.Values) != comm.Elements(spec.Shape):
-		return fmt.Errorf("it holds %d elements but must hold %d", len(g.Values), comm.Elements(spec.Shape))
+	case !spec.Sparse && len(g.Values) != tensor.Elements(spec.Shape):
+		return fmt.Errorf("it holds %d elements but must hold %d", len(g.Values), tensor.Elements(spec.Shape))
 	}
 	return nil
 }
 
 // checkOutputGradient compares the gradient that Backward is handed with the last output.
-func checkOutputGradient(gradient, output comm.Tensor) error {
+func checkOutputGradient(gradient, output tensor.Tensor) error {
 	if !slices.Equal(gradient.Shape, output.Shape) || len(gradient.Data) != len(output.Data) {
 		return fmt.Errorf("the output's gradient has shape %v and %d elements but the output has shape %v",
 			gradient.Shape, len(gradient.Data), output.Shape)

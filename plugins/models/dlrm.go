@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/models/blas"
@@ -31,10 +31,10 @@ type dlrm struct {
 	tables      *nn.Tables // nil where the rows are looked up
 	interaction nn.Interaction
 
-	values    []comm.Tensor
-	gradients []*comm.Gradient
+	values    []tensor.Tensor
+	gradients []*tensor.Gradient
 	batch     *sdk.Batch // of the last Forward, until the next one; nil if there was none
-	output    comm.Tensor
+	output    tensor.Tensor
 
 	dense []float32 // output of the bottom layers, [samples, dim]
 
@@ -64,7 +64,7 @@ func NewDLRM(s DLRMSettings, env sdk.ModelEnv) (sdk.Model, error) {
 		bottom:      newStack(s.bottomSizes(), always, engine),
 		top:         newStack(s.topSizes(), inner, engine),
 		interaction: nn.Interaction{BLAS: engine, Tables: len(s.TableRows), Dim: s.EmbeddingDim},
-		output:      comm.Tensor{Shape: []int{0, 1}},
+		output:      tensor.Tensor{Shape: []int{0, 1}},
 	}
 	if s.Tables == TablesInModel {
 		m.tables = nn.NewTables(s.TableRows, s.EmbeddingDim)
@@ -102,7 +102,7 @@ func (m *dlrm) Inputs() sdk.InputSpec {
 
 func (m *dlrm) Facts() map[string]string { return engineFacts(Layers, m.engine.Info()) }
 
-func (m *dlrm) Bind(values []comm.Tensor, gradients []*comm.Gradient) error {
+func (m *dlrm) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	if err := checkBinding(m.Parameters(), values, gradients); err != nil {
 		return err
 	}
@@ -138,16 +138,16 @@ func (m *dlrm) Initialize(seed uint64) {
 }
 
 // Forward reads b.Features in place, where they must stay until Backward.
-func (m *dlrm) Forward(b *sdk.Batch) (comm.Tensor, error) {
+func (m *dlrm) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	m.batch = nil
 	n, features := b.Size(), m.features()
 	switch {
 	case m.values == nil:
-		return comm.Tensor{}, errors.New("the dlrm model cannot compute before its parameters are bound")
+		return tensor.Tensor{}, errors.New("the dlrm model cannot compute before its parameters are bound")
 	case n < 1:
-		return comm.Tensor{}, fmt.Errorf("a batch has %d samples but must have at least 1", n)
+		return tensor.Tensor{}, fmt.Errorf("a batch has %d samples but must have at least 1", n)
 	case len(b.Features) != n*features:
-		return comm.Tensor{}, fmt.Errorf("a batch of %d samples has %d numbers but the model takes %d for each", n, len(b.Features), features)
+		return tensor.Tensor{}, fmt.Errorf("a batch of %d samples has %d numbers but the model takes %d for each", n, len(b.Features), features)
 	}
 	m.resize(n)
 	numbers := b.Features
@@ -157,7 +157,7 @@ func (m *dlrm) Forward(b *sdk.Batch) (comm.Tensor, error) {
 			copy(numbers[i*m.settings.DenseFeatures:(i+1)*m.settings.DenseFeatures], b.Features[i*features:])
 		}
 	} else if err := m.tables.Forward(m.looked, b); err != nil {
-		return comm.Tensor{}, err
+		return tensor.Tensor{}, err
 	}
 	m.dense = m.bottom.forward(numbers)
 	rows, stride := m.rows(b.Features, m.looked)
@@ -201,7 +201,7 @@ func (m *dlrm) features() int {
 }
 
 // Backward implements sdk.Model.
-func (m *dlrm) Backward(outputGradient comm.Tensor, emit func(parameter int)) error {
+func (m *dlrm) Backward(outputGradient tensor.Tensor, emit func(parameter int)) error {
 	if m.tables == nil {
 		return errors.New("the dlrm model's rows are looked up, so it must be asked for the gradient of its features")
 	}
@@ -209,7 +209,7 @@ func (m *dlrm) Backward(outputGradient comm.Tensor, emit func(parameter int)) er
 }
 
 // BackwardInput implements sdk.FeatureModel.
-func (m *dlrm) BackwardInput(outputGradient comm.Tensor, inputGradient []float32, emit func(parameter int)) error {
+func (m *dlrm) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
 	if m.batch != nil && len(inputGradient) != len(m.batch.Features) {
 		return fmt.Errorf("there is room for %d numbers of the input's gradient but the %d samples have %d", len(inputGradient), m.batch.Size(), len(m.batch.Features))
 	}
@@ -217,7 +217,7 @@ func (m *dlrm) BackwardInput(outputGradient comm.Tensor, inputGradient []float32
 }
 
 // backward overwrites inputGradient; it may be nil where the model has its own tables.
-func (m *dlrm) backward(outputGradient comm.Tensor, inputGradient []float32, emit func(parameter int)) error {
+func (m *dlrm) backward(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
 	if m.batch == nil {
 		return errors.New("the dlrm model cannot go backward before it went forward")
 	}

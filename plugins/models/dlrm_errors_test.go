@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
 func TestDLRMErrors(t *testing.T) {
 	r := newRecommender(t, smallDLRM, sdk.ModelEnv{})
-	upstream := comm.NewTensor(1, 1)
+	upstream := tensor.New(1, 1)
 	if err := r.Backward(upstream, r.emit); err == nil || !strings.Contains(err.Error(), "cannot go backward before") {
 		t.Errorf("backward first gives %v", err)
 	}
@@ -33,7 +33,7 @@ func TestDLRMErrors(t *testing.T) {
 	if _, err := r.Forward(clicks(smallDLRM, 1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Backward(comm.NewTensor(1, 2), r.emit); err == nil || !strings.Contains(err.Error(), "has shape [1 2]") {
+	if err := r.Backward(tensor.New(1, 2), r.emit); err == nil || !strings.Contains(err.Error(), "has shape [1 2]") {
 		t.Errorf("a gradient of two columns gives %v", err)
 	}
 	if err := r.BackwardInput(upstream, make([]float32, 2), r.emit); err == nil || !strings.Contains(err.Error(), "room for 2 numbers of the input's gradient") {

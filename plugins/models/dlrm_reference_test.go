@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/plugins/criteria"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
@@ -80,7 +80,7 @@ func (c *dlrmReference) train(t *testing.T, s DLRMSettings) {
 		if math.Abs(loss-c.Losses[i]) > 1e-5*c.Losses[i] {
 			t.Errorf("step %d: the loss is %.9g, in PyTorch %.9g", i, loss, c.Losses[i])
 		}
-		upstream := comm.NewTensor(output.Shape...)
+		upstream := tensor.New(output.Shape...)
 		if err := criterion.Backward(upstream); err != nil {
 			t.Fatal(err)
 		}

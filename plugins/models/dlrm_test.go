@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
@@ -20,8 +20,8 @@ var smallDLRM = DLRMSettings{
 	BottomLayers: []int{6, 4}, TopLayers: []int{5, 1}, Tables: TablesInModel,
 }
 
-func upstreamOf(output comm.Tensor, number uint64) comm.Tensor {
-	upstream := comm.NewTensor(output.Shape...)
+func upstreamOf(output tensor.Tensor, number uint64) tensor.Tensor {
+	upstream := tensor.New(output.Shape...)
 	splitmix.Uniform(4, number, upstream.Data, 1)
 	return upstream
 }
@@ -80,7 +80,7 @@ func TestDLRMTablesAreTheSameEverywhere(t *testing.T) {
 		for pass := range 3 {
 			b := clicks(s, rapid.IntRange(1, 6).Draw(t, "samples"), pass)
 			looked := lookedUp(s, b, dense.values[dense.embedding()].Data)
-			outputs := make([]comm.Tensor, 3)
+			outputs := make([]tensor.Tensor, 3)
 			for i, r := range []*recommender{dense, sparse, served} {
 				in := b
 				if r == served {
@@ -233,7 +233,7 @@ func TestDLRMStepAllocatesNothing(t *testing.T) {
 			batches = append(batches, b)
 		}
 		input := make([]float32, len(batches[0].Features))
-		upstream := comm.NewTensor(9, 1)
+		upstream := tensor.New(9, 1)
 		step := func() {
 			for _, b := range batches {
 				r.emitted = r.emitted[:0]
@@ -264,7 +264,7 @@ func BenchmarkDLRM(b *testing.B) {
 			s := DefaultDLRM
 			s.BLAS = name
 			r := newRecommender(b, s, sdk.ModelEnv{MaxBatch: 128})
-			batch, upstream := clicks(s, 128, 0), comm.NewTensor(128, 1)
+			batch, upstream := clicks(s, 128, 0), tensor.New(128, 1)
 			for i := range upstream.Data {
 				upstream.Data[i] = 1. / 128
 			}

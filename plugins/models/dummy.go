@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/models/blas"
@@ -96,16 +96,16 @@ type dummy struct {
 	engine   blas.BLAS
 	network  network
 
-	values []comm.Tensor
-	batch  *sdk.Batch  // of the last Forward, until Backward
-	output comm.Tensor // of the last Forward
+	values []tensor.Tensor
+	batch  *sdk.Batch    // of the last Forward, until Backward
+	output tensor.Tensor // of the last Forward
 }
 
 // network computes what the dummy model describes. Its arguments are checked
 // already, but for the indices of a batch.
 type network interface {
 	// bind hands over the storage of all parameters.
-	bind(values []comm.Tensor, gradients []*comm.Gradient)
+	bind(values []tensor.Tensor, gradients []*tensor.Gradient)
 	// forward returns the output [b.Size(), classes], valid until the next one.
 	forward(b *sdk.Batch) ([]float32, error)
 	// backward is that of sdk.Model for the last forward, of the same batch.
@@ -138,7 +138,7 @@ func newDummy(s DummySettings, maxBatch int, engine blas.BLAS) *dummy {
 		settings: s,
 		maxBatch: maxBatch,
 		engine:   engine,
-		output:   comm.Tensor{Shape: []int{0, s.DenseOutputSize}},
+		output:   tensor.Tensor{Shape: []int{0, s.DenseOutputSize}},
 	}
 	if s.Engine == Gorgonia {
 		m.network = newDummyGraph(s, engine)
@@ -172,7 +172,7 @@ func (m *dummy) Facts() map[string]string {
 	return engineFacts(m.settings.Engine, m.engine.Info())
 }
 
-func (m *dummy) Bind(values []comm.Tensor, gradients []*comm.Gradient) error {
+func (m *dummy) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	if err := checkBinding(m.Parameters(), values, gradients); err != nil {
 		return err
 	}
@@ -192,24 +192,24 @@ func (m *dummy) Initialize(seed uint64) {
 	m.batch = nil
 }
 
-func (m *dummy) Forward(b *sdk.Batch) (comm.Tensor, error) {
+func (m *dummy) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	if m.values == nil {
-		return comm.Tensor{}, errors.New("the dummy model cannot compute before its parameters are bound")
+		return tensor.Tensor{}, errors.New("the dummy model cannot compute before its parameters are bound")
 	}
 	if b.Size() < 1 {
-		return comm.Tensor{}, errors.New("a batch has no samples but must have at least 1")
+		return tensor.Tensor{}, errors.New("a batch has no samples but must have at least 1")
 	}
 	m.batch = nil
 	output, err := m.network.forward(b)
 	if err != nil {
-		return comm.Tensor{}, err
+		return tensor.Tensor{}, err
 	}
 	m.batch = b
 	m.output.Data, m.output.Shape[0] = output, b.Size()
 	return m.output, nil
 }
 
-func (m *dummy) Backward(outputGradient comm.Tensor, emit func(parameter int)) error {
+func (m *dummy) Backward(outputGradient tensor.Tensor, emit func(parameter int)) error {
 	if m.batch == nil {
 		return errors.New("the dummy model cannot go backward before it went forward")
 	}

@@ -7,7 +7,7 @@ import (
 
 	"gorgonia.org/gorgonia"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/plugins/models/nn"
 	"github.com/psbench/psbench/sdk"
@@ -17,8 +17,8 @@ import (
 // dummyGraph is the dummy model as gorgonia graphs, one for each shape of batch.
 type dummyGraph struct {
 	settings  DummySettings
-	values    []comm.Tensor
-	gradients []*comm.Gradient
+	values    []tensor.Tensor
+	gradients []*tensor.Gradient
 
 	tapes    map[tapeShape]*dummyTape
 	tape     *dummyTape // of the last forward
@@ -43,7 +43,7 @@ func newDummyGraph(s DummySettings, engine blas.BLAS) *dummyGraph {
 	return &dummyGraph{settings: s, tapes: map[tapeShape]*dummyTape{}}
 }
 
-func (n *dummyGraph) bind(values []comm.Tensor, gradients []*comm.Gradient) {
+func (n *dummyGraph) bind(values []tensor.Tensor, gradients []*tensor.Gradient) {
 	n.values, n.gradients = values, gradients
 	clear(n.tapes)
 }

@@ -1,7 +1,7 @@
 package models
 
 import (
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/plugins/models/nn"
 	"github.com/psbench/psbench/sdk"
@@ -13,7 +13,7 @@ type dummyLayers struct {
 	sparse    bool
 	embedding nn.EmbeddingBag
 	layers    []nn.Linear
-	gradients []*comm.Gradient
+	gradients []*tensor.Gradient
 
 	capacity    int          // samples that the buffers have room for
 	activations [][]float32  // [l] is the input of layer l, the last one the output; [capacity, width] each
@@ -51,7 +51,7 @@ func (n *dummyLayers) grow(samples int) {
 	}
 }
 
-func (n *dummyLayers) bind(values []comm.Tensor, gradients []*comm.Gradient) {
+func (n *dummyLayers) bind(values []tensor.Tensor, gradients []*tensor.Gradient) {
 	n.gradients = gradients
 	n.embedding.Table = values[0].Data
 	for l := range n.layers {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
 )
@@ -98,7 +98,7 @@ func testSparseGradientBeyondCapacity(t *testing.T, name string) {
 	s.Sparse, s.Engine = true, name
 	r := newReplica(t, s, 4, engine(t, blas.Gonum))
 	full := r.gradients[0]
-	tight := comm.NewGradient(comm.BucketSpec{Sparse: true, Width: 5, Capacity: 3})
+	tight := tensor.NewGradient(tensor.BucketSpec{Sparse: true, Width: 5, Capacity: 3})
 	r.gradients[0] = &tight
 	b := raggedBatch()
 	r.forward(t, b)
@@ -207,11 +207,11 @@ func TestBindErrors(t *testing.T) {
 	s.Sparse = true
 	for message, change := range map[string]func(*replica){
 		"handed 4 values":                     func(r *replica) { r.values = r.values[:4] },
-		"weight_0: the tensor has shape [25]": func(r *replica) { r.values[1] = comm.NewTensor(25) },
+		"weight_0: the tensor has shape [25]": func(r *replica) { r.values[1] = tensor.New(25) },
 		"bias_0: a tensor of shape [5] needs": func(r *replica) { r.values[2].Data = nil },
-		"embedding: it has rows of 0":         func(r *replica) { r.gradients[0] = &comm.Gradient{} },
-		"weight_1: it is a list of rows":      func(r *replica) { r.gradients[3] = &comm.Gradient{Width: 5} },
-		"weight_1: it holds 0 elements":       func(r *replica) { r.gradients[3] = &comm.Gradient{} },
+		"embedding: it has rows of 0":         func(r *replica) { r.gradients[0] = &tensor.Gradient{} },
+		"weight_1: it is a list of rows":      func(r *replica) { r.gradients[3] = &tensor.Gradient{Width: 5} },
+		"weight_1: it holds 0 elements":       func(r *replica) { r.gradients[3] = &tensor.Gradient{} },
 		"bias_1: there is none":               func(r *replica) { r.gradients[4] = nil },
 	} {
 		r := newReplica(t, s, 2, engine(t, blas.Gonum))

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/plugins/models/nn"
@@ -60,9 +60,9 @@ type mlp struct {
 	firstTensor int
 	engine      blas.BLAS
 
-	rows   int         // of the last Forward; 0 if there was none
-	output comm.Tensor // of the last Forward
-	delta  []float32   // gradient of what the stack gives, where that is not the output
+	rows   int           // of the last Forward; 0 if there was none
+	output tensor.Tensor // of the last Forward
+	delta  []float32     // gradient of what the stack gives, where that is not the output
 }
 
 var _ sdk.FeatureModel = (*mlp)(nil)
@@ -80,7 +80,7 @@ func NewMLP(s MLPSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	relu := func(layer int) bool { return slices.Contains(s.ReLUAfter, layer+1) }
 	return &mlp{
 		stack: newStack(s.Sizes, relu, engine), logSoftmax: s.Output == LogSoftmax,
-		firstTensor: env.FirstTensor, engine: engine, output: comm.Tensor{Shape: []int{0, s.Sizes[len(s.Sizes)-1]}},
+		firstTensor: env.FirstTensor, engine: engine, output: tensor.Tensor{Shape: []int{0, s.Sizes[len(s.Sizes)-1]}},
 	}, nil
 }
 
@@ -93,7 +93,7 @@ func (m *mlp) Inputs() sdk.InputSpec {
 
 func (m *mlp) Facts() map[string]string { return engineFacts(Layers, m.engine.Info()) }
 
-func (m *mlp) Bind(values []comm.Tensor, gradients []*comm.Gradient) error {
+func (m *mlp) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	if err := checkBinding(m.Parameters(), values, gradients); err != nil {
 		return err
 	}
@@ -109,16 +109,16 @@ func (m *mlp) Initialize(seed uint64) {
 }
 
 // Forward reads b.Features in place, where they must stay until Backward.
-func (m *mlp) Forward(b *sdk.Batch) (comm.Tensor, error) {
+func (m *mlp) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	m.rows = 0
 	rows := b.Size()
 	switch {
 	case m.stack.gradients == nil:
-		return comm.Tensor{}, errors.New("the mlp model cannot compute before its parameters are bound")
+		return tensor.Tensor{}, errors.New("the mlp model cannot compute before its parameters are bound")
 	case rows < 1:
-		return comm.Tensor{}, fmt.Errorf("a batch has %d samples but must have at least 1", rows)
+		return tensor.Tensor{}, fmt.Errorf("a batch has %d samples but must have at least 1", rows)
 	case len(b.Features) != rows*m.stack.sizes[0]:
-		return comm.Tensor{}, fmt.Errorf("a batch of %d samples has %d numbers but the model takes %d for each", rows, len(b.Features), m.stack.sizes[0])
+		return tensor.Tensor{}, fmt.Errorf("a batch of %d samples has %d numbers but the model takes %d for each", rows, len(b.Features), m.stack.sizes[0])
 	}
 	m.rows = rows
 	m.output.Data, m.output.Shape[0] = m.stack.forward(b.Features), rows
@@ -129,12 +129,12 @@ func (m *mlp) Forward(b *sdk.Batch) (comm.Tensor, error) {
 }
 
 // Backward implements sdk.Model.
-func (m *mlp) Backward(outputGradient comm.Tensor, emit func(parameter int)) error {
+func (m *mlp) Backward(outputGradient tensor.Tensor, emit func(parameter int)) error {
 	return m.backward(outputGradient, nil, emit)
 }
 
 // BackwardInput implements sdk.FeatureModel.
-func (m *mlp) BackwardInput(outputGradient comm.Tensor, inputGradient []float32, emit func(parameter int)) error {
+func (m *mlp) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
 	if m.rows > 0 && len(inputGradient) != m.rows*m.stack.sizes[0] {
 		return fmt.Errorf("there is room for %d numbers of the input's gradient but %d samples have %d each", len(inputGradient), m.rows, m.stack.sizes[0])
 	}
@@ -142,7 +142,7 @@ func (m *mlp) BackwardInput(outputGradient comm.Tensor, inputGradient []float32,
 }
 
 // backward overwrites inputGradient unless it is nil.
-func (m *mlp) backward(outputGradient comm.Tensor, inputGradient []float32, emit func(parameter int)) error {
+func (m *mlp) backward(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
 	if m.rows == 0 {
 		return errors.New("the mlp model cannot go backward before it went forward")
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/plugins/models/nn"
@@ -49,7 +49,7 @@ func TestMLPMatchesPlainLoops(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			upstream := comm.NewTensor(output.Shape...)
+			upstream := tensor.New(output.Shape...)
 			splitmix.Uniform(4, uint64(pass), upstream.Data, 1)
 			given := slices.Clone(upstream.Data)
 			wantOutput, gradients, input, kink := p.plain(b, upstream.Data)
@@ -86,7 +86,7 @@ func TestMLPGradientsMatchFiniteDifferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	upstream := comm.NewTensor(output.Shape...)
+	upstream := tensor.New(output.Shape...)
 	splitmix.Uniform(4, 0, upstream.Data, 1)
 	input := make([]float32, len(b.Features))
 	if err := p.BackwardInput(upstream, input, p.emit); err != nil {
@@ -140,7 +140,7 @@ func TestMLPLogSoftmax(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Fatalf("the output is %s", d)
 	}
-	upstream, below := upstreamOf(got, 0), comm.NewTensor(5, 3)
+	upstream, below := upstreamOf(got, 0), tensor.New(5, 3)
 	nn.LogSoftmaxGradient(below.Data, upstream.Data, want.Data, 3)
 	wantInput, gotInput := make([]float32, len(b.Features)), make([]float32, len(b.Features))
 	if err := linear.BackwardInput(below, wantInput, linear.emit); err != nil {
@@ -175,7 +175,7 @@ func TestMLPEmitsWhatIsReady(t *testing.T) {
 			t.Errorf("at emit %d the input's gradient is there", k)
 		}
 	}
-	upstream := comm.Tensor{Shape: output.Shape, Data: []float32{1, 2, 3, 4}}
+	upstream := tensor.Tensor{Shape: output.Shape, Data: []float32{1, 2, 3, 4}}
 	if err := p.BackwardInput(upstream, input, emit); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestMLPStepAllocatesNothing(t *testing.T) {
 	p := newPerceptron(t, MLPSettings{Sizes: []int{16, 12, 8}, ReLUAfter: []int{1}}, sdk.ModelEnv{})
 	large, small := numbered(9, 16, 0), numbered(4, 16, 1)
 	input := make([]float32, len(large.Features))
-	upstream := comm.NewTensor(9, 8)
+	upstream := tensor.New(9, 8)
 	step := func(b *sdk.Batch) {
 		p.emitted = p.emitted[:0]
 		output, err := p.Forward(b)
@@ -253,7 +253,7 @@ func TestMLPSettingsThatDoNotFit(t *testing.T) {
 
 func TestMLPErrors(t *testing.T) {
 	p := newPerceptron(t, MLPSettings{Sizes: []int{2, 3}}, sdk.ModelEnv{})
-	upstream := comm.NewTensor(1, 3)
+	upstream := tensor.New(1, 3)
 	if err := p.Backward(upstream, p.emit); err == nil || !strings.Contains(err.Error(), "cannot go backward before") {
 		t.Errorf("backward first gives %v", err)
 	}
@@ -269,7 +269,7 @@ func TestMLPErrors(t *testing.T) {
 	if _, err := p.Forward(numbered(1, 2, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Backward(comm.NewTensor(2, 3), p.emit); err == nil || !strings.Contains(err.Error(), "has shape [2 3]") {
+	if err := p.Backward(tensor.New(2, 3), p.emit); err == nil || !strings.Contains(err.Error(), "has shape [2 3]") {
 		t.Errorf("a gradient of two rows gives %v", err)
 	}
 	if err := p.BackwardInput(upstream, make([]float32, 3), p.emit); err == nil || !strings.Contains(err.Error(), "room for 3 numbers of the input's gradient") {
@@ -293,7 +293,7 @@ func BenchmarkMLP(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			_ = engine(b, name)
 			p := newPerceptron(b, MLPSettings{Sizes: []int{512, 256, 128, 64, 32, 8}, ReLUAfter: []int{2}, BLAS: name}, sdk.ModelEnv{})
-			batch, input, upstream := numbered(8, 512, 0), make([]float32, 8*512), comm.NewTensor(8, 8)
+			batch, input, upstream := numbered(8, 512, 0), make([]float32, 8*512), tensor.New(8, 8)
 			b.ReportAllocs()
 			for b.Loop() {
 				p.emitted = p.emitted[:0]

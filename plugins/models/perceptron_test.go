@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
@@ -13,8 +13,8 @@ import (
 // perceptron is an mlp with the storage of its parameters.
 type perceptron struct {
 	*mlp
-	values    []comm.Tensor
-	gradients []*comm.Gradient
+	values    []tensor.Tensor
+	gradients []*tensor.Gradient
 	emitted   []int
 	emit      func(parameter int)
 }
@@ -36,9 +36,9 @@ func newPerceptron(t fatal, s MLPSettings, env sdk.ModelEnv) *perceptron {
 	p := &perceptron{mlp: model.(*mlp)}
 	p.emit = func(parameter int) { p.emitted = append(p.emitted, parameter) }
 	for _, spec := range p.Parameters() {
-		value := comm.NewTensor(spec.Shape...)
+		value := tensor.New(spec.Shape...)
 		p.values = append(p.values, value)
-		p.gradients = append(p.gradients, &comm.Gradient{Values: slices.Repeat([]float32{9}, len(value.Data))})
+		p.gradients = append(p.gradients, &tensor.Gradient{Values: slices.Repeat([]float32{9}, len(value.Data))})
 	}
 	if err := p.Bind(p.values, p.gradients); err != nil {
 		t.Fatal(err)

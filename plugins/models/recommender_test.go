@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
@@ -14,8 +14,8 @@ import (
 // recommender is a dlrm with the storage of its parameters.
 type recommender struct {
 	*dlrm
-	values    []comm.Tensor
-	gradients []*comm.Gradient
+	values    []tensor.Tensor
+	gradients []*tensor.Gradient
 	emitted   []int
 	emit      func(parameter int)
 }
@@ -31,12 +31,12 @@ func newRecommender(t fatal, s DLRMSettings, env sdk.ModelEnv) *recommender {
 	r := &recommender{dlrm: model.(*dlrm)}
 	r.emit = func(parameter int) { r.emitted = append(r.emitted, parameter) }
 	for _, p := range r.Parameters() {
-		spec := comm.BucketSpec{Elements: comm.Elements(p.Shape), Sparse: p.Sparse}
+		spec := tensor.BucketSpec{Elements: tensor.Elements(p.Shape), Sparse: p.Sparse}
 		if p.Sparse {
 			spec.Width, spec.Capacity = p.Shape[1], p.Shape[0]
 		}
-		gradient := comm.NewGradient(spec)
-		r.values = append(r.values, comm.NewTensor(p.Shape...))
+		gradient := tensor.NewGradient(spec)
+		r.values = append(r.values, tensor.New(p.Shape...))
 		r.gradients = append(r.gradients, &gradient)
 	}
 	if err := r.Bind(r.values, r.gradients); err != nil {

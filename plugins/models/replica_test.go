@@ -3,7 +3,7 @@ package models
 import (
 	"testing"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/plugins/criteria"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
@@ -13,9 +13,9 @@ import (
 type replica struct {
 	model     *dummy
 	criterion sdk.Criterion
-	values    []comm.Tensor
-	gradients []*comm.Gradient
-	upstream  comm.Tensor // gradient of the output
+	values    []tensor.Tensor
+	gradients []*tensor.Gradient
+	upstream  tensor.Tensor // gradient of the output
 	emit      func(parameter int)
 	emitted   []int
 }
@@ -32,16 +32,16 @@ func newReplica(t testing.TB, s DummySettings, maxBatch int, engine blas.BLAS) *
 	r := &replica{
 		model:     newDummy(s, maxBatch, engine),
 		criterion: criterion,
-		upstream:  comm.NewTensor(maxBatch, s.DenseOutputSize),
+		upstream:  tensor.New(maxBatch, s.DenseOutputSize),
 	}
 	r.emit = func(parameter int) { r.emitted = append(r.emitted, parameter) }
 	for _, p := range r.model.Parameters() {
-		spec := comm.BucketSpec{Elements: comm.Elements(p.Shape), Sparse: p.Sparse}
+		spec := tensor.BucketSpec{Elements: tensor.Elements(p.Shape), Sparse: p.Sparse}
 		if p.Sparse {
 			spec.Width, spec.Capacity = p.Shape[1], p.Shape[0]
 		}
-		gradient := comm.NewGradient(spec)
-		r.values = append(r.values, comm.NewTensor(p.Shape...))
+		gradient := tensor.NewGradient(spec)
+		r.values = append(r.values, tensor.New(p.Shape...))
 		r.gradients = append(r.gradients, &gradient)
 	}
 	if err := r.model.Bind(r.values, r.gradients); err != nil {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/models/blas"
@@ -22,7 +22,7 @@ type stack struct {
 	sizes     []int // inputs, then outputs of each layer
 	layers    []nn.Linear
 	relu      []bool // by layer: a ReLU follows
-	gradients []*comm.Gradient
+	gradients []*tensor.Gradient
 
 	rows        int          // of the last forward
 	capacity    int          // rows that the buffers have room for
@@ -72,7 +72,7 @@ func (s *stack) specs(prefix string) []sdk.ParameterSpec {
 }
 
 // bind hands over the storage of the parameters.
-func (s *stack) bind(values []comm.Tensor, gradients []*comm.Gradient) {
+func (s *stack) bind(values []tensor.Tensor, gradients []*tensor.Gradient) {
 	s.gradients = gradients
 	for l := range s.layers {
 		s.layers[l].Weight, s.layers[l].Bias = values[2*l].Data, values[2*l+1].Data

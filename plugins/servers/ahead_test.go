@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -16,7 +16,7 @@ func TestTrainersRunAhead(t *testing.T) {
 	for key := range makers {
 		t.Run(key, func(t *testing.T) {
 			server, err := makers[key](noSettings{}, sdk.ServerEnv{
-				Trainers: trainers, Buckets: []comm.BucketSpec{dense(0, elements)}, Recorder: &sdk.Recorder{},
+				Trainers: trainers, Buckets: []tensor.BucketSpec{dense(0, elements)}, Recorder: &sdk.Recorder{},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -49,13 +49,13 @@ func TestTrainersRunAhead(t *testing.T) {
 // runAhead is one trainer: it pushes batch*trainers + trainer in every element
 // and must get the mean of that over the trainers.
 func runAhead(t *testing.T, trainer, trainers, batches, elements int, arrive func(*sdk.Push) error) {
-	pushed, pulled := comm.NewGradient(dense(0, elements)), make([]float32, elements)
+	pushed, pulled := tensor.NewGradient(dense(0, elements)), make([]float32, elements)
 	answered := make(chan struct{}, 1)
 	for batch := range batches {
 		for i := range pushed.Values {
 			pushed.Values[i] = float32(batch*trainers + trainer)
 		}
-		err := arrive(sdk.NewPush(int64(batch), 0, trainer, &pushed, func(g *comm.Gradient) error {
+		err := arrive(sdk.NewPush(int64(batch), 0, trainer, &pushed, func(g *tensor.Gradient) error {
 			copy(pulled, g.Values)
 			answered <- struct{}{}
 			return nil

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/sdk"
 )
@@ -23,11 +24,11 @@ type average struct {
 type runningSum struct {
 	mu      sync.Mutex
 	pending []*sdk.Push // in the order of arrival
-	sum     *comm.Gradient
+	sum     *tensor.Gradient
 	// A sparse sum grows by rows, so it cannot be built in place: each arrival
 	// merges it with the new gradient from one of these into the other.
-	sparse, spare comm.Gradient
-	merger        *comm.RowMerger
+	sparse, spare tensor.Gradient
+	merger        *tensor.RowMerger
 }
 
 var _ sdk.ElementwiseAccumulator = (*average)(nil)
@@ -41,8 +42,8 @@ func newAverage(_ noSettings, env sdk.ServerEnv) (sdk.Server, error) {
 		b := &s.buckets[i]
 		b.pending = make([]*sdk.Push, 0, env.Trainers)
 		if spec.Sparse {
-			b.sparse, b.spare = comm.NewGradient(spec), comm.NewGradient(spec)
-			b.merger = comm.NewRowMerger(2)
+			b.sparse, b.spare = tensor.NewGradient(spec), tensor.NewGradient(spec)
+			b.merger = tensor.NewRowMerger(2)
 		}
 	}
 	return s, nil

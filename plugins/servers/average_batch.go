@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/sdk"
 )
@@ -20,8 +21,8 @@ type averageBatch struct {
 type batchSum struct {
 	mu     sync.Mutex
 	parts  [][]float32
-	sparse comm.Gradient
-	merger *comm.RowMerger
+	sparse tensor.Gradient
+	merger *tensor.RowMerger
 }
 
 var _ sdk.ElementwiseReducer = (*averageBatch)(nil)
@@ -32,8 +33,8 @@ func newAverageBatch(_ noSettings, env sdk.ServerEnv) (sdk.Server, error) {
 		b := &s.buckets[i]
 		b.parts = make([][]float32, env.Trainers)
 		if spec.Sparse {
-			b.sparse = comm.NewGradient(spec)
-			b.merger = comm.NewRowMerger(env.Trainers)
+			b.sparse = tensor.NewGradient(spec)
+			b.merger = tensor.NewRowMerger(env.Trainers)
 		}
 	}
 	return s, nil
@@ -64,7 +65,7 @@ func (s *averageBatch) Receive(pushes []*sdk.Push) error {
 	return nil
 }
 
-func (s *averageBatch) mean(b *batchSum, pushes []*sdk.Push) (*comm.Gradient, error) {
+func (s *averageBatch) mean(b *batchSum, pushes []*sdk.Push) (*tensor.Gradient, error) {
 	if !pushes[0].Gradient.Sparse() {
 		for i, p := range pushes {
 			b.parts[i] = p.Gradient.Values

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/optimizer"
@@ -37,7 +38,7 @@ type batchUpdate struct {
 	env      sdk.ServerEnv
 	size     int // of a round
 	specs    []sdk.ParameterSpec
-	values   []comm.Tensor
+	values   []tensor.Tensor
 	// The parameters and the sum of the round's gradients, both in the layout of the
 	// buckets: a bucket of parameters is an answer.
 	parameters, sum *comm.Store
@@ -101,18 +102,18 @@ func (b *batchUpdate) bind() error {
 		}
 	}
 	b.parameters, b.sum = comm.NewStore(b.env.Buckets), comm.NewStore(b.env.Buckets)
-	b.values = make([]comm.Tensor, len(b.specs))
-	gradients := make([]*comm.Gradient, len(b.specs))
+	b.values = make([]tensor.Tensor, len(b.specs))
+	gradients := make([]*tensor.Gradient, len(b.specs))
 	for i, spec := range b.env.Buckets {
 		for _, span := range spec.Parameters {
 			if span.Parameter >= len(b.specs) {
 				return fmt.Errorf("bucket %d holds parameter %d but the model of %s has %d parameters", i, span.Parameter, b.env.Name, len(b.specs))
 			}
 			from, to := span.Offset, span.Offset+span.Elements
-			b.values[span.Parameter] = comm.Tensor{
+			b.values[span.Parameter] = tensor.Tensor{
 				Shape: b.specs[span.Parameter].Shape, Data: b.parameters.Buckets[i].Gradient.Values[from:to],
 			}
-			gradients[span.Parameter] = &comm.Gradient{Values: b.sum.Buckets[i].Gradient.Values[from:to]}
+			gradients[span.Parameter] = &tensor.Gradient{Values: b.sum.Buckets[i].Gradient.Values[from:to]}
 		}
 	}
 	var err error
@@ -232,4 +233,4 @@ func (b *batchUpdate) Reset() {
 }
 
 // Held implements sdk.Holder.
-func (b *batchUpdate) Held() ([]sdk.ParameterSpec, []comm.Tensor) { return b.specs, b.values }
+func (b *batchUpdate) Held() ([]sdk.ParameterSpec, []tensor.Tensor) { return b.specs, b.values }

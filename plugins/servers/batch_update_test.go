@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
@@ -171,8 +171,8 @@ func TestBatchUpdateRefusesPushes(t *testing.T) {
 	}
 	gone := errors.New("gone")
 	w := newUpdateWorld(t, DefaultBatchUpdate, 1, 1)
-	g := comm.NewGradient(w.specs[0])
-	if err := w.server.Receive([]*sdk.Push{sdk.NewPush(1, 0, 0, &g, func(*comm.Gradient) error { return gone })}); !errors.Is(err, gone) {
+	g := tensor.NewGradient(w.specs[0])
+	if err := w.server.Receive([]*sdk.Push{sdk.NewPush(1, 0, 0, &g, func(*tensor.Gradient) error { return gone })}); !errors.Is(err, gone) {
 		t.Errorf("an answer that does not arrive gives %v", err)
 	}
 }
@@ -195,7 +195,7 @@ func TestBatchUpdateRefuses(t *testing.T) {
 		env := sdk.ServerEnv{
 			Name: "server9", Trainers: 2, Batches: []int{1, 1}, Recorder: &sdk.Recorder{},
 			Model:   &heldModel{specs: []sdk.ParameterSpec{{Name: "p", Shape: []int{2}}}},
-			Buckets: []comm.BucketSpec{{Elements: 2, Parameters: []comm.Span{{Elements: 2}}}},
+			Buckets: []tensor.BucketSpec{{Elements: 2, Parameters: []tensor.Span{{Elements: 2}}}},
 		}
 		change(&s, &env)
 		if _, err := NewBatchUpdate(s, env); err == nil || !strings.Contains(err.Error(), want) {
@@ -209,8 +209,8 @@ func TestBatchUpdateAllocatesNothing(t *testing.T) {
 	w := newUpdateWorld(t, DefaultBatchUpdate, 1, rounds, rounds)
 	pushes := make([]*sdk.Push, 2)
 	for i := range pushes {
-		g := comm.NewGradient(w.specs[0])
-		pushes[i] = sdk.NewPush(0, 0, i, &g, func(*comm.Gradient) error { return nil })
+		g := tensor.NewGradient(w.specs[0])
+		pushes[i] = sdk.NewPush(0, 0, i, &g, func(*tensor.Gradient) error { return nil })
 	}
 	batch := int64(0)
 	if n := testing.AllocsPerRun(rounds-2, func() {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/sdk"
@@ -33,10 +34,10 @@ type embedding struct {
 	env      sdk.TableEnv
 	table    []float32 // [rows, width]; nil until the first Reset
 
-	values    []comm.Tensor // the table
+	values    []tensor.Tensor // the table
 	optimizer optimizer.Optimizer
-	gradient  comm.Gradient // of an update: the rows that it names, in the order in which it does first
-	places    []int32       // by row: 1 + its place in gradient, 0 if it has none
+	gradient  tensor.Gradient // of an update: the rows that it names, in the order in which it does first
+	places    []int32         // by row: 1 + its place in gradient, 0 if it has none
 }
 
 var _ sdk.Holder = (*embedding)(nil)
@@ -60,11 +61,11 @@ func NewEmbedding(s EmbeddingSettings, env sdk.TableEnv) (sdk.TableServer, error
 	}
 	e := &embedding{
 		settings: s, env: env,
-		values:   []comm.Tensor{{Shape: []int{s.NumEmbeddings, s.EmbeddingDim}}},
-		gradient: comm.Gradient{Width: s.EmbeddingDim},
+		values:   []tensor.Tensor{{Shape: []int{s.NumEmbeddings, s.EmbeddingDim}}},
+		gradient: tensor.Gradient{Width: s.EmbeddingDim},
 	}
 	var err error
-	if e.optimizer, err = optimizer.New(s.Settings, e.values, []*comm.Gradient{&e.gradient}); err != nil {
+	if e.optimizer, err = optimizer.New(s.Settings, e.values, []*tensor.Gradient{&e.gradient}); err != nil {
 		return nil, fmt.Errorf("setting %w", err)
 	}
 	return e, nil
@@ -123,6 +124,6 @@ func (e *embedding) Reset() {
 }
 
 // Held implements sdk.Holder.
-func (e *embedding) Held() ([]sdk.ParameterSpec, []comm.Tensor) {
+func (e *embedding) Held() ([]sdk.ParameterSpec, []tensor.Tensor) {
 	return []sdk.ParameterSpec{{Name: "embedding", Shape: e.values[0].Shape}}, e.values
 }

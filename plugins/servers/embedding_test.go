@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/optimizer"
@@ -93,17 +94,17 @@ func TestEmbeddingOptimizers(t *testing.T) {
 	const rows, width = 5, 3
 	offsets, indices := []int64{0, 3, 3, 4}, []int64{4, 1, 4, 1}
 	gradient := []float32{1, -2, 3, 9, 9, 9, 4, 5, -6}
-	sums := &comm.Gradient{Rows: []int32{1, 4}, Width: width, Values: []float32{5, 3, -3, 2, -4, 6}}
+	sums := &tensor.Gradient{Rows: []int32{1, 4}, Width: width, Values: []float32{5, 3, -3, 2, -4, 6}}
 	for _, name := range []string{optimizer.SGD, optimizer.Adam, optimizer.Adagrad, optimizer.RowwiseAdagrad} {
 		s := EmbeddingSettings{NumEmbeddings: rows, EmbeddingDim: width, Init: 0.25, Settings: optimizer.Defaults(0.5, 0)}
 		s.Optimizer = name
 		server := newTable(t, s, sdk.TableEnv{Position: 1, Seed: 2})
 		_, held := server.(sdk.Holder).Held()
-		start := comm.NewTensor(rows, width)
+		start := tensor.New(rows, width)
 		splitmix.Uniform(2, 1, start.Data, 0.25)
 		for pass := range 2 {
-			want := comm.Tensor{Shape: start.Shape, Data: append([]float32(nil), start.Data...)}
-			o, err := optimizer.New(s.Settings, []comm.Tensor{want}, []*comm.Gradient{sums})
+			want := tensor.Tensor{Shape: start.Shape, Data: append([]float32(nil), start.Data...)}
+			o, err := optimizer.New(s.Settings, []tensor.Tensor{want}, []*tensor.Gradient{sums})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -16,12 +17,12 @@ var makers = map[string]func(noSettings, sdk.ServerEnv) (sdk.Server, error){
 	"average": newAverage, "average_batch": newAverageBatch,
 }
 
-func dense(index, elements int) comm.BucketSpec {
-	return comm.BucketSpec{Index: index, Elements: elements}
+func dense(index, elements int) tensor.BucketSpec {
+	return tensor.BucketSpec{Index: index, Elements: elements}
 }
 
-func sparse(index, rows, width int) comm.BucketSpec {
-	return comm.BucketSpec{Index: index, Elements: rows * width, Sparse: true, TableRows: rows, Width: width, Capacity: rows}
+func sparse(index, rows, width int) tensor.BucketSpec {
+	return tensor.BucketSpec{Index: index, Elements: rows * width, Sparse: true, TableRows: rows, Width: width, Capacity: rows}
 }
 
 // world is a server with what its trainers see of it.
@@ -29,10 +30,10 @@ type world struct {
 	server   sdk.Server
 	recorder *sdk.Recorder
 	answers  [][]float32 // by trainer: the last answer as a table, nil if none is due
-	specs    []comm.BucketSpec
+	specs    []tensor.BucketSpec
 }
 
-func newWorld(t interface{ Fatal(...any) }, key string, trainers int, specs ...comm.BucketSpec) *world {
+func newWorld(t interface{ Fatal(...any) }, key string, trainers int, specs ...tensor.BucketSpec) *world {
 	w := &world{recorder: &sdk.Recorder{}, answers: make([][]float32, trainers), specs: specs}
 	var err error
 	w.server, err = makers[key](noSettings{}, sdk.ServerEnv{Trainers: trainers, Buckets: specs, Recorder: w.recorder})
@@ -42,8 +43,8 @@ func newWorld(t interface{ Fatal(...any) }, key string, trainers int, specs ...c
 	return w
 }
 
-func (w *world) push(batch int64, bucket, trainer int, g *comm.Gradient) *sdk.Push {
-	return sdk.NewPush(batch, bucket, trainer, g, func(answer *comm.Gradient) error {
+func (w *world) push(batch int64, bucket, trainer int, g *tensor.Gradient) *sdk.Push {
+	return sdk.NewPush(batch, bucket, trainer, g, func(answer *tensor.Gradient) error {
 		w.answers[trainer] = table(w.specs[bucket], answer)
 		return nil
 	})
@@ -64,7 +65,7 @@ func (w *world) deliver(pushes []*sdk.Push, order []int) error {
 }
 
 // table is g with every row in place.
-func table(spec comm.BucketSpec, g *comm.Gradient) []float32 {
+func table(spec tensor.BucketSpec, g *tensor.Gradient) []float32 {
 	if !spec.Sparse {
 		return slices.Clone(g.Values)
 	}
@@ -76,8 +77,8 @@ func table(spec comm.BucketSpec, g *comm.Gradient) []float32 {
 }
 
 // draw makes a gradient; of a sparse one some rows, possibly none.
-func draw(t *rapid.T, spec comm.BucketSpec) *comm.Gradient {
-	g := comm.NewGradient(spec)
+func draw(t *rapid.T, spec tensor.BucketSpec) *tensor.Gradient {
+	g := tensor.NewGradient(spec)
 	if spec.Sparse {
 		rows := rapid.SliceOfDistinct(rapid.Int32Range(0, int32(spec.TableRows-1)), rapid.ID[int32]).Draw(t, "rows")
 		slices.Sort(rows)
@@ -94,7 +95,7 @@ func TestMeanOfAllTrainers(t *testing.T) {
 	for key := range makers {
 		t.Run(key, rapid.MakeCheck(func(t *rapid.T) {
 			trainers := rapid.IntRange(1, 6).Draw(t, "trainers")
-			specs := []comm.BucketSpec{dense(0, rapid.IntRange(1, 9).Draw(t, "elements")), sparse(1, 5, 2)}
+			specs := []tensor.BucketSpec{dense(0, rapid.IntRange(1, 9).Draw(t, "elements")), sparse(1, 5, 2)}
 			w := newWorld(t, key, trainers, specs...)
 			// Two batches: the second must not see anything of the first.
 			for batch := range int64(2) {
@@ -140,14 +141,14 @@ func requireNear(t *rapid.T, trainer int, got []float32, want []float64) {
 	}
 }
 
-func values(v ...float32) *comm.Gradient { return &comm.Gradient{Values: v} }
+func values(v ...float32) *tensor.Gradient { return &tensor.Gradient{Values: v} }
 
 // The difference between the two servers, which the original compares: average
 // has done its additions before the last gradient comes, average_batch none.
 func TestWhenTheWorkIsDone(t *testing.T) {
 	w := newWorld(t, "average", 3, dense(0, 2))
 	first := values(1, 2)
-	for i, g := range []*comm.Gradient{first, values(10, 20)} {
+	for i, g := range []*tensor.Gradient{first, values(10, 20)} {
 		if err := w.server.Receive([]*sdk.Push{w.push(0, 0, i, g)}); err != nil {
 			t.Fatal(err)
 		}
@@ -218,15 +219,15 @@ func TestComputationIsTimedOncePerBatchAndBucket(t *testing.T) {
 
 func TestNoAllocationsInTheSteadyState(t *testing.T) {
 	for key := range makers {
-		for _, spec := range []comm.BucketSpec{dense(0, 100), sparse(0, 8, 4)} {
+		for _, spec := range []tensor.BucketSpec{dense(0, 100), sparse(0, 8, 4)} {
 			w := newWorld(t, key, 3, spec)
 			pushes := make([]*sdk.Push, 3)
 			for i := range pushes {
-				g := comm.NewGradient(spec)
+				g := tensor.NewGradient(spec)
 				if spec.Sparse {
 					g.Rows, g.Values = append(g.Rows, int32(i), int32(i+2)), g.Values[:8]
 				}
-				pushes[i] = sdk.NewPush(0, 0, i, &g, func(*comm.Gradient) error { return nil })
+				pushes[i] = sdk.NewPush(0, 0, i, &g, func(*tensor.Gradient) error { return nil })
 			}
 			round := func() {
 				if err := w.deliver(pushes, []int{2, 0, 1}); err != nil {

@@ -3,7 +3,7 @@ package servers
 import (
 	"slices"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -11,12 +11,12 @@ import (
 type heldModel struct {
 	sdk.Model
 	specs  []sdk.ParameterSpec
-	values []comm.Tensor
+	values []tensor.Tensor
 }
 
 func (m *heldModel) Parameters() []sdk.ParameterSpec { return m.specs }
 
-func (m *heldModel) Bind(values []comm.Tensor, _ []*comm.Gradient) error {
+func (m *heldModel) Bind(values []tensor.Tensor, _ []*tensor.Gradient) error {
 	for k := range values {
 		if err := values[k].Check(); err != nil {
 			return err
@@ -38,7 +38,7 @@ func (m *heldModel) Initialize(seed uint64) {
 type updateWorld struct {
 	server   sdk.Server
 	recorder *sdk.Recorder
-	specs    []comm.BucketSpec
+	specs    []tensor.BucketSpec
 	left     []int // batches, by trainer
 	batch    []int64
 	pushed   []int         // buckets of the current batch, by trainer
@@ -56,7 +56,7 @@ func newUpdateWorld(t interface{ Fatal(...any) }, s BatchUpdateSettings, buckets
 	model := &heldModel{}
 	for k := range buckets {
 		model.specs = append(model.specs, sdk.ParameterSpec{Name: "p", Shape: []int{k + 1}})
-		w.specs = append(w.specs, comm.BucketSpec{Index: k, Elements: k + 1, Parameters: []comm.Span{{Parameter: k, Elements: k + 1}}})
+		w.specs = append(w.specs, tensor.BucketSpec{Index: k, Elements: k + 1, Parameters: []tensor.Span{{Parameter: k, Elements: k + 1}}})
 	}
 	for i := range w.answers {
 		w.answers[i], w.sent[i] = make([][]float32, buckets), make([]float64, buckets)
@@ -74,12 +74,12 @@ func newUpdateWorld(t interface{ Fatal(...any) }, s BatchUpdateSettings, buckets
 
 // push pushes a bucket full of v.
 func (w *updateWorld) push(trainer, bucket int, batch int64, v float32) error {
-	g := comm.NewGradient(w.specs[bucket])
+	g := tensor.NewGradient(w.specs[bucket])
 	for i := range g.Values {
 		g.Values[i] = v
 	}
 	w.answers[trainer][bucket] = nil
-	return w.server.Receive([]*sdk.Push{sdk.NewPush(batch, bucket, trainer, &g, func(answer *comm.Gradient) error {
+	return w.server.Receive([]*sdk.Push{sdk.NewPush(batch, bucket, trainer, &g, func(answer *tensor.Gradient) error {
 		w.answers[trainer][bucket] = slices.Clone(answer.Values)
 		return nil
 	})})

@@ -3,7 +3,7 @@ package dataparallel
 import (
 	"fmt"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -32,28 +32,28 @@ const firstBucketBytes = 1 << 20
 // is appended to the open bucket, which closes once it has s.BucketBytes, the first
 // one at 1 MiB at the latest. A sparse parameter is a bucket of its own and leaves the
 // open one open.
-func (s BucketSettings) PlanBuckets(parameters []sdk.ParameterSpec) []comm.BucketSpec {
-	var out []comm.BucketSpec
-	open := comm.BucketSpec{}
+func (s BucketSettings) PlanBuckets(parameters []sdk.ParameterSpec) []tensor.BucketSpec {
+	var out []tensor.BucketSpec
+	open := tensor.BucketSpec{}
 	openLimit := min(firstBucketBytes, s.BucketBytes)
-	closeBucket := func(b comm.BucketSpec) {
+	closeBucket := func(b tensor.BucketSpec) {
 		b.Index = len(out)
 		out = append(out, b)
 	}
 	for k := len(parameters) - 1; k >= 0; k-- {
-		n := comm.Elements(parameters[k].Shape)
+		n := tensor.Elements(parameters[k].Shape)
 		if parameters[k].Sparse {
-			closeBucket(comm.BucketSpec{
-				Parameters: []comm.Span{{Parameter: k, Elements: n}}, Elements: n,
+			closeBucket(tensor.BucketSpec{
+				Parameters: []tensor.Span{{Parameter: k, Elements: n}}, Elements: n,
 				Sparse: true, TableRows: parameters[k].Shape[0], Width: parameters[k].Shape[1],
 			})
 			continue
 		}
-		open.Parameters = append(open.Parameters, comm.Span{Parameter: k, Offset: open.Elements, Elements: n})
+		open.Parameters = append(open.Parameters, tensor.Span{Parameter: k, Offset: open.Elements, Elements: n})
 		open.Elements += n
 		if 4*open.Elements >= openLimit {
 			closeBucket(open)
-			open, openLimit = comm.BucketSpec{}, s.BucketBytes
+			open, openLimit = tensor.BucketSpec{}, s.BucketBytes
 		}
 	}
 	if len(open.Parameters) > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -128,10 +128,10 @@ func TestBucketsLaws(t *testing.T) {
 
 // requireSpans requires that the spans of b are whole parameters not seen
 // before, one behind the other.
-func requireSpans(t *rapid.T, b comm.BucketSpec, specs []sdk.ParameterSpec, seen map[int]bool) {
+func requireSpans(t *rapid.T, b tensor.BucketSpec, specs []sdk.ParameterSpec, seen map[int]bool) {
 	offset := 0
 	for _, s := range b.Parameters {
-		if s.Offset != offset || s.Elements != comm.Elements(specs[s.Parameter].Shape) || seen[s.Parameter] {
+		if s.Offset != offset || s.Elements != tensor.Elements(specs[s.Parameter].Shape) || seen[s.Parameter] {
 			t.Fatalf("span %+v at %d, seen before: %v", s, offset, seen[s.Parameter])
 		}
 		seen[s.Parameter] = true
@@ -142,7 +142,7 @@ func requireSpans(t *rapid.T, b comm.BucketSpec, specs []sdk.ParameterSpec, seen
 	}
 }
 
-func requireTable(t *rapid.T, b comm.BucketSpec, specs []sdk.ParameterSpec) {
+func requireTable(t *rapid.T, b tensor.BucketSpec, specs []sdk.ParameterSpec) {
 	p := specs[b.Parameters[0].Parameter]
 	if len(b.Parameters) != 1 || !p.Sparse || b.TableRows != p.Shape[0] || b.Width != p.Shape[1] {
 		t.Fatalf("bucket %+v is no table of %v", b, p.Shape)

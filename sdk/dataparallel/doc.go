@@ -4,7 +4,7 @@
 //
 // A trainer uses what it needs of it:
 //
-//	func (t *trainer) Plan(p []sdk.ParameterSpec) ([]comm.BucketSpec, error) {
+//	func (t *trainer) Plan(p []sdk.ParameterSpec) ([]tensor.BucketSpec, error) {
 //		return dataparallel.DefaultBuckets.PlanBuckets(p), nil
 //	}
 //

@@ -2,22 +2,23 @@ package dataparallel
 
 import (
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
 // OutputGradient is the storage for the gradient of a model's output. It grows to the
 // largest batch.
-type OutputGradient struct{ tensor comm.Tensor }
+type OutputGradient struct{ tensor tensor.Tensor }
 
 // Forwarder is a model as the forward pass needs it.
 type Forwarder interface {
-	Forward(b *sdk.Batch) (comm.Tensor, error)
+	Forward(b *sdk.Batch) (tensor.Tensor, error)
 }
 
 // Compute runs a model and a criterion forward on b, and the criterion back. It gives
 // the loss, its gradient with respect to the model's output, which is valid until the
 // next call, and when the forward pass ended, in ns of comm.Now.
-func (g *OutputGradient) Compute(m Forwarder, c sdk.Criterion, b *sdk.Batch) (loss float64, gradient comm.Tensor, forwardEndNS int64, err error) {
+func (g *OutputGradient) Compute(m Forwarder, c sdk.Criterion, b *sdk.Batch) (loss float64, gradient tensor.Tensor, forwardEndNS int64, err error) {
 	output, err := m.Forward(b)
 	if err == nil {
 		loss, err = c.Forward(output, b.Targets)
@@ -31,7 +32,7 @@ func (g *OutputGradient) Compute(m Forwarder, c sdk.Criterion, b *sdk.Batch) (lo
 }
 
 // For is a tensor of output's shape. It is valid until the next For.
-func (g *OutputGradient) For(output comm.Tensor) comm.Tensor {
+func (g *OutputGradient) For(output tensor.Tensor) tensor.Tensor {
 	if cap(g.tensor.Data) < len(output.Data) {
 		g.tensor.Data = make([]float32, len(output.Data))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -18,7 +19,7 @@ type Reducer struct {
 
 	hook     sdk.Hook
 	state    sdk.HookState
-	buckets  []*comm.Bucket
+	buckets  []*tensor.Bucket
 	bucketOf []int // by parameter
 	missing  []int // by bucket: gradients that are not ready
 	futures  []*comm.Future

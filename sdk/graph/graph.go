@@ -15,7 +15,7 @@ import (
 	"gorgonia.org/gorgonia"
 	gtensor "gorgonia.org/tensor"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // Graph is a gorgonia graph over float32 tensors whose shapes do not change. It
@@ -48,7 +48,7 @@ func (g *Graph) Input(name string, values []float32, shape ...int) *gorgonia.Nod
 	g.names++
 	node := gorgonia.NewTensor(g.nodes, gtensor.Float32, len(shape), gorgonia.WithShape(shape...),
 		gorgonia.WithName(fmt.Sprintf("%d %s", g.names, name))) // gorgonia takes equal names for the same node
-	if want := comm.Elements(shape); len(shape) == 0 || want < 1 || len(values) != want {
+	if want := tensor.Elements(shape); len(shape) == 0 || want < 1 || len(values) != want {
 		g.fail(fmt.Errorf("%s has %d elements and shape %v: the shape must have dimensions, none of them empty, and as many elements",
 			name, len(values), shape))
 		return node

@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // goldenCase is what PyTorch makes of some steps in float64: see
@@ -50,12 +50,12 @@ func TestStepsMatchPyTorch(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen[fmt.Sprintf("%s %v", s.Optimizer, c.Sparse)] = true
-		value := comm.Tensor{Shape: []int{c.Rows, c.Width}, Data: append([]float32(nil), c.Start...)}
-		gradient := &comm.Gradient{Values: make([]float32, len(c.Start))}
+		value := tensor.Tensor{Shape: []int{c.Rows, c.Width}, Data: append([]float32(nil), c.Start...)}
+		gradient := &tensor.Gradient{Values: make([]float32, len(c.Start))}
 		if c.Sparse {
 			gradient.Width = c.Width
 		}
-		o, err := New(s, []comm.Tensor{value}, []*comm.Gradient{gradient})
+		o, err := New(s, []tensor.Tensor{value}, []*tensor.Gradient{gradient})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@ package optimizer
 import (
 	"fmt"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // Optimizer steps the parameters that it was made for.
@@ -22,7 +22,7 @@ type Optimizer interface {
 // are those of the parameters, in the same order. The values need no data before the
 // first Reset. A gradient is dense, or it is sparse and lists rows of a table; each of
 // them once, in any order. Weight decay beside a sparse gradient is an error.
-func New(s Settings, values []comm.Tensor, gradients []*comm.Gradient) (Optimizer, error) {
+func New(s Settings, values []tensor.Tensor, gradients []*tensor.Gradient) (Optimizer, error) {
 	for k, g := range gradients {
 		if s.WeightDecay != 0 && g.Sparse() {
 			return nil, fmt.Errorf("weight_decay is %v but must be 0: the gradient of parameter %d, of shape %v, is sparse, and rows without a gradient would not decay",
@@ -44,8 +44,8 @@ func New(s Settings, values []comm.Tensor, gradients []*comm.Gradient) (Optimize
 
 // parameters are what an optimizer steps.
 type parameters struct {
-	values    []comm.Tensor
-	gradients []*comm.Gradient
+	values    []tensor.Tensor
+	gradients []*tensor.Gradient
 }
 
 // state is what an optimizer keeps of each parameter: as many numbers as that has

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // settingsOf draws settings of an optimizer that fit sparse gradients.
@@ -24,8 +24,8 @@ func settingsOf(t *rapid.T, names ...string) Settings {
 	return s
 }
 
-func newOptimizer(t interface{ Fatal(...any) }, s Settings, v comm.Tensor, g *comm.Gradient) Optimizer {
-	o, err := New(s, []comm.Tensor{v}, []*comm.Gradient{g})
+func newOptimizer(t interface{ Fatal(...any) }, s Settings, v tensor.Tensor, g *tensor.Gradient) Optimizer {
+	o, err := New(s, []tensor.Tensor{v}, []*tensor.Gradient{g})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,8 +34,8 @@ func newOptimizer(t interface{ Fatal(...any) }, s Settings, v comm.Tensor, g *co
 }
 
 // table is the parameter of both tests below, with rows from -1 to 1.
-func table(t *rapid.T) comm.Tensor {
-	v := comm.NewTensor(rapid.IntRange(1, 5).Draw(t, "rows"), rapid.IntRange(1, 9).Draw(t, "width"))
+func table(t *rapid.T) tensor.Tensor {
+	v := tensor.New(rapid.IntRange(1, 5).Draw(t, "rows"), rapid.IntRange(1, 9).Draw(t, "width"))
 	for i := range v.Data {
 		v.Data[i] = rapid.Float32Range(-1, 1).Draw(t, "value")
 	}
@@ -43,7 +43,7 @@ func table(t *rapid.T) comm.Tensor {
 }
 
 // draw gives sparse some rows of v, in any order.
-func draw(t *rapid.T, v comm.Tensor, sparse *comm.Gradient) {
+func draw(t *rapid.T, v tensor.Tensor, sparse *tensor.Gradient) {
 	rows := make([]int32, v.Shape[0])
 	for i := range rows {
 		rows[i] = int32(i)
@@ -60,9 +60,9 @@ func draw(t *rapid.T, v comm.Tensor, sparse *comm.Gradient) {
 func TestSparseIsDenseWithZeros(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := table(t)
-		other := comm.Tensor{Shape: v.Shape, Data: slices.Clone(v.Data)}
+		other := tensor.Tensor{Shape: v.Shape, Data: slices.Clone(v.Data)}
 		s := settingsOf(t, SGD, Adagrad)
-		sparse, dense := &comm.Gradient{Width: v.Shape[1]}, &comm.Gradient{Values: make([]float32, len(v.Data))}
+		sparse, dense := &tensor.Gradient{Width: v.Shape[1]}, &tensor.Gradient{Values: make([]float32, len(v.Data))}
 		a, b := newOptimizer(t, s, v, sparse), newOptimizer(t, s, other, dense)
 		for step := range 4 {
 			draw(t, v, sparse)
@@ -87,7 +87,7 @@ func TestSparseLeavesOtherRows(t *testing.T) {
 		v := table(t)
 		s := settingsOf(t, SGD, Adam, Adagrad, RowwiseAdagrad)
 		s.Momentum, s.Nesterov = 0, false
-		g := &comm.Gradient{Width: v.Shape[1]}
+		g := &tensor.Gradient{Width: v.Shape[1]}
 		o := newOptimizer(t, s, v, g)
 		for range 3 {
 			draw(t, v, g)
@@ -107,10 +107,10 @@ func TestSparseLeavesOtherRows(t *testing.T) {
 // 1, however wide the row.
 func TestRowwiseAdagradTakesTheMean(t *testing.T) {
 	for _, width := range []int{1, 7, 64} {
-		v := comm.NewTensor(2, width)
+		v := tensor.New(2, width)
 		s := Defaults(0.5, 0)
 		s.Optimizer = RowwiseAdagrad
-		g := &comm.Gradient{Rows: []int32{1}, Width: width, Values: slices.Repeat([]float32{1}, width)}
+		g := &tensor.Gradient{Rows: []int32{1}, Width: width, Values: slices.Repeat([]float32{1}, width)}
 		newOptimizer(t, s, v, g).Step()
 		want := append(make([]float32, width), slices.Repeat([]float32{-0.5}, width)...)
 		if d := cmp.Diff(want, v.Data); d != "" {
@@ -125,8 +125,8 @@ func TestGradientOfZero(t *testing.T) {
 		for _, width := range []int{0, 2} {
 			s := Defaults(1, 0)
 			s.Optimizer = name
-			v := comm.Tensor{Shape: []int{1, 2}, Data: []float32{1, 2}}
-			g := &comm.Gradient{Width: width, Values: make([]float32, 2)}
+			v := tensor.Tensor{Shape: []int{1, 2}, Data: []float32{1, 2}}
+			g := &tensor.Gradient{Width: width, Values: make([]float32, 2)}
 			if width > 0 {
 				g.Rows = []int32{0}
 			}
@@ -145,8 +145,8 @@ func TestStepAllocatesNothing(t *testing.T) {
 		if name == SGD {
 			s.Momentum, s.Nesterov = 0.5, true
 		}
-		values := []comm.Tensor{comm.NewTensor(50), comm.NewTensor(9, 3)}
-		o, err := New(s, values, []*comm.Gradient{
+		values := []tensor.Tensor{tensor.New(50), tensor.New(9, 3)}
+		o, err := New(s, values, []*tensor.Gradient{
 			{Values: make([]float32, 50)},
 			{Rows: []int32{2, 7}, Width: 3, Values: make([]float32, 6)},
 		})
@@ -164,8 +164,8 @@ func TestStepAllocatesNothing(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	values := []comm.Tensor{{Shape: []int{5}}, {Shape: []int{3, 2}}}
-	gradients := []*comm.Gradient{{}, {Width: 2}}
+	values := []tensor.Tensor{{Shape: []int{5}}, {Shape: []int{3, 2}}}
+	gradients := []*tensor.Gradient{{}, {Width: 2}}
 	for name := range uses {
 		s := Defaults(0.1, 0)
 		s.Optimizer, s.WeightDecay = name, 0.25
@@ -234,12 +234,12 @@ func BenchmarkStep(b *testing.B) {
 		if s.Optimizer = name; name == "momentum" {
 			s.Optimizer, s.Momentum = SGD, 0.9
 		}
-		value := comm.NewTensor(16<<10, 64)
-		rows := &comm.Gradient{Width: 64, Values: make([]float32, 1024*64)}
+		value := tensor.New(16<<10, 64)
+		rows := &tensor.Gradient{Width: 64, Values: make([]float32, 1024*64)}
 		for i := range 1024 {
 			rows.Rows = append(rows.Rows, int32(i*16))
 		}
-		for _, g := range []*comm.Gradient{{Values: make([]float32, len(value.Data))}, rows} {
+		for _, g := range []*tensor.Gradient{{Values: make([]float32, len(value.Data))}, rows} {
 			b.Run(fmt.Sprintf("%s/sparse=%v", name, g.Sparse()), func(b *testing.B) {
 				for i := range g.Values {
 					g.Values[i] = float32(i%7 - 3)

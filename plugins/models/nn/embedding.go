@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/sdk"
 )
@@ -52,7 +52,7 @@ func (e *EmbeddingBag) DenseGradient(gradient, dy []float32, b *sdk.Batch) {
 // SparseGradient overwrites g with the rows that the batch looked up, strictly
 // ascending, for dy [samples, Width] and the batch that Forward saw. More
 // distinct rows than g has room for are an error.
-func (e *EmbeddingBag) SparseGradient(g *comm.Gradient, dy []float32, b *sdk.Batch) error {
+func (e *EmbeddingBag) SparseGradient(g *tensor.Gradient, dy []float32, b *sdk.Batch) error {
 	rows := e.assignSlots(b.Indices)
 	defer e.releaseSlots()
 	if err := g.SetRows(len(rows)); err != nil {

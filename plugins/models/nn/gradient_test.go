@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/plugins/internal/gradcheck"
 	"github.com/psbench/psbench/plugins/models/blas"
@@ -63,7 +63,7 @@ func TestEmbeddingBagGradients(t *testing.T) {
 		e.DenseGradient(dense, dy, b)
 		gradcheck.Check(t, fmt.Sprintf("dense, sum %v", e.Sum), loss, e.Table, dense, tolerance)
 
-		sparse := comm.NewGradient(comm.BucketSpec{Sparse: true, Width: width, Capacity: rows})
+		sparse := tensor.NewGradient(tensor.BucketSpec{Sparse: true, Width: width, Capacity: rows})
 		copy(sparse.Values[:cap(sparse.Values)], garbage(rows*width))
 		if err := e.SparseGradient(&sparse, dy, b); err != nil {
 			t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
 )
@@ -38,7 +38,7 @@ func TestEmbeddingBag(t *testing.T) {
 			dense := slices.Repeat([]float32{9}, 6)
 			e.DenseGradient(dense, dy, bags())
 			near(t, dense, c.gradient)
-			sparse := comm.NewGradient(comm.BucketSpec{Sparse: true, Width: 2, Capacity: 3})
+			sparse := tensor.NewGradient(tensor.BucketSpec{Sparse: true, Width: 2, Capacity: 3})
 			if err := e.SparseGradient(&sparse, dy, bags()); err != nil {
 				t.Fatal(err)
 			}

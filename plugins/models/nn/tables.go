@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/sdk"
 )
@@ -82,7 +82,7 @@ func (t *Tables) DenseGradient(gradient, dy []float32) {
 // added up in the order of the batch. More distinct rows than g has room for are an
 // error. It costs an addition per element of dy and a radix sort of the indices, whose
 // passes are as many as the number of a row has digits of 11 bits.
-func (t *Tables) SparseGradient(g *comm.Gradient, dy []float32) error {
+func (t *Tables) SparseGradient(g *tensor.Gradient, dy []float32) error {
 	keys := t.sort()
 	distinct, last := 0, int64(-1)
 	for _, key := range keys {

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/internal/gradcheck"
 	"github.com/psbench/psbench/sdk"
@@ -46,7 +46,7 @@ func TestTablesGradients(t *testing.T) {
 			dense := garbage(tables.Rows() * width)
 			tables.DenseGradient(dense, dy)
 			gradcheck.Check(t, "stack", loss, tables.Stack, dense, tolerance)
-			sparse := comm.NewGradient(comm.BucketSpec{Sparse: true, Width: width, Capacity: tables.Rows()})
+			sparse := tensor.NewGradient(tensor.BucketSpec{Sparse: true, Width: width, Capacity: tables.Rows()})
 			if err := tables.SparseGradient(&sparse, dy); err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func TestTablesErrors(t *testing.T) {
 	if err := tables.Forward(make([]float32, 2), &sdk.Batch{Indices: []int64{0, 1}, Offsets: []int64{0, 2}}); err != nil {
 		t.Fatal(err)
 	}
-	few := comm.NewGradient(comm.BucketSpec{Sparse: true, Width: 1, Capacity: 1})
+	few := tensor.NewGradient(tensor.BucketSpec{Sparse: true, Width: 1, Capacity: 1})
 	if err := tables.SparseGradient(&few, make([]float32, 2)); err == nil || !strings.Contains(err.Error(), "2 rows does not fit a capacity of 1") {
 		t.Errorf("too little room gives %v", err)
 	}
@@ -123,7 +123,7 @@ func BenchmarkTables(b *testing.B) {
 		batch.Append(bag, 0)
 	}
 	y := make([]float32, 128*26*16)
-	gradient := comm.NewGradient(comm.BucketSpec{Sparse: true, Width: 16, Capacity: 128 * 26})
+	gradient := tensor.NewGradient(tensor.BucketSpec{Sparse: true, Width: 16, Capacity: 128 * 26})
 	b.Run("forward", func(b *testing.B) {
 		for b.Loop() {
 			if err := tables.Forward(y, batch); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
@@ -49,7 +50,7 @@ func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 }
 
 // Plan implements sdk.Trainer.
-func (t *trainer) Plan(specs []sdk.ParameterSpec) ([]comm.BucketSpec, error) {
+func (t *trainer) Plan(specs []sdk.ParameterSpec) ([]tensor.BucketSpec, error) {
 	for _, p := range specs {
 		if p.Sparse {
 			return nil, fmt.Errorf("parameter %s has a sparse gradient, which the batch_update trainer cannot exchange for parameters: make the model's gradients dense", p.Name)

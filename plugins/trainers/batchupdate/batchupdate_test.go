@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/plugins/trainers/internal/trainertest"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
@@ -17,9 +18,9 @@ import (
 // stub is every part of a trainer but the trainer. Its model has two parameters, each a
 // bucket of its own; its gradients are 1, and its hook answers with 10*batch + bucket.
 type stub struct {
-	values    []comm.Tensor
-	gradients []*comm.Gradient
-	output    comm.Tensor
+	values    []tensor.Tensor
+	gradients []*tensor.Gradient
+	output    tensor.Tensor
 	silent    bool // emits nothing
 	fails     error
 
@@ -30,26 +31,26 @@ type stub struct {
 	done   *comm.Future
 }
 
-func newStub() *stub { return &stub{output: comm.NewTensor(2, 3), done: comm.Completed(nil)} }
+func newStub() *stub { return &stub{output: tensor.New(2, 3), done: comm.Completed(nil)} }
 
 func (s *stub) Parameters() []sdk.ParameterSpec {
 	return []sdk.ParameterSpec{{Name: "weight", Shape: []int{3, 2}}, {Name: "bias", Shape: []int{3}}}
 }
 func (s *stub) Inputs() sdk.InputSpec { return sdk.InputSpec{} }
-func (s *stub) Bind(values []comm.Tensor, gradients []*comm.Gradient) error {
+func (s *stub) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	s.values, s.gradients = values, gradients
 	return nil
 }
 func (s *stub) Initialize(seed uint64) { s.values[1].Data[0] = float32(seed) }
 
-func (s *stub) Forward(*sdk.Batch) (comm.Tensor, error) {
+func (s *stub) Forward(*sdk.Batch) (tensor.Tensor, error) {
 	if !s.quiet {
 		s.seen = append(s.seen, s.values[1].Data[0])
 	}
 	return s.output, nil
 }
 
-func (s *stub) Backward(_ comm.Tensor, emit func(int)) error {
+func (s *stub) Backward(_ tensor.Tensor, emit func(int)) error {
 	for k := 1; k >= 0; k-- {
 		for i := range s.gradients[k].Values {
 			s.gradients[k].Values[i] = 1
@@ -61,7 +62,7 @@ func (s *stub) Backward(_ comm.Tensor, emit func(int)) error {
 	return nil
 }
 
-func (s *stub) Reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
+func (s *stub) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	if !s.quiet {
 		s.pushed = append(s.pushed, state.Key(b.Index).String())
 		s.sent = append(s.sent, b.Gradient.Values[0])
@@ -78,8 +79,8 @@ func (s *stub) Reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
 // criterion gives a loss of 1.
 type criterion struct{}
 
-func (criterion) Forward(comm.Tensor, []int64) (float64, error) { return 1, nil }
-func (criterion) Backward(comm.Tensor) error                    { return nil }
+func (criterion) Forward(tensor.Tensor, []int64) (float64, error) { return 1, nil }
+func (criterion) Backward(tensor.Tensor) error                    { return nil }
 
 func attached(t *testing.T, s *stub, epochs, batches int) (*trainer, *sdk.Recorder) {
 	t.Helper()

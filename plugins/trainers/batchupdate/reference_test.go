@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/criteria"
 	"github.com/psbench/psbench/plugins/models"
@@ -136,12 +137,12 @@ type link struct {
 	futures []*comm.Future
 }
 
-func newLink(trainer int, buckets []*comm.Bucket) *link {
+func newLink(trainer int, buckets []*tensor.Bucket) *link {
 	l := &link{}
 	for i, b := range buckets {
 		future := comm.NewFuture()
 		l.futures = append(l.futures, future)
-		l.pushes = append(l.pushes, sdk.NewPush(0, i, trainer, &b.Gradient, func(g *comm.Gradient) error {
+		l.pushes = append(l.pushes, sdk.NewPush(0, i, trainer, &b.Gradient, func(g *tensor.Gradient) error {
 			err := b.Gradient.CopyFrom(g)
 			future.Complete(err)
 			return err
@@ -150,7 +151,7 @@ func newLink(trainer int, buckets []*comm.Bucket) *link {
 	return l
 }
 
-func (l *link) Reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
+func (l *link) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	future, push := l.futures[b.Index], l.pushes[b.Index]
 	future.Begin()
 	push.Batch = state.Batch()

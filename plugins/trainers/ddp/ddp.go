@@ -10,7 +10,7 @@ package ddp
 import (
 	"context"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
 	"github.com/psbench/psbench/sdk/optimizer"
@@ -72,7 +72,7 @@ func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 }
 
 // Plan implements sdk.Trainer.
-func (t *trainer) Plan(specs []sdk.ParameterSpec) ([]comm.BucketSpec, error) {
+func (t *trainer) Plan(specs []sdk.ParameterSpec) ([]tensor.BucketSpec, error) {
 	return t.settings.PlanBuckets(specs), nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
 	"github.com/psbench/psbench/sdk/optimizer"
@@ -21,7 +22,7 @@ import (
 type stub struct {
 	specs  []sdk.ParameterSpec
 	order  []int // in which gradients are emitted
-	output comm.Tensor
+	output tensor.Tensor
 	// fails is what the future of a bucket ends with.
 	fails map[int]error
 
@@ -31,19 +32,19 @@ type stub struct {
 	done    *comm.Future
 }
 
-func (s *stub) Parameters() []sdk.ParameterSpec            { return s.specs }
-func (s *stub) Inputs() sdk.InputSpec                      { return sdk.InputSpec{} }
-func (s *stub) Bind([]comm.Tensor, []*comm.Gradient) error { return nil }
-func (s *stub) Initialize(seed uint64)                     { s.seeds = append(s.seeds, seed) }
-func (s *stub) Forward(*sdk.Batch) (comm.Tensor, error)    { return s.output, nil }
-func (s *stub) Backward(_ comm.Tensor, emit func(int)) error {
+func (s *stub) Parameters() []sdk.ParameterSpec                { return s.specs }
+func (s *stub) Inputs() sdk.InputSpec                          { return sdk.InputSpec{} }
+func (s *stub) Bind([]tensor.Tensor, []*tensor.Gradient) error { return nil }
+func (s *stub) Initialize(seed uint64)                         { s.seeds = append(s.seeds, seed) }
+func (s *stub) Forward(*sdk.Batch) (tensor.Tensor, error)      { return s.output, nil }
+func (s *stub) Backward(_ tensor.Tensor, emit func(int)) error {
 	for _, k := range s.order {
 		emit(k)
 	}
 	return nil
 }
 
-func (s *stub) Reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
+func (s *stub) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	s.reduced = append(s.reduced, b.Index)
 	s.keys = append(s.keys, state.Key(b.Index))
 	if err := s.fails[b.Index]; err != nil {
@@ -55,8 +56,8 @@ func (s *stub) Reduce(state sdk.HookState, b *comm.Bucket) *comm.Future {
 // criterion gives a loss of 1 and a gradient of 2.
 type criterion struct{}
 
-func (criterion) Forward(comm.Tensor, []int64) (float64, error) { return 1, nil }
-func (criterion) Backward(g comm.Tensor) error {
+func (criterion) Forward(tensor.Tensor, []int64) (float64, error) { return 1, nil }
+func (criterion) Backward(g tensor.Tensor) error {
 	for i := range g.Data {
 		g.Data[i] = 2
 	}
@@ -85,7 +86,7 @@ func newStub() *stub {
 			{Name: "fc1.weight", Shape: []int{16, 16}}, {Name: "fc1.bias", Shape: []int{16}},
 		},
 		order:  []int{4, 3, 2, 1, 0},
-		output: comm.NewTensor(2, 16), done: comm.Completed(nil),
+		output: tensor.New(2, 16), done: comm.Completed(nil),
 	}
 }
 
@@ -106,18 +107,18 @@ func attachedWith(t *testing.T, s *stub, o optimizer.Settings, epochs, batches i
 		t.Fatal(err)
 	}
 	parts := sdk.TrainerParts{Model: s, Criterion: criterion{}, Hook: s, Batches: sdk.NewBatches(make([]sdk.Batch, batches)), Recorder: &sdk.Recorder{}}
-	parts.Gradients = make([]*comm.Gradient, len(s.specs))
+	parts.Gradients = make([]*tensor.Gradient, len(s.specs))
 	for _, p := range s.specs {
-		parts.Values = append(parts.Values, comm.NewTensor(p.Shape...))
+		parts.Values = append(parts.Values, tensor.New(p.Shape...))
 	}
 	for _, spec := range plan {
 		spec.Capacity = spec.TableRows
-		b := comm.NewBucket(spec)
+		b := tensor.NewBucket(spec)
 		parts.Buckets = append(parts.Buckets, b)
 		for _, span := range b.Parameters {
 			parts.Gradients[span.Parameter] = &b.Gradient
 			if !b.Sparse {
-				parts.Gradients[span.Parameter] = &comm.Gradient{Values: b.Gradient.Values[span.Offset : span.Offset+span.Elements]}
+				parts.Gradients[span.Parameter] = &tensor.Gradient{Values: b.Gradient.Values[span.Offset : span.Offset+span.Elements]}
 			}
 		}
 	}
@@ -311,7 +312,7 @@ func TestAttachRefusesWeightDecayOfRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = tr.Attach(sdk.TrainerParts{
-		Values: []comm.Tensor{comm.NewTensor(3, 2)}, Gradients: []*comm.Gradient{{Width: 2}}, Recorder: &sdk.Recorder{},
+		Values: []tensor.Tensor{tensor.New(3, 2)}, Gradients: []*tensor.Gradient{{Width: 2}}, Recorder: &sdk.Recorder{},
 	})
 	if err == nil || !strings.Contains(err.Error(), "weight_decay is 0.1 but must be 0: the gradient of parameter 0") {
 		t.Errorf("a sparse gradient beside weight decay gives %v", err)

@@ -1,7 +1,7 @@
 package ddp
 
 import (
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
@@ -11,9 +11,9 @@ type newDDPModel func(parts sdk.TrainerParts, state sdk.HookState) ddpModel
 
 // ddpModel is a model whose gradients are reduced while backward computes them.
 type ddpModel interface {
-	Forward(b *sdk.Batch) (comm.Tensor, error)
+	Forward(b *sdk.Batch) (tensor.Tensor, error)
 	// Backward returns once every bucket holds its reduced gradient.
-	Backward(outputGradient comm.Tensor) error
+	Backward(outputGradient tensor.Tensor) error
 }
 
 // replica is the model with a reducer.
@@ -26,9 +26,9 @@ func newReplica(parts sdk.TrainerParts, state sdk.HookState) ddpModel {
 	return &replica{parts.Model, dataparallel.NewReducer(parts, state)}
 }
 
-func (r *replica) Forward(b *sdk.Batch) (comm.Tensor, error) { return r.model.Forward(b) }
+func (r *replica) Forward(b *sdk.Batch) (tensor.Tensor, error) { return r.model.Forward(b) }
 
-func (r *replica) Backward(outputGradient comm.Tensor) error {
+func (r *replica) Backward(outputGradient tensor.Tensor) error {
 	r.reducer.Begin()
 	return r.reducer.Wait(r.model.Backward(outputGradient, r.reducer.Emit))
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
@@ -122,7 +123,7 @@ func describe(tables []comm.TableSpec, columns int) string {
 }
 
 // Plan implements sdk.Trainer.
-func (t *trainer) Plan(specs []sdk.ParameterSpec) ([]comm.BucketSpec, error) {
+func (t *trainer) Plan(specs []sdk.ParameterSpec) ([]tensor.BucketSpec, error) {
 	return t.settings.PlanBuckets(specs), nil
 }
 

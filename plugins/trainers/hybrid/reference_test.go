@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/plugins/criteria"
 	"github.com/psbench/psbench/plugins/models"
 	"github.com/psbench/psbench/plugins/models/blas"
@@ -33,7 +34,7 @@ type referenceCase struct {
 // identity is the hook of a trainer that is alone.
 type identity struct{ done *comm.Future }
 
-func (h identity) Reduce(sdk.HookState, *comm.Bucket) *comm.Future { return h.done }
+func (h identity) Reduce(sdk.HookState, *tensor.Bucket) *comm.Future { return h.done }
 
 // Every reference case runs in this process with the real trainer, model, criterion and
 // servers.

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/criteria"
 	"github.com/psbench/psbench/plugins/models"
@@ -97,16 +98,16 @@ func logLoss(t *rapid.T) sdk.Criterion {
 // inModel trains with the tables in the model. It returns the losses, the initial stack
 // of tables and what became of all parameters, the stack first; then the output for the
 // last batch.
-func (r *recommendation) inModel(t *rapid.T) (losses []float64, initial []float32, values []comm.Tensor, output []float32) {
+func (r *recommendation) inModel(t *rapid.T) (losses []float64, initial []float32, values []tensor.Tensor, output []float32) {
 	model := r.model(t, models.TablesInModel, r.servers-1)
-	var gradients []*comm.Gradient
+	var gradients []*tensor.Gradient
 	for _, p := range model.Parameters() {
-		spec := comm.BucketSpec{Elements: comm.Elements(p.Shape)}
+		spec := tensor.BucketSpec{Elements: tensor.Elements(p.Shape)}
 		if p.Sparse {
-			spec = comm.BucketSpec{Sparse: true, Width: p.Shape[1], Capacity: p.Shape[0]}
+			spec = tensor.BucketSpec{Sparse: true, Width: p.Shape[1], Capacity: p.Shape[0]}
 		}
-		g := comm.NewGradient(spec)
-		values, gradients = append(values, comm.NewTensor(p.Shape...)), append(gradients, &g)
+		g := tensor.NewGradient(spec)
+		values, gradients = append(values, tensor.New(p.Shape...)), append(gradients, &g)
 	}
 	require(t, model.Bind(values, gradients))
 	model.Initialize(rowsSeed)
@@ -121,7 +122,7 @@ func (r *recommendation) inModel(t *rapid.T) (losses []float64, initial []float3
 		loss, err := criterion.Forward(out, r.batches[i].Targets)
 		require(t, err)
 		losses = append(losses, loss)
-		upstream := comm.NewTensor(out.Shape...)
+		upstream := tensor.New(out.Shape...)
 		require(t, criterion.Backward(upstream))
 		require(t, model.Backward(upstream, func(int) {}))
 		steps.Step()

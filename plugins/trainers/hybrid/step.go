@@ -2,6 +2,7 @@ package hybrid
 
 import (
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
 	"github.com/psbench/psbench/sdk/optimizer"
@@ -94,9 +95,9 @@ func (it *iteration) step(key sdk.Key, b *sdk.Batch) (float64, error) {
 
 // forwardAlone is lookup and forward alone. What is looked up here belongs to no batch of the
 // pass, and no update follows.
-func (it *iteration) forwardAlone(b *sdk.Batch) (comm.Tensor, error) {
+func (it *iteration) forwardAlone(b *sdk.Batch) (tensor.Tensor, error) {
 	if _, err := it.lookUp(b, comm.NoBatch); err != nil {
-		return comm.Tensor{}, err
+		return tensor.Tensor{}, err
 	}
 	return it.model.Forward(&it.input)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/plugins/trainers/internal/trainertest"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/optimizer"
@@ -15,8 +16,8 @@ import (
 // stub is every part of a trainer but the trainer. Its model takes 2 numbers and has two
 // parameters, each a bucket of its own; the gradient of its features is 1, 2, 3, ...
 type stub struct {
-	gradients []*comm.Gradient
-	output    comm.Tensor
+	gradients []*tensor.Gradient
+	output    tensor.Tensor
 	silent    bool // emits nothing
 	quiet     bool // notes nothing
 
@@ -41,12 +42,12 @@ func (s *stub) Parameters() []sdk.ParameterSpec {
 }
 func (s *stub) Inputs() sdk.InputSpec { return sdk.InputSpec{Features: 2, Classes: 3} }
 func (s *stub) Initialize(uint64)     { s.note("initialize") }
-func (s *stub) Bind(_ []comm.Tensor, gradients []*comm.Gradient) error {
+func (s *stub) Bind(_ []tensor.Tensor, gradients []*tensor.Gradient) error {
 	s.gradients = gradients
 	return nil
 }
 
-func (s *stub) Forward(b *sdk.Batch) (comm.Tensor, error) {
+func (s *stub) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	s.note("forward")
 	if !s.quiet {
 		s.features = append(s.features, slices.Clone(b.Features))
@@ -55,11 +56,11 @@ func (s *stub) Forward(b *sdk.Batch) (comm.Tensor, error) {
 	return s.output, nil
 }
 
-func (s *stub) Backward(comm.Tensor, func(int)) error {
+func (s *stub) Backward(tensor.Tensor, func(int)) error {
 	return errors.New("the tables get no gradient")
 }
 
-func (s *stub) BackwardInput(_ comm.Tensor, input []float32, emit func(int)) error {
+func (s *stub) BackwardInput(_ tensor.Tensor, input []float32, emit func(int)) error {
 	for k := 1; k >= 0 && !s.silent; k-- {
 		for i := range s.gradients[k].Values {
 			s.gradients[k].Values[i] = 1
@@ -73,15 +74,15 @@ func (s *stub) BackwardInput(_ comm.Tensor, input []float32, emit func(int)) err
 	return nil
 }
 
-func (s *stub) Reduce(_ sdk.HookState, b *comm.Bucket) *comm.Future {
+func (s *stub) Reduce(_ sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return s.note([]string{"reduce 0", "reduce 1"}[b.Index])
 }
 
 // criterion gives a loss of 1.
 type criterion struct{}
 
-func (criterion) Forward(comm.Tensor, []int64) (float64, error) { return 1, nil }
-func (criterion) Backward(comm.Tensor) error                    { return nil }
+func (criterion) Forward(tensor.Tensor, []int64) (float64, error) { return 1, nil }
+func (criterion) Backward(tensor.Tensor) error                    { return nil }
 
 // table is a server of 3 rows of a column; looked up it gives the number of the bag.
 type table struct {
@@ -109,7 +110,7 @@ func (s *table) Update(call *comm.TableCall) error {
 }
 
 func newStub() *stub {
-	return &stub{output: comm.NewTensor(4, 3), futures: map[string]*comm.Future{"": comm.Completed(nil)}}
+	return &stub{output: tensor.New(4, 3), futures: map[string]*comm.Future{"": comm.Completed(nil)}}
 }
 
 // stubBatches have two bags and one.

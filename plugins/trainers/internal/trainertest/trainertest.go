@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -21,14 +22,14 @@ func Parts(t testing.TB, trainer sdk.Trainer, model sdk.Model) sdk.TrainerParts 
 		t.Fatal(err)
 	}
 	parts := sdk.TrainerParts{
-		Model: model, Recorder: &sdk.Recorder{}, Buckets: comm.NewStore(plan).Buckets, Gradients: make([]*comm.Gradient, len(specs)),
+		Model: model, Recorder: &sdk.Recorder{}, Buckets: comm.NewStore(plan).Buckets, Gradients: make([]*tensor.Gradient, len(specs)),
 	}
 	for _, p := range specs {
-		parts.Values = append(parts.Values, comm.NewTensor(p.Shape...))
+		parts.Values = append(parts.Values, tensor.New(p.Shape...))
 	}
 	for _, b := range parts.Buckets {
 		for _, span := range b.Parameters {
-			parts.Gradients[span.Parameter] = &comm.Gradient{Values: b.Gradient.Values[span.Offset : span.Offset+span.Elements]}
+			parts.Gradients[span.Parameter] = &tensor.Gradient{Values: b.Gradient.Values[span.Offset : span.Offset+span.Elements]}
 		}
 	}
 	if err := model.Bind(parts.Values, parts.Gradients); err != nil {

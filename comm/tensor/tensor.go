@@ -1,6 +1,6 @@
 // Package tensor is what travels: tensors, gradients and the buckets that hold them,
 // sums of sparse gradients, and checks of what others say of theirs.
-package comm
+package tensor
 
 import "fmt"
 
@@ -25,8 +25,8 @@ type Tensor struct {
 	Data   []float32
 }
 
-// NewTensor allocates a zeroed float32 tensor of the given shape on the CPU.
-func NewTensor(shape ...int) Tensor {
+// New allocates a zeroed float32 tensor of the given shape on the CPU.
+func New(shape ...int) Tensor {
 	return Tensor{Shape: shape, Data: make([]float32, Elements(shape))}
 }
 

@@ -1,23 +1,26 @@
-package comm
+package tensor_test
 
 import (
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 func TestRowMerger(t *testing.T) {
-	merger := NewRowMerger(2)
+	merger := tensor.NewRowMerger(2)
 	rapid.Check(t, func(t *rapid.T) {
 		width, lists := rapid.IntRange(1, 9).Draw(t, "width"), rapid.IntRange(0, 5).Draw(t, "lists")
-		spec := sparseSpec(0, 12, width, 12)
+		spec := commtest.SparseSpec(0, 12, width, 12)
 		merger.Reset()
-		var parts []*Bucket
+		var parts []*tensor.Bucket
 		held := map[int32][]float32{}
 		for range lists {
-			b := NewBucket(spec)
-			fill(t, spec, &b.Gradient, 12)
+			b := tensor.NewBucket(spec)
+			commtest.Fill(t, spec, &b.Gradient, 12)
 			parts = append(parts, b)
 			merger.Add(&b.Gradient)
 			for i, row := range b.Gradient.Rows {
@@ -31,21 +34,21 @@ func TestRowMerger(t *testing.T) {
 				}
 			}
 		}
-		got := NewGradient(spec)
-		must(t, merger.Sum(&got))
-		must(t, spec.CheckRows(got.Rows))
-		must(t, spec.Check(&got))
-		want := NewGradient(spec)
+		got := tensor.NewGradient(spec)
+		commtest.Must(t, merger.Sum(&got))
+		commtest.Must(t, spec.CheckRows(got.Rows))
+		commtest.Must(t, spec.Check(&got))
+		want := tensor.NewGradient(spec)
 		for row := range int32(12) {
 			if held[row] != nil {
 				want.Rows = append(want.Rows, row)
 				want.Values = append(want.Values, held[row]...)
 			}
 		}
-		requireSame(t, &got, &want)
-		requireNear(t, table(spec, &got), sum(spec, parts))
+		commtest.RequireSame(t, &got, &want)
+		commtest.RequireNear(t, commtest.Table(spec, &got), commtest.Sum(spec, parts))
 		if lists > 0 && len(want.Rows) > 0 {
-			tight := NewGradient(sparseSpec(0, 12, width, len(want.Rows)-1))
+			tight := tensor.NewGradient(commtest.SparseSpec(0, 12, width, len(want.Rows)-1))
 			if err := merger.Sum(&tight); err == nil || !strings.Contains(err.Error(), "capacity") {
 				t.Fatalf("a sum beyond the capacity gave %v", err)
 			}
@@ -54,8 +57,8 @@ func TestRowMerger(t *testing.T) {
 }
 
 func TestRowMergerRefusesOtherWidths(t *testing.T) {
-	a, b := NewGradient(sparseSpec(0, 4, 2, 4)), NewGradient(sparseSpec(0, 4, 3, 4))
-	m := NewRowMerger(1)
+	a, b := tensor.NewGradient(commtest.SparseSpec(0, 4, 2, 4)), tensor.NewGradient(commtest.SparseSpec(0, 4, 3, 4))
+	m := tensor.NewRowMerger(1)
 	m.Add(&b)
 	if err := m.Sum(&a); err == nil {
 		t.Fatal("a sum of different widths gave no error")
@@ -63,22 +66,22 @@ func TestRowMergerRefusesOtherWidths(t *testing.T) {
 }
 
 func TestRowMergerDoesNotAllocate(t *testing.T) {
-	spec := sparseSpec(0, 64, 16, 64)
-	a, b, dst := NewGradient(spec), NewGradient(spec), NewGradient(spec)
-	must(t, a.SetRows(20))
-	must(t, b.SetRows(30))
+	spec := commtest.SparseSpec(0, 64, 16, 64)
+	a, b, dst := tensor.NewGradient(spec), tensor.NewGradient(spec), tensor.NewGradient(spec)
+	commtest.Must(t, a.SetRows(20))
+	commtest.Must(t, b.SetRows(30))
 	for i := range a.Rows {
 		a.Rows[i] = int32(3 * i)
 	}
 	for i := range b.Rows {
 		b.Rows[i] = int32(2 * i)
 	}
-	m := NewRowMerger(2)
+	m := tensor.NewRowMerger(2)
 	allocs := testing.AllocsPerRun(100, func() {
 		m.Reset()
 		m.Add(&a)
 		m.Add(&b)
-		must(t, m.Sum(&dst))
+		commtest.Must(t, m.Sum(&dst))
 	})
 	if allocs != 0 {
 		t.Fatalf("a sum allocates %g times, want 0", allocs)

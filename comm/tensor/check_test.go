@@ -1,6 +1,10 @@
-package comm
+package tensor_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/psbench/psbench/comm/tensor"
+)
 
 func TestCheckRows(t *testing.T) {
 	const right = ": rows must rise and lie in a table of 10"
@@ -17,7 +21,7 @@ func TestCheckRows(t *testing.T) {
 		{[]int32{3, 10}, "row 10 at place 1, which is beyond the last row" + right},
 	} {
 		got := ""
-		if err := CheckRows(c.rows, 10); err != nil {
+		if err := tensor.CheckRows(c.rows, 10); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
