@@ -8,10 +8,11 @@ import (
 	"syscall"
 
 	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/plugins"
 )
 
 func main() {
-	if launch.Child(builtin) {
+	if launch.Child(plugins.Parts) {
 		return
 	}
 	os.Exit(main1())

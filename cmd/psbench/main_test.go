@@ -12,6 +12,7 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/plugins"
 	"github.com/psbench/psbench/plugins/models/blas"
 )
 
@@ -22,7 +23,7 @@ var update = flag.Bool("update", false, "write golden files")
 // plugin processes of all tests are what `go test` built: race builds under
 // -race.
 func TestMain(m *testing.M) {
-	if launch.Child(builtin) {
+	if launch.Child(plugins.Parts) {
 		return
 	}
 	if len(os.Args) > 1 && os.Args[1] == testPluginArgument {

@@ -2,28 +2,13 @@ package main
 
 import (
 	"context"
-	"slices"
 
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/registry"
-	"github.com/psbench/psbench/plugins/criteria"
-	"github.com/psbench/psbench/plugins/data"
-	"github.com/psbench/psbench/plugins/hooks"
-	"github.com/psbench/psbench/plugins/models"
-	"github.com/psbench/psbench/plugins/servers"
-	"github.com/psbench/psbench/plugins/trainers/batchupdate"
-	"github.com/psbench/psbench/plugins/trainers/ddp"
-	"github.com/psbench/psbench/plugins/trainers/hybrid"
+	"github.com/psbench/psbench/plugins"
 	"github.com/psbench/psbench/sdk"
 )
-
-// builtin lists the parts that psbench itself provides.
-func builtin() []sdk.Part {
-	return slices.Concat(
-		ddp.Parts(), hybrid.Parts(), batchupdate.Parts(), servers.Parts(), hooks.Parts(), criteria.Parts(), data.Parts(), models.Parts(),
-	)
-}
 
 // catalogue says what the parts of a plugin are. Another program has to be
 // started to tell.
@@ -32,7 +17,7 @@ func catalogue(ctx context.Context, plugin registry.Plugin) ([]config.Descriptio
 		return describe(ctx, plugin)
 	}
 	var out []config.Description
-	for _, p := range builtin() {
+	for _, p := range plugins.Parts() {
 		out = append(out, config.Description{Kind: p.Kind, Key: p.Key, Settings: p.Settings})
 	}
 	return out, nil

@@ -1,0 +1,29 @@
+// Package plugins lists the parts that psbench itself provides. A plugin from outside may
+// serve them beside its own, so that a trainer of its own has psbench's hooks, criteria and
+// models in its process:
+//
+//	sdk.Serve(append(plugins.Parts(), sdk.NewTrainer("mine", settings{}, newTrainer))...)
+//
+// Its registry file then says that it includes the plugin builtin.
+package plugins
+
+import (
+	"slices"
+
+	"github.com/psbench/psbench/plugins/criteria"
+	"github.com/psbench/psbench/plugins/data"
+	"github.com/psbench/psbench/plugins/hooks"
+	"github.com/psbench/psbench/plugins/models"
+	"github.com/psbench/psbench/plugins/servers"
+	"github.com/psbench/psbench/plugins/trainers/batchupdate"
+	"github.com/psbench/psbench/plugins/trainers/ddp"
+	"github.com/psbench/psbench/plugins/trainers/hybrid"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Parts lists all of psbench's own parts.
+func Parts() []sdk.Part {
+	return slices.Concat(
+		ddp.Parts(), hybrid.Parts(), batchupdate.Parts(), servers.Parts(), hooks.Parts(), criteria.Parts(), data.Parts(), models.Parts(),
+	)
+}
