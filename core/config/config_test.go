@@ -28,10 +28,18 @@ func setting(name, typ, value string) sdk.Setting {
 
 // parts describes every part of the built-in registry, some with settings.
 func parts(_ context.Context, plugin registry.Plugin) ([]Description, error) {
-	if plugin.Name != registry.Builtin {
+	solo := []Description{{Kind: sdk.KindTrainer, Key: "solo"}}
+	switch plugin.Name {
+	case registry.Builtin:
+		return builtinParts()
+	case "alone":
+		return solo, nil
+	case "linking":
+		linked, err := builtinParts()
+		return append(solo, linked...), err
+	default:
 		return nil, errors.New("no such program")
 	}
-	return builtinParts()
 }
 
 var builtinParts = sync.OnceValues(func() ([]Description, error) {
@@ -271,6 +279,36 @@ func TestPluginsOfTheirOwn(t *testing.T) {
 		"--trainer far":                       "plugin other cannot be asked for its parts: no such program",
 	} {
 		_, err := resolve(t, nil, append(strings.Fields(flags), "--registry", "mine.json"))
+		if err == nil || err.Error() != want {
+			t.Errorf("%s\n got %v\nwant %s", flags, err, want)
+		}
+	}
+}
+
+// A trainer of another plugin needs none of the in-trainer parts, and has psbench's parts in
+// its process where its plugin includes them.
+func TestTrainerOfAnotherPlugin(t *testing.T) {
+	inFolder(t, map[string]string{
+		"alone.json":   `{"plugins": {"alone": {"command": ["x"]}}, "trainer_map": {"solo": {"plugin": "alone"}}}`,
+		"linking.json": `{"plugins": {"linking": {"command": ["x"], "includes": ["builtin"]}}, "trainer_map": {"solo": {"plugin": "linking"}}}`,
+		"lying.json":   `{"plugins": {"alone": {"command": ["x"], "includes": ["builtin"]}}, "trainer_map": {"solo": {"plugin": "alone"}}}`,
+	})
+	alone := mustResolve(t, nil, []string{"--trainer=solo", "--registry=alone.json"})
+	if len(alone.InTrainer) != 0 {
+		t.Errorf("a trainer without in-trainer parts is to use %v", alone.InTrainer)
+	}
+	if v := value(alone, "hook_state"); v.Value != "" || v.Origin != "derived: the trainer has its own" {
+		t.Errorf("hook_state is %+v", v)
+	}
+	linking := mustResolve(t, nil, []string{"--trainer=solo", "--registry=linking.json"})
+	if linking.InTrainer[sdk.KindHookState] != "basic" || !linking.Parts[sdk.KindTrainer].Plugin.Has(linking.Parts[sdk.KindHook].Plugin.Name) {
+		t.Errorf("a trainer that includes psbench's parts has %v, hook %+v", linking.InTrainer, linking.Parts[sdk.KindHook])
+	}
+	for flags, want := range map[string]string{
+		"--registry=alone.json --hook-state basic": "hook_state basic is of plugin builtin but trainer solo is of plugin alone: they must be of the same plugin",
+		"--registry=lying.json":                    "plugin alone does not provide ddp_model basic, though lying.json says so",
+	} {
+		_, err := resolve(t, nil, append(strings.Fields(flags), "--trainer=solo"))
 		if err == nil || err.Error() != want {
 			t.Errorf("%s\n got %v\nwant %s", flags, err, want)
 		}

@@ -109,8 +109,9 @@ func (r *resolver) settingsFile(kind sdk.Kind) (key, file string) {
 	}
 }
 
-// configureInTrainer checks that the trainer's plugin has what the trainer is
-// to use.
+// configureInTrainer checks that the trainer's plugin has what the trainer is to use. A
+// trainer of a plugin without psbench's own in-trainer parts gets none unless somebody chose
+// one.
 func (r *resolver) configureInTrainer(ctx context.Context) error {
 	trainer := r.chosen[sdk.KindTrainer]
 	for _, kind := range sdk.Kinds {
@@ -118,16 +119,42 @@ func (r *resolver) configureInTrainer(ctx context.Context) error {
 			continue
 		}
 		c := r.chosen[kind]
-		if c.Plugin.Name != trainer.Plugin.Name {
+		if !trainer.Plugin.Has(c.Plugin.Name) {
+			if r.chosenByDefault(kind) {
+				delete(r.chosen, kind)
+				continue
+			}
 			return fmt.Errorf("%s %s is of plugin %s but trainer %s is of plugin %s: they must be of the same plugin",
 				kind, c.Key, c.Plugin.Name, trainer.Key, trainer.Plugin.Name)
 		}
-		if _, err := r.describe(ctx, c.Item); err != nil {
+		if err := r.checkIncluded(ctx, c); err != nil {
 			return err
 		}
 		r.exp.InTrainer[kind] = c.Key
 	}
+	for _, kind := range sdk.Isolable {
+		if c := r.chosen[kind]; trainer.Plugin.Has(c.Plugin.Name) && !r.exp.Isolate[kind] {
+			if err := r.checkIncluded(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
+}
+
+// chosenByDefault says that nobody chose the part of a kind, not even the registry.
+func (r *resolver) chosenByDefault(kind sdk.Kind) bool {
+	return r.sources[optionFor(kind).Key].sort == fromDefault
+}
+
+// checkIncluded checks that the trainer's plugin serves a part that is to be in its process.
+func (r *resolver) checkIncluded(ctx context.Context, c choice) error {
+	trainer, item := r.chosen[sdk.KindTrainer], c.Item
+	if item.Plugin.Name != trainer.Plugin.Name {
+		item.Plugin, item.File = trainer.Plugin, trainer.File
+	}
+	_, err := r.describe(ctx, item)
+	return err
 }
 
 // finish lists the values that count, and what was given in vain.
@@ -150,6 +177,8 @@ func (r *resolver) finish(context.Context) error {
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: string(r.exp.Transport), Origin: derived + "everything runs on one host"})
 		case o.Kind == sdk.KindServer:
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: "", Origin: derived + "there are no servers"})
+		case o.Kind != "":
+			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: "", Origin: derived + "the trainer has its own"})
 		default:
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: values[o.Key], Origin: r.origin(o.Key)})
 		}

@@ -50,7 +50,7 @@ func (r *resolver) checkService(context.Context) error {
 		return fmt.Errorf("%s is %s, which serves %s, but trainer %s needs %s: %s",
 			r.name("server"), server.Key, server.Serves, trainer.Key, trainer.Needs, r.whoServes(trainer.Needs))
 	}
-	if model := r.chosen[sdk.KindModel]; server.Serves == registry.Parameters && server.Plugin.Name != model.Plugin.Name {
+	if model := r.chosen[sdk.KindModel]; server.Serves == registry.Parameters && !server.Plugin.Has(model.Plugin.Name) {
 		return fmt.Errorf("server %s is of plugin %s but model %s is of plugin %s: a server of parameters holds the model, so they must be of the same plugin",
 			server.Key, server.Plugin.Name, model.Key, model.Plugin.Name)
 	}

@@ -25,6 +25,8 @@ type File struct {
 type Program struct {
 	Command []string `json:"command" jsonschema:"required,minItems=1" doc:"the program and its arguments; a relative program lies beside this file"`
 	SHA256  string   `json:"sha256,omitempty" jsonschema:"pattern=^[0-9a-f]{64}$" doc:"checksum of the program in hex, checked before each start"`
+	// Includes lets a trainer have parts of other plugins in its process.
+	Includes []string `json:"includes,omitempty" doc:"plugins whose parts this program serves too, such as builtin: they need no process of their own beside it"`
 }
 
 // Entry says what provides a key.

@@ -54,6 +54,13 @@ func (r *Registry) add(path string, data []byte) error {
 			return err
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(f.Plugins)) {
+		for _, included := range f.Plugins[name].Includes {
+			if _, err := r.plugin(included); err != nil {
+				return fmt.Errorf("includes of plugin %s of %s %w", quote.String(name), quote.Word(path), err)
+			}
+		}
+	}
 	for _, m := range f.maps() {
 		for _, key := range slices.Sorted(maps.Keys(m.entries)) {
 			if err := r.addItem(quote.Word(path), m, key); err != nil {
@@ -89,7 +96,7 @@ func (r *Registry) addPlugin(path, name string, p Program) error {
 		}
 		command[0] = program
 	}
-	r.plugins[name] = plugin{Plugin{name, command, p.SHA256}, file}
+	r.plugins[name] = plugin{Plugin{name, command, p.SHA256, p.Includes}, file}
 	return nil
 }
 

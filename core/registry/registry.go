@@ -25,6 +25,13 @@ type Plugin struct {
 	Command []string
 	// SHA256 of the program in hex, checked before start.
 	SHA256 string
+	// Includes names the other plugins whose parts the program serves too.
+	Includes []string
+}
+
+// Has says whether the program serves the parts of the plugin of that name.
+func (p Plugin) Has(plugin string) bool {
+	return p.Name == plugin || slices.Contains(p.Includes, plugin)
 }
 
 // Links says which links a hook uses.

@@ -104,7 +104,7 @@ func TestFilesAdd(t *testing.T) {
 	path := write(t, "mine.json", `{
 		"plugins": {
 			"beside": {"command": ["bin/beside", "-v"], "sha256": "`+sum+`"},
-			"elsewhere": {"command": ["/opt/elsewhere"]}
+			"elsewhere": {"command": ["/opt/elsewhere"], "includes": ["builtin", "beside"]}
 		},
 		"server_map": {"async": {"plugin": "beside", "aliases": ["Async"], "description": "no barrier", "serves": "parameters"}},
 		"trainer_map": {"eager": {"plugin": "elsewhere", "needs": "tables", "defaults": {"ntrainer": 3, "server": "async"},
@@ -117,10 +117,11 @@ func TestFilesAdd(t *testing.T) {
 		t.Fatal(err)
 	}
 	beside := Plugin{Name: "beside", Command: []string{filepath.Join(filepath.Dir(path), "bin/beside"), "-v"}, SHA256: sum}
+	elsewhere := Plugin{Name: "elsewhere", Command: []string{"/opt/elsewhere"}, Includes: []string{Builtin, "beside"}}
 	for _, want := range []Item{
 		{Kind: sdk.KindServer, Key: "async", Aliases: []string{"Async"}, Description: "no barrier", Plugin: beside, Serves: Parameters, File: path},
 		{
-			Kind: sdk.KindTrainer, Key: "eager", Plugin: Plugin{Name: "elsewhere", Command: []string{"/opt/elsewhere"}}, Needs: Tables,
+			Kind: sdk.KindTrainer, Key: "eager", Plugin: elsewhere, Needs: Tables,
 			Defaults: map[string]any{"ntrainer": json.Number("3"), "server": "async"}, File: path,
 			Bounds: []Bound{
 				{SettingName{sdk.KindData, "rows"}, SettingName{sdk.KindServer, "rows"}},
@@ -128,7 +129,7 @@ func TestFilesAdd(t *testing.T) {
 			},
 		},
 		{
-			Kind: sdk.KindHook, Key: "quantized", Plugin: Plugin{Name: "elsewhere", Command: []string{"/opt/elsewhere"}},
+			Kind: sdk.KindHook, Key: "quantized", Plugin: elsewhere,
 			Links: Links{Server: true, Default: true}, File: path,
 		},
 		{Kind: sdk.KindModel, Key: "cnn", Plugin: beside, File: second},
@@ -154,6 +155,7 @@ func TestFileErrors(t *testing.T) {
 		{"plugin taken", `{"plugins": {"builtin": {"command": ["x"]}}}`, `plugin "builtin" of FILE is already in the built-in registry: give it another name`},
 		{"no command", `{"plugins": {"p": {"command": []}}}`, `plugin "p" of FILE has no command: give the program and its arguments`},
 		{"no checksum", `{"plugins": {"p": {"command": ["x"], "sha256": "abc"}}}`, `plugin "p" of FILE has the sha256 "abc", which must be 64 digits of 0-9 and a-f`},
+		{"includes what is not there", `{"plugins": {"p": {"command": ["x"], "includes": ["bultin"]}}}`, `includes of plugin "p" of FILE names an unknown plugin "bultin"; did you mean "builtin"?`},
 		{"plugin's name", `{"plugins": {"p q": {"command": ["x"]}}}`, `plugin "p q" of FILE must be named with at most 100 letters, digits, _ and -`},
 		{"key's name", `{"server_map": {"a.b": {"plugin": "builtin"}}}`, `server_map.a.b of FILE: the name "a.b" must be made of at most 100 letters, digits, _ and -`},
 		{"no links", `{"ddp_hook_map": {"h": {"plugin": "builtin"}}}`, `ddp_hook_map.h of FILE has no links: list server, group and default, or nothing for a hook that does not communicate`},

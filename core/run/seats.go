@@ -38,8 +38,8 @@ type seats struct {
 }
 
 // place decides which process holds which part. A hook, criterion or model
-// gets a companion process if the user asked for it or if another plugin than
-// the trainer's provides it.
+// gets a companion process if the user asked for it or if the trainer's plugin does
+// not have it.
 func place(e *config.Experiment) seats {
 	var s seats
 	s.data = &seat{name: "data", rank: -1, kind: sdk.KindData, part: e.Parts[sdk.KindData]}
@@ -53,7 +53,7 @@ func place(e *config.Experiment) seats {
 		s.all = append(s.all, t)
 		for _, kind := range sdk.Isolable {
 			part := e.Parts[kind]
-			if !e.Isolate[kind] && part.Plugin.Name == t.part.Plugin.Name {
+			if !e.Isolate[kind] && t.part.Plugin.Has(part.Plugin.Name) {
 				continue
 			}
 			c := &seat{name: t.name + "." + string(kind), rank: rank, kind: kind, part: part, trainer: t}

@@ -22,18 +22,22 @@ func TestPlace(t *testing.T) {
 	trainer := foreignTrainer.Parts[sdk.KindTrainer]
 	trainer.Plugin.Name = "theirs"
 	foreignTrainer.Parts[sdk.KindTrainer] = trainer
+	including := experiment(1, 0, registry.Links{})
+	trainer.Plugin.Includes = []string{registry.Builtin}
+	including.Parts[sdk.KindTrainer] = trainer
 
 	for name, c := range map[string]struct {
 		seats seats
 		want  []string
 	}{
-		"together":        {place(experiment(2, 1, registry.Links{})), []string{"data", "trainer0", "trainer1", "server2"}},
-		"hook":            {place(experiment(1, 1, registry.Links{}, sdk.KindHook)), []string{"data", "trainer0", "trainer0.hook", "server1"}},
-		"criterion":       {place(experiment(1, 0, registry.Links{}, sdk.KindCriterion)), []string{"data", "trainer0", "trainer0.criterion"}},
-		"model":           {place(experiment(2, 0, registry.Links{}, sdk.KindModel)), []string{"data", "trainer0", "trainer0.model", "trainer1", "trainer1.model"}},
-		"all":             {place(experiment(1, 1, registry.Links{}, sdk.Isolable...)), []string{"data", "trainer0", "trainer0.hook", "trainer0.criterion", "trainer0.model", "server1"}},
-		"foreign hook":    {place(foreign), []string{"data", "trainer0", "trainer0.hook", "server1"}},
-		"foreign trainer": {place(foreignTrainer), []string{"data", "trainer0", "trainer0.hook", "trainer0.criterion", "trainer0.model"}},
+		"together":                           {place(experiment(2, 1, registry.Links{})), []string{"data", "trainer0", "trainer1", "server2"}},
+		"hook":                               {place(experiment(1, 1, registry.Links{}, sdk.KindHook)), []string{"data", "trainer0", "trainer0.hook", "server1"}},
+		"criterion":                          {place(experiment(1, 0, registry.Links{}, sdk.KindCriterion)), []string{"data", "trainer0", "trainer0.criterion"}},
+		"model":                              {place(experiment(2, 0, registry.Links{}, sdk.KindModel)), []string{"data", "trainer0", "trainer0.model", "trainer1", "trainer1.model"}},
+		"all":                                {place(experiment(1, 1, registry.Links{}, sdk.Isolable...)), []string{"data", "trainer0", "trainer0.hook", "trainer0.criterion", "trainer0.model", "server1"}},
+		"foreign hook":                       {place(foreign), []string{"data", "trainer0", "trainer0.hook", "server1"}},
+		"foreign trainer":                    {place(foreignTrainer), []string{"data", "trainer0", "trainer0.hook", "trainer0.criterion", "trainer0.model"}},
+		"foreign trainer that includes them": {place(including), []string{"data", "trainer0"}},
 	} {
 		if d := cmp.Diff(c.want, names(c.seats.all)); d != "" {
 			t.Errorf("%s: %s", name, d)
