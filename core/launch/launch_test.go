@@ -23,8 +23,8 @@ func TestStartDescribesItself(t *testing.T) {
 	if parts := reply.GetParts(); len(parts) != 1 || parts[0].GetKey() != "actor" || len(parts[0].GetSettings()) != 4 {
 		t.Errorf("the plugin provides %v", parts)
 	}
-	if p.PID() == 0 || p.StartTook <= 0 {
-		t.Errorf("process %d took %v to start", p.PID(), p.StartTook)
+	if p.PID() == 0 || p.StartTook() <= 0 {
+		t.Errorf("process %d took %v to start", p.PID(), p.StartTook())
 	}
 }
 

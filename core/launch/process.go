@@ -28,16 +28,14 @@ const stopTimeout = 500 * time.Millisecond
 
 // Process is a plugin process that runs.
 type Process struct {
-	Name   string
-	Plugin string
-	// StartTook is the time from exec to the end of the handshake.
-	StartTook time.Duration
+	Name string
 	proto.PartClient
 
-	client  *plugin.Client
-	child   *child
-	program *checked
-	words   *words
+	startTook time.Duration
+	client    *plugin.Client
+	child     *child
+	program   *checked
+	words     *words
 }
 
 func newProcess(l *Launcher, spec Spec) (*Process, error) {
@@ -54,7 +52,7 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 		program.close()
 		return nil, err
 	}
-	p := &Process{Name: spec.Name, Plugin: spec.Plugin.Name, program: program, words: words, child: newChild(l, spec.Name, words)}
+	p := &Process{Name: spec.Name, program: program, words: words, child: newChild(l, spec.Name, words)}
 	config := &plugin.ClientConfig{
 		HandshakeConfig:  sdk.Handshake,
 		Plugins:          plugin.PluginSet{sdk.Dispensed: &sdk.GRPCPlugin{}},
@@ -103,7 +101,7 @@ func (p *Process) connect(ctx context.Context) error {
 		p.child.kill()
 		return err
 	}
-	p.StartTook = time.Since(started)
+	p.startTook = time.Since(started)
 	return nil
 }
 
@@ -182,6 +180,9 @@ func (p *Process) lastWords() string {
 	}
 	return ""
 }
+
+// StartTook is the time from exec to the end of the handshake.
+func (p *Process) StartTook() time.Duration { return p.startTook }
 
 // PID of the process, or 0 if it never started.
 func (p *Process) PID() int { return p.child.pid() }

@@ -38,6 +38,9 @@ func Pending(o Options) *Result {
 	return r
 }
 
+// Fail notes why the run ended early.
+func (r *Result) Fail(err error) { r.Error = err.Error() }
+
 func newResult(o Options) *Result {
 	return &Result{
 		Schema: Schema, Command: o.Command, Environment: result.Capture(), Limits: []Limit{}, Rows: []*Row{},

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
@@ -18,26 +19,18 @@ import (
 // turn sleep.
 type world struct {
 	transport comm.Transport
-	trainers  []*member
-	servers   []*member // none without push-pull
-	round     int64     // number of the next round: batches of a bucket rise
+	trainers  []*process
+	servers   []*process // none without push-pull
+	round     int64      // number of the next round: batches of a bucket rise
 }
 
-// member is a process of a world.
-type member struct {
-	name   string
-	rank   int
-	part   *proto.PartChoice
-	plugin registry.Plugin
-
-	// known once it runs
-	process *launch.Process
-	address string // for the group that lines the rounds up
-	link    string // for what is measured
+// process is one of a world.
+type process struct {
+	*cluster.Member
+	world *world
+	rank  int
+	part  *proto.PartChoice
 }
-
-func (m *member) peer() *proto.Peer     { return &proto.Peer{Name: m.name, Address: m.address} }
-func (m *member) linkPeer() *proto.Peer { return &proto.Peer{Name: m.name, Address: m.link} }
 
 // newWorld lays a world out. With several transports the names of its processes
 // say which one it is: trainer0.unix.
@@ -52,18 +45,18 @@ func (p *Plan) newWorld(t comm.Transport) (*world, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.trainers = append(w.trainers, &member{
-			name: p.World.Name(rank) + suffix, rank: rank, plugin: registry.Plugin{Name: registry.Builtin},
-			part: &proto.PartChoice{Kind: string(sdk.KindBench), Settings: settings},
+		w.trainers = append(w.trainers, &process{
+			Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: registry.Plugin{Name: registry.Builtin}, Env: p.benchEnvironment()},
+			world:  w, rank: rank, part: &proto.PartChoice{Kind: string(sdk.KindBench), Settings: settings},
 		})
 	}
 	if !p.has(PushPull) {
 		return w, nil
 	}
 	for _, rank := range p.World.ServerRanks() {
-		w.servers = append(w.servers, &member{
-			name: p.World.Name(rank) + suffix, rank: rank, plugin: p.Server.Plugin,
-			part: &proto.PartChoice{Kind: string(sdk.KindServer), Key: p.Server.Key, Settings: p.Server.Settings},
+		w.servers = append(w.servers, &process{
+			Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: p.Server.Plugin},
+			world:  w, rank: rank, part: &proto.PartChoice{Kind: string(sdk.KindServer), Key: p.Server.Key, Settings: p.Server.Settings},
 		})
 	}
 	return w, nil
@@ -77,43 +70,42 @@ func (p *Plan) benchSettings(rank int) sdk.BenchSettings {
 	return s
 }
 
-func (w *world) members() []*member { return append(append([]*member{}, w.trainers...), w.servers...) }
+func (w *world) processes() []*process { return slices.Concat(w.trainers, w.servers) }
 
-// environment gives each trainer its share of the cores, unless the user's
+// benchEnvironment gives each trainer its share of the cores, unless the user's
 // GOMAXPROCS says otherwise.
-func (p *Plan) environment(m *member) []string {
-	if _, set := os.LookupEnv("GOMAXPROCS"); set || m.part.GetKind() != string(sdk.KindBench) {
+func (p *Plan) benchEnvironment() []string {
+	if _, set := os.LookupEnv("GOMAXPROCS"); set {
 		return nil
 	}
 	return []string{"GOMAXPROCS=" + strconv.Itoa(max(1, runtime.NumCPU()/p.World.Trainers))}
 }
 
-func (s *session) configureRequest(w *world, m *member) *proto.ConfigureRequest {
+func (s *session) configureRequest(p *process) *proto.ConfigureRequest {
 	return &proto.ConfigureRequest{
-		Name: m.name, Rank: int32(m.rank), Part: m.part, // #nosec G115 -- a rank
-		Trainers:  int32(len(w.trainers)), // #nosec G115 -- a count of processes
-		TimeoutNs: int64(s.plan.Timeout),
-		Secret:    s.secret, Directory: s.launcher.Directory(),
-		Transport: string(w.transport), Listen: s.plan.Listen,
+		Rank: int32(p.rank), Part: p.part, // #nosec G115 -- a rank
+		Trainers:  int32(len(p.world.trainers)), // #nosec G115 -- a count of processes
+		Transport: string(p.world.transport), Listen: s.plan.Listen,
 	}
 }
 
-func (s *session) connectRequest(w *world, m *member) *proto.ConnectRequest {
+func (s *session) connectRequest(p *process) *proto.ConnectRequest {
+	w := p.world
 	req := &proto.ConnectRequest{Buckets: sdk.BucketsToProto(s.plan.buckets())}
-	if m.part.GetKind() == string(sdk.KindServer) {
-		for _, rank := range s.plan.World.TrainersOf(m.rank) {
-			req.Trainers = append(req.Trainers, w.trainers[rank].linkPeer())
+	if p.part.GetKind() == string(sdk.KindServer) {
+		for _, rank := range s.plan.World.TrainersOf(p.rank) {
+			req.Trainers = append(req.Trainers, w.trainers[rank].LinkPeer())
 		}
 		return req
 	}
-	if server, ok := s.plan.World.ServerOf(m.rank); ok && len(w.servers) > 0 {
-		req.Server = w.servers[server-w.servers[0].rank].linkPeer()
+	if server, ok := s.plan.World.ServerOf(p.rank); ok && len(w.servers) > 0 {
+		req.Server = w.servers[server-w.servers[0].rank].LinkPeer()
 	}
 	for _, t := range w.trainers {
-		req.Ring = append(req.Ring, t.linkPeer())
-		req.SyncRing = append(req.SyncRing, t.peer())
+		req.Ring = append(req.Ring, t.LinkPeer())
+		req.SyncRing = append(req.SyncRing, t.Peer())
 	}
-	req.Position = int32(m.rank) // #nosec G115 -- a rank
+	req.Position = int32(p.rank) // #nosec G115 -- a rank
 	req.Group = s.plan.collective()
 	return req
 }

@@ -7,30 +7,24 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// seated is a session whose processes have addresses.
-func seated(t *testing.T, p *Plan) *session {
+// laidOut is a session whose processes have addresses.
+func laidOut(t *testing.T, p *Plan) *session {
 	t.Helper()
-	s := &session{plan: p}
-	for _, transport := range p.Transports {
-		w, err := p.newWorld(transport)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range w.members() {
-			m.address, m.link = "unix:"+m.name, "link:"+m.name
-		}
-		s.worlds = append(s.worlds, w)
+	s, err := newSession(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range s.all {
+		p.Address, p.LinkAddress = "unix:"+p.Name, "link:"+p.Name
 	}
 	return s
 }
@@ -46,9 +40,9 @@ func peers(list ...*proto.Peer) string {
 }
 
 func TestConnectRequests(t *testing.T) {
-	s := seated(t, planOf(4, 2, PushPull, AllReduce))
+	s := laidOut(t, planOf(4, 2, PushPull, AllReduce))
 	w := s.worlds[1]
-	req := s.connectRequest(w, w.trainers[3])
+	req := s.connectRequest(w.trainers[3])
 	if got := peers(req.GetServer()); got != "server5.tcp at link:server5.tcp" {
 		t.Errorf("trainer3 pushes to %s", got)
 	}
@@ -61,7 +55,7 @@ func TestConnectRequests(t *testing.T) {
 	if got := peers(req.GetSyncRing()...); !strings.HasPrefix(got, "trainer0.tcp at unix:trainer0.tcp, ") || len(req.GetSyncRing()) != 4 {
 		t.Errorf("the group that lines up is %s", got)
 	}
-	req = s.connectRequest(w, w.servers[1])
+	req = s.connectRequest(w.servers[1])
 	if got := peers(req.GetTrainers()...); got != "trainer2.tcp at link:trainer2.tcp, trainer3.tcp at link:trainer3.tcp" {
 		t.Errorf("server5 serves %s", got)
 	}
@@ -77,19 +71,19 @@ func TestConnectRequests(t *testing.T) {
 func TestWorldsHaveWhatTheyNeed(t *testing.T) {
 	p := planOf(2, 1, AllReduce)
 	p.Transports = []comm.Transport{comm.Unix}
-	s := seated(t, p)
+	s := laidOut(t, p)
 	if n := len(s.worlds[0].servers); n != 0 {
 		t.Errorf("an all-reduce has %d servers", n)
 	}
-	if name := s.worlds[0].trainers[1].name; name != "trainer1" {
+	if name := s.worlds[0].trainers[1].Name; name != "trainer1" {
 		t.Errorf("of one transport a trainer is called %s", name)
 	}
-	if req := s.connectRequest(s.worlds[0], s.worlds[0].trainers[0]); req.GetServer() != nil || !req.GetGroup() {
+	if req := s.connectRequest(s.worlds[0].trainers[0]); req.GetServer() != nil || !req.GetGroup() {
 		t.Errorf("a trainer joins %v", req)
 	}
 	p.Operations = []Operation{PushPull}
-	s = seated(t, p)
-	if req := s.connectRequest(s.worlds[0], s.worlds[0].trainers[0]); req.GetServer() == nil || req.GetGroup() {
+	s = laidOut(t, p)
+	if req := s.connectRequest(s.worlds[0].trainers[0]); req.GetServer() == nil || req.GetGroup() {
 		t.Errorf("a trainer joins %v", req)
 	}
 }
@@ -97,19 +91,18 @@ func TestWorldsHaveWhatTheyNeed(t *testing.T) {
 func TestConfigureRequest(t *testing.T) {
 	p := planOf(2, 1, PushPull)
 	p.Listen, p.Server.Settings, p.Server.Plugin = "::1", json.RawMessage(`{"a":1}`), registry.Plugin{Name: "other"}
-	s := seated(t, p)
-	s.secret, s.launcher = []byte("secret"), &launch.Launcher{}
+	s := laidOut(t, p)
 	w := s.worlds[0]
-	got := s.configureRequest(w, w.servers[0])
+	got := s.configureRequest(w.servers[0])
 	want := &proto.ConfigureRequest{
-		Name: "server2.shm", Rank: 2, Part: &proto.PartChoice{Kind: "server", Key: "average", Settings: []byte(`{"a":1}`)},
-		Trainers: 2, TimeoutNs: int64(time.Minute), Secret: s.secret, Transport: "shm", Listen: "::1",
+		Rank: 2, Part: &proto.PartChoice{Kind: "server", Key: "average", Settings: []byte(`{"a":1}`)},
+		Trainers: 2, Transport: "shm", Listen: "::1",
 	}
 	if got.String() != want.String() {
 		t.Errorf("the request is %v, want %v", got, want)
 	}
-	if w.servers[0].plugin.Name != "other" || w.trainers[0].plugin.Name != registry.Builtin {
-		t.Errorf("the plugins are %v and %v", w.servers[0].plugin, w.trainers[0].plugin)
+	if w.servers[0].Plugin.Name != "other" || w.trainers[0].Plugin.Name != registry.Builtin {
+		t.Errorf("the plugins are %v and %v", w.servers[0].Plugin, w.trainers[0].Plugin)
 	}
 }
 
@@ -119,24 +112,24 @@ func TestEnvironment(t *testing.T) {
 	}
 	for trainers, want := range map[int]int{1: runtime.NumCPU(), 2: max(1, runtime.NumCPU()/2), 1000: 1} {
 		p := planOf(trainers, 1, PushPull)
-		w := seated(t, p).worlds[0]
-		if d := cmp.Diff([]string{fmt.Sprint("GOMAXPROCS=", want)}, p.environment(w.trainers[0])); d != "" {
+		w := laidOut(t, p).worlds[0]
+		if d := cmp.Diff([]string{fmt.Sprint("GOMAXPROCS=", want)}, w.trainers[0].Env); d != "" {
 			t.Error(d)
 		}
-		if got := p.environment(w.servers[0]); got != nil {
+		if got := w.servers[0].Env; got != nil {
 			t.Errorf("a server gets %v", got)
 		}
 	}
 	t.Setenv("GOMAXPROCS", "1")
 	p := planOf(2, 1, PushPull)
-	if got := p.environment(seated(t, p).worlds[0].trainers[0]); got != nil {
+	if got := laidOut(t, p).worlds[0].trainers[0].Env; got != nil {
 		t.Errorf("beside the user's GOMAXPROCS a trainer gets %v", got)
 	}
 }
 
 func TestMeasureRequest(t *testing.T) {
 	p := planOf(2, 1, Operations...)
-	s := seated(t, p)
+	s := laidOut(t, p)
 	w := s.worlds[0]
 	w.round = 12
 	got := s.measureRequest(w, cell{operation: PushPull, mode: Fresh, place: Copied, bucket: 1, size: 1 << 20}, 7)

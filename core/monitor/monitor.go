@@ -10,11 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -76,9 +76,19 @@ func (m *Monitor) Phase(name string) {
 	m.where = name
 }
 
-// Watch follows one process until the monitor stops: its death, its failures,
-// its progress and its heartbeat.
-func (m *Monitor) Watch(name string, p *launch.Process, progress func(name string, epoch int)) {
+// Process is what the monitor follows.
+type Process interface {
+	// Exited is closed when the process has ended. Death then says how, and phase what the
+	// run was doing.
+	Exited() <-chan struct{}
+	Death(phase string) error
+	// Watch is the call of that name of a plugin process.
+	Watch(context.Context, *proto.WatchRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error)
+}
+
+// Watch follows one process until the monitor stops: its death, its failures, its
+// heartbeat and its progress, of which progress, if set, is told: the epochs that begin.
+func (m *Monitor) Watch(name string, p Process, progress func(epoch int)) {
 	m.hear(name)
 	ctx, cancel := context.WithCancel(context.Background())
 	m.owned.Go(func() {
@@ -100,8 +110,8 @@ func (m *Monitor) Watch(name string, p *launch.Process, progress func(name strin
 			if f := event.GetFailure(); f != nil {
 				m.add(blame{from: name, failure: f})
 			}
-			if e := event.GetProgress(); e != nil {
-				progress(name, int(e.GetEpoch()))
+			if e := event.GetProgress(); e != nil && progress != nil {
+				progress(int(e.GetEpoch()))
 			}
 		}
 	})
@@ -168,7 +178,7 @@ func (m *Monitor) silent(now time.Time, while time.Duration) []string {
 	return names
 }
 
-func (m *Monitor) dead(name string, p *launch.Process) {
+func (m *Monitor) dead(name string, p Process) {
 	m.mu.Lock()
 	where := m.where
 	over := m.stopped || m.cause != nil

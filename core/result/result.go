@@ -151,6 +151,9 @@ type NonFinite struct {
 	Gradient  string `json:"gradient,omitempty"`
 }
 
+// Fail notes why the run ended early.
+func (r *Result) Fail(err error) { r.Error = err.Error() }
+
 // Sample is one measurement.
 type Sample struct {
 	Rank int    `json:"rank"`
@@ -158,7 +161,7 @@ type Sample struct {
 	Name string `json:"name"` // e.g. "forward_pass"
 	// Key places the sample in its series, e.g. "{epoch},{index}".
 	Key string `json:"key"`
-	// StartNS is in ns of CLOCK_MONOTONIC, which all processes of a host share.
+	// StartNS is in ns of the core's CLOCK_MONOTONIC, whatever clock its process has.
 	StartNS    int64 `json:"start_ns"`
 	DurationNS int64 `json:"duration_ns"`
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
@@ -35,7 +36,7 @@ type collected struct {
 // collect fetches what every process recorded. There may be any amount of it, so that
 // no process may be silent for longer than the timeout, but go on as long as it likes.
 func (r *run) collect(ctx context.Context) error {
-	err := r.each(ctx, r.seats.all, 0, "", func(ctx context.Context, s *seat) error {
+	err := cluster.Each(ctx, r.cluster, r.processes.all, cluster.Unbounded, func(ctx context.Context, s *process) error {
 		return r.fetch(ctx, s, func(silence time.Duration) bool { return silence < r.e.Timeout })
 	})
 	if found := r.nonFinite(); err == nil && r.e.FailOnNaN && len(found) > 0 { // of a server: trainers end the pass
@@ -51,10 +52,10 @@ func (r *run) salvage() {
 		return
 	}
 	var wg sync.WaitGroup
-	for _, s := range r.seats.all {
+	for _, s := range r.processes.all {
 		wg.Go(func() {
 			_ = r.fetch(context.Background(), s, func(silence time.Duration) bool {
-				return silence < min(salvagePatience, r.e.Timeout) && (silence < stoppedPatience || r.monitor.Alive(s.name))
+				return silence < min(salvagePatience, r.e.Timeout) && (silence < stoppedPatience || r.cluster.Alive(s.Member))
 			})
 		})
 	}
@@ -63,7 +64,7 @@ func (r *run) salvage() {
 
 // fetch notes in s what its process recorded of the last pass, as much as comes before an
 // error. It ends once patient is false for how long the process has been silent.
-func (r *run) fetch(ctx context.Context, s *seat, patient func(silence time.Duration) bool) error {
+func (r *run) fetch(ctx context.Context, s *process, patient func(silence time.Duration) bool) error {
 	if s.collected.complete {
 		return nil
 	}
@@ -79,12 +80,12 @@ func (r *run) fetch(ctx context.Context, s *seat, patient func(silence time.Dura
 			case <-time.After(silenceCheck):
 			}
 		}
-		cancel(&comm.WaitError{Waiter: "the core", For: []string{s.name}, What: "its metrics", Seconds: r.e.Timeout.Seconds()})
+		cancel(&comm.WaitError{Waiter: "the core", For: []string{s.Name}, What: "its metrics", Seconds: r.e.Timeout.Seconds()})
 	})
 	var c collected
 	err := c.receive(ctx, s, r.passing, func(reply *proto.CollectReply) error {
 		heard.Store(int64(time.Since(began)))
-		return r.check(s.name, reply)
+		return r.check(s.Name, reply)
 	})
 	if wait := (*comm.WaitError)(nil); err != nil && errors.As(context.Cause(ctx), &wait) {
 		err = wait
@@ -98,8 +99,8 @@ func (r *run) fetch(ctx context.Context, s *seat, patient func(silence time.Dura
 }
 
 // receive takes replies until the end, or the first that check refuses.
-func (c *collected) receive(ctx context.Context, s *seat, pass proto.Pass, check func(*proto.CollectReply) error) error {
-	stream, err := s.process.Collect(ctx, &proto.CollectRequest{Pass: pass})
+func (c *collected) receive(ctx context.Context, s *process, pass proto.Pass, check func(*proto.CollectReply) error) error {
+	stream, err := s.Collect(ctx, &proto.CollectRequest{Pass: pass})
 	if err != nil {
 		return err
 	}
@@ -110,6 +111,7 @@ func (c *collected) receive(ctx context.Context, s *seat, pass proto.Pass, check
 			return nil
 		}
 		if err == nil {
+			replyOnCoreClock(s.Site(), reply)
 			err = check(reply)
 		}
 		if err != nil {
@@ -138,17 +140,17 @@ func (r *run) check(name string, reply *proto.CollectReply) error {
 func (r *run) assemble() {
 	res := r.result
 	res.Pass = passNames[r.passing]
-	res.Losses = make([][]float64, len(r.seats.trainers))
+	res.Losses = make([][]float64, len(r.processes.trainers))
 	if r.o.Summarize {
-		res.Parameters = make([][]result.ParameterSummary, len(r.seats.trainers))
+		res.Parameters = make([][]result.ParameterSummary, len(r.processes.trainers))
 		if r.e.Service != registry.Gradients {
-			res.ServerParameters = make([][]result.ParameterSummary, len(r.seats.servers))
+			res.ServerParameters = make([][]result.ParameterSummary, len(r.processes.servers))
 		}
 	}
-	for _, s := range r.seats.all {
+	for _, s := range r.processes.all {
 		p := result.Process{
-			Name: s.name, Rank: s.rank, Kind: string(s.kind), Key: s.part.Key, Plugin: s.part.Plugin.Name,
-			PID: s.process.PID(), StartMS: float64(s.process.StartTook) / 1e6, Facts: s.facts,
+			Name: s.Name, Rank: s.rank, Kind: string(s.kind), Key: s.part.Key, Plugin: s.part.Plugin.Name,
+			PID: s.PID(), StartMS: float64(s.StartTook()) / 1e6, Facts: s.facts,
 		}
 		if s.trainer != nil {
 			p.BoundaryNS = s.trainer.boundaries[string(s.kind)]
@@ -201,7 +203,7 @@ func summary(q *proto.ParameterSummary) result.ParameterSummary {
 }
 
 // parametersOf is where the summaries of a process belong, or nil.
-func (r *run) parametersOf(s *seat) *[]result.ParameterSummary {
+func (r *run) parametersOf(s *process) *[]result.ParameterSummary {
 	switch {
 	case s.kind == sdk.KindTrainer && r.result.Parameters != nil:
 		return &r.result.Parameters[s.rank]

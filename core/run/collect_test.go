@@ -10,8 +10,8 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/launch"
-	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -19,11 +19,38 @@ import (
 // recorded is a process that sends so many replies, one after each pause, and then ends,
 // dies with an error or, without one, says nothing more.
 type recorded struct {
-	proto.PartClient
+	cluster.Process
 	replies int
 	pause   time.Duration
 	end     error
 	asked   int
+	mute    bool // it has no heartbeat
+}
+
+func (p *recorded) Site() cluster.Site      { return cluster.Site{Host: cluster.CoreHost} }
+func (p *recorded) Exited() <-chan struct{} { return nil }
+
+func (p *recorded) Watch(ctx context.Context, _ *proto.WatchRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error) {
+	return &heartbeat{ctx: ctx, mute: p.mute}, nil
+}
+
+type heartbeat struct {
+	grpc.ClientStream
+	ctx  context.Context
+	mute bool
+}
+
+func (h *heartbeat) Recv() (*proto.Event, error) {
+	beat := time.After(time.Second)
+	if h.mute {
+		beat = nil
+	}
+	select {
+	case <-beat:
+		return &proto.Event{}, nil
+	case <-h.ctx.Done():
+		return nil, h.ctx.Err()
+	}
 }
 
 func (p *recorded) Collect(ctx context.Context, _ *proto.CollectRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[proto.CollectReply], error) {
@@ -55,29 +82,59 @@ func (s *recordedStream) Recv() (*proto.CollectReply, error) {
 	return &proto.CollectReply{}, nil
 }
 
-var errDied = errors.New("trainer1 died")
+var errDied, errFailed = errors.New("trainer1 died"), errors.New("the run failed")
 
-// collecting is a run in its collection, whose data process and trainers are these.
-func collecting(t *testing.T, processes ...*recorded) (*run, context.Context) {
-	t.Helper()
-	r := &run{e: experiment(len(processes)-1, 0, registry.Links{}), passing: proto.Pass_PASS_MEASURED}
-	r.e.Timeout = time.Second
-	r.seats = place(r.e)
-	for i, s := range r.seats.all {
-		s.process = &launch.Process{PartClient: processes[i]}
-	}
-	ctx, m := monitor.New(t.Context(), r.e.Timeout)
-	r.monitor = m
-	return r, ctx
+// Start makes recorded processes a Starter: it finds them by their names.
+func (s starter) Start(_ context.Context, spec launch.Spec) (cluster.Process, error) {
+	return s[spec.Name], nil
 }
 
-// requireCollected compares how many replies each process's seat holds, and that only the
+func (s starter) Close(bool) error { return nil }
+
+type starter map[string]*recorded
+
+// collecting carries a run through its last phase, whose data process and trainers are
+// these, and, if that fails, through what is salvaged. It returns the error, and how long
+// salvaging took.
+func collecting(phase func(*run, context.Context) error, processes ...*recorded) (r *run, took time.Duration, err error) {
+	r = &run{e: experiment(len(processes)-1, 0, registry.Links{}), passing: proto.Pass_PASS_MEASURED}
+	r.e.Timeout = time.Second
+	r.processes = layOut(r.e)
+	s := starter{}
+	for i, p := range r.processes.all {
+		s[p.Name] = processes[i]
+	}
+	r.cluster = cluster.New(r.e.Timeout, r.processes.all, cluster.Options{Open: func(int) (cluster.Starter, error) { return s, nil }})
+	err = r.cluster.Run(context.Background(), cluster.Life{
+		Phases: []cluster.Phase{{Name: "launch", Do: r.cluster.Start}, {Name: "collection", Do: func(ctx context.Context) error { return phase(r, ctx) }}},
+		Tell:   func(string) {},
+		Salvage: func() {
+			began := time.Now()
+			r.salvage()
+			took = time.Since(began)
+		},
+		Report: func(error) {},
+	})
+	return r, took, err
+}
+
+// fails fails when it is plain who has a heartbeat.
+func fails(*run, context.Context) error {
+	time.Sleep(beatsHeard)
+	return errFailed
+}
+
+// beatsHeard is longer than the monitor waits for a heartbeat, and shorter than it takes
+// to end a run of collecting for want of one.
+const beatsHeard = 1600 * time.Millisecond
+
+// requireCollected compares how many replies of each process are there, and that only the
 // complete ones count as complete.
 func (r *run) requireCollected(t *testing.T, replies []int, complete []bool) {
 	t.Helper()
-	for i, s := range r.seats.all {
+	for i, s := range r.processes.all {
 		if n := len(s.collected.replies); n != replies[i] || s.collected.complete != complete[i] {
-			t.Errorf("%d replies of %s are there, complete %v; want %d, %v", n, s.name, s.collected.complete, replies[i], complete[i])
+			t.Errorf("%d replies of %s are there, complete %v; want %d, %v", n, s.Name, s.collected.complete, replies[i], complete[i])
 		}
 	}
 }
@@ -85,17 +142,14 @@ func (r *run) requireCollected(t *testing.T, replies []int, complete []bool) {
 // A collection may last any time, as long as something comes within each timeout.
 func TestCollectionIsBoundedInSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, ctx := collecting(t, &recorded{end: io.EOF}, &recorded{replies: 100, pause: 900 * time.Millisecond, end: io.EOF})
-		defer r.monitor.Stop()
-		if err := r.collect(ctx); err != nil {
+		r, _, err := collecting((*run).collect, &recorded{end: io.EOF}, &recorded{replies: 100, pause: 900 * time.Millisecond, end: io.EOF})
+		if err != nil {
 			t.Errorf("a collection of 90 s fails: %v", err)
 		}
 		r.requireCollected(t, []int{0, 100}, []bool{true, true})
 	})
 	synctest.Test(t, func(t *testing.T) {
-		r, ctx := collecting(t, &recorded{end: io.EOF}, &recorded{replies: 3, pause: time.Millisecond})
-		defer r.monitor.Stop()
-		err := r.collect(ctx)
+		r, _, err := collecting((*run).collect, &recorded{end: io.EOF}, &recorded{replies: 3, pause: time.Millisecond})
 		if want := "the core waited 1 s for its metrics from trainer0"; err == nil || err.Error() != want {
 			t.Errorf("silence gives %v, want %s", err, want)
 		}
@@ -107,20 +161,21 @@ func TestCollectionIsBoundedInSilence(t *testing.T) {
 // part of those that died or fell silent, which hold nobody up.
 func TestSalvageKeepsWhatCame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		silent, dead := &recorded{replies: 2}, &recorded{replies: 5, end: errDied}
+		silent, dead := &recorded{replies: 2, mute: true}, &recorded{replies: 5, end: errDied}
 		slow := &recorded{replies: 100, pause: 400 * time.Millisecond, end: io.EOF}
-		r, _ := collecting(t, silent, dead, slow)
-		defer r.monitor.Stop()
-		r.salvage()
+		r, _, _ := collecting(fails, silent, dead, slow)
 		r.requireCollected(t, []int{2, 5, 100}, []bool{false, false, true})
 	})
 	synctest.Test(t, func(t *testing.T) {
-		r, _ := collecting(t, &recorded{}, &recorded{replies: 5, end: errDied})
-		defer r.monitor.Stop()
-		began := time.Now()
-		r.salvage()
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("a silent process holds the run up for %v", took)
+		r, took, _ := collecting(fails, &recorded{mute: true}, &recorded{replies: 5, end: errDied})
+		if took > 600*time.Millisecond {
+			t.Errorf("a process without a sign of life holds the run up for %v", took)
+		}
+		r.requireCollected(t, []int{0, 5}, []bool{false, false})
+	})
+	synctest.Test(t, func(t *testing.T) {
+		if _, took, _ := collecting(fails, &recorded{}, &recorded{end: io.EOF}); took < 900*time.Millisecond || took > 1200*time.Millisecond {
+			t.Errorf("a process that is silent but alive holds the run up for %v, want the timeout of 1 s", took)
 		}
 	})
 }
@@ -130,13 +185,14 @@ func TestSalvageKeepsWhatCame(t *testing.T) {
 func TestSalvageGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		whole, part := &recorded{replies: 2, end: io.EOF}, &recorded{replies: 5, end: errDied}
-		r, ctx := collecting(t, whole, part)
-		defer r.monitor.Stop()
-		if err := r.collect(ctx); !errors.Is(err, errDied) {
+		r, _, err := collecting(func(r *run, ctx context.Context) error {
+			err := r.collect(ctx)
+			part.replies = 3
+			return err
+		}, whole, part)
+		if err == nil || err.Error() != errDied.Error() {
 			t.Errorf("a death gives %v", err)
 		}
-		part.replies = 3
-		r.salvage()
 		r.requireCollected(t, []int{2, 5}, []bool{true, false})
 		if whole.asked != 1 || part.asked != 2 {
 			t.Errorf("asked %d and %d times", whole.asked, part.asked)

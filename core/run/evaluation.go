@@ -24,7 +24,7 @@ type found struct {
 // epochs that at least one of them has evaluated. It needs the losses of the result.
 func (r *run) evaluations() []result.Evaluation {
 	epochs := map[int32]*found{}
-	for _, s := range r.seats.trainers {
+	for _, s := range r.processes.trainers {
 		for _, reply := range s.collected.replies {
 			for _, q := range reply.GetEvaluations() {
 				f := epochs[q.GetEpoch()]
@@ -46,7 +46,7 @@ func (r *run) evaluations() []result.Evaluation {
 }
 
 // targets is how many targets a sample has.
-func (r *run) targets() int64 { return max(1, r.seats.trainers[0].plan.GetInputs().GetTargets()) }
+func (r *run) targets() int64 { return max(1, r.processes.trainers[0].plan.GetInputs().GetTargets()) }
 
 // add counts what a trainer found.
 func (f *found) add(rank int, targets int64, q *proto.Evaluation) {

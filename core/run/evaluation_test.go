@@ -28,7 +28,7 @@ func (r *run) sent(byTrainer ...[]*proto.Evaluation) *run {
 		for _, q := range list {
 			c.replies = append(c.replies, &proto.CollectReply{}, &proto.CollectReply{Evaluations: []*proto.Evaluation{q}})
 		}
-		r.seats.trainers[rank].collected = c
+		r.processes.trainers[rank].collected = c
 	}
 	return r
 }

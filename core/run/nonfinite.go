@@ -14,9 +14,9 @@ type nonFinite struct {
 }
 
 // nonFinite is what the processes found of values that are not finite, in the order of
-// the seats.
+// the processes.
 func (r *run) nonFinite() (found []nonFinite) {
-	for _, s := range r.seats.all {
+	for _, s := range r.processes.all {
 		for _, reply := range s.collected.replies {
 			q := reply.GetNonFinite()
 			if q == nil {
@@ -27,7 +27,7 @@ func (r *run) nonFinite() (found []nonFinite) {
 				f.Epoch, f.Batch = q.GetEpoch(), q.GetBatch()
 				f.Loss = strconv.FormatFloat(q.GetLoss(), 'g', -1, 64)
 			}
-			found = append(found, nonFinite{f, sdk.DescribeNonFinite(s.name, q)})
+			found = append(found, nonFinite{f, sdk.DescribeNonFinite(s.Name, q)})
 		}
 	}
 	return found

@@ -8,6 +8,7 @@ import (
 	gproto "google.golang.org/protobuf/proto"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
@@ -17,18 +18,18 @@ import (
 // then the data process for such batches. Both follow from the model and the tables
 // of the servers, which are known now.
 func (r *run) planAndDeal(ctx context.Context) error {
-	r.model = r.seats.trainers[0].holder(sdk.KindModel).model
-	for _, t := range r.seats.trainers {
+	r.model = r.processes.trainers[0].holder(sdk.KindModel).model
+	for _, t := range r.processes.trainers {
 		if t.holder(sdk.KindModel).model == nil {
-			return fmt.Errorf("%s has no model", t.name)
+			return fmt.Errorf("%s has no model", t.Name)
 		}
 	}
 	tables, err := r.tables()
 	if err != nil {
 		return err
 	}
-	err = r.each(ctx, r.seats.trainers, r.e.Timeout, "its plan", func(ctx context.Context, s *seat) error {
-		plan, err := s.process.Plan(ctx, &proto.PlanRequest{Model: r.model, Tables: tables})
+	err = cluster.Each(ctx, r.cluster, r.processes.trainers, cluster.Wait{Limit: r.e.Timeout, For: "its plan"}, func(ctx context.Context, s *process) error {
+		plan, err := s.Plan(ctx, &proto.PlanRequest{Model: r.model, Tables: tables})
 		s.plan = plan
 		return err
 	})
@@ -40,7 +41,7 @@ func (r *run) planAndDeal(ctx context.Context) error {
 	}
 	// No deadline: reading all data once takes as long as it takes. The data process says
 	// so itself if it does not come on.
-	if err := r.each(ctx, []*seat{r.seats.data}, 0, "", r.deal); err != nil {
+	if err := cluster.Each(ctx, r.cluster, []*process{r.processes.data}, cluster.Unbounded, r.deal); err != nil {
 		return err
 	}
 	r.size(tables)
@@ -53,37 +54,37 @@ func (r *run) tables() ([]*proto.Table, error) {
 		return nil, nil
 	}
 	var tables []*proto.Table
-	for _, s := range r.seats.servers {
+	for _, s := range r.processes.servers {
 		if s.table == nil {
-			return nil, fmt.Errorf("%s has no table, though %s says that server %s serves tables", s.name, s.part.Plugin.Name, s.part.Key)
+			return nil, fmt.Errorf("%s has no table, though %s says that server %s serves tables", s.Name, s.part.Plugin.Name, s.part.Key)
 		}
 		tables = append(tables, s.table)
 		r.result.Tables = append(r.result.Tables, comm.TableSpec{Rows: int(s.table.GetRows()), Width: int(s.table.GetWidth())})
 	}
 	// What is too large by itself needs no data to be found out.
-	return tables, comm.ReserveTables(names(r.seats.servers), r.result.Tables, comm.LookupSpec{}, 0)
+	return tables, comm.ReserveTables(cluster.Names(r.processes.servers), r.result.Tables, comm.LookupSpec{}, 0)
 }
 
 // agreeOnPlan checks that all trainers planned the same.
 func (r *run) agreeOnPlan() error {
-	first := r.seats.trainers[0]
-	for _, t := range r.seats.trainers {
+	first := r.processes.trainers[0]
+	for _, t := range r.processes.trainers {
 		if t.plan.GetInputs() == nil {
-			return fmt.Errorf("%s does not say what data it takes: its plan has no inputs", t.name)
+			return fmt.Errorf("%s does not say what data it takes: its plan has no inputs", t.Name)
 		}
 		if !gproto.Equal(&proto.PlanReply{Buckets: first.plan.GetBuckets()}, &proto.PlanReply{Buckets: t.plan.GetBuckets()}) {
-			return fmt.Errorf("%s and %s plan different buckets: the plan must depend on the model alone", first.name, t.name)
+			return fmt.Errorf("%s and %s plan different buckets: the plan must depend on the model alone", first.Name, t.Name)
 		}
 		if !gproto.Equal(first.plan.GetInputs(), t.plan.GetInputs()) {
-			return fmt.Errorf("%s and %s take different data: the plan must depend on the model and the tables alone", first.name, t.name)
+			return fmt.Errorf("%s and %s take different data: the plan must depend on the model and the tables alone", first.Name, t.Name)
 		}
 	}
 	return nil
 }
 
-func (r *run) deal(ctx context.Context, data *seat) error {
+func (r *run) deal(ctx context.Context, data *process) error {
 	req := &proto.DealRequest{
-		Inputs:    r.seats.trainers[0].plan.GetInputs(),
+		Inputs:    r.processes.trainers[0].plan.GetInputs(),
 		BatchSize: int32(r.e.BatchSize), // #nosec G115 -- checked by config
 	}
 	for _, set := range r.e.World.Sets(r.e.Links) {
@@ -93,13 +94,13 @@ func (r *run) deal(ctx context.Context, data *seat) error {
 		}
 		req.Sets = append(req.Sets, s)
 	}
-	reply, err := data.process.Deal(ctx, req)
+	reply, err := data.Deal(ctx, req)
 	if err != nil {
 		return err
 	}
 	r.shares, r.streamed = reply.GetShares(), reply.GetStreamed()
-	if len(r.shares) != len(r.seats.trainers) {
-		return fmt.Errorf("%s dealt %d shares for %d trainers", data.name, len(r.shares), len(r.seats.trainers))
+	if len(r.shares) != len(r.processes.trainers) {
+		return fmt.Errorf("%s dealt %d shares for %d trainers", data.Name, len(r.shares), len(r.processes.trainers))
 	}
 	if reply.GetOwnBatches() {
 		r.warnBatchSize()
@@ -119,7 +120,7 @@ func (r *run) deal(ctx context.Context, data *seat) error {
 func (r *run) warnBatchSize() {
 	for _, v := range r.e.Values {
 		if v.Key == "batch_size" && !strings.HasPrefix(v.Origin, "default") {
-			r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("%s has no effect: data %s cuts its own batches", v.Origin, r.seats.data.part.Key))
+			r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("%s has no effect: data %s cuts its own batches", v.Origin, r.processes.data.part.Key))
 		}
 	}
 }
@@ -147,7 +148,7 @@ func (r *run) size(tables []*proto.Table) {
 		return
 	}
 	r.lookup = &proto.Lookup{Tables: tables}
-	several := len(r.seats.trainers[0].plan.GetInputs().GetTables()) > 0
+	several := len(r.processes.trainers[0].plan.GetInputs().GetTables()) > 0
 	for _, s := range r.shares {
 		bags := s.GetBatchSamples()
 		if several {
@@ -159,19 +160,4 @@ func (r *run) size(tables []*proto.Table) {
 }
 
 // buckets are those that all trainers planned.
-func (r *run) buckets() []*proto.Bucket { return r.seats.trainers[0].plan.GetBuckets() }
-
-// reserve compares what the processes are about to allocate with the memory there is:
-// each alone would find that there is room for it.
-func (r *run) reserve() error {
-	if r.e.Transport == comm.Shm {
-		if err := comm.ReserveSharedStores(names(r.seats.trainers), r.result.Buckets); err != nil {
-			return err
-		}
-	}
-	if r.lookup == nil {
-		return nil
-	}
-	spec := comm.LookupSpec{Tables: r.result.Tables, Bags: int(r.lookup.GetBags()), Indices: int(r.lookup.GetIndices())}
-	return comm.ReserveTables(names(r.seats.servers), r.result.Tables, spec, len(r.seats.trainers))
-}
+func (r *run) buckets() []*proto.Bucket { return r.processes.trainers[0].plan.GetBuckets() }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
@@ -25,8 +24,8 @@ func planned(rows, classes int64) *proto.PlanReply {
 }
 
 func withPlans(r *run, plans ...*proto.PlanReply) *run {
-	seated(r).result = newResult(r.e, Options{})
-	for i, s := range r.seats.trainers {
+	laidOut(r).result = newResult(r.e, Options{})
+	for i, s := range r.processes.trainers {
 		s.plan = plans[i%len(plans)]
 	}
 	return r
@@ -81,15 +80,15 @@ func TestSizeOfLookupsInSeveralTables(t *testing.T) {
 // A trainer, and nobody else, knows what the data process sends it.
 func TestTrainersKnowTheirShares(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
-		r := seated(&run{e: experiment(2, 1, registry.Links{Server: true}, sdk.KindModel), streamed: streamed})
-		for _, s := range r.seats.all {
+		r := laidOut(&run{e: experiment(2, 1, registry.Links{Server: true}, sdk.KindModel), streamed: streamed})
+		for _, s := range r.processes.all {
 			var want *proto.Share
 			if s.kind == sdk.KindTrainer {
 				want = r.shares[s.rank]
 			}
 			q := r.connectRequest(s)
 			if q.GetShare() != want || q.GetStreamed() != (streamed && want != nil) {
-				t.Errorf("%s is told of share %v, streamed %v", s.name, q.GetShare(), q.GetStreamed())
+				t.Errorf("%s is told of share %v, streamed %v", s.Name, q.GetShare(), q.GetStreamed())
 			}
 		}
 	}
@@ -117,13 +116,13 @@ func TestAgreeOnPlan(t *testing.T) {
 
 func TestTables(t *testing.T) {
 	r := withPlans(tables(&run{e: experiment(1, 2, registry.Links{})}), planned(1, 1))
-	r.seats.servers[0].table = &proto.Table{Rows: 7, Width: 2}
+	r.processes.servers[0].table = &proto.Table{Rows: 7, Width: 2}
 	const want = "server2 has no table, though builtin says that server a_server serves tables"
 	if _, err := r.tables(); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	r.result.Tables = nil
-	r.seats.servers[1].table = &proto.Table{Rows: 9, Width: 4}
+	r.processes.servers[1].table = &proto.Table{Rows: 9, Width: 4}
 	if _, err := r.tables(); err != nil {
 		t.Fatal(err)
 	}
@@ -143,15 +142,15 @@ func TestConfigureRequests(t *testing.T) {
 		registry.Tables:     {firstTensor: 3, tables: true},
 		registry.Parameters: {serverLocal: "a_model"},
 	} {
-		r := seated(&run{e: experiment(3, 3, registry.Links{}, sdk.KindModel), launcher: &launch.Launcher{}})
+		r := laidOut(&run{e: experiment(3, 3, registry.Links{}, sdk.KindModel)})
 		r.e.Service = service
-		for _, s := range r.seats.all {
+		for _, s := range r.processes.all {
 			q := r.configureRequest(s)
 			if q.GetFirstTensor() != want.firstTensor || q.GetServer() != "a_server" {
-				t.Errorf("%s, %s: first tensor %d, server %s", service, s.name, q.GetFirstTensor(), q.GetServer())
+				t.Errorf("%s, %s: first tensor %d, server %s", service, s.Name, q.GetFirstTensor(), q.GetServer())
 			}
 			if q.GetTables() != (want.tables && s.kind == sdk.KindServer) {
-				t.Errorf("%s, %s: tables %v", service, s.name, q.GetTables())
+				t.Errorf("%s, %s: tables %v", service, s.Name, q.GetTables())
 			}
 			if s.kind != sdk.KindServer {
 				continue
@@ -161,7 +160,7 @@ func TestConfigureRequests(t *testing.T) {
 				local = append(local, p.GetKey())
 			}
 			if got := strings.Join(local, " "); got != want.serverLocal || int(q.GetPosition()) != s.rank-3 {
-				t.Errorf("%s, %s: holds %s, position %d", service, s.name, got, q.GetPosition())
+				t.Errorf("%s, %s: holds %s, position %d", service, s.Name, got, q.GetPosition())
 			}
 		}
 	}

@@ -12,18 +12,15 @@ func choice(kind sdk.Kind, p config.Part) *proto.PartChoice {
 	return &proto.PartChoice{Kind: string(kind), Key: p.Key, Settings: p.Settings}
 }
 
-func (r *run) configureRequest(s *seat) *proto.ConfigureRequest {
+func (r *run) configureRequest(s *process) *proto.ConfigureRequest {
 	req := &proto.ConfigureRequest{
-		Name: s.name, Rank: int32(s.rank), // #nosec G115 -- a rank
+		Rank:      int32(s.rank), // #nosec G115 -- a rank
 		Part:      choice(s.kind, s.part),
-		Trainers:  int32(len(r.seats.trainers)),             // #nosec G115 -- a count of processes
+		Trainers:  int32(len(r.processes.trainers)),         // #nosec G115 -- a count of processes
 		Epochs:    int32(max(r.e.Epochs, r.e.WarmUpEpochs)), // #nosec G115 -- checked by config
 		BatchSize: int32(r.e.BatchSize),                     // #nosec G115 -- checked by config
 		Seed:      r.e.Seed,
 		Threads:   int32(trainerThreads(r.e.World.Trainers)), // #nosec G115 -- a count of cores
-		TimeoutNs: int64(r.e.Timeout),
-		Secret:    r.secret,
-		Directory: r.launcher.Directory(),
 		Summarize: r.o.Summarize,
 		FailOnNan: r.e.FailOnNaN,
 		Transport: string(r.e.Transport),
@@ -32,7 +29,7 @@ func (r *run) configureRequest(s *seat) *proto.ConfigureRequest {
 		Position:  int32(s.position), // #nosec G115 -- a count of processes
 	}
 	if r.e.Service == registry.Tables {
-		req.FirstTensor = int32(len(r.seats.servers)) // #nosec G115 -- a count of processes
+		req.FirstTensor = int32(len(r.processes.servers)) // #nosec G115 -- a count of processes
 	}
 	switch s.kind {
 	case sdk.KindServer:
@@ -55,29 +52,29 @@ func (r *run) configureRequest(s *seat) *proto.ConfigureRequest {
 	return req
 }
 
-func (r *run) connectRequest(s *seat) *proto.ConnectRequest {
+func (r *run) connectRequest(s *process) *proto.ConnectRequest {
 	req := &proto.ConnectRequest{Buckets: r.buckets(), Model: r.model}
 	switch s.kind {
 	case sdk.KindTrainer:
-		req.Data, req.Share, req.Streamed = r.seats.data.peer(), r.shares[s.rank], r.streamed
+		req.Data, req.Share, req.Streamed = r.processes.data.Peer(), r.shares[s.rank], r.streamed
 		if r.lookup != nil {
 			req.Lookup = r.lookup
-			for _, v := range r.seats.servers {
-				req.TableServers = append(req.TableServers, v.linkPeer())
+			for _, v := range r.processes.servers {
+				req.TableServers = append(req.TableServers, v.LinkPeer())
 			}
 		}
 		req.Companions = map[string]*proto.Peer{}
 		for kind, c := range s.companions {
-			req.Companions[string(kind)] = c.peer()
+			req.Companions[string(kind)] = c.Peer()
 		}
 	case sdk.KindData:
-		for _, t := range r.seats.trainers {
-			req.Trainers = append(req.Trainers, t.peer())
+		for _, t := range r.processes.trainers {
+			req.Trainers = append(req.Trainers, t.Peer())
 		}
 	case sdk.KindServer:
 		r.addTrainers(req, s)
 	default:
-		req.Trainers = []*proto.Peer{s.trainer.peer()}
+		req.Trainers = []*proto.Peer{s.trainer.Peer()}
 	}
 	if s.kind == sdk.KindHook || s.kind == sdk.KindTrainer && s.holder(sdk.KindHook) == s {
 		r.addHookLinks(req, s.rank)
@@ -87,17 +84,17 @@ func (r *run) connectRequest(s *seat) *proto.ConnectRequest {
 
 // addTrainers tells a server who will join it: the processes with the hooks of its
 // trainers, or, at a server of a table, the trainers themselves.
-func (r *run) addTrainers(req *proto.ConnectRequest, server *seat) {
+func (r *run) addTrainers(req *proto.ConnectRequest, server *process) {
 	req.Lookup = r.lookup
 	if r.lookup == nil && !r.e.Links.Server {
 		return
 	}
 	for _, rank := range r.e.World.TrainersOf(server.rank) {
-		t := r.seats.trainers[rank]
+		t := r.processes.trainers[rank]
 		if r.lookup == nil {
 			t = t.holder(sdk.KindHook)
 		}
-		req.Trainers = append(req.Trainers, t.linkPeer())
+		req.Trainers = append(req.Trainers, t.LinkPeer())
 		req.Batches = append(req.Batches, int64(r.e.Epochs)*r.shares[rank].GetBatches())
 	}
 }
@@ -105,15 +102,15 @@ func (r *run) addTrainers(req *proto.ConnectRequest, server *seat) {
 // addHookLinks tells the process with a rank's hook whom to join.
 func (r *run) addHookLinks(req *proto.ConnectRequest, rank int) {
 	if server, ok := r.e.World.ServerOf(rank); ok && r.e.Links.Server {
-		for _, s := range r.seats.servers {
+		for _, s := range r.processes.servers {
 			if s.rank == server {
-				req.Server = s.linkPeer()
+				req.Server = s.LinkPeer()
 			}
 		}
 	}
 	if r.e.Links.Group || r.e.Links.Default {
-		for _, t := range r.seats.trainers {
-			req.Ring = append(req.Ring, t.holder(sdk.KindHook).linkPeer())
+		for _, t := range r.processes.trainers {
+			req.Ring = append(req.Ring, t.holder(sdk.KindHook).LinkPeer())
 		}
 		req.Position = int32(rank) // #nosec G115 -- a rank
 		req.Group, req.DefaultGroup = r.e.Links.Group, r.e.Links.Default

@@ -1,19 +1,14 @@
-// Package run carries out one experiment: it places the parts on processes,
+// Package run carries out one experiment: it lays the parts out on processes,
 // starts and connects them, runs the warm-up and the measured pass, and collects
 // what they recorded. It never touches a tensor.
 package run
 
 import (
 	"context"
-	"crypto/rand"
-	"fmt"
 	"sync/atomic"
-	"time"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/launch"
-	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -26,6 +21,7 @@ type Progress interface {
 
 // Options of a run that are no part of the experiment.
 type Options struct {
+	cluster.Options
 	// Command is the command line, for the result.
 	Command []string
 	// StartedNS is when the core started, in ns of comm.Now.
@@ -33,22 +29,14 @@ type Options struct {
 	// Summarize asks for the parameter summaries.
 	Summarize bool
 	Progress  Progress
-	// Ending, if set, is called when a run that failed begins to collect what there is and
-	// to clean up, and done at its end. It waits meanwhile, but never long: it has deadlines
-	// of its own.
-	Ending func() (done func())
-	// Output says what becomes of what the processes print.
-	Output launch.Output
 }
 
 // run is the state of one experiment while it runs.
 type run struct {
 	e         *config.Experiment
 	o         Options
-	secret    []byte
-	launcher  *launch.Launcher
-	monitor   *monitor.Monitor
-	seats     seats
+	processes processes
+	cluster   *cluster.Cluster
 	model     *proto.ModelDescription
 	shares    []*proto.Share // by trainer
 	streamed  bool           // the data is read anew in every epoch
@@ -62,98 +50,59 @@ type run struct {
 // recorded of the last pass, marked incomplete, beside the error. All processes
 // are gone and nothing of the run is left when it returns.
 func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, error) {
-	r := &run{e: e, o: o, secret: make([]byte, comm.SecretSize), seats: place(e)}
-	if _, err := rand.Read(r.secret); err != nil {
-		return nil, fmt.Errorf("no random secret for the run: %w", err)
-	}
-	r.result = newResult(e, o)
-	err := launch.CheckLimits(len(r.seats.all))
-	if err != nil {
-		return nil, err
-	}
-	if r.launcher, err = launch.New(e.Timeout, o.Output); err != nil {
-		return nil, err
-	}
-	ctx, r.monitor = monitor.New(ctx, e.Timeout)
-	err = r.phases(ctx)
-	if err != nil {
-		err = r.monitor.Verdict(err)
-		r.result.Error = err.Error()
-		if o.Ending != nil {
-			defer o.Ending()()
-		}
-		r.salvage()
-	}
-	r.monitor.Stop()
-	if cerr := r.launcher.Close(err == nil); err == nil {
-		err = cerr
-	}
+	r := &run{e: e, o: o, processes: layOut(e), result: newResult(e, o)}
+	r.processes.trainers[0].Progress = r.epoch
+	r.cluster = cluster.New(e.Timeout, r.processes.all, o.Options)
+	err := r.cluster.Run(ctx, cluster.Life{Phases: r.phases(), Tell: o.Progress.Phase, Salvage: r.salvage, Report: r.report})
 	if r.passing == proto.Pass_PASS_UNSPECIFIED {
 		return nil, err
 	}
-	r.assemble()
-	if !o.Summarize { // nobody looks at the machine of a comparison
-		r.result.Environment.CaptureGPUs()
-	}
-	r.result.Complete = err == nil
 	return r.result, err
 }
 
 // phases is the life of a run.
-func (r *run) phases(ctx context.Context) error {
-	steps := []struct {
-		phase string
-		do    func(context.Context) error
-	}{
-		{"launch", r.start},
-		{"set-up", r.configure},
-		{"planning", r.planAndDeal},
-		{"connection", r.connect},
-		{"warm-up", r.warmUp},
-		{"measured pass", r.measure},
-		{"collection", r.collect},
+func (r *run) phases() []cluster.Phase {
+	return []cluster.Phase{
+		{Name: "launch", Do: r.start},
+		{Name: "set-up", Do: r.configure},
+		{Name: "planning", Do: r.planAndDeal},
+		{Name: "connection", Do: r.connect},
+		{Name: "warm-up", Do: r.warmUp},
+		{Name: "measured pass", Do: r.measure},
+		{Name: "collection", Do: r.collect},
 	}
-	for _, s := range steps {
-		r.o.Progress.Phase(s.phase)
-		r.monitor.Phase(s.phase)
-		if err := s.do(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-// start starts all processes in parallel.
+// report completes the result of a run that came as far as a pass.
+func (r *run) report(err error) {
+	if r.passing == proto.Pass_PASS_UNSPECIFIED {
+		return
+	}
+	if err != nil {
+		r.result.Fail(err)
+	}
+	r.assemble()
+	if !r.o.Summarize { // nobody looks at the machine of a comparison
+		r.result.Environment.CaptureGPUs()
+	}
+	r.result.Complete = err == nil
+}
+
 func (r *run) start(ctx context.Context) error {
-	return r.each(ctx, r.seats.all, 0, "", func(ctx context.Context, s *seat) error {
-		p, err := r.launcher.Start(ctx, launch.Spec{
-			Name: s.name, Plugin: s.part.Plugin, Env: environment(s.kind, r.e),
-		})
-		if err != nil {
-			return err
-		}
-		s.process = p
-		r.monitor.Watch(s.name, p, r.epoch)
-		return nil
-	})
+	if err := r.cluster.Start(ctx); err != nil {
+		return err
+	}
+	return r.checkSites()
 }
 
 // epoch passes on the progress of the first trainer.
-func (r *run) epoch(name string, epoch int) {
-	if name == r.seats.trainers[0].name {
-		r.o.Progress.Epoch(name, epoch+1, int(r.announced.Load()))
-	}
+func (r *run) epoch(epoch int) {
+	r.o.Progress.Epoch(r.processes.trainers[0].Name, epoch+1, int(r.announced.Load()))
 }
 
 func (r *run) configure(ctx context.Context) error {
-	return r.each(ctx, r.seats.all, r.e.Timeout, "loading", func(ctx context.Context, s *seat) error {
-		reply, err := s.process.Configure(ctx, r.configureRequest(s))
-		if err != nil {
-			return err
-		}
-		s.address, s.link = reply.GetAddress(), reply.GetLinkAddress()
-		s.model, s.table = reply.GetModel(), reply.GetTable()
-		return nil
+	return cluster.Configure(ctx, r.cluster, r.processes.all, r.configureRequest, func(p *process, reply *proto.ConfigureReply) {
+		p.model, p.table = reply.GetModel(), reply.GetTable()
 	})
 }
 
@@ -162,13 +111,8 @@ func (r *run) connect(ctx context.Context) error {
 	if err := r.reserve(); err != nil {
 		return err
 	}
-	return r.each(ctx, r.seats.all, 2*r.e.Timeout, "its links", func(ctx context.Context, s *seat) error {
-		reply, err := s.process.Connect(ctx, r.connectRequest(s))
-		if err != nil {
-			return err
-		}
-		s.facts, s.boundaries = reply.GetFacts(), reply.GetBoundaryNs()
-		return nil
+	return cluster.Connect(ctx, r.cluster, r.processes.all, r.connectRequest, func(p *process, reply *proto.ConnectReply) {
+		p.facts, p.boundaries = reply.GetFacts(), reply.GetBoundaryNs()
 	})
 }
 
@@ -196,43 +140,19 @@ func (r *run) epochs(pass proto.Pass) int {
 
 // pass resets every process and trains once.
 func (r *run) pass(ctx context.Context, pass proto.Pass) ([]*proto.Work, error) {
-	err := r.each(ctx, r.seats.all, r.e.Timeout, "its reset", func(ctx context.Context, s *seat) error {
-		_, err := s.process.Reset(ctx, &proto.ResetRequest{Pass: pass})
-		return err
-	})
-	if err != nil {
+	if err := cluster.Reset(ctx, r.cluster, r.processes.all, pass); err != nil {
 		return nil, err
 	}
 	r.passing = pass
 	epochs := int32(r.epochs(pass)) // #nosec G115 -- checked by config
 	r.announced.Store(epochs)
-	works := make([]*proto.Work, len(r.seats.trainers))
-	// No deadline: a pass may take hours. Every wait within it has one, and the
-	// monitor hears from every process.
-	err = r.each(ctx, r.seats.trainers, 0, "", func(ctx context.Context, s *seat) error {
-		reply, err := s.process.Train(ctx, &proto.TrainRequest{Epochs: &epochs})
-		works[s.rank] = reply.GetWork()
+	works := make([]*proto.Work, len(r.processes.trainers))
+	err := cluster.Each(ctx, r.cluster, r.processes.trainers, cluster.Unbounded, func(ctx context.Context, p *process) error {
+		reply, err := p.Train(ctx, &proto.TrainRequest{Epochs: &epochs})
+		works[p.rank] = onCoreClock(p.Site(), reply.GetWork())
 		return err
 	})
 	return works, err
-}
-
-// each calls do for all seats at once and waits for all. A call that takes
-// longer than the timeout (0: no limit) fails as a wait for what.
-func (r *run) each(ctx context.Context, seats []*seat, timeout time.Duration, what string, do func(context.Context, *seat) error) error {
-	errs := make(chan error, len(seats))
-	for _, s := range seats {
-		go func() {
-			errs <- r.monitor.Call(ctx, s.name, timeout, what, func(ctx context.Context) error { return do(ctx, s) })
-		}()
-	}
-	var first error
-	for range seats {
-		if err := <-errs; err != nil && first == nil {
-			first = err
-		}
-	}
-	return first
 }
 
 // Silent is a Progress that tells nobody.

@@ -13,7 +13,7 @@ var passNames = map[proto.Pass]string{proto.Pass_PASS_WARM_UP: result.WarmUp, pr
 // works are what the trainers did of the last pass, without those that are not heard of.
 func (r *run) works() []*proto.Work {
 	var works []*proto.Work
-	for _, s := range r.seats.trainers {
+	for _, s := range r.processes.trainers {
 		for _, reply := range s.collected.replies {
 			if w := reply.GetWork(); w.GetStartNs() > 0 {
 				works = append(works, w)

@@ -8,12 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-func TestPlace(t *testing.T) {
+func TestLayOut(t *testing.T) {
 	foreign := experiment(1, 1, registry.Links{})
 	hook := foreign.Parts[sdk.KindHook]
 	hook.Plugin.Name = "theirs"
@@ -27,38 +28,38 @@ func TestPlace(t *testing.T) {
 	including.Parts[sdk.KindTrainer] = trainer
 
 	for name, c := range map[string]struct {
-		seats seats
-		want  []string
+		processes processes
+		want      []string
 	}{
-		"together":                           {place(experiment(2, 1, registry.Links{})), []string{"data", "trainer0", "trainer1", "server2"}},
-		"hook":                               {place(experiment(1, 1, registry.Links{}, sdk.KindHook)), []string{"data", "trainer0", "trainer0.hook", "server1"}},
-		"criterion":                          {place(experiment(1, 0, registry.Links{}, sdk.KindCriterion)), []string{"data", "trainer0", "trainer0.criterion"}},
-		"model":                              {place(experiment(2, 0, registry.Links{}, sdk.KindModel)), []string{"data", "trainer0", "trainer0.model", "trainer1", "trainer1.model"}},
-		"all":                                {place(experiment(1, 1, registry.Links{}, sdk.Isolable...)), []string{"data", "trainer0", "trainer0.hook", "trainer0.criterion", "trainer0.model", "server1"}},
-		"foreign hook":                       {place(foreign), []string{"data", "trainer0", "trainer0.hook", "server1"}},
-		"foreign trainer":                    {place(foreignTrainer), []string{"data", "trainer0", "trainer0.hook", "trainer0.criterion", "trainer0.model"}},
-		"foreign trainer that includes them": {place(including), []string{"data", "trainer0"}},
+		"together":                           {layOut(experiment(2, 1, registry.Links{})), []string{"data", "trainer0", "trainer1", "server2"}},
+		"hook":                               {layOut(experiment(1, 1, registry.Links{}, sdk.KindHook)), []string{"data", "trainer0", "trainer0.hook", "server1"}},
+		"criterion":                          {layOut(experiment(1, 0, registry.Links{}, sdk.KindCriterion)), []string{"data", "trainer0", "trainer0.criterion"}},
+		"model":                              {layOut(experiment(2, 0, registry.Links{}, sdk.KindModel)), []string{"data", "trainer0", "trainer0.model", "trainer1", "trainer1.model"}},
+		"all":                                {layOut(experiment(1, 1, registry.Links{}, sdk.Isolable...)), []string{"data", "trainer0", "trainer0.hook", "trainer0.criterion", "trainer0.model", "server1"}},
+		"foreign hook":                       {layOut(foreign), []string{"data", "trainer0", "trainer0.hook", "server1"}},
+		"foreign trainer":                    {layOut(foreignTrainer), []string{"data", "trainer0", "trainer0.hook", "trainer0.criterion", "trainer0.model"}},
+		"foreign trainer that includes them": {layOut(including), []string{"data", "trainer0"}},
 	} {
-		if d := cmp.Diff(c.want, names(c.seats.all)); d != "" {
+		if d := cmp.Diff(c.want, cluster.Names(c.processes.all)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
-		for _, tr := range c.seats.trainers {
+		for _, tr := range c.processes.trainers {
 			for _, kind := range sdk.Isolable {
 				if h := tr.holder(kind); h != tr && (h.trainer != tr || h.rank != tr.rank || h.kind != kind) {
-					t.Errorf("%s: the %s of %s is held by %s", name, kind, tr.name, h.name)
+					t.Errorf("%s: the %s of %s is held by %s", name, kind, tr.Name, h.Name)
 				}
 			}
 		}
 	}
 }
 
-// seated places e and gives every process an address.
-func seated(r *run) *run {
-	r.seats = place(r.e)
-	for _, s := range r.seats.all {
-		s.address, s.link = "unix:"+s.name, "tcp:"+s.name
+// laidOut lays e out and gives every process an address.
+func laidOut(r *run) *run {
+	r.processes = layOut(r.e)
+	for _, s := range r.processes.all {
+		s.Address, s.LinkAddress = "unix:"+s.Name, "tcp:"+s.Name
 	}
-	for len(r.shares) < len(r.seats.trainers) {
+	for len(r.shares) < len(r.processes.trainers) {
 		r.shares = append(r.shares, &proto.Share{Batches: int64(2 + len(r.shares))})
 	}
 	return r
@@ -142,26 +143,26 @@ func TestConnectRequests(t *testing.T) {
 			"trainer0.model":     {Trainers: []string{"trainer0"}},
 		}},
 	} {
-		r := seated(c.run)
+		r := laidOut(c.run)
 		found := 0
-		for _, s := range r.seats.all {
-			want, ok := c.want[s.name]
+		for _, s := range r.processes.all {
+			want, ok := c.want[s.Name]
 			if !ok {
 				continue
 			}
 			found++
 			if d := cmp.Diff(want, whoOf(r.connectRequest(s))); d != "" {
-				t.Errorf("%s, %s: %s", name, s.name, d)
+				t.Errorf("%s, %s: %s", name, s.Name, d)
 			}
 		}
 		if found != len(c.want) {
 			t.Errorf("%s: %d of %d processes exist", name, found, len(c.want))
 		}
-		for _, s := range r.seats.all {
+		for _, s := range r.processes.all {
 			if got, want := r.connectRequest(s).GetLookup(), (s.kind == sdk.KindTrainer || s.kind == sdk.KindServer) && r.lookup != nil; (got != nil) != want {
-				t.Errorf("%s, %s: the lookup is %v", name, s.name, got)
+				t.Errorf("%s, %s: the lookup is %v", name, s.Name, got)
 			}
-			requireAddresses(t, s.name, r.connectRequest(s))
+			requireAddresses(t, s.Name, r.connectRequest(s))
 		}
 	}
 }

@@ -1,0 +1,93 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// Wait is how long a call may take, and what the core waits for meanwhile.
+type Wait struct {
+	Limit time.Duration // 0: none
+	For   string
+}
+
+// Unbounded is for calls that may take as long as they like: every wait within one has a
+// deadline, and the monitor hears from every process.
+var Unbounded = Wait{}
+
+// Each calls do for all members at once and waits for all. Its error is the first one.
+func Each[M member](ctx context.Context, c *Cluster, members []M, wait Wait, do func(context.Context, M) error) error {
+	errs := make(chan error, len(members))
+	for _, m := range members {
+		go func() {
+			errs <- c.monitor.Call(ctx, m.base().Name, wait.Limit, wait.For, func(ctx context.Context) error { return do(ctx, m) })
+		}()
+	}
+	var first error
+	for range members {
+		if err := <-errs; err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// Start starts all processes.
+func (c *Cluster) Start(ctx context.Context) error {
+	return Each(ctx, c, c.members, Unbounded, func(ctx context.Context, m *Member) error {
+		p, err := c.starter.Start(ctx, launch.Spec{Name: m.Name, Plugin: m.Plugin, Env: m.Env})
+		if err != nil {
+			return err
+		}
+		m.Process = p
+		c.monitor.Watch(m.Name, p, m.Progress)
+		return nil
+	})
+}
+
+// Configure has each process become its part. The request says what part that is; who it
+// is, where, and in which run is added to it.
+func Configure[M member](ctx context.Context, c *Cluster, members []M, request func(M) *proto.ConfigureRequest, done func(M, *proto.ConfigureReply)) error {
+	return Each(ctx, c, members, Wait{c.timeout, "loading"}, func(ctx context.Context, m M) error {
+		b := m.base()
+		reply, err := b.Configure(ctx, c.identify(b, request(m)))
+		if err != nil {
+			return err
+		}
+		b.Address, b.LinkAddress = reply.GetAddress(), reply.GetLinkAddress()
+		done(m, reply)
+		return nil
+	})
+}
+
+// identify completes a request to configure m.
+func (c *Cluster) identify(m *Member, req *proto.ConfigureRequest) *proto.ConfigureRequest {
+	site := m.Site()
+	req.Name, req.Secret, req.TimeoutNs, req.Directory = m.Name, c.secret, int64(c.timeout), site.Directory
+	if site.Listen != "" {
+		req.Listen = site.Listen
+	}
+	return req
+}
+
+// Connect has each process join its links.
+func Connect[M member](ctx context.Context, c *Cluster, members []M, request func(M) *proto.ConnectRequest, done func(M, *proto.ConnectReply)) error {
+	return Each(ctx, c, members, Wait{2 * c.timeout, "its links"}, func(ctx context.Context, m M) error {
+		reply, err := m.base().Connect(ctx, request(m))
+		if err == nil {
+			done(m, reply)
+		}
+		return err
+	})
+}
+
+// Reset brings each process to its initial state.
+func Reset[M member](ctx context.Context, c *Cluster, members []M, pass proto.Pass) error {
+	return Each(ctx, c, members, Wait{c.timeout, "its reset"}, func(ctx context.Context, m M) error {
+		_, err := m.base().Reset(ctx, &proto.ResetRequest{Pass: pass})
+		return err
+	})
+}

@@ -1,0 +1,116 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/monitor"
+)
+
+// Options of a run that do not change what it measures.
+type Options struct {
+	// Output says what becomes of what the processes print.
+	Output launch.Output
+	// Ending, if set, is called when a run that failed begins to collect what there is and
+	// to clean up, and done at its end. It waits meanwhile, but never long: it has deadlines
+	// of its own.
+	Ending func() (done func())
+	// Open makes what starts the run's processes, of which there are so many. Without it
+	// they run on the core's host.
+	Open func(processes int) (Starter, error)
+}
+
+// Cluster is the processes of one run.
+type Cluster struct {
+	timeout time.Duration // of every wait
+	options Options
+	secret  []byte // proves that a peer belongs to the run
+	members []*Member
+	starter Starter
+	monitor *monitor.Monitor
+}
+
+// Phase is a step of a run.
+type Phase struct {
+	Name string
+	Do   func(context.Context) error
+}
+
+// Life is what a run does with its cluster.
+type Life struct {
+	// Phases run one after the other; the first error ends the run.
+	Phases []Phase
+	// Tell is told the name of each as it begins.
+	Tell func(phase string)
+	// Salvage, if set, fetches after a failure what the processes that are left have.
+	Salvage func()
+	// Report puts the result together, once all processes are gone; err is why the run
+	// ended early.
+	Report func(err error)
+}
+
+// New is a cluster of these processes, none of which runs yet. No wait takes longer than
+// the timeout.
+func New[M member](timeout time.Duration, members []M, o Options) *Cluster {
+	c := &Cluster{timeout: timeout, options: o, secret: make([]byte, comm.SecretSize)}
+	for _, m := range members {
+		c.members = append(c.members, m.base())
+	}
+	return c
+}
+
+// Run carries a life out. Its error is the failure that explains the others. If nothing
+// could be started at all, Report is not called. All processes are gone and nothing of the
+// cluster is left when it returns.
+func (c *Cluster) Run(ctx context.Context, life Life) error {
+	if _, err := rand.Read(c.secret); err != nil {
+		return fmt.Errorf("no random secret for the run: %w", err)
+	}
+	err := c.open()
+	if err != nil {
+		return err
+	}
+	ctx, c.monitor = monitor.New(ctx, c.timeout)
+	if err = c.phases(ctx, life); err != nil {
+		err = c.monitor.Verdict(err)
+		if c.options.Ending != nil {
+			defer c.options.Ending()()
+		}
+		if life.Salvage != nil {
+			life.Salvage()
+		}
+	}
+	c.monitor.Stop()
+	if cerr := c.starter.Close(err == nil); err == nil {
+		err = cerr
+	}
+	life.Report(err)
+	return err
+}
+
+func (c *Cluster) open() (err error) {
+	if c.options.Open != nil {
+		c.starter, err = c.options.Open(len(c.members))
+	} else {
+		c.starter, err = openHere(len(c.members), c.timeout, c.options.Output)
+	}
+	return err
+}
+
+func (c *Cluster) phases(ctx context.Context, life Life) error {
+	for _, p := range life.Phases {
+		life.Tell(p.Name)
+		c.monitor.Phase(p.Name)
+		if err := p.Do(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Alive says whether a process gave a sign of life of late.
+func (c *Cluster) Alive(m *Member) bool { return c.monitor.Alive(m.Name) }

@@ -1,0 +1,210 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fake is a process that notes what it is called with.
+type fake struct {
+	Process
+	site       Site
+	configured *proto.ConfigureRequest
+	reset      error
+}
+
+func (f *fake) Site() Site              { return f.site }
+func (f *fake) Exited() <-chan struct{} { return nil }
+
+func (f *fake) Watch(context.Context, *proto.WatchRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error) {
+	return nil, errors.New("nobody watches")
+}
+
+func (f *fake) Configure(_ context.Context, req *proto.ConfigureRequest, _ ...grpc.CallOption) (*proto.ConfigureReply, error) {
+	f.configured = req
+	return &proto.ConfigureReply{Address: "unix:" + req.GetName(), LinkAddress: "tcp:" + req.GetName()}, nil
+}
+
+func (f *fake) Reset(context.Context, *proto.ResetRequest, ...grpc.CallOption) (*proto.ResetReply, error) {
+	return nil, f.reset
+}
+
+// fakes starts a fake of each name.
+type fakes struct {
+	mu     sync.Mutex
+	made   map[string]*fake
+	sites  map[string]Site
+	closed []bool // gently
+	fail   error  // of every start
+}
+
+func (s *fakes) Start(_ context.Context, spec launch.Spec) (Process, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := &fake{site: s.sites[spec.Name]}
+	s.made[spec.Name] = f
+	return f, s.fail
+}
+
+func (s *fakes) Close(gently bool) error {
+	s.closed = append(s.closed, gently)
+	return nil
+}
+
+// clusterOf is a cluster of fakes of these names, in their sites.
+func clusterOf(o Options, sites map[string]Site, names ...string) (*Cluster, *fakes, []*Member) {
+	s := &fakes{made: map[string]*fake{}, sites: sites}
+	var members []*Member
+	for _, name := range names {
+		members = append(members, &Member{Name: name})
+	}
+	o.Open = func(int) (Starter, error) { return s, nil }
+	return New(time.Minute, members, o), s, members
+}
+
+// Each process is told who it is, where it is and in which run, and nothing else than was
+// asked for.
+func TestConfigure(t *testing.T) {
+	sites := map[string]Site{"trainer0": {Directory: "/a"}, "trainer1": {Directory: "/b", Listen: "::1"}}
+	c, s, members := clusterOf(Options{}, sites, "trainer0", "trainer1")
+	var told []string
+	err := c.Run(t.Context(), Life{
+		Phases: []Phase{{"launch", c.Start}, {"set-up", func(ctx context.Context) error {
+			return Configure(ctx, c, members, func(m *Member) *proto.ConfigureRequest {
+				return &proto.ConfigureRequest{Rank: 7, Listen: "127.0.0.1"}
+			}, func(*Member, *proto.ConfigureReply) {})
+		}}},
+		Tell:   func(phase string) { told = append(told, phase) },
+		Report: func(err error) { told = append(told, "report") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"launch", "set-up", "report"}, told); d != "" {
+		t.Error(d)
+	}
+	for name, listen := range map[string]string{"trainer0": "127.0.0.1", "trainer1": "::1"} {
+		want := &proto.ConfigureRequest{
+			Name: name, Rank: 7, Directory: sites[name].Directory, Listen: listen, TimeoutNs: int64(time.Minute), Secret: c.secret,
+		}
+		if got := s.made[name].configured; got.String() != want.String() {
+			t.Errorf("%s is told %v, want %v", name, got, want)
+		}
+	}
+	if len(c.secret) != comm.SecretSize || slices.Max(c.secret) == 0 {
+		t.Errorf("the secret is %x", c.secret)
+	}
+	if got := members[1].Peer().GetAddress() + " " + members[1].LinkPeer().GetAddress(); got != "unix:trainer1 tcp:trainer1" {
+		t.Errorf("trainer1 is at %s", got)
+	}
+}
+
+// After a failure what is left is salvaged while there are processes, and the result is
+// put together when there are none.
+func TestLifeAfterAFailure(t *testing.T) {
+	var order []string
+	note := func(what string) { order = append(order, what) }
+	o := Options{Ending: func() func() {
+		note("ending")
+		return func() { note("done") }
+	}}
+	c, s, members := clusterOf(o, nil, "trainer0", "trainer1")
+	err := c.Run(t.Context(), Life{
+		Phases: []Phase{{"launch", c.Start}, {"reset", func(ctx context.Context) error {
+			s.made["trainer1"].reset = errors.New("it is broken")
+			return Reset(ctx, c, members, proto.Pass_PASS_MEASURED)
+		}}, {"never", func(context.Context) error { t.Error("the run went on"); return nil }}},
+		Tell: note,
+		Salvage: func() {
+			note("salvage")
+			if len(s.closed) > 0 {
+				t.Error("the processes are gone too early")
+			}
+		},
+		Report: func(err error) {
+			note("report: " + err.Error())
+			if d := cmp.Diff([]bool{false}, s.closed); d != "" {
+				t.Errorf("the processes were ended wrongly: %s", d)
+			}
+		},
+	})
+	if err == nil || err.Error() != "it is broken" {
+		t.Errorf("the error is %v", err)
+	}
+	if d := cmp.Diff([]string{"launch", "reset", "ending", "salvage", "report: it is broken", "done"}, order); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestNothingStarts(t *testing.T) {
+	why := errors.New("there is no host")
+	c := New(time.Minute, []*Member{{Name: "trainer0"}}, Options{Open: func(processes int) (Starter, error) {
+		if processes != 1 {
+			t.Errorf("there are to be %d processes", processes)
+		}
+		return nil, why
+	}})
+	if err := c.Run(t.Context(), Life{Report: func(error) { t.Error("there is nothing to report") }}); !errors.Is(err, why) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// at is a member in a site.
+func at(name string, s Site) *Member { return &Member{Name: name, Process: &fake{site: s}} }
+
+func TestCheckLinks(t *testing.T) {
+	here, elsewhere := Site{Host: CoreHost}, Site{Host: "node7"}
+	ahead := Site{Host: CoreHost, Clock: time.Hour}
+	const hosts = "trainer0 runs on the core's host and server1 on node7, but what"
+	const clocks = "the clock of server1 is 1h0m0s ahead of that of trainer0, but what shm joins needs one clock"
+	for _, c := range []struct {
+		transport comm.Transport
+		site      Site
+		want      string
+	}{
+		{comm.Shm, here, ""},
+		{comm.Shm, elsewhere, hosts + " shm joins must stay on one host"},
+		{comm.Shm, ahead, clocks},
+		{comm.Unix, elsewhere, hosts + " unix joins must stay on one host"},
+		{comm.Unix, ahead, ""},
+		{comm.TCP, ahead, ""},
+		{comm.TCP, elsewhere, ""},
+	} {
+		got := ""
+		if err := CheckLinks(c.transport, []*Member{at("trainer0", here), at("server1", c.site)}); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s to %+v: %q, want %q", c.transport, c.site, got, c.want)
+		}
+	}
+}
+
+func TestAtCore(t *testing.T) {
+	all := []*Member{at("a", Site{Host: "node7"}), at("b", Site{Host: CoreHost, Clock: 1}), at("c", Site{Host: CoreHost})}
+	if got := strings.Join(Names(AtCore(all)), " "); got != "b c" {
+		t.Errorf("at the core are %s", got)
+	}
+}
+
+func TestOnCoreClock(t *testing.T) {
+	s := Site{Clock: time.Microsecond}
+	if a, b := s.OnCoreClock(5000), s.OnCoreClock(0); a != 4000 || b != 0 {
+		t.Errorf("the stamps are %d and %d", a, b)
+	}
+}

@@ -1,0 +1,42 @@
+package cluster
+
+import (
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// Member is a process of the cluster. Callers embed a pointer to it in what they know of
+// the process beyond this.
+type Member struct {
+	Name   string // trainer0, data, trainer0.hook
+	Plugin registry.Plugin
+	Env    []string // in addition to the core's own environment
+	// Progress, if set, is told of each epoch that the process begins, from 0 on.
+	Progress func(epoch int)
+
+	// Process is set once it runs.
+	Process
+	// Addresses, known once it is configured: of its Unix socket, for processes of its
+	// host, and for links on the transport that is measured.
+	Address, LinkAddress string
+}
+
+// member is a *Member or what embeds one.
+type member interface{ base() *Member }
+
+func (m *Member) base() *Member { return m }
+
+// Peer is the process to those that reach its Unix socket.
+func (m *Member) Peer() *proto.Peer { return &proto.Peer{Name: m.Name, Address: m.Address} }
+
+// LinkPeer is the process to those that join it by the transport that is measured.
+func (m *Member) LinkPeer() *proto.Peer { return &proto.Peer{Name: m.Name, Address: m.LinkAddress} }
+
+// Names are those of some processes, in their order.
+func Names[M member](members []M) []string {
+	names := make([]string, len(members))
+	for i, m := range members {
+		names[i] = m.base().Name
+	}
+	return names
+}

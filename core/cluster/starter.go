@@ -1,0 +1,72 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// Starter starts the processes of one run and ends them. The one of the core's host is
+// core/launch; one that starts processes elsewhere is another implementation.
+type Starter interface {
+	// Start starts a process and waits until it can be called. When ctx ends first, the
+	// process is killed. Calls may run at once.
+	Start(ctx context.Context, spec launch.Spec) (Process, error)
+	// Close ends every process, waits for all of them and leaves nothing behind. With
+	// gently set, each is asked to end before it is killed.
+	Close(gently bool) error
+}
+
+// Process is one that runs.
+type Process interface {
+	proto.PartClient
+	// Site is where it runs.
+	Site() Site
+	// PID is its number on its host.
+	PID() int
+	// StartTook is the time from exec to the end of the handshake.
+	StartTook() time.Duration
+	// Exited is closed when it has ended.
+	Exited() <-chan struct{}
+	// Death says, once Exited is closed, how it ended and what it last printed. phase is
+	// what the run was doing.
+	Death(phase string) error
+}
+
+// openHere makes the starter of the core's host.
+func openHere(processes int, timeout time.Duration, output launch.Output) (Starter, error) {
+	if err := launch.CheckLimits(processes); err != nil {
+		return nil, err
+	}
+	l, err := launch.New(timeout, output)
+	if err != nil {
+		return nil, err
+	}
+	return here{l}, nil
+}
+
+// here is launch as a Starter.
+type here struct{ launcher *launch.Launcher }
+
+// Start implements Starter.
+func (h here) Start(ctx context.Context, spec launch.Spec) (Process, error) {
+	p, err := h.launcher.Start(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return hereProcess{p, Site{Host: CoreHost, Directory: h.launcher.Directory()}}, nil
+}
+
+// Close implements Starter.
+func (h here) Close(gently bool) error { return h.launcher.Close(gently) }
+
+// hereProcess is a process of launch in its site.
+type hereProcess struct {
+	*launch.Process
+	site Site
+}
+
+// Site implements Process.
+func (p hereProcess) Site() Site { return p.site }

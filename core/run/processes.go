@@ -1,0 +1,69 @@
+package run
+
+import (
+	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// process is one of the run's: a rank, the data process or a companion.
+type process struct {
+	*cluster.Member
+	rank       int // of the rank that it belongs to; -1 for data
+	position   int // of a server among the servers
+	kind       sdk.Kind
+	part       config.Part
+	trainer    *process              // of a companion
+	companions map[sdk.Kind]*process // of a trainer
+
+	// known once it runs
+	model      *proto.ModelDescription
+	table      *proto.Table     // of a server of tables
+	plan       *proto.PlanReply // of a trainer
+	facts      map[string]string
+	boundaries map[string]int64
+	collected  collected
+}
+
+// processes are all those of a run.
+type processes struct {
+	data     *process
+	trainers []*process
+	servers  []*process
+	all      []*process // data, each trainer followed by its companions, servers
+}
+
+// layOut decides which process holds which part. A hook, criterion or model gets a
+// companion process if the user asked for it or if the trainer's plugin does not have it.
+func layOut(e *config.Experiment) processes {
+	var ps processes
+	add := func(name string, p *process) *process {
+		p.part = e.Parts[p.kind]
+		p.Member = &cluster.Member{Name: name, Plugin: p.part.Plugin, Env: environment(p.kind, e)}
+		ps.all = append(ps.all, p)
+		return p
+	}
+	ps.data = add("data", &process{rank: -1, kind: sdk.KindData})
+	for _, rank := range e.World.TrainerRanks() {
+		t := add(e.World.Name(rank), &process{rank: rank, kind: sdk.KindTrainer, companions: map[sdk.Kind]*process{}})
+		ps.trainers = append(ps.trainers, t)
+		for _, kind := range sdk.Isolable {
+			if e.Isolate[kind] || !t.part.Plugin.Has(e.Parts[kind].Plugin.Name) {
+				t.companions[kind] = add(t.Name+"."+string(kind), &process{rank: rank, kind: kind, trainer: t})
+			}
+		}
+	}
+	for i, rank := range e.World.ServerRanks() {
+		ps.servers = append(ps.servers, add(e.World.Name(rank), &process{rank: rank, position: i, kind: sdk.KindServer}))
+	}
+	return ps
+}
+
+// holder is the process that holds a trainer's part of a kind.
+func (p *process) holder(kind sdk.Kind) *process {
+	if c := p.companions[kind]; c != nil {
+		return c
+	}
+	return p
+}

@@ -1,0 +1,99 @@
+package run
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// placed is a process somewhere.
+type placed struct {
+	cluster.Process
+	site cluster.Site
+}
+
+func (p placed) Site() cluster.Site { return p.site }
+
+// spread is a run whose processes are at the core, but for those named.
+func spread(transport comm.Transport, elsewhere map[string]cluster.Site) *run {
+	r := laidOut(&run{e: experiment(3, 1, registry.Links{Server: true}, sdk.KindHook)})
+	r.e.Transport, r.result = transport, newResult(r.e, Options{})
+	for _, p := range r.processes.all {
+		site, ok := elsewhere[p.Name]
+		if !ok {
+			site.Host = cluster.CoreHost
+		}
+		p.Process = placed{site: site}
+	}
+	return r
+}
+
+func TestCheckSites(t *testing.T) {
+	node := cluster.Site{Host: "node7"}
+	for name, c := range map[string]struct {
+		transport comm.Transport
+		elsewhere map[string]cluster.Site
+		want      string
+	}{
+		"one host":         {comm.Shm, nil, ""},
+		"the data":         {comm.TCP, map[string]cluster.Site{"data": node}, "data runs on node7 and trainer0 on the core's host, but the batches of data must stay on one host"},
+		"a trainer's hook": {comm.TCP, map[string]cluster.Site{"trainer1.hook": node}, "trainer1 runs on the core's host and trainer1.hook on node7, but a trainer's hook must stay on one host"},
+		"a server":         {comm.Unix, map[string]cluster.Site{"server3": node}, "trainer0 runs on the core's host and server3 on node7, but what unix joins must stay on one host"},
+		"over TCP":         {comm.TCP, map[string]cluster.Site{"server3": node}, ""},
+		"clocks":           {comm.Shm, map[string]cluster.Site{"server3": {Host: cluster.CoreHost, Clock: time.Second}}, "the clock of server3 is 1s ahead of that of trainer0, but what shm joins needs one clock"},
+		"clocks over TCP":  {comm.TCP, map[string]cluster.Site{"server3": {Host: cluster.CoreHost, Clock: time.Second}}, ""},
+	} {
+		got := ""
+		if err := spread(c.transport, c.elsewhere).checkSites(); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// The memory of a host is compared with what its processes take, and no others.
+func TestReserveCountsByHost(t *testing.T) {
+	r := spread(comm.Shm, map[string]cluster.Site{"trainer1": {Host: "node7"}})
+	r.result.Buckets = []tensor.BucketSpec{{Elements: 1 << 50}}
+	if err := r.reserve(); err == nil || !strings.Contains(err.Error(), "the buckets of trainer0 and trainer2") {
+		t.Errorf("the error is %v", err)
+	}
+	for _, p := range r.processes.trainers {
+		p.Process = placed{site: cluster.Site{Host: "node7"}}
+	}
+	if err := r.reserve(); err != nil {
+		t.Errorf("memory of another host is counted: %v", err)
+	}
+}
+
+// Whatever clock a process has, what it recorded is on the core's.
+func TestStampsAreOnTheCoresClock(t *testing.T) {
+	site := cluster.Site{Clock: time.Hour}
+	reply := &proto.CollectReply{
+		Work:   &proto.Work{StartNs: int64(time.Hour) + 5, EndNs: int64(time.Hour) + 9, EvaluatedNs: 2, Samples: 3},
+		Series: []*proto.Series{{StartNs: []int64{int64(time.Hour) + 6, int64(time.Hour) + 7}, DurationNs: []int64{1, 1}}},
+	}
+	replyOnCoreClock(site, reply)
+	want := &proto.CollectReply{
+		Work:   &proto.Work{StartNs: 5, EndNs: 9, EvaluatedNs: 2, Samples: 3},
+		Series: []*proto.Series{{StartNs: []int64{6, 7}, DurationNs: []int64{1, 1}}},
+	}
+	if reply.String() != want.String() {
+		t.Errorf("got %v, want %v", reply, want)
+	}
+	if got := onCoreClock(site, nil); got != nil {
+		t.Errorf("nothing became %v", got)
+	}
+	if got := onCoreClock(site, &proto.Work{}); got.GetStartNs() != 0 || got.GetEndNs() != 0 {
+		t.Errorf("work that never began became %v", got)
+	}
+}
