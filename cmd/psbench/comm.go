@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/micro"
 	"github.com/psbench/psbench/core/registry"
@@ -201,38 +202,14 @@ func words[T ~string](values []T) []string {
 	return out
 }
 
-// runComm measures and reports. What a failed run still has is reported too.
 func (a *app) runComm(ctx context.Context, plan *micro.Plan, opts config.Options, format string) error {
-	res, err := a.measureComm(ctx, plan, opts)
-	if res == nil {
-		return err
-	}
-	write := map[string]func(io.Writer, *micro.Result) error{"table": micro.Text, "bench": micro.GoBench}[format]
-	if werr := write(a.tables(opts), res); err == nil {
-		err = werr
-	}
-	return err
-}
-
-// measureComm carries out a plan and leaves its result where --json says, as measure does.
-func (a *app) measureComm(ctx context.Context, plan *micro.Plan, opts config.Options) (*micro.Result, error) {
-	defer hold(ctx)()
-	progress := report.NewProgress(a.stderr, isTerminal(a.stderr), opts.Quiet)
-	o := micro.Options{Command: os.Args, StartedNS: startedNS, Progress: progress, Ending: func() func() { return bounded(ctx) }}
-	o.Output = outputOf(progress, opts)
-	pending := micro.Pending(o)
-	if err := announce(opts.JSON, pending); err != nil {
-		return nil, err
-	}
-	res, err := micro.Run(ctx, plan, o)
-	progress.Done()
-	if res == nil {
-		pending.Error = err.Error()
-		a.leaveFailure(ctx, opts.JSON, pending)
-		return nil, err
-	}
-	if werr := a.save(ctx, opts.JSON, res); err == nil {
-		err = werr
-	}
-	return res, err
+	o := micro.Options{Command: os.Args, StartedNS: startedNS}
+	return carryOut(ctx, a, opts, measurement[*micro.Result]{
+		pending: micro.Pending(o),
+		run: func(ctx context.Context, p *report.Progress, c cluster.Options) (*micro.Result, error) {
+			o.Progress, o.Options = p, c
+			return micro.Run(ctx, plan, o)
+		},
+		write: map[string]func(io.Writer, *micro.Result) error{"table": micro.Text, "bench": micro.GoBench}[format],
+	})
 }

@@ -2,14 +2,15 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/run"
@@ -40,51 +41,18 @@ func (a *app) runCommand() *cobra.Command {
 	return cmd
 }
 
-// runExperiment runs an experiment and reports its result as opts.JSON,
-// opts.Stats and opts.Quiet say. What a failed run still has is reported too.
 func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts config.Options) error {
-	res, err := a.measure(ctx, exp, opts)
-	if res == nil {
-		return err
-	}
-	if werr := report.Text(a.tables(opts), res, report.Options{Stats: opts.Stats}); err == nil {
-		err = werr
-	}
-	return err
-}
-
-// measure runs an experiment and leaves its result where --json says. That comes before the
-// tables: who reads those may leave or stop.
-func (a *app) measure(ctx context.Context, exp *config.Experiment, opts config.Options) (*result.Result, error) {
-	defer hold(ctx)()
-	progress := report.NewProgress(a.stderr, isTerminal(a.stderr), opts.Quiet)
-	o := a.runOptions(progress)
-	o.Ending = func() func() { return bounded(ctx) }
-	o.Output = outputOf(progress, opts)
-	pending := run.Pending(exp, o)
-	if err := announce(opts.JSON, pending); err != nil {
-		return nil, err
-	}
-	res, err := run.Run(ctx, exp, o)
-	progress.Done()
-	if res == nil {
-		pending.Error = err.Error()
-		a.leaveFailure(ctx, opts.JSON, pending)
-		return nil, err
-	}
-	if werr := a.save(ctx, opts.JSON, res); err == nil {
-		err = werr
-	}
-	return res, err
-}
-
-// outputOf is what becomes of what plugins print.
-func outputOf(progress *report.Progress, opts config.Options) launch.Output {
-	o := launch.Output{Folder: opts.LogDir}
-	if opts.PluginOutput == "show" {
-		o.Line = progress.Line
-	}
-	return o
+	o := a.runOptions(nil)
+	return carryOut(ctx, a, opts, measurement[*result.Result]{
+		pending: run.Pending(exp, o),
+		run: func(ctx context.Context, p *report.Progress, c cluster.Options) (*result.Result, error) {
+			o.Progress, o.Options = p, c
+			return run.Run(ctx, exp, o)
+		},
+		write: func(w io.Writer, r *result.Result) error {
+			return report.Text(w, r, report.Options{Stats: opts.Stats})
+		},
+	})
 }
 
 func isTerminal(w any) bool {

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/report"
+)
+
+// outcome is the result of a measurement of either kind, a run or comm.
+type outcome interface {
+	comparable
+	// Fail notes why the measurement ended early.
+	Fail(err error)
+}
+
+// measurement is one that is yet to be carried out.
+type measurement[R outcome] struct {
+	pending R // its result until there is one
+	// run carries it out; a result beside an error is what there is of it, and it may
+	// have none.
+	run func(ctx context.Context, p *report.Progress, o cluster.Options) (R, error)
+	// write writes its tables.
+	write func(w io.Writer, r R) error
+}
+
+// carryOut carries a measurement out and reports its result as opts.JSON, opts.Stats and
+// opts.Quiet say. What a failed one still has is reported too.
+func carryOut[R outcome](ctx context.Context, a *app, opts config.Options, m measurement[R]) error {
+	res, err := measure(ctx, a, opts, m)
+	var none R
+	if res == none {
+		return err
+	}
+	if werr := m.write(a.tables(opts), res); err == nil {
+		err = werr
+	}
+	return err
+}
+
+// measure leaves the result where --json says. That comes before the tables: who reads
+// those may leave or stop.
+func measure[R outcome](ctx context.Context, a *app, opts config.Options, m measurement[R]) (R, error) {
+	var none R
+	defer hold(ctx)()
+	progress := report.NewProgress(a.stderr, isTerminal(a.stderr), opts.Quiet)
+	if err := announce(opts.JSON, m.pending); err != nil {
+		return none, err
+	}
+	res, err := m.run(ctx, progress, cluster.Options{
+		Output: outputOf(progress, opts), Ending: func() func() { return bounded(ctx) },
+	})
+	progress.Done()
+	if res == none {
+		m.pending.Fail(err)
+		a.leaveFailure(ctx, opts.JSON, m.pending)
+		return none, err
+	}
+	if werr := a.save(ctx, opts.JSON, res); err == nil {
+		err = werr
+	}
+	return res, err
+}
+
+// outputOf is what becomes of what plugins print.
+func outputOf(progress *report.Progress, opts config.Options) launch.Output {
+	o := launch.Output{Folder: opts.LogDir}
+	if opts.PluginOutput == "show" {
+		o.Line = progress.Line
+	}
+	return o
+}
