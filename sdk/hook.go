@@ -22,16 +22,22 @@ type HookState interface {
 	Key(bucket int) Key
 }
 
-// HookEnv is what a hook knows of its run. Links that the registry does not
-// list for the hook are nil.
+// Links are those that a rank's hook has. Those that the registry does not list for the
+// hook are nil.
+type Links struct {
+	// Server reduces by push and pull.
+	Server comm.PushPuller
+	// Group is the trainers' process group. Default is a second group of the
+	// same members, for hooks that run a collective beside it.
+	Group   comm.Group
+	Default comm.Group
+}
+
+// HookEnv is what a hook knows of its run.
 type HookEnv struct {
 	Rank     int
 	Name     string
-	Trainers int // members of Group
-	Server   comm.PushPuller
-	// Group is the trainers' process group. Default is a second group of the
-	// same members, for hooks that run a collective beside it.
-	Group    comm.Group
-	Default  comm.Group
+	Trainers int // of the run: members of Group
+	Links
 	Recorder *Recorder
 }

@@ -43,7 +43,7 @@ func newTrainerRole(st *station) (*trainerRole, error) {
 	}
 	var err error
 	r.trainer, err = build[Trainer](st, st.req.GetPart(), TrainerEnv{
-		Rank: st.rank(), Name: st.name(), Epochs: int(st.req.GetEpochs()), Seed: st.req.GetSeed(), Server: st.req.GetServer(), Maps: maps,
+		Rank: st.rank(), Name: st.name(), Trainers: int(st.req.GetTrainers()), Epochs: int(st.req.GetEpochs()), Seed: st.req.GetSeed(), Server: st.req.GetServer(), Maps: maps,
 	})
 	if err != nil {
 		return nil, err
@@ -207,6 +207,7 @@ func (r *trainerRole) connectHook(req *proto.ConnectRequest, companion func(Kind
 		if err != nil {
 			return err
 		}
+		r.parts.Links = env.Links
 		r.parts.Hook, err = r.buildHook(choice, env)
 		return err
 	}

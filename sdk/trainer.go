@@ -38,6 +38,10 @@ type TrainerParts struct {
 	// Evaluation is run at the end of every epoch; its methods may be called on nil.
 	Evaluation *Evaluation
 	Recorder   *Recorder
+	// Links are those of Hook, for what a trainer communicates beside it: with its own
+	// goroutine, and in the order in which all trainers do. None are there where the hook
+	// has a process of its own.
+	Links Links
 	// Tables are the embedding tables of the run's servers; nil unless the registry
 	// lists the trainer as needing tables.
 	Tables *Tables
@@ -79,10 +83,11 @@ type PassReport interface {
 
 // TrainerEnv is what a trainer knows of its run.
 type TrainerEnv struct {
-	Rank   int
-	Name   string
-	Epochs int
-	Seed   uint64
+	Rank     int
+	Name     string
+	Trainers int // of the run: the world size
+	Epochs   int
+	Seed     uint64
 	// Server is the key of the run's server, or "".
 	Server string
 	// Maps holds the chosen keys of the in-trainer kinds (KindDDPModel ...).

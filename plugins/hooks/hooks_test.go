@@ -96,7 +96,7 @@ func TestHooks(t *testing.T) {
 		links := map[string]*link{"server": newLink(0), "group": newLink(4), "default": newLink(4)}
 		rec := &sdk.Recorder{}
 		h, err := makers[c.hook](noSettings{}, sdk.HookEnv{
-			Server: links["server"], Group: links["group"], Default: links["default"], Recorder: rec,
+			Links: sdk.Links{Server: links["server"], Group: links["group"], Default: links["default"]}, Recorder: rec,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -159,7 +159,7 @@ func TestHooksReturnWhileTheOperationRuns(t *testing.T) {
 	for name, blocks := range map[string]bool{"allreduce": false, "rpc": false, "sparse_rpc": false, "hybrid": true} {
 		l := newLink(2)
 		l.late = true
-		h, err := makers[name](noSettings{}, sdk.HookEnv{Server: l, Group: l, Default: l, Recorder: &sdk.Recorder{}})
+		h, err := makers[name](noSettings{}, sdk.HookEnv{Links: sdk.Links{Server: l, Group: l, Default: l}, Recorder: &sdk.Recorder{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func TestFailuresAreNotRecorded(t *testing.T) {
 		}
 		l := &broken{lost}
 		rec := &sdk.Recorder{}
-		h, err := make(noSettings{}, sdk.HookEnv{Server: l, Group: l, Default: l, Recorder: rec})
+		h, err := make(noSettings{}, sdk.HookEnv{Links: sdk.Links{Server: l, Group: l, Default: l}, Recorder: rec})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +229,7 @@ func (l *broken) Position() int  { return 0 }
 func TestEmptySparseGradient(t *testing.T) {
 	spec := tensor.BucketSpec{Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4}
 	ring := comm.NewRing("trainer0", 0, 1, nil, nil, []tensor.BucketSpec{spec}, 1)
-	h, err := newAllreduce(noSettings{}, sdk.HookEnv{Group: ring, Recorder: &sdk.Recorder{}})
+	h, err := newAllreduce(noSettings{}, sdk.HookEnv{Links: sdk.Links{Group: ring}, Recorder: &sdk.Recorder{}})
 	if err != nil {
 		t.Fatal(err)
 	}

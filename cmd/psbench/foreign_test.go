@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/run"
+)
+
+// A trainer of another plugin finds all that it needs in public packages. Its learning rate
+// is that of the world: with twice that psbench's own trainer has the same losses.
+func TestForeignTrainer(t *testing.T) {
+	file := foreignPlugin(t, "foreign")
+	apart := file + "-apart" // says nothing of psbench's parts
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(apart, []byte(strings.ReplaceAll(string(text), `, "includes": ["builtin"]`, "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	together := []string{"data", "trainer0", "trainer1"}
+	for name, c := range map[string]struct {
+		flags     []string
+		registry  string
+		processes []string
+	}{
+		"group":  {[]string{"--nserver", "0"}, file, together},
+		"server": {nil, file, append(slices.Clone(together), "server2")},
+		"apart": {[]string{"--nserver", "0"}, apart, []string{
+			"data", "trainer0", "trainer0.hook", "trainer0.criterion", "trainer0.model",
+			"trainer1", "trainer1.hook", "trainer1.criterion", "trainer1.model",
+		}},
+	} {
+		small := append([]string{"--epochs", "2", "--set", "model.dense_layers_count=2"}, c.flags...)
+		want := runs(t, append(small, "--set", "trainer.lr=32")...)
+		got := runs(t, append(small, "--set", "trainer.lr=16", "--trainer", "scaled", "--registry", c.registry)...)
+		if d := cmp.Diff(want.Losses, got.Losses); d != "" {
+			t.Errorf("%s: other losses than those of ddp with twice the learning rate: %s", name, d)
+		}
+		var processes []string
+		for _, p := range got.Processes {
+			processes = append(processes, p.Name)
+		}
+		slices.Sort(processes)
+		slices.Sort(c.processes)
+		if d := cmp.Diff(c.processes, processes); d != "" {
+			t.Errorf("%s: the processes are %s", name, d)
+		}
+	}
+}
+
+func runs(t *testing.T, flags ...string) *result.Result {
+	t.Helper()
+	res, err := run.Run(context.Background(), resolved(t, flags...), run.Options{Progress: run.Silent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
