@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	_ "unsafe" // for go:linkname
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/micro"
+	"github.com/psbench/psbench/core/run"
+	"github.com/psbench/psbench/core/topology"
+)
+
+// clockBase is what comm.Now counts from. psbench cannot move a clock, and must not be
+// able to; a test can.
+//
+//go:linkname clockBase github.com/psbench/psbench/comm.clockBase
+var clockBase int64
+
+// clockVariable says how far the clock of a process is ahead of that of its host.
+const clockVariable = "PSBENCH_TEST_CLOCK"
+
+// moveClock moves the clock of this process, which has stamped nothing yet.
+func moveClock() {
+	if ahead, err := time.ParseDuration(os.Getenv(clockVariable)); err == nil {
+		clockBase += int64(ahead)
+	}
+}
+
+// apart starts every process in a folder of its own with a clock of its own, as if each
+// ran on a host of its own, but for memory and file system.
+type apart struct {
+	hidden bool // it does not tell of the clocks
+
+	mu        sync.Mutex
+	launchers []*launch.Launcher
+	folders   map[string]bool
+}
+
+// Start implements cluster.Starter.
+func (a *apart) Start(ctx context.Context, spec launch.Spec) (cluster.Process, error) {
+	l, err := launch.New(patience, launch.Output{})
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	a.launchers = append(a.launchers, l)
+	a.folders[l.Directory()] = true
+	site := cluster.Site{Host: cluster.CoreHost, Directory: l.Directory(), Clock: time.Duration(len(a.launchers)) * time.Hour}
+	a.mu.Unlock()
+	spec.Env = append(spec.Env, clockVariable+"="+site.Clock.String())
+	p, err := l.Start(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	if a.hidden {
+		site.Clock = 0
+	}
+	return sited{p, site}, nil
+}
+
+// Close implements cluster.Starter.
+func (a *apart) Close(gently bool) error {
+	var err error
+	for _, l := range a.launchers {
+		err = errors.Join(err, l.Close(gently))
+	}
+	return err
+}
+
+type sited struct {
+	*launch.Process
+	site cluster.Site
+}
+
+func (s sited) Site() cluster.Site { return s.site }
+
+func newApart() *apart { return &apart{folders: map[string]bool{}} }
+
+func (a *apart) options() cluster.Options {
+	return cluster.Options{Open: func(int) (cluster.Starter, error) { return a, nil }}
+}
+
+// farApart are flags of a short run in which many processes hand over to each other.
+const farApart = "--ntrainer 2 --nserver 1 --isolate all --epochs 2 --set model.num_embeddings=100 " +
+	"--set model.embedding_dim=100 --set model.dense_input_size=100 --set model.dense_output_size=100"
+
+// Processes that share neither a folder nor a clock give the same timeline as others: every
+// sample lies between the start of the run and its end, and time is measured right across
+// processes. Where nobody tells the core of their clocks it does not.
+func TestProcessesHaveFoldersAndClocksOfTheirOwn(t *testing.T) {
+	for name, flags := range map[string]string{
+		"tcp":    farApart + " --transport tcp",
+		"unix":   farApart + " --transport unix",
+		"tables": "--trainer hybrid --ntrainer 2 --nserver 2 --epochs 2 --transport grpc --set server.embedding_dim=256",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if out := outside(t, newApart(), flags); out != 0 {
+				t.Errorf("%d samples lie outside of the run", out)
+			}
+		})
+	}
+	t.Run("hidden clocks", func(t *testing.T) {
+		a := newApart()
+		a.hidden = true
+		if out := outside(t, a, farApart+" --transport tcp"); out == 0 {
+			t.Error("the clocks of the processes are not apart")
+		}
+	})
+}
+
+// outside runs an experiment and counts the measurements that lie outside of it.
+func outside(t *testing.T, a *apart, flags string) (count int) {
+	t.Helper()
+	began := comm.Now()
+	res, err := run.Run(context.Background(), resolved(t, strings.Fields(flags)...), run.Options{
+		Options: a.options(), Progress: run.Silent, StartedNS: began,
+	})
+	took := comm.Now() - began
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.folders) != len(res.Processes) || len(res.Processes) < 5 {
+		t.Fatalf("%d processes have %d folders", len(res.Processes), len(a.folders))
+	}
+	ranks := map[int]bool{}
+	for _, s := range res.Samples {
+		ranks[s.Rank] = true
+		if s.StartNS < began || s.StartNS+s.DurationNS > began+took {
+			count++
+		}
+	}
+	if len(ranks) < 3 {
+		t.Errorf("only ranks %v have samples", ranks)
+	}
+	if res.StartMS <= 0 || res.StartMS > float64(took)/1e6 {
+		count++
+	}
+	if s := res.Throughput.Seconds; s <= 0 || s > float64(took)/1e9 {
+		count++
+	}
+	return count
+}
+
+// Shared memory bears stamps, so it needs one clock.
+func TestSharedMemoryNeedsOneClock(t *testing.T) {
+	e := resolved(t, strings.Fields(farApart+" --transport shm")...)
+	_, err := run.Run(context.Background(), e, run.Options{Options: newApart().options(), Progress: run.Silent})
+	if err == nil || !strings.Contains(err.Error(), " ahead of that of trainer0, but what shm joins needs one clock") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// psbench comm measures between such processes too.
+func TestCommBetweenProcessesApart(t *testing.T) {
+	e := resolved(t, "--ntrainer", "2")
+	p := &micro.Plan{
+		Operations: micro.Operations, Transports: []comm.Transport{comm.Unix, comm.TCP}, Modes: []micro.Mode{micro.Fresh}, Places: []micro.Place{micro.InPlace},
+		Sizes: []int{4096}, Width: 4, Density: 1, World: topology.World{Trainers: 2, Servers: 1}, Server: e.Parts["server"],
+		Expect: micro.Mean, Rounds: 3, Seconds: 1, Repeat: 1, Timeout: patience, Listen: "127.0.0.1",
+	}
+	if err := p.Check(); err != nil {
+		t.Fatal(err)
+	}
+	res, err := micro.Run(context.Background(), p, micro.Options{Options: newApart().options(), Progress: run.Silent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 2 * len(micro.Operations); len(res.Rows) != want {
+		t.Errorf("there are %d rows, want %d", len(res.Rows), want)
+	}
+}
