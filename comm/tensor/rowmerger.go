@@ -12,13 +12,14 @@ import (
 // storage between sums and may be used by one goroutine at a time.
 type RowMerger struct {
 	lists []*Gradient
-	next  []int // per list, the first row not yet merged
+	next  []int       // per list, the first row not yet merged
+	parts [][]float32 // of a row, but for the first list that holds it
 }
 
 // NewRowMerger makes a merger for sums of up to lists gradients; it grows if
 // more are added.
 func NewRowMerger(lists int) *RowMerger {
-	return &RowMerger{lists: make([]*Gradient, 0, lists), next: make([]int, 0, lists)}
+	return &RowMerger{lists: make([]*Gradient, 0, lists), next: make([]int, 0, lists), parts: make([][]float32, 0, lists)}
 }
 
 // Reset forgets all added gradients.
@@ -41,7 +42,17 @@ func (m *RowMerger) Add(g *Gradient) {
 //
 // It merges k sorted lists: k comparisons per row of the union and one pass
 // over the values.
-func (m *RowMerger) Sum(dst *Gradient) error {
+func (m *RowMerger) Sum(dst *Gradient) error { return m.merge(dst, m.sumRow) }
+
+// Combine is Sum with another operation than addition: into the row of the first gradient
+// that holds it combine takes those of the others, in the order of Add. A row that one
+// gradient alone holds is copied.
+func (m *RowMerger) Combine(dst *Gradient, combine func(row []float32, others [][]float32)) error {
+	return m.merge(dst, func(row int32, out []float32) { m.combineRow(row, out, combine) })
+}
+
+// merge makes dst the union of the rows of all added gradients, whose values fill writes.
+func (m *RowMerger) merge(dst *Gradient, fill func(row int32, out []float32)) error {
 	for _, g := range m.lists {
 		if g.Width != dst.Width {
 			return fmt.Errorf("a sum of rows of width %d cannot take rows of width %d", dst.Width, g.Width)
@@ -60,7 +71,7 @@ func (m *RowMerger) Sum(dst *Gradient) error {
 		}
 		rows = append(rows, row)
 		values = values[:len(values)+width]
-		m.sumRow(row, values[len(values)-width:])
+		fill(row, values[len(values)-width:])
 	}
 	dst.Rows, dst.Values = rows, values
 	return nil
@@ -116,18 +127,45 @@ func (m *RowMerger) lowest() (row int32, left bool) {
 // sumRow sets out to the sum of row over the lists that hold it.
 func (m *RowMerger) sumRow(row int32, out []float32) {
 	first := true
-	for i, g := range m.lists {
-		at := m.next[i]
-		if at == len(g.Rows) || g.Rows[at] != row {
-			continue
-		}
-		m.next[i]++
-		values := g.Values[at*g.Width : (at+1)*g.Width]
-		if first {
+	for i := range m.lists {
+		values := m.takeRow(i, row)
+		switch {
+		case values == nil:
+		case first:
 			copy(out, values)
 			first = false
-		} else {
+		default:
 			vec.Add(out, values)
 		}
 	}
+}
+
+// combineRow sets out to what combine makes of row over the lists that hold it.
+func (m *RowMerger) combineRow(row int32, out []float32, combine func([]float32, [][]float32)) {
+	m.parts = m.parts[:0]
+	first := true
+	for i := range m.lists {
+		values := m.takeRow(i, row)
+		switch {
+		case values == nil:
+		case first:
+			copy(out, values)
+			first = false
+		default:
+			m.parts = append(m.parts, values)
+		}
+	}
+	if len(m.parts) > 0 {
+		combine(out, m.parts)
+	}
+}
+
+// takeRow gives the values of row in list i if that is its next one, and passes over it.
+func (m *RowMerger) takeRow(i int, row int32) []float32 {
+	g, at := m.lists[i], m.next[i]
+	if at == len(g.Rows) || g.Rows[at] != row {
+		return nil
+	}
+	m.next[i]++
+	return g.Values[at*g.Width : (at+1)*g.Width]
 }

@@ -47,6 +47,15 @@ func TestRowMerger(t *testing.T) {
 		}
 		commtest.RequireSame(t, &got, &want)
 		commtest.RequireNear(t, commtest.Table(spec, &got), commtest.Sum(spec, parts))
+		combined := tensor.NewGradient(spec)
+		commtest.Must(t, merger.Combine(&combined, func(row []float32, others [][]float32) {
+			for _, other := range others {
+				for i, v := range other {
+					row[i] += v
+				}
+			}
+		}))
+		commtest.RequireSame(t, &combined, &want)
 		if lists > 0 && len(want.Rows) > 0 {
 			tight := tensor.NewGradient(commtest.SparseSpec(0, 12, width, len(want.Rows)-1))
 			if err := merger.Sum(&tight); err == nil || !strings.Contains(err.Error(), "capacity") {
