@@ -67,7 +67,7 @@ func (m *batchMemory) read(conn *callLink, h *comm.Header) error {
 
 // set makes the batch a copy of b.
 func (m *batchMemory) set(b *Batch) error {
-	n := b.lengths()
+	n := lengthsOf(b)
 	at, err := m.room(n)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (m *batchMemory) set(b *Batch) error {
 // readLengths reads the lengths of the lists of the batch that h announces, whose lists
 // follow.
 func readLengths(conn *callLink, h *comm.Header) (lengths, error) {
-	n := &conn.lengths
+	n := (*lengths)(&conn.Lengths)
 	left := int64(h.Payload) - 8*lists // #nosec G115 -- a payload is at most comm.MaxPayload
 	if left < 0 {
 		return *n, fmt.Errorf("%s sent a batch in %d bytes, fewer than its lengths take", conn.Peer(), h.Payload)
@@ -100,7 +100,7 @@ func readLengths(conn *callLink, h *comm.Header) (lengths, error) {
 // in at.
 func viewBatch(conn *callLink, at []byte, n lengths) (Batch, error) {
 	b := viewLists(at, n)
-	if err := b.check(); err != nil {
+	if err := checkLists(&b); err != nil {
 		return b, fmt.Errorf("%s sent a batch that does not hold together: %w", conn.Peer(), err)
 	}
 	return b, nil

@@ -17,7 +17,7 @@ type checker struct {
 
 // check checks every sample of b, which has one at least.
 func (c *checker) check(b *Batch) error {
-	if err := b.check(); err != nil {
+	if err := checkLists(b); err != nil {
 		return fmt.Errorf("the %sdata does not hold together: %w", c.adjective, err)
 	}
 	numbers, targets := len(b.Features)/b.Size(), len(b.Targets)/b.Size()

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -18,7 +16,7 @@ import (
 const (
 	opPing = comm.OpUser + 0x10 + iota
 	opReady
-	opFailed        // payload: the sentence
+	_               // opFailed
 	opInitialize    // arg: seed; ends the values
 	opValue         // arg: parameter
 	opForward       // model: a batch; answered by rows (arg) and columns (arg2) of the output
@@ -27,7 +25,6 @@ const (
 	opGradient      // arg: parameter, rows: of a sparse gradient
 	opLoss          // output, rows (arg), columns (arg2), then targets; answered by the loss
 	opLossGradient
-	opMemory // arg: bytes; goes with a segment
 )
 
 // boundaryPings is how often the cost of crossing is measured.
@@ -35,7 +32,7 @@ const boundaryPings = 200
 
 // dialCompanion joins the companion of a kind and measures the median round
 // trip of a no-op call.
-func (st *station) dialCompanion(kind Kind, peer *proto.Peer, reply *proto.ConnectReply) (*callLink, error) {
+func dialCompanion(st *station, kind Kind, peer *proto.Peer, reply *proto.ConnectReply) (*callLink, error) {
 	if peer == nil {
 		return nil, fmt.Errorf("%s has neither a %s of its own nor a companion for it", st.name(), kind)
 	}
@@ -67,7 +64,7 @@ func (st *station) dialCompanion(kind Kind, peer *proto.Peer, reply *proto.Conne
 }
 
 // acceptTrainer waits for the trainer of a companion and answers its pings.
-func (st *station) acceptTrainer(req *proto.ConnectRequest) (*callLink, error) {
+func acceptTrainer(st *station, req *proto.ConnectRequest) (*callLink, error) {
 	trainers := req.GetTrainers()
 	if len(trainers) != 1 {
 		return nil, fmt.Errorf("%s is a companion of one trainer but was given %d", st.name(), len(trainers))
@@ -98,7 +95,7 @@ func (st *station) acceptTrainer(req *proto.ConnectRequest) (*callLink, error) {
 
 // serveCalls answers a trainer's calls one after the other until the link
 // ends. A call that fails is told to the trainer, which ends the run.
-func (st *station) serveCalls(conn *callLink, answer func(*comm.Header) error) {
+func serveCalls(st *station, conn *callLink, answer func(*comm.Header) error) {
 	_ = conn.SetReadDeadline(time.Time{}) // fails only once closed, and then reads fail too
 	var h comm.Header
 	for {
@@ -131,60 +128,4 @@ func (st *station) serveCalls(conn *callLink, answer func(*comm.Header) error) {
 func discard(conn *callLink) {
 	for waste := make([]byte, 64<<10); conn.Conn.ReadFull(waste) == nil; {
 	}
-}
-
-// bound gives a call on conn, its sending and its answer, until the timeout.
-func bound(conn *comm.Conn, timeout time.Duration) error {
-	deadline := time.Now().Add(timeout)
-	if err := conn.SetWriteDeadline(deadline); err != nil {
-		return err
-	}
-	return conn.SetReadDeadline(deadline)
-}
-
-// readAnswer reads the next answer of a companion: an opFailed becomes an error.
-func readAnswer(conn *callLink, h *comm.Header) error {
-	if err := conn.ReadHeader(h); err != nil {
-		return err
-	}
-	if h.Op != opFailed {
-		return nil
-	}
-	text := make([]byte, min(h.Payload, 1<<16))
-	if err := conn.ReadFull(text); err != nil {
-		return err
-	}
-	return &partError{text: fmt.Sprintf("%s: %s", conn.Peer(), quote.Message(string(text)))}
-}
-
-// fits says whether a table of rows x columns could ever be a payload: counts
-// beyond that are lies and would overflow.
-func fits(rows, columns int64) bool {
-	return rows >= 0 && columns >= 0 && rows <= comm.MaxPayload && columns <= comm.MaxPayload/max(1, rows)
-}
-
-// growStep is how many elements a slice grows by at a time while a peer fills
-// it: a count that is a lie must not make the process allocate it.
-const growStep = 1 << 20
-
-// readGrowing reads n elements into dst, whose storage it uses again.
-func readGrowing[T any](conn *callLink, dst []T, n int, bytesOf func([]T) []byte) ([]T, error) {
-	dst = dst[:0]
-	for len(dst) < n {
-		from := len(dst)
-		dst = slices.Grow(dst, min(n-from, growStep))
-		dst = dst[:min(n, cap(dst))]
-		if err := conn.ReadFull(bytesOf(dst[from:])); err != nil {
-			return dst, err
-		}
-	}
-	return dst, nil
-}
-
-// readFloats reads the payload that h announces into dst, which it must fill.
-func readFloats(conn *callLink, h *comm.Header, dst []float32) error {
-	if h.Payload != uint64(4*len(dst)) {
-		return fmt.Errorf("%s sent %d bytes where %d are due", conn.Peer(), h.Payload, 4*len(dst))
-	}
-	return conn.ReadFull(tensor.Float32Bytes(dst))
 }

@@ -17,6 +17,11 @@ type remoteCriterion struct {
 	timeout time.Duration
 }
 
+// newRemoteCriterion makes the stand-in of a companion's criterion.
+func newRemoteCriterion(conn *callLink, timeout time.Duration) Criterion {
+	return &remoteCriterion{conn, timeout}
+}
+
 func (c *remoteCriterion) Forward(output tensor.Tensor, targets []int64) (float64, error) {
 	if err := checkOutput(output); err != nil {
 		return 0, err
@@ -57,20 +62,22 @@ type criterionRole struct {
 	targets          []int64
 }
 
+func newCriterionRole(st *station) *criterionRole { return &criterionRole{station: st} }
+
 func (r *criterionRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	var err error
-	r.criterion, err = r.buildCriterion(r.req.GetPart())
+	r.criterion, err = buildCriterion(r.station, r.req.GetPart())
 	if err != nil {
 		return nil, err
 	}
-	if r.conn, err = r.acceptTrainer(req); err != nil {
+	if r.conn, err = acceptTrainer(r.station, req); err != nil {
 		return nil, err
 	}
 	r.own(r.conn)
-	if err := r.takeMemory(r.conn); err != nil {
+	if err := takeMemory(r.station, r.conn); err != nil {
 		return nil, err
 	}
-	r.owned.Go(func() { r.serveCalls(r.conn, r.answer) })
+	r.owned.Go(func() { serveCalls(r.station, r.conn, r.answer) })
 	return &proto.ConnectReply{Facts: facts(nil, r.criterion)}, nil
 }
 

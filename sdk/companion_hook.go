@@ -10,6 +10,9 @@ import (
 // a server: it takes a bucket and answers with the reduced one.
 type remoteHook struct{ link comm.ServerLink }
 
+// newRemoteHook makes the stand-in of a companion's hook, which is the server of link.
+func newRemoteHook(link comm.ServerLink) Hook { return &remoteHook{link} }
+
 func (h *remoteHook) Reduce(state HookState, b *tensor.Bucket) *comm.Future {
 	return h.link.PushPull(state.Batch(), b)
 }
@@ -22,6 +25,8 @@ type hookRole struct {
 	states  []arrivedState // by bucket
 	started chan started
 }
+
+func newHookRole(st *station) *hookRole { return &hookRole{station: st} }
 
 // started is a bucket whose reduction was started.
 type started struct {
@@ -41,7 +46,7 @@ func (s *arrivedState) Key(bucket int) Key { return Key{s.batch, int64(bucket)} 
 // links: on Shm the trainer's own segment goes on to the server and the group, and
 // nothing is copied.
 func (r *hookRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
-	conn, err := r.acceptTrainer(req)
+	conn, err := acceptTrainer(r.station, req)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +60,7 @@ func (r *hookRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, erro
 	if err != nil {
 		return nil, err
 	}
-	if r.hook, err = r.buildHook(r.req.GetPart(), env); err != nil {
+	if r.hook, err = buildHook(r.station, r.req.GetPart(), env); err != nil {
 		return nil, err
 	}
 	r.buckets = make([]tensor.Bucket, len(specs))

@@ -5,7 +5,6 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/shm"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // callLink carries the calls between a trainer and a companion: frames over a Unix
@@ -15,9 +14,9 @@ import (
 // receiver copies it from there.
 type callLink struct {
 	*comm.Conn
-	out, in []byte  // on Shm: for what this side sends, and of what the peer sends
-	unread  []byte  // of the frame in work, where that lies in memory
-	lengths lengths // of the batch in work
+	out, in []byte   // on Shm: for what this side sends, and of what the peer sends
+	unread  []byte   // of the frame in work, where that lies in memory
+	Lengths [4]int64 // of the lists of the batch in work
 }
 
 // inMemory is the flag of a frame whose payload lies in memory; Batch is its size in
@@ -69,28 +68,9 @@ func (l *callLink) ReadFull(dst []byte) error {
 	return nil
 }
 
-// callMemory is how many bytes each side of a call link needs for what a model with
-// these inputs gets for the largest of the batches with these lengths: the batch itself,
-// its features looked up or its own, and the gradient of those; or for the output with
-// the targets. Every row of the model's input has its target in the batch.
-func callMemory(batches []lengths, in *proto.Inputs) int {
-	n := int64(1)
-	for _, l := range batches {
-		rows := l[2] / max(1, in.GetTargets())
-		if fits(rows, in.GetFeatures()) {
-			l[3] = rows * in.GetFeatures()
-		}
-		n = max(n, 8*lists+l.bytes())
-		if fits(rows, in.GetClasses()) {
-			n = max(n, 4*rows*in.GetClasses()+8*l[2])
-		}
-	}
-	return int(n)
-}
-
 // offerMemory makes the memory of a trainer's call link, n bytes for each side, and
 // passes it to the companion. The station owns it.
-func (st *station) offerMemory(l *callLink, n int) error {
+func offerMemory(st *station, l *callLink, n int) error {
 	if st.transport() != comm.Shm {
 		return nil
 	}
@@ -107,7 +87,7 @@ func (st *station) offerMemory(l *callLink, n int) error {
 }
 
 // takeMemory is the companion's side of offerMemory.
-func (st *station) takeMemory(l *callLink) error {
+func takeMemory(st *station, l *callLink) error {
 	if st.transport() != comm.Shm {
 		return nil
 	}

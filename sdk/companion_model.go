@@ -27,6 +27,16 @@ type remoteModel struct {
 	failed    error // of Initialize, told by the next Forward
 }
 
+// newRemote makes the stand-in of a companion's model, which is a FeatureModel if that is
+// one; see newRemoteModel.
+func newRemote(conn *callLink, store *comm.Store, d *proto.ModelDescription, timeout time.Duration) Model {
+	m := newRemoteModel(conn, store, d, timeout)
+	if d.GetFeatureGradient() {
+		return remoteFeatureModel{m}
+	}
+	return m
+}
+
 // newRemoteModel makes the stand-in of a companion's model. store holds the buckets that
 // the companion maps; nil where it maps none.
 func newRemoteModel(conn *callLink, store *comm.Store, d *proto.ModelDescription, timeout time.Duration) *remoteModel {

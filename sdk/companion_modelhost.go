@@ -24,7 +24,7 @@ type modelRole struct {
 }
 
 func newModelRole(st *station) (*modelRole, error) {
-	model, err := st.buildModel(st.req.GetPart())
+	model, err := buildModel(st, st.req.GetPart())
 	return &modelRole{station: st, model: model}, err
 }
 
@@ -32,7 +32,7 @@ func (r *modelRole) describeModel() *proto.ModelDescription { return modelToProt
 
 func (r *modelRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	var err error
-	if r.conn, err = r.acceptTrainer(req); err != nil {
+	if r.conn, err = acceptTrainer(r.station, req); err != nil {
 		return nil, err
 	}
 	r.own(r.conn)
@@ -41,7 +41,7 @@ func (r *modelRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, err
 	if r.mapped {
 		newStore = r.conn.ReceiveStore
 	}
-	if err := r.takeMemory(r.conn); err != nil {
+	if err := takeMemory(r.station, r.conn); err != nil {
 		return nil, err
 	}
 	var store *comm.Store
@@ -57,7 +57,7 @@ func (r *modelRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, err
 	if err := r.model.Bind(r.values, r.gradients); err != nil {
 		return nil, err
 	}
-	r.owned.Go(func() { r.serveCalls(r.conn, r.answer) })
+	r.owned.Go(func() { serveCalls(r.station, r.conn, r.answer) })
 	return &proto.ConnectReply{Facts: facts(nil, r.model)}, nil
 }
 

@@ -1,7 +1,5 @@
 package sdk
 
-import "fmt"
-
 // Data provides the samples of a run. It lives in a process of its own, which
 // loads once, validates against the model, cuts batches in sample order (the
 // last one may be short, unless the data cuts them itself) and deals them
@@ -80,31 +78,6 @@ func (b *Batch) Size() int {
 
 // Bag is the bag of indices of sample i.
 func (b *Batch) Bag(i int) []int64 { return b.Indices[b.Offsets[i]:b.Offsets[i+1]] }
-
-// check says where the lists do not cut into samples.
-func (b *Batch) check() error {
-	size := b.Size()
-	if n := len(b.Targets); n < size || n%max(1, size) != 0 || size == 0 && n > 0 {
-		return fmt.Errorf("%d targets for %d samples; each must have equally many, and one at least", n, size)
-	}
-	if n := len(b.Features); n%max(1, size) != 0 || size == 0 && n > 0 {
-		return fmt.Errorf("%d features for %d samples; each must have equally many", n, size)
-	}
-	last := int64(0)
-	for i, at := range b.Offsets {
-		if at < last || i == 0 && at != 0 {
-			return fmt.Errorf("offset %d is %d; offsets start at 0 and do not fall", i, at)
-		}
-		last = at
-	}
-	switch n := len(b.Indices); {
-	case n > 0 && len(b.Offsets) == 0:
-		return fmt.Errorf("there are %d indices but no offsets that cut them into bags", n)
-	case last != int64(n):
-		return fmt.Errorf("the last offset is %d but there are %d indices", last, n)
-	}
-	return nil
-}
 
 // Append adds one sample that is a bag of indices. Every sample needs as many targets.
 func (b *Batch) Append(bag []int64, targets ...int64) {

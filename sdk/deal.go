@@ -64,7 +64,7 @@ func describeShare(share []Batch, in *proto.Inputs) *proto.Share {
 	s := &proto.Share{Batches: int64(len(share))}
 	for i := range share {
 		s.Samples += int64(share[i].Size())
-		s.DistinctRows = max(s.DistinctRows, int64(share[i].distinct(in.GetTables())))
+		s.DistinctRows = max(s.DistinctRows, int64(distinct(&share[i], in.GetTables())))
 	}
 	makeRoom(s, share)
 	return s

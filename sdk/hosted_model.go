@@ -30,7 +30,7 @@ type hostedModel struct {
 type hostedFeatureModel struct{ *hostedModel }
 
 // buildModel makes the model that choice names, as its host hands it on.
-func (st *station) buildModel(choice *proto.PartChoice) (Model, error) {
+func buildModel(st *station, choice *proto.PartChoice) (Model, error) {
 	model, err := build[Model](st, choice, st.modelEnv())
 	if err != nil {
 		return nil, err

@@ -31,7 +31,3 @@ var Kinds = []Kind{
 	KindTrainer, KindServer, KindHook, KindCriterion, KindData, KindModel,
 	KindDDPModel, KindHookState, KindIterationStep, KindPreprocessData,
 }
-
-// KindBench is the role of the processes that psbench comm measures with. It is
-// no kind of part: every plugin process can take it.
-const KindBench Kind = "bench"

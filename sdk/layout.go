@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// check says what is wrong with the shape of a parameter.
-func (p *ParameterSpec) check() error {
+// checkShape says what is wrong with the shape of a parameter.
+func checkShape(p *ParameterSpec) error {
 	elements := 1
 	for _, n := range p.Shape {
 		if n <= 0 || n > math.MaxInt32/elements {
@@ -53,6 +53,9 @@ func layOut(params []ParameterSpec, specs []tensor.BucketSpec, newStore func([]t
 	}
 	return gradients, store, nil
 }
+
+// heapStore allocates buckets outside of shared memory, as layOut wants it.
+func heapStore(specs []tensor.BucketSpec) (*comm.Store, error) { return comm.NewStore(specs), nil }
 
 // sparseBuckets are the buckets of a store by parameter; nil for a dense one.
 func sparseBuckets(parameters int, store *comm.Store) []*tensor.Bucket {

@@ -2,11 +2,33 @@ package sdk
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk/proto"
 )
+
+// Purposes of a link; a hello names one.
+const (
+	purposePush      = "push"      // a hook process to its server
+	purposeTables    = "tables"    // a trainer to the server of a table
+	purposeGroup     = "group"     // a ring of trainers
+	purposeDefault   = "default"   // the second ring
+	purposeBatches   = "batches"   // a trainer to the data process
+	purposeCompanion = "companion" // a trainer to a companion
+)
+
+func (st *station) dial(to *proto.Peer, purpose string) (*comm.Conn, error) {
+	return comm.Dial(to.GetAddress(), st.name(), to.GetName(), purpose, st.req.GetSecret(), st.timeout)
+}
+
+func (st *station) accept(from *proto.Peer, purpose string) (*comm.Conn, error) {
+	listener := st.listener
+	switch purpose {
+	case purposePush, purposeTables, purposeGroup, purposeDefault:
+		listener = st.linkListener
+	}
+	return listener.Accept(purpose, from.GetName(), st.timeout)
+}
 
 // joinLinks joins the links that the hook uses, in the process that holds it.
 // store holds the rank's buckets.
@@ -96,8 +118,4 @@ func (st *station) joinGroup(t comm.Transport, req *proto.ConnectRequest, store 
 	}
 	st.own(group)
 	return group, nil
-}
-
-func describeBucket(batch int64, bucket int) string {
-	return "batch " + strconv.FormatInt(batch, 10) + ", bucket " + strconv.Itoa(bucket)
 }

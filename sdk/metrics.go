@@ -56,38 +56,46 @@ func (r *Recorder) Series(typ, name string) *Series {
 	return s
 }
 
-// All lists the series in the order in which they were made.
-func (r *Recorder) All() []*Series {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]*Series(nil), r.series...)
-}
-
-// snapshot is what a series held at some moment.
-type snapshot struct {
+// Snapshot is what a series held at some moment.
+type Snapshot struct {
 	Type, Name string
 	chunks     [][]Measurement
 }
 
-// snapshots are what all series held at one moment, though others go on recording: what
-// is recorded is not written again until a reset, so that it may be read without a lock
-// until then.
-func (r *Recorder) snapshots() []snapshot {
-	all := r.All()
+// Each calls f with the measurements in the order in which they were recorded.
+func (s *Snapshot) Each(f func(Measurement)) {
+	for _, c := range s.chunks {
+		for _, m := range c {
+			f(m)
+		}
+	}
+}
+
+// All is what all series hold at one moment, in the order in which they were made, though
+// others go on recording: what is recorded is not written again until a Reset, so that it
+// may be read without a lock until then.
+func (r *Recorder) All() []Snapshot {
+	all := r.list()
 	for _, s := range all {
 		s.mu.Lock()
 	}
-	out := make([]snapshot, len(all))
+	out := make([]Snapshot, len(all))
 	for i, s := range all {
-		out[i] = snapshot{s.Type, s.Name, slices.Clone(s.chunks[:s.full+1])}
+		out[i] = Snapshot{s.Type, s.Name, slices.Clone(s.chunks[:s.full+1])}
 		s.mu.Unlock()
 	}
 	return out
 }
 
+func (r *Recorder) list() []*Series {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.series)
+}
+
 // Reset forgets all measurements and keeps their storage.
 func (r *Recorder) Reset() {
-	for _, s := range r.All() {
+	for _, s := range r.list() {
 		s.reset()
 	}
 }

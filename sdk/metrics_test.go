@@ -115,16 +115,14 @@ func TestSnapshotsAreOfOneMoment(t *testing.T) {
 	})
 	for n := 0; n < 5*chunkLen; {
 		var lengths []int
-		for _, s := range r.snapshots() {
+		for _, s := range r.All() {
 			n = 0
-			for _, chunk := range s.chunks {
-				for _, m := range chunk {
-					if m.Key.A != int64(n) {
-						t.Fatalf("place %d of %s holds %+v", n, s.Name, m)
-					}
-					n++
+			s.Each(func(m Measurement) {
+				if m.Key.A != int64(n) {
+					t.Fatalf("place %d of %s holds %+v", n, s.Name, m)
 				}
-			}
+				n++
+			})
 			lengths = append(lengths, n)
 		}
 		if ahead := lengths[0] - lengths[1]; ahead != 0 && ahead != 1 {

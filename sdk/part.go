@@ -1,25 +1,40 @@
 package sdk
 
+import "fmt"
+
 // Part is one implementation that a plugin provides. Make one with NewServer,
 // NewTableServer, NewTrainer, NewHook, NewCriterion, NewData, NewModel or InTrainer.
 type Part struct {
 	Kind     Kind
 	Key      string
 	Settings []Setting
+	// Tables says that it is a server that holds a table.
+	Tables bool
 
-	build  func(settings []byte, env any) (any, error)
-	tables bool // a server that holds a table
+	build func(settings []byte, env any) (any, error)
 }
+
+// Build makes the part from settings, a JSON object, and the environment of its kind
+// (ServerEnv for a Server and so on): psbench does, and tests may.
+func (p Part) Build(settings []byte, env any) (any, error) {
+	if p.build == nil {
+		return nil, fmt.Errorf("%s %s is compiled into its trainer and cannot be built by itself", p.Kind, p.Key)
+	}
+	return p.build(settings, env)
+}
+
+// InTrainer says whether the part belongs to its trainer and is not built by itself.
+func (p Part) InTrainer() bool { return p.build == nil }
 
 func newPart[S, E, P any](kind Kind, key string, defaults S, build func(S, E) (P, error)) Part {
 	return Part{
 		Kind: kind, Key: key, Settings: describeSettings(defaults),
 		build: func(raw []byte, env any) (any, error) {
-			settings := cloneSettings(defaults)
-			if err := decodeSettings(raw, &settings); err != nil {
+			values := cloneSettings(defaults)
+			if err := decodeSettings(raw, &values); err != nil {
 				return nil, err
 			}
-			return build(settings, env.(E))
+			return build(values, env.(E))
 		},
 	}
 }

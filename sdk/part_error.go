@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -38,12 +37,6 @@ func isExplained(err error) bool {
 	return errors.As(err, &part) || errors.As(err, &wait) || errors.As(err, &peer)
 }
 
-// titleOf is a part as errors name it: its kind and key.
-func titleOf(choice *proto.PartChoice) string { return choice.GetKind() + " " + choice.GetKey() }
-
-// title is the process's own part.
-func (st *station) title() string { return titleOf(st.req.GetPart()) }
-
 // told is an error as a process tells it to the core: that of a part names the process.
 func told(process string, err error) error {
 	var part *partError
@@ -53,61 +46,22 @@ func told(process string, err error) error {
 	return fmt.Errorf("%s: %w", process, err)
 }
 
-// fail tells the core of a failure outside a call.
-func (st *station) fail(err error) { st.events.fail(told(st.name(), err)) }
-
 // names says whether an error begins with a name.
 func names(err error, name string) bool {
 	rest, found := strings.CutPrefix(err.Error(), name)
 	return found && rest != "" && strings.ContainsAny(rest[:1], " ,:")
 }
 
-// hostedCriterion is a criterion as the process that holds it hands it on.
-type hostedCriterion struct {
-	Criterion
-	title string
-}
-
-func (c *hostedCriterion) Forward(output tensor.Tensor, targets []int64) (float64, error) {
-	loss, err := c.Criterion.Forward(output, targets)
-	return loss, errorOf(c.title, "Forward", err)
-}
-
-func (c *hostedCriterion) Backward(outputGradient tensor.Tensor) error {
-	return errorOf(c.title, "Backward", c.Criterion.Backward(outputGradient))
-}
-
-// Facts implements Describer for a criterion that does.
-func (c *hostedCriterion) Facts() map[string]string { return facts(nil, c.Criterion) }
-
-func (st *station) buildCriterion(choice *proto.PartChoice) (Criterion, error) {
-	criterion, err := build[Criterion](st, choice, CriterionEnv{MaxBatch: int(st.req.GetBatchSize())})
-	if err != nil {
-		return nil, err
+// asFailure is an error as the core gets it, with whom it waited for.
+func asFailure(err error) *proto.Failure {
+	f := &proto.Failure{Message: err.Error()}
+	var wait *comm.WaitError
+	var peer *comm.PeerError
+	switch {
+	case errors.As(err, &wait):
+		f.Cause, f.About = proto.Failure_CAUSE_WAIT, wait.For
+	case errors.As(err, &peer):
+		f.Cause, f.About = proto.Failure_CAUSE_PEER, []string{peer.Peer}
 	}
-	return &hostedCriterion{criterion, titleOf(choice)}, nil
-}
-
-// hostedHook is a hook as the process that holds it hands it on.
-type hostedHook struct {
-	Hook
-	explain func(error) error // made once, since every bucket of every iteration gets it
-}
-
-func (h *hostedHook) Reduce(state HookState, b *tensor.Bucket) *comm.Future {
-	f := h.Hook.Reduce(state, b)
-	f.Explain(h.explain)
 	return f
-}
-
-// Facts implements Describer for a hook that does.
-func (h *hostedHook) Facts() map[string]string { return facts(nil, h.Hook) }
-
-func (st *station) buildHook(choice *proto.PartChoice, env HookEnv) (Hook, error) {
-	hook, err := build[Hook](st, choice, env)
-	if err != nil {
-		return nil, err
-	}
-	title := titleOf(choice)
-	return &hostedHook{hook, func(err error) error { return errorOf(title, "Reduce", err) }}, nil
 }

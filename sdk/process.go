@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -52,6 +51,15 @@ type dealer interface {
 
 type runner interface {
 	train(ctx context.Context, epochs int) (*proto.TrainReply, error)
+}
+
+type measurer interface {
+	measure(*proto.MeasureRequest) (*proto.MeasureReply, error)
+}
+
+// tableHolder is a role that holds a table.
+type tableHolder interface {
+	describeTable() *proto.Table
 }
 
 // modeller is a role that may hold the model; describeModel is nil if it does
@@ -102,12 +110,12 @@ func (p *process) Configure(_ context.Context, req *proto.ConfigureRequest) (*pr
 		return nil, p.status(err)
 	}
 	p.role = r
-	reply := &proto.ConfigureReply{Address: st.listener.Address(), LinkAddress: st.linkListener.Address()}
+	reply := &proto.ConfigureReply{Address: st.address(), LinkAddress: st.linkAddress()}
 	if m, ok := r.(modeller); ok {
 		reply.Model = m.describeModel()
 	}
-	if t, ok := r.(*tableRole); ok {
-		reply.Table = tableToProto(t.spec)
+	if t, ok := r.(tableHolder); ok {
+		reply.Table = t.describeTable()
 	}
 	return reply, nil
 }
@@ -130,13 +138,13 @@ func newRole(st *station) (role, error) {
 	case KindTrainer:
 		return newTrainerRole(st)
 	case KindServer:
-		return newServerRole(st)
+		return newServer(st)
 	case KindData:
 		return newDataRole(st)
 	case KindHook:
-		return &hookRole{station: st}, nil
+		return newHookRole(st), nil
 	case KindCriterion:
-		return &criterionRole{station: st}, nil
+		return newCriterionRole(st), nil
 	case KindModel:
 		return newModelRole(st)
 	case KindBench:
@@ -144,6 +152,23 @@ func newRole(st *station) (role, error) {
 	default:
 		return nil, fmt.Errorf("kind %q has no process of its own", kind)
 	}
+}
+
+// newServer makes the role of a server that holds a table or of any other, as the
+// registry says; the plugin must agree.
+func newServer(st *station) (role, error) {
+	part, err := st.find(st.req.GetPart())
+	switch {
+	case err != nil:
+		return nil, err
+	case st.req.GetTables() && !part.Tables:
+		return nil, fmt.Errorf("server %s of this plugin does not serve tables, as the registry says it does", part.Key)
+	case !st.req.GetTables() && part.Tables:
+		return nil, fmt.Errorf("server %s of this plugin serves tables, as the registry does not say", part.Key)
+	case part.Tables:
+		return newTableRole(st)
+	}
+	return newServerRole(st), nil
 }
 
 // as returns the process's role as a T, or an error that names the call.
@@ -208,6 +233,16 @@ func (p *process) Train(ctx context.Context, req *proto.TrainRequest) (*proto.Tr
 	return reply, p.status(err)
 }
 
+// Measure times rounds of one operation on a bench process.
+func (p *process) Measure(_ context.Context, req *proto.MeasureRequest) (*proto.MeasureReply, error) {
+	r, err := as[measurer](p, "measure")
+	if err != nil {
+		return nil, err
+	}
+	reply, err := r.measure(req)
+	return reply, asStatus(err)
+}
+
 func (p *process) Reset(_ context.Context, req *proto.ResetRequest) (*proto.ResetReply, error) {
 	r, err := as[role](p, "reset")
 	if err != nil {
@@ -255,17 +290,4 @@ func asStatus(err error) error {
 		s = detailed
 	}
 	return s.Err()
-}
-
-func asFailure(err error) *proto.Failure {
-	f := &proto.Failure{Message: err.Error()}
-	var wait *comm.WaitError
-	var peer *comm.PeerError
-	switch {
-	case errors.As(err, &wait):
-		f.Cause, f.About = proto.Failure_CAUSE_WAIT, wait.For
-	case errors.As(err, &peer):
-		f.Cause, f.About = proto.Failure_CAUSE_PEER, []string{peer.Peer}
-	}
-	return f
 }

@@ -1,13 +1,16 @@
 package sdk
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/proto"
 )
+
+// KindBench is the role of the processes that psbench comm measures with. It is
+// no kind of part: every plugin process can take it.
+const KindBench Kind = "bench"
 
 // BenchSettings are the settings of a bench process, which travel as those of a
 // part do.
@@ -67,16 +70,6 @@ func (r *benchRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, err
 
 func (r *benchRole) reset() error                                  { return nil }
 func (r *benchRole) collect(func(*proto.CollectReply) error) error { return nil }
-
-// Measure implements the service of the same name.
-func (p *process) Measure(_ context.Context, req *proto.MeasureRequest) (*proto.MeasureReply, error) {
-	r, err := as[*benchRole](p, "measure")
-	if err != nil {
-		return nil, err
-	}
-	reply, err := r.measure(req)
-	return reply, asStatus(err)
-}
 
 // measure carries out rounds of one operation. A fresh round is
 //

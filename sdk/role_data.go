@@ -76,8 +76,8 @@ func (r *dataRole) deal(req *proto.DealRequest) (*proto.DealReply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if reply.HeldOut = int64(r.samples.heldOutSize()); reply.HeldOut > 0 {
-		r.heldOut = dealAll(r.samples.HeldOut.cutEvery(int(req.GetBatchSize())), len(reply.Shares))
+	if reply.HeldOut = int64(heldOutSize(r.samples)); reply.HeldOut > 0 {
+		r.heldOut = dealAll(cutEvery(&r.samples.HeldOut.Batch, int(req.GetBatchSize())), len(reply.Shares))
 		for t, s := range reply.Shares {
 			s.HeldOutBatches = int64(len(r.heldOut[t]))
 			makeRoom(s, r.heldOut[t])
@@ -88,10 +88,10 @@ func (r *dataRole) deal(req *proto.DealRequest) (*proto.DealReply, error) {
 
 // dealSamples deals samples in memory.
 func (r *dataRole) dealSamples(req *proto.DealRequest, sets [][]int) (*proto.DealReply, error) {
-	if err := r.samples.validate(req.GetInputs()); err != nil {
+	if err := validate(r.samples, req.GetInputs()); err != nil {
 		return nil, r.explain(err)
 	}
-	batches, err := r.samples.cut(int(req.GetBatchSize()))
+	batches, err := cut(r.samples, int(req.GetBatchSize()))
 	if err != nil {
 		return nil, r.explain(err)
 	}
@@ -125,7 +125,7 @@ func (r *dataRole) dealStream(data StreamedData, req *proto.DealRequest, sets []
 		if n := r.samples.Size(); n > 0 {
 			return nil, r.explain(fmt.Errorf("it is streamed but loads %d samples beside those that are held out", n))
 		}
-		if err := r.samples.validateHeldOut(req.GetInputs()); err != nil {
+		if err := validateHeldOut(r.samples, req.GetInputs()); err != nil {
 			return nil, r.explain(err)
 		}
 	}
@@ -184,7 +184,7 @@ func (r *dataRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, erro
 // of those that are held out.
 func (r *dataRole) sendShares(conn *comm.Conn, t int) error {
 	if r.stream == nil {
-		if err := r.sendShare(conn, r.shares[t]); err != nil {
+		if err := sendShare(r.station, conn, r.shares[t]); err != nil {
 			return err
 		}
 	}
@@ -192,7 +192,7 @@ func (r *dataRole) sendShares(conn *comm.Conn, t int) error {
 	if r.heldOut != nil {
 		heldOut = r.heldOut[t]
 	}
-	return r.sendShare(conn, heldOut)
+	return sendShare(r.station, conn, heldOut)
 }
 
 // serveStream sends trainer t its batches until the link ends. A trainer that is gone is

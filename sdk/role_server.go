@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -29,22 +30,7 @@ type serverRole struct {
 	answering sync.RWMutex
 }
 
-// newServerRole makes the role of a server that holds a table or of any other, as
-// the registry says; the plugin must agree.
-func newServerRole(st *station) (role, error) {
-	part, err := st.find(st.req.GetPart())
-	switch {
-	case err != nil:
-		return nil, err
-	case st.req.GetTables() && !part.tables:
-		return nil, fmt.Errorf("server %s of this plugin does not serve tables, as the registry says it does", part.Key)
-	case !st.req.GetTables() && part.tables:
-		return nil, fmt.Errorf("server %s of this plugin serves tables, as the registry does not say", part.Key)
-	case part.tables:
-		return newTableRole(st)
-	}
-	return &serverRole{station: st}, nil
-}
+func newServerRole(st *station) *serverRole { return &serverRole{station: st} }
 
 func (r *serverRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	r.trainers = req.GetTrainers()
@@ -103,9 +89,8 @@ func (r *serverRole) newPushes(l *location) []pendingPush {
 	pushes := make([]pendingPush, l.trainers)
 	for t := range pushes {
 		p := &pushes[t]
-		p.Bucket, p.Trainer = l.bucket, t
+		p.Push = *NewPush(0, l.bucket, t, nil, func(g *tensor.Gradient) error { return r.answer(l, p, g) })
 		p.alone[0] = &p.Push
-		p.answer = func(g *tensor.Gradient) error { return r.answer(l, p, g) }
 	}
 	return pushes
 }
@@ -291,7 +276,7 @@ func (r *serverRole) collect(send func(*proto.CollectReply) error) error {
 	if err := r.collectSeries(send); err != nil || !settled || !r.idle() {
 		return err
 	}
-	return r.collectHeld(r.server, send)
+	return collectHeld(r.station, r.server, send)
 }
 
 // idle says that every push is answered. A pass that failed leaves some unanswered.
@@ -302,4 +287,8 @@ func (r *serverRole) idle() bool {
 		}
 	}
 	return true
+}
+
+func describeBucket(batch int64, bucket int) string {
+	return "batch " + strconv.FormatInt(batch, 10) + ", bucket " + strconv.Itoa(bucket)
 }

@@ -37,6 +37,9 @@ func newTableRole(st *station) (*tableRole, error) {
 	return r, nil
 }
 
+// describeTable says how large the table is.
+func (r *tableRole) describeTable() *proto.Table { return tableToProto(r.spec) }
+
 func (r *tableRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	spec, position := lookupFromProto(req.GetLookup()), int(r.req.GetPosition())
 	if position < 0 || position >= len(spec.Tables) || spec.Tables[position] != r.spec {
@@ -106,5 +109,5 @@ func (r *tableRole) collect(send func(*proto.CollectReply) error) error {
 		return nil
 	}
 	defer r.calling.Unlock()
-	return r.collectHeld(r.server, send)
+	return collectHeld(r.station, r.server, send)
 }

@@ -15,13 +15,14 @@ import (
 // live in the same process; the others it reaches through companions.
 type trainerRole struct {
 	*station
-	trainer Trainer
-	model   Model // nil until connect if it lives in a companion
-	specs   []ParameterSpec
-	inputs  *proto.Inputs // of the data
-	parts   TrainerParts
-	store   *comm.Store // of the buckets
-	heldOut []Batch     // this rank's share of the held-out samples
+	trainer    Trainer
+	model      Model // nil until connect if it lives in a companion
+	specs      []ParameterSpec
+	inputs     *proto.Inputs // of the data
+	parts      TrainerParts
+	store      *comm.Store // of the buckets
+	evaluation *evaluation // nil without held-out samples
+	batches    *counted    // of parts
 	// training is held during a pass. After a failure the core collects while
 	// the pass may still be ending.
 	training sync.Mutex
@@ -49,15 +50,9 @@ func newTrainerRole(st *station) (*trainerRole, error) {
 		return nil, err
 	}
 	if choice := st.local(KindModel); choice != nil {
-		r.model, err = st.buildModel(choice)
+		r.model, err = buildModel(st, choice)
 	}
 	return r, err
-}
-
-func (st *station) modelEnv() ModelEnv {
-	return ModelEnv{
-		MaxBatch: int(st.req.GetBatchSize()), Threads: int(st.req.GetThreads()), FirstTensor: int(st.req.GetFirstTensor()),
-	}
 }
 
 func (r *trainerRole) describeModel() *proto.ModelDescription {
@@ -69,8 +64,8 @@ func (r *trainerRole) describeModel() *proto.ModelDescription {
 
 func (r *trainerRole) plan(req *proto.PlanRequest) (*proto.PlanReply, error) {
 	r.specs = parametersFromProto(req.GetModel())
-	for _, p := range r.specs {
-		if err := p.check(); err != nil {
+	for k := range r.specs {
+		if err := checkShape(&r.specs[k]); err != nil {
 			return nil, err
 		}
 	}
@@ -115,26 +110,29 @@ func (r *trainerRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, e
 	}
 	r.own(r.store)
 	p.Buckets = r.store.Buckets
-	sizes, err := r.fetchBatches(req)
+	share, err := fetchBatches(r.station, r.trainer, r.inputs, req)
 	if err != nil {
 		return nil, err
 	}
-	p.Evaluation = newEvaluation(r.name(), r.heldOut, inputsFromProto(req.GetModel().GetInputs()), r.recorder)
-	companion := func(kind Kind) (*callLink, error) {
-		conn, err := r.dialCompanion(kind, req.GetCompanions()[string(kind)], reply)
+	r.batches = &counted{Batches: share.Batches}
+	p.Batches = r.batches
+	r.evaluation = newEvaluation(r.name(), share.HeldOut, inputsFromProto(req.GetModel().GetInputs()), r.recorder)
+	p.Evaluation = NewEvaluation(r.evaluation.run)
+	dial := func(kind Kind) (*callLink, error) {
+		conn, err := dialCompanion(r.station, kind, req.GetCompanions()[string(kind)], reply)
 		if err == nil && kind != KindHook {
 			r.own(conn)
-			err = r.offerMemory(conn, callMemory(sizes, req.GetModel().GetInputs()))
+			err = offerMemory(r.station, conn, callMemory(share.Sizes, req.GetModel().GetInputs()))
 		}
 		return conn, err
 	}
-	if err := r.connectModel(req, companion); err != nil {
+	if err := r.connectModel(req, dial); err != nil {
 		return nil, err
 	}
-	if err := r.connectCriterion(companion); err != nil {
+	if err := r.connectCriterion(dial); err != nil {
 		return nil, err
 	}
-	if err := r.connectHook(req, companion); err != nil {
+	if err := r.connectHook(req, dial); err != nil {
 		return nil, err
 	}
 	if p.Tables, err = r.joinTables(req); err != nil {
@@ -146,12 +144,12 @@ func (r *trainerRole) connect(req *proto.ConnectRequest) (*proto.ConnectReply, e
 	return reply, errorOf(r.title(), "Attach", r.trainer.Attach(*p))
 }
 
-func (r *trainerRole) connectModel(req *proto.ConnectRequest, companion func(Kind) (*callLink, error)) error {
+func (r *trainerRole) connectModel(req *proto.ConnectRequest, dial func(Kind) (*callLink, error)) error {
 	p := &r.parts
 	if r.model != nil {
 		p.Values = newValues(r.specs)
 	} else {
-		conn, err := companion(KindModel)
+		conn, err := dial(KindModel)
 		if err != nil {
 			return err
 		}
@@ -162,10 +160,7 @@ func (r *trainerRole) connectModel(req *proto.ConnectRequest, companion func(Kin
 		if r.transport() == comm.Shm {
 			mapped = r.store
 		}
-		remote := newRemoteModel(conn, mapped, req.GetModel(), r.timeout)
-		if r.model = remote; req.GetModel().GetFeatureGradient() {
-			r.model = remoteFeatureModel{remote}
-		}
+		r.model = newRemote(conn, mapped, req.GetModel(), r.timeout)
 	}
 	p.Model = r.model
 	return r.model.Bind(p.Values, p.Gradients)
@@ -188,30 +183,30 @@ func (r *trainerRole) offerParameters(conn *callLink) ([]tensor.Tensor, error) {
 	return viewValues(segment.Bytes(), r.specs), conn.SendSegment(segment)
 }
 
-func (r *trainerRole) connectCriterion(companion func(Kind) (*callLink, error)) (err error) {
+func (r *trainerRole) connectCriterion(dial func(Kind) (*callLink, error)) (err error) {
 	if choice := r.local(KindCriterion); choice != nil {
-		r.parts.Criterion, err = r.buildCriterion(choice)
+		r.parts.Criterion, err = buildCriterion(r.station, choice)
 		return err
 	}
-	conn, err := companion(KindCriterion)
+	conn, err := dial(KindCriterion)
 	if err != nil {
 		return err
 	}
-	r.parts.Criterion = &remoteCriterion{conn: conn, timeout: r.timeout}
+	r.parts.Criterion = newRemoteCriterion(conn, r.timeout)
 	return nil
 }
 
-func (r *trainerRole) connectHook(req *proto.ConnectRequest, companion func(Kind) (*callLink, error)) error {
+func (r *trainerRole) connectHook(req *proto.ConnectRequest, dial func(Kind) (*callLink, error)) error {
 	if choice := r.local(KindHook); choice != nil {
 		env, err := r.joinLinks(req, r.store)
 		if err != nil {
 			return err
 		}
 		r.parts.Links = env.Links
-		r.parts.Hook, err = r.buildHook(choice, env)
+		r.parts.Hook, err = buildHook(r.station, choice, env)
 		return err
 	}
-	conn, err := companion(KindHook)
+	conn, err := dial(KindHook)
 	if err != nil {
 		return err
 	}
@@ -220,6 +215,6 @@ func (r *trainerRole) connectHook(req *proto.ConnectRequest, companion func(Kind
 		return err
 	}
 	r.own(link)
-	r.parts.Hook = &remoteHook{link}
+	r.parts.Hook = newRemoteHook(link)
 	return nil
 }

@@ -19,8 +19,8 @@ func (w work) toProto() *proto.Work {
 
 func (r *trainerRole) reset() error {
 	r.recorder.Reset()
-	r.parts.Evaluation.reset()
-	r.parts.Batches.taken = 0
+	r.evaluation.reset()
+	r.batches.taken = 0
 	r.mu.Lock()
 	r.losses, r.work, r.found = r.losses[:0], work{}, nonFinite{}
 	r.mu.Unlock()
@@ -83,7 +83,7 @@ func (r *trainerRole) begin() {
 
 // came notes how far the pass is; r.mu is held.
 func (r *trainerRole) came(nowNS int64) {
-	r.work.endNS, r.work.evaluatedNS = nowNS, r.parts.Evaluation.spentNS()
+	r.work.endNS, r.work.evaluatedNS = nowNS, r.evaluation.spentNS()
 }
 
 // explain says where in training err came, and of whom, unless the trainer has said so.
@@ -91,7 +91,7 @@ func (r *trainerRole) explain(err error) error {
 	if names(err, r.name()) {
 		return err
 	}
-	return fmt.Errorf("%s%s: %w", r.name(), r.parts.Batches.place(), errorOf(r.title(), "Train", err))
+	return fmt.Errorf("%s%s: %w", r.name(), r.batches.place(), errorOf(r.title(), "Train", err))
 }
 
 // errPassOver ends a pass that has fewer epochs than the trainer was made for. A trainer
@@ -116,7 +116,7 @@ func (r *trainerRole) Loss(loss float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.losses = append(r.losses, loss)
-	r.work.samples += int64(r.parts.Batches.size)
+	r.work.samples += int64(r.batches.size)
 	r.came(comm.Now())
 	if !isFinite(loss) && r.found.note(r.next, loss) {
 		r.found.inspect(r.specs, r.parts.Values)
@@ -136,7 +136,7 @@ func (r *trainerRole) collect(send func(*proto.CollectReply) error) error {
 		defer r.training.Unlock()
 	}
 	r.mu.Lock() // so that no iteration ends between the one and the other
-	done, series := &proto.CollectReply{Work: r.work.toProto(), Losses: slices.Clone(r.losses), NonFinite: r.found.toProto()}, r.recorder.snapshots()
+	done, series := &proto.CollectReply{Work: r.work.toProto(), Losses: slices.Clone(r.losses), NonFinite: r.found.toProto()}, r.recorder.All()
 	r.mu.Unlock()
 	if err := send(done); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (r *trainerRole) collect(send func(*proto.CollectReply) error) error {
 	if err := sendSeries(series, send); err != nil {
 		return err
 	}
-	if err := r.parts.Evaluation.collect(send); err != nil {
+	if err := r.evaluation.collect(send); err != nil {
 		return err
 	}
 	if !r.req.GetSummarize() || !ended {

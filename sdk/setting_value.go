@@ -124,3 +124,23 @@ func show(value any) string {
 	}
 	return quote.Text(string(text))
 }
+
+// jsonType is what a setting of a Go type is in JSON: bool, integer, number, string, list
+// or object.
+func jsonType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "bool"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "integer"
+	case reflect.Float32, reflect.Float64:
+		return "number"
+	case reflect.String:
+		return "string"
+	case reflect.Slice, reflect.Array:
+		return "list"
+	default:
+		return "object"
+	}
+}

@@ -1,16 +1,10 @@
 package sdk
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
-
-	"github.com/psbench/psbench/internal/quote"
 )
 
 // Setting describes one setting of a part.
@@ -56,24 +50,6 @@ func describeFields(v reflect.Value) []Setting {
 // embedded says whether f is a struct whose fields belong to the struct around it.
 func embedded(f reflect.StructField) bool { return f.Anonymous && f.Type.Kind() == reflect.Struct }
 
-func jsonType(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Bool:
-		return "bool"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return "integer"
-	case reflect.Float32, reflect.Float64:
-		return "number"
-	case reflect.String:
-		return "string"
-	case reflect.Slice, reflect.Array:
-		return "list"
-	default:
-		return "object"
-	}
-}
-
 // cloneSettings copies settings with their lists: decoding a list writes over the old
 // one, and the defaults are for the next build too.
 func cloneSettings[S any](defaults S) S {
@@ -93,33 +69,4 @@ func cloneLists(v reflect.Value) {
 			f.Set(list)
 		}
 	}
-}
-
-// decodeSettings reads a JSON object into dst, which holds the defaults.
-func decodeSettings(raw []byte, dst any) error {
-	if len(raw) == 0 {
-		return nil
-	}
-	var values map[string]any // nil if raw is no object, of which the decoder below tells
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	_ = dec.Decode(&values)
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if err := CheckValue(values[name]); err != nil {
-			return fmt.Errorf("setting %s %w", quote.Word(name), err)
-		}
-	}
-	dec = json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(dst)
-	if err == nil {
-		return nil
-	}
-	if typ := (*json.UnmarshalTypeError)(nil); errors.As(err, &typ) {
-		if place, bad, wanted := misfit(values, reflect.TypeOf(dst).Elem()); values != nil && wanted != nil {
-			return fmt.Errorf("setting %s is %s but must be %s", quote.Text(strings.TrimPrefix(place, ".")), show(bad), typeWords(wanted))
-		}
-		return fmt.Errorf("the settings must be a JSON object, not %s", quote.Text(typ.Value))
-	}
-	return fmt.Errorf("the settings cannot be read: %w", err)
 }

@@ -123,7 +123,7 @@ func TestDefaultsAreNotShared(t *testing.T) {
 		return nil, nil
 	})
 	for _, raw := range []string{`{"sizes": [7, 8]}`, `{}`} {
-		if _, err := part.build([]byte(raw), DataEnv{}); err != nil {
+		if _, err := part.Build([]byte(raw), DataEnv{}); err != nil {
 			t.Fatal(err)
 		}
 	}

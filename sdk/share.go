@@ -20,7 +20,8 @@ const (
 	opShareSegment
 )
 
-func (st *station) sendShare(conn *comm.Conn, share []Batch) error {
+// sendShare sends a trainer batches.
+func sendShare(st *station, conn *comm.Conn, share []Batch) error {
 	if err := bound(conn, st.timeout); err != nil {
 		return err
 	}
@@ -32,14 +33,14 @@ func (st *station) sendShare(conn *comm.Conn, share []Batch) error {
 
 // receiveShare is the other side of sendShare. The batches are views of memory that the
 // station owns and nobody may write.
-func (st *station) receiveShare(conn *comm.Conn) ([]Batch, error) {
+func receiveShare(st *station, conn *comm.Conn) ([]Batch, error) {
 	if err := bound(conn, st.timeout); err != nil {
 		return nil, err
 	}
 	if st.transport() == comm.Shm {
-		return st.receiveShareSegment(conn)
+		return receiveShareSegment(st, conn)
 	}
-	return st.receiveBatches(&callLink{Conn: conn})
+	return receiveBatches(st, &callLink{Conn: conn})
 }
 
 func sendShareSegment(conn *comm.Conn, share []Batch) (err error) {
@@ -59,7 +60,7 @@ func sendShareSegment(conn *comm.Conn, share []Batch) (err error) {
 	return sendSegment(conn, opShareSegment, segment)
 }
 
-func (st *station) receiveShareSegment(conn *comm.Conn) ([]Batch, error) {
+func receiveShareSegment(st *station, conn *comm.Conn) ([]Batch, error) {
 	segment, err := receiveSegment(conn, opShareSegment, true)
 	if err != nil {
 		return nil, err
@@ -82,15 +83,16 @@ const lists = 4
 // lengths are those of a batch's lists.
 type lengths [lists]int64
 
-func (b *Batch) lengths() lengths {
+// lengthsOf are those of a batch.
+func lengthsOf(b *Batch) lengths {
 	return lengths{int64(len(b.Offsets)), int64(len(b.Indices)), int64(len(b.Targets)), int64(len(b.Features))}
 }
 
-// lengthsOf are the lengths of each batch.
-func lengthsOf(batches []Batch) []lengths {
+// allLengths are the lengths of each batch.
+func allLengths(batches []Batch) []lengths {
 	out := make([]lengths, len(batches))
 	for i := range batches {
-		out[i] = batches[i].lengths()
+		out[i] = lengthsOf(&batches[i])
 	}
 	return out
 }
@@ -123,7 +125,7 @@ func featureWords(features int64) int64 { return (features + 1) / 2 }
 func shareWords(share []Batch) int {
 	n := int64(1)
 	for i := range share {
-		n += lists + share[i].lengths().words()
+		n += lists + lengthsOf(&share[i]).words()
 	}
 	return int(n)
 }
@@ -132,7 +134,7 @@ func writeShare(words []int64, share []Batch) {
 	words[0] = int64(len(share))
 	rest := words[1:]
 	for i := range share {
-		n := share[i].lengths()
+		n := lengthsOf(&share[i])
 		rest = rest[copy(rest, n[:]):]
 	}
 	for i := range share {
@@ -165,7 +167,7 @@ func viewShare(words []int64) ([]Batch, error) {
 		}
 		share[i] = Batch{Offsets: take(n[0]), Indices: take(n[1]), Targets: take(n[2])}
 		share[i].Features = tensor.ViewFloat32(tensor.Int64Bytes(take(featureWords(n[3]))))[:n[3]:n[3]]
-		if err := share[i].check(); err != nil {
+		if err := checkLists(&share[i]); err != nil {
 			return nil, fmt.Errorf("batch %d: %w", i, err)
 		}
 	}
@@ -178,7 +180,7 @@ func viewShare(words []int64) ([]Batch, error) {
 func sendBatches(conn *callLink, share []Batch) error {
 	bytes := int64(0)
 	for i := range share {
-		bytes += 8 * share[i].lengths().words()
+		bytes += 8 * lengthsOf(&share[i]).words()
 	}
 	if err := conn.Send(&comm.Header{Op: opShare, Arg: int64(len(share)), Arg2: bytes}); err != nil {
 		return err
@@ -193,14 +195,14 @@ func sendBatches(conn *callLink, share []Batch) error {
 
 // sendBatch sends a batch: the lengths of its lists, then the lists.
 func sendBatch(conn *callLink, op comm.Op, b *Batch) error {
-	conn.lengths = b.lengths()
-	return conn.Send(&comm.Header{Op: op}, tensor.Int64Bytes(conn.lengths[:]),
+	conn.Lengths = lengthsOf(b)
+	return conn.Send(&comm.Header{Op: op}, tensor.Int64Bytes(conn.Lengths[:]),
 		tensor.Int64Bytes(b.Offsets), tensor.Int64Bytes(b.Indices), tensor.Int64Bytes(b.Targets), tensor.Float32Bytes(b.Features))
 }
 
 // receiveBatches is the other side of sendBatches. The batches lie in memory that the
 // station owns and nobody may write, as on Shm.
-func (st *station) receiveBatches(conn *callLink) ([]Batch, error) {
+func receiveBatches(st *station, conn *callLink) ([]Batch, error) {
 	var h comm.Header
 	if err := expect(conn, &h, opShare); err != nil {
 		return nil, err
@@ -245,7 +247,7 @@ func (st *station) receiveBatches(conn *callLink) ([]Batch, error) {
 }
 
 // readOnlyShare moves batches that were made in this process to where nobody may write.
-func (st *station) readOnlyShare(share []Batch) ([]Batch, error) {
+func readOnlyShare(st *station, share []Batch) ([]Batch, error) {
 	segment, err := shm.New("the preprocessed batches of "+st.name(), 8*shareWords(share), true)
 	if err != nil {
 		return nil, err
@@ -257,21 +259,4 @@ func (st *station) readOnlyShare(share []Batch) ([]Batch, error) {
 		return nil, err
 	}
 	return viewShare(tensor.ViewInt64(seen))
-}
-
-// headers is where headers come from: a comm.Conn or a callLink.
-type headers interface {
-	ReadHeader(h *comm.Header) error
-	Peer() string
-}
-
-// expect reads a header and checks its operation.
-func expect(from headers, h *comm.Header, op comm.Op) error {
-	if err := from.ReadHeader(h); err != nil {
-		return err
-	}
-	if h.Op != op {
-		return fmt.Errorf("%s sent operation %#x where %#x is due", from.Peer(), h.Op, op)
-	}
-	return nil
 }

@@ -43,7 +43,7 @@ func summarize(specs []ParameterSpec, values []tensor.Tensor, initialize func() 
 
 // collectHeld sends what a server that is a Holder found of values that are not finite
 // and, if the run asks for them, the summaries of what it holds; those reset the server.
-func (st *station) collectHeld(server interface{ Reset() }, send func(*proto.CollectReply) error) error {
+func collectHeld(st *station, server interface{ Reset() }, send func(*proto.CollectReply) error) error {
 	holder, ok := server.(Holder)
 	if !ok {
 		return nil

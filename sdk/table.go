@@ -32,7 +32,7 @@ type TableEnv struct {
 // tables; see NewServer for defaults.
 func NewTableServer[S any](key string, defaults S, build func(S, TableEnv) (TableServer, error)) Part {
 	part := newPart(KindServer, key, defaults, build)
-	part.tables = true
+	part.Tables = true
 	return part
 }
 

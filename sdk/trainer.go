@@ -34,7 +34,7 @@ type TrainerParts struct {
 	Gradients []*tensor.Gradient
 	Buckets   []*tensor.Bucket
 	// Batches is this rank's share of one epoch.
-	Batches *Batches
+	Batches Batches
 	// Evaluation is run at the end of every epoch; its methods may be called on nil.
 	Evaluation *Evaluation
 	Recorder   *Recorder

@@ -10,7 +10,7 @@ import (
 // RunEpoch calls step with every batch and its key, {epoch},{index}, and reports the
 // loss that it returns. Errors say whose iteration failed. When ctx ends so does the
 // epoch, with its cause.
-func RunEpoch(ctx context.Context, trainer string, epoch int, batches *sdk.Batches, report sdk.PassReport, step func(sdk.Key, *sdk.Batch) (float64, error)) error {
+func RunEpoch(ctx context.Context, trainer string, epoch int, batches sdk.Batches, report sdk.PassReport, step func(sdk.Key, *sdk.Batch) (float64, error)) error {
 	report.Epoch(epoch)
 	for index := range batches.Len() {
 		if err := context.Cause(ctx); err != nil {

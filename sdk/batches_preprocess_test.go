@@ -1,0 +1,41 @@
+package sdk
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// making is a trainer that makes what it is told of its batches.
+type making struct {
+	toyTrainer
+	out []Batch
+	err error
+}
+
+func (m *making) Preprocess([]Batch) ([]Batch, error) { return m.out, m.err }
+
+func TestPreprocessingMustKeepWhatWasCounted(t *testing.T) {
+	in := &proto.Inputs{Rows: 4, Classes: 2}
+	batch := func(bags ...[]int64) Batch { return samples(bags, make([]int64, len(bags))...).Batch }
+	given := []Batch{batch([]int64{0}, []int64{1}), batch([]int64{2})}
+	st := stationOf(t, folder(t), nil, &proto.ConfigureRequest{Name: "trainer1"})
+	for want, m := range map[string]*making{
+		"trainer1 made 1 batches of 2 while preprocessing them":                                    {out: given[:1]},
+		"trainer1 made a batch of 2 samples of one of 1 while":                                     {out: []Batch{given[0], given[0]}},
+		"trainer1, preprocessing its batches: preprocessed sample 2, position 0: index 4 is outsi": {out: []Batch{given[0], batch([]int64{4})}},
+		"trainer1, preprocessing its batches: no":                                                  {err: errors.New("no")},
+		"trainer1 made a batch with lists of [2 3 1 0] while preprocessing it":                     {out: []Batch{given[0], batch([]int64{2, 2, 2})}},
+	} {
+		r := &fetcher{st, m, in}
+		if _, err := r.preprocess(given, &lengths{3, 2, 2, 0}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	r := &fetcher{st, &making{}, in}
+	if got, err := r.preprocess(given, nil); err != nil || &got[0] != &given[0] {
+		t.Errorf("batches that are to stay as they are became %v, %v", got, err)
+	}
+}

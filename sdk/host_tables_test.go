@@ -1,0 +1,38 @@
+package sdk
+
+import (
+	"testing"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// unit is a table of one element.
+type unit struct{ TableServer }
+
+func (unit) Table() comm.TableSpec { return comm.TableSpec{Rows: 1, Width: 1} }
+
+func TestRegistryAndPluginAgreeOnTables(t *testing.T) {
+	parts := []Part{
+		NewServer("plain", struct{}{}, func(struct{}, ServerEnv) (Server, error) { return nil, nil }),
+		NewTableServer("table", struct{}{}, func(struct{}, TableEnv) (TableServer, error) {
+			return unit{}, nil
+		}),
+	}
+	for _, c := range []struct {
+		key    string
+		tables bool
+		want   string
+	}{
+		{"plain", false, ""},
+		{"table", true, ""},
+		{"plain", true, "server plain of this plugin does not serve tables, as the registry says it does"},
+		{"table", false, "server table of this plugin serves tables, as the registry does not say"},
+		{"other", true, `this plugin has no server "other"`},
+	} {
+		st := stationOf(t, folder(t), parts, &proto.ConfigureRequest{Name: "server1", Part: &proto.PartChoice{Kind: "server", Key: c.key}, Tables: c.tables})
+		if _, err := newRole(st); err == nil && c.want != "" || err != nil && err.Error() != c.want {
+			t.Errorf("%s, tables %v: %v, want %q", c.key, c.tables, err, c.want)
+		}
+	}
+}
