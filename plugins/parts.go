@@ -2,7 +2,7 @@
 // serve them beside its own, so that a trainer of its own has psbench's hooks, criteria and
 // models in its process:
 //
-//	sdk.Serve(append(plugins.Parts(), sdk.NewTrainer("mine", settings{}, newTrainer))...)
+//	plugin.Serve(append(plugins.Parts(), sdk.NewTrainer("mine", settings{}, newTrainer))...)
 //
 // Its registry file then says that it includes the plugin builtin.
 package plugins

@@ -1,12 +1,12 @@
-// Package sdk is all that a plugin author imports.
+// Package sdk is what an author of parts reads.
 //
 // A plugin is an executable that provides parts. A part is one implementation,
 // named by a key, of one kind: server, trainer, hook, criterion, data or model.
 // Each kind is a small interface in a file of its own. The main function of a
-// plugin lists its parts and serves them:
+// plugin lists its parts and serves them (package sdk/plugin):
 //
 //	func main() {
-//		sdk.Serve(sdk.NewServer("mine", Settings{}, New))
+//		plugin.Serve(sdk.NewServer("mine", Settings{}, New))
 //	}
 //
 // The core starts one process per rank, tells it over gRPC which part to be,

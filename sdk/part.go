@@ -1,6 +1,9 @@
 package sdk
 
-import "fmt"
+import (
+	"fmt"
+	"github.com/psbench/psbench/internal/settings"
+)
 
 // Part is one implementation that a plugin provides. Make one with NewServer,
 // NewTableServer, NewTrainer, NewHook, NewCriterion, NewData, NewModel or InTrainer.
@@ -31,7 +34,7 @@ func newPart[S, E, P any](kind Kind, key string, defaults S, build func(S, E) (P
 		Kind: kind, Key: key, Settings: describeSettings(defaults),
 		build: func(raw []byte, env any) (any, error) {
 			values := cloneSettings(defaults)
-			if err := decodeSettings(raw, &values); err != nil {
+			if err := settings.Decode(raw, &values); err != nil {
 				return nil, err
 			}
 			return build(values, env.(E))

@@ -3,6 +3,7 @@ package sdk
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/psbench/psbench/internal/settings"
 	"reflect"
 	"strings"
 )
@@ -42,7 +43,7 @@ func describeFields(v reflect.Value) []Setting {
 		if err != nil {
 			panic(fmt.Sprintf("the default of setting %s cannot be written as JSON: %v", name, err))
 		}
-		out = append(out, Setting{Name: name, Type: jsonType(f.Type), Default: value, Doc: f.Tag.Get("doc")})
+		out = append(out, Setting{Name: name, Type: settings.JSONType(f.Type), Default: value, Doc: f.Tag.Get("doc")})
 	}
 	return out
 }

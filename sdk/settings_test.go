@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/psbench/psbench/internal/settings"
 )
 
 type knobs struct {
@@ -51,7 +52,7 @@ func TestDescribeEmbeddedSettings(t *testing.T) {
 	}
 	defaults := embedding{shared: shared{Step: 2, Sizes: []int{1}}}
 	decoded := cloneSettings(defaults)
-	if err := decodeSettings([]byte(`{"sizes": [7], "last": true}`), &decoded); err != nil {
+	if err := settings.Decode([]byte(`{"sizes": [7], "last": true}`), &decoded); err != nil {
 		t.Fatal(err)
 	}
 	if defaults.Sizes[0] != 1 || decoded.Sizes[0] != 7 || decoded.Step != 2 || !decoded.Last {
@@ -68,12 +69,12 @@ func TestDescribeEmbeddedSettings(t *testing.T) {
 		`{"named": {"sizes": ["a"]}}`:  `setting named.sizes[0] is "a" but must be a whole number that fits in 64 bits`,
 		`{"shared": {}}`:               `unknown field "shared"`,
 	} {
-		if err := decodeSettings([]byte(raw), &decoded); err == nil || !strings.Contains(err.Error(), want) {
+		if err := settings.Decode([]byte(raw), &decoded); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", raw, err, want)
 		}
 	}
 	for _, raw := range []string{`{"step": 0e999, "sizes": null}`, `{"step": 3.4e38}`, `{"step": -1.5e-45}`, `{"step": 0.000}`} {
-		if err := decodeSettings([]byte(raw), &decoded); err != nil {
+		if err := settings.Decode([]byte(raw), &decoded); err != nil {
 			t.Errorf("%s: %v", raw, err)
 		}
 	}
@@ -89,7 +90,7 @@ func TestDecodeSettings(t *testing.T) {
 		`{"on": true, "path": "\u00e9"}`: {Rate: 0.5, Count: 3, On: true, Path: "é"},
 	} {
 		got := defaults
-		if err := decodeSettings([]byte(raw), &got); err != nil {
+		if err := settings.Decode([]byte(raw), &got); err != nil {
 			t.Errorf("%s: %v", raw, err)
 		}
 		if d := cmp.Diff(want, got); d != "" {
@@ -106,7 +107,7 @@ func TestDecodeSettings(t *testing.T) {
 		`[1]`:                            "the settings must be a JSON object, not array",
 		`{"rate": `:                      "the settings cannot be read: unexpected EOF",
 	} {
-		if err := decodeSettings([]byte(raw), &defaults); err == nil || !strings.Contains(err.Error(), want) {
+		if err := settings.Decode([]byte(raw), &defaults); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", raw, err, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugin"
 )
 
 // testPluginArgument makes the test executable a plugin with data that does what its
@@ -16,7 +17,7 @@ import (
 const testPluginArgument = "__test-plugin"
 
 func serveTestPlugin() {
-	sdk.Serve(
+	plugin.Serve(
 		sdk.NewData("actor", script{}, newActor),
 		sdk.NewServer("hanging", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { select {} }),
 	)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/settings"
 	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
 )
@@ -173,7 +174,7 @@ func (a assignment) asType(typ string) (any, error) {
 		}
 	}
 	if fits(value, typ) {
-		if err := sdk.CheckValue(value); err != nil {
+		if err := settings.CheckValue(value); err != nil {
 			return nil, fmt.Errorf("%s %w", a.label, err)
 		}
 		return value, nil

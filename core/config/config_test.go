@@ -20,6 +20,7 @@ import (
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/topology"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host"
 )
 
 func setting(name, typ, value string) sdk.Setting {
@@ -174,7 +175,7 @@ func TestLayers(t *testing.T) {
 		"mine.json": `{"Small": {"model_class": "DummyModel", "configurations": {"num_embeddings": 5, "embedding_dim": 6}}}`,
 	})
 	exp := mustResolve(t,
-		[]string{"PSBENCH_CONFIG=env.json", "PSBENCH_BATCH_SIZE=18", "PSBENCH_RPC_TIMEOUT=19", "PSBENCH_TORCH_SEED=20", "PSBENCH_JSON=", "PSBENCH_PLUGIN=" + sdk.Handshake.MagicCookieValue, "HOME=/", "PSBENCH_SET=trainer.lr=0.8,model.sparse=true"},
+		[]string{"PSBENCH_CONFIG=env.json", "PSBENCH_BATCH_SIZE=18", "PSBENCH_RPC_TIMEOUT=19", "PSBENCH_TORCH_SEED=20", "PSBENCH_JSON=", "PSBENCH_PLUGIN=" + host.Handshake.MagicCookieValue, "HOME=/", "PSBENCH_SET=trainer.lr=0.8,model.sparse=true"},
 		[]string{"--config", "run.json", "--torch_seed", "18446744073709551615", "--set", "trainer.lr=0.9", "--trainer_config_path=ddp.json", "--model-config-path", "mine.json", "--model", "Small", "--isolate", "hook", "--isolate", "model"},
 		Layer{"case x", map[string]any{"rpc_timeout": 29, "torch_seed": uint64(30), "set": map[string]any{"model": map[string]any{"sparse": false}}}},
 	)

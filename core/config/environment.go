@@ -13,12 +13,12 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/simd"
 	"github.com/psbench/psbench/internal/spelling"
-	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host"
 )
 
 // notOptions are variables that begin like options: one that every process reads for
 // itself, and those for plugin processes, which whoever runs psbench below one has too.
-var notOptions = []string{simd.Variable, sdk.Handshake.MagicCookieKey, sdk.DirectoryVariable}
+var notOptions = []string{simd.Variable, host.Handshake.MagicCookieKey, host.DirectoryVariable}
 
 // readEnv is the layer of the environment. A variable without a value counts as not set.
 func readEnv(environ []string) (layer, error) {
@@ -51,7 +51,7 @@ func checkEnviron(environ []string) error {
 			if err := checkThreads(name, value); err != nil {
 				return err
 			}
-		case name == sdk.Handshake.MagicCookieKey && value != sdk.Handshake.MagicCookieValue:
+		case name == host.Handshake.MagicCookieKey && value != host.Handshake.MagicCookieValue:
 			return fmt.Errorf("%s is %s, but psbench sets this variable itself, for the processes that it starts: unset it", name, quote.String(value))
 		case strings.HasPrefix(name, envPrefix) && (name == envPrefix || name != strings.ToUpper(name)):
 			return unknownVariable(name)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host"
 )
 
 func TestFlagErrors(t *testing.T) {
@@ -129,7 +129,7 @@ func tooMany(what string) string {
 func TestEnvironmentIsAccepted(t *testing.T) {
 	for _, variable := range []string{
 		"PSBENCH_epochs=", "PSBENCH_=", "PSBENCH_SIMD=portable", "psbench_epochs=1", "GOMAXPROCS=2", "OMP_NUM_THREADS=4,2", "OPENBLAS_NUM_THREADS=two",
-		"PSBENCH_PLUGIN=" + sdk.Handshake.MagicCookieValue, // of a plugin that starts psbench
+		"PSBENCH_PLUGIN=" + host.Handshake.MagicCookieValue, // of a plugin that starts psbench
 	} {
 		if _, err := resolve(t, []string{variable}, nil); err != nil {
 			t.Errorf("%s: %v", variable, err)

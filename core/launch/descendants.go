@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host"
 )
 
 // stat is what /proc/PID/stat says of a process.
@@ -102,7 +102,7 @@ func killDescendants() {
 // killHolders kills the processes of a run that has neither core nor supervisor, by
 // the folder in their environment.
 func killHolders(directory string) {
-	mark := []byte("\x00" + sdk.DirectoryVariable + "=" + directory + "\x00")
+	mark := []byte("\x00" + host.DirectoryVariable + "=" + directory + "\x00")
 	for _, pid := range pids() {
 		env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
 		if err == nil && pid != os.Getpid() && bytes.Contains(append([]byte{0}, env...), mark) {

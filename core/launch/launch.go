@@ -26,6 +26,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host"
 )
 
 // BuiltinArgument as the first argument makes the executable serve the
@@ -44,7 +45,7 @@ func Child(parts func() []sdk.Part) bool {
 	}
 	switch os.Args[1] {
 	case BuiltinArgument:
-		sdk.Serve(parts()...)
+		host.Serve(parts()...)
 	case SupervisorArgument:
 		os.Exit(supervise())
 	default:
@@ -229,7 +230,7 @@ func inherited() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		switch name {
-		case sdk.Handshake.MagicCookieKey, sdk.DirectoryVariable, "PLUGIN_CLIENT_CERT", "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT",
+		case host.Handshake.MagicCookieKey, host.DirectoryVariable, "PLUGIN_CLIENT_CERT", "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT",
 			"PLUGIN_MULTIPLEX_GRPC", "PLUGIN_PROTOCOL_VERSIONS", plugin.EnvUnixSocketDir, plugin.EnvUnixSocketGroup:
 			return true
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/internal/quote"
-	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -54,8 +54,8 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 	}
 	p := &Process{Name: spec.Name, program: program, words: words, child: newChild(l, spec.Name, words)}
 	config := &plugin.ClientConfig{
-		HandshakeConfig:  sdk.Handshake,
-		Plugins:          plugin.PluginSet{sdk.Dispensed: &sdk.GRPCPlugin{}},
+		HandshakeConfig:  host.Handshake,
+		Plugins:          plugin.PluginSet{host.Dispensed: &host.GRPCPlugin{}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		StartTimeout:     l.patience(),
 		SkipHostEnv:      true,
@@ -64,7 +64,7 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 		SyncStderr:       words.stream(false),
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: l.directory},
 		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(
-			grpc.MaxCallRecvMsgSize(sdk.MaxMessageBytes), grpc.MaxCallSendMsgSize(sdk.MaxMessageBytes))},
+			grpc.MaxCallRecvMsgSize(host.MaxMessageBytes), grpc.MaxCallSendMsgSize(host.MaxMessageBytes))},
 		// go-plugin fills in a command of its own for a RunnerFunc; only its
 		// environment counts here.
 		RunnerFunc: func(_ hclog.Logger, filled *exec.Cmd, _ string) (runner.Runner, error) {
@@ -117,7 +117,7 @@ func (p *Process) call() (err error) {
 	if err != nil {
 		return err
 	}
-	raw, err := protocol.Dispense(sdk.Dispensed)
+	raw, err := protocol.Dispense(host.Dispensed)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host"
 )
 
 // supervisorFD is the supervisor's end of its connection to the core.
@@ -143,7 +143,7 @@ func (s *supervisor) start(o order, files []*os.File) (*supervised, error) {
 	}
 	defer func() { _ = null.Close() }()
 	attr := &os.ProcAttr{
-		Env:   append(o.Env, sdk.DirectoryVariable+"="+s.folder.path),
+		Env:   append(o.Env, host.DirectoryVariable+"="+s.folder.path),
 		Files: append([]*os.File{null}, files...),
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	}

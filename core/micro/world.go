@@ -12,6 +12,8 @@ import (
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/bench"
+	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -47,7 +49,7 @@ func (p *Plan) newWorld(t comm.Transport) (*world, error) {
 		}
 		w.trainers = append(w.trainers, &process{
 			Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: registry.Plugin{Name: registry.Builtin}, Env: p.benchEnvironment()},
-			world:  w, rank: rank, part: &proto.PartChoice{Kind: string(sdk.KindBench), Settings: settings},
+			world:  w, rank: rank, part: &proto.PartChoice{Kind: string(bench.Kind), Settings: settings},
 		})
 	}
 	if !p.has(PushPull) {
@@ -62,8 +64,8 @@ func (p *Plan) newWorld(t comm.Transport) (*world, error) {
 	return w, nil
 }
 
-func (p *Plan) benchSettings(rank int) sdk.BenchSettings {
-	s := sdk.BenchSettings{Density: p.Density, Ranks: []int{}}
+func (p *Plan) benchSettings(rank int) bench.Settings {
+	s := bench.Settings{Density: p.Density, Ranks: []int{}}
 	if server, ok := p.World.ServerOf(rank); ok {
 		s.Ranks = p.World.TrainersOf(server)
 	}
@@ -91,7 +93,7 @@ func (s *session) configureRequest(p *process) *proto.ConfigureRequest {
 
 func (s *session) connectRequest(p *process) *proto.ConnectRequest {
 	w := p.world
-	req := &proto.ConnectRequest{Buckets: sdk.BucketsToProto(s.plan.buckets())}
+	req := &proto.ConnectRequest{Buckets: convert.BucketsToProto(s.plan.buckets())}
 	if p.part.GetKind() == string(sdk.KindServer) {
 		for _, rank := range s.plan.World.TrainersOf(p.rank) {
 			req.Trainers = append(req.Trainers, w.trainers[rank].LinkPeer())

@@ -12,7 +12,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/registry"
-	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/bench"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -59,11 +59,11 @@ func TestConnectRequests(t *testing.T) {
 	if got := peers(req.GetTrainers()...); got != "trainer2.tcp at link:trainer2.tcp, trainer3.tcp at link:trainer3.tcp" {
 		t.Errorf("server5 serves %s", got)
 	}
-	var settings sdk.BenchSettings
+	var settings bench.Settings
 	if err := json.Unmarshal(w.trainers[3].part.GetSettings(), &settings); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(sdk.BenchSettings{Ranks: []int{2, 3}, Density: 0.5}, settings); d != "" {
+	if d := cmp.Diff(bench.Settings{Ranks: []int{2, 3}, Density: 0.5}, settings); d != "" {
 		t.Error(d)
 	}
 }

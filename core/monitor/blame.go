@@ -20,7 +20,7 @@ type blame struct {
 	failure *proto.Failure
 }
 
-// failureOf gives err the form of a failure. A call that broke because its
+// FailureOf gives err the form of a failure. A call that broke because its
 // process ended names that process.
 func failureOf(err error, name string) *proto.Failure {
 	if wait := (*comm.WaitError)(nil); errors.As(err, &wait) {

@@ -4,16 +4,16 @@ import (
 	"strconv"
 
 	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/inspect"
 )
 
-// nonFinite is what a process found, and the same as a sentence.
+// NonFinite is what a process found, and the same as a sentence.
 type nonFinite struct {
 	result.NonFinite
 	text string
 }
 
-// nonFinite is what the processes found of values that are not finite, in the order of
+// NonFinite is what the processes found of values that are not finite, in the order of
 // the processes.
 func (r *run) nonFinite() (found []nonFinite) {
 	for _, s := range r.processes.all {
@@ -27,7 +27,7 @@ func (r *run) nonFinite() (found []nonFinite) {
 				f.Epoch, f.Batch = q.GetEpoch(), q.GetBatch()
 				f.Loss = strconv.FormatFloat(q.GetLoss(), 'g', -1, 64)
 			}
-			found = append(found, nonFinite{f, sdk.DescribeNonFinite(s.Name, q)})
+			found = append(found, nonFinite{f, inspect.Describe(s.Name, q)})
 		}
 	}
 	return found

@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -143,7 +144,7 @@ func (r *run) size(tables []*proto.Table) {
 			b.Capacity = min(rows, b.GetTableRows())
 		}
 	}
-	r.result.Buckets = sdk.BucketsFromProto(r.buckets())
+	r.result.Buckets = convert.BucketsFromProto(r.buckets())
 	if tables == nil {
 		return
 	}

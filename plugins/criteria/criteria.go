@@ -71,7 +71,7 @@ func (p *pass) checkGradient(gradient tensor.Tensor) error {
 	return nil
 }
 
-// checkOutput says what is wrong with an output that should have a row for each target.
+// CheckOutput says what is wrong with an output that should have a row for each target.
 func checkOutput(output tensor.Tensor, targets []int64) error {
 	if len(targets) < 1 {
 		return fmt.Errorf("a batch has %d targets but must have at least 1", len(targets))

@@ -6,6 +6,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugin"
 )
 
 type settings struct {
@@ -46,7 +47,7 @@ func (s *server) Update(*comm.TableCall) error { return nil }
 
 func main() {
 	defaults := settings{NumEmbeddings: 300, EmbeddingDim: 64}
-	sdk.Serve(sdk.NewTableServer("dropping", defaults, func(s settings, env sdk.TableEnv) (sdk.TableServer, error) {
+	plugin.Serve(sdk.NewTableServer("dropping", defaults, func(s settings, env sdk.TableEnv) (sdk.TableServer, error) {
 		return &server{settings: s, env: env}, nil
 	}))
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugin"
 )
 
 type server struct{ mu sync.Mutex }
@@ -38,7 +39,7 @@ func (s *server) Receive(pushes []*sdk.Push) error {
 }
 
 func main() {
-	sdk.Serve(sdk.NewServer("flipping", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) {
+	plugin.Serve(sdk.NewServer("flipping", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) {
 		return &server{}, nil
 	}))
 }

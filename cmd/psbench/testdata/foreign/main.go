@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
 	"github.com/psbench/psbench/sdk/optimizer"
+	"github.com/psbench/psbench/sdk/plugin"
 )
 
 type settings struct {
@@ -104,4 +105,4 @@ func (t *trainer) step(_ sdk.Key, b *sdk.Batch) (loss float64, err error) {
 	return loss, nil
 }
 
-func main() { sdk.Serve(append(plugins.Parts(), sdk.NewTrainer("scaled", defaults, newTrainer))...) }
+func main() { plugin.Serve(append(plugins.Parts(), sdk.NewTrainer("scaled", defaults, newTrainer))...) }

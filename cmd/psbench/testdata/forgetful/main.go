@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugin"
 )
 
 type server struct{ mu sync.Mutex }
@@ -31,7 +32,7 @@ func (s *server) Receive(pushes []*sdk.Push) error {
 }
 
 func main() {
-	sdk.Serve(sdk.NewServer("forgetful", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) {
+	plugin.Serve(sdk.NewServer("forgetful", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) {
 		return &server{}, nil
 	}))
 }

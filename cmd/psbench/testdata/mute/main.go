@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
-	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -24,8 +24,8 @@ func (mute) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (a
 
 func main() {
 	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig: sdk.Handshake,
-		Plugins:         plugin.PluginSet{sdk.Dispensed: mute{}},
+		HandshakeConfig: host.Handshake,
+		Plugins:         plugin.PluginSet{host.Dispensed: mute{}},
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(opts, grpc.UnaryInterceptor(never))...)
 		},

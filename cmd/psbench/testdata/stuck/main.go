@@ -9,6 +9,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugin"
 )
 
 type settings struct {
@@ -53,7 +54,7 @@ func (s *server) stay(call string) error {
 }
 
 func main() {
-	sdk.Serve(sdk.NewTableServer("stuck", settings{EmbeddingDim: 64}, func(s settings, env sdk.TableEnv) (sdk.TableServer, error) {
+	plugin.Serve(sdk.NewTableServer("stuck", settings{EmbeddingDim: 64}, func(s settings, env sdk.TableEnv) (sdk.TableServer, error) {
 		return &server{settings: s, env: env}, nil
 	}))
 }

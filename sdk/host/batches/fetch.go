@@ -1,0 +1,70 @@
+package batches
+
+import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// Fetched is what a rank has of the data.
+type Fetched struct {
+	Batches sdk.Batches // its share
+	HeldOut []sdk.Batch // its share of those that are held out
+	Sizes   []Lengths   // of the largest batches, among others
+}
+
+// fetcher takes what the data process sends a rank.
+type fetcher struct {
+	*process.Process
+	trainer sdk.Trainer // which may be a Preprocessor
+	inputs  *proto.Inputs
+}
+
+// Fetch takes what the data process sends: the rank's share of the batches, at
+// once or during the passes, and of those that are held out. Trainers that are a
+// Preprocessor change them.
+func Fetch(st *process.Process, trainer sdk.Trainer, inputs *proto.Inputs, req *proto.ConnectRequest) (*Fetched, error) {
+	f := &fetcher{st, trainer, inputs}
+	conn, err := st.Dial(req.GetData(), process.PurposeBatches)
+	if err != nil {
+		return nil, err
+	}
+	st.Own(conn)
+	out, largest := &Fetched{}, LargestOf(req.GetShare(), inputs)
+	if req.GetStreamed() {
+		out.Sizes = []Lengths{largest}
+	} else {
+		share, err := f.receive(conn)
+		if err != nil {
+			return nil, err
+		}
+		out.Sizes, out.Batches = AllLengths(share), sdk.NewBatches(share)
+	}
+	if out.HeldOut, err = f.receive(conn); err != nil {
+		return nil, err
+	}
+	out.Sizes = append(out.Sizes, AllLengths(out.HeldOut)...)
+	if !req.GetStreamed() {
+		return out, conn.Close()
+	}
+	stream := newStream(conn, int(req.GetShare().GetBatches()), st.Timeout, func(batches []sdk.Batch) ([]sdk.Batch, error) {
+		return f.preprocess(batches, &largest)
+	})
+	out.Batches = stream
+	st.Owned.Go(func() { stream.serve(st.Done) })
+	st.Own(stream)
+	return out, nil
+}
+
+func (f *fetcher) receive(conn *comm.Conn) ([]sdk.Batch, error) {
+	share, err := receiveShare(f.Process, conn)
+	if err != nil {
+		return nil, err
+	}
+	out, err := f.preprocess(share, nil)
+	if err != nil || len(out) == 0 || &out[0] == &share[0] {
+		return out, err
+	}
+	return readOnlyShare(f.Process, out)
+}

@@ -1,0 +1,50 @@
+package batches
+
+import (
+	"fmt"
+	"github.com/psbench/psbench/sdk"
+)
+
+// preprocess gives what the trainer makes of batches. The core counted the samples, and
+// the data process checked them against what the model takes; so both must be true of
+// the outcome. Unless most is nil no list may be longer than it says.
+func (f *fetcher) preprocess(batches []sdk.Batch, most *Lengths) ([]sdk.Batch, error) {
+	p, ok := f.trainer.(sdk.Preprocessor)
+	if !ok || len(batches) == 0 {
+		return batches, nil
+	}
+	out, err := p.Preprocess(batches)
+	if err != nil {
+		return nil, fmt.Errorf("%s, preprocessing its batches: %w", f.Name(), err)
+	}
+	if out == nil {
+		return batches, nil
+	}
+	if len(out) != len(batches) {
+		return nil, fmt.Errorf("%s made %d batches of %d while preprocessing them: there must be equally many", f.Name(), len(out), len(batches))
+	}
+	c := Checker{In: f.inputs, Adjective: "preprocessed "}
+	for i := range out {
+		if got, want := out[i].Size(), batches[i].Size(); got != want {
+			return nil, fmt.Errorf("%s made a batch of %d samples of one of %d while preprocessing it: there must be equally many", f.Name(), got, want)
+		}
+		if err := c.Check(&out[i]); err != nil {
+			return nil, fmt.Errorf("%s, preprocessing its batches: %w", f.Name(), err)
+		}
+		c.First += out[i].Size()
+		if most != nil && LengthsOf(&out[i]).exceed(*most) {
+			return nil, fmt.Errorf("%s made a batch with lists of %d while preprocessing it: streamed ones have room for %d", f.Name(), LengthsOf(&out[i]), *most)
+		}
+	}
+	return out, nil
+}
+
+// exceed says that a list is longer than that of most.
+func (n Lengths) exceed(most Lengths) bool {
+	for k := range n {
+		if n[k] > most[k] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,265 @@
+package batches
+
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/call"
+	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// A share of batches travels from the data process to a trainer in one of two
+// forms. On Shm a frame says how large it is, and a segment that nobody can map for
+// writing any more holds it. Elsewhere one frame says how many batches follow and how many
+// bytes they take in memory, then comes one frame per batch: the lengths of its lists, then
+// the lists.
+const (
+	opShare = comm.OpUser + iota
+	OpBatch
+	opShareSegment
+)
+
+// SendShare sends a trainer batches.
+func SendShare(st *process.Process, conn *comm.Conn, share []sdk.Batch) error {
+	if err := call.SetDeadline(conn, st.Timeout); err != nil {
+		return err
+	}
+	if st.Transport() == comm.Shm {
+		return sendShareSegment(conn, share)
+	}
+	return sendBatches(&call.Link{Conn: conn}, share)
+}
+
+// receiveShare is the other side of SendShare. The batches are views of memory that the
+// station owns and nobody may write.
+func receiveShare(st *process.Process, conn *comm.Conn) ([]sdk.Batch, error) {
+	if err := call.SetDeadline(conn, st.Timeout); err != nil {
+		return nil, err
+	}
+	if st.Transport() == comm.Shm {
+		return receiveShareSegment(st, conn)
+	}
+	return receiveBatches(st, &call.Link{Conn: conn})
+}
+
+func sendShareSegment(conn *comm.Conn, share []sdk.Batch) (err error) {
+	segment, err := shm.New("the batches of "+conn.Peer(), 8*shareWords(share), true)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := segment.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	writeShare(tensor.ViewInt64(segment.Bytes()), share)
+	if err := segment.SealWriting(); err != nil {
+		return err
+	}
+	return call.SendSegment(conn, opShareSegment, segment)
+}
+
+func receiveShareSegment(st *process.Process, conn *comm.Conn) ([]sdk.Batch, error) {
+	segment, err := call.ReceiveSegment(conn, opShareSegment, true)
+	if err != nil {
+		return nil, err
+	}
+	st.Own(segment)
+	share, err := viewShare(tensor.ViewInt64(segment.Bytes()))
+	if err != nil {
+		return nil, fmt.Errorf("%s sent batches that do not hold together: %w", conn.Peer(), err)
+	}
+	return share, nil
+}
+
+// A share in a segment consists of int64: how many batches there are, then of each
+// batch the lengths of its lists, then of each batch its lists. Two features take one
+// word; where they are odd, half a word is left over.
+
+// lists is how many lists a batch consists of: offsets, indices, targets, features.
+const Lists = 4
+
+// Lengths are those of a batch's lists.
+type Lengths [Lists]int64
+
+// LengthsOf are those of a batch.
+func LengthsOf(b *sdk.Batch) Lengths {
+	return Lengths{int64(len(b.Offsets)), int64(len(b.Indices)), int64(len(b.Targets)), int64(len(b.Features))}
+}
+
+// AllLengths are the lengths of each batch.
+func AllLengths(batches []sdk.Batch) []Lengths {
+	out := make([]Lengths, len(batches))
+	for i := range batches {
+		out[i] = LengthsOf(&batches[i])
+	}
+	return out
+}
+
+// LargestOf are lengths that no batch of a share exceeds.
+func LargestOf(share *proto.Share, in *proto.Inputs) Lengths {
+	n := share.GetBatchSamples()
+	return Lengths{n + 1, share.GetBatchIndices(), n * max(1, in.GetTargets()), n * in.GetFeatures()}
+}
+
+// possible says that no length is negative, or so large that sums of them overflow.
+func (n Lengths) possible() bool {
+	for _, k := range n {
+		if k < 0 || k > comm.MaxPayload {
+			return false
+		}
+	}
+	return true
+}
+
+// Bytes is what the lists take in a frame.
+func (n Lengths) Bytes() int64 { return 8*(n[0]+n[1]+n[2]) + 4*n[3] }
+
+// words is what the lists take in a segment, in int64.
+func (n Lengths) words() int64 { return n[0] + n[1] + n[2] + featureWords(n[3]) }
+
+func featureWords(features int64) int64 { return (features + 1) / 2 }
+
+// shareWords is how many int64 a share takes.
+func shareWords(share []sdk.Batch) int {
+	n := int64(1)
+	for i := range share {
+		n += Lists + LengthsOf(&share[i]).words()
+	}
+	return int(n)
+}
+
+func writeShare(words []int64, share []sdk.Batch) {
+	words[0] = int64(len(share))
+	rest := words[1:]
+	for i := range share {
+		n := LengthsOf(&share[i])
+		rest = rest[copy(rest, n[:]):]
+	}
+	for i := range share {
+		b := &share[i]
+		for _, list := range [][]int64{b.Offsets, b.Indices, b.Targets} {
+			rest = rest[copy(rest, list):]
+		}
+		copy(tensor.Int64Bytes(rest), tensor.Float32Bytes(b.Features))
+		rest = rest[featureWords(int64(len(b.Features))):]
+	}
+}
+
+// viewShare finds the batches in words, which it does not trust.
+func viewShare(words []int64) ([]sdk.Batch, error) {
+	if len(words) == 0 || words[0] < 0 || words[0] > int64(len(words)-1)/Lists {
+		return nil, fmt.Errorf("%d words cannot begin with the count of their batches", len(words))
+	}
+	count := words[0]
+	sizes, rest := words[1:1+Lists*count], words[1+Lists*count:]
+	take := func(k int64) []int64 {
+		part := rest[:k:k]
+		rest = rest[k:]
+		return part
+	}
+	share := make([]sdk.Batch, count)
+	for i := range share {
+		n := Lengths(sizes[Lists*i:])
+		if !n.possible() || n.words() > int64(len(rest)) {
+			return nil, fmt.Errorf("batch %d has lists of %d, but only %d words are left for them", i, n, len(rest))
+		}
+		share[i] = sdk.Batch{Offsets: take(n[0]), Indices: take(n[1]), Targets: take(n[2])}
+		share[i].Features = tensor.ViewFloat32(tensor.Int64Bytes(take(featureWords(n[3]))))[:n[3]:n[3]]
+		if err := Check(&share[i]); err != nil {
+			return nil, fmt.Errorf("batch %d: %w", i, err)
+		}
+	}
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("%d words are left over after %d batches", len(rest), count)
+	}
+	return share, nil
+}
+
+func sendBatches(conn *call.Link, share []sdk.Batch) error {
+	bytes := int64(0)
+	for i := range share {
+		bytes += 8 * LengthsOf(&share[i]).words()
+	}
+	if err := conn.Send(&comm.Header{Op: opShare, Arg: int64(len(share)), Arg2: bytes}); err != nil {
+		return err
+	}
+	for i := range share {
+		if err := Send(conn, OpBatch, &share[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Send sends a batch: the lengths of its lists, then the lists.
+func Send(conn *call.Link, op comm.Op, b *sdk.Batch) error {
+	conn.Lengths = LengthsOf(b)
+	return conn.Send(&comm.Header{Op: op}, tensor.Int64Bytes(conn.Lengths[:]),
+		tensor.Int64Bytes(b.Offsets), tensor.Int64Bytes(b.Indices), tensor.Int64Bytes(b.Targets), tensor.Float32Bytes(b.Features))
+}
+
+// receiveBatches is the other side of sendBatches. The batches lie in memory that the
+// station owns and nobody may write, as on Shm.
+func receiveBatches(st *process.Process, conn *call.Link) ([]sdk.Batch, error) {
+	var h comm.Header
+	if err := call.Expect(conn, &h, opShare); err != nil {
+		return nil, err
+	}
+	if h.Arg2 < 0 || h.Arg2 > comm.MaxPayload {
+		return nil, fmt.Errorf("%s sent %d batches of %d bytes, which cannot be", conn.Peer(), h.Arg, h.Arg2)
+	}
+	segment, err := shm.New("the batches of "+st.Name(), int(max(1, h.Arg2)), false)
+	if err != nil {
+		return nil, err
+	}
+	st.Own(segment)
+	seen, err := segment.ReadOnly()
+	if err != nil {
+		return nil, err
+	}
+	var share []sdk.Batch
+	at := segment.Bytes()
+	for range h.Arg {
+		if err := call.Expect(conn, &h, OpBatch); err != nil {
+			return nil, err
+		}
+		n, err := readLengths(conn, &h)
+		if err != nil {
+			return nil, err
+		}
+		size := 8 * n.words()
+		if size > int64(len(at)) {
+			return nil, fmt.Errorf("%s sent a batch of %d bytes where it told of %d", conn.Peer(), size, len(at))
+		}
+		if err := conn.ReadFull(at[:n.Bytes()]); err != nil {
+			return nil, err
+		}
+		b, err := viewBatch(conn, seen, n)
+		if err != nil {
+			return nil, err
+		}
+		share = append(share, b)
+		at, seen = at[size:], seen[size:]
+	}
+	return share, nil
+}
+
+// readOnlyShare moves batches that were made in this process to where nobody may write.
+func readOnlyShare(st *process.Process, share []sdk.Batch) ([]sdk.Batch, error) {
+	segment, err := shm.New("the preprocessed batches of "+st.Name(), 8*shareWords(share), true)
+	if err != nil {
+		return nil, err
+	}
+	st.Own(segment)
+	writeShare(tensor.ViewInt64(segment.Bytes()), share)
+	seen, err := segment.ReadOnly()
+	if err != nil {
+		return nil, err
+	}
+	return viewShare(tensor.ViewInt64(seen))
+}

@@ -1,0 +1,204 @@
+package batches
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/call"
+	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// crossLink takes a share from the data process to a trainer.
+func crossLink(t *testing.T, transport comm.Transport, share []sdk.Batch) []sdk.Batch {
+	t.Helper()
+	trainer, data := hosttest.Pair(t)
+	st := hosttest.Process(t, hosttest.Folder(t), nil, &proto.ConfigureRequest{Name: "trainer0", Transport: string(transport), Listen: "127.0.0.1"})
+	sent := make(chan error, 1)
+	go func() { sent <- SendShare(st, data, share) }()
+	got, err := receiveShare(st, trainer)
+	hosttest.Must(t, err)
+	hosttest.Must(t, <-sent)
+	return got
+}
+
+func TestSharesCrossALink(t *testing.T) {
+	shares := [][]sdk.Batch{
+		nil,
+		{{Indices: []int64{1, 2}, Offsets: []int64{0, 2, 2}, Targets: []int64{0, 1}}, {Indices: []int64{3}, Offsets: []int64{0, 1}, Targets: []int64{2}}},
+		{{Offsets: []int64{0, 0}, Targets: []int64{4, 5}}}, // an empty bag, two targets
+		{{Features: []float32{1, 2, 3}, Targets: []int64{7}}, {Features: []float32{4, 5, 6, 7, 8, 9}, Targets: []int64{8, 9}}},
+		{{Indices: []int64{1}, Offsets: []int64{0, 1}, Features: []float32{1, 2}, Targets: []int64{0}}, {}},
+	}
+	for _, transport := range hosttest.Transports {
+		for _, share := range shares {
+			if d := cmp.Diff(share, crossLink(t, transport, share), cmpopts.EquateEmpty()); d != "" {
+				t.Errorf("%s: %s", transport, d)
+			}
+		}
+	}
+}
+
+// A share that is written is viewed as what it was, in as many words as were said.
+func TestViewShareIsTheInverse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		share, err := Cut(hosttest.AnySamples(t), 2)
+		hosttest.Must(t, err)
+		words := make([]int64, shareWords(share))
+		writeShare(words, share)
+		got, err := viewShare(words)
+		hosttest.Must(t, err)
+		if d := cmp.Diff(share, got, cmpopts.EquateEmpty()); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+// sameWords makes no difference between nothing and an empty list.
+var sameWords = cmp.Transformer("words", func(x []int64) []int64 { return append([]int64{}, x...) })
+
+// Whatever a segment holds, viewShare gives batches that hold together and fill it,
+// or an error.
+func FuzzViewShare(f *testing.F) {
+	add := func(words ...int64) { f.Add(tensor.Int64Bytes(words)) }
+	add()
+	add(0)
+	add(1, 2, 2, 1, 0, 0, 2, 7, 8, 1)                // one bag of two
+	add(1, 2, 2, 1, 0, 0, 3, 7, 8, 1)                // its offset is too large
+	add(1, 2, 0, 3, 0, 0, 0, 1, 2, 3)                // three targets
+	add(1, 0, 0, 1, 3, 5, 0x3f8000003f800000, 1)     // three numbers
+	add(1, 0, 0, 1, 3, 5, 0x3f8000003f800000, 1<<40) // and something in the half word after them
+	add(1, 0, 0, 2, 3, 5, 5, 0x3f8000003f800000, 1)  // three numbers of two samples
+	add(2, 1, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 4)       // an empty batch and an empty bag
+	add(1, 0, 2, 1, 0, 7, 8, 1)                      // indices without offsets
+	add(-1)                                          // no count
+	add(1<<62, 1, 2)                                 // 4 * 2^62 overflows to 0
+	add(1, 1<<62, 1<<62, 1<<62, 1<<62)               // so does the sum of these
+	add(1, 0, 0, 0, math.MaxInt64)                   // and this and 1
+	add(1, 2, 1, -1, 0, 0, 0)                        // negative
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		words := make([]int64, len(raw)/8)
+		copy(tensor.Int64Bytes(words), raw)
+		share, err := viewShare(words)
+		if err != nil {
+			return
+		}
+		again := make([]int64, shareWords(share))
+		writeShare(again, share)
+		clearUnused(words, share)
+		if d := cmp.Diff(words, again, sameWords); d != "" {
+			t.Error(d)
+		}
+		for i := range share {
+			b := &share[i]
+			for k := range len(b.Offsets) - 1 {
+				b.Bag(k)
+			}
+			if n := b.Size(); n > 0 && (len(b.Features)%n != 0 || len(b.Targets)%n != 0 || len(b.Targets) < n) {
+				t.Errorf("%d samples have %d features and %d targets", n, len(b.Features), len(b.Targets))
+			}
+		}
+	})
+}
+
+// clearUnused clears the half words after odd features.
+func clearUnused(words []int64, share []sdk.Batch) {
+	at := int64(1 + Lists*len(share))
+	for i := range share {
+		n := LengthsOf(&share[i])
+		at += n.words()
+		if n[3]%2 == 1 {
+			words[at-1] &= 0xffffffff
+		}
+	}
+}
+
+// A trainer takes nothing but a sealed segment of the size that was announced.
+func TestShareSegmentRefusesLies(t *testing.T) {
+	st := &process.Process{Req: &proto.ConfigureRequest{Transport: string(comm.Shm)}, Timeout: hosttest.Patience}
+	for want, c := range map[string]struct {
+		announced int64
+		seal      bool
+	}{
+		"a segment of 0 bytes":          {0, true},
+		"a segment of -8 bytes":         {-8, true},
+		"is not sealed against writing": {8, false},
+		"1 words cannot begin":          {8, true},
+	} {
+		trainer, data := hosttest.Pair(t)
+		hosttest.Must(t, call.SetDeadline(data, hosttest.Patience))
+		segment, err := shm.New("a lie", 8, false)
+		hosttest.Must(t, err)
+		segment.Bytes()[0] = 5
+		if c.seal {
+			hosttest.Must(t, segment.SealWriting())
+		}
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			_ = data.Send(&comm.Header{Op: opShareSegment, Arg: c.announced})
+			_ = data.SendSegment(segment)
+		}()
+		if _, err := receiveShare(st, trainer); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		_ = trainer.Close()
+		<-sent
+		hosttest.Must(t, segment.Close())
+	}
+}
+
+// Whatever a header and its payload say, it gives a batch that holds
+// together or an error, without a panic and without room for what never comes.
+func FuzzReadBatch(f *testing.F) {
+	add := func(words ...int64) { f.Add(tensor.Int64Bytes(words)) }
+	add()
+	add(0, 0, 0, 0)
+	add(2, 2, 1, 0, 0, 2, 7, 8, 1)
+	add(2, 2, 1, 0, 0, 1<<40, 7, 8, 1)
+	add(2, 0, 2, 0, 0, 0, 1, 2)
+	add(0, 0, 1, 2, 5, 0x3f8000003f800000)
+	add(0, 0, 2, 2, 5, 5, 0x3f8000003f800000)
+	add(0, 0, -1, 2, 0)
+	add(1<<61, 0, 0, 0) // 8 * 2^61 overflows to 0
+	add(0, 0, 0, 1<<62) // 4 * 2^62 too
+	add(1<<60, 1<<60, 0, 0)
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		trainer, data := linkPair(t)
+		hosttest.Must(t, trainer.SetReadDeadline(time.Now().Add(hosttest.Patience)))
+		go func() {
+			_ = data.Conn.Send(&comm.Header{Op: OpBatch}, payload)
+			_ = data.Close()
+		}()
+		var h comm.Header
+		hosttest.Must(t, call.Expect(trainer, &h, OpBatch))
+		var b Memory
+		defer func() { hosttest.Must(t, b.Close()) }()
+		if err := b.Read(trainer, &h); err != nil {
+			return
+		}
+		n := LengthsOf(&b.Batch)
+		var again []byte
+		for _, list := range [][]int64{n[:], b.Offsets, b.Indices, b.Targets} {
+			again = append(again, tensor.Int64Bytes(list)...)
+		}
+		again = append(again, tensor.Float32Bytes(b.Features)...)
+		if d := cmp.Diff(payload, again, cmpopts.EquateEmpty()); d != "" {
+			t.Error(d)
+		}
+		for i := range len(b.Offsets) - 1 {
+			b.Bag(i)
+		}
+	})
+}

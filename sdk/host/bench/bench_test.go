@@ -1,0 +1,266 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/convert"
+	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/host/server"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// adder is a server that answers with the sum, after spoil had its way with it.
+type adder struct {
+	spoil func(batch int64, sum *tensor.Gradient)
+	sums  []tensor.Gradient
+}
+
+func (s *adder) Wake() sdk.Wake { return sdk.LastArrival }
+func (s *adder) Reset()         {}
+func (s *adder) Receive(pushes []*sdk.Push) error {
+	merger := tensor.NewRowMerger(len(pushes))
+	sum := &s.sums[pushes[0].Bucket]
+	if pushes[0].Gradient.Sparse() {
+		merger.Reset()
+		for _, p := range pushes {
+			merger.Add(p.Gradient)
+		}
+		if err := merger.Sum(sum); err != nil {
+			return err
+		}
+	} else {
+		clear(sum.Values)
+		for _, p := range pushes {
+			for i, v := range p.Gradient.Values {
+				sum.Values[i] += v
+			}
+		}
+	}
+	if s.spoil != nil {
+		s.spoil(pushes[0].Batch, sum)
+	}
+	for _, p := range pushes {
+		if err := p.Answer(sum); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var benchSpecs = []tensor.BucketSpec{
+	{Elements: 3000},
+	{Index: 1, Elements: 50 * 4, Sparse: true, TableRows: 50, Width: 4, Capacity: 50},
+}
+
+// benchWorld is some bench processes and a server that adds, all in this one.
+type benchWorld struct {
+	t     *testing.T
+	ranks []*Role
+}
+
+func openBench(t *testing.T, transport comm.Transport, trainers int, spoil func(int64, *tensor.Gradient)) *benchWorld {
+	t.Helper()
+	w := &benchWorld{t: t}
+	parts := []sdk.Part{sdk.NewServer("adder", struct{}{}, func(_ struct{}, env sdk.ServerEnv) (sdk.Server, error) {
+		s := &adder{spoil: spoil}
+		for _, spec := range env.Buckets {
+			s.sums = append(s.sums, tensor.NewGradient(spec))
+		}
+		return s, nil
+	})}
+	dir := hosttest.Folder(t)
+	server := server.New(hosttest.Process(t, dir, parts, &proto.ConfigureRequest{
+		Name: "server", Part: &proto.PartChoice{Kind: "server", Key: "adder"},
+		Transport: string(transport), Listen: "127.0.0.1",
+	}))
+	req := &proto.ConnectRequest{Buckets: convert.BucketsToProto(benchSpecs)}
+	var ranks []int
+	var lineUp []*proto.Peer
+	for i := range trainers {
+		ranks = append(ranks, i)
+	}
+	settings, err := json.Marshal(Settings{Ranks: ranks, Density: 0.5})
+	hosttest.Must(t, err)
+	for i := range trainers {
+		st := hosttest.Process(t, dir, nil, &proto.ConfigureRequest{
+			Name: fmt.Sprintf("trainer%d", i), Rank: int32(i),
+			Part:      &proto.PartChoice{Kind: string(Kind), Settings: settings},
+			Transport: string(transport), Listen: "127.0.0.1",
+		})
+		r, err := New(st)
+		hosttest.Must(t, err)
+		w.ranks = append(w.ranks, r)
+		req.Trainers = append(req.Trainers, hosttest.LinkPeerOf(st))
+		lineUp = append(lineUp, hosttest.PeerOf(st))
+	}
+	var joined sync.WaitGroup
+	joined.Go(func() {
+		if _, err := server.Connect(req); err != nil {
+			t.Error(err)
+		}
+	})
+	for i, r := range w.ranks {
+		joined.Go(func() {
+			_, err := r.Connect(&proto.ConnectRequest{
+				Buckets: req.Buckets, Server: hosttest.LinkPeerOf(server.Process), Group: true,
+				Ring: req.Trainers, SyncRing: lineUp, Position: int32(i),
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	joined.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return w
+}
+
+// measure has all ranks measure; it returns the first mismatch.
+func (w *benchWorld) measure(req *proto.MeasureRequest) string {
+	w.t.Helper()
+	replies := make([]*proto.MeasureReply, len(w.ranks))
+	var all sync.WaitGroup
+	for i, r := range w.ranks {
+		all.Go(func() {
+			var err error
+			if replies[i], err = r.Measure(req); err != nil {
+				w.t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	mismatch := ""
+	for i, reply := range replies {
+		if len(reply.GetLatencyNs()) != int(req.GetRounds()) {
+			w.t.Fatalf("trainer%d measured %d of %d rounds", i, len(reply.GetLatencyNs()), req.GetRounds())
+		}
+		for _, ns := range reply.GetLatencyNs() {
+			if ns <= 0 {
+				w.t.Errorf("trainer%d took %d ns", i, ns)
+			}
+		}
+		if mismatch == "" {
+			mismatch = reply.GetMismatch()
+		}
+	}
+	return mismatch
+}
+
+func TestBenchRoundsAreVerified(t *testing.T) {
+	for _, transport := range comm.Transports {
+		t.Run(string(transport), func(t *testing.T) { verifiedRounds(t, transport) })
+	}
+}
+
+func verifiedRounds(t *testing.T, transport comm.Transport) {
+	w := openBench(t, transport, 3, nil)
+	first := int64(0)
+	for _, operation := range []proto.MeasureRequest_Operation{
+		proto.MeasureRequest_OPERATION_PUSH_PULL, proto.MeasureRequest_OPERATION_ALL_REDUCE,
+		proto.MeasureRequest_OPERATION_BROADCAST, proto.MeasureRequest_OPERATION_BARRIER,
+	} {
+		for bucket := range benchSpecs {
+			for _, copied := range []bool{false, true} {
+				for _, fresh := range []bool{false, true} {
+					got := w.measure(&proto.MeasureRequest{
+						Operation: operation, Bucket: int32(bucket), First: first, Rounds: 4,
+						Fresh: fresh, Copy: copied, Expect: proto.MeasureRequest_EXPECT_SUM,
+					})
+					if got != "" {
+						t.Errorf("%s, bucket %d, copied %v, fresh %v: %s", operation, bucket, copied, fresh, got)
+					}
+					first += 5
+				}
+			}
+		}
+	}
+}
+
+func TestBenchNoticesAWrongAnswer(t *testing.T) {
+	spoil := func(batch int64, sum *tensor.Gradient) {
+		if batch == 3 {
+			sum.Values[17] += 0.5
+		}
+	}
+	w := openBench(t, comm.Unix, 2, spoil)
+	req := &proto.MeasureRequest{
+		Operation: proto.MeasureRequest_OPERATION_PUSH_PULL, First: 2, Rounds: 3, Fresh: true, Expect: proto.MeasureRequest_EXPECT_SUM,
+	}
+	if got := w.measure(req); !strings.HasPrefix(got, "element 17 of round 3 on trainer0 is ") || !strings.Contains(got, ".5 instead of ") {
+		t.Errorf("the mismatch is %q", got)
+	}
+	req.First, req.Expect = 5, proto.MeasureRequest_EXPECT_MEAN
+	if got := w.measure(req); got == "" {
+		t.Error("a sum passes for a mean")
+	}
+	req.First, req.Expect = 8, proto.MeasureRequest_EXPECT_ANY
+	if got := w.measure(req); got != "" {
+		t.Errorf("anything was expected, but %s", got)
+	}
+	// Warm rounds are not verified, the fresh one before them is.
+	req.First, req.Expect, req.Fresh = 11, proto.MeasureRequest_EXPECT_MEAN, false
+	if got := w.measure(req); !strings.Contains(got, " of round 11 on ") {
+		t.Errorf("the mismatch before warm rounds is %q", got)
+	}
+}
+
+func TestBenchRefusals(t *testing.T) {
+	w := openBench(t, comm.Unix, 1, nil)
+	lonely := &Role{Process: w.ranks[0].Process}
+	const push, reduce = proto.MeasureRequest_OPERATION_PUSH_PULL, proto.MeasureRequest_OPERATION_ALL_REDUCE
+	for name, test := range map[string]struct {
+		role *Role
+		req  *proto.MeasureRequest
+		want string
+	}{
+		"no rounds":        {w.ranks[0], &proto.MeasureRequest{Operation: push}, "trainer0 cannot measure 0 rounds from round 0 on: there must be one or more, from 0 on"},
+		"before the first": {w.ranks[0], &proto.MeasureRequest{Operation: push, Rounds: 1, First: -1}, "trainer0 cannot measure 1 rounds from round -1 on: there must be one or more, from 0 on"},
+		"no such bucket":   {w.ranks[0], &proto.MeasureRequest{Operation: push, Rounds: 1, Bucket: 2}, "trainer0 has no bucket 2: it has 2"},
+		"no server":        {lonely, &proto.MeasureRequest{Operation: push, Rounds: 1}, "trainer0 cannot push: it has joined no server"},
+		"no group":         {lonely, &proto.MeasureRequest{Operation: reduce, Rounds: 1}, "trainer0 cannot run OPERATION_ALL_REDUCE: it has joined no group"},
+		"no operation":     {w.ranks[0], &proto.MeasureRequest{Rounds: 1}, "trainer0 does not know OPERATION_UNSPECIFIED"},
+	} {
+		if _, err := test.role.Measure(test.req); err == nil || err.Error() != test.want {
+			t.Errorf("%s: %v, want %s", name, err, test.want)
+		}
+	}
+}
+
+func TestTimedRoundsAllocateNothing(t *testing.T) {
+	const rounds = 200
+	w := openBench(t, comm.Shm, 2, nil)
+	var works []*work
+	for _, r := range w.ranks {
+		work, err := r.prepare(&proto.MeasureRequest{Operation: proto.MeasureRequest_OPERATION_ALL_REDUCE, Rounds: 1})
+		hosttest.Must(t, err)
+		works = append(works, work)
+	}
+	var other sync.WaitGroup
+	other.Go(func() {
+		for i := range int64(rounds + 1) {
+			if _, err := works[1].timed(i); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	number := int64(0)
+	allocs := testing.AllocsPerRun(rounds, func() { // which runs it once more
+		if _, err := works[0].timed(number); err != nil {
+			t.Error(err)
+		}
+		number++
+	})
+	other.Wait()
+	if allocs != 0 {
+		t.Errorf("a timed round allocates %v times", allocs)
+	}
+}

@@ -1,0 +1,220 @@
+package bench
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+)
+
+// reduced is a bucket that holds what the check expects of these keys, made the
+// slow way.
+func reduced(spec tensor.BucketSpec, c *benchCheck) *tensor.Bucket {
+	out := tensor.NewBucket(spec)
+	part := tensor.NewBucket(spec)
+	sums := make([]float64, spec.Elements)
+	rows := map[int32]bool{}
+	for _, key := range c.keys {
+		if err := fillBench(part, key, c.chance); err != nil {
+			panic(err)
+		}
+		for i, v := range part.Gradient.Values {
+			at := i
+			if spec.Sparse {
+				row := part.Gradient.Rows[i/spec.Width]
+				rows[row] = true
+				at = int(row)*spec.Width + i%spec.Width
+			}
+			sums[at] += float64(v)
+		}
+	}
+	write := func(dst []float32, from int) {
+		for i := range dst {
+			dst[i] = float32(sums[from+i])
+			if c.mean {
+				dst[i] = float32(sums[from+i] / float64(len(c.keys)))
+			}
+		}
+	}
+	if !spec.Sparse {
+		write(out.Gradient.Values, 0)
+		return out
+	}
+	if err := out.Gradient.SetRows(len(rows)); err != nil {
+		panic(err)
+	}
+	n := 0
+	for row := range spec.TableRows {
+		if rows[int32(row)] {
+			out.Gradient.Rows[n] = int32(row)
+			write(out.Gradient.Values[n*spec.Width:][:spec.Width], row*spec.Width)
+			n++
+		}
+	}
+	return out
+}
+
+func drawSpec(t *rapid.T) tensor.BucketSpec {
+	if rapid.Bool().Draw(t, "sparse") {
+		rows, width := rapid.IntRange(1, 60).Draw(t, "rows"), rapid.IntRange(1, 9).Draw(t, "width")
+		return tensor.BucketSpec{Elements: rows * width, Sparse: true, TableRows: rows, Width: width, Capacity: rows}
+	}
+	return tensor.BucketSpec{Elements: rapid.IntRange(1, 2000).Draw(t, "elements")}
+}
+
+func drawCheck(t *rapid.T) *benchCheck {
+	c := &benchCheck{mean: rapid.Bool().Draw(t, "mean"), chance: rowChance(rapid.SampledFrom([]float64{0.1, 0.5, 1}).Draw(t, "density"))}
+	round := rapid.Int64Range(0, 1e6).Draw(t, "round")
+	for rank := range rapid.IntRange(1, 5).Draw(t, "ranks") {
+		c.keys = append(c.keys, benchKey(rank, round))
+	}
+	return c
+}
+
+func TestBenchCheckAcceptsWhatIsRight(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec, c := drawSpec(t), drawCheck(t)
+		b := reduced(spec, c)
+		if where, how := c.find(b); where != "" {
+			t.Errorf("%s %s", where, how)
+		}
+	})
+}
+
+func TestBenchCheckNoticesEveryBit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec, c := drawSpec(t), drawCheck(t)
+		b := reduced(spec, c)
+		if len(b.Gradient.Values) == 0 {
+			t.Skip("no rows")
+		}
+		i := rapid.IntRange(0, len(b.Gradient.Values)-1).Draw(t, "element")
+		bit := rapid.IntRange(0, 31).Draw(t, "bit")
+		was := b.Gradient.Values[i]
+		now := math.Float32frombits(math.Float32bits(was) ^ 1<<bit)
+		if n := float32(len(c.keys)); c.mean && (now == was*n*(1/n) || math.Abs(float64(now-was)) < 1e-4 && bit == 0) {
+			t.Skip("the other way of dividing")
+		}
+		b.Gradient.Values[i] = now
+		if where, _ := c.find(b); where == "" {
+			t.Errorf("bit %d of element %d, which makes %v of %v, goes unnoticed", bit, i, now, was)
+		}
+	})
+}
+
+func TestBenchCheckNoticesRows(t *testing.T) {
+	spec := tensor.BucketSpec{Elements: 40, Sparse: true, TableRows: 20, Width: 2, Capacity: 20}
+	c := &benchCheck{chance: rowChance(0.5), keys: []uint64{benchKey(0, 3), benchKey(1, 3)}}
+	change := func(edit func(g *tensor.Gradient)) string {
+		b := reduced(spec, c)
+		edit(&b.Gradient)
+		where, how := c.find(b)
+		return where + " " + how
+	}
+	remove := func(n int) func(*tensor.Gradient) {
+		return func(g *tensor.Gradient) {
+			copy(g.Rows[n:], g.Rows[n+1:])
+			copy(g.Values[2*n:], g.Values[2*n+2:])
+			hosttest.Must(t, g.SetRows(len(g.Rows)-1))
+		}
+	}
+	full := reduced(spec, c).Gradient
+	last := len(full.Rows) - 1
+	free := int32(0)
+	for int(free) < len(full.Rows) && full.Rows[free] == free {
+		free++
+	}
+	for name, test := range map[string]struct {
+		edit func(*tensor.Gradient)
+		want string
+	}{
+		"the first is missing": {remove(0), "is missing"},
+		"the last is missing":  {remove(last), "is missing"},
+		"one more at the end": {func(g *tensor.Gradient) {
+			hosttest.Must(t, g.SetRows(last+2))
+			g.Rows[last+1] = 19
+			if full.Rows[last] == 19 {
+				t.Fatal("the example has the last row")
+			}
+		}, "row 19 is there, which nobody has"},
+		"one more between": {func(g *tensor.Gradient) {
+			hosttest.Must(t, g.SetRows(last+2))
+			copy(g.Rows[free+1:], g.Rows[free:])
+			copy(g.Values[2*free+2:], g.Values[2*free:])
+			g.Rows[free] = free
+		}, "is there, which nobody has"},
+	} {
+		if got := change(test.edit); !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// What a peer kept from another round, or took from another place, looks wrong
+// nearly everywhere.
+func TestBenchValuesDiffer(t *testing.T) {
+	const n = 10000
+	valueOf := func(key uint64, i int) int32 { return benchValue(key, uint64(i)*benchStride) }
+	key := benchKey(1, 5)
+	for name, other := range map[string]func(i int) int32{
+		"another rank":     func(i int) int32 { return valueOf(benchKey(0, 5), i) },
+		"the round before": func(i int) int32 { return valueOf(benchKey(1, 4), i) },
+		"the next element": func(i int) int32 { return valueOf(key, i+1) },
+		"the next page":    func(i int) int32 { return valueOf(key, i+1024) },
+		"the next chunk":   func(i int) int32 { return valueOf(key, i+comm.ChunkElements) },
+	} {
+		same := 0
+		for i := range n {
+			v := valueOf(key, i)
+			if v < -1024 || v > 1023 {
+				t.Fatalf("value %d is %d", i, v)
+			}
+			if v == other(i) {
+				same++
+			}
+		}
+		if same > n/200 {
+			t.Errorf("%s: %d of %d values agree", name, same, n)
+		}
+	}
+}
+
+func TestDensityOfRows(t *testing.T) {
+	const rows = 100000
+	for _, density := range []float64{0.01, 0.5, 0.9, 1} {
+		n := 0
+		for row := range rows {
+			if hasRow(benchKey(2, 9), row, rowChance(density)) {
+				n++
+			}
+		}
+		if got := float64(n) / rows; math.Abs(got-density) > 0.01 {
+			t.Errorf("density %v gives %v", density, got)
+		}
+	}
+}
+
+func BenchmarkBenchCheck(b *testing.B) {
+	spec := tensor.BucketSpec{Elements: 1 << 20}
+	c := &benchCheck{mean: true, keys: []uint64{benchKey(0, 1), benchKey(1, 1)}}
+	bucket := reduced(spec, c)
+	b.SetBytes(4 << 20)
+	for b.Loop() {
+		if where, how := c.find(bucket); where != "" {
+			b.Fatal(where, how)
+		}
+	}
+}
+
+func BenchmarkFillBench(b *testing.B) {
+	bucket := tensor.NewBucket(tensor.BucketSpec{Elements: 1 << 20})
+	b.SetBytes(4 << 20)
+	for b.Loop() {
+		hosttest.Must(b, fillBench(bucket, benchKey(0, 1), 0))
+	}
+}

@@ -1,0 +1,134 @@
+package companion
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/call"
+	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// Operations between a trainer and its companions. A request is answered by
+// one frame of the same operation or by OpFailed; before it come the parameters
+// that were initialized, where they are not mapped, and the gradients. A link
+// starts with pings, which measure what crossing it costs, until opReady.
+const (
+	opPing = comm.OpUser + 0x10 + iota
+	opReady
+	_               // OpFailed
+	opInitialize    // arg: seed; ends the values
+	opValue         // arg: parameter
+	opForward       // model: a batch; answered by rows (arg) and columns (arg2) of the output
+	opBackward      // the output's gradient; ends the gradients
+	opBackwardInput // the same; ends with the gradient of the features
+	opGradient      // arg: parameter, rows: of a sparse gradient
+	opLoss          // output, rows (arg), columns (arg2), then targets; answered by the loss
+	opLossGradient
+)
+
+// boundaryPings is how often the cost of crossing is measured.
+const boundaryPings = 200
+
+// Dial joins the companion of a kind and measures the median round
+// trip of a no-op call.
+func Dial(st *process.Process, kind sdk.Kind, peer *proto.Peer, reply *proto.ConnectReply) (*call.Link, error) {
+	if peer == nil {
+		return nil, fmt.Errorf("%s has neither a %s of its own nor a companion for it", st.Name(), kind)
+	}
+	conn, err := st.Dial(peer, process.PurposeCompanion)
+	if err != nil {
+		return nil, err
+	}
+	if err := call.SetDeadline(conn, st.Timeout); err != nil {
+		return nil, err
+	}
+	h := comm.Header{}
+	trips := make([]int64, boundaryPings)
+	for i := range trips {
+		start := comm.Now()
+		if err := conn.Send(&comm.Header{Op: opPing}); err != nil {
+			return nil, err
+		}
+		if err := call.Expect(conn, &h, opPing); err != nil {
+			return nil, err
+		}
+		trips[i] = comm.Now() - start
+	}
+	slices.Sort(trips)
+	reply.BoundaryNs[string(kind)] = trips[len(trips)/2]
+	if err := conn.SetReadDeadline(time.Time{}); err != nil {
+		return nil, err
+	}
+	return &call.Link{Conn: conn}, conn.Send(&comm.Header{Op: opReady})
+}
+
+// acceptTrainer waits for the trainer of a companion and answers its pings.
+func acceptTrainer(st *process.Process, req *proto.ConnectRequest) (*call.Link, error) {
+	trainers := req.GetTrainers()
+	if len(trainers) != 1 {
+		return nil, fmt.Errorf("%s is a companion of one trainer but was given %d", st.Name(), len(trainers))
+	}
+	conn, err := st.Accept(trainers[0], process.PurposeCompanion)
+	if err != nil {
+		return nil, err
+	}
+	if err := call.SetDeadline(conn, st.Timeout); err != nil {
+		return nil, err
+	}
+	var h comm.Header
+	for {
+		if err := conn.ReadHeader(&h); err != nil {
+			return nil, err
+		}
+		if h.Op == opReady {
+			return &call.Link{Conn: conn}, conn.SetReadDeadline(time.Time{})
+		}
+		if h.Op != opPing || h.Payload != 0 {
+			return nil, fmt.Errorf("%s sent operation %#x where a ping is due", conn.Peer(), h.Op)
+		}
+		if err := conn.Send(&comm.Header{Op: opPing}); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// serveCalls answers a trainer's calls one after the other until the link
+// ends. A call that fails is told to the trainer, which ends the run.
+func serveCalls(st *process.Process, conn *call.Link, answer func(*comm.Header) error) {
+	_ = conn.SetReadDeadline(time.Time{}) // fails only once closed, and then reads fail too
+	var h comm.Header
+	for {
+		if err := conn.ReadHeader(&h); err != nil {
+			st.Events.Fail(err)
+			return
+		}
+		if !st.Working.TryRLock() {
+			return
+		}
+		err := conn.SetWriteDeadline(time.Now().Add(st.Timeout))
+		if err == nil {
+			err = answer(&h)
+		}
+		st.Working.RUnlock()
+		if err == nil {
+			continue
+		}
+		if err = conn.Send(&comm.Header{Op: call.OpFailed}, []byte(err.Error())); err != nil {
+			st.Events.Fail(err)
+		}
+		discard(conn)
+		return
+	}
+}
+
+// discard reads and forgets what still comes over a link on which a call
+// failed: some of that call's payload may be unread, so frames can no longer be
+// told apart, and the trainer must not block on what it is still sending.
+func discard(conn *call.Link) {
+	for waste := make([]byte, 64<<10); conn.Conn.ReadFull(waste) == nil; {
+	}
+}

@@ -1,0 +1,134 @@
+package companion
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/call"
+	"github.com/psbench/psbench/sdk/host/hosted"
+	"github.com/psbench/psbench/sdk/host/layout"
+	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// remoteCriterion stands for a criterion in a companion.
+type remoteCriterion struct {
+	conn    *call.Link
+	timeout time.Duration
+}
+
+// NewRemoteCriterion makes the stand-in of a companion's criterion.
+func NewRemoteCriterion(conn *call.Link, timeout time.Duration) sdk.Criterion {
+	return &remoteCriterion{conn, timeout}
+}
+
+func (c *remoteCriterion) Forward(output tensor.Tensor, targets []int64) (float64, error) {
+	if err := layout.CheckOutput(output); err != nil {
+		return 0, err
+	}
+	if err := call.SetDeadline(c.conn.Conn, c.timeout); err != nil {
+		return 0, err
+	}
+	h := comm.Header{Op: opLoss, Arg: int64(output.Shape[0]), Arg2: int64(output.Shape[1])}
+	if err := c.conn.Send(&h, tensor.Float32Bytes(output.Data), tensor.Int64Bytes(targets)); err != nil {
+		return 0, err
+	}
+	if err := call.ReadAnswer(c.conn, &h); err != nil {
+		return 0, err
+	}
+	return math.Float64frombits(uint64(h.Arg)), nil // #nosec G115 -- the bits of a float
+}
+
+func (c *remoteCriterion) Backward(outputGradient tensor.Tensor) error {
+	if err := call.SetDeadline(c.conn.Conn, c.timeout); err != nil {
+		return err
+	}
+	h := comm.Header{Op: opLossGradient}
+	if err := c.conn.Send(&h); err != nil {
+		return err
+	}
+	if err := call.ReadAnswer(c.conn, &h); err != nil {
+		return err
+	}
+	return call.ReadFloats(c.conn, &h, outputGradient.Data)
+}
+
+// CriterionRole hosts a criterion in a companion.
+type CriterionRole struct {
+	*process.Process
+	criterion        sdk.Criterion
+	conn             *call.Link
+	output, gradient tensor.Tensor
+	targets          []int64
+}
+
+func NewCriterion(st *process.Process) *CriterionRole { return &CriterionRole{Process: st} }
+
+func (r *CriterionRole) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
+	var err error
+	r.criterion, err = hosted.NewCriterion(r.Process, r.Req.GetPart())
+	if err != nil {
+		return nil, err
+	}
+	if r.conn, err = acceptTrainer(r.Process, req); err != nil {
+		return nil, err
+	}
+	r.Own(r.conn)
+	if err := call.TakeMemory(r.Process, r.conn); err != nil {
+		return nil, err
+	}
+	r.Owned.Go(func() { serveCalls(r.Process, r.conn, r.answer) })
+	return &proto.ConnectReply{Facts: process.Facts(nil, r.criterion)}, nil
+}
+
+func (r *CriterionRole) answer(h *comm.Header) error {
+	switch h.Op {
+	case opLoss:
+		if err := r.read(h); err != nil {
+			return err
+		}
+		loss, err := r.criterion.Forward(r.output, r.targets)
+		if err != nil {
+			return err
+		}
+		return r.conn.Send(&comm.Header{Op: opLoss, Arg: int64(math.Float64bits(loss))}) // #nosec G115 -- the bits of a float
+	case opLossGradient:
+		if err := r.criterion.Backward(r.gradient); err != nil {
+			return err
+		}
+		return r.conn.Send(&comm.Header{Op: opLossGradient}, tensor.Float32Bytes(r.gradient.Data))
+	default:
+		return fmt.Errorf("a criterion does not know operation %#x", h.Op)
+	}
+}
+
+// read takes the output and targets that h announces.
+func (r *CriterionRole) read(h *comm.Header) error {
+	rows, columns := h.Arg, h.Arg2
+	if !call.Fits(rows, columns) || h.Payload != uint64(rows)*uint64(4*columns+8) { // #nosec G115 -- neither is negative
+		return fmt.Errorf("an output of %d x %d with its targets does not take %d bytes", rows, columns, h.Payload)
+	}
+	var err error
+	if r.output.Data, err = call.ReadGrowing(r.conn, r.output.Data, int(rows*columns), tensor.Float32Bytes); err != nil {
+		return err
+	}
+	if r.targets, err = call.ReadGrowing(r.conn, r.targets, int(rows), tensor.Int64Bytes); err != nil {
+		return err
+	}
+	r.gradient.Data = slices.Grow(r.gradient.Data[:0], len(r.output.Data))[:len(r.output.Data)]
+	for _, t := range []*tensor.Tensor{&r.output, &r.gradient} {
+		t.Shape = append(t.Shape[:0], int(rows), int(columns))
+	}
+	return nil
+}
+
+func (r *CriterionRole) Reset() error { return nil }
+
+func (r *CriterionRole) Collect(send func(*proto.CollectReply) error) error {
+	return r.CollectSeries(send)
+}

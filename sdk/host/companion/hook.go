@@ -1,0 +1,118 @@
+package companion
+
+import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/convert"
+	"github.com/psbench/psbench/sdk/host/hosted"
+	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// remoteHook stands for a hook in a companion. To the trainer the companion is
+// a server: it takes a bucket and answers with the reduced one.
+type remoteHook struct{ link comm.ServerLink }
+
+// NewRemoteHook makes the stand-in of a companion's hook, which is the server of link.
+func NewRemoteHook(link comm.ServerLink) sdk.Hook { return &remoteHook{link} }
+
+func (h *remoteHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
+	return h.link.PushPull(state.Batch(), b)
+}
+
+// HookRole hosts a hook in a companion: it joins the rank's links.
+type HookRole struct {
+	*process.Process
+	hook    sdk.Hook
+	buckets []tensor.Bucket
+	states  []arrivedState // by bucket
+	started chan started
+}
+
+func NewHook(st *process.Process) *HookRole { return &HookRole{Process: st} }
+
+// started is a bucket whose reduction was started.
+type started struct {
+	arrival *comm.Arrival
+	bucket  *tensor.Bucket
+	future  *comm.Future
+}
+
+// arrivedState is the hook state as the companion knows it: keys are
+// {batch},{bucket}.
+type arrivedState struct{ batch int64 }
+
+func (s *arrivedState) Batch() int64           { return s.batch }
+func (s *arrivedState) Key(bucket int) sdk.Key { return sdk.Key{A: s.batch, B: int64(bucket)} }
+
+// Connect makes the store into which the trainer pushes the store of the rank's
+// links: on Shm the trainer's own segment goes on to the server and the group, and
+// nothing is copied.
+func (r *HookRole) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
+	conn, err := acceptTrainer(r.Process, req)
+	if err != nil {
+		return nil, err
+	}
+	specs := convert.BucketsFromProto(req.GetBuckets())
+	port, err := comm.NewPort(r.CompanionTransport(), r.Name(), []*comm.Conn{conn.Conn}, specs, false, r.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	r.Own(port)
+	env, err := r.JoinLinks(req, port.Store(0))
+	if err != nil {
+		return nil, err
+	}
+	if r.hook, err = hosted.NewHook(r.Process, r.Req.GetPart(), env); err != nil {
+		return nil, err
+	}
+	r.buckets = make([]tensor.Bucket, len(specs))
+	r.states = make([]arrivedState, len(specs))
+	for i, spec := range specs {
+		r.buckets[i].BucketSpec = spec
+	}
+	r.started = make(chan started, len(specs))
+	r.Owned.Go(r.answerInOrder)
+	r.Owned.Go(func() {
+		if err := port.Serve(r.arrive); err != nil {
+			r.Fail(err)
+		}
+	})
+	return &proto.ConnectReply{Facts: process.Facts(nil, r.hook)}, nil
+}
+
+// arrive starts the hook on the bucket that arrived, in place. Waiting for it
+// is left to answerInOrder, so that the next bucket can arrive meanwhile.
+func (r *HookRole) arrive(a *comm.Arrival) error {
+	b, state := &r.buckets[a.Bucket], &r.states[a.Bucket]
+	b.Gradient, state.batch = *a.Gradient, a.Batch
+	r.started <- started{a, b, r.hook.Reduce(state, b)} // has room for every bucket
+	return nil
+}
+
+func (r *HookRole) answerInOrder() {
+	for {
+		var s started
+		select {
+		case s = <-r.started:
+		case <-r.Done:
+			return
+		}
+		err := s.future.Wait()
+		if err == nil {
+			err = s.arrival.Answer(&s.bucket.Gradient)
+		}
+		if err != nil {
+			r.Fail(err)
+			return
+		}
+	}
+}
+
+func (r *HookRole) Reset() error {
+	r.Recorder.Reset()
+	return nil
+}
+
+func (r *HookRole) Collect(send func(*proto.CollectReply) error) error { return r.CollectSeries(send) }

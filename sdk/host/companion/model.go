@@ -1,0 +1,176 @@
+package companion
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/batches"
+	"github.com/psbench/psbench/sdk/host/call"
+	"github.com/psbench/psbench/sdk/host/convert"
+	"github.com/psbench/psbench/sdk/host/hosted"
+	"github.com/psbench/psbench/sdk/host/layout"
+	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// ModelRole hosts a model in a companion.
+type ModelRole struct {
+	*process.Process
+	model     sdk.Model
+	conn      *call.Link
+	mapped    bool             // values and gradients lie in the trainer's memory
+	sparse    []*tensor.Bucket // by parameter; nil for a dense one
+	values    []tensor.Tensor
+	gradients []*tensor.Gradient
+	batch     batches.Memory
+	gradient  tensor.Tensor // of the output
+	features  []float32     // gradient of the features
+}
+
+func NewModel(st *process.Process) (*ModelRole, error) {
+	model, err := hosted.NewModel(st, st.Req.GetPart())
+	return &ModelRole{Process: st, model: model}, err
+}
+
+func (r *ModelRole) DescribeModel() *proto.ModelDescription { return convert.ModelToProto(r.model) }
+
+func (r *ModelRole) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
+	var err error
+	if r.conn, err = acceptTrainer(r.Process, req); err != nil {
+		return nil, err
+	}
+	r.Own(r.conn)
+	r.mapped = r.Transport() == comm.Shm
+	params, newStore := r.model.Parameters(), layout.Heap
+	if r.mapped {
+		newStore = r.conn.ReceiveStore
+	}
+	if err := call.TakeMemory(r.Process, r.conn); err != nil {
+		return nil, err
+	}
+	var store *comm.Store
+	if r.gradients, store, err = layout.New(params, convert.BucketsFromProto(req.GetBuckets()), newStore); err != nil {
+		return nil, err
+	}
+	r.Own(store)
+	r.Own(&r.batch)
+	r.sparse = layout.SparseBuckets(len(params), store)
+	if r.values, err = r.parameters(params); err != nil {
+		return nil, err
+	}
+	if err := r.model.Bind(r.values, r.gradients); err != nil {
+		return nil, err
+	}
+	r.Owned.Go(func() { serveCalls(r.Process, r.conn, r.answer) })
+	return &proto.ConnectReply{Facts: process.Facts(nil, r.model)}, nil
+}
+
+// parameters finds the memory of the parameters.
+func (r *ModelRole) parameters(params []sdk.ParameterSpec) ([]tensor.Tensor, error) {
+	if !r.mapped {
+		return layout.NewValues(params), nil
+	}
+	segment, err := r.conn.ReceiveSegment(layout.ValuesBytes(params), false)
+	if err != nil {
+		return nil, err
+	}
+	r.Own(segment)
+	return layout.ViewValues(segment.Bytes(), params), nil
+}
+
+func (r *ModelRole) answer(h *comm.Header) error {
+	switch h.Op {
+	case opInitialize:
+		r.model.Initialize(uint64(h.Arg)) // #nosec G115 -- the bits of a seed
+		if err := hosted.FailureOf(r.model); err != nil {
+			return err
+		}
+		if !r.mapped {
+			if err := sendValues(r.conn, r.values); err != nil {
+				return err
+			}
+		}
+		return r.conn.Send(&comm.Header{Op: opInitialize})
+	case opValue:
+		if h.Arg < 0 || h.Arg >= int64(len(r.values)) || r.mapped {
+			return fmt.Errorf("the model takes no values of parameter %d", h.Arg)
+		}
+		return call.ReadFloats(r.conn, h, r.values[h.Arg].Data)
+	case opForward:
+		return r.forward(h)
+	case opBackward:
+		return r.backward(h, nil, r.model.Backward)
+	case opBackwardInput:
+		return r.backwardInput(h)
+	default:
+		return fmt.Errorf("a model does not know operation %#x", h.Op)
+	}
+}
+
+func (r *ModelRole) forward(h *comm.Header) error {
+	if err := r.batch.Read(r.conn, h); err != nil {
+		return err
+	}
+	out, err := r.model.Forward(&r.batch.Batch)
+	if err != nil {
+		return err
+	}
+	r.gradient.Shape = append(r.gradient.Shape[:0], out.Shape...)
+	if cap(r.gradient.Data) < len(out.Data) {
+		r.gradient.Data = make([]float32, len(out.Data))
+	}
+	r.gradient.Data = r.gradient.Data[:len(out.Data)]
+	answer := comm.Header{Op: opForward, Arg: int64(out.Shape[0]), Arg2: int64(out.Shape[1])}
+	return r.conn.Send(&answer, tensor.Float32Bytes(out.Data))
+}
+
+// backwardInput is backward with the gradient of the features in its last answer.
+func (r *ModelRole) backwardInput(h *comm.Header) error {
+	model, ok := r.model.(sdk.FeatureModel)
+	if !ok {
+		return fmt.Errorf("the model has no gradient of its features")
+	}
+	n := len(r.batch.Features)
+	r.features = slices.Grow(r.features[:0], n)[:n]
+	return r.backward(h, r.features, func(up tensor.Tensor, emit func(int)) error {
+		return model.BackwardInput(up, r.features, emit)
+	})
+}
+
+// backward sends each gradient as it is ready, so that buckets fly while the
+// rest of backward runs, and then last.
+func (r *ModelRole) backward(h *comm.Header, last []float32, run func(tensor.Tensor, func(int)) error) error {
+	if err := call.ReadFloats(r.conn, h, r.gradient.Data); err != nil {
+		return err
+	}
+	var sent error
+	err := run(r.gradient, func(k int) {
+		if sent != nil {
+			return
+		}
+		g := r.gradients[k]
+		out := comm.Header{Op: opGradient, Arg: int64(k), Arg2: int64(len(g.Values)), Rows: int32(len(g.Rows))} // #nosec G115 -- rows are int32
+		if !r.mapped {
+			sent = r.conn.Send(&out, tensor.Int32Bytes(g.Rows), tensor.Float32Bytes(g.Values))
+			return
+		}
+		if b := r.sparse[k]; b != nil {
+			b.ShowRows(b.Gradient.Rows)
+		}
+		sent = r.conn.Send(&out)
+	})
+	if err == nil {
+		err = sent
+	}
+	if err != nil {
+		return err
+	}
+	return r.conn.Send(&comm.Header{Op: h.Op}, tensor.Float32Bytes(last))
+}
+
+func (r *ModelRole) Reset() error { return nil }
+
+func (r *ModelRole) Collect(send func(*proto.CollectReply) error) error { return r.CollectSeries(send) }

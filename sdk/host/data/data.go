@@ -1,0 +1,217 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/batches"
+	"github.com/psbench/psbench/sdk/host/call"
+	"github.com/psbench/psbench/sdk/host/convert"
+	"github.com/psbench/psbench/sdk/host/fault"
+	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// Role hosts the data: it loads once, or reads all of a stream once, checks every
+// sample against the model, deals the batches and hands each trainer its share. A stream
+// it reads again in every epoch.
+type Role struct {
+	*process.Process
+	data    sdk.Data
+	samples *sdk.Samples
+	stream  *stream       // nil: all is in memory
+	shares  [][]sdk.Batch // by trainer; nil of a stream
+	heldOut [][]sdk.Batch // by trainer
+	stepNS  atomic.Int64  // when deal came on last, or will have to
+}
+
+func New(st *process.Process) (*Role, error) {
+	data, err := process.Build[sdk.Data](st, st.Req.GetPart(), sdk.DataEnv{
+		Seed: st.Req.GetSeed(), Trainers: int(st.Req.GetTrainers()), BatchSize: int(st.Req.GetBatchSize()),
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &Role{Process: st, data: data}
+	_, fitted := data.(sdk.FittedData)
+	_, streamed := data.(sdk.StreamedData)
+	if fitted || streamed {
+		return r, nil // until the inputs are known
+	}
+	return r, r.load()
+}
+
+func (r *Role) load() (err error) {
+	r.samples, err = r.data.Load()
+	return fault.Of(r.Title(), "Load", err)
+}
+
+// explain says whose data is wrong where nothing says so already.
+func (r *Role) explain(err error) error {
+	if err == nil || fault.Explained(err) {
+		return err
+	}
+	return &fault.Part{Text: r.Title() + ": " + quote.Message(err.Error()), Err: err}
+}
+
+func (r *Role) Deal(req *proto.DealRequest) (*proto.DealReply, error) {
+	defer r.watchSteps()()
+	in := req.GetInputs()
+	data, fitted := r.data.(sdk.FittedData)
+	if fitted {
+		data.Fit(convert.InputsFromProto(in))
+	}
+	sets := setsFromProto(req.GetSets())
+	var reply *proto.DealReply
+	var err error
+	if data, ok := r.data.(sdk.StreamedData); ok {
+		reply, err = r.dealStream(data, req, sets)
+	} else {
+		if fitted {
+			err = r.load()
+		}
+		if err == nil {
+			reply, err = r.dealSamples(req, sets)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if reply.HeldOut = int64(heldOutSize(r.samples)); reply.HeldOut > 0 {
+		r.heldOut = dealAll(batches.CutEvery(&r.samples.HeldOut.Batch, int(req.GetBatchSize())), len(reply.Shares))
+		for t, s := range reply.Shares {
+			s.HeldOutBatches = int64(len(r.heldOut[t]))
+			makeRoom(s, r.heldOut[t])
+		}
+	}
+	return reply, nil
+}
+
+// dealSamples deals samples in memory.
+func (r *Role) dealSamples(req *proto.DealRequest, sets [][]int) (*proto.DealReply, error) {
+	if err := validate(r.samples, req.GetInputs()); err != nil {
+		return nil, r.explain(err)
+	}
+	batches, err := batches.Cut(r.samples, int(req.GetBatchSize()))
+	if err != nil {
+		return nil, r.explain(err)
+	}
+	shares, dropped, err := dealBatches(batches, sets)
+	if err != nil {
+		return nil, err
+	}
+	r.shares = shares
+	reply := &proto.DealReply{
+		Samples: int64(r.samples.Size()), Batches: int64(len(batches)), Dropped: int64(dropped), OwnBatches: r.samples.Batches != nil,
+	}
+	for _, share := range shares {
+		reply.Shares = append(reply.Shares, describeShare(share, req.GetInputs()))
+	}
+	return reply, nil
+}
+
+// dealStream reads all of a stream once and then loads what is held out.
+func (r *Role) dealStream(data sdk.StreamedData, req *proto.DealRequest, sets [][]int) (*proto.DealReply, error) {
+	r.stream = &stream{title: r.Title(), data: data, in: req.GetInputs(), size: int(req.GetBatchSize())}
+	start := comm.Now()
+	if err := r.stream.scan(&r.stepNS); err != nil {
+		return nil, r.explain(err)
+	}
+	end := comm.Now()
+	r.stepNS.Store(end + 2*(end-start)) // to find what is held out may take reading everything again
+	if err := r.load(); err != nil {
+		return nil, err
+	}
+	if r.samples != nil {
+		if n := r.samples.Size(); n > 0 {
+			return nil, r.explain(fmt.Errorf("it is streamed but loads %d samples beside those that are held out", n))
+		}
+		if err := validateHeldOut(r.samples, req.GetInputs()); err != nil {
+			return nil, r.explain(err)
+		}
+	}
+	return r.stream.deal(sets)
+}
+
+// watchSteps reports data that does not come on within the timeout: a load, or a read of
+// a stream. All steps together may take as long as they need, so the core cannot bound
+// them. The caller calls stop when it is done.
+func (r *Role) watchSteps() (stop func()) {
+	r.stepNS.Store(comm.Now())
+	done := make(chan struct{})
+	r.Owned.Go(func() {
+		tick := time.NewTicker(max(r.Timeout/20, time.Millisecond))
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-done:
+				return
+			case <-r.Done:
+				return
+			}
+			if comm.Now()-r.stepNS.Load() > int64(r.Timeout) {
+				r.Events.Fail(r.explain(fmt.Errorf("no samples came for %g s", r.Timeout.Seconds())))
+				return
+			}
+		}
+	})
+	return func() { close(done) }
+}
+
+func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
+	for t, peer := range req.GetTrainers() {
+		conn, err := r.Accept(peer, process.PurposeBatches)
+		if err != nil {
+			return nil, err
+		}
+		r.Own(conn)
+		if err := r.sendShares(conn, t); err != nil {
+			return nil, err
+		}
+		if r.stream == nil {
+			err = conn.Close()
+		} else if err = conn.SetWriteDeadline(time.Time{}); err == nil { // a trainer takes a batch when it needs one
+			r.Owned.Go(func() { r.serveStream(conn, t) })
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &proto.ConnectReply{Facts: process.Facts(nil, r.data)}, nil
+}
+
+// sendShares sends trainer t what is sent at once: its share of batches in memory, then
+// of those that are held out.
+func (r *Role) sendShares(conn *comm.Conn, t int) error {
+	if r.stream == nil {
+		if err := batches.SendShare(r.Process, conn, r.shares[t]); err != nil {
+			return err
+		}
+	}
+	var heldOut []sdk.Batch
+	if r.heldOut != nil {
+		heldOut = r.heldOut[t]
+	}
+	return batches.SendShare(r.Process, conn, heldOut)
+}
+
+// serveStream sends trainer t its batches until the link ends. A trainer that is gone is
+// noticed by itself; what the data did wrong is told before the link breaks, so that it
+// explains that.
+func (r *Role) serveStream(conn *comm.Conn, t int) {
+	err := r.stream.send(&call.Link{Conn: conn}, t)
+	if lost := (*comm.PeerError)(nil); !errors.As(err, &lost) {
+		r.Events.Fail(r.explain(err))
+	}
+	_ = conn.Close()
+}
+
+func (r *Role) Reset() error { return nil }
+
+func (r *Role) Collect(send func(*proto.CollectReply) error) error { return r.CollectSeries(send) }

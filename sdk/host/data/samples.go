@@ -1,0 +1,36 @@
+package data
+
+import (
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/batches"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// validate checks every sample, and every one that is held out, against the limits of
+// the inputs.
+func validate(s *sdk.Samples, in *proto.Inputs) error {
+	if s == nil || s.Size() == 0 {
+		return errNoSamples
+	}
+	c := batches.Checker{In: in, Origin: s.Origin}
+	if err := c.Check(&s.Batch); err != nil {
+		return err
+	}
+	return validateHeldOut(s, in)
+}
+
+func validateHeldOut(s *sdk.Samples, in *proto.Inputs) error {
+	if heldOutSize(s) == 0 {
+		return nil
+	}
+	c := batches.Checker{In: in, Adjective: "held-out ", Origin: s.HeldOut.Origin}
+	return c.Check(&s.HeldOut.Batch)
+}
+
+// heldOutSize is the number of samples that are held out.
+func heldOutSize(s *sdk.Samples) int {
+	if s == nil || s.HeldOut == nil {
+		return 0
+	}
+	return s.HeldOut.Size()
+}

@@ -1,0 +1,233 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	gproto "google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/batches"
+	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+func TestBatchCheck(t *testing.T) {
+	for name, c := range map[string]struct {
+		batch sdk.Batch
+		want  string
+	}{
+		"nothing":             {sdk.Batch{}, ""},
+		"no samples":          {sdk.Batch{Offsets: []int64{0}}, ""},
+		"bags":                {sdk.Batch{Indices: []int64{7, 8}, Offsets: []int64{0, 0, 2}, Targets: []int64{1, 1}}, ""},
+		"two targets each":    {sdk.Batch{Indices: []int64{7}, Offsets: []int64{0, 1}, Targets: []int64{1, 2}}, ""},
+		"numbers":             {sdk.Batch{Features: []float32{1, 2, 3, 4}, Targets: []int64{0, 0}}, ""},
+		"both":                {sdk.Batch{Indices: []int64{7}, Offsets: []int64{0, 1}, Features: []float32{1}, Targets: []int64{1}}, ""},
+		"too few targets":     {sdk.Batch{Offsets: []int64{0, 0, 0}, Targets: []int64{1}}, "1 targets for 2 samples"},
+		"uneven targets":      {sdk.Batch{Offsets: []int64{0, 0, 0}, Targets: []int64{1, 2, 3}}, "3 targets for 2 samples"},
+		"targets of nobody":   {sdk.Batch{Offsets: []int64{0}, Targets: []int64{1}}, "1 targets for 0 samples"},
+		"uneven numbers":      {sdk.Batch{Features: []float32{1, 2, 3}, Targets: []int64{0, 0}}, "3 features for 2 samples"},
+		"numbers of nobody":   {sdk.Batch{Features: []float32{1}}, "1 features for 0 samples"},
+		"indices of nobody":   {sdk.Batch{Indices: []int64{7}, Targets: []int64{1}}, "1 indices but no offsets"},
+		"a late start":        {sdk.Batch{Indices: []int64{7}, Offsets: []int64{1, 1}, Targets: []int64{1}}, "offset 0 is 1"},
+		"a fall":              {sdk.Batch{Indices: []int64{7}, Offsets: []int64{0, 1, 0}, Targets: []int64{1, 1}}, "offset 2 is 0"},
+		"too many indices":    {sdk.Batch{Indices: []int64{7, 8}, Offsets: []int64{0, 1}, Targets: []int64{1}}, "the last offset is 1 but there are 2 indices"},
+		"indices and no bags": {sdk.Batch{Indices: []int64{7}, Offsets: []int64{0}}, "the last offset is 0 but there are 1 indices"},
+	} {
+		err := batches.Check(&c.batch)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	bags := &proto.Inputs{Rows: 10, Classes: 3}
+	pairs := &proto.Inputs{Rows: 10, Classes: 3, Targets: 2}
+	numbers := &proto.Inputs{Features: 2, Classes: 3}
+	both := &proto.Inputs{Rows: 10, Features: 1, Classes: 3}
+	tables := &proto.Inputs{Tables: []int64{3, 1, 8}, Classes: 3}
+	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
+
+	torn := hosttest.Samples([][]int64{{1}}, 0)
+	torn.Offsets = []int64{0, 5}
+	named := hosttest.Samples([][]int64{{1}, {2, 10}}, 0, 0)
+	named.Origin = func(int, int) string { return "a.csv, line 7" }
+	namedRows := hosttest.Rows(3, 1, 2, 3)
+	namedRows.Origin = func(_, position int) string { return "a.csv, position " + strconv.Itoa(position) }
+	paired := &sdk.Samples{}
+	paired.Append([]int64{1}, 0, 2)
+	paired.Append([]int64{2}, 1, 3)
+	mixed := hosttest.Samples([][]int64{{1, 2}}, 0)
+	mixed.Features = []float32{nan}
+	tabled := hosttest.Samples([][]int64{{0, 0, 0}, {0, 0, 8}}, 0, 0)
+	tabled.Origin = func(sample, position int) string { return fmt.Sprintf("a.tsv, line %d, column %d", sample, position) }
+	holding := hosttest.Samples([][]int64{{1}, {2}}, 0, 0)
+	holding.HeldOut = hosttest.Samples([][]int64{{1}, {2, 10}}, 0, 0)
+	holding.HeldOut.Origin = func(int, int) string { return "test.csv, line 7" }
+	tornOut := hosttest.Samples([][]int64{{1}}, 0)
+	tornOut.HeldOut = torn
+	heldNothing := hosttest.Samples([][]int64{{1}}, 0)
+	heldNothing.HeldOut = &sdk.Samples{}
+
+	for _, c := range []struct {
+		in   *proto.Inputs
+		s    *sdk.Samples
+		want string
+	}{
+		{bags, hosttest.Samples([][]int64{{0, 9}, {}}, 0, 2), ""},
+		{numbers, hosttest.Rows(2, 1, -2, 3, math.MaxFloat32), ""},
+		{pairs, hosttest.Samples([][]int64{{1}}, 0), "sample 0: the number of targets is 1 but must be 2, one for each row"},
+		{bags, nil, "the data holds no samples"},
+		{bags, &sdk.Samples{}, "the data holds no samples"},
+		{bags, hosttest.Samples([][]int64{{1, 10}}, 0), "sample 0, position 1: index 10 is outside the embedding's range of 0 to 9"},
+		{bags, hosttest.Samples([][]int64{{1}, {-1}}, 0, 0), "sample 1, position 0: index -1 is outside"},
+		{bags, named, "sample 1, position 1 (a.csv, line 7): index 10"},
+		{bags, hosttest.Samples([][]int64{{1}}, 3), "sample 0: target 3 is outside the model's classes of 0 to 2"},
+		{bags, hosttest.Samples([][]int64{{1}}, -1), "sample 0: target -1 is outside"},
+		{bags, torn, "the data does not hold together: the last offset is 5 but there are 1 indices"},
+		{pairs, paired, "sample 1, target 1: target 3 is outside"},
+		{bags, paired, "sample 0: the number of targets is 2 but must be 1, one for each row"},
+		{bags, hosttest.Rows(1, 1), "sample 0 has no bag of indices but the model takes one"},
+		{numbers, hosttest.Samples([][]int64{{1}}, 0), "sample 0: the number of features is 0 but the model takes 2"},
+		{numbers, namedRows, "sample 0 (a.csv, position -1): the number of features is 3 but the model takes 2"},
+		{numbers, hosttest.Rows(2, 1, 2, 3, inf), "sample 1, position 1: the number -Inf is not finite"},
+		{both, mixed, "sample 0, position 2: the number NaN is not finite"},
+		{tables, hosttest.Samples([][]int64{{2, 0, 7}, {0, 0, 0}}, 0, 2), ""},
+		{tables, hosttest.Samples([][]int64{{2, 0, 7}, {0, 1, 0}}, 0, 0), "sample 1, position 1: index 1 is outside table 1's range of 0 to 0"},
+		{tables, hosttest.Samples([][]int64{{-1, 0, 7}}, 0), "sample 0, position 0: index -1 is outside table 0's range of 0 to 2"},
+		{tables, tabled, "sample 1, position 2 (a.tsv, line 1, column 2): index 8 is outside table 2's range of 0 to 7"},
+		{tables, hosttest.Samples([][]int64{{2, 0, 7}, {0, 0}}, 0, 0), "sample 1: the bag has 2 indices but must have 3, one for each of the model's tables"},
+		{tables, hosttest.Samples([][]int64{{2, 0, 7, 0}}, 0), "sample 0: the bag has 4 indices but must have 3"},
+		{tables, hosttest.Rows(1, 1), "sample 0 has no bag of indices but the model takes one"},
+		{bags, heldNothing, ""},
+		{bags, holding, "held-out sample 1, position 1 (test.csv, line 7): index 10 is outside"},
+		{bags, tornOut, "the held-out data does not hold together: the last offset is 5"},
+		{&proto.Inputs{Classes: 3}, hosttest.Samples([][]int64{{}, {4}}, 0, 0), "sample 1, position 0: there is index 4 but the model takes no indices"},
+	} {
+		err := validate(c.s, c.in)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	s := hosttest.Samples([][]int64{{1, 2}, {}, {3}, {4}, {5, 5}}, 0, 1, 2, 3, 4)
+	got, err := batches.Cut(s, 2)
+	hosttest.Must(t, err)
+	want := []sdk.Batch{
+		{Indices: []int64{1, 2}, Offsets: []int64{0, 2, 2}, Targets: []int64{0, 1}},
+		{Indices: []int64{3, 4}, Offsets: []int64{0, 1, 2}, Targets: []int64{2, 3}},
+		{Indices: []int64{5, 5}, Offsets: []int64{0, 2}, Targets: []int64{4}},
+	}
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+		t.Error(d)
+	}
+	if n := batches.Distinct(&got[2], nil); n != 1 {
+		t.Errorf("a bag of 5, 5 has %d distinct indices", n)
+	}
+}
+
+func TestDistinct(t *testing.T) {
+	b := hosttest.Samples([][]int64{{1, 1, 1}, {1, 0, 3}, {0, 1, 1}}, 0, 0, 0)
+	for want, tables := range map[int][]int64{3: nil, 6: {2, 2, 4}} {
+		if got := batches.Distinct(&b.Batch, tables); got != want {
+			t.Errorf("with tables of %v there are %d distinct rows, want %d", tables, got, want)
+		}
+	}
+}
+
+func TestCutRefuses(t *testing.T) {
+	for want, sizes := range map[string][]int{
+		"batch 1 of the data has 0 samples; it must have one at least, and at most the 1 that are left of 3": {2, 0, 1},
+		"batch 0 of the data has -1 samples":        {-1, 4},
+		"batch 1 of the data has 2 samples":         {2, 2},
+		"the data's 2 batches have 2 samples; they": {1, 1},
+		"the data's 0 batches have 0 samples":       {},
+	} {
+		s := hosttest.Rows(1, 1, 2, 3)
+		s.Batches = sizes
+		if _, err := batches.Cut(s, 2); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", sizes, err, want)
+		}
+	}
+}
+
+// Batches hold together, have the sizes that are due, and joined again they are the
+// samples.
+func TestCutLaws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := hosttest.AnySamples(t)
+		size := rapid.IntRange(1, 6).Draw(t, "batch size")
+		parts, err := batches.Cut(s, size)
+		hosttest.Must(t, err)
+		joined := sdk.Batch{}
+		for i := range parts {
+			b := &parts[i]
+			hosttest.Must(t, batches.Check(b))
+			due := min(size, s.Size()-joined.Size())
+			if s.Batches != nil {
+				due = s.Batches[i]
+			}
+			if b.Size() != due {
+				t.Fatalf("batch %d has %d samples where %d are due", i, b.Size(), due)
+			}
+			if len(b.Offsets) > 0 {
+				for k := range b.Size() {
+					joined.Append(b.Bag(k))
+				}
+			}
+			joined.Features = append(joined.Features, b.Features...)
+			joined.Targets = append(joined.Targets, b.Targets...)
+		}
+		if d := cmp.Diff(s.Batch, joined, cmpopts.EquateEmpty()); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+// cutting is data whose first batch is the smaller one.
+type cutting struct{}
+
+func (cutting) Load() (*sdk.Samples, error) {
+	s := hosttest.Samples([][]int64{{1, 2}, {3}, {4}, {5}}, 0, 0, 0, 0)
+	s.Batches = []int{1, 3}
+	return s, nil
+}
+
+func TestDataRoleDeals(t *testing.T) {
+	var env sdk.DataEnv
+	parts := []sdk.Part{sdk.NewData("cutting", struct{}{}, func(_ struct{}, e sdk.DataEnv) (sdk.Data, error) { env = e; return cutting{}, nil })}
+	st := hosttest.Process(t, hosttest.Folder(t), parts, &proto.ConfigureRequest{
+		Name: "data", Part: &proto.PartChoice{Kind: "data", Key: "cutting"}, Seed: 9, Trainers: 2, BatchSize: 7,
+	})
+	role, err := New(st)
+	hosttest.Must(t, err)
+	if env != (sdk.DataEnv{Seed: 9, Trainers: 2, BatchSize: 7}) {
+		t.Errorf("the data knows %+v", env)
+	}
+	reply, err := role.Deal(&proto.DealRequest{
+		Inputs: &proto.Inputs{Rows: 10, Classes: 1}, BatchSize: 7, Sets: []*proto.TrainerSet{{Trainers: []int32{0}}, {Trainers: []int32{1}}},
+	})
+	hosttest.Must(t, err)
+	want := []*proto.Share{
+		{Batches: 1, Samples: 1, DistinctRows: 2, BatchSamples: 1, BatchIndices: 2},
+		{Batches: 1, Samples: 3, DistinctRows: 3, BatchSamples: 3, BatchIndices: 3},
+	}
+	for i, share := range reply.GetShares() {
+		if !gproto.Equal(share, want[i]) {
+			t.Errorf("share %d is %s, want %s", i, share, want[i])
+		}
+	}
+	role.samples.Batches = []int{5}
+	if _, err := role.Deal(&proto.DealRequest{Inputs: &proto.Inputs{Rows: 10, Classes: 1}, BatchSize: 7}); err == nil {
+		t.Error("batches of more samples than there are were dealt")
+	}
+}

@@ -1,0 +1,195 @@
+package data
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/batches"
+	"github.com/psbench/psbench/sdk/host/call"
+	"github.com/psbench/psbench/sdk/host/fault"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// stream is the data process's side of streamed data: it reads batches of the same size,
+// of which the last may be short, one at a time, so that its memory does not grow with
+// the data.
+type stream struct {
+	title string // of the data, for errors
+	data  sdk.StreamedData
+	in    *proto.Inputs
+	size  int // samples of a batch
+
+	// What the first reading found.
+	samples int
+	batches int
+	indices int   // of the batch with most of them
+	counts  []int // of batches, by trainer
+}
+
+// batchReader reads batches and checks every sample.
+type batchReader struct {
+	sdk.SampleReader
+	batches.Checker
+	title string
+	batch sdk.Batch
+}
+
+func (s *stream) open() (*batchReader, error) {
+	reader, err := s.data.Open()
+	if err != nil {
+		return nil, fault.Of(s.title, "Open", err)
+	}
+	return &batchReader{SampleReader: reader, Checker: batches.Checker{In: s.in, Origin: reader.Origin}, title: s.title}, nil
+}
+
+// read reads the next n samples, or those that are left, into batch. The error is io.EOF
+// itself where none is left.
+func (r *batchReader) read(n int) error {
+	if err := r.Read(&r.batch, n); err != nil {
+		return r.explain("Read", err)
+	}
+	if got := r.batch.Size(); got < 1 || got > n {
+		return fmt.Errorf("a read of %d samples gave %d", n, got)
+	}
+	if err := r.Check(&r.batch); err != nil {
+		return err
+	}
+	r.First += r.batch.Size()
+	return nil
+}
+
+func (r *batchReader) skip(n int) error {
+	if err := r.Skip(n); err != nil {
+		return r.explain("Skip", err)
+	}
+	r.First += n
+	return nil
+}
+
+// explain names the part and the sample in an error, and leaves io.EOF as it is.
+func (r *batchReader) explain(method string, err error) error {
+	if err == io.EOF { //nolint:errorlint // as in scan
+		return err
+	}
+	return fault.Of(r.title, fmt.Sprintf("%s at sample %d", method, r.First), err)
+}
+
+// scan reads everything once. It stores in stepNS when it read a batch.
+func (s *stream) scan(stepNS *atomic.Int64) (err error) {
+	r, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = closed(r, err) }()
+	for {
+		err := r.read(s.size)
+		if err == io.EOF { //nolint:errorlint // an error that wraps it is one: of a file that is cut off, perhaps
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if got := s.samples % s.size; got != 0 {
+			return fmt.Errorf("a read of %d samples gave %d though there are more", s.size, got)
+		}
+		s.samples = r.First
+		s.batches++
+		s.indices = max(s.indices, len(r.batch.Indices))
+		stepNS.Store(comm.Now())
+	}
+	if s.samples == 0 {
+		return errNoSamples
+	}
+	return nil
+}
+
+// deal deals the batches as dealBatches does. That the distinct rows of a batch are as
+// many as its indices is an upper bound: counting them would take as long as reading.
+func (s *stream) deal(sets [][]int) (*proto.DealReply, error) {
+	counts, dropped, err := dealt(s.batches, sets)
+	if err != nil {
+		return nil, err
+	}
+	s.counts = counts
+	reply := &proto.DealReply{
+		Samples: int64(s.samples), Batches: int64(s.batches), Dropped: int64(dropped), Streamed: true,
+	}
+	for t, n := range counts {
+		share := &proto.Share{Batches: int64(n), DistinctRows: int64(s.indices), BatchIndices: int64(s.indices)}
+		for k := range n {
+			samples := int64(s.samplesOf(s.number(t, k)))
+			share.Samples += samples
+			share.BatchSamples = max(share.BatchSamples, samples)
+		}
+		reply.Shares = append(reply.Shares, share)
+	}
+	return reply, nil
+}
+
+// number is that of trainer t's batch k among all batches.
+func (s *stream) number(t, k int) int { return k*len(s.counts) + t }
+
+// samplesOf is how many samples the batch with a number has.
+func (s *stream) samplesOf(number int) int { return min(s.size, s.samples-number*s.size) }
+
+// send sends trainer t its batches, epoch after epoch, as fast as it takes them. The
+// error is a *comm.PeerError when the link ended.
+func (s *stream) send(conn *call.Link, t int) error {
+	for {
+		if err := s.sendEpoch(conn, t); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *stream) sendEpoch(conn *call.Link, t int) (err error) {
+	r, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = closed(r, err) }()
+	for k := range s.counts[t] {
+		number := s.number(t, k)
+		if err := r.skip(number*s.size - r.First); err != nil {
+			return err
+		}
+		if err := s.readAgain(r, number); err != nil {
+			return err
+		}
+		if err := batches.Send(conn, batches.OpBatch, &r.batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAgain reads a batch that must be as large as it was before.
+func (s *stream) readAgain(r *batchReader, number int) error {
+	want, got := s.samplesOf(number), 0
+	err := r.read(want)
+	switch {
+	case err == nil:
+		got = r.batch.Size()
+	case err != io.EOF: //nolint:errorlint // as in scan
+		return err
+	}
+	if got < want {
+		return fmt.Errorf("it changed during the run: it had %d samples when they were counted, but now sample %d is missing", s.samples, number*s.size+got)
+	}
+	if n := len(r.batch.Indices); n > s.indices {
+		return fmt.Errorf("it changed during the run: samples %d to %d have %d indices, but when they were counted no batch had more than %d", number*s.size, r.First-1, n, s.indices)
+	}
+	return nil
+}
+
+// closed closes a reader that is done with. What it says counts only where nothing else
+// went wrong.
+func closed(r *batchReader, err error) error {
+	if cerr := r.Close(); err == nil {
+		err = fault.Of(r.title, "Close", cerr)
+	}
+	return err
+}

@@ -1,0 +1,35 @@
+package hosted
+
+import (
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/fault"
+	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// namedCriterion is a criterion as the process that holds it hands it on.
+type namedCriterion struct {
+	sdk.Criterion
+	title string
+}
+
+func (c *namedCriterion) Forward(output tensor.Tensor, targets []int64) (float64, error) {
+	loss, err := c.Criterion.Forward(output, targets)
+	return loss, fault.Of(c.title, "Forward", err)
+}
+
+func (c *namedCriterion) Backward(outputGradient tensor.Tensor) error {
+	return fault.Of(c.title, "Backward", c.Criterion.Backward(outputGradient))
+}
+
+// Facts implements Describer for a criterion that does.
+func (c *namedCriterion) Facts() map[string]string { return process.Facts(nil, c.Criterion) }
+
+func NewCriterion(st *process.Process, choice *proto.PartChoice) (sdk.Criterion, error) {
+	criterion, err := process.Build[sdk.Criterion](st, choice, sdk.CriterionEnv{MaxBatch: int(st.Req.GetBatchSize())})
+	if err != nil {
+		return nil, err
+	}
+	return &namedCriterion{criterion, process.TitleOf(choice)}, nil
+}

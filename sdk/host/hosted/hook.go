@@ -1,0 +1,34 @@
+package hosted
+
+import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/fault"
+	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// namedHook is a hook as the process that holds it hands it on.
+type namedHook struct {
+	sdk.Hook
+	explain func(error) error // made once, since every bucket of every iteration gets it
+}
+
+func (h *namedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
+	f := h.Hook.Reduce(state, b)
+	f.Explain(h.explain)
+	return f
+}
+
+// Facts implements Describer for a hook that does.
+func (h *namedHook) Facts() map[string]string { return process.Facts(nil, h.Hook) }
+
+func NewHook(st *process.Process, choice *proto.PartChoice, env sdk.HookEnv) (sdk.Hook, error) {
+	hook, err := process.Build[sdk.Hook](st, choice, env)
+	if err != nil {
+		return nil, err
+	}
+	title := process.TitleOf(choice)
+	return &namedHook{hook, func(err error) error { return fault.Of(title, "Reduce", err) }}, nil
+}

@@ -1,0 +1,126 @@
+package hosttest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// tested are the transports over which links are tested.
+var Transports = comm.Transports
+
+const Patience = 20 * time.Second
+
+var TestSecret = []byte("0123456789abcdef0123456789abcdef")
+
+// Must ends a test or a property check with err.
+func Must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Folder is short enough for the paths of sockets.
+func Folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "sdk")
+	Must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// Process makes a station as Configure does; what its role runs ends with the
+// test.
+func Process(t testing.TB, dir string, parts []sdk.Part, req *proto.ConfigureRequest) *process.Process {
+	t.Helper()
+	req.Directory, req.Secret = dir, TestSecret
+	if req.TimeoutNs == 0 {
+		req.TimeoutNs = int64(Patience)
+	}
+	if req.Transport == "" {
+		req.Transport = string(comm.Unix)
+	}
+	st, err := process.New(parts, req, process.NewEvents())
+	Must(t, err)
+	t.Cleanup(st.Close)
+	return st
+}
+
+func PeerOf(st *process.Process) *proto.Peer {
+	return &proto.Peer{Name: st.Name(), Address: st.Address()}
+}
+
+// Pair is a link between a trainer and a companion.
+func Pair(t testing.TB) (trainer, companion *comm.Conn) {
+	t.Helper()
+	l, err := comm.Listen(comm.Unix, filepath.Join(Folder(t), "s"), "companion", TestSecret)
+	Must(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	trainer, err = comm.Dial(l.Address(), "trainer0", "companion", "test", TestSecret, Patience)
+	Must(t, err)
+	t.Cleanup(func() { _ = trainer.Close() })
+	companion, err = l.Accept("test", "trainer0", Patience)
+	Must(t, err)
+	t.Cleanup(func() { _ = companion.Close() })
+	return trainer, companion
+}
+
+// Await waits until done.
+func Await(t *testing.T, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(Patience); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come about")
+		}
+	}
+}
+
+// LinkPeerOf is a process where it takes the links of the run's transport.
+func LinkPeerOf(st *process.Process) *proto.Peer {
+	return &proto.Peer{Name: st.Name(), Address: st.LinkAddress()}
+}
+
+// Failure is what a process tells of, or an error of the test.
+func Failure(t *testing.T, st *process.Process) *proto.Failure {
+	t.Helper()
+	select {
+	case event := <-st.Events.Failures:
+		return event.GetFailure()
+	case <-time.After(Patience):
+		t.Fatal("nothing is told")
+		return nil
+	}
+}
+
+// SummariesOf are what a role tells of its parameters.
+func SummariesOf(t *testing.T, r interface {
+	Collect(func(*proto.CollectReply) error) error
+}) (out []*proto.ParameterSummary) {
+	t.Helper()
+	Must(t, r.Collect(func(reply *proto.CollectReply) error {
+		out = append(out, reply.GetParameters()...)
+		return nil
+	}))
+	return out
+}
+
+// TimesIn are the measurements of all series with a name.
+func TimesIn(r *sdk.Recorder, name string) []sdk.Measurement {
+	var out []sdk.Measurement
+	for _, series := range r.All() {
+		if series.Name == name {
+			series.Each(func(m sdk.Measurement) { out = append(out, m) })
+		}
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+package layout
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+)
+
+// CheckShape says what is wrong with the shape of a parameter.
+func CheckShape(p *sdk.ParameterSpec) error {
+	elements := 1
+	for _, n := range p.Shape {
+		if n <= 0 || n > math.MaxInt32/elements {
+			return fmt.Errorf("parameter %s has shape %v: each size must be above 0 and the elements at most %d", p.Name, p.Shape, math.MaxInt32)
+		}
+		elements *= n
+	}
+	if p.Sparse && len(p.Shape) != 2 {
+		return fmt.Errorf("parameter %s is sparse and has shape %v: it must be a table of rows", p.Name, p.Shape)
+	}
+	return nil
+}
+
+// CheckOutput says what is wrong with the shape of a model's output.
+func CheckOutput(t tensor.Tensor) error {
+	if len(t.Shape) != 2 {
+		return fmt.Errorf("a model's output has shape %v but must be [batch, classes]", t.Shape)
+	}
+	return t.Check()
+}
+
+// New has NewStore find the memory of the buckets and points each gradient at
+// its place in its bucket.
+func New(params []sdk.ParameterSpec, specs []tensor.BucketSpec, newStore func([]tensor.BucketSpec) (*comm.Store, error)) (gradients []*tensor.Gradient, store *comm.Store, err error) {
+	if err := CheckPlan(params, specs); err != nil {
+		return nil, nil, err
+	}
+	if store, err = newStore(specs); err != nil {
+		return nil, nil, err
+	}
+	gradients = make([]*tensor.Gradient, len(params))
+	for _, b := range store.Buckets {
+		for _, span := range b.Parameters {
+			g := &b.Gradient
+			if !b.Sparse {
+				g = &tensor.Gradient{Values: b.Gradient.Values[span.Offset : span.Offset+span.Elements]}
+			}
+			gradients[span.Parameter] = g
+		}
+	}
+	return gradients, store, nil
+}
+
+// Heap allocates buckets outside of shared memory, as New wants it.
+func Heap(specs []tensor.BucketSpec) (*comm.Store, error) { return comm.NewStore(specs), nil }
+
+// SparseBuckets are the buckets of a store by parameter; nil for a dense one.
+func SparseBuckets(parameters int, store *comm.Store) []*tensor.Bucket {
+	buckets := make([]*tensor.Bucket, parameters)
+	for _, b := range store.Buckets {
+		if b.Sparse {
+			buckets[b.Parameters[0].Parameter] = b
+		}
+	}
+	return buckets
+}
+
+// NewValues allocates the parameters.
+func NewValues(params []sdk.ParameterSpec) []tensor.Tensor {
+	values := make([]tensor.Tensor, len(params))
+	for k, p := range params {
+		values[k] = tensor.New(p.Shape...)
+	}
+	return values
+}
+
+// ValuesBytes is what the parameters take in a segment, where each starts on a
+// cache line.
+func ValuesBytes(params []sdk.ParameterSpec) int {
+	n := 0
+	for _, p := range params {
+		n += (4*tensor.Elements(p.Shape) + lineBytes - 1) / lineBytes * lineBytes
+	}
+	return max(n, 1)
+}
+
+const lineBytes = 64
+
+// ViewValues lays the parameters over a segment of ValuesBytes.
+func ViewValues(at []byte, params []sdk.ParameterSpec) []tensor.Tensor {
+	values := make([]tensor.Tensor, len(params))
+	for k, p := range params {
+		n := ValuesBytes(params[k : k+1])
+		values[k] = tensor.Tensor{Shape: p.Shape, Data: tensor.ViewFloat32(at[:n])[:tensor.Elements(p.Shape)]}
+		at = at[n:]
+	}
+	return values
+}
+
+// CheckPlan says what is wrong with a trainer's plan: its buckets must hold every
+// parameter once.
+func CheckPlan(params []sdk.ParameterSpec, specs []tensor.BucketSpec) error {
+	taken := make([]bool, len(params))
+	for i := range specs {
+		if err := checkBucket(&specs[i], params, taken); err != nil {
+			return fmt.Errorf("the trainer's plan, bucket %d: %w", i, err)
+		}
+	}
+	if k := slices.Index(taken, false); k >= 0 {
+		return fmt.Errorf("the trainer's plan leaves parameter %s out of every bucket", params[k].Name)
+	}
+	return nil
+}
+
+// checkBucket says what is wrong with a bucket and marks what it takes: its spans
+// must be whole parameters, one after the other, and fill it.
+func checkBucket(b *tensor.BucketSpec, params []sdk.ParameterSpec, taken []bool) error {
+	end := 0
+	for _, span := range b.Parameters {
+		if span.Parameter < 0 || span.Parameter >= len(params) {
+			return fmt.Errorf("there is no parameter %d", span.Parameter)
+		}
+		p := &params[span.Parameter]
+		switch n := tensor.Elements(p.Shape); {
+		case taken[span.Parameter]:
+			return fmt.Errorf("parameter %s is planned twice", p.Name)
+		case span.Offset != end || span.Elements != n:
+			return fmt.Errorf("parameter %s with %d elements is planned as %d elements at %d, where %d is the next free place", p.Name, n, span.Elements, span.Offset, end)
+		case b.Sparse != p.Sparse:
+			return fmt.Errorf("parameter %s is as sparse as its bucket is not", p.Name)
+		case b.Sparse && (len(b.Parameters) != 1 || b.TableRows != p.Shape[0] || b.Width != p.Shape[1] || b.Capacity < 0 || b.Capacity > b.TableRows):
+			return fmt.Errorf("a sparse bucket holds one table of %v, not %d of %d x %d with room for %d rows", p.Shape, len(b.Parameters), b.TableRows, b.Width, b.Capacity)
+		}
+		taken[span.Parameter] = true
+		end += span.Elements
+	}
+	if b.Elements != end || end == 0 {
+		return fmt.Errorf("it has %d elements but its parameters have %d", b.Elements, end)
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package host
+
+import (
+	"context"
+	"math"
+	"os"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// Handshake is what the core and a plugin must agree on before they talk. The
+// cookie only tells a plugin that it was started by psbench; it is no secret.
+var Handshake = plugin.HandshakeConfig{
+	ProtocolVersion:  1,
+	MagicCookieKey:   "PSBENCH_PLUGIN",
+	MagicCookieValue: "parameter-server-benchmark",
+}
+
+// DirectoryVariable names the environment variable that holds the run's socket folder,
+// in all processes of a run.
+const DirectoryVariable = "PSBENCH_PLUGIN_DIR"
+
+// Dispensed is the name under which a plugin serves its parts.
+const Dispensed = "part"
+
+// Serve is the main function of a plugin: it serves the parts until the core
+// asks it to end.
+func Serve(parts ...sdk.Part) {
+	p := newService(parts)
+	defer p.close()
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig: Handshake,
+		Plugins:         plugin.PluginSet{Dispensed: &GRPCPlugin{process: p}},
+		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
+			return grpc.NewServer(append(opts, grpc.MaxRecvMsgSize(MaxMessageBytes), grpc.MaxSendMsgSize(MaxMessageBytes))...)
+		},
+		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Error, Output: os.Stderr}),
+	})
+}
+
+// MaxMessageBytes bounds a gRPC message; the default of 4 MiB is too small for
+// settings that hold data.
+const MaxMessageBytes = math.MaxInt32
+
+// GRPCPlugin ties the Part service to go-plugin on both sides.
+type GRPCPlugin struct {
+	plugin.NetRPCUnsupportedPlugin
+	process *service
+}
+
+// GRPCServer registers the service in the plugin process.
+func (p *GRPCPlugin) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
+	proto.RegisterPartServer(s, p.process)
+	return nil
+}
+
+// GRPCClient returns a proto.PartClient in the core.
+func (p *GRPCPlugin) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, c *grpc.ClientConn) (any, error) {
+	return proto.NewPartClient(c), nil
+}

@@ -1,0 +1,45 @@
+package server
+
+import (
+	"github.com/psbench/psbench/sdk"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// counting counts how often each share is worked on.
+type counting []atomic.Int32
+
+func (c counting) elements() int { return len(c) * shareElements }
+func (c counting) run(w *worker, from, to int) {
+	for share := from / shareElements; share*shareElements < to; share++ {
+		c[share].Add(1)
+	}
+	w.meter.exactNS++
+}
+
+// Every share is done once, by whoever is there, and a helper that is late for one
+// job does no harm to the next.
+func TestCrewDoesEachBlockOnce(t *testing.T) {
+	server, _ := newMeans(sdk.EachArrival, 1)
+	c := newReduction(t, server, 1).crew
+	var callers sync.WaitGroup
+	for range 3 {
+		callers.Go(func() {
+			own := &worker{}
+			for i := range 2000 {
+				j := make(counting, 1+i%40)
+				spent := c.run(j, own)
+				for b := range j {
+					if n := j[b].Load(); n != 1 {
+						t.Errorf("share %d of %d was done %d times", b, len(j), n)
+					}
+				}
+				if spent < 1 || spent > int64(len(j)) {
+					t.Errorf("%d blocks took %d", len(j), spent)
+				}
+			}
+		})
+	}
+	callers.Wait()
+}

@@ -1,0 +1,90 @@
+package server
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// holding is a server that answers every push at once or never, and holds a weight of
+// two values, which each push changes.
+type holding struct {
+	silent bool
+	weight []float32
+}
+
+func (s *holding) Wake() sdk.Wake { return sdk.EachArrival }
+func (s *holding) Reset()         { copy(s.weight, []float32{1, 2}) }
+func (s *holding) Receive(pushes []*sdk.Push) error {
+	if s.silent {
+		return nil
+	}
+	s.weight[0] += 3
+	return pushes[0].Answer(pushes[0].Gradient)
+}
+
+func (s *holding) Held() ([]sdk.ParameterSpec, []tensor.Tensor) {
+	return []sdk.ParameterSpec{{Name: "weight", Shape: []int{2}}}, []tensor.Tensor{{Shape: []int{2}, Data: s.weight}}
+}
+
+// What a server holds is summarized where the run asks for it, unless a push of a
+// pass that failed is unanswered.
+func TestHeldParametersAreSummarized(t *testing.T) {
+	for _, c := range []struct {
+		asked, silent bool
+		want          int
+	}{{true, false, 1}, {false, false, 0}, {true, true, 0}} {
+		server := &holding{silent: c.silent, weight: make([]float32, 2)}
+		role, links, stores := openServer(t, comm.Unix, server, []tensor.BucketSpec{{Elements: 2}}, 1, hosttest.Patience)
+		role.Req.Summarize = c.asked
+		hosttest.Must(t, role.Reset())
+		pushed := links[0].PushPull(0, stores[0].Buckets[0])
+		if c.silent {
+			hosttest.Await(t, func() bool { return !role.idle() })
+		} else {
+			hosttest.Must(t, pushed.Wait())
+		}
+		got := hosttest.SummariesOf(t, role)
+		if len(got) != c.want {
+			t.Fatalf("asked %v, silent %v: %d summaries", c.asked, c.silent, len(got))
+		}
+		if c.want == 1 && (got[0].GetName() != "weight" || got[0].GetDeltaSum() != 3 || !slices.Equal(got[0].GetHead(), []float64{4, 2})) {
+			t.Errorf("the summary is %v", got[0])
+		}
+	}
+}
+
+// A server of parameters knows the run's model, its seed and its trainers' batches.
+func TestServerKnowsItsRun(t *testing.T) {
+	var env sdk.ServerEnv
+	parts := append(slices.Clone(hosttest.ToyParts), sdk.NewServer("knowing", struct{}{}, func(_ struct{}, e sdk.ServerEnv) (sdk.Server, error) {
+		env = e
+		return nil, hosttest.ErrToy
+	}))
+	req := &proto.ConfigureRequest{
+		Name: "server3", Rank: 3, Seed: 9, Part: &proto.PartChoice{Kind: "server", Key: "knowing"},
+		Local: []*proto.PartChoice{{Kind: "model", Key: "features"}}, BatchSize: 4,
+	}
+	r := New(hosttest.Process(t, hosttest.Folder(t), parts, req))
+	_, err := r.Connect(&proto.ConnectRequest{Trainers: []*proto.Peer{{}, {}}, Batches: []int64{5, 6}})
+	if !errors.Is(err, hosttest.ErrToy) {
+		t.Fatal(err)
+	}
+	if model, ok := env.Model.(*hosttest.FeatureModel); !ok || model.G != nil {
+		t.Errorf("its model is %+v", env.Model)
+	}
+	if env.Name != "server3" || env.Rank != 3 || env.Seed != 9 || env.Trainers != 2 || !slices.Equal(env.Batches, []int{5, 6}) {
+		t.Errorf("it knows %+v", env)
+	}
+	req.Local = nil
+	_, _ = r.Connect(&proto.ConnectRequest{})
+	if env.Model != nil {
+		t.Errorf("without a choice its model is %+v", env.Model)
+	}
+}

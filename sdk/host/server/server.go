@@ -1,0 +1,299 @@
+package server
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/convert"
+	"github.com/psbench/psbench/sdk/host/fault"
+	"github.com/psbench/psbench/sdk/host/inspect"
+	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// Role hosts a server. Dense pushes of an elementwise server it reduces
+// itself, in place; all others it hands to the server, as its Wake asks. It
+// measures what every server has in common.
+type Role struct {
+	*process.Process
+	server    sdk.Server
+	wake      sdk.Wake
+	trainers  []*proto.Peer
+	reduction *reduction // nil if the server is not elementwise
+	locations []location
+	// receivers hands pushes to a server that wakes at each arrival, one goroutine
+	// for each trainer: such a server may wait in Receive for another push, which a
+	// port must not be made to wait for.
+	receivers []chan *pendingPush
+	// answering is held for reading while an answer is sent and noted: a trainer
+	// may end its pass before the server has noted the pass's last answer.
+	answering sync.RWMutex
+}
+
+func New(st *process.Process) *Role { return &Role{Process: st} }
+
+func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
+	r.trainers = req.GetTrainers()
+	specs := convert.BucketsFromProto(req.GetBuckets())
+	env := sdk.ServerEnv{
+		Rank: r.Rank(), Name: r.Name(), Trainers: len(r.trainers), Buckets: specs, Recorder: r.Recorder,
+		Seed: r.Req.GetSeed(),
+	}
+	for _, n := range req.GetBatches() {
+		env.Batches = append(env.Batches, int(n))
+	}
+	var err error
+	if choice := r.Local(sdk.KindModel); choice != nil {
+		if env.Model, err = process.Build[sdk.Model](r.Process, choice, r.ModelEnv()); err != nil {
+			return nil, err
+		}
+	}
+	server, err := process.Build[sdk.Server](r.Process, r.Req.GetPart(), env)
+	if err != nil {
+		return nil, err
+	}
+	r.server, r.wake = server, server.Wake()
+	r.reduction = elementwise(server, r.wake)
+	if r.reduction != nil {
+		r.reduction.spread = r.Transport() == comm.Shm
+		r.reduction.crew = newCrew(len(r.trainers), &r.Owned, r.Done)
+	}
+	straggler := r.Recorder.Series("parameter_server_straggler_metric", "param_index_straggler")
+	whole := r.Recorder.Series("parameter_server_batch_metric", "param_index_batch")
+	r.locations = make([]location, len(specs))
+	for b := range r.locations {
+		l := &r.locations[b]
+		l.bucket, l.trainers, l.straggler, l.whole = b, len(r.trainers), straggler, whole
+		if r.reduction != nil && !specs[b].Sparse {
+			l.chunks = r.reduction.newChunks(comm.Chunks(specs[b].Elements), len(r.trainers))
+		} else {
+			l.pushes, l.pendingNS = r.newPushes(l), make([]int64, len(r.trainers))
+		}
+	}
+	conns := make([]*comm.Conn, len(r.trainers))
+	for i, t := range r.trainers {
+		if conns[i], err = r.Accept(t, process.PurposePush); err != nil {
+			return nil, err
+		}
+	}
+	port, err := comm.NewPort(r.Transport(), r.Name(), conns, specs, r.reduction != nil, r.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	r.Own(port)
+	r.serve(port)
+	return &proto.ConnectReply{Facts: process.Facts(process.Facts(nil, server), env.Model)}, nil
+}
+
+func (r *Role) newPushes(l *location) []pendingPush {
+	pushes := make([]pendingPush, l.trainers)
+	for t := range pushes {
+		p := &pushes[t]
+		p.Push = *sdk.NewPush(0, l.bucket, t, nil, func(g *tensor.Gradient) error { return r.answer(l, p, g) })
+		p.alone[0] = &p.Push
+	}
+	return pushes
+}
+
+// serve takes pushes until the port ends.
+func (r *Role) serve(port comm.Port) {
+	if r.wake == sdk.EachArrival && r.reduction == nil {
+		for range r.trainers {
+			queue := make(chan *pendingPush, len(r.locations)) // has room for every bucket
+			r.receivers = append(r.receivers, queue)
+			r.Owned.Go(func() { r.receive(queue, port) })
+		}
+	}
+	r.Owned.Go(func() {
+		if err := port.Serve(r.arrive); err != nil {
+			r.Fail(err)
+		}
+		for _, queue := range r.receivers {
+			close(queue)
+		}
+	})
+	r.Owned.Go(r.watch)
+}
+
+// receive hands the server what arrives in a queue.
+func (r *Role) receive(queue <-chan *pendingPush, port comm.Port) {
+	for p := range queue {
+		if !r.Working.TryRLock() {
+			return
+		}
+		err := r.hand(p.alone[:])
+		r.Working.RUnlock()
+		if err != nil {
+			r.Fail(err)
+			_ = port.Close()
+			return // the port has ended, and its memory with it
+		}
+	}
+}
+
+// arrive takes a push, or a chunk of one, from the port.
+func (r *Role) arrive(a *comm.Arrival) error {
+	l := &r.locations[a.Bucket]
+	round, last := l.arrive(a)
+	switch {
+	case l.chunks != nil:
+		return r.reduce(l, round, a)
+	case r.receivers != nil:
+		r.receivers[a.Trainer] <- &l.pushes[a.Trainer]
+		return nil
+	case r.wake != sdk.LastArrival:
+		return r.hand(l.pushes[a.Trainer].alone[:])
+	case last:
+		return r.hand(round.pushes)
+	}
+	return nil
+}
+
+// hand gives pushes to the server.
+func (r *Role) hand(pushes []*sdk.Push) error {
+	batch, bucket := pushes[0].Batch, pushes[0].Bucket // the next push overwrites them
+	if err := r.server.Receive(pushes); err != nil {
+		return fault.Of(r.Title(), "Receive of "+describeBucket(batch, bucket), err)
+	}
+	return nil
+}
+
+// reduce takes a chunk into its reduction and, with the last one, answers all
+// trainers. It holds the chunk until then: a trainer that has its answer may push
+// the next batch while the others still get theirs.
+func (r *Role) reduce(l *location, round *round, a *comm.Arrival) error {
+	c := &l.chunks[a.Chunk]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.arrived > 0 && c.batch != a.Batch {
+		return fmt.Errorf("%s pushed %s to %s while batch %d is being reduced: trainers must push the same batches in the same order",
+			r.trainers[a.Trainer].GetName(), describeBucket(a.Batch, a.Bucket), r.Name(), c.batch)
+	}
+	c.batch, c.arrivals[a.Trainer] = a.Batch, a
+	startNS := comm.Now()
+	spentNS, last := c.take(a.Trainer, a.Gradient.Values, a.More)
+	if !last {
+		return nil
+	}
+	if l.reduce(round, startNS, spentNS) {
+		r.reduction.note(l.key(round), round.reducingNS, round.reducingNS+round.spentNS)
+	}
+	return r.answerAll(l, round, c)
+}
+
+// answerAll answers a chunk to all trainers, last to the one in whose gradient the
+// answer is: once answered, it may overwrite that.
+func (r *Role) answerAll(l *location, round *round, c *chunk) error {
+	r.answering.RLock()
+	defer r.answering.RUnlock()
+	owner := c.arrivals[c.work.owner]
+	for _, a := range c.arrivals {
+		if a == owner {
+			continue
+		}
+		g := owner.Gradient
+		if r.reduction.spread {
+			g = a.Gradient
+		}
+		if err := a.Answer(g); err != nil {
+			return err
+		}
+	}
+	if err := owner.Answer(owner.Gradient); err != nil {
+		return err
+	}
+	l.answer(round, l.trainers)
+	return nil
+}
+
+// answer sends g for p. The trainer may push again before Answer returns, so
+// what p says must be read first.
+func (r *Role) answer(l *location, p *pendingPush, g *tensor.Gradient) error {
+	round, arrival := l.answerPush(p)
+	r.answering.RLock()
+	defer r.answering.RUnlock()
+	if err := arrival.Answer(g); err != nil {
+		return err
+	}
+	l.answer(round, 1)
+	return nil
+}
+
+// settle waits until every answer of the pass is noted.
+func (r *Role) settle() {
+	r.answering.Lock()
+	defer r.answering.Unlock()
+}
+
+// watch reports the trainers whose gradient is overdue. A trainer waits for the
+// server; only the server knows which other trainer it really waits for.
+func (r *Role) watch() {
+	tick := time.NewTicker(max(r.Timeout/20, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-r.Done:
+			return
+		}
+		for b := range r.locations {
+			if err := r.overdue(&r.locations[b], comm.Now()); err != nil {
+				r.Events.Fail(err)
+				return
+			}
+		}
+	}
+}
+
+// overdue says whom a location waits for at nowNS for longer than the timeout.
+func (r *Role) overdue(l *location, nowNS int64) error {
+	missing, batch := l.overdue(nowNS, int64(r.Timeout))
+	if len(missing) == 0 {
+		return nil
+	}
+	err := &comm.WaitError{
+		Waiter: r.Name(), Seconds: r.Timeout.Seconds(),
+		What: "the gradient of " + describeBucket(batch, l.bucket),
+	}
+	for _, t := range missing {
+		err.For = append(err.For, r.trainers[t].GetName())
+	}
+	return err
+}
+
+func (r *Role) Reset() error {
+	r.settle()
+	r.server.Reset()
+	r.Recorder.Reset()
+	return nil
+}
+
+func (r *Role) Collect(send func(*proto.CollectReply) error) error {
+	settled := process.Within(process.CollectGrace, r.answering.TryLock) // as settle, but a failure may leave a stuck answer
+	if settled {
+		r.answering.Unlock()
+	}
+	if err := r.CollectSeries(send); err != nil || !settled || !r.idle() {
+		return err
+	}
+	return inspect.CollectHeld(r.Process, r.server, send)
+}
+
+// idle says that every push is answered. A pass that failed leaves some unanswered.
+func (r *Role) idle() bool {
+	for b := range r.locations {
+		if r.locations[b].unanswered() {
+			return false
+		}
+	}
+	return true
+}
+
+func describeBucket(batch int64, bucket int) string {
+	return "batch " + strconv.FormatInt(batch, 10) + ", bucket " + strconv.Itoa(bucket)
+}

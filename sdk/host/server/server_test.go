@@ -1,0 +1,253 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/convert"
+	"github.com/psbench/psbench/sdk/host/fault"
+	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// manual is a server that hands its pushes to the test, which answers them.
+type manual struct {
+	wake  sdk.Wake
+	calls chan []*sdk.Push
+}
+
+func (m *manual) Wake() sdk.Wake { return m.wake }
+func (m *manual) Reset()         {}
+func (m *manual) Receive(pushes []*sdk.Push) error {
+	m.calls <- slices.Clone(pushes)
+	return nil
+}
+
+// shop is a server role with a link of each of its trainers.
+type shop struct {
+	role    *Role
+	server  *manual
+	links   []comm.ServerLink
+	buckets []*tensor.Bucket // one per trainer
+}
+
+func openShop(t *testing.T, wake sdk.Wake, trainers int, timeout time.Duration) *shop {
+	t.Helper()
+	m := &manual{wake: wake, calls: make(chan []*sdk.Push, 16)}
+	s := &shop{server: m}
+	var stores []*comm.Store
+	s.role, s.links, stores = openServer(t, comm.Unix, m, []tensor.BucketSpec{{Elements: 2}}, trainers, timeout)
+	for _, store := range stores {
+		s.buckets = append(s.buckets, store.Buckets[0])
+	}
+	return s
+}
+
+// openServer hosts a server and links trainers to it.
+func openServer(t testing.TB, transport comm.Transport, server sdk.Server, specs []tensor.BucketSpec, trainers int, timeout time.Duration) (*Role, []comm.ServerLink, []*comm.Store) {
+	t.Helper()
+	parts := []sdk.Part{sdk.NewServer("tested", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { return server, nil })}
+	st := hosttest.Process(t, hosttest.Folder(t), parts, &proto.ConfigureRequest{
+		Name: "server9", Part: &proto.PartChoice{Kind: "server", Key: "tested"}, TimeoutNs: int64(timeout),
+		Transport: string(transport), Listen: "127.0.0.1",
+	})
+	role := New(st)
+	req := &proto.ConnectRequest{Buckets: convert.BucketsToProto(specs)}
+	links, stores := make([]comm.ServerLink, trainers), make([]*comm.Store, trainers)
+	joined := make(chan error, trainers)
+	for i := range trainers {
+		name := fmt.Sprintf("trainer%d", i)
+		req.Trainers = append(req.Trainers, &proto.Peer{Name: name})
+		var err error
+		stores[i], err = st.NewStore(specs)
+		hosttest.Must(t, err)
+		go func() {
+			conn, err := comm.Dial(st.LinkAddress(), name, "server9", process.PurposePush, hosttest.TestSecret, hosttest.Patience)
+			if err == nil {
+				links[i], err = comm.NewServerLink(transport, conn, stores[i], hosttest.Patience)
+			}
+			joined <- err
+		}()
+	}
+	_, err := role.Connect(req)
+	for range trainers {
+		hosttest.Must(t, <-joined)
+	}
+	hosttest.Must(t, err)
+	t.Cleanup(func() {
+		for i, l := range links {
+			_ = l.Close()
+			_ = stores[i].Close()
+		}
+	})
+	return role, links, stores
+}
+
+// late is a time at which every wait that has begun is overdue.
+func late() int64 { return comm.Now() + int64(2*hosttest.Patience) }
+
+// push sends a trainer's bucket and returns the server's next call.
+func (s *shop) push(trainer int, batch int64) (*comm.Future, []*sdk.Push) {
+	f := s.links[trainer].PushPull(batch, s.buckets[trainer])
+	return f, <-s.server.calls
+}
+
+func (s *shop) times(name string) []sdk.Measurement { return timesOf(s.role, name) }
+
+func timesOf(role *Role, name string) []sdk.Measurement {
+	role.settle()
+	return hosttest.TimesIn(role.Recorder, name)
+}
+
+// TimesIn are the measurements of the series with a name.
+
+func TestServerMetrics(t *testing.T) {
+	s := openShop(t, sdk.EachArrival, 2, hosttest.Patience)
+	start := comm.Now()
+	f1, first := s.push(1, 7)
+	between := comm.Now()
+	f0, second := s.push(0, 7)
+	arrived := comm.Now()
+	if got := s.times("param_index_batch"); len(got) != 0 {
+		t.Errorf("nothing is answered, but %v", got)
+	}
+	straggler := s.times("param_index_straggler")
+	if len(straggler) != 1 || straggler[0].Key != (sdk.Key{A: 7, B: 0}) {
+		t.Fatalf("the straggler series is %v", straggler)
+	}
+	from, to := straggler[0].StartNS, straggler[0].StartNS+straggler[0].DurationNS
+	if from < start || from > between || to < between || to > arrived {
+		t.Errorf("the straggler lasted from %d to %d; the pushes lie in %d, %d, %d", from, to, start, between, arrived)
+	}
+	hosttest.Must(t, first[0].Answer(first[0].Gradient))
+	hosttest.Must(t, f1.Wait())
+	answering := comm.Now()
+	hosttest.Must(t, second[0].Answer(second[0].Gradient))
+	hosttest.Must(t, f0.Wait())
+	whole := s.times("param_index_batch")
+	if len(whole) != 1 || whole[0].Key != (sdk.Key{A: 7, B: 0}) || whole[0].StartNS != from || whole[0].StartNS+whole[0].DurationNS < answering {
+		t.Errorf("the batch series is %v, from %d to after %d", whole, from, answering)
+	}
+	hosttest.Must(t, s.role.Reset())
+	if got := s.times("param_index_batch"); len(got) != 0 {
+		t.Errorf("after a reset: %v", got)
+	}
+}
+
+func TestServerIsWokenAtTheLastArrival(t *testing.T) {
+	s := openShop(t, sdk.LastArrival, 3, hosttest.Patience)
+	var futures []*comm.Future
+	for _, trainer := range []int{2, 0, 1} {
+		futures = append(futures, s.links[trainer].PushPull(0, s.buckets[trainer]))
+	}
+	pushes := <-s.server.calls
+	for i, p := range pushes {
+		if p.Trainer != i || p.Batch != 0 || p.Bucket != 0 {
+			t.Errorf("push %d is %+v", i, p)
+		}
+		hosttest.Must(t, p.Answer(p.Gradient))
+	}
+	for _, f := range futures {
+		hosttest.Must(t, f.Wait())
+	}
+	if len(pushes) != 3 || len(s.server.calls) != 0 {
+		t.Errorf("%d pushes, then %d more calls", len(pushes), len(s.server.calls))
+	}
+}
+
+// Between the answers of a synchronous server the first trainer opens the next
+// round; both are measured by themselves.
+func TestTwoOpenRounds(t *testing.T) {
+	s := openShop(t, sdk.EachArrival, 2, hosttest.Patience)
+	f0, p0 := s.push(0, 0)
+	f1, p1 := s.push(1, 0)
+	hosttest.Must(t, p0[0].Answer(p0[0].Gradient))
+	hosttest.Must(t, f0.Wait())
+	f0, p0 = s.push(0, 1)
+	if p0[0].Batch != 1 || p1[0].Batch != 0 {
+		t.Errorf("the open pushes are of batches %d and %d", p0[0].Batch, p1[0].Batch)
+	}
+	if open := len(s.role.locations[0].rounds); open != 2 {
+		t.Errorf("%d rounds are open", open)
+	}
+	hosttest.Must(t, p1[0].Answer(p1[0].Gradient))
+	hosttest.Must(t, f1.Wait())
+	f1, p1 = s.push(1, 1)
+	hosttest.Must(t, p1[0].Answer(p1[0].Gradient))
+	hosttest.Must(t, p0[0].Answer(p0[0].Gradient))
+	hosttest.Must(t, f0.Wait())
+	hosttest.Must(t, f1.Wait())
+	for _, name := range []string{"param_index_straggler", "param_index_batch"} {
+		var keys []string
+		for _, m := range s.times(name) {
+			keys = append(keys, m.Key.String())
+		}
+		if d := cmp.Diff([]string{"0,0", "1,0"}, keys); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+	if rounds := len(s.role.locations[0].rounds); rounds != 2 {
+		t.Errorf("rounds are not used again: there are %d", rounds)
+	}
+}
+
+// An asynchronous server lets one trainer run ahead. Nobody waits for the
+// other, so it is not overdue, however late it is.
+func TestAsynchronousServer(t *testing.T) {
+	s := openShop(t, sdk.EachArrival, 2, hosttest.Patience)
+	pass := func(trainer int) {
+		for batch := range int64(3) {
+			f, p := s.push(trainer, batch)
+			hosttest.Must(t, p[0].Answer(p[0].Gradient))
+			hosttest.Must(t, f.Wait())
+		}
+		s.role.settle()
+	}
+	pass(0)
+	if err := s.role.overdue(&s.role.locations[0], late()); err != nil {
+		t.Errorf("nobody waits, but: %v", err)
+	}
+	pass(1)
+	if got := s.times("param_index_batch"); len(got) != 3 {
+		t.Errorf("three batches gave %v", got)
+	}
+}
+
+func TestOverdueNamesTheMissing(t *testing.T) {
+	s := openShop(t, sdk.EachArrival, 4, hosttest.Patience)
+	s.push(0, 5)
+	s.push(2, 5)
+	l := &s.role.locations[0]
+	if err := s.role.overdue(l, comm.Now()); err != nil {
+		t.Errorf("within the time: %v", err)
+	}
+	err := s.role.overdue(l, late())
+	if err == nil || !strings.Contains(err.Error(), "for the gradient of batch 5, bucket 0 from trainer1 and trainer3") {
+		t.Errorf("overdue says %v", err)
+	}
+	if f := fault.ToProto(err); f.GetCause() != proto.Failure_CAUSE_WAIT || !slices.Equal(f.GetAbout(), []string{"trainer1", "trainer3"}) {
+		t.Errorf("the failure is %v", f)
+	}
+}
+
+func TestOverdueIsReported(t *testing.T) {
+	s := openShop(t, sdk.EachArrival, 2, 20*time.Millisecond)
+	s.push(1, 0)
+	select {
+	case event := <-s.role.Events.Failures:
+		if about := event.GetFailure().GetAbout(); !slices.Equal(about, []string{"trainer0"}) {
+			t.Errorf("the server waits for %v", about)
+		}
+	case <-time.After(hosttest.Patience):
+		t.Error("a trainer that never comes is not reported")
+	}
+}

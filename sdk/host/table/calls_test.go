@@ -1,0 +1,151 @@
+package table
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/convert"
+	"github.com/psbench/psbench/sdk/host/fault"
+	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// library is some servers of tables with the trainers that use them all.
+type library struct {
+	roles    []*Role
+	tables   []*toyTable
+	trainers []*sdk.Tables
+}
+
+// openLibrary joins two trainers and two tables, of 3 and 2 columns.
+func openLibrary(t *testing.T, transport comm.Transport, fail string) *library {
+	t.Helper()
+	specs := []comm.TableSpec{{Rows: 4, Width: 3}, {Rows: 5, Width: 2}}
+	l := &library{trainers: make([]*sdk.Tables, 2)}
+	req := &proto.ConnectRequest{
+		Lookup:   &proto.Lookup{Bags: 3, Indices: 4},
+		Trainers: []*proto.Peer{{Name: "trainer0"}, {Name: "trainer1"}},
+	}
+	configure := func(name string, position int) *proto.ConfigureRequest {
+		return &proto.ConfigureRequest{
+			Name: name, Position: int32(position), Seed: uint64(100 * position), // #nosec G115 -- small
+			Transport: string(transport), Listen: "127.0.0.1", Trainers: 2, Summarize: true,
+		}
+	}
+	for i, spec := range specs {
+		role, table, err := tableOf(t, configure(fmt.Sprintf("server%d", 2+i), i), spec, fail)
+		hosttest.Must(t, err)
+		hosttest.Must(t, role.Reset())
+		l.roles, l.tables = append(l.roles, role), append(l.tables, table)
+		req.Lookup.Tables = append(req.Lookup.Tables, convert.TableToProto(spec))
+		req.TableServers = append(req.TableServers, hosttest.LinkPeerOf(role.Process))
+	}
+	joined := make(chan error, len(l.roles)+len(l.trainers))
+	for _, role := range l.roles {
+		go func() {
+			_, err := role.Connect(req)
+			joined <- err
+		}()
+	}
+	for i := range l.trainers {
+		// Made after those of the servers, the trainers' stations are closed first.
+		st := hosttest.Process(t, hosttest.Folder(t), nil, configure(fmt.Sprintf("trainer%d", i), 0))
+		go func() {
+			var err error
+			l.trainers[i], err = st.JoinTables(req)
+			joined <- err
+		}()
+	}
+	for range cap(joined) {
+		hosttest.Must(t, <-joined)
+	}
+	return l
+}
+
+// call has a trainer call all servers at once.
+func (l *library) call(trainer int, batch int64, update bool) error {
+	var futures []*comm.Future
+	for _, link := range l.trainers[trainer].Links {
+		start := link.Lookup
+		if update {
+			start = link.Update
+		}
+		futures = append(futures, start(batch))
+	}
+	var err error
+	for _, f := range futures {
+		if ferr := f.Wait(); err == nil {
+			err = ferr
+		}
+	}
+	return err
+}
+
+// Trainers look up and update all tables, and the servers note each of their calls.
+func TestTrainersUseTables(t *testing.T) {
+	for _, transport := range hosttest.Transports {
+		l := openLibrary(t, transport, "")
+		for trainer, tables := range l.trainers {
+			hosttest.Must(t, tables.Store.Ask([]int64{0, 2, 2}, []int64{0, 3}))
+			hosttest.Must(t, l.call(trainer, 7, false))
+			// Rows 0 and 3 less what the trainer before took from each of them.
+			taken := float32(2 * trainer)
+			want := []float32{30 - taken, 32 - taken, 34 - taken, 230 - taken, 232 - taken, 0, 0, 0, 0, 0}
+			if got := tables.Store.Values[:10]; !slices.Equal(got, want) {
+				t.Errorf("%s: trainer %d found %v, want %v", transport, trainer, got, want)
+			}
+			for i := range 10 {
+				tables.Store.Gradients[i] = 1
+			}
+			hosttest.Must(t, l.call(trainer, 7, true))
+		}
+		for i, role := range l.roles {
+			for _, name := range []string{"lookup", "update"} {
+				var keys []string
+				for _, m := range hosttest.TimesIn(role.Recorder, name) {
+					keys = append(keys, m.Key.String())
+				}
+				if d := cmp.Diff([]string{"7,0", "7,1"}, keys); d != "" {
+					t.Errorf("%s: the %ss of table %d: %s", transport, name, i, d)
+				}
+			}
+			width := l.tables[i].spec.Width
+			if s := hosttest.SummariesOf(t, role); len(s) != 1 || s[0].GetDeltaSum() != float64(-2*2*width) {
+				t.Errorf("%s: table %d changed by %v", transport, i, s)
+			}
+		}
+	}
+}
+
+// A server that fails tells why, and its trainers see that it is gone.
+func TestTableServerThatFails(t *testing.T) {
+	for _, transport := range hosttest.Transports {
+		l := openLibrary(t, transport, "lookup")
+		hosttest.Must(t, l.trainers[1].Store.Ask([]int64{0, 1}, []int64{2}))
+		if err := l.call(1, 0, false); fault.ToProto(err).GetCause() != proto.Failure_CAUSE_PEER {
+			t.Errorf("%s: the trainer saw %v", transport, err)
+		}
+		for _, role := range l.roles {
+			if got := (<-role.Events.Failures).GetFailure().GetMessage(); got != role.Name()+": server toy, Lookup of batch 0: "+hosttest.ErrToy.Error() {
+				t.Errorf("%s: %s told %q", transport, role.Name(), got)
+			}
+		}
+	}
+}
+
+func TestTrainersNeedAServerOfEachTable(t *testing.T) {
+	st := hosttest.Process(t, hosttest.Folder(t), nil, &proto.ConfigureRequest{Name: "trainer0"})
+	if tables, err := st.JoinTables(&proto.ConnectRequest{}); tables != nil || err != nil {
+		t.Errorf("without a lookup: %v, %v", tables, err)
+	}
+	_, err := st.JoinTables(&proto.ConnectRequest{Lookup: &proto.Lookup{Tables: make([]*proto.Table, 2)}, TableServers: make([]*proto.Peer, 1)})
+	if err == nil || !strings.Contains(err.Error(), "trainer0 was given 1 servers of 2 tables") {
+		t.Errorf("with one server of two: %v", err)
+	}
+}

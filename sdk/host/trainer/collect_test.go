@@ -1,0 +1,60 @@
+package trainer
+
+import (
+	"testing"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// What is collected while a pass goes on is of iterations that ended, with their samples.
+func TestCollectDuringAPass(t *testing.T) {
+	t.Parallel()
+	r := newToyWorld(t, comm.Shm, "{}").trainer
+	hosttest.Must(t, r.Reset())
+	whole := r.Recorder.Series("batch_level_metric", "batch_all")
+	r.training.Lock() // the pass does not end
+	defer r.training.Unlock()
+	r.Epoch(0)
+	ended, stop := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := int64(0); ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if _, err := r.parts.Batches.Next(); err != nil {
+				t.Error(err)
+			}
+			whole.Record(sdk.Key{A: i}, comm.Now(), comm.Now())
+			r.Loss(1)
+		}
+	}()
+	losses, recorded := 0, 0
+	var work *proto.Work
+	hosttest.Must(t, r.Collect(func(reply *proto.CollectReply) error {
+		losses += len(reply.GetLosses())
+		for _, s := range reply.GetSeries() {
+			if s.GetType() == whole.Type {
+				recorded += len(s.GetStartNs())
+			}
+		}
+		if reply.GetWork() != nil {
+			work = reply.GetWork()
+		}
+		return nil
+	}))
+	close(stop)
+	<-ended
+	if losses == 0 || recorded != losses && recorded != losses+1 {
+		t.Errorf("there are %d measurements of %d iterations", recorded, losses)
+	}
+	// The toy has four batches of 2, 2, 2 and 1 samples.
+	if want := int64(losses/4*7 + losses%4*2); work.GetSamples() != want || work.GetEndNs() < work.GetStartNs() || work.GetStartNs() == 0 {
+		t.Errorf("the work is %v after %d iterations, want %d samples", work, losses, want)
+	}
+}

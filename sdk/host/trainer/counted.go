@@ -1,0 +1,31 @@
+package trainer
+
+import (
+	"fmt"
+	"github.com/psbench/psbench/sdk"
+)
+
+// counted are a rank's batches, with what the trainer took of them in a pass.
+type counted struct {
+	sdk.Batches
+	size  int // samples of the batch that Next gave last
+	taken int // in this pass
+}
+
+func (c *counted) Next() (*sdk.Batch, error) {
+	c.taken++
+	batch, err := c.Batches.Next()
+	if err == nil {
+		c.size = batch.Size()
+	}
+	return batch, err
+}
+
+// place names the batch that was taken last.
+func (c *counted) place() string {
+	if c.taken == 0 {
+		return ""
+	}
+	last := c.taken - 1
+	return fmt.Sprintf(", epoch %d, batch %d", last/c.Len(), last%c.Len())
+}

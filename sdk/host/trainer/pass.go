@@ -1,0 +1,169 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/fault"
+	"github.com/psbench/psbench/sdk/host/hosted"
+	"github.com/psbench/psbench/sdk/host/inspect"
+	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// work is what was done of a pass; see proto.Work.
+type work struct{ startNS, endNS, evaluatedNS, samples int64 }
+
+func (w work) toProto() *proto.Work {
+	return &proto.Work{StartNs: w.startNS, EndNs: w.endNS, EvaluatedNs: w.evaluatedNS, Samples: w.samples}
+}
+
+func (r *Role) Reset() error {
+	r.Recorder.Reset()
+	r.evaluation.reset()
+	r.batches.taken = 0
+	r.mu.Lock()
+	r.losses, r.work, r.found = r.losses[:0], work{}, inspect.NonFinite{}
+	r.mu.Unlock()
+	return fault.Of(r.Title(), "Reset", r.trainer.Reset())
+}
+
+func (r *Role) Train(ctx context.Context, epochs int) (*proto.TrainReply, error) {
+	if !r.Working.TryRLock() {
+		return nil, fmt.Errorf("%s is ending", r.Name())
+	}
+	defer r.Working.RUnlock()
+	r.training.Lock()
+	defer r.training.Unlock()
+	ctx, r.stop = context.WithCancelCause(ctx)
+	defer r.stop(nil)
+	r.begin()
+	r.epochs = epochs
+	err := r.trainer.Train(ctx, r)
+	if errors.Is(err, errPassOver) {
+		err = nil
+	}
+	if err != nil {
+		err = r.explain(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.came(comm.Now())
+		if r.found.Inspect(r.specs, r.parts.Values); r.found.Parameter != "" {
+			err = r.diverged()
+		}
+	}
+	if cause := (*divergence)(nil); errors.As(context.Cause(ctx), &cause) {
+		err = cause // whatever the trainer made of it
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &proto.TrainReply{Work: r.work.toProto()}, nil
+}
+
+// divergence is the error of a pass that ended because something was not finite.
+type divergence struct{ what string }
+
+func (d *divergence) Error() string { return d.what + " (--on-nan fail)" }
+
+// diverged is an error if the run must not go on with what was found; r.mu is held.
+func (r *Role) diverged() error {
+	if !r.Req.GetFailOnNan() {
+		return nil
+	}
+	return &divergence{inspect.Describe(r.Name(), r.found.ToProto())}
+}
+
+func (r *Role) begin() {
+	r.mu.Lock()
+	r.work.startNS = comm.Now()
+	r.mu.Unlock()
+}
+
+// came notes how far the pass is; r.mu is held.
+func (r *Role) came(nowNS int64) {
+	r.work.endNS, r.work.evaluatedNS = nowNS, r.evaluation.spentNS()
+}
+
+// explain says where in training err came, and of whom, unless the trainer has said so.
+func (r *Role) explain(err error) error {
+	if fault.Begins(err, r.Name()) {
+		return err
+	}
+	return fmt.Errorf("%s%s: %w", r.Name(), r.batches.place(), fault.Of(r.Title(), "Train", err))
+}
+
+// errPassOver ends a pass that has fewer epochs than the trainer was made for. A trainer
+// looks at its context before each iteration, so it ends where the next epoch begins.
+var errPassOver = errors.New("the pass is over")
+
+// Epoch implements PassReport. The pass starts with epoch 0.
+func (r *Role) Epoch(epoch int) {
+	if r.stop != nil && epoch == r.epochs {
+		r.stop(errPassOver)
+		return
+	}
+	if epoch == 0 {
+		r.begin()
+	}
+	r.next = sdk.Key{A: int64(epoch)}
+	r.Events.Epoch(epoch)
+}
+
+// Loss implements PassReport.
+func (r *Role) Loss(loss float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.losses = append(r.losses, loss)
+	r.work.samples += int64(r.batches.size)
+	r.came(comm.Now())
+	if !inspect.Finite(loss) && r.found.Note(r.next, loss) {
+		r.found.Inspect(r.specs, r.parts.Values)
+		if !r.Req.GetParametersBack() {
+			r.found.InspectGradients(r.specs, r.parts.Gradients)
+		}
+		if err := r.diverged(); err != nil {
+			r.stop(err)
+		}
+	}
+	r.next.B++
+}
+
+func (r *Role) Collect(send func(*proto.CollectReply) error) error {
+	ended := process.Within(process.CollectGrace, r.training.TryLock)
+	if ended {
+		defer r.training.Unlock()
+	}
+	r.mu.Lock() // so that no iteration ends between the one and the other
+	done, series := &proto.CollectReply{Work: r.work.toProto(), Losses: slices.Clone(r.losses), NonFinite: r.found.ToProto()}, r.Recorder.All()
+	r.mu.Unlock()
+	if err := send(done); err != nil {
+		return err
+	}
+	if err := process.SendSeries(series, send); err != nil {
+		return err
+	}
+	if err := r.evaluation.collect(send); err != nil {
+		return err
+	}
+	if !r.Req.GetSummarize() || !ended {
+		return nil
+	}
+	summaries, err := inspect.Summarize(r.specs, r.parts.Values, r.initialize)
+	if err != nil {
+		return err
+	}
+	return send(&proto.CollectReply{Parameters: summaries})
+}
+
+// initialize makes the initial parameters once more.
+func (r *Role) initialize() error {
+	r.model.Initialize(r.Req.GetSeed())
+	return hosted.FailureOf(r.model)
+}

@@ -1,0 +1,69 @@
+package trainer
+
+import (
+	"slices"
+	"testing"
+
+	gproto "google.golang.org/protobuf/proto"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/hosted"
+	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// planning is a trainer that looks tables up.
+type planning struct{ hosttest.FeatureTrainer }
+
+func (*planning) PlanInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.InputSpec, error) {
+	if tables[0].Width%model.Features != 0 {
+		return sdk.InputSpec{}, hosttest.ErrToy
+	}
+	return sdk.InputSpec{Rows: tables[0].Rows, Classes: model.Classes, Targets: tables[0].Width / model.Features}, nil
+}
+
+func TestTrainerPlansItsInputs(t *testing.T) {
+	var env sdk.TrainerEnv
+	parts := append(slices.Clone(hosttest.ToyParts), sdk.NewTrainer("planning", struct{}{}, func(_ struct{}, e sdk.TrainerEnv) (sdk.Trainer, error) {
+		env = e
+		return &planning{}, nil
+	}))
+	wide := []*proto.Table{{Rows: 300, Width: 6}}
+	for _, c := range []struct {
+		key    string
+		tables []*proto.Table
+		want   *proto.Inputs
+		err    string
+	}{
+		{"features", nil, &proto.Inputs{Features: 3, Classes: 2, Targets: 1}, ""},
+		{"planning", wide, &proto.Inputs{Rows: 300, Classes: 2, Targets: 2}, ""},
+		{"planning", []*proto.Table{{Rows: 300, Width: 7}}, nil, "trainer planning, PlanInputs: the toy is broken"},
+		{"planning", nil, nil, "trainer planning looks up tables, but the run has no servers that hold any"},
+		{"features", wide, nil, "trainer features does not look anything up, but the run's servers hold 1 tables"},
+	} {
+		st := hosttest.Process(t, hosttest.Folder(t), parts, &proto.ConfigureRequest{
+			Name: "trainer0", Part: &proto.PartChoice{Kind: "trainer", Key: c.key}, Server: "embedding", FirstTensor: 2,
+			Local: []*proto.PartChoice{{Kind: "model", Key: "features"}},
+		})
+		r, err := New(st)
+		hosttest.Must(t, err)
+		if first := r.model.(hosted.FeatureModel).Model.(*hosttest.FeatureModel).First; first != 2 {
+			t.Errorf("the model's parameters start at number %d", first)
+		}
+		if c.key == "planning" && env.Server != "embedding" {
+			t.Errorf("the trainer's server is %q", env.Server)
+		}
+		reply, err := r.Plan(&proto.PlanRequest{Model: r.DescribeModel(), Tables: c.tables})
+		if c.err != "" {
+			if err == nil || err.Error() != c.err {
+				t.Errorf("%s with %v: %v, want %q", c.key, c.tables, err, c.err)
+			}
+			continue
+		}
+		hosttest.Must(t, err)
+		if !gproto.Equal(c.want, reply.GetInputs()) || len(reply.GetBuckets()) != 1 {
+			t.Errorf("%s: %d buckets and inputs %v, want 1 and %v", c.key, len(reply.GetBuckets()), reply.GetInputs(), c.want)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package trainer
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+)
+
+// A run whose data is streamed computes what it does with the same data in memory, in
+// every pass, wherever its parts are.
+func TestStreamedRunsComputeTheSameBits(t *testing.T) {
+	want := newToyWorld(t, comm.Unix, "{}").pass(t)
+	toy, _ := hosttest.ToyData{}.Load()
+	for _, transport := range hosttest.Transports {
+		for _, isolated := range [][]sdk.Kind{nil, {sdk.KindModel}, sdk.Isolable} {
+			w := newWorldOn(t, hosttest.NewTape(toy), "toy", transport, "{}", isolated...)
+			for range 3 {
+				if d := cmp.Diff(want, w.pass(t)); d != "" {
+					t.Errorf("%s, isolated %v: %s", transport, isolated, d)
+				}
+			}
+		}
+	}
+}
