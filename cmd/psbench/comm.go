@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/micro"
@@ -44,7 +45,7 @@ and allreduce. Every fresh round is verified.`,
 			"psbench comm allreduce --transport shm,tcp --fresh --warm",
 			"psbench comm --sparse --density 0.1 --json comm.json",
 		),
-		ValidArgs: words(micro.Operations),
+		ValidArgs: operationNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plan, opts, err := a.commPlan(cmd, f, args)
 			if err != nil {
@@ -118,12 +119,15 @@ func (f *commFlags) read(cmd *cobra.Command, args []string) (*micro.Plan, error)
 			return nil, fmt.Errorf("--%s and --%s exclude each other", pair[0], pair[1])
 		}
 	}
-	var err error
 	if len(args) == 0 {
-		args = []string{string(micro.PushPull), string(micro.AllReduce)}
+		args = []string{bench.PushPull.Name, bench.AllReduce.Name}
 	}
-	if p.Operations, err = choose("operation", args, micro.Operations); err != nil {
+	operations, err := choose("operation", args, operationNames())
+	if err != nil {
 		return nil, err
+	}
+	for _, name := range operations {
+		p.Operations = append(p.Operations, bench.Find(name))
 	}
 	if p.Transports, err = choose("transport", strings.Split(f.transport, ","), comm.Transports); err != nil {
 		return nil, err
@@ -150,6 +154,14 @@ func (f *commFlags) read(cmd *cobra.Command, args []string) (*micro.Plan, error)
 	}
 	p.Sizes, err = f.readSizes(cmd)
 	return &p, err
+}
+
+func operationNames() []string {
+	var names []string
+	for _, o := range bench.Operations {
+		names = append(names, o.Name)
+	}
+	return names
 }
 
 func (f *commFlags) readSizes(cmd *cobra.Command) ([]int, error) {

@@ -11,6 +11,7 @@ import (
 	_ "unsafe" // for go:linkname
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/micro"
@@ -162,7 +163,7 @@ func TestSharedMemoryNeedsOneClock(t *testing.T) {
 func TestCommBetweenProcessesApart(t *testing.T) {
 	e := resolved(t, "--ntrainer", "2")
 	p := &micro.Plan{
-		Operations: micro.Operations, Transports: []comm.Transport{comm.Unix, comm.TCP}, Modes: []micro.Mode{micro.Fresh}, Places: []micro.Place{micro.InPlace},
+		Operations: bench.Operations, Transports: []comm.Transport{comm.Unix, comm.TCP}, Modes: []micro.Mode{micro.Fresh}, Places: []micro.Place{micro.InPlace},
 		Sizes: []int{4096}, Width: 4, Density: 1, World: topology.World{Trainers: 2, Servers: 1}, Server: e.Parts["server"],
 		Expect: micro.Mean, Rounds: 3, Seconds: 1, Repeat: 1, Timeout: patience, Listen: "127.0.0.1",
 	}
@@ -173,7 +174,7 @@ func TestCommBetweenProcessesApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 2 * len(micro.Operations); len(res.Rows) != want {
+	if want := 2 * len(bench.Operations); len(res.Rows) != want {
 		t.Errorf("there are %d rows, want %d", len(res.Rows), want)
 	}
 }

@@ -30,7 +30,7 @@ func GoBench(w io.Writer, r *Result) error {
 			s := stats.Summarize(row.LatenciesUS[i])
 			fmt.Fprintf(out, "%s %d %.0f ns/op %.0f p95-ns %.0f min-ns", row.benchName(), s.Count/row.Trainers, s.P50*1e3, s.P95*1e3, s.Min*1e3)
 			if row.Bytes > 0 {
-				fmt.Fprintf(out, " %.4g algbw-GB/s %.4g busbw-GB/s", rate(row.volume.alg, s.P50), rate(row.volume.bus, s.P50))
+				fmt.Fprintf(out, " %.4g algbw-GB/s %.4g busbw-GB/s", rate(row.volume.Alg, s.P50), rate(row.volume.Bus, s.P50))
 			}
 			fmt.Fprintln(out)
 		}

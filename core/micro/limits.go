@@ -101,7 +101,7 @@ func (r *Result) addLimits(samples limitSamples) {
 // writes with what memcpy by all cores does, elsewhere what all ranks receive with
 // loopback TCP.
 func (r *Result) addShare(row *Row) {
-	name, reached, cost := tcpBothWays, rate(r.plan.received(row), row.P50US), 1.0
+	name, reached, cost := tcpBothWays, rate(row.volume.Received, row.P50US), 1.0
 	if row.Transport == comm.Shm {
 		name, reached, cost = memcpyDirty, rate(row.MovedBytes, row.P50US), 2
 		if limits.Cores() < 2 {

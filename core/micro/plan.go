@@ -9,33 +9,12 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/topology"
 	"github.com/psbench/psbench/sdk/proto"
 )
-
-// Operation is what is measured.
-type Operation string
-
-// The operations. A push-pull is that of a trainer with its server; the others
-// are collectives among the trainers.
-const (
-	PushPull  Operation = "pushpull"
-	AllReduce Operation = "allreduce"
-	Broadcast Operation = "broadcast"
-	Barrier   Operation = "barrier"
-)
-
-// Operations lists all operations.
-var Operations = []Operation{PushPull, AllReduce, Broadcast, Barrier}
-
-var operationCodes = map[Operation]proto.MeasureRequest_Operation{
-	PushPull:  proto.MeasureRequest_OPERATION_PUSH_PULL,
-	AllReduce: proto.MeasureRequest_OPERATION_ALL_REDUCE,
-	Broadcast: proto.MeasureRequest_OPERATION_BROADCAST,
-	Barrier:   proto.MeasureRequest_OPERATION_BARRIER,
-}
 
 // Mode is what the gradients hold.
 type Mode string
@@ -83,7 +62,7 @@ var expectCodes = map[Expect]proto.MeasureRequest_Expect{
 // Plan is what to measure: a row for each operation, mode, place, size and
 // transport.
 type Plan struct {
-	Operations []Operation
+	Operations []*bench.Operation
 	Transports []comm.Transport
 	Modes      []Mode
 	Places     []Place
@@ -131,8 +110,14 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("--seconds is %v but must be above 0 and at most %d", p.Seconds, maxSeconds)
 	case p.Repeat < 1 || p.Repeat > maxRepeat:
 		return fmt.Errorf("--repeat is %d but must be from 1 to %d", p.Repeat, maxRepeat)
-	case p.has(PushPull) && p.World.Servers == 0:
-		return fmt.Errorf("pushpull needs a server, but --nserver is 0")
+	}
+	for _, o := range p.Operations {
+		switch {
+		case o.Served && p.World.Servers == 0:
+			return fmt.Errorf("%s needs a server, but --nserver is 0", o.Name)
+		case o.Dense && p.Sparse:
+			return fmt.Errorf("%s has no form for --sparse: rows of a table are not dealt out by place", o.Name)
+		}
 	}
 	return p.checkSizes()
 }
@@ -156,16 +141,18 @@ func (p *Plan) checkSizes() error {
 	return nil
 }
 
-func (p *Plan) has(o Operation) bool { return slices.Contains(p.Operations, o) }
-
-// collective says whether any operation needs the trainers' group.
-func (p *Plan) collective() bool {
-	return slices.ContainsFunc(p.Operations, func(o Operation) bool { return o != PushPull })
+// some says whether an operation of the plan is such.
+func (p *Plan) some(such func(*bench.Operation) bool) bool {
+	return slices.ContainsFunc(p.Operations, such)
 }
+
+func served(o *bench.Operation) bool     { return o.Served }
+func collective(o *bench.Operation) bool { return !o.Served }
+func moving(o *bench.Operation) bool     { return !o.Empty }
 
 // buckets are those of every rank: one per size, if an operation moves any.
 func (p *Plan) buckets() []tensor.BucketSpec {
-	if !slices.ContainsFunc(p.Operations, func(o Operation) bool { return o != Barrier }) {
+	if !p.some(moving) {
 		return nil
 	}
 	specs := make([]tensor.BucketSpec, len(p.Sizes))
@@ -181,11 +168,11 @@ func (p *Plan) buckets() []tensor.BucketSpec {
 
 // cell is a row of each transport.
 type cell struct {
-	operation Operation
+	operation *bench.Operation
 	mode      Mode
 	place     Place
 	bucket    int
-	size      int // bytes; 0 for a barrier
+	size      int // bytes; 0 where no bucket moves
 }
 
 // cells lists what each transport measures, in order.
@@ -193,7 +180,7 @@ func (p *Plan) cells() []cell {
 	var cells []cell
 	for _, operation := range p.Operations {
 		for _, mode := range p.Modes {
-			if operation == Barrier {
+			if operation.Empty {
 				cells = append(cells, cell{operation: operation, mode: mode, place: InPlace})
 				continue
 			}
@@ -208,10 +195,10 @@ func (p *Plan) cells() []cell {
 }
 
 func (c cell) String() string {
-	if c.operation == Barrier {
-		return fmt.Sprintf("%s, %s", c.operation, c.mode)
+	if c.operation.Empty {
+		return fmt.Sprintf("%s, %s", c.operation.Name, c.mode)
 	}
-	return fmt.Sprintf("%s of %s, %s, %s", c.operation, FormatSize(c.size), c.mode, c.place)
+	return fmt.Sprintf("%s of %s, %s, %s", c.operation.Name, FormatSize(c.size), c.mode, c.place)
 }
 
 // How many rounds a row has if the user gives a time: a pilot, which does not
@@ -231,4 +218,13 @@ func (p *Plan) turnRounds(round time.Duration) int {
 		rounds = int(min(max(fit, leastRounds), mostRounds))
 	}
 	return (rounds + p.Repeat - 1) / p.Repeat
+}
+
+// volumeOf is what the operation of a cell moves.
+func (p *Plan) volumeOf(c cell) bench.Volume {
+	return c.operation.VolumeOf(bench.Case{
+		Trainers: p.World.Trainers, Servers: p.World.Servers, Server: p.Server.Key,
+		Bytes: c.size, Sparse: p.Sparse, Width: p.Width, Density: p.Density,
+		Warm: c.mode == Warm, Copied: c.place == Copied,
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/stats"
 )
@@ -64,7 +65,7 @@ type Limit struct {
 
 // Row is one operation on one transport.
 type Row struct {
-	Operation Operation      `json:"operation"`
+	Operation string         `json:"operation"`
 	Server    string         `json:"server"` // key; empty for a collective
 	Transport comm.Transport `json:"transport"`
 	Trainers  int            `json:"trainers"`
@@ -98,7 +99,7 @@ type Row struct {
 	// rank 1, and so on.
 	LatenciesUS [][]float64 `json:"latencies_us_by_repeat"`
 
-	volume volume
+	volume bench.Volume
 }
 
 // Verified names the rounds of a row that were verified.
@@ -117,11 +118,11 @@ func (r *Row) Void() bool { return r.Mismatch != "" }
 
 func (p *Plan) newRow(c cell, t comm.Transport) *Row {
 	r := &Row{
-		Operation: c.operation, Transport: t, Trainers: p.World.Trainers, Mode: c.mode, Place: c.place,
+		Operation: c.operation.Name, Transport: t, Trainers: p.World.Trainers, Mode: c.mode, Place: c.place,
 		Sparse: p.Sparse && c.size > 0, Bytes: c.size, volume: p.volumeOf(c),
 	}
-	r.MovedBytes = r.volume.moved
-	if c.operation == PushPull {
+	r.MovedBytes = r.volume.Moved
+	if c.operation.Served {
 		r.Server, r.Servers = p.Server.Key, p.World.Servers
 	}
 	r.Verified = p.verified(c)
@@ -130,7 +131,7 @@ func (p *Plan) newRow(c cell, t comm.Transport) *Row {
 
 func (p *Plan) verified(c cell) Verified {
 	switch {
-	case c.operation == Barrier, c.operation == PushPull && p.Expect == Any:
+	case c.operation.Empty, c.operation.Served && p.Expect == Any:
 		return NoRound
 	case c.mode == Warm:
 		return LeadIn
@@ -157,7 +158,7 @@ func (r *Row) add(t *turn) {
 	}
 	s := stats.Summarize(all)
 	r.P50US, r.P95US, r.MinUS = s.P50, s.P95, s.Min
-	r.AlgbwGBps, r.BusbwGBps = rate(r.volume.alg, s.P50), rate(r.volume.bus, s.P50)
+	r.AlgbwGBps, r.BusbwGBps = rate(r.volume.Alg, s.P50), rate(r.volume.Bus, s.P50)
 }
 
 // rate is bytes in us as GB/s.

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/comm/limits"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk/proto"
@@ -46,7 +47,7 @@ func latencies(t *testing.T, mismatch string, us ...float64) *turn {
 // example is a result with a void row and one without limits.
 func example(t *testing.T) *Result {
 	t.Helper()
-	p := planOf(2, 1, Operations...)
+	p := planOf(2, 1, bench.Operations...)
 	r := &Result{
 		Schema: Schema, Complete: true, Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Command: []string{"psbench", "comm"},
 		Environment: result.Environment{Psbench: "v1", Commit: "a3139f6", Go: "go1", OS: "linux", Arch: "amd64", Kernel: "6.1", CPU: "cpu", Cores: 2, MemoryMiB: 4096},
@@ -55,7 +56,7 @@ func example(t *testing.T) *Result {
 	for i, c := range p.cells() {
 		for _, transport := range p.Transports {
 			row := p.newRow(c, transport)
-			if c.mode == Warm || c.operation == Barrier && transport == comm.TCP {
+			if c.mode == Warm || c.operation == bench.Barrier && transport == comm.TCP {
 				continue
 			}
 			mismatch := ""
@@ -72,7 +73,7 @@ func example(t *testing.T) *Result {
 }
 
 func TestRowSummary(t *testing.T) {
-	row := planOf(2, 1, PushPull).newRow(cell{PushPull, Fresh, InPlace, 0, 4096}, comm.Shm)
+	row := planOf(2, 1, bench.PushPull).newRow(cell{bench.PushPull, Fresh, InPlace, 0, 4096}, comm.Shm)
 	row.add(latencies(t, "", 1, 2, 3))
 	row.add(latencies(t, "", 4, 5, 6.5))
 	if row.Rounds != 6 || row.P50US != 3 || row.MinUS != 1 || row.P95US != 6.5 || row.Verified != EveryRound {
@@ -92,7 +93,7 @@ func TestRowSummary(t *testing.T) {
 }
 
 func TestVerifiedIsWhatWasCompared(t *testing.T) {
-	p := planOf(2, 1, Operations...)
+	p := planOf(2, 1, bench.Operations...)
 	p.Transports, p.Places, p.Sizes, p.Modes = []comm.Transport{comm.Shm}, []Place{InPlace}, []int{4096}, []Mode{Fresh, Warm}
 	for expect, want := range map[Expect]struct {
 		rows []Verified // fresh and warm, by operation
@@ -158,11 +159,11 @@ func TestVoided(t *testing.T) {
 
 func TestShares(t *testing.T) {
 	cores := limits.Cores()
-	p := planOf(2, 1, PushPull)
+	p := planOf(2, 1, bench.PushPull)
 	p.Sizes = []int{1 << 20}
 	r := &Result{plan: p, Rows: []*Row{
 		{Transport: comm.Shm, Bytes: 1 << 20, P50US: 100, MovedBytes: 4e6, AlgbwGBps: 20},
-		{Operation: PushPull, Transport: comm.TCP, Bytes: 1 << 20, P50US: 2097.152, MovedBytes: 4e6},
+		{Operation: bench.PushPull.Name, Transport: comm.TCP, Bytes: 1 << 20, P50US: 2097.152, MovedBytes: 4e6, volume: bench.Volume{Received: 4 << 20}},
 		{Transport: comm.Shm, Bytes: 1 << 20, P50US: 100, AlgbwGBps: 20},
 	}}
 	samples := limitSamples{}
@@ -195,7 +196,7 @@ func TestShares(t *testing.T) {
 
 // Small buckets of different sizes may share a footprint, which is measured once.
 func TestLimitsAreDistinct(t *testing.T) {
-	p := planOf(1, 1, PushPull)
+	p := planOf(1, 1, bench.PushPull)
 	p.Sizes = []int{4, 8, 12, 1 << 20}
 	seen := map[Limit]bool{}
 	for _, l := range p.limits() {

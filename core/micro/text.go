@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/table"
 )
@@ -43,12 +44,12 @@ var rowColumns = []table.Column{
 	table.Right("algbw GB/s"), table.Right("busbw GB/s"), table.Right("share"),
 }
 
-func (r *Result) operationTable(w *bytes.Buffer, operation Operation) error {
+func (r *Result) operationTable(w *bytes.Buffer, operation *bench.Operation) error {
 	var cells [][]string
 	var void []*Row
 	var verified []string
 	for _, row := range r.Rows {
-		if row.Operation != operation {
+		if row.Operation != operation.Name {
 			continue
 		}
 		cells = append(cells, row.cells())
@@ -82,14 +83,14 @@ var verifiedTexts = map[Verified]string{
 }
 
 // title is what all rows of an operation have in common.
-func (p *Plan) title(operation Operation) string {
-	title := string(operation)
-	if operation == PushPull {
+func (p *Plan) title(operation *bench.Operation) string {
+	title := operation.Name
+	if operation.Served {
 		title += fmt.Sprintf(", server %s, %s, %s", p.Server.Key, count(p.World.Trainers, "trainer"), count(p.World.Servers, "server"))
 	} else {
 		title += ", " + count(p.World.Trainers, "trainer")
 	}
-	if p.Sparse && operation != Barrier {
+	if p.Sparse && !operation.Empty {
 		title += fmt.Sprintf(", sparse: rows of %d elements, density %v", p.Width, p.Density)
 	}
 	return title
@@ -125,6 +126,20 @@ func (r *Row) cells() []string {
 
 func decimals(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 
+// terms explains the letters of the operations' explanations, dense and sparse.
+var terms = [2]string{
+	"S is the size, T the number of trainers.",
+	"P are the bytes of the rows that one rank pushes, U those of their union, T is the number of trainers.",
+}
+
+// Explanations of the other columns.
+const (
+	aboutUnits    = "p50, p95 and min are over all rounds of all ranks. GB = 10^9 bytes."
+	shareOfMemory = "share on shm: bytes read plus written per second, over those of memcpy by all cores, source dirty, footprint T*S"
+	movedCopies   = "  copies out of the heap and back move 4T*S more"
+	shareOfTCP    = "share on other transports: bytes received by all ranks over those of loopback TCP, T connections, both ways"
+)
+
 // explain says what the columns mean, for the rows that there are.
 func (r *Result) explain(w *bytes.Buffer) {
 	if r.plan.buckets() == nil || len(r.Rows) == 0 {
@@ -135,9 +150,9 @@ func (r *Result) explain(w *bytes.Buffer) {
 		kind = 1
 	}
 	lines := []string{terms[kind], aboutUnits}
-	for _, operation := range r.plan.Operations {
-		if text := explanations[operation][kind]; text != "" {
-			lines = append(lines, text)
+	for _, o := range r.plan.Operations {
+		if !o.Empty {
+			lines = append(lines, o.Name+": "+o.Bandwidths[kind])
 		}
 	}
 	reaches := func(shm bool) bool {
@@ -145,11 +160,10 @@ func (r *Result) explain(w *bytes.Buffer) {
 	}
 	if reaches(true) {
 		lines = append(lines, shareOfMemory)
-		if r.plan.has(PushPull) {
-			lines = append(lines, movedPushPull)
-		}
-		if r.plan.has(AllReduce) || r.plan.has(Broadcast) {
-			lines = append(lines, movedGroup)
+		for _, o := range r.plan.Operations {
+			if !o.Empty {
+				lines = append(lines, "  "+o.Name+" moves "+o.Moves)
+			}
 		}
 		if slices.Contains(r.plan.Places, Copied) {
 			lines = append(lines, movedCopies)

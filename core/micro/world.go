@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host/bench"
+	hostbench "github.com/psbench/psbench/sdk/host/bench"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -49,10 +49,10 @@ func (p *Plan) newWorld(t comm.Transport) (*world, error) {
 		}
 		w.trainers = append(w.trainers, &process{
 			Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: registry.Plugin{Name: registry.Builtin}, Env: p.benchEnvironment()},
-			world:  w, rank: rank, part: &proto.PartChoice{Kind: string(bench.Kind), Settings: settings},
+			world:  w, rank: rank, part: &proto.PartChoice{Kind: string(hostbench.Kind), Settings: settings},
 		})
 	}
-	if !p.has(PushPull) {
+	if !p.some(served) {
 		return w, nil
 	}
 	for _, rank := range p.World.ServerRanks() {
@@ -64,8 +64,8 @@ func (p *Plan) newWorld(t comm.Transport) (*world, error) {
 	return w, nil
 }
 
-func (p *Plan) benchSettings(rank int) bench.Settings {
-	s := bench.Settings{Density: p.Density, Ranks: []int{}}
+func (p *Plan) benchSettings(rank int) hostbench.Settings {
+	s := hostbench.Settings{Density: p.Density, Ranks: []int{}}
 	if server, ok := p.World.ServerOf(rank); ok {
 		s.Ranks = p.World.TrainersOf(server)
 	}
@@ -108,16 +108,23 @@ func (s *session) connectRequest(p *process) *proto.ConnectRequest {
 		req.SyncRing = append(req.SyncRing, t.Peer())
 	}
 	req.Position = int32(p.rank) // #nosec G115 -- a rank
-	req.Group = s.plan.collective()
+	req.Group = s.plan.some(collective)
 	return req
 }
 
 func (s *session) measureRequest(w *world, c cell, rounds int) *proto.MeasureRequest {
 	return &proto.MeasureRequest{
-		Operation: operationCodes[c.operation], Expect: expectCodes[s.plan.Expect],
+		Operation: operationCodes[c.operation.Name], Expect: expectCodes[s.plan.Expect],
 		Bucket: int32(c.bucket), Rounds: int32(rounds), // #nosec G115 -- checked by Plan
 		First: w.round, Fresh: c.mode == Fresh, Copy: c.place == Copied,
 	}
+}
+
+var operationCodes = map[string]proto.MeasureRequest_Operation{
+	"pushpull":  proto.MeasureRequest_OPERATION_PUSH_PULL,
+	"allreduce": proto.MeasureRequest_OPERATION_ALL_REDUCE,
+	"broadcast": proto.MeasureRequest_OPERATION_BROADCAST,
+	"barrier":   proto.MeasureRequest_OPERATION_BARRIER,
 }
 
 // turn is some rounds of a row.

@@ -11,8 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/core/registry"
-	"github.com/psbench/psbench/sdk/host/bench"
+	hostbench "github.com/psbench/psbench/sdk/host/bench"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -40,7 +41,7 @@ func peers(list ...*proto.Peer) string {
 }
 
 func TestConnectRequests(t *testing.T) {
-	s := laidOut(t, planOf(4, 2, PushPull, AllReduce))
+	s := laidOut(t, planOf(4, 2, bench.PushPull, bench.AllReduce))
 	w := s.worlds[1]
 	req := s.connectRequest(w.trainers[3])
 	if got := peers(req.GetServer()); got != "server5.tcp at link:server5.tcp" {
@@ -59,17 +60,17 @@ func TestConnectRequests(t *testing.T) {
 	if got := peers(req.GetTrainers()...); got != "trainer2.tcp at link:trainer2.tcp, trainer3.tcp at link:trainer3.tcp" {
 		t.Errorf("server5 serves %s", got)
 	}
-	var settings bench.Settings
+	var settings hostbench.Settings
 	if err := json.Unmarshal(w.trainers[3].part.GetSettings(), &settings); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(bench.Settings{Ranks: []int{2, 3}, Density: 0.5}, settings); d != "" {
+	if d := cmp.Diff(hostbench.Settings{Ranks: []int{2, 3}, Density: 0.5}, settings); d != "" {
 		t.Error(d)
 	}
 }
 
 func TestWorldsHaveWhatTheyNeed(t *testing.T) {
-	p := planOf(2, 1, AllReduce)
+	p := planOf(2, 1, bench.AllReduce)
 	p.Transports = []comm.Transport{comm.Unix}
 	s := laidOut(t, p)
 	if n := len(s.worlds[0].servers); n != 0 {
@@ -81,7 +82,7 @@ func TestWorldsHaveWhatTheyNeed(t *testing.T) {
 	if req := s.connectRequest(s.worlds[0].trainers[0]); req.GetServer() != nil || !req.GetGroup() {
 		t.Errorf("a trainer joins %v", req)
 	}
-	p.Operations = []Operation{PushPull}
+	p.Operations = []*bench.Operation{bench.PushPull}
 	s = laidOut(t, p)
 	if req := s.connectRequest(s.worlds[0].trainers[0]); req.GetServer() == nil || req.GetGroup() {
 		t.Errorf("a trainer joins %v", req)
@@ -89,7 +90,7 @@ func TestWorldsHaveWhatTheyNeed(t *testing.T) {
 }
 
 func TestConfigureRequest(t *testing.T) {
-	p := planOf(2, 1, PushPull)
+	p := planOf(2, 1, bench.PushPull)
 	p.Listen, p.Server.Settings, p.Server.Plugin = "::1", json.RawMessage(`{"a":1}`), registry.Plugin{Name: "other"}
 	s := laidOut(t, p)
 	w := s.worlds[0]
@@ -111,7 +112,7 @@ func TestEnvironment(t *testing.T) {
 		t.Skip("GOMAXPROCS is set")
 	}
 	for trainers, want := range map[int]int{1: runtime.NumCPU(), 2: max(1, runtime.NumCPU()/2), 1000: 1} {
-		p := planOf(trainers, 1, PushPull)
+		p := planOf(trainers, 1, bench.PushPull)
 		w := laidOut(t, p).worlds[0]
 		if d := cmp.Diff([]string{fmt.Sprint("GOMAXPROCS=", want)}, w.trainers[0].Env); d != "" {
 			t.Error(d)
@@ -121,18 +122,18 @@ func TestEnvironment(t *testing.T) {
 		}
 	}
 	t.Setenv("GOMAXPROCS", "1")
-	p := planOf(2, 1, PushPull)
+	p := planOf(2, 1, bench.PushPull)
 	if got := laidOut(t, p).worlds[0].trainers[0].Env; got != nil {
 		t.Errorf("beside the user's GOMAXPROCS a trainer gets %v", got)
 	}
 }
 
 func TestMeasureRequest(t *testing.T) {
-	p := planOf(2, 1, Operations...)
+	p := planOf(2, 1, bench.Operations...)
 	s := laidOut(t, p)
 	w := s.worlds[0]
 	w.round = 12
-	got := s.measureRequest(w, cell{operation: PushPull, mode: Fresh, place: Copied, bucket: 1, size: 1 << 20}, 7)
+	got := s.measureRequest(w, cell{operation: bench.PushPull, mode: Fresh, place: Copied, bucket: 1, size: 1 << 20}, 7)
 	want := &proto.MeasureRequest{
 		Operation: proto.MeasureRequest_OPERATION_PUSH_PULL, Expect: proto.MeasureRequest_EXPECT_MEAN,
 		Bucket: 1, First: 12, Rounds: 7, Fresh: true, Copy: true,
@@ -140,9 +141,9 @@ func TestMeasureRequest(t *testing.T) {
 	if got.String() != want.String() {
 		t.Errorf("the request is %v, want %v", got, want)
 	}
-	for _, operation := range Operations {
-		if operationCodes[operation] == proto.MeasureRequest_OPERATION_UNSPECIFIED {
-			t.Errorf("%s has no code", operation)
+	for _, operation := range bench.Operations {
+		if operationCodes[operation.Name] == proto.MeasureRequest_OPERATION_UNSPECIFIED {
+			t.Errorf("%s has no code", operation.Name)
 		}
 	}
 }

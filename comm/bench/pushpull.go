@@ -1,0 +1,31 @@
+package bench
+
+import "github.com/psbench/psbench/comm/tensor"
+
+// PushPull has each trainer push a gradient to its server and wait for the answer.
+var PushPull = &Operation{
+	Name: "pushpull", Served: true,
+	Run: func(l Links, round int64, b *tensor.Bucket) error {
+		return l.Server.PushPull(round, b).Wait()
+	},
+	Expect: func(r Round) []Part { return r.whole(r.Partners...) },
+	Volume: func(c Case) Volume {
+		pushed, answered := c.reduced(c.Trainers / c.Servers)
+		v := Volume{Alg: pushed + answered}
+		v.Bus = c.trainers() * v.Alg
+		v.Received = v.Bus
+		switch c.Server {
+		case "average", "average_batch":
+			v.Moved = c.copies()
+			if c.Trainers > c.Servers {
+				v.Moved += 2 * c.trainers() * c.size() // a sum of two reads both and writes one; one answer each
+			}
+		}
+		return v
+	},
+	Bandwidths: [2]string{
+		"algbw = 2S/p50, what one trainer pushes and pulls; busbw = T*algbw, what all do",
+		"algbw = (P+U)/p50, what one trainer pushes and pulls; busbw = T*algbw, what all do",
+	},
+	Moves: "2T*S with average and average_batch, if a server has two trainers or more",
+}

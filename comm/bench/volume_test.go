@@ -1,0 +1,97 @@
+package bench
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func requireVolume(t *testing.T, name string, got, want Volume) {
+	t.Helper()
+	if d := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); d != "" {
+		t.Errorf("%s: %s", name, d)
+	}
+}
+
+func TestVolumes(t *testing.T) {
+	const s = 64000.0 // more than what goes eagerly
+	for name, c := range map[string]struct {
+		operation *Operation
+		in        Case
+		want      Volume
+	}{
+		"push-pull":                 {PushPull, Case{Trainers: 2, Servers: 1, Server: "average"}, Volume{2 * s, 4 * s, 4 * s, 4 * s}},
+		"push-pull alone":           {PushPull, Case{Trainers: 1, Servers: 1, Server: "average"}, Volume{2 * s, 2 * s, 0, 2 * s}},
+		"push-pull alone, copied":   {PushPull, Case{Trainers: 1, Servers: 1, Server: "average", Copied: true}, Volume{2 * s, 2 * s, 4 * s, 2 * s}},
+		"push-pull of four":         {PushPull, Case{Trainers: 4, Servers: 1, Server: "average"}, Volume{2 * s, 8 * s, 8 * s, 8 * s}},
+		"two servers":               {PushPull, Case{Trainers: 4, Servers: 2, Server: "average"}, Volume{2 * s, 8 * s, 8 * s, 8 * s}},
+		"copied":                    {PushPull, Case{Trainers: 2, Servers: 1, Server: "average", Copied: true}, Volume{2 * s, 4 * s, 12 * s, 4 * s}},
+		"average_batch":             {PushPull, Case{Trainers: 4, Servers: 2, Server: "average_batch"}, Volume{2 * s, 8 * s, 8 * s, 8 * s}},
+		"average_batch alone":       {PushPull, Case{Trainers: 1, Servers: 1, Server: "average_batch"}, Volume{2 * s, 2 * s, 0, 2 * s}},
+		"another server":            {PushPull, Case{Trainers: 4, Servers: 1, Server: "other", Copied: true}, Volume{2 * s, 8 * s, 0, 8 * s}},
+		"all-reduce":                {AllReduce, Case{Trainers: 4}, Volume{s, 1.5 * s, 8 * s, 6 * s}},
+		"all-reduce alone":          {AllReduce, Case{Trainers: 1, Copied: true}, Volume{s, 0, 0, 0}},
+		"all-reduce copied":         {AllReduce, Case{Trainers: 2, Copied: true}, Volume{s, s, 12 * s, 2 * s}},
+		"all-reduce, eager":         {AllReduce, Case{Trainers: 4, Bytes: 16 << 10}, Volume{16 << 10, 1.5 * (16 << 10), 28 * (16 << 10), 6 * (16 << 10)}},
+		"broadcast":                 {Broadcast, Case{Trainers: 4}, Volume{s, s, 6 * s, 3 * s}},
+		"broadcast alone":           {Broadcast, Case{Trainers: 1, Copied: true}, Volume{s, s, 0, 0}},
+		"barrier":                   {Barrier, Case{Trainers: 4}, Volume{}},
+		"a barrier copies nothing":  {Barrier, Case{Trainers: 4, Copied: true}, Volume{}},
+		"collectives have no share": {AllReduce, Case{Trainers: 4, Servers: 4, Server: "average"}, Volume{s, 1.5 * s, 8 * s, 6 * s}},
+	} {
+		if c.in.Bytes == 0 {
+			c.in.Bytes = s
+		}
+		requireVolume(t, name, c.operation.VolumeOf(c.in), c.want)
+	}
+}
+
+func TestSparseVolumes(t *testing.T) {
+	// 8 rows of 128 elements and a row number; half of them pushed.
+	const pushed = 4 * 129 * 4.0
+	for name, c := range map[string]struct {
+		operation *Operation
+		want      Volume
+	}{
+		"push-pull":  {PushPull, Volume{Alg: 2.5 * pushed, Bus: 4 * 2.5 * pushed, Received: 4 * 2.5 * pushed}}, // two trainers per server: 6 rows
+		"all-reduce": {AllReduce, Volume{Alg: 1.875 * pushed, Bus: 3 * pushed, Received: 12 * pushed}},         // of four: 7.5 rows
+		"broadcast":  {Broadcast, Volume{Alg: pushed, Bus: pushed, Received: 3 * pushed}},
+	} {
+		in := Case{Trainers: 4, Servers: 2, Server: "average", Bytes: 4096, Sparse: true, Width: 128, Density: 0.5}
+		requireVolume(t, name, c.operation.VolumeOf(in), c.want)
+	}
+}
+
+// A warm round of rows pushes what the round before has left, but for one that reduces
+// nothing.
+func TestWarmSparseVolumes(t *testing.T) {
+	in := Case{Trainers: 2, Servers: 1, Bytes: 4096, Sparse: true, Width: 128, Density: 0.5}
+	warm := in
+	warm.Warm = true
+	for _, o := range Operations {
+		if o.Empty || o.Dense {
+			continue
+		}
+		a, b := o.VolumeOf(in), o.VolumeOf(warm)
+		if grows := b.Bus > a.Bus && !math.IsInf(b.Bus, 0); grows != (o != Broadcast) {
+			t.Errorf("%s moves %+v in fresh rounds and %+v in warm ones", o.Name, a, b)
+		}
+	}
+}
+
+// The harness relies on what an operation has.
+func TestOperationsAreWhole(t *testing.T) {
+	for _, o := range Operations {
+		if Find(o.Name) != o {
+			t.Errorf("%s is not found by its name", o.Name)
+		}
+		if o.Run == nil || !o.Empty && (o.Expect == nil || o.Volume == nil || o.Moves == "" || o.Bandwidths[0] == "" || o.Dense != (o.Bandwidths[1] == "")) {
+			t.Errorf("%s is %+v", o.Name, o)
+		}
+	}
+	if Find("gather") != nil {
+		t.Error("an operation is found that does not exist")
+	}
+}
