@@ -7,7 +7,7 @@ import (
 
 func TestListenRefusesAddresses(t *testing.T) {
 	for _, c := range []struct {
-		network Transport
+		network *Network
 		address string
 		want    string
 	}{
@@ -18,24 +18,27 @@ func TestListenRefusesAddresses(t *testing.T) {
 		{TCP, "127.0.0.1:80", `tcp listens on an IP address, and "127.0.0.1:80" is none`},
 		{Unix, "", `"" is no path of a socket`},
 		{Unix, "@abstract", `"@abstract" is no path of a socket`},
-		{Shm, strings.Repeat("x", 108), "has 108 bytes, more than the kernel's limit of 107"},
-		{"carrier pigeon", "127.0.0.1", `there is no transport "carrier pigeon"`},
+		{Unix, strings.Repeat("x", 108), "has 108 bytes, more than the kernel's limit of 107"},
 	} {
-		l, err := Listen(c.network, c.address, "server1", testSecret)
+		l, err := c.network.Listen(c.address, "server1", testSecret)
 		if err == nil {
 			_ = l.Close()
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("listening on %s %s gave %v, want %q", c.network, c.address, err, c.want)
+			t.Errorf("listening on %s %s gave %v, want %q", c.network.Name(), c.address, err, c.want)
 		}
 	}
 }
 
 func TestDialRefusesAddresses(t *testing.T) {
+	networkOf := map[string]*Network{}
+	for _, n := range networks {
+		networkOf[n.Name()] = n
+	}
 	for address, want := range map[string]string{
-		"/run/server1":      `the address "/run/server1" does not name its network: unix:, tcp: or grpc: must come first`,
-		"shm:/run/server1":  "does not name its network",
-		"":                  "does not name its network",
+		"/run/server1":      `the address "/run/server1" is not one of network tcp: tcp: must come first`,
+		"shm:/run/server1":  "is not one of network tcp",
+		"":                  "is not one of network tcp",
 		"unix:":             `"" is no path of a socket`,
 		"tcp:localhost:1":   "has no IP address and port after tcp:, as in tcp:127.0.0.1:4711",
 		"tcp:127.0.0.1":     "has no IP address and port after tcp:",
@@ -44,7 +47,12 @@ func TestDialRefusesAddresses(t *testing.T) {
 		"tcp:10.0.0.5:4711": "tcp dials loopback addresses only, and 10.0.0.5 is none: links between hosts wait for transport security",
 		"grpc:[fe80::1]:80": "grpc dials loopback addresses only, and fe80::1 is none",
 	} {
-		if _, err := Dial(address, "trainer0", "server1", "push", testSecret, patience); err == nil || !strings.Contains(err.Error(), want) {
+		name, _, _ := strings.Cut(address, ":")
+		n := networkOf[name]
+		if n == nil {
+			n = TCP
+		}
+		if _, err := n.Dial(address, Call{"trainer0", "server1", "push", testSecret, patience}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("dialling %q gave %v, want %q", address, err, want)
 		}
 	}
@@ -53,8 +61,8 @@ func TestDialRefusesAddresses(t *testing.T) {
 func TestListenerAddressNamesItsNetwork(t *testing.T) {
 	for _, n := range networks {
 		l := listen(t, n, "server1")
-		if !strings.HasPrefix(l.Address(), string(n)+":") {
-			t.Errorf("a %s listener is at %s", n, l.Address())
+		if !strings.HasPrefix(l.Address(), n.Name()+":") {
+			t.Errorf("a %s listener is at %s", n.Name(), l.Address())
 		}
 	}
 }
@@ -64,15 +72,17 @@ func FuzzEndpoint(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		e, err := parseEndpoint(text)
-		if err != nil {
-			return
-		}
-		if e.String() != text {
-			t.Fatalf("%q was read as %s", text, e)
-		}
-		if e.network != Unix && !e.host.Addr().Unmap().IsLoopback() {
-			t.Fatalf("%q is not loopback", text)
+		for _, n := range networks {
+			e, err := n.parse(text)
+			if err != nil {
+				continue
+			}
+			if e.String() != text {
+				t.Fatalf("%q was read as %s", text, e)
+			}
+			if e.network != Unix && !e.host.Addr().Unmap().IsLoopback() {
+				t.Fatalf("%q is not loopback", text)
+			}
 		}
 	})
 }

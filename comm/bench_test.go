@@ -62,36 +62,36 @@ type collective struct {
 	ranks int
 	specs func(elements int) tensor.BucketSpec
 	want  func(v float32) float32
-	join  func(t commtest.TB, n Transport, ranks int, spec tensor.BucketSpec) reducer
+	join  func(t commtest.TB, n *Fabric, ranks int, spec tensor.BucketSpec) reducer
 }
 
 type reducer func(rank int, batch int64, b *tensor.Bucket) *Future
 
-func joinServer(t commtest.TB, n Transport, ranks int, spec tensor.BucketSpec) reducer {
+func joinServer(t commtest.TB, n *Fabric, ranks int, spec tensor.BucketSpec) reducer {
 	specs := []tensor.BucketSpec{spec}
-	if n == Shm {
+	if n.Maps() {
 		h := newHall(t, ranks, specs, patience, newAverager(ranks, specs, false).handle)
 		return func(rank int, batch int64, b *tensor.Bucket) *Future { return h.links[rank].PushPull(batch, b) }
 	}
-	s := newStar(t, n, ranks, specs, true, patience, newAverager(ranks, specs, true).handle)
+	s := newStar(t, n.Network, ranks, specs, true, patience, newAverager(ranks, specs, true).handle)
 	return func(rank int, batch int64, b *tensor.Bucket) *Future { return s.links[rank].PushPull(batch, b) }
 }
 
-func joinRing(t commtest.TB, n Transport, ranks int, spec tensor.BucketSpec) reducer {
-	if n == Shm {
+func joinRing(t commtest.TB, n *Fabric, ranks int, spec tensor.BucketSpec) reducer {
+	if n.Maps() {
 		groups := newGroups(t, ranks, patience, same(spec))
 		return func(rank int, batch int64, b *tensor.Bucket) *Future { return groups[rank].AllReduce(batch, b) }
 	}
-	rings := newRings(t, n, ranks, patience, same(spec))
+	rings := newRings(t, n.Network, ranks, patience, same(spec))
 	return func(rank int, batch int64, b *tensor.Bucket) *Future { return rings[rank].AllReduce(batch, b) }
 }
 
-func joinChain(t commtest.TB, n Transport, ranks int, spec tensor.BucketSpec) reducer {
-	if n == Shm {
+func joinChain(t commtest.TB, n *Fabric, ranks int, spec tensor.BucketSpec) reducer {
+	if n.Maps() {
 		groups := newGroups(t, ranks, patience, same(spec))
 		return func(rank int, batch int64, b *tensor.Bucket) *Future { return groups[rank].Broadcast(batch, b, 0) }
 	}
-	rings := newRings(t, n, ranks, patience, same(spec))
+	rings := newRings(t, n.Network, ranks, patience, same(spec))
 	return func(rank int, batch int64, b *tensor.Bucket) *Future { return rings[rank].Broadcast(batch, b, 0) }
 }
 
@@ -116,7 +116,7 @@ var collectives = []collective{
 }
 
 // prepare joins the ranks, checks one result and returns the steady state.
-func (c collective) prepare(t commtest.TB, n Transport, elements int) *together {
+func (c collective) prepare(t commtest.TB, n *Fabric, elements int) *together {
 	spec := c.specs(elements)
 	reduce := c.join(t, n, c.ranks, spec)
 	var buckets []*tensor.Bucket
@@ -153,9 +153,9 @@ func (c collective) prepare(t commtest.TB, n Transport, elements int) *together 
 
 func BenchmarkCollectives(b *testing.B) {
 	for _, c := range collectives {
-		for _, n := range Transports {
+		for _, n := range fabrics {
 			for _, size := range benchSizes {
-				b.Run(fmt.Sprintf("%s/%s/%s", c.name, n, size.name), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%s/%s/%s", c.name, n.Name, size.name), func(b *testing.B) {
 					p := c.prepare(b, n, size.elements)
 					b.SetBytes(int64(4 * size.elements))
 					b.ReportAllocs()
@@ -171,10 +171,10 @@ func BenchmarkCollectives(b *testing.B) {
 // BenchmarkLoopback moves bytes over bare connections in both directions at once:
 // what push-pull over them can reach at most.
 func BenchmarkLoopback(b *testing.B) {
-	for _, n := range []Transport{Unix, TCP} {
+	for _, n := range []*Network{Unix, TCP} {
 		for _, ranks := range []int{1, 2} {
 			for _, size := range benchSizes {
-				b.Run(fmt.Sprintf("%s%d/%s", n, ranks, size.name), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%s%d/%s", n.Name(), ranks, size.name), func(b *testing.B) {
 					var ends []net.Conn
 					for i := range ranks {
 						near, far := link(b, n, name(i), "server9")
@@ -206,7 +206,7 @@ func BenchmarkLoopback(b *testing.B) {
 // gRPC allocates several objects per message.
 func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	for _, c := range collectives {
-		for _, n := range []Transport{Shm, Unix, TCP} {
+		for _, n := range fabrics[:3] {
 			for _, size := range benchSizes[:2] {
 				p := c.prepare(t, n, size.elements)
 				// The count is of the whole process, so what else it does may disturb one, not five.
@@ -215,7 +215,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 					allocs = min(allocs, testing.AllocsPerRun(50, func() { p.round(t) }))
 				}
 				if allocs != 0 {
-					t.Errorf("%s of %s over %s allocates %g times per round, want 0", c.name, size.name, n, allocs)
+					t.Errorf("%s of %s over %s allocates %g times per round, want 0", c.name, size.name, n.Name, allocs)
 				}
 			}
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 func TestFramesOfManySendersStayWhole(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		a, b := link(t, n, "trainer0", "server1")
 		const senders, frames, size = 4, 20, 100_000
 		var wg sync.WaitGroup
@@ -46,7 +46,7 @@ func TestFramesOfManySendersStayWhole(t *testing.T) {
 }
 
 func TestConnErrorsNameThePeer(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		a, b := link(t, n, "trainer0", "server1")
 		commtest.Must(t, a.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
 		var wait *WaitError
@@ -79,7 +79,7 @@ func TestConnErrorsNameThePeer(t *testing.T) {
 }
 
 func TestSendDoesNotAllocate(t *testing.T) {
-	for _, n := range []Transport{Unix, TCP} {
+	for _, n := range []*Network{Unix, TCP} {
 		a, b := link(t, n, "trainer0", "server1")
 		payload, into := make([]byte, 1000), make([]byte, 1000)
 		var out, in Header
@@ -90,7 +90,7 @@ func TestSendDoesNotAllocate(t *testing.T) {
 			commtest.Must(t, b.ReadFull(into))
 		})
 		if allocs != 0 {
-			t.Errorf("a frame over %s allocates %g times, want 0", n, allocs)
+			t.Errorf("a frame over %s allocates %g times, want 0", n.Name(), allocs)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func FuzzPort(f *testing.F) {
 		defer inTime("a port")()
 		far, near := socketPair(t, "server9", "trainer0")
 		other, quiet := socketPair(t, "server9", "trainer1")
-		p := NewStreamPort("server9", []*Conn{far, other}, fuzzSpecs, true, patience)
+		p := NewStreamPort(Links{"server9", []*Conn{far, other}, patience}, fuzzSpecs, true)
 		for _, b := range p.Store(1).Buckets {
 			for i := range b.Gradient.Values {
 				b.Gradient.Values[i] = 7
@@ -186,7 +186,7 @@ func FuzzRing(f *testing.F) {
 	bending(f, good, func(t *testing.T, stream []byte) {
 		defer inTime("a ring")()
 		near, far := socketPair(t, "trainer0", "trainer1")
-		r := NewRing("trainer0", 0, 2, near, near, fuzzSpecs, patience)
+		r := NewRing(Links{"trainer0", []*Conn{nil, near}, patience}, 0, fuzzSpecs)
 		store := NewStore(fuzzSpecs)
 		var peer sync.WaitGroup
 		peer.Go(func() { speak(far, stream) })
@@ -223,7 +223,7 @@ func FuzzListener(f *testing.F) {
 	var sockets atomic.Int64
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		defer inTime("a listener")()
-		l, err := Listen(Unix, filepath.Join(dir, fmt.Sprint(sockets.Add(1))), "server9", testSecret)
+		l, err := Unix.Listen(filepath.Join(dir, fmt.Sprint(sockets.Add(1))), "server9", testSecret)
 		commtest.Must(t, err)
 		defer func() { _ = l.Close() }()
 		nc, err := dialSocket(l.at, time.Now().Add(patience))

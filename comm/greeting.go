@@ -74,8 +74,8 @@ func (l *Listener) greet(socket net.Conn) {
 	c := newConn(socket, l.self, "an unknown caller")
 	link, err := l.admit(c, socket)
 	<-l.places
-	if err == nil && l.at.network == GRPC {
-		err = c.raise(acceptGRPC, time.Now().Add(helloTimeout))
+	if err == nil {
+		err = c.raise(l.at.network.accepted, time.Now().Add(helloTimeout))
 	}
 	if err == nil {
 		err = l.file(c, link, socket)

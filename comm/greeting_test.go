@@ -14,7 +14,7 @@ import (
 // and little memory, and keep nobody out.
 func TestStrangersAreFew(t *testing.T) {
 	const strangers = 3 * maxGreetings
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		l := listen(t, n, "server1")
 		descriptors := func() int {
 			open, err := os.ReadDir("/proc/self/fd")
@@ -29,7 +29,7 @@ func TestStrangersAreFew(t *testing.T) {
 		}
 		before, heapBefore := descriptors(), heap()
 		for i := range strangers {
-			nc, err := net.Dial(l.at.dialect(), l.at.place())
+			nc, err := net.Dial(n.socket, l.at.place())
 			commtest.Must(t, err)
 			defer func() { _ = nc.Close() }()
 			if i%2 == 0 {
@@ -38,7 +38,7 @@ func TestStrangersAreFew(t *testing.T) {
 		}
 		linked := make(chan error, 1)
 		go func() {
-			c, err := Dial(l.Address(), "trainer0", "server1", "push", testSecret, patience)
+			c, err := n.Dial(l.Address(), Call{"trainer0", "server1", "push", testSecret, patience})
 			if err == nil {
 				err = c.Close()
 			}
@@ -81,7 +81,7 @@ func TestDialCallsAgain(t *testing.T) {
 		_ = c.readHeader(&Header{})
 		_ = c.Send(&Header{Op: opAck, Arg: 1})
 	}()
-	c, err := Dial("tcp:"+ln.Addr().String(), "trainer0", "server1", "push", testSecret, patience)
+	c, err := TCP.Dial("tcp:"+ln.Addr().String(), Call{"trainer0", "server1", "push", testSecret, patience})
 	commtest.Must(t, err)
 	commtest.Must(t, c.Close())
 }

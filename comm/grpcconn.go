@@ -273,7 +273,7 @@ func (c *grpcConn) SetWriteDeadline(t time.Time) error {
 }
 
 func grpcError(op string, err error) error {
-	return &net.OpError{Op: op, Net: string(GRPC), Err: err}
+	return &net.OpError{Op: op, Net: "grpc", Err: err}
 }
 
 // readError is the error of RecvMsg as that of a socket. gRPC does not tell a

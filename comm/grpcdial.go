@@ -76,7 +76,7 @@ func dialGRPC(socket net.Conn, deadline time.Time) (net.Conn, error) {
 	if late || err != nil {
 		end()
 		if late {
-			return nil, &net.OpError{Op: "dial", Net: string(GRPC), Err: os.ErrDeadlineExceeded}
+			return nil, &net.OpError{Op: "dial", Net: "grpc", Err: os.ErrDeadlineExceeded}
 		}
 		return nil, fmt.Errorf("no gRPC call over %s: %s", socket.RemoteAddr(), status.Convert(err).Message())
 	}

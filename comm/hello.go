@@ -66,27 +66,34 @@ func secretOf(secret []byte) (s [SecretSize]byte, err error) {
 	return [SecretSize]byte(secret), nil
 }
 
-// Dial links self to the rank named to, whose Listener has the given address,
-// and waits until that rank has accepted the hello. purpose tells apart the
-// links between the same two ranks. The error is a *WaitError if no answer
-// came in time and says who refused, and why, if the link was refused.
-func Dial(address, self, to, purpose string, secret []byte, timeout time.Duration) (*Conn, error) {
-	m := hello{purpose: purpose, from: self, to: to}
+// Call is what a rank says of the link that it dials. Purpose tells apart the links
+// between the same two ranks. The whole call takes at most the timeout.
+type Call struct {
+	From, To, Purpose string
+	Secret            []byte
+	Timeout           time.Duration
+}
+
+// Dial links the caller to the rank whose Listener has the given address, and waits until
+// that rank has accepted the hello. The error is a *WaitError if no answer came in time
+// and says who refused, and why, if the link was refused.
+func (n *Network) Dial(address string, call Call) (*Conn, error) {
+	m := hello{purpose: call.Purpose, from: call.From, to: call.To}
 	var err error
-	if m.secret, err = secretOf(secret); err != nil {
+	if m.secret, err = secretOf(call.Secret); err != nil {
 		return nil, err
 	}
 	body, err := m.encode()
 	if err != nil {
 		return nil, err
 	}
-	place, err := parseEndpoint(address)
+	place, err := n.parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot reach %s for its %s link: %w", self, to, purpose, err)
+		return nil, fmt.Errorf("%s cannot reach %s for its %s link: %w", m.from, m.to, m.purpose, err)
 	}
-	deadline := time.Now().Add(timeout)
+	deadline := time.Now().Add(call.Timeout)
 	for {
-		c, err := m.call(place, body, deadline, timeout)
+		c, err := m.call(place, body, deadline, call.Timeout)
 		// A listener that strangers crowd may hang up on a caller that is slow. Was it
 		// closed instead, nobody answers the next call.
 		if _, hungUp := errors.AsType[*PeerError](err); !hungUp || time.Until(deadline) < callAgain {
@@ -110,8 +117,8 @@ func (m *hello) call(place endpoint, body []byte, deadline time.Time, timeout ti
 	}
 	c := newConn(nc, m.from, m.to)
 	err = c.greet(body, m.purpose, deadline, timeout)
-	if err == nil && place.network == GRPC {
-		if err = c.raise(dialGRPC, deadline); err != nil {
+	if err == nil {
+		if err = c.raise(place.network.dialed, deadline); err != nil {
 			err = fmt.Errorf("%s cannot open its %s link to %s: %w", m.from, m.purpose, m.to, err)
 		}
 	}
@@ -151,10 +158,12 @@ func (c *Conn) greet(body []byte, purpose string, deadline time.Time, timeout ti
 	return fmt.Errorf("%s answered the hello of %s with operation %d", c.peer, c.self, h.Op)
 }
 
-// raise has the frames go through gRPC from now on, which open starts over the socket.
-// gRPC holds megabytes for whoever talks to it, so the hello comes before it.
-func (c *Conn) raise(open func(net.Conn, time.Time) (net.Conn, error), deadline time.Time) error {
-	nc, err := open(&resumed{c.nc, c.in}, deadline)
+// raise has the frames go through what its network puts on top of the socket.
+func (c *Conn) raise(by Raise, deadline time.Time) error {
+	if by == nil {
+		return nil
+	}
+	nc, err := by(&resumed{c.nc, c.in}, deadline)
 	if err == nil {
 		c.nc, c.in = nc, bufio.NewReaderSize(nc, readAhead)
 	}

@@ -11,9 +11,9 @@ import (
 )
 
 // overTransports runs test once per transport.
-func overTransports(t *testing.T, test func(t *testing.T, tr Transport)) {
-	for _, tr := range Transports {
-		t.Run(string(tr), func(t *testing.T) { test(t, tr) })
+func overTransports(t *testing.T, test func(t *testing.T, tr *Fabric)) {
+	for _, tr := range fabrics {
+		t.Run(tr.Name, func(t *testing.T) { test(t, tr) })
 	}
 }
 
@@ -28,32 +28,28 @@ type library struct {
 func tableServerName(server int) string { return fmt.Sprintf("server%d", 9+server) }
 
 // newLibrary joins trainers and servers; handle makes what server s does with calls.
-func newLibrary(t commtest.TB, tr Transport, trainers int, spec LookupSpec, timeout time.Duration, handle func(s int) func(*TableCall) error) *library {
+func newLibrary(t commtest.TB, tr *Fabric, trainers int, spec LookupSpec, timeout time.Duration, handle func(s int) func(*TableCall) error) *library {
 	t.Helper()
 	l := &library{links: make([][]TableLink, trainers), ports: make([]TablePort, len(spec.Tables))}
 	t.Cleanup(l.close)
-	n := tr
-	if tr == Shm {
-		n = Unix
-	}
 	near, far := make([][]*Conn, trainers), make([][]*Conn, len(spec.Tables))
 	for i := range trainers {
-		store, err := NewLookupStore(tr, name(i), spec)
+		store, err := tr.NewLookupStore(name(i), spec)
 		commtest.Must(t, err)
 		l.stores = append(l.stores, store)
 		l.links[i] = make([]TableLink, len(spec.Tables))
 		for s := range spec.Tables {
-			a, b := link(t, n, name(i), tableServerName(s))
+			a, b := link(t, tr.Network, name(i), tableServerName(s))
 			near[i], far[s] = append(near[i], a), append(far[s], b)
 		}
 	}
 	var joined sync.WaitGroup
 	linkErrs, portErrs := make([]error, trainers*len(spec.Tables)), make([]error, len(spec.Tables))
 	for s := range spec.Tables {
-		joined.Go(func() { l.ports[s], portErrs[s] = NewTablePort(tr, tableServerName(s), far[s], spec, s, timeout) })
+		joined.Go(func() { l.ports[s], portErrs[s] = tr.NewTablePort(Links{tableServerName(s), far[s], timeout}, spec, s) })
 		for i := range trainers {
 			joined.Go(func() {
-				l.links[i][s], linkErrs[i*len(spec.Tables)+s] = NewTableLink(tr, near[i][s], l.stores[i], s, timeout)
+				l.links[i][s], linkErrs[i*len(spec.Tables)+s] = tr.NewTableLink(near[i][s], l.stores[i], s, timeout)
 			})
 		}
 	}

@@ -83,7 +83,7 @@ type WaitError struct {
 
 func (e *WaitError) Error() string {
 	seconds := math.Round(1000*e.Seconds) / 1000 // a deadline is a little less than its timeout by the time it is set
-	return fmt.Sprintf("%s waited %g s for %s from %s", e.Waiter, seconds, e.What, joinNames(e.For))
+	return fmt.Sprintf("%s waited %g s for %s from %s", e.Waiter, seconds, e.What, JoinNames(e.For))
 }
 
 // PeerError says that the link to a peer broke: the peer died or closed it.
@@ -100,7 +100,8 @@ func (e *PeerError) Error() string {
 
 func (e *PeerError) Unwrap() error { return e.Err }
 
-func joinNames(names []string) string {
+// JoinNames lists ranks as a sentence does: "trainer0, trainer1 and server2".
+func JoinNames(names []string) string {
 	switch len(names) {
 	case 0:
 		return "nobody"

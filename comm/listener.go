@@ -37,23 +37,27 @@ type expectedLink struct {
 	ready chan *Conn // accepted, not yet asked for; capacity 1
 }
 
-// Listen opens a socket for the rank named self: on Shm and Unix the path that is
-// its address; on TCP and GRPC a port of its choice on address, a loopback IP
-// address. A caller must know the run's secret of SecretSize bytes. Each link, by
-// purpose and caller, is accepted once, so that nobody can repeat a hello.
-func Listen(network Transport, address, self string, secret []byte) (*Listener, error) {
+// Listen opens a socket for the rank named self: at a path, or at a port of its choice
+// of an IP address. A caller must know the run's secret of SecretSize bytes. Each link,
+// by purpose and caller, is accepted once, so that nobody can repeat a hello.
+func (n *Network) Listen(address, self string, secret []byte) (*Listener, error) {
+	key, err := secretOf(secret)
+	if err != nil {
+		return nil, err
+	}
+	return n.listen(address, self, key)
+}
+
+func (n *Network) listen(address, self string, secret [SecretSize]byte) (*Listener, error) {
 	l := &Listener{
-		self: self, greetings: map[net.Conn]*greeting{}, places: make(chan struct{}, maxGreetings),
+		self: self, secret: secret, greetings: map[net.Conn]*greeting{}, places: make(chan struct{}, maxGreetings),
 		links: map[linkKey]*expectedLink{}, done: make(chan struct{}),
 	}
 	var err error
-	if l.secret, err = secretOf(secret); err != nil {
-		return nil, err
-	}
-	if l.at, err = listenEndpoint(network, address); err != nil {
+	if l.at, err = n.listenAt(address); err != nil {
 		return nil, fmt.Errorf("%s cannot listen: %w", self, err)
 	}
-	if l.ln, err = net.Listen(l.at.dialect(), l.at.place()); err != nil {
+	if l.ln, err = net.Listen(n.socket, l.at.place()); err != nil {
 		return nil, fmt.Errorf("%s cannot listen: %w", self, err)
 	}
 	if tcp, ok := l.ln.Addr().(*net.TCPAddr); ok {
@@ -62,6 +66,19 @@ func Listen(network Transport, address, self string, secret []byte) (*Listener, 
 	}
 	l.workers.Go(l.accept)
 	return l, nil
+}
+
+// Beside is where the rank of l, which listens on a path, takes links over network n as
+// well: l itself if it is of that network, else a listener at a path beside that of l,
+// or at a port of ip.
+func (l *Listener) Beside(n *Network, ip string) (*Listener, error) {
+	switch {
+	case n == l.at.network:
+		return l, nil
+	case n.OnIP():
+		return n.listen(ip, l.self, l.secret)
+	}
+	return n.listen(l.at.path+"."+n.name, l.self, l.secret)
 }
 
 // Address is what a peer passes to Dial.

@@ -14,7 +14,7 @@ import (
 )
 
 func TestListenerRefuses(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		l := listen(t, n, "server1")
 		wrong := append([]byte(nil), testSecret...)
 		wrong[31]++
@@ -28,7 +28,7 @@ func TestListenerRefuses(t *testing.T) {
 			"a wrong name":   {"server2", testSecret, "server2 refused the push link from trainer0: the hello is for server2 but this is server1"},
 			"no name":        {"", testSecret, "must have 1 to 255 bytes"},
 		} {
-			_, err := Dial(l.Address(), "trainer0", c.to, "push", c.secret, patience)
+			_, err := n.Dial(l.Address(), Call{"trainer0", c.to, "push", c.secret, patience})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s gave %v, want %q", what, err, c.want)
 			}
@@ -37,10 +37,10 @@ func TestListenerRefuses(t *testing.T) {
 }
 
 func TestAHelloOpensOneLink(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		l := listen(t, n, "server1")
 		dial := func() error {
-			c, err := Dial(l.Address(), "trainer0", "server1", "push", testSecret, patience)
+			c, err := n.Dial(l.Address(), Call{"trainer0", "server1", "push", testSecret, patience})
 			if err == nil {
 				t.Cleanup(func() { _ = c.Close() })
 			}
@@ -80,7 +80,7 @@ func refusal(t *testing.T, nc net.Conn) string {
 }
 
 func TestGarbageTouchesNothingElse(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		l := listen(t, n, "server1")
 		head := func(h Header, body ...byte) []byte {
 			var buf [HeaderSize]byte
@@ -111,7 +111,7 @@ func TestGarbageTouchesNothingElse(t *testing.T) {
 			commtest.Must(t, nc.Close())
 		}
 		// Less than gRPC's own greeting, and not that.
-		nc, err := net.Dial(l.at.dialect(), l.at.place())
+		nc, err := net.Dial(n.socket, l.at.place())
 		commtest.Must(t, err)
 		_, err = nc.Write(bytes.Repeat([]byte("garbage!"), 100))
 		commtest.Must(t, err)
@@ -123,26 +123,26 @@ func TestGarbageTouchesNothingElse(t *testing.T) {
 			t.Error("the listener did not hang up on garbage")
 		}
 		commtest.Must(t, nc.Close())
-		c, err := Dial(l.Address(), "trainer0", "server1", "push", testSecret, patience)
+		c, err := n.Dial(l.Address(), Call{"trainer0", "server1", "push", testSecret, patience})
 		commtest.Must(t, err)
 		commtest.Must(t, c.Close())
 	})
 }
 
 func TestListenerDeadlinesAndClose(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		l := listen(t, n, "server1")
 		var wait *WaitError
 		if _, err := l.Accept("push", "trainer3", 10*time.Millisecond); !errors.As(err, &wait) || wait.For[0] != "trainer3" {
 			t.Fatalf("accepting nobody gave %v", err)
 		}
-		silent, err := net.Dial(l.at.dialect(), l.at.place())
+		silent, err := net.Dial(n.socket, l.at.place())
 		commtest.Must(t, err)
 		defer func() { _ = silent.Close() }()
-		unclaimed, err := Dial(l.Address(), "trainer0", "server1", "push", testSecret, patience)
+		unclaimed, err := n.Dial(l.Address(), Call{"trainer0", "server1", "push", testSecret, patience})
 		commtest.Must(t, err)
 		defer func() { _ = unclaimed.Close() }()
-		kept, err := Dial(l.Address(), "trainer1", "server1", "push", testSecret, patience)
+		kept, err := n.Dial(l.Address(), Call{"trainer1", "server1", "push", testSecret, patience})
 		commtest.Must(t, err)
 		defer func() { _ = kept.Close() }()
 		mine, err := l.Accept("push", "trainer1", patience)
@@ -172,26 +172,26 @@ func TestListenerDeadlinesAndClose(t *testing.T) {
 		if _, err := os.Stat(l.at.path); n == Unix && !os.IsNotExist(err) {
 			t.Fatalf("the socket is still there: %v", err)
 		}
-		if _, err := Dial(l.Address(), "trainer0", "server1", "push", testSecret, patience); err == nil || !strings.Contains(err.Error(), "trainer0 cannot reach server1 for its push link") {
+		if _, err := n.Dial(l.Address(), Call{"trainer0", "server1", "push", testSecret, patience}); err == nil || !strings.Contains(err.Error(), "trainer0 cannot reach server1 for its push link") {
 			t.Fatalf("dialling a closed listener gave %v", err)
 		}
 	})
 }
 
 func TestDialWaitsForTheAcknowledgement(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		at, place := endpoint{network: n, path: filepath.Join(shortDir(t), "mute")}, "127.0.0.1:0"
 		if n == Unix {
 			place = at.path
 		}
-		mute, err := net.Listen(at.dialect(), place)
+		mute, err := net.Listen(n.socket, place)
 		commtest.Must(t, err)
 		defer func() { _ = mute.Close() }()
 		if tcp, ok := mute.Addr().(*net.TCPAddr); ok {
 			at.host = tcp.AddrPort()
 		}
 		var wait *WaitError
-		if _, err := Dial(at.String(), "trainer0", "server1", "push", testSecret, 50*time.Millisecond); !errors.As(err, &wait) || wait.For[0] != "server1" || wait.Seconds != 0.05 {
+		if _, err := n.Dial(at.String(), Call{"trainer0", "server1", "push", testSecret, 50 * time.Millisecond}); !errors.As(err, &wait) || wait.For[0] != "server1" || wait.Seconds != 0.05 {
 			t.Fatalf("dialling a mute listener gave %v", err)
 		}
 	})

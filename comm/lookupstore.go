@@ -36,9 +36,9 @@ func (s *LookupSpec) bytes() float64 {
 	return 2*4*float64(s.Bags)*columns + 8*(float64(s.Bags)+1+float64(s.Indices))
 }
 
-// check reports a spec whose sizes are not those of anything, or would not fit into
+// Check reports a spec whose sizes are not those of anything, or would not fit into
 // an int.
-func (s *LookupSpec) check() error {
+func (s *LookupSpec) Check() error {
 	for i := range s.Tables {
 		if err := s.Tables[i].Check(); err != nil {
 			return fmt.Errorf("table %d: %w", i, err)
@@ -53,27 +53,12 @@ func (s *LookupSpec) check() error {
 	return nil
 }
 
-// checkPlace is check for whoever is about one table.
-func (s *LookupSpec) checkPlace(table int) error {
+// CheckPlace is Check for whoever is about one table.
+func (s *LookupSpec) CheckPlace(table int) error {
 	if table < 0 || table >= len(s.Tables) {
 		return fmt.Errorf("there is no table %d among %d", table, len(s.Tables))
 	}
-	return s.check()
-}
-
-// frameBytes is the size in bytes of the largest batch in frames: its bags, and the
-// columns of a table for them.
-func (s *LookupSpec) frameBytes(table int) (bags, columns float64) {
-	return 8 * (float64(s.Bags) + 1 + float64(s.Indices)), 4 * float64(s.Bags) * float64(s.Tables[table].Width)
-}
-
-// checkFrames reports a table whose largest batch is more than a frame may hold.
-func (s *LookupSpec) checkFrames(table int) error {
-	bags, columns := s.frameBytes(table)
-	if largest := max(bags, columns); largest > MaxPayload {
-		return fmt.Errorf("a batch of %d bags with %d indices needs a frame of %.0f bytes for table %d, more than the limit of %d", s.Bags, s.Indices, largest, table, uint64(MaxPayload))
-	}
-	return nil
+	return s.Check()
 }
 
 func exbibytes(bytes float64) string { return fmt.Sprintf("%.4g EiB", bytes/math.Exp2(60)) }
@@ -90,7 +75,7 @@ func ReserveTables(owners []string, tables []TableSpec, lookups LookupSpec, trai
 		}
 		bytes += tables[i].bytes()
 	}
-	what := "the tables of " + joinNames(owners)
+	what := "the tables of " + JoinNames(owners)
 	if trainers > 0 {
 		what += fmt.Sprintf(" and the lookups of %d trainers", trainers)
 	}
@@ -106,24 +91,28 @@ type lookupMemory struct {
 	calls            atomic.Int32 // in flight, of all links
 }
 
-// NewLookupStore allocates the memory of a trainer's lookups where transport t wants it,
-// after comparing it with what is left.
-func NewLookupStore(t Transport, owner string, spec LookupSpec) (*LookupStore, error) {
-	if err := spec.check(); err != nil {
+// NewLookupStore allocates the memory of a trainer's lookups on the heap, after comparing
+// it with what is left.
+func NewLookupStore(owner string, spec LookupSpec) (*LookupStore, error) {
+	if err := spec.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", owner, err)
 	}
-	name := owner + " lookups"
-	if t != Shm {
-		if err := shm.Reserve(name, int64(spec.bytes())); err != nil {
-			return nil, err
-		}
-		values := spec.Bags * spec.Columns()
-		return &LookupStore{
-			LookupSpec: spec, Values: make([]float32, values), Gradients: make([]float32, values),
-			lookupMemory: lookupMemory{owner: owner, offsets: make([]int64, 1, spec.Bags+1), indices: make([]int64, 0, spec.Indices)},
-		}, nil
+	if err := shm.Reserve(owner+" lookups", int64(spec.bytes())); err != nil {
+		return nil, err
 	}
-	segment, err := shm.New(name, spec.segmentSize(), true)
+	values := spec.Bags * spec.Columns()
+	return &LookupStore{
+		LookupSpec: spec, Values: make([]float32, values), Gradients: make([]float32, values),
+		lookupMemory: lookupMemory{owner: owner, offsets: make([]int64, 1, spec.Bags+1), indices: make([]int64, 0, spec.Indices)},
+	}, nil
+}
+
+// newSharedLookupStore is NewLookupStore in a segment, all of which it touches.
+func newSharedLookupStore(owner string, spec LookupSpec) (*LookupStore, error) {
+	if err := spec.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", owner, err)
+	}
+	segment, err := shm.New(owner+" lookups", spec.segmentSize(), true)
 	if err != nil {
 		return nil, err
 	}

@@ -28,32 +28,32 @@ func shortDir(t commtest.TB) string {
 }
 
 // networks are what carries frames.
-var networks = []Transport{Unix, TCP, GRPC}
+var networks = []*Network{Unix, TCP, GRPC}
 
 // overNetworks runs test once per network.
-func overNetworks(t *testing.T, test func(t *testing.T, n Transport)) {
+func overNetworks(t *testing.T, test func(t *testing.T, n *Network)) {
 	for _, n := range networks {
-		t.Run(string(n), func(t *testing.T) { test(t, n) })
+		t.Run(n.Name(), func(t *testing.T) { test(t, n) })
 	}
 }
 
-func listen(t commtest.TB, n Transport, name string) *Listener {
+func listen(t commtest.TB, n *Network, name string) *Listener {
 	t.Helper()
 	at := "127.0.0.1"
 	if n == Unix {
 		at = filepath.Join(shortDir(t), name)
 	}
-	l, err := Listen(n, at, name, testSecret)
+	l, err := n.Listen(at, name, testSecret)
 	commtest.Must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
 
 // link joins the ranks named from and to.
-func link(t commtest.TB, n Transport, from, to string) (atFrom, atTo *Conn) {
+func link(t commtest.TB, n *Network, from, to string) (atFrom, atTo *Conn) {
 	t.Helper()
 	l := listen(t, n, to)
-	atFrom, err := Dial(l.Address(), from, to, "test", testSecret, patience)
+	atFrom, err := n.Dial(l.Address(), Call{from, to, "test", testSecret, patience})
 	commtest.Must(t, err)
 	t.Cleanup(func() { _ = atFrom.Close() })
 	atTo, err = l.Accept("test", from, patience)

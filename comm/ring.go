@@ -60,14 +60,15 @@ type ringTask struct {
 
 var _ GroupLink = (*Ring)(nil)
 
-// NewRing joins the member named self at the given position of size. next and
-// prev link it to its neighbours, and are the same if size is 2; the ring owns
-// them from now on. They are nil and nothing is sent if size is 1. All members
-// must agree on specs. An operation must end within timeout of its call.
-func NewRing(self string, position, size int, next, prev *Conn, specs []tensor.BucketSpec, timeout time.Duration) *Ring {
+// NewRing joins the member at the given position, whose connections to its neighbours
+// are among those of members. All members must agree on specs. An operation must end
+// within the timeout of its call.
+func NewRing(members Links, position int, specs []tensor.BucketSpec) *Ring {
+	size := len(members.Conns)
 	r := &Ring{
-		operations: newOperations(self, "its ring", specs, timeout),
-		position:   position, size: size, next: next, prev: prev,
+		operations: newOperations(members.Self, "its ring", specs, members.Timeout),
+		position:   position, size: size,
+		next: members.Conns[(position+1)%size], prev: members.Conns[(position+size-1)%size],
 		queue:   make(chan ringTask, len(specs)+1),
 		quit:    make(chan struct{}),
 		done:    make(chan struct{}),

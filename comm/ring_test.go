@@ -14,21 +14,20 @@ import (
 )
 
 // newRings joins size members; specs may differ by member.
-func newRings(t commtest.TB, n Transport, size int, timeout time.Duration, specs func(member int) []tensor.BucketSpec) []*Ring {
+func newRings(t commtest.TB, n *Network, size int, timeout time.Duration, specs func(member int) []tensor.BucketSpec) []*Ring {
 	t.Helper()
-	next, prev := make([]*Conn, size), make([]*Conn, size)
-	switch {
-	case size == 2: // one connection, in both directions
-		next[0], next[1] = link(t, n, name(0), name(1))
-		prev[0], prev[1] = next[0], next[1]
-	case size > 2:
-		for i := range size {
-			next[i], prev[(i+1)%size] = link(t, n, name(i), name((i+1)%size))
+	conns := make([][]*Conn, size) // of each member, by position
+	for i := range size {
+		conns[i] = make([]*Conn, size)
+	}
+	for i := range size {
+		if next := (i + 1) % size; conns[i][next] == nil && next != i { // two members have one, for both directions
+			conns[i][next], conns[next][i] = link(t, n, name(i), name(next))
 		}
 	}
 	var rings []*Ring
 	for i := range size {
-		r := NewRing(name(i), i, size, next[i], prev[i], specs(i), timeout)
+		r := NewRing(Links{name(i), conns[i], timeout}, i, specs(i))
 		t.Cleanup(func() { _ = r.Close() })
 		rings = append(rings, r)
 	}
@@ -60,7 +59,7 @@ func reduceWith(g Group, mean bool) func(int64, *tensor.Bucket) *Future {
 }
 
 func TestRingSums(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		rapid.Check(t, func(t *rapid.T) {
 			size := rapid.IntRange(1, 5).Draw(t, "size")
 			specs := []tensor.BucketSpec{
@@ -112,7 +111,7 @@ func TestRingSums(t *testing.T) {
 }
 
 func TestRingDeadlineNamesThePeer(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		for what, elements := range map[string]int{"small": 3, "large": 8 << 20} {
 			spec := commtest.DenseSpec(0, elements)
 			rings := newRings(t, n, 3, 50*time.Millisecond, same(spec))
@@ -129,7 +128,7 @@ func TestRingDeadlineNamesThePeer(t *testing.T) {
 }
 
 func TestRingDisagreement(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		specs := []tensor.BucketSpec{commtest.DenseSpec(0, 20_000), commtest.DenseSpec(1, 20_000)}
 		rings := newRings(t, n, 2, patience, same(specs...))
 		f, g := rings[0].AllReduce(3, tensor.NewBucket(specs[1])), rings[1].AllReduce(3, tensor.NewBucket(specs[0]))
@@ -163,7 +162,7 @@ func TestRingDisagreement(t *testing.T) {
 }
 
 func TestRingSparseOverflow(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		spec := commtest.SparseSpec(0, 10, 2, 3)
 		rings := newRings(t, n, 2, patience, same(spec))
 		var futures []*Future
@@ -182,7 +181,7 @@ func TestRingSparseOverflow(t *testing.T) {
 }
 
 func TestRingDeathOfAMember(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		for what, elements := range map[string]int{"small": 3, "large": 8 << 20} {
 			spec := commtest.DenseSpec(0, elements)
 			rings := newRings(t, n, 3, patience, same(spec))
@@ -206,7 +205,7 @@ func TestRingDeathOfAMember(t *testing.T) {
 }
 
 func TestRingClose(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		spec := commtest.DenseSpec(0, 3)
 		rings := newRings(t, n, 2, patience, same(spec))
 		commtest.Must(t, rings[1].Close())

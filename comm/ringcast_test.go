@@ -15,7 +15,7 @@ import (
 )
 
 func TestRingBroadcasts(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		rapid.Check(t, func(t *rapid.T) {
 			size := rapid.IntRange(1, 5).Draw(t, "size")
 			specs := []tensor.BucketSpec{
@@ -57,7 +57,7 @@ func TestRingBroadcasts(t *testing.T) {
 
 // TestRingBarrier has nobody leave a barrier that somebody has not reached.
 func TestRingBarrier(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		for size := 1; size <= 5; size++ {
 			rings := newRings(t, n, size, patience, same(commtest.DenseSpec(0, 100)))
 			var reached atomic.Int64
@@ -138,7 +138,7 @@ func TestRingTellsOperationsApart(t *testing.T) {
 func TestRingBadDays(t *testing.T) {
 	large := commtest.DenseSpec(0, 16<<20)
 	sparse := commtest.SparseSpec(0, 10, 1, 10)
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		for what, run := range map[string]func(r *Ring) error{
 			"broadcast":        func(r *Ring) error { return r.Broadcast(3, tensor.NewBucket(large), 2).Wait() },
 			"sparse broadcast": func(r *Ring) error { return r.Broadcast(3, tensor.NewBucket(sparse), 2).Wait() },
@@ -176,7 +176,7 @@ func TestRingBadDays(t *testing.T) {
 
 func TestRingBroadcastToNobodyEndsAtTheDeadline(t *testing.T) {
 	large := commtest.DenseSpec(0, 16<<20)
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		rings := newRings(t, n, 3, 100*time.Millisecond, same(large))
 		var wait *WaitError
 		if err := rings[0].Broadcast(3, tensor.NewBucket(large), 0).Wait(); !errors.As(err, &wait) || wait.For[0] != "trainer1" || wait.What != "room for a part of batch 3, bucket 0" {

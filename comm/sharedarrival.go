@@ -77,7 +77,7 @@ func (p *sharedPort) takeFrom(i int, t *sharedTrainer, handle func(*Arrival) err
 		case !early:
 			early, looks = true, len(t.slots)+1
 		case looks == 1:
-			return pushes, fmt.Errorf("%s pushed bucket %d to %s as number %d where number %d is due", p.conns[i].peer, a.Bucket, p.self, a.line.order, t.taken)
+			return pushes, fmt.Errorf("%s pushed bucket %d to %s as number %d where number %d is due", p.Conns[i].peer, a.Bucket, p.Self, a.line.order, t.taken)
 		}
 	}
 	return pushes, nil
@@ -96,18 +96,18 @@ func (p *sharedPort) another(i, k int) bool {
 
 // receive checks what a trainer says of its push before anything relies on it.
 func (p *sharedPort) receive(a *sharedArrival, pushed uint32) error {
-	from, line := p.conns[a.Trainer].peer, a.line
+	from, line := p.Conns[a.Trainer].peer, a.line
 	if pushed != a.seen+1 || a.state.Load() != answered {
-		return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", from, line.batch, a.Bucket, p.self, a.Batch)
+		return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", from, line.batch, a.Bucket, p.Self, a.Batch)
 	}
 	place, rows := line.place, int(line.rows)
 	if place != inStore && place != inCopies {
-		return fmt.Errorf("%s pushed bucket %d to %s from place %d, which does not exist", from, a.Bucket, p.self, place)
+		return fmt.Errorf("%s pushed bucket %d to %s from place %d, which does not exist", from, a.Bucket, p.Self, place)
 	}
 	a.bucket = a.places[place]
 	if a.spec.Sparse {
 		if err := a.bucket.TakeRows(rows); err != nil {
-			return fmt.Errorf("%s sent to %s: %w", from, p.self, err)
+			return fmt.Errorf("%s sent to %s: %w", from, p.Self, err)
 		}
 	}
 	a.seen, a.Gradient, a.Batch, a.AtNS = pushed, &a.bucket.Gradient, line.batch, line.pushedNS
@@ -120,19 +120,19 @@ func (p *sharedPort) receive(a *sharedArrival, pushed uint32) error {
 // copied into the trainer's memory.
 func (p *sharedPort) answer(arrival *Arrival, g *tensor.Gradient) error {
 	a := arrival.slot.(*sharedArrival)
-	to := p.conns[a.Trainer].peer
+	to := p.Conns[a.Trainer].peer
 	if p.dead.Load() {
 		return p.lost(to, a)
 	}
 	if err := a.spec.Check(g); err != nil {
-		return fmt.Errorf("%s cannot answer %s: %w", p.self, to, err)
+		return fmt.Errorf("%s cannot answer %s: %w", p.Self, to, err)
 	}
 	if !a.state.CompareAndSwap(pending, answering) {
-		return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight", p.self, a.Bucket, to)
+		return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight", p.Self, a.Bucket, to)
 	}
 	if !g.SameValues(a.Gradient) {
 		if err := a.Gradient.CopyFrom(g); err != nil {
-			return fmt.Errorf("%s cannot answer %s: %w", p.self, to, err)
+			return fmt.Errorf("%s cannot answer %s: %w", p.Self, to, err)
 		}
 	}
 	a.bucket.ShowRows(g.Rows)
@@ -152,5 +152,5 @@ func (p *sharedPort) lost(to string, a *sharedArrival) error {
 	if p.err != nil {
 		return p.err
 	}
-	return fmt.Errorf("%s cannot answer batch %d, bucket %d of %s: the port is closed", p.self, a.Batch, a.Bucket, to)
+	return fmt.Errorf("%s cannot answer batch %d, bucket %d of %s: the port is closed", p.Self, a.Batch, a.Bucket, to)
 }

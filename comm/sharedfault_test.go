@@ -85,7 +85,7 @@ func TestSharedStoresMustAgree(t *testing.T) {
 	defer func() { _ = store.Close() }()
 	failed := make(chan error, 1)
 	go func() { _, err := newSharedLink(near, store, patience); failed <- err }()
-	if _, err := newSharedPort("server9", []*Conn{far}, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, patience); err == nil {
+	if _, err := newSharedPort(Links{"server9", []*Conn{far}, patience}, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}); err == nil {
 		t.Error("a port took a store of another size")
 	}
 	if err := <-failed; err == nil || !strings.Contains(err.Error(), "both must agree on the buckets") {
@@ -177,7 +177,7 @@ func TestSharedPortRefusesSegments(t *testing.T) {
 		near, far := link(t, Unix, "trainer0", "server9")
 		failed := make(chan error, 1)
 		go func() {
-			_, err := newSharedPort("server9", []*Conn{far}, specs, patience)
+			_, err := newSharedPort(Links{"server9", []*Conn{far}, patience}, specs)
 			failed <- err
 		}()
 		var request Header

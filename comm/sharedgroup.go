@@ -68,10 +68,10 @@ const (
 	stepBarrier
 )
 
-func newSharedGroup(self string, position int, conns []*Conn, store *Store, timeout time.Duration) (*sharedGroup, error) {
-	specs := store.Specs()
+func newSharedGroup(members Links, position int, store *Store) (*sharedGroup, error) {
+	conns, specs := members.Conns, store.Specs()
 	g := &sharedGroup{
-		operations: newOperations(self, "its group", specs, timeout),
+		operations: newOperations(members.Self, "its group", specs, members.Timeout),
 		position:   position, conns: conns, members: make([]*sharedMember, len(conns)),
 		wake: make(chan struct{}, 1), quit: make(chan struct{}),
 		merger: tensor.NewRowMerger(len(conns)),

@@ -35,7 +35,7 @@ func newGroups(t commtest.TB, size int, timeout time.Duration, specs func(member
 		joined.Go(func() {
 			store, err := NewSharedStore(name(i), specs(i))
 			if err == nil {
-				groups[i], err = newSharedGroup(name(i), i, conns[i], store, timeout)
+				groups[i], err = newSharedGroup(Links{name(i), conns[i], timeout}, i, store)
 			}
 			errs[i] = err
 		})

@@ -36,7 +36,7 @@ func newHall(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout tim
 	for i := range trainers {
 		joined.Go(func() { h.links[i], errs[i] = newSharedLink(near[i], h.stores[i], timeout) })
 	}
-	port, err := newSharedPort("server9", far, specs, timeout)
+	port, err := newSharedPort(Links{"server9", far, timeout}, specs)
 	joined.Wait()
 	commtest.Must(t, errors.Join(append(errs, err)...))
 	h.port = port

@@ -1,8 +1,6 @@
 package comm
 
 import (
-	"time"
-
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
 )
@@ -24,8 +22,8 @@ type sharedTrainer struct {
 	taken   uint32           // pushes that were handed over
 }
 
-func newSharedPort(self string, conns []*Conn, specs []tensor.BucketSpec, timeout time.Duration) (*sharedPort, error) {
-	p := &sharedPort{sharedServer: sharedServer{self: self, timeout: timeout, conns: conns, awaits: "a push"}}
+func newSharedPort(trainers Links, specs []tensor.BucketSpec) (*sharedPort, error) {
+	p := &sharedPort{sharedServer: sharedServer{Links: trainers, awaits: "a push"}}
 	p.some = p.anyPush
 	if err := p.open(func(i int, conn *Conn) error { return p.admit(i, conn, specs) }); err != nil {
 		p.unmap()

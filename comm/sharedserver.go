@@ -13,15 +13,13 @@ import (
 // waits at the server's bell, looks at all slots when it rings and takes what is
 // there. The connections only tell of the trainers' ends.
 type sharedServer struct {
-	self    string
-	timeout time.Duration
-	conns   []*Conn
-	awaits  string       // what comes over the links, e.g. "a push"
-	some    func() bool  // whether some of it is there
-	ready   func() bool  // or anything else to wake up for
-	door    *shm.Segment // with the bell
-	bell    shm.Bell
-	left    []atomic.Bool // the trainers that have closed their link in order
+	Links
+	awaits string       // what comes over the links, e.g. "a push"
+	some   func() bool  // whether some of it is there
+	ready  func() bool  // or anything else to wake up for
+	door   *shm.Segment // with the bell
+	bell   shm.Bell
+	left   []atomic.Bool // the trainers that have closed their link in order
 
 	dead     atomic.Bool // the server has failed or is closed
 	watchers sync.WaitGroup
@@ -36,8 +34,8 @@ type sharedServer struct {
 // error the caller gives back what admit took and the door.
 func (s *sharedServer) open(admit func(i int, conn *Conn) error) (err error) {
 	s.ready = func() bool { return s.dead.Load() || s.some() || s.allLeft() }
-	s.left = make([]atomic.Bool, len(s.conns))
-	if s.door, err = shm.New(s.self+" door", pageBytes, true); err == nil {
+	s.left = make([]atomic.Bool, len(s.Conns))
+	if s.door, err = shm.New(s.Self+" door", pageBytes, true); err == nil {
 		s.bell = bellOf(s.door)
 		err = s.admitAll(admit)
 	}
@@ -45,15 +43,15 @@ func (s *sharedServer) open(admit func(i int, conn *Conn) error) (err error) {
 		s.hangUp()
 		return err
 	}
-	for i, conn := range s.conns {
+	for i, conn := range s.Conns {
 		s.watchers.Go(func() { s.watch(i, conn) })
 	}
 	return nil
 }
 
 func (s *sharedServer) admitAll(admit func(i int, conn *Conn) error) error {
-	for i, conn := range s.conns {
-		if err := conn.bound(s.timeout); err != nil {
+	for i, conn := range s.Conns {
+		if err := conn.bound(s.Timeout); err != nil {
 			return err
 		}
 		if err := admit(i, conn); err != nil {
@@ -108,7 +106,7 @@ func (s *sharedServer) watch(i int, conn *Conn) {
 		s.left[i].Store(true)
 		s.bell.Shake()
 	case err == nil:
-		s.fail(fmt.Errorf("%s sent operation %d to %s, whose links work by bells", conn.peer, h.Op, s.self))
+		s.fail(fmt.Errorf("%s sent operation %d to %s, whose links work by bells", conn.peer, h.Op, s.Self))
 	default:
 		s.fail(conn.explain(err, "the wait for "+s.awaits, 0))
 	}
@@ -132,7 +130,7 @@ func (s *sharedServer) end() {
 }
 
 func (s *sharedServer) hangUp() {
-	for _, c := range s.conns {
+	for _, c := range s.Conns {
 		_ = c.Close()
 	}
 }

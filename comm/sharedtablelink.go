@@ -31,6 +31,7 @@ func newSharedTableLink(conn *Conn, store *LookupStore, table int, timeout time.
 	l := &sharedTableLink{tableCalls: newTableCalls(conn, store, table, timeout), conn: conn, watched: make(chan struct{})}
 	if err := l.exchange(); err != nil {
 		l.unmap()
+		_ = conn.Close()
 		return nil, err
 	}
 	l.bell, l.server, l.line = bellOf(l.control), bellOf(l.door), callLineOf(l.control)

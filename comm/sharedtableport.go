@@ -2,7 +2,6 @@ package comm
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/psbench/psbench/comm/shm"
 )
@@ -26,9 +25,9 @@ type sharedTableCaller struct {
 	seen    uint32 // the last call that was taken
 }
 
-func newSharedTablePort(self string, conns []*Conn, spec LookupSpec, table int, timeout time.Duration) (*sharedTablePort, error) {
+func newSharedTablePort(trainers Links, spec LookupSpec, table int) (*sharedTablePort, error) {
 	p := &sharedTablePort{
-		sharedServer: sharedServer{self: self, timeout: timeout, conns: conns, awaits: "a call"},
+		sharedServer: sharedServer{Links: trainers, awaits: "a call"},
 		spec:         spec, table: table,
 	}
 	p.some = p.anyCall
@@ -41,7 +40,7 @@ func newSharedTablePort(self string, conns []*Conn, spec LookupSpec, table int, 
 
 // admit takes the segments of a trainer.
 func (p *sharedTablePort) admit(i int, conn *Conn) (err error) {
-	c := &sharedTableCaller{tableCaller: newTableCaller(p.self, conn, i, &p.spec, p.table)}
+	c := &sharedTableCaller{tableCaller: newTableCaller(p.Self, conn, i, &p.spec, p.table)}
 	p.callers = append(p.callers, c)
 	if c.control, err = conn.ReceiveSegment(callControlSize(), false); err != nil {
 		return err

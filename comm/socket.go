@@ -15,7 +15,7 @@ const unixBuffer = 4 << 20
 // dialSocket connects to the listener at e.
 func dialSocket(e endpoint, deadline time.Time) (net.Conn, error) {
 	dialer := net.Dialer{Deadline: deadline}
-	nc, err := dialer.Dial(e.dialect(), e.place())
+	nc, err := dialer.Dial(e.network.socket, e.place())
 	if err != nil {
 		return nil, err
 	}

@@ -31,13 +31,6 @@ func NewSharedStore(owner string, specs []tensor.BucketSpec) (*Store, error) {
 	return newSegmentStore(owner+" buckets", specs, true)
 }
 
-// ReserveSharedStores reports that the shared stores of all owners together do not
-// fit into the memory there is. Each alone would find that there is room for it, and
-// the last one to touch its pages would be killed.
-func ReserveSharedStores(owners []string, specs []tensor.BucketSpec) error {
-	return shm.Reserve("the buckets of "+joinNames(owners), int64(len(owners))*int64(storeSize(specs)))
-}
-
 // newSegmentStore makes a store in a segment; untouched, its pages come into
 // being at their first use.
 func newSegmentStore(name string, specs []tensor.BucketSpec, touch bool) (*Store, error) {

@@ -88,7 +88,7 @@ type star struct {
 	served chan error
 }
 
-func newStar(t commtest.TB, n Transport, trainers int, specs []tensor.BucketSpec, chunked bool, timeout time.Duration, handle func(*Arrival) error) *star {
+func newStar(t commtest.TB, n *Network, trainers int, specs []tensor.BucketSpec, chunked bool, timeout time.Duration, handle func(*Arrival) error) *star {
 	t.Helper()
 	s := &star{served: make(chan error, 1)}
 	var ports []*Conn
@@ -97,7 +97,7 @@ func newStar(t commtest.TB, n Transport, trainers int, specs []tensor.BucketSpec
 		s.links = append(s.links, NewStreamLink(near, specs, timeout))
 		ports = append(ports, far)
 	}
-	s.port = NewStreamPort("server9", ports, specs, chunked, timeout)
+	s.port = NewStreamPort(Links{"server9", ports, timeout}, specs, chunked)
 	go func() { s.served <- s.port.Serve(handle) }()
 	t.Cleanup(func() {
 		for _, l := range s.links {
@@ -109,7 +109,7 @@ func newStar(t commtest.TB, n Transport, trainers int, specs []tensor.BucketSpec
 }
 
 func TestPushPullAverages(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		rapid.Check(t, func(t *rapid.T) {
 			trainers := rapid.IntRange(1, 4).Draw(t, "trainers")
 			checkAverages(t, n, trainers, rapid.Bool().Draw(t, "chunked"),
@@ -121,7 +121,7 @@ func TestPushPullAverages(t *testing.T) {
 }
 
 func TestPushPullAveragesChunks(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		for _, elements := range []int{ChunkElements - 1, ChunkElements, ChunkElements + 1, 3*ChunkElements - 1} {
 			for _, chunked := range []bool{false, true} {
 				seed := uint32(0)
@@ -133,7 +133,7 @@ func TestPushPullAveragesChunks(t *testing.T) {
 
 // checkAverages fills and pushes buckets three times and compares the answers with
 // their mean.
-func checkAverages(t commtest.TB, n Transport, trainers int, chunked bool, fill func(b *tensor.Bucket), specs ...tensor.BucketSpec) {
+func checkAverages(t commtest.TB, n *Network, trainers int, chunked bool, fill func(b *tensor.Bucket), specs ...tensor.BucketSpec) {
 	t.Helper()
 	s := newStar(t, n, trainers, specs, chunked, patience, newAverager(trainers, specs, chunked).handle)
 	for batch := range int64(3) {
@@ -168,10 +168,10 @@ func checkAverages(t commtest.TB, n Transport, trainers int, chunked bool, fill 
 // TestChunksAreAnsweredOneByOne has a trainer that sends the second chunk only
 // when the first one is answered.
 func TestChunksAreAnsweredOneByOne(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		spec := commtest.DenseSpec(0, ChunkElements+3)
 		near, far := link(t, n, "trainer0", "server9")
-		p := NewStreamPort("server9", []*Conn{far}, []tensor.BucketSpec{spec}, true, patience)
+		p := NewStreamPort(Links{"server9", []*Conn{far}, patience}, []tensor.BucketSpec{spec}, true)
 		served := make(chan error, 1)
 		arrivals := 0
 		go func() {
@@ -215,7 +215,7 @@ func TestChunksAreAnsweredOneByOne(t *testing.T) {
 // TestPushingAgainAtOnce pushes as soon as the answer is there, which is often
 // before Answer has returned.
 func TestPushingAgainAtOnce(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		for _, chunked := range []bool{false, true} {
 			specs := []tensor.BucketSpec{commtest.DenseSpec(0, ChunkElements+1), commtest.DenseSpec(1, 1)}
 			s := newStar(t, n, 2, specs, chunked, patience, newAverager(2, specs, chunked).handle)
@@ -237,7 +237,7 @@ func TestPushingAgainAtOnce(t *testing.T) {
 }
 
 func TestAnswersComeInAnyOrder(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		specs := []tensor.BucketSpec{commtest.DenseSpec(0, 3), commtest.DenseSpec(7, 5)}
 		var first *Arrival
 		s := newStar(t, n, 1, specs, false, patience, func(a *Arrival) error {
@@ -260,7 +260,7 @@ func TestAnswersComeInAnyOrder(t *testing.T) {
 }
 
 func TestPushPullRefusesMisuse(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		specs := []tensor.BucketSpec{commtest.DenseSpec(0, 3), commtest.SparseSpec(1, 4, 1, 2)}
 		arrived := make(chan *Arrival, 1)
 		unsorted := tensor.NewBucket(specs[1])

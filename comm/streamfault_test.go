@@ -15,7 +15,7 @@ import (
 )
 
 func TestPushPullDeadlineNamesTheServer(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		specs := []tensor.BucketSpec{commtest.DenseSpec(0, 3), commtest.DenseSpec(1, 3)}
 		s := newStar(t, n, 1, specs, false, 50*time.Millisecond, func(*Arrival) error { return nil })
 		f, g := s.links[0].PushPull(3, tensor.NewBucket(specs[0])), s.links[0].PushPull(3, tensor.NewBucket(specs[1]))
@@ -35,7 +35,7 @@ func TestPushPullDeadlineNamesTheServer(t *testing.T) {
 var vast = commtest.DenseSpec(0, 16<<20)
 
 func TestBlockedPushEndsAtTheDeadline(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		near, far := link(t, n, "trainer0", "server9")
 		defer func() { _ = far.Close() }()
 		l := NewStreamLink(near, []tensor.BucketSpec{vast}, 100*time.Millisecond)
@@ -59,9 +59,9 @@ func push(t commtest.TB, c *Conn, batch int64, b *tensor.Bucket, chunks int) {
 }
 
 func TestBlockedAnswerEndsAtTheDeadline(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		near, far := link(t, n, "trainer0", "server9")
-		p := NewStreamPort("server9", []*Conn{far}, []tensor.BucketSpec{vast}, false, time.Second)
+		p := NewStreamPort(Links{"server9", []*Conn{far}, time.Second}, []tensor.BucketSpec{vast}, false)
 		served := make(chan error, 1)
 		go func() { served <- p.Serve(func(a *Arrival) error { return a.Answer(a.Gradient) }) }()
 		push(t, near, 4, tensor.NewBucket(vast), chunksOf(&vast))
@@ -74,7 +74,7 @@ func TestBlockedAnswerEndsAtTheDeadline(t *testing.T) {
 
 func TestAPushThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
 	spec := commtest.DenseSpec(0, 3*ChunkElements)
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		for what, stop := range map[string]func(c *Conn, b *tensor.Bucket) error{
 			"between chunks": func(c *Conn, b *tensor.Bucket) error { push(t, c, 4, b, 2); return nil },
 			"in a chunk": func(c *Conn, b *tensor.Bucket) error {
@@ -95,7 +95,7 @@ func TestAPushThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
 }
 
 func TestDeathOfThePeer(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		specs := []tensor.BucketSpec{commtest.DenseSpec(0, 3)}
 		arrived := make(chan *Arrival, 2)
 		s := newStar(t, n, 2, specs, false, patience, func(a *Arrival) error { arrived <- a; return nil })
@@ -123,9 +123,9 @@ func TestDeathOfThePeer(t *testing.T) {
 // answer.
 func TestDeathInTheMiddle(t *testing.T) {
 	spec := commtest.DenseSpec(0, 3*ChunkElements)
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		near, far := link(t, n, "trainer0", "server9")
-		p := NewStreamPort("server9", []*Conn{far}, []tensor.BucketSpec{spec}, false, patience)
+		p := NewStreamPort(Links{"server9", []*Conn{far}, patience}, []tensor.BucketSpec{spec}, false)
 		push(t, near, 7, tensor.NewBucket(spec), 2)
 		commtest.Must(t, near.Close())
 		var peer *PeerError
@@ -154,7 +154,7 @@ func TestDeathInTheMiddle(t *testing.T) {
 // TestAnAnswerThatStopsHalfWayEndsAtTheDeadline has a server that is stopped.
 func TestAnAnswerThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
 	spec := commtest.DenseSpec(0, 2*ChunkElements)
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		var once sync.Once
 		s := newStar(t, n, 1, []tensor.BucketSpec{spec}, true, 500*time.Millisecond, func(a *Arrival) (err error) {
 			once.Do(func() { err = a.Answer(a.Gradient) })
@@ -169,16 +169,16 @@ func TestAnAnswerThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
 // TestLinksLeaveNothingBehind opens and closes links and counts what is left.
 func TestLinksLeaveNothingBehind(t *testing.T) {
 	spec := commtest.DenseSpec(0, 1000)
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		l := listen(t, n, "server9")
 		join := func(i int) {
 			purpose := fmt.Sprintf("push %d", i)
-			near, err := Dial(l.Address(), "trainer0", "server9", purpose, testSecret, patience)
+			near, err := n.Dial(l.Address(), Call{"trainer0", "server9", purpose, testSecret, patience})
 			commtest.Must(t, err)
 			far, err := l.Accept(purpose, "trainer0", patience)
 			commtest.Must(t, err)
 			link := NewStreamLink(near, []tensor.BucketSpec{spec}, patience)
-			port := NewStreamPort("server9", []*Conn{far}, []tensor.BucketSpec{spec}, true, patience)
+			port := NewStreamPort(Links{"server9", []*Conn{far}, patience}, []tensor.BucketSpec{spec}, true)
 			served := make(chan error, 1)
 			go func() { served <- port.Serve(func(a *Arrival) error { return a.Answer(a.Gradient) }) }()
 			commtest.Must(t, link.PushPull(0, tensor.NewBucket(spec)).Wait())
@@ -213,7 +213,7 @@ func held(t commtest.TB) (descriptors, goroutines int) {
 }
 
 func TestServeEndsWithTheFirstError(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		specs := []tensor.BucketSpec{commtest.DenseSpec(0, 3)}
 		s := newStar(t, n, 2, specs, false, patience, func(*Arrival) error { return errors.New("no more") })
 		err := s.links[0].PushPull(0, tensor.NewBucket(specs[0])).Wait()
@@ -228,7 +228,7 @@ func TestServeEndsWithTheFirstError(t *testing.T) {
 }
 
 func TestPortCloseIsNoError(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		s := newStar(t, n, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 1)}, false, patience, func(*Arrival) error { return nil })
 		commtest.Must(t, s.port.Close())
 		commtest.Must(t, <-s.served)

@@ -33,16 +33,15 @@ type pushArrival struct {
 	pending atomic.Bool // handed over and not yet answered
 }
 
-// NewStreamPort makes the port of the server named self. conns[i] is its
-// trainer i; the port owns the connections from now on. It allocates one
+// NewStreamPort makes the port of a server. It allocates one
 // gradient per trainer and bucket. With chunked set it hands over the chunks of a
 // dense push one by one as they arrive, and each answer is sent at once, so that
 // push, reduction and answer of a bucket overlap. Once a push has begun, each of
 // its chunks must follow within timeout, and an answer must be accepted by its
 // trainer within timeout.
-func NewStreamPort(self string, conns []*Conn, specs []tensor.BucketSpec, chunked bool, timeout time.Duration) *StreamPort {
-	p := &StreamPort{streamServer: streamServer{self: self, conns: conns, timeout: timeout}}
-	for trainer := range conns {
+func NewStreamPort(trainers Links, specs []tensor.BucketSpec, chunked bool) *StreamPort {
+	p := &StreamPort{streamServer: streamServer{Links: trainers}}
+	for trainer := range trainers.Conns {
 		store := NewStore(specs)
 		p.stores = append(p.stores, store)
 		p.places = append(p.places, byIndex(specs, func(spec tensor.BucketSpec) *pushPlace {
@@ -85,7 +84,7 @@ func (p *StreamPort) Serve(handle func(*Arrival) error) error {
 
 // read receives the pushes of one trainer until its goodbye.
 func (p *StreamPort) read(trainer int, handle func(*Arrival) error) error {
-	c := p.conns[trainer]
+	c := p.Conns[trainer]
 	var h Header
 	for {
 		if err := c.readHeader(&h); err != nil {
@@ -97,11 +96,11 @@ func (p *StreamPort) read(trainer int, handle func(*Arrival) error) error {
 		place := at(p.places[trainer], int(h.Bucket))
 		switch {
 		case h.Op != opPush:
-			return fmt.Errorf("%s sent operation %d to %s, which expects pushes", c.peer, h.Op, p.self)
+			return fmt.Errorf("%s sent operation %d to %s, which expects pushes", c.peer, h.Op, p.Self)
 		case place == nil:
-			return fmt.Errorf("%s pushed bucket %d of batch %d to %s, which does not serve it", c.peer, h.Bucket, h.Batch, p.self)
+			return fmt.Errorf("%s pushed bucket %d of batch %d to %s, which does not serve it", c.peer, h.Bucket, h.Batch, p.Self)
 		case !place.open.CompareAndSwap(0, int32(place.chunks)): // #nosec G115 -- far fewer than 2^31
-			return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", c.peer, h.Batch, h.Bucket, p.self, place.arrivals[0].Batch)
+			return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", c.peer, h.Batch, h.Bucket, p.Self, place.arrivals[0].Batch)
 		}
 		if err := p.receive(c, place, &h, handle); err != nil {
 			return err
@@ -115,11 +114,11 @@ func (p *StreamPort) receive(c *Conn, place *pushPlace, h *Header, handle func(*
 	bounded := place.chunks > 1 || !c.buffered(h.Payload)
 	for k := range place.chunks {
 		if bounded {
-			_ = c.SetReadDeadline(time.Now().Add(p.timeout)) // fails only once closed, and then reads fail too
+			_ = c.SetReadDeadline(time.Now().Add(p.Timeout)) // fails only once closed, and then reads fail too
 		}
 		a := &place.arrivals[min(k, len(place.arrivals)-1)]
 		if err := p.readChunk(c, a, h, batch, k); err != nil {
-			return c.explain(err, "the push of "+describe(batch, place.spec.Index), int64(p.timeout))
+			return c.explain(err, "the push of "+describe(batch, place.spec.Index), int64(p.Timeout))
 		}
 		if len(place.arrivals) == 1 && k < place.chunks-1 {
 			continue
@@ -147,7 +146,7 @@ func (p *StreamPort) readChunk(c *Conn, a *pushArrival, h *Header, batch int64, 
 	first, spec := int64(k)*ChunkElements, &a.place.spec
 	if h.Op != opPush || h.Batch != batch || int(h.Bucket) != spec.Index || h.Arg != first {
 		return fmt.Errorf("%s sent operation %d of batch %d, bucket %d, from element %d on to %s, which expects the push of batch %d, bucket %d, from element %d on",
-			c.peer, h.Op, h.Batch, h.Bucket, h.Arg, p.self, batch, spec.Index, first)
+			c.peer, h.Op, h.Batch, h.Bucket, h.Arg, p.Self, batch, spec.Index, first)
 	}
 	if a.Chunks == a.place.chunks {
 		return readGradient(c, h, spec, a.Gradient)
@@ -159,19 +158,19 @@ func (p *StreamPort) readChunk(c *Conn, a *pushArrival, h *Header, batch int64, 
 // answer implements answerer.
 func (p *StreamPort) answer(arrival *Arrival, g *tensor.Gradient) error {
 	a := arrival.slot.(*pushArrival)
-	place, c := a.place, p.conns[a.Trainer]
+	place, c := a.place, p.Conns[a.Trainer]
 	spec := place.spec
 	if !spec.Sparse {
 		spec.Elements = len(a.Gradient.Values)
 	}
 	if err := spec.Check(g); err != nil {
-		return fmt.Errorf("%s cannot answer %s: %w", p.self, c.peer, err)
+		return fmt.Errorf("%s cannot answer %s: %w", p.Self, c.peer, err)
 	}
 	batch, first, last := a.Batch, a.Chunk, a.Chunk+place.chunks/a.Chunks
 	if !a.pending.CompareAndSwap(true, false) {
-		return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight", p.self, a.Bucket, c.peer)
+		return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight", p.Self, a.Bucket, c.peer)
 	}
-	deadline := time.Now().Add(p.timeout)
+	deadline := time.Now().Add(p.Timeout)
 	for k := first; k < last; k++ {
 		part := chunkOf(g, k-first)
 		h := chunkHeader(opAnswer, batch, spec.Index, k, &part)
@@ -179,7 +178,7 @@ func (p *StreamPort) answer(arrival *Arrival, g *tensor.Gradient) error {
 		// the send returns.
 		place.open.Add(-1)
 		if err := c.sendBy(deadline, &h, tensor.Int32Bytes(part.Rows), tensor.Float32Bytes(part.Values)); err != nil {
-			err = c.explainSend(err, "the answer to "+describe(batch, spec.Index), int64(p.timeout))
+			err = c.explainSend(err, "the answer to "+describe(batch, spec.Index), int64(p.Timeout))
 			p.fail(err)
 			return err
 		}

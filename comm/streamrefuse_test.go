@@ -12,7 +12,7 @@ import (
 )
 
 func TestStreamPortRefusesBadFrames(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		specs := []tensor.BucketSpec{commtest.DenseSpec(0, 2), commtest.SparseSpec(1, 10, 1, 3)}
 		values := tensor.Float32Bytes(make([]float32, 2))
 		rows := func(r ...int32) []byte { return tensor.Int32Bytes(r) }
@@ -33,7 +33,7 @@ func TestStreamPortRefusesBadFrames(t *testing.T) {
 			},
 		} {
 			near, far := link(t, n, "trainer0", "server9")
-			p := NewStreamPort("server9", []*Conn{far}, specs, false, patience)
+			p := NewStreamPort(Links{"server9", []*Conn{far}, patience}, specs, false)
 			commtest.Must(t, send(near))
 			if err := p.Serve(func(*Arrival) error { return nil }); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "trainer0") {
 				t.Errorf("serve ended with %v, want %q", err, want)
@@ -43,7 +43,7 @@ func TestStreamPortRefusesBadFrames(t *testing.T) {
 }
 
 // strayServer answers a push of two chunks after it has read the first n of them.
-func strayServer(t *testing.T, n Transport, read int, answers ...Header) error {
+func strayServer(t *testing.T, n *Network, read int, answers ...Header) error {
 	near, far := link(t, n, "trainer0", "server9")
 	spec := commtest.DenseSpec(0, ChunkElements+2)
 	l := NewStreamLink(near, []tensor.BucketSpec{spec}, patience)
@@ -79,7 +79,7 @@ func TestStreamLinkRefusesStrayAnswers(t *testing.T) {
 		change(&h)
 		return h
 	}
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		for what, c := range map[string]struct {
 			read    int
 			answers []Header
@@ -103,7 +103,7 @@ func TestStreamLinkRefusesStrayAnswers(t *testing.T) {
 }
 
 func TestAnswersBeforeTheirChunkAreRefused(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		near, far := link(t, n, "trainer0", "server9")
 		l := NewStreamLink(near, []tensor.BucketSpec{vast}, patience)
 		defer func() { _ = l.Close() }()

@@ -1,16 +1,11 @@
 package comm
 
-import (
-	"sync"
-	"time"
-)
+import "sync"
 
 // streamServer is a server's side of its links over connections, each of which a
 // goroutine of its own reads.
 type streamServer struct {
-	self    string
-	timeout time.Duration
-	conns   []*Conn
+	Links
 
 	mu      sync.Mutex
 	closed  bool
@@ -25,7 +20,7 @@ func (s *streamServer) serve(read func(trainer int) error) error {
 	defer close(s.serving)
 	s.mu.Unlock()
 	var readers sync.WaitGroup
-	for trainer := range s.conns {
+	for trainer := range s.Conns {
 		readers.Go(func() {
 			if err := read(trainer); err != nil {
 				s.fail(err)
@@ -57,7 +52,7 @@ func (s *streamServer) ended() bool {
 }
 
 func (s *streamServer) hangUp() (err error) {
-	for _, c := range s.conns {
+	for _, c := range s.Conns {
 		if e := c.Close(); err == nil {
 			err = e
 		}

@@ -18,14 +18,15 @@ type streamTablePort struct {
 	handling sync.Mutex
 }
 
-func newStreamTablePort(self string, conns []*Conn, spec LookupSpec, table int, timeout time.Duration) (*streamTablePort, error) {
-	p := &streamTablePort{streamServer: streamServer{self: self, timeout: timeout, conns: conns}}
-	bags, columns := spec.frameBytes(table)
-	if err := shm.ReserveTogether("the calls of all trainers of "+self, float64(len(conns))*(bags+columns)); err != nil {
+func newStreamTablePort(trainers Links, spec LookupSpec, table int) (*streamTablePort, error) {
+	p := &streamTablePort{streamServer: streamServer{Links: trainers}}
+	bags, columns := frameBytes(&spec, table)
+	if err := shm.ReserveTogether("the calls of all trainers of "+p.Self, float64(len(p.Conns))*(bags+columns)); err != nil {
+		_ = p.Links.Close()
 		return nil, err
 	}
-	for i, conn := range conns {
-		c := newTableCaller(self, conn, i, &spec, table)
+	for i, conn := range p.Conns {
+		c := newTableCaller(p.Self, conn, i, &spec, table)
 		c.stride, c.values = c.width, make([]float32, spec.Bags*c.width)
 		p.callers = append(p.callers, c)
 	}
@@ -39,7 +40,7 @@ func (p *streamTablePort) Serve(handle func(*TableCall) error) error {
 
 // read takes the calls of one trainer until its goodbye.
 func (p *streamTablePort) read(trainer int, handle func(*TableCall) error) error {
-	conn, c := p.conns[trainer], p.callers[trainer]
+	conn, c := p.Conns[trainer], p.callers[trainer]
 	var h Header
 	for {
 		if err := conn.readHeader(&h); err != nil {
@@ -53,16 +54,16 @@ func (p *streamTablePort) read(trainer int, handle func(*TableCall) error) error
 		case opUpdate:
 			kind = callUpdate
 		default:
-			return fmt.Errorf("%s sent operation %d to %s, which expects lookups and updates", conn.peer, h.Op, p.self)
+			return fmt.Errorf("%s sent operation %d to %s, which expects lookups and updates", conn.peer, h.Op, p.Self)
 		}
 		if err := p.receive(conn, c, kind, &h); err != nil {
-			return conn.explain(err, describeCall(kind, h.Batch), int64(p.timeout))
+			return conn.explain(err, describeCall(kind, h.Batch), int64(p.Timeout))
 		}
 		if err := p.handle(c, handle); err != nil {
 			return err
 		}
 		if err := p.answer(conn, c, kind); err != nil {
-			return conn.explainSend(err, "the answer to "+describeCall(kind, c.Batch), int64(p.timeout))
+			return conn.explainSend(err, "the answer to "+describeCall(kind, c.Batch), int64(p.Timeout))
 		}
 	}
 }
@@ -70,7 +71,7 @@ func (p *streamTablePort) read(trainer int, handle func(*TableCall) error) error
 // receive reads and checks the call that h starts.
 func (p *streamTablePort) receive(conn *Conn, c *tableCaller, kind callKind, h *Header) error {
 	if !conn.buffered(h.Payload) {
-		_ = conn.SetReadDeadline(time.Now().Add(p.timeout)) // fails only once closed, and then reads fail too
+		_ = conn.SetReadDeadline(time.Now().Add(p.Timeout)) // fails only once closed, and then reads fail too
 		defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
 	}
 	if kind == callUpdate {
@@ -125,7 +126,7 @@ func (p *streamTablePort) handle(c *tableCaller, handle func(*TableCall) error) 
 // answer sends the columns of a lookup, or that an update is applied.
 func (p *streamTablePort) answer(conn *Conn, c *tableCaller, kind callKind) error {
 	h := Header{Op: callOps[kind], Batch: c.Batch}
-	deadline := time.Now().Add(p.timeout)
+	deadline := time.Now().Add(p.Timeout)
 	if kind == callUpdate {
 		return conn.sendBy(deadline, &h)
 	}

@@ -1,10 +1,6 @@
 package comm
 
-import (
-	"fmt"
-	"io"
-	"time"
-)
+import "io"
 
 // TableSpec is the size of an embedding table: Rows of Width columns.
 type TableSpec struct {
@@ -63,35 +59,6 @@ type TableLink interface {
 	io.Closer
 }
 
-// NewTableLink joins the server of a table (its place in store.Tables) over conn, which
-// it owns from now on.
-func NewTableLink(t Transport, conn *Conn, store *LookupStore, table int, timeout time.Duration) (TableLink, error) {
-	link, err := newTableLink(t, conn, store, table, timeout)
-	if err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	return link, nil
-}
-
-func newTableLink(t Transport, conn *Conn, store *LookupStore, table int, timeout time.Duration) (TableLink, error) {
-	if err := joinsTable(t, &store.LookupSpec, table); err != nil {
-		return nil, fmt.Errorf("%s cannot join %s: %w", conn.self, conn.peer, err)
-	}
-	if t == Shm {
-		return newSharedTableLink(conn, store, table, timeout)
-	}
-	return newStreamTableLink(conn, store, table, timeout), nil
-}
-
-// joinsTable reports a spec, or a place in it, that no link can serve.
-func joinsTable(t Transport, spec *LookupSpec, table int) error {
-	if err := spec.checkPlace(table); err != nil || t == Shm {
-		return err
-	}
-	return spec.checkFrames(table)
-}
-
 // TableCall is a call of a trainer as the server of a table gets it. On Shm Values is the
 // trainer's own memory. The port owns it and uses it again once it is handled.
 type TableCall struct {
@@ -137,27 +104,4 @@ type TablePort interface {
 	Serve(handle func(*TableCall) error) error
 	// Close ends all links and waits for Serve, so handle must not call it.
 	io.Closer
-}
-
-// NewTablePort makes the port of the server that is named self and holds the table at
-// place table of spec. conns[i] is its trainer i; the port owns the connections.
-func NewTablePort(t Transport, self string, conns []*Conn, spec LookupSpec, table int, timeout time.Duration) (TablePort, error) {
-	port, err := newTablePort(t, self, conns, spec, table, timeout)
-	if err != nil {
-		for _, c := range conns {
-			_ = c.Close()
-		}
-		return nil, err
-	}
-	return port, nil
-}
-
-func newTablePort(t Transport, self string, conns []*Conn, spec LookupSpec, table int, timeout time.Duration) (TablePort, error) {
-	if err := joinsTable(t, &spec, table); err != nil {
-		return nil, fmt.Errorf("%s: %w", self, err)
-	}
-	if t == Shm {
-		return newSharedTablePort(self, conns, spec, table, timeout)
-	}
-	return newStreamTablePort(self, conns, spec, table, timeout)
 }

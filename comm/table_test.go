@@ -39,7 +39,7 @@ func drawLookups(t *rapid.T) LookupSpec {
 
 // A lookup and an update give what plain loops over the same bags give.
 func TestTablesDoWhatLoopsDo(t *testing.T) {
-	overTransports(t, func(t *testing.T, tr Transport) {
+	overTransports(t, func(t *testing.T, tr *Fabric) {
 		rapid.Check(t, func(t *rapid.T) {
 			spec := drawLookups(t)
 			trainers := rapid.IntRange(1, 3).Draw(t, "trainers")
@@ -95,7 +95,7 @@ func TestTablesTakeAllTrainersAtOnce(t *testing.T) {
 	const trainers, rounds = 3, 50
 	spec := LookupSpec{Tables: []TableSpec{{Rows: 5, Width: 3}, {Rows: 7, Width: 20}}, Bags: 4, Indices: 8}
 	offsets, indices := []int64{0, 2, 2, 5, 6}, []int64{4, 1, 0, 0, 3, 4}
-	overTransports(t, func(t *testing.T, tr Transport) {
+	overTransports(t, func(t *testing.T, tr *Fabric) {
 		tables := newLoopTables(spec)
 		var got [2]TableCall // whatever the race detector may say of it
 		l := newLibrary(t, tr, trainers, spec, patience, func(s int) func(*TableCall) error {
@@ -139,7 +139,7 @@ func TestTablesTakeAllTrainersAtOnce(t *testing.T) {
 
 func TestTableLinkRefusesMisuse(t *testing.T) {
 	spec := LookupSpec{Tables: []TableSpec{{Rows: 3, Width: 2}}, Bags: 2, Indices: 3}
-	overTransports(t, func(t *testing.T, tr Transport) {
+	overTransports(t, func(t *testing.T, tr *Fabric) {
 		arrived, proceed := make(chan struct{}, 10), make(chan struct{})
 		l := newLibrary(t, tr, 1, spec, patience, func(int) func(*TableCall) error {
 			return func(*TableCall) error { arrived <- struct{}{}; <-proceed; return nil }
@@ -186,7 +186,7 @@ func TestTableLinkRefusesMisuse(t *testing.T) {
 // own ends.
 func TestLookupStaysWhileItsUpdateIsInFlight(t *testing.T) {
 	spec := LookupSpec{Tables: []TableSpec{{Rows: 3, Width: 2}}, Bags: 1, Indices: 1}
-	overTransports(t, func(t *testing.T, tr Transport) {
+	overTransports(t, func(t *testing.T, tr *Fabric) {
 		table, proceed := newLoopTable(spec.Tables[0]), make(chan struct{})
 		l := newLibrary(t, tr, 1, spec, patience, func(int) func(*TableCall) error {
 			return func(call *TableCall) error {
@@ -216,7 +216,7 @@ func TestLookupStaysWhileItsUpdateIsInFlight(t *testing.T) {
 // next one.
 func TestSharedCallKeepsItsTime(t *testing.T) {
 	spec := LookupSpec{Tables: []TableSpec{{Rows: 3, Width: 2}}, Bags: 1, Indices: 1}
-	l := newLibrary(t, Shm, 1, spec, patience, handlesOf(newLoopTables(spec)))
+	l := newLibrary(t, fabrics[0], 1, spec, patience, handlesOf(newLoopTables(spec)))
 	link := l.links[0][0].(*sharedTableLink)
 	first := link.Lookup(0)
 	for link.line.answered.Load() != 1 {

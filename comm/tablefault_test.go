@@ -17,7 +17,7 @@ func noCall(int) func(*TableCall) error { return func(*TableCall) error { return
 
 // stalled is a library whose servers take calls of one kind and do not answer them
 // before the test ends.
-func stalled(t *testing.T, tr Transport, trainers int, update bool, timeout time.Duration) (l *library, arrived chan int, release func()) {
+func stalled(t *testing.T, tr *Fabric, trainers int, update bool, timeout time.Duration) (l *library, arrived chan int, release func()) {
 	released := make(chan struct{})
 	release = sync.OnceFunc(func() { close(released) })
 	arrived = make(chan int, 10)
@@ -35,7 +35,7 @@ func stalled(t *testing.T, tr Transport, trainers int, update bool, timeout time
 }
 
 func TestTableCallsEndInTime(t *testing.T) {
-	overTransports(t, func(t *testing.T, tr Transport) {
+	overTransports(t, func(t *testing.T, tr *Fabric) {
 		l, _, _ := stalled(t, tr, 1, false, 200*time.Millisecond)
 		err := l.links[0][1].Lookup(3).Wait()
 		var wait *WaitError
@@ -55,7 +55,7 @@ func TestTableCallsEndInTime(t *testing.T) {
 
 // A trainer may take as long as it likes between calls.
 func TestTableLinksMayPause(t *testing.T) {
-	overTransports(t, func(t *testing.T, tr Transport) {
+	overTransports(t, func(t *testing.T, tr *Fabric) {
 		l := newLibrary(t, tr, 1, faultSpec, 200*time.Millisecond, noCall)
 		commtest.Must(t, l.lookup(0, 0))
 		time.Sleep(300 * time.Millisecond)
@@ -67,9 +67,9 @@ func TestTableLinksMayPause(t *testing.T) {
 }
 
 func TestStreamTableCallsThatStopHalfWay(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		near, far := link(t, n, "trainer0", "server9")
-		p, err := NewTablePort(n, "server9", []*Conn{far}, faultSpec, 0, 50*time.Millisecond)
+		p, err := (streamProvider{}).NewTablePort(Links{"server9", []*Conn{far}, 50 * time.Millisecond}, faultSpec, 0)
 		commtest.Must(t, err)
 		h := Header{Op: opLookup, Batch: 4, Arg: 2, Arg2: 3, Payload: 48, Sequence: near.outNext.Sequence, Link: near.outNext.Link}
 		var buf [HeaderSize]byte
@@ -82,7 +82,7 @@ func TestStreamTableCallsThatStopHalfWay(t *testing.T) {
 		commtest.Must(t, p.Close())
 
 		vast := LookupSpec{Tables: []TableSpec{{Rows: 1, Width: 1 << 19}}, Bags: 32, Indices: 1} // more than is under way
-		store, err := NewLookupStore(n, "trainer0", vast)
+		store, err := NewLookupStore("trainer0", vast)
 		commtest.Must(t, err)
 		near, far = link(t, n, "trainer0", "server9")
 		defer func() { _ = far.Close() }()
@@ -97,7 +97,7 @@ func TestStreamTableCallsThatStopHalfWay(t *testing.T) {
 }
 
 func TestTableDeathOfThePeer(t *testing.T) {
-	overTransports(t, func(t *testing.T, tr Transport) {
+	overTransports(t, func(t *testing.T, tr *Fabric) {
 		for _, update := range []bool{false, true} {
 			what, call := "the answer to the lookup of batch 0", (*library).lookup
 			if update {
@@ -151,7 +151,7 @@ func connOf(link TableLink) *Conn {
 
 // What is in flight when an end is closed fails, and the other side is told.
 func TestTableCloseWhilePending(t *testing.T) {
-	overTransports(t, func(t *testing.T, tr Transport) {
+	overTransports(t, func(t *testing.T, tr *Fabric) {
 		l, arrived, release := stalled(t, tr, 1, false, patience)
 		first := l.links[0][0].Lookup(0)
 		<-arrived
@@ -174,7 +174,7 @@ func TestTableCloseWhilePending(t *testing.T) {
 }
 
 func TestTableServeEndsWithTheFirstError(t *testing.T) {
-	overTransports(t, func(t *testing.T, tr Transport) {
+	overTransports(t, func(t *testing.T, tr *Fabric) {
 		calls := 0
 		l := newLibrary(t, tr, 3, faultSpec, patience, func(s int) func(*TableCall) error {
 			return func(*TableCall) error {

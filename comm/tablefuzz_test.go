@@ -38,7 +38,7 @@ func FuzzTablePort(f *testing.F) {
 		defer inTime("a port")()
 		far, near := socketPair(t, "server9", "trainer0")
 		other, quiet := socketPair(t, "server9", "trainer1")
-		p, err := newStreamTablePort("server9", []*Conn{far, other}, spec, 1, patience)
+		p, err := newStreamTablePort(Links{"server9", []*Conn{far, other}, patience}, spec, 1)
 		commtest.Must(t, err)
 		var peers sync.WaitGroup
 		peers.Go(func() { speak(near, stream) })
@@ -72,7 +72,7 @@ func FuzzTableLink(f *testing.F) {
 	bending(f, []func(*Header) []byte{lookup, update}, func(t *testing.T, stream []byte) {
 		defer inTime("a link")()
 		near, far := socketPair(t, "trainer0", "server9")
-		store, err := NewLookupStore(Unix, "trainer0", spec)
+		store, err := NewLookupStore("trainer0", spec)
 		commtest.Must(t, err)
 		for i := range store.Values {
 			store.Values[i] = 7
@@ -110,7 +110,7 @@ func FuzzSharedTableCaller(f *testing.F) {
 	f.Add(int32(7), int64(1)<<40, int64(-1), int64(0), []byte(nil))
 	spec := LookupSpec{Tables: []TableSpec{{Rows: 3, Width: 1}, {Rows: 10, Width: 2}}, Bags: 3, Indices: 4}
 	f.Fuzz(func(t *testing.T, kind int32, bags, indices, batch int64, memory []byte) {
-		store, err := NewLookupStore(Unix, "trainer0", spec)
+		store, err := NewLookupStore("trainer0", spec)
 		commtest.Must(t, err)
 		line := &callLine{kind: kind, bags: bags, indices: indices, batch: batch}
 		c := &sharedTableCaller{

@@ -11,7 +11,7 @@ import (
 )
 
 func TestTableServerNamesTheRowOutside(t *testing.T) {
-	overTransports(t, func(t *testing.T, tr Transport) {
+	overTransports(t, func(t *testing.T, tr *Fabric) {
 		for want, indices := range map[string][]int64{
 			"trainer0 asked server9 for row 300 at bag 4, position 1, of a table of 300 rows": {0, 1, 2, 3, 4, 300},
 			"trainer0 asked server9 for row -1 at bag 0, position 0, of a table of 300 rows":  {-1, 1, 2, 3, 4, 300},
@@ -56,7 +56,7 @@ func TestSharedTablePortRefusesLies(t *testing.T) {
 		"posted a call of kind -1":       func(_ *LookupStore, l *callLine) { l.kind = -1 },
 		"to server9 where call 1 is due": func(_ *LookupStore, l *callLine) { l.posted.Add(4) },
 	} {
-		l := newLibrary(t, Shm, 1, faultSpec, patience, noCall)
+		l := newLibrary(t, fabrics[0], 1, faultSpec, patience, noCall)
 		link := l.links[0][0].(*sharedTableLink)
 		lie(l.stores[0], link.line)
 		link.line.posted.Add(1)
@@ -73,7 +73,7 @@ func TestStreamTablePortRefusesBadFrames(t *testing.T) {
 		return c.Send(&Header{Op: opLookup, Arg: 2, Arg2: 3}, offsets(0, 1, 3), rows(7, 8, 9))
 	}
 	gradient := make([]byte, 2*2*4)
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		for want, send := range map[string]func(c *Conn) error{
 			"sent operation 64 to server9, which expects lookups and updates": func(c *Conn) error { return c.Send(&Header{Op: OpUser}) },
 			"asked server9 for 7 bags with 0 indices, but both agreed":        func(c *Conn) error { return c.Send(&Header{Op: opLookup, Arg: 7}, make([]byte, 64)) },
@@ -100,7 +100,7 @@ func TestStreamTablePortRefusesBadFrames(t *testing.T) {
 			},
 		} {
 			near, far := link(t, n, "trainer0", "server9")
-			p, err := NewTablePort(n, "server9", []*Conn{far}, faultSpec, 0, patience)
+			p, err := (streamProvider{}).NewTablePort(Links{"server9", []*Conn{far}, patience}, faultSpec, 0)
 			commtest.Must(t, err)
 			commtest.Must(t, send(near))
 			if err := p.Serve(noCall(0)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "trainer0") {
@@ -113,7 +113,7 @@ func TestStreamTablePortRefusesBadFrames(t *testing.T) {
 
 func TestStreamTableLinkRefusesLies(t *testing.T) {
 	values := make([]byte, 4*2*3)
-	overNetworks(t, func(t *testing.T, n Transport) {
+	overNetworks(t, func(t *testing.T, n *Network) {
 		for want, c := range map[string]struct {
 			answer  Header
 			payload []byte
@@ -124,10 +124,10 @@ func TestStreamTableLinkRefusesLies(t *testing.T) {
 			"server9 sent operation 14 of batch 3 to trainer0, which has no such call":       {Header{Op: opUpdate, Batch: 3}, nil},
 			"server9 sent operation 6 of batch 3 to trainer0, which has no such call":        {Header{Op: opAnswer, Batch: 3}, values},
 		} {
-			store, err := NewLookupStore(n, "trainer0", faultSpec)
+			store, err := NewLookupStore("trainer0", faultSpec)
 			commtest.Must(t, err)
 			near, far := link(t, n, "trainer0", "server9")
-			l, err := NewTableLink(n, near, store, 1, patience)
+			l, err := (streamProvider{}).NewTableLink(near, store, 1, patience)
 			commtest.Must(t, err)
 			commtest.Must(t, store.Ask([]int64{0, 1, 1}, []int64{5}))
 			f := l.Lookup(3)
@@ -137,10 +137,10 @@ func TestStreamTableLinkRefusesLies(t *testing.T) {
 			}
 			_ = l.Close()
 		}
-		store, err := NewLookupStore(n, "trainer0", faultSpec)
+		store, err := NewLookupStore("trainer0", faultSpec)
 		commtest.Must(t, err)
 		near, far := link(t, n, "trainer0", "server9")
-		l, err := NewTableLink(n, near, store, 1, patience)
+		l, err := (streamProvider{}).NewTableLink(near, store, 1, patience)
 		commtest.Must(t, err)
 		commtest.Must(t, far.Send(&Header{Op: opLookup}, nil))
 		commtest.Must(t, far.SetReadDeadline(time.Now().Add(patience)))
@@ -158,24 +158,24 @@ func TestTablesMustAgree(t *testing.T) {
 	other := faultSpec
 	other.Bags = 1 << 20
 	near, far := link(t, Unix, "trainer0", "server9")
-	store, err := NewLookupStore(Shm, "trainer0", other)
+	store, err := (sharedProvider{}).NewLookupStore("trainer0", other)
 	commtest.Must(t, err)
 	defer func() { _ = store.Close() }()
 	failed := make(chan error, 1)
-	go func() { _, err := NewTableLink(Shm, near, store, 0, patience); failed <- err }()
-	if _, err := NewTablePort(Shm, "server9", []*Conn{far}, faultSpec, 0, patience); err == nil {
+	go func() { _, err := (sharedProvider{}).NewTableLink(near, store, 0, patience); failed <- err }()
+	if _, err := (sharedProvider{}).NewTablePort(Links{"server9", []*Conn{far}, patience}, faultSpec, 0); err == nil {
 		t.Error("a port took a store of another size")
 	}
 	if err := <-failed; err == nil || !strings.Contains(err.Error(), "both must agree on the buckets") {
 		t.Errorf("a link with other lookups gave %v", err)
 	}
-	heap, err := NewLookupStore(TCP, "trainer0", faultSpec)
+	heap, err := NewLookupStore("trainer0", faultSpec)
 	commtest.Must(t, err)
 	for want, join := range map[string]func(c *Conn) error{
-		"trainer0 cannot share its lookups with server9: they are not in shared memory": func(c *Conn) error { _, err := NewTableLink(Shm, c, heap, 0, patience); return err },
-		"trainer0 cannot join server9: there is no table 2 among 2":                     func(c *Conn) error { _, err := NewTableLink(TCP, c, heap, 2, patience); return err },
+		"trainer0 cannot share its lookups with server9: they are not in shared memory": func(c *Conn) error { _, err := (sharedProvider{}).NewTableLink(c, heap, 0, patience); return err },
+		"trainer0 cannot join server9: there is no table 2 among 2":                     func(c *Conn) error { _, err := (streamProvider{}).NewTableLink(c, heap, 2, patience); return err },
 		"trainer0: there is no table -1 among 2": func(c *Conn) error {
-			_, err := NewTablePort(TCP, "trainer0", []*Conn{c}, faultSpec, -1, patience)
+			_, err := (streamProvider{}).NewTablePort(Links{"trainer0", []*Conn{c}, patience}, faultSpec, -1)
 			return err
 		},
 	} {

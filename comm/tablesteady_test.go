@@ -11,7 +11,7 @@ import (
 
 func TestTableLinksLeaveNothing(t *testing.T) {
 	spec := LookupSpec{Tables: []TableSpec{{Rows: 30, Width: 20}, {Rows: 30, Width: 7}}, Bags: 8, Indices: 20}
-	overTransports(t, func(t *testing.T, tr Transport) {
+	overTransports(t, func(t *testing.T, tr *Fabric) {
 		once := func() {
 			t.Run("", func(t *testing.T) { // its clean-up closes everything
 				l := newLibrary(t, tr, 2, spec, patience, handlesOf(newLoopTables(spec)))
@@ -41,7 +41,7 @@ func TestTableLinksLeaveNothing(t *testing.T) {
 }
 
 // steady is a trainer's round in tables of servers: ask, look up, update.
-func steady(t commtest.TB, tr Transport, servers int) (round func() error) {
+func steady(t commtest.TB, tr *Fabric, servers int) (round func() error) {
 	spec := LookupSpec{Bags: 8, Indices: 40}
 	for range servers {
 		spec.Tables = append(spec.Tables, TableSpec{Rows: 300, Width: 256})
@@ -68,12 +68,12 @@ func steady(t commtest.TB, tr Transport, servers int) (round func() error) {
 }
 
 func TestTableSteadyStateDoesNotAllocate(t *testing.T) {
-	for _, tr := range []Transport{Shm, Unix, TCP} {
+	for _, tr := range fabrics[:3] {
 		round := steady(t, tr, 3)
 		commtest.Must(t, round())
 		var failed error
 		if allocs := testing.AllocsPerRun(50, func() { failed = errors.Join(failed, round()) }); allocs != 0 {
-			t.Errorf("a round over %s allocates %g times, want 0", tr, allocs)
+			t.Errorf("a round over %s allocates %g times, want 0", tr.Name, allocs)
 		}
 		commtest.Must(t, failed)
 	}
@@ -81,9 +81,9 @@ func TestTableSteadyStateDoesNotAllocate(t *testing.T) {
 
 // BenchmarkTables looks up 8 bags of 5 rows and updates them.
 func BenchmarkTables(b *testing.B) {
-	for _, tr := range Transports {
+	for _, tr := range fabrics {
 		for _, servers := range []int{1, 2} {
-			b.Run(fmt.Sprintf("%s/servers=%d", tr, servers), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/servers=%d", tr.Name, servers), func(b *testing.B) {
 				round := steady(b, tr, servers)
 				b.ReportAllocs()
 				for b.Loop() {

@@ -66,7 +66,7 @@ func (f *commFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.least, "min", "", "smallest `SIZE`, instead of --sizes (default 4K)")
 	flags.StringVar(&f.most, "max", "", "largest `SIZE`, instead of --sizes (default 64M)")
 	flags.IntVar(&f.factor, "factor", 4, "`N` times as large is each size from --min to --max as the one before")
-	flags.StringVar(&f.transport, "transport", string(comm.Shm), "transports, which take turns, as a `LIST` of shm, unix, tcp and grpc")
+	flags.StringVar(&f.transport, "transport", comm.DefaultFabric().Name, "transports, which take turns, as a `LIST` of shm, unix, tcp and grpc")
 	flags.BoolVar(&f.fresh, "fresh", false, "new values before each round, every round verified; the default unless --warm is given")
 	flags.BoolVar(&f.warm, "warm", false, "zeros that go round and round, back to back")
 	flags.StringVar(&f.place, "place", string(micro.InPlace), "where the gradients live, as a `LIST` of inplace and copy, which is on the heap")
@@ -80,7 +80,7 @@ func (f *commFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.noLimits, "no-limits", false, "do not measure the machine's limits")
 	flags.StringVar(&f.format, "format", "table", "`FORMAT` of the output: table, or bench, the Go benchmark format")
 	for flag, choices := range map[string][]string{
-		"transport": words(comm.Transports), "place": words(micro.Places), "expect": words(micro.Expects),
+		"transport": comm.FabricNames(), "place": words(micro.Places), "expect": words(micro.Expects),
 		"format": {"table", "bench"},
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
@@ -129,8 +129,16 @@ func (f *commFlags) read(cmd *cobra.Command, args []string) (*micro.Plan, error)
 	for _, name := range operations {
 		p.Operations = append(p.Operations, bench.Find(name))
 	}
-	if p.Transports, err = choose("transport", strings.Split(f.transport, ","), comm.Transports); err != nil {
+	names, err := choose("transport", strings.Split(f.transport, ","), comm.FabricNames())
+	if err != nil {
 		return nil, err
+	}
+	for _, name := range names {
+		fabric, err := comm.OpenFabric(name)
+		if err != nil {
+			return nil, err
+		}
+		p.Fabrics = append(p.Fabrics, fabric)
 	}
 	if p.Places, err = choose("place", strings.Split(f.place, ","), micro.Places); err != nil {
 		return nil, err

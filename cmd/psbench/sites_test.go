@@ -163,7 +163,7 @@ func TestSharedMemoryNeedsOneClock(t *testing.T) {
 func TestCommBetweenProcessesApart(t *testing.T) {
 	e := resolved(t, "--ntrainer", "2")
 	p := &micro.Plan{
-		Operations: bench.Operations, Transports: []comm.Transport{comm.Unix, comm.TCP}, Modes: []micro.Mode{micro.Fresh}, Places: []micro.Place{micro.InPlace},
+		Operations: bench.Operations, Fabrics: []*comm.Fabric{fabricOf(t, "unix"), fabricOf(t, "tcp")}, Modes: []micro.Mode{micro.Fresh}, Places: []micro.Place{micro.InPlace},
 		Sizes: []int{4096}, Width: 4, Density: 1, World: topology.World{Trainers: 2, Servers: 1}, Server: e.Parts["server"],
 		Expect: micro.Mean, Rounds: 3, Seconds: 1, Repeat: 1, Timeout: patience, Listen: "127.0.0.1",
 	}
@@ -177,4 +177,14 @@ func TestCommBetweenProcessesApart(t *testing.T) {
 	if want := 2 * len(bench.Operations); len(res.Rows) != want {
 		t.Errorf("there are %d rows, want %d", len(res.Rows), want)
 	}
+}
+
+// fabricOf is the fabric of a name.
+func fabricOf(t *testing.T, name string) *comm.Fabric {
+	t.Helper()
+	f, err := comm.OpenFabric(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }

@@ -46,14 +46,14 @@ func TestVerifyEveryCase(t *testing.T) {
 	if raceDetector {
 		onSHM, elsewhere = 3, 1
 	}
-	for i, transport := range comm.Transports {
+	for i, transport := range comm.FabricNames() {
 		some := elsewhere
-		if transport == comm.Shm || testing.Short() {
+		if transport == comm.DefaultFabric().Name || testing.Short() {
 			some = onSHM
 		}
 		for j, form := range forms[:some] {
-			if !leftOut(j, i, len(comm.Transports)) {
-				verifyAll(t, "--transport "+string(transport)+" "+form)
+			if !leftOut(j, i, len(comm.FabricNames())) {
+				verifyAll(t, "--transport "+transport+" "+form)
 			}
 		}
 	}

@@ -167,26 +167,36 @@ func TestNothingStarts(t *testing.T) {
 // at is a member in a site.
 func at(name string, s Site) *Member { return &Member{Name: name, Process: &fake{site: s}} }
 
+// fabricOf is the fabric of a name.
+func fabricOf(t *testing.T, name string) *comm.Fabric {
+	t.Helper()
+	f, err := comm.OpenFabric(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 func TestCheckLinks(t *testing.T) {
 	here, elsewhere := Site{Host: CoreHost}, Site{Host: "node7"}
 	ahead := Site{Host: CoreHost, Clock: time.Hour}
 	const hosts = "trainer0 runs on the core's host and server1 on node7, but what"
 	const clocks = "the clock of server1 is 1h0m0s ahead of that of trainer0, but what shm joins needs one clock"
 	for _, c := range []struct {
-		transport comm.Transport
+		transport string
 		site      Site
 		want      string
 	}{
-		{comm.Shm, here, ""},
-		{comm.Shm, elsewhere, hosts + " shm joins must stay on one host"},
-		{comm.Shm, ahead, clocks},
-		{comm.Unix, elsewhere, hosts + " unix joins must stay on one host"},
-		{comm.Unix, ahead, ""},
-		{comm.TCP, ahead, ""},
-		{comm.TCP, elsewhere, ""},
+		{"shm", here, ""},
+		{"shm", elsewhere, hosts + " shm joins must stay on one host"},
+		{"shm", ahead, clocks},
+		{"unix", elsewhere, hosts + " unix joins must stay on one host"},
+		{"unix", ahead, ""},
+		{"tcp", ahead, ""},
+		{"tcp", elsewhere, ""},
 	} {
 		got := ""
-		if err := CheckLinks(c.transport, []*Member{at("trainer0", here), at("server1", c.site)}); err != nil {
+		if err := CheckLinks(fabricOf(t, c.transport), []*Member{at("trainer0", here), at("server1", c.site)}); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {

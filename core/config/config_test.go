@@ -131,6 +131,9 @@ func value(exp *Experiment, key string) result.Value {
 	return result.Value{}
 }
 
+// sameFabric compares fabrics, of which there is one of each name.
+var sameFabric = cmp.Comparer(func(a, b *comm.Fabric) bool { return a == b })
+
 func TestDefaults(t *testing.T) {
 	exp := mustResolve(t, nil, nil)
 	builtin := registry.Plugin{Name: registry.Builtin}
@@ -151,10 +154,10 @@ func TestDefaults(t *testing.T) {
 		Links:   registry.Links{Server: true},
 		Isolate: map[sdk.Kind]bool{},
 		Epochs:  5, WarmUpEpochs: 5, BatchSize: 10, Timeout: 60 * time.Second,
-		Transport: comm.Shm, Listen: "127.0.0.1",
+		Fabric: comm.DefaultFabric(), Listen: "127.0.0.1",
 		Values: exp.Values,
 	}
-	if diff := cmp.Diff(want, exp); diff != "" {
+	if diff := cmp.Diff(want, exp, sameFabric); diff != "" {
 		t.Error(diff)
 	}
 	for key, want := range map[string]string{

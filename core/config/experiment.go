@@ -35,10 +35,10 @@ type Experiment struct {
 	Timeout      time.Duration
 	// FailOnNaN ends the run where a loss or a parameter is not finite.
 	FailOnNaN bool
-	// Transport is what carries the gradients, Listen the IP address that it
-	// listens on where it uses one.
-	Transport comm.Transport
-	Listen    string
+	// Fabric is what carries the gradients, Listen the IP address that it listens on where
+	// it uses one.
+	Fabric *comm.Fabric
+	Listen string
 
 	// Values is the effective configuration for the report.
 	Values []result.Value

@@ -11,7 +11,7 @@ import (
 // given. Underscores in flags count as dashes from then on.
 func AddFlags(flags *pflag.FlagSet, keys ...string) {
 	flags.SetNormalizeFunc(DashedFlag)
-	for _, o := range options {
+	for _, o := range All() {
 		if len(keys) > 0 && !slices.Contains(keys, o.Key) {
 			continue
 		}

@@ -132,7 +132,7 @@ type layer struct {
 
 func defaults() layer {
 	l := layer{source: source{sort: fromDefault}, values: map[string]any{}}
-	for _, o := range options {
+	for _, o := range All() {
 		if o.Default != "" {
 			l.values[o.Key] = text(o.Default)
 		}

@@ -5,7 +5,9 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -23,7 +25,7 @@ type Options struct {
 	TorchSeed  uint64   `json:"torch_seed" group:"experiment" default:"0" max:"18446744073709551615" doc:"seed of weights and data"`
 	RPCTimeout int      `json:"rpc_timeout" group:"experiment" default:"60" min:"1" max:"31536000" doc:"longest wait for another process, in seconds"`
 	Backend    string   `json:"backend" group:"experiment" default:"gloo" enum:"gloo,nccl,multi" doc:"the trainers' process group: gloo is psbench's own CPU collectives, nccl and multi need CUDA"`
-	Transport  string   `json:"transport" group:"experiment" default:"auto" enum:"auto,shm,unix,tcp,grpc" doc:"what carries the gradients: shm, unix, tcp or grpc; auto is shm, since everything runs on one host"`
+	Transport  string   `json:"transport" group:"experiment" default:"auto" enum:"auto" doc:"what carries the gradients: shm, unix, tcp or grpc; auto is shm, since everything runs on one host"`
 	Listen     string   `json:"listen" group:"experiment" default:"127.0.0.1" doc:"IP address of this host that tcp and grpc listen on; a loopback address"`
 	OnNaN      string   `json:"on_nan" group:"experiment" default:"warn" enum:"warn,fail" doc:"what a loss, gradient or parameter that is NaN or infinite does: warn or fail"`
 	Isolate    []string `json:"isolate" group:"experiment" enum:"hook,criterion,model,all" doc:"parts that get a process of their own beside each trainer"`
@@ -118,9 +120,7 @@ func (o Option) Flag() string { return strings.ReplaceAll(o.Key, "_", "-") }
 func (o Option) Env() string { return envPrefix + strings.ToUpper(o.Key) }
 
 // All lists the options in the order of the fields of Options.
-func All() []Option { return options }
-
-var options = describeOptions(reflect.TypeFor[Options]())
+var All = sync.OnceValue(func() []Option { return describeOptions(reflect.TypeFor[Options]()) })
 
 func describeOptions(t reflect.Type) []Option {
 	var out []Option
@@ -134,6 +134,9 @@ func describeOptions(t reflect.Type) []Option {
 		}
 		if enum := f.Tag.Get("enum"); enum != "" {
 			o.Enum = strings.Split(enum, ",")
+		}
+		if o.Key == "transport" {
+			o.Enum = append(o.Enum, comm.FabricNames()...)
 		}
 		out = append(out, o)
 	}
@@ -164,7 +167,7 @@ func bound(text string, otherwise uint64) uint64 {
 }
 
 func optionOf(key string) (Option, bool) {
-	for _, o := range options {
+	for _, o := range All() {
 		if o.Key == key {
 			return o, true
 		}
@@ -173,8 +176,8 @@ func optionOf(key string) (Option, bool) {
 }
 
 func optionKeys() []string {
-	keys := make([]string, len(options))
-	for i, o := range options {
+	keys := make([]string, len(All()))
+	for i, o := range All() {
 		keys[i] = o.Key
 	}
 	return keys
@@ -182,7 +185,7 @@ func optionKeys() []string {
 
 // optionFor is the option that chooses the part of a kind.
 func optionFor(kind sdk.Kind) Option {
-	for _, o := range options {
+	for _, o := range All() {
 		if o.Kind == kind {
 			return o
 		}

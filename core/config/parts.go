@@ -163,7 +163,7 @@ func (r *resolver) finish(context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, o := range options {
+	for _, o := range All() {
 		if o.NoEffect != "" && r.given(o.Key) {
 			r.warn("%s has no effect: %s", r.name(o.Key), o.NoEffect)
 		}
@@ -174,7 +174,7 @@ func (r *resolver) finish(context.Context) error {
 		case chosen:
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: c.value, Origin: c.origin})
 		case o.Key == "transport" && r.Transport == autoTransport:
-			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: string(r.exp.Transport), Origin: derived + "everything runs on one host"})
+			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: r.exp.Fabric.Name, Origin: derived + "everything runs on one host"})
 		case o.Kind == sdk.KindServer:
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: "", Origin: derived + "there are no servers"})
 		case o.Kind != "":
@@ -198,7 +198,7 @@ func (c *Config) optionValues() (map[string]any, error) {
 	if err := dec.Decode(&values); err != nil {
 		return nil, err
 	}
-	for _, o := range options {
+	for _, o := range All() {
 		if o.Type == List && values[o.Key] == nil { // nobody gave one
 			values[o.Key] = []any{}
 		}

@@ -58,7 +58,7 @@ func TestFileLeadsToTheSame(t *testing.T) {
 			o, _ := optionOf(v.Key)
 			return o.Group == "output" || v.Key == "config"
 		})
-		if diff := cmp.Diff(want, got, ignored, origin, output, cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want, got, ignored, origin, output, sameFabric, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("the experiment differs (-want +got):\n%s", diff)
 		}
 		if len(want.Warnings) == 0 && len(got.Warnings) > 0 {

@@ -170,9 +170,11 @@ func (r *resolver) checkCounts(context.Context) error {
 // chooseTransport resolves auto and checks the address to listen on, whether or
 // not the transport needs one.
 func (r *resolver) chooseTransport(context.Context) error {
-	r.exp.Transport = comm.Transport(r.Transport)
-	if r.Transport == autoTransport {
-		r.exp.Transport = comm.Shm
+	var err error
+	if r.exp.Fabric = comm.DefaultFabric(); r.Transport != autoTransport {
+		if r.exp.Fabric, err = comm.OpenFabric(r.Transport); err != nil {
+			return err
+		}
 	}
 	ip, err := netip.ParseAddr(r.Listen)
 	if err != nil || ip.Zone() != "" {
@@ -181,8 +183,8 @@ func (r *resolver) chooseTransport(context.Context) error {
 	if !ip.IsLoopback() {
 		return fmt.Errorf("%s is %s, which is not a loopback address: links between hosts wait for transport security", r.name("listen"), ip)
 	}
-	if t := r.exp.Transport; r.given("listen") && t != comm.TCP && t != comm.GRPC {
-		r.warn("%s has no effect: transport %s listens on no IP address", r.name("listen"), t)
+	if f := r.exp.Fabric; r.given("listen") && !f.Network.OnIP() {
+		r.warn("%s has no effect: transport %s listens on no IP address", r.name("listen"), f.Name)
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func configSchema() *jsonschema.Schema {
 	s := titled("A run configuration of psbench", reflector().Reflect(&Options{}))
 	s.Properties.Delete("config")
 	s.Properties.Set("$schema", &jsonschema.Schema{Type: "string"})
-	for _, o := range options {
+	for _, o := range All() {
 		p, ok := s.Properties.Get(o.Key)
 		if !ok {
 			continue

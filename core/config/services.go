@@ -23,7 +23,7 @@ func (r *resolver) defaultHook() (name, origin string) {
 
 // checkHybrid refuses the hybrid benchmark's own options where it does not run.
 func (r *resolver) checkHybrid(context.Context) error {
-	for _, o := range options {
+	for _, o := range All() {
 		if o.Group != hybridGroup || !r.given(o.Key) || r.exp.Service == registry.Tables {
 			continue
 		}

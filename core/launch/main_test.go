@@ -101,7 +101,7 @@ func (a actor) Load() (*sdk.Samples, error) {
 // act has the process do what its settings say.
 func act(l *Launcher, p *Process, settings string) error {
 	_, err := p.Configure(context.Background(), &proto.ConfigureRequest{
-		Name: p.Name, Directory: l.Directory(), Secret: make([]byte, comm.SecretSize), Transport: string(comm.Unix),
+		Name: p.Name, Directory: l.Directory(), Secret: make([]byte, comm.SecretSize), Transport: comm.Unix.Name(),
 		Part: &proto.PartChoice{Kind: string(sdk.KindData), Key: "actor", Settings: []byte(settings)},
 	})
 	return err

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/limits"
 )
 
@@ -102,7 +101,7 @@ func (r *Result) addLimits(samples limitSamples) {
 // loopback TCP.
 func (r *Result) addShare(row *Row) {
 	name, reached, cost := tcpBothWays, rate(row.volume.Received, row.P50US), 1.0
-	if row.Transport == comm.Shm {
+	if row.mapped {
 		name, reached, cost = memcpyDirty, rate(row.MovedBytes, row.P50US), 2
 		if limits.Cores() < 2 {
 			name = memcpy

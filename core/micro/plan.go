@@ -63,7 +63,7 @@ var expectCodes = map[Expect]proto.MeasureRequest_Expect{
 // transport.
 type Plan struct {
 	Operations []*bench.Operation
-	Transports []comm.Transport
+	Fabrics    []*comm.Fabric
 	Modes      []Mode
 	Places     []Place
 	Sizes      []int // of the buckets, in bytes

@@ -17,12 +17,25 @@ import (
 	"github.com/psbench/psbench/core/topology"
 )
 
+// fabricsOf are the fabrics of these names.
+func fabricsOf(names ...string) []*comm.Fabric {
+	var out []*comm.Fabric
+	for _, name := range names {
+		f, err := comm.OpenFabric(name)
+		if err != nil {
+			panic(err)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // planOf passes Check.
 func planOf(trainers, servers int, operations ...*bench.Operation) *Plan {
 	return &Plan{
-		Operations: operations, Transports: []comm.Transport{comm.Shm, comm.TCP}, Modes: []Mode{Fresh, Warm}, Places: []Place{InPlace, Copied},
+		Operations: operations, Fabrics: fabricsOf("shm", "tcp"), Modes: []Mode{Fresh, Warm}, Places: []Place{InPlace, Copied},
 		Sizes: []int{4096, 1 << 20}, Width: 128, Density: 0.5,
 		World: topology.World{Trainers: trainers, Servers: servers}, Server: config.Part{Key: "average"},
 		Expect: Mean, Seconds: 1, Repeat: 3, Limits: true, Timeout: time.Minute,

@@ -65,16 +65,16 @@ type Limit struct {
 
 // Row is one operation on one transport.
 type Row struct {
-	Operation string         `json:"operation"`
-	Server    string         `json:"server"` // key; empty for a collective
-	Transport comm.Transport `json:"transport"`
-	Trainers  int            `json:"trainers"`
-	Servers   int            `json:"servers"` // that took part
-	Mode      Mode           `json:"mode"`
-	Place     Place          `json:"place"`
-	Sparse    bool           `json:"sparse"`
-	Bytes     int            `json:"bytes"`  // size of the bucket; 0 for a barrier
-	Rounds    int            `json:"rounds"` // timed rounds of each rank
+	Operation string `json:"operation"`
+	Server    string `json:"server"` // key; empty for a collective
+	Transport string `json:"transport"`
+	Trainers  int    `json:"trainers"`
+	Servers   int    `json:"servers"` // that took part
+	Mode      Mode   `json:"mode"`
+	Place     Place  `json:"place"`
+	Sparse    bool   `json:"sparse"`
+	Bytes     int    `json:"bytes"`  // size of the bucket; 0 for a barrier
+	Rounds    int    `json:"rounds"` // timed rounds of each rank
 
 	// Latencies of all ranks and rounds together.
 	P50US float64 `json:"p50_us"`
@@ -99,6 +99,7 @@ type Row struct {
 	// rank 1, and so on.
 	LatenciesUS [][]float64 `json:"latencies_us_by_repeat"`
 
+	mapped bool // the gradients lie in memory that ranks map
 	volume bench.Volume
 }
 
@@ -116,9 +117,9 @@ const (
 // Void says whether the row counts for nothing.
 func (r *Row) Void() bool { return r.Mismatch != "" }
 
-func (p *Plan) newRow(c cell, t comm.Transport) *Row {
+func (p *Plan) newRow(c cell, f *comm.Fabric) *Row {
 	r := &Row{
-		Operation: c.operation.Name, Transport: t, Trainers: p.World.Trainers, Mode: c.mode, Place: c.place,
+		Operation: c.operation.Name, Transport: f.Name, mapped: f.Maps(), Trainers: p.World.Trainers, Mode: c.mode, Place: c.place,
 		Sparse: p.Sparse && c.size > 0, Bytes: c.size, volume: p.volumeOf(c),
 	}
 	r.MovedBytes = r.volume.Moved

@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/comm/limits"
 	"github.com/psbench/psbench/core/result"
@@ -54,13 +53,13 @@ func example(t *testing.T) *Result {
 		Limits:      []Limit{}, Rows: []*Row{}, plan: p,
 	}
 	for i, c := range p.cells() {
-		for _, transport := range p.Transports {
+		for _, transport := range p.Fabrics {
 			row := p.newRow(c, transport)
-			if c.mode == Warm || c.operation == bench.Barrier && transport == comm.TCP {
+			if c.mode == Warm || c.operation == bench.Barrier && !transport.Maps() {
 				continue
 			}
 			mismatch := ""
-			if i == 1 && transport == comm.TCP {
+			if i == 1 && !transport.Maps() {
 				mismatch = "element 17 of round 3 on trainer1 is 5.5 instead of 5"
 			}
 			scale := float64(1 + c.size>>12)
@@ -73,7 +72,7 @@ func example(t *testing.T) *Result {
 }
 
 func TestRowSummary(t *testing.T) {
-	row := planOf(2, 1, bench.PushPull).newRow(cell{bench.PushPull, Fresh, InPlace, 0, 4096}, comm.Shm)
+	row := planOf(2, 1, bench.PushPull).newRow(cell{bench.PushPull, Fresh, InPlace, 0, 4096}, fabricsOf("shm")[0])
 	row.add(latencies(t, "", 1, 2, 3))
 	row.add(latencies(t, "", 4, 5, 6.5))
 	if row.Rounds != 6 || row.P50US != 3 || row.MinUS != 1 || row.P95US != 6.5 || row.Verified != EveryRound {
@@ -94,7 +93,7 @@ func TestRowSummary(t *testing.T) {
 
 func TestVerifiedIsWhatWasCompared(t *testing.T) {
 	p := planOf(2, 1, bench.Operations...)
-	p.Transports, p.Places, p.Sizes, p.Modes = []comm.Transport{comm.Shm}, []Place{InPlace}, []int{4096}, []Mode{Fresh, Warm}
+	p.Fabrics, p.Places, p.Sizes, p.Modes = fabricsOf("shm"), []Place{InPlace}, []int{4096}, []Mode{Fresh, Warm}
 	for expect, want := range map[Expect]struct {
 		rows []Verified // fresh and warm, by operation
 		text string
@@ -112,7 +111,7 @@ func TestVerifiedIsWhatWasCompared(t *testing.T) {
 		r := &Result{Complete: true, plan: p}
 		var got []Verified
 		for _, c := range p.cells() {
-			row := p.newRow(c, comm.Shm)
+			row := p.newRow(c, fabricsOf("shm")[0])
 			row.add(latencies(t, "", 1))
 			r.Rows, got = append(r.Rows, row), append(got, row.Verified)
 		}
@@ -162,9 +161,9 @@ func TestShares(t *testing.T) {
 	p := planOf(2, 1, bench.PushPull)
 	p.Sizes = []int{1 << 20}
 	r := &Result{plan: p, Rows: []*Row{
-		{Transport: comm.Shm, Bytes: 1 << 20, P50US: 100, MovedBytes: 4e6, AlgbwGBps: 20},
-		{Operation: bench.PushPull.Name, Transport: comm.TCP, Bytes: 1 << 20, P50US: 2097.152, MovedBytes: 4e6, volume: bench.Volume{Received: 4 << 20}},
-		{Transport: comm.Shm, Bytes: 1 << 20, P50US: 100, AlgbwGBps: 20},
+		{Transport: "shm", mapped: true, Bytes: 1 << 20, P50US: 100, MovedBytes: 4e6, AlgbwGBps: 20},
+		{Operation: bench.PushPull.Name, Transport: "tcp", Bytes: 1 << 20, P50US: 2097.152, MovedBytes: 4e6, volume: bench.Volume{Received: 4 << 20}},
+		{Transport: "shm", mapped: true, Bytes: 1 << 20, P50US: 100, AlgbwGBps: 20},
 	}}
 	samples := limitSamples{}
 	for _, l := range p.limits() {

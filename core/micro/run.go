@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -58,7 +57,7 @@ func Run(ctx context.Context, p *Plan, o Options) (*Result, error) {
 
 func newSession(p *Plan) (*session, error) {
 	s := &session{plan: p, limits: limitSamples{}}
-	for _, t := range p.Transports {
+	for _, t := range p.Fabrics {
 		w, err := p.newWorld(t)
 		if err != nil {
 			return nil, err
@@ -111,7 +110,7 @@ func (s *session) start(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := cluster.CheckLinks(w.transport, w.processes()); err != nil {
+		if err := cluster.CheckLinks(w.fabric, w.processes()); err != nil {
 			return err
 		}
 	}
@@ -124,10 +123,7 @@ func (s *session) configure(ctx context.Context) error {
 
 func (s *session) connect(ctx context.Context) error {
 	for _, w := range s.worlds {
-		if w.transport != comm.Shm {
-			continue
-		}
-		if err := comm.ReserveSharedStores(cluster.Names(cluster.AtCore(w.trainers)), s.plan.buckets()); err != nil {
+		if err := w.fabric.ReserveStores(cluster.Names(cluster.AtCore(w.trainers)), s.plan.buckets()); err != nil {
 			return err
 		}
 	}
@@ -143,7 +139,7 @@ func (s *session) measure(ctx context.Context, c cell) error {
 		if err != nil {
 			return err
 		}
-		rows[i] = s.plan.newRow(c, w.transport)
+		rows[i] = s.plan.newRow(c, w.fabric)
 		rows[i].note(pilot)
 		rounds[i] = s.plan.turnRounds(time.Since(began) / pilotRounds)
 	}

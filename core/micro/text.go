@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/table"
@@ -104,7 +103,7 @@ func count(n int, noun string) string {
 }
 
 func (r *Row) cells() []string {
-	cells := []string{string(r.Transport), string(r.Mode), string(r.Place), FormatSize(r.Bytes), strconv.Itoa(r.Rounds)}
+	cells := []string{r.Transport, string(r.Mode), string(r.Place), FormatSize(r.Bytes), strconv.Itoa(r.Rounds)}
 	if r.Void() {
 		return append(cells, "VOID", "", "", "", "", "")
 	}
@@ -155,8 +154,8 @@ func (r *Result) explain(w *bytes.Buffer) {
 			lines = append(lines, o.Name+": "+o.Bandwidths[kind])
 		}
 	}
-	reaches := func(shm bool) bool {
-		return slices.ContainsFunc(r.Rows, func(row *Row) bool { return row.Share > 0 && (row.Transport == comm.Shm) == shm })
+	reaches := func(mapped bool) bool {
+		return slices.ContainsFunc(r.Rows, func(row *Row) bool { return row.Share > 0 && row.mapped == mapped })
 	}
 	if reaches(true) {
 		lines = append(lines, shareOfMemory)

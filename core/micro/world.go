@@ -20,10 +20,10 @@ import (
 // world is the processes of one transport. Those of the transports that have no
 // turn sleep.
 type world struct {
-	transport comm.Transport
-	trainers  []*process
-	servers   []*process // none without push-pull
-	round     int64      // number of the next round: batches of a bucket rise
+	fabric   *comm.Fabric
+	trainers []*process
+	servers  []*process // none without push-pull
+	round    int64      // number of the next round: batches of a bucket rise
 }
 
 // process is one of a world.
@@ -36,11 +36,11 @@ type process struct {
 
 // newWorld lays a world out. With several transports the names of its processes
 // say which one it is: trainer0.unix.
-func (p *Plan) newWorld(t comm.Transport) (*world, error) {
-	w := &world{transport: t}
+func (p *Plan) newWorld(f *comm.Fabric) (*world, error) {
+	w := &world{fabric: f}
 	suffix := ""
-	if len(p.Transports) > 1 {
-		suffix = "." + string(t)
+	if len(p.Fabrics) > 1 {
+		suffix = "." + f.Name
 	}
 	for _, rank := range p.World.TrainerRanks() {
 		settings, err := json.Marshal(p.benchSettings(rank))
@@ -87,7 +87,7 @@ func (s *session) configureRequest(p *process) *proto.ConfigureRequest {
 	return &proto.ConfigureRequest{
 		Rank: int32(p.rank), Part: p.part, // #nosec G115 -- a rank
 		Trainers:  int32(len(p.world.trainers)), // #nosec G115 -- a count of processes
-		Transport: string(p.world.transport), Listen: s.plan.Listen,
+		Transport: p.world.fabric.Name, Listen: s.plan.Listen,
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/core/registry"
 	hostbench "github.com/psbench/psbench/sdk/host/bench"
@@ -71,7 +70,7 @@ func TestConnectRequests(t *testing.T) {
 
 func TestWorldsHaveWhatTheyNeed(t *testing.T) {
 	p := planOf(2, 1, bench.AllReduce)
-	p.Transports = []comm.Transport{comm.Unix}
+	p.Fabrics = fabricsOf("unix")
 	s := laidOut(t, p)
 	if n := len(s.worlds[0].servers); n != 0 {
 		t.Errorf("an all-reduce has %d servers", n)

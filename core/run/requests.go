@@ -23,7 +23,7 @@ func (r *run) configureRequest(s *process) *proto.ConfigureRequest {
 		Threads:   int32(trainerThreads(r.e.World.Trainers)), // #nosec G115 -- a count of cores
 		Summarize: r.o.Summarize,
 		FailOnNan: r.e.FailOnNaN,
-		Transport: string(r.e.Transport),
+		Transport: r.e.Fabric.Name,
 		Listen:    r.e.Listen,
 		Server:    r.e.Parts[sdk.KindServer].Key,
 		Position:  int32(s.position), // #nosec G115 -- a count of processes
@@ -127,6 +127,6 @@ func Pending(e *config.Experiment, o Options) *result.Result {
 func newResult(e *config.Experiment, o Options) *result.Result {
 	return &result.Result{
 		Schema: result.Schema, Started: startTime(o.StartedNS), StartedNS: o.StartedNS, Command: o.Command,
-		Config: e.Values, Environment: result.Capture(), Warnings: e.Warnings, Transport: string(e.Transport),
+		Config: e.Values, Environment: result.Capture(), Warnings: e.Warnings, Transport: e.Fabric.Name,
 	}
 }

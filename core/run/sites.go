@@ -20,17 +20,15 @@ func (r *run) checkSites() error {
 			}
 		}
 	}
-	return cluster.CheckLinks(r.e.Transport, r.processes.all[1:]) // data has no links
+	return cluster.CheckLinks(r.e.Fabric, r.processes.all[1:]) // data has no links
 }
 
 // reserve compares what the processes are about to allocate with the memory of their
 // host: each alone would find that there is room for it.
 func (r *run) reserve() error {
 	trainers, servers := cluster.AtCore(r.processes.trainers), cluster.AtCore(r.processes.servers)
-	if r.e.Transport == comm.Shm {
-		if err := comm.ReserveSharedStores(cluster.Names(trainers), r.result.Buckets); err != nil {
-			return err
-		}
+	if err := r.e.Fabric.ReserveStores(cluster.Names(trainers), r.result.Buckets); err != nil {
+		return err
 	}
 	if r.lookup == nil {
 		return nil

@@ -22,9 +22,14 @@ type placed struct {
 func (p placed) Site() cluster.Site { return p.site }
 
 // spread is a run whose processes are at the core, but for those named.
-func spread(transport comm.Transport, elsewhere map[string]cluster.Site) *run {
+func spread(t *testing.T, transport string, elsewhere map[string]cluster.Site) *run {
+	t.Helper()
 	r := laidOut(&run{e: experiment(3, 1, registry.Links{Server: true}, sdk.KindHook)})
-	r.e.Transport, r.result = transport, newResult(r.e, Options{})
+	var err error
+	if r.e.Fabric, err = comm.OpenFabric(transport); err != nil {
+		t.Fatal(err)
+	}
+	r.result = newResult(r.e, Options{})
 	for _, p := range r.processes.all {
 		site, ok := elsewhere[p.Name]
 		if !ok {
@@ -38,20 +43,20 @@ func spread(transport comm.Transport, elsewhere map[string]cluster.Site) *run {
 func TestCheckSites(t *testing.T) {
 	node := cluster.Site{Host: "node7"}
 	for name, c := range map[string]struct {
-		transport comm.Transport
+		transport string
 		elsewhere map[string]cluster.Site
 		want      string
 	}{
-		"one host":         {comm.Shm, nil, ""},
-		"the data":         {comm.TCP, map[string]cluster.Site{"data": node}, "data runs on node7 and trainer0 on the core's host, but the batches of data must stay on one host"},
-		"a trainer's hook": {comm.TCP, map[string]cluster.Site{"trainer1.hook": node}, "trainer1 runs on the core's host and trainer1.hook on node7, but a trainer's hook must stay on one host"},
-		"a server":         {comm.Unix, map[string]cluster.Site{"server3": node}, "trainer0 runs on the core's host and server3 on node7, but what unix joins must stay on one host"},
-		"over TCP":         {comm.TCP, map[string]cluster.Site{"server3": node}, ""},
-		"clocks":           {comm.Shm, map[string]cluster.Site{"server3": {Host: cluster.CoreHost, Clock: time.Second}}, "the clock of server3 is 1s ahead of that of trainer0, but what shm joins needs one clock"},
-		"clocks over TCP":  {comm.TCP, map[string]cluster.Site{"server3": {Host: cluster.CoreHost, Clock: time.Second}}, ""},
+		"one host":         {"shm", nil, ""},
+		"the data":         {"tcp", map[string]cluster.Site{"data": node}, "data runs on node7 and trainer0 on the core's host, but the batches of data must stay on one host"},
+		"a trainer's hook": {"tcp", map[string]cluster.Site{"trainer1.hook": node}, "trainer1 runs on the core's host and trainer1.hook on node7, but a trainer's hook must stay on one host"},
+		"a server":         {"unix", map[string]cluster.Site{"server3": node}, "trainer0 runs on the core's host and server3 on node7, but what unix joins must stay on one host"},
+		"over TCP":         {"tcp", map[string]cluster.Site{"server3": node}, ""},
+		"clocks":           {"shm", map[string]cluster.Site{"server3": {Host: cluster.CoreHost, Clock: time.Second}}, "the clock of server3 is 1s ahead of that of trainer0, but what shm joins needs one clock"},
+		"clocks over TCP":  {"tcp", map[string]cluster.Site{"server3": {Host: cluster.CoreHost, Clock: time.Second}}, ""},
 	} {
 		got := ""
-		if err := spread(c.transport, c.elsewhere).checkSites(); err != nil {
+		if err := spread(t, c.transport, c.elsewhere).checkSites(); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
@@ -62,7 +67,7 @@ func TestCheckSites(t *testing.T) {
 
 // The memory of a host is compared with what its processes take, and no others.
 func TestReserveCountsByHost(t *testing.T) {
-	r := spread(comm.Shm, map[string]cluster.Site{"trainer1": {Host: "node7"}})
+	r := spread(t, "shm", map[string]cluster.Site{"trainer1": {Host: "node7"}})
 	r.result.Buckets = []tensor.BucketSpec{{Elements: 1 << 50}}
 	if err := r.reserve(); err == nil || !strings.Contains(err.Error(), "the buckets of trainer0 and trainer2") {
 		t.Errorf("the error is %v", err)

@@ -228,7 +228,14 @@ func (l *broken) Position() int  { return 0 }
 // A batch may touch no row of a table, or a bucket have none left.
 func TestEmptySparseGradient(t *testing.T) {
 	spec := tensor.BucketSpec{Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4}
-	ring := comm.NewRing("trainer0", 0, 1, nil, nil, []tensor.BucketSpec{spec}, 1)
+	fabric, err := comm.OpenFabric("unix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := fabric.NewGroup(comm.Links{Self: "trainer0", Conns: make([]*comm.Conn, 1), Timeout: 1}, 0, comm.NewStore([]tensor.BucketSpec{spec}))
+	if err != nil {
+		t.Fatal(err)
+	}
 	h, err := newAllreduce(noSettings{}, sdk.HookEnv{Links: sdk.Links{Group: ring}, Recorder: &sdk.Recorder{}})
 	if err != nil {
 		t.Fatal(err)

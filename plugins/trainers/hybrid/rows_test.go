@@ -207,7 +207,7 @@ func TestTablesOnServersLearnAsInTheModel(t *testing.T) {
 func TestIterationsOfSeveralTablesAllocateNothing(t *testing.T) {
 	f := &rowFeatures{tables: 2, numbers: 1, first: []int64{0, 3}}
 	var err error
-	if f.store, err = comm.NewLookupStore(comm.Unix, "trainer0", comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 7, Width: 2}}, Bags: 6, Indices: 6}); err != nil {
+	if f.store, err = comm.NewLookupStore("trainer0", comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 7, Width: 2}}, Bags: 6, Indices: 6}); err != nil {
 		t.Fatal(err)
 	}
 	batches := []sdk.Batch{

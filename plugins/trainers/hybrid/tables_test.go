@@ -29,7 +29,7 @@ func localTables(t testing.TB, batches []sdk.Batch, servers ...sdk.TableServer) 
 	for _, b := range batches {
 		spec.Bags, spec.Indices = max(spec.Bags, len(b.Offsets)-1), max(spec.Indices, len(b.Indices))
 	}
-	store, err := comm.NewLookupStore(comm.Unix, "trainer0", spec)
+	store, err := comm.NewLookupStore("trainer0", spec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func SendShare(st *process.Process, conn *comm.Conn, share []sdk.Batch) error {
 	if err := call.SetDeadline(conn, st.Timeout); err != nil {
 		return err
 	}
-	if st.Transport() == comm.Shm {
+	if st.Fabric.Maps() {
 		return sendShareSegment(conn, share)
 	}
 	return sendBatches(&call.Link{Conn: conn}, share)
@@ -40,7 +40,7 @@ func receiveShare(st *process.Process, conn *comm.Conn) ([]sdk.Batch, error) {
 	if err := call.SetDeadline(conn, st.Timeout); err != nil {
 		return nil, err
 	}
-	if st.Transport() == comm.Shm {
+	if st.Fabric.Maps() {
 		return receiveShareSegment(st, conn)
 	}
 	return receiveBatches(st, &call.Link{Conn: conn})

@@ -37,10 +37,8 @@ type Role struct {
 	copied   *tensor.Bucket  // outside the store; made for the bucket in work
 }
 
-// syncTransport carries the barriers around a round, whatever is measured.
-const syncTransport = comm.Shm
-
-// purposeSync is that of the links that syncTransport needs.
+// purposeSync is that of the links over which barriers around a round go, whatever is
+// measured.
 const purposeSync = "sync"
 
 func New(st *process.Process) (*Role, error) {
@@ -63,12 +61,12 @@ func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 		}
 	}
 	if req.GetGroup() {
-		if r.group, err = r.JoinGroup(r.Transport(), req, r.store, process.PurposeGroup); err != nil {
+		if r.group, err = r.JoinGroup(r.Fabric, req, r.store, process.PurposeGroup); err != nil {
 			return nil, err
 		}
 	}
 	ring := &proto.ConnectRequest{Ring: req.GetSyncRing(), Position: req.GetPosition()}
-	r.sync, err = r.JoinGroup(syncTransport, ring, comm.NewStore(nil), purposeSync)
+	r.sync, err = r.JoinGroup(comm.DefaultFabric(), ring, comm.NewStore(nil), purposeSync)
 	return &proto.ConnectReply{}, err
 }
 

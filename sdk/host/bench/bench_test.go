@@ -65,7 +65,7 @@ type benchWorld struct {
 	ranks []*Role
 }
 
-func openBench(t *testing.T, transport comm.Transport, trainers int, spoil func(int64, *tensor.Gradient)) *benchWorld {
+func openBench(t *testing.T, transport string, trainers int, spoil func(int64, *tensor.Gradient)) *benchWorld {
 	t.Helper()
 	w := &benchWorld{t: t}
 	parts := []sdk.Part{sdk.NewServer("adder", struct{}{}, func(_ struct{}, env sdk.ServerEnv) (sdk.Server, error) {
@@ -78,7 +78,7 @@ func openBench(t *testing.T, transport comm.Transport, trainers int, spoil func(
 	dir := hosttest.Folder(t)
 	server := server.New(hosttest.Process(t, dir, parts, &proto.ConfigureRequest{
 		Name: "server", Part: &proto.PartChoice{Kind: "server", Key: "adder"},
-		Transport: string(transport), Listen: "127.0.0.1",
+		Transport: transport, Listen: "127.0.0.1",
 	}))
 	req := &proto.ConnectRequest{Buckets: convert.BucketsToProto(benchSpecs)}
 	var ranks []int
@@ -92,7 +92,7 @@ func openBench(t *testing.T, transport comm.Transport, trainers int, spoil func(
 		st := hosttest.Process(t, dir, nil, &proto.ConfigureRequest{
 			Name: fmt.Sprintf("trainer%d", i), Rank: int32(i),
 			Part:      &proto.PartChoice{Kind: string(Kind), Settings: settings},
-			Transport: string(transport), Listen: "127.0.0.1",
+			Transport: transport, Listen: "127.0.0.1",
 		})
 		r, err := New(st)
 		hosttest.Must(t, err)
@@ -156,12 +156,12 @@ func (w *benchWorld) measure(req *proto.MeasureRequest) string {
 }
 
 func TestBenchRoundsAreVerified(t *testing.T) {
-	for _, transport := range comm.Transports {
-		t.Run(string(transport), func(t *testing.T) { verifiedRounds(t, transport) })
+	for _, transport := range comm.FabricNames() {
+		t.Run(transport, func(t *testing.T) { verifiedRounds(t, transport) })
 	}
 }
 
-func verifiedRounds(t *testing.T, transport comm.Transport) {
+func verifiedRounds(t *testing.T, transport string) {
 	w := openBench(t, transport, 3, nil)
 	first := int64(0)
 	for _, operation := range []proto.MeasureRequest_Operation{
@@ -191,7 +191,7 @@ func TestBenchNoticesAWrongAnswer(t *testing.T) {
 			sum.Values[17] += 0.5
 		}
 	}
-	w := openBench(t, comm.Unix, 2, spoil)
+	w := openBench(t, "unix", 2, spoil)
 	req := &proto.MeasureRequest{
 		Operation: proto.MeasureRequest_OPERATION_PUSH_PULL, First: 2, Rounds: 3, Fresh: true, Expect: proto.MeasureRequest_EXPECT_SUM,
 	}
@@ -214,7 +214,7 @@ func TestBenchNoticesAWrongAnswer(t *testing.T) {
 }
 
 func TestBenchRefusals(t *testing.T) {
-	w := openBench(t, comm.Unix, 1, nil)
+	w := openBench(t, "unix", 1, nil)
 	lonely := &Role{Process: w.ranks[0].Process}
 	const push, reduce = proto.MeasureRequest_OPERATION_PUSH_PULL, proto.MeasureRequest_OPERATION_ALL_REDUCE
 	for name, test := range map[string]struct {
@@ -237,7 +237,7 @@ func TestBenchRefusals(t *testing.T) {
 
 func TestTimedRoundsAllocateNothing(t *testing.T) {
 	const rounds = 200
-	w := openBench(t, comm.Shm, 2, nil)
+	w := openBench(t, "shm", 2, nil)
 	var works []*work
 	for _, r := range w.ranks {
 		work, err := r.prepare(&proto.MeasureRequest{Operation: proto.MeasureRequest_OPERATION_ALL_REDUCE, Rounds: 1})

@@ -72,7 +72,7 @@ func (l *Link) ReadFull(dst []byte) error {
 // OfferMemory makes the memory of a trainer's call link, n bytes for each side, and
 // passes it to the companion. The station owns it.
 func OfferMemory(st *process.Process, l *Link, n int) error {
-	if st.Transport() != comm.Shm {
+	if !st.Fabric.Maps() {
 		return nil
 	}
 	segment, err := shm.New(l.Peer()+" calls", 2*n, true)
@@ -89,7 +89,7 @@ func OfferMemory(st *process.Process, l *Link, n int) error {
 
 // TakeMemory is the companion's side of OfferMemory.
 func TakeMemory(st *process.Process, l *Link) error {
-	if st.Transport() != comm.Shm {
+	if !st.Fabric.Maps() {
 		return nil
 	}
 	if err := SetDeadline(l.Conn, st.Timeout); err != nil {

@@ -24,7 +24,7 @@ func memoryPair(t testing.TB, n int) (trainer, companion *Link) {
 	t.Helper()
 	trainer, companion = linked(t)
 	process := func(name string) *process.Process {
-		return hosttest.Process(t, hosttest.Folder(t), nil, &proto.ConfigureRequest{Name: name, Transport: string(comm.Shm)})
+		return hosttest.Process(t, hosttest.Folder(t), nil, &proto.ConfigureRequest{Name: name, Transport: "shm"})
 	}
 	near, far := process("trainer0"), process("companion")
 	taken := make(chan error, 1)

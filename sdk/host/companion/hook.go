@@ -55,7 +55,7 @@ func (r *HookRole) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, erro
 		return nil, err
 	}
 	specs := convert.BucketsFromProto(req.GetBuckets())
-	port, err := comm.NewPort(r.CompanionTransport(), r.Name(), []*comm.Conn{conn.Conn}, specs, false, r.Timeout)
+	port, err := r.Fabric.Companions().NewPort(r.Joined([]*comm.Conn{conn.Conn}), specs, false)
 	if err != nil {
 		return nil, err
 	}

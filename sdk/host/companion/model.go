@@ -43,7 +43,7 @@ func (r *ModelRole) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, err
 		return nil, err
 	}
 	r.Own(r.conn)
-	r.mapped = r.Transport() == comm.Shm
+	r.mapped = r.Fabric.Maps()
 	params, newStore := r.model.Parameters(), layout.Heap
 	if r.mapped {
 		newStore = r.conn.ReceiveStore

@@ -37,7 +37,7 @@ func clicks(n int) (*sdk.Samples, *proto.Inputs) {
 // what a trainer waits for one that was read ahead.
 func BenchmarkStreamedBatch(b *testing.B) {
 	s, in := clicks(64 * 128)
-	r, takers := dataOf(b, hosttest.NewTape(s), comm.Shm, hosttest.Patience, 1)
+	r, takers := dataOf(b, hosttest.NewTape(s), "shm", hosttest.Patience, 1)
 	deal, err := r.Deal(request(in, 128, 1))
 	hosttest.Must(b, err)
 	fetch(b, r, takers, in, deal)

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
@@ -43,7 +42,7 @@ func TestStreamsThatFailLater(t *testing.T) {
 	} {
 		d := hosttest.NewTape(hosttest.Bags(20))
 		t.Cleanup(func() { d.Returned(t) })
-		r, takers := dataOf(t, d, comm.Unix, hosttest.Patience, 1)
+		r, takers := dataOf(t, d, "unix", hosttest.Patience, 1)
 		deal, err := r.Deal(request(hosttest.AnyInputs, 3, 1))
 		hosttest.Must(t, err)
 		spoil(d)
@@ -71,7 +70,7 @@ func TestStalledStream(t *testing.T) {
 		}
 		return r.Take(b, n)
 	}
-	r, takers := dataOf(t, d, comm.Unix, time.Second, 2)
+	r, takers := dataOf(t, d, "unix", time.Second, 2)
 	t.Cleanup(func() { close(goOn) })
 	deal, err := r.Deal(request(hosttest.AnyInputs, 3, 2))
 	hosttest.Must(t, err)
@@ -93,7 +92,7 @@ func TestStalledDeal(t *testing.T) {
 		<-goOn
 		return io.EOF
 	}
-	r, _ := dataOf(t, d, comm.Unix, 20*time.Millisecond, 0)
+	r, _ := dataOf(t, d, "unix", 20*time.Millisecond, 0)
 	dealt := make(chan struct{})
 	go func() {
 		defer close(dealt)
@@ -121,7 +120,7 @@ func TestSlowDeal(t *testing.T) {
 		time.Sleep(60 * time.Millisecond)
 		return r.Take(b, n)
 	}
-	r, _ := dataOf(t, slowTape{d}, comm.Unix, 600*time.Millisecond, 0)
+	r, _ := dataOf(t, slowTape{d}, "unix", 600*time.Millisecond, 0)
 	_, err := r.Deal(request(hosttest.AnyInputs, 2, 1))
 	hosttest.Must(t, err)
 	if len(r.Events.Failures) > 0 {
@@ -134,7 +133,7 @@ func TestSlowDeal(t *testing.T) {
 func TestTrainerEndsInTheMiddle(t *testing.T) {
 	d := hosttest.NewTape(hosttest.Bags(200))
 	t.Cleanup(func() { d.Returned(t) })
-	r, takers := dataOf(t, d, comm.Unix, hosttest.Patience, 3)
+	r, takers := dataOf(t, d, "unix", hosttest.Patience, 3)
 	deal, err := r.Deal(request(hosttest.AnyInputs, 3, 3))
 	hosttest.Must(t, err)
 	fetch(t, r, takers, hosttest.AnyInputs, deal)

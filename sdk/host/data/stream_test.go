@@ -107,7 +107,7 @@ func held(streamed bool, heldOut int) sdk.Data {
 
 // Samples that are held out go to all trainers in turn, and none is dropped.
 func TestHeldOutSamplesAreDealt(t *testing.T) {
-	for _, transport := range []comm.Transport{comm.Shm, comm.Unix} {
+	for _, transport := range []string{"shm", "unix"} {
 		for _, streamed := range []bool{false, true} {
 			for _, n := range []int{0, 1, 11} {
 				r, takers := dataOf(t, held(streamed, n), transport, hosttest.Patience, 3)
@@ -138,7 +138,7 @@ func TestHeldOutSamplesAreDealt(t *testing.T) {
 // There is room for held-out batches that are larger than all that are trained on.
 func TestHeldOutSamplesGetRoom(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
-		r, _ := dataOf(t, held(streamed, 20), comm.Unix, hosttest.Patience, 1)
+		r, _ := dataOf(t, held(streamed, 20), "unix", hosttest.Patience, 1)
 		deal, err := r.Deal(request(hosttest.AnyInputs, 20, 1))
 		hosttest.Must(t, err)
 		s := deal.GetShares()[0]
@@ -186,7 +186,7 @@ func TestScanRefuses(t *testing.T) {
 	} {
 		d := hosttest.NewTape(hosttest.Bags(20))
 		spoil(d)
-		r, _ := dataOf(t, d, comm.Unix, hosttest.Patience, 0)
+		r, _ := dataOf(t, d, "unix", hosttest.Patience, 0)
 		if _, err := r.Deal(request(hosttest.AnyInputs, 3, 5)); err == nil || err.Error() != strings.TrimSpace(want) {
 			t.Errorf("got %v, want %s", err, want)
 		}

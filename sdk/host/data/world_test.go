@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
@@ -21,20 +20,20 @@ type taker struct {
 }
 
 // dataOf hosts data, and the trainers that take it.
-func dataOf(t testing.TB, data sdk.Data, transport comm.Transport, timeout time.Duration, trainers int) (*Role, []*taker) {
+func dataOf(t testing.TB, data sdk.Data, transport string, timeout time.Duration, trainers int) (*Role, []*taker) {
 	t.Helper()
 	dir := hosttest.Folder(t)
 	parts := []sdk.Part{sdk.NewData("tape", struct{}{}, func(struct{}, sdk.DataEnv) (sdk.Data, error) { return data, nil })}
 	var takers []*taker
 	for i := range trainers {
 		st := hosttest.Process(t, dir, nil, &proto.ConfigureRequest{
-			Name: fmt.Sprintf("trainer%d", i), Transport: string(transport), Listen: "127.0.0.1", TimeoutNs: int64(timeout),
+			Name: fmt.Sprintf("trainer%d", i), Transport: transport, Listen: "127.0.0.1", TimeoutNs: int64(timeout),
 		})
 		takers = append(takers, &taker{Process: st})
 	}
 	r, err := New(hosttest.Process(t, dir, parts, &proto.ConfigureRequest{
 		Name: "data", Part: &proto.PartChoice{Kind: "data", Key: "tape"},
-		Transport: string(transport), Listen: "127.0.0.1", TimeoutNs: int64(timeout),
+		Transport: transport, Listen: "127.0.0.1", TimeoutNs: int64(timeout),
 	}))
 	hosttest.Must(t, err)
 	return r, takers

@@ -20,16 +20,36 @@ const (
 )
 
 func (st *Process) Dial(to *proto.Peer, purpose string) (*comm.Conn, error) {
-	return comm.Dial(to.GetAddress(), st.Name(), to.GetName(), purpose, st.Req.GetSecret(), st.Timeout)
+	network := comm.Unix
+	if overFabric(purpose) {
+		network = st.Fabric.Network
+	}
+	return network.Dial(to.GetAddress(), comm.Call{
+		From: st.Name(), To: to.GetName(), Purpose: purpose, Secret: st.Req.GetSecret(), Timeout: st.Timeout,
+	})
 }
 
 func (st *Process) Accept(from *proto.Peer, purpose string) (*comm.Conn, error) {
 	listener := st.listener
-	switch purpose {
-	case PurposePush, PurposeTables, PurposeGroup, purposeDefault:
+	if overFabric(purpose) {
 		listener = st.linkListener
 	}
 	return listener.Accept(purpose, from.GetName(), st.Timeout)
+}
+
+// overFabric says that links for this purpose come over the run's fabric; the others join
+// processes of one host.
+func overFabric(purpose string) bool {
+	switch purpose {
+	case PurposePush, PurposeTables, PurposeGroup, purposeDefault:
+		return true
+	}
+	return false
+}
+
+// Joined are connections of this process that a port or a group joins.
+func (st *Process) Joined(conns []*comm.Conn) comm.Links {
+	return comm.Links{Self: st.Name(), Conns: conns, Timeout: st.Timeout}
 }
 
 // JoinLinks joins the links that the hook uses, in the process that holds it.
@@ -46,12 +66,12 @@ func (st *Process) JoinLinks(req *proto.ConnectRequest, store *comm.Store) (sdk.
 		}
 	}
 	if req.GetGroup() {
-		if env.Group, err = st.JoinGroup(st.Transport(), req, store, PurposeGroup); err != nil {
+		if env.Group, err = st.JoinGroup(st.Fabric, req, store, PurposeGroup); err != nil {
 			return env, err
 		}
 	}
 	if req.GetDefaultGroup() {
-		if env.Default, err = st.JoinGroup(st.Transport(), req, store, purposeDefault); err != nil {
+		if env.Default, err = st.JoinGroup(st.Fabric, req, store, purposeDefault); err != nil {
 			return env, err
 		}
 	}
@@ -63,7 +83,7 @@ func (st *Process) JoinServer(server *proto.Peer, store *comm.Store) (comm.Serve
 	if err != nil {
 		return nil, err
 	}
-	link, err := comm.NewServerLink(st.Transport(), conn, store, st.Timeout)
+	link, err := st.Fabric.NewServerLink(conn, store, st.Timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +100,7 @@ func (st *Process) JoinTables(req *proto.ConnectRequest) (*sdk.Tables, error) {
 	if len(servers) != len(spec.Tables) {
 		return nil, fmt.Errorf("%s was given %d servers of %d tables", st.Name(), len(servers), len(spec.Tables))
 	}
-	store, err := comm.NewLookupStore(st.Transport(), st.Name(), spec)
+	store, err := st.Fabric.NewLookupStore(st.Name(), spec)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +111,7 @@ func (st *Process) JoinTables(req *proto.ConnectRequest) (*sdk.Tables, error) {
 		if err != nil {
 			return nil, err
 		}
-		link, err := comm.NewTableLink(st.Transport(), conn, store, i, st.Timeout)
+		link, err := st.Fabric.NewTableLink(conn, store, i, st.Timeout)
 		if err != nil {
 			return nil, err
 		}
@@ -101,10 +121,10 @@ func (st *Process) JoinTables(req *proto.ConnectRequest) (*sdk.Tables, error) {
 	return tables, nil
 }
 
-func (st *Process) JoinGroup(t comm.Transport, req *proto.ConnectRequest, store *comm.Store, purpose string) (comm.GroupLink, error) {
+func (st *Process) JoinGroup(fabric *comm.Fabric, req *proto.ConnectRequest, store *comm.Store, purpose string) (comm.GroupLink, error) {
 	peers, position := req.GetRing(), int(req.GetPosition())
 	conns := make([]*comm.Conn, len(peers))
-	for _, i := range comm.GroupPeers(t, position, len(peers)) {
+	for _, i := range fabric.GroupPeers(position, len(peers)) {
 		join := st.Accept
 		if position < i {
 			join = st.Dial
@@ -114,7 +134,7 @@ func (st *Process) JoinGroup(t comm.Transport, req *proto.ConnectRequest, store 
 			return nil, err
 		}
 	}
-	group, err := comm.NewGroup(t, st.Name(), position, conns, store, st.Timeout)
+	group, err := fabric.NewGroup(st.Joined(conns), position, store)
 	if err != nil {
 		return nil, err
 	}

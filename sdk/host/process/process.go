@@ -19,6 +19,8 @@ import (
 type Process struct {
 	Req   *proto.ConfigureRequest
 	parts []sdk.Part
+	// Fabric carries the run's links.
+	Fabric *comm.Fabric
 	// listener is a Unix socket, for data batches and companions; the hook's links
 	// come to linkListener, which is the same one where they are Unix sockets too.
 	listener, linkListener *comm.Listener
@@ -45,21 +47,15 @@ func New(parts []sdk.Part, req *proto.ConfigureRequest, events *Events) (*Proces
 }
 
 func (st *Process) listen() (err error) {
-	if err := comm.CheckTransport(st.Req.GetTransport()); err != nil {
+	if st.Fabric, err = comm.OpenFabric(st.Req.GetTransport()); err != nil {
 		return err
 	}
-	if st.listener, err = st.listenOn(comm.Unix, filepath.Join(st.Req.GetDirectory(), st.Name()+".sock")); err != nil {
+	socket := filepath.Join(st.Req.GetDirectory(), st.Name()+".sock")
+	if st.listener, err = comm.Unix.Listen(socket, st.Name(), st.Req.GetSecret()); err != nil {
 		return err
 	}
-	st.linkListener = st.listener
-	if t := st.Transport(); t == comm.TCP || t == comm.GRPC {
-		st.linkListener, err = st.listenOn(t, st.Req.GetListen())
-	}
+	st.linkListener, err = st.listener.Beside(st.Fabric.Network, st.Req.GetListen())
 	return err
-}
-
-func (st *Process) listenOn(network comm.Transport, address string) (*comm.Listener, error) {
-	return comm.Listen(network, address, st.Name(), st.Req.GetSecret())
 }
 
 // Own leaves it to close to close a link, or memory.
@@ -112,25 +108,9 @@ func (st *Process) LinkAddress() string { return st.linkListener.Address() }
 func (st *Process) Name() string { return st.Req.GetName() }
 func (st *Process) Rank() int    { return int(st.Req.GetRank()) }
 
-// Transport is what carries the run's gradients.
-func (st *Process) Transport() comm.Transport { return comm.Transport(st.Req.GetTransport()) }
-
-// CompanionTransport is what joins a trainer and its companions, which share a
-// host in every run.
-func (st *Process) CompanionTransport() comm.Transport {
-	if st.Transport() == comm.Shm {
-		return comm.Shm
-	}
-	return comm.Unix
-}
-
-// NewStore allocates buckets where the run's transport wants them. The caller
-// owns them.
+// NewStore allocates buckets where the run's links want them. The caller owns them.
 func (st *Process) NewStore(specs []tensor.BucketSpec) (*comm.Store, error) {
-	if st.Transport() == comm.Shm {
-		return comm.NewSharedStore(st.Name(), specs)
-	}
-	return comm.NewStore(specs), nil
+	return st.Fabric.NewStore(st.Name(), specs)
 }
 
 // Fail tells the core of a failure outside a call.

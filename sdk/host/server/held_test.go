@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
@@ -41,7 +40,7 @@ func TestHeldParametersAreSummarized(t *testing.T) {
 		want          int
 	}{{true, false, 1}, {false, false, 0}, {true, true, 0}} {
 		server := &holding{silent: c.silent, weight: make([]float32, 2)}
-		role, links, stores := openServer(t, comm.Unix, server, []tensor.BucketSpec{{Elements: 2}}, 1, hosttest.Patience)
+		role, links, stores := openServer(t, "unix", server, []tensor.BucketSpec{{Elements: 2}}, 1, hosttest.Patience)
 		role.Req.Summarize = c.asked
 		hosttest.Must(t, role.Reset())
 		pushed := links[0].PushPull(0, stores[0].Buckets[0])

@@ -60,7 +60,7 @@ func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	r.server, r.wake = server, server.Wake()
 	r.reduction = elementwise(server, r.wake)
 	if r.reduction != nil {
-		r.reduction.spread = r.Transport() == comm.Shm
+		r.reduction.spread = r.Fabric.Maps()
 		r.reduction.crew = newCrew(len(r.trainers), &r.Owned, r.Done)
 	}
 	straggler := r.Recorder.Series("parameter_server_straggler_metric", "param_index_straggler")
@@ -81,7 +81,7 @@ func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 			return nil, err
 		}
 	}
-	port, err := comm.NewPort(r.Transport(), r.Name(), conns, specs, r.reduction != nil, r.Timeout)
+	port, err := r.Fabric.NewPort(r.Joined(conns), specs, r.reduction != nil)
 	if err != nil {
 		return nil, err
 	}

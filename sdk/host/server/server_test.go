@@ -45,7 +45,7 @@ func openShop(t *testing.T, wake sdk.Wake, trainers int, timeout time.Duration) 
 	m := &manual{wake: wake, calls: make(chan []*sdk.Push, 16)}
 	s := &shop{server: m}
 	var stores []*comm.Store
-	s.role, s.links, stores = openServer(t, comm.Unix, m, []tensor.BucketSpec{{Elements: 2}}, trainers, timeout)
+	s.role, s.links, stores = openServer(t, "unix", m, []tensor.BucketSpec{{Elements: 2}}, trainers, timeout)
 	for _, store := range stores {
 		s.buckets = append(s.buckets, store.Buckets[0])
 	}
@@ -53,12 +53,12 @@ func openShop(t *testing.T, wake sdk.Wake, trainers int, timeout time.Duration) 
 }
 
 // openServer hosts a server and links trainers to it.
-func openServer(t testing.TB, transport comm.Transport, server sdk.Server, specs []tensor.BucketSpec, trainers int, timeout time.Duration) (*Role, []comm.ServerLink, []*comm.Store) {
+func openServer(t testing.TB, transport string, server sdk.Server, specs []tensor.BucketSpec, trainers int, timeout time.Duration) (*Role, []comm.ServerLink, []*comm.Store) {
 	t.Helper()
 	parts := []sdk.Part{sdk.NewServer("tested", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { return server, nil })}
 	st := hosttest.Process(t, hosttest.Folder(t), parts, &proto.ConfigureRequest{
 		Name: "server9", Part: &proto.PartChoice{Kind: "server", Key: "tested"}, TimeoutNs: int64(timeout),
-		Transport: string(transport), Listen: "127.0.0.1",
+		Transport: transport, Listen: "127.0.0.1",
 	})
 	role := New(st)
 	req := &proto.ConnectRequest{Buckets: convert.BucketsToProto(specs)}
@@ -71,9 +71,9 @@ func openServer(t testing.TB, transport comm.Transport, server sdk.Server, specs
 		stores[i], err = st.NewStore(specs)
 		hosttest.Must(t, err)
 		go func() {
-			conn, err := comm.Dial(st.LinkAddress(), name, "server9", process.PurposePush, hosttest.TestSecret, hosttest.Patience)
+			conn, err := st.Fabric.Network.Dial(st.LinkAddress(), comm.Call{From: name, To: "server9", Purpose: process.PurposePush, Secret: hosttest.TestSecret, Timeout: hosttest.Patience})
 			if err == nil {
-				links[i], err = comm.NewServerLink(transport, conn, stores[i], hosttest.Patience)
+				links[i], err = st.Fabric.NewServerLink(conn, stores[i], hosttest.Patience)
 			}
 			joined <- err
 		}()

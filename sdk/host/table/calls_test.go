@@ -24,7 +24,7 @@ type library struct {
 }
 
 // openLibrary joins two trainers and two tables, of 3 and 2 columns.
-func openLibrary(t *testing.T, transport comm.Transport, fail string) *library {
+func openLibrary(t *testing.T, transport string, fail string) *library {
 	t.Helper()
 	specs := []comm.TableSpec{{Rows: 4, Width: 3}, {Rows: 5, Width: 2}}
 	l := &library{trainers: make([]*sdk.Tables, 2)}
@@ -35,7 +35,7 @@ func openLibrary(t *testing.T, transport comm.Transport, fail string) *library {
 	configure := func(name string, position int) *proto.ConfigureRequest {
 		return &proto.ConfigureRequest{
 			Name: name, Position: int32(position), Seed: uint64(100 * position), // #nosec G115 -- small
-			Transport: string(transport), Listen: "127.0.0.1", Trainers: 2, Summarize: true,
+			Transport: transport, Listen: "127.0.0.1", Trainers: 2, Summarize: true,
 		}
 	}
 	for i, spec := range specs {

@@ -57,7 +57,7 @@ func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 			return nil, err
 		}
 	}
-	port, err := comm.NewTablePort(r.Transport(), r.Name(), conns, spec, position, r.Timeout)
+	port, err := r.Fabric.NewTablePort(r.Joined(conns), spec, position)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 // What is collected while a pass goes on is of iterations that ended, with their samples.
 func TestCollectDuringAPass(t *testing.T) {
 	t.Parallel()
-	r := newToyWorld(t, comm.Shm, "{}").trainer
+	r := newToyWorld(t, "shm", "{}").trainer
 	hosttest.Must(t, r.Reset())
 	whole := r.Recorder.Series("batch_level_metric", "batch_all")
 	r.training.Lock() // the pass does not end

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
@@ -72,7 +71,7 @@ func changed(change func(table, weight *tensor.Gradient)) func(*badModel, func(i
 }
 
 // worldOf is a world whose model is made by build, in its trainer's process or beside it.
-func worldOf(t *testing.T, build func() sdk.Model, transport comm.Transport, isolated ...sdk.Kind) *toyWorld {
+func worldOf(t *testing.T, build func() sdk.Model, transport string, isolated ...sdk.Kind) *toyWorld {
 	t.Helper()
 	model := sdk.NewModel("toy", struct{}{}, func(struct{}, sdk.ModelEnv) (sdk.Model, error) { return build(), nil })
 	return newWorldOf(t, append([]sdk.Part{model}, hosttest.ToyParts...), "toy", transport, "{}", isolated...)
@@ -80,10 +79,10 @@ func worldOf(t *testing.T, build func() sdk.Model, transport comm.Transport, iso
 
 // everywhere runs test with the model in its trainer's process and beside it, over every
 // transport.
-func everywhere(t *testing.T, test func(t *testing.T, transport comm.Transport, isolated ...sdk.Kind)) {
+func everywhere(t *testing.T, test func(t *testing.T, transport string, isolated ...sdk.Kind)) {
 	for _, transport := range hosttest.Transports {
-		t.Run(string(transport)+" local", func(t *testing.T) { test(t, transport) })
-		t.Run(string(transport)+" companion", func(t *testing.T) { test(t, transport, sdk.KindModel) })
+		t.Run(transport+" local", func(t *testing.T) { test(t, transport) })
+		t.Run(transport+" companion", func(t *testing.T) { test(t, transport, sdk.KindModel) })
 	}
 }
 
@@ -111,7 +110,7 @@ func TestModelsAreHeldToTheirContract(t *testing.T) {
 		"answered a batch of 2 with an output of 1 x 2": {forward: func(out *tensor.Tensor) { *out = tensor.New(1, 2) }},
 		"needs 4 elements but holds 3":                  {forward: func(out *tensor.Tensor) { out.Data = out.Data[:3] }},
 	}
-	everywhere(t, func(t *testing.T, transport comm.Transport, isolated ...sdk.Kind) {
+	everywhere(t, func(t *testing.T, transport string, isolated ...sdk.Kind) {
 		for want, bad := range cases {
 			w := worldOf(t, func() sdk.Model { m := bad; return &m }, transport, isolated...)
 			hosttest.Must(t, w.trainer.Reset())
@@ -124,8 +123,8 @@ func TestModelsAreHeldToTheirContract(t *testing.T) {
 
 // The order of emission is the model's.
 func TestEmissionOrderIsFree(t *testing.T) {
-	want := newToyWorld(t, comm.Unix, "{}").pass(t).Losses
-	everywhere(t, func(t *testing.T, transport comm.Transport, isolated ...sdk.Kind) {
+	want := newToyWorld(t, "unix", "{}").pass(t).Losses
+	everywhere(t, func(t *testing.T, transport string, isolated ...sdk.Kind) {
 		w := worldOf(t, func() sdk.Model { return &badModel{emissions: emitting(0, 1)} }, transport, isolated...)
 		for pass := range 2 {
 			if got := w.pass(t).Losses; len(got) != len(want) || got[0] != want[0] || got[3] != want[3] {

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	gproto "google.golang.org/protobuf/proto"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 	"github.com/psbench/psbench/sdk/proto"
@@ -45,8 +44,8 @@ func (w *toyWorld) evaluate(t *testing.T) (*proto.TrainReply, []*proto.Evaluatio
 // comes, and trains as without held-out samples.
 func TestTrainersEvaluate(t *testing.T) {
 	heldOut := [][]int64{{1, 2, 3, 0, 1}, {}, {3}}
-	plain := newToyWorld(t, comm.Unix, "{}").pass(t)
-	_, want := newWorldOn(t, holdingOut(false, heldOut, 1, 0, 1), "toy", comm.Unix, "{}").evaluate(t)
+	plain := newToyWorld(t, "unix", "{}").pass(t)
+	_, want := newWorldOn(t, holdingOut(false, heldOut, 1, 0, 1), "toy", "unix", "{}").evaluate(t)
 	if len(want) != 1 || want[0].GetSamples() != 3 || want[0].Correct == nil || want[0].GetLossSum() == 0 || len(want[0].GetBins()) == 0 {
 		t.Fatalf("the toy finds %v", want)
 	}
@@ -80,7 +79,7 @@ func TestTrainersEvaluate(t *testing.T) {
 // without held-out samples finds nothing.
 func TestTrainersEvaluateTheirShares(t *testing.T) {
 	found := func(bags [][]int64, targets ...int64) *proto.Evaluation {
-		_, got := newWorldOn(t, holdingOut(false, bags, targets...), "toy", comm.Shm, "{}").evaluate(t)
+		_, got := newWorldOn(t, holdingOut(false, bags, targets...), "toy", "shm", "{}").evaluate(t)
 		return got[0]
 	}
 	all := found([][]int64{{1, 2}, {0}, {3}, {3, 1}}, 1, 0, 1, 1)
@@ -93,7 +92,7 @@ func TestTrainersEvaluateTheirShares(t *testing.T) {
 	if !slices.Equal(slices.Compact(bins), all.GetBins()) {
 		t.Errorf("the bins are %d and %d, all are %d", a.GetBins(), b.GetBins(), all.GetBins())
 	}
-	reply, got := newToyWorld(t, comm.Shm, "{}").evaluate(t)
+	reply, got := newToyWorld(t, "shm", "{}").evaluate(t)
 	if reply.GetWork().GetEvaluatedNs() != 0 || got != nil {
 		t.Errorf("without held-out samples %d ns find %v", reply.GetWork().GetEvaluatedNs(), got)
 	}

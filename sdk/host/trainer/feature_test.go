@@ -6,13 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 )
 
 func TestFeatureModelsComputeTheSameBits(t *testing.T) {
-	want := newWorld(t, "features", comm.Unix, "{}").pass(t)
+	want := newWorld(t, "features", "unix", "{}").pass(t)
 	if len(want.Losses) != 3 || want.Summary[0][0] == 0 {
 		t.Fatalf("the toy does not train: %+v", want)
 	}
@@ -31,7 +30,7 @@ func TestFeatureModelsComputeTheSameBits(t *testing.T) {
 // A model has a gradient of its features across processes if it has one at all.
 func TestPlainModelStaysPlain(t *testing.T) {
 	for key, want := range map[string]bool{"toy": false, "features": true} {
-		w := newWorld(t, key, comm.Unix, "{}", sdk.KindModel)
+		w := newWorld(t, key, "unix", "{}", sdk.KindModel)
 		if _, got := w.trainer.parts.Model.(sdk.FeatureModel); got != want {
 			t.Errorf("%s is a feature model: %v", key, got)
 		}

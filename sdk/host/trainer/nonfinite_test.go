@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/inspect"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
@@ -20,7 +19,7 @@ import (
 // are spoiled before each that is not finite.
 func spoiled(t *testing.T, spoil func(sdk.TrainerParts), losses ...float64) *proto.NonFinite {
 	t.Helper()
-	r := newToyWorld(t, comm.Shm, "{}").trainer
+	r := newToyWorld(t, "shm", "{}").trainer
 	hosttest.Must(t, r.Reset())
 	r.Epoch(0)
 	r.Loss(1)
@@ -64,7 +63,7 @@ func TestNonFinite(t *testing.T) {
 // At the end of a pass the parameters are looked at, whatever the losses were.
 func TestParametersThatAreNotFiniteAtTheEnd(t *testing.T) {
 	for _, fail := range []bool{false, true} {
-		r := newToyWorld(t, comm.Shm, "{}").trainer
+		r := newToyWorld(t, "shm", "{}").trainer
 		r.Req.FailOnNan = fail
 		hosttest.Must(t, r.Reset())
 		r.trainer = &spoiler{r.trainer}
@@ -90,7 +89,7 @@ func (s *spoiler) Train(ctx context.Context, report sdk.PassReport) error {
 
 // A loss that is not finite ends a pass that is to fail, whatever the trainer says.
 func TestFailOnNaNEndsThePass(t *testing.T) {
-	r := newToyWorld(t, comm.Shm, "{}").trainer
+	r := newToyWorld(t, "shm", "{}").trainer
 	r.Req.FailOnNan = true
 	hosttest.Must(t, r.Reset())
 	r.trainer = &diverging{r.trainer}
@@ -111,7 +110,7 @@ func (diverging) Train(ctx context.Context, report sdk.PassReport) error {
 }
 
 func TestLossAllocatesNothing(t *testing.T) {
-	r := newToyWorld(t, comm.Shm, "{}").trainer
+	r := newToyWorld(t, "shm", "{}").trainer
 	hosttest.Must(t, r.Reset())
 	r.losses = make([]float64, 0, 1000)
 	if n := testing.AllocsPerRun(100, func() { r.Loss(1) }); n != 0 {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
@@ -58,7 +57,7 @@ func partlyHeld(shift bool) *sdk.Samples {
 }
 
 // preprocessing is a world whose trainer preprocesses what data gives.
-func preprocessing(t *testing.T, data sdk.Data, transport comm.Transport, isolated ...sdk.Kind) (*toyWorld, *shifting) {
+func preprocessing(t *testing.T, data sdk.Data, transport string, isolated ...sdk.Kind) (*toyWorld, *shifting) {
 	s := &shifting{}
 	parts := append([]sdk.Part{
 		sdk.NewTrainer("toy", struct{}{}, func(struct{}, sdk.TrainerEnv) (sdk.Trainer, error) { return s, nil }),
@@ -70,7 +69,7 @@ func preprocessing(t *testing.T, data sdk.Data, transport comm.Transport, isolat
 // Batches are preprocessed once before both passes, and so are those held out; a run
 // computes what it does on data that was so from the start.
 func TestBatchesArePreprocessedOnce(t *testing.T) {
-	want := newWorldOn(t, keptData{partlyHeld(true)}, "toy", comm.Unix, "{}").pass(t)
+	want := newWorldOn(t, keptData{partlyHeld(true)}, "toy", "unix", "{}").pass(t)
 	for _, transport := range hosttest.Transports {
 		for _, isolated := range [][]sdk.Kind{nil, sdk.Isolable} {
 			w, s := preprocessing(t, keptData{partlyHeld(false)}, transport, isolated...)
@@ -88,11 +87,11 @@ func TestBatchesArePreprocessedOnce(t *testing.T) {
 
 // Of streamed data each batch is preprocessed alone, as it is read.
 func TestStreamedBatchesArePreprocessedOneByOne(t *testing.T) {
-	want := newWorldOn(t, keptData{partlyHeld(true)}, "toy", comm.Unix, "{}").pass(t)
+	want := newWorldOn(t, keptData{partlyHeld(true)}, "toy", "unix", "{}").pass(t)
 	raw := partlyHeld(false)
 	data := hosttest.NewTape(&sdk.Samples{Batch: raw.Batch})
 	data.Loaded = &sdk.Samples{HeldOut: raw.HeldOut}
-	w, s := preprocessing(t, data, comm.Shm, sdk.Isolable...)
+	w, s := preprocessing(t, data, "shm", sdk.Isolable...)
 	for range 3 {
 		if d := cmp.Diff(want, w.pass(t)); d != "" {
 			t.Error(d)

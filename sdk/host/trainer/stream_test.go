@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 )
@@ -13,7 +12,7 @@ import (
 // A run whose data is streamed computes what it does with the same data in memory, in
 // every pass, wherever its parts are.
 func TestStreamedRunsComputeTheSameBits(t *testing.T) {
-	want := newToyWorld(t, comm.Unix, "{}").pass(t)
+	want := newToyWorld(t, "unix", "{}").pass(t)
 	toy, _ := hosttest.ToyData{}.Load()
 	for _, transport := range hosttest.Transports {
 		for _, isolated := range [][]sdk.Kind{nil, {sdk.KindModel}, sdk.Isolable} {

@@ -167,7 +167,7 @@ func (r *Role) connectModel(req *proto.ConnectRequest, dial func(sdk.Kind) (*cal
 			return err
 		}
 		var mapped *comm.Store
-		if r.Transport() == comm.Shm {
+		if r.Fabric.Maps() {
 			mapped = r.store
 		}
 		r.model = companion.NewRemoteModel(conn, mapped, req.GetModel(), r.Timeout)
@@ -179,7 +179,7 @@ func (r *Role) connectModel(req *proto.ConnectRequest, dial func(sdk.Kind) (*cal
 // offerParameters allocates the parameters. On Shm it passes them and the gradients
 // to the companion that holds the model.
 func (r *Role) offerParameters(conn *call.Link) ([]tensor.Tensor, error) {
-	if r.Transport() != comm.Shm {
+	if !r.Fabric.Maps() {
 		return layout.NewValues(r.specs), nil
 	}
 	if err := conn.SendStore(r.store); err != nil {
@@ -220,7 +220,7 @@ func (r *Role) connectHook(req *proto.ConnectRequest, dial func(sdk.Kind) (*call
 	if err != nil {
 		return err
 	}
-	link, err := comm.NewServerLink(r.CompanionTransport(), conn.Conn, r.store, r.Timeout)
+	link, err := r.Fabric.Companions().NewServerLink(conn.Conn, r.store, r.Timeout)
 	if err != nil {
 		return err
 	}

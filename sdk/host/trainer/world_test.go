@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/companion"
 	"github.com/psbench/psbench/sdk/host/data"
@@ -29,19 +28,19 @@ type connector interface {
 	Connect(*proto.ConnectRequest) (*proto.ConnectReply, error)
 }
 
-func newToyWorld(t *testing.T, transport comm.Transport, settings string, isolated ...sdk.Kind) *toyWorld {
+func newToyWorld(t *testing.T, transport string, settings string, isolated ...sdk.Kind) *toyWorld {
 	t.Helper()
 	return newWorld(t, "toy", transport, settings, isolated...)
 }
 
 // newWorld makes a world of the toy parts that have a key.
-func newWorld(t *testing.T, key string, transport comm.Transport, settings string, isolated ...sdk.Kind) *toyWorld {
+func newWorld(t *testing.T, key string, transport string, settings string, isolated ...sdk.Kind) *toyWorld {
 	t.Helper()
 	return newWorldOn(t, nil, key, transport, settings, isolated...)
 }
 
 // newWorldOn is newWorld with data in the place of the toy's, unless that is nil.
-func newWorldOn(t *testing.T, on sdk.Data, key string, transport comm.Transport, settings string, isolated ...sdk.Kind) *toyWorld {
+func newWorldOn(t *testing.T, on sdk.Data, key string, transport string, settings string, isolated ...sdk.Kind) *toyWorld {
 	t.Helper()
 	parts := hosttest.ToyParts
 	if on != nil {
@@ -51,7 +50,7 @@ func newWorldOn(t *testing.T, on sdk.Data, key string, transport comm.Transport,
 }
 
 // newWorldOf makes a world of those of the parts that have a key, the first of each kind.
-func newWorldOf(t *testing.T, parts []sdk.Part, key string, transport comm.Transport, settings string, isolated ...sdk.Kind) *toyWorld {
+func newWorldOf(t *testing.T, parts []sdk.Part, key string, transport string, settings string, isolated ...sdk.Kind) *toyWorld {
 	t.Helper()
 	dir := hosttest.Folder(t)
 	choose := func(kind sdk.Kind) *proto.PartChoice {
@@ -63,7 +62,7 @@ func newWorldOf(t *testing.T, parts []sdk.Part, key string, transport comm.Trans
 	}
 	enter := func(name string, kind sdk.Kind, local ...*proto.PartChoice) *process.Process {
 		return hosttest.Process(t, dir, parts, &proto.ConfigureRequest{
-			Name: name, Part: choose(kind), Local: local, BatchSize: 2, Summarize: true, Seed: 3, Transport: string(transport), Listen: "127.0.0.1",
+			Name: name, Part: choose(kind), Local: local, BatchSize: 2, Summarize: true, Seed: 3, Transport: transport, Listen: "127.0.0.1",
 		})
 	}
 	data, err := data.New(enter("data", sdk.KindData))
@@ -150,7 +149,7 @@ func (w *toyWorld) pass(t *testing.T) (o outcome) {
 }
 
 func TestCompanionsComputeTheSameBits(t *testing.T) {
-	want := newToyWorld(t, comm.Unix, "{}").pass(t)
+	want := newToyWorld(t, "unix", "{}").pass(t)
 	if len(want.Losses) != 4 || want.Losses[0] == want.Losses[3] || len(want.Summary) != 2 || want.Summary[0][0] == 0 {
 		t.Fatalf("the toy does not train: %+v", want)
 	}
@@ -211,7 +210,7 @@ func TestErrorsCrossAsSentences(t *testing.T) {
 }
 
 // hookFails has a hook fail in its companion.
-func hookFails(t *testing.T, transport comm.Transport) {
+func hookFails(t *testing.T, transport string) {
 	t.Helper()
 	w := newToyWorld(t, transport, `{"fail": "reduce"}`, sdk.KindHook)
 	hosttest.Must(t, w.trainer.Reset())

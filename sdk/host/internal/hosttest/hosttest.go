@@ -13,7 +13,7 @@ import (
 )
 
 // tested are the transports over which links are tested.
-var Transports = comm.Transports
+var Transports = comm.FabricNames()
 
 const Patience = 20 * time.Second
 
@@ -48,7 +48,7 @@ func Process(t testing.TB, dir string, parts []sdk.Part, req *proto.ConfigureReq
 		req.TimeoutNs = int64(Patience)
 	}
 	if req.Transport == "" {
-		req.Transport = string(comm.Unix)
+		req.Transport = "unix"
 	}
 	st, err := process.New(parts, req, process.NewEvents())
 	Must(t, err)
@@ -63,10 +63,10 @@ func PeerOf(st *process.Process) *proto.Peer {
 // Pair is a link between a trainer and a companion.
 func Pair(t testing.TB) (trainer, companion *comm.Conn) {
 	t.Helper()
-	l, err := comm.Listen(comm.Unix, filepath.Join(Folder(t), "s"), "companion", TestSecret)
+	l, err := comm.Unix.Listen(filepath.Join(Folder(t), "s"), "companion", TestSecret)
 	Must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	trainer, err = comm.Dial(l.Address(), "trainer0", "companion", "test", TestSecret, Patience)
+	trainer, err = comm.Unix.Dial(l.Address(), comm.Call{From: "trainer0", To: "companion", Purpose: "test", Secret: TestSecret, Timeout: Patience})
 	Must(t, err)
 	t.Cleanup(func() { _ = trainer.Close() })
 	companion, err = l.Accept("test", "trainer0", Patience)
@@ -123,4 +123,12 @@ func TimesIn(r *sdk.Recorder, name string) []sdk.Measurement {
 		}
 	}
 	return out
+}
+
+// Fabric is the fabric of a name.
+func Fabric(t testing.TB, name string) *comm.Fabric {
+	t.Helper()
+	f, err := comm.OpenFabric(name)
+	Must(t, err)
+	return f
 }

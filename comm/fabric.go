@@ -1,0 +1,124 @@
+package comm
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/psbench/psbench/comm/tensor"
+)
+
+// Fabric is what carries links: a network over which ranks reach each other, and a
+// provider that makes links of its connections.
+type Fabric struct {
+	Name    string
+	Network *Network
+	Provider
+}
+
+// Provider makes links, and the memory of what travels over them. What it makes owns the
+// connections that it was given, also after an error.
+type Provider interface {
+	// Maps says that ranks work in each other's memory, so that a push in place moves no
+	// bytes. They share a host then.
+	Maps() bool
+	// NewStore allocates a rank's buckets where links want them. The error says how much
+	// memory there is if that is not enough.
+	NewStore(owner string, specs []tensor.BucketSpec) (*Store, error)
+	// ReserveStores reports that the stores of all owners together do not fit into the
+	// memory of this host: each alone would find that there is room for it, and the last
+	// one to touch its pages would be killed.
+	ReserveStores(owners []string, specs []tensor.BucketSpec) error
+	// NewLookupStore allocates the memory of a trainer's lookups, after comparing it with
+	// what is left.
+	NewLookupStore(owner string, spec LookupSpec) (*LookupStore, error)
+
+	// NewServerLink starts a trainer's link to its server. The buckets of store may be
+	// pushed; in place where ranks map memory and the gradient lies in the store. Each
+	// push must be answered within timeout.
+	NewServerLink(conn *Conn, store *Store, timeout time.Duration) (ServerLink, error)
+	// NewPort makes the port of a server. With chunked set, it may hand over a dense push
+	// chunk by chunk, see Arrival. An answer must be accepted within the timeout.
+	NewPort(trainers Links, specs []tensor.BucketSpec, chunked bool) (Port, error)
+
+	// GroupPeers lists the positions with which the member at position of a group of this
+	// size needs a connection. The lower position of a pair dials.
+	GroupPeers(position, size int) []int
+	// NewGroup joins the member at the given position. Its peers are those of GroupPeers,
+	// the others nil. All members must agree on the store's specs. An operation must end
+	// within the timeout of its start.
+	NewGroup(members Links, position int, store *Store) (GroupLink, error)
+
+	// NewTableLink joins the server of a table, its place in store.Tables.
+	NewTableLink(conn *Conn, store *LookupStore, table int, timeout time.Duration) (TableLink, error)
+	// NewTablePort makes the port of the server of the table at this place of spec.
+	NewTablePort(trainers Links, spec LookupSpec, table int) (TablePort, error)
+}
+
+// Links are the connections that a port or a group joins at one rank.
+type Links struct {
+	Self    string
+	Conns   []*Conn // by position of the peer
+	Timeout time.Duration
+}
+
+// Close closes all of them.
+func (l *Links) Close() (err error) {
+	for _, c := range l.Conns {
+		if c == nil {
+			continue
+		}
+		if e := c.Close(); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// fabrics lists what there is, the fastest first.
+var fabrics = []*Fabric{
+	{"shm", Unix, sharedProvider{}},
+	{"unix", Unix, streamProvider{}},
+	{"tcp", TCP, streamProvider{}},
+	{"grpc", GRPC, streamProvider{}},
+}
+
+// hostStreams is what joins processes of one host, whatever their links are.
+var hostStreams = fabrics[1]
+
+// ExtendFabrics adds a fabric before anything is opened: tests run psbench over fabrics of
+// their own.
+func ExtendFabrics(f *Fabric) { fabrics = append(fabrics, f) }
+
+// FabricNames lists the names of all fabrics, the fastest first.
+func FabricNames() []string {
+	names := make([]string, len(fabrics))
+	for i, f := range fabrics {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// DefaultFabric is the fastest between processes of one host.
+func DefaultFabric() *Fabric { return fabrics[0] }
+
+// OpenFabric is the fabric of a name.
+func OpenFabric(name string) (*Fabric, error) {
+	for _, f := range fabrics {
+		if f.Name == name {
+			return f, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no transport %q: it is one of %v", name, FabricNames())
+}
+
+// OnOneHost says that it joins processes of one host alone.
+func (f *Fabric) OnOneHost() bool { return f.Maps() || !f.Network.OnIP() }
+
+// Companions is the fabric that joins processes which always share a host, as a trainer
+// and its companions do: this one if it maps memory.
+func (f *Fabric) Companions() *Fabric {
+	if f.Maps() {
+		return f
+	}
+	return hostStreams
+}
