@@ -55,7 +55,7 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 	p := &Process{Name: spec.Name, program: program, words: words, child: newChild(l, spec.Name, words)}
 	config := &plugin.ClientConfig{
 		HandshakeConfig:  host.Handshake,
-		Plugins:          plugin.PluginSet{host.Dispensed: &host.GRPCPlugin{}},
+		VersionedPlugins: host.Contract.Accepted(),
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		StartTimeout:     l.patience(),
 		SkipHostEnv:      true,
@@ -137,6 +137,8 @@ func (p *Process) startError(ctx context.Context, err error, silent bool) error 
 	case silent:
 		timeout := p.child.launcher.timeout
 		return fmt.Errorf("%w%s", &comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "its start", Seconds: timeout.Seconds()}, p.lastWords())
+	case refusal(err) != "":
+		return fmt.Errorf("%s did not start: %s", p.Name, refusal(err))
 	case p.child.diedAlone() && !spoke(err):
 		return p.Death("its start")
 	default:
@@ -146,6 +148,20 @@ func (p *Process) startError(ctx context.Context, err error, silent bool) error 
 
 // foreignOutput begins go-plugin's error for a first line that is no handshake.
 const foreignOutput = "Unrecognized remote plugin message: "
+
+// anotherVersion is go-plugin's error for a plugin of a version that is not among those
+// that the core takes.
+const anotherVersion = "incompatible API version with plugin. Plugin version: %d,"
+
+// refusal says why a plugin of another version of the contract is refused; "" is for any
+// other error.
+func refusal(err error) string {
+	var number int
+	if _, err := fmt.Sscanf(err.Error(), anotherVersion, &number); err != nil {
+		return ""
+	}
+	return host.Contract.Refusal(number)
+}
 
 // spoke says whether the program wrote something that is no handshake, whatever
 // it did then.

@@ -16,7 +16,7 @@ import (
 // Handshake is what the core and a plugin must agree on before they talk. The
 // cookie only tells a plugin that it was started by psbench; it is no secret.
 var Handshake = plugin.HandshakeConfig{
-	ProtocolVersion:  1,
+	ProtocolVersion:  uint(Contract.number()), // #nosec G115 -- not negative
 	MagicCookieKey:   "PSBENCH_PLUGIN",
 	MagicCookieValue: "parameter-server-benchmark",
 }

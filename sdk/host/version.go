@@ -1,0 +1,48 @@
+package host
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/go-plugin"
+)
+
+// Version is that of the contract between core and plugin: the handshake, the calls and
+// their messages, the frames and segments of the data plane. Within a major version a
+// minor one only adds, so that a core can talk to every plugin of its major version whose
+// minor one is not above its own. Major version 0 is what there was before versions.
+type Version struct{ Major, Minor int }
+
+// Contract is the version that this source speaks, as a core and as a plugin.
+var Contract = Version{1, 0}
+
+func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
+
+// minors is how many minor versions a major one has room for.
+const minors = 1000
+
+// number is the version as go-plugin's handshake has it: one number.
+func (v Version) number() int { return minors*v.Major + v.Minor }
+
+// versionOf is the inverse of number.
+func versionOf(number int) Version { return Version{number / minors, number % minors} }
+
+// Accepted are the plugins with which a core of version v can talk, by the number at the
+// handshake.
+func (v Version) Accepted() map[int]plugin.PluginSet {
+	out := map[int]plugin.PluginSet{}
+	for minor := range v.Minor + 1 {
+		out[Version{v.Major, minor}.number()] = plugin.PluginSet{Dispensed: &GRPCPlugin{}}
+	}
+	return out
+}
+
+// Refusal says why a core of version v cannot talk to a plugin that named a number at the
+// handshake, and what to do.
+func (v Version) Refusal(number int) string {
+	theirs := versionOf(number)
+	remedy := "update psbench, or build the plugin with the sdk of this psbench"
+	if theirs.Major < v.Major {
+		remedy = "build the plugin with the sdk of this psbench"
+	}
+	return fmt.Sprintf("it speaks version %s of psbench's contract with plugins, this psbench %s: %s", theirs, v, remedy)
+}

@@ -1,0 +1,23 @@
+package host
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+// A core takes its own minor version and those below it, and no other major one.
+func TestVersionsThatACoreTakes(t *testing.T) {
+	accepted := slices.Sorted(maps.Keys(Version{2, 1}.Accepted()))
+	if want := []int{Version{2, 0}.number(), Version{2, 1}.number()}; !slices.Equal(accepted, want) {
+		t.Errorf("version 2.1 takes %v, want %v", accepted, want)
+	}
+	for _, v := range []Version{{0, 1}, {1, 0}, {2, 999}, {3, 7}} {
+		if got := versionOf(v.number()); got != v {
+			t.Errorf("%v became %v", v, got)
+		}
+	}
+	if accepted := Contract.Accepted(); len(accepted) != Contract.Minor+1 || accepted[int(Handshake.ProtocolVersion)] == nil {
+		t.Errorf("this source speaks %v and takes %v", Contract, slices.Sorted(maps.Keys(accepted)))
+	}
+}
