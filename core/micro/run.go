@@ -38,14 +38,11 @@ type session struct {
 // rows are an error too. All processes are gone and nothing of the run is left
 // when it returns.
 func Run(ctx context.Context, p *Plan, o Options) (*Result, error) {
-	s, err := newSession(p)
-	if err != nil {
-		return nil, err
-	}
+	s := newSession(p)
 	s.result = newResult(o)
 	s.result.plan = p
 	s.cluster = cluster.New(p.Timeout, s.all, o.Options)
-	err = s.cluster.Run(ctx, cluster.Life{Phases: s.phases(), Tell: o.Progress.Phase, Report: s.report})
+	err := s.cluster.Run(ctx, cluster.Life{Phases: s.phases(), Tell: o.Progress.Phase, Report: s.report})
 	if err != nil && len(s.result.Rows) == 0 {
 		return nil, err
 	}
@@ -55,16 +52,13 @@ func Run(ctx context.Context, p *Plan, o Options) (*Result, error) {
 	return s.result, err
 }
 
-func newSession(p *Plan) (*session, error) {
+func newSession(p *Plan) *session {
 	s := &session{plan: p, limits: limitSamples{}}
-	for _, t := range p.Fabrics {
-		w, err := p.newWorld(t)
-		if err != nil {
-			return nil, err
-		}
+	for _, f := range p.Fabrics {
+		w := p.newWorld(f)
 		s.worlds, s.all = append(s.worlds, w), append(s.all, w.processes()...)
 	}
-	return s, nil
+	return s
 }
 
 // report completes a result that has rows.
@@ -164,14 +158,13 @@ func (s *session) turn(ctx context.Context, w *world, c cell, rounds int) (*turn
 	if err := cluster.Reset(ctx, s.cluster, w.servers, proto.Pass_PASS_UNSPECIFIED); err != nil {
 		return nil, err
 	}
-	req := s.measureRequest(w, c, rounds)
-	w.round += int64(rounds) + 1 // warm rounds follow a fresh one
 	replies := make([]*proto.MeasureReply, len(w.trainers))
 	err := cluster.Each(ctx, s.cluster, w.trainers, cluster.Unbounded, func(ctx context.Context, p *process) error {
 		var err error
-		replies[p.rank], err = p.Measure(ctx, req)
+		replies[p.rank], err = p.Measure(ctx, s.measureRequest(p, c, rounds))
 		return err
 	})
+	w.round += int64(rounds) + 1 // warm rounds follow a fresh one
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package micro
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"runtime"
@@ -12,7 +11,7 @@ import (
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
-	hostbench "github.com/psbench/psbench/sdk/host/bench"
+	"github.com/psbench/psbench/sdk/host/bench"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -36,24 +35,20 @@ type process struct {
 
 // newWorld lays a world out. With several transports the names of its processes
 // say which one it is: trainer0.unix.
-func (p *Plan) newWorld(f *comm.Fabric) (*world, error) {
+func (p *Plan) newWorld(f *comm.Fabric) *world {
 	w := &world{fabric: f}
 	suffix := ""
 	if len(p.Fabrics) > 1 {
 		suffix = "." + f.Name
 	}
 	for _, rank := range p.World.TrainerRanks() {
-		settings, err := json.Marshal(p.benchSettings(rank))
-		if err != nil {
-			return nil, err
-		}
 		w.trainers = append(w.trainers, &process{
 			Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: registry.Plugin{Name: registry.Builtin}, Env: p.benchEnvironment()},
-			world:  w, rank: rank, part: &proto.PartChoice{Kind: string(hostbench.Kind), Settings: settings},
+			world:  w, rank: rank, part: &proto.PartChoice{Kind: string(bench.Kind)},
 		})
 	}
 	if !p.some(served) {
-		return w, nil
+		return w
 	}
 	for _, rank := range p.World.ServerRanks() {
 		w.servers = append(w.servers, &process{
@@ -61,15 +56,7 @@ func (p *Plan) newWorld(f *comm.Fabric) (*world, error) {
 			world:  w, rank: rank, part: &proto.PartChoice{Kind: string(sdk.KindServer), Key: p.Server.Key, Settings: p.Server.Settings},
 		})
 	}
-	return w, nil
-}
-
-func (p *Plan) benchSettings(rank int) hostbench.Settings {
-	s := hostbench.Settings{Density: p.Density, Ranks: []int{}}
-	if server, ok := p.World.ServerOf(rank); ok {
-		s.Ranks = p.World.TrainersOf(server)
-	}
-	return s
+	return w
 }
 
 func (w *world) processes() []*process { return slices.Concat(w.trainers, w.servers) }
@@ -112,19 +99,18 @@ func (s *session) connectRequest(p *process) *proto.ConnectRequest {
 	return req
 }
 
-func (s *session) measureRequest(w *world, c cell, rounds int) *proto.MeasureRequest {
-	return &proto.MeasureRequest{
-		Operation: operationCodes[c.operation.Name], Expect: expectCodes[s.plan.Expect],
+func (s *session) measureRequest(p *process, c cell, rounds int) *proto.MeasureRequest {
+	req := &proto.MeasureRequest{
+		Operation: c.operation.Name, Expect: expectCodes[s.plan.Expect],
 		Bucket: int32(c.bucket), Rounds: int32(rounds), // #nosec G115 -- checked by Plan
-		First: w.round, Fresh: c.mode == Fresh, Copy: c.place == Copied,
+		First: p.world.round, Fresh: c.mode == Fresh, Copy: c.place == Copied, Density: s.plan.Density,
 	}
-}
-
-var operationCodes = map[string]proto.MeasureRequest_Operation{
-	"pushpull":  proto.MeasureRequest_OPERATION_PUSH_PULL,
-	"allreduce": proto.MeasureRequest_OPERATION_ALL_REDUCE,
-	"broadcast": proto.MeasureRequest_OPERATION_BROADCAST,
-	"barrier":   proto.MeasureRequest_OPERATION_BARRIER,
+	if server, ok := s.plan.World.ServerOf(p.rank); ok {
+		for _, rank := range s.plan.World.TrainersOf(server) {
+			req.Partners = append(req.Partners, int32(rank)) // #nosec G115 -- a rank
+		}
+	}
+	return req
 }
 
 // turn is some rounds of a row.

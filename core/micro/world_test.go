@@ -12,17 +12,13 @@ import (
 
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/core/registry"
-	hostbench "github.com/psbench/psbench/sdk/host/bench"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
 // laidOut is a session whose processes have addresses.
 func laidOut(t *testing.T, p *Plan) *session {
 	t.Helper()
-	s, err := newSession(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newSession(p)
 	for _, p := range s.all {
 		p.Address, p.LinkAddress = "unix:"+p.Name, "link:"+p.Name
 	}
@@ -58,13 +54,6 @@ func TestConnectRequests(t *testing.T) {
 	req = s.connectRequest(w.servers[1])
 	if got := peers(req.GetTrainers()...); got != "trainer2.tcp at link:trainer2.tcp, trainer3.tcp at link:trainer3.tcp" {
 		t.Errorf("server5 serves %s", got)
-	}
-	var settings hostbench.Settings
-	if err := json.Unmarshal(w.trainers[3].part.GetSettings(), &settings); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(hostbench.Settings{Ranks: []int{2, 3}, Density: 0.5}, settings); d != "" {
-		t.Error(d)
 	}
 }
 
@@ -128,21 +117,15 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestMeasureRequest(t *testing.T) {
-	p := planOf(2, 1, bench.Operations...)
-	s := laidOut(t, p)
+	s := laidOut(t, planOf(4, 2, bench.Operations...))
 	w := s.worlds[0]
 	w.round = 12
-	got := s.measureRequest(w, cell{operation: bench.PushPull, mode: Fresh, place: Copied, bucket: 1, size: 1 << 20}, 7)
+	c := cell{operation: bench.PushPull, mode: Fresh, place: Copied, bucket: 1, size: 1 << 20}
 	want := &proto.MeasureRequest{
-		Operation: proto.MeasureRequest_OPERATION_PUSH_PULL, Expect: proto.MeasureRequest_EXPECT_MEAN,
-		Bucket: 1, First: 12, Rounds: 7, Fresh: true, Copy: true,
+		Operation: "pushpull", Expect: proto.MeasureRequest_EXPECT_MEAN,
+		Bucket: 1, First: 12, Rounds: 7, Fresh: true, Copy: true, Partners: []int32{2, 3}, Density: 0.5,
 	}
-	if got.String() != want.String() {
+	if got := s.measureRequest(w.trainers[3], c, 7); got.String() != want.String() {
 		t.Errorf("the request is %v, want %v", got, want)
-	}
-	for _, operation := range bench.Operations {
-		if operationCodes[operation.Name] == proto.MeasureRequest_OPERATION_UNSPECIFIED {
-			t.Errorf("%s has no code", operation.Name)
-		}
 	}
 }

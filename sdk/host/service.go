@@ -159,7 +159,7 @@ func newRole(st *process.Process) (role, error) {
 	case sdk.KindModel:
 		return companion.NewModel(st)
 	case bench.Kind:
-		return bench.New(st)
+		return bench.New(st), nil
 	default:
 		return nil, fmt.Errorf("kind %q has no process of its own", kind)
 	}

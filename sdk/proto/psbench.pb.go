@@ -75,61 +75,6 @@ func (Pass) EnumDescriptor() ([]byte, []int) {
 	return file_psbench_proto_rawDescGZIP(), []int{0}
 }
 
-type MeasureRequest_Operation int32
-
-const (
-	MeasureRequest_OPERATION_UNSPECIFIED MeasureRequest_Operation = 0
-	MeasureRequest_OPERATION_PUSH_PULL   MeasureRequest_Operation = 1
-	MeasureRequest_OPERATION_ALL_REDUCE  MeasureRequest_Operation = 2
-	MeasureRequest_OPERATION_BROADCAST   MeasureRequest_Operation = 3
-	MeasureRequest_OPERATION_BARRIER     MeasureRequest_Operation = 4
-)
-
-// Enum value maps for MeasureRequest_Operation.
-var (
-	MeasureRequest_Operation_name = map[int32]string{
-		0: "OPERATION_UNSPECIFIED",
-		1: "OPERATION_PUSH_PULL",
-		2: "OPERATION_ALL_REDUCE",
-		3: "OPERATION_BROADCAST",
-		4: "OPERATION_BARRIER",
-	}
-	MeasureRequest_Operation_value = map[string]int32{
-		"OPERATION_UNSPECIFIED": 0,
-		"OPERATION_PUSH_PULL":   1,
-		"OPERATION_ALL_REDUCE":  2,
-		"OPERATION_BROADCAST":   3,
-		"OPERATION_BARRIER":     4,
-	}
-)
-
-func (x MeasureRequest_Operation) Enum() *MeasureRequest_Operation {
-	p := new(MeasureRequest_Operation)
-	*p = x
-	return p
-}
-
-func (x MeasureRequest_Operation) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (MeasureRequest_Operation) Descriptor() protoreflect.EnumDescriptor {
-	return file_psbench_proto_enumTypes[1].Descriptor()
-}
-
-func (MeasureRequest_Operation) Type() protoreflect.EnumType {
-	return &file_psbench_proto_enumTypes[1]
-}
-
-func (x MeasureRequest_Operation) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use MeasureRequest_Operation.Descriptor instead.
-func (MeasureRequest_Operation) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{34, 0}
-}
-
 type MeasureRequest_Expect int32
 
 const (
@@ -163,11 +108,11 @@ func (x MeasureRequest_Expect) String() string {
 }
 
 func (MeasureRequest_Expect) Descriptor() protoreflect.EnumDescriptor {
-	return file_psbench_proto_enumTypes[2].Descriptor()
+	return file_psbench_proto_enumTypes[1].Descriptor()
 }
 
 func (MeasureRequest_Expect) Type() protoreflect.EnumType {
-	return &file_psbench_proto_enumTypes[2]
+	return &file_psbench_proto_enumTypes[1]
 }
 
 func (x MeasureRequest_Expect) Number() protoreflect.EnumNumber {
@@ -176,7 +121,7 @@ func (x MeasureRequest_Expect) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MeasureRequest_Expect.Descriptor instead.
 func (MeasureRequest_Expect) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{34, 1}
+	return file_psbench_proto_rawDescGZIP(), []int{34, 0}
 }
 
 type Failure_Cause int32
@@ -212,11 +157,11 @@ func (x Failure_Cause) String() string {
 }
 
 func (Failure_Cause) Descriptor() protoreflect.EnumDescriptor {
-	return file_psbench_proto_enumTypes[3].Descriptor()
+	return file_psbench_proto_enumTypes[2].Descriptor()
 }
 
 func (Failure_Cause) Type() protoreflect.EnumType {
-	return &file_psbench_proto_enumTypes[3]
+	return &file_psbench_proto_enumTypes[2]
 }
 
 func (x Failure_Cause) Number() protoreflect.EnumNumber {
@@ -2620,14 +2565,16 @@ func (x *ParameterSummary) GetHead() []float64 {
 }
 
 type MeasureRequest struct {
-	state         protoimpl.MessageState   `protogen:"open.v1"`
-	Operation     MeasureRequest_Operation `protobuf:"varint,1,opt,name=operation,proto3,enum=psbench.v1.MeasureRequest_Operation" json:"operation,omitempty"`
-	Bucket        int32                    `protobuf:"varint,2,opt,name=bucket,proto3" json:"bucket,omitempty"`
-	First         int64                    `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"` // number of the first round: batches of a bucket rise
-	Rounds        int32                    `protobuf:"varint,4,opt,name=rounds,proto3" json:"rounds,omitempty"`
-	Fresh         bool                     `protobuf:"varint,5,opt,name=fresh,proto3" json:"fresh,omitempty"`                                         // new values and a barrier before each round, untimed
-	Copy          bool                     `protobuf:"varint,6,opt,name=copy,proto3" json:"copy,omitempty"`                                           // the gradient lives outside the store
-	Expect        MeasureRequest_Expect    `protobuf:"varint,7,opt,name=expect,proto3,enum=psbench.v1.MeasureRequest_Expect" json:"expect,omitempty"` // of a push-pull
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Operation     string                 `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"` // its name in psbench comm
+	Bucket        int32                  `protobuf:"varint,2,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	First         int64                  `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"` // number of the first round: batches of a bucket rise
+	Rounds        int32                  `protobuf:"varint,4,opt,name=rounds,proto3" json:"rounds,omitempty"`
+	Fresh         bool                   `protobuf:"varint,5,opt,name=fresh,proto3" json:"fresh,omitempty"`                                         // new values and a barrier before each round, untimed
+	Copy          bool                   `protobuf:"varint,6,opt,name=copy,proto3" json:"copy,omitempty"`                                           // the gradient lives outside the store
+	Expect        MeasureRequest_Expect  `protobuf:"varint,7,opt,name=expect,proto3,enum=psbench.v1.MeasureRequest_Expect" json:"expect,omitempty"` // of what a server answers
+	Partners      []int32                `protobuf:"varint,8,rep,packed,name=partners,proto3" json:"partners,omitempty"`                            // ranks that push to the same server as this one, in order
+	Density       float64                `protobuf:"fixed64,9,opt,name=density,proto3" json:"density,omitempty"`                                    // share of a table's rows that a rank pushes in a round
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2662,11 +2609,11 @@ func (*MeasureRequest) Descriptor() ([]byte, []int) {
 	return file_psbench_proto_rawDescGZIP(), []int{34}
 }
 
-func (x *MeasureRequest) GetOperation() MeasureRequest_Operation {
+func (x *MeasureRequest) GetOperation() string {
 	if x != nil {
 		return x.Operation
 	}
-	return MeasureRequest_OPERATION_UNSPECIFIED
+	return ""
 }
 
 func (x *MeasureRequest) GetBucket() int32 {
@@ -2709,6 +2656,20 @@ func (x *MeasureRequest) GetExpect() MeasureRequest_Expect {
 		return x.Expect
 	}
 	return MeasureRequest_EXPECT_ANY
+}
+
+func (x *MeasureRequest) GetPartners() []int32 {
+	if x != nil {
+		return x.Partners
+	}
+	return nil
+}
+
+func (x *MeasureRequest) GetDensity() float64 {
+	if x != nil {
+		return x.Density
+	}
+	return 0
 }
 
 type MeasureReply struct {
@@ -3261,21 +3222,17 @@ const file_psbench_proto_rawDesc = "" +
 	"deltaSumsq\x12\x1d\n" +
 	"\n" +
 	"delta_head\x18\x05 \x03(\x01R\tdeltaHead\x12\x12\n" +
-	"\x04head\x18\x06 \x03(\x01R\x04head\"\xc6\x03\n" +
-	"\x0eMeasureRequest\x12B\n" +
-	"\toperation\x18\x01 \x01(\x0e2$.psbench.v1.MeasureRequest.OperationR\toperation\x12\x16\n" +
+	"\x04head\x18\x06 \x03(\x01R\x04head\"\xca\x02\n" +
+	"\x0eMeasureRequest\x12\x1c\n" +
+	"\toperation\x18\x01 \x01(\tR\toperation\x12\x16\n" +
 	"\x06bucket\x18\x02 \x01(\x05R\x06bucket\x12\x14\n" +
 	"\x05first\x18\x03 \x01(\x03R\x05first\x12\x16\n" +
 	"\x06rounds\x18\x04 \x01(\x05R\x06rounds\x12\x14\n" +
 	"\x05fresh\x18\x05 \x01(\bR\x05fresh\x12\x12\n" +
 	"\x04copy\x18\x06 \x01(\bR\x04copy\x129\n" +
-	"\x06expect\x18\a \x01(\x0e2!.psbench.v1.MeasureRequest.ExpectR\x06expect\"\x89\x01\n" +
-	"\tOperation\x12\x19\n" +
-	"\x15OPERATION_UNSPECIFIED\x10\x00\x12\x17\n" +
-	"\x13OPERATION_PUSH_PULL\x10\x01\x12\x18\n" +
-	"\x14OPERATION_ALL_REDUCE\x10\x02\x12\x17\n" +
-	"\x13OPERATION_BROADCAST\x10\x03\x12\x15\n" +
-	"\x11OPERATION_BARRIER\x10\x04\"9\n" +
+	"\x06expect\x18\a \x01(\x0e2!.psbench.v1.MeasureRequest.ExpectR\x06expect\x12\x1a\n" +
+	"\bpartners\x18\b \x03(\x05R\bpartners\x12\x18\n" +
+	"\adensity\x18\t \x01(\x01R\adensity\"9\n" +
 	"\x06Expect\x12\x0e\n" +
 	"\n" +
 	"EXPECT_ANY\x10\x00\x12\x0f\n" +
@@ -3333,131 +3290,129 @@ func file_psbench_proto_rawDescGZIP() []byte {
 	return file_psbench_proto_rawDescData
 }
 
-var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_psbench_proto_goTypes = []any{
-	(Pass)(0),                     // 0: psbench.v1.Pass
-	(MeasureRequest_Operation)(0), // 1: psbench.v1.MeasureRequest.Operation
-	(MeasureRequest_Expect)(0),    // 2: psbench.v1.MeasureRequest.Expect
-	(Failure_Cause)(0),            // 3: psbench.v1.Failure.Cause
-	(*DescribeRequest)(nil),       // 4: psbench.v1.DescribeRequest
-	(*DescribeReply)(nil),         // 5: psbench.v1.DescribeReply
-	(*PartDescription)(nil),       // 6: psbench.v1.PartDescription
-	(*SettingDescription)(nil),    // 7: psbench.v1.SettingDescription
-	(*PartChoice)(nil),            // 8: psbench.v1.PartChoice
-	(*ConfigureRequest)(nil),      // 9: psbench.v1.ConfigureRequest
-	(*ConfigureReply)(nil),        // 10: psbench.v1.ConfigureReply
-	(*Table)(nil),                 // 11: psbench.v1.Table
-	(*ModelDescription)(nil),      // 12: psbench.v1.ModelDescription
-	(*Inputs)(nil),                // 13: psbench.v1.Inputs
-	(*Parameter)(nil),             // 14: psbench.v1.Parameter
-	(*PlanRequest)(nil),           // 15: psbench.v1.PlanRequest
-	(*PlanReply)(nil),             // 16: psbench.v1.PlanReply
-	(*Bucket)(nil),                // 17: psbench.v1.Bucket
-	(*Span)(nil),                  // 18: psbench.v1.Span
-	(*DealRequest)(nil),           // 19: psbench.v1.DealRequest
-	(*TrainerSet)(nil),            // 20: psbench.v1.TrainerSet
-	(*DealReply)(nil),             // 21: psbench.v1.DealReply
-	(*Share)(nil),                 // 22: psbench.v1.Share
-	(*Peer)(nil),                  // 23: psbench.v1.Peer
-	(*ConnectRequest)(nil),        // 24: psbench.v1.ConnectRequest
-	(*Lookup)(nil),                // 25: psbench.v1.Lookup
-	(*ConnectReply)(nil),          // 26: psbench.v1.ConnectReply
-	(*TrainRequest)(nil),          // 27: psbench.v1.TrainRequest
-	(*TrainReply)(nil),            // 28: psbench.v1.TrainReply
-	(*Work)(nil),                  // 29: psbench.v1.Work
-	(*ResetRequest)(nil),          // 30: psbench.v1.ResetRequest
-	(*ResetReply)(nil),            // 31: psbench.v1.ResetReply
-	(*CollectRequest)(nil),        // 32: psbench.v1.CollectRequest
-	(*CollectReply)(nil),          // 33: psbench.v1.CollectReply
-	(*NonFinite)(nil),             // 34: psbench.v1.NonFinite
-	(*Evaluation)(nil),            // 35: psbench.v1.Evaluation
-	(*Series)(nil),                // 36: psbench.v1.Series
-	(*ParameterSummary)(nil),      // 37: psbench.v1.ParameterSummary
-	(*MeasureRequest)(nil),        // 38: psbench.v1.MeasureRequest
-	(*MeasureReply)(nil),          // 39: psbench.v1.MeasureReply
-	(*WatchRequest)(nil),          // 40: psbench.v1.WatchRequest
-	(*Event)(nil),                 // 41: psbench.v1.Event
-	(*Heartbeat)(nil),             // 42: psbench.v1.Heartbeat
-	(*Progress)(nil),              // 43: psbench.v1.Progress
-	(*Failure)(nil),               // 44: psbench.v1.Failure
-	nil,                           // 45: psbench.v1.ConfigureRequest.MapsEntry
-	nil,                           // 46: psbench.v1.ConnectRequest.CompanionsEntry
-	nil,                           // 47: psbench.v1.ConnectReply.BoundaryNsEntry
-	nil,                           // 48: psbench.v1.ConnectReply.FactsEntry
+	(Pass)(0),                  // 0: psbench.v1.Pass
+	(MeasureRequest_Expect)(0), // 1: psbench.v1.MeasureRequest.Expect
+	(Failure_Cause)(0),         // 2: psbench.v1.Failure.Cause
+	(*DescribeRequest)(nil),    // 3: psbench.v1.DescribeRequest
+	(*DescribeReply)(nil),      // 4: psbench.v1.DescribeReply
+	(*PartDescription)(nil),    // 5: psbench.v1.PartDescription
+	(*SettingDescription)(nil), // 6: psbench.v1.SettingDescription
+	(*PartChoice)(nil),         // 7: psbench.v1.PartChoice
+	(*ConfigureRequest)(nil),   // 8: psbench.v1.ConfigureRequest
+	(*ConfigureReply)(nil),     // 9: psbench.v1.ConfigureReply
+	(*Table)(nil),              // 10: psbench.v1.Table
+	(*ModelDescription)(nil),   // 11: psbench.v1.ModelDescription
+	(*Inputs)(nil),             // 12: psbench.v1.Inputs
+	(*Parameter)(nil),          // 13: psbench.v1.Parameter
+	(*PlanRequest)(nil),        // 14: psbench.v1.PlanRequest
+	(*PlanReply)(nil),          // 15: psbench.v1.PlanReply
+	(*Bucket)(nil),             // 16: psbench.v1.Bucket
+	(*Span)(nil),               // 17: psbench.v1.Span
+	(*DealRequest)(nil),        // 18: psbench.v1.DealRequest
+	(*TrainerSet)(nil),         // 19: psbench.v1.TrainerSet
+	(*DealReply)(nil),          // 20: psbench.v1.DealReply
+	(*Share)(nil),              // 21: psbench.v1.Share
+	(*Peer)(nil),               // 22: psbench.v1.Peer
+	(*ConnectRequest)(nil),     // 23: psbench.v1.ConnectRequest
+	(*Lookup)(nil),             // 24: psbench.v1.Lookup
+	(*ConnectReply)(nil),       // 25: psbench.v1.ConnectReply
+	(*TrainRequest)(nil),       // 26: psbench.v1.TrainRequest
+	(*TrainReply)(nil),         // 27: psbench.v1.TrainReply
+	(*Work)(nil),               // 28: psbench.v1.Work
+	(*ResetRequest)(nil),       // 29: psbench.v1.ResetRequest
+	(*ResetReply)(nil),         // 30: psbench.v1.ResetReply
+	(*CollectRequest)(nil),     // 31: psbench.v1.CollectRequest
+	(*CollectReply)(nil),       // 32: psbench.v1.CollectReply
+	(*NonFinite)(nil),          // 33: psbench.v1.NonFinite
+	(*Evaluation)(nil),         // 34: psbench.v1.Evaluation
+	(*Series)(nil),             // 35: psbench.v1.Series
+	(*ParameterSummary)(nil),   // 36: psbench.v1.ParameterSummary
+	(*MeasureRequest)(nil),     // 37: psbench.v1.MeasureRequest
+	(*MeasureReply)(nil),       // 38: psbench.v1.MeasureReply
+	(*WatchRequest)(nil),       // 39: psbench.v1.WatchRequest
+	(*Event)(nil),              // 40: psbench.v1.Event
+	(*Heartbeat)(nil),          // 41: psbench.v1.Heartbeat
+	(*Progress)(nil),           // 42: psbench.v1.Progress
+	(*Failure)(nil),            // 43: psbench.v1.Failure
+	nil,                        // 44: psbench.v1.ConfigureRequest.MapsEntry
+	nil,                        // 45: psbench.v1.ConnectRequest.CompanionsEntry
+	nil,                        // 46: psbench.v1.ConnectReply.BoundaryNsEntry
+	nil,                        // 47: psbench.v1.ConnectReply.FactsEntry
 }
 var file_psbench_proto_depIdxs = []int32{
-	6,  // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
-	7,  // 1: psbench.v1.PartDescription.settings:type_name -> psbench.v1.SettingDescription
-	8,  // 2: psbench.v1.ConfigureRequest.part:type_name -> psbench.v1.PartChoice
-	8,  // 3: psbench.v1.ConfigureRequest.local:type_name -> psbench.v1.PartChoice
-	45, // 4: psbench.v1.ConfigureRequest.maps:type_name -> psbench.v1.ConfigureRequest.MapsEntry
-	12, // 5: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
-	11, // 6: psbench.v1.ConfigureReply.table:type_name -> psbench.v1.Table
-	14, // 7: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
-	13, // 8: psbench.v1.ModelDescription.inputs:type_name -> psbench.v1.Inputs
-	12, // 9: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
-	11, // 10: psbench.v1.PlanRequest.tables:type_name -> psbench.v1.Table
-	17, // 11: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
-	13, // 12: psbench.v1.PlanReply.inputs:type_name -> psbench.v1.Inputs
-	18, // 13: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
-	13, // 14: psbench.v1.DealRequest.inputs:type_name -> psbench.v1.Inputs
-	20, // 15: psbench.v1.DealRequest.sets:type_name -> psbench.v1.TrainerSet
-	22, // 16: psbench.v1.DealReply.shares:type_name -> psbench.v1.Share
-	17, // 17: psbench.v1.ConnectRequest.buckets:type_name -> psbench.v1.Bucket
-	12, // 18: psbench.v1.ConnectRequest.model:type_name -> psbench.v1.ModelDescription
-	23, // 19: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.Peer
-	23, // 20: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.Peer
-	23, // 21: psbench.v1.ConnectRequest.ring:type_name -> psbench.v1.Peer
-	23, // 22: psbench.v1.ConnectRequest.sync_ring:type_name -> psbench.v1.Peer
-	23, // 23: psbench.v1.ConnectRequest.trainers:type_name -> psbench.v1.Peer
-	46, // 24: psbench.v1.ConnectRequest.companions:type_name -> psbench.v1.ConnectRequest.CompanionsEntry
-	25, // 25: psbench.v1.ConnectRequest.lookup:type_name -> psbench.v1.Lookup
-	23, // 26: psbench.v1.ConnectRequest.table_servers:type_name -> psbench.v1.Peer
-	22, // 27: psbench.v1.ConnectRequest.share:type_name -> psbench.v1.Share
-	11, // 28: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
-	47, // 29: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	48, // 30: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
-	29, // 31: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
+	5,  // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
+	6,  // 1: psbench.v1.PartDescription.settings:type_name -> psbench.v1.SettingDescription
+	7,  // 2: psbench.v1.ConfigureRequest.part:type_name -> psbench.v1.PartChoice
+	7,  // 3: psbench.v1.ConfigureRequest.local:type_name -> psbench.v1.PartChoice
+	44, // 4: psbench.v1.ConfigureRequest.maps:type_name -> psbench.v1.ConfigureRequest.MapsEntry
+	11, // 5: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
+	10, // 6: psbench.v1.ConfigureReply.table:type_name -> psbench.v1.Table
+	13, // 7: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
+	12, // 8: psbench.v1.ModelDescription.inputs:type_name -> psbench.v1.Inputs
+	11, // 9: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
+	10, // 10: psbench.v1.PlanRequest.tables:type_name -> psbench.v1.Table
+	16, // 11: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
+	12, // 12: psbench.v1.PlanReply.inputs:type_name -> psbench.v1.Inputs
+	17, // 13: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
+	12, // 14: psbench.v1.DealRequest.inputs:type_name -> psbench.v1.Inputs
+	19, // 15: psbench.v1.DealRequest.sets:type_name -> psbench.v1.TrainerSet
+	21, // 16: psbench.v1.DealReply.shares:type_name -> psbench.v1.Share
+	16, // 17: psbench.v1.ConnectRequest.buckets:type_name -> psbench.v1.Bucket
+	11, // 18: psbench.v1.ConnectRequest.model:type_name -> psbench.v1.ModelDescription
+	22, // 19: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.Peer
+	22, // 20: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.Peer
+	22, // 21: psbench.v1.ConnectRequest.ring:type_name -> psbench.v1.Peer
+	22, // 22: psbench.v1.ConnectRequest.sync_ring:type_name -> psbench.v1.Peer
+	22, // 23: psbench.v1.ConnectRequest.trainers:type_name -> psbench.v1.Peer
+	45, // 24: psbench.v1.ConnectRequest.companions:type_name -> psbench.v1.ConnectRequest.CompanionsEntry
+	24, // 25: psbench.v1.ConnectRequest.lookup:type_name -> psbench.v1.Lookup
+	22, // 26: psbench.v1.ConnectRequest.table_servers:type_name -> psbench.v1.Peer
+	21, // 27: psbench.v1.ConnectRequest.share:type_name -> psbench.v1.Share
+	10, // 28: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
+	46, // 29: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	47, // 30: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	28, // 31: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
 	0,  // 32: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
 	0,  // 33: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
-	36, // 34: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
-	37, // 35: psbench.v1.CollectReply.parameters:type_name -> psbench.v1.ParameterSummary
-	35, // 36: psbench.v1.CollectReply.evaluations:type_name -> psbench.v1.Evaluation
-	29, // 37: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
-	34, // 38: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
-	1,  // 39: psbench.v1.MeasureRequest.operation:type_name -> psbench.v1.MeasureRequest.Operation
-	2,  // 40: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
-	42, // 41: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
-	43, // 42: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	44, // 43: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	3,  // 44: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	23, // 45: psbench.v1.ConnectRequest.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	4,  // 46: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	9,  // 47: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	15, // 48: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	19, // 49: psbench.v1.Part.Deal:input_type -> psbench.v1.DealRequest
-	24, // 50: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	27, // 51: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	30, // 52: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	32, // 53: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	38, // 54: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	40, // 55: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	5,  // 56: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	10, // 57: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	16, // 58: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	21, // 59: psbench.v1.Part.Deal:output_type -> psbench.v1.DealReply
-	26, // 60: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	28, // 61: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	31, // 62: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	33, // 63: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	39, // 64: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	41, // 65: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	56, // [56:66] is the sub-list for method output_type
-	46, // [46:56] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	35, // 34: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
+	36, // 35: psbench.v1.CollectReply.parameters:type_name -> psbench.v1.ParameterSummary
+	34, // 36: psbench.v1.CollectReply.evaluations:type_name -> psbench.v1.Evaluation
+	28, // 37: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
+	33, // 38: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
+	1,  // 39: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
+	41, // 40: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
+	42, // 41: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
+	43, // 42: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	2,  // 43: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	22, // 44: psbench.v1.ConnectRequest.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	3,  // 45: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	8,  // 46: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	14, // 47: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	18, // 48: psbench.v1.Part.Deal:input_type -> psbench.v1.DealRequest
+	23, // 49: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	26, // 50: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	29, // 51: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	31, // 52: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	37, // 53: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	39, // 54: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	4,  // 55: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	9,  // 56: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	15, // 57: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	20, // 58: psbench.v1.Part.Deal:output_type -> psbench.v1.DealReply
+	25, // 59: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	27, // 60: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	30, // 61: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	32, // 62: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	38, // 63: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	40, // 64: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	55, // [55:65] is the sub-list for method output_type
+	45, // [45:55] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }
@@ -3477,7 +3432,7 @@ func file_psbench_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_psbench_proto_rawDesc), len(file_psbench_proto_rawDesc)),
-			NumEnums:      4,
+			NumEnums:      3,
 			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,

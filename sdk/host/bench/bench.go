@@ -4,51 +4,36 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/internal/settings"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// KindBench is the role of the processes that psbench comm measures with. It is
-// no kind of part: every plugin process can take it.
+// Kind is the role of the processes that psbench comm measures with. It is no kind of
+// part: every plugin process can take it.
 const Kind sdk.Kind = "bench"
-
-// Settings are the settings of a bench process, which travel as those of a
-// part do.
-type Settings struct {
-	// Ranks that push to the same server as this one, in order.
-	Ranks []int `json:"ranks"`
-	// Density is the share of a table's rows that a rank pushes in a round.
-	Density float64 `json:"density"`
-}
 
 // Role measures the data plane: it carries out one operation many times, as
 // a trainer would, and times each. Every round with fresh values is verified.
 type Role struct {
 	*process.Process
-	settings Settings
-	store    *comm.Store
-	server   comm.ServerLink // nil without push-pull
-	group    comm.GroupLink  // nil without collectives
-	sync     comm.GroupLink  // lines the ranks up
-	copied   *tensor.Bucket  // outside the store; made for the bucket in work
+	store  *comm.Store
+	links  bench.Links
+	sync   comm.GroupLink // lines the ranks up
+	copied *tensor.Bucket // outside the store; made for the bucket in work
 }
 
 // purposeSync is that of the links over which barriers around a round go, whatever is
 // measured.
 const purposeSync = "sync"
 
-func New(st *process.Process) (*Role, error) {
-	r := &Role{Process: st, settings: Settings{Density: 1}}
-	if err := settings.Decode(st.Req.GetPart().GetSettings(), &r.settings); err != nil {
-		return nil, fmt.Errorf("%s: %w", st.Name(), err)
-	}
-	return r, nil
-}
+// New makes the role of a configured process.
+func New(p *process.Process) *Role { return &Role{Process: p} }
 
+// Connect makes the buckets and joins what the measurements need.
 func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	var err error
 	if r.store, err = r.NewStore(convert.BucketsFromProto(req.GetBuckets())); err != nil {
@@ -56,12 +41,12 @@ func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	}
 	r.Own(r.store)
 	if server := req.GetServer(); server != nil {
-		if r.server, err = r.JoinServer(server, r.store); err != nil {
+		if r.links.Server, err = r.JoinServer(server, r.store); err != nil {
 			return nil, err
 		}
 	}
 	if req.GetGroup() {
-		if r.group, err = r.JoinGroup(r.Fabric, req, r.store, process.PurposeGroup); err != nil {
+		if r.links.Group, err = r.JoinGroup(r.Fabric, req, r.store, process.PurposeGroup); err != nil {
 			return nil, err
 		}
 	}
@@ -70,7 +55,10 @@ func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	return &proto.ConnectReply{}, err
 }
 
-func (r *Role) Reset() error                                  { return nil }
+// Reset has nothing to reset: a measurement begins anew by itself.
+func (r *Role) Reset() error { return nil }
+
+// Collect has nothing to send: a measurement is the answer to Measure.
 func (r *Role) Collect(func(*proto.CollectReply) error) error { return nil }
 
 // Measure carries out rounds of one operation. A fresh round is
@@ -111,9 +99,10 @@ func (r *Role) Measure(req *proto.MeasureRequest) (*proto.MeasureReply, error) {
 // work is one operation on one bucket.
 type work struct {
 	*Role
-	operation proto.MeasureRequest_Operation
-	bucket    *tensor.Bucket // nil for a barrier
-	check     benchCheck
+	operation *bench.Operation
+	bucket    *tensor.Bucket // nil where none moves
+	values    *bench.Values
+	round     bench.Round
 	unchecked bool
 	mismatch  string // the first one
 }
@@ -122,44 +111,50 @@ func (r *Role) prepare(req *proto.MeasureRequest) (*work, error) {
 	if req.GetRounds() < 1 || req.GetFirst() < 0 {
 		return nil, fmt.Errorf("%s cannot measure %d rounds from round %d on: there must be one or more, from 0 on", r.Name(), req.GetRounds(), req.GetFirst())
 	}
-	w := &work{Role: r, operation: req.GetOperation()}
-	w.check.chance = rowChance(r.settings.Density)
-	switch w.operation {
-	case proto.MeasureRequest_OPERATION_PUSH_PULL:
-		if r.server == nil {
-			return nil, fmt.Errorf("%s cannot push: it has joined no server", r.Name())
-		}
-		w.unchecked = req.GetExpect() == proto.MeasureRequest_EXPECT_ANY
-		w.check.mean = req.GetExpect() == proto.MeasureRequest_EXPECT_MEAN
-	default:
-		if r.group == nil {
-			return nil, fmt.Errorf("%s cannot run %s: it has joined no group", r.Name(), w.operation)
-		}
-	}
-	if w.operation == proto.MeasureRequest_OPERATION_BARRIER {
+	w := &work{Role: r, operation: bench.Find(req.GetOperation())}
+	switch {
+	case w.operation == nil:
+		return nil, fmt.Errorf("%s does not know the operation %q", r.Name(), req.GetOperation())
+	case w.operation.Served && r.links.Server == nil:
+		return nil, fmt.Errorf("%s cannot run %s: it has joined no server", r.Name(), w.operation.Name)
+	case !w.operation.Served && r.links.Group == nil:
+		return nil, fmt.Errorf("%s cannot run %s: it has joined no group", r.Name(), w.operation.Name)
+	case w.operation.Empty:
 		return w, nil
 	}
-	k := int(req.GetBucket())
+	w.unchecked = w.operation.Served && req.GetExpect() == proto.MeasureRequest_EXPECT_ANY
+	w.values = bench.NewValues(req.GetDensity(), w.operation.Served && req.GetExpect() == proto.MeasureRequest_EXPECT_MEAN)
+	w.round = bench.Round{Rank: r.Rank(), Trainers: r.sync.Size()}
+	for _, rank := range req.GetPartners() {
+		w.round.Partners = append(w.round.Partners, int(rank))
+	}
+	var err error
+	w.bucket, err = r.bucket(int(req.GetBucket()), req.GetCopy())
+	return w, err
+}
+
+// bucket is the one to work on: that of the store or, copied, one beside it.
+func (r *Role) bucket(k int, copied bool) (*tensor.Bucket, error) {
 	if k < 0 || k >= len(r.store.Buckets) {
 		return nil, fmt.Errorf("%s has no bucket %d: it has %d", r.Name(), k, len(r.store.Buckets))
 	}
-	w.bucket = r.store.Buckets[k]
-	if w.bucket.Sparse && w.bucket.Capacity < w.bucket.TableRows {
-		return nil, fmt.Errorf("%s has room for %d rows of bucket %d, whose table has %d: any of them may be drawn", r.Name(), w.bucket.Capacity, k, w.bucket.TableRows)
+	b := r.store.Buckets[k]
+	if b.Sparse && b.Capacity < b.TableRows {
+		return nil, fmt.Errorf("%s has room for %d rows of bucket %d, whose table has %d: any of them may be drawn", r.Name(), b.Capacity, k, b.TableRows)
 	}
-	if req.GetCopy() {
-		if r.copied == nil || r.copied.Index != k {
-			r.copied = tensor.NewBucket(w.bucket.BucketSpec)
-		}
-		w.bucket = r.copied
+	if !copied {
+		return b, nil
 	}
-	return w, nil
+	if r.copied == nil || r.copied.Index != k {
+		r.copied = tensor.NewBucket(b.BucketSpec)
+	}
+	return r.copied, nil
 }
 
 // freshRound is a round with new values; it returns the latency in ns.
 func (w *work) freshRound(number int64) (int64, error) {
 	if w.bucket != nil {
-		if err := fillBench(w.bucket, benchKey(w.Rank(), number), w.check.chance); err != nil {
+		if err := w.values.Fill(w.bucket, w.Rank(), number); err != nil {
 			return 0, err
 		}
 	}
@@ -191,44 +186,17 @@ func (w *work) warmUp(number int64) error {
 // timed carries out the operation and returns how long it took in ns.
 func (w *work) timed(number int64) (int64, error) {
 	start := comm.Now()
-	var err error
-	switch w.operation {
-	case proto.MeasureRequest_OPERATION_PUSH_PULL:
-		err = w.server.PushPull(number, w.bucket).Wait()
-	case proto.MeasureRequest_OPERATION_ALL_REDUCE:
-		err = w.group.AllReduce(number, w.bucket).Wait()
-	case proto.MeasureRequest_OPERATION_BROADCAST:
-		err = w.group.Broadcast(number, w.bucket, w.root(number)).Wait()
-	case proto.MeasureRequest_OPERATION_BARRIER:
-		err = w.group.Barrier()
-	default:
-		err = fmt.Errorf("%s does not know %s", w.Name(), w.operation)
-	}
+	err := w.operation.Run(w.links, number, w.bucket)
 	return comm.Now() - start, err
 }
-
-// root moves on with each round.
-func (w *work) root(number int64) int { return int(number % int64(w.group.Size())) }
 
 // verify compares every element with what the ranks' values make of it.
 func (w *work) verify(number int64) {
 	if w.bucket == nil || w.unchecked || w.mismatch != "" {
 		return
 	}
-	w.check.keys = w.check.keys[:0]
-	switch w.operation {
-	case proto.MeasureRequest_OPERATION_PUSH_PULL:
-		for _, rank := range w.settings.Ranks {
-			w.check.keys = append(w.check.keys, benchKey(rank, number))
-		}
-	case proto.MeasureRequest_OPERATION_BROADCAST:
-		w.check.keys = append(w.check.keys, benchKey(w.root(number), number))
-	default:
-		for rank := range w.group.Size() {
-			w.check.keys = append(w.check.keys, benchKey(rank, number))
-		}
-	}
-	if where, how := w.check.find(w.bucket); where != "" {
+	w.round.Number, w.round.Elements = number, w.bucket.Elements
+	if where, how := w.values.Mismatch(w.bucket, number, w.operation.Expect(w.round)); where != "" {
 		w.mismatch = fmt.Sprintf("%s of round %d on %s %s", where, number, w.Name(), how)
 	}
 }

@@ -1,13 +1,13 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/convert"
@@ -81,21 +81,14 @@ func openBench(t *testing.T, transport string, trainers int, spoil func(int64, *
 		Transport: transport, Listen: "127.0.0.1",
 	}))
 	req := &proto.ConnectRequest{Buckets: convert.BucketsToProto(benchSpecs)}
-	var ranks []int
 	var lineUp []*proto.Peer
-	for i := range trainers {
-		ranks = append(ranks, i)
-	}
-	settings, err := json.Marshal(Settings{Ranks: ranks, Density: 0.5})
-	hosttest.Must(t, err)
 	for i := range trainers {
 		st := hosttest.Process(t, dir, nil, &proto.ConfigureRequest{
 			Name: fmt.Sprintf("trainer%d", i), Rank: int32(i),
-			Part:      &proto.PartChoice{Kind: string(Kind), Settings: settings},
+			Part:      &proto.PartChoice{Kind: string(Kind)},
 			Transport: transport, Listen: "127.0.0.1",
 		})
-		r, err := New(st)
-		hosttest.Must(t, err)
+		r := New(st)
 		w.ranks = append(w.ranks, r)
 		req.Trainers = append(req.Trainers, hosttest.LinkPeerOf(st))
 		lineUp = append(lineUp, hosttest.PeerOf(st))
@@ -127,6 +120,10 @@ func openBench(t *testing.T, transport string, trainers int, spoil func(int64, *
 // measure has all ranks measure; it returns the first mismatch.
 func (w *benchWorld) measure(req *proto.MeasureRequest) string {
 	w.t.Helper()
+	req.Partners, req.Density = nil, 0.5
+	for i := range w.ranks {
+		req.Partners = append(req.Partners, int32(i))
+	}
 	replies := make([]*proto.MeasureReply, len(w.ranks))
 	var all sync.WaitGroup
 	for i, r := range w.ranks {
@@ -164,19 +161,19 @@ func TestBenchRoundsAreVerified(t *testing.T) {
 func verifiedRounds(t *testing.T, transport string) {
 	w := openBench(t, transport, 3, nil)
 	first := int64(0)
-	for _, operation := range []proto.MeasureRequest_Operation{
-		proto.MeasureRequest_OPERATION_PUSH_PULL, proto.MeasureRequest_OPERATION_ALL_REDUCE,
-		proto.MeasureRequest_OPERATION_BROADCAST, proto.MeasureRequest_OPERATION_BARRIER,
-	} {
-		for bucket := range benchSpecs {
+	for _, o := range bench.Operations {
+		for bucket, spec := range benchSpecs {
+			if o.Dense && spec.Sparse {
+				continue
+			}
 			for _, copied := range []bool{false, true} {
 				for _, fresh := range []bool{false, true} {
 					got := w.measure(&proto.MeasureRequest{
-						Operation: operation, Bucket: int32(bucket), First: first, Rounds: 4,
+						Operation: o.Name, Bucket: int32(bucket), First: first, Rounds: 4,
 						Fresh: fresh, Copy: copied, Expect: proto.MeasureRequest_EXPECT_SUM,
 					})
 					if got != "" {
-						t.Errorf("%s, bucket %d, copied %v, fresh %v: %s", operation, bucket, copied, fresh, got)
+						t.Errorf("%s, bucket %d, copied %v, fresh %v: %s", o.Name, bucket, copied, fresh, got)
 					}
 					first += 5
 				}
@@ -193,7 +190,7 @@ func TestBenchNoticesAWrongAnswer(t *testing.T) {
 	}
 	w := openBench(t, "unix", 2, spoil)
 	req := &proto.MeasureRequest{
-		Operation: proto.MeasureRequest_OPERATION_PUSH_PULL, First: 2, Rounds: 3, Fresh: true, Expect: proto.MeasureRequest_EXPECT_SUM,
+		Operation: "pushpull", First: 2, Rounds: 3, Fresh: true, Expect: proto.MeasureRequest_EXPECT_SUM,
 	}
 	if got := w.measure(req); !strings.HasPrefix(got, "element 17 of round 3 on trainer0 is ") || !strings.Contains(got, ".5 instead of ") {
 		t.Errorf("the mismatch is %q", got)
@@ -216,7 +213,7 @@ func TestBenchNoticesAWrongAnswer(t *testing.T) {
 func TestBenchRefusals(t *testing.T) {
 	w := openBench(t, "unix", 1, nil)
 	lonely := &Role{Process: w.ranks[0].Process}
-	const push, reduce = proto.MeasureRequest_OPERATION_PUSH_PULL, proto.MeasureRequest_OPERATION_ALL_REDUCE
+	const push, reduce = "pushpull", "allreduce"
 	for name, test := range map[string]struct {
 		role *Role
 		req  *proto.MeasureRequest
@@ -225,9 +222,9 @@ func TestBenchRefusals(t *testing.T) {
 		"no rounds":        {w.ranks[0], &proto.MeasureRequest{Operation: push}, "trainer0 cannot measure 0 rounds from round 0 on: there must be one or more, from 0 on"},
 		"before the first": {w.ranks[0], &proto.MeasureRequest{Operation: push, Rounds: 1, First: -1}, "trainer0 cannot measure 1 rounds from round -1 on: there must be one or more, from 0 on"},
 		"no such bucket":   {w.ranks[0], &proto.MeasureRequest{Operation: push, Rounds: 1, Bucket: 2}, "trainer0 has no bucket 2: it has 2"},
-		"no server":        {lonely, &proto.MeasureRequest{Operation: push, Rounds: 1}, "trainer0 cannot push: it has joined no server"},
-		"no group":         {lonely, &proto.MeasureRequest{Operation: reduce, Rounds: 1}, "trainer0 cannot run OPERATION_ALL_REDUCE: it has joined no group"},
-		"no operation":     {w.ranks[0], &proto.MeasureRequest{Rounds: 1}, "trainer0 does not know OPERATION_UNSPECIFIED"},
+		"no server":        {lonely, &proto.MeasureRequest{Operation: push, Rounds: 1}, "trainer0 cannot run pushpull: it has joined no server"},
+		"no group":         {lonely, &proto.MeasureRequest{Operation: reduce, Rounds: 1}, "trainer0 cannot run allreduce: it has joined no group"},
+		"no operation":     {w.ranks[0], &proto.MeasureRequest{Rounds: 1}, "trainer0 does not know the operation \"\""},
 	} {
 		if _, err := test.role.Measure(test.req); err == nil || err.Error() != test.want {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
@@ -240,7 +237,7 @@ func TestTimedRoundsAllocateNothing(t *testing.T) {
 	w := openBench(t, "shm", 2, nil)
 	var works []*work
 	for _, r := range w.ranks {
-		work, err := r.prepare(&proto.MeasureRequest{Operation: proto.MeasureRequest_OPERATION_ALL_REDUCE, Rounds: 1})
+		work, err := r.prepare(&proto.MeasureRequest{Operation: "allreduce", Rounds: 1})
 		hosttest.Must(t, err)
 		works = append(works, work)
 	}

@@ -9,18 +9,42 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 )
 
-// reduced is a bucket that holds what the check expects of these keys, made the
-// slow way.
-func reduced(spec tensor.BucketSpec, c *benchCheck) *tensor.Bucket {
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// example is a check of the sum, or mean, over the first ranks in a round.
+type example struct {
+	*Values
+	round int64
+	ranks []int
+}
+
+func exampleOf(density float64, mean bool, round int64, ranks int) *example {
+	e := &example{Values: NewValues(density, mean), round: round}
+	for rank := range ranks {
+		e.ranks = append(e.ranks, rank)
+	}
+	return e
+}
+
+func (e *example) find(b *tensor.Bucket) (where, how string) {
+	return e.Mismatch(b, e.round, []Part{{To: b.Elements, Ranks: e.ranks}})
+}
+
+// reduced is a bucket that holds what the example expects, made the slow way.
+func reduced(spec tensor.BucketSpec, c *example) *tensor.Bucket {
 	out := tensor.NewBucket(spec)
 	part := tensor.NewBucket(spec)
 	sums := make([]float64, spec.Elements)
 	rows := map[int32]bool{}
-	for _, key := range c.keys {
-		if err := fillBench(part, key, c.chance); err != nil {
+	for _, rank := range c.ranks {
+		if err := c.Fill(part, rank, c.round); err != nil {
 			panic(err)
 		}
 		for i, v := range part.Gradient.Values {
@@ -37,7 +61,7 @@ func reduced(spec tensor.BucketSpec, c *benchCheck) *tensor.Bucket {
 		for i := range dst {
 			dst[i] = float32(sums[from+i])
 			if c.mean {
-				dst[i] = float32(sums[from+i] / float64(len(c.keys)))
+				dst[i] = float32(sums[from+i] / float64(len(c.ranks)))
 			}
 		}
 	}
@@ -67,18 +91,14 @@ func drawSpec(t *rapid.T) tensor.BucketSpec {
 	return tensor.BucketSpec{Elements: rapid.IntRange(1, 2000).Draw(t, "elements")}
 }
 
-func drawCheck(t *rapid.T) *benchCheck {
-	c := &benchCheck{mean: rapid.Bool().Draw(t, "mean"), chance: rowChance(rapid.SampledFrom([]float64{0.1, 0.5, 1}).Draw(t, "density"))}
-	round := rapid.Int64Range(0, 1e6).Draw(t, "round")
-	for rank := range rapid.IntRange(1, 5).Draw(t, "ranks") {
-		c.keys = append(c.keys, benchKey(rank, round))
-	}
-	return c
+func drawExample(t *rapid.T) *example {
+	mean, density := rapid.Bool().Draw(t, "mean"), rapid.SampledFrom([]float64{0.1, 0.5, 1}).Draw(t, "density")
+	return exampleOf(density, mean, rapid.Int64Range(0, 1e6).Draw(t, "round"), rapid.IntRange(1, 5).Draw(t, "ranks"))
 }
 
-func TestBenchCheckAcceptsWhatIsRight(t *testing.T) {
+func TestWhatIsRightIsAccepted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		spec, c := drawSpec(t), drawCheck(t)
+		spec, c := drawSpec(t), drawExample(t)
 		b := reduced(spec, c)
 		if where, how := c.find(b); where != "" {
 			t.Errorf("%s %s", where, how)
@@ -86,9 +106,9 @@ func TestBenchCheckAcceptsWhatIsRight(t *testing.T) {
 	})
 }
 
-func TestBenchCheckNoticesEveryBit(t *testing.T) {
+func TestEveryBitIsNoticed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		spec, c := drawSpec(t), drawCheck(t)
+		spec, c := drawSpec(t), drawExample(t)
 		b := reduced(spec, c)
 		if len(b.Gradient.Values) == 0 {
 			t.Skip("no rows")
@@ -97,7 +117,7 @@ func TestBenchCheckNoticesEveryBit(t *testing.T) {
 		bit := rapid.IntRange(0, 31).Draw(t, "bit")
 		was := b.Gradient.Values[i]
 		now := math.Float32frombits(math.Float32bits(was) ^ 1<<bit)
-		if n := float32(len(c.keys)); c.mean && (now == was*n*(1/n) || math.Abs(float64(now-was)) < 1e-4 && bit == 0) {
+		if n := float32(len(c.ranks)); c.mean && (now == was*n*(1/n) || math.Abs(float64(now-was)) < 1e-4 && bit == 0) {
 			t.Skip("the other way of dividing")
 		}
 		b.Gradient.Values[i] = now
@@ -107,9 +127,9 @@ func TestBenchCheckNoticesEveryBit(t *testing.T) {
 	})
 }
 
-func TestBenchCheckNoticesRows(t *testing.T) {
+func TestRowsAreNoticed(t *testing.T) {
 	spec := tensor.BucketSpec{Elements: 40, Sparse: true, TableRows: 20, Width: 2, Capacity: 20}
-	c := &benchCheck{chance: rowChance(0.5), keys: []uint64{benchKey(0, 3), benchKey(1, 3)}}
+	c := exampleOf(0.5, false, 3, 2)
 	change := func(edit func(g *tensor.Gradient)) string {
 		b := reduced(spec, c)
 		edit(&b.Gradient)
@@ -120,7 +140,7 @@ func TestBenchCheckNoticesRows(t *testing.T) {
 		return func(g *tensor.Gradient) {
 			copy(g.Rows[n:], g.Rows[n+1:])
 			copy(g.Values[2*n:], g.Values[2*n+2:])
-			hosttest.Must(t, g.SetRows(len(g.Rows)-1))
+			must(t, g.SetRows(len(g.Rows)-1))
 		}
 	}
 	full := reduced(spec, c).Gradient
@@ -136,14 +156,14 @@ func TestBenchCheckNoticesRows(t *testing.T) {
 		"the first is missing": {remove(0), "is missing"},
 		"the last is missing":  {remove(last), "is missing"},
 		"one more at the end": {func(g *tensor.Gradient) {
-			hosttest.Must(t, g.SetRows(last+2))
+			must(t, g.SetRows(last+2))
 			g.Rows[last+1] = 19
 			if full.Rows[last] == 19 {
 				t.Fatal("the example has the last row")
 			}
 		}, "row 19 is there, which nobody has"},
 		"one more between": {func(g *tensor.Gradient) {
-			hosttest.Must(t, g.SetRows(last+2))
+			must(t, g.SetRows(last+2))
 			copy(g.Rows[free+1:], g.Rows[free:])
 			copy(g.Values[2*free+2:], g.Values[2*free:])
 			g.Rows[free] = free
@@ -157,20 +177,20 @@ func TestBenchCheckNoticesRows(t *testing.T) {
 
 // What a peer kept from another round, or took from another place, looks wrong
 // nearly everywhere.
-func TestBenchValuesDiffer(t *testing.T) {
+func TestValuesDiffer(t *testing.T) {
 	const n = 10000
-	valueOf := func(key uint64, i int) int32 { return benchValue(key, uint64(i)*benchStride) }
-	key := benchKey(1, 5)
+	at := func(key uint64, i int) int32 { return valueOf(key, uint64(i)*stride) }
+	key := keyOf(1, 5)
 	for name, other := range map[string]func(i int) int32{
-		"another rank":     func(i int) int32 { return valueOf(benchKey(0, 5), i) },
-		"the round before": func(i int) int32 { return valueOf(benchKey(1, 4), i) },
-		"the next element": func(i int) int32 { return valueOf(key, i+1) },
-		"the next page":    func(i int) int32 { return valueOf(key, i+1024) },
-		"the next chunk":   func(i int) int32 { return valueOf(key, i+comm.ChunkElements) },
+		"another rank":     func(i int) int32 { return at(keyOf(0, 5), i) },
+		"the round before": func(i int) int32 { return at(keyOf(1, 4), i) },
+		"the next element": func(i int) int32 { return at(key, i+1) },
+		"the next page":    func(i int) int32 { return at(key, i+1024) },
+		"the next chunk":   func(i int) int32 { return at(key, i+comm.ChunkElements) },
 	} {
 		same := 0
 		for i := range n {
-			v := valueOf(key, i)
+			v := at(key, i)
 			if v < -1024 || v > 1023 {
 				t.Fatalf("value %d is %d", i, v)
 			}
@@ -189,7 +209,7 @@ func TestDensityOfRows(t *testing.T) {
 	for _, density := range []float64{0.01, 0.5, 0.9, 1} {
 		n := 0
 		for row := range rows {
-			if hasRow(benchKey(2, 9), row, rowChance(density)) {
+			if hasRow(keyOf(2, 9), row, rowChance(density)) {
 				n++
 			}
 		}
@@ -199,9 +219,9 @@ func TestDensityOfRows(t *testing.T) {
 	}
 }
 
-func BenchmarkBenchCheck(b *testing.B) {
+func BenchmarkMismatch(b *testing.B) {
 	spec := tensor.BucketSpec{Elements: 1 << 20}
-	c := &benchCheck{mean: true, keys: []uint64{benchKey(0, 1), benchKey(1, 1)}}
+	c := exampleOf(1, true, 1, 2)
 	bucket := reduced(spec, c)
 	b.SetBytes(4 << 20)
 	for b.Loop() {
@@ -211,10 +231,10 @@ func BenchmarkBenchCheck(b *testing.B) {
 	}
 }
 
-func BenchmarkFillBench(b *testing.B) {
-	bucket := tensor.NewBucket(tensor.BucketSpec{Elements: 1 << 20})
+func BenchmarkFill(b *testing.B) {
+	bucket, values := tensor.NewBucket(tensor.BucketSpec{Elements: 1 << 20}), NewValues(1, false)
 	b.SetBytes(4 << 20)
 	for b.Loop() {
-		hosttest.Must(b, fillBench(bucket, benchKey(0, 1), 0))
+		must(b, values.Fill(bucket, 0, 1))
 	}
 }

@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/psbench/psbench/comm/tensor"
+)
+
+// Mismatch compares the parts of b's gradient with what must have come out of a round,
+// element by element and bit by bit. It describes the first difference, what is wrong and
+// how it is wrong, or returns "" if there is none. It costs one hash per element and
+// summand.
+func (v *Values) Mismatch(b *tensor.Bucket, round int64, parts []Part) (where, how string) {
+	g := &b.Gradient
+	if !b.Sparse && len(g.Values) != b.Elements {
+		return "the gradient", fmt.Sprintf("has %d elements instead of %d", len(g.Values), b.Elements)
+	}
+	for _, p := range parts {
+		v.keys = v.keys[:0]
+		for _, rank := range p.Ranks {
+			v.keys = append(v.keys, keyOf(rank, round))
+		}
+		if b.Sparse {
+			where, how = v.findSparse(b)
+		} else {
+			where, how = v.find(g.Values[p.From:p.To], p.From, p.Source, v.keys)
+		}
+		if where != "" {
+			return where, how
+		}
+	}
+	return "", ""
+}
+
+// findSparse expects exactly the rows that some key has.
+func (v *Values) findSparse(b *tensor.Bucket) (where, how string) {
+	g := &b.Gradient
+	n := 0 // rows of g that are right
+	for row := range b.TableRows {
+		v.having = v.having[:0]
+		for _, key := range v.keys {
+			if hasRow(key, row, v.chance) {
+				v.having = append(v.having, key)
+			}
+		}
+		switch {
+		case len(v.having) == 0:
+			continue
+		case n == len(g.Rows) || int(g.Rows[n]) > row:
+			return fmt.Sprintf("row %d", row), "is missing"
+		case int(g.Rows[n]) < row:
+			return fmt.Sprintf("row %d", g.Rows[n]), "is there, which nobody has"
+		}
+		at := row * b.Width
+		if where, how = v.find(g.Values[n*b.Width:][:b.Width], at, at, v.having); where != "" {
+			return where, how
+		}
+		n++
+	}
+	if n < len(g.Rows) {
+		return fmt.Sprintf("row %d", g.Rows[n]), "is there, which nobody has"
+	}
+	return "", ""
+}
+
+// find compares values, the first of which is element first of the bucket, with the
+// reduction over what was written with these keys from element source on.
+//
+// It compares bits, for 0 and -0 differ. A mean may be divided or multiplied by the
+// rounded reciprocal.
+func (v *Values) find(values []float32, first, source int, keys []uint64) (where, how string) {
+	scale := float32(1)
+	if v.mean {
+		scale = 1 / float32(len(v.keys))
+	}
+	for len(values) > 0 {
+		part := values[:min(len(values), len(v.sums))]
+		sums := v.sums[:len(part)]
+		clear(sums)
+		for _, key := range keys {
+			addValues(sums, key, source)
+		}
+		for i, got := range part {
+			if math.Float32bits(got) != math.Float32bits(float32(sums[i])*scale) && !v.divided(got, sums[i]) {
+				return fmt.Sprintf("element %d", first+i), fmt.Sprintf("is %v instead of %v", got, v.want(sums[i]))
+			}
+		}
+		values, first, source = values[len(part):], first+len(part), source+len(part)
+	}
+	return "", ""
+}
+
+func (v *Values) divided(got float32, sum int32) bool {
+	return v.mean && math.Float32bits(got) == math.Float32bits(v.want(sum))
+}
+
+func (v *Values) want(sum int32) float32 {
+	if v.mean {
+		return float32(sum) / float32(len(v.keys))
+	}
+	return float32(sum)
+}
