@@ -163,6 +163,7 @@ func TestSharedGroupBarrier(t *testing.T) {
 // Set-up maps of the others' memory what a member works on, a T-th of each bucket: all of
 // it would take each member T times the pages of its own.
 func TestSharedGroupMapsItsShare(t *testing.T) {
+	commtest.NeedsKernel(t, "smaps")
 	const size, elements = 8, 1 << 20
 	before := residentSegments(t) // of groups that failed in other tests
 	newGroups(t, size, patience, same(commtest.DenseSpec(0, elements)))

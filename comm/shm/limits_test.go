@@ -9,9 +9,12 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
 )
 
 func TestAddressSpaceLimit(t *testing.T) {
+	commtest.NeedsKernel(t, "RLIMIT_AS")
 	report := start(t, "address space").wait(t)
 	requireError(t, fmt.Errorf("%s", report), `segment "trainer0" of 1 GiB cannot be mapped: cannot allocate memory`, "the address space limit (RLIMIT_AS) is ")
 }

@@ -13,6 +13,8 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
 )
 
 // patience bounds every wait of the tests.
@@ -65,7 +67,10 @@ func start(t testing.TB, name string) *helper {
 	defer func() { _ = end.Close() }()
 	must(t, theirs.Close())
 
-	h := &helper{conn: mine, cmd: exec.CommandContext(t.Context(), "/proc/self/exe")}
+	self, err := os.Executable()
+	must(t, err)
+	command := append(commtest.Emulator(), self)
+	h := &helper{conn: mine, cmd: exec.CommandContext(t.Context(), command[0], command[1:]...)}
 	h.cmd.Env = append(os.Environ(), helperVariable+"="+name)
 	h.cmd.ExtraFiles = []*os.File{end}
 	h.cmd.Stderr = &h.stderr

@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
 )
 
 // newSegment makes a segment that is closed at the end of the test.
@@ -58,6 +60,7 @@ func TestTwoMappingsAreOneMemory(t *testing.T) {
 }
 
 func TestTouchedPagesAreThere(t *testing.T) {
+	commtest.NeedsKernel(t, "MADV_POPULATE_WRITE")
 	for _, touch := range []bool{false, true} {
 		s, err := New("trainer0", 1<<20, touch)
 		must(t, err)
