@@ -2,17 +2,21 @@ package sdk
 
 import (
 	"fmt"
+
 	"github.com/psbench/psbench/internal/settings"
 )
 
 // Part is one implementation that a plugin provides. Make one with NewServer,
-// NewTableServer, NewTrainer, NewHook, NewCriterion, NewData, NewModel or InTrainer.
+// NewElementwiseServer, NewTableServer, NewTrainer, NewHook, NewCriterion, NewData, NewModel or
+// InTrainer.
 type Part struct {
 	Kind     Kind
 	Key      string
 	Settings []Setting
 	// Tables says that it is a server that holds a table.
 	Tables bool
+	// Timing says when an ElementwiseServer combines gradients; 0 of all other parts.
+	Timing Timing
 
 	build func(settings []byte, env any) (any, error)
 }
@@ -46,6 +50,14 @@ func newPart[S, E, P any](kind Kind, key string, defaults S, build func(S, E) (P
 // their default values; its fields carry json names and doc tags.
 func NewServer[S any](key string, defaults S, build func(S, ServerEnv) (Server, error)) Part {
 	return newPart(KindServer, key, defaults, build)
+}
+
+// NewElementwiseServer declares a server that the host runs on blocks of gradients; see
+// NewServer for defaults.
+func NewElementwiseServer[S any](key string, timing Timing, defaults S, build func(S, ServerEnv) (ElementwiseServer, error)) Part {
+	part := newPart(KindServer, key, defaults, build)
+	part.Timing = timing
+	return part
 }
 
 // NewTrainer declares a trainer; see NewServer for defaults.

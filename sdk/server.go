@@ -2,22 +2,6 @@ package sdk
 
 import "github.com/psbench/psbench/comm/tensor"
 
-// Wake says when a server is handed pushes.
-type Wake int
-
-const (
-	// EachArrival means that Receive is called with every push as it arrives,
-	// so that work hides behind stragglers.
-	EachArrival Wake = iota
-	// LastArrival means that Receive is called once all trainers of the server
-	// have pushed a (batch, bucket), with all their pushes in rank order.
-	LastArrival
-	// EachArrivalDirect is EachArrival for servers whose Receive never waits for
-	// another push: it is called where pushes arrive, which saves a hand-over between
-	// goroutines for each.
-	EachArrivalDirect
-)
-
 // Push is one gradient of one trainer that waits for an answer.
 type Push struct {
 	Batch   int64
@@ -43,50 +27,51 @@ func NewPush(batch int64, bucket, trainer int, gradient *tensor.Gradient, answer
 // next gradient from then on, so what it says must be read before.
 func (p *Push) Answer(g *tensor.Gradient) error { return p.answer(g) }
 
-// Server is a parameter server. Synchronous servers answer all trainers at the
-// last arrival; asynchronous and stale-synchronous ones answer as they like.
+// Server is a parameter server that sees whole gradients: one whose work is elementwise is
+// an ElementwiseServer instead, which is less to write and faster. Synchronous servers keep
+// their pushes and answer all trainers at the last arrival; asynchronous and
+// stale-synchronous ones answer as they like.
 type Server interface {
-	// Wake is asked once, before the first push.
-	Wake() Wake
-	// Receive takes the pushes that Wake asked for. It may be called from
-	// several goroutines at once, never twice at once for the same trainer.
-	// An error ends the run.
-	Receive(pushes []*Push) error
+	// Receive takes a push as it arrives. It may be called from several goroutines at
+	// once, never twice at once for the same trainer, and must not wait for another push:
+	// over shared memory none arrives before it has returned. An error ends the run.
+	Receive(p *Push) error
 	// Reset forgets all state; it is called before each pass, when no push
 	// is unanswered.
 	Reset()
 }
 
-// ElementwiseReducer is implemented by servers whose answer at element i
-// depends on element i of the dense gradients alone, and which wake at the last
-// arrival. The host then runs them block by block, on several cores and in the
-// trainers' own memory, instead of calling Receive for dense pushes; the order of
-// the blocks is open. Sparse pushes still come by Receive.
-type ElementwiseReducer interface {
-	// Reduce overwrites dst with the reduction of parts, which all have len(dst)
-	// elements and are in rank order; dst may be the first of them. It is called
-	// from several goroutines at once, for different elements.
-	Reduce(dst []float32, parts [][]float32)
-	// Reduced notes when the calls of Reduce for one (batch, bucket) began and
-	// how long they took: ns of comm.Now, the calls of one core added up, of
-	// several cores the longest.
-	Reduced(key Key, startNS, endNS int64)
+// ElementwiseServer is a server whose answer at element i depends on element i of the
+// gradients alone, and is the same for all trainers: their average, sum or median. It keeps
+// no state. The host gathers the gradients, runs its methods block by block, on several
+// cores and in the trainers' own memory where that is shared, and answers. The order of the
+// blocks is open.
+//
+// Of a sparse gradient it gets a row at a time: those trainers that did not push a row have
+// no part in it.
+type ElementwiseServer interface {
+	// Combine takes others into sum, which holds a gradient or what others were taken
+	// into before; all have len(sum) elements. It is called from several goroutines at
+	// once, for different elements, and may write to sum alone.
+	Combine(sum []float32, others [][]float32)
+	// Finish turns sum, which holds the gradients of all trainers, into the answer. It is
+	// called as Combine is.
+	Finish(sum []float32)
 }
 
-// ElementwiseAccumulator is the same for servers that wake at each arrival: the
-// first gradient becomes the sum, each later one is added to it. Receive of such
-// a server, which gets the sparse pushes, must not wait for another push.
-type ElementwiseAccumulator interface {
-	// Accumulate takes part into sum; both have the same length. Like Finish it is
-	// called from several goroutines at once, for different elements.
-	Accumulate(sum, part []float32)
-	// Finish turns a sum over all trainers into the answer.
-	Finish(sum []float32)
-	// Finished notes when the calls of Finish for one (batch, bucket) began and
-	// how long they took, as ElementwiseReducer.Reduced does. Between the calls
-	// lie the additions of the last gradient, which are not counted.
-	Finished(key Key, startNS, endNS int64)
-}
+// Timing says when the gradients of an ElementwiseServer are combined.
+type Timing int
+
+const (
+	// OnArrival combines each gradient as it arrives, with that which arrived first, so
+	// that work hides behind stragglers. After the last one its combination and Finish
+	// are left, and Finish is what is measured as the server's computation.
+	OnArrival Timing = iota + 1
+	// OnLastArrival keeps the gradients until the last one has arrived and combines those
+	// of all others with that of the first trainer, in rank order. That and Finish are
+	// what is measured.
+	OnLastArrival
+)
 
 // Holder is implemented by servers that hold parameters, for the summaries of what
 // training changed. Held gives them in registration order, in memory that stays the

@@ -123,13 +123,9 @@ func (b *batchUpdate) bind() error {
 	return b.env.Model.Bind(b.values, gradients)
 }
 
-// Wake implements sdk.Server.
-func (b *batchUpdate) Wake() sdk.Wake { return sdk.EachArrivalDirect }
-
 // Receive holds the lock until a round is answered: a trainer that has its answer may
 // push again while the others still read the parameters.
-func (b *batchUpdate) Receive(pushes []*sdk.Push) error {
-	p := pushes[0]
+func (b *batchUpdate) Receive(p *sdk.Push) error {
 	arrived := comm.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -172,7 +172,7 @@ func TestBatchUpdateRefusesPushes(t *testing.T) {
 	gone := errors.New("gone")
 	w := newUpdateWorld(t, DefaultBatchUpdate, 1, 1)
 	g := tensor.NewGradient(w.specs[0])
-	if err := w.server.Receive([]*sdk.Push{sdk.NewPush(1, 0, 0, &g, func(*tensor.Gradient) error { return gone })}); !errors.Is(err, gone) {
+	if err := w.server.Receive(sdk.NewPush(1, 0, 0, &g, func(*tensor.Gradient) error { return gone })); !errors.Is(err, gone) {
 		t.Errorf("an answer that does not arrive gives %v", err)
 	}
 }
@@ -217,7 +217,7 @@ func TestBatchUpdateAllocatesNothing(t *testing.T) {
 		batch++
 		for i := range pushes {
 			pushes[i].Batch = batch
-			if err := w.server.Receive(pushes[i : i+1]); err != nil {
+			if err := w.server.Receive(pushes[i]); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -79,10 +79,10 @@ func (w *updateWorld) push(trainer, bucket int, batch int64, v float32) error {
 		g.Values[i] = v
 	}
 	w.answers[trainer][bucket] = nil
-	return w.server.Receive([]*sdk.Push{sdk.NewPush(batch, bucket, trainer, &g, func(answer *tensor.Gradient) error {
+	return w.server.Receive(sdk.NewPush(batch, bucket, trainer, &g, func(answer *tensor.Gradient) error {
 		w.answers[trainer][bucket] = slices.Clone(answer.Values)
 		return nil
-	})})
+	}))
 }
 
 func (w *updateWorld) waits(trainer int) bool {

@@ -155,7 +155,7 @@ func (l *link) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	future, push := l.futures[b.Index], l.pushes[b.Index]
 	future.Begin()
 	push.Batch = state.Batch()
-	if err := l.server.Receive([]*sdk.Push{push}); err != nil {
+	if err := l.server.Receive(push); err != nil {
 		future.Complete(err)
 	}
 	return future

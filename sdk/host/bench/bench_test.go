@@ -18,13 +18,22 @@ import (
 
 // adder is a server that answers with the sum, after spoil had its way with it.
 type adder struct {
-	spoil func(batch int64, sum *tensor.Gradient)
-	sums  []tensor.Gradient
+	spoil    func(batch int64, sum *tensor.Gradient)
+	sums     []tensor.Gradient
+	trainers int
+	mu       sync.Mutex
+	waiting  [][]*sdk.Push // by bucket
 }
 
-func (s *adder) Wake() sdk.Wake { return sdk.LastArrival }
-func (s *adder) Reset()         {}
-func (s *adder) Receive(pushes []*sdk.Push) error {
+func (s *adder) Reset() {}
+func (s *adder) Receive(p *sdk.Push) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pushes := append(s.waiting[p.Bucket], p)
+	if s.waiting[p.Bucket] = pushes; len(pushes) < s.trainers {
+		return nil
+	}
+	s.waiting[p.Bucket] = nil
 	merger := tensor.NewRowMerger(len(pushes))
 	sum := &s.sums[pushes[0].Bucket]
 	if pushes[0].Gradient.Sparse() {
@@ -69,7 +78,7 @@ func openBench(t *testing.T, transport string, trainers int, spoil func(int64, *
 	t.Helper()
 	w := &benchWorld{t: t}
 	parts := []sdk.Part{sdk.NewServer("adder", struct{}{}, func(_ struct{}, env sdk.ServerEnv) (sdk.Server, error) {
-		s := &adder{spoil: spoil}
+		s := &adder{spoil: spoil, trainers: env.Trainers, waiting: make([][]*sdk.Push, len(env.Buckets))}
 		for _, spec := range env.Buckets {
 			s.sums = append(s.sums, tensor.NewGradient(spec))
 		}

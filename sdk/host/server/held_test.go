@@ -18,14 +18,13 @@ type holding struct {
 	weight []float32
 }
 
-func (s *holding) Wake() sdk.Wake { return sdk.EachArrival }
-func (s *holding) Reset()         { copy(s.weight, []float32{1, 2}) }
-func (s *holding) Receive(pushes []*sdk.Push) error {
+func (s *holding) Reset() { copy(s.weight, []float32{1, 2}) }
+func (s *holding) Receive(p *sdk.Push) error {
 	if s.silent {
 		return nil
 	}
 	s.weight[0] += 3
-	return pushes[0].Answer(pushes[0].Gradient)
+	return p.Answer(p.Gradient)
 }
 
 func (s *holding) Held() ([]sdk.ParameterSpec, []tensor.Tensor) {
@@ -40,7 +39,7 @@ func TestHeldParametersAreSummarized(t *testing.T) {
 		want          int
 	}{{true, false, 1}, {false, false, 0}, {true, true, 0}} {
 		server := &holding{silent: c.silent, weight: make([]float32, 2)}
-		role, links, stores := openServer(t, "unix", server, []tensor.BucketSpec{{Elements: 2}}, 1, hosttest.Patience)
+		role, links, stores := openServer(t, "unix", whole(server), []tensor.BucketSpec{{Elements: 2}}, 1, hosttest.Patience)
 		role.Req.Summarize = c.asked
 		hosttest.Must(t, role.Reset())
 		pushed := links[0].PushPull(0, stores[0].Buckets[0])

@@ -39,8 +39,6 @@ type round struct {
 	complete          int   // trainers all of whose chunks arrived
 	firstNS, lastNS   int64 // when the first and the last of them were complete
 
-	pushes []*sdk.Push // by trainer, nil until it arrives; where the server takes them
-
 	// Where the host reduces: chunks that are reduced, since when, and how long the
 	// server's own calls took, in ns.
 	reduced             int
@@ -53,36 +51,33 @@ type pendingPush struct {
 	sdk.Push
 	arrival *comm.Arrival
 	round   *round
-	alone   [1]*sdk.Push
 }
 
 func (l *location) key(r *round) sdk.Key { return sdk.Key{A: r.batch, B: int64(l.bucket)} }
 
-// arrive notes an arrival and returns its round. last says that it completes the
-// last trainer's push.
-func (l *location) arrive(a *comm.Arrival) (r *round, last bool) {
+// arrive notes an arrival and returns its round.
+func (l *location) arrive(a *comm.Arrival) *round {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r = l.round(a)
+	r := l.round(a)
 	r.arrived++
 	r.from[a.Trainer]++
 	if l.pushes != nil {
 		p := &l.pushes[a.Trainer]
 		p.Batch, p.Gradient, p.arrival, p.round = a.Batch, a.Gradient, a, r
 		l.pendingNS[a.Trainer] = a.AtNS
-		r.pushes[a.Trainer] = &p.Push
 	}
 	if r.from[a.Trainer] < r.chunks {
-		return r, false
+		return r
 	}
 	if r.complete++; r.complete == 1 {
 		r.firstNS, r.lastNS = a.AtNS, a.AtNS
 	}
 	r.firstNS, r.lastNS = min(r.firstNS, a.AtNS), max(r.lastNS, a.AtNS)
-	if last = r.complete == l.trainers; last {
+	if r.complete == l.trainers {
 		l.straggler.Record(l.key(r), r.firstNS, r.lastNS)
 	}
-	return r, last
+	return r
 }
 
 // round finds the round of the arrival's batch or opens one.
@@ -97,12 +92,11 @@ func (l *location) round(a *comm.Arrival) *round {
 		}
 	}
 	if free == nil {
-		free = &round{from: make([]int, l.trainers), pushes: make([]*sdk.Push, l.trainers)}
+		free = &round{from: make([]int, l.trainers)}
 		l.rounds = append(l.rounds, free)
 	}
 	clear(free.from)
-	clear(free.pushes)
-	*free = round{open: true, batch: a.Batch, chunks: a.Chunks, openedNS: a.AtNS, from: free.from, pushes: free.pushes}
+	*free = round{open: true, batch: a.Batch, chunks: a.Chunks, openedNS: a.AtNS, from: free.from}
 	return free
 }
 

@@ -12,7 +12,7 @@ import (
 func TestChunksOfARound(t *testing.T) {
 	rec := &sdk.Recorder{}
 	l := &location{bucket: 4, trainers: 2, straggler: rec.Series("s", "straggler"), whole: rec.Series("w", "whole")}
-	arrive := func(trainer, chunk int, atNS int64) (*round, bool) {
+	arrive := func(trainer, chunk int, atNS int64) *round {
 		return l.arrive(&comm.Arrival{Batch: 9, Bucket: 4, Trainer: trainer, Chunk: chunk, Chunks: 2, AtNS: atNS})
 	}
 	arrive(1, 0, 100)
@@ -27,9 +27,9 @@ func TestChunksOfARound(t *testing.T) {
 	if missing, _ := l.overdue(160, 60); !slices.Equal(missing, []int{0}) {
 		t.Errorf("with one push there, %v are missing", missing)
 	}
-	r, last := arrive(0, 1, 170)
-	if missing, _ := l.overdue(1000, 60); missing != nil || !last {
-		t.Errorf("with both pushes there, %v are missing, last is %v", missing, last)
+	r := arrive(0, 1, 170)
+	if missing, _ := l.overdue(1000, 60); missing != nil || r.complete != 2 {
+		t.Errorf("with both pushes there, %v are missing, %d are complete", missing, r.complete)
 	}
 	if l.reduce(r, 180, 3) || !l.reduce(r, 175, 4) || r.reducingNS != 175 || r.spentNS != 7 {
 		t.Errorf("two chunks were reduced from %d on for %d ns", r.reducingNS, r.spentNS)

@@ -20,7 +20,7 @@ type virtualCore struct {
 // virtualTime is a clock and a server on virtual cores. A block costs 80 ns, the first
 // one of a core five times as much, each up to a tenth more or less.
 type virtualTime struct {
-	*means
+	timing sdk.Timing
 	core   *virtualCore // that works
 	random *rand.Rand
 }
@@ -36,8 +36,8 @@ func (v *virtualTime) now() int64 {
 	return int64(v.core.ns)
 }
 
-func (v *virtualTime) pass(elements int) {
-	ns := 80 * float64(elements) / comm.BlockElements * (0.9 + 0.2*v.random.Float64())
+func (v *virtualTime) pass(elements int, blockNS float64) {
+	ns := blockNS * float64(elements) / comm.BlockElements * (0.9 + 0.2*v.random.Float64())
 	if !v.core.called {
 		v.core.called, ns = true, 5*ns
 	}
@@ -45,26 +45,27 @@ func (v *virtualTime) pass(elements int) {
 	v.core.spent += ns
 }
 
-type virtualAccumulator struct{ *virtualTime }
+// Combine is timed as the server's if that does everything on the last arrival.
+func (v *virtualTime) Combine(sum []float32, _ [][]float32) {
+	if v.timing == sdk.OnLastArrival {
+		v.pass(len(sum), 50)
+	} else {
+		v.core.ns += 1000
+	}
+}
 
-func (v virtualAccumulator) Accumulate(_, _ []float32)      { v.core.ns += 1000 }
-func (v virtualAccumulator) Finish(sum []float32)           { v.pass(len(sum)) }
-func (v virtualAccumulator) Finished(sdk.Key, int64, int64) {}
-
-type virtualReducer struct{ *virtualTime }
-
-func (v virtualReducer) Reduce(dst []float32, _ [][]float32) { v.pass(len(dst)) }
-func (v virtualReducer) Reduced(sdk.Key, int64, int64)       { v.core.ns += 1000 }
+func (v *virtualTime) Finish(sum []float32) {
+	if v.timing == sdk.OnLastArrival {
+		v.pass(len(sum), 30)
+	} else {
+		v.pass(len(sum), 80)
+	}
+}
 
 // virtualReduction is a reduction for two trainers in virtual time.
-func virtualReduction(wake sdk.Wake, seed uint64) (*reduction, *virtualTime) {
-	v := &virtualTime{means: &means{wake: wake}, core: &virtualCore{}, random: rand.New(rand.NewPCG(seed, 0))} // #nosec G404 -- not secret
-	r := &reduction{crew: &crew{}, clock: newClock(v.now)}
-	if wake == sdk.EachArrival {
-		r.accumulator = virtualAccumulator{v}
-	} else {
-		r.reducer = virtualReducer{v}
-	}
+func virtualReduction(timing sdk.Timing, seed uint64) (*reduction, *virtualTime) {
+	v := &virtualTime{timing: timing, core: &virtualCore{}, random: rand.New(rand.NewPCG(seed, 0))} // #nosec G404 -- not secret
+	r := &reduction{server: v, timing: timing, pool: &pool{}, clock: newClock(v.now)}
 	v.core = &virtualCore{} // calibrating took time
 	return r, v
 }
@@ -75,43 +76,41 @@ func virtualReduction(wake sdk.Wake, seed uint64) (*reduction, *virtualTime) {
 func TestSpentTimeIsWithinATenth(t *testing.T) {
 	const most = 1000
 	gradients := [][]float32{make([]float32, most*comm.BlockElements), make([]float32, most*comm.BlockElements)}
-	for _, wake := range []sdk.Wake{sdk.EachArrival, sdk.LastArrival} {
+	for _, timing := range timings {
 		worst := 0.0
 		for blocks := 1; blocks <= most; blocks++ {
 			for _, tail := range []int{1, 100, comm.BlockElements} {
 				n := (blocks-1)*comm.BlockElements + tail
 				parts := [][]float32{gradients[0][:n], gradients[1][:n]}
 				for cores, spend := range map[int]func(*reduction, *virtualTime, [][]float32) (int64, float64){1: onOneCore, 2: onTwoCores} {
-					r, v := virtualReduction(wake, uint64(blocks)) // #nosec G115 -- not negative
+					r, v := virtualReduction(timing, uint64(blocks)) // #nosec G115 -- not negative
 					got, want := spend(r, v, parts)
 					off := max(0, math.Abs(float64(got)-want)-readingErrorNS) / want
 					if worst = max(worst, off); off > 0.1 {
-						t.Fatalf("wake %v, %d cores, %d blocks, the last of %d elements: %d ns instead of %.0f", wake, cores, blocks, tail, got, want)
+						t.Fatalf("timing %v, %d cores, %d blocks, the last of %d elements: %d ns instead of %.0f", timing, cores, blocks, tail, got, want)
 					}
 				}
 			}
 		}
-		t.Logf("wake %v: at most %.1f %% off", wake, 100*worst)
+		t.Logf("timing %v: at most %.1f %% off", timing, 100*worst)
 	}
 }
 
 // onOneCore takes both gradients; it gives the time that is said to be spent and what was.
 func onOneCore(r *reduction, v *virtualTime, parts [][]float32) (int64, float64) {
-	c := &r.newChunks(1, len(parts))[0]
-	c.take(0, parts[0], false)
-	ns, _ := c.take(1, parts[1], false)
+	c := &r.newChunks(denseOf(len(parts[0])), len(parts))[0]
+	_, _, _ = c.add(arrival(0, parts[0], false))
+	ns, _, _ := c.add(arrival(1, parts[1], false))
 	return ns, v.core.spent
 }
 
 // onTwoCores deals the shares to two workers as chance has it, one of them being slow.
 func onTwoCores(r *reduction, v *virtualTime, parts [][]float32) (int64, float64) {
-	c := &r.newChunks(1, len(parts))[0]
-	copy(c.work.parts, parts)
-	if c.work.step = reducing; r.accumulator != nil {
-		c.work.step, c.work.rest = finishing, parts[1:]
-	}
+	c := &r.newChunks(denseOf(len(parts[0])), len(parts))[0]
+	copy(c.blocks.parts, parts)
+	c.blocks.last, c.blocks.rest = true, parts[1:]
 	helper := &worker{parts: make([][]float32, len(parts))}
-	r.crew.helpers = []*worker{helper}
+	r.pool.helpers = []*worker{helper}
 	workers, cores := []*worker{&c.own, helper}, []*virtualCore{{}, {}}
 	for from := 0; from < len(parts[0]); from += shareElements {
 		k := 0
@@ -119,19 +118,19 @@ func onTwoCores(r *reduction, v *virtualTime, parts [][]float32) (int64, float64
 			k = 1
 		}
 		v.core = cores[k]
-		c.work.run(workers[k], from, min(from+shareElements, len(parts[0])))
+		c.blocks.run(workers[k], from, min(from+shareElements, len(parts[0])))
 	}
-	return r.crew.longest(&c.own), max(cores[0].spent, cores[1].spent)
+	return r.pool.longest(&c.own), max(cores[0].spent, cores[1].spent)
 }
 
 // The calls for an only trainer are timed whole, and the clock's own cost is taken off.
 func TestOnlyTrainerCostsWhatItsCallTakes(t *testing.T) {
-	for _, wake := range []sdk.Wake{sdk.EachArrival, sdk.LastArrival} {
-		r, v := virtualReduction(wake, 1)
-		c := &r.newChunks(1, 1)[0]
-		got, last := c.take(0, make([]float32, comm.BlockElements), false)
+	for _, timing := range timings {
+		r, v := virtualReduction(timing, 1)
+		c := &r.newChunks(denseOf(comm.BlockElements), 1)[0]
+		got, last, _ := c.add(arrival(0, make([]float32, comm.BlockElements), false))
 		if want := v.core.spent; !last || math.Abs(float64(got)-want) > readingErrorNS {
-			t.Errorf("wake %v: %d ns instead of %.0f", wake, got, want)
+			t.Errorf("timing %v: %d ns instead of %.0f", timing, got, want)
 		}
 	}
 }

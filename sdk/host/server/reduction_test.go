@@ -16,82 +16,45 @@ import (
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 )
 
-// means averages dense gradients, in the way that its wake asks for. What comes by
-// Receive it answers as it is.
-type means struct {
-	wake     sdk.Wake
-	trainers int
+var timings = []sdk.Timing{sdk.OnArrival, sdk.OnLastArrival}
 
-	mu    sync.Mutex
-	noted []sdk.Measurement
-}
+// mean averages the gradients of so many trainers.
+type mean int
 
-func (m *means) Wake() sdk.Wake { return m.wake }
-func (m *means) Reset()         {}
-func (m *means) Receive(pushes []*sdk.Push) error {
-	for _, p := range pushes {
-		if err := p.Answer(p.Gradient); err != nil {
-			return err
+func (m mean) Combine(sum []float32, others [][]float32) {
+	for _, other := range others {
+		for i, v := range other {
+			sum[i] += v
 		}
 	}
-	return nil
 }
 
-func (m *means) note(key sdk.Key, startNS, endNS int64) {
-	m.mu.Lock()
-	m.noted = append(m.noted, sdk.Measurement{Key: key, StartNS: startNS, DurationNS: endNS - startNS})
-	m.mu.Unlock()
-}
-
-type meanAccumulator struct{ *means }
-
-func (m meanAccumulator) Accumulate(sum, part []float32) {
-	for i, v := range part {
-		sum[i] += v
-	}
-}
-func (m meanAccumulator) Finish(sum []float32) {
+func (m mean) Finish(sum []float32) {
 	for i := range sum {
-		sum[i] /= float32(m.trainers)
+		sum[i] /= float32(m)
 	}
-}
-func (m meanAccumulator) Finished(key sdk.Key, startNS, endNS int64) { m.note(key, startNS, endNS) }
-
-type meanReducer struct{ *means }
-
-func (m meanReducer) Reduce(dst []float32, parts [][]float32) {
-	for i := range dst {
-		sum := float32(0)
-		for _, p := range parts {
-			sum += p[i]
-		}
-		dst[i] = sum / float32(len(parts))
-	}
-}
-func (m meanReducer) Reduced(key sdk.Key, startNS, endNS int64) { m.note(key, startNS, endNS) }
-
-// newMeans makes the server of the kind that wakes so.
-func newMeans(wake sdk.Wake, trainers int) (sdk.Server, *means) {
-	m := &means{wake: wake, trainers: trainers}
-	if wake == sdk.EachArrival {
-		return meanAccumulator{m}, m
-	}
-	return meanReducer{m}, m
 }
 
 // newReduction makes a reduction on four cores, whatever the machine has.
-func newReduction(t testing.TB, server sdk.Server, trainers int) *reduction {
+func newReduction(t testing.TB, timing sdk.Timing, server sdk.ElementwiseServer, trainers int) *reduction {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	r := elementwise(server, server.Wake())
 	done := make(chan struct{})
 	var group sync.WaitGroup
-	r.crew = newCrew(trainers, &group, done)
+	r := &reduction{server: server, timing: timing, clock: monotonic(), pool: newPool(trainers, &group, done)}
 	t.Cleanup(func() {
 		close(done)
 		group.Wait()
 	})
 	return r
 }
+
+// arrival is a trainer's gradient as a port brings it; more says that the next is there.
+func arrival(trainer int, values []float32, more bool) *comm.Arrival {
+	return &comm.Arrival{Trainer: trainer, Gradient: &tensor.Gradient{Values: values}, More: more}
+}
+
+// denseOf is the spec of a bucket of so many elements.
+func denseOf(elements int) tensor.BucketSpec { return tensor.BucketSpec{Elements: elements} }
 
 // value is what a trainer's gradient has as element i in a batch.
 func value(trainer, batch, i int) float32 {
@@ -111,18 +74,17 @@ func requireMean(t *rapid.T, got []float32, trainers, batch int) {
 }
 
 func TestReductionIsTheMean(t *testing.T) {
-	for _, wake := range []sdk.Wake{sdk.EachArrival, sdk.LastArrival} {
+	for _, timing := range timings {
 		var reductions [6]*reduction // by count of trainers
 		for trainers := 1; trainers < len(reductions); trainers++ {
-			server, _ := newMeans(wake, trainers)
-			reductions[trainers] = newReduction(t, server, trainers)
+			reductions[trainers] = newReduction(t, timing, mean(trainers), trainers)
 		}
 		rapid.Check(t, func(t *rapid.T) {
 			trainers := rapid.IntRange(1, 5).Draw(t, "trainers")
 			n := rapid.SampledFrom([]int{0, 1, 7, comm.BlockElements - 1, comm.BlockElements, comm.BlockElements + 1, splitElements, splitElements + 3, 20*comm.BlockElements - 5}).Draw(t, "elements")
 			r := reductions[trainers]
 			r.spread = rapid.Bool().Draw(t, "spread")
-			c := &r.newChunks(1, trainers)[0]
+			c := &r.newChunks(denseOf(n), trainers)[0]
 			for batch := range 2 {
 				gradients := make([][]float32, trainers)
 				order := rapid.Permutation(positions(trainers)).Draw(t, "order")
@@ -131,16 +93,68 @@ func TestReductionIsTheMean(t *testing.T) {
 					for i := range n {
 						gradients[trainer][i] = value(trainer, batch, i)
 					}
-					spentNS, last := c.take(trainer, gradients[trainer], rapid.Bool().Draw(t, "more"))
-					if last != (k == trainers-1) || spentNS < 0 || !last && spentNS > 0 {
-						t.Fatalf("arrival %d of %d: last is %v, after %d ns", k, trainers, last, spentNS)
+					spentNS, last, err := c.add(arrival(trainer, gradients[trainer], rapid.Bool().Draw(t, "more")))
+					if err != nil || last != (k == trainers-1) || spentNS < 0 || !last && spentNS > 0 {
+						t.Fatalf("arrival %d of %d: last is %v, after %d ns, %v", k, trainers, last, spentNS, err)
 					}
 				}
-				answer := gradients[c.work.owner]
+				answer := gradients[c.blocks.owner]
 				requireMean(t, answer, trainers, batch)
 				for trainer, g := range gradients {
 					if r.spread && !slices.Equal(g, answer) {
-						t.Fatalf("batch %d: trainer %d has other bits than trainer %d", batch, trainer, c.work.owner)
+						t.Fatalf("batch %d: trainer %d has other bits than trainer %d", batch, trainer, c.blocks.owner)
+					}
+					if !slices.Equal(c.answer(trainer).Values, answer) {
+						t.Fatalf("batch %d: trainer %d is answered with something else", batch, trainer)
+					}
+				}
+			}
+		})
+	}
+}
+
+// sparse is a table of 5 rows of 2.
+var sparse = tensor.BucketSpec{Elements: 10, Sparse: true, TableRows: 5, Width: 2, Capacity: 5}
+
+// table is g with every row in place.
+func table(g *tensor.Gradient) []float32 {
+	out := make([]float32, sparse.Elements)
+	for i, row := range g.Rows {
+		copy(out[int(row)*g.Width:], g.Values[i*g.Width:(i+1)*g.Width])
+	}
+	return out
+}
+
+func TestReductionOfRowsIsTheMean(t *testing.T) {
+	for _, timing := range timings {
+		rapid.Check(t, func(t *rapid.T) {
+			trainers := rapid.IntRange(1, 6).Draw(t, "trainers")
+			r := &reduction{server: mean(trainers), timing: timing, clock: monotonic()}
+			c := &r.newChunks(sparse, trainers)[0]
+			for range 2 { // the second batch must not see anything of the first
+				want := make([]float64, sparse.Elements)
+				order := rapid.Permutation(positions(trainers)).Draw(t, "order")
+				for k, trainer := range order {
+					g := tensor.NewGradient(sparse)
+					rows := rapid.SliceOfDistinct(rapid.Int32Range(0, 4), rapid.ID[int32]).Draw(t, "rows")
+					slices.Sort(rows)
+					g.Rows, g.Values = append(g.Rows, rows...), g.Values[:len(rows)*sparse.Width]
+					for i := range g.Values {
+						g.Values[i] = rapid.Float32Range(-8, 8).Draw(t, "value")
+					}
+					for i, v := range table(&g) {
+						want[i] += float64(v) / float64(trainers)
+					}
+					_, last, err := c.add(&comm.Arrival{Trainer: trainer, Gradient: &g})
+					if err != nil || last != (k == trainers-1) {
+						t.Fatalf("arrival %d of %d: last is %v, %v", k, trainers, last, err)
+					}
+				}
+				for trainer := range trainers {
+					for i, v := range table(c.answer(trainer)) {
+						if math.Abs(float64(v)-want[i]) > 1e-5*max(1, math.Abs(want[i])) {
+							t.Fatalf("trainer %d, element %d: %v instead of %v", trainer, i, v, want[i])
+						}
 					}
 				}
 			}
@@ -156,35 +170,78 @@ func positions(n int) []int {
 	return out
 }
 
-// The difference between the kinds: an accumulator has added what arrived, a
-// reducer has touched nothing before the last arrival.
+// The difference between the timings: on arrival what arrived is combined, on the last
+// arrival nothing was touched before.
 func TestWhenAReductionWorks(t *testing.T) {
-	for wake, want := range map[sdk.Wake][][]float32{sdk.EachArrival: {{2}, {5}}, sdk.LastArrival: {{2}, {3}}} {
-		server, _ := newMeans(wake, 3)
-		c := &newReduction(t, server, 3).newChunks(1, 3)[0]
+	for timing, want := range map[sdk.Timing][][]float32{sdk.OnArrival: {{2}, {5}}, sdk.OnLastArrival: {{2}, {3}}} {
+		c := &newReduction(t, timing, mean(3), 3).newChunks(denseOf(1), 3)[0]
 		got := [][]float32{{2}, {3}}
-		c.take(1, got[1], false)
-		c.take(0, got[0], false)
+		_, _, _ = c.add(arrival(1, got[1], false))
+		_, _, _ = c.add(arrival(0, got[0], false))
 		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("wake %v, after two of three arrivals: %s", wake, d)
+			t.Errorf("timing %v, after two of three arrivals: %s", timing, d)
+		}
+	}
+}
+
+// decimal makes the gradients the digits of a number, in the order in which it has them.
+type decimal struct{}
+
+func (decimal) Combine(sum []float32, others [][]float32) {
+	for i := range sum {
+		for _, other := range others {
+			sum[i] = 10*sum[i] + other[i]
+		}
+	}
+}
+func (decimal) Finish([]float32) {}
+
+// Gradients are combined as they arrived or by rank, dense ones and rows.
+func TestOrderOfCombination(t *testing.T) {
+	rows := tensor.BucketSpec{Elements: 1, Sparse: true, TableRows: 1, Width: 1, Capacity: 1}
+	for timing, want := range map[sdk.Timing]float32{sdk.OnArrival: 312, sdk.OnLastArrival: 123} {
+		for _, spec := range []tensor.BucketSpec{denseOf(1), rows} {
+			c := &newReduction(t, timing, decimal{}, 3).newChunks(spec, 3)[0]
+			for _, trainer := range []int{2, 0, 1} {
+				g := &tensor.Gradient{Values: []float32{float32(1 + trainer)}}
+				if spec.Sparse {
+					g.Width, g.Rows = 1, []int32{0}
+				}
+				if _, _, err := c.add(&comm.Arrival{Trainer: trainer, Gradient: g}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := c.answer(0).Values[0]; got != want {
+				t.Errorf("timing %v, sparse %v: %v instead of %v", timing, spec.Sparse, got, want)
+			}
 		}
 	}
 }
 
 func TestReductionAllocatesNothing(t *testing.T) {
-	for _, wake := range []sdk.Wake{sdk.EachArrival, sdk.LastArrival} {
-		server, _ := newMeans(wake, 3)
-		r := newReduction(t, server, 3)
-		r.spread = true
-		c := &r.newChunks(1, 3)[0]
-		gradients := [][]float32{make([]float32, 2*splitElements), make([]float32, 2*splitElements), make([]float32, 2*splitElements)}
-		round := func() {
-			for trainer, g := range gradients {
-				c.take(trainer, g, trainer == 1)
+	for _, timing := range timings {
+		for _, spec := range []tensor.BucketSpec{denseOf(2 * splitElements), sparse} {
+			r := newReduction(t, timing, mean(3), 3)
+			r.spread = true
+			c := &r.newChunks(spec, 3)[0]
+			arrivals := make([]*comm.Arrival, 3)
+			for i := range arrivals {
+				g := tensor.NewGradient(spec)
+				if spec.Sparse {
+					g.Rows, g.Values = append(g.Rows, int32(i), int32(i+2)), g.Values[:4]
+				}
+				arrivals[i] = &comm.Arrival{Trainer: i, Gradient: &g, More: i == 1}
 			}
-		}
-		if n := testing.AllocsPerRun(50, round); n != 0 {
-			t.Errorf("wake %v: %v allocations per reduction", wake, n)
+			round := func() {
+				for _, a := range arrivals {
+					if _, _, err := c.add(a); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if n := testing.AllocsPerRun(50, round); n != 0 {
+				t.Errorf("timing %v, sparse %v: %v allocations per reduction", timing, spec.Sparse, n)
+			}
 		}
 	}
 }
@@ -198,10 +255,9 @@ func TestElementwiseServers(t *testing.T) {
 		{Index: 2, Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4},
 	}
 	for _, transport := range hosttest.Transports {
-		for _, wake := range []sdk.Wake{sdk.EachArrival, sdk.LastArrival} {
+		for _, timing := range timings {
 			for _, trainers := range []int{1, 3} {
-				server, m := newMeans(wake, trainers)
-				role, links, stores := openServer(t, transport, server, specs, trainers, hosttest.Patience)
+				role, links, stores := openServer(t, transport, elementwise(timing, mean(trainers)), specs, trainers, hosttest.Patience)
 				const batches = 4
 				before := comm.Now()
 				var ranks sync.WaitGroup
@@ -216,16 +272,10 @@ func TestElementwiseServers(t *testing.T) {
 						want[sdk.Key{A: int64(b), B: int64(k)}.String()] = 1
 					}
 				}
-				for _, name := range []string{"param_index_straggler", "param_index_batch"} {
+				for _, name := range []string{"param_index_straggler", "param_index_batch", "average computation"} {
 					if d := cmp.Diff(want, keysOf(timesOf(role, name), before, after)); d != "" {
-						t.Errorf("%s, wake %v, %s: %s", transport, wake, name, d)
+						t.Errorf("%s, timing %v, %s: %s", transport, timing, name, d)
 					}
-				}
-				for b := range batches {
-					delete(want, sdk.Key{A: int64(b), B: 2}.String()) // came by Receive
-				}
-				if d := cmp.Diff(want, keysOf(m.noted, before, after)); d != "" {
-					t.Errorf("%s, wake %v, the server's own times: %s", transport, wake, d)
 				}
 			}
 		}
@@ -268,10 +318,14 @@ func trainAlong(t *testing.T, link comm.ServerLink, store *comm.Store, rank, tra
 			}
 		}
 		for _, b := range store.Buckets {
+			if b.Sparse && len(b.Gradient.Rows) != trainers {
+				t.Errorf("trainer %d, batch %d: rows %v of %d trainers", rank, batch, b.Gradient.Rows, trainers)
+			}
 			for i, v := range b.Gradient.Values {
-				want := float64(value(rank, batch, i))
-				if !b.Sparse {
-					want = 0
+				want := 0.0
+				if b.Sparse {
+					want = float64(value(int(b.Gradient.Rows[i/b.Width]), batch, i%b.Width)) / float64(trainers)
+				} else {
 					for r := range trainers {
 						want += float64(value(r, batch, i)) / float64(trainers)
 					}

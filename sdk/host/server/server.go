@@ -16,20 +16,15 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// Role hosts a server. Dense pushes of an elementwise server it reduces
-// itself, in place; all others it hands to the server, as its Wake asks. It
-// measures what every server has in common.
+// Role hosts a server. What an elementwise server is pushed it reduces itself, with that
+// server's methods; to any other it hands each push. It measures what every server has in
+// common.
 type Role struct {
 	*process.Process
-	server    sdk.Server
-	wake      sdk.Wake
+	server    sdk.Server // nil if it is elementwise
+	reduction *reduction // nil if it is not
 	trainers  []*proto.Peer
-	reduction *reduction // nil if the server is not elementwise
 	locations []location
-	// receivers hands pushes to a server that wakes at each arrival, one goroutine
-	// for each trainer: such a server may wait in Receive for another push, which a
-	// port must not be made to wait for.
-	receivers []chan *pendingPush
 	// answering is held for reading while an answer is sent and noted: a trainer
 	// may end its pass before the server has noted the pass's last answer.
 	answering sync.RWMutex
@@ -53,15 +48,9 @@ func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 			return nil, err
 		}
 	}
-	server, err := process.Build[sdk.Server](r.Process, r.Req.GetPart(), env)
+	server, err := r.build(env)
 	if err != nil {
 		return nil, err
-	}
-	r.server, r.wake = server, server.Wake()
-	r.reduction = elementwise(server, r.wake)
-	if r.reduction != nil {
-		r.reduction.spread = r.Fabric.Maps()
-		r.reduction.crew = newCrew(len(r.trainers), &r.Owned, r.Done)
 	}
 	straggler := r.Recorder.Series("parameter_server_straggler_metric", "param_index_straggler")
 	whole := r.Recorder.Series("parameter_server_batch_metric", "param_index_batch")
@@ -69,8 +58,8 @@ func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	for b := range r.locations {
 		l := &r.locations[b]
 		l.bucket, l.trainers, l.straggler, l.whole = b, len(r.trainers), straggler, whole
-		if r.reduction != nil && !specs[b].Sparse {
-			l.chunks = r.reduction.newChunks(comm.Chunks(specs[b].Elements), len(r.trainers))
+		if r.reduction != nil {
+			l.chunks = r.reduction.newChunks(specs[b], len(r.trainers))
 		} else {
 			l.pushes, l.pendingNS = r.newPushes(l), make([]int64, len(r.trainers))
 		}
@@ -90,75 +79,58 @@ func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	return &proto.ConnectReply{Facts: process.Facts(process.Facts(nil, server), env.Model)}, nil
 }
 
+// build makes the server and, of an elementwise one, the reduction.
+func (r *Role) build(env sdk.ServerEnv) (any, error) {
+	choice := r.Req.GetPart()
+	part, err := r.Find(choice)
+	if err != nil {
+		return nil, err
+	}
+	if part.Timing == 0 {
+		r.server, err = process.Build[sdk.Server](r.Process, choice, env)
+		return r.server, err
+	}
+	server, err := process.Build[sdk.ElementwiseServer](r.Process, choice, env)
+	if err != nil {
+		return nil, err
+	}
+	r.reduction = &reduction{
+		server: server, timing: part.Timing, spread: r.Fabric.Maps(), clock: monotonic(),
+		pool:     newPool(len(r.trainers), &r.Owned, r.Done),
+		computed: r.Recorder.Series("method_metric", "average computation"),
+	}
+	return server, nil
+}
+
 func (r *Role) newPushes(l *location) []pendingPush {
 	pushes := make([]pendingPush, l.trainers)
 	for t := range pushes {
 		p := &pushes[t]
 		p.Push = *sdk.NewPush(0, l.bucket, t, nil, func(g *tensor.Gradient) error { return r.answer(l, p, g) })
-		p.alone[0] = &p.Push
 	}
 	return pushes
 }
 
 // serve takes pushes until the port ends.
 func (r *Role) serve(port comm.Port) {
-	if r.wake == sdk.EachArrival && r.reduction == nil {
-		for range r.trainers {
-			queue := make(chan *pendingPush, len(r.locations)) // has room for every bucket
-			r.receivers = append(r.receivers, queue)
-			r.Owned.Go(func() { r.receive(queue, port) })
-		}
-	}
 	r.Owned.Go(func() {
 		if err := port.Serve(r.arrive); err != nil {
 			r.Fail(err)
-		}
-		for _, queue := range r.receivers {
-			close(queue)
 		}
 	})
 	r.Owned.Go(r.watch)
 }
 
-// receive hands the server what arrives in a queue.
-func (r *Role) receive(queue <-chan *pendingPush, port comm.Port) {
-	for p := range queue {
-		if !r.Working.TryRLock() {
-			return
-		}
-		err := r.hand(p.alone[:])
-		r.Working.RUnlock()
-		if err != nil {
-			r.Fail(err)
-			_ = port.Close()
-			return // the port has ended, and its memory with it
-		}
-	}
-}
-
 // arrive takes a push, or a chunk of one, from the port.
 func (r *Role) arrive(a *comm.Arrival) error {
 	l := &r.locations[a.Bucket]
-	round, last := l.arrive(a)
-	switch {
-	case l.chunks != nil:
+	round := l.arrive(a)
+	if l.chunks != nil {
 		return r.reduce(l, round, a)
-	case r.receivers != nil:
-		r.receivers[a.Trainer] <- &l.pushes[a.Trainer]
-		return nil
-	case r.wake != sdk.LastArrival:
-		return r.hand(l.pushes[a.Trainer].alone[:])
-	case last:
-		return r.hand(round.pushes)
 	}
-	return nil
-}
-
-// hand gives pushes to the server.
-func (r *Role) hand(pushes []*sdk.Push) error {
-	batch, bucket := pushes[0].Batch, pushes[0].Bucket // the next push overwrites them
-	if err := r.server.Receive(pushes); err != nil {
-		return fault.Of(r.Title(), "Receive of "+describeBucket(batch, bucket), err)
+	batch := a.Batch // the next push overwrites it
+	if err := r.server.Receive(&l.pushes[a.Trainer].Push); err != nil {
+		return fault.Of(r.Title(), "Receive of "+describeBucket(batch, l.bucket), err)
 	}
 	return nil
 }
@@ -174,14 +146,14 @@ func (r *Role) reduce(l *location, round *round, a *comm.Arrival) error {
 		return fmt.Errorf("%s pushed %s to %s while batch %d is being reduced: trainers must push the same batches in the same order",
 			r.trainers[a.Trainer].GetName(), describeBucket(a.Batch, a.Bucket), r.Name(), c.batch)
 	}
-	c.batch, c.arrivals[a.Trainer] = a.Batch, a
+	c.batch = a.Batch
 	startNS := comm.Now()
-	spentNS, last := c.take(a.Trainer, a.Gradient.Values, a.More)
-	if !last {
-		return nil
+	spentNS, last, err := c.add(a)
+	if err != nil || !last {
+		return err
 	}
 	if l.reduce(round, startNS, spentNS) {
-		r.reduction.note(l.key(round), round.reducingNS, round.reducingNS+round.spentNS)
+		r.reduction.computed.Record(l.key(round), round.reducingNS, round.reducingNS+round.spentNS)
 	}
 	return r.answerAll(l, round, c)
 }
@@ -191,20 +163,16 @@ func (r *Role) reduce(l *location, round *round, a *comm.Arrival) error {
 func (r *Role) answerAll(l *location, round *round, c *chunk) error {
 	r.answering.RLock()
 	defer r.answering.RUnlock()
-	owner := c.arrivals[c.work.owner]
-	for _, a := range c.arrivals {
-		if a == owner {
+	last := c.blocks.owner
+	for t, a := range c.arrivals {
+		if t == last {
 			continue
 		}
-		g := owner.Gradient
-		if r.reduction.spread {
-			g = a.Gradient
-		}
-		if err := a.Answer(g); err != nil {
+		if err := a.Answer(c.answer(t)); err != nil {
 			return err
 		}
 	}
-	if err := owner.Answer(owner.Gradient); err != nil {
+	if err := c.arrivals[last].Answer(c.answer(last)); err != nil {
 		return err
 	}
 	l.answer(round, l.trainers)
@@ -268,7 +236,9 @@ func (r *Role) overdue(l *location, nowNS int64) error {
 
 func (r *Role) Reset() error {
 	r.settle()
-	r.server.Reset()
+	if r.server != nil {
+		r.server.Reset()
+	}
 	r.Recorder.Reset()
 	return nil
 }
@@ -278,7 +248,7 @@ func (r *Role) Collect(send func(*proto.CollectReply) error) error {
 	if settled {
 		r.answering.Unlock()
 	}
-	if err := r.CollectSeries(send); err != nil || !settled || !r.idle() {
+	if err := r.CollectSeries(send); err != nil || r.server == nil || !settled || !r.idle() {
 		return err
 	}
 	return inspect.CollectHeld(r.Process, r.server, send)

@@ -20,15 +20,11 @@ import (
 )
 
 // manual is a server that hands its pushes to the test, which answers them.
-type manual struct {
-	wake  sdk.Wake
-	calls chan []*sdk.Push
-}
+type manual struct{ calls chan *sdk.Push }
 
-func (m *manual) Wake() sdk.Wake { return m.wake }
-func (m *manual) Reset()         {}
-func (m *manual) Receive(pushes []*sdk.Push) error {
-	m.calls <- slices.Clone(pushes)
+func (m *manual) Reset() {}
+func (m *manual) Receive(p *sdk.Push) error {
+	m.calls <- p
 	return nil
 }
 
@@ -40,23 +36,32 @@ type shop struct {
 	buckets []*tensor.Bucket // one per trainer
 }
 
-func openShop(t *testing.T, wake sdk.Wake, trainers int, timeout time.Duration) *shop {
+func openShop(t *testing.T, trainers int, timeout time.Duration) *shop {
 	t.Helper()
-	m := &manual{wake: wake, calls: make(chan []*sdk.Push, 16)}
+	m := &manual{make(chan *sdk.Push, 16)}
 	s := &shop{server: m}
 	var stores []*comm.Store
-	s.role, s.links, stores = openServer(t, "unix", m, []tensor.BucketSpec{{Elements: 2}}, trainers, timeout)
+	s.role, s.links, stores = openServer(t, "unix", whole(m), []tensor.BucketSpec{{Elements: 2}}, trainers, timeout)
 	for _, store := range stores {
 		s.buckets = append(s.buckets, store.Buckets[0])
 	}
 	return s
 }
 
+// whole is a server that is pushed whole gradients.
+func whole(s sdk.Server) sdk.Part {
+	return sdk.NewServer("tested", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { return s, nil })
+}
+
+// elementwise is a server that the host runs.
+func elementwise(timing sdk.Timing, s sdk.ElementwiseServer) sdk.Part {
+	return sdk.NewElementwiseServer("tested", timing, struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.ElementwiseServer, error) { return s, nil })
+}
+
 // openServer hosts a server and links trainers to it.
-func openServer(t testing.TB, transport string, server sdk.Server, specs []tensor.BucketSpec, trainers int, timeout time.Duration) (*Role, []comm.ServerLink, []*comm.Store) {
+func openServer(t testing.TB, transport string, server sdk.Part, specs []tensor.BucketSpec, trainers int, timeout time.Duration) (*Role, []comm.ServerLink, []*comm.Store) {
 	t.Helper()
-	parts := []sdk.Part{sdk.NewServer("tested", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { return server, nil })}
-	st := hosttest.Process(t, hosttest.Folder(t), parts, &proto.ConfigureRequest{
+	st := hosttest.Process(t, hosttest.Folder(t), []sdk.Part{server}, &proto.ConfigureRequest{
 		Name: "server9", Part: &proto.PartChoice{Kind: "server", Key: "tested"}, TimeoutNs: int64(timeout),
 		Transport: transport, Listen: "127.0.0.1",
 	})
@@ -96,7 +101,7 @@ func openServer(t testing.TB, transport string, server sdk.Server, specs []tenso
 func late() int64 { return comm.Now() + int64(2*hosttest.Patience) }
 
 // push sends a trainer's bucket and returns the server's next call.
-func (s *shop) push(trainer int, batch int64) (*comm.Future, []*sdk.Push) {
+func (s *shop) push(trainer int, batch int64) (*comm.Future, *sdk.Push) {
 	f := s.links[trainer].PushPull(batch, s.buckets[trainer])
 	return f, <-s.server.calls
 }
@@ -108,10 +113,8 @@ func timesOf(role *Role, name string) []sdk.Measurement {
 	return hosttest.TimesIn(role.Recorder, name)
 }
 
-// TimesIn are the measurements of the series with a name.
-
 func TestServerMetrics(t *testing.T) {
-	s := openShop(t, sdk.EachArrival, 2, hosttest.Patience)
+	s := openShop(t, 2, hosttest.Patience)
 	start := comm.Now()
 	f1, first := s.push(1, 7)
 	between := comm.Now()
@@ -128,10 +131,10 @@ func TestServerMetrics(t *testing.T) {
 	if from < start || from > between || to < between || to > arrived {
 		t.Errorf("the straggler lasted from %d to %d; the pushes lie in %d, %d, %d", from, to, start, between, arrived)
 	}
-	hosttest.Must(t, first[0].Answer(first[0].Gradient))
+	hosttest.Must(t, first.Answer(first.Gradient))
 	hosttest.Must(t, f1.Wait())
 	answering := comm.Now()
-	hosttest.Must(t, second[0].Answer(second[0].Gradient))
+	hosttest.Must(t, second.Answer(second.Gradient))
 	hosttest.Must(t, f0.Wait())
 	whole := s.times("param_index_batch")
 	if len(whole) != 1 || whole[0].Key != (sdk.Key{A: 7, B: 0}) || whole[0].StartNS != from || whole[0].StartNS+whole[0].DurationNS < answering {
@@ -143,47 +146,26 @@ func TestServerMetrics(t *testing.T) {
 	}
 }
 
-func TestServerIsWokenAtTheLastArrival(t *testing.T) {
-	s := openShop(t, sdk.LastArrival, 3, hosttest.Patience)
-	var futures []*comm.Future
-	for _, trainer := range []int{2, 0, 1} {
-		futures = append(futures, s.links[trainer].PushPull(0, s.buckets[trainer]))
-	}
-	pushes := <-s.server.calls
-	for i, p := range pushes {
-		if p.Trainer != i || p.Batch != 0 || p.Bucket != 0 {
-			t.Errorf("push %d is %+v", i, p)
-		}
-		hosttest.Must(t, p.Answer(p.Gradient))
-	}
-	for _, f := range futures {
-		hosttest.Must(t, f.Wait())
-	}
-	if len(pushes) != 3 || len(s.server.calls) != 0 {
-		t.Errorf("%d pushes, then %d more calls", len(pushes), len(s.server.calls))
-	}
-}
-
 // Between the answers of a synchronous server the first trainer opens the next
 // round; both are measured by themselves.
 func TestTwoOpenRounds(t *testing.T) {
-	s := openShop(t, sdk.EachArrival, 2, hosttest.Patience)
+	s := openShop(t, 2, hosttest.Patience)
 	f0, p0 := s.push(0, 0)
 	f1, p1 := s.push(1, 0)
-	hosttest.Must(t, p0[0].Answer(p0[0].Gradient))
+	hosttest.Must(t, p0.Answer(p0.Gradient))
 	hosttest.Must(t, f0.Wait())
 	f0, p0 = s.push(0, 1)
-	if p0[0].Batch != 1 || p1[0].Batch != 0 {
-		t.Errorf("the open pushes are of batches %d and %d", p0[0].Batch, p1[0].Batch)
+	if p0.Batch != 1 || p1.Batch != 0 {
+		t.Errorf("the open pushes are of batches %d and %d", p0.Batch, p1.Batch)
 	}
 	if open := len(s.role.locations[0].rounds); open != 2 {
 		t.Errorf("%d rounds are open", open)
 	}
-	hosttest.Must(t, p1[0].Answer(p1[0].Gradient))
+	hosttest.Must(t, p1.Answer(p1.Gradient))
 	hosttest.Must(t, f1.Wait())
 	f1, p1 = s.push(1, 1)
-	hosttest.Must(t, p1[0].Answer(p1[0].Gradient))
-	hosttest.Must(t, p0[0].Answer(p0[0].Gradient))
+	hosttest.Must(t, p1.Answer(p1.Gradient))
+	hosttest.Must(t, p0.Answer(p0.Gradient))
 	hosttest.Must(t, f0.Wait())
 	hosttest.Must(t, f1.Wait())
 	for _, name := range []string{"param_index_straggler", "param_index_batch"} {
@@ -203,11 +185,11 @@ func TestTwoOpenRounds(t *testing.T) {
 // An asynchronous server lets one trainer run ahead. Nobody waits for the
 // other, so it is not overdue, however late it is.
 func TestAsynchronousServer(t *testing.T) {
-	s := openShop(t, sdk.EachArrival, 2, hosttest.Patience)
+	s := openShop(t, 2, hosttest.Patience)
 	pass := func(trainer int) {
 		for batch := range int64(3) {
 			f, p := s.push(trainer, batch)
-			hosttest.Must(t, p[0].Answer(p[0].Gradient))
+			hosttest.Must(t, p.Answer(p.Gradient))
 			hosttest.Must(t, f.Wait())
 		}
 		s.role.settle()
@@ -223,7 +205,7 @@ func TestAsynchronousServer(t *testing.T) {
 }
 
 func TestOverdueNamesTheMissing(t *testing.T) {
-	s := openShop(t, sdk.EachArrival, 4, hosttest.Patience)
+	s := openShop(t, 4, hosttest.Patience)
 	s.push(0, 5)
 	s.push(2, 5)
 	l := &s.role.locations[0]
@@ -240,7 +222,7 @@ func TestOverdueNamesTheMissing(t *testing.T) {
 }
 
 func TestOverdueIsReported(t *testing.T) {
-	s := openShop(t, sdk.EachArrival, 2, 20*time.Millisecond)
+	s := openShop(t, 2, 20*time.Millisecond)
 	s.push(1, 0)
 	select {
 	case event := <-s.role.Events.Failures:

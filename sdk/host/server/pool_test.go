@@ -1,10 +1,11 @@
 package server
 
 import (
-	"github.com/psbench/psbench/sdk"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/psbench/psbench/sdk"
 )
 
 // counting counts how often each share is worked on.
@@ -20,16 +21,15 @@ func (c counting) run(w *worker, from, to int) {
 
 // Every share is done once, by whoever is there, and a helper that is late for one
 // job does no harm to the next.
-func TestCrewDoesEachBlockOnce(t *testing.T) {
-	server, _ := newMeans(sdk.EachArrival, 1)
-	c := newReduction(t, server, 1).crew
+func TestPoolDoesEachBlockOnce(t *testing.T) {
+	p := newReduction(t, sdk.OnArrival, mean(1), 1).pool
 	var callers sync.WaitGroup
 	for range 3 {
 		callers.Go(func() {
 			own := &worker{}
 			for i := range 2000 {
 				j := make(counting, 1+i%40)
-				spent := c.run(j, own)
+				spent := p.run(j, own)
 				for b := range j {
 					if n := j[b].Load(); n != 1 {
 						t.Errorf("share %d of %d was done %d times", b, len(j), n)
