@@ -22,8 +22,8 @@ type HookState interface {
 	Key(bucket int) Key
 }
 
-// Links are those that a rank's hook has. Those that the registry does not list for the
-// hook are nil.
+// Links are those that a rank's hook has. Those that the hook does not declare are
+// nil.
 type Links struct {
 	// Server reduces by push and pull.
 	Server comm.PushPuller

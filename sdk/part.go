@@ -7,14 +7,17 @@ import (
 )
 
 // Part is one implementation that a plugin provides. Make one with NewServer,
-// NewElementwiseServer, NewTableServer, NewTrainer, NewHook, NewCriterion, NewData, NewModel or
-// InTrainer.
+// NewElementwiseServer, NewParameterServer, NewTableServer, NewTrainer, NewParameterTrainer,
+// NewTableTrainer, NewHook, NewCriterion, NewData, NewModel or InTrainer.
 type Part struct {
 	Kind     Kind
 	Key      string
 	Settings []Setting
-	// Tables says that it is a server that holds a table.
-	Tables bool
+	// Serves is what a server serves, Needs what a trainer needs of its servers, and Links
+	// are those that a hook uses.
+	Serves Service
+	Needs  Service
+	Links  []Link
 	// Timing says when an ElementwiseServer combines gradients; 0 of all other parts.
 	Timing Timing
 
@@ -46,28 +49,68 @@ func newPart[S, E, P any](kind Kind, key string, defaults S, build func(S, E) (P
 	}
 }
 
-// NewServer declares a server. defaults is a struct of settings that holds
+// NewServer declares a server of gradients. defaults is a struct of settings that holds
 // their default values; its fields carry json names and doc tags.
 func NewServer[S any](key string, defaults S, build func(S, ServerEnv) (Server, error)) Part {
-	return newPart(KindServer, key, defaults, build)
+	return newServer(key, ServiceGradients, defaults, build)
 }
 
-// NewElementwiseServer declares a server that the host runs on blocks of gradients; see
-// NewServer for defaults.
+// NewElementwiseServer declares a server of gradients that the host runs on blocks of them;
+// see NewServer for defaults.
 func NewElementwiseServer[S any](key string, timing Timing, defaults S, build func(S, ServerEnv) (ElementwiseServer, error)) Part {
-	part := newPart(KindServer, key, defaults, build)
+	part := newServer(key, ServiceGradients, defaults, build)
 	part.Timing = timing
 	return part
 }
 
-// NewTrainer declares a trainer; see NewServer for defaults.
-func NewTrainer[S any](key string, defaults S, build func(S, TrainerEnv) (Trainer, error)) Part {
-	return newPart(KindTrainer, key, defaults, build)
+// NewParameterServer declares a server of parameters, which gets the run's model and
+// answers gradients with updated parameters; see NewServer for defaults.
+func NewParameterServer[S any](key string, defaults S, build func(S, ServerEnv) (Server, error)) Part {
+	return newServer(key, ServiceParameters, defaults, build)
 }
 
-// NewHook declares a hook; see NewServer for defaults.
-func NewHook[S any](key string, defaults S, build func(S, HookEnv) (Hook, error)) Part {
-	return newPart(KindHook, key, defaults, build)
+// NewTableServer declares a server of a table; see NewServer for defaults.
+func NewTableServer[S any](key string, defaults S, build func(S, TableEnv) (TableServer, error)) Part {
+	return newServer(key, ServiceTables, defaults, build)
+}
+
+func newServer[S, E, P any](key string, serves Service, defaults S, build func(S, E) (P, error)) Part {
+	part := newPart(KindServer, key, defaults, build)
+	part.Serves = serves
+	return part
+}
+
+// NewTrainer declares a trainer that has gradients reduced, by servers of gradients if
+// there are any; see NewServer for defaults.
+func NewTrainer[S any](key string, defaults S, build func(S, TrainerEnv) (Trainer, error)) Part {
+	return newTrainer(key, ServiceGradients, defaults, build)
+}
+
+// NewTableTrainer declares a trainer that looks rows up in servers of tables, an
+// InputPlanner; see NewServer for defaults.
+func NewTableTrainer[S any](key string, defaults S, build func(S, TrainerEnv) (Trainer, error)) Part {
+	return newTrainer(key, ServiceTables, defaults, build)
+}
+
+// NewParameterTrainer declares a trainer that gets updated parameters from servers of
+// parameters; see NewServer for defaults.
+func NewParameterTrainer[S any](key string, defaults S, build func(S, TrainerEnv) (Trainer, error)) Part {
+	return newTrainer(key, ServiceParameters, defaults, build)
+}
+
+func newTrainer[S any](key string, needs Service, defaults S, build func(S, TrainerEnv) (Trainer, error)) Part {
+	part := newPart(KindTrainer, key, defaults, build)
+	part.Needs = needs
+	return part
+}
+
+// NewHook declares a hook and the links that it uses, none for one that does not
+// communicate: only those are joined, and they decide which trainers are connected and so
+// run equally many batches. See NewServer for defaults.
+func NewHook[S any](key string, defaults S, build func(S, HookEnv) (Hook, error), links ...Link) Part {
+	part := newPart(KindHook, key, defaults, build)
+	part.Links = links
+	return part
 }
 
 // NewCriterion declares a criterion; see NewServer for defaults.

@@ -88,8 +88,8 @@ type ServerEnv struct {
 	Buckets  []tensor.BucketSpec
 	Recorder *Recorder
 	Seed     uint64
-	// Model is the run's model, unbound, for a server that the registry lists as
-	// serving parameters; nil for others.
+	// Model is the run's model, unbound, for a server of parameters; nil for
+	// others.
 	Model Model
 	// Batches is how many batches each of the trainers has in a pass.
 	Batches []int

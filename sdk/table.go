@@ -28,14 +28,6 @@ type TableEnv struct {
 	Recorder *Recorder
 }
 
-// NewTableServer declares a server of a table, which the registry must list as serving
-// tables; see NewServer for defaults.
-func NewTableServer[S any](key string, defaults S, build func(S, TableEnv) (TableServer, error)) Part {
-	part := newPart(KindServer, key, defaults, build)
-	part.Tables = true
-	return part
-}
-
 // Tables are the embedding tables of a run as a trainer sees them.
 type Tables struct {
 	// Store holds what the trainer asks for and what it gets, joined over the tables.

@@ -42,8 +42,8 @@ type TrainerParts struct {
 	// goroutine, and in the order in which all trainers do. None are there where the hook
 	// has a process of its own.
 	Links Links
-	// Tables are the embedding tables of the run's servers; nil unless the registry
-	// lists the trainer as needing tables.
+	// Tables are the embedding tables of the run's servers; nil unless the trainer
+	// needs tables.
 	Tables *Tables
 }
 

@@ -18,7 +18,9 @@ func catalogue(ctx context.Context, plugin registry.Plugin) ([]config.Descriptio
 	}
 	var out []config.Description
 	for _, p := range plugins.Parts() {
-		out = append(out, config.Description{Kind: p.Kind, Key: p.Key, Settings: p.Settings})
+		out = append(out, config.Description{
+			Kind: p.Kind, Key: p.Key, Settings: p.Settings, Serves: p.Serves, Needs: p.Needs, Links: p.Links,
+		})
 	}
 	return out, nil
 }
@@ -31,7 +33,12 @@ func describe(ctx context.Context, plugin registry.Plugin) ([]config.Description
 	}
 	var out []config.Description
 	for _, p := range parts {
-		d := config.Description{Kind: sdk.Kind(p.GetKind()), Key: p.GetKey()}
+		d := config.Description{
+			Kind: sdk.Kind(p.GetKind()), Key: p.GetKey(), Serves: sdk.Service(p.GetServes()), Needs: sdk.Service(p.GetNeeds()),
+		}
+		for _, link := range p.GetLinks() {
+			d.Links = append(d.Links, sdk.Link(link))
+		}
 		for _, s := range p.GetSettings() {
 			d.Settings = append(d.Settings, sdk.Setting{
 				Name: s.GetName(), Type: s.GetType(), Default: s.GetDefaultJson(), Doc: s.GetDoc(),

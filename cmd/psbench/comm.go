@@ -15,7 +15,6 @@ import (
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/micro"
-	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
@@ -99,7 +98,7 @@ func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.
 	if err != nil {
 		return nil, none, err
 	}
-	if exp.Service != registry.Gradients {
+	if exp.Service != sdk.ServiceGradients {
 		return nil, none, fmt.Errorf("trainer %s needs servers of %s, but psbench comm measures servers of gradients: give none or trainer ddp",
 			exp.Parts[sdk.KindTrainer].Key, exp.Service)
 	}

@@ -81,7 +81,15 @@ func (a *app) listKind(cmd *cobra.Command, c *config.Config, reg *registry.Regis
 	if err := a.listItems(reg, []sdk.Kind{kind}); err != nil {
 		return err
 	}
-	if err := a.listServices(reg, kind); err != nil {
+	parts := map[string]config.Description{}
+	for _, item := range reg.Items(kind) {
+		d, err := descriptionOf(cmd, item)
+		if err != nil {
+			printf(a.stderr, "psbench: warning: the settings of %s %s are not known: %v\n", kind, item.Key, err)
+		}
+		parts[item.Key] = d
+	}
+	if err := a.listServices(reg, kind, parts); err != nil {
 		return err
 	}
 	ids, err := c.ConfigurationIDs(kind)
@@ -93,11 +101,7 @@ func (a *app) listKind(cmd *cobra.Command, c *config.Config, reg *registry.Regis
 	}
 	var rows [][]string
 	for _, item := range reg.Items(kind) {
-		settings, err := settingsOf(cmd, item)
-		if err != nil {
-			printf(a.stderr, "psbench: warning: the settings of %s %s are not known: %v\n", kind, item.Key, err)
-		}
-		for _, s := range settings {
+		for _, s := range parts[item.Key].Settings {
 			rows = append(rows, []string{item.Key, s.Name, s.Type, shortened(string(s.Default)), s.Doc})
 		}
 	}
@@ -121,17 +125,17 @@ func shortened(value string) string {
 
 // listServices shows what servers serve, what trainers need, and what trainers and
 // models set by default.
-func (a *app) listServices(reg *registry.Registry, kind sdk.Kind) error {
+func (a *app) listServices(reg *registry.Registry, kind sdk.Kind, parts map[string]config.Description) error {
 	var headings []string
 	var rows [][]string
 	for _, item := range reg.Items(kind) {
 		switch kind {
 		case sdk.KindServer:
 			headings = []string{"key", "serves"}
-			rows = append(rows, []string{item.Key, string(item.Serves)})
+			rows = append(rows, []string{item.Key, string(parts[item.Key].Serves)})
 		case sdk.KindTrainer:
 			headings = []string{"key", "needs", "flags that count where nobody gives another value"}
-			rows = append(rows, []string{item.Key, string(item.Needs), defaultFlags(item)})
+			rows = append(rows, []string{item.Key, string(parts[item.Key].Needs), defaultFlags(item)})
 		case sdk.KindModel:
 			headings = []string{"key", "flags that count where nobody gives another value"}
 			if len(item.Defaults) > 0 {
@@ -164,15 +168,15 @@ func defaultFlags(item registry.Item) string {
 	return text.String()
 }
 
-func settingsOf(cmd *cobra.Command, item registry.Item) ([]sdk.Setting, error) {
+func descriptionOf(cmd *cobra.Command, item registry.Item) (config.Description, error) {
 	parts, err := catalogue(cmd.Context(), item.Plugin)
 	if err != nil {
-		return nil, err
+		return config.Description{}, err
 	}
 	for _, d := range parts {
 		if d.Kind == item.Kind && d.Key == item.Key {
-			return d.Settings, nil
+			return d, nil
 		}
 	}
-	return nil, fmt.Errorf("plugin %s does not provide %s %s, though %s says so", item.Plugin.Name, item.Kind, item.Key, item.File)
+	return config.Description{}, fmt.Errorf("plugin %s does not provide %s %s, though %s says so", item.Plugin.Name, item.Kind, item.Key, item.File)
 }

@@ -29,7 +29,7 @@ func setting(name, typ, value string) sdk.Setting {
 
 // parts describes every part of the built-in registry, some with settings.
 func parts(_ context.Context, plugin registry.Plugin) ([]Description, error) {
-	solo := []Description{{Kind: sdk.KindTrainer, Key: "solo"}}
+	solo := []Description{{Kind: sdk.KindTrainer, Key: "solo", Needs: sdk.ServiceGradients}}
 	switch plugin.Name {
 	case registry.Builtin:
 		return builtinParts()
@@ -76,11 +76,37 @@ var builtinParts = sync.OnceValues(func() ([]Description, error) {
 	var out []Description
 	for _, kind := range sdk.Kinds {
 		for _, item := range reg.Items(kind) {
-			out = append(out, Description{kind, item.Key, settings[string(kind)+" "+item.Key]})
+			d := Description{Kind: kind, Key: item.Key, Settings: settings[string(kind)+" "+item.Key]}
+			switch kind {
+			case sdk.KindServer:
+				d.Serves = served(item.Key)
+			case sdk.KindTrainer:
+				d.Needs = served(item.Key)
+			case sdk.KindHook:
+				d.Links = map[string][]sdk.Link{
+					"allreduce": {sdk.LinkGroup}, "hybrid": {sdk.LinkGroup, sdk.LinkDefault},
+					"rpc": {sdk.LinkServer}, "sparse_rpc": {sdk.LinkServer, sdk.LinkGroup},
+				}[item.Key]
+			}
+			out = append(out, d)
 		}
 	}
+	// Of registry files of the tests.
+	out = append(out, Description{Kind: sdk.KindTrainer, Key: "t", Needs: sdk.ServiceGradients})
 	return out, nil
 })
+
+// served is what psbench's server or trainer with a key serves or needs.
+func served(key string) sdk.Service {
+	switch key {
+	case "embedding", "hybrid":
+		return sdk.ServiceTables
+	case "batch_update":
+		return sdk.ServiceParameters
+	default:
+		return sdk.ServiceGradients
+	}
+}
 
 // resolve resolves a configuration of flags and environment variables.
 func resolve(t *testing.T, environ, flags []string, extra ...Layer) (*Experiment, error) {
@@ -150,7 +176,7 @@ func TestDefaults(t *testing.T) {
 		InTrainer: map[sdk.Kind]string{
 			sdk.KindDDPModel: "basic", sdk.KindHookState: "basic", sdk.KindIterationStep: "basic", sdk.KindPreprocessData: "dummy",
 		},
-		Service: registry.Gradients,
+		Service: sdk.ServiceGradients,
 		Links:   registry.Links{Server: true},
 		Isolate: map[sdk.Kind]bool{},
 		Epochs:  5, WarmUpEpochs: 5, BatchSize: 10, Timeout: 60 * time.Second,

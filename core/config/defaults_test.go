@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/topology"
 	"github.com/psbench/psbench/sdk"
@@ -31,12 +30,12 @@ func TestTrainerDefaults(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if want := (topology.World{Trainers: 5, Servers: 8, EveryServer: true}); exp.World != want || exp.Service != registry.Tables {
+	if want := (topology.World{Trainers: 5, Servers: 8, EveryServer: true}); exp.World != want || exp.Service != sdk.ServiceTables {
 		t.Errorf("world %+v, servers of %s", exp.World, exp.Service)
 	}
 
 	exp = mustResolve(t, nil, []string{"--trainer", "batch_update"})
-	if exp.Parts[sdk.KindHook].Key != "rpc" || exp.Parts[sdk.KindCriterion].Key != "l1" || exp.BatchSize != 20 || exp.Service != registry.Parameters {
+	if exp.Parts[sdk.KindHook].Key != "rpc" || exp.Parts[sdk.KindCriterion].Key != "l1" || exp.BatchSize != 20 || exp.Service != sdk.ServiceParameters {
 		t.Errorf("hook %s, criterion %s, batches of %d, servers of %s", exp.Parts[sdk.KindHook].Key, exp.Parts[sdk.KindCriterion].Key, exp.BatchSize, exp.Service)
 	}
 }

@@ -20,7 +20,7 @@ type Experiment struct {
 	// InTrainer holds the chosen keys of the in-trainer kinds.
 	InTrainer map[sdk.Kind]string
 	// Service is what the trainer needs of the servers, and what they serve.
-	Service registry.Service
+	Service sdk.Service
 	// Links says which links the hook uses.
 	Links registry.Links
 	// Isolate says which of hook, criterion and model the user wants in a

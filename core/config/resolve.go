@@ -24,6 +24,9 @@ type Description struct {
 	Kind     sdk.Kind
 	Key      string
 	Settings []sdk.Setting
+	Serves   sdk.Service // a server
+	Needs    sdk.Service // a trainer
+	Links    []sdk.Link  // a hook
 }
 
 // Catalogue lists the parts of a plugin. It may have to start the plugin.
@@ -135,6 +138,7 @@ type resolver struct {
 // choice is the item chosen for a kind.
 type choice struct {
 	registry.Item
+	declared
 	// value is what the effective configuration says: the id of the chosen
 	// configuration, or the key.
 	value  string
@@ -144,10 +148,14 @@ type choice struct {
 }
 
 // needs notes what the chosen trainer needs of its servers.
-func (r *resolver) needs(context.Context) error {
+func (r *resolver) needs(ctx context.Context) error {
 	trainer, err := r.registry.Lookup(sdk.KindTrainer, r.Trainer)
-	r.exp.Service = trainer.Needs
-	r.exp.World.EveryServer = trainer.Needs == registry.Tables
+	if err != nil {
+		return err
+	}
+	said, err := r.declare(ctx, trainer)
+	r.exp.Service = said.needs
+	r.exp.World.EveryServer = said.needs == sdk.ServiceTables
 	return err
 }
 
@@ -191,7 +199,7 @@ func (r *resolver) chooseTransport(context.Context) error {
 
 func (r *resolver) servers() int { return r.NServer + r.NCUDAServer }
 
-func (r *resolver) chooseParts(context.Context) error {
+func (r *resolver) chooseParts(ctx context.Context) error {
 	for _, kind := range sdk.Kinds {
 		if kind == sdk.KindServer && r.servers() == 0 {
 			r.noServer()
@@ -199,6 +207,9 @@ func (r *resolver) chooseParts(context.Context) error {
 		}
 		c, err := r.choose(kind)
 		if err != nil {
+			return err
+		}
+		if c.declared, err = r.declare(ctx, c.Item); err != nil {
 			return err
 		}
 		r.chosen[kind] = c

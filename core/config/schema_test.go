@@ -154,7 +154,7 @@ func TestSchemasRefuseWhatTheReadersRefuse(t *testing.T) {
 		{"config.schema.json", `{"backend": "gloo"}`, `{"config": "other.json"}`},
 		{"registry.schema.json", `{"model_map": {"m": {"plugin": "p"}}}`, `{"models": {}}`},
 		{"registry.schema.json", `{"ddp_hook_map": {"h": {"plugin": "p", "links": ["server"]}}}`, `{"ddp_hook_map": {"h": {"plugin": "p", "links": ["net"]}}}`},
-		{"registry.schema.json", `{"ddp_hook_map": {"h": {"plugin": "p", "links": []}}}`, `{"ddp_hook_map": {"h": {"plugin": "p"}}}`},
+		{"registry.schema.json", `{"ddp_hook_map": {"h": {"plugin": "p"}}}`, `{"ddp_hook_map": {"h": {"links": []}}}`},
 		{"registry.schema.json", `{"plugins": {"p": {"command": ["x"]}}}`, `{"plugins": {"p": {"command": []}}}`},
 		{"registry.schema.json", `{}`, `{"plugins": {"p": {"command": ["x"], "sha256": "12"}}}`},
 		{"models.schema.json", `{"a": {"model_class": "dummy", "configurations": {"x": 1}}}`, `{"a": {"data_class": "dummy"}}`},

@@ -14,7 +14,7 @@ func (r *resolver) defaultHook() (name, origin string) {
 	switch {
 	case r.servers() == 0:
 		return "allreduce", derived + "there are no servers"
-	case r.exp.Service == registry.Tables:
+	case r.exp.Service == sdk.ServiceTables:
 		return "allreduce", derived + "the servers serve tables"
 	default:
 		return "rpc", derived + "there are servers"
@@ -24,7 +24,7 @@ func (r *resolver) defaultHook() (name, origin string) {
 // checkHybrid refuses the hybrid benchmark's own options where it does not run.
 func (r *resolver) checkHybrid(context.Context) error {
 	for _, o := range All() {
-		if o.Group != hybridGroup || !r.given(o.Key) || r.exp.Service == registry.Tables {
+		if o.Group != hybridGroup || !r.given(o.Key) || r.exp.Service == sdk.ServiceTables {
 			continue
 		}
 		instead := ""
@@ -37,20 +37,20 @@ func (r *resolver) checkHybrid(context.Context) error {
 }
 
 // checkService fits trainer and servers together: what one needs the others serve.
-func (r *resolver) checkService(context.Context) error {
+func (r *resolver) checkService(ctx context.Context) error {
 	trainer := r.chosen[sdk.KindTrainer]
 	if r.servers() == 0 {
-		if trainer.Needs == registry.Gradients {
+		if trainer.needs == sdk.ServiceGradients {
 			return nil
 		}
-		return fmt.Errorf("%s is 0 but trainer %s needs %s of a server: give --nserver 1 or more", r.name("nserver"), trainer.Key, trainer.Needs)
+		return fmt.Errorf("%s is 0 but trainer %s needs %s of a server: give --nserver 1 or more", r.name("nserver"), trainer.Key, trainer.needs)
 	}
 	server := r.chosen[sdk.KindServer]
-	if server.Serves != trainer.Needs {
+	if server.serves != trainer.needs {
 		return fmt.Errorf("%s is %s, which serves %s, but trainer %s needs %s: %s",
-			r.name("server"), server.Key, server.Serves, trainer.Key, trainer.Needs, r.whoServes(trainer.Needs))
+			r.name("server"), server.Key, server.serves, trainer.Key, trainer.needs, r.whoServes(ctx, trainer.needs))
 	}
-	if model := r.chosen[sdk.KindModel]; server.Serves == registry.Parameters && !server.Plugin.Has(model.Plugin.Name) {
+	if model := r.chosen[sdk.KindModel]; server.serves == sdk.ServiceParameters && !server.Plugin.Has(model.Plugin.Name) {
 		return fmt.Errorf("server %s is of plugin %s but model %s is of plugin %s: a server of parameters holds the model, so they must be of the same plugin",
 			server.Key, server.Plugin.Name, model.Key, model.Plugin.Name)
 	}
@@ -58,10 +58,10 @@ func (r *resolver) checkService(context.Context) error {
 }
 
 // whoServes says which servers there are for a trainer.
-func (r *resolver) whoServes(service registry.Service) string {
+func (r *resolver) whoServes(ctx context.Context, service sdk.Service) string {
 	var keys []string
 	for _, item := range r.registry.Items(sdk.KindServer) {
-		if item.Serves == service {
+		if r.serves(ctx, item) == service {
 			keys = append(keys, item.Key)
 		}
 	}
@@ -74,18 +74,18 @@ func (r *resolver) whoServes(service registry.Service) string {
 // checkHook fits the hook's links and what the servers serve together.
 func (r *resolver) checkHook(context.Context) error {
 	hook, trainer, server := r.chosen[sdk.KindHook], r.chosen[sdk.KindTrainer], r.chosen[sdk.KindServer]
-	r.exp.Links = hook.Links
+	r.exp.Links = hook.links
 	switch {
-	case hook.Links.Server && r.servers() == 0:
+	case hook.links.Server && r.servers() == 0:
 		return fmt.Errorf("%s is %s, which needs a server, but %s is 0: give --nserver 1 or more, or --ddp-hook allreduce",
 			r.name("ddp_hook"), hook.Key, r.name("nserver"))
-	case r.exp.Service == registry.Tables && hook.Links.Server:
+	case r.exp.Service == sdk.ServiceTables && hook.links.Server:
 		return fmt.Errorf("%s is %s, which sends gradients to the server, but server %s serves tables and takes none: give --ddp-hook allreduce",
 			r.name("ddp_hook"), hook.Key, server.Key)
-	case r.exp.Service == registry.Parameters && hook.Links != registry.Links{Server: true}:
+	case r.exp.Service == sdk.ServiceParameters && hook.links != registry.Links{Server: true}:
 		return fmt.Errorf("%s is %s, but trainer %s needs a hook that sends every bucket to the server, for its parameters: give --ddp-hook rpc",
 			r.name("ddp_hook"), hook.Key, trainer.Key)
-	case r.exp.Service == registry.Gradients && !hook.Links.Server && r.servers() > 0:
+	case r.exp.Service == sdk.ServiceGradients && !hook.links.Server && r.servers() > 0:
 		r.warn("hook %s never uses the servers: give --nserver 0 to run without", hook.Key)
 	}
 	return nil

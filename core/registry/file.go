@@ -39,13 +39,13 @@ type Entry struct {
 // ServerEntry says what provides a server and what that serves.
 type ServerEntry struct {
 	Entry
-	Serves string `json:"serves,omitempty" jsonschema:"enum=gradients,enum=tables,enum=parameters" doc:"what trainers get from the server: gradients (the default), rows of tables, or parameters"`
+	Serves string `json:"serves,omitempty" jsonschema:"enum=gradients,enum=tables,enum=parameters" doc:"what trainers get from the server: gradients, rows of tables, or parameters; the plugin says so itself and must agree"`
 }
 
 // TrainerEntry says what provides a trainer and what it needs.
 type TrainerEntry struct {
 	Entry
-	Needs    string            `json:"needs,omitempty" jsonschema:"enum=gradients,enum=tables,enum=parameters" doc:"what its servers must serve: gradients (the default), tables or parameters"`
+	Needs    string            `json:"needs,omitempty" jsonschema:"enum=gradients,enum=tables,enum=parameters" doc:"what its servers must serve: gradients, tables or parameters; the plugin says so itself and must agree"`
 	Defaults map[string]any    `json:"defaults,omitempty" doc:"values of options that nobody gave, for this trainer"`
 	Bounds   map[string]string `json:"bounds,omitempty" doc:"settings of parts, as kind.setting, and others that they must not exceed; where one of the two is given it sizes both"`
 }
@@ -56,10 +56,10 @@ type ModelEntry struct {
 	Defaults map[string]any `json:"defaults,omitempty" doc:"values of options that nobody gave, for this model; they win over the trainer's"`
 }
 
-// HookEntry says what provides a hook and which links it uses.
+// HookEntry says what provides a hook.
 type HookEntry struct {
 	Entry
-	Links []string `json:"links" jsonschema:"required,enum=server,enum=group,enum=default" doc:"links of the hook: server (push and pull with the trainer's server), group (all trainers), default (a second group of all trainers)"`
+	Links []sdk.Link `json:"links,omitempty" jsonschema:"enum=server,enum=group,enum=default" doc:"links of the hook: server (push and pull with the trainer's server), group (all trainers), default (a second group of all trainers); the plugin says so itself and must agree"`
 }
 
 // kindMap is one map of a file.
@@ -72,8 +72,8 @@ type kindMap struct {
 // entry is an entry of any map.
 type entry struct {
 	Entry
-	links         []string // of a hook
-	serves, needs string   // of a server, of a trainer
+	links         []sdk.Link // of a hook; nil where the file does not say
+	serves, needs string     // of a server, of a trainer
 	defaults      map[string]any
 	bounds        map[string]string // of a trainer
 }

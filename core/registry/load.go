@@ -162,32 +162,19 @@ func (r *Registry) plugin(name string) (Plugin, error) {
 	}
 }
 
-func parseLinks(names []string) (Links, error) {
-	var l Links
+// parseLinks reads the links of a hook, nil where the file does not say.
+func parseLinks(names []sdk.Link) (*Links, error) {
 	if names == nil {
-		return l, fmt.Errorf("has no links: list server, group and default, or nothing for a hook that does not communicate")
+		return nil, nil
 	}
-	for _, name := range names {
-		switch name {
-		case "server":
-			l.Server = true
-		case "group":
-			l.Group = true
-		case "default":
-			l.Default = true
-		default:
-			return l, fmt.Errorf("has the link %s, which must be server, group or default", quote.String(name))
-		}
-	}
-	return l, nil
+	links, err := LinksOf(names)
+	return &links, err
 }
 
-// parseService reads what a server serves or a trainer needs.
-func parseService(field, name string) (Service, error) {
-	switch s := Service(name); s {
-	case "":
-		return Gradients, nil
-	case Gradients, Tables, Parameters:
+// parseService reads what a server serves or a trainer needs, "" where the file does not say.
+func parseService(field, name string) (sdk.Service, error) {
+	switch s := sdk.Service(name); s {
+	case "", sdk.ServiceGradients, sdk.ServiceTables, sdk.ServiceParameters:
 		return s, nil
 	default:
 		return "", fmt.Errorf("has %s in %s, which must be gradients, tables or parameters", quote.String(name), field)

@@ -41,15 +41,38 @@ type Links struct {
 	Default bool // a second group of the same members
 }
 
-// Service is what trainers get from servers.
-type Service string
+// LinksOf are the links of a list.
+func LinksOf(list []sdk.Link) (l Links, err error) {
+	for _, link := range list {
+		switch link {
+		case sdk.LinkServer:
+			l.Server = true
+		case sdk.LinkGroup:
+			l.Group = true
+		case sdk.LinkDefault:
+			l.Default = true
+		default:
+			return l, fmt.Errorf("has the link %s, which must be server, group or default", quote.String(string(link)))
+		}
+	}
+	return l, nil
+}
 
-// The services.
-const (
-	Gradients  Service = "gradients"  // reduced ones for those that were pushed
-	Tables     Service = "tables"     // rows of embedding tables
-	Parameters Service = "parameters" // updated ones for gradients
-)
+func (l Links) String() string {
+	var names []string
+	for _, link := range []struct {
+		name sdk.Link
+		used bool
+	}{{sdk.LinkServer, l.Server}, {sdk.LinkGroup, l.Group}, {sdk.LinkDefault, l.Default}} {
+		if link.used {
+			names = append(names, string(link.name))
+		}
+	}
+	if names == nil {
+		return "no links"
+	}
+	return "the links " + strings.Join(names, ", ")
+}
 
 // SettingName names a setting of the chosen part of a kind.
 type SettingName struct {
@@ -70,10 +93,12 @@ type Item struct {
 	Aliases     []string
 	Description string
 	Plugin      Plugin
-	Links       Links   // of a hook
-	Serves      Service // of a server
-	Needs       Service // of a trainer
-	Bounds      []Bound // of a trainer
+	// What the file says of a hook, of a server and of a trainer, which say so themselves:
+	// nil and "" where it does not.
+	Links  *Links
+	Serves sdk.Service
+	Needs  sdk.Service
+	Bounds []Bound // of a trainer
 	// Defaults of a trainer or a model are values of options that nobody gave.
 	Defaults map[string]any
 	// File is the registry file that the item comes from.

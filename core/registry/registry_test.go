@@ -33,38 +33,15 @@ func TestBuiltin(t *testing.T) {
 		sdk.KindPreprocessData: "dummy preprocess_dummy_data",
 	}
 	got := map[sdk.Kind]string{}
-	links := map[string]Links{}
 	for _, kind := range sdk.Kinds {
 		got[kind] = strings.Join(reg.Names(kind), " ")
 		for _, item := range reg.Items(kind) {
 			if item.Plugin.Name != Builtin || item.Plugin.Command != nil || item.Description == "" {
 				t.Errorf("unexpected item %+v", item)
 			}
-			if kind == sdk.KindHook {
-				links[item.Key] = item.Links
-			}
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	services := map[string]string{}
-	for _, item := range append(reg.Items(sdk.KindServer), reg.Items(sdk.KindTrainer)...) {
-		services[string(item.Kind)+" "+item.Key] = string(item.Serves + item.Needs)
-	}
-	wantServices := map[string]string{
-		"server average": "gradients", "server average_batch": "gradients", "trainer ddp": "gradients",
-		"server embedding": "tables", "trainer hybrid": "tables",
-		"server batch_update": "parameters", "trainer batch_update": "parameters",
-	}
-	if diff := cmp.Diff(wantServices, services); diff != "" {
-		t.Error(diff)
-	}
-	wantLinks := map[string]Links{
-		"allreduce": {Group: true}, "hybrid": {Group: true, Default: true}, "noop": {},
-		"rpc": {Server: true}, "sparse_rpc": {Server: true, Group: true},
-	}
-	if diff := cmp.Diff(wantLinks, links); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -109,7 +86,8 @@ func TestFilesAdd(t *testing.T) {
 		"server_map": {"async": {"plugin": "beside", "aliases": ["Async"], "description": "no barrier", "serves": "parameters"}},
 		"trainer_map": {"eager": {"plugin": "elsewhere", "needs": "tables", "defaults": {"ntrainer": 3, "server": "async"},
 			"bounds": {"model.width": "data.width", "data.rows": "server.rows"}}},
-		"ddp_hook_map": {"quantized": {"plugin": "elsewhere", "links": ["server", "default"]}}
+		"ddp_hook_map": {"quantized": {"plugin": "elsewhere", "links": ["server", "default"]},
+			"silent": {"plugin": "beside", "links": []}, "plain": {"plugin": "beside"}}
 	}`)
 	second := write(t, "second.json", `{"model_map": {"cnn": {"plugin": "beside"}}}`)
 	reg, err := Load(psbench.Registry, path, second)
@@ -119,9 +97,9 @@ func TestFilesAdd(t *testing.T) {
 	beside := Plugin{Name: "beside", Command: []string{filepath.Join(filepath.Dir(path), "bin/beside"), "-v"}, SHA256: sum}
 	elsewhere := Plugin{Name: "elsewhere", Command: []string{"/opt/elsewhere"}, Includes: []string{Builtin, "beside"}}
 	for _, want := range []Item{
-		{Kind: sdk.KindServer, Key: "async", Aliases: []string{"Async"}, Description: "no barrier", Plugin: beside, Serves: Parameters, File: path},
+		{Kind: sdk.KindServer, Key: "async", Aliases: []string{"Async"}, Description: "no barrier", Plugin: beside, Serves: sdk.ServiceParameters, File: path},
 		{
-			Kind: sdk.KindTrainer, Key: "eager", Plugin: elsewhere, Needs: Tables,
+			Kind: sdk.KindTrainer, Key: "eager", Plugin: elsewhere, Needs: sdk.ServiceTables,
 			Defaults: map[string]any{"ntrainer": json.Number("3"), "server": "async"}, File: path,
 			Bounds: []Bound{
 				{SettingName{sdk.KindData, "rows"}, SettingName{sdk.KindServer, "rows"}},
@@ -130,8 +108,10 @@ func TestFilesAdd(t *testing.T) {
 		},
 		{
 			Kind: sdk.KindHook, Key: "quantized", Plugin: elsewhere,
-			Links: Links{Server: true, Default: true}, File: path,
+			Links: &Links{Server: true, Default: true}, File: path,
 		},
+		{Kind: sdk.KindHook, Key: "silent", Plugin: beside, Links: &Links{}, File: path},
+		{Kind: sdk.KindHook, Key: "plain", Plugin: beside, File: path},
 		{Kind: sdk.KindModel, Key: "cnn", Plugin: beside, File: second},
 	} {
 		got, err := reg.Lookup(want.Kind, want.Key)
@@ -158,7 +138,6 @@ func TestFileErrors(t *testing.T) {
 		{"includes what is not there", `{"plugins": {"p": {"command": ["x"], "includes": ["bultin"]}}}`, `includes of plugin "p" of FILE names an unknown plugin "bultin"; did you mean "builtin"?`},
 		{"plugin's name", `{"plugins": {"p q": {"command": ["x"]}}}`, `plugin "p q" of FILE must be named with at most 100 letters, digits, _ and -`},
 		{"key's name", `{"server_map": {"a.b": {"plugin": "builtin"}}}`, `server_map.a.b of FILE: the name "a.b" must be made of at most 100 letters, digits, _ and -`},
-		{"no links", `{"ddp_hook_map": {"h": {"plugin": "builtin"}}}`, `ddp_hook_map.h of FILE has no links: list server, group and default, or nothing for a hook that does not communicate`},
 		{"unknown service", `{"server_map": {"a": {"plugin": "builtin", "serves": "gradient"}}}`, `server_map.a of FILE has "gradient" in serves, which must be gradients, tables or parameters`},
 		{"unknown need", `{"trainer_map": {"a": {"plugin": "builtin", "needs": "all"}}}`, `trainer_map.a of FILE has "all" in needs, which must be gradients, tables or parameters`},
 		{"needs of a server", `{"server_map": {"a": {"plugin": "builtin", "needs": "tables"}}}`, `FILE, line 1, column 44: unknown key "needs" of server_map.a; the keys are aliases, description, plugin, serves`},

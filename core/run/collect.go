@@ -11,7 +11,6 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
-	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
@@ -143,7 +142,7 @@ func (r *run) assemble() {
 	res.Losses = make([][]float64, len(r.processes.trainers))
 	if r.o.Summarize {
 		res.Parameters = make([][]result.ParameterSummary, len(r.processes.trainers))
-		if r.e.Service != registry.Gradients {
+		if r.e.Service != sdk.ServiceGradients {
 			res.ServerParameters = make([][]result.ParameterSummary, len(r.processes.servers))
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -52,14 +51,14 @@ func environment(kind sdk.Kind, e *config.Experiment) []string {
 		// its thread is out in the library. With tables the buckets are small, and
 		// what waits for them would only be in the way.
 		goThreads := compute
-		if e.Service == registry.Gradients {
+		if e.Service == sdk.ServiceGradients {
 			goThreads++
 		}
 		set("GOMAXPROCS", strconv.Itoa(goThreads))
 		set("OPENBLAS_NUM_THREADS", threads)
-	case e.Service == registry.Tables:
+	case e.Service == sdk.ServiceTables:
 		set("GOMAXPROCS", strconv.Itoa(serverThreads(e.World.Servers)))
-	case e.Service == registry.Parameters:
+	case e.Service == sdk.ServiceParameters:
 		set("OPENBLAS_NUM_THREADS", threads)
 	}
 	return env

@@ -21,7 +21,7 @@ func experiment(trainers, servers int, links registry.Links, isolate ...sdk.Kind
 	builtin := registry.Plugin{Name: registry.Builtin}
 	e := &config.Experiment{
 		World: topology.World{Trainers: trainers, Servers: servers}, Links: links,
-		Service: registry.Gradients, Epochs: 3, Fabric: comm.DefaultFabric(),
+		Service: sdk.ServiceGradients, Epochs: 3, Fabric: comm.DefaultFabric(),
 		Parts: map[sdk.Kind]config.Part{}, Isolate: map[sdk.Kind]bool{}, Timeout: time.Minute,
 	}
 	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindData, sdk.KindModel} {

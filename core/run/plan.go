@@ -9,7 +9,6 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
-	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/proto"
@@ -51,7 +50,7 @@ func (r *run) planAndDeal(ctx context.Context) error {
 
 // tables are those of the servers, in their order.
 func (r *run) tables() ([]*proto.Table, error) {
-	if r.e.Service != registry.Tables {
+	if r.e.Service != sdk.ServiceTables {
 		return nil, nil
 	}
 	var tables []*proto.Table

@@ -133,14 +133,13 @@ func TestTables(t *testing.T) {
 
 // What the request to configure says of servers.
 func TestConfigureRequests(t *testing.T) {
-	for service, want := range map[registry.Service]struct {
+	for service, want := range map[sdk.Service]struct {
 		firstTensor int32
-		tables      bool
 		serverLocal string
 	}{
-		registry.Gradients:  {},
-		registry.Tables:     {firstTensor: 3, tables: true},
-		registry.Parameters: {serverLocal: "a_model"},
+		sdk.ServiceGradients:  {},
+		sdk.ServiceTables:     {firstTensor: 3},
+		sdk.ServiceParameters: {serverLocal: "a_model"},
 	} {
 		r := laidOut(&run{e: experiment(3, 3, registry.Links{}, sdk.KindModel)})
 		r.e.Service = service
@@ -148,9 +147,6 @@ func TestConfigureRequests(t *testing.T) {
 			q := r.configureRequest(s)
 			if q.GetFirstTensor() != want.firstTensor || q.GetServer() != "a_server" {
 				t.Errorf("%s, %s: first tensor %d, server %s", service, s.Name, q.GetFirstTensor(), q.GetServer())
-			}
-			if q.GetTables() != (want.tables && s.kind == sdk.KindServer) {
-				t.Errorf("%s, %s: tables %v", service, s.Name, q.GetTables())
 			}
 			if s.kind != sdk.KindServer {
 				continue
@@ -183,8 +179,8 @@ func TestEnvironment(t *testing.T) {
 		}
 		return false
 	}
-	for service, want := range map[registry.Service][2]bool{
-		registry.Gradients: {false, false}, registry.Tables: {true, false}, registry.Parameters: {false, true},
+	for service, want := range map[sdk.Service][2]bool{
+		sdk.ServiceGradients: {false, false}, sdk.ServiceTables: {true, false}, sdk.ServiceParameters: {false, true},
 	} {
 		e := experiment(2, 64, registry.Links{})
 		e.Service = service

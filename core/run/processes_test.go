@@ -67,7 +67,7 @@ func laidOut(r *run) *run {
 
 // tables makes the servers those of tables.
 func tables(r *run) *run {
-	r.e.Service, r.e.World.EveryServer = registry.Tables, true
+	r.e.Service, r.e.World.EveryServer = sdk.ServiceTables, true
 	r.lookup = &proto.Lookup{Bags: 1}
 	return r
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
@@ -28,17 +27,16 @@ func (r *run) configureRequest(s *process) *proto.ConfigureRequest {
 		Server:    r.e.Parts[sdk.KindServer].Key,
 		Position:  int32(s.position), // #nosec G115 -- a count of processes
 	}
-	if r.e.Service == registry.Tables {
+	if r.e.Service == sdk.ServiceTables {
 		req.FirstTensor = int32(len(r.processes.servers)) // #nosec G115 -- a count of processes
 	}
 	switch s.kind {
 	case sdk.KindServer:
-		req.Tables = r.e.Service == registry.Tables
-		if r.e.Service == registry.Parameters {
+		if r.e.Service == sdk.ServiceParameters {
 			req.Local = append(req.Local, choice(sdk.KindModel, r.e.Parts[sdk.KindModel]))
 		}
 	case sdk.KindTrainer:
-		req.ParametersBack = r.e.Service == registry.Parameters
+		req.ParametersBack = r.e.Service == sdk.ServiceParameters
 		req.Maps = map[string]string{}
 		for kind, key := range r.e.InTrainer {
 			req.Maps[string(kind)] = key

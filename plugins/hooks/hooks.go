@@ -10,10 +10,10 @@ import (
 // Parts lists the hooks of this package.
 func Parts() []sdk.Part {
 	return []sdk.Part{
-		sdk.NewHook("allreduce", noSettings{}, newAllreduce),
-		sdk.NewHook("hybrid", noSettings{}, newHybrid),
-		sdk.NewHook("rpc", noSettings{}, newRPC),
-		sdk.NewHook("sparse_rpc", noSettings{}, newSparseRPC),
+		sdk.NewHook("allreduce", noSettings{}, newAllreduce, sdk.LinkGroup),
+		sdk.NewHook("hybrid", noSettings{}, newHybrid, sdk.LinkGroup, sdk.LinkDefault),
+		sdk.NewHook("rpc", noSettings{}, newRPC, sdk.LinkServer),
+		sdk.NewHook("sparse_rpc", noSettings{}, newSparseRPC, sdk.LinkServer, sdk.LinkGroup),
 		sdk.NewHook("noop", noSettings{}, newNoop),
 	}
 }

@@ -8,7 +8,7 @@ func Parts() []sdk.Part {
 	return []sdk.Part{
 		sdk.NewElementwiseServer("average", sdk.OnArrival, noSettings{}, newAverage),
 		sdk.NewElementwiseServer("average_batch", sdk.OnLastArrival, noSettings{}, newAverage),
-		sdk.NewServer("batch_update", DefaultBatchUpdate, NewBatchUpdate),
+		sdk.NewParameterServer("batch_update", DefaultBatchUpdate, NewBatchUpdate),
 		sdk.NewTableServer("embedding", DefaultEmbedding, NewEmbedding),
 	}
 }

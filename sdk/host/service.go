@@ -94,7 +94,10 @@ func (p *service) close() {
 func (p *service) Describe(context.Context, *proto.DescribeRequest) (*proto.DescribeReply, error) {
 	reply := &proto.DescribeReply{}
 	for _, part := range p.parts {
-		d := &proto.PartDescription{Kind: string(part.Kind), Key: part.Key}
+		d := &proto.PartDescription{Kind: string(part.Kind), Key: part.Key, Serves: string(part.Serves), Needs: string(part.Needs)}
+		for _, link := range part.Links {
+			d.Links = append(d.Links, string(link))
+		}
 		for _, s := range part.Settings {
 			d.Settings = append(d.Settings, &proto.SettingDescription{Name: s.Name, Type: s.Type, DefaultJson: s.Default, Doc: s.Doc})
 		}
@@ -165,18 +168,13 @@ func newRole(st *process.Process) (role, error) {
 	}
 }
 
-// newServer makes the role of a server that holds a table or of any other, as the
-// registry says; the plugin must agree.
+// newServer makes the role of a server that holds a table or of any other.
 func newServer(st *process.Process) (role, error) {
 	part, err := st.Find(st.Req.GetPart())
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case st.Req.GetTables() && !part.Tables:
-		return nil, fmt.Errorf("server %s of this plugin does not serve tables, as the registry says it does", part.Key)
-	case !st.Req.GetTables() && part.Tables:
-		return nil, fmt.Errorf("server %s of this plugin serves tables, as the registry does not say", part.Key)
-	case part.Tables:
+	}
+	if part.Serves == sdk.ServiceTables {
 		return table.New(st)
 	}
 	return server.New(st), nil

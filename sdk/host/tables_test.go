@@ -1,11 +1,14 @@
 package host
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/host/server"
+	"github.com/psbench/psbench/sdk/host/table"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -14,27 +17,24 @@ type unit struct{ sdk.TableServer }
 
 func (unit) Table() comm.TableSpec { return comm.TableSpec{Rows: 1, Width: 1} }
 
-func TestRegistryAndPluginAgreeOnTables(t *testing.T) {
+// What a server serves decides its role.
+func TestRolesOfServers(t *testing.T) {
 	parts := []sdk.Part{
 		sdk.NewServer("plain", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { return nil, nil }),
-		sdk.NewTableServer("table", struct{}{}, func(struct{}, sdk.TableEnv) (sdk.TableServer, error) {
-			return unit{}, nil
-		}),
+		sdk.NewParameterServer("model", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { return nil, nil }),
+		sdk.NewTableServer("table", struct{}{}, func(struct{}, sdk.TableEnv) (sdk.TableServer, error) { return unit{}, nil }),
 	}
-	for _, c := range []struct {
-		key    string
-		tables bool
-		want   string
-	}{
-		{"plain", false, ""},
-		{"table", true, ""},
-		{"plain", true, "server plain of this plugin does not serve tables, as the registry says it does"},
-		{"table", false, "server table of this plugin serves tables, as the registry does not say"},
-		{"other", true, `this plugin has no server "other"`},
-	} {
-		st := hosttest.Process(t, hosttest.Folder(t), parts, &proto.ConfigureRequest{Name: "server1", Part: &proto.PartChoice{Kind: "server", Key: c.key}, Tables: c.tables})
-		if _, err := newRole(st); err == nil && c.want != "" || err != nil && err.Error() != c.want {
-			t.Errorf("%s, tables %v: %v, want %q", c.key, c.tables, err, c.want)
+	for key, want := range map[string]role{"plain": &server.Role{}, "model": &server.Role{}, "table": &table.Role{}, "other": nil} {
+		st := hosttest.Process(t, hosttest.Folder(t), parts, &proto.ConfigureRequest{Name: "server1", Part: &proto.PartChoice{Kind: "server", Key: key}})
+		r, err := newRole(st)
+		if want == nil {
+			if err == nil || err.Error() != `this plugin has no server "other"` {
+				t.Errorf("a server that is not there gave %v", err)
+			}
+			continue
+		}
+		if err != nil || reflect.TypeOf(r) != reflect.TypeOf(want) {
+			t.Errorf("server %s became %T, %v", key, r, err)
 		}
 	}
 }

@@ -258,6 +258,9 @@ type PartDescription struct {
 	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	Settings      []*SettingDescription  `protobuf:"bytes,3,rep,name=settings,proto3" json:"settings,omitempty"`
+	Serves        string                 `protobuf:"bytes,4,opt,name=serves,proto3" json:"serves,omitempty"` // servers: gradients, tables or parameters
+	Needs         string                 `protobuf:"bytes,5,opt,name=needs,proto3" json:"needs,omitempty"`   // trainers: the same
+	Links         []string               `protobuf:"bytes,6,rep,name=links,proto3" json:"links,omitempty"`   // hooks: server, group, default
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -309,6 +312,27 @@ func (x *PartDescription) GetKey() string {
 func (x *PartDescription) GetSettings() []*SettingDescription {
 	if x != nil {
 		return x.Settings
+	}
+	return nil
+}
+
+func (x *PartDescription) GetServes() string {
+	if x != nil {
+		return x.Serves
+	}
+	return ""
+}
+
+func (x *PartDescription) GetNeeds() string {
+	if x != nil {
+		return x.Needs
+	}
+	return ""
+}
+
+func (x *PartDescription) GetLinks() []string {
+	if x != nil {
+		return x.Links
 	}
 	return nil
 }
@@ -463,7 +487,6 @@ type ConfigureRequest struct {
 	Position       int32                  `protobuf:"varint,18,opt,name=position,proto3" json:"position,omitempty"`                                   // servers: place among the servers
 	FirstTensor    int32                  `protobuf:"varint,19,opt,name=first_tensor,json=firstTensor,proto3" json:"first_tensor,omitempty"`          // processes with a model: number of its first parameter
 	Server         string                 `protobuf:"bytes,20,opt,name=server,proto3" json:"server,omitempty"`                                        // key of the run's server, or empty
-	Tables         bool                   `protobuf:"varint,21,opt,name=tables,proto3" json:"tables,omitempty"`                                       // servers: the registry says that it serves a table
 	FailOnNan      bool                   `protobuf:"varint,22,opt,name=fail_on_nan,json=failOnNan,proto3" json:"fail_on_nan,omitempty"`              // trainers: a loss or a parameter that is not finite ends the pass
 	ParametersBack bool                   `protobuf:"varint,23,opt,name=parameters_back,json=parametersBack,proto3" json:"parameters_back,omitempty"` // trainers: the server puts parameters in the place of gradients
 	unknownFields  protoimpl.UnknownFields
@@ -631,13 +654,6 @@ func (x *ConfigureRequest) GetServer() string {
 		return x.Server
 	}
 	return ""
-}
-
-func (x *ConfigureRequest) GetTables() bool {
-	if x != nil {
-		return x.Tables
-	}
-	return false
 }
 
 func (x *ConfigureRequest) GetFailOnNan() bool {
@@ -3007,11 +3023,14 @@ const file_psbench_proto_rawDesc = "" +
 	"psbench.v1\"\x11\n" +
 	"\x0fDescribeRequest\"B\n" +
 	"\rDescribeReply\x121\n" +
-	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"s\n" +
+	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\xb7\x01\n" +
 	"\x0fPartDescription\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12:\n" +
-	"\bsettings\x18\x03 \x03(\v2\x1e.psbench.v1.SettingDescriptionR\bsettings\"q\n" +
+	"\bsettings\x18\x03 \x03(\v2\x1e.psbench.v1.SettingDescriptionR\bsettings\x12\x16\n" +
+	"\x06serves\x18\x04 \x01(\tR\x06serves\x12\x14\n" +
+	"\x05needs\x18\x05 \x01(\tR\x05needs\x12\x14\n" +
+	"\x05links\x18\x06 \x03(\tR\x05links\"q\n" +
 	"\x12SettingDescription\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12!\n" +
@@ -3021,7 +3040,7 @@ const file_psbench_proto_rawDesc = "" +
 	"PartChoice\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +
-	"\bsettings\x18\x03 \x01(\fR\bsettings\"\xeb\x05\n" +
+	"\bsettings\x18\x03 \x01(\fR\bsettings\"\xd3\x05\n" +
 	"\x10ConfigureRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\x05R\x04rank\x12*\n" +
@@ -3043,8 +3062,7 @@ const file_psbench_proto_rawDesc = "" +
 	"\x06listen\x18\x11 \x01(\tR\x06listen\x12\x1a\n" +
 	"\bposition\x18\x12 \x01(\x05R\bposition\x12!\n" +
 	"\ffirst_tensor\x18\x13 \x01(\x05R\vfirstTensor\x12\x16\n" +
-	"\x06server\x18\x14 \x01(\tR\x06server\x12\x16\n" +
-	"\x06tables\x18\x15 \x01(\bR\x06tables\x12\x1e\n" +
+	"\x06server\x18\x14 \x01(\tR\x06server\x12\x1e\n" +
 	"\vfail_on_nan\x18\x16 \x01(\bR\tfailOnNan\x12'\n" +
 	"\x0fparameters_back\x18\x17 \x01(\bR\x0eparametersBack\x1a7\n" +
 	"\tMapsEntry\x12\x10\n" +

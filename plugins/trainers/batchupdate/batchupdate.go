@@ -22,7 +22,7 @@ type Settings struct {
 var Defaults = Settings{dataparallel.DefaultBuckets}
 
 // Parts lists the trainer.
-func Parts() []sdk.Part { return []sdk.Part{sdk.NewTrainer("batch_update", Defaults, New)} }
+func Parts() []sdk.Part { return []sdk.Part{sdk.NewParameterTrainer("batch_update", Defaults, New)} }
 
 // trainer implements sdk.Trainer. Batch 0 of a pass fetches the model. From batch 1 on
 // the buckets go out with gradients and come back with the updated parameters.

@@ -28,7 +28,7 @@ type Settings struct {
 var Defaults = Settings{Settings: optimizer.Defaults(0.05, 0), Lookup: "parallel", BucketSettings: dataparallel.DefaultBuckets}
 
 // Parts lists the trainer.
-func Parts() []sdk.Part { return []sdk.Part{sdk.NewTrainer("hybrid", Defaults, New)} }
+func Parts() []sdk.Part { return []sdk.Part{sdk.NewTableTrainer("hybrid", Defaults, New)} }
 
 // trainer implements sdk.Trainer and sdk.InputPlanner.
 type trainer struct {

@@ -97,7 +97,7 @@ func tableOf(t *testing.T, req *proto.ConfigureRequest, spec comm.TableSpec, fai
 		table.env = env
 		return table, nil
 	})}
-	req.Part, req.Tables = &proto.PartChoice{Kind: "server", Key: "toy"}, true
+	req.Part = &proto.PartChoice{Kind: "server", Key: "toy"}
 	r, err := New(hosttest.Process(t, hosttest.Folder(t), parts, req))
 	return r, table, err
 }

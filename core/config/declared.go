@@ -1,0 +1,58 @@
+package config
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/sdk"
+)
+
+// declared is what a part says of itself that decides which links a run has.
+type declared struct {
+	serves sdk.Service    // of a server
+	needs  sdk.Service    // of a trainer
+	links  registry.Links // of a hook
+}
+
+// declare asks a server, a trainer or a hook what it serves, needs or uses. A registry file
+// that says so too must agree.
+func (r *resolver) declare(ctx context.Context, item registry.Item) (said declared, err error) {
+	switch item.Kind {
+	case sdk.KindServer, sdk.KindTrainer, sdk.KindHook:
+	default:
+		return said, nil
+	}
+	d, err := r.describe(ctx, item)
+	if err != nil {
+		return said, err
+	}
+	part := fmt.Sprintf("%s %s of plugin %s", item.Kind, item.Key, item.Plugin.Name)
+	if said.links, err = registry.LinksOf(d.Links); err != nil {
+		return said, fmt.Errorf("%s %w", part, err)
+	}
+	said.serves, said.needs = d.Serves, d.Needs
+	const remedy = "leave it out of the file, or build the plugin anew"
+	switch {
+	case item.Kind == sdk.KindServer && item.Serves != "" && item.Serves != said.serves:
+		return said, fmt.Errorf("%s serves %s, but %s says %s: %s", part, said.serves, item.File, item.Serves, remedy)
+	case item.Kind == sdk.KindTrainer && item.Needs != "" && item.Needs != said.needs:
+		return said, fmt.Errorf("%s needs %s, but %s says %s: %s", part, said.needs, item.File, item.Needs, remedy)
+	case item.Links != nil && *item.Links != said.links:
+		return said, fmt.Errorf("%s uses %s, but %s says %s: %s", part, said.links, item.File, item.Links, remedy)
+	}
+	return said, nil
+}
+
+// serves is what a server is known to serve without starting its plugin for it; "" if it
+// is not known.
+func (r *resolver) serves(ctx context.Context, item registry.Item) sdk.Service {
+	if _, asked := r.described[item.Plugin.Name]; item.Plugin.Name != registry.Builtin && !asked {
+		return item.Serves
+	}
+	d, err := r.describe(ctx, item)
+	if err != nil {
+		return item.Serves
+	}
+	return d.Serves
+}
