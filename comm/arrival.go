@@ -32,13 +32,13 @@ type Arrival struct {
 	// will be handed over next: work on both at once saves a pass over memory.
 	More bool
 
-	port answerer
-	slot any // of the port
+	// Slot is what the port knows of the push; it sends the answer.
+	Slot Answerer
 }
 
-// answerer is a port as an arrival sees it.
-type answerer interface {
-	answer(a *Arrival, g *tensor.Gradient) error
+// Answerer answers a push.
+type Answerer interface {
+	Answer(g *tensor.Gradient) error
 }
 
 // Answer sends g to the trainer in place of what it pushed. g may be a.Gradient,
@@ -49,4 +49,4 @@ type answerer interface {
 //
 // A trainer may push the bucket again as soon as it has its answer, even before
 // Answer returns: then a already stands for the next push.
-func (a *Arrival) Answer(g *tensor.Gradient) error { return a.port.answer(a, g) }
+func (a *Arrival) Answer(g *tensor.Gradient) error { return a.Slot.Answer(g) }

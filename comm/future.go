@@ -19,55 +19,18 @@ type Future struct {
 	observer Observer
 	a, b     int64
 	startNS  int64
-	// await, if it is set, drives the operation on the goroutine of a waiter,
-	// until it has completed or its link has failed.
-	await func()
+	// drive, if it is set, carries the operation on on the goroutine of a waiter, until
+	// it has completed or its link has failed.
+	drive func()
 	// explain, if it is set, words an error for whoever waits.
 	explain func(error) error
 }
 
-// NewFuture returns a completed future.
-func NewFuture() *Future {
-	f := &Future{}
-	f.done.L = &f.mu
-	return f
-}
-
 // Completed returns a future that is done with err, stamped now.
 func Completed(err error) *Future {
-	f := NewFuture()
-	f.err, f.endNS = err, Now()
+	f := &Future{err: err, endNS: Now()}
+	f.done.L = &f.mu
 	return f
-}
-
-// Begin marks the future as pending. It is false, and changes nothing, if the
-// last operation is still pending.
-func (f *Future) Begin() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.pending {
-		return false
-	}
-	f.pending, f.err, f.observer, f.explain = true, nil, nil, nil
-	return true
-}
-
-// Complete ends the operation, stamps its end and wakes the waiters. Only the
-// first call after Begin counts.
-func (f *Future) Complete(err error) { f.completeAt(err, Now()) }
-
-// completeAt is Complete with the stamp of whoever really ended the operation.
-func (f *Future) completeAt(err error, endNS int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.pending {
-		return
-	}
-	f.pending, f.err, f.endNS = false, err, endNS
-	if f.observer != nil && err == nil {
-		f.observer.Observe(f.a, f.b, f.startNS, f.endNS)
-	}
-	f.done.Broadcast()
 }
 
 // Observe has o told of the operation under key (a, b) with the given start
@@ -93,8 +56,8 @@ func (f *Future) Explain(words func(error) error) {
 // Wait blocks until the operation is done and returns its error. The link that
 // owns the future bounds the wait.
 func (f *Future) Wait() error {
-	if f.await != nil {
-		f.await()
+	if f.drive != nil {
+		f.drive()
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,4 +75,50 @@ func (f *Future) EndNS() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.endNS
+}
+
+// Promise is the side of a future on which its operation ends.
+type Promise struct{ future Future }
+
+// NewPromise returns a promise whose future is done. drive, unless it is nil, carries the
+// operation on on the goroutine of whoever waits, until it has ended.
+func NewPromise(drive func()) *Promise {
+	p := &Promise{Future{drive: drive}}
+	p.future.done.L = &p.future.mu
+	return p
+}
+
+// Future is the side for those who wait.
+func (p *Promise) Future() *Future { return &p.future }
+
+// Begin marks the future as pending. It is false, and changes nothing, if the
+// last operation is still pending.
+func (p *Promise) Begin() bool {
+	f := &p.future
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pending {
+		return false
+	}
+	f.pending, f.err, f.observer, f.explain = true, nil, nil, nil
+	return true
+}
+
+// Complete ends the operation, stamps its end and wakes the waiters. Only the
+// first call after Begin counts.
+func (p *Promise) Complete(err error) { p.CompleteAt(err, Now()) }
+
+// CompleteAt is Complete with the stamp of whoever really ended the operation.
+func (p *Promise) CompleteAt(err error, endNS int64) {
+	f := &p.future
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.pending {
+		return
+	}
+	f.pending, f.err, f.endNS = false, err, endNS
+	if f.observer != nil && err == nil {
+		f.observer.Observe(f.a, f.b, f.startNS, f.endNS)
+	}
+	f.done.Broadcast()
 }

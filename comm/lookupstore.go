@@ -3,7 +3,6 @@ package comm
 import (
 	"fmt"
 	"math"
-	"sync/atomic"
 
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
@@ -82,15 +81,6 @@ func ReserveTables(owners []string, tables []TableSpec, lookups LookupSpec, trai
 	return shm.ReserveTogether(what, bytes)
 }
 
-// lookupMemory is what a LookupStore keeps beside its spec, values and gradients.
-type lookupMemory struct {
-	owner            string
-	segment          *shm.Segment // nil on the heap
-	offsets, indices []int64      // of the bags asked; they have room for the largest batch
-	asked            int64        // counts what was asked
-	calls            atomic.Int32 // in flight, of all links
-}
-
 // NewLookupStore allocates the memory of a trainer's lookups on the heap, after comparing
 // it with what is left.
 func NewLookupStore(owner string, spec LookupSpec) (*LookupStore, error) {
@@ -103,7 +93,7 @@ func NewLookupStore(owner string, spec LookupSpec) (*LookupStore, error) {
 	values := spec.Bags * spec.Columns()
 	return &LookupStore{
 		LookupSpec: spec, Values: make([]float32, values), Gradients: make([]float32, values),
-		lookupMemory: lookupMemory{owner: owner, offsets: make([]int64, 1, spec.Bags+1), indices: make([]int64, 0, spec.Indices)},
+		BagOffsets: make([]int64, 1, spec.Bags+1), BagIndices: make([]int64, 0, spec.Indices), Owner: owner,
 	}, nil
 }
 
@@ -144,9 +134,9 @@ func viewLookups(owner string, segment *shm.Segment, spec LookupSpec) *LookupSto
 		rest = rest[sizes[part]:]
 		return at
 	}
-	s := &LookupStore{LookupSpec: spec, lookupMemory: lookupMemory{owner: owner, segment: segment}}
+	s := &LookupStore{LookupSpec: spec, Owner: owner, Segment: segment}
 	s.Values, s.Gradients = tensor.ViewOf[float32](next(0), values), tensor.ViewOf[float32](next(1), values)
-	s.offsets, s.indices = tensor.ViewOf[int64](next(2), spec.Bags+1)[:1], tensor.ViewOf[int64](next(3), spec.Indices)[:0]
+	s.BagOffsets, s.BagIndices = tensor.ViewOf[int64](next(2), spec.Bags+1)[:1], tensor.ViewOf[int64](next(3), spec.Indices)[:0]
 	return s
 }
 
@@ -156,25 +146,35 @@ func viewLookups(owner string, segment *shm.Segment, spec LookupSpec) *LookupSto
 // cut the indices.
 func (s *LookupStore) Ask(offsets, indices []int64) error {
 	if n := s.calls.Load(); n != 0 {
-		return fmt.Errorf("%s asks for the next bags while it waits for %d calls about the last ones", s.owner, n)
+		return fmt.Errorf("%s asks for the next bags while it waits for %d calls about the last ones", s.Owner, n)
 	}
 	if len(offsets) == 0 || len(offsets)-1 > s.Bags || len(indices) > s.Indices {
-		return fmt.Errorf("%s asks for %d bags with %d indices, but has room for %d with %d", s.owner, len(offsets)-1, len(indices), s.Bags, s.Indices)
+		return fmt.Errorf("%s asks for %d bags with %d indices, but has room for %d with %d", s.Owner, len(offsets)-1, len(indices), s.Bags, s.Indices)
 	}
-	if err := checkOffsets(offsets, len(indices)); err != nil {
-		return fmt.Errorf("%s asks for bags whose %w", s.owner, err)
+	if err := CheckOffsets(offsets, len(indices)); err != nil {
+		return fmt.Errorf("%s asks for bags whose %w", s.Owner, err)
 	}
-	s.offsets = append(s.offsets[:0], offsets...)
-	s.indices = append(s.indices[:0], indices...)
+	s.BagOffsets = append(s.BagOffsets[:0], offsets...)
+	s.BagIndices = append(s.BagIndices[:0], indices...)
 	s.asked++
 	return nil
 }
 
-// bags is the number of bags asked.
-func (s *LookupStore) bags() int { return len(s.offsets) - 1 }
+// BagsAsked is the number of bags asked.
+func (s *LookupStore) BagsAsked() int { return len(s.BagOffsets) - 1 }
 
-// checkOffsets reports an offset that does not cut so many indices.
-func checkOffsets(offsets []int64, indices int) error {
+// Asked counts what was asked: links tell by it whether an update follows its lookup.
+func (s *LookupStore) Asked() int64 { return s.asked }
+
+// Lend notes that a call is in flight, during which nothing can be asked; Return that it
+// has ended. Links call both.
+func (s *LookupStore) Lend() { s.calls.Add(1) }
+
+// Return is the reverse of Lend.
+func (s *LookupStore) Return() { s.calls.Add(-1) }
+
+// CheckOffsets reports an offset that does not cut so many indices.
+func CheckOffsets(offsets []int64, indices int) error {
 	last := int64(0)
 	for i, at := range offsets {
 		if at < last || i == 0 && at != 0 || i == len(offsets)-1 && at != int64(indices) {
@@ -187,8 +187,8 @@ func checkOffsets(offsets []int64, indices int) error {
 
 // Close gives the memory back; no link may be open any more.
 func (s *LookupStore) Close() error {
-	if s.segment == nil {
+	if s.Segment == nil {
 		return nil
 	}
-	return s.segment.Close()
+	return s.Segment.Close()
 }

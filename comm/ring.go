@@ -1,7 +1,6 @@
 package comm
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -29,7 +28,7 @@ import (
 // A barrier is an all-gather of nothing: T-1 steps, in which a member tells the
 // next that it has heard of one more. A member sends T-1 frames of HeaderSize.
 type Ring struct {
-	operations
+	Collective
 	position, size int
 	next, prev     *Conn
 
@@ -37,9 +36,6 @@ type Ring struct {
 	quit  chan struct{}
 	stop  func() // closes quit
 	done  chan struct{}
-
-	meeting  *operation // the barrier
-	barriers int64      // started so far; guarded by mu
 
 	outbox chan ringFrame // to the sender; has room for every frame of a task
 	handed bool           // a frame of this task went to the outbox
@@ -53,7 +49,7 @@ type Ring struct {
 
 // ringTask is a pending operation: an all-reduce, a broadcast or a barrier.
 type ringTask struct {
-	op   *operation
+	op   *Reduction
 	kind Op // of its first frame
 	root int
 }
@@ -66,16 +62,14 @@ var _ GroupLink = (*Ring)(nil)
 func NewRing(members Links, position int, specs []tensor.BucketSpec) *Ring {
 	size := len(members.Conns)
 	r := &Ring{
-		operations: newOperations(members.Self, "its ring", specs, members.Timeout),
-		position:   position, size: size,
+		position: position, size: size,
 		next: members.Conns[(position+1)%size], prev: members.Conns[(position+size-1)%size],
-		queue:   make(chan ringTask, len(specs)+1),
-		quit:    make(chan struct{}),
-		done:    make(chan struct{}),
-		meeting: &operation{spec: tensor.BucketSpec{Index: barrierIndex}, future: NewFuture()},
-		sent:    make(chan error, 1),
+		queue: make(chan ringTask, len(specs)+1),
+		quit:  make(chan struct{}),
+		done:  make(chan struct{}),
+		sent:  make(chan error, 1),
 	}
-	r.slots = append(r.slots, r.meeting)
+	r.Init(members.Self, "its ring", specs, members.Timeout, nil)
 	r.stop = sync.OnceFunc(func() { close(r.quit) })
 	if size == 1 {
 		close(r.done)
@@ -119,22 +113,22 @@ func (r *Ring) Position() int { return r.position }
 // AllReduce implements Group. The future's error is a *WaitError at the
 // deadline and a *PeerError if a neighbour is gone; either ends the ring.
 func (r *Ring) AllReduce(batch int64, b *tensor.Bucket) *Future {
-	op, err := r.begin(batch, b)
+	op, err := r.Begin(batch, b)
 	if err != nil {
 		return Completed(err)
 	}
-	op.mean = false
+	op.Mean = false
 	return r.enqueue(ringTask{op: op, kind: opScatter})
 }
 
 // Average implements Group. Its errors are those of AllReduce. The member that has
 // the whole sum of a piece divides it, before it sends it on.
 func (r *Ring) Average(batch int64, b *tensor.Bucket) *Future {
-	op, err := r.begin(batch, b)
+	op, err := r.Begin(batch, b)
 	if err != nil {
 		return Completed(err)
 	}
-	op.mean = true
+	op.Mean = true
 	return r.enqueue(ringTask{op: op, kind: opScatter})
 }
 
@@ -144,58 +138,45 @@ func (r *Ring) Broadcast(batch int64, b *tensor.Bucket, root int) *Future {
 	if err := r.checkRoot(root); err != nil {
 		return Completed(err)
 	}
-	op, err := r.begin(batch, b)
+	op, err := r.Begin(batch, b)
 	if err != nil {
 		return Completed(err)
 	}
-	op.mean = false
+	op.Mean = false
 	return r.enqueue(ringTask{op: op, kind: opBroadcast, root: root})
 }
 
 // Barrier implements Group. Its errors are those of AllReduce.
 func (r *Ring) Barrier() error {
-	if err := r.beginBarrier(); err != nil {
+	if err := r.BeginBarrier(); err != nil {
 		return err
 	}
-	return r.enqueue(ringTask{op: r.meeting, kind: opBarrier}).Wait()
-}
-
-func (r *Ring) beginBarrier() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err != nil {
-		return r.err
-	}
-	if !r.meeting.start(r.barriers, nil, r.timeout) {
-		return fmt.Errorf("%s started barrier %d on %s while the last one is in flight", r.self, r.barriers, r.link)
-	}
-	r.barriers++
-	return nil
+	return r.enqueue(ringTask{op: r.Meeting, kind: opBarrier}).Wait()
 }
 
 func (r *Ring) enqueue(t ringTask) *Future {
 	if r.size == 1 {
-		r.complete(t.op)
+		r.Complete(&t.op.Operation)
 	} else {
 		r.queue <- t // has room: each operation is in it once at most
 	}
-	return t.op.future
+	return t.op.Future()
 }
 
 // Close leaves the ring and waits for its goroutines. With operations pending,
 // which then fail, that is no orderly end and the neighbours see a lost link.
 func (r *Ring) Close() error {
-	first := r.fail(r.closedError())
+	orderly := r.Retire()
 	if r.size == 1 {
 		return nil
 	}
-	if r.busy() {
+	if !orderly {
 		r.hangUp()
 	}
 	r.stop()
 	<-r.done
-	if first {
-		_ = r.next.sendBy(time.Now().Add(byeGrace), &Header{Op: opBye})
+	if orderly {
+		_ = r.next.sendBy(time.Now().Add(ByeGrace), &Header{Op: opBye})
 	}
 	r.hangUp()
 	return nil
@@ -210,7 +191,7 @@ func (r *Ring) hangUp() {
 // error.
 func (r *Ring) run() {
 	defer close(r.done)
-	defer r.finish() // last, when the sender reads no gradient any more
+	defer r.Finish() // last, when the sender reads no gradient any more
 	var sender sync.WaitGroup
 	sender.Go(r.send)
 	defer sender.Wait()
@@ -221,11 +202,11 @@ func (r *Ring) run() {
 			return
 		case t := <-r.queue:
 			if err := r.perform(t); err != nil {
-				r.fail(err)
+				r.Fail(err)
 				r.hangUp()
 				return
 			}
-			r.complete(t.op)
+			r.Complete(&t.op.Operation)
 		}
 	}
 }
@@ -233,20 +214,20 @@ func (r *Ring) run() {
 // perform runs one operation.
 func (r *Ring) perform(t ringTask) error {
 	// They fail only on a closed connection, and then the steps fail too.
-	_ = r.next.SetWriteDeadline(t.op.deadline)
-	_ = r.prev.SetReadDeadline(t.op.deadline)
+	_ = r.next.SetWriteDeadline(t.op.Deadline)
+	_ = r.prev.SetReadDeadline(t.op.Deadline)
 	var err error
 	switch {
 	case t.kind == opBarrier:
 		err = r.meet(t.op)
 	case t.kind == opBroadcast:
 		err = r.passOn(t.op, t.root)
-	case t.op.spec.Sparse:
+	case t.op.Spec.Sparse:
 		err = r.gather(t.op)
 	default:
 		err = r.reduce(t.op)
 	}
-	if err = r.settle(t.op, err); err == nil && t.kind == opScatter && t.op.spec.Sparse {
+	if err = r.settle(t.op, err); err == nil && t.kind == opScatter && t.op.Spec.Sparse {
 		err = r.mergeParts(t.op)
 	}
 	return err

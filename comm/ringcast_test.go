@@ -100,7 +100,7 @@ func TestRingMisuse(t *testing.T) {
 	}
 	first := make(chan error)
 	go func() { first <- rings[0].Barrier() }()
-	for !rings[0].busy() {
+	for rings[0].Awaited() == rings[0].Idle {
 		time.Sleep(time.Millisecond)
 	}
 	if err := rings[0].Barrier(); err == nil || err.Error() != "trainer0 started barrier 1 on its ring while the last one is in flight" {

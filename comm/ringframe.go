@@ -31,9 +31,9 @@ type ringFrame struct {
 }
 
 // of is h as a frame of op.
-func (h Header) of(op *operation) Header {
-	h.Batch, h.Bucket = op.batch, int32(op.spec.Index) // #nosec G115 -- far fewer than 2^31
-	if op.mean {
+func (h Header) of(op *Reduction) Header {
+	h.Batch, h.Bucket = op.Batch, int32(op.Spec.Index) // #nosec G115 -- far fewer than 2^31
+	if op.Mean {
 		h.Flags = ringMean
 	}
 	return h
@@ -80,7 +80,7 @@ func (r *Ring) transmit(f *ringFrame) error {
 // settle waits until all frames of an operation are sent whose receives ended
 // with received, and returns the error of the operation: that of the side that
 // failed first.
-func (r *Ring) settle(op *operation, received error) error {
+func (r *Ring) settle(op *Reduction, received error) error {
 	if received != nil {
 		_ = r.next.SetWriteDeadline(time.Now())
 	}
@@ -93,51 +93,51 @@ func (r *Ring) settle(op *operation, received error) error {
 	}
 	r.handed, r.failed = false, nil
 	what := "a part of "
-	if op == r.meeting {
+	if op == r.Meeting {
 		what = ""
 	}
-	cutShort := errors.Is(received, os.ErrDeadlineExceeded) && time.Now().Before(op.deadline)
+	cutShort := errors.Is(received, os.ErrDeadlineExceeded) && time.Now().Before(op.Deadline)
 	if sent != nil && (received == nil || cutShort) {
-		return r.next.explainSend(sent, what+op.String(), int64(r.timeout))
+		return r.next.explainSend(sent, what+op.String(), int64(r.Timeout))
 	}
 	if received != nil {
-		return r.prev.explain(received, what+op.String(), int64(r.timeout))
+		return r.prev.explain(received, what+op.String(), int64(r.Timeout))
 	}
 	return nil
 }
 
 // expect reads the header of a frame from the previous member, which must be like
 // want.
-func (r *Ring) expect(op *operation, want Header) (h Header, err error) {
+func (r *Ring) expect(op *Reduction, want Header) (h Header, err error) {
 	if err = r.prev.readHeader(&h); err != nil {
 		return h, err
 	}
 	from := r.prev.peer
 	switch {
 	case h.Op == opBye:
-		return h, &PeerError{Waiter: r.self, Peer: from, What: op.String(), Err: errLeft}
+		return h, &PeerError{Waiter: r.Self, Peer: from, What: op.String(), Err: errLeft}
 	case h.Batch != want.Batch || h.Bucket != want.Bucket:
-		return h, fmt.Errorf("%s runs %s but %s sent %s: ranks must reduce the same buckets in the same order", r.self, op, from, describe(h.Batch, int(h.Bucket)))
+		return h, fmt.Errorf("%s runs %s but %s sent %s: ranks must reduce the same buckets in the same order", r.Self, op, from, Describe(h.Batch, int(h.Bucket)))
 	case h.Flags != want.Flags && h.Op == want.Op:
-		return h, fmt.Errorf("%s and %s disagree whether %s is an average or a sum: ranks must run the same operations", r.self, from, op)
+		return h, fmt.Errorf("%s and %s disagree whether %s is an average or a sum: ranks must run the same operations", r.Self, from, op)
 	case h.Op != want.Op || h.Arg != want.Arg || h.Arg2 != want.Arg2:
 		return h, fmt.Errorf("%s is at operation %d, step %d.%d of %s but %s sent operation %d, step %d.%d: ranks must agree on the operation, the buckets and the size of the ring",
-			r.self, want.Op, want.Arg, want.Arg2, op, from, h.Op, h.Arg, h.Arg2)
+			r.Self, want.Op, want.Arg, want.Arg2, op, from, h.Op, h.Arg, h.Arg2)
 	}
 	return h, nil
 }
 
 // readValues reads the payload that h announces, which must fill values.
-func (r *Ring) readValues(op *operation, h *Header, values []float32) error {
+func (r *Ring) readValues(op *Reduction, h *Header, values []float32) error {
 	if err := r.expectBytes(op, h, len(values)); err != nil {
 		return err
 	}
 	return r.prev.readFull(tensor.Float32Bytes(values))
 }
 
-func (r *Ring) expectBytes(op *operation, h *Header, elements int) error {
+func (r *Ring) expectBytes(op *Reduction, h *Header, elements int) error {
 	if want := 4 * uint64(elements); h.Payload != want { // #nosec G115 -- a length
-		return fmt.Errorf("%s expects %d bytes of %s but %s sent %d: ranks must agree on the buckets and on the size of the ring", r.self, want, op, r.prev.peer, h.Payload)
+		return fmt.Errorf("%s expects %d bytes of %s but %s sent %d: ranks must agree on the buckets and on the size of the ring", r.Self, want, op, r.prev.peer, h.Payload)
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ func blockOf(values []float32, k int) []float32 {
 }
 
 // piece is the i-th of T nearly equal pieces of a dense gradient, i modulo T.
-func (r *Ring) piece(op *operation, i int) []float32 {
-	values, t := op.gradient.Values, r.size
+func (r *Ring) piece(op *Reduction, i int) []float32 {
+	values, t := op.Gradient.Values, r.size
 	i = (i%t + t) % t
 	return values[i*len(values)/t : (i+1)*len(values)/t]
 }
@@ -30,7 +30,7 @@ func (r *Ring) piece(op *operation, i int) []float32 {
 // receives piece p-s-1. In the first T-1 steps, the reduce-scatter, it adds what
 // it receives, and ends with the whole sum of piece p+1; in the others, the
 // all-gather, it takes it as it is. What a step receives the next one sends.
-func (r *Ring) reduce(op *operation) error {
+func (r *Ring) reduce(op *Reduction) error {
 	p, steps := r.position, 2*(r.size-1)
 	own := r.piece(op, p)
 	for k := range blocks(len(own)) {
@@ -52,7 +52,7 @@ func (r *Ring) reduce(op *operation) error {
 }
 
 // frame starts the frame of block k in a step of an all-reduce.
-func (r *Ring) frame(op *operation, step, k int) Header {
+func (r *Ring) frame(op *Reduction, step, k int) Header {
 	h := Header{Op: opGather, Arg: int64(step), Arg2: int64(k)}
 	if step < r.size-1 {
 		h.Op = opScatter
@@ -60,7 +60,7 @@ func (r *Ring) frame(op *operation, step, k int) Header {
 	return h.of(op)
 }
 
-func (r *Ring) receiveBlock(op *operation, step, k int, block []float32) error {
+func (r *Ring) receiveBlock(op *Reduction, step, k int, block []float32) error {
 	want := r.frame(op, step, k)
 	h, err := r.expect(op, want)
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *Ring) receiveBlock(op *operation, step, k int, block []float32) error {
 		return err
 	}
 	vec.Add(block, arrived)
-	if op.mean && step == r.size-2 { // the sum is whole
+	if op.Mean && step == r.size-2 { // the sum is whole
 		vec.Scale(1/float32(r.size), block)
 	}
 	return nil
@@ -82,12 +82,12 @@ func (r *Ring) receiveBlock(op *operation, step, k int, block []float32) error {
 
 // gather fetches the rows of all members into parts. In step s member p sends on
 // the part of member p-s.
-func (r *Ring) gather(op *operation) error {
+func (r *Ring) gather(op *Reduction) error {
 	p, t := r.position, r.size
 	for i := range r.parts {
-		r.parts[i].Width = op.spec.Width
+		r.parts[i].Width = op.Spec.Width
 	}
-	if err := r.parts[p].CopyFrom(op.gradient); err != nil {
+	if err := r.parts[p].CopyFrom(op.Gradient); err != nil {
 		return err
 	}
 	for step := range t - 1 {
@@ -98,7 +98,7 @@ func (r *Ring) gather(op *operation) error {
 		if err != nil {
 			return err
 		}
-		if err := readGradient(r.prev, &h, &op.spec, other); err != nil {
+		if err := readGradient(r.prev, &h, &op.Spec, other); err != nil {
 			return err
 		}
 	}
@@ -106,27 +106,27 @@ func (r *Ring) gather(op *operation) error {
 }
 
 // mergeParts replaces the gradient by the sum of all parts.
-func (r *Ring) mergeParts(op *operation) error {
+func (r *Ring) mergeParts(op *Reduction) error {
 	r.merger.Reset()
 	for i := range r.parts {
 		r.merger.Add(&r.parts[i])
 	}
-	if err := r.merger.Sum(op.gradient); err != nil {
-		return fmt.Errorf("%s, %s: %w", r.self, op, err)
+	if err := r.merger.Sum(op.Gradient); err != nil {
+		return fmt.Errorf("%s, %s: %w", r.Self, op, err)
 	}
-	if op.mean {
-		vec.Scale(1/float32(r.size), op.gradient.Values)
+	if op.Mean {
+		vec.Scale(1/float32(r.size), op.Gradient.Values)
 	}
 	return nil
 }
 
 // passOn receives a broadcast, unless it starts here, and sends it on, unless it
 // ends here: the rows of a sparse bucket, then its values block by block.
-func (r *Ring) passOn(op *operation, root int) error {
-	g := op.gradient
+func (r *Ring) passOn(op *Reduction, root int) error {
+	g := op.Gradient
 	receives, sends := r.position != root, (r.position+1)%r.size != root
 	frame := Header{Op: opBroadcast, Arg2: int64(root)}.of(op)
-	if op.spec.Sparse {
+	if op.Spec.Sparse {
 		if receives {
 			if err := r.receiveRows(op, frame); err != nil {
 				return err
@@ -157,14 +157,14 @@ func (r *Ring) passOn(op *operation, root int) error {
 }
 
 // receiveRows makes room for the rows of a broadcast and reads them.
-func (r *Ring) receiveRows(op *operation, frame Header) error {
+func (r *Ring) receiveRows(op *Reduction, frame Header) error {
 	h, err := r.expect(op, frame)
 	if err != nil {
 		return err
 	}
-	from, g := r.prev.peer, op.gradient
+	from, g := r.prev.peer, op.Gradient
 	if err := g.SetRows(int(h.Rows)); err != nil {
-		return fmt.Errorf("%s sent %s to %s: %w", from, op, r.self, err)
+		return fmt.Errorf("%s sent %s to %s: %w", from, op, r.Self, err)
 	}
 	if err := r.expectBytes(op, &h, len(g.Rows)); err != nil {
 		return err
@@ -172,15 +172,15 @@ func (r *Ring) receiveRows(op *operation, frame Header) error {
 	if err := r.prev.readFull(tensor.Int32Bytes(g.Rows)); err != nil {
 		return err
 	}
-	if err := op.spec.CheckRows(g.Rows); err != nil {
-		return fmt.Errorf("%s sent to %s: %w", from, r.self, err)
+	if err := op.Spec.CheckRows(g.Rows); err != nil {
+		return fmt.Errorf("%s sent to %s: %w", from, r.Self, err)
 	}
 	return nil
 }
 
 // meet runs a barrier. After step s a member knows that the s+1 members before it
 // have come.
-func (r *Ring) meet(op *operation) error {
+func (r *Ring) meet(op *Reduction) error {
 	for step := range r.size - 1 {
 		frame := Header{Op: opBarrier, Arg: int64(step)}.of(op)
 		r.post(frame, nil, nil)
@@ -197,7 +197,7 @@ func (r *Ring) meet(op *operation) error {
 
 func (r *Ring) checkRoot(root int) error {
 	if root < 0 || root >= r.size {
-		return fmt.Errorf("%s cannot broadcast from position %d: its ring has positions 0 to %d", r.self, root, r.size-1)
+		return fmt.Errorf("%s cannot broadcast from position %d: its ring has positions 0 to %d", r.Self, root, r.size-1)
 	}
 	return nil
 }

@@ -109,10 +109,10 @@ func (c *Conn) receiveSegments(readOnly bool, wanted ...wantedSegment) ([]*shm.S
 // ReceiveStore. The memory of the values is the same; rows of a sparse gradient each
 // side has for itself, and hands them over by ShowRows and TakeRows.
 func (c *Conn) SendStore(s *Store) error {
-	if s.segment == nil {
+	if s.Segment == nil {
 		return fmt.Errorf("%s cannot pass its buckets to %s: they are not in shared memory", c.self, c.peer)
 	}
-	return c.SendSegment(s.segment)
+	return c.SendSegment(s.Segment)
 }
 
 // ReceiveStore maps the store of the peer; both must agree on the specs.

@@ -11,6 +11,7 @@ import (
 // sharedArrival is the slot of a trainer and bucket as the port sees it.
 type sharedArrival struct {
 	Arrival
+	port   *sharedPort
 	spec   *tensor.BucketSpec
 	line   *pushLine
 	bell   shm.Bell
@@ -115,13 +116,13 @@ func (p *sharedPort) receive(a *sharedArrival, pushed uint32) error {
 	return nil
 }
 
-// answer implements answerer. In place it is two stores and a look at the
+// Answer implements Answerer. In place it is two stores and a look at the
 // trainer's bell, with the rows of a sparse gradient before them; anything else is
 // copied into the trainer's memory.
-func (p *sharedPort) answer(arrival *Arrival, g *tensor.Gradient) error {
-	a := arrival.slot.(*sharedArrival)
+func (a *sharedArrival) Answer(g *tensor.Gradient) error {
+	p := a.port
 	to := p.Conns[a.Trainer].peer
-	if p.dead.Load() {
+	if p.Ended() {
 		return p.lost(to, a)
 	}
 	if err := a.spec.Check(g); err != nil {
@@ -147,10 +148,8 @@ func (p *sharedPort) answer(arrival *Arrival, g *tensor.Gradient) error {
 
 // lost is the error of an answer on a port that has ended.
 func (p *sharedPort) lost(to string, a *sharedArrival) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.err != nil {
-		return p.err
+	if err := p.Err(); err != nil {
+		return err
 	}
 	return fmt.Errorf("%s cannot answer batch %d, bucket %d of %s: the port is closed", p.Self, a.Batch, a.Bucket, to)
 }

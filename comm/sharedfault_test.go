@@ -45,7 +45,7 @@ func TestSharedLinkNoticesADeadServer(t *testing.T) {
 func TestSharedPortNoticesADeadTrainer(t *testing.T) {
 	h := newHall(t, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, patience, func(*Arrival) error { return nil })
 	f := h.links[0].PushPull(0, h.stores[0].Buckets[0])
-	_ = h.links[1].conn.Close()
+	_ = h.links[1].client.conn.Close()
 	var peer *PeerError
 	if err := <-h.served; !errors.As(err, &peer) || peer.Peer != "trainer1" {
 		t.Errorf("a trainer that died gave %v", err)
@@ -71,7 +71,7 @@ func TestSharedPortRefusesLies(t *testing.T) {
 		line := h.links[0].pushes[0].line
 		lie(h, line)
 		line.pushed.Add(1)
-		h.links[0].server.Ring()
+		h.links[0].client.server.Ring()
 		if err := <-h.served; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: serve gave %v", want, err)
 		}
@@ -233,7 +233,7 @@ func TestSharedLinkRefusesLies(t *testing.T) {
 		pushed := make(chan *Arrival, 1)
 		h := newHall(t, 1, []tensor.BucketSpec{commtest.SparseSpec(0, 10, 2, 4)}, patience, func(a *Arrival) error { pushed <- a; return nil })
 		f := h.links[0].PushPull(0, h.stores[0].Buckets[0])
-		a := (<-pushed).slot.(*sharedArrival)
+		a := (<-pushed).Slot.(*sharedArrival)
 		lie(a.line, a.bucket)
 		a.line.answered.Store(a.seen)
 		a.bell.Ring()

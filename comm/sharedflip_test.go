@@ -28,9 +28,9 @@ func flip(shown []int32) {
 // foreign maps a store once more, as another process does.
 func foreign(t commtest.TB, s *Store) *tensor.Bucket {
 	t.Helper()
-	fd, err := unix.Dup(s.segment.FD())
+	fd, err := unix.Dup(s.Segment.FD())
 	commtest.Must(t, err)
-	segment, err := shm.Open(fd, len(s.segment.Bytes()), false, false)
+	segment, err := shm.Open(fd, len(s.Segment.Bytes()), false, false)
 	commtest.Must(t, err)
 	t.Cleanup(func() { _ = segment.Close() })
 	return viewStore(segment, s.Specs()).Buckets[0]
@@ -64,7 +64,7 @@ func TestSharedRowsStayAsTheyWereChecked(t *testing.T) {
 			})
 			pushed := h.stores[0]
 			if copied {
-				pushed = h.links[0].copies
+				pushed = h.links[0].client.copies
 			}
 			shown = foreign(t, pushed).Shown
 			close(ready)

@@ -3,7 +3,6 @@ package comm
 import (
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/psbench/psbench/comm/tensor"
@@ -16,23 +15,21 @@ import (
 // on its bucket. Whoever waits for it then carries it out on its own thread; if
 // nobody waits yet, the group's goroutine does.
 type sharedGroup struct {
-	operations
+	Collective
 	position int
 	members  []*sharedMember // by position; this one too
 	own      *sharedMember
 	conns    []*Conn // by position; nil for this member
 	ready    waiting
 
-	dead     atomic.Bool // the group has failed or is closed
 	watchers sync.WaitGroup
 
 	// Operations run in the order of the calls, numbered from 0. posted counts
-	// the calls, and steps holds those that have not ended; mu guards both.
+	// the calls, and steps holds those that have not ended; Mu guards both.
 	posted   uint32
 	steps    []*sharedStep
 	byBucket []*sharedStep // by bucket index
-	meeting  *sharedStep   // the barrier; one at a time
-	barriers int64         // started so far
+	barrier  *sharedStep   // one at a time
 	// driving is held by whoever carries operations out.
 	driving sync.Mutex
 	wake    chan struct{}
@@ -49,7 +46,7 @@ type sharedGroup struct {
 // sharedStep is one operation of a sharedGroup.
 type sharedStep struct {
 	group   *sharedGroup
-	op      *operation // its spec is empty for a barrier
+	op      *Reduction // of no bucket for a barrier
 	kind    int32
 	place   int32
 	root    int
@@ -71,11 +68,14 @@ const (
 func newSharedGroup(members Links, position int, store *Store) (*sharedGroup, error) {
 	conns, specs := members.Conns, store.Specs()
 	g := &sharedGroup{
-		operations: newOperations(members.Self, "its group", specs, members.Timeout),
-		position:   position, conns: conns, members: make([]*sharedMember, len(conns)),
+		position: position, conns: conns, members: make([]*sharedMember, len(conns)),
 		wake: make(chan struct{}, 1), quit: make(chan struct{}),
 		merger: tensor.NewRowMerger(len(conns)),
 	}
+	g.Init(members.Self, "its group", specs, members.Timeout, func(r *Reduction) func() {
+		return func() { g.drive(r) }
+	})
+	g.Idle = "a pause between operations"
 	g.stop = sync.OnceFunc(func() { close(g.quit) })
 	g.ready.init(g)
 	if err := g.trade(store, specs); err != nil {
@@ -83,19 +83,15 @@ func newSharedGroup(members Links, position int, store *Store) (*sharedGroup, er
 		g.unmap()
 		return nil, err
 	}
-	g.byBucket = make([]*sharedStep, len(g.slots))
+	g.byBucket = make([]*sharedStep, len(g.reductions))
 	for i, spec := range specs {
-		s := &sharedStep{
-			group: g, op: g.slots[spec.Index], ordinal: i,
+		g.byBucket[spec.Index] = &sharedStep{
+			group: g, op: g.Of(spec.Index), ordinal: i,
 			stored: store.Buckets[i], copied: g.own.stores[inCopies].Buckets[i],
 		}
-		s.op.future.await = s.await
-		g.byBucket[spec.Index] = s
 		g.unionRoom = make([]int32, max(len(g.unionRoom), spec.Capacity))
 	}
-	g.meeting = &sharedStep{group: g, kind: stepBarrier, op: &operation{spec: tensor.BucketSpec{Index: barrierIndex}, future: NewFuture()}}
-	g.meeting.op.future.await = g.meeting.await
-	g.slots = append(g.slots, g.meeting.op)
+	g.barrier = &sharedStep{group: g, kind: stepBarrier, op: g.Meeting}
 	for i, conn := range conns {
 		if i != position {
 			g.watchers.Go(func() { g.watch(g.members[i], conn) })
@@ -125,33 +121,19 @@ func (g *sharedGroup) Average(batch int64, b *tensor.Bucket) *Future {
 // Broadcast implements Group; errors are those of AllReduce.
 func (g *sharedGroup) Broadcast(batch int64, b *tensor.Bucket, root int) *Future {
 	if root < 0 || root >= len(g.members) {
-		return Completed(fmt.Errorf("%s cannot broadcast from position %d of a group of %d", g.self, root, len(g.members)))
+		return Completed(fmt.Errorf("%s cannot broadcast from position %d of a group of %d", g.Self, root, len(g.members)))
 	}
 	return g.start(stepBroadcast, batch, b, root)
 }
 
-// watch reads another member's connection, over which nothing comes but its end.
+// watch waits for the end of another member's connection.
 func (g *sharedGroup) watch(m *sharedMember, conn *Conn) {
-	var h Header
-	err := conn.readHeader(&h)
-	switch {
-	case err == nil && h.Op == opBye:
-		m.left.Store(true)
-		g.own.bell.Shake()
-	case err == nil:
-		g.abort(fmt.Errorf("%s sent operation %d to %s, whose group works by bells", conn.peer, h.Op, g.self))
-	default:
-		g.abort(conn.explain(err, g.awaited(), int64(g.timeout)))
+	if err := Watch(conn, g.Awaited, g.Timeout); err != nil {
+		g.abort(err)
+		return
 	}
-}
-
-func (g *sharedGroup) awaited() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if op := g.earliest(); op != nil {
-		return op.String()
-	}
-	return "a pause between operations"
+	m.left.Store(true)
+	g.own.bell.Shake()
 }
 
 // abort fails the group and everything pending on it. Its memory stays mapped:
@@ -163,12 +145,9 @@ func (g *sharedGroup) abort(err error) {
 
 // poison fails the group; whoever carries an operation out gives up.
 func (g *sharedGroup) poison(err error) {
-	if !g.fail(err) {
-		return
+	if g.Fail(err) {
+		g.hangUp()
 	}
-	g.dead.Store(true)
-	g.own.bell.Shake()
-	g.hangUp()
 }
 
 // failPending ends all pending operations of a poisoned group, once nobody
@@ -176,18 +155,15 @@ func (g *sharedGroup) poison(err error) {
 func (g *sharedGroup) failPending() {
 	g.driving.Lock()
 	defer g.driving.Unlock()
-	g.finish()
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	g.Finish()
+	g.Mu.Lock()
+	defer g.Mu.Unlock()
 	g.steps = nil
 }
 
 func (g *sharedGroup) hangUp() {
-	for _, c := range g.conns {
-		if c != nil {
-			_ = c.Close()
-		}
-	}
+	all := Links{Conns: g.conns}
+	_ = all.Close()
 }
 
 // Close implements GroupLink. Closing again does nothing.
@@ -197,13 +173,11 @@ func (g *sharedGroup) Close() error {
 }
 
 func (g *sharedGroup) close() {
-	orderly := g.failIdle(g.closedError())
-	g.dead.Store(true)
-	g.own.bell.Shake()
+	orderly := g.Retire()
 	if orderly {
 		for _, c := range g.conns {
 			if c != nil {
-				_ = c.sendBy(time.Now().Add(byeGrace), &Header{Op: opBye})
+				_ = c.sendBy(time.Now().Add(ByeGrace), &Header{Op: opBye})
 			}
 		}
 	}

@@ -148,7 +148,7 @@ func TestSharedGroupBarrier(t *testing.T) {
 	wg.Wait()
 	waiting := make(chan error, 1)
 	go func() { waiting <- groups[0].Barrier() }()
-	for !groups[0].busy() {
+	for groups[0].Awaited() == groups[0].Idle {
 		time.Sleep(time.Millisecond)
 	}
 	if err := groups[0].Barrier(); err == nil || !strings.Contains(err.Error(), "while the last one is in flight") {

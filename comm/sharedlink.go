@@ -2,11 +2,8 @@ package comm
 
 import (
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
 )
 
@@ -17,24 +14,16 @@ import (
 // A push in place moves no bytes by itself. One whose gradient lies outside the
 // store is copied into the link's own segment and back.
 type sharedLink struct {
-	operations
-	conn    *Conn
-	control *shm.Segment
-	copies  *Store
-	door    *shm.Segment // of the server
-	bell    shm.Bell     // where this side sleeps
-	server  shm.Bell
-	pushes  []*sharedPush // by bucket index
-	pushed  uint32        // pushes of the link; guarded by mu
-	dead    atomic.Bool   // the link has failed or is closed
-	watched chan struct{} // closed when nobody reads conn any more
-	closing sync.Once
+	Buckets
+	client sharedClient
+	pushes []*sharedPush // by bucket index
+	pushed uint32        // pushes of the link; guarded by Mu
 }
 
 // sharedPush is one bucket's place on a sharedLink.
 type sharedPush struct {
 	link   *sharedLink
-	op     *operation
+	op     *Reduction
 	line   *pushLine
 	stored *tensor.Bucket // of the store
 	copied *tensor.Bucket // of the copies
@@ -47,67 +36,53 @@ type sharedPush struct {
 
 func newSharedLink(conn *Conn, store *Store, timeout time.Duration) (*sharedLink, error) {
 	specs := store.Specs()
-	l := &sharedLink{
-		operations: newOperations(conn.self, "the link to "+conn.peer, specs, timeout),
-		conn:       conn, watched: make(chan struct{}),
-	}
-	if err := l.exchange(store, specs); err != nil {
-		l.unmap()
+	l := &sharedLink{}
+	l.client = sharedClient{Life: &l.Life, conn: conn, settle: l.settle}
+	l.Init(conn.self, "the link to "+conn.peer, specs, timeout, func(r *Reduction) func() {
+		return func() { l.client.await(&r.Operation, l.pushes[r.Spec.Index].ready) }
+	})
+	l.Awaits, l.Idle = "the answer to ", "a pause between pushes"
+	if err := l.open(store, specs); err != nil {
+		l.client.unmap()
 		_ = conn.Close()
 		return nil, err
 	}
-	l.bell, l.server = bellOf(l.control), bellOf(l.door)
-	lines := pushLines(l.control, len(specs))
-	l.pushes = make([]*sharedPush, len(l.slots))
+	lines := pushLines(l.client.control, len(specs))
+	l.pushes = make([]*sharedPush, len(l.reductions))
 	for i, spec := range specs {
 		p := &sharedPush{
-			link: l, op: l.slots[spec.Index], line: &lines[i],
-			stored: store.Buckets[i], copied: l.copies.Buckets[i],
+			link: l, op: l.Of(spec.Index), line: &lines[i],
+			stored: store.Buckets[i], copied: l.client.copies.Buckets[i],
 		}
-		if store.segment == nil {
+		if store.Segment == nil {
 			p.stored = p.copied
 		}
-		p.ready = func() bool { return p.line.answered.Load() == p.seq || l.dead.Load() }
-		p.op.future.await = p.await
+		p.ready = func() bool { return p.line.answered.Load() == p.seq || l.Ended() }
 		l.pushes[spec.Index] = p
 	}
-	go l.watch()
+	l.client.start()
 	return l, nil
 }
 
-// exchange makes the link's segments and trades them for the server's door.
-func (l *sharedLink) exchange(store *Store, specs []tensor.BucketSpec) (err error) {
-	if err := l.conn.bound(l.timeout); err != nil {
+// open trades the link's segments for the server's door.
+func (l *sharedLink) open(store *Store, specs []tensor.BucketSpec) (err error) {
+	if l.client.copies, err = newSegmentStore(l.Self+" copies", specs, false); err != nil {
 		return err
 	}
-	if l.control, err = shm.New(l.self+" control", pushControlSize(len(specs)), true); err != nil {
-		return err
-	}
-	if l.copies, err = newSegmentStore(l.self+" copies", specs, false); err != nil {
-		return err
-	}
-	stored := store.segment
+	stored := store.Segment
 	if stored == nil {
-		stored = l.copies.segment
+		stored = l.client.copies.Segment
 	}
-	for _, s := range []*shm.Segment{l.control, stored, l.copies.segment} {
-		if err := l.conn.SendSegment(s); err != nil {
-			return err
-		}
-	}
-	if l.door, err = l.conn.ReceiveSegment(pageBytes, false); err != nil {
-		return err
-	}
-	return l.conn.lift()
+	return l.client.open(pushControlSize(len(specs)), stored, l.client.copies.Segment)
 }
 
 // PushPull implements PushPuller. The future's error is a *WaitError at the
 // deadline and a *PeerError if the server is gone; either ends the link.
 func (l *sharedLink) PushPull(batch int64, b *tensor.Bucket) *Future {
-	if p := at(l.pushes, b.Index); p != nil {
+	if p := At(l.pushes, b.Index); p != nil {
 		p.settle() // nobody may have waited for the last answer
 	}
-	op, err := l.begin(batch, b)
+	op, err := l.Begin(batch, b)
 	if err != nil {
 		return Completed(err)
 	}
@@ -115,13 +90,13 @@ func (l *sharedLink) PushPull(batch int64, b *tensor.Bucket) *Future {
 	if !b.Gradient.SameValues(&p.stored.Gradient) {
 		place = inCopies
 		if err := p.copy(&b.Gradient); err != nil {
-			l.complete(op)
-			return Completed(fmt.Errorf("%s, %s: %w", l.self, op, err))
+			l.Complete(&op.Operation)
+			return Completed(fmt.Errorf("%s, %s: %w", l.Self, op, err))
 		}
 	}
 	p.at(place).ShowRows(b.Gradient.Rows)
-	l.mu.Lock() // a push is there before those of a higher order
-	defer l.mu.Unlock()
+	l.Mu.Lock() // a push is there before those of a higher order
+	defer l.Mu.Unlock()
 	p.seq++
 	p.place, p.posted = place, true
 	p.line.order = l.pushed
@@ -129,14 +104,14 @@ func (l *sharedLink) PushPull(batch int64, b *tensor.Bucket) *Future {
 	p.line.place, p.line.rows, p.line.batch = p.place, int32(len(b.Gradient.Rows)), batch // #nosec G115 -- rows are int32
 	p.line.pushedNS = Now()
 	p.line.pushed.Store(p.seq)
-	l.server.Ring()
-	return op.future
+	l.client.server.Ring()
+	return op.Future()
 }
 
 // copy puts a gradient from elsewhere into the copies.
 func (p *sharedPush) copy(g *tensor.Gradient) error {
 	if !p.used {
-		if err := p.link.copies.reserve(p.link.self, &p.op.spec); err != nil {
+		if err := reserve(p.link.Self, &p.op.Spec); err != nil {
 			return err
 		}
 		p.used = true
@@ -152,39 +127,22 @@ func (p *sharedPush) at(place int32) *tensor.Bucket {
 	return p.stored
 }
 
-// await waits for the answer, unless somebody else has seen it.
-func (p *sharedPush) await() {
-	l := p.link
-	l.mu.Lock()
-	pending, deadline := p.op.pending, p.op.deadline
-	l.mu.Unlock()
-	if !pending {
-		return
-	}
-	if l.bell.Wait(p.ready, deadline) {
-		p.settle()
-		return
-	}
-	l.abort(&WaitError{Waiter: l.self, For: []string{l.conn.peer}, What: "the answer to " + p.op.String(), Seconds: l.timeout.Seconds()})
-}
-
 // settle takes the answer if it is there. The operation ended when the server
 // answered, however late anybody looks.
 func (p *sharedPush) settle() {
 	l, op := p.link, p.op
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !op.pending || !p.posted || l.err != nil || p.line.answered.Load() != p.seq {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if !op.Pending() || !p.posted || l.Err() != nil || p.line.answered.Load() != p.seq {
 		return
 	}
 	p.posted = false
-	endNS, g := p.line.answerNS, op.gradient
-	err := p.take(g)
+	endNS := p.line.answerNS
+	err := p.take(op.Gradient)
 	if p.place == inCopies {
 		endNS = Now()
 	}
-	op.pending, op.gradient = false, nil
-	op.future.completeAt(err, endNS)
+	l.End(&op.Operation, err, endNS)
 }
 
 // take makes g the answer; in place its values are there already.
@@ -192,7 +150,7 @@ func (p *sharedPush) take(g *tensor.Gradient) error {
 	from := p.at(p.place)
 	if g.Sparse() {
 		if err := from.TakeRows(int(p.line.rows)); err != nil {
-			return fmt.Errorf("%s answered %s: %w", p.link.conn.peer, p.op, err)
+			return fmt.Errorf("%s answered %s: %w", p.link.client.conn.peer, p.op, err)
 		}
 	}
 	if p.place == inCopies {
@@ -202,28 +160,8 @@ func (p *sharedPush) take(g *tensor.Gradient) error {
 	return nil
 }
 
-// watch reads the connection, over which nothing comes but its end.
-func (l *sharedLink) watch() {
-	defer close(l.watched)
-	var h Header
-	err := l.conn.readHeader(&h)
-	if err == nil {
-		err = fmt.Errorf("%s sent operation %d over the link to %s, which carries bells", l.conn.peer, h.Op, l.self)
-	}
-	l.abort(l.conn.explain(err, l.awaited(), int64(l.timeout)))
-}
-
-func (l *sharedLink) awaited() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if op := l.earliest(); op != nil {
-		return "the answer to " + op.String()
-	}
-	return "a pause between pushes"
-}
-
-// settleAll takes the answers that are there, whether anybody looked or not.
-func (l *sharedLink) settleAll() {
+// settle takes the answers that are there, whether anybody looked or not.
+func (l *sharedLink) settle() {
 	for _, p := range l.pushes {
 		if p != nil {
 			p.settle()
@@ -231,52 +169,5 @@ func (l *sharedLink) settleAll() {
 	}
 }
 
-// abort fails the link and everything pending on it. Its memory stays mapped: a
-// server that is only slow may still write an answer.
-func (l *sharedLink) abort(err error) {
-	l.settleAll()
-	if !l.fail(err) {
-		return
-	}
-	l.end()
-	_ = l.conn.Close()
-}
-
-// end wakes who still waits and fails what is pending.
-func (l *sharedLink) end() {
-	l.dead.Store(true)
-	l.bell.Shake()
-	l.finish()
-}
-
 // Close implements ServerLink. Closing again does nothing.
-func (l *sharedLink) Close() error {
-	l.closing.Do(l.close)
-	return nil
-}
-
-func (l *sharedLink) close() {
-	l.settleAll()
-	orderly := l.failIdle(l.closedError())
-	l.end()
-	if orderly {
-		_ = l.conn.sendBy(time.Now().Add(byeGrace), &Header{Op: opBye})
-	}
-	_ = l.conn.Close()
-	<-l.watched
-	if orderly {
-		l.unmap()
-	}
-}
-
-// unmap gives the link's memory back; nobody may use it any more.
-func (l *sharedLink) unmap() {
-	for _, s := range []*shm.Segment{l.control, l.door} {
-		if s != nil {
-			_ = s.Close()
-		}
-	}
-	if l.copies != nil {
-		_ = l.copies.Close()
-	}
-}
+func (l *sharedLink) Close() error { return l.client.Close() }

@@ -71,25 +71,26 @@ func (m *sharedMember) lay(l groupLayout) {
 // members waits for each other.
 func (g *sharedGroup) trade(store *Store, specs []tensor.BucketSpec) (err error) {
 	layout := layoutOfGroup(specs, len(g.conns))
-	g.own = &sharedMember{name: g.self}
+	g.own = &sharedMember{name: g.Self}
 	g.members[g.position] = g.own
-	if g.own.control, err = shm.New(g.self+" group", layout.size, true); err != nil {
+	if g.own.control, err = shm.New(g.Self+" group", layout.size, true); err != nil {
 		return err
 	}
-	if g.own.stores[inCopies], err = newSegmentStore(g.self+" group copies", specs, false); err != nil {
+	if g.own.stores[inCopies], err = newSegmentStore(g.Self+" group copies", specs, false); err != nil {
 		return err
 	}
 	g.own.stores[inStore] = store
-	if store.segment == nil {
+	if store.Segment == nil {
 		g.own.stores[inStore] = g.own.stores[inCopies]
 	}
 	g.own.lay(layout)
+	g.Wake = g.own.bell.Shake
 	for i, conn := range g.conns {
 		if i == g.position {
 			continue
 		}
 		g.members[i] = &sharedMember{name: conn.peer}
-		if err := conn.bound(g.timeout); err != nil {
+		if err := conn.bound(g.Timeout); err != nil {
 			return err
 		}
 		trades := []func() error{
@@ -115,7 +116,7 @@ func (g *sharedGroup) trade(store *Store, specs []tensor.BucketSpec) (err error)
 
 // show passes this member's memory to another.
 func (g *sharedGroup) show(conn *Conn) error {
-	return conn.sendSegments(g.own.control, g.own.stores[inStore].segment, g.own.stores[inCopies].segment)
+	return conn.sendSegments(g.own.control, g.own.stores[inStore].Segment, g.own.stores[inCopies].Segment)
 }
 
 // see maps the memory of another member: at once the pages that this member reduces of
@@ -138,7 +139,7 @@ func (g *sharedGroup) see(m *sharedMember, conn *Conn, layout groupLayout, specs
 		}
 		from, to := g.slice(b.Elements)
 		if err := shm.Prefault(tensor.Float32Bytes(b.Gradient.Values[from:to])); err != nil {
-			return fmt.Errorf("%s, bucket %d of %s: %w", g.self, b.Index, m.name, err)
+			return fmt.Errorf("%s, bucket %d of %s: %w", g.Self, b.Index, m.name, err)
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ type sharedTrainer struct {
 }
 
 func newSharedPort(trainers Links, specs []tensor.BucketSpec) (*sharedPort, error) {
-	p := &sharedPort{sharedServer: sharedServer{Links: trainers, awaits: "a push"}}
+	p := &sharedPort{sharedServer: sharedServer{PortLife: PortLife{Links: trainers}, awaits: "a push"}}
 	p.some = p.anyPush
 	if err := p.open(func(i int, conn *Conn) error { return p.admit(i, conn, specs) }); err != nil {
 		p.unmap()
@@ -49,11 +49,11 @@ func (p *sharedPort) admit(i int, conn *Conn, specs []tensor.BucketSpec) (err er
 	t.bell = bellOf(t.control)
 	lines := pushLines(t.control, len(specs))
 	for k := range specs {
-		a := &sharedArrival{spec: &specs[k], line: &lines[k], bell: t.bell}
+		a := &sharedArrival{port: p, spec: &specs[k], line: &lines[k], bell: t.bell}
 		for place, store := range t.stores {
 			a.places[place] = store.Buckets[k]
 		}
-		a.Arrival = Arrival{Bucket: specs[k].Index, Trainer: i, Chunks: 1, port: p, slot: a}
+		a.Arrival = Arrival{Bucket: specs[k].Index, Trainer: i, Chunks: 1, Slot: a}
 		t.slots = append(t.slots, a)
 	}
 	return nil

@@ -9,13 +9,13 @@ import (
 // start posts an operation and leaves it to whoever comes first, a waiter or the
 // group's goroutine, to carry it out.
 func (g *sharedGroup) start(kind int32, batch int64, b *tensor.Bucket, root int) *Future {
-	op, err := g.begin(batch, b)
+	op, err := g.Begin(batch, b)
 	if err != nil {
 		return Completed(err)
 	}
 	if len(g.members) == 1 {
-		g.complete(op)
-		return op.future
+		g.Complete(&op.Operation)
+		return op.Future()
 	}
 	s := g.byBucket[b.Index]
 	s.kind, s.root, s.place = kind, root, inStore
@@ -24,13 +24,13 @@ func (g *sharedGroup) start(kind int32, batch int64, b *tensor.Bucket, root int)
 	}
 	if kind != stepBroadcast || root == g.position {
 		if err := s.show(&b.Gradient); err != nil {
-			g.complete(op)
-			return Completed(fmt.Errorf("%s, %s: %w", g.self, op, err))
+			g.Complete(&op.Operation)
+			return Completed(fmt.Errorf("%s, %s: %w", g.Self, op, err))
 		}
 	}
 	g.post(s)
 	g.wakeHelper()
-	return op.future
+	return op.Future()
 }
 
 // show puts what the others read of a gradient where they find it: the rows, and all of
@@ -48,7 +48,7 @@ func (s *sharedStep) show(g *tensor.Gradient) error {
 // copy puts a gradient from elsewhere into the copies.
 func (s *sharedStep) copy(g *tensor.Gradient) error {
 	if !s.used {
-		if err := s.group.own.stores[inCopies].reserve(s.group.self, &s.op.spec); err != nil {
+		if err := reserve(s.group.Self, &s.op.Spec); err != nil {
 			return err
 		}
 		s.used = true
@@ -58,24 +58,23 @@ func (s *sharedStep) copy(g *tensor.Gradient) error {
 
 // post tells the others of an operation and queues it.
 func (g *sharedGroup) post(s *sharedStep) {
-	g.mu.Lock()
-	if g.err != nil { // failPending may have been here
-		s.op.pending, s.op.gradient = false, nil
-		s.op.future.Complete(g.err)
-		g.mu.Unlock()
+	g.Mu.Lock()
+	if err := g.Err(); err != nil { // failPending may have been here
+		g.End(&s.op.Operation, err, Now())
+		g.Mu.Unlock()
 		return
 	}
 	s.number = g.posted
 	g.posted++
 	g.steps = append(g.steps, s)
 	line := g.own.line(s.number)
-	line.kind, line.place, line.root, line.batch = s.kind, s.place, int32(s.root), s.op.batch // #nosec G115 -- a position
-	line.bucket, line.rows = int32(s.op.spec.Index), 0                                        // #nosec G115 -- a bucket
-	if s.op.gradient != nil {
-		line.rows = int32(len(s.op.gradient.Rows)) // #nosec G115 -- rows are int32
+	line.kind, line.place, line.root, line.batch = s.kind, s.place, int32(s.root), s.op.Batch // #nosec G115 -- a position
+	line.bucket, line.rows = int32(s.op.Spec.Index), 0                                        // #nosec G115 -- a bucket
+	if s.op.Gradient != nil {
+		line.rows = int32(len(s.op.Gradient.Rows)) // #nosec G115 -- rows are int32
 	}
 	line.posted.Store(s.number + 1)
-	g.mu.Unlock()
+	g.Mu.Unlock()
 	g.ring()
 }
 
@@ -104,17 +103,14 @@ func (g *sharedGroup) help() {
 	}
 }
 
-// await carries out operations until s has ended, unless somebody else does.
-func (s *sharedStep) await() { s.group.drive(s) }
-
 // drive carries out posted operations, in their order: up to and including last,
 // or all of them. If somebody else does, it leaves it to them.
-func (g *sharedGroup) drive(last *sharedStep) {
+func (g *sharedGroup) drive(last *Reduction) {
 	for g.driving.TryLock() {
 		ended := g.carryOutUntil(last)
 		g.driving.Unlock()
 		switch {
-		case g.dead.Load():
+		case g.Ended():
 			g.failPending()
 			return
 		case ended:
@@ -131,8 +127,8 @@ func (g *sharedGroup) drive(last *sharedStep) {
 
 // carryOutUntil carries out operations until last has ended, or none is left;
 // ended says that it was last. The caller holds driving.
-func (g *sharedGroup) carryOutUntil(last *sharedStep) (ended bool) {
-	for !g.dead.Load() {
+func (g *sharedGroup) carryOutUntil(last *Reduction) (ended bool) {
+	for !g.Ended() {
 		s, ended := g.due(last)
 		if s == nil {
 			return ended
@@ -141,20 +137,20 @@ func (g *sharedGroup) carryOutUntil(last *sharedStep) (ended bool) {
 			g.poison(err)
 			return false
 		}
-		g.mu.Lock()
+		g.Mu.Lock()
 		g.steps = append(g.steps[:0], g.steps[1:]...)
-		g.mu.Unlock()
-		g.complete(s.op)
+		g.Mu.Unlock()
+		g.Complete(&s.op.Operation)
 	}
 	return false
 }
 
 // due is the operation to carry out next, or nil if there is none or last has
 // ended.
-func (g *sharedGroup) due(last *sharedStep) (s *sharedStep, ended bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if last != nil && !last.op.pending {
+func (g *sharedGroup) due(last *Reduction) (s *sharedStep, ended bool) {
+	g.Mu.Lock()
+	defer g.Mu.Unlock()
+	if last != nil && !last.Pending() {
 		return nil, true
 	}
 	if len(g.steps) == 0 {
@@ -178,15 +174,15 @@ func (g *sharedGroup) carryOut(s *sharedStep) (err error) {
 		g.end(s)
 	case s.kind == stepBroadcast:
 		err = g.broadcast(s)
-	case s.op.spec.Sparse:
+	case s.op.Spec.Sparse:
 		err = g.sumRows(s)
-	case isEager(&s.op.spec):
+	case isEager(&s.op.Spec):
 		err = g.sumEagerly(s)
 	default:
 		err = g.sumSlices(s)
 	}
 	if err == nil && s.place == inCopies && s.kind != stepBarrier {
-		err = s.op.gradient.CopyFrom(&s.bucket().Gradient)
+		err = s.op.Gradient.CopyFrom(&s.bucket().Gradient)
 	}
 	return err
 }
@@ -252,11 +248,11 @@ func (g *sharedGroup) agree(s *sharedStep) error {
 		line := m.line(s.number)
 		if line.kind != own.kind || line.bucket != own.bucket || line.batch != own.batch || line.root != own.root {
 			return fmt.Errorf("%s runs %s but %s runs %s: ranks must reduce the same buckets in the same order",
-				g.self, own.describe(), m.name, line.describe())
+				g.Self, own.describe(), m.name, line.describe())
 		}
 		m.place, m.rows = line.place, line.rows
 		if m.place != inStore && m.place != inCopies {
-			return fmt.Errorf("%s posted bucket %d to %s from place %d, which does not exist", m.name, line.bucket, g.self, m.place)
+			return fmt.Errorf("%s posted bucket %d to %s from place %d, which does not exist", m.name, line.bucket, g.Self, m.place)
 		}
 	}
 	return nil

@@ -45,7 +45,7 @@ func (g *sharedGroup) sumSlices(s *sharedStep) error {
 	if err := g.waitPosted(s); err != nil {
 		return err
 	}
-	from, to := g.slice(s.op.spec.Elements)
+	from, to := g.slice(s.op.Spec.Elements)
 	first := s.values(g.members[0])
 	for ; from < to; from += BlockElements {
 		end := min(from+BlockElements, to)
@@ -94,7 +94,7 @@ func (g *sharedGroup) sumRows(s *sharedStep) error {
 	if err := g.gather(s); err != nil {
 		return err
 	}
-	size, width := len(g.members), s.op.spec.Width
+	size, width := len(g.members), s.op.Spec.Width
 	part := func(i int) (from, to int) { return i * len(g.union) / size, (i + 1) * len(g.union) / size }
 	from, to := part(g.position)
 	sums := g.own.reduced[:(to-from)*width]
@@ -107,7 +107,7 @@ func (g *sharedGroup) sumRows(s *sharedStep) error {
 	}
 	out := &s.bucket().Gradient
 	if err := out.SetRows(len(g.union)); err != nil {
-		return fmt.Errorf("%s, %s: %w", g.self, s.op, err)
+		return fmt.Errorf("%s, %s: %w", g.Self, s.op, err)
 	}
 	copy(out.Rows, g.union)
 	for i, m := range g.members {
@@ -115,7 +115,7 @@ func (g *sharedGroup) sumRows(s *sharedStep) error {
 		copy(out.Values[from*width:to*width], m.reduced)
 	}
 	if s.place == inStore {
-		*s.op.gradient = *out
+		*s.op.Gradient = *out
 	}
 	g.end(s)
 	return nil
@@ -126,18 +126,18 @@ func (g *sharedGroup) gather(s *sharedStep) (err error) {
 	g.merger.Reset()
 	for _, m := range g.members {
 		if m == g.own {
-			g.merger.Add(s.op.gradient)
+			g.merger.Add(s.op.Gradient)
 			continue
 		}
 		part := s.of(m)
 		if err := part.TakeRows(int(m.rows)); err != nil {
-			return fmt.Errorf("%s sent to %s: %w", m.name, g.self, err)
+			return fmt.Errorf("%s sent to %s: %w", m.name, g.Self, err)
 		}
 		g.merger.Add(&part.Gradient)
 	}
 	// The room for each member's part of the sum is that of so many rows.
-	if g.union, err = g.merger.Union(g.unionRoom[:0:s.op.spec.Capacity]); err != nil {
-		return fmt.Errorf("%s, %s: %w", g.self, s.op, err)
+	if g.union, err = g.merger.Union(g.unionRoom[:0:s.op.Spec.Capacity]); err != nil {
+		return fmt.Errorf("%s, %s: %w", g.Self, s.op, err)
 	}
 	return nil
 }
@@ -153,16 +153,16 @@ func (g *sharedGroup) broadcast(s *sharedStep) error {
 		return g.endTogether(s)
 	}
 	from, out := s.of(root), &s.bucket().Gradient
-	if s.op.spec.Sparse {
+	if s.op.Spec.Sparse {
 		if err := from.TakeRows(int(root.rows)); err != nil {
-			return fmt.Errorf("%s sent to %s: %w", root.name, g.self, err)
+			return fmt.Errorf("%s sent to %s: %w", root.name, g.Self, err)
 		}
 	}
 	if err := out.CopyFrom(&from.Gradient); err != nil {
-		return fmt.Errorf("%s, %s: %w", g.self, s.op, err)
+		return fmt.Errorf("%s, %s: %w", g.Self, s.op, err)
 	}
 	if s.place == inStore {
-		*s.op.gradient = *out
+		*s.op.Gradient = *out
 	}
 	return g.endTogether(s)
 }
@@ -173,23 +173,9 @@ func (g *sharedGroup) Barrier() error {
 	if len(g.members) == 1 {
 		return nil
 	}
-	if err := g.beginBarrier(); err != nil {
+	if err := g.BeginBarrier(); err != nil {
 		return err
 	}
-	g.post(g.meeting)
-	return g.meeting.op.future.Wait()
-}
-
-func (g *sharedGroup) beginBarrier() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.err != nil {
-		return g.err
-	}
-	op := g.meeting.op
-	if !op.start(g.barriers, nil, g.timeout) {
-		return fmt.Errorf("%s started barrier %d on %s while the last one is in flight", g.self, g.barriers, g.link)
-	}
-	g.barriers++
-	return nil
+	g.post(g.barrier)
+	return g.Meeting.Future().Wait()
 }

@@ -19,7 +19,7 @@ type sharedTableCaller struct {
 	*tableCaller
 	control *shm.Segment
 	memory  *LookupStore         // of the trainer
-	columns [callKinds][]float32 // where the calls work, from the table's first column on
+	columns [CallKinds][]float32 // where the calls work, from the table's first column on
 	line    *callLine
 	bell    shm.Bell
 	seen    uint32 // the last call that was taken
@@ -27,7 +27,7 @@ type sharedTableCaller struct {
 
 func newSharedTablePort(trainers Links, spec LookupSpec, table int) (*sharedTablePort, error) {
 	p := &sharedTablePort{
-		sharedServer: sharedServer{Links: trainers, awaits: "a call"},
+		sharedServer: sharedServer{PortLife: PortLife{Links: trainers}, awaits: "a call"},
 		spec:         spec, table: table,
 	}
 	p.some = p.anyCall
@@ -50,8 +50,8 @@ func (p *sharedTablePort) admit(i int, conn *Conn) (err error) {
 		return err
 	}
 	c.memory = viewLookups(conn.peer, segment, p.spec)
-	first := p.spec.first(p.table)
-	c.stride, c.columns = p.spec.Columns(), [callKinds][]float32{c.memory.Values[first:], c.memory.Gradients[first:]}
+	first := p.spec.FirstColumn(p.table)
+	c.Stride, c.columns = p.spec.Columns(), [CallKinds][]float32{c.memory.Values[first:], c.memory.Gradients[first:]}
 	c.line, c.bell = callLineOf(c.control), bellOf(c.control)
 	return nil
 }
@@ -94,22 +94,22 @@ func (p *sharedTablePort) take(handle func(*TableCall) error) (calls int, err er
 // receive checks what a trainer says of its call before anything relies on it.
 func (c *sharedTableCaller) receive(posted uint32) error {
 	line := c.line
-	kind, batch, atNS := callKind(line.kind), line.batch, line.postedNS
+	kind, batch, atNS := CallKind(line.kind), line.batch, line.postedNS
 	switch {
 	case posted != c.seen+1:
 		return fmt.Errorf("%s posted call %d to %s where call %d is due", c.peer, posted, c.self, c.seen+1)
-	case kind < 0 || kind >= callKinds:
+	case kind < 0 || kind >= CallKinds:
 		return fmt.Errorf("%s posted a call of kind %d to %s, which does not exist", c.peer, kind, c.self)
 	}
-	c.seen, c.values = posted, c.columns[kind]
-	if kind == callUpdate {
+	c.seen, c.Values = posted, c.columns[kind]
+	if kind == CallUpdate {
 		return c.update(batch, atNS)
 	}
 	if err := c.room(line.bags, line.indices); err != nil {
 		return err
 	}
-	copy(c.Offsets, c.memory.offsets[:len(c.Offsets)])
-	copy(c.Indices, c.memory.indices[:len(c.Indices)])
+	copy(c.Offsets, c.memory.BagOffsets[:len(c.Offsets)])
+	copy(c.Indices, c.memory.BagIndices[:len(c.Indices)])
 	return c.lookup(batch, atNS)
 }
 

@@ -23,7 +23,7 @@ type waiting struct {
 
 func (w *waiting) init(g *sharedGroup) {
 	w.g = g
-	w.check = func() bool { return w.g.dead.Load() || w.over() }
+	w.check = func() bool { return w.g.Ended() || w.over() }
 }
 
 // over says whether the wait has an end: all are there, but for those that have
@@ -58,23 +58,23 @@ func (w *waiting) reached(m *sharedMember) bool {
 func (g *sharedGroup) wait(s *sharedStep, what condition) error {
 	w := &g.ready
 	w.what, w.number = what, s.number
-	inTime := g.own.bell.Wait(w.check, s.op.deadline)
+	inTime := g.own.bell.Wait(w.check, s.op.Deadline)
 	var missing []string
 	for _, m := range g.members {
 		if m == g.own || w.reached(m) {
 			continue
 		}
 		if m.left.Load() {
-			return &PeerError{Waiter: g.self, Peer: m.name, What: s.describe(), Err: errLeft}
+			return &PeerError{Waiter: g.Self, Peer: m.name, What: s.describe(), Err: errLeft}
 		}
 		missing = append(missing, m.name)
 	}
 	switch {
-	case g.dead.Load():
-		return g.closedError() // the cause is known already
+	case g.Ended():
+		return g.Closed() // the cause is known already
 	case !inTime && len(missing) > 0:
 		slices.Sort(missing)
-		return &WaitError{Waiter: g.self, For: missing, What: s.describe(), Seconds: g.timeout.Seconds()}
+		return g.Late(s.describe(), missing...)
 	}
 	return nil
 }

@@ -11,7 +11,8 @@ import (
 type Store struct {
 	Buckets []*tensor.Bucket
 
-	segment *shm.Segment // nil on the heap
+	// Segment is what holds them, nil on the heap.
+	Segment *shm.Segment
 }
 
 // NewStore allocates a store on the heap of this process.
@@ -43,7 +44,7 @@ func newSegmentStore(name string, specs []tensor.BucketSpec, touch bool) (*Store
 
 // reserve reports that a bucket of a store whose pages come into being at their
 // first use does not fit into the memory there is.
-func (s *Store) reserve(owner string, spec *tensor.BucketSpec) error {
+func reserve(owner string, spec *tensor.BucketSpec) error {
 	_, bytes := bucketBytes(spec)
 	return shm.Reserve(fmt.Sprintf("the copies of bucket %d of %s", spec.Index, owner), int64(bytes))
 }
@@ -59,10 +60,10 @@ func (s *Store) Specs() []tensor.BucketSpec {
 
 // Close gives the memory back. Nothing may use a bucket of the store after it.
 func (s *Store) Close() error {
-	if s.segment == nil {
+	if s.Segment == nil {
 		return nil
 	}
-	return s.segment.Close()
+	return s.Segment.Close()
 }
 
 // In a segment each bucket starts on a page of its own: the rows that are shown
@@ -95,7 +96,7 @@ func storeSize(specs []tensor.BucketSpec) int {
 
 // viewStore lays buckets over a segment of storeSize(specs) bytes.
 func viewStore(segment *shm.Segment, specs []tensor.BucketSpec) *Store {
-	s := &Store{segment: segment}
+	s := &Store{Segment: segment}
 	rest := segment.Bytes()
 	for _, spec := range specs {
 		from, size := bucketBytes(&spec)

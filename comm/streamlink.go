@@ -18,11 +18,11 @@ import (
 // bytes each, and 4 bytes per element and way, or per row and way 4 bytes and
 // 4*Width.
 type StreamLink struct {
-	operations
+	Buckets
 	conn       *Conn
 	pushes     []*streamPush // by bucket index
 	queue      chan *streamPush
-	armed      time.Time // the read deadline in force; guarded by mu
+	armed      time.Time // the read deadline in force; guarded by Mu
 	quit       chan struct{}
 	stop       func() // closes quit
 	senderDone chan struct{}
@@ -31,7 +31,7 @@ type StreamLink struct {
 
 // streamPush is one bucket's place on a StreamLink. The link's mu guards it.
 type streamPush struct {
-	*operation
+	*Reduction
 	sent     int    // chunks sent or being sent: nobody can have answered the others
 	answered []bool // by chunk
 	left     int    // chunks not yet answered
@@ -48,15 +48,16 @@ var _ ServerLink = (*StreamLink)(nil)
 // it owns from now on. Each push must be answered within timeout.
 func NewStreamLink(conn *Conn, buckets []tensor.BucketSpec, timeout time.Duration) *StreamLink {
 	l := &StreamLink{
-		operations: newOperations(conn.self, "the link to "+conn.peer, buckets, timeout),
 		conn:       conn,
 		queue:      make(chan *streamPush, len(buckets)),
 		quit:       make(chan struct{}),
 		senderDone: make(chan struct{}),
 		done:       make(chan struct{}),
 	}
-	l.pushes = byIndex(buckets, func(spec tensor.BucketSpec) *streamPush {
-		p := &streamPush{operation: l.slots[spec.Index], answered: make([]bool, chunksOf(&spec))}
+	l.Init(conn.self, "the link to "+conn.peer, buckets, timeout, nil)
+	l.Awaits, l.Idle = "the answer to ", "a pause between pushes"
+	l.pushes = ByIndex(buckets, func(spec tensor.BucketSpec) *streamPush {
+		p := &streamPush{Reduction: l.Of(spec.Index), answered: make([]bool, chunksOf(&spec))}
 		p.reset()
 		return p
 	})
@@ -69,26 +70,26 @@ func NewStreamLink(conn *Conn, buckets []tensor.BucketSpec, timeout time.Duratio
 // PushPull implements PushPuller. The future's error is a *WaitError at the
 // deadline and a *PeerError if the server is gone; either ends the link.
 func (l *StreamLink) PushPull(batch int64, b *tensor.Bucket) *Future {
-	op, err := l.begin(batch, b)
+	r, err := l.Begin(batch, b)
 	if err != nil {
 		return Completed(err)
 	}
 	l.arm()
 	l.queue <- l.pushes[b.Index] // has room: each bucket is in it once at most
-	return op.future
+	return r.Future()
 }
 
 // Close ends the link and waits for its goroutines. With pushes unanswered,
 // which then fail, that is no orderly end and the server sees a lost link.
 func (l *StreamLink) Close() error {
-	first := l.fail(l.closedError())
-	if l.busy() {
+	orderly := l.Retire()
+	if !orderly {
 		_ = l.conn.Close()
 	}
 	l.stop()
 	<-l.senderDone
-	if first {
-		_ = l.conn.sendBy(time.Now().Add(byeGrace), &Header{Op: opBye})
+	if orderly {
+		_ = l.conn.sendBy(time.Now().Add(ByeGrace), &Header{Op: opBye})
 	}
 	err := l.conn.Close()
 	<-l.done
@@ -97,13 +98,9 @@ func (l *StreamLink) Close() error {
 
 // arm sets the read deadline to that of the earliest pending push.
 func (l *StreamLink) arm() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var deadline time.Time
-	if op := l.earliest(); op != nil {
-		deadline = op.deadline
-	}
-	if !deadline.Equal(l.armed) {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if deadline := l.Earliest(); !deadline.Equal(l.armed) {
 		l.armed = deadline
 		_ = l.conn.SetReadDeadline(deadline) // fails only once closed, and then reads fail too
 	}
@@ -118,7 +115,7 @@ func (l *StreamLink) send() {
 			return
 		case p := <-l.queue:
 			if err := l.push(p); err != nil {
-				l.fail(err)
+				l.Fail(err)
 				_ = l.conn.Close()
 				return
 			}
@@ -128,15 +125,15 @@ func (l *StreamLink) send() {
 
 // push sends the chunks of p.
 func (l *StreamLink) push(p *streamPush) error {
-	batch, bucket := p.batch, p.spec.Index
-	err := l.conn.SetWriteDeadline(p.deadline)
+	batch, bucket := p.Batch, p.Spec.Index
+	err := l.conn.SetWriteDeadline(p.Deadline)
 	for k := 0; k < len(p.answered) && err == nil; k++ {
 		g := l.take(p, k)
 		h := chunkHeader(opPush, batch, bucket, k, &g)
 		err = l.conn.post(&h, tensor.Int32Bytes(g.Rows), tensor.Float32Bytes(g.Values))
 	}
 	if err != nil {
-		return l.conn.explainSend(err, "the push of "+describe(batch, bucket), int64(l.timeout))
+		return l.conn.explainSend(err, "the push of "+Describe(batch, bucket), int64(l.Timeout))
 	}
 	return nil
 }
@@ -144,10 +141,10 @@ func (l *StreamLink) push(p *streamPush) error {
 // take notes that chunk k of p goes out and returns it. It is a copy: a server
 // that answers before it has the whole push must not pull it away.
 func (l *StreamLink) take(p *streamPush, k int) tensor.Gradient {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	p.sent = k + 1
-	return chunkOf(p.gradient, k)
+	return chunkOf(p.Gradient, k)
 }
 
 func (l *StreamLink) receive() {
@@ -159,7 +156,7 @@ func (l *StreamLink) receive() {
 			err = l.answer(&h)
 		}
 		if err != nil {
-			l.fail(l.conn.explain(err, l.awaited(), int64(l.timeout)))
+			l.Fail(l.conn.explain(err, l.Awaited(), int64(l.Timeout)))
 			break
 		}
 	}
@@ -168,25 +165,25 @@ func (l *StreamLink) receive() {
 	l.stop()
 	_ = l.conn.Close()
 	<-l.senderDone
-	l.finish()
+	l.Finish()
 }
 
 // answer reads the chunk of an answer that h announces.
 func (l *StreamLink) answer(h *Header) error {
-	p := at(l.pushes, int(h.Bucket))
+	p := At(l.pushes, int(h.Bucket))
 	if h.Op != opAnswer || p == nil || !l.awaits(p, h) {
-		return fmt.Errorf("%s sent operation %d of batch %d, bucket %d, from element %d on to %s, which has no such push in flight", l.conn.peer, h.Op, h.Batch, h.Bucket, h.Arg, l.self)
+		return fmt.Errorf("%s sent operation %d of batch %d, bucket %d, from element %d on to %s, which has no such push in flight", l.conn.peer, h.Op, h.Batch, h.Bucket, h.Arg, l.Self)
 	}
-	g := p.gradient
-	if !p.spec.Sparse {
+	g := p.Gradient
+	if !p.Spec.Sparse {
 		chunk := chunkOf(g, int(h.Arg/ChunkElements))
 		g = &chunk
 	}
-	if err := readGradient(l.conn, h, &p.spec, g); err != nil {
+	if err := readGradient(l.conn, h, &p.Spec, g); err != nil {
 		return err
 	}
 	if l.arrived(p) {
-		l.complete(p.operation)
+		l.Complete(&p.Operation)
 		l.arm()
 	}
 	return nil
@@ -195,10 +192,10 @@ func (l *StreamLink) answer(h *Header) error {
 // awaits says whether h announces a chunk that was sent and not yet answered, and
 // notes that it is answered now.
 func (l *StreamLink) awaits(p *streamPush, h *Header) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	k := h.Arg / ChunkElements
-	if !p.pending || p.batch != h.Batch || h.Arg%ChunkElements != 0 || k < 0 || k >= int64(p.sent) || p.answered[k] {
+	if !p.Pending() || p.Batch != h.Batch || h.Arg%ChunkElements != 0 || k < 0 || k >= int64(p.sent) || p.answered[k] {
 		return false
 	}
 	p.answered[k] = true
@@ -207,21 +204,11 @@ func (l *StreamLink) awaits(p *streamPush, h *Header) bool {
 
 // arrived notes a chunk of p and says whether it was the last.
 func (l *StreamLink) arrived(p *streamPush) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
 	if p.left--; p.left > 0 {
 		return false
 	}
 	p.reset()
 	return true
-}
-
-// awaited is what the receiver waits for.
-func (l *StreamLink) awaited() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if op := l.earliest(); op != nil {
-		return "the answer to " + op.String()
-	}
-	return "a pause between pushes"
 }

@@ -2,6 +2,7 @@ package comm
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 // StreamPort is the server's side of the push/pull links of its trainers. The
 // costs are in the comment of StreamLink.
 type StreamPort struct {
-	streamServer
+	PortLife
 	stores []*Store
 	places [][]*pushPlace // by trainer, then bucket index
 }
@@ -29,6 +30,7 @@ type pushPlace struct {
 // pushArrival is an Arrival and what the port knows of it.
 type pushArrival struct {
 	Arrival
+	port    *StreamPort
 	place   *pushPlace
 	pending atomic.Bool // handed over and not yet answered
 }
@@ -40,15 +42,15 @@ type pushArrival struct {
 // its chunks must follow within timeout, and an answer must be accepted by its
 // trainer within timeout.
 func NewStreamPort(trainers Links, specs []tensor.BucketSpec, chunked bool) *StreamPort {
-	p := &StreamPort{streamServer: streamServer{Links: trainers}}
+	p := &StreamPort{PortLife: PortLife{Links: trainers}}
 	for trainer := range trainers.Conns {
 		store := NewStore(specs)
 		p.stores = append(p.stores, store)
-		p.places = append(p.places, byIndex(specs, func(spec tensor.BucketSpec) *pushPlace {
+		p.places = append(p.places, ByIndex(specs, func(spec tensor.BucketSpec) *pushPlace {
 			return &pushPlace{spec: spec, chunks: chunksOf(&spec)}
 		}))
 		for _, b := range store.Buckets {
-			p.prepare(at(p.places[trainer], b.Index), trainer, &b.Gradient, chunked)
+			p.prepare(At(p.places[trainer], b.Index), trainer, &b.Gradient, chunked)
 		}
 	}
 	return p
@@ -68,8 +70,8 @@ func (p *StreamPort) prepare(place *pushPlace, trainer int, g *tensor.Gradient, 
 			part = &chunk
 		}
 		a := &place.arrivals[k]
-		a.place = place
-		a.Arrival = Arrival{Bucket: place.spec.Index, Trainer: trainer, Chunk: k, Chunks: n, Gradient: part, port: p, slot: a}
+		a.port, a.place = p, place
+		a.Arrival = Arrival{Bucket: place.spec.Index, Trainer: trainer, Chunk: k, Chunks: n, Gradient: part, Slot: a}
 	}
 }
 
@@ -79,7 +81,28 @@ func (p *StreamPort) Store(trainer int) *Store { return p.stores[trainer] }
 // Serve implements Port. It calls handle on a goroutine of the trainer that
 // pushed, so handle runs for several trainers at once and delays only its own.
 func (p *StreamPort) Serve(handle func(*Arrival) error) error {
-	return p.serve(func(trainer int) error { return p.read(trainer, handle) })
+	return readAll(&p.PortLife, func(trainer int) error { return p.read(trainer, handle) })
+}
+
+// readAll calls read for every trainer of a port at once, until all have returned.
+func readAll(p *PortLife, read func(trainer int) error) error {
+	return p.Run(func() {
+		var readers sync.WaitGroup
+		for trainer := range p.Conns {
+			readers.Go(func() {
+				if err := read(trainer); err != nil {
+					p.Fail(err)
+				}
+			})
+		}
+		readers.Wait()
+	})
+}
+
+// Close implements Port.
+func (p *StreamPort) Close() error {
+	_, err := p.Shut()
+	return err
 }
 
 // read receives the pushes of one trainer until its goodbye.
@@ -93,7 +116,7 @@ func (p *StreamPort) read(trainer int, handle func(*Arrival) error) error {
 		if h.Op == opBye {
 			return nil
 		}
-		place := at(p.places[trainer], int(h.Bucket))
+		place := At(p.places[trainer], int(h.Bucket))
 		switch {
 		case h.Op != opPush:
 			return fmt.Errorf("%s sent operation %d to %s, which expects pushes", c.peer, h.Op, p.Self)
@@ -118,7 +141,7 @@ func (p *StreamPort) receive(c *Conn, place *pushPlace, h *Header, handle func(*
 		}
 		a := &place.arrivals[min(k, len(place.arrivals)-1)]
 		if err := p.readChunk(c, a, h, batch, k); err != nil {
-			return c.explain(err, "the push of "+describe(batch, place.spec.Index), int64(p.Timeout))
+			return c.explain(err, "the push of "+Describe(batch, place.spec.Index), int64(p.Timeout))
 		}
 		if len(place.arrivals) == 1 && k < place.chunks-1 {
 			continue
@@ -155,10 +178,10 @@ func (p *StreamPort) readChunk(c *Conn, a *pushArrival, h *Header, batch int64, 
 	return readGradient(c, h, spec, &part)
 }
 
-// answer implements answerer.
-func (p *StreamPort) answer(arrival *Arrival, g *tensor.Gradient) error {
-	a := arrival.slot.(*pushArrival)
-	place, c := a.place, p.Conns[a.Trainer]
+// Answer implements Answerer.
+func (a *pushArrival) Answer(g *tensor.Gradient) error {
+	p, place := a.port, a.place
+	c := p.Conns[a.Trainer]
 	spec := place.spec
 	if !spec.Sparse {
 		spec.Elements = len(a.Gradient.Values)
@@ -178,8 +201,8 @@ func (p *StreamPort) answer(arrival *Arrival, g *tensor.Gradient) error {
 		// the send returns.
 		place.open.Add(-1)
 		if err := c.sendBy(deadline, &h, tensor.Int32Bytes(part.Rows), tensor.Float32Bytes(part.Values)); err != nil {
-			err = c.explainSend(err, "the answer to "+describe(batch, spec.Index), int64(p.Timeout))
-			p.fail(err)
+			err = c.explainSend(err, "the answer to "+Describe(batch, spec.Index), int64(p.Timeout))
+			p.Fail(err)
 			return err
 		}
 	}

@@ -13,21 +13,21 @@ import (
 // streamTableLink. Each trainer's goroutine receives its calls and sends their
 // answers, so that only the handling of one trainer's call delays another's.
 type streamTablePort struct {
-	streamServer
+	PortLife
 	callers  []*tableCaller
 	handling sync.Mutex
 }
 
 func newStreamTablePort(trainers Links, spec LookupSpec, table int) (*streamTablePort, error) {
-	p := &streamTablePort{streamServer: streamServer{Links: trainers}}
+	p := &streamTablePort{PortLife: PortLife{Links: trainers}}
 	bags, columns := frameBytes(&spec, table)
 	if err := shm.ReserveTogether("the calls of all trainers of "+p.Self, float64(len(p.Conns))*(bags+columns)); err != nil {
-		_ = p.Links.Close()
+		_ = trainers.Close()
 		return nil, err
 	}
 	for i, conn := range p.Conns {
 		c := newTableCaller(p.Self, conn, i, &spec, table)
-		c.stride, c.values = c.width, make([]float32, spec.Bags*c.width)
+		c.Stride, c.Values = c.Width, make([]float32, spec.Bags*c.Width)
 		p.callers = append(p.callers, c)
 	}
 	return p, nil
@@ -35,7 +35,13 @@ func newStreamTablePort(trainers Links, spec LookupSpec, table int) (*streamTabl
 
 // Serve implements TablePort. handle runs on a goroutine of the trainer that calls.
 func (p *streamTablePort) Serve(handle func(*TableCall) error) error {
-	return p.serve(func(trainer int) error { return p.read(trainer, handle) })
+	return readAll(&p.PortLife, func(trainer int) error { return p.read(trainer, handle) })
+}
+
+// Close implements TablePort.
+func (p *streamTablePort) Close() error {
+	_, err := p.Shut()
+	return err
 }
 
 // read takes the calls of one trainer until its goodbye.
@@ -46,39 +52,39 @@ func (p *streamTablePort) read(trainer int, handle func(*TableCall) error) error
 		if err := conn.readHeader(&h); err != nil {
 			return conn.explain(err, "the wait for a call", 0)
 		}
-		kind := callLookup
+		kind := CallLookup
 		switch h.Op {
 		case opBye:
 			return nil
 		case opLookup:
 		case opUpdate:
-			kind = callUpdate
+			kind = CallUpdate
 		default:
 			return fmt.Errorf("%s sent operation %d to %s, which expects lookups and updates", conn.peer, h.Op, p.Self)
 		}
 		if err := p.receive(conn, c, kind, &h); err != nil {
-			return conn.explain(err, describeCall(kind, h.Batch), int64(p.Timeout))
+			return conn.explain(err, DescribeCall(kind, h.Batch), int64(p.Timeout))
 		}
 		if err := p.handle(c, handle); err != nil {
 			return err
 		}
 		if err := p.answer(conn, c, kind); err != nil {
-			return conn.explainSend(err, "the answer to "+describeCall(kind, c.Batch), int64(p.Timeout))
+			return conn.explainSend(err, "the answer to "+DescribeCall(kind, c.Batch), int64(p.Timeout))
 		}
 	}
 }
 
 // receive reads and checks the call that h starts.
-func (p *streamTablePort) receive(conn *Conn, c *tableCaller, kind callKind, h *Header) error {
+func (p *streamTablePort) receive(conn *Conn, c *tableCaller, kind CallKind, h *Header) error {
 	if !conn.buffered(h.Payload) {
 		_ = conn.SetReadDeadline(time.Now().Add(p.Timeout)) // fails only once closed, and then reads fail too
 		defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
 	}
-	if kind == callUpdate {
+	if kind == CallUpdate {
 		if err := c.update(h.Batch, 0); err != nil {
 			return err
 		}
-		values := c.values[:c.Bags()*c.width]
+		values := c.Values[:c.Bags()*c.Width]
 		if err := conn.expect(h, 4*len(values), kind); err != nil {
 			return err
 		}
@@ -102,9 +108,9 @@ func (p *streamTablePort) receive(conn *Conn, c *tableCaller, kind callKind, h *
 }
 
 // expect refuses a call of another size.
-func (c *Conn) expect(h *Header, bytes int, kind callKind) error {
+func (c *Conn) expect(h *Header, bytes int, kind CallKind) error {
 	if h.Payload != uint64(bytes) { // #nosec G115 -- a length
-		return fmt.Errorf("%s sent %d bytes as %s to %s, which expects %d", c.peer, h.Payload, describeCall(kind, h.Batch), c.self, bytes)
+		return fmt.Errorf("%s sent %d bytes as %s to %s, which expects %d", c.peer, h.Payload, DescribeCall(kind, h.Batch), c.self, bytes)
 	}
 	return nil
 }
@@ -113,22 +119,22 @@ func (c *Conn) expect(h *Header, bytes int, kind callKind) error {
 func (p *streamTablePort) handle(c *tableCaller, handle func(*TableCall) error) error {
 	p.handling.Lock()
 	defer p.handling.Unlock()
-	if p.ended() {
+	if p.Ended() {
 		return nil // the answer will find its connection closed
 	}
 	err := handle(&c.TableCall)
 	if err != nil {
-		p.fail(err)
+		p.Fail(err)
 	}
 	return err
 }
 
 // answer sends the columns of a lookup, or that an update is applied.
-func (p *streamTablePort) answer(conn *Conn, c *tableCaller, kind callKind) error {
+func (p *streamTablePort) answer(conn *Conn, c *tableCaller, kind CallKind) error {
 	h := Header{Op: callOps[kind], Batch: c.Batch}
 	deadline := time.Now().Add(p.Timeout)
-	if kind == callUpdate {
+	if kind == CallUpdate {
 		return conn.sendBy(deadline, &h)
 	}
-	return conn.sendBy(deadline, &h, tensor.Float32Bytes(c.values[:c.Bags()*c.width]))
+	return conn.sendBy(deadline, &h, tensor.Float32Bytes(c.Values[:c.Bags()*c.Width]))
 }

@@ -1,6 +1,11 @@
 package comm
 
-import "io"
+import (
+	"io"
+	"sync/atomic"
+
+	"github.com/psbench/psbench/comm/shm"
+)
 
 // TableSpec is the size of an embedding table: Rows of Width columns.
 type TableSpec struct {
@@ -17,10 +22,10 @@ type LookupSpec struct {
 }
 
 // Columns is the number of joined columns.
-func (s *LookupSpec) Columns() int { return s.first(len(s.Tables)) }
+func (s *LookupSpec) Columns() int { return s.FirstColumn(len(s.Tables)) }
 
-// first is the first joined column of a table.
-func (s *LookupSpec) first(table int) int {
+// FirstColumn is the first joined column of a table.
+func (s *LookupSpec) FirstColumn(table int) int {
 	n := 0
 	for _, t := range s.Tables[:table] {
 		n += t.Width
@@ -35,8 +40,14 @@ type LookupStore struct {
 	// Values holds the joined columns of the bags that were looked up, [bags,
 	// Columns()], and Gradients their gradient; both have room for Bags bags.
 	Values, Gradients []float32
+	// BagOffsets and BagIndices are the bags asked, for links to read; Ask alone sets them.
+	// They have room for the largest batch.
+	BagOffsets, BagIndices []int64
 
-	lookupMemory
+	Owner   string       // the trainer, for errors
+	Segment *shm.Segment // what holds all this; nil on the heap
+	asked   int64        // counts what was asked
+	calls   atomic.Int32 // in flight, of all links
 }
 
 // NoBatch is the number of a lookup that belongs to no batch of a pass, such as one for
@@ -70,8 +81,9 @@ type TableCall struct {
 	Offsets, Indices []int64
 	AtNS             int64 // when the call arrived, in ns of Now
 
-	values        []float32 // from the table's first column on
-	stride, width int
+	// Values has the table's Width columns of bag i from i*Stride on.
+	Values        []float32
+	Stride, Width int
 }
 
 // Bags is the number of bags.
@@ -83,16 +95,7 @@ func (c *TableCall) Bag(i int) []int64 { return c.Indices[c.Offsets[i]:c.Offsets
 // Columns is the table's columns of bag i: to be written by a lookup, their gradient in
 // an update.
 func (c *TableCall) Columns(i int) []float32 {
-	return c.values[i*c.stride : i*c.stride+c.width : i*c.stride+c.width]
-}
-
-// NewTableCall makes a call over values, [bags, width]: tests of table servers hand
-// their servers such calls.
-func NewTableCall(batch int64, trainer int, update bool, offsets, indices []int64, values []float32, width int) *TableCall {
-	return &TableCall{
-		Batch: batch, Trainer: trainer, Update: update, Offsets: offsets, Indices: indices,
-		values: values, stride: width, width: width,
-	}
+	return c.Values[i*c.Stride : i*c.Stride+c.Width : i*c.Stride+c.Width]
 }
 
 // TablePort is the end of the links of all trainers at the server of a table.

@@ -82,10 +82,10 @@ func TestTablesDoWhatLoopsDo(t *testing.T) {
 
 // callOver is a call on joined columns.
 func callOver(spec LookupSpec, s int, update bool, offsets, indices []int64, joined []float32) *TableCall {
-	first := min(len(joined), spec.first(s)) // no bags, no columns
+	first := min(len(joined), spec.FirstColumn(s)) // no bags, no columns
 	return &TableCall{
 		Update: update, Offsets: offsets, Indices: indices,
-		values: joined[first:], stride: spec.Columns(), width: spec.Tables[s].Width,
+		Values: joined[first:], Stride: spec.Columns(), Width: spec.Tables[s].Width,
 	}
 }
 

@@ -16,7 +16,7 @@ type tableCaller struct {
 
 func newTableCaller(self string, conn *Conn, trainer int, spec *LookupSpec, table int) *tableCaller {
 	return &tableCaller{
-		TableCall: TableCall{Trainer: trainer, width: spec.Tables[table].Width},
+		TableCall: TableCall{Trainer: trainer, Width: spec.Tables[table].Width},
 		self:      self, peer: conn.peer, rows: spec.Tables[table].Rows, spec: spec,
 		offsets: make([]int64, spec.Bags+1), indices: make([]int64, spec.Indices),
 	}
@@ -36,7 +36,7 @@ func (c *tableCaller) room(bags, indices int64) error {
 // lookup makes the call a lookup of the bags that are there now, once it has checked
 // them.
 func (c *tableCaller) lookup(batch, atNS int64) error {
-	if err := checkOffsets(c.Offsets, len(c.Indices)); err != nil {
+	if err := CheckOffsets(c.Offsets, len(c.Indices)); err != nil {
 		return fmt.Errorf("%s asked %s for bags whose %w", c.peer, c.self, err)
 	}
 	for k, row := range c.Indices {
@@ -61,7 +61,7 @@ func (c *tableCaller) outside(k int) error {
 // update makes the call the update of the last lookup.
 func (c *tableCaller) update(batch, atNS int64) error {
 	if !c.looked || c.Batch != batch {
-		return fmt.Errorf("%s sent %s %s, but an update follows the lookup of the same batch, once", c.peer, c.self, describeCall(callUpdate, batch))
+		return fmt.Errorf("%s sent %s %s, but an update follows the lookup of the same batch, once", c.peer, c.self, DescribeCall(CallUpdate, batch))
 	}
 	c.looked = false
 	c.AtNS, c.Update = atNS, true

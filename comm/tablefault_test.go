@@ -88,7 +88,7 @@ func TestStreamTableCallsThatStopHalfWay(t *testing.T) {
 		defer func() { _ = far.Close() }()
 		l := newStreamTableLink(near, store, 0, 300*time.Millisecond)
 		commtest.Must(t, store.Ask(make([]int64, 33), nil))
-		l.looked, l.batch = store.asked, 4
+		l.looked, l.Call(CallLookup).Batch = store.Asked(), 4
 		if err := l.Update(4).Wait(); err == nil || !strings.HasPrefix(err.Error(), "trainer0 waited 0.3 s for ") || !strings.Contains(err.Error(), "update of batch 4 from server9") {
 			t.Errorf("an update that nobody reads gave %v", err)
 		}
@@ -136,15 +136,15 @@ func TestTableDeathOfThePeer(t *testing.T) {
 func hangUp(port TablePort) {
 	switch p := port.(type) {
 	case *sharedTablePort:
-		p.hangUp()
+		_ = p.Links.Close()
 	case *streamTablePort:
-		_ = p.hangUp()
+		_ = p.Links.Close()
 	}
 }
 
 func connOf(link TableLink) *Conn {
 	if l, ok := link.(*sharedTableLink); ok {
-		return l.conn
+		return l.client.conn
 	}
 	return link.(*streamTableLink).conn
 }

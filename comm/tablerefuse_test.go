@@ -37,21 +37,21 @@ func TestSharedTablePortRefusesLies(t *testing.T) {
 		"for -1 bags":         func(_ *LookupStore, l *callLine) { l.bags = -1 },
 		"with 13 indices":     func(_ *LookupStore, l *callLine) { l.indices = 13 },
 		"with -5 indices":     func(_ *LookupStore, l *callLine) { l.indices = -5 },
-		"whose offset 0 is 1": func(s *LookupStore, _ *callLine) { s.offsets[0] = 1 },
+		"whose offset 0 is 1": func(s *LookupStore, _ *callLine) { s.BagOffsets[0] = 1 },
 		"whose offset 2 is 1; offsets start at 0, do not fall": func(s *LookupStore, l *callLine) {
 			l.bags, l.indices = 3, 3
-			copy(s.offsets[:4], []int64{0, 2, 1, 3})
+			copy(s.BagOffsets[:4], []int64{0, 2, 1, 3})
 		},
 		"whose offset 1 is 2; offsets start at 0, do not fall and end at the number of indices, 3": func(s *LookupStore, l *callLine) {
 			l.bags, l.indices = 1, 3
-			s.offsets[:2][1] = 2
+			s.BagOffsets[:2][1] = 2
 		},
 		"row 300 at bag 0, position 1": func(s *LookupStore, l *callLine) {
 			l.bags, l.indices = 1, 2
-			s.offsets[:2][1] = 2
-			s.indices[:2][1] = 300
+			s.BagOffsets[:2][1] = 2
+			s.BagIndices[:2][1] = 300
 		},
-		"sent server9 the update of batch 0, but an update follows the lookup of the same batch, once": func(_ *LookupStore, l *callLine) { l.kind = int32(callUpdate) },
+		"sent server9 the update of batch 0, but an update follows the lookup of the same batch, once": func(_ *LookupStore, l *callLine) { l.kind = int32(CallUpdate) },
 		"posted a call of kind 2 to server9, which does not exist":                                     func(_ *LookupStore, l *callLine) { l.kind = 2 },
 		"posted a call of kind -1":       func(_ *LookupStore, l *callLine) { l.kind = -1 },
 		"to server9 where call 1 is due": func(_ *LookupStore, l *callLine) { l.posted.Add(4) },
@@ -60,7 +60,7 @@ func TestSharedTablePortRefusesLies(t *testing.T) {
 		link := l.links[0][0].(*sharedTableLink)
 		lie(l.stores[0], link.line)
 		link.line.posted.Add(1)
-		link.server.Ring()
+		link.client.server.Ring()
 		if err := <-l.served[0]; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "trainer0") {
 			t.Errorf("%q: serve gave %v", want, err)
 		}

@@ -230,7 +230,7 @@ func (l *lockstep) call(t *testing.T, b *sdk.Batch, x []float32, update bool, tr
 		for i := range b.Size() {
 			copy(part[i*raceWidth:], x[(i*raceTables+k)*raceWidth:][:raceWidth])
 		}
-		c := comm.NewTableCall(0, trainer, update, b.Offsets, b.Indices, part, raceWidth)
+		c := &comm.TableCall{Trainer: trainer, Update: update, Offsets: b.Offsets, Indices: b.Indices, Values: part, Stride: raceWidth, Width: raceWidth}
 		do := table.Lookup
 		if update {
 			do = table.Update

@@ -17,24 +17,24 @@ type link struct {
 	size    int
 	batches []int64
 	values  [][]float32 // as they were when the operation began
-	future  *comm.Future
+	promise *comm.Promise
 	late    bool // the operation stays pending
 	began   chan struct{}
 }
 
 func newLink(size int) *link {
-	return &link{size: size, future: comm.NewFuture(), began: make(chan struct{}, 1)}
+	return &link{size: size, promise: comm.NewPromise(nil), began: make(chan struct{}, 1)}
 }
 
 func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
 	l.batches = append(l.batches, batch)
 	l.values = append(l.values, append([]float32(nil), b.Gradient.Values...))
-	l.future.Begin()
+	l.promise.Begin()
 	l.began <- struct{}{}
 	if !l.late {
-		l.future.Complete(nil)
+		l.promise.Complete(nil)
 	}
-	return l.future
+	return l.promise.Future()
 }
 
 func (l *link) Average(batch int64, b *tensor.Bucket) *comm.Future {
@@ -165,7 +165,7 @@ func TestHooksReturnWhileTheOperationRuns(t *testing.T) {
 		}
 		if !blocks {
 			f := h.Reduce(state{}, bucket(true))
-			l.future.Complete(nil)
+			l.promise.Complete(nil)
 			if err := f.Wait(); err != nil {
 				t.Error(err)
 			}
@@ -181,8 +181,8 @@ func TestHooksReturnWhileTheOperationRuns(t *testing.T) {
 		case <-returned:
 			t.Errorf("%s returned before the operation ended", name)
 		default:
-			l.future.Complete(nil)
-			if at := <-returned; at < l.future.EndNS() {
+			l.promise.Complete(nil)
+			if at := <-returned; at < l.promise.Future().EndNS() {
 				t.Errorf("%s returned before the operation ended", name)
 			}
 		}

@@ -56,7 +56,7 @@ func TestEmbeddingMatchesPlainLoops(t *testing.T) {
 			for i := range values {
 				values[i] = 7 // is overwritten
 			}
-			if err := server.Lookup(comm.NewTableCall(batch, 0, false, offsets, indices, values, w)); err != nil {
+			if err := server.Lookup(&comm.TableCall{Batch: batch, Offsets: offsets, Indices: indices, Values: values, Stride: w, Width: w}); err != nil {
 				t.Fatal(err)
 			}
 			want := make([]float64, bags*w)
@@ -74,7 +74,7 @@ func TestEmbeddingMatchesPlainLoops(t *testing.T) {
 				}
 			}
 			requireNear(t, 0, values, want)
-			if err := server.Update(comm.NewTableCall(batch, 0, true, offsets, indices, gradient, w)); err != nil {
+			if err := server.Update(&comm.TableCall{Batch: batch, Update: true, Offsets: offsets, Indices: indices, Values: gradient, Stride: w, Width: w}); err != nil {
 				t.Fatal(err)
 			}
 			table = moved
@@ -111,7 +111,7 @@ func TestEmbeddingOptimizers(t *testing.T) {
 			o.Reset()
 			server.Reset()
 			for batch := range int64(3) {
-				if err := server.Update(comm.NewTableCall(batch, 0, true, offsets, indices, gradient, width)); err != nil {
+				if err := server.Update(&comm.TableCall{Batch: batch, Update: true, Offsets: offsets, Indices: indices, Values: gradient, Stride: width, Width: width}); err != nil {
 					t.Fatal(err)
 				}
 				o.Step()
@@ -134,7 +134,7 @@ func TestEmbeddingBeforeItsValues(t *testing.T) {
 	if _, held := server.(sdk.Holder).Held(); held[0].Data != nil {
 		t.Error("the table is allocated before memory is compared")
 	}
-	call := comm.NewTableCall(0, 0, false, []int64{0, 1}, []int64{0}, make([]float32, 64), 64)
+	call := &comm.TableCall{Offsets: []int64{0, 1}, Indices: []int64{0}, Values: make([]float32, 64), Stride: 64, Width: 64}
 	if err := server.Lookup(call); err == nil || !strings.Contains(err.Error(), "server2 was asked before its table had values") {
 		t.Errorf("a lookup gives %v", err)
 	}
@@ -171,7 +171,7 @@ func TestEmbeddingRefuses(t *testing.T) {
 func TestEmbeddingAllocatesNothing(t *testing.T) {
 	server := newTable(t, DefaultEmbedding, sdk.TableEnv{})
 	values := make([]float32, 2*64)
-	call := comm.NewTableCall(0, 0, false, []int64{0, 2, 5}, []int64{7, 7, 0, 299, 12}, values, 64)
+	call := &comm.TableCall{Offsets: []int64{0, 2, 5}, Indices: []int64{7, 7, 0, 299, 12}, Values: values, Stride: 64, Width: 64}
 	if n := testing.AllocsPerRun(100, func() { _, _ = server.Lookup(call), server.Update(call) }); n != 0 {
 		t.Errorf("a lookup and an update allocate %v times", n)
 	}
@@ -187,7 +187,7 @@ func BenchmarkEmbedding(b *testing.B) {
 			offsets = append(offsets, int64(i+1))
 		}
 	}
-	call := comm.NewTableCall(0, 0, false, offsets, indices, make([]float32, 8*64), 64)
+	call := &comm.TableCall{Offsets: offsets, Indices: indices, Values: make([]float32, 8*64), Stride: 64, Width: 64}
 	b.ReportAllocs()
 	for b.Loop() {
 		_, _ = server.Lookup(call), server.Update(call)
@@ -210,7 +210,7 @@ func TestUpdateRoundsOnce(t *testing.T) {
 		offsets = append(offsets, int64(i+1))
 		gradients = append(gradients, 1e-8) // too little to change 1 by itself
 	}
-	call := comm.NewTableCall(0, 0, true, offsets, make([]int64, times), gradients, 1)
+	call := &comm.TableCall{Update: true, Offsets: offsets, Indices: make([]int64, times), Values: gradients, Stride: 1, Width: 1}
 	for range 2 {
 		if err := made.Update(call); err != nil {
 			t.Fatal(err)

@@ -132,19 +132,19 @@ func (c *referenceCase) share(rank int) []sdk.Batch {
 
 // link is a hook that hands buckets to a server in the same process.
 type link struct {
-	server  sdk.Server
-	pushes  []*sdk.Push
-	futures []*comm.Future
+	server   sdk.Server
+	pushes   []*sdk.Push
+	promises []*comm.Promise
 }
 
 func newLink(trainer int, buckets []*tensor.Bucket) *link {
 	l := &link{}
 	for i, b := range buckets {
-		future := comm.NewFuture()
-		l.futures = append(l.futures, future)
+		promise := comm.NewPromise(nil)
+		l.promises = append(l.promises, promise)
 		l.pushes = append(l.pushes, sdk.NewPush(0, i, trainer, &b.Gradient, func(g *tensor.Gradient) error {
 			err := b.Gradient.CopyFrom(g)
-			future.Complete(err)
+			promise.Complete(err)
 			return err
 		}))
 	}
@@ -152,11 +152,11 @@ func newLink(trainer int, buckets []*tensor.Bucket) *link {
 }
 
 func (l *link) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
-	future, push := l.futures[b.Index], l.pushes[b.Index]
-	future.Begin()
+	promise, push := l.promises[b.Index], l.pushes[b.Index]
+	promise.Begin()
 	push.Batch = state.Batch()
 	if err := l.server.Receive(push); err != nil {
-		future.Complete(err)
+		promise.Complete(err)
 	}
-	return future
+	return promise.Future()
 }

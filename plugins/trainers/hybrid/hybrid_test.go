@@ -103,10 +103,11 @@ func TestUpdatesStartBeforeTheLastReductionEnds(t *testing.T) {
 	s := newStub()
 	tr, _, _ := attached(t, s, Settings{Lookup: "parallel"}, 1)
 	links := tr.iteration.tables.Links
-	s.futures["reduce 1"] = pending(t)
+	reduce := pending(t)
+	s.futures["reduce 1"] = reduce.Future()
 	last := links[3]
 	links[3] = calling{lookup: func() *comm.Future { return last.Lookup(0) }, update: func() *comm.Future {
-		s.futures["reduce 1"].Complete(nil)
+		reduce.Complete(nil)
 		return last.Update(0)
 	}}
 	tr.parts.Batches = sdk.NewBatches(stubBatches[:1])
@@ -120,20 +121,20 @@ func TestUpdatesStartBeforeTheLastReductionEnds(t *testing.T) {
 func TestLookups(t *testing.T) {
 	for _, lookup := range []string{"parallel", "serial"} {
 		tr, _, _ := attached(t, newStub(), Settings{Lookup: lookup}, 1)
-		flights := []*comm.Future{pending(t), pending(t), pending(t), pending(t)}
+		flights := []*comm.Promise{pending(t), pending(t), pending(t), pending(t)}
 		for i, link := range tr.iteration.tables.Links {
 			start := func() *comm.Future {
 				switch {
-				case lookup == "serial" && i > 0 && flights[i-1].EndNS() == 0:
+				case lookup == "serial" && i > 0 && flights[i-1].Future().EndNS() == 0:
 					t.Errorf("lookup %d starts before the one before is done", i)
 				case lookup == "serial":
 					time.AfterFunc(2*time.Millisecond, func() { flights[i].Complete(nil) })
 				case i == 3:
-					for _, f := range flights {
-						f.Complete(nil)
+					for _, p := range flights {
+						p.Complete(nil)
 					}
 				}
-				return flights[i]
+				return flights[i].Future()
 			}
 			tr.iteration.tables.Links[i] = calling{lookup: start, update: func() *comm.Future { return link.Update(0) }}
 		}

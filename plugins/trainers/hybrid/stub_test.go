@@ -151,13 +151,13 @@ func attached(t *testing.T, s *stub, settings Settings, epochs int) (*trainer, [
 	return made.(*trainer), tables, parts.Recorder
 }
 
-// pending is a future that ends after a while if nobody completes it before.
-func pending(t *testing.T) *comm.Future {
-	f := comm.NewFuture()
-	f.Begin()
-	timer := time.AfterFunc(10*time.Second, func() { f.Complete(errors.New("nobody came")) })
+// pending is a promise that ends after a while if nobody completes it before.
+func pending(t *testing.T) *comm.Promise {
+	p := comm.NewPromise(nil)
+	p.Begin()
+	timer := time.AfterFunc(10*time.Second, func() { p.Complete(errors.New("nobody came")) })
 	t.Cleanup(func() { timer.Stop() })
-	return f
+	return p
 }
 
 // calling is a link that answers by a function.

@@ -15,7 +15,7 @@ type localTable struct {
 	first   int // of its columns among the joined ones
 	width   int
 	batches []sdk.Batch // what is asked in batch number n, modulo their number; the last for no batch
-	future  *comm.Future
+	promise *comm.Promise
 	values  []float32
 }
 
@@ -38,7 +38,7 @@ func localTables(t testing.TB, batches []sdk.Batch, servers ...sdk.TableServer) 
 		width := spec.Tables[i].Width
 		tables.Links = append(tables.Links, &localTable{
 			server: s, store: store, first: first, width: width, batches: batches,
-			future: comm.NewFuture(), values: make([]float32, spec.Bags*width),
+			promise: comm.NewPromise(nil), values: make([]float32, spec.Bags*width),
 		})
 		first += width
 	}
@@ -67,11 +67,11 @@ func (l *localTable) call(batch int64, update bool) (call *comm.TableCall, colum
 	if batch != comm.NoBatch {
 		b = &l.batches[int(batch)%len(l.batches)]
 	}
-	return comm.NewTableCall(batch, 0, update, b.Offsets, b.Indices, l.values, l.width), l.store.Columns()
+	return &comm.TableCall{Batch: batch, Update: update, Offsets: b.Offsets, Indices: b.Indices, Values: l.values, Stride: l.width, Width: l.width}, l.store.Columns()
 }
 
 func (l *localTable) completed(err error) *comm.Future {
-	l.future.Begin()
-	l.future.Complete(err)
-	return l.future
+	l.promise.Begin()
+	l.promise.Complete(err)
+	return l.promise.Future()
 }

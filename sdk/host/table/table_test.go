@@ -144,13 +144,13 @@ func TestTableCalls(t *testing.T) {
 		hosttest.Must(t, r.Reset())
 		values := make([]float32, 4)
 		before := comm.Now()
-		hosttest.Must(t, r.handle(comm.NewTableCall(4, 1, false, []int64{0, 2, 2}, []int64{0, 2}, values, 2)))
+		hosttest.Must(t, r.handle(&comm.TableCall{Batch: 4, Trainer: 1, Offsets: []int64{0, 2, 2}, Indices: []int64{0, 2}, Values: values, Stride: 2, Width: 2}))
 		after := comm.Now()
 		if want := []float32{20, 22, 0, 0}; !slices.Equal(values, want) {
 			t.Errorf("the bags are %v, want %v", values, want)
 		}
-		hosttest.Must(t, r.handle(comm.NewTableCall(comm.NoBatch, 1, false, []int64{0, 1}, []int64{1}, make([]float32, 2), 2)))
-		hosttest.Must(t, r.handle(comm.NewTableCall(4, 1, true, []int64{0, 2, 2}, []int64{0, 2}, []float32{1, 2, 9, 9}, 2)))
+		hosttest.Must(t, r.handle(&comm.TableCall{Batch: comm.NoBatch, Trainer: 1, Offsets: []int64{0, 1}, Indices: []int64{1}, Values: make([]float32, 2), Stride: 2, Width: 2}))
+		hosttest.Must(t, r.handle(&comm.TableCall{Batch: 4, Trainer: 1, Update: true, Offsets: []int64{0, 2, 2}, Indices: []int64{0, 2}, Values: []float32{1, 2, 9, 9}, Stride: 2, Width: 2}))
 		if m := hosttest.TimesIn(r.Recorder, "lookup"); len(m) != 1 || m[0].Key != (sdk.Key{A: 4, B: 1}) || m[0].StartNS < before || m[0].StartNS+m[0].DurationNS > after {
 			t.Errorf("the lookup from %d to %d was noted as %v", before, after, m)
 		}
@@ -188,7 +188,7 @@ func TestTableCallsThatFail(t *testing.T) {
 		r, _, err := tableOf(t, &proto.ConfigureRequest{Name: "server1", Summarize: true}, comm.TableSpec{Rows: 3, Width: 2}, call)
 		hosttest.Must(t, err)
 		hosttest.Must(t, r.Reset())
-		if err := r.handle(comm.NewTableCall(0, 0, call == "update", []int64{0}, nil, nil, 2)); !errors.Is(err, hosttest.ErrToy) {
+		if err := r.handle(&comm.TableCall{Update: call == "update", Offsets: []int64{0}, Stride: 2, Width: 2}); !errors.Is(err, hosttest.ErrToy) {
 			t.Errorf("a failing %s gave %v", call, err)
 		}
 		if m := hosttest.TimesIn(r.Recorder, call); len(m) != 0 {
