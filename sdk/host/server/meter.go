@@ -41,13 +41,13 @@ type meter struct {
 
 // next takes note of a block and says whether it is to be timed, and then given to add.
 func (m *meter) next(elements int) (timed bool) {
-	place := m.blocks - exactBlocks
+	index := m.blocks - exactBlocks
 	m.blocks++
-	if place < 0 {
+	if index < 0 {
 		return true
 	}
 	m.rest += int64(elements)
-	if place%blockStride != 0 {
+	if index%blockStride != 0 {
 		return false
 	}
 	m.sampled += int64(elements)

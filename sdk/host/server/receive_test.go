@@ -94,7 +94,7 @@ func TestElementwiseServerRefusesAnotherBatch(t *testing.T) {
 				other := links[0].PushPull(4, stores[0].Buckets[1-wrong])
 				first := links[0].PushPull(3, stores[0].Buckets[wrong])
 				for b := range specs {
-					l := &role.locations[b]
+					l := &role.buckets[b]
 					hosttest.Await(t, func() bool {
 						l.mu.Lock()
 						defer l.mu.Unlock()

@@ -24,7 +24,7 @@ type Role struct {
 	server    sdk.Server // nil if it is elementwise
 	reduction *reduction // nil if it is not
 	trainers  []*proto.Peer
-	locations []location
+	buckets   []bucket
 	// answering is held for reading while an answer is sent and noted: a trainer
 	// may end its pass before the server has noted the pass's last answer.
 	answering sync.RWMutex
@@ -54,14 +54,14 @@ func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	}
 	straggler := r.Recorder.Series("parameter_server_straggler_metric", "param_index_straggler")
 	whole := r.Recorder.Series("parameter_server_batch_metric", "param_index_batch")
-	r.locations = make([]location, len(specs))
-	for b := range r.locations {
-		l := &r.locations[b]
-		l.bucket, l.trainers, l.straggler, l.whole = b, len(r.trainers), straggler, whole
+	r.buckets = make([]bucket, len(specs))
+	for i := range r.buckets {
+		b := &r.buckets[i]
+		b.index, b.trainers, b.straggler, b.whole = i, len(r.trainers), straggler, whole
 		if r.reduction != nil {
-			l.chunks = r.reduction.newChunks(specs[b], len(r.trainers))
+			b.chunks = r.reduction.newChunks(specs[i], len(r.trainers))
 		} else {
-			l.pushes, l.pendingNS = r.newPushes(l), make([]int64, len(r.trainers))
+			b.pushes, b.pendingNS = r.newPushes(b), make([]int64, len(r.trainers))
 		}
 	}
 	conns := make([]*comm.Conn, len(r.trainers))
@@ -102,11 +102,11 @@ func (r *Role) build(env sdk.ServerEnv) (any, error) {
 	return server, nil
 }
 
-func (r *Role) newPushes(l *location) []pendingPush {
-	pushes := make([]pendingPush, l.trainers)
+func (r *Role) newPushes(b *bucket) []pendingPush {
+	pushes := make([]pendingPush, b.trainers)
 	for t := range pushes {
 		p := &pushes[t]
-		p.Push = *sdk.NewPush(0, l.bucket, t, nil, func(g *tensor.Gradient) error { return r.answer(l, p, g) })
+		p.Push = *sdk.NewPush(0, b.index, t, nil, func(g *tensor.Gradient) error { return r.answer(b, p, g) })
 	}
 	return pushes
 }
@@ -123,14 +123,14 @@ func (r *Role) serve(port comm.Port) {
 
 // arrive takes a push, or a chunk of one, from the port.
 func (r *Role) arrive(a *comm.Arrival) error {
-	l := &r.locations[a.Bucket]
-	round := l.arrive(a)
-	if l.chunks != nil {
-		return r.reduce(l, round, a)
+	b := &r.buckets[a.Bucket]
+	round := b.arrive(a)
+	if b.chunks != nil {
+		return r.reduce(b, round, a)
 	}
 	batch := a.Batch // the next push overwrites it
-	if err := r.server.Receive(&l.pushes[a.Trainer].Push); err != nil {
-		return fault.Of(r.Title(), "Receive of "+describeBucket(batch, l.bucket), err)
+	if err := r.server.Receive(&b.pushes[a.Trainer].Push); err != nil {
+		return fault.Of(r.Title(), "Receive of "+describeBucket(batch, b.index), err)
 	}
 	return nil
 }
@@ -138,8 +138,8 @@ func (r *Role) arrive(a *comm.Arrival) error {
 // reduce takes a chunk into its reduction and, with the last one, answers all
 // trainers. It holds the chunk until then: a trainer that has its answer may push
 // the next batch while the others still get theirs.
-func (r *Role) reduce(l *location, round *round, a *comm.Arrival) error {
-	c := &l.chunks[a.Chunk]
+func (r *Role) reduce(b *bucket, round *round, a *comm.Arrival) error {
+	c := &b.chunks[a.Chunk]
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.arrived > 0 && c.batch != a.Batch {
@@ -152,15 +152,15 @@ func (r *Role) reduce(l *location, round *round, a *comm.Arrival) error {
 	if err != nil || !last {
 		return err
 	}
-	if l.reduce(round, startNS, spentNS) {
-		r.reduction.computed.Record(l.key(round), round.reducingNS, round.reducingNS+round.spentNS)
+	if b.reduce(round, startNS, spentNS) {
+		r.reduction.computed.Record(b.key(round), round.reducingNS, round.reducingNS+round.spentNS)
 	}
-	return r.answerAll(l, round, c)
+	return r.answerAll(b, round, c)
 }
 
 // answerAll answers a chunk to all trainers, last to the one in whose gradient the
 // answer is: once answered, it may overwrite that.
-func (r *Role) answerAll(l *location, round *round, c *chunk) error {
+func (r *Role) answerAll(b *bucket, round *round, c *chunk) error {
 	r.answering.RLock()
 	defer r.answering.RUnlock()
 	last := c.blocks.owner
@@ -175,25 +175,25 @@ func (r *Role) answerAll(l *location, round *round, c *chunk) error {
 	if err := c.arrivals[last].Answer(c.answer(last)); err != nil {
 		return err
 	}
-	l.answer(round, l.trainers)
+	b.answer(round, b.trainers)
 	return nil
 }
 
 // answer sends g for p. The trainer may push again before Answer returns, so
 // what p says must be read first.
-func (r *Role) answer(l *location, p *pendingPush, g *tensor.Gradient) error {
-	round, arrival := l.answerPush(p)
+func (r *Role) answer(b *bucket, p *pendingPush, g *tensor.Gradient) error {
+	round, arrival := b.answerPush(p)
 	r.answering.RLock()
 	defer r.answering.RUnlock()
 	if err := arrival.Answer(g); err != nil {
 		return err
 	}
-	l.answer(round, 1)
+	b.answer(round, 1)
 	return nil
 }
 
-// settle waits until every answer of the pass is noted.
-func (r *Role) settle() {
+// awaitAnswers waits until every answer of the pass is noted.
+func (r *Role) awaitAnswers() {
 	r.answering.Lock()
 	defer r.answering.Unlock()
 }
@@ -209,8 +209,8 @@ func (r *Role) watch() {
 		case <-r.Done:
 			return
 		}
-		for b := range r.locations {
-			if err := r.overdue(&r.locations[b], comm.Now()); err != nil {
+		for b := range r.buckets {
+			if err := r.overdue(&r.buckets[b], comm.Now()); err != nil {
 				r.Events.Fail(err)
 				return
 			}
@@ -218,15 +218,15 @@ func (r *Role) watch() {
 	}
 }
 
-// overdue says whom a location waits for at nowNS for longer than the timeout.
-func (r *Role) overdue(l *location, nowNS int64) error {
-	missing, batch := l.overdue(nowNS, int64(r.Timeout))
+// overdue says whom a bucket waits for at nowNS for longer than the timeout.
+func (r *Role) overdue(b *bucket, nowNS int64) error {
+	missing, batch := b.overdue(nowNS, int64(r.Timeout))
 	if len(missing) == 0 {
 		return nil
 	}
 	err := &comm.WaitError{
 		Waiter: r.Name(), Seconds: r.Timeout.Seconds(),
-		What: "the gradient of " + describeBucket(batch, l.bucket),
+		What: "the gradient of " + describeBucket(batch, b.index),
 	}
 	for _, t := range missing {
 		err.For = append(err.For, r.trainers[t].GetName())
@@ -235,7 +235,7 @@ func (r *Role) overdue(l *location, nowNS int64) error {
 }
 
 func (r *Role) Reset() error {
-	r.settle()
+	r.awaitAnswers()
 	if r.server != nil {
 		r.server.Reset()
 	}
@@ -244,11 +244,11 @@ func (r *Role) Reset() error {
 }
 
 func (r *Role) Collect(send func(*proto.CollectReply) error) error {
-	settled := process.Within(process.CollectGrace, r.answering.TryLock) // as settle, but a failure may leave a stuck answer
-	if settled {
+	answered := process.Within(process.CollectGrace, r.answering.TryLock) // as awaitAnswers, but a failure may leave a stuck answer
+	if answered {
 		r.answering.Unlock()
 	}
-	if err := r.CollectSeries(send); err != nil || r.server == nil || !settled || !r.idle() {
+	if err := r.CollectSeries(send); err != nil || r.server == nil || !answered || !r.idle() {
 		return err
 	}
 	return inspect.CollectHeld(r.Process, r.server, send)
@@ -256,8 +256,8 @@ func (r *Role) Collect(send func(*proto.CollectReply) error) error {
 
 // idle says that every push is answered. A pass that failed leaves some unanswered.
 func (r *Role) idle() bool {
-	for b := range r.locations {
-		if r.locations[b].unanswered() {
+	for b := range r.buckets {
+		if r.buckets[b].unanswered() {
 			return false
 		}
 	}

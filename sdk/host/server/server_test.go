@@ -28,18 +28,18 @@ func (m *manual) Receive(p *sdk.Push) error {
 	return nil
 }
 
-// shop is a server role with a link of each of its trainers.
-type shop struct {
+// fixture is a server role with a link of each of its trainers.
+type fixture struct {
 	role    *Role
 	server  *manual
 	links   []comm.ServerLink
 	buckets []*tensor.Bucket // one per trainer
 }
 
-func openShop(t *testing.T, trainers int, timeout time.Duration) *shop {
+func newFixture(t *testing.T, trainers int, timeout time.Duration) *fixture {
 	t.Helper()
 	m := &manual{make(chan *sdk.Push, 16)}
-	s := &shop{server: m}
+	s := &fixture{server: m}
 	var stores []*comm.Store
 	s.role, s.links, stores = openServer(t, "unix", whole(m), []tensor.BucketSpec{{Elements: 2}}, trainers, timeout)
 	for _, store := range stores {
@@ -101,20 +101,20 @@ func openServer(t testing.TB, transport string, server sdk.Part, specs []tensor.
 func late() int64 { return comm.Now() + int64(2*hosttest.Patience) }
 
 // push sends a trainer's bucket and returns the server's next call.
-func (s *shop) push(trainer int, batch int64) (*comm.Future, *sdk.Push) {
+func (s *fixture) push(trainer int, batch int64) (*comm.Future, *sdk.Push) {
 	f := s.links[trainer].PushPull(batch, s.buckets[trainer])
 	return f, <-s.server.calls
 }
 
-func (s *shop) times(name string) []sdk.Measurement { return timesOf(s.role, name) }
+func (s *fixture) times(name string) []sdk.Measurement { return timesOf(s.role, name) }
 
 func timesOf(role *Role, name string) []sdk.Measurement {
-	role.settle()
+	role.awaitAnswers()
 	return hosttest.TimesIn(role.Recorder, name)
 }
 
 func TestServerMetrics(t *testing.T) {
-	s := openShop(t, 2, hosttest.Patience)
+	s := newFixture(t, 2, hosttest.Patience)
 	start := comm.Now()
 	f1, first := s.push(1, 7)
 	between := comm.Now()
@@ -149,7 +149,7 @@ func TestServerMetrics(t *testing.T) {
 // Between the answers of a synchronous server the first trainer opens the next
 // round; both are measured by themselves.
 func TestTwoOpenRounds(t *testing.T) {
-	s := openShop(t, 2, hosttest.Patience)
+	s := newFixture(t, 2, hosttest.Patience)
 	f0, p0 := s.push(0, 0)
 	f1, p1 := s.push(1, 0)
 	hosttest.Must(t, p0.Answer(p0.Gradient))
@@ -158,7 +158,7 @@ func TestTwoOpenRounds(t *testing.T) {
 	if p0.Batch != 1 || p1.Batch != 0 {
 		t.Errorf("the open pushes are of batches %d and %d", p0.Batch, p1.Batch)
 	}
-	if open := len(s.role.locations[0].rounds); open != 2 {
+	if open := len(s.role.buckets[0].rounds); open != 2 {
 		t.Errorf("%d rounds are open", open)
 	}
 	hosttest.Must(t, p1.Answer(p1.Gradient))
@@ -177,7 +177,7 @@ func TestTwoOpenRounds(t *testing.T) {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
-	if rounds := len(s.role.locations[0].rounds); rounds != 2 {
+	if rounds := len(s.role.buckets[0].rounds); rounds != 2 {
 		t.Errorf("rounds are not used again: there are %d", rounds)
 	}
 }
@@ -185,17 +185,17 @@ func TestTwoOpenRounds(t *testing.T) {
 // An asynchronous server lets one trainer run ahead. Nobody waits for the
 // other, so it is not overdue, however late it is.
 func TestAsynchronousServer(t *testing.T) {
-	s := openShop(t, 2, hosttest.Patience)
+	s := newFixture(t, 2, hosttest.Patience)
 	pass := func(trainer int) {
 		for batch := range int64(3) {
 			f, p := s.push(trainer, batch)
 			hosttest.Must(t, p.Answer(p.Gradient))
 			hosttest.Must(t, f.Wait())
 		}
-		s.role.settle()
+		s.role.awaitAnswers()
 	}
 	pass(0)
-	if err := s.role.overdue(&s.role.locations[0], late()); err != nil {
+	if err := s.role.overdue(&s.role.buckets[0], late()); err != nil {
 		t.Errorf("nobody waits, but: %v", err)
 	}
 	pass(1)
@@ -205,14 +205,14 @@ func TestAsynchronousServer(t *testing.T) {
 }
 
 func TestOverdueNamesTheMissing(t *testing.T) {
-	s := openShop(t, 4, hosttest.Patience)
+	s := newFixture(t, 4, hosttest.Patience)
 	s.push(0, 5)
 	s.push(2, 5)
-	l := &s.role.locations[0]
-	if err := s.role.overdue(l, comm.Now()); err != nil {
+	b := &s.role.buckets[0]
+	if err := s.role.overdue(b, comm.Now()); err != nil {
 		t.Errorf("within the time: %v", err)
 	}
-	err := s.role.overdue(l, late())
+	err := s.role.overdue(b, late())
 	if err == nil || !strings.Contains(err.Error(), "for the gradient of batch 5, bucket 0 from trainer1 and trainer3") {
 		t.Errorf("overdue says %v", err)
 	}
@@ -222,7 +222,7 @@ func TestOverdueNamesTheMissing(t *testing.T) {
 }
 
 func TestOverdueIsReported(t *testing.T) {
-	s := openShop(t, 2, 20*time.Millisecond)
+	s := newFixture(t, 2, 20*time.Millisecond)
 	s.push(1, 0)
 	select {
 	case event := <-s.role.Events.Failures:

@@ -8,10 +8,10 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// location is one bucket on a server: the batches that are in flight there, and
+// bucket is one bucket of gradients on a server: the batches that are in flight there, and
 // what is measured of them.
-type location struct {
-	bucket           int
+type bucket struct {
+	index            int
 	trainers         int
 	straggler, whole *sdk.Series
 	pushes           []pendingPush // by trainer; where the server takes them itself
@@ -27,7 +27,7 @@ type location struct {
 	rounds []*round
 }
 
-// round is one batch at one location. Arrivals and answers are counted in chunks; a
+// round is one batch of one bucket. Arrivals and answers are counted in chunks; a
 // push that comes whole is one chunk.
 type round struct {
 	open              bool
@@ -45,7 +45,7 @@ type round struct {
 	reducingNS, spentNS int64
 }
 
-// pendingPush is the push that a trainer has in flight at a location; it is
+// pendingPush is the push that a trainer has in flight of a bucket; it is
 // used again for the next one.
 type pendingPush struct {
 	sdk.Push
@@ -53,19 +53,19 @@ type pendingPush struct {
 	round   *round
 }
 
-func (l *location) key(r *round) sdk.Key { return sdk.Key{A: r.batch, B: int64(l.bucket)} }
+func (b *bucket) key(r *round) sdk.Key { return sdk.Key{A: r.batch, B: int64(b.index)} }
 
 // arrive notes an arrival and returns its round.
-func (l *location) arrive(a *comm.Arrival) *round {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	r := l.round(a)
+func (b *bucket) arrive(a *comm.Arrival) *round {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.round(a)
 	r.arrived++
 	r.from[a.Trainer]++
-	if l.pushes != nil {
-		p := &l.pushes[a.Trainer]
+	if b.pushes != nil {
+		p := &b.pushes[a.Trainer]
 		p.Batch, p.Gradient, p.arrival, p.round = a.Batch, a.Gradient, a, r
-		l.pendingNS[a.Trainer] = a.AtNS
+		b.pendingNS[a.Trainer] = a.AtNS
 	}
 	if r.from[a.Trainer] < r.chunks {
 		return r
@@ -74,16 +74,16 @@ func (l *location) arrive(a *comm.Arrival) *round {
 		r.firstNS, r.lastNS = a.AtNS, a.AtNS
 	}
 	r.firstNS, r.lastNS = min(r.firstNS, a.AtNS), max(r.lastNS, a.AtNS)
-	if r.complete == l.trainers {
-		l.straggler.Record(l.key(r), r.firstNS, r.lastNS)
+	if r.complete == b.trainers {
+		b.straggler.Record(b.key(r), r.firstNS, r.lastNS)
 	}
 	return r
 }
 
 // round finds the round of the arrival's batch or opens one.
-func (l *location) round(a *comm.Arrival) *round {
+func (b *bucket) round(a *comm.Arrival) *round {
 	var free *round
-	for _, r := range l.rounds {
+	for _, r := range b.rounds {
 		if r.open && r.batch == a.Batch && r.from[a.Trainer] < r.chunks {
 			return r
 		}
@@ -92,8 +92,8 @@ func (l *location) round(a *comm.Arrival) *round {
 		}
 	}
 	if free == nil {
-		free = &round{from: make([]int, l.trainers)}
-		l.rounds = append(l.rounds, free)
+		free = &round{from: make([]int, b.trainers)}
+		b.rounds = append(b.rounds, free)
 	}
 	clear(free.from)
 	*free = round{open: true, batch: a.Batch, chunks: a.Chunks, openedNS: a.AtNS, from: free.from}
@@ -102,9 +102,9 @@ func (l *location) round(a *comm.Arrival) *round {
 
 // reduce notes that a chunk was reduced. With the last one it is true, and the
 // round knows since when and how long.
-func (l *location) reduce(r *round, startNS, spentNS int64) (all bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (b *bucket) reduce(r *round, startNS, spentNS int64) (all bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if r.reduced++; r.reduced == 1 {
 		r.reducingNS = startNS
 	}
@@ -114,40 +114,40 @@ func (l *location) reduce(r *round, startNS, spentNS int64) (all bool) {
 }
 
 // answerPush notes that a trainer's push is being answered; it may push again at once.
-func (l *location) answerPush(p *pendingPush) (r *round, a *comm.Arrival) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.pendingNS[p.Trainer] = 0
+func (b *bucket) answerPush(p *pendingPush) (r *round, a *comm.Arrival) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pendingNS[p.Trainer] = 0
 	return p.round, p.arrival
 }
 
 // answer notes that some chunks were answered.
-func (l *location) answer(r *round, chunks int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if r.answered += chunks; r.answered == l.trainers*r.chunks {
-		l.whole.Record(l.key(r), r.firstNS, comm.Now())
+func (b *bucket) answer(r *round, chunks int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r.answered += chunks; r.answered == b.trainers*r.chunks {
+		b.whole.Record(b.key(r), r.firstNS, comm.Now())
 		r.open = false
 	}
 }
 
 // unanswered says that some pushes have no answer yet.
-func (l *location) unanswered() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.rounds, func(r *round) bool { return r.open && r.answered < r.arrived })
+func (b *bucket) unanswered() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.rounds, func(r *round) bool { return r.open && r.answered < r.arrived })
 }
 
-// overdue says which trainers (by position) a location has waited for at nowNS for
+// overdue says which trainers (by position) a bucket has waited for at nowNS for
 // longer than waitNS, and since which batch; nobody if it waits for none.
-func (l *location) overdue(nowNS, waitNS int64) (missing []int, batch int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.pushes != nil {
-		return l.overduePushes(nowNS, waitNS)
+func (b *bucket) overdue(nowNS, waitNS int64) (missing []int, batch int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.pushes != nil {
+		return b.overduePushes(nowNS, waitNS)
 	}
-	for _, r := range l.rounds {
-		awaited := r.open && r.answered < r.arrived && r.complete < l.trainers
+	for _, r := range b.rounds {
+		awaited := r.open && r.answered < r.arrived && r.complete < b.trainers
 		if !awaited || nowNS-r.openedNS < waitNS {
 			continue
 		}
@@ -165,15 +165,15 @@ func (l *location) overdue(nowNS, waitNS int64) (missing []int, batch int64) {
 // others it waits for, or how many, of whatever batch. Any trainer that waits for
 // nothing here could be it. If all wait, it is the server itself that is late, and
 // their own deadlines will tell.
-func (l *location) overduePushes(nowNS, waitNS int64) (missing []int, batch int64) {
-	late := slices.IndexFunc(l.pendingNS, func(ns int64) bool { return ns != 0 && nowNS-ns >= waitNS })
+func (b *bucket) overduePushes(nowNS, waitNS int64) (missing []int, batch int64) {
+	late := slices.IndexFunc(b.pendingNS, func(ns int64) bool { return ns != 0 && nowNS-ns >= waitNS })
 	if late < 0 {
 		return nil, 0
 	}
-	for t, ns := range l.pendingNS {
+	for t, ns := range b.pendingNS {
 		if ns == 0 {
 			missing = append(missing, t)
 		}
 	}
-	return missing, l.pushes[late].Batch
+	return missing, b.pushes[late].Batch
 }

@@ -11,31 +11,31 @@ import (
 // A push that comes in chunks is there with its last one.
 func TestChunksOfARound(t *testing.T) {
 	rec := &sdk.Recorder{}
-	l := &location{bucket: 4, trainers: 2, straggler: rec.Series("s", "straggler"), whole: rec.Series("w", "whole")}
+	b := &bucket{index: 4, trainers: 2, straggler: rec.Series("s", "straggler"), whole: rec.Series("w", "whole")}
 	arrive := func(trainer, chunk int, atNS int64) *round {
-		return l.arrive(&comm.Arrival{Batch: 9, Bucket: 4, Trainer: trainer, Chunk: chunk, Chunks: 2, AtNS: atNS})
+		return b.arrive(&comm.Arrival{Batch: 9, Bucket: 4, Trainer: trainer, Chunk: chunk, Chunks: 2, AtNS: atNS})
 	}
 	arrive(1, 0, 100)
-	if missing, _ := l.overdue(150, 60); missing != nil {
+	if missing, _ := b.overdue(150, 60); missing != nil {
 		t.Errorf("within the time %v are missing", missing)
 	}
-	if missing, batch := l.overdue(160, 60); !slices.Equal(missing, []int{0, 1}) || batch != 9 {
+	if missing, batch := b.overdue(160, 60); !slices.Equal(missing, []int{0, 1}) || batch != 9 {
 		t.Errorf("with half of a push there, %v are missing of batch %d", missing, batch)
 	}
 	arrive(1, 1, 110)
 	arrive(0, 0, 130)
-	if missing, _ := l.overdue(160, 60); !slices.Equal(missing, []int{0}) {
+	if missing, _ := b.overdue(160, 60); !slices.Equal(missing, []int{0}) {
 		t.Errorf("with one push there, %v are missing", missing)
 	}
 	r := arrive(0, 1, 170)
-	if missing, _ := l.overdue(1000, 60); missing != nil || r.complete != 2 {
+	if missing, _ := b.overdue(1000, 60); missing != nil || r.complete != 2 {
 		t.Errorf("with both pushes there, %v are missing, %d are complete", missing, r.complete)
 	}
-	if l.reduce(r, 180, 3) || !l.reduce(r, 175, 4) || r.reducingNS != 175 || r.spentNS != 7 {
+	if b.reduce(r, 180, 3) || !b.reduce(r, 175, 4) || r.reducingNS != 175 || r.spentNS != 7 {
 		t.Errorf("two chunks were reduced from %d on for %d ns", r.reducingNS, r.spentNS)
 	}
-	l.answer(r, 2)
-	l.answer(r, 2)
+	b.answer(r, 2)
+	b.answer(r, 2)
 	var got []sdk.Measurement
 	for _, s := range rec.All() {
 		s.Each(func(m sdk.Measurement) { got = append(got, m) })
@@ -49,36 +49,36 @@ func TestChunksOfARound(t *testing.T) {
 // any report, for as long as the oldest push has no answer.
 func TestOverduePushes(t *testing.T) {
 	rec := &sdk.Recorder{}
-	l := &location{trainers: 4, straggler: rec.Series("s", "straggler"), whole: rec.Series("w", "whole")}
-	l.pushes, l.pendingNS = make([]pendingPush, l.trainers), make([]int64, l.trainers)
+	b := &bucket{trainers: 4, straggler: rec.Series("s", "straggler"), whole: rec.Series("w", "whole")}
+	b.pushes, b.pendingNS = make([]pendingPush, b.trainers), make([]int64, b.trainers)
 	arrive := func(trainer int, batch, atNS int64) {
-		l.pushes[trainer].Trainer = trainer
-		l.arrive(&comm.Arrival{Batch: batch, Trainer: trainer, Chunks: 1, AtNS: atNS})
+		b.pushes[trainer].Trainer = trainer
+		b.arrive(&comm.Arrival{Batch: batch, Trainer: trainer, Chunks: 1, AtNS: atNS})
 	}
 	answer := func(trainer int) {
-		r, _ := l.answerPush(&l.pushes[trainer])
-		l.answer(r, 1)
+		r, _ := b.answerPush(&b.pushes[trainer])
+		b.answer(r, 1)
 	}
 	arrive(0, 7, 100)
 	arrive(1, 7, 110)
 	answer(0)
 	answer(1)
 	arrive(2, 7, 5000)
-	if missing, _ := l.overdue(5010, 60); missing != nil {
+	if missing, _ := b.overdue(5010, 60); missing != nil {
 		t.Errorf("a push of 10 ns ago has %v overdue", missing)
 	}
 	arrive(0, 8, 5020)
-	if missing, batch := l.overdue(5060, 60); !slices.Equal(missing, []int{1, 3}) || batch != 7 {
+	if missing, batch := b.overdue(5060, 60); !slices.Equal(missing, []int{1, 3}) || batch != 7 {
 		t.Errorf("a push of 60 ns ago has %v overdue since batch %d", missing, batch)
 	}
 	answer(2)
-	if missing, _ := l.overdue(5079, 60); missing != nil {
+	if missing, _ := b.overdue(5079, 60); missing != nil {
 		t.Errorf("a push of 59 ns ago has %v overdue", missing)
 	}
 	arrive(1, 8, 5081)
 	arrive(2, 8, 5082)
 	arrive(3, 7, 5083)
-	if missing, _ := l.overdue(9000, 60); missing != nil {
+	if missing, _ := b.overdue(9000, 60); missing != nil {
 		t.Errorf("where all wait for the server, %v are overdue", missing)
 	}
 }
