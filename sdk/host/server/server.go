@@ -1,3 +1,6 @@
+// Package server hosts a parameter server: it takes the pushes of trainers, reduces them with
+// an elementwise server's methods or hands them to a server of any other sort, answers, and
+// measures.
 package server
 
 import (
@@ -30,8 +33,10 @@ type Role struct {
 	answering sync.RWMutex
 }
 
+// New makes the role; the server itself is built when its buckets are known.
 func New(st *process.Process) *Role { return &Role{Process: st} }
 
+// Connect builds the server, joins its trainers and begins to take their pushes.
 func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	r.trainers = req.GetTrainers()
 	specs := convert.BucketsFromProto(req.GetBuckets())
@@ -234,6 +239,7 @@ func (r *Role) overdue(b *bucket, nowNS int64) error {
 	return err
 }
 
+// Reset forgets what the server and its record know of the last pass.
 func (r *Role) Reset() error {
 	r.awaitAnswers()
 	if r.server != nil {
@@ -243,6 +249,7 @@ func (r *Role) Reset() error {
 	return nil
 }
 
+// Collect sends what was measured and, of a server that holds parameters, what became of them.
 func (r *Role) Collect(send func(*proto.CollectReply) error) error {
 	answered := process.Within(process.CollectGrace, r.answering.TryLock) // as awaitAnswers, but a failure may leave a stuck answer
 	if answered {
