@@ -11,20 +11,23 @@ type Op uint8
 // The data plane's own operations. Those from OpUser upwards are free for
 // whoever talks over a Conn of their own.
 const (
-	opHello     Op = 1 + iota // the first frame of a connection
-	opAck                     // the hello is accepted
-	opRefuse                  // the hello is refused; the payload says why
-	opBye                     // the sender ends the link in order
-	opPush                    // a gradient from a trainer
-	opAnswer                  // its replacement from the server
-	opScatter                 // a chunk of a reduce-scatter
-	opGather                  // a chunk of an all-gather
-	opRows                    // the rows of one member of an all-gather
-	opBroadcast               // a piece of a broadcast
-	opBarrier                 // the sender has heard of one more member at the barrier
-	opSegment                 // a request for a segment
-	opLookup                  // the bags of a lookup; in answer, the columns of their sums
-	opUpdate                  // the gradient of those sums; in answer, that it is applied
+	opHello         Op = 1 + iota // the first frame of a connection
+	opAck                         // the hello is accepted
+	opRefuse                      // the hello is refused; the payload says why
+	opBye                         // the sender ends the link in order
+	opPush                        // a gradient from a trainer
+	opAnswer                      // its replacement from the server
+	opScatter                     // a chunk of an all-reduce's reduce-scatter
+	opGather                      // a chunk of its all-gather
+	opRows                        // the rows of one member of an all-gather
+	opBroadcast                   // a piece of a broadcast
+	opBarrier                     // the sender has heard of one more member at the barrier
+	opSegment                     // a request for a segment
+	opLookup                      // the bags of a lookup; in answer, the columns of their sums
+	opUpdate                      // the gradient of those sums; in answer, that it is applied
+	opReduceScatter               // a chunk of a reduce-scatter that no all-gather follows
+	opAllGather                   // a chunk of an all-gather that follows no reduce-scatter
+	opAllToAll                    // blocks of an all-to-all on their way
 	opEnd
 
 	OpUser Op = 0x40

@@ -65,6 +65,17 @@ type Group interface {
 	// Broadcast replaces b.Gradient on every member by that of the member at
 	// position root.
 	Broadcast(batch int64, b *tensor.Bucket, root int) *Future
+	// ReduceScatter sums b.Gradient, which is dense, over all members, and leaves each
+	// member the sum's shard that tensor.Shard gives its position. What the rest of its
+	// gradient holds afterwards is undefined.
+	ReduceScatter(batch int64, b *tensor.Bucket) *Future
+	// AllGather replaces every shard of b.Gradient, which is dense, by that of the member
+	// it belongs to.
+	AllGather(batch int64, b *tensor.Bucket) *Future
+	// AllToAll transposes blocks of b.Gradient, which is dense: block j of member i, as
+	// tensor.Block deals them out, becomes block i of member j. What is left over at the
+	// end stays as it is.
+	AllToAll(batch int64, b *tensor.Bucket) *Future
 	// Barrier waits until every member has called it, as its operations before
 	// this one must have ended as well.
 	Barrier() error

@@ -25,6 +25,10 @@ import (
 // member but the last sends the bucket once, and with B blocks the last one has
 // it after the time of T-2+B blocks.
 //
+// A reduce-scatter and an all-gather of a dense bucket are the halves of the all-reduce:
+// T-1 steps each, in which a member sends (T-1)/T of the bucket. In an all-to-all blocks
+// pass T/2 members on average: T-1 steps, in which a member sends (T-1)/2 of the bucket.
+//
 // A barrier is an all-gather of nothing: T-1 steps, in which a member tells the
 // next that it has heard of one more. A member sends T-1 frames of HeaderSize.
 type Ring struct {
@@ -43,6 +47,7 @@ type Ring struct {
 	sent   chan error     // from the sender, one per task; capacity 1
 
 	block  []float32         // what a step of reduce-scatter receives
+	rooms  [2][]float32      // of an all-to-all; made for the first one
 	parts  []tensor.Gradient // the sparse gradient of every member
 	merger *tensor.RowMerger
 }
@@ -222,10 +227,16 @@ func (r *Ring) perform(t ringTask) error {
 		err = r.meet(t.op)
 	case t.kind == opBroadcast:
 		err = r.passOn(t.op, t.root)
+	case t.kind == opReduceScatter:
+		err = r.goRound(t.op, r.reduceScatterLap())
+	case t.kind == opAllGather:
+		err = r.goRound(t.op, r.allGatherLap())
+	case t.kind == opAllToAll:
+		err = r.exchange(t.op)
 	case t.op.Spec.Sparse:
 		err = r.gather(t.op)
 	default:
-		err = r.reduce(t.op)
+		err = r.goRound(t.op, r.allReduceLap())
 	}
 	if err = r.settle(t.op, err); err == nil && t.kind == opScatter && t.op.Spec.Sparse {
 		err = r.mergeParts(t.op)

@@ -77,6 +77,18 @@ func (r *Ring) transmit(f *ringFrame) error {
 	return err
 }
 
+// drain waits until all frames are sent, or until one failed, which it notes.
+func (r *Ring) drain() {
+	if !r.handed {
+		return
+	}
+	r.handed = false
+	r.outbox <- ringFrame{last: true}
+	if err := <-r.sent; r.failed == nil {
+		r.failed = err
+	}
+}
+
 // settle waits until all frames of an operation are sent whose receives ended
 // with received, and returns the error of the operation: that of the side that
 // failed first.
@@ -84,14 +96,9 @@ func (r *Ring) settle(op *Reduction, received error) error {
 	if received != nil {
 		_ = r.next.SetWriteDeadline(time.Now())
 	}
+	r.drain()
 	sent := r.failed
-	if r.handed {
-		r.outbox <- ringFrame{last: true}
-		if err := <-r.sent; sent == nil {
-			sent = err
-		}
-	}
-	r.handed, r.failed = false, nil
+	r.failed = nil
 	what := "a part of "
 	if op == r.Meeting {
 		what = ""

@@ -19,54 +19,42 @@ func blockOf(values []float32, k int) []float32 {
 	return values[k*ringBlock : min((k+1)*ringBlock, len(values))]
 }
 
-// piece is the i-th of T nearly equal pieces of a dense gradient, i modulo T.
-func (r *Ring) piece(op *Reduction, i int) []float32 {
+// shard is the i-th of T shards of a dense gradient, i modulo T.
+func (r *Ring) shard(op *Reduction, i int) []float32 {
 	values, t := op.Gradient.Values, r.size
-	i = (i%t + t) % t
-	return values[i*len(values)/t : (i+1)*len(values)/t]
+	from, to := tensor.Shard(len(values), t, (i%t+t)%t)
+	return values[from:to]
 }
 
-// reduce sums a dense bucket in place. In step s member p sends piece p-s and
-// receives piece p-s-1. In the first T-1 steps, the reduce-scatter, it adds what
-// it receives, and ends with the whole sum of piece p+1; in the others, the
-// all-gather, it takes it as it is. What a step receives the next one sends.
-func (r *Ring) reduce(op *Reduction) error {
-	p, steps := r.position, 2*(r.size-1)
-	own := r.piece(op, p)
+// goRound runs a lap of a dense bucket in place.
+func (r *Ring) goRound(op *Reduction, l lap) error {
+	at := r.position + l.first
+	own := r.shard(op, at)
 	for k := range blocks(len(own)) {
-		r.post(r.frame(op, 0, k), nil, blockOf(own, k))
+		r.post(l.frame(op, 0, k), nil, blockOf(own, k))
 	}
-	for step := range steps {
-		piece := r.piece(op, p-step-1)
-		for k := range blocks(len(piece)) {
-			block := blockOf(piece, k)
-			if err := r.receiveBlock(op, step, k, block); err != nil {
+	for step := range l.steps {
+		shard := r.shard(op, at-step-1)
+		for k := range blocks(len(shard)) {
+			block := blockOf(shard, k)
+			if err := r.receiveBlock(op, l, step, k, block); err != nil {
 				return err
 			}
-			if step+1 < steps {
-				r.post(r.frame(op, step+1, k), nil, block)
+			if step+1 < l.steps {
+				r.post(l.frame(op, step+1, k), nil, block)
 			}
 		}
 	}
 	return nil
 }
 
-// frame starts the frame of block k in a step of an all-reduce.
-func (r *Ring) frame(op *Reduction, step, k int) Header {
-	h := Header{Op: opGather, Arg: int64(step), Arg2: int64(k)}
-	if step < r.size-1 {
-		h.Op = opScatter
-	}
-	return h.of(op)
-}
-
-func (r *Ring) receiveBlock(op *Reduction, step, k int, block []float32) error {
-	want := r.frame(op, step, k)
-	h, err := r.expect(op, want)
+// receiveBlock takes block k of a step, or adds it to what is there.
+func (r *Ring) receiveBlock(op *Reduction, l lap, step, k int, block []float32) error {
+	h, err := r.expect(op, l.frame(op, step, k))
 	if err != nil {
 		return err
 	}
-	if want.Op == opGather {
+	if step >= l.adds {
 		return r.readValues(op, &h, block)
 	}
 	arrived := r.block[:len(block)]
@@ -74,7 +62,7 @@ func (r *Ring) receiveBlock(op *Reduction, step, k int, block []float32) error {
 		return err
 	}
 	vec.Add(block, arrived)
-	if op.Mean && step == r.size-2 { // the sum is whole
+	if op.Mean && step == l.adds-1 { // the sum is whole
 		vec.Scale(1/float32(r.size), block)
 	}
 	return nil

@@ -41,6 +41,7 @@ type sharedGroup struct {
 	merger    *tensor.RowMerger
 	unionRoom []int32 // for the union of any bucket
 	union     []int32 // rows of the sparse all-reduce that runs
+	block     [BlockElements]float32
 }
 
 // sharedStep is one operation of a sharedGroup.
@@ -62,6 +63,9 @@ const (
 	stepAllReduce int32 = iota
 	stepAverage
 	stepBroadcast
+	stepReduceScatter
+	stepAllGather
+	stepAllToAll
 	stepBarrier
 )
 

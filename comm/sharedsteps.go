@@ -174,6 +174,12 @@ func (g *sharedGroup) carryOut(s *sharedStep) (err error) {
 		g.end(s)
 	case s.kind == stepBroadcast:
 		err = g.broadcast(s)
+	case s.kind == stepReduceScatter:
+		err = g.reduceScatter(s)
+	case s.kind == stepAllGather:
+		err = g.allGather(s)
+	case s.kind == stepAllToAll:
+		err = g.allToAll(s)
 	case s.op.Spec.Sparse:
 		err = g.sumRows(s)
 	case isEager(&s.op.Spec):
@@ -264,6 +270,12 @@ func (l *stepLine) describe() string {
 		return "a barrier"
 	case stepBroadcast:
 		return fmt.Sprintf("a broadcast of batch %d, bucket %d from position %d", l.batch, l.bucket, l.root)
+	case stepReduceScatter:
+		return fmt.Sprintf("a reduce-scatter of batch %d, bucket %d", l.batch, l.bucket)
+	case stepAllGather:
+		return fmt.Sprintf("an all-gather of batch %d, bucket %d", l.batch, l.bucket)
+	case stepAllToAll:
+		return fmt.Sprintf("an all-to-all of batch %d, bucket %d", l.batch, l.bucket)
 	case stepAverage:
 		return fmt.Sprintf("an average of batch %d, bucket %d", l.batch, l.bucket)
 	default:

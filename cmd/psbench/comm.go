@@ -36,8 +36,8 @@ func (a *app) commCommand() *cobra.Command {
 		Short: "Measure the data plane by itself",
 		Long: `comm measures operations on buckets of several sizes, on real processes but
 without a model: pushpull with a server, and the collectives allreduce,
-broadcast and barrier among the trainers. Without arguments it measures pushpull
-and allreduce. Every fresh round is verified.`,
+reducescatter, allgather, alltoall, broadcast and barrier among the trainers.
+Without arguments it measures pushpull and allreduce. Every fresh round is verified.`,
 		Example: lines(
 			"psbench comm",
 			"psbench comm pushpull --server average_batch --ntrainer 4 --sizes 1M,25M",

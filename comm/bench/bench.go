@@ -9,7 +9,7 @@ import (
 )
 
 // Operations lists all operations, in the order in which they are shown.
-var Operations = []*Operation{PushPull, AllReduce, Broadcast, Barrier}
+var Operations = []*Operation{PushPull, AllReduce, ReduceScatter, AllGather, AllToAll, Broadcast, Barrier}
 
 // Operation is one that can be measured.
 type Operation struct {

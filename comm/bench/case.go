@@ -35,8 +35,8 @@ func (c Case) copies() float64 {
 	return 4 * c.trainers() * c.size()
 }
 
-// scattered is the volume of an operation in which each of T ranks has a T-th of what all
-// have together; hops is how many ranks a part passes on its way in a ring, on average.
+// scattered is the volume of an operation that deals a bucket out by place; moved is what it
+// moves between several ranks, hops how many links of a ring a part passes on average.
 func (c Case) scattered(moved, hops float64) Volume {
 	others := (c.trainers() - 1) / c.trainers()
 	v := Volume{Alg: c.size(), Bus: others * c.size(), Received: hops * (c.trainers() - 1) * c.size()}

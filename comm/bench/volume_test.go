@@ -37,6 +37,12 @@ func TestVolumes(t *testing.T) {
 		"all-reduce, eager":         {AllReduce, Case{Trainers: 4, Bytes: 16 << 10}, Volume{16 << 10, 1.5 * (16 << 10), 28 * (16 << 10), 6 * (16 << 10)}},
 		"broadcast":                 {Broadcast, Case{Trainers: 4}, Volume{s, s, 6 * s, 3 * s}},
 		"broadcast alone":           {Broadcast, Case{Trainers: 1, Copied: true}, Volume{s, s, 0, 0}},
+		"reduce-scatter":            {ReduceScatter, Case{Trainers: 4}, Volume{s, 0.75 * s, 5 * s, 3 * s}},
+		"reduce-scatter copied":     {ReduceScatter, Case{Trainers: 2, Copied: true}, Volume{s, 0.5 * s, 11 * s, s}},
+		"reduce-scatter alone":      {ReduceScatter, Case{Trainers: 1, Copied: true}, Volume{s, 0, 0, 0}},
+		"all-gather":                {AllGather, Case{Trainers: 4}, Volume{s, 0.75 * s, 6 * s, 3 * s}},
+		"all-to-all":                {AllToAll, Case{Trainers: 4}, Volume{s, 0.75 * s, 6 * s, 6 * s}},
+		"all-to-all of two":         {AllToAll, Case{Trainers: 2}, Volume{s, 0.5 * s, 2 * s, s}},
 		"barrier":                   {Barrier, Case{Trainers: 4}, Volume{}},
 		"a barrier copies nothing":  {Barrier, Case{Trainers: 4, Copied: true}, Volume{}},
 		"collectives have no share": {AllReduce, Case{Trainers: 4, Servers: 4, Server: "average"}, Volume{s, 1.5 * s, 8 * s, 6 * s}},
@@ -93,5 +99,37 @@ func TestOperationsAreWhole(t *testing.T) {
 	}
 	if Find("gather") != nil {
 		t.Error("an operation is found that does not exist")
+	}
+}
+
+// What is expected of a dense bucket leaves no element out, but for those of a
+// reduce-scatter that belong to others, and names none twice.
+func TestExpectedPartsCoverTheBucket(t *testing.T) {
+	for _, o := range Operations {
+		if o.Empty {
+			continue
+		}
+		for _, elements := range []int{0, 1, 7, 4096} {
+			seen := make([]int, elements)
+			for rank := range 3 {
+				for _, p := range o.Expect(Round{Number: 5, Elements: elements, Rank: rank, Trainers: 3, Partners: []int{0, 1, 2}}) {
+					if p.Source < 0 || p.Source+p.To-p.From > elements || len(p.Ranks) == 0 {
+						t.Errorf("%s of %d elements expects %+v", o.Name, elements, p)
+					}
+					for i := p.From; i < p.To; i++ {
+						seen[i]++
+					}
+				}
+			}
+			want := 3
+			if o == ReduceScatter {
+				want = 1
+			}
+			for i, n := range seen {
+				if n != want {
+					t.Errorf("%s of %d elements expects element %d %d times on 3 ranks, want %d", o.Name, elements, i, n, want)
+				}
+			}
+		}
 	}
 }

@@ -46,7 +46,7 @@ func latencies(t *testing.T, mismatch string, us ...float64) *turn {
 // example is a result with a void row and one without limits.
 func example(t *testing.T) *Result {
 	t.Helper()
-	p := planOf(2, 1, bench.Operations...)
+	p := planOf(2, 1, measured...)
 	r := &Result{
 		Schema: Schema, Complete: true, Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Command: []string{"psbench", "comm"},
 		Environment: result.Environment{Psbench: "v1", Commit: "a3139f6", Go: "go1", OS: "linux", Arch: "amd64", Kernel: "6.1", CPU: "cpu", Cores: 2, MemoryMiB: 4096},
@@ -92,7 +92,7 @@ func TestRowSummary(t *testing.T) {
 }
 
 func TestVerifiedIsWhatWasCompared(t *testing.T) {
-	p := planOf(2, 1, bench.Operations...)
+	p := planOf(2, 1, measured...)
 	p.Fabrics, p.Places, p.Sizes, p.Modes = fabricsOf("shm"), []Place{InPlace}, []int{4096}, []Mode{Fresh, Warm}
 	for expect, want := range map[Expect]struct {
 		rows []Verified // fresh and warm, by operation

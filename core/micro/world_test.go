@@ -117,7 +117,7 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestMeasureRequest(t *testing.T) {
-	s := laidOut(t, planOf(4, 2, bench.Operations...))
+	s := laidOut(t, planOf(4, 2, measured...))
 	w := s.worlds[0]
 	w.round = 12
 	c := cell{operation: bench.PushPull, mode: Fresh, place: Copied, bucket: 1, size: 1 << 20}

@@ -52,7 +52,11 @@ func (l *link) AllReduce(int64, *tensor.Bucket) *comm.Future      { return comm.
 func (l *link) Broadcast(int64, *tensor.Bucket, int) *comm.Future { return comm.Completed(errUnused) }
 func (l *link) Barrier() error                                    { return errUnused }
 
-var errUnused = errors.New("no hook sums, broadcasts or waits at a barrier")
+func (l *link) ReduceScatter(int64, *tensor.Bucket) *comm.Future { return comm.Completed(errUnused) }
+func (l *link) AllGather(int64, *tensor.Bucket) *comm.Future     { return comm.Completed(errUnused) }
+func (l *link) AllToAll(int64, *tensor.Bucket) *comm.Future      { return comm.Completed(errUnused) }
+
+var errUnused = errors.New("no hook sums, broadcasts, deals out or waits at a barrier")
 
 // state is batch 5, with keys that only the hook state can know.
 type state struct{}
@@ -214,6 +218,10 @@ func TestFailuresAreNotRecorded(t *testing.T) {
 
 // broken is a link that fails every operation.
 type broken struct{ err error }
+
+func (l *broken) ReduceScatter(int64, *tensor.Bucket) *comm.Future { return comm.Completed(l.err) }
+func (l *broken) AllGather(int64, *tensor.Bucket) *comm.Future     { return comm.Completed(l.err) }
+func (l *broken) AllToAll(int64, *tensor.Bucket) *comm.Future      { return comm.Completed(l.err) }
 
 func (l *broken) PushPull(int64, *tensor.Bucket) *comm.Future  { return comm.Completed(l.err) }
 func (l *broken) AllReduce(int64, *tensor.Bucket) *comm.Future { return comm.Completed(l.err) }
