@@ -37,7 +37,7 @@ type embedding struct {
 	values    []tensor.Tensor // the table
 	optimizer optimizer.Optimizer
 	gradient  tensor.Gradient // of an update: the rows that it names, in the order in which it does first
-	places    []int32         // by row: 1 + its place in gradient, 0 if it has none
+	slots     []int32         // by row: 1 + its slot in gradient, 0 if it has none
 }
 
 var _ sdk.Holder = (*embedding)(nil)
@@ -94,17 +94,17 @@ func (e *embedding) Update(call *comm.TableCall) error {
 	for i := range call.Bags() {
 		gradient := call.Columns(i)
 		for _, row := range call.Bag(i) {
-			if place := int(e.places[row]); place > 0 {
-				vec.Add(sum.Values[(place-1)*width:place*width], gradient)
+			if slot := int(e.slots[row]); slot > 0 {
+				vec.Add(sum.Values[(slot-1)*width:slot*width], gradient)
 				continue
 			}
 			sum.Rows = append(sum.Rows, int32(row)) // #nosec G115 -- the table has no more rows than that
 			sum.Values = append(sum.Values, gradient...)
-			e.places[row] = int32(len(sum.Rows)) // #nosec G115 -- no more than there are rows
+			e.slots[row] = int32(len(sum.Rows)) // #nosec G115 -- no more than there are rows
 		}
 	}
 	for _, row := range sum.Rows {
-		e.places[row] = 0
+		e.slots[row] = 0
 	}
 	e.optimizer.Step()
 	return nil
@@ -117,7 +117,7 @@ func (e *embedding) Reset() {
 	if e.table == nil {
 		e.table = make([]float32, e.settings.NumEmbeddings*e.settings.EmbeddingDim)
 		e.values[0].Data = e.table
-		e.places = make([]int32, e.settings.NumEmbeddings)
+		e.slots = make([]int32, e.settings.NumEmbeddings)
 	}
 	splitmix.Uniform(e.env.Seed, uint64(e.env.Position), e.table, float32(e.settings.Init)) // #nosec G115 -- not negative
 	e.optimizer.Reset()

@@ -93,16 +93,16 @@ func (t *Tables) SparseGradient(g *tensor.Gradient, dy []float32) error {
 	if err := g.SetRows(distinct); err != nil {
 		return err
 	}
-	place := -1
+	slot := -1
 	for _, key := range keys {
-		row, from := int32(key>>32), int(uint32(key))*t.Width // #nosec G115 -- a row and a place among the indices
-		if place < 0 || g.Rows[place] != row {
-			place++
-			g.Rows[place] = row
-			copy(g.Values[place*t.Width:], dy[from:from+t.Width])
+		row, from := int32(key>>32), int(uint32(key))*t.Width // #nosec G115 -- a row and its position among the indices
+		if slot < 0 || g.Rows[slot] != row {
+			slot++
+			g.Rows[slot] = row
+			copy(g.Values[slot*t.Width:], dy[from:from+t.Width])
 			continue
 		}
-		vec.Add(g.Values[place*t.Width:(place+1)*t.Width], dy[from:from+t.Width])
+		vec.Add(g.Values[slot*t.Width:(slot+1)*t.Width], dy[from:from+t.Width])
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (t *Tables) SparseGradient(g *tensor.Gradient, dy []float32) error {
 const digitBits = 11
 
 // sort is a stable radix sort of the rows of the batch. A key has the row in its upper
-// half and its place among the indices in its lower one.
+// half and its position among the indices in its lower one.
 func (t *Tables) sort() []uint64 {
 	from, to := t.keys[0][:0], t.keys[1][:0]
 	for i, row := range t.rows {

@@ -63,7 +63,7 @@ func (l *Log) HeldOut() (*sdk.Samples, error) {
 	r := l.open(split.Split{})
 	var out sdk.Samples
 	var one sdk.Batch
-	var places []place
+	var sources []source
 	for n := int64(0); ; n++ {
 		sample, more := l.Split.Held(n)
 		if !more {
@@ -82,12 +82,12 @@ func (l *Log) HeldOut() (*sdk.Samples, error) {
 		}
 		out.Features = append(out.Features, one.Features...)
 		out.Append(one.Indices, one.Targets...)
-		places = append(places, r.places[0])
+		sources = append(sources, r.sources[0])
 	}
 	if out.Size() == 0 {
 		return nil, r.Close()
 	}
-	out.Origin = func(sample, position int) string { return l.origin(places[sample], position) }
+	out.Origin = func(sample, position int) string { return l.origin(sources[sample], position) }
 	return &out, r.Close()
 }
 
@@ -113,7 +113,7 @@ func (l *Log) pass(p *pass) {
 
 // origin says where a value of a sample stands, as sdk.Samples.Origin does. A label begins
 // its line; of the other columns it gives the name.
-func (l *Log) origin(at place, position int) string {
+func (l *Log) origin(at source, position int) string {
 	where := fmt.Sprintf("%s, line %d, ", l.Files[at.file].Shown(), at.line)
 	switch {
 	case position < 0:

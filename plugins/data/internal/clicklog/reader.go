@@ -27,15 +27,15 @@ type Reader struct {
 	malformed []int64 // as in pass, of the lines that were read
 	last      error
 
-	places []place // of the samples that Read read last
-	spare  struct {
+	sources []source // of the samples that Read read last
+	spare   struct {
 		numbers [Numbers]float32
 		rows    [Categories]int64
 	}
 }
 
-// place is where a sample stands.
-type place struct {
+// source is where a sample stands.
+type source struct {
 	file int
 	line int64
 }
@@ -48,7 +48,7 @@ func (r *Reader) Read(b *sdk.Batch, n int) error {
 	b.Indices = resize(b.Indices, n*Categories)
 	b.Targets = resize(b.Targets, n)
 	b.Offsets = resize(b.Offsets, n+1)
-	r.places = resize(r.places, n)
+	r.sources = resize(r.sources, n)
 	got := 0
 	for got < n {
 		numbers := (*[Numbers]float32)(b.Features[got*Numbers:])
@@ -62,12 +62,12 @@ func (r *Reader) Read(b *sdk.Batch, n int) error {
 		}
 		if trained {
 			b.Targets[got] = label
-			r.places[got] = place{r.file, r.lines.line}
+			r.sources[got] = source{r.file, r.lines.line}
 			got++
 		}
 	}
 	b.Features, b.Indices = b.Features[:got*Numbers], b.Indices[:got*Categories]
-	b.Targets, b.Offsets, r.places = b.Targets[:got], b.Offsets[:got+1], r.places[:got]
+	b.Targets, b.Offsets, r.sources = b.Targets[:got], b.Offsets[:got+1], r.sources[:got]
 	for i := range b.Offsets {
 		b.Offsets[i] = int64(i * Categories)
 	}
@@ -140,7 +140,9 @@ func (r *Reader) Skip(n int) error {
 }
 
 // Origin implements sdk.SampleReader.
-func (r *Reader) Origin(sample, position int) string { return r.log.origin(r.places[sample], position) }
+func (r *Reader) Origin(sample, position int) string {
+	return r.log.origin(r.sources[sample], position)
+}
 
 // Close implements sdk.SampleReader.
 func (r *Reader) Close() error {
