@@ -45,6 +45,9 @@ type apart struct {
 	folders   map[string]bool
 }
 
+// Site implements cluster.Starter.
+func (a *apart) Site(string) cluster.Site { return cluster.Site{Host: cluster.CoreHost, Cores: 1} }
+
 // Start implements cluster.Starter.
 func (a *apart) Start(ctx context.Context, spec launch.Spec) (cluster.Process, error) {
 	l, err := launch.New(patience, launch.Output{})

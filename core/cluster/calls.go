@@ -37,8 +37,12 @@ func Each[M member](ctx context.Context, c *Cluster, members []M, wait Wait, do 
 
 // Start starts all processes.
 func (c *Cluster) Start(ctx context.Context) error {
+	specs := map[*Member]launch.Spec{}
+	for _, m := range c.members { // while all are told by where they are to run
+		specs[m] = launch.Spec{Name: m.Name, Plugin: m.Plugin, Env: m.Env()}
+	}
 	return Each(ctx, c, c.members, Unbounded, func(ctx context.Context, m *Member) error {
-		p, err := c.starter.Start(ctx, launch.Spec{Name: m.Name, Plugin: m.Plugin, Env: m.Env})
+		p, err := c.starter.Start(ctx, specs[m])
 		if err != nil {
 			return err
 		}

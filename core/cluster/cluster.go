@@ -98,7 +98,13 @@ func (c *Cluster) open() (err error) {
 	} else {
 		c.starter, err = openHere(len(c.members), c.timeout, c.options.Output)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	for _, m := range c.members {
+		m.site = c.starter.Site(m.Name)
+	}
+	return nil
 }
 
 func (c *Cluster) phases(ctx context.Context, life Life) error {

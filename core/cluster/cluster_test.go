@@ -53,6 +53,8 @@ type fakes struct {
 	fail   error  // of every start
 }
 
+func (s *fakes) Site(name string) Site { return s.sites[name] }
+
 func (s *fakes) Start(_ context.Context, spec launch.Spec) (Process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +73,7 @@ func clusterOf(o Options, sites map[string]Site, names ...string) (*Cluster, *fa
 	s := &fakes{made: map[string]*fake{}, sites: sites}
 	var members []*Member
 	for _, name := range names {
-		members = append(members, &Member{Name: name})
+		members = append(members, &Member{Name: name, Env: func() []string { return nil }})
 	}
 	o.Open = func(int) (Starter, error) { return s, nil }
 	return New(time.Minute, members, o), s, members
@@ -209,6 +211,21 @@ func TestAtCore(t *testing.T) {
 	all := []*Member{at("a", Site{Host: "node7"}), at("b", Site{Host: CoreHost, Clock: 1}), at("c", Site{Host: CoreHost})}
 	if got := strings.Join(Names(AtCore(all)), " "); got != "b c" {
 		t.Errorf("at the core are %s", got)
+	}
+}
+
+// Those of a host share its cores, and those of others do not.
+func TestShare(t *testing.T) {
+	a, b, c := at("a", Site{Host: "node7", Cores: 12}), at("b", Site{Host: "node7", Cores: 12}), at("c", Site{Host: CoreHost, Cores: 3})
+	planned := &Member{Name: "d", site: Site{Host: CoreHost, Cores: 3}}
+	all := []*Member{a, b, c, planned}
+	for of, want := range map[*Member]int{a: 6, b: 6, c: 1, planned: 1} {
+		if got := Share(of, all); got != want {
+			t.Errorf("%s gets %d cores, want %d", of.Name, got, want)
+		}
+	}
+	if got := Share(a, []*Member{c}); got != 12 {
+		t.Errorf("alone on its host a process gets %d cores, want 12", got)
 	}
 }
 

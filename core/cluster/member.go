@@ -10,12 +10,15 @@ import (
 type Member struct {
 	Name   string // trainer0, data, trainer0.hook
 	Plugin registry.Plugin
-	Env    []string // in addition to the core's own environment
+	// Env is in addition to the core's own environment. It is asked for when the sites of
+	// all processes are known.
+	Env func() []string
 	// Progress, if set, is told of each epoch that the process begins, from 0 on.
 	Progress func(epoch int)
 
-	// Process is set once it runs.
+	// Process is set once it runs, and the site where it is to run before that.
 	Process
+	site Site
 	// Addresses, known once it is configured: of its Unix socket, for processes of its
 	// host, and for links on the transport that is measured.
 	Address, LinkAddress string
@@ -25,6 +28,14 @@ type Member struct {
 type member interface{ base() *Member }
 
 func (m *Member) base() *Member { return m }
+
+// Site is where the process runs, or is to run.
+func (m *Member) Site() Site {
+	if m.Process != nil {
+		return m.Process.Site()
+	}
+	return m.site
+}
 
 // Peer is the process to those that reach its Unix socket.
 func (m *Member) Peer() *proto.Peer { return &proto.Peer{Name: m.Name, Address: m.Address} }

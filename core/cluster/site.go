@@ -18,7 +18,10 @@ type Site struct {
 	// Listen is the IP address on which the process takes links from elsewhere; empty for
 	// the one that the user chose.
 	Listen string
-	// Clock is how far the process's comm.Now is ahead of the core's.
+	// Cores is how many the host has.
+	Cores int
+	// Clock is how far the process's comm.Now is ahead of the core's. It is known once the
+	// process runs.
 	Clock time.Duration
 }
 
@@ -62,4 +65,16 @@ func AtCore[M member](all []M) []M {
 		}
 	}
 	return here
+}
+
+// Share is how many cores of its host a process gets that some share evenly, as far as they
+// run there: 1 at least.
+func Share[M member](of M, among []M) int {
+	site, there := of.base().Site(), 0
+	for _, m := range among {
+		if m.base().Site().Host == site.Host {
+			there++
+		}
+	}
+	return max(1, site.Cores/max(1, there))
 }

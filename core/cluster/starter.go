@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"runtime"
 	"time"
 
 	"github.com/psbench/psbench/core/launch"
@@ -11,6 +12,8 @@ import (
 // Starter starts the processes of one run and ends them. The one of the core's host is
 // core/launch; one that starts processes elsewhere is another implementation.
 type Starter interface {
+	// Site is where the process of this name is to run.
+	Site(name string) Site
 	// Start starts a process and waits until it can be called. When ctx ends first, the
 	// process is killed. Calls may run at once.
 	Start(ctx context.Context, spec launch.Spec) (Process, error)
@@ -50,13 +53,18 @@ func openHere(processes int, timeout time.Duration, output launch.Output) (Start
 // here is launch as a Starter.
 type here struct{ launcher *launch.Launcher }
 
+// Site implements Starter.
+func (h here) Site(string) Site {
+	return Site{Host: CoreHost, Directory: h.launcher.Directory(), Cores: runtime.NumCPU()}
+}
+
 // Start implements Starter.
 func (h here) Start(ctx context.Context, spec launch.Spec) (Process, error) {
 	p, err := h.launcher.Start(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	return hereProcess{p, Site{Host: CoreHost, Directory: h.launcher.Directory()}}, nil
+	return hereProcess{p, h.Site(spec.Name)}, nil
 }
 
 // Close implements Starter.

@@ -27,8 +27,8 @@ type Options struct {
 type session struct {
 	plan    *Plan
 	cluster *cluster.Cluster
-	worlds  []*world
-	all     []*process // of all worlds
+	ranks   []*ranks
+	all     []*process // of all transports
 	limits  limitSamples
 	result  *Result
 }
@@ -55,8 +55,8 @@ func Run(ctx context.Context, p *Plan, o Options) (*Result, error) {
 func newSession(p *Plan) *session {
 	s := &session{plan: p, limits: limitSamples{}}
 	for _, f := range p.Fabrics {
-		w := p.newWorld(f)
-		s.worlds, s.all = append(s.worlds, w), append(s.all, w.processes()...)
+		w := p.newRanks(f)
+		s.ranks, s.all = append(s.ranks, w), append(s.all, w.processes()...)
 	}
 	return s
 }
@@ -98,7 +98,7 @@ func (s *session) start(ctx context.Context) error {
 	if err := s.cluster.Start(ctx); err != nil {
 		return err
 	}
-	for _, w := range s.worlds {
+	for _, w := range s.ranks {
 		for _, t := range w.trainers {
 			if err := cluster.RequireHost("what lines up by a barrier in shared memory", w.trainers[0], t); err != nil {
 				return err
@@ -116,7 +116,7 @@ func (s *session) configure(ctx context.Context) error {
 }
 
 func (s *session) connect(ctx context.Context) error {
-	for _, w := range s.worlds {
+	for _, w := range s.ranks {
 		if err := w.fabric.ReserveStores(cluster.Names(cluster.AtCore(w.trainers)), s.plan.buckets()); err != nil {
 			return err
 		}
@@ -126,8 +126,8 @@ func (s *session) connect(ctx context.Context) error {
 
 // measure measures a row of every transport; they take turns.
 func (s *session) measure(ctx context.Context, c cell) error {
-	rows, rounds := make([]*Row, len(s.worlds)), make([]int, len(s.worlds))
-	for i, w := range s.worlds {
+	rows, rounds := make([]*Row, len(s.ranks)), make([]int, len(s.ranks))
+	for i, w := range s.ranks {
 		began := time.Now()
 		pilot, err := s.turn(ctx, w, c, pilotRounds)
 		if err != nil {
@@ -138,7 +138,7 @@ func (s *session) measure(ctx context.Context, c cell) error {
 		rounds[i] = s.plan.turnRounds(time.Since(began) / pilotRounds)
 	}
 	for repeat := range s.plan.Repeat {
-		for i, w := range s.worlds {
+		for i, w := range s.ranks {
 			t, err := s.turn(ctx, w, c, rounds[i])
 			if err != nil {
 				return err
@@ -152,9 +152,9 @@ func (s *session) measure(ctx context.Context, c cell) error {
 	return nil
 }
 
-// turn has the trainers of a world measure. The servers first forget what they
+// turn has the trainers of a transport measure. The servers first forget what they
 // recorded, which would grow without end.
-func (s *session) turn(ctx context.Context, w *world, c cell, rounds int) (*turn, error) {
+func (s *session) turn(ctx context.Context, w *ranks, c cell, rounds int) (*turn, error) {
 	if err := cluster.Reset(ctx, s.cluster, w.servers, proto.Pass_PASS_UNSPECIFIED); err != nil {
 		return nil, err
 	}

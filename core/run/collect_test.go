@@ -89,6 +89,8 @@ func (s starter) Start(_ context.Context, spec launch.Spec) (cluster.Process, er
 	return s[spec.Name], nil
 }
 
+func (s starter) Site(string) cluster.Site { return cluster.Site{Host: cluster.CoreHost} }
+
 func (s starter) Close(bool) error { return nil }
 
 type starter map[string]*recorded
@@ -102,6 +104,7 @@ func collecting(phase func(*run, context.Context) error, processes ...*recorded)
 	r.processes = layOut(r.e)
 	s := starter{}
 	for i, p := range r.processes.all {
+		p.Env = func() []string { return nil }
 		s[p.Name] = processes[i]
 	}
 	r.cluster = cluster.New(r.e.Timeout, r.processes.all, cluster.Options{Open: func(int) (cluster.Starter, error) { return s, nil }})

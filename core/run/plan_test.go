@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
@@ -170,26 +170,47 @@ func TestEnvironment(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	has := func(kind sdk.Kind, e *config.Experiment, name string) bool {
-		for _, v := range environment(kind, e) {
+	count := func(r *run, p *process, name string) int {
+		for _, v := range r.environment(p) {
 			if n, ok := strings.CutPrefix(v, name+"="); ok {
 				count, err := strconv.Atoi(n)
-				return err == nil && count >= 1
+				if err != nil {
+					t.Error(err)
+				}
+				return count
 			}
 		}
-		return false
+		return 0
 	}
-	for service, want := range map[sdk.Service][2]bool{
-		sdk.ServiceGradients: {false, false}, sdk.ServiceTables: {true, false}, sdk.ServiceParameters: {false, true},
+	for service, want := range map[sdk.Service]struct{ goTrainer, goServer, blasServer int }{
+		sdk.ServiceGradients: {goTrainer: 5}, sdk.ServiceTables: {goTrainer: 4, goServer: 1}, sdk.ServiceParameters: {goTrainer: 4, blasServer: 4},
 	} {
-		e := experiment(2, 64, registry.Links{})
-		e.Service = service
-		got := [2]bool{has(sdk.KindServer, e, "GOMAXPROCS"), has(sdk.KindServer, e, "OPENBLAS_NUM_THREADS")}
-		if got != want {
-			t.Errorf("servers of %s have threads of Go and of BLAS set: %v, want %v", service, got, want)
+		r := laidOut(&run{e: experiment(2, 64, registry.Links{})})
+		r.e.Service = service
+		for _, p := range r.processes.all {
+			p.Process = placed{site: cluster.Site{Host: cluster.CoreHost, Cores: 8}}
 		}
-		if !has(sdk.KindTrainer, e, "GOMAXPROCS") || has(sdk.KindData, e, "GOMAXPROCS") {
-			t.Errorf("%s: threads of trainers are not set or those of data are", service)
+		trainer, server := r.processes.trainers[0], r.processes.servers[0]
+		got := want
+		got.goTrainer, got.goServer, got.blasServer = count(r, trainer, "GOMAXPROCS"), count(r, server, "GOMAXPROCS"), count(r, server, "OPENBLAS_NUM_THREADS")
+		if got != want {
+			t.Errorf("%s: the threads are %+v, want %+v", service, got, want)
+		}
+		if n := count(r, trainer, "OPENBLAS_NUM_THREADS"); n != 4 {
+			t.Errorf("%s: a trainer's library has %d threads", service, n)
+		}
+		if n := count(r, r.processes.data, "GOMAXPROCS"); n != 0 {
+			t.Errorf("%s: the data process has %d threads", service, n)
+		}
+		// A trainer that is alone on its host has all of its cores.
+		trainer.Process = placed{site: cluster.Site{Host: "node7", Cores: 16}}
+		if n := count(r, trainer, "OPENBLAS_NUM_THREADS"); n != 16 || r.configureRequest(trainer).GetThreads() != 16 {
+			t.Errorf("%s: a trainer alone has %d threads", service, n)
+		}
+		for _, v := range r.environment(trainer) {
+			if strings.HasPrefix(v, "OPENBLAS_CORETYPE") {
+				t.Errorf("%s: the kernels of another host are %s", service, v)
+			}
 		}
 	}
 }

@@ -40,7 +40,7 @@ func layOut(e *config.Experiment) processes {
 	var ps processes
 	add := func(name string, p *process) *process {
 		p.part = e.Parts[p.kind]
-		p.Member = &cluster.Member{Name: name, Plugin: p.part.Plugin, Env: environment(p.kind, e)}
+		p.Member = &cluster.Member{Name: name, Plugin: p.part.Plugin}
 		ps.all = append(ps.all, p)
 		return p
 	}

@@ -19,7 +19,7 @@ func (r *run) configureRequest(s *process) *proto.ConfigureRequest {
 		Epochs:    int32(max(r.e.Epochs, r.e.WarmUpEpochs)), // #nosec G115 -- checked by config
 		BatchSize: int32(r.e.BatchSize),                     // #nosec G115 -- checked by config
 		Seed:      r.e.Seed,
-		Threads:   int32(trainerThreads(r.e.World.Trainers)), // #nosec G115 -- a count of cores
+		Threads:   int32(r.threads(s)), // #nosec G115 -- a count of cores
 		Summarize: r.o.Summarize,
 		FailOnNan: r.e.FailOnNaN,
 		Transport: r.e.Fabric.Name,

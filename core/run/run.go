@@ -51,6 +51,9 @@ type run struct {
 // are gone and nothing of the run is left when it returns.
 func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, error) {
 	r := &run{e: e, o: o, processes: layOut(e), result: newResult(e, o)}
+	for _, p := range r.processes.all {
+		p.Env = func() []string { return r.environment(p) }
+	}
 	r.processes.trainers[0].Progress = r.epoch
 	r.cluster = cluster.New(e.Timeout, r.processes.all, o.Options)
 	err := r.cluster.Run(ctx, cluster.Life{Phases: r.phases(), Tell: o.Progress.Phase, Salvage: r.salvage, Report: r.report})

@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm/bench"
+	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -37,7 +37,7 @@ func peers(list ...*proto.Peer) string {
 
 func TestConnectRequests(t *testing.T) {
 	s := laidOut(t, planOf(4, 2, bench.PushPull, bench.AllReduce))
-	w := s.worlds[1]
+	w := s.ranks[1]
 	req := s.connectRequest(w.trainers[3])
 	if got := peers(req.GetServer()); got != "server5.tcp at link:server5.tcp" {
 		t.Errorf("trainer3 pushes to %s", got)
@@ -57,22 +57,22 @@ func TestConnectRequests(t *testing.T) {
 	}
 }
 
-func TestWorldsHaveWhatTheyNeed(t *testing.T) {
+func TestRanksHaveWhatTheyNeed(t *testing.T) {
 	p := planOf(2, 1, bench.AllReduce)
 	p.Fabrics = fabricsOf("unix")
 	s := laidOut(t, p)
-	if n := len(s.worlds[0].servers); n != 0 {
+	if n := len(s.ranks[0].servers); n != 0 {
 		t.Errorf("an all-reduce has %d servers", n)
 	}
-	if name := s.worlds[0].trainers[1].Name; name != "trainer1" {
+	if name := s.ranks[0].trainers[1].Name; name != "trainer1" {
 		t.Errorf("of one transport a trainer is called %s", name)
 	}
-	if req := s.connectRequest(s.worlds[0].trainers[0]); req.GetServer() != nil || !req.GetGroup() {
+	if req := s.connectRequest(s.ranks[0].trainers[0]); req.GetServer() != nil || !req.GetGroup() {
 		t.Errorf("a trainer joins %v", req)
 	}
 	p.Operations = []*bench.Operation{bench.PushPull}
 	s = laidOut(t, p)
-	if req := s.connectRequest(s.worlds[0].trainers[0]); req.GetServer() == nil || req.GetGroup() {
+	if req := s.connectRequest(s.ranks[0].trainers[0]); req.GetServer() == nil || req.GetGroup() {
 		t.Errorf("a trainer joins %v", req)
 	}
 }
@@ -81,7 +81,7 @@ func TestConfigureRequest(t *testing.T) {
 	p := planOf(2, 1, bench.PushPull)
 	p.Listen, p.Server.Settings, p.Server.Plugin = "::1", json.RawMessage(`{"a":1}`), registry.Plugin{Name: "other"}
 	s := laidOut(t, p)
-	w := s.worlds[0]
+	w := s.ranks[0]
 	got := s.configureRequest(w.servers[0])
 	want := &proto.ConfigureRequest{
 		Rank: 2, Part: &proto.PartChoice{Kind: "server", Key: "average", Settings: []byte(`{"a":1}`)},
@@ -95,30 +95,43 @@ func TestConfigureRequest(t *testing.T) {
 	}
 }
 
+// sited is a process on the core's host.
+type sited struct {
+	cluster.Process
+	cores int
+}
+
+func (s sited) Site() cluster.Site { return cluster.Site{Host: cluster.CoreHost, Cores: s.cores} }
+
 func TestEnvironment(t *testing.T) {
 	if _, set := os.LookupEnv("GOMAXPROCS"); set {
 		t.Skip("GOMAXPROCS is set")
 	}
-	for trainers, want := range map[int]int{1: runtime.NumCPU(), 2: max(1, runtime.NumCPU()/2), 1000: 1} {
-		p := planOf(trainers, 1, bench.PushPull)
-		w := laidOut(t, p).worlds[0]
-		if d := cmp.Diff([]string{fmt.Sprint("GOMAXPROCS=", want)}, w.trainers[0].Env); d != "" {
+	environment := func(trainers int) (trainer, server []string) {
+		s := laidOut(t, planOf(trainers, 1, bench.PushPull))
+		for _, p := range s.all {
+			p.Process = sited{cores: 6}
+		}
+		return s.ranks[0].trainers[0].Env(), s.ranks[0].servers[0].Env()
+	}
+	for trainers, want := range map[int]int{1: 6, 2: 3, 1000: 1} {
+		trainer, server := environment(trainers)
+		if d := cmp.Diff([]string{fmt.Sprint("GOMAXPROCS=", want)}, trainer); d != "" {
 			t.Error(d)
 		}
-		if got := w.servers[0].Env; got != nil {
-			t.Errorf("a server gets %v", got)
+		if server != nil {
+			t.Errorf("a server gets %v", server)
 		}
 	}
 	t.Setenv("GOMAXPROCS", "1")
-	p := planOf(2, 1, bench.PushPull)
-	if got := laidOut(t, p).worlds[0].trainers[0].Env; got != nil {
-		t.Errorf("beside the user's GOMAXPROCS a trainer gets %v", got)
+	if trainer, _ := environment(2); trainer != nil {
+		t.Errorf("beside the user's GOMAXPROCS a trainer gets %v", trainer)
 	}
 }
 
 func TestMeasureRequest(t *testing.T) {
 	s := laidOut(t, planOf(4, 2, measured...))
-	w := s.worlds[0]
+	w := s.ranks[0]
 	w.round = 12
 	c := cell{operation: bench.PushPull, mode: Fresh, place: Copied, bucket: 1, size: 1 << 20}
 	want := &proto.MeasureRequest{

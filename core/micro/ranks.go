@@ -3,7 +3,6 @@ package micro
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 
@@ -16,70 +15,71 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// world is the processes of one transport. Those of the transports that have no
+// ranks are the processes of one transport. Those of the transports that have no
 // turn sleep.
-type world struct {
+type ranks struct {
 	fabric   *comm.Fabric
 	trainers []*process
 	servers  []*process // none without push-pull
 	round    int64      // number of the next round: batches of a bucket rise
 }
 
-// process is one of a world.
+// process is one of them.
 type process struct {
 	*cluster.Member
-	world *world
+	ranks *ranks
 	rank  int
 	part  *proto.PartChoice
 }
 
-// newWorld lays a world out. With several transports the names of its processes
-// say which one it is: trainer0.unix.
-func (p *Plan) newWorld(f *comm.Fabric) *world {
-	w := &world{fabric: f}
+// newRanks lays them out. With several transports the names of their processes say which
+// one it is: trainer0.unix.
+func (p *Plan) newRanks(f *comm.Fabric) *ranks {
+	r := &ranks{fabric: f}
 	suffix := ""
 	if len(p.Fabrics) > 1 {
 		suffix = "." + f.Name
 	}
+	newProcess := func(rank int, plugin registry.Plugin, part *proto.PartChoice) *process {
+		q := &process{Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: plugin}, ranks: r, rank: rank, part: part}
+		q.Env = q.environment
+		return q
+	}
 	for _, rank := range p.World.TrainerRanks() {
-		w.trainers = append(w.trainers, &process{
-			Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: registry.Plugin{Name: registry.Builtin}, Env: p.benchEnvironment()},
-			world:  w, rank: rank, part: &proto.PartChoice{Kind: string(bench.Kind)},
-		})
+		part := &proto.PartChoice{Kind: string(bench.Kind)}
+		r.trainers = append(r.trainers, newProcess(rank, registry.Plugin{Name: registry.Builtin}, part))
 	}
 	if !p.some(served) {
-		return w
+		return r
 	}
 	for _, rank := range p.World.ServerRanks() {
-		w.servers = append(w.servers, &process{
-			Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: p.Server.Plugin},
-			world:  w, rank: rank, part: &proto.PartChoice{Kind: string(sdk.KindServer), Key: p.Server.Key, Settings: p.Server.Settings},
-		})
+		part := &proto.PartChoice{Kind: string(sdk.KindServer), Key: p.Server.Key, Settings: p.Server.Settings}
+		r.servers = append(r.servers, newProcess(rank, p.Server.Plugin, part))
 	}
-	return w
+	return r
 }
 
-func (w *world) processes() []*process { return slices.Concat(w.trainers, w.servers) }
+func (r *ranks) processes() []*process { return slices.Concat(r.trainers, r.servers) }
 
-// benchEnvironment gives each trainer its share of the cores, unless the user's
-// GOMAXPROCS says otherwise.
-func (p *Plan) benchEnvironment() []string {
-	if _, set := os.LookupEnv("GOMAXPROCS"); set {
+// environment gives each trainer its share of the cores, unless the user's GOMAXPROCS says
+// otherwise.
+func (p *process) environment() []string {
+	if _, set := os.LookupEnv("GOMAXPROCS"); set || p.part.GetKind() != string(bench.Kind) {
 		return nil
 	}
-	return []string{"GOMAXPROCS=" + strconv.Itoa(max(1, runtime.NumCPU()/p.World.Trainers))}
+	return []string{"GOMAXPROCS=" + strconv.Itoa(cluster.Share(p, p.ranks.trainers))}
 }
 
 func (s *session) configureRequest(p *process) *proto.ConfigureRequest {
 	return &proto.ConfigureRequest{
 		Rank: int32(p.rank), Part: p.part, // #nosec G115 -- a rank
-		Trainers:  int32(len(p.world.trainers)), // #nosec G115 -- a count of processes
-		Transport: p.world.fabric.Name, Listen: s.plan.Listen,
+		Trainers:  int32(len(p.ranks.trainers)), // #nosec G115 -- a count of processes
+		Transport: p.ranks.fabric.Name, Listen: s.plan.Listen,
 	}
 }
 
 func (s *session) connectRequest(p *process) *proto.ConnectRequest {
-	w := p.world
+	w := p.ranks
 	req := &proto.ConnectRequest{Buckets: convert.BucketsToProto(s.plan.buckets())}
 	if p.part.GetKind() == string(sdk.KindServer) {
 		for _, rank := range s.plan.World.TrainersOf(p.rank) {
@@ -103,7 +103,7 @@ func (s *session) measureRequest(p *process, c cell, rounds int) *proto.MeasureR
 	req := &proto.MeasureRequest{
 		Operation: c.operation.Name, Expect: expectCodes[s.plan.Expect],
 		Bucket: int32(c.bucket), Rounds: int32(rounds), // #nosec G115 -- checked by Plan
-		First: p.world.round, Fresh: c.mode == Fresh, Copy: c.place == Copied, Density: s.plan.Density,
+		First: p.ranks.round, Fresh: c.mode == Fresh, Copy: c.place == Copied, Density: s.plan.Density,
 	}
 	if server, ok := s.plan.World.ServerOf(p.rank); ok {
 		for _, rank := range s.plan.World.TrainersOf(server) {
