@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/config/option"
 )
 
 // documents are the pages for people, by path.
@@ -52,7 +52,7 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 	for _, found := range row.FindAllStringSubmatch(page, -1) {
 		documented[found[1]] = true
 	}
-	for _, o := range config.All() {
+	for _, o := range option.All() {
 		if !documented[o.Flag()] {
 			t.Errorf("docs/flags.md has no row for --%s", o.Flag())
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/psbench/psbench"
 	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/internal/quote"
@@ -112,7 +113,7 @@ win over the environment, the environment over the file.`,
 	root.Version = versionText()
 	root.SetVersionTemplate("psbench {{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version")
-	root.SetGlobalNormalizationFunc(config.DashedFlag)
+	root.SetGlobalNormalizationFunc(option.DashedFlag)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(help)
 	root.AddCommand(run, a.commCommand(), a.configCommand(), a.listCommand(), a.verifyCommand(), a.versionCommand())
@@ -132,7 +133,7 @@ win over the environment, the environment over the file.`,
 // addFlags gives a command the flags of these options, or of all of them, and
 // their completion.
 func (a *app) addFlags(cmd *cobra.Command, keys ...string) {
-	config.AddFlags(cmd.Flags(), keys...)
+	option.AddFlags(cmd.Flags(), keys...)
 	a.addCompletion(cmd)
 }
 
@@ -201,10 +202,10 @@ func (a *app) merge(cmd *cobra.Command, extra ...config.Layer) (*config.Config, 
 }
 
 // resolve is the experiment that a command's layers describe.
-func (a *app) resolve(cmd *cobra.Command, extra ...config.Layer) (*config.Experiment, config.Options, error) {
+func (a *app) resolve(cmd *cobra.Command, extra ...config.Layer) (*config.Experiment, option.Options, error) {
 	c, reg, err := a.merge(cmd, extra...)
 	if err != nil {
-		return nil, config.Options{}, err
+		return nil, option.Options{}, err
 	}
 	exp, err := c.Resolve(cmd.Context(), reg, catalogue)
 	return exp, c.Options, err

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/core/cluster"
-	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/micro"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/internal/quote"
@@ -88,8 +88,8 @@ func (f *commFlags) add(cmd *cobra.Command) {
 
 // commPlan is what the command line asks for. What cannot be understood is a
 // usage error; nothing is started.
-func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.Plan, config.Options, error) {
-	var none config.Options
+func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.Plan, option.Options, error) {
+	var none option.Options
 	plan, err := f.read(cmd, args)
 	if err != nil {
 		return nil, none, usageError{err}
@@ -221,7 +221,7 @@ func words[T ~string](values []T) []string {
 	return out
 }
 
-func (a *app) runComm(ctx context.Context, plan *micro.Plan, opts config.Options, format string) error {
+func (a *app) runComm(ctx context.Context, plan *micro.Plan, opts option.Options, format string) error {
 	o := micro.Options{Command: os.Args, StartedNS: startedNS}
 	return carryOut(ctx, a, opts, measurement[*micro.Result]{
 		pending: micro.Pending(o),

@@ -6,20 +6,20 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/sdk"
 )
 
 // addCompletion makes the shell offer the values of a command's flags: keys
 // from the registry, ids of configurations, choices and settings.
 func (a *app) addCompletion(cmd *cobra.Command) {
-	options := map[string]config.Option{}
-	for _, o := range config.All() {
+	options := map[string]option.Option{}
+	for _, o := range option.All() {
 		options[o.Flag()] = o
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		o, ok := options[f.Name]
-		if !ok || o.Type == config.Bool || o.Group == "files" || o.Key == "json" || o.Key == "filestore" {
+		if !ok || o.Type == option.Bool || o.Group == "files" || o.Key == "json" || o.Key == "filestore" {
 			return // which leaves the names of files to the shell
 		}
 		_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -28,13 +28,13 @@ func (a *app) addCompletion(cmd *cobra.Command) {
 	})
 }
 
-func (a *app) completions(cmd *cobra.Command, o config.Option, begun string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completions(cmd *cobra.Command, o option.Option, begun string) ([]string, cobra.ShellCompDirective) {
 	switch {
 	case len(o.Enum) > 0:
 		return o.Enum, cobra.ShellCompDirectiveNoFileComp
 	case o.Kind != "":
 		return a.names(cmd, o.Kind), cobra.ShellCompDirectiveNoFileComp
-	case o.Type == config.Settings:
+	case o.Type == option.Settings:
 		return a.settingNames(cmd, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	default:
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/config/option"
 )
 
 // help prints what a command is, its subcommands and its flags by group.
@@ -30,7 +30,7 @@ func help(cmd *cobra.Command, _ []string) {
 	if cmd.HasExample() {
 		printf(w, "\nExamples:\n%s\n", cmd.Example)
 	}
-	for _, group := range append(config.Groups, config.Group{Name: "", Title: "Other"}) {
+	for _, group := range append(option.Groups, option.Group{Name: "", Title: "Other"}) {
 		flags := flagsOf(cmd, group.Name)
 		if flags.HasAvailableFlags() {
 			printf(w, "\n%s:\n%s", group.Title, flags.FlagUsages())
@@ -42,12 +42,12 @@ func help(cmd *cobra.Command, _ []string) {
 // in none.
 func flagsOf(cmd *cobra.Command, group string) *pflag.FlagSet {
 	groups := map[string]string{}
-	for _, o := range config.All() {
+	for _, o := range option.All() {
 		groups[o.Flag()] = o.Group
 	}
 	set := pflag.NewFlagSet(group, pflag.ContinueOnError)
 	set.SortFlags = false
-	for _, o := range config.All() { // in their order
+	for _, o := range option.All() { // in their order
 		if f := cmd.Flags().Lookup(o.Flag()); f != nil && o.Group == group {
 			set.AddFlag(f)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
@@ -154,7 +155,7 @@ func (a *app) listServices(reg *registry.Registry, kind sdk.Kind, parts map[stri
 func defaultFlags(item registry.Item) string {
 	var text strings.Builder
 	count := 0
-	for _, o := range config.All() {
+	for _, o := range option.All() {
 		value, ok := item.Defaults[o.Key]
 		if !ok {
 			continue

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/psbench/psbench/core/cluster"
-	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/report"
 )
@@ -29,7 +29,7 @@ type measurement[R outcome] struct {
 
 // carryOut carries a measurement out and reports its result as opts.JSON, opts.Stats and
 // opts.Quiet say. What a failed one still has is reported too.
-func carryOut[R outcome](ctx context.Context, a *app, opts config.Options, m measurement[R]) error {
+func carryOut[R outcome](ctx context.Context, a *app, opts option.Options, m measurement[R]) error {
 	res, err := measure(ctx, a, opts, m)
 	var none R
 	if res == none {
@@ -43,7 +43,7 @@ func carryOut[R outcome](ctx context.Context, a *app, opts config.Options, m mea
 
 // measure leaves the result where --json says. That comes before the tables: who reads
 // those may leave or stop.
-func measure[R outcome](ctx context.Context, a *app, opts config.Options, m measurement[R]) (R, error) {
+func measure[R outcome](ctx context.Context, a *app, opts option.Options, m measurement[R]) (R, error) {
 	var none R
 	defer hold(ctx)()
 	progress := report.NewProgress(a.stderr, isTerminal(a.stderr), opts.Quiet)
@@ -66,7 +66,7 @@ func measure[R outcome](ctx context.Context, a *app, opts config.Options, m meas
 }
 
 // outputOf is what becomes of what plugins print.
-func outputOf(progress *report.Progress, opts config.Options) launch.Output {
+func outputOf(progress *report.Progress, opts option.Options) launch.Output {
 	o := launch.Output{Folder: opts.LogDir}
 	if opts.PluginOutput == "show" {
 		o.Line = progress.Line

@@ -7,7 +7,7 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/result"
 )
 
@@ -41,7 +41,7 @@ func (o *output) Write(p []byte) (int, error) {
 const toStdout = "-"
 
 // tables is where people read: standard output, unless the result goes there.
-func (a *app) tables(opts config.Options) io.Writer {
+func (a *app) tables(opts option.Options) io.Writer {
 	if opts.JSON == toStdout {
 		return a.stderr
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/run"
@@ -41,7 +42,7 @@ func (a *app) runCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts config.Options) error {
+func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts option.Options) error {
 	o := a.runOptions(nil)
 	return carryOut(ctx, a, opts, measurement[*result.Result]{
 		pending: run.Pending(exp, o),

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/settings"
 	"github.com/psbench/psbench/internal/spelling"
@@ -49,12 +50,12 @@ func (c *Config) takeSettings(l layer, raw any) error {
 			}
 			assignments = append(assignments, a)
 		}
-	case text:
+	case option.Text:
 		assignments, err = parseAssignments(string(v))
 	case map[string]any:
 		assignments, err = assignmentsOf(v)
 	default:
-		err = fmt.Errorf("is %s but must be an object of kinds, each an object of settings", show(raw))
+		err = fmt.Errorf("is %s but must be an object of kinds, each an object of settings", option.Show(raw))
 	}
 	for _, a := range assignments {
 		target := strings.TrimPrefix(fmt.Sprintf("%s.%s", a.kind, a.name), ".")
@@ -63,7 +64,7 @@ func (c *Config) takeSettings(l layer, raw any) error {
 			a.label = fmt.Sprintf("%s %s", l.name("set"), quote.Word(target))
 		}
 		if l.recorded {
-			a.of, _ = l.values[optionFor(a.kind).Key].(string)
+			a.of, _ = l.values[option.For(a.kind).Key].(string)
 		}
 		if i := slices.IndexFunc(c.settings, func(s assignment) bool { return s.stood == l.source && s.kind == a.kind && s.name == a.name }); i >= 0 {
 			return fmt.Errorf("%s and %s are both given, but are the same", quote.Word(target), c.settings[i].label)
@@ -82,7 +83,7 @@ func assignmentsOf(byKind map[string]any) ([]assignment, error) {
 		}
 		values, ok := byKind[kind].(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("has %s as %s but must have an object of settings there", show(byKind[kind]), kind)
+			return nil, fmt.Errorf("has %s as %s but must have an object of settings there", option.Show(byKind[kind]), kind)
 		}
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			out = append(out, assignment{kind: k, name: name, value: values[name]})
@@ -101,10 +102,10 @@ func parseAssignment(item string) (assignment, error) {
 		return assignment{}, fmt.Errorf("is %s but must be kind.setting=value, as in trainer.lr=0.1", quote.String(item))
 	}
 	if !dotted {
-		return assignment{name: target, value: text(value)}, nil
+		return assignment{name: target, value: option.Text(value)}, nil
 	}
 	k, err := parseKind(kind)
-	return assignment{kind: k, name: name, value: text(value)}, err
+	return assignment{kind: k, name: name, value: option.Text(value)}, err
 }
 
 // parseAssignments reads kind.setting=value,kind.setting=value. A value that
@@ -167,8 +168,8 @@ func parseKind(name string) (sdk.Kind, error) {
 // asType reads the value of an assignment as the type of a setting.
 func (a assignment) asType(typ string) (any, error) {
 	value := a.value
-	if t, ok := value.(text); ok {
-		value = t.read()
+	if t, ok := value.(option.Text); ok {
+		value = t.Value()
 		if _, isString := value.(string); typ == "string" && !isString {
 			return string(t), nil
 		}
@@ -179,18 +180,7 @@ func (a assignment) asType(typ string) (any, error) {
 		}
 		return value, nil
 	}
-	return nil, fmt.Errorf("%s is %s but must be %s", a.label, show(a.value), typeNames[typ])
-}
-
-// read gives the value that the text is in JSON, or else the text.
-func (t text) read() any {
-	dec := json.NewDecoder(strings.NewReader(string(t)))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil || !json.Valid([]byte(t)) {
-		return string(t)
-	}
-	return v
+	return nil, fmt.Errorf("%s is %s but must be %s", a.label, option.Show(a.value), typeNames[typ])
 }
 
 var typeNames = map[string]string{

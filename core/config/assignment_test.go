@@ -2,10 +2,11 @@ package config
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/core/config/option"
 )
 
 func TestParseAssignments(t *testing.T) {
@@ -28,7 +29,7 @@ func TestParseAssignments(t *testing.T) {
 			got = []string{"error"}
 		} else {
 			for _, a := range assignments {
-				got = append(got, string(a.kind)+"."+a.name+"="+string(a.value.(text)))
+				got = append(got, string(a.kind)+"."+a.name+"="+string(a.value.(option.Text)))
 			}
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
@@ -43,22 +44,22 @@ func TestAsType(t *testing.T) {
 		typ   string
 		want  any // nil for an error
 	}{
-		{text("5"), "string", "5"},
-		{text(`"5"`), "string", "5"},
-		{text("null"), "string", "null"},
-		{text("a b"), "string", "a b"},
-		{text(""), "string", ""},
-		{text("5"), "integer", json.Number("5")},
-		{text("18446744073709551615"), "integer", json.Number("18446744073709551615")},
-		{text("18446744073709551616"), "integer", nil},
-		{text("5"), "number", json.Number("5")},
-		{text("1e-3"), "number", json.Number("1e-3")},
-		{text("1e3"), "integer", nil},
-		{text("5 6"), "number", nil},
-		{text("true"), "bool", true},
-		{text("yes"), "bool", nil},
-		{text("[1]"), "list", []any{json.Number("1")}},
-		{text(`{"a": 1}`), "object", map[string]any{"a": json.Number("1")}},
+		{option.Text("5"), "string", "5"},
+		{option.Text(`"5"`), "string", "5"},
+		{option.Text("null"), "string", "null"},
+		{option.Text("a b"), "string", "a b"},
+		{option.Text(""), "string", ""},
+		{option.Text("5"), "integer", json.Number("5")},
+		{option.Text("18446744073709551615"), "integer", json.Number("18446744073709551615")},
+		{option.Text("18446744073709551616"), "integer", nil},
+		{option.Text("5"), "number", json.Number("5")},
+		{option.Text("1e-3"), "number", json.Number("1e-3")},
+		{option.Text("1e3"), "integer", nil},
+		{option.Text("5 6"), "number", nil},
+		{option.Text("true"), "bool", true},
+		{option.Text("yes"), "bool", nil},
+		{option.Text("[1]"), "list", []any{json.Number("1")}},
+		{option.Text(`{"a": 1}`), "object", map[string]any{"a": json.Number("1")}},
 		{"5", "integer", nil},
 		{json.Number("5"), "string", nil},
 		{nil, "object", nil},
@@ -97,19 +98,4 @@ func FuzzParseAssignments(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestEveryOptionIsDescribed(t *testing.T) {
-	groups := map[string]bool{}
-	for _, g := range Groups {
-		groups[g.Name] = true
-	}
-	for _, o := range All() {
-		if o.Key == "" || o.Doc == "" || !groups[o.Group] {
-			t.Errorf("option %+v lacks a key, a description or a known group", o)
-		}
-		if strings.ContainsAny(o.Key, "- ") {
-			t.Errorf("key %q must be words with underscores", o.Key)
-		}
-	}
 }

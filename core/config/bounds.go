@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 )
@@ -26,7 +27,7 @@ func (r *resolver) applyBounds(settings map[sdk.Kind][]effective) error {
 		}
 		if n, most := setting.number(), limit.number(); n > most {
 			return fmt.Errorf("%s is %s (%s) but must be at most %s, which is %s (%s)",
-				b.Setting, show(setting.value), setting.origin, b.Limit, show(limit.value), limit.origin)
+				b.Setting, option.Show(setting.value), setting.origin, b.Limit, option.Show(limit.value), limit.origin)
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/psbench/psbench"
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/topology"
@@ -112,7 +113,7 @@ func served(key string) sdk.Service {
 func resolve(t *testing.T, environ, flags []string, extra ...Layer) (*Experiment, error) {
 	t.Helper()
 	set := pflag.NewFlagSet("psbench", pflag.ContinueOnError)
-	AddFlags(set)
+	option.AddFlags(set)
 	if err := set.Parse(flags); err != nil {
 		t.Fatal(err)
 	}

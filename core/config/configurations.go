@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench"
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/jsonfile"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/internal/quote"
@@ -93,7 +94,7 @@ func parseConfigurations(kind sdk.Kind, name string, data []byte) (map[string]co
 	for _, id := range slices.Sorted(maps.Keys(entries)) {
 		entry, ok := entries[id].(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("%s in %s is %s but must be an object", quote.Word(id), quote.Word(name), show(entries[id]))
+			return nil, fmt.Errorf("%s in %s is %s but must be an object", quote.Word(id), quote.Word(name), option.Show(entries[id]))
 		}
 		c, err := parseConfiguration(string(kind)+"_class", entry)
 		if err != nil {
@@ -119,7 +120,7 @@ func parseConfiguration(classKey string, entry map[string]any) (configuration, e
 			return c, fmt.Errorf("has the unknown key %s%s", quote.String(key), hint(key, []string{classKey, settingsKey}))
 		}
 		if !ok {
-			return c, fmt.Errorf("has %s as %s, which must be a string for %s and an object for %s", show(entry[key]), key, classKey, settingsKey)
+			return c, fmt.Errorf("has %s as %s, which must be a string for %s and an object for %s", option.Show(entry[key]), key, classKey, settingsKey)
 		}
 	}
 	if c.class == "" {
@@ -161,7 +162,7 @@ func partSettings(file string, reg *registry.Registry, kind sdk.Kind) (map[strin
 		seen[found.Key] = key
 		settings, ok := entries[key].(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("%s in %s is %s but must be an object of settings", key, quote.Word(file), show(entries[key]))
+			return nil, fmt.Errorf("%s in %s is %s but must be an object of settings", key, quote.Word(file), option.Show(entries[key]))
 		}
 		out[found.Key] = assignmentsFrom(kind, settings, quote.Word(file)+", "+key)
 	}
@@ -189,7 +190,7 @@ func settingsOf(d Description, assignments []assignment) ([]effective, error) {
 	for i, s := range d.Settings {
 		names = append(names, s.Name)
 		index[s.Name] = i
-		out[i] = effective{name: s.Name, value: text(s.Default).read(), origin: byDefault}
+		out[i] = effective{name: s.Name, value: option.Text(s.Default).Value(), origin: byDefault}
 	}
 	for _, a := range assignments {
 		i, ok := index[a.name]

@@ -2,3 +2,5 @@
 // one Experiment. Every value keeps where it came from, and an unknown key is
 // an error in every layer.
 package config
+
+//go:generate go test -run TestSchemas -update .

@@ -10,6 +10,7 @@ import (
 
 	"github.com/knadh/koanf/providers/env/v2"
 
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/simd"
 	"github.com/psbench/psbench/internal/spelling"
@@ -26,13 +27,13 @@ func readEnv(environ []string) (layer, error) {
 		return layer{}, err
 	}
 	provider := env.Provider("", env.Opt{
-		Prefix:      envPrefix,
+		Prefix:      option.EnvPrefix,
 		EnvironFunc: func() []string { return environ },
 		TransformFunc: func(name, value string) (string, any) {
 			if value == "" || slices.Contains(notOptions, name) {
 				return "", nil
 			}
-			return strings.ToLower(strings.TrimPrefix(name, envPrefix)), text(value)
+			return strings.ToLower(strings.TrimPrefix(name, option.EnvPrefix)), option.Text(value)
 		},
 	})
 	values, err := provider.Read()
@@ -53,7 +54,7 @@ func checkEnviron(environ []string) error {
 			}
 		case name == host.Handshake.MagicCookieKey && value != host.Handshake.MagicCookieValue:
 			return fmt.Errorf("%s is %s, but psbench sets this variable itself, for the processes that it starts: unset it", name, quote.String(value))
-		case strings.HasPrefix(name, envPrefix) && (name == envPrefix || name != strings.ToUpper(name)):
+		case strings.HasPrefix(name, option.EnvPrefix) && (name == option.EnvPrefix || name != strings.ToUpper(name)):
 			return unknownVariable(name)
 		}
 	}
@@ -62,8 +63,8 @@ func checkEnviron(environ []string) error {
 
 // unknownVariable is the error of a variable that psbench does not read.
 func unknownVariable(name string) error {
-	key := strings.ToLower(strings.TrimPrefix(name, envPrefix))
-	if near, ok := optionOf(spelling.Nearest(key, optionKeys())); ok {
+	key := strings.ToLower(strings.TrimPrefix(name, option.EnvPrefix))
+	if near, ok := option.Of(spelling.Nearest(key, option.Keys())); ok {
 		return fmt.Errorf("unknown environment variable %s; did you mean %s?", quote.Word(name), near.Env())
 	}
 	return fmt.Errorf("unknown environment variable %s: psbench reads no such one", quote.Word(name))

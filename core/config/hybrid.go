@@ -5,17 +5,15 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/sdk"
 )
 
-// The options that PyTorch's hybrid benchmark has under names of its own.
-const (
-	hybridGroup  = "hybrid"
-	warmupCycles = "warmup_cycles"
-)
+// warmupCycles is an option that PyTorch's hybrid benchmark has under a name of its own.
+const warmupCycles = "warmup_cycles"
 
 // standIn gives what the option o of a layer stands for its value.
-func (c *Config) standIn(l layer, o Option, values map[string]any) error {
+func (c *Config) standIn(l layer, o option.Option, values map[string]any) error {
 	value := values[o.Key]
 	delete(values, o.Key)
 	if kind, name, ok := strings.Cut(o.Stands, "."); ok {

@@ -13,6 +13,7 @@ import (
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
 
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/jsonfile"
 	"github.com/psbench/psbench/internal/quote"
 )
@@ -34,7 +35,7 @@ type Layer struct {
 
 // Config is what the layers say together.
 type Config struct {
-	Options
+	option.Options
 	layers   []layer           // lowest first
 	sources  map[string]source // by key
 	settings []assignment      // lowest layer first
@@ -91,7 +92,7 @@ func (c *Config) take(l layer) (map[string]any, error) {
 	values := map[string]any{}
 	for _, given := range slices.Sorted(maps.Keys(l.values)) {
 		key := strings.ReplaceAll(given, "-", "_")
-		o, ok := optionOf(key)
+		o, ok := option.Of(key)
 		if !ok {
 			return nil, unknownKey(l.source, given)
 		}
@@ -100,10 +101,10 @@ func (c *Config) take(l layer) (map[string]any, error) {
 		}
 		c.sources[key] = l.source
 		var err error
-		if o.Type == Settings {
+		if o.Type == option.Settings {
 			err = c.takeSettings(l, l.values[given])
 		} else {
-			values[key], err = o.parse(l.values[given])
+			values[key], err = o.Parse(l.values[given])
 			if err == nil && o.Stands != "" {
 				err = c.standIn(l, o, values)
 			}
@@ -132,9 +133,9 @@ type layer struct {
 
 func defaults() layer {
 	l := layer{source: source{sort: fromDefault}, values: map[string]any{}}
-	for _, o := range All() {
+	for _, o := range option.All() {
 		if o.Default != "" {
-			l.values[o.Key] = text(o.Default)
+			l.values[o.Key] = option.Text(o.Default)
 		}
 	}
 	return l
@@ -146,13 +147,7 @@ func readFlags(flags *pflag.FlagSet) (layer, error) {
 		return l, nil
 	}
 	var err error
-	l.values, err = posflag.ProviderWithFlag(flags, ".", nil, func(f *pflag.Flag) (string, any) {
-		v, ok := f.Value.(*flagValue)
-		if !ok {
-			return "", nil
-		}
-		return v.option.Key, v.raw()
-	}).Read()
+	l.values, err = posflag.ProviderWithFlag(flags, ".", nil, option.OfFlag).Read()
 	return l, err
 }
 
@@ -160,7 +155,7 @@ func readFlags(flags *pflag.FlagSet) (layer, error) {
 // it, from the first of the layers that has one.
 func configPath(layers ...layer) (path, by string) {
 	for _, l := range layers {
-		if path, ok := l.values["config"].(text); ok {
+		if path, ok := l.values["config"].(option.Text); ok {
 			return string(path), l.name("config")
 		}
 	}

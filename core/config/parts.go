@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
@@ -144,7 +145,7 @@ func (r *resolver) configureInTrainer(ctx context.Context) error {
 
 // chosenByDefault says that nobody chose the part of a kind, not even the registry.
 func (r *resolver) chosenByDefault(kind sdk.Kind) bool {
-	return r.sources[optionFor(kind).Key].sort == fromDefault
+	return r.sources[option.For(kind).Key].sort == fromDefault
 }
 
 // checkIncluded checks that the trainer's plugin serves a part that is to be in its process.
@@ -163,13 +164,13 @@ func (r *resolver) finish(context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, o := range All() {
+	for _, o := range option.All() {
 		if o.NoEffect != "" && r.given(o.Key) {
 			r.warn("%s has no effect: %s", r.name(o.Key), o.NoEffect)
 		}
 		switch c, chosen := r.chosen[o.Kind]; {
 		case o.Stands != "" || o.Key == warmupCycles && !r.given(o.Key):
-		case o.Type == Settings:
+		case o.Type == option.Settings:
 			r.exp.Values = append(r.exp.Values, r.settings...)
 		case chosen:
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: c.value, Origin: c.origin})
@@ -198,8 +199,8 @@ func (c *Config) optionValues() (map[string]any, error) {
 	if err := dec.Decode(&values); err != nil {
 		return nil, err
 	}
-	for _, o := range All() {
-		if o.Type == List && values[o.Key] == nil { // nobody gave one
+	for _, o := range option.All() {
+		if o.Type == option.List && values[o.Key] == nil { // nobody gave one
 			values[o.Key] = []any{}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/internal/quote"
 )
@@ -36,7 +37,7 @@ func File(values []result.Value) map[string]any {
 // are in it, since other versions of psbench may have others; but not those that are empty or
 // that would be told to have no effect if somebody had given them.
 func pinned(v result.Value) bool {
-	o, _ := optionOf(v.Key)
+	o, _ := option.Of(v.Key)
 	if o.Group == "output" || v.Key == "config" {
 		return false
 	}
@@ -44,7 +45,7 @@ func pinned(v result.Value) bool {
 		return true
 	}
 	list, _ := v.Value.([]any)
-	return o.NoEffect == "" && v.Key != "listen" && v.Value != "" && (o.Type != List || len(list) > 0)
+	return o.NoEffect == "" && v.Key != "listen" && v.Value != "" && (o.Type != option.List || len(list) > 0)
 }
 
 // recorded are the values of a result, as File has them; ok says that data is one. Its end may

@@ -16,6 +16,7 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/result"
 )
 
@@ -55,7 +56,7 @@ func TestFileLeadsToTheSame(t *testing.T) {
 		ignored := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Warnings" }, cmp.Ignore())
 		origin := cmpopts.IgnoreFields(result.Value{}, "Origin")
 		output := cmpopts.IgnoreSliceElements(func(v result.Value) bool {
-			o, _ := optionOf(v.Key)
+			o, _ := option.Of(v.Key)
 			return o.Group == "output" || v.Key == "config"
 		})
 		if diff := cmp.Diff(want, got, ignored, origin, output, sameFabric, cmpopts.EquateEmpty()); diff != "" {

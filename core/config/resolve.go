@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/topology"
@@ -233,8 +234,8 @@ func (r *resolver) noServer() {
 }
 
 func (r *resolver) choose(kind sdk.Kind) (choice, error) {
-	key := optionFor(kind).Key
-	name, origin := r.text(kind), r.origin(key)
+	key := option.For(kind).Key
+	name, origin := r.named(kind), r.origin(key)
 	if kind == sdk.KindHook && name == "" {
 		name, origin = r.defaultHook()
 	}
@@ -248,8 +249,8 @@ func (r *resolver) choose(kind sdk.Kind) (choice, error) {
 	return choice{Item: item, value: item.Key, origin: origin}, nil
 }
 
-// text is what the options say for a kind.
-func (r *resolver) text(kind sdk.Kind) string {
+// named is what the options say for a kind.
+func (r *resolver) named(kind sdk.Kind) string {
 	return map[sdk.Kind]string{
 		sdk.KindTrainer: r.Trainer, sdk.KindServer: r.Server, sdk.KindHook: r.DDPHook,
 		sdk.KindCriterion: r.CreateCriterion, sdk.KindData: r.Data, sdk.KindModel: r.Model,

@@ -14,6 +14,7 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/psbench/psbench"
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/registry"
 )
 
@@ -52,22 +53,22 @@ func titled(title string, s *jsonschema.Schema) *jsonschema.Schema {
 }
 
 func configSchema() *jsonschema.Schema {
-	s := titled("A run configuration of psbench", reflector().Reflect(&Options{}))
+	s := titled("A run configuration of psbench", reflector().Reflect(&option.Options{}))
 	s.Properties.Delete("config")
 	s.Properties.Set("$schema", &jsonschema.Schema{Type: "string"})
-	for _, o := range All() {
+	for _, o := range option.All() {
 		p, ok := s.Properties.Get(o.Key)
 		if !ok {
 			continue
 		}
 		if o.Default != "" {
-			p.Default = text(o.Default).read()
+			p.Default = option.Text(o.Default).Value()
 		}
 		allowed := p
 		switch o.Type {
-		case List:
+		case option.List:
 			allowed = p.Items
-		case Integer:
+		case option.Integer:
 			p.Minimum, p.Maximum = number(o.Min), number(o.Max)
 		}
 		for _, value := range o.Enum {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 )
@@ -23,8 +24,8 @@ func (r *resolver) defaultHook() (name, origin string) {
 
 // checkHybrid refuses the hybrid benchmark's own options where it does not run.
 func (r *resolver) checkHybrid(context.Context) error {
-	for _, o := range All() {
-		if o.Group != hybridGroup || !r.given(o.Key) || r.exp.Service == sdk.ServiceTables {
+	for _, o := range option.All() {
+		if o.Group != option.HybridGroup || !r.given(o.Key) || r.exp.Service == sdk.ServiceTables {
 			continue
 		}
 		instead := ""

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
 )
-
-// envPrefix begins the name of every variable that psbench reads.
-const envPrefix = "PSBENCH_"
 
 // source is where values come from.
 type source struct {
@@ -43,7 +41,7 @@ func (s source) name(key string) string {
 	case fromFlag:
 		return "--" + strings.ReplaceAll(key, "_", "-")
 	case fromEnvironment:
-		return envPrefix + strings.ToUpper(key)
+		return option.EnvPrefix + strings.ToUpper(key)
 	case fromPlace:
 		return key + " in " + s.place
 	case fromPart:
@@ -73,8 +71,8 @@ func unknownKey(s source, key string) error {
 	if s.sort == fromEnvironment {
 		return unknownVariable(s.name(key))
 	}
-	if near := spelling.Nearest(key, optionKeys()); near != "" {
+	if near := spelling.Nearest(key, option.Keys()); near != "" {
 		return fmt.Errorf("unknown key %s in %s; did you mean %q?", quote.String(key), s.place, near)
 	}
-	return fmt.Errorf("unknown key %s in %s; the keys are %s", quote.String(key), s.place, strings.Join(optionKeys(), ", "))
+	return fmt.Errorf("unknown key %s in %s; the keys are %s", quote.String(key), s.place, strings.Join(option.Keys(), ", "))
 }

@@ -1,4 +1,6 @@
-package config
+// Package option has the options of a run, each with its type, bounds, default and words,
+// and reads their values, from flags among others.
+package option
 
 import (
 	"math"
@@ -10,8 +12,6 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
 )
-
-//go:generate go test -run TestSchemas -update .
 
 // Options is a run configuration. Each field is one value with one name: key
 // batch_size in a JSON file is flag --batch-size and environment variable
@@ -100,6 +100,13 @@ const (
 	Settings Type = "settings" // by kind and name
 )
 
+// EnvPrefix begins the name of every variable that psbench reads.
+const EnvPrefix = "PSBENCH_"
+
+// HybridGroup is the group of the options that PyTorch's hybrid benchmark has under names of
+// its own.
+const HybridGroup = "hybrid"
+
 // Group is a heading of the help text.
 type Group struct{ Name, Title string }
 
@@ -107,7 +114,7 @@ type Group struct{ Name, Title string }
 var Groups = []Group{
 	{"experiment", "Experiment"},
 	{"parts", "Parts"},
-	{hybridGroup, "Hybrid benchmark (--trainer hybrid)"},
+	{HybridGroup, "Hybrid benchmark (--trainer hybrid)"},
 	{"files", "Files"},
 	{"output", "Output"},
 	{"compatibility", "CUDA and compatibility"},
@@ -117,7 +124,7 @@ var Groups = []Group{
 func (o Option) Flag() string { return strings.ReplaceAll(o.Key, "_", "-") }
 
 // Env is the option's environment variable.
-func (o Option) Env() string { return envPrefix + strings.ToUpper(o.Key) }
+func (o Option) Env() string { return EnvPrefix + strings.ToUpper(o.Key) }
 
 // All lists the options in the order of the fields of Options.
 var All = sync.OnceValue(func() []Option { return describeOptions(reflect.TypeFor[Options]()) })
@@ -166,7 +173,8 @@ func bound(text string, otherwise uint64) uint64 {
 	return n
 }
 
-func optionOf(key string) (Option, bool) {
+// Of is the option of a key.
+func Of(key string) (Option, bool) {
 	for _, o := range All() {
 		if o.Key == key {
 			return o, true
@@ -175,7 +183,8 @@ func optionOf(key string) (Option, bool) {
 	return Option{}, false
 }
 
-func optionKeys() []string {
+// Keys are those of all options.
+func Keys() []string {
 	keys := make([]string, len(All()))
 	for i, o := range All() {
 		keys[i] = o.Key
@@ -183,8 +192,8 @@ func optionKeys() []string {
 	return keys
 }
 
-// optionFor is the option that chooses the part of a kind.
-func optionFor(kind sdk.Kind) Option {
+// For is the option that chooses the part of a kind.
+func For(kind sdk.Kind) Option {
 	for _, o := range All() {
 		if o.Kind == kind {
 			return o

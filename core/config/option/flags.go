@@ -1,4 +1,4 @@
-package config
+package option
 
 import (
 	"slices"
@@ -32,7 +32,7 @@ func (o Option) choices() string {
 	if len(o.Enum) == 0 || strings.Contains(o.Doc, o.Enum[0]) {
 		return ""
 	}
-	return ": " + oneOf(o.Enum)
+	return ": " + OneOf(o.Enum)
 }
 
 // flagValue keeps what the user wrote; Merge reads it, as it reads every
@@ -69,6 +69,16 @@ func (v *flagValue) Type() string {
 	}
 }
 
+// OfFlag is the key of the option that a flag of AddFlags is for, and the value that was
+// given; "" for another flag.
+func OfFlag(f *pflag.Flag) (key string, value any) {
+	v, ok := f.Value.(*flagValue)
+	if !ok {
+		return "", nil
+	}
+	return v.option.Key, v.raw()
+}
+
 // raw is the value as Merge takes it: of a flag given several times the last
 // one counts, unless the option is made of all of them.
 func (v *flagValue) raw() any {
@@ -78,8 +88,8 @@ func (v *flagValue) raw() any {
 	case v.option.Type == Settings:
 		return v.given
 	case v.option.Type == List:
-		return text(strings.Join(v.given, ","))
+		return Text(strings.Join(v.given, ","))
 	default:
-		return text(v.given[len(v.given)-1])
+		return Text(v.given[len(v.given)-1])
 	}
 }

@@ -1,4 +1,4 @@
-package config
+package option
 
 import (
 	"encoding/json"
@@ -11,13 +11,13 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// text is a value as a flag or the environment gives it: its type is that of
+// Text is a value as a flag or the environment gives it: its type is that of
 // the option.
-type text string
+type Text string
 
-// parse turns the raw value of a layer into the Go value of the option. Layers
+// Parse turns the raw value of a layer into the Go value of the option. Layers
 // of JSON give bool, string, json.Number and []any.
-func (o Option) parse(raw any) (any, error) {
+func (o Option) Parse(raw any) (any, error) {
 	switch o.Type {
 	case Integer:
 		return o.parseInteger(raw)
@@ -33,7 +33,7 @@ func (o Option) parse(raw any) (any, error) {
 func (o Option) parseInteger(raw any) (any, error) {
 	var digits string
 	switch v := raw.(type) {
-	case text:
+	case Text:
 		digits = string(v)
 	case json.Number:
 		digits = v.String()
@@ -43,9 +43,9 @@ func (o Option) parseInteger(raw any) (any, error) {
 	case err == nil && n >= o.Min && n <= o.Max:
 		return n, nil
 	case o.Max == math.MaxUint64:
-		return nil, fmt.Errorf("is %s but must be a whole number of %d or more that fits in 64 bits", show(raw), o.Min)
+		return nil, fmt.Errorf("is %s but must be a whole number of %d or more that fits in 64 bits", Show(raw), o.Min)
 	default:
-		return nil, fmt.Errorf("is %s but must be a whole number from %d to %d", show(raw), o.Min, o.Max)
+		return nil, fmt.Errorf("is %s but must be a whole number from %d to %d", Show(raw), o.Min, o.Max)
 	}
 }
 
@@ -53,25 +53,25 @@ func parseBool(raw any) (any, error) {
 	switch v := raw.(type) {
 	case bool:
 		return v, nil
-	case text:
+	case Text:
 		if b, err := strconv.ParseBool(string(v)); err == nil {
 			return b, nil
 		}
 	}
-	return nil, fmt.Errorf("is %s but must be true or false", show(raw))
+	return nil, fmt.Errorf("is %s but must be true or false", Show(raw))
 }
 
 func (o Option) parseString(raw any) (any, error) {
 	var s string
 	switch v := raw.(type) {
-	case text:
+	case Text:
 		s = string(v)
 	case string:
 		s = v
 	case json.Number: // a port, say
 		s = v.String()
 	default:
-		return nil, fmt.Errorf("is %s but must be a string", show(raw))
+		return nil, fmt.Errorf("is %s but must be a string", Show(raw))
 	}
 	return s, o.checkEnum(s)
 }
@@ -79,7 +79,7 @@ func (o Option) parseString(raw any) (any, error) {
 func (o Option) parseList(raw any) (any, error) {
 	var items []string
 	switch v := raw.(type) {
-	case text:
+	case Text:
 		items = splitList(string(v))
 	case string:
 		items = splitList(v)
@@ -87,12 +87,12 @@ func (o Option) parseList(raw any) (any, error) {
 		for _, item := range v {
 			s, ok := item.(string)
 			if !ok {
-				return nil, fmt.Errorf("holds %s but must be a list of strings", show(item))
+				return nil, fmt.Errorf("holds %s but must be a list of strings", Show(item))
 			}
 			items = append(items, s)
 		}
 	default:
-		return nil, fmt.Errorf("is %s but must be a list of strings", show(raw))
+		return nil, fmt.Errorf("is %s but must be a list of strings", Show(raw))
 	}
 	for _, item := range items {
 		if err := o.checkEnum(item); err != nil {
@@ -118,11 +118,11 @@ func (o Option) checkEnum(s string) error {
 	if len(o.Enum) == 0 || slices.Contains(o.Enum, s) {
 		return nil
 	}
-	return fmt.Errorf("is %s but must be %s", quote.String(s), oneOf(o.Enum))
+	return fmt.Errorf("is %s but must be %s", quote.String(s), OneOf(o.Enum))
 }
 
-// oneOf words a choice: "a, b or c".
-func oneOf(names []string) string {
+// OneOf words a choice: "a, b or c".
+func OneOf(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
 	}
@@ -130,9 +130,9 @@ func oneOf(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// show writes a value as JSON, which tells the string "5" from the number 5.
-func show(v any) string {
-	if t, ok := v.(text); ok && json.Valid([]byte(t)) {
+// Show writes a value as JSON, which tells the string "5" from the number 5.
+func Show(v any) string {
+	if t, ok := v.(Text); ok && json.Valid([]byte(t)) {
 		return quote.Text(string(t))
 	}
 	written, err := json.Marshal(v)
@@ -140,4 +140,15 @@ func show(v any) string {
 		return quote.Text(fmt.Sprint(v))
 	}
 	return quote.Text(string(written))
+}
+
+// Value is the value that the text is in JSON, or else the text.
+func (t Text) Value() any {
+	dec := json.NewDecoder(strings.NewReader(string(t)))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil || !json.Valid([]byte(t)) {
+		return string(t)
+	}
+	return v
 }
