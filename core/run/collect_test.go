@@ -122,7 +122,7 @@ func collecting(phase func(*run, context.Context) error, processes ...*recorded)
 }
 
 // fails fails when it is plain who has a heartbeat.
-func fails(*run, context.Context) error {
+func (r *run) fails(context.Context) error {
 	time.Sleep(beatsHeard)
 	return errFailed
 }
@@ -166,18 +166,18 @@ func TestSalvageKeepsWhatCame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent, dead := &recorded{replies: 2, mute: true}, &recorded{replies: 5, end: errDied}
 		slow := &recorded{replies: 100, pause: 400 * time.Millisecond, end: io.EOF}
-		r, _, _ := collecting(fails, silent, dead, slow)
+		r, _, _ := collecting((*run).fails, silent, dead, slow)
 		r.requireCollected(t, []int{2, 5, 100}, []bool{false, false, true})
 	})
 	synctest.Test(t, func(t *testing.T) {
-		r, took, _ := collecting(fails, &recorded{mute: true}, &recorded{replies: 5, end: errDied})
+		r, took, _ := collecting((*run).fails, &recorded{mute: true}, &recorded{replies: 5, end: errDied})
 		if took > 600*time.Millisecond {
 			t.Errorf("a process without a sign of life holds the run up for %v", took)
 		}
 		r.requireCollected(t, []int{0, 5}, []bool{false, false})
 	})
 	synctest.Test(t, func(t *testing.T) {
-		if _, took, _ := collecting(fails, &recorded{}, &recorded{end: io.EOF}); took < 900*time.Millisecond || took > 1200*time.Millisecond {
+		if _, took, _ := collecting((*run).fails, &recorded{}, &recorded{end: io.EOF}); took < 900*time.Millisecond || took > 1200*time.Millisecond {
 			t.Errorf("a process that is silent but alive holds the run up for %v, want the timeout of 1 s", took)
 		}
 	})

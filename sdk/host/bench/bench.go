@@ -1,3 +1,5 @@
+// Package bench is the role of the processes that psbench comm measures with, whatever the
+// operation: package comm/bench has those.
 package bench
 
 import (
