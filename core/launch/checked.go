@@ -30,9 +30,9 @@ type hashed struct {
 	sum  [sha256.Size]byte
 }
 
-// check compares the program of command with the sum that the registry gives, and has
+// checkProgram compares the program of command with the sum that the registry gives, and has
 // command run what was compared. Without a sum it gives nil.
-func check(command *exec.Cmd, plugin registry.Plugin) (*checked, error) {
+func checkProgram(command *exec.Cmd, plugin registry.Plugin) (*checked, error) {
 	if plugin.SHA256 == "" {
 		return nil, nil
 	}

@@ -35,7 +35,7 @@ type machine struct {
 // and descriptors.
 func CheckLimits(plugins int) error {
 	m := machine{root: os.DirFS("/"), uid: os.Getuid(), processes: limitOf(unix.RLIMIT_NPROC), descriptors: limitOf(unix.RLIMIT_NOFILE)}
-	return m.check(plugins)
+	return m.requireRoom(plugins)
 }
 
 func limitOf(resource int) uint64 {
@@ -46,7 +46,7 @@ func limitOf(resource int) uint64 {
 	return l.Cur
 }
 
-func (m machine) check(plugins int) error {
+func (m machine) requireRoom(plugins int) error {
 	if need := uint64(descriptorsOfCore + descriptorsOfPlugin*plugins); need > m.descriptors { // #nosec G115 -- a count
 		return fmt.Errorf("a run of %d plugin processes needs about %d descriptors, but the limit is %d (ulimit -n)", plugins, need, m.descriptors)
 	}

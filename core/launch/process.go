@@ -43,7 +43,7 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := check(command, spec.Plugin)
+	program, err := checkProgram(command, spec.Plugin)
 	if err != nil {
 		return nil, err
 	}

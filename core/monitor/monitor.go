@@ -203,7 +203,7 @@ func (m *Monitor) add(b blame) {
 	if grace := b.grace(); grace == 0 {
 		m.decideLocked(explain(m.blames))
 	} else if m.timer == nil {
-		m.timer = time.AfterFunc(grace, func() { m.settle(patience) })
+		m.timer = time.AfterFunc(grace, func() { m.conclude(patience) })
 	}
 }
 
@@ -212,8 +212,8 @@ func (m *Monitor) add(b blame) {
 // nor stopped waits itself, and is about to say for whom.
 const patience = 3
 
-// settle ends the run with the best explanation so far.
-func (m *Monitor) settle(patience int) {
+// conclude ends the run with the best explanation so far.
+func (m *Monitor) conclude(patience int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.stopped || m.cause != nil {
@@ -227,7 +227,7 @@ func (m *Monitor) settle(patience int) {
 	case inVain && len(silent) > 0:
 		m.decideLocked(fmt.Errorf("%w; %s gives no sign of life", explain(m.blames), silent[0]))
 	case inVain && patience > 0:
-		m.timer = time.AfterFunc(graceForWait/2, func() { m.settle(patience - 1) })
+		m.timer = time.AfterFunc(graceForWait/2, func() { m.conclude(patience - 1) })
 	default:
 		m.decideLocked(explain(m.blames))
 	}

@@ -35,8 +35,8 @@ type collected struct {
 // collect fetches what every process recorded. There may be any amount of it, so that
 // no process may be silent for longer than the timeout, but go on as long as it likes.
 func (r *run) collect(ctx context.Context) error {
-	err := cluster.Each(ctx, r.cluster, r.processes.all, cluster.Unbounded, func(ctx context.Context, s *process) error {
-		return r.fetch(ctx, s, func(silence time.Duration) bool { return silence < r.e.Timeout })
+	err := cluster.Each(ctx, r.cluster, r.processes.all, cluster.Unbounded, func(ctx context.Context, p *process) error {
+		return r.fetch(ctx, p, func(silence time.Duration) bool { return silence < r.e.Timeout })
 	})
 	if found := r.nonFinite(); err == nil && r.e.FailOnNaN && len(found) > 0 { // of a server: trainers end the pass
 		return fmt.Errorf("%s (--on-nan fail)", found[0].text)
@@ -51,20 +51,20 @@ func (r *run) salvage() {
 		return
 	}
 	var wg sync.WaitGroup
-	for _, s := range r.processes.all {
+	for _, p := range r.processes.all {
 		wg.Go(func() {
-			_ = r.fetch(context.Background(), s, func(silence time.Duration) bool {
-				return silence < min(salvagePatience, r.e.Timeout) && (silence < stoppedPatience || r.cluster.Alive(s.Member))
+			_ = r.fetch(context.Background(), p, func(silence time.Duration) bool {
+				return silence < min(salvagePatience, r.e.Timeout) && (silence < stoppedPatience || r.cluster.Alive(p.Member))
 			})
 		})
 	}
 	wg.Wait()
 }
 
-// fetch notes in s what its process recorded of the last pass, as much as comes before an
+// fetch notes in p what its process recorded of the last pass, as much as comes before an
 // error. It ends once patient is false for how long the process has been silent.
-func (r *run) fetch(ctx context.Context, s *process, patient func(silence time.Duration) bool) error {
-	if s.collected.complete {
+func (r *run) fetch(ctx context.Context, p *process, patient func(silence time.Duration) bool) error {
+	if p.collected.complete {
 		return nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -79,27 +79,27 @@ func (r *run) fetch(ctx context.Context, s *process, patient func(silence time.D
 			case <-time.After(silenceCheck):
 			}
 		}
-		cancel(&comm.WaitError{Waiter: "the core", For: []string{s.Name}, What: "its metrics", Seconds: r.e.Timeout.Seconds()})
+		cancel(&comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "its metrics", Seconds: r.e.Timeout.Seconds()})
 	})
 	var c collected
-	err := c.receive(ctx, s, r.passing, func(reply *proto.CollectReply) error {
+	err := c.readAll(ctx, p, r.passing, func(reply *proto.CollectReply) error {
 		heard.Store(int64(time.Since(began)))
-		return r.check(s.Name, reply)
+		return r.checkReply(p.Name, reply)
 	})
 	if wait := (*comm.WaitError)(nil); err != nil && errors.As(context.Cause(ctx), &wait) {
 		err = wait
 	}
 	cancel(nil)
 	watch.Wait()
-	if len(c.replies) >= len(s.collected.replies) { // a collection that failed was perhaps further
-		s.collected = c
+	if len(c.replies) >= len(p.collected.replies) { // a collection that failed was perhaps further
+		p.collected = c
 	}
 	return err
 }
 
-// receive takes replies until the end, or the first that check refuses.
-func (c *collected) receive(ctx context.Context, s *process, pass proto.Pass, check func(*proto.CollectReply) error) error {
-	stream, err := s.Collect(ctx, &proto.CollectRequest{Pass: pass})
+// readAll reads replies until the end, or the first that check refuses.
+func (c *collected) readAll(ctx context.Context, p *process, pass proto.Pass, check func(*proto.CollectReply) error) error {
+	stream, err := p.Collect(ctx, &proto.CollectRequest{Pass: pass})
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (c *collected) receive(ctx context.Context, s *process, pass proto.Pass, ch
 			return nil
 		}
 		if err == nil {
-			replyOnCoreClock(s.Site(), reply)
+			replyOnCoreClock(p.Site(), reply)
 			err = check(reply)
 		}
 		if err != nil {
@@ -120,8 +120,8 @@ func (c *collected) receive(ctx context.Context, s *process, pass proto.Pass, ch
 	}
 }
 
-// check refuses what assemble could not put together.
-func (r *run) check(name string, reply *proto.CollectReply) error {
+// checkReply refuses what assemble could not put together.
+func (r *run) checkReply(name string, reply *proto.CollectReply) error {
 	for _, q := range reply.GetSeries() {
 		if n := len(q.GetStartNs()); len(q.GetKeyA()) != n || len(q.GetKeyB()) != n || len(q.GetDurationNs()) != n {
 			return fmt.Errorf("%s sent columns of unequal length for its series %s, %s", name, q.GetType(), q.GetName())
@@ -146,30 +146,30 @@ func (r *run) assemble() {
 			res.ServerParameters = make([][]result.ParameterSummary, len(r.processes.servers))
 		}
 	}
-	for _, s := range r.processes.all {
-		p := result.Process{
-			Name: s.Name, Rank: s.rank, Kind: string(s.kind), Key: s.part.Key, Plugin: s.part.Plugin.Name,
-			PID: s.PID(), StartMS: float64(s.StartTook()) / 1e6, Facts: s.facts,
+	for _, p := range r.processes.all {
+		out := result.Process{
+			Name: p.Name, Rank: p.rank, Kind: string(p.kind), Key: p.part.Key, Plugin: p.part.Plugin.Name,
+			PID: p.PID(), StartMS: float64(p.StartTook()) / 1e6, Facts: p.facts,
 		}
-		if s.trainer != nil {
-			p.BoundaryNS = s.trainer.boundaries[string(s.kind)]
+		if p.trainer != nil {
+			out.BoundaryNS = p.trainer.boundaries[string(p.kind)]
 		}
-		for _, reply := range s.collected.replies {
-			p.RSSMiB = max(p.RSSMiB, float64(reply.GetPeakRssBytes())/(1<<20))
+		for _, reply := range p.collected.replies {
+			out.RSSMiB = max(out.RSSMiB, float64(reply.GetPeakRssBytes())/(1<<20))
 			for _, series := range reply.GetSeries() {
-				res.Samples = append(res.Samples, samples(s.rank, series)...)
+				res.Samples = append(res.Samples, samples(p.rank, series)...)
 			}
-			if s.kind == sdk.KindTrainer {
-				res.Losses[s.rank] = append(res.Losses[s.rank], reply.GetLosses()...)
+			if p.kind == sdk.KindTrainer {
+				res.Losses[p.rank] = append(res.Losses[p.rank], reply.GetLosses()...)
 			}
-			if list := r.parametersOf(s); list != nil {
+			if list := r.parametersOf(p); list != nil {
 				for _, q := range reply.GetParameters() {
 					*list = append(*list, summary(q))
 				}
 			}
 		}
-		res.Environment.NoteBLAS(s.facts)
-		res.Processes = append(res.Processes, p)
+		res.Environment.NoteBLAS(p.facts)
+		res.Processes = append(res.Processes, out)
 	}
 	for _, f := range r.nonFinite() {
 		res.NonFinite, res.Warnings = append(res.NonFinite, f.NonFinite), append(res.Warnings, f.text)
@@ -202,12 +202,12 @@ func summary(q *proto.ParameterSummary) result.ParameterSummary {
 }
 
 // parametersOf is where the summaries of a process belong, or nil.
-func (r *run) parametersOf(s *process) *[]result.ParameterSummary {
+func (r *run) parametersOf(p *process) *[]result.ParameterSummary {
 	switch {
-	case s.kind == sdk.KindTrainer && r.result.Parameters != nil:
-		return &r.result.Parameters[s.rank]
-	case s.kind == sdk.KindServer && r.result.ServerParameters != nil:
-		return &r.result.ServerParameters[s.position]
+	case p.kind == sdk.KindTrainer && r.result.Parameters != nil:
+		return &r.result.Parameters[p.rank]
+	case p.kind == sdk.KindServer && r.result.ServerParameters != nil:
+		return &r.result.ServerParameters[p.position]
 	default:
 		return nil
 	}

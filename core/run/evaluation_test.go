@@ -121,7 +121,7 @@ func TestCheckOfReplies(t *testing.T) {
 	} {
 		r := &run{e: experiment(1, 0, registry.Links{})}
 		got := ""
-		if err := r.check("trainer1", &proto.CollectReply{Evaluations: []*proto.Evaluation{q}}); err != nil {
+		if err := r.checkReply("trainer1", &proto.CollectReply{Evaluations: []*proto.Evaluation{q}}); err != nil {
 			got = err.Error()
 		}
 		if want != "" {
@@ -131,7 +131,7 @@ func TestCheckOfReplies(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	err := (&run{}).check("server2", &proto.CollectReply{Series: []*proto.Series{{Type: "a", Name: "b", StartNs: []int64{1}}}})
+	err := (&run{}).checkReply("server2", &proto.CollectReply{Series: []*proto.Series{{Type: "a", Name: "b", StartNs: []int64{1}}}})
 	if want := "server2 sent columns of unequal length for its series a, b"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

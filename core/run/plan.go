@@ -28,9 +28,9 @@ func (r *run) planAndDeal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = cluster.Each(ctx, r.cluster, r.processes.trainers, cluster.Wait{Limit: r.e.Timeout, For: "its plan"}, func(ctx context.Context, s *process) error {
-		plan, err := s.Plan(ctx, &proto.PlanRequest{Model: r.model, Tables: tables})
-		s.plan = plan
+	err = cluster.Each(ctx, r.cluster, r.processes.trainers, cluster.Wait{Limit: r.e.Timeout, For: "its plan"}, func(ctx context.Context, p *process) error {
+		plan, err := p.Plan(ctx, &proto.PlanRequest{Model: r.model, Tables: tables})
+		p.plan = plan
 		return err
 	})
 	if err != nil {

@@ -11,26 +11,26 @@ func choice(kind sdk.Kind, p config.Part) *proto.PartChoice {
 	return &proto.PartChoice{Kind: string(kind), Key: p.Key, Settings: p.Settings}
 }
 
-func (r *run) configureRequest(s *process) *proto.ConfigureRequest {
+func (r *run) configureRequest(p *process) *proto.ConfigureRequest {
 	req := &proto.ConfigureRequest{
-		Rank:      int32(s.rank), // #nosec G115 -- a rank
-		Part:      choice(s.kind, s.part),
+		Rank:      int32(p.rank), // #nosec G115 -- a rank
+		Part:      choice(p.kind, p.part),
 		Trainers:  int32(len(r.processes.trainers)),         // #nosec G115 -- a count of processes
 		Epochs:    int32(max(r.e.Epochs, r.e.WarmUpEpochs)), // #nosec G115 -- checked by config
 		BatchSize: int32(r.e.BatchSize),                     // #nosec G115 -- checked by config
 		Seed:      r.e.Seed,
-		Threads:   int32(r.threads(s)), // #nosec G115 -- a count of cores
+		Threads:   int32(r.threads(p)), // #nosec G115 -- a count of cores
 		Summarize: r.o.Summarize,
 		FailOnNan: r.e.FailOnNaN,
 		Transport: r.e.Fabric.Name,
 		Listen:    r.e.Listen,
 		Server:    r.e.Parts[sdk.KindServer].Key,
-		Position:  int32(s.position), // #nosec G115 -- a count of processes
+		Position:  int32(p.position), // #nosec G115 -- a count of processes
 	}
 	if r.e.Service == sdk.ServiceTables {
 		req.FirstTensor = int32(len(r.processes.servers)) // #nosec G115 -- a count of processes
 	}
-	switch s.kind {
+	switch p.kind {
 	case sdk.KindServer:
 		if r.e.Service == sdk.ServiceParameters {
 			req.Local = append(req.Local, choice(sdk.KindModel, r.e.Parts[sdk.KindModel]))
@@ -42,7 +42,7 @@ func (r *run) configureRequest(s *process) *proto.ConfigureRequest {
 			req.Maps[string(kind)] = key
 		}
 		for _, kind := range sdk.Isolable {
-			if s.companions[kind] == nil {
+			if p.companions[kind] == nil {
 				req.Local = append(req.Local, choice(kind, r.e.Parts[kind]))
 			}
 		}
@@ -50,11 +50,11 @@ func (r *run) configureRequest(s *process) *proto.ConfigureRequest {
 	return req
 }
 
-func (r *run) connectRequest(s *process) *proto.ConnectRequest {
+func (r *run) connectRequest(p *process) *proto.ConnectRequest {
 	req := &proto.ConnectRequest{Buckets: r.buckets(), Model: r.model}
-	switch s.kind {
+	switch p.kind {
 	case sdk.KindTrainer:
-		req.Data, req.Share, req.Streamed = r.processes.data.Peer(), r.shares[s.rank], r.streamed
+		req.Data, req.Share, req.Streamed = r.processes.data.Peer(), r.shares[p.rank], r.streamed
 		if r.lookup != nil {
 			req.Lookup = r.lookup
 			for _, v := range r.processes.servers {
@@ -62,7 +62,7 @@ func (r *run) connectRequest(s *process) *proto.ConnectRequest {
 			}
 		}
 		req.Companions = map[string]*proto.Peer{}
-		for kind, c := range s.companions {
+		for kind, c := range p.companions {
 			req.Companions[string(kind)] = c.Peer()
 		}
 	case sdk.KindData:
@@ -70,12 +70,12 @@ func (r *run) connectRequest(s *process) *proto.ConnectRequest {
 			req.Trainers = append(req.Trainers, t.Peer())
 		}
 	case sdk.KindServer:
-		r.addTrainers(req, s)
+		r.addTrainers(req, p)
 	default:
-		req.Trainers = []*proto.Peer{s.trainer.Peer()}
+		req.Trainers = []*proto.Peer{p.trainer.Peer()}
 	}
-	if s.kind == sdk.KindHook || s.kind == sdk.KindTrainer && s.holder(sdk.KindHook) == s {
-		r.addHookLinks(req, s.rank)
+	if p.kind == sdk.KindHook || p.kind == sdk.KindTrainer && p.holder(sdk.KindHook) == p {
+		r.addHookLinks(req, p.rank)
 	}
 	return req
 }
@@ -100,9 +100,9 @@ func (r *run) addTrainers(req *proto.ConnectRequest, server *process) {
 // addHookLinks tells the process with a rank's hook whom to join.
 func (r *run) addHookLinks(req *proto.ConnectRequest, rank int) {
 	if server, ok := r.e.World.ServerOf(rank); ok && r.e.Links.Server {
-		for _, s := range r.processes.servers {
-			if s.rank == server {
-				req.Server = s.LinkPeer()
+		for _, p := range r.processes.servers {
+			if p.rank == server {
+				req.Server = p.LinkPeer()
 			}
 		}
 	}
