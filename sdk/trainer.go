@@ -90,6 +90,7 @@ type TrainerEnv struct {
 	Seed     uint64
 	// Server is the key of the run's server, or "".
 	Server string
-	// Maps holds the chosen keys of the in-trainer kinds (KindDDPModel ...).
+	// Maps holds the chosen keys of the in-trainer kinds (KindDDPModel ...). A kind of which
+	// the trainer's plugin has none is missing.
 	Maps map[Kind]string
 }
