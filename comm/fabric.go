@@ -28,6 +28,10 @@ type Provider interface {
 	// memory of this host: each alone would find that there is room for it, and the last
 	// one to touch its pages would be killed.
 	ReserveStores(owners []string, specs []tensor.BucketSpec) error
+	// SendStore passes a store to the peer of conn, which calls ReceiveStore: the same memory
+	// where ranks map it, else one like it for each.
+	SendStore(conn *Conn, store *Store) error
+	ReceiveStore(conn *Conn, specs []tensor.BucketSpec) (*Store, error)
 	// NewLookupStore allocates the memory of a trainer's lookups, after comparing it with
 	// what is left.
 	NewLookupStore(owner string, spec LookupSpec) (*LookupStore, error)
@@ -52,26 +56,6 @@ type Provider interface {
 	NewTableLink(conn *Conn, store *LookupStore, table int, timeout time.Duration) (TableLink, error)
 	// NewTablePort makes the port of the server of the table at this place of spec.
 	NewTablePort(trainers Links, spec LookupSpec, table int) (TablePort, error)
-}
-
-// Links are the connections that a port or a group joins at one rank.
-type Links struct {
-	Self    string
-	Conns   []*Conn // by position of the peer
-	Timeout time.Duration
-}
-
-// Close closes all of them.
-func (l *Links) Close() (err error) {
-	for _, c := range l.Conns {
-		if c == nil {
-			continue
-		}
-		if e := c.Close(); err == nil {
-			err = e
-		}
-	}
-	return err
 }
 
 // fabrics lists what there is, the fastest first.

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/psbench/psbench/comm/shm"
-	"github.com/psbench/psbench/comm/tensor"
 )
 
 // Limits of what is looked up.
@@ -95,49 +94,6 @@ func NewLookupStore(owner string, spec LookupSpec) (*LookupStore, error) {
 		LookupSpec: spec, Values: make([]float32, values), Gradients: make([]float32, values),
 		BagOffsets: make([]int64, 1, spec.Bags+1), BagIndices: make([]int64, 0, spec.Indices), Owner: owner,
 	}, nil
-}
-
-// newSharedLookupStore is NewLookupStore in a segment, all of which it touches.
-func newSharedLookupStore(owner string, spec LookupSpec) (*LookupStore, error) {
-	if err := spec.Check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", owner, err)
-	}
-	segment, err := shm.New(owner+" lookups", spec.segmentSize(), true)
-	if err != nil {
-		return nil, err
-	}
-	return viewLookups(owner, segment, spec), nil
-}
-
-// In a segment lie values, gradients, offsets and indices, each from a page of its
-// own on.
-func (s *LookupSpec) segmentSizes() [4]int {
-	values := roundUp(4*s.Bags*s.Columns(), pageBytes)
-	return [4]int{values, values, roundUp(8*(s.Bags+1), pageBytes), roundUp(8*s.Indices, pageBytes)}
-}
-
-// segmentSize is the size of such a segment in bytes.
-func (s *LookupSpec) segmentSize() (bytes int) {
-	for _, size := range s.segmentSizes() {
-		bytes += size
-	}
-	return bytes
-}
-
-// viewLookups lays a store over a segment of spec.segmentSize() bytes, whose bags may
-// be asked already.
-func viewLookups(owner string, segment *shm.Segment, spec LookupSpec) *LookupStore {
-	sizes, values := spec.segmentSizes(), spec.Bags*spec.Columns()
-	rest := segment.Bytes()
-	next := func(part int) []byte {
-		at := rest[:sizes[part]]
-		rest = rest[sizes[part]:]
-		return at
-	}
-	s := &LookupStore{LookupSpec: spec, Owner: owner, Segment: segment}
-	s.Values, s.Gradients = tensor.ViewOf[float32](next(0), values), tensor.ViewOf[float32](next(1), values)
-	s.BagOffsets, s.BagIndices = tensor.ViewOf[int64](next(2), spec.Bags+1)[:1], tensor.ViewOf[int64](next(3), spec.Indices)[:0]
-	return s
 }
 
 // Ask sets what the next calls are about: bag i is indices[offsets[i]:offsets[i+1]]. It

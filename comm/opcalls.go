@@ -40,7 +40,7 @@ type Calls struct {
 // Init makes the link one of conn to the server of a table, whose calls a waiter carries
 // on by what drive makes for them, unless that is nil.
 func (c *Calls) Init(conn *Conn, store *LookupStore, table int, timeout time.Duration, drive func(CallKind) func()) {
-	c.Self, c.Peer, c.Link, c.Timeout = conn.self, conn.peer, "the link to "+conn.peer, timeout
+	c.Self, c.Peer, c.Link, c.Timeout = conn.Self(), conn.Peer(), "the link to "+conn.Peer(), timeout
 	c.Awaits, c.Idle = "the answer to ", "a pause between calls"
 	c.Store, c.First, c.Width, c.looked = store, store.FirstColumn(table), store.Tables[table].Width, -1
 	for kind := range c.calls {

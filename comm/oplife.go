@@ -196,7 +196,7 @@ func Watch(c *Conn, during func() string, timeout time.Duration) error {
 	case err != nil:
 		return c.explain(err, during(), int64(timeout))
 	case h.Op != opBye:
-		return fmt.Errorf("%s sent operation %d to %s over a link that works by bells", c.peer, h.Op, c.self)
+		return fmt.Errorf("%s sent operation %d to %s over a link that works by bells", c.Peer(), h.Op, c.Self())
 	}
 	return nil
 }

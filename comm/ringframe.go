@@ -30,8 +30,8 @@ type ringFrame struct {
 	last         bool
 }
 
-// of is h as a frame of op.
-func (h Header) of(op *Reduction) Header {
+// frameOf is h as a frame of op.
+func frameOf(h Header, op *Reduction) Header {
 	h.Batch, h.Bucket = op.Batch, int32(op.Spec.Index) // #nosec G115 -- far fewer than 2^31
 	if op.Mean {
 		h.Flags = ringMean
@@ -119,7 +119,7 @@ func (r *Ring) expect(op *Reduction, want Header) (h Header, err error) {
 	if err = r.prev.readHeader(&h); err != nil {
 		return h, err
 	}
-	from := r.prev.peer
+	from := r.prev.Peer()
 	switch {
 	case h.Op == opBye:
 		return h, &PeerError{Waiter: r.Self, Peer: from, What: op.String(), Err: errLeft}
@@ -144,7 +144,7 @@ func (r *Ring) readValues(op *Reduction, h *Header, values []float32) error {
 
 func (r *Ring) expectBytes(op *Reduction, h *Header, elements int) error {
 	if want := 4 * uint64(elements); h.Payload != want { // #nosec G115 -- a length
-		return fmt.Errorf("%s expects %d bytes of %s but %s sent %d: ranks must agree on the buckets and on the size of the ring", r.Self, want, op, r.prev.peer, h.Payload)
+		return fmt.Errorf("%s expects %d bytes of %s but %s sent %d: ranks must agree on the buckets and on the size of the ring", r.Self, want, op, r.prev.Peer(), h.Payload)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func (l lap) frame(op *Reduction, step, k int) Header {
 	if step < l.adds {
 		h.Op = l.added
 	}
-	return h.of(op)
+	return frameOf(h, op)
 }
 
 // exchange runs an all-to-all. Member p sends the blocks for the members after it, that of
@@ -94,7 +94,7 @@ func (r *Ring) exchange(op *Reduction) error {
 
 // trade sends to the next member while as much arrives from the previous one.
 func (r *Ring) trade(op *Reduction, step int, sends, arrives []float32) error {
-	frame := Header{Op: opAllToAll, Arg: int64(step)}.of(op)
+	frame := frameOf(Header{Op: opAllToAll, Arg: int64(step)}, op)
 	for k := range blocks(len(sends)) {
 		frame.Arg2 = int64(k)
 		r.post(frame, nil, blockOf(sends, k))

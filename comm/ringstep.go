@@ -80,7 +80,7 @@ func (r *Ring) gather(op *Reduction) error {
 	}
 	for step := range t - 1 {
 		own, other := &r.parts[(p-step+t)%t], &r.parts[(p-step-1+t)%t]
-		frame := Header{Op: opRows, Arg: int64(step)}.of(op)
+		frame := frameOf(Header{Op: opRows, Arg: int64(step)}, op)
 		r.post(frame, own.Rows, own.Values)
 		h, err := r.expect(op, frame)
 		if err != nil {
@@ -113,7 +113,7 @@ func (r *Ring) mergeParts(op *Reduction) error {
 func (r *Ring) passOn(op *Reduction, root int) error {
 	g := op.Gradient
 	receives, sends := r.position != root, (r.position+1)%r.size != root
-	frame := Header{Op: opBroadcast, Arg2: int64(root)}.of(op)
+	frame := frameOf(Header{Op: opBroadcast, Arg2: int64(root)}, op)
 	if op.Spec.Sparse {
 		if receives {
 			if err := r.receiveRows(op, frame); err != nil {
@@ -150,7 +150,7 @@ func (r *Ring) receiveRows(op *Reduction, frame Header) error {
 	if err != nil {
 		return err
 	}
-	from, g := r.prev.peer, op.Gradient
+	from, g := r.prev.Peer(), op.Gradient
 	if err := g.SetRows(int(h.Rows)); err != nil {
 		return fmt.Errorf("%s sent %s to %s: %w", from, op, r.Self, err)
 	}
@@ -170,7 +170,7 @@ func (r *Ring) receiveRows(op *Reduction, frame Header) error {
 // have come.
 func (r *Ring) meet(op *Reduction) error {
 	for step := range r.size - 1 {
-		frame := Header{Op: opBarrier, Arg: int64(step)}.of(op)
+		frame := frameOf(Header{Op: opBarrier, Arg: int64(step)}, op)
 		r.post(frame, nil, nil)
 		h, err := r.expect(op, frame)
 		if err != nil {

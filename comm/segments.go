@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm/shm"
-	"github.com/psbench/psbench/comm/tensor"
 )
 
 // A descriptor travels as the control message of an ordinary read, and a read
@@ -18,12 +17,9 @@ import (
 // segmentNote goes with each descriptor: the segment's size in bytes.
 const segmentNote = 8
 
-// SendSegment passes s to the peer, which calls ReceiveSegment. The deadlines of
+// SendSegments passes segments to the peer, which calls ReceiveSegments. The deadlines of
 // the connection apply. It is an error if the peer expects another size.
-func (c *Conn) SendSegment(s *shm.Segment) error { return c.sendSegments(s) }
-
-// sendSegments passes several at once, to receiveSegments.
-func (c *Conn) sendSegments(all ...*shm.Segment) error {
+func (c *Conn) SendSegments(all ...*shm.Segment) error {
 	var h Header
 	if err := c.ReadHeader(&h); err != nil {
 		return err
@@ -53,30 +49,30 @@ func (c *Conn) sendSegments(all ...*shm.Segment) error {
 // reading alone if readOnly is set. It refuses one of another size and one that can
 // be shrunk, and with readOnly one that can still be mapped for writing.
 func (c *Conn) ReceiveSegment(size int, readOnly bool) (*shm.Segment, error) {
-	all, err := c.receiveSegments(readOnly, wantedSegment{size: size, prefault: true})
+	all, err := c.ReceiveSegments(readOnly, WantedSegment{Size: size, Prefault: true})
 	if err != nil {
 		return nil, err
 	}
 	return all[0], nil
 }
 
-// wantedSegment is what receiveSegments asks for: a size in bytes, and whether to fill the
+// WantedSegment is what ReceiveSegments asks for: a size in bytes, and whether to fill the
 // page tables at once, which would touch the pages of a segment that is to stay untouched.
-type wantedSegment struct {
-	size     int
-	prefault bool
+type WantedSegment struct {
+	Size     int
+	Prefault bool
 }
 
-// receiveSegments takes several segments, which the peer sends at once: all of them, or an
+// ReceiveSegments takes several segments, which the peer sends at once: all of them, or an
 // error.
-func (c *Conn) receiveSegments(readOnly bool, wanted ...wantedSegment) ([]*shm.Segment, error) {
+func (c *Conn) ReceiveSegments(readOnly bool, wanted ...WantedSegment) ([]*shm.Segment, error) {
 	unix, err := c.unix()
 	if err != nil {
 		return nil, err
 	}
 	h := Header{Op: opSegment}
 	for _, w := range wanted {
-		h.Arg += int64(w.size)
+		h.Arg += int64(w.Size)
 	}
 	if err := c.Send(&h); err != nil {
 		return nil, err
@@ -87,7 +83,7 @@ func (c *Conn) receiveSegments(readOnly bool, wanted ...wantedSegment) ([]*shm.S
 	}
 	all := make([]*shm.Segment, 0, len(wanted))
 	for i, w := range wanted {
-		s, err := shm.Open(fds[i], w.size, readOnly, w.prefault)
+		s, err := shm.Open(fds[i], w.Size, readOnly, w.Prefault)
 		if err == nil {
 			all = append(all, s)
 			if readOnly && !s.ReadOnlySealed() {
@@ -105,32 +101,8 @@ func (c *Conn) receiveSegments(readOnly bool, wanted ...wantedSegment) ([]*shm.S
 	return all, nil
 }
 
-// SendStore passes s, which must be a shared one, to the peer, which calls
-// ReceiveStore. The memory of the values is the same; rows of a sparse gradient each
-// side has for itself, and hands them over by ShowRows and TakeRows.
-func (c *Conn) SendStore(s *Store) error {
-	if s.Segment == nil {
-		return fmt.Errorf("%s cannot pass its buckets to %s: they are not in shared memory", c.self, c.peer)
-	}
-	return c.SendSegment(s.Segment)
-}
-
-// ReceiveStore maps the store of the peer; both must agree on the specs.
-func (c *Conn) ReceiveStore(specs []tensor.BucketSpec) (*Store, error) {
-	return c.receiveStore(specs, true)
-}
-
-// receiveStore maps the peer's store of these specs.
-func (c *Conn) receiveStore(specs []tensor.BucketSpec, prefault bool) (*Store, error) {
-	all, err := c.receiveSegments(false, wantedSegment{storeSize(specs), prefault})
-	if err != nil {
-		return nil, err
-	}
-	return viewStore(all[0], specs), nil
-}
-
-// bound gives everything on the connection until the timeout.
-func (c *Conn) bound(timeout time.Duration) error {
+// Bound gives everything on the connection until the timeout.
+func (c *Conn) Bound(timeout time.Duration) error {
 	deadline := time.Now().Add(timeout)
 	if err := c.SetReadDeadline(deadline); err != nil {
 		return err

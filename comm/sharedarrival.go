@@ -78,7 +78,7 @@ func (p *sharedPort) takeFrom(i int, t *sharedTrainer, handle func(*Arrival) err
 		case !early:
 			early, looks = true, len(t.slots)+1
 		case looks == 1:
-			return pushes, fmt.Errorf("%s pushed bucket %d to %s as number %d where number %d is due", p.Conns[i].peer, a.Bucket, p.Self, a.line.order, t.taken)
+			return pushes, fmt.Errorf("%s pushed bucket %d to %s as number %d where number %d is due", p.Conns[i].Peer(), a.Bucket, p.Self, a.line.order, t.taken)
 		}
 	}
 	return pushes, nil
@@ -97,7 +97,7 @@ func (p *sharedPort) another(i, k int) bool {
 
 // receive checks what a trainer says of its push before anything relies on it.
 func (p *sharedPort) receive(a *sharedArrival, pushed uint32) error {
-	from, line := p.Conns[a.Trainer].peer, a.line
+	from, line := p.Conns[a.Trainer].Peer(), a.line
 	if pushed != a.seen+1 || a.state.Load() != answered {
 		return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", from, line.batch, a.Bucket, p.Self, a.Batch)
 	}
@@ -121,7 +121,7 @@ func (p *sharedPort) receive(a *sharedArrival, pushed uint32) error {
 // copied into the trainer's memory.
 func (a *sharedArrival) Answer(g *tensor.Gradient) error {
 	p := a.port
-	to := p.Conns[a.Trainer].peer
+	to := p.Conns[a.Trainer].Peer()
 	if p.Ended() {
 		return p.lost(to, a)
 	}

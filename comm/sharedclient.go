@@ -27,14 +27,14 @@ type sharedClient struct {
 // open makes the control segment of this many bytes and trades it, with what else the
 // server is to map, for the server's door.
 func (c *sharedClient) open(controlSize int, others ...*shm.Segment) (err error) {
-	if err := c.conn.bound(c.Timeout); err != nil {
+	if err := c.conn.Bound(c.Timeout); err != nil {
 		return err
 	}
 	if c.control, err = shm.New(c.Self+" control", controlSize, true); err != nil {
 		return err
 	}
 	for _, s := range append([]*shm.Segment{c.control}, others...) {
-		if err := c.conn.SendSegment(s); err != nil {
+		if err := c.conn.SendSegments(s); err != nil {
 			return err
 		}
 	}
@@ -55,7 +55,7 @@ func (c *sharedClient) start() {
 		defer close(c.watched)
 		err := Watch(c.conn, c.Awaited, c.Timeout)
 		if err == nil {
-			err = &PeerError{Waiter: c.Self, Peer: c.conn.peer, What: c.Awaited(), Err: errServerClosed}
+			err = &PeerError{Waiter: c.Self, Peer: c.conn.Peer(), What: c.Awaited(), Err: errServerClosed}
 		}
 		c.abort(err)
 	}()
@@ -70,7 +70,7 @@ func (c *sharedClient) await(o *Operation, ready func() bool) {
 	case c.bell.Wait(ready, deadline):
 		c.settle()
 	default:
-		c.abort(c.Late(c.Awaits+o.String(), c.conn.peer))
+		c.abort(c.Late(c.Awaits+o.String(), c.conn.Peer()))
 	}
 }
 

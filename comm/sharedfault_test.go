@@ -80,7 +80,7 @@ func TestSharedPortRefusesLies(t *testing.T) {
 
 func TestSharedStoresMustAgree(t *testing.T) {
 	near, far := link(t, Unix, "trainer0", "server9")
-	store, err := NewSharedStore("trainer0", []tensor.BucketSpec{commtest.DenseSpec(0, 1<<20)})
+	store, err := (sharedProvider{}).NewStore("trainer0", []tensor.BucketSpec{commtest.DenseSpec(0, 1<<20)})
 	commtest.Must(t, err)
 	defer func() { _ = store.Close() }()
 	failed := make(chan error, 1)

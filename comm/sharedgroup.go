@@ -87,14 +87,15 @@ func newSharedGroup(members Links, position int, store *Store) (*sharedGroup, er
 		g.unmap()
 		return nil, err
 	}
-	g.byBucket = make([]*sharedStep, len(g.reductions))
-	for i, spec := range specs {
-		g.byBucket[spec.Index] = &sharedStep{
+	i := -1
+	g.byBucket = ByIndex(specs, func(spec tensor.BucketSpec) *sharedStep {
+		i++
+		g.unionRoom = make([]int32, max(len(g.unionRoom), spec.Capacity))
+		return &sharedStep{
 			group: g, op: g.Of(spec.Index), ordinal: i,
 			stored: store.Buckets[i], copied: g.own.stores[inCopies].Buckets[i],
 		}
-		g.unionRoom = make([]int32, max(len(g.unionRoom), spec.Capacity))
-	}
+	})
 	g.barrier = &sharedStep{group: g, kind: stepBarrier, op: g.Meeting}
 	for i, conn := range conns {
 		if i != position {

@@ -33,7 +33,7 @@ func newGroups(t commtest.TB, size int, timeout time.Duration, specs func(member
 	var joined sync.WaitGroup
 	for i := range size {
 		joined.Go(func() {
-			store, err := NewSharedStore(name(i), specs(i))
+			store, err := (sharedProvider{}).NewStore(name(i), specs(i))
 			if err == nil {
 				groups[i], err = newSharedGroup(Links{name(i), conns[i], timeout}, i, store)
 			}

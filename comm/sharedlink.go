@@ -38,7 +38,7 @@ func newSharedLink(conn *Conn, store *Store, timeout time.Duration) (*sharedLink
 	specs := store.Specs()
 	l := &sharedLink{}
 	l.client = sharedClient{Life: &l.Life, conn: conn, settle: l.settle}
-	l.Init(conn.self, "the link to "+conn.peer, specs, timeout, func(r *Reduction) func() {
+	l.Init(conn.Self(), "the link to "+conn.Peer(), specs, timeout, func(r *Reduction) func() {
 		return func() { l.client.await(&r.Operation, l.pushes[r.Spec.Index].ready) }
 	})
 	l.Awaits, l.Idle = "the answer to ", "a pause between pushes"
@@ -48,8 +48,9 @@ func newSharedLink(conn *Conn, store *Store, timeout time.Duration) (*sharedLink
 		return nil, err
 	}
 	lines := pushLines(l.client.control, len(specs))
-	l.pushes = make([]*sharedPush, len(l.reductions))
-	for i, spec := range specs {
+	i := -1
+	l.pushes = ByIndex(specs, func(spec tensor.BucketSpec) *sharedPush {
+		i++
 		p := &sharedPush{
 			link: l, op: l.Of(spec.Index), line: &lines[i],
 			stored: store.Buckets[i], copied: l.client.copies.Buckets[i],
@@ -58,8 +59,8 @@ func newSharedLink(conn *Conn, store *Store, timeout time.Duration) (*sharedLink
 			p.stored = p.copied
 		}
 		p.ready = func() bool { return p.line.answered.Load() == p.seq || l.Ended() }
-		l.pushes[spec.Index] = p
-	}
+		return p
+	})
 	l.client.start()
 	return l, nil
 }
@@ -150,7 +151,7 @@ func (p *sharedPush) take(g *tensor.Gradient) error {
 	from := p.at(p.place)
 	if g.Sparse() {
 		if err := from.TakeRows(int(p.line.rows)); err != nil {
-			return fmt.Errorf("%s answered %s: %w", p.link.client.conn.peer, p.op, err)
+			return fmt.Errorf("%s answered %s: %w", p.link.client.conn.Peer(), p.op, err)
 		}
 	}
 	if p.place == inCopies {

@@ -27,7 +27,7 @@ func newHall(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout tim
 	near, far := make([]*Conn, trainers), make([]*Conn, trainers)
 	for i := range trainers {
 		near[i], far[i] = link(t, Unix, name(i), "server9")
-		store, err := NewSharedStore(name(i), specs)
+		store, err := (sharedProvider{}).NewStore(name(i), specs)
 		commtest.Must(t, err)
 		h.stores = append(h.stores, store)
 	}

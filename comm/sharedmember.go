@@ -89,8 +89,8 @@ func (g *sharedGroup) trade(store *Store, specs []tensor.BucketSpec) (err error)
 		if i == g.position {
 			continue
 		}
-		g.members[i] = &sharedMember{name: conn.peer}
-		if err := conn.bound(g.Timeout); err != nil {
+		g.members[i] = &sharedMember{name: conn.Peer()}
+		if err := conn.Bound(g.Timeout); err != nil {
 			return err
 		}
 		trades := []func() error{
@@ -116,7 +116,7 @@ func (g *sharedGroup) trade(store *Store, specs []tensor.BucketSpec) (err error)
 
 // show passes this member's memory to another.
 func (g *sharedGroup) show(conn *Conn) error {
-	return conn.sendSegments(g.own.control, g.own.stores[inStore].Segment, g.own.stores[inCopies].Segment)
+	return conn.SendSegments(g.own.control, g.own.stores[inStore].Segment, g.own.stores[inCopies].Segment)
 }
 
 // see maps the memory of another member: at once the pages that this member reduces of
@@ -125,8 +125,8 @@ func (g *sharedGroup) show(conn *Conn) error {
 // nobody knows yet how many rows they have, are mapped at their first use, in the warm-up.
 func (g *sharedGroup) see(m *sharedMember, conn *Conn, layout groupLayout, specs []tensor.BucketSpec) error {
 	size := storeSize(specs)
-	all, err := conn.receiveSegments(false,
-		wantedSegment{size: layout.size, prefault: true}, wantedSegment{size: size}, wantedSegment{size: size})
+	all, err := conn.ReceiveSegments(false,
+		WantedSegment{Size: layout.size, Prefault: true}, WantedSegment{Size: size}, WantedSegment{Size: size})
 	if err != nil {
 		return err
 	}

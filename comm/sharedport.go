@@ -40,7 +40,7 @@ func (p *sharedPort) admit(i int, conn *Conn, specs []tensor.BucketSpec) (err er
 		return err
 	}
 	for place := range t.stores {
-		s, err := conn.receiveStore(specs, int32(place) == inStore) // #nosec G115 -- one of two
+		s, err := receiveStore(conn, specs, int32(place) == inStore) // #nosec G115 -- one of two
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ func (sharedProvider) Maps() bool { return true }
 // NewStore allocates a store in a segment of shared memory, which the ranks that this one
 // joins will map. All of it is touched, so that no page fault falls into an iteration.
 func (sharedProvider) NewStore(owner string, specs []tensor.BucketSpec) (*Store, error) {
-	return NewSharedStore(owner, specs)
+	return newSegmentStore(owner+" buckets", specs, true)
 }
 
 // ReserveStores compares what the stores need with the memory there is.
@@ -25,9 +25,17 @@ func (sharedProvider) ReserveStores(owners []string, specs []tensor.BucketSpec) 
 	return shm.Reserve("the buckets of "+JoinNames(owners), int64(len(owners))*int64(storeSize(specs)))
 }
 
+// SendStore passes the store's segment.
+func (sharedProvider) SendStore(conn *Conn, store *Store) error { return sendStore(conn, store) }
+
+// ReceiveStore maps it.
+func (sharedProvider) ReceiveStore(conn *Conn, specs []tensor.BucketSpec) (*Store, error) {
+	return receiveStore(conn, specs, true)
+}
+
 // NewLookupStore allocates it in a segment, which the servers of all tables map.
 func (sharedProvider) NewLookupStore(owner string, spec LookupSpec) (*LookupStore, error) {
-	return newSharedLookupStore(owner, spec)
+	return newLookupStore(owner, spec)
 }
 
 // NewServerLink starts a link whose pushes are stores into slots.

@@ -45,13 +45,13 @@ func (s *sharedServer) open(admit func(i int, conn *Conn) error) (err error) {
 
 func (s *sharedServer) admitAll(admit func(i int, conn *Conn) error) error {
 	for i, conn := range s.Conns {
-		if err := conn.bound(s.Timeout); err != nil {
+		if err := conn.Bound(s.Timeout); err != nil {
 			return err
 		}
 		if err := admit(i, conn); err != nil {
 			return err
 		}
-		if err := conn.SendSegment(s.door); err != nil {
+		if err := conn.SendSegments(s.door); err != nil {
 			return err
 		}
 		if err := conn.lift(); err != nil {

@@ -16,7 +16,7 @@ type sharedTablePort struct {
 
 // sharedTableCaller is what a sharedTablePort knows of one of its trainers.
 type sharedTableCaller struct {
-	*tableCaller
+	*TableCaller
 	control *shm.Segment
 	memory  *LookupStore         // of the trainer
 	columns [CallKinds][]float32 // where the calls work, from the table's first column on
@@ -40,16 +40,16 @@ func newSharedTablePort(trainers Links, spec LookupSpec, table int) (*sharedTabl
 
 // admit takes the segments of a trainer.
 func (p *sharedTablePort) admit(i int, conn *Conn) (err error) {
-	c := &sharedTableCaller{tableCaller: newTableCaller(p.Self, conn, i, &p.spec, p.table)}
+	c := &sharedTableCaller{TableCaller: NewTableCaller(p.Self, conn, i, &p.spec, p.table)}
 	p.callers = append(p.callers, c)
 	if c.control, err = conn.ReceiveSegment(callControlSize(), false); err != nil {
 		return err
 	}
-	segment, err := conn.ReceiveSegment(p.spec.segmentSize(), false)
+	segment, err := conn.ReceiveSegment(lookupSize(&p.spec), false)
 	if err != nil {
 		return err
 	}
-	c.memory = viewLookups(conn.peer, segment, p.spec)
+	c.memory = viewLookups(conn.Peer(), segment, p.spec)
 	first := p.spec.FirstColumn(p.table)
 	c.Stride, c.columns = p.spec.Columns(), [CallKinds][]float32{c.memory.Values[first:], c.memory.Gradients[first:]}
 	c.line, c.bell = callLineOf(c.control), bellOf(c.control)
@@ -97,20 +97,20 @@ func (c *sharedTableCaller) receive(posted uint32) error {
 	kind, batch, atNS := CallKind(line.kind), line.batch, line.postedNS
 	switch {
 	case posted != c.seen+1:
-		return fmt.Errorf("%s posted call %d to %s where call %d is due", c.peer, posted, c.self, c.seen+1)
+		return fmt.Errorf("%s posted call %d to %s where call %d is due", c.Peer, posted, c.Self, c.seen+1)
 	case kind < 0 || kind >= CallKinds:
-		return fmt.Errorf("%s posted a call of kind %d to %s, which does not exist", c.peer, kind, c.self)
+		return fmt.Errorf("%s posted a call of kind %d to %s, which does not exist", c.Peer, kind, c.Self)
 	}
 	c.seen, c.Values = posted, c.columns[kind]
 	if kind == CallUpdate {
-		return c.update(batch, atNS)
+		return c.TakeUpdate(batch, atNS)
 	}
-	if err := c.room(line.bags, line.indices); err != nil {
+	if err := c.MakeRoom(line.bags, line.indices); err != nil {
 		return err
 	}
 	copy(c.Offsets, c.memory.BagOffsets[:len(c.Offsets)])
 	copy(c.Indices, c.memory.BagIndices[:len(c.Indices)])
-	return c.lookup(batch, atNS)
+	return c.TakeLookup(batch, atNS)
 }
 
 // Close implements TablePort.

@@ -54,7 +54,7 @@ func NewStreamLink(conn *Conn, buckets []tensor.BucketSpec, timeout time.Duratio
 		senderDone: make(chan struct{}),
 		done:       make(chan struct{}),
 	}
-	l.Init(conn.self, "the link to "+conn.peer, buckets, timeout, nil)
+	l.Init(conn.Self(), "the link to "+conn.Peer(), buckets, timeout, nil)
 	l.Awaits, l.Idle = "the answer to ", "a pause between pushes"
 	l.pushes = ByIndex(buckets, func(spec tensor.BucketSpec) *streamPush {
 		p := &streamPush{Reduction: l.Of(spec.Index), answered: make([]bool, chunksOf(&spec))}
@@ -172,7 +172,7 @@ func (l *StreamLink) receive() {
 func (l *StreamLink) answer(h *Header) error {
 	p := At(l.pushes, int(h.Bucket))
 	if h.Op != opAnswer || p == nil || !l.awaits(p, h) {
-		return fmt.Errorf("%s sent operation %d of batch %d, bucket %d, from element %d on to %s, which has no such push in flight", l.conn.peer, h.Op, h.Batch, h.Bucket, h.Arg, l.Self)
+		return fmt.Errorf("%s sent operation %d of batch %d, bucket %d, from element %d on to %s, which has no such push in flight", l.conn.Peer(), h.Op, h.Batch, h.Bucket, h.Arg, l.Self)
 	}
 	g := p.Gradient
 	if !p.Spec.Sparse {

@@ -119,11 +119,11 @@ func (p *StreamPort) read(trainer int, handle func(*Arrival) error) error {
 		place := At(p.places[trainer], int(h.Bucket))
 		switch {
 		case h.Op != opPush:
-			return fmt.Errorf("%s sent operation %d to %s, which expects pushes", c.peer, h.Op, p.Self)
+			return fmt.Errorf("%s sent operation %d to %s, which expects pushes", c.Peer(), h.Op, p.Self)
 		case place == nil:
-			return fmt.Errorf("%s pushed bucket %d of batch %d to %s, which does not serve it", c.peer, h.Bucket, h.Batch, p.Self)
+			return fmt.Errorf("%s pushed bucket %d of batch %d to %s, which does not serve it", c.Peer(), h.Bucket, h.Batch, p.Self)
 		case !place.open.CompareAndSwap(0, int32(place.chunks)): // #nosec G115 -- far fewer than 2^31
-			return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", c.peer, h.Batch, h.Bucket, p.Self, place.arrivals[0].Batch)
+			return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", c.Peer(), h.Batch, h.Bucket, p.Self, place.arrivals[0].Batch)
 		}
 		if err := p.receive(c, place, &h, handle); err != nil {
 			return err
@@ -169,7 +169,7 @@ func (p *StreamPort) readChunk(c *Conn, a *pushArrival, h *Header, batch int64, 
 	first, spec := int64(k)*ChunkElements, &a.place.spec
 	if h.Op != opPush || h.Batch != batch || int(h.Bucket) != spec.Index || h.Arg != first {
 		return fmt.Errorf("%s sent operation %d of batch %d, bucket %d, from element %d on to %s, which expects the push of batch %d, bucket %d, from element %d on",
-			c.peer, h.Op, h.Batch, h.Bucket, h.Arg, p.Self, batch, spec.Index, first)
+			c.Peer(), h.Op, h.Batch, h.Bucket, h.Arg, p.Self, batch, spec.Index, first)
 	}
 	if a.Chunks == a.place.chunks {
 		return readGradient(c, h, spec, a.Gradient)
@@ -187,11 +187,11 @@ func (a *pushArrival) Answer(g *tensor.Gradient) error {
 		spec.Elements = len(a.Gradient.Values)
 	}
 	if err := spec.Check(g); err != nil {
-		return fmt.Errorf("%s cannot answer %s: %w", p.Self, c.peer, err)
+		return fmt.Errorf("%s cannot answer %s: %w", p.Self, c.Peer(), err)
 	}
 	batch, first, last := a.Batch, a.Chunk, a.Chunk+place.chunks/a.Chunks
 	if !a.pending.CompareAndSwap(true, false) {
-		return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight", p.Self, a.Bucket, c.peer)
+		return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight", p.Self, a.Bucket, c.Peer())
 	}
 	deadline := time.Now().Add(p.Timeout)
 	for k := first; k < last; k++ {

@@ -21,6 +21,14 @@ func (streamProvider) NewStore(_ string, specs []tensor.BucketSpec) (*Store, err
 // ReserveStores has nothing to say of the heap.
 func (streamProvider) ReserveStores([]string, []tensor.BucketSpec) error { return nil }
 
+// SendStore sends nothing.
+func (streamProvider) SendStore(*Conn, *Store) error { return nil }
+
+// ReceiveStore allocates one of the same specs.
+func (streamProvider) ReceiveStore(_ *Conn, specs []tensor.BucketSpec) (*Store, error) {
+	return NewStore(specs), nil
+}
+
 // NewLookupStore allocates it on the heap.
 func (streamProvider) NewLookupStore(owner string, spec LookupSpec) (*LookupStore, error) {
 	return NewLookupStore(owner, spec)

@@ -14,7 +14,7 @@ import (
 // answers, so that only the handling of one trainer's call delays another's.
 type streamTablePort struct {
 	PortLife
-	callers  []*tableCaller
+	callers  []*TableCaller
 	handling sync.Mutex
 }
 
@@ -26,7 +26,7 @@ func newStreamTablePort(trainers Links, spec LookupSpec, table int) (*streamTabl
 		return nil, err
 	}
 	for i, conn := range p.Conns {
-		c := newTableCaller(p.Self, conn, i, &spec, table)
+		c := NewTableCaller(p.Self, conn, i, &spec, table)
 		c.Stride, c.Values = c.Width, make([]float32, spec.Bags*c.Width)
 		p.callers = append(p.callers, c)
 	}
@@ -60,7 +60,7 @@ func (p *streamTablePort) read(trainer int, handle func(*TableCall) error) error
 		case opUpdate:
 			kind = CallUpdate
 		default:
-			return fmt.Errorf("%s sent operation %d to %s, which expects lookups and updates", conn.peer, h.Op, p.Self)
+			return fmt.Errorf("%s sent operation %d to %s, which expects lookups and updates", conn.Peer(), h.Op, p.Self)
 		}
 		if err := p.receive(conn, c, kind, &h); err != nil {
 			return conn.explain(err, DescribeCall(kind, h.Batch), int64(p.Timeout))
@@ -75,27 +75,27 @@ func (p *streamTablePort) read(trainer int, handle func(*TableCall) error) error
 }
 
 // receive reads and checks the call that h starts.
-func (p *streamTablePort) receive(conn *Conn, c *tableCaller, kind CallKind, h *Header) error {
+func (p *streamTablePort) receive(conn *Conn, c *TableCaller, kind CallKind, h *Header) error {
 	if !conn.buffered(h.Payload) {
 		_ = conn.SetReadDeadline(time.Now().Add(p.Timeout)) // fails only once closed, and then reads fail too
 		defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
 	}
 	if kind == CallUpdate {
-		if err := c.update(h.Batch, 0); err != nil {
+		if err := c.TakeUpdate(h.Batch, 0); err != nil {
 			return err
 		}
 		values := c.Values[:c.Bags()*c.Width]
-		if err := conn.expect(h, 4*len(values), kind); err != nil {
+		if err := expect(conn, h, 4*len(values), kind); err != nil {
 			return err
 		}
 		err := conn.readFull(tensor.Float32Bytes(values))
 		c.AtNS = Now()
 		return err
 	}
-	if err := c.room(h.Arg, h.Arg2); err != nil {
+	if err := c.MakeRoom(h.Arg, h.Arg2); err != nil {
 		return err
 	}
-	if err := conn.expect(h, 8*(len(c.Offsets)+len(c.Indices)), kind); err != nil {
+	if err := expect(conn, h, 8*(len(c.Offsets)+len(c.Indices)), kind); err != nil {
 		return err
 	}
 	if err := conn.readFull(tensor.Int64Bytes(c.Offsets)); err != nil {
@@ -104,19 +104,19 @@ func (p *streamTablePort) receive(conn *Conn, c *tableCaller, kind CallKind, h *
 	if err := conn.readFull(tensor.Int64Bytes(c.Indices)); err != nil {
 		return err
 	}
-	return c.lookup(h.Batch, Now())
+	return c.TakeLookup(h.Batch, Now())
 }
 
 // expect refuses a call of another size.
-func (c *Conn) expect(h *Header, bytes int, kind CallKind) error {
+func expect(conn *Conn, h *Header, bytes int, kind CallKind) error {
 	if h.Payload != uint64(bytes) { // #nosec G115 -- a length
-		return fmt.Errorf("%s sent %d bytes as %s to %s, which expects %d", c.peer, h.Payload, DescribeCall(kind, h.Batch), c.self, bytes)
+		return fmt.Errorf("%s sent %d bytes as %s to %s, which expects %d", conn.Peer(), h.Payload, DescribeCall(kind, h.Batch), conn.Self(), bytes)
 	}
 	return nil
 }
 
 // handle hands over one call at a time, and none once the port has ended.
-func (p *streamTablePort) handle(c *tableCaller, handle func(*TableCall) error) error {
+func (p *streamTablePort) handle(c *TableCaller, handle func(*TableCall) error) error {
 	p.handling.Lock()
 	defer p.handling.Unlock()
 	if p.Ended() {
@@ -130,7 +130,7 @@ func (p *streamTablePort) handle(c *tableCaller, handle func(*TableCall) error) 
 }
 
 // answer sends the columns of a lookup, or that an update is applied.
-func (p *streamTablePort) answer(conn *Conn, c *tableCaller, kind CallKind) error {
+func (p *streamTablePort) answer(conn *Conn, c *TableCaller, kind CallKind) error {
 	h := Header{Op: callOps[kind], Batch: c.Batch}
 	deadline := time.Now().Add(p.Timeout)
 	if kind == CallUpdate {

@@ -2,11 +2,11 @@ package comm
 
 import "fmt"
 
-// tableCaller is a trainer as the port of a table knows it. What a trainer says is
+// TableCaller is a trainer as the port of a table knows it. What a trainer says is
 // copied here before it is checked, so that what was checked is what is used.
-type tableCaller struct {
+type TableCaller struct {
 	TableCall
-	self, peer string
+	Self, Peer string
 	rows       int
 	spec       *LookupSpec
 	offsets    []int64 // with room for the largest batch
@@ -14,30 +14,32 @@ type tableCaller struct {
 	looked     bool // the last call was a lookup, so an update may follow
 }
 
-func newTableCaller(self string, conn *Conn, trainer int, spec *LookupSpec, table int) *tableCaller {
-	return &tableCaller{
+// NewTableCaller makes the caller at the other end of conn, the given trainer of the port
+// named self.
+func NewTableCaller(self string, conn *Conn, trainer int, spec *LookupSpec, table int) *TableCaller {
+	return &TableCaller{
 		TableCall: TableCall{Trainer: trainer, Width: spec.Tables[table].Width},
-		self:      self, peer: conn.peer, rows: spec.Tables[table].Rows, spec: spec,
+		Self:      self, Peer: conn.Peer(), rows: spec.Tables[table].Rows, spec: spec,
 		offsets: make([]int64, spec.Bags+1), indices: make([]int64, spec.Indices),
 	}
 }
 
-// room makes Offsets and Indices ready to be filled with the bags of a lookup. Both
+// MakeRoom makes Offsets and Indices ready to be filled with the bags of a lookup. Both
 // counts come from the trainer.
-func (c *tableCaller) room(bags, indices int64) error {
+func (c *TableCaller) MakeRoom(bags, indices int64) error {
 	if bags < 0 || indices < 0 || bags > int64(c.spec.Bags) || indices > int64(c.spec.Indices) {
-		return fmt.Errorf("%s asked %s for %d bags with %d indices, but both agreed on at most %d with %d", c.peer, c.self, bags, indices, c.spec.Bags, c.spec.Indices)
+		return fmt.Errorf("%s asked %s for %d bags with %d indices, but both agreed on at most %d with %d", c.Peer, c.Self, bags, indices, c.spec.Bags, c.spec.Indices)
 	}
 	c.looked = false
 	c.Offsets, c.Indices = c.offsets[:bags+1], c.indices[:indices]
 	return nil
 }
 
-// lookup makes the call a lookup of the bags that are there now, once it has checked
+// TakeLookup makes the call a lookup of the bags that are there now, once it has checked
 // them.
-func (c *tableCaller) lookup(batch, atNS int64) error {
+func (c *TableCaller) TakeLookup(batch, atNS int64) error {
 	if err := CheckOffsets(c.Offsets, len(c.Indices)); err != nil {
-		return fmt.Errorf("%s asked %s for bags whose %w", c.peer, c.self, err)
+		return fmt.Errorf("%s asked %s for bags whose %w", c.Peer, c.Self, err)
 	}
 	for k, row := range c.Indices {
 		if row < 0 || row >= int64(c.rows) {
@@ -50,18 +52,18 @@ func (c *tableCaller) lookup(batch, atNS int64) error {
 }
 
 // outside names the index at place k, which is no row of the table.
-func (c *tableCaller) outside(k int) error {
+func (c *TableCaller) outside(k int) error {
 	bag := 0
 	for c.Offsets[bag+1] <= int64(k) {
 		bag++
 	}
-	return fmt.Errorf("%s asked %s for row %d at bag %d, position %d, of a table of %d rows", c.peer, c.self, c.Indices[k], bag, int64(k)-c.Offsets[bag], c.rows)
+	return fmt.Errorf("%s asked %s for row %d at bag %d, position %d, of a table of %d rows", c.Peer, c.Self, c.Indices[k], bag, int64(k)-c.Offsets[bag], c.rows)
 }
 
-// update makes the call the update of the last lookup.
-func (c *tableCaller) update(batch, atNS int64) error {
+// TakeUpdate makes the call the update of the last lookup.
+func (c *TableCaller) TakeUpdate(batch, atNS int64) error {
 	if !c.looked || c.Batch != batch {
-		return fmt.Errorf("%s sent %s %s, but an update follows the lookup of the same batch, once", c.peer, c.self, DescribeCall(CallUpdate, batch))
+		return fmt.Errorf("%s sent %s %s, but an update follows the lookup of the same batch, once", c.Peer, c.Self, DescribeCall(CallUpdate, batch))
 	}
 	c.looked = false
 	c.AtNS, c.Update = atNS, true

@@ -114,7 +114,7 @@ func FuzzSharedTableCaller(f *testing.F) {
 		commtest.Must(t, err)
 		line := &callLine{kind: kind, bags: bags, indices: indices, batch: batch}
 		c := &sharedTableCaller{
-			tableCaller: newTableCaller("server9", &Conn{peer: "trainer0"}, 0, &spec, 1), memory: store, line: line,
+			TableCaller: NewTableCaller("server9", &Conn{peer: "trainer0"}, 0, &spec, 1), memory: store, line: line,
 			columns: [CallKinds][]float32{store.Values[1:], store.Gradients[1:]},
 		}
 		c.Stride = spec.Columns()
@@ -131,8 +131,8 @@ func FuzzSharedTableCaller(f *testing.F) {
 		if what := checkCall(&c.TableCall, spec.Tables[1]); what != "" || c.Update {
 			t.Fatalf("a port took %s", what)
 		}
-		commtest.Must(t, c.update(batch, 0))
-		if err := c.update(batch, 0); err == nil {
+		commtest.Must(t, c.TakeUpdate(batch, 0))
+		if err := c.TakeUpdate(batch, 0); err == nil {
 			t.Fatal("a port took an update twice")
 		}
 	})

@@ -39,20 +39,20 @@ func chunkHeader(op Op, batch int64, bucket, k int, g *tensor.Gradient) Header {
 func readGradient(c *Conn, h *Header, spec *tensor.BucketSpec, g *tensor.Gradient) error {
 	if spec.Sparse {
 		if err := g.SetRows(int(h.Rows)); err != nil {
-			return fmt.Errorf("%s sent bucket %d to %s: %w", c.peer, spec.Index, c.self, err)
+			return fmt.Errorf("%s sent bucket %d to %s: %w", c.Peer(), spec.Index, c.Self(), err)
 		}
 	} else if h.Rows != 0 {
-		return fmt.Errorf("%s sent %d rows of bucket %d to %s, which is dense", c.peer, h.Rows, spec.Index, c.self)
+		return fmt.Errorf("%s sent %d rows of bucket %d to %s, which is dense", c.Peer(), h.Rows, spec.Index, c.Self())
 	}
 	if want := 4 * uint64(len(g.Rows)+len(g.Values)); h.Payload != want {
-		return fmt.Errorf("%s sent %d bytes of bucket %d to %s, which expects %d", c.peer, h.Payload, spec.Index, c.self, want)
+		return fmt.Errorf("%s sent %d bytes of bucket %d to %s, which expects %d", c.Peer(), h.Payload, spec.Index, c.Self(), want)
 	}
 	if spec.Sparse {
 		if err := c.readFull(tensor.Int32Bytes(g.Rows)); err != nil {
 			return err
 		}
 		if err := spec.CheckRows(g.Rows); err != nil {
-			return fmt.Errorf("%s sent to %s: %w", c.peer, c.self, err)
+			return fmt.Errorf("%s sent to %s: %w", c.Peer(), c.Self(), err)
 		}
 	}
 	return c.readFull(tensor.Float32Bytes(g.Values))

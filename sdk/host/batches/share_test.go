@@ -148,7 +148,7 @@ func TestShareSegmentRefusesLies(t *testing.T) {
 		go func() {
 			defer close(sent)
 			_ = data.Send(&comm.Header{Op: opShareSegment, Arg: c.announced})
-			_ = data.SendSegment(segment)
+			_ = data.SendSegments(segment)
 		}()
 		if _, err := receiveShare(st, trainer); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -110,7 +110,7 @@ func SendSegment(conn *comm.Conn, op comm.Op, segment *shm.Segment) error {
 	if err := conn.Send(&comm.Header{Op: op, Arg: int64(len(segment.Bytes()))}); err != nil {
 		return err
 	}
-	return conn.SendSegment(segment)
+	return conn.SendSegments(segment)
 }
 
 // ReceiveSegment is the other side of SendSegment.

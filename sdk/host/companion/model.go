@@ -44,9 +44,9 @@ func (r *ModelRole) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, err
 	}
 	r.Own(r.conn)
 	r.mapped = r.Fabric.Maps()
-	params, newStore := r.model.Parameters(), layout.Heap
-	if r.mapped {
-		newStore = r.conn.ReceiveStore
+	params := r.model.Parameters()
+	newStore := func(specs []tensor.BucketSpec) (*comm.Store, error) {
+		return r.Fabric.ReceiveStore(r.conn.Conn, specs)
 	}
 	if err := call.TakeMemory(r.Process, r.conn); err != nil {
 		return nil, err

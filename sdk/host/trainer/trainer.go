@@ -182,7 +182,7 @@ func (r *Role) offerParameters(conn *call.Link) ([]tensor.Tensor, error) {
 	if !r.Fabric.Maps() {
 		return layout.NewValues(r.specs), nil
 	}
-	if err := conn.SendStore(r.store); err != nil {
+	if err := r.Fabric.SendStore(conn.Conn, r.store); err != nil {
 		return nil, err
 	}
 	segment, err := shm.New(r.Name()+" parameters", layout.ValuesBytes(r.specs), true)
@@ -190,7 +190,7 @@ func (r *Role) offerParameters(conn *call.Link) ([]tensor.Tensor, error) {
 		return nil, err
 	}
 	r.Own(segment)
-	return layout.ViewValues(segment.Bytes(), r.specs), conn.SendSegment(segment)
+	return layout.ViewValues(segment.Bytes(), r.specs), conn.SendSegments(segment)
 }
 
 func (r *Role) connectCriterion(dial func(sdk.Kind) (*call.Link, error)) (err error) {
