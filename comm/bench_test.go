@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -17,44 +18,6 @@ var benchSizes = []struct {
 	elements int
 }{{"4KiB", 1 << 10}, {"1MiB", 1 << 18}, {"25MiB", 25 << 18}}
 
-// together runs step for every rank at once, each on a goroutine of its own
-// that lives for the whole benchmark.
-type together struct {
-	start []chan struct{}
-	done  chan error
-	wg    sync.WaitGroup
-}
-
-func newTogether(ranks int, step func(rank int) error) *together {
-	p := &together{done: make(chan error, ranks)}
-	for rank := range ranks {
-		start := make(chan struct{})
-		p.start = append(p.start, start)
-		p.wg.Go(func() {
-			for range start {
-				p.done <- step(rank)
-			}
-		})
-	}
-	return p
-}
-
-func (p *together) round(t commtest.TB) {
-	for _, start := range p.start {
-		start <- struct{}{}
-	}
-	for range p.start {
-		commtest.Must(t, <-p.done)
-	}
-}
-
-func (p *together) close() {
-	for _, start := range p.start {
-		close(start)
-	}
-	p.wg.Wait()
-}
-
 // collective is a link to try: reduce runs one operation of one rank, and a
 // value v in every gradient becomes want(v).
 type collective struct {
@@ -67,32 +30,78 @@ type collective struct {
 
 type reducer func(rank int, batch int64, b *tensor.Bucket) *Future
 
-func joinServer(t commtest.TB, n *Fabric, ranks int, spec tensor.BucketSpec) reducer {
+func joinServer(t commtest.TB, f *Fabric, ranks int, spec tensor.BucketSpec) reducer {
+	t.Helper()
 	specs := []tensor.BucketSpec{spec}
-	if n.Maps() {
-		h := newHall(t, ranks, specs, patience, newAverager(ranks, specs, false).handle)
-		return func(rank int, batch int64, b *tensor.Bucket) *Future { return h.links[rank].PushPull(batch, b) }
+	links, stores, far := make([]ServerLink, ranks), make([]*Store, ranks), make([]*Conn, ranks)
+	errs := make([]error, ranks)
+	var joined sync.WaitGroup
+	for i := range ranks {
+		near, at := link(t, f.Network, name(i), "server9")
+		far[i] = at
+		joined.Go(func() {
+			if stores[i], errs[i] = f.NewStore(name(i), specs); errs[i] == nil {
+				links[i], errs[i] = f.NewServerLink(near, stores[i], patience)
+			}
+		})
 	}
-	s := newStar(t, n.Network, ranks, specs, true, patience, newAverager(ranks, specs, true).handle)
-	return func(rank int, batch int64, b *tensor.Bucket) *Future { return s.links[rank].PushPull(batch, b) }
+	port, err := f.NewPort(Links{"server9", far, patience}, specs, !f.Maps())
+	joined.Wait()
+	commtest.Must(t, errors.Join(append(errs, err)...))
+	served := make(chan error, 1)
+	go func() { served <- port.Serve(newAverager(ranks, specs, !f.Maps()).handle) }()
+	t.Cleanup(func() {
+		for i, l := range links {
+			_ = l.Close()
+			_ = stores[i].Close()
+		}
+		_ = port.Close()
+		<-served
+	})
+	return func(rank int, batch int64, b *tensor.Bucket) *Future { return links[rank].PushPull(batch, b) }
 }
 
-func joinRing(t commtest.TB, n *Fabric, ranks int, spec tensor.BucketSpec) reducer {
-	if n.Maps() {
-		groups := newGroups(t, ranks, patience, same(spec))
-		return func(rank int, batch int64, b *tensor.Bucket) *Future { return groups[rank].AllReduce(batch, b) }
+func joinGroups(t commtest.TB, f *Fabric, ranks int, spec tensor.BucketSpec) []GroupLink {
+	t.Helper()
+	conns := make([][]*Conn, ranks)
+	for i := range conns {
+		conns[i] = make([]*Conn, ranks)
 	}
-	rings := newRings(t, n.Network, ranks, patience, same(spec))
-	return func(rank int, batch int64, b *tensor.Bucket) *Future { return rings[rank].AllReduce(batch, b) }
+	for i := range ranks {
+		for _, j := range f.GroupPeers(i, ranks) {
+			if i < j {
+				conns[i][j], conns[j][i] = link(t, f.Network, name(i), name(j))
+			}
+		}
+	}
+	groups, stores, errs := make([]GroupLink, ranks), make([]*Store, ranks), make([]error, ranks)
+	var joined sync.WaitGroup
+	for i := range ranks {
+		joined.Go(func() {
+			if stores[i], errs[i] = f.NewStore(name(i), []tensor.BucketSpec{spec}); errs[i] == nil {
+				groups[i], errs[i] = f.NewGroup(Links{name(i), conns[i], patience}, i, stores[i])
+			}
+		})
+	}
+	joined.Wait()
+	commtest.Must(t, errors.Join(errs...))
+	t.Cleanup(func() {
+		for i, g := range groups {
+			_ = g.Close()
+			_ = stores[i].Close()
+		}
+	})
+	return groups
 }
 
-func joinChain(t commtest.TB, n *Fabric, ranks int, spec tensor.BucketSpec) reducer {
-	if n.Maps() {
-		groups := newGroups(t, ranks, patience, same(spec))
-		return func(rank int, batch int64, b *tensor.Bucket) *Future { return groups[rank].Broadcast(batch, b, 0) }
-	}
-	rings := newRings(t, n.Network, ranks, patience, same(spec))
-	return func(rank int, batch int64, b *tensor.Bucket) *Future { return rings[rank].Broadcast(batch, b, 0) }
+func joinRing(t commtest.TB, f *Fabric, ranks int, spec tensor.BucketSpec) reducer {
+	groups := joinGroups(t, f, ranks, spec)
+	return func(rank int, batch int64, b *tensor.Bucket) *Future { return groups[rank].AllReduce(batch, b) }
+}
+
+func joinChain(t commtest.TB, f *Fabric, ranks int, spec tensor.BucketSpec) reducer {
+	groups := joinGroups(t, f, ranks, spec)
+	return func(rank int, batch int64, b *tensor.Bucket) *Future { return groups[rank].Broadcast(batch, b, 0) }
 }
 
 func tableOfRows(elements int) tensor.BucketSpec {

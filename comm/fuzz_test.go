@@ -4,17 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/psbench/psbench/comm/internal/commtest"
 	"github.com/psbench/psbench/comm/tensor"
@@ -24,81 +17,11 @@ import (
 // few good frames, then one whose fields and payload are arbitrary but whose number
 // is right, then arbitrary bytes.
 
-// socketPair is a connection between a Conn of the rank named self, whose peer is
-// the rank named peer, and bare bytes. No hello opened it.
-func socketPair(t commtest.TB, self, peer string) (*Conn, *net.UnixConn) {
-	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	commtest.Must(t, err)
-	var ends [2]net.Conn
-	for i, fd := range fds {
-		f := os.NewFile(uintptr(fd), "pair")
-		ends[i], err = net.FileConn(f)
-		commtest.Must(t, err)
-		commtest.Must(t, f.Close())
-		t.Cleanup(func() { _ = ends[i].Close() })
-	}
-	return newConn(ends[0], self, peer), ends[1].(*net.UnixConn)
-}
-
-// frames is what a Conn that no hello opened would send.
-func frames(of ...func(h *Header) []byte) []byte {
-	var stream []byte
-	for i, f := range of {
-		h := Header{Sequence: uint64(i)}
-		payload := f(&h)
-		h.Payload = uint64(len(payload))
-		var buf [HeaderSize]byte
-		h.Encode(&buf)
-		stream = append(append(stream, buf[:]...), payload...)
-	}
-	return stream
-}
-
-func frame(h Header, payload ...[]byte) func(*Header) []byte {
-	return func(out *Header) []byte {
-		h.Sequence = out.Sequence
-		*out = h
-		return bytes.Join(payload, nil)
-	}
-}
-
 var (
 	fuzzSpecs = []tensor.BucketSpec{commtest.DenseSpec(0, 4), commtest.SparseSpec(1, 10, 2, 3), commtest.DenseSpec(2, ChunkElements+1)}
 	fuzzDense = tensor.Float32Bytes([]float32{1, 2, 3, 4})
 	fuzzRows  = tensor.Int32Bytes([]int32{2, 7})
 )
-
-// bending feeds run with streams that are near those of good.
-func bending(f *testing.F, good []func(*Header) []byte, run func(t *testing.T, stream []byte)) {
-	for n := range good {
-		var h Header
-		payload := good[n](&h)
-		f.Add(uint8(n), uint8(h.Op), h.Batch, h.Bucket, h.Rows, h.Arg, h.Arg2, payload, []byte(nil))
-		f.Add(uint8(n), uint8(h.Op), h.Batch, h.Bucket, h.Rows, h.Arg, h.Arg2, payload, frames(good[n:]...))
-	}
-	f.Fuzz(func(t *testing.T, n, op uint8, batch int64, bucket, rows int32, arg, arg2 int64, payload, rest []byte) {
-		h := Header{Op: Op(op), Batch: batch, Bucket: bucket, Rows: rows, Arg: arg, Arg2: arg2}
-		sent := append(slices.Clone(good[:int(n)%len(good)]), frame(h, payload))
-		run(t, append(frames(sent...), rest...))
-	})
-}
-
-// speak sends stream, reads what comes and waits for the end. It returns once it
-// has hung up its own end.
-func speak(nc *net.UnixConn, stream []byte) {
-	var reader sync.WaitGroup
-	reader.Go(func() { _, _ = io.Copy(io.Discard, nc) })
-	_, _ = nc.Write(stream)
-	_ = nc.CloseWrite()
-	reader.Wait()
-}
-
-// inTime fails the process if what is watched hangs.
-func inTime(what string) (done func()) {
-	timer := time.AfterFunc(patience, func() { panic(what + " hangs") })
-	return func() { timer.Stop() }
-}
 
 func FuzzPort(f *testing.F) {
 	bye := frame(Header{Op: opBye})
@@ -206,49 +129,5 @@ func FuzzRing(f *testing.F) {
 		}
 		_ = r.Close()
 		peer.Wait()
-	})
-}
-
-func FuzzListener(f *testing.F) {
-	body, err := (&hello{secret: [SecretSize]byte(testSecret), purpose: "push", from: "trainer0", to: "server9"}).encode()
-	commtest.Must(f, err)
-	good := frames(frame(Header{Op: opHello}, body))
-	f.Add(good)
-	f.Add(append(good, frames(frame(Header{Op: opPush}, fuzzDense))...))
-	f.Add(good[:len(good)-1])
-	f.Add(frames(frame(Header{Op: opHello}, body[1:])))
-	f.Add(frames(frame(Header{Op: opHello}, make([]byte, SecretSize), body[SecretSize:])))
-	f.Add(frames(frame(Header{Op: opPush}, body)))
-	dir := shortDir(f)
-	var sockets atomic.Int64
-	f.Fuzz(func(t *testing.T, stream []byte) {
-		defer inTime("a listener")()
-		l, err := Unix.Listen(filepath.Join(dir, fmt.Sprint(sockets.Add(1))), "server9", testSecret)
-		commtest.Must(t, err)
-		defer func() { _ = l.Close() }()
-		nc, err := dialSocket(l.at, time.Now().Add(patience))
-		commtest.Must(t, err)
-		defer func() { _ = nc.Close() }()
-		_, _ = nc.Write(stream)
-		commtest.Must(t, nc.(*net.UnixConn).CloseWrite())
-		c := newConn(nc, "trainer0", "server9")
-		var h Header
-		err = c.readHeader(&h)
-		knows := len(stream) > HeaderSize && bytes.HasPrefix(stream[HeaderSize:], testSecret)
-		switch {
-		case err != nil:
-		case h.Op == opAck && knows:
-			_, _ = l.Accept("push", "trainer0", time.Millisecond) // or another name
-		case h.Op == opRefuse && h.Payload > 0 && h.Payload <= maxReason:
-			commtest.Must(t, c.readFull(make([]byte, h.Payload)))
-			if _, err := nc.Read(make([]byte, 1)); err == nil {
-				t.Fatal("a listener went on after it refused")
-			}
-		default:
-			t.Fatalf("a listener answered %+v", h)
-		}
-		if !knows && len(l.links) > 0 {
-			t.Fatal("a caller without the secret left something behind")
-		}
 	})
 }

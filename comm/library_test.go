@@ -4,18 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/psbench/psbench/comm/internal/commtest"
 )
-
-// overTransports runs test once per transport.
-func overTransports(t *testing.T, test func(t *testing.T, tr *Fabric)) {
-	for _, tr := range fabrics {
-		t.Run(tr.Name, func(t *testing.T) { test(t, tr) })
-	}
-}
 
 // library is trainers with their links to servers of tables.
 type library struct {
@@ -23,33 +15,43 @@ type library struct {
 	links  [][]TableLink // by trainer, then server
 	ports  []TablePort
 	served []chan error
+
+	near, far [][]*Conn // by trainer, then server; by server, then trainer
+}
+
+// tables makes links to servers of tables.
+type tables interface {
+	NewLookupStore(owner string, spec LookupSpec) (*LookupStore, error)
+	NewTableLink(conn *Conn, store *LookupStore, table int, timeout time.Duration) (TableLink, error)
+	NewTablePort(trainers Links, spec LookupSpec, table int) (TablePort, error)
 }
 
 func tableServerName(server int) string { return fmt.Sprintf("server%d", 9+server) }
 
 // newLibrary joins trainers and servers; handle makes what server s does with calls.
-func newLibrary(t commtest.TB, tr *Fabric, trainers int, spec LookupSpec, timeout time.Duration, handle func(s int) func(*TableCall) error) *library {
+func newLibrary(t commtest.TB, by tables, n *Network, trainers int, spec LookupSpec, timeout time.Duration, handle func(s int) func(*TableCall) error) *library {
 	t.Helper()
 	l := &library{links: make([][]TableLink, trainers), ports: make([]TablePort, len(spec.Tables))}
 	t.Cleanup(l.close)
 	near, far := make([][]*Conn, trainers), make([][]*Conn, len(spec.Tables))
+	l.near, l.far = near, far
 	for i := range trainers {
-		store, err := tr.NewLookupStore(name(i), spec)
+		store, err := by.NewLookupStore(name(i), spec)
 		commtest.Must(t, err)
 		l.stores = append(l.stores, store)
 		l.links[i] = make([]TableLink, len(spec.Tables))
 		for s := range spec.Tables {
-			a, b := link(t, tr.Network, name(i), tableServerName(s))
+			a, b := link(t, n, name(i), tableServerName(s))
 			near[i], far[s] = append(near[i], a), append(far[s], b)
 		}
 	}
 	var joined sync.WaitGroup
 	linkErrs, portErrs := make([]error, trainers*len(spec.Tables)), make([]error, len(spec.Tables))
 	for s := range spec.Tables {
-		joined.Go(func() { l.ports[s], portErrs[s] = tr.NewTablePort(Links{tableServerName(s), far[s], timeout}, spec, s) })
+		joined.Go(func() { l.ports[s], portErrs[s] = by.NewTablePort(Links{tableServerName(s), far[s], timeout}, spec, s) })
 		for i := range trainers {
 			joined.Go(func() {
-				l.links[i][s], linkErrs[i*len(spec.Tables)+s] = tr.NewTableLink(near[i][s], l.stores[i], s, timeout)
+				l.links[i][s], linkErrs[i*len(spec.Tables)+s] = by.NewTableLink(near[i][s], l.stores[i], s, timeout)
 			})
 		}
 	}
@@ -163,3 +165,7 @@ func (t *loopTable) handle(call *TableCall) error {
 func handlesOf(tables []*loopTable) func(s int) func(*TableCall) error {
 	return func(s int) func(*TableCall) error { return tables[s].handle }
 }
+
+var faultSpec = LookupSpec{Tables: []TableSpec{{Rows: 300, Width: 2}, {Rows: 300, Width: 3}}, Bags: 6, Indices: 12}
+
+func noCall(int) func(*TableCall) error { return func(*TableCall) error { return nil } }

@@ -34,30 +34,6 @@ func newRings(t commtest.TB, n *Network, size int, timeout time.Duration, specs 
 	return rings
 }
 
-func same(specs ...tensor.BucketSpec) func(int) []tensor.BucketSpec {
-	return func(int) []tensor.BucketSpec { return specs }
-}
-
-// drawMean draws whether to average, and then divides the sums by size.
-func drawMean(t *rapid.T, size int, sums [][]float64) bool {
-	mean := rapid.Bool().Draw(t, "mean")
-	if mean {
-		for _, s := range sums {
-			for i := range s {
-				s[i] /= float64(size)
-			}
-		}
-	}
-	return mean
-}
-
-func reduceWith(g Group, mean bool) func(int64, *tensor.Bucket) *Future {
-	if mean {
-		return g.Average
-	}
-	return g.AllReduce
-}
-
 func TestRingSums(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n *Network) {
 		rapid.Check(t, func(t *rapid.T) {

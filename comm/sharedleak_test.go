@@ -1,27 +1,11 @@
 package comm
 
 import (
-	"bytes"
-	"os"
-	"runtime"
 	"testing"
 
 	"github.com/psbench/psbench/comm/internal/commtest"
 	"github.com/psbench/psbench/comm/tensor"
 )
-
-// footprint is what a process holds: descriptors, mappings of segments, and
-// goroutines.
-type footprint struct{ descriptors, mappings, goroutines int }
-
-func footprintNow(t commtest.TB) footprint {
-	t.Helper()
-	open, err := os.ReadDir("/proc/self/fd")
-	commtest.Must(t, err)
-	maps, err := os.ReadFile("/proc/self/maps")
-	commtest.Must(t, err)
-	return footprint{len(open), bytes.Count(maps, []byte("/memfd:")), runtime.NumGoroutine()}
-}
 
 // Links, ports and groups that end in order leave nothing, however many there
 // were. What is in use at once stays far below what a leak would add up to.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -43,7 +42,7 @@ func TestTablesDoWhatLoopsDo(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			spec := drawLookups(t)
 			trainers := rapid.IntRange(1, 3).Draw(t, "trainers")
-			l := newLibrary(t, tr, trainers, spec, patience, handlesOf(newLoopTables(spec)))
+			l := newLibrary(t, tr, tr.Network, trainers, spec, patience, handlesOf(newLoopTables(spec)))
 			tables, columns := newLoopTables(spec), spec.Columns()
 			for batch := range int64(4) {
 				i := rapid.IntRange(0, trainers-1).Draw(t, "trainer")
@@ -98,7 +97,7 @@ func TestTablesTakeAllTrainersAtOnce(t *testing.T) {
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		tables := newLoopTables(spec)
 		var got [2]TableCall // whatever the race detector may say of it
-		l := newLibrary(t, tr, trainers, spec, patience, func(s int) func(*TableCall) error {
+		l := newLibrary(t, tr, tr.Network, trainers, spec, patience, func(s int) func(*TableCall) error {
 			return func(call *TableCall) error {
 				got[s] = *call
 				if call.AtNS > Now() || call.Trainer < 0 || call.Trainer >= trainers || call.Batch >= rounds {
@@ -141,7 +140,7 @@ func TestTableLinkRefusesMisuse(t *testing.T) {
 	spec := LookupSpec{Tables: []TableSpec{{Rows: 3, Width: 2}}, Bags: 2, Indices: 3}
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		arrived, proceed := make(chan struct{}, 10), make(chan struct{})
-		l := newLibrary(t, tr, 1, spec, patience, func(int) func(*TableCall) error {
+		l := newLibrary(t, tr, tr.Network, 1, spec, patience, func(int) func(*TableCall) error {
 			return func(*TableCall) error { arrived <- struct{}{}; <-proceed; return nil }
 		})
 		link, store := l.links[0][0], l.stores[0]
@@ -188,7 +187,7 @@ func TestLookupStaysWhileItsUpdateIsInFlight(t *testing.T) {
 	spec := LookupSpec{Tables: []TableSpec{{Rows: 3, Width: 2}}, Bags: 1, Indices: 1}
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		table, proceed := newLoopTable(spec.Tables[0]), make(chan struct{})
-		l := newLibrary(t, tr, 1, spec, patience, func(int) func(*TableCall) error {
+		l := newLibrary(t, tr, tr.Network, 1, spec, patience, func(int) func(*TableCall) error {
 			return func(call *TableCall) error {
 				if call.Update {
 					<-proceed
@@ -210,24 +209,4 @@ func TestLookupStaysWhileItsUpdateIsInFlight(t *testing.T) {
 			t.Errorf("the lookup ended at %d, its update at %d", lookup.EndNS(), update.EndNS())
 		}
 	})
-}
-
-// A call that nobody waits for ends when the server answered, and does not hold up the
-// next one.
-func TestSharedCallKeepsItsTime(t *testing.T) {
-	spec := LookupSpec{Tables: []TableSpec{{Rows: 3, Width: 2}}, Bags: 1, Indices: 1}
-	l := newLibrary(t, fabrics[0], 1, spec, patience, handlesOf(newLoopTables(spec)))
-	link := l.links[0][0].(*sharedTableLink)
-	first := link.Lookup(0)
-	for link.line.answered.Load() != 1 {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(50 * time.Millisecond)
-	looked := Now()
-	second := link.Update(0)
-	commtest.Must(t, first.Wait())
-	commtest.Must(t, second.Wait())
-	if late := looked - first.EndNS(); late < int64(10*time.Millisecond) {
-		t.Errorf("the lookup ended %d ns before somebody looked, want the time of the answer", late)
-	}
 }

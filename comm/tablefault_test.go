@@ -11,17 +11,13 @@ import (
 	"github.com/psbench/psbench/comm/internal/commtest"
 )
 
-var faultSpec = LookupSpec{Tables: []TableSpec{{Rows: 300, Width: 2}, {Rows: 300, Width: 3}}, Bags: 6, Indices: 12}
-
-func noCall(int) func(*TableCall) error { return func(*TableCall) error { return nil } }
-
 // stalled is a library whose servers take calls of one kind and do not answer them
 // before the test ends.
 func stalled(t *testing.T, tr *Fabric, trainers int, update bool, timeout time.Duration) (l *library, arrived chan int, release func()) {
 	released := make(chan struct{})
 	release = sync.OnceFunc(func() { close(released) })
 	arrived = make(chan int, 10)
-	l = newLibrary(t, tr, trainers, faultSpec, timeout, func(s int) func(*TableCall) error {
+	l = newLibrary(t, tr, tr.Network, trainers, faultSpec, timeout, func(s int) func(*TableCall) error {
 		return func(call *TableCall) error {
 			if call.Update == update {
 				arrived <- s
@@ -56,43 +52,13 @@ func TestTableCallsEndInTime(t *testing.T) {
 // A trainer may take as long as it likes between calls.
 func TestTableLinksMayPause(t *testing.T) {
 	overTransports(t, func(t *testing.T, tr *Fabric) {
-		l := newLibrary(t, tr, 1, faultSpec, 200*time.Millisecond, noCall)
+		l := newLibrary(t, tr, tr.Network, 1, faultSpec, 200*time.Millisecond, noCall)
 		commtest.Must(t, l.lookup(0, 0))
 		time.Sleep(300 * time.Millisecond)
 		commtest.Must(t, l.update(0, 0))
 		time.Sleep(300 * time.Millisecond)
 		commtest.Must(t, l.lookup(0, 1))
 		l.leave(t)
-	})
-}
-
-func TestStreamTableCallsThatStopHalfWay(t *testing.T) {
-	overNetworks(t, func(t *testing.T, n *Network) {
-		near, far := link(t, n, "trainer0", "server9")
-		p, err := (streamProvider{}).NewTablePort(Links{"server9", []*Conn{far}, 50 * time.Millisecond}, faultSpec, 0)
-		commtest.Must(t, err)
-		h := Header{Op: opLookup, Batch: 4, Arg: 2, Arg2: 3, Payload: 48, Sequence: near.outNext.Sequence, Link: near.outNext.Link}
-		var buf [HeaderSize]byte
-		h.Encode(&buf)
-		_, err = near.nc.Write(append(buf[:], 1, 2, 3))
-		commtest.Must(t, err)
-		if err := p.Serve(noCall(0)); err == nil || err.Error() != "server9 waited 0.05 s for the lookup of batch 4 from trainer0" {
-			t.Errorf("a call that stops gave %v", err)
-		}
-		commtest.Must(t, p.Close())
-
-		vast := LookupSpec{Tables: []TableSpec{{Rows: 1, Width: 1 << 19}}, Bags: 32, Indices: 1} // more than is under way
-		store, err := NewLookupStore("trainer0", vast)
-		commtest.Must(t, err)
-		near, far = link(t, n, "trainer0", "server9")
-		defer func() { _ = far.Close() }()
-		l := newStreamTableLink(near, store, 0, 300*time.Millisecond)
-		commtest.Must(t, store.Ask(make([]int64, 33), nil))
-		l.looked, l.Call(CallLookup).Batch = store.Asked(), 4
-		if err := l.Update(4).Wait(); err == nil || !strings.HasPrefix(err.Error(), "trainer0 waited 0.3 s for ") || !strings.Contains(err.Error(), "update of batch 4 from server9") {
-			t.Errorf("an update that nobody reads gave %v", err)
-		}
-		_ = l.Close()
 	})
 }
 
@@ -111,7 +77,9 @@ func TestTableDeathOfThePeer(t *testing.T) {
 			go func() { ended <- call(l, 0, 0) }()
 			<-arrived
 			start := time.Now()
-			hangUp(l.ports[0])
+			for _, c := range l.far[0] { // as the kernel does when its process dies
+				_ = c.Close()
+			}
 			var peer *PeerError
 			if err := <-ended; !errors.As(err, &peer) || peer.Peer != "server9" || peer.What != what {
 				t.Errorf("a server that died gave %v", err)
@@ -120,8 +88,8 @@ func TestTableDeathOfThePeer(t *testing.T) {
 				t.Errorf("that took %v", took)
 			}
 		}
-		l := newLibrary(t, tr, 2, faultSpec, patience, noCall)
-		_ = connOf(l.links[1][0]).Close() // trainer1 dies without a goodbye
+		l := newLibrary(t, tr, tr.Network, 2, faultSpec, patience, noCall)
+		_ = l.near[1][0].Close() // trainer1 dies without a goodbye
 		var peer *PeerError
 		if err := <-l.served[0]; !errors.As(err, &peer) || peer.Peer != "trainer1" || peer.What != "the wait for a call" {
 			t.Errorf("a trainer that died gave %v", err)
@@ -130,23 +98,6 @@ func TestTableDeathOfThePeer(t *testing.T) {
 			t.Errorf("the other trainer's lookup gave %v", err)
 		}
 	})
-}
-
-// hangUp cuts the connections of a port, as the kernel does when its process dies.
-func hangUp(port TablePort) {
-	switch p := port.(type) {
-	case *sharedTablePort:
-		_ = p.Links.Close()
-	case *streamTablePort:
-		_ = p.Links.Close()
-	}
-}
-
-func connOf(link TableLink) *Conn {
-	if l, ok := link.(*sharedTableLink); ok {
-		return l.client.conn
-	}
-	return link.(*streamTableLink).conn
 }
 
 // What is in flight when an end is closed fails, and the other side is told.
@@ -176,7 +127,7 @@ func TestTableCloseWhilePending(t *testing.T) {
 func TestTableServeEndsWithTheFirstError(t *testing.T) {
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		calls := 0
-		l := newLibrary(t, tr, 3, faultSpec, patience, func(s int) func(*TableCall) error {
+		l := newLibrary(t, tr, tr.Network, 3, faultSpec, patience, func(s int) func(*TableCall) error {
 			return func(*TableCall) error {
 				if s == 0 {
 					calls++

@@ -14,7 +14,7 @@ func TestTableLinksLeaveNothing(t *testing.T) {
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		once := func() {
 			t.Run("", func(t *testing.T) { // its clean-up closes everything
-				l := newLibrary(t, tr, 2, spec, patience, handlesOf(newLoopTables(spec)))
+				l := newLibrary(t, tr, tr.Network, 2, spec, patience, handlesOf(newLoopTables(spec)))
 				for i := range l.links {
 					commtest.Must(t, l.lookup(i, 0))
 					commtest.Must(t, l.update(i, 0))
@@ -46,7 +46,7 @@ func steady(t commtest.TB, tr *Fabric, servers int) (round func() error) {
 	for range servers {
 		spec.Tables = append(spec.Tables, TableSpec{Rows: 300, Width: 256})
 	}
-	l := newLibrary(t, tr, 1, spec, patience, handlesOf(newLoopTables(spec)))
+	l := newLibrary(t, tr, tr.Network, 1, spec, patience, handlesOf(newLoopTables(spec)))
 	var offsets, indices []int64
 	for i := range 9 {
 		offsets = append(offsets, int64(5*i))

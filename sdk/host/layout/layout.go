@@ -55,9 +55,6 @@ func New(params []sdk.ParameterSpec, specs []tensor.BucketSpec, newStore func([]
 	return gradients, store, nil
 }
 
-// Heap allocates buckets outside of shared memory, as New wants it.
-func Heap(specs []tensor.BucketSpec) (*comm.Store, error) { return comm.NewStore(specs), nil }
-
 // SparseBuckets are the buckets of a store by parameter; nil for a dense one.
 func SparseBuckets(parameters int, store *comm.Store) []*tensor.Bucket {
 	buckets := make([]*tensor.Bucket, parameters)

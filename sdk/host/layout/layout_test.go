@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
@@ -17,7 +18,7 @@ func TestLayOutRefuses(t *testing.T) {
 			{Parameters: []tensor.Span{{Parameter: 0, Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4},
 		}
 	}
-	gradients, store, err := New(params, good(), Heap)
+	gradients, store, err := New(params, good(), heap)
 	hosttest.Must(t, err)
 	if b := store.Buckets; &gradients[1].Values[0] != &b[0].Gradient.Values[0] || gradients[0] != &b[1].Gradient {
 		t.Error("a good plan gave gradients outside of their buckets")
@@ -33,7 +34,7 @@ func TestLayOutRefuses(t *testing.T) {
 		"as sparse as its bucket is not":             func(b []tensor.BucketSpec) []tensor.BucketSpec { b[1].Sparse = false; return b },
 		"room for 5 rows":                            func(b []tensor.BucketSpec) []tensor.BucketSpec { b[1].Capacity = 5; return b },
 	} {
-		if _, _, err := New(params, spoil(good()), Heap); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := New(params, spoil(good()), heap); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -56,3 +57,6 @@ func TestParameterShapes(t *testing.T) {
 		}
 	}
 }
+
+// heap allocates buckets outside of shared memory.
+func heap(specs []tensor.BucketSpec) (*comm.Store, error) { return comm.NewStore(specs), nil }

@@ -1,0 +1,45 @@
+package comm
+
+import (
+	"sync"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
+)
+
+// together runs step for every rank at once, each on a goroutine of its own
+// that lives for the whole benchmark.
+type together struct {
+	start []chan struct{}
+	done  chan error
+	wg    sync.WaitGroup
+}
+
+func newTogether(ranks int, step func(rank int) error) *together {
+	p := &together{done: make(chan error, ranks)}
+	for rank := range ranks {
+		start := make(chan struct{})
+		p.start = append(p.start, start)
+		p.wg.Go(func() {
+			for range start {
+				p.done <- step(rank)
+			}
+		})
+	}
+	return p
+}
+
+func (p *together) round(t commtest.TB) {
+	for _, start := range p.start {
+		start <- struct{}{}
+	}
+	for range p.start {
+		commtest.Must(t, <-p.done)
+	}
+}
+
+func (p *together) close() {
+	for _, start := range p.start {
+		close(start)
+	}
+	p.wg.Wait()
+}

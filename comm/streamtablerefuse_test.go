@@ -1,0 +1,128 @@
+package comm
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/tensor"
+)
+
+func TestStreamTableCallsThatStopHalfWay(t *testing.T) {
+	overNetworks(t, func(t *testing.T, n *Network) {
+		near, far := link(t, n, "trainer0", "server9")
+		p, err := (streamProvider{}).NewTablePort(Links{"server9", []*Conn{far}, 50 * time.Millisecond}, faultSpec, 0)
+		commtest.Must(t, err)
+		h := Header{Op: opLookup, Batch: 4, Arg: 2, Arg2: 3, Payload: 48, Sequence: near.outNext.Sequence, Link: near.outNext.Link}
+		var buf [HeaderSize]byte
+		h.Encode(&buf)
+		_, err = near.nc.Write(append(buf[:], 1, 2, 3))
+		commtest.Must(t, err)
+		if err := p.Serve(noCall(0)); err == nil || err.Error() != "server9 waited 0.05 s for the lookup of batch 4 from trainer0" {
+			t.Errorf("a call that stops gave %v", err)
+		}
+		commtest.Must(t, p.Close())
+
+		vast := LookupSpec{Tables: []TableSpec{{Rows: 1, Width: 1 << 19}}, Bags: 32, Indices: 1} // more than is under way
+		store, err := NewLookupStore("trainer0", vast)
+		commtest.Must(t, err)
+		near, far = link(t, n, "trainer0", "server9")
+		defer func() { _ = far.Close() }()
+		l := newStreamTableLink(near, store, 0, 300*time.Millisecond)
+		commtest.Must(t, store.Ask(make([]int64, 33), nil))
+		l.looked, l.Call(CallLookup).Batch = store.Asked(), 4
+		if err := l.Update(4).Wait(); err == nil || !strings.HasPrefix(err.Error(), "trainer0 waited 0.3 s for ") || !strings.Contains(err.Error(), "update of batch 4 from server9") {
+			t.Errorf("an update that nobody reads gave %v", err)
+		}
+		_ = l.Close()
+	})
+}
+
+func TestStreamTablePortRefusesBadFrames(t *testing.T) {
+	offsets, rows := func(x ...int64) []byte { return tensor.Int64Bytes(x) }, func(x ...int64) []byte { return tensor.Int64Bytes(x) }
+	good := func(c *Conn) error {
+		return c.Send(&Header{Op: opLookup, Arg: 2, Arg2: 3}, offsets(0, 1, 3), rows(7, 8, 9))
+	}
+	gradient := make([]byte, 2*2*4)
+	overNetworks(t, func(t *testing.T, n *Network) {
+		for want, send := range map[string]func(c *Conn) error{
+			"sent operation 64 to server9, which expects lookups and updates": func(c *Conn) error { return c.Send(&Header{Op: OpUser}) },
+			"asked server9 for 7 bags with 0 indices, but both agreed":        func(c *Conn) error { return c.Send(&Header{Op: opLookup, Arg: 7}, make([]byte, 64)) },
+			"for -1 bags":     func(c *Conn) error { return c.Send(&Header{Op: opLookup, Arg: -1}) },
+			"with 13 indices": func(c *Conn) error { return c.Send(&Header{Op: opLookup, Arg2: 13}) },
+			"sent 16 bytes as the lookup of batch 4 to server9, which expects 40": func(c *Conn) error {
+				return c.Send(&Header{Op: opLookup, Batch: 4, Arg: 2, Arg2: 2}, offsets(0, 2))
+			},
+			"whose offset 2 is 1": func(c *Conn) error {
+				return c.Send(&Header{Op: opLookup, Arg: 2, Arg2: 1}, offsets(0, 2, 1), rows(1))
+			},
+			"row 300 at bag 1, position 0": func(c *Conn) error {
+				return c.Send(&Header{Op: opLookup, Arg: 2, Arg2: 1}, offsets(0, 0, 1), rows(300))
+			},
+			"sent server9 the update of batch 0, but an update follows": func(c *Conn) error { return c.Send(&Header{Op: opUpdate}) },
+			"sent server9 the update of batch 1, but an update follows": func(c *Conn) error {
+				return errors.Join(good(c), c.Send(&Header{Op: opUpdate, Batch: 1}, gradient))
+			},
+			"sent 12 bytes as the update of batch 0 to server9, which expects 16": func(c *Conn) error {
+				return errors.Join(good(c), c.Send(&Header{Op: opUpdate}, gradient[:12]))
+			},
+			"sent server9 the update of batch 0, but": func(c *Conn) error {
+				return errors.Join(good(c), c.Send(&Header{Op: opUpdate}, gradient), c.Send(&Header{Op: opUpdate}, gradient))
+			},
+		} {
+			near, far := link(t, n, "trainer0", "server9")
+			p, err := (streamProvider{}).NewTablePort(Links{"server9", []*Conn{far}, patience}, faultSpec, 0)
+			commtest.Must(t, err)
+			commtest.Must(t, send(near))
+			if err := p.Serve(noCall(0)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "trainer0") {
+				t.Errorf("serve ended with %v, want %q", err, want)
+			}
+			commtest.Must(t, p.Close())
+		}
+	})
+}
+
+func TestStreamTableLinkRefusesLies(t *testing.T) {
+	values := make([]byte, 4*2*3)
+	overNetworks(t, func(t *testing.T, n *Network) {
+		for want, c := range map[string]struct {
+			answer  Header
+			payload []byte
+		}{
+			"server9 answered the lookup of batch 3 of trainer0 with 20 bytes instead of 24": {Header{Op: opLookup, Batch: 3}, values[:20]},
+			"server9 answered the lookup of batch 3 of trainer0 with 0 bytes instead of 24":  {Header{Op: opLookup, Batch: 3}, nil},
+			"server9 sent operation 13 of batch 4 to trainer0, which has no such call":       {Header{Op: opLookup, Batch: 4}, values},
+			"server9 sent operation 14 of batch 3 to trainer0, which has no such call":       {Header{Op: opUpdate, Batch: 3}, nil},
+			"server9 sent operation 6 of batch 3 to trainer0, which has no such call":        {Header{Op: opAnswer, Batch: 3}, values},
+		} {
+			store, err := NewLookupStore("trainer0", faultSpec)
+			commtest.Must(t, err)
+			near, far := link(t, n, "trainer0", "server9")
+			l, err := (streamProvider{}).NewTableLink(near, store, 1, patience)
+			commtest.Must(t, err)
+			commtest.Must(t, store.Ask([]int64{0, 1, 1}, []int64{5}))
+			f := l.Lookup(3)
+			commtest.Must(t, far.Send(&c.answer, c.payload))
+			if err := f.Wait(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("the lookup ended with %v, want %q", err, want)
+			}
+			_ = l.Close()
+		}
+		store, err := NewLookupStore("trainer0", faultSpec)
+		commtest.Must(t, err)
+		near, far := link(t, n, "trainer0", "server9")
+		l, err := (streamProvider{}).NewTableLink(near, store, 1, patience)
+		commtest.Must(t, err)
+		commtest.Must(t, far.Send(&Header{Op: opLookup}, nil))
+		commtest.Must(t, far.SetReadDeadline(time.Now().Add(patience)))
+		if err := far.ReadHeader(&Header{}); err == nil { // until the link hangs up
+			t.Error("a link took an answer to nothing")
+		}
+		if err := l.Lookup(0).Wait(); err == nil || !strings.Contains(err.Error(), "which has no such call in flight") {
+			t.Errorf("an answer to nothing gave %v", err)
+		}
+		_ = l.Close()
+	})
+}
