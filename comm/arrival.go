@@ -2,14 +2,6 @@ package comm
 
 import "github.com/psbench/psbench/comm/tensor"
 
-// ChunkElements is how many elements of a dense bucket travel as one chunk on the
-// transports that carry frames: 1 MiB.
-const ChunkElements = 256 << 10
-
-// Chunks is the number of chunks of a bucket of this many elements on a port that
-// hands over chunks.
-func Chunks(elements int) int { return max(1, (elements+ChunkElements-1)/ChunkElements) }
-
 // Arrival is a push that was received, or a chunk of it. The port owns it and
 // uses it again for that trainer's next push of that bucket, so it is valid until
 // it is answered.

@@ -61,46 +61,13 @@ func joinServer(t commtest.TB, f *Fabric, ranks int, spec tensor.BucketSpec) red
 	return func(rank int, batch int64, b *tensor.Bucket) *Future { return links[rank].PushPull(batch, b) }
 }
 
-func joinGroups(t commtest.TB, f *Fabric, ranks int, spec tensor.BucketSpec) []GroupLink {
-	t.Helper()
-	conns := make([][]*Conn, ranks)
-	for i := range conns {
-		conns[i] = make([]*Conn, ranks)
-	}
-	for i := range ranks {
-		for _, j := range f.GroupPeers(i, ranks) {
-			if i < j {
-				conns[i][j], conns[j][i] = link(t, f.Network, name(i), name(j))
-			}
-		}
-	}
-	groups, stores, errs := make([]GroupLink, ranks), make([]*Store, ranks), make([]error, ranks)
-	var joined sync.WaitGroup
-	for i := range ranks {
-		joined.Go(func() {
-			if stores[i], errs[i] = f.NewStore(name(i), []tensor.BucketSpec{spec}); errs[i] == nil {
-				groups[i], errs[i] = f.NewGroup(Links{name(i), conns[i], patience}, i, stores[i])
-			}
-		})
-	}
-	joined.Wait()
-	commtest.Must(t, errors.Join(errs...))
-	t.Cleanup(func() {
-		for i, g := range groups {
-			_ = g.Close()
-			_ = stores[i].Close()
-		}
-	})
-	return groups
-}
-
 func joinRing(t commtest.TB, f *Fabric, ranks int, spec tensor.BucketSpec) reducer {
-	groups := joinGroups(t, f, ranks, spec)
+	groups := joinGroup(t, f, ranks, patience, spec).links
 	return func(rank int, batch int64, b *tensor.Bucket) *Future { return groups[rank].AllReduce(batch, b) }
 }
 
 func joinChain(t commtest.TB, f *Fabric, ranks int, spec tensor.BucketSpec) reducer {
-	groups := joinGroups(t, f, ranks, spec)
+	groups := joinGroup(t, f, ranks, patience, spec).links
 	return func(rank int, batch int64, b *tensor.Bucket) *Future { return groups[rank].Broadcast(batch, b, 0) }
 }
 
@@ -187,7 +154,9 @@ func BenchmarkLoopback(b *testing.B) {
 					var ends []net.Conn
 					for i := range ranks {
 						near, far := link(b, n, name(i), "server9")
-						ends = append(ends, near.nc, far.nc)
+						a, _ := near.Hijack()
+						b, _ := far.Hijack()
+						ends = append(ends, a, b)
 					}
 					buffers := make([][]byte, 4*ranks)
 					for i := range buffers {

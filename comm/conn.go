@@ -71,6 +71,10 @@ func (c *Conn) Close() error {
 	return nil
 }
 
+// Hijack gives the connection to a caller that goes on without c, and the header that the
+// next frame would begin with.
+func (c *Conn) Hijack() (net.Conn, Header) { return c.nc, c.outNext }
+
 // SetReadDeadline bounds pending and later reads; the zero time lifts the bound.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.readWait.Store(int64(time.Until(t)))

@@ -113,7 +113,8 @@ func TestFramesOutOfPlaceAreRefused(t *testing.T) {
 			return frame(next)
 		},
 		"trainer0 sent a frame of another link to server1": func(next Header, other *Conn) []byte {
-			next.Link = other.outNext.Link
+			_, h := other.Hijack()
+			next.Link = h.Link
 			return frame(next)
 		},
 		"sent frame 1 to server1 where frame 2 is due": func(next Header, _ *Conn) []byte {
@@ -122,7 +123,9 @@ func TestFramesOutOfPlaceAreRefused(t *testing.T) {
 	} {
 		a, b := link(t, Unix, "trainer0", "server1")
 		other, _ := link(t, Unix, "trainer0", "server1")
-		_, err := a.nc.Write(forge(Header{Op: OpUser, Sequence: a.outNext.Sequence, Link: a.outNext.Link}, other))
+		nc, next := a.Hijack()
+		next.Op = OpUser
+		_, err := nc.Write(forge(next, other))
 		commtest.Must(t, err)
 		commtest.Must(t, a.Close())
 		var h Header
@@ -137,7 +140,8 @@ func TestFramesOutOfPlaceAreRefused(t *testing.T) {
 	commtest.Must(t, a.Send(&Header{Op: OpUser}))
 	reflected := make([]byte, HeaderSize)
 	commtest.Must(t, b.ReadFull(reflected))
-	_, err := b.nc.Write(reflected)
+	nc, _ := b.Hijack()
+	_, err := nc.Write(reflected)
 	commtest.Must(t, err)
 	if err := a.ReadHeader(&Header{}); err == nil || err.Error() != "server1 sent a frame of another link to trainer0" {
 		t.Errorf("a reflected frame gave %v", err)

@@ -104,7 +104,7 @@ func FuzzRing(f *testing.F) {
 	rows := frame(Header{Op: opRows, Bucket: 1, Rows: 2}, fuzzRows, fuzzDense)
 	castRows := frame(Header{Op: opBroadcast, Batch: 1, Bucket: 1, Rows: 2, Arg2: 1}, fuzzRows)
 	cast := frame(Header{Op: opBroadcast, Batch: 1, Bucket: 1, Arg: 1, Arg2: 1}, fuzzDense)
-	barrier := frame(Header{Op: opBarrier, Bucket: barrierIndex})
+	barrier := frame(Header{Op: opBarrier, Bucket: BarrierIndex})
 	good := []func(*Header) []byte{piece, result, rows, castRows, cast, barrier}
 	bending(f, good, func(t *testing.T, stream []byte) {
 		defer inTime("a ring")()

@@ -13,7 +13,7 @@ import (
 // Strangers that connect and say nothing, or begin a call of gRPC, take few descriptors
 // and little memory, and keep nobody out.
 func TestStrangersAreFew(t *testing.T) {
-	const strangers = 3 * maxGreetings
+	const strangers = 3 * MaxGreetings
 	overNetworks(t, func(t *testing.T, n *Network) {
 		l := listen(t, n, "server1")
 		descriptors := func() int {
@@ -29,7 +29,7 @@ func TestStrangersAreFew(t *testing.T) {
 		}
 		before, heapBefore := descriptors(), heap()
 		for i := range strangers {
-			nc, err := net.Dial(n.socket, l.at.place())
+			nc, err := dialBare(l)
 			commtest.Must(t, err)
 			defer func() { _ = nc.Close() }()
 			if i%2 == 0 {
@@ -50,7 +50,7 @@ func TestStrangersAreFew(t *testing.T) {
 			select {
 			case err := <-linked:
 				commtest.Must(t, err)
-				if want := maxGreetings + 8; most > want {
+				if want := MaxGreetings + 8; most > want {
 					t.Errorf("%d descriptors are open for strangers, want at most %d", most, want)
 				}
 				if grown := heap() - heapBefore; grown > 4<<20 {

@@ -169,3 +169,21 @@ func handlesOf(tables []*loopTable) func(s int) func(*TableCall) error {
 var faultSpec = LookupSpec{Tables: []TableSpec{{Rows: 300, Width: 2}, {Rows: 300, Width: 3}}, Bags: 6, Indices: 12}
 
 func noCall(int) func(*TableCall) error { return func(*TableCall) error { return nil } }
+
+// checkCall says what is wrong with a call that a port handed over.
+func checkCall(call *TableCall, spec TableSpec) string {
+	if call.Offsets[0] != 0 || call.Offsets[call.Bags()] != int64(len(call.Indices)) {
+		return "offsets that do not cut the indices"
+	}
+	for i := range call.Bags() {
+		for _, row := range call.Bag(i) { // panics if the offsets fall
+			if row < 0 || int(row) >= spec.Rows {
+				return "a row outside the table"
+			}
+		}
+		if columns := call.Columns(i); len(columns) != spec.Width || cap(columns) != spec.Width {
+			return "columns of another width"
+		}
+	}
+	return ""
+}

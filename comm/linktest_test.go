@@ -4,9 +4,11 @@ package comm
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,4 +103,13 @@ func footprintNow(t commtest.TB) footprint {
 	maps, err := os.ReadFile("/proc/self/maps")
 	commtest.Must(t, err)
 	return footprint{len(open), bytes.Count(maps, []byte("/memfd:")), runtime.NumGoroutine()}
+}
+
+// dialBare connects to a listener without a hello.
+func dialBare(l *Listener) (net.Conn, error) {
+	network, place, _ := strings.Cut(l.Address(), ":")
+	if network != Unix.Name() {
+		network = "tcp"
+	}
+	return net.Dial(network, place)
 }

@@ -96,12 +96,12 @@ func TestGarbageTouchesNothingElse(t *testing.T) {
 		}{
 			{bytes.Repeat([]byte("garbage!"), 20_000), `a frame starts with 0x62726167 instead of 0x66627370`},
 			{old, "a frame has version 1 instead of 2"},
-			{head(Header{Op: opHello, Payload: maxHello + 1}), "operation 1 with 804 bytes is not a hello"},
+			{head(Header{Op: opHello, Payload: MaxHello + 1}), "operation 1 with 804 bytes is not a hello"},
 			{head(Header{Op: opPush}), "operation 5 with 0 bytes is not a hello"},
 			{head(Header{Op: opHello}, 1, 2, 3), "a hello of 3 bytes is too short for a secret of 32"},
 			{head(Header{Op: opHello, Sequence: 1}), "sent frame 1 to server1 where frame 0 is due"},
 		} {
-			nc, err := dialSocket(l.at, time.Now().Add(patience))
+			nc, err := dialBare(l)
 			commtest.Must(t, err)
 			_, err = nc.Write(c.garbage)
 			commtest.Must(t, err)
@@ -111,7 +111,7 @@ func TestGarbageTouchesNothingElse(t *testing.T) {
 			commtest.Must(t, nc.Close())
 		}
 		// Less than gRPC's own greeting, and not that.
-		nc, err := net.Dial(n.socket, l.at.place())
+		nc, err := dialBare(l)
 		commtest.Must(t, err)
 		_, err = nc.Write(bytes.Repeat([]byte("garbage!"), 100))
 		commtest.Must(t, err)
@@ -136,7 +136,7 @@ func TestListenerDeadlinesAndClose(t *testing.T) {
 		if _, err := l.Accept("push", "trainer3", 10*time.Millisecond); !errors.As(err, &wait) || wait.For[0] != "trainer3" {
 			t.Fatalf("accepting nobody gave %v", err)
 		}
-		silent, err := net.Dial(n.socket, l.at.place())
+		silent, err := dialBare(l)
 		commtest.Must(t, err)
 		defer func() { _ = silent.Close() }()
 		unclaimed, err := n.Dial(l.Address(), Call{"trainer0", "server1", "push", testSecret, patience})
@@ -169,7 +169,7 @@ func TestListenerDeadlinesAndClose(t *testing.T) {
 		}
 		commtest.Must(t, mine.Send(&Header{Op: OpUser}))
 		commtest.Must(t, kept.ReadHeader(&Header{})) // a link that was asked for outlives its listener
-		if _, err := os.Stat(l.at.path); n == Unix && !os.IsNotExist(err) {
+		if _, err := os.Stat(strings.TrimPrefix(l.Address(), "unix:")); n == Unix && !os.IsNotExist(err) {
 			t.Fatalf("the socket is still there: %v", err)
 		}
 		if _, err := n.Dial(l.Address(), Call{"trainer0", "server1", "push", testSecret, patience}); err == nil || !strings.Contains(err.Error(), "trainer0 cannot reach server1 for its push link") {
@@ -180,19 +180,25 @@ func TestListenerDeadlinesAndClose(t *testing.T) {
 
 func TestDialWaitsForTheAcknowledgement(t *testing.T) {
 	overNetworks(t, func(t *testing.T, n *Network) {
-		at, place := endpoint{network: n, path: filepath.Join(shortDir(t), "mute")}, "127.0.0.1:0"
+		kind, place := "tcp", "127.0.0.1:0"
 		if n == Unix {
-			place = at.path
+			kind, place = "unix", filepath.Join(shortDir(t), "mute")
 		}
-		mute, err := net.Listen(n.socket, place)
+		mute, err := net.Listen(kind, place)
 		commtest.Must(t, err)
 		defer func() { _ = mute.Close() }()
-		if tcp, ok := mute.Addr().(*net.TCPAddr); ok {
-			at.host = tcp.AddrPort()
-		}
 		var wait *WaitError
-		if _, err := n.Dial(at.String(), Call{"trainer0", "server1", "push", testSecret, 50 * time.Millisecond}); !errors.As(err, &wait) || wait.For[0] != "server1" || wait.Seconds != 0.05 {
+		if _, err := n.Dial(n.Name()+":"+mute.Addr().String(), Call{"trainer0", "server1", "push", testSecret, 50 * time.Millisecond}); !errors.As(err, &wait) || wait.For[0] != "server1" || wait.Seconds != 0.05 {
 			t.Fatalf("dialling a mute listener gave %v", err)
 		}
 	})
+}
+
+func TestListenerAddressNamesItsNetwork(t *testing.T) {
+	for _, n := range networks {
+		l := listen(t, n, "server1")
+		if !strings.HasPrefix(l.Address(), n.Name()+":") {
+			t.Errorf("a %s listener is at %s", n.Name(), l.Address())
+		}
+	}
 }

@@ -17,7 +17,7 @@ type Reduction struct {
 
 // Describe names what a bucket is used for in a batch.
 func Describe(batch int64, bucket int) string {
-	if bucket == barrierIndex {
+	if bucket == BarrierIndex {
 		return fmt.Sprintf("barrier %d", batch)
 	}
 	return fmt.Sprintf("batch %d, bucket %d", batch, bucket)
@@ -70,9 +70,9 @@ func (b *Buckets) Begin(batch int64, bucket *tensor.Bucket) (*Reduction, error) 
 	return r, nil
 }
 
-// barrierIndex takes the place of a bucket index in a barrier, whose number is
+// BarrierIndex takes the place of a bucket index in a barrier, whose number is
 // the batch.
-const barrierIndex = -1
+const BarrierIndex = -1
 
 // Collective is the life of a group: its buckets and its barrier.
 type Collective struct {
@@ -84,12 +84,12 @@ type Collective struct {
 // Init is that of Buckets; drive serves the barrier too.
 func (g *Collective) Init(self, link string, specs []tensor.BucketSpec, timeout time.Duration, drive func(*Reduction) func()) {
 	g.Buckets.Init(self, link, specs, timeout, drive)
-	g.Meeting = &Reduction{Spec: tensor.BucketSpec{Index: barrierIndex}}
+	g.Meeting = &Reduction{Spec: tensor.BucketSpec{Index: BarrierIndex}}
 	var by func()
 	if drive != nil {
 		by = drive(g.Meeting)
 	}
-	g.Meeting.Operation = NewOperation(func(batch int64) string { return Describe(batch, barrierIndex) }, by, nil)
+	g.Meeting.Operation = NewOperation(func(batch int64) string { return Describe(batch, BarrierIndex) }, by, nil)
 	g.Add(&g.Meeting.Operation)
 }
 

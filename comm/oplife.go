@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -10,6 +11,9 @@ import (
 
 // ByeGrace bounds the orderly end of a link whose peer no longer reads.
 const ByeGrace = time.Second
+
+// ErrLeft is why the operation of a group failed of which a member is gone in order.
+var ErrLeft = errors.New("it left the group")
 
 // Operation is a place on a link for one thing at a time: the reduction of a bucket, a
 // barrier, a call of a table. It is used again for every batch.

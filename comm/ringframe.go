@@ -21,8 +21,6 @@ const (
 	verdictGrace = 100 * time.Millisecond
 )
 
-var errLeft = errors.New("it left the group")
-
 // ringFrame is a frame for the next member, or the end of a task.
 type ringFrame struct {
 	header       Header
@@ -122,7 +120,7 @@ func (r *Ring) expect(op *Reduction, want Header) (h Header, err error) {
 	from := r.prev.Peer()
 	switch {
 	case h.Op == opBye:
-		return h, &PeerError{Waiter: r.Self, Peer: from, What: op.String(), Err: errLeft}
+		return h, &PeerError{Waiter: r.Self, Peer: from, What: op.String(), Err: ErrLeft}
 	case h.Batch != want.Batch || h.Bucket != want.Bucket:
 		return h, fmt.Errorf("%s runs %s but %s sent %s: ranks must reduce the same buckets in the same order", r.Self, op, from, Describe(h.Batch, int(h.Bucket)))
 	case h.Flags != want.Flags && h.Op == want.Op:

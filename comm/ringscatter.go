@@ -22,7 +22,7 @@ func (r *Ring) AllToAll(batch int64, b *tensor.Bucket) *Future {
 }
 
 func (r *Ring) startDense(kind Op, what string, batch int64, b *tensor.Bucket) *Future {
-	if err := requireDense(r.Self, what, b); err != nil {
+	if err := RequireDense(r.Self, what, b); err != nil {
 		return Completed(err)
 	}
 	op, err := r.Begin(batch, b)

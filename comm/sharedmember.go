@@ -25,10 +25,6 @@ type sharedMember struct {
 	place, rows          int32       // of its gradient in the operation that all agreed on
 }
 
-// EagerBytes bounds the buckets that a group on Shm reduces from copies of all
-// inputs: one wait instead of two, for T times the reading.
-const EagerBytes = 16 << 10
-
 // groupLayout is where things lie in a member's control segment; what is used
 // once per operation comes first.
 type groupLayout struct {

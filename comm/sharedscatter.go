@@ -21,7 +21,7 @@ func (g *sharedGroup) AllToAll(batch int64, b *tensor.Bucket) *Future {
 }
 
 func (g *sharedGroup) startDense(kind int32, what string, batch int64, b *tensor.Bucket) *Future {
-	if err := requireDense(g.Self, what, b); err != nil {
+	if err := RequireDense(g.Self, what, b); err != nil {
 		return Completed(err)
 	}
 	return g.start(kind, batch, b, 0)

@@ -32,11 +32,6 @@ func (g *sharedGroup) sumEagerly(s *sharedStep) error {
 	return nil
 }
 
-// BlockElements is how much is reduced at a time in shared memory: 8 KiB, so that
-// the blocks of a few ranks stay in the first-level cache from the first addition
-// until the last copy is written.
-const BlockElements = 2 << 10
-
 // sumSlices is an all-reduce in two steps, the reduce-scatter and all-gather of
 // a ring without the ring: once all have posted, each member sums its T-th of
 // every bucket, in the order of positions, and writes the sum to all; then it

@@ -21,7 +21,7 @@ func FuzzSharedTableCaller(f *testing.F) {
 		commtest.Must(t, err)
 		line := &callLine{kind: kind, bags: bags, indices: indices, batch: batch}
 		c := &sharedTableCaller{
-			TableCaller: NewTableCaller("server9", &Conn{peer: "trainer0"}, 0, &spec, 1), memory: store, line: line,
+			TableCaller: NewTableCaller("server9", newConn(nil, "server9", "trainer0"), 0, &spec, 1), memory: store, line: line,
 			columns: [CallKinds][]float32{store.Values[1:], store.Gradients[1:]},
 		}
 		c.Stride = spec.Columns()

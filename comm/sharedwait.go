@@ -65,7 +65,7 @@ func (g *sharedGroup) wait(s *sharedStep, what condition) error {
 			continue
 		}
 		if m.left.Load() {
-			return &PeerError{Waiter: g.Self, Peer: m.name, What: s.describe(), Err: errLeft}
+			return &PeerError{Waiter: g.Self, Peer: m.name, What: s.describe(), Err: ErrLeft}
 		}
 		missing = append(missing, m.name)
 	}

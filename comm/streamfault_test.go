@@ -78,10 +78,11 @@ func TestAPushThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
 		for what, stop := range map[string]func(c *Conn, b *tensor.Bucket) error{
 			"between chunks": func(c *Conn, b *tensor.Bucket) error { push(t, c, 4, b, 2); return nil },
 			"in a chunk": func(c *Conn, b *tensor.Bucket) error {
-				h := Header{Op: opPush, Batch: 4, Payload: 4 * ChunkElements, Sequence: c.outNext.Sequence, Link: c.outNext.Link}
+				nc, h := c.Hijack()
+				h.Op, h.Batch, h.Payload = opPush, 4, 4*ChunkElements
 				var buf [HeaderSize]byte
 				h.Encode(&buf)
-				_, err := c.nc.Write(append(buf[:], make([]byte, 100)...))
+				_, err := nc.Write(append(buf[:], make([]byte, 100)...))
 				return err
 			},
 		} {

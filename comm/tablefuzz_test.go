@@ -11,24 +11,6 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// checkCall says what is wrong with a call that a port handed over.
-func checkCall(call *TableCall, spec TableSpec) string {
-	if call.Offsets[0] != 0 || call.Offsets[call.Bags()] != int64(len(call.Indices)) {
-		return "offsets that do not cut the indices"
-	}
-	for i := range call.Bags() {
-		for _, row := range call.Bag(i) { // panics if the offsets fall
-			if row < 0 || int(row) >= spec.Rows {
-				return "a row outside the table"
-			}
-		}
-		if columns := call.Columns(i); len(columns) != spec.Width || cap(columns) != spec.Width {
-			return "columns of another width"
-		}
-	}
-	return ""
-}
-
 func FuzzTablePort(f *testing.F) {
 	spec := LookupSpec{Tables: []TableSpec{{Rows: 10, Width: 1}, {Rows: 10, Width: 2}}, Bags: 3, Indices: 4}
 	bye := frame(Header{Op: opBye})

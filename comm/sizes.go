@@ -1,0 +1,18 @@
+package comm
+
+// ChunkElements is how many elements of a dense bucket travel as one chunk on the
+// fabrics that carry frames: 1 MiB.
+const ChunkElements = 256 << 10
+
+// Chunks is the number of chunks of a bucket of this many elements on a port that
+// hands over chunks.
+func Chunks(elements int) int { return max(1, (elements+ChunkElements-1)/ChunkElements) }
+
+// BlockElements is how much is reduced at a time in shared memory: 8 KiB, so that
+// the blocks of a few ranks stay in the first-level cache from the first addition
+// until the last copy is written.
+const BlockElements = 2 << 10
+
+// EagerBytes bounds the buckets that a group in shared memory reduces from copies of all
+// inputs: one wait instead of two, for T times the reading.
+const EagerBytes = 16 << 10
