@@ -16,7 +16,7 @@ type Arrival struct {
 	// Gradient holds the push, or that chunk of its values; the server may
 	// overwrite it until it answers.
 	Gradient *tensor.Gradient
-	// AtNS is when the last byte was received, in ns of Now; on Shm, when the
+	// AtNS is when the last byte was received, in ns of Now; in shared memory, when the
 	// trainer pushed.
 	AtNS int64
 
@@ -34,7 +34,7 @@ type Answerer interface {
 }
 
 // Answer sends g to the trainer in place of what it pushed. g may be a.Gradient,
-// which on Shm costs nothing, for it is the trainer's own memory; it must stay as
+// which in shared memory costs nothing, for it is the trainer's own memory; it must stay as
 // it is until Answer returns. Each arrival is answered once, from any goroutine.
 // If the trainer does not take the answer, by its deadline or at all, the error
 // ends Serve as well.

@@ -1,49 +1,18 @@
-// Package comm is the data plane: tensors, gradient buckets and the links
-// that move them between processes.
+// Package comm says what the data plane does, and holds what all that carry it share:
+// links, futures, stores, tables, errors of waits, the clock.
 //
-// A link joins a fixed set of processes once, before the first iteration, and
-// then carries one operation per bucket and batch. Three kinds exist: push/pull
-// with a server (ServerLink and Port), a collective among trainers (GroupLink), and
-// lookups in an embedding table that a server holds (TableLink and TablePort), which
-// carry one call at a time. All are interfaces, so that a hook or a server does not
-// know which Transport carries them.
+// A link joins a fixed set of processes once, before the first iteration, and then
+// carries one operation per bucket and batch. Three kinds exist: push/pull with a server
+// (ServerLink and Port), a collective among trainers (GroupLink), and lookups in an
+// embedding table that a server holds (TableLink and TablePort), which carry one call at
+// a time. All are interfaces, so that a hook or a server does not know what carries them.
 //
-// # Shared memory
+// Below it is package tensor: what travels. Above it are the rooms that carry it:
 //
-// On Shm buckets live in a segment of their owner (Store), which its neighbours
-// map. A push stores a sequence number into a slot and looks at the server's
-// bell; the server reads and writes the gradient where it is. In a group each
-// member sums its share of everybody's buckets into all of them. The servers of
-// tables write the columns that a trainer looks up into its LookupStore.
-//
-// The memory model, for a gradient in flight:
-//
-//   - A slot is a cache line in the control segment of the process that uses it.
-//     Between pushed == answered and the next push the trainer owns the slot and
-//     the gradient, from then on until the answer the server does. In a group
-//     they belong to all members from the post until the last has ended.
-//   - Who hands over writes gradient and slot with plain stores and then the
-//     sequence atomically (release). Who takes over loads the sequence atomically
-//     (acquire) and only then reads the rest.
-//   - A bell is looked at after the sequence was stored, and a sleeper announces
-//     itself before it looks at sequences for the last time. Go's atomics are
-//     sequentially consistent, so one of the two sees the other.
-//   - Nothing that a neighbour writes is trusted. Places and counts are read once.
-//     Rows and bags are copied, the copy is checked, and only the copy is used: in
-//     sums, answers, optimizers and tables. Values may change under a reader, which
-//     makes a sum wrong and no access.
-//   - A deadline or a dead peer poisons a link for good. After that no slot is
-//     read or used again, and nothing is unmapped: a neighbour that is only slow
-//     may still write.
-//
-// The race detector knows addresses of one process. It sees two goroutines that
-// misuse a store, and it sees the locks and atomics here; it cannot see another
-// process, nor that two mappings are the same memory.
-//
-// # Streams
-//
-// On Unix, TCP and GRPC a link is a connection that carries frames: a header and
-// a payload that goes from the kernel straight into place.
+//   - wire has connections, frames, listeners and networks; wire/grpc is one of these
+//   - internal/op has the life of a pending operation
+//   - stream makes links of frames, shared makes them of memory that ranks map
+//   - fabric is the table of both by name, and all that a process opens
 //
 // Package comm imports neither sdk, core nor plugins.
 package comm

@@ -34,7 +34,7 @@ func (s *LookupSpec) FirstColumn(table int) int {
 }
 
 // LookupStore is the memory of one trainer's lookups, which the links to all servers
-// share; on Shm the servers map it. The trainer owns it but for the calls in flight.
+// share; in shared memory the servers map it. The trainer owns it but for the calls in flight.
 type LookupStore struct {
 	LookupSpec
 	// Values holds the joined columns of the bags that were looked up, [bags,
@@ -70,7 +70,7 @@ type TableLink interface {
 	io.Closer
 }
 
-// TableCall is a call of a trainer as the server of a table gets it. On Shm Values is the
+// TableCall is a call of a trainer as the server of a table gets it. In shared memory Values is the
 // trainer's own memory. The port owns it and uses it again once it is handled.
 type TableCall struct {
 	Batch   int64 // or NoBatch

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/bench"
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/micro"
@@ -65,7 +65,7 @@ func (f *commFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.least, "min", "", "smallest `SIZE`, instead of --sizes (default 4K)")
 	flags.StringVar(&f.most, "max", "", "largest `SIZE`, instead of --sizes (default 64M)")
 	flags.IntVar(&f.factor, "factor", 4, "`N` times as large is each size from --min to --max as the one before")
-	flags.StringVar(&f.transport, "transport", comm.DefaultFabric().Name, "transports, which take turns, as a `LIST` of shm, unix, tcp and grpc")
+	flags.StringVar(&f.transport, "transport", fabric.Default().Name, "transports, which take turns, as a `LIST` of shm, unix, tcp and grpc")
 	flags.BoolVar(&f.fresh, "fresh", false, "new values before each round, every round verified; the default unless --warm is given")
 	flags.BoolVar(&f.warm, "warm", false, "zeros that go round and round, back to back")
 	flags.StringVar(&f.place, "place", string(micro.InPlace), "where the gradients live, as a `LIST` of inplace and copy, which is on the heap")
@@ -79,7 +79,7 @@ func (f *commFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.noLimits, "no-limits", false, "do not measure the machine's limits")
 	flags.StringVar(&f.format, "format", "table", "`FORMAT` of the output: table, or bench, the Go benchmark format")
 	for flag, choices := range map[string][]string{
-		"transport": comm.FabricNames(), "place": words(micro.Places), "expect": words(micro.Expects),
+		"transport": fabric.Names(), "place": words(micro.Places), "expect": words(micro.Expects),
 		"format": {"table", "bench"},
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
@@ -128,12 +128,12 @@ func (f *commFlags) read(cmd *cobra.Command, args []string) (*micro.Plan, error)
 	for _, name := range operations {
 		p.Operations = append(p.Operations, bench.Find(name))
 	}
-	names, err := choose("transport", strings.Split(f.transport, ","), comm.FabricNames())
+	names, err := choose("transport", strings.Split(f.transport, ","), fabric.Names())
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		fabric, err := comm.OpenFabric(name)
+		fabric, err := fabric.Open(name)
 		if err != nil {
 			return nil, err
 		}

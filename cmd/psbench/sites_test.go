@@ -12,6 +12,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/bench"
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/micro"
@@ -166,7 +167,7 @@ func TestSharedMemoryNeedsOneClock(t *testing.T) {
 func TestCommBetweenProcessesApart(t *testing.T) {
 	e := resolved(t, "--ntrainer", "2")
 	p := &micro.Plan{
-		Operations: bench.Operations, Fabrics: []*comm.Fabric{fabricOf(t, "unix"), fabricOf(t, "tcp")}, Modes: []micro.Mode{micro.Fresh}, Places: []micro.Place{micro.InPlace},
+		Operations: bench.Operations, Fabrics: []*fabric.Fabric{fabricOf(t, "unix"), fabricOf(t, "tcp")}, Modes: []micro.Mode{micro.Fresh}, Places: []micro.Place{micro.InPlace},
 		Sizes: []int{4096}, Width: 4, Density: 1, World: topology.World{Trainers: 2, Servers: 1}, Server: e.Parts["server"],
 		Expect: micro.Mean, Rounds: 3, Seconds: 1, Repeat: 1, Timeout: patience, Listen: "127.0.0.1",
 	}
@@ -183,9 +184,9 @@ func TestCommBetweenProcessesApart(t *testing.T) {
 }
 
 // fabricOf is the fabric of a name.
-func fabricOf(t *testing.T, name string) *comm.Fabric {
+func fabricOf(t *testing.T, name string) *fabric.Fabric {
 	t.Helper()
-	f, err := comm.OpenFabric(name)
+	f, err := fabric.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/run"
@@ -46,13 +46,13 @@ func TestVerifyEveryCase(t *testing.T) {
 	if raceDetector {
 		onSHM, elsewhere = 3, 1
 	}
-	for i, transport := range comm.FabricNames() {
+	for i, transport := range fabric.Names() {
 		some := elsewhere
-		if transport == comm.DefaultFabric().Name || testing.Short() {
+		if transport == fabric.Default().Name || testing.Short() {
 			some = onSHM
 		}
 		for j, form := range forms[:some] {
-			if !leftOut(j, i, len(comm.FabricNames())) {
+			if !leftOut(j, i, len(fabric.Names())) {
 				verifyAll(t, "--transport "+transport+" "+form)
 			}
 		}

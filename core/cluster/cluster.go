@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/monitor"
 )
@@ -56,7 +56,7 @@ type Life struct {
 // New is a cluster of these processes, none of which runs yet. No wait takes longer than
 // the timeout.
 func New[M member](timeout time.Duration, members []M, o Options) *Cluster {
-	c := &Cluster{timeout: timeout, options: o, secret: make([]byte, comm.SecretSize)}
+	c := &Cluster{timeout: timeout, options: o, secret: make([]byte, wire.SecretSize)}
 	for _, m := range members {
 		c.members = append(c.members, m.base())
 	}

@@ -13,7 +13,8 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/fabric"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -108,7 +109,7 @@ func TestConfigure(t *testing.T) {
 			t.Errorf("%s is told %v, want %v", name, got, want)
 		}
 	}
-	if len(c.secret) != comm.SecretSize || slices.Max(c.secret) == 0 {
+	if len(c.secret) != wire.SecretSize || slices.Max(c.secret) == 0 {
 		t.Errorf("the secret is %x", c.secret)
 	}
 	if got := members[1].Peer().GetAddress() + " " + members[1].LinkPeer().GetAddress(); got != "unix:trainer1 tcp:trainer1" {
@@ -170,9 +171,9 @@ func TestNothingStarts(t *testing.T) {
 func at(name string, s Site) *Member { return &Member{Name: name, Process: &fake{site: s}} }
 
 // fabricOf is the fabric of a name.
-func fabricOf(t *testing.T, name string) *comm.Fabric {
+func fabricOf(t *testing.T, name string) *fabric.Fabric {
 	t.Helper()
-	f, err := comm.OpenFabric(name)
+	f, err := fabric.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}

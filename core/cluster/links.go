@@ -1,10 +1,10 @@
 package cluster
 
-import "github.com/psbench/psbench/comm"
+import "github.com/psbench/psbench/comm/fabric"
 
 // CheckLinks reports that a fabric cannot join processes from where they run. Memory that
 // they map needs one clock, because its slots bear stamps.
-func CheckLinks[M member](fabric *comm.Fabric, members []M) error {
+func CheckLinks[M member](fabric *fabric.Fabric, members []M) error {
 	what := "what " + fabric.Name + " joins"
 	for _, m := range members {
 		if fabric.OnOneHost() {

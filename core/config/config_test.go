@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/psbench/psbench"
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
@@ -159,7 +159,7 @@ func value(exp *Experiment, key string) result.Value {
 }
 
 // sameFabric compares fabrics, of which there is one of each name.
-var sameFabric = cmp.Comparer(func(a, b *comm.Fabric) bool { return a == b })
+var sameFabric = cmp.Comparer(func(a, b *fabric.Fabric) bool { return a == b })
 
 func TestDefaults(t *testing.T) {
 	exp := mustResolve(t, nil, nil)
@@ -181,7 +181,7 @@ func TestDefaults(t *testing.T) {
 		Links:   registry.Links{Server: true},
 		Isolate: map[sdk.Kind]bool{},
 		Epochs:  5, WarmUpEpochs: 5, BatchSize: 10, Timeout: 60 * time.Second,
-		Fabric: comm.DefaultFabric(), Listen: "127.0.0.1",
+		Fabric: fabric.Default(), Listen: "127.0.0.1",
 		Values: exp.Values,
 	}
 	if diff := cmp.Diff(want, exp, sameFabric); diff != "" {

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/topology"
@@ -37,7 +37,7 @@ type Experiment struct {
 	FailOnNaN bool
 	// Fabric is what carries the gradients, Listen the IP address that it listens on where
 	// it uses one.
-	Fabric *comm.Fabric
+	Fabric *fabric.Fabric
 	Listen string
 
 	// Values is the effective configuration for the report.

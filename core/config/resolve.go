@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
@@ -180,8 +180,8 @@ func (r *resolver) checkCounts(context.Context) error {
 // not the transport needs one.
 func (r *resolver) chooseTransport(context.Context) error {
 	var err error
-	if r.exp.Fabric = comm.DefaultFabric(); r.Transport != autoTransport {
-		if r.exp.Fabric, err = comm.OpenFabric(r.Transport); err != nil {
+	if r.exp.Fabric = fabric.Default(); r.Transport != autoTransport {
+		if r.exp.Fabric, err = fabric.Open(r.Transport); err != nil {
 			return err
 		}
 	}

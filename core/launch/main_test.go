@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
@@ -101,7 +101,7 @@ func (a actor) Load() (*sdk.Samples, error) {
 // act has the process do what its settings say.
 func act(l *Launcher, p *Process, settings string) error {
 	_, err := p.Configure(context.Background(), &proto.ConfigureRequest{
-		Name: p.Name, Directory: l.Directory(), Secret: make([]byte, comm.SecretSize), Transport: comm.Unix.Name(),
+		Name: p.Name, Directory: l.Directory(), Secret: make([]byte, wire.SecretSize), Transport: wire.Unix.Name(),
 		Part: &proto.PartChoice{Kind: string(sdk.KindData), Key: "actor", Settings: []byte(settings)},
 	})
 	return err

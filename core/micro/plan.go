@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/bench"
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/topology"
@@ -63,7 +63,7 @@ var expectCodes = map[Expect]proto.MeasureRequest_Expect{
 // transport.
 type Plan struct {
 	Operations []*bench.Operation
-	Fabrics    []*comm.Fabric
+	Fabrics    []*fabric.Fabric
 	Modes      []Mode
 	Places     []Place
 	Sizes      []int // of the buckets, in bytes

@@ -10,18 +10,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/bench"
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/topology"
 )
 
 // fabricsOf are the fabrics of these names.
-func fabricsOf(names ...string) []*comm.Fabric {
-	var out []*comm.Fabric
+func fabricsOf(names ...string) []*fabric.Fabric {
+	var out []*fabric.Fabric
 	for _, name := range names {
-		f, err := comm.OpenFabric(name)
+		f, err := fabric.Open(name)
 		if err != nil {
 			panic(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
@@ -18,7 +18,7 @@ import (
 // ranks are the processes of one transport. Those of the transports that have no
 // turn sleep.
 type ranks struct {
-	fabric   *comm.Fabric
+	fabric   *fabric.Fabric
 	trainers []*process
 	servers  []*process // none without push-pull
 	round    int64      // number of the next round: batches of a bucket rise
@@ -34,7 +34,7 @@ type process struct {
 
 // newRanks lays them out. With several transports the names of their processes say which
 // one it is: trainer0.unix.
-func (p *Plan) newRanks(f *comm.Fabric) *ranks {
+func (p *Plan) newRanks(f *fabric.Fabric) *ranks {
 	r := &ranks{fabric: f}
 	suffix := ""
 	if len(p.Fabrics) > 1 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/bench"
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/stats"
 )
@@ -117,7 +118,7 @@ const (
 // Void says whether the row counts for nothing.
 func (r *Row) Void() bool { return r.Mismatch != "" }
 
-func (p *Plan) newRow(c cell, f *comm.Fabric) *Row {
+func (p *Plan) newRow(c cell, f *fabric.Fabric) *Row {
 	r := &Row{
 		Operation: c.operation.Name, Transport: f.Name, mapped: f.Maps(), Trainers: p.World.Trainers, Mode: c.mode, Place: c.place,
 		Sparse: p.Sparse && c.size > 0, Bytes: c.size, volume: p.volumeOf(c),

@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/topology"
@@ -21,7 +21,7 @@ func experiment(trainers, servers int, links registry.Links, isolate ...sdk.Kind
 	builtin := registry.Plugin{Name: registry.Builtin}
 	e := &config.Experiment{
 		World: topology.World{Trainers: trainers, Servers: servers}, Links: links,
-		Service: sdk.ServiceGradients, Epochs: 3, Fabric: comm.DefaultFabric(),
+		Service: sdk.ServiceGradients, Epochs: 3, Fabric: fabric.Default(),
 		Parts: map[sdk.Kind]config.Part{}, Isolate: map[sdk.Kind]bool{}, Timeout: time.Minute,
 	}
 	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindData, sdk.KindModel} {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
@@ -26,7 +26,7 @@ func spread(t *testing.T, transport string, elsewhere map[string]cluster.Site) *
 	t.Helper()
 	r := laidOut(&run{e: experiment(3, 1, registry.Links{Server: true}, sdk.KindHook)})
 	var err error
-	if r.e.Fabric, err = comm.OpenFabric(transport); err != nil {
+	if r.e.Fabric, err = fabric.Open(transport); err != nil {
 		t.Fatal(err)
 	}
 	r.result = newResult(r.e, Options{})

@@ -7,7 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -236,11 +238,11 @@ func (l *broken) Position() int  { return 0 }
 // A batch may touch no row of a table, or a bucket have none left.
 func TestEmptySparseGradient(t *testing.T) {
 	spec := tensor.BucketSpec{Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4}
-	fabric, err := comm.OpenFabric("unix")
+	fabric, err := fabric.Open("unix")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ring, err := fabric.NewGroup(comm.Links{Self: "trainer0", Conns: make([]*comm.Conn, 1), Timeout: 1}, 0, comm.NewStore([]tensor.BucketSpec{spec}))
+	ring, err := fabric.NewGroup(wire.Links{Self: "trainer0", Conns: make([]*wire.Conn, 1), Timeout: 1}, 0, comm.NewStore([]tensor.BucketSpec{spec}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -143,7 +143,7 @@ func describeOptions(t reflect.Type) []Option {
 			o.Enum = strings.Split(enum, ",")
 		}
 		if o.Key == "transport" {
-			o.Enum = append(o.Enum, comm.FabricNames()...)
+			o.Enum = append(o.Enum, fabric.Names()...)
 		}
 		out = append(out, o)
 	}

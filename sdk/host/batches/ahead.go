@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/call"
 )
@@ -31,7 +32,7 @@ type stream struct {
 	conn    *call.Link
 	timeout time.Duration
 	length  int // batches of an epoch
-	header  comm.Header
+	header  wire.Header
 	// Each batch is in free, in ready or in used; all have room for as many as there are
 	// for them.
 	free, ready chan *aheadBatch
@@ -41,7 +42,7 @@ type stream struct {
 	err         error // of serve, once ready is closed
 }
 
-func newStream(conn *comm.Conn, length int, timeout time.Duration, preprocess func([]sdk.Batch) ([]sdk.Batch, error)) *stream {
+func newStream(conn *wire.Conn, length int, timeout time.Duration, preprocess func([]sdk.Batch) ([]sdk.Batch, error)) *stream {
 	const all = aheadBatches + usedBatches
 	s := &stream{
 		conn: &call.Link{Conn: conn}, length: length, timeout: timeout, preprocess: preprocess,

@@ -1,7 +1,7 @@
 package batches
 
 import (
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/proto"
@@ -57,7 +57,7 @@ func Fetch(st *process.Process, trainer sdk.Trainer, inputs *proto.Inputs, req *
 	return out, nil
 }
 
-func (f *fetcher) receive(conn *comm.Conn) ([]sdk.Batch, error) {
+func (f *fetcher) receive(conn *wire.Conn) ([]sdk.Batch, error) {
 	share, err := receiveShare(f.Process, conn)
 	if err != nil {
 		return nil, err

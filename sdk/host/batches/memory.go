@@ -3,9 +3,9 @@ package batches
 import (
 	"fmt"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/call"
 )
@@ -51,7 +51,7 @@ func (m *Memory) Close() error {
 }
 
 // Read reads the batch that h announces.
-func (m *Memory) Read(conn *call.Link, h *comm.Header) error {
+func (m *Memory) Read(conn *call.Link, h *wire.Header) error {
 	n, err := readLengths(conn, h)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (m *Memory) set(b *sdk.Batch) error {
 
 // readLengths reads the lengths of the lists of the batch that h announces, whose lists
 // follow.
-func readLengths(conn *call.Link, h *comm.Header) (Lengths, error) {
+func readLengths(conn *call.Link, h *wire.Header) (Lengths, error) {
 	n := (*Lengths)(&conn.Lengths)
 	left := int64(h.Payload) - 8*Lists // #nosec G115 -- a payload is at most comm.MaxPayload
 	if left < 0 {

@@ -3,7 +3,7 @@ package batches
 import (
 	"testing"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
@@ -23,7 +23,7 @@ func TestBatchMemoryGrows(t *testing.T) {
 		b := hosttest.Bags(samples).Batch
 		sent := make(chan error, 1)
 		go func() { sent <- Send(data, OpBatch, &b) }()
-		var h comm.Header
+		var h wire.Header
 		hosttest.Must(t, call.Expect(trainer, &h, OpBatch))
 		hosttest.Must(t, m.Read(trainer, &h))
 		hosttest.Must(t, <-sent)

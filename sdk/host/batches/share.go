@@ -3,9 +3,9 @@ package batches
 import (
 	"fmt"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/process"
@@ -13,18 +13,18 @@ import (
 )
 
 // A share of batches travels from the data process to a trainer in one of two
-// forms. On Shm a frame says how large it is, and a segment that nobody can map for
+// forms. In shared memory a frame says how large it is, and a segment that nobody can map for
 // writing any more holds it. Elsewhere one frame says how many batches follow and how many
 // bytes they take in memory, then comes one frame per batch: the lengths of its lists, then
 // the lists.
 const (
-	opShare = comm.OpUser + iota
+	opShare = wire.OpUser + iota
 	OpBatch
 	opShareSegment
 )
 
 // SendShare sends a trainer batches.
-func SendShare(st *process.Process, conn *comm.Conn, share []sdk.Batch) error {
+func SendShare(st *process.Process, conn *wire.Conn, share []sdk.Batch) error {
 	if err := call.SetDeadline(conn, st.Timeout); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func SendShare(st *process.Process, conn *comm.Conn, share []sdk.Batch) error {
 
 // receiveShare is the other side of SendShare. The batches are views of memory that the
 // station owns and nobody may write.
-func receiveShare(st *process.Process, conn *comm.Conn) ([]sdk.Batch, error) {
+func receiveShare(st *process.Process, conn *wire.Conn) ([]sdk.Batch, error) {
 	if err := call.SetDeadline(conn, st.Timeout); err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func receiveShare(st *process.Process, conn *comm.Conn) ([]sdk.Batch, error) {
 	return receiveBatches(st, &call.Link{Conn: conn})
 }
 
-func sendShareSegment(conn *comm.Conn, share []sdk.Batch) (err error) {
+func sendShareSegment(conn *wire.Conn, share []sdk.Batch) (err error) {
 	segment, err := shm.New("the batches of "+conn.Peer(), 8*shareWords(share), true)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func sendShareSegment(conn *comm.Conn, share []sdk.Batch) (err error) {
 	return call.SendSegment(conn, opShareSegment, segment)
 }
 
-func receiveShareSegment(st *process.Process, conn *comm.Conn) ([]sdk.Batch, error) {
+func receiveShareSegment(st *process.Process, conn *wire.Conn) ([]sdk.Batch, error) {
 	segment, err := call.ReceiveSegment(conn, opShareSegment, true)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func LargestOf(share *proto.Share, in *proto.Inputs) Lengths {
 // possible says that no length is negative, or so large that sums of them overflow.
 func (n Lengths) possible() bool {
 	for _, k := range n {
-		if k < 0 || k > comm.MaxPayload {
+		if k < 0 || k > wire.MaxPayload {
 			return false
 		}
 	}
@@ -185,7 +185,7 @@ func sendBatches(conn *call.Link, share []sdk.Batch) error {
 	for i := range share {
 		bytes += 8 * LengthsOf(&share[i]).words()
 	}
-	if err := conn.Send(&comm.Header{Op: opShare, Arg: int64(len(share)), Arg2: bytes}); err != nil {
+	if err := conn.Send(&wire.Header{Op: opShare, Arg: int64(len(share)), Arg2: bytes}); err != nil {
 		return err
 	}
 	for i := range share {
@@ -197,20 +197,20 @@ func sendBatches(conn *call.Link, share []sdk.Batch) error {
 }
 
 // Send sends a batch: the lengths of its lists, then the lists.
-func Send(conn *call.Link, op comm.Op, b *sdk.Batch) error {
+func Send(conn *call.Link, op wire.Op, b *sdk.Batch) error {
 	conn.Lengths = LengthsOf(b)
-	return conn.Send(&comm.Header{Op: op}, tensor.Int64Bytes(conn.Lengths[:]),
+	return conn.Send(&wire.Header{Op: op}, tensor.Int64Bytes(conn.Lengths[:]),
 		tensor.Int64Bytes(b.Offsets), tensor.Int64Bytes(b.Indices), tensor.Int64Bytes(b.Targets), tensor.Float32Bytes(b.Features))
 }
 
 // receiveBatches is the other side of sendBatches. The batches lie in memory that the
-// station owns and nobody may write, as on Shm.
+// station owns and nobody may write, as in shared memory.
 func receiveBatches(st *process.Process, conn *call.Link) ([]sdk.Batch, error) {
-	var h comm.Header
+	var h wire.Header
 	if err := call.Expect(conn, &h, opShare); err != nil {
 		return nil, err
 	}
-	if h.Arg2 < 0 || h.Arg2 > comm.MaxPayload {
+	if h.Arg2 < 0 || h.Arg2 > wire.MaxPayload {
 		return nil, fmt.Errorf("%s sent %d batches of %d bytes, which cannot be", conn.Peer(), h.Arg, h.Arg2)
 	}
 	segment, err := shm.New("the batches of "+st.Name(), int(max(1, h.Arg2)), false)

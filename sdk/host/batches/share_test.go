@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
@@ -147,7 +147,7 @@ func TestShareSegmentRefusesLies(t *testing.T) {
 		sent := make(chan struct{})
 		go func() {
 			defer close(sent)
-			_ = data.Send(&comm.Header{Op: opShareSegment, Arg: c.announced})
+			_ = data.Send(&wire.Header{Op: opShareSegment, Arg: c.announced})
 			_ = data.SendSegments(segment)
 		}()
 		if _, err := receiveShare(st, trainer); err == nil || !strings.Contains(err.Error(), want) {
@@ -178,10 +178,10 @@ func FuzzReadBatch(f *testing.F) {
 		trainer, data := linkPair(t)
 		hosttest.Must(t, trainer.SetReadDeadline(time.Now().Add(hosttest.Patience)))
 		go func() {
-			_ = data.Conn.Send(&comm.Header{Op: OpBatch}, payload)
+			_ = data.Conn.Send(&wire.Header{Op: OpBatch}, payload)
 			_ = data.Close()
 		}()
-		var h comm.Header
+		var h wire.Header
 		hosttest.Must(t, call.Expect(trainer, &h, OpBatch))
 		var b Memory
 		defer func() { hosttest.Must(t, b.Close()) }()

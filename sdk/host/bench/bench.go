@@ -7,6 +7,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/bench"
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/convert"
@@ -53,7 +54,7 @@ func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 		}
 	}
 	ring := &proto.ConnectRequest{Ring: req.GetSyncRing(), Position: req.GetPosition()}
-	r.sync, err = r.JoinGroup(comm.DefaultFabric(), ring, comm.NewStore(nil), purposeSync)
+	r.sync, err = r.JoinGroup(fabric.Default(), ring, comm.NewStore(nil), purposeSync)
 	return &proto.ConnectReply{}, err
 }
 

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/bench"
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/convert"
@@ -162,7 +162,7 @@ func (w *benchWorld) measure(req *proto.MeasureRequest) string {
 }
 
 func TestBenchRoundsAreVerified(t *testing.T) {
-	for _, transport := range comm.FabricNames() {
+	for _, transport := range fabric.Names() {
 		t.Run(transport, func(t *testing.T) { verifiedRounds(t, transport) })
 	}
 }

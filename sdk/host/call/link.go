@@ -3,19 +3,19 @@ package call
 import (
 	"fmt"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk/host/process"
 )
 
 // Link carries the calls between a trainer and a companion: frames over a Unix
-// socket. On Shm the frames are headers alone. Parameters and gradients lie in the
+// socket. In shared memory the frames are headers alone. Parameters and gradients lie in the
 // trainer's memory, which the companion maps; what else a call hands over, such as
 // a batch or an output, its sender writes into memory that both map, and its
 // receiver copies it from there.
 type Link struct {
-	*comm.Conn
-	out, in []byte   // on Shm: for what this side sends, and of what the peer sends
+	*wire.Conn
+	out, in []byte   // in shared memory: for what this side sends, and of what the peer sends
 	unread  []byte   // of the frame in work, where that lies in memory
 	Lengths [4]int64 // of the lists of the batch in work
 }
@@ -26,7 +26,7 @@ const inMemory = 1
 
 // Send is that of comm.Conn. The peer must have read what was sent before: a side
 // sends payloads in turn with the peer's answers.
-func (l *Link) Send(h *comm.Header, payload ...[]byte) error {
+func (l *Link) Send(h *wire.Header, payload ...[]byte) error {
 	n := 0
 	for _, p := range payload {
 		n += len(p)
@@ -44,7 +44,7 @@ func (l *Link) Send(h *comm.Header, payload ...[]byte) error {
 
 // ReadHeader is that of comm.Conn; Payload says how much is to be read, wherever
 // that lies.
-func (l *Link) ReadHeader(h *comm.Header) error {
+func (l *Link) ReadHeader(h *wire.Header) error {
 	l.unread = nil
 	if err := l.Conn.ReadHeader(h); err != nil || h.Flags != inMemory {
 		return err
@@ -106,20 +106,20 @@ func TakeMemory(st *process.Process, l *Link) error {
 }
 
 // SendSegment passes a segment to a peer that does not know its size.
-func SendSegment(conn *comm.Conn, op comm.Op, segment *shm.Segment) error {
-	if err := conn.Send(&comm.Header{Op: op, Arg: int64(len(segment.Bytes()))}); err != nil {
+func SendSegment(conn *wire.Conn, op wire.Op, segment *shm.Segment) error {
+	if err := conn.Send(&wire.Header{Op: op, Arg: int64(len(segment.Bytes()))}); err != nil {
 		return err
 	}
 	return conn.SendSegments(segment)
 }
 
 // ReceiveSegment is the other side of SendSegment.
-func ReceiveSegment(conn *comm.Conn, op comm.Op, readOnly bool) (*shm.Segment, error) {
-	var h comm.Header
+func ReceiveSegment(conn *wire.Conn, op wire.Op, readOnly bool) (*shm.Segment, error) {
+	var h wire.Header
 	if err := Expect(conn, &h, op); err != nil {
 		return nil, err
 	}
-	if h.Payload != 0 || h.Arg <= 0 || h.Arg > comm.MaxPayload {
+	if h.Payload != 0 || h.Arg <= 0 || h.Arg > wire.MaxPayload {
 		return nil, fmt.Errorf("%s sent a segment of %d bytes, with %d more", conn.Peer(), h.Arg, h.Payload)
 	}
 	return conn.ReceiveSegment(int(h.Arg), readOnly)

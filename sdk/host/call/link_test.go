@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/proto"
@@ -19,7 +19,7 @@ func linked(t testing.TB) (trainer, companion *Link) {
 	return &Link{Conn: a}, &Link{Conn: b}
 }
 
-// memoryPair is a call link on Shm with n bytes for each side.
+// memoryPair is a call link in shared memory with n bytes for each side.
 func memoryPair(t testing.TB, n int) (trainer, companion *Link) {
 	t.Helper()
 	trainer, companion = linked(t)
@@ -45,8 +45,8 @@ func TestCallsThroughMemory(t *testing.T) {
 			payload := rapid.SliceOfN(rapid.Byte(), 0, 2*room).Draw(t, "payload")
 			cut := rapid.IntRange(0, len(payload)).Draw(t, "cut")
 			sent := make(chan error, 1)
-			go func() { sent <- from.Send(&comm.Header{Op: opTested, Arg: 7}, payload[:cut], payload[cut:]) }()
-			var h comm.Header
+			go func() { sent <- from.Send(&wire.Header{Op: opTested, Arg: 7}, payload[:cut], payload[cut:]) }()
+			var h wire.Header
 			hosttest.Must(t, to.ReadHeader(&h))
 			if h.Op != opTested || h.Arg != 7 || h.Payload != uint64(len(payload)) {
 				t.Fatalf("%d bytes came as %+v", len(payload), h)
@@ -68,7 +68,7 @@ func TestCallsThroughMemory(t *testing.T) {
 }
 
 func TestCallMemoryRefusesLies(t *testing.T) {
-	for want, lie := range map[string]comm.Header{
+	for want, lie := range map[string]wire.Header{
 		"sent 101 bytes in memory, which has 100":  {Op: opTested, Flags: inMemory, Batch: 101},
 		"sent -1 bytes in memory, which has 100":   {Op: opTested, Flags: inMemory, Batch: -1},
 		"sent 0 bytes in memory, which has 100":    {Op: opTested, Flags: inMemory},
@@ -77,7 +77,7 @@ func TestCallMemoryRefusesLies(t *testing.T) {
 	} {
 		trainer, companion := memoryPair(t, 100)
 		hosttest.Must(t, trainer.Conn.Send(&lie, make([]byte, lie.Payload)))
-		var h comm.Header
+		var h wire.Header
 		err := companion.ReadHeader(&h)
 		if err == nil {
 			err = companion.ReadFull(make([]byte, 100))
@@ -87,11 +87,11 @@ func TestCallMemoryRefusesLies(t *testing.T) {
 		}
 	}
 	trainer, companion := linked(t)
-	hosttest.Must(t, trainer.Conn.Send(&comm.Header{Op: opTested, Flags: inMemory, Batch: 1}))
-	if err := companion.ReadHeader(&comm.Header{}); err == nil || !strings.Contains(err.Error(), "in memory, which has 0") {
+	hosttest.Must(t, trainer.Conn.Send(&wire.Header{Op: opTested, Flags: inMemory, Batch: 1}))
+	if err := companion.ReadHeader(&wire.Header{}); err == nil || !strings.Contains(err.Error(), "in memory, which has 0") {
 		t.Errorf("without any memory: %v", err)
 	}
 }
 
 // opTested is any operation.
-const opTested = comm.OpUser + 0x19
+const opTested = wire.OpUser + 0x19

@@ -5,21 +5,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk/host/fault"
 )
 
 const (
 	// OpFailed answers a call that failed; its payload is the sentence.
-	OpFailed = comm.OpUser + 0x12
+	OpFailed = wire.OpUser + 0x12
 	// opMemory goes with a segment; arg: its bytes.
-	opMemory = comm.OpUser + 0x1b
+	opMemory = wire.OpUser + 0x1b
 )
 
 // SetDeadline gives a call on conn, its sending and its answer, until the timeout.
-func SetDeadline(conn *comm.Conn, timeout time.Duration) error {
+func SetDeadline(conn *wire.Conn, timeout time.Duration) error {
 	deadline := time.Now().Add(timeout)
 	if err := conn.SetWriteDeadline(deadline); err != nil {
 		return err
@@ -28,7 +28,7 @@ func SetDeadline(conn *comm.Conn, timeout time.Duration) error {
 }
 
 // ReadAnswer reads the next answer of a companion: an OpFailed becomes an error.
-func ReadAnswer(conn *Link, h *comm.Header) error {
+func ReadAnswer(conn *Link, h *wire.Header) error {
 	if err := conn.ReadHeader(h); err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func ReadAnswer(conn *Link, h *comm.Header) error {
 // Fits says whether a table of rows x columns could ever be a payload: counts
 // beyond that are lies and would overflow.
 func Fits(rows, columns int64) bool {
-	return rows >= 0 && columns >= 0 && rows <= comm.MaxPayload && columns <= comm.MaxPayload/max(1, rows)
+	return rows >= 0 && columns >= 0 && rows <= wire.MaxPayload && columns <= wire.MaxPayload/max(1, rows)
 }
 
 // growStep is how many elements a slice grows by at a time while a peer fills
@@ -67,7 +67,7 @@ func ReadGrowing[T any](conn *Link, dst []T, n int, bytesOf func([]T) []byte) ([
 }
 
 // ReadFloats reads the payload that h announces into dst, which it must fill.
-func ReadFloats(conn *Link, h *comm.Header, dst []float32) error {
+func ReadFloats(conn *Link, h *wire.Header, dst []float32) error {
 	if h.Payload != uint64(4*len(dst)) {
 		return fmt.Errorf("%s sent %d bytes where %d are due", conn.Peer(), h.Payload, 4*len(dst))
 	}
@@ -76,12 +76,12 @@ func ReadFloats(conn *Link, h *comm.Header, dst []float32) error {
 
 // headers is where headers come from: a comm.Conn or a Link.
 type headers interface {
-	ReadHeader(h *comm.Header) error
+	ReadHeader(h *wire.Header) error
 	Peer() string
 }
 
 // Expect reads a header and checks its operation.
-func Expect(from headers, h *comm.Header, op comm.Op) error {
+func Expect(from headers, h *wire.Header, op wire.Op) error {
 	if err := from.ReadHeader(h); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/process"
@@ -17,7 +18,7 @@ import (
 // that were initialized, where they are not mapped, and the gradients. A link
 // starts with pings, which measure what crossing it costs, until opReady.
 const (
-	opPing = comm.OpUser + 0x10 + iota
+	opPing = wire.OpUser + 0x10 + iota
 	opReady
 	_               // OpFailed
 	opInitialize    // arg: seed; ends the values
@@ -46,11 +47,11 @@ func Dial(st *process.Process, kind sdk.Kind, peer *proto.Peer, reply *proto.Con
 	if err := call.SetDeadline(conn, st.Timeout); err != nil {
 		return nil, err
 	}
-	h := comm.Header{}
+	h := wire.Header{}
 	trips := make([]int64, boundaryPings)
 	for i := range trips {
 		start := comm.Now()
-		if err := conn.Send(&comm.Header{Op: opPing}); err != nil {
+		if err := conn.Send(&wire.Header{Op: opPing}); err != nil {
 			return nil, err
 		}
 		if err := call.Expect(conn, &h, opPing); err != nil {
@@ -63,7 +64,7 @@ func Dial(st *process.Process, kind sdk.Kind, peer *proto.Peer, reply *proto.Con
 	if err := conn.SetReadDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
-	return &call.Link{Conn: conn}, conn.Send(&comm.Header{Op: opReady})
+	return &call.Link{Conn: conn}, conn.Send(&wire.Header{Op: opReady})
 }
 
 // acceptTrainer waits for the trainer of a companion and answers its pings.
@@ -79,7 +80,7 @@ func acceptTrainer(st *process.Process, req *proto.ConnectRequest) (*call.Link, 
 	if err := call.SetDeadline(conn, st.Timeout); err != nil {
 		return nil, err
 	}
-	var h comm.Header
+	var h wire.Header
 	for {
 		if err := conn.ReadHeader(&h); err != nil {
 			return nil, err
@@ -90,7 +91,7 @@ func acceptTrainer(st *process.Process, req *proto.ConnectRequest) (*call.Link, 
 		if h.Op != opPing || h.Payload != 0 {
 			return nil, fmt.Errorf("%s sent operation %#x where a ping is due", conn.Peer(), h.Op)
 		}
-		if err := conn.Send(&comm.Header{Op: opPing}); err != nil {
+		if err := conn.Send(&wire.Header{Op: opPing}); err != nil {
 			return nil, err
 		}
 	}
@@ -98,9 +99,9 @@ func acceptTrainer(st *process.Process, req *proto.ConnectRequest) (*call.Link, 
 
 // serveCalls answers a trainer's calls one after the other until the link
 // ends. A call that fails is told to the trainer, which ends the run.
-func serveCalls(st *process.Process, conn *call.Link, answer func(*comm.Header) error) {
+func serveCalls(st *process.Process, conn *call.Link, answer func(*wire.Header) error) {
 	_ = conn.SetReadDeadline(time.Time{}) // fails only once closed, and then reads fail too
-	var h comm.Header
+	var h wire.Header
 	for {
 		if err := conn.ReadHeader(&h); err != nil {
 			st.Events.Fail(err)
@@ -117,7 +118,7 @@ func serveCalls(st *process.Process, conn *call.Link, answer func(*comm.Header) 
 		if err == nil {
 			continue
 		}
-		if err = conn.Send(&comm.Header{Op: call.OpFailed}, []byte(err.Error())); err != nil {
+		if err = conn.Send(&wire.Header{Op: call.OpFailed}, []byte(err.Error())); err != nil {
 			st.Events.Fail(err)
 		}
 		discard(conn)

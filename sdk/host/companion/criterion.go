@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/hosted"
@@ -34,7 +34,7 @@ func (c *remoteCriterion) Forward(output tensor.Tensor, targets []int64) (float6
 	if err := call.SetDeadline(c.conn.Conn, c.timeout); err != nil {
 		return 0, err
 	}
-	h := comm.Header{Op: opLoss, Arg: int64(output.Shape[0]), Arg2: int64(output.Shape[1])}
+	h := wire.Header{Op: opLoss, Arg: int64(output.Shape[0]), Arg2: int64(output.Shape[1])}
 	if err := c.conn.Send(&h, tensor.Float32Bytes(output.Data), tensor.Int64Bytes(targets)); err != nil {
 		return 0, err
 	}
@@ -48,7 +48,7 @@ func (c *remoteCriterion) Backward(outputGradient tensor.Tensor) error {
 	if err := call.SetDeadline(c.conn.Conn, c.timeout); err != nil {
 		return err
 	}
-	h := comm.Header{Op: opLossGradient}
+	h := wire.Header{Op: opLossGradient}
 	if err := c.conn.Send(&h); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (r *CriterionRole) Connect(req *proto.ConnectRequest) (*proto.ConnectReply,
 	return &proto.ConnectReply{Facts: process.Facts(nil, r.criterion)}, nil
 }
 
-func (r *CriterionRole) answer(h *comm.Header) error {
+func (r *CriterionRole) answer(h *wire.Header) error {
 	switch h.Op {
 	case opLoss:
 		if err := r.read(h); err != nil {
@@ -96,19 +96,19 @@ func (r *CriterionRole) answer(h *comm.Header) error {
 		if err != nil {
 			return err
 		}
-		return r.conn.Send(&comm.Header{Op: opLoss, Arg: int64(math.Float64bits(loss))}) // #nosec G115 -- the bits of a float
+		return r.conn.Send(&wire.Header{Op: opLoss, Arg: int64(math.Float64bits(loss))}) // #nosec G115 -- the bits of a float
 	case opLossGradient:
 		if err := r.criterion.Backward(r.gradient); err != nil {
 			return err
 		}
-		return r.conn.Send(&comm.Header{Op: opLossGradient}, tensor.Float32Bytes(r.gradient.Data))
+		return r.conn.Send(&wire.Header{Op: opLossGradient}, tensor.Float32Bytes(r.gradient.Data))
 	default:
 		return fmt.Errorf("a criterion does not know operation %#x", h.Op)
 	}
 }
 
 // read takes the output and targets that h announces.
-func (r *CriterionRole) read(h *comm.Header) error {
+func (r *CriterionRole) read(h *wire.Header) error {
 	rows, columns := h.Arg, h.Arg2
 	if !call.Fits(rows, columns) || h.Payload != uint64(rows)*uint64(4*columns+8) { // #nosec G115 -- neither is negative
 		return fmt.Errorf("an output of %d x %d with its targets does not take %d bytes", rows, columns, h.Payload)

@@ -3,6 +3,7 @@ package companion
 import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/hosted"
@@ -47,7 +48,7 @@ func (s *arrivedState) Batch() int64           { return s.batch }
 func (s *arrivedState) Key(bucket int) sdk.Key { return sdk.Key{A: s.batch, B: int64(bucket)} }
 
 // Connect makes the store into which the trainer pushes the store of the rank's
-// links: on Shm the trainer's own segment goes on to the server and the group, and
+// links: in shared memory the trainer's own segment goes on to the server and the group, and
 // nothing is copied.
 func (r *HookRole) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	conn, err := acceptTrainer(r.Process, req)
@@ -55,7 +56,7 @@ func (r *HookRole) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, erro
 		return nil, err
 	}
 	specs := convert.BucketsFromProto(req.GetBuckets())
-	port, err := r.Fabric.Companions().NewPort(r.Joined([]*comm.Conn{conn.Conn}), specs, false)
+	port, err := r.Fabric.Companions().NewPort(r.Joined([]*wire.Conn{conn.Conn}), specs, false)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/fault"
@@ -26,7 +27,7 @@ func CallPair(t testing.TB) (trainer, companion *call.Link) {
 // A header whose counts lie is refused: no panic, no room for what never comes.
 func TestCompanionsRefuseLies(t *testing.T) {
 	const huge = int64(1) << 61
-	for name, h := range map[string]comm.Header{
+	for name, h := range map[string]wire.Header{
 		"overflowing rows":    {Op: opLoss, Arg: huge, Arg2: 0},
 		"overflowing columns": {Op: opLoss, Arg: 1, Arg2: huge},
 		"both":                {Op: opLoss, Arg: 1 << 33, Arg2: 1 << 33},
@@ -42,13 +43,13 @@ func TestCompanionsRefuseLies(t *testing.T) {
 			serveCalls(r.Process, companion, r.answer)
 		}()
 		hosttest.Must(t, trainer.Send(&h))
-		var answer comm.Header
+		var answer wire.Header
 		if err := call.ReadAnswer(trainer, &answer); err == nil || !strings.Contains(err.Error(), "companion: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 		// What the trainer still sends must neither block it nor be taken for a call.
 		hosttest.Must(t, trainer.SetWriteDeadline(time.Now().Add(hosttest.Patience)))
-		hosttest.Must(t, trainer.Send(&comm.Header{Op: opLoss}, make([]byte, 4<<20)))
+		hosttest.Must(t, trainer.Send(&wire.Header{Op: opLoss}, make([]byte, 4<<20)))
 		hosttest.Must(t, trainer.Close())
 		<-served
 		if len(r.Events.Failures) != 0 {
@@ -58,7 +59,7 @@ func TestCompanionsRefuseLies(t *testing.T) {
 }
 
 func TestRemoteModelRefusesLies(t *testing.T) {
-	for name, h := range map[string]comm.Header{
+	for name, h := range map[string]wire.Header{
 		"overflowing columns": {Op: opForward, Arg: 1, Arg2: 1 << 62},
 		"negative columns":    {Op: opForward, Arg: 1, Arg2: -1},
 		"another batch":       {Op: opForward, Arg: 2, Arg2: 0},
@@ -86,7 +87,7 @@ func TestRemoteModelRefusesAGradientTwice(t *testing.T) {
 			if mapped == nil {
 				payload = tensor.Float32Bytes([]float32{value, 0, 0, 0, 0, 0})
 			}
-			hosttest.Must(t, companion.Send(&comm.Header{Op: opGradient, Arg2: 6}, payload))
+			hosttest.Must(t, companion.Send(&wire.Header{Op: opGradient, Arg2: 6}, payload))
 		}
 		emitted := 0
 		err := m.Backward(tensor.Tensor{}, func(int) { emitted++ })
@@ -112,14 +113,14 @@ func TestFeatureGradientRefusesLies(t *testing.T) {
 	trainer, companion := CallPair(t)
 	m := remoteFeatureModel{newRemoteModel(trainer, nil, convert.ModelToProto(&hosttest.FeatureModel{}), hosttest.Patience)}
 	hosttest.Must(t, m.Bind(make([]tensor.Tensor, 1), []*tensor.Gradient{{Values: make([]float32, 6)}}))
-	hosttest.Must(t, companion.Send(&comm.Header{Op: opGradient, Arg2: 6}, make([]byte, 24)))
-	hosttest.Must(t, companion.Send(&comm.Header{Op: opBackwardInput}, make([]byte, 8)))
+	hosttest.Must(t, companion.Send(&wire.Header{Op: opGradient, Arg2: 6}, make([]byte, 24)))
+	hosttest.Must(t, companion.Send(&wire.Header{Op: opBackwardInput}, make([]byte, 8)))
 	err := m.BackwardInput(tensor.Tensor{}, make([]float32, 3), func(int) {})
 	if err == nil || !strings.Contains(err.Error(), "sent 8 bytes where 12 are due") {
 		t.Errorf("a short gradient gave %v", err)
 	}
 	r := &ModelRole{Process: &process.Process{}, model: &hosttest.ToyModel{}, conn: companion}
-	if err := r.answer(&comm.Header{Op: opBackwardInput}); err == nil || err.Error() != "the model has no gradient of its features" {
+	if err := r.answer(&wire.Header{Op: opBackwardInput}); err == nil || err.Error() != "the model has no gradient of its features" {
 		t.Errorf("a plain model answered %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/convert"
@@ -44,7 +45,7 @@ func TestCallMemoryIsEnough(t *testing.T) {
 // the frame.
 func TestRemoteModelRefusesGradients(t *testing.T) {
 	specs := []tensor.BucketSpec{{Parameters: []tensor.Span{{Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4}}
-	for want, h := range map[string]comm.Header{
+	for want, h := range map[string]wire.Header{
 		"of 0 rows and 1 values":                            {Arg: 1, Arg2: 1}, // too short
 		"of 1 rows and 2 values":                            {Arg: 1, Arg2: 2, Rows: 1},
 		"of 2 rows and 2 values":                            {Arg2: 2, Rows: 2}, // of another width
@@ -72,7 +73,7 @@ func TestRemoteModelRefusesGradients(t *testing.T) {
 
 // A mapped model takes and gives no values and gradients by frames.
 func TestMappedModelRefusesPayloads(t *testing.T) {
-	for want, h := range map[string]comm.Header{
+	for want, h := range map[string]wire.Header{
 		"where a value is due":            {Op: opValue, Arg: 0},
 		"where a value is due ":           {Op: opGradient, Arg: 0},
 		"in 8 bytes for parameter weight": {Op: opGradient, Arg: 1, Arg2: 2},

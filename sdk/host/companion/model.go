@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/call"
@@ -81,7 +82,7 @@ func (r *ModelRole) parameters(params []sdk.ParameterSpec) ([]tensor.Tensor, err
 	return layout.ViewValues(segment.Bytes(), params), nil
 }
 
-func (r *ModelRole) answer(h *comm.Header) error {
+func (r *ModelRole) answer(h *wire.Header) error {
 	switch h.Op {
 	case opInitialize:
 		r.model.Initialize(uint64(h.Arg)) // #nosec G115 -- the bits of a seed
@@ -93,7 +94,7 @@ func (r *ModelRole) answer(h *comm.Header) error {
 				return err
 			}
 		}
-		return r.conn.Send(&comm.Header{Op: opInitialize})
+		return r.conn.Send(&wire.Header{Op: opInitialize})
 	case opValue:
 		if h.Arg < 0 || h.Arg >= int64(len(r.values)) || r.mapped {
 			return fmt.Errorf("the model takes no values of parameter %d", h.Arg)
@@ -110,7 +111,7 @@ func (r *ModelRole) answer(h *comm.Header) error {
 	}
 }
 
-func (r *ModelRole) forward(h *comm.Header) error {
+func (r *ModelRole) forward(h *wire.Header) error {
 	if err := r.batch.Read(r.conn, h); err != nil {
 		return err
 	}
@@ -123,12 +124,12 @@ func (r *ModelRole) forward(h *comm.Header) error {
 		r.gradient.Data = make([]float32, len(out.Data))
 	}
 	r.gradient.Data = r.gradient.Data[:len(out.Data)]
-	answer := comm.Header{Op: opForward, Arg: int64(out.Shape[0]), Arg2: int64(out.Shape[1])}
+	answer := wire.Header{Op: opForward, Arg: int64(out.Shape[0]), Arg2: int64(out.Shape[1])}
 	return r.conn.Send(&answer, tensor.Float32Bytes(out.Data))
 }
 
 // backwardInput is backward with the gradient of the features in its last answer.
-func (r *ModelRole) backwardInput(h *comm.Header) error {
+func (r *ModelRole) backwardInput(h *wire.Header) error {
 	model, ok := r.model.(sdk.FeatureModel)
 	if !ok {
 		return fmt.Errorf("the model has no gradient of its features")
@@ -142,7 +143,7 @@ func (r *ModelRole) backwardInput(h *comm.Header) error {
 
 // backward sends each gradient as it is ready, so that buckets fly while the
 // rest of backward runs, and then last.
-func (r *ModelRole) backward(h *comm.Header, last []float32, run func(tensor.Tensor, func(int)) error) error {
+func (r *ModelRole) backward(h *wire.Header, last []float32, run func(tensor.Tensor, func(int)) error) error {
 	if err := call.ReadFloats(r.conn, h, r.gradient.Data); err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func (r *ModelRole) backward(h *comm.Header, last []float32, run func(tensor.Ten
 			return
 		}
 		g := r.gradients[k]
-		out := comm.Header{Op: opGradient, Arg: int64(k), Arg2: int64(len(g.Values)), Rows: int32(len(g.Rows))} // #nosec G115 -- rows are int32
+		out := wire.Header{Op: opGradient, Arg: int64(k), Arg2: int64(len(g.Values)), Rows: int32(len(g.Rows))} // #nosec G115 -- rows are int32
 		if !r.mapped {
 			sent = r.conn.Send(&out, tensor.Int32Bytes(g.Rows), tensor.Float32Bytes(g.Values))
 			return
@@ -168,7 +169,7 @@ func (r *ModelRole) backward(h *comm.Header, last []float32, run func(tensor.Ten
 	if err != nil {
 		return err
 	}
-	return r.conn.Send(&comm.Header{Op: h.Op}, tensor.Float32Bytes(last))
+	return r.conn.Send(&wire.Header{Op: h.Op}, tensor.Float32Bytes(last))
 }
 
 func (r *ModelRole) Reset() error { return nil }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/call"
@@ -16,7 +17,7 @@ import (
 )
 
 // remoteModel stands for a model in a companion. The trainer owns parameters and
-// gradients. On Shm the companion maps them, but for the rows of sparse gradients, which
+// gradients. In shared memory the companion maps them, but for the rows of sparse gradients, which
 // are shown and taken; elsewhere it holds copies, which each Forward refreshes and each
 // Backward sends back, read straight into the buckets.
 type remoteModel struct {
@@ -79,7 +80,7 @@ func (m *remoteModel) Initialize(seed uint64) { m.failed = m.initialize(seed) }
 func (m *remoteModel) failure() error { return m.failed }
 
 func (m *remoteModel) initialize(seed uint64) error {
-	h := comm.Header{Op: opInitialize, Arg: int64(seed)} // #nosec G115 -- the bits of a seed
+	h := wire.Header{Op: opInitialize, Arg: int64(seed)} // #nosec G115 -- the bits of a seed
 	if err := m.send(&h); err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (m *remoteModel) initialize(seed uint64) error {
 }
 
 // send starts a call: its answer is due within the timeout.
-func (m *remoteModel) send(h *comm.Header, payload ...[]byte) error {
+func (m *remoteModel) send(h *wire.Header, payload ...[]byte) error {
 	if err := call.SetDeadline(m.conn.Conn, m.timeout); err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (m *remoteModel) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	if err := batches.Send(m.conn, opForward, b); err != nil {
 		return tensor.Tensor{}, err
 	}
-	var h comm.Header
+	var h wire.Header
 	if err := call.ReadAnswer(m.conn, &h); err != nil {
 		return tensor.Tensor{}, err
 	}
@@ -140,12 +141,12 @@ func (m *remoteModel) Backward(outputGradient tensor.Tensor, emit func(parameter
 }
 
 // backward carries out op, whose last answer is the gradient of the features.
-func (m *remoteModel) backward(op comm.Op, outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
-	if err := m.send(&comm.Header{Op: op}, tensor.Float32Bytes(outputGradient.Data)); err != nil {
+func (m *remoteModel) backward(op wire.Op, outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
+	if err := m.send(&wire.Header{Op: op}, tensor.Float32Bytes(outputGradient.Data)); err != nil {
 		return err
 	}
 	m.emissions.Begin()
-	var h comm.Header
+	var h wire.Header
 	for {
 		if err := call.ReadAnswer(m.conn, &h); err != nil {
 			return err
@@ -174,7 +175,7 @@ func (m *remoteModel) backward(op comm.Op, outputGradient tensor.Tensor, inputGr
 // sendValues sends all parameters.
 func sendValues(conn *call.Link, values []tensor.Tensor) error {
 	for k, v := range values {
-		if err := conn.Send(&comm.Header{Op: opValue, Arg: int64(k)}, tensor.Float32Bytes(v.Data)); err != nil {
+		if err := conn.Send(&wire.Header{Op: opValue, Arg: int64(k)}, tensor.Float32Bytes(v.Data)); err != nil {
 			return err
 		}
 	}
@@ -183,7 +184,7 @@ func sendValues(conn *call.Link, values []tensor.Tensor) error {
 
 // readGradient takes the gradient that h announces into that of parameter k. Where it is
 // mapped, its values are there already.
-func (m *remoteModel) readGradient(h *comm.Header, k int) error {
+func (m *remoteModel) readGradient(h *wire.Header, k int) error {
 	g, spec, bytes := m.gradients[k], &m.specs[k], 0
 	if spec.Sparse {
 		if err := g.SetRows(int(h.Rows)); err != nil {

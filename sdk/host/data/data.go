@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
@@ -188,7 +189,7 @@ func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 
 // sendShares sends trainer t what is sent at once: its share of batches in memory, then
 // of those that are held out.
-func (r *Role) sendShares(conn *comm.Conn, t int) error {
+func (r *Role) sendShares(conn *wire.Conn, t int) error {
 	if r.stream == nil {
 		if err := batches.SendShare(r.Process, conn, r.shares[t]); err != nil {
 			return err
@@ -204,7 +205,7 @@ func (r *Role) sendShares(conn *comm.Conn, t int) error {
 // serveStream sends trainer t its batches until the link ends. A trainer that is gone is
 // noticed by itself; what the data did wrong is told before the link breaks, so that it
 // explains that.
-func (r *Role) serveStream(conn *comm.Conn, t int) {
+func (r *Role) serveStream(conn *wire.Conn, t int) {
 	err := r.stream.send(&call.Link{Conn: conn}, t)
 	if lost := (*comm.PeerError)(nil); !errors.As(err, &lost) {
 		r.Events.Fail(r.explain(err))

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/call"
@@ -73,7 +73,7 @@ func TestStreamsAreDealtAsMemoryIs(t *testing.T) {
 			}()
 			for range 2 {
 				for i, wanted := range memory.shares[rank] {
-					var h comm.Header
+					var h wire.Header
 					hosttest.Must(t, call.Expect(trainer, &h, batches.OpBatch))
 					var b batches.Memory
 					hosttest.Must(t, b.Read(trainer, &h))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/fabric"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/proto"
@@ -19,17 +21,17 @@ const (
 	PurposeCompanion = "companion" // a trainer to a companion
 )
 
-func (st *Process) Dial(to *proto.Peer, purpose string) (*comm.Conn, error) {
-	network := comm.Unix
+func (st *Process) Dial(to *proto.Peer, purpose string) (*wire.Conn, error) {
+	network := wire.Unix
 	if overFabric(purpose) {
 		network = st.Fabric.Network
 	}
-	return network.Dial(to.GetAddress(), comm.Call{
+	return network.Dial(to.GetAddress(), wire.Call{
 		From: st.Name(), To: to.GetName(), Purpose: purpose, Secret: st.Req.GetSecret(), Timeout: st.Timeout,
 	})
 }
 
-func (st *Process) Accept(from *proto.Peer, purpose string) (*comm.Conn, error) {
+func (st *Process) Accept(from *proto.Peer, purpose string) (*wire.Conn, error) {
 	listener := st.listener
 	if overFabric(purpose) {
 		listener = st.linkListener
@@ -48,8 +50,8 @@ func overFabric(purpose string) bool {
 }
 
 // Joined are connections of this process that a port or a group joins.
-func (st *Process) Joined(conns []*comm.Conn) comm.Links {
-	return comm.Links{Self: st.Name(), Conns: conns, Timeout: st.Timeout}
+func (st *Process) Joined(conns []*wire.Conn) wire.Links {
+	return wire.Links{Self: st.Name(), Conns: conns, Timeout: st.Timeout}
 }
 
 // JoinLinks joins the links that the hook uses, in the process that holds it.
@@ -121,9 +123,9 @@ func (st *Process) JoinTables(req *proto.ConnectRequest) (*sdk.Tables, error) {
 	return tables, nil
 }
 
-func (st *Process) JoinGroup(fabric *comm.Fabric, req *proto.ConnectRequest, store *comm.Store, purpose string) (comm.GroupLink, error) {
+func (st *Process) JoinGroup(fabric *fabric.Fabric, req *proto.ConnectRequest, store *comm.Store, purpose string) (comm.GroupLink, error) {
 	peers, position := req.GetRing(), int(req.GetPosition())
-	conns := make([]*comm.Conn, len(peers))
+	conns := make([]*wire.Conn, len(peers))
 	for _, i := range fabric.GroupPeers(position, len(peers)) {
 		join := st.Accept
 		if position < i {

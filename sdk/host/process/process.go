@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/proto"
@@ -20,10 +22,10 @@ type Process struct {
 	Req   *proto.ConfigureRequest
 	parts []sdk.Part
 	// Fabric carries the run's links.
-	Fabric *comm.Fabric
+	Fabric *fabric.Fabric
 	// listener is a Unix socket, for data batches and companions; the hook's links
 	// come to linkListener, which is the same one where they are Unix sockets too.
-	listener, linkListener *comm.Listener
+	listener, linkListener *wire.Listener
 	Recorder               *sdk.Recorder
 	Timeout                time.Duration
 	Events                 *Events
@@ -47,11 +49,11 @@ func New(parts []sdk.Part, req *proto.ConfigureRequest, events *Events) (*Proces
 }
 
 func (st *Process) listen() (err error) {
-	if st.Fabric, err = comm.OpenFabric(st.Req.GetTransport()); err != nil {
+	if st.Fabric, err = fabric.Open(st.Req.GetTransport()); err != nil {
 		return err
 	}
 	socket := filepath.Join(st.Req.GetDirectory(), st.Name()+".sock")
-	if st.listener, err = comm.Unix.Listen(socket, st.Name(), st.Req.GetSecret()); err != nil {
+	if st.listener, err = wire.Unix.Listen(socket, st.Name(), st.Req.GetSecret()); err != nil {
 		return err
 	}
 	st.linkListener, err = st.listener.Beside(st.Fabric.Network, st.Req.GetListen())
@@ -82,7 +84,7 @@ func (st *Process) Close() {
 // StopListening closes the sockets on which links come: once all have, nobody else is
 // to call.
 func (st *Process) StopListening() {
-	for _, l := range []*comm.Listener{st.linkListener, st.listener} {
+	for _, l := range []*wire.Listener{st.linkListener, st.listener} {
 		if l != nil {
 			_ = l.Close()
 		}

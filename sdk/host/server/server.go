@@ -11,6 +11,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/fault"
@@ -69,7 +70,7 @@ func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 			b.pushes, b.pendingNS = r.newPushes(b), make([]int64, len(r.trainers))
 		}
 	}
-	conns := make([]*comm.Conn, len(r.trainers))
+	conns := make([]*wire.Conn, len(r.trainers))
 	for i, t := range r.trainers {
 		if conns[i], err = r.Accept(t, process.PurposePush); err != nil {
 			return nil, err

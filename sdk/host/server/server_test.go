@@ -11,6 +11,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/fault"
@@ -76,7 +77,7 @@ func openServer(t testing.TB, transport string, server sdk.Part, specs []tensor.
 		stores[i], err = st.NewStore(specs)
 		hosttest.Must(t, err)
 		go func() {
-			conn, err := st.Fabric.Network.Dial(st.LinkAddress(), comm.Call{From: name, To: "server9", Purpose: process.PurposePush, Secret: hosttest.TestSecret, Timeout: hosttest.Patience})
+			conn, err := st.Fabric.Network.Dial(st.LinkAddress(), wire.Call{From: name, To: "server9", Purpose: process.PurposePush, Secret: hosttest.TestSecret, Timeout: hosttest.Patience})
 			if err == nil {
 				links[i], err = st.Fabric.NewServerLink(conn, stores[i], hosttest.Patience)
 			}

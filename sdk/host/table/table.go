@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/fault"
@@ -50,7 +51,7 @@ func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	if position < 0 || position >= len(spec.Tables) || spec.Tables[position] != r.spec {
 		return nil, fmt.Errorf("%s holds a table of %d x %d, which is not table %d of %v", r.Name(), r.spec.Rows, r.spec.Width, position, spec.Tables)
 	}
-	conns := make([]*comm.Conn, len(req.GetTrainers()))
+	conns := make([]*wire.Conn, len(req.GetTrainers()))
 	for i, t := range req.GetTrainers() {
 		var err error
 		if conns[i], err = r.Accept(t, process.PurposeTables); err != nil {

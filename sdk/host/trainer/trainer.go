@@ -176,7 +176,7 @@ func (r *Role) connectModel(req *proto.ConnectRequest, dial func(sdk.Kind) (*cal
 	return r.model.Bind(p.Values, p.Gradients)
 }
 
-// offerParameters allocates the parameters. On Shm it passes them and the gradients
+// offerParameters allocates the parameters. In shared memory it passes them and the gradients
 // to the companion that holds the model.
 func (r *Role) offerParameters(conn *call.Link) ([]tensor.Tensor, error) {
 	if !r.Fabric.Maps() {

@@ -6,14 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/fabric"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
 // tested are the transports over which links are tested.
-var Transports = comm.FabricNames()
+var Transports = fabric.Names()
 
 const Patience = 20 * time.Second
 
@@ -61,12 +62,12 @@ func PeerOf(st *process.Process) *proto.Peer {
 }
 
 // Pair is a link between a trainer and a companion.
-func Pair(t testing.TB) (trainer, companion *comm.Conn) {
+func Pair(t testing.TB) (trainer, companion *wire.Conn) {
 	t.Helper()
-	l, err := comm.Unix.Listen(filepath.Join(Folder(t), "s"), "companion", TestSecret)
+	l, err := wire.Unix.Listen(filepath.Join(Folder(t), "s"), "companion", TestSecret)
 	Must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	trainer, err = comm.Unix.Dial(l.Address(), comm.Call{From: "trainer0", To: "companion", Purpose: "test", Secret: TestSecret, Timeout: Patience})
+	trainer, err = wire.Unix.Dial(l.Address(), wire.Call{From: "trainer0", To: "companion", Purpose: "test", Secret: TestSecret, Timeout: Patience})
 	Must(t, err)
 	t.Cleanup(func() { _ = trainer.Close() })
 	companion, err = l.Accept("test", "trainer0", Patience)
@@ -126,9 +127,9 @@ func TimesIn(r *sdk.Recorder, name string) []sdk.Measurement {
 }
 
 // Fabric is the fabric of a name.
-func Fabric(t testing.TB, name string) *comm.Fabric {
+func Fabric(t testing.TB, name string) *fabric.Fabric {
 	t.Helper()
-	f, err := comm.OpenFabric(name)
+	f, err := fabric.Open(name)
 	Must(t, err)
 	return f
 }

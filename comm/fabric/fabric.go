@@ -1,0 +1,115 @@
+// Package fabric is the table of what carries links, by name, and the only place that tells
+// them apart. Adding one is a line of the table, of a network and a provider.
+package fabric
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/shared"
+	"github.com/psbench/psbench/comm/stream"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
+	"github.com/psbench/psbench/comm/wire/grpc"
+)
+
+// Fabric is what carries links: a network over which ranks reach each other, and a
+// provider that makes links of its connections.
+type Fabric struct {
+	Name    string
+	Network *wire.Network
+	Provider
+}
+
+// Provider makes links, and the memory of what travels over them. What it makes owns the
+// connections that it was given, also after an error.
+type Provider interface {
+	// Maps says that ranks work in each other's memory, so that a push in place moves no
+	// bytes. They share a host then.
+	Maps() bool
+	// NewStore allocates a rank's buckets where links want them. The error says how much
+	// memory there is if that is not enough.
+	NewStore(owner string, specs []tensor.BucketSpec) (*comm.Store, error)
+	// ReserveStores reports that the stores of all owners together do not fit into the
+	// memory of this host: each alone would find that there is room for it, and the last
+	// one to touch its pages would be killed.
+	ReserveStores(owners []string, specs []tensor.BucketSpec) error
+	// SendStore passes a store to the peer of conn, which calls ReceiveStore: the same memory
+	// where ranks map it, else one like it for each.
+	SendStore(conn *wire.Conn, store *comm.Store) error
+	ReceiveStore(conn *wire.Conn, specs []tensor.BucketSpec) (*comm.Store, error)
+	// NewLookupStore allocates the memory of a trainer's lookups, after comparing it with
+	// what is left.
+	NewLookupStore(owner string, spec comm.LookupSpec) (*comm.LookupStore, error)
+
+	// NewServerLink starts a trainer's link to its server. The buckets of store may be
+	// pushed; in place where ranks map memory and the gradient lies in the store. Each
+	// push must be answered within timeout.
+	NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (comm.ServerLink, error)
+	// NewPort makes the port of a server. With chunked set, it may hand over a dense push
+	// chunk by chunk, see Arrival. An answer must be accepted within the timeout.
+	NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error)
+
+	// GroupPeers lists the positions with which the member at position of a group of this
+	// size needs a connection. The lower position of a pair dials.
+	GroupPeers(position, size int) []int
+	// NewGroup joins the member at the given position. Its peers are those of GroupPeers,
+	// the others nil. All members must agree on the store's specs. An operation must end
+	// within the timeout of its start.
+	NewGroup(members wire.Links, position int, store *comm.Store) (comm.GroupLink, error)
+
+	// NewTableLink joins the server of a table, its place in store.Tables.
+	NewTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration) (comm.TableLink, error)
+	// NewTablePort makes the port of the server of the table at this place of spec.
+	NewTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (comm.TablePort, error)
+}
+
+// fabrics lists what there is, the fastest first.
+var fabrics = []*Fabric{
+	{"shm", wire.Unix, shared.Provider{}},
+	{"unix", wire.Unix, stream.Provider{}},
+	{"tcp", wire.TCP, stream.Provider{}},
+	{"grpc", grpc.Network, stream.Provider{}},
+}
+
+// hostStreams is what joins processes of one host, whatever their links are.
+var hostStreams = fabrics[1]
+
+// Extend adds a fabric before anything is opened: tests run psbench over fabrics of
+// their own.
+func Extend(f *Fabric) { fabrics = append(fabrics, f) }
+
+// Names lists the names of all fabrics, the fastest first.
+func Names() []string {
+	names := make([]string, len(fabrics))
+	for i, f := range fabrics {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// Default is the fastest between processes of one host.
+func Default() *Fabric { return fabrics[0] }
+
+// Open is the fabric of a name.
+func Open(name string) (*Fabric, error) {
+	for _, f := range fabrics {
+		if f.Name == name {
+			return f, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no transport %q: it is one of %v", name, Names())
+}
+
+// OnOneHost says that it joins processes of one host alone.
+func (f *Fabric) OnOneHost() bool { return f.Maps() || !f.Network.OnIP() }
+
+// Companions is the fabric that joins processes which always share a host, as a trainer
+// and its companions do: this one if it maps memory.
+func (f *Fabric) Companions() *Fabric {
+	if f.Maps() {
+		return f
+	}
+	return hostStreams
+}

@@ -1,0 +1,75 @@
+package linktest
+
+import (
+	"sync"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/vec"
+)
+
+// averager answers all trainers with the mean of a push, or of a chunk, at the
+// last arrival.
+type averager struct {
+	mu       sync.Mutex
+	trainers int
+	rounds   map[[2]int]*round // by bucket and chunk
+	merger   *tensor.RowMerger
+}
+
+type round struct {
+	arrivals []*comm.Arrival
+	mean     tensor.Gradient
+}
+
+func NewAverager(trainers int, specs []tensor.BucketSpec, chunked bool) *averager {
+	s := &averager{trainers: trainers, rounds: map[[2]int]*round{}, merger: tensor.NewRowMerger(trainers)}
+	for i := range specs {
+		mean, n := tensor.NewGradient(specs[i]), 1
+		if chunked && !specs[i].Sparse {
+			n = comm.Chunks(specs[i].Elements)
+		}
+		for k := range n {
+			r := &round{arrivals: make([]*comm.Arrival, 0, trainers), mean: mean}
+			if n > 1 {
+				first := k * comm.ChunkElements
+				r.mean = tensor.Gradient{Values: mean.Values[first:min(first+comm.ChunkElements, len(mean.Values))]}
+			}
+			s.rounds[[2]int{specs[i].Index, k}] = r
+		}
+	}
+	return s
+}
+
+func (s *averager) Handle(a *comm.Arrival) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.rounds[[2]int{a.Bucket, a.Chunk}]
+	r.arrivals = append(r.arrivals, a)
+	if len(r.arrivals) < s.trainers {
+		return nil
+	}
+	pending, mean := r.arrivals, &r.mean
+	r.arrivals = pending[:0]
+	if mean.Sparse() {
+		s.merger.Reset()
+		for _, a := range pending {
+			s.merger.Add(a.Gradient)
+		}
+		if err := s.merger.Sum(mean); err != nil {
+			return err
+		}
+	} else {
+		copy(mean.Values, pending[0].Gradient.Values)
+		for _, a := range pending[1:] {
+			vec.Add(mean.Values, a.Gradient.Values)
+		}
+	}
+	vec.Scale(1/float32(s.trainers), mean.Values)
+	for _, a := range pending {
+		if err := a.Answer(mean); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+// Package linktest joins ranks for the tests of links.
+package linktest
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
+	"github.com/psbench/psbench/comm/wire/grpc"
+)
+
+const Patience = 20 * time.Second
+
+var TestSecret = []byte("0123456789abcdef0123456789abcdef")
+
+// ShortDir is a folder whose sockets stay within the kernel's path limit.
+func ShortDir(t commtest.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ps")
+	commtest.Must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// Networks are what carries frames.
+var Networks = []*wire.Network{wire.Unix, wire.TCP, grpc.Network}
+
+// OverNetworks runs test once per network.
+func OverNetworks(t *testing.T, test func(t *testing.T, n *wire.Network)) {
+	for _, n := range Networks {
+		t.Run(n.Name(), func(t *testing.T) { test(t, n) })
+	}
+}
+
+func Listen(t commtest.TB, n *wire.Network, name string) *wire.Listener {
+	t.Helper()
+	at := "127.0.0.1"
+	if n == wire.Unix {
+		at = filepath.Join(ShortDir(t), name)
+	}
+	l, err := n.Listen(at, name, TestSecret)
+	commtest.Must(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// Link joins the ranks named from and to.
+func Link(t commtest.TB, n *wire.Network, from, to string) (atFrom, atTo *wire.Conn) {
+	t.Helper()
+	l := Listen(t, n, to)
+	atFrom, err := n.Dial(l.Address(), wire.Call{From: from, To: to, Purpose: "test", Secret: TestSecret, Timeout: Patience})
+	commtest.Must(t, err)
+	t.Cleanup(func() { _ = atFrom.Close() })
+	atTo, err = l.Accept("test", from, Patience)
+	commtest.Must(t, err)
+	t.Cleanup(func() { _ = atTo.Close() })
+	return atFrom, atTo
+}
+
+func Name(rank int) string { return fmt.Sprintf("trainer%d", rank) }
+
+func Same(specs ...tensor.BucketSpec) func(int) []tensor.BucketSpec {
+	return func(int) []tensor.BucketSpec { return specs }
+}
+
+// DrawMean draws whether to average, and then divides the sums by size.
+func DrawMean(t *rapid.T, size int, sums [][]float64) bool {
+	mean := rapid.Bool().Draw(t, "mean")
+	if mean {
+		for _, s := range sums {
+			for i := range s {
+				s[i] /= float64(size)
+			}
+		}
+	}
+	return mean
+}
+
+func ReduceWith(g comm.Group, mean bool) func(int64, *tensor.Bucket) *comm.Future {
+	if mean {
+		return g.Average
+	}
+	return g.AllReduce
+}
+
+// Footprint is what a process holds: descriptors, mappings of segments, and
+// goroutines.
+type Footprint struct{ Descriptors, Mappings, Goroutines int }
+
+func FootprintNow(t commtest.TB) Footprint {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	commtest.Must(t, err)
+	maps, err := os.ReadFile("/proc/self/maps")
+	commtest.Must(t, err)
+	return Footprint{len(open), bytes.Count(maps, []byte("/memfd:")), runtime.NumGoroutine()}
+}
+
+// DialBare connects to a listener without a hello.
+func DialBare(l *wire.Listener) (net.Conn, error) {
+	network, place, _ := strings.Cut(l.Address(), ":")
+	if network != wire.Unix.Name() {
+		network = "tcp"
+	}
+	return net.Dial(network, place)
+}

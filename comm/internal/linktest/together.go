@@ -1,0 +1,45 @@
+package linktest
+
+import (
+	"sync"
+
+	"github.com/psbench/psbench/comm/internal/commtest"
+)
+
+// Together runs step for every rank at once, each on a goroutine of its own
+// that lives for the whole benchmark.
+type Together struct {
+	start []chan struct{}
+	done  chan error
+	wg    sync.WaitGroup
+}
+
+func NewTogether(ranks int, step func(rank int) error) *Together {
+	p := &Together{done: make(chan error, ranks)}
+	for rank := range ranks {
+		start := make(chan struct{})
+		p.start = append(p.start, start)
+		p.wg.Go(func() {
+			for range start {
+				p.done <- step(rank)
+			}
+		})
+	}
+	return p
+}
+
+func (p *Together) Round(t commtest.TB) {
+	for _, start := range p.start {
+		start <- struct{}{}
+	}
+	for range p.start {
+		commtest.Must(t, <-p.done)
+	}
+}
+
+func (p *Together) Close() {
+	for _, start := range p.start {
+		close(start)
+	}
+	p.wg.Wait()
+}

@@ -1,0 +1,156 @@
+package shared
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
+)
+
+// arrival is the slot of a trainer and bucket as the port sees it.
+type arrival struct {
+	comm.Arrival
+	port   *port
+	spec   *tensor.BucketSpec
+	line   *pushLine
+	bell   shm.Bell
+	places [2]*tensor.Bucket // the trainer's bucket in each place
+	bucket *tensor.Bucket    // the one that was pushed
+	seen   uint32            // the last push that was handed over
+	state  atomic.Int32
+}
+
+// States of an arrival.
+const (
+	answered  int32 = iota // or never pushed
+	pending                // handed over
+	answering              // the answer is being written
+)
+
+func (p *port) anyPush() bool {
+	for _, t := range p.trainers {
+		for _, a := range t.slots {
+			if a.line.pushed.Load() != a.seen {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// take hands over every push that is there.
+func (p *port) take(handle func(*comm.Arrival) error) (pushes int, err error) {
+	for i, t := range p.trainers {
+		n, err := p.takeFrom(i, t, handle)
+		pushes += n
+		if err != nil {
+			return pushes, err
+		}
+	}
+	return pushes, nil
+}
+
+// takeFrom hands over a trainer's pushes in the order in which it made them. It
+// looks at the slots round and round, until it has found nothing in one round. A
+// push that it sees before an earlier one makes it look once more: the earlier one
+// is there by then.
+func (p *port) takeFrom(i int, t *trainer, handle func(*comm.Arrival) error) (pushes int, err error) {
+	looks := len(t.slots)
+	for early := false; looks > 0; looks-- {
+		a := t.slots[t.at]
+		t.at = (t.at + 1) % len(t.slots)
+		pushed := a.line.pushed.Load()
+		switch {
+		case pushed == a.seen:
+			continue
+		case a.line.order == t.taken:
+			if err := p.receive(a, pushed); err != nil {
+				return pushes, err
+			}
+			t.taken++
+			pushes++
+			a.More = p.another(i, (t.at+len(t.slots)-1)%len(t.slots))
+			if err := handle(&a.Arrival); err != nil {
+				return pushes, err
+			}
+			early, looks = false, len(t.slots)+1
+		case !early:
+			early, looks = true, len(t.slots)+1
+		case looks == 1:
+			return pushes, fmt.Errorf("%s pushed bucket %d to %s as number %d where number %d is due", p.Conns[i].Peer(), a.Bucket, p.Self, a.line.order, t.taken)
+		}
+	}
+	return pushes, nil
+}
+
+// another says whether a trainer other than i has a push in its k-th slot that was
+// not handed over.
+func (p *port) another(i, k int) bool {
+	for j, t := range p.trainers {
+		if j != i && t.slots[k].line.pushed.Load() != t.slots[k].seen {
+			return true
+		}
+	}
+	return false
+}
+
+// receive checks what a trainer says of its push before anything relies on it.
+func (p *port) receive(a *arrival, pushed uint32) error {
+	from, line := p.Conns[a.Trainer].Peer(), a.line
+	if pushed != a.seen+1 || a.state.Load() != answered {
+		return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", from, line.batch, a.Bucket, p.Self, a.Batch)
+	}
+	place, rows := line.place, int(line.rows)
+	if place != inStore && place != inCopies {
+		return fmt.Errorf("%s pushed bucket %d to %s from place %d, which does not exist", from, a.Bucket, p.Self, place)
+	}
+	a.bucket = a.places[place]
+	if a.spec.Sparse {
+		if err := a.bucket.TakeRows(rows); err != nil {
+			return fmt.Errorf("%s sent to %s: %w", from, p.Self, err)
+		}
+	}
+	a.seen, a.Gradient, a.Batch, a.AtNS = pushed, &a.bucket.Gradient, line.batch, line.pushedNS
+	a.state.Store(pending)
+	return nil
+}
+
+// Answer implements Answerer. In place it is two stores and a look at the
+// trainer's bell, with the rows of a sparse gradient before them; anything else is
+// copied into the trainer's memory.
+func (a *arrival) Answer(g *tensor.Gradient) error {
+	p := a.port
+	to := p.Conns[a.Trainer].Peer()
+	if p.Ended() {
+		return p.lost(to, a)
+	}
+	if err := a.spec.Check(g); err != nil {
+		return fmt.Errorf("%s cannot answer %s: %w", p.Self, to, err)
+	}
+	if !a.state.CompareAndSwap(pending, answering) {
+		return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight", p.Self, a.Bucket, to)
+	}
+	if !g.SameValues(a.Gradient) {
+		if err := a.Gradient.CopyFrom(g); err != nil {
+			return fmt.Errorf("%s cannot answer %s: %w", p.Self, to, err)
+		}
+	}
+	a.bucket.ShowRows(g.Rows)
+	a.line.rows = int32(len(g.Rows)) // #nosec G115 -- rows are int32
+	a.line.answerNS = comm.Now()
+	seen := a.seen
+	a.state.Store(answered) // nothing of a is touched after it
+	a.line.answered.Store(seen)
+	a.bell.Ring()
+	return nil
+}
+
+// lost is the error of an answer on a port that has ended.
+func (p *port) lost(to string, a *arrival) error {
+	if err := p.Err(); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s cannot answer batch %d, bucket %d of %s: the port is closed", p.Self, a.Batch, a.Bucket, to)
+}

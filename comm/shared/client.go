@@ -1,0 +1,118 @@
+package shared
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/internal/op"
+	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/wire"
+)
+
+// client is a trainer's end of a link through shared memory to a server, whatever
+// the link carries. Each side sleeps at a bell of its own; the connection only tells of
+// the other's end.
+type client struct {
+	*op.Life
+	conn    *wire.Conn
+	control *shm.Segment
+	copies  *comm.Store  // of what lies outside the store; nil where nothing can
+	door    *shm.Segment // of the server
+	bell    shm.Bell     // where this side sleeps
+	server  shm.Bell
+	settle  func()        // ends what the server has answered, whether anybody looked or not
+	watched chan struct{} // closed when nobody reads conn any more
+	closing sync.Once
+}
+
+// open makes the control segment of this many bytes and trades it, with what else the
+// server is to map, for the server's door.
+func (c *client) open(controlSize int, others ...*shm.Segment) (err error) {
+	if err := c.conn.Bound(c.Timeout); err != nil {
+		return err
+	}
+	if c.control, err = shm.New(c.Self+" control", controlSize, true); err != nil {
+		return err
+	}
+	for _, s := range append([]*shm.Segment{c.control}, others...) {
+		if err := c.conn.SendSegments(s); err != nil {
+			return err
+		}
+	}
+	if c.door, err = c.conn.ReceiveSegment(pageBytes, false); err != nil {
+		return err
+	}
+	c.bell, c.server = bellOf(c.control), bellOf(c.door)
+	c.Wake = c.bell.Shake
+	return c.conn.Lift()
+}
+
+var errServerClosed = errors.New("it closed the link")
+
+// start has the end of the connection end the link.
+func (c *client) start() {
+	c.watched = make(chan struct{})
+	go func() {
+		defer close(c.watched)
+		err := op.Watch(c.conn, c.Awaited, c.Timeout)
+		if err == nil {
+			err = &comm.PeerError{Waiter: c.Self, Peer: c.conn.Peer(), What: c.Awaited(), Err: errServerClosed}
+		}
+		c.abort(err)
+	}()
+}
+
+// await waits for the answer to o, which is there when ready says so, unless somebody
+// else has seen it.
+func (c *client) await(o *op.Operation, ready func() bool) {
+	deadline, pending := c.Due(o)
+	switch {
+	case !pending:
+	case c.bell.Wait(ready, deadline):
+		c.settle()
+	default:
+		c.abort(c.Late(c.Awaits+o.String(), c.conn.Peer()))
+	}
+}
+
+// abort fails the link and what is pending on it. Its memory stays mapped: a server that
+// is only slow may still write an answer.
+func (c *client) abort(err error) {
+	c.settle()
+	if c.Fail(err) {
+		c.Finish()
+		_ = c.conn.Close()
+	}
+}
+
+// Close ends the link and waits for what runs on it. Closing again does nothing.
+func (c *client) Close() error {
+	c.closing.Do(func() {
+		c.settle()
+		orderly := c.Retire()
+		c.Finish()
+		if orderly {
+			_ = c.conn.PostBy(time.Now().Add(op.ByeGrace), &wire.Header{Op: wire.OpBye})
+		}
+		_ = c.conn.Close()
+		<-c.watched
+		if orderly {
+			c.unmap()
+		}
+	})
+	return nil
+}
+
+// unmap gives the memory back; nobody may use it any more.
+func (c *client) unmap() {
+	for _, s := range []*shm.Segment{c.control, c.door} {
+		if s != nil {
+			_ = s.Close()
+		}
+	}
+	if c.copies != nil {
+		_ = c.copies.Close()
+	}
+}

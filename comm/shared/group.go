@@ -1,0 +1,217 @@
+package shared
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/internal/op"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
+)
+
+// group is a Group whose members map each other's buckets. T is the number
+// of members, S the size of a bucket in bytes; sharedsum.go has the algorithms.
+//
+// A call posts the operation at once, which is all that the others need to work
+// on its bucket. Whoever waits for it then carries it out on its own thread; if
+// nobody waits yet, the group's goroutine does.
+type group struct {
+	op.Collective
+	position int
+	members  []*member // by position; this one too
+	own      *member
+	conns    []*wire.Conn // by position; nil for this member
+	ready    waiting
+
+	watchers sync.WaitGroup
+
+	// Operations run in the order of the calls, numbered from 0. posted counts
+	// the calls, and steps holds those that have not ended; Mu guards both.
+	posted   uint32
+	steps    []*step
+	byBucket []*step // by bucket index
+	barrier  *step   // one at a time
+	// driving is held by whoever carries operations out.
+	driving sync.Mutex
+	wake    chan struct{}
+	quit    chan struct{}
+	stop    func() // closes quit
+	closing sync.Once
+	helper  sync.WaitGroup
+
+	merger    *tensor.RowMerger
+	unionRoom []int32 // for the union of any bucket
+	union     []int32 // rows of the sparse all-reduce that runs
+	block     [comm.BlockElements]float32
+}
+
+// step is one operation of a group.
+type step struct {
+	group   *group
+	op      *op.Reduction // of no bucket for a barrier
+	kind    int32
+	place   int32
+	root    int
+	number  uint32
+	stored  *tensor.Bucket // of the store
+	copied  *tensor.Bucket // of the copies
+	used    bool           // its pages are there
+	ordinal int            // of the bucket among the specs
+}
+
+// Kinds of operation.
+const (
+	stepAllReduce int32 = iota
+	stepAverage
+	stepBroadcast
+	stepReduceScatter
+	stepAllGather
+	stepAllToAll
+	stepBarrier
+)
+
+func newGroup(members wire.Links, position int, store *comm.Store) (*group, error) {
+	conns, specs := members.Conns, store.Specs()
+	g := &group{
+		position: position, conns: conns, members: make([]*member, len(conns)),
+		wake: make(chan struct{}, 1), quit: make(chan struct{}),
+		merger: tensor.NewRowMerger(len(conns)),
+	}
+	g.Init(members.Self, "its group", specs, members.Timeout, func(r *op.Reduction) func() {
+		return func() { g.drive(r) }
+	})
+	g.Idle = "a pause between operations"
+	g.stop = sync.OnceFunc(func() { close(g.quit) })
+	g.ready.init(g)
+	if err := g.trade(store, specs); err != nil {
+		g.hangUp()
+		g.unmap()
+		return nil, err
+	}
+	i := -1
+	g.byBucket = op.ByIndex(specs, func(spec tensor.BucketSpec) *step {
+		i++
+		g.unionRoom = make([]int32, max(len(g.unionRoom), spec.Capacity))
+		return &step{
+			group: g, op: g.Of(spec.Index), ordinal: i,
+			stored: store.Buckets[i], copied: g.own.stores[inCopies].Buckets[i],
+		}
+	})
+	g.barrier = &step{group: g, kind: stepBarrier, op: g.Meeting}
+	for i, conn := range conns {
+		if i != position {
+			g.watchers.Go(func() { g.watch(g.members[i], conn) })
+		}
+	}
+	g.helper.Go(g.help)
+	return g, nil
+}
+
+// Size implements Group.
+func (g *group) Size() int { return len(g.members) }
+
+// Position implements Group.
+func (g *group) Position() int { return g.position }
+
+// AllReduce implements Group. The future's error is a *WaitError at the deadline
+// and a *PeerError if a member is gone; either ends the group.
+func (g *group) AllReduce(batch int64, b *tensor.Bucket) *comm.Future {
+	return g.start(stepAllReduce, batch, b, 0)
+}
+
+// Average implements Group; errors are those of AllReduce.
+func (g *group) Average(batch int64, b *tensor.Bucket) *comm.Future {
+	return g.start(stepAverage, batch, b, 0)
+}
+
+// Broadcast implements Group; errors are those of AllReduce.
+func (g *group) Broadcast(batch int64, b *tensor.Bucket, root int) *comm.Future {
+	if root < 0 || root >= len(g.members) {
+		return comm.Completed(fmt.Errorf("%s cannot broadcast from position %d of a group of %d", g.Self, root, len(g.members)))
+	}
+	return g.start(stepBroadcast, batch, b, root)
+}
+
+// watch waits for the end of another member's connection.
+func (g *group) watch(m *member, conn *wire.Conn) {
+	if err := op.Watch(conn, g.Awaited, g.Timeout); err != nil {
+		g.abort(err)
+		return
+	}
+	m.left.Store(true)
+	g.own.bell.Shake()
+}
+
+// abort fails the group and everything pending on it. Its memory stays mapped:
+// members that are only slow may still use it.
+func (g *group) abort(err error) {
+	g.poison(err)
+	g.failPending()
+}
+
+// poison fails the group; whoever carries an operation out gives up.
+func (g *group) poison(err error) {
+	if g.Fail(err) {
+		g.hangUp()
+	}
+}
+
+// failPending ends all pending operations of a poisoned group, once nobody
+// touches a gradient any more.
+func (g *group) failPending() {
+	g.driving.Lock()
+	defer g.driving.Unlock()
+	g.Finish()
+	g.Mu.Lock()
+	defer g.Mu.Unlock()
+	g.steps = nil
+}
+
+func (g *group) hangUp() {
+	all := wire.Links{Conns: g.conns}
+	_ = all.Close()
+}
+
+// Close implements GroupLink. Closing again does nothing.
+func (g *group) Close() error {
+	g.closing.Do(g.close)
+	return nil
+}
+
+func (g *group) close() {
+	orderly := g.Retire()
+	if orderly {
+		for _, c := range g.conns {
+			if c != nil {
+				_ = c.PostBy(time.Now().Add(op.ByeGrace), &wire.Header{Op: wire.OpBye})
+			}
+		}
+	}
+	g.hangUp()
+	g.failPending()
+	g.watchers.Wait()
+	g.stop()
+	g.helper.Wait()
+	if orderly {
+		g.unmap()
+	}
+}
+
+// unmap gives the group's memory back, but for the store, which is the caller's.
+func (g *group) unmap() {
+	for _, m := range g.members {
+		if m == nil {
+			continue
+		}
+		if m.control != nil {
+			_ = m.control.Close()
+		}
+		for place, s := range m.stores {
+			if s != nil && (m != g.own || int32(place) == inCopies) { // #nosec G115 -- one of two
+				_ = s.Close()
+			}
+		}
+	}
+}

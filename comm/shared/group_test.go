@@ -1,0 +1,196 @@
+package shared
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/internal/linktest"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
+)
+
+// newGroups joins size members through shared memory.
+func newGroups(t commtest.TB, size int, timeout time.Duration, specs func(member int) []tensor.BucketSpec) []*group {
+	t.Helper()
+	conns := make([][]*wire.Conn, size)
+	for i := range conns {
+		conns[i] = make([]*wire.Conn, size)
+	}
+	for i := range size {
+		for j := range i {
+			conns[j][i], conns[i][j] = linktest.Link(t, wire.Unix, linktest.Name(j), linktest.Name(i))
+		}
+	}
+	groups, errs := make([]*group, size), make([]error, size)
+	var joined sync.WaitGroup
+	for i := range size {
+		joined.Go(func() {
+			store, err := (Provider{}).NewStore(linktest.Name(i), specs(i))
+			if err == nil {
+				groups[i], err = newGroup(wire.Links{Self: linktest.Name(i), Conns: conns[i], Timeout: timeout}, i, store)
+			}
+			errs[i] = err
+		})
+	}
+	joined.Wait()
+	commtest.Must(t, errors.Join(errs...))
+	t.Cleanup(func() {
+		for _, g := range groups {
+			_ = g.Close()
+			_ = g.own.stores[inStore].Close()
+		}
+	})
+	return groups
+}
+
+func (g *group) bucket(k int, copied bool) *tensor.Bucket {
+	return place(g.own.stores[inStore], k, copied)
+}
+
+func TestSharedGroupSums(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(1, 5).Draw(t, "size")
+		specs := []tensor.BucketSpec{
+			commtest.DenseSpec(0, rapid.IntRange(0, 9).Draw(t, "few")),
+			commtest.DenseSpec(1, rapid.IntRange(0, 30_000).Draw(t, "many")),
+			commtest.SparseSpec(2, 50, rapid.IntRange(1, 300).Draw(t, "width"), 50),
+		}
+		groups := newGroups(t, size, linktest.Patience, linktest.Same(specs...))
+		for batch := range int64(3) {
+			order := rapid.Permutation([]int{0, 1, 2}).Draw(t, "order")
+			var futures []*comm.Future
+			buckets, want := make([][]*tensor.Bucket, len(specs)), make([][]float64, len(specs))
+			for k, spec := range specs {
+				for i := range size {
+					b := groups[i].bucket(k, rapid.Bool().Draw(t, "copied"))
+					commtest.Fill(t, spec, &b.Gradient, 20)
+					buckets[k] = append(buckets[k], b)
+				}
+				want[k] = commtest.Sum(spec, buckets[k])
+			}
+			mean := linktest.DrawMean(t, size, want)
+			for i, g := range groups {
+				for _, k := range order {
+					futures = append(futures, linktest.ReduceWith(g, mean)(batch, buckets[k][i]))
+				}
+			}
+			for _, f := range futures {
+				commtest.Must(t, f.Wait())
+			}
+			for k, spec := range specs {
+				for _, b := range buckets[k] {
+					commtest.RequireNear(t, commtest.Table(spec, &b.Gradient), want[k])
+					commtest.RequireSame(t, &b.Gradient, &buckets[k][0].Gradient)
+				}
+			}
+		}
+	})
+}
+
+func TestSharedGroupBroadcastsAndLinesUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(1, 4).Draw(t, "size")
+		specs := []tensor.BucketSpec{commtest.DenseSpec(0, rapid.IntRange(0, 9000).Draw(t, "many")), commtest.SparseSpec(1, 50, 3, 50)}
+		groups := newGroups(t, size, linktest.Patience, linktest.Same(specs...))
+		root := rapid.IntRange(0, size-1).Draw(t, "root")
+		for k, spec := range specs {
+			var buckets []*tensor.Bucket
+			for i := range size {
+				b := groups[i].bucket(k, rapid.Bool().Draw(t, "copied"))
+				commtest.Fill(t, spec, &b.Gradient, 20)
+				buckets = append(buckets, b)
+			}
+			want := tensor.NewGradient(spec)
+			commtest.Must(t, want.CopyFrom(&buckets[root].Gradient))
+			var wg sync.WaitGroup
+			errs := make([]error, size)
+			for i, g := range groups {
+				wg.Go(func() { errs[i] = errors.Join(g.Broadcast(7, buckets[i], root).Wait(), g.Barrier()) })
+			}
+			wg.Wait()
+			commtest.Must(t, errors.Join(errs...))
+			for _, b := range buckets {
+				commtest.RequireSame(t, &b.Gradient, &want)
+			}
+		}
+	})
+}
+
+// Nobody leaves a barrier before all have reached it.
+func TestSharedGroupBarrier(t *testing.T) {
+	const size, rounds = 3, 300
+	groups := newGroups(t, size, linktest.Patience, linktest.Same(commtest.DenseSpec(0, 4)))
+	var reached [rounds]atomic.Int32
+	var wg sync.WaitGroup
+	for _, g := range groups {
+		wg.Go(func() {
+			for round := range rounds {
+				reached[round].Add(1)
+				if err := g.Barrier(); err != nil {
+					t.Error(err)
+					return
+				}
+				if n := reached[round].Load(); n != size {
+					t.Errorf("barrier %d let a member go when %d of %d had reached it", round, n, size)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	waiting := make(chan error, 1)
+	go func() { waiting <- groups[0].Barrier() }()
+	for groups[0].Awaited() == groups[0].Idle {
+		time.Sleep(time.Millisecond)
+	}
+	if err := groups[0].Barrier(); err == nil || !strings.Contains(err.Error(), "while the last one is in flight") {
+		t.Errorf("a second barrier at once gave %v", err)
+	}
+	commtest.Must(t, groups[0].Close())
+	if err := <-waiting; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a barrier that was pending when its group closed gave %v", err)
+	}
+}
+
+// Set-up maps of the others' memory what a member works on, a T-th of each bucket: all of
+// it would take each member T times the pages of its own.
+func TestSharedGroupMapsItsShare(t *testing.T) {
+	commtest.NeedsKernel(t, "smaps")
+	const size, elements = 8, 1 << 20
+	before := residentSegments(t) // of groups that failed in other tests
+	newGroups(t, size, linktest.Patience, linktest.Same(commtest.DenseSpec(0, elements)))
+	got, own := residentSegments(t)-before, 4*elements*size
+	if most := 2*own + own/4; got < own || got > most {
+		t.Errorf("%d bytes of segments are mapped, want from %d to %d", got, own, most)
+	}
+}
+
+// residentSegments is how many bytes of segments this process has mapped; what is mapped
+// twice counts twice.
+func residentSegments(t *testing.T) int {
+	t.Helper()
+	smaps, err := os.ReadFile("/proc/self/smaps")
+	commtest.Must(t, err)
+	total, segment := 0, false
+	for line := range strings.Lines(string(smaps)) {
+		var kib int
+		if _, err := fmt.Sscanf(line, "Rss: %d kB", &kib); err == nil && segment {
+			total += kib << 10
+		}
+		if strings.Contains(line, "-") && !strings.Contains(strings.Fields(line)[0], ":") {
+			segment = strings.Contains(line, "/memfd:")
+		}
+	}
+	return total
+}

@@ -1,0 +1,293 @@
+package shared
+
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/internal/op"
+	"github.com/psbench/psbench/comm/tensor"
+)
+
+// start posts an operation and leaves it to whoever comes first, a waiter or the
+// group's goroutine, to carry it out.
+func (g *group) start(kind int32, batch int64, b *tensor.Bucket, root int) *comm.Future {
+	op, err := g.Begin(batch, b)
+	if err != nil {
+		return comm.Completed(err)
+	}
+	if len(g.members) == 1 {
+		g.Complete(&op.Operation)
+		return op.Future()
+	}
+	s := g.byBucket[b.Index]
+	s.kind, s.root, s.place = kind, root, inStore
+	if !b.Gradient.SameValues(&s.stored.Gradient) {
+		s.place = inCopies
+	}
+	if kind != stepBroadcast || root == g.position {
+		if err := s.show(&b.Gradient); err != nil {
+			g.Complete(&op.Operation)
+			return comm.Completed(fmt.Errorf("%s, %s: %w", g.Self, op, err))
+		}
+	}
+	g.post(s)
+	g.wakeHelper()
+	return op.Future()
+}
+
+// show puts what the others read of a gradient where they find it: the rows, and all of
+// a gradient from elsewhere.
+func (s *step) show(g *tensor.Gradient) error {
+	if s.place == inCopies {
+		if err := s.copy(g); err != nil {
+			return err
+		}
+	}
+	s.bucket().ShowRows(g.Rows)
+	return nil
+}
+
+// copy puts a gradient from elsewhere into the copies.
+func (s *step) copy(g *tensor.Gradient) error {
+	if !s.used {
+		if err := reserve(s.group.Self, &s.op.Spec); err != nil {
+			return err
+		}
+		s.used = true
+	}
+	return s.copied.Gradient.CopyFrom(g)
+}
+
+// post tells the others of an operation and queues it.
+func (g *group) post(s *step) {
+	g.Mu.Lock()
+	if err := g.Err(); err != nil { // failPending may have been here
+		g.End(&s.op.Operation, err, comm.Now())
+		g.Mu.Unlock()
+		return
+	}
+	s.number = g.posted
+	g.posted++
+	g.steps = append(g.steps, s)
+	line := g.own.line(s.number)
+	line.kind, line.place, line.root, line.batch = s.kind, s.place, int32(s.root), s.op.Batch // #nosec G115 -- a position
+	line.bucket, line.rows = int32(s.op.Spec.Index), 0                                        // #nosec G115 -- a bucket
+	if s.op.Gradient != nil {
+		line.rows = int32(len(s.op.Gradient.Rows)) // #nosec G115 -- rows are int32
+	}
+	line.posted.Store(s.number + 1)
+	g.Mu.Unlock()
+	g.ring()
+}
+
+func (m *member) line(number uint32) *stepLine {
+	return &m.lines[number%uint32(len(m.lines))] // #nosec G115 -- a small count
+}
+
+// ring looks at the others' bells.
+func (g *group) ring() {
+	for _, m := range g.members {
+		if m != g.own {
+			m.bell.Ring()
+		}
+	}
+}
+
+// help carries out what nobody waits for yet.
+func (g *group) help() {
+	for {
+		select {
+		case <-g.wake:
+			g.drive(nil)
+		case <-g.quit:
+			return
+		}
+	}
+}
+
+// drive carries out posted operations, in their order: up to and including last,
+// or all of them. If somebody else does, it leaves it to them.
+func (g *group) drive(last *op.Reduction) {
+	for g.driving.TryLock() {
+		ended := g.carryOutUntil(last)
+		g.driving.Unlock()
+		switch {
+		case g.Ended():
+			g.failPending()
+			return
+		case ended:
+			g.wakeHelper() // the rest, if there is any, is not this waiter's
+			return
+		}
+		if s, _ := g.due(nil); s == nil {
+			return
+		}
+		// Something was posted after the last look and before the lock was free,
+		// by somebody who left it to this driver.
+	}
+}
+
+// carryOutUntil carries out operations until last has ended, or none is left;
+// ended says that it was last. The caller holds driving.
+func (g *group) carryOutUntil(last *op.Reduction) (ended bool) {
+	for !g.Ended() {
+		s, ended := g.due(last)
+		if s == nil {
+			return ended
+		}
+		if err := g.carryOut(s); err != nil {
+			g.poison(err)
+			return false
+		}
+		g.Mu.Lock()
+		g.steps = append(g.steps[:0], g.steps[1:]...)
+		g.Mu.Unlock()
+		g.Complete(&s.op.Operation)
+	}
+	return false
+}
+
+// due is the operation to carry out next, or nil if there is none or last has
+// ended.
+func (g *group) due(last *op.Reduction) (s *step, ended bool) {
+	g.Mu.Lock()
+	defer g.Mu.Unlock()
+	if last != nil && !last.Pending() {
+		return nil, true
+	}
+	if len(g.steps) == 0 {
+		return nil, false
+	}
+	return g.steps[0], false
+}
+
+func (g *group) wakeHelper() {
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+}
+
+// carryOut does this member's part of an operation and waits for the others'.
+func (g *group) carryOut(s *step) (err error) {
+	switch {
+	case s.kind == stepBarrier:
+		err = g.meet(s)
+		g.end(s)
+	case s.kind == stepBroadcast:
+		err = g.broadcast(s)
+	case s.kind == stepReduceScatter:
+		err = g.reduceScatter(s)
+	case s.kind == stepAllGather:
+		err = g.allGather(s)
+	case s.kind == stepAllToAll:
+		err = g.allToAll(s)
+	case s.op.Spec.Sparse:
+		err = g.sumRows(s)
+	case isEager(&s.op.Spec):
+		err = g.sumEagerly(s)
+	default:
+		err = g.sumSlices(s)
+	}
+	if err == nil && s.place == inCopies && s.kind != stepBarrier {
+		err = s.op.Gradient.CopyFrom(&s.bucket().Gradient)
+	}
+	return err
+}
+
+// bucket is where this member's gradient lies in shared memory.
+func (s *step) bucket() *tensor.Bucket {
+	if s.place == inCopies {
+		return s.copied
+	}
+	return s.stored
+}
+
+// of is where a member's gradient lies in shared memory, once all agree on s.
+func (s *step) of(m *member) *tensor.Bucket {
+	if m == s.group.own {
+		return s.bucket()
+	}
+	return m.stores[m.place].Buckets[s.ordinal]
+}
+
+// values are those of a member's gradient, which is dense, once all agree on s.
+func (s *step) values(m *member) []float32 { return s.of(m).Gradient.Values }
+
+// waitPosted waits until all members have posted s and checks that it is s that
+// they posted.
+func (g *group) waitPosted(s *step) error {
+	g.own.begun.Store(s.number + 1)
+	g.ring()
+	if err := g.wait(s, allPosted); err != nil {
+		return err
+	}
+	return g.agree(s)
+}
+
+// meet waits until all members have begun s and checks that it is s that they
+// began.
+func (g *group) meet(s *step) error {
+	g.own.begun.Store(s.number + 1)
+	g.ring()
+	if err := g.wait(s, allBegun); err != nil {
+		return err
+	}
+	return g.agree(s)
+}
+
+// end notes that this member has ended s.
+func (g *group) end(s *step) {
+	g.own.ended.Store(s.number + 1)
+	g.ring()
+}
+
+// endTogether is end, and waits for the others.
+func (g *group) endTogether(s *step) error {
+	g.end(s)
+	return g.wait(s, allEnded)
+}
+
+// agree checks that every member posted the same operation as s, and notes where
+// its gradient is.
+func (g *group) agree(s *step) error {
+	own := g.own.line(s.number)
+	for _, m := range g.members {
+		line := m.line(s.number)
+		if line.kind != own.kind || line.bucket != own.bucket || line.batch != own.batch || line.root != own.root {
+			return fmt.Errorf("%s runs %s but %s runs %s: ranks must reduce the same buckets in the same order",
+				g.Self, own.describe(), m.name, line.describe())
+		}
+		m.place, m.rows = line.place, line.rows
+		if m.place != inStore && m.place != inCopies {
+			return fmt.Errorf("%s posted bucket %d to %s from place %d, which does not exist", m.name, line.bucket, g.Self, m.place)
+		}
+	}
+	return nil
+}
+
+func (l *stepLine) describe() string {
+	switch l.kind {
+	case stepBarrier:
+		return "a barrier"
+	case stepBroadcast:
+		return fmt.Sprintf("a broadcast of batch %d, bucket %d from position %d", l.batch, l.bucket, l.root)
+	case stepReduceScatter:
+		return fmt.Sprintf("a reduce-scatter of batch %d, bucket %d", l.batch, l.bucket)
+	case stepAllGather:
+		return fmt.Sprintf("an all-gather of batch %d, bucket %d", l.batch, l.bucket)
+	case stepAllToAll:
+		return fmt.Sprintf("an all-to-all of batch %d, bucket %d", l.batch, l.bucket)
+	case stepAverage:
+		return fmt.Sprintf("an average of batch %d, bucket %d", l.batch, l.bucket)
+	default:
+		return fmt.Sprintf("an all-reduce of batch %d, bucket %d", l.batch, l.bucket)
+	}
+}
+
+func (s *step) describe() string {
+	if s.kind == stepBarrier {
+		return "a barrier"
+	}
+	return s.op.String()
+}

@@ -1,0 +1,177 @@
+package shared
+
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/vec"
+)
+
+// sumEagerly is an all-reduce in one step: each member shows a copy of its
+// gradient, waits for the T-1 others' and sums all T in the order of positions.
+// It reads (T+1)*S and writes 2*S bytes. Inputs alternate between two places, so
+// nobody has to wait until all have read them: who shows the input after the next
+// has seen everybody begin the next.
+func (g *group) sumEagerly(s *step) error {
+	out := s.bucket().Gradient.Values
+	bytes := 4 * len(out)
+	copy(g.own.eager[s.number%2], tensor.Float32Bytes(out))
+	if err := g.meet(s); err != nil {
+		return err
+	}
+	for i, m := range g.members {
+		part := tensor.ViewOf[float32](m.eager[s.number%2][:bytes], len(out))
+		if i == 0 {
+			copy(out, part)
+		} else {
+			vec.Add(out, part)
+		}
+	}
+	s.finish(out)
+	g.end(s)
+	return nil
+}
+
+// sumSlices is an all-reduce in two steps, the reduce-scatter and all-gather of
+// a ring without the ring: once all have posted, each member sums its T-th of
+// every bucket, in the order of positions, and writes the sum to all; then it
+// waits until all have. It reads S and writes S bytes, T*S each over all members.
+func (g *group) sumSlices(s *step) error {
+	if err := g.waitPosted(s); err != nil {
+		return err
+	}
+	from, to := g.slice(s.op.Spec.Elements)
+	first := s.values(g.members[0])
+	for ; from < to; from += comm.BlockElements {
+		end := min(from+comm.BlockElements, to)
+		sum := first[from:end]
+		for _, m := range g.members[1:] {
+			vec.Add(sum, s.values(m)[from:end])
+		}
+		s.finish(sum)
+		for _, m := range g.members[1:] {
+			copy(s.values(m)[from:end], sum)
+		}
+	}
+	return g.endTogether(s)
+}
+
+// slice is this member's T-th of a dense bucket of n elements, in whole pages.
+func (g *group) slice(n int) (from, to int) {
+	size := len(g.members)
+	per := roundUp((n+size-1)/size, pageBytes/4)
+	return min(g.position*per, n), min((g.position+1)*per, n)
+}
+
+// isEager says that a dense bucket is summed in one step, from copies.
+func isEager(b *tensor.BucketSpec) bool { return 4*b.Elements <= comm.EagerBytes }
+
+// finish turns sums into what the operation is to give.
+func (s *step) finish(sums []float32) {
+	if s.kind == stepAverage {
+		vec.Scale(1/float32(len(s.group.members)), sums)
+	}
+}
+
+// sumRows is an all-reduce of rows in three steps. Every member merges all lists
+// of rows, sums a T-th of the union, row by row in the order of positions, into
+// memory of its own, waits for the others' and copies all of them into its
+// gradient. With U rows in the union and R in all gradients together, a member
+// reads R/T + U rows and writes U/T + U.
+func (g *group) sumRows(s *step) error {
+	if err := g.waitPosted(s); err != nil {
+		return err
+	}
+	// The others may still read this member's part of the last sum.
+	if err := g.wait(s, allEndedBefore); err != nil {
+		return err
+	}
+	if err := g.gather(s); err != nil {
+		return err
+	}
+	size, width := len(g.members), s.op.Spec.Width
+	part := func(i int) (from, to int) { return i * len(g.union) / size, (i + 1) * len(g.union) / size }
+	from, to := part(g.position)
+	sums := g.own.reduced[:(to-from)*width]
+	g.merger.SumRows(g.union[from:to], sums)
+	s.finish(sums)
+	g.own.halved.Store(s.number + 1)
+	g.ring()
+	if err := g.wait(s, allHalved); err != nil {
+		return err
+	}
+	out := &s.bucket().Gradient
+	if err := out.SetRows(len(g.union)); err != nil {
+		return fmt.Errorf("%s, %s: %w", g.Self, s.op, err)
+	}
+	copy(out.Rows, g.union)
+	for i, m := range g.members {
+		from, to := part(i)
+		copy(out.Values[from*width:to*width], m.reduced)
+	}
+	if s.place == inStore {
+		*s.op.Gradient = *out
+	}
+	g.end(s)
+	return nil
+}
+
+// gather merges the rows of all members into union.
+func (g *group) gather(s *step) (err error) {
+	g.merger.Reset()
+	for _, m := range g.members {
+		if m == g.own {
+			g.merger.Add(s.op.Gradient)
+			continue
+		}
+		part := s.of(m)
+		if err := part.TakeRows(int(m.rows)); err != nil {
+			return fmt.Errorf("%s sent to %s: %w", m.name, g.Self, err)
+		}
+		g.merger.Add(&part.Gradient)
+	}
+	// The room for each member's part of the sum is that of so many rows.
+	if g.union, err = g.merger.Union(g.unionRoom[:0:s.op.Spec.Capacity]); err != nil {
+		return fmt.Errorf("%s, %s: %w", g.Self, s.op, err)
+	}
+	return nil
+}
+
+// broadcast is one step: the others copy the root's gradient, S bytes read and
+// written each, and the root waits until all have.
+func (g *group) broadcast(s *step) error {
+	if err := g.waitPosted(s); err != nil {
+		return err
+	}
+	root := g.members[s.root]
+	if root == g.own {
+		return g.endTogether(s)
+	}
+	from, out := s.of(root), &s.bucket().Gradient
+	if s.op.Spec.Sparse {
+		if err := from.TakeRows(int(root.rows)); err != nil {
+			return fmt.Errorf("%s sent to %s: %w", root.name, g.Self, err)
+		}
+	}
+	if err := out.CopyFrom(&from.Gradient); err != nil {
+		return fmt.Errorf("%s, %s: %w", g.Self, s.op, err)
+	}
+	if s.place == inStore {
+		*s.op.Gradient = *out
+	}
+	return g.endTogether(s)
+}
+
+// Barrier implements Group. It takes one step and moves no data. The error is
+// that of AllReduce.
+func (g *group) Barrier() error {
+	if len(g.members) == 1 {
+		return nil
+	}
+	if err := g.BeginBarrier(); err != nil {
+		return err
+	}
+	g.post(g.barrier)
+	return g.Meeting.Future().Wait()
+}

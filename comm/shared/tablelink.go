@@ -1,0 +1,88 @@
+package shared
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/internal/op"
+	"github.com/psbench/psbench/comm/wire"
+)
+
+// tableLink is a TableLink through shared memory. A call is a store into its
+// slot and a look at the server's bell; the server works in the trainer's
+// LookupStore.
+type tableLink struct {
+	op.Calls
+	client client
+	line   *callLine
+	seq    uint32 // of the last call
+	ready  func() bool
+}
+
+func newTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration) (*tableLink, error) {
+	l := &tableLink{}
+	l.client = client{Life: &l.Life, conn: conn, settle: l.settle}
+	l.Init(conn, store, table, timeout, func(kind op.CallKind) func() {
+		return func() { l.client.await(l.Call(kind), l.ready) }
+	})
+	if err := l.open(); err != nil {
+		l.client.unmap()
+		_ = conn.Close()
+		return nil, err
+	}
+	l.line = callLineOf(l.client.control)
+	l.ready = func() bool { return l.line.answered.Load() == l.seq || l.Ended() }
+	l.client.start()
+	return l, nil
+}
+
+// open trades the store for the server's door.
+func (l *tableLink) open() error {
+	if l.Store.Segment == nil {
+		return fmt.Errorf("%s cannot share its lookups with %s: they are not in shared memory", l.Self, l.Peer)
+	}
+	return l.client.open(callControlSize(), l.Store.Segment)
+}
+
+// Lookup implements TableLink.
+func (l *tableLink) Lookup(batch int64) *comm.Future { return l.start(op.CallLookup, batch) }
+
+// Update implements TableLink.
+func (l *tableLink) Update(batch int64) *comm.Future { return l.start(op.CallUpdate, batch) }
+
+func (l *tableLink) start(kind op.CallKind, batch int64) *comm.Future {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	l.take() // nobody may have waited for the last answer
+	call, err := l.Begin(kind, batch)
+	if err != nil {
+		return comm.Completed(err)
+	}
+	line := l.line
+	line.kind, line.batch = int32(kind), batch
+	line.bags, line.indices = int64(l.Store.BagsAsked()), int64(len(l.Store.BagIndices))
+	line.postedNS = comm.Now()
+	l.seq++
+	line.posted.Store(l.seq)
+	l.client.server.Ring()
+	return call.Future()
+}
+
+// settle takes the answer if it is there.
+func (l *tableLink) settle() {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	l.take()
+}
+
+// take is settle for whoever holds Mu. The call ended when the server answered, however
+// late anybody looks.
+func (l *tableLink) take() {
+	if call, _ := l.InFlight(); call != nil && l.Err() == nil && l.line.answered.Load() == l.seq {
+		l.End(call, nil, l.line.answerNS)
+	}
+}
+
+// Close implements TableLink. Closing again does nothing.
+func (l *tableLink) Close() error { return l.client.Close() }

@@ -1,0 +1,76 @@
+package shared
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/comm/internal/linktest"
+	"github.com/psbench/psbench/comm/tensor"
+)
+
+// startAt makes the group number its operations from start on, as if all before it had
+// ended.
+func (g *group) startAt(start uint32) {
+	g.posted = start
+	for _, at := range []*wordLine{g.own.begun, g.own.halved, g.own.ended} {
+		at.Store(start)
+	}
+	for i := range g.own.lines {
+		g.own.lines[i].posted.Store(start)
+	}
+}
+
+// The numbers of operations wrap at 2^32, whatever the count of members and buckets.
+func TestSharedGroupNumbersWrap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size, count := rapid.IntRange(2, 4).Draw(t, "members"), rapid.IntRange(1, 9).Draw(t, "buckets")
+		var specs []tensor.BucketSpec
+		for k := range count {
+			switch k % 3 {
+			case 0:
+				specs = append(specs, commtest.DenseSpec(k, 3)) // summed eagerly
+			case 1:
+				specs = append(specs, commtest.SparseSpec(k, 9, 2, 9))
+			default:
+				specs = append(specs, commtest.DenseSpec(k, comm.EagerBytes/4+1))
+			}
+		}
+		groups := newGroups(t, size, linktest.Patience, linktest.Same(specs...))
+		start := math.MaxUint32 - rapid.Uint32Range(0, 3*uint32(count)).Draw(t, "before the wrap")
+		for _, g := range groups {
+			g.startAt(start)
+		}
+		for batch := range int64(5) {
+			var futures []*comm.Future
+			buckets, want := make([][]*tensor.Bucket, count), make([][]float64, count)
+			for k, spec := range specs {
+				for _, g := range groups {
+					b := g.bucket(k, false)
+					commtest.Fill(t, spec, &b.Gradient, 9)
+					buckets[k] = append(buckets[k], b)
+				}
+				want[k] = commtest.Sum(spec, buckets[k])
+			}
+			for i, g := range groups { // the first is ahead by all of its buckets
+				for k := range specs {
+					futures = append(futures, g.AllReduce(batch, buckets[k][i]))
+				}
+			}
+			for _, f := range futures {
+				commtest.Must(t, f.Wait())
+			}
+			for k, spec := range specs {
+				for i := range groups {
+					commtest.RequireNear(t, commtest.Table(spec, &buckets[k][i].Gradient), want[k])
+				}
+			}
+		}
+		if after := groups[0].posted; after >= start {
+			t.Fatalf("the numbers went from %d to %d and have not wrapped", start, after)
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package stream
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/wire"
+)
+
+// Provider makes links of frames, over whatever network.
+type Provider struct{}
+
+// Maps is false.
+func (Provider) Maps() bool { return false }
+
+// NewStore allocates a store on the heap.
+func (Provider) NewStore(_ string, specs []tensor.BucketSpec) (*comm.Store, error) {
+	return comm.NewStore(specs), nil
+}
+
+// ReserveStores has nothing to say of the heap.
+func (Provider) ReserveStores([]string, []tensor.BucketSpec) error { return nil }
+
+// SendStore sends nothing.
+func (Provider) SendStore(*wire.Conn, *comm.Store) error { return nil }
+
+// ReceiveStore allocates one of the same specs.
+func (Provider) ReceiveStore(_ *wire.Conn, specs []tensor.BucketSpec) (*comm.Store, error) {
+	return comm.NewStore(specs), nil
+}
+
+// NewLookupStore allocates it on the heap.
+func (Provider) NewLookupStore(owner string, spec comm.LookupSpec) (*comm.LookupStore, error) {
+	return comm.NewLookupStore(owner, spec)
+}
+
+// NewServerLink starts a link whose pushes are frames.
+func (Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (comm.ServerLink, error) {
+	return newLink(conn, store.Specs(), timeout), nil
+}
+
+// NewPort makes a port that reads pushes from its trainers' connections.
+func (Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
+	return newPort(trainers, specs, chunked), nil
+}
+
+// GroupPeers lists the two neighbours in a ring.
+func (Provider) GroupPeers(position, size int) []int {
+	var peers []int
+	for i := range size {
+		if near := (i+1)%size == position || (position+1)%size == i; near && i != position {
+			peers = append(peers, i)
+		}
+	}
+	return peers
+}
+
+// NewGroup joins a ring.
+func (Provider) NewGroup(members wire.Links, position int, store *comm.Store) (comm.GroupLink, error) {
+	return newRing(members, position, store.Specs()), nil
+}
+
+// NewTableLink joins a server by frames.
+func (Provider) NewTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration) (comm.TableLink, error) {
+	if err := checkFrames(&store.LookupSpec, table); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("%s cannot join %s: %w", conn.Self(), conn.Peer(), err)
+	}
+	return newTableLink(conn, store, table, timeout), nil
+}
+
+// NewTablePort makes a port that reads calls from its trainers' connections.
+func (Provider) NewTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (comm.TablePort, error) {
+	if err := checkFrames(&spec, table); err != nil {
+		_ = trainers.Close()
+		return nil, fmt.Errorf("%s: %w", trainers.Self, err)
+	}
+	return newTablePort(trainers, spec, table)
+}
+
+// frameBytes is the size in bytes of the largest batch in frames: its bags, and the
+// columns of a table for them.
+func frameBytes(s *comm.LookupSpec, table int) (bags, columns float64) {
+	return 8 * (float64(s.Bags) + 1 + float64(s.Indices)), 4 * float64(s.Bags) * float64(s.Tables[table].Width)
+}
+
+// checkFrames reports a spec, or a place in it, whose largest batch no frame can hold.
+func checkFrames(s *comm.LookupSpec, table int) error {
+	if err := s.CheckPlace(table); err != nil {
+		return err
+	}
+	bags, columns := frameBytes(s, table)
+	if largest := max(bags, columns); largest > wire.MaxPayload {
+		return fmt.Errorf("a batch of %d bags with %d indices needs a frame of %.0f bytes for table %d, more than the limit of %d", s.Bags, s.Indices, largest, table, uint64(wire.MaxPayload))
+	}
+	return nil
+}

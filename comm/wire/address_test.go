@@ -1,0 +1,83 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// kinds are the kinds of networks; the last one lies over another.
+var kinds = []*Network{Unix, TCP, TCP.Over("grpc", nil, nil)}
+
+func TestListenRefusesAddresses(t *testing.T) {
+	for _, c := range []struct {
+		network *Network
+		address string
+		want    string
+	}{
+		{TCP, "10.0.0.5", "tcp listens on loopback addresses only, and 10.0.0.5 is none: links between hosts wait for transport security"},
+		{kinds[2], "0.0.0.0", "grpc listens on loopback addresses only, and 0.0.0.0 is none: links between hosts wait for transport security"},
+		{TCP, "::", "tcp listens on loopback addresses only, and :: is none"},
+		{TCP, "localhost", `tcp listens on an IP address, and "localhost" is none`},
+		{TCP, "127.0.0.1:80", `tcp listens on an IP address, and "127.0.0.1:80" is none`},
+		{Unix, "", `"" is no path of a socket`},
+		{Unix, "@abstract", `"@abstract" is no path of a socket`},
+		{Unix, strings.Repeat("x", 108), "has 108 bytes, more than the kernel's limit of 107"},
+	} {
+		l, err := c.network.Listen(c.address, "server1", make([]byte, SecretSize))
+		if err == nil {
+			_ = l.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("listening on %s %s gave %v, want %q", c.network.Name(), c.address, err, c.want)
+		}
+	}
+}
+
+func TestDialRefusesAddresses(t *testing.T) {
+	networkOf := map[string]*Network{}
+	for _, n := range kinds {
+		networkOf[n.Name()] = n
+	}
+	for address, want := range map[string]string{
+		"/run/server1":      `the address "/run/server1" is not one of network tcp: tcp: must come first`,
+		"shm:/run/server1":  "is not one of network tcp",
+		"":                  "is not one of network tcp",
+		"unix:":             `"" is no path of a socket`,
+		"tcp:localhost:1":   "has no IP address and port after tcp:, as in tcp:127.0.0.1:4711",
+		"tcp:127.0.0.1":     "has no IP address and port after tcp:",
+		"tcp:127.0.0.1:0":   "has no IP address and port after tcp:",
+		"grpc:127.0.0.1:x":  "has no IP address and port after grpc:",
+		"tcp:10.0.0.5:4711": "tcp dials loopback addresses only, and 10.0.0.5 is none: links between hosts wait for transport security",
+		"grpc:[fe80::1]:80": "grpc dials loopback addresses only, and fe80::1 is none",
+	} {
+		name, _, _ := strings.Cut(address, ":")
+		n := networkOf[name]
+		if n == nil {
+			n = TCP
+		}
+		if _, err := n.Dial(address, Call{"trainer0", "server1", "push", make([]byte, SecretSize), time.Second}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("dialling %q gave %v, want %q", address, err, want)
+		}
+	}
+}
+
+func FuzzEndpoint(f *testing.F) {
+	for _, text := range []string{"unix:/run/x", "tcp:127.0.0.1:4711", "grpc:[::1]:4712", "tcp:[::ffff:127.0.0.1]:1", "tcp:010.0.0.1:1", "unix:@x", "tcp:", "/run/x"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, n := range kinds {
+			e, err := n.parse(text)
+			if err != nil {
+				continue
+			}
+			if e.String() != text {
+				t.Fatalf("%q was read as %s", text, e)
+			}
+			if e.network != Unix && !e.host.Addr().Unmap().IsLoopback() {
+				t.Fatalf("%q is not loopback", text)
+			}
+		}
+	})
+}

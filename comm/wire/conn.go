@@ -1,0 +1,207 @@
+// Package wire joins ranks: networks that they reach each other over, listeners and the
+// greeting of who calls, connections that carry frames, and the passing of segments.
+package wire
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+)
+
+// readAhead lets one read take the header and all of a small payload; a larger
+// payload goes from the kernel straight into place.
+const readAhead = 8 << 10
+
+// Conn carries frames to and from one peer. Several goroutines may send, one
+// may read. After an error in the middle of a frame the two sides no longer
+// agree on where frames start, so a Conn that failed is only good for Close.
+//
+// Each frame carries its number and the link's own number, and both sides check
+// them: a frame that was lost, repeated, reordered, reflected or meant for another
+// link is an error of the reader.
+type Conn struct {
+	self, peer string
+	nc         net.Conn
+	in         *bufio.Reader
+	inHead     [HeaderSize]byte
+	inNext     Header       // Sequence and Link of the next frame to come
+	readWait   atomic.Int64 // ns that the read deadline granted when it was set
+	writeWait  atomic.Int64
+
+	sending sync.Mutex
+	outHead [HeaderSize]byte
+	outNext Header      // Sequence and Link of the next frame to go
+	parts   [][]byte    // storage of buffers, kept between frames
+	buffers net.Buffers // a field, for a local one would escape at every frame
+}
+
+// vectorWriter writes all of parts, as one message where it can.
+type vectorWriter interface {
+	WriteVector(parts [][]byte) error
+}
+
+func NewConn(nc net.Conn, self, peer string) *Conn {
+	return &Conn{self: self, peer: peer, nc: nc, in: bufio.NewReaderSize(nc, readAhead)}
+}
+
+// adopt numbers the link once its hello is accepted. The directions differ, so
+// that a reflected frame is noticed.
+func (c *Conn) adopt(link uint64, dialed bool) {
+	c.inNext.Link, c.outNext.Link = link, ^link
+	if dialed {
+		c.inNext.Link, c.outNext.Link = ^link, link
+	}
+}
+
+// Peer is the name of the rank at the other end.
+func (c *Conn) Peer() string { return c.peer }
+
+// Self is the name of the rank at this end.
+func (c *Conn) Self() string { return c.self }
+
+// Close closes the connection; blocked calls fail. Closing again does nothing.
+func (c *Conn) Close() error {
+	if err := c.nc.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// Hijack gives the connection to a caller that goes on without c, and the header that the
+// next frame would begin with.
+func (c *Conn) Hijack() (net.Conn, Header) { return c.nc, c.outNext }
+
+// SetReadDeadline bounds pending and later reads; the zero time lifts the bound.
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	c.readWait.Store(int64(time.Until(t)))
+	return c.nc.SetReadDeadline(t)
+}
+
+// SetWriteDeadline bounds pending and later sends; the zero time lifts the bound.
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	c.writeWait.Store(int64(time.Until(t)))
+	return c.nc.SetWriteDeadline(t)
+}
+
+// Send writes one frame: h, whose Payload it sets, then the parts of the
+// payload one after the other, all in one system call if the peer keeps up.
+// The error is a *WaitError at the write deadline and a *PeerError if the
+// connection broke.
+func (c *Conn) Send(h *Header, payload ...[]byte) error {
+	return c.ExplainSend(c.Post(h, payload...), "a frame", c.writeWait.Load())
+}
+
+// Post is Send with the error of the connection as it is.
+func (c *Conn) Post(h *Header, payload ...[]byte) error {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	return c.send(h, payload)
+}
+
+// PostBy is Post with a write deadline, which stays in force.
+func (c *Conn) PostBy(deadline time.Time, h *Header, payload ...[]byte) error {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	if err := c.SetWriteDeadline(deadline); err != nil {
+		return err
+	}
+	return c.send(h, payload)
+}
+
+func (c *Conn) send(h *Header, payload [][]byte) error {
+	h.Payload = 0
+	for _, p := range payload {
+		h.Payload += uint64(len(p))
+	}
+	h.Sequence, h.Link = c.outNext.Sequence, c.outNext.Link
+	c.outNext.Sequence++
+	h.Encode(&c.outHead)
+	c.parts = append(append(c.parts[:0], c.outHead[:]), payload...)
+	defer clear(c.parts)
+	if w, ok := c.nc.(vectorWriter); ok {
+		return w.WriteVector(c.parts)
+	}
+	c.buffers = c.parts
+	_, err := c.buffers.WriteTo(c.nc)
+	return err
+}
+
+// ReadHeader reads the header of the next frame. The caller must then read
+// exactly h.Payload bytes, and should compare that with what it expects first.
+// Beside the errors of ReadFull it fails on what is not the next frame of this
+// link.
+func (c *Conn) ReadHeader(h *Header) error {
+	return c.Explain(c.NextHeader(h), "a frame", c.readWait.Load())
+}
+
+func (c *Conn) NextHeader(h *Header) error {
+	if _, err := io.ReadFull(c.in, c.inHead[:]); err != nil {
+		return err
+	}
+	if err := h.Decode(&c.inHead); err != nil {
+		return fmt.Errorf("%s cannot read what %s sent: %w", c.self, c.peer, err)
+	}
+	next := &c.inNext
+	switch {
+	case h.Link != next.Link:
+		return fmt.Errorf("%s sent a frame of another link to %s", c.peer, c.self)
+	case h.Sequence != next.Sequence:
+		return fmt.Errorf("%s sent frame %d to %s where frame %d is due: a frame was lost, repeated or reordered", c.peer, h.Sequence, c.self, next.Sequence)
+	}
+	next.Sequence++
+	return nil
+}
+
+// Buffered says whether the next n bytes are here already.
+func (c *Conn) Buffered(n uint64) bool { return n <= uint64(c.in.Buffered()) } // #nosec G115 -- a length
+
+// ReadFull fills buf with the next bytes of the payload. The error is a
+// *WaitError at the read deadline and a *PeerError if the connection broke.
+func (c *Conn) ReadFull(buf []byte) error {
+	return c.Explain(c.Fill(buf), "the payload of a frame", c.readWait.Load())
+}
+
+func (c *Conn) Fill(buf []byte) error {
+	_, err := io.ReadFull(c.in, buf)
+	return err
+}
+
+// Explain turns an error of the connection during what into a *WaitError or a
+// *PeerError and passes every other error on.
+func (c *Conn) Explain(err error, what string, waitedNS int64) error {
+	if err == nil || !broken(err) {
+		return err
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		seconds := max(0, time.Duration(waitedNS).Seconds())
+		return &comm.WaitError{Waiter: c.self, For: []string{c.peer}, What: what, Seconds: seconds}
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err // without the addresses, which the names replace
+	}
+	return &comm.PeerError{Waiter: c.self, Peer: c.peer, What: what, Err: err}
+}
+
+// ExplainSend is explain for the sending of what.
+func (c *Conn) ExplainSend(err error, what string, waitedNS int64) error {
+	err = c.Explain(err, what, waitedNS)
+	if wait, ok := errors.AsType[*comm.WaitError](err); ok {
+		wait.What = "room for " + what
+	}
+	return err
+}
+
+// broken tells an error of the connection from one of what came over it.
+func broken(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}

@@ -1,0 +1,186 @@
+package wire
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+)
+
+// SecretSize is the size of a run's secret in bytes.
+const SecretSize = 32
+
+const (
+	maxName   = 255
+	maxHello  = SecretSize + 3*(2+maxName)
+	maxReason = 1 << 10
+)
+
+// hello is the first frame of a connection: who calls whom, and what for.
+type hello struct {
+	secret            [SecretSize]byte
+	purpose, from, to string
+}
+
+// encode is the secret, then each name as a uint16 length and its bytes.
+func (m *hello) encode() ([]byte, error) {
+	buf := append(make([]byte, 0, maxHello), m.secret[:]...)
+	for _, name := range []string{m.purpose, m.from, m.to} {
+		if name == "" || len(name) > maxName {
+			return nil, fmt.Errorf("the name %q in a hello must have 1 to %d bytes", name, maxName)
+		}
+		buf = binary.LittleEndian.AppendUint16(buf, uint16(len(name))) // #nosec G115 -- at most maxName
+		buf = append(buf, name...)
+	}
+	return buf, nil
+}
+
+func decodeHello(buf []byte) (m hello, err error) {
+	if len(buf) < SecretSize {
+		return m, fmt.Errorf("a hello of %d bytes is too short for a secret of %d", len(buf), SecretSize)
+	}
+	rest := buf[copy(m.secret[:], buf):]
+	for _, name := range []*string{&m.purpose, &m.from, &m.to} {
+		if len(rest) < 2 {
+			return m, fmt.Errorf("a hello of %d bytes ends before its last name", len(buf))
+		}
+		n := int(binary.LittleEndian.Uint16(rest))
+		if rest = rest[2:]; n == 0 || n > maxName || n > len(rest) {
+			return m, fmt.Errorf("a hello names %d bytes of a name, want 1 to %d of the %d left", n, maxName, len(rest))
+		}
+		*name, rest = string(rest[:n]), rest[n:]
+	}
+	if len(rest) > 0 {
+		return m, fmt.Errorf("a hello has %d bytes after its last name", len(rest))
+	}
+	return m, nil
+}
+
+func secretOf(secret []byte) (s [SecretSize]byte, err error) {
+	if len(secret) != SecretSize {
+		return s, fmt.Errorf("the run's secret has %d bytes instead of %d", len(secret), SecretSize)
+	}
+	return [SecretSize]byte(secret), nil
+}
+
+// Call is what a rank says of the link that it dials. Purpose tells apart the links
+// between the same two ranks. The whole call takes at most the timeout.
+type Call struct {
+	From, To, Purpose string
+	Secret            []byte
+	Timeout           time.Duration
+}
+
+// Dial links the caller to the rank whose Listener has the given address, and waits until
+// that rank has accepted the hello. The error is a *WaitError if no answer came in time
+// and says who refused, and why, if the link was refused.
+func (n *Network) Dial(address string, call Call) (*Conn, error) {
+	m := hello{purpose: call.Purpose, from: call.From, to: call.To}
+	var err error
+	if m.secret, err = secretOf(call.Secret); err != nil {
+		return nil, err
+	}
+	body, err := m.encode()
+	if err != nil {
+		return nil, err
+	}
+	place, err := n.parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot reach %s for its %s link: %w", m.from, m.to, m.purpose, err)
+	}
+	deadline := time.Now().Add(call.Timeout)
+	for {
+		c, err := m.call(place, body, deadline, call.Timeout)
+		// A listener that strangers crowd may hang up on a caller that is slow. Was it
+		// closed instead, nobody answers the next call.
+		if _, hungUp := errors.AsType[*comm.PeerError](err); !hungUp || time.Until(deadline) < callAgain {
+			return c, err
+		}
+		time.Sleep(callAgain)
+	}
+}
+
+// callAgain is the pause before a call after one that the listener hung up on.
+const callAgain = 20 * time.Millisecond
+
+// call connects and greets once.
+func (m *hello) call(place endpoint, body []byte, deadline time.Time, timeout time.Duration) (*Conn, error) {
+	nc, err := dialSocket(place, deadline)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, &comm.WaitError{Waiter: m.from, For: []string{m.to}, What: awaitedAck(m.purpose), Seconds: timeout.Seconds()}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot reach %s for its %s link: %w", m.from, m.to, m.purpose, err)
+	}
+	c := NewConn(nc, m.from, m.to)
+	err = c.greet(body, m.purpose, deadline, timeout)
+	if err == nil {
+		if err = c.raise(place.network.dialed, deadline); err != nil {
+			err = fmt.Errorf("%s cannot open its %s link to %s: %w", m.from, m.purpose, m.to, err)
+		}
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func awaitedAck(purpose string) string { return "the acknowledgement of its " + purpose + " link" }
+
+// greet sends the hello and reads the verdict.
+func (c *Conn) greet(body []byte, purpose string, deadline time.Time, timeout time.Duration) error {
+	what := awaitedAck(purpose)
+	// A listener that refuses may close before it has read everything, so the
+	// verdict tells more than the error of the send.
+	_ = c.PostBy(deadline, &Header{Op: OpHello}, body)
+	if err := c.SetReadDeadline(deadline); err != nil {
+		return c.Explain(err, what, 0)
+	}
+	var h Header
+	if err := c.NextHeader(&h); err != nil {
+		return c.Explain(err, what, int64(timeout))
+	}
+	switch {
+	case h.Op == OpAck && h.Payload == 0:
+		c.adopt(uint64(h.Arg), true) // #nosec G115 -- the bits of a number
+		return c.Lift()
+	case h.Op == OpRefuse && h.Payload <= maxReason:
+		reason := make([]byte, h.Payload)
+		if err := c.Fill(reason); err != nil {
+			return c.Explain(err, what, int64(timeout))
+		}
+		return fmt.Errorf("%s refused the %s link from %s: %s", c.peer, purpose, c.self, reason)
+	}
+	return fmt.Errorf("%s answered the hello of %s with operation %d", c.peer, c.self, h.Op)
+}
+
+// raise has the frames go through what its network puts on top of the socket.
+func (c *Conn) raise(by Raise, deadline time.Time) error {
+	if by == nil {
+		return nil
+	}
+	nc, err := by(&resumed{c.nc, c.in}, deadline)
+	if err == nil {
+		c.nc, c.in = nc, bufio.NewReaderSize(nc, readAhead)
+	}
+	return err
+}
+
+// resumed is a socket of which in may have read more than the greeting.
+type resumed struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func (r *resumed) Read(b []byte) (int, error) { return r.in.Read(b) }
+
+// Lift removes the deadlines of the greeting.
+func (c *Conn) Lift() error {
+	return c.Explain(c.nc.SetDeadline(time.Time{}), "the greeting", 0)
+}

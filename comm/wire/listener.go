@@ -1,0 +1,169 @@
+package wire
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+)
+
+// Listener takes the links that other ranks dial and keeps each until the rank
+// itself asks for it. It belongs to one rank.
+type Listener struct {
+	self   string
+	secret [SecretSize]byte
+	at     endpoint
+	ln     net.Listener
+
+	mu        sync.Mutex
+	closed    bool
+	greetings map[net.Conn]*greeting // connected, not yet links
+	places    chan struct{}          // taken by the greetings of callers that may be strangers
+	links     map[linkKey]*expectedLink
+	done      chan struct{}  // closed by Close
+	workers   sync.WaitGroup // the accept loop and the greetings
+}
+
+type linkKey struct{ purpose, from string }
+
+// expectedLink is the place of one link, made when it is asked for or when it
+// comes.
+type expectedLink struct {
+	came  bool
+	ready chan *Conn // accepted, not yet asked for; capacity 1
+}
+
+// Listen opens a socket for the rank named self: at a path, or at a port of its choice
+// of an IP address. A caller must know the run's secret of SecretSize bytes. Each link,
+// by purpose and caller, is accepted once, so that nobody can repeat a hello.
+func (n *Network) Listen(address, self string, secret []byte) (*Listener, error) {
+	key, err := secretOf(secret)
+	if err != nil {
+		return nil, err
+	}
+	return n.listen(address, self, key)
+}
+
+func (n *Network) listen(address, self string, secret [SecretSize]byte) (*Listener, error) {
+	l := &Listener{
+		self: self, secret: secret, greetings: map[net.Conn]*greeting{}, places: make(chan struct{}, maxGreetings),
+		links: map[linkKey]*expectedLink{}, done: make(chan struct{}),
+	}
+	var err error
+	if l.at, err = n.listenAt(address); err != nil {
+		return nil, fmt.Errorf("%s cannot listen: %w", self, err)
+	}
+	if l.ln, err = net.Listen(n.socket, l.at.place()); err != nil {
+		return nil, fmt.Errorf("%s cannot listen: %w", self, err)
+	}
+	if tcp, ok := l.ln.Addr().(*net.TCPAddr); ok {
+		at := tcp.AddrPort()
+		l.at.host = netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+	}
+	l.workers.Go(l.accept)
+	return l, nil
+}
+
+// Beside is where the rank of l, which listens on a path, takes links over network n as
+// well: l itself if it is of that network, else a listener at a path beside that of l,
+// or at a port of ip.
+func (l *Listener) Beside(n *Network, ip string) (*Listener, error) {
+	switch {
+	case n == l.at.network:
+		return l, nil
+	case n.OnIP():
+		return n.listen(ip, l.self, l.secret)
+	}
+	return n.listen(l.at.path+"."+n.name, l.self, l.secret)
+}
+
+// Address is what a peer passes to Dial.
+func (l *Listener) Address() string { return l.at.String() }
+
+// Close hangs up on all links that nobody asked for, ends pending Accepts,
+// waits for the listener's goroutines and removes the socket.
+func (l *Listener) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil
+	}
+	l.closed = true
+	close(l.done)
+	err := l.ln.Close()
+	for socket := range l.greetings {
+		_ = socket.Close()
+	}
+	l.mu.Unlock()
+	l.workers.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, link := range l.links {
+		select {
+		case c := <-link.ready:
+			_ = c.Close()
+		default:
+		}
+	}
+	return err
+}
+
+// Accept waits for the link that the rank named from dials for purpose. The
+// error is a *WaitError if it does not come in time.
+func (l *Listener) Accept(purpose, from string, timeout time.Duration) (*Conn, error) {
+	l.mu.Lock()
+	link := l.link(linkKey{purpose, from})
+	l.mu.Unlock()
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case c := <-link.ready:
+		return c, nil
+	case <-timer.C:
+		return nil, &comm.WaitError{Waiter: l.self, For: []string{from}, What: "the " + purpose + " link", Seconds: timeout.Seconds()}
+	case <-l.done:
+		return nil, fmt.Errorf("%s stopped listening while it waited for the %s link from %s: %w", l.self, purpose, from, net.ErrClosed)
+	}
+}
+
+// link is the place of one link; the caller holds mu.
+func (l *Listener) link(key linkKey) *expectedLink {
+	if l.links[key] == nil {
+		l.links[key] = &expectedLink{ready: make(chan *Conn, 1)}
+	}
+	return l.links[key]
+}
+
+func (l *Listener) accept() {
+	for {
+		socket, err := l.ln.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			// Out of descriptors, most likely: those in use will be freed.
+			select {
+			case <-l.done:
+				return
+			case <-time.After(10 * time.Millisecond):
+				continue
+			}
+		}
+		if !l.begin(socket) {
+			_ = socket.Close()
+			return
+		}
+	}
+}
+
+func randomNumber() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:])
+}

@@ -1,0 +1,81 @@
+package wire
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// Network is how ranks reach each other: a kind of socket, and what their frames go
+// through on it. An address on it is its name, a colon and the place:
+// "unix:/run/trainer0", "tcp:127.0.0.1:4711", "grpc:[::1]:4712".
+type Network struct {
+	name   string
+	socket string // what package net calls the kind: unix or tcp
+	// dialed and accepted, unless they are nil, raise the connections of either side.
+	dialed, accepted Raise
+}
+
+// Raise puts what frames go through on top of a connection whose ranks have greeted: it
+// may cost what a stranger must not have. It owns the connection from now on and closes
+// it after an error; it must return by the deadline.
+type Raise func(nc net.Conn, deadline time.Time) (net.Conn, error)
+
+// Unix has sockets in the file system; its connections can pass descriptors. TCP has
+// ports of IP addresses, which must be loopback, for frames are not encrypted.
+var (
+	Unix = &Network{name: "unix", socket: "unix"}
+	TCP  = &Network{name: "tcp", socket: "tcp"}
+)
+
+// Over is a network on top of this one.
+func (n *Network) Over(name string, dialed, accepted Raise) *Network {
+	return &Network{name: name, socket: n.socket, dialed: dialed, accepted: accepted}
+}
+
+// Name is the name that its addresses start with.
+func (n *Network) Name() string { return n.name }
+
+// OnIP says that it listens on IP addresses; else on paths of sockets.
+func (n *Network) OnIP() bool { return n.socket == "tcp" }
+
+// parse reads the text of an address. Ports and paths are checked, hosts must be
+// loopback.
+func (n *Network) parse(text string) (e endpoint, err error) {
+	place, ok := strings.CutPrefix(text, n.name+":")
+	if !ok {
+		return e, fmt.Errorf("the address %q is not one of network %s: %s: must come first", text, n.name, n.name)
+	}
+	e.network = n
+	if !n.OnIP() {
+		e.path = place
+		return e, checkSocketPath(place)
+	}
+	if e.host, err = netip.ParseAddrPort(place); err != nil || e.host.Port() == 0 || e.String() != text {
+		return e, fmt.Errorf("the address %q has no IP address and port after %s:, as in %s:127.0.0.1:4711", text, n.name, n.name)
+	}
+	return e, n.checkLoopback("dials", e.host.Addr())
+}
+
+// listenAt is where to listen: the path of a socket, or an IP address where the kernel
+// finds a port.
+func (n *Network) listenAt(address string) (e endpoint, err error) {
+	if !n.OnIP() {
+		return endpoint{network: n, path: address}, checkSocketPath(address)
+	}
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		return e, fmt.Errorf("%s listens on an IP address, and %q is none", n.name, address)
+	}
+	return endpoint{network: n, host: netip.AddrPortFrom(ip, 0)}, n.checkLoopback("listens on", ip)
+}
+
+// checkLoopback refuses what other hosts can reach: frames are not encrypted.
+func (n *Network) checkLoopback(does string, ip netip.Addr) error {
+	if !ip.Unmap().IsLoopback() {
+		return fmt.Errorf("%s %s loopback addresses only, and %s is none: links between hosts wait for transport security", n.name, does, ip)
+	}
+	return nil
+}

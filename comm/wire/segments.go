@@ -1,0 +1,119 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/psbench/psbench/comm/shm"
+)
+
+// A descriptor travels as the control message of an ordinary read, and a read
+// that does not ask for it loses it. So the receiver asks with a frame, reads
+// nothing else meanwhile, and the sender sends only when asked.
+
+// segmentNote goes with each descriptor: the segment's size in bytes.
+const segmentNote = 8
+
+// SendSegments passes segments to the peer, which calls ReceiveSegments. The deadlines of
+// the connection apply. It is an error if the peer expects another size.
+func (c *Conn) SendSegments(all ...*shm.Segment) error {
+	var h Header
+	if err := c.ReadHeader(&h); err != nil {
+		return err
+	}
+	var size int64 // of all
+	var note []byte
+	var fds []int
+	for _, s := range all {
+		size += int64(len(s.Bytes()))
+		note = binary.LittleEndian.AppendUint64(note, uint64(len(s.Bytes())))
+		fds = append(fds, s.FD())
+	}
+	if h.Op != OpSegment || h.Payload != 0 {
+		return fmt.Errorf("%s sent operation %d to %s where a request for a segment is due", c.peer, h.Op, c.self)
+	}
+	if h.Arg != size {
+		return fmt.Errorf("%s expects a segment of %d bytes from %s, whose segment has %d: both must agree on the buckets", c.peer, h.Arg, c.self, size)
+	}
+	unix, err := c.unix()
+	if err != nil {
+		return err
+	}
+	return c.ExplainSend(shm.SendFDs(unix, note, fds...), "a segment", c.writeWait.Load())
+}
+
+// ReceiveSegment takes a segment of size bytes from the peer and maps it, for
+// reading alone if readOnly is set. It refuses one of another size and one that can
+// be shrunk, and with readOnly one that can still be mapped for writing.
+func (c *Conn) ReceiveSegment(size int, readOnly bool) (*shm.Segment, error) {
+	all, err := c.ReceiveSegments(readOnly, WantedSegment{Size: size, Prefault: true})
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// WantedSegment is what ReceiveSegments asks for: a size in bytes, and whether to fill the
+// page tables at once, which would touch the pages of a segment that is to stay untouched.
+type WantedSegment struct {
+	Size     int
+	Prefault bool
+}
+
+// ReceiveSegments takes several segments, which the peer sends at once: all of them, or an
+// error.
+func (c *Conn) ReceiveSegments(readOnly bool, wanted ...WantedSegment) ([]*shm.Segment, error) {
+	unix, err := c.unix()
+	if err != nil {
+		return nil, err
+	}
+	h := Header{Op: OpSegment}
+	for _, w := range wanted {
+		h.Arg += int64(w.Size)
+	}
+	if err := c.Send(&h); err != nil {
+		return nil, err
+	}
+	fds, err := shm.ReceiveFDs(unix, make([]byte, segmentNote*len(wanted)), len(wanted))
+	if err != nil {
+		return nil, c.Explain(err, "a segment", c.readWait.Load())
+	}
+	all := make([]*shm.Segment, 0, len(wanted))
+	for i, w := range wanted {
+		s, err := shm.Open(fds[i], w.Size, readOnly, w.Prefault)
+		if err == nil {
+			all = append(all, s)
+			if readOnly && !s.ReadOnlySealed() {
+				err = errors.New("it is not sealed against writing")
+			}
+		}
+		if err != nil {
+			shm.CloseFDs(fds[i+1:])
+			for _, s := range all {
+				_ = s.Close()
+			}
+			return nil, fmt.Errorf("%s refuses the segment from %s: %w", c.self, c.peer, err)
+		}
+	}
+	return all, nil
+}
+
+// Bound gives everything on the connection until the timeout.
+func (c *Conn) Bound(timeout time.Duration) error {
+	deadline := time.Now().Add(timeout)
+	if err := c.SetReadDeadline(deadline); err != nil {
+		return err
+	}
+	return c.SetWriteDeadline(deadline)
+}
+
+func (c *Conn) unix() (*net.UnixConn, error) {
+	unix, ok := c.nc.(*net.UnixConn)
+	if !ok {
+		return nil, fmt.Errorf("the link from %s to %s cannot pass segments: that needs a Unix socket", c.self, c.peer)
+	}
+	return unix, nil
+}
