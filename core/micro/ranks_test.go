@@ -95,13 +95,40 @@ func TestConfigureRequest(t *testing.T) {
 	}
 }
 
-// sited is a process on the core's host.
+// sited is a process somewhere.
 type sited struct {
 	cluster.Process
-	cores int
+	site cluster.Site
 }
 
-func (s sited) Site() cluster.Site { return cluster.Site{Host: cluster.CoreHost, Cores: s.cores} }
+func (s sited) Site() cluster.Site { return s.site }
+
+func TestCheckSites(t *testing.T) {
+	for name, c := range map[string]struct {
+		elsewhere, want string
+	}{
+		"one host":  {"", ""},
+		"a trainer": {"trainer1.tcp", "trainer0.tcp runs on the core's host and trainer1.tcp on node7, but what lines up by a barrier in shared memory must stay on one host"},
+		"over TCP":  {"server2.tcp", ""},
+		"a server":  {"server2.shm", "trainer0.shm runs on the core's host and server2.shm on node7, but what shm joins must stay on one host"},
+	} {
+		s := laidOut(t, planOf(2, 1, bench.PushPull))
+		for _, p := range s.all {
+			site := cluster.Site{Host: cluster.CoreHost}
+			if p.Name == c.elsewhere {
+				site.Host = "node7"
+			}
+			p.Process = sited{site: site}
+		}
+		got := ""
+		if err := s.checkSites(); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
 
 func TestEnvironment(t *testing.T) {
 	if _, set := os.LookupEnv("GOMAXPROCS"); set {
@@ -110,7 +137,7 @@ func TestEnvironment(t *testing.T) {
 	environment := func(trainers int) (trainer, server []string) {
 		s := laidOut(t, planOf(trainers, 1, bench.PushPull))
 		for _, p := range s.all {
-			p.Process = sited{cores: 6}
+			p.Process = sited{site: cluster.Site{Host: cluster.CoreHost, Cores: 6}}
 		}
 		return s.ranks[0].trainers[0].Env(), s.ranks[0].servers[0].Env()
 	}

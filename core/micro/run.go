@@ -94,10 +94,19 @@ func (s *session) phases() []cluster.Phase {
 	return phases
 }
 
+// start starts all processes, where they can work together.
 func (s *session) start(ctx context.Context) error {
+	if err := s.checkSites(); err != nil {
+		return err
+	}
 	if err := s.cluster.Start(ctx); err != nil {
 		return err
 	}
+	return s.checkSites() // their clocks are known now
+}
+
+// checkSites reports that processes cannot measure together from where they run.
+func (s *session) checkSites() error {
 	for _, w := range s.ranks {
 		for _, t := range w.trainers {
 			if err := cluster.RequireHost("what lines up by a barrier in shared memory", w.trainers[0], t); err != nil {

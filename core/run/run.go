@@ -91,11 +91,15 @@ func (r *run) report(err error) {
 	r.result.Complete = err == nil
 }
 
+// start starts all processes, where they can work together.
 func (r *run) start(ctx context.Context) error {
+	if err := r.checkSites(); err != nil {
+		return err
+	}
 	if err := r.cluster.Start(ctx); err != nil {
 		return err
 	}
-	return r.checkSites()
+	return r.checkSites() // their clocks are known now
 }
 
 // epoch passes on the progress of the first trainer.
