@@ -23,6 +23,7 @@ var update = flag.Bool("update", false, "write golden files")
 // plugin processes of all tests are what `go test` built: race builds under
 // -race.
 func TestMain(m *testing.M) {
+	extendFabrics()
 	moveClock()
 	if launch.Child(plugins.Parts) {
 		return

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/comm/fabric"
+	"github.com/psbench/psbench/comm/fabric/delayed"
+)
+
+// delaySeed is the environment variable under which the test executable has one more
+// fabric, whose messages are late by that seed. Plugin processes inherit it.
+const delaySeed = "TEST_DELAY_SEED"
+
+// extendFabrics adds the line to the table of fabrics.
+func extendFabrics() {
+	if seed, err := strconv.ParseUint(os.Getenv(delaySeed), 10, 64); err == nil {
+		fabric.Extend(delayed.New(seed))
+	}
+}
+
+// A transport is a package and a line of a table: every reference case agrees over one
+// that psbench does not ship, whose messages come late and in other orders each time.
+func TestVerifyOverATransportThatDelays(t *testing.T) {
+	seeds, forms := []string{"1"}, []string{"", "--isolate all --set trainer.bucket_bytes=512"}
+	if testing.Short() || raceDetector {
+		forms = forms[1:]
+	}
+	if !testing.Short() {
+		seeds = []string{"1", "2", "3"}
+	}
+	for _, seed := range seeds {
+		for _, form := range forms {
+			t.Run(strings.TrimSpace("seed "+seed+" "+form), func(t *testing.T) {
+				args := append([]string{"psbench", "verify", "--transport", delayed.Name}, strings.Fields(form)...)
+				cmd := &exec.Cmd{Path: "/proc/self/exe", Args: args, Env: append(os.Environ(), delaySeed+"="+seed)}
+				out, err := cmd.CombinedOutput()
+				if err != nil || !strings.Contains(string(out), "11 of 11 cases agree") {
+					t.Errorf("%v\n%s", err, out)
+				}
+			})
+		}
+	}
+}
+
+// Without that variable there is no such transport.
+func TestDelaysAreNotShipped(t *testing.T) {
+	status, _, stderr := psbenchMain(t, "config", "--transport", delayed.Name)
+	if status == 0 || !strings.Contains(stderr, `--transport is "delayed" but must be auto, shm, unix, tcp or grpc`) {
+		t.Errorf("exit status %d, error %q", status, stderr)
+	}
+}
