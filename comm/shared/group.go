@@ -72,6 +72,12 @@ const (
 	stepBarrier
 )
 
+// stepNames are what errors call them.
+var stepNames = [...]string{
+	stepAllReduce: "an all-reduce", stepAverage: "an average", stepBroadcast: "a broadcast", stepReduceScatter: "a reduce-scatter",
+	stepAllGather: "an all-gather", stepAllToAll: "an all-to-all", stepBarrier: "a barrier",
+}
+
 func newGroup(members wire.Links, position int, store *comm.Store) (*group, error) {
 	conns, specs := members.Conns, store.Specs()
 	g := &group{

@@ -9,21 +9,21 @@ import (
 
 // ReduceScatter implements Group; errors are those of AllReduce.
 func (g *group) ReduceScatter(batch int64, b *tensor.Bucket) *comm.Future {
-	return g.startDense(stepReduceScatter, "a reduce-scatter", batch, b)
+	return g.startDense(stepReduceScatter, batch, b)
 }
 
 // AllGather implements Group; errors are those of AllReduce.
 func (g *group) AllGather(batch int64, b *tensor.Bucket) *comm.Future {
-	return g.startDense(stepAllGather, "an all-gather", batch, b)
+	return g.startDense(stepAllGather, batch, b)
 }
 
 // AllToAll implements Group; errors are those of AllReduce.
 func (g *group) AllToAll(batch int64, b *tensor.Bucket) *comm.Future {
-	return g.startDense(stepAllToAll, "an all-to-all", batch, b)
+	return g.startDense(stepAllToAll, batch, b)
 }
 
-func (g *group) startDense(kind int32, what string, batch int64, b *tensor.Bucket) *comm.Future {
-	if err := op.RequireDense(g.Self, what, b); err != nil {
+func (g *group) startDense(kind int32, batch int64, b *tensor.Bucket) *comm.Future {
+	if err := op.RequireDense(g.Self, stepNames[kind], b); err != nil {
 		return comm.Completed(err)
 	}
 	return g.start(kind, batch, b, 0)

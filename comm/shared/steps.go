@@ -266,28 +266,25 @@ func (g *group) agree(s *step) error {
 	return nil
 }
 
+// describe names what a member has posted, which may be anything.
 func (l *stepLine) describe() string {
+	if l.kind < 0 || int(l.kind) >= len(stepNames) {
+		return fmt.Sprintf("operation %d", l.kind)
+	}
+	name := stepNames[l.kind]
 	switch l.kind {
 	case stepBarrier:
-		return "a barrier"
+		return name
 	case stepBroadcast:
-		return fmt.Sprintf("a broadcast of batch %d, bucket %d from position %d", l.batch, l.bucket, l.root)
-	case stepReduceScatter:
-		return fmt.Sprintf("a reduce-scatter of batch %d, bucket %d", l.batch, l.bucket)
-	case stepAllGather:
-		return fmt.Sprintf("an all-gather of batch %d, bucket %d", l.batch, l.bucket)
-	case stepAllToAll:
-		return fmt.Sprintf("an all-to-all of batch %d, bucket %d", l.batch, l.bucket)
-	case stepAverage:
-		return fmt.Sprintf("an average of batch %d, bucket %d", l.batch, l.bucket)
+		return fmt.Sprintf("%s of batch %d, bucket %d from position %d", name, l.batch, l.bucket, l.root)
 	default:
-		return fmt.Sprintf("an all-reduce of batch %d, bucket %d", l.batch, l.bucket)
+		return fmt.Sprintf("%s of batch %d, bucket %d", name, l.batch, l.bucket)
 	}
 }
 
 func (s *step) describe() string {
 	if s.kind == stepBarrier {
-		return "a barrier"
+		return stepNames[s.kind]
 	}
 	return s.op.String()
 }
