@@ -31,7 +31,7 @@ func header(w *bytes.Buffer, r *result.Result) {
 	}
 	line(w, "settings", settings(r, keys...))
 	line(w, "transport", r.Transport)
-	line(w, "data", deal(r.Data))
+	line(w, "data", partition(r.Data))
 	line(w, "", besides(r.Data))
 	if d := r.Data.DroppedBatches; d > 0 {
 		line(w, "", fmt.Sprintf("dropped %s per epoch so that connected trainers run equally many", batches(d)))
@@ -158,9 +158,9 @@ func world(processes []result.Process) string {
 	return count(trainers, "trainer") + ", " + count(servers, "server")
 }
 
-// deal says how the data became batches, e.g. "10 batches of up to 10 samples
+// partition says how the data became batches, e.g. "10 batches of up to 10 samples
 // dealt to 4 trainers: 3, 3, 2, 2 per epoch".
-func deal(d result.Deal) string {
+func partition(d result.Partition) string {
 	if len(d.BatchesPerTrainer) == 0 {
 		return ""
 	}
@@ -175,7 +175,7 @@ func deal(d result.Deal) string {
 
 // besides says what else happens to the data, e.g. "read anew in every epoch, 2000
 // samples held out".
-func besides(d result.Deal) string {
+func besides(d result.Partition) string {
 	var parts []string
 	if d.Streamed {
 		parts = append(parts, "read anew in every epoch")

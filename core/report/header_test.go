@@ -9,7 +9,7 @@ import (
 )
 
 func TestHeaderSaysWhatElseHappensToTheData(t *testing.T) {
-	for want, d := range map[string]result.Deal{
+	for want, d := range map[string]result.Partition{
 		"":                         {},
 		"read anew in every epoch": {Streamed: true},
 		"1 sample held out":        {HeldOut: 1},

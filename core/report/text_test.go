@@ -44,7 +44,7 @@ func synthetic() *result.Result {
 		},
 		Warnings:  []string{"server2 is never used by hook allreduce"},
 		Transport: "unix",
-		Data: result.Deal{
+		Data: result.Partition{
 			Samples: 100, Batches: 11, LargestBatch: 10, BatchesPerTrainer: []int{3, 3, 2, 2}, DroppedBatches: 1,
 			SamplesPerTrainer: []int{30, 30, 20, 20},
 		},
@@ -114,7 +114,7 @@ func golden(t *testing.T, name, got string) {
 func hybrid() *result.Result {
 	r := synthetic()
 	r.Warnings, r.Samples, r.Buckets = nil, nil, nil
-	r.Data = result.Deal{Samples: 160, Batches: 20, LargestBatch: 12, BatchesPerTrainer: []int{10, 10}, SamplesPerTrainer: []int{100, 60}}
+	r.Data = result.Partition{Samples: 160, Batches: 20, LargestBatch: 12, BatchesPerTrainer: []int{10, 10}, SamplesPerTrainer: []int{100, 60}}
 	r.Processes = append(slices.Clone(r.Processes[:2]), r.Processes[4])
 	r.Environment.BLAS = []result.BLAS{{Engine: "openblas", Library: "libopenblas.so.0", Core: "SkylakeX", Threads: "1"}, {Engine: "gonum", Core: "go", Threads: "2"}}
 	r.Environment.GPUs = []result.GPU{{Name: "NVIDIA H100 80GB HBM3", Driver: "550.54.15", MemoryMiB: 81559}, {Name: "NVIDIA H100 80GB HBM3", Driver: "550.54.15", MemoryMiB: 81559}}

@@ -44,7 +44,7 @@ type Result struct {
 
 	// Transport is what carried the gradients: shm, unix, tcp or grpc.
 	Transport string              `json:"transport"`
-	Data      Deal                `json:"data"`
+	Data      Partition           `json:"data"`
 	Buckets   []tensor.BucketSpec `json:"buckets"`
 	// Tables are the embedding tables of the servers, in the order of the servers.
 	Tables    []comm.TableSpec `json:"tables,omitempty"`
@@ -79,8 +79,8 @@ type Value struct {
 	Origin string `json:"origin"` // e.g. "default", "flag --ntrainer", "run.json"
 }
 
-// Deal is how the data was cut into batches and dealt to the trainers.
-type Deal struct {
+// Partition is how the data was cut into batches and divided among the trainers.
+type Partition struct {
 	Samples           int   `json:"samples"`
 	Batches           int   `json:"batches"`
 	LargestBatch      int   `json:"largest_batch"`       // in samples, of those that trainers run or evaluate
