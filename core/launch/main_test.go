@@ -103,6 +103,7 @@ func act(l *Launcher, p *Process, settings string) error {
 	_, err := p.Configure(context.Background(), &proto.ConfigureRequest{
 		Name: p.Name, Directory: l.Directory(), Secret: make([]byte, wire.SecretSize), Transport: wire.Unix.Name(),
 		Part: &proto.PartChoice{Kind: string(sdk.KindData), Key: "actor", Settings: []byte(settings)},
+		Role: &proto.ConfigureRequest_Data{Data: &proto.DataRole{}},
 	})
 	return err
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host/bench"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -29,7 +28,7 @@ type process struct {
 	*cluster.Member
 	ranks *ranks
 	rank  int
-	part  *proto.PartChoice
+	part  *proto.PartChoice // nil of those that measure
 }
 
 // newRanks lays them out. With several transports the names of their processes say which
@@ -46,8 +45,7 @@ func (p *Plan) newRanks(f *fabric.Fabric) *ranks {
 		return q
 	}
 	for _, rank := range p.World.TrainerRanks() {
-		part := &proto.PartChoice{Kind: string(bench.Kind)}
-		r.trainers = append(r.trainers, newProcess(rank, registry.Plugin{Name: registry.Builtin}, part))
+		r.trainers = append(r.trainers, newProcess(rank, registry.Plugin{Name: registry.Builtin}, nil))
 	}
 	if !p.some(served) {
 		return r
@@ -64,39 +62,55 @@ func (r *ranks) processes() []*process { return slices.Concat(r.trainers, r.serv
 // environment gives each trainer its share of the cores, unless the user's GOMAXPROCS says
 // otherwise.
 func (p *process) environment() []string {
-	if _, set := os.LookupEnv("GOMAXPROCS"); set || p.part.GetKind() != string(bench.Kind) {
+	if _, set := os.LookupEnv("GOMAXPROCS"); set || p.part != nil {
 		return nil
 	}
 	return []string{"GOMAXPROCS=" + strconv.Itoa(cluster.Share(p, p.ranks.trainers))}
 }
 
 func (s *session) configureRequest(p *process) *proto.ConfigureRequest {
-	return &proto.ConfigureRequest{
+	req := &proto.ConfigureRequest{
 		Rank: int32(p.rank), Part: p.part, // #nosec G115 -- a rank
-		Trainers:  int32(len(p.ranks.trainers)), // #nosec G115 -- a count of processes
 		Transport: p.ranks.fabric.Name, Listen: s.plan.Listen,
+		Role: &proto.ConfigureRequest_Bench{Bench: &proto.BenchRole{}},
 	}
+	if p.part != nil {
+		req.Role = &proto.ConfigureRequest_Server{Server: &proto.ServerRole{}}
+	}
+	return req
 }
 
 func (s *session) connectRequest(p *process) *proto.ConnectRequest {
+	if p.part != nil {
+		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Server{Server: s.serverLinks(p)}}
+	}
+	return &proto.ConnectRequest{Role: &proto.ConnectRequest_Bench{Bench: s.benchLinks(p)}}
+}
+
+func (s *session) serverLinks(p *process) *proto.ServerLinks {
+	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(s.plan.buckets())}
+	for _, rank := range s.plan.World.TrainersOf(p.rank) {
+		links.Trainers = append(links.Trainers, p.ranks.trainers[rank].LinkPeer())
+	}
+	return links
+}
+
+func (s *session) benchLinks(p *process) *proto.BenchLinks {
 	w := p.ranks
-	req := &proto.ConnectRequest{Buckets: convert.BucketsToProto(s.plan.buckets())}
-	if p.part.GetKind() == string(sdk.KindServer) {
-		for _, rank := range s.plan.World.TrainersOf(p.rank) {
-			req.Trainers = append(req.Trainers, w.trainers[rank].LinkPeer())
-		}
-		return req
-	}
+	position := int32(p.rank) // #nosec G115 -- a rank
+	links := &proto.BenchLinks{Buckets: convert.BucketsToProto(s.plan.buckets()), Sync: &proto.Group{Position: position}}
 	if server, ok := s.plan.World.ServerOf(p.rank); ok && len(w.servers) > 0 {
-		req.Server = w.servers[server-w.servers[0].rank].LinkPeer()
+		links.Server = w.servers[server-w.servers[0].rank].LinkPeer()
 	}
+	group := &proto.Group{Position: position}
 	for _, t := range w.trainers {
-		req.Ring = append(req.Ring, t.LinkPeer())
-		req.SyncRing = append(req.SyncRing, t.Peer())
+		group.Members = append(group.Members, t.LinkPeer())
+		links.Sync.Members = append(links.Sync.Members, t.Peer())
 	}
-	req.Position = int32(p.rank) // #nosec G115 -- a rank
-	req.Group = s.plan.some(collective)
-	return req
+	if s.plan.some(collective) {
+		links.Group = group
+	}
+	return links
 }
 
 func (s *session) measureRequest(p *process, c cell, rounds int) *proto.MeasureRequest {

@@ -38,21 +38,20 @@ func peers(list ...*proto.Peer) string {
 func TestConnectRequests(t *testing.T) {
 	s := laidOut(t, planOf(4, 2, bench.PushPull, bench.AllReduce))
 	w := s.ranks[1]
-	req := s.connectRequest(w.trainers[3])
+	req := s.connectRequest(w.trainers[3]).GetBench()
 	if got := peers(req.GetServer()); got != "server5.tcp at link:server5.tcp" {
 		t.Errorf("trainer3 pushes to %s", got)
 	}
-	if req.GetPosition() != 3 || !req.GetGroup() || len(req.GetBuckets()) != 2 {
+	if req.GetGroup().GetPosition() != 3 || req.GetSync().GetPosition() != 3 || len(req.GetBuckets()) != 2 {
 		t.Errorf("trainer3 joins %v", req)
 	}
-	if got := peers(req.GetRing()...); !strings.HasPrefix(got, "trainer0.tcp at link:trainer0.tcp, trainer1.tcp at ") || len(req.GetRing()) != 4 {
+	if got := peers(req.GetGroup().GetMembers()...); !strings.HasPrefix(got, "trainer0.tcp at link:trainer0.tcp, trainer1.tcp at ") || len(req.GetGroup().GetMembers()) != 4 {
 		t.Errorf("the group is %s", got)
 	}
-	if got := peers(req.GetSyncRing()...); !strings.HasPrefix(got, "trainer0.tcp at unix:trainer0.tcp, ") || len(req.GetSyncRing()) != 4 {
+	if got := peers(req.GetSync().GetMembers()...); !strings.HasPrefix(got, "trainer0.tcp at unix:trainer0.tcp, ") || len(req.GetSync().GetMembers()) != 4 {
 		t.Errorf("the group that lines up is %s", got)
 	}
-	req = s.connectRequest(w.servers[1])
-	if got := peers(req.GetTrainers()...); got != "trainer2.tcp at link:trainer2.tcp, trainer3.tcp at link:trainer3.tcp" {
+	if got := peers(s.connectRequest(w.servers[1]).GetServer().GetTrainers()...); got != "trainer2.tcp at link:trainer2.tcp, trainer3.tcp at link:trainer3.tcp" {
 		t.Errorf("server5 serves %s", got)
 	}
 }
@@ -67,12 +66,12 @@ func TestRanksHaveWhatTheyNeed(t *testing.T) {
 	if name := s.ranks[0].trainers[1].Name; name != "trainer1" {
 		t.Errorf("of one transport a trainer is called %s", name)
 	}
-	if req := s.connectRequest(s.ranks[0].trainers[0]); req.GetServer() != nil || !req.GetGroup() {
+	if req := s.connectRequest(s.ranks[0].trainers[0]).GetBench(); req.GetServer() != nil || req.GetGroup() == nil {
 		t.Errorf("a trainer joins %v", req)
 	}
 	p.Operations = []*bench.Operation{bench.PushPull}
 	s = laidOut(t, p)
-	if req := s.connectRequest(s.ranks[0].trainers[0]); req.GetServer() == nil || req.GetGroup() {
+	if req := s.connectRequest(s.ranks[0].trainers[0]).GetBench(); req.GetServer() == nil || req.GetGroup() != nil {
 		t.Errorf("a trainer joins %v", req)
 	}
 }
@@ -85,7 +84,7 @@ func TestConfigureRequest(t *testing.T) {
 	got := s.configureRequest(w.servers[0])
 	want := &proto.ConfigureRequest{
 		Rank: 2, Part: &proto.PartChoice{Kind: "server", Key: "average", Settings: []byte(`{"a":1}`)},
-		Trainers: 2, Transport: "shm", Listen: "::1",
+		Transport: "shm", Listen: "::1", Role: &proto.ConfigureRequest_Server{Server: &proto.ServerRole{}},
 	}
 	if got.String() != want.String() {
 		t.Errorf("the request is %v, want %v", got, want)

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/inspect"
 )
 
@@ -27,7 +28,7 @@ func (r *run) nonFinite() (found []nonFinite) {
 				f.Epoch, f.Batch = q.GetEpoch(), q.GetBatch()
 				f.Loss = strconv.FormatFloat(q.GetLoss(), 'g', -1, 64)
 			}
-			found = append(found, nonFinite{f, inspect.Describe(s.Name, q)})
+			found = append(found, nonFinite{f, inspect.Describe(s.Name, convert.NonFinite(q))})
 		}
 	}
 	return found

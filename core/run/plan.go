@@ -83,7 +83,7 @@ func (r *run) agreeOnPlan() error {
 }
 
 func (r *run) deal(ctx context.Context, data *process) error {
-	req := &proto.DealRequest{
+	req := &proto.PartitionRequest{
 		Inputs:    r.processes.trainers[0].plan.GetInputs(),
 		BatchSize: int32(r.e.BatchSize), // #nosec G115 -- checked by config
 	}
@@ -94,7 +94,7 @@ func (r *run) deal(ctx context.Context, data *process) error {
 		}
 		req.Sets = append(req.Sets, s)
 	}
-	reply, err := data.Deal(ctx, req)
+	reply, err := data.Partition(ctx, req)
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func TestTrainersKnowTheirShares(t *testing.T) {
 			if s.kind == sdk.KindTrainer {
 				want = r.shares[s.rank]
 			}
-			q := r.connectRequest(s)
+			q := r.connectRequest(s).GetTrainer()
 			if q.GetShare() != want || q.GetStreamed() != (streamed && want != nil) {
 				t.Errorf("%s is told of share %v, streamed %v", s.Name, q.GetShare(), q.GetStreamed())
 			}
@@ -133,32 +133,45 @@ func TestTables(t *testing.T) {
 
 // What the request to configure says of servers.
 func TestConfigureRequests(t *testing.T) {
-	for service, want := range map[sdk.Service]struct {
-		firstTensor int32
-		serverLocal string
-	}{
-		sdk.ServiceGradients:  {},
-		sdk.ServiceTables:     {firstTensor: 3},
-		sdk.ServiceParameters: {serverLocal: "a_model"},
-	} {
+	for service, firstTensor := range map[sdk.Service]int32{sdk.ServiceGradients: 0, sdk.ServiceTables: 3, sdk.ServiceParameters: 0} {
 		r := laidOut(&run{e: experiment(3, 3, registry.Links{}, sdk.KindModel)})
 		r.e.Service = service
 		for _, s := range r.processes.all {
 			q := r.configureRequest(s)
-			if q.GetFirstTensor() != want.firstTensor || q.GetServer() != "a_server" {
-				t.Errorf("%s, %s: first tensor %d, server %s", service, s.Name, q.GetFirstTensor(), q.GetServer())
-			}
-			if s.kind != sdk.KindServer {
+			var env *proto.ModelEnv
+			switch s.kind {
+			case sdk.KindTrainer:
+				env = q.GetTrainer().GetModel()
+				if server := q.GetTrainer().GetServer(); server != "a_server" {
+					t.Errorf("%s, %s: the server is %s", service, s.Name, server)
+				}
+			case sdk.KindModel:
+				env = q.GetCompanion().GetModel()
+			case sdk.KindServer:
+				checkServerRole(t, service, s, q)
+				continue
+			default:
 				continue
 			}
-			var local []string
-			for _, p := range q.GetLocal() {
-				local = append(local, p.GetKey())
-			}
-			if got := strings.Join(local, " "); got != want.serverLocal || int(q.GetPosition()) != s.rank-3 {
-				t.Errorf("%s, %s: holds %s, position %d", service, s.Name, got, q.GetPosition())
+			if env == nil || env.GetFirstTensor() != firstTensor {
+				t.Errorf("%s, %s: the model knows %v, want first tensor %d", service, s.Name, env, firstTensor)
 			}
 		}
+	}
+}
+
+// checkServerRole checks what a server is to be where all of a run serve something.
+func checkServerRole(t *testing.T, service sdk.Service, s *process, q *proto.ConfigureRequest) {
+	t.Helper()
+	if table := q.GetTable(); (table != nil) != (service == sdk.ServiceTables) || table != nil && int(table.GetPosition()) != s.rank-3 {
+		t.Errorf("%s, %s: its table is %v", service, s.Name, table)
+	}
+	want := ""
+	if service == sdk.ServiceParameters {
+		want = "a_model"
+	}
+	if got := q.GetServer().GetModel().GetKey(); got != want {
+		t.Errorf("%s, %s: holds %q, want %q", service, s.Name, got, want)
 	}
 }
 
@@ -204,7 +217,7 @@ func TestEnvironment(t *testing.T) {
 		}
 		// A trainer that is alone on its host has all of its cores.
 		trainer.Process = placed{site: cluster.Site{Host: "node7", Cores: 16}}
-		if n := count(r, trainer, "OPENBLAS_NUM_THREADS"); n != 16 || r.configureRequest(trainer).GetThreads() != 16 {
+		if n := count(r, trainer, "OPENBLAS_NUM_THREADS"); n != 16 || r.configureRequest(trainer).GetTrainer().GetModel().GetThreads() != 16 {
 			t.Errorf("%s: a trainer alone has %d threads", service, n)
 		}
 		for _, v := range r.environment(trainer) {

@@ -3,7 +3,6 @@ package run
 import (
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,13 +82,25 @@ type who struct {
 	Hook, Criterion, Model string
 }
 
-func whoOf(q *proto.ConnectRequest) who {
-	c := func(kind sdk.Kind) string { return q.GetCompanions()[string(kind)].GetName() }
-	return who{
-		Data: q.GetData().GetName(), Server: q.GetServer().GetName(), Ring: peers(q.GetRing()), Trainers: peers(q.GetTrainers()),
-		Batches: q.GetBatches(), Tables: peers(q.GetTableServers()),
-		Position: q.GetPosition(), Default: q.GetDefaultGroup(), Hook: c(sdk.KindHook), Criterion: c(sdk.KindCriterion), Model: c(sdk.KindModel),
+func whoOf(q *proto.ConnectRequest) (w who) {
+	hook := q.GetTrainer().GetHook()
+	switch r := q.GetRole().(type) {
+	case *proto.ConnectRequest_Trainer:
+		c := func(kind sdk.Kind) string { return r.Trainer.GetCompanions()[string(kind)].GetName() }
+		w.Data, w.Tables = r.Trainer.GetData().GetName(), peers(r.Trainer.GetTableServers())
+		w.Hook, w.Criterion, w.Model = c(sdk.KindHook), c(sdk.KindCriterion), c(sdk.KindModel)
+	case *proto.ConnectRequest_Server:
+		w.Trainers, w.Batches = peers(r.Server.GetTrainers()), r.Server.GetBatches()
+	case *proto.ConnectRequest_Table:
+		w.Trainers = peers(r.Table.GetTrainers())
+	case *proto.ConnectRequest_Data:
+		w.Trainers = peers(r.Data.GetTrainers())
+	case *proto.ConnectRequest_Companion:
+		w.Trainers, hook = peers([]*proto.Peer{r.Companion.GetTrainer()}), r.Companion.GetHook()
 	}
+	w.Server, w.Default = hook.GetServer().GetName(), hook.GetDefault() != nil
+	w.Ring, w.Position = peers(hook.GetGroup().GetMembers()), hook.GetGroup().GetPosition()
+	return w
 }
 
 func TestConnectRequests(t *testing.T) {
@@ -129,12 +140,12 @@ func TestConnectRequests(t *testing.T) {
 		"tables, isolated hooks": {tables(&run{e: experiment(2, 3, group, sdk.KindHook)}), map[string]who{
 			"trainer1":      {Data: "data", Hook: "trainer1.hook", Tables: []string{"server2", "server3", "server4"}},
 			"trainer1.hook": {Trainers: []string{"trainer1"}, Ring: []string{"trainer0.hook", "trainer1.hook"}, Position: 1},
-			"server2":       {Trainers: four[:2], Batches: []int64{6, 9}},
-			"server4":       {Trainers: four[:2], Batches: []int64{6, 9}},
+			"server2":       {Trainers: four[:2]},
+			"server4":       {Trainers: four[:2]},
 		}},
 		"tables without a hook's links": {tables(&run{e: experiment(1, 2, registry.Links{})}), map[string]who{
 			"trainer0": {Data: "data", Tables: []string{"server1", "server2"}},
-			"server2":  {Trainers: four[:1], Batches: []int64{6}},
+			"server2":  {Trainers: four[:1]},
 		}},
 		"all isolated": {&run{e: experiment(1, 1, server, sdk.Isolable...)}, map[string]who{
 			"trainer0":           {Data: "data", Hook: "trainer0.hook", Criterion: "trainer0.criterion", Model: "trainer0.model"},
@@ -159,8 +170,10 @@ func TestConnectRequests(t *testing.T) {
 			t.Errorf("%s: %d of %d processes exist", name, found, len(c.want))
 		}
 		for _, s := range r.processes.all {
-			if got, want := r.connectRequest(s).GetLookup(), (s.kind == sdk.KindTrainer || s.kind == sdk.KindServer) && r.lookup != nil; (got != nil) != want {
-				t.Errorf("%s, %s: the lookup is %v", name, s.Name, got)
+			q := r.connectRequest(s)
+			known := q.GetTrainer().GetLookup() != nil || q.GetTable().GetLookup() != nil
+			if want := (s.kind == sdk.KindTrainer || s.kind == sdk.KindServer) && r.lookup != nil; known != want {
+				t.Errorf("%s, %s knows the lookup: %v", name, s.Name, known)
 			}
 			requireAddresses(t, s.Name, r.connectRequest(s))
 		}
@@ -171,13 +184,14 @@ func TestConnectRequests(t *testing.T) {
 // run's transport and everything else to the Unix sockets.
 func requireAddresses(t *testing.T, name string, q *proto.ConnectRequest) {
 	t.Helper()
-	links := append(append([]*proto.Peer{q.GetServer()}, q.GetRing()...), q.GetTableServers()...)
-	others := append(slices.Collect(maps.Values(q.GetCompanions())), q.GetData())
-	if strings.HasPrefix(name, "server") {
-		links = append(links, q.GetTrainers()...)
-	} else {
-		others = append(others, q.GetTrainers()...)
+	trainer, hook := q.GetTrainer(), q.GetTrainer().GetHook()
+	if q.GetCompanion() != nil {
+		hook = q.GetCompanion().GetHook()
 	}
+	links := slices.Concat([]*proto.Peer{hook.GetServer()}, hook.GetGroup().GetMembers(), hook.GetDefault().GetMembers(),
+		trainer.GetTableServers(), q.GetServer().GetTrainers(), q.GetTable().GetTrainers())
+	others := append(slices.Collect(maps.Values(trainer.GetCompanions())), trainer.GetData(), q.GetCompanion().GetTrainer())
+	others = append(others, q.GetData().GetTrainers()...)
 	for prefix, peers := range map[string][]*proto.Peer{"tcp:": links, "unix:": others} {
 		for _, p := range peers {
 			if p != nil && p.GetAddress() != prefix+p.GetName() {

@@ -15,104 +15,160 @@ func (r *run) configureRequest(p *process) *proto.ConfigureRequest {
 	req := &proto.ConfigureRequest{
 		Rank:      int32(p.rank), // #nosec G115 -- a rank
 		Part:      choice(p.kind, p.part),
-		Trainers:  int32(len(r.processes.trainers)),         // #nosec G115 -- a count of processes
-		Epochs:    int32(max(r.e.Epochs, r.e.WarmUpEpochs)), // #nosec G115 -- checked by config
-		BatchSize: int32(r.e.BatchSize),                     // #nosec G115 -- checked by config
-		Seed:      r.e.Seed,
-		Threads:   int32(r.threads(p)), // #nosec G115 -- a count of cores
-		Summarize: r.o.Summarize,
-		FailOnNan: r.e.FailOnNaN,
 		Transport: r.e.Fabric.Name,
 		Listen:    r.e.Listen,
-		Server:    r.e.Parts[sdk.KindServer].Key,
-		Position:  int32(p.position), // #nosec G115 -- a count of processes
 	}
-	if r.e.Service == sdk.ServiceTables {
-		req.FirstTensor = int32(len(r.processes.servers)) // #nosec G115 -- a count of processes
-	}
+	trainers := int32(len(r.processes.trainers)) // #nosec G115 -- a count of processes
 	switch p.kind {
-	case sdk.KindServer:
-		if r.e.Service == sdk.ServiceParameters {
-			req.Local = append(req.Local, choice(sdk.KindModel, r.e.Parts[sdk.KindModel]))
-		}
 	case sdk.KindTrainer:
-		req.ParametersBack = r.e.Service == sdk.ServiceParameters
-		req.Maps = map[string]string{}
-		for kind, key := range r.e.InTrainer {
-			req.Maps[string(kind)] = key
-		}
-		for _, kind := range sdk.Isolable {
-			if p.companions[kind] == nil {
-				req.Local = append(req.Local, choice(kind, r.e.Parts[kind]))
-			}
-		}
+		req.Role = &proto.ConfigureRequest_Trainer{Trainer: r.trainerRole(p)}
+	case sdk.KindServer:
+		r.setServerRole(req, p)
+	case sdk.KindData:
+		req.Role = &proto.ConfigureRequest_Data{Data: &proto.DataRole{
+			Seed: r.e.Seed, Trainers: trainers, BatchSize: int32(r.e.BatchSize), // #nosec G115 -- checked by config
+		}}
+	default:
+		req.Role = &proto.ConfigureRequest_Companion{Companion: &proto.CompanionRole{Trainers: trainers, Model: r.modelEnv(p)}}
 	}
 	return req
+}
+
+func (r *run) trainerRole(p *process) *proto.TrainerRole {
+	role := &proto.TrainerRole{
+		Maps:      map[string]string{},
+		Trainers:  int32(len(r.processes.trainers)),         // #nosec G115 -- a count of processes
+		Epochs:    int32(max(r.e.Epochs, r.e.WarmUpEpochs)), // #nosec G115 -- checked by config
+		Seed:      r.e.Seed,
+		Server:    r.e.Parts[sdk.KindServer].Key,
+		Model:     r.modelEnv(p),
+		Summarize: r.o.Summarize, FailOnNan: r.e.FailOnNaN, ParametersBack: r.e.Service == sdk.ServiceParameters,
+	}
+	for kind, key := range r.e.InTrainer {
+		role.Maps[string(kind)] = key
+	}
+	for _, kind := range sdk.Isolable {
+		if p.companions[kind] == nil {
+			role.Local = append(role.Local, choice(kind, r.e.Parts[kind]))
+		}
+	}
+	return role
+}
+
+// setServerRole makes the process a server of a table or any other.
+func (r *run) setServerRole(req *proto.ConfigureRequest, p *process) {
+	if r.e.Service == sdk.ServiceTables {
+		req.Role = &proto.ConfigureRequest_Table{Table: &proto.TableRole{
+			Seed: r.e.Seed, Summarize: r.o.Summarize,
+			Position: int32(p.position),                // #nosec G115 -- a count of processes
+			Trainers: int32(len(r.processes.trainers)), // #nosec G115 -- a count of processes
+		}}
+		return
+	}
+	role := &proto.ServerRole{Seed: r.e.Seed, Summarize: r.o.Summarize}
+	if r.e.Service == sdk.ServiceParameters {
+		role.Model, role.ModelEnv = choice(sdk.KindModel, r.e.Parts[sdk.KindModel]), r.modelEnv(p)
+	}
+	req.Role = &proto.ConfigureRequest_Server{Server: role}
+}
+
+// modelEnv is what a model in a process knows of the run. Its tensors come after those of
+// tables.
+func (r *run) modelEnv(p *process) *proto.ModelEnv {
+	env := &proto.ModelEnv{
+		MaxBatch: int32(r.e.BatchSize), // #nosec G115 -- checked by config
+		Threads:  int32(r.threads(p)),  // #nosec G115 -- a count of cores
+	}
+	if r.e.Service == sdk.ServiceTables {
+		env.FirstTensor = int32(len(r.processes.servers)) // #nosec G115 -- a count of processes
+	}
+	return env
 }
 
 func (r *run) connectRequest(p *process) *proto.ConnectRequest {
-	req := &proto.ConnectRequest{Buckets: r.buckets(), Model: r.model}
 	switch p.kind {
 	case sdk.KindTrainer:
-		req.Data, req.Share, req.Streamed = r.processes.data.Peer(), r.shares[p.rank], r.streamed
-		if r.lookup != nil {
-			req.Lookup = r.lookup
-			for _, v := range r.processes.servers {
-				req.TableServers = append(req.TableServers, v.LinkPeer())
-			}
-		}
-		req.Companions = map[string]*proto.Peer{}
-		for kind, c := range p.companions {
-			req.Companions[string(kind)] = c.Peer()
-		}
+		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Trainer{Trainer: r.trainerLinks(p)}}
 	case sdk.KindData:
+		links := &proto.DataLinks{}
 		for _, t := range r.processes.trainers {
-			req.Trainers = append(req.Trainers, t.Peer())
+			links.Trainers = append(links.Trainers, t.Peer())
 		}
+		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Data{Data: links}}
 	case sdk.KindServer:
-		r.addTrainers(req, p)
+		if r.lookup == nil {
+			return &proto.ConnectRequest{Role: &proto.ConnectRequest_Server{Server: r.serverLinks(p)}}
+		}
+		links := &proto.TableLinks{Lookup: r.lookup}
+		for _, rank := range r.e.World.TrainersOf(p.rank) {
+			links.Trainers = append(links.Trainers, r.processes.trainers[rank].LinkPeer())
+		}
+		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Table{Table: links}}
 	default:
-		req.Trainers = []*proto.Peer{p.trainer.Peer()}
+		links := &proto.CompanionLinks{Trainer: p.trainer.Peer(), Buckets: r.buckets()}
+		if p.kind == sdk.KindHook {
+			links.Hook = r.hookLinks(p.rank)
+		}
+		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Companion{Companion: links}}
 	}
-	if p.kind == sdk.KindHook || p.kind == sdk.KindTrainer && p.holder(sdk.KindHook) == p {
-		r.addHookLinks(req, p.rank)
-	}
-	return req
 }
 
-// addTrainers tells a server who will join it: the processes with the hooks of its
-// trainers, or, at a server of a table, the trainers themselves.
-func (r *run) addTrainers(req *proto.ConnectRequest, server *process) {
-	req.Lookup = r.lookup
-	if r.lookup == nil && !r.e.Links.Server {
-		return
+func (r *run) trainerLinks(p *process) *proto.TrainerLinks {
+	links := &proto.TrainerLinks{
+		Buckets: r.buckets(), Model: r.model, Data: r.processes.data.Peer(), Share: r.shares[p.rank], Streamed: r.streamed,
+		Companions: map[string]*proto.Peer{}, Lookup: r.lookup,
+	}
+	if r.lookup != nil {
+		for _, v := range r.processes.servers {
+			links.TableServers = append(links.TableServers, v.LinkPeer())
+		}
+	}
+	for kind, c := range p.companions {
+		links.Companions[string(kind)] = c.Peer()
+	}
+	if p.holder(sdk.KindHook) == p {
+		links.Hook = r.hookLinks(p.rank)
+	}
+	return links
+}
+
+// serverLinks tells a server who will join it: the processes with the hooks of its trainers.
+func (r *run) serverLinks(server *process) *proto.ServerLinks {
+	links := &proto.ServerLinks{Buckets: r.buckets()}
+	if !r.e.Links.Server {
+		return links
 	}
 	for _, rank := range r.e.World.TrainersOf(server.rank) {
-		t := r.processes.trainers[rank]
-		if r.lookup == nil {
-			t = t.holder(sdk.KindHook)
-		}
-		req.Trainers = append(req.Trainers, t.LinkPeer())
-		req.Batches = append(req.Batches, int64(r.e.Epochs)*r.shares[rank].GetBatches())
+		links.Trainers = append(links.Trainers, r.processes.trainers[rank].holder(sdk.KindHook).LinkPeer())
+		links.Batches = append(links.Batches, int64(r.e.Epochs)*r.shares[rank].GetBatches())
 	}
+	return links
 }
 
-// addHookLinks tells the process with a rank's hook whom to join.
-func (r *run) addHookLinks(req *proto.ConnectRequest, rank int) {
+// hookLinks tells the process with a rank's hook whom to join.
+func (r *run) hookLinks(rank int) *proto.HookLinks {
+	links := &proto.HookLinks{}
 	if server, ok := r.e.World.ServerOf(rank); ok && r.e.Links.Server {
 		for _, p := range r.processes.servers {
 			if p.rank == server {
-				req.Server = p.LinkPeer()
+				links.Server = p.LinkPeer()
 			}
 		}
 	}
-	if r.e.Links.Group || r.e.Links.Default {
-		for _, t := range r.processes.trainers {
-			req.Ring = append(req.Ring, t.holder(sdk.KindHook).LinkPeer())
-		}
-		req.Position = int32(rank) // #nosec G115 -- a rank
-		req.Group, req.DefaultGroup = r.e.Links.Group, r.e.Links.Default
+	if !r.e.Links.Group && !r.e.Links.Default {
+		return links
 	}
+	group := &proto.Group{Position: int32(rank)} // #nosec G115 -- a rank
+	for _, t := range r.processes.trainers {
+		group.Members = append(group.Members, t.holder(sdk.KindHook).LinkPeer())
+	}
+	if r.e.Links.Group {
+		links.Group = group
+	}
+	if r.e.Links.Default {
+		links.Default = group
+	}
+	return links
 }
 
 // Pending is the result of a run of e that has yet to begin.

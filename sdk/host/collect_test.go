@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -25,14 +26,13 @@ func (c *collection) Context() context.Context { return context.Background() }
 // losing is a role that records four losses in a pass.
 type losing struct{ losses []float64 }
 
-func (c *losing) Connect(*proto.ConnectRequest) (*proto.ConnectReply, error) { return nil, nil }
-func (c *losing) Reset() error                                               { c.losses = nil; return nil }
-func (c *losing) Train(context.Context, int) (*proto.TrainReply, error) {
+func (c *losing) Reset() error { c.losses = nil; return nil }
+func (c *losing) Train(context.Context, int) (*record.Work, error) {
 	c.losses = append(c.losses, 4, 3, 2, 1)
-	return &proto.TrainReply{}, nil
+	return &record.Work{}, nil
 }
-func (c *losing) Collect(send func(*proto.CollectReply) error) error {
-	return send(&proto.CollectReply{Losses: c.losses})
+func (c *losing) Collect(send record.Send) error {
+	return send(record.Piece{Losses: c.losses})
 }
 
 // A process has what it recorded in its last pass and nothing of another one, nor while it

@@ -5,20 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"sync"
+	"time"
 
-	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/bench"
-	"github.com/psbench/psbench/sdk/host/companion"
+	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/data"
 	"github.com/psbench/psbench/sdk/host/fault"
+	"github.com/psbench/psbench/sdk/host/layout"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/host/server"
+	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/host/table"
 	"github.com/psbench/psbench/sdk/host/trainer"
 	"github.com/psbench/psbench/sdk/proto"
@@ -34,47 +34,12 @@ type service struct {
 	mu      sync.Mutex
 	name    string
 	role    role
-	station *process.Process
+	process *process.Process
 
 	// recorded is held for reading while what was recorded is sent, which may last, and
 	// for writing while it is forgotten.
 	recorded sync.RWMutex
 	pass     proto.Pass // whose record it is
-}
-
-// role is what a process is after Configure. Plan, Deal and Train exist only
-// for the roles that implement planner, dealer and runner.
-type role interface {
-	Connect(*proto.ConnectRequest) (*proto.ConnectReply, error)
-	Reset() error
-	Collect(send func(*proto.CollectReply) error) error
-}
-
-type planner interface {
-	Plan(*proto.PlanRequest) (*proto.PlanReply, error)
-}
-
-type dealer interface {
-	Deal(*proto.DealRequest) (*proto.DealReply, error)
-}
-
-type runner interface {
-	Train(ctx context.Context, epochs int) (*proto.TrainReply, error)
-}
-
-type measurer interface {
-	Measure(*proto.MeasureRequest) (*proto.MeasureReply, error)
-}
-
-// tableHolder is a role that holds a table.
-type tableHolder interface {
-	DescribeTable() *proto.Table
-}
-
-// modeller is a role that may hold the model; DescribeModel is nil if it does
-// not.
-type modeller interface {
-	DescribeModel() *proto.ModelDescription
 }
 
 func newService(parts []sdk.Part) *service {
@@ -85,12 +50,13 @@ func newService(parts []sdk.Part) *service {
 func (p *service) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.station != nil {
-		p.station.Close()
-		p.station = nil
+	if p.process != nil {
+		p.process.Close()
+		p.process = nil
 	}
 }
 
+// Describe lists the parts of the plugin.
 func (p *service) Describe(context.Context, *proto.DescribeRequest) (*proto.DescribeReply, error) {
 	reply := &proto.DescribeReply{}
 	for _, part := range p.parts {
@@ -106,78 +72,33 @@ func (p *service) Describe(context.Context, *proto.DescribeRequest) (*proto.Desc
 	return reply, nil
 }
 
+// Configure makes the process be one part of one rank.
 func (p *service) Configure(_ context.Context, req *proto.ConfigureRequest) (*proto.ConfigureReply, error) {
 	useStderr()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.station != nil {
+	if p.process != nil {
 		return nil, asStatus(errors.New("the process is configured already"))
 	}
-	st, err := process.New(p.parts, req, p.events)
-	p.station = st // whatever of it there is ends with the process
+	st, err := process.New(p.parts, convert.Process(req), p.events)
+	p.process = st // whatever of it there is ends with the process
 	if err != nil {
 		return nil, asStatus(err)
 	}
 	p.name = req.GetName()
-	r, err := newRole(st)
+	r, err := newRole(st, req)
 	if err != nil {
 		return nil, p.status(err)
 	}
 	p.role = r
 	reply := &proto.ConfigureReply{Address: st.Address(), LinkAddress: st.LinkAddress()}
-	if m, ok := r.(modeller); ok {
-		reply.Model = m.DescribeModel()
-	}
-	if t, ok := r.(tableHolder); ok {
-		reply.Table = t.DescribeTable()
+	switch r := r.(type) {
+	case interface{ DescribeModel() *layout.Model }:
+		reply.Model = convert.ModelToProto(r.DescribeModel())
+	case *table.Role:
+		reply.Table = convert.TableToProto(r.Table())
 	}
 	return reply, nil
-}
-
-// realStderr is the standard error before go-plugin puts a pipe of its own in
-// its place.
-var realStderr = os.Stderr
-
-// useStderr sends all output to the real standard error once the handshake is
-// over. Go-plugin would take what a library prints to the real standard output
-// for its protocol, and a long line would block the process for good; and of
-// what goes through its pipe the last words of a process are lost.
-func useStderr() {
-	_ = unix.Dup3(int(realStderr.Fd()), 1, 0) // #nosec G115 -- a descriptor
-	os.Stdout, os.Stderr = realStderr, realStderr
-}
-
-func newRole(st *process.Process) (role, error) {
-	switch kind := sdk.Kind(st.Req.GetPart().GetKind()); kind {
-	case sdk.KindTrainer:
-		return trainer.New(st)
-	case sdk.KindServer:
-		return newServer(st)
-	case sdk.KindData:
-		return data.New(st)
-	case sdk.KindHook:
-		return companion.NewHook(st), nil
-	case sdk.KindCriterion:
-		return companion.NewCriterion(st), nil
-	case sdk.KindModel:
-		return companion.NewModel(st)
-	case bench.Kind:
-		return bench.New(st), nil
-	default:
-		return nil, fmt.Errorf("kind %q has no process of its own", kind)
-	}
-}
-
-// newServer makes the role of a server that holds a table or of any other.
-func newServer(st *process.Process) (role, error) {
-	part, err := st.Find(st.Req.GetPart())
-	if err != nil {
-		return nil, err
-	}
-	if part.Serves == sdk.ServiceTables {
-		return table.New(st)
-	}
-	return server.New(st), nil
 }
 
 // as returns the process's role as a T, or an error that names the call.
@@ -191,30 +112,36 @@ func as[T any](p *service, call string) (T, error) {
 	return t, nil
 }
 
+// Plan asks a trainer for its buckets.
 func (p *service) Plan(_ context.Context, req *proto.PlanRequest) (*proto.PlanReply, error) {
-	r, err := as[planner](p, "plan")
+	r, err := as[*trainer.Role](p, "plan")
 	if err != nil {
 		return nil, err
 	}
-	reply, err := r.Plan(req)
-	return reply, p.status(err)
+	buckets, inputs, err := r.Plan(convert.ModelFromProto(req.GetModel()), convert.TablesFromProto(req.GetTables()))
+	return &proto.PlanReply{Buckets: convert.BucketsToProto(buckets), Inputs: convert.InputsToProto(inputs)}, p.status(err)
 }
 
-func (p *service) Deal(_ context.Context, req *proto.DealRequest) (*proto.DealReply, error) {
-	r, err := as[dealer](p, "deal")
+// Partition has the data process share the batches out.
+func (p *service) Partition(_ context.Context, req *proto.PartitionRequest) (*proto.PartitionReply, error) {
+	r, err := as[*data.Role](p, "partition")
 	if err != nil {
 		return nil, err
 	}
-	reply, err := r.Deal(req)
-	return reply, p.status(err)
+	partition, err := r.Partition(partitionRequest(req))
+	if err != nil {
+		return nil, p.status(err)
+	}
+	return partitionReply(partition), nil
 }
 
+// Connect joins the links of the process, which takes none after that.
 func (p *service) Connect(_ context.Context, req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	r, err := as[role](p, "connect")
 	if err != nil {
 		return nil, err
 	}
-	reply, err := r.Connect(req)
+	reply, err := connect(r, req)
 	if err == nil {
 		p.stopListening()
 	}
@@ -224,11 +151,12 @@ func (p *service) Connect(_ context.Context, req *proto.ConnectRequest) (*proto.
 func (p *service) stopListening() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.station != nil {
-		p.station.StopListening()
+	if p.process != nil {
+		p.process.StopListening()
 	}
 }
 
+// Train runs one pass on a trainer.
 func (p *service) Train(ctx context.Context, req *proto.TrainRequest) (*proto.TrainReply, error) {
 	r, err := as[runner](p, "train")
 	if err != nil {
@@ -238,20 +166,24 @@ func (p *service) Train(ctx context.Context, req *proto.TrainRequest) (*proto.Tr
 	if req.Epochs != nil {
 		epochs = int(req.GetEpochs())
 	}
-	reply, err := r.Train(ctx, epochs)
-	return reply, p.status(err)
+	work, err := r.Train(ctx, epochs)
+	return &proto.TrainReply{Work: convert.Work(work)}, p.status(err)
 }
 
 // Measure times rounds of one operation on a bench process.
 func (p *service) Measure(_ context.Context, req *proto.MeasureRequest) (*proto.MeasureReply, error) {
-	r, err := as[measurer](p, "measure")
+	r, err := as[*bench.Role](p, "measure")
 	if err != nil {
 		return nil, err
 	}
-	reply, err := r.Measure(req)
-	return reply, asStatus(err)
+	rounds, err := r.Measure(measureRequest(req))
+	if err != nil {
+		return nil, asStatus(err)
+	}
+	return &proto.MeasureReply{LatencyNs: rounds.LatenciesNS, Mismatch: rounds.Mismatch}, nil
 }
 
+// Reset begins a pass: it brings the process to its initial state.
 func (p *service) Reset(_ context.Context, req *proto.ResetRequest) (*proto.ResetReply, error) {
 	r, err := as[role](p, "reset")
 	if err != nil {
@@ -272,7 +204,7 @@ func (p *service) Collect(req *proto.CollectRequest, stream proto.Part_CollectSe
 	if p.recorded.TryRLock() {
 		defer p.recorded.RUnlock()
 		if p.pass == req.GetPass() {
-			err = r.Collect(stream.Send)
+			err = r.Collect(func(piece record.Piece) error { return stream.Send(convert.Piece(piece)) })
 		}
 	}
 	if err != nil {
@@ -281,8 +213,30 @@ func (p *service) Collect(req *proto.CollectRequest, stream proto.Part_CollectSe
 	return stream.Send(&proto.CollectReply{PeakRssBytes: peakRSSBytes()})
 }
 
+// heartbeatEvery is how often a process says that it lives.
+const heartbeatEvery = time.Second
+
+// Watch sends what the process tells on its own, and heartbeats, as long as the core listens.
 func (p *service) Watch(_ *proto.WatchRequest, stream proto.Part_WatchServer) error {
-	return p.events.Stream(stream)
+	beat := time.NewTicker(heartbeatEvery)
+	defer beat.Stop()
+	heartbeat := &proto.Event{Event: &proto.Event_Heartbeat{Heartbeat: &proto.Heartbeat{}}}
+	event := heartbeat
+	for {
+		if err := stream.Send(event); err != nil {
+			return err
+		}
+		select {
+		case err := <-p.events.Failures:
+			event = &proto.Event{Event: &proto.Event_Failure{Failure: convert.Failure(err)}}
+		case epoch := <-p.events.Epochs:
+			event = &proto.Event{Event: &proto.Event_Progress{Progress: &proto.Progress{Epoch: int32(epoch)}}} // #nosec G115 -- an epoch count fits
+		case <-beat.C:
+			event = heartbeat
+		case <-stream.Context().Done():
+			return nil
+		}
+	}
 }
 
 // status is asStatus of an error of the process's role.
@@ -295,7 +249,7 @@ func asStatus(err error) error {
 		return nil
 	}
 	s := status.New(codes.Unknown, err.Error())
-	if detailed, derr := s.WithDetails(fault.ToProto(err)); derr == nil {
+	if detailed, derr := s.WithDetails(convert.Failure(err)); derr == nil {
 		s = detailed
 	}
 	return s.Err()

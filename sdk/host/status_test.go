@@ -10,11 +10,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/sdk/host/fault"
+	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-func TestAsFailure(t *testing.T) {
+func TestFailuresCross(t *testing.T) {
 	wait := &comm.WaitError{Waiter: "trainer0", For: []string{"trainer1", "trainer2"}, What: "a part", Seconds: 1}
 	peer := &comm.PeerError{Waiter: "trainer0", Peer: "server2", What: "a push", Err: io.EOF}
 	for _, c := range []struct {
@@ -26,7 +26,7 @@ func TestAsFailure(t *testing.T) {
 		{fmt.Errorf("epoch 0: %w", peer), proto.Failure_CAUSE_PEER, []string{"server2"}},
 		{errors.New("bad luck"), proto.Failure_CAUSE_UNSPECIFIED, nil},
 	} {
-		got := fault.ToProto(c.err)
+		got := convert.Failure(c.err)
 		if got.GetCause() != c.cause || got.GetMessage() != c.err.Error() || !cmp.Equal(got.GetAbout(), c.about) {
 			t.Errorf("%v became %v", c.err, got)
 		}

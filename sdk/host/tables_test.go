@@ -7,6 +7,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/host/server"
 	"github.com/psbench/psbench/sdk/host/table"
 	"github.com/psbench/psbench/sdk/proto"
@@ -17,24 +18,38 @@ type unit struct{ sdk.TableServer }
 
 func (unit) Table() comm.TableSpec { return comm.TableSpec{Rows: 1, Width: 1} }
 
-// What a server serves decides its role.
+// A server becomes what it was configured for if that is what it serves.
 func TestRolesOfServers(t *testing.T) {
 	parts := []sdk.Part{
 		sdk.NewServer("plain", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { return nil, nil }),
 		sdk.NewParameterServer("model", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { return nil, nil }),
 		sdk.NewTableServer("table", struct{}{}, func(struct{}, sdk.TableEnv) (sdk.TableServer, error) { return unit{}, nil }),
 	}
-	for key, want := range map[string]role{"plain": &server.Role{}, "model": &server.Role{}, "table": &table.Role{}, "other": nil} {
-		st := hosttest.Process(t, hosttest.Folder(t), parts, &proto.ConfigureRequest{Name: "server1", Part: &proto.PartChoice{Kind: "server", Key: key}})
-		r, err := newRole(st)
-		if want == nil {
-			if err == nil || err.Error() != `this plugin has no server "other"` {
-				t.Errorf("a server that is not there gave %v", err)
-			}
-			continue
+	const serves = " of this plugin serves "
+	for _, c := range []struct {
+		key   string
+		table bool
+		want  role
+		err   string
+	}{
+		{"plain", false, &server.Role{}, ""},
+		{"model", false, &server.Role{}, ""},
+		{"table", true, &table.Role{}, ""},
+		{"plain", true, nil, "server plain" + serves + "gradients, which is not what it was configured for"},
+		{"table", false, nil, "server table" + serves + "tables, which is not what it was configured for"},
+		{"other", true, nil, `this plugin has no server "other"`},
+	} {
+		p := hosttest.Process(t, hosttest.Folder(t), parts, process.Config{Name: "server1", Part: hosttest.Choice("server", c.key)})
+		req := &proto.ConfigureRequest{Role: &proto.ConfigureRequest_Server{}}
+		if c.table {
+			req.Role = &proto.ConfigureRequest_Table{}
 		}
-		if err != nil || reflect.TypeOf(r) != reflect.TypeOf(want) {
-			t.Errorf("server %s became %T, %v", key, r, err)
+		r, err := newRole(p, req)
+		if c.err != "" && (err == nil || err.Error() != c.err) {
+			t.Errorf("%s, table %v: %v, want %q", c.key, c.table, err, c.err)
+		}
+		if c.err == "" && (err != nil || reflect.TypeOf(r) != reflect.TypeOf(c.want)) {
+			t.Errorf("server %s became %T, %v", c.key, r, err)
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/psbench/psbench/comm/vec"
 )
 
-// Averager answers all trainers with the mean of a push, or of a chunk, at the
+// averager answers all trainers with the mean of a push, or of a chunk, at the
 // last arrival.
-type Averager struct {
+type averager struct {
 	mu       sync.Mutex
 	trainers int
 	rounds   map[[2]int]*round // by bucket and chunk
@@ -22,9 +22,8 @@ type round struct {
 	mean     tensor.Gradient
 }
 
-// NewAverager makes an averager of what so many trainers push, of whole pushes or chunks.
-func NewAverager(trainers int, specs []tensor.BucketSpec, chunked bool) *Averager {
-	s := &Averager{trainers: trainers, rounds: map[[2]int]*round{}, merger: tensor.NewRowMerger(trainers)}
+func NewAverager(trainers int, specs []tensor.BucketSpec, chunked bool) *averager {
+	s := &averager{trainers: trainers, rounds: map[[2]int]*round{}, merger: tensor.NewRowMerger(trainers)}
 	for i := range specs {
 		mean, n := tensor.NewGradient(specs[i]), 1
 		if chunked && !specs[i].Sparse {
@@ -42,7 +41,7 @@ func NewAverager(trainers int, specs []tensor.BucketSpec, chunked bool) *Average
 	return s
 }
 
-func (s *Averager) Handle(a *comm.Arrival) error {
+func (s *averager) Handle(a *comm.Arrival) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.rounds[[2]int{a.Bucket, a.Chunk}]

@@ -106,7 +106,6 @@ func (l *Library) Lookup(trainer int, batch int64) error {
 	return l.call(trainer, func(link comm.TableLink) *comm.Future { return link.Lookup(batch) })
 }
 
-// Update sends all servers at once what the last lookup is to be updated by.
 func (l *Library) Update(trainer int, batch int64) error {
 	return l.call(trainer, func(link comm.TableLink) *comm.Future { return link.Update(batch) })
 }
@@ -125,32 +124,30 @@ func (l *Library) call(trainer int, start func(comm.TableLink) *comm.Future) err
 	return nil
 }
 
-// LoopTable is a table whose update adds the gradient, all in plain loops.
-type LoopTable struct {
+// loopTable is a table whose update adds the gradient, all in plain loops.
+type loopTable struct {
 	comm.TableSpec
 	Values []float32
 }
 
-// NewLoopTable makes a table of small numbers.
-func NewLoopTable(spec comm.TableSpec) *LoopTable {
-	t := &LoopTable{TableSpec: spec, Values: make([]float32, spec.Rows*spec.Width)}
+func NewLoopTable(spec comm.TableSpec) *loopTable {
+	t := &loopTable{TableSpec: spec, Values: make([]float32, spec.Rows*spec.Width)}
 	for i := range t.Values {
 		t.Values[i] = float32(i%17 - 8)
 	}
 	return t
 }
 
-// NewLoopTables makes those of a spec.
-func NewLoopTables(spec comm.LookupSpec) (tables []*LoopTable) {
+func NewLoopTables(spec comm.LookupSpec) (tables []*loopTable) {
 	for _, s := range spec.Tables {
 		tables = append(tables, NewLoopTable(s))
 	}
 	return tables
 }
 
-func (t *LoopTable) row(row int64) []float32 { return t.Values[int(row)*t.Width:][:t.Width] }
+func (t *loopTable) row(row int64) []float32 { return t.Values[int(row)*t.Width:][:t.Width] }
 
-func (t *LoopTable) Handle(call *comm.TableCall) error {
+func (t *loopTable) Handle(call *comm.TableCall) error {
 	for i := range call.Bags() {
 		columns := call.Columns(i)
 		if !call.Update {
@@ -169,15 +166,12 @@ func (t *LoopTable) Handle(call *comm.TableCall) error {
 	return nil
 }
 
-// HandlesOf has each server hold one of the tables.
-func HandlesOf(tables []*LoopTable) func(s int) func(*comm.TableCall) error {
+func HandlesOf(tables []*loopTable) func(s int) func(*comm.TableCall) error {
 	return func(s int) func(*comm.TableCall) error { return tables[s].Handle }
 }
 
-// FaultSpec is what tests of faults look up.
 var FaultSpec = comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 300, Width: 2}, {Rows: 300, Width: 3}}, Bags: 6, Indices: 12}
 
-// NoCall has servers do nothing with calls.
 func NoCall(int) func(*comm.TableCall) error { return func(*comm.TableCall) error { return nil } }
 
 // CheckCall says what is wrong with a call that a port handed over.

@@ -21,10 +21,8 @@ import (
 	"github.com/psbench/psbench/comm/wire/grpc"
 )
 
-// Patience is longer than anything takes.
 const Patience = 20 * time.Second
 
-// TestSecret is that of the run.
 var TestSecret = []byte("0123456789abcdef0123456789abcdef")
 
 // ShortDir is a folder whose sockets stay within the kernel's path limit.
@@ -46,7 +44,6 @@ func OverNetworks(t *testing.T, test func(t *testing.T, n *wire.Network)) {
 	}
 }
 
-// Listen makes the listener of a rank, until the test ends.
 func Listen(t commtest.TB, n *wire.Network, name string) *wire.Listener {
 	t.Helper()
 	at := "127.0.0.1"
@@ -72,10 +69,8 @@ func Link(t commtest.TB, n *wire.Network, from, to string) (atFrom, atTo *wire.C
 	return atFrom, atTo
 }
 
-// Name is that of a trainer.
 func Name(rank int) string { return fmt.Sprintf("trainer%d", rank) }
 
-// Same gives every member the same specs.
 func Same(specs ...tensor.BucketSpec) func(int) []tensor.BucketSpec {
 	return func(int) []tensor.BucketSpec { return specs }
 }
@@ -93,7 +88,6 @@ func DrawMean(t *rapid.T, size int, sums [][]float64) bool {
 	return mean
 }
 
-// ReduceWith is the all-reduce of a group, or its average.
 func ReduceWith(g comm.Group, mean bool) func(int64, *tensor.Bucket) *comm.Future {
 	if mean {
 		return g.Average
@@ -105,7 +99,6 @@ func ReduceWith(g comm.Group, mean bool) func(int64, *tensor.Bucket) *comm.Futur
 // goroutines.
 type Footprint struct{ Descriptors, Mappings, Goroutines int }
 
-// FootprintNow counts what the process holds.
 func FootprintNow(t commtest.TB) Footprint {
 	t.Helper()
 	open, err := os.ReadDir("/proc/self/fd")

@@ -4,13 +4,12 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // Checker checks samples against the limits of a run's inputs. Its errors name a sample
 // by its number and by where it came from.
 type Checker struct {
-	In        *proto.Inputs
+	In        sdk.InputSpec
 	Adjective string                            // of the samples, with a space after it, or ""
 	First     int                               // number of the first sample to be checked
 	Origin    func(sample, position int) string // as Samples.Origin; may be nil
@@ -45,13 +44,13 @@ func (c *Checker) Check(b *sdk.Batch) error {
 
 // checkCounts checks what all samples have equally many of, and names the first.
 func (c *Checker) checkCounts(b *sdk.Batch, numbers, targets int) error {
-	wanted := max(1, c.In.GetTargets())
+	wanted := max(1, c.In.Targets)
 	switch {
-	case (c.In.GetRows() > 0 || len(c.In.GetTables()) > 0) && len(b.Offsets) == 0:
+	case (c.In.Rows > 0 || len(c.In.Tables) > 0) && len(b.Offsets) == 0:
 		return fmt.Errorf("%s has no bag of indices but the model takes one", c.whole(0))
-	case int64(numbers) != c.In.GetFeatures():
-		return fmt.Errorf("%s: the number of features is %d but the model takes %d", c.whole(0), numbers, c.In.GetFeatures())
-	case int64(targets) != wanted:
+	case numbers != c.In.Features:
+		return fmt.Errorf("%s: the number of features is %d but the model takes %d", c.whole(0), numbers, c.In.Features)
+	case targets != wanted:
 		return fmt.Errorf("%s: the number of targets is %d but must be %d, one for each row that the model gets of a sample", c.whole(0), targets, wanted)
 	}
 	return nil
@@ -59,23 +58,23 @@ func (c *Checker) checkCounts(b *sdk.Batch, numbers, targets int) error {
 
 // checkBag checks the indices of sample i: of one table, or one of each table.
 func (c *Checker) checkBag(bag []int64, i int) error {
-	if tables := c.In.GetTables(); len(tables) > 0 {
+	if tables := c.In.Tables; len(tables) > 0 {
 		if len(bag) != len(tables) {
 			return fmt.Errorf("%s: the bag has %d indices but must have %d, one for each of the model's tables", c.whole(i), len(bag), len(tables))
 		}
 		for p, v := range bag {
-			if v < 0 || v >= tables[p] {
+			if v < 0 || v >= int64(tables[p]) {
 				return fmt.Errorf("%s: index %d is outside table %d's range of 0 to %d", c.position(i, p), v, p, tables[p]-1)
 			}
 		}
 		return nil
 	}
-	rows := c.In.GetRows()
+	rows := c.In.Rows
 	for p, v := range bag {
 		switch {
 		case rows == 0:
 			return fmt.Errorf("%s: there is index %d but the model takes no indices", c.position(i, p), v)
-		case v < 0 || v >= rows:
+		case v < 0 || v >= int64(rows):
 			return fmt.Errorf("%s: index %d is outside the embedding's range of 0 to %d", c.position(i, p), v, rows-1)
 		}
 	}
@@ -95,14 +94,14 @@ func (c *Checker) checkFeatures(numbers []float32, i, first int) error {
 // checkTargets checks the targets of sample i.
 func (c *Checker) checkTargets(targets []int64, i int) error {
 	for k, v := range targets {
-		if v >= 0 && v < c.In.GetClasses() {
+		if v >= 0 && v < int64(c.In.Classes) {
 			continue
 		}
 		where := c.whole(i)
 		if len(targets) > 1 {
 			where = c.name(i, -1-k, ", target %d", k)
 		}
-		return fmt.Errorf("%s: target %d is outside the model's classes of 0 to %d", where, v, c.In.GetClasses()-1)
+		return fmt.Errorf("%s: target %d is outside the model's classes of 0 to %d", where, v, c.In.Classes-1)
 	}
 	return nil
 }

@@ -57,14 +57,14 @@ func Slice(b *sdk.Batch, from, to int) sdk.Batch {
 
 // Distinct is how many rows the indices of a batch name. Where there are several tables, index k of
 // a bag names a row of table k.
-func Distinct(b *sdk.Batch, tables []int64) int {
+func Distinct(b *sdk.Batch, tables []int) int {
 	rows := slices.Clone(b.Indices)
 	first := int64(0) // of table k, in a stack of all tables
 	for k, n := range tables {
 		for i := k; i < len(rows); i += len(tables) {
 			rows[i] += first
 		}
-		first += n
+		first += int64(n)
 	}
 	slices.Sort(rows)
 	return len(slices.Compact(rows))

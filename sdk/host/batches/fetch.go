@@ -4,7 +4,6 @@ import (
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // Fetched is what a rank has of the data.
@@ -14,25 +13,32 @@ type Fetched struct {
 	Sizes   []Lengths   // of the largest batches, among others
 }
 
+// Source is where a rank's batches come from.
+type Source struct {
+	Data     process.Peer
+	Share    Share
+	Streamed bool // they come during the pass
+}
+
 // fetcher takes what the data process sends a rank.
 type fetcher struct {
 	*process.Process
 	trainer sdk.Trainer // which may be a Preprocessor
-	inputs  *proto.Inputs
+	inputs  sdk.InputSpec
 }
 
 // Fetch takes what the data process sends: the rank's share of the batches, at
 // once or during the passes, and of those that are held out. Trainers that are a
 // Preprocessor change them.
-func Fetch(st *process.Process, trainer sdk.Trainer, inputs *proto.Inputs, req *proto.ConnectRequest) (*Fetched, error) {
+func Fetch(st *process.Process, trainer sdk.Trainer, inputs sdk.InputSpec, from Source) (*Fetched, error) {
 	f := &fetcher{st, trainer, inputs}
-	conn, err := st.Dial(req.GetData(), process.PurposeBatches)
+	conn, err := st.Dial(from.Data, process.PurposeBatches)
 	if err != nil {
 		return nil, err
 	}
 	st.Own(conn)
-	out, largest := &Fetched{}, LargestOf(req.GetShare(), inputs)
-	if req.GetStreamed() {
+	out, largest := &Fetched{}, LargestOf(from.Share, inputs)
+	if from.Streamed {
 		out.Sizes = []Lengths{largest}
 	} else {
 		share, err := f.receive(conn)
@@ -45,10 +51,10 @@ func Fetch(st *process.Process, trainer sdk.Trainer, inputs *proto.Inputs, req *
 		return nil, err
 	}
 	out.Sizes = append(out.Sizes, AllLengths(out.HeldOut)...)
-	if !req.GetStreamed() {
+	if !from.Streamed {
 		return out, conn.Close()
 	}
-	stream := newStream(conn, int(req.GetShare().GetBatches()), st.Timeout, func(batches []sdk.Batch) ([]sdk.Batch, error) {
+	stream := newStream(conn, from.Share.Batches, st.Timeout, func(batches []sdk.Batch) ([]sdk.Batch, error) {
 		return f.preprocess(batches, &largest)
 	})
 	out.Batches = stream

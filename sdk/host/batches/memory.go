@@ -85,7 +85,7 @@ func (m *Memory) set(b *sdk.Batch) error {
 // follow.
 func readLengths(conn *call.Link, h *wire.Header) (Lengths, error) {
 	n := (*Lengths)(&conn.Lengths)
-	left := int64(h.Payload) - 8*Lists // #nosec G115 -- a payload is at most comm.MaxPayload
+	left := int64(h.Payload) - 8*Lists // #nosec G115 -- a payload is at most wire.MaxPayload
 	if left < 0 {
 		return *n, fmt.Errorf("%s sent a batch in %d bytes, fewer than its lengths take", conn.Peer(), h.Payload)
 	}

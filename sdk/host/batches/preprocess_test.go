@@ -7,7 +7,7 @@ import (
 
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/process"
 )
 
 // making is a trainer that makes what it is told of its batches.
@@ -20,10 +20,10 @@ type making struct {
 func (m *making) Preprocess([]sdk.Batch) ([]sdk.Batch, error) { return m.out, m.err }
 
 func TestPreprocessingMustKeepWhatWasCounted(t *testing.T) {
-	in := &proto.Inputs{Rows: 4, Classes: 2}
+	in := sdk.InputSpec{Rows: 4, Classes: 2}
 	batch := func(bags ...[]int64) sdk.Batch { return hosttest.Samples(bags, make([]int64, len(bags))...).Batch }
 	given := []sdk.Batch{batch([]int64{0}, []int64{1}), batch([]int64{2})}
-	st := hosttest.Process(t, hosttest.Folder(t), nil, &proto.ConfigureRequest{Name: "trainer1"})
+	st := hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: "trainer1"})
 	for want, m := range map[string]*making{
 		"trainer1 made 1 batches of 2 while preprocessing them":                                    {out: given[:1]},
 		"trainer1 made a batch of 2 samples of one of 1 while":                                     {out: []sdk.Batch{given[0], given[0]}},

@@ -1,3 +1,5 @@
+// Package batches brings batches from the data process to trainers: it checks, cuts, sends
+// and reads them ahead.
 package batches
 
 import (
@@ -9,7 +11,6 @@ import (
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // A share of batches travels from the data process to a trainer in one of two
@@ -101,9 +102,18 @@ func AllLengths(batches []sdk.Batch) []Lengths {
 }
 
 // LargestOf are lengths that no batch of a share exceeds.
-func LargestOf(share *proto.Share, in *proto.Inputs) Lengths {
-	n := share.GetBatchSamples()
-	return Lengths{n + 1, share.GetBatchIndices(), n * max(1, in.GetTargets()), n * in.GetFeatures()}
+func LargestOf(share Share, in sdk.InputSpec) Lengths {
+	n := int64(share.BatchSamples)
+	return Lengths{n + 1, int64(share.BatchIndices), n * int64(max(1, in.Targets)), n * int64(in.Features)}
+}
+
+// Share is what a trainer gets of the data, in counts.
+type Share struct {
+	Batches, Samples int // in one epoch
+	DistinctRows     int // the largest count of distinct indices in a batch
+	BatchSamples     int // of the largest batch
+	BatchIndices     int // of the batch with most of them
+	HeldOutBatches   int
 }
 
 // possible says that no length is negative, or so large that sums of them overflow.

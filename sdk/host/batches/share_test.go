@@ -17,14 +17,13 @@ import (
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // crossLink takes a share from the data process to a trainer.
 func crossLink(t *testing.T, transport string, share []sdk.Batch) []sdk.Batch {
 	t.Helper()
 	trainer, data := hosttest.Pair(t)
-	st := hosttest.Process(t, hosttest.Folder(t), nil, &proto.ConfigureRequest{Name: "trainer0", Transport: transport, Listen: "127.0.0.1"})
+	st := hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: "trainer0", Transport: transport, Listen: "127.0.0.1"})
 	sent := make(chan error, 1)
 	go func() { sent <- SendShare(st, data, share) }()
 	got, err := receiveShare(st, trainer)
@@ -126,7 +125,7 @@ func clearUnused(words []int64, share []sdk.Batch) {
 
 // A trainer takes nothing but a sealed segment of the size that was announced.
 func TestShareSegmentRefusesLies(t *testing.T) {
-	st := &process.Process{Req: &proto.ConfigureRequest{}, Fabric: hosttest.Fabric(t, "shm"), Timeout: hosttest.Patience}
+	st := hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: "trainer0", Transport: "shm"})
 	for want, c := range map[string]struct {
 		announced int64
 		seal      bool

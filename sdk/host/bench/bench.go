@@ -1,5 +1,5 @@
-// Package bench is the role of the processes that psbench comm measures with, whatever the
-// operation: package comm/bench has those.
+// Package bench is the role of the processes that psbench comm measures with. It is no kind
+// of part: every plugin process can take it.
 package bench
 
 import (
@@ -9,15 +9,9 @@ import (
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
-
-// Kind is the role of the processes that psbench comm measures with. It is no kind of
-// part: every plugin process can take it.
-const Kind sdk.Kind = "bench"
 
 // Role measures the data plane: it carries out one operation many times, as
 // a trainer would, and times each. Every round with fresh values is verified.
@@ -36,33 +30,69 @@ const purposeSync = "sync"
 // New makes the role of a configured process.
 func New(p *process.Process) *Role { return &Role{Process: p} }
 
+// Peers are whom a bench process joins.
+type Peers struct {
+	Buckets []tensor.BucketSpec
+	Server  *process.Peer  // nil unless it measures with one
+	Group   *process.Group // nil unless it measures collectives
+	Sync    process.Group  // all bench processes, at their Unix sockets
+}
+
 // Connect makes the buckets and joins what the measurements need.
-func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
+func (r *Role) Connect(peers Peers) error {
 	var err error
-	if r.store, err = r.NewStore(convert.BucketsFromProto(req.GetBuckets())); err != nil {
-		return nil, err
+	if r.store, err = r.NewStore(peers.Buckets); err != nil {
+		return err
 	}
 	r.Own(r.store)
-	if server := req.GetServer(); server != nil {
-		if r.links.Server, err = r.JoinServer(server, r.store); err != nil {
-			return nil, err
+	if peers.Server != nil {
+		if r.links.Server, err = r.JoinServer(*peers.Server, r.store); err != nil {
+			return err
 		}
 	}
-	if req.GetGroup() {
-		if r.links.Group, err = r.JoinGroup(r.Fabric, req, r.store, process.PurposeGroup); err != nil {
-			return nil, err
+	if peers.Group != nil {
+		if r.links.Group, err = r.JoinGroup(r.Fabric, *peers.Group, r.store, process.PurposeGroup); err != nil {
+			return err
 		}
 	}
-	ring := &proto.ConnectRequest{Ring: req.GetSyncRing(), Position: req.GetPosition()}
-	r.sync, err = r.JoinGroup(fabric.Default(), ring, comm.NewStore(nil), purposeSync)
-	return &proto.ConnectReply{}, err
+	r.sync, err = r.JoinGroup(fabric.Default(), peers.Sync, comm.NewStore(nil), purposeSync)
+	return err
 }
 
 // Reset has nothing to reset: a measurement begins anew by itself.
 func (r *Role) Reset() error { return nil }
 
 // Collect has nothing to send: a measurement is the answer to Measure.
-func (r *Role) Collect(func(*proto.CollectReply) error) error { return nil }
+func (r *Role) Collect(record.Send) error { return nil }
+
+// Request is what to measure.
+type Request struct {
+	Operation string // its name in psbench comm
+	Bucket    int
+	First     int64 // number of the first round: batches of a bucket rise
+	Rounds    int
+	Fresh     bool // new values and a barrier before each round, untimed
+	Copy      bool // the gradient lives outside the store
+	Expect    Expect
+	Partners  []int   // ranks that push to the same server as this one, in order
+	Density   float64 // share of a table's rows that a rank pushes in a round
+}
+
+// Expect is what a server is expected to answer.
+type Expect int
+
+// The expectations.
+const (
+	Anything Expect = iota // the answer is not checked
+	Mean
+	Sum
+)
+
+// Rounds is what was measured.
+type Rounds struct {
+	LatenciesNS []int64 // one per round
+	Mismatch    string  // the first value that is not what it should be
+}
 
 // Measure carries out rounds of one operation. A fresh round is
 //
@@ -72,21 +102,21 @@ func (r *Role) Collect(func(*proto.CollectReply) error) error { return nil }
 // verifying of one rank disturbs the operation of another. Warm rounds follow
 // one fresh round, which counts as a round but is not timed: zeros go round and
 // round, back to back.
-func (r *Role) Measure(req *proto.MeasureRequest) (*proto.MeasureReply, error) {
+func (r *Role) Measure(req Request) (*Rounds, error) {
 	w, err := r.prepare(req)
 	if err != nil {
 		return nil, err
 	}
-	latencies := make([]int64, req.GetRounds())
-	number := req.GetFirst()
-	if !req.GetFresh() {
+	latencies := make([]int64, req.Rounds)
+	number := req.First
+	if !req.Fresh {
 		if err := w.warmUp(number); err != nil {
 			return nil, err
 		}
 		number++
 	}
 	for i := range latencies {
-		if req.GetFresh() {
+		if req.Fresh {
 			latencies[i], err = w.freshRound(number)
 		} else {
 			latencies[i], err = w.timed(number)
@@ -96,7 +126,7 @@ func (r *Role) Measure(req *proto.MeasureRequest) (*proto.MeasureReply, error) {
 		}
 		number++
 	}
-	return &proto.MeasureReply{LatencyNs: latencies, Mismatch: w.mismatch}, nil
+	return &Rounds{LatenciesNS: latencies, Mismatch: w.mismatch}, nil
 }
 
 // work is one operation on one bucket.
@@ -110,14 +140,14 @@ type work struct {
 	mismatch  string // the first one
 }
 
-func (r *Role) prepare(req *proto.MeasureRequest) (*work, error) {
-	if req.GetRounds() < 1 || req.GetFirst() < 0 {
-		return nil, fmt.Errorf("%s cannot measure %d rounds from round %d on: there must be one or more, from 0 on", r.Name(), req.GetRounds(), req.GetFirst())
+func (r *Role) prepare(req Request) (*work, error) {
+	if req.Rounds < 1 || req.First < 0 {
+		return nil, fmt.Errorf("%s cannot measure %d rounds from round %d on: there must be one or more, from 0 on", r.Name(), req.Rounds, req.First)
 	}
-	w := &work{Role: r, operation: bench.Find(req.GetOperation())}
+	w := &work{Role: r, operation: bench.Find(req.Operation)}
 	switch {
 	case w.operation == nil:
-		return nil, fmt.Errorf("%s does not know the operation %q", r.Name(), req.GetOperation())
+		return nil, fmt.Errorf("%s does not know the operation %q", r.Name(), req.Operation)
 	case w.operation.Served && r.links.Server == nil:
 		return nil, fmt.Errorf("%s cannot run %s: it has joined no server", r.Name(), w.operation.Name)
 	case !w.operation.Served && r.links.Group == nil:
@@ -125,14 +155,11 @@ func (r *Role) prepare(req *proto.MeasureRequest) (*work, error) {
 	case w.operation.Empty:
 		return w, nil
 	}
-	w.unchecked = w.operation.Served && req.GetExpect() == proto.MeasureRequest_EXPECT_ANY
-	w.values = bench.NewValues(req.GetDensity(), w.operation.Served && req.GetExpect() == proto.MeasureRequest_EXPECT_MEAN)
-	w.round = bench.Round{Rank: r.Rank(), Trainers: r.sync.Size()}
-	for _, rank := range req.GetPartners() {
-		w.round.Partners = append(w.round.Partners, int(rank))
-	}
+	w.unchecked = w.operation.Served && req.Expect == Anything
+	w.values = bench.NewValues(req.Density, w.operation.Served && req.Expect == Mean)
+	w.round = bench.Round{Rank: r.Rank(), Trainers: r.sync.Size(), Partners: req.Partners}
 	var err error
-	w.bucket, err = r.bucket(int(req.GetBucket()), req.GetCopy())
+	w.bucket, err = r.bucket(req.Bucket, req.Copy)
 	return w, err
 }
 

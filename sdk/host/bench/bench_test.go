@@ -10,10 +10,9 @@ import (
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/host/server"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // adder is a server that answers with the sum, after spoil had its way with it.
@@ -85,34 +84,33 @@ func openBench(t *testing.T, transport string, trainers int, spoil func(int64, *
 		return s, nil
 	})}
 	dir := hosttest.Folder(t)
-	server := server.New(hosttest.Process(t, dir, parts, &proto.ConfigureRequest{
-		Name: "server", Part: &proto.PartChoice{Kind: "server", Key: "adder"},
+	role := server.New(hosttest.Process(t, dir, parts, process.Config{
+		Name: "server", Part: hosttest.Choice("server", "adder"),
 		Transport: transport, Listen: "127.0.0.1",
-	}))
-	req := &proto.ConnectRequest{Buckets: convert.BucketsToProto(benchSpecs)}
-	var lineUp []*proto.Peer
+	}), server.Config{})
+	var peers, lineUp []process.Peer
 	for i := range trainers {
-		st := hosttest.Process(t, dir, nil, &proto.ConfigureRequest{
-			Name: fmt.Sprintf("trainer%d", i), Rank: int32(i),
-			Part:      &proto.PartChoice{Kind: string(Kind)},
+		st := hosttest.Process(t, dir, nil, process.Config{
+			Name: fmt.Sprintf("trainer%d", i), Rank: i,
 			Transport: transport, Listen: "127.0.0.1",
 		})
 		r := New(st)
 		w.ranks = append(w.ranks, r)
-		req.Trainers = append(req.Trainers, hosttest.LinkPeerOf(st))
+		peers = append(peers, hosttest.LinkPeerOf(st))
 		lineUp = append(lineUp, hosttest.PeerOf(st))
 	}
 	var joined sync.WaitGroup
 	joined.Go(func() {
-		if _, err := server.Connect(req); err != nil {
+		if _, err := role.Connect(server.Peers{Buckets: benchSpecs, Trainers: peers}); err != nil {
 			t.Error(err)
 		}
 	})
 	for i, r := range w.ranks {
 		joined.Go(func() {
-			_, err := r.Connect(&proto.ConnectRequest{
-				Buckets: req.Buckets, Server: hosttest.LinkPeerOf(server.Process), Group: true,
-				Ring: req.Trainers, SyncRing: lineUp, Position: int32(i),
+			pushTo := hosttest.LinkPeerOf(role.Process)
+			err := r.Connect(Peers{
+				Buckets: benchSpecs, Server: &pushTo,
+				Group: &process.Group{Members: peers, Position: i}, Sync: process.Group{Members: lineUp, Position: i},
 			})
 			if err != nil {
 				t.Error(err)
@@ -127,13 +125,13 @@ func openBench(t *testing.T, transport string, trainers int, spoil func(int64, *
 }
 
 // measure has all ranks measure; it returns the first mismatch.
-func (w *benchWorld) measure(req *proto.MeasureRequest) string {
+func (w *benchWorld) measure(req Request) string {
 	w.t.Helper()
 	req.Partners, req.Density = nil, 0.5
 	for i := range w.ranks {
-		req.Partners = append(req.Partners, int32(i))
+		req.Partners = append(req.Partners, i)
 	}
-	replies := make([]*proto.MeasureReply, len(w.ranks))
+	replies := make([]*Rounds, len(w.ranks))
 	var all sync.WaitGroup
 	for i, r := range w.ranks {
 		all.Go(func() {
@@ -146,16 +144,16 @@ func (w *benchWorld) measure(req *proto.MeasureRequest) string {
 	all.Wait()
 	mismatch := ""
 	for i, reply := range replies {
-		if len(reply.GetLatencyNs()) != int(req.GetRounds()) {
-			w.t.Fatalf("trainer%d measured %d of %d rounds", i, len(reply.GetLatencyNs()), req.GetRounds())
+		if len(reply.LatenciesNS) != req.Rounds {
+			w.t.Fatalf("trainer%d measured %d of %d rounds", i, len(reply.LatenciesNS), req.Rounds)
 		}
-		for _, ns := range reply.GetLatencyNs() {
+		for _, ns := range reply.LatenciesNS {
 			if ns <= 0 {
 				w.t.Errorf("trainer%d took %d ns", i, ns)
 			}
 		}
 		if mismatch == "" {
-			mismatch = reply.GetMismatch()
+			mismatch = reply.Mismatch
 		}
 	}
 	return mismatch
@@ -177,9 +175,9 @@ func verifiedRounds(t *testing.T, transport string) {
 			}
 			for _, copied := range []bool{false, true} {
 				for _, fresh := range []bool{false, true} {
-					got := w.measure(&proto.MeasureRequest{
-						Operation: o.Name, Bucket: int32(bucket), First: first, Rounds: 4,
-						Fresh: fresh, Copy: copied, Expect: proto.MeasureRequest_EXPECT_SUM,
+					got := w.measure(Request{
+						Operation: o.Name, Bucket: bucket, First: first, Rounds: 4,
+						Fresh: fresh, Copy: copied, Expect: Sum,
 					})
 					if got != "" {
 						t.Errorf("%s, bucket %d, copied %v, fresh %v: %s", o.Name, bucket, copied, fresh, got)
@@ -198,22 +196,22 @@ func TestBenchNoticesAWrongAnswer(t *testing.T) {
 		}
 	}
 	w := openBench(t, "unix", 2, spoil)
-	req := &proto.MeasureRequest{
-		Operation: "pushpull", First: 2, Rounds: 3, Fresh: true, Expect: proto.MeasureRequest_EXPECT_SUM,
+	req := Request{
+		Operation: "pushpull", First: 2, Rounds: 3, Fresh: true, Expect: Sum,
 	}
 	if got := w.measure(req); !strings.HasPrefix(got, "element 17 of round 3 on trainer0 is ") || !strings.Contains(got, ".5 instead of ") {
 		t.Errorf("the mismatch is %q", got)
 	}
-	req.First, req.Expect = 5, proto.MeasureRequest_EXPECT_MEAN
+	req.First, req.Expect = 5, Mean
 	if got := w.measure(req); got == "" {
 		t.Error("a sum passes for a mean")
 	}
-	req.First, req.Expect = 8, proto.MeasureRequest_EXPECT_ANY
+	req.First, req.Expect = 8, Anything
 	if got := w.measure(req); got != "" {
 		t.Errorf("anything was expected, but %s", got)
 	}
 	// Warm rounds are not verified, the fresh one before them is.
-	req.First, req.Expect, req.Fresh = 11, proto.MeasureRequest_EXPECT_MEAN, false
+	req.First, req.Expect, req.Fresh = 11, Mean, false
 	if got := w.measure(req); !strings.Contains(got, " of round 11 on ") {
 		t.Errorf("the mismatch before warm rounds is %q", got)
 	}
@@ -225,15 +223,15 @@ func TestBenchRefusals(t *testing.T) {
 	const push, reduce = "pushpull", "allreduce"
 	for name, test := range map[string]struct {
 		role *Role
-		req  *proto.MeasureRequest
+		req  Request
 		want string
 	}{
-		"no rounds":        {w.ranks[0], &proto.MeasureRequest{Operation: push}, "trainer0 cannot measure 0 rounds from round 0 on: there must be one or more, from 0 on"},
-		"before the first": {w.ranks[0], &proto.MeasureRequest{Operation: push, Rounds: 1, First: -1}, "trainer0 cannot measure 1 rounds from round -1 on: there must be one or more, from 0 on"},
-		"no such bucket":   {w.ranks[0], &proto.MeasureRequest{Operation: push, Rounds: 1, Bucket: 2}, "trainer0 has no bucket 2: it has 2"},
-		"no server":        {lonely, &proto.MeasureRequest{Operation: push, Rounds: 1}, "trainer0 cannot run pushpull: it has joined no server"},
-		"no group":         {lonely, &proto.MeasureRequest{Operation: reduce, Rounds: 1}, "trainer0 cannot run allreduce: it has joined no group"},
-		"no operation":     {w.ranks[0], &proto.MeasureRequest{Rounds: 1}, "trainer0 does not know the operation \"\""},
+		"no rounds":        {w.ranks[0], Request{Operation: push}, "trainer0 cannot measure 0 rounds from round 0 on: there must be one or more, from 0 on"},
+		"before the first": {w.ranks[0], Request{Operation: push, Rounds: 1, First: -1}, "trainer0 cannot measure 1 rounds from round -1 on: there must be one or more, from 0 on"},
+		"no such bucket":   {w.ranks[0], Request{Operation: push, Rounds: 1, Bucket: 2}, "trainer0 has no bucket 2: it has 2"},
+		"no server":        {lonely, Request{Operation: push, Rounds: 1}, "trainer0 cannot run pushpull: it has joined no server"},
+		"no group":         {lonely, Request{Operation: reduce, Rounds: 1}, "trainer0 cannot run allreduce: it has joined no group"},
+		"no operation":     {w.ranks[0], Request{Rounds: 1}, "trainer0 does not know the operation \"\""},
 	} {
 		if _, err := test.role.Measure(test.req); err == nil || err.Error() != test.want {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
@@ -246,7 +244,7 @@ func TestTimedRoundsAllocateNothing(t *testing.T) {
 	w := openBench(t, "shm", 2, nil)
 	var works []*work
 	for _, r := range w.ranks {
-		work, err := r.prepare(&proto.MeasureRequest{Operation: "allreduce", Rounds: 1})
+		work, err := r.prepare(Request{Operation: "allreduce", Rounds: 1})
 		hosttest.Must(t, err)
 		works = append(works, work)
 	}

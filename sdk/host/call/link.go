@@ -24,7 +24,7 @@ type Link struct {
 // bytes. A payload that does not fit there travels in its frame.
 const inMemory = 1
 
-// Send is that of comm.Conn. The peer must have read what was sent before: a side
+// Send is that of wire.Conn. The peer must have read what was sent before: a side
 // sends payloads in turn with the peer's answers.
 func (l *Link) Send(h *wire.Header, payload ...[]byte) error {
 	n := 0
@@ -42,7 +42,7 @@ func (l *Link) Send(h *wire.Header, payload ...[]byte) error {
 	return l.Conn.Send(h)
 }
 
-// ReadHeader is that of comm.Conn; Payload says how much is to be read, wherever
+// ReadHeader is that of wire.Conn; Payload says how much is to be read, wherever
 // that lies.
 func (l *Link) ReadHeader(h *wire.Header) error {
 	l.unread = nil
@@ -57,7 +57,7 @@ func (l *Link) ReadHeader(h *wire.Header) error {
 	return nil
 }
 
-// ReadFull is that of comm.Conn.
+// ReadFull is that of wire.Conn.
 func (l *Link) ReadFull(dst []byte) error {
 	if len(l.unread) == 0 {
 		return l.Conn.ReadFull(dst)

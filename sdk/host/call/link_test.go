@@ -10,7 +10,6 @@ import (
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // linked is a call link between a trainer and another process.
@@ -24,7 +23,7 @@ func memoryPair(t testing.TB, n int) (trainer, companion *Link) {
 	t.Helper()
 	trainer, companion = linked(t)
 	process := func(name string) *process.Process {
-		return hosttest.Process(t, hosttest.Folder(t), nil, &proto.ConfigureRequest{Name: name, Transport: "shm"})
+		return hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: name, Transport: "shm"})
 	}
 	near, far := process("trainer0"), process("companion")
 	taken := make(chan error, 1)

@@ -74,7 +74,7 @@ func ReadFloats(conn *Link, h *wire.Header, dst []float32) error {
 	return conn.ReadFull(tensor.Float32Bytes(dst))
 }
 
-// headers is where headers come from: a comm.Conn or a Link.
+// headers is where headers come from: a wire.Conn or a Link.
 type headers interface {
 	ReadHeader(h *wire.Header) error
 	Peer() string

@@ -1,3 +1,5 @@
+// Package companion has both sides of the calls between a trainer and the model, criterion or
+// hook in a process beside it.
 package companion
 
 import (
@@ -7,10 +9,8 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/wire"
-	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // Operations between a trainer and its companions. A request is answered by
@@ -34,46 +34,37 @@ const (
 // boundaryPings is how often the cost of crossing is measured.
 const boundaryPings = 200
 
-// Dial joins the companion of a kind and measures the median round
-// trip of a no-op call.
-func Dial(st *process.Process, kind sdk.Kind, peer *proto.Peer, reply *proto.ConnectReply) (*call.Link, error) {
-	if peer == nil {
-		return nil, fmt.Errorf("%s has neither a %s of its own nor a companion for it", st.Name(), kind)
-	}
-	conn, err := st.Dial(peer, process.PurposeCompanion)
+// Dial joins a companion and measures the median round trip of a no-op call.
+func Dial(st *process.Process, peer process.Peer) (conn *call.Link, tripNS int64, err error) {
+	link, err := st.Dial(peer, process.PurposeCompanion)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if err := call.SetDeadline(conn, st.Timeout); err != nil {
-		return nil, err
+	if err := call.SetDeadline(link, st.Timeout); err != nil {
+		return nil, 0, err
 	}
 	h := wire.Header{}
 	trips := make([]int64, boundaryPings)
 	for i := range trips {
 		start := comm.Now()
-		if err := conn.Send(&wire.Header{Op: opPing}); err != nil {
-			return nil, err
+		if err := link.Send(&wire.Header{Op: opPing}); err != nil {
+			return nil, 0, err
 		}
-		if err := call.Expect(conn, &h, opPing); err != nil {
-			return nil, err
+		if err := call.Expect(link, &h, opPing); err != nil {
+			return nil, 0, err
 		}
 		trips[i] = comm.Now() - start
 	}
 	slices.Sort(trips)
-	reply.BoundaryNs[string(kind)] = trips[len(trips)/2]
-	if err := conn.SetReadDeadline(time.Time{}); err != nil {
-		return nil, err
+	if err := link.SetReadDeadline(time.Time{}); err != nil {
+		return nil, 0, err
 	}
-	return &call.Link{Conn: conn}, conn.Send(&wire.Header{Op: opReady})
+	return &call.Link{Conn: link}, trips[len(trips)/2], link.Send(&wire.Header{Op: opReady})
 }
 
 // acceptTrainer waits for the trainer of a companion and answers its pings.
-func acceptTrainer(st *process.Process, req *proto.ConnectRequest) (*call.Link, error) {
-	trainers := req.GetTrainers()
-	if len(trainers) != 1 {
-		return nil, fmt.Errorf("%s is a companion of one trainer but was given %d", st.Name(), len(trainers))
-	}
-	conn, err := st.Accept(trainers[0], process.PurposeCompanion)
+func acceptTrainer(st *process.Process, trainer process.Peer) (*call.Link, error) {
+	conn, err := st.Accept(trainer, process.PurposeCompanion)
 	if err != nil {
 		return nil, err
 	}

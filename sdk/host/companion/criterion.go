@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/sdk/host/hosted"
 	"github.com/psbench/psbench/sdk/host/layout"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // remoteCriterion stands for a criterion in a companion.
@@ -61,21 +61,26 @@ func (c *remoteCriterion) Backward(outputGradient tensor.Tensor) error {
 // CriterionRole hosts a criterion in a companion.
 type CriterionRole struct {
 	*process.Process
+	env              sdk.CriterionEnv
 	criterion        sdk.Criterion
 	conn             *call.Link
 	output, gradient tensor.Tensor
 	targets          []int64
 }
 
-func NewCriterion(st *process.Process) *CriterionRole { return &CriterionRole{Process: st} }
+// NewCriterion makes the role of a criterion beside its trainer.
+func NewCriterion(st *process.Process, env sdk.CriterionEnv) *CriterionRole {
+	return &CriterionRole{Process: st, env: env}
+}
 
-func (r *CriterionRole) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
+// Connect builds the criterion and waits for its trainer. It gives the part's facts.
+func (r *CriterionRole) Connect(trainer process.Peer) (map[string]string, error) {
 	var err error
-	r.criterion, err = hosted.NewCriterion(r.Process, r.Req.GetPart())
+	r.criterion, err = hosted.NewCriterion(r.Process, r.Part(), r.env)
 	if err != nil {
 		return nil, err
 	}
-	if r.conn, err = acceptTrainer(r.Process, req); err != nil {
+	if r.conn, err = acceptTrainer(r.Process, trainer); err != nil {
 		return nil, err
 	}
 	r.Own(r.conn)
@@ -83,7 +88,7 @@ func (r *CriterionRole) Connect(req *proto.ConnectRequest) (*proto.ConnectReply,
 		return nil, err
 	}
 	r.Owned.Go(func() { serveCalls(r.Process, r.conn, r.answer) })
-	return &proto.ConnectReply{Facts: process.Facts(nil, r.criterion)}, nil
+	return process.Facts(nil, r.criterion), nil
 }
 
 func (r *CriterionRole) answer(h *wire.Header) error {
@@ -127,8 +132,10 @@ func (r *CriterionRole) read(h *wire.Header) error {
 	return nil
 }
 
+// Reset has nothing to reset.
 func (r *CriterionRole) Reset() error { return nil }
 
-func (r *CriterionRole) Collect(send func(*proto.CollectReply) error) error {
+// Collect sends what was recorded.
+func (r *CriterionRole) Collect(send record.Send) error {
 	return r.CollectSeries(send)
 }

@@ -5,10 +5,9 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/hosted"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // remoteHook stands for a hook in a companion. To the trainer the companion is
@@ -25,13 +24,24 @@ func (h *remoteHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future 
 // HookRole hosts a hook in a companion: it joins the rank's links.
 type HookRole struct {
 	*process.Process
-	hook    sdk.Hook
-	buckets []tensor.Bucket
-	states  []arrivedState // by bucket
-	started chan started
+	hook     sdk.Hook
+	buckets  []tensor.Bucket
+	states   []arrivedState // by bucket
+	started  chan started
+	trainers int
 }
 
-func NewHook(st *process.Process) *HookRole { return &HookRole{Process: st} }
+// NewHook makes the role of a hook beside its trainer, in a run of so many trainers.
+func NewHook(st *process.Process, trainers int) *HookRole {
+	return &HookRole{Process: st, trainers: trainers}
+}
+
+// HookPeers are whom the process of a hook joins.
+type HookPeers struct {
+	Trainer process.Peer
+	Buckets []tensor.BucketSpec
+	Links   process.HookLinks
+}
 
 // started is a bucket whose reduction was started.
 type started struct {
@@ -48,24 +58,24 @@ func (s *arrivedState) Batch() int64           { return s.batch }
 func (s *arrivedState) Key(bucket int) sdk.Key { return sdk.Key{A: s.batch, B: int64(bucket)} }
 
 // Connect makes the store into which the trainer pushes the store of the rank's
-// links: in shared memory the trainer's own segment goes on to the server and the group, and
-// nothing is copied.
-func (r *HookRole) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
-	conn, err := acceptTrainer(r.Process, req)
+// links: on Shm the trainer's own segment goes on to the server and the group, and
+// nothing is copied. It gives the part's facts.
+func (r *HookRole) Connect(peers HookPeers) (map[string]string, error) {
+	conn, err := acceptTrainer(r.Process, peers.Trainer)
 	if err != nil {
 		return nil, err
 	}
-	specs := convert.BucketsFromProto(req.GetBuckets())
+	specs := peers.Buckets
 	port, err := r.Fabric.Companions().NewPort(r.Joined([]*wire.Conn{conn.Conn}), specs, false)
 	if err != nil {
 		return nil, err
 	}
 	r.Own(port)
-	env, err := r.JoinLinks(req, port.Store(0))
+	env, err := r.JoinLinks(peers.Links, r.trainers, port.Store(0))
 	if err != nil {
 		return nil, err
 	}
-	if r.hook, err = hosted.NewHook(r.Process, r.Req.GetPart(), env); err != nil {
+	if r.hook, err = hosted.NewHook(r.Process, r.Part(), env); err != nil {
 		return nil, err
 	}
 	r.buckets = make([]tensor.Bucket, len(specs))
@@ -80,7 +90,7 @@ func (r *HookRole) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, erro
 			r.Fail(err)
 		}
 	})
-	return &proto.ConnectReply{Facts: process.Facts(nil, r.hook)}, nil
+	return process.Facts(nil, r.hook), nil
 }
 
 // arrive starts the hook on the bucket that arrived, in place. Waiting for it
@@ -111,9 +121,11 @@ func (r *HookRole) answerInOrder() {
 	}
 }
 
+// Reset forgets what was recorded.
 func (r *HookRole) Reset() error {
 	r.Recorder.Reset()
 	return nil
 }
 
-func (r *HookRole) Collect(send func(*proto.CollectReply) error) error { return r.CollectSeries(send) }
+// Collect sends what was recorded.
+func (r *HookRole) Collect(send record.Send) error { return r.CollectSeries(send) }

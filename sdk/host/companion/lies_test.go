@@ -9,17 +9,17 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
+	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/call"
-	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/hosted"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/host/layout"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
-// CallPair is a call link between a trainer and another process.
-func CallPair(t testing.TB) (trainer, companion *call.Link) {
+// callPair is a call link between a trainer and another process.
+func callPair(t testing.TB) (trainer, companion *call.Link) {
 	a, b := hosttest.Pair(t)
 	return &call.Link{Conn: a}, &call.Link{Conn: b}
 }
@@ -35,7 +35,7 @@ func TestCompanionsRefuseLies(t *testing.T) {
 		"too little":          {Op: opLoss, Arg: 2, Arg2: 2},
 		"an unknown call":     {Op: opForward},
 	} {
-		trainer, companion := CallPair(t)
+		trainer, companion := callPair(t)
 		r := &CriterionRole{Process: &process.Process{Events: process.NewEvents(), Timeout: hosttest.Patience}, criterion: &hosttest.ToyCriterion{}, conn: companion}
 		served := make(chan struct{})
 		go func() {
@@ -65,8 +65,8 @@ func TestRemoteModelRefusesLies(t *testing.T) {
 		"another batch":       {Op: opForward, Arg: 2, Arg2: 0},
 		"too little":          {Op: opForward, Arg: 1, Arg2: 2},
 	} {
-		trainer, companion := CallPair(t)
-		m := newRemoteModel(trainer, nil, convert.ModelToProto(&hosttest.ToyModel{}), hosttest.Patience)
+		trainer, companion := callPair(t)
+		m := newRemoteModel(trainer, nil, layout.Describe(&hosttest.ToyModel{}), hosttest.Patience)
 		hosttest.Must(t, companion.Send(&h))
 		if _, err := m.Forward(&hosttest.Numbered(1)[0]); err == nil || !strings.Contains(err.Error(), "answered a batch of 1 with an output of") {
 			t.Errorf("%s: %v", name, err)
@@ -78,8 +78,8 @@ func TestRemoteModelRefusesLies(t *testing.T) {
 // sent first may be under way.
 func TestRemoteModelRefusesAGradientTwice(t *testing.T) {
 	for _, mapped := range []*comm.Store{nil, comm.NewStore(nil)} {
-		trainer, companion := CallPair(t)
-		m := newRemoteModel(trainer, mapped, convert.ModelToProto(&hosttest.FeatureModel{}), hosttest.Patience)
+		trainer, companion := callPair(t)
+		m := newRemoteModel(trainer, mapped, layout.Describe(&hosttest.FeatureModel{}), hosttest.Patience)
 		weight := &tensor.Gradient{Values: make([]float32, 6)}
 		hosttest.Must(t, m.Bind(make([]tensor.Tensor, 1), []*tensor.Gradient{weight}))
 		for _, value := range []float32{1, 2} {
@@ -98,11 +98,11 @@ func TestRemoteModelRefusesAGradientTwice(t *testing.T) {
 }
 
 func TestSilentCompanionEndsTheCallInTime(t *testing.T) {
-	trainer, _ := CallPair(t)
-	m := newRemoteModel(trainer, nil, convert.ModelToProto(&hosttest.ToyModel{}), 20*time.Millisecond)
+	trainer, _ := callPair(t)
+	m := newRemoteModel(trainer, nil, layout.Describe(&hosttest.ToyModel{}), 20*time.Millisecond)
 	hosttest.Must(t, m.Bind([]tensor.Tensor{tensor.New(8 << 20)}, nil)) // more than a socket holds
 	_, err := m.Forward(&hosttest.Numbered(1)[0])
-	if f := fault.ToProto(err); f.GetCause() != proto.Failure_CAUSE_WAIT || !slices.Equal(f.GetAbout(), []string{"companion"}) {
+	if f := fault.Describe(err); f.Cause != fault.Wait || !slices.Equal(f.About, []string{"companion"}) {
 		t.Errorf("a companion that does not read gave %v", err)
 	}
 }
@@ -110,8 +110,8 @@ func TestSilentCompanionEndsTheCallInTime(t *testing.T) {
 // A gradient of the features that has another size than these is refused, by the
 // trainer and, where there is none, by the companion.
 func TestFeatureGradientRefusesLies(t *testing.T) {
-	trainer, companion := CallPair(t)
-	m := remoteFeatureModel{newRemoteModel(trainer, nil, convert.ModelToProto(&hosttest.FeatureModel{}), hosttest.Patience)}
+	trainer, companion := callPair(t)
+	m := remoteFeatureModel{newRemoteModel(trainer, nil, layout.Describe(&hosttest.FeatureModel{}), hosttest.Patience)}
 	hosttest.Must(t, m.Bind(make([]tensor.Tensor, 1), []*tensor.Gradient{{Values: make([]float32, 6)}}))
 	hosttest.Must(t, companion.Send(&wire.Header{Op: opGradient, Arg2: 6}, make([]byte, 24)))
 	hosttest.Must(t, companion.Send(&wire.Header{Op: opBackwardInput}, make([]byte, 8)))
@@ -127,11 +127,22 @@ func TestFeatureGradientRefusesLies(t *testing.T) {
 
 // A model in a companion starts at the same number as one in its trainer.
 func TestCompanionModelKnowsItsFirstTensor(t *testing.T) {
-	role, err := NewModel(hosttest.Process(t, hosttest.Folder(t), hosttest.ToyParts, &proto.ConfigureRequest{
-		Name: "trainer0.model", Part: &proto.PartChoice{Kind: "model", Key: "features"}, FirstTensor: 5,
-	}))
+	role, err := NewModel(hosttest.Process(t, hosttest.Folder(t), hosttest.ToyParts, process.Config{
+		Name: "trainer0.model", Part: hosttest.Choice("model", "features"),
+	}), sdk.ModelEnv{FirstTensor: 5})
 	hosttest.Must(t, err)
-	if first := role.model.(hosted.FeatureModel).Model.(*hosttest.FeatureModel).First; first != 5 || !role.DescribeModel().GetFeatureGradient() {
+	if first := role.model.(hosted.FeatureModel).Model.(*hosttest.FeatureModel).First; first != 5 || !role.DescribeModel().FeatureGradient {
 		t.Errorf("it starts at number %d and describes %v", first, role.DescribeModel())
+	}
+}
+
+// A companion that is gone when the parameters are initialized is told of.
+func TestInitializeThatFails(t *testing.T) {
+	trainer, companion := callPair(t)
+	m := newRemoteModel(trainer, nil, layout.Describe(&hosttest.ToyModel{}), hosttest.Patience)
+	hosttest.Must(t, companion.Close())
+	m.Initialize(1)
+	if err := hosted.FailureOf(m); err == nil {
+		t.Error("an initialization without a companion has no error")
 	}
 }

@@ -1,25 +1,25 @@
 package companion
 
 import (
+	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/call"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // CallMemory is how many bytes each side of a call link needs for what a model with
 // these inputs gets for the largest of the batches with these lengths: the batch itself,
 // its features looked up or its own, and the gradient of those; or for the output with
 // the targets. Every row of the model's input has its target in the batch.
-func CallMemory(sizes []batches.Lengths, in *proto.Inputs) int {
+func CallMemory(sizes []batches.Lengths, in sdk.InputSpec) int {
 	n := int64(1)
 	for _, l := range sizes {
-		rows := l[2] / max(1, in.GetTargets())
-		if call.Fits(rows, in.GetFeatures()) {
-			l[3] = rows * in.GetFeatures()
+		rows := l[2] / max(1, int64(in.Targets))
+		if call.Fits(rows, int64(in.Features)) {
+			l[3] = rows * int64(in.Features)
 		}
 		n = max(n, 8*batches.Lists+l.Bytes())
-		if call.Fits(rows, in.GetClasses()) {
-			n = max(n, 4*rows*in.GetClasses()+8*l[2])
+		if call.Fits(rows, int64(in.Classes)) {
+			n = max(n, 4*rows*int64(in.Classes)+8*l[2])
 		}
 	}
 	return int(n)

@@ -9,9 +9,8 @@ import (
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
-	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/layout"
 )
 
 func TestCallMemoryIsEnough(t *testing.T) {
@@ -23,17 +22,17 @@ func TestCallMemoryIsEnough(t *testing.T) {
 	const bagBytes, numberBytes = 8*batches.Lists + 8*(3+4+2), 8*batches.Lists + 8*2 + 4*6
 	for name, c := range map[string]struct {
 		batches []sdk.Batch
-		in      *proto.Inputs
+		in      sdk.InputSpec
 		want    int
 	}{
-		"the batch":           {bags, &proto.Inputs{Classes: 1}, bagBytes},
-		"the output":          {bags, &proto.Inputs{Classes: 100}, 2 * (400 + 8)},
-		"no output":           {bags, &proto.Inputs{Classes: 1 << 62}, bagBytes},
-		"numbers":             {numbers, &proto.Inputs{Classes: 1, Features: 3}, numberBytes},
-		"impossible numbers":  {numbers, &proto.Inputs{Classes: 1, Features: 1 << 62}, numberBytes},
-		"three rows of each":  {looked, &proto.Inputs{Classes: 1, Features: 50}, 8*batches.Lists + 8*(3+2+6) + 4*6*50},
-		"two targets of each": {looked, &proto.Inputs{Classes: 1, Features: 50, Targets: 2}, 8*batches.Lists + 8*(3+2+6) + 4*3*50},
-		"nothing":             {nil, &proto.Inputs{}, 1},
+		"the batch":           {bags, sdk.InputSpec{Classes: 1}, bagBytes},
+		"the output":          {bags, sdk.InputSpec{Classes: 100}, 2 * (400 + 8)},
+		"no output":           {bags, sdk.InputSpec{Classes: 1 << 62}, bagBytes},
+		"numbers":             {numbers, sdk.InputSpec{Classes: 1, Features: 3}, numberBytes},
+		"impossible numbers":  {numbers, sdk.InputSpec{Classes: 1, Features: 1 << 62}, numberBytes},
+		"three rows of each":  {looked, sdk.InputSpec{Classes: 1, Features: 50}, 8*batches.Lists + 8*(3+2+6) + 4*6*50},
+		"two targets of each": {looked, sdk.InputSpec{Classes: 1, Features: 50, Targets: 2}, 8*batches.Lists + 8*(3+2+6) + 4*3*50},
+		"nothing":             {nil, sdk.InputSpec{}, 1},
 	} {
 		if got := CallMemory(batches.AllLengths(c.batches), c.in); got != c.want {
 			t.Errorf("%s: %d bytes, want %d", name, got, c.want)
@@ -54,8 +53,8 @@ func TestRemoteModelRefusesGradients(t *testing.T) {
 		"companion emitted the gradient of parameter 2 but": {Arg: 2},
 	} {
 		for _, mapped := range []*comm.Store{nil, comm.NewStore(specs)} {
-			trainer, companion := CallPair(t)
-			m := newRemoteModel(trainer, mapped, convert.ModelToProto(&hosttest.ToyModel{}), hosttest.Patience)
+			trainer, companion := callPair(t)
+			m := newRemoteModel(trainer, mapped, layout.Describe(&hosttest.ToyModel{}), hosttest.Patience)
 			table := tensor.NewGradient(specs[0])
 			hosttest.Must(t, m.Bind(make([]tensor.Tensor, 2), []*tensor.Gradient{&table, {Values: make([]float32, 2)}}))
 			h.Op = opGradient
@@ -78,8 +77,8 @@ func TestMappedModelRefusesPayloads(t *testing.T) {
 		"where a value is due ":           {Op: opGradient, Arg: 0},
 		"in 8 bytes for parameter weight": {Op: opGradient, Arg: 1, Arg2: 2},
 	} {
-		trainer, companion := CallPair(t)
-		m := newRemoteModel(trainer, comm.NewStore(nil), convert.ModelToProto(&hosttest.ToyModel{}), hosttest.Patience)
+		trainer, companion := callPair(t)
+		m := newRemoteModel(trainer, comm.NewStore(nil), layout.Describe(&hosttest.ToyModel{}), hosttest.Patience)
 		hosttest.Must(t, m.Bind(make([]tensor.Tensor, 2), []*tensor.Gradient{{Width: 2}, {Values: make([]float32, 2)}}))
 		hosttest.Must(t, companion.Send(&h, make([]byte, 8)))
 		var err error

@@ -10,11 +10,10 @@ import (
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/call"
-	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/hosted"
 	"github.com/psbench/psbench/sdk/host/layout"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // ModelRole hosts a model in a companion.
@@ -31,16 +30,20 @@ type ModelRole struct {
 	features  []float32     // gradient of the features
 }
 
-func NewModel(st *process.Process) (*ModelRole, error) {
-	model, err := hosted.NewModel(st, st.Req.GetPart())
+// NewModel builds a model beside its trainer.
+func NewModel(st *process.Process, env sdk.ModelEnv) (*ModelRole, error) {
+	model, err := hosted.NewModel(st, st.Part(), env)
 	return &ModelRole{Process: st, model: model}, err
 }
 
-func (r *ModelRole) DescribeModel() *proto.ModelDescription { return convert.ModelToProto(r.model) }
+// DescribeModel says what the trainer and the core know of the model.
+func (r *ModelRole) DescribeModel() *layout.Model { return layout.Describe(r.model) }
 
-func (r *ModelRole) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
+// Connect waits for the trainer and binds the model to these buckets. It gives the part's
+// facts.
+func (r *ModelRole) Connect(trainer process.Peer, buckets []tensor.BucketSpec) (map[string]string, error) {
 	var err error
-	if r.conn, err = acceptTrainer(r.Process, req); err != nil {
+	if r.conn, err = acceptTrainer(r.Process, trainer); err != nil {
 		return nil, err
 	}
 	r.Own(r.conn)
@@ -53,7 +56,7 @@ func (r *ModelRole) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, err
 		return nil, err
 	}
 	var store *comm.Store
-	if r.gradients, store, err = layout.New(params, convert.BucketsFromProto(req.GetBuckets()), newStore); err != nil {
+	if r.gradients, store, err = layout.New(params, buckets, newStore); err != nil {
 		return nil, err
 	}
 	r.Own(store)
@@ -66,7 +69,7 @@ func (r *ModelRole) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, err
 		return nil, err
 	}
 	r.Owned.Go(func() { serveCalls(r.Process, r.conn, r.answer) })
-	return &proto.ConnectReply{Facts: process.Facts(nil, r.model)}, nil
+	return process.Facts(nil, r.model), nil
 }
 
 // parameters finds the memory of the parameters.
@@ -172,6 +175,8 @@ func (r *ModelRole) backward(h *wire.Header, last []float32, run func(tensor.Ten
 	return r.conn.Send(&wire.Header{Op: h.Op}, tensor.Float32Bytes(last))
 }
 
+// Reset has nothing to reset: the trainer initializes the model.
 func (r *ModelRole) Reset() error { return nil }
 
-func (r *ModelRole) Collect(send func(*proto.CollectReply) error) error { return r.CollectSeries(send) }
+// Collect sends what was recorded.
+func (r *ModelRole) Collect(send record.Send) error { return r.CollectSeries(send) }

@@ -10,10 +10,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/call"
-	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/hosted"
 	"github.com/psbench/psbench/sdk/host/layout"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // remoteModel stands for a model in a companion. The trainer owns parameters and
@@ -36,9 +34,9 @@ type remoteModel struct {
 
 // NewRemoteModel makes the stand-in of a companion's model, which is a FeatureModel if that is
 // one; see newRemoteModel.
-func NewRemoteModel(conn *call.Link, store *comm.Store, d *proto.ModelDescription, timeout time.Duration) sdk.Model {
+func NewRemoteModel(conn *call.Link, store *comm.Store, d *layout.Model, timeout time.Duration) sdk.Model {
 	m := newRemoteModel(conn, store, d, timeout)
-	if d.GetFeatureGradient() {
+	if d.FeatureGradient {
 		return remoteFeatureModel{m}
 	}
 	return m
@@ -46,11 +44,11 @@ func NewRemoteModel(conn *call.Link, store *comm.Store, d *proto.ModelDescriptio
 
 // newRemoteModel makes the stand-in of a companion's model. store holds the buckets that
 // the companion maps; nil where it maps none.
-func newRemoteModel(conn *call.Link, store *comm.Store, d *proto.ModelDescription, timeout time.Duration) *remoteModel {
-	specs := convert.ParametersFromProto(d)
+func newRemoteModel(conn *call.Link, store *comm.Store, d *layout.Model, timeout time.Duration) *remoteModel {
+	specs := d.Parameters
 	m := &remoteModel{
 		conn: conn, timeout: timeout, specs: specs,
-		inputs: convert.InputsFromProto(d.GetInputs()), emissions: hosted.NewEmissions(conn.Peer(), specs),
+		inputs: d.Inputs, emissions: hosted.NewEmissions(conn.Peer(), specs),
 	}
 	if store != nil {
 		m.mapped, m.sparse = true, layout.SparseBuckets(len(specs), store)
@@ -76,8 +74,8 @@ func (m *remoteModel) Bind(values []tensor.Tensor, gradients []*tensor.Gradient)
 
 func (m *remoteModel) Initialize(seed uint64) { m.failed = m.initialize(seed) }
 
-// failure is the error of the last Initialize.
-func (m *remoteModel) failure() error { return m.failed }
+// Failure is the error of the last Initialize.
+func (m *remoteModel) Failure() error { return m.failed }
 
 func (m *remoteModel) initialize(seed uint64) error {
 	h := wire.Header{Op: opInitialize, Arg: int64(seed)} // #nosec G115 -- the bits of a seed

@@ -1,9 +1,11 @@
+// Package convert turns what core and plugins tell each other into messages and back.
 package convert
 
 import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/layout"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -44,10 +46,13 @@ func BucketsFromProto(buckets []*proto.Bucket) []tensor.BucketSpec {
 	return out
 }
 
-func ModelToProto(m sdk.Model) *proto.ModelDescription {
-	_, learnt := m.(sdk.FeatureModel)
-	d := &proto.ModelDescription{Inputs: InputsToProto(m.Inputs()), FeatureGradient: learnt}
-	for _, p := range m.Parameters() {
+// ModelToProto gives a model's description the form in which it crosses gRPC; nil stays nil.
+func ModelToProto(m *layout.Model) *proto.ModelDescription {
+	if m == nil {
+		return nil
+	}
+	d := &proto.ModelDescription{Inputs: InputsToProto(m.Inputs), FeatureGradient: m.FeatureGradient}
+	for _, p := range m.Parameters {
 		q := &proto.Parameter{Name: p.Name, Sparse: p.Sparse}
 		for _, n := range p.Shape {
 			q.Shape = append(q.Shape, int64(n))
@@ -57,18 +62,20 @@ func ModelToProto(m sdk.Model) *proto.ModelDescription {
 	return d
 }
 
-func ParametersFromProto(d *proto.ModelDescription) []sdk.ParameterSpec {
-	var out []sdk.ParameterSpec
+// ModelFromProto is the inverse of ModelToProto.
+func ModelFromProto(d *proto.ModelDescription) layout.Model {
+	m := layout.Model{Inputs: InputsFromProto(d.GetInputs()), FeatureGradient: d.GetFeatureGradient()}
 	for _, q := range d.GetParameters() {
 		p := sdk.ParameterSpec{Name: q.GetName(), Sparse: q.GetSparse()}
 		for _, n := range q.GetShape() {
 			p.Shape = append(p.Shape, int(n))
 		}
-		out = append(out, p)
+		m.Parameters = append(m.Parameters, p)
 	}
-	return out
+	return m
 }
 
+// InputsToProto gives the limits of samples the form in which they cross gRPC.
 func InputsToProto(in sdk.InputSpec) *proto.Inputs {
 	out := &proto.Inputs{
 		Rows: int64(in.Rows), Classes: int64(in.Classes), Features: int64(in.Features), Targets: int64(max(1, in.Targets)),
@@ -80,6 +87,7 @@ func InputsToProto(in sdk.InputSpec) *proto.Inputs {
 	return out
 }
 
+// InputsFromProto is the inverse of InputsToProto.
 func InputsFromProto(in *proto.Inputs) sdk.InputSpec {
 	out := sdk.InputSpec{
 		Rows: int(in.GetRows()), Classes: int(in.GetClasses()), Features: int(in.GetFeatures()), Targets: int(in.GetTargets()),
@@ -91,10 +99,12 @@ func InputsFromProto(in *proto.Inputs) sdk.InputSpec {
 	return out
 }
 
+// TableToProto gives the size of a table the form in which it crosses gRPC.
 func TableToProto(t comm.TableSpec) *proto.Table {
 	return &proto.Table{Rows: int64(t.Rows), Width: int64(t.Width)}
 }
 
+// TablesFromProto are the sizes of tables.
 func TablesFromProto(tables []*proto.Table) []comm.TableSpec {
 	var out []comm.TableSpec
 	for _, t := range tables {
@@ -103,6 +113,10 @@ func TablesFromProto(tables []*proto.Table) []comm.TableSpec {
 	return out
 }
 
-func LookupFromProto(l *proto.Lookup) comm.LookupSpec {
-	return comm.LookupSpec{Tables: TablesFromProto(l.GetTables()), Bags: int(l.GetBags()), Indices: int(l.GetIndices())}
+// LookupFromProto says what trainers look up; nil where servers hold no tables.
+func LookupFromProto(l *proto.Lookup) *comm.LookupSpec {
+	if l == nil {
+		return nil
+	}
+	return &comm.LookupSpec{Tables: TablesFromProto(l.GetTables()), Bags: int(l.GetBags()), Indices: int(l.GetIndices())}
 }

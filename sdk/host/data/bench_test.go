@@ -12,12 +12,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // clicks are samples of 13 numbers and an index of each of 26 tables.
-func clicks(n int) (*sdk.Samples, *proto.Inputs) {
-	in := &proto.Inputs{Features: 13, Classes: 2}
+func clicks(n int) (*sdk.Samples, sdk.InputSpec) {
+	in := sdk.InputSpec{Features: 13, Classes: 2}
 	for range 26 {
 		in.Tables = append(in.Tables, 1000)
 	}
@@ -38,7 +37,7 @@ func clicks(n int) (*sdk.Samples, *proto.Inputs) {
 func BenchmarkStreamedBatch(b *testing.B) {
 	s, in := clicks(64 * 128)
 	r, takers := dataOf(b, hosttest.NewTape(s), "shm", hosttest.Patience, 1)
-	deal, err := r.Deal(request(in, 128, 1))
+	deal, err := r.Partition(request(in, 128, 1))
 	hosttest.Must(b, err)
 	fetch(b, r, takers, in, deal)
 	stream := takers[0].Batches

@@ -1,3 +1,4 @@
+// Package data is the role of the process that holds the data.
 package data
 
 import (
@@ -12,14 +13,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/call"
-	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // Role hosts the data: it loads once, or reads all of a stream once, checks every
-// sample against the model, deals the batches and hands each trainer its share. A stream
+// sample against the model, shares out the batches and hands each trainer its share. A stream
 // it reads again in every epoch.
 type Role struct {
 	*process.Process
@@ -28,13 +28,12 @@ type Role struct {
 	stream  *stream       // nil: all is in memory
 	shares  [][]sdk.Batch // by trainer; nil of a stream
 	heldOut [][]sdk.Batch // by trainer
-	stepNS  atomic.Int64  // when deal came on last, or will have to
+	stepNS  atomic.Int64  // when Partition came on last, or will have to
 }
 
-func New(st *process.Process) (*Role, error) {
-	data, err := process.Build[sdk.Data](st, st.Req.GetPart(), sdk.DataEnv{
-		Seed: st.Req.GetSeed(), Trainers: int(st.Req.GetTrainers()), BatchSize: int(st.Req.GetBatchSize()),
-	})
+// New builds the data, and loads it unless that needs to know more of the run.
+func New(st *process.Process, env sdk.DataEnv) (*Role, error) {
+	data, err := process.Build[sdk.Data](st, st.Part(), env)
 	if err != nil {
 		return nil, err
 	}
@@ -60,65 +59,65 @@ func (r *Role) explain(err error) error {
 	return &fault.Part{Text: r.Title() + ": " + quote.Message(err.Error()), Err: err}
 }
 
-func (r *Role) Deal(req *proto.DealRequest) (*proto.DealReply, error) {
+// Partition checks every sample, cuts batches and gives each trainer its share.
+func (r *Role) Partition(req Request) (*Partition, error) {
 	defer r.watchSteps()()
-	in := req.GetInputs()
 	data, fitted := r.data.(sdk.FittedData)
 	if fitted {
-		data.Fit(convert.InputsFromProto(in))
+		data.Fit(req.Inputs)
 	}
-	sets := setsFromProto(req.GetSets())
-	var reply *proto.DealReply
+	var reply *Partition
 	var err error
 	if data, ok := r.data.(sdk.StreamedData); ok {
-		reply, err = r.dealStream(data, req, sets)
+		reply, err = r.partitionStream(data, req)
 	} else {
 		if fitted {
 			err = r.load()
 		}
 		if err == nil {
-			reply, err = r.dealSamples(req, sets)
+			reply, err = r.partitionSamples(req)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if reply.HeldOut = int64(heldOutSize(r.samples)); reply.HeldOut > 0 {
-		r.heldOut = dealAll(batches.CutEvery(&r.samples.HeldOut.Batch, int(req.GetBatchSize())), len(reply.Shares))
-		for t, s := range reply.Shares {
-			s.HeldOutBatches = int64(len(r.heldOut[t]))
+	if reply.HeldOut = heldOutSize(r.samples); reply.HeldOut > 0 {
+		r.heldOut = roundRobin(batches.CutEvery(&r.samples.HeldOut.Batch, req.BatchSize), len(reply.Shares))
+		for t := range reply.Shares {
+			s := &reply.Shares[t]
+			s.HeldOutBatches = len(r.heldOut[t])
 			makeRoom(s, r.heldOut[t])
 		}
 	}
 	return reply, nil
 }
 
-// dealSamples deals samples in memory.
-func (r *Role) dealSamples(req *proto.DealRequest, sets [][]int) (*proto.DealReply, error) {
-	if err := validate(r.samples, req.GetInputs()); err != nil {
+// partitionSamples shares out samples in memory.
+func (r *Role) partitionSamples(req Request) (*Partition, error) {
+	if err := validate(r.samples, req.Inputs); err != nil {
 		return nil, r.explain(err)
 	}
-	batches, err := batches.Cut(r.samples, int(req.GetBatchSize()))
+	batches, err := batches.Cut(r.samples, req.BatchSize)
 	if err != nil {
 		return nil, r.explain(err)
 	}
-	shares, dropped, err := dealBatches(batches, sets)
+	shares, dropped, err := partitionBatches(batches, req.Sets)
 	if err != nil {
 		return nil, err
 	}
 	r.shares = shares
-	reply := &proto.DealReply{
-		Samples: int64(r.samples.Size()), Batches: int64(len(batches)), Dropped: int64(dropped), OwnBatches: r.samples.Batches != nil,
+	reply := &Partition{
+		Samples: r.samples.Size(), Batches: len(batches), Dropped: dropped, OwnBatches: r.samples.Batches != nil,
 	}
 	for _, share := range shares {
-		reply.Shares = append(reply.Shares, describeShare(share, req.GetInputs()))
+		reply.Shares = append(reply.Shares, describeShare(share, req.Inputs))
 	}
 	return reply, nil
 }
 
-// dealStream reads all of a stream once and then loads what is held out.
-func (r *Role) dealStream(data sdk.StreamedData, req *proto.DealRequest, sets [][]int) (*proto.DealReply, error) {
-	r.stream = &stream{title: r.Title(), data: data, in: req.GetInputs(), size: int(req.GetBatchSize())}
+// partitionStream reads all of a stream once and then loads what is held out.
+func (r *Role) partitionStream(data sdk.StreamedData, req Request) (*Partition, error) {
+	r.stream = &stream{title: r.Title(), data: data, in: req.Inputs, size: req.BatchSize}
 	start := comm.Now()
 	if err := r.stream.scan(&r.stepNS); err != nil {
 		return nil, r.explain(err)
@@ -132,11 +131,11 @@ func (r *Role) dealStream(data sdk.StreamedData, req *proto.DealRequest, sets []
 		if n := r.samples.Size(); n > 0 {
 			return nil, r.explain(fmt.Errorf("it is streamed but loads %d samples beside those that are held out", n))
 		}
-		if err := validateHeldOut(r.samples, req.GetInputs()); err != nil {
+		if err := validateHeldOut(r.samples, req.Inputs); err != nil {
 			return nil, r.explain(err)
 		}
 	}
-	return r.stream.deal(sets)
+	return r.stream.partition(req.Sets)
 }
 
 // watchSteps reports data that does not come on within the timeout: a load, or a read of
@@ -165,8 +164,9 @@ func (r *Role) watchSteps() (stop func()) {
 	return func() { close(done) }
 }
 
-func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
-	for t, peer := range req.GetTrainers() {
+// Connect waits for the trainers and sends each its share. It gives the part's facts.
+func (r *Role) Connect(trainers []process.Peer) (map[string]string, error) {
+	for t, peer := range trainers {
 		conn, err := r.Accept(peer, process.PurposeBatches)
 		if err != nil {
 			return nil, err
@@ -184,7 +184,7 @@ func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 			return nil, err
 		}
 	}
-	return &proto.ConnectReply{Facts: process.Facts(nil, r.data)}, nil
+	return process.Facts(nil, r.data), nil
 }
 
 // sendShares sends trainer t what is sent at once: its share of batches in memory, then
@@ -213,6 +213,8 @@ func (r *Role) serveStream(conn *wire.Conn, t int) {
 	_ = conn.Close()
 }
 
+// Reset has nothing to reset: every epoch has the same batches.
 func (r *Role) Reset() error { return nil }
 
-func (r *Role) Collect(send func(*proto.CollectReply) error) error { return r.CollectSeries(send) }
+// Collect sends what was recorded.
+func (r *Role) Collect(send record.Send) error { return r.CollectSeries(send) }

@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/process"
 )
 
 type failing struct{ err error }
@@ -38,11 +38,11 @@ func TestErrorsOfDataNameThePart(t *testing.T) {
 		{hosttest.Loaded{Samples: short}, "data tape: batch 0 of the data has 4 samples; it must have one at least, and at most the 3 that are left of 3"},
 	} {
 		parts := []sdk.Part{sdk.NewData("tape", struct{}{}, func(struct{}, sdk.DataEnv) (sdk.Data, error) { return c.data, nil })}
-		r, err := New(hosttest.Process(t, hosttest.Folder(t), parts, &proto.ConfigureRequest{
-			Name: "data", Part: &proto.PartChoice{Kind: "data", Key: "tape"},
-		}))
+		r, err := New(hosttest.Process(t, hosttest.Folder(t), parts, process.Config{
+			Name: "data", Part: hosttest.Choice("data", "tape"),
+		}), sdk.DataEnv{})
 		if err == nil {
-			_, err = r.Deal(request(hosttest.AnyInputs, 3, 1))
+			_, err = r.Partition(request(hosttest.AnyInputs, 3, 1))
 		}
 		if err == nil || fault.Told("data", err).Error() != c.want {
 			t.Errorf("got %v\nwant %s", err, c.want)

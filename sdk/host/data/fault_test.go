@@ -9,7 +9,6 @@ import (
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // drain takes batches until one is refused.
@@ -43,14 +42,14 @@ func TestStreamsThatFailLater(t *testing.T) {
 		d := hosttest.NewTape(hosttest.Bags(20))
 		t.Cleanup(func() { d.Returned(t) })
 		r, takers := dataOf(t, d, "unix", hosttest.Patience, 1)
-		deal, err := r.Deal(request(hosttest.AnyInputs, 3, 1))
+		deal, err := r.Partition(request(hosttest.AnyInputs, 3, 1))
 		hosttest.Must(t, err)
 		spoil(d)
 		fetch(t, r, takers, hosttest.AnyInputs, deal)
-		if f := hosttest.Failure(t, r.Process); f.GetMessage() != want || f.GetCause() != proto.Failure_CAUSE_UNSPECIFIED {
+		if f := fault.Describe(hosttest.Failure(t, r.Process)); f.Message != want || f.Cause != fault.Other {
 			t.Errorf("the failure is %v, want %s", f, want)
 		}
-		if f := fault.ToProto(drain(t, takers[0])); f.GetCause() != proto.Failure_CAUSE_PEER || f.GetAbout()[0] != "data" {
+		if f := fault.Describe(drain(t, takers[0])); f.Cause != fault.Peer || f.About[0] != "data" {
 			t.Errorf("the trainer tells of %v", f)
 		}
 		if err := drain(t, takers[0]); err == nil {
@@ -72,13 +71,13 @@ func TestStalledStream(t *testing.T) {
 	}
 	r, takers := dataOf(t, d, "unix", time.Second, 2)
 	t.Cleanup(func() { close(goOn) })
-	deal, err := r.Deal(request(hosttest.AnyInputs, 3, 2))
+	deal, err := r.Partition(request(hosttest.AnyInputs, 3, 2))
 	hosttest.Must(t, err)
 	fetch(t, r, takers, hosttest.AnyInputs, deal)
 	stalled.Store(true)
 	for _, taker := range takers {
 		want := taker.Name() + " waited 1 s for its next batch from data"
-		if f := fault.ToProto(drain(t, taker)); f.GetCause() != proto.Failure_CAUSE_WAIT || f.GetMessage() != want || f.GetAbout()[0] != "data" {
+		if f := fault.Describe(drain(t, taker)); f.Cause != fault.Wait || f.Message != want || f.About[0] != "data" {
 			t.Errorf("the failure is %v, want %s", f, want)
 		}
 	}
@@ -96,9 +95,9 @@ func TestStalledDeal(t *testing.T) {
 	dealt := make(chan struct{})
 	go func() {
 		defer close(dealt)
-		_, _ = r.Deal(request(hosttest.AnyInputs, 3, 1))
+		_, _ = r.Partition(request(hosttest.AnyInputs, 3, 1))
 	}()
-	if f := hosttest.Failure(t, r.Process); f.GetMessage() != "data tape: no samples came for 0.02 s" {
+	if f := fault.Describe(hosttest.Failure(t, r.Process)); f.Message != "data tape: no samples came for 0.02 s" {
 		t.Errorf("the failure is %v", f)
 	}
 	close(goOn)
@@ -121,7 +120,7 @@ func TestSlowDeal(t *testing.T) {
 		return r.Take(b, n)
 	}
 	r, _ := dataOf(t, slowTape{d}, "unix", 600*time.Millisecond, 0)
-	_, err := r.Deal(request(hosttest.AnyInputs, 2, 1))
+	_, err := r.Partition(request(hosttest.AnyInputs, 2, 1))
 	hosttest.Must(t, err)
 	if len(r.Events.Failures) > 0 {
 		t.Errorf("it tells of %v", hosttest.Failure(t, r.Process))
@@ -134,7 +133,7 @@ func TestTrainerEndsInTheMiddle(t *testing.T) {
 	d := hosttest.NewTape(hosttest.Bags(200))
 	t.Cleanup(func() { d.Returned(t) })
 	r, takers := dataOf(t, d, "unix", hosttest.Patience, 3)
-	deal, err := r.Deal(request(hosttest.AnyInputs, 3, 3))
+	deal, err := r.Partition(request(hosttest.AnyInputs, 3, 3))
 	hosttest.Must(t, err)
 	fetch(t, r, takers, hosttest.AnyInputs, deal)
 	for range 5 {

@@ -3,12 +3,11 @@ package data
 import (
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // validate checks every sample, and every one that is held out, against the limits of
 // the inputs.
-func validate(s *sdk.Samples, in *proto.Inputs) error {
+func validate(s *sdk.Samples, in sdk.InputSpec) error {
 	if s == nil || s.Size() == 0 {
 		return errNoSamples
 	}
@@ -19,7 +18,7 @@ func validate(s *sdk.Samples, in *proto.Inputs) error {
 	return validateHeldOut(s, in)
 }
 
-func validateHeldOut(s *sdk.Samples, in *proto.Inputs) error {
+func validateHeldOut(s *sdk.Samples, in sdk.InputSpec) error {
 	if heldOutSize(s) == 0 {
 		return nil
 	}

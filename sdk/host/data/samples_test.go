@@ -9,13 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	gproto "google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/process"
 )
 
 func TestBatchCheck(t *testing.T) {
@@ -48,11 +47,11 @@ func TestBatchCheck(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	bags := &proto.Inputs{Rows: 10, Classes: 3}
-	pairs := &proto.Inputs{Rows: 10, Classes: 3, Targets: 2}
-	numbers := &proto.Inputs{Features: 2, Classes: 3}
-	both := &proto.Inputs{Rows: 10, Features: 1, Classes: 3}
-	tables := &proto.Inputs{Tables: []int64{3, 1, 8}, Classes: 3}
+	bags := sdk.InputSpec{Rows: 10, Classes: 3}
+	pairs := sdk.InputSpec{Rows: 10, Classes: 3, Targets: 2}
+	numbers := sdk.InputSpec{Features: 2, Classes: 3}
+	both := sdk.InputSpec{Rows: 10, Features: 1, Classes: 3}
+	tables := sdk.InputSpec{Tables: []int{3, 1, 8}, Classes: 3}
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
 
 	torn := hosttest.Samples([][]int64{{1}}, 0)
@@ -77,7 +76,7 @@ func TestValidate(t *testing.T) {
 	heldNothing.HeldOut = &sdk.Samples{}
 
 	for _, c := range []struct {
-		in   *proto.Inputs
+		in   sdk.InputSpec
 		s    *sdk.Samples
 		want string
 	}{
@@ -109,7 +108,7 @@ func TestValidate(t *testing.T) {
 		{bags, heldNothing, ""},
 		{bags, holding, "held-out sample 1, position 1 (test.csv, line 7): index 10 is outside"},
 		{bags, tornOut, "the held-out data does not hold together: the last offset is 5"},
-		{&proto.Inputs{Classes: 3}, hosttest.Samples([][]int64{{}, {4}}, 0, 0), "sample 1, position 0: there is index 4 but the model takes no indices"},
+		{sdk.InputSpec{Classes: 3}, hosttest.Samples([][]int64{{}, {4}}, 0, 0), "sample 1, position 0: there is index 4 but the model takes no indices"},
 	} {
 		err := validate(c.s, c.in)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -137,7 +136,7 @@ func TestCut(t *testing.T) {
 
 func TestDistinct(t *testing.T) {
 	b := hosttest.Samples([][]int64{{1, 1, 1}, {1, 0, 3}, {0, 1, 1}}, 0, 0, 0)
-	for want, tables := range map[int][]int64{3: nil, 6: {2, 2, 4}} {
+	for want, tables := range map[int][]int{3: nil, 6: {2, 2, 4}} {
 		if got := batches.Distinct(&b.Batch, tables); got != want {
 			t.Errorf("with tables of %v there are %d distinct rows, want %d", tables, got, want)
 		}
@@ -205,29 +204,27 @@ func (cutting) Load() (*sdk.Samples, error) {
 func TestDataRoleDeals(t *testing.T) {
 	var env sdk.DataEnv
 	parts := []sdk.Part{sdk.NewData("cutting", struct{}{}, func(_ struct{}, e sdk.DataEnv) (sdk.Data, error) { env = e; return cutting{}, nil })}
-	st := hosttest.Process(t, hosttest.Folder(t), parts, &proto.ConfigureRequest{
-		Name: "data", Part: &proto.PartChoice{Kind: "data", Key: "cutting"}, Seed: 9, Trainers: 2, BatchSize: 7,
-	})
-	role, err := New(st)
+	st := hosttest.Process(t, hosttest.Folder(t), parts, process.Config{Name: "data", Part: hosttest.Choice("data", "cutting")})
+	role, err := New(st, sdk.DataEnv{Seed: 9, Trainers: 2, BatchSize: 7})
 	hosttest.Must(t, err)
 	if env != (sdk.DataEnv{Seed: 9, Trainers: 2, BatchSize: 7}) {
 		t.Errorf("the data knows %+v", env)
 	}
-	reply, err := role.Deal(&proto.DealRequest{
-		Inputs: &proto.Inputs{Rows: 10, Classes: 1}, BatchSize: 7, Sets: []*proto.TrainerSet{{Trainers: []int32{0}}, {Trainers: []int32{1}}},
+	reply, err := role.Partition(Request{
+		Inputs: sdk.InputSpec{Rows: 10, Classes: 1}, BatchSize: 7, Sets: [][]int{{0}, {1}},
 	})
 	hosttest.Must(t, err)
-	want := []*proto.Share{
+	want := []batches.Share{
 		{Batches: 1, Samples: 1, DistinctRows: 2, BatchSamples: 1, BatchIndices: 2},
 		{Batches: 1, Samples: 3, DistinctRows: 3, BatchSamples: 3, BatchIndices: 3},
 	}
-	for i, share := range reply.GetShares() {
-		if !gproto.Equal(share, want[i]) {
-			t.Errorf("share %d is %s, want %s", i, share, want[i])
+	for i, share := range reply.Shares {
+		if share != want[i] {
+			t.Errorf("share %d is %+v, want %+v", i, share, want[i])
 		}
 	}
 	role.samples.Batches = []int{5}
-	if _, err := role.Deal(&proto.DealRequest{Inputs: &proto.Inputs{Rows: 10, Classes: 1}, BatchSize: 7}); err == nil {
+	if _, err := role.Partition(Request{Inputs: sdk.InputSpec{Rows: 10, Classes: 1}, BatchSize: 7}); err == nil {
 		t.Error("batches of more samples than there are were dealt")
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/fault"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // stream is the data process's side of streamed data: it reads batches of the same size,
@@ -19,7 +18,7 @@ import (
 type stream struct {
 	title string // of the data, for errors
 	data  sdk.StreamedData
-	in    *proto.Inputs
+	in    sdk.InputSpec
 	size  int // samples of a batch
 
 	// What the first reading found.
@@ -106,21 +105,19 @@ func (s *stream) scan(stepNS *atomic.Int64) (err error) {
 	return nil
 }
 
-// deal deals the batches as dealBatches does. That the distinct rows of a batch are as
-// many as its indices is an upper bound: counting them would take as long as reading.
-func (s *stream) deal(sets [][]int) (*proto.DealReply, error) {
-	counts, dropped, err := dealt(s.batches, sets)
+// partition shares out the batches as partitionBatches does. That the distinct rows of a batch are
+// as many as its indices is an upper bound: counting them would take as long as reading.
+func (s *stream) partition(sets [][]int) (*Partition, error) {
+	counts, dropped, err := countShares(s.batches, sets)
 	if err != nil {
 		return nil, err
 	}
 	s.counts = counts
-	reply := &proto.DealReply{
-		Samples: int64(s.samples), Batches: int64(s.batches), Dropped: int64(dropped), Streamed: true,
-	}
+	reply := &Partition{Samples: s.samples, Batches: s.batches, Dropped: dropped, Streamed: true}
 	for t, n := range counts {
-		share := &proto.Share{Batches: int64(n), DistinctRows: int64(s.indices), BatchIndices: int64(s.indices)}
+		share := batches.Share{Batches: n, DistinctRows: s.indices, BatchIndices: s.indices}
 		for k := range n {
-			samples := int64(s.samplesOf(s.number(t, k)))
+			samples := s.samplesOf(s.number(t, k))
 			share.Samples += samples
 			share.BatchSamples = max(share.BatchSamples, samples)
 		}

@@ -17,15 +17,14 @@ import (
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // anySets draws sets of trainers, in rank order or not.
-func anySets(t *rapid.T) (sets []*proto.TrainerSet, trainers int) {
-	ranks := rapid.Permutation([]int32{0, 1, 2, 3, 4}[:rapid.IntRange(1, 5).Draw(t, "trainers")]).Draw(t, "ranks")
+func anySets(t *rapid.T) (sets [][]int, trainers int) {
+	ranks := rapid.Permutation([]int{0, 1, 2, 3, 4}[:rapid.IntRange(1, 5).Draw(t, "trainers")]).Draw(t, "ranks")
 	for rest := ranks; len(rest) > 0; {
 		n := rapid.IntRange(1, len(rest)).Draw(t, "members")
-		sets, rest = append(sets, &proto.TrainerSet{Trainers: rest[:n]}), rest[n:]
+		sets, rest = append(sets, rest[:n]), rest[n:]
 	}
 	return sets, len(ranks)
 }
@@ -37,17 +36,17 @@ func TestStreamsAreDealtAsMemoryIs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := hosttest.AnySamples(t)
 		s.Batches = nil
-		in := &proto.Inputs{Rows: 10, Classes: 10, Features: int64(len(s.Features) / s.Size()), Targets: int64(len(s.Targets) / s.Size())}
+		in := sdk.InputSpec{Rows: 10, Classes: 10, Features: len(s.Features) / s.Size(), Targets: len(s.Targets) / s.Size()}
 		if len(s.Offsets) == 0 {
 			in.Rows = 0
 		}
 		sets, _ := anySets(t)
-		req := &proto.DealRequest{Inputs: in, BatchSize: int32(rapid.IntRange(1, 6).Draw(t, "size")), Sets: sets}
+		req := Request{Inputs: in, BatchSize: rapid.IntRange(1, 6).Draw(t, "size"), Sets: sets}
 		memory := &Role{samples: s}
-		want, wantErr := memory.dealSamples(req, setsFromProto(sets))
-		streamed := &Role{Process: &process.Process{Req: &proto.ConfigureRequest{}}}
+		want, wantErr := memory.partitionSamples(req)
+		streamed := &Role{Process: &process.Process{}}
 		streamed.data = hosttest.NewTape(s)
-		got, err := streamed.dealStream(hosttest.NewTape(s), req, setsFromProto(sets))
+		got, err := streamed.partitionStream(hosttest.NewTape(s), req)
 		if wantErr != nil {
 			if err == nil || err.Error() != wantErr.Error() {
 				t.Fatalf("the stream gives %v, memory %v", err, wantErr)
@@ -58,8 +57,8 @@ func TestStreamsAreDealtAsMemoryIs(t *testing.T) {
 		if got.Samples != want.Samples || got.Batches != want.Batches || got.Dropped != want.Dropped {
 			t.Fatalf("the stream is dealt as %v, memory as %v", got, want)
 		}
-		for rank, share := range want.GetShares() {
-			g := got.GetShares()[rank]
+		for rank, share := range want.Shares {
+			g := got.Shares[rank]
 			if g.Batches != share.Batches || g.Samples != share.Samples || g.BatchSamples != share.BatchSamples {
 				t.Fatalf("the stream's share %d is %v, that of memory %v", rank, g, share)
 			}
@@ -111,10 +110,10 @@ func TestHeldOutSamplesAreDealt(t *testing.T) {
 		for _, streamed := range []bool{false, true} {
 			for _, n := range []int{0, 1, 11} {
 				r, takers := dataOf(t, held(streamed, n), transport, hosttest.Patience, 3)
-				deal, err := r.Deal(request(hosttest.AnyInputs, 2, 3))
+				deal, err := r.Partition(request(hosttest.AnyInputs, 2, 3))
 				hosttest.Must(t, err)
 				fetch(t, r, takers, hosttest.AnyInputs, deal)
-				if deal.GetHeldOut() != int64(n) || deal.GetSamples() != 7 || deal.GetStreamed() != streamed {
+				if deal.HeldOut != n || deal.Samples != 7 || deal.Streamed != streamed {
 					t.Errorf("%s, streamed %v: the deal is %v", transport, streamed, deal)
 				}
 				batches := batches.CutEvery(&hosttest.Bags(n).Batch, 2)
@@ -126,7 +125,7 @@ func TestHeldOutSamplesAreDealt(t *testing.T) {
 					if d := cmp.Diff(want, taker.HeldOut, cmpopts.EquateEmpty()); d != "" {
 						t.Errorf("%s, streamed %v, trainer %d of %d held out: %s", transport, streamed, rank, n, d)
 					}
-					if got := deal.GetShares()[rank].GetHeldOutBatches(); got != int64(len(want)) {
+					if got := deal.Shares[rank].HeldOutBatches; got != len(want) {
 						t.Errorf("trainer %d gets %d held-out batches but was told of %d", rank, len(want), got)
 					}
 				}
@@ -139,10 +138,10 @@ func TestHeldOutSamplesAreDealt(t *testing.T) {
 func TestHeldOutSamplesGetRoom(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		r, _ := dataOf(t, held(streamed, 20), "unix", hosttest.Patience, 1)
-		deal, err := r.Deal(request(hosttest.AnyInputs, 20, 1))
+		deal, err := r.Partition(request(hosttest.AnyInputs, 20, 1))
 		hosttest.Must(t, err)
-		s := deal.GetShares()[0]
-		if s.GetBatchSamples() != 20 || s.GetBatchIndices() != 30 || s.GetSamples() != 7 || s.GetDistinctRows() > 10 {
+		s := deal.Shares[0]
+		if s.BatchSamples != 20 || s.BatchIndices != 30 || s.Samples != 7 || s.DistinctRows > 10 {
 			t.Errorf("streamed %v: the share is %v", streamed, s)
 		}
 	}
@@ -187,7 +186,7 @@ func TestScanRefuses(t *testing.T) {
 		d := hosttest.NewTape(hosttest.Bags(20))
 		spoil(d)
 		r, _ := dataOf(t, d, "unix", hosttest.Patience, 0)
-		if _, err := r.Deal(request(hosttest.AnyInputs, 3, 5)); err == nil || err.Error() != strings.TrimSpace(want) {
+		if _, err := r.Partition(request(hosttest.AnyInputs, 3, 5)); err == nil || err.Error() != strings.TrimSpace(want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		if d.OnOpen == nil {

@@ -9,13 +9,12 @@ import (
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // taker is a trainer as far as it takes batches.
 type taker struct {
 	*process.Process
-	inputs *proto.Inputs
+	inputs sdk.InputSpec
 	*batches.Fetched
 }
 
@@ -26,34 +25,34 @@ func dataOf(t testing.TB, data sdk.Data, transport string, timeout time.Duration
 	parts := []sdk.Part{sdk.NewData("tape", struct{}{}, func(struct{}, sdk.DataEnv) (sdk.Data, error) { return data, nil })}
 	var takers []*taker
 	for i := range trainers {
-		st := hosttest.Process(t, dir, nil, &proto.ConfigureRequest{
-			Name: fmt.Sprintf("trainer%d", i), Transport: transport, Listen: "127.0.0.1", TimeoutNs: int64(timeout),
+		st := hosttest.Process(t, dir, nil, process.Config{
+			Name: fmt.Sprintf("trainer%d", i), Transport: transport, Listen: "127.0.0.1", Timeout: timeout,
 		})
 		takers = append(takers, &taker{Process: st})
 	}
-	r, err := New(hosttest.Process(t, dir, parts, &proto.ConfigureRequest{
-		Name: "data", Part: &proto.PartChoice{Kind: "data", Key: "tape"},
-		Transport: transport, Listen: "127.0.0.1", TimeoutNs: int64(timeout),
-	}))
+	r, err := New(hosttest.Process(t, dir, parts, process.Config{
+		Name: "data", Part: hosttest.Choice("data", "tape"),
+		Transport: transport, Listen: "127.0.0.1", Timeout: timeout,
+	}), sdk.DataEnv{Trainers: trainers})
 	hosttest.Must(t, err)
 	return r, takers
 }
 
-// fetch has all trainers take what was dealt.
-func fetch(t testing.TB, r *Role, takers []*taker, in *proto.Inputs, deal *proto.DealReply) {
+// fetch has all trainers take their shares.
+func fetch(t testing.TB, r *Role, takers []*taker, in sdk.InputSpec, deal *Partition) {
 	t.Helper()
-	req := &proto.ConnectRequest{}
+	var trainers []process.Peer
 	fetched := make(chan error, len(takers))
 	for i, taker := range takers {
-		req.Trainers = append(req.Trainers, hosttest.PeerOf(taker.Process))
+		trainers = append(trainers, hosttest.PeerOf(taker.Process))
 		taker.inputs = in
 		go func() {
 			var err error
-			taker.Fetched, err = batches.Fetch(taker.Process, nil, in, &proto.ConnectRequest{Data: hosttest.PeerOf(r.Process), Share: deal.GetShares()[i], Streamed: deal.GetStreamed()})
+			taker.Fetched, err = batches.Fetch(taker.Process, nil, in, batches.Source{Data: hosttest.PeerOf(r.Process), Share: deal.Shares[i], Streamed: deal.Streamed})
 			fetched <- err
 		}()
 	}
-	_, err := r.Connect(req)
+	_, err := r.Connect(trainers)
 	hosttest.Must(t, err)
 	for range takers {
 		hosttest.Must(t, <-fetched)
@@ -61,10 +60,10 @@ func fetch(t testing.TB, r *Role, takers []*taker, in *proto.Inputs, deal *proto
 }
 
 // request is for batches of size samples for a set of all trainers.
-func request(in *proto.Inputs, size int32, trainers int) *proto.DealRequest {
-	set := &proto.TrainerSet{}
+func request(in sdk.InputSpec, size, trainers int) Request {
+	var set []int
 	for t := range trainers {
-		set.Trainers = append(set.Trainers, int32(t))
+		set = append(set, t)
 	}
-	return &proto.DealRequest{Inputs: in, BatchSize: size, Sets: []*proto.TrainerSet{set}}
+	return Request{Inputs: in, BatchSize: size, Sets: [][]int{set}}
 }

@@ -1,3 +1,4 @@
+// Package fault has errors of parts and links as one sentence, and as the core gets them.
 package fault
 
 import (
@@ -7,7 +8,6 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/internal/quote"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // Part is an error of a part, in words that name the part and its method.
@@ -52,16 +52,33 @@ func Begins(err error, name string) bool {
 	return found && rest != "" && strings.ContainsAny(rest[:1], " ,:")
 }
 
-// ToProto is an error as the core gets it, with whom it waited for.
-func ToProto(err error) *proto.Failure {
-	f := &proto.Failure{Message: err.Error()}
+// Cause is what kind of failure an error is.
+type Cause int
+
+// The causes. A wait and a peer may have a better explanation in another process.
+const (
+	Other Cause = iota
+	Wait        // a deadline passed
+	Peer        // a link broke
+)
+
+// Failure is an error as it is told to the core.
+type Failure struct {
+	Cause   Cause
+	Message string
+	About   []string // whom it waited for, or the peer
+}
+
+// Describe says what an error is about.
+func Describe(err error) Failure {
+	f := Failure{Message: err.Error()}
 	var wait *comm.WaitError
 	var peer *comm.PeerError
 	switch {
 	case errors.As(err, &wait):
-		f.Cause, f.About = proto.Failure_CAUSE_WAIT, wait.For
+		f.Cause, f.About = Wait, wait.For
 	case errors.As(err, &peer):
-		f.Cause, f.About = proto.Failure_CAUSE_PEER, []string{peer.Peer}
+		f.Cause, f.About = Peer, []string{peer.Peer}
 	}
 	return f
 }

@@ -5,7 +5,6 @@ import (
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // namedCriterion is a criterion as the process that holds it hands it on.
@@ -26,10 +25,11 @@ func (c *namedCriterion) Backward(outputGradient tensor.Tensor) error {
 // Facts implements Describer for a criterion that does.
 func (c *namedCriterion) Facts() map[string]string { return process.Facts(nil, c.Criterion) }
 
-func NewCriterion(st *process.Process, choice *proto.PartChoice) (sdk.Criterion, error) {
-	criterion, err := process.Build[sdk.Criterion](st, choice, sdk.CriterionEnv{MaxBatch: int(st.Req.GetBatchSize())})
+// NewCriterion makes the criterion that choice names, as its host hands it on.
+func NewCriterion(st *process.Process, choice process.Choice, env sdk.CriterionEnv) (sdk.Criterion, error) {
+	criterion, err := process.Build[sdk.Criterion](st, choice, env)
 	if err != nil {
 		return nil, err
 	}
-	return &namedCriterion{criterion, process.TitleOf(choice)}, nil
+	return &namedCriterion{criterion, choice.Title()}, nil
 }

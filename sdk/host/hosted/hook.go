@@ -6,7 +6,6 @@ import (
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // namedHook is a hook as the process that holds it hands it on.
@@ -24,11 +23,12 @@ func (h *namedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 // Facts implements Describer for a hook that does.
 func (h *namedHook) Facts() map[string]string { return process.Facts(nil, h.Hook) }
 
-func NewHook(st *process.Process, choice *proto.PartChoice, env sdk.HookEnv) (sdk.Hook, error) {
+// NewHook makes the hook that choice names, as its host hands it on.
+func NewHook(st *process.Process, choice process.Choice, env sdk.HookEnv) (sdk.Hook, error) {
 	hook, err := process.Build[sdk.Hook](st, choice, env)
 	if err != nil {
 		return nil, err
 	}
-	title := process.TitleOf(choice)
+	title := choice.Title()
 	return &namedHook{hook, func(err error) error { return fault.Of(title, "Reduce", err) }}, nil
 }

@@ -1,3 +1,5 @@
+// Package hosted holds models, criteria and hooks to their contracts, wherever they run, and
+// names them in their errors.
 package hosted
 
 import (
@@ -9,7 +11,6 @@ import (
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/layout"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // checkedModel is a model as the process that holds it hands it on. What the model does
@@ -34,12 +35,12 @@ type checkedModel struct {
 type FeatureModel struct{ *checkedModel }
 
 // NewModel makes the model that choice names, as its host hands it on.
-func NewModel(st *process.Process, choice *proto.PartChoice) (sdk.Model, error) {
-	model, err := process.Build[sdk.Model](st, choice, st.ModelEnv())
+func NewModel(st *process.Process, choice process.Choice, env sdk.ModelEnv) (sdk.Model, error) {
+	model, err := process.Build[sdk.Model](st, choice, env)
 	if err != nil {
 		return nil, err
 	}
-	return hostModel(model, fmt.Sprintf("model %s", choice.GetKey())), nil
+	return hostModel(model, fmt.Sprintf("model %s", choice.Key)), nil
 }
 
 func hostModel(model sdk.Model, name string) sdk.Model {
@@ -79,13 +80,13 @@ func (m *checkedModel) Initialize(seed uint64) {
 	}
 }
 
-// failure is the error of Initialize, which cannot return one.
-func (m *checkedModel) failure() error { return m.err }
+// Failure is the error of Initialize, which cannot return one.
+func (m *checkedModel) Failure() error { return m.err }
 
 // FailureOf is the error of the last Initialize of a model that knows one.
 func FailureOf(m sdk.Model) error {
-	if m, ok := m.(interface{ failure() error }); ok {
-		return m.failure()
+	if m, ok := m.(interface{ Failure() error }); ok {
+		return m.Failure()
 	}
 	return nil
 }

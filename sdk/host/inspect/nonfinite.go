@@ -1,3 +1,5 @@
+// Package inspect finds out what training made of parameters and gradients: values that
+// are not finite, and summaries.
 package inspect
 
 import (
@@ -9,23 +11,18 @@ import (
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
-// NonFinite is what was found of NaN and infinite values in a pass; see proto.NonFinite.
-type NonFinite struct {
-	losses              int64
-	epoch, batch        int64
-	loss                float64
-	Parameter, gradient string
-}
+// NonFinite looks for NaN and infinite values in a pass, and keeps what it found.
+type NonFinite struct{ record.NonFinite }
 
 // Note counts a loss that is not finite, and says whether it is the first.
 func (n *NonFinite) Note(key sdk.Key, loss float64) (first bool) {
-	if n.losses++; n.losses > 1 {
+	if n.Losses++; n.Losses > 1 {
 		return false
 	}
-	n.epoch, n.batch, n.loss = key.A, key.B, loss
+	n.Epoch, n.Batch, n.Loss = key.A, key.B, loss
 	return true
 }
 
@@ -40,39 +37,41 @@ func (n *NonFinite) Inspect(specs []sdk.ParameterSpec, values []tensor.Tensor) {
 
 // InspectGradients finds the first gradient with such a value.
 func (n *NonFinite) InspectGradients(specs []sdk.ParameterSpec, gradients []*tensor.Gradient) {
-	for k := 0; k < len(gradients) && n.gradient == ""; k++ {
+	for k := 0; k < len(gradients) && n.Gradient == ""; k++ {
 		if !vec.AllFinite(gradients[k].Values) {
-			n.gradient = specs[k].Name
+			n.Gradient = specs[k].Name
 		}
 	}
 }
 
-// ToProto is nil if nothing was found.
-func (n *NonFinite) ToProto() *proto.NonFinite {
-	if *n == (NonFinite{}) {
+// Record is what was found, nil if nothing was.
+func (n *NonFinite) Record() *record.NonFinite {
+	if n.NonFinite == (record.NonFinite{}) {
 		return nil
 	}
-	return &proto.NonFinite{Epoch: n.epoch, Batch: n.batch, Loss: n.loss, Losses: n.losses, Parameter: n.Parameter, Gradient: n.gradient}
+	found := n.NonFinite
+	return &found
 }
 
+// Finite says that a loss is neither NaN nor infinite.
 func Finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // Describe says, as one sentence, what a process found.
-func Describe(process string, n *proto.NonFinite) string {
-	if n.GetLosses() == 0 {
-		return fmt.Sprintf("%s: parameter %s is not finite at the end of the pass", process, quote.Word(n.GetParameter()))
+func Describe(process string, n *record.NonFinite) string {
+	if n.Losses == 0 {
+		return fmt.Sprintf("%s: parameter %s is not finite at the end of the pass", process, quote.Word(n.Parameter))
 	}
 	var tensors []string
-	if n.GetParameter() != "" {
-		tensors = append(tensors, "parameter "+quote.Word(n.GetParameter()))
+	if n.Parameter != "" {
+		tensors = append(tensors, "parameter "+quote.Word(n.Parameter))
 	}
-	if n.GetGradient() != "" {
-		tensors = append(tensors, "gradient "+quote.Word(n.GetGradient()))
+	if n.Gradient != "" {
+		tensors = append(tensors, "gradient "+quote.Word(n.Gradient))
 	}
 	what := "all parameters and gradients are finite"
 	if tensors != nil {
 		what = "not finite either: " + strings.Join(tensors, ", ")
 	}
 	return fmt.Sprintf("%s: the loss of epoch %d, batch %d is %v, the first of %d that are not finite; %s",
-		process, n.GetEpoch(), n.GetBatch(), n.GetLoss(), n.GetLosses(), what)
+		process, n.Epoch, n.Batch, n.Loss, n.Losses, what)
 }

@@ -5,8 +5,7 @@ import (
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // summaryHead is how many elements of a tensor a summary shows.
@@ -15,7 +14,7 @@ const summaryHead = 8
 // Summarize tells what training changed in the values of the parameters. It has
 // initialize make the initial ones once more, in place, to compare with, so the
 // final ones are gone after it.
-func Summarize(specs []sdk.ParameterSpec, values []tensor.Tensor, initialize func() error) ([]*proto.ParameterSummary, error) {
+func Summarize(specs []sdk.ParameterSpec, values []tensor.Tensor, initialize func() error) ([]record.Summary, error) {
 	if len(specs) != len(values) {
 		return nil, fmt.Errorf("%d parameters have %d values", len(specs), len(values))
 	}
@@ -26,13 +25,13 @@ func Summarize(specs []sdk.ParameterSpec, values []tensor.Tensor, initialize fun
 	if err := initialize(); err != nil {
 		return nil, err
 	}
-	out := make([]*proto.ParameterSummary, len(specs))
+	out := make([]record.Summary, len(specs))
 	for k, v := range values {
-		s := &proto.ParameterSummary{Name: specs[k].Name, Elements: int64(len(v.Data))}
+		s := record.Summary{Name: specs[k].Name, Elements: len(v.Data)}
 		for i, first := range v.Data {
 			delta := float64(final[k][i]) - float64(first)
 			s.DeltaSum += delta
-			s.DeltaSumsq += delta * delta
+			s.DeltaSumSq += delta * delta
 			if i < summaryHead {
 				s.DeltaHead = append(s.DeltaHead, delta)
 				s.Head = append(s.Head, float64(final[k][i]))
@@ -44,8 +43,8 @@ func Summarize(specs []sdk.ParameterSpec, values []tensor.Tensor, initialize fun
 }
 
 // CollectHeld sends what a server that is a Holder found of values that are not finite
-// and, if the run asks for them, the summaries of what it holds; those reset the server.
-func CollectHeld(st *process.Process, server interface{ Reset() }, send func(*proto.CollectReply) error) error {
+// and, where summarizing, the summaries of what it holds; those reset the server.
+func CollectHeld(server interface{ Reset() }, summarizing bool, send record.Send) error {
 	holder, ok := server.(sdk.Holder)
 	if !ok {
 		return nil
@@ -53,16 +52,16 @@ func CollectHeld(st *process.Process, server interface{ Reset() }, send func(*pr
 	specs, values := holder.Held()
 	var found NonFinite
 	if found.Inspect(specs, values); found.Parameter != "" {
-		if err := send(&proto.CollectReply{NonFinite: found.ToProto()}); err != nil {
+		if err := send(record.Piece{NonFinite: found.Record()}); err != nil {
 			return err
 		}
 	}
-	if !st.Req.GetSummarize() {
+	if !summarizing {
 		return nil
 	}
 	summaries, err := Summarize(specs, values, func() error { server.Reset(); return nil })
 	if err != nil {
 		return err
 	}
-	return send(&proto.CollectReply{Parameters: summaries})
+	return send(record.Piece{Parameters: summaries})
 }

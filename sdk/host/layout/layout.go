@@ -1,3 +1,4 @@
+// Package layout says where parameters and gradients lie in the buckets of a plan.
 package layout
 
 import (

@@ -4,38 +4,33 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
-// samplesPerReply keeps a reply of Collect well under a megabyte.
-const samplesPerReply = 16384
+// perPiece keeps a piece of a series well under a megabyte.
+const perPiece = 16384
 
 // CollectGrace is how long Collect waits for a pass that failed to end. What is
 // collected while it still runs may end in the middle of an iteration.
 const CollectGrace = time.Second
 
 // CollectSeries sends the recorder's series.
-func (st *Process) CollectSeries(send func(*proto.CollectReply) error) error {
-	return SendSeries(st.Recorder.All(), send)
-}
+func (st *Process) CollectSeries(send record.Send) error { return SendSeries(st.Recorder.All(), send) }
 
 // SendSeries sends series in pieces.
-func SendSeries(all []sdk.Snapshot, send func(*proto.CollectReply) error) error {
+func SendSeries(all []sdk.Snapshot, send record.Send) error {
 	for i := range all {
 		var err error
-		piece := &proto.Series{Type: all[i].Type, Name: all[i].Name}
+		piece := &record.Series{Type: all[i].Type, Name: all[i].Name}
 		flush := func() {
-			if err == nil && len(piece.StartNs) > 0 {
-				err = send(&proto.CollectReply{Series: []*proto.Series{piece}})
+			if err == nil && len(piece.Measurements) > 0 {
+				err = send(record.Piece{Series: piece})
 			}
-			piece = &proto.Series{Type: piece.Type, Name: piece.Name}
+			piece = &record.Series{Type: piece.Type, Name: piece.Name}
 		}
 		all[i].Each(func(m sdk.Measurement) {
-			piece.KeyA = append(piece.KeyA, m.Key.A)
-			piece.KeyB = append(piece.KeyB, m.Key.B)
-			piece.StartNs = append(piece.StartNs, m.StartNS)
-			piece.DurationNs = append(piece.DurationNs, m.DurationNS)
-			if len(piece.StartNs) == samplesPerReply {
+			piece.Measurements = append(piece.Measurements, m)
+			if len(piece.Measurements) == perPiece {
 				flush()
 			}
 		})
@@ -46,7 +41,7 @@ func SendSeries(all []sdk.Snapshot, send func(*proto.CollectReply) error) error 
 	return nil
 }
 
-// Facts asks a part for what it has to report.
+// Facts adds what a part has to report to a map, which is made if it is nil.
 func Facts(into map[string]string, part any) map[string]string {
 	if d, ok := part.(sdk.Describer); ok {
 		if into == nil {

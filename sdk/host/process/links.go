@@ -7,8 +7,6 @@ import (
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host/convert"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // Purposes of a link; a hello names one.
@@ -21,22 +19,24 @@ const (
 	PurposeCompanion = "companion" // a trainer to a companion
 )
 
-func (st *Process) Dial(to *proto.Peer, purpose string) (*wire.Conn, error) {
+// Dial joins a process that accepts links for the purpose.
+func (st *Process) Dial(to Peer, purpose string) (*wire.Conn, error) {
 	network := wire.Unix
 	if overFabric(purpose) {
 		network = st.Fabric.Network
 	}
-	return network.Dial(to.GetAddress(), wire.Call{
-		From: st.Name(), To: to.GetName(), Purpose: purpose, Secret: st.Req.GetSecret(), Timeout: st.Timeout,
+	return network.Dial(to.Address, wire.Call{
+		From: st.Name(), To: to.Name, Purpose: purpose, Secret: st.config.Secret, Timeout: st.Timeout,
 	})
 }
 
-func (st *Process) Accept(from *proto.Peer, purpose string) (*wire.Conn, error) {
+// Accept waits until a process joins for the purpose.
+func (st *Process) Accept(from Peer, purpose string) (*wire.Conn, error) {
 	listener := st.listener
 	if overFabric(purpose) {
 		listener = st.linkListener
 	}
-	return listener.Accept(purpose, from.GetName(), st.Timeout)
+	return listener.Accept(purpose, from.Name, st.Timeout)
 }
 
 // overFabric says that links for this purpose come over the run's fabric; the others join
@@ -54,33 +54,31 @@ func (st *Process) Joined(conns []*wire.Conn) wire.Links {
 	return wire.Links{Self: st.Name(), Conns: conns, Timeout: st.Timeout}
 }
 
-// JoinLinks joins the links that the hook uses, in the process that holds it.
-// store holds the rank's buckets.
-func (st *Process) JoinLinks(req *proto.ConnectRequest, store *comm.Store) (sdk.HookEnv, error) {
-	env := sdk.HookEnv{
-		Rank: st.Rank(), Name: st.Name(), Trainers: int(st.Req.GetTrainers()),
-		Recorder: st.Recorder,
-	}
+// JoinLinks joins the links that the hook uses, in the process that holds it, and gives
+// what the hook knows of its run, which has so many trainers. store holds the rank's buckets.
+func (st *Process) JoinLinks(links HookLinks, trainers int, store *comm.Store) (sdk.HookEnv, error) {
+	env := sdk.HookEnv{Rank: st.Rank(), Name: st.Name(), Trainers: trainers, Recorder: st.Recorder}
 	var err error
-	if server := req.GetServer(); server != nil {
-		if env.Server, err = st.JoinServer(server, store); err != nil {
+	if links.Server != nil {
+		if env.Server, err = st.JoinServer(*links.Server, store); err != nil {
 			return env, err
 		}
 	}
-	if req.GetGroup() {
-		if env.Group, err = st.JoinGroup(st.Fabric, req, store, PurposeGroup); err != nil {
+	if links.Group != nil {
+		if env.Group, err = st.JoinGroup(st.Fabric, *links.Group, store, PurposeGroup); err != nil {
 			return env, err
 		}
 	}
-	if req.GetDefaultGroup() {
-		if env.Default, err = st.JoinGroup(st.Fabric, req, store, purposeDefault); err != nil {
+	if links.Default != nil {
+		if env.Default, err = st.JoinGroup(st.Fabric, *links.Default, store, purposeDefault); err != nil {
 			return env, err
 		}
 	}
 	return env, nil
 }
 
-func (st *Process) JoinServer(server *proto.Peer, store *comm.Store) (comm.ServerLink, error) {
+// JoinServer joins a server, which this process pushes store's buckets to.
+func (st *Process) JoinServer(server Peer, store *comm.Store) (comm.ServerLink, error) {
 	conn, err := st.Dial(server, PurposePush)
 	if err != nil {
 		return nil, err
@@ -93,16 +91,16 @@ func (st *Process) JoinServer(server *proto.Peer, store *comm.Store) (comm.Serve
 	return link, nil
 }
 
-// JoinTables joins the servers of the run's tables; it gives nil where there are none.
-func (st *Process) JoinTables(req *proto.ConnectRequest) (*sdk.Tables, error) {
-	if req.GetLookup() == nil {
+// JoinTables joins the servers of the tables that spec lists, in their order; it gives nil
+// where there are none.
+func (st *Process) JoinTables(spec *comm.LookupSpec, servers []Peer) (*sdk.Tables, error) {
+	if spec == nil {
 		return nil, nil
 	}
-	spec, servers := convert.LookupFromProto(req.GetLookup()), req.GetTableServers()
 	if len(servers) != len(spec.Tables) {
 		return nil, fmt.Errorf("%s was given %d servers of %d tables", st.Name(), len(servers), len(spec.Tables))
 	}
-	store, err := st.Fabric.NewLookupStore(st.Name(), spec)
+	store, err := st.Fabric.NewLookupStore(st.Name(), *spec)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +121,9 @@ func (st *Process) JoinTables(req *proto.ConnectRequest) (*sdk.Tables, error) {
 	return tables, nil
 }
 
-func (st *Process) JoinGroup(fabric *fabric.Fabric, req *proto.ConnectRequest, store *comm.Store, purpose string) (comm.GroupLink, error) {
-	peers, position := req.GetRing(), int(req.GetPosition())
+// JoinGroup joins a group over a fabric.
+func (st *Process) JoinGroup(fabric *fabric.Fabric, g Group, store *comm.Store, purpose string) (comm.GroupLink, error) {
+	peers, position := g.Members, g.Position
 	conns := make([]*wire.Conn, len(peers))
 	for _, i := range fabric.GroupPeers(position, len(peers)) {
 		join := st.Accept

@@ -1,3 +1,5 @@
+// Package process is what every role has: its assignment, its place on the data plane, and
+// the making of its parts.
 package process
 
 import (
@@ -13,14 +15,13 @@ import (
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/fault"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // Process is what every role has: its assignment, its place on the data plane
 // and its recorder.
 type Process struct {
-	Req   *proto.ConfigureRequest
-	parts []sdk.Part
+	config Config
+	parts  []sdk.Part
 	// Fabric carries the run's links.
 	Fabric *fabric.Fabric
 	// listener is a Unix socket, for data batches and companions; the hook's links
@@ -39,24 +40,26 @@ type Process struct {
 	Working sync.RWMutex
 }
 
-func New(parts []sdk.Part, req *proto.ConfigureRequest, events *Events) (*Process, error) {
-	st := &Process{
-		Req: req, parts: parts, Events: events,
-		Recorder: &sdk.Recorder{}, Timeout: time.Duration(req.GetTimeoutNs()),
+// New makes a process that can build these parts, and opens its sockets. What of it there
+// is ends with Close, also after an error.
+func New(parts []sdk.Part, c Config, events *Events) (*Process, error) {
+	p := &Process{
+		config: c, parts: parts, Events: events,
+		Recorder: &sdk.Recorder{}, Timeout: c.Timeout,
 		Done: make(chan struct{}),
 	}
-	return st, st.listen()
+	return p, p.listen()
 }
 
 func (st *Process) listen() (err error) {
-	if st.Fabric, err = fabric.Open(st.Req.GetTransport()); err != nil {
+	if st.Fabric, err = fabric.Open(st.config.Transport); err != nil {
 		return err
 	}
-	socket := filepath.Join(st.Req.GetDirectory(), st.Name()+".sock")
-	if st.listener, err = wire.Unix.Listen(socket, st.Name(), st.Req.GetSecret()); err != nil {
+	socket := filepath.Join(st.config.Directory, st.Name()+".sock")
+	if st.listener, err = wire.Unix.Listen(socket, st.Name(), st.config.Secret); err != nil {
 		return err
 	}
-	st.linkListener, err = st.listener.Beside(st.Fabric.Network, st.Req.GetListen())
+	st.linkListener, err = st.listener.Beside(st.Fabric.Network, st.config.Listen)
 	return err
 }
 
@@ -107,8 +110,14 @@ func (st *Process) Address() string { return st.listener.Address() }
 // LinkAddress is where it takes the links of the run's transport.
 func (st *Process) LinkAddress() string { return st.linkListener.Address() }
 
-func (st *Process) Name() string { return st.Req.GetName() }
-func (st *Process) Rank() int    { return int(st.Req.GetRank()) }
+// Name is the process's own, as in trainer0.
+func (st *Process) Name() string { return st.config.Name }
+
+// Rank is that of the rank that the process belongs to; -1 for data.
+func (st *Process) Rank() int { return st.config.Rank }
+
+// Part is the process's own part.
+func (st *Process) Part() Choice { return st.config.Part }
 
 // NewStore allocates buckets where the run's links want them. The caller owns them.
 func (st *Process) NewStore(specs []tensor.BucketSpec) (*comm.Store, error) {

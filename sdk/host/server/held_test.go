@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/process"
 )
 
 // holding is a server that answers every push at once or never, and holds a weight of
@@ -40,7 +40,7 @@ func TestHeldParametersAreSummarized(t *testing.T) {
 	}{{true, false, 1}, {false, false, 0}, {true, true, 0}} {
 		server := &holding{silent: c.silent, weight: make([]float32, 2)}
 		role, links, stores := openServer(t, "unix", whole(server), []tensor.BucketSpec{{Elements: 2}}, 1, hosttest.Patience)
-		role.Req.Summarize = c.asked
+		role.config.Summarize = c.asked
 		hosttest.Must(t, role.Reset())
 		pushed := links[0].PushPull(0, stores[0].Buckets[0])
 		if c.silent {
@@ -52,7 +52,7 @@ func TestHeldParametersAreSummarized(t *testing.T) {
 		if len(got) != c.want {
 			t.Fatalf("asked %v, silent %v: %d summaries", c.asked, c.silent, len(got))
 		}
-		if c.want == 1 && (got[0].GetName() != "weight" || got[0].GetDeltaSum() != 3 || !slices.Equal(got[0].GetHead(), []float64{4, 2})) {
+		if c.want == 1 && (got[0].Name != "weight" || got[0].DeltaSum != 3 || !slices.Equal(got[0].Head, []float64{4, 2})) {
 			t.Errorf("the summary is %v", got[0])
 		}
 	}
@@ -65,12 +65,11 @@ func TestServerKnowsItsRun(t *testing.T) {
 		env = e
 		return nil, hosttest.ErrToy
 	}))
-	req := &proto.ConfigureRequest{
-		Name: "server3", Rank: 3, Seed: 9, Part: &proto.PartChoice{Kind: "server", Key: "knowing"},
-		Local: []*proto.PartChoice{{Kind: "model", Key: "features"}}, BatchSize: 4,
-	}
-	r := New(hosttest.Process(t, hosttest.Folder(t), parts, req))
-	_, err := r.Connect(&proto.ConnectRequest{Trainers: []*proto.Peer{{}, {}}, Batches: []int64{5, 6}})
+	model := hosttest.Choice("model", "features")
+	r := New(hosttest.Process(t, hosttest.Folder(t), parts, process.Config{
+		Name: "server3", Rank: 3, Part: hosttest.Choice("server", "knowing"),
+	}), Config{Seed: 9, Model: &model, ModelEnv: sdk.ModelEnv{MaxBatch: 4}})
+	_, err := r.Connect(Peers{Trainers: []process.Peer{{}, {}}, Batches: []int{5, 6}})
 	if !errors.Is(err, hosttest.ErrToy) {
 		t.Fatal(err)
 	}
@@ -80,8 +79,8 @@ func TestServerKnowsItsRun(t *testing.T) {
 	if env.Name != "server3" || env.Rank != 3 || env.Seed != 9 || env.Trainers != 2 || !slices.Equal(env.Batches, []int{5, 6}) {
 		t.Errorf("it knows %+v", env)
 	}
-	req.Local = nil
-	_, _ = r.Connect(&proto.ConnectRequest{})
+	r.config.Model = nil
+	_, _ = r.Connect(Peers{})
 	if env.Model != nil {
 		t.Errorf("without a choice its model is %+v", env.Model)
 	}

@@ -77,7 +77,7 @@ func TestReceiveThatFails(t *testing.T) {
 		if !errors.As(err, &peer) || peer.Peer != "server9" {
 			t.Errorf("%s: the trainer saw %v", transport, err)
 		}
-		if got := (<-role.Events.Failures).GetFailure().GetMessage(); got != "server9: server tested, Receive of batch 0, bucket 0: bucket 0 is refused" {
+		if got := (<-role.Events.Failures).Error(); got != "server9: server tested, Receive of batch 0, bucket 0: bucket 0 is refused" {
 			t.Errorf("%s: the server told %q", transport, got)
 		}
 	}
@@ -106,7 +106,7 @@ func TestElementwiseServerRefusesAnotherBatch(t *testing.T) {
 					t.Errorf("%s, timing %v: some were answered", transport, timing)
 				}
 				want := fmt.Sprintf("trainer1 pushed batch 4, bucket %d to server9 while batch 3 is being reduced: trainers must push the same batches in the same order", wrong)
-				if got := (<-role.Events.Failures).GetFailure().GetMessage(); got != want {
+				if got := (<-role.Events.Failures).Error(); got != want {
 					t.Errorf("%s, timing %v: the server told %q", transport, timing, got)
 				}
 			}

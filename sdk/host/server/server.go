@@ -13,11 +13,10 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/inspect"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // Role hosts a server. What an elementwise server is pushed it reduces itself, with that
@@ -25,32 +24,45 @@ import (
 // common.
 type Role struct {
 	*process.Process
+	config    Config
 	server    sdk.Server // nil if it is elementwise
 	reduction *reduction // nil if it is not
-	trainers  []*proto.Peer
+	trainers  []process.Peer
 	buckets   []bucket
 	// answering is held for reading while an answer is sent and noted: a trainer
 	// may end its pass before the server has noted the pass's last answer.
 	answering sync.RWMutex
 }
 
-// New makes the role; the server itself is built when its buckets are known.
-func New(st *process.Process) *Role { return &Role{Process: st} }
+// Config is what a server is told of its run.
+type Config struct {
+	Seed      uint64
+	Summarize bool
+	Model     *process.Choice // of a server of parameters
+	ModelEnv  sdk.ModelEnv    // of that model
+}
 
-// Connect builds the server, joins its trainers and begins to take their pushes.
-func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
-	r.trainers = req.GetTrainers()
-	specs := convert.BucketsFromProto(req.GetBuckets())
+// Peers are the processes that push to a server.
+type Peers struct {
+	Buckets  []tensor.BucketSpec
+	Trainers []process.Peer
+	Batches  []int // of each trainer in a pass
+}
+
+// New makes the role of a server, which Connect builds.
+func New(st *process.Process, c Config) *Role { return &Role{Process: st, config: c} }
+
+// Connect builds the server and waits for its trainers. It gives the facts of its parts.
+func (r *Role) Connect(peers Peers) (map[string]string, error) {
+	r.trainers = peers.Trainers
+	specs := peers.Buckets
 	env := sdk.ServerEnv{
 		Rank: r.Rank(), Name: r.Name(), Trainers: len(r.trainers), Buckets: specs, Recorder: r.Recorder,
-		Seed: r.Req.GetSeed(),
-	}
-	for _, n := range req.GetBatches() {
-		env.Batches = append(env.Batches, int(n))
+		Seed: r.config.Seed, Batches: peers.Batches,
 	}
 	var err error
-	if choice := r.Local(sdk.KindModel); choice != nil {
-		if env.Model, err = process.Build[sdk.Model](r.Process, choice, r.ModelEnv()); err != nil {
+	if choice := r.config.Model; choice != nil {
+		if env.Model, err = process.Build[sdk.Model](r.Process, *choice, r.config.ModelEnv); err != nil {
 			return nil, err
 		}
 	}
@@ -82,12 +94,12 @@ func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	}
 	r.Own(port)
 	r.serve(port)
-	return &proto.ConnectReply{Facts: process.Facts(process.Facts(nil, server), env.Model)}, nil
+	return process.Facts(process.Facts(nil, server), env.Model), nil
 }
 
 // build makes the server and, of an elementwise one, the reduction.
 func (r *Role) build(env sdk.ServerEnv) (any, error) {
-	choice := r.Req.GetPart()
+	choice := r.Part()
 	part, err := r.Find(choice)
 	if err != nil {
 		return nil, err
@@ -150,7 +162,7 @@ func (r *Role) reduce(b *bucket, round *round, a *comm.Arrival) error {
 	defer c.mu.Unlock()
 	if c.arrived > 0 && c.batch != a.Batch {
 		return fmt.Errorf("%s pushed %s to %s while batch %d is being reduced: trainers must push the same batches in the same order",
-			r.trainers[a.Trainer].GetName(), describeBucket(a.Batch, a.Bucket), r.Name(), c.batch)
+			r.trainers[a.Trainer].Name, describeBucket(a.Batch, a.Bucket), r.Name(), c.batch)
 	}
 	c.batch = a.Batch
 	startNS := comm.Now()
@@ -235,12 +247,12 @@ func (r *Role) overdue(b *bucket, nowNS int64) error {
 		What: "the gradient of " + describeBucket(batch, b.index),
 	}
 	for _, t := range missing {
-		err.For = append(err.For, r.trainers[t].GetName())
+		err.For = append(err.For, r.trainers[t].Name)
 	}
 	return err
 }
 
-// Reset forgets what the server and its record know of the last pass.
+// Reset forgets all state, and what was recorded.
 func (r *Role) Reset() error {
 	r.awaitAnswers()
 	if r.server != nil {
@@ -250,8 +262,9 @@ func (r *Role) Reset() error {
 	return nil
 }
 
-// Collect sends what was measured and, of a server that holds parameters, what became of them.
-func (r *Role) Collect(send func(*proto.CollectReply) error) error {
+// Collect sends what was recorded and, if every push is answered, what was made of the
+// parameters that the server holds.
+func (r *Role) Collect(send record.Send) error {
 	answered := process.Within(process.CollectGrace, r.answering.TryLock) // as awaitAnswers, but a failure may leave a stuck answer
 	if answered {
 		r.answering.Unlock()
@@ -259,7 +272,7 @@ func (r *Role) Collect(send func(*proto.CollectReply) error) error {
 	if err := r.CollectSeries(send); err != nil || r.server == nil || !answered || !r.idle() {
 		return err
 	}
-	return inspect.CollectHeld(r.Process, r.server, send)
+	return inspect.CollectHeld(r.server, r.config.Summarize, send)
 }
 
 // idle says that every push is answered. A pass that failed leaves some unanswered.

@@ -13,11 +13,9 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // manual is a server that hands its pushes to the test, which answers them.
@@ -62,17 +60,17 @@ func elementwise(timing sdk.Timing, s sdk.ElementwiseServer) sdk.Part {
 // openServer hosts a server and links trainers to it.
 func openServer(t testing.TB, transport string, server sdk.Part, specs []tensor.BucketSpec, trainers int, timeout time.Duration) (*Role, []comm.ServerLink, []*comm.Store) {
 	t.Helper()
-	st := hosttest.Process(t, hosttest.Folder(t), []sdk.Part{server}, &proto.ConfigureRequest{
-		Name: "server9", Part: &proto.PartChoice{Kind: "server", Key: "tested"}, TimeoutNs: int64(timeout),
+	st := hosttest.Process(t, hosttest.Folder(t), []sdk.Part{server}, process.Config{
+		Name: "server9", Part: hosttest.Choice("server", "tested"), Timeout: timeout,
 		Transport: transport, Listen: "127.0.0.1",
 	})
-	role := New(st)
-	req := &proto.ConnectRequest{Buckets: convert.BucketsToProto(specs)}
+	role := New(st, Config{})
+	req := Peers{Buckets: specs}
 	links, stores := make([]comm.ServerLink, trainers), make([]*comm.Store, trainers)
 	joined := make(chan error, trainers)
 	for i := range trainers {
 		name := fmt.Sprintf("trainer%d", i)
-		req.Trainers = append(req.Trainers, &proto.Peer{Name: name})
+		req.Trainers = append(req.Trainers, process.Peer{Name: name})
 		var err error
 		stores[i], err = st.NewStore(specs)
 		hosttest.Must(t, err)
@@ -217,7 +215,7 @@ func TestOverdueNamesTheMissing(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "for the gradient of batch 5, bucket 0 from trainer1 and trainer3") {
 		t.Errorf("overdue says %v", err)
 	}
-	if f := fault.ToProto(err); f.GetCause() != proto.Failure_CAUSE_WAIT || !slices.Equal(f.GetAbout(), []string{"trainer1", "trainer3"}) {
+	if f := fault.Describe(err); f.Cause != fault.Wait || !slices.Equal(f.About, []string{"trainer1", "trainer3"}) {
 		t.Errorf("the failure is %v", f)
 	}
 }
@@ -226,8 +224,8 @@ func TestOverdueIsReported(t *testing.T) {
 	s := newFixture(t, 2, 20*time.Millisecond)
 	s.push(1, 0)
 	select {
-	case event := <-s.role.Events.Failures:
-		if about := event.GetFailure().GetAbout(); !slices.Equal(about, []string{"trainer0"}) {
+	case err := <-s.role.Events.Failures:
+		if about := fault.Describe(err).About; !slices.Equal(about, []string{"trainer0"}) {
 			t.Errorf("the server waits for %v", about)
 		}
 	case <-time.After(hosttest.Patience):

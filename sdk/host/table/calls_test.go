@@ -10,10 +10,9 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/process"
 )
 
 // library is some servers of tables with the trainers that use them all.
@@ -28,37 +27,33 @@ func openLibrary(t *testing.T, transport string, fail string) *library {
 	t.Helper()
 	specs := []comm.TableSpec{{Rows: 4, Width: 3}, {Rows: 5, Width: 2}}
 	l := &library{trainers: make([]*sdk.Tables, 2)}
-	req := &proto.ConnectRequest{
-		Lookup:   &proto.Lookup{Bags: 3, Indices: 4},
-		Trainers: []*proto.Peer{{Name: "trainer0"}, {Name: "trainer1"}},
+	lookup := comm.LookupSpec{Tables: specs, Bags: 3, Indices: 4}
+	trainers := []process.Peer{{Name: "trainer0"}, {Name: "trainer1"}}
+	on := func(name string) process.Config {
+		return process.Config{Name: name, Transport: transport, Listen: "127.0.0.1"}
 	}
-	configure := func(name string, position int) *proto.ConfigureRequest {
-		return &proto.ConfigureRequest{
-			Name: name, Position: int32(position), Seed: uint64(100 * position), // #nosec G115 -- small
-			Transport: transport, Listen: "127.0.0.1", Trainers: 2, Summarize: true,
-		}
-	}
+	var servers []process.Peer
 	for i, spec := range specs {
-		role, table, err := tableOf(t, configure(fmt.Sprintf("server%d", 2+i), i), spec, fail)
+		c := Config{Position: i, Seed: uint64(100 * i), Trainers: 2, Summarize: true} // #nosec G115 -- small
+		role, table, err := tableOf(t, on(fmt.Sprintf("server%d", 2+i)), c, spec, fail)
 		hosttest.Must(t, err)
 		hosttest.Must(t, role.Reset())
 		l.roles, l.tables = append(l.roles, role), append(l.tables, table)
-		req.Lookup.Tables = append(req.Lookup.Tables, convert.TableToProto(spec))
-		req.TableServers = append(req.TableServers, hosttest.LinkPeerOf(role.Process))
+		servers = append(servers, hosttest.LinkPeerOf(role.Process))
 	}
 	joined := make(chan error, len(l.roles)+len(l.trainers))
 	for _, role := range l.roles {
 		go func() {
-			_, err := role.Connect(req)
+			_, err := role.Connect(lookup, trainers)
 			joined <- err
 		}()
 	}
 	for i := range l.trainers {
-		// Made after those of the servers, the trainers' stations are closed first.
-		st := hosttest.Process(t, hosttest.Folder(t), nil, configure(fmt.Sprintf("trainer%d", i), 0))
+		// Made after those of the servers, the trainers' processes are closed first.
+		st := hosttest.Process(t, hosttest.Folder(t), nil, on(fmt.Sprintf("trainer%d", i)))
 		go func() {
 			var err error
-			l.trainers[i], err = st.JoinTables(req)
+			l.trainers[i], err = st.JoinTables(&lookup, servers)
 			joined <- err
 		}()
 	}
@@ -116,7 +111,7 @@ func TestTrainersUseTables(t *testing.T) {
 				}
 			}
 			width := l.tables[i].spec.Width
-			if s := hosttest.SummariesOf(t, role); len(s) != 1 || s[0].GetDeltaSum() != float64(-2*2*width) {
+			if s := hosttest.SummariesOf(t, role); len(s) != 1 || s[0].DeltaSum != float64(-2*2*width) {
 				t.Errorf("%s: table %d changed by %v", transport, i, s)
 			}
 		}
@@ -128,11 +123,11 @@ func TestTableServerThatFails(t *testing.T) {
 	for _, transport := range hosttest.Transports {
 		l := openLibrary(t, transport, "lookup")
 		hosttest.Must(t, l.trainers[1].Store.Ask([]int64{0, 1}, []int64{2}))
-		if err := l.call(1, 0, false); fault.ToProto(err).GetCause() != proto.Failure_CAUSE_PEER {
+		if err := l.call(1, 0, false); fault.Describe(err).Cause != fault.Peer {
 			t.Errorf("%s: the trainer saw %v", transport, err)
 		}
 		for _, role := range l.roles {
-			if got := (<-role.Events.Failures).GetFailure().GetMessage(); got != role.Name()+": server toy, Lookup of batch 0: "+hosttest.ErrToy.Error() {
+			if got := (<-role.Events.Failures).Error(); got != role.Name()+": server toy, Lookup of batch 0: "+hosttest.ErrToy.Error() {
 				t.Errorf("%s: %s told %q", transport, role.Name(), got)
 			}
 		}
@@ -140,11 +135,11 @@ func TestTableServerThatFails(t *testing.T) {
 }
 
 func TestTrainersNeedAServerOfEachTable(t *testing.T) {
-	st := hosttest.Process(t, hosttest.Folder(t), nil, &proto.ConfigureRequest{Name: "trainer0"})
-	if tables, err := st.JoinTables(&proto.ConnectRequest{}); tables != nil || err != nil {
+	st := hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: "trainer0"})
+	if tables, err := st.JoinTables(nil, nil); tables != nil || err != nil {
 		t.Errorf("without a lookup: %v, %v", tables, err)
 	}
-	_, err := st.JoinTables(&proto.ConnectRequest{Lookup: &proto.Lookup{Tables: make([]*proto.Table, 2)}, TableServers: make([]*proto.Peer, 1)})
+	_, err := st.JoinTables(&comm.LookupSpec{Tables: make([]comm.TableSpec, 2)}, make([]process.Peer, 1))
 	if err == nil || !strings.Contains(err.Error(), "trainer0 was given 1 servers of 2 tables") {
 		t.Errorf("with one server of two: %v", err)
 	}

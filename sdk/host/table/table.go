@@ -1,3 +1,4 @@
+// Package table is the role of a server that holds an embedding table.
 package table
 
 import (
@@ -7,17 +8,17 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/inspect"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // Role hosts the server of a table: it takes the calls of all trainers, hands
 // them to the server one at a time and measures each.
 type Role struct {
 	*process.Process
+	config           Config
 	server           sdk.TableServer
 	spec             comm.TableSpec
 	lookups, updates *sdk.Series
@@ -26,33 +27,43 @@ type Role struct {
 	calling sync.Mutex
 }
 
-func New(st *process.Process) (*Role, error) {
-	server, err := process.Build[sdk.TableServer](st, st.Req.GetPart(), sdk.TableEnv{
-		Rank: st.Rank(), Name: st.Name(), Position: int(st.Req.GetPosition()), Seed: st.Req.GetSeed(),
-		Trainers: int(st.Req.GetTrainers()), Recorder: st.Recorder,
+// Config is what a server of a table is told of its run.
+type Config struct {
+	Seed      uint64
+	Position  int // among the servers
+	Trainers  int // of the run
+	Summarize bool
+}
+
+// New builds the server of a table.
+func New(st *process.Process, c Config) (*Role, error) {
+	server, err := process.Build[sdk.TableServer](st, st.Part(), sdk.TableEnv{
+		Rank: st.Rank(), Name: st.Name(), Position: c.Position, Seed: c.Seed,
+		Trainers: c.Trainers, Recorder: st.Recorder,
 	})
 	if err != nil {
 		return nil, err
 	}
-	r := &Role{Process: st, server: server, spec: server.Table()}
+	r := &Role{Process: st, config: c, server: server, spec: server.Table()}
 	if err := r.spec.Check(); err != nil {
-		return nil, fmt.Errorf("server %s: %w", st.Req.GetPart().GetKey(), err)
+		return nil, fmt.Errorf("server %s: %w", st.Part().Key, err)
 	}
 	r.lookups = st.Recorder.Series("embedding_metric", "lookup")
 	r.updates = st.Recorder.Series("embedding_metric", "update")
 	return r, nil
 }
 
-// DescribeTable says how large the table is.
-func (r *Role) DescribeTable() *proto.Table { return convert.TableToProto(r.spec) }
+// Table says how large the table is.
+func (r *Role) Table() comm.TableSpec { return r.spec }
 
-func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
-	spec, position := convert.LookupFromProto(req.GetLookup()), int(r.Req.GetPosition())
+// Connect waits for the trainers, which look up what spec says. It gives the part's facts.
+func (r *Role) Connect(spec comm.LookupSpec, trainers []process.Peer) (map[string]string, error) {
+	position := r.config.Position
 	if position < 0 || position >= len(spec.Tables) || spec.Tables[position] != r.spec {
 		return nil, fmt.Errorf("%s holds a table of %d x %d, which is not table %d of %v", r.Name(), r.spec.Rows, r.spec.Width, position, spec.Tables)
 	}
-	conns := make([]*wire.Conn, len(req.GetTrainers()))
-	for i, t := range req.GetTrainers() {
+	conns := make([]*wire.Conn, len(trainers))
+	for i, t := range trainers {
 		var err error
 		if conns[i], err = r.Accept(t, process.PurposeTables); err != nil {
 			return nil, err
@@ -68,7 +79,7 @@ func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 			r.Fail(err)
 		}
 	})
-	return &proto.ConnectReply{Facts: process.Facts(nil, r.server)}, nil
+	return process.Facts(nil, r.server), nil
 }
 
 // handle takes a call from the port, which answers it afterwards.
@@ -99,6 +110,7 @@ func describeCall(batch int64) string {
 	return fmt.Sprintf("batch %d", batch)
 }
 
+// Reset returns the table to its initial values and forgets what was recorded.
 func (r *Role) Reset() error {
 	r.calling.Lock()
 	defer r.calling.Unlock()
@@ -107,7 +119,8 @@ func (r *Role) Reset() error {
 	return nil
 }
 
-func (r *Role) Collect(send func(*proto.CollectReply) error) error {
+// Collect sends what was recorded and, if no call is in work, what was made of the table.
+func (r *Role) Collect(send record.Send) error {
 	if err := r.CollectSeries(send); err != nil {
 		return err
 	}
@@ -115,5 +128,5 @@ func (r *Role) Collect(send func(*proto.CollectReply) error) error {
 		return nil
 	}
 	defer r.calling.Unlock()
-	return inspect.CollectHeld(r.Process, r.server, send)
+	return inspect.CollectHeld(r.server, r.config.Summarize, send)
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // toyTable is a table of which row r, column c starts as seed + 10*r + c. A lookup
@@ -90,15 +91,15 @@ func (s *toyTable) Held() ([]sdk.ParameterSpec, []tensor.Tensor) {
 }
 
 // tableOf hosts a toy table.
-func tableOf(t *testing.T, req *proto.ConfigureRequest, spec comm.TableSpec, fail string) (*Role, *toyTable, error) {
+func tableOf(t *testing.T, on process.Config, c Config, spec comm.TableSpec, fail string) (*Role, *toyTable, error) {
 	t.Helper()
 	table := &toyTable{spec: spec, fail: fail}
 	parts := []sdk.Part{sdk.NewTableServer("toy", struct{}{}, func(_ struct{}, env sdk.TableEnv) (sdk.TableServer, error) {
 		table.env = env
 		return table, nil
 	})}
-	req.Part = &proto.PartChoice{Kind: "server", Key: "toy"}
-	r, err := New(hosttest.Process(t, hosttest.Folder(t), parts, req))
+	on.Part = hosttest.Choice("server", "toy")
+	r, err := New(hosttest.Process(t, hosttest.Folder(t), parts, on), c)
 	return r, table, err
 }
 
@@ -111,7 +112,7 @@ func TestTableSizes(t *testing.T) {
 		{Rows: math.MaxInt32 + 1, Width: 1}:         false,
 		{Rows: 1, Width: math.MaxInt32 + 1}:         false,
 	} {
-		r, _, err := tableOf(t, &proto.ConfigureRequest{Name: "server1"}, spec, "")
+		r, _, err := tableOf(t, process.Config{Name: "server1"}, Config{}, spec, "")
 		switch {
 		case good && (err != nil || r.spec != spec):
 			t.Errorf("%+v: %v", spec, err)
@@ -122,13 +123,13 @@ func TestTableSizes(t *testing.T) {
 }
 
 func TestTableServerKnowsItsRun(t *testing.T) {
-	r, table, err := tableOf(t, &proto.ConfigureRequest{Name: "server5", Rank: 5, Position: 2, Seed: 7, Trainers: 3}, comm.TableSpec{Rows: 2, Width: 2}, "")
+	r, table, err := tableOf(t, process.Config{Name: "server5", Rank: 5}, Config{Position: 2, Seed: 7, Trainers: 3}, comm.TableSpec{Rows: 2, Width: 2}, "")
 	hosttest.Must(t, err)
 	if want := (sdk.TableEnv{Rank: 5, Name: "server5", Position: 2, Seed: 7, Trainers: 3, Recorder: r.Recorder}); table.env != want {
 		t.Errorf("it knows %+v, want %+v", table.env, want)
 	}
-	for _, tables := range [][]*proto.Table{nil, {{Rows: 2, Width: 2}}, {{}, {}, {Rows: 2, Width: 3}}} {
-		_, err := r.Connect(&proto.ConnectRequest{Lookup: &proto.Lookup{Tables: tables}})
+	for _, tables := range [][]comm.TableSpec{nil, {{Rows: 2, Width: 2}}, {{}, {}, {Rows: 2, Width: 3}}} {
+		_, err := r.Connect(comm.LookupSpec{Tables: tables}, nil)
 		if err == nil || !strings.Contains(err.Error(), "server5 holds a table of 2 x 2, which is not table 2 of") {
 			t.Errorf("among %v: %v", tables, err)
 		}
@@ -138,7 +139,7 @@ func TestTableServerKnowsItsRun(t *testing.T) {
 // Calls are measured by kind, batch and trainer, but for those of no batch, and what they
 // changed is summarized.
 func TestTableCalls(t *testing.T) {
-	r, table, err := tableOf(t, &proto.ConfigureRequest{Name: "server1", Summarize: true}, comm.TableSpec{Rows: 3, Width: 2}, "")
+	r, table, err := tableOf(t, process.Config{Name: "server1"}, Config{Summarize: true}, comm.TableSpec{Rows: 3, Width: 2}, "")
 	hosttest.Must(t, err)
 	for range 2 { // the warm-up and the measured pass
 		hosttest.Must(t, r.Reset())
@@ -159,12 +160,12 @@ func TestTableCalls(t *testing.T) {
 		}
 	}
 	var series []string
-	var summaries []*proto.ParameterSummary
-	hosttest.Must(t, r.Collect(func(reply *proto.CollectReply) error {
-		for _, s := range reply.GetSeries() {
-			series = append(series, s.GetType()+" "+s.GetName())
+	var summaries []record.Summary
+	hosttest.Must(t, r.Collect(func(reply record.Piece) error {
+		if s := reply.Series; s != nil {
+			series = append(series, s.Type+" "+s.Name)
 		}
-		summaries = append(summaries, reply.GetParameters()...)
+		summaries = append(summaries, reply.Parameters...)
 		return nil
 	}))
 	if d := cmp.Diff([]string{"embedding_metric lookup", "embedding_metric update"}, series); d != "" {
@@ -174,8 +175,8 @@ func TestTableCalls(t *testing.T) {
 		t.Fatalf("a table has %d summaries", len(summaries))
 	}
 	s := summaries[0]
-	if s.GetName() != "table" || s.GetElements() != 6 || s.GetDeltaSum() != -6 || s.GetDeltaSumsq() != 10 ||
-		!slices.Equal(s.GetHead(), []float64{-1, -1, 10, 11, 19, 19}) {
+	if s.Name != "table" || s.Elements != 6 || s.DeltaSum != -6 || s.DeltaSumSq != 10 ||
+		!slices.Equal(s.Head, []float64{-1, -1, 10, 11, 19, 19}) {
 		t.Errorf("the summary is %v", s)
 	}
 	if table.values[0] != 0 {
@@ -185,7 +186,7 @@ func TestTableCalls(t *testing.T) {
 
 func TestTableCallsThatFail(t *testing.T) {
 	for _, call := range []string{"lookup", "update"} {
-		r, _, err := tableOf(t, &proto.ConfigureRequest{Name: "server1", Summarize: true}, comm.TableSpec{Rows: 3, Width: 2}, call)
+		r, _, err := tableOf(t, process.Config{Name: "server1"}, Config{Summarize: true}, comm.TableSpec{Rows: 3, Width: 2}, call)
 		hosttest.Must(t, err)
 		hosttest.Must(t, r.Reset())
 		if err := r.handle(&comm.TableCall{Update: call == "update", Offsets: []int64{0}, Stride: 2, Width: 2}); !errors.Is(err, hosttest.ErrToy) {
@@ -200,13 +201,13 @@ func TestTableCallsThatFail(t *testing.T) {
 // After a pass that failed a call may still be in work: what it may change is not
 // summarized, and nobody waits for it.
 func TestCollectDuringATableCall(t *testing.T) {
-	r, _, err := tableOf(t, &proto.ConfigureRequest{Name: "server1", Summarize: true}, comm.TableSpec{Rows: 3, Width: 2}, "")
+	r, _, err := tableOf(t, process.Config{Name: "server1"}, Config{Summarize: true}, comm.TableSpec{Rows: 3, Width: 2}, "")
 	hosttest.Must(t, err)
 	hosttest.Must(t, r.Reset())
 	r.calling.Lock()
 	defer r.calling.Unlock()
-	hosttest.Must(t, r.Collect(func(reply *proto.CollectReply) error {
-		if len(reply.GetParameters()) > 0 {
+	hosttest.Must(t, r.Collect(func(reply record.Piece) error {
+		if len(reply.Parameters) > 0 {
 			t.Errorf("a table in work was summarized: %v", reply)
 		}
 		return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // What is collected while a pass goes on is of iterations that ended, with their samples.
@@ -35,16 +35,14 @@ func TestCollectDuringAPass(t *testing.T) {
 		}
 	}()
 	losses, recorded := 0, 0
-	var work *proto.Work
-	hosttest.Must(t, r.Collect(func(reply *proto.CollectReply) error {
-		losses += len(reply.GetLosses())
-		for _, s := range reply.GetSeries() {
-			if s.GetType() == whole.Type {
-				recorded += len(s.GetStartNs())
-			}
+	var work *record.Work
+	hosttest.Must(t, r.Collect(func(reply record.Piece) error {
+		losses += len(reply.Losses)
+		if s := reply.Series; s != nil && s.Type == whole.Type {
+			recorded += len(s.Measurements)
 		}
-		if reply.GetWork() != nil {
-			work = reply.GetWork()
+		if reply.Work != nil {
+			work = reply.Work
 		}
 		return nil
 	}))
@@ -54,7 +52,7 @@ func TestCollectDuringAPass(t *testing.T) {
 		t.Errorf("there are %d measurements of %d iterations", recorded, losses)
 	}
 	// The toy has four batches of 2, 2, 2 and 1 samples.
-	if want := int64(losses/4*7 + losses%4*2); work.GetSamples() != want || work.GetEndNs() < work.GetStartNs() || work.GetStartNs() == 0 {
+	if want := int64(losses/4*7 + losses%4*2); work.Samples != want || work.EndNS < work.StartNS || work.StartNS == 0 {
 		t.Errorf("the work is %v after %d iterations, want %d samples", work, losses, want)
 	}
 }

@@ -6,11 +6,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	gproto "google.golang.org/protobuf/proto"
 
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // holdingOut is the toy's data with samples beside it that are held out, in memory or as a
@@ -27,14 +26,14 @@ func holdingOut(streamed bool, bags [][]int64, targets ...int64) sdk.Data {
 }
 
 // evaluate makes a pass and returns what the trainer tells of it.
-func (w *toyWorld) evaluate(t *testing.T) (*proto.TrainReply, []*proto.Evaluation) {
+func (w *toyWorld) evaluate(t *testing.T) (*record.Work, []record.Evaluation) {
 	t.Helper()
 	hosttest.Must(t, w.trainer.Reset())
 	reply, err := w.trainer.Train(t.Context(), math.MaxInt)
 	hosttest.Must(t, err)
-	var found []*proto.Evaluation
-	hosttest.Must(t, w.trainer.Collect(func(r *proto.CollectReply) error {
-		found = append(found, r.GetEvaluations()...)
+	var found []record.Evaluation
+	hosttest.Must(t, w.trainer.Collect(func(r record.Piece) error {
+		found = append(found, r.Evaluations...)
 		return nil
 	}))
 	return reply, found
@@ -46,7 +45,7 @@ func TestTrainersEvaluate(t *testing.T) {
 	heldOut := [][]int64{{1, 2, 3, 0, 1}, {}, {3}}
 	plain := newToyWorld(t, "unix", "{}").pass(t)
 	_, want := newWorldOn(t, holdingOut(false, heldOut, 1, 0, 1), "toy", "unix", "{}").evaluate(t)
-	if len(want) != 1 || want[0].GetSamples() != 3 || want[0].Correct == nil || want[0].GetLossSum() == 0 || len(want[0].GetBins()) == 0 {
+	if len(want) != 1 || want[0].Samples != 3 || want[0].Correct == nil || want[0].LossSum == 0 || len(want[0].Bins) == 0 {
 		t.Fatalf("the toy finds %v", want)
 	}
 	for _, transport := range hosttest.Transports {
@@ -59,11 +58,11 @@ func TestTrainersEvaluate(t *testing.T) {
 					}
 				}
 				reply, got := w.evaluate(t)
-				if len(got) != 1 || !gproto.Equal(got[0], want[0]) {
+				if len(got) != 1 || !cmp.Equal(got[0], want[0]) {
 					t.Errorf("%s, streamed %v, isolated %v: found %v, want %v", transport, streamed, isolated, got, want)
 				}
-				if spent := reply.GetWork().GetEvaluatedNs(); spent <= 0 || spent > reply.GetWork().GetEndNs()-reply.GetWork().GetStartNs() {
-					t.Errorf("evaluation took %d ns of %d", spent, reply.GetWork().GetEndNs()-reply.GetWork().GetStartNs())
+				if spent := reply.EvaluatedNS; spent <= 0 || spent > reply.EndNS-reply.StartNS {
+					t.Errorf("evaluation took %d ns of %d", spent, reply.EndNS-reply.StartNS)
 				}
 				var keys []sdk.Key
 				w.trainer.Recorder.Series("evaluation_metric", "evaluate").Each(func(m sdk.Measurement) { keys = append(keys, m.Key) })
@@ -78,23 +77,23 @@ func TestTrainersEvaluate(t *testing.T) {
 // Two trainers with the same parameters find together what one finds on all samples; one
 // without held-out samples finds nothing.
 func TestTrainersEvaluateTheirShares(t *testing.T) {
-	found := func(bags [][]int64, targets ...int64) *proto.Evaluation {
+	found := func(bags [][]int64, targets ...int64) record.Evaluation {
 		_, got := newWorldOn(t, holdingOut(false, bags, targets...), "toy", "shm", "{}").evaluate(t)
 		return got[0]
 	}
 	all := found([][]int64{{1, 2}, {0}, {3}, {3, 1}}, 1, 0, 1, 1)
 	a, b := found([][]int64{{1, 2}, {0}}, 1, 0), found([][]int64{{3}, {3, 1}}, 1, 1)
-	if a.GetSamples()+b.GetSamples() != 4 || a.GetCorrect()+b.GetCorrect() != all.GetCorrect() || math.Abs(a.GetLossSum()+b.GetLossSum()-all.GetLossSum()) > 1e-12 {
+	if a.Samples+b.Samples != 4 || *a.Correct+*b.Correct != *all.Correct || math.Abs(a.LossSum+b.LossSum-all.LossSum) > 1e-12 {
 		t.Errorf("found %v and %v, all are %v", a, b, all)
 	}
-	bins := append(slices.Clone(a.GetBins()), b.GetBins()...)
+	bins := append(numbersOf(a.Bins), numbersOf(b.Bins)...)
 	slices.Sort(bins)
-	if !slices.Equal(slices.Compact(bins), all.GetBins()) {
-		t.Errorf("the bins are %d and %d, all are %d", a.GetBins(), b.GetBins(), all.GetBins())
+	if !slices.Equal(slices.Compact(bins), numbersOf(all.Bins)) {
+		t.Errorf("the bins are %d and %d, all are %d", numbersOf(a.Bins), numbersOf(b.Bins), numbersOf(all.Bins))
 	}
 	reply, got := newToyWorld(t, "shm", "{}").evaluate(t)
-	if reply.GetWork().GetEvaluatedNs() != 0 || got != nil {
-		t.Errorf("without held-out samples %d ns find %v", reply.GetWork().GetEvaluatedNs(), got)
+	if reply.EvaluatedNS != 0 || got != nil {
+		t.Errorf("without held-out samples %d ns find %v", reply.EvaluatedNS, got)
 	}
 }
 
@@ -120,7 +119,7 @@ func TestCollectDuringEvaluation(t *testing.T) {
 		default:
 		}
 		for i, q := range evaluations(t, e) {
-			if q.GetEpoch() != int32(i) || q.GetSamples() != 2 || len(q.GetBins()) != 2 { // #nosec G115 -- at most 50
+			if q.Epoch != i || q.Samples != 2 || len(q.Bins) != 2 {
 				t.Errorf("place %d holds %v", i, q)
 			}
 		}

@@ -3,12 +3,13 @@ package trainer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // evaluation measures, after an epoch, how good a model is on this rank's share of the
@@ -24,8 +25,8 @@ type evaluation struct {
 	// After a failure the core collects while the pass may still be ending.
 	mu     sync.Mutex
 	epochs []evaluated
-	bins   []scoreBin // of all epochs, one after the other
-	tookNS int64      // all epochs together
+	bins   []record.Bin // of all epochs, one after the other
+	tookNS int64        // all epochs together
 }
 
 // evaluated is what was found after one epoch.
@@ -170,36 +171,28 @@ func (e *evaluation) spentNS() int64 {
 
 // collect sends what was found, each epoch by itself: an epoch with many bins is most of
 // what a message may hold.
-func (e *evaluation) collect(send func(*proto.CollectReply) error) error {
+func (e *evaluation) collect(send record.Send) error {
 	if e == nil {
 		return nil
 	}
-	for _, q := range e.found() {
-		if err := send(&proto.CollectReply{Evaluations: []*proto.Evaluation{q}}); err != nil {
+	for _, found := range e.found() {
+		if err := send(record.Piece{Evaluations: []record.Evaluation{found}}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *evaluation) found() []*proto.Evaluation {
+func (e *evaluation) found() []record.Evaluation {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var out []*proto.Evaluation
+	var out []record.Evaluation
 	bins := e.bins
 	for _, f := range e.epochs {
-		q := &proto.Evaluation{
-			Epoch:   int32(f.epoch), // #nosec G115 -- a count of epochs, which the core sent as an int32
-			Samples: int64(f.samples), LossSum: f.lossSum,
-		}
+		q := record.Evaluation{Epoch: f.epoch, Samples: f.samples, LossSum: f.lossSum, Bins: slices.Clone(bins[:f.bins])}
 		if f.classified {
-			correct := int64(f.correct)
+			correct := f.correct
 			q.Correct = &correct
-		}
-		for _, b := range bins[:f.bins] {
-			q.Bins = append(q.Bins, b.bin)
-			q.Positives = append(q.Positives, int64(b.positives))
-			q.Negatives = append(q.Negatives, int64(b.negatives))
 		}
 		bins = bins[f.bins:]
 		out = append(out, q)

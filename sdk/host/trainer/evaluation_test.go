@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 var nan = float32(math.NaN())
@@ -42,12 +42,20 @@ func (meanOfOutputs) Forward(out tensor.Tensor, _ []int64) (sum float64, err err
 func evaluations(t interface {
 	Helper()
 	Fatal(...any)
-}, e *evaluation) (out []*proto.Evaluation) {
+}, e *evaluation) (out []record.Evaluation) {
 	t.Helper()
-	hosttest.Must(t, e.collect(func(r *proto.CollectReply) error {
-		out = append(out, r.GetEvaluations()...)
+	hosttest.Must(t, e.collect(func(r record.Piece) error {
+		out = append(out, r.Evaluations...)
 		return nil
 	}))
+	return out
+}
+
+// numbersOf are the bins alone.
+func numbersOf(bins []record.Bin) (out []int32) {
+	for _, b := range bins {
+		out = append(out, b.Bin)
+	}
 	return out
 }
 
@@ -57,7 +65,7 @@ func TestEvaluationOfClassifiers(t *testing.T) {
 		classes int
 		targets []int64
 		output  []float32
-		correct int64 // -1: no classifier
+		correct int // -1: no classifier
 		bins    []int32
 	}{
 		"three classes":          {3, []int64{2, 0, 1}, []float32{0, 1, 2, 5, 1, 2, 0, 1, 2}, 2, nil},
@@ -76,14 +84,14 @@ func TestEvaluationOfClassifiers(t *testing.T) {
 		e := newEvaluation("trainer1", []sdk.Batch{{Targets: c.targets}}, sdk.InputSpec{Classes: c.classes}, &sdk.Recorder{})
 		hosttest.Must(t, e.run(t.Context(), 7, answering(c.output), meanOfOutputs{}))
 		got := evaluations(t, e)
-		if len(got) != 1 || got[0].GetEpoch() != 7 || got[0].GetSamples() != int64(len(c.targets)) {
+		if len(got) != 1 || got[0].Epoch != 7 || got[0].Samples != len(c.targets) {
 			t.Fatalf("%s: %v", name, got)
 		}
 		if correct := got[0].Correct; (correct != nil) != (c.correct >= 0) || correct != nil && *correct != c.correct {
 			t.Errorf("%s: correct are %v, want %d", name, correct, c.correct)
 		}
-		if !slices.Equal(got[0].GetBins(), c.bins) {
-			t.Errorf("%s: the bins are %d, want %d", name, got[0].GetBins(), c.bins)
+		if !slices.Equal(numbersOf(got[0].Bins), c.bins) {
+			t.Errorf("%s: the bins are %d, want %d", name, numbersOf(got[0].Bins), c.bins)
 		}
 	}
 }
@@ -98,7 +106,7 @@ func drawBinary(t *rapid.T, n int) (logits []float32, targets []int64) {
 	return logits, targets
 }
 
-// However samples are cut into batches and dealt to ranks, the sums over the ranks are
+// However samples are cut into batches and given to ranks, the sums over the ranks are
 // those of all samples.
 func TestEvaluationsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -114,8 +122,7 @@ func TestEvaluationsAddUp(t *testing.T) {
 			r.outputs = append(r.outputs, logits[from:to])
 			from = to
 		}
-		var sum proto.Evaluation
-		correct, lossSum := int64(0), 0.0
+		samples, correct, lossSum := 0, 0, 0.0
 		bins := map[int32][2]int64{}
 		for _, r := range ranks {
 			e := newEvaluation("trainer1", r.batches, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
@@ -124,18 +131,19 @@ func TestEvaluationsAddUp(t *testing.T) {
 			}
 			hosttest.Must(t, e.run(context.Background(), 0, answering(r.outputs...), meanOfOutputs{}))
 			for _, q := range evaluations(t, e) {
-				sum.Samples += q.GetSamples()
-				correct, lossSum = correct+q.GetCorrect(), lossSum+q.GetLossSum()
-				if !slices.IsSorted(q.GetBins()) || len(slices.Compact(slices.Clone(q.GetBins()))) != len(q.GetBins()) {
-					t.Fatalf("the bins are %d", q.GetBins())
+				samples += q.Samples
+				correct, lossSum = correct+*q.Correct, lossSum+q.LossSum
+				numbers := numbersOf(q.Bins)
+				if !slices.IsSorted(numbers) || len(slices.Compact(slices.Clone(numbers))) != len(numbers) {
+					t.Fatalf("the bins are %d", numbers)
 				}
-				for i, bin := range q.GetBins() {
-					c := bins[bin]
-					bins[bin] = [2]int64{c[0] + q.GetNegatives()[i], c[1] + q.GetPositives()[i]}
+				for _, bin := range q.Bins {
+					c := bins[bin.Bin]
+					bins[bin.Bin] = [2]int64{c[0] + int64(bin.Negatives), c[1] + int64(bin.Positives)}
 				}
 			}
 		}
-		wantCorrect, wantLoss := int64(0), 0.0
+		wantCorrect, wantLoss := 0, 0.0
 		wantBins := map[int32][2]int64{}
 		for i, x := range logits {
 			wantLoss += float64(x)
@@ -150,8 +158,8 @@ func TestEvaluationsAddUp(t *testing.T) {
 			c[targets[i]]++
 			wantBins[bin] = c
 		}
-		if sum.GetSamples() != int64(len(logits)) || correct != wantCorrect {
-			t.Fatalf("%d of %d samples are correct, want %d of %d", correct, sum.GetSamples(), wantCorrect, len(logits))
+		if samples != len(logits) || correct != wantCorrect {
+			t.Fatalf("%d of %d samples are correct, want %d of %d", correct, samples, wantCorrect, len(logits))
 		}
 		if !(math.Abs(lossSum-wantLoss) < 1e-9) && !(math.IsNaN(lossSum) && math.IsNaN(wantLoss)) {
 			t.Fatalf("the losses add up to %v, want %v", lossSum, wantLoss)
@@ -167,7 +175,7 @@ func TestEvaluationOfSeveralTargets(t *testing.T) {
 	batch := sdk.Batch{Indices: []int64{0, 1}, Offsets: []int64{0, 1, 2}, Targets: []int64{1, 0, 1, 1}}
 	e := newEvaluation("trainer1", []sdk.Batch{batch}, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
 	hosttest.Must(t, e.run(t.Context(), 0, answering([]float32{1, 1, 1, 1}), meanOfOutputs{}))
-	if got := evaluations(t, e)[0]; got.GetSamples() != 2 || got.GetCorrect() != 3 || got.GetLossSum() != 2 || got.GetPositives()[0] != 3 {
+	if got := evaluations(t, e)[0]; got.Samples != 2 || *got.Correct != 3 || got.LossSum != 2 || got.Bins[0].Positives != 3 {
 		t.Errorf("it found %v", got)
 	}
 }
@@ -208,7 +216,7 @@ func TestEvaluationForgets(t *testing.T) {
 	e.reset()
 	hosttest.Must(t, e.run(t.Context(), 0, answering([]float32{-1, 0}), meanOfOutputs{}))
 	got := evaluations(t, e)
-	if len(got) != 1 || got[0].GetLossSum() != -1 || !slices.Equal(got[0].GetBins(), []int32{-0x3f80, 0}) {
+	if len(got) != 1 || got[0].LossSum != -1 || !slices.Equal(numbersOf(got[0].Bins), []int32{-0x3f80, 0}) {
 		t.Errorf("the second pass found %v", got)
 	}
 }

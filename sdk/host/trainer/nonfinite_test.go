@@ -12,12 +12,12 @@ import (
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/inspect"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // spoiled is what is found after an epoch and these losses in the next one, if the tensors
 // are spoiled before each that is not finite.
-func spoiled(t *testing.T, spoil func(sdk.TrainerParts), losses ...float64) *proto.NonFinite {
+func spoiled(t *testing.T, spoil func(sdk.TrainerParts), losses ...float64) *record.NonFinite {
 	t.Helper()
 	r := newToyWorld(t, "shm", "{}").trainer
 	hosttest.Must(t, r.Reset())
@@ -30,7 +30,7 @@ func spoiled(t *testing.T, spoil func(sdk.TrainerParts), losses ...float64) *pro
 		}
 		r.Loss(loss)
 	}
-	return r.found.ToProto()
+	return r.found.Record()
 }
 
 func TestNonFinite(t *testing.T) {
@@ -38,16 +38,16 @@ func TestNonFinite(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil  func(sdk.TrainerParts)
 		losses []float64
-		want   *proto.NonFinite
+		want   *record.NonFinite
 		text   string
 	}{
 		"nothing": {losses: []float64{1, math.MaxFloat64}},
-		"a loss alone": {func(sdk.TrainerParts) {}, []float64{1, inf, 1, nan}, &proto.NonFinite{Epoch: 1, Batch: 1, Loss: inf, Losses: 2},
+		"a loss alone": {func(sdk.TrainerParts) {}, []float64{1, inf, 1, nan}, &record.NonFinite{Epoch: 1, Batch: 1, Loss: inf, Losses: 2},
 			"trainer0: the loss of epoch 1, batch 1 is -Inf, the first of 2 that are not finite; all parameters and gradients are finite"},
 		"both": {func(p sdk.TrainerParts) {
 			p.Values[1].Data[1] = float32(nan)
 			p.Gradients[1].Values[0] = float32(inf)
-		}, []float64{nan}, &proto.NonFinite{Epoch: 1, Loss: nan, Losses: 1, Parameter: "weight", Gradient: "weight"},
+		}, []float64{nan}, &record.NonFinite{Epoch: 1, Loss: nan, Losses: 1, Parameter: "weight", Gradient: "weight"},
 			"trainer0: the loss of epoch 1, batch 0 is NaN, the first of 1 that are not finite; not finite either: parameter weight, gradient weight"},
 	} {
 		got := spoiled(t, c.spoil, c.losses...)
@@ -64,12 +64,12 @@ func TestNonFinite(t *testing.T) {
 func TestParametersThatAreNotFiniteAtTheEnd(t *testing.T) {
 	for _, fail := range []bool{false, true} {
 		r := newToyWorld(t, "shm", "{}").trainer
-		r.Req.FailOnNan = fail
+		r.config.FailOnNaN = fail
 		hosttest.Must(t, r.Reset())
 		r.trainer = &spoiler{r.trainer}
 		_, err := r.Train(t.Context(), math.MaxInt)
 		want := "trainer0: parameter table is not finite at the end of the pass"
-		if text := inspect.Describe("trainer0", r.found.ToProto()); text != want {
+		if text := inspect.Describe("trainer0", r.found.Record()); text != want {
 			t.Errorf("found %q", text)
 		}
 		if fail && (err == nil || err.Error() != want+" (--on-nan fail)") || !fail && err != nil {
@@ -90,7 +90,7 @@ func (s *spoiler) Train(ctx context.Context, report sdk.PassReport) error {
 // A loss that is not finite ends a pass that is to fail, whatever the trainer says.
 func TestFailOnNaNEndsThePass(t *testing.T) {
 	r := newToyWorld(t, "shm", "{}").trainer
-	r.Req.FailOnNan = true
+	r.config.FailOnNaN = true
 	hosttest.Must(t, r.Reset())
 	r.trainer = &diverging{r.trainer}
 	_, err := r.Train(t.Context(), math.MaxInt)

@@ -12,27 +12,22 @@ import (
 	"github.com/psbench/psbench/sdk/host/hosted"
 	"github.com/psbench/psbench/sdk/host/inspect"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
-// work is what was done of a pass; see proto.Work.
-type work struct{ startNS, endNS, evaluatedNS, samples int64 }
-
-func (w work) toProto() *proto.Work {
-	return &proto.Work{StartNs: w.startNS, EndNs: w.endNS, EvaluatedNs: w.evaluatedNS, Samples: w.samples}
-}
-
+// Reset returns to the initial parameters and forgets what was recorded.
 func (r *Role) Reset() error {
 	r.Recorder.Reset()
 	r.evaluation.reset()
 	r.batches.taken = 0
 	r.mu.Lock()
-	r.losses, r.work, r.found = r.losses[:0], work{}, inspect.NonFinite{}
+	r.losses, r.work, r.found = r.losses[:0], record.Work{}, inspect.NonFinite{}
 	r.mu.Unlock()
 	return fault.Of(r.Title(), "Reset", r.trainer.Reset())
 }
 
-func (r *Role) Train(ctx context.Context, epochs int) (*proto.TrainReply, error) {
+// Train runs a pass of so many epochs and says what was done in it.
+func (r *Role) Train(ctx context.Context, epochs int) (*record.Work, error) {
 	if !r.Working.TryRLock() {
 		return nil, fmt.Errorf("%s is ending", r.Name())
 	}
@@ -64,7 +59,8 @@ func (r *Role) Train(ctx context.Context, epochs int) (*proto.TrainReply, error)
 	if err != nil {
 		return nil, err
 	}
-	return &proto.TrainReply{Work: r.work.toProto()}, nil
+	work := r.work
+	return &work, nil
 }
 
 // divergence is the error of a pass that ended because something was not finite.
@@ -74,21 +70,21 @@ func (d *divergence) Error() string { return d.what + " (--on-nan fail)" }
 
 // diverged is an error if the run must not go on with what was found; r.mu is held.
 func (r *Role) diverged() error {
-	if !r.Req.GetFailOnNan() {
+	if !r.config.FailOnNaN {
 		return nil
 	}
-	return &divergence{inspect.Describe(r.Name(), r.found.ToProto())}
+	return &divergence{inspect.Describe(r.Name(), r.found.Record())}
 }
 
 func (r *Role) begin() {
 	r.mu.Lock()
-	r.work.startNS = comm.Now()
+	r.work.StartNS = comm.Now()
 	r.mu.Unlock()
 }
 
 // came notes how far the pass is; r.mu is held.
 func (r *Role) came(nowNS int64) {
-	r.work.endNS, r.work.evaluatedNS = nowNS, r.evaluation.spentNS()
+	r.work.EndNS, r.work.EvaluatedNS = nowNS, r.evaluation.spentNS()
 }
 
 // explain says where in training err came, and of whom, unless the trainer has said so.
@@ -121,11 +117,11 @@ func (r *Role) Loss(loss float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.losses = append(r.losses, loss)
-	r.work.samples += int64(r.batches.size)
+	r.work.Samples += int64(r.batches.size)
 	r.came(comm.Now())
 	if !inspect.Finite(loss) && r.found.Note(r.next, loss) {
 		r.found.Inspect(r.specs, r.parts.Values)
-		if !r.Req.GetParametersBack() {
+		if !r.config.ParametersBack {
 			r.found.InspectGradients(r.specs, r.parts.Gradients)
 		}
 		if err := r.diverged(); err != nil {
@@ -135,13 +131,17 @@ func (r *Role) Loss(loss float64) {
 	r.next.B++
 }
 
-func (r *Role) Collect(send func(*proto.CollectReply) error) error {
+// Collect sends what was recorded of the pass, also while it runs, and, if it does not, what
+// it made of the parameters.
+func (r *Role) Collect(send record.Send) error {
 	ended := process.Within(process.CollectGrace, r.training.TryLock)
 	if ended {
 		defer r.training.Unlock()
 	}
 	r.mu.Lock() // so that no iteration ends between the one and the other
-	done, series := &proto.CollectReply{Work: r.work.toProto(), Losses: slices.Clone(r.losses), NonFinite: r.found.ToProto()}, r.Recorder.All()
+	work := r.work
+	done := record.Piece{Work: &work, Losses: slices.Clone(r.losses), NonFinite: r.found.Record()}
+	series := r.Recorder.All()
 	r.mu.Unlock()
 	if err := send(done); err != nil {
 		return err
@@ -152,18 +152,18 @@ func (r *Role) Collect(send func(*proto.CollectReply) error) error {
 	if err := r.evaluation.collect(send); err != nil {
 		return err
 	}
-	if !r.Req.GetSummarize() || !ended {
+	if !r.config.Summarize || !ended {
 		return nil
 	}
 	summaries, err := inspect.Summarize(r.specs, r.parts.Values, r.initialize)
 	if err != nil {
 		return err
 	}
-	return send(&proto.CollectReply{Parameters: summaries})
+	return send(record.Piece{Parameters: summaries})
 }
 
 // initialize makes the initial parameters once more.
 func (r *Role) initialize() error {
-	r.model.Initialize(r.Req.GetSeed())
+	r.model.Initialize(r.config.Seed)
 	return hosted.FailureOf(r.model)
 }

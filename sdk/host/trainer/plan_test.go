@@ -4,13 +4,13 @@ import (
 	"slices"
 	"testing"
 
-	gproto "google.golang.org/protobuf/proto"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/hosted"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/process"
 )
 
 // planning is a trainer that looks tables up.
@@ -29,24 +29,25 @@ func TestTrainerPlansItsInputs(t *testing.T) {
 		env = e
 		return &planning{}, nil
 	}))
-	wide := []*proto.Table{{Rows: 300, Width: 6}}
+	wide := []comm.TableSpec{{Rows: 300, Width: 6}}
 	for _, c := range []struct {
 		key    string
-		tables []*proto.Table
-		want   *proto.Inputs
+		tables []comm.TableSpec
+		want   sdk.InputSpec
 		err    string
 	}{
-		{"features", nil, &proto.Inputs{Features: 3, Classes: 2, Targets: 1}, ""},
-		{"planning", wide, &proto.Inputs{Rows: 300, Classes: 2, Targets: 2}, ""},
-		{"planning", []*proto.Table{{Rows: 300, Width: 7}}, nil, "trainer planning, PlanInputs: the toy is broken"},
-		{"planning", nil, nil, "trainer planning looks up tables, but the run has no servers that hold any"},
-		{"features", wide, nil, "trainer features does not look anything up, but the run's servers hold 1 tables"},
+		{"features", nil, sdk.InputSpec{Features: 3, Classes: 2, Targets: 1}, ""},
+		{"planning", wide, sdk.InputSpec{Rows: 300, Classes: 2, Targets: 2}, ""},
+		{"planning", []comm.TableSpec{{Rows: 300, Width: 7}}, sdk.InputSpec{}, "trainer planning, PlanInputs: the toy is broken"},
+		{"planning", nil, sdk.InputSpec{}, "trainer planning looks up tables, but the run has no servers that hold any"},
+		{"features", wide, sdk.InputSpec{}, "trainer features does not look anything up, but the run's servers hold 1 tables"},
 	} {
-		st := hosttest.Process(t, hosttest.Folder(t), parts, &proto.ConfigureRequest{
-			Name: "trainer0", Part: &proto.PartChoice{Kind: "trainer", Key: c.key}, Server: "embedding", FirstTensor: 2,
-			Local: []*proto.PartChoice{{Kind: "model", Key: "features"}},
+		st := hosttest.Process(t, hosttest.Folder(t), parts, process.Config{
+			Name: "trainer0", Part: hosttest.Choice("trainer", c.key),
 		})
-		r, err := New(st)
+		r, err := New(st, Config{
+			Server: "embedding", Model: sdk.ModelEnv{FirstTensor: 2}, Local: []process.Choice{hosttest.Choice("model", "features")},
+		})
 		hosttest.Must(t, err)
 		if first := r.model.(hosted.FeatureModel).Model.(*hosttest.FeatureModel).First; first != 2 {
 			t.Errorf("the model's parameters start at number %d", first)
@@ -54,7 +55,7 @@ func TestTrainerPlansItsInputs(t *testing.T) {
 		if c.key == "planning" && env.Server != "embedding" {
 			t.Errorf("the trainer's server is %q", env.Server)
 		}
-		reply, err := r.Plan(&proto.PlanRequest{Model: r.DescribeModel(), Tables: c.tables})
+		buckets, inputs, err := r.Plan(*r.DescribeModel(), c.tables)
 		if c.err != "" {
 			if err == nil || err.Error() != c.err {
 				t.Errorf("%s with %v: %v, want %q", c.key, c.tables, err, c.err)
@@ -62,8 +63,8 @@ func TestTrainerPlansItsInputs(t *testing.T) {
 			continue
 		}
 		hosttest.Must(t, err)
-		if !gproto.Equal(c.want, reply.GetInputs()) || len(reply.GetBuckets()) != 1 {
-			t.Errorf("%s: %d buckets and inputs %v, want 1 and %v", c.key, len(reply.GetBuckets()), reply.GetInputs(), c.want)
+		if !cmp.Equal(c.want, inputs) || len(buckets) != 1 {
+			t.Errorf("%s: %d buckets and inputs %v, want 1 and %v", c.key, len(buckets), inputs, c.want)
 		}
 	}
 }

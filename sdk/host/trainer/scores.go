@@ -1,6 +1,10 @@
 package trainer
 
-import "math"
+import (
+	"math"
+
+	"github.com/psbench/psbench/sdk/host/record"
+)
 
 // scores counts the samples of each class by score, as bfloat16 holds it. That tells the
 // order of any two samples whose scores differ by 1 % or more.
@@ -8,11 +12,6 @@ type scores [2*worstBin + 1]struct{ positives, negatives uint32 }
 
 // worstBin lies beyond those of all numbers.
 const worstBin = 1 << 15
-
-type scoreBin struct {
-	bin                  int32
-	positives, negatives uint32
-}
 
 func (s *scores) reset() { *s = scores{} }
 
@@ -42,10 +41,10 @@ func binOf(score float32) int32 {
 }
 
 // appendTo lists the bins that hold samples, in ascending order.
-func (s *scores) appendTo(bins []scoreBin) []scoreBin {
+func (s *scores) appendTo(bins []record.Bin) []record.Bin {
 	for i := range s {
 		if c := &s[i]; c.positives+c.negatives > 0 {
-			bins = append(bins, scoreBin{int32(i - worstBin), c.positives, c.negatives}) // #nosec G115 -- 17 bits
+			bins = append(bins, record.Bin{Bin: int32(i - worstBin), Positives: c.positives, Negatives: c.negatives}) // #nosec G115 -- 17 bits
 		}
 	}
 	return bins

@@ -1,8 +1,10 @@
+// Package trainer is the role of the process that trains a rank.
 package trainer
 
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/psbench/psbench/comm"
@@ -12,23 +14,23 @@ import (
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/companion"
-	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/hosted"
 	"github.com/psbench/psbench/sdk/host/inspect"
 	"github.com/psbench/psbench/sdk/host/layout"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // Role hosts a trainer and those of its model, criterion and hook that
 // live in the same process; the others it reaches through companions.
 type Role struct {
 	*process.Process
+	config     Config
 	trainer    sdk.Trainer
 	model      sdk.Model // nil until connect if it lives in a companion
 	specs      []sdk.ParameterSpec
-	inputs     *proto.Inputs // of the data
+	inputs     sdk.InputSpec // of the data
 	parts      sdk.TrainerParts
 	store      *comm.Store // of the buckets
 	evaluation *evaluation // nil without held-out samples
@@ -40,62 +42,87 @@ type Role struct {
 
 	mu     sync.Mutex // of what is told of the pass while it runs
 	losses []float64
-	work   work
+	work   record.Work
 	next   sdk.Key // the iteration that Loss will tell of
 	found  inspect.NonFinite
 	stop   context.CancelCauseFunc // ends the pass; nil before the first one
 }
 
-func New(st *process.Process) (*Role, error) {
-	r := &Role{Process: st}
-	maps := map[sdk.Kind]string{}
-	for k, v := range st.Req.GetMaps() {
-		maps[sdk.Kind(k)] = v
+// Config is what a trainer is told of its run.
+type Config struct {
+	Local     []process.Choice    // hook, criterion and model that its process holds
+	Maps      map[sdk.Kind]string // keys of the in-trainer kinds
+	Trainers  int                 // of the run
+	Epochs    int                 // of the longest pass
+	Seed      uint64
+	Server    string // key of the run's server, or ""
+	Model     sdk.ModelEnv
+	Summarize bool // Collect also sends parameter summaries
+	FailOnNaN bool // a loss or a parameter that is not finite ends the pass
+	// ParametersBack says that the server puts parameters in the place of gradients.
+	ParametersBack bool
+}
+
+// local is the choice of a part that the process holds beside its own; without it the part
+// lives in a companion.
+func (c *Config) local(kind sdk.Kind) (process.Choice, bool) {
+	i := slices.IndexFunc(c.Local, func(choice process.Choice) bool { return choice.Kind == kind })
+	if i < 0 {
+		return process.Choice{}, false
 	}
+	return c.Local[i], true
+}
+
+// New builds the trainer, and its model if the process holds that.
+func New(st *process.Process, c Config) (*Role, error) {
+	r := &Role{Process: st, config: c}
 	var err error
-	r.trainer, err = process.Build[sdk.Trainer](st, st.Req.GetPart(), sdk.TrainerEnv{
-		Rank: st.Rank(), Name: st.Name(), Trainers: int(st.Req.GetTrainers()), Epochs: int(st.Req.GetEpochs()), Seed: st.Req.GetSeed(), Server: st.Req.GetServer(), Maps: maps,
+	r.trainer, err = process.Build[sdk.Trainer](st, st.Part(), sdk.TrainerEnv{
+		Rank: st.Rank(), Name: st.Name(), Trainers: c.Trainers, Epochs: c.Epochs, Seed: c.Seed, Server: c.Server, Maps: c.Maps,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if choice := st.Local(sdk.KindModel); choice != nil {
-		r.model, err = hosted.NewModel(st, choice)
+	if choice, ok := c.local(sdk.KindModel); ok {
+		r.model, err = hosted.NewModel(st, choice, c.Model)
 	}
 	return r, err
 }
 
-func (r *Role) DescribeModel() *proto.ModelDescription {
+// DescribeModel says what the core knows of the model; nil if it lives in a companion.
+func (r *Role) DescribeModel() *layout.Model {
 	if r.model == nil {
 		return nil
 	}
-	return convert.ModelToProto(r.model)
+	return layout.Describe(r.model)
 }
 
-func (r *Role) Plan(req *proto.PlanRequest) (*proto.PlanReply, error) {
-	r.specs = convert.ParametersFromProto(req.GetModel())
+// Plan cuts the parameters of the run's model into buckets, and says what samples the data
+// must hold where servers have these tables.
+func (r *Role) Plan(model layout.Model, tables []comm.TableSpec) ([]tensor.BucketSpec, sdk.InputSpec, error) {
+	r.specs = model.Parameters
 	for k := range r.specs {
 		if err := layout.CheckShape(&r.specs[k]); err != nil {
-			return nil, err
+			return nil, sdk.InputSpec{}, err
 		}
 	}
-	inputs, err := r.planInputs(convert.InputsFromProto(req.GetModel().GetInputs()), convert.TablesFromProto(req.GetTables()))
-	if err != nil {
-		return nil, err
+	var err error
+	if r.inputs, err = r.planInputs(model.Inputs, tables); err != nil {
+		return nil, r.inputs, err
 	}
+	r.inputs.Targets = max(1, r.inputs.Targets)
 	plan, err := r.trainer.Plan(r.specs)
 	if err = fault.Of(r.Title(), "Plan", err); err == nil {
 		err = layout.CheckPlan(r.specs, plan)
 	}
-	r.inputs = convert.InputsToProto(inputs)
-	return &proto.PlanReply{Buckets: convert.BucketsToProto(plan), Inputs: r.inputs}, err
+	return plan, r.inputs, err
 }
 
 // planInputs are the limits of the data: the model's own unless the trainer looks
 // up what the model gets.
 func (r *Role) planInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.InputSpec, error) {
 	planner, ok := r.trainer.(sdk.InputPlanner)
-	key := r.Req.GetPart().GetKey()
+	key := r.Part().Key
 	switch {
 	case !ok && model.LookedUp > 0:
 		return model, fmt.Errorf("the model takes %d features that are rows of tables, but trainer %s does not look anything up", model.LookedUp, key)
@@ -110,51 +137,74 @@ func (r *Role) planInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.Inp
 	return inputs, fault.Of(r.Title(), "PlanInputs", err)
 }
 
-func (r *Role) Connect(req *proto.ConnectRequest) (*proto.ConnectReply, error) {
-	reply := &proto.ConnectReply{BoundaryNs: map[string]int64{}, Facts: map[string]string{}}
+// Peers are whom a trainer joins.
+type Peers struct {
+	Buckets      []tensor.BucketSpec
+	Model        layout.Model
+	Source       batches.Source
+	Hook         process.HookLinks // if the process holds the hook
+	Companions   map[sdk.Kind]process.Peer
+	Lookup       *comm.LookupSpec // nil unless servers hold tables
+	TableServers []process.Peer
+}
+
+// Joined is what a trainer found as it joined its peers.
+type Joined struct {
+	BoundaryNS map[sdk.Kind]int64 // median cost of a no-op call to a companion
+	Facts      map[string]string  // of all parts of the rank that are in the process
+}
+
+// Connect joins the trainer's peers, fetches its batches and attaches it to all that it needs.
+func (r *Role) Connect(peers Peers) (*Joined, error) {
+	joined := &Joined{BoundaryNS: map[sdk.Kind]int64{}, Facts: map[string]string{}}
 	p := &r.parts
 	p.Recorder = r.Recorder
 	var err error
-	if p.Gradients, r.store, err = layout.New(r.specs, convert.BucketsFromProto(req.GetBuckets()), r.NewStore); err != nil {
+	if p.Gradients, r.store, err = layout.New(r.specs, peers.Buckets, r.NewStore); err != nil {
 		return nil, err
 	}
 	r.Own(r.store)
 	p.Buckets = r.store.Buckets
-	share, err := batches.Fetch(r.Process, r.trainer, r.inputs, req)
+	share, err := batches.Fetch(r.Process, r.trainer, r.inputs, peers.Source)
 	if err != nil {
 		return nil, err
 	}
 	r.batches = &counted{Batches: share.Batches}
 	p.Batches = r.batches
-	r.evaluation = newEvaluation(r.Name(), share.HeldOut, convert.InputsFromProto(req.GetModel().GetInputs()), r.Recorder)
+	r.evaluation = newEvaluation(r.Name(), share.HeldOut, peers.Model.Inputs, r.Recorder)
 	p.Evaluation = sdk.NewEvaluation(r.evaluation.run)
 	dial := func(kind sdk.Kind) (*call.Link, error) {
-		conn, err := companion.Dial(r.Process, kind, req.GetCompanions()[string(kind)], reply)
+		peer, ok := peers.Companions[kind]
+		if !ok {
+			return nil, fmt.Errorf("%s has neither a %s of its own nor a companion for it", r.Name(), kind)
+		}
+		conn, trip, err := companion.Dial(r.Process, peer)
+		joined.BoundaryNS[kind] = trip
 		if err == nil && kind != sdk.KindHook {
 			r.Own(conn)
-			err = call.OfferMemory(r.Process, conn, companion.CallMemory(share.Sizes, req.GetModel().GetInputs()))
+			err = call.OfferMemory(r.Process, conn, companion.CallMemory(share.Sizes, peers.Model.Inputs))
 		}
 		return conn, err
 	}
-	if err := r.connectModel(req, dial); err != nil {
+	if err := r.connectModel(&peers.Model, dial); err != nil {
 		return nil, err
 	}
 	if err := r.connectCriterion(dial); err != nil {
 		return nil, err
 	}
-	if err := r.connectHook(req, dial); err != nil {
+	if err := r.connectHook(peers.Hook, dial); err != nil {
 		return nil, err
 	}
-	if p.Tables, err = r.JoinTables(req); err != nil {
+	if p.Tables, err = r.JoinTables(peers.Lookup, peers.TableServers); err != nil {
 		return nil, err
 	}
 	for _, part := range []any{r.trainer, p.Model, p.Criterion, p.Hook} {
-		process.Facts(reply.Facts, part)
+		process.Facts(joined.Facts, part)
 	}
-	return reply, fault.Of(r.Title(), "Attach", r.trainer.Attach(*p))
+	return joined, fault.Of(r.Title(), "Attach", r.trainer.Attach(*p))
 }
 
-func (r *Role) connectModel(req *proto.ConnectRequest, dial func(sdk.Kind) (*call.Link, error)) error {
+func (r *Role) connectModel(model *layout.Model, dial func(sdk.Kind) (*call.Link, error)) error {
 	p := &r.parts
 	if r.model != nil {
 		p.Values = layout.NewValues(r.specs)
@@ -170,7 +220,7 @@ func (r *Role) connectModel(req *proto.ConnectRequest, dial func(sdk.Kind) (*cal
 		if r.Fabric.Maps() {
 			mapped = r.store
 		}
-		r.model = companion.NewRemoteModel(conn, mapped, req.GetModel(), r.Timeout)
+		r.model = companion.NewRemoteModel(conn, mapped, model, r.Timeout)
 	}
 	p.Model = r.model
 	return r.model.Bind(p.Values, p.Gradients)
@@ -194,8 +244,8 @@ func (r *Role) offerParameters(conn *call.Link) ([]tensor.Tensor, error) {
 }
 
 func (r *Role) connectCriterion(dial func(sdk.Kind) (*call.Link, error)) (err error) {
-	if choice := r.Local(sdk.KindCriterion); choice != nil {
-		r.parts.Criterion, err = hosted.NewCriterion(r.Process, choice)
+	if choice, ok := r.config.local(sdk.KindCriterion); ok {
+		r.parts.Criterion, err = hosted.NewCriterion(r.Process, choice, sdk.CriterionEnv{MaxBatch: r.config.Model.MaxBatch})
 		return err
 	}
 	conn, err := dial(sdk.KindCriterion)
@@ -206,9 +256,9 @@ func (r *Role) connectCriterion(dial func(sdk.Kind) (*call.Link, error)) (err er
 	return nil
 }
 
-func (r *Role) connectHook(req *proto.ConnectRequest, dial func(sdk.Kind) (*call.Link, error)) error {
-	if choice := r.Local(sdk.KindHook); choice != nil {
-		env, err := r.JoinLinks(req, r.store)
+func (r *Role) connectHook(links process.HookLinks, dial func(sdk.Kind) (*call.Link, error)) error {
+	if choice, ok := r.config.local(sdk.KindHook); ok {
+		env, err := r.JoinLinks(links, r.config.Trainers, r.store)
 		if err != nil {
 			return err
 		}

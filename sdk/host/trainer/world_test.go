@@ -8,11 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/companion"
 	"github.com/psbench/psbench/sdk/host/data"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // toyWorld is a connected trainer with its data process and companions, all in
@@ -20,12 +21,7 @@ import (
 type toyWorld struct {
 	trainer    *Role
 	companions map[sdk.Kind]*process.Process
-	reply      *proto.ConnectReply
-}
-
-// connector is a role as far as it joins links.
-type connector interface {
-	Connect(*proto.ConnectRequest) (*proto.ConnectReply, error)
+	reply      *Joined
 }
 
 func newToyWorld(t *testing.T, transport string, settings string, isolated ...sdk.Kind) *toyWorld {
@@ -53,71 +49,81 @@ func newWorldOn(t *testing.T, on sdk.Data, key string, transport string, setting
 func newWorldOf(t *testing.T, parts []sdk.Part, key string, transport string, settings string, isolated ...sdk.Kind) *toyWorld {
 	t.Helper()
 	dir := hosttest.Folder(t)
-	choose := func(kind sdk.Kind) *proto.PartChoice {
-		c := &proto.PartChoice{Kind: string(kind), Key: key}
+	choose := func(kind sdk.Kind) process.Choice {
+		c := hosttest.Choice(kind, key)
 		if slices.Contains(sdk.Isolable, kind) {
 			c.Settings = []byte(settings)
 		}
 		return c
 	}
-	enter := func(name string, kind sdk.Kind, local ...*proto.PartChoice) *process.Process {
-		return hosttest.Process(t, dir, parts, &proto.ConfigureRequest{
-			Name: name, Part: choose(kind), Local: local, BatchSize: 2, Summarize: true, Seed: 3, Transport: transport, Listen: "127.0.0.1",
-		})
+	enter := func(name string, kind sdk.Kind) *process.Process {
+		return hosttest.Process(t, dir, parts, process.Config{Name: name, Part: choose(kind), Transport: transport, Listen: "127.0.0.1"})
 	}
-	data, err := data.New(enter("data", sdk.KindData))
+	data, err := newData(enter("data", sdk.KindData))
 	hosttest.Must(t, err)
 	w := &toyWorld{companions: map[sdk.Kind]*process.Process{}}
-	req := &proto.ConnectRequest{Data: hosttest.PeerOf(data.Process), Companions: map[string]*proto.Peer{}}
-	others := []connector{data}
+	peers := Peers{Source: batches.Source{Data: hosttest.PeerOf(data.Process)}, Companions: map[sdk.Kind]process.Peer{}}
+	var trainer process.Peer
+	joins := []func() error{func() error { _, err := data.Connect([]process.Peer{trainer}); return err }}
 	for _, kind := range isolated {
-		st := enter("trainer0."+string(kind), kind)
-		w.companions[kind] = st
-		req.Companions[string(kind)] = hosttest.PeerOf(st)
+		p := enter("trainer0."+string(kind), kind)
+		w.companions[kind] = p
+		peers.Companions[kind] = hosttest.PeerOf(p)
 		switch kind {
 		case sdk.KindHook:
-			others = append(others, companion.NewHook(st))
+			hook := companion.NewHook(p, 1)
+			joins = append(joins, func() error {
+				_, err := hook.Connect(companion.HookPeers{Trainer: trainer, Buckets: peers.Buckets})
+				return err
+			})
 		case sdk.KindCriterion:
-			others = append(others, companion.NewCriterion(st))
+			criterion := companion.NewCriterion(p, sdk.CriterionEnv{MaxBatch: 2})
+			joins = append(joins, func() error { _, err := criterion.Connect(trainer); return err })
 		case sdk.KindModel:
-			m, err := companion.NewModel(st)
+			model, err := companion.NewModel(p, sdk.ModelEnv{MaxBatch: 2})
 			hosttest.Must(t, err)
-			req.Model = m.DescribeModel()
-			others = append(others, m)
+			peers.Model = *model.DescribeModel()
+			joins = append(joins, func() error { _, err := model.Connect(trainer, peers.Buckets); return err })
 		}
 	}
-	var local []*proto.PartChoice
+	c := Config{Trainers: 1, Seed: 3, Summarize: true, Model: sdk.ModelEnv{MaxBatch: 2}}
 	for _, kind := range sdk.Isolable {
 		if !slices.Contains(isolated, kind) {
-			local = append(local, choose(kind))
+			c.Local = append(c.Local, choose(kind))
 		}
 	}
 	// The trainer is made last, so that it ends first: its links end the others.
-	w.trainer, err = New(enter("trainer0", sdk.KindTrainer, local...))
+	w.trainer, err = New(enter("trainer0", sdk.KindTrainer), c)
 	hosttest.Must(t, err)
 	if m := w.trainer.DescribeModel(); m != nil {
-		req.Model = m
+		peers.Model = *m
 	}
-	req.Trainers = []*proto.Peer{hosttest.PeerOf(w.trainer.Process)}
-	plan, err := w.trainer.Plan(&proto.PlanRequest{Model: req.GetModel()})
+	trainer = hosttest.PeerOf(w.trainer.Process)
+	var inputs sdk.InputSpec
+	peers.Buckets, inputs, err = w.trainer.Plan(peers.Model, nil)
 	hosttest.Must(t, err)
-	req.Buckets = plan.GetBuckets()
-	deal, err := data.Deal(&proto.DealRequest{Inputs: plan.GetInputs(), BatchSize: 2, Sets: []*proto.TrainerSet{{Trainers: []int32{0}}}})
+	partition, err := data.Partition(partitionOf(inputs))
 	hosttest.Must(t, err)
-	req.Share, req.Streamed = deal.GetShares()[0], deal.GetStreamed()
-	joined := make(chan error, len(others))
-	for _, r := range others {
-		go func() {
-			_, err := r.Connect(req)
-			joined <- err
-		}()
+	peers.Source.Share, peers.Source.Streamed = partition.Shares[0], partition.Streamed
+	joined := make(chan error, len(joins))
+	for _, join := range joins {
+		go func() { joined <- join() }()
 	}
-	w.reply, err = w.trainer.Connect(req)
+	w.reply, err = w.trainer.Connect(peers)
 	hosttest.Must(t, err)
-	for range others {
+	for range joins {
 		hosttest.Must(t, <-joined)
 	}
 	return w
+}
+
+func newData(p *process.Process) (*data.Role, error) {
+	return data.New(p, sdk.DataEnv{Trainers: 1, BatchSize: 2})
+}
+
+// partitionOf is for batches of two samples for one trainer.
+func partitionOf(in sdk.InputSpec) data.Request {
+	return data.Request{Inputs: in, BatchSize: 2, Sets: [][]int{{0}}}
 }
 
 // outcome is all that a pass computes: losses, parameters and summaries.
@@ -130,18 +136,18 @@ type outcome struct {
 func (w *toyWorld) pass(t *testing.T) (o outcome) {
 	t.Helper()
 	hosttest.Must(t, w.trainer.Reset())
-	reply, err := w.trainer.Train(t.Context(), math.MaxInt)
+	work, err := w.trainer.Train(t.Context(), math.MaxInt)
 	hosttest.Must(t, err)
-	if reply.GetWork().GetStartNs() <= 0 || reply.GetWork().GetEndNs() < reply.GetWork().GetStartNs() {
-		t.Errorf("the pass lasted from %d to %d", reply.GetWork().GetStartNs(), reply.GetWork().GetEndNs())
+	if work.StartNS <= 0 || work.EndNS < work.StartNS {
+		t.Errorf("the pass lasted from %d to %d", work.StartNS, work.EndNS)
 	}
 	for _, v := range w.trainer.parts.Values {
 		o.Values = append(o.Values, slices.Clone(v.Data))
 	}
-	hosttest.Must(t, w.trainer.Collect(func(r *proto.CollectReply) error {
-		o.Losses = append(o.Losses, r.GetLosses()...)
-		for _, p := range r.GetParameters() {
-			o.Summary = append(o.Summary, append([]float64{p.GetDeltaSum(), p.GetDeltaSumsq()}, p.GetHead()...))
+	hosttest.Must(t, w.trainer.Collect(func(r record.Piece) error {
+		o.Losses = append(o.Losses, r.Losses...)
+		for _, p := range r.Parameters {
+			o.Summary = append(o.Summary, append([]float64{p.DeltaSum, p.DeltaSumSq}, p.Head...))
 		}
 		return nil
 	}))
@@ -162,12 +168,12 @@ func TestCompanionsComputeTheSameBits(t *testing.T) {
 				}
 			}
 			for _, kind := range isolated {
-				if cost, ok := w.reply.GetBoundaryNs()[string(kind)]; !ok || cost <= 0 {
+				if cost, ok := w.reply.BoundaryNS[kind]; !ok || cost <= 0 {
 					t.Errorf("crossing to the %s costs %d ns", kind, cost)
 				}
 			}
-			if len(w.reply.GetBoundaryNs()) != len(isolated) {
-				t.Errorf("isolated %v, measured %v", isolated, w.reply.GetBoundaryNs())
+			if len(w.reply.BoundaryNS) != len(isolated) {
+				t.Errorf("isolated %v, measured %v", isolated, w.reply.BoundaryNS)
 			}
 		}
 	}
@@ -220,7 +226,7 @@ func hookFails(t *testing.T, transport string) {
 		ended <- err
 	}()
 	failure := <-w.companions[sdk.KindHook].Events.Failures
-	if got := failure.GetFailure().GetMessage(); got != "trainer0.hook: hook toy, Reduce: the toy is broken" {
+	if got := failure.Error(); got != "trainer0.hook: hook toy, Reduce: the toy is broken" {
 		t.Errorf("%s: a hook that fails in its companion told %q", transport, got)
 	}
 	w.companions[sdk.KindHook].Close() // as the end of the run does

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // tested are the transports over which links are tested.
@@ -40,25 +40,29 @@ func Folder(t testing.TB) string {
 	return dir
 }
 
-// Process makes a station as Configure does; what its role runs ends with the
-// test.
-func Process(t testing.TB, dir string, parts []sdk.Part, req *proto.ConfigureRequest) *process.Process {
+// Process makes a process as Configure does, over Unix sockets unless c says otherwise; what
+// its role runs ends with the test.
+func Process(t testing.TB, dir string, parts []sdk.Part, c process.Config) *process.Process {
 	t.Helper()
-	req.Directory, req.Secret = dir, TestSecret
-	if req.TimeoutNs == 0 {
-		req.TimeoutNs = int64(Patience)
+	c.Directory, c.Secret = dir, TestSecret
+	if c.Timeout == 0 {
+		c.Timeout = Patience
 	}
-	if req.Transport == "" {
-		req.Transport = "unix"
+	if c.Transport == "" {
+		c.Transport = "unix"
 	}
-	st, err := process.New(parts, req, process.NewEvents())
+	p, err := process.New(parts, c, process.NewEvents())
 	Must(t, err)
-	t.Cleanup(st.Close)
-	return st
+	t.Cleanup(p.Close)
+	return p
 }
 
-func PeerOf(st *process.Process) *proto.Peer {
-	return &proto.Peer{Name: st.Name(), Address: st.Address()}
+// Choice is a part without settings.
+func Choice(kind sdk.Kind, key string) process.Choice { return process.Choice{Kind: kind, Key: key} }
+
+// PeerOf is a process where it takes what comes over Unix sockets.
+func PeerOf(p *process.Process) process.Peer {
+	return process.Peer{Name: p.Name(), Address: p.Address()}
 }
 
 // Pair is a link between a trainer and a companion.
@@ -87,16 +91,16 @@ func Await(t *testing.T, done func() bool) {
 }
 
 // LinkPeerOf is a process where it takes the links of the run's transport.
-func LinkPeerOf(st *process.Process) *proto.Peer {
-	return &proto.Peer{Name: st.Name(), Address: st.LinkAddress()}
+func LinkPeerOf(p *process.Process) process.Peer {
+	return process.Peer{Name: p.Name(), Address: p.LinkAddress()}
 }
 
 // Failure is what a process tells of, or an error of the test.
-func Failure(t *testing.T, st *process.Process) *proto.Failure {
+func Failure(t *testing.T, p *process.Process) error {
 	t.Helper()
 	select {
-	case event := <-st.Events.Failures:
-		return event.GetFailure()
+	case err := <-p.Events.Failures:
+		return err
 	case <-time.After(Patience):
 		t.Fatal("nothing is told")
 		return nil
@@ -104,12 +108,10 @@ func Failure(t *testing.T, st *process.Process) *proto.Failure {
 }
 
 // SummariesOf are what a role tells of its parameters.
-func SummariesOf(t *testing.T, r interface {
-	Collect(func(*proto.CollectReply) error) error
-}) (out []*proto.ParameterSummary) {
+func SummariesOf(t *testing.T, r interface{ Collect(record.Send) error }) (out []record.Summary) {
 	t.Helper()
-	Must(t, r.Collect(func(reply *proto.CollectReply) error {
-		out = append(out, reply.GetParameters()...)
+	Must(t, r.Collect(func(p record.Piece) error {
+		out = append(out, p.Parameters...)
 		return nil
 	}))
 	return out

@@ -4,7 +4,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 func Samples(bags [][]int64, targets ...int64) *sdk.Samples {
@@ -52,7 +51,7 @@ func Numbered(n int) []sdk.Batch {
 	return out
 }
 
-var AnyInputs = &proto.Inputs{Rows: 10, Classes: 10}
+var AnyInputs = sdk.InputSpec{Rows: 10, Classes: 10}
 
 // Bags are n samples of a bag each, with its number as the target.
 func Bags(n int) *sdk.Samples {

@@ -21,7 +21,7 @@ func numbers(shares [][]sdk.Batch) [][]int64 {
 	return out
 }
 
-func TestDealBatches(t *testing.T) {
+func TestPartitionBatches(t *testing.T) {
 	for name, c := range map[string]struct {
 		batches int
 		sets    [][]int
@@ -38,7 +38,7 @@ func TestDealBatches(t *testing.T) {
 		"too few for one": {3, [][]int{{0, 1}, {2, 3}}, nil, 0, "too few batches (3) for 4 trainers"},
 		"none":            {0, [][]int{{0}}, nil, 0, "too few batches (0)"},
 	} {
-		shares, dropped, err := dealBatches(hosttest.Numbered(c.batches), c.sets)
+		shares, dropped, err := partitionBatches(hosttest.Numbered(c.batches), c.sets)
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%s: %v, want %q", name, err, c.err)
@@ -51,7 +51,7 @@ func TestDealBatches(t *testing.T) {
 	}
 }
 
-func TestDealBatchesLaws(t *testing.T) {
+func TestPartitionBatchesLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var sets [][]int
 		trainers := 0
@@ -63,7 +63,7 @@ func TestDealBatchesLaws(t *testing.T) {
 			sets = append(sets, set)
 		}
 		n := rapid.IntRange(trainers, 40).Draw(t, "batches")
-		shares, dropped, err := dealBatches(hosttest.Numbered(n), sets)
+		shares, dropped, err := partitionBatches(hosttest.Numbered(n), sets)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,44 @@
+package process
+
+import (
+	"time"
+
+	"github.com/psbench/psbench/sdk"
+)
+
+// Config says who a process is, where, and in which run.
+type Config struct {
+	Name      string // trainer0, server2, data, trainer0.hook
+	Rank      int    // of the rank that the process belongs to; -1 for data
+	Part      Choice // none of bench processes
+	Timeout   time.Duration
+	Secret    []byte // proves that a peer belongs to this run
+	Directory string // for sockets
+	Transport string // of the run's links
+	Listen    string // IP address to listen on where the transport uses one
+}
+
+// Choice is a part with its settings, a JSON object.
+type Choice struct {
+	Kind     sdk.Kind
+	Key      string
+	Settings []byte
+}
+
+// Title is the part as errors name it: its kind and key.
+func (c Choice) Title() string { return string(c.Kind) + " " + c.Key }
+
+// Peer is a process to join or to be joined by.
+type Peer struct{ Name, Address string }
+
+// Group is the members of a collective, in rank order, and the place of this process.
+type Group struct {
+	Members  []Peer
+	Position int
+}
+
+// HookLinks are the links that a hook uses; each may be nil.
+type HookLinks struct {
+	Server         *Peer
+	Group, Default *Group
+}

@@ -1,0 +1,66 @@
+// Package record is what a process recorded in a pass, in the pieces in which the core
+// gets it.
+package record
+
+import "github.com/psbench/psbench/sdk"
+
+// Piece is a part of a record. What is nil or empty is in another piece, or not there.
+type Piece struct {
+	Series      *Series
+	Losses      []float64 // of the iterations that ended
+	Work        *Work
+	NonFinite   *NonFinite
+	Evaluations []Evaluation // of one epoch each
+	Parameters  []Summary
+}
+
+// Send passes a piece on to the core. Its error is that the core is gone.
+type Send func(Piece) error
+
+// Series is a part of a metric series; a long one comes in several pieces.
+type Series struct {
+	Type, Name   string
+	Measurements []sdk.Measurement
+}
+
+// Work is what a trainer did in a pass so far.
+type Work struct {
+	StartNS     int64 // of the first iteration
+	EndNS       int64 // of the pass, or of the last iteration that ended in it
+	EvaluatedNS int64 // of the time between, spent on held-out samples
+	Samples     int64 // of the iterations that ended
+}
+
+// NonFinite is what was found of NaN and infinite values in a pass.
+type NonFinite struct {
+	Epoch, Batch int64 // the iteration with the first such loss
+	Loss         float64
+	Losses       int64  // how many there are; 0: Epoch, Batch and Loss mean nothing
+	Parameter    string // the first with such a value, after that iteration or at the end
+	Gradient     string // the first with such a value, after that iteration
+}
+
+// Evaluation is what a trainer found on its held-out samples after an epoch.
+type Evaluation struct {
+	Epoch   int
+	Samples int
+	LossSum float64 // over the samples
+	Correct *int    // of a classifier: samples whose target has the largest output
+	// Of a binary classifier: how many samples of each class have an output in each bin
+	// that is not empty; a larger bin has larger outputs.
+	Bins []Bin
+}
+
+// Bin counts the samples of each class with about the same output.
+type Bin struct {
+	Bin                  int32
+	Positives, Negatives uint32
+}
+
+// Summary is what training changed in a parameter.
+type Summary struct {
+	Name                 string
+	Elements             int
+	DeltaSum, DeltaSumSq float64
+	DeltaHead, Head      []float64 // of the first elements: the change, the value
+}

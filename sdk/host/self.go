@@ -1,0 +1,41 @@
+package host
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// peakRSSBytes is the high-water mark of this process's resident memory, or 0
+// if the kernel does not tell.
+func peakRSSBytes() int64 {
+	raw, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := bytes.Cut(raw, []byte("VmHWM:"))
+	fields := bytes.Fields(rest)
+	if len(fields) == 0 {
+		return 0
+	}
+	kib, err := strconv.ParseInt(string(fields[0]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return kib << 10
+}
+
+// realStderr is the standard error before go-plugin puts a pipe of its own in
+// its place.
+var realStderr = os.Stderr
+
+// useStderr sends all output to the real standard error once the handshake is
+// over. Go-plugin would take what a library prints to the real standard output
+// for its protocol, and a long line would block the process for good; and of
+// what goes through its pipe the last words of a process are lost.
+func useStderr() {
+	_ = unix.Dup3(int(realStderr.Fd()), 1, 0) // #nosec G115 -- a descriptor
+	os.Stdout, os.Stderr = realStderr, realStderr
+}
