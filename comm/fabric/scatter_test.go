@@ -3,6 +3,7 @@ package fabric
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -162,6 +163,45 @@ func TestScattersAgreeWithLoops(t *testing.T) {
 				}
 			}
 		})
+	})
+}
+
+// Whoever has the result may write to its gradient at once: nobody reads it any more.
+func TestScattersLeaveNobodyReading(t *testing.T) {
+	overTransports(t, func(t *testing.T, f *Fabric) {
+		const size, elements, rounds = 3, 30_000, 60
+		value := func(member int, batch int64) float32 { return float32(100*member) + float32(batch) }
+		for _, s := range scatters {
+			g := joinGroup(t, f, size, linktest.Patience, commtest.DenseSpec(0, elements))
+			var members sync.WaitGroup
+			for i, l := range g.links {
+				members.Go(func() {
+					own := g.stores[i].Buckets[0].Gradient.Values
+					for batch := range int64(rounds) {
+						for e := range own {
+							own[e] = value(i, batch)
+						}
+						if err := s.start(l, batch, g.stores[i].Buckets[0]).Wait(); err != nil {
+							t.Error(err)
+							return
+						}
+						values := make([][]float32, size)
+						for m := range values {
+							values[m] = slices.Repeat([]float32{value(m, batch)}, elements)
+						}
+						want, from, to := s.want(values, i)
+						if !slices.Equal(own[from:to], want[from:to]) {
+							t.Errorf("%s: member %d has wrong values in batch %d", s.name, i, batch)
+							return
+						}
+						for e := range own {
+							own[e] = -1
+						}
+					}
+				})
+			}
+			members.Wait()
+		}
 	})
 }
 
