@@ -59,7 +59,9 @@ func joinServer(t commtest.TB, f *Fabric, ranks int, spec tensor.BucketSpec) red
 			_ = stores[i].Close()
 		}
 		_ = port.Close()
-		<-served
+		if err := <-served; err != nil {
+			t.Fatalf("the port ended with %v", err)
+		}
 	})
 	return func(rank int, batch int64, b *tensor.Bucket) *comm.Future { return links[rank].PushPull(batch, b) }
 }

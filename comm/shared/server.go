@@ -36,7 +36,7 @@ func (s *server) open(admit func(i int, conn *wire.Conn) error) (err error) {
 		err = s.admitAll(admit)
 	}
 	if err != nil {
-		_ = s.Links.Close()
+		_ = s.Port.Close()
 		return err
 	}
 	for i, conn := range s.Conns {

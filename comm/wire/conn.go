@@ -48,6 +48,8 @@ type vectorWriter interface {
 	WriteVector(parts [][]byte) error
 }
 
+// NewConn makes a Conn of a connection that no hello opened, of the rank named self to that
+// named peer.
 func NewConn(nc net.Conn, self, peer string) *Conn {
 	return &Conn{self: self, peer: peer, nc: nc, in: bufio.NewReaderSize(nc, readAhead)}
 }
@@ -142,6 +144,7 @@ func (c *Conn) ReadHeader(h *Header) error {
 	return c.Explain(c.NextHeader(h), "a frame", c.readWait.Load())
 }
 
+// NextHeader is ReadHeader with the error of the connection as it is, for Explain.
 func (c *Conn) NextHeader(h *Header) error {
 	if _, err := io.ReadFull(c.in, c.inHead[:]); err != nil {
 		return err
@@ -169,6 +172,7 @@ func (c *Conn) ReadFull(buf []byte) error {
 	return c.Explain(c.Fill(buf), "the payload of a frame", c.readWait.Load())
 }
 
+// Fill is ReadFull with the error of the connection as it is, for Explain.
 func (c *Conn) Fill(buf []byte) error {
 	_, err := io.ReadFull(c.in, buf)
 	return err

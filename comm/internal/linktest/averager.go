@@ -8,9 +8,9 @@ import (
 	"github.com/psbench/psbench/comm/vec"
 )
 
-// averager answers all trainers with the mean of a push, or of a chunk, at the
+// Averager answers all trainers with the mean of a push, or of a chunk, at the
 // last arrival.
-type averager struct {
+type Averager struct {
 	mu       sync.Mutex
 	trainers int
 	rounds   map[[2]int]*round // by bucket and chunk
@@ -22,8 +22,9 @@ type round struct {
 	mean     tensor.Gradient
 }
 
-func NewAverager(trainers int, specs []tensor.BucketSpec, chunked bool) *averager {
-	s := &averager{trainers: trainers, rounds: map[[2]int]*round{}, merger: tensor.NewRowMerger(trainers)}
+// NewAverager makes an averager of what so many trainers push, of whole pushes or chunks.
+func NewAverager(trainers int, specs []tensor.BucketSpec, chunked bool) *Averager {
+	s := &Averager{trainers: trainers, rounds: map[[2]int]*round{}, merger: tensor.NewRowMerger(trainers)}
 	for i := range specs {
 		mean, n := tensor.NewGradient(specs[i]), 1
 		if chunked && !specs[i].Sparse {
@@ -41,7 +42,7 @@ func NewAverager(trainers int, specs []tensor.BucketSpec, chunked bool) *average
 	return s
 }
 
-func (s *averager) Handle(a *comm.Arrival) error {
+func (s *Averager) Handle(a *comm.Arrival) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.rounds[[2]int{a.Bucket, a.Chunk}]

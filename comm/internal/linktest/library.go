@@ -106,6 +106,7 @@ func (l *Library) Lookup(trainer int, batch int64) error {
 	return l.call(trainer, func(link comm.TableLink) *comm.Future { return link.Lookup(batch) })
 }
 
+// Update sends all servers at once what the last lookup is to be updated by.
 func (l *Library) Update(trainer int, batch int64) error {
 	return l.call(trainer, func(link comm.TableLink) *comm.Future { return link.Update(batch) })
 }
@@ -124,30 +125,32 @@ func (l *Library) call(trainer int, start func(comm.TableLink) *comm.Future) err
 	return nil
 }
 
-// loopTable is a table whose update adds the gradient, all in plain loops.
-type loopTable struct {
+// LoopTable is a table whose update adds the gradient, all in plain loops.
+type LoopTable struct {
 	comm.TableSpec
 	Values []float32
 }
 
-func NewLoopTable(spec comm.TableSpec) *loopTable {
-	t := &loopTable{TableSpec: spec, Values: make([]float32, spec.Rows*spec.Width)}
+// NewLoopTable makes a table of small numbers.
+func NewLoopTable(spec comm.TableSpec) *LoopTable {
+	t := &LoopTable{TableSpec: spec, Values: make([]float32, spec.Rows*spec.Width)}
 	for i := range t.Values {
 		t.Values[i] = float32(i%17 - 8)
 	}
 	return t
 }
 
-func NewLoopTables(spec comm.LookupSpec) (tables []*loopTable) {
+// NewLoopTables makes those of a spec.
+func NewLoopTables(spec comm.LookupSpec) (tables []*LoopTable) {
 	for _, s := range spec.Tables {
 		tables = append(tables, NewLoopTable(s))
 	}
 	return tables
 }
 
-func (t *loopTable) row(row int64) []float32 { return t.Values[int(row)*t.Width:][:t.Width] }
+func (t *LoopTable) row(row int64) []float32 { return t.Values[int(row)*t.Width:][:t.Width] }
 
-func (t *loopTable) Handle(call *comm.TableCall) error {
+func (t *LoopTable) Handle(call *comm.TableCall) error {
 	for i := range call.Bags() {
 		columns := call.Columns(i)
 		if !call.Update {
@@ -166,12 +169,15 @@ func (t *loopTable) Handle(call *comm.TableCall) error {
 	return nil
 }
 
-func HandlesOf(tables []*loopTable) func(s int) func(*comm.TableCall) error {
+// HandlesOf has each server hold one of the tables.
+func HandlesOf(tables []*LoopTable) func(s int) func(*comm.TableCall) error {
 	return func(s int) func(*comm.TableCall) error { return tables[s].Handle }
 }
 
+// FaultSpec is what tests of faults look up.
 var FaultSpec = comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 300, Width: 2}, {Rows: 300, Width: 3}}, Bags: 6, Indices: 12}
 
+// NoCall has servers do nothing with calls.
 func NoCall(int) func(*comm.TableCall) error { return func(*comm.TableCall) error { return nil } }
 
 // CheckCall says what is wrong with a call that a port handed over.

@@ -21,8 +21,10 @@ import (
 	"github.com/psbench/psbench/comm/wire/grpc"
 )
 
+// Patience is longer than anything takes.
 const Patience = 20 * time.Second
 
+// TestSecret is that of the run.
 var TestSecret = []byte("0123456789abcdef0123456789abcdef")
 
 // ShortDir is a folder whose sockets stay within the kernel's path limit.
@@ -44,6 +46,7 @@ func OverNetworks(t *testing.T, test func(t *testing.T, n *wire.Network)) {
 	}
 }
 
+// Listen makes the listener of a rank, until the test ends.
 func Listen(t commtest.TB, n *wire.Network, name string) *wire.Listener {
 	t.Helper()
 	at := "127.0.0.1"
@@ -69,8 +72,10 @@ func Link(t commtest.TB, n *wire.Network, from, to string) (atFrom, atTo *wire.C
 	return atFrom, atTo
 }
 
+// Name is that of a trainer.
 func Name(rank int) string { return fmt.Sprintf("trainer%d", rank) }
 
+// Same gives every member the same specs.
 func Same(specs ...tensor.BucketSpec) func(int) []tensor.BucketSpec {
 	return func(int) []tensor.BucketSpec { return specs }
 }
@@ -88,6 +93,7 @@ func DrawMean(t *rapid.T, size int, sums [][]float64) bool {
 	return mean
 }
 
+// ReduceWith is the all-reduce of a group, or its average.
 func ReduceWith(g comm.Group, mean bool) func(int64, *tensor.Bucket) *comm.Future {
 	if mean {
 		return g.Average
@@ -99,6 +105,7 @@ func ReduceWith(g comm.Group, mean bool) func(int64, *tensor.Bucket) *comm.Futur
 // goroutines.
 type Footprint struct{ Descriptors, Mappings, Goroutines int }
 
+// FootprintNow counts what the process holds.
 func FootprintNow(t commtest.TB) Footprint {
 	t.Helper()
 	open, err := os.ReadDir("/proc/self/fd")

@@ -47,6 +47,7 @@ func Frames(of ...func(h *wire.Header) []byte) []byte {
 	return stream
 }
 
+// Frame is one of frames.
 func Frame(h wire.Header, payload ...[]byte) func(*wire.Header) []byte {
 	return func(out *wire.Header) []byte {
 		h.Sequence = out.Sequence

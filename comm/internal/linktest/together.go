@@ -14,6 +14,7 @@ type Together struct {
 	wg    sync.WaitGroup
 }
 
+// NewTogether starts the ranks, which wait for a round.
 func NewTogether(ranks int, step func(rank int) error) *Together {
 	p := &Together{done: make(chan error, ranks)}
 	for rank := range ranks {
@@ -28,6 +29,7 @@ func NewTogether(ranks int, step func(rank int) error) *Together {
 	return p
 }
 
+// Round has every rank take a step and waits for all.
 func (p *Together) Round(t commtest.TB) {
 	for _, start := range p.start {
 		start <- struct{}{}
@@ -37,6 +39,7 @@ func (p *Together) Round(t commtest.TB) {
 	}
 }
 
+// Close ends the ranks.
 func (p *Together) Close() {
 	for _, start := range p.start {
 		close(start)

@@ -56,7 +56,7 @@ func (p *Port) end() error {
 	if p.Wake != nil {
 		p.Wake()
 	}
-	return p.Links.Close()
+	return p.Close()
 }
 
 // Shut ends all links and waits for Run. It is false if it was called before.
