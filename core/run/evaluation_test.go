@@ -84,7 +84,7 @@ func TestEvaluations(t *testing.T) {
 }
 
 // However the held-out samples are dealt, the trainers find the same together.
-func TestEvaluationsOfAnyDeal(t *testing.T) {
+func TestEvaluationsOfAnyPartition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		samples := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *proto.Evaluation {
 			positive := rapid.Int64Range(0, 1).Draw(t, "positive")

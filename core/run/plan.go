@@ -14,10 +14,10 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// planAndDeal asks the trainers what they reduce together and what data they take,
+// planAndPartition asks the trainers what they reduce together and what data they take,
 // then the data process for such batches. Both follow from the model and the tables
 // of the servers, which are known now.
-func (r *run) planAndDeal(ctx context.Context) error {
+func (r *run) planAndPartition(ctx context.Context) error {
 	r.model = r.processes.trainers[0].holder(sdk.KindModel).model
 	for _, t := range r.processes.trainers {
 		if t.holder(sdk.KindModel).model == nil {
@@ -41,7 +41,7 @@ func (r *run) planAndDeal(ctx context.Context) error {
 	}
 	// No deadline: reading all data once takes as long as it takes. The data process says
 	// so itself if it does not come on.
-	if err := cluster.Each(ctx, r.cluster, []*process{r.processes.data}, cluster.Unbounded, r.deal); err != nil {
+	if err := cluster.Each(ctx, r.cluster, []*process{r.processes.data}, cluster.Unbounded, r.partition); err != nil {
 		return err
 	}
 	r.size(tables)
@@ -82,7 +82,7 @@ func (r *run) agreeOnPlan() error {
 	return nil
 }
 
-func (r *run) deal(ctx context.Context, data *process) error {
+func (r *run) partition(ctx context.Context, data *process) error {
 	req := &proto.PartitionRequest{
 		Inputs:    r.processes.trainers[0].plan.GetInputs(),
 		BatchSize: int32(r.e.BatchSize), // #nosec G115 -- checked by config
@@ -100,7 +100,7 @@ func (r *run) deal(ctx context.Context, data *process) error {
 	}
 	r.shares, r.streamed = reply.GetShares(), reply.GetStreamed()
 	if len(r.shares) != len(r.processes.trainers) {
-		return fmt.Errorf("%s dealt %d shares for %d trainers", data.Name, len(r.shares), len(r.processes.trainers))
+		return fmt.Errorf("%s made %d shares for %d trainers", data.Name, len(r.shares), len(r.processes.trainers))
 	}
 	if reply.GetOwnBatches() {
 		r.warnBatchSize()

@@ -68,7 +68,7 @@ func (r *run) phases() []cluster.Phase {
 	return []cluster.Phase{
 		{Name: "launch", Do: r.start},
 		{Name: "set-up", Do: r.configure},
-		{Name: "planning", Do: r.planAndDeal},
+		{Name: "planning", Do: r.planAndPartition},
 		{Name: "connection", Do: r.connect},
 		{Name: "warm-up", Do: r.warmUp},
 		{Name: "measured pass", Do: r.measure},
