@@ -3,9 +3,10 @@ package sdk
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/psbench/psbench/internal/settings"
 	"reflect"
 	"strings"
+
+	"github.com/psbench/psbench/internal/settings"
 )
 
 // Setting describes one setting of a part.

@@ -1,3 +1,4 @@
+// Package settings decodes the settings of parts, and says what is wrong with a value.
 package settings
 
 import (

@@ -1,3 +1,5 @@
+// Package host is the process behind a part: the handshake, the calls of the core, and the
+// role that the process takes. Messages end here; the rooms below have types of their own.
 package host
 
 import (

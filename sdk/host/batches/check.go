@@ -2,6 +2,7 @@ package batches
 
 import (
 	"fmt"
+
 	"github.com/psbench/psbench/sdk"
 )
 

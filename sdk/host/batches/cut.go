@@ -2,8 +2,9 @@ package batches
 
 import (
 	"fmt"
-	"github.com/psbench/psbench/sdk"
 	"slices"
+
+	"github.com/psbench/psbench/sdk"
 )
 
 // Cut makes batches in sample order: those that the data asks for, or of size

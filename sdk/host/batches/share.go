@@ -81,7 +81,7 @@ func receiveShareSegment(st *process.Process, conn *wire.Conn) ([]sdk.Batch, err
 // batch the lengths of its lists, then of each batch its lists. Two features take one
 // word; where they are odd, half a word is left over.
 
-// lists is how many lists a batch consists of: offsets, indices, targets, features.
+// Lists is how many lists a batch consists of: offsets, indices, targets, features.
 const Lists = 4
 
 // Lengths are those of a batch's lists.

@@ -1,3 +1,5 @@
+// Package call is how two processes of a host call each other: frames, and memory that both
+// map.
 package call
 
 import (

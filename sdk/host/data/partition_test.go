@@ -5,9 +5,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
-	"pgregory.net/rapid"
 )
 
 // numbers are the numbers of the batches of each share.

@@ -2,8 +2,9 @@ package hosted
 
 import (
 	"fmt"
-	"github.com/psbench/psbench/sdk"
 	"slices"
+
+	"github.com/psbench/psbench/sdk"
 )
 
 // Emissions holds a model to its word that each backward pass emits every parameter
@@ -15,6 +16,7 @@ type Emissions struct {
 	done  []bool // by parameter
 }
 
+// NewEmissions watches a model of this name.
 func NewEmissions(model string, specs []sdk.ParameterSpec) Emissions {
 	return Emissions{model: model, specs: specs, done: make([]bool, len(specs))}
 }

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"fmt"
+
 	"github.com/psbench/psbench/sdk"
 )
 

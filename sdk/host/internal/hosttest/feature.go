@@ -19,21 +19,28 @@ type FeatureModel struct {
 	batch  *sdk.Batch
 }
 
+// Parameters implements sdk.Model.
 func (m *FeatureModel) Parameters() []sdk.ParameterSpec {
 	return []sdk.ParameterSpec{{Name: "weight", Shape: []int{3, 2}}}
 }
+
+// Inputs implements sdk.Model.
 func (m *FeatureModel) Inputs() sdk.InputSpec { return sdk.InputSpec{Features: 3, Classes: 2} }
+
+// Bind implements sdk.Model.
 func (m *FeatureModel) Bind(v []tensor.Tensor, g []*tensor.Gradient) error {
 	m.weight, m.G = v[0], g[0]
 	return nil
 }
 
+// Initialize implements sdk.Model.
 func (m *FeatureModel) Initialize(seed uint64) {
 	for i := range m.weight.Data {
 		m.weight.Data[i] = float32(math.Sin(float64(seed) + float64(10*m.First+i)))
 	}
 }
 
+// Forward implements sdk.Model.
 func (m *FeatureModel) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	m.batch = b
 	out := tensor.New(b.Size(), 2)
@@ -45,6 +52,7 @@ func (m *FeatureModel) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	return out, m.check("forward")
 }
 
+// Backward implements sdk.Model.
 func (m *FeatureModel) Backward(up tensor.Tensor, emit func(int)) error {
 	clear(m.G.Values)
 	for i, u := range up.Data {
@@ -56,6 +64,7 @@ func (m *FeatureModel) Backward(up tensor.Tensor, emit func(int)) error {
 	return m.check("backward")
 }
 
+// BackwardInput implements sdk.Model.
 func (m *FeatureModel) BackwardInput(up tensor.Tensor, inputGradient []float32, emit func(int)) error {
 	if err := m.Backward(up, emit); err != nil {
 		return err
@@ -78,12 +87,18 @@ type FeatureTrainer struct {
 	gradient []float32
 }
 
+// Plan implements sdk.Trainer.
 func (t *FeatureTrainer) Plan([]sdk.ParameterSpec) ([]tensor.BucketSpec, error) {
 	return []tensor.BucketSpec{{Parameters: []tensor.Span{{Elements: 6}}, Elements: 6}}, nil
 }
-func (t *FeatureTrainer) Attach(parts sdk.TrainerParts) error { t.parts = parts; return nil }
-func (t *FeatureTrainer) Reset() error                        { t.parts.Model.Initialize(3); return nil }
 
+// Attach implements sdk.Trainer.
+func (t *FeatureTrainer) Attach(parts sdk.TrainerParts) error { t.parts = parts; return nil }
+
+// Reset implements sdk.Trainer.
+func (t *FeatureTrainer) Reset() error { t.parts.Model.Initialize(3); return nil }
+
+// Train implements sdk.Trainer.
 func (t *FeatureTrainer) Train(_ context.Context, report sdk.PassReport) error {
 	t.features = t.features[:0]
 	for i := range t.parts.Batches.Len() {

@@ -1,3 +1,4 @@
+// Package hosttest has processes, parts and data for the tests of the rooms of sdk/host.
 package hosttest
 
 import (
@@ -13,11 +14,13 @@ import (
 	"github.com/psbench/psbench/sdk/host/record"
 )
 
-// tested are the transports over which links are tested.
+// Transports are those over which links are tested.
 var Transports = fabric.Names()
 
+// Patience is longer than anything takes.
 const Patience = 20 * time.Second
 
+// TestSecret is that of the run.
 var TestSecret = []byte("0123456789abcdef0123456789abcdef")
 
 // Must ends a test or a property check with err.

@@ -6,6 +6,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
+// Samples are bags with a target each.
 func Samples(bags [][]int64, targets ...int64) *sdk.Samples {
 	s := &sdk.Samples{}
 	for i, bag := range bags {
@@ -51,6 +52,7 @@ func Numbered(n int) []sdk.Batch {
 	return out
 }
 
+// AnyInputs fit what Bags gives.
 var AnyInputs = sdk.InputSpec{Rows: 10, Classes: 10}
 
 // Bags are n samples of a bag each, with its number as the target.
@@ -65,4 +67,5 @@ func Bags(n int) *sdk.Samples {
 // Loaded is data in memory.
 type Loaded struct{ Samples *sdk.Samples }
 
+// Load implements sdk.Data.
 func (d Loaded) Load() (*sdk.Samples, error) { return d.Samples, nil }

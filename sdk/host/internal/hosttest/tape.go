@@ -2,10 +2,11 @@ package hosttest
 
 import (
 	"errors"
-	"github.com/psbench/psbench/sdk"
 	"io"
 	"sync/atomic"
 	"testing"
+
+	"github.com/psbench/psbench/sdk"
 )
 
 // Tape is streamed data of samples in memory, which may do wrong.
@@ -19,14 +20,17 @@ type Tape struct {
 	OnRead                  func(r *TapeReader, b *sdk.Batch, n int) error
 }
 
+// NewTape makes a tape that does nothing wrong.
 func NewTape(all *sdk.Samples) *Tape {
 	d := &Tape{All: all}
 	d.Left.Store(int64(all.Size()))
 	return d
 }
 
+// Load implements sdk.StreamedData.
 func (d *Tape) Load() (*sdk.Samples, error) { return d.Loaded, nil }
 
+// Open implements sdk.StreamedData.
 func (d *Tape) Open() (sdk.SampleReader, error) {
 	if d.OnOpen != nil {
 		if err := d.OnOpen(); err != nil {
@@ -45,6 +49,7 @@ func (d *Tape) Returned(t *testing.T) {
 	}
 }
 
+// TapeReader reads a tape.
 type TapeReader struct {
 	*Tape
 	last, At int
@@ -79,6 +84,7 @@ func (r *TapeReader) Take(b *sdk.Batch, n int) error {
 	return nil
 }
 
+// Skip implements sdk.SampleReader.
 func (r *TapeReader) Skip(n int) error {
 	r.At += n
 	if r.OnSkip != nil {
@@ -87,6 +93,7 @@ func (r *TapeReader) Skip(n int) error {
 	return nil
 }
 
+// Origin implements sdk.SampleReader.
 func (r *TapeReader) Origin(sample, position int) string {
 	if r.All.Origin == nil {
 		return "a tape"
@@ -94,6 +101,7 @@ func (r *TapeReader) Origin(sample, position int) string {
 	return r.All.Origin(r.last+sample, position)
 }
 
+// Close implements sdk.SampleReader.
 func (r *TapeReader) Close() error {
 	r.closings.Add(1)
 	if r.OnClose != nil {
@@ -102,4 +110,5 @@ func (r *TapeReader) Close() error {
 	return nil
 }
 
+// ErrTape is the error of a tape that does wrong.
 var ErrTape = errors.New("the tape is torn")

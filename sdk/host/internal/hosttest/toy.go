@@ -14,10 +14,12 @@ import (
 // The toy parts make a whole world in one process: a table of four rows, whose
 // gradient is sparse, times a dense weight.
 
+// ToySettings say which call of a toy fails.
 type ToySettings struct {
 	Fail string `json:"fail"` // the call that fails
 }
 
+// ErrToy is the error of a toy that fails.
 var ErrToy = errors.New("the toy is broken")
 
 func (s ToySettings) check(call string) error {
@@ -27,6 +29,7 @@ func (s ToySettings) check(call string) error {
 	return nil
 }
 
+// ToyModel is a table, whose gradient is sparse, times a dense weight.
 type ToyModel struct {
 	ToySettings
 	Values    []tensor.Tensor
@@ -36,15 +39,21 @@ type ToyModel struct {
 	Output    tensor.Tensor
 }
 
+// Parameters implements sdk.Model.
 func (m *ToyModel) Parameters() []sdk.ParameterSpec {
 	return []sdk.ParameterSpec{{Name: "table", Shape: []int{4, 2}, Sparse: true}, {Name: "weight", Shape: []int{2}}}
 }
+
+// Inputs implements sdk.Model.
 func (m *ToyModel) Inputs() sdk.InputSpec { return sdk.InputSpec{Rows: 4, Classes: 2} }
+
+// Bind implements sdk.Model.
 func (m *ToyModel) Bind(v []tensor.Tensor, g []*tensor.Gradient) error {
 	m.Values, m.Gradients = v, g
 	return nil
 }
 
+// Initialize implements sdk.Model.
 func (m *ToyModel) Initialize(seed uint64) {
 	for k, v := range m.Values {
 		for i := range v.Data {
@@ -71,6 +80,7 @@ func (m *ToyModel) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	return m.Output, m.check("forward")
 }
 
+// Backward implements sdk.Model.
 func (m *ToyModel) Backward(up tensor.Tensor, emit func(int)) error {
 	clear(m.Gradients[1].Values)
 	table := make([]float32, 8)
@@ -94,7 +104,7 @@ func (m *ToyModel) Backward(up tensor.Tensor, emit func(int)) error {
 		return err
 	}
 	for i, row := range rows {
-		g.Rows[i] = int32(row)
+		g.Rows[i] = int32(row) // #nosec G115 -- a row of four
 		copy(g.Values[2*i:2*i+2], table[2*row:])
 	}
 	emit(0)
@@ -107,6 +117,7 @@ type ToyCriterion struct {
 	difference []float32
 }
 
+// Forward implements sdk.Criterion.
 func (c *ToyCriterion) Forward(out tensor.Tensor, targets []int64) (float64, error) {
 	c.difference = slices.Clone(out.Data)
 	loss := 0.0
@@ -117,6 +128,7 @@ func (c *ToyCriterion) Forward(out tensor.Tensor, targets []int64) (float64, err
 	return loss, c.check("loss")
 }
 
+// Backward implements sdk.Criterion.
 func (c *ToyCriterion) Backward(g tensor.Tensor) error {
 	copy(g.Data, c.difference)
 	return c.check("gradient")
@@ -139,20 +151,26 @@ func (h *toyHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 // ToyTrainer steps against the gradients, with one bucket per parameter.
 type ToyTrainer struct{ Parts sdk.TrainerParts }
 
+// Plan implements sdk.Trainer.
 func (t *ToyTrainer) Plan([]sdk.ParameterSpec) ([]tensor.BucketSpec, error) {
 	return []tensor.BucketSpec{
 		{Parameters: []tensor.Span{{Parameter: 1, Elements: 2}}, Elements: 2},
 		{Index: 1, Parameters: []tensor.Span{{Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4},
 	}, nil
 }
+
+// Attach implements sdk.Trainer.
 func (t *ToyTrainer) Attach(parts sdk.TrainerParts) error { t.Parts = parts; return nil }
-func (t *ToyTrainer) Reset() error                        { t.Parts.Model.Initialize(3); return nil }
+
+// Reset implements sdk.Trainer.
+func (t *ToyTrainer) Reset() error { t.Parts.Model.Initialize(3); return nil }
 
 type toyState int64
 
 func (s toyState) Batch() int64           { return int64(s) }
 func (s toyState) Key(bucket int) sdk.Key { return sdk.Key{A: int64(s), B: int64(bucket)} }
 
+// Train implements sdk.Trainer.
 func (t *ToyTrainer) Train(ctx context.Context, report sdk.PassReport) error {
 	report.Epoch(0)
 	for i := range t.Parts.Batches.Len() {
@@ -202,14 +220,18 @@ func (t *ToyTrainer) step() {
 	}
 }
 
+// ToyData are ToySamples.
 type ToyData struct{}
 
+// Load implements sdk.Data.
 func (ToyData) Load() (*sdk.Samples, error) { return ToySamples(), nil }
 
+// ToySamples are seven bags of rows of ToyModel.
 func ToySamples() *sdk.Samples {
 	return Samples([][]int64{{0, 1}, {2}, {}, {3, 3, 0}, {1}, {2, 0}, {3}}, 0, 1, 0, 1, 1, 0, 1)
 }
 
+// ToyParts are all toys, under the keys toy and features.
 var ToyParts = []sdk.Part{
 	sdk.NewTrainer("toy", struct{}{}, func(struct{}, sdk.TrainerEnv) (sdk.Trainer, error) { return &ToyTrainer{}, nil }),
 	sdk.NewModel("toy", ToySettings{}, func(s ToySettings, _ sdk.ModelEnv) (sdk.Model, error) { return &ToyModel{ToySettings: s}, nil }),
