@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
 )
@@ -14,7 +15,7 @@ type arrival struct {
 	comm.Arrival
 	port   *port
 	spec   *tensor.BucketSpec
-	line   *pushLine
+	line   *layout.PushLine
 	bell   shm.Bell
 	places [2]*tensor.Bucket // the trainer's bucket in each place
 	bucket *tensor.Bucket    // the one that was pushed
@@ -32,7 +33,7 @@ const (
 func (p *port) anyPush() bool {
 	for _, t := range p.trainers {
 		for _, a := range t.slots {
-			if a.line.pushed.Load() != a.seen {
+			if a.line.Pushed.Load() != a.seen {
 				return true
 			}
 		}
@@ -61,11 +62,11 @@ func (p *port) takeFrom(i int, t *trainer, handle func(*comm.Arrival) error) (pu
 	for early := false; looks > 0; looks-- {
 		a := t.slots[t.at]
 		t.at = (t.at + 1) % len(t.slots)
-		pushed := a.line.pushed.Load()
+		pushed := a.line.Pushed.Load()
 		switch {
 		case pushed == a.seen:
 			continue
-		case a.line.order == t.taken:
+		case a.line.Order == t.taken:
 			if err := p.receive(a, pushed); err != nil {
 				return pushes, err
 			}
@@ -79,7 +80,7 @@ func (p *port) takeFrom(i int, t *trainer, handle func(*comm.Arrival) error) (pu
 		case !early:
 			early, looks = true, len(t.slots)+1
 		case looks == 1:
-			return pushes, fmt.Errorf("%s pushed bucket %d to %s as number %d where number %d is due", p.Conns[i].Peer(), a.Bucket, p.Self, a.line.order, t.taken)
+			return pushes, fmt.Errorf("%s pushed bucket %d to %s as number %d where number %d is due", p.Conns[i].Peer(), a.Bucket, p.Self, a.line.Order, t.taken)
 		}
 	}
 	return pushes, nil
@@ -89,7 +90,7 @@ func (p *port) takeFrom(i int, t *trainer, handle func(*comm.Arrival) error) (pu
 // not handed over.
 func (p *port) another(i, k int) bool {
 	for j, t := range p.trainers {
-		if j != i && t.slots[k].line.pushed.Load() != t.slots[k].seen {
+		if j != i && t.slots[k].line.Pushed.Load() != t.slots[k].seen {
 			return true
 		}
 	}
@@ -100,10 +101,10 @@ func (p *port) another(i, k int) bool {
 func (p *port) receive(a *arrival, pushed uint32) error {
 	from, line := p.Conns[a.Trainer].Peer(), a.line
 	if pushed != a.seen+1 || a.state.Load() != answered {
-		return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", from, line.batch, a.Bucket, p.Self, a.Batch)
+		return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", from, line.Batch, a.Bucket, p.Self, a.Batch)
 	}
-	place, rows := line.place, int(line.rows)
-	if place != inStore && place != inCopies {
+	place, rows := line.Place, int(line.Rows)
+	if place != layout.InStore && place != layout.InCopies {
 		return fmt.Errorf("%s pushed bucket %d to %s from place %d, which does not exist", from, a.Bucket, p.Self, place)
 	}
 	a.bucket = a.places[place]
@@ -112,7 +113,7 @@ func (p *port) receive(a *arrival, pushed uint32) error {
 			return fmt.Errorf("%s sent to %s: %w", from, p.Self, err)
 		}
 	}
-	a.seen, a.Gradient, a.Batch, a.AtNS = pushed, &a.bucket.Gradient, line.batch, line.pushedNS
+	a.seen, a.Gradient, a.Batch, a.AtNS = pushed, &a.bucket.Gradient, line.Batch, line.PushedNS
 	a.state.Store(pending)
 	return nil
 }
@@ -138,11 +139,11 @@ func (a *arrival) Answer(g *tensor.Gradient) error {
 		}
 	}
 	a.bucket.ShowRows(g.Rows)
-	a.line.rows = int32(len(g.Rows)) // #nosec G115 -- rows are int32
-	a.line.answerNS = comm.Now()
+	a.line.Rows = int32(len(g.Rows)) // #nosec G115 -- rows are int32
+	a.line.AnswerNS = comm.Now()
 	seen := a.seen
 	a.state.Store(answered) // nothing of a is touched after it
-	a.line.answered.Store(seen)
+	a.line.Answered.Store(seen)
 	a.bell.Ring()
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/op"
+	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/wire"
 )
@@ -41,10 +42,10 @@ func (c *client) open(controlSize int, others ...*shm.Segment) (err error) {
 			return err
 		}
 	}
-	if c.door, err = c.conn.ReceiveSegment(pageBytes, false); err != nil {
+	if c.door, err = c.conn.ReceiveSegment(layout.PageBytes, false); err != nil {
 		return err
 	}
-	c.bell, c.server = bellOf(c.control), bellOf(c.door)
+	c.bell, c.server = layout.BellOf(c.control), layout.BellOf(c.door)
 	c.Wake = c.bell.Shake
 	return c.conn.Lift()
 }

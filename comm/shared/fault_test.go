@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/comm/internal/commtest"
 	"github.com/psbench/psbench/comm/internal/linktest"
 	"github.com/psbench/psbench/comm/internal/op"
+	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
@@ -62,19 +63,19 @@ func TestSharedPortNoticesADeadTrainer(t *testing.T) {
 // What a trainer writes into its slot is checked before anything relies on it.
 func TestSharedPortRefusesLies(t *testing.T) {
 	spec := commtest.SparseSpec(0, 10, 2, 4)
-	for want, lie := range map[string]func(h *hall, l *pushLine){
-		"does not fit a capacity of 4 rows":                                                        func(_ *hall, l *pushLine) { l.rows = 5 },
-		"a sparse gradient of -1 rows":                                                             func(_ *hall, l *pushLine) { l.rows = -1 },
-		"place 7, which does not exist":                                                            func(_ *hall, l *pushLine) { l.place = 7 },
-		"row 0 at place 1, which is not above row 0 before it":                                     func(_ *hall, l *pushLine) { l.rows = 2 },
-		"row 10 at place 0, which is beyond the last row: rows must rise and lie in a table of 10": func(h *hall, l *pushLine) { l.rows = 1; h.stores[0].Buckets[0].Shown[0] = 10 },
-		"before batch 0 of that bucket was answ":                                                   func(_ *hall, l *pushLine) { l.pushed.Add(4) },
-		"as number 3 where number 0 is due":                                                        func(_ *hall, l *pushLine) { l.order = 3 },
+	for want, lie := range map[string]func(h *hall, l *layout.PushLine){
+		"does not fit a capacity of 4 rows":                                                        func(_ *hall, l *layout.PushLine) { l.Rows = 5 },
+		"a sparse gradient of -1 rows":                                                             func(_ *hall, l *layout.PushLine) { l.Rows = -1 },
+		"place 7, which does not exist":                                                            func(_ *hall, l *layout.PushLine) { l.Place = 7 },
+		"row 0 at place 1, which is not above row 0 before it":                                     func(_ *hall, l *layout.PushLine) { l.Rows = 2 },
+		"row 10 at place 0, which is beyond the last row: rows must rise and lie in a table of 10": func(h *hall, l *layout.PushLine) { l.Rows = 1; h.stores[0].Buckets[0].Shown[0] = 10 },
+		"before batch 0 of that bucket was answ":                                                   func(_ *hall, l *layout.PushLine) { l.Pushed.Add(4) },
+		"as number 3 where number 0 is due":                                                        func(_ *hall, l *layout.PushLine) { l.Order = 3 },
 	} {
 		h := newHall(t, 1, []tensor.BucketSpec{spec}, linktest.Patience, func(a *comm.Arrival) error { return a.Answer(a.Gradient) })
 		line := h.links[0].pushes[0].line
 		lie(h, line)
-		line.pushed.Add(1)
+		line.Pushed.Add(1)
 		h.links[0].client.server.Ring()
 		if err := <-h.served; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: serve gave %v", want, err)
@@ -172,7 +173,7 @@ func TestSharedGroupNoticesADeadMember(t *testing.T) {
 // it says, is refused with the name of who sent it.
 func TestSharedPortRefusesSegments(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 8)}
-	size := pushControlSize(len(specs))
+	size := layout.PushControlBytes(len(specs))
 	for want, c := range map[string]struct{ bytes, seals int }{
 		"sealed":   {size, 0},
 		"bytes":    {size / 2, unix.F_SEAL_SHRINK | unix.F_SEAL_GROW},
@@ -229,16 +230,16 @@ func TestSharedGroupSparseOverflow(t *testing.T) {
 
 // What a server writes as its answer is checked like a push.
 func TestSharedLinkRefusesLies(t *testing.T) {
-	for want, lie := range map[string]func(line *pushLine, b *tensor.Bucket){
-		"does not fit a capacity of 4 rows":               func(line *pushLine, _ *tensor.Bucket) { line.rows = 5 },
-		"row 10 at place 0, which is beyond the last row": func(line *pushLine, b *tensor.Bucket) { line.rows, b.Shown[0] = 1, 10 },
+	for want, lie := range map[string]func(line *layout.PushLine, b *tensor.Bucket){
+		"does not fit a capacity of 4 rows":               func(line *layout.PushLine, _ *tensor.Bucket) { line.Rows = 5 },
+		"row 10 at place 0, which is beyond the last row": func(line *layout.PushLine, b *tensor.Bucket) { line.Rows, b.Shown[0] = 1, 10 },
 	} {
 		pushed := make(chan *comm.Arrival, 1)
 		h := newHall(t, 1, []tensor.BucketSpec{commtest.SparseSpec(0, 10, 2, 4)}, linktest.Patience, func(a *comm.Arrival) error { pushed <- a; return nil })
 		f := h.links[0].PushPull(0, h.stores[0].Buckets[0])
 		a := (<-pushed).Slot.(*arrival)
 		lie(a.line, a.bucket)
-		a.line.answered.Store(a.seen)
+		a.line.Answered.Store(a.seen)
 		a.bell.Ring()
 		if err := f.Wait(); err == nil || !strings.Contains(err.Error(), "server9 answered batch 0, bucket 0") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: the push ended with %v", want, err)
@@ -251,20 +252,20 @@ func TestSharedLinkRefusesLies(t *testing.T) {
 func TestSharedGroupRefusesLies(t *testing.T) {
 	for want, c := range map[string]struct {
 		kind int32
-		lie  func(line *stepLine, rows []int32)
+		lie  func(line *layout.StepLine, rows []int32)
 	}{
-		"a sparse gradient of 5 rows":                     {stepAllReduce, func(line *stepLine, _ []int32) { line.rows = 5 }},
-		"a sparse gradient of -1 rows":                    {stepBroadcast, func(line *stepLine, _ []int32) { line.rows = -1 }},
-		"place 7, which does not exist":                   {stepAllReduce, func(line *stepLine, _ []int32) { line.place = 7 }},
-		"bucket 0 has row 10 at place 0, which is beyond": {stepAllReduce, func(_ *stepLine, rows []int32) { rows[0] = 10 }},
-		"bucket 0 has row -3 at place 0":                  {stepBroadcast, func(_ *stepLine, rows []int32) { rows[0] = -3 }},
-		"runs an all-reduce of batch 9, bucket 0":         {stepAllReduce, func(line *stepLine, _ []int32) { line.batch = 9 }},
+		"a sparse gradient of 5 rows":                     {stepAllReduce, func(line *layout.StepLine, _ []int32) { line.Rows = 5 }},
+		"a sparse gradient of -1 rows":                    {stepBroadcast, func(line *layout.StepLine, _ []int32) { line.Rows = -1 }},
+		"place 7, which does not exist":                   {stepAllReduce, func(line *layout.StepLine, _ []int32) { line.Place = 7 }},
+		"bucket 0 has row 10 at place 0, which is beyond": {stepAllReduce, func(_ *layout.StepLine, rows []int32) { rows[0] = 10 }},
+		"bucket 0 has row -3 at place 0":                  {stepBroadcast, func(_ *layout.StepLine, rows []int32) { rows[0] = -3 }},
+		"runs an all-reduce of batch 9, bucket 0":         {stepAllReduce, func(line *layout.StepLine, _ []int32) { line.Batch = 9 }},
 	} {
 		groups := newGroups(t, 2, linktest.Patience, linktest.Same(commtest.SparseSpec(0, 10, 2, 4)))
 		liar, line := groups[0], groups[0].own.line(0)
-		line.kind, line.rows = c.kind, 1
+		line.Kind, line.Rows = c.kind, 1
 		c.lie(line, liar.bucket(0, false).Shown)
-		line.posted.Store(1)
+		line.Posted.Store(1)
 		liar.own.begun.Store(1)
 		liar.ring()
 		b := groups[1].bucket(0, false)

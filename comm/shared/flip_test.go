@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/commtest"
 	"github.com/psbench/psbench/comm/internal/linktest"
+	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
 )
@@ -35,7 +36,7 @@ func foreign(t commtest.TB, s *comm.Store) *tensor.Bucket {
 	segment, err := shm.Open(fd, len(s.Segment.Bytes()), false, false)
 	commtest.Must(t, err)
 	t.Cleanup(func() { _ = segment.Close() })
-	return viewStore(segment, s.Specs()).Buckets[0]
+	return layout.ViewStore(segment, s.Specs()).Buckets[0]
 }
 
 // rowsOf fills a bucket.
@@ -86,7 +87,7 @@ func TestSharedGroupSurvivesFlippingRows(t *testing.T) {
 	spec := commtest.SparseSpec(0, 10, 2, 10)
 	for round := range 20 {
 		groups := newGroups(t, 2, linktest.Patience, linktest.Same(spec))
-		liar := foreign(t, groups[0].own.stores[inStore]).Shown
+		liar := foreign(t, groups[0].own.stores[layout.InStore]).Shown
 		stop, flipping := make(chan struct{}), sync.WaitGroup{}
 		flipping.Go(func() {
 			for n := int32(0); ; n++ {

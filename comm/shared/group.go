@@ -7,6 +7,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/op"
+	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 )
@@ -102,7 +103,7 @@ func newGroup(members wire.Links, position int, store *comm.Store) (*group, erro
 		g.unionRoom = make([]int32, max(len(g.unionRoom), spec.Capacity))
 		return &step{
 			group: g, op: g.Of(spec.Index), ordinal: i,
-			stored: store.Buckets[i], copied: g.own.stores[inCopies].Buckets[i],
+			stored: store.Buckets[i], copied: g.own.stores[layout.InCopies].Buckets[i],
 		}
 	})
 	g.barrier = &step{group: g, kind: stepBarrier, op: g.Meeting}
@@ -215,7 +216,7 @@ func (g *group) unmap() {
 			_ = m.control.Close()
 		}
 		for place, s := range m.stores {
-			if s != nil && (m != g.own || int32(place) == inCopies) { // #nosec G115 -- one of two
+			if s != nil && (m != g.own || int32(place) == layout.InCopies) { // #nosec G115 -- one of two
 				_ = s.Close()
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/commtest"
 	"github.com/psbench/psbench/comm/internal/linktest"
+	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 )
@@ -48,14 +49,14 @@ func newGroups(t commtest.TB, size int, timeout time.Duration, specs func(member
 	t.Cleanup(func() {
 		for _, g := range groups {
 			_ = g.Close()
-			_ = g.own.stores[inStore].Close()
+			_ = g.own.stores[layout.InStore].Close()
 		}
 	})
 	return groups
 }
 
 func (g *group) bucket(k int, copied bool) *tensor.Bucket {
-	return place(g.own.stores[inStore], k, copied)
+	return place(g.own.stores[layout.InStore], k, copied)
 }
 
 func TestSharedGroupSums(t *testing.T) {

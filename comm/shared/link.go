@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/op"
+	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 )
@@ -27,7 +28,7 @@ type link struct {
 type push struct {
 	link   *link
 	op     *op.Reduction
-	line   *pushLine
+	line   *layout.PushLine
 	stored *tensor.Bucket // of the store
 	copied *tensor.Bucket // of the copies
 	used   bool           // its pages are there
@@ -50,7 +51,7 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, 
 		_ = conn.Close()
 		return nil, err
 	}
-	lines := pushLines(l.client.control, len(specs))
+	lines := layout.PushLines(l.client.control, len(specs))
 	i := -1
 	l.pushes = op.ByIndex(specs, func(spec tensor.BucketSpec) *push {
 		i++
@@ -61,7 +62,7 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, 
 		if store.Segment == nil {
 			p.stored = p.copied
 		}
-		p.ready = func() bool { return p.line.answered.Load() == p.seq || l.Ended() }
+		p.ready = func() bool { return p.line.Answered.Load() == p.seq || l.Ended() }
 		return p
 	})
 	l.client.start()
@@ -70,14 +71,14 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, 
 
 // open trades the link's segments for the server's door.
 func (l *link) open(store *comm.Store, specs []tensor.BucketSpec) (err error) {
-	if l.client.copies, err = newSegmentStore(l.Self+" copies", specs, false); err != nil {
+	if l.client.copies, err = layout.NewStore(l.Self+" copies", specs, false); err != nil {
 		return err
 	}
 	stored := store.Segment
 	if stored == nil {
 		stored = l.client.copies.Segment
 	}
-	return l.client.open(pushControlSize(len(specs)), stored, l.client.copies.Segment)
+	return l.client.open(layout.PushControlBytes(len(specs)), stored, l.client.copies.Segment)
 }
 
 // PushPull implements PushPuller. The future's error is a *WaitError at the
@@ -90,9 +91,9 @@ func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
 	if err != nil {
 		return comm.Completed(err)
 	}
-	p, place := l.pushes[b.Index], inStore
+	p, place := l.pushes[b.Index], layout.InStore
 	if !b.Gradient.SameValues(&p.stored.Gradient) {
-		place = inCopies
+		place = layout.InCopies
 		if err := p.copy(&b.Gradient); err != nil {
 			l.Complete(&op.Operation)
 			return comm.Completed(fmt.Errorf("%s, %s: %w", l.Self, op, err))
@@ -103,11 +104,11 @@ func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
 	defer l.Mu.Unlock()
 	p.seq++
 	p.place, p.posted = place, true
-	p.line.order = l.pushed
+	p.line.Order = l.pushed
 	l.pushed++
-	p.line.place, p.line.rows, p.line.batch = p.place, int32(len(b.Gradient.Rows)), batch // #nosec G115 -- rows are int32
-	p.line.pushedNS = comm.Now()
-	p.line.pushed.Store(p.seq)
+	p.line.Place, p.line.Rows, p.line.Batch = p.place, int32(len(b.Gradient.Rows)), batch // #nosec G115 -- rows are int32
+	p.line.PushedNS = comm.Now()
+	p.line.Pushed.Store(p.seq)
 	l.client.server.Ring()
 	return op.Future()
 }
@@ -115,7 +116,7 @@ func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
 // copy puts a gradient from elsewhere into the copies.
 func (p *push) copy(g *tensor.Gradient) error {
 	if !p.used {
-		if err := reserve(p.link.Self, &p.op.Spec); err != nil {
+		if err := layout.Reserve(p.link.Self, &p.op.Spec); err != nil {
 			return err
 		}
 		p.used = true
@@ -125,7 +126,7 @@ func (p *push) copy(g *tensor.Gradient) error {
 
 // at is the bucket of a place in shared memory.
 func (p *push) at(place int32) *tensor.Bucket {
-	if place == inCopies {
+	if place == layout.InCopies {
 		return p.copied
 	}
 	return p.stored
@@ -137,13 +138,13 @@ func (p *push) settle() {
 	l, op := p.link, p.op
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	if !op.Pending() || !p.posted || l.Err() != nil || p.line.answered.Load() != p.seq {
+	if !op.Pending() || !p.posted || l.Err() != nil || p.line.Answered.Load() != p.seq {
 		return
 	}
 	p.posted = false
-	endNS := p.line.answerNS
+	endNS := p.line.AnswerNS
 	err := p.take(op.Gradient)
-	if p.place == inCopies {
+	if p.place == layout.InCopies {
 		endNS = comm.Now()
 	}
 	l.End(&op.Operation, err, endNS)
@@ -153,11 +154,11 @@ func (p *push) settle() {
 func (p *push) take(g *tensor.Gradient) error {
 	from := p.at(p.place)
 	if g.Sparse() {
-		if err := from.TakeRows(int(p.line.rows)); err != nil {
+		if err := from.TakeRows(int(p.line.Rows)); err != nil {
 			return fmt.Errorf("%s answered %s: %w", p.link.client.conn.Peer(), p.op, err)
 		}
 	}
-	if p.place == inCopies {
+	if p.place == layout.InCopies {
 		return g.CopyFrom(&from.Gradient)
 	}
 	*g = from.Gradient

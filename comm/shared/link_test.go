@@ -131,7 +131,7 @@ func TestSharedAnswerKeepsItsTime(t *testing.T) {
 		t.Errorf("the push ended %d ns before somebody looked, want the time of the answer", late)
 	}
 	second := h.links[0].PushPull(1, b)
-	for h.port.trainers[0].slots[0].line.answered.Load() != 2 {
+	for h.port.trainers[0].slots[0].line.Answered.Load() != 2 {
 		time.Sleep(time.Millisecond)
 	}
 	commtest.Must(t, h.links[0].PushPull(2, b).Wait())

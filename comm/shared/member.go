@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
@@ -19,12 +20,12 @@ type member struct {
 	bell    shm.Bell
 	// Counters of operations, each set by the member alone: those that it has
 	// begun, those whose first half it has done, those that it has ended.
-	begun, halved, ended *wordLine
-	lines                []stepLine  // of operation n at n modulo their count, a power of two
-	eager                [2][]byte   // inputs of small operations, alternating
-	reduced              []float32   // its part of a sparse sum
-	left                 atomic.Bool // it has left the group in order
-	place, rows          int32       // of its gradient in the operation that all agreed on
+	begun, halved, ended *layout.WordLine
+	lines                []layout.StepLine // of operation n at n modulo their count, a power of two
+	eager                [2][]byte         // inputs of small operations, alternating
+	reduced              []float32         // its part of a sparse sum
+	left                 atomic.Bool       // it has left the group in order
+	place, rows          int32             // of its gradient in the operation that all agreed on
 }
 
 // groupLayout is where things lie in a member's control segment; what is used
@@ -42,7 +43,7 @@ func layoutOfGroup(specs []tensor.BucketSpec, members int) groupLayout {
 	// and a barrier. Numbers wrap at 2^32, and only a power of two of lines wraps there
 	// as well: otherwise the line after the last number would be one still in use.
 	l.lines = 1 << bits.Len(uint(2*(len(specs)+4)-1)) // #nosec G115 -- above 0
-	l.eager = roundUp(shm.BellSize+3*lineBytes+l.lines*lineBytes, pageBytes)
+	l.eager = layout.RoundUp(shm.BellSize+3*layout.LineBytes+l.lines*layout.LineBytes, layout.PageBytes)
 	l.reduced = l.eager + 2*comm.EagerBytes
 	for i := range specs {
 		if specs[i].Sparse {
@@ -50,15 +51,15 @@ func layoutOfGroup(specs []tensor.BucketSpec, members int) groupLayout {
 			l.reducedElements = max(l.reducedElements, rows*specs[i].Width)
 		}
 	}
-	l.size = roundUp(l.reduced+4*l.reducedElements, pageBytes)
+	l.size = layout.RoundUp(l.reduced+4*l.reducedElements, layout.PageBytes)
 	return l
 }
 
 func (m *member) lay(l groupLayout) {
-	m.bell = bellOf(m.control)
-	words := linesOf[wordLine](m.control, shm.BellSize, 3)
+	m.bell = layout.BellOf(m.control)
+	words := layout.LinesOf[layout.WordLine](m.control, shm.BellSize, 3)
 	m.begun, m.halved, m.ended = &words[0], &words[1], &words[2]
-	m.lines = linesOf[stepLine](m.control, shm.BellSize+3*lineBytes, l.lines)
+	m.lines = layout.LinesOf[layout.StepLine](m.control, shm.BellSize+3*layout.LineBytes, l.lines)
 	for i := range m.eager {
 		m.eager[i] = m.control.Bytes()[l.eager+i*comm.EagerBytes:][:comm.EagerBytes]
 	}
@@ -68,20 +69,20 @@ func (m *member) lay(l groupLayout) {
 // trade exchanges segments with all others, in an order in which no circle of
 // members waits for each other.
 func (g *group) trade(store *comm.Store, specs []tensor.BucketSpec) (err error) {
-	layout := layoutOfGroup(specs, len(g.conns))
+	plan := layoutOfGroup(specs, len(g.conns))
 	g.own = &member{name: g.Self}
 	g.members[g.position] = g.own
-	if g.own.control, err = shm.New(g.Self+" group", layout.size, true); err != nil {
+	if g.own.control, err = shm.New(g.Self+" group", plan.size, true); err != nil {
 		return err
 	}
-	if g.own.stores[inCopies], err = newSegmentStore(g.Self+" group copies", specs, false); err != nil {
+	if g.own.stores[layout.InCopies], err = layout.NewStore(g.Self+" group copies", specs, false); err != nil {
 		return err
 	}
-	g.own.stores[inStore] = store
+	g.own.stores[layout.InStore] = store
 	if store.Segment == nil {
-		g.own.stores[inStore] = g.own.stores[inCopies]
+		g.own.stores[layout.InStore] = g.own.stores[layout.InCopies]
 	}
-	g.own.lay(layout)
+	g.own.lay(plan)
 	g.Wake = g.own.bell.Shake
 	for i, conn := range g.conns {
 		if i == g.position {
@@ -93,7 +94,7 @@ func (g *group) trade(store *comm.Store, specs []tensor.BucketSpec) (err error) 
 		}
 		trades := []func() error{
 			func() error { return g.show(conn) },
-			func() error { return g.see(g.members[i], conn, layout, specs) },
+			func() error { return g.see(g.members[i], conn, plan, specs) },
 		}
 		first := 0
 		if g.position > i {
@@ -114,24 +115,24 @@ func (g *group) trade(store *comm.Store, specs []tensor.BucketSpec) (err error) 
 
 // show passes this member's memory to another.
 func (g *group) show(conn *wire.Conn) error {
-	return conn.SendSegments(g.own.control, g.own.stores[inStore].Segment, g.own.stores[inCopies].Segment)
+	return conn.SendSegments(g.own.control, g.own.stores[layout.InStore].Segment, g.own.stores[layout.InCopies].Segment)
 }
 
 // see maps the memory of another member: at once the pages that this member reduces of
 // every dense bucket, which is all that it touches there in every iteration. To map all
 // of them would make set-up quadratic in the members. Those of sparse gradients, of which
 // nobody knows yet how many rows they have, are mapped at their first use, in the warm-up.
-func (g *group) see(m *member, conn *wire.Conn, layout groupLayout, specs []tensor.BucketSpec) error {
-	size := storeSize(specs)
+func (g *group) see(m *member, conn *wire.Conn, plan groupLayout, specs []tensor.BucketSpec) error {
+	size := layout.StoreBytes(specs)
 	all, err := conn.ReceiveSegments(false,
-		wire.WantedSegment{Size: layout.size, Prefault: true}, wire.WantedSegment{Size: size}, wire.WantedSegment{Size: size})
+		wire.WantedSegment{Size: plan.size, Prefault: true}, wire.WantedSegment{Size: size}, wire.WantedSegment{Size: size})
 	if err != nil {
 		return err
 	}
 	m.control = all[0]
-	m.stores[inStore], m.stores[inCopies] = viewStore(all[1], specs), viewStore(all[2], specs)
-	m.lay(layout)
-	for _, b := range m.stores[inStore].Buckets {
+	m.stores[layout.InStore], m.stores[layout.InCopies] = layout.ViewStore(all[1], specs), layout.ViewStore(all[2], specs)
+	m.lay(plan)
+	for _, b := range m.stores[layout.InStore].Buckets {
 		if b.Sparse || isEager(&b.BucketSpec) {
 			continue
 		}

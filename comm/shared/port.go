@@ -3,6 +3,7 @@ package shared
 import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/op"
+	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
@@ -39,18 +40,18 @@ func newPort(trainers wire.Links, specs []tensor.BucketSpec) (*port, error) {
 func (p *port) admit(i int, conn *wire.Conn, specs []tensor.BucketSpec) (err error) {
 	t := &trainer{}
 	p.trainers = append(p.trainers, t)
-	if t.control, err = conn.ReceiveSegment(pushControlSize(len(specs)), false); err != nil {
+	if t.control, err = conn.ReceiveSegment(layout.PushControlBytes(len(specs)), false); err != nil {
 		return err
 	}
 	for place := range t.stores {
-		s, err := receiveStore(conn, specs, int32(place) == inStore) // #nosec G115 -- one of two
+		s, err := layout.ReceiveStore(conn, specs, int32(place) == layout.InStore) // #nosec G115 -- one of two
 		if err != nil {
 			return err
 		}
 		t.stores[place] = s
 	}
-	t.bell = bellOf(t.control)
-	lines := pushLines(t.control, len(specs))
+	t.bell = layout.BellOf(t.control)
+	lines := layout.PushLines(t.control, len(specs))
 	for k := range specs {
 		a := &arrival{port: p, spec: &specs[k], line: &lines[k], bell: t.bell}
 		for place, store := range t.stores {
@@ -63,7 +64,7 @@ func (p *port) admit(i int, conn *wire.Conn, specs []tensor.BucketSpec) (err err
 }
 
 // Store implements Port.
-func (p *port) Store(trainer int) *comm.Store { return p.trainers[trainer].stores[inStore] }
+func (p *port) Store(trainer int) *comm.Store { return p.trainers[trainer].stores[layout.InStore] }
 
 // Serve implements Port. handle runs on the calling goroutine.
 func (p *port) Serve(handle func(*comm.Arrival) error) error {

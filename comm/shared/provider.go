@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
@@ -19,25 +20,27 @@ func (Provider) Maps() bool { return true }
 // NewStore allocates a store in a segment of shared memory, which the ranks that this one
 // joins will map. All of it is touched, so that no page fault falls into an iteration.
 func (Provider) NewStore(owner string, specs []tensor.BucketSpec) (*comm.Store, error) {
-	return newSegmentStore(owner+" buckets", specs, true)
+	return layout.NewStore(owner+" buckets", specs, true)
 }
 
 // ReserveStores compares what the stores need with the memory there is.
 func (Provider) ReserveStores(owners []string, specs []tensor.BucketSpec) error {
-	return shm.Reserve("the buckets of "+comm.JoinNames(owners), int64(len(owners))*int64(storeSize(specs)))
+	return shm.Reserve("the buckets of "+comm.JoinNames(owners), int64(len(owners))*int64(layout.StoreBytes(specs)))
 }
 
 // SendStore passes the store's segment.
-func (Provider) SendStore(conn *wire.Conn, store *comm.Store) error { return sendStore(conn, store) }
+func (Provider) SendStore(conn *wire.Conn, store *comm.Store) error {
+	return layout.SendStore(conn, store)
+}
 
 // ReceiveStore maps it.
 func (Provider) ReceiveStore(conn *wire.Conn, specs []tensor.BucketSpec) (*comm.Store, error) {
-	return receiveStore(conn, specs, true)
+	return layout.ReceiveStore(conn, specs, true)
 }
 
 // NewLookupStore allocates it in a segment, which the servers of all tables map.
 func (Provider) NewLookupStore(owner string, spec comm.LookupSpec) (*comm.LookupStore, error) {
-	return newLookupStore(owner, spec)
+	return layout.NewLookupStore(owner, spec)
 }
 
 // NewServerLink starts a link whose pushes are stores into slots.

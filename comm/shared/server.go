@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm/internal/op"
+	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/wire"
 )
@@ -30,13 +31,13 @@ type server struct {
 func (s *server) open(admit func(i int, conn *wire.Conn) error) (err error) {
 	s.ready = func() bool { return s.Ended() || s.some() || s.allLeft() }
 	s.left = make([]atomic.Bool, len(s.Conns))
-	if s.door, err = shm.New(s.Self+" door", pageBytes, true); err == nil {
-		s.bell = bellOf(s.door)
+	if s.door, err = shm.New(s.Self+" door", layout.PageBytes, true); err == nil {
+		s.bell = layout.BellOf(s.door)
 		s.Wake = s.bell.Shake
 		err = s.admitAll(admit)
 	}
 	if err != nil {
-		_ = s.Port.Close()
+		_ = s.Close()
 		return err
 	}
 	for i, conn := range s.Conns {

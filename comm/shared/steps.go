@@ -5,6 +5,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/op"
+	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/tensor"
 )
 
@@ -20,9 +21,9 @@ func (g *group) start(kind int32, batch int64, b *tensor.Bucket, root int) *comm
 		return op.Future()
 	}
 	s := g.byBucket[b.Index]
-	s.kind, s.root, s.place = kind, root, inStore
+	s.kind, s.root, s.place = kind, root, layout.InStore
 	if !b.Gradient.SameValues(&s.stored.Gradient) {
-		s.place = inCopies
+		s.place = layout.InCopies
 	}
 	if kind != stepBroadcast || root == g.position {
 		if err := s.show(&b.Gradient); err != nil {
@@ -38,7 +39,7 @@ func (g *group) start(kind int32, batch int64, b *tensor.Bucket, root int) *comm
 // show puts what the others read of a gradient where they find it: the rows, and all of
 // a gradient from elsewhere.
 func (s *step) show(g *tensor.Gradient) error {
-	if s.place == inCopies {
+	if s.place == layout.InCopies {
 		if err := s.copy(g); err != nil {
 			return err
 		}
@@ -50,7 +51,7 @@ func (s *step) show(g *tensor.Gradient) error {
 // copy puts a gradient from elsewhere into the copies.
 func (s *step) copy(g *tensor.Gradient) error {
 	if !s.used {
-		if err := reserve(s.group.Self, &s.op.Spec); err != nil {
+		if err := layout.Reserve(s.group.Self, &s.op.Spec); err != nil {
 			return err
 		}
 		s.used = true
@@ -70,17 +71,17 @@ func (g *group) post(s *step) {
 	g.posted++
 	g.steps = append(g.steps, s)
 	line := g.own.line(s.number)
-	line.kind, line.place, line.root, line.batch = s.kind, s.place, int32(s.root), s.op.Batch // #nosec G115 -- a position
-	line.bucket, line.rows = int32(s.op.Spec.Index), 0                                        // #nosec G115 -- a bucket
+	line.Kind, line.Place, line.Root, line.Batch = s.kind, s.place, int32(s.root), s.op.Batch // #nosec G115 -- a position
+	line.Bucket, line.Rows = int32(s.op.Spec.Index), 0                                        // #nosec G115 -- a bucket
 	if s.op.Gradient != nil {
-		line.rows = int32(len(s.op.Gradient.Rows)) // #nosec G115 -- rows are int32
+		line.Rows = int32(len(s.op.Gradient.Rows)) // #nosec G115 -- rows are int32
 	}
-	line.posted.Store(s.number + 1)
+	line.Posted.Store(s.number + 1)
 	g.Mu.Unlock()
 	g.ring()
 }
 
-func (m *member) line(number uint32) *stepLine {
+func (m *member) line(number uint32) *layout.StepLine {
 	return &m.lines[number%uint32(len(m.lines))] // #nosec G115 -- a small count
 }
 
@@ -189,7 +190,7 @@ func (g *group) carryOut(s *step) (err error) {
 	default:
 		err = g.sumSlices(s)
 	}
-	if err == nil && s.place == inCopies && s.kind != stepBarrier {
+	if err == nil && s.place == layout.InCopies && s.kind != stepBarrier {
 		err = s.op.Gradient.CopyFrom(&s.bucket().Gradient)
 	}
 	return err
@@ -197,7 +198,7 @@ func (g *group) carryOut(s *step) (err error) {
 
 // bucket is where this member's gradient lies in shared memory.
 func (s *step) bucket() *tensor.Bucket {
-	if s.place == inCopies {
+	if s.place == layout.InCopies {
 		return s.copied
 	}
 	return s.stored
@@ -254,31 +255,31 @@ func (g *group) agree(s *step) error {
 	own := g.own.line(s.number)
 	for _, m := range g.members {
 		line := m.line(s.number)
-		if line.kind != own.kind || line.bucket != own.bucket || line.batch != own.batch || line.root != own.root {
+		if line.Kind != own.Kind || line.Bucket != own.Bucket || line.Batch != own.Batch || line.Root != own.Root {
 			return fmt.Errorf("%s runs %s but %s runs %s: ranks must reduce the same buckets in the same order",
-				g.Self, own.describe(), m.name, line.describe())
+				g.Self, describeLine(own), m.name, describeLine(line))
 		}
-		m.place, m.rows = line.place, line.rows
-		if m.place != inStore && m.place != inCopies {
-			return fmt.Errorf("%s posted bucket %d to %s from place %d, which does not exist", m.name, line.bucket, g.Self, m.place)
+		m.place, m.rows = line.Place, line.Rows
+		if m.place != layout.InStore && m.place != layout.InCopies {
+			return fmt.Errorf("%s posted bucket %d to %s from place %d, which does not exist", m.name, line.Bucket, g.Self, m.place)
 		}
 	}
 	return nil
 }
 
 // describe names what a member has posted, which may be anything.
-func (l *stepLine) describe() string {
-	if l.kind < 0 || int(l.kind) >= len(stepNames) {
-		return fmt.Sprintf("operation %d", l.kind)
+func describeLine(l *layout.StepLine) string {
+	if l.Kind < 0 || int(l.Kind) >= len(stepNames) {
+		return fmt.Sprintf("operation %d", l.Kind)
 	}
-	name := stepNames[l.kind]
-	switch l.kind {
+	name := stepNames[l.Kind]
+	switch l.Kind {
 	case stepBarrier:
 		return name
 	case stepBroadcast:
-		return fmt.Sprintf("%s of batch %d, bucket %d from position %d", name, l.batch, l.bucket, l.root)
+		return fmt.Sprintf("%s of batch %d, bucket %d from position %d", name, l.Batch, l.Bucket, l.Root)
 	default:
-		return fmt.Sprintf("%s of batch %d, bucket %d", name, l.batch, l.bucket)
+		return fmt.Sprintf("%s of batch %d, bucket %d", name, l.Batch, l.Bucket)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
 )
@@ -60,7 +61,7 @@ func (g *group) sumSlices(s *step) error {
 // slice is this member's T-th of a dense bucket of n elements, in whole pages.
 func (g *group) slice(n int) (from, to int) {
 	size := len(g.members)
-	per := roundUp((n+size-1)/size, pageBytes/4)
+	per := layout.RoundUp((n+size-1)/size, layout.PageBytes/4)
 	return min(g.position*per, n), min((g.position+1)*per, n)
 }
 
@@ -110,7 +111,7 @@ func (g *group) sumRows(s *step) error {
 		from, to := part(i)
 		copy(out.Values[from*width:to*width], m.reduced)
 	}
-	if s.place == inStore {
+	if s.place == layout.InStore {
 		*s.op.Gradient = *out
 	}
 	g.end(s)
@@ -157,7 +158,7 @@ func (g *group) broadcast(s *step) error {
 	if err := out.CopyFrom(&from.Gradient); err != nil {
 		return fmt.Errorf("%s, %s: %w", g.Self, s.op, err)
 	}
-	if s.place == inStore {
+	if s.place == layout.InStore {
 		*s.op.Gradient = *out
 	}
 	return g.endTogether(s)

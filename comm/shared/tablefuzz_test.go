@@ -8,6 +8,7 @@ import (
 	"github.com/psbench/psbench/comm/internal/commtest"
 	"github.com/psbench/psbench/comm/internal/linktest"
 	"github.com/psbench/psbench/comm/internal/op"
+	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 )
@@ -23,7 +24,7 @@ func FuzzSharedTableCaller(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind int32, bags, indices, batch int64, memory []byte) {
 		store, err := comm.NewLookupStore("trainer0", spec)
 		commtest.Must(t, err)
-		line := &callLine{kind: kind, bags: bags, indices: indices, batch: batch}
+		line := &layout.CallLine{Kind: kind, Bags: bags, Indices: indices, Batch: batch}
 		c := &tableCaller{
 			Caller: op.NewCaller("server9", wire.NewConn(nil, "server9", "trainer0"), 0, &spec, 1), memory: store, line: line,
 			columns: [op.CallKinds][]float32{store.Values[1:], store.Gradients[1:]},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/op"
+	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/wire"
 )
 
@@ -15,7 +16,7 @@ import (
 type tableLink struct {
 	op.Calls
 	client client
-	line   *callLine
+	line   *layout.CallLine
 	seq    uint32 // of the last call
 	ready  func() bool
 }
@@ -31,8 +32,8 @@ func newTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout t
 		_ = conn.Close()
 		return nil, err
 	}
-	l.line = callLineOf(l.client.control)
-	l.ready = func() bool { return l.line.answered.Load() == l.seq || l.Ended() }
+	l.line = layout.CallLineOf(l.client.control)
+	l.ready = func() bool { return l.line.Answered.Load() == l.seq || l.Ended() }
 	l.client.start()
 	return l, nil
 }
@@ -42,7 +43,7 @@ func (l *tableLink) open() error {
 	if l.Store.Segment == nil {
 		return fmt.Errorf("%s cannot share its lookups with %s: they are not in shared memory", l.Self, l.Peer)
 	}
-	return l.client.open(callControlSize(), l.Store.Segment)
+	return l.client.open(layout.CallControlBytes(), l.Store.Segment)
 }
 
 // Lookup implements TableLink.
@@ -60,11 +61,11 @@ func (l *tableLink) start(kind op.CallKind, batch int64) *comm.Future {
 		return comm.Completed(err)
 	}
 	line := l.line
-	line.kind, line.batch = int32(kind), batch
-	line.bags, line.indices = int64(l.Store.BagsAsked()), int64(len(l.Store.BagIndices))
-	line.postedNS = comm.Now()
+	line.Kind, line.Batch = int32(kind), batch
+	line.Bags, line.Indices = int64(l.Store.BagsAsked()), int64(len(l.Store.BagIndices))
+	line.PostedNS = comm.Now()
 	l.seq++
-	line.posted.Store(l.seq)
+	line.Posted.Store(l.seq)
 	l.client.server.Ring()
 	return call.Future()
 }
@@ -79,8 +80,8 @@ func (l *tableLink) settle() {
 // take is settle for whoever holds Mu. The call ended when the server answered, however
 // late anybody looks.
 func (l *tableLink) take() {
-	if call, _ := l.InFlight(); call != nil && l.Err() == nil && l.line.answered.Load() == l.seq {
-		l.End(call, nil, l.line.answerNS)
+	if call, _ := l.InFlight(); call != nil && l.Err() == nil && l.line.Answered.Load() == l.seq {
+		l.End(call, nil, l.line.AnswerNS)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/op"
+	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/wire"
 )
@@ -23,7 +24,7 @@ type tableCaller struct {
 	control *shm.Segment
 	memory  *comm.LookupStore       // of the trainer
 	columns [op.CallKinds][]float32 // where the calls work, from the table's first column on
-	line    *callLine
+	line    *layout.CallLine
 	bell    shm.Bell
 	seen    uint32 // the last call that was taken
 }
@@ -45,23 +46,23 @@ func newTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (*tableP
 func (p *tablePort) admit(i int, conn *wire.Conn) (err error) {
 	c := &tableCaller{Caller: op.NewCaller(p.Self, conn, i, &p.spec, p.table)}
 	p.callers = append(p.callers, c)
-	if c.control, err = conn.ReceiveSegment(callControlSize(), false); err != nil {
+	if c.control, err = conn.ReceiveSegment(layout.CallControlBytes(), false); err != nil {
 		return err
 	}
-	segment, err := conn.ReceiveSegment(lookupSize(&p.spec), false)
+	segment, err := conn.ReceiveSegment(layout.LookupBytes(&p.spec), false)
 	if err != nil {
 		return err
 	}
-	c.memory = viewLookups(conn.Peer(), segment, p.spec)
+	c.memory = layout.ViewLookups(conn.Peer(), segment, p.spec)
 	first := p.spec.FirstColumn(p.table)
 	c.Stride, c.columns = p.spec.Columns(), [op.CallKinds][]float32{c.memory.Values[first:], c.memory.Gradients[first:]}
-	c.line, c.bell = callLineOf(c.control), bellOf(c.control)
+	c.line, c.bell = layout.CallLineOf(c.control), layout.BellOf(c.control)
 	return nil
 }
 
 func (p *tablePort) anyCall() bool {
 	for _, c := range p.callers {
-		if c.line.posted.Load() != c.seen {
+		if c.line.Posted.Load() != c.seen {
 			return true
 		}
 	}
@@ -76,7 +77,7 @@ func (p *tablePort) Serve(handle func(*comm.TableCall) error) error {
 // take handles every call that is there.
 func (p *tablePort) take(handle func(*comm.TableCall) error) (calls int, err error) {
 	for _, c := range p.callers {
-		posted := c.line.posted.Load()
+		posted := c.line.Posted.Load()
 		if posted == c.seen {
 			continue
 		}
@@ -86,8 +87,8 @@ func (p *tablePort) take(handle func(*comm.TableCall) error) (calls int, err err
 		if err := handle(&c.TableCall); err != nil {
 			return calls, err
 		}
-		c.line.answerNS = comm.Now()
-		c.line.answered.Store(posted)
+		c.line.AnswerNS = comm.Now()
+		c.line.Answered.Store(posted)
 		c.bell.Ring()
 		calls++
 	}
@@ -97,7 +98,7 @@ func (p *tablePort) take(handle func(*comm.TableCall) error) (calls int, err err
 // receive checks what a trainer says of its call before anything relies on it.
 func (c *tableCaller) receive(posted uint32) error {
 	line := c.line
-	kind, batch, atNS := op.CallKind(line.kind), line.batch, line.postedNS
+	kind, batch, atNS := op.CallKind(line.Kind), line.Batch, line.PostedNS
 	switch {
 	case posted != c.seen+1:
 		return fmt.Errorf("%s posted call %d to %s where call %d is due", c.Peer, posted, c.Self, c.seen+1)
@@ -108,7 +109,7 @@ func (c *tableCaller) receive(posted uint32) error {
 	if kind == op.CallUpdate {
 		return c.TakeUpdate(batch, atNS)
 	}
-	if err := c.MakeRoom(line.bags, line.indices); err != nil {
+	if err := c.MakeRoom(line.Bags, line.Indices); err != nil {
 		return err
 	}
 	copy(c.Offsets, c.memory.BagOffsets[:len(c.Offsets)])

@@ -46,7 +46,7 @@ func (w *waiting) reached(m *member) bool {
 	var at uint32
 	switch w.what {
 	case allPosted:
-		at = m.line(w.number).posted.Load()
+		at = m.line(w.number).Posted.Load()
 	case allBegun:
 		at = m.begun.Load()
 	case allHalved:

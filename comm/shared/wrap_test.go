@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/commtest"
 	"github.com/psbench/psbench/comm/internal/linktest"
+	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/tensor"
 )
 
@@ -16,11 +17,11 @@ import (
 // ended.
 func (g *group) startAt(start uint32) {
 	g.posted = start
-	for _, at := range []*wordLine{g.own.begun, g.own.halved, g.own.ended} {
+	for _, at := range []*layout.WordLine{g.own.begun, g.own.halved, g.own.ended} {
 		at.Store(start)
 	}
 	for i := range g.own.lines {
-		g.own.lines[i].posted.Store(start)
+		g.own.lines[i].Posted.Store(start)
 	}
 }
 

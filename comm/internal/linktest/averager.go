@@ -42,6 +42,7 @@ func NewAverager(trainers int, specs []tensor.BucketSpec, chunked bool) *Average
 	return s
 }
 
+// Handle takes an arrival, as a port hands it over.
 func (s *Averager) Handle(a *comm.Arrival) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -150,6 +150,7 @@ func NewLoopTables(spec comm.LookupSpec) (tables []*LoopTable) {
 
 func (t *LoopTable) row(row int64) []float32 { return t.Values[int(row)*t.Width:][:t.Width] }
 
+// Handle takes a call, as a port hands it over.
 func (t *LoopTable) Handle(call *comm.TableCall) error {
 	for i := range call.Bags() {
 		columns := call.Columns(i)

@@ -1,4 +1,4 @@
-package shared
+package layout
 
 import (
 	"fmt"
@@ -9,19 +9,19 @@ import (
 	"github.com/psbench/psbench/comm/wire"
 )
 
-// newSegmentStore makes a store in a segment; untouched, its pages come into
+// NewStore makes a store in a segment; untouched, its pages come into
 // being at their first use.
-func newSegmentStore(name string, specs []tensor.BucketSpec, touch bool) (*comm.Store, error) {
-	segment, err := shm.New(name, storeSize(specs), touch)
+func NewStore(name string, specs []tensor.BucketSpec, touch bool) (*comm.Store, error) {
+	segment, err := shm.New(name, StoreBytes(specs), touch)
 	if err != nil {
 		return nil, err
 	}
-	return viewStore(segment, specs), nil
+	return ViewStore(segment, specs), nil
 }
 
-// reserve reports that a bucket of a store whose pages come into being at their
+// Reserve reports that a bucket of a store whose pages come into being at their
 // first use does not fit into the memory there is.
-func reserve(owner string, spec *tensor.BucketSpec) error {
+func Reserve(owner string, spec *tensor.BucketSpec) error {
 	_, bytes := bucketBytes(spec)
 	return shm.Reserve(fmt.Sprintf("the copies of bucket %d of %s", spec.Index, owner), int64(bytes))
 }
@@ -29,33 +29,34 @@ func reserve(owner string, spec *tensor.BucketSpec) error {
 // In a segment each bucket starts on a page of its own: the rows that are shown
 // (capacity x 4 bytes) and then, from the next cache line on, values.
 const (
-	pageBytes = 4096
-	lineBytes = 64
+	PageBytes = 4096
+	LineBytes = 64
 )
 
-func roundUp(n, to int) int { return (n + to - 1) / to * to }
+// RoundUp is the least multiple of to that is not below n.
+func RoundUp(n, to int) int { return (n + to - 1) / to * to }
 
 // bucketBytes is the space of one bucket; values start at byte from.
 func bucketBytes(spec *tensor.BucketSpec) (from, size int) {
 	values := spec.Elements
 	if spec.Sparse {
-		from, values = roundUp(4*spec.Capacity, lineBytes), spec.Capacity*spec.Width
+		from, values = RoundUp(4*spec.Capacity, LineBytes), spec.Capacity*spec.Width
 	}
-	return from, roundUp(from+4*values, pageBytes)
+	return from, RoundUp(from+4*values, PageBytes)
 }
 
-// storeSize is the size of a store of specs in bytes, at least a page.
-func storeSize(specs []tensor.BucketSpec) int {
+// StoreBytes is the size of a store of specs in bytes, at least a page.
+func StoreBytes(specs []tensor.BucketSpec) int {
 	size := 0
 	for i := range specs {
 		_, n := bucketBytes(&specs[i])
 		size += n
 	}
-	return max(size, pageBytes)
+	return max(size, PageBytes)
 }
 
-// viewStore lays buckets over a segment of storeSize(specs) bytes.
-func viewStore(segment *shm.Segment, specs []tensor.BucketSpec) *comm.Store {
+// ViewStore lays buckets over a segment of StoreBytes(specs) bytes.
+func ViewStore(segment *shm.Segment, specs []tensor.BucketSpec) *comm.Store {
 	s := &comm.Store{Segment: segment}
 	rest := segment.Bytes()
 	for _, spec := range specs {
@@ -83,55 +84,55 @@ func viewBucket(at []byte, spec tensor.BucketSpec, from int) *tensor.Bucket {
 	return b
 }
 
-// sendStore passes s to the peer, which calls receiveStore. The memory of the values is the
+// SendStore passes s to the peer, which calls ReceiveStore. The memory of the values is the
 // same; rows of a sparse gradient each side has for itself, and hands them over by
 // ShowRows and TakeRows.
-func sendStore(conn *wire.Conn, s *comm.Store) error {
+func SendStore(conn *wire.Conn, s *comm.Store) error {
 	if s.Segment == nil {
 		return fmt.Errorf("%s cannot pass its buckets to %s: they are not in shared memory", conn.Self(), conn.Peer())
 	}
 	return conn.SendSegments(s.Segment)
 }
 
-// receiveStore maps the peer's store of these specs.
-func receiveStore(conn *wire.Conn, specs []tensor.BucketSpec, prefault bool) (*comm.Store, error) {
-	all, err := conn.ReceiveSegments(false, wire.WantedSegment{Size: storeSize(specs), Prefault: prefault})
+// ReceiveStore maps the peer's store of these specs.
+func ReceiveStore(conn *wire.Conn, specs []tensor.BucketSpec, prefault bool) (*comm.Store, error) {
+	all, err := conn.ReceiveSegments(false, wire.WantedSegment{Size: StoreBytes(specs), Prefault: prefault})
 	if err != nil {
 		return nil, err
 	}
-	return viewStore(all[0], specs), nil
+	return ViewStore(all[0], specs), nil
 }
 
-// newLookupStore makes a store in a segment, all of which it touches.
-func newLookupStore(owner string, spec comm.LookupSpec) (*comm.LookupStore, error) {
+// NewLookupStore makes a store in a segment, all of which it touches.
+func NewLookupStore(owner string, spec comm.LookupSpec) (*comm.LookupStore, error) {
 	if err := spec.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", owner, err)
 	}
-	segment, err := shm.New(owner+" lookups", lookupSize(&spec), true)
+	segment, err := shm.New(owner+" lookups", LookupBytes(&spec), true)
 	if err != nil {
 		return nil, err
 	}
-	return viewLookups(owner, segment, spec), nil
+	return ViewLookups(owner, segment, spec), nil
 }
 
 // In a segment lie values, gradients, offsets and indices, each from a page of its
 // own on.
 func lookupSizes(s *comm.LookupSpec) [4]int {
-	values := roundUp(4*s.Bags*s.Columns(), pageBytes)
-	return [4]int{values, values, roundUp(8*(s.Bags+1), pageBytes), roundUp(8*s.Indices, pageBytes)}
+	values := RoundUp(4*s.Bags*s.Columns(), PageBytes)
+	return [4]int{values, values, RoundUp(8*(s.Bags+1), PageBytes), RoundUp(8*s.Indices, PageBytes)}
 }
 
-// lookupSize is the size of such a segment in bytes.
-func lookupSize(s *comm.LookupSpec) (bytes int) {
+// LookupBytes is the size of such a segment in bytes.
+func LookupBytes(s *comm.LookupSpec) (bytes int) {
 	for _, size := range lookupSizes(s) {
 		bytes += size
 	}
 	return bytes
 }
 
-// viewLookups lays a store over a segment of lookupSize(&spec) bytes, whose bags may
+// ViewLookups lays a store over a segment of LookupBytes(&spec) bytes, whose bags may
 // be asked already.
-func viewLookups(owner string, segment *shm.Segment, spec comm.LookupSpec) *comm.LookupStore {
+func ViewLookups(owner string, segment *shm.Segment, spec comm.LookupSpec) *comm.LookupStore {
 	sizes, values := lookupSizes(&spec), spec.Bags*spec.Columns()
 	rest := segment.Bytes()
 	next := func(part int) []byte {
