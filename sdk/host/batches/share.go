@@ -36,7 +36,7 @@ func SendShare(st *process.Process, conn *wire.Conn, share []sdk.Batch) error {
 }
 
 // receiveShare is the other side of SendShare. The batches are views of memory that the
-// station owns and nobody may write.
+// process owns and nobody may write.
 func receiveShare(st *process.Process, conn *wire.Conn) ([]sdk.Batch, error) {
 	if err := call.SetDeadline(conn, st.Timeout); err != nil {
 		return nil, err
@@ -214,7 +214,7 @@ func Send(conn *call.Link, op wire.Op, b *sdk.Batch) error {
 }
 
 // receiveBatches is the other side of sendBatches. The batches lie in memory that the
-// station owns and nobody may write, as in shared memory.
+// process owns and nobody may write, as in shared memory.
 func receiveBatches(st *process.Process, conn *call.Link) ([]sdk.Batch, error) {
 	var h wire.Header
 	if err := call.Expect(conn, &h, opShare); err != nil {

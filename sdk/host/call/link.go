@@ -72,7 +72,7 @@ func (l *Link) ReadFull(dst []byte) error {
 }
 
 // OfferMemory makes the memory of a trainer's call link, n bytes for each side, and
-// passes it to the companion. The station owns it.
+// passes it to the companion. The process owns it.
 func OfferMemory(st *process.Process, l *Link, n int) error {
 	if !st.Fabric.Maps() {
 		return nil

@@ -15,7 +15,7 @@ const perPiece = 16384
 const CollectGrace = time.Second
 
 // CollectSeries sends the recorder's series.
-func (st *Process) CollectSeries(send record.Send) error { return SendSeries(st.Recorder.All(), send) }
+func (p *Process) CollectSeries(send record.Send) error { return SendSeries(p.Recorder.All(), send) }
 
 // SendSeries sends series in pieces.
 func SendSeries(all []sdk.Snapshot, send record.Send) error {

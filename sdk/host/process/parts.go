@@ -10,8 +10,8 @@ import (
 )
 
 // Find is the part of this plugin that choice names.
-func (st *Process) Find(choice Choice) (sdk.Part, error) {
-	for _, part := range st.parts {
+func (p *Process) Find(choice Choice) (sdk.Part, error) {
+	for _, part := range p.parts {
 		if part.Kind == choice.Kind && part.Key == choice.Key && !part.InTrainer() {
 			return part, nil
 		}
@@ -21,15 +21,15 @@ func (st *Process) Find(choice Choice) (sdk.Part, error) {
 
 // Build makes the part that choice names, of type P, from its environment. Servers
 // of tables differ from other servers in both; New tells them apart.
-func Build[P any](st *Process, choice Choice, env any) (P, error) {
+func Build[P any](p *Process, choice Choice, env any) (P, error) {
 	var none P
-	part, err := st.Find(choice)
+	part, err := p.Find(choice)
 	if err != nil {
 		return none, err
 	}
 	// While a part is made, others may wait for this process, but it is to blame.
-	late := time.AfterFunc(st.Timeout, func() {
-		st.Events.Fail(fmt.Errorf("%s: %s %s is not made after %g s", st.Name(), part.Kind, part.Key, st.Timeout.Seconds()))
+	late := time.AfterFunc(p.Timeout, func() {
+		p.Events.Fail(fmt.Errorf("%s: %s %s is not made after %g s", p.Name(), part.Kind, part.Key, p.Timeout.Seconds()))
 	})
 	made, err := part.Build(choice.Settings, env)
 	late.Stop()
@@ -40,4 +40,4 @@ func Build[P any](st *Process, choice Choice, env any) (P, error) {
 }
 
 // Title is the process's own part, as errors name it.
-func (st *Process) Title() string { return st.config.Part.Title() }
+func (p *Process) Title() string { return p.config.Part.Title() }

@@ -51,20 +51,20 @@ func New(parts []sdk.Part, c Config, events *Events) (*Process, error) {
 	return p, p.listen()
 }
 
-func (st *Process) listen() (err error) {
-	if st.Fabric, err = fabric.Open(st.config.Transport); err != nil {
+func (p *Process) listen() (err error) {
+	if p.Fabric, err = fabric.Open(p.config.Transport); err != nil {
 		return err
 	}
-	socket := filepath.Join(st.config.Directory, st.Name()+".sock")
-	if st.listener, err = wire.Unix.Listen(socket, st.Name(), st.config.Secret); err != nil {
+	socket := filepath.Join(p.config.Directory, p.Name()+".sock")
+	if p.listener, err = wire.Unix.Listen(socket, p.Name(), p.config.Secret); err != nil {
 		return err
 	}
-	st.linkListener, err = st.listener.Beside(st.Fabric.Network, st.config.Listen)
+	p.linkListener, err = p.listener.Beside(p.Fabric.Network, p.config.Listen)
 	return err
 }
 
 // Own leaves it to close to close a link, or memory.
-func (st *Process) Own(link io.Closer) { st.links = append(st.links, link) }
+func (p *Process) Own(link io.Closer) { p.links = append(p.links, link) }
 
 // closeGrace is how long close waits for a part to end its work.
 const closeGrace = 100 * time.Millisecond
@@ -72,22 +72,22 @@ const closeGrace = 100 * time.Millisecond
 // Close ends what the role runs, the last link first, and waits for it. After a
 // failure a part may be at work still, and the end of its links would take its
 // memory away: then all is left to the end of the process.
-func (st *Process) Close() {
-	if !Within(closeGrace, st.Working.TryLock) { // for good: no part begins any more
+func (p *Process) Close() {
+	if !Within(closeGrace, p.Working.TryLock) { // for good: no part begins any more
 		return
 	}
-	close(st.Done)
-	for _, link := range slices.Backward(st.links) {
+	close(p.Done)
+	for _, link := range slices.Backward(p.links) {
 		_ = link.Close() // the run is over: nobody is left to tell
 	}
-	st.StopListening()
-	st.Owned.Wait()
+	p.StopListening()
+	p.Owned.Wait()
 }
 
 // StopListening closes the sockets on which links come: once all have, nobody else is
 // to call.
-func (st *Process) StopListening() {
-	for _, l := range []*wire.Listener{st.linkListener, st.listener} {
+func (p *Process) StopListening() {
+	for _, l := range []*wire.Listener{p.linkListener, p.listener} {
 		if l != nil {
 			_ = l.Close()
 		}
@@ -105,24 +105,24 @@ func Within(limit time.Duration, try func() bool) bool {
 }
 
 // Address is where the process takes what comes over Unix sockets.
-func (st *Process) Address() string { return st.listener.Address() }
+func (p *Process) Address() string { return p.listener.Address() }
 
 // LinkAddress is where it takes the links of the run's transport.
-func (st *Process) LinkAddress() string { return st.linkListener.Address() }
+func (p *Process) LinkAddress() string { return p.linkListener.Address() }
 
 // Name is the process's own, as in trainer0.
-func (st *Process) Name() string { return st.config.Name }
+func (p *Process) Name() string { return p.config.Name }
 
 // Rank is that of the rank that the process belongs to; -1 for data.
-func (st *Process) Rank() int { return st.config.Rank }
+func (p *Process) Rank() int { return p.config.Rank }
 
 // Part is the process's own part.
-func (st *Process) Part() Choice { return st.config.Part }
+func (p *Process) Part() Choice { return p.config.Part }
 
 // NewStore allocates buckets where the run's links want them. The caller owns them.
-func (st *Process) NewStore(specs []tensor.BucketSpec) (*comm.Store, error) {
-	return st.Fabric.NewStore(st.Name(), specs)
+func (p *Process) NewStore(specs []tensor.BucketSpec) (*comm.Store, error) {
+	return p.Fabric.NewStore(p.Name(), specs)
 }
 
 // Fail tells the core of a failure outside a call.
-func (st *Process) Fail(err error) { st.Events.Fail(fault.Told(st.Name(), err)) }
+func (p *Process) Fail(err error) { p.Events.Fail(fault.Told(p.Name(), err)) }
