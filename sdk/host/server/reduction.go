@@ -83,3 +83,99 @@ func (c *chunk) answer(trainer int) *tensor.Gradient {
 		return c.arrivals[c.blocks.owner].Gradient
 	}
 }
+
+// blockReduction reduces a chunk of dense gradients in the memory in which they arrived. A
+// bucket of S bytes from T trainers costs, in bytes read and written:
+//
+//   - on arrival, nothing for the first gradient, 3S for each that is combined before the
+//     next has arrived, and at the last arrival (1+n)*S read, with n gradients still to
+//     combine, and T*S written;
+//   - on the last arrival, nothing before that, then T*S read and T*S written;
+//   - with one trainer, what the server's Finish touches.
+//
+// All work after the last arrival goes block by block, so that a block is in the
+// cache from its first combination until its last copy is written. It is a job of the pool.
+type blockReduction struct {
+	*reduction
+	parts [][]float32 // the gradients, by trainer
+	owner int         // the trainer in whose gradient the answer comes into being
+	rest  [][]float32 // gradients that are still to be combined with the owner's
+	last  bool        // the last gradient is there: the answer is due
+}
+
+// add notes a gradient and, as the server's timing says, combines what is there.
+func (b *blockReduction) add(own *worker, a *comm.Arrival, first, last bool) (spentNS int64) {
+	b.parts[a.Trainer], b.last = a.Gradient.Values, last
+	if first {
+		b.owner, b.rest = a.Trainer, b.rest[:0]
+	} else {
+		b.rest = append(b.rest, a.Gradient.Values)
+	}
+	switch {
+	case len(b.parts) == 1:
+		return b.alone()
+	case last:
+		if b.timing == sdk.OnLastArrival {
+			b.owner, b.rest = 0, append(b.rest[:0], b.parts[1:]...)
+		}
+		start := b.clock.now()
+		spentNS = b.pool.run(b, own)
+		return min(spentNS, b.clock.now()-start) // an estimate may exceed all of the work
+	case b.timing == sdk.OnArrival && !first && !a.More: // else the next one is there already
+		b.pool.run(b, own)
+		b.rest = b.rest[:0]
+	}
+	return 0
+}
+
+// alone is the work for a server's only trainer. Nothing is combined or copied, so
+// there is nothing to gain from blocks.
+func (b *blockReduction) alone() (spentNS int64) {
+	start := b.clock.now()
+	b.server.Finish(b.parts[0])
+	return int64(max(0, b.clock.since(start)))
+}
+
+func (b *blockReduction) elements() int { return len(b.parts[b.owner]) }
+
+// run works on elements from to to.
+func (b *blockReduction) run(own *worker, from, to int) {
+	for from < to {
+		end := min(from+comm.BlockElements, to)
+		b.block(own, from, end)
+		from = end
+	}
+}
+
+// block takes a block through all steps. The meter of own is for what the server's timing
+// says: not for what is combined on arrival, and not for the copies that are answers.
+func (b *blockReduction) block(own *worker, from, to int) {
+	sum, rest := b.parts[b.owner][from:to], own.parts[:len(b.rest)]
+	for i, p := range b.rest {
+		rest[i] = p[from:to]
+	}
+	if b.timing == sdk.OnArrival && len(rest) > 0 {
+		b.server.Combine(sum, rest)
+	}
+	if !b.last {
+		return
+	}
+	timed, start := own.meter.next(to-from), int64(0)
+	if timed {
+		start = b.clock.now()
+	}
+	if b.timing == sdk.OnLastArrival {
+		b.server.Combine(sum, rest)
+	}
+	b.server.Finish(sum)
+	if timed {
+		own.meter.add(b.clock.since(start))
+	}
+	if b.spread {
+		for t, p := range b.parts {
+			if t != b.owner {
+				copy(p[from:to], sum)
+			}
+		}
+	}
+}
