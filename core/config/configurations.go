@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -179,52 +178,6 @@ func assignmentsFrom(kind sdk.Kind, settings map[string]any, place string) []ass
 		})
 	}
 	return out
-}
-
-// settingsOf applies assignments, lowest layer first, to the settings of a
-// part.
-func settingsOf(d Description, assignments []assignment) ([]effective, error) {
-	var names []string
-	out := make([]effective, len(d.Settings))
-	index := map[string]int{}
-	for i, s := range d.Settings {
-		names = append(names, s.Name)
-		index[s.Name] = i
-		out[i] = effective{name: s.Name, value: option.Text(s.Default).Value(), origin: byDefault}
-	}
-	for _, a := range assignments {
-		i, ok := index[a.name]
-		if !ok {
-			return nil, &UnknownSettingError{fmt.Sprintf("%s: %s %s has no setting %s%s", a.label, d.Kind, d.Key, quote.String(a.name), hint(a.name, names))}
-		}
-		value, err := a.asType(d.Settings[i].Type)
-		if err != nil {
-			return nil, err
-		}
-		out[i].value, out[i].origin, out[i].given = value, a.origin, true
-	}
-	return out, nil
-}
-
-// effective is a setting with the value that counts.
-type effective struct {
-	name   string
-	value  any
-	origin string
-	given  bool // not the default
-}
-
-// object writes settings as a JSON object, in their order.
-func object(settings []effective) (json.RawMessage, error) {
-	fields := make([]string, len(settings))
-	for i, s := range settings {
-		value, err := json.Marshal(s.value)
-		if err != nil {
-			return nil, fmt.Errorf("setting %s cannot be written as JSON: %w", s.name, err)
-		}
-		fields[i] = fmt.Sprintf("%q:%s", s.name, value)
-	}
-	return json.RawMessage("{" + strings.Join(fields, ",") + "}"), nil
 }
 
 // UnknownSettingError says that a part has no setting of a name.

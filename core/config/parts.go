@@ -10,6 +10,7 @@ import (
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -108,6 +109,52 @@ func (r *resolver) settingsFile(kind sdk.Kind) (key, file string) {
 	default:
 		return "", ""
 	}
+}
+
+// settingsOf applies assignments, lowest layer first, to the settings of a
+// part.
+func settingsOf(d Description, assignments []assignment) ([]effective, error) {
+	var names []string
+	out := make([]effective, len(d.Settings))
+	index := map[string]int{}
+	for i, s := range d.Settings {
+		names = append(names, s.Name)
+		index[s.Name] = i
+		out[i] = effective{name: s.Name, value: option.Text(s.Default).Value(), origin: byDefault}
+	}
+	for _, a := range assignments {
+		i, ok := index[a.name]
+		if !ok {
+			return nil, &UnknownSettingError{fmt.Sprintf("%s: %s %s has no setting %s%s", a.label, d.Kind, d.Key, quote.String(a.name), hint(a.name, names))}
+		}
+		value, err := a.asType(d.Settings[i].Type)
+		if err != nil {
+			return nil, err
+		}
+		out[i].value, out[i].origin, out[i].given = value, a.origin, true
+	}
+	return out, nil
+}
+
+// effective is a setting with the value that counts.
+type effective struct {
+	name   string
+	value  any
+	origin string
+	given  bool // not the default
+}
+
+// object writes settings as a JSON object, in their order.
+func object(settings []effective) (json.RawMessage, error) {
+	fields := make([]string, len(settings))
+	for i, s := range settings {
+		value, err := json.Marshal(s.value)
+		if err != nil {
+			return nil, fmt.Errorf("setting %s cannot be written as JSON: %w", s.name, err)
+		}
+		fields[i] = fmt.Sprintf("%q:%s", s.name, value)
+	}
+	return json.RawMessage("{" + strings.Join(fields, ",") + "}"), nil
 }
 
 // configureInTrainer checks that the trainer's plugin has what the trainer is to use. A
