@@ -19,25 +19,14 @@ func (h *allreduce) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 
 // averaging reduces buckets by averaging them over a group.
 type averaging struct {
-	group         comm.Group
-	dense, sparse *sdk.Series
+	futures
+	average func(batch int64, b *tensor.Bucket) *comm.Future // made once: a method value is an allocation
 }
 
 func newAveraging(env sdk.HookEnv, group comm.Group) averaging {
-	return averaging{
-		group:  group,
-		dense:  env.Recorder.Series(futureMetric, "gloo_dense_allreduce"),
-		sparse: env.Recorder.Series(futureMetric, "gloo_sparse_allreduce"),
-	}
+	return averaging{newFutures(env.Recorder, "gloo_dense_allreduce", "gloo_sparse_allreduce"), group.Average}
 }
 
 func (a *averaging) reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
-	series := a.dense
-	if b.Sparse {
-		series = a.sparse
-	}
-	key, start := state.Key(b.Index), comm.Now()
-	f := a.group.Average(state.Batch(), b)
-	f.Observe(series, key.A, key.B, start)
-	return f
+	return a.measure(state, b, a.average)
 }

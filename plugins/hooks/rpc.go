@@ -15,25 +15,14 @@ func (h *rpc) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future { retur
 
 // pushing reduces buckets by the trainer's server.
 type pushing struct {
-	server        comm.PushPuller
-	dense, sparse *sdk.Series
+	futures
+	push func(batch int64, b *tensor.Bucket) *comm.Future // made once: a method value is an allocation
 }
 
 func newPushing(env sdk.HookEnv) pushing {
-	return pushing{
-		server: env.Server,
-		dense:  env.Recorder.Series(futureMetric, "rpc_dense"),
-		sparse: env.Recorder.Series(futureMetric, "rpc_sparse"),
-	}
+	return pushing{newFutures(env.Recorder, "rpc_dense", "rpc_sparse"), env.Server.PushPull}
 }
 
 func (p *pushing) reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
-	series := p.dense
-	if b.Sparse {
-		series = p.sparse
-	}
-	key, start := state.Key(b.Index), comm.Now()
-	f := p.server.PushPull(state.Batch(), b)
-	f.Observe(series, key.A, key.B, start)
-	return f
+	return p.measure(state, b, p.push)
 }
