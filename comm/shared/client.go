@@ -17,19 +17,19 @@ import (
 // the other's end.
 type client struct {
 	*op.Life
-	conn    *wire.Conn
-	control *shm.Segment
-	copies  *comm.Store  // of what lies outside the store; nil where nothing can
-	door    *shm.Segment // of the server
-	bell    shm.Bell     // where this side sleeps
-	server  shm.Bell
-	settle  func()        // ends what the server has answered, whether anybody looked or not
-	watched chan struct{} // closed when nobody reads conn any more
-	closing sync.Once
+	conn     *wire.Conn
+	control  *shm.Segment
+	copies   *comm.Store  // of what lies outside the store; nil where nothing can
+	doorbell *shm.Segment // of the server
+	bell     shm.Bell     // where this side sleeps
+	server   shm.Bell
+	settle   func()        // ends what the server has answered, whether anybody looked or not
+	watched  chan struct{} // closed when nobody reads conn any more
+	closing  sync.Once
 }
 
 // open makes the control segment of this many bytes and trades it, with what else the
-// server is to map, for the server's door.
+// server is to map, for the server's doorbell.
 func (c *client) open(controlSize int, others ...*shm.Segment) (err error) {
 	if err := c.conn.Bound(c.Timeout); err != nil {
 		return err
@@ -42,10 +42,10 @@ func (c *client) open(controlSize int, others ...*shm.Segment) (err error) {
 			return err
 		}
 	}
-	if c.door, err = c.conn.ReceiveSegment(layout.PageBytes, false); err != nil {
+	if c.doorbell, err = c.conn.ReceiveSegment(layout.PageBytes, false); err != nil {
 		return err
 	}
-	c.bell, c.server = layout.BellOf(c.control), layout.BellOf(c.door)
+	c.bell, c.server = layout.BellOf(c.control), layout.BellOf(c.doorbell)
 	c.Wake = c.bell.Shake
 	return c.conn.Lift()
 }
@@ -108,7 +108,7 @@ func (c *client) Close() error {
 
 // unmap gives the memory back; nobody may use it any more.
 func (c *client) unmap() {
-	for _, s := range []*shm.Segment{c.control, c.door} {
+	for _, s := range []*shm.Segment{c.control, c.doorbell} {
 		if s != nil {
 			_ = s.Close()
 		}

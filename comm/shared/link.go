@@ -69,7 +69,7 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, 
 	return l, nil
 }
 
-// open trades the link's segments for the server's door.
+// open trades the link's segments for the server's doorbell.
 func (l *link) open(store *comm.Store, specs []tensor.BucketSpec) (err error) {
 	if l.client.copies, err = layout.NewStore(l.Self+" copies", specs, false); err != nil {
 		return err

@@ -101,7 +101,7 @@ func (p *port) unmap() {
 			}
 		}
 	}
-	if p.door != nil {
-		_ = p.door.Close()
+	if p.doorbell != nil {
+		_ = p.doorbell.Close()
 	}
 }

@@ -16,23 +16,23 @@ import (
 // there. The connections only tell of the trainers' ends.
 type server struct {
 	op.Port
-	awaits string       // what comes over the links, e.g. "a push"
-	some   func() bool  // whether some of it is there
-	ready  func() bool  // or anything else to wake up for
-	door   *shm.Segment // with the bell
-	bell   shm.Bell
-	left   []atomic.Bool // the trainers that have closed their link in order
+	awaits   string       // what comes over the links, e.g. "a push"
+	some     func() bool  // whether some of it is there
+	ready    func() bool  // or anything else to wake up for
+	doorbell *shm.Segment // with the bell
+	bell     shm.Bell
+	left     []atomic.Bool // the trainers that have closed their link in order
 
 	watchers sync.WaitGroup
 }
 
 // open trades segments with all trainers: admit takes those of trainer i. After an
-// error the caller gives back what admit took and the door.
+// error the caller gives back what admit took and the doorbell.
 func (s *server) open(admit func(i int, conn *wire.Conn) error) (err error) {
 	s.ready = func() bool { return s.Ended() || s.some() || s.allLeft() }
 	s.left = make([]atomic.Bool, len(s.Conns))
-	if s.door, err = shm.New(s.Self+" door", layout.PageBytes, true); err == nil {
-		s.bell = layout.BellOf(s.door)
+	if s.doorbell, err = shm.New(s.Self+" doorbell", layout.PageBytes, true); err == nil {
+		s.bell = layout.BellOf(s.doorbell)
 		s.Wake = s.bell.Shake
 		err = s.admitAll(admit)
 	}
@@ -54,7 +54,7 @@ func (s *server) admitAll(admit func(i int, conn *wire.Conn) error) error {
 		if err := admit(i, conn); err != nil {
 			return err
 		}
-		if err := conn.SendSegments(s.door); err != nil {
+		if err := conn.SendSegments(s.doorbell); err != nil {
 			return err
 		}
 		if err := conn.Lift(); err != nil {

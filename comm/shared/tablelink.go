@@ -38,7 +38,7 @@ func newTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout t
 	return l, nil
 }
 
-// open trades the store for the server's door.
+// open trades the store for the server's doorbell.
 func (l *tableLink) open() error {
 	if l.Store.Segment == nil {
 		return fmt.Errorf("%s cannot share its lookups with %s: they are not in shared memory", l.Self, l.Peer)

@@ -134,7 +134,7 @@ func (p *tablePort) unmap() {
 			_ = c.memory.Close()
 		}
 	}
-	if p.door != nil {
-		_ = p.door.Close()
+	if p.doorbell != nil {
+		_ = p.doorbell.Close()
 	}
 }

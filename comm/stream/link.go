@@ -152,19 +152,24 @@ func (l *link) take(p *push, k int) tensor.Gradient {
 	return chunkOf(p.Gradient, k)
 }
 
-func (l *link) receive() {
-	defer close(l.done)
+// readAnswers has answer take each frame of a server until one fails, which ends the link.
+func readAnswers(conn *wire.Conn, life *op.Life, answer func(*wire.Header) error) {
 	var h wire.Header
 	for {
-		err := l.conn.NextHeader(&h)
+		err := conn.NextHeader(&h)
 		if err == nil {
-			err = l.answer(&h)
+			err = answer(&h)
 		}
 		if err != nil {
-			l.Fail(l.conn.Explain(err, l.Awaited(), int64(l.Timeout)))
-			break
+			life.Fail(conn.Explain(err, life.Awaited(), int64(life.Timeout)))
+			return
 		}
 	}
+}
+
+func (l *link) receive() {
+	defer close(l.done)
+	readAnswers(l.conn, &l.Life, l.answer)
 	// The sender may still read a gradient, so it ends before their owners
 	// learn that they have them back.
 	l.stop()

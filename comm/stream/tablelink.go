@@ -89,17 +89,7 @@ func (l *tableLink) columnsOf(values []float32, i int) []float32 {
 
 func (l *tableLink) receive() {
 	defer close(l.done)
-	var h wire.Header
-	for {
-		err := l.conn.NextHeader(&h)
-		if err == nil {
-			err = l.answer(&h)
-		}
-		if err != nil {
-			l.Fail(l.conn.Explain(err, l.Awaited(), int64(l.Timeout)))
-			break
-		}
-	}
+	readAnswers(l.conn, &l.Life, l.answer)
 	_ = l.conn.Close()
 	l.Finish()
 }
