@@ -28,8 +28,7 @@ func TestVerifyOverATransportThatDelays(t *testing.T) {
 	seeds, forms := []string{"1"}, []string{"", "--isolate all --set trainer.bucket_bytes=512"}
 	if testing.Short() || raceDetector {
 		forms = forms[1:]
-	}
-	if !testing.Short() {
+	} else {
 		seeds = []string{"1", "2", "3"}
 	}
 	for _, seed := range seeds {
