@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk/host"
 	"github.com/psbench/psbench/sdk/proto"
@@ -226,44 +225,4 @@ func (p *Process) stop(gently bool) {
 	p.child.wait()
 	p.child.drained()
 	p.words.close()
-}
-
-// Describe starts a plugin only to ask what it provides.
-func Describe(ctx context.Context, pl registry.Plugin) ([]*proto.PartDescription, error) {
-	if err := CheckLimits(1); err != nil {
-		return nil, err
-	}
-	l, err := New(handshakeTimeout, Output{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = l.Close(true) }()
-	p, err := l.Start(ctx, Spec{Name: "plugin " + pl.Name, Plugin: pl})
-	if err != nil {
-		return nil, err
-	}
-	limited, cancel := context.WithTimeout(ctx, handshakeTimeout)
-	defer cancel()
-	reply, err := p.Describe(limited, &proto.DescribeRequest{})
-	if limited.Err() != nil && ctx.Err() == nil {
-		return nil, &comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "the list of its parts", Seconds: handshakeTimeout.Seconds()}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("plugin %s does not say what it provides: %w", pl.Name, err)
-	}
-	return reply.GetParts(), checkParts(pl.Name, reply.GetParts())
-}
-
-// checkParts refuses a part that is declared twice: which of the two ran would be a guess.
-func checkParts(plugin string, parts []*proto.PartDescription) error {
-	type name struct{ kind, key string }
-	declared := map[name]bool{}
-	for _, p := range parts {
-		n := name{p.GetKind(), p.GetKey()}
-		if declared[n] {
-			return fmt.Errorf("plugin %s declares %s %q twice: a plugin has one part of each kind and key", plugin, n.kind, n.key)
-		}
-		declared[n] = true
-	}
-	return nil
 }

@@ -5,40 +5,15 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/internal/quote"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/fault"
 )
 
 // blame is one failure as one process saw it: its own death, or what it told.
 type blame struct {
 	from    string
 	death   error
-	failure *proto.Failure
-}
-
-// FailureOf gives err the form of a failure. A call that broke because its
-// process ended names that process.
-func failureOf(err error, name string) *proto.Failure {
-	if wait := (*comm.WaitError)(nil); errors.As(err, &wait) {
-		return &proto.Failure{Cause: proto.Failure_CAUSE_WAIT, Message: err.Error(), About: wait.For}
-	}
-	s, ok := status.FromError(err)
-	if !ok {
-		return &proto.Failure{Message: err.Error()}
-	}
-	for _, d := range s.Details() {
-		if f, ok := d.(*proto.Failure); ok {
-			return f
-		}
-	}
-	if s.Code() == codes.Unavailable || s.Code() == codes.Canceled {
-		return &proto.Failure{Cause: proto.Failure_CAUSE_PEER, Message: name + " no longer answers", About: []string{name}}
-	}
-	return &proto.Failure{Message: name + ": " + s.Message()}
+	failure fault.Failure
 }
 
 // grace is how long to wait for a better explanation than b.
@@ -46,9 +21,9 @@ func (b *blame) grace() time.Duration {
 	switch {
 	case b.death != nil:
 		return 0
-	case b.failure.GetCause() == proto.Failure_CAUSE_PEER:
+	case b.failure.Cause == fault.Peer:
 		return graceForDeath
-	case b.failure.GetCause() == proto.Failure_CAUSE_WAIT:
+	case b.failure.Cause == fault.Wait:
 		return graceForWait
 	default:
 		return graceForPlain
@@ -63,7 +38,7 @@ func explain(blames []blame) error {
 	if b.death != nil {
 		return b.death
 	}
-	return errors.New(quote.Message(b.failure.GetMessage()))
+	return errors.New(quote.Message(b.failure.Message))
 }
 
 func rootCause(blames []blame) blame {
@@ -71,9 +46,9 @@ func rootCause(blames []blame) blame {
 		switch {
 		case b.death != nil:
 			return -1
-		case b.failure.GetCause() == proto.Failure_CAUSE_PEER:
+		case b.failure.Cause == fault.Peer:
 			return 3
-		case b.failure.GetCause() != proto.Failure_CAUSE_WAIT:
+		case b.failure.Cause != fault.Wait:
 			return 0
 		case waitsForWaiter(b, blames):
 			return 2
@@ -87,9 +62,9 @@ func rootCause(blames []blame) blame {
 // waitsForWaiter says whether all of those that b waited for told of a wait of
 // their own, so that the cause lies further on.
 func waitsForWaiter(b blame, blames []blame) bool {
-	for _, name := range b.failure.GetAbout() {
+	for _, name := range b.failure.About {
 		if !slices.ContainsFunc(blames, func(o blame) bool {
-			return o.from == name && o.failure.GetCause() == proto.Failure_CAUSE_WAIT
+			return o.from == name && o.failure.Cause == fault.Wait
 		}) {
 			return false
 		}

@@ -10,12 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/fault"
 )
 
 // ErrInterrupted ends a run whose context was cancelled by the user.
@@ -74,47 +73,6 @@ func (m *Monitor) Phase(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.where = name
-}
-
-// Process is what the monitor follows.
-type Process interface {
-	// Exited is closed when the process has ended. Death then says how, and phase what the
-	// run was doing.
-	Exited() <-chan struct{}
-	Death(phase string) error
-	// Watch is the call of that name of a plugin process.
-	Watch(context.Context, *proto.WatchRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error)
-}
-
-// Watch follows one process until the monitor stops: its death, its failures, its
-// heartbeat and its progress, of which progress, if set, is told: the epochs that begin.
-func (m *Monitor) Watch(name string, p Process, progress func(epoch int)) {
-	m.hear(name)
-	ctx, cancel := context.WithCancel(context.Background())
-	m.owned.Go(func() {
-		defer cancel()
-		select {
-		case <-p.Exited():
-			m.dead(name, p)
-		case <-m.quit:
-		}
-	})
-	m.owned.Go(func() {
-		stream, err := p.Watch(ctx, &proto.WatchRequest{})
-		for err == nil {
-			var event *proto.Event
-			if event, err = stream.Recv(); err != nil {
-				return // the process ended, which is noticed by itself
-			}
-			m.hear(name)
-			if f := event.GetFailure(); f != nil {
-				m.add(blame{from: name, failure: f})
-			}
-			if e := event.GetProgress(); e != nil && progress != nil {
-				progress(int(e.GetEpoch()))
-			}
-		}
-	})
 }
 
 func (m *Monitor) hear(name string) {
@@ -221,8 +179,8 @@ func (m *Monitor) conclude(patience int) {
 	}
 	b := rootCause(m.blames)
 	silent := m.silent(time.Now(), beatSlack)
-	inVain := b.failure.GetCause() == proto.Failure_CAUSE_WAIT &&
-		!slices.ContainsFunc(b.failure.GetAbout(), func(name string) bool { return slices.Contains(silent, name) })
+	inVain := b.failure.Cause == fault.Wait &&
+		!slices.ContainsFunc(b.failure.About, func(name string) bool { return slices.Contains(silent, name) })
 	switch {
 	case inVain && len(silent) > 0:
 		m.decideLocked(fmt.Errorf("%w; %s gives no sign of life", explain(m.blames), silent[0]))

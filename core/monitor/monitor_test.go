@@ -13,21 +13,22 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func waits(from string, about ...string) blame {
-	return blame{from: from, failure: &proto.Failure{Cause: proto.Failure_CAUSE_WAIT, Message: from + " waited", About: about}}
+	return blame{from: from, failure: fault.Failure{Cause: fault.Wait, Message: from + " waited", About: about}}
 }
 
 func lost(from, peer string) blame {
-	return blame{from: from, failure: &proto.Failure{Cause: proto.Failure_CAUSE_PEER, Message: from + " lost " + peer, About: []string{peer}}}
+	return blame{from: from, failure: fault.Failure{Cause: fault.Peer, Message: from + " lost " + peer, About: []string{peer}}}
 }
 
 func plain(from string) blame {
-	return blame{from: from, failure: &proto.Failure{Message: from + " failed"}}
+	return blame{from: from, failure: fault.Failure{Message: from + " failed"}}
 }
 
 func death(name string) blame { return blame{from: name, death: errors.New(name + " died")} }
@@ -61,18 +62,18 @@ func TestFailureOf(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		err   error
-		cause proto.Failure_Cause
+		cause fault.Cause
 		want  string
 		about string
 	}{
-		"a wait":       {&comm.WaitError{Waiter: "the core", For: []string{"data"}, What: "loading", Seconds: 2}, proto.Failure_CAUSE_WAIT, "the core waited 2 s for loading from data", "[data]"},
-		"told":         {detailed.Err(), proto.Failure_CAUSE_PEER, "told", "[server1]"},
-		"gone":         {status.Error(codes.Unavailable, "EOF"), proto.Failure_CAUSE_PEER, "trainer0 no longer answers", "[trainer0]"},
-		"other status": {status.Error(codes.Internal, "odd"), proto.Failure_CAUSE_UNSPECIFIED, "trainer0: odd", "[]"},
-		"any error":    {io.ErrUnexpectedEOF, proto.Failure_CAUSE_UNSPECIFIED, "unexpected EOF", "[]"},
+		"a wait":       {&comm.WaitError{Waiter: "the core", For: []string{"data"}, What: "loading", Seconds: 2}, fault.Wait, "the core waited 2 s for loading from data", "[data]"},
+		"told":         {detailed.Err(), fault.Peer, "told", "[server1]"},
+		"gone":         {status.Error(codes.Unavailable, "EOF"), fault.Peer, "trainer0 no longer answers", "[trainer0]"},
+		"other status": {status.Error(codes.Internal, "odd"), fault.Other, "trainer0: odd", "[]"},
+		"any error":    {io.ErrUnexpectedEOF, fault.Other, "unexpected EOF", "[]"},
 	} {
 		f := failureOf(c.err, "trainer0")
-		if f.GetCause() != c.cause || f.GetMessage() != c.want || fmt.Sprint(f.GetAbout()) != c.about {
+		if f.Cause != c.cause || f.Message != c.want || fmt.Sprint(f.About) != c.about {
 			t.Errorf("%s: %v", name, f)
 		}
 	}

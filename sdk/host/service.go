@@ -60,14 +60,7 @@ func (p *service) close() {
 func (p *service) Describe(context.Context, *proto.DescribeRequest) (*proto.DescribeReply, error) {
 	reply := &proto.DescribeReply{}
 	for _, part := range p.parts {
-		d := &proto.PartDescription{Kind: string(part.Kind), Key: part.Key, Serves: string(part.Serves), Needs: string(part.Needs)}
-		for _, link := range part.Links {
-			d.Links = append(d.Links, string(link))
-		}
-		for _, s := range part.Settings {
-			d.Settings = append(d.Settings, &proto.SettingDescription{Name: s.Name, Type: s.Type, DefaultJson: s.Default, Doc: s.Doc})
-		}
-		reply.Parts = append(reply.Parts, d)
+		reply.Parts = append(reply.Parts, convert.PartToProto(part))
 	}
 	return reply, nil
 }
@@ -228,7 +221,7 @@ func (p *service) Watch(_ *proto.WatchRequest, stream proto.Part_WatchServer) er
 		}
 		select {
 		case err := <-p.events.Failures:
-			event = &proto.Event{Event: &proto.Event_Failure{Failure: convert.Failure(err)}}
+			event = &proto.Event{Event: &proto.Event_Failure{Failure: convert.FailureToProto(fault.Describe(err))}}
 		case epoch := <-p.events.Epochs:
 			event = &proto.Event{Event: &proto.Event_Progress{Progress: &proto.Progress{Epoch: int32(epoch)}}} // #nosec G115 -- an epoch count fits
 		case <-beat.C:
@@ -249,7 +242,7 @@ func asStatus(err error) error {
 		return nil
 	}
 	s := status.New(codes.Unknown, err.Error())
-	if detailed, derr := s.WithDetails(convert.Failure(err)); derr == nil {
+	if detailed, derr := s.WithDetails(convert.FailureToProto(fault.Describe(err))); derr == nil {
 		s = detailed
 	}
 	return s.Err()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk/host/convert"
+	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -26,7 +27,7 @@ func TestFailuresCross(t *testing.T) {
 		{fmt.Errorf("epoch 0: %w", peer), proto.Failure_CAUSE_PEER, []string{"server2"}},
 		{errors.New("bad luck"), proto.Failure_CAUSE_UNSPECIFIED, nil},
 	} {
-		got := convert.Failure(c.err)
+		got := convert.FailureToProto(fault.Describe(c.err))
 		if got.GetCause() != c.cause || got.GetMessage() != c.err.Error() || !cmp.Equal(got.GetAbout(), c.about) {
 			t.Errorf("%v became %v", c.err, got)
 		}

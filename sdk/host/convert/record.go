@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -66,19 +65,6 @@ func evaluation(e record.Evaluation) *proto.Evaluation {
 		out.Bins = append(out.Bins, b.Bin)
 		out.Positives = append(out.Positives, int64(b.Positives))
 		out.Negatives = append(out.Negatives, int64(b.Negatives))
-	}
-	return out
-}
-
-// Failure is an error as the core gets it, with whom it waited for.
-func Failure(err error) *proto.Failure {
-	f := fault.Describe(err)
-	out := &proto.Failure{Message: f.Message, About: f.About}
-	switch f.Cause {
-	case fault.Wait:
-		out.Cause = proto.Failure_CAUSE_WAIT
-	case fault.Peer:
-		out.Cause = proto.Failure_CAUSE_PEER
 	}
 	return out
 }

@@ -1,0 +1,59 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/convert"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// Describe starts a plugin only to ask what it provides: parts without what builds them.
+func Describe(ctx context.Context, pl registry.Plugin) ([]sdk.Part, error) {
+	if err := CheckLimits(1); err != nil {
+		return nil, err
+	}
+	l, err := New(handshakeTimeout, Output{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = l.Close(true) }()
+	p, err := l.Start(ctx, Spec{Name: "plugin " + pl.Name, Plugin: pl})
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	reply, err := p.Describe(limited, &proto.DescribeRequest{})
+	if limited.Err() != nil && ctx.Err() == nil {
+		return nil, &comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "the list of its parts", Seconds: handshakeTimeout.Seconds()}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s does not say what it provides: %w", pl.Name, err)
+	}
+	var parts []sdk.Part
+	for _, d := range reply.GetParts() {
+		parts = append(parts, convert.PartFromProto(d))
+	}
+	return parts, checkParts(pl.Name, parts)
+}
+
+// checkParts refuses a part that is declared twice: which of the two ran would be a guess.
+func checkParts(plugin string, parts []sdk.Part) error {
+	type name struct {
+		kind sdk.Kind
+		key  string
+	}
+	declared := map[name]bool{}
+	for _, p := range parts {
+		n := name{p.Kind, p.Key}
+		if declared[n] {
+			return fmt.Errorf("plugin %s declares %s %q twice: a plugin has one part of each kind and key", plugin, n.kind, n.key)
+		}
+		declared[n] = true
+	}
+	return nil
+}

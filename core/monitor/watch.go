@@ -1,0 +1,72 @@
+package monitor
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/psbench/psbench/sdk/host/convert"
+	"github.com/psbench/psbench/sdk/host/fault"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// Process is what the monitor follows.
+type Process interface {
+	// Exited is closed when the process has ended. Death then says how, and phase what the
+	// run was doing.
+	Exited() <-chan struct{}
+	Death(phase string) error
+	// Watch is the call of that name of a plugin process.
+	Watch(context.Context, *proto.WatchRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error)
+}
+
+// Watch follows one process until the monitor stops: its death, its failures, its
+// heartbeat and its progress, of which progress, if set, is told: the epochs that begin.
+func (m *Monitor) Watch(name string, p Process, progress func(epoch int)) {
+	m.hear(name)
+	ctx, cancel := context.WithCancel(context.Background())
+	m.owned.Go(func() {
+		defer cancel()
+		select {
+		case <-p.Exited():
+			m.dead(name, p)
+		case <-m.quit:
+		}
+	})
+	m.owned.Go(func() {
+		stream, err := p.Watch(ctx, &proto.WatchRequest{})
+		for err == nil {
+			var event *proto.Event
+			if event, err = stream.Recv(); err != nil {
+				return // the process ended, which is noticed by itself
+			}
+			m.hear(name)
+			if f := event.GetFailure(); f != nil {
+				m.add(blame{from: name, failure: convert.FailureFromProto(f)})
+			}
+			if e := event.GetProgress(); e != nil && progress != nil {
+				progress(int(e.GetEpoch()))
+			}
+		}
+	})
+}
+
+// failureOf gives the error of a call the form of a failure. A call that broke because its
+// process ended names that process.
+func failureOf(err error, name string) fault.Failure {
+	s, ok := status.FromError(err)
+	if !ok {
+		return fault.Describe(err)
+	}
+	for _, d := range s.Details() {
+		if f, ok := d.(*proto.Failure); ok {
+			return convert.FailureFromProto(f)
+		}
+	}
+	if s.Code() == codes.Unavailable || s.Code() == codes.Canceled {
+		return fault.Failure{Cause: fault.Peer, Message: name + " no longer answers", About: []string{name}}
+	}
+	return fault.Failure{Message: name + ": " + s.Message()}
+}

@@ -1,0 +1,30 @@
+package convert
+
+import (
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// PartToProto gives what a plugin says of a part the form in which it crosses gRPC.
+func PartToProto(p sdk.Part) *proto.PartDescription {
+	out := &proto.PartDescription{Kind: string(p.Kind), Key: p.Key, Serves: string(p.Serves), Needs: string(p.Needs)}
+	for _, link := range p.Links {
+		out.Links = append(out.Links, string(link))
+	}
+	for _, s := range p.Settings {
+		out.Settings = append(out.Settings, &proto.SettingDescription{Name: s.Name, Type: s.Type, DefaultJson: s.Default, Doc: s.Doc})
+	}
+	return out
+}
+
+// PartFromProto is the inverse of PartToProto. What builds the part stays in its plugin.
+func PartFromProto(d *proto.PartDescription) sdk.Part {
+	out := sdk.Part{Kind: sdk.Kind(d.GetKind()), Key: d.GetKey(), Serves: sdk.Service(d.GetServes()), Needs: sdk.Service(d.GetNeeds())}
+	for _, link := range d.GetLinks() {
+		out.Links = append(out.Links, sdk.Link(link))
+	}
+	for _, s := range d.GetSettings() {
+		out.Settings = append(out.Settings, sdk.Setting{Name: s.GetName(), Type: s.GetType(), Default: s.GetDefaultJson(), Doc: s.GetDoc()})
+	}
+	return out
+}
