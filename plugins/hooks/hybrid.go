@@ -10,14 +10,14 @@ import (
 // blocking all-reduce over the default group, as the original does where the
 // first group knows no sparse tensors.
 type hybrid struct {
-	dense    averaging
+	dense    *measured
 	group    comm.Group
 	blocking *sdk.Series // from the call to its end; keys {batch},{bucket}
 }
 
 func newHybrid(_ noSettings, env sdk.HookEnv) (sdk.Hook, error) {
 	return &hybrid{
-		dense:    newAveraging(env, env.Group),
+		dense:    averaging(env),
 		group:    env.Default,
 		blocking: env.Recorder.Series("hook_c10d_metric", "gloo_sparse_allreduce"),
 	}, nil
@@ -25,7 +25,7 @@ func newHybrid(_ noSettings, env sdk.HookEnv) (sdk.Hook, error) {
 
 func (h *hybrid) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	if !b.Sparse {
-		return h.dense.reduce(state, b)
+		return h.dense.Reduce(state, b)
 	}
 	start := comm.Now()
 	f := h.group.Average(state.Batch(), b)

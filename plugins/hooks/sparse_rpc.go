@@ -8,18 +8,15 @@ import (
 
 // sparseRPC sends sparse buckets to the server and averages dense ones over
 // the trainers' group.
-type sparseRPC struct {
-	averaging averaging
-	pushing   pushing
-}
+type sparseRPC struct{ dense, sparse *measured }
 
 func newSparseRPC(_ noSettings, env sdk.HookEnv) (sdk.Hook, error) {
-	return &sparseRPC{newAveraging(env, env.Group), newPushing(env)}, nil
+	return &sparseRPC{dense: averaging(env), sparse: pushing(env)}, nil
 }
 
 func (h *sparseRPC) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	if b.Sparse {
-		return h.pushing.reduce(state, b)
+		return h.sparse.Reduce(state, b)
 	}
-	return h.averaging.reduce(state, b)
+	return h.dense.Reduce(state, b)
 }
