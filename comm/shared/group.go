@@ -106,7 +106,7 @@ func newGroup(members wire.Links, position int, store *comm.Store) (*group, erro
 			stored: store.Buckets[i], copied: g.own.stores[layout.InCopies].Buckets[i],
 		}
 	})
-	g.barrier = &step{group: g, kind: stepBarrier, op: g.Meeting}
+	g.barrier = &step{group: g, kind: stepBarrier, op: g.BarrierOp}
 	for i, conn := range conns {
 		if i != position {
 			g.watchers.Go(func() { g.watch(g.members[i], conn) })

@@ -174,5 +174,5 @@ func (g *group) Barrier() error {
 		return err
 	}
 	g.post(g.barrier)
-	return g.Meeting.Future().Wait()
+	return g.BarrierOp.Future().Wait()
 }

@@ -159,7 +159,7 @@ func (r *ring) Barrier() error {
 	if err := r.BeginBarrier(); err != nil {
 		return err
 	}
-	return r.enqueue(ringTask{op: r.Meeting, kind: wire.OpBarrier}).Wait()
+	return r.enqueue(ringTask{op: r.BarrierOp, kind: wire.OpBarrier}).Wait()
 }
 
 func (r *ring) enqueue(t ringTask) *comm.Future {

@@ -101,7 +101,7 @@ func (r *ring) settle(op *op.Reduction, received error) error {
 	sent := r.failed
 	r.failed = nil
 	what := "a part of "
-	if op == r.Meeting {
+	if op == r.BarrierOp {
 		what = ""
 	}
 	cutShort := errors.Is(received, os.ErrDeadlineExceeded) && time.Now().Before(op.Deadline)

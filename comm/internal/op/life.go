@@ -3,25 +3,17 @@
 package op
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/comm/wire"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
-// ByeGrace bounds the orderly end of a link whose peer no longer reads.
-const ByeGrace = time.Second
-
-// ErrLeft is why the operation of a group failed of which a member is gone in order.
-var ErrLeft = errors.New("it left the group")
-
-// Operation is a place on a link for one thing at a time: the reduction of a bucket, a
-// barrier, a call of a table. It is used again for every batch.
+// Operation is one thing that a link does again in every batch: the reduction of a bucket, a
+// barrier, a call of a table. It is pending once at a time.
 type Operation struct {
 	*comm.Promise
 	name  func(batch int64) string
@@ -41,6 +33,24 @@ func NewOperation(name func(batch int64) string, drive, ended func()) Operation 
 
 func (o *Operation) String() string { return o.name(o.Batch) }
 
+// State says whether a link or a port has ended.
+type State struct {
+	// Wake, if it is set, wakes whoever waits for the link, or in Serve, once it has ended.
+	Wake func()
+
+	ended atomic.Bool
+}
+
+// Ended says whether it has.
+func (s *State) Ended() bool { return s.ended.Load() }
+
+func (s *State) end() {
+	s.ended.Store(true)
+	if s.Wake != nil {
+		s.Wake()
+	}
+}
+
 // Life is what all links share, whatever carries them: what is pending on the link, until
 // when, and the error that ended it. A link that has ended stays so: its connection may
 // have stopped in the middle of a frame, and a neighbour that is only slow may still
@@ -52,13 +62,11 @@ type Life struct {
 	// Awaits starts, in errors, what the link waits for: "the answer to ". Idle is what it
 	// waits for while nothing is pending.
 	Awaits, Idle string
-	// Wake, if it is set, wakes whoever waits for the link once it has ended.
-	Wake func()
+	State
 
 	Mu         sync.Mutex // guards what is pending
 	operations []*Operation
 	err        error
-	ended      atomic.Bool
 }
 
 // Add gives the link an operation, at set-up.
@@ -66,9 +74,6 @@ func (l *Life) Add(o *Operation) { l.operations = append(l.operations, o) }
 
 // Err is what ended the link, or nil; the caller holds Mu.
 func (l *Life) Err() error { return l.err }
-
-// Ended says whether the link has.
-func (l *Life) Ended() bool { return l.ended.Load() }
 
 // Start makes o pending, unless it is; the caller holds Mu and has looked at Err.
 func (l *Life) Start(o *Operation, batch int64) bool {
@@ -108,104 +113,90 @@ func (l *Life) End(o *Operation, err error, endNS int64) {
 	o.CompleteAt(err, endNS)
 }
 
-// Fail ends the link with err. It is false if the link has ended before, in which case err
-// is a consequence and forgotten. What is pending stays so until Finish.
-func (l *Life) Fail(err error) bool {
-	l.Mu.Lock()
-	first := l.err == nil
-	if first {
-		l.err = err
-	}
-	l.Mu.Unlock()
-	if first {
-		l.end()
-	}
-	return first
+// Reduction is the operation of a bucket: a push, an all-reduce, a broadcast.
+type Reduction struct {
+	Operation
+	Spec     tensor.BucketSpec
+	Mean     bool             // of an all-reduce: divide the sums by the members
+	Gradient *tensor.Gradient // while it is pending
 }
 
-// Retire ends the link at its owner's wish. It is true if the link had not ended and
-// nothing was pending, so that nobody uses its memory any more.
-func (l *Life) Retire() (orderly bool) {
-	l.Mu.Lock()
-	first := l.err == nil
-	orderly = first && l.earliest() == nil
-	if first {
-		l.err = l.Closed()
+// Describe names what a bucket is used for in a batch.
+func Describe(batch int64, bucket int) string {
+	if bucket == BarrierIndex {
+		return fmt.Sprintf("barrier %d", batch)
 	}
-	l.Mu.Unlock()
-	if first {
-		l.end()
-	}
-	return orderly
+	return fmt.Sprintf("batch %d, bucket %d", batch, bucket)
 }
 
-func (l *Life) end() {
-	l.ended.Store(true)
-	if l.Wake != nil {
-		l.Wake()
+// Buckets is the life of a link that carries buckets, each with one operation at a time.
+type Buckets struct {
+	Life
+	reductions []*Reduction // by bucket index
+}
+
+// Init gives the link a reduction for each spec, which a waiter carries on by what drive
+// makes for it, unless that is nil.
+func (b *Buckets) Init(self, link string, specs []tensor.BucketSpec, timeout time.Duration, drive func(*Reduction) func()) {
+	b.Self, b.Link, b.Timeout = self, link, timeout
+	b.reductions = ByIndex(specs, func(spec tensor.BucketSpec) *Reduction { return b.reduction(spec, drive) })
+}
+
+func (b *Buckets) reduction(spec tensor.BucketSpec, drive func(*Reduction) func()) *Reduction {
+	r := &Reduction{Spec: spec}
+	var by func()
+	if drive != nil {
+		by = drive(r)
 	}
+	r.Operation = NewOperation(func(batch int64) string { return Describe(batch, spec.Index) }, by, nil)
+	b.Add(&r.Operation)
+	return r
 }
 
-// Closed is the error of whoever uses a link that was closed.
-func (l *Life) Closed() error {
-	return fmt.Errorf("%s has closed %s: %w", l.Self, l.Link, net.ErrClosed)
-}
+// Of is the reduction of a bucket index that came from outside, or nil.
+func (b *Buckets) Of(index int) *Reduction { return At(b.reductions, index) }
 
-// Finish fails everything that is pending on a link that has ended. It is called once no
-// goroutine of the link touches a gradient any more.
-func (l *Life) Finish() {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	for _, o := range l.operations {
-		l.End(o, l.err, comm.Now())
+// Begin makes the reduction of a bucket pending. It is an error, and changes nothing, if
+// the link has ended, does not carry the bucket or has it in flight.
+func (b *Buckets) Begin(batch int64, bucket *tensor.Bucket) (*Reduction, error) {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
+	if b.err != nil {
+		return nil, b.err
 	}
-}
-
-// Earliest is the deadline that comes first, the zero time if nothing is pending; the
-// caller holds Mu.
-func (l *Life) Earliest() (deadline time.Time) {
-	if o := l.earliest(); o != nil {
-		deadline = o.Deadline
+	r := b.Of(bucket.Index)
+	if r == nil {
+		return nil, fmt.Errorf("%s of %s does not carry bucket %d of batch %d", b.Link, b.Self, bucket.Index, batch)
 	}
-	return deadline
+	if err := r.Spec.Check(&bucket.Gradient); err != nil {
+		return nil, fmt.Errorf("%s, batch %d: %w", b.Self, batch, err)
+	}
+	if !b.Start(&r.Operation, batch) {
+		return nil, fmt.Errorf("%s started batch %d, bucket %d on %s while batch %d of that bucket is in flight", b.Self, batch, bucket.Index, b.Link, r.Batch)
+	}
+	r.Gradient = &bucket.Gradient
+	return r, nil
 }
 
-// earliest is the pending operation whose deadline comes first, or nil; the caller holds Mu.
-func (l *Life) earliest() *Operation {
-	var first *Operation
-	for _, o := range l.operations {
-		if o.pending && (first == nil || o.Deadline.Before(first.Deadline)) {
-			first = o
+// ByIndex makes one T per spec, at the spec's index.
+func ByIndex[T any](specs []tensor.BucketSpec, build func(tensor.BucketSpec) *T) []*T {
+	size := 0
+	for _, spec := range specs {
+		size = max(size, spec.Index+1)
+	}
+	all := make([]*T, size)
+	for _, spec := range specs {
+		if spec.Index >= 0 {
+			all[spec.Index] = build(spec)
 		}
 	}
-	return first
+	return all
 }
 
-// Awaited is what the link waits for, for errors.
-func (l *Life) Awaited() string {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	if o := l.earliest(); o != nil {
-		return l.Awaits + o.String()
+// At is what stands at an index that came from outside, or nil.
+func At[T any](all []*T, index int) *T {
+	if index < 0 || index >= len(all) {
+		return nil
 	}
-	return l.Idle
-}
-
-// Late is the error of a wait for what from peers that has met its deadline.
-func (l *Life) Late(what string, peers ...string) error {
-	return &comm.WaitError{Waiter: l.Self, For: peers, What: what, Seconds: l.Timeout.Seconds()}
-}
-
-// Watch reads the connection of a link that works by bells, over which nothing comes but
-// its end, and returns that: nil if the peer left in order. during says what the link was
-// being used for, and how long it may.
-func Watch(c *wire.Conn, during func() string, timeout time.Duration) error {
-	var h wire.Header
-	switch err := c.NextHeader(&h); {
-	case err != nil:
-		return c.Explain(err, during(), int64(timeout))
-	case h.Op != wire.OpBye:
-		return fmt.Errorf("%s sent operation %d to %s over a link that works by bells", c.Peer(), h.Op, c.Self())
-	}
-	return nil
+	return all[index]
 }

@@ -2,7 +2,6 @@ package op
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"github.com/psbench/psbench/comm/wire"
 )
@@ -11,14 +10,12 @@ import (
 // first error, which ends all links.
 type Port struct {
 	wire.Links
-	// Wake, if it is set, wakes whoever waits in Serve once the port has ended.
-	Wake func()
+	State
 
 	mu      sync.Mutex
 	closed  bool
 	err     error
 	serving chan struct{} // closed when Run has returned; nil before it
-	ended   atomic.Bool
 }
 
 // Run is Serve: it calls serve and returns the port's first error.
@@ -38,9 +35,6 @@ func (p *Port) Err() error {
 	return p.err
 }
 
-// Ended says whether the port has failed or is closed.
-func (p *Port) Ended() bool { return p.ended.Load() }
-
 // Fail keeps the first error and ends all links. What follows Close is no failure.
 func (p *Port) Fail(err error) {
 	p.mu.Lock()
@@ -52,10 +46,7 @@ func (p *Port) Fail(err error) {
 }
 
 func (p *Port) end() error {
-	p.ended.Store(true)
-	if p.Wake != nil {
-		p.Wake()
-	}
+	p.State.end()
 	return p.Close()
 }
 
