@@ -24,21 +24,13 @@ type Arrival struct {
 	// will be handed over next: work on both at once saves a pass over memory.
 	More bool
 
-	// Slot is what the port knows of the push; it sends the answer.
-	Slot Answerer
+	// Answer sends g to the trainer in place of what it pushed. g may be Gradient,
+	// which in shared memory costs nothing, for it is the trainer's own memory; it must stay
+	// as it is until Answer returns. Each arrival is answered once, from any goroutine.
+	// If the trainer does not take the answer, by its deadline or at all, the error
+	// ends Serve as well.
+	//
+	// A trainer may push the bucket again as soon as it has its answer, even before
+	// Answer returns: then the arrival already stands for the next push. The port sets it.
+	Answer func(g *tensor.Gradient) error
 }
-
-// Answerer answers a push.
-type Answerer interface {
-	Answer(g *tensor.Gradient) error
-}
-
-// Answer sends g to the trainer in place of what it pushed. g may be a.Gradient,
-// which in shared memory costs nothing, for it is the trainer's own memory; it must stay as
-// it is until Answer returns. Each arrival is answered once, from any goroutine.
-// If the trainer does not take the answer, by its deadline or at all, the error
-// ends Serve as well.
-//
-// A trainer may push the bucket again as soon as it has its answer, even before
-// Answer returns: then a already stands for the next push.
-func (a *Arrival) Answer(g *tensor.Gradient) error { return a.Slot.Answer(g) }

@@ -237,7 +237,8 @@ func TestSharedLinkRefusesLies(t *testing.T) {
 		pushed := make(chan *comm.Arrival, 1)
 		h := newHall(t, 1, []tensor.BucketSpec{commtest.SparseSpec(0, 10, 2, 4)}, linktest.Patience, func(a *comm.Arrival) error { pushed <- a; return nil })
 		f := h.links[0].PushPull(0, h.stores[0].Buckets[0])
-		a := (<-pushed).Slot.(*arrival)
+		<-pushed
+		a := h.port.trainers[0].slots[0]
 		lie(a.line, a.bucket)
 		a.line.Answered.Store(a.seen)
 		a.bell.Ring()

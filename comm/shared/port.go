@@ -1,6 +1,9 @@
 package shared
 
 import (
+	"fmt"
+	"sync/atomic"
+
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/op"
 	"github.com/psbench/psbench/comm/shared/layout"
@@ -25,6 +28,26 @@ type trainer struct {
 	at      int        // the slot to look at next
 	taken   uint32     // pushes that were handed over
 }
+
+// arrival is the slot of a trainer and bucket as the port sees it.
+type arrival struct {
+	comm.Arrival
+	port   *port
+	spec   *tensor.BucketSpec
+	line   *layout.PushLine
+	bell   shm.Bell
+	places [2]*tensor.Bucket // the trainer's bucket in each place
+	bucket *tensor.Bucket    // the one that was pushed
+	seen   uint32            // the last push that was handed over
+	state  atomic.Int32
+}
+
+// States of an arrival.
+const (
+	answered  int32 = iota // or never pushed
+	pending                // handed over
+	answering              // the answer is being written
+)
 
 func newPort(trainers wire.Links, specs []tensor.BucketSpec) (*port, error) {
 	p := &port{server: server{Port: op.Port{Links: trainers}, awaits: "a push"}}
@@ -57,7 +80,7 @@ func (p *port) admit(i int, conn *wire.Conn, specs []tensor.BucketSpec) (err err
 		for place, store := range t.stores {
 			a.places[place] = store.Buckets[k]
 		}
-		a.Arrival = comm.Arrival{Bucket: specs[k].Index, Trainer: i, Chunks: 1, Slot: a}
+		a.Arrival = comm.Arrival{Bucket: specs[k].Index, Trainer: i, Chunks: 1, Answer: a.answer}
 		t.slots = append(t.slots, a)
 	}
 	return nil
@@ -69,6 +92,132 @@ func (p *port) Store(trainer int) *comm.Store { return p.trainers[trainer].store
 // Serve implements Port. handle runs on the calling goroutine.
 func (p *port) Serve(handle func(*comm.Arrival) error) error {
 	return p.serve(func() (int, error) { return p.take(handle) })
+}
+
+func (p *port) anyPush() bool {
+	for _, t := range p.trainers {
+		for _, a := range t.slots {
+			if a.line.Pushed.Load() != a.seen {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// take hands over every push that is there.
+func (p *port) take(handle func(*comm.Arrival) error) (pushes int, err error) {
+	for i, t := range p.trainers {
+		n, err := p.takeFrom(i, t, handle)
+		pushes += n
+		if err != nil {
+			return pushes, err
+		}
+	}
+	return pushes, nil
+}
+
+// takeFrom hands over a trainer's pushes in the order in which it made them. It
+// looks at the slots round and round, until it has found nothing in one round. A
+// push that it sees before an earlier one makes it look once more: the earlier one
+// is there by then.
+func (p *port) takeFrom(i int, t *trainer, handle func(*comm.Arrival) error) (pushes int, err error) {
+	looks := len(t.slots)
+	for early := false; looks > 0; looks-- {
+		a := t.slots[t.at]
+		t.at = (t.at + 1) % len(t.slots)
+		pushed := a.line.Pushed.Load()
+		switch {
+		case pushed == a.seen:
+			continue
+		case a.line.Order == t.taken:
+			if err := p.receive(a, pushed); err != nil {
+				return pushes, err
+			}
+			t.taken++
+			pushes++
+			a.More = p.another(i, (t.at+len(t.slots)-1)%len(t.slots))
+			if err := handle(&a.Arrival); err != nil {
+				return pushes, err
+			}
+			early, looks = false, len(t.slots)+1
+		case !early:
+			early, looks = true, len(t.slots)+1
+		case looks == 1:
+			return pushes, fmt.Errorf("%s pushed bucket %d to %s as number %d where number %d is due", p.Conns[i].Peer(), a.Bucket, p.Self, a.line.Order, t.taken)
+		}
+	}
+	return pushes, nil
+}
+
+// another says whether a trainer other than i has a push in its k-th slot that was
+// not handed over.
+func (p *port) another(i, k int) bool {
+	for j, t := range p.trainers {
+		if j != i && t.slots[k].line.Pushed.Load() != t.slots[k].seen {
+			return true
+		}
+	}
+	return false
+}
+
+// receive checks what a trainer says of its push before anything relies on it.
+func (p *port) receive(a *arrival, pushed uint32) error {
+	from, line := p.Conns[a.Trainer].Peer(), a.line
+	if pushed != a.seen+1 || a.state.Load() != answered {
+		return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", from, line.Batch, a.Bucket, p.Self, a.Batch)
+	}
+	place, rows := line.Place, int(line.Rows)
+	if place != layout.InStore && place != layout.InCopies {
+		return fmt.Errorf("%s pushed bucket %d to %s from place %d, which does not exist", from, a.Bucket, p.Self, place)
+	}
+	a.bucket = a.places[place]
+	if a.spec.Sparse {
+		if err := a.bucket.TakeRows(rows); err != nil {
+			return fmt.Errorf("%s sent to %s: %w", from, p.Self, err)
+		}
+	}
+	a.seen, a.Gradient, a.Batch, a.AtNS = pushed, &a.bucket.Gradient, line.Batch, line.PushedNS
+	a.state.Store(pending)
+	return nil
+}
+
+// answer is the arrival's Answer. In place it is two stores and a look at the
+// trainer's bell, with the rows of a sparse gradient before them; anything else is
+// copied into the trainer's memory.
+func (a *arrival) answer(g *tensor.Gradient) error {
+	p := a.port
+	to := p.Conns[a.Trainer].Peer()
+	if p.Ended() {
+		return p.lost(to, a)
+	}
+	if err := a.spec.Check(g); err != nil {
+		return fmt.Errorf("%s cannot answer %s: %w", p.Self, to, err)
+	}
+	if !a.state.CompareAndSwap(pending, answering) {
+		return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight", p.Self, a.Bucket, to)
+	}
+	if !g.SameValues(a.Gradient) {
+		if err := a.Gradient.CopyFrom(g); err != nil {
+			return fmt.Errorf("%s cannot answer %s: %w", p.Self, to, err)
+		}
+	}
+	a.bucket.ShowRows(g.Rows)
+	a.line.Rows = int32(len(g.Rows)) // #nosec G115 -- rows are int32
+	a.line.AnswerNS = comm.Now()
+	seen := a.seen
+	a.state.Store(answered) // nothing of a is touched after it
+	a.line.Answered.Store(seen)
+	a.bell.Ring()
+	return nil
+}
+
+// lost is the error of an answer on a port that has ended.
+func (p *port) lost(to string, a *arrival) error {
+	if err := p.Err(); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s cannot answer batch %d, bucket %d of %s: the port is closed", p.Self, a.Batch, a.Bucket, to)
 }
 
 // Close implements Port.

@@ -74,7 +74,7 @@ func (p *port) prepare(place *pushPlace, trainer int, g *tensor.Gradient, chunke
 		}
 		a := &place.arrivals[k]
 		a.port, a.place = p, place
-		a.Arrival = comm.Arrival{Bucket: place.spec.Index, Trainer: trainer, Chunk: k, Chunks: n, Gradient: part, Slot: a}
+		a.Arrival = comm.Arrival{Bucket: place.spec.Index, Trainer: trainer, Chunk: k, Chunks: n, Gradient: part, Answer: a.answer}
 	}
 }
 
@@ -181,8 +181,8 @@ func (p *port) readChunk(c *wire.Conn, a *pushArrival, h *wire.Header, batch int
 	return readGradient(c, h, spec, &part)
 }
 
-// Answer implements Answerer.
-func (a *pushArrival) Answer(g *tensor.Gradient) error {
+// answer sends g frame by frame.
+func (a *pushArrival) answer(g *tensor.Gradient) error {
 	p, place := a.port, a.place
 	c := p.Conns[a.Trainer]
 	spec := place.spec
