@@ -80,32 +80,30 @@ func (w *watch) watch(signals <-chan os.Signal, over <-chan struct{}) {
 	}
 }
 
+// watchOf is the watch over what is done under ctx, or one that watches nothing.
+func watchOf(ctx context.Context) *watch {
+	if w, ok := ctx.Value(watchKey{}).(*watch); ok {
+		return w
+	}
+	return new(watch)
+}
+
 // hold makes the first signal end ctx rather than psbench, until release is called.
 func hold(ctx context.Context) (release func()) {
-	w, ok := ctx.Value(watchKey{}).(*watch)
-	if !ok {
-		return func() {}
-	}
+	w := watchOf(ctx)
 	w.held.Add(1)
 	return func() { w.held.Add(-1) }
 }
 
 // bounded says that what psbench waits for ends by itself, until done is called.
 func bounded(ctx context.Context) (done func()) {
-	w, ok := ctx.Value(watchKey{}).(*watch)
-	if !ok {
-		return func() {}
-	}
+	w := watchOf(ctx)
 	w.waits.Add(1)
 	return func() { w.waits.Add(-1) }
 }
 
 // headway says that what holds psbench gets on, though it may take no CPU time.
-func headway(ctx context.Context) {
-	if w, ok := ctx.Value(watchKey{}).(*watch); ok {
-		w.moves.Add(1)
-	}
-}
+func headway(ctx context.Context) { watchOf(ctx).moves.Add(1) }
 
 func cpuTime() time.Duration {
 	var usage unix.Rusage

@@ -39,14 +39,21 @@ func (r *resolver) describe(ctx context.Context, item registry.Item) (Descriptio
 		item.Plugin.Name, item.Kind, item.Key, item.File)
 }
 
+// settableParts are the chosen parts that have settings, in the order of their kinds.
+func (r *resolver) settableParts() []choice {
+	var out []choice
+	for _, kind := range settable {
+		if c, ok := r.chosen[kind]; ok {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // configureParts gives every part with settings the values that count.
 func (r *resolver) configureParts(ctx context.Context) error {
 	byKind := map[sdk.Kind][]effective{}
-	for _, kind := range settable {
-		c, ok := r.chosen[kind]
-		if !ok {
-			continue
-		}
+	for _, c := range r.settableParts() {
 		d, err := r.describe(ctx, c.Item)
 		if err != nil {
 			return err
@@ -55,26 +62,22 @@ func (r *resolver) configureParts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if byKind[kind], err = settingsOf(d, assignments); err != nil {
+		if byKind[c.Kind], err = settingsOf(d, assignments); err != nil {
 			return err
 		}
 	}
 	if err := r.applyBounds(byKind); err != nil {
 		return err
 	}
-	for _, kind := range settable {
-		c, ok := r.chosen[kind]
-		if !ok {
-			continue
-		}
-		settings := byKind[kind]
+	for _, c := range r.settableParts() {
+		settings := byKind[c.Kind]
 		raw, err := object(settings)
 		if err != nil {
 			return err
 		}
-		r.exp.Parts[kind] = Part{Key: c.Key, Plugin: c.Plugin, Settings: raw}
+		r.exp.Parts[c.Kind] = Part{Key: c.Key, Plugin: c.Plugin, Settings: raw}
 		for _, s := range settings {
-			r.settings = append(r.settings, result.Value{Key: fmt.Sprintf("%s.%s", kind, s.name), Value: s.value, Origin: s.origin})
+			r.settings = append(r.settings, result.Value{Key: fmt.Sprintf("%s.%s", c.Kind, s.name), Value: s.value, Origin: s.origin})
 		}
 	}
 	return nil

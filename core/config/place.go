@@ -47,11 +47,7 @@ func (r *resolver) placeSettings(ctx context.Context) error {
 // partsWith are the kinds of the chosen parts that have a setting of that name, and the
 // names of all settings.
 func (r *resolver) partsWith(ctx context.Context, name string) (kinds []sdk.Kind, names []string, err error) {
-	for _, kind := range settable {
-		c, ok := r.chosen[kind]
-		if !ok {
-			continue
-		}
+	for _, c := range r.settableParts() {
 		d, err := r.describe(ctx, c.Item)
 		if err != nil {
 			return nil, nil, err
@@ -60,7 +56,7 @@ func (r *resolver) partsWith(ctx context.Context, name string) (kinds []sdk.Kind
 			names = append(names, s.Name)
 		}
 		if slices.ContainsFunc(d.Settings, func(s sdk.Setting) bool { return s.Name == name }) {
-			kinds = append(kinds, kind)
+			kinds = append(kinds, c.Kind)
 		}
 	}
 	return kinds, names, nil

@@ -83,14 +83,12 @@ func (c *Config) Chosen(ctx context.Context, reg *registry.Registry, catalogue C
 		}
 	}
 	var parts []Description
-	for _, kind := range settable {
-		if item, ok := r.chosen[kind]; ok {
-			d, err := r.describe(ctx, item.Item)
-			if err != nil {
-				return nil, err
-			}
-			parts = append(parts, d)
+	for _, c := range r.settableParts() {
+		d, err := r.describe(ctx, c.Item)
+		if err != nil {
+			return nil, err
 		}
+		parts = append(parts, d)
 	}
 	return parts, nil
 }

@@ -130,11 +130,3 @@ func TimesIn(r *sdk.Recorder, name string) []sdk.Measurement {
 	}
 	return out
 }
-
-// Fabric is the fabric of a name.
-func Fabric(t testing.TB, name string) *fabric.Fabric {
-	t.Helper()
-	f, err := fabric.Open(name)
-	Must(t, err)
-	return f
-}
