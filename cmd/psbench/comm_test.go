@@ -128,13 +128,7 @@ func TestKilledProcessEndsComm(t *testing.T) {
 func TestInterruptEndsComm(t *testing.T) {
 	f := startComm(t)
 	f.reach(commPhases[0])
-	if err := f.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	f.ended("interrupted")
-	if status := f.cmd.ProcessState.ExitCode(); status != exitSignal {
-		t.Errorf("the exit status is %d", status)
-	}
+	f.interrupt()
 	if !strings.Contains(f.stdout.String(), "\nINCOMPLETE: interrupted\n") {
 		t.Errorf("the tables are not marked:\n%s", f.stdout.String())
 	}
@@ -143,13 +137,7 @@ func TestInterruptEndsComm(t *testing.T) {
 func TestKilledCommLeavesNothing(t *testing.T) {
 	f := startComm(t)
 	f.reach(commPhases[1])
-	if err := f.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if status, _ := f.end(); status == 0 {
-		t.Errorf("the measurement succeeded")
-	}
-	f.leavesNothing()
+	f.kill()
 }
 
 func TestStoppedProcessOfCommIsNamed(t *testing.T) {

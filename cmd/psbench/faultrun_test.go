@@ -235,6 +235,26 @@ func (f *faultRun) ended(want ...string) {
 	f.leavesNothing()
 }
 
+// interrupt does what Ctrl-C does, which must end the run with a status of its own.
+func (f *faultRun) interrupt() {
+	f.t.Helper()
+	f.send(f.cmd.Process.Pid, syscall.SIGINT)
+	f.ended("interrupted")
+	if status := f.cmd.ProcessState.ExitCode(); status != exitSignal {
+		f.t.Errorf("the exit status is %d", status)
+	}
+}
+
+// kill kills the core, after which nothing may be left.
+func (f *faultRun) kill() {
+	f.t.Helper()
+	f.send(f.cmd.Process.Pid, syscall.SIGKILL)
+	if status, _ := f.end(); status == 0 {
+		f.t.Errorf("the run succeeded")
+	}
+	f.leavesNothing()
+}
+
 // shortTimeout gives a run a deadline that a test can wait for, and that processes which
 // share their cores with others' load keep.
 var shortTimeout = []string{"--rpc-timeout", "10"}

@@ -58,13 +58,7 @@ func TestInterruptEndsEverySystem(t *testing.T) {
 		t.Run(system, func(t *testing.T) {
 			f := startSystem(t, system)
 			f.reach(phase)
-			if err := f.cmd.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
-			f.ended("interrupted")
-			if status := f.cmd.ProcessState.ExitCode(); status != exitSignal {
-				t.Errorf("the exit status is %d", status)
-			}
+			f.interrupt()
 		})
 	}
 }
