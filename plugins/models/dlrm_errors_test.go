@@ -42,7 +42,7 @@ func TestDLRMErrors(t *testing.T) {
 	if _, err := (&dlrm{settings: smallDLRM}).Forward(clicks(smallDLRM, 1, 0)); err == nil {
 		t.Error("an unbound model went forward")
 	}
-	if err := r.Bind(r.values[:1], r.gradients); err == nil || !strings.Contains(err.Error(), "handed 1 values") {
+	if err := r.Bind(r.params[:1], r.grads); err == nil || !strings.Contains(err.Error(), "handed 1 values") {
 		t.Errorf("Bind says %v", err)
 	}
 	s := smallDLRM

@@ -53,14 +53,14 @@ func (c *dlrmReference) train(t *testing.T, s DLRMSettings) {
 	r := newRecommender(t, s, sdk.ModelEnv{})
 	r.Initialize(c.Seed)
 	var initial [][]float32
-	for _, v := range r.values {
+	for _, v := range r.params {
 		initial = append(initial, slices.Clone(v.Data))
 	}
 	criterion, err := criteria.NewBinaryCrossEntropy(struct{}{}, sdk.CriterionEnv{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps, err := optimizer.New(optimizer.Defaults(c.LR, 0), r.values, r.gradients)
+	steps, err := optimizer.New(optimizer.Defaults(c.LR, 0), r.params, r.grads)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,14 +89,14 @@ func (c *dlrmReference) train(t *testing.T, s DLRMSettings) {
 		}
 		steps.Step()
 	}
-	if len(c.Squares) != len(r.values) {
-		t.Fatalf("there are %d parameters, in PyTorch %d", len(r.values), len(c.Squares))
+	if len(c.Squares) != len(r.params) {
+		t.Fatalf("there are %d parameters, in PyTorch %d", len(r.params), len(c.Squares))
 	}
 	order := append([]int{r.embedding()}, r.layerParameters()...) // PyTorch lists the stack first
 	for n, want := range c.Squares {
 		var got float64
 		k := order[n]
-		for i, v := range r.values[k].Data {
+		for i, v := range r.params[k].Data {
 			change := float64(v) - float64(initial[k][i])
 			got += change * change
 		}

@@ -28,43 +28,8 @@ func upstreamOf(output tensor.Tensor, number uint64) tensor.Tensor {
 
 func TestDLRMGradientsMatchFiniteDifferences(t *testing.T) {
 	r := newRecommender(t, smallDLRM, sdk.ModelEnv{})
-	b := clicks(smallDLRM, 3, 1) // no input of a ReLU is within a step of 0
-	output, err := r.Forward(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	upstream := upstreamOf(output, 0)
-	input := make([]float32, len(b.Features))
-	if err := r.BackwardInput(upstream, input, r.emit); err != nil {
-		t.Fatal(err)
-	}
-	loss := func() (sum float64) {
-		output, err := r.Forward(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, v := range output.Data {
-			sum += float64(v) * float64(upstream.Data[i])
-		}
-		return sum
-	}
-	check := func(what string, x, gradient []float32) {
-		for i, at := range x {
-			const step = 2e-3
-			x[i] = at + step
-			above := loss()
-			x[i] = at - step
-			below := loss()
-			x[i] = at
-			if want := (above - below) / (2 * step); math.Abs(float64(gradient[i])-want) > 5e-4 {
-				t.Errorf("%s, element %d: gradient is %g, the loss rises by %g", what, i, gradient[i], want)
-			}
-		}
-	}
-	for k := range r.values {
-		check(r.Parameters()[k].Name, r.values[k].Data, r.gradients[k].Values)
-	}
-	check("features", b.Features, input)
+	b := clicks(smallDLRM, 3, 1)
+	r.requireDerivatives(t, r, b, 2e-3, 5e-4)
 }
 
 // As rows, dense, or looked up by the trainer, the tables have the same gradient, and the
@@ -79,7 +44,7 @@ func TestDLRMTablesAreTheSameEverywhere(t *testing.T) {
 		served := newRecommender(t, s, sdk.ModelEnv{FirstTensor: 1})
 		for pass := range 3 {
 			b := clicks(s, rapid.IntRange(1, 6).Draw(t, "samples"), pass)
-			looked := lookedUp(s, b, dense.values[dense.embedding()].Data)
+			looked := lookedUp(s, b, dense.params[dense.embedding()].Data)
 			outputs := make([]tensor.Tensor, 3)
 			for i, r := range []*recommender{dense, sparse, served} {
 				in := b
@@ -103,7 +68,7 @@ func TestDLRMTablesAreTheSameEverywhere(t *testing.T) {
 			if err := served.BackwardInput(upstream, features, served.emit); err != nil {
 				t.Fatal(err)
 			}
-			for k := range dense.values {
+			for k := range dense.params {
 				agree(t, fmt.Sprint("gradient ", k, " as rows"), sparse.spread(k), dense.spread(k))
 			}
 			for k, l := range dense.layerParameters() {
@@ -142,14 +107,14 @@ func TestDLRMEmitsInReverse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, g := range r.gradients {
+		for _, g := range r.grads {
 			for i := range g.Values {
 				g.Values[i] = 9
 			}
 		}
 		emit := func(k int) {
 			r.emit(k)
-			for j, g := range r.gradients {
+			for j, g := range r.grads {
 				if ready := slices.Contains(r.emitted, j); ready == slices.Contains(g.Values, 9) {
 					t.Errorf("%s: at emit %d gradient %d is ready: %v", tables, k, j, !ready)
 				}
@@ -178,7 +143,7 @@ func TestDLRMInitialize(t *testing.T) {
 			at++
 		}
 	}
-	if d := cmp.Diff(stack, r.values[r.embedding()].Data); d != "" {
+	if d := cmp.Diff(stack, r.params[r.embedding()].Data); d != "" {
 		t.Errorf("embedding: %s", d)
 	}
 	inputs := []int{3, 3, 6, 6, 4 + 6, 4 + 6, 5, 5}
@@ -188,9 +153,9 @@ func TestDLRMInitialize(t *testing.T) {
 		names = append(names, fmt.Sprint(spec.Name, spec.Shape, spec.Sparse))
 	}
 	for k, l := range r.layerParameters() {
-		want := make([]float32, len(r.values[l].Data))
+		want := make([]float32, len(r.params[l].Data))
 		splitmix.Uniform(7, uint64(3+k), want, float32(1/math.Sqrt(float64(inputs[k]))))
-		if d := cmp.Diff(want, r.values[l].Data); d != "" {
+		if d := cmp.Diff(want, r.params[l].Data); d != "" {
 			t.Errorf("%s: %s", specs[l].Name, d)
 		}
 	}
@@ -207,7 +172,7 @@ func TestDLRMInitialize(t *testing.T) {
 	served := newRecommender(t, s, sdk.ModelEnv{FirstTensor: 3})
 	served.Initialize(7)
 	for k, l := range r.layerParameters() { // one server's table before them
-		if d := cmp.Diff(r.values[l].Data, served.values[k].Data); d != "" {
+		if d := cmp.Diff(r.params[l].Data, served.params[k].Data); d != "" {
 			t.Errorf("parameter %d: %s", k, d)
 		}
 	}

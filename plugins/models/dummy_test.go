@@ -35,7 +35,7 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 			change(&s)
 			r := newReplica(t, s, 4, engine(t, blas.Gonum))
 			r.model.Initialize(3)
-			for _, p := range r.values { // steeper, so that the loss moves far above float32's rounding
+			for _, p := range r.params { // steeper, so that the loss moves far above float32's rounding
 				for i := range p.Data {
 					p.Data[i] *= 2
 				}
@@ -44,8 +44,8 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 			r.forward(t, b)
 			r.backward(t, b)
 			const step = 1e-2
-			for k, value := range r.values {
-				gradient := r.dense(k)
+			for k, value := range r.params {
+				gradient := r.spread(k)
 				for i := range value.Data {
 					at := value.Data[i]
 					value.Data[i] = at + step
@@ -72,7 +72,7 @@ func TestSparseGradientIsCoalesced(t *testing.T) {
 		b := raggedBatch()
 		r.forward(t, b)
 		r.backward(t, b)
-		if got, want := r.gradients[0].Rows, []int32{0, 1, 3, 5, 6}; !slices.Equal(got, want) {
+		if got, want := r.grads[0].Rows, []int32{0, 1, 3, 5, 6}; !slices.Equal(got, want) {
 			t.Fatalf("rows are %v, want %v", got, want)
 		}
 	}
@@ -80,8 +80,8 @@ func TestSparseGradientIsCoalesced(t *testing.T) {
 	dense.model.Initialize(1)
 	dense.forward(t, raggedBatch())
 	dense.backward(t, raggedBatch())
-	for i, want := range dense.dense(0) {
-		if got := r.dense(0)[i]; got != want {
+	for i, want := range dense.spread(0) {
+		if got := r.spread(0)[i]; got != want {
 			t.Errorf("element %d of the embedding's gradient is %g as rows but %g dense", i, got, want)
 		}
 	}
@@ -97,16 +97,16 @@ func testSparseGradientBeyondCapacity(t *testing.T, name string) {
 	s := small
 	s.Sparse, s.Engine = true, name
 	r := newReplica(t, s, 4, engine(t, blas.Gonum))
-	full := r.gradients[0]
+	full := r.grads[0]
 	tight := tensor.NewGradient(tensor.BucketSpec{Sparse: true, Width: 5, Capacity: 3})
-	r.gradients[0] = &tight
+	r.grads[0] = &tight
 	b := raggedBatch()
 	r.forward(t, b)
 	r.upstream.Shape[0] = b.Size()
 	if err := r.model.Backward(r.upstream, r.emit); err == nil {
 		t.Fatal("5 rows were put where 3 fit")
 	}
-	r.gradients[0] = full
+	r.grads[0] = full
 	r.forward(t, b)
 	r.backward(t, b)
 	if len(full.Rows) != 5 {
@@ -206,17 +206,17 @@ func TestBindErrors(t *testing.T) {
 	s := small
 	s.Sparse = true
 	for message, change := range map[string]func(*replica){
-		"handed 4 values":                     func(r *replica) { r.values = r.values[:4] },
-		"weight_0: the tensor has shape [25]": func(r *replica) { r.values[1] = tensor.New(25) },
-		"bias_0: a tensor of shape [5] needs": func(r *replica) { r.values[2].Data = nil },
-		"embedding: it has rows of 0":         func(r *replica) { r.gradients[0] = &tensor.Gradient{} },
-		"weight_1: it is a list of rows":      func(r *replica) { r.gradients[3] = &tensor.Gradient{Width: 5} },
-		"weight_1: it holds 0 elements":       func(r *replica) { r.gradients[3] = &tensor.Gradient{} },
-		"bias_1: there is none":               func(r *replica) { r.gradients[4] = nil },
+		"handed 4 values":                     func(r *replica) { r.params = r.params[:4] },
+		"weight_0: the tensor has shape [25]": func(r *replica) { r.params[1] = tensor.New(25) },
+		"bias_0: a tensor of shape [5] needs": func(r *replica) { r.params[2].Data = nil },
+		"embedding: it has rows of 0":         func(r *replica) { r.grads[0] = &tensor.Gradient{} },
+		"weight_1: it is a list of rows":      func(r *replica) { r.grads[3] = &tensor.Gradient{Width: 5} },
+		"weight_1: it holds 0 elements":       func(r *replica) { r.grads[3] = &tensor.Gradient{} },
+		"bias_1: there is none":               func(r *replica) { r.grads[4] = nil },
 	} {
 		r := newReplica(t, s, 2, engine(t, blas.Gonum))
 		change(r)
-		if err := r.model.Bind(r.values, r.gradients); err == nil || !strings.Contains(err.Error(), message) {
+		if err := r.model.Bind(r.params, r.grads); err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("Bind says %v, want an error with %q", err, message)
 		}
 	}

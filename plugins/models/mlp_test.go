@@ -63,14 +63,14 @@ func TestMLPMatchesPlainLoops(t *testing.T) {
 			}
 			requireClose(t, "input gradient", got, input)
 			for k, want := range gradients {
-				requireClose(t, fmt.Sprint("gradient ", k), p.gradients[k].Values, want)
-				clear(p.gradients[k].Values)
+				requireClose(t, fmt.Sprint("gradient ", k), p.grads[k].Values, want)
+				clear(p.grads[k].Values)
 			}
 			if err := p.Backward(upstream, p.emit); err != nil {
 				t.Fatal(err)
 			}
 			for k, want := range gradients {
-				requireClose(t, fmt.Sprint("gradient without the input's ", k), p.gradients[k].Values, want)
+				requireClose(t, fmt.Sprint("gradient without the input's ", k), p.grads[k].Values, want)
 			}
 			if !slices.Equal(given, upstream.Data) {
 				t.Fatal("backward changed the output's gradient")
@@ -81,44 +81,8 @@ func TestMLPMatchesPlainLoops(t *testing.T) {
 
 func TestMLPGradientsMatchFiniteDifferences(t *testing.T) {
 	p := newPerceptron(t, MLPSettings{Sizes: []int{4, 6, 5, 3}, ReLUAfter: []int{1, 3}}, sdk.ModelEnv{})
-	b := numbered(5, 4, 2) // no input of a ReLU is within a step of 0
-	output, err := p.Forward(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	upstream := tensor.New(output.Shape...)
-	splitmix.Uniform(4, 0, upstream.Data, 1)
-	input := make([]float32, len(b.Features))
-	if err := p.BackwardInput(upstream, input, p.emit); err != nil {
-		t.Fatal(err)
-	}
-	loss := func() (sum float64) {
-		output, err := p.Forward(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, v := range output.Data {
-			sum += float64(v) * float64(upstream.Data[i])
-		}
-		return sum
-	}
-	check := func(what string, x, gradient []float32) {
-		for i, at := range x {
-			const step = 1e-3
-			x[i] = at + step
-			above := loss()
-			x[i] = at - step
-			below := loss()
-			x[i] = at
-			if want := (above - below) / (2 * step); math.Abs(float64(gradient[i])-want) > 2e-3 {
-				t.Errorf("%s, element %d: gradient is %g, the loss rises by %g", what, i, gradient[i], want)
-			}
-		}
-	}
-	for k := range p.values {
-		check(p.Parameters()[k].Name, p.values[k].Data, p.gradients[k].Values)
-	}
-	check("features", b.Features, input)
+	b := numbered(5, 4, 2)
+	p.requireDerivatives(t, p, b, 1e-3, 2e-3)
 }
 
 // Log-probabilities are a layer over what the same model gives without.
@@ -149,7 +113,7 @@ func TestMLPLogSoftmax(t *testing.T) {
 	if err := p.BackwardInput(upstream, gotInput, p.emit); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(wantInput, gotInput) + cmp.Diff(linear.gradients, p.gradients); d != "" {
+	if d := cmp.Diff(wantInput, gotInput) + cmp.Diff(linear.grads, p.grads); d != "" {
 		t.Errorf("the gradients are %s", d)
 	}
 }
@@ -166,7 +130,7 @@ func TestMLPEmitsWhatIsReady(t *testing.T) {
 	input := slices.Repeat([]float32{7}, len(b.Features))
 	emit := func(k int) {
 		p.emit(k)
-		for j, g := range p.gradients {
+		for j, g := range p.grads {
 			if ready := slices.Contains(p.emitted, j); ready == slices.Contains(g.Values, 9) {
 				t.Errorf("at emit %d gradient %d is ready: %v", k, j, !ready)
 			}
@@ -190,7 +154,7 @@ func TestMLPEmitsWhatIsReady(t *testing.T) {
 func TestMLPInitialize(t *testing.T) {
 	p := newPerceptron(t, MLPSettings{Sizes: []int{4, 9, 1}}, sdk.ModelEnv{FirstTensor: 3})
 	p.Initialize(7)
-	for k, v := range p.values {
+	for k, v := range p.params {
 		want := make([]float32, len(v.Data))
 		splitmix.Uniform(7, uint64(3+k), want, []float32{0.5, 0.5, 1. / 3, 1. / 3}[k])
 		if d := cmp.Diff(want, v.Data); d != "" {
@@ -282,7 +246,7 @@ func TestMLPErrors(t *testing.T) {
 	if _, err := unbound.Forward(numbered(1, 2, 0)); err == nil || !strings.Contains(err.Error(), "before its parameters are bound") {
 		t.Errorf("an unbound model says %v", err)
 	}
-	if err := p.Bind(p.values[:1], p.gradients); err == nil || !strings.Contains(err.Error(), "handed 1 values") {
+	if err := p.Bind(p.params[:1], p.grads); err == nil || !strings.Contains(err.Error(), "handed 1 values") {
 		t.Errorf("Bind says %v", err)
 	}
 }

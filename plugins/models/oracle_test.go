@@ -42,12 +42,12 @@ func TestEnginesAgree(t *testing.T) {
 			if !slices.Equal(graph.emitted, layers.emitted) {
 				rt.Fatalf("gorgonia emits %v, the layers emit %v", graph.emitted, layers.emitted)
 			}
-			if s.Sparse && !slices.Equal(graph.gradients[0].Rows, layers.gradients[0].Rows) {
-				rt.Fatalf("gorgonia has rows %v, the layers have %v", graph.gradients[0].Rows, layers.gradients[0].Rows)
+			if s.Sparse && !slices.Equal(graph.grads[0].Rows, layers.grads[0].Rows) {
+				rt.Fatalf("gorgonia has rows %v, the layers have %v", graph.grads[0].Rows, layers.grads[0].Rows)
 			}
 			for k, spec := range layers.model.Parameters() {
-				agree(rt, "the gradient of "+spec.Name, graph.dense(k), layers.dense(k))
-				if !slices.Equal(graph.values[k].Data, layers.values[k].Data) {
+				agree(rt, "the gradient of "+spec.Name, graph.spread(k), layers.spread(k))
+				if !slices.Equal(graph.params[k].Data, layers.params[k].Data) {
 					rt.Fatalf("gorgonia changed the values of %s", spec.Name)
 				}
 			}

@@ -2,9 +2,7 @@ package models
 
 import (
 	"math"
-	"slices"
 
-	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
@@ -13,14 +11,8 @@ import (
 // perceptron is an mlp with the storage of its parameters.
 type perceptron struct {
 	*mlp
-	values    []tensor.Tensor
-	gradients []*tensor.Gradient
-	emitted   []int
-	emit      func(parameter int)
+	*storage
 }
-
-// fatal is a testing.TB or a *rapid.T.
-type fatal interface{ Fatal(...any) }
 
 func newPerceptron(t fatal, s MLPSettings, env sdk.ModelEnv) *perceptron {
 	if s.BLAS == "" {
@@ -33,16 +25,7 @@ func newPerceptron(t fatal, s MLPSettings, env sdk.ModelEnv) *perceptron {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &perceptron{mlp: model.(*mlp)}
-	p.emit = func(parameter int) { p.emitted = append(p.emitted, parameter) }
-	for _, spec := range p.Parameters() {
-		value := tensor.New(spec.Shape...)
-		p.values = append(p.values, value)
-		p.gradients = append(p.gradients, &tensor.Gradient{Values: slices.Repeat([]float32{9}, len(value.Data))})
-	}
-	if err := p.Bind(p.values, p.gradients); err != nil {
-		t.Fatal(err)
-	}
+	p := &perceptron{model.(*mlp), bind(t, model)}
 	p.Initialize(1)
 	return p
 }

@@ -1,11 +1,8 @@
 package models
 
 import (
-	"slices"
-
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
@@ -14,10 +11,7 @@ import (
 // recommender is a dlrm with the storage of its parameters.
 type recommender struct {
 	*dlrm
-	values    []tensor.Tensor
-	gradients []*tensor.Gradient
-	emitted   []int
-	emit      func(parameter int)
+	*storage
 }
 
 func newRecommender(t fatal, s DLRMSettings, env sdk.ModelEnv) *recommender {
@@ -28,20 +22,7 @@ func newRecommender(t fatal, s DLRMSettings, env sdk.ModelEnv) *recommender {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recommender{dlrm: model.(*dlrm)}
-	r.emit = func(parameter int) { r.emitted = append(r.emitted, parameter) }
-	for _, p := range r.Parameters() {
-		spec := tensor.BucketSpec{Elements: tensor.Elements(p.Shape), Sparse: p.Sparse}
-		if p.Sparse {
-			spec.Width, spec.Capacity = p.Shape[1], p.Shape[0]
-		}
-		gradient := tensor.NewGradient(spec)
-		r.values = append(r.values, tensor.New(p.Shape...))
-		r.gradients = append(r.gradients, &gradient)
-	}
-	if err := r.Bind(r.values, r.gradients); err != nil {
-		t.Fatal(err)
-	}
+	r := &recommender{model.(*dlrm), bind(t, model)}
 	r.Initialize(1)
 	return r
 }
@@ -49,23 +30,10 @@ func newRecommender(t fatal, s DLRMSettings, env sdk.ModelEnv) *recommender {
 // layerParameters are the numbers of the layers' parameters.
 func (r *recommender) layerParameters() []int {
 	var out []int
-	for k := range r.values {
+	for k := range r.params {
 		if r.tables == nil || k != r.embedding() {
 			out = append(out, k)
 		}
-	}
-	return out
-}
-
-// spread is the gradient of parameter k with every element in place.
-func (r *recommender) spread(k int) []float32 {
-	g := r.gradients[k]
-	if !g.Sparse() {
-		return slices.Clone(g.Values)
-	}
-	out := make([]float32, len(r.values[k].Data))
-	for i, row := range g.Rows {
-		copy(out[int(row)*g.Width:], g.Values[i*g.Width:(i+1)*g.Width])
 	}
 	return out
 }

@@ -91,9 +91,9 @@ func (c *referenceCase) run(t *testing.T, b blas.BLAS) {
 			r.backward(t, batch)
 		}
 		for rank, r := range replicas {
-			for k := range r.values {
+			for k := range r.params {
 				for i, g := range c.mean(replicas, rank, k) {
-					r.values[k].Data[i] -= float32(c.LR) * g
+					r.params[k].Data[i] -= float32(c.LR) * g
 				}
 			}
 		}
@@ -122,9 +122,9 @@ func (c *referenceCase) mean(replicas []*replica, rank, k int) []float32 {
 		first := rank / size * size
 		peers = replicas[first : first+size]
 	}
-	mean := make([]float32, len(replicas[0].values[k].Data))
+	mean := make([]float32, len(replicas[0].params[k].Data))
 	for _, peer := range peers {
-		for i, g := range peer.dense(k) {
+		for i, g := range peer.spread(k) {
 			mean[i] += g / float32(len(peers))
 		}
 	}
@@ -136,8 +136,8 @@ func (c *referenceCase) compare(t *testing.T, rank int, r *replica) {
 	initial.model.Initialize(c.Seed)
 	for k, want := range c.Expect.Params[rank] {
 		var sumsq float64
-		for i, v := range r.values[k].Data {
-			delta := float64(v) - float64(initial.values[k].Data[i])
+		for i, v := range r.params[k].Data {
+			delta := float64(v) - float64(initial.params[k].Data[i])
 			sumsq += delta * delta
 			if i >= len(want.DeltaHead) {
 				continue

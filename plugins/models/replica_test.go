@@ -13,11 +13,8 @@ import (
 type replica struct {
 	model     *dummy
 	criterion sdk.Criterion
-	values    []tensor.Tensor
-	gradients []*tensor.Gradient
-	upstream  tensor.Tensor // gradient of the output
-	emit      func(parameter int)
-	emitted   []int
+	*storage
+	upstream tensor.Tensor // gradient of the output
 }
 
 func newReplica(t testing.TB, s DummySettings, maxBatch int, engine blas.BLAS) *replica {
@@ -29,25 +26,11 @@ func newReplica(t testing.TB, s DummySettings, maxBatch int, engine blas.BLAS) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &replica{
-		model:     newDummy(s, maxBatch, engine),
-		criterion: criterion,
-		upstream:  tensor.New(maxBatch, s.DenseOutputSize),
+	model := newDummy(s, maxBatch, engine)
+	return &replica{
+		model: model, criterion: criterion, storage: bind(t, model),
+		upstream: tensor.New(maxBatch, s.DenseOutputSize),
 	}
-	r.emit = func(parameter int) { r.emitted = append(r.emitted, parameter) }
-	for _, p := range r.model.Parameters() {
-		spec := tensor.BucketSpec{Elements: tensor.Elements(p.Shape), Sparse: p.Sparse}
-		if p.Sparse {
-			spec.Width, spec.Capacity = p.Shape[1], p.Shape[0]
-		}
-		gradient := tensor.NewGradient(spec)
-		r.values = append(r.values, tensor.New(p.Shape...))
-		r.gradients = append(r.gradients, &gradient)
-	}
-	if err := r.model.Bind(r.values, r.gradients); err != nil {
-		t.Fatal(err)
-	}
-	return r
 }
 
 func (r *replica) forward(t testing.TB, b *sdk.Batch) float64 {
@@ -72,19 +55,6 @@ func (r *replica) backward(t testing.TB, b *sdk.Batch) {
 	if err := r.model.Backward(r.upstream, r.emit); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// dense is the gradient of parameter k with every element in place.
-func (r *replica) dense(k int) []float32 {
-	g := r.gradients[k]
-	if !g.Sparse() {
-		return g.Values
-	}
-	out := make([]float32, len(r.values[k].Data))
-	for i, row := range g.Rows {
-		copy(out[int(row)*g.Width:], g.Values[i*g.Width:(i+1)*g.Width])
-	}
-	return out
 }
 
 func engine(t testing.TB, name string) blas.BLAS {

@@ -1,7 +1,6 @@
 package batchupdate
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -179,12 +178,7 @@ func TestTrainFails(t *testing.T) {
 		t.Errorf("a model that leaves out its gradients gives %v", err)
 	}
 	tr, _ = attached(t, newStub(), 1, 1)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	why := errors.New("enough")
-	cancel(why)
-	if err := tr.Train(ctx, &trainertest.Told{}); !errors.Is(err, why) {
-		t.Errorf("a cancelled pass gives %v", err)
-	}
+	trainertest.RequireCancelled(t, tr)
 }
 
 func TestRefuses(t *testing.T) {

@@ -1,7 +1,6 @@
 package ddp
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/plugins/trainers/internal/trainertest"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
 	"github.com/psbench/psbench/sdk/optimizer"
@@ -63,15 +63,6 @@ func (criterion) Backward(g tensor.Tensor) error {
 	}
 	return nil
 }
-
-// told is what a pass reported.
-type told struct {
-	epochs []int
-	losses []float64
-}
-
-func (t *told) Epoch(epoch int)   { t.epochs = append(t.epochs, epoch) }
-func (t *told) Loss(loss float64) { t.losses = append(t.losses, loss) }
 
 var basicMaps = map[sdk.Kind]string{
 	sdk.KindDDPModel: "basic", sdk.KindHookState: "basic", sdk.KindIterationStep: "basic", sdk.KindPreprocessData: "dummy",
@@ -137,11 +128,11 @@ func TestTrainRunsAllBatchesOfAllEpochs(t *testing.T) {
 	for pass := range 2 { // the warm-up, a reset, the measured pass: both start at batch 0
 		s.reduced, s.keys = nil, nil
 		rec.Reset()
-		var report told
+		var report trainertest.Told
 		if err := tr.Train(t.Context(), &report); err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(told{[]int{0, 1}, []float64{1, 1, 1, 1, 1, 1}}, report, cmp.AllowUnexported(told{})); d != "" {
+		if d := cmp.Diff(trainertest.Told{Epochs: []int{0, 1}, Losses: []float64{1, 1, 1, 1, 1, 1}}, report); d != "" {
 			t.Errorf("pass %d told %s", pass, d)
 		}
 		var keys []sdk.Key
@@ -181,7 +172,7 @@ func TestPreprocessingIsNoPartOfTraining(t *testing.T) {
 	}
 	tr, _ := attached(t, newStub(), 2, 3)
 	tr.preprocess = preprocessors["noting"]
-	if err := tr.Train(t.Context(), &told{}); err != nil {
+	if err := tr.Train(t.Context(), &trainertest.Told{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(calls) != 2 {
@@ -196,7 +187,7 @@ func TestResetForgetsTheOptimizersState(t *testing.T) {
 	for pass := range 2 {
 		clear(weight) // the stub initializes and computes nothing
 		gradient[0] = 1
-		if err := tr.Train(t.Context(), &told{}); err != nil {
+		if err := tr.Train(t.Context(), &trainertest.Told{}); err != nil {
 			t.Fatal(err)
 		}
 		if want := float32(-0.5 * (1 + 1.5)); weight[0] != want {
@@ -242,7 +233,7 @@ func TestBucketsStartInOrder(t *testing.T) {
 		s := newStub()
 		s.order = c.order
 		tr, _ := attached(t, s, 1, 1)
-		if err := tr.Train(t.Context(), &told{}); err != nil {
+		if err := tr.Train(t.Context(), &trainertest.Told{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !slices.Equal(s.reduced, c.want) {
@@ -256,7 +247,7 @@ func TestTrainFails(t *testing.T) {
 	s := newStub()
 	s.fails = map[int]error{1: lost}
 	tr, _ := attached(t, s, 1, 1)
-	err := tr.Train(t.Context(), &told{})
+	err := tr.Train(t.Context(), &trainertest.Told{})
 	if !errors.Is(err, lost) || !strings.Contains(err.Error(), "trainer0, epoch 0, batch 0: ") {
 		t.Errorf("a failed future gave %v", err)
 	}
@@ -267,17 +258,12 @@ func TestTrainFails(t *testing.T) {
 	s = newStub()
 	s.order = []int{4, 3, 1, 0}
 	tr, _ = attached(t, s, 1, 1)
-	if err := tr.Train(t.Context(), &told{}); err == nil || !strings.Contains(err.Error(), "1 gradients of bucket 1 missing") {
+	if err := tr.Train(t.Context(), &trainertest.Told{}); err == nil || !strings.Contains(err.Error(), "1 gradients of bucket 1 missing") {
 		t.Errorf("a model that leaves out a gradient gave %v", err)
 	}
 
 	tr, _ = attached(t, newStub(), 1, 1)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	why := errors.New("enough")
-	cancel(why)
-	if err := tr.Train(ctx, &told{}); !errors.Is(err, why) {
-		t.Errorf("a cancelled pass gave %v", err)
-	}
+	trainertest.RequireCancelled(t, tr)
 }
 
 func TestNewRefuses(t *testing.T) {

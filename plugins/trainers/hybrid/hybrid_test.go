@@ -1,7 +1,6 @@
 package hybrid
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -201,12 +200,7 @@ func TestTrainFails(t *testing.T) {
 		t.Errorf("a model that leaves out its gradients gives %v", err)
 	}
 	tr, _, _ = attached(t, newStub(), Settings{Lookup: "parallel"}, 1)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	why := errors.New("enough")
-	cancel(why)
-	if err := tr.Train(ctx, &trainertest.Told{}); !errors.Is(err, why) {
-		t.Errorf("a cancelled pass gives %v", err)
-	}
+	trainertest.RequireCancelled(t, tr)
 }
 
 func TestPlanInputs(t *testing.T) {

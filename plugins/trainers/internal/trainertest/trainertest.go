@@ -3,7 +3,9 @@
 package trainertest
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"testing"
@@ -49,6 +51,17 @@ func (t *Told) Epoch(epoch int) { t.Epochs = append(t.Epochs, epoch) }
 
 // Loss implements sdk.PassReport.
 func (t *Told) Loss(loss float64) { t.Losses = append(t.Losses, loss) }
+
+// RequireCancelled requires that a pass of trainer ends with the cause of its context's end.
+func RequireCancelled(t testing.TB, trainer sdk.Trainer) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	if err := trainer.Train(ctx, &Told{}); !errors.Is(err, why) {
+		t.Errorf("a cancelled pass gives %v", err)
+	}
+}
 
 // Series is all measurements of a recorder by "type,name".
 func Series(recorder *sdk.Recorder) map[string][]sdk.Measurement {
