@@ -1,11 +1,15 @@
 package server
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/fault"
 )
 
 // bucket is one bucket of gradients on a server: the batches that are in flight there, and
@@ -53,10 +57,81 @@ type pendingPush struct {
 	round   *round
 }
 
+// handle takes a push, or a chunk of one, from the port.
+func (r *Role) handle(a *comm.Arrival) error {
+	b := &r.buckets[a.Bucket]
+	round := b.noteArrival(a)
+	if b.chunks != nil {
+		return r.reduce(b, round, a)
+	}
+	batch := a.Batch // the next push overwrites it
+	if err := r.server.Receive(&b.pushes[a.Trainer].Push); err != nil {
+		return fault.Of(r.Title(), "Receive of "+describeBucket(batch, b.index), err)
+	}
+	return nil
+}
+
+// reduce takes a chunk into its reduction and, with the last one, answers all
+// trainers. It holds the chunk until then: a trainer that has its answer may push
+// the next batch while the others still get theirs.
+func (r *Role) reduce(b *bucket, round *round, a *comm.Arrival) error {
+	c := &b.chunks[a.Chunk]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.arrived > 0 && c.batch != a.Batch {
+		return fmt.Errorf("%s pushed %s to %s while batch %d is being reduced: trainers must push the same batches in the same order",
+			r.trainers[a.Trainer].Name, describeBucket(a.Batch, a.Bucket), r.Name(), c.batch)
+	}
+	c.batch = a.Batch
+	startNS := comm.Now()
+	spentNS, last, err := c.add(a)
+	if err != nil || !last {
+		return err
+	}
+	if b.noteReduced(round, startNS, spentNS) {
+		r.reduction.computed.Record(b.key(round), round.reducingNS, round.reducingNS+round.spentNS)
+	}
+	return r.answerAll(b, round, c)
+}
+
+// answerAll answers a chunk to all trainers, last to the one in whose gradient the
+// answer is: once answered, it may overwrite that.
+func (r *Role) answerAll(b *bucket, round *round, c *chunk) error {
+	r.answering.RLock()
+	defer r.answering.RUnlock()
+	last := c.blocks.owner
+	for t, a := range c.arrivals {
+		if t == last {
+			continue
+		}
+		if err := a.Answer(c.answerTo(t)); err != nil {
+			return err
+		}
+	}
+	if err := c.arrivals[last].Answer(c.answerTo(last)); err != nil {
+		return err
+	}
+	b.noteAnswers(round, b.trainers)
+	return nil
+}
+
+// answer sends g for p. The trainer may push again before Answer returns, so
+// what p says must be read first.
+func (r *Role) answer(b *bucket, p *pendingPush, g *tensor.Gradient) error {
+	round, arrival := b.beginAnswer(p)
+	r.answering.RLock()
+	defer r.answering.RUnlock()
+	if err := arrival.Answer(g); err != nil {
+		return err
+	}
+	b.noteAnswers(round, 1)
+	return nil
+}
+
 func (b *bucket) key(r *round) sdk.Key { return sdk.Key{A: r.batch, B: int64(b.index)} }
 
-// arrive notes an arrival and returns its round.
-func (b *bucket) arrive(a *comm.Arrival) *round {
+// noteArrival returns the round of an arrival.
+func (b *bucket) noteArrival(a *comm.Arrival) *round {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.round(a)
@@ -100,9 +175,9 @@ func (b *bucket) round(a *comm.Arrival) *round {
 	return free
 }
 
-// reduce notes that a chunk was reduced. With the last one it is true, and the
+// noteReduced notes that a chunk was reduced. With the last one it is true, and the
 // round knows since when and how long.
-func (b *bucket) reduce(r *round, startNS, spentNS int64) (all bool) {
+func (b *bucket) noteReduced(r *round, startNS, spentNS int64) (all bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r.reduced++; r.reduced == 1 {
@@ -113,16 +188,16 @@ func (b *bucket) reduce(r *round, startNS, spentNS int64) (all bool) {
 	return r.reduced == r.chunks
 }
 
-// answerPush notes that a trainer's push is being answered; it may push again at once.
-func (b *bucket) answerPush(p *pendingPush) (r *round, a *comm.Arrival) {
+// beginAnswer notes that a trainer's push is being answered; it may push again at once.
+func (b *bucket) beginAnswer(p *pendingPush) (r *round, a *comm.Arrival) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pendingNS[p.Trainer] = 0
 	return p.round, p.arrival
 }
 
-// answer notes that some chunks were answered.
-func (b *bucket) answer(r *round, chunks int) {
+// noteAnswers notes that some chunks were answered.
+func (b *bucket) noteAnswers(r *round, chunks int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r.answered += chunks; r.answered == b.trainers*r.chunks {
@@ -176,4 +251,8 @@ func (b *bucket) overduePushes(nowNS, waitNS int64) (missing []int, batch int64)
 		}
 	}
 	return missing, b.pushes[late].Batch
+}
+
+func describeBucket(batch int64, bucket int) string {
+	return "batch " + strconv.FormatInt(batch, 10) + ", bucket " + strconv.Itoa(bucket)
 }

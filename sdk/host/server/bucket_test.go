@@ -13,7 +13,7 @@ func TestChunksOfARound(t *testing.T) {
 	rec := &sdk.Recorder{}
 	b := &bucket{index: 4, trainers: 2, straggler: rec.Series("s", "straggler"), whole: rec.Series("w", "whole")}
 	arrive := func(trainer, chunk int, atNS int64) *round {
-		return b.arrive(&comm.Arrival{Batch: 9, Bucket: 4, Trainer: trainer, Chunk: chunk, Chunks: 2, AtNS: atNS})
+		return b.noteArrival(&comm.Arrival{Batch: 9, Bucket: 4, Trainer: trainer, Chunk: chunk, Chunks: 2, AtNS: atNS})
 	}
 	arrive(1, 0, 100)
 	if missing, _ := b.overdue(150, 60); missing != nil {
@@ -31,11 +31,11 @@ func TestChunksOfARound(t *testing.T) {
 	if missing, _ := b.overdue(1000, 60); missing != nil || r.complete != 2 {
 		t.Errorf("with both pushes there, %v are missing, %d are complete", missing, r.complete)
 	}
-	if b.reduce(r, 180, 3) || !b.reduce(r, 175, 4) || r.reducingNS != 175 || r.spentNS != 7 {
+	if b.noteReduced(r, 180, 3) || !b.noteReduced(r, 175, 4) || r.reducingNS != 175 || r.spentNS != 7 {
 		t.Errorf("two chunks were reduced from %d on for %d ns", r.reducingNS, r.spentNS)
 	}
-	b.answer(r, 2)
-	b.answer(r, 2)
+	b.noteAnswers(r, 2)
+	b.noteAnswers(r, 2)
 	var got []sdk.Measurement
 	for _, s := range rec.All() {
 		s.Each(func(m sdk.Measurement) { got = append(got, m) })
@@ -53,11 +53,11 @@ func TestOverduePushes(t *testing.T) {
 	b.pushes, b.pendingNS = make([]pendingPush, b.trainers), make([]int64, b.trainers)
 	arrive := func(trainer int, batch, atNS int64) {
 		b.pushes[trainer].Trainer = trainer
-		b.arrive(&comm.Arrival{Batch: batch, Trainer: trainer, Chunks: 1, AtNS: atNS})
+		b.noteArrival(&comm.Arrival{Batch: batch, Trainer: trainer, Chunks: 1, AtNS: atNS})
 	}
 	answer := func(trainer int) {
-		r, _ := b.answerPush(&b.pushes[trainer])
-		b.answer(r, 1)
+		r, _ := b.beginAnswer(&b.pushes[trainer])
+		b.noteAnswers(r, 1)
 	}
 	arrive(0, 7, 100)
 	arrive(1, 7, 110)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,15 @@ const (
 	// splitElements is the least work that is split over cores, 256 KiB: less is
 	// done before another core is awake.
 	splitElements = 64 << 10
+
+	// exactBlocks is how many blocks of a job each worker times in any case: among them
+	// is the first one, which pays for what the caches lost meanwhile and speaks for no
+	// other.
+	exactBlocks = 8
+	// blockStride is the distance of the blocks that are timed after them. It is odd, so
+	// that they fall on every place in a share of blocks, in a page and in a huge page,
+	// whose sizes are powers of two.
+	blockStride = 5
 )
 
 // job is work on elements that are independent of each other.
@@ -27,6 +37,59 @@ type worker struct {
 	parts [][]float32   // views of a block, by trainer
 	meter meter         // of the calls that the job times
 	wake  chan struct{} // holds a token if there may be work
+}
+
+// meter finds out how long a worker spent in the calls of a job that are to be timed,
+// without reading the clock around each block. Two readings take 50 to 80 ns, and average
+// divides a block in about as much, of 1 µs that it works on it. So the first blocks are
+// timed and then every fifth, which stands for its neighbours: 1 to 2 % of the work on a
+// large bucket.
+//
+// Up to 9 blocks are timed in full. Beyond that the estimate is wrong by how far the
+// sampled blocks are from the mean of those that they stand for. If each of these takes,
+// for its elements, the same time but for a share d, up to a third, then the estimate is
+// wrong by less than 2d at worst, however long the first blocks took. What interrupts a
+// worker for long breaks that: it counts five times if it falls into a sampled block,
+// else not at all, which is right only on average.
+//
+// The zero meter has seen no block.
+type meter struct {
+	blocks        int
+	exactNS       float64 // spent on the first blocks
+	sampledNS     float64 // spent on those that were timed of the others
+	sampled, rest int64   // elements: of those that were timed of the others, of all others
+}
+
+// next takes note of a block and says whether it is to be timed, and then given to add.
+func (m *meter) next(elements int) (timed bool) {
+	index := m.blocks - exactBlocks
+	m.blocks++
+	if index < 0 {
+		return true
+	}
+	m.rest += int64(elements)
+	if index%blockStride != 0 {
+		return false
+	}
+	m.sampled += int64(elements)
+	return true
+}
+
+func (m *meter) add(ns float64) {
+	if m.blocks <= exactBlocks {
+		m.exactNS += ns
+	} else {
+		m.sampledNS += ns
+	}
+}
+
+// spentNS is how long all blocks took.
+func (m *meter) spentNS() int64 {
+	ns := m.exactNS
+	if m.sampled > 0 {
+		ns += m.sampledNS * float64(m.rest) / float64(m.sampled)
+	}
+	return int64(math.Round(max(0, ns)))
 }
 
 // pool splits jobs over the cores: whoever brings a job works on it himself, and

@@ -55,7 +55,7 @@ func (r *reduction) newChunks(spec tensor.BucketSpec, trainers int) []chunk {
 }
 
 // add does what there is to do when a gradient arrives. The caller holds c.mu. At the last
-// arrival it is true, answer has what all get, and spentNS is how long the server's own
+// arrival it is true, answerTo has what each gets, and spentNS is how long the server's own
 // methods took of what is measured.
 func (c *chunk) add(a *comm.Arrival) (spentNS int64, last bool, err error) {
 	c.arrivals[a.Trainer] = a
@@ -72,8 +72,8 @@ func (c *chunk) add(a *comm.Arrival) (spentNS int64, last bool, err error) {
 	return spentNS, last, err
 }
 
-// answer is what a trainer gets.
-func (c *chunk) answer(trainer int) *tensor.Gradient {
+// answerTo is what a trainer gets.
+func (c *chunk) answerTo(trainer int) *tensor.Gradient {
 	switch {
 	case c.rows != nil:
 		return &c.rows.sum

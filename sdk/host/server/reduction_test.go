@@ -104,7 +104,7 @@ func TestReductionIsTheMean(t *testing.T) {
 					if r.spread && !slices.Equal(g, answer) {
 						t.Fatalf("batch %d: trainer %d has other bits than trainer %d", batch, trainer, c.blocks.owner)
 					}
-					if !slices.Equal(c.answer(trainer).Values, answer) {
+					if !slices.Equal(c.answerTo(trainer).Values, answer) {
 						t.Fatalf("batch %d: trainer %d is answered with something else", batch, trainer)
 					}
 				}
@@ -151,7 +151,7 @@ func TestReductionOfRowsIsTheMean(t *testing.T) {
 					}
 				}
 				for trainer := range trainers {
-					for i, v := range table(c.answer(trainer)) {
+					for i, v := range table(c.answerTo(trainer)) {
 						if math.Abs(float64(v)-want[i]) > 1e-5*max(1, math.Abs(want[i])) {
 							t.Fatalf("trainer %d, element %d: %v instead of %v", trainer, i, v, want[i])
 						}
@@ -211,7 +211,7 @@ func TestOrderOfCombination(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := c.answer(0).Values[0]; got != want {
+			if got := c.answerTo(0).Values[0]; got != want {
 				t.Errorf("timing %v, sparse %v: %v instead of %v", timing, spec.Sparse, got, want)
 			}
 		}

@@ -4,8 +4,6 @@
 package server
 
 import (
-	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/inspect"
 	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/host/record"
@@ -132,82 +129,11 @@ func (r *Role) newPushes(b *bucket) []pendingPush {
 // serve takes pushes until the port ends.
 func (r *Role) serve(port comm.Port) {
 	r.Owned.Go(func() {
-		if err := port.Serve(r.arrive); err != nil {
+		if err := port.Serve(r.handle); err != nil {
 			r.Fail(err)
 		}
 	})
 	r.Owned.Go(r.watch)
-}
-
-// arrive takes a push, or a chunk of one, from the port.
-func (r *Role) arrive(a *comm.Arrival) error {
-	b := &r.buckets[a.Bucket]
-	round := b.arrive(a)
-	if b.chunks != nil {
-		return r.reduce(b, round, a)
-	}
-	batch := a.Batch // the next push overwrites it
-	if err := r.server.Receive(&b.pushes[a.Trainer].Push); err != nil {
-		return fault.Of(r.Title(), "Receive of "+describeBucket(batch, b.index), err)
-	}
-	return nil
-}
-
-// reduce takes a chunk into its reduction and, with the last one, answers all
-// trainers. It holds the chunk until then: a trainer that has its answer may push
-// the next batch while the others still get theirs.
-func (r *Role) reduce(b *bucket, round *round, a *comm.Arrival) error {
-	c := &b.chunks[a.Chunk]
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.arrived > 0 && c.batch != a.Batch {
-		return fmt.Errorf("%s pushed %s to %s while batch %d is being reduced: trainers must push the same batches in the same order",
-			r.trainers[a.Trainer].Name, describeBucket(a.Batch, a.Bucket), r.Name(), c.batch)
-	}
-	c.batch = a.Batch
-	startNS := comm.Now()
-	spentNS, last, err := c.add(a)
-	if err != nil || !last {
-		return err
-	}
-	if b.reduce(round, startNS, spentNS) {
-		r.reduction.computed.Record(b.key(round), round.reducingNS, round.reducingNS+round.spentNS)
-	}
-	return r.answerAll(b, round, c)
-}
-
-// answerAll answers a chunk to all trainers, last to the one in whose gradient the
-// answer is: once answered, it may overwrite that.
-func (r *Role) answerAll(b *bucket, round *round, c *chunk) error {
-	r.answering.RLock()
-	defer r.answering.RUnlock()
-	last := c.blocks.owner
-	for t, a := range c.arrivals {
-		if t == last {
-			continue
-		}
-		if err := a.Answer(c.answer(t)); err != nil {
-			return err
-		}
-	}
-	if err := c.arrivals[last].Answer(c.answer(last)); err != nil {
-		return err
-	}
-	b.answer(round, b.trainers)
-	return nil
-}
-
-// answer sends g for p. The trainer may push again before Answer returns, so
-// what p says must be read first.
-func (r *Role) answer(b *bucket, p *pendingPush, g *tensor.Gradient) error {
-	round, arrival := b.answerPush(p)
-	r.answering.RLock()
-	defer r.answering.RUnlock()
-	if err := arrival.Answer(g); err != nil {
-		return err
-	}
-	b.answer(round, 1)
-	return nil
 }
 
 // awaitAnswers waits until every answer of the pass is noted.
@@ -283,8 +209,4 @@ func (r *Role) idle() bool {
 		}
 	}
 	return true
-}
-
-func describeBucket(batch int64, bucket int) string {
-	return "batch " + strconv.FormatInt(batch, 10) + ", bucket " + strconv.Itoa(bucket)
 }
