@@ -229,6 +229,11 @@ func (a *app) runComm(ctx context.Context, plan *micro.Plan, opts option.Options
 			o.Progress, o.Options = p, c
 			return micro.Run(ctx, plan, o)
 		},
-		write: map[string]func(io.Writer, *micro.Result) error{"table": micro.Text, "bench": micro.GoBench}[format],
+		write: func(w io.Writer, width int, r *micro.Result) error {
+			if format == "bench" {
+				return micro.GoBench(w, r)
+			}
+			return micro.Text(w, r, width)
+		},
 	})
 }

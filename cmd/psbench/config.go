@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/table"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -46,7 +47,9 @@ func (a *app) printConfig(exp *config.Experiment) error {
 	for _, v := range exp.Values {
 		rows = append(rows, []string{v.Key, cell(v.Value), v.Origin})
 	}
-	return wordTable(a.stdout, []string{"key", "value", "origin"}, rows)
+	return a.print(func(p *table.Page) error {
+		return p.Grid([]table.Column{table.Left("key"), table.Left("value"), table.Left("origin")}, rows, false)
+	})
 }
 
 // printConfigJSON prints a file for --config.

@@ -9,33 +9,37 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/table"
 )
 
 // help prints what a command is, its subcommands and its flags by group.
 func help(cmd *cobra.Command, _ []string) {
 	w := cmd.OutOrStdout()
+	p := &table.Page{Width: widthOf(w)}
 	about := cmd.Long
 	if about == "" {
 		about = cmd.Short + "."
 	}
-	printf(w, "%s\n\nUsage:\n  %s\n", about, cmd.UseLine())
+	p.Text(about)
+	p.Text("\nUsage:\n  " + cmd.UseLine())
 	if cmd.HasAvailableSubCommands() {
-		printf(w, "  %s [command]\n\nCommands:\n", cmd.CommandPath())
+		p.Text("  " + cmd.CommandPath() + " [command]\n\nCommands:")
 		for _, c := range cmd.Commands() {
 			if c.IsAvailableCommand() || c.Name() == "help" {
-				printf(w, "  %-12s %s\n", c.Name(), c.Short)
+				p.Line(15, fmt.Sprintf("  %-12s %s", c.Name(), c.Short))
 			}
 		}
 	}
 	if cmd.HasExample() {
-		printf(w, "\nExamples:\n%s\n", cmd.Example)
+		p.Text("\nExamples:\n" + cmd.Example)
 	}
 	for _, group := range append(option.Groups, option.Group{Name: "", Title: "Other"}) {
 		flags := flagsOf(cmd, group.Name)
 		if flags.HasAvailableFlags() {
-			printf(w, "\n%s:\n%s", group.Title, flags.FlagUsages())
+			p.Text("\n" + group.Title + ":\n" + strings.TrimSuffix(flags.FlagUsagesWrapped(p.Width), "\n"))
 		}
 	}
+	_, _ = p.WriteTo(w) // a failure is noted by w
 }
 
 // flagsOf are the flags of a command that are in a group of options, or those

@@ -10,6 +10,7 @@ import (
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/table"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
@@ -32,13 +33,13 @@ changes.`,
 				return err
 			}
 			if len(args) == 0 {
-				return a.listItems(reg, sdk.Kinds)
+				return a.print(func(p *table.Page) error { return listItems(p, reg, sdk.Kinds) })
 			}
 			kind, err := parseKind(args[0])
 			if err != nil {
 				return err
 			}
-			return a.listKind(cmd, c, reg, kind)
+			return a.print(func(p *table.Page) error { return a.listKind(p, cmd, c, reg, kind) })
 		},
 	}
 	a.addFlags(cmd, "config", "registry", "model_config_path", "data_config_path")
@@ -64,7 +65,7 @@ func parseKind(name string) (sdk.Kind, error) {
 	return "", usagef("unknown kind %s; the kinds are %s", quote.String(name), strings.Join(kindNames(), ", "))
 }
 
-func (a *app) listItems(reg *registry.Registry, kinds []sdk.Kind) error {
+func listItems(p *table.Page, reg *registry.Registry, kinds []sdk.Kind) error {
 	var rows [][]string
 	for _, kind := range kinds {
 		for _, item := range reg.Items(kind) {
@@ -73,13 +74,15 @@ func (a *app) listItems(reg *registry.Registry, kinds []sdk.Kind) error {
 			})
 		}
 	}
-	return wordTable(a.stdout, []string{"kind", "key", "plugin", "aliases", "description"}, rows)
+	return p.Grid([]table.Column{
+		table.Left("kind"), table.Left("key"), table.Left("plugin").Yields(1), table.Left("aliases").Yields(2), table.Left("description"),
+	}, rows, false)
 }
 
 // listKind shows the keys of a kind, the settings of each, and the ids of
 // configurations.
-func (a *app) listKind(cmd *cobra.Command, c *config.Config, reg *registry.Registry, kind sdk.Kind) error {
-	if err := a.listItems(reg, []sdk.Kind{kind}); err != nil {
+func (a *app) listKind(p *table.Page, cmd *cobra.Command, c *config.Config, reg *registry.Registry, kind sdk.Kind) error {
+	if err := listItems(p, reg, []sdk.Kind{kind}); err != nil {
 		return err
 	}
 	parts := map[string]config.Description{}
@@ -90,7 +93,7 @@ func (a *app) listKind(cmd *cobra.Command, c *config.Config, reg *registry.Regis
 		}
 		parts[item.Key] = d
 	}
-	if err := a.listServices(reg, kind, parts); err != nil {
+	if err := listServices(p, reg, kind, parts); err != nil {
 		return err
 	}
 	ids, err := c.ConfigurationIDs(kind)
@@ -98,7 +101,8 @@ func (a *app) listKind(cmd *cobra.Command, c *config.Config, reg *registry.Regis
 		return err
 	}
 	if len(ids) > 0 {
-		printf(a.stdout, "\nConfigurations, which --%s takes first: %s\n", kind, strings.Join(ids, ", "))
+		p.Line(0, "")
+		p.Line(2, fmt.Sprintf("Configurations, which --%s takes first: %s", kind, strings.Join(ids, ", ")))
 	}
 	var rows [][]string
 	for _, item := range reg.Items(kind) {
@@ -109,8 +113,11 @@ func (a *app) listKind(cmd *cobra.Command, c *config.Config, reg *registry.Regis
 	if len(rows) == 0 {
 		return nil
 	}
-	printf(a.stdout, "\nSettings, as in --set %s.%s=value:\n", kind, rows[0][1])
-	return wordTable(a.stdout, []string{"key", "setting", "type", "default", "description"}, rows)
+	p.Line(0, "")
+	p.Line(2, fmt.Sprintf("Settings, as in --set %s.%s=value:", kind, rows[0][1]))
+	return p.Grid([]table.Column{
+		table.Left("key"), table.Left("setting"), table.Left("type").Yields(1), table.Left("default"), table.Left("description"),
+	}, rows, false)
 }
 
 // widestDefault is how many characters of a default are shown.
@@ -126,19 +133,20 @@ func shortened(value string) string {
 
 // listServices shows what servers serve, what trainers need, and what trainers and
 // models set by default.
-func (a *app) listServices(reg *registry.Registry, kind sdk.Kind, parts map[string]config.Description) error {
-	var headings []string
+func listServices(p *table.Page, reg *registry.Registry, kind sdk.Kind, parts map[string]config.Description) error {
+	const defaults = "flags that count where nobody gives another value"
+	var columns []table.Column
 	var rows [][]string
 	for _, item := range reg.Items(kind) {
 		switch kind {
 		case sdk.KindServer:
-			headings = []string{"key", "serves"}
+			columns = []table.Column{table.Left("key"), table.Left("serves")}
 			rows = append(rows, []string{item.Key, string(parts[item.Key].Serves)})
 		case sdk.KindTrainer:
-			headings = []string{"key", "needs", "flags that count where nobody gives another value"}
+			columns = []table.Column{table.Left("key"), table.Left("needs"), table.Left(defaults)}
 			rows = append(rows, []string{item.Key, string(parts[item.Key].Needs), defaultFlags(item)})
 		case sdk.KindModel:
-			headings = []string{"key", "flags that count where nobody gives another value"}
+			columns = []table.Column{table.Left("key"), table.Left(defaults)}
 			if len(item.Defaults) > 0 {
 				rows = append(rows, []string{item.Key, defaultFlags(item)})
 			}
@@ -147,8 +155,8 @@ func (a *app) listServices(reg *registry.Registry, kind sdk.Kind, parts map[stri
 	if rows == nil {
 		return nil
 	}
-	printf(a.stdout, "\n")
-	return wordTable(a.stdout, headings, rows)
+	p.Line(0, "")
+	return p.Grid(columns, rows, false)
 }
 
 // defaultFlags are the defaults of a trainer or a model as flags, two a line.

@@ -23,8 +23,8 @@ type measurement[R outcome] struct {
 	// run carries it out; a result beside an error is what there is of it, and it may
 	// have none.
 	run func(ctx context.Context, p *report.Progress, o cluster.Options) (R, error)
-	// write writes its tables.
-	write func(w io.Writer, r R) error
+	// write writes its tables for a screen of width columns, 0 for none.
+	write func(w io.Writer, width int, r R) error
 }
 
 // carryOut carries a measurement out and reports its result as opts.JSON, opts.Stats and
@@ -35,7 +35,8 @@ func carryOut[R outcome](ctx context.Context, a *app, opts option.Options, m mea
 	if res == none {
 		return err
 	}
-	if werr := m.write(a.tables(opts), res); err == nil {
+	tables := a.tables(opts)
+	if werr := m.write(tables, widthOf(tables), res); err == nil {
 		err = werr
 	}
 	return err

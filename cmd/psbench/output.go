@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+
+	"golang.org/x/term"
 
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/table"
 )
 
 // output is standard output. It keeps its first error, so that what did not get out
@@ -35,6 +39,37 @@ func (o *output) Write(p []byte) (int, error) {
 		o.err = outputError{fmt.Errorf("standard output cannot be written: %w", err)}
 	}
 	return n, o.err
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) // #nosec G115 -- a file descriptor
+}
+
+// widthOf is how many columns the terminal has that w writes to, 0 where it is none.
+func widthOf(w io.Writer) int {
+	if o, ok := w.(*output); ok {
+		w = o.w
+	}
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd())) // #nosec G115 -- a file descriptor
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// print lays text out for standard output.
+func (a *app) print(fill func(*table.Page) error) error {
+	page := &table.Page{Width: widthOf(a.stdout)}
+	if err := fill(page); err != nil {
+		return err
+	}
+	_, err := page.WriteTo(a.stdout)
+	return err
 }
 
 // toStdout as the value of --json has the result alone on standard output.

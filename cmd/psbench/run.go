@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
@@ -50,13 +48,8 @@ func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts op
 			o.Progress, o.Options = p, c
 			return run.Run(ctx, exp, o)
 		},
-		write: func(w io.Writer, r *result.Result) error {
-			return report.Text(w, r, report.Options{Stats: opts.Stats})
+		write: func(w io.Writer, width int, r *result.Result) error {
+			return report.Text(w, r, report.Options{Stats: opts.Stats, Width: width})
 		},
 	})
-}
-
-func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) // #nosec G115 -- a file descriptor
 }

@@ -118,7 +118,7 @@ func TestVerifiedIsWhatWasCompared(t *testing.T) {
 		if d := cmp.Diff(want.rows, got); d != "" {
 			t.Errorf("--expect %s: %s", expect, d)
 		}
-		if table := written(t, Text, r); !strings.Contains(table, "\n"+want.text) || strings.Count(table, "\nverified: ") != 3 {
+		if table := written(t, fullText, r); !strings.Contains(table, "\n"+want.text) || strings.Count(table, "\nverified: ") != 3 {
 			t.Errorf("--expect %s: %q does not stand below push-pull and collectives, but for the barrier:\n%s", expect, want.text, table)
 		}
 		var lines []Verified // of the benchmark format
@@ -215,9 +215,9 @@ func TestText(t *testing.T) {
 	}
 	r.Limits = []Limit{{memcpy, 2 << 20, 2, 0, 12.5}, {tcpBothWays, 0, 0, 2, 3.25}}
 	r.Complete, r.Error = false, "server2 died"
-	compare(t, "testdata/comm.txt", Text, r)
+	compare(t, "testdata/comm.txt", fullText, r)
 	r.plan.Sparse, r.Limits, r.Rows = true, nil, r.Rows[:5]
-	compare(t, "testdata/sparse.txt", Text, r)
+	compare(t, "testdata/sparse.txt", fullText, r)
 }
 
 func TestTextFits(t *testing.T) {
@@ -225,16 +225,20 @@ func TestTextFits(t *testing.T) {
 	for _, row := range r.Rows {
 		row.P50US, row.P95US, row.AlgbwGBps, row.Share = 123456.78, 1234567.89, 123.45, 1.25
 	}
-	var out bytes.Buffer
-	if err := Text(&out, r); err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(out.String()) {
-		if n := len([]rune(line)) - 1; n > 120 {
-			t.Errorf("a line has %d columns: %s", n, line)
+	for _, width := range []int{60, 80, 100, 160} {
+		var out bytes.Buffer
+		if err := Text(&out, r, width); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := len([]rune(line)) - 1; n > width {
+				t.Errorf("a line has %d columns on a screen of %d: %s", n, width, line)
+			}
 		}
 	}
 }
+
+func fullText(w io.Writer, r *Result) error { return Text(w, r, 0) }
 
 func TestGoBench(t *testing.T) {
 	r := example(t)

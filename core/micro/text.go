@@ -1,7 +1,6 @@
 package micro
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -14,14 +13,15 @@ import (
 	"github.com/psbench/psbench/core/table"
 )
 
-// Text writes r as tables that fit 120 columns: one per operation, then the
-// machine's limits, with what the columns mean.
-func Text(w io.Writer, r *Result) error {
-	out := new(bytes.Buffer)
-	fmt.Fprintf(out, "psbench %s, commit %s, %s, %s\n", r.Environment.Psbench, r.Environment.Commit, r.Environment.Go, r.Started.UTC().Format(time.RFC3339))
-	fmt.Fprintf(out, "%s\n", report.Machine(r.Environment))
+// Text writes r as tables for a screen of width columns, 0 for a file or a pipe: one per
+// operation, then the machine's limits, with what the columns mean.
+func Text(w io.Writer, r *Result, width int) error {
+	out := &table.Page{Width: width}
+	out.Line(2, fmt.Sprintf("psbench %s, commit %s, %s, %s", r.Environment.Psbench, r.Environment.Commit, r.Environment.Go, r.Started.UTC().Format(time.RFC3339)))
+	out.Line(2, report.Machine(r.Environment))
 	if !r.Complete {
-		fmt.Fprintf(out, "\nINCOMPLETE: %s\n", r.Error)
+		out.Line(0, "")
+		out.Line(2, "INCOMPLETE: "+r.Error)
 	}
 	for _, operation := range r.plan.Operations {
 		if err := r.operationTable(out, operation); err != nil {
@@ -38,12 +38,12 @@ func Text(w io.Writer, r *Result) error {
 
 // rowColumns are the columns of a row but for those that the title tells.
 var rowColumns = []table.Column{
-	table.Left("transport"), table.Left("mode"), table.Left("place"), table.Right("size"), table.Right("rounds"),
-	table.Right("p50 µs"), table.Right("p95 µs"), table.Right("min µs"),
-	table.Right("algbw GB/s"), table.Right("busbw GB/s"), table.Right("share"),
+	table.Left("transport"), table.Left("mode"), table.Left("place"), table.Right("size"), table.Right("rounds").Yields(1),
+	table.Right("p50 µs"), table.Right("p95 µs").Yields(4), table.Right("min µs").Yields(2),
+	table.Right("algbw GB/s").Yields(5), table.Right("busbw GB/s"), table.Right("share").Yields(3),
 }
 
-func (r *Result) operationTable(w *bytes.Buffer, operation *bench.Operation) error {
+func (r *Result) operationTable(w *table.Page, operation *bench.Operation) error {
 	var cells [][]string
 	var void []*Row
 	var verified []string
@@ -61,15 +61,16 @@ func (r *Result) operationTable(w *bytes.Buffer, operation *bench.Operation) err
 	if cells == nil {
 		return nil
 	}
-	fmt.Fprintf(w, "\n%s\n", r.plan.title(operation))
-	if err := table.Write(w, rowColumns, cells, false); err != nil {
+	w.Line(0, "")
+	w.Line(2, r.plan.title(operation))
+	if err := w.Grid(rowColumns, cells, false); err != nil {
 		return err
 	}
 	if verified != nil {
-		fmt.Fprintf(w, "verified: %s\n", strings.Join(verified, ", "))
+		w.Line(2, "verified: "+strings.Join(verified, ", "))
 	}
 	for _, row := range void {
-		fmt.Fprintf(w, "VOID: %s over %s, %s, %s: %s\n", FormatSize(row.Bytes), row.Transport, row.Mode, row.Place, row.Mismatch)
+		w.Line(2, fmt.Sprintf("VOID: %s over %s, %s, %s: %s", FormatSize(row.Bytes), row.Transport, row.Mode, row.Place, row.Mismatch))
 	}
 	return nil
 }
@@ -140,7 +141,7 @@ const (
 )
 
 // explain says what the columns mean, for the rows that there are.
-func (r *Result) explain(w *bytes.Buffer) {
+func (r *Result) explain(w *table.Page) {
 	if r.plan.buckets() == nil || len(r.Rows) == 0 {
 		return
 	}
@@ -171,13 +172,13 @@ func (r *Result) explain(w *bytes.Buffer) {
 	if reaches(false) {
 		lines = append(lines, shareOfTCP)
 	}
-	fmt.Fprintln(w)
+	w.Line(0, "")
 	for _, line := range lines {
-		fmt.Fprintln(w, line)
+		w.Line(4, line)
 	}
 }
 
-func (r *Result) limitTable(w *bytes.Buffer) error {
+func (r *Result) limitTable(w *table.Page) error {
 	if len(r.Limits) == 0 {
 		return nil
 	}
@@ -189,7 +190,8 @@ func (r *Result) limitTable(w *bytes.Buffer) error {
 		}
 		cells = append(cells, row)
 	}
-	fmt.Fprintf(w, "\nlimits of the machine: bytes copied or received per second\n")
+	w.Line(0, "")
+	w.Line(2, "limits of the machine: bytes copied or received per second")
 	columns := []table.Column{table.Left("limit"), table.Right("footprint"), table.Right("cores"), table.Right("GB/s")}
-	return table.Write(w, columns, cells, false)
+	return w.Grid(columns, cells, false)
 }

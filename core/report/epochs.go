@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
 
@@ -16,10 +15,10 @@ var epochPercentiles = []float64{50, 75, 90, 95}
 // epochTable writes how long epochs took, and the samples per second that follow, for
 // a run whose trainers measured their epochs. "all" is over all epochs of all trainers
 // and counts the samples of all trainers.
-func epochTable(w *bytes.Buffer, r *result.Result) error {
+func epochTable(w *table.Page, r *result.Result) error {
 	columns := []table.Column{table.Left("trainer"), table.Right("epochs")}
-	for _, p := range epochPercentiles {
-		columns = append(columns, table.Right(fmt.Sprintf("p%.0f s", p)), table.Right("samples/s"))
+	for i, p := range epochPercentiles { // the median stays on any screen
+		columns = append(columns, table.Right(fmt.Sprintf("p%.0f s", p)).Yields(i), table.Right("samples/s").Yields(i))
 	}
 	var rows [][]string
 	var all []float64

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -15,14 +14,14 @@ const mostEpochs = 12
 
 // evaluationTable writes what was found on held-out samples after the epochs: of many
 // epochs the first, the last and some between them.
-func evaluationTable(w *bytes.Buffer, r *result.Result) error {
+func evaluationTable(w *table.Page, r *result.Result) error {
 	epochs := r.Evaluation
 	if len(epochs) == 0 {
 		return nil
 	}
 	columns := []table.Column{
 		table.Right("epoch"), table.Right("train loss"), table.Right("held-out loss"), table.Right("accuracy"), table.Right("AUC"),
-		table.Right("samples"), table.Right("seconds"),
+		table.Right("samples").Yields(1), table.Right("seconds").Yields(2),
 	}
 	seconds := evaluationSeconds(r)
 	var rows [][]string
@@ -37,10 +36,10 @@ func evaluationTable(w *bytes.Buffer, r *result.Result) error {
 		return err
 	}
 	if hidden := len(epochs) - len(rows); hidden > 0 {
-		fmt.Fprintf(w, "and %d more epochs, which --json FILE keeps\n", hidden)
+		w.Line(2, fmt.Sprintf("and %d more epochs, which --json FILE keeps", hidden))
 	}
 	if h := epochs[0].BaseEntropy; h != nil {
-		fmt.Fprintf(w, "base-rate entropy of the held-out targets: %.6f, the log loss of always saying their mean\n", *h)
+		w.Line(2, fmt.Sprintf("base-rate entropy of the held-out targets: %.6f, the log loss of always saying their mean", *h))
 	}
 	return nil
 }

@@ -10,16 +10,17 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/table"
 )
 
 // line writes one labelled line of the header or the totals.
-func line(w *bytes.Buffer, label, text string) {
+func line(w *table.Page, label, text string) {
 	if text != "" {
-		fmt.Fprintf(w, "%-11s %s\n", label, text)
+		w.Line(12, fmt.Sprintf("%-11s %s", label, text))
 	}
 }
 
-func header(w *bytes.Buffer, r *result.Result) {
+func header(w *table.Page, r *result.Result) {
 	information(w, r.Environment)
 	title(w, "experiment")
 	line(w, "started", r.Started.UTC().Format(time.RFC3339))
@@ -39,15 +40,16 @@ func header(w *bytes.Buffer, r *result.Result) {
 }
 
 // title begins a block of labelled lines.
-func title(w *bytes.Buffer, text string) {
-	fmt.Fprintf(w, "%s\n%s\n", text, strings.Repeat("-", len(text)))
+func title(w *table.Page, text string) {
+	w.Line(0, text)
+	w.Line(0, strings.Repeat("-", len(text)))
 }
 
-// widest is how many columns a line may have.
+// widest is how many columns a line of the GPU topology may have.
 const widest = 120
 
 // information says what ran on what machine.
-func information(w *bytes.Buffer, e result.Environment) {
+func information(w *table.Page, e result.Environment) {
 	title(w, "information")
 	line(w, "psbench", fmt.Sprintf("%s, commit %s, %s, %s/%s, kernel %s", e.Psbench, e.Commit, e.Go, e.OS, e.Arch, e.Kernel))
 	line(w, "CPU", fmt.Sprintf("%s, %s, kernels %s", e.CPU, count(e.Cores, "core"), e.SIMD))
@@ -62,7 +64,7 @@ func information(w *bytes.Buffer, e result.Environment) {
 		line(w, "GPU", "no GPU")
 	}
 	topology(w, e.GPUTopology)
-	fmt.Fprintln(w)
+	w.Line(0, "")
 }
 
 func describeBLAS(b result.BLAS) string {
@@ -78,24 +80,28 @@ func describeBLAS(b result.BLAS) string {
 }
 
 // topology writes the matrix of nvidia-smi without its legend.
-func topology(w *bytes.Buffer, text string) {
+func topology(w *table.Page, text string) {
 	matrix, _, _ := strings.Cut(text, "\n\n")
 	if matrix == "" {
 		return
 	}
 	var grid bytes.Buffer
-	columns := tabwriter.NewWriter(&grid, 0, 0, 2, ' ', 0)
+	aligned := tabwriter.NewWriter(&grid, 0, 0, 2, ' ', 0)
 	for row := range strings.Lines(matrix) {
 		cells := strings.Split(strings.TrimRight(row, " \t\r\n"), "\t")
 		for i := range cells {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
-		_, _ = fmt.Fprintln(columns, strings.Join(cells, "\t"))
+		_, _ = fmt.Fprintln(aligned, strings.Join(cells, "\t"))
 	}
-	_ = columns.Flush() // into memory
-	fmt.Fprintln(w, "GPU topology (nvidia-smi topo -m):")
+	_ = aligned.Flush() // into memory
+	columns := widest
+	if w.Width > 0 {
+		columns = min(columns, w.Width)
+	}
+	w.Line(2, "GPU topology (nvidia-smi topo -m):")
 	for row := range strings.Lines(grid.String()) {
-		fmt.Fprintln(w, cut(strings.TrimRight(row, " \n"), widest))
+		w.Line(2, cut(strings.TrimRight(row, " \n"), columns))
 	}
 }
 

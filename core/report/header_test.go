@@ -1,11 +1,11 @@
 package report
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/table"
 )
 
 func TestHeaderSaysWhatElseHappensToTheData(t *testing.T) {
@@ -17,7 +17,7 @@ func TestHeaderSaysWhatElseHappensToTheData(t *testing.T) {
 	} {
 		r := synthetic()
 		r.Data.Streamed, r.Data.HeldOut = d.Streamed, d.HeldOut
-		var plain, got bytes.Buffer
+		var plain, got table.Page
 		header(&plain, synthetic())
 		header(&got, r)
 		const data = "2, 2 per epoch\n"

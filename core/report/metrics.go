@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,6 +16,9 @@ type metricColumn struct {
 	name string
 	cell func(stats.Summary) string
 }
+
+// metricYields is the order in which these columns go on a narrow screen; the others stay.
+var metricYields = []string{"stdev", "variance", "min", "count", "max"}
 
 func metricColumns(set string) ([]metricColumn, error) {
 	ms := func(name string, value func(stats.Summary) float64) metricColumn {
@@ -53,7 +55,7 @@ func decimals(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 
 // metricTables writes a table per trainer and one of all, then the same of the
 // servers.
-func metricTables(w *bytes.Buffer, r *result.Result, columns []metricColumn) error {
+func metricTables(w *table.Page, r *result.Result, columns []metricColumn) error {
 	byRank := map[int][]result.Sample{}
 	for _, s := range r.Samples {
 		byRank[s.Rank] = append(byRank[s.Rank], s)
@@ -74,13 +76,13 @@ func metricTables(w *bytes.Buffer, r *result.Result, columns []metricColumn) err
 }
 
 // metricTable writes the table of some samples; without samples, nothing.
-func metricTable(w *bytes.Buffer, title string, samples []result.Sample, columns []metricColumn) error {
+func metricTable(w *table.Page, title string, samples []result.Sample, columns []metricColumn) error {
 	if len(samples) == 0 {
 		return nil
 	}
 	head := []table.Column{table.Left("name")}
 	for _, c := range columns {
-		head = append(head, table.Right(c.name))
+		head = append(head, table.Right(c.name).Yields(1+slices.Index(metricYields, c.name)))
 	}
 	var rows [][]string
 	for _, m := range group(samples) {

@@ -1,14 +1,12 @@
 package report
 
 import (
-	"bytes"
-	"fmt"
-
 	"github.com/psbench/psbench/core/table"
 )
 
 // titled writes a grid under a title.
-func titled(w *bytes.Buffer, title string, columns []table.Column, rows [][]string) error {
-	fmt.Fprintf(w, "\n%s\n", title)
-	return table.Write(w, columns, rows, true)
+func titled(w *table.Page, title string, columns []table.Column, rows [][]string) error {
+	w.Line(0, "")
+	w.Line(2, title)
+	return w.Grid(columns, rows, true)
 }

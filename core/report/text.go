@@ -3,12 +3,12 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/table"
 )
 
 // The column sets of the metric tables.
@@ -24,16 +24,19 @@ const (
 type Options struct {
 	// Stats is StatsPsbench (also if empty) or StatsOriginal.
 	Stats string
+	// Width is how many columns the screen has; 0 is for a file or a pipe, which gets
+	// everything in full.
+	Width int
 }
 
-// Text writes r as text that fits 120 columns. What it writes depends on r and
-// o alone: the same result read back from its JSON file gives the same text.
+// Text writes r as text. What it writes depends on r and o alone: the same result read
+// back from its JSON file gives the same text.
 func Text(w io.Writer, r *result.Result, o Options) error {
 	columns, err := metricColumns(o.Stats)
 	if err != nil {
 		return err
 	}
-	out := new(bytes.Buffer)
+	out := &table.Page{Width: o.Width}
 	header(out, r)
 	if !r.Complete {
 		incomplete(out, r)
@@ -53,14 +56,15 @@ func Text(w io.Writer, r *result.Result, o Options) error {
 		return err
 	}
 	for _, warning := range r.Warnings {
-		fmt.Fprintf(out, "\nwarning: %s\n", warning)
+		out.Line(0, "")
+		out.Line(2, "warning: "+warning)
 	}
 	_, err = out.WriteTo(w)
 	return err
 }
 
 // incomplete must catch the eye of somebody who only looks for the tables.
-func incomplete(w *bytes.Buffer, r *result.Result) {
+func incomplete(w *table.Page, r *result.Result) {
 	why := r.Error
 	if why == "" {
 		why = "the run ended early"
@@ -70,7 +74,11 @@ func incomplete(w *bytes.Buffer, r *result.Result) {
 		what = "The measured pass had not begun. The numbers below are those of the WARM-UP."
 	}
 	bar := strings.Repeat("!", 72)
-	fmt.Fprintf(w, "\n%s\nINCOMPLETE: %s\n%s\n%s\n", bar, why, what, bar)
+	w.Line(0, "")
+	w.Line(0, bar)
+	w.Line(2, "INCOMPLETE: "+why)
+	w.Line(0, what)
+	w.Line(0, bar)
 }
 
 // pass ends every title and total whose numbers are no measured ones.
@@ -82,8 +90,8 @@ func pass(r *result.Result) string {
 }
 
 // totals writes throughput and loss.
-func totals(w *bytes.Buffer, r *result.Result) {
-	fmt.Fprintln(w)
+func totals(w *table.Page, r *result.Result) {
+	w.Line(0, "")
 	if t := r.Throughput; t.Samples > 0 {
 		line(w, "throughput", fmt.Sprintf("%.1f samples per second (%d samples in %.3f s)%s",
 			t.SamplesPerSecond, t.Samples, t.Seconds, pass(r)))

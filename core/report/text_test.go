@@ -225,6 +225,20 @@ func TestText(t *testing.T) {
 	}
 }
 
+func TestTextFitsTheScreen(t *testing.T) {
+	for name, r := range map[string]*result.Result{
+		"ddp": synthetic(), "hybrid": hybrid(), "batch_update": updating(7), "evaluated": evaluated(100),
+	} {
+		for _, width := range []int{60, 80, 100, 160} {
+			for line := range strings.Lines(text(t, r, Options{Width: width})) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+					t.Errorf("%s on a screen of %d columns has a line of %d:\n%s", name, width, n, line)
+				}
+			}
+		}
+	}
+}
+
 // The time spent training is that between the two ends of the timeline, so the first
 // fetch of the model counts, less what was spent on evaluation in between.
 func TestTimeSpentTraining(t *testing.T) {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/table"
 )
 
 // mostEvents bounds the lines of a timeline.
@@ -22,7 +22,7 @@ type event struct {
 
 // timeline writes what trainers and servers of a batch-updating run did, in time order
 // and with the wall-clock time of each event, and then how long training took.
-func timeline(w *bytes.Buffer, r *result.Result) {
+func timeline(w *table.Page, r *result.Result) {
 	events := batchUpdates(r)
 	if len(events) == 0 {
 		return
@@ -31,10 +31,11 @@ func timeline(w *bytes.Buffer, r *result.Result) {
 	if r.Pass == result.WarmUp {
 		what = result.WarmUp
 	}
-	fmt.Fprintf(w, "\ntimeline of the %s (UTC)\n", what)
+	w.Line(0, "")
+	w.Line(0, fmt.Sprintf("timeline of the %s (UTC)", what))
 	write := func(atNS int64, text string) {
 		at := r.Started.Add(time.Duration(atNS - r.StartedNS)).UTC()
-		fmt.Fprintf(w, "%s %s\n", at.Format("15:04:05.000000"), text)
+		w.Line(16, at.Format("15:04:05.000000")+" "+text)
 	}
 	start, finish := begin(r.Samples), events[len(events)-1].atNS
 	write(start, "start training")
@@ -42,18 +43,18 @@ func timeline(w *bytes.Buffer, r *result.Result) {
 		write(e.atNS, e.text)
 	}
 	if rest := len(events) - mostEvents; rest > 0 {
-		fmt.Fprintf(w, "and %d more events, which --json FILE keeps\n", rest)
+		w.Line(2, fmt.Sprintf("and %d more events, which --json FILE keeps", rest))
 	}
 	write(finish, "finish training")
 	if !r.Complete {
 		return
 	}
 	evaluatedNS := evaluationNS(r.Samples, finish)
-	fmt.Fprintf(w, "time spent training: %.6f s", float64(finish-start-evaluatedNS)/1e9)
+	spent := fmt.Sprintf("time spent training: %.6f s", float64(finish-start-evaluatedNS)/1e9)
 	if evaluatedNS > 0 {
-		fmt.Fprintf(w, ", and evaluating: %.6f s", float64(evaluatedNS)/1e9)
+		spent += fmt.Sprintf(", and evaluating: %.6f s", float64(evaluatedNS)/1e9)
 	}
-	fmt.Fprintln(w)
+	w.Line(2, spent)
 }
 
 // evaluationNS is how long the trainer with the longest evaluations before a time evaluated.

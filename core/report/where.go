@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,14 +12,14 @@ import (
 
 // whatRanWhere writes a table of the processes and, below it, what the parts in
 // them reported.
-func whatRanWhere(w *bytes.Buffer, r *result.Result) error {
+func whatRanWhere(w *table.Page, r *result.Result) error {
 	if len(r.Processes) == 0 {
 		return nil
 	}
 	isolated := slices.ContainsFunc(r.Processes, func(p result.Process) bool { return p.BoundaryNS > 0 })
 	columns := []table.Column{
-		table.Left("process"), table.Left("kind"), table.Left("key"), table.Left("plugin"),
-		table.Right("pid"), table.Right("start ms"), table.Right("peak RSS MiB"),
+		table.Left("process"), table.Left("kind").Yields(3), table.Left("key"), table.Left("plugin").Yields(4),
+		table.Right("pid").Yields(1), table.Right("start ms").Yields(2), table.Right("peak RSS MiB"),
 	}
 	if isolated {
 		columns = append(columns, table.Right("boundary µs"))
@@ -41,10 +39,10 @@ func whatRanWhere(w *bytes.Buffer, r *result.Result) error {
 		return err
 	}
 	if isolated {
-		fmt.Fprintln(w, "boundary: the median cost of a no-op call from the trainer to its isolated part")
+		w.Line(2, "boundary: the median cost of a no-op call from the trainer to its isolated part")
 	}
 	for _, line := range factLines(r.Processes) {
-		fmt.Fprintln(w, line)
+		w.Line(2, line)
 	}
 	return nil
 }

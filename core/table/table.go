@@ -1,9 +1,10 @@
-// Package table lays text out in grids.
+// Package table lays text out for a screen: grids and lines that fit its width.
 package table
 
 import (
+	"bytes"
 	"fmt"
-	"io"
+	"strings"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
@@ -12,31 +13,92 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Column is a heading and the side on which its cells are aligned.
-type Column struct {
-	Name string
-	side tw.Align
+// Page is text that is yet to be written to a screen of Width columns. Width 0 is that of
+// a file or a pipe, where nothing is broken or left out.
+type Page struct {
+	bytes.Buffer
+	Width int
 }
 
-// Left is a column of words.
-func Left(name string) Column { return Column{name, tw.AlignLeft} }
+// Column is a heading, the side on which its cells are aligned, and how soon it gives way
+// on a narrow screen.
+type Column struct {
+	Name   string
+	side   tw.Align
+	yields int
+}
 
-// Right is a column of numbers.
-func Right(name string) Column { return Column{name, tw.AlignRight} }
+// Left is a column of words, which may be broken over several lines.
+func Left(name string) Column { return Column{Name: name, side: tw.AlignLeft} }
 
-// Write writes a grid, with ruled set with a line between rows. A cell has
-// more lines than one only where it has line breaks. What plugins say may be in cells.
-func Write(w io.Writer, columns []Column, rows [][]string, ruled bool) error {
-	names := make([]string, len(columns))
-	sides := tw.CellAlignment{PerColumn: make([]tw.Align, len(columns))}
+// Right is a column of numbers, which are never broken.
+func Right(name string) Column { return Column{Name: name, side: tw.AlignRight} }
+
+// Yields is the column as one that is left out where the grid does not fit otherwise, the
+// one with the lowest order, from 1 on, first.
+func (c Column) Yields(order int) Column {
+	c.yields = order
+	return c
+}
+
+// Line writes a line, broken at spaces where the screen ends; what follows the first break
+// is indented by so many columns.
+func (p *Page) Line(indent int, text string) {
+	lines := []string{text}
+	if p.Width > 0 {
+		lines = hang(text, p.Width, indent)
+	}
+	_, _ = p.WriteString(strings.Join(lines, "\n") + "\n") // into memory
+}
+
+// Text writes lines, each as Line does without an indent.
+func (p *Page) Text(text string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		p.Line(0, line)
+	}
+}
+
+// Grid writes a grid that fits the screen, with ruled set with a line between rows. What
+// plugins say may be in cells. Below a grid of which columns were left out a line names
+// them.
+func (p *Page) Grid(columns []Column, rows [][]string, ruled bool) error {
+	cells := make([][]string, len(rows))
+	for i, row := range rows {
+		for _, cell := range row {
+			cells[i] = append(cells[i], quote.Lines(cell))
+		}
+	}
+	l := fit(columns, cells, p.Width)
+	if err := l.write(p, columns, cells, ruled); err != nil {
+		return fmt.Errorf("a table with the columns %q cannot be laid out: %w", names(columns), err)
+	}
+	if l.left != nil {
+		p.Line(2, fmt.Sprintf("left out, for the screen has %d columns: %s", p.Width, strings.Join(l.left, ", ")))
+	}
+	return nil
+}
+
+func names(columns []Column) []string {
+	out := make([]string, len(columns))
 	for i, c := range columns {
-		names[i], sides.PerColumn[i] = c.Name, c.side
+		out[i] = c.Name
+	}
+	return out
+}
+
+// write writes the columns that are shown.
+func (l *layout) write(p *Page, columns []Column, rows [][]string, ruled bool) error {
+	var heading []string
+	var sides tw.CellAlignment
+	for i, k := range l.shown {
+		heading = append(heading, strings.Join(wrap(columns[k].Name, l.widths[i]), "\n"))
+		sides.PerColumn = append(sides.PerColumn, columns[k].side)
 	}
 	between := tw.Off
 	if ruled {
 		between = tw.On
 	}
-	t := tablewriter.NewTable(w,
+	t := tablewriter.NewTable(&p.Buffer,
 		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
 			Symbols:  tw.NewSymbols(tw.StyleASCII),
 			Settings: tw.Settings{Separators: tw.Separators{BetweenRows: between}},
@@ -46,15 +108,19 @@ func Write(w io.Writer, columns []Column, rows [][]string, ruled bool) error {
 		tablewriter.WithRowAutoWrap(tw.WrapNone),
 		tablewriter.WithHeaderAlignmentConfig(sides),
 		tablewriter.WithRowAlignmentConfig(sides),
-		tablewriter.WithHeader(names),
+		tablewriter.WithHeader(heading),
 	)
 	for _, row := range rows {
-		cells := make([]string, len(row))
-		for i, cell := range row {
-			cells[i] = quote.Lines(cell)
+		var cells []string
+		for i, k := range l.shown {
+			cell := row[k]
+			if columns[k].side == tw.AlignLeft {
+				cell = strings.Join(wrap(cell, l.widths[i]), "\n")
+			}
+			cells = append(cells, cell)
 		}
 		if err := t.Append(cells); err != nil {
-			return fmt.Errorf("a table with the columns %q cannot be laid out: %w", names, err)
+			return err
 		}
 	}
 	return t.Render()

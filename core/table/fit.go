@@ -1,0 +1,103 @@
+package table
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
+	"github.com/olekukonko/tablewriter/tw"
+)
+
+// How narrow a column of words gets: before columns yield, and once none is left to yield.
+const (
+	narrow    = 20
+	narrowest = 8
+)
+
+// layout is what of a grid is shown.
+type layout struct {
+	shown  []int    // columns, in order
+	widths []int    // of their cells
+	left   []string // names of the columns that are not shown, in the order in which they went
+}
+
+// fit lays columns out on a screen of so many columns, 0 for any. What is too wide gives way
+// in this order: headings break at spaces; cells of words do, the widest column
+// first; columns that yield go, one after the other, and the words take the room that each
+// leaves; last, words break wherever they must. What is still too wide then sticks out.
+func fit(columns []Column, rows [][]string, screen int) *layout {
+	l := &layout{}
+	for k := range columns {
+		l.shown = append(l.shown, k)
+	}
+	for !l.narrow(columns, rows, screen, narrow) {
+		next := l.next(columns)
+		if next < 0 {
+			l.narrow(columns, rows, screen, narrowest)
+			break
+		}
+		l.left = append(l.left, columns[l.shown[next]].Name)
+		l.shown = slices.Delete(l.shown, next, next+1)
+	}
+	return l
+}
+
+// next is the place among the shown columns of the one that yields next, or -1.
+func (l *layout) next(columns []Column) int {
+	next := -1
+	for i, k := range l.shown {
+		if y := columns[k].yields; y > 0 && (next < 0 || y < columns[l.shown[next]].yields) {
+			next = i
+		}
+	}
+	return next
+}
+
+// narrow chooses widths for the shown columns and says whether they fit. No column of
+// words gets narrower than least for it.
+func (l *layout) narrow(columns []Column, rows [][]string, screen, least int) bool {
+	l.widths = make([]int, len(l.shown))
+	broken := make([]int, len(l.shown)) // widths with headings as narrow as their words
+	for i, k := range l.shown {
+		for _, row := range rows {
+			l.widths[i] = max(l.widths[i], broad(strings.Split(row[k], "\n")))
+		}
+		broken[i] = max(l.widths[i], broad(strings.Fields(columns[k].Name)))
+		l.widths[i] = max(l.widths[i], twwidth.Width(columns[k].Name))
+	}
+	over := func() int { return sum(l.widths) + 3*len(l.shown) + 1 - screen } // borders and spaces
+	if screen <= 0 || over() <= 0 {
+		return true
+	}
+	copy(l.widths, broken)
+	for over() > 0 {
+		widest := -1
+		for i, k := range l.shown {
+			if columns[k].side == tw.AlignLeft && l.widths[i] > least && (widest < 0 || l.widths[i] > l.widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return false
+		}
+		l.widths[widest]--
+	}
+	return true
+}
+
+// broad is the width of the widest of some texts.
+func broad(texts []string) int {
+	width := 0
+	for _, text := range texts {
+		width = max(width, twwidth.Width(text))
+	}
+	return width
+}
+
+func sum(numbers []int) int {
+	total := 0
+	for _, n := range numbers {
+		total += n
+	}
+	return total
+}
