@@ -1,25 +1,22 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // The plugin on the page about gorgonia is built as it stands there, and runs.
 func TestGorgoniaPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/gorgonia.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := moduleBeside(t, "tanh-plugin")
-	for language, name := range map[string]string{"go": "main.go", "json": "tanh.json"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(codeBlock(t, string(page), language)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir, page := moduleBeside(t, "tanh-plugin"), readPage(t, "docs/gorgonia.md")
+	write(t, filepath.Join(dir, "main.go"), codeBlock(t, page, "go", "package main\n"))
+	write(t, filepath.Join(dir, "tanh.json"), codeBlock(t, page, "json", "tanh"))
 	goIn(t, dir, "build", "-ldflags=-s -w", "-o", "tanh-plugin", ".")
 	status, stdout, stderr := psbenchMain(t, "--registry", filepath.Join(dir, "tanh.json"), "--model", "tanh", "--set", "model.hidden=64",
 		"--trainer", "ddp", "--server", "average")
@@ -28,48 +25,125 @@ func TestGorgoniaPage(t *testing.T) {
 	}
 }
 
+// So is the plugin on the page about plugins, with the registry file that its shell writes.
+func TestPluginsPage(t *testing.T) {
+	dir, page := moduleBeside(t, "mine-plugin"), readPage(t, "docs/plugins.md")
+	write(t, filepath.Join(dir, "main.go"), codeBlock(t, page, "go", "package main\n"))
+	goIn(t, dir, "build", "-ldflags=-s -w", "-o", "mine-plugin", ".")
+	_, script, _ := strings.Cut(codeBlock(t, page, "sh", "go build"), "go build -o mine-plugin .\n")
+	script, _, _ = strings.Cut(script, "psbench ")
+	runIn(t, dir, "sh", "-ec", script)
+	status, stdout, stderr := psbenchMain(t, "--registry", filepath.Join(dir, "mine.json"), "--server", "echo", "--epochs", "1",
+		"--set", "model.dense_layers_count=1")
+	if status != 0 || !strings.Contains(stdout, "echo") {
+		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
+	}
+}
+
+// The server of CONTRIBUTING.md is added as its steps say: psbench builds with it, and the
+// script that tests it passes.
+func TestServerOfTheGuide(t *testing.T) {
+	dir, page := t.TempDir(), readPage(t, "CONTRIBUTING.md")
+	changed := map[string]string{"plugins/servers/sum.go": codeBlock(t, page, "go", "package servers\n")}
+	for path, c := range map[string]struct{ after, line string }{
+		"plugins/servers/servers.go": {"return []sdk.Part{\n", codeBlock(t, page, "go", `sdk.NewElementwiseServer("sum"`)},
+		"registry.json":              {"\"server_map\": {\n", strings.TrimSpace(codeBlock(t, page, "json", `"sum"`)) + ",\n"},
+	} {
+		before, rest, found := strings.Cut(readPage(t, path), c.after)
+		if !found {
+			t.Fatalf("%s has no %q", path, c.after)
+		}
+		changed[path] = before + c.after + c.line + rest
+	}
+	replace := map[string]string{}
+	for path, content := range changed {
+		replace[filepath.Join(root(t), path)] = filepath.Join(dir, filepath.Base(path))
+		write(t, filepath.Join(dir, filepath.Base(path)), content)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "overlay.json"), string(overlay))
+	goIn(t, root(t), "build", "-ldflags=-s -w", "-overlay", filepath.Join(dir, "overlay.json"), "-o", filepath.Join(dir, "psbench"), "./cmd/psbench")
+	script := filepath.Join(dir, "sum.txtar")
+	write(t, script, codeBlock(t, page, "", "--server sum"))
+	testscript.Run(t, testscript.Params{Files: []string{script}, Setup: func(e *testscript.Env) error {
+		e.Setenv("PATH", dir+string(filepath.ListSeparator)+e.Getenv("PATH"))
+		return nil
+	}})
+}
+
 // moduleBeside makes a module that requires this checkout. It lists psbench's own
 // requirements: "go mod tidy" would find them, but needs more modules than the tests
 // have, those of the dependencies' tests.
 func moduleBeside(t *testing.T, name string) string {
 	t.Helper()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	for _, file := range []string{"go.mod", "go.sum"} {
-		content, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, file), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, file), readPage(t, file))
 	}
 	const psbench = "github.com/psbench/psbench"
-	goIn(t, dir, "mod", "edit", "-module", name, "-require", psbench+"@v0.0.0", "-replace", psbench+"="+root)
+	goIn(t, dir, "mod", "edit", "-module", name, "-require", psbench+"@v0.0.0", "-replace", psbench+"="+root(t))
 	return dir
 }
 
 // goIn runs the go command in a folder, without the network.
 func goIn(t *testing.T, dir string, args ...string) {
 	t.Helper()
-	command := exec.Command("go", args...)
+	runIn(t, dir, "go", args...)
+}
+
+func runIn(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	command := exec.Command(name, args...)
 	command.Dir = dir
 	command.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off")
 	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 	}
 }
 
-// codeBlock is the page's first block of code in a language.
-func codeBlock(t *testing.T, page, language string) string {
+// root is the folder of this checkout.
+func root(t *testing.T) string {
 	t.Helper()
-	_, rest, found := strings.Cut(page, "\n```"+language+"\n")
-	code, _, ends := strings.Cut(rest, "\n```\n")
-	if !found || !ends {
-		t.Fatalf("the page has no block of %s", language)
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return code + "\n"
+	return root
+}
+
+// readPage reads a file of this checkout.
+func readPage(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root(t), path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// block is a block of code on a page: its indentation, its language and its text.
+var block = regexp.MustCompile("(?ms)^( *)```(\\w*)\n(.*?)^ *```\n")
+
+// codeBlock is the page's first block of code in a language that has some words in it, without
+// the indentation of a list.
+func codeBlock(t *testing.T, page, language, words string) string {
+	t.Helper()
+	for _, found := range block.FindAllStringSubmatch(page, -1) {
+		code := regexp.MustCompile("(?m)^"+found[1]).ReplaceAllString(found[3], "")
+		if found[2] == language && strings.Contains(code, words) {
+			return code
+		}
+	}
+	t.Fatalf("the page has no block of %q with %q", language, words)
+	return ""
 }
