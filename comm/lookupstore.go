@@ -51,8 +51,8 @@ func (s *LookupSpec) Check() error {
 	return nil
 }
 
-// CheckPlace is Check for whoever is about one table.
-func (s *LookupSpec) CheckPlace(table int) error {
+// CheckTable is Check for whoever is about one table.
+func (s *LookupSpec) CheckTable(table int) error {
 	if table < 0 || table >= len(s.Tables) {
 		return fmt.Errorf("there is no table %d among %d", table, len(s.Tables))
 	}

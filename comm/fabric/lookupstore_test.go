@@ -26,7 +26,7 @@ func TestTablesThatDoNotFit(t *testing.T) {
 		"trainer0: a lookup of 0 bags with 0 indices in 1 tables cannot be: it has at least 1 bag, 0 indices and 1 table":            storeError(comm.LookupSpec{Tables: large[:1]}),
 		"for trainer0 lookups does not fit: ":                                                                                        storeError(comm.LookupSpec{Tables: large[1:], Bags: 1 << 30}),
 		"a batch of 1048576 bags with 0 indices needs a frame of 137438953472 bytes for table 0, more than the limit of 68719476736": portError(comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 1, Width: 1 << 15}}, Bags: 1 << 20}),
-		"there is no table 1 among 1": (&comm.LookupSpec{Tables: large[:1], Bags: 1}).CheckPlace(1),
+		"there is no table 1 among 1": (&comm.LookupSpec{Tables: large[:1], Bags: 1}).CheckTable(1),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

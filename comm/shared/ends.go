@@ -24,12 +24,12 @@ type client struct {
 	doorbell *shm.Segment // of the server
 	bell     shm.Bell     // where this side sleeps
 	server   shm.Bell
-	settle   func()        // ends what the server has answered, whether anybody looked or not
+	reap     func()        // ends what the server has answered, whether anybody looked or not
 	watched  chan struct{} // closed when nobody reads conn any more
 	closing  sync.Once
 }
 
-// open makes the control segment of this many bytes and trades it, with what else the
+// open makes the control segment of this many bytes and exchanges it, with what else the
 // server is to map, for the server's doorbell.
 func (c *client) open(controlSize int, others ...*shm.Segment) (err error) {
 	if err := c.conn.Bound(c.Timeout); err != nil {
@@ -73,7 +73,7 @@ func (c *client) await(o *op.Operation, ready func() bool) {
 	switch {
 	case !pending:
 	case c.bell.Wait(ready, deadline):
-		c.settle()
+		c.reap()
 	default:
 		c.abort(c.Late(c.Awaits+o.String(), c.conn.Peer()))
 	}
@@ -82,7 +82,7 @@ func (c *client) await(o *op.Operation, ready func() bool) {
 // abort fails the link and what is pending on it. Its memory stays mapped: a server that
 // is only slow may still write an answer.
 func (c *client) abort(err error) {
-	c.settle()
+	c.reap()
 	if c.Fail(err) {
 		c.Finish()
 		_ = c.conn.Close()
@@ -92,7 +92,7 @@ func (c *client) abort(err error) {
 // Close ends the link and waits for what runs on it. Closing again does nothing.
 func (c *client) Close() error {
 	c.closing.Do(func() {
-		c.settle()
+		c.reap()
 		orderly := c.Retire()
 		c.Finish()
 		if orderly {
@@ -120,7 +120,7 @@ func (c *client) unmap() {
 }
 
 // server is a server's side of its links through shared memory. One goroutine
-// waits at the server's bell, looks at all slots when it rings and takes what is
+// waits at the server's bell, looks at all slots when it rings and dispatches what is
 // there. The connections only tell of the trainers' ends.
 type server struct {
 	op.Port
@@ -134,7 +134,7 @@ type server struct {
 	watchers sync.WaitGroup
 }
 
-// open trades segments with all trainers: admit takes those of trainer i. After an
+// open exchanges segments with all trainers: admit takes those of trainer i. After an
 // error the caller gives back what admit took and the doorbell.
 func (s *server) open(admit func(i int, conn *wire.Conn) error) (err error) {
 	s.ready = func() bool { return s.Ended() || s.some() || s.allLeft() }
@@ -172,16 +172,16 @@ func (s *server) admitAll(admit func(i int, conn *wire.Conn) error) error {
 	return nil
 }
 
-// serve calls take, which says how much it took, whenever some is there.
-func (s *server) serve(take func() (int, error)) error {
+// serve calls dispatch, which says how much it found, whenever some is there.
+func (s *server) serve(dispatch func() (int, error)) error {
 	return s.Run(func() {
 		for s.bell.Wait(s.ready, time.Time{}) && !s.Ended() {
-			taken, err := take()
+			found, err := dispatch()
 			if err != nil {
 				s.Fail(err)
 				return
 			}
-			if taken == 0 && s.allLeft() {
+			if found == 0 && s.allLeft() {
 				return
 			}
 		}

@@ -20,7 +20,7 @@ import (
 )
 
 func TestSharedLinkEndsInTime(t *testing.T) {
-	h := newHall(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, 50*time.Millisecond, func(*comm.Arrival) error { return nil })
+	h := newStar(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, 50*time.Millisecond, func(*comm.Arrival) error { return nil })
 	var wait *comm.WaitError
 	if err := h.links[0].PushPull(3, h.stores[0].Buckets[0]).Wait(); !errors.As(err, &wait) || wait.Error() != "trainer0 waited 0.05 s for the answer to batch 3, bucket 0 from server9" {
 		t.Errorf("a server that does not answer gave %v", err)
@@ -28,7 +28,7 @@ func TestSharedLinkEndsInTime(t *testing.T) {
 }
 
 func TestSharedLinkNoticesADeadServer(t *testing.T) {
-	h := newHall(t, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience, func(a *comm.Arrival) error {
+	h := newStar(t, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience, func(a *comm.Arrival) error {
 		if a.Trainer == 1 {
 			return errors.New("the plugin failed")
 		}
@@ -48,7 +48,7 @@ func TestSharedLinkNoticesADeadServer(t *testing.T) {
 }
 
 func TestSharedPortNoticesADeadTrainer(t *testing.T) {
-	h := newHall(t, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience, func(*comm.Arrival) error { return nil })
+	h := newStar(t, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience, func(*comm.Arrival) error { return nil })
 	f := h.links[0].PushPull(0, h.stores[0].Buckets[0])
 	_ = h.links[1].client.conn.Close()
 	var peer *comm.PeerError
@@ -63,16 +63,16 @@ func TestSharedPortNoticesADeadTrainer(t *testing.T) {
 // What a trainer writes into its slot is checked before anything relies on it.
 func TestSharedPortRefusesLies(t *testing.T) {
 	spec := commtest.SparseSpec(0, 10, 2, 4)
-	for want, lie := range map[string]func(h *hall, l *layout.PushLine){
-		"does not fit a capacity of 4 rows":                                                        func(_ *hall, l *layout.PushLine) { l.Rows = 5 },
-		"a sparse gradient of -1 rows":                                                             func(_ *hall, l *layout.PushLine) { l.Rows = -1 },
-		"place 7, which does not exist":                                                            func(_ *hall, l *layout.PushLine) { l.Place = 7 },
-		"row 0 at place 1, which is not above row 0 before it":                                     func(_ *hall, l *layout.PushLine) { l.Rows = 2 },
-		"row 10 at place 0, which is beyond the last row: rows must rise and lie in a table of 10": func(h *hall, l *layout.PushLine) { l.Rows = 1; h.stores[0].Buckets[0].Shown[0] = 10 },
-		"before batch 0 of that bucket was answ":                                                   func(_ *hall, l *layout.PushLine) { l.Pushed.Add(4) },
-		"as number 3 where number 0 is due":                                                        func(_ *hall, l *layout.PushLine) { l.Order = 3 },
+	for want, lie := range map[string]func(h *star, l *layout.PushLine){
+		"does not fit a capacity of 4 rows":                                                        func(_ *star, l *layout.PushLine) { l.Rows = 5 },
+		"a sparse gradient of -1 rows":                                                             func(_ *star, l *layout.PushLine) { l.Rows = -1 },
+		"place 7, which does not exist":                                                            func(_ *star, l *layout.PushLine) { l.Place = 7 },
+		"row 0 at place 1, which is not above row 0 before it":                                     func(_ *star, l *layout.PushLine) { l.Rows = 2 },
+		"row 10 at place 0, which is beyond the last row: rows must rise and lie in a table of 10": func(h *star, l *layout.PushLine) { l.Rows = 1; h.stores[0].Buckets[0].Shown[0] = 10 },
+		"before batch 0 of that bucket was answ":                                                   func(_ *star, l *layout.PushLine) { l.Pushed.Add(4) },
+		"as number 3 where number 0 is due":                                                        func(_ *star, l *layout.PushLine) { l.Order = 3 },
 	} {
-		h := newHall(t, 1, []tensor.BucketSpec{spec}, linktest.Patience, func(a *comm.Arrival) error { return a.Answer(a.Gradient) })
+		h := newStar(t, 1, []tensor.BucketSpec{spec}, linktest.Patience, func(a *comm.Arrival) error { return a.Answer(a.Gradient) })
 		line := h.links[0].pushes[0].line
 		lie(h, line)
 		line.Pushed.Add(1)
@@ -100,7 +100,7 @@ func TestSharedStoresMustAgree(t *testing.T) {
 
 // What is pending when an end is closed fails, and the other side is told.
 func TestSharedCloseWhilePending(t *testing.T) {
-	h := newHall(t, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience, func(*comm.Arrival) error { return nil })
+	h := newStar(t, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience, func(*comm.Arrival) error { return nil })
 	first, second := h.links[0].PushPull(0, h.stores[0].Buckets[0]), h.links[1].PushPull(0, h.stores[1].Buckets[0])
 	commtest.Must(t, h.links[0].Close())
 	if err := first.Wait(); !errors.Is(err, net.ErrClosed) {
@@ -235,7 +235,7 @@ func TestSharedLinkRefusesLies(t *testing.T) {
 		"row 10 at place 0, which is beyond the last row": func(line *layout.PushLine, b *tensor.Bucket) { line.Rows, b.Shown[0] = 1, 10 },
 	} {
 		pushed := make(chan *comm.Arrival, 1)
-		h := newHall(t, 1, []tensor.BucketSpec{commtest.SparseSpec(0, 10, 2, 4)}, linktest.Patience, func(a *comm.Arrival) error { pushed <- a; return nil })
+		h := newStar(t, 1, []tensor.BucketSpec{commtest.SparseSpec(0, 10, 2, 4)}, linktest.Patience, func(a *comm.Arrival) error { pushed <- a; return nil })
 		f := h.links[0].PushPull(0, h.stores[0].Buckets[0])
 		<-pushed
 		a := h.port.trainers[0].slots[0]

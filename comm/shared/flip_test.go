@@ -57,7 +57,7 @@ func TestSharedRowsStayAsTheyWereChecked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var shown []int32
 			ready := make(chan struct{})
-			h := newHall(t, 1, []tensor.BucketSpec{spec}, linktest.Patience, func(a *comm.Arrival) error {
+			h := newStar(t, 1, []tensor.BucketSpec{spec}, linktest.Patience, func(a *comm.Arrival) error {
 				<-ready
 				flip(shown)
 				if err := spec.Check(a.Gradient); err != nil {
@@ -71,7 +71,7 @@ func TestSharedRowsStayAsTheyWereChecked(t *testing.T) {
 			}
 			shown = foreign(t, pushed).Shown
 			close(ready)
-			b := rowsOf(place(h.stores[0], 0, copied), 1, 5, 9)
+			b := rowsOf(bucketOf(h.stores[0], 0, copied), 1, 5, 9)
 			commtest.Must(t, h.links[0].PushPull(0, b).Wait())
 			flip(shown)
 			if err := spec.Check(&b.Gradient); err != nil || len(b.Gradient.Rows) != 3 || b.Gradient.Rows[2] != 9 {

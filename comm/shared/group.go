@@ -13,7 +13,8 @@ import (
 )
 
 // group is a Group whose members map each other's buckets. T is the number
-// of members, S the size of a bucket in bytes; sharedsum.go has the algorithms.
+// of members, S the size of a bucket in bytes; sum.go and scatter.go have the
+// algorithms.
 //
 // A call posts the operation at once, which is all that the others need to work
 // on its bucket. Whoever waits for it then carries it out on its own thread; if
@@ -24,7 +25,7 @@ type group struct {
 	members  []*member // by position; this one too
 	own      *member
 	conns    []*wire.Conn // by position; nil for this member
-	ready    waiting
+	waits    wait
 
 	watchers sync.WaitGroup
 
@@ -50,16 +51,13 @@ type group struct {
 
 // step is one operation of a group.
 type step struct {
+	layout.Window
 	group   *group
 	op      *op.Reduction // of no bucket for a barrier
 	kind    int32
-	place   int32
 	root    int
 	number  uint32
-	stored  *tensor.Bucket // of the store
-	copied  *tensor.Bucket // of the copies
-	used    bool           // its pages are there
-	ordinal int            // of the bucket among the specs
+	ordinal int // of the bucket among the specs
 }
 
 // Kinds of operation.
@@ -91,8 +89,8 @@ func newGroup(members wire.Links, position int, store *comm.Store) (*group, erro
 	})
 	g.Idle = "a pause between operations"
 	g.stop = sync.OnceFunc(func() { close(g.quit) })
-	g.ready.init(g)
-	if err := g.trade(store, specs); err != nil {
+	g.waits.init(g)
+	if err := g.exchange(store, specs); err != nil {
 		g.hangUp()
 		g.unmap()
 		return nil, err
@@ -101,10 +99,9 @@ func newGroup(members wire.Links, position int, store *comm.Store) (*group, erro
 	g.byBucket = op.ByIndex(specs, func(spec tensor.BucketSpec) *step {
 		i++
 		g.unionRoom = make([]int32, max(len(g.unionRoom), spec.Capacity))
-		return &step{
-			group: g, op: g.Of(spec.Index), ordinal: i,
-			stored: store.Buckets[i], copied: g.own.stores[layout.InCopies].Buckets[i],
-		}
+		s := &step{group: g, op: g.Of(spec.Index), ordinal: i}
+		s.Stored, s.Copied = store.Buckets[i], g.own.stores[layout.InCopies].Buckets[i]
+		return s
 	})
 	g.barrier = &step{group: g, kind: stepBarrier, op: g.BarrierOp}
 	for i, conn := range conns {

@@ -56,7 +56,7 @@ func newGroups(t commtest.TB, size int, timeout time.Duration, specs func(member
 }
 
 func (g *group) bucket(k int, copied bool) *tensor.Bucket {
-	return place(g.own.stores[layout.InStore], k, copied)
+	return bucketOf(g.own.stores[layout.InStore], k, copied)
 }
 
 func TestSharedGroupSums(t *testing.T) {

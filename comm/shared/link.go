@@ -24,24 +24,21 @@ type link struct {
 	pushed uint32  // pushes of the link; guarded by Mu
 }
 
-// push is one bucket's place on a link.
+// push is the pushes of one bucket, one after the other.
 type push struct {
+	layout.Window
 	link   *link
 	op     *op.Reduction
 	line   *layout.PushLine
-	stored *tensor.Bucket // of the store
-	copied *tensor.Bucket // of the copies
-	used   bool           // its pages are there
-	place  int32          // of the push in flight
-	posted bool           // the push in flight is in its slot
-	seq    uint32         // of the last push
+	posted bool   // the push in flight is in its slot
+	seq    uint32 // of the last push
 	ready  func() bool
 }
 
 func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, error) {
 	specs := store.Specs()
 	l := &link{}
-	l.client = client{Life: &l.Life, conn: conn, settle: l.settle}
+	l.client = client{Life: &l.Life, conn: conn, reap: l.reap}
 	l.Init(conn.Self(), "the link to "+conn.Peer(), specs, timeout, func(r *op.Reduction) func() {
 		return func() { l.client.await(&r.Operation, l.pushes[r.Spec.Index].ready) }
 	})
@@ -55,12 +52,10 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, 
 	i := -1
 	l.pushes = op.ByIndex(specs, func(spec tensor.BucketSpec) *push {
 		i++
-		p := &push{
-			link: l, op: l.Of(spec.Index), line: &lines[i],
-			stored: store.Buckets[i], copied: l.client.copies.Buckets[i],
-		}
+		p := &push{link: l, op: l.Of(spec.Index), line: &lines[i]}
+		p.Stored, p.Copied = store.Buckets[i], l.client.copies.Buckets[i]
 		if store.Segment == nil {
-			p.stored = p.copied
+			p.Stored = p.Copied
 		}
 		p.ready = func() bool { return p.line.Answered.Load() == p.seq || l.Ended() }
 		return p
@@ -69,7 +64,7 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, 
 	return l, nil
 }
 
-// open trades the link's segments for the server's doorbell.
+// open exchanges the link's segments for the server's doorbell.
 func (l *link) open(store *comm.Store, specs []tensor.BucketSpec) (err error) {
 	if l.client.copies, err = layout.NewStore(l.Self+" copies", specs, false); err != nil {
 		return err
@@ -85,56 +80,34 @@ func (l *link) open(store *comm.Store, specs []tensor.BucketSpec) (err error) {
 // deadline and a *PeerError if the server is gone; either ends the link.
 func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
 	if p := op.At(l.pushes, b.Index); p != nil {
-		p.settle() // nobody may have waited for the last answer
+		p.reap() // nobody may have waited for the last answer
 	}
 	op, err := l.Begin(batch, b)
 	if err != nil {
 		return comm.Completed(err)
 	}
-	p, place := l.pushes[b.Index], layout.InStore
-	if !b.Gradient.SameValues(&p.stored.Gradient) {
-		place = layout.InCopies
-		if err := p.copy(&b.Gradient); err != nil {
-			l.Complete(&op.Operation)
-			return comm.Completed(fmt.Errorf("%s, %s: %w", l.Self, op, err))
-		}
+	p := l.pushes[b.Index]
+	p.Locate(&b.Gradient)
+	if err := p.Show(l.Self, &b.Gradient); err != nil {
+		l.Complete(&op.Operation)
+		return comm.Completed(fmt.Errorf("%s, %s: %w", l.Self, op, err))
 	}
-	p.at(place).ShowRows(b.Gradient.Rows)
 	l.Mu.Lock() // a push is there before those of a higher order
 	defer l.Mu.Unlock()
 	p.seq++
-	p.place, p.posted = place, true
+	p.posted = true
 	p.line.Order = l.pushed
 	l.pushed++
-	p.line.Place, p.line.Rows, p.line.Batch = p.place, int32(len(b.Gradient.Rows)), batch // #nosec G115 -- rows are int32
+	p.line.Place, p.line.Rows, p.line.Batch = p.Place, int32(len(b.Gradient.Rows)), batch // #nosec G115 -- rows are int32
 	p.line.PushedNS = comm.Now()
 	p.line.Pushed.Store(p.seq)
 	l.client.server.Ring()
 	return op.Future()
 }
 
-// copy puts a gradient from elsewhere into the copies.
-func (p *push) copy(g *tensor.Gradient) error {
-	if !p.used {
-		if err := layout.Reserve(p.link.Self, &p.op.Spec); err != nil {
-			return err
-		}
-		p.used = true
-	}
-	return p.copied.Gradient.CopyFrom(g)
-}
-
-// at is the bucket of a place in shared memory.
-func (p *push) at(place int32) *tensor.Bucket {
-	if place == layout.InCopies {
-		return p.copied
-	}
-	return p.stored
-}
-
-// settle takes the answer if it is there. The operation ended when the server
-// answered, however late anybody looks.
-func (p *push) settle() {
+// reap ends the push if its answer is there, as of when the server gave it, however late
+// anybody looks.
+func (p *push) reap() {
 	l, op := p.link, p.op
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -143,33 +116,28 @@ func (p *push) settle() {
 	}
 	p.posted = false
 	endNS := p.line.AnswerNS
-	err := p.take(op.Gradient)
-	if p.place == layout.InCopies {
+	err := p.pull(op.Gradient)
+	if p.Place == layout.InCopies {
 		endNS = comm.Now()
 	}
 	l.End(&op.Operation, err, endNS)
 }
 
-// take makes g the answer; in place its values are there already.
-func (p *push) take(g *tensor.Gradient) error {
-	from := p.at(p.place)
+// pull makes g the answer.
+func (p *push) pull(g *tensor.Gradient) error {
 	if g.Sparse() {
-		if err := from.TakeRows(int(p.line.Rows)); err != nil {
+		if err := p.Bucket().TakeRows(int(p.line.Rows)); err != nil {
 			return fmt.Errorf("%s answered %s: %w", p.link.client.conn.Peer(), p.op, err)
 		}
 	}
-	if p.place == layout.InCopies {
-		return g.CopyFrom(&from.Gradient)
-	}
-	*g = from.Gradient
-	return nil
+	return p.Fetch(g)
 }
 
-// settle takes the answers that are there, whether anybody looked or not.
-func (l *link) settle() {
+// reap ends the pushes whose answers are there.
+func (l *link) reap() {
 	for _, p := range l.pushes {
 		if p != nil {
-			p.settle()
+			p.reap()
 		}
 	}
 }

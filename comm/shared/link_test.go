@@ -16,17 +16,17 @@ import (
 	"github.com/psbench/psbench/comm/wire"
 )
 
-// hall is a server with its trainers' links through shared memory.
-type hall struct {
+// star is a server with its trainers' links through shared memory.
+type star struct {
 	stores []*comm.Store
 	links  []*link
 	port   *port
 	served chan error
 }
 
-func newHall(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout time.Duration, handle func(*comm.Arrival) error) *hall {
+func newStar(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout time.Duration, handle func(*comm.Arrival) error) *star {
 	t.Helper()
-	h := &hall{served: make(chan error, 1), links: make([]*link, trainers)}
+	h := &star{served: make(chan error, 1), links: make([]*link, trainers)}
 	near, far := make([]*wire.Conn, trainers), make([]*wire.Conn, trainers)
 	for i := range trainers {
 		near[i], far[i] = linktest.Link(t, wire.Unix, linktest.Name(i), "server9")
@@ -54,8 +54,8 @@ func newHall(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout tim
 	return h
 }
 
-// place is the bucket of a store, or one of its own on the heap.
-func place(s *comm.Store, k int, copied bool) *tensor.Bucket {
+// bucketOf is the bucket of a store, or one of its own on the heap.
+func bucketOf(s *comm.Store, k int, copied bool) *tensor.Bucket {
 	if copied {
 		return tensor.NewBucket(s.Buckets[k].BucketSpec)
 	}
@@ -69,12 +69,12 @@ func TestSharedPushPullAverages(t *testing.T) {
 			commtest.DenseSpec(0, rapid.IntRange(0, 5000).Draw(t, "elements")),
 			commtest.SparseSpec(1, 40, rapid.IntRange(1, 20).Draw(t, "width"), 40),
 		}
-		h := newHall(t, trainers, specs, linktest.Patience, linktest.NewAverager(trainers, specs, false).Handle)
+		h := newStar(t, trainers, specs, linktest.Patience, linktest.NewAverager(trainers, specs, false).Handle)
 		for batch := range int64(3) {
 			for k, spec := range specs {
 				var buckets []*tensor.Bucket
 				for i := range trainers {
-					b := place(h.stores[i], k, rapid.Bool().Draw(t, "copied"))
+					b := bucketOf(h.stores[i], k, rapid.Bool().Draw(t, "copied"))
 					commtest.Fill(t, spec, &b.Gradient, 10)
 					buckets = append(buckets, b)
 				}
@@ -99,7 +99,7 @@ func TestSharedPushPullAverages(t *testing.T) {
 // In place the server works in the trainer's own memory and nothing is copied.
 func TestSharedPushIsInPlace(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 8)}
-	h := newHall(t, 1, specs, linktest.Patience, func(a *comm.Arrival) error {
+	h := newStar(t, 1, specs, linktest.Patience, func(a *comm.Arrival) error {
 		for i := range a.Gradient.Values {
 			a.Gradient.Values[i]++
 		}
@@ -121,7 +121,7 @@ func TestSharedPushIsInPlace(t *testing.T) {
 // A future that nobody waits for ends when the server answered, not when somebody
 // looks, and does not hold up the bucket's next push.
 func TestSharedAnswerKeepsItsTime(t *testing.T) {
-	h := newHall(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience, func(a *comm.Arrival) error { return a.Answer(a.Gradient) })
+	h := newStar(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience, func(a *comm.Arrival) error { return a.Answer(a.Gradient) })
 	b := h.stores[0].Buckets[0]
 	first := h.links[0].PushPull(0, b)
 	time.Sleep(50 * time.Millisecond)
@@ -146,7 +146,7 @@ func TestSharedPushesKeepTheirOrder(t *testing.T) {
 		specs = append(specs, commtest.DenseSpec(b, 1))
 	}
 	var got []int64
-	h := newHall(t, 1, specs, linktest.Patience, func(a *comm.Arrival) error {
+	h := newStar(t, 1, specs, linktest.Patience, func(a *comm.Arrival) error {
 		got = append(got, a.Batch)
 		return a.Answer(a.Gradient)
 	})
@@ -174,7 +174,7 @@ func TestSharedPushesKeepTheirOrder(t *testing.T) {
 
 func TestSharedPushTwiceIsAnError(t *testing.T) {
 	held := make(chan *comm.Arrival, 1)
-	h := newHall(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience, func(a *comm.Arrival) error { held <- a; return nil })
+	h := newStar(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience, func(a *comm.Arrival) error { held <- a; return nil })
 	b := h.stores[0].Buckets[0]
 	first := h.links[0].PushPull(0, b)
 	if err := h.links[0].PushPull(1, b).Wait(); err == nil || !strings.Contains(err.Error(), "while batch 0 of that bucket is in flight") {

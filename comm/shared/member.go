@@ -66,9 +66,9 @@ func (m *member) lay(l groupLayout) {
 	m.reduced = tensor.ViewOf[float32](m.control.Bytes()[l.reduced:], l.reducedElements)
 }
 
-// trade exchanges segments with all others, in an order in which no circle of
+// exchange passes segments to all others and maps theirs, in an order in which no circle of
 // members waits for each other.
-func (g *group) trade(store *comm.Store, specs []tensor.BucketSpec) (err error) {
+func (g *group) exchange(store *comm.Store, specs []tensor.BucketSpec) (err error) {
 	plan := layoutOfGroup(specs, len(g.conns))
 	g.own = &member{name: g.Self}
 	g.members[g.position] = g.own
@@ -92,18 +92,18 @@ func (g *group) trade(store *comm.Store, specs []tensor.BucketSpec) (err error) 
 		if err := conn.Bound(g.Timeout); err != nil {
 			return err
 		}
-		trades := []func() error{
-			func() error { return g.show(conn) },
-			func() error { return g.see(g.members[i], conn, plan, specs) },
+		passes := []func() error{
+			func() error { return g.sendMemory(conn) },
+			func() error { return g.mapMemory(g.members[i], conn, plan, specs) },
 		}
 		first := 0
 		if g.position > i {
 			first = 1
 		}
-		if err := trades[first](); err != nil {
+		if err := passes[first](); err != nil {
 			return err
 		}
-		if err := trades[1-first](); err != nil {
+		if err := passes[1-first](); err != nil {
 			return err
 		}
 		if err := conn.Lift(); err != nil {
@@ -113,16 +113,16 @@ func (g *group) trade(store *comm.Store, specs []tensor.BucketSpec) (err error) 
 	return nil
 }
 
-// show passes this member's memory to another.
-func (g *group) show(conn *wire.Conn) error {
+// sendMemory passes this member's memory to another.
+func (g *group) sendMemory(conn *wire.Conn) error {
 	return conn.SendSegments(g.own.control, g.own.stores[layout.InStore].Segment, g.own.stores[layout.InCopies].Segment)
 }
 
-// see maps the memory of another member: at once the pages that this member reduces of
+// mapMemory maps the memory of another member: at once the pages that this member reduces of
 // every dense bucket, which is all that it touches there in every iteration. To map all
 // of them would make set-up quadratic in the members. Those of sparse gradients, of which
 // nobody knows yet how many rows they have, are mapped at their first use, in the warm-up.
-func (g *group) see(m *member, conn *wire.Conn, plan groupLayout, specs []tensor.BucketSpec) error {
+func (g *group) mapMemory(m *member, conn *wire.Conn, plan groupLayout, specs []tensor.BucketSpec) error {
 	size := layout.StoreBytes(specs)
 	all, err := conn.ReceiveSegments(false,
 		wire.WantedSegment{Size: plan.size, Prefault: true}, wire.WantedSegment{Size: size}, wire.WantedSegment{Size: size})

@@ -26,7 +26,7 @@ type trainer struct {
 	bell    shm.Bell
 	slots   []*arrival // in the order of the specs
 	at      int        // the slot to look at next
-	taken   uint32     // pushes that were handed over
+	pushes  uint32     // that were handed over
 }
 
 // arrival is the slot of a trainer and bucket as the port sees it.
@@ -91,7 +91,7 @@ func (p *port) Store(trainer int) *comm.Store { return p.trainers[trainer].store
 
 // Serve implements Port. handle runs on the calling goroutine.
 func (p *port) Serve(handle func(*comm.Arrival) error) error {
-	return p.serve(func() (int, error) { return p.take(handle) })
+	return p.serve(func() (int, error) { return p.dispatch(handle) })
 }
 
 func (p *port) anyPush() bool {
@@ -105,10 +105,10 @@ func (p *port) anyPush() bool {
 	return false
 }
 
-// take hands over every push that is there.
-func (p *port) take(handle func(*comm.Arrival) error) (pushes int, err error) {
+// dispatch hands over every push that is there.
+func (p *port) dispatch(handle func(*comm.Arrival) error) (pushes int, err error) {
 	for i, t := range p.trainers {
-		n, err := p.takeFrom(i, t, handle)
+		n, err := p.dispatchFrom(i, t, handle)
 		pushes += n
 		if err != nil {
 			return pushes, err
@@ -117,11 +117,11 @@ func (p *port) take(handle func(*comm.Arrival) error) (pushes int, err error) {
 	return pushes, nil
 }
 
-// takeFrom hands over a trainer's pushes in the order in which it made them. It
+// dispatchFrom hands over a trainer's pushes in the order in which it made them. It
 // looks at the slots round and round, until it has found nothing in one round. A
 // push that it sees before an earlier one makes it look once more: the earlier one
 // is there by then.
-func (p *port) takeFrom(i int, t *trainer, handle func(*comm.Arrival) error) (pushes int, err error) {
+func (p *port) dispatchFrom(i int, t *trainer, handle func(*comm.Arrival) error) (pushes int, err error) {
 	looks := len(t.slots)
 	for early := false; looks > 0; looks-- {
 		a := t.slots[t.at]
@@ -130,11 +130,11 @@ func (p *port) takeFrom(i int, t *trainer, handle func(*comm.Arrival) error) (pu
 		switch {
 		case pushed == a.seen:
 			continue
-		case a.line.Order == t.taken:
-			if err := p.receive(a, pushed); err != nil {
+		case a.line.Order == t.pushes:
+			if err := a.validate(pushed); err != nil {
 				return pushes, err
 			}
-			t.taken++
+			t.pushes++
 			pushes++
 			a.More = p.another(i, (t.at+len(t.slots)-1)%len(t.slots))
 			if err := handle(&a.Arrival); err != nil {
@@ -144,7 +144,7 @@ func (p *port) takeFrom(i int, t *trainer, handle func(*comm.Arrival) error) (pu
 		case !early:
 			early, looks = true, len(t.slots)+1
 		case looks == 1:
-			return pushes, fmt.Errorf("%s pushed bucket %d to %s as number %d where number %d is due", p.Conns[i].Peer(), a.Bucket, p.Self, a.line.Order, t.taken)
+			return pushes, fmt.Errorf("%s pushed bucket %d to %s as number %d where number %d is due", p.Conns[i].Peer(), a.Bucket, p.Self, a.line.Order, t.pushes)
 		}
 	}
 	return pushes, nil
@@ -161,20 +161,20 @@ func (p *port) another(i, k int) bool {
 	return false
 }
 
-// receive checks what a trainer says of its push before anything relies on it.
-func (p *port) receive(a *arrival, pushed uint32) error {
-	from, line := p.Conns[a.Trainer].Peer(), a.line
+// validate checks what a trainer says of its push before anything relies on it.
+func (a *arrival) validate(pushed uint32) error {
+	p, line := a.port, a.line
 	if pushed != a.seen+1 || a.state.Load() != answered {
-		return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", from, line.Batch, a.Bucket, p.Self, a.Batch)
+		return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", a.from(), line.Batch, a.Bucket, p.Self, a.Batch)
 	}
 	place, rows := line.Place, int(line.Rows)
 	if place != layout.InStore && place != layout.InCopies {
-		return fmt.Errorf("%s pushed bucket %d to %s from place %d, which does not exist", from, a.Bucket, p.Self, place)
+		return fmt.Errorf("%s pushed bucket %d to %s from place %d, which does not exist", a.from(), a.Bucket, p.Self, place)
 	}
 	a.bucket = a.places[place]
 	if a.spec.Sparse {
 		if err := a.bucket.TakeRows(rows); err != nil {
-			return fmt.Errorf("%s sent to %s: %w", from, p.Self, err)
+			return fmt.Errorf("%s sent to %s: %w", a.from(), p.Self, err)
 		}
 	}
 	a.seen, a.Gradient, a.Batch, a.AtNS = pushed, &a.bucket.Gradient, line.Batch, line.PushedNS
@@ -182,24 +182,26 @@ func (p *port) receive(a *arrival, pushed uint32) error {
 	return nil
 }
 
+// from names the trainer.
+func (a *arrival) from() string { return a.port.Conns[a.Trainer].Peer() }
+
 // answer is the arrival's Answer. In place it is two stores and a look at the
 // trainer's bell, with the rows of a sparse gradient before them; anything else is
 // copied into the trainer's memory.
 func (a *arrival) answer(g *tensor.Gradient) error {
 	p := a.port
-	to := p.Conns[a.Trainer].Peer()
 	if p.Ended() {
-		return p.lost(to, a)
+		return a.refused()
 	}
 	if err := a.spec.Check(g); err != nil {
-		return fmt.Errorf("%s cannot answer %s: %w", p.Self, to, err)
+		return fmt.Errorf("%s cannot answer %s: %w", p.Self, a.from(), err)
 	}
 	if !a.state.CompareAndSwap(pending, answering) {
-		return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight", p.Self, a.Bucket, to)
+		return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight", p.Self, a.Bucket, a.from())
 	}
 	if !g.SameValues(a.Gradient) {
 		if err := a.Gradient.CopyFrom(g); err != nil {
-			return fmt.Errorf("%s cannot answer %s: %w", p.Self, to, err)
+			return fmt.Errorf("%s cannot answer %s: %w", p.Self, a.from(), err)
 		}
 	}
 	a.bucket.ShowRows(g.Rows)
@@ -212,12 +214,13 @@ func (a *arrival) answer(g *tensor.Gradient) error {
 	return nil
 }
 
-// lost is the error of an answer on a port that has ended.
-func (p *port) lost(to string, a *arrival) error {
+// refused is the error of an answer on a port that has ended.
+func (a *arrival) refused() error {
+	p := a.port
 	if err := p.Err(); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s cannot answer batch %d, bucket %d of %s: the port is closed", p.Self, a.Batch, a.Bucket, to)
+	return fmt.Errorf("%s cannot answer batch %d, bucket %d of %s: the port is closed", p.Self, a.Batch, a.Bucket, a.from())
 }
 
 // Close implements Port.

@@ -71,7 +71,7 @@ func (Provider) NewGroup(members wire.Links, position int, store *comm.Store) (c
 
 // NewTableLink joins a server that works in the trainer's store.
 func (Provider) NewTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration) (comm.TableLink, error) {
-	if err := store.CheckPlace(table); err != nil {
+	if err := store.CheckTable(table); err != nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("%s cannot join %s: %w", conn.Self(), conn.Peer(), err)
 	}
@@ -80,7 +80,7 @@ func (Provider) NewTableLink(conn *wire.Conn, store *comm.LookupStore, table int
 
 // NewTablePort makes a port that works in the trainers' stores.
 func (Provider) NewTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (comm.TablePort, error) {
-	if err := spec.CheckPlace(table); err != nil {
+	if err := spec.CheckTable(table); err != nil {
 		_ = trainers.Close()
 		return nil, fmt.Errorf("%s: %w", trainers.Self, err)
 	}

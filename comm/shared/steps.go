@@ -21,12 +21,10 @@ func (g *group) start(kind int32, batch int64, b *tensor.Bucket, root int) *comm
 		return op.Future()
 	}
 	s := g.byBucket[b.Index]
-	s.kind, s.root, s.place = kind, root, layout.InStore
-	if !b.Gradient.SameValues(&s.stored.Gradient) {
-		s.place = layout.InCopies
-	}
+	s.kind, s.root = kind, root
+	s.Locate(&b.Gradient)
 	if kind != stepBroadcast || root == g.position {
-		if err := s.show(&b.Gradient); err != nil {
+		if err := s.Show(g.Self, &b.Gradient); err != nil {
 			g.Complete(&op.Operation)
 			return comm.Completed(fmt.Errorf("%s, %s: %w", g.Self, op, err))
 		}
@@ -34,29 +32,6 @@ func (g *group) start(kind int32, batch int64, b *tensor.Bucket, root int) *comm
 	g.post(s)
 	g.wakeHelper()
 	return op.Future()
-}
-
-// show puts what the others read of a gradient where they find it: the rows, and all of
-// a gradient from elsewhere.
-func (s *step) show(g *tensor.Gradient) error {
-	if s.place == layout.InCopies {
-		if err := s.copy(g); err != nil {
-			return err
-		}
-	}
-	s.bucket().ShowRows(g.Rows)
-	return nil
-}
-
-// copy puts a gradient from elsewhere into the copies.
-func (s *step) copy(g *tensor.Gradient) error {
-	if !s.used {
-		if err := layout.Reserve(s.group.Self, &s.op.Spec); err != nil {
-			return err
-		}
-		s.used = true
-	}
-	return s.copied.Gradient.CopyFrom(g)
 }
 
 // post tells the others of an operation and queues it.
@@ -71,7 +46,7 @@ func (g *group) post(s *step) {
 	g.posted++
 	g.steps = append(g.steps, s)
 	line := g.own.line(s.number)
-	line.Kind, line.Place, line.Root, line.Batch = s.kind, s.place, int32(s.root), s.op.Batch // #nosec G115 -- a position
+	line.Kind, line.Place, line.Root, line.Batch = s.kind, s.Place, int32(s.root), s.op.Batch // #nosec G115 -- a position
 	line.Bucket, line.Rows = int32(s.op.Spec.Index), 0                                        // #nosec G115 -- a bucket
 	if s.op.Gradient != nil {
 		line.Rows = int32(len(s.op.Gradient.Rows)) // #nosec G115 -- rows are int32
@@ -190,24 +165,16 @@ func (g *group) carryOut(s *step) (err error) {
 	default:
 		err = g.sumSlices(s)
 	}
-	if err == nil && s.place == layout.InCopies && s.kind != stepBarrier {
-		err = s.op.Gradient.CopyFrom(&s.bucket().Gradient)
+	if err == nil && s.kind != stepBarrier {
+		err = s.Fetch(s.op.Gradient)
 	}
 	return err
-}
-
-// bucket is where this member's gradient lies in shared memory.
-func (s *step) bucket() *tensor.Bucket {
-	if s.place == layout.InCopies {
-		return s.copied
-	}
-	return s.stored
 }
 
 // of is where a member's gradient lies in shared memory, once all agree on s.
 func (s *step) of(m *member) *tensor.Bucket {
 	if m == s.group.own {
-		return s.bucket()
+		return s.Bucket()
 	}
 	return m.stores[m.place].Buckets[s.ordinal]
 }
@@ -220,7 +187,7 @@ func (s *step) values(m *member) []float32 { return s.of(m).Gradient.Values }
 func (g *group) waitPosted(s *step) error {
 	g.own.begun.Store(s.number + 1)
 	g.ring()
-	if err := g.wait(s, allPosted); err != nil {
+	if err := g.await(s, allPosted); err != nil {
 		return err
 	}
 	return g.agree(s)
@@ -231,7 +198,7 @@ func (g *group) waitPosted(s *step) error {
 func (g *group) meet(s *step) error {
 	g.own.begun.Store(s.number + 1)
 	g.ring()
-	if err := g.wait(s, allBegun); err != nil {
+	if err := g.await(s, allBegun); err != nil {
 		return err
 	}
 	return g.agree(s)
@@ -246,7 +213,7 @@ func (g *group) end(s *step) {
 // endTogether is end, and waits for the others.
 func (g *group) endTogether(s *step) error {
 	g.end(s)
-	return g.wait(s, allEnded)
+	return g.await(s, allEnded)
 }
 
 // agree checks that every member posted the same operation as s, and notes where
@@ -267,7 +234,7 @@ func (g *group) agree(s *step) error {
 	return nil
 }
 
-// describe names what a member has posted, which may be anything.
+// describeLine names what a member has posted, which may be anything.
 func describeLine(l *layout.StepLine) string {
 	if l.Kind < 0 || int(l.Kind) >= len(stepNames) {
 		return fmt.Sprintf("operation %d", l.Kind)

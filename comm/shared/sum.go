@@ -11,11 +11,11 @@ import (
 
 // sumEagerly is an all-reduce in one step: each member shows a copy of its
 // gradient, waits for the T-1 others' and sums all T in the order of positions.
-// It reads (T+1)*S and writes 2*S bytes. Inputs alternate between two places, so
+// It reads (T+1)*S and writes 2*S bytes. Inputs alternate between two buffers, so
 // nobody has to wait until all have read them: who shows the input after the next
 // has seen everybody begin the next.
 func (g *group) sumEagerly(s *step) error {
-	out := s.bucket().Gradient.Values
+	out := s.Bucket().Gradient.Values
 	bytes := 4 * len(out)
 	copy(g.own.eager[s.number%2], tensor.Float32Bytes(out))
 	if err := g.meet(s); err != nil {
@@ -85,10 +85,10 @@ func (g *group) sumRows(s *step) error {
 		return err
 	}
 	// The others may still read this member's part of the last sum.
-	if err := g.wait(s, allEndedBefore); err != nil {
+	if err := g.await(s, allEndedBefore); err != nil {
 		return err
 	}
-	if err := g.gather(s); err != nil {
+	if err := g.mergeRows(s); err != nil {
 		return err
 	}
 	size, width := len(g.members), s.op.Spec.Width
@@ -99,10 +99,10 @@ func (g *group) sumRows(s *step) error {
 	s.finish(sums)
 	g.own.halved.Store(s.number + 1)
 	g.ring()
-	if err := g.wait(s, allHalved); err != nil {
+	if err := g.await(s, allHalved); err != nil {
 		return err
 	}
-	out := &s.bucket().Gradient
+	out := &s.Bucket().Gradient
 	if err := out.SetRows(len(g.union)); err != nil {
 		return fmt.Errorf("%s, %s: %w", g.Self, s.op, err)
 	}
@@ -111,15 +111,12 @@ func (g *group) sumRows(s *step) error {
 		from, to := part(i)
 		copy(out.Values[from*width:to*width], m.reduced)
 	}
-	if s.place == layout.InStore {
-		*s.op.Gradient = *out
-	}
 	g.end(s)
 	return nil
 }
 
-// gather merges the rows of all members into union.
-func (g *group) gather(s *step) (err error) {
+// mergeRows merges the rows of all members into union.
+func (g *group) mergeRows(s *step) (err error) {
 	g.merger.Reset()
 	for _, m := range g.members {
 		if m == g.own {
@@ -149,7 +146,7 @@ func (g *group) broadcast(s *step) error {
 	if root == g.own {
 		return g.endTogether(s)
 	}
-	from, out := s.of(root), &s.bucket().Gradient
+	from, out := s.of(root), &s.Bucket().Gradient
 	if s.op.Spec.Sparse {
 		if err := from.TakeRows(int(root.rows)); err != nil {
 			return fmt.Errorf("%s sent to %s: %w", root.name, g.Self, err)
@@ -157,9 +154,6 @@ func (g *group) broadcast(s *step) error {
 	}
 	if err := out.CopyFrom(&from.Gradient); err != nil {
 		return fmt.Errorf("%s, %s: %w", g.Self, s.op, err)
-	}
-	if s.place == layout.InStore {
-		*s.op.Gradient = *out
 	}
 	return g.endTogether(s)
 }

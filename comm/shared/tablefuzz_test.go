@@ -34,7 +34,7 @@ func FuzzSharedTableCaller(f *testing.F) {
 		copy(tensor.Int64Bytes(offsets), memory)
 		filled := copy(store.BagOffsets[:min(spec.Bags+1, int(max(0, min(bags, 3)))+1)], offsets)
 		copy(store.BagIndices[:spec.Indices], offsets[filled:])
-		if err := c.receive(1); err != nil {
+		if err := c.validate(1); err != nil {
 			if !strings.Contains(err.Error(), "trainer0") {
 				t.Fatalf("a call ended with %v, which does not name trainer0", err)
 			}
@@ -43,8 +43,8 @@ func FuzzSharedTableCaller(f *testing.F) {
 		if what := linktest.CheckCall(&c.TableCall, spec.Tables[1]); what != "" || c.Update {
 			t.Fatalf("a port took %s", what)
 		}
-		commtest.Must(t, c.TakeUpdate(batch, 0))
-		if err := c.TakeUpdate(batch, 0); err == nil {
+		commtest.Must(t, c.BeginUpdate(batch, 0))
+		if err := c.BeginUpdate(batch, 0); err == nil {
 			t.Fatal("a port took an update twice")
 		}
 	})

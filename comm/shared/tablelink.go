@@ -23,7 +23,7 @@ type tableLink struct {
 
 func newTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration) (*tableLink, error) {
 	l := &tableLink{}
-	l.client = client{Life: &l.Life, conn: conn, settle: l.settle}
+	l.client = client{Life: &l.Life, conn: conn, reap: l.reap}
 	l.Init(conn, store, table, timeout, func(kind op.CallKind) func() {
 		return func() { l.client.await(l.Call(kind), l.ready) }
 	})
@@ -38,7 +38,7 @@ func newTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout t
 	return l, nil
 }
 
-// open trades the store for the server's doorbell.
+// open exchanges the store for the server's doorbell.
 func (l *tableLink) open() error {
 	if l.Store.Segment == nil {
 		return fmt.Errorf("%s cannot share its lookups with %s: they are not in shared memory", l.Self, l.Peer)
@@ -55,7 +55,7 @@ func (l *tableLink) Update(batch int64) *comm.Future { return l.start(op.CallUpd
 func (l *tableLink) start(kind op.CallKind, batch int64) *comm.Future {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	l.take() // nobody may have waited for the last answer
+	l.reapLocked() // nobody may have waited for the last answer
 	call, err := l.Begin(kind, batch)
 	if err != nil {
 		return comm.Completed(err)
@@ -70,16 +70,15 @@ func (l *tableLink) start(kind op.CallKind, batch int64) *comm.Future {
 	return call.Future()
 }
 
-// settle takes the answer if it is there.
-func (l *tableLink) settle() {
+// reap ends the call if its answer is there, as of when the server gave it, however late
+// anybody looks.
+func (l *tableLink) reap() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	l.take()
+	l.reapLocked()
 }
 
-// take is settle for whoever holds Mu. The call ended when the server answered, however
-// late anybody looks.
-func (l *tableLink) take() {
+func (l *tableLink) reapLocked() {
 	if call, _ := l.InFlight(); call != nil && l.Err() == nil && l.line.Answered.Load() == l.seq {
 		l.End(call, nil, l.line.AnswerNS)
 	}

@@ -26,7 +26,7 @@ type tableCaller struct {
 	columns [op.CallKinds][]float32 // where the calls work, from the table's first column on
 	line    *layout.CallLine
 	bell    shm.Bell
-	seen    uint32 // the last call that was taken
+	seen    uint32 // the last call that was handed over
 }
 
 func newTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (*tablePort, error) {
@@ -71,17 +71,17 @@ func (p *tablePort) anyCall() bool {
 
 // Serve implements TablePort. handle runs on the calling goroutine.
 func (p *tablePort) Serve(handle func(*comm.TableCall) error) error {
-	return p.serve(func() (int, error) { return p.take(handle) })
+	return p.serve(func() (int, error) { return p.dispatch(handle) })
 }
 
-// take handles every call that is there.
-func (p *tablePort) take(handle func(*comm.TableCall) error) (calls int, err error) {
+// dispatch hands over every call that is there, and answers it.
+func (p *tablePort) dispatch(handle func(*comm.TableCall) error) (calls int, err error) {
 	for _, c := range p.callers {
 		posted := c.line.Posted.Load()
 		if posted == c.seen {
 			continue
 		}
-		if err := c.receive(posted); err != nil {
+		if err := c.validate(posted); err != nil {
 			return calls, err
 		}
 		if err := handle(&c.TableCall); err != nil {
@@ -95,8 +95,8 @@ func (p *tablePort) take(handle func(*comm.TableCall) error) (calls int, err err
 	return calls, nil
 }
 
-// receive checks what a trainer says of its call before anything relies on it.
-func (c *tableCaller) receive(posted uint32) error {
+// validate checks what a trainer says of its call before anything relies on it.
+func (c *tableCaller) validate(posted uint32) error {
 	line := c.line
 	kind, batch, atNS := op.CallKind(line.Kind), line.Batch, line.PostedNS
 	switch {
@@ -107,14 +107,14 @@ func (c *tableCaller) receive(posted uint32) error {
 	}
 	c.seen, c.Values = posted, c.columns[kind]
 	if kind == op.CallUpdate {
-		return c.TakeUpdate(batch, atNS)
+		return c.BeginUpdate(batch, atNS)
 	}
 	if err := c.MakeRoom(line.Bags, line.Indices); err != nil {
 		return err
 	}
 	copy(c.Offsets, c.memory.BagOffsets[:len(c.Offsets)])
 	copy(c.Indices, c.memory.BagIndices[:len(c.Indices)])
-	return c.TakeLookup(batch, atNS)
+	return c.BeginLookup(batch, atNS)
 }
 
 // Close implements TablePort.

@@ -18,22 +18,22 @@ const (
 	allEndedBefore
 )
 
-// waiting is the one wait of a group at a time: its driver's.
-type waiting struct {
+// wait is the one wait of a group at a time: its driver's.
+type wait struct {
 	g      *group
 	what   condition
 	number uint32
-	check  func() bool
+	ready  func() bool // it is over, or the group has ended
 }
 
-func (w *waiting) init(g *group) {
+func (w *wait) init(g *group) {
 	w.g = g
-	w.check = func() bool { return w.g.Ended() || w.over() }
+	w.ready = func() bool { return w.g.Ended() || w.over() }
 }
 
 // over says whether the wait has an end: all are there, but for those that have
 // left.
-func (w *waiting) over() bool {
+func (w *wait) over() bool {
 	for _, m := range w.g.members {
 		if !w.reached(m) && !m.left.Load() {
 			return false
@@ -42,7 +42,7 @@ func (w *waiting) over() bool {
 	return true
 }
 
-func (w *waiting) reached(m *member) bool {
+func (w *wait) reached(m *member) bool {
 	var at uint32
 	switch w.what {
 	case allPosted:
@@ -59,11 +59,11 @@ func (w *waiting) reached(m *member) bool {
 	return int32(at-(w.number+1)) >= 0 // #nosec G115 -- counters wrap
 }
 
-// wait waits until every other member has come as far as what says.
-func (g *group) wait(s *step, what condition) error {
-	w := &g.ready
+// await waits until every other member has come as far as what says.
+func (g *group) await(s *step, what condition) error {
+	w := &g.waits
 	w.what, w.number = what, s.number
-	inTime := g.own.bell.Wait(w.check, s.op.Deadline)
+	inTime := g.own.bell.Wait(w.ready, s.op.Deadline)
 	var missing []string
 	for _, m := range g.members {
 		if m == g.own || w.reached(m) {

@@ -34,7 +34,7 @@ type link struct {
 	done       chan struct{}
 }
 
-// push is one bucket's place on a link. The link's Mu guards it.
+// push is the pushes of one bucket, one after the other. The link's Mu guards it.
 type push struct {
 	*op.Reduction
 	sent     int    // chunks sent or being sent: nobody can have answered the others
@@ -133,7 +133,7 @@ func (l *link) push(p *push) error {
 	batch, bucket := p.Batch, p.Spec.Index
 	err := l.conn.SetWriteDeadline(p.Deadline)
 	for k := 0; k < len(p.answered) && err == nil; k++ {
-		g := l.take(p, k)
+		g := l.chunkToSend(p, k)
 		h := chunkHeader(wire.OpPush, batch, bucket, k, &g)
 		err = l.conn.Post(&h, tensor.Int32Bytes(g.Rows), tensor.Float32Bytes(g.Values))
 	}
@@ -143,22 +143,22 @@ func (l *link) push(p *push) error {
 	return nil
 }
 
-// take notes that chunk k of p goes out and returns it. It is a copy: a server
+// chunkToSend notes that chunk k of p goes out and returns it. It is a copy: a server
 // that answers before it has the whole push must not pull it away.
-func (l *link) take(p *push, k int) tensor.Gradient {
+func (l *link) chunkToSend(p *push, k int) tensor.Gradient {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	p.sent = k + 1
 	return chunkOf(p.Gradient, k)
 }
 
-// readAnswers has answer take each frame of a server until one fails, which ends the link.
-func readAnswers(conn *wire.Conn, life *op.Life, answer func(*wire.Header) error) {
+// readAnswers has read take each frame of a server until one fails, which ends the link.
+func readAnswers(conn *wire.Conn, life *op.Life, read func(*wire.Header) error) {
 	var h wire.Header
 	for {
 		err := conn.NextHeader(&h)
 		if err == nil {
-			err = answer(&h)
+			err = read(&h)
 		}
 		if err != nil {
 			life.Fail(conn.Explain(err, life.Awaited(), int64(life.Timeout)))
@@ -169,7 +169,7 @@ func readAnswers(conn *wire.Conn, life *op.Life, answer func(*wire.Header) error
 
 func (l *link) receive() {
 	defer close(l.done)
-	readAnswers(l.conn, &l.Life, l.answer)
+	readAnswers(l.conn, &l.Life, l.readAnswer)
 	// The sender may still read a gradient, so it ends before their owners
 	// learn that they have them back.
 	l.stop()
@@ -178,10 +178,10 @@ func (l *link) receive() {
 	l.Finish()
 }
 
-// answer reads the chunk of an answer that h announces.
-func (l *link) answer(h *wire.Header) error {
+// readAnswer reads the chunk of an answer that h announces.
+func (l *link) readAnswer(h *wire.Header) error {
 	p := op.At(l.pushes, int(h.Bucket))
-	if h.Op != wire.OpAnswer || p == nil || !l.awaits(p, h) {
+	if h.Op != wire.OpAnswer || p == nil || !l.claim(p, h) {
 		return fmt.Errorf("%s sent operation %d of batch %d, bucket %d, from element %d on to %s, which has no such push in flight", l.conn.Peer(), h.Op, h.Batch, h.Bucket, h.Arg, l.Self)
 	}
 	g := p.Gradient
@@ -192,16 +192,16 @@ func (l *link) answer(h *wire.Header) error {
 	if err := readGradient(l.conn, h, &p.Spec, g); err != nil {
 		return err
 	}
-	if l.arrived(p) {
+	if l.pulled(p) {
 		l.Complete(&p.Operation)
 		l.arm()
 	}
 	return nil
 }
 
-// awaits says whether h announces a chunk that was sent and not yet answered, and
-// notes that it is answered now.
-func (l *link) awaits(p *push, h *wire.Header) bool {
+// claim notes that the chunk that h announces is answered now. It is false if that was not
+// sent, or is answered.
+func (l *link) claim(p *push, h *wire.Header) bool {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	k := h.Arg / comm.ChunkElements
@@ -212,8 +212,8 @@ func (l *link) awaits(p *push, h *wire.Header) bool {
 	return true
 }
 
-// arrived notes a chunk of p and says whether it was the last.
-func (l *link) arrived(p *push) bool {
+// pulled notes that a chunk of p has its answer and says whether it was the last.
+func (l *link) pulled(p *push) bool {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if p.left--; p.left > 0 {

@@ -17,24 +17,24 @@ import (
 type port struct {
 	op.Port
 	stores []*comm.Store
-	places [][]*pushPlace // by trainer, then bucket index
+	slots  [][]*pushSlot // by trainer, then bucket index
 }
 
-// pushPlace is where one trainer's pushes of one bucket arrive.
-type pushPlace struct {
+// pushSlot is where one trainer's pushes of one bucket arrive.
+type pushSlot struct {
 	spec   tensor.BucketSpec
 	chunks int // frames of a push
 	// arrivals is what the port hands over for a push: its chunks, or one for
 	// all of them.
-	arrivals []pushArrival
-	open     atomic.Int32 // chunks of the last push whose answer was not sent
+	arrivals   []pushArrival
+	unanswered atomic.Int32 // chunks of the last push whose answer was not sent
 }
 
 // pushArrival is an Arrival and what the port knows of it.
 type pushArrival struct {
 	comm.Arrival
 	port    *port
-	place   *pushPlace
+	slot    *pushSlot
 	pending atomic.Bool // handed over and not yet answered
 }
 
@@ -49,32 +49,32 @@ func newPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) *port
 	for trainer := range trainers.Conns {
 		store := comm.NewStore(specs)
 		p.stores = append(p.stores, store)
-		p.places = append(p.places, op.ByIndex(specs, func(spec tensor.BucketSpec) *pushPlace {
-			return &pushPlace{spec: spec, chunks: chunksOf(&spec)}
+		p.slots = append(p.slots, op.ByIndex(specs, func(spec tensor.BucketSpec) *pushSlot {
+			return &pushSlot{spec: spec, chunks: chunksOf(&spec)}
 		}))
 		for _, b := range store.Buckets {
-			p.prepare(op.At(p.places[trainer], b.Index), trainer, &b.Gradient, chunked)
+			p.prepare(op.At(p.slots[trainer], b.Index), trainer, &b.Gradient, chunked)
 		}
 	}
 	return p
 }
 
-// prepare makes the arrivals of a place whose pushes arrive in g.
-func (p *port) prepare(place *pushPlace, trainer int, g *tensor.Gradient, chunked bool) {
+// prepare makes the arrivals of a slot whose pushes arrive in g.
+func (p *port) prepare(slot *pushSlot, trainer int, g *tensor.Gradient, chunked bool) {
 	n := 1
 	if chunked {
-		n = place.chunks
+		n = slot.chunks
 	}
-	place.arrivals = make([]pushArrival, n)
-	for k := range place.arrivals {
+	slot.arrivals = make([]pushArrival, n)
+	for k := range slot.arrivals {
 		part := g
-		if chunked && !place.spec.Sparse {
+		if chunked && !slot.spec.Sparse {
 			chunk := chunkOf(g, k)
 			part = &chunk
 		}
-		a := &place.arrivals[k]
-		a.port, a.place = p, place
-		a.Arrival = comm.Arrival{Bucket: place.spec.Index, Trainer: trainer, Chunk: k, Chunks: n, Gradient: part, Answer: a.answer}
+		a := &slot.arrivals[k]
+		a.port, a.slot = p, slot
+		a.Arrival = comm.Arrival{Bucket: slot.spec.Index, Trainer: trainer, Chunk: k, Chunks: n, Gradient: part, Answer: a.answer}
 	}
 }
 
@@ -119,34 +119,34 @@ func (p *port) read(trainer int, handle func(*comm.Arrival) error) error {
 		if h.Op == wire.OpBye {
 			return nil
 		}
-		place := op.At(p.places[trainer], int(h.Bucket))
+		slot := op.At(p.slots[trainer], int(h.Bucket))
 		switch {
 		case h.Op != wire.OpPush:
 			return fmt.Errorf("%s sent operation %d to %s, which expects pushes", c.Peer(), h.Op, p.Self)
-		case place == nil:
+		case slot == nil:
 			return fmt.Errorf("%s pushed bucket %d of batch %d to %s, which does not serve it", c.Peer(), h.Bucket, h.Batch, p.Self)
-		case !place.open.CompareAndSwap(0, int32(place.chunks)): // #nosec G115 -- far fewer than 2^31
-			return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", c.Peer(), h.Batch, h.Bucket, p.Self, place.arrivals[0].Batch)
+		case !slot.unanswered.CompareAndSwap(0, int32(slot.chunks)): // #nosec G115 -- far fewer than 2^31
+			return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", c.Peer(), h.Batch, h.Bucket, p.Self, slot.arrivals[0].Batch)
 		}
-		if err := p.receive(c, place, &h, handle); err != nil {
+		if err := p.receive(c, slot, &h, handle); err != nil {
 			return err
 		}
 	}
 }
 
 // receive reads the push that h starts and hands it over.
-func (p *port) receive(c *wire.Conn, place *pushPlace, h *wire.Header, handle func(*comm.Arrival) error) error {
+func (p *port) receive(c *wire.Conn, slot *pushSlot, h *wire.Header, handle func(*comm.Arrival) error) error {
 	batch := h.Batch
-	bounded := place.chunks > 1 || !c.Buffered(h.Payload)
-	for k := range place.chunks {
+	bounded := slot.chunks > 1 || !c.Buffered(h.Payload)
+	for k := range slot.chunks {
 		if bounded {
 			_ = c.SetReadDeadline(time.Now().Add(p.Timeout)) // fails only once closed, and then reads fail too
 		}
-		a := &place.arrivals[min(k, len(place.arrivals)-1)]
+		a := &slot.arrivals[min(k, len(slot.arrivals)-1)]
 		if err := p.readChunk(c, a, h, batch, k); err != nil {
-			return c.Explain(err, "the push of "+op.Describe(batch, place.spec.Index), int64(p.Timeout))
+			return c.Explain(err, "the push of "+op.Describe(batch, slot.spec.Index), int64(p.Timeout))
 		}
-		if len(place.arrivals) == 1 && k < place.chunks-1 {
+		if len(slot.arrivals) == 1 && k < slot.chunks-1 {
 			continue
 		}
 		a.Batch, a.AtNS = batch, comm.Now()
@@ -161,7 +161,7 @@ func (p *port) receive(c *wire.Conn, place *pushPlace, h *wire.Header, handle fu
 	return nil
 }
 
-// readChunk reads chunk k of a push of this batch into its place in a. The header
+// readChunk reads chunk k of a push of this batch into its part of a. The header
 // of the first one is read already.
 func (p *port) readChunk(c *wire.Conn, a *pushArrival, h *wire.Header, batch int64, k int) error {
 	if k > 0 {
@@ -169,12 +169,12 @@ func (p *port) readChunk(c *wire.Conn, a *pushArrival, h *wire.Header, batch int
 			return err
 		}
 	}
-	first, spec := int64(k)*comm.ChunkElements, &a.place.spec
+	first, spec := int64(k)*comm.ChunkElements, &a.slot.spec
 	if h.Op != wire.OpPush || h.Batch != batch || int(h.Bucket) != spec.Index || h.Arg != first {
 		return fmt.Errorf("%s sent operation %d of batch %d, bucket %d, from element %d on to %s, which expects the push of batch %d, bucket %d, from element %d on",
 			c.Peer(), h.Op, h.Batch, h.Bucket, h.Arg, p.Self, batch, spec.Index, first)
 	}
-	if a.Chunks == a.place.chunks {
+	if a.Chunks == a.slot.chunks {
 		return readGradient(c, h, spec, a.Gradient)
 	}
 	part := chunkOf(a.Gradient, k)
@@ -183,16 +183,16 @@ func (p *port) readChunk(c *wire.Conn, a *pushArrival, h *wire.Header, batch int
 
 // answer sends g frame by frame.
 func (a *pushArrival) answer(g *tensor.Gradient) error {
-	p, place := a.port, a.place
+	p, slot := a.port, a.slot
 	c := p.Conns[a.Trainer]
-	spec := place.spec
+	spec := slot.spec
 	if !spec.Sparse {
 		spec.Elements = len(a.Gradient.Values)
 	}
 	if err := spec.Check(g); err != nil {
 		return fmt.Errorf("%s cannot answer %s: %w", p.Self, c.Peer(), err)
 	}
-	batch, first, last := a.Batch, a.Chunk, a.Chunk+place.chunks/a.Chunks
+	batch, first, last := a.Batch, a.Chunk, a.Chunk+slot.chunks/a.Chunks
 	if !a.pending.CompareAndSwap(true, false) {
 		return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight", p.Self, a.Bucket, c.Peer())
 	}
@@ -202,7 +202,7 @@ func (a *pushArrival) answer(g *tensor.Gradient) error {
 		h := chunkHeader(wire.OpAnswer, batch, spec.Index, k, &part)
 		// Released before it is sent: the trainer's next push may be here before
 		// the send returns.
-		place.open.Add(-1)
+		slot.unanswered.Add(-1)
 		if err := c.PostBy(deadline, &h, tensor.Int32Bytes(part.Rows), tensor.Float32Bytes(part.Values)); err != nil {
 			err = c.ExplainSend(err, "the answer to "+op.Describe(batch, spec.Index), int64(p.Timeout))
 			p.Fail(err)

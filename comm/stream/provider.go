@@ -88,7 +88,7 @@ func frameBytes(s *comm.LookupSpec, table int) (bags, columns float64) {
 
 // checkFrames reports a spec, or a place in it, whose largest batch no frame can hold.
 func checkFrames(s *comm.LookupSpec, table int) error {
-	if err := s.CheckPlace(table); err != nil {
+	if err := s.CheckTable(table); err != nil {
 		return err
 	}
 	bags, columns := frameBytes(s, table)

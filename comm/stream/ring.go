@@ -227,21 +227,21 @@ func (r *ring) perform(t ringTask) error {
 	var err error
 	switch {
 	case t.kind == wire.OpBarrier:
-		err = r.meet(t.op)
+		err = r.barrier(t.op)
 	case t.kind == wire.OpBroadcast:
-		err = r.passOn(t.op, t.root)
+		err = r.broadcast(t.op, t.root)
 	case t.kind == wire.OpReduceScatter:
-		err = r.goRound(t.op, r.reduceScatterLap())
+		err = r.runLap(t.op, r.reduceScatterLap())
 	case t.kind == wire.OpAllGather:
-		err = r.goRound(t.op, r.allGatherLap())
+		err = r.runLap(t.op, r.allGatherLap())
 	case t.kind == wire.OpAllToAll:
-		err = r.exchange(t.op)
+		err = r.allToAll(t.op)
 	case t.op.Spec.Sparse:
-		err = r.gather(t.op)
+		err = r.gatherRows(t.op)
 	default:
-		err = r.goRound(t.op, r.allReduceLap())
+		err = r.runLap(t.op, r.allReduceLap())
 	}
-	if err = r.settle(t.op, err); err == nil && t.kind == wire.OpScatter && t.op.Spec.Sparse {
+	if err = r.outcome(t.op, err); err == nil && t.kind == wire.OpScatter && t.op.Spec.Sparse {
 		err = r.mergeParts(t.op)
 	}
 	return err

@@ -40,7 +40,7 @@ func frameOf(h wire.Header, op *op.Reduction) wire.Header {
 	return h
 }
 
-// post sends a frame to the next member while the caller receives; settle waits
+// post sends a frame to the next member while the caller receives; outcome waits
 // for it. Small frames are gone when post returns, if no large one is before
 // them.
 func (r *ring) post(h wire.Header, rows []int32, values []float32) {
@@ -90,10 +90,10 @@ func (r *ring) drain() {
 	}
 }
 
-// settle waits until all frames of an operation are sent whose receives ended
+// outcome waits until all frames of an operation are sent whose receives ended
 // with received, and returns the error of the operation: that of the side that
 // failed first.
-func (r *ring) settle(op *op.Reduction, received error) error {
+func (r *ring) outcome(op *op.Reduction, received error) error {
 	if received != nil {
 		_ = r.next.SetWriteDeadline(time.Now())
 	}

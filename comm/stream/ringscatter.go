@@ -69,10 +69,10 @@ func (l lap) frame(op *op.Reduction, step, k int) wire.Header {
 	return frameOf(h, op)
 }
 
-// exchange runs an all-to-all. Member p sends the blocks for the members after it, that of
+// allToAll runs an all-to-all. Member p sends the blocks for the members after it, that of
 // the next one first. In each step it takes the first one of the blocks that arrive and
 // sends the rest on in the next step: after step s it has the block of member p-s-1.
-func (r *ring) exchange(op *op.Reduction) error {
+func (r *ring) allToAll(op *op.Reduction) error {
 	p, t, values := r.position, r.size, op.Gradient.Values
 	n := len(values) / t
 	rooms := [2][]float32{r.transit(0, (t-1)*n), r.transit(1, (t-1)*n)}
@@ -83,22 +83,22 @@ func (r *ring) exchange(op *op.Reduction) error {
 	}
 	for step := range t - 1 {
 		arrives := rooms[(step+1)%2][:len(sends)]
-		if err := r.trade(op, step, sends, arrives); err != nil {
+		if err := r.sendReceive(op, step, sends, arrives); err != nil {
 			return err
 		}
 		from, to := tensor.Block(len(values), t, (p-step-1+t)%t)
 		copy(values[from:to], arrives)
 		// The next step receives where this one sends from.
 		if r.drain(); r.failed != nil {
-			return nil // settle says why
+			return nil // outcome says why
 		}
 		sends = arrives[n:]
 	}
 	return nil
 }
 
-// trade sends to the next member while as much arrives from the previous one.
-func (r *ring) trade(op *op.Reduction, step int, sends, arrives []float32) error {
+// sendReceive sends to the next member while as much arrives from the previous one.
+func (r *ring) sendReceive(op *op.Reduction, step int, sends, arrives []float32) error {
 	frame := frameOf(wire.Header{Op: wire.OpAllToAll, Arg: int64(step)}, op)
 	for k := range blocks(len(sends)) {
 		frame.Arg2 = int64(k)

@@ -28,8 +28,8 @@ func (r *ring) shard(op *op.Reduction, i int) []float32 {
 	return values[from:to]
 }
 
-// goRound runs a lap of a dense bucket in place.
-func (r *ring) goRound(op *op.Reduction, l lap) error {
+// runLap runs a lap of a dense bucket in place.
+func (r *ring) runLap(op *op.Reduction, l lap) error {
 	at := r.position + l.first
 	own := r.shard(op, at)
 	for k := range blocks(len(own)) {
@@ -70,9 +70,9 @@ func (r *ring) receiveBlock(op *op.Reduction, l lap, step, k int, block []float3
 	return nil
 }
 
-// gather fetches the rows of all members into parts. In step s member p sends on
+// gatherRows fetches the rows of all members into parts. In step s member p sends on
 // the part of member p-s.
-func (r *ring) gather(op *op.Reduction) error {
+func (r *ring) gatherRows(op *op.Reduction) error {
 	p, t := r.position, r.size
 	for i := range r.parts {
 		r.parts[i].Width = op.Spec.Width
@@ -110,9 +110,9 @@ func (r *ring) mergeParts(op *op.Reduction) error {
 	return nil
 }
 
-// passOn receives a broadcast, unless it starts here, and sends it on, unless it
+// broadcast receives a broadcast, unless it starts here, and sends it on, unless it
 // ends here: the rows of a sparse bucket, then its values block by block.
-func (r *ring) passOn(op *op.Reduction, root int) error {
+func (r *ring) broadcast(op *op.Reduction, root int) error {
 	g := op.Gradient
 	receives, sends := r.position != root, (r.position+1)%r.size != root
 	frame := frameOf(wire.Header{Op: wire.OpBroadcast, Arg2: int64(root)}, op)
@@ -168,9 +168,9 @@ func (r *ring) receiveRows(op *op.Reduction, frame wire.Header) error {
 	return nil
 }
 
-// meet runs a barrier. After step s a member knows that the s+1 members before it
+// barrier runs a barrier. After step s a member knows that the s+1 members before it
 // have come.
-func (r *ring) meet(op *op.Reduction) error {
+func (r *ring) barrier(op *op.Reduction) error {
 	for step := range r.size - 1 {
 		frame := frameOf(wire.Header{Op: wire.OpBarrier, Arg: int64(step)}, op)
 		r.post(frame, nil, nil)

@@ -89,13 +89,13 @@ func (l *tableLink) columnsOf(values []float32, i int) []float32 {
 
 func (l *tableLink) receive() {
 	defer close(l.done)
-	readAnswers(l.conn, &l.Life, l.answer)
+	readAnswers(l.conn, &l.Life, l.readAnswer)
 	_ = l.conn.Close()
 	l.Finish()
 }
 
-// answer reads the answer that h announces.
-func (l *tableLink) answer(h *wire.Header) error {
+// readAnswer reads the answer that h announces.
+func (l *tableLink) readAnswer(h *wire.Header) error {
 	l.Mu.Lock()
 	call, kind := l.InFlight()
 	pending := call != nil && h.Op == callOps[kind] && h.Batch == call.Batch

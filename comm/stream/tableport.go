@@ -84,11 +84,11 @@ func (p *tablePort) receive(conn *wire.Conn, c *op.Caller, kind op.CallKind, h *
 		defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
 	}
 	if kind == op.CallUpdate {
-		if err := c.TakeUpdate(h.Batch, 0); err != nil {
+		if err := c.BeginUpdate(h.Batch, 0); err != nil {
 			return err
 		}
 		values := c.Values[:c.Bags()*c.Width]
-		if err := expect(conn, h, 4*len(values), kind); err != nil {
+		if err := expectBytes(conn, h, 4*len(values), kind); err != nil {
 			return err
 		}
 		err := conn.Fill(tensor.Float32Bytes(values))
@@ -98,7 +98,7 @@ func (p *tablePort) receive(conn *wire.Conn, c *op.Caller, kind op.CallKind, h *
 	if err := c.MakeRoom(h.Arg, h.Arg2); err != nil {
 		return err
 	}
-	if err := expect(conn, h, 8*(len(c.Offsets)+len(c.Indices)), kind); err != nil {
+	if err := expectBytes(conn, h, 8*(len(c.Offsets)+len(c.Indices)), kind); err != nil {
 		return err
 	}
 	if err := conn.Fill(tensor.Int64Bytes(c.Offsets)); err != nil {
@@ -107,11 +107,11 @@ func (p *tablePort) receive(conn *wire.Conn, c *op.Caller, kind op.CallKind, h *
 	if err := conn.Fill(tensor.Int64Bytes(c.Indices)); err != nil {
 		return err
 	}
-	return c.TakeLookup(h.Batch, comm.Now())
+	return c.BeginLookup(h.Batch, comm.Now())
 }
 
-// expect refuses a call of another size.
-func expect(conn *wire.Conn, h *wire.Header, bytes int, kind op.CallKind) error {
+// expectBytes refuses a call of another size.
+func expectBytes(conn *wire.Conn, h *wire.Header, bytes int, kind op.CallKind) error {
 	if h.Payload != uint64(bytes) { // #nosec G115 -- a length
 		return fmt.Errorf("%s sent %d bytes as %s to %s, which expects %d", conn.Peer(), h.Payload, op.DescribeCall(kind, h.Batch), conn.Self(), bytes)
 	}

@@ -40,9 +40,9 @@ func (c *Caller) MakeRoom(bags, indices int64) error {
 	return nil
 }
 
-// TakeLookup makes the call a lookup of the bags that are there now, once it has checked
+// BeginLookup makes the call a lookup of the bags that are there now, once it has checked
 // them.
-func (c *Caller) TakeLookup(batch, atNS int64) error {
+func (c *Caller) BeginLookup(batch, atNS int64) error {
 	if err := comm.CheckOffsets(c.Offsets, len(c.Indices)); err != nil {
 		return fmt.Errorf("%s asked %s for bags whose %w", c.Peer, c.Self, err)
 	}
@@ -56,7 +56,7 @@ func (c *Caller) TakeLookup(batch, atNS int64) error {
 	return nil
 }
 
-// outside names the index at place k, which is no row of the table.
+// outside names index k, which is no row of the table.
 func (c *Caller) outside(k int) error {
 	bag := 0
 	for c.Offsets[bag+1] <= int64(k) {
@@ -65,8 +65,8 @@ func (c *Caller) outside(k int) error {
 	return fmt.Errorf("%s asked %s for row %d at bag %d, position %d, of a table of %d rows", c.Peer, c.Self, c.Indices[k], bag, int64(k)-c.Offsets[bag], c.rows)
 }
 
-// TakeUpdate makes the call the update of the last lookup.
-func (c *Caller) TakeUpdate(batch, atNS int64) error {
+// BeginUpdate makes the call the update of the last lookup.
+func (c *Caller) BeginUpdate(batch, atNS int64) error {
 	if !c.looked || c.Batch != batch {
 		return fmt.Errorf("%s sent %s %s, but an update follows the lookup of the same batch, once", c.Peer, c.Self, DescribeCall(CallUpdate, batch))
 	}

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 // The memory of a link through shared memory. Each side has a control segment with its bell in
@@ -35,6 +36,58 @@ const (
 	InStore int32 = iota
 	InCopies
 )
+
+// Window is a rank's bucket as its neighbours map it: in the store, or in the copies while
+// its gradient is one from elsewhere.
+type Window struct {
+	Stored, Copied *tensor.Bucket
+	Place          int32 // of the gradient in flight
+
+	used bool // the pages of Copied are there
+}
+
+// Locate says where neighbours are to find g.
+func (w *Window) Locate(g *tensor.Gradient) {
+	w.Place = InStore
+	if !g.SameValues(&w.Stored.Gradient) {
+		w.Place = InCopies
+	}
+}
+
+// Bucket is where they find it.
+func (w *Window) Bucket() *tensor.Bucket {
+	if w.Place == InCopies {
+		return w.Copied
+	}
+	return w.Stored
+}
+
+// Show puts there what neighbours read of g: the rows, and all of a gradient from
+// elsewhere. Its first copy touches the pages, for which there may be no room.
+func (w *Window) Show(owner string, g *tensor.Gradient) error {
+	if w.Place == InCopies {
+		if !w.used {
+			if err := Reserve(owner, &w.Copied.BucketSpec); err != nil {
+				return err
+			}
+			w.used = true
+		}
+		if err := w.Copied.Gradient.CopyFrom(g); err != nil {
+			return err
+		}
+	}
+	w.Bucket().ShowRows(g.Rows)
+	return nil
+}
+
+// Fetch makes g what is there now; in the store its values are there already.
+func (w *Window) Fetch(g *tensor.Gradient) error {
+	if w.Place == InCopies {
+		return g.CopyFrom(&w.Copied.Gradient)
+	}
+	*g = w.Stored.Gradient
+	return nil
+}
 
 // CallLine is the slot of a trainer at the server of a table. The trainer owns it, and
 // the memory of its lookups, while Posted == Answered.
@@ -79,7 +132,7 @@ func BellOf(s *shm.Segment) shm.Bell { return shm.NewBell(s.Bytes()[:shm.BellSiz
 // PushControlBytes is the size of a trainer's control segment in bytes.
 func PushControlBytes(buckets int) int { return RoundUp(shm.BellSize+LineBytes*buckets, PageBytes) }
 
-// PushLines are the slots of a trainer's control segment, by place in the specs.
+// PushLines are the slots of a trainer's control segment, in the order of the specs.
 func PushLines(control *shm.Segment, buckets int) []PushLine {
 	return LinesOf[PushLine](control, shm.BellSize, buckets)
 }
