@@ -5,8 +5,26 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/sdk/host/convert"
+	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/proto"
 )
+
+// Process is one that runs, and can be called.
+type Process interface {
+	proto.PartClient
+	// Site is where it runs.
+	Site() Site
+	// PID is its number on its host.
+	PID() int
+	// StartTook is the time from exec to the end of the handshake.
+	StartTook() time.Duration
+	// Exited is closed when it has ended.
+	Exited() <-chan struct{}
+	// Death says, once Exited is closed, how it ended and what it last printed. phase is
+	// what the run was doing.
+	Death(phase string) error
+}
 
 // Wait is how long a call may take, and what the core waits for meanwhile.
 type Wait struct {
@@ -88,10 +106,10 @@ func Connect[M member](ctx context.Context, c *Cluster, members []M, request fun
 	})
 }
 
-// Reset brings each process to its initial state.
-func Reset[M member](ctx context.Context, c *Cluster, members []M, pass proto.Pass) error {
+// Reset brings each process to its initial state, in which a pass begins.
+func Reset[M member](ctx context.Context, c *Cluster, members []M, pass record.Pass) error {
 	return Each(ctx, c, members, Wait{c.timeout, "its reset"}, func(ctx context.Context, m M) error {
-		_, err := m.base().Reset(ctx, &proto.ResetRequest{Pass: pass})
+		_, err := m.base().Reset(ctx, &proto.ResetRequest{Pass: convert.PassToProto(pass)})
 		return err
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -112,7 +113,7 @@ func TestConfigure(t *testing.T) {
 	if len(c.secret) != wire.SecretSize || slices.Max(c.secret) == 0 {
 		t.Errorf("the secret is %x", c.secret)
 	}
-	if got := members[1].Peer().GetAddress() + " " + members[1].LinkPeer().GetAddress(); got != "unix:trainer1 tcp:trainer1" {
+	if got := members[1].Peer().Address + " " + members[1].LinkPeer().Address; got != "unix:trainer1 tcp:trainer1" {
 		t.Errorf("trainer1 is at %s", got)
 	}
 }
@@ -130,7 +131,7 @@ func TestLifeAfterAFailure(t *testing.T) {
 	err := c.Run(t.Context(), Life{
 		Phases: []Phase{{"launch", c.Start}, {"reset", func(ctx context.Context) error {
 			s.made["trainer1"].reset = errors.New("it is broken")
-			return Reset(ctx, c, members, proto.Pass_PASS_MEASURED)
+			return Reset(ctx, c, members, record.Measured)
 		}}, {"never", func(context.Context) error { t.Error("the run went on"); return nil }}},
 		Tell: note,
 		Salvage: func() {

@@ -2,7 +2,7 @@ package cluster
 
 import (
 	"github.com/psbench/psbench/core/registry"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/process"
 )
 
 // Member is a process of the cluster. Callers embed a pointer to it in what they know of
@@ -38,10 +38,12 @@ func (m *Member) Site() Site {
 }
 
 // Peer is the process to those that reach its Unix socket.
-func (m *Member) Peer() *proto.Peer { return &proto.Peer{Name: m.Name, Address: m.Address} }
+func (m *Member) Peer() process.Peer { return process.Peer{Name: m.Name, Address: m.Address} }
 
 // LinkPeer is the process to those that join it by the transport that is measured.
-func (m *Member) LinkPeer() *proto.Peer { return &proto.Peer{Name: m.Name, Address: m.LinkAddress} }
+func (m *Member) LinkPeer() process.Peer {
+	return process.Peer{Name: m.Name, Address: m.LinkAddress}
+}
 
 // Names are those of some processes, in their order.
 func Names[M member](members []M) []string {

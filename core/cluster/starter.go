@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/core/launch"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // Starter starts the processes of one run and ends them. The one of the core's host is
@@ -20,22 +19,6 @@ type Starter interface {
 	// Close ends every process, waits for all of them and leaves nothing behind. With
 	// gently set, each is asked to end before it is killed.
 	Close(gently bool) error
-}
-
-// Process is one that runs.
-type Process interface {
-	proto.PartClient
-	// Site is where it runs.
-	Site() Site
-	// PID is its number on its host.
-	PID() int
-	// StartTook is the time from exec to the end of the handshake.
-	StartTook() time.Duration
-	// Exited is closed when it has ended.
-	Exited() <-chan struct{}
-	// Death says, once Exited is closed, how it ended and what it last printed. phase is
-	// what the run was doing.
-	Death(phase string) error
 }
 
 // openHere makes the starter of the core's host.

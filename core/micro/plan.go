@@ -13,7 +13,6 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/topology"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // Mode is what the gradients hold.
@@ -52,12 +51,6 @@ const (
 
 // Expects lists all answers.
 var Expects = []Expect{Mean, Sum, Any}
-
-var expectCodes = map[Expect]proto.MeasureRequest_Expect{
-	Mean: proto.MeasureRequest_EXPECT_MEAN,
-	Sum:  proto.MeasureRequest_EXPECT_SUM,
-	Any:  proto.MeasureRequest_EXPECT_ANY,
-}
 
 // Plan is what to measure: a row for each operation, mode, place, size and
 // transport.

@@ -9,9 +9,6 @@ import (
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
-	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host/convert"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // ranks are the processes of one transport. Those of the transports that have no
@@ -26,9 +23,9 @@ type ranks struct {
 // process is one of them.
 type process struct {
 	*cluster.Member
-	ranks *ranks
-	rank  int
-	part  *proto.PartChoice // nil of those that measure
+	ranks  *ranks
+	rank   int
+	serves bool // it is a server; the others measure
 }
 
 // newRanks lays them out. With several transports the names of their processes say which
@@ -39,20 +36,19 @@ func (p *Plan) newRanks(f *fabric.Fabric) *ranks {
 	if len(p.Fabrics) > 1 {
 		suffix = "." + f.Name
 	}
-	newProcess := func(rank int, plugin registry.Plugin, part *proto.PartChoice) *process {
-		q := &process{Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: plugin}, ranks: r, rank: rank, part: part}
+	newProcess := func(rank int, plugin registry.Plugin, serves bool) *process {
+		q := &process{Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: plugin}, ranks: r, rank: rank, serves: serves}
 		q.Env = q.environment
 		return q
 	}
 	for _, rank := range p.World.TrainerRanks() {
-		r.trainers = append(r.trainers, newProcess(rank, registry.Plugin{Name: registry.Builtin}, nil))
+		r.trainers = append(r.trainers, newProcess(rank, registry.Plugin{Name: registry.Builtin}, false))
 	}
 	if !p.some(served) {
 		return r
 	}
 	for _, rank := range p.World.ServerRanks() {
-		part := &proto.PartChoice{Kind: string(sdk.KindServer), Key: p.Server.Key, Settings: p.Server.Settings}
-		r.servers = append(r.servers, newProcess(rank, p.Server.Plugin, part))
+		r.servers = append(r.servers, newProcess(rank, p.Server.Plugin, true))
 	}
 	return r
 }
@@ -62,69 +58,16 @@ func (r *ranks) processes() []*process { return slices.Concat(r.trainers, r.serv
 // environment gives each trainer its share of the cores, unless the user's GOMAXPROCS says
 // otherwise.
 func (p *process) environment() []string {
-	if _, set := os.LookupEnv("GOMAXPROCS"); set || p.part != nil {
+	if _, set := os.LookupEnv("GOMAXPROCS"); set || p.serves {
 		return nil
 	}
 	return []string{"GOMAXPROCS=" + strconv.Itoa(cluster.Share(p, p.ranks.trainers))}
 }
 
-func (s *session) configureRequest(p *process) *proto.ConfigureRequest {
-	req := &proto.ConfigureRequest{
-		Rank: int32(p.rank), Part: p.part, // #nosec G115 -- a rank
-		Transport: p.ranks.fabric.Name, Listen: s.plan.Listen,
-		Role: &proto.ConfigureRequest_Bench{Bench: &proto.BenchRole{}},
-	}
-	if p.part != nil {
-		req.Role = &proto.ConfigureRequest_Server{Server: &proto.ServerRole{}}
-	}
-	return req
-}
-
-func (s *session) connectRequest(p *process) *proto.ConnectRequest {
-	if p.part != nil {
-		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Server{Server: s.serverLinks(p)}}
-	}
-	return &proto.ConnectRequest{Role: &proto.ConnectRequest_Bench{Bench: s.benchLinks(p)}}
-}
-
-func (s *session) serverLinks(p *process) *proto.ServerLinks {
-	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(s.plan.buckets())}
-	for _, rank := range s.plan.World.TrainersOf(p.rank) {
-		links.Trainers = append(links.Trainers, p.ranks.trainers[rank].LinkPeer())
-	}
-	return links
-}
-
-func (s *session) benchLinks(p *process) *proto.BenchLinks {
-	w := p.ranks
-	position := int32(p.rank) // #nosec G115 -- a rank
-	links := &proto.BenchLinks{Buckets: convert.BucketsToProto(s.plan.buckets()), Sync: &proto.Group{Position: position}}
-	if server, ok := s.plan.World.ServerOf(p.rank); ok && len(w.servers) > 0 {
-		links.Server = w.servers[server-w.servers[0].rank].LinkPeer()
-	}
-	group := &proto.Group{Position: position}
-	for _, t := range w.trainers {
-		group.Members = append(group.Members, t.LinkPeer())
-		links.Sync.Members = append(links.Sync.Members, t.Peer())
-	}
-	if s.plan.some(collective) {
-		links.Group = group
-	}
-	return links
-}
-
-func (s *session) measureRequest(p *process, c cell, rounds int) *proto.MeasureRequest {
-	req := &proto.MeasureRequest{
-		Operation: c.operation.Name, Expect: expectCodes[s.plan.Expect],
-		Bucket: int32(c.bucket), Rounds: int32(rounds), // #nosec G115 -- checked by Plan
-		First: p.ranks.round, Fresh: c.mode == Fresh, Copy: c.place == Copied, Density: s.plan.Density,
-	}
-	if server, ok := s.plan.World.ServerOf(p.rank); ok {
-		for _, rank := range s.plan.World.TrainersOf(server) {
-			req.Partners = append(req.Partners, int32(rank)) // #nosec G115 -- a rank
-		}
-	}
-	return req
+// timings are what one rank measured in a turn.
+type timings struct {
+	latenciesUS []float64 // one per round
+	mismatch    string    // the first value that is not what it should be
 }
 
 // turn is some rounds of a row.
@@ -134,17 +77,15 @@ type turn struct {
 	mismatch    string
 }
 
-func newTurn(rounds int, replies []*proto.MeasureReply) (*turn, error) {
+func newTurn(rounds int, ranks []timings) (*turn, error) {
 	t := &turn{rounds: rounds}
-	for rank, reply := range replies {
-		if n := len(reply.GetLatencyNs()); n != rounds {
+	for rank, r := range ranks {
+		if n := len(r.latenciesUS); n != rounds {
 			return nil, fmt.Errorf("trainer%d measured %d rounds instead of %d", rank, n, rounds)
 		}
-		for _, ns := range reply.GetLatencyNs() {
-			t.latenciesUS = append(t.latenciesUS, float64(ns)/1e3)
-		}
+		t.latenciesUS = append(t.latenciesUS, r.latenciesUS...)
 		if t.mismatch == "" {
-			t.mismatch = reply.GetMismatch()
+			t.mismatch = r.mismatch
 		}
 	}
 	return t, nil

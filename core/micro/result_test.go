@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite generated files")
 // latencies is a turn of two ranks with equal rounds.
 func latencies(t *testing.T, mismatch string, us ...float64) *turn {
 	t.Helper()
-	var replies []*proto.MeasureReply
+	var ranks []timings
 	for rank := range 2 {
 		reply := &proto.MeasureReply{}
 		for _, l := range us {
@@ -34,9 +34,9 @@ func latencies(t *testing.T, mismatch string, us ...float64) *turn {
 		if rank == 1 {
 			reply.Mismatch = mismatch
 		}
-		replies = append(replies, reply)
+		ranks = append(ranks, timingsOf(reply))
 	}
-	got, err := newTurn(len(us), replies)
+	got, err := newTurn(len(us), ranks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestVerifiedIsWhatWasCompared(t *testing.T) {
 }
 
 func TestMissingRounds(t *testing.T) {
-	if _, err := newTurn(3, []*proto.MeasureReply{{LatencyNs: []int64{1, 2, 3}}, {LatencyNs: []int64{1}}}); err == nil ||
+	if _, err := newTurn(3, []timings{{latenciesUS: []float64{1, 2, 3}}, {latenciesUS: []float64{1}}}); err == nil ||
 		err.Error() != "trainer1 measured 1 rounds instead of 3" {
 		t.Errorf("the error is %v", err)
 	}

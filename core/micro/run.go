@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/core/cluster"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // Progress is told how far a run is.
@@ -120,19 +120,6 @@ func (s *session) checkSites() error {
 	return nil
 }
 
-func (s *session) configure(ctx context.Context) error {
-	return cluster.Configure(ctx, s.cluster, s.all, s.configureRequest, func(*process, *proto.ConfigureReply) {})
-}
-
-func (s *session) connect(ctx context.Context) error {
-	for _, w := range s.ranks {
-		if err := w.fabric.ReserveStores(cluster.Names(cluster.AtCore(w.trainers)), s.plan.buckets()); err != nil {
-			return err
-		}
-	}
-	return cluster.Connect(ctx, s.cluster, s.all, s.connectRequest, func(*process, *proto.ConnectReply) {})
-}
-
 // measure measures a row of every transport; they take turns.
 func (s *session) measure(ctx context.Context, c cell) error {
 	rows, rounds := make([]*Row, len(s.ranks)), make([]int, len(s.ranks))
@@ -164,18 +151,18 @@ func (s *session) measure(ctx context.Context, c cell) error {
 // turn has the trainers of a transport measure. The servers first forget what they
 // recorded, which would grow without end.
 func (s *session) turn(ctx context.Context, w *ranks, c cell, rounds int) (*turn, error) {
-	if err := cluster.Reset(ctx, s.cluster, w.servers, proto.Pass_PASS_UNSPECIFIED); err != nil {
+	if err := cluster.Reset(ctx, s.cluster, w.servers, record.NoPass); err != nil {
 		return nil, err
 	}
-	replies := make([]*proto.MeasureReply, len(w.trainers))
+	measured := make([]timings, len(w.trainers))
 	err := cluster.Each(ctx, s.cluster, w.trainers, cluster.Unbounded, func(ctx context.Context, p *process) error {
-		var err error
-		replies[p.rank], err = p.Measure(ctx, s.measureRequest(p, c, rounds))
+		reply, err := p.Measure(ctx, s.measureRequest(p, c, rounds))
+		measured[p.rank] = timingsOf(reply)
 		return err
 	})
 	w.round += int64(rounds) + 1 // warm rounds follow a fresh one
 	if err != nil {
 		return nil, err
 	}
-	return newTurn(rounds, replies)
+	return newTurn(rounds, measured)
 }

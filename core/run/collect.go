@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,13 +13,13 @@ import (
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // silenceCheck is how often a process is looked at that is silent.
 const silenceCheck = 50 * time.Millisecond
 
-// How long a failed run waits for the next reply of a process: less for one that gives no
+// How long a failed run waits for the next piece from a process: less for one that gives no
 // sign of life either, for it may be stopped and the user has waited already.
 const (
 	salvagePatience = 3 * time.Second
@@ -28,8 +28,19 @@ const (
 
 // collected is what one process had to say of the last pass.
 type collected struct {
-	replies  []*proto.CollectReply
+	pieces   []record.Piece
 	complete bool
+}
+
+// pieces are those of one kind.
+func pieces[P record.Piece](c *collected) iter.Seq[P] {
+	return func(yield func(P) bool) {
+		for _, piece := range c.pieces {
+			if p, ok := piece.(P); ok && !yield(p) {
+				return
+			}
+		}
+	}
 }
 
 // collect fetches what every process recorded. There may be any amount of it, so that
@@ -47,7 +58,7 @@ func (r *run) collect(ctx context.Context) error {
 // salvage fetches, after a failure, what is still missing from the processes that answer.
 // They do not wait for each other, so nobody is held up by those that do not answer.
 func (r *run) salvage() {
-	if r.passing == proto.Pass_PASS_UNSPECIFIED {
+	if r.passing == record.NoPass {
 		return
 	}
 	var wg sync.WaitGroup
@@ -82,52 +93,29 @@ func (r *run) fetch(ctx context.Context, p *process, patient func(silence time.D
 		cancel(&comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "its metrics", Seconds: r.e.Timeout.Seconds()})
 	})
 	var c collected
-	err := c.readAll(ctx, p, r.passing, func(reply *proto.CollectReply) error {
+	err := p.readRecord(ctx, r.passing, func(piece record.Piece) error {
 		heard.Store(int64(time.Since(began)))
-		return r.checkReply(p.Name, reply)
+		if err := r.checkPiece(p.Name, piece); err != nil {
+			return err
+		}
+		c.pieces = append(c.pieces, piece)
+		return nil
 	})
+	c.complete = err == nil
 	if wait := (*comm.WaitError)(nil); err != nil && errors.As(context.Cause(ctx), &wait) {
 		err = wait
 	}
 	cancel(nil)
 	watch.Wait()
-	if len(c.replies) >= len(p.collected.replies) { // a collection that failed was perhaps further
+	if len(c.pieces) >= len(p.collected.pieces) { // a collection that failed was perhaps further
 		p.collected = c
 	}
 	return err
 }
 
-// readAll reads replies until the end, or the first that check refuses.
-func (c *collected) readAll(ctx context.Context, p *process, pass proto.Pass, check func(*proto.CollectReply) error) error {
-	stream, err := p.Collect(ctx, &proto.CollectRequest{Pass: pass})
-	if err != nil {
-		return err
-	}
-	for {
-		reply, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			c.complete = true
-			return nil
-		}
-		if err == nil {
-			replyOnCoreClock(p.Site(), reply)
-			err = check(reply)
-		}
-		if err != nil {
-			return err
-		}
-		c.replies = append(c.replies, reply)
-	}
-}
-
-// checkReply refuses what assemble could not put together.
-func (r *run) checkReply(name string, reply *proto.CollectReply) error {
-	for _, q := range reply.GetSeries() {
-		if n := len(q.GetStartNs()); len(q.GetKeyA()) != n || len(q.GetKeyB()) != n || len(q.GetDurationNs()) != n {
-			return fmt.Errorf("%s sent columns of unequal length for its series %s, %s", name, q.GetType(), q.GetName())
-		}
-	}
-	for _, q := range reply.GetEvaluations() {
+// checkPiece refuses what assemble could not put together.
+func (r *run) checkPiece(name string, piece record.Piece) error {
+	if q, ok := piece.(*record.Evaluation); ok {
 		if err := checkEvaluation(q, r.epochs(r.passing)); err != nil {
 			return fmt.Errorf("%s sent an evaluation that cannot be: %w", name, err)
 		}
@@ -152,20 +140,22 @@ func (r *run) assemble() {
 			PID: p.PID(), StartMS: float64(p.StartTook()) / 1e6, Facts: p.facts,
 		}
 		if p.trainer != nil {
-			out.BoundaryNS = p.trainer.boundaries[string(p.kind)]
+			out.BoundaryNS = p.trainer.boundariesNS[p.kind]
 		}
-		for _, reply := range p.collected.replies {
-			out.RSSMiB = max(out.RSSMiB, float64(reply.GetPeakRssBytes())/(1<<20))
-			for _, series := range reply.GetSeries() {
-				res.Samples = append(res.Samples, samples(p.rank, series)...)
+		for peak := range pieces[record.PeakRSS](&p.collected) {
+			out.RSSMiB = max(out.RSSMiB, float64(peak)/(1<<20))
+		}
+		for series := range pieces[*record.Series](&p.collected) {
+			res.Samples = append(res.Samples, samples(p.rank, series)...)
+		}
+		if p.kind == sdk.KindTrainer {
+			for losses := range pieces[record.Losses](&p.collected) {
+				res.Losses[p.rank] = append(res.Losses[p.rank], losses...)
 			}
-			if p.kind == sdk.KindTrainer {
-				res.Losses[p.rank] = append(res.Losses[p.rank], reply.GetLosses()...)
-			}
-			if list := r.parametersOf(p); list != nil {
-				for _, q := range reply.GetParameters() {
-					*list = append(*list, summary(q))
-				}
+		}
+		if list := r.parametersOf(p); list != nil {
+			for q := range pieces[*record.Summary](&p.collected) {
+				*list = append(*list, summary(q))
 			}
 		}
 		res.Environment.NoteBLAS(p.facts)
@@ -177,27 +167,24 @@ func (r *run) assemble() {
 	res.Evaluation = r.evaluations()
 	works := r.works()
 	res.Throughput = throughput(works)
-	if r.passing == proto.Pass_PASS_WARM_UP { // which did not live to tell
+	if r.passing == record.WarmUp { // which did not live to tell
 		res.StartMS = r.startMS(works)
 	}
 }
 
-func samples(rank int, s *proto.Series) []result.Sample {
-	out := make([]result.Sample, len(s.GetStartNs()))
-	for i := range out {
+func samples(rank int, s *record.Series) []result.Sample {
+	out := make([]result.Sample, len(s.Measurements))
+	for i, m := range s.Measurements {
 		out[i] = result.Sample{
-			Rank: rank, Type: s.GetType(), Name: s.GetName(),
-			Key:     sdk.Key{A: s.GetKeyA()[i], B: s.GetKeyB()[i]}.String(),
-			StartNS: s.GetStartNs()[i], DurationNS: s.GetDurationNs()[i],
+			Rank: rank, Type: s.Type, Name: s.Name, Key: m.Key.String(), StartNS: m.StartNS, DurationNS: m.DurationNS,
 		}
 	}
 	return out
 }
 
-func summary(q *proto.ParameterSummary) result.ParameterSummary {
+func summary(q *record.Summary) result.ParameterSummary {
 	return result.ParameterSummary{
-		Name: q.GetName(), Elements: int(q.GetElements()), DeltaSum: q.GetDeltaSum(), DeltaSumSq: q.GetDeltaSumsq(),
-		DeltaHead: q.GetDeltaHead(), Head: q.GetHead(),
+		Name: q.Name, Elements: q.Elements, DeltaSum: q.DeltaSum, DeltaSumSq: q.DeltaSumSq, DeltaHead: q.DeltaHead, Head: q.Head,
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/sdk/host/convert"
+	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -79,7 +81,7 @@ func (s *recordedStream) Recv() (*proto.CollectReply, error) {
 		return nil, s.end
 	}
 	s.sent++
-	return &proto.CollectReply{}, nil
+	return convert.PieceToProto(record.Losses{1}), nil
 }
 
 var errDied, errFailed = errors.New("trainer1 died"), errors.New("the run failed")
@@ -99,7 +101,7 @@ type starter map[string]*recorded
 // these, and, if that fails, through what is salvaged. It returns the error, and how long
 // salvaging took.
 func collecting(phase func(*run, context.Context) error, processes ...*recorded) (r *run, took time.Duration, err error) {
-	r = &run{e: experiment(len(processes)-1, 0, registry.Links{}), passing: proto.Pass_PASS_MEASURED}
+	r = &run{e: experiment(len(processes)-1, 0, registry.Links{}), passing: record.Measured}
 	r.e.Timeout = time.Second
 	r.processes = layOut(r.e)
 	s := starter{}
@@ -136,7 +138,7 @@ const beatsHeard = 1600 * time.Millisecond
 func (r *run) requireCollected(t *testing.T, replies []int, complete []bool) {
 	t.Helper()
 	for i, s := range r.processes.all {
-		if n := len(s.collected.replies); n != replies[i] || s.collected.complete != complete[i] {
+		if n := len(s.collected.pieces); n != replies[i] || s.collected.complete != complete[i] {
 			t.Errorf("%d replies of %s are there, complete %v; want %d, %v", n, s.Name, s.collected.complete, replies[i], complete[i])
 		}
 	}
@@ -202,3 +204,30 @@ func TestSalvageGoesOn(t *testing.T) {
 		}
 	})
 }
+
+// What a process may not send is named with the process.
+func TestRepliesThatCannotBe(t *testing.T) {
+	p := &process{Member: &cluster.Member{Name: "server2", Process: &badly{reply: &proto.CollectReply{
+		Piece: &proto.CollectReply_Series{Series: &proto.Series{Type: "a", Name: "b", StartNs: []int64{1}}},
+	}}}}
+	err := p.readRecord(t.Context(), record.Measured, func(piece record.Piece) error {
+		t.Errorf("there is %v", piece)
+		return nil
+	})
+	if want := "server2 sent columns of unequal length for its series a, b"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// badly is a process that sends one reply.
+type badly struct {
+	cluster.Process
+	grpc.ServerStreamingClient[proto.CollectReply]
+	reply *proto.CollectReply
+}
+
+func (b *badly) Collect(context.Context, *proto.CollectRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[proto.CollectReply], error) {
+	return b, nil
+}
+
+func (b *badly) Recv() (*proto.CollectReply, error) { return b.reply, nil }

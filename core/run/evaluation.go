@@ -8,12 +8,12 @@ import (
 
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/stats"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // found is what one or more trainers found after an epoch.
 type found struct {
-	samples, correct int64
+	samples, correct int
 	classifiers      int // trainers whose model is a classifier
 	lossSum          float64
 	scores           map[int32]stats.Classes // by bin
@@ -23,50 +23,48 @@ type found struct {
 // evaluations are what the trainers found, epoch by epoch: in a run that ended early those
 // epochs that at least one of them has evaluated. It needs the losses of the result.
 func (r *run) evaluations() []result.Evaluation {
-	epochs := map[int32]*found{}
-	for _, s := range r.processes.trainers {
-		for _, reply := range s.collected.replies {
-			for _, q := range reply.GetEvaluations() {
-				f := epochs[q.GetEpoch()]
-				if f == nil {
-					f = &found{scores: map[int32]stats.Classes{}}
-					epochs[q.GetEpoch()] = f
-				}
-				f.add(s.rank, r.targets(), q)
+	epochs := map[int]*found{}
+	for _, t := range r.processes.trainers {
+		for q := range pieces[*record.Evaluation](&t.collected) {
+			f := epochs[q.Epoch]
+			if f == nil {
+				f = &found{scores: map[int32]stats.Classes{}}
+				epochs[q.Epoch] = f
 			}
+			f.add(t.rank, r.targets(), q)
 		}
 	}
 	var out []result.Evaluation
 	for _, epoch := range slices.Sorted(maps.Keys(epochs)) {
 		e := epochs[epoch].sum(r.targets())
-		e.Epoch, e.TrainLoss = int(epoch), r.trainLoss(int(epoch))
+		e.Epoch, e.TrainLoss = epoch, r.trainLoss(epoch)
 		out = append(out, e)
 	}
 	return out
 }
 
 // targets is how many targets a sample has.
-func (r *run) targets() int64 { return max(1, r.processes.trainers[0].plan.GetInputs().GetTargets()) }
+func (r *run) targets() int { return max(1, r.inputs().Targets) }
 
 // add counts what a trainer found.
-func (f *found) add(rank int, targets int64, q *proto.Evaluation) {
-	t := result.TrainerEvaluation{Rank: rank, Samples: q.GetSamples(), Loss: q.GetLossSum() / float64(q.GetSamples())}
+func (f *found) add(rank, targets int, q *record.Evaluation) {
+	t := result.TrainerEvaluation{Rank: rank, Samples: int64(q.Samples), Loss: q.LossSum / float64(q.Samples)}
 	if q.Correct != nil {
-		t.Accuracy = share(q.GetCorrect(), q.GetSamples()*targets)
+		t.Accuracy = share(*q.Correct, q.Samples*targets)
 		f.classifiers++
+		f.correct += *q.Correct
 	}
 	f.trainers = append(f.trainers, t)
-	f.samples += q.GetSamples()
-	f.correct += q.GetCorrect()
-	f.lossSum += q.GetLossSum()
-	for i, bin := range q.GetBins() {
-		f.scores[bin] = f.scores[bin].Add(stats.Classes{Positives: q.GetPositives()[i], Negatives: q.GetNegatives()[i]})
+	f.samples += q.Samples
+	f.lossSum += q.LossSum
+	for _, b := range q.Bins {
+		f.scores[b.Bin] = f.scores[b.Bin].Add(stats.Classes{Positives: b.Positives, Negatives: b.Negatives})
 	}
 }
 
 // sum is what all trainers found together.
-func (f *found) sum(targets int64) result.Evaluation {
-	e := result.Evaluation{Samples: f.samples, Loss: f.lossSum / float64(f.samples), Trainers: f.trainers}
+func (f *found) sum(targets int) result.Evaluation {
+	e := result.Evaluation{Samples: int64(f.samples), Loss: f.lossSum / float64(f.samples), Trainers: f.trainers}
 	if f.classifiers == len(f.trainers) {
 		e.Accuracy = share(f.correct, f.samples*targets)
 	}
@@ -85,14 +83,14 @@ func (f *found) sum(targets int64) result.Evaluation {
 	return e
 }
 
-func share(part, whole int64) *float64 { return new(float64(part) / float64(whole)) }
+func share(part, whole int) *float64 { return new(float64(part) / float64(whole)) }
 
 // trainLoss is the mean over the iterations that the trainers ran in an epoch; it is NaN
 // without any. The core knows no batch's size, so a short last batch counts as the others.
 func (r *run) trainLoss(epoch int) float64 {
 	sum, n := 0.0, 0
 	for rank, losses := range r.result.Losses {
-		batches := int(r.shares[rank].GetBatches())
+		batches := r.shares[rank].Batches
 		from := min(epoch*batches, len(losses))
 		for _, loss := range losses[from:min(from+batches, len(losses))] {
 			sum += loss
@@ -106,16 +104,15 @@ func (r *run) trainLoss(epoch int) float64 {
 }
 
 // checkEvaluation refuses what no trainer can have found.
-func checkEvaluation(q *proto.Evaluation, epochs int) error {
-	switch n := len(q.GetBins()); {
-	case q.GetEpoch() < 0 || int(q.GetEpoch()) >= epochs:
-		return fmt.Errorf("it is of epoch %d, but the run has epochs 0 to %d", q.GetEpoch(), epochs-1)
-	case q.GetSamples() < 1:
-		return fmt.Errorf("epoch %d has %d samples, but must have 1 at least", q.GetEpoch(), q.GetSamples())
-	case len(q.GetPositives()) != n || len(q.GetNegatives()) != n:
-		return fmt.Errorf("epoch %d has columns of unequal length", q.GetEpoch())
-	case slices.ContainsFunc(slices.Concat(q.GetPositives(), q.GetNegatives(), []int64{q.GetCorrect()}), func(n int64) bool { return n < 0 }):
-		return fmt.Errorf("epoch %d counts less than 0 samples", q.GetEpoch())
+func checkEvaluation(q *record.Evaluation, epochs int) error {
+	switch {
+	case q.Epoch < 0 || q.Epoch >= epochs:
+		return fmt.Errorf("it is of epoch %d, but the run has epochs 0 to %d", q.Epoch, epochs-1)
+	case q.Samples < 1:
+		return fmt.Errorf("epoch %d has %d samples, but must have 1 at least", q.Epoch, q.Samples)
+	case q.Correct != nil && *q.Correct < 0,
+		slices.ContainsFunc(q.Bins, func(b record.Bin) bool { return b.Positives < 0 || b.Negatives < 0 }):
+		return fmt.Errorf("epoch %d counts less than 0 samples", q.Epoch)
 	}
 	return nil
 }

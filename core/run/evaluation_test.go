@@ -10,27 +10,36 @@ import (
 
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // evaluating is a run of some trainers, with 2, 3, ... batches an epoch, which reported
 // some losses.
-func evaluating(targets int64, losses ...[]float64) *run {
-	r := withPlans(&run{e: experiment(len(losses), 0, registry.Links{})}, &proto.PlanReply{Inputs: &proto.Inputs{Targets: targets}})
+func evaluating(targets int, losses ...[]float64) *run {
+	r := withPlans(&run{e: experiment(len(losses), 0, registry.Links{})}, plan{inputs: &sdk.InputSpec{Targets: targets}})
 	r.result.Losses = losses
 	return r
 }
 
-// sent are the evaluations of each trainer; every one comes in a reply of its own.
-func (r *run) sent(byTrainer ...[]*proto.Evaluation) *run {
+// sent are the evaluations of each trainer, among other pieces.
+func (r *run) sent(byTrainer ...[]*record.Evaluation) *run {
 	for rank, list := range byTrainer {
 		c := collected{}
 		for _, q := range list {
-			c.replies = append(c.replies, &proto.CollectReply{}, &proto.CollectReply{Evaluations: []*proto.Evaluation{q}})
+			c.pieces = append(c.pieces, record.Losses{}, q)
 		}
 		r.processes.trainers[rank].collected = c
 	}
 	return r
+}
+
+// bins are a number each, with how many samples of both classes it has.
+func bins(list ...[3]int64) (out []record.Bin) {
+	for _, b := range list {
+		out = append(out, record.Bin{Bin: int32(b[0]), Positives: b[1], Negatives: b[2]})
+	}
+	return out
 }
 
 func requireEvaluations(t *testing.T, name string, got, want []result.Evaluation) {
@@ -44,12 +53,12 @@ func TestEvaluations(t *testing.T) {
 	// Of 2 trainers with 2 and 3 batches, the second one failed in epoch 1.
 	r := evaluating(1, []float64{1, 2, 3, 4}, []float64{3, 4, 5, 6})
 	got := r.sent(
-		[]*proto.Evaluation{
-			{Epoch: 0, Samples: 4, LossSum: 2, Correct: new(int64(3)), Bins: []int32{-1, 2}, Positives: []int64{0, 1}, Negatives: []int64{2, 1}},
-			{Epoch: 1, Samples: 4, LossSum: 1, Correct: new(int64(4)), Bins: []int32{-1, 2}, Positives: []int64{0, 1}, Negatives: []int64{3, 0}},
+		[]*record.Evaluation{
+			{Epoch: 0, Samples: 4, LossSum: 2, Correct: new(3), Bins: bins([3]int64{-1, 0, 2}, [3]int64{2, 1, 1})},
+			{Epoch: 1, Samples: 4, LossSum: 1, Correct: new(4), Bins: bins([3]int64{-1, 0, 3}, [3]int64{2, 1, 0})},
 		},
-		[]*proto.Evaluation{
-			{Epoch: 0, Samples: 2, LossSum: 4, Correct: new(int64(0)), Bins: []int32{-1, 0}, Positives: []int64{1, 0}, Negatives: []int64{0, 1}},
+		[]*record.Evaluation{
+			{Epoch: 0, Samples: 2, LossSum: 4, Correct: new(0), Bins: bins([3]int64{-1, 1, 0}, [3]int64{0, 0, 1})},
 		},
 	).evaluations()
 	base := func(p float64) *float64 { return new(-p*math.Log(p) - (1-p)*math.Log(1-p)) }
@@ -63,20 +72,20 @@ func TestEvaluations(t *testing.T) {
 		},
 	})
 
-	one := func(r *run, q *proto.Evaluation) []result.Evaluation {
-		return r.sent([]*proto.Evaluation{q}).evaluations()
+	one := func(r *run, q *record.Evaluation) []result.Evaluation {
+		return r.sent([]*record.Evaluation{q}).evaluations()
 	}
 	r = evaluating(1, []float64{1, 3})
-	requireEvaluations(t, "no classifier", one(r, &proto.Evaluation{Samples: 4, LossSum: math.NaN()}), []result.Evaluation{{
+	requireEvaluations(t, "no classifier", one(r, &record.Evaluation{Samples: 4, LossSum: math.NaN()}), []result.Evaluation{{
 		Samples: 4, TrainLoss: 2, Loss: math.NaN(), Trainers: []result.TrainerEvaluation{{Samples: 4, Loss: math.NaN()}},
 	}})
-	requireEvaluations(t, "one of the classes", one(r, &proto.Evaluation{
-		Samples: 4, LossSum: 1, Correct: new(int64(1)), Bins: []int32{0}, Positives: []int64{4}, Negatives: []int64{0},
+	requireEvaluations(t, "one of the classes", one(r, &record.Evaluation{
+		Samples: 4, LossSum: 1, Correct: new(1), Bins: bins([3]int64{0, 4, 0}),
 	}), []result.Evaluation{{
 		Samples: 4, TrainLoss: 2, Loss: 0.25, Accuracy: new(0.25), BaseEntropy: new(0.),
 		Trainers: []result.TrainerEvaluation{{Samples: 4, Loss: 0.25, Accuracy: new(0.25)}},
 	}})
-	requireEvaluations(t, "two targets a sample, no losses", one(evaluating(2, nil), &proto.Evaluation{Samples: 4, LossSum: 1, Correct: new(int64(6))}), []result.Evaluation{{
+	requireEvaluations(t, "two targets a sample, no losses", one(evaluating(2, nil), &record.Evaluation{Samples: 4, LossSum: 1, Correct: new(6)}), []result.Evaluation{{
 		Samples: 4, TrainLoss: math.NaN(), Loss: 0.25, Accuracy: new(0.75),
 		Trainers: []result.TrainerEvaluation{{Samples: 4, Loss: 0.25, Accuracy: new(0.75)}},
 	}})
@@ -86,16 +95,16 @@ func TestEvaluations(t *testing.T) {
 // However the held-out samples are dealt, the trainers find the same together.
 func TestEvaluationsOfAnyPartition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		samples := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *proto.Evaluation {
+		samples := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *record.Evaluation {
 			positive := rapid.Int64Range(0, 1).Draw(t, "positive")
-			return &proto.Evaluation{
-				Samples: 1, LossSum: rapid.Float64Range(0, 5).Draw(t, "loss"), Correct: new(rapid.Int64Range(0, 1).Draw(t, "correct")),
-				Bins: []int32{rapid.Int32Range(-3, 3).Draw(t, "bin")}, Positives: []int64{positive}, Negatives: []int64{1 - positive},
+			return &record.Evaluation{
+				Samples: 1, LossSum: rapid.Float64Range(0, 5).Draw(t, "loss"), Correct: new(rapid.IntRange(0, 1).Draw(t, "correct")),
+				Bins: []record.Bin{{Bin: rapid.Int32Range(-3, 3).Draw(t, "bin"), Positives: positive, Negatives: 1 - positive}},
 			}
 		}), 1, 20).Draw(t, "samples")
 		alone := evaluating(1, nil)
 		want := alone.sent(samples).evaluations()
-		dealt := make([][]*proto.Evaluation, 3)
+		dealt := make([][]*record.Evaluation, 3)
 		for _, q := range samples {
 			rank := rapid.IntRange(0, 2).Draw(t, "rank")
 			dealt[rank] = append(dealt[rank], q)
@@ -109,19 +118,18 @@ func TestEvaluationsOfAnyPartition(t *testing.T) {
 	})
 }
 
-func TestCheckOfReplies(t *testing.T) {
-	for want, q := range map[string]*proto.Evaluation{
-		"": {Epoch: 2, Samples: 1, Correct: new(int64(0)), Bins: []int32{-9}, Positives: []int64{1}, Negatives: []int64{0}},
+func TestCheckOfPieces(t *testing.T) {
+	for want, q := range map[string]*record.Evaluation{
+		"": {Epoch: 2, Samples: 1, Correct: new(0), Bins: bins([3]int64{-9, 1, 0})},
 		"epoch 1 has 0 samples, but must have 1 at least":  {Epoch: 1},
 		"it is of epoch 3, but the run has epochs 0 to 2":  {Epoch: 3, Samples: 1},
 		"it is of epoch -1, but the run has epochs 0 to 2": {Epoch: -1, Samples: 1},
-		"epoch 0 has columns of unequal length":            {Samples: 1, Bins: []int32{1}, Positives: []int64{1}},
-		"epoch 0 counts less than 0 samples":               {Samples: 1, Correct: new(int64(-1))},
-		"epoch 2 counts less than 0 samples":               {Epoch: 2, Samples: 1, Bins: []int32{1}, Positives: []int64{-1}, Negatives: []int64{2}},
+		"epoch 0 counts less than 0 samples":               {Samples: 1, Correct: new(-1)},
+		"epoch 2 counts less than 0 samples":               {Epoch: 2, Samples: 1, Bins: bins([3]int64{1, -1, 2})},
 	} {
 		r := &run{e: experiment(1, 0, registry.Links{})}
 		got := ""
-		if err := r.checkReply("trainer1", &proto.CollectReply{Evaluations: []*proto.Evaluation{q}}); err != nil {
+		if err := r.checkPiece("trainer1", q); err != nil {
 			got = err.Error()
 		}
 		if want != "" {
@@ -130,9 +138,5 @@ func TestCheckOfReplies(t *testing.T) {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
-	}
-	err := (&run{}).checkReply("server2", &proto.CollectReply{Series: []*proto.Series{{Type: "a", Name: "b", StartNs: []int64{1}}}})
-	if want := "server2 sent columns of unequal length for its series a, b"; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
 	}
 }

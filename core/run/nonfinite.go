@@ -4,8 +4,8 @@ import (
 	"strconv"
 
 	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/inspect"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // NonFinite is what a process found, and the same as a sentence.
@@ -18,17 +18,13 @@ type nonFinite struct {
 // the processes.
 func (r *run) nonFinite() (found []nonFinite) {
 	for _, s := range r.processes.all {
-		for _, reply := range s.collected.replies {
-			q := reply.GetNonFinite()
-			if q == nil {
-				continue
-			}
-			f := result.NonFinite{Rank: s.rank, Losses: q.GetLosses(), Parameter: q.GetParameter(), Gradient: q.GetGradient()}
+		for q := range pieces[*record.NonFinite](&s.collected) {
+			f := result.NonFinite{Rank: s.rank, Losses: q.Losses, Parameter: q.Parameter, Gradient: q.Gradient}
 			if f.Losses > 0 {
-				f.Epoch, f.Batch = q.GetEpoch(), q.GetBatch()
-				f.Loss = strconv.FormatFloat(q.GetLoss(), 'g', -1, 64)
+				f.Epoch, f.Batch = q.Epoch, q.Batch
+				f.Loss = strconv.FormatFloat(q.Loss, 'g', -1, 64)
 			}
-			found = append(found, nonFinite{f, inspect.Describe(s.Name, convert.NonFinite(q))})
+			found = append(found, nonFinite{f, inspect.Describe(s.Name, q)})
 		}
 	}
 	return found

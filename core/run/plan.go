@@ -3,34 +3,32 @@ package run
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 
-	gproto "google.golang.org/protobuf/proto"
-
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host/convert"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // planAndPartition asks the trainers what they reduce together and what data they take,
 // then the data process for such batches. Both follow from the model and the tables
 // of the servers, which are known now.
 func (r *run) planAndPartition(ctx context.Context) error {
-	r.model = r.processes.trainers[0].holder(sdk.KindModel).model
 	for _, t := range r.processes.trainers {
 		if t.holder(sdk.KindModel).model == nil {
 			return fmt.Errorf("%s has no model", t.Name)
 		}
 	}
+	r.model = *r.processes.trainers[0].holder(sdk.KindModel).model
 	tables, err := r.tables()
 	if err != nil {
 		return err
 	}
 	err = cluster.Each(ctx, r.cluster, r.processes.trainers, cluster.Wait{Limit: r.e.Timeout, For: "its plan"}, func(ctx context.Context, p *process) error {
-		plan, err := p.Plan(ctx, &proto.PlanRequest{Model: r.model, Tables: tables})
-		p.plan = plan
+		reply, err := p.Plan(ctx, r.planRequest(tables))
+		p.planned(reply)
 		return err
 	})
 	if err != nil {
@@ -49,33 +47,31 @@ func (r *run) planAndPartition(ctx context.Context) error {
 }
 
 // tables are those of the servers, in their order.
-func (r *run) tables() ([]*proto.Table, error) {
+func (r *run) tables() ([]comm.TableSpec, error) {
 	if r.e.Service != sdk.ServiceTables {
 		return nil, nil
 	}
-	var tables []*proto.Table
 	for _, s := range r.processes.servers {
 		if s.table == nil {
 			return nil, fmt.Errorf("%s has no table, though %s says that server %s serves tables", s.Name, s.part.Plugin.Name, s.part.Key)
 		}
-		tables = append(tables, s.table)
-		r.result.Tables = append(r.result.Tables, comm.TableSpec{Rows: int(s.table.GetRows()), Width: int(s.table.GetWidth())})
+		r.result.Tables = append(r.result.Tables, *s.table)
 	}
 	// What is too large by itself needs no data to be found out.
-	return tables, comm.ReserveTables(cluster.Names(r.processes.servers), r.result.Tables, comm.LookupSpec{}, 0)
+	return r.result.Tables, comm.ReserveTables(cluster.Names(r.processes.servers), r.result.Tables, comm.LookupSpec{}, 0)
 }
 
 // agreeOnPlan checks that all trainers planned the same.
 func (r *run) agreeOnPlan() error {
 	first := r.processes.trainers[0]
 	for _, t := range r.processes.trainers {
-		if t.plan.GetInputs() == nil {
+		if t.plan.inputs == nil {
 			return fmt.Errorf("%s does not say what data it takes: its plan has no inputs", t.Name)
 		}
-		if !gproto.Equal(&proto.PlanReply{Buckets: first.plan.GetBuckets()}, &proto.PlanReply{Buckets: t.plan.GetBuckets()}) {
+		if !reflect.DeepEqual(first.plan.buckets, t.plan.buckets) {
 			return fmt.Errorf("%s and %s plan different buckets: the plan must depend on the model alone", first.Name, t.Name)
 		}
-		if !gproto.Equal(first.plan.GetInputs(), t.plan.GetInputs()) {
+		if !reflect.DeepEqual(first.plan.inputs, t.plan.inputs) {
 			return fmt.Errorf("%s and %s take different data: the plan must depend on the model and the tables alone", first.Name, t.Name)
 		}
 	}
@@ -83,35 +79,25 @@ func (r *run) agreeOnPlan() error {
 }
 
 func (r *run) partition(ctx context.Context, data *process) error {
-	req := &proto.PartitionRequest{
-		Inputs:    r.processes.trainers[0].plan.GetInputs(),
-		BatchSize: int32(r.e.BatchSize), // #nosec G115 -- checked by config
-	}
-	for _, set := range r.e.World.Sets(r.e.Links) {
-		s := &proto.TrainerSet{}
-		for _, t := range set {
-			s.Trainers = append(s.Trainers, int32(t)) // #nosec G115 -- a rank
-		}
-		req.Sets = append(req.Sets, s)
-	}
-	reply, err := data.Partition(ctx, req)
+	reply, err := data.Partition(ctx, r.partitionRequest())
 	if err != nil {
 		return err
 	}
-	r.shares, r.streamed = reply.GetShares(), reply.GetStreamed()
+	p := partitioned(reply)
+	r.shares, r.streamed = p.Shares, p.Streamed
 	if len(r.shares) != len(r.processes.trainers) {
 		return fmt.Errorf("%s made %d shares for %d trainers", data.Name, len(r.shares), len(r.processes.trainers))
 	}
-	if reply.GetOwnBatches() {
+	if p.OwnBatches {
 		r.warnBatchSize()
 	}
 	d := &r.result.Data
-	d.OwnBatches, d.Streamed, d.HeldOut = reply.GetOwnBatches(), r.streamed, int(reply.GetHeldOut())
-	d.Samples, d.Batches, d.DroppedBatches = int(reply.GetSamples()), int(reply.GetBatches()), int(reply.GetDropped())
+	d.OwnBatches, d.Streamed, d.HeldOut = p.OwnBatches, p.Streamed, p.HeldOut
+	d.Samples, d.Batches, d.DroppedBatches = p.Samples, p.Batches, p.Dropped
 	for _, s := range r.shares {
-		d.LargestBatch = max(d.LargestBatch, int(s.GetBatchSamples()))
-		d.BatchesPerTrainer = append(d.BatchesPerTrainer, int(s.GetBatches()))
-		d.SamplesPerTrainer = append(d.SamplesPerTrainer, int(s.GetSamples()))
+		d.LargestBatch = max(d.LargestBatch, s.BatchSamples)
+		d.BatchesPerTrainer = append(d.BatchesPerTrainer, s.Batches)
+		d.SamplesPerTrainer = append(d.SamplesPerTrainer, s.Samples)
 	}
 	return nil
 }
@@ -129,35 +115,37 @@ func (r *run) warnBatchSize() {
 // what those of the connected trainers can touch at most, and never more than its table
 // has; a lookup gets the largest batch of any trainer. Where there are several tables every
 // index is a bag of its own.
-func (r *run) size(tables []*proto.Table) {
-	var rows int64
+func (r *run) size(tables []comm.TableSpec) {
+	rows := 0
 	for _, set := range r.e.World.Sets(r.e.Links) {
-		var connected int64
+		connected := 0
 		for _, t := range set {
-			connected += r.shares[t].GetDistinctRows()
+			connected += r.shares[t].DistinctRows
 		}
 		rows = max(rows, connected)
 	}
-	for _, b := range r.buckets() {
-		if b.GetSparse() {
-			b.Capacity = min(rows, b.GetTableRows())
+	buckets := r.buckets()
+	for i := range buckets {
+		if b := &buckets[i]; b.Sparse {
+			b.Capacity = min(rows, b.TableRows)
 		}
 	}
-	r.result.Buckets = convert.BucketsFromProto(r.buckets())
+	r.result.Buckets = buckets
 	if tables == nil {
 		return
 	}
-	r.lookup = &proto.Lookup{Tables: tables}
-	several := len(r.processes.trainers[0].plan.GetInputs().GetTables()) > 0
+	r.lookup = &comm.LookupSpec{Tables: tables}
+	several := len(r.inputs().Tables) > 0
 	for _, s := range r.shares {
-		bags := s.GetBatchSamples()
+		bags := s.BatchSamples
 		if several {
-			bags = s.GetBatchIndices()
+			bags = s.BatchIndices
 		}
 		r.lookup.Bags = max(r.lookup.Bags, bags)
-		r.lookup.Indices = max(r.lookup.Indices, s.GetBatchIndices())
+		r.lookup.Indices = max(r.lookup.Indices, s.BatchIndices)
 	}
 }
 
-// buckets are those that all trainers planned.
-func (r *run) buckets() []*proto.Bucket { return r.processes.trainers[0].plan.GetBuckets() }
+// buckets are those that all trainers planned, and inputs what they all take.
+func (r *run) buckets() []tensor.BucketSpec { return r.processes.trainers[0].plan.buckets }
+func (r *run) inputs() *sdk.InputSpec       { return r.processes.trainers[0].plan.inputs }

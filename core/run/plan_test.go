@@ -7,23 +7,27 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	gproto "google.golang.org/protobuf/proto"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/batches"
+	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
 // planned is a plan of a dense and a sparse bucket, for data of some classes.
-func planned(rows, classes int64) *proto.PlanReply {
-	return &proto.PlanReply{
-		Buckets: []*proto.Bucket{{Elements: 4}, {Sparse: true, TableRows: rows, Width: 2, Elements: 2 * rows}},
-		Inputs:  &proto.Inputs{Classes: classes},
+func planned(rows, classes int) plan {
+	return plan{
+		buckets: []tensor.BucketSpec{{Elements: 4}, {Sparse: true, TableRows: rows, Width: 2, Elements: 2 * rows}},
+		inputs:  &sdk.InputSpec{Classes: classes},
 	}
 }
 
-func withPlans(r *run, plans ...*proto.PlanReply) *run {
+func withPlans(r *run, plans ...plan) *run {
 	laidOut(r).result = newResult(r.e, Options{})
 	for i, s := range r.processes.trainers {
 		s.plan = plans[i%len(plans)]
@@ -34,10 +38,10 @@ func withPlans(r *run, plans ...*proto.PlanReply) *run {
 // The capacity of a sparse bucket is what the batches of connected trainers
 // touch at most, in the largest set of them.
 func TestSizeOfSparseBuckets(t *testing.T) {
-	shares := []*proto.Share{{DistinctRows: 10}, {DistinctRows: 20}, {DistinctRows: 5}, {DistinctRows: 7}}
+	shares := []batches.Share{{DistinctRows: 10}, {DistinctRows: 20}, {DistinctRows: 5}, {DistinctRows: 7}}
 	for name, c := range map[string]struct {
 		links registry.Links
-		rows  int64
+		rows  int
 		want  int
 	}{
 		"all trainers":    {registry.Links{Group: true}, 100, 42},
@@ -58,10 +62,10 @@ func TestSizeOfSparseBuckets(t *testing.T) {
 
 // A lookup has room for the largest batch of any trainer.
 func TestSizeOfLookups(t *testing.T) {
-	shares := []*proto.Share{{BatchSamples: 3, BatchIndices: 40}, {BatchSamples: 5, BatchIndices: 20}}
+	shares := []batches.Share{{BatchSamples: 3, BatchIndices: 40}, {BatchSamples: 5, BatchIndices: 20}}
 	r := withPlans(&run{e: experiment(2, 2, registry.Links{Group: true}), shares: shares}, planned(1, 1))
-	r.size([]*proto.Table{{Rows: 7, Width: 2}, {Rows: 9, Width: 4}})
-	if l := r.lookup; l.GetBags() != 5 || l.GetIndices() != 40 || len(l.GetTables()) != 2 {
+	r.size([]comm.TableSpec{{Rows: 7, Width: 2}, {Rows: 9, Width: 4}})
+	if l := r.lookup; l.Bags != 5 || l.Indices != 40 || len(l.Tables) != 2 {
 		t.Errorf("the lookup is %v", l)
 	}
 }
@@ -69,11 +73,11 @@ func TestSizeOfLookups(t *testing.T) {
 // Of several tables every index is a bag of its own.
 func TestSizeOfLookupsInSeveralTables(t *testing.T) {
 	plan := planned(1, 1)
-	plan.Inputs.Tables = []int64{3, 4}
-	r := withPlans(&run{e: experiment(2, 2, registry.Links{Group: true}), shares: []*proto.Share{{BatchSamples: 3, BatchIndices: 6}, {BatchSamples: 5, BatchIndices: 10}}}, plan)
-	r.size([]*proto.Table{{Rows: 7, Width: 2}})
-	if r.lookup.GetBags() != 10 || r.lookup.GetIndices() != 10 {
-		t.Errorf("a lookup has room for %d bags with %d indices, want 10 with 10", r.lookup.GetBags(), r.lookup.GetIndices())
+	plan.inputs.Tables = []int{3, 4}
+	r := withPlans(&run{e: experiment(2, 2, registry.Links{Group: true}), shares: []batches.Share{{BatchSamples: 3, BatchIndices: 6}, {BatchSamples: 5, BatchIndices: 10}}}, plan)
+	r.size([]comm.TableSpec{{Rows: 7, Width: 2}})
+	if r.lookup.Bags != 10 || r.lookup.Indices != 10 {
+		t.Errorf("a lookup has room for %d bags with %d indices, want 10 with 10", r.lookup.Bags, r.lookup.Indices)
 	}
 }
 
@@ -84,10 +88,10 @@ func TestTrainersKnowTheirShares(t *testing.T) {
 		for _, s := range r.processes.all {
 			var want *proto.Share
 			if s.kind == sdk.KindTrainer {
-				want = r.shares[s.rank]
+				want = convert.ShareToProto(r.shares[s.rank])
 			}
 			q := r.connectRequest(s).GetTrainer()
-			if q.GetShare() != want || q.GetStreamed() != (streamed && want != nil) {
+			if !gproto.Equal(q.GetShare(), want) || q.GetStreamed() != (streamed && want != nil) {
 				t.Errorf("%s is told of share %v, streamed %v", s.Name, q.GetShare(), q.GetStreamed())
 			}
 		}
@@ -96,13 +100,13 @@ func TestTrainersKnowTheirShares(t *testing.T) {
 
 func TestAgreeOnPlan(t *testing.T) {
 	for name, c := range map[string]struct {
-		plans []*proto.PlanReply
+		plans []plan
 		want  string
 	}{
-		"equal":   {[]*proto.PlanReply{planned(3, 2), planned(3, 2)}, ""},
-		"buckets": {[]*proto.PlanReply{planned(3, 2), planned(4, 2)}, "trainer0 and trainer1 plan different buckets: the plan must depend on the model alone"},
-		"inputs":  {[]*proto.PlanReply{planned(3, 2), planned(3, 1)}, "trainer0 and trainer1 take different data: the plan must depend on the model and the tables alone"},
-		"nothing": {[]*proto.PlanReply{planned(3, 2), {}}, "trainer1 does not say what data it takes: its plan has no inputs"},
+		"equal":   {[]plan{planned(3, 2), planned(3, 2)}, ""},
+		"buckets": {[]plan{planned(3, 2), planned(4, 2)}, "trainer0 and trainer1 plan different buckets: the plan must depend on the model alone"},
+		"inputs":  {[]plan{planned(3, 2), planned(3, 1)}, "trainer0 and trainer1 take different data: the plan must depend on the model and the tables alone"},
+		"nothing": {[]plan{planned(3, 2), {}}, "trainer1 does not say what data it takes: its plan has no inputs"},
 	} {
 		got := ""
 		if err := withPlans(&run{e: experiment(2, 0, registry.Links{})}, c.plans...).agreeOnPlan(); err != nil {
@@ -116,13 +120,13 @@ func TestAgreeOnPlan(t *testing.T) {
 
 func TestTables(t *testing.T) {
 	r := withPlans(tables(&run{e: experiment(1, 2, registry.Links{})}), planned(1, 1))
-	r.processes.servers[0].table = &proto.Table{Rows: 7, Width: 2}
+	r.processes.servers[0].table = &comm.TableSpec{Rows: 7, Width: 2}
 	const want = "server2 has no table, though builtin says that server a_server serves tables"
 	if _, err := r.tables(); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	r.result.Tables = nil
-	r.processes.servers[1].table = &proto.Table{Rows: 9, Width: 4}
+	r.processes.servers[1].table = &comm.TableSpec{Rows: 9, Width: 4}
 	if _, err := r.tables(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,12 @@
 package run
 
 import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/layout"
 )
 
 // process is one of the run's: a rank, the data process or a companion.
@@ -18,12 +20,18 @@ type process struct {
 	companions map[sdk.Kind]*process // of a trainer
 
 	// known once it runs
-	model      *proto.ModelDescription
-	table      *proto.Table     // of a server of tables
-	plan       *proto.PlanReply // of a trainer
-	facts      map[string]string
-	boundaries map[string]int64
-	collected  collected
+	model        *layout.Model   // nil unless the process holds the model
+	table        *comm.TableSpec // nil unless it is a server of a table
+	plan         plan            // of a trainer
+	facts        map[string]string
+	boundariesNS map[sdk.Kind]int64 // of a trainer: median cost of a no-op call to a companion
+	collected    collected
+}
+
+// plan is what a trainer reduces together, and what the data must hold.
+type plan struct {
+	buckets []tensor.BucketSpec
+	inputs  *sdk.InputSpec // nil if it did not say
 }
 
 // processes are all those of a run.

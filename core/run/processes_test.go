@@ -7,9 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -59,7 +61,7 @@ func laidOut(r *run) *run {
 		s.Address, s.LinkAddress = "unix:"+s.Name, "tcp:"+s.Name
 	}
 	for len(r.shares) < len(r.processes.trainers) {
-		r.shares = append(r.shares, &proto.Share{Batches: int64(2 + len(r.shares))})
+		r.shares = append(r.shares, batches.Share{Batches: 2 + len(r.shares)})
 	}
 	return r
 }
@@ -67,7 +69,7 @@ func laidOut(r *run) *run {
 // tables makes the servers those of tables.
 func tables(r *run) *run {
 	r.e.Service, r.e.World.EveryServer = sdk.ServiceTables, true
-	r.lookup = &proto.Lookup{Bags: 1}
+	r.lookup = &comm.LookupSpec{Bags: 1}
 	return r
 }
 

@@ -1,11 +1,21 @@
 package run
 
 import (
+	"context"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/convert"
+	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/proto"
 )
+
+// configure has each process become its part.
+func (r *run) configure(ctx context.Context) error {
+	return cluster.Configure(ctx, r.cluster, r.processes.all, r.configureRequest, (*process).configured)
+}
 
 func choice(kind sdk.Kind, p config.Part) *proto.PartChoice {
 	return &proto.PartChoice{Kind: string(kind), Key: p.Key, Settings: p.Settings}
@@ -85,6 +95,33 @@ func (r *run) modelEnv(p *process) *proto.ModelEnv {
 	return env
 }
 
+func (r *run) planRequest(tables []comm.TableSpec) *proto.PlanRequest {
+	return &proto.PlanRequest{Model: convert.ModelToProto(r.model), Tables: convert.TablesToProto(tables)}
+}
+
+func (r *run) partitionRequest() *proto.PartitionRequest {
+	req := &proto.PartitionRequest{
+		Inputs:    convert.InputsToProto(*r.inputs()),
+		BatchSize: int32(r.e.BatchSize), // #nosec G115 -- checked by config
+	}
+	for _, set := range r.e.World.Sets(r.e.Links) {
+		s := &proto.TrainerSet{}
+		for _, t := range set {
+			s.Trainers = append(s.Trainers, int32(t)) // #nosec G115 -- a rank
+		}
+		req.Sets = append(req.Sets, s)
+	}
+	return req
+}
+
+// connect joins all links, once the memory that they need is there.
+func (r *run) connect(ctx context.Context) error {
+	if err := r.reserve(); err != nil {
+		return err
+	}
+	return cluster.Connect(ctx, r.cluster, r.processes.all, r.connectRequest, (*process).connected)
+}
+
 func (r *run) connectRequest(p *process) *proto.ConnectRequest {
 	switch p.kind {
 	case sdk.KindTrainer:
@@ -92,20 +129,20 @@ func (r *run) connectRequest(p *process) *proto.ConnectRequest {
 	case sdk.KindData:
 		links := &proto.DataLinks{}
 		for _, t := range r.processes.trainers {
-			links.Trainers = append(links.Trainers, t.Peer())
+			links.Trainers = append(links.Trainers, convert.PeerToProto(t.Peer()))
 		}
 		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Data{Data: links}}
 	case sdk.KindServer:
 		if r.lookup == nil {
 			return &proto.ConnectRequest{Role: &proto.ConnectRequest_Server{Server: r.serverLinks(p)}}
 		}
-		links := &proto.TableLinks{Lookup: r.lookup}
+		links := &proto.TableLinks{Lookup: convert.LookupToProto(r.lookup)}
 		for _, rank := range r.e.World.TrainersOf(p.rank) {
-			links.Trainers = append(links.Trainers, r.processes.trainers[rank].LinkPeer())
+			links.Trainers = append(links.Trainers, convert.PeerToProto(r.processes.trainers[rank].LinkPeer()))
 		}
 		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Table{Table: links}}
 	default:
-		links := &proto.CompanionLinks{Trainer: p.trainer.Peer(), Buckets: r.buckets()}
+		links := &proto.CompanionLinks{Trainer: convert.PeerToProto(p.trainer.Peer()), Buckets: convert.BucketsToProto(r.buckets())}
 		if p.kind == sdk.KindHook {
 			links.Hook = r.hookLinks(p.rank)
 		}
@@ -115,16 +152,17 @@ func (r *run) connectRequest(p *process) *proto.ConnectRequest {
 
 func (r *run) trainerLinks(p *process) *proto.TrainerLinks {
 	links := &proto.TrainerLinks{
-		Buckets: r.buckets(), Model: r.model, Data: r.processes.data.Peer(), Share: r.shares[p.rank], Streamed: r.streamed,
-		Companions: map[string]*proto.Peer{}, Lookup: r.lookup,
+		Buckets: convert.BucketsToProto(r.buckets()), Model: convert.ModelToProto(r.model),
+		Data: convert.PeerToProto(r.processes.data.Peer()), Share: convert.ShareToProto(r.shares[p.rank]), Streamed: r.streamed,
+		Companions: map[string]*proto.Peer{}, Lookup: convert.LookupToProto(r.lookup),
 	}
 	if r.lookup != nil {
 		for _, v := range r.processes.servers {
-			links.TableServers = append(links.TableServers, v.LinkPeer())
+			links.TableServers = append(links.TableServers, convert.PeerToProto(v.LinkPeer()))
 		}
 	}
 	for kind, c := range p.companions {
-		links.Companions[string(kind)] = c.Peer()
+		links.Companions[string(kind)] = convert.PeerToProto(c.Peer())
 	}
 	if p.holder(sdk.KindHook) == p {
 		links.Hook = r.hookLinks(p.rank)
@@ -134,13 +172,13 @@ func (r *run) trainerLinks(p *process) *proto.TrainerLinks {
 
 // serverLinks tells a server who will join it: the processes with the hooks of its trainers.
 func (r *run) serverLinks(server *process) *proto.ServerLinks {
-	links := &proto.ServerLinks{Buckets: r.buckets()}
+	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(r.buckets())}
 	if !r.e.Links.Server {
 		return links
 	}
 	for _, rank := range r.e.World.TrainersOf(server.rank) {
-		links.Trainers = append(links.Trainers, r.processes.trainers[rank].holder(sdk.KindHook).LinkPeer())
-		links.Batches = append(links.Batches, int64(r.e.Epochs)*r.shares[rank].GetBatches())
+		links.Trainers = append(links.Trainers, convert.PeerToProto(r.processes.trainers[rank].holder(sdk.KindHook).LinkPeer()))
+		links.Batches = append(links.Batches, int64(r.e.Epochs)*int64(r.shares[rank].Batches))
 	}
 	return links
 }
@@ -151,7 +189,7 @@ func (r *run) hookLinks(rank int) *proto.HookLinks {
 	if server, ok := r.e.World.ServerOf(rank); ok && r.e.Links.Server {
 		for _, p := range r.processes.servers {
 			if p.rank == server {
-				links.Server = p.LinkPeer()
+				links.Server = convert.PeerToProto(p.LinkPeer())
 			}
 		}
 	}
@@ -160,7 +198,7 @@ func (r *run) hookLinks(rank int) *proto.HookLinks {
 	}
 	group := &proto.Group{Position: int32(rank)} // #nosec G115 -- a rank
 	for _, t := range r.processes.trainers {
-		group.Members = append(group.Members, t.holder(sdk.KindHook).LinkPeer())
+		group.Members = append(group.Members, convert.PeerToProto(t.holder(sdk.KindHook).LinkPeer()))
 	}
 	if r.e.Links.Group {
 		links.Group = group
@@ -171,16 +209,10 @@ func (r *run) hookLinks(rank int) *proto.HookLinks {
 	return links
 }
 
-// Pending is the result of a run of e that has yet to begin.
-func Pending(e *config.Experiment, o Options) *result.Result {
-	r := newResult(e, o)
-	r.Error = result.Running
-	return r
+func trainRequest(epochs int) *proto.TrainRequest {
+	return &proto.TrainRequest{Epochs: new(int32(epochs))} // #nosec G115 -- checked by config
 }
 
-func newResult(e *config.Experiment, o Options) *result.Result {
-	return &result.Result{
-		Schema: result.Schema, Started: startTime(o.StartedNS), StartedNS: o.StartedNS, Command: o.Command,
-		Config: e.Values, Environment: result.Capture(), Warnings: e.Warnings, Transport: e.Fabric.Name,
-	}
+func collectRequest(pass record.Pass) *proto.CollectRequest {
+	return &proto.CollectRequest{Pass: convert.PassToProto(pass)}
 }

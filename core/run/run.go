@@ -7,10 +7,13 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/batches"
+	"github.com/psbench/psbench/sdk/host/layout"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // Progress is told how far a run is.
@@ -37,12 +40,12 @@ type run struct {
 	o         Options
 	processes processes
 	cluster   *cluster.Cluster
-	model     *proto.ModelDescription
-	shares    []*proto.Share // by trainer
-	streamed  bool           // the data is read anew in every epoch
-	lookup    *proto.Lookup  // where servers hold tables
-	announced atomic.Int32   // epochs of the pass that runs, for those who tell of it
-	passing   proto.Pass     // the last pass for which every process was reset
+	model     layout.Model
+	shares    []batches.Share  // by trainer
+	streamed  bool             // the data is read anew in every epoch
+	lookup    *comm.LookupSpec // nil unless servers hold tables
+	announced atomic.Int32     // epochs of the pass that runs, for those who tell of it
+	passing   record.Pass      // the last pass for which every process was reset
 	result    *result.Result
 }
 
@@ -57,7 +60,7 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 	r.processes.trainers[0].Progress = r.epoch
 	r.cluster = cluster.New(e.Timeout, r.processes.all, o.Options)
 	err := r.cluster.Run(ctx, cluster.Life{Phases: r.phases(), Tell: o.Progress.Phase, Salvage: r.salvage, Report: r.report})
-	if r.passing == proto.Pass_PASS_UNSPECIFIED {
+	if r.passing == record.NoPass {
 		return nil, err
 	}
 	return r.result, err
@@ -78,7 +81,7 @@ func (r *run) phases() []cluster.Phase {
 
 // report completes the result of a run that came as far as a pass.
 func (r *run) report(err error) {
-	if r.passing == proto.Pass_PASS_UNSPECIFIED {
+	if r.passing == record.NoPass {
 		return
 	}
 	if err != nil {
@@ -107,25 +110,9 @@ func (r *run) epoch(epoch int) {
 	r.o.Progress.Epoch(r.processes.trainers[0].Name, epoch+1, int(r.announced.Load()))
 }
 
-func (r *run) configure(ctx context.Context) error {
-	return cluster.Configure(ctx, r.cluster, r.processes.all, r.configureRequest, func(p *process, reply *proto.ConfigureReply) {
-		p.model, p.table = reply.GetModel(), reply.GetTable()
-	})
-}
-
-// connect joins all links, once the memory that they need is there.
-func (r *run) connect(ctx context.Context) error {
-	if err := r.reserve(); err != nil {
-		return err
-	}
-	return cluster.Connect(ctx, r.cluster, r.processes.all, r.connectRequest, func(p *process, reply *proto.ConnectReply) {
-		p.facts, p.boundaries = reply.GetFacts(), reply.GetBoundaryNs()
-	})
-}
-
 // warmUp notes the start, which nobody remembers after the next reset.
 func (r *run) warmUp(ctx context.Context) error {
-	works, err := r.pass(ctx, proto.Pass_PASS_WARM_UP)
+	works, err := r.pass(ctx, record.WarmUp)
 	if err == nil {
 		r.result.StartMS = r.startMS(works)
 	}
@@ -133,30 +120,30 @@ func (r *run) warmUp(ctx context.Context) error {
 }
 
 func (r *run) measure(ctx context.Context) error {
-	_, err := r.pass(ctx, proto.Pass_PASS_MEASURED)
+	_, err := r.pass(ctx, record.Measured)
 	return err
 }
 
 // epochs are those of a pass.
-func (r *run) epochs(pass proto.Pass) int {
-	if pass == proto.Pass_PASS_WARM_UP {
+func (r *run) epochs(pass record.Pass) int {
+	if pass == record.WarmUp {
 		return r.e.WarmUpEpochs
 	}
 	return r.e.Epochs
 }
 
-// pass resets every process and trains once.
-func (r *run) pass(ctx context.Context, pass proto.Pass) ([]*proto.Work, error) {
+// pass resets every process and trains once. It gives what each trainer did.
+func (r *run) pass(ctx context.Context, pass record.Pass) ([]record.Work, error) {
 	if err := cluster.Reset(ctx, r.cluster, r.processes.all, pass); err != nil {
 		return nil, err
 	}
 	r.passing = pass
-	epochs := int32(r.epochs(pass)) // #nosec G115 -- checked by config
-	r.announced.Store(epochs)
-	works := make([]*proto.Work, len(r.processes.trainers))
+	epochs := r.epochs(pass)
+	r.announced.Store(int32(epochs)) // #nosec G115 -- checked by config
+	works := make([]record.Work, len(r.processes.trainers))
 	err := cluster.Each(ctx, r.cluster, r.processes.trainers, cluster.Unbounded, func(ctx context.Context, p *process) error {
-		reply, err := p.Train(ctx, &proto.TrainRequest{Epochs: &epochs})
-		works[p.rank] = onCoreClock(p.Site(), reply.GetWork())
+		reply, err := p.Train(ctx, trainRequest(epochs))
+		works[p.rank] = p.work(reply)
 		return err
 	})
 	return works, err
@@ -169,3 +156,17 @@ type silent struct{}
 
 func (silent) Phase(string)           {}
 func (silent) Epoch(string, int, int) {}
+
+// Pending is the result of a run of e that has yet to begin.
+func Pending(e *config.Experiment, o Options) *result.Result {
+	r := newResult(e, o)
+	r.Error = result.Running
+	return r
+}
+
+func newResult(e *config.Experiment, o Options) *result.Result {
+	return &result.Result{
+		Schema: result.Schema, Started: startTime(o.StartedNS), StartedNS: o.StartedNS, Command: o.Command,
+		Config: e.Values, Environment: result.Capture(), Warnings: e.Warnings, Transport: e.Fabric.Name,
+	}
+}

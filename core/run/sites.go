@@ -4,7 +4,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // checkSites reports that processes cannot hand over to each other, from where they run,
@@ -33,8 +33,7 @@ func (r *run) reserve() error {
 	if r.lookup == nil {
 		return nil
 	}
-	spec := comm.LookupSpec{Tables: r.result.Tables, Bags: int(r.lookup.GetBags()), Indices: int(r.lookup.GetIndices())}
-	return comm.ReserveTables(cluster.Names(servers), r.tablesOf(servers), spec, len(trainers))
+	return comm.ReserveTables(cluster.Names(servers), r.tablesOf(servers), *r.lookup, len(trainers))
 }
 
 // tablesOf are the tables of some servers.
@@ -46,20 +45,15 @@ func (r *run) tablesOf(servers []*process) []comm.TableSpec {
 	return tables
 }
 
-// onCoreClock puts what a process says of its work on the core's clock.
-func onCoreClock(site cluster.Site, w *proto.Work) *proto.Work {
-	if w != nil {
-		w.StartNs, w.EndNs = site.OnCoreClock(w.GetStartNs()), site.OnCoreClock(w.GetEndNs())
-	}
-	return w
-}
-
-// replyOnCoreClock puts a piece of what a process recorded on the core's clock.
-func replyOnCoreClock(site cluster.Site, reply *proto.CollectReply) {
-	onCoreClock(site, reply.GetWork())
-	for _, s := range reply.GetSeries() {
-		for i, ns := range s.GetStartNs() {
-			s.StartNs[i] = site.OnCoreClock(ns)
+// onCoreClock puts a piece of what a process recorded on the core's clock.
+func onCoreClock(site cluster.Site, piece record.Piece) {
+	switch p := piece.(type) {
+	case *record.Work:
+		p.StartNS, p.EndNS = site.OnCoreClock(p.StartNS), site.OnCoreClock(p.EndNS)
+	case *record.Series:
+		for i := range p.Measurements {
+			m := &p.Measurements[i]
+			m.StartNS = site.OnCoreClock(m.StartNS)
 		}
 	}
 }

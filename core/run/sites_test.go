@@ -5,12 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // placed is a process somewhere.
@@ -83,22 +85,23 @@ func TestReserveCountsByHost(t *testing.T) {
 // Whatever clock a process has, what it recorded is on the core's.
 func TestStampsAreOnTheCoresClock(t *testing.T) {
 	site := cluster.Site{Clock: time.Hour}
-	reply := &proto.CollectReply{
-		Work:   &proto.Work{StartNs: int64(time.Hour) + 5, EndNs: int64(time.Hour) + 9, EvaluatedNs: 2, Samples: 3},
-		Series: []*proto.Series{{StartNs: []int64{int64(time.Hour) + 6, int64(time.Hour) + 7}, DurationNs: []int64{1, 1}}},
+	at := func(ns int64) int64 { return int64(time.Hour) + ns }
+	pieces := []record.Piece{
+		&record.Work{StartNS: at(5), EndNS: at(9), EvaluatedNS: 2, Samples: 3},
+		&record.Series{Measurements: []sdk.Measurement{{StartNS: at(6), DurationNS: 1}, {StartNS: at(7), DurationNS: 1}}},
+		&record.Work{},
+		record.Losses{1},
 	}
-	replyOnCoreClock(site, reply)
-	want := &proto.CollectReply{
-		Work:   &proto.Work{StartNs: 5, EndNs: 9, EvaluatedNs: 2, Samples: 3},
-		Series: []*proto.Series{{StartNs: []int64{6, 7}, DurationNs: []int64{1, 1}}},
+	for _, piece := range pieces {
+		onCoreClock(site, piece)
 	}
-	if reply.String() != want.String() {
-		t.Errorf("got %v, want %v", reply, want)
+	want := []record.Piece{
+		&record.Work{StartNS: 5, EndNS: 9, EvaluatedNS: 2, Samples: 3},
+		&record.Series{Measurements: []sdk.Measurement{{StartNS: 6, DurationNS: 1}, {StartNS: 7, DurationNS: 1}}},
+		&record.Work{},
+		record.Losses{1},
 	}
-	if got := onCoreClock(site, nil); got != nil {
-		t.Errorf("nothing became %v", got)
-	}
-	if got := onCoreClock(site, &proto.Work{}); got.GetStartNs() != 0 || got.GetEndNs() != 0 {
-		t.Errorf("work that never began became %v", got)
+	if d := cmp.Diff(want, pieces); d != "" {
+		t.Error(d)
 	}
 }

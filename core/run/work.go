@@ -5,18 +5,18 @@ import (
 	"slices"
 
 	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/sdk/proto"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
-var passNames = map[proto.Pass]string{proto.Pass_PASS_WARM_UP: result.WarmUp, proto.Pass_PASS_MEASURED: result.Measured}
+var passNames = map[record.Pass]string{record.WarmUp: result.WarmUp, record.Measured: result.Measured}
 
 // works are what the trainers did of the last pass, without those that are not heard of.
-func (r *run) works() []*proto.Work {
-	var works []*proto.Work
-	for _, s := range r.processes.trainers {
-		for _, reply := range s.collected.replies {
-			if w := reply.GetWork(); w.GetStartNs() > 0 {
-				works = append(works, w)
+func (r *run) works() []record.Work {
+	var works []record.Work
+	for _, t := range r.processes.trainers {
+		for w := range pieces[*record.Work](&t.collected) {
+			if w.StartNS > 0 {
+				works = append(works, *w)
 			}
 		}
 	}
@@ -26,11 +26,11 @@ func (r *run) works() []*proto.Work {
 // throughput is that of a pass, or of as much of it as was done: samples of iterations
 // that ended, from the first start to the last end. Trainers evaluate at the same time,
 // so the longest of their evaluations counts for all.
-func throughput(works []*proto.Work) result.Throughput {
+func throughput(works []record.Work) result.Throughput {
 	var samples, endNS, evaluatedNS int64
 	for _, w := range works {
-		samples += w.GetSamples()
-		endNS, evaluatedNS = max(endNS, w.GetEndNs()), max(evaluatedNS, w.GetEvaluatedNs())
+		samples += w.Samples
+		endNS, evaluatedNS = max(endNS, w.EndNS), max(evaluatedNS, w.EvaluatedNS)
 	}
 	if samples == 0 {
 		return result.Throughput{}
@@ -39,15 +39,15 @@ func throughput(works []*proto.Work) result.Throughput {
 }
 
 // firstStart is in ns of comm.Now, or 0 if no trainer started.
-func firstStart(works []*proto.Work) int64 {
+func firstStart(works []record.Work) int64 {
 	if len(works) == 0 {
 		return 0
 	}
-	return slices.MinFunc(works, func(a, b *proto.Work) int { return cmp.Compare(a.GetStartNs(), b.GetStartNs()) }).GetStartNs()
+	return slices.MinFunc(works, func(a, b record.Work) int { return cmp.Compare(a.StartNS, b.StartNS) }).StartNS
 }
 
 // startMS is the time until the first iteration.
-func (r *run) startMS(works []*proto.Work) float64 {
+func (r *run) startMS(works []record.Work) float64 {
 	start := firstStart(works)
 	if start == 0 {
 		return 0

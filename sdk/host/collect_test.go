@@ -32,7 +32,7 @@ func (c *losing) Train(context.Context, int) (*record.Work, error) {
 	return &record.Work{}, nil
 }
 func (c *losing) Collect(send record.Send) error {
-	return send(record.Piece{Losses: c.losses})
+	return send(record.Losses(c.losses))
 }
 
 // A process has what it recorded in its last pass and nothing of another one, nor while it
@@ -44,7 +44,7 @@ func TestCollectIsOfOnePass(t *testing.T) {
 		var c collection
 		hosttest.Must(t, p.Collect(&proto.CollectRequest{Pass: pass}, &c))
 		for _, r := range c.replies {
-			n += len(r.GetLosses())
+			n += len(r.GetLosses().GetValues())
 		}
 		return n
 	}

@@ -96,19 +96,19 @@ func connect(r role, req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 		if q.GetLookup() == nil {
 			return nil, errors.New("a server of a table was connected without what is looked up in it")
 		}
-		facts, err = r.Connect(*convert.LookupFromProto(q.GetLookup()), convert.Peers(q.GetTrainers()))
+		facts, err = r.Connect(*convert.LookupFromProto(q.GetLookup()), convert.PeersFromProto(q.GetTrainers()))
 	case *data.Role:
-		facts, err = r.Connect(convert.Peers(req.GetData().GetTrainers()))
+		facts, err = r.Connect(convert.PeersFromProto(req.GetData().GetTrainers()))
 	case *companion.HookRole:
 		q := req.GetCompanion()
 		facts, err = r.Connect(companion.HookPeers{
-			Trainer: convert.Peer(q.GetTrainer()), Buckets: convert.BucketsFromProto(q.GetBuckets()), Links: convert.HookLinks(q.GetHook()),
+			Trainer: convert.PeerFromProto(q.GetTrainer()), Buckets: convert.BucketsFromProto(q.GetBuckets()), Links: convert.HookLinksFromProto(q.GetHook()),
 		})
 	case *companion.CriterionRole:
-		facts, err = r.Connect(convert.Peer(req.GetCompanion().GetTrainer()))
+		facts, err = r.Connect(convert.PeerFromProto(req.GetCompanion().GetTrainer()))
 	case *companion.ModelRole:
 		q := req.GetCompanion()
-		facts, err = r.Connect(convert.Peer(q.GetTrainer()), convert.BucketsFromProto(q.GetBuckets()))
+		facts, err = r.Connect(convert.PeerFromProto(q.GetTrainer()), convert.BucketsFromProto(q.GetBuckets()))
 	case *bench.Role:
 		err = r.Connect(benchPeers(req.GetBench()))
 	default:
@@ -150,13 +150,13 @@ func trainerConfig(q *proto.TrainerRole) trainer.Config {
 func trainerPeers(q *proto.TrainerLinks) trainer.Peers {
 	peers := trainer.Peers{
 		Buckets: convert.BucketsFromProto(q.GetBuckets()), Model: convert.ModelFromProto(q.GetModel()),
-		Source:     batches.Source{Data: convert.Peer(q.GetData()), Share: convert.ShareFromProto(q.GetShare()), Streamed: q.GetStreamed()},
-		Hook:       convert.HookLinks(q.GetHook()),
+		Source:     batches.Source{Data: convert.PeerFromProto(q.GetData()), Share: convert.ShareFromProto(q.GetShare()), Streamed: q.GetStreamed()},
+		Hook:       convert.HookLinksFromProto(q.GetHook()),
 		Companions: map[sdk.Kind]process.Peer{},
-		Lookup:     convert.LookupFromProto(q.GetLookup()), TableServers: convert.Peers(q.GetTableServers()),
+		Lookup:     convert.LookupFromProto(q.GetLookup()), TableServers: convert.PeersFromProto(q.GetTableServers()),
 	}
 	for kind, peer := range q.GetCompanions() {
-		peers.Companions[sdk.Kind(kind)] = convert.Peer(peer)
+		peers.Companions[sdk.Kind(kind)] = convert.PeerFromProto(peer)
 	}
 	return peers
 }
@@ -171,7 +171,7 @@ func serverConfig(q *proto.ServerRole) server.Config {
 }
 
 func serverPeers(q *proto.ServerLinks) server.Peers {
-	peers := server.Peers{Buckets: convert.BucketsFromProto(q.GetBuckets()), Trainers: convert.Peers(q.GetTrainers())}
+	peers := server.Peers{Buckets: convert.BucketsFromProto(q.GetBuckets()), Trainers: convert.PeersFromProto(q.GetTrainers())}
 	for _, n := range q.GetBatches() {
 		peers.Batches = append(peers.Batches, int(n))
 	}
@@ -181,7 +181,7 @@ func serverPeers(q *proto.ServerLinks) server.Peers {
 func benchPeers(q *proto.BenchLinks) bench.Peers {
 	return bench.Peers{
 		Buckets: convert.BucketsFromProto(q.GetBuckets()), Server: convert.PeerOrNil(q.GetServer()),
-		Group: convert.GroupOrNil(q.GetGroup()), Sync: convert.Group(q.GetSync()),
+		Group: convert.GroupOrNil(q.GetGroup()), Sync: convert.GroupFromProto(q.GetSync()),
 	}
 }
 
@@ -195,17 +195,6 @@ func partitionRequest(q *proto.PartitionRequest) data.Request {
 		req.Sets = append(req.Sets, set)
 	}
 	return req
-}
-
-func partitionReply(s *data.Partition) *proto.PartitionReply {
-	reply := &proto.PartitionReply{
-		Samples: int64(s.Samples), Batches: int64(s.Batches), Dropped: int64(s.Dropped),
-		OwnBatches: s.OwnBatches, Streamed: s.Streamed, HeldOut: int64(s.HeldOut),
-	}
-	for _, share := range s.Shares {
-		reply.Shares = append(reply.Shares, convert.ShareToProto(share))
-	}
-	return reply
 }
 
 func measureRequest(q *proto.MeasureRequest) bench.Request {

@@ -39,7 +39,7 @@ type service struct {
 	// recorded is held for reading while what was recorded is sent, which may last, and
 	// for writing while it is forgotten.
 	recorded sync.RWMutex
-	pass     proto.Pass // whose record it is
+	pass     record.Pass // whose record it is
 }
 
 func newService(parts []sdk.Part) *service {
@@ -87,9 +87,11 @@ func (p *service) Configure(_ context.Context, req *proto.ConfigureRequest) (*pr
 	reply := &proto.ConfigureReply{Address: st.Address(), LinkAddress: st.LinkAddress()}
 	switch r := r.(type) {
 	case interface{ DescribeModel() *layout.Model }:
-		reply.Model = convert.ModelToProto(r.DescribeModel())
+		if model := r.DescribeModel(); model != nil {
+			reply.Holds = &proto.ConfigureReply_Model{Model: convert.ModelToProto(*model)}
+		}
 	case *table.Role:
-		reply.Table = convert.TableToProto(r.Table())
+		reply.Holds = &proto.ConfigureReply_Table{Table: convert.TableToProto(r.Table())}
 	}
 	return reply, nil
 }
@@ -125,7 +127,7 @@ func (p *service) Partition(_ context.Context, req *proto.PartitionRequest) (*pr
 	if err != nil {
 		return nil, p.status(err)
 	}
-	return partitionReply(partition), nil
+	return convert.PartitionToProto(partition), nil
 }
 
 // Connect joins the links of the process, which takes none after that.
@@ -160,7 +162,7 @@ func (p *service) Train(ctx context.Context, req *proto.TrainRequest) (*proto.Tr
 		epochs = int(req.GetEpochs())
 	}
 	work, err := r.Train(ctx, epochs)
-	return &proto.TrainReply{Work: convert.Work(work)}, p.status(err)
+	return &proto.TrainReply{Work: convert.WorkToProto(work)}, p.status(err)
 }
 
 // Measure times rounds of one operation on a bench process.
@@ -184,7 +186,7 @@ func (p *service) Reset(_ context.Context, req *proto.ResetRequest) (*proto.Rese
 	}
 	p.recorded.Lock()
 	defer p.recorded.Unlock()
-	p.pass = req.GetPass()
+	p.pass = convert.PassFromProto(req.GetPass())
 	return &proto.ResetReply{}, p.status(r.Reset())
 }
 
@@ -194,16 +196,17 @@ func (p *service) Collect(req *proto.CollectRequest, stream proto.Part_CollectSe
 	if err != nil {
 		return err
 	}
+	send := func(piece record.Piece) error { return stream.Send(convert.PieceToProto(piece)) }
 	if p.recorded.TryRLock() {
 		defer p.recorded.RUnlock()
-		if p.pass == req.GetPass() {
-			err = r.Collect(func(piece record.Piece) error { return stream.Send(convert.Piece(piece)) })
+		if p.pass == convert.PassFromProto(req.GetPass()) {
+			err = r.Collect(send)
 		}
 	}
 	if err != nil {
 		return p.status(err)
 	}
-	return stream.Send(&proto.CollectReply{PeakRssBytes: peakRSSBytes()})
+	return send(record.PeakRSS(peakRSSBytes()))
 }
 
 // heartbeatEvery is how often a process says that it lives.

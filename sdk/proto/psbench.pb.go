@@ -121,7 +121,7 @@ func (x MeasureRequest_Expect) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MeasureRequest_Expect.Descriptor instead.
 func (MeasureRequest_Expect) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{49, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{50, 0}
 }
 
 type Failure_Cause int32
@@ -170,7 +170,7 @@ func (x Failure_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Cause.Descriptor instead.
 func (Failure_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{55, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{56, 0}
 }
 
 type DescribeRequest struct {
@@ -1139,11 +1139,14 @@ func (x *ModelEnv) GetFirstTensor() int32 {
 }
 
 type ConfigureReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`                            // of the process's Unix socket
-	LinkAddress   string                 `protobuf:"bytes,3,opt,name=link_address,json=linkAddress,proto3" json:"link_address,omitempty"` // where it takes the links of the run's transport
-	Model         *ModelDescription      `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`                                // if the process holds the model
-	Table         *Table                 `protobuf:"bytes,4,opt,name=table,proto3" json:"table,omitempty"`                                // servers of tables
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Address     string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`                            // of the process's Unix socket
+	LinkAddress string                 `protobuf:"bytes,2,opt,name=link_address,json=linkAddress,proto3" json:"link_address,omitempty"` // where it takes the links of the run's transport
+	// Types that are valid to be assigned to Holds:
+	//
+	//	*ConfigureReply_Model
+	//	*ConfigureReply_Table
+	Holds         isConfigureReply_Holds `protobuf_oneof:"holds"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1192,19 +1195,46 @@ func (x *ConfigureReply) GetLinkAddress() string {
 	return ""
 }
 
+func (x *ConfigureReply) GetHolds() isConfigureReply_Holds {
+	if x != nil {
+		return x.Holds
+	}
+	return nil
+}
+
 func (x *ConfigureReply) GetModel() *ModelDescription {
 	if x != nil {
-		return x.Model
+		if x, ok := x.Holds.(*ConfigureReply_Model); ok {
+			return x.Model
+		}
 	}
 	return nil
 }
 
 func (x *ConfigureReply) GetTable() *Table {
 	if x != nil {
-		return x.Table
+		if x, ok := x.Holds.(*ConfigureReply_Table); ok {
+			return x.Table
+		}
 	}
 	return nil
 }
+
+type isConfigureReply_Holds interface {
+	isConfigureReply_Holds()
+}
+
+type ConfigureReply_Model struct {
+	Model *ModelDescription `protobuf:"bytes,3,opt,name=model,proto3,oneof"` // the process holds the model
+}
+
+type ConfigureReply_Table struct {
+	Table *Table `protobuf:"bytes,4,opt,name=table,proto3,oneof"` // servers of tables
+}
+
+func (*ConfigureReply_Model) isConfigureReply_Holds() {}
+
+func (*ConfigureReply_Table) isConfigureReply_Holds() {}
 
 type Table struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3092,15 +3122,19 @@ func (x *CollectRequest) GetPass() Pass {
 	return Pass_PASS_UNSPECIFIED
 }
 
+// CollectReply is a piece of what a process recorded.
 type CollectReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Series        []*Series              `protobuf:"bytes,1,rep,name=series,proto3" json:"series,omitempty"`
-	Losses        []float64              `protobuf:"fixed64,2,rep,packed,name=losses,proto3" json:"losses,omitempty"`
-	Parameters    []*ParameterSummary    `protobuf:"bytes,3,rep,name=parameters,proto3" json:"parameters,omitempty"`
-	PeakRssBytes  int64                  `protobuf:"varint,4,opt,name=peak_rss_bytes,json=peakRssBytes,proto3" json:"peak_rss_bytes,omitempty"`
-	Evaluations   []*Evaluation          `protobuf:"bytes,5,rep,name=evaluations,proto3" json:"evaluations,omitempty"`              // trainers: one for each epoch
-	Work          *Work                  `protobuf:"bytes,6,opt,name=work,proto3" json:"work,omitempty"`                            // trainers
-	NonFinite     *NonFinite             `protobuf:"bytes,7,opt,name=non_finite,json=nonFinite,proto3" json:"non_finite,omitempty"` // trainers and servers that hold parameters
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Piece:
+	//
+	//	*CollectReply_Series
+	//	*CollectReply_Losses
+	//	*CollectReply_Work
+	//	*CollectReply_Evaluation
+	//	*CollectReply_NonFinite
+	//	*CollectReply_Parameter
+	//	*CollectReply_PeakRssBytes
+	Piece         isCollectReply_Piece `protobuf_oneof:"piece"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3135,51 +3169,163 @@ func (*CollectReply) Descriptor() ([]byte, []int) {
 	return file_psbench_proto_rawDescGZIP(), []int{44}
 }
 
-func (x *CollectReply) GetSeries() []*Series {
+func (x *CollectReply) GetPiece() isCollectReply_Piece {
 	if x != nil {
-		return x.Series
+		return x.Piece
 	}
 	return nil
 }
 
-func (x *CollectReply) GetLosses() []float64 {
+func (x *CollectReply) GetSeries() *Series {
 	if x != nil {
-		return x.Losses
+		if x, ok := x.Piece.(*CollectReply_Series); ok {
+			return x.Series
+		}
 	}
 	return nil
 }
 
-func (x *CollectReply) GetParameters() []*ParameterSummary {
+func (x *CollectReply) GetLosses() *Losses {
 	if x != nil {
-		return x.Parameters
-	}
-	return nil
-}
-
-func (x *CollectReply) GetPeakRssBytes() int64 {
-	if x != nil {
-		return x.PeakRssBytes
-	}
-	return 0
-}
-
-func (x *CollectReply) GetEvaluations() []*Evaluation {
-	if x != nil {
-		return x.Evaluations
+		if x, ok := x.Piece.(*CollectReply_Losses); ok {
+			return x.Losses
+		}
 	}
 	return nil
 }
 
 func (x *CollectReply) GetWork() *Work {
 	if x != nil {
-		return x.Work
+		if x, ok := x.Piece.(*CollectReply_Work); ok {
+			return x.Work
+		}
+	}
+	return nil
+}
+
+func (x *CollectReply) GetEvaluation() *Evaluation {
+	if x != nil {
+		if x, ok := x.Piece.(*CollectReply_Evaluation); ok {
+			return x.Evaluation
+		}
 	}
 	return nil
 }
 
 func (x *CollectReply) GetNonFinite() *NonFinite {
 	if x != nil {
-		return x.NonFinite
+		if x, ok := x.Piece.(*CollectReply_NonFinite); ok {
+			return x.NonFinite
+		}
+	}
+	return nil
+}
+
+func (x *CollectReply) GetParameter() *ParameterSummary {
+	if x != nil {
+		if x, ok := x.Piece.(*CollectReply_Parameter); ok {
+			return x.Parameter
+		}
+	}
+	return nil
+}
+
+func (x *CollectReply) GetPeakRssBytes() int64 {
+	if x != nil {
+		if x, ok := x.Piece.(*CollectReply_PeakRssBytes); ok {
+			return x.PeakRssBytes
+		}
+	}
+	return 0
+}
+
+type isCollectReply_Piece interface {
+	isCollectReply_Piece()
+}
+
+type CollectReply_Series struct {
+	Series *Series `protobuf:"bytes,1,opt,name=series,proto3,oneof"`
+}
+
+type CollectReply_Losses struct {
+	Losses *Losses `protobuf:"bytes,2,opt,name=losses,proto3,oneof"` // trainers
+}
+
+type CollectReply_Work struct {
+	Work *Work `protobuf:"bytes,3,opt,name=work,proto3,oneof"` // trainers
+}
+
+type CollectReply_Evaluation struct {
+	Evaluation *Evaluation `protobuf:"bytes,4,opt,name=evaluation,proto3,oneof"` // trainers: one for each epoch
+}
+
+type CollectReply_NonFinite struct {
+	NonFinite *NonFinite `protobuf:"bytes,5,opt,name=non_finite,json=nonFinite,proto3,oneof"` // trainers and servers that hold parameters, if there is such a value
+}
+
+type CollectReply_Parameter struct {
+	Parameter *ParameterSummary `protobuf:"bytes,6,opt,name=parameter,proto3,oneof"` // the same, one for each parameter if asked for
+}
+
+type CollectReply_PeakRssBytes struct {
+	PeakRssBytes int64 `protobuf:"varint,7,opt,name=peak_rss_bytes,json=peakRssBytes,proto3,oneof"` // comes last
+}
+
+func (*CollectReply_Series) isCollectReply_Piece() {}
+
+func (*CollectReply_Losses) isCollectReply_Piece() {}
+
+func (*CollectReply_Work) isCollectReply_Piece() {}
+
+func (*CollectReply_Evaluation) isCollectReply_Piece() {}
+
+func (*CollectReply_NonFinite) isCollectReply_Piece() {}
+
+func (*CollectReply_Parameter) isCollectReply_Piece() {}
+
+func (*CollectReply_PeakRssBytes) isCollectReply_Piece() {}
+
+// Losses are those of the iterations that ended.
+type Losses struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Values        []float64              `protobuf:"fixed64,1,rep,packed,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Losses) Reset() {
+	*x = Losses{}
+	mi := &file_psbench_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Losses) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Losses) ProtoMessage() {}
+
+func (x *Losses) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Losses.ProtoReflect.Descriptor instead.
+func (*Losses) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *Losses) GetValues() []float64 {
+	if x != nil {
+		return x.Values
 	}
 	return nil
 }
@@ -3199,7 +3345,7 @@ type NonFinite struct {
 
 func (x *NonFinite) Reset() {
 	*x = NonFinite{}
-	mi := &file_psbench_proto_msgTypes[45]
+	mi := &file_psbench_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3211,7 +3357,7 @@ func (x *NonFinite) String() string {
 func (*NonFinite) ProtoMessage() {}
 
 func (x *NonFinite) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[45]
+	mi := &file_psbench_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3224,7 +3370,7 @@ func (x *NonFinite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NonFinite.ProtoReflect.Descriptor instead.
 func (*NonFinite) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{45}
+	return file_psbench_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *NonFinite) GetEpoch() int64 {
@@ -3287,7 +3433,7 @@ type Evaluation struct {
 
 func (x *Evaluation) Reset() {
 	*x = Evaluation{}
-	mi := &file_psbench_proto_msgTypes[46]
+	mi := &file_psbench_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3299,7 +3445,7 @@ func (x *Evaluation) String() string {
 func (*Evaluation) ProtoMessage() {}
 
 func (x *Evaluation) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[46]
+	mi := &file_psbench_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3312,7 +3458,7 @@ func (x *Evaluation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluation.ProtoReflect.Descriptor instead.
 func (*Evaluation) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{46}
+	return file_psbench_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Evaluation) GetEpoch() int32 {
@@ -3379,7 +3525,7 @@ type Series struct {
 
 func (x *Series) Reset() {
 	*x = Series{}
-	mi := &file_psbench_proto_msgTypes[47]
+	mi := &file_psbench_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3391,7 +3537,7 @@ func (x *Series) String() string {
 func (*Series) ProtoMessage() {}
 
 func (x *Series) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[47]
+	mi := &file_psbench_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3404,7 +3550,7 @@ func (x *Series) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Series.ProtoReflect.Descriptor instead.
 func (*Series) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{47}
+	return file_psbench_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Series) GetType() string {
@@ -3463,7 +3609,7 @@ type ParameterSummary struct {
 
 func (x *ParameterSummary) Reset() {
 	*x = ParameterSummary{}
-	mi := &file_psbench_proto_msgTypes[48]
+	mi := &file_psbench_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3475,7 +3621,7 @@ func (x *ParameterSummary) String() string {
 func (*ParameterSummary) ProtoMessage() {}
 
 func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[48]
+	mi := &file_psbench_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3488,7 +3634,7 @@ func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParameterSummary.ProtoReflect.Descriptor instead.
 func (*ParameterSummary) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{48}
+	return file_psbench_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ParameterSummary) GetName() string {
@@ -3550,7 +3696,7 @@ type MeasureRequest struct {
 
 func (x *MeasureRequest) Reset() {
 	*x = MeasureRequest{}
-	mi := &file_psbench_proto_msgTypes[49]
+	mi := &file_psbench_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3562,7 +3708,7 @@ func (x *MeasureRequest) String() string {
 func (*MeasureRequest) ProtoMessage() {}
 
 func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[49]
+	mi := &file_psbench_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3575,7 +3721,7 @@ func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureRequest.ProtoReflect.Descriptor instead.
 func (*MeasureRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{49}
+	return file_psbench_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *MeasureRequest) GetOperation() string {
@@ -3651,7 +3797,7 @@ type MeasureReply struct {
 
 func (x *MeasureReply) Reset() {
 	*x = MeasureReply{}
-	mi := &file_psbench_proto_msgTypes[50]
+	mi := &file_psbench_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3663,7 +3809,7 @@ func (x *MeasureReply) String() string {
 func (*MeasureReply) ProtoMessage() {}
 
 func (x *MeasureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[50]
+	mi := &file_psbench_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3676,7 +3822,7 @@ func (x *MeasureReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureReply.ProtoReflect.Descriptor instead.
 func (*MeasureReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{50}
+	return file_psbench_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *MeasureReply) GetLatencyNs() []int64 {
@@ -3701,7 +3847,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_psbench_proto_msgTypes[51]
+	mi := &file_psbench_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3713,7 +3859,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[51]
+	mi := &file_psbench_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3726,7 +3872,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{51}
+	return file_psbench_proto_rawDescGZIP(), []int{52}
 }
 
 type Event struct {
@@ -3743,7 +3889,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_psbench_proto_msgTypes[52]
+	mi := &file_psbench_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3755,7 +3901,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[52]
+	mi := &file_psbench_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3768,7 +3914,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{52}
+	return file_psbench_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Event) GetEvent() isEvent_Event {
@@ -3835,7 +3981,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_psbench_proto_msgTypes[53]
+	mi := &file_psbench_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3847,7 +3993,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[53]
+	mi := &file_psbench_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3860,7 +4006,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{53}
+	return file_psbench_proto_rawDescGZIP(), []int{54}
 }
 
 type Progress struct {
@@ -3872,7 +4018,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_psbench_proto_msgTypes[54]
+	mi := &file_psbench_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3884,7 +4030,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[54]
+	mi := &file_psbench_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3897,7 +4043,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{54}
+	return file_psbench_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Progress) GetEpoch() int32 {
@@ -3919,7 +4065,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_psbench_proto_msgTypes[55]
+	mi := &file_psbench_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3931,7 +4077,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[55]
+	mi := &file_psbench_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3944,7 +4090,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{55}
+	return file_psbench_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Failure) GetCause() Failure_Cause {
@@ -4050,12 +4196,13 @@ const file_psbench_proto_rawDesc = "" +
 	"\bModelEnv\x12\x1b\n" +
 	"\tmax_batch\x18\x01 \x01(\x05R\bmaxBatch\x12\x18\n" +
 	"\athreads\x18\x02 \x01(\x05R\athreads\x12!\n" +
-	"\ffirst_tensor\x18\x03 \x01(\x05R\vfirstTensor\"\xaa\x01\n" +
+	"\ffirst_tensor\x18\x03 \x01(\x05R\vfirstTensor\"\xb7\x01\n" +
 	"\x0eConfigureReply\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12!\n" +
-	"\flink_address\x18\x03 \x01(\tR\vlinkAddress\x122\n" +
-	"\x05model\x18\x02 \x01(\v2\x1c.psbench.v1.ModelDescriptionR\x05model\x12'\n" +
-	"\x05table\x18\x04 \x01(\v2\x11.psbench.v1.TableR\x05table\"1\n" +
+	"\flink_address\x18\x02 \x01(\tR\vlinkAddress\x124\n" +
+	"\x05model\x18\x03 \x01(\v2\x1c.psbench.v1.ModelDescriptionH\x00R\x05model\x12)\n" +
+	"\x05table\x18\x04 \x01(\v2\x11.psbench.v1.TableH\x00R\x05tableB\a\n" +
+	"\x05holds\"1\n" +
 	"\x05Table\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\x03R\x04rows\x12\x14\n" +
 	"\x05width\x18\x02 \x01(\x03R\x05width\"\xa0\x01\n" +
@@ -4204,18 +4351,21 @@ const file_psbench_proto_rawDesc = "" +
 	"\n" +
 	"ResetReply\"6\n" +
 	"\x0eCollectRequest\x12$\n" +
-	"\x04pass\x18\x01 \x01(\x0e2\x10.psbench.v1.PassR\x04pass\"\xcc\x02\n" +
-	"\fCollectReply\x12*\n" +
-	"\x06series\x18\x01 \x03(\v2\x12.psbench.v1.SeriesR\x06series\x12\x16\n" +
-	"\x06losses\x18\x02 \x03(\x01R\x06losses\x12<\n" +
+	"\x04pass\x18\x01 \x01(\x0e2\x10.psbench.v1.PassR\x04pass\"\xf3\x02\n" +
+	"\fCollectReply\x12,\n" +
+	"\x06series\x18\x01 \x01(\v2\x12.psbench.v1.SeriesH\x00R\x06series\x12,\n" +
+	"\x06losses\x18\x02 \x01(\v2\x12.psbench.v1.LossesH\x00R\x06losses\x12&\n" +
+	"\x04work\x18\x03 \x01(\v2\x10.psbench.v1.WorkH\x00R\x04work\x128\n" +
 	"\n" +
-	"parameters\x18\x03 \x03(\v2\x1c.psbench.v1.ParameterSummaryR\n" +
-	"parameters\x12$\n" +
-	"\x0epeak_rss_bytes\x18\x04 \x01(\x03R\fpeakRssBytes\x128\n" +
-	"\vevaluations\x18\x05 \x03(\v2\x16.psbench.v1.EvaluationR\vevaluations\x12$\n" +
-	"\x04work\x18\x06 \x01(\v2\x10.psbench.v1.WorkR\x04work\x124\n" +
+	"evaluation\x18\x04 \x01(\v2\x16.psbench.v1.EvaluationH\x00R\n" +
+	"evaluation\x126\n" +
 	"\n" +
-	"non_finite\x18\a \x01(\v2\x15.psbench.v1.NonFiniteR\tnonFinite\"\x9d\x01\n" +
+	"non_finite\x18\x05 \x01(\v2\x15.psbench.v1.NonFiniteH\x00R\tnonFinite\x12<\n" +
+	"\tparameter\x18\x06 \x01(\v2\x1c.psbench.v1.ParameterSummaryH\x00R\tparameter\x12&\n" +
+	"\x0epeak_rss_bytes\x18\a \x01(\x03H\x00R\fpeakRssBytesB\a\n" +
+	"\x05piece\" \n" +
+	"\x06Losses\x12\x16\n" +
+	"\x06values\x18\x01 \x03(\x01R\x06values\"\x9d\x01\n" +
 	"\tNonFinite\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x14\n" +
 	"\x05batch\x18\x02 \x01(\x03R\x05batch\x12\x12\n" +
@@ -4319,7 +4469,7 @@ func file_psbench_proto_rawDescGZIP() []byte {
 }
 
 var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_psbench_proto_goTypes = []any{
 	(Pass)(0),                  // 0: psbench.v1.Pass
 	(MeasureRequest_Expect)(0), // 1: psbench.v1.MeasureRequest.Expect
@@ -4369,21 +4519,22 @@ var file_psbench_proto_goTypes = []any{
 	(*ResetReply)(nil),         // 45: psbench.v1.ResetReply
 	(*CollectRequest)(nil),     // 46: psbench.v1.CollectRequest
 	(*CollectReply)(nil),       // 47: psbench.v1.CollectReply
-	(*NonFinite)(nil),          // 48: psbench.v1.NonFinite
-	(*Evaluation)(nil),         // 49: psbench.v1.Evaluation
-	(*Series)(nil),             // 50: psbench.v1.Series
-	(*ParameterSummary)(nil),   // 51: psbench.v1.ParameterSummary
-	(*MeasureRequest)(nil),     // 52: psbench.v1.MeasureRequest
-	(*MeasureReply)(nil),       // 53: psbench.v1.MeasureReply
-	(*WatchRequest)(nil),       // 54: psbench.v1.WatchRequest
-	(*Event)(nil),              // 55: psbench.v1.Event
-	(*Heartbeat)(nil),          // 56: psbench.v1.Heartbeat
-	(*Progress)(nil),           // 57: psbench.v1.Progress
-	(*Failure)(nil),            // 58: psbench.v1.Failure
-	nil,                        // 59: psbench.v1.TrainerRole.MapsEntry
-	nil,                        // 60: psbench.v1.TrainerLinks.CompanionsEntry
-	nil,                        // 61: psbench.v1.ConnectReply.BoundaryNsEntry
-	nil,                        // 62: psbench.v1.ConnectReply.FactsEntry
+	(*Losses)(nil),             // 48: psbench.v1.Losses
+	(*NonFinite)(nil),          // 49: psbench.v1.NonFinite
+	(*Evaluation)(nil),         // 50: psbench.v1.Evaluation
+	(*Series)(nil),             // 51: psbench.v1.Series
+	(*ParameterSummary)(nil),   // 52: psbench.v1.ParameterSummary
+	(*MeasureRequest)(nil),     // 53: psbench.v1.MeasureRequest
+	(*MeasureReply)(nil),       // 54: psbench.v1.MeasureReply
+	(*WatchRequest)(nil),       // 55: psbench.v1.WatchRequest
+	(*Event)(nil),              // 56: psbench.v1.Event
+	(*Heartbeat)(nil),          // 57: psbench.v1.Heartbeat
+	(*Progress)(nil),           // 58: psbench.v1.Progress
+	(*Failure)(nil),            // 59: psbench.v1.Failure
+	nil,                        // 60: psbench.v1.TrainerRole.MapsEntry
+	nil,                        // 61: psbench.v1.TrainerLinks.CompanionsEntry
+	nil,                        // 62: psbench.v1.ConnectReply.BoundaryNsEntry
+	nil,                        // 63: psbench.v1.ConnectReply.FactsEntry
 }
 var file_psbench_proto_depIdxs = []int32{
 	5,  // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
@@ -4396,7 +4547,7 @@ var file_psbench_proto_depIdxs = []int32{
 	13, // 7: psbench.v1.ConfigureRequest.companion:type_name -> psbench.v1.CompanionRole
 	14, // 8: psbench.v1.ConfigureRequest.bench:type_name -> psbench.v1.BenchRole
 	7,  // 9: psbench.v1.TrainerRole.local:type_name -> psbench.v1.PartChoice
-	59, // 10: psbench.v1.TrainerRole.maps:type_name -> psbench.v1.TrainerRole.MapsEntry
+	60, // 10: psbench.v1.TrainerRole.maps:type_name -> psbench.v1.TrainerRole.MapsEntry
 	15, // 11: psbench.v1.TrainerRole.model:type_name -> psbench.v1.ModelEnv
 	7,  // 12: psbench.v1.ServerRole.model:type_name -> psbench.v1.PartChoice
 	15, // 13: psbench.v1.ServerRole.model_env:type_name -> psbench.v1.ModelEnv
@@ -4425,7 +4576,7 @@ var file_psbench_proto_depIdxs = []int32{
 	29, // 36: psbench.v1.TrainerLinks.data:type_name -> psbench.v1.Peer
 	28, // 37: psbench.v1.TrainerLinks.share:type_name -> psbench.v1.Share
 	33, // 38: psbench.v1.TrainerLinks.hook:type_name -> psbench.v1.HookLinks
-	60, // 39: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
+	61, // 39: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
 	39, // 40: psbench.v1.TrainerLinks.lookup:type_name -> psbench.v1.Lookup
 	29, // 41: psbench.v1.TrainerLinks.table_servers:type_name -> psbench.v1.Peer
 	29, // 42: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
@@ -4444,47 +4595,48 @@ var file_psbench_proto_depIdxs = []int32{
 	30, // 55: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
 	30, // 56: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
 	17, // 57: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
-	61, // 58: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	62, // 59: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	62, // 58: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	63, // 59: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
 	43, // 60: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
 	0,  // 61: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
 	0,  // 62: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
-	50, // 63: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
-	51, // 64: psbench.v1.CollectReply.parameters:type_name -> psbench.v1.ParameterSummary
-	49, // 65: psbench.v1.CollectReply.evaluations:type_name -> psbench.v1.Evaluation
-	43, // 66: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
-	48, // 67: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
-	1,  // 68: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
-	56, // 69: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
-	57, // 70: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	58, // 71: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	2,  // 72: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	29, // 73: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	3,  // 74: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	8,  // 75: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	21, // 76: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	25, // 77: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
-	31, // 78: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	41, // 79: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	44, // 80: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	46, // 81: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	52, // 82: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	54, // 83: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	4,  // 84: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	16, // 85: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	22, // 86: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	27, // 87: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
-	40, // 88: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	42, // 89: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	45, // 90: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	47, // 91: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	53, // 92: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	55, // 93: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	84, // [84:94] is the sub-list for method output_type
-	74, // [74:84] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	51, // 63: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
+	48, // 64: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
+	43, // 65: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
+	50, // 66: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
+	49, // 67: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
+	52, // 68: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
+	1,  // 69: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
+	57, // 70: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
+	58, // 71: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
+	59, // 72: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	2,  // 73: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	29, // 74: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	3,  // 75: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	8,  // 76: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	21, // 77: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	25, // 78: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
+	31, // 79: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	41, // 80: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	44, // 81: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	46, // 82: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	53, // 83: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	55, // 84: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	4,  // 85: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	16, // 86: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	22, // 87: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	27, // 88: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
+	40, // 89: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	42, // 90: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	45, // 91: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	47, // 92: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	54, // 93: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	56, // 94: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	85, // [85:95] is the sub-list for method output_type
+	75, // [75:85] is the sub-list for method input_type
+	75, // [75:75] is the sub-list for extension type_name
+	75, // [75:75] is the sub-list for extension extendee
+	0,  // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }
@@ -4500,6 +4652,10 @@ func file_psbench_proto_init() {
 		(*ConfigureRequest_Companion)(nil),
 		(*ConfigureRequest_Bench)(nil),
 	}
+	file_psbench_proto_msgTypes[13].OneofWrappers = []any{
+		(*ConfigureReply_Model)(nil),
+		(*ConfigureReply_Table)(nil),
+	}
 	file_psbench_proto_msgTypes[28].OneofWrappers = []any{
 		(*ConnectRequest_Trainer)(nil),
 		(*ConnectRequest_Server)(nil),
@@ -4509,8 +4665,17 @@ func file_psbench_proto_init() {
 		(*ConnectRequest_Bench)(nil),
 	}
 	file_psbench_proto_msgTypes[38].OneofWrappers = []any{}
-	file_psbench_proto_msgTypes[46].OneofWrappers = []any{}
-	file_psbench_proto_msgTypes[52].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[44].OneofWrappers = []any{
+		(*CollectReply_Series)(nil),
+		(*CollectReply_Losses)(nil),
+		(*CollectReply_Work)(nil),
+		(*CollectReply_Evaluation)(nil),
+		(*CollectReply_NonFinite)(nil),
+		(*CollectReply_Parameter)(nil),
+		(*CollectReply_PeakRssBytes)(nil),
+	}
+	file_psbench_proto_msgTypes[47].OneofWrappers = []any{}
+	file_psbench_proto_msgTypes[53].OneofWrappers = []any{
 		(*Event_Heartbeat)(nil),
 		(*Event_Progress)(nil),
 		(*Event_Failure)(nil),
@@ -4521,7 +4686,7 @@ func file_psbench_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_psbench_proto_rawDesc), len(file_psbench_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   60,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -116,6 +116,16 @@ type Share struct {
 	HeldOutBatches   int
 }
 
+// Partition is how the data was shared out.
+type Partition struct {
+	Samples, Batches int
+	Dropped          int     // batches that are left over
+	Shares           []Share // by trainer
+	OwnBatches       bool    // the data cut them itself
+	Streamed         bool    // the batches are read anew in every epoch
+	HeldOut          int     // samples that are evaluated, not trained on
+}
+
 // possible says that no length is negative, or so large that sums of them overflow.
 func (n Lengths) possible() bool {
 	for _, k := range n {

@@ -46,11 +46,8 @@ func BucketsFromProto(buckets []*proto.Bucket) []tensor.BucketSpec {
 	return out
 }
 
-// ModelToProto gives a model's description the form in which it crosses gRPC; nil stays nil.
-func ModelToProto(m *layout.Model) *proto.ModelDescription {
-	if m == nil {
-		return nil
-	}
+// ModelToProto gives a model's description the form in which it crosses gRPC.
+func ModelToProto(m layout.Model) *proto.ModelDescription {
 	d := &proto.ModelDescription{Inputs: InputsToProto(m.Inputs), FeatureGradient: m.FeatureGradient}
 	for _, p := range m.Parameters {
 		q := &proto.Parameter{Name: p.Name, Sparse: p.Sparse}
@@ -104,16 +101,39 @@ func TableToProto(t comm.TableSpec) *proto.Table {
 	return &proto.Table{Rows: int64(t.Rows), Width: int64(t.Width)}
 }
 
-// TablesFromProto are the sizes of tables.
-func TablesFromProto(tables []*proto.Table) []comm.TableSpec {
-	var out []comm.TableSpec
+// TableFromProto is the inverse of TableToProto.
+func TableFromProto(t *proto.Table) comm.TableSpec {
+	return comm.TableSpec{Rows: int(t.GetRows()), Width: int(t.GetWidth())}
+}
+
+// TablesToProto gives the sizes of tables the form in which they cross gRPC.
+func TablesToProto(tables []comm.TableSpec) []*proto.Table {
+	var out []*proto.Table
 	for _, t := range tables {
-		out = append(out, comm.TableSpec{Rows: int(t.GetRows()), Width: int(t.GetWidth())})
+		out = append(out, TableToProto(t))
 	}
 	return out
 }
 
-// LookupFromProto says what trainers look up; nil where servers hold no tables.
+// TablesFromProto is the inverse of TablesToProto.
+func TablesFromProto(tables []*proto.Table) []comm.TableSpec {
+	var out []comm.TableSpec
+	for _, t := range tables {
+		out = append(out, TableFromProto(t))
+	}
+	return out
+}
+
+// LookupToProto gives what trainers look up the form in which it crosses gRPC; nil, where
+// servers hold no tables, stays nil.
+func LookupToProto(l *comm.LookupSpec) *proto.Lookup {
+	if l == nil {
+		return nil
+	}
+	return &proto.Lookup{Tables: TablesToProto(l.Tables), Bags: int64(l.Bags), Indices: int64(l.Indices)}
+}
+
+// LookupFromProto is the inverse of LookupToProto.
 func LookupFromProto(l *proto.Lookup) *comm.LookupSpec {
 	if l == nil {
 		return nil

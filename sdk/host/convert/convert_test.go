@@ -7,9 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/fault"
+	"github.com/psbench/psbench/sdk/host/layout"
+	"github.com/psbench/psbench/sdk/host/process"
 )
 
 func TestBucketsCrossGRPC(t *testing.T) {
@@ -60,6 +64,71 @@ func TestPartsCrossGRPC(t *testing.T) {
 		}
 		if d := cmp.Diff(p, PartFromProto(PartToProto(p)), cmpopts.IgnoreUnexported(sdk.Part{})); d != "" {
 			t.Fatal(d)
+		}
+	})
+}
+
+func TestModelsCrossGRPC(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 1<<31-1)
+		m := layout.Model{FeatureGradient: rapid.Bool().Draw(t, "gradient"), Inputs: sdk.InputSpec{
+			Rows: n.Draw(t, "rows"), Features: n.Draw(t, "features"), Classes: n.Draw(t, "classes"), Targets: 1 + n.Draw(t, "targets"),
+			Tables: rapid.SliceOfN(n, 0, 3).Draw(t, "tables"), LookedUp: n.Draw(t, "looked up"),
+		}}
+		for range rapid.IntRange(0, 3).Draw(t, "parameters") {
+			m.Parameters = append(m.Parameters, sdk.ParameterSpec{
+				Name: rapid.String().Draw(t, "name"), Shape: rapid.SliceOfN(n, 0, 3).Draw(t, "shape"), Sparse: rapid.Bool().Draw(t, "sparse"),
+			})
+		}
+		if d := cmp.Diff(m, ModelFromProto(ModelToProto(m)), cmpopts.EquateEmpty()); d != "" {
+			t.Fatal(d)
+		}
+	})
+	if got := InputsFromProto(InputsToProto(sdk.InputSpec{})).Targets; got != 1 {
+		t.Errorf("no targets became %d, want 1", got)
+	}
+}
+
+func TestLookupsCrossGRPC(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 1<<62)
+		l := &comm.LookupSpec{Bags: n.Draw(t, "bags"), Indices: n.Draw(t, "indices")}
+		for range rapid.IntRange(0, 3).Draw(t, "tables") {
+			l.Tables = append(l.Tables, comm.TableSpec{Rows: n.Draw(t, "rows"), Width: n.Draw(t, "width")})
+		}
+		if d := cmp.Diff(l, LookupFromProto(LookupToProto(l))); d != "" {
+			t.Fatal(d)
+		}
+	})
+	if LookupToProto(nil) != nil || LookupFromProto(nil) != nil {
+		t.Error("no lookup became one")
+	}
+}
+
+func TestPartitionsCrossGRPC(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 1<<62)
+		p := &batches.Partition{
+			Samples: n.Draw(t, "samples"), Batches: n.Draw(t, "batches"), Dropped: n.Draw(t, "dropped"), HeldOut: n.Draw(t, "held out"),
+			OwnBatches: rapid.Bool().Draw(t, "own"), Streamed: rapid.Bool().Draw(t, "streamed"),
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "shares") {
+			p.Shares = append(p.Shares, batches.Share{
+				Batches: n.Draw(t, "batches"), Samples: n.Draw(t, "samples"), DistinctRows: n.Draw(t, "rows"),
+				BatchSamples: n.Draw(t, "largest"), BatchIndices: n.Draw(t, "indices"), HeldOutBatches: n.Draw(t, "held out"),
+			})
+		}
+		if d := cmp.Diff(p, PartitionFromProto(PartitionToProto(p))); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+func TestPeersCrossGRPC(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := process.Peer{Name: rapid.String().Draw(t, "name"), Address: rapid.String().Draw(t, "address")}
+		if got := PeerFromProto(PeerToProto(p)); got != p {
+			t.Fatalf("%+v became %+v", p, got)
 		}
 	})
 }

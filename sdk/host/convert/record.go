@@ -1,47 +1,100 @@
 package convert
 
 import (
+	"errors"
+	"fmt"
+
+	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// Piece gives a piece of a record the form in which it crosses gRPC.
-func Piece(p record.Piece) *proto.CollectReply {
-	out := &proto.CollectReply{Losses: p.Losses, Work: Work(p.Work)}
-	if p.Series != nil {
-		out.Series = []*proto.Series{series(p.Series)}
+var passes = map[record.Pass]proto.Pass{record.WarmUp: proto.Pass_PASS_WARM_UP, record.Measured: proto.Pass_PASS_MEASURED}
+
+// PassToProto gives a pass the form in which it crosses gRPC.
+func PassToProto(p record.Pass) proto.Pass { return passes[p] }
+
+// PassFromProto is the inverse of PassToProto.
+func PassFromProto(p proto.Pass) record.Pass {
+	for pass, code := range passes {
+		if code == p {
+			return pass
+		}
 	}
-	if n := p.NonFinite; n != nil {
-		out.NonFinite = &proto.NonFinite{Epoch: n.Epoch, Batch: n.Batch, Loss: n.Loss, Losses: n.Losses, Parameter: n.Parameter, Gradient: n.Gradient}
-	}
-	for _, e := range p.Evaluations {
-		out.Evaluations = append(out.Evaluations, evaluation(e))
-	}
-	for _, s := range p.Parameters {
-		out.Parameters = append(out.Parameters, &proto.ParameterSummary{
-			Name: s.Name, Elements: int64(s.Elements), DeltaSum: s.DeltaSum, DeltaSumsq: s.DeltaSumSq, DeltaHead: s.DeltaHead, Head: s.Head,
-		})
+	return record.NoPass
+}
+
+// PieceToProto gives a piece of a record the form in which it crosses gRPC.
+func PieceToProto(piece record.Piece) *proto.CollectReply {
+	out := &proto.CollectReply{}
+	switch p := piece.(type) {
+	case *record.Series:
+		out.Piece = &proto.CollectReply_Series{Series: seriesToProto(p)}
+	case record.Losses:
+		out.Piece = &proto.CollectReply_Losses{Losses: &proto.Losses{Values: p}}
+	case *record.Work:
+		out.Piece = &proto.CollectReply_Work{Work: WorkToProto(p)}
+	case *record.Evaluation:
+		out.Piece = &proto.CollectReply_Evaluation{Evaluation: evaluationToProto(p)}
+	case *record.NonFinite:
+		out.Piece = &proto.CollectReply_NonFinite{NonFinite: &proto.NonFinite{
+			Epoch: p.Epoch, Batch: p.Batch, Loss: p.Loss, Losses: p.Losses, Parameter: p.Parameter, Gradient: p.Gradient,
+		}}
+	case *record.Summary:
+		out.Piece = &proto.CollectReply_Parameter{Parameter: &proto.ParameterSummary{
+			Name: p.Name, Elements: int64(p.Elements), DeltaSum: p.DeltaSum, DeltaSumsq: p.DeltaSumSq, DeltaHead: p.DeltaHead, Head: p.Head,
+		}}
+	case record.PeakRSS:
+		out.Piece = &proto.CollectReply_PeakRssBytes{PeakRssBytes: int64(p)}
 	}
 	return out
 }
 
-// Work is what a trainer did in a pass; nil stays nil.
-func Work(w *record.Work) *proto.Work {
+// PieceFromProto is the inverse of PieceToProto. Its error says what a process sent that
+// is no piece of a record.
+func PieceFromProto(reply *proto.CollectReply) (record.Piece, error) {
+	switch p := reply.GetPiece().(type) {
+	case *proto.CollectReply_Series:
+		return seriesFromProto(p.Series)
+	case *proto.CollectReply_Losses:
+		return record.Losses(p.Losses.GetValues()), nil
+	case *proto.CollectReply_Work:
+		return new(WorkFromProto(p.Work)), nil
+	case *proto.CollectReply_Evaluation:
+		return evaluationFromProto(p.Evaluation)
+	case *proto.CollectReply_NonFinite:
+		q := p.NonFinite
+		return &record.NonFinite{
+			Epoch: q.GetEpoch(), Batch: q.GetBatch(), Loss: q.GetLoss(), Losses: q.GetLosses(), Parameter: q.GetParameter(), Gradient: q.GetGradient(),
+		}, nil
+	case *proto.CollectReply_Parameter:
+		q := p.Parameter
+		return &record.Summary{
+			Name: q.GetName(), Elements: int(q.GetElements()), DeltaSum: q.GetDeltaSum(), DeltaSumSq: q.GetDeltaSumsq(),
+			DeltaHead: q.GetDeltaHead(), Head: q.GetHead(),
+		}, nil
+	case *proto.CollectReply_PeakRssBytes:
+		return record.PeakRSS(p.PeakRssBytes), nil
+	default:
+		return nil, errors.New("nothing where a piece of its record belongs")
+	}
+}
+
+// WorkToProto gives what a trainer did in a pass the form in which it crosses gRPC; nil
+// stays nil.
+func WorkToProto(w *record.Work) *proto.Work {
 	if w == nil {
 		return nil
 	}
 	return &proto.Work{StartNs: w.StartNS, EndNs: w.EndNS, EvaluatedNs: w.EvaluatedNS, Samples: w.Samples}
 }
 
-// NonFinite is what a process found of NaN and infinite values.
-func NonFinite(n *proto.NonFinite) *record.NonFinite {
-	return &record.NonFinite{
-		Epoch: n.GetEpoch(), Batch: n.GetBatch(), Loss: n.GetLoss(), Losses: n.GetLosses(),
-		Parameter: n.GetParameter(), Gradient: n.GetGradient(),
-	}
+// WorkFromProto is the inverse of WorkToProto; nil becomes none.
+func WorkFromProto(w *proto.Work) record.Work {
+	return record.Work{StartNS: w.GetStartNs(), EndNS: w.GetEndNs(), EvaluatedNS: w.GetEvaluatedNs(), Samples: w.GetSamples()}
 }
 
-func series(s *record.Series) *proto.Series {
+func seriesToProto(s *record.Series) *proto.Series {
 	out := &proto.Series{Type: s.Type, Name: s.Name}
 	for _, m := range s.Measurements {
 		out.KeyA = append(out.KeyA, m.Key.A)
@@ -52,19 +105,47 @@ func series(s *record.Series) *proto.Series {
 	return out
 }
 
-func evaluation(e record.Evaluation) *proto.Evaluation {
+func seriesFromProto(s *proto.Series) (record.Piece, error) {
+	n := len(s.GetStartNs())
+	if len(s.GetKeyA()) != n || len(s.GetKeyB()) != n || len(s.GetDurationNs()) != n {
+		return nil, fmt.Errorf("columns of unequal length for its series %s, %s", s.GetType(), s.GetName())
+	}
+	out := &record.Series{Type: s.GetType(), Name: s.GetName(), Measurements: make([]sdk.Measurement, n)}
+	for i := range out.Measurements {
+		out.Measurements[i] = sdk.Measurement{
+			Key: sdk.Key{A: s.GetKeyA()[i], B: s.GetKeyB()[i]}, StartNS: s.GetStartNs()[i], DurationNS: s.GetDurationNs()[i],
+		}
+	}
+	return out, nil
+}
+
+func evaluationToProto(e *record.Evaluation) *proto.Evaluation {
 	out := &proto.Evaluation{
 		Epoch:   int32(e.Epoch), // #nosec G115 -- a count of epochs, which the core sent as an int32
 		Samples: int64(e.Samples), LossSum: e.LossSum,
 	}
 	if e.Correct != nil {
-		correct := int64(*e.Correct)
-		out.Correct = &correct
+		out.Correct = new(int64(*e.Correct))
 	}
 	for _, b := range e.Bins {
 		out.Bins = append(out.Bins, b.Bin)
-		out.Positives = append(out.Positives, int64(b.Positives))
-		out.Negatives = append(out.Negatives, int64(b.Negatives))
+		out.Positives = append(out.Positives, b.Positives)
+		out.Negatives = append(out.Negatives, b.Negatives)
 	}
 	return out
+}
+
+func evaluationFromProto(e *proto.Evaluation) (record.Piece, error) {
+	n := len(e.GetBins())
+	if len(e.GetPositives()) != n || len(e.GetNegatives()) != n {
+		return nil, fmt.Errorf("an evaluation that cannot be: epoch %d has columns of unequal length", e.GetEpoch())
+	}
+	out := &record.Evaluation{Epoch: int(e.GetEpoch()), Samples: int(e.GetSamples()), LossSum: e.GetLossSum()}
+	if e.Correct != nil {
+		out.Correct = new(int(e.GetCorrect()))
+	}
+	for i, bin := range e.GetBins() {
+		out.Bins = append(out.Bins, record.Bin{Bin: bin, Positives: e.GetPositives()[i], Negatives: e.GetNegatives()[i]})
+	}
+	return out, nil
 }

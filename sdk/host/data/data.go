@@ -60,13 +60,13 @@ func (r *Role) explain(err error) error {
 }
 
 // Partition checks every sample, cuts batches and gives each trainer its share.
-func (r *Role) Partition(req Request) (*Partition, error) {
+func (r *Role) Partition(req Request) (*batches.Partition, error) {
 	defer r.watchSteps()()
 	data, fitted := r.data.(sdk.FittedData)
 	if fitted {
 		data.Fit(req.Inputs)
 	}
-	var reply *Partition
+	var reply *batches.Partition
 	var err error
 	if data, ok := r.data.(sdk.StreamedData); ok {
 		reply, err = r.partitionStream(data, req)
@@ -93,21 +93,21 @@ func (r *Role) Partition(req Request) (*Partition, error) {
 }
 
 // partitionSamples shares out samples in memory.
-func (r *Role) partitionSamples(req Request) (*Partition, error) {
+func (r *Role) partitionSamples(req Request) (*batches.Partition, error) {
 	if err := validate(r.samples, req.Inputs); err != nil {
 		return nil, r.explain(err)
 	}
-	batches, err := batches.Cut(r.samples, req.BatchSize)
+	all, err := batches.Cut(r.samples, req.BatchSize)
 	if err != nil {
 		return nil, r.explain(err)
 	}
-	shares, dropped, err := partitionBatches(batches, req.Sets)
+	shares, dropped, err := partitionBatches(all, req.Sets)
 	if err != nil {
 		return nil, err
 	}
 	r.shares = shares
-	reply := &Partition{
-		Samples: r.samples.Size(), Batches: len(batches), Dropped: dropped, OwnBatches: r.samples.Batches != nil,
+	reply := &batches.Partition{
+		Samples: r.samples.Size(), Batches: len(all), Dropped: dropped, OwnBatches: r.samples.Batches != nil,
 	}
 	for _, share := range shares {
 		reply.Shares = append(reply.Shares, describeShare(share, req.Inputs))
@@ -116,7 +116,7 @@ func (r *Role) partitionSamples(req Request) (*Partition, error) {
 }
 
 // partitionStream reads all of a stream once and then loads what is held out.
-func (r *Role) partitionStream(data sdk.StreamedData, req Request) (*Partition, error) {
+func (r *Role) partitionStream(data sdk.StreamedData, req Request) (*batches.Partition, error) {
 	r.stream = &stream{title: r.Title(), data: data, in: req.Inputs, size: req.BatchSize}
 	start := comm.Now()
 	if err := r.stream.scan(&r.stepNS); err != nil {

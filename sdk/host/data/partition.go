@@ -17,16 +17,6 @@ type Request struct {
 	Sets      [][]int // trainers that the hook connects
 }
 
-// Partition is how the data was shared out.
-type Partition struct {
-	Samples, Batches int
-	Dropped          int             // batches that are left over
-	Shares           []batches.Share // by trainer
-	OwnBatches       bool            // the data cut them itself
-	Streamed         bool            // the batches are read anew in every epoch
-	HeldOut          int             // samples that are evaluated, not trained on
-}
-
 // countShares says how many batches of an epoch each trainer runs. Batch i goes to trainer
 // i modulo their number; then, since connected trainers must run equally many, every
 // trainer of a set keeps only the first ones, as many as the poorest of the set.

@@ -107,13 +107,13 @@ func (s *stream) scan(stepNS *atomic.Int64) (err error) {
 
 // partition shares out the batches as partitionBatches does. That the distinct rows of a batch are
 // as many as its indices is an upper bound: counting them would take as long as reading.
-func (s *stream) partition(sets [][]int) (*Partition, error) {
+func (s *stream) partition(sets [][]int) (*batches.Partition, error) {
 	counts, dropped, err := countShares(s.batches, sets)
 	if err != nil {
 		return nil, err
 	}
 	s.counts = counts
-	reply := &Partition{Samples: s.samples, Batches: s.batches, Dropped: dropped, Streamed: true}
+	reply := &batches.Partition{Samples: s.samples, Batches: s.batches, Dropped: dropped, Streamed: true}
 	for t, n := range counts {
 		share := batches.Share{Batches: n, DistinctRows: s.indices, BatchIndices: s.indices}
 		for k := range n {

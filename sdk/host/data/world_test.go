@@ -39,7 +39,7 @@ func dataOf(t testing.TB, data sdk.Data, transport string, timeout time.Duration
 }
 
 // fetch has all trainers take their shares.
-func fetch(t testing.TB, r *Role, takers []*taker, in sdk.InputSpec, deal *Partition) {
+func fetch(t testing.TB, r *Role, takers []*taker, in sdk.InputSpec, deal *batches.Partition) {
 	t.Helper()
 	var trainers []process.Peer
 	fetched := make(chan error, len(takers))

@@ -52,7 +52,7 @@ func CollectHeld(server interface{ Reset() }, summarizing bool, send record.Send
 	specs, values := holder.Held()
 	var found NonFinite
 	if found.Inspect(specs, values); found.Parameter != "" {
-		if err := send(record.Piece{NonFinite: found.Record()}); err != nil {
+		if err := send(found.Record()); err != nil {
 			return err
 		}
 	}
@@ -63,5 +63,5 @@ func CollectHeld(server interface{ Reset() }, summarizing bool, send record.Send
 	if err != nil {
 		return err
 	}
-	return send(record.Piece{Parameters: summaries})
+	return record.SendAll(send, summaries)
 }

@@ -24,7 +24,7 @@ func SendSeries(all []sdk.Snapshot, send record.Send) error {
 		piece := &record.Series{Type: all[i].Type, Name: all[i].Name}
 		flush := func() {
 			if err == nil && len(piece.Measurements) > 0 {
-				err = send(record.Piece{Series: piece})
+				err = send(piece)
 			}
 			piece = &record.Series{Type: piece.Type, Name: piece.Name}
 		}

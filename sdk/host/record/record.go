@@ -4,24 +4,52 @@ package record
 
 import "github.com/psbench/psbench/sdk"
 
-// Piece is a part of a record. What is nil or empty is in another piece, or not there.
-type Piece struct {
-	Series      *Series
-	Losses      []float64 // of the iterations that ended
-	Work        *Work
-	NonFinite   *NonFinite
-	Evaluations []Evaluation // of one epoch each
-	Parameters  []Summary
-}
+// Pass is a pass over the data: what was recorded is of one of them.
+type Pass int
+
+// The passes. What belongs to none of them is of NoPass.
+const (
+	NoPass Pass = iota
+	WarmUp
+	Measured
+)
+
+// Piece is a part of a record: a *Series, Losses, *Work, an *Evaluation, *NonFinite, a
+// *Summary or PeakRSS.
+type Piece interface{ piece() }
+
+func (*Series) piece()     {}
+func (Losses) piece()      {}
+func (*Work) piece()       {}
+func (*Evaluation) piece() {}
+func (*NonFinite) piece()  {}
+func (*Summary) piece()    {}
+func (PeakRSS) piece()     {}
 
 // Send passes a piece on to the core. Its error is that the core is gone.
 type Send func(Piece) error
+
+// SendAll sends pieces of one kind, as long as the core is there.
+func SendAll[T any, P interface {
+	*T
+	Piece
+}](send Send, pieces []T) error {
+	for i := range pieces {
+		if err := send(P(&pieces[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Series is a part of a metric series; a long one comes in several pieces.
 type Series struct {
 	Type, Name   string
 	Measurements []sdk.Measurement
 }
+
+// Losses are those of the iterations that ended.
+type Losses []float64
 
 // Work is what a trainer did in a pass so far.
 type Work struct {
@@ -54,7 +82,7 @@ type Evaluation struct {
 // Bin counts the samples of each class with about the same output.
 type Bin struct {
 	Bin                  int32
-	Positives, Negatives uint32
+	Positives, Negatives int64
 }
 
 // Summary is what training changed in a parameter.
@@ -64,3 +92,6 @@ type Summary struct {
 	DeltaSum, DeltaSumSq float64
 	DeltaHead, Head      []float64 // of the first elements: the change, the value
 }
+
+// PeakRSS is the most memory, in bytes, that a process has had.
+type PeakRSS int64

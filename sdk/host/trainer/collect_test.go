@@ -37,12 +37,15 @@ func TestCollectDuringAPass(t *testing.T) {
 	losses, recorded := 0, 0
 	var work *record.Work
 	hosttest.Must(t, r.Collect(func(reply record.Piece) error {
-		losses += len(reply.Losses)
-		if s := reply.Series; s != nil && s.Type == whole.Type {
-			recorded += len(s.Measurements)
-		}
-		if reply.Work != nil {
-			work = reply.Work
+		switch q := reply.(type) {
+		case record.Losses:
+			losses += len(q)
+		case *record.Work:
+			work = q
+		case *record.Series:
+			if q.Type == whole.Type {
+				recorded += len(q.Measurements)
+			}
 		}
 		return nil
 	}))

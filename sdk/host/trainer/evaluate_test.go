@@ -33,7 +33,9 @@ func (w *toyWorld) evaluate(t *testing.T) (*record.Work, []record.Evaluation) {
 	hosttest.Must(t, err)
 	var found []record.Evaluation
 	hosttest.Must(t, w.trainer.Collect(func(r record.Piece) error {
-		found = append(found, r.Evaluations...)
+		if q, ok := r.(*record.Evaluation); ok {
+			found = append(found, *q)
+		}
 		return nil
 	}))
 	return reply, found

@@ -175,12 +175,7 @@ func (e *evaluation) collect(send record.Send) error {
 	if e == nil {
 		return nil
 	}
-	for _, found := range e.found() {
-		if err := send(record.Piece{Evaluations: []record.Evaluation{found}}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return record.SendAll(send, e.found())
 }
 
 func (e *evaluation) found() []record.Evaluation {

@@ -45,7 +45,7 @@ func evaluations(t interface {
 }, e *evaluation) (out []record.Evaluation) {
 	t.Helper()
 	hosttest.Must(t, e.collect(func(r record.Piece) error {
-		out = append(out, r.Evaluations...)
+		out = append(out, *r.(*record.Evaluation))
 		return nil
 	}))
 	return out
@@ -139,7 +139,7 @@ func TestEvaluationsAddUp(t *testing.T) {
 				}
 				for _, bin := range q.Bins {
 					c := bins[bin.Bin]
-					bins[bin.Bin] = [2]int64{c[0] + int64(bin.Negatives), c[1] + int64(bin.Positives)}
+					bins[bin.Bin] = [2]int64{c[0] + bin.Negatives, c[1] + bin.Positives}
 				}
 			}
 		}

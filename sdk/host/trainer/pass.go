@@ -140,11 +140,16 @@ func (r *Role) Collect(send record.Send) error {
 	}
 	r.mu.Lock() // so that no iteration ends between the one and the other
 	work := r.work
-	done := record.Piece{Work: &work, Losses: slices.Clone(r.losses), NonFinite: r.found.Record()}
+	done := []record.Piece{record.Losses(slices.Clone(r.losses)), &work}
+	if found := r.found.Record(); found != nil {
+		done = append(done, found)
+	}
 	series := r.Recorder.All()
 	r.mu.Unlock()
-	if err := send(done); err != nil {
-		return err
+	for _, piece := range done {
+		if err := send(piece); err != nil {
+			return err
+		}
 	}
 	if err := process.SendSeries(series, send); err != nil {
 		return err
@@ -159,7 +164,7 @@ func (r *Role) Collect(send record.Send) error {
 	if err != nil {
 		return err
 	}
-	return send(record.Piece{Parameters: summaries})
+	return record.SendAll(send, summaries)
 }
 
 // initialize makes the initial parameters once more.

@@ -44,7 +44,7 @@ func binOf(score float32) int32 {
 func (s *scores) appendTo(bins []record.Bin) []record.Bin {
 	for i := range s {
 		if c := &s[i]; c.positives+c.negatives > 0 {
-			bins = append(bins, record.Bin{Bin: int32(i - worstBin), Positives: c.positives, Negatives: c.negatives}) // #nosec G115 -- 17 bits
+			bins = append(bins, record.Bin{Bin: int32(i - worstBin), Positives: int64(c.positives), Negatives: int64(c.negatives)}) // #nosec G115 -- 17 bits
 		}
 	}
 	return bins

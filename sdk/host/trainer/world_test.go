@@ -145,9 +145,11 @@ func (w *toyWorld) pass(t *testing.T) (o outcome) {
 		o.Values = append(o.Values, slices.Clone(v.Data))
 	}
 	hosttest.Must(t, w.trainer.Collect(func(r record.Piece) error {
-		o.Losses = append(o.Losses, r.Losses...)
-		for _, p := range r.Parameters {
-			o.Summary = append(o.Summary, append([]float64{p.DeltaSum, p.DeltaSumSq}, p.Head...))
+		switch q := r.(type) {
+		case record.Losses:
+			o.Losses = append(o.Losses, q...)
+		case *record.Summary:
+			o.Summary = append(o.Summary, append([]float64{q.DeltaSum, q.DeltaSumSq}, q.Head...))
 		}
 		return nil
 	}))

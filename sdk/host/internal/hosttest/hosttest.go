@@ -114,7 +114,9 @@ func Failure(t *testing.T, p *process.Process) error {
 func SummariesOf(t *testing.T, r interface{ Collect(record.Send) error }) (out []record.Summary) {
 	t.Helper()
 	Must(t, r.Collect(func(p record.Piece) error {
-		out = append(out, p.Parameters...)
+		if s, ok := p.(*record.Summary); ok {
+			out = append(out, *s)
+		}
 		return nil
 	}))
 	return out

@@ -1,0 +1,12 @@
+package micro
+
+import "github.com/psbench/psbench/sdk/proto"
+
+// timingsOf are what a rank measured.
+func timingsOf(reply *proto.MeasureReply) timings {
+	t := timings{mismatch: reply.GetMismatch()}
+	for _, ns := range reply.GetLatencyNs() {
+		t.latenciesUS = append(t.latenciesUS, float64(ns)/1e3)
+	}
+	return t
+}
