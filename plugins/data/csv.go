@@ -5,54 +5,131 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
 )
 
-// parseCSV reads rows whose last field is the target. header is yes, no or auto.
-func parseCSV(r io.Reader, header string, out *fileSamples) error {
+// csvFile reads samples from rows, one field of each the target.
+type csvFile struct {
+	rows   *csv.Reader
+	form   FileSettings
+	target int // place of the target in a row, from 0; -1: the last
+	sample sample
+}
+
+func newCSV(r io.Reader, form FileSettings) *csvFile {
 	rows := csv.NewReader(r)
 	rows.FieldsPerRecord = -1 // bags differ in length
 	rows.ReuseRecord = true
 	rows.TrimLeadingSpace = true
-	var numbers []number
+	return &csvFile{rows: rows, form: form, target: -1}
+}
+
+// parse reads all rows.
+func (f *csvFile) parse(out *fileSamples) error {
 	for first := true; ; first = false {
-		row, err := rows.Read()
-		if errors.Is(err, io.EOF) {
+		row, err := f.rows.Read()
+		switch {
+		case errors.Is(err, io.EOF):
 			return nil
+		case err != nil:
+			return csvError(f.rows, err)
 		}
-		if err != nil {
-			return csvError(rows, err)
-		}
-		if first && (header == "yes" || header == "auto" && isHeader(row)) {
-			continue
-		}
-		numbers = numbers[:0]
-		for i, field := range row {
-			line, column := rows.FieldPos(i)
-			value, err := parseNumber(strings.TrimSpace(field))
-			if err != nil {
-				return at(line, column, err)
+		if first {
+			header := f.form.Header == "yes" || f.form.Header == "auto" && isHeader(row)
+			if err := f.findTarget(row, header); err != nil {
+				return err
 			}
-			numbers = append(numbers, number{value, column})
+			if header {
+				continue
+			}
 		}
-		last := len(numbers) - 1
-		line, _ := rows.FieldPos(last)
-		if err := out.add(line, &sample{hasBag: true, bag: numbers[:last], targets: numbers[last:]}); err != nil {
+		if err := f.parseRow(row); err != nil {
+			return err
+		}
+		line, _ := f.rows.FieldPos(len(row) - 1)
+		if err := out.add(line, &f.sample); err != nil {
 			return at(line, 1, err)
 		}
 	}
 }
 
-// isHeader says whether no field of the first row is an integer.
-func isHeader(row []string) bool {
-	for _, field := range row {
-		_, err := strconv.ParseInt(strings.TrimSpace(field), 10, 64)
-		if err == nil || errors.Is(err, strconv.ErrRange) {
-			return false
+// findTarget finds the column that is named as the target, or has that number.
+func (f *csvFile) findTarget(first []string, header bool) error {
+	if f.form.Target == "" {
+		return nil
+	}
+	line, _ := f.rows.FieldPos(0)
+	var names []string
+	for _, name := range first {
+		names = append(names, strings.TrimSpace(name))
+	}
+	if f.target = slices.Index(names, f.form.Target); header && f.target >= 0 {
+		return nil
+	}
+	number, err := strconv.Atoi(f.form.Target)
+	switch near := spelling.Nearest(f.form.Target, names); {
+	case err == nil && 1 <= number && number <= len(first):
+		f.target = number - 1
+		return nil
+	case err == nil:
+		return at(line, 1, fmt.Errorf("there are %d columns, but setting target is %d", len(first), number))
+	case !header:
+		return at(line, 1, fmt.Errorf("the row is no header, so setting target must be a number from 1 to %d, not %s", len(first), quote.String(f.form.Target)))
+	case near != "":
+		return at(line, 1, fmt.Errorf("no column is named %s, which setting target is; did you mean %q?", quote.String(f.form.Target), near))
+	default:
+		return at(line, 1, fmt.Errorf("no column is named %s, which setting target is; the columns are %s", quote.String(f.form.Target), quote.Text(strings.Join(names, ", "))))
+	}
+}
+
+// parseRow makes a row the sample.
+func (f *csvFile) parseRow(row []string) error {
+	target := f.target
+	if target < 0 {
+		target = len(row) - 1
+	}
+	if target >= len(row) {
+		line, _ := f.rows.FieldPos(0)
+		return at(line, 1, fmt.Errorf("the row has %d columns but the target is in column %d", len(row), target+1))
+	}
+	s := &f.sample
+	*s = sample{hasBag: f.form.Columns == "indices", bag: s.bag[:0], features: s.features[:0], targets: s.targets[:0]}
+	for i, field := range row {
+		line, column := f.rows.FieldPos(i)
+		var err error
+		switch text := strings.TrimSpace(field); {
+		case i == target:
+			s.targets, err = appendNumber(s.targets, text, column)
+		case s.hasBag:
+			s.bag, err = appendNumber(s.bag, text, column)
+		default:
+			var value float32
+			value, err = parseFeature(text)
+			s.features = append(s.features, feature{value, column})
+		}
+		if err != nil {
+			return at(line, column, err)
 		}
 	}
-	return true
+	return nil
+}
+
+func appendNumber(to []number, text string, column int) ([]number, error) {
+	value, err := parseNumber(text)
+	return append(to, number{value, column}), err
+}
+
+// isHeader says whether no field of the first row is a number.
+func isHeader(row []string) bool {
+	return !slices.ContainsFunc(row, func(field string) bool {
+		_, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
+		return err == nil || errors.Is(err, strconv.ErrRange)
+	})
 }
 
 // csvError gives a syntax error or a failed read the form of the other errors.

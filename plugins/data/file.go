@@ -6,23 +6,28 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"strings"
 
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/plugins/data/internal/datafile"
+	"github.com/psbench/psbench/plugins/data/internal/split"
 	"github.com/psbench/psbench/sdk"
 )
 
 // FileSettings are the settings of the file data.
 type FileSettings struct {
-	Path   string `json:"path" doc:"file of samples"`
-	Format string `json:"format" doc:"jsonl, csv, or auto: by the file's name"`
-	Header string `json:"header" doc:"whether the first row of a CSV file is a header: yes, no, or auto: if no field of it is an integer"`
+	Path    string  `json:"path" doc:"file of samples"`
+	Format  string  `json:"format" doc:"jsonl, csv, or auto: by the file's name"`
+	Header  string  `json:"header" doc:"whether the first row of a CSV file is a header: yes, no, or auto: if no field of it is a number"`
+	Columns string  `json:"columns" doc:"what the columns of a CSV file are beside the target: indices, or features, which are numbers"`
+	Target  string  `json:"target" doc:"column of a CSV file that is the target: its name in the header or its number from 1; empty: the last"`
+	HeldOut float64 `json:"held_out" doc:"share of the samples that is held out for evaluation, from 0 to 0.5: 0.1 is every tenth"`
 }
 
 // DefaultFile leaves the path to be given.
-var DefaultFile = FileSettings{Format: "auto", Header: "auto"}
+var DefaultFile = FileSettings{Format: "auto", Header: "auto", Columns: "indices"}
 
 // parser reads samples from r to its end.
 type parser func(r io.Reader, out *fileSamples) error
@@ -30,6 +35,7 @@ type parser func(r io.Reader, out *fileSamples) error
 type file struct {
 	path  string
 	parse parser
+	split split.Split
 }
 
 // NewFile reads samples from a file in one of two formats:
@@ -37,11 +43,11 @@ type file struct {
 //   - jsonl: each line is an object {"input": [3, 1, 4], "target": 2}; blank
 //     lines are skipped. Instead of indices, or beside them, a sample may have numbers,
 //     "features": [0.5, -1], and beside indices several targets, "target": [2, 0];
-//   - csv: each row is a sample, its last column the target and the columns
-//     before it the indices. Rows may differ in length.
+//   - csv: each row is a sample, one column the target and the others its indices, then
+//     rows may differ in length, or its features.
 //
 // Indices and targets are integers of 0 or more. All samples have equally many features
-// and equally many targets.
+// and equally many targets. A share of the samples may be held out.
 func NewFile(s FileSettings, _ sdk.DataEnv) (sdk.Data, error) {
 	if s.Path == "" {
 		return nil, errors.New("setting path is empty: give the path of a data file")
@@ -50,7 +56,11 @@ func NewFile(s FileSettings, _ sdk.DataEnv) (sdk.Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &file{path: s.Path, parse: parse}, nil
+	parts, err := split.New(s.HeldOut, math.MaxInt)
+	if err != nil {
+		return nil, err
+	}
+	return &file{path: s.Path, parse: parse, split: parts}, nil
 }
 
 func (s FileSettings) parser() (parser, error) {
@@ -73,11 +83,17 @@ func (s FileSettings) parser() (parser, error) {
 	if s.Header != "auto" && s.Header != "yes" && s.Header != "no" {
 		return nil, fmt.Errorf("setting header is %s but must be auto, yes or no", quote.String(s.Header))
 	}
+	if s.Columns != "indices" && s.Columns != "features" {
+		return nil, fmt.Errorf("setting columns is %s but must be indices or features", quote.String(s.Columns))
+	}
 	switch format {
 	case "jsonl":
 		return parseJSONLines, nil
 	case "csv":
-		return func(r io.Reader, out *fileSamples) error { return parseCSV(r, s.Header, out) }, nil
+		return func(r io.Reader, out *fileSamples) error {
+			rows := newCSV(r, s)
+			return rows.parse(out)
+		}, nil
 	default:
 		return nil, fmt.Errorf("setting format is %s but must be auto, jsonl or csv", quote.String(s.Format))
 	}
@@ -95,14 +111,14 @@ func (f *file) Load() (*sdk.Samples, error) {
 }
 
 func (f *file) read(r io.Reader) (*sdk.Samples, error) {
-	out := &fileSamples{path: f.path}
+	out := &fileSamples{path: f.path, split: f.split}
 	if err := f.parse(withoutByteOrderMark(&boundedLines{r: r}), out); err != nil {
 		return nil, fmt.Errorf("data file %s, %w", quote.Word(f.path), err)
 	}
-	if len(out.lines) == 0 {
+	if out.count == 0 {
 		return nil, fmt.Errorf("data file %s holds no samples", quote.Word(f.path))
 	}
-	return &sdk.Samples{Batch: out.batch, Origin: out.origin}, nil
+	return out.samples(), nil
 }
 
 func withoutByteOrderMark(r io.Reader) *bufio.Reader {

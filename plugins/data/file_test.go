@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,14 +42,20 @@ func TestSamplesOfThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for language, want := range map[string]int{"json": 4, "csv": 1} {
+	for language, want := range map[string]int{"json": 4, "csv": 2} {
 		blocks := strings.Split(string(page), "\n```"+language+"\n")[1:]
 		if len(blocks) != want {
 			t.Errorf("the page has %d blocks of %s, want %d", len(blocks), language, want)
 		}
 		for _, block := range blocks {
 			content, _, _ := strings.Cut(block, "```")
-			if _, err := load(t, "a."+language, content, func(s *FileSettings) { s.Format = strings.Replace(language, "json", "jsonl", 1) }); err != nil {
+			set := func(s *FileSettings) {
+				s.Format = strings.Replace(language, "json", "jsonl", 1)
+				if strings.Contains(content, "kind") {
+					s.Columns, s.Target = "features", "kind"
+				}
+			}
+			if _, err := load(t, "a."+language, content, set); err != nil {
 				t.Errorf("%s: %v", content, err)
 			}
 		}
@@ -81,7 +88,7 @@ func TestFile(t *testing.T) {
 func TestTooLongLine(t *testing.T) {
 	text := bytes.Repeat([]byte("0"), (longestLineMiB+1)<<20)
 	for _, format := range []string{"jsonl", "csv"} {
-		parse, err := FileSettings{Format: format, Header: "no"}.parser()
+		parse, err := FileSettings{Format: format, Header: "no", Columns: "indices"}.parser()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,6 +146,98 @@ func TestFileWithFeaturesAndSeveralTargets(t *testing.T) {
 		if got, want := samples.Origin(1, -1), "a.jsonl, line 2, "+c.target; got != want {
 			t.Errorf("%s: the target comes from %s, want %s", content, got, want)
 		}
+	}
+}
+
+func features(target string) func(*FileSettings) {
+	return func(s *FileSettings) { s.Columns, s.Target = "features", target }
+}
+
+func TestCSVOfNumbers(t *testing.T) {
+	for name, c := range map[string]struct {
+		content, target string
+		features        []float32
+		targets         []int64
+		second, class   string // where the second number and the target of the second sample stand
+	}{
+		"last":                    {"0.5,-1,2\n3,1e-3,0\n", "", []float32{0.5, -1, 3, 1e-3}, []int64{2, 0}, "line 2, column 3", "line 2, column 8"},
+		"by name":                 {"x, label ,y\n1,2,3\n4, 5,6\n", "label", []float32{1, 3, 4, 6}, []int64{2, 5}, "line 3, column 6", "line 3, column 4"},
+		"by number":               {"2,0.5,1\n0,3,1", "1", []float32{0.5, 1, 3, 1}, []int64{2, 0}, "line 2, column 5", "line 2, column 1"},
+		"a name that is a number": {"2015,2016,sum\n1,7,2\n3,8,4", "2016", []float32{1, 2, 3, 4}, []int64{7, 8}, "line 3, column 5", "line 3, column 3"},
+	} {
+		change := []func(*FileSettings){features(c.target)}
+		if name == "a name that is a number" {
+			change = append(change, header("yes"))
+		}
+		samples, err := load(t, "a.csv", c.content, change...)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if d := cmp.Diff(sdk.Batch{Features: c.features, Targets: c.targets}, samples.Batch); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		if second, class := samples.Origin(1, 1), samples.Origin(1, -1); second != "a.csv, "+c.second || class != "a.csv, "+c.class {
+			t.Errorf("%s: the second sample comes from %s and %s, want %s and %s", name, second, class, c.second, c.class)
+		}
+	}
+}
+
+// Every k-th sample is held out, of either format, and keeps its place.
+func TestFileHoldsOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		content string
+		change  func(*FileSettings)
+	}{
+		"a.csv":   {"h,i,t\n0,1,0\n2,3,1\n4,5,0\n6,7,1\n8,9,0\n", features("")},
+		"a.jsonl": {strings.Repeat("{\"features\":[0,1],\"target\":0}\n", 5), func(*FileSettings) {}},
+	} {
+		samples, err := load(t, name, c.content, c.change, func(s *FileSettings) { s.HeldOut = 0.5 })
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if samples.Size() != 3 || samples.HeldOut == nil || samples.HeldOut.Size() != 2 {
+			t.Errorf("%s: %d samples are trained on and %v held out, want 3 and 2", name, samples.Size(), samples.HeldOut)
+			continue
+		}
+		if name == "a.csv" && (!slices.Equal(samples.HeldOut.Features, []float32{2, 3, 6, 7}) || !slices.Equal(samples.HeldOut.Targets, []int64{1, 1})) {
+			t.Errorf("%s: held out are %+v", name, samples.HeldOut.Batch)
+		}
+		first := map[string]int{"a.csv": 2, "a.jsonl": 1}[name]
+		for i, line := range []int{0, 2, 4} {
+			if got := samples.Origin(i, 0); !strings.HasPrefix(got, fmt.Sprintf("%s, line %d,", name, first+line)) {
+				t.Errorf("sample %d comes from %s", i, got)
+			}
+		}
+		if got := samples.HeldOut.Origin(1, -1); !strings.HasPrefix(got, fmt.Sprintf("%s, line %d,", name, first+3)) {
+			t.Errorf("the second sample held out comes from %s", got)
+		}
+	}
+	if _, err := load(t, "a.csv", "1,2", func(s *FileSettings) { s.HeldOut = 0.6 }); err == nil {
+		t.Error("held_out 0.6 was accepted")
+	}
+}
+
+func TestCSVErrors(t *testing.T) {
+	for _, c := range []struct{ content, columns, target, want string }{
+		{"1,x,2", "features", "", `line 1, column 3: "x" is not a number; features are finite numbers`},
+		{"1,2,0\n1,2,1.5", "features", "", `line 2, column 5: "1.5" is not an integer; indices and targets are integers of 0 or more`},
+		{"1,2,0\n1,0", "features", "", "line 2, column 1: the number of features is 1 but that of the first sample is 2"},
+		{"1,2\n3,nan", "features", "1", `line 2, column 3: "nan" is not a number; features are finite numbers`},
+		{"a,b,label\n1,2,3", "features", "labl", `line 1, column 1: no column is named "labl", which setting target is; did you mean "label"?`},
+		{"a,b\n1,2", "features", "class", `line 1, column 1: no column is named "class", which setting target is; the columns are a, b`},
+		{"1,2\n", "features", "label", `line 1, column 1: the row is no header, so setting target must be a number from 1 to 2, not "label"`},
+		{"1,2\n", "features", "3", "line 1, column 1: there are 2 columns, but setting target is 3"},
+		{"1,2,3\n4,5", "indices", "3", "line 2, column 1: the row has 2 columns but the target is in column 3"},
+	} {
+		_, err := load(t, "a.csv", c.content, func(s *FileSettings) { s.Columns, s.Target = c.columns, c.target })
+		if want := "data file a.csv, " + c.want; err == nil || err.Error() != want {
+			t.Errorf("%q, target %q, gives\n  %v\nwant\n  %s", c.content, c.target, err, want)
+		}
+	}
+	if _, err := load(t, "a.csv", "1,2", func(s *FileSettings) { s.Columns = "numbers" }); err == nil || err.Error() != `setting columns is "numbers" but must be indices or features` {
+		t.Errorf("columns of numbers: %v", err)
 	}
 }
 
@@ -229,7 +328,10 @@ func FuzzCSV(f *testing.F) {
 	for _, s := range []string{"1,2\n3,4,5\n", "a,b\n1,2", "1,\"2\n3\",4", "\"", "\uFEFF1,2", "1,-2", ",\n", "\xff,1"} {
 		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, content string) { checkParse(t, "a.csv", content) })
+	f.Fuzz(func(t *testing.T, content string) {
+		checkParse(t, "a.csv", content)
+		checkParse(t, "a.csv", content, features("1"), func(s *FileSettings) { s.HeldOut = 0.5 })
+	})
 }
 
 func FuzzJSONLines(f *testing.F) {
@@ -242,9 +344,12 @@ func FuzzJSONLines(f *testing.F) {
 
 // checkParse asks of any content that it either yields well-formed samples with
 // origins or an error that says where.
-func checkParse(t *testing.T, name, content string) {
+func checkParse(t *testing.T, name, content string, change ...func(*FileSettings)) {
 	s := DefaultFile
 	s.Path = name
+	for _, c := range change {
+		c(&s)
+	}
 	d, err := NewFile(s, sdk.DataEnv{})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/plugins/data/internal/split"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -30,48 +31,80 @@ type feature struct {
 	column int
 }
 
-// fileSamples collects samples with the places that their numbers came from.
+// fileSamples collects the samples of a file, those to train on and those held out.
 type fileSamples struct {
 	path  string
-	batch sdk.Batch
-	lines []int // of each sample's target
+	split split.Split
+	count int64
 	// Of all samples alike: whether they have bags, and how much else.
 	hasBags           bool
 	features, targets int
-	columns           []int32 // of the indices
-	featureColumns    []int32
-	targetColumns     []int32
+	trained, heldOut  placedSamples
+}
+
+// placedSamples are samples with the places that their numbers came from.
+type placedSamples struct {
+	batch          sdk.Batch
+	lines          []int   // of each sample's target
+	columns        []int32 // of the indices
+	featureColumns []int32
+	targetColumns  []int32
 }
 
 // add takes a sample that was read from a line. It must be of the same form as those
 // before it.
 func (f *fileSamples) add(line int, s *sample) error {
-	if len(f.lines) == 0 {
+	if f.count == 0 {
 		f.hasBags, f.features, f.targets = s.hasBag, len(s.features), len(s.targets)
 	}
 	if err := f.check(s); err != nil {
 		return err
 	}
+	to := &f.trained
+	if f.split.HeldOut(f.count) {
+		to = &f.heldOut
+	}
+	f.count++
+	to.add(line, s)
+	return nil
+}
+
+// samples are those to train on, with those held out if there are any.
+func (f *fileSamples) samples() *sdk.Samples {
+	out := f.placed(&f.trained)
+	if len(f.heldOut.lines) > 0 {
+		out.HeldOut = f.placed(&f.heldOut)
+	}
+	return out
+}
+
+func (f *fileSamples) placed(p *placedSamples) *sdk.Samples {
+	return &sdk.Samples{Batch: p.batch, Origin: func(sample, position int) string {
+		line, column := p.place(f, sample, position)
+		return fmt.Sprintf("%s, line %d, column %d", quote.Word(f.path), line, column)
+	}}
+}
+
+func (p *placedSamples) add(line int, s *sample) {
 	for _, n := range s.bag {
-		f.batch.Indices = append(f.batch.Indices, n.value)
-		f.columns = append(f.columns, int32(n.column)) // #nosec G115 -- no line has 2^31 bytes
+		p.batch.Indices = append(p.batch.Indices, n.value)
+		p.columns = append(p.columns, int32(n.column)) // #nosec G115 -- no line has 2^31 bytes
 	}
 	for _, n := range s.features {
-		f.batch.Features = append(f.batch.Features, n.value)
-		f.featureColumns = append(f.featureColumns, int32(n.column)) // #nosec G115 -- no line has 2^31 bytes
+		p.batch.Features = append(p.batch.Features, n.value)
+		p.featureColumns = append(p.featureColumns, int32(n.column)) // #nosec G115 -- no line has 2^31 bytes
 	}
 	for _, n := range s.targets {
-		f.batch.Targets = append(f.batch.Targets, n.value)
-		f.targetColumns = append(f.targetColumns, int32(n.column)) // #nosec G115 -- no line has 2^31 bytes
+		p.batch.Targets = append(p.batch.Targets, n.value)
+		p.targetColumns = append(p.targetColumns, int32(n.column)) // #nosec G115 -- no line has 2^31 bytes
 	}
 	if s.hasBag {
-		if len(f.lines) == 0 {
-			f.batch.Offsets = []int64{0}
+		if len(p.lines) == 0 {
+			p.batch.Offsets = []int64{0}
 		}
-		f.batch.Offsets = append(f.batch.Offsets, int64(len(f.batch.Indices)))
+		p.batch.Offsets = append(p.batch.Offsets, int64(len(p.batch.Indices)))
 	}
-	f.lines = append(f.lines, line)
-	return nil
+	p.lines = append(p.lines, line)
 }
 
 // check says how s differs from the first sample, or what it lacks.
@@ -93,23 +126,22 @@ func (f *fileSamples) check(s *sample) error {
 	return nil
 }
 
-// origin says where an input of a sample stands: an index or, after those, a feature;
-// at position -1 its first target, at -2 its second.
-func (f *fileSamples) origin(sample, position int) string {
+// place is where an input of a sample of a file stands: an index or, after those, a
+// feature; at position -1 its first target, at -2 its second.
+func (p *placedSamples) place(f *fileSamples, sample, position int) (line int, column int32) {
 	var bag []int64
 	if f.hasBags {
-		bag = f.batch.Bag(sample)
+		bag = p.batch.Bag(sample)
 	}
-	var column int32
+	line = p.lines[sample]
 	switch {
 	case position < 0:
-		column = f.targetColumns[sample*f.targets-1-position]
+		return line, p.targetColumns[sample*f.targets-1-position]
 	case position < len(bag):
-		column = f.columns[f.batch.Offsets[sample]+int64(position)]
+		return line, p.columns[p.batch.Offsets[sample]+int64(position)]
 	default:
-		column = f.featureColumns[sample*f.features+position-len(bag)]
+		return line, p.featureColumns[sample*f.features+position-len(bag)]
 	}
-	return fmt.Sprintf("%s, line %d, column %d", quote.Word(f.path), f.lines[sample], column)
 }
 
 // parseNumber reads an index or a target.
