@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -16,13 +15,22 @@ import (
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/data"
 	"github.com/psbench/psbench/sdk/host/fault"
-	"github.com/psbench/psbench/sdk/host/layout"
 	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/host/record"
-	"github.com/psbench/psbench/sdk/host/table"
 	"github.com/psbench/psbench/sdk/host/trainer"
 	"github.com/psbench/psbench/sdk/proto"
 )
+
+// role is what a process is after Configure.
+type role interface {
+	Reset() error
+	Collect(record.Send) error
+}
+
+// runner is a role that runs passes: a trainer.
+type runner interface {
+	Train(ctx context.Context, epochs int) (*record.Work, error)
+}
 
 // service serves the Part service: it becomes one role when it is configured
 // and passes every later call on to it.
@@ -65,37 +73,6 @@ func (p *service) Describe(context.Context, *proto.DescribeRequest) (*proto.Desc
 	return reply, nil
 }
 
-// Configure makes the process be one part of one rank.
-func (p *service) Configure(_ context.Context, req *proto.ConfigureRequest) (*proto.ConfigureReply, error) {
-	useStderr()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.process != nil {
-		return nil, asStatus(errors.New("the process is configured already"))
-	}
-	st, err := process.New(p.parts, convert.Process(req), p.events)
-	p.process = st // whatever of it there is ends with the process
-	if err != nil {
-		return nil, asStatus(err)
-	}
-	p.name = req.GetName()
-	r, err := newRole(st, req)
-	if err != nil {
-		return nil, p.status(err)
-	}
-	p.role = r
-	reply := &proto.ConfigureReply{Address: st.Address(), LinkAddress: st.LinkAddress()}
-	switch r := r.(type) {
-	case interface{ DescribeModel() *layout.Model }:
-		if model := r.DescribeModel(); model != nil {
-			reply.Holds = &proto.ConfigureReply_Model{Model: convert.ModelToProto(*model)}
-		}
-	case *table.Role:
-		reply.Holds = &proto.ConfigureReply_Table{Table: convert.TableToProto(r.Table())}
-	}
-	return reply, nil
-}
-
 // as returns the process's role as a T, or an error that names the call.
 func as[T any](p *service, call string) (T, error) {
 	p.mu.Lock()
@@ -130,25 +107,16 @@ func (p *service) Partition(_ context.Context, req *proto.PartitionRequest) (*pr
 	return convert.PartitionToProto(partition), nil
 }
 
-// Connect joins the links of the process, which takes none after that.
-func (p *service) Connect(_ context.Context, req *proto.ConnectRequest) (*proto.ConnectReply, error) {
-	r, err := as[role](p, "connect")
-	if err != nil {
-		return nil, err
+func partitionRequest(q *proto.PartitionRequest) data.Request {
+	req := data.Request{Inputs: convert.InputsFromProto(q.GetInputs()), BatchSize: int(q.GetBatchSize())}
+	for _, s := range q.GetSets() {
+		var set []int
+		for _, t := range s.GetTrainers() {
+			set = append(set, int(t))
+		}
+		req.Sets = append(req.Sets, set)
 	}
-	reply, err := connect(r, req)
-	if err == nil {
-		p.stopListening()
-	}
-	return reply, p.status(err)
-}
-
-func (p *service) stopListening() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.process != nil {
-		p.process.StopListening()
-	}
+	return req
 }
 
 // Train runs one pass on a trainer.
@@ -176,6 +144,20 @@ func (p *service) Measure(_ context.Context, req *proto.MeasureRequest) (*proto.
 		return nil, asStatus(err)
 	}
 	return &proto.MeasureReply{LatencyNs: rounds.LatenciesNS, Mismatch: rounds.Mismatch}, nil
+}
+
+func measureRequest(q *proto.MeasureRequest) bench.Request {
+	req := bench.Request{
+		Operation: q.GetOperation(), Bucket: int(q.GetBucket()), First: q.GetFirst(), Rounds: int(q.GetRounds()),
+		Fresh: q.GetFresh(), Copy: q.GetCopy(), Density: q.GetDensity(),
+		Expect: map[proto.MeasureRequest_Expect]bench.Expect{
+			proto.MeasureRequest_EXPECT_MEAN: bench.Mean, proto.MeasureRequest_EXPECT_SUM: bench.Sum,
+		}[q.GetExpect()],
+	}
+	for _, rank := range q.GetPartners() {
+		req.Partners = append(req.Partners, int(rank))
+	}
+	return req
 }
 
 // Reset begins a pass: it brings the process to its initial state.

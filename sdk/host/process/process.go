@@ -3,6 +3,7 @@
 package process
 
 import (
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/fault"
 )
@@ -119,6 +121,9 @@ func (p *Process) Rank() int { return p.config.Rank }
 // Part is the process's own part.
 func (p *Process) Part() Choice { return p.config.Part }
 
+// Title is the process's own part, as errors name it.
+func (p *Process) Title() string { return p.config.Part.Title() }
+
 // NewStore allocates buckets where the run's links want them. The caller owns them.
 func (p *Process) NewStore(specs []tensor.BucketSpec) (*comm.Store, error) {
 	return p.Fabric.NewStore(p.Name(), specs)
@@ -126,3 +131,33 @@ func (p *Process) NewStore(specs []tensor.BucketSpec) (*comm.Store, error) {
 
 // Fail tells the core of a failure outside a call.
 func (p *Process) Fail(err error) { p.Events.Fail(fault.Told(p.Name(), err)) }
+
+// Find is the part of this plugin that choice names.
+func (p *Process) Find(choice Choice) (sdk.Part, error) {
+	for _, part := range p.parts {
+		if part.Kind == choice.Kind && part.Key == choice.Key && !part.InTrainer() {
+			return part, nil
+		}
+	}
+	return sdk.Part{}, fmt.Errorf("this plugin has no %s %q", choice.Kind, choice.Key)
+}
+
+// Build makes the part that choice names, of type P, from its environment. Servers
+// of tables differ from other servers in both; New tells them apart.
+func Build[P any](p *Process, choice Choice, env any) (P, error) {
+	var none P
+	part, err := p.Find(choice)
+	if err != nil {
+		return none, err
+	}
+	// While a part is made, others may wait for this process, but it is to blame.
+	late := time.AfterFunc(p.Timeout, func() {
+		p.Events.Fail(fmt.Errorf("%s: %s %s is not made after %g s", p.Name(), part.Kind, part.Key, p.Timeout.Seconds()))
+	})
+	made, err := part.Build(choice.Settings, env)
+	late.Stop()
+	if err != nil {
+		return none, &fault.Part{Text: fmt.Sprintf("%s: %s", choice.Title(), quote.Message(err.Error())), Err: err}
+	}
+	return made.(P), nil
+}
