@@ -21,13 +21,3 @@ const (
 	KindIterationStep  Kind = "iteration_step"
 	KindPreprocessData Kind = "preprocess_data"
 )
-
-// Isolable lists the kinds that share the process of their trainer unless the
-// user, or the plugin that provides them, wants otherwise.
-var Isolable = []Kind{KindHook, KindCriterion, KindModel}
-
-// Kinds lists every kind in the order in which they are shown.
-var Kinds = []Kind{
-	KindTrainer, KindServer, KindHook, KindCriterion, KindData, KindModel,
-	KindDDPModel, KindHookState, KindIterationStep, KindPreprocessData,
-}

@@ -33,7 +33,7 @@ changes.`,
 				return err
 			}
 			if len(args) == 0 {
-				return a.print(func(p *table.Page) error { return listItems(p, reg, sdk.Kinds) })
+				return a.print(func(p *table.Page) error { return listItems(p, reg, registry.Kinds) })
 			}
 			kind, err := parseKind(args[0])
 			if err != nil {
@@ -48,7 +48,7 @@ changes.`,
 
 func kindNames() []string {
 	var names []string
-	for _, kind := range sdk.Kinds {
+	for _, kind := range registry.Kinds {
 		names = append(names, string(kind))
 	}
 	return names
@@ -56,7 +56,7 @@ func kindNames() []string {
 
 func parseKind(name string) (sdk.Kind, error) {
 	kind := sdk.Kind(strings.ReplaceAll(name, "-", "_"))
-	if slices.Contains(sdk.Kinds, kind) {
+	if slices.Contains(registry.Kinds, kind) {
 		return kind, nil
 	}
 	if near := spelling.Nearest(name, kindNames()); near != "" {

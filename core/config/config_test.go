@@ -75,7 +75,7 @@ var builtinParts = sync.OnceValues(func() ([]Description, error) {
 		},
 	}
 	var out []Description
-	for _, kind := range sdk.Kinds {
+	for _, kind := range registry.Kinds {
 		for _, item := range reg.Items(kind) {
 			d := Description{Kind: kind, Key: item.Key, Settings: settings[string(kind)+" "+item.Key]}
 			switch kind {

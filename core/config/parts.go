@@ -165,7 +165,7 @@ func object(settings []effective) (json.RawMessage, error) {
 // one.
 func (r *resolver) configureInTrainer(ctx context.Context) error {
 	trainer := r.chosen[sdk.KindTrainer]
-	for _, kind := range sdk.Kinds {
+	for _, kind := range registry.Kinds {
 		if slices.Contains(settable, kind) {
 			continue
 		}
@@ -183,7 +183,7 @@ func (r *resolver) configureInTrainer(ctx context.Context) error {
 		}
 		r.exp.InTrainer[kind] = c.Key
 	}
-	for _, kind := range sdk.Isolable {
+	for _, kind := range registry.Isolable {
 		if c := r.chosen[kind]; trainer.Plugin.Has(c.Plugin.Name) && !r.exp.Isolate[kind] {
 			if err := r.checkIncluded(ctx, c); err != nil {
 				return err

@@ -116,7 +116,7 @@ func (c *Config) resolver(reg *registry.Registry, catalogue Catalogue) (*resolve
 
 func isolated(names []string) map[sdk.Kind]bool {
 	out := map[sdk.Kind]bool{}
-	for _, kind := range sdk.Isolable {
+	for _, kind := range registry.Isolable {
 		if slices.Contains(names, "all") || slices.Contains(names, string(kind)) {
 			out[kind] = true
 		}
@@ -199,7 +199,7 @@ func (r *resolver) chooseTransport(context.Context) error {
 func (r *resolver) servers() int { return r.NServer + r.NCUDAServer }
 
 func (r *resolver) chooseParts(ctx context.Context) error {
-	for _, kind := range sdk.Kinds {
+	for _, kind := range registry.Kinds {
 		if kind == sdk.KindServer && r.servers() == 0 {
 			r.noServer()
 			continue

@@ -25,7 +25,7 @@ func Load(builtin []byte, files ...string) (*Registry, error) {
 		items:   map[sdk.Kind]map[string]Item{},
 		names:   map[sdk.Kind]map[string]string{},
 	}
-	for _, kind := range sdk.Kinds {
+	for _, kind := range Kinds {
 		r.items[kind], r.names[kind] = map[string]Item{}, map[string]string{}
 	}
 	if err := r.add(builtinFile, builtin); err != nil {
@@ -200,7 +200,7 @@ func parseBounds(bounds map[string]string) ([]Bound, error) {
 
 func parseSettingName(text string) (SettingName, error) {
 	kind, name, _ := strings.Cut(text, ".")
-	if name == "" || !slices.Contains(sdk.Kinds, sdk.Kind(kind)) {
+	if name == "" || !slices.Contains(Kinds, sdk.Kind(kind)) {
 		return SettingName{}, fmt.Errorf("has %s in bounds, which must be kind.setting, as in server.num_embeddings", quote.String(text))
 	}
 	return SettingName{sdk.Kind(kind), name}, nil

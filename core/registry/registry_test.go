@@ -33,7 +33,7 @@ func TestBuiltin(t *testing.T) {
 		sdk.KindPreprocessData: "dummy preprocess_dummy_data",
 	}
 	got := map[sdk.Kind]string{}
-	for _, kind := range sdk.Kinds {
+	for _, kind := range Kinds {
 		got[kind] = strings.Join(reg.Names(kind), " ")
 		for _, item := range reg.Items(kind) {
 			if item.Plugin.Name != Builtin || item.Plugin.Command != nil || item.Description == "" {

@@ -136,7 +136,7 @@ func (r *run) assemble() {
 	}
 	for _, p := range r.processes.all {
 		out := result.Process{
-			Name: p.Name, Rank: p.rank, Kind: string(p.kind), Key: p.part.Key, Plugin: p.part.Plugin.Name,
+			Name: p.Name, Rank: p.rank, Kind: string(p.kind), Key: r.e.Parts[p.kind].Key, Plugin: p.Plugin.Name,
 			PID: p.PID(), StartMS: float64(p.StartTook()) / 1e6, Facts: p.facts,
 		}
 		if p.trainer != nil {

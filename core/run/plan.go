@@ -53,7 +53,7 @@ func (r *run) tables() ([]comm.TableSpec, error) {
 	}
 	for _, s := range r.processes.servers {
 		if s.table == nil {
-			return nil, fmt.Errorf("%s has no table, though %s says that server %s serves tables", s.Name, s.part.Plugin.Name, s.part.Key)
+			return nil, fmt.Errorf("%s has no table, though %s says that server %s serves tables", s.Name, s.Plugin.Name, r.e.Parts[s.kind].Key)
 		}
 		r.result.Tables = append(r.result.Tables, *s.table)
 	}
@@ -106,7 +106,7 @@ func (r *run) partition(ctx context.Context, data *process) error {
 func (r *run) warnBatchSize() {
 	for _, v := range r.e.Values {
 		if v.Key == "batch_size" && !strings.HasPrefix(v.Origin, "default") {
-			r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("%s has no effect: data %s cuts its own batches", v.Origin, r.processes.data.part.Key))
+			r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("%s has no effect: data %s cuts its own batches", v.Origin, r.e.Parts[sdk.KindData].Key))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/layout"
 )
@@ -15,7 +16,6 @@ type process struct {
 	rank       int // of the rank that it belongs to; -1 for data
 	position   int // of a server among the servers
 	kind       sdk.Kind
-	part       config.Part
 	trainer    *process              // of a companion
 	companions map[sdk.Kind]*process // of a trainer
 
@@ -47,8 +47,7 @@ type processes struct {
 func layOut(e *config.Experiment) processes {
 	var ps processes
 	add := func(name string, p *process) *process {
-		p.part = e.Parts[p.kind]
-		p.Member = &cluster.Member{Name: name, Plugin: p.part.Plugin}
+		p.Member = &cluster.Member{Name: name, Plugin: e.Parts[p.kind].Plugin}
 		ps.all = append(ps.all, p)
 		return p
 	}
@@ -56,8 +55,8 @@ func layOut(e *config.Experiment) processes {
 	for _, rank := range e.World.TrainerRanks() {
 		t := add(e.World.Name(rank), &process{rank: rank, kind: sdk.KindTrainer, companions: map[sdk.Kind]*process{}})
 		ps.trainers = append(ps.trainers, t)
-		for _, kind := range sdk.Isolable {
-			if e.Isolate[kind] || !t.part.Plugin.Has(e.Parts[kind].Plugin.Name) {
+		for _, kind := range registry.Isolable {
+			if e.Isolate[kind] || !t.Plugin.Has(e.Parts[kind].Plugin.Name) {
 				t.companions[kind] = add(t.Name+"."+string(kind), &process{rank: rank, kind: kind, trainer: t})
 			}
 		}

@@ -36,7 +36,7 @@ func TestLayOut(t *testing.T) {
 		"hook":                               {layOut(experiment(1, 1, registry.Links{}, sdk.KindHook)), []string{"data", "trainer0", "trainer0.hook", "server1"}},
 		"criterion":                          {layOut(experiment(1, 0, registry.Links{}, sdk.KindCriterion)), []string{"data", "trainer0", "trainer0.criterion"}},
 		"model":                              {layOut(experiment(2, 0, registry.Links{}, sdk.KindModel)), []string{"data", "trainer0", "trainer0.model", "trainer1", "trainer1.model"}},
-		"all":                                {layOut(experiment(1, 1, registry.Links{}, sdk.Isolable...)), []string{"data", "trainer0", "trainer0.hook", "trainer0.criterion", "trainer0.model", "server1"}},
+		"all":                                {layOut(experiment(1, 1, registry.Links{}, registry.Isolable...)), []string{"data", "trainer0", "trainer0.hook", "trainer0.criterion", "trainer0.model", "server1"}},
 		"foreign hook":                       {layOut(foreign), []string{"data", "trainer0", "trainer0.hook", "server1"}},
 		"foreign trainer":                    {layOut(foreignTrainer), []string{"data", "trainer0", "trainer0.hook", "trainer0.criterion", "trainer0.model"}},
 		"foreign trainer that includes them": {layOut(including), []string{"data", "trainer0"}},
@@ -45,7 +45,7 @@ func TestLayOut(t *testing.T) {
 			t.Errorf("%s: %s", name, d)
 		}
 		for _, tr := range c.processes.trainers {
-			for _, kind := range sdk.Isolable {
+			for _, kind := range registry.Isolable {
 				if h := tr.holder(kind); h != tr && (h.trainer != tr || h.rank != tr.rank || h.kind != kind) {
 					t.Errorf("%s: the %s of %s is held by %s", name, kind, tr.Name, h.Name)
 				}
@@ -149,7 +149,7 @@ func TestConnectRequests(t *testing.T) {
 			"trainer0": {Data: "data", Tables: []string{"server1", "server2"}},
 			"server2":  {Trainers: four[:1]},
 		}},
-		"all isolated": {&run{e: experiment(1, 1, server, sdk.Isolable...)}, map[string]who{
+		"all isolated": {&run{e: experiment(1, 1, server, registry.Isolable...)}, map[string]who{
 			"trainer0":           {Data: "data", Hook: "trainer0.hook", Criterion: "trainer0.criterion", Model: "trainer0.model"},
 			"trainer0.hook":      {Trainers: []string{"trainer0"}, Server: "server1"},
 			"trainer0.criterion": {Trainers: []string{"trainer0"}},

@@ -6,6 +6,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/record"
@@ -24,7 +25,7 @@ func choice(kind sdk.Kind, p config.Part) *proto.PartChoice {
 func (r *run) configureRequest(p *process) *proto.ConfigureRequest {
 	req := &proto.ConfigureRequest{
 		Rank:      int32(p.rank), // #nosec G115 -- a rank
-		Part:      choice(p.kind, p.part),
+		Part:      choice(p.kind, r.e.Parts[p.kind]),
 		Transport: r.e.Fabric.Name,
 		Listen:    r.e.Listen,
 	}
@@ -57,7 +58,7 @@ func (r *run) trainerRole(p *process) *proto.TrainerRole {
 	for kind, key := range r.e.InTrainer {
 		role.Maps[string(kind)] = key
 	}
-	for _, kind := range sdk.Isolable {
+	for _, kind := range registry.Isolable {
 		if p.companions[kind] == nil {
 			role.Local = append(role.Local, choice(kind, r.e.Parts[kind]))
 		}

@@ -3,7 +3,7 @@ package run
 import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
-	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk/host/record"
 )
 
@@ -14,7 +14,7 @@ func (r *run) checkSites() error {
 		if err := cluster.RequireHost("the batches of data", r.processes.data, t); err != nil {
 			return err
 		}
-		for _, kind := range sdk.Isolable {
+		for _, kind := range registry.Isolable {
 			if err := cluster.RequireHost("a trainer's "+string(kind), t, t.holder(kind)); err != nil {
 				return err
 			}

@@ -52,7 +52,7 @@ func TestTrainersEvaluate(t *testing.T) {
 	}
 	for _, transport := range hosttest.Transports {
 		for _, streamed := range []bool{false, true} {
-			for _, isolated := range [][]sdk.Kind{nil, {sdk.KindModel}, {sdk.KindCriterion}, sdk.Isolable} {
+			for _, isolated := range [][]sdk.Kind{nil, {sdk.KindModel}, {sdk.KindCriterion}, isolable} {
 				w := newWorldOn(t, holdingOut(streamed, heldOut, 1, 0, 1), "toy", transport, "{}", isolated...)
 				for range 2 {
 					if d := cmp.Diff(plain, w.pass(t)); d != "" {

@@ -16,7 +16,7 @@ func TestFeatureModelsComputeTheSameBits(t *testing.T) {
 		t.Fatalf("the toy does not train: %+v", want)
 	}
 	for _, transport := range hosttest.Transports {
-		for _, isolated := range [][]sdk.Kind{nil, {sdk.KindModel}, {sdk.KindCriterion}, sdk.Isolable} {
+		for _, isolated := range [][]sdk.Kind{nil, {sdk.KindModel}, {sdk.KindCriterion}, isolable} {
 			w := newWorld(t, "features", transport, "{}", isolated...)
 			for range 2 { // the warm-up and the measured pass
 				if d := cmp.Diff(want, w.pass(t)); d != "" {

@@ -71,7 +71,7 @@ func preprocessing(t *testing.T, data sdk.Data, transport string, isolated ...sd
 func TestBatchesArePreprocessedOnce(t *testing.T) {
 	want := newWorldOn(t, keptData{partlyHeld(true)}, "toy", "unix", "{}").pass(t)
 	for _, transport := range hosttest.Transports {
-		for _, isolated := range [][]sdk.Kind{nil, sdk.Isolable} {
+		for _, isolated := range [][]sdk.Kind{nil, isolable} {
 			w, s := preprocessing(t, keptData{partlyHeld(false)}, transport, isolated...)
 			for range 2 {
 				if d := cmp.Diff(want, w.pass(t)); d != "" {
@@ -91,7 +91,7 @@ func TestStreamedBatchesArePreprocessedOneByOne(t *testing.T) {
 	raw := partlyHeld(false)
 	data := hosttest.NewTape(&sdk.Samples{Batch: raw.Batch})
 	data.Loaded = &sdk.Samples{HeldOut: raw.HeldOut}
-	w, s := preprocessing(t, data, "shm", sdk.Isolable...)
+	w, s := preprocessing(t, data, "shm", isolable...)
 	for range 3 {
 		if d := cmp.Diff(want, w.pass(t)); d != "" {
 			t.Error(d)

@@ -15,7 +15,7 @@ func TestStreamedRunsComputeTheSameBits(t *testing.T) {
 	want := newToyWorld(t, "unix", "{}").pass(t)
 	toy, _ := hosttest.ToyData{}.Load()
 	for _, transport := range hosttest.Transports {
-		for _, isolated := range [][]sdk.Kind{nil, {sdk.KindModel}, sdk.Isolable} {
+		for _, isolated := range [][]sdk.Kind{nil, {sdk.KindModel}, isolable} {
 			w := newWorldOn(t, hosttest.NewTape(toy), "toy", transport, "{}", isolated...)
 			for range 3 {
 				if d := cmp.Diff(want, w.pass(t)); d != "" {

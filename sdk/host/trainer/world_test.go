@@ -16,6 +16,9 @@ import (
 	"github.com/psbench/psbench/sdk/host/record"
 )
 
+// isolable are the kinds that may have a process beside their trainer's.
+var isolable = []sdk.Kind{sdk.KindHook, sdk.KindCriterion, sdk.KindModel}
+
 // toyWorld is a connected trainer with its data process and companions, all in
 // this process.
 type toyWorld struct {
@@ -51,7 +54,7 @@ func newWorldOf(t *testing.T, parts []sdk.Part, key string, transport string, se
 	dir := hosttest.Folder(t)
 	choose := func(kind sdk.Kind) process.Choice {
 		c := hosttest.Choice(kind, key)
-		if slices.Contains(sdk.Isolable, kind) {
+		if slices.Contains(isolable, kind) {
 			c.Settings = []byte(settings)
 		}
 		return c
@@ -87,7 +90,7 @@ func newWorldOf(t *testing.T, parts []sdk.Part, key string, transport string, se
 		}
 	}
 	c := Config{Trainers: 1, Seed: 3, Summarize: true, Model: sdk.ModelEnv{MaxBatch: 2}}
-	for _, kind := range sdk.Isolable {
+	for _, kind := range isolable {
 		if !slices.Contains(isolated, kind) {
 			c.Local = append(c.Local, choose(kind))
 		}
@@ -162,7 +165,7 @@ func TestCompanionsComputeTheSameBits(t *testing.T) {
 		t.Fatalf("the toy does not train: %+v", want)
 	}
 	for _, transport := range hosttest.Transports {
-		for _, isolated := range [][]sdk.Kind{nil, {sdk.KindModel}, {sdk.KindCriterion}, {sdk.KindHook}, sdk.Isolable} {
+		for _, isolated := range [][]sdk.Kind{nil, {sdk.KindModel}, {sdk.KindCriterion}, {sdk.KindHook}, isolable} {
 			w := newToyWorld(t, transport, "{}", isolated...)
 			for range 2 { // the warm-up and the measured pass
 				if d := cmp.Diff(want, w.pass(t)); d != "" {
