@@ -1,6 +1,7 @@
 package option
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -92,4 +93,19 @@ func (v *flagValue) raw() any {
 	default:
 		return Text(v.given[len(v.given)-1])
 	}
+}
+
+// Text is a value as a flag or the environment gives it: its type is that of
+// the option.
+type Text string
+
+// Value is the value that the text is in JSON, or else the text.
+func (t Text) Value() any {
+	dec := json.NewDecoder(strings.NewReader(string(t)))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil || !json.Valid([]byte(t)) {
+		return string(t)
+	}
+	return v
 }

@@ -11,10 +11,6 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Text is a value as a flag or the environment gives it: its type is that of
-// the option.
-type Text string
-
 // Parse turns the raw value of a layer into the Go value of the option. Layers
 // of JSON give bool, string, json.Number and []any.
 func (o Option) Parse(raw any) (any, error) {
@@ -140,15 +136,4 @@ func Show(v any) string {
 		return quote.Text(fmt.Sprint(v))
 	}
 	return quote.Text(string(written))
-}
-
-// Value is the value that the text is in JSON, or else the text.
-func (t Text) Value() any {
-	dec := json.NewDecoder(strings.NewReader(string(t)))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil || !json.Valid([]byte(t)) {
-		return string(t)
-	}
-	return v
 }
