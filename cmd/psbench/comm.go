@@ -65,7 +65,7 @@ func (f *commFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.least, "min", "", "smallest `SIZE`, instead of --sizes (default 4K)")
 	flags.StringVar(&f.most, "max", "", "largest `SIZE`, instead of --sizes (default 64M)")
 	flags.IntVar(&f.factor, "factor", 4, "`N` times as large is each size from --min to --max as the one before")
-	flags.StringVar(&f.transport, "transport", fabric.Default().Name, "transports, which take turns, as a `LIST` of shm, unix, tcp and grpc")
+	flags.StringVar(&f.transport, "transport", fabric.Default().Name, "transports, which take turns, as a `LIST` of "+strings.Join(fabric.Names(), ", "))
 	flags.BoolVar(&f.fresh, "fresh", false, "new values before each round, every round verified; the default unless --warm is given")
 	flags.BoolVar(&f.warm, "warm", false, "zeros that go round and round, back to back")
 	flags.StringVar(&f.place, "place", string(micro.InPlace), "where the gradients live, as a `LIST` of inplace and copy, which is on the heap")

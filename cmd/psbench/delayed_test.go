@@ -48,7 +48,7 @@ func TestVerifyOverATransportThatDelays(t *testing.T) {
 // Without that variable there is no such transport.
 func TestDelaysAreNotShipped(t *testing.T) {
 	status, _, stderr := psbenchMain(t, "config", "--transport", delayed.Name)
-	if status == 0 || !strings.Contains(stderr, `--transport is "delayed" but must be auto, shm, unix, tcp or grpc`) {
+	if status == 0 || !strings.Contains(stderr, `--transport is "delayed" but must be auto, `) {
 		t.Errorf("exit status %d, error %q", status, stderr)
 	}
 }

@@ -65,22 +65,26 @@ type Provider interface {
 	NewTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (comm.TablePort, error)
 }
 
-// fabrics lists what there is, the fastest first.
+var (
+	// sharedMemory is the fastest between processes of one host.
+	sharedMemory = &Fabric{"shm", wire.Unix, shared.Provider{}}
+	// hostStreams joins processes of one host, whatever their links are.
+	hostStreams = &Fabric{"unix", wire.Unix, stream.Provider{}}
+)
+
+// fabrics lists what there is, in the order in which it is shown.
 var fabrics = []*Fabric{
-	{"shm", wire.Unix, shared.Provider{}},
-	{"unix", wire.Unix, stream.Provider{}},
+	sharedMemory,
+	hostStreams,
 	{"tcp", wire.TCP, stream.Provider{}},
 	{"grpc", grpc.Network, stream.Provider{}},
 }
-
-// hostStreams is what joins processes of one host, whatever their links are.
-var hostStreams = fabrics[1]
 
 // Extend adds a fabric before anything is opened: tests run psbench over fabrics of
 // their own.
 func Extend(f *Fabric) { fabrics = append(fabrics, f) }
 
-// Names lists the names of all fabrics, the fastest first.
+// Names lists the names of all fabrics.
 func Names() []string {
 	names := make([]string, len(fabrics))
 	for i, f := range fabrics {
@@ -90,7 +94,7 @@ func Names() []string {
 }
 
 // Default is the fastest between processes of one host.
-func Default() *Fabric { return fabrics[0] }
+func Default() *Fabric { return sharedMemory }
 
 // Open is the fabric of a name.
 func Open(name string) (*Fabric, error) {

@@ -14,10 +14,11 @@ import (
 )
 
 // Nobody asks which fabric runs: outside of this room and of the networks no code compares
-// the name of a fabric or of a network, or has one to compare with.
+// the name of a fabric or of a network, or writes one, so that there is nothing to
+// compare it with.
 func TestNobodyComparesNames(t *testing.T) {
 	const root = "../.."
-	rooms := []string{"comm/fabric/", "comm/wire/", "comm/internal/linktest/",
+	rooms := []string{"comm/fabric/", "comm/wire/", "comm/internal/linktest/", "sdk/host/internal/hosttest/",
 		"core/launch/child.go"} // go-plugin's handshake names a network of package net
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(root, path)
@@ -47,20 +48,23 @@ func TestNobodyComparesNames(t *testing.T) {
 // The test sees what it forbids.
 func TestComparisonsAreSeen(t *testing.T) {
 	for source, want := range map[string]int{
-		`if transport == "shm" {}`:                         1,
-		`if "tcp" != exp.Transport {}`:                     1,
-		`if f.Name == other {}`:                            0,
-		`if exp.Fabric.Name == x {}`:                       1,
-		`if fabric.Name != x {}`:                           1,
-		`if r.Fabric.Network == wire.TCP {}`:               1,
-		`if l.fabric.Network.Name() == x {}`:               1,
-		`switch transport { case "grpc", "unix": }`:        2,
-		`switch exp.Fabric.Name { case x: }`:               1,
-		`_ = map[string]bool{"shm": true}`:                 1,
-		`_ = slices.Contains([]string{"tcp", "grpc"}, t)`:  2,
-		`if fabric == slowest {}`:                          1,
-		`if operation == "allreduce" || f.OnOneHost() {}`:  0,
-		`fmt.Println("unix", exp.Fabric.Name, "tcp", "x")`: 0,
+		`if transport == "shm" {}`:                        1,
+		`if "tcp" != exp.Transport {}`:                    1,
+		`if f.Name == other {}`:                           0,
+		`if exp.Fabric.Name == x {}`:                      1,
+		`if fabric.Name != x {}`:                          1,
+		`if r.Fabric.Network == wire.TCP {}`:              1,
+		`if l.fabric.Network.Name() == x {}`:              1,
+		`switch transport { case "grpc", "unix": }`:       2,
+		`switch exp.Fabric.Name { case x: }`:              1,
+		`_ = map[string]bool{"shm": true}`:                1,
+		`_ = slices.Contains([]string{"tcp", "grpc"}, t)`: 2,
+		`if fabric == slowest {}`:                         1,
+		`if operation == "allreduce" || f.OnOneHost() {}`: 0,
+		`const fast = "shm"`:                              1,
+		`if strings.EqualFold(transport, "tcp") {}`:       1,
+		`if name == "s" + ("h" + "m") {}`:                 1,
+		`fmt.Println(exp.Fabric.Name, "x")`:               0,
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc f() { "+source+" }", parser.SkipObjectResolution)
 		if err != nil {
@@ -72,8 +76,8 @@ func TestComparisonsAreSeen(t *testing.T) {
 	}
 }
 
-// comparisons are the names of fabrics, and fabrics themselves, that code compares, looks
-// up or lists.
+// comparisons are the names of fabrics that code writes, and what names a fabric, or is one,
+// that it compares.
 func comparisons(file *ast.File) (found []ast.Expr) {
 	note := func(all ...ast.Expr) {
 		for _, e := range all {
@@ -85,7 +89,11 @@ func comparisons(file *ast.File) (found []ast.Expr) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.BinaryExpr:
-			if n.Op == token.EQL || n.Op == token.NEQ {
+			switch {
+			case written(n):
+				note(n)
+				return false
+			case (n.Op == token.EQL || n.Op == token.NEQ) && !written(n.X) && !written(n.Y):
 				before := len(found)
 				if note(n.X); len(found) == before {
 					note(n.Y)
@@ -96,16 +104,14 @@ func comparisons(file *ast.File) (found []ast.Expr) {
 				note(n.Tag)
 			}
 		case *ast.CaseClause:
-			note(n.List...)
-		case *ast.CompositeLit:
-			for _, e := range n.Elts {
-				if kv, ok := e.(*ast.KeyValueExpr); ok {
-					e = kv.Key
-				}
-				if _, written := e.(*ast.BasicLit); written {
+			for _, e := range n.List {
+				if !written(e) { // which is noted where it stands
 					note(e)
 				}
 			}
+		case *ast.BasicLit:
+			note(n)
+			return false
 		}
 		return true
 	})
@@ -116,9 +122,9 @@ func comparisons(file *ast.File) (found []ast.Expr) {
 // a fabric or a network itself.
 func namesFabric(e ast.Expr) bool {
 	switch e := e.(type) {
-	case *ast.BasicLit:
-		text, err := strconv.Unquote(e.Value)
-		return err == nil && e.Kind == token.STRING && slices.Contains(Names(), text)
+	case *ast.BasicLit, *ast.BinaryExpr, *ast.ParenExpr:
+		text, ok := text(e)
+		return ok && slices.Contains(Names(), text)
 	case *ast.Ident:
 		return strings.EqualFold(e.Name, "fabric")
 	case *ast.SelectorExpr:
@@ -127,6 +133,27 @@ func namesFabric(e ast.Expr) bool {
 		return namesFabric(e.Fun)
 	}
 	return false
+}
+
+func written(e ast.Expr) bool {
+	_, ok := text(e)
+	return ok
+}
+
+// text is the value of a string that is written out, also in pieces.
+func text(e ast.Expr) (string, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, err == nil && e.Kind == token.STRING
+	case *ast.ParenExpr:
+		return text(e.X)
+	case *ast.BinaryExpr:
+		left, ok := text(e.X)
+		right, also := text(e.Y)
+		return left + right, ok && also && e.Op == token.ADD
+	}
+	return "", false
 }
 
 func show(e ast.Expr) string {

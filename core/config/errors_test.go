@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/psbench/psbench/comm/fabric"
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/sdk/host"
 )
 
@@ -27,7 +29,7 @@ func TestFlagErrors(t *testing.T) {
 		{"--backend multi --ncudatrainer 1", "--backend is multi" + noCUDA},
 		{"--ncudatrainer 1", "--ncudatrainer is 1" + noCUDA},
 		{"--ncudaserver 1", "--ncudaserver is 1" + noCUDA},
-		{"--transport udp", `--transport is "udp" but must be auto, shm, unix, tcp or grpc`},
+		{"--transport udp", `--transport is "udp" but must be ` + option.OneOf(append([]string{"auto"}, fabric.Names()...))},
 		{"--listen 10.0.0.5 --transport tcp", "--listen is 10.0.0.5, which is not a loopback address: links between hosts wait for transport security"},
 		{"--listen 0.0.0.0", "--listen is 0.0.0.0, which is not a loopback address: links between hosts wait for transport security"},
 		{"--listen localhost", `--listen is "localhost" but must be an IP address, as in 127.0.0.1`},

@@ -25,7 +25,7 @@ type Options struct {
 	TorchSeed  uint64   `json:"torch_seed" group:"experiment" default:"0" max:"18446744073709551615" doc:"seed of weights and data"`
 	RPCTimeout int      `json:"rpc_timeout" group:"experiment" default:"60" min:"1" max:"31536000" doc:"longest wait for another process, in seconds"`
 	Backend    string   `json:"backend" group:"experiment" default:"gloo" enum:"gloo,nccl,multi" doc:"the trainers' process group: gloo is psbench's own CPU collectives, nccl and multi need CUDA"`
-	Transport  string   `json:"transport" group:"experiment" default:"auto" enum:"auto" doc:"what carries the gradients: shm, unix, tcp or grpc; auto is shm, since everything runs on one host"`
+	Transport  string   `json:"transport" group:"experiment" default:"auto" enum:"auto" doc:"what carries the gradients, by default what is fastest on one host"`
 	Listen     string   `json:"listen" group:"experiment" default:"127.0.0.1" doc:"IP address of this host that tcp and grpc listen on; a loopback address"`
 	OnNaN      string   `json:"on_nan" group:"experiment" default:"warn" enum:"warn,fail" doc:"what a loss, gradient or parameter that is NaN or infinite does: warn or fail"`
 	Isolate    []string `json:"isolate" group:"experiment" enum:"hook,criterion,model,all" doc:"parts that get a process of their own beside each trainer"`
