@@ -45,7 +45,7 @@ var kernels = []kernel{
 		step: func(x []float64) { x[1] -= 0.3 * x[0] },
 	}, {
 		name: "dot", slices: 3,
-		run: func(s [][]float32) { copy(s[2], []float32{Dot(s[0], s[1])}) },
+		run: func(s [][]float32) { copy(s[2], []float32{dot(s[0], s[1])}) },
 	}, {
 		name: "sumsquares", slices: 2,
 		run: func(s [][]float32) { copy(s[1], []float32{SumSquares(s[0])}) },

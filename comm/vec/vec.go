@@ -6,7 +6,7 @@
 // must not overlap; the kernels do not promise what happens otherwise, except that
 // they stay inside their slices.
 //
-// Except in Dot, SumSquares, Softmax and SoftmaxGradient, what is written to an element
+// Except in SumSquares, Softmax and SoftmaxGradient, what is written to an element
 // depends on that element's inputs alone, never on its position, so that cutting a
 // slice into pieces gives the same bits. Add, Scale, ReLU, ReLUGradient, GatherSum and
 // GatherRows give the same bits at every level. The others fuse multiplication and
@@ -43,9 +43,6 @@ func Axpy(a float32, x, y []float32) {
 	}
 }
 
-// Dot is Σ x[i]*y[i], summed in several lanes. Lanes and so the rounding depend on the
+// SumSquares is Σ x[i]², summed in several lanes. Lanes and so the rounding depend on the
 // level and the length.
-func Dot(x, y []float32) float32 { return dot(x, y[:len(x)]) }
-
-// SumSquares is Σ x[i]², summed as Dot does.
 func SumSquares(x []float32) float32 { return dot(x, x) }

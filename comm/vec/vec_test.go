@@ -181,14 +181,14 @@ func TestDot(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			storage, s := operands(t, kernel{slices: 2}, kernel{}.moderate)
-			dot, squares, slack := 0.0, 0.0, 1e-40 // products may be denormal
+			product, squares, slack := 0.0, 0.0, 1e-40 // products may be denormal
 			for i, x := range s[0] {
-				dot += float64(x) * float64(s[1][i])
+				product += float64(x) * float64(s[1][i])
 				squares += float64(x) * float64(x)
 				slack += 1e-6 * (math.Abs(float64(x)*float64(s[1][i])) + float64(x)*float64(x))
 			}
-			if got := float64(Dot(s[0], s[1])); math.Abs(got-dot) > slack {
-				t.Fatalf("the product of %d elements is %g, want %g", len(s[0]), got, dot)
+			if got := float64(dot(s[0], s[1])); math.Abs(got-product) > slack {
+				t.Fatalf("the product of %d elements is %g, want %g", len(s[0]), got, product)
 			}
 			if got := float64(SumSquares(s[0])); math.Abs(got-squares) > slack {
 				t.Fatalf("the squares of %d elements sum to %g, want %g", len(s[0]), got, squares)
