@@ -150,14 +150,17 @@ func TestSharedGroupEndsInTime(t *testing.T) {
 }
 
 func TestSharedGroupNoticesADeadMember(t *testing.T) {
-	groups := newGroups(t, 3, linktest.Patience, linktest.Same(commtest.DenseSpec(0, 4)))
-	f := groups[0].AllReduce(2, groups[0].bucket(0, false))
-	groups[1].hangUp()
 	var peer *comm.PeerError
-	if err := f.Wait(); !errors.As(err, &peer) || peer.Peer != "trainer1" {
-		t.Errorf("a member that died gave %v", err)
+	for size := 2; size <= 3; size++ {
+		groups := newGroups(t, size, linktest.Patience, linktest.Same(commtest.DenseSpec(0, 4)))
+		f := groups[0].AllReduce(2, groups[0].bucket(0, false))
+		groups[1].hangUp()
+		// A third member may have noticed first, and hung up as well.
+		if err := f.Wait(); !errors.As(err, &peer) || peer.Peer != "trainer1" && (size == 2 || peer.Peer != "trainer2") {
+			t.Errorf("a member of %d that died gave %v", size, err)
+		}
 	}
-	groups = newGroups(t, 2, linktest.Patience, linktest.Same(commtest.DenseSpec(0, 4)))
+	groups := newGroups(t, 2, linktest.Patience, linktest.Same(commtest.DenseSpec(0, 4)))
 	commtest.Must(t, groups[1].Close())
 	if err := groups[0].Barrier(); !errors.As(err, &peer) || !errors.Is(err, op.ErrLeft) {
 		t.Errorf("a member that left gave %v", err)

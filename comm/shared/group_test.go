@@ -7,13 +7,11 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/commtest"
 	"github.com/psbench/psbench/comm/internal/linktest"
 	"github.com/psbench/psbench/comm/shared/layout"
@@ -59,6 +57,15 @@ func (g *group) bucket(k int, copied bool) *tensor.Bucket {
 	return bucketOf(g.own.stores[layout.InStore], k, copied)
 }
 
+// filled draws what a member brings: a bucket of its store or one of its own.
+func filled(t *rapid.T, groups []*group) func(member, k int) *tensor.Bucket {
+	return func(member, k int) *tensor.Bucket {
+		b := groups[member].bucket(k, rapid.Bool().Draw(t, "copied"))
+		commtest.Fill(t, b.BucketSpec, &b.Gradient, 20)
+		return b
+	}
+}
+
 func TestSharedGroupSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 5).Draw(t, "size")
@@ -68,34 +75,7 @@ func TestSharedGroupSums(t *testing.T) {
 			commtest.SparseSpec(2, 50, rapid.IntRange(1, 300).Draw(t, "width"), 50),
 		}
 		groups := newGroups(t, size, linktest.Patience, linktest.Same(specs...))
-		for batch := range int64(3) {
-			order := rapid.Permutation([]int{0, 1, 2}).Draw(t, "order")
-			var futures []*comm.Future
-			buckets, want := make([][]*tensor.Bucket, len(specs)), make([][]float64, len(specs))
-			for k, spec := range specs {
-				for i := range size {
-					b := groups[i].bucket(k, rapid.Bool().Draw(t, "copied"))
-					commtest.Fill(t, spec, &b.Gradient, 20)
-					buckets[k] = append(buckets[k], b)
-				}
-				want[k] = commtest.Sum(spec, buckets[k])
-			}
-			mean := linktest.DrawMean(t, size, want)
-			for i, g := range groups {
-				for _, k := range order {
-					futures = append(futures, linktest.ReduceWith(g, mean)(batch, buckets[k][i]))
-				}
-			}
-			for _, f := range futures {
-				commtest.Must(t, f.Wait())
-			}
-			for k, spec := range specs {
-				for _, b := range buckets[k] {
-					commtest.RequireNear(t, commtest.Table(spec, &b.Gradient), want[k])
-					commtest.RequireSame(t, &b.Gradient, &buckets[k][0].Gradient)
-				}
-			}
-		}
+		linktest.RequireSums(t, groups, specs, 3, filled(t, groups))
 	})
 }
 
@@ -104,52 +84,14 @@ func TestSharedGroupBroadcastsAndLinesUp(t *testing.T) {
 		size := rapid.IntRange(1, 4).Draw(t, "size")
 		specs := []tensor.BucketSpec{commtest.DenseSpec(0, rapid.IntRange(0, 9000).Draw(t, "many")), commtest.SparseSpec(1, 50, 3, 50)}
 		groups := newGroups(t, size, linktest.Patience, linktest.Same(specs...))
-		root := rapid.IntRange(0, size-1).Draw(t, "root")
-		for k, spec := range specs {
-			var buckets []*tensor.Bucket
-			for i := range size {
-				b := groups[i].bucket(k, rapid.Bool().Draw(t, "copied"))
-				commtest.Fill(t, spec, &b.Gradient, 20)
-				buckets = append(buckets, b)
-			}
-			want := tensor.NewGradient(spec)
-			commtest.Must(t, want.CopyFrom(&buckets[root].Gradient))
-			var wg sync.WaitGroup
-			errs := make([]error, size)
-			for i, g := range groups {
-				wg.Go(func() { errs[i] = errors.Join(g.Broadcast(7, buckets[i], root).Wait(), g.Barrier()) })
-			}
-			wg.Wait()
-			commtest.Must(t, errors.Join(errs...))
-			for _, b := range buckets {
-				commtest.RequireSame(t, &b.Gradient, &want)
-			}
-		}
+		linktest.RequireBroadcasts(t, groups, specs, 1, filled(t, groups))
 	})
 }
 
-// Nobody leaves a barrier before all have reached it.
+// Nobody leaves a barrier before all have reached it, and a closed group has none.
 func TestSharedGroupBarrier(t *testing.T) {
-	const size, rounds = 3, 300
-	groups := newGroups(t, size, linktest.Patience, linktest.Same(commtest.DenseSpec(0, 4)))
-	var reached [rounds]atomic.Int32
-	var wg sync.WaitGroup
-	for _, g := range groups {
-		wg.Go(func() {
-			for round := range rounds {
-				reached[round].Add(1)
-				if err := g.Barrier(); err != nil {
-					t.Error(err)
-					return
-				}
-				if n := reached[round].Load(); n != size {
-					t.Errorf("barrier %d let a member go when %d of %d had reached it", round, n, size)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
+	groups := newGroups(t, 3, linktest.Patience, linktest.Same(commtest.DenseSpec(0, 4)))
+	linktest.RequireBarriers(t, groups, 300, func(member int) *tensor.Bucket { return groups[member].bucket(0, false) })
 	waiting := make(chan error, 1)
 	go func() { waiting <- groups[0].Barrier() }()
 	for groups[0].Awaited() == groups[0].Idle {

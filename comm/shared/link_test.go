@@ -70,29 +70,11 @@ func TestSharedPushPullAverages(t *testing.T) {
 			commtest.SparseSpec(1, 40, rapid.IntRange(1, 20).Draw(t, "width"), 40),
 		}
 		h := newStar(t, trainers, specs, linktest.Patience, linktest.NewAverager(trainers, specs, false).Handle)
-		for batch := range int64(3) {
-			for k, spec := range specs {
-				var buckets []*tensor.Bucket
-				for i := range trainers {
-					b := bucketOf(h.stores[i], k, rapid.Bool().Draw(t, "copied"))
-					commtest.Fill(t, spec, &b.Gradient, 10)
-					buckets = append(buckets, b)
-				}
-				want := commtest.Sum(spec, buckets)
-				for i := range want {
-					want[i] /= float64(trainers)
-				}
-				var futures []*comm.Future
-				for i, b := range buckets {
-					futures = append(futures, h.links[i].PushPull(batch, b))
-				}
-				for i, f := range futures {
-					commtest.Must(t, f.Wait())
-					commtest.RequireNear(t, commtest.Table(spec, &buckets[i].Gradient), want)
-					commtest.RequireSame(t, &buckets[i].Gradient, &buckets[0].Gradient)
-				}
-			}
-		}
+		linktest.RequireMeans(t, h.links, specs, 3, func(trainer, k int) *tensor.Bucket {
+			b := bucketOf(h.stores[trainer], k, rapid.Bool().Draw(t, "copied"))
+			commtest.Fill(t, b.BucketSpec, &b.Gradient, 10)
+			return b
+		})
 	})
 }
 

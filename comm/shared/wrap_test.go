@@ -45,31 +45,11 @@ func TestSharedGroupNumbersWrap(t *testing.T) {
 		for _, g := range groups {
 			g.startAt(start)
 		}
-		for batch := range int64(5) {
-			var futures []*comm.Future
-			buckets, want := make([][]*tensor.Bucket, count), make([][]float64, count)
-			for k, spec := range specs {
-				for _, g := range groups {
-					b := g.bucket(k, false)
-					commtest.Fill(t, spec, &b.Gradient, 9)
-					buckets[k] = append(buckets[k], b)
-				}
-				want[k] = commtest.Sum(spec, buckets[k])
-			}
-			for i, g := range groups { // the first is ahead by all of its buckets
-				for k := range specs {
-					futures = append(futures, g.AllReduce(batch, buckets[k][i]))
-				}
-			}
-			for _, f := range futures {
-				commtest.Must(t, f.Wait())
-			}
-			for k, spec := range specs {
-				for i := range groups {
-					commtest.RequireNear(t, commtest.Table(spec, &buckets[k][i].Gradient), want[k])
-				}
-			}
-		}
+		linktest.RequireSums(t, groups, specs, 5, func(member, k int) *tensor.Bucket {
+			b := groups[member].bucket(k, false)
+			commtest.Fill(t, b.BucketSpec, &b.Gradient, 9)
+			return b
+		})
 		if after := groups[0].posted; after >= start {
 			t.Fatalf("the numbers went from %d to %d and have not wrapped", start, after)
 		}

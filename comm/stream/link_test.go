@@ -68,34 +68,15 @@ func TestPushPullAveragesChunks(t *testing.T) {
 	})
 }
 
-// checkAverages fills and pushes buckets three times and compares the answers with
-// their mean.
+// checkAverages has trainers push buckets that fill makes, and leave in order.
 func checkAverages(t commtest.TB, n *wire.Network, trainers int, chunked bool, fill func(b *tensor.Bucket), specs ...tensor.BucketSpec) {
 	t.Helper()
 	s := newStar(t, n, trainers, specs, chunked, linktest.Patience, linktest.NewAverager(trainers, specs, chunked).Handle)
-	for batch := range int64(3) {
-		for _, spec := range specs {
-			var buckets []*tensor.Bucket
-			for range trainers {
-				b := tensor.NewBucket(spec)
-				fill(b)
-				buckets = append(buckets, b)
-			}
-			want := commtest.Sum(spec, buckets)
-			for i := range want {
-				want[i] /= float64(trainers)
-			}
-			var futures []*comm.Future
-			for i, b := range buckets {
-				futures = append(futures, s.links[i].PushPull(batch, b))
-			}
-			for i, f := range futures {
-				commtest.Must(t, f.Wait())
-				commtest.RequireSame(t, &buckets[i].Gradient, &buckets[0].Gradient)
-			}
-			commtest.RequireNear(t, commtest.Table(spec, &buckets[0].Gradient), want)
-		}
-	}
+	linktest.RequireMeans(t, s.links, specs, 3, func(_, k int) *tensor.Bucket {
+		b := tensor.NewBucket(specs[k])
+		fill(b)
+		return b
+	})
 	for _, l := range s.links {
 		commtest.Must(t, l.Close())
 	}

@@ -37,6 +37,15 @@ func newRings(t commtest.TB, n *wire.Network, size int, timeout time.Duration, s
 	return rings
 }
 
+// filled draws what members bring.
+func filled(t *rapid.T, specs []tensor.BucketSpec) func(member, k int) *tensor.Bucket {
+	return func(_, k int) *tensor.Bucket {
+		b := tensor.NewBucket(specs[k])
+		commtest.Fill(t, specs[k], &b.Gradient, 20)
+		return b
+	}
+}
+
 func TestRingSums(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -47,42 +56,8 @@ func TestRingSums(t *testing.T) {
 				commtest.SparseSpec(2, 50, rapid.IntRange(1, 300).Draw(t, "width"), 50),
 			}
 			rings := newRings(t, n, size, linktest.Patience, linktest.Same(specs...))
-			for batch := range int64(2) {
-				buckets := make([][]*tensor.Bucket, size) // by member, then bucket
-				var futures []*comm.Future
-				var want [][]float64
-				for _, spec := range specs {
-					var column []*tensor.Bucket
-					for i := range size {
-						b := tensor.NewBucket(spec)
-						commtest.Fill(t, spec, &b.Gradient, 20)
-						column = append(column, b)
-						buckets[i] = append(buckets[i], b)
-					}
-					want = append(want, commtest.Sum(spec, column))
-				}
-				mean := linktest.DrawMean(t, size, want)
-				for i, r := range rings {
-					for _, b := range buckets[i] {
-						futures = append(futures, linktest.ReduceWith(r, mean)(batch, b))
-					}
-				}
-				for _, f := range futures {
-					commtest.Must(t, f.Wait())
-				}
-				for i := range rings {
-					for k, b := range buckets[i] {
-						commtest.RequireSame(t, &b.Gradient, &buckets[0][k].Gradient)
-					}
-				}
-				for k, spec := range specs {
-					commtest.RequireNear(t, commtest.Table(spec, &buckets[0][k].Gradient), want[k])
-				}
-			}
-			for i, r := range rings {
-				if r.Size() != size || r.Position() != i {
-					t.Fatalf("member %d is %d of %d", i, r.Position(), r.Size())
-				}
+			linktest.RequireSums(t, rings, specs, 2, filled(t, specs))
+			for _, r := range rings {
 				commtest.Must(t, r.Close())
 			}
 		})

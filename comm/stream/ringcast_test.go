@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,33 +26,7 @@ func TestRingBroadcasts(t *testing.T) {
 				commtest.SparseSpec(2, 50, rapid.IntRange(1, 3000).Draw(t, "width"), 50),
 			}
 			rings := newRings(t, n, size, linktest.Patience, linktest.Same(specs...))
-			for batch := range int64(2) {
-				root := rapid.IntRange(0, size-1).Draw(t, "root")
-				var futures []*comm.Future
-				var sent []tensor.Gradient
-				buckets := make([][]*tensor.Bucket, size)
-				for i, r := range rings {
-					for _, spec := range specs {
-						b := tensor.NewBucket(spec)
-						commtest.Fill(t, spec, &b.Gradient, 20)
-						if i == root {
-							g := tensor.NewGradient(spec)
-							commtest.Must(t, g.CopyFrom(&b.Gradient))
-							sent = append(sent, g)
-						}
-						buckets[i] = append(buckets[i], b)
-						futures = append(futures, r.Broadcast(batch, b, root))
-					}
-				}
-				for _, f := range futures {
-					commtest.Must(t, f.Wait())
-				}
-				for i := range rings {
-					for k, b := range buckets[i] {
-						commtest.RequireSame(t, &b.Gradient, &sent[k])
-					}
-				}
-			}
+			linktest.RequireBroadcasts(t, rings, specs, 2, filled(t, specs))
 		})
 	})
 }
@@ -63,29 +36,7 @@ func TestRingBarrier(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		for size := 1; size <= 5; size++ {
 			rings := newRings(t, n, size, linktest.Patience, linktest.Same(commtest.DenseSpec(0, 100)))
-			var reached atomic.Int64
-			p := linktest.NewTogether(size, func(rank int) error {
-				b := tensor.NewBucket(commtest.DenseSpec(0, 100))
-				for round := range int64(50) {
-					if round%5 == int64(rank) {
-						time.Sleep(time.Millisecond)
-					}
-					f := rings[rank].AllReduce(round, b)
-					reached.Add(1)
-					if err := rings[rank].Barrier(); err != nil {
-						return err
-					}
-					if got := reached.Load(); got < (round+1)*int64(size) {
-						return errors.New("a member left the barrier before all had reached it")
-					}
-					if err := f.Wait(); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			p.Round(t)
-			p.Close()
+			linktest.RequireBarriers(t, rings, 50, func(int) *tensor.Bucket { return tensor.NewBucket(commtest.DenseSpec(0, 100)) })
 		}
 	})
 }

@@ -12,9 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/commtest"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
@@ -78,27 +75,6 @@ func Name(rank int) string { return fmt.Sprintf("trainer%d", rank) }
 // Same gives every member the same specs.
 func Same(specs ...tensor.BucketSpec) func(int) []tensor.BucketSpec {
 	return func(int) []tensor.BucketSpec { return specs }
-}
-
-// DrawMean draws whether to average, and then divides the sums by size.
-func DrawMean(t *rapid.T, size int, sums [][]float64) bool {
-	mean := rapid.Bool().Draw(t, "mean")
-	if mean {
-		for _, s := range sums {
-			for i := range s {
-				s[i] /= float64(size)
-			}
-		}
-	}
-	return mean
-}
-
-// ReduceWith is the all-reduce of a group, or its average.
-func ReduceWith(g comm.Group, mean bool) func(int64, *tensor.Bucket) *comm.Future {
-	if mean {
-		return g.Average
-	}
-	return g.AllReduce
 }
 
 // Footprint is what a process holds: descriptors, mappings of segments, and

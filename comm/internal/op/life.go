@@ -62,11 +62,11 @@ type Life struct {
 	// Awaits starts, in errors, what the link waits for: "the answer to ". Idle is what it
 	// waits for while nothing is pending.
 	Awaits, Idle string
-	State
 
 	Mu         sync.Mutex // guards what is pending
 	operations []*Operation
 	err        error
+	State      // last: who waits looks at it again and again, while others take Mu
 }
 
 // Add gives the link an operation, at set-up.

@@ -10,12 +10,12 @@ import (
 // first error, which ends all links.
 type Port struct {
 	wire.Links
-	State
 
 	mu      sync.Mutex
 	closed  bool
 	err     error
 	serving chan struct{} // closed when Run has returned; nil before it
+	State
 }
 
 // Run is Serve: it calls serve and returns the port's first error.
