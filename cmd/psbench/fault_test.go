@@ -22,7 +22,9 @@ var phases = []string{"launch", "warm-up", "measured pass", "collection"}
 func TestKilledProcessEndsTheRun(t *testing.T) {
 	for i, victim := range []string{"trainer1", "server2", "data", "trainer0.hook", "trainer1.criterion", "trainer0.model"} {
 		for j, phase := range phases {
-			if leftOut(i, j, len(phases)) {
+			// Both passes are one to all processes, and under the race detector others die in
+			// the warm-up of TestKilledProcessEndsEverySystem.
+			if leftOut(i, j, len(phases)) || raceDetector && phase == "warm-up" {
 				continue
 			}
 			t.Run(victim+"/"+phase, func(t *testing.T) {

@@ -50,6 +50,9 @@ func TestDLRMLearnsInOneEpoch(t *testing.T) {
 			})
 		}
 	}
+	if raceDetector {
+		return // what is not learnt is for other builds too
+	}
 	t.Run("no steps", func(t *testing.T) {
 		e := evaluated(t, dlrmLearns+" --set trainer.lr=1e-9")[0]
 		if e.Loss < *e.BaseEntropy {
