@@ -1,9 +1,11 @@
 package psbench_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +44,44 @@ func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
 				t.Errorf("%s links to %s, which is not there", path, found[1])
 			}
 		}
+	}
+}
+
+// toBeAdded are files that a guide has its reader add.
+var toBeAdded = []string{"plugins/servers/sum.go", "cmd/psbench/testdata/script/sum.txtar"}
+
+// A folder or file that a page names as code is there; a source file that it names without
+// its folder is in one.
+func TestPathsOfDocumentsAreThere(t *testing.T) {
+	sources := map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if path == ".git" && entry.IsDir() { // it changes at any time
+			return filepath.SkipDir
+		}
+		sources[filepath.Base(path)] = true
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := regexp.MustCompile("`((?:bench|cmd|comm|configs|core|docs|internal|plugins|schemas|sdk)/[\\w./-]+)`")
+	source := regexp.MustCompile("`([\\w-]+\\.go)`")
+	count := 0
+	for page, text := range documents(t) {
+		for _, found := range path.FindAllStringSubmatch(text, -1) {
+			count++
+			if _, err := os.Stat(found[1]); err != nil && !slices.Contains(toBeAdded, found[1]) {
+				t.Errorf("%s names %s, which is not there", page, found[1])
+			}
+		}
+		for _, found := range source.FindAllStringSubmatch(text, -1) {
+			if !sources[found[1]] {
+				t.Errorf("%s names %s, which is in no folder", page, found[1])
+			}
+		}
+	}
+	if count < 100 {
+		t.Errorf("found %d paths on the pages: the pattern of this test no longer fits them", count)
 	}
 }
 
