@@ -8,13 +8,13 @@ import (
 	"github.com/psbench/psbench/sdk/host/record"
 )
 
-// NonFinite is what a process found, and the same as a sentence.
+// nonFinite is what a process found, and the same as a sentence.
 type nonFinite struct {
 	result.NonFinite
 	text string
 }
 
-// NonFinite is what the processes found of values that are not finite, in the order of
+// nonFinite is what the processes found of values that are not finite, in the order of
 // the processes.
 func (r *run) nonFinite() (found []nonFinite) {
 	for _, s := range r.processes.all {

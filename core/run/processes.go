@@ -42,7 +42,7 @@ type processes struct {
 	all      []*process // data, each trainer followed by its companions, servers
 }
 
-// New decides which process holds which part. A hook, criterion or model gets a
+// layOut decides which process holds which part. A hook, criterion or model gets a
 // companion process if the user asked for it or if the trainer's plugin does not have it.
 func layOut(e *config.Experiment) processes {
 	var ps processes
