@@ -20,9 +20,9 @@ import (
 )
 
 func TestSharedLinkEndsInTime(t *testing.T) {
-	h := newStar(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, 50*time.Millisecond, func(*comm.Arrival) error { return nil })
+	h := newStar(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, 500*time.Millisecond, func(*comm.Arrival) error { return nil })
 	var wait *comm.WaitError
-	if err := h.links[0].PushPull(3, h.stores[0].Buckets[0]).Wait(); !errors.As(err, &wait) || wait.Error() != "trainer0 waited 0.05 s for the answer to batch 3, bucket 0 from server9" {
+	if err := h.links[0].PushPull(3, h.stores[0].Buckets[0]).Wait(); !errors.As(err, &wait) || wait.Error() != "trainer0 waited 0.5 s for the answer to batch 3, bucket 0 from server9" {
 		t.Errorf("a server that does not answer gave %v", err)
 	}
 }
