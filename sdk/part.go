@@ -20,6 +20,9 @@ type Part struct {
 	Links  []Link
 	// Timing says when an ElementwiseServer combines gradients; 0 of all other parts.
 	Timing Timing
+	// Computes names what an ElementwiseServer works out, for its metric: "average" gives
+	// "average computation". It is the key unless the plugin sets it.
+	Computes string
 
 	build func(settings []byte, env any) (any, error)
 }
@@ -55,11 +58,11 @@ func NewServer[S any](key string, defaults S, build func(S, ServerEnv) (Server, 
 	return newServer(key, ServiceGradients, defaults, build)
 }
 
-// NewElementwiseServer declares a server of gradients that the host runs on blocks of them;
-// see NewServer for defaults.
+// NewElementwiseServer declares a server of gradients that the host runs on blocks of them,
+// and measures; see NewServer for defaults.
 func NewElementwiseServer[S any](key string, timing Timing, defaults S, build func(S, ServerEnv) (ElementwiseServer, error)) Part {
 	part := newServer(key, ServiceGradients, defaults, build)
-	part.Timing = timing
+	part.Timing, part.Computes = timing, key
 	return part
 }
 

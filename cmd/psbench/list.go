@@ -85,7 +85,7 @@ func (a *app) listKind(p *table.Page, cmd *cobra.Command, c *config.Config, reg 
 	if err := listItems(p, reg, []sdk.Kind{kind}); err != nil {
 		return err
 	}
-	parts := map[string]config.Description{}
+	parts := map[string]sdk.Part{}
 	for _, item := range reg.Items(kind) {
 		d, err := descriptionOf(cmd, item)
 		if err != nil {
@@ -133,7 +133,7 @@ func shortened(value string) string {
 
 // listServices shows what servers serve, what trainers need, and what trainers and
 // models set by default.
-func listServices(p *table.Page, reg *registry.Registry, kind sdk.Kind, parts map[string]config.Description) error {
+func listServices(p *table.Page, reg *registry.Registry, kind sdk.Kind, parts map[string]sdk.Part) error {
 	const defaults = "flags that count where nobody gives another value"
 	var columns []table.Column
 	var rows [][]string
@@ -177,15 +177,15 @@ func defaultFlags(item registry.Item) string {
 	return text.String()
 }
 
-func descriptionOf(cmd *cobra.Command, item registry.Item) (config.Description, error) {
+func descriptionOf(cmd *cobra.Command, item registry.Item) (sdk.Part, error) {
 	parts, err := catalogue(cmd.Context(), item.Plugin)
 	if err != nil {
-		return config.Description{}, err
+		return sdk.Part{}, err
 	}
 	for _, d := range parts {
 		if d.Kind == item.Kind && d.Key == item.Key {
 			return d, nil
 		}
 	}
-	return config.Description{}, fmt.Errorf("plugin %s does not provide %s %s, though %s says so", item.Plugin.Name, item.Kind, item.Key, item.File)
+	return sdk.Part{}, fmt.Errorf("plugin %s does not provide %s %s, though %s says so", item.Plugin.Name, item.Kind, item.Key, item.File)
 }

@@ -78,9 +78,9 @@ type Part struct {
 
 // Case is what the volume of an operation depends on.
 type Case struct {
-	Trainers, Servers int // trainers share servers evenly
-	Server            string
-	Bytes             int // of a dense bucket, or of the table
+	Trainers, Servers int  // trainers share servers evenly
+	Elementwise       bool // the server combines gradients element by element, in place
+	Bytes             int  // of a dense bucket, or of the table
 	// Sparse buckets have rows of Width elements, of which a rank pushes the share Density.
 	Sparse  bool
 	Width   int

@@ -14,8 +14,7 @@ var PushPull = &Operation{
 		v := Volume{Alg: pushed + answered}
 		v.Bus = c.trainers() * v.Alg
 		v.Received = v.Bus
-		switch c.Server {
-		case "average", "average_batch":
+		if c.Elementwise {
 			v.Moved = c.copies()
 			if c.Trainers > c.Servers {
 				v.Moved += 2 * c.trainers() * c.size() // a sum of two reads both and writes one; one answer each
@@ -27,5 +26,5 @@ var PushPull = &Operation{
 		"algbw = 2S/p50, what one trainer pushes and pulls; busbw = T*algbw, what all do",
 		"algbw = (P+U)/p50, what one trainer pushes and pulls; busbw = T*algbw, what all do",
 	},
-	Moves: "2T*S with average and average_batch, if a server has two trainers or more",
+	Moves: "2T*S with servers whose work is elementwise, if one has two trainers or more",
 }

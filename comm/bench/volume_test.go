@@ -22,15 +22,15 @@ func TestVolumes(t *testing.T) {
 		in        Case
 		want      Volume
 	}{
-		"push-pull":                 {PushPull, Case{Trainers: 2, Servers: 1, Server: "average"}, Volume{2 * s, 4 * s, 4 * s, 4 * s}},
-		"push-pull alone":           {PushPull, Case{Trainers: 1, Servers: 1, Server: "average"}, Volume{2 * s, 2 * s, 0, 2 * s}},
-		"push-pull alone, copied":   {PushPull, Case{Trainers: 1, Servers: 1, Server: "average", Copied: true}, Volume{2 * s, 2 * s, 4 * s, 2 * s}},
-		"push-pull of four":         {PushPull, Case{Trainers: 4, Servers: 1, Server: "average"}, Volume{2 * s, 8 * s, 8 * s, 8 * s}},
-		"two servers":               {PushPull, Case{Trainers: 4, Servers: 2, Server: "average"}, Volume{2 * s, 8 * s, 8 * s, 8 * s}},
-		"copied":                    {PushPull, Case{Trainers: 2, Servers: 1, Server: "average", Copied: true}, Volume{2 * s, 4 * s, 12 * s, 4 * s}},
-		"average_batch":             {PushPull, Case{Trainers: 4, Servers: 2, Server: "average_batch"}, Volume{2 * s, 8 * s, 8 * s, 8 * s}},
-		"average_batch alone":       {PushPull, Case{Trainers: 1, Servers: 1, Server: "average_batch"}, Volume{2 * s, 2 * s, 0, 2 * s}},
-		"another server":            {PushPull, Case{Trainers: 4, Servers: 1, Server: "other", Copied: true}, Volume{2 * s, 8 * s, 0, 8 * s}},
+		"push-pull":                 {PushPull, Case{Trainers: 2, Servers: 1, Elementwise: true}, Volume{2 * s, 4 * s, 4 * s, 4 * s}},
+		"push-pull alone":           {PushPull, Case{Trainers: 1, Servers: 1, Elementwise: true}, Volume{2 * s, 2 * s, 0, 2 * s}},
+		"push-pull alone, copied":   {PushPull, Case{Trainers: 1, Servers: 1, Elementwise: true, Copied: true}, Volume{2 * s, 2 * s, 4 * s, 2 * s}},
+		"push-pull of four":         {PushPull, Case{Trainers: 4, Servers: 1, Elementwise: true}, Volume{2 * s, 8 * s, 8 * s, 8 * s}},
+		"two servers":               {PushPull, Case{Trainers: 4, Servers: 2, Elementwise: true}, Volume{2 * s, 8 * s, 8 * s, 8 * s}},
+		"copied":                    {PushPull, Case{Trainers: 2, Servers: 1, Elementwise: true, Copied: true}, Volume{2 * s, 4 * s, 12 * s, 4 * s}},
+		"average_batch":             {PushPull, Case{Trainers: 4, Servers: 2, Elementwise: true}, Volume{2 * s, 8 * s, 8 * s, 8 * s}},
+		"average_batch alone":       {PushPull, Case{Trainers: 1, Servers: 1, Elementwise: true}, Volume{2 * s, 2 * s, 0, 2 * s}},
+		"another server":            {PushPull, Case{Trainers: 4, Servers: 1, Copied: true}, Volume{2 * s, 8 * s, 0, 8 * s}},
 		"all-reduce":                {AllReduce, Case{Trainers: 4}, Volume{s, 1.5 * s, 8 * s, 6 * s}},
 		"all-reduce alone":          {AllReduce, Case{Trainers: 1, Copied: true}, Volume{s, 0, 0, 0}},
 		"all-reduce copied":         {AllReduce, Case{Trainers: 2, Copied: true}, Volume{s, s, 12 * s, 2 * s}},
@@ -45,7 +45,7 @@ func TestVolumes(t *testing.T) {
 		"all-to-all of two":         {AllToAll, Case{Trainers: 2}, Volume{s, 0.5 * s, 2 * s, s}},
 		"barrier":                   {Barrier, Case{Trainers: 4}, Volume{}},
 		"a barrier copies nothing":  {Barrier, Case{Trainers: 4, Copied: true}, Volume{}},
-		"collectives have no share": {AllReduce, Case{Trainers: 4, Servers: 4, Server: "average"}, Volume{s, 1.5 * s, 8 * s, 6 * s}},
+		"collectives have no share": {AllReduce, Case{Trainers: 4, Servers: 4, Elementwise: true}, Volume{s, 1.5 * s, 8 * s, 6 * s}},
 	} {
 		if c.in.Bytes == 0 {
 			c.in.Bytes = s
@@ -65,7 +65,7 @@ func TestSparseVolumes(t *testing.T) {
 		"all-reduce": {AllReduce, Volume{Alg: 1.875 * pushed, Bus: 3 * pushed, Received: 12 * pushed}},         // of four: 7.5 rows
 		"broadcast":  {Broadcast, Volume{Alg: pushed, Bus: pushed, Received: 3 * pushed}},
 	} {
-		in := Case{Trainers: 4, Servers: 2, Server: "average", Bytes: 4096, Sparse: true, Width: 128, Density: 0.5}
+		in := Case{Trainers: 4, Servers: 2, Elementwise: true, Bytes: 4096, Sparse: true, Width: 128, Density: 0.5}
 		requireVolume(t, name, c.operation.VolumeOf(in), c.want)
 	}
 }

@@ -29,8 +29,8 @@ func setting(name, typ, value string) sdk.Setting {
 }
 
 // parts describes every part of the built-in registry, some with settings.
-func parts(_ context.Context, plugin registry.Plugin) ([]Description, error) {
-	solo := []Description{{Kind: sdk.KindTrainer, Key: "solo", Needs: sdk.ServiceGradients}}
+func parts(_ context.Context, plugin registry.Plugin) ([]sdk.Part, error) {
+	solo := []sdk.Part{{Kind: sdk.KindTrainer, Key: "solo", Needs: sdk.ServiceGradients}}
 	switch plugin.Name {
 	case registry.Builtin:
 		return builtinParts()
@@ -44,7 +44,7 @@ func parts(_ context.Context, plugin registry.Plugin) ([]Description, error) {
 	}
 }
 
-var builtinParts = sync.OnceValues(func() ([]Description, error) {
+var builtinParts = sync.OnceValues(func() ([]sdk.Part, error) {
 	reg, err := registry.Load(psbench.Registry)
 	if err != nil {
 		return nil, err
@@ -74,13 +74,16 @@ var builtinParts = sync.OnceValues(func() ([]Description, error) {
 			setting("dense_layers_count", "integer", "8"), setting("sparse", "bool", "false"),
 		},
 	}
-	var out []Description
+	var out []sdk.Part
 	for _, kind := range registry.Kinds {
 		for _, item := range reg.Items(kind) {
-			d := Description{Kind: kind, Key: item.Key, Settings: settings[string(kind)+" "+item.Key]}
+			d := sdk.Part{Kind: kind, Key: item.Key, Settings: settings[string(kind)+" "+item.Key]}
 			switch kind {
 			case sdk.KindServer:
 				d.Serves = served(item.Key)
+				if item.Key == "average" {
+					d.Timing = sdk.OnArrival
+				}
 			case sdk.KindTrainer:
 				d.Needs = served(item.Key)
 			case sdk.KindHook:
@@ -93,7 +96,7 @@ var builtinParts = sync.OnceValues(func() ([]Description, error) {
 		}
 	}
 	// Of registry files of the tests.
-	out = append(out, Description{Kind: sdk.KindTrainer, Key: "t", Needs: sdk.ServiceGradients})
+	out = append(out, sdk.Part{Kind: sdk.KindTrainer, Key: "t", Needs: sdk.ServiceGradients})
 	return out, nil
 })
 
@@ -167,12 +170,12 @@ func TestDefaults(t *testing.T) {
 	want := &Experiment{
 		World: topology.World{Trainers: 2, Servers: 1},
 		Parts: map[sdk.Kind]Part{
-			sdk.KindTrainer:   {"ddp", builtin, json.RawMessage(`{"lr":0.0001,"bucket_bytes":26214400}`)},
-			sdk.KindServer:    {"average", builtin, json.RawMessage(`{"verbose":false}`)},
-			sdk.KindHook:      {"rpc", builtin, json.RawMessage(`{}`)},
-			sdk.KindCriterion: {"cel", builtin, json.RawMessage(`{}`)},
-			sdk.KindData:      {"dummy", builtin, json.RawMessage(`{"max_val":100,"sample_count":100,"sample_length":100,"sparsity_percentage":20}`)},
-			sdk.KindModel:     {"dummy", builtin, json.RawMessage(`{"num_embeddings":1024,"embedding_dim":1024,"dense_input_size":1024,"dense_output_size":1024,"dense_layers_count":8,"sparse":false}`)},
+			sdk.KindTrainer:   {Key: "ddp", Plugin: builtin, Settings: json.RawMessage(`{"lr":0.0001,"bucket_bytes":26214400}`)},
+			sdk.KindServer:    {Key: "average", Plugin: builtin, Settings: json.RawMessage(`{"verbose":false}`), Elementwise: true},
+			sdk.KindHook:      {Key: "rpc", Plugin: builtin, Settings: json.RawMessage(`{}`)},
+			sdk.KindCriterion: {Key: "cel", Plugin: builtin, Settings: json.RawMessage(`{}`)},
+			sdk.KindData:      {Key: "dummy", Plugin: builtin, Settings: json.RawMessage(`{"max_val":100,"sample_count":100,"sample_length":100,"sparsity_percentage":20}`)},
+			sdk.KindModel:     {Key: "dummy", Plugin: builtin, Settings: json.RawMessage(`{"num_embeddings":1024,"embedding_dim":1024,"dense_input_size":1024,"dense_output_size":1024,"dense_layers_count":8,"sparse":false}`)},
 		},
 		InTrainer: map[sdk.Kind]string{
 			sdk.KindDDPModel: "basic", sdk.KindHookState: "basic", sdk.KindIterationStep: "basic", sdk.KindPreprocessData: "dummy",

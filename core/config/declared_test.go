@@ -15,13 +15,13 @@ import (
 
 // What a registry file says of a part that its plugin declares must be the same.
 func TestRegistryAndPluginAgree(t *testing.T) {
-	mine := func(_ context.Context, plugin registry.Plugin) ([]Description, error) {
+	mine := func(_ context.Context, plugin registry.Plugin) ([]sdk.Part, error) {
 		own, err := parts(t.Context(), plugin)
 		return append(slices.Clone(own),
-			Description{Kind: sdk.KindServer, Key: "shelf", Serves: sdk.ServiceTables},
-			Description{Kind: sdk.KindTrainer, Key: "reader", Needs: sdk.ServiceTables},
-			Description{Kind: sdk.KindHook, Key: "whisper", Links: []sdk.Link{sdk.LinkGroup}},
-			Description{Kind: sdk.KindHook, Key: "odd", Links: []sdk.Link{"phone"}},
+			sdk.Part{Kind: sdk.KindServer, Key: "shelf", Serves: sdk.ServiceTables},
+			sdk.Part{Kind: sdk.KindTrainer, Key: "reader", Needs: sdk.ServiceTables},
+			sdk.Part{Kind: sdk.KindHook, Key: "whisper", Links: []sdk.Link{sdk.LinkGroup}},
+			sdk.Part{Kind: sdk.KindHook, Key: "odd", Links: []sdk.Link{"phone"}},
 		), err
 	}
 	for name, c := range map[string]struct{ server, trainer, hook, key, want string }{

@@ -52,4 +52,6 @@ type Part struct {
 	Plugin registry.Plugin
 	// Settings is a JSON object of all settings, defaults included.
 	Settings json.RawMessage
+	// Elementwise says that it is a server whose host combines gradients with it, in place.
+	Elementwise bool
 }

@@ -16,7 +16,7 @@ import (
 
 // describe asks the plugin of an item what the item is. Each plugin is asked
 // once.
-func (r *resolver) describe(ctx context.Context, item registry.Item) (Description, error) {
+func (r *resolver) describe(ctx context.Context, item registry.Item) (sdk.Part, error) {
 	parts, ok := r.described[item.Plugin.Name]
 	if !ok {
 		limited, cancel := context.WithTimeout(ctx, r.exp.Timeout)
@@ -26,7 +26,7 @@ func (r *resolver) describe(ctx context.Context, item registry.Item) (Descriptio
 			if limited.Err() != nil && ctx.Err() == nil {
 				err = fmt.Errorf("it did not answer within %s, the limit of %s", r.exp.Timeout, r.name("rpc_timeout"))
 			}
-			return Description{}, fmt.Errorf("plugin %s cannot be asked for its parts: %w", item.Plugin.Name, err)
+			return sdk.Part{}, fmt.Errorf("plugin %s cannot be asked for its parts: %w", item.Plugin.Name, err)
 		}
 		r.described[item.Plugin.Name] = parts
 	}
@@ -35,7 +35,7 @@ func (r *resolver) describe(ctx context.Context, item registry.Item) (Descriptio
 			return d, nil
 		}
 	}
-	return Description{}, fmt.Errorf("plugin %s does not provide %s %s, though %s says so",
+	return sdk.Part{}, fmt.Errorf("plugin %s does not provide %s %s, though %s says so",
 		item.Plugin.Name, item.Kind, item.Key, item.File)
 }
 
@@ -70,12 +70,16 @@ func (r *resolver) configureParts(ctx context.Context) error {
 		return err
 	}
 	for _, c := range r.settableParts() {
+		d, err := r.describe(ctx, c.Item)
+		if err != nil {
+			return err
+		}
 		settings := byKind[c.Kind]
 		raw, err := object(settings)
 		if err != nil {
 			return err
 		}
-		r.exp.Parts[c.Kind] = Part{Key: c.Key, Plugin: c.Plugin, Settings: raw}
+		r.exp.Parts[c.Kind] = Part{Key: c.Key, Plugin: c.Plugin, Settings: raw, Elementwise: d.Timing != 0}
 		for _, s := range settings {
 			r.settings = append(r.settings, result.Value{Key: fmt.Sprintf("%s.%s", c.Kind, s.name), Value: s.value, Origin: s.origin})
 		}
@@ -116,7 +120,7 @@ func (r *resolver) settingsFile(kind sdk.Kind) (key, file string) {
 
 // settingsOf applies assignments, lowest layer first, to the settings of a
 // part.
-func settingsOf(d Description, assignments []assignment) ([]effective, error) {
+func settingsOf(d sdk.Part, assignments []assignment) ([]effective, error) {
 	var names []string
 	out := make([]effective, len(d.Settings))
 	index := map[string]int{}

@@ -20,18 +20,8 @@ import (
 // autoTransport leaves the choice of the transport to psbench.
 const autoTransport = "auto"
 
-// Description is what a plugin says of one of its parts.
-type Description struct {
-	Kind     sdk.Kind
-	Key      string
-	Settings []sdk.Setting
-	Serves   sdk.Service // a server
-	Needs    sdk.Service // a trainer
-	Links    []sdk.Link  // a hook
-}
-
-// Catalogue lists the parts of a plugin. It may have to start the plugin.
-type Catalogue func(ctx context.Context, plugin registry.Plugin) ([]Description, error)
+// Catalogue says what the parts of a plugin are. It may have to start the plugin.
+type Catalogue func(ctx context.Context, plugin registry.Plugin) ([]sdk.Part, error)
 
 // LoadRegistry reads the built-in registry and the files that the
 // configuration adds to it. A file that is named twice is read once.
@@ -72,7 +62,7 @@ func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue 
 
 // Chosen describes the parts with settings that the configuration chooses, whatever else
 // may be wrong with it.
-func (c *Config) Chosen(ctx context.Context, reg *registry.Registry, catalogue Catalogue) ([]Description, error) {
+func (c *Config) Chosen(ctx context.Context, reg *registry.Registry, catalogue Catalogue) ([]sdk.Part, error) {
 	r, err := c.resolver(reg, catalogue)
 	if err != nil {
 		return nil, err
@@ -82,7 +72,7 @@ func (c *Config) Chosen(ctx context.Context, reg *registry.Registry, catalogue C
 			return nil, err
 		}
 	}
-	var parts []Description
+	var parts []sdk.Part
 	for _, c := range r.settableParts() {
 		d, err := r.describe(ctx, c.Item)
 		if err != nil {
@@ -100,7 +90,7 @@ func (c *Config) resolver(reg *registry.Registry, catalogue Catalogue) (*resolve
 	}
 	return &resolver{
 		Config: c, registry: reg, catalogue: catalogue,
-		described: map[string][]Description{},
+		described: map[string][]sdk.Part{},
 		chosen:    map[sdk.Kind]choice{},
 		exp: &Experiment{
 			World:     topology.World{Trainers: c.NTrainer, CUDATrainers: c.NCUDATrainer, Servers: c.NServer, CUDAServers: c.NCUDAServer},
@@ -128,7 +118,7 @@ type resolver struct {
 	*Config
 	registry  *registry.Registry
 	catalogue Catalogue
-	described map[string][]Description // by plugin
+	described map[string][]sdk.Part // by plugin
 	chosen    map[sdk.Kind]choice
 	exp       *Experiment
 	settings  []result.Value

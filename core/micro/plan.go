@@ -216,7 +216,7 @@ func (p *Plan) turnRounds(round time.Duration) int {
 // volumeOf is what the operation of a cell moves.
 func (p *Plan) volumeOf(c cell) bench.Volume {
 	return c.operation.VolumeOf(bench.Case{
-		Trainers: p.World.Trainers, Servers: p.World.Servers, Server: p.Server.Key,
+		Trainers: p.World.Trainers, Servers: p.World.Servers, Elementwise: p.Server.Elementwise,
 		Bytes: c.size, Sparse: p.Sparse, Width: p.Width, Density: p.Density,
 		Warm: c.mode == Warm, Copied: c.place == Copied,
 	})

@@ -40,7 +40,7 @@ func planOf(trainers, servers int, operations ...*bench.Operation) *Plan {
 	return &Plan{
 		Operations: operations, Fabrics: fabricsOf("shm", "tcp"), Modes: []Mode{Fresh, Warm}, Places: []Place{InPlace, Copied},
 		Sizes: []int{4096, 1 << 20}, Width: 128, Density: 0.5,
-		World: topology.World{Trainers: trainers, Servers: servers}, Server: config.Part{Key: "average"},
+		World: topology.World{Trainers: trainers, Servers: servers}, Server: config.Part{Key: "average", Elementwise: true},
 		Expect: Mean, Seconds: 1, Repeat: 3, Limits: true, Timeout: time.Minute,
 	}
 }
@@ -131,13 +131,13 @@ func TestTurnRounds(t *testing.T) {
 // The volume of a row is that of its operation in all that the plan and the cell say.
 func TestVolumeOfACell(t *testing.T) {
 	p := planOf(4, 2, bench.AllReduce)
-	p.Server.Key, p.Sparse, p.Width, p.Density = "a server", true, 8, 0.25
+	p.Sparse, p.Width, p.Density = true, 8, 0.25
 	var got bench.Case
 	o := &bench.Operation{Volume: func(c bench.Case) bench.Volume {
 		got = c
 		return bench.Volume{Alg: 7}
 	}}
-	want := bench.Case{Trainers: 4, Servers: 2, Server: "a server", Bytes: 64, Sparse: true, Width: 8, Density: 0.25, Warm: true, Copied: true}
+	want := bench.Case{Trainers: 4, Servers: 2, Elementwise: true, Bytes: 64, Sparse: true, Width: 8, Density: 0.25, Warm: true, Copied: true}
 	if v := p.volumeOf(cell{operation: o, mode: Warm, place: Copied, size: 64}); v.Alg != 7 || got != want {
 		t.Errorf("the volume of %+v is %+v, want that of %+v", got, v, want)
 	}

@@ -26,6 +26,56 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Timing is when an elementwise server combines gradients.
+type Timing int32
+
+const (
+	Timing_TIMING_UNSPECIFIED     Timing = 0
+	Timing_TIMING_ON_ARRIVAL      Timing = 1
+	Timing_TIMING_ON_LAST_ARRIVAL Timing = 2
+)
+
+// Enum value maps for Timing.
+var (
+	Timing_name = map[int32]string{
+		0: "TIMING_UNSPECIFIED",
+		1: "TIMING_ON_ARRIVAL",
+		2: "TIMING_ON_LAST_ARRIVAL",
+	}
+	Timing_value = map[string]int32{
+		"TIMING_UNSPECIFIED":     0,
+		"TIMING_ON_ARRIVAL":      1,
+		"TIMING_ON_LAST_ARRIVAL": 2,
+	}
+)
+
+func (x Timing) Enum() *Timing {
+	p := new(Timing)
+	*p = x
+	return p
+}
+
+func (x Timing) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Timing) Descriptor() protoreflect.EnumDescriptor {
+	return file_psbench_proto_enumTypes[0].Descriptor()
+}
+
+func (Timing) Type() protoreflect.EnumType {
+	return &file_psbench_proto_enumTypes[0]
+}
+
+func (x Timing) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Timing.Descriptor instead.
+func (Timing) EnumDescriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{0}
+}
+
 type Pass int32
 
 const (
@@ -59,11 +109,11 @@ func (x Pass) String() string {
 }
 
 func (Pass) Descriptor() protoreflect.EnumDescriptor {
-	return file_psbench_proto_enumTypes[0].Descriptor()
+	return file_psbench_proto_enumTypes[1].Descriptor()
 }
 
 func (Pass) Type() protoreflect.EnumType {
-	return &file_psbench_proto_enumTypes[0]
+	return &file_psbench_proto_enumTypes[1]
 }
 
 func (x Pass) Number() protoreflect.EnumNumber {
@@ -72,7 +122,7 @@ func (x Pass) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Pass.Descriptor instead.
 func (Pass) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{0}
+	return file_psbench_proto_rawDescGZIP(), []int{1}
 }
 
 type MeasureRequest_Expect int32
@@ -108,11 +158,11 @@ func (x MeasureRequest_Expect) String() string {
 }
 
 func (MeasureRequest_Expect) Descriptor() protoreflect.EnumDescriptor {
-	return file_psbench_proto_enumTypes[1].Descriptor()
+	return file_psbench_proto_enumTypes[2].Descriptor()
 }
 
 func (MeasureRequest_Expect) Type() protoreflect.EnumType {
-	return &file_psbench_proto_enumTypes[1]
+	return &file_psbench_proto_enumTypes[2]
 }
 
 func (x MeasureRequest_Expect) Number() protoreflect.EnumNumber {
@@ -157,11 +207,11 @@ func (x Failure_Cause) String() string {
 }
 
 func (Failure_Cause) Descriptor() protoreflect.EnumDescriptor {
-	return file_psbench_proto_enumTypes[2].Descriptor()
+	return file_psbench_proto_enumTypes[3].Descriptor()
 }
 
 func (Failure_Cause) Type() protoreflect.EnumType {
-	return &file_psbench_proto_enumTypes[2]
+	return &file_psbench_proto_enumTypes[3]
 }
 
 func (x Failure_Cause) Number() protoreflect.EnumNumber {
@@ -258,9 +308,11 @@ type PartDescription struct {
 	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	Settings      []*SettingDescription  `protobuf:"bytes,3,rep,name=settings,proto3" json:"settings,omitempty"`
-	Serves        string                 `protobuf:"bytes,4,opt,name=serves,proto3" json:"serves,omitempty"` // servers: gradients, tables or parameters
-	Needs         string                 `protobuf:"bytes,5,opt,name=needs,proto3" json:"needs,omitempty"`   // trainers: the same
-	Links         []string               `protobuf:"bytes,6,rep,name=links,proto3" json:"links,omitempty"`   // hooks: server, group, default
+	Serves        string                 `protobuf:"bytes,4,opt,name=serves,proto3" json:"serves,omitempty"`                         // servers: gradients, tables or parameters
+	Needs         string                 `protobuf:"bytes,5,opt,name=needs,proto3" json:"needs,omitempty"`                           // trainers: the same
+	Links         []string               `protobuf:"bytes,6,rep,name=links,proto3" json:"links,omitempty"`                           // hooks: server, group, default
+	Timing        Timing                 `protobuf:"varint,7,opt,name=timing,proto3,enum=psbench.v1.Timing" json:"timing,omitempty"` // elementwise servers
+	Computes      string                 `protobuf:"bytes,8,opt,name=computes,proto3" json:"computes,omitempty"`                     // the same: what they work out, as their metric names it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -335,6 +387,20 @@ func (x *PartDescription) GetLinks() []string {
 		return x.Links
 	}
 	return nil
+}
+
+func (x *PartDescription) GetTiming() Timing {
+	if x != nil {
+		return x.Timing
+	}
+	return Timing_TIMING_UNSPECIFIED
+}
+
+func (x *PartDescription) GetComputes() string {
+	if x != nil {
+		return x.Computes
+	}
+	return ""
 }
 
 type SettingDescription struct {
@@ -4122,14 +4188,16 @@ const file_psbench_proto_rawDesc = "" +
 	"psbench.v1\"\x11\n" +
 	"\x0fDescribeRequest\"B\n" +
 	"\rDescribeReply\x121\n" +
-	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\xb7\x01\n" +
+	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\xff\x01\n" +
 	"\x0fPartDescription\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12:\n" +
 	"\bsettings\x18\x03 \x03(\v2\x1e.psbench.v1.SettingDescriptionR\bsettings\x12\x16\n" +
 	"\x06serves\x18\x04 \x01(\tR\x06serves\x12\x14\n" +
 	"\x05needs\x18\x05 \x01(\tR\x05needs\x12\x14\n" +
-	"\x05links\x18\x06 \x03(\tR\x05links\"q\n" +
+	"\x05links\x18\x06 \x03(\tR\x05links\x12*\n" +
+	"\x06timing\x18\a \x01(\x0e2\x12.psbench.v1.TimingR\x06timing\x12\x1a\n" +
+	"\bcomputes\x18\b \x01(\tR\bcomputes\"q\n" +
 	"\x12SettingDescription\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12!\n" +
@@ -4439,7 +4507,11 @@ const file_psbench_proto_rawDesc = "" +
 	"\n" +
 	"CAUSE_WAIT\x10\x01\x12\x0e\n" +
 	"\n" +
-	"CAUSE_PEER\x10\x02*A\n" +
+	"CAUSE_PEER\x10\x02*S\n" +
+	"\x06Timing\x12\x16\n" +
+	"\x12TIMING_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11TIMING_ON_ARRIVAL\x10\x01\x12\x1a\n" +
+	"\x16TIMING_ON_LAST_ARRIVAL\x10\x02*A\n" +
 	"\x04Pass\x12\x14\n" +
 	"\x10PASS_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fPASS_WARM_UP\x10\x01\x12\x11\n" +
@@ -4468,175 +4540,177 @@ func file_psbench_proto_rawDescGZIP() []byte {
 	return file_psbench_proto_rawDescData
 }
 
-var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_psbench_proto_goTypes = []any{
-	(Pass)(0),                  // 0: psbench.v1.Pass
-	(MeasureRequest_Expect)(0), // 1: psbench.v1.MeasureRequest.Expect
-	(Failure_Cause)(0),         // 2: psbench.v1.Failure.Cause
-	(*DescribeRequest)(nil),    // 3: psbench.v1.DescribeRequest
-	(*DescribeReply)(nil),      // 4: psbench.v1.DescribeReply
-	(*PartDescription)(nil),    // 5: psbench.v1.PartDescription
-	(*SettingDescription)(nil), // 6: psbench.v1.SettingDescription
-	(*PartChoice)(nil),         // 7: psbench.v1.PartChoice
-	(*ConfigureRequest)(nil),   // 8: psbench.v1.ConfigureRequest
-	(*TrainerRole)(nil),        // 9: psbench.v1.TrainerRole
-	(*ServerRole)(nil),         // 10: psbench.v1.ServerRole
-	(*TableRole)(nil),          // 11: psbench.v1.TableRole
-	(*DataRole)(nil),           // 12: psbench.v1.DataRole
-	(*CompanionRole)(nil),      // 13: psbench.v1.CompanionRole
-	(*BenchRole)(nil),          // 14: psbench.v1.BenchRole
-	(*ModelEnv)(nil),           // 15: psbench.v1.ModelEnv
-	(*ConfigureReply)(nil),     // 16: psbench.v1.ConfigureReply
-	(*Table)(nil),              // 17: psbench.v1.Table
-	(*ModelDescription)(nil),   // 18: psbench.v1.ModelDescription
-	(*Inputs)(nil),             // 19: psbench.v1.Inputs
-	(*Parameter)(nil),          // 20: psbench.v1.Parameter
-	(*PlanRequest)(nil),        // 21: psbench.v1.PlanRequest
-	(*PlanReply)(nil),          // 22: psbench.v1.PlanReply
-	(*Bucket)(nil),             // 23: psbench.v1.Bucket
-	(*Span)(nil),               // 24: psbench.v1.Span
-	(*PartitionRequest)(nil),   // 25: psbench.v1.PartitionRequest
-	(*TrainerSet)(nil),         // 26: psbench.v1.TrainerSet
-	(*PartitionReply)(nil),     // 27: psbench.v1.PartitionReply
-	(*Share)(nil),              // 28: psbench.v1.Share
-	(*Peer)(nil),               // 29: psbench.v1.Peer
-	(*Group)(nil),              // 30: psbench.v1.Group
-	(*ConnectRequest)(nil),     // 31: psbench.v1.ConnectRequest
-	(*TrainerLinks)(nil),       // 32: psbench.v1.TrainerLinks
-	(*HookLinks)(nil),          // 33: psbench.v1.HookLinks
-	(*ServerLinks)(nil),        // 34: psbench.v1.ServerLinks
-	(*TableLinks)(nil),         // 35: psbench.v1.TableLinks
-	(*DataLinks)(nil),          // 36: psbench.v1.DataLinks
-	(*CompanionLinks)(nil),     // 37: psbench.v1.CompanionLinks
-	(*BenchLinks)(nil),         // 38: psbench.v1.BenchLinks
-	(*Lookup)(nil),             // 39: psbench.v1.Lookup
-	(*ConnectReply)(nil),       // 40: psbench.v1.ConnectReply
-	(*TrainRequest)(nil),       // 41: psbench.v1.TrainRequest
-	(*TrainReply)(nil),         // 42: psbench.v1.TrainReply
-	(*Work)(nil),               // 43: psbench.v1.Work
-	(*ResetRequest)(nil),       // 44: psbench.v1.ResetRequest
-	(*ResetReply)(nil),         // 45: psbench.v1.ResetReply
-	(*CollectRequest)(nil),     // 46: psbench.v1.CollectRequest
-	(*CollectReply)(nil),       // 47: psbench.v1.CollectReply
-	(*Losses)(nil),             // 48: psbench.v1.Losses
-	(*NonFinite)(nil),          // 49: psbench.v1.NonFinite
-	(*Evaluation)(nil),         // 50: psbench.v1.Evaluation
-	(*Series)(nil),             // 51: psbench.v1.Series
-	(*ParameterSummary)(nil),   // 52: psbench.v1.ParameterSummary
-	(*MeasureRequest)(nil),     // 53: psbench.v1.MeasureRequest
-	(*MeasureReply)(nil),       // 54: psbench.v1.MeasureReply
-	(*WatchRequest)(nil),       // 55: psbench.v1.WatchRequest
-	(*Event)(nil),              // 56: psbench.v1.Event
-	(*Heartbeat)(nil),          // 57: psbench.v1.Heartbeat
-	(*Progress)(nil),           // 58: psbench.v1.Progress
-	(*Failure)(nil),            // 59: psbench.v1.Failure
-	nil,                        // 60: psbench.v1.TrainerRole.MapsEntry
-	nil,                        // 61: psbench.v1.TrainerLinks.CompanionsEntry
-	nil,                        // 62: psbench.v1.ConnectReply.BoundaryNsEntry
-	nil,                        // 63: psbench.v1.ConnectReply.FactsEntry
+	(Timing)(0),                // 0: psbench.v1.Timing
+	(Pass)(0),                  // 1: psbench.v1.Pass
+	(MeasureRequest_Expect)(0), // 2: psbench.v1.MeasureRequest.Expect
+	(Failure_Cause)(0),         // 3: psbench.v1.Failure.Cause
+	(*DescribeRequest)(nil),    // 4: psbench.v1.DescribeRequest
+	(*DescribeReply)(nil),      // 5: psbench.v1.DescribeReply
+	(*PartDescription)(nil),    // 6: psbench.v1.PartDescription
+	(*SettingDescription)(nil), // 7: psbench.v1.SettingDescription
+	(*PartChoice)(nil),         // 8: psbench.v1.PartChoice
+	(*ConfigureRequest)(nil),   // 9: psbench.v1.ConfigureRequest
+	(*TrainerRole)(nil),        // 10: psbench.v1.TrainerRole
+	(*ServerRole)(nil),         // 11: psbench.v1.ServerRole
+	(*TableRole)(nil),          // 12: psbench.v1.TableRole
+	(*DataRole)(nil),           // 13: psbench.v1.DataRole
+	(*CompanionRole)(nil),      // 14: psbench.v1.CompanionRole
+	(*BenchRole)(nil),          // 15: psbench.v1.BenchRole
+	(*ModelEnv)(nil),           // 16: psbench.v1.ModelEnv
+	(*ConfigureReply)(nil),     // 17: psbench.v1.ConfigureReply
+	(*Table)(nil),              // 18: psbench.v1.Table
+	(*ModelDescription)(nil),   // 19: psbench.v1.ModelDescription
+	(*Inputs)(nil),             // 20: psbench.v1.Inputs
+	(*Parameter)(nil),          // 21: psbench.v1.Parameter
+	(*PlanRequest)(nil),        // 22: psbench.v1.PlanRequest
+	(*PlanReply)(nil),          // 23: psbench.v1.PlanReply
+	(*Bucket)(nil),             // 24: psbench.v1.Bucket
+	(*Span)(nil),               // 25: psbench.v1.Span
+	(*PartitionRequest)(nil),   // 26: psbench.v1.PartitionRequest
+	(*TrainerSet)(nil),         // 27: psbench.v1.TrainerSet
+	(*PartitionReply)(nil),     // 28: psbench.v1.PartitionReply
+	(*Share)(nil),              // 29: psbench.v1.Share
+	(*Peer)(nil),               // 30: psbench.v1.Peer
+	(*Group)(nil),              // 31: psbench.v1.Group
+	(*ConnectRequest)(nil),     // 32: psbench.v1.ConnectRequest
+	(*TrainerLinks)(nil),       // 33: psbench.v1.TrainerLinks
+	(*HookLinks)(nil),          // 34: psbench.v1.HookLinks
+	(*ServerLinks)(nil),        // 35: psbench.v1.ServerLinks
+	(*TableLinks)(nil),         // 36: psbench.v1.TableLinks
+	(*DataLinks)(nil),          // 37: psbench.v1.DataLinks
+	(*CompanionLinks)(nil),     // 38: psbench.v1.CompanionLinks
+	(*BenchLinks)(nil),         // 39: psbench.v1.BenchLinks
+	(*Lookup)(nil),             // 40: psbench.v1.Lookup
+	(*ConnectReply)(nil),       // 41: psbench.v1.ConnectReply
+	(*TrainRequest)(nil),       // 42: psbench.v1.TrainRequest
+	(*TrainReply)(nil),         // 43: psbench.v1.TrainReply
+	(*Work)(nil),               // 44: psbench.v1.Work
+	(*ResetRequest)(nil),       // 45: psbench.v1.ResetRequest
+	(*ResetReply)(nil),         // 46: psbench.v1.ResetReply
+	(*CollectRequest)(nil),     // 47: psbench.v1.CollectRequest
+	(*CollectReply)(nil),       // 48: psbench.v1.CollectReply
+	(*Losses)(nil),             // 49: psbench.v1.Losses
+	(*NonFinite)(nil),          // 50: psbench.v1.NonFinite
+	(*Evaluation)(nil),         // 51: psbench.v1.Evaluation
+	(*Series)(nil),             // 52: psbench.v1.Series
+	(*ParameterSummary)(nil),   // 53: psbench.v1.ParameterSummary
+	(*MeasureRequest)(nil),     // 54: psbench.v1.MeasureRequest
+	(*MeasureReply)(nil),       // 55: psbench.v1.MeasureReply
+	(*WatchRequest)(nil),       // 56: psbench.v1.WatchRequest
+	(*Event)(nil),              // 57: psbench.v1.Event
+	(*Heartbeat)(nil),          // 58: psbench.v1.Heartbeat
+	(*Progress)(nil),           // 59: psbench.v1.Progress
+	(*Failure)(nil),            // 60: psbench.v1.Failure
+	nil,                        // 61: psbench.v1.TrainerRole.MapsEntry
+	nil,                        // 62: psbench.v1.TrainerLinks.CompanionsEntry
+	nil,                        // 63: psbench.v1.ConnectReply.BoundaryNsEntry
+	nil,                        // 64: psbench.v1.ConnectReply.FactsEntry
 }
 var file_psbench_proto_depIdxs = []int32{
-	5,  // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
-	6,  // 1: psbench.v1.PartDescription.settings:type_name -> psbench.v1.SettingDescription
-	7,  // 2: psbench.v1.ConfigureRequest.part:type_name -> psbench.v1.PartChoice
-	9,  // 3: psbench.v1.ConfigureRequest.trainer:type_name -> psbench.v1.TrainerRole
-	10, // 4: psbench.v1.ConfigureRequest.server:type_name -> psbench.v1.ServerRole
-	11, // 5: psbench.v1.ConfigureRequest.table:type_name -> psbench.v1.TableRole
-	12, // 6: psbench.v1.ConfigureRequest.data:type_name -> psbench.v1.DataRole
-	13, // 7: psbench.v1.ConfigureRequest.companion:type_name -> psbench.v1.CompanionRole
-	14, // 8: psbench.v1.ConfigureRequest.bench:type_name -> psbench.v1.BenchRole
-	7,  // 9: psbench.v1.TrainerRole.local:type_name -> psbench.v1.PartChoice
-	60, // 10: psbench.v1.TrainerRole.maps:type_name -> psbench.v1.TrainerRole.MapsEntry
-	15, // 11: psbench.v1.TrainerRole.model:type_name -> psbench.v1.ModelEnv
-	7,  // 12: psbench.v1.ServerRole.model:type_name -> psbench.v1.PartChoice
-	15, // 13: psbench.v1.ServerRole.model_env:type_name -> psbench.v1.ModelEnv
-	15, // 14: psbench.v1.CompanionRole.model:type_name -> psbench.v1.ModelEnv
-	18, // 15: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
-	17, // 16: psbench.v1.ConfigureReply.table:type_name -> psbench.v1.Table
-	20, // 17: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
-	19, // 18: psbench.v1.ModelDescription.inputs:type_name -> psbench.v1.Inputs
-	18, // 19: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
-	17, // 20: psbench.v1.PlanRequest.tables:type_name -> psbench.v1.Table
-	23, // 21: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
-	19, // 22: psbench.v1.PlanReply.inputs:type_name -> psbench.v1.Inputs
-	24, // 23: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
-	19, // 24: psbench.v1.PartitionRequest.inputs:type_name -> psbench.v1.Inputs
-	26, // 25: psbench.v1.PartitionRequest.sets:type_name -> psbench.v1.TrainerSet
-	28, // 26: psbench.v1.PartitionReply.shares:type_name -> psbench.v1.Share
-	29, // 27: psbench.v1.Group.members:type_name -> psbench.v1.Peer
-	32, // 28: psbench.v1.ConnectRequest.trainer:type_name -> psbench.v1.TrainerLinks
-	34, // 29: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.ServerLinks
-	35, // 30: psbench.v1.ConnectRequest.table:type_name -> psbench.v1.TableLinks
-	36, // 31: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.DataLinks
-	37, // 32: psbench.v1.ConnectRequest.companion:type_name -> psbench.v1.CompanionLinks
-	38, // 33: psbench.v1.ConnectRequest.bench:type_name -> psbench.v1.BenchLinks
-	23, // 34: psbench.v1.TrainerLinks.buckets:type_name -> psbench.v1.Bucket
-	18, // 35: psbench.v1.TrainerLinks.model:type_name -> psbench.v1.ModelDescription
-	29, // 36: psbench.v1.TrainerLinks.data:type_name -> psbench.v1.Peer
-	28, // 37: psbench.v1.TrainerLinks.share:type_name -> psbench.v1.Share
-	33, // 38: psbench.v1.TrainerLinks.hook:type_name -> psbench.v1.HookLinks
-	61, // 39: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
-	39, // 40: psbench.v1.TrainerLinks.lookup:type_name -> psbench.v1.Lookup
-	29, // 41: psbench.v1.TrainerLinks.table_servers:type_name -> psbench.v1.Peer
-	29, // 42: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
-	30, // 43: psbench.v1.HookLinks.group:type_name -> psbench.v1.Group
-	30, // 44: psbench.v1.HookLinks.default:type_name -> psbench.v1.Group
-	23, // 45: psbench.v1.ServerLinks.buckets:type_name -> psbench.v1.Bucket
-	29, // 46: psbench.v1.ServerLinks.trainers:type_name -> psbench.v1.Peer
-	39, // 47: psbench.v1.TableLinks.lookup:type_name -> psbench.v1.Lookup
-	29, // 48: psbench.v1.TableLinks.trainers:type_name -> psbench.v1.Peer
-	29, // 49: psbench.v1.DataLinks.trainers:type_name -> psbench.v1.Peer
-	29, // 50: psbench.v1.CompanionLinks.trainer:type_name -> psbench.v1.Peer
-	23, // 51: psbench.v1.CompanionLinks.buckets:type_name -> psbench.v1.Bucket
-	33, // 52: psbench.v1.CompanionLinks.hook:type_name -> psbench.v1.HookLinks
-	23, // 53: psbench.v1.BenchLinks.buckets:type_name -> psbench.v1.Bucket
-	29, // 54: psbench.v1.BenchLinks.server:type_name -> psbench.v1.Peer
-	30, // 55: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
-	30, // 56: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
-	17, // 57: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
-	62, // 58: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	63, // 59: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
-	43, // 60: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
-	0,  // 61: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
-	0,  // 62: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
-	51, // 63: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
-	48, // 64: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
-	43, // 65: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
-	50, // 66: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
-	49, // 67: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
-	52, // 68: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
-	1,  // 69: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
-	57, // 70: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
-	58, // 71: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	59, // 72: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	2,  // 73: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	29, // 74: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	3,  // 75: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	8,  // 76: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	21, // 77: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	25, // 78: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
-	31, // 79: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	41, // 80: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	44, // 81: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	46, // 82: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	53, // 83: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	55, // 84: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	4,  // 85: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	16, // 86: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	22, // 87: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	27, // 88: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
-	40, // 89: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	42, // 90: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	45, // 91: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	47, // 92: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	54, // 93: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	56, // 94: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	85, // [85:95] is the sub-list for method output_type
-	75, // [75:85] is the sub-list for method input_type
-	75, // [75:75] is the sub-list for extension type_name
-	75, // [75:75] is the sub-list for extension extendee
-	0,  // [0:75] is the sub-list for field type_name
+	6,  // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
+	7,  // 1: psbench.v1.PartDescription.settings:type_name -> psbench.v1.SettingDescription
+	0,  // 2: psbench.v1.PartDescription.timing:type_name -> psbench.v1.Timing
+	8,  // 3: psbench.v1.ConfigureRequest.part:type_name -> psbench.v1.PartChoice
+	10, // 4: psbench.v1.ConfigureRequest.trainer:type_name -> psbench.v1.TrainerRole
+	11, // 5: psbench.v1.ConfigureRequest.server:type_name -> psbench.v1.ServerRole
+	12, // 6: psbench.v1.ConfigureRequest.table:type_name -> psbench.v1.TableRole
+	13, // 7: psbench.v1.ConfigureRequest.data:type_name -> psbench.v1.DataRole
+	14, // 8: psbench.v1.ConfigureRequest.companion:type_name -> psbench.v1.CompanionRole
+	15, // 9: psbench.v1.ConfigureRequest.bench:type_name -> psbench.v1.BenchRole
+	8,  // 10: psbench.v1.TrainerRole.local:type_name -> psbench.v1.PartChoice
+	61, // 11: psbench.v1.TrainerRole.maps:type_name -> psbench.v1.TrainerRole.MapsEntry
+	16, // 12: psbench.v1.TrainerRole.model:type_name -> psbench.v1.ModelEnv
+	8,  // 13: psbench.v1.ServerRole.model:type_name -> psbench.v1.PartChoice
+	16, // 14: psbench.v1.ServerRole.model_env:type_name -> psbench.v1.ModelEnv
+	16, // 15: psbench.v1.CompanionRole.model:type_name -> psbench.v1.ModelEnv
+	19, // 16: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
+	18, // 17: psbench.v1.ConfigureReply.table:type_name -> psbench.v1.Table
+	21, // 18: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
+	20, // 19: psbench.v1.ModelDescription.inputs:type_name -> psbench.v1.Inputs
+	19, // 20: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
+	18, // 21: psbench.v1.PlanRequest.tables:type_name -> psbench.v1.Table
+	24, // 22: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
+	20, // 23: psbench.v1.PlanReply.inputs:type_name -> psbench.v1.Inputs
+	25, // 24: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
+	20, // 25: psbench.v1.PartitionRequest.inputs:type_name -> psbench.v1.Inputs
+	27, // 26: psbench.v1.PartitionRequest.sets:type_name -> psbench.v1.TrainerSet
+	29, // 27: psbench.v1.PartitionReply.shares:type_name -> psbench.v1.Share
+	30, // 28: psbench.v1.Group.members:type_name -> psbench.v1.Peer
+	33, // 29: psbench.v1.ConnectRequest.trainer:type_name -> psbench.v1.TrainerLinks
+	35, // 30: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.ServerLinks
+	36, // 31: psbench.v1.ConnectRequest.table:type_name -> psbench.v1.TableLinks
+	37, // 32: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.DataLinks
+	38, // 33: psbench.v1.ConnectRequest.companion:type_name -> psbench.v1.CompanionLinks
+	39, // 34: psbench.v1.ConnectRequest.bench:type_name -> psbench.v1.BenchLinks
+	24, // 35: psbench.v1.TrainerLinks.buckets:type_name -> psbench.v1.Bucket
+	19, // 36: psbench.v1.TrainerLinks.model:type_name -> psbench.v1.ModelDescription
+	30, // 37: psbench.v1.TrainerLinks.data:type_name -> psbench.v1.Peer
+	29, // 38: psbench.v1.TrainerLinks.share:type_name -> psbench.v1.Share
+	34, // 39: psbench.v1.TrainerLinks.hook:type_name -> psbench.v1.HookLinks
+	62, // 40: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
+	40, // 41: psbench.v1.TrainerLinks.lookup:type_name -> psbench.v1.Lookup
+	30, // 42: psbench.v1.TrainerLinks.table_servers:type_name -> psbench.v1.Peer
+	30, // 43: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
+	31, // 44: psbench.v1.HookLinks.group:type_name -> psbench.v1.Group
+	31, // 45: psbench.v1.HookLinks.default:type_name -> psbench.v1.Group
+	24, // 46: psbench.v1.ServerLinks.buckets:type_name -> psbench.v1.Bucket
+	30, // 47: psbench.v1.ServerLinks.trainers:type_name -> psbench.v1.Peer
+	40, // 48: psbench.v1.TableLinks.lookup:type_name -> psbench.v1.Lookup
+	30, // 49: psbench.v1.TableLinks.trainers:type_name -> psbench.v1.Peer
+	30, // 50: psbench.v1.DataLinks.trainers:type_name -> psbench.v1.Peer
+	30, // 51: psbench.v1.CompanionLinks.trainer:type_name -> psbench.v1.Peer
+	24, // 52: psbench.v1.CompanionLinks.buckets:type_name -> psbench.v1.Bucket
+	34, // 53: psbench.v1.CompanionLinks.hook:type_name -> psbench.v1.HookLinks
+	24, // 54: psbench.v1.BenchLinks.buckets:type_name -> psbench.v1.Bucket
+	30, // 55: psbench.v1.BenchLinks.server:type_name -> psbench.v1.Peer
+	31, // 56: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
+	31, // 57: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
+	18, // 58: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
+	63, // 59: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	64, // 60: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	44, // 61: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
+	1,  // 62: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
+	1,  // 63: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
+	52, // 64: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
+	49, // 65: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
+	44, // 66: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
+	51, // 67: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
+	50, // 68: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
+	53, // 69: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
+	2,  // 70: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
+	58, // 71: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
+	59, // 72: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
+	60, // 73: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	3,  // 74: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	30, // 75: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	4,  // 76: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	9,  // 77: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	22, // 78: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	26, // 79: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
+	32, // 80: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	42, // 81: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	45, // 82: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	47, // 83: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	54, // 84: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	56, // 85: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	5,  // 86: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	17, // 87: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	23, // 88: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	28, // 89: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
+	41, // 90: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	43, // 91: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	46, // 92: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	48, // 93: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	55, // 94: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	57, // 95: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	86, // [86:96] is the sub-list for method output_type
+	76, // [76:86] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }
@@ -4685,7 +4759,7 @@ func file_psbench_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_psbench_proto_rawDesc), len(file_psbench_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      4,
 			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   1,

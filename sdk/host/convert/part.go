@@ -5,9 +5,14 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
+// timings gives Timing the form in which it crosses gRPC.
+var timings = map[sdk.Timing]proto.Timing{
+	sdk.OnArrival: proto.Timing_TIMING_ON_ARRIVAL, sdk.OnLastArrival: proto.Timing_TIMING_ON_LAST_ARRIVAL,
+}
+
 // PartToProto gives what a plugin says of a part the form in which it crosses gRPC.
 func PartToProto(p sdk.Part) *proto.PartDescription {
-	out := &proto.PartDescription{Kind: string(p.Kind), Key: p.Key, Serves: string(p.Serves), Needs: string(p.Needs)}
+	out := &proto.PartDescription{Kind: string(p.Kind), Key: p.Key, Serves: string(p.Serves), Needs: string(p.Needs), Timing: timings[p.Timing], Computes: p.Computes}
 	for _, link := range p.Links {
 		out.Links = append(out.Links, string(link))
 	}
@@ -19,7 +24,14 @@ func PartToProto(p sdk.Part) *proto.PartDescription {
 
 // PartFromProto is the inverse of PartToProto. What builds the part stays in its plugin.
 func PartFromProto(d *proto.PartDescription) sdk.Part {
-	out := sdk.Part{Kind: sdk.Kind(d.GetKind()), Key: d.GetKey(), Serves: sdk.Service(d.GetServes()), Needs: sdk.Service(d.GetNeeds())}
+	out := sdk.Part{
+		Kind: sdk.Kind(d.GetKind()), Key: d.GetKey(), Serves: sdk.Service(d.GetServes()), Needs: sdk.Service(d.GetNeeds()), Computes: d.GetComputes(),
+	}
+	for timing, sent := range timings {
+		if sent == d.GetTiming() {
+			out.Timing = timing
+		}
+	}
 	for _, link := range d.GetLinks() {
 		out.Links = append(out.Links, sdk.Link(link))
 	}

@@ -272,7 +272,7 @@ func TestElementwiseServers(t *testing.T) {
 						want[sdk.Key{A: int64(b), B: int64(k)}.String()] = 1
 					}
 				}
-				for _, name := range []string{"param_index_straggler", "param_index_batch", "average computation"} {
+				for _, name := range []string{"param_index_straggler", "param_index_batch", "tested computation"} {
 					if d := cmp.Diff(want, keysOf(timesOf(role, name), before, after)); d != "" {
 						t.Errorf("%s, timing %v, %s: %s", transport, timing, name, d)
 					}

@@ -112,7 +112,7 @@ func (r *Role) build(env sdk.ServerEnv) (any, error) {
 	r.reduction = &reduction{
 		server: server, timing: part.Timing, spread: r.Fabric.Maps(), clock: monotonic(),
 		pool:     newPool(len(r.trainers), &r.Owned, r.Done),
-		computed: r.Recorder.Series("method_metric", "average computation"),
+		computed: r.Recorder.Series("method_metric", part.Computes+" computation"),
 	}
 	return server, nil
 }
