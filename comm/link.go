@@ -73,7 +73,7 @@ type Group interface {
 	// it belongs to.
 	AllGather(batch int64, b *tensor.Bucket) *Future
 	// AllToAll transposes blocks of b.Gradient, which is dense: block j of member i, as
-	// tensor.Block deals them out, becomes block i of member j. What is left over at the
+	// tensor.Block cuts them, becomes block i of member j. What is left over at the
 	// end stays as it is.
 	AllToAll(batch int64, b *tensor.Bucket) *Future
 	// Barrier waits until every member has called it, as its operations before

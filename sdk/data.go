@@ -2,8 +2,8 @@ package sdk
 
 // Data provides the samples of a run. It lives in a process of its own, which
 // loads once, validates against the model, cuts batches in sample order (the
-// last one may be short, unless the data cuts them itself) and deals them
-// round-robin to the trainers.
+// last one may be short, unless the data cuts them itself) and partitions them among the
+// trainers, round-robin.
 type Data interface {
 	// Load reads or generates all samples.
 	Load() (*Samples, error)
@@ -92,6 +92,6 @@ func (b *Batch) Append(bag []int64, targets ...int64) {
 // DataEnv is what a data part knows of its run.
 type DataEnv struct {
 	Seed      uint64 // the run's --torch-seed
-	Trainers  int    // that the batches are dealt to, round-robin
+	Trainers  int    // that the batches are partitioned among, round-robin
 	BatchSize int    // the run's --batch-size
 }

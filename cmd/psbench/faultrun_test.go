@@ -87,7 +87,7 @@ func startPsbench(t *testing.T, args ...string) *faultRun {
 }
 
 // reach waits until the run is in a phase. A run in collection is over in no
-// time, so the data process, idle since the batches were dealt, is stopped to
+// time, so the data process, idle since the batches were partitioned, is stopped to
 // hold it there.
 func (f *faultRun) reach(phase string) {
 	f.t.Helper()

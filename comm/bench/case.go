@@ -35,7 +35,7 @@ func (c Case) copies() float64 {
 	return 4 * c.trainers() * c.size()
 }
 
-// scattered is the volume of an operation that deals a bucket out by place; moved is what it
+// scattered is the volume of an operation that scatters a bucket; moved is what it
 // moves between several ranks, hops how many links of a ring a part passes on average.
 func (c Case) scattered(moved, hops float64) Volume {
 	others := (c.trainers() - 1) / c.trainers()

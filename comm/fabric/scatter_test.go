@@ -72,7 +72,7 @@ func (g *group) all(start func(i int, l comm.GroupLink) *comm.Future) error {
 	return errors.Join(errs...)
 }
 
-// scatter is a collective that deals elements out by place, and the same in plain loops:
+// scatter is a collective that scatters elements, and the same in plain loops:
 // what want gives for member i is undefined outside from to to.
 type scatter struct {
 	name  string

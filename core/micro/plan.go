@@ -109,7 +109,7 @@ func (p *Plan) Check() error {
 		case o.Served && p.World.Servers == 0:
 			return fmt.Errorf("%s needs a server, but --nserver is 0", o.Name)
 		case o.Dense && p.Sparse:
-			return fmt.Errorf("%s has no form for --sparse: rows of a table are not dealt out by place", o.Name)
+			return fmt.Errorf("%s has no form for --sparse: rows of a table are not scattered", o.Name)
 		}
 	}
 	return p.checkSizes()

@@ -165,7 +165,7 @@ func world(processes []result.Process) string {
 }
 
 // partition says how the data became batches, e.g. "10 batches of up to 10 samples
-// dealt to 4 trainers: 3, 3, 2, 2 per epoch".
+// partitioned among 4 trainers: 3, 3, 2, 2 per epoch".
 func partition(d result.Partition) string {
 	if len(d.BatchesPerTrainer) == 0 {
 		return ""
@@ -175,7 +175,7 @@ func partition(d result.Partition) string {
 		size = " of up to " + count(d.LargestBatch, "sample")
 	}
 	shares := strings.Trim(strings.ReplaceAll(fmt.Sprint(d.BatchesPerTrainer), " ", ", "), "[]")
-	return fmt.Sprintf("%s%s dealt to %s: %s per epoch",
+	return fmt.Sprintf("%s%s, partitioned among %s: %s per epoch",
 		batches(d.Batches), size, count(len(d.BatchesPerTrainer), "trainer"), shares)
 }
 

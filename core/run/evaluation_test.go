@@ -92,7 +92,7 @@ func TestEvaluations(t *testing.T) {
 	requireEvaluations(t, "nothing held out", r.sent(nil).evaluations(), nil)
 }
 
-// However the held-out samples are dealt, the trainers find the same together.
+// However the held-out samples are partitioned, the trainers find the same together.
 func TestEvaluationsOfAnyPartition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		samples := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *record.Evaluation {
@@ -104,13 +104,13 @@ func TestEvaluationsOfAnyPartition(t *testing.T) {
 		}), 1, 20).Draw(t, "samples")
 		alone := evaluating(1, nil)
 		want := alone.sent(samples).evaluations()
-		dealt := make([][]*record.Evaluation, 3)
+		partitioned := make([][]*record.Evaluation, 3)
 		for _, q := range samples {
 			rank := rapid.IntRange(0, 2).Draw(t, "rank")
-			dealt[rank] = append(dealt[rank], q)
+			partitioned[rank] = append(partitioned[rank], q)
 		}
 		together := evaluating(1, nil, nil, nil)
-		got := together.sent(dealt...).evaluations()
+		got := together.sent(partitioned...).evaluations()
 		ignore := cmpopts.IgnoreFields(result.Evaluation{}, "Trainers")
 		if d := cmp.Diff(want, got, ignore, cmpopts.EquateNaNs(), cmpopts.EquateApprox(0, 1e-12)); d != "" {
 			t.Fatal(d)

@@ -65,7 +65,7 @@ func (c *BatchUpdate) check(file string) error {
 const firstInput = 1000
 
 // features are the inputs of all samples: batch number step*ntrainer + t, which is
-// dealt to trainer t as its batch number step, is stream firstInput + t*num_batches + step.
+// given to trainer t as its batch number step, is stream firstInput + t*num_batches + step.
 func (c *BatchUpdate) features() [][]float32 {
 	var rows [][]float32
 	for step := range c.NumBatches {

@@ -58,7 +58,7 @@ func (l *link) ReduceScatter(int64, *tensor.Bucket) *comm.Future { return comm.C
 func (l *link) AllGather(int64, *tensor.Bucket) *comm.Future     { return comm.Completed(errUnused) }
 func (l *link) AllToAll(int64, *tensor.Bucket) *comm.Future      { return comm.Completed(errUnused) }
 
-var errUnused = errors.New("no hook sums, broadcasts, deals out or waits at a barrier")
+var errUnused = errors.New("no hook sums, broadcasts, scatters or waits at a barrier")
 
 // state is batch 5, with keys that only the hook state can know.
 type state struct{}

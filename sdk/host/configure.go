@@ -27,18 +27,18 @@ func (p *service) Configure(_ context.Context, req *proto.ConfigureRequest) (*pr
 	if p.process != nil {
 		return nil, asStatus(errors.New("the process is configured already"))
 	}
-	st, err := process.New(p.parts, processConfig(req), p.events)
-	p.process = st // whatever of it there is ends with the process
+	proc, err := process.New(p.parts, processConfig(req), p.events)
+	p.process = proc // whatever of it there is ends with the process
 	if err != nil {
 		return nil, asStatus(err)
 	}
 	p.name = req.GetName()
-	r, err := newRole(st, req)
+	r, err := newRole(proc, req)
 	if err != nil {
 		return nil, p.status(err)
 	}
 	p.role = r
-	reply := &proto.ConfigureReply{Address: st.Address(), LinkAddress: st.LinkAddress()}
+	reply := &proto.ConfigureReply{Address: proc.Address(), LinkAddress: proc.LinkAddress()}
 	switch r := r.(type) {
 	case interface{ DescribeModel() *layout.Model }:
 		if model := r.DescribeModel(); model != nil {

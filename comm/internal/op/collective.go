@@ -41,7 +41,7 @@ func (g *Collective) BeginBarrier() error {
 // rows of a sparse one have none that members share.
 func RequireDense(self, what string, b *tensor.Bucket) error {
 	if b.Sparse {
-		return fmt.Errorf("%s cannot run %s of bucket %d: it is sparse, and its rows are not dealt out by place", self, what, b.Index)
+		return fmt.Errorf("%s cannot run %s of bucket %d: it is sparse, and its rows are not scattered", self, what, b.Index)
 	}
 	return nil
 }

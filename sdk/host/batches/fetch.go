@@ -30,13 +30,13 @@ type fetcher struct {
 // Fetch takes what the data process sends: the rank's share of the batches, at
 // once or during the passes, and of those that are held out. Trainers that are a
 // Preprocessor change them.
-func Fetch(st *process.Process, trainer sdk.Trainer, inputs sdk.InputSpec, from Source) (*Fetched, error) {
-	f := &fetcher{st, trainer, inputs}
-	conn, err := st.Dial(from.Data, process.PurposeBatches)
+func Fetch(p *process.Process, trainer sdk.Trainer, inputs sdk.InputSpec, from Source) (*Fetched, error) {
+	f := &fetcher{p, trainer, inputs}
+	conn, err := p.Dial(from.Data, process.PurposeBatches)
 	if err != nil {
 		return nil, err
 	}
-	st.Own(conn)
+	p.Own(conn)
 	out, largest := &Fetched{}, LargestOf(from.Share, inputs)
 	if from.Streamed {
 		out.Sizes = []Lengths{largest}
@@ -54,12 +54,12 @@ func Fetch(st *process.Process, trainer sdk.Trainer, inputs sdk.InputSpec, from 
 	if !from.Streamed {
 		return out, conn.Close()
 	}
-	stream := newStream(conn, from.Share.Batches, st.Timeout, func(batches []sdk.Batch) ([]sdk.Batch, error) {
+	stream := newStream(conn, from.Share.Batches, p.Timeout, func(batches []sdk.Batch) ([]sdk.Batch, error) {
 		return f.preprocess(batches, &largest)
 	})
 	out.Batches = stream
-	st.Owned.Go(func() { stream.serve(st.Done) })
-	st.Own(stream)
+	p.Owned.Go(func() { stream.serve(p.Done) })
+	p.Own(stream)
 	return out, nil
 }
 

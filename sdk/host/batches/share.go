@@ -25,11 +25,11 @@ const (
 )
 
 // SendShare sends a trainer batches.
-func SendShare(st *process.Process, conn *wire.Conn, share []sdk.Batch) error {
-	if err := call.SetDeadline(conn, st.Timeout); err != nil {
+func SendShare(p *process.Process, conn *wire.Conn, share []sdk.Batch) error {
+	if err := call.SetDeadline(conn, p.Timeout); err != nil {
 		return err
 	}
-	if st.Fabric.Maps() {
+	if p.Fabric.Maps() {
 		return sendShareSegment(conn, share)
 	}
 	return sendBatches(&call.Link{Conn: conn}, share)
@@ -37,14 +37,14 @@ func SendShare(st *process.Process, conn *wire.Conn, share []sdk.Batch) error {
 
 // receiveShare is the other side of SendShare. The batches are views of memory that the
 // process owns and nobody may write.
-func receiveShare(st *process.Process, conn *wire.Conn) ([]sdk.Batch, error) {
-	if err := call.SetDeadline(conn, st.Timeout); err != nil {
+func receiveShare(p *process.Process, conn *wire.Conn) ([]sdk.Batch, error) {
+	if err := call.SetDeadline(conn, p.Timeout); err != nil {
 		return nil, err
 	}
-	if st.Fabric.Maps() {
-		return receiveShareSegment(st, conn)
+	if p.Fabric.Maps() {
+		return receiveShareSegment(p, conn)
 	}
-	return receiveBatches(st, &call.Link{Conn: conn})
+	return receiveBatches(p, &call.Link{Conn: conn})
 }
 
 func sendShareSegment(conn *wire.Conn, share []sdk.Batch) (err error) {
@@ -64,12 +64,12 @@ func sendShareSegment(conn *wire.Conn, share []sdk.Batch) (err error) {
 	return call.SendSegment(conn, opShareSegment, segment)
 }
 
-func receiveShareSegment(st *process.Process, conn *wire.Conn) ([]sdk.Batch, error) {
+func receiveShareSegment(p *process.Process, conn *wire.Conn) ([]sdk.Batch, error) {
 	segment, err := call.ReceiveSegment(conn, opShareSegment, true)
 	if err != nil {
 		return nil, err
 	}
-	st.Own(segment)
+	p.Own(segment)
 	share, err := viewShare(tensor.ViewInt64(segment.Bytes()))
 	if err != nil {
 		return nil, fmt.Errorf("%s sent batches that do not hold together: %w", conn.Peer(), err)
@@ -225,7 +225,7 @@ func Send(conn *call.Link, op wire.Op, b *sdk.Batch) error {
 
 // receiveBatches is the other side of sendBatches. The batches lie in memory that the
 // process owns and nobody may write, as in shared memory.
-func receiveBatches(st *process.Process, conn *call.Link) ([]sdk.Batch, error) {
+func receiveBatches(p *process.Process, conn *call.Link) ([]sdk.Batch, error) {
 	var h wire.Header
 	if err := call.Expect(conn, &h, opShare); err != nil {
 		return nil, err
@@ -233,11 +233,11 @@ func receiveBatches(st *process.Process, conn *call.Link) ([]sdk.Batch, error) {
 	if h.Arg2 < 0 || h.Arg2 > wire.MaxPayload {
 		return nil, fmt.Errorf("%s sent %d batches of %d bytes, which cannot be", conn.Peer(), h.Arg, h.Arg2)
 	}
-	segment, err := shm.New("the batches of "+st.Name(), int(max(1, h.Arg2)), false)
+	segment, err := shm.New("the batches of "+p.Name(), int(max(1, h.Arg2)), false)
 	if err != nil {
 		return nil, err
 	}
-	st.Own(segment)
+	p.Own(segment)
 	seen, err := segment.ReadOnly()
 	if err != nil {
 		return nil, err
@@ -270,12 +270,12 @@ func receiveBatches(st *process.Process, conn *call.Link) ([]sdk.Batch, error) {
 }
 
 // readOnlyShare moves batches that were made in this process to where nobody may write.
-func readOnlyShare(st *process.Process, share []sdk.Batch) ([]sdk.Batch, error) {
-	segment, err := shm.New("the preprocessed batches of "+st.Name(), 8*shareWords(share), true)
+func readOnlyShare(p *process.Process, share []sdk.Batch) ([]sdk.Batch, error) {
+	segment, err := shm.New("the preprocessed batches of "+p.Name(), 8*shareWords(share), true)
 	if err != nil {
 		return nil, err
 	}
-	st.Own(segment)
+	p.Own(segment)
 	writeShare(tensor.ViewInt64(segment.Bytes()), share)
 	seen, err := segment.ReadOnly()
 	if err != nil {

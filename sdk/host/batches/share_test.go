@@ -23,10 +23,10 @@ import (
 func crossLink(t *testing.T, transport string, share []sdk.Batch) []sdk.Batch {
 	t.Helper()
 	trainer, data := hosttest.Pair(t)
-	st := hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: "trainer0", Transport: transport, Listen: "127.0.0.1"})
+	p := hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: "trainer0", Transport: transport, Listen: "127.0.0.1"})
 	sent := make(chan error, 1)
-	go func() { sent <- SendShare(st, data, share) }()
-	got, err := receiveShare(st, trainer)
+	go func() { sent <- SendShare(p, data, share) }()
+	got, err := receiveShare(p, trainer)
 	hosttest.Must(t, err)
 	hosttest.Must(t, <-sent)
 	return got
@@ -125,7 +125,7 @@ func clearUnused(words []int64, share []sdk.Batch) {
 
 // A trainer takes nothing but a sealed segment of the size that was announced.
 func TestShareSegmentRefusesLies(t *testing.T) {
-	st := hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: "trainer0", Transport: "shm"})
+	p := hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: "trainer0", Transport: "shm"})
 	for want, c := range map[string]struct {
 		announced int64
 		seal      bool
@@ -149,7 +149,7 @@ func TestShareSegmentRefusesLies(t *testing.T) {
 			_ = data.Send(&wire.Header{Op: opShareSegment, Arg: c.announced})
 			_ = data.SendSegments(segment)
 		}()
-		if _, err := receiveShare(st, trainer); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := receiveShare(p, trainer); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 		_ = trainer.Close()

@@ -90,14 +90,14 @@ func openBench(t *testing.T, transport string, trainers int, spoil func(int64, *
 	}), server.Config{})
 	var peers, lineUp []process.Peer
 	for i := range trainers {
-		st := hosttest.Process(t, dir, nil, process.Config{
+		proc := hosttest.Process(t, dir, nil, process.Config{
 			Name: fmt.Sprintf("trainer%d", i), Rank: i,
 			Transport: transport, Listen: "127.0.0.1",
 		})
-		r := New(st)
+		r := New(proc)
 		w.ranks = append(w.ranks, r)
-		peers = append(peers, hosttest.LinkPeerOf(st))
-		lineUp = append(lineUp, hosttest.PeerOf(st))
+		peers = append(peers, hosttest.LinkPeerOf(proc))
+		lineUp = append(lineUp, hosttest.PeerOf(proc))
 	}
 	var joined sync.WaitGroup
 	joined.Go(func() {

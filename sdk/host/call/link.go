@@ -73,35 +73,35 @@ func (l *Link) ReadFull(dst []byte) error {
 
 // OfferMemory makes the memory of a trainer's call link, n bytes for each side, and
 // passes it to the companion. The process owns it.
-func OfferMemory(st *process.Process, l *Link, n int) error {
-	if !st.Fabric.Maps() {
+func OfferMemory(proc *process.Process, l *Link, n int) error {
+	if !proc.Fabric.Maps() {
 		return nil
 	}
 	segment, err := shm.New(l.Peer()+" calls", 2*n, true)
 	if err != nil {
 		return err
 	}
-	st.Own(segment)
+	proc.Own(segment)
 	l.out, l.in = segment.Bytes()[:n], segment.Bytes()[n:]
-	if err := SetDeadline(l.Conn, st.Timeout); err != nil {
+	if err := SetDeadline(l.Conn, proc.Timeout); err != nil {
 		return err
 	}
 	return SendSegment(l.Conn, opMemory, segment)
 }
 
 // TakeMemory is the companion's side of OfferMemory.
-func TakeMemory(st *process.Process, l *Link) error {
-	if !st.Fabric.Maps() {
+func TakeMemory(proc *process.Process, l *Link) error {
+	if !proc.Fabric.Maps() {
 		return nil
 	}
-	if err := SetDeadline(l.Conn, st.Timeout); err != nil {
+	if err := SetDeadline(l.Conn, proc.Timeout); err != nil {
 		return err
 	}
 	segment, err := ReceiveSegment(l.Conn, opMemory, false)
 	if err != nil {
 		return err
 	}
-	st.Own(segment)
+	proc.Own(segment)
 	n := len(segment.Bytes()) / 2
 	l.in, l.out = segment.Bytes()[:n], segment.Bytes()[n:]
 	return nil

@@ -35,12 +35,12 @@ const (
 const boundaryPings = 200
 
 // Dial joins a companion and measures the median round trip of a no-op call.
-func Dial(st *process.Process, peer process.Peer) (conn *call.Link, tripNS int64, err error) {
-	link, err := st.Dial(peer, process.PurposeCompanion)
+func Dial(p *process.Process, peer process.Peer) (conn *call.Link, tripNS int64, err error) {
+	link, err := p.Dial(peer, process.PurposeCompanion)
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := call.SetDeadline(link, st.Timeout); err != nil {
+	if err := call.SetDeadline(link, p.Timeout); err != nil {
 		return nil, 0, err
 	}
 	h := wire.Header{}
@@ -63,12 +63,12 @@ func Dial(st *process.Process, peer process.Peer) (conn *call.Link, tripNS int64
 }
 
 // acceptTrainer waits for the trainer of a companion and answers its pings.
-func acceptTrainer(st *process.Process, trainer process.Peer) (*call.Link, error) {
-	conn, err := st.Accept(trainer, process.PurposeCompanion)
+func acceptTrainer(p *process.Process, trainer process.Peer) (*call.Link, error) {
+	conn, err := p.Accept(trainer, process.PurposeCompanion)
 	if err != nil {
 		return nil, err
 	}
-	if err := call.SetDeadline(conn, st.Timeout); err != nil {
+	if err := call.SetDeadline(conn, p.Timeout); err != nil {
 		return nil, err
 	}
 	var h wire.Header
@@ -90,27 +90,27 @@ func acceptTrainer(st *process.Process, trainer process.Peer) (*call.Link, error
 
 // serveCalls answers a trainer's calls one after the other until the link
 // ends. A call that fails is told to the trainer, which ends the run.
-func serveCalls(st *process.Process, conn *call.Link, answer func(*wire.Header) error) {
+func serveCalls(p *process.Process, conn *call.Link, answer func(*wire.Header) error) {
 	_ = conn.SetReadDeadline(time.Time{}) // fails only once closed, and then reads fail too
 	var h wire.Header
 	for {
 		if err := conn.ReadHeader(&h); err != nil {
-			st.Events.Fail(err)
+			p.Events.Fail(err)
 			return
 		}
-		if !st.Working.TryRLock() {
+		if !p.Working.TryRLock() {
 			return
 		}
-		err := conn.SetWriteDeadline(time.Now().Add(st.Timeout))
+		err := conn.SetWriteDeadline(time.Now().Add(p.Timeout))
 		if err == nil {
 			err = answer(&h)
 		}
-		st.Working.RUnlock()
+		p.Working.RUnlock()
 		if err == nil {
 			continue
 		}
 		if err = conn.Send(&wire.Header{Op: call.OpFailed}, []byte(err.Error())); err != nil {
-			st.Events.Fail(err)
+			p.Events.Fail(err)
 		}
 		discard(conn)
 		return

@@ -69,8 +69,8 @@ type CriterionRole struct {
 }
 
 // NewCriterion makes the role of a criterion beside its trainer.
-func NewCriterion(st *process.Process, env sdk.CriterionEnv) *CriterionRole {
-	return &CriterionRole{Process: st, env: env}
+func NewCriterion(p *process.Process, env sdk.CriterionEnv) *CriterionRole {
+	return &CriterionRole{Process: p, env: env}
 }
 
 // Connect builds the criterion and waits for its trainer. It gives the part's facts.

@@ -32,8 +32,8 @@ type HookRole struct {
 }
 
 // NewHook makes the role of a hook beside its trainer, in a run of so many trainers.
-func NewHook(st *process.Process, trainers int) *HookRole {
-	return &HookRole{Process: st, trainers: trainers}
+func NewHook(p *process.Process, trainers int) *HookRole {
+	return &HookRole{Process: p, trainers: trainers}
 }
 
 // HookPeers are whom the process of a hook joins.

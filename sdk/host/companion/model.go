@@ -31,9 +31,9 @@ type ModelRole struct {
 }
 
 // NewModel builds a model beside its trainer.
-func NewModel(st *process.Process, env sdk.ModelEnv) (*ModelRole, error) {
-	model, err := hosted.NewModel(st, st.Part(), env)
-	return &ModelRole{Process: st, model: model}, err
+func NewModel(p *process.Process, env sdk.ModelEnv) (*ModelRole, error) {
+	model, err := hosted.NewModel(p, p.Part(), env)
+	return &ModelRole{Process: p, model: model}, err
 }
 
 // DescribeModel says what the trainer and the core know of the model.

@@ -37,9 +37,9 @@ func clicks(n int) (*sdk.Samples, sdk.InputSpec) {
 func BenchmarkStreamedBatch(b *testing.B) {
 	s, in := clicks(64 * 128)
 	r, takers := dataOf(b, hosttest.NewTape(s), "shm", hosttest.Patience, 1)
-	deal, err := r.Partition(request(in, 128, 1))
+	partition, err := r.Partition(request(in, 128, 1))
 	hosttest.Must(b, err)
-	fetch(b, r, takers, in, deal)
+	fetch(b, r, takers, in, partition)
 	stream := takers[0].Batches
 	first, err := stream.Next()
 	hosttest.Must(b, err)

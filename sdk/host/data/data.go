@@ -32,12 +32,12 @@ type Role struct {
 }
 
 // New builds the data, and loads it unless that needs to know more of the run.
-func New(st *process.Process, env sdk.DataEnv) (*Role, error) {
-	data, err := process.Build[sdk.Data](st, st.Part(), env)
+func New(p *process.Process, env sdk.DataEnv) (*Role, error) {
+	data, err := process.Build[sdk.Data](p, p.Part(), env)
 	if err != nil {
 		return nil, err
 	}
-	r := &Role{Process: st, data: data}
+	r := &Role{Process: p, data: data}
 	_, fitted := data.(sdk.FittedData)
 	_, streamed := data.(sdk.StreamedData)
 	if fitted || streamed {

@@ -42,10 +42,10 @@ func TestStreamsThatFailLater(t *testing.T) {
 		d := hosttest.NewTape(hosttest.Bags(20))
 		t.Cleanup(func() { d.Returned(t) })
 		r, takers := dataOf(t, d, "unix", hosttest.Patience, 1)
-		deal, err := r.Partition(request(hosttest.AnyInputs, 3, 1))
+		partition, err := r.Partition(request(hosttest.AnyInputs, 3, 1))
 		hosttest.Must(t, err)
 		spoil(d)
-		fetch(t, r, takers, hosttest.AnyInputs, deal)
+		fetch(t, r, takers, hosttest.AnyInputs, partition)
 		if f := fault.Describe(hosttest.Failure(t, r.Process)); f.Message != want || f.Cause != fault.Other {
 			t.Errorf("the failure is %v, want %s", f, want)
 		}
@@ -71,9 +71,9 @@ func TestStalledStream(t *testing.T) {
 	}
 	r, takers := dataOf(t, d, "unix", time.Second, 2)
 	t.Cleanup(func() { close(goOn) })
-	deal, err := r.Partition(request(hosttest.AnyInputs, 3, 2))
+	partition, err := r.Partition(request(hosttest.AnyInputs, 3, 2))
 	hosttest.Must(t, err)
-	fetch(t, r, takers, hosttest.AnyInputs, deal)
+	fetch(t, r, takers, hosttest.AnyInputs, partition)
 	stalled.Store(true)
 	for _, taker := range takers {
 		want := taker.Name() + " waited 1 s for its next batch from data"
@@ -83,7 +83,7 @@ func TestStalledStream(t *testing.T) {
 	}
 }
 
-// Data that does not come on while it is dealt tells so.
+// Data that does not come on while it is partitioned tells so.
 func TestStalledDeal(t *testing.T) {
 	goOn := make(chan struct{})
 	d := hosttest.NewTape(hosttest.Bags(20))
@@ -92,16 +92,16 @@ func TestStalledDeal(t *testing.T) {
 		return io.EOF
 	}
 	r, _ := dataOf(t, d, "unix", 20*time.Millisecond, 0)
-	dealt := make(chan struct{})
+	partitioned := make(chan struct{})
 	go func() {
-		defer close(dealt)
+		defer close(partitioned)
 		_, _ = r.Partition(request(hosttest.AnyInputs, 3, 1))
 	}()
 	if f := fault.Describe(hosttest.Failure(t, r.Process)); f.Message != "data tape: no samples came for 0.02 s" {
 		t.Errorf("the failure is %v", f)
 	}
 	close(goOn)
-	<-dealt
+	<-partitioned
 }
 
 // slowTape takes as long to load as reading all of it did.
@@ -133,9 +133,9 @@ func TestTrainerEndsInTheMiddle(t *testing.T) {
 	d := hosttest.NewTape(hosttest.Bags(200))
 	t.Cleanup(func() { d.Returned(t) })
 	r, takers := dataOf(t, d, "unix", hosttest.Patience, 3)
-	deal, err := r.Partition(request(hosttest.AnyInputs, 3, 3))
+	partition, err := r.Partition(request(hosttest.AnyInputs, 3, 3))
 	hosttest.Must(t, err)
-	fetch(t, r, takers, hosttest.AnyInputs, deal)
+	fetch(t, r, takers, hosttest.AnyInputs, partition)
 	for range 5 {
 		_, err := takers[1].Batches.Next()
 		hosttest.Must(t, err)

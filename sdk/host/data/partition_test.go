@@ -77,7 +77,7 @@ func TestPartitionBatchesLaws(t *testing.T) {
 			dropped += len(share)
 		}
 		if dropped != n {
-			t.Fatalf("%d of %d batches are dealt or dropped", dropped, n)
+			t.Fatalf("%d of %d batches are partitioned or dropped", dropped, n)
 		}
 		for _, set := range sets {
 			least := n

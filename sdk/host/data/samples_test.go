@@ -204,8 +204,8 @@ func (cutting) Load() (*sdk.Samples, error) {
 func TestDataRoleDeals(t *testing.T) {
 	var env sdk.DataEnv
 	parts := []sdk.Part{sdk.NewData("cutting", struct{}{}, func(_ struct{}, e sdk.DataEnv) (sdk.Data, error) { env = e; return cutting{}, nil })}
-	st := hosttest.Process(t, hosttest.Folder(t), parts, process.Config{Name: "data", Part: hosttest.Choice("data", "cutting")})
-	role, err := New(st, sdk.DataEnv{Seed: 9, Trainers: 2, BatchSize: 7})
+	p := hosttest.Process(t, hosttest.Folder(t), parts, process.Config{Name: "data", Part: hosttest.Choice("data", "cutting")})
+	role, err := New(p, sdk.DataEnv{Seed: 9, Trainers: 2, BatchSize: 7})
 	hosttest.Must(t, err)
 	if env != (sdk.DataEnv{Seed: 9, Trainers: 2, BatchSize: 7}) {
 		t.Errorf("the data knows %+v", env)
@@ -225,6 +225,6 @@ func TestDataRoleDeals(t *testing.T) {
 	}
 	role.samples.Batches = []int{5}
 	if _, err := role.Partition(Request{Inputs: sdk.InputSpec{Rows: 10, Classes: 1}, BatchSize: 7}); err == nil {
-		t.Error("batches of more samples than there are were dealt")
+		t.Error("batches of more samples than there are were partitioned")
 	}
 }

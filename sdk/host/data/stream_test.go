@@ -29,7 +29,7 @@ func anySets(t *rapid.T) (sets [][]int, trainers int) {
 	return sets, len(ranks)
 }
 
-// A stream is dealt as the same samples in memory are, and in each epoch anew.
+// A stream is partitioned as the same samples in memory are, and in each epoch anew.
 func TestStreamsAreDealtAsMemoryIs(t *testing.T) {
 	a, b := hosttest.Pair(t)
 	data, trainer := &call.Link{Conn: a}, &call.Link{Conn: b}
@@ -55,7 +55,7 @@ func TestStreamsAreDealtAsMemoryIs(t *testing.T) {
 		}
 		hosttest.Must(t, err)
 		if got.Samples != want.Samples || got.Batches != want.Batches || got.Dropped != want.Dropped {
-			t.Fatalf("the stream is dealt as %v, memory as %v", got, want)
+			t.Fatalf("the stream is partitioned as %v, memory as %v", got, want)
 		}
 		for rank, share := range want.Shares {
 			g := got.Shares[rank]
@@ -110,11 +110,11 @@ func TestHeldOutSamplesAreDealt(t *testing.T) {
 		for _, streamed := range []bool{false, true} {
 			for _, n := range []int{0, 1, 11} {
 				r, takers := dataOf(t, held(streamed, n), transport, hosttest.Patience, 3)
-				deal, err := r.Partition(request(hosttest.AnyInputs, 2, 3))
+				partition, err := r.Partition(request(hosttest.AnyInputs, 2, 3))
 				hosttest.Must(t, err)
-				fetch(t, r, takers, hosttest.AnyInputs, deal)
-				if deal.HeldOut != n || deal.Samples != 7 || deal.Streamed != streamed {
-					t.Errorf("%s, streamed %v: the deal is %v", transport, streamed, deal)
+				fetch(t, r, takers, hosttest.AnyInputs, partition)
+				if partition.HeldOut != n || partition.Samples != 7 || partition.Streamed != streamed {
+					t.Errorf("%s, streamed %v: the partition is %v", transport, streamed, partition)
 				}
 				batches := batches.CutEvery(&hosttest.Bags(n).Batch, 2)
 				for rank, taker := range takers {
@@ -125,7 +125,7 @@ func TestHeldOutSamplesAreDealt(t *testing.T) {
 					if d := cmp.Diff(want, taker.HeldOut, cmpopts.EquateEmpty()); d != "" {
 						t.Errorf("%s, streamed %v, trainer %d of %d held out: %s", transport, streamed, rank, n, d)
 					}
-					if got := deal.Shares[rank].HeldOutBatches; got != len(want) {
+					if got := partition.Shares[rank].HeldOutBatches; got != len(want) {
 						t.Errorf("trainer %d gets %d held-out batches but was told of %d", rank, len(want), got)
 					}
 				}
@@ -138,9 +138,9 @@ func TestHeldOutSamplesAreDealt(t *testing.T) {
 func TestHeldOutSamplesGetRoom(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		r, _ := dataOf(t, held(streamed, 20), "unix", hosttest.Patience, 1)
-		deal, err := r.Partition(request(hosttest.AnyInputs, 20, 1))
+		partition, err := r.Partition(request(hosttest.AnyInputs, 20, 1))
 		hosttest.Must(t, err)
-		s := deal.Shares[0]
+		s := partition.Shares[0]
 		if s.BatchSamples != 20 || s.BatchIndices != 30 || s.Samples != 7 || s.DistinctRows > 10 {
 			t.Errorf("streamed %v: the share is %v", streamed, s)
 		}

@@ -25,10 +25,10 @@ func dataOf(t testing.TB, data sdk.Data, transport string, timeout time.Duration
 	parts := []sdk.Part{sdk.NewData("tape", struct{}{}, func(struct{}, sdk.DataEnv) (sdk.Data, error) { return data, nil })}
 	var takers []*taker
 	for i := range trainers {
-		st := hosttest.Process(t, dir, nil, process.Config{
+		p := hosttest.Process(t, dir, nil, process.Config{
 			Name: fmt.Sprintf("trainer%d", i), Transport: transport, Listen: "127.0.0.1", Timeout: timeout,
 		})
-		takers = append(takers, &taker{Process: st})
+		takers = append(takers, &taker{Process: p})
 	}
 	r, err := New(hosttest.Process(t, dir, parts, process.Config{
 		Name: "data", Part: hosttest.Choice("data", "tape"),
@@ -39,7 +39,7 @@ func dataOf(t testing.TB, data sdk.Data, transport string, timeout time.Duration
 }
 
 // fetch has all trainers take their shares.
-func fetch(t testing.TB, r *Role, takers []*taker, in sdk.InputSpec, deal *batches.Partition) {
+func fetch(t testing.TB, r *Role, takers []*taker, in sdk.InputSpec, partition *batches.Partition) {
 	t.Helper()
 	var trainers []process.Peer
 	fetched := make(chan error, len(takers))
@@ -48,7 +48,7 @@ func fetch(t testing.TB, r *Role, takers []*taker, in sdk.InputSpec, deal *batch
 		taker.inputs = in
 		go func() {
 			var err error
-			taker.Fetched, err = batches.Fetch(taker.Process, nil, in, batches.Source{Data: hosttest.PeerOf(r.Process), Share: deal.Shares[i], Streamed: deal.Streamed})
+			taker.Fetched, err = batches.Fetch(taker.Process, nil, in, batches.Source{Data: hosttest.PeerOf(r.Process), Share: partition.Shares[i], Streamed: partition.Streamed})
 			fetched <- err
 		}()
 	}

@@ -26,8 +26,8 @@ func (c *namedCriterion) Backward(outputGradient tensor.Tensor) error {
 func (c *namedCriterion) Facts() map[string]string { return process.Facts(nil, c.Criterion) }
 
 // NewCriterion makes the criterion that choice names, as its host hands it on.
-func NewCriterion(st *process.Process, choice process.Choice, env sdk.CriterionEnv) (sdk.Criterion, error) {
-	criterion, err := process.Build[sdk.Criterion](st, choice, env)
+func NewCriterion(p *process.Process, choice process.Choice, env sdk.CriterionEnv) (sdk.Criterion, error) {
+	criterion, err := process.Build[sdk.Criterion](p, choice, env)
 	if err != nil {
 		return nil, err
 	}

@@ -24,8 +24,8 @@ func (h *namedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 func (h *namedHook) Facts() map[string]string { return process.Facts(nil, h.Hook) }
 
 // NewHook makes the hook that choice names, as its host hands it on.
-func NewHook(st *process.Process, choice process.Choice, env sdk.HookEnv) (sdk.Hook, error) {
-	hook, err := process.Build[sdk.Hook](st, choice, env)
+func NewHook(p *process.Process, choice process.Choice, env sdk.HookEnv) (sdk.Hook, error) {
+	hook, err := process.Build[sdk.Hook](p, choice, env)
 	if err != nil {
 		return nil, err
 	}

@@ -35,8 +35,8 @@ type checkedModel struct {
 type FeatureModel struct{ *checkedModel }
 
 // NewModel makes the model that choice names, as its host hands it on.
-func NewModel(st *process.Process, choice process.Choice, env sdk.ModelEnv) (sdk.Model, error) {
-	model, err := process.Build[sdk.Model](st, choice, env)
+func NewModel(p *process.Process, choice process.Choice, env sdk.ModelEnv) (sdk.Model, error) {
+	model, err := process.Build[sdk.Model](p, choice, env)
 	if err != nil {
 		return nil, err
 	}

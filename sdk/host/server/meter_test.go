@@ -104,7 +104,7 @@ func onOneCore(r *reduction, v *virtualTime, parts [][]float32) (int64, float64)
 	return ns, v.core.spent
 }
 
-// onTwoCores deals the shares to two workers as chance has it, one of them being slow.
+// onTwoCores gives the shares to two workers as chance has it, one of them being slow.
 func onTwoCores(r *reduction, v *virtualTime, parts [][]float32) (int64, float64) {
 	c := &r.newChunks(denseOf(len(parts[0])), len(parts))[0]
 	copy(c.blocks.parts, parts)

@@ -47,7 +47,7 @@ type Peers struct {
 }
 
 // New makes the role of a server, which Connect builds.
-func New(st *process.Process, c Config) *Role { return &Role{Process: st, config: c} }
+func New(proc *process.Process, c Config) *Role { return &Role{Process: proc, config: c} }
 
 // Connect builds the server and waits for its trainers. It gives the facts of its parts.
 func (r *Role) Connect(peers Peers) (map[string]string, error) {

@@ -60,11 +60,11 @@ func elementwise(timing sdk.Timing, s sdk.ElementwiseServer) sdk.Part {
 // openServer hosts a server and links trainers to it.
 func openServer(t testing.TB, transport string, server sdk.Part, specs []tensor.BucketSpec, trainers int, timeout time.Duration) (*Role, []comm.ServerLink, []*comm.Store) {
 	t.Helper()
-	st := hosttest.Process(t, hosttest.Folder(t), []sdk.Part{server}, process.Config{
+	proc := hosttest.Process(t, hosttest.Folder(t), []sdk.Part{server}, process.Config{
 		Name: "server9", Part: hosttest.Choice("server", "tested"), Timeout: timeout,
 		Transport: transport, Listen: "127.0.0.1",
 	})
-	role := New(st, Config{})
+	role := New(proc, Config{})
 	req := Peers{Buckets: specs}
 	links, stores := make([]comm.ServerLink, trainers), make([]*comm.Store, trainers)
 	joined := make(chan error, trainers)
@@ -72,12 +72,12 @@ func openServer(t testing.TB, transport string, server sdk.Part, specs []tensor.
 		name := fmt.Sprintf("trainer%d", i)
 		req.Trainers = append(req.Trainers, process.Peer{Name: name})
 		var err error
-		stores[i], err = st.NewStore(specs)
+		stores[i], err = proc.NewStore(specs)
 		hosttest.Must(t, err)
 		go func() {
-			conn, err := st.Fabric.Network.Dial(st.LinkAddress(), wire.Call{From: name, To: "server9", Purpose: process.PurposePush, Secret: hosttest.TestSecret, Timeout: hosttest.Patience})
+			conn, err := proc.Fabric.Network.Dial(proc.LinkAddress(), wire.Call{From: name, To: "server9", Purpose: process.PurposePush, Secret: hosttest.TestSecret, Timeout: hosttest.Patience})
 			if err == nil {
-				links[i], err = st.Fabric.NewServerLink(conn, stores[i], hosttest.Patience)
+				links[i], err = proc.Fabric.NewServerLink(conn, stores[i], hosttest.Patience)
 			}
 			joined <- err
 		}()

@@ -50,10 +50,10 @@ func openLibrary(t *testing.T, transport string, fail string) *library {
 	}
 	for i := range l.trainers {
 		// Made after those of the servers, the trainers' processes are closed first.
-		st := hosttest.Process(t, hosttest.Folder(t), nil, on(fmt.Sprintf("trainer%d", i)))
+		p := hosttest.Process(t, hosttest.Folder(t), nil, on(fmt.Sprintf("trainer%d", i)))
 		go func() {
 			var err error
-			l.trainers[i], err = st.JoinTables(&lookup, servers)
+			l.trainers[i], err = p.JoinTables(&lookup, servers)
 			joined <- err
 		}()
 	}
@@ -135,11 +135,11 @@ func TestTableServerThatFails(t *testing.T) {
 }
 
 func TestTrainersNeedAServerOfEachTable(t *testing.T) {
-	st := hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: "trainer0"})
-	if tables, err := st.JoinTables(nil, nil); tables != nil || err != nil {
+	p := hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: "trainer0"})
+	if tables, err := p.JoinTables(nil, nil); tables != nil || err != nil {
 		t.Errorf("without a lookup: %v, %v", tables, err)
 	}
-	_, err := st.JoinTables(&comm.LookupSpec{Tables: make([]comm.TableSpec, 2)}, make([]process.Peer, 1))
+	_, err := p.JoinTables(&comm.LookupSpec{Tables: make([]comm.TableSpec, 2)}, make([]process.Peer, 1))
 	if err == nil || !strings.Contains(err.Error(), "trainer0 was given 1 servers of 2 tables") {
 		t.Errorf("with one server of two: %v", err)
 	}

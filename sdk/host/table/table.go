@@ -36,20 +36,20 @@ type Config struct {
 }
 
 // New builds the server of a table.
-func New(st *process.Process, c Config) (*Role, error) {
-	server, err := process.Build[sdk.TableServer](st, st.Part(), sdk.TableEnv{
-		Rank: st.Rank(), Name: st.Name(), Position: c.Position, Seed: c.Seed,
-		Trainers: c.Trainers, Recorder: st.Recorder,
+func New(p *process.Process, c Config) (*Role, error) {
+	server, err := process.Build[sdk.TableServer](p, p.Part(), sdk.TableEnv{
+		Rank: p.Rank(), Name: p.Name(), Position: c.Position, Seed: c.Seed,
+		Trainers: c.Trainers, Recorder: p.Recorder,
 	})
 	if err != nil {
 		return nil, err
 	}
-	r := &Role{Process: st, config: c, server: server, spec: server.Table()}
+	r := &Role{Process: p, config: c, server: server, spec: server.Table()}
 	if err := r.spec.Check(); err != nil {
-		return nil, fmt.Errorf("server %s: %w", st.Part().Key, err)
+		return nil, fmt.Errorf("server %s: %w", p.Part().Key, err)
 	}
-	r.lookups = st.Recorder.Series("embedding_metric", "lookup")
-	r.updates = st.Recorder.Series("embedding_metric", "update")
+	r.lookups = p.Recorder.Series("embedding_metric", "lookup")
+	r.updates = p.Recorder.Series("embedding_metric", "update")
 	return r, nil
 }
 

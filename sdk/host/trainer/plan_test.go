@@ -42,10 +42,10 @@ func TestTrainerPlansItsInputs(t *testing.T) {
 		{"planning", nil, sdk.InputSpec{}, "trainer planning looks up tables, but the run has no servers that hold any"},
 		{"features", wide, sdk.InputSpec{}, "trainer features does not look anything up, but the run's servers hold 1 tables"},
 	} {
-		st := hosttest.Process(t, hosttest.Folder(t), parts, process.Config{
+		p := hosttest.Process(t, hosttest.Folder(t), parts, process.Config{
 			Name: "trainer0", Part: hosttest.Choice("trainer", c.key),
 		})
-		r, err := New(st, Config{
+		r, err := New(p, Config{
 			Server: "embedding", Model: sdk.ModelEnv{FirstTensor: 2}, Local: []process.Choice{hosttest.Choice("model", "features")},
 		})
 		hosttest.Must(t, err)

@@ -74,17 +74,17 @@ func (c *Config) local(kind sdk.Kind) (process.Choice, bool) {
 }
 
 // New builds the trainer, and its model if the process holds that.
-func New(st *process.Process, c Config) (*Role, error) {
-	r := &Role{Process: st, config: c}
+func New(proc *process.Process, c Config) (*Role, error) {
+	r := &Role{Process: proc, config: c}
 	var err error
-	r.trainer, err = process.Build[sdk.Trainer](st, st.Part(), sdk.TrainerEnv{
-		Rank: st.Rank(), Name: st.Name(), Trainers: c.Trainers, Epochs: c.Epochs, Seed: c.Seed, Server: c.Server, Maps: c.Maps,
+	r.trainer, err = process.Build[sdk.Trainer](proc, proc.Part(), sdk.TrainerEnv{
+		Rank: proc.Rank(), Name: proc.Name(), Trainers: c.Trainers, Epochs: c.Epochs, Seed: c.Seed, Server: c.Server, Maps: c.Maps,
 	})
 	if err != nil {
 		return nil, err
 	}
 	if choice, ok := c.local(sdk.KindModel); ok {
-		r.model, err = hosted.NewModel(st, choice, c.Model)
+		r.model, err = hosted.NewModel(proc, choice, c.Model)
 	}
 	return r, err
 }
