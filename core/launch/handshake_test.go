@@ -85,15 +85,19 @@ func TestACoreCallsItsFolderOnly(t *testing.T) {
 // or ends.
 func TestPluginsOfOtherVersions(t *testing.T) {
 	const old, newer = "build the plugin with the sdk of this psbench", "update psbench, or build the plugin with the sdk of this psbench"
+	const none = " as its version of psbench's contract with plugins, which is none; this psbench speaks 1.0: " + old
 	for number, want := range map[string]string{
-		"1":    "version 0.1 of psbench's contract with plugins, this psbench 1.0: " + old,
-		"1001": "version 1.1 of psbench's contract with plugins, this psbench 1.0: " + newer,
-		"2000": "version 2.0 of psbench's contract with plugins, this psbench 1.0: " + newer,
+		"abc":  `names "abc"` + none,
+		"":     `names ""` + none,
+		"-1":   "names -1" + none,
+		"1":    "speaks version 0.1 of psbench's contract with plugins, this psbench 1.0: " + old,
+		"1001": "speaks version 1.1 of psbench's contract with plugins, this psbench 1.0: " + newer,
+		"2000": "speaks version 2.0 of psbench's contract with plugins, this psbench 1.0: " + newer,
 	} {
 		for _, then := range []string{"exec sleep 1000", "exit 1"} {
 			l := launcher(t)
 			_, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: program(t, `echo "1|`+number+`|unix|$PSBENCH_PLUGIN_DIR/s|grpc"; `+then)})
-			if err == nil || err.Error() != "trainer0 did not start: it speaks "+want {
+			if err == nil || err.Error() != "trainer0 did not start: it "+want {
 				t.Errorf("a plugin of version %s gave %v", number, err)
 			}
 		}

@@ -152,10 +152,17 @@ const foreignOutput = "Unrecognized remote plugin message: "
 // that the core takes.
 const anotherVersion = "incompatible API version with plugin. Plugin version: %d,"
 
+// noVersion is that for a plugin whose version is no number.
+const noVersion = "Error parsing protocol version %q:"
+
 // refusal says why a plugin of another version of the contract is refused; "" is for any
 // other error.
 func refusal(err error) string {
 	var number int
+	var text string
+	if _, err := fmt.Sscanf(err.Error(), noVersion, &text); err == nil {
+		return host.Contract.RefusalOf(quote.String(text))
+	}
 	if _, err := fmt.Sscanf(err.Error(), anotherVersion, &number); err != nil {
 		return ""
 	}

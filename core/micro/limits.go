@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm/limits"
+	"github.com/psbench/psbench/core/cluster"
 )
 
 // Names of limits.
@@ -26,8 +27,12 @@ const (
 // limitSamples are the rates of each limit, in GB/s; the limits have no rate.
 type limitSamples map[Limit][]float64
 
-// measureLimits adds a sample to each limit.
+// measureLimits adds a sample to each limit. They are those of the core's host and mean
+// nothing for rows of another one.
 func (s *session) measureLimits(ctx context.Context) error {
+	if len(cluster.AtCore(s.all)) < len(s.all) {
+		return nil
+	}
 	for _, l := range s.plan.limits() {
 		if err := ctx.Err(); err != nil {
 			return err

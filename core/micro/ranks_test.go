@@ -168,3 +168,29 @@ func TestMeasureRequest(t *testing.T) {
 		t.Errorf("the request is %v, want %v", got, want)
 	}
 }
+
+// placed is a process of some host.
+type placed struct {
+	cluster.Process
+	host string
+}
+
+func (p placed) Site() cluster.Site { return cluster.Site{Host: p.host} }
+
+// The machine's limits are those of the core's host: rows measured elsewhere have none.
+func TestLimitsAreOfTheCoresHost(t *testing.T) {
+	p := planOf(2, 0, bench.Barrier)
+	for _, host := range []string{cluster.CoreHost, "node7"} {
+		s := newSession(p)
+		for _, process := range s.all {
+			process.Process = placed{host: cluster.CoreHost}
+		}
+		s.ranks[0].trainers[1].Process = placed{host: host}
+		if err := s.measureLimits(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if measured := len(s.limits) > 0; measured != (host == cluster.CoreHost) {
+			t.Errorf("with a trainer on %s there are %d limits", host, len(s.limits))
+		}
+	}
+}

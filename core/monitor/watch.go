@@ -9,6 +9,7 @@ import (
 
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/fault"
+	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -23,8 +24,9 @@ type Process interface {
 }
 
 // Watch follows one process until the monitor stops: its death, its failures, its
-// heartbeat and its progress, of which progress, if set, is told: the epochs that begin.
-func (m *Monitor) Watch(name string, p Process, progress func(epoch int)) {
+// heartbeat and its progress, of which progress, if set, is told: the epochs of a pass that
+// begin, from 0. It may be told of the last ones when the pass has ended.
+func (m *Monitor) Watch(name string, p Process, progress func(pass record.Pass, epoch int)) {
 	m.hear(name)
 	ctx, cancel := context.WithCancel(context.Background())
 	m.owned.Go(func() {
@@ -47,7 +49,7 @@ func (m *Monitor) Watch(name string, p Process, progress func(epoch int)) {
 				m.add(blame{from: name, failure: convert.FailureFromProto(f)})
 			}
 			if e := event.GetProgress(); e != nil && progress != nil {
-				progress(int(e.GetEpoch()))
+				progress(convert.PassFromProto(e.GetPass()), int(e.GetEpoch()))
 			}
 		}
 	})

@@ -44,7 +44,7 @@ type run struct {
 	shares    []batches.Share  // by trainer
 	streamed  bool             // the data is read anew in every epoch
 	lookup    *comm.LookupSpec // nil unless servers hold tables
-	announced atomic.Int32     // epochs of the pass that runs, for those who tell of it
+	told      atomic.Int32     // the pass that runs, a record.Pass, for who tells of it
 	passing   record.Pass      // the last pass for which every process was reset
 	result    *result.Result
 }
@@ -105,9 +105,11 @@ func (r *run) start(ctx context.Context) error {
 	return r.checkSites() // their clocks are known now
 }
 
-// epoch passes on the progress of the first trainer.
-func (r *run) epoch(epoch int) {
-	r.o.Progress.Epoch(r.processes.trainers[0].Name, epoch+1, int(r.announced.Load()))
+// epoch passes on the progress of the first trainer, unless it is late.
+func (r *run) epoch(pass record.Pass, epoch int) {
+	if pass == record.Pass(r.told.Load()) {
+		r.o.Progress.Epoch(r.processes.trainers[0].Name, epoch+1, r.epochs(pass))
+	}
 }
 
 // warmUp notes the start, which nobody remembers after the next reset.
@@ -139,7 +141,7 @@ func (r *run) pass(ctx context.Context, pass record.Pass) ([]record.Work, error)
 	}
 	r.passing = pass
 	epochs := r.epochs(pass)
-	r.announced.Store(int32(epochs)) // #nosec G115 -- checked by config
+	r.told.Store(int32(pass))
 	works := make([]record.Work, len(r.processes.trainers))
 	err := cluster.Each(ctx, r.cluster, r.processes.trainers, cluster.Unbounded, func(ctx context.Context, p *process) error {
 		reply, err := p.Train(ctx, trainRequest(epochs))

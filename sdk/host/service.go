@@ -169,6 +169,7 @@ func (p *service) Reset(_ context.Context, req *proto.ResetRequest) (*proto.Rese
 	p.recorded.Lock()
 	defer p.recorded.Unlock()
 	p.pass = convert.PassFromProto(req.GetPass())
+	p.events.Begin(p.pass)
 	return &proto.ResetReply{}, p.status(r.Reset())
 }
 
@@ -208,7 +209,10 @@ func (p *service) Watch(_ *proto.WatchRequest, stream proto.Part_WatchServer) er
 		case err := <-p.events.Failures:
 			event = &proto.Event{Event: &proto.Event_Failure{Failure: convert.FailureToProto(fault.Describe(err))}}
 		case epoch := <-p.events.Epochs:
-			event = &proto.Event{Event: &proto.Event_Progress{Progress: &proto.Progress{Epoch: int32(epoch)}}} // #nosec G115 -- an epoch count fits
+			event = &proto.Event{Event: &proto.Event_Progress{Progress: &proto.Progress{
+				Epoch: int32(epoch.Number), // #nosec G115 -- an epoch count fits
+				Pass:  convert.PassToProto(epoch.Pass),
+			}}}
 		case <-beat.C:
 			event = heartbeat
 		case <-stream.Context().Done():

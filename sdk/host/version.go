@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/hashicorp/go-plugin"
 )
@@ -39,10 +40,18 @@ func (v Version) Accepted() map[int]plugin.PluginSet {
 // Refusal says why a core of version v cannot talk to a plugin that named a number at the
 // handshake, and what to do.
 func (v Version) Refusal(number int) string {
+	if number < 0 {
+		return v.RefusalOf(strconv.Itoa(number))
+	}
 	theirs := versionOf(number)
 	remedy := "update psbench, or build the plugin with the sdk of this psbench"
 	if theirs.Major < v.Major {
 		remedy = "build the plugin with the sdk of this psbench"
 	}
 	return fmt.Sprintf("it speaks version %s of psbench's contract with plugins, this psbench %s: %s", theirs, v, remedy)
+}
+
+// RefusalOf is Refusal of what is no number of a version.
+func (v Version) RefusalOf(text string) string {
+	return fmt.Sprintf("it names %s as its version of psbench's contract with plugins, which is none; this psbench speaks %s: build the plugin with the sdk of this psbench", text, v)
 }

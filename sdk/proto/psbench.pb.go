@@ -4077,7 +4077,8 @@ func (*Heartbeat) Descriptor() ([]byte, []int) {
 
 type Progress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         int32                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"` // that begins, from 0
+	Epoch         int32                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`                    // that begins, from 0
+	Pass          Pass                   `protobuf:"varint,2,opt,name=pass,proto3,enum=psbench.v1.Pass" json:"pass,omitempty"` // in which it is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4117,6 +4118,13 @@ func (x *Progress) GetEpoch() int32 {
 		return x.Epoch
 	}
 	return 0
+}
+
+func (x *Progress) GetPass() Pass {
+	if x != nil {
+		return x.Pass
+	}
+	return Pass_PASS_UNSPECIFIED
 }
 
 // Failure is also the detail of a failed call's status.
@@ -4495,9 +4503,10 @@ const file_psbench_proto_rawDesc = "" +
 	"\bprogress\x18\x02 \x01(\v2\x14.psbench.v1.ProgressH\x00R\bprogress\x12/\n" +
 	"\afailure\x18\x03 \x01(\v2\x13.psbench.v1.FailureH\x00R\afailureB\a\n" +
 	"\x05event\"\v\n" +
-	"\tHeartbeat\" \n" +
+	"\tHeartbeat\"F\n" +
 	"\bProgress\x12\x14\n" +
-	"\x05epoch\x18\x01 \x01(\x05R\x05epoch\"\xaa\x01\n" +
+	"\x05epoch\x18\x01 \x01(\x05R\x05epoch\x12$\n" +
+	"\x04pass\x18\x02 \x01(\x0e2\x10.psbench.v1.PassR\x04pass\"\xaa\x01\n" +
 	"\aFailure\x12/\n" +
 	"\x05cause\x18\x01 \x01(\x0e2\x19.psbench.v1.Failure.CauseR\x05cause\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
@@ -4684,33 +4693,34 @@ var file_psbench_proto_depIdxs = []int32{
 	58, // 71: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
 	59, // 72: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
 	60, // 73: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	3,  // 74: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	30, // 75: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	4,  // 76: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	9,  // 77: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	22, // 78: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	26, // 79: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
-	32, // 80: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	42, // 81: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	45, // 82: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	47, // 83: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	54, // 84: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	56, // 85: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	5,  // 86: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	17, // 87: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	23, // 88: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	28, // 89: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
-	41, // 90: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	43, // 91: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	46, // 92: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	48, // 93: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	55, // 94: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	57, // 95: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	86, // [86:96] is the sub-list for method output_type
-	76, // [76:86] is the sub-list for method input_type
-	76, // [76:76] is the sub-list for extension type_name
-	76, // [76:76] is the sub-list for extension extendee
-	0,  // [0:76] is the sub-list for field type_name
+	1,  // 74: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
+	3,  // 75: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	30, // 76: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	4,  // 77: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	9,  // 78: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	22, // 79: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	26, // 80: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
+	32, // 81: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	42, // 82: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	45, // 83: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	47, // 84: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	54, // 85: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	56, // 86: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	5,  // 87: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	17, // 88: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	23, // 89: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	28, // 90: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
+	41, // 91: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	43, // 92: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	46, // 93: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	48, // 94: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	55, // 95: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	57, // 96: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	87, // [87:97] is the sub-list for method output_type
+	77, // [77:87] is the sub-list for method input_type
+	77, // [77:77] is the sub-list for extension type_name
+	77, // [77:77] is the sub-list for extension extendee
+	0,  // [0:77] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }

@@ -54,8 +54,8 @@ func New(parts []sdk.Part, c Config, events *Events) (*Process, error) {
 }
 
 func (p *Process) listen() (err error) {
-	if p.Fabric, err = fabric.Open(p.config.Transport); err != nil {
-		return err
+	if p.Fabric, err = fabric.Open(p.config.Transport); err != nil { // the core knows it
+		return fmt.Errorf("the plugin of %s is older than psbench: %w; build it with the sdk of this psbench", p.Name(), err)
 	}
 	socket := filepath.Join(p.config.Directory, p.Name()+".sock")
 	if p.listener, err = wire.Unix.Listen(socket, p.Name(), p.config.Secret); err != nil {
