@@ -95,10 +95,7 @@ func (c *client) Close() error {
 		c.reap()
 		orderly := c.Retire()
 		c.Finish()
-		if orderly {
-			_ = c.conn.PostBy(time.Now().Add(op.ByeGrace), &wire.Header{Op: wire.OpBye})
-		}
-		_ = c.conn.Close()
+		_ = op.Leave(orderly, c.conn)
 		<-c.watched
 		if orderly {
 			c.unmap()

@@ -3,7 +3,6 @@ package shared
 import (
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/op"
@@ -186,14 +185,7 @@ func (g *group) Close() error {
 
 func (g *group) close() {
 	orderly := g.Retire()
-	if orderly {
-		for _, c := range g.conns {
-			if c != nil {
-				_ = c.PostBy(time.Now().Add(op.ByeGrace), &wire.Header{Op: wire.OpBye})
-			}
-		}
-	}
-	g.hangUp()
+	_ = op.Leave(orderly, g.conns...)
 	g.failPending()
 	g.watchers.Wait()
 	g.stop()

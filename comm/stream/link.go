@@ -93,10 +93,7 @@ func (l *link) Close() error {
 	}
 	l.stop()
 	<-l.senderDone
-	if orderly {
-		_ = l.conn.PostBy(time.Now().Add(op.ByeGrace), &wire.Header{Op: wire.OpBye})
-	}
-	err := l.conn.Close()
+	err := op.Leave(orderly, l.conn)
 	<-l.done
 	return err
 }

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"sync"
-	"time"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/op"
@@ -183,10 +182,8 @@ func (r *ring) Close() error {
 	}
 	r.stop()
 	<-r.done
-	if orderly {
-		_ = r.next.PostBy(time.Now().Add(op.ByeGrace), &wire.Header{Op: wire.OpBye})
-	}
-	r.hangUp()
+	_ = op.Leave(orderly, r.next)
+	_ = r.prev.Close()
 	return nil
 }
 

@@ -143,10 +143,7 @@ func (l *tableLink) readColumns() error {
 // Close implements TableLink. With a call in flight, which then fails, that is no
 // orderly end and the server sees a lost link.
 func (l *tableLink) Close() error {
-	if l.Retire() {
-		_ = l.conn.PostBy(time.Now().Add(op.ByeGrace), &wire.Header{Op: wire.OpBye})
-	}
-	err := l.conn.Close()
+	err := op.Leave(l.Retire(), l.conn)
 	<-l.done
 	return err
 }

@@ -44,7 +44,7 @@ type run struct {
 	shares    []batches.Share  // by trainer
 	streamed  bool             // the data is read anew in every epoch
 	lookup    *comm.LookupSpec // nil unless servers hold tables
-	told      atomic.Int32     // the pass that runs, a record.Pass, for who tells of it
+	told      atomic.Int64     // the pass that runs, a record.Pass, for who tells of it
 	passing   record.Pass      // the last pass for which every process was reset
 	result    *result.Result
 }
@@ -141,7 +141,7 @@ func (r *run) pass(ctx context.Context, pass record.Pass) ([]record.Work, error)
 	}
 	r.passing = pass
 	epochs := r.epochs(pass)
-	r.told.Store(int32(pass))
+	r.told.Store(int64(pass))
 	works := make([]record.Work, len(r.processes.trainers))
 	err := cluster.Each(ctx, r.cluster, r.processes.trainers, cluster.Unbounded, func(ctx context.Context, p *process) error {
 		reply, err := p.Train(ctx, trainRequest(epochs))

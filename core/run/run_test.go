@@ -21,9 +21,9 @@ func TestLateNewsAreNotTold(t *testing.T) {
 	progress := &told{}
 	r := laidOut(&run{e: experiment(1, 0, registry.Links{}), o: Options{Progress: progress}})
 	r.e.WarmUpEpochs = 7
-	r.told.Store(int32(record.WarmUp))
+	r.told.Store(int64(record.WarmUp))
 	r.epoch(record.WarmUp, 5)
-	r.told.Store(int32(record.Measured))
+	r.told.Store(int64(record.Measured))
 	r.epoch(record.WarmUp, 6)
 	r.epoch(record.Measured, 0)
 	if want := [][2]int{{6, 7}, {1, 3}}; !slices.Equal(progress.epochs, want) {

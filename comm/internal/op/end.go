@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/comm/wire"
 )
 
-// ByeGrace bounds the orderly end of a link whose peer no longer reads.
-const ByeGrace = time.Second
+// byeGrace bounds the orderly end of a link whose peer no longer reads.
+const byeGrace = time.Second
 
 // ErrLeft is why the operation of a group failed of which a member is gone in order.
 var ErrLeft = errors.New("it left the group")
@@ -45,6 +45,21 @@ func (l *Life) Retire() (orderly bool) {
 		l.end()
 	}
 	return orderly
+}
+
+// Leave closes the connections of a link that was retired, after a last frame if that was
+// orderly: who gets it knows that the peer is not lost. Places of the list may be empty.
+func Leave(orderly bool, conns ...*wire.Conn) (err error) {
+	for _, c := range conns {
+		if c == nil {
+			continue
+		}
+		if orderly {
+			_ = c.PostBy(time.Now().Add(byeGrace), &wire.Header{Op: wire.OpBye})
+		}
+		err = errors.Join(err, c.Close())
+	}
+	return err
 }
 
 // Closed is the error of whoever uses a link that was closed.
