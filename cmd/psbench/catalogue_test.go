@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,5 +37,23 @@ func TestBuiltinPartsDeclareTheirLinks(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// list says where a registry file contradicts a plugin, before anybody chooses the part.
+func TestListTellsOfContradictions(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "r.json")
+	text := fmt.Sprintf(`{"plugins": {"test": {"command": [%q, %q]}}, "server_map": {"hanging": {"plugin": "test", "serves": "tables"}}}`, exe, testPluginArgument)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, stdout, stderr := psbenchMain(t, "list", "server", "--registry", file)
+	want := fmt.Sprintf("psbench: warning: server hanging of plugin test serves gradients, but %s says tables: leave it out of the file, or build the plugin anew\n", file)
+	if status != 0 || stderr != want || !strings.Contains(stdout, "| hanging ") {
+		t.Errorf("list ends with %d, warns %q, want %q, and prints\n%s", status, stderr, want, stdout)
 	}
 }

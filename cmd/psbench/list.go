@@ -90,6 +90,8 @@ func (a *app) listKind(p *table.Page, cmd *cobra.Command, c *config.Config, reg 
 		d, err := descriptionOf(cmd, item)
 		if err != nil {
 			printf(a.stderr, "psbench: warning: the settings of %s %s are not known: %v\n", kind, item.Key, err)
+		} else if err := config.CheckDeclared(item, d); err != nil {
+			printf(a.stderr, "psbench: warning: %v\n", err)
 		}
 		parts[item.Key] = d
 	}

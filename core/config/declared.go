@@ -27,21 +27,32 @@ func (r *resolver) declare(ctx context.Context, item registry.Item) (said declar
 	if err != nil {
 		return said, err
 	}
-	part := fmt.Sprintf("%s %s of plugin %s", item.Kind, item.Key, item.Plugin.Name)
-	if said.links, err = registry.LinksOf(d.Links); err != nil {
-		return said, fmt.Errorf("%s %w", part, err)
+	if err := CheckDeclared(item, d); err != nil {
+		return said, err
 	}
 	said.serves, said.needs = d.Serves, d.Needs
+	said.links, err = registry.LinksOf(d.Links)
+	return said, err
+}
+
+// CheckDeclared reports that a registry file says something else of a part than its plugin
+// does, or that what the plugin says cannot be.
+func CheckDeclared(item registry.Item, d sdk.Part) error {
+	part := fmt.Sprintf("%s %s of plugin %s", item.Kind, item.Key, item.Plugin.Name)
+	links, err := registry.LinksOf(d.Links)
+	if err != nil {
+		return fmt.Errorf("%s %w", part, err)
+	}
 	const remedy = "leave it out of the file, or build the plugin anew"
 	switch {
-	case item.Kind == sdk.KindServer && item.Serves != "" && item.Serves != said.serves:
-		return said, fmt.Errorf("%s serves %s, but %s says %s: %s", part, said.serves, item.File, item.Serves, remedy)
-	case item.Kind == sdk.KindTrainer && item.Needs != "" && item.Needs != said.needs:
-		return said, fmt.Errorf("%s needs %s, but %s says %s: %s", part, said.needs, item.File, item.Needs, remedy)
-	case item.Links != nil && *item.Links != said.links:
-		return said, fmt.Errorf("%s uses %s, but %s says %s: %s", part, said.links, item.File, item.Links, remedy)
+	case item.Kind == sdk.KindServer && item.Serves != "" && item.Serves != d.Serves:
+		return fmt.Errorf("%s serves %s, but %s says %s: %s", part, d.Serves, item.File, item.Serves, remedy)
+	case item.Kind == sdk.KindTrainer && item.Needs != "" && item.Needs != d.Needs:
+		return fmt.Errorf("%s needs %s, but %s says %s: %s", part, d.Needs, item.File, item.Needs, remedy)
+	case item.Links != nil && *item.Links != links:
+		return fmt.Errorf("%s uses %s, but %s says %s: %s", part, links, item.File, item.Links, remedy)
 	}
-	return said, nil
+	return nil
 }
 
 // serves is what a server is known to serve without starting its plugin for it; "" if it
