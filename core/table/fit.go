@@ -65,12 +65,20 @@ func (l *layout) narrow(columns []Column, rows [][]string, screen, least int) bo
 		broken[i] = max(l.widths[i], broad(strings.Fields(columns[k].Name)))
 		l.widths[i] = max(l.widths[i], twwidth.Width(columns[k].Name))
 	}
-	over := func() int { return sum(l.widths) + 3*len(l.shown) + 1 - screen } // borders and spaces
-	if screen <= 0 || over() <= 0 {
-		return true
+	over := func() bool { return screen > 0 && sum(l.widths)+3*len(l.shown)+1 > screen } // borders and spaces
+	for over() { // headings, the one that gives most first
+		most := 0
+		for i := range l.widths {
+			if l.widths[i]-broken[i] > l.widths[most]-broken[most] {
+				most = i
+			}
+		}
+		if len(broken) == 0 || l.widths[most] == broken[most] {
+			break
+		}
+		l.widths[most] = broken[most]
 	}
-	copy(l.widths, broken)
-	for over() > 0 {
+	for over() { // words
 		widest := -1
 		for i, k := range l.shown {
 			if columns[k].side == tw.AlignLeft && l.widths[i] > least && (widest < 0 || l.widths[i] > l.widths[widest]) {
