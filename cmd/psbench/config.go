@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/table"
+	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -47,8 +47,8 @@ func (a *app) printConfig(exp *config.Experiment) error {
 	for _, v := range exp.Values {
 		rows = append(rows, []string{v.Key, cell(v.Value), v.Origin})
 	}
-	return a.print(func(p *table.Page) error {
-		return p.Grid([]table.Column{table.Left("key"), table.Left("value"), table.Left("origin")}, rows, false)
+	return a.print(func(p *screen.Page) error {
+		return p.Grid([]screen.Column{screen.Left("key"), screen.Left("value"), screen.Left("origin")}, rows, false)
 	})
 }
 

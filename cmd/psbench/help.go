@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/psbench/psbench/core/config/option"
-	"github.com/psbench/psbench/core/table"
+	"github.com/psbench/psbench/core/screen"
 )
 
 // help prints what a command is, its subcommands and its flags by group.
 func help(cmd *cobra.Command, _ []string) {
 	w := cmd.OutOrStdout()
-	p := &table.Page{Width: widthOf(w)}
+	p := &screen.Page{Width: widthOf(w)}
 	about := cmd.Long
 	if about == "" {
 		about = cmd.Short + "."

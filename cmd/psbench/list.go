@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/registry"
-	"github.com/psbench/psbench/core/table"
+	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
@@ -33,13 +33,13 @@ changes.`,
 				return err
 			}
 			if len(args) == 0 {
-				return a.print(func(p *table.Page) error { return listItems(p, reg, registry.Kinds) })
+				return a.print(func(p *screen.Page) error { return listItems(p, reg, registry.Kinds) })
 			}
 			kind, err := parseKind(args[0])
 			if err != nil {
 				return err
 			}
-			return a.print(func(p *table.Page) error { return a.listKind(p, cmd, c, reg, kind) })
+			return a.print(func(p *screen.Page) error { return a.listKind(p, cmd, c, reg, kind) })
 		},
 	}
 	a.addFlags(cmd, "config", "registry", "model_config_path", "data_config_path")
@@ -65,7 +65,7 @@ func parseKind(name string) (sdk.Kind, error) {
 	return "", usagef("unknown kind %s; the kinds are %s", quote.String(name), strings.Join(kindNames(), ", "))
 }
 
-func listItems(p *table.Page, reg *registry.Registry, kinds []sdk.Kind) error {
+func listItems(p *screen.Page, reg *registry.Registry, kinds []sdk.Kind) error {
 	var rows [][]string
 	for _, kind := range kinds {
 		for _, item := range reg.Items(kind) {
@@ -74,14 +74,14 @@ func listItems(p *table.Page, reg *registry.Registry, kinds []sdk.Kind) error {
 			})
 		}
 	}
-	return p.Grid([]table.Column{
-		table.Left("kind"), table.Left("key"), table.Left("plugin").Yields(1), table.Left("aliases").Yields(2), table.Left("description"),
+	return p.Grid([]screen.Column{
+		screen.Left("kind"), screen.Left("key"), screen.Left("plugin").Yields(1), screen.Left("aliases").Yields(2), screen.Left("description"),
 	}, rows, false)
 }
 
 // listKind shows the keys of a kind, the settings of each, and the ids of
 // configurations.
-func (a *app) listKind(p *table.Page, cmd *cobra.Command, c *config.Config, reg *registry.Registry, kind sdk.Kind) error {
+func (a *app) listKind(p *screen.Page, cmd *cobra.Command, c *config.Config, reg *registry.Registry, kind sdk.Kind) error {
 	if err := listItems(p, reg, []sdk.Kind{kind}); err != nil {
 		return err
 	}
@@ -117,8 +117,8 @@ func (a *app) listKind(p *table.Page, cmd *cobra.Command, c *config.Config, reg 
 	}
 	p.Line(0, "")
 	p.Line(2, fmt.Sprintf("Settings, as in --set %s.%s=value:", kind, rows[0][1]))
-	return p.Grid([]table.Column{
-		table.Left("key"), table.Left("setting"), table.Left("type").Yields(1), table.Left("default"), table.Left("description"),
+	return p.Grid([]screen.Column{
+		screen.Left("key"), screen.Left("setting"), screen.Left("type").Yields(1), screen.Left("default"), screen.Left("description"),
 	}, rows, false)
 }
 
@@ -135,20 +135,20 @@ func shortened(value string) string {
 
 // listServices shows what servers serve, what trainers need, and what trainers and
 // models set by default.
-func listServices(p *table.Page, reg *registry.Registry, kind sdk.Kind, parts map[string]sdk.Part) error {
+func listServices(p *screen.Page, reg *registry.Registry, kind sdk.Kind, parts map[string]sdk.Part) error {
 	const defaults = "flags that count where nobody gives another value"
-	var columns []table.Column
+	var columns []screen.Column
 	var rows [][]string
 	for _, item := range reg.Items(kind) {
 		switch kind {
 		case sdk.KindServer:
-			columns = []table.Column{table.Left("key"), table.Left("serves")}
+			columns = []screen.Column{screen.Left("key"), screen.Left("serves")}
 			rows = append(rows, []string{item.Key, string(parts[item.Key].Serves)})
 		case sdk.KindTrainer:
-			columns = []table.Column{table.Left("key"), table.Left("needs"), table.Left(defaults)}
+			columns = []screen.Column{screen.Left("key"), screen.Left("needs"), screen.Left(defaults)}
 			rows = append(rows, []string{item.Key, string(parts[item.Key].Needs), defaultFlags(item)})
 		case sdk.KindModel:
-			columns = []table.Column{table.Left("key"), table.Left(defaults)}
+			columns = []screen.Column{screen.Left("key"), screen.Left(defaults)}
 			if len(item.Defaults) > 0 {
 				rows = append(rows, []string{item.Key, defaultFlags(item)})
 			}

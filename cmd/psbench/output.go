@@ -12,7 +12,7 @@ import (
 
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/table"
+	"github.com/psbench/psbench/core/screen"
 )
 
 // output is standard output. It keeps its first error, so that what did not get out
@@ -63,8 +63,8 @@ func widthOf(w io.Writer) int {
 }
 
 // print lays text out for standard output.
-func (a *app) print(fill func(*table.Page) error) error {
-	page := &table.Page{Width: widthOf(a.stdout)}
+func (a *app) print(fill func(*screen.Page) error) error {
+	page := &screen.Page{Width: widthOf(a.stdout)}
 	if err := fill(page); err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func beCore() {
 	for i := range 4 {
 		go func() { _, _ = l.Start(context.Background(), Spec{Name: fmt.Sprintf("data%d", i)}) }()
 	}
-	// A program that does not listen to the guard pipe.
+	// A program that does not end by itself.
 	deaf := registry.Plugin{Name: "deaf", Command: []string{"sleep", "1000"}}
 	go func() { _, _ = l.Start(context.Background(), Spec{Name: "deaf", Plugin: deaf}) }()
 	select {}

@@ -10,13 +10,13 @@ import (
 
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/core/report"
-	"github.com/psbench/psbench/core/table"
+	"github.com/psbench/psbench/core/screen"
 )
 
 // Text writes r as tables for a screen of width columns, 0 for a file or a pipe: one per
 // operation, then the machine's limits, with what the columns mean.
 func Text(w io.Writer, r *Result, width int) error {
-	out := &table.Page{Width: width}
+	out := &screen.Page{Width: width}
 	out.Line(2, fmt.Sprintf("psbench %s, commit %s, %s, %s", r.Environment.Psbench, r.Environment.Commit, r.Environment.Go, r.Started.UTC().Format(time.RFC3339)))
 	out.Line(2, report.Machine(r.Environment))
 	if !r.Complete {
@@ -37,13 +37,13 @@ func Text(w io.Writer, r *Result, width int) error {
 }
 
 // rowColumns are the columns of a row but for those that the title tells.
-var rowColumns = []table.Column{
-	table.Left("transport"), table.Left("mode"), table.Left("place"), table.Right("size"), table.Right("rounds").Yields(1),
-	table.Right("p50 µs"), table.Right("p95 µs").Yields(4), table.Right("min µs").Yields(2),
-	table.Right("algbw GB/s").Yields(5), table.Right("busbw GB/s"), table.Right("share").Yields(3),
+var rowColumns = []screen.Column{
+	screen.Left("transport"), screen.Left("mode"), screen.Left("place"), screen.Right("size"), screen.Right("rounds").Yields(1),
+	screen.Right("p50 µs"), screen.Right("p95 µs").Yields(4), screen.Right("min µs").Yields(2),
+	screen.Right("algbw GB/s").Yields(5), screen.Right("busbw GB/s"), screen.Right("share").Yields(3),
 }
 
-func (r *Result) operationTable(w *table.Page, operation *bench.Operation) error {
+func (r *Result) operationTable(w *screen.Page, operation *bench.Operation) error {
 	var cells [][]string
 	var void []*Row
 	var verified []string
@@ -141,7 +141,7 @@ const (
 )
 
 // explain says what the columns mean, for the rows that there are.
-func (r *Result) explain(w *table.Page) {
+func (r *Result) explain(w *screen.Page) {
 	if r.plan.buckets() == nil || len(r.Rows) == 0 {
 		return
 	}
@@ -178,7 +178,7 @@ func (r *Result) explain(w *table.Page) {
 	}
 }
 
-func (r *Result) limitTable(w *table.Page) error {
+func (r *Result) limitTable(w *screen.Page) error {
 	if len(r.Limits) == 0 {
 		return nil
 	}
@@ -192,6 +192,6 @@ func (r *Result) limitTable(w *table.Page) error {
 	}
 	w.Line(0, "")
 	w.Line(2, "limits of the machine: bytes copied or received per second")
-	columns := []table.Column{table.Left("limit"), table.Right("footprint"), table.Right("cores"), table.Right("GB/s")}
+	columns := []screen.Column{screen.Left("limit"), screen.Right("footprint"), screen.Right("cores"), screen.Right("GB/s")}
 	return w.Grid(columns, cells, false)
 }

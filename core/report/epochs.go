@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/core/stats"
-	"github.com/psbench/psbench/core/table"
 )
 
 // epochPercentiles are those of the original's hybrid benchmark.
@@ -15,10 +15,10 @@ var epochPercentiles = []float64{50, 75, 90, 95}
 // epochTable writes how long epochs took, and the samples per second that follow, for
 // a run whose trainers measured their epochs. "all" is over all epochs of all trainers
 // and counts the samples of all trainers.
-func epochTable(w *table.Page, r *result.Result) error {
-	columns := []table.Column{table.Left("trainer"), table.Right("epochs")}
+func epochTable(w *screen.Page, r *result.Result) error {
+	columns := []screen.Column{screen.Left("trainer"), screen.Right("epochs")}
 	for i, p := range epochPercentiles { // the median stays on any screen
-		columns = append(columns, table.Right(fmt.Sprintf("p%.0f s", p)).Yields(i), table.Right("samples/s").Yields(i))
+		columns = append(columns, screen.Right(fmt.Sprintf("p%.0f s", p)).Yields(i), screen.Right("samples/s").Yields(i))
 	}
 	var rows [][]string
 	var all []float64

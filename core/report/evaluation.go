@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/table"
+	"github.com/psbench/psbench/core/screen"
 )
 
 // mostEpochs bounds the rows of the evaluation table.
@@ -14,14 +14,14 @@ const mostEpochs = 12
 
 // evaluationTable writes what was found on held-out samples after the epochs: of many
 // epochs the first, the last and some between them.
-func evaluationTable(w *table.Page, r *result.Result) error {
+func evaluationTable(w *screen.Page, r *result.Result) error {
 	epochs := r.Evaluation
 	if len(epochs) == 0 {
 		return nil
 	}
-	columns := []table.Column{
-		table.Right("epoch"), table.Right("train loss"), table.Right("held-out loss"), table.Right("accuracy"), table.Right("AUC"),
-		table.Right("samples").Yields(1), table.Right("seconds").Yields(2),
+	columns := []screen.Column{
+		screen.Right("epoch"), screen.Right("train loss"), screen.Right("held-out loss"), screen.Right("accuracy"), screen.Right("AUC"),
+		screen.Right("samples").Yields(1), screen.Right("seconds").Yields(2),
 	}
 	seconds := evaluationSeconds(r)
 	var rows [][]string

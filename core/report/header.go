@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/table"
+	"github.com/psbench/psbench/core/screen"
 )
 
 // line writes one labelled line of the header or the totals.
-func line(w *table.Page, label, text string) {
+func line(w *screen.Page, label, text string) {
 	if text != "" {
 		w.Line(12, fmt.Sprintf("%-11s %s", label, text))
 	}
 }
 
-func header(w *table.Page, r *result.Result) {
+func header(w *screen.Page, r *result.Result) {
 	information(w, r.Environment)
 	title(w, "experiment")
 	line(w, "started", r.Started.UTC().Format(time.RFC3339))
@@ -40,7 +40,7 @@ func header(w *table.Page, r *result.Result) {
 }
 
 // title begins a block of labelled lines.
-func title(w *table.Page, text string) {
+func title(w *screen.Page, text string) {
 	w.Line(0, text)
 	w.Line(0, strings.Repeat("-", len(text)))
 }
@@ -49,7 +49,7 @@ func title(w *table.Page, text string) {
 const widest = 120
 
 // information says what ran on what machine.
-func information(w *table.Page, e result.Environment) {
+func information(w *screen.Page, e result.Environment) {
 	title(w, "information")
 	line(w, "psbench", fmt.Sprintf("%s, commit %s, %s, %s/%s, kernel %s", e.Psbench, e.Commit, e.Go, e.OS, e.Arch, e.Kernel))
 	line(w, "CPU", fmt.Sprintf("%s, %s, kernels %s", e.CPU, count(e.Cores, "core"), e.SIMD))
@@ -80,7 +80,7 @@ func describeBLAS(b result.BLAS) string {
 }
 
 // topology writes the matrix of nvidia-smi without its legend.
-func topology(w *table.Page, text string) {
+func topology(w *screen.Page, text string) {
 	matrix, _, _ := strings.Cut(text, "\n\n")
 	if matrix == "" {
 		return

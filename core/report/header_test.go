@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/table"
+	"github.com/psbench/psbench/core/screen"
 )
 
 func TestHeaderSaysWhatElseHappensToTheData(t *testing.T) {
@@ -17,7 +17,7 @@ func TestHeaderSaysWhatElseHappensToTheData(t *testing.T) {
 	} {
 		r := synthetic()
 		r.Data.Streamed, r.Data.HeldOut = d.Streamed, d.HeldOut
-		var plain, got table.Page
+		var plain, got screen.Page
 		header(&plain, synthetic())
 		header(&got, r)
 		const data = "2, 2 per epoch\n"

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/core/stats"
-	"github.com/psbench/psbench/core/table"
 )
 
 // metricColumn is a column of the metric tables.
@@ -55,7 +55,7 @@ func decimals(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 
 // metricTables writes a table per trainer and one of all, then the same of the
 // servers.
-func metricTables(w *table.Page, r *result.Result, columns []metricColumn) error {
+func metricTables(w *screen.Page, r *result.Result, columns []metricColumn) error {
 	byRank := map[int][]result.Sample{}
 	for _, s := range r.Samples {
 		byRank[s.Rank] = append(byRank[s.Rank], s)
@@ -76,13 +76,13 @@ func metricTables(w *table.Page, r *result.Result, columns []metricColumn) error
 }
 
 // metricTable writes the table of some samples; without samples, nothing.
-func metricTable(w *table.Page, title string, samples []result.Sample, columns []metricColumn) error {
+func metricTable(w *screen.Page, title string, samples []result.Sample, columns []metricColumn) error {
 	if len(samples) == 0 {
 		return nil
 	}
-	head := []table.Column{table.Left("name")}
+	head := []screen.Column{screen.Left("name")}
 	for _, c := range columns {
-		head = append(head, table.Right(c.name).Yields(1+slices.Index(metricYields, c.name)))
+		head = append(head, screen.Right(c.name).Yields(1+slices.Index(metricYields, c.name)))
 	}
 	var rows [][]string
 	for _, m := range group(samples) {

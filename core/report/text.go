@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/table"
+	"github.com/psbench/psbench/core/screen"
 )
 
 // The column sets of the metric tables.
@@ -36,7 +36,7 @@ func Text(w io.Writer, r *result.Result, o Options) error {
 	if err != nil {
 		return err
 	}
-	out := &table.Page{Width: o.Width}
+	out := &screen.Page{Width: o.Width}
 	header(out, r)
 	if !r.Complete {
 		incomplete(out, r)
@@ -64,7 +64,7 @@ func Text(w io.Writer, r *result.Result, o Options) error {
 }
 
 // incomplete must catch the eye of somebody who only looks for the tables.
-func incomplete(w *table.Page, r *result.Result) {
+func incomplete(w *screen.Page, r *result.Result) {
 	why := r.Error
 	if why == "" {
 		why = "the run ended early"
@@ -90,7 +90,7 @@ func pass(r *result.Result) string {
 }
 
 // totals writes throughput and loss.
-func totals(w *table.Page, r *result.Result) {
+func totals(w *screen.Page, r *result.Result) {
 	w.Line(0, "")
 	if t := r.Throughput; t.Samples > 0 {
 		line(w, "throughput", fmt.Sprintf("%.1f samples per second (%d samples in %.3f s)%s",

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/table"
+	"github.com/psbench/psbench/core/screen"
 )
 
 // mostEvents bounds the lines of a timeline.
@@ -22,7 +22,7 @@ type event struct {
 
 // timeline writes what trainers and servers of a batch-updating run did, in time order
 // and with the wall-clock time of each event, and then how long training took.
-func timeline(w *table.Page, r *result.Result) {
+func timeline(w *screen.Page, r *result.Result) {
 	events := batchUpdates(r)
 	if len(events) == 0 {
 		return

@@ -7,22 +7,22 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/table"
+	"github.com/psbench/psbench/core/screen"
 )
 
 // whatRanWhere writes a table of the processes and, below it, what the parts in
 // them reported.
-func whatRanWhere(w *table.Page, r *result.Result) error {
+func whatRanWhere(w *screen.Page, r *result.Result) error {
 	if len(r.Processes) == 0 {
 		return nil
 	}
 	isolated := slices.ContainsFunc(r.Processes, func(p result.Process) bool { return p.BoundaryNS > 0 })
-	columns := []table.Column{
-		table.Left("process"), table.Left("kind").Yields(3), table.Left("key"), table.Left("plugin").Yields(4),
-		table.Right("pid").Yields(1), table.Right("start ms").Yields(2), table.Right("peak RSS MiB"),
+	columns := []screen.Column{
+		screen.Left("process"), screen.Left("kind").Yields(3), screen.Left("key"), screen.Left("plugin").Yields(4),
+		screen.Right("pid").Yields(1), screen.Right("start ms").Yields(2), screen.Right("peak RSS MiB"),
 	}
 	if isolated {
-		columns = append(columns, table.Right("boundary µs"))
+		columns = append(columns, screen.Right("boundary µs"))
 	}
 	var rows [][]string
 	for _, p := range r.Processes {

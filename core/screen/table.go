@@ -1,5 +1,5 @@
-// Package table lays text out for a screen: grids and lines that fit its width.
-package table
+// Package screen lays text out for a screen: grids and lines that fit its width.
+package screen
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package table
+package screen
 
 import (
 	"slices"
@@ -32,7 +32,7 @@ func fit(columns []Column, rows [][]string, screen int) *layout {
 	}
 	for !l.narrow(columns, rows, screen, narrow) {
 		next := l.next(columns)
-		if next < 0 {
+		if next < 0 || len(l.shown) == 1 {
 			l.narrow(columns, rows, screen, narrowest)
 			break
 		}
@@ -66,7 +66,7 @@ func (l *layout) narrow(columns []Column, rows [][]string, screen, least int) bo
 		l.widths[i] = max(l.widths[i], twwidth.Width(columns[k].Name))
 	}
 	over := func() bool { return screen > 0 && sum(l.widths)+3*len(l.shown)+1 > screen } // borders and spaces
-	for over() { // headings, the one that gives most first
+	for over() {                                                                         // headings, the one that gives most first
 		most := 0
 		for i := range l.widths {
 			if l.widths[i]-broken[i] > l.widths[most]-broken[most] {
