@@ -69,6 +69,9 @@ func (f *csvFile) findTarget(first []string, header bool) error {
 		names = append(names, strings.TrimSpace(name))
 	}
 	if f.target = slices.Index(names, f.form.Target); header && f.target >= 0 {
+		if slices.Contains(names[f.target+1:], f.form.Target) {
+			return at(line, 1, fmt.Errorf("several columns are named %s, which setting target is: give the number of one", quote.String(f.form.Target)))
+		}
 		return nil
 	}
 	number, err := strconv.Atoi(f.form.Target)
@@ -77,7 +80,7 @@ func (f *csvFile) findTarget(first []string, header bool) error {
 		f.target = number - 1
 		return nil
 	case err == nil:
-		return at(line, 1, fmt.Errorf("there are %d columns, but setting target is %d", len(first), number))
+		return at(line, 1, fmt.Errorf("setting target is %d but must be the name of a column or its number from 1 to %d", number, len(first)))
 	case !header:
 		return at(line, 1, fmt.Errorf("the row is no header, so setting target must be a number from 1 to %d, not %s", len(first), quote.String(f.form.Target)))
 	case near != "":
@@ -124,9 +127,9 @@ func appendNumber(to []number, text string, column int) ([]number, error) {
 	return append(to, number{value, column}), err
 }
 
-// isHeader says whether no field of the first row is a number.
+// isHeader says whether no field of the first row is a number and some field is not empty.
 func isHeader(row []string) bool {
-	return !slices.ContainsFunc(row, func(field string) bool {
+	return strings.TrimSpace(strings.Join(row, "")) != "" && !slices.ContainsFunc(row, func(field string) bool {
 		_, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
 		return err == nil || errors.Is(err, strconv.ErrRange)
 	})
@@ -136,6 +139,9 @@ func isHeader(row []string) bool {
 func csvError(rows *csv.Reader, err error) error {
 	var syntax *csv.ParseError
 	if errors.As(err, &syntax) {
+		if syntax.StartLine != syntax.Line {
+			return at(syntax.Line, syntax.Column, fmt.Errorf("%w in the row that begins in line %d", syntax.Err, syntax.StartLine))
+		}
 		return at(syntax.Line, syntax.Column, syntax.Err)
 	}
 	return fmt.Errorf("after byte %d: %w", rows.InputOffset(), err)

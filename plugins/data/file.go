@@ -88,6 +88,9 @@ func (s FileSettings) parser() (parser, error) {
 	}
 	switch format {
 	case "jsonl":
+		if s.Columns != DefaultFile.Columns || s.Target != "" || s.Header != "auto" {
+			return nil, fmt.Errorf("settings columns, target and header are for CSV files, but data file %s is read as JSON lines", quote.Word(s.Path))
+		}
 		return parseJSONLines, nil
 	case "csv":
 		return func(r io.Reader, out *fileSamples) error {

@@ -88,7 +88,7 @@ func TestFile(t *testing.T) {
 func TestTooLongLine(t *testing.T) {
 	text := bytes.Repeat([]byte("0"), (longestLineMiB+1)<<20)
 	for _, format := range []string{"jsonl", "csv"} {
-		parse, err := FileSettings{Format: format, Header: "no", Columns: "indices"}.parser()
+		parse, err := FileSettings{Format: format, Header: "auto", Columns: "indices"}.parser()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,13 +228,20 @@ func TestCSVErrors(t *testing.T) {
 		{"a,b,label\n1,2,3", "features", "labl", `line 1, column 1: no column is named "labl", which setting target is; did you mean "label"?`},
 		{"a,b\n1,2", "features", "class", `line 1, column 1: no column is named "class", which setting target is; the columns are a, b`},
 		{"1,2\n", "features", "label", `line 1, column 1: the row is no header, so setting target must be a number from 1 to 2, not "label"`},
-		{"1,2\n", "features", "3", "line 1, column 1: there are 2 columns, but setting target is 3"},
+		{"1,2\n", "features", "3", "line 1, column 1: setting target is 3 but must be the name of a column or its number from 1 to 2"},
+		{"1,2\n", "features", "0", "line 1, column 1: setting target is 0 but must be the name of a column or its number from 1 to 2"},
+		{"a,a\n1,2", "features", "a", `line 1, column 1: several columns are named "a", which setting target is: give the number of one`},
+		{" \n1,2", "indices", "", `line 1, column 2: "" is not an integer; indices and targets are integers of 0 or more`},
+		{"1,2\n\"3,4\n5,6\n", "indices", "", `line 3, column 5: extraneous or missing " in quoted-field in the row that begins in line 2`},
 		{"1,2,3\n4,5", "indices", "3", "line 2, column 1: the row has 2 columns but the target is in column 3"},
 	} {
 		_, err := load(t, "a.csv", c.content, func(s *FileSettings) { s.Columns, s.Target = c.columns, c.target })
 		if want := "data file a.csv, " + c.want; err == nil || err.Error() != want {
 			t.Errorf("%q, target %q, gives\n  %v\nwant\n  %s", c.content, c.target, err, want)
 		}
+	}
+	if _, err := load(t, "a.jsonl", "{}", features("x")); err == nil || err.Error() != "settings columns, target and header are for CSV files, but data file a.jsonl is read as JSON lines" {
+		t.Errorf("columns of JSON lines: %v", err)
 	}
 	if _, err := load(t, "a.csv", "1,2", func(s *FileSettings) { s.Columns = "numbers" }); err == nil || err.Error() != `setting columns is "numbers" but must be indices or features` {
 		t.Errorf("columns of numbers: %v", err)
