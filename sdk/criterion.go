@@ -14,5 +14,5 @@ type Criterion interface {
 
 // CriterionEnv is what a criterion knows of its run.
 type CriterionEnv struct {
-	MaxBatch int // samples in the largest batch
+	MaxBatch int // the run's --batch-size; batches that the data cuts itself may be larger
 }

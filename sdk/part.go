@@ -21,7 +21,7 @@ type Part struct {
 	// Timing says when an ElementwiseServer combines gradients; 0 of all other parts.
 	Timing Timing
 	// Computes names what an ElementwiseServer works out, for its metric: "average" gives
-	// "average computation". It is the key unless the plugin sets it.
+	// "average computation". It is the key unless the plugin sets it to something else.
 	Computes string
 
 	build func(settings []byte, env any) (any, error)
@@ -62,6 +62,9 @@ func NewServer[S any](key string, defaults S, build func(S, ServerEnv) (Server, 
 // and measures; see NewServer for defaults.
 func NewElementwiseServer[S any](key string, timing Timing, defaults S, build func(S, ServerEnv) (ElementwiseServer, error)) Part {
 	part := newServer(key, ServiceGradients, defaults, build)
+	if timing != OnArrival && timing != OnLastArrival {
+		panic(fmt.Sprintf("server %s has timing %d, which is neither OnArrival nor OnLastArrival", key, timing)) // a mistake in the plugin's source
+	}
 	part.Timing, part.Computes = timing, key
 	return part
 }

@@ -47,11 +47,12 @@ type Server interface {
 // cores and in the trainers' own memory where that is shared, and answers. The order of the
 // blocks is open.
 //
-// Of a sparse gradient it gets a row at a time: those trainers that did not push a row have
-// no part in it.
+// Of a sparse gradient Combine gets a row at a time: those trainers that did not push a row
+// have no part in it. Finish gets all rows of the answer.
 type ElementwiseServer interface {
 	// Combine takes others into sum, which holds a gradient or what others were taken
-	// into before; all have len(sum) elements. It is called from several goroutines at
+	// into before; all have len(sum) elements. With OnLastArrival others are those of all
+	// other trainers at once, which a median needs. It is called from several goroutines at
 	// once, for different elements, and may write to sum alone.
 	Combine(sum []float32, others [][]float32)
 	// Finish turns sum, which holds the gradients of all trainers, into the answer. It is

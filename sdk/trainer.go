@@ -86,7 +86,7 @@ type TrainerEnv struct {
 	Rank     int
 	Name     string
 	Trainers int // of the run: the world size
-	Epochs   int
+	Epochs   int // of the longest pass; a shorter one ends by the context of Train
 	Seed     uint64
 	// Server is the key of the run's server, or "".
 	Server string

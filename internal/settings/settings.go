@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/psbench/psbench/internal/quote"
@@ -41,4 +42,137 @@ func Decode(raw []byte, dst any) error {
 		return fmt.Errorf("the settings must be a JSON object, not %s", quote.Text(typ.Value))
 	}
 	return fmt.Errorf("the settings cannot be read: %w", err)
+}
+
+// CheckValue says what is wrong with the value of a setting, whatever its type: JSON whose
+// numbers are json.Number. A number must be one that a float32 can hold, since everything
+// is computed with those: a larger one would be infinite, a smaller one 0. A list must hold
+// no null, which encoding/json takes for 0 in a list of numbers. The error begins with what
+// the value does, as in "is 1e39 but must be ...".
+func CheckValue(value any) error {
+	place, bad, found := faultOf(value)
+	const held = "a number that a float32 can hold: 0, or from 1.4e-45 to 3.4e38 in size"
+	switch {
+	case !found:
+		return nil
+	case bad == nil:
+		return fmt.Errorf("holds null at %s but must hold a value there", quote.Text(place))
+	case place == "":
+		return fmt.Errorf("is %s but must be %s", show(bad), held)
+	default:
+		return fmt.Errorf("holds %s at %s but must hold %s", show(bad), quote.Text(place), held)
+	}
+}
+
+// faultOf finds what must not be in a value, and its place there, as in [3][1].
+func faultOf(value any) (place string, bad any, found bool) {
+	switch v := value.(type) {
+	case json.Number:
+		return "", v, !fitsFloat32(v)
+	case []any:
+		for i, element := range v {
+			if element == nil {
+				return fmt.Sprintf("[%d]", i), nil, true
+			}
+			if place, bad, found := faultOf(element); found {
+				return fmt.Sprintf("[%d]%s", i, place), bad, true
+			}
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if place, bad, found := faultOf(v[key]); found {
+				return "." + key + place, bad, true
+			}
+		}
+	}
+	return "", nil, false
+}
+
+// fitsFloat32 says that a number is neither infinite as a float32 nor 0 unless it is 0.
+func fitsFloat32(n json.Number) bool {
+	v, err := strconv.ParseFloat(string(n), 32)
+	mantissa, _, _ := strings.Cut(strings.ToLower(string(n)), "e")
+	return err == nil && (v != 0 || !strings.ContainsAny(mantissa, "123456789"))
+}
+
+// misfit finds a value that its Go type cannot hold in what could not be decoded as a t, and
+// its place there, as in .sizes[3]: what encoding/json says of it has neither the index
+// nor, of a string, the value. The type that is wanted there is nil where all values fit.
+func misfit(value any, t reflect.Type) (place string, bad any, wanted reflect.Type) {
+	switch v := value.(type) {
+	case []any:
+		if t.Kind() != reflect.Slice {
+			break
+		}
+		for i, element := range v {
+			if place, bad, wanted := misfit(element, t.Elem()); wanted != nil {
+				return fmt.Sprintf("[%d]%s", i, place), bad, wanted
+			}
+		}
+		return "", nil, nil
+	case map[string]any:
+		if t.Kind() != reflect.Struct {
+			break
+		}
+		for _, f := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if element, given := v[name]; given && name != "" {
+				if place, bad, wanted := misfit(element, f.Type); wanted != nil {
+					return "." + name + place, bad, wanted
+				}
+			}
+		}
+		return "", nil, nil
+	}
+	text, err := json.Marshal(value)
+	if err == nil && json.Unmarshal(text, reflect.New(t).Interface()) == nil {
+		return "", nil, nil
+	}
+	return "", value, t
+}
+
+// typeWords is what a setting of a type must be.
+func typeWords(t reflect.Type) string {
+	switch JSONType(t) {
+	case "bool":
+		return "true or false"
+	case "integer":
+		if t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uint64 {
+			return fmt.Sprintf("a whole number of 0 or more that fits in %d bits", t.Bits())
+		}
+		return fmt.Sprintf("a whole number that fits in %d bits", t.Bits())
+	case "object":
+		return "an object"
+	default:
+		return "a " + JSONType(t)
+	}
+}
+
+// show is a value as JSON, fit to be printed.
+func show(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return quote.Text(fmt.Sprint(value))
+	}
+	return quote.Text(string(text))
+}
+
+// JSONType is what a setting of a Go type is in JSON: bool, integer, number, string, list
+// or object.
+func JSONType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "bool"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "integer"
+	case reflect.Float32, reflect.Float64:
+		return "number"
+	case reflect.String:
+		return "string"
+	case reflect.Slice, reflect.Array:
+		return "list"
+	default:
+		return "object"
+	}
 }

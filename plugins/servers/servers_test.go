@@ -13,7 +13,7 @@ import (
 func averages() map[string]sdk.Part {
 	out := map[string]sdk.Part{}
 	for _, p := range Parts() {
-		if p.Timing != 0 {
+		if p.Computes == "average" {
 			out[p.Key] = p
 		}
 	}

@@ -30,7 +30,7 @@ func anySets(t *rapid.T) (sets [][]int, trainers int) {
 }
 
 // A stream is partitioned as the same samples in memory are, and in each epoch anew.
-func TestStreamsAreDealtAsMemoryIs(t *testing.T) {
+func TestStreamsArePartitionedAsMemoryIs(t *testing.T) {
 	a, b := hosttest.Pair(t)
 	data, trainer := &call.Link{Conn: a}, &call.Link{Conn: b}
 	rapid.Check(t, func(t *rapid.T) {

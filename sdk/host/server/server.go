@@ -4,6 +4,7 @@
 package server
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -112,7 +113,7 @@ func (r *Role) build(env sdk.ServerEnv) (any, error) {
 	r.reduction = &reduction{
 		server: server, timing: part.Timing, spread: r.Fabric.Maps(), clock: monotonic(),
 		pool:     newPool(len(r.trainers), &r.Owned, r.Done),
-		computed: r.Recorder.Series("method_metric", part.Computes+" computation"),
+		computed: r.Recorder.Series("method_metric", cmp.Or(part.Computes, part.Key)+" computation"),
 	}
 	return server, nil
 }
