@@ -246,7 +246,7 @@ func TestScattersEndAtTheDeadline(t *testing.T) {
 	overTransports(t, func(t *testing.T, f *Fabric) {
 		for _, s := range scatters {
 			for _, elements := range []int{5, 3 * ringBlock} {
-				g := joinGroup(t, f, 2, 50*time.Millisecond, commtest.DenseSpec(0, elements))
+				g := joinGroup(t, f, 2, 400*time.Millisecond, commtest.DenseSpec(0, elements))
 				var wait *comm.WaitError
 				err := s.start(g.links[0], 3, g.stores[0].Buckets[0]).Wait()
 				if !errors.As(err, &wait) || fmt.Sprint(wait.For) != "[trainer1]" || !strings.Contains(err.Error(), "batch 3, bucket 0") {
