@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
@@ -16,40 +17,36 @@ func wrap(text string, width int) []string {
 	return lines
 }
 
-// hang is wrap of one line whose first break all others are indented after.
+// spaced matches a word with the spaces before it.
+var spaced = regexp.MustCompile(` *[^ ]+`)
+
+// hang is wrap of one line whose first break all others are indented after. An indent of
+// half the width or more is none.
 func hang(line string, width, indent int) []string {
-	if twwidth.Width(line) <= width {
+	fits := func(text string) bool { return twwidth.Width(text) <= width }
+	if fits(line) {
 		return []string{line}
 	}
-	if indent >= width/2 {
-		indent = 0
+	margin := ""
+	if indent < width/2 {
+		margin = strings.Repeat(" ", indent)
 	}
-	// Spaces at the start and between a label and its text stay.
 	var lines []string
-	current, gap := "", ""
-	for rest := line; rest != ""; {
-		word := rest
-		if i := strings.IndexByte(strings.TrimLeft(rest, " "), ' '); i >= 0 {
-			word = rest[:len(rest)-len(strings.TrimLeft(rest, " "))+i]
+	current := ""
+	for _, word := range spaced.FindAllString(line, -1) {
+		if fits(current + word) {
+			current += word
+			continue
 		}
-		rest = rest[len(word):]
-		gap, word = word[:len(word)-len(strings.TrimLeft(word, " "))], strings.TrimLeft(word, " ")
-		for twwidth.Width(current+gap+word) > width {
-			if strings.TrimLeft(current, " ") == "" {
-				if current += gap; twwidth.Width(current) >= width {
-					current = ""
-				}
-				head := piece(word, width-twwidth.Width(current))
-				lines, word = append(lines, current+head), word[len(head):]
-			} else {
-				lines = append(lines, current)
-			}
-			current, gap = strings.Repeat(" ", indent), ""
+		word = strings.TrimLeft(word, " ") // the spaces at a break go
+		if current != "" {
+			lines, current = append(lines, current), margin
 		}
-		current += gap + word
-	}
-	if current = strings.TrimRight(current, " "); current == "" && lines != nil {
-		return lines
+		for !fits(current + word) {
+			head := piece(word, width-twwidth.Width(current))
+			lines, current, word = append(lines, current+head), margin, word[len(head):]
+		}
+		current += word
 	}
 	return append(lines, current)
 }
