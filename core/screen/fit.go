@@ -65,8 +65,9 @@ func (l *layout) narrow(columns []Column, rows [][]string, screen, least int) bo
 		broken[i] = max(l.widths[i], broad(strings.Fields(columns[k].Name)))
 		l.widths[i] = max(l.widths[i], twwidth.Width(columns[k].Name))
 	}
-	over := func() bool { return screen > 0 && sum(l.widths)+3*len(l.shown)+1 > screen } // borders and spaces
-	for over() {                                                                         // headings, the one that gives most first
+	const frame = 3 // of each column: a border and two spaces
+	over := func() bool { return screen > 0 && sum(l.widths)+frame*len(l.shown)+1 > screen }
+	for over() { // headings, the one that gives most first
 		most := 0
 		for i := range l.widths {
 			if l.widths[i]-broken[i] > l.widths[most]-broken[most] {
