@@ -4,26 +4,32 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
 )
 
-// RunEpoch calls step with every batch and its key, {epoch},{index}, and reports the
-// loss that it returns. Errors say whose iteration failed. When ctx ends so does the
-// epoch, with its cause.
-func RunEpoch(ctx context.Context, trainer string, epoch int, batches sdk.Batches, report sdk.PassReport, step func(sdk.Key, *sdk.Batch) (float64, error)) error {
+// RunEpoch calls step with every batch of parts and its key, {epoch},{index}, and reports
+// the loss that it returns. It records how long the trainer got its batches for. Errors say
+// whose iteration failed. When ctx ends so does the epoch, with its cause.
+func RunEpoch(ctx context.Context, trainer string, epoch int, parts sdk.TrainerParts, report sdk.PassReport, step func(sdk.Key, *sdk.Batch) (float64, error)) error {
 	report.Epoch(epoch)
-	for index := range batches.Len() {
+	data := parts.Recorder.Series(IterationMetric, Data)
+	for index := range parts.Batches.Len() {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		b, err := batches.Next()
+		start := comm.Now()
+		b, err := parts.Batches.Next()
 		if err != nil {
 			return err
 		}
-		loss, err := step(sdk.Key{A: int64(epoch), B: int64(index)}, b)
+		end := comm.Now()
+		key := sdk.Key{A: int64(epoch), B: int64(index)}
+		loss, err := step(key, b)
 		if err != nil {
 			return fmt.Errorf("%s, epoch %d, batch %d: %w", trainer, epoch, index, err)
 		}
+		data.Record(key, start, end)
 		report.Loss(loss)
 	}
 	return nil

@@ -23,6 +23,9 @@ type Reducer struct {
 	bucketOf []int // by parameter
 	missing  []int // by bucket: gradients that are not ready
 	futures  []*comm.Future
+
+	backward, exposed *sdk.Series
+	waitNS, doneNS    int64 // of the last Wait
 }
 
 // NewReducer makes the reducer of one pass.
@@ -32,6 +35,8 @@ func NewReducer(parts sdk.TrainerParts, state sdk.HookState) *Reducer {
 		bucketOf: make([]int, len(parts.Values)),
 		missing:  make([]int, len(parts.Buckets)),
 		futures:  make([]*comm.Future, 0, len(parts.Buckets)),
+		backward: parts.Recorder.Series(IterationMetric, Backward),
+		exposed:  parts.Recorder.Series(IterationMetric, Exposed),
 	}
 	for i, b := range parts.Buckets {
 		for _, span := range b.Parameters {
@@ -61,13 +66,25 @@ func (r *Reducer) emit(parameter int) {
 // started and returns err or else what went wrong with them; without an error every
 // bucket holds its reduced gradient.
 func (r *Reducer) Wait(err error) error {
+	r.waitNS = comm.Now()
 	for _, f := range r.futures {
 		if ferr := f.Wait(); err == nil {
 			err = ferr
 		}
 	}
+	r.doneNS = comm.Now()
 	if started := len(r.futures); err == nil && started < len(r.buckets) {
 		err = fmt.Errorf("the model ended backward with %d gradients of bucket %d missing", r.missing[started], started)
 	}
 	return err
+}
+
+// Waited is when the last Wait was called and when its buckets were done, in ns of comm.Now.
+func (r *Reducer) Waited() (fromNS, toNS int64) { return r.waitNS, r.doneNS }
+
+// Record notes, under the key of an iteration, two of its parts: its backward pass, from
+// startNS until Wait was called, and its exposed communication, until the buckets were done.
+func (r *Reducer) Record(key sdk.Key, startNS int64) {
+	r.backward.Record(key, startNS, r.waitNS)
+	r.exposed.Record(key, r.waitNS, r.doneNS)
 }

@@ -34,8 +34,8 @@ type trainer struct {
 	reducer  *dataparallel.Reducer
 	gradient dataparallel.OutputGradient
 
-	whole, forward, backward        *sdk.Series
-	fetching, processing, reporting *sdk.Series
+	whole, forward, backward, taking *sdk.Series
+	fetching, processing, reporting  *sdk.Series
 }
 
 // New makes the trainer of one rank.
@@ -66,6 +66,7 @@ func (t *trainer) Attach(parts sdk.TrainerParts) error {
 	t.whole = series("batch_level_metric", "batch_all")
 	t.forward = series("forward_metric", "forward_pass")
 	t.backward = series("backward_metric", "backward")
+	t.taking = series(dataparallel.IterationMetric, dataparallel.Parameters)
 	t.fetching = series("batch_update_metric", "fetching the model")
 	t.processing = series("batch_update_metric", "processing one batch")
 	t.reporting = series("batch_update_metric", "reporting grads")
@@ -86,7 +87,7 @@ func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 		return fmt.Errorf("%s, fetching the model: %w", t.env.Name, err)
 	}
 	for epoch := range t.env.Epochs {
-		if err := dataparallel.RunEpoch(ctx, t.env.Name, epoch, t.parts.Batches, report, t.step); err != nil {
+		if err := dataparallel.RunEpoch(ctx, t.env.Name, epoch, t.parts, report, t.step); err != nil {
 			return err
 		}
 		if err := t.parts.Evaluation.Run(ctx, epoch, t.parts.Model.Forward, t.parts.Criterion); err != nil {
@@ -125,16 +126,16 @@ func (t *trainer) step(key sdk.Key, b *sdk.Batch) (float64, error) {
 		return 0, err
 	}
 	t.reducer.Begin()
-	err = t.parts.Model.Backward(gradient, t.reducer.Emit)
-	processed := comm.Now()
-	if err := t.reducer.Wait(err); err != nil {
+	if err := t.reducer.Wait(t.parts.Model.Backward(gradient, t.reducer.Emit)); err != nil {
 		return 0, err
 	}
-	backwardEnd := comm.Now()
+	processed, backwardEnd := t.reducer.Waited()
 	t.takeParameters()
 	end := comm.Now()
 	t.forward.Record(key, start, forwardEnd)
 	t.backward.Record(key, forwardEnd, backwardEnd)
+	t.reducer.Record(key, forwardEnd)
+	t.taking.Record(key, backwardEnd, end)
 	t.processing.Record(key, start, processed)
 	t.reporting.Record(key, processed, end)
 	t.whole.Record(key, start, end)

@@ -143,6 +143,7 @@ func requireTimes(t *testing.T, rec *sdk.Recorder) {
 	if fetched := series["batch_update_metric,fetching the model"]; len(fetched) != 1 || fetched[0].Key != (sdk.Key{}) {
 		t.Errorf("fetching the model is %v", fetched)
 	}
+	trainertest.RequireParts(t, series, "forward_metric,forward_pass", "iteration_metric,backward", "iteration_metric,exposed communication", "iteration_metric,parameters")
 	end := func(m sdk.Measurement) int64 { return m.StartNS + m.DurationNS }
 	for i, whole := range series["batch_level_metric,batch_all"] {
 		of := map[string]sdk.Measurement{}
@@ -158,7 +159,7 @@ func requireTimes(t *testing.T, rec *sdk.Recorder) {
 			t.Errorf("iteration %d: %+v do not lie within %+v", i, of, whole)
 		}
 	}
-	if n := len(series["batch_level_metric,batch_all"]); n != 4 || len(series) != 6 {
+	if n := len(series["batch_level_metric,batch_all"]); n != 4 || len(series) != 10 {
 		t.Errorf("there are %d iterations in %d series", n, len(series))
 	}
 }

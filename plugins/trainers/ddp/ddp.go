@@ -107,7 +107,7 @@ func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 		return t.step(&t.iteration, key, b)
 	}
 	for epoch := range t.env.Epochs {
-		if err := dataparallel.RunEpoch(ctx, t.env.Name, epoch, t.parts.Batches, report, step); err != nil {
+		if err := dataparallel.RunEpoch(ctx, t.env.Name, epoch, t.parts, report, step); err != nil {
 			return err
 		}
 		if err := t.parts.Evaluation.Run(ctx, epoch, t.parts.Model.Forward, t.parts.Criterion); err != nil {

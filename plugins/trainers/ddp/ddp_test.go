@@ -208,7 +208,8 @@ func requireTimes(t *testing.T, rec *sdk.Recorder) {
 		s.Each(func(m sdk.Measurement) { series[s.Type+","+s.Name] = append(series[s.Type+","+s.Name], m) })
 	}
 	whole, forward, backward := series["batch_level_metric,batch_all"], series["forward_metric,forward_pass"], series["backward_metric,backward"]
-	if len(series) != 3 || len(whole) != 6 || len(forward) != 6 || len(backward) != 6 {
+	trainertest.RequireParts(t, series, "forward_metric,forward_pass", "iteration_metric,backward", "iteration_metric,exposed communication", "iteration_metric,optimizer")
+	if len(series) != 7 || len(whole) != 6 || len(forward) != 6 || len(backward) != 6 {
 		t.Fatalf("the series are %v", series)
 	}
 	for i, w := range whole {

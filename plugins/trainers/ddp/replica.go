@@ -14,21 +14,24 @@ type ddpModel interface {
 	Forward(b *sdk.Batch) (tensor.Tensor, error)
 	// Backward returns once every bucket holds its reduced gradient.
 	Backward(outputGradient tensor.Tensor) error
+	// Waited and Record are those of a dataparallel.Reducer.
+	Waited() (fromNS, toNS int64)
+	Record(key sdk.Key, startNS int64)
 }
 
 // replica is the model with a reducer.
 type replica struct {
-	model   sdk.Model
-	reducer *dataparallel.Reducer
+	*dataparallel.Reducer
+	model sdk.Model
 }
 
 func newReplica(parts sdk.TrainerParts, state sdk.HookState) ddpModel {
-	return &replica{parts.Model, dataparallel.NewReducer(parts, state)}
+	return &replica{dataparallel.NewReducer(parts, state), parts.Model}
 }
 
 func (r *replica) Forward(b *sdk.Batch) (tensor.Tensor, error) { return r.model.Forward(b) }
 
 func (r *replica) Backward(outputGradient tensor.Tensor) error {
-	r.reducer.Begin()
-	return r.reducer.Wait(r.model.Backward(outputGradient, r.reducer.Emit))
+	r.Begin()
+	return r.Wait(r.model.Backward(outputGradient, r.Emit))
 }

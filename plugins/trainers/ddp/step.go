@@ -19,18 +19,19 @@ type iteration struct {
 	optimizer optimizer.Optimizer
 	gradient  dataparallel.OutputGradient
 
-	whole, forward, backward *sdk.Series
+	whole, forward, backward, optimizing *sdk.Series
 }
 
 func newIteration(t *trainer) (iteration, error) {
 	steps, err := optimizer.New(t.settings.Settings, t.parts.Values, t.parts.Gradients)
 	rec := t.parts.Recorder
 	return iteration{
-		criterion: t.parts.Criterion,
-		optimizer: steps,
-		whole:     rec.Series("batch_level_metric", "batch_all"),
-		forward:   rec.Series("forward_metric", "forward_pass"),
-		backward:  rec.Series("backward_metric", "backward"),
+		criterion:  t.parts.Criterion,
+		optimizer:  steps,
+		whole:      rec.Series("batch_level_metric", "batch_all"),
+		forward:    rec.Series("forward_metric", "forward_pass"),
+		backward:   rec.Series("backward_metric", "backward"),
+		optimizing: rec.Series(dataparallel.IterationMetric, dataparallel.Optimizer),
 	}, err
 }
 
@@ -46,11 +47,13 @@ func basicStep(it *iteration, key sdk.Key, b *sdk.Batch) (float64, error) {
 	if err := it.model.Backward(gradient); err != nil {
 		return 0, err
 	}
-	backwardEnd := comm.Now()
+	_, backwardEnd := it.model.Waited()
 	it.optimizer.Step()
 	end := comm.Now()
 	it.forward.Record(key, start, forwardEnd)
 	it.backward.Record(key, forwardEnd, backwardEnd)
+	it.model.Record(key, forwardEnd)
+	it.optimizing.Record(key, backwardEnd, end)
 	it.whole.Record(key, start, end)
 	return loss, nil
 }

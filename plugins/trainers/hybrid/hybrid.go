@@ -154,7 +154,7 @@ func (t *trainer) Reset() error {
 func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 	for epoch := range t.env.Epochs {
 		start := comm.Now()
-		if err := dataparallel.RunEpoch(ctx, t.env.Name, epoch, t.parts.Batches, report, t.iteration.step); err != nil {
+		if err := dataparallel.RunEpoch(ctx, t.env.Name, epoch, t.parts, report, t.iteration.step); err != nil {
 			return err
 		}
 		t.epoch.Record(sdk.Key{A: int64(epoch)}, start, comm.Now())

@@ -74,7 +74,8 @@ func requireTimes(t *testing.T, rec *sdk.Recorder) {
 		t.Errorf("epochs are %s", d)
 	}
 	names := []string{"lookup_metric,lookup", "forward_metric,forward_pass", "backward_metric,backward", "update_metric,embedding_update", "batch_level_metric,batch_all"}
-	if len(series) != len(names)+1 {
+	trainertest.RequireParts(t, series, names[0], names[1], "iteration_metric,backward", "iteration_metric,exposed communication", "iteration_metric,optimizer", "iteration_metric,exposed update")
+	if len(series) != len(names)+6 {
 		t.Errorf("there are %d series", len(series))
 	}
 	for _, name := range names {

@@ -24,6 +24,7 @@ type iteration struct {
 	calls    []*comm.Future // to the tables
 
 	whole, lookup, forward, backward, update *sdk.Series
+	optimizing, waiting                      *sdk.Series
 }
 
 func newIteration(s Settings, parts sdk.TrainerParts, model sdk.FeatureModel) (iteration, error) {
@@ -31,14 +32,16 @@ func newIteration(s Settings, parts sdk.TrainerParts, model sdk.FeatureModel) (i
 	rec := parts.Recorder
 	return iteration{
 		parts: parts, model: model, tables: parts.Tables, serial: s.Lookup == "serial",
-		features:  newFeatures(model.Inputs(), parts.Tables.Store),
-		optimizer: steps,
-		calls:     make([]*comm.Future, 0, len(parts.Tables.Links)),
-		whole:     rec.Series("batch_level_metric", "batch_all"),
-		lookup:    rec.Series("lookup_metric", "lookup"),
-		forward:   rec.Series("forward_metric", "forward_pass"),
-		backward:  rec.Series("backward_metric", "backward"),
-		update:    rec.Series("update_metric", "embedding_update"),
+		features:   newFeatures(model.Inputs(), parts.Tables.Store),
+		optimizer:  steps,
+		calls:      make([]*comm.Future, 0, len(parts.Tables.Links)),
+		whole:      rec.Series("batch_level_metric", "batch_all"),
+		lookup:     rec.Series("lookup_metric", "lookup"),
+		forward:    rec.Series("forward_metric", "forward_pass"),
+		backward:   rec.Series("backward_metric", "backward"),
+		update:     rec.Series("update_metric", "embedding_update"),
+		optimizing: rec.Series(dataparallel.IterationMetric, dataparallel.Optimizer),
+		waiting:    rec.Series(dataparallel.IterationMetric, dataparallel.ExposedUpdate),
 	}, err
 }
 
@@ -73,10 +76,11 @@ func (it *iteration) step(key sdk.Key, b *sdk.Batch) (float64, error) {
 		it.startUpdates()
 	}
 	err = it.reducer.Wait(err)
-	backwardEnd := comm.Now()
+	_, backwardEnd := it.reducer.Waited()
 	if err == nil {
 		it.optimizer.Step()
 	}
+	stepEnd := comm.Now()
 	updateEnd, uerr := it.wait()
 	if err == nil {
 		err = uerr
@@ -88,6 +92,9 @@ func (it *iteration) step(key sdk.Key, b *sdk.Batch) (float64, error) {
 	it.lookup.Record(key, start, lookupEnd)
 	it.forward.Record(key, lookupEnd, forwardEnd)
 	it.backward.Record(key, forwardEnd, backwardEnd)
+	it.reducer.Record(key, forwardEnd)
+	it.optimizing.Record(key, backwardEnd, stepEnd)
+	it.waiting.Record(key, stepEnd, end)
 	it.update.Record(key, updateStart, updateEnd)
 	it.whole.Record(key, start, end)
 	return loss, nil

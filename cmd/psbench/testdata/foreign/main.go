@@ -68,7 +68,7 @@ func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 		}
 	}
 	for epoch := range t.env.Epochs {
-		if err := dataparallel.RunEpoch(ctx, t.env.Name, epoch, t.parts.Batches, report, t.step); err != nil {
+		if err := dataparallel.RunEpoch(ctx, t.env.Name, epoch, t.parts, report, t.step); err != nil {
 			return err
 		}
 	}
@@ -91,9 +91,9 @@ func (t *trainer) broadcast() error {
 	return nil
 }
 
-func (t *trainer) step(_ sdk.Key, b *sdk.Batch) (loss float64, err error) {
+func (t *trainer) step(key sdk.Key, b *sdk.Batch) (loss float64, err error) {
 	t.state.NextBatch()
-	loss, gradient, _, err := t.gradient.Compute(t.parts.Model, t.parts.Criterion, b)
+	loss, gradient, forwardEnd, err := t.gradient.Compute(t.parts.Model, t.parts.Criterion, b)
 	if err != nil {
 		return 0, err
 	}
@@ -101,6 +101,7 @@ func (t *trainer) step(_ sdk.Key, b *sdk.Batch) (loss float64, err error) {
 	if err := t.reducer.Wait(t.parts.Model.Backward(gradient, t.reducer.Emit)); err != nil {
 		return 0, err
 	}
+	t.reducer.Record(key, forwardEnd)
 	t.optimizer.Step()
 	return loss, nil
 }

@@ -73,6 +73,35 @@ func Series(recorder *sdk.Recorder) map[string][]sdk.Measurement {
 	return all
 }
 
+// RequireParts requires that the given series are one behind the other in each iteration, with
+// nothing between them, that they fill batch_all, and that each iteration's data came before.
+func RequireParts(t testing.TB, series map[string][]sdk.Measurement, parts ...string) {
+	t.Helper()
+	whole, data := series["batch_level_metric,batch_all"], series["iteration_metric,data"]
+	if len(data) != len(whole) {
+		t.Fatalf("there are %d measurements of data, want %d", len(data), len(whole))
+	}
+	for i, w := range whole {
+		if d := data[i]; d.Key != w.Key || d.DurationNS < 0 || d.StartNS+d.DurationNS > w.StartNS {
+			t.Errorf("iteration %d: data %+v is not before %+v", i, d, w)
+		}
+		at := w.StartNS
+		for _, part := range parts {
+			if len(series[part]) != len(whole) {
+				t.Fatalf("there are %d measurements of %s, want %d", len(series[part]), part, len(whole))
+			}
+			m := series[part][i]
+			if m.Key != w.Key || m.StartNS != at || m.DurationNS < 0 {
+				t.Errorf("iteration %d: %s is %+v, want it under %v from %d on", i, part, m, w.Key, at)
+			}
+			at = m.StartNS + m.DurationNS
+		}
+		if end := w.StartNS + w.DurationNS; at != end {
+			t.Errorf("iteration %d: the parts end at %d, the iteration at %d", i, at, end)
+		}
+	}
+}
+
 // Read reads a reference case into c.
 func Read(t testing.TB, name string, c any) {
 	t.Helper()
