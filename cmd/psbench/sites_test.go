@@ -136,10 +136,12 @@ func outside(t *testing.T, a *apart, flags string) (count int) {
 		t.Fatalf("%d processes have %d folders", len(res.Processes), len(a.folders))
 	}
 	ranks := map[int]bool{}
-	for _, s := range res.Samples {
-		ranks[s.Rank] = true
-		if s.StartNS < began || s.StartNS+s.DurationNS > began+took {
-			count++
+	for _, s := range res.Series {
+		for m := range s.All() {
+			ranks[s.Rank] = true
+			if m.StartNS < began || m.StartNS+m.DurationNS > began+took {
+				count++
+			}
 		}
 	}
 	if len(ranks) < 3 {

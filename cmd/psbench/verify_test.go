@@ -17,6 +17,7 @@ import (
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/run"
 	"github.com/psbench/psbench/core/verify"
+	"github.com/psbench/psbench/sdk"
 )
 
 // psbenchMain runs a command line in this process; plugin processes are real.
@@ -263,13 +264,15 @@ func TestDefaultModelOverlaps(t *testing.T) {
 		}
 	}
 	for rank := range 2 {
-		var backward, first []result.Sample
-		for _, s := range res.Samples {
-			switch {
-			case s.Rank == rank && s.Type == "backward_metric":
-				backward = append(backward, s)
-			case s.Rank == rank && s.Type == "hook_future_metric" && strings.HasSuffix(s.Key, ",0"):
-				first = append(first, s)
+		var backward, first []sdk.Measurement
+		for _, s := range res.Series {
+			for m := range s.All() {
+				switch {
+				case s.Rank == rank && s.Type == "backward_metric":
+					backward = append(backward, m)
+				case s.Rank == rank && s.Type == "hook_future_metric" && m.Key.B == 0:
+					first = append(first, m)
+				}
 			}
 		}
 		if len(backward) != 10 || len(first) != len(backward) {

@@ -45,9 +45,11 @@ func epochTable(w *screen.Page, r *result.Result) error {
 // epochSeconds are the durations of a trainer's epochs, or nil.
 func epochSeconds(r *result.Result, rank int) []float64 {
 	var seconds []float64
-	for _, s := range r.Samples {
+	for _, s := range r.Series {
 		if s.Rank == rank && s.Type == "epoch_metric" && s.Name == "epoch" {
-			seconds = append(seconds, float64(s.DurationNS)/1e9)
+			for m := range s.All() {
+				seconds = append(seconds, float64(m.DurationNS)/1e9)
+			}
 		}
 	}
 	return seconds

@@ -29,7 +29,7 @@ func evaluationTable(w *screen.Page, r *result.Result) error {
 		e := epochs[i]
 		rows = append(rows, []string{
 			strconv.Itoa(e.Epoch), meanLoss(e.TrainLoss), meanLoss(e.Loss), share(e.Accuracy), share(e.AUC),
-			strconv.FormatInt(e.Samples, 10), strconv.FormatFloat(seconds[fmt.Sprintf("%d,0", e.Epoch)], 'f', 6, 64),
+			strconv.FormatInt(e.Samples, 10), strconv.FormatFloat(seconds[int64(e.Epoch)], 'f', 6, 64),
 		})
 	}
 	if err := titled(w, "evaluation on held-out samples after each epoch"+pass(r), columns, rows); err != nil {
@@ -55,12 +55,14 @@ func spread(n, k int) []int {
 	return places
 }
 
-// evaluationSeconds is how long evaluation took on the trainer that took longest, by key.
-func evaluationSeconds(r *result.Result) map[string]float64 {
-	longest := map[string]float64{}
-	for _, s := range r.Samples {
+// evaluationSeconds is how long evaluation took on the trainer that took longest, by epoch.
+func evaluationSeconds(r *result.Result) map[int64]float64 {
+	longest := map[int64]float64{}
+	for _, s := range r.Series {
 		if s.Type == "evaluation_metric" && s.Name == "evaluate" {
-			longest[s.Key] = max(longest[s.Key], float64(s.DurationNS)/1e9)
+			for m := range s.All() {
+				longest[m.Key.A] = max(longest[m.Key.A], float64(m.DurationNS)/1e9)
+			}
 		}
 	}
 	return longest

@@ -56,12 +56,12 @@ func decimals(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 // metricTables writes a table per trainer and one of all, then the same of the
 // servers.
 func metricTables(w *screen.Page, r *result.Result, columns []metricColumn) error {
-	byRank := map[int][]result.Sample{}
-	for _, s := range r.Samples {
+	byRank := map[int][]*result.Series{}
+	for _, s := range r.Series {
 		byRank[s.Rank] = append(byRank[s.Rank], s)
 	}
 	for _, kind := range []string{"trainer", "server"} {
-		var all []result.Sample
+		var all []*result.Series
 		for _, p := range ranksOf(r.Processes, kind) {
 			if err := metricTable(w, p.Name+pass(r), byRank[p.Rank], columns); err != nil {
 				return err
@@ -75,9 +75,9 @@ func metricTables(w *screen.Page, r *result.Result, columns []metricColumn) erro
 	return nil
 }
 
-// metricTable writes the table of some samples; without samples, nothing.
-func metricTable(w *screen.Page, title string, samples []result.Sample, columns []metricColumn) error {
-	if len(samples) == 0 {
+// metricTable writes the table of some series; without series, nothing.
+func metricTable(w *screen.Page, title string, series []*result.Series, columns []metricColumn) error {
+	if len(series) == 0 {
 		return nil
 	}
 	head := []screen.Column{screen.Left("name")}
@@ -85,7 +85,7 @@ func metricTable(w *screen.Page, title string, samples []result.Sample, columns 
 		head = append(head, screen.Right(c.name).Yields(1+slices.Index(metricYields, c.name)))
 	}
 	var rows [][]string
-	for _, m := range group(samples) {
+	for _, m := range group(series) {
 		row := []string{m.label()}
 		summary := stats.Summarize(m.ms)
 		for _, c := range columns {
@@ -114,19 +114,21 @@ type metric struct {
 	ms        []float64
 }
 
-// group splits samples into metrics, in the order of first appearance.
-func group(samples []result.Sample) []*metric {
+// group joins series to metrics, in the order of first appearance.
+func group(series []*result.Series) []*metric {
 	type id struct{ typ, name string }
 	known := map[id]*metric{}
 	var metrics []*metric
-	for _, s := range samples {
+	for _, s := range series {
 		m := known[id{s.Type, s.Name}]
 		if m == nil {
 			m = &metric{typ: s.Type, name: s.Name}
 			known[id{s.Type, s.Name}] = m
 			metrics = append(metrics, m)
 		}
-		m.ms = append(m.ms, float64(s.DurationNS)/1e6)
+		for q := range s.All() {
+			m.ms = append(m.ms, float64(q.DurationNS)/1e6)
+		}
 	}
 	return metrics
 }

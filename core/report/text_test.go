@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/sdk"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -79,9 +80,11 @@ func synthetic() *result.Result {
 }
 
 func add(r *result.Result, rank int, typ, name string, ns int64) {
-	r.Samples = append(r.Samples, result.Sample{
-		Rank: rank, Type: typ, Name: name, Key: "0,0", StartNS: int64(len(r.Samples)) * 1e6, DurationNS: ns,
-	})
+	measured := 0
+	for _, s := range r.Series {
+		measured += s.Len()
+	}
+	r.SeriesOf(rank, typ, name).Add(sdk.Measurement{StartNS: int64(measured) * 1e6, DurationNS: ns})
 }
 
 func text(t *testing.T, r *result.Result, o Options) string {
@@ -113,7 +116,7 @@ func golden(t *testing.T, name, got string) {
 // hybrid is a run of 2 trainers with different shares, on a machine with GPUs.
 func hybrid() *result.Result {
 	r := synthetic()
-	r.Warnings, r.Samples, r.Buckets = nil, nil, nil
+	r.Warnings, r.Series, r.Buckets = nil, nil, nil
 	r.Data = result.Partition{Samples: 160, Batches: 20, LargestBatch: 12, BatchesPerTrainer: []int{10, 10}, SamplesPerTrainer: []int{100, 60}}
 	r.Processes = append(slices.Clone(r.Processes[:2]), r.Processes[4])
 	r.Environment.BLAS = []result.BLAS{{Engine: "openblas", Library: "libopenblas.so.0", Core: "SkylakeX", Threads: "1"}, {Engine: "gonum", Core: "go", Threads: "2"}}
@@ -131,26 +134,25 @@ func hybrid() *result.Result {
 // updating is a run of 3 trainers and a server that holds the model, with some updates.
 func updating(updates int) *result.Result {
 	r := synthetic()
-	r.Warnings, r.Samples = nil, nil
+	r.Warnings, r.Series = nil, nil
 	r.Processes = append(slices.Clone(r.Processes[:3]), result.Process{Name: "server3", Rank: 3, Kind: "server", Key: "batch_update", Plugin: "builtin"})
 	r.StartedNS = 5_000_000_000
 	r.Throughput = result.NewThroughput(60, 0.01234)
-	at := func(rank int, name, key string, startUS, durationUS int64) {
-		r.Samples = append(r.Samples, result.Sample{
-			Rank: rank, Type: "batch_update_metric", Name: name, Key: key,
-			StartNS: r.StartedNS + 1e9 + startUS*1000, DurationNS: durationUS * 1000,
+	at := func(rank int, name string, a, b, startUS, durationUS int64) {
+		r.SeriesOf(rank, "batch_update_metric", name).Add(sdk.Measurement{
+			Key: sdk.Key{A: a, B: b}, StartNS: r.StartedNS + 1e9 + startUS*1000, DurationNS: durationUS * 1000,
 		})
 	}
 	for trainer := range int64(3) {
-		at(int(trainer), "fetching the model", "0,0", trainer, 20)
+		at(int(trainer), "fetching the model", 0, 0, trainer, 20)
 		for step := range int64(updates) {
-			at(int(trainer), "processing one batch", fmt.Sprintf("0,%d", step), 100+step*100+trainer, 40)
-			at(int(trainer), "reporting grads", fmt.Sprintf("0,%d", step), 140+step*100+trainer, 30-trainer)
-			at(3, "got update", fmt.Sprintf("%d,3", trainer), 142+step*100+trainer, 2)
+			at(int(trainer), "processing one batch", 0, step, 100+step*100+trainer, 40)
+			at(int(trainer), "reporting grads", 0, step, 140+step*100+trainer, 30-trainer)
+			at(3, "got update", trainer, 3, 142+step*100+trainer, 2)
 		}
 	}
 	for step := range int64(updates) {
-		at(3, "updated model", fmt.Sprintf("%d,3", step), 147+step*100, 10)
+		at(3, "updated model", step, 3, 147+step*100, 10)
 	}
 	return r
 }
@@ -159,7 +161,7 @@ func updating(updates int) *result.Result {
 // the last epoch.
 func evaluated(epochs int) *result.Result {
 	r := synthetic()
-	r.Warnings, r.Samples, r.Processes = nil, nil, slices.Clone(r.Processes[:2])
+	r.Warnings, r.Series, r.Processes = nil, nil, slices.Clone(r.Processes[:2])
 	for epoch := range epochs {
 		e := result.Evaluation{
 			Epoch: epoch, Samples: 30, TrainLoss: 0.69 / float64(epoch+1), Loss: 0.7 / float64(epoch+1),
@@ -171,8 +173,8 @@ func evaluated(epochs int) *result.Result {
 		}
 		r.Evaluation = append(r.Evaluation, e)
 		for _, t := range e.Trainers {
-			r.Samples = append(r.Samples, result.Sample{
-				Rank: t.Rank, Type: "evaluation_metric", Name: "evaluate", Key: fmt.Sprintf("%d,0", epoch), DurationNS: int64(t.Rank+1) * 2_500_000,
+			r.SeriesOf(t.Rank, "evaluation_metric", "evaluate").Add(sdk.Measurement{
+				Key: sdk.Key{A: int64(epoch)}, DurationNS: int64(t.Rank+1) * 2_500_000,
 			})
 		}
 	}
@@ -245,12 +247,11 @@ func TestTimeSpentTraining(t *testing.T) {
 	evaluating, unfinished := updating(2), updating(2)
 	unfinished.Complete = false
 	at := evaluating.StartedNS + 1e9
-	for _, e := range []result.Sample{
-		{Rank: 0, StartNS: at + 171_000, DurationNS: 10_000}, {Rank: 1, StartNS: at + 171_000, DurationNS: 12_000},
-		{Rank: 0, StartNS: at + 185_000, DurationNS: 15_000}, {Rank: 1, StartNS: at + 900_000, DurationNS: 80_000},
+	for rank, measurements := range [][]sdk.Measurement{
+		{{StartNS: at + 171_000, DurationNS: 10_000}, {StartNS: at + 185_000, DurationNS: 15_000}},
+		{{StartNS: at + 171_000, DurationNS: 12_000}, {StartNS: at + 900_000, DurationNS: 80_000}},
 	} {
-		e.Type, e.Name = "evaluation_metric", "evaluate"
-		evaluating.Samples = append(evaluating.Samples, e)
+		evaluating.Series = append(evaluating.Series, result.NewSeries(rank, "evaluation_metric", "evaluate", measurements...))
 	}
 	for want, r := range map[string]*result.Result{
 		"finish training\ntime spent training: 0.000270 s\n":                             updating(2),

@@ -3,8 +3,8 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/psbench/psbench/core/result"
@@ -37,7 +37,7 @@ func timeline(w *screen.Page, r *result.Result) {
 		at := r.Started.Add(time.Duration(atNS - r.StartedNS)).UTC()
 		w.Line(16, at.Format("15:04:05.000000")+" "+text)
 	}
-	start, finish := begin(r.Samples), events[len(events)-1].atNS
+	start, finish := begin(r.Series), events[len(events)-1].atNS
 	write(start, "start training")
 	for _, e := range events[:min(len(events), mostEvents)] {
 		write(e.atNS, e.text)
@@ -49,7 +49,7 @@ func timeline(w *screen.Page, r *result.Result) {
 	if !r.Complete {
 		return
 	}
-	evaluatedNS := evaluationNS(r.Samples, finish)
+	evaluatedNS := evaluationNS(r.Series, finish)
 	spent := fmt.Sprintf("time spent training: %.6f s", float64(finish-start-evaluatedNS)/1e9)
 	if evaluatedNS > 0 {
 		spent += fmt.Sprintf(", and evaluating: %.6f s", float64(evaluatedNS)/1e9)
@@ -58,24 +58,35 @@ func timeline(w *screen.Page, r *result.Result) {
 }
 
 // evaluationNS is how long the trainer with the longest evaluations before a time evaluated.
-func evaluationNS(samples []result.Sample, beforeNS int64) int64 {
+func evaluationNS(series []*result.Series, beforeNS int64) int64 {
 	byRank, longest := map[int]int64{}, int64(0)
-	for _, s := range samples {
-		if s.Type == "evaluation_metric" && s.StartNS < beforeNS {
-			byRank[s.Rank] += s.DurationNS
-			longest = max(longest, byRank[s.Rank])
+	for _, s := range series {
+		if s.Type != "evaluation_metric" {
+			continue
 		}
+		for m := range s.All() {
+			if m.StartNS < beforeNS {
+				byRank[s.Rank] += m.DurationNS
+			}
+		}
+		longest = max(longest, byRank[s.Rank])
 	}
 	return longest
 }
 
-// begin is the start of the earliest sample.
-func begin(samples []result.Sample) int64 {
-	return slices.MinFunc(samples, func(a, b result.Sample) int { return cmp.Compare(a.StartNS, b.StartNS) }).StartNS
+// begin is the start of the earliest measurement.
+func begin(series []*result.Series) int64 {
+	earliest := int64(math.MaxInt64)
+	for _, s := range series {
+		for m := range s.All() {
+			earliest = min(earliest, m.StartNS)
+		}
+	}
+	return earliest
 }
 
-// batchUpdates are the events that the samples of batch updates stand for. Events of
-// one moment keep the order of the samples.
+// batchUpdates are the events that the measurements of batch updates stand for. Events of
+// one moment keep the order of the series.
 func batchUpdates(r *result.Result) []event {
 	names := map[int]string{}
 	for _, p := range r.Processes {
@@ -84,25 +95,26 @@ func batchUpdates(r *result.Result) []event {
 		}
 	}
 	var events []event
-	for _, s := range r.Samples {
+	for _, s := range r.Series {
 		if s.Type != "batch_update_metric" {
 			continue
 		}
 		add := func(atNS int64, text string) { events = append(events, event{atNS, names[s.Rank] + " " + text}) }
-		end := s.StartNS + s.DurationNS
-		switch s.Name {
-		case "fetching the model":
-			add(end, "got the model")
-		case "processing one batch":
-			add(s.StartNS, s.Name)
-		case "reporting grads":
-			add(s.StartNS, s.Name)
-			add(end, "got updated model")
-		case "got update":
-			updates, size, _ := strings.Cut(s.Key, ",")
-			add(end, fmt.Sprintf("got %s/%s updates", updates, size))
-		case "updated model":
-			add(end, s.Name)
+		for m := range s.All() {
+			end := m.StartNS + m.DurationNS
+			switch s.Name {
+			case "fetching the model":
+				add(end, "got the model")
+			case "processing one batch":
+				add(m.StartNS, s.Name)
+			case "reporting grads":
+				add(m.StartNS, s.Name)
+				add(end, "got updated model")
+			case "got update":
+				add(end, fmt.Sprintf("got %d/%d updates", m.Key.A, m.Key.B))
+			case "updated model":
+				add(end, s.Name)
+			}
 		}
 	}
 	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.atNS, b.atNS) })

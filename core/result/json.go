@@ -7,6 +7,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/sdk"
 )
 
 // number is a float64 that JSON can hold whatever its value: a loss that is not
@@ -44,6 +49,42 @@ type file struct {
 
 	Evaluation       []evaluation `json:"evaluation,omitempty"`
 	ServerParameters [][]summary  `json:"server_parameters,omitempty"`
+	Samples          []Sample     `json:"samples"`
+}
+
+// Sample is one measurement.
+type Sample struct {
+	Rank int    `json:"rank"`
+	Type string `json:"type"` // e.g. "forward_metric"
+	Name string `json:"name"` // e.g. "forward_pass"
+	// Key places the sample in its series, e.g. "{epoch},{index}".
+	Key string `json:"key"`
+	// StartNS is in ns of the core's CLOCK_MONOTONIC, whatever clock its process has.
+	StartNS    int64 `json:"start_ns"`
+	DurationNS int64 `json:"duration_ns"`
+}
+
+func samplesOf(series []*Series) []Sample {
+	samples := []Sample{}
+	for _, s := range series {
+		for m := range s.All() {
+			samples = append(samples, Sample{s.Rank, s.Type, s.Name, m.Key.String(), m.StartNS, m.DurationNS})
+		}
+	}
+	return samples
+}
+
+// measurement is that of a sample.
+func (s *Sample) measurement() (sdk.Measurement, error) {
+	m := sdk.Measurement{StartNS: s.StartNS, DurationNS: s.DurationNS}
+	a, b, _ := strings.Cut(s.Key, ",")
+	var errA, errB error
+	m.Key.A, errA = strconv.ParseInt(a, 10, 64)
+	m.Key.B, errB = strconv.ParseInt(b, 10, 64)
+	if errA != nil || errB != nil {
+		return m, fmt.Errorf("key %s is not two whole numbers and a comma between them", quote.String(s.Key))
+	}
+	return m, nil
 }
 
 type plain Result
@@ -68,7 +109,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	f.Warnings = orEmpty(f.Warnings)
 	f.Data.BatchesPerTrainer = orEmpty(f.Data.BatchesPerTrainer)
 	f.Data.SamplesPerTrainer = orEmpty(f.Data.SamplesPerTrainer)
-	f.Samples = orEmpty(f.Samples)
+	f.Samples = samplesOf(r.Series)
 	f.Buckets = slices.Clone(orEmpty(f.Buckets))
 	for i := range f.Buckets {
 		f.Buckets[i].Parameters = orEmpty(f.Buckets[i].Parameters)
@@ -128,6 +169,14 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*r = Result(f.plain)
+	r.Series = nil
+	for i, s := range f.Samples {
+		m, err := s.measurement()
+		if err != nil {
+			return fmt.Errorf("sample %d: %w", i, err)
+		}
+		r.SeriesOf(s.Rank, s.Type, s.Name).Add(m)
+	}
 	r.Losses = nil
 	for _, losses := range f.Losses {
 		r.Losses = append(r.Losses, convert[float64](losses))
@@ -166,15 +215,15 @@ func parse(data []byte) (*Result, error) {
 	return r, checkRanks(r)
 }
 
-// checkRanks makes sure that the tables miss no sample.
+// checkRanks makes sure that the tables miss no series.
 func checkRanks(r *Result) error {
 	known := map[int]bool{}
 	for _, p := range r.Processes {
 		known[p.Rank] = known[p.Rank] || p.Measures()
 	}
-	for i, s := range r.Samples {
+	for _, s := range r.Series {
 		if !known[s.Rank] {
-			return fmt.Errorf("sample %d has rank %d, but no trainer or server of \"processes\" has", i, s.Rank)
+			return fmt.Errorf("%s, %s has rank %d, but no trainer or server of \"processes\" has", s.Type, s.Name, s.Rank)
 		}
 	}
 	return nil

@@ -22,19 +22,19 @@ const (
 	Measured = "measured"
 )
 
-// Result is one run. Throughput, losses, evaluation, samples and parameters are those of
+// Result is one run. Throughput, losses, evaluation, series and parameters are those of
 // its Pass.
 type Result struct {
 	Schema string `json:"schema"`
 	// Complete is false if the run ended early; Error then says why, and the
-	// samples are those that the surviving processes had.
+	// series are those that the surviving processes had.
 	Complete bool   `json:"complete"`
 	Error    string `json:"error,omitempty"`
 	// Pass is what was measured: Measured, or WarmUp in a run that ended before its
 	// measured pass began.
 	Pass    string    `json:"pass"`
 	Started time.Time `json:"started"`
-	// StartedNS is Started on the clock of the samples.
+	// StartedNS is Started on the clock of the series.
 	StartedNS int64    `json:"started_ns"`
 	Command   []string `json:"command"`
 
@@ -62,8 +62,8 @@ type Result struct {
 	// Evaluation is what was found after each epoch on samples that
 	// no trainer trains on. Without such samples there is none.
 	Evaluation []Evaluation `json:"evaluation,omitempty"`
-	// Samples, per rank in the order of recording.
-	Samples []Sample `json:"samples"`
+	// Series, rank by rank, are all measurements.
+	Series []*Series `json:"-"`
 	// Parameters holds what training changed, per trainer and parameter; only
 	// runs that ask for it have it.
 	Parameters [][]ParameterSummary `json:"parameters,omitempty"`
@@ -114,8 +114,8 @@ type Process struct {
 	BoundaryNS int64 `json:"boundary_ns,omitempty"`
 }
 
-// Measures says whether p is a trainer or a server, whose rank samples bear. A
-// companion's samples bear the rank of its trainer.
+// Measures says whether p is a trainer or a server, whose rank series bear. A
+// companion's series bear the rank of its trainer.
 func (p Process) Measures() bool { return p.Kind == "trainer" || p.Kind == "server" }
 
 // Throughput is samples of all trainers over the time from the first start to the last
@@ -153,18 +153,6 @@ type NonFinite struct {
 
 // Fail notes why the run ended early.
 func (r *Result) Fail(err error) { r.Error = err.Error() }
-
-// Sample is one measurement.
-type Sample struct {
-	Rank int    `json:"rank"`
-	Type string `json:"type"` // e.g. "forward_metric"
-	Name string `json:"name"` // e.g. "forward_pass"
-	// Key places the sample in its series, e.g. "{epoch},{index}".
-	Key string `json:"key"`
-	// StartNS is in ns of the core's CLOCK_MONOTONIC, whatever clock its process has.
-	StartNS    int64 `json:"start_ns"`
-	DurationNS int64 `json:"duration_ns"`
-}
 
 // ParameterSummary is what training changed in one parameter tensor, with
 // delta = final - initial.

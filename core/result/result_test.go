@@ -16,6 +16,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
 )
 
 var update = flag.Bool("update", false, "rewrite generated files")
@@ -53,7 +54,7 @@ func example() *Result {
 		StartMS:    99.5,
 		Losses:     [][]float64{{6.5, 6.25}},
 		Evaluation: []Evaluation{{0, 30, 6.375, 0.75, new(0.5), new(0.625), new(0.6875), []TrainerEvaluation{{0, 30, 0.75, new(0.5)}}}},
-		Samples:    []Sample{{0, "forward_metric", "forward_pass", "0,1", 1e15 + 1, 12345}},
+		Series:     []*Series{NewSeries(0, "forward_metric", "forward_pass", sdk.Measurement{Key: sdk.Key{A: 0, B: 1}, StartNS: 1e15 + 1, DurationNS: 12345})},
 		Parameters: [][]ParameterSummary{{{"embedding", 12, -1, 0.5, []float64{-1}, []float64{2}}}},
 
 		ServerParameters: [][]ParameterSummary{{{"table", 6, 1, 0.25, []float64{1}, []float64{3}}}, {}},
@@ -189,7 +190,8 @@ func TestParseErrors(t *testing.T) {
 		"newer":     {`{"schema":"psbench.result/2"}`, `schema is "psbench.result/2", but this psbench reads "psbench.result/1"`},
 		"unknown":   {`{"schema":"psbench.result/1","sample":[]}`, `unknown field "sample"`},
 		"twice":     {string(ok) + "{}", "after top-level value"},
-		"bad rank":  {strings.Replace(string(ok), `{"rank":0,"type"`, `{"rank":7,"type"`, 1), `sample 0 has rank 7, but no trainer or server`},
+		"bad key":   {strings.Replace(string(ok), `"key":"0,1"`, `"key":"0,x"`, 1), `sample 0: key "0,x" is not two whole numbers and a comma between them`},
+		"bad rank":  {strings.Replace(string(ok), `{"rank":0,"type"`, `{"rank":7,"type"`, 1), `forward_metric, forward_pass has rank 7, but no trainer or server`},
 	} {
 		if _, err := parse([]byte(test.data)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error is %v, want %q", name, err, test.want)

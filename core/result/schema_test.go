@@ -28,6 +28,11 @@ func generateSchema(t *testing.T) []byte {
 		}
 	}
 	s := r.Reflect(&Result{})
+	f := r.Reflect(&file{})
+	samples, _ := f.Definitions["file"].Properties.Get("samples")
+	s.Definitions["Result"].Properties.Set("samples", samples)
+	s.Definitions["Result"].Required = append(s.Definitions["Result"].Required, "samples")
+	s.Definitions["Sample"] = f.Definitions["Sample"]
 	s.Title = "A result of psbench"
 	property := func(typ, name string) *jsonschema.Schema {
 		p, ok := s.Definitions[typ].Properties.Get(name)

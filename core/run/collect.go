@@ -146,7 +146,10 @@ func (r *run) assemble() {
 			out.RSSMiB = max(out.RSSMiB, float64(peak)/(1<<20))
 		}
 		for series := range pieces[*record.Series](&p.collected) {
-			res.Samples = append(res.Samples, samples(p.rank, series)...)
+			s := res.SeriesOf(p.rank, series.Type, series.Name)
+			for _, m := range series.Measurements {
+				s.Add(m)
+			}
 		}
 		if p.kind == sdk.KindTrainer {
 			for losses := range pieces[record.Losses](&p.collected) {
@@ -170,16 +173,6 @@ func (r *run) assemble() {
 	if r.passing == record.WarmUp { // which did not live to tell
 		res.StartMS = r.startMS(works)
 	}
-}
-
-func samples(rank int, s *record.Series) []result.Sample {
-	out := make([]result.Sample, len(s.Measurements))
-	for i, m := range s.Measurements {
-		out[i] = result.Sample{
-			Rank: rank, Type: s.Type, Name: s.Name, Key: m.Key.String(), StartNS: m.StartNS, DurationNS: m.DurationNS,
-		}
-	}
-	return out
 }
 
 func summary(q *record.Summary) result.ParameterSummary {
