@@ -15,10 +15,8 @@ const BellSize = 64
 // that is at work answers within it, and a sleep and its wake cost about as much.
 const Spin = 50 * time.Microsecond
 
-const (
-	firstLooks = 64 // without a system call: the answer to a small message takes about 1 us
-	looks      = 16 // between two readings of the clock, which cost 25 to 50 ns
-)
+// firstLooks are those without a system call: the answer to a small message takes about 1 us.
+const firstLooks = 64
 
 // Operations of futex(2). Without FUTEX_PRIVATE_FLAG they work between processes.
 const (
@@ -76,7 +74,8 @@ func (b Bell) Wait(ready func() bool, deadline time.Time) bool {
 }
 
 // spin looks for about Spin. It yields the core in between, since the peer may
-// need this very one.
+// need this very one. Where others want the core, too, a yield takes milliseconds, so the
+// clock is read after each: who sleeps is woken sooner than who yields gets its turn.
 func spin(ready func() bool) bool {
 	for range firstLooks {
 		if ready() {
@@ -84,11 +83,9 @@ func spin(ready func() bool) bool {
 		}
 	}
 	for start := time.Now(); time.Since(start) < Spin; {
-		for range looks {
-			_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
-			if ready() {
-				return true
-			}
+		_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+		if ready() {
+			return true
 		}
 	}
 	return false
