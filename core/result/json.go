@@ -107,6 +107,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	f.Command = orEmpty(f.Command)
 	f.Config = orEmpty(f.Config)
 	f.Warnings = orEmpty(f.Warnings)
+	f.Connected = orEmpty(f.Connected)
 	f.Data.BatchesPerTrainer = orEmpty(f.Data.BatchesPerTrainer)
 	f.Data.SamplesPerTrainer = orEmpty(f.Data.SamplesPerTrainer)
 	f.Samples = samplesOf(r.Series)

@@ -43,7 +43,10 @@ type Result struct {
 	Warnings    []string    `json:"warnings"`
 
 	// Transport is what carried the gradients: shm, unix, tcp or grpc.
-	Transport string              `json:"transport"`
+	Transport string `json:"transport"`
+	// Connected are the ranks of the trainers by the sets that the hook connects: those of a
+	// set wait for each other in every iteration. Every trainer is in one.
+	Connected [][]int             `json:"connected"`
 	Data      Partition           `json:"data"`
 	Buckets   []tensor.BucketSpec `json:"buckets"`
 	// Tables are the embedding tables of the servers, in the order of the servers.

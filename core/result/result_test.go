@@ -37,6 +37,7 @@ func example() *Result {
 		},
 		Warnings:  []string{"a warning"},
 		Transport: "unix",
+		Connected: [][]int{{0}},
 		Data:      Partition{100, 10, 10, []int{5, 5}, 0, true, []int{50, 50}, 20, true},
 		Buckets: []tensor.BucketSpec{
 			{Index: 0, Parameters: []tensor.Span{{Parameter: 1, Offset: 0, Elements: 8}}, Elements: 8},
