@@ -135,6 +135,9 @@ func (l *Launcher) greet() error {
 // measured, so a short timeout of the run does not count for it.
 func (l *Launcher) patience() time.Duration { return max(l.timeout, handshakeTimeout) }
 
+// Supervisor is the number of the supervisor process.
+func (l *Launcher) Supervisor() int { return l.supervisor.Process.Pid }
+
 // Directory is the run's socket folder.
 func (l *Launcher) Directory() string { return l.directory }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/comm/fabric"
+	"github.com/psbench/psbench/core/noise"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/stats"
 )
@@ -29,6 +30,10 @@ type Result struct {
 	Environment result.Environment `json:"environment"`
 	Limits      []Limit            `json:"limits"`
 	Rows        []*Row             `json:"rows"`
+	// Noise is what else took the machine's CPU time: an interval for each part of the run
+	// that ended. The rows were measured in "measured", the limits before and after it.
+	Noise    []noise.Interval `json:"noise,omitempty"`
+	Warnings []string         `json:"warnings,omitempty"` // one sentence each
 
 	plan *Plan
 }

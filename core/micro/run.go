@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/noise"
 	"github.com/psbench/psbench/sdk/host/record"
 )
 
@@ -27,6 +28,7 @@ type Options struct {
 type session struct {
 	plan    *Plan
 	cluster *cluster.Cluster
+	noise   *noise.Meter
 	ranks   []*ranks
 	all     []*process // of all transports
 	limits  limitSamples
@@ -42,6 +44,8 @@ func Run(ctx context.Context, p *Plan, o Options) (*Result, error) {
 	s.result = newResult(o)
 	s.result.plan = p
 	s.cluster = cluster.New(p.Timeout, s.all, o.Options)
+	s.noise = noise.NewMeter(s.cluster.Here)
+	s.noise.Begin(noise.Before)
 	err := s.cluster.Run(ctx, cluster.Life{Phases: s.phases(), Tell: o.Progress.Phase, Report: s.report})
 	if err != nil && len(s.result.Rows) == 0 {
 		return nil, err
@@ -72,6 +76,8 @@ func (s *session) report(err error) {
 	s.result.Environment.CaptureGPUs()
 	s.result.Complete = err == nil
 	s.result.addLimits(s.limits)
+	s.result.Noise = s.noise.Intervals()
+	s.result.Warnings = noise.Warnings(s.result.Noise, "the measurement")
 }
 
 // phases is the life of a run.
@@ -85,8 +91,18 @@ func (s *session) phases() []cluster.Phase {
 	if s.plan.Limits {
 		phases = append(phases, limits)
 	}
-	for _, c := range s.plan.cells() {
-		phases = append(phases, cluster.Phase{Name: c.String(), Do: func(ctx context.Context) error { return s.measure(ctx, c) }})
+	cells := s.plan.cells()
+	for i, c := range cells {
+		phases = append(phases, cluster.Phase{Name: c.String(), Do: func(ctx context.Context) error {
+			if i == 0 {
+				s.noise.Begin(noise.Measured)
+			}
+			err := s.measure(ctx, c)
+			if i == len(cells)-1 {
+				s.noise.Begin(noise.After)
+			}
+			return err
+		}})
 	}
 	if s.plan.Limits {
 		phases = append(phases, limits)

@@ -32,6 +32,13 @@ func Text(w io.Writer, r *Result, width int) error {
 	if err := r.limitTable(out); err != nil {
 		return err
 	}
+	if err := report.NoiseTables(out, r.Noise); err != nil {
+		return err
+	}
+	for _, warning := range r.Warnings {
+		out.Line(0, "")
+		out.Line(2, "warning: "+warning)
+	}
 	_, err := out.WriteTo(w)
 	return err
 }

@@ -55,6 +55,9 @@ func Text(w io.Writer, r *result.Result, o Options) error {
 	if err := whatRanWhere(out, r); err != nil {
 		return err
 	}
+	if err := NoiseTables(out, r.Noise); err != nil {
+		return err
+	}
 	for _, warning := range r.Warnings {
 		out.Line(0, "")
 		out.Line(2, "warning: "+warning)
@@ -99,6 +102,7 @@ func totals(w *screen.Page, r *result.Result) {
 	if first, last, ok := lossEnds(r.Losses); ok {
 		line(w, "loss", fmt.Sprintf("%.6f → %.6f (mean over the trainers, first → last iteration)%s", first, last, pass(r)))
 	}
+	line(w, "noise", Noise(r.Noise))
 	if r.StartMS > 0 {
 		line(w, "start", fmt.Sprintf("%.1f ms until the first iteration", r.StartMS))
 	}

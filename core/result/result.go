@@ -8,6 +8,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/core/noise"
 )
 
 //go:generate go test -run TestSchemaIsUpToDate -update .
@@ -65,6 +66,9 @@ type Result struct {
 	// Evaluation is what was found after each epoch on samples that
 	// no trainer trains on. Without such samples there is none.
 	Evaluation []Evaluation `json:"evaluation,omitempty"`
+	// Noise is what else took the machine's CPU time: an interval for each part of the run
+	// that ended.
+	Noise []noise.Interval `json:"noise,omitempty"`
 	// Series, rank by rank, are all measurements.
 	Series []*Series `json:"-"`
 	// Parameters holds what training changed, per trainer and parameter; only

@@ -16,6 +16,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/core/noise"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -55,6 +56,10 @@ func example() *Result {
 		StartMS:    99.5,
 		Losses:     [][]float64{{6.5, 6.25}},
 		Evaluation: []Evaluation{{0, 30, 6.375, 0.75, new(0.5), new(0.625), new(0.6875), []TrainerEvaluation{{0, 30, 0.75, new(0.5)}}}},
+		Noise: []noise.Interval{{
+			Name: noise.Measured, Duration: 250, Load: new(0.5), Machine: &noise.Machine{Cores: 2, Others: 20, Uncertainty: 30, Steal: 40, Idle: 50},
+			Processes: []noise.Usage{{Name: "trainer0", PID: 77, CPU: 240, VoluntarySwitches: new(int64(3)), InvoluntarySwitches: new(int64(4))}},
+		}},
 		Series:     []*Series{NewSeries(0, "forward_metric", "forward_pass", sdk.Measurement{Key: sdk.Key{A: 0, B: 1}, StartNS: 1e15 + 1, DurationNS: 12345})},
 		Parameters: [][]ParameterSummary{{{"embedding", 12, -1, 0.5, []float64{-1}, []float64{2}}}},
 

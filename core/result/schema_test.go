@@ -22,7 +22,7 @@ const (
 func generateSchema(t *testing.T) []byte {
 	t.Helper()
 	r := &jsonschema.Reflector{Anonymous: true}
-	for _, folder := range []string{"./core/result", "./comm"} {
+	for _, folder := range []string{"./core/result", "./core/noise", "./comm"} {
 		if err := r.AddGoComments("github.com/psbench/psbench", folder); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/noise"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/layout"
@@ -40,6 +41,7 @@ type run struct {
 	o         Options
 	processes processes
 	cluster   *cluster.Cluster
+	noise     *noise.Meter
 	model     layout.Model
 	shares    []batches.Share  // by trainer
 	streamed  bool             // the data is read anew in every epoch
@@ -59,6 +61,8 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 	}
 	r.processes.trainers[0].Progress = r.epoch
 	r.cluster = cluster.New(e.Timeout, r.processes.all, o.Options)
+	r.noise = noise.NewMeter(r.cluster.Here)
+	r.noise.Begin(noise.Before)
 	err := r.cluster.Run(ctx, cluster.Life{Phases: r.phases(), Tell: o.Progress.Phase, Salvage: r.salvage, Report: r.report})
 	if r.passing == record.NoPass {
 		return nil, err
@@ -75,7 +79,10 @@ func (r *run) phases() []cluster.Phase {
 		{Name: "connection", Do: r.connect},
 		{Name: "warm-up", Do: r.warmUp},
 		{Name: "measured pass", Do: r.measure},
-		{Name: "collection", Do: r.collect},
+		{Name: "collection", Do: func(ctx context.Context) error {
+			defer r.noise.End()
+			return r.collect(ctx)
+		}},
 	}
 }
 
@@ -88,6 +95,8 @@ func (r *run) report(err error) {
 		r.result.Fail(err)
 	}
 	r.assemble()
+	r.result.Noise = r.noise.Intervals()
+	r.result.Warnings = append(r.result.Warnings, noise.Warnings(r.result.Noise, "the measured pass")...)
 	if !r.o.Summarize { // nobody looks at the machine of a comparison
 		r.result.Environment.CaptureGPUs()
 	}
@@ -123,8 +132,12 @@ func (r *run) warmUp(ctx context.Context) error {
 
 func (r *run) measure(ctx context.Context) error {
 	_, err := r.pass(ctx, record.Measured)
+	r.noise.Begin(noise.After)
 	return err
 }
+
+// intervals are those of the noise meter in which passes run.
+var intervals = map[record.Pass]string{record.WarmUp: noise.WarmUp, record.Measured: noise.Measured}
 
 // epochs are those of a pass.
 func (r *run) epochs(pass record.Pass) int {
@@ -139,6 +152,7 @@ func (r *run) pass(ctx context.Context, pass record.Pass) ([]record.Work, error)
 	if err := cluster.Reset(ctx, r.cluster, r.processes.all, pass); err != nil {
 		return nil, err
 	}
+	r.noise.Begin(intervals[pass])
 	r.passing = pass
 	epochs := r.epochs(pass)
 	r.told.Store(int64(pass))

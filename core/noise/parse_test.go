@@ -1,0 +1,115 @@
+package noise
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseMachine(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want machineTimes
+		ok   bool
+	}{
+		"two cores": {
+			"cpu  10 20 30 400 5 6 7 8 9 10\ncpu0 5 10 15 200 2 3 3 4 0 0\ncpu1 5 10 15 200 3 3 4 4 0 0\nintr 1 2 3\nctxt 99\n",
+			machineTimes{cores: 2, idle: 405, steal: 8, total: 486}, true,
+		},
+		"without guests":    {"cpu 1 1 1 1 1 1 1 1\ncpu0 1 1 1 1 1 1 1 1\n", machineTimes{cores: 1, idle: 2, steal: 1, total: 8}, true},
+		"a sandbox's zeros": {"cpu 0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\n", machineTimes{cores: 1}, false},
+		"without cores":     {"cpu 1 1 1 1 1 1 1 1\n", machineTimes{total: 8}, false},
+		"without steal":     {"cpu 1 1 1 1 1 1 1\ncpu0 1 1 1 1 1 1 1\n", machineTimes{}, false},
+		"a negative time":   {"cpu 1 1 1 -1 1 1 1 1\ncpu0\n", machineTimes{total: 3}, false},
+		"too large a time":  {"cpu 1 1 1 999999999999999999 1 1 1 1\ncpu0\n", machineTimes{total: 3}, false},
+		"twice":             {"cpu 1 1 1 1 1 1 1 1\ncpu0\ncpu 1 1 1 1 1 1 1 1\n", machineTimes{}, false},
+		"nothing":           {"", machineTimes{}, false},
+	} {
+		got, ok := parseMachine(c.text)
+		if ok != c.ok || ok && got != c.want {
+			t.Errorf("%s: %+v, %v; want %+v, %v", name, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+func TestParseProcess(t *testing.T) {
+	const rest = " S 1 77 77 0 -1 4194560 9 8 7 6 100 50 20 5 20 0 9 0 1234"
+	want := processTimes{group: 77, cpu: 1500 * time.Millisecond, children: 250 * time.Millisecond}
+	for text, ok := range map[string]bool{
+		"4000 (psbench)" + rest:                                      true,
+		"4000 (a) R 1 2 (b) 3)" + rest:                               true,
+		"4000 (psbench) S 1 77 77":                                   false,
+		"4000 psbench S 1 77 77 0 -1 4194560 9 8 7 6 100 50 20 5 20": false,
+		"4000 (psbench) S 1 x 77 0 -1 4194560 9 8 7 6 100 50 20 5":   false,
+		"4000 (psbench) S 1 77 77 0 -1 4194560 9 8 7 6 100 -5 20 5":  false,
+		"": false,
+	} {
+		if got, told := parseProcess(text); told != ok || ok && got != want {
+			t.Errorf("%q: %+v, %v", text, got, told)
+		}
+	}
+}
+
+func TestParseSwitches(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n": true,
+		"Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3":   true,
+		"Name:\tx\nvoluntary_ctxt_switches:\t12\n":                                 false,
+		"Name:\tx\nnonvoluntary_ctxt_switches:\t3\n":                               false,
+		"\nvoluntary_ctxt_switches:\t-1\nnonvoluntary_ctxt_switches:\t3\n":         false,
+		"": false,
+	} {
+		if got, told := parseSwitches(text); told != ok || ok && got != (switches{12, 3}) {
+			t.Errorf("%q: %+v, %v", text, got, told)
+		}
+	}
+}
+
+func TestParseLoad(t *testing.T) {
+	for text, want := range map[string]float64{
+		"14.80 12.97 8.49 3/134 27496\n": 14.8, "0.00": 0, "": -1, "much": -1, "NaN 1 1": -1, "Inf 1 1": -1, "-1 2 3": -1,
+	} {
+		got, ok := parseLoad(text)
+		if ok != (want >= 0) || ok && got != want {
+			t.Errorf("%q: %v, %v", text, got, ok)
+		}
+	}
+}
+
+func TestParsePIDs(t *testing.T) {
+	for text, want := range map[string][]int{
+		"": nil, "12 13 \n": {12, 13}, "12 x 13": {12}, "0": nil, "-4": nil, "99999999999": nil,
+	} {
+		if d := cmp.Diff(want, parsePIDs(text)); d != "" {
+			t.Errorf("%q: %s", text, d)
+		}
+	}
+}
+
+// Whatever a file says, times are neither negative nor so large that sums overflow.
+func FuzzParse(f *testing.F) {
+	f.Add("cpu  10 20 30 400 5 6 7 8 9 10\ncpu0 5 10 15 200 2 3 3 4 0 0\n")
+	f.Add("4000 (a) b) S 1 77 77 0 -1 4194560 9 8 7 6 100 50 20 5 20 0 9 0 1234")
+	f.Add("Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n")
+	f.Add("14.80 12.97 8.49 3/134 27496\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if m, ok := parseMachine(text); ok && (m.idle < 0 || m.steal < 0 || m.total < m.idle+m.steal || m.cores < 1) {
+			t.Errorf("machine %+v", m)
+		}
+		if p, ok := parseProcess(text); ok && (p.cpu < 0 || p.children < 0) {
+			t.Errorf("process %+v", p)
+		}
+		if s, ok := parseSwitches(text); ok && (s.voluntary < 0 || s.involuntary < 0) {
+			t.Errorf("switches %+v", s)
+		}
+		if load, ok := parseLoad(text); ok && !(load >= 0) {
+			t.Errorf("load %v", load)
+		}
+		for _, pid := range parsePIDs(text) {
+			if pid <= 0 {
+				t.Errorf("process %d", pid)
+			}
+		}
+	})
+}
