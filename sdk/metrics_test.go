@@ -8,13 +8,16 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
+// many measurements need several chunks of storage.
+const many = 20_000
+
 func TestRecorderKeepsOrder(t *testing.T) {
 	r := &Recorder{}
 	s := r.Series("forward_metric", "forward_pass")
 	if r.Series("forward_metric", "forward_pass") != s || r.Series("backward_metric", "backward") == s {
 		t.Error("a series is not found by its type and name")
 	}
-	const n = 2*chunkLen + 5
+	const n = many
 	for pass := range int64(2) {
 		for i := range int64(n) {
 			s.Record(Key{pass, i}, 10*i, 10*i+pass)
@@ -39,7 +42,7 @@ func TestSecondPassAllocatesNothing(t *testing.T) {
 	s := r.Series("a", "b")
 	pass := func() {
 		s.reset()
-		for i := range int64(2*chunkLen + 1) {
+		for i := range int64(many) {
 			s.Record(Key{A: i}, i, i)
 		}
 	}
@@ -108,12 +111,12 @@ func TestSnapshotsAreOfOneMoment(t *testing.T) {
 	first, second := r.Series("a", "first"), r.Series("a", "second")
 	var group sync.WaitGroup
 	group.Go(func() {
-		for i := range int64(5 * chunkLen) {
+		for i := range int64(many) {
 			first.Record(Key{A: i}, i, i)
 			second.Record(Key{A: i}, i, i)
 		}
 	})
-	for n := 0; n < 5*chunkLen; {
+	for n := 0; n < many; {
 		var lengths []int
 		for _, s := range r.All() {
 			n = 0

@@ -32,7 +32,7 @@ func Announce(path string, r any) error {
 	case direct:
 		err = unix.Access(target, unix.W_OK)
 	default:
-		err = replace(target, document{r, packed(path)}, func() {})
+		err = replace(target, document{r, compressed(path)}, func() {})
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write a result to %s: %w", quote.Word(path), err)
@@ -53,9 +53,9 @@ func Write(path string, r any, moved func()) error {
 		return err
 	}
 	if direct {
-		err = writeDirect(target, document{r, packed(path)}, moved)
+		err = writeDirect(target, document{r, compressed(path)}, moved)
 	} else {
-		err = replace(target, document{r, packed(path)}, moved)
+		err = replace(target, document{r, compressed(path)}, moved)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write the result to %s: %w", quote.Word(path), err)
@@ -154,14 +154,14 @@ func replace(path string, d document, moved func()) error {
 
 // document is what is to stand in a file.
 type document struct {
-	value  any
-	packed bool // by gzip
+	value      any
+	compressed bool // by gzip
 }
 
-func packed(path string) bool { return strings.HasSuffix(path, ".gz") }
+func compressed(path string) bool { return strings.HasSuffix(path, ".gz") }
 
 func (d document) encode(w io.Writer) error {
-	if !d.packed {
+	if !d.compressed {
 		return encodeJSON(w, d.value)
 	}
 	z := gzip.NewWriter(w)

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/psbench/psbench/internal/packed"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -14,7 +15,7 @@ type Series struct {
 	Type string // e.g. "forward_metric"
 	Name string // e.g. "forward_pass"
 
-	measurements []sdk.Measurement
+	measurements packed.List
 }
 
 // NewSeries makes a series of these measurements.
@@ -27,17 +28,31 @@ func NewSeries(rank int, typ, name string, measurements ...sdk.Measurement) *Ser
 }
 
 // Add appends a measurement.
-func (s *Series) Add(m sdk.Measurement) { s.measurements = append(s.measurements, m) }
+func (s *Series) Add(m sdk.Measurement) {
+	s.measurements.Add(packed.Measurement{A: m.Key.A, B: m.Key.B, StartNS: m.StartNS, DurationNS: m.DurationNS})
+}
+
+// Append appends measurements, whose bytes it shares.
+func (s *Series) Append(c packed.Chunk) { s.measurements.Append(c) }
 
 // Len is how many measurements there are.
-func (s *Series) Len() int { return len(s.measurements) }
+func (s *Series) Len() int { return s.measurements.Len() }
 
-// All goes through the measurements.
-func (s *Series) All() iter.Seq[sdk.Measurement] { return slices.Values(s.measurements) }
+// All goes through the measurements, which are decoded on the way.
+func (s *Series) All() iter.Seq[sdk.Measurement] {
+	return func(yield func(sdk.Measurement) bool) {
+		for m := range s.measurements.All() {
+			if !yield(sdk.Measurement{Key: sdk.Key{A: m.A, B: m.B}, StartNS: m.StartNS, DurationNS: m.DurationNS}) {
+				return
+			}
+		}
+	}
+}
 
 // Equal says whether two series have the same measurements of the same metric and rank.
 func (s *Series) Equal(o *Series) bool {
-	return s.Rank == o.Rank && s.Type == o.Type && s.Name == o.Name && slices.Equal(s.measurements, o.measurements)
+	return s.Rank == o.Rank && s.Type == o.Type && s.Name == o.Name &&
+		slices.Equal(slices.Collect(s.All()), slices.Collect(o.All()))
 }
 
 // SeriesOf finds or makes the series of a metric of a rank.

@@ -28,8 +28,20 @@ const (
 
 // collected is what one process had to say of the last pass.
 type collected struct {
-	pieces   []record.Piece
+	pieces   []record.Piece // but for the losses
+	losses   []float64      // of a trainer
+	came     int            // pieces, of all kinds
 	complete bool
+}
+
+// take notes a piece.
+func (c *collected) take(piece record.Piece) {
+	c.came++
+	if losses, ok := piece.(record.Losses); ok {
+		c.losses = append(c.losses, losses...)
+		return
+	}
+	c.pieces = append(c.pieces, piece)
 }
 
 // pieces are those of one kind.
@@ -98,7 +110,7 @@ func (r *run) fetch(ctx context.Context, p *process, patient func(silence time.D
 		if err := r.checkPiece(p.Name, piece); err != nil {
 			return err
 		}
-		c.pieces = append(c.pieces, piece)
+		c.take(piece)
 		return nil
 	})
 	c.complete = err == nil
@@ -107,7 +119,7 @@ func (r *run) fetch(ctx context.Context, p *process, patient func(silence time.D
 	}
 	cancel(nil)
 	watch.Wait()
-	if len(c.pieces) >= len(p.collected.pieces) { // a collection that failed was perhaps further
+	if c.came >= p.collected.came { // a collection that failed was perhaps further
 		p.collected = c
 	}
 	return err
@@ -146,15 +158,10 @@ func (r *run) assemble() {
 			out.RSSMiB = max(out.RSSMiB, float64(peak)/(1<<20))
 		}
 		for series := range pieces[*record.Series](&p.collected) {
-			s := res.SeriesOf(p.rank, series.Type, series.Name)
-			for _, m := range series.Measurements {
-				s.Add(m)
-			}
+			res.SeriesOf(p.rank, series.Type, series.Name).Append(series.Measurements)
 		}
 		if p.kind == sdk.KindTrainer {
-			for losses := range pieces[record.Losses](&p.collected) {
-				res.Losses[p.rank] = append(res.Losses[p.rank], losses...)
-			}
+			res.Losses[p.rank] = p.collected.losses
 		}
 		if list := r.parametersOf(p); list != nil {
 			for q := range pieces[*record.Summary](&p.collected) {

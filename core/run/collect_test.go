@@ -138,7 +138,7 @@ const beatsHeard = 1600 * time.Millisecond
 func (r *run) requireCollected(t *testing.T, replies []int, complete []bool) {
 	t.Helper()
 	for i, s := range r.processes.all {
-		if n := len(s.collected.pieces); n != replies[i] || s.collected.complete != complete[i] {
+		if n := s.collected.came; n != replies[i] || s.collected.complete != complete[i] {
 			t.Errorf("%d replies of %s are there, complete %v; want %d, %v", n, s.Name, s.collected.complete, replies[i], complete[i])
 		}
 	}
@@ -208,13 +208,13 @@ func TestSalvageGoesOn(t *testing.T) {
 // What a process may not send is named with the process.
 func TestRepliesThatCannotBe(t *testing.T) {
 	p := &process{Member: &cluster.Member{Name: "server2", Process: &badly{reply: &proto.CollectReply{
-		Piece: &proto.CollectReply_Series{Series: &proto.Series{Type: "a", Name: "b", StartNs: []int64{1}}},
+		Piece: &proto.CollectReply_Series{Series: &proto.Series{Type: "a", Name: "b", Measurements: []byte{0xff}}},
 	}}}}
 	err := p.readRecord(t.Context(), record.Measured, func(piece record.Piece) error {
 		t.Errorf("there is %v", piece)
 		return nil
 	})
-	if want := "server2 sent columns of unequal length for its series a, b"; err == nil || err.Error() != want {
+	if want := "server2 sent a series a, b that cannot be: measurement 0 is cut off"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -51,9 +51,6 @@ func onCoreClock(site cluster.Site, piece record.Piece) {
 	case *record.Work:
 		p.StartNS, p.EndNS = site.OnCoreClock(p.StartNS), site.OnCoreClock(p.EndNS)
 	case *record.Series:
-		for i := range p.Measurements {
-			m := &p.Measurements[i]
-			m.StartNS = site.OnCoreClock(m.StartNS)
-		}
+		p.Measurements = p.Measurements.Shifted(-int64(site.Clock))
 	}
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/internal/packed"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/record"
 )
@@ -88,7 +90,7 @@ func TestStampsAreOnTheCoresClock(t *testing.T) {
 	at := func(ns int64) int64 { return int64(time.Hour) + ns }
 	pieces := []record.Piece{
 		&record.Work{StartNS: at(5), EndNS: at(9), EvaluatedNS: 2, Samples: 3},
-		&record.Series{Measurements: []sdk.Measurement{{StartNS: at(6), DurationNS: 1}, {StartNS: at(7), DurationNS: 1}}},
+		&record.Series{Measurements: packedOf(packed.Measurement{StartNS: at(6), DurationNS: 1}, packed.Measurement{StartNS: at(7), DurationNS: 1})},
 		&record.Work{},
 		record.Losses{1},
 	}
@@ -97,11 +99,21 @@ func TestStampsAreOnTheCoresClock(t *testing.T) {
 	}
 	want := []record.Piece{
 		&record.Work{StartNS: 5, EndNS: 9, EvaluatedNS: 2, Samples: 3},
-		&record.Series{Measurements: []sdk.Measurement{{StartNS: 6, DurationNS: 1}, {StartNS: 7, DurationNS: 1}}},
+		&record.Series{Measurements: packedOf(packed.Measurement{StartNS: 6, DurationNS: 1}, packed.Measurement{StartNS: 7, DurationNS: 1})},
 		&record.Work{},
 		record.Losses{1},
 	}
-	if d := cmp.Diff(want, pieces); d != "" {
+	unpacked := cmp.Transformer("unpacked", func(c packed.Chunk) []packed.Measurement { return slices.Collect(c.All()) })
+	if d := cmp.Diff(want, pieces, unpacked); d != "" {
 		t.Error(d)
 	}
+}
+
+// packedOf is a chunk of these measurements.
+func packedOf(measurements ...packed.Measurement) packed.Chunk {
+	var l packed.List
+	for _, m := range measurements {
+		l.Add(m)
+	}
+	return l.Chunks()[0]
 }

@@ -3581,10 +3581,7 @@ type Series struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Type          string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	KeyA          []int64                `protobuf:"varint,3,rep,packed,name=key_a,json=keyA,proto3" json:"key_a,omitempty"`
-	KeyB          []int64                `protobuf:"varint,4,rep,packed,name=key_b,json=keyB,proto3" json:"key_b,omitempty"`
-	StartNs       []int64                `protobuf:"varint,5,rep,packed,name=start_ns,json=startNs,proto3" json:"start_ns,omitempty"`
-	DurationNs    []int64                `protobuf:"varint,6,rep,packed,name=duration_ns,json=durationNs,proto3" json:"duration_ns,omitempty"`
+	Measurements  []byte                 `protobuf:"bytes,3,opt,name=measurements,proto3" json:"measurements,omitempty"` // as internal/packed has them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3633,30 +3630,9 @@ func (x *Series) GetName() string {
 	return ""
 }
 
-func (x *Series) GetKeyA() []int64 {
+func (x *Series) GetMeasurements() []byte {
 	if x != nil {
-		return x.KeyA
-	}
-	return nil
-}
-
-func (x *Series) GetKeyB() []int64 {
-	if x != nil {
-		return x.KeyB
-	}
-	return nil
-}
-
-func (x *Series) GetStartNs() []int64 {
-	if x != nil {
-		return x.StartNs
-	}
-	return nil
-}
-
-func (x *Series) GetDurationNs() []int64 {
-	if x != nil {
-		return x.DurationNs
+		return x.Measurements
 	}
 	return nil
 }
@@ -4459,15 +4435,11 @@ const file_psbench_proto_rawDesc = "" +
 	"\tpositives\x18\x06 \x03(\x03R\tpositives\x12\x1c\n" +
 	"\tnegatives\x18\a \x03(\x03R\tnegativesB\n" +
 	"\n" +
-	"\b_correct\"\x96\x01\n" +
+	"\b_correct\"T\n" +
 	"\x06Series\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x13\n" +
-	"\x05key_a\x18\x03 \x03(\x03R\x04keyA\x12\x13\n" +
-	"\x05key_b\x18\x04 \x03(\x03R\x04keyB\x12\x19\n" +
-	"\bstart_ns\x18\x05 \x03(\x03R\astartNs\x12\x1f\n" +
-	"\vduration_ns\x18\x06 \x03(\x03R\n" +
-	"durationNs\"\xb3\x01\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\"\n" +
+	"\fmeasurements\x18\x03 \x01(\fR\fmeasurements\"\xb3\x01\n" +
 	"\x10ParameterSummary\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\belements\x18\x02 \x01(\x03R\belements\x12\x1b\n" +

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/internal/packed"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -29,7 +30,7 @@ func PieceToProto(piece record.Piece) *proto.CollectReply {
 	out := &proto.CollectReply{}
 	switch p := piece.(type) {
 	case *record.Series:
-		out.Piece = &proto.CollectReply_Series{Series: seriesToProto(p)}
+		out.Piece = &proto.CollectReply_Series{Series: &proto.Series{Type: p.Type, Name: p.Name, Measurements: p.Measurements.Bytes()}}
 	case record.Losses:
 		out.Piece = &proto.CollectReply_Losses{Losses: &proto.Losses{Values: p}}
 	case *record.Work:
@@ -94,29 +95,12 @@ func WorkFromProto(w *proto.Work) record.Work {
 	return record.Work{StartNS: w.GetStartNs(), EndNS: w.GetEndNs(), EvaluatedNS: w.GetEvaluatedNs(), Samples: w.GetSamples()}
 }
 
-func seriesToProto(s *record.Series) *proto.Series {
-	out := &proto.Series{Type: s.Type, Name: s.Name}
-	for _, m := range s.Measurements {
-		out.KeyA = append(out.KeyA, m.Key.A)
-		out.KeyB = append(out.KeyB, m.Key.B)
-		out.StartNs = append(out.StartNs, m.StartNS)
-		out.DurationNs = append(out.DurationNs, m.DurationNS)
-	}
-	return out
-}
-
 func seriesFromProto(s *proto.Series) (record.Piece, error) {
-	n := len(s.GetStartNs())
-	if len(s.GetKeyA()) != n || len(s.GetKeyB()) != n || len(s.GetDurationNs()) != n {
-		return nil, fmt.Errorf("columns of unequal length for its series %s, %s", s.GetType(), s.GetName())
+	measurements, err := packed.ChunkOf(s.GetMeasurements())
+	if err != nil {
+		return nil, fmt.Errorf("a series %s, %s that cannot be: %w", quote.Word(s.GetType()), quote.Word(s.GetName()), err)
 	}
-	out := &record.Series{Type: s.GetType(), Name: s.GetName(), Measurements: make([]sdk.Measurement, n)}
-	for i := range out.Measurements {
-		out.Measurements[i] = sdk.Measurement{
-			Key: sdk.Key{A: s.GetKeyA()[i], B: s.GetKeyB()[i]}, StartNS: s.GetStartNs()[i], DurationNS: s.GetDurationNs()[i],
-		}
-	}
-	return out, nil
+	return &record.Series{Type: s.GetType(), Name: s.GetName(), Measurements: measurements}, nil
 }
 
 func evaluationToProto(e *record.Evaluation) *proto.Evaluation {

@@ -8,7 +8,7 @@ import (
 	gproto "google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/internal/packed"
 	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -19,12 +19,12 @@ func anyPiece(t *rapid.T) record.Piece {
 	floats := rapid.SliceOfN(x, 0, 4)
 	return rapid.OneOf(
 		rapid.Custom(func(t *rapid.T) record.Piece {
-			s := &record.Series{Type: text.Draw(t, "type"), Name: text.Draw(t, "name")}
-			for range rapid.IntRange(0, 3).Draw(t, "measurements") {
-				key := sdk.Key{A: n.Draw(t, "a"), B: n.Draw(t, "b")}
-				s.Measurements = append(s.Measurements, sdk.Measurement{Key: key, StartNS: n.Draw(t, "start"), DurationNS: n.Draw(t, "duration")})
+			var list packed.List
+			for range rapid.IntRange(1, 3).Draw(t, "measurements") {
+				small := rapid.Int64Range(-1<<61, 1<<61)
+				list.Add(packed.Measurement{A: small.Draw(t, "a"), B: small.Draw(t, "b"), StartNS: small.Draw(t, "start"), DurationNS: small.Draw(t, "duration")})
 			}
-			return s
+			return &record.Series{Type: text.Draw(t, "type"), Name: text.Draw(t, "name"), Measurements: list.Chunks()[0]}
 		}),
 		rapid.Custom(func(t *rapid.T) record.Piece { return record.Losses(floats.Draw(t, "losses")) }),
 		rapid.Custom(func(t *rapid.T) record.Piece { return anyWork(t) }),
@@ -78,7 +78,7 @@ func TestPiecesCrossGRPC(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(piece, got, cmpopts.EquateEmpty()); d != "" {
+		if d := cmp.Diff(piece, got, cmpopts.EquateEmpty(), cmp.AllowUnexported(packed.Chunk{})); d != "" {
 			t.Fatal(d)
 		}
 	})
@@ -106,9 +106,13 @@ func TestPassesCrossGRPC(t *testing.T) {
 
 func TestWhatIsNoPiece(t *testing.T) {
 	for want, reply := range map[string]*proto.CollectReply{
-		"nothing where a piece of its record belongs":   {},
-		"columns of unequal length for its series a, b": {Piece: &proto.CollectReply_Series{Series: &proto.Series{Type: "a", Name: "b", StartNs: []int64{1}}}},
-		"columns of unequal length for its series , ":   {Piece: &proto.CollectReply_Series{Series: &proto.Series{KeyA: []int64{1}}}},
+		"nothing where a piece of its record belongs": {},
+		"a series a, b that cannot be: measurement 1 is cut off": {Piece: &proto.CollectReply_Series{
+			Series: &proto.Series{Type: "a", Name: "b", Measurements: []byte{0, 0, 0xff}},
+		}},
+		`a series "\x1b[31m", "" that cannot be: measurement 0 has a number beyond 2^61`: {Piece: &proto.CollectReply_Series{
+			Series: &proto.Series{Type: "\x1b[31m", Measurements: []byte{7 << 5, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}},
+		}},
 		"an evaluation that cannot be: epoch 2 has columns of unequal length": {Piece: &proto.CollectReply_Evaluation{Evaluation: &proto.Evaluation{
 			Epoch: 2, Samples: 1, Bins: []int32{1}, Positives: []int64{1},
 		}}},

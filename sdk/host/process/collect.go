@@ -7,9 +7,6 @@ import (
 	"github.com/psbench/psbench/sdk/host/record"
 )
 
-// perPiece keeps a piece of a series well under a megabyte.
-const perPiece = 16384
-
 // CollectGrace is how long Collect waits for a pass that failed to end. What is
 // collected while it still runs may end in the middle of an iteration.
 const CollectGrace = time.Second
@@ -20,22 +17,10 @@ func (p *Process) CollectSeries(send record.Send) error { return SendSeries(p.Re
 // SendSeries sends series in pieces.
 func SendSeries(all []sdk.Snapshot, send record.Send) error {
 	for i := range all {
-		var err error
-		piece := &record.Series{Type: all[i].Type, Name: all[i].Name}
-		flush := func() {
-			if err == nil && len(piece.Measurements) > 0 {
-				err = send(piece)
+		for _, chunk := range all[i].Chunks() {
+			if err := send(&record.Series{Type: all[i].Type, Name: all[i].Name, Measurements: chunk}); err != nil {
+				return err
 			}
-			piece = &record.Series{Type: piece.Type, Name: piece.Name}
-		}
-		all[i].Each(func(m sdk.Measurement) {
-			piece.Measurements = append(piece.Measurements, m)
-			if len(piece.Measurements) == perPiece {
-				flush()
-			}
-		})
-		if flush(); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -2,7 +2,7 @@
 // gets it.
 package record
 
-import "github.com/psbench/psbench/sdk"
+import "github.com/psbench/psbench/internal/packed"
 
 // Pass is a pass over the data: what was recorded is of one of them.
 type Pass int
@@ -45,10 +45,10 @@ func SendAll[T any, P interface {
 // Series is a part of a metric series; a long one comes in several pieces.
 type Series struct {
 	Type, Name   string
-	Measurements []sdk.Measurement
+	Measurements packed.Chunk
 }
 
-// Losses are those of the iterations that ended.
+// Losses are those of iterations that ended; those of many come in several pieces.
 type Losses []float64
 
 // Work is what a trainer did in a pass so far.

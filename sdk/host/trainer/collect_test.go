@@ -44,7 +44,7 @@ func TestCollectDuringAPass(t *testing.T) {
 			work = q
 		case *record.Series:
 			if q.Type == whole.Type {
-				recorded += len(q.Measurements)
+				recorded += q.Measurements.Len()
 			}
 		}
 		return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
@@ -21,7 +20,8 @@ func (r *Role) Reset() error {
 	r.evaluation.reset()
 	r.batches.taken = 0
 	r.mu.Lock()
-	r.losses, r.work, r.found = r.losses[:0], record.Work{}, inspect.NonFinite{}
+	r.losses.reset()
+	r.work, r.found = record.Work{}, inspect.NonFinite{}
 	r.mu.Unlock()
 	return fault.Of(r.Title(), "Reset", r.trainer.Reset())
 }
@@ -116,7 +116,7 @@ func (r *Role) Epoch(epoch int) {
 func (r *Role) Loss(loss float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.losses = append(r.losses, loss)
+	r.losses.add(loss)
 	r.work.Samples += int64(r.batches.size)
 	r.came(comm.Now())
 	if !inspect.Finite(loss) && r.found.Note(r.next, loss) {
@@ -140,7 +140,10 @@ func (r *Role) Collect(send record.Send) error {
 	}
 	r.mu.Lock() // so that no iteration ends between the one and the other
 	work := r.work
-	done := []record.Piece{record.Losses(slices.Clone(r.losses)), &work}
+	done := []record.Piece{&work}
+	for _, losses := range r.losses.snapshot() {
+		done = append(done, record.Losses(losses))
+	}
 	if found := r.found.Record(); found != nil {
 		done = append(done, found)
 	}

@@ -41,7 +41,7 @@ type Role struct {
 	epochs   int // of the pass
 
 	mu     sync.Mutex // of what is told of the pass while it runs
-	losses []float64
+	losses losses
 	work   record.Work
 	next   sdk.Key // the iteration that Loss will tell of
 	found  inspect.NonFinite
