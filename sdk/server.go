@@ -81,6 +81,17 @@ type Holder interface {
 	Held() ([]ParameterSpec, []tensor.Tensor)
 }
 
+// Expecter is implemented by servers that must know when no more pushes come, as one does
+// whose rounds are answered before all trainers have pushed: the last pushes of a pass would
+// wait for others that do not come.
+type Expecter interface {
+	// Expect says how many batches each of the server's trainers has in the pass. It is
+	// called after each Reset, with nil if nobody knows yet: the pass lasts for some seconds.
+	// Then it is called again during the pass, before any trainer is done. An error ends the
+	// run.
+	Expect(batches []int) error
+}
+
 // ServerEnv is what a server knows of its run.
 type ServerEnv struct {
 	Rank     int
@@ -92,6 +103,4 @@ type ServerEnv struct {
 	// Model is the run's model, unbound, for a server of parameters; nil for
 	// others.
 	Model Model
-	// Batches is how many batches each of the trainers has in a pass.
-	Batches []int
 }

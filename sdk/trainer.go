@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"errors"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
@@ -18,7 +19,9 @@ type Trainer interface {
 	// Reset returns to the initial parameters and a fresh state.
 	Reset() error
 	// Train runs one pass. All trainers are told to start together, after all
-	// of them were reset. When ctx ends Train returns soon, with an error.
+	// of them were reset. When ctx ends Train returns soon, with an error: it looks at ctx
+	// before each iteration, which begins only if ctx has not ended. The cause is ErrPassOver
+	// if the pass has all its iterations.
 	Train(ctx context.Context, report PassReport) error
 }
 
@@ -72,22 +75,31 @@ type Preprocessor interface {
 }
 
 // PassReport receives what a pass tells while it runs. Its methods are cheap
-// and do not block.
+// and do not block, but that Loss may wait, near the end of a pass of so many seconds, for word
+// of where that is.
 type PassReport interface {
 	// Epoch says that the epoch (from 0) begins.
 	Epoch(epoch int)
 	// Loss notes the loss of the iteration that ended last. Parameters and gradients are
-	// looked at if it is not finite, so nothing may work on them meanwhile.
+	// looked at if it is not finite, so nothing may work on them meanwhile. The context of
+	// Train has ended when Loss returns from the last iteration of the pass.
 	Loss(loss float64)
 }
+
+// ErrPassOver is the cause of the end of Train's context where the pass has all its
+// iterations. It may end within an epoch, or at the end of one, and can still be evaluated.
+var ErrPassOver = errors.New("the pass is over")
 
 // TrainerEnv is what a trainer knows of its run.
 type TrainerEnv struct {
 	Rank     int
 	Name     string
 	Trainers int // of the run: the world size
-	Epochs   int // of the longest pass; a shorter one ends by the context of Train
-	Seed     uint64
+	// Epochs is a number that no pass exceeds, and that of the longest pass where the user
+	// said how many there are. The context of Train ends a pass before that, perhaps within
+	// an epoch.
+	Epochs int
+	Seed   uint64
 	// Server is the key of the run's server, or "".
 	Server string
 	// Maps holds the chosen keys of the in-trainer kinds (KindDDPModel ...). A kind of which

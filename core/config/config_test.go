@@ -22,6 +22,7 @@ import (
 	"github.com/psbench/psbench/core/topology"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host"
+	"github.com/psbench/psbench/sdk/host/stop"
 )
 
 func setting(name, typ, value string) sdk.Setting {
@@ -183,7 +184,7 @@ func TestDefaults(t *testing.T) {
 		Service: sdk.ServiceGradients,
 		Links:   registry.Links{Server: true},
 		Isolate: map[sdk.Kind]bool{},
-		Epochs:  5, WarmUpEpochs: 5, BatchSize: 10, Timeout: 60 * time.Second,
+		Length:  stop.Length{Epochs: 5, Least: 20}, WarmUp: stop.Length{Epochs: 5, Least: 20}, BatchSize: 10, Timeout: 60 * time.Second,
 		Fabric: fabric.Default(), Listen: "127.0.0.1",
 		Values: exp.Values,
 	}
@@ -191,7 +192,7 @@ func TestDefaults(t *testing.T) {
 		t.Error(diff)
 	}
 	for key, want := range map[string]string{
-		"epochs": "default", "transport": "derived: everything runs on one host", "ddp_hook": "derived: there are servers",
+		"epochs": "default (more if that gives fewer than 20 iterations per trainer)", "warmup": "default", "transport": "derived: everything runs on one host", "ddp_hook": "derived: there are servers",
 		"model": "default: model dummy of configs/models.json, DummyModel", "model.sparse": "configs/models.json, DummyModel", "trainer.lr": "default",
 	} {
 		if got := value(exp, key).Origin; got != want {

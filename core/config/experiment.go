@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/topology"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/stop"
 )
 
 // Experiment is a configuration with every key resolved: all that a run needs.
@@ -27,12 +28,11 @@ type Experiment struct {
 	// process of their own.
 	Isolate map[sdk.Kind]bool
 
-	Epochs int
-	// WarmUpEpochs are those of the warm-up pass, which may be more.
-	WarmUpEpochs int
-	BatchSize    int
-	Seed         uint64
-	Timeout      time.Duration
+	// Length is that of the measured pass, WarmUp that of the one before it, which may be none.
+	Length, WarmUp stop.Length
+	BatchSize      int
+	Seed           uint64
+	Timeout        time.Duration
 	// FailOnNaN ends the run where a loss or a parameter is not finite.
 	FailOnNaN bool
 	// Fabric is what carries the gradients, Listen the IP address that it listens on where

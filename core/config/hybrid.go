@@ -9,9 +9,6 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// warmupCycles is an option that PyTorch's hybrid benchmark has under a name of its own.
-const warmupCycles = "warmup_cycles"
-
 // standIn gives what the option o of a layer stands for its value.
 func (c *Config) standIn(l layer, o option.Option, values map[string]any) error {
 	value := values[o.Key]
@@ -29,12 +26,4 @@ func (c *Config) standIn(l layer, o option.Option, values map[string]any) error 
 	given.as = o.Key
 	values[o.Stands], c.sources[o.Stands] = value, given
 	return nil
-}
-
-// warmUpEpochs are as many as those of the measured pass unless somebody gave a number.
-func (c *Config) warmUpEpochs() int {
-	if c.given(warmupCycles) {
-		return c.WarmupCycles
-	}
-	return c.Epochs
 }

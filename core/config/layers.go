@@ -113,7 +113,7 @@ func (c *Config) take(l layer) (map[string]any, error) {
 			return nil, fmt.Errorf("%s %w", l.name(key), err)
 		}
 	}
-	return values, nil
+	return values, c.takeInstead(l, values)
 }
 
 func (c *Config) name(key string) string   { return c.sources[key].name(key) }

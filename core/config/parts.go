@@ -223,7 +223,9 @@ func (r *resolver) finish(context.Context) error {
 			r.warn("%s has no effect: %s", r.name(o.Key), o.NoEffect)
 		}
 		switch c, chosen := r.chosen[o.Kind]; {
-		case o.Stands != "" || o.Key == warmupCycles && !r.given(o.Key):
+		case o.Stands != "" || r.replaced(o.Key):
+		case o.Key == "epochs" && r.exp.Length.Least > 0:
+			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: values[o.Key], Origin: r.origin(o.Key) + undecided})
 		case o.Type == option.Settings:
 			r.exp.Values = append(r.exp.Values, r.settings...)
 		case chosen:

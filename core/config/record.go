@@ -35,10 +35,10 @@ func File(values []result.Value) map[string]any {
 
 // pinned says whether a configuration file should have the value of an option. Defaults
 // are in it, since other versions of psbench may have others; but not those that are empty or
-// that would be told to have no effect if somebody had given them.
+// that would be told to have no effect if somebody had given them, or that no run has decided yet.
 func pinned(v result.Value) bool {
 	o, _ := option.Of(v.Key)
-	if o.Group == "output" || v.Key == "config" {
+	if o.Group == "output" || v.Key == "config" || strings.HasSuffix(v.Origin, undecided) {
 		return false
 	}
 	if v.Origin != byDefault && !strings.HasPrefix(v.Origin, derived) {

@@ -22,11 +22,12 @@ import (
 
 // drawFlags draws a command line, which may ask for what does not fit together.
 func drawFlags(t *rapid.T) []string {
-	systems := []string{"--epochs=5", "--server=AverageBatchParameterServer --set=server.verbose=true", "--trainer=hybrid", "--trainer=BatchUpdateTrainer --server=batch_update"}
+	systems := []string{"", "--server=AverageBatchParameterServer --set=server.verbose=true", "--trainer=hybrid", "--trainer=BatchUpdateTrainer --server=batch_update"}
 	flags := strings.Fields(rapid.SampledFrom(systems).Draw(t, "system"))
 	choices := map[string][]string{
 		"--nserver": {"0", "2"}, "--ntrainer": {"4"}, "--epochs": {"1", "1000000000"}, "--batch-size": {"3"},
-		"--torch-seed": {"18446744073709551615"}, "--rpc-timeout": {"7"}, "--transport": {"tcp", "shm", "grpc"}, "--listen": {"127.0.0.2", "127.0.0.1"},
+		"--torch-seed": {"18446744073709551615"}, "--rpc-timeout": {"7"}, "--iterations": {"37"}, "--seconds": {"0.5", "31536000"}, "--warmup": {"full", "none", "7"}, "--warmup-cycles": {"0", "3"},
+		"--transport": {"tcp", "shm", "grpc"}, "--listen": {"127.0.0.2", "127.0.0.1"},
 		"--isolate": {"hook", "all", "model,criterion"}, "--ddp-hook": {"allreduce", "noop", "rpc"}, "--model": {"Small", "DummyModelSparse", "dummy"},
 		"--data": {"DummyData2", "bags"}, "--create-criterion": {"l1"}, "--hook-state": {"basic"}, "--cuda-seed": {"3"}, "--filestore": {"f"},
 		"--trainer-config-path": {"ddp.json"}, "--json": {"out.json"}, "--stats": {"original"}, "--quiet": {"true"},
@@ -149,7 +150,7 @@ func TestRecordedErrors(t *testing.T) {
 	} {
 		exp, err := resolve(t, nil, []string{"--config", file})
 		if want == "" {
-			if err != nil || exp.Epochs != 3 {
+			if err != nil || exp.Length.Epochs != 3 {
 				t.Errorf("%s: %v", file, err)
 			}
 		} else if err == nil || !strings.HasPrefix(err.Error(), want) {

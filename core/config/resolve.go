@@ -97,7 +97,7 @@ func (c *Config) resolver(reg *registry.Registry, catalogue Catalogue) (*resolve
 			Parts:     map[sdk.Kind]Part{},
 			InTrainer: map[sdk.Kind]string{},
 			Isolate:   isolated(c.Isolate),
-			Epochs:    c.Epochs, WarmUpEpochs: c.warmUpEpochs(), BatchSize: c.BatchSize, Seed: c.TorchSeed,
+			Length:    c.length(), WarmUp: c.warmUp(), BatchSize: c.BatchSize, Seed: c.TorchSeed,
 			Timeout: time.Duration(c.RPCTimeout) * time.Second,
 			Listen:  c.Listen, FailOnNaN: c.OnNaN == "fail",
 		},

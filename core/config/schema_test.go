@@ -70,6 +70,12 @@ func configSchema() *jsonschema.Schema {
 			allowed = p.Items
 		case option.Integer:
 			p.Minimum, p.Maximum = number(o.Min), number(o.Max)
+		case option.Number:
+			p.ExclusiveMinimum, p.Maximum = number(0), number(o.Max)
+		}
+		if o.OrInteger {
+			allowed = &jsonschema.Schema{Type: p.Type}
+			p.Type, p.AnyOf = "", []*jsonschema.Schema{allowed, {Type: "string", Pattern: "^[0-9]+$"}, {Type: "integer", Minimum: number(o.Min), Maximum: number(o.Max)}}
 		}
 		for _, value := range o.Enum {
 			allowed.Enum = append(allowed.Enum, value)

@@ -26,9 +26,9 @@ func header(w *screen.Page, r *result.Result) {
 	line(w, "started", r.Started.UTC().Format(time.RFC3339))
 	line(w, "parts", settings(r, "trainer", "server", "ddp_hook", "create_criterion", "model", "data"))
 	line(w, "world", world(r.Processes))
-	keys := []string{"epochs", "batch_size", "torch_seed", "backend"}
+	keys := []string{"epochs", "iterations", "seconds", "batch_size", "torch_seed", "backend"}
 	if r.Data.OwnBatches {
-		keys = slices.Delete(keys, 1, 2)
+		keys = slices.DeleteFunc(keys, func(key string) bool { return key == "batch_size" })
 	}
 	line(w, "settings", settings(r, keys...))
 	line(w, "transport", r.Transport)

@@ -55,8 +55,8 @@ type Result struct {
 	Processes []Process        `json:"processes"`
 
 	Throughput Throughput `json:"throughput"`
-	// StartMS is the time from the start of the core to the first warm-up
-	// iteration.
+	// StartMS is the time from the start of the core to the first iteration, which is the
+	// warm-up's where there is one.
 	StartMS float64 `json:"start_ms"`
 	// Losses: one list per trainer, in iteration order.
 	// JSON holds null for a loss that is not finite.

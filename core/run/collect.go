@@ -107,7 +107,7 @@ func (r *run) fetch(ctx context.Context, p *process, patient func(silence time.D
 	var c collected
 	err := p.readRecord(ctx, r.passing, func(piece record.Piece) error {
 		heard.Store(int64(time.Since(began)))
-		if err := r.checkPiece(p.Name, piece); err != nil {
+		if err := r.checkPiece(p, piece); err != nil {
 			return err
 		}
 		c.take(piece)
@@ -126,10 +126,10 @@ func (r *run) fetch(ctx context.Context, p *process, patient func(silence time.D
 }
 
 // checkPiece refuses what assemble could not put together.
-func (r *run) checkPiece(name string, piece record.Piece) error {
+func (r *run) checkPiece(p *process, piece record.Piece) error {
 	if q, ok := piece.(*record.Evaluation); ok {
-		if err := checkEvaluation(q, r.epochs(r.passing)); err != nil {
-			return fmt.Errorf("%s sent an evaluation that cannot be: %w", name, err)
+		if err := checkEvaluation(q, r.epochs(r.passing, p.rank)); err != nil {
+			return fmt.Errorf("%s sent an evaluation that cannot be: %w", p.Name, err)
 		}
 	}
 	return nil
@@ -177,7 +177,7 @@ func (r *run) assemble() {
 	res.Evaluation = r.evaluations()
 	works := r.works()
 	res.Throughput = throughput(works)
-	if r.passing == record.WarmUp { // which did not live to tell
+	if res.StartMS == 0 { // the first pass did not live to tell
 		res.StartMS = r.startMS(works)
 	}
 }

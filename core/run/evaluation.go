@@ -103,10 +103,11 @@ func (r *run) trainLoss(epoch int) float64 {
 	return sum / float64(n)
 }
 
-// checkEvaluation refuses what no trainer can have found.
+// checkEvaluation refuses what no trainer can have found in so many epochs; 0: in any number
+// of them.
 func checkEvaluation(q *record.Evaluation, epochs int) error {
 	switch {
-	case q.Epoch < 0 || q.Epoch >= epochs:
+	case q.Epoch < 0 || epochs > 0 && q.Epoch >= epochs:
 		return fmt.Errorf("it is of epoch %d, but the run has epochs 0 to %d", q.Epoch, epochs-1)
 	case q.Samples < 1:
 		return fmt.Errorf("epoch %d has %d samples, but must have 1 at least", q.Epoch, q.Samples)

@@ -127,9 +127,9 @@ func TestCheckOfPieces(t *testing.T) {
 		"epoch 0 counts less than 0 samples":               {Samples: 1, Correct: new(-1)},
 		"epoch 2 counts less than 0 samples":               {Epoch: 2, Samples: 1, Bins: bins([3]int64{1, -1, 2})},
 	} {
-		r := &run{e: experiment(1, 0, registry.Links{})}
+		r := settled(laidOut(&run{e: experiment(2, 0, registry.Links{})}))
 		got := ""
-		if err := r.checkPiece("trainer1", q); err != nil {
+		if err := r.checkPiece(r.processes.trainers[1], q); err != nil {
 			got = err.Error()
 		}
 		if want != "" {

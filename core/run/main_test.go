@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/topology"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/stop"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -21,7 +22,7 @@ func experiment(trainers, servers int, links registry.Links, isolate ...sdk.Kind
 	builtin := registry.Plugin{Name: registry.Builtin}
 	e := &config.Experiment{
 		World: topology.World{Trainers: trainers, Servers: servers}, Links: links,
-		Service: sdk.ServiceGradients, Epochs: 3, Fabric: fabric.Default(),
+		Service: sdk.ServiceGradients, Length: stop.Length{Epochs: 3}, WarmUp: stop.Length{Epochs: 3}, Fabric: fabric.Default(),
 		Parts: map[sdk.Kind]config.Part{}, Isolate: map[sdk.Kind]bool{}, Timeout: time.Minute,
 	}
 	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindData, sdk.KindModel} {

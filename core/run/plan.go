@@ -91,6 +91,7 @@ func (r *run) partition(ctx context.Context, data *process) error {
 	if p.OwnBatches {
 		r.warnBatchSize()
 	}
+	r.settle()
 	d := &r.result.Data
 	d.OwnBatches, d.Streamed, d.HeldOut = p.OwnBatches, p.Streamed, p.HeldOut
 	d.Samples, d.Batches, d.DroppedBatches = p.Samples, p.Batches, p.Dropped

@@ -66,6 +66,15 @@ func laidOut(r *run) *run {
 	return r
 }
 
+// settled decides how long the passes of a run are that is laid out.
+func settled(r *run) *run {
+	if r.result == nil {
+		r.result = newResult(r.e, r.o)
+	}
+	r.settle()
+	return r
+}
+
 // tables makes the servers those of tables.
 func tables(r *run) *run {
 	r.e.Service, r.e.World.EveryServer = sdk.ServiceTables, true
@@ -77,7 +86,6 @@ func tables(r *run) *run {
 type who struct {
 	Data, Server           string
 	Ring, Trainers         []string
-	Batches                []int64 // of the trainers in a pass
 	Tables                 []string
 	Position               int32
 	Default                bool
@@ -92,7 +100,7 @@ func whoOf(q *proto.ConnectRequest) (w who) {
 		w.Data, w.Tables = r.Trainer.GetData().GetName(), peers(r.Trainer.GetTableServers())
 		w.Hook, w.Criterion, w.Model = c(sdk.KindHook), c(sdk.KindCriterion), c(sdk.KindModel)
 	case *proto.ConnectRequest_Server:
-		w.Trainers, w.Batches = peers(r.Server.GetTrainers()), r.Server.GetBatches()
+		w.Trainers = peers(r.Server.GetTrainers())
 	case *proto.ConnectRequest_Table:
 		w.Trainers = peers(r.Table.GetTrainers())
 	case *proto.ConnectRequest_Data:
@@ -117,13 +125,13 @@ func TestConnectRequests(t *testing.T) {
 			"data":     {Trainers: []string{"trainer0", "trainer1"}},
 			"trainer0": {Data: "data", Server: "server2"},
 			"trainer1": {Data: "data", Server: "server2"},
-			"server2":  {Trainers: []string{"trainer0", "trainer1"}, Batches: []int64{6, 9}},
+			"server2":  {Trainers: []string{"trainer0", "trainer1"}},
 		}},
 		"4+2, server and group": {&run{e: experiment(4, 2, both)}, map[string]who{
 			"trainer1": {Data: "data", Server: "server4", Ring: four, Position: 1},
 			"trainer2": {Data: "data", Server: "server5", Ring: four, Position: 2},
-			"server4":  {Trainers: four[:2], Batches: []int64{6, 9}},
-			"server5":  {Trainers: four[2:], Batches: []int64{12, 15}},
+			"server4":  {Trainers: four[:2]},
+			"server5":  {Trainers: four[2:]},
 		}},
 		"a server that the hook does not use": {&run{e: experiment(2, 1, group)}, map[string]who{
 			"trainer1": {Data: "data", Ring: four[:2], Position: 1},
@@ -136,7 +144,7 @@ func TestConnectRequests(t *testing.T) {
 		"isolated hooks": {&run{e: experiment(2, 1, both, sdk.KindHook)}, map[string]who{
 			"trainer1":      {Data: "data", Hook: "trainer1.hook"},
 			"trainer1.hook": {Trainers: []string{"trainer1"}, Server: "server2", Ring: []string{"trainer0.hook", "trainer1.hook"}, Position: 1},
-			"server2":       {Trainers: []string{"trainer0.hook", "trainer1.hook"}, Batches: []int64{6, 9}},
+			"server2":       {Trainers: []string{"trainer0.hook", "trainer1.hook"}},
 			"data":          {Trainers: []string{"trainer0", "trainer1"}},
 		}},
 		"tables, isolated hooks": {tables(&run{e: experiment(2, 3, group, sdk.KindHook)}), map[string]who{

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"time"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
@@ -10,6 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/record"
+	"github.com/psbench/psbench/sdk/host/stop"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -48,8 +50,8 @@ func (r *run) configureRequest(p *process) *proto.ConfigureRequest {
 func (r *run) trainerRole(p *process) *proto.TrainerRole {
 	role := &proto.TrainerRole{
 		Maps:      map[string]string{},
-		Trainers:  int32(len(r.processes.trainers)),         // #nosec G115 -- a count of processes
-		Epochs:    int32(max(r.e.Epochs, r.e.WarmUpEpochs)), // #nosec G115 -- checked by config
+		Trainers:  int32(len(r.processes.trainers)), // #nosec G115 -- a count of processes
+		Epochs:    r.mostEpochs(),
 		Seed:      r.e.Seed,
 		Server:    r.e.Parts[sdk.KindServer].Key,
 		Model:     r.modelEnv(p),
@@ -179,7 +181,6 @@ func (r *run) serverLinks(server *process) *proto.ServerLinks {
 	}
 	for _, rank := range r.e.World.TrainersOf(server.rank) {
 		links.Trainers = append(links.Trainers, convert.PeerToProto(r.processes.trainers[rank].holder(sdk.KindHook).LinkPeer()))
-		links.Batches = append(links.Batches, int64(r.e.Epochs)*int64(r.shares[rank].Batches))
 	}
 	return links
 }
@@ -210,8 +211,35 @@ func (r *run) hookLinks(rank int) *proto.HookLinks {
 	return links
 }
 
-func trainRequest(epochs int) *proto.TrainRequest {
-	return &proto.TrainRequest{Epochs: new(int32(epochs))} // #nosec G115 -- checked by config
+func trainRequest(l stop.Length) *proto.TrainRequest {
+	switch {
+	case l.Epochs > 0:
+		return &proto.TrainRequest{Epochs: new(int32(l.Epochs))} // #nosec G115 -- checked by config
+	case l.Iterations > 0:
+		return &proto.TrainRequest{Iterations: new(int64(l.Iterations))}
+	default:
+		return &proto.TrainRequest{}
+	}
+}
+
+func boundRequest(ahead time.Duration) *proto.BoundRequest {
+	return &proto.BoundRequest{AheadNs: int64(ahead)}
+}
+
+func endRequest(iterations int64) *proto.EndRequest {
+	return &proto.EndRequest{Iterations: iterations}
+}
+
+// expectRequest tells a server what it is to expect of its trainers, where that is known.
+func expectRequest(batches []int64, trainers []int) *proto.ExpectRequest {
+	req := &proto.ExpectRequest{}
+	if batches == nil {
+		return req
+	}
+	for _, t := range trainers {
+		req.Batches = append(req.Batches, batches[t])
+	}
+	return req
 }
 
 func collectRequest(pass record.Pass) *proto.CollectRequest {

@@ -5,6 +5,7 @@ package run
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/psbench/psbench/comm"
@@ -15,12 +16,15 @@ import (
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/layout"
 	"github.com/psbench/psbench/sdk/host/record"
+	"github.com/psbench/psbench/sdk/host/stop"
 )
 
 // Progress is told how far a run is.
 type Progress interface {
 	Phase(name string)
-	Epoch(trainer string, epoch, epochs int) // epoch counts from 1
+	// Epoch says that a trainer begins an epoch, counted from 1, of so many; 0: of a number
+	// that nobody knows.
+	Epoch(trainer string, epoch, epochs int)
 }
 
 // Options of a run that are no part of the experiment.
@@ -43,8 +47,9 @@ type run struct {
 	cluster   *cluster.Cluster
 	noise     *noise.Meter
 	model     layout.Model
-	shares    []batches.Share  // by trainer
-	streamed  bool             // the data is read anew in every epoch
+	shares    []batches.Share // by trainer
+	streamed  bool            // the data is read anew in every epoch
+	lengths   map[record.Pass]stop.Length
 	lookup    *comm.LookupSpec // nil unless servers hold tables
 	told      atomic.Int64     // the pass that runs, a record.Pass, for who tells of it
 	passing   record.Pass      // the last pass for which every process was reset
@@ -72,7 +77,7 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 
 // phases is the life of a run.
 func (r *run) phases() []cluster.Phase {
-	return []cluster.Phase{
+	phases := []cluster.Phase{
 		{Name: "launch", Do: r.start},
 		{Name: "set-up", Do: r.configure},
 		{Name: "planning", Do: r.planAndPartition},
@@ -84,6 +89,10 @@ func (r *run) phases() []cluster.Phase {
 			return r.collect(ctx)
 		}},
 	}
+	if r.e.WarmUp == (stop.Length{}) {
+		phases = slices.DeleteFunc(phases, func(p cluster.Phase) bool { return p.Name == "warm-up" })
+	}
+	return phases
 }
 
 // report completes the result of a run that came as far as a pass.
@@ -97,6 +106,9 @@ func (r *run) report(err error) {
 	r.assemble()
 	r.result.Noise = r.noise.Intervals()
 	r.result.Warnings = append(r.result.Warnings, noise.Warnings(r.result.Noise, "the measured pass")...)
+	if err == nil {
+		r.warnIterations()
+	}
 	if !r.o.Summarize { // nobody looks at the machine of a comparison
 		r.result.Environment.CaptureGPUs()
 	}
@@ -117,52 +129,8 @@ func (r *run) start(ctx context.Context) error {
 // epoch passes on the progress of the first trainer, unless it is late.
 func (r *run) epoch(pass record.Pass, epoch int) {
 	if pass == record.Pass(r.told.Load()) {
-		r.o.Progress.Epoch(r.processes.trainers[0].Name, epoch+1, r.epochs(pass))
+		r.o.Progress.Epoch(r.processes.trainers[0].Name, epoch+1, r.epochs(pass, 0))
 	}
-}
-
-// warmUp notes the start, which nobody remembers after the next reset.
-func (r *run) warmUp(ctx context.Context) error {
-	works, err := r.pass(ctx, record.WarmUp)
-	if err == nil {
-		r.result.StartMS = r.startMS(works)
-	}
-	return err
-}
-
-func (r *run) measure(ctx context.Context) error {
-	_, err := r.pass(ctx, record.Measured)
-	r.noise.Begin(noise.After)
-	return err
-}
-
-// intervals are those of the noise meter in which passes run.
-var intervals = map[record.Pass]string{record.WarmUp: noise.WarmUp, record.Measured: noise.Measured}
-
-// epochs are those of a pass.
-func (r *run) epochs(pass record.Pass) int {
-	if pass == record.WarmUp {
-		return r.e.WarmUpEpochs
-	}
-	return r.e.Epochs
-}
-
-// pass resets every process and trains once. It gives what each trainer did.
-func (r *run) pass(ctx context.Context, pass record.Pass) ([]record.Work, error) {
-	if err := cluster.Reset(ctx, r.cluster, r.processes.all, pass); err != nil {
-		return nil, err
-	}
-	r.noise.Begin(intervals[pass])
-	r.passing = pass
-	epochs := r.epochs(pass)
-	r.told.Store(int64(pass))
-	works := make([]record.Work, len(r.processes.trainers))
-	err := cluster.Each(ctx, r.cluster, r.processes.trainers, cluster.Unbounded, func(ctx context.Context, p *process) error {
-		reply, err := p.Train(ctx, trainRequest(epochs))
-		works[p.rank] = p.work(reply)
-		return err
-	})
-	return works, err
 }
 
 // Silent is a Progress that tells nobody.

@@ -20,7 +20,8 @@ func (p *told) Epoch(_ string, epoch, epochs int) { p.epochs = append(p.epochs, 
 func TestLateNewsAreNotTold(t *testing.T) {
 	progress := &told{}
 	r := laidOut(&run{e: experiment(1, 0, registry.Links{}), o: Options{Progress: progress}})
-	r.e.WarmUpEpochs = 7
+	r.e.WarmUp.Epochs = 7
+	settled(r)
 	r.told.Store(int64(record.WarmUp))
 	r.epoch(record.WarmUp, 5)
 	r.told.Store(int64(record.Measured))

@@ -2,8 +2,11 @@ package run
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"slices"
 
+	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk/host/record"
 )
@@ -53,4 +56,27 @@ func (r *run) startMS(works []record.Work) float64 {
 		return 0
 	}
 	return float64(start-r.o.StartedNS) / 1e6
+}
+
+// warnIterations says that trainers measured too few iterations.
+func (r *run) warnIterations() {
+	fewest, most, who := math.MaxInt, 0, ""
+	for rank, losses := range r.result.Losses {
+		if n := len(losses); n < fewest {
+			fewest, who = n, r.processes.trainers[rank].Name
+		}
+		most = max(most, len(losses))
+	}
+	if fewest >= config.LeastIterations {
+		return
+	}
+	if fewest == most {
+		who = "each trainer"
+	}
+	iterations := fmt.Sprintf("%d iterations", fewest)
+	if fewest == 1 {
+		iterations = "1 iteration"
+	}
+	r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("%s measured %s, fewer than %d: one that is slow changes all means; give --iterations %d or more",
+		who, iterations, config.LeastIterations, config.LeastIterations))
 }

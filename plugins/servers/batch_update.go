@@ -3,6 +3,8 @@ package servers
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 
 	"github.com/psbench/psbench/comm"
@@ -58,10 +60,17 @@ type report struct {
 	batch  int64
 	pushes []*sdk.Push // by bucket; nil until it arrives
 	there  int         // of them
-	left   int         // batches of which no report is complete
+	done   int         // batches of which the report is complete
+	all    int         // batches of the pass; math.MaxInt while nobody knows
 }
 
-var _ sdk.Holder = (*batchUpdate)(nil)
+// left is how many batches there are of which no report is complete.
+func (r *report) left() int { return r.all - r.done }
+
+var (
+	_ sdk.Holder   = (*batchUpdate)(nil)
+	_ sdk.Expecter = (*batchUpdate)(nil)
+)
 
 // NewBatchUpdate builds the batch-updating server. Settings out of range, no model,
 // and a model with sparse gradients are errors.
@@ -74,9 +83,6 @@ func NewBatchUpdate(s BatchUpdateSettings, env sdk.ServerEnv) (sdk.Server, error
 	}
 	if env.Model == nil {
 		return nil, errors.New("the batch_update server needs the run's model but got none: the registry must list it as serving parameters")
-	}
-	if len(env.Batches) != env.Trainers {
-		return nil, fmt.Errorf("%s knows how many batches %d trainers have but has %d trainers", env.Name, len(env.Batches), env.Trainers)
 	}
 	b := &batchUpdate{
 		settings: s, env: env, size: s.BatchUpdateSize,
@@ -137,21 +143,50 @@ func (b *batchUpdate) Receive(p *sdk.Push) error {
 		return err
 	}
 	b.add(p.Trainer)
-	round := min(b.size, len(b.waiting)+b.coming)
-	b.got.Record(sdk.Key{A: int64(len(b.waiting)), B: int64(round)}, arrived, comm.Now())
-	if len(b.waiting) < round {
+	b.got.Record(sdk.Key{A: int64(len(b.waiting)), B: int64(b.round())}, arrived, comm.Now())
+	return b.settle()
+}
+
+// round is how many reports the round has.
+func (b *batchUpdate) round() int { return min(b.size, len(b.waiting)+b.coming) }
+
+// settle ends the round if its reports are there.
+func (b *batchUpdate) settle() error {
+	if len(b.waiting) == 0 || len(b.waiting) < b.round() {
 		return nil
 	}
 	b.update()
 	return b.answer()
 }
 
+// Expect implements sdk.Expecter. Where the end of a pass becomes known during it, a round may
+// have fewer reports from then on.
+func (b *batchUpdate) Expect(batches []int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if batches != nil && len(batches) != len(b.reports) {
+		return fmt.Errorf("%s was told of the batches of %d trainers but has %d trainers", b.env.Name, len(batches), len(b.reports))
+	}
+	b.coming = 0
+	for t := range b.reports {
+		r := &b.reports[t]
+		r.all = math.MaxInt
+		if batches != nil {
+			r.all = batches[t]
+		}
+		if r.left() > 0 && !slices.Contains(b.waiting, t) {
+			b.coming++
+		}
+	}
+	return b.settle()
+}
+
 // take notes a push. It is true if that completes the trainer's report.
 func (b *batchUpdate) take(p *sdk.Push) (complete bool, err error) {
 	r := &b.reports[p.Trainer]
 	switch {
-	case r.left == 0:
-		return false, fmt.Errorf("trainer %d pushed batch %d to %s but has only %d batches", p.Trainer, p.Batch, b.env.Name, b.env.Batches[p.Trainer])
+	case r.left() <= 0:
+		return false, fmt.Errorf("trainer %d pushed batch %d to %s but has only %d batches", p.Trainer, p.Batch, b.env.Name, r.all)
 	case r.there > 0 && r.batch != p.Batch:
 		return false, fmt.Errorf("trainer %d pushed batch %d of bucket %d to %s while buckets of its batch %d are missing",
 			p.Trainer, p.Batch, p.Bucket, b.env.Name, r.batch)
@@ -175,7 +210,7 @@ func (b *batchUpdate) add(trainer int) {
 	}
 	b.waiting = append(b.waiting, trainer)
 	b.coming--
-	r.left--
+	r.done++
 }
 
 // update averages the round's gradients and steps.
@@ -203,7 +238,7 @@ func (b *batchUpdate) answer() error {
 		}
 		clear(r.pushes)
 		r.there = 0
-		if r.left > 0 {
+		if r.left() > 0 {
 			b.coming++
 		}
 	}
@@ -211,20 +246,18 @@ func (b *batchUpdate) answer() error {
 	return nil
 }
 
-// Reset implements sdk.Server: the initial parameters and an optimizer that has not stepped.
+// Reset implements sdk.Server: the initial parameters and an optimizer that has not stepped. How
+// many batches there are Expect says after it.
 func (b *batchUpdate) Reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.env.Model.Initialize(b.env.Seed)
 	b.optimizer.Reset()
-	b.waiting, b.coming, b.updates = b.waiting[:0], 0, 0
+	b.waiting, b.coming, b.updates = b.waiting[:0], len(b.reports), 0
 	for t := range b.reports {
 		r := &b.reports[t]
 		clear(r.pushes)
-		r.there, r.left = 0, b.env.Batches[t]
-		if r.left > 0 {
-			b.coming++
-		}
+		r.there, r.done, r.all = 0, 0, math.MaxInt
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 
 // Trainers push their buckets in any order among each other. Rounds are what a list of
 // those that wait and of those that may still come says, parameters what PyTorch's SGD
-// makes of the mean of the round, and in the end everybody has an answer.
+// makes of the mean of the round, and in the end everybody has an answer; also where it is
+// known during the pass only how many batches there are.
 func TestBatchUpdateRounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		batches := rapid.SliceOfN(rapid.IntRange(1, 4), 1, 4).Draw(t, "batches")
@@ -26,17 +27,57 @@ func TestBatchUpdateRounds(t *testing.T) {
 		if size == 0 {
 			size = len(batches)
 		}
+		told := rapid.Bool().Draw(t, "told at the start")
+		if !told {
+			w.expect(t, nil)
+		}
 		value, velocity := make([]float64, buckets), make([]float64, buckets)
 		for k := range value {
 			value[k] = heldSeed
 		}
 		var round []int
+		others := func() (n int) {
+			for j := range w.left {
+				if !slices.Contains(round, j) && (w.left[j] > 0 || !told) {
+					n++
+				}
+			}
+			return n
+		}
+		end := func() {
+			for k := range value {
+				var mean float64
+				for _, j := range round {
+					mean += w.sent[j][k] / float64(len(round))
+				}
+				velocity[k] = 0.5*velocity[k] + mean
+				value[k] -= 0.5 * velocity[k]
+			}
+			for _, j := range round {
+				for k, answer := range w.answers[j] {
+					if answer == nil {
+						t.Fatalf("trainer %d of the round %v has no answer for bucket %d", j, round, k)
+					}
+					requireNear(t, j, answer, slices.Repeat(value[k:k+1], k+1))
+				}
+				w.pushed[j] = 0
+			}
+			round = nil
+		}
 		for {
 			var free []int
 			for i := range w.left {
 				if w.left[i] > 0 && !slices.Contains(round, i) {
 					free = append(free, i)
 				}
+			}
+			if !told && (len(free) == 0 || rapid.Bool().Draw(t, "told now")) {
+				told = true
+				w.expect(t, batches)
+				if len(round) > 0 && others() == 0 {
+					end()
+				}
+				continue
 			}
 			if len(free) == 0 {
 				break
@@ -57,36 +98,11 @@ func TestBatchUpdateRounds(t *testing.T) {
 			}
 			w.left[i]--
 			round = append(round, i)
-			others := 0
-			for j := range w.left {
-				if !slices.Contains(round, j) && w.left[j] > 0 {
-					others++
-				}
+			if len(round) == size || others() == 0 {
+				end()
+			} else if !w.waits(i) {
+				t.Fatalf("trainer %d of the round %v, of %d, has its answer already", i, round, size)
 			}
-			if len(round) < size && others > 0 {
-				if !w.waits(i) {
-					t.Fatalf("trainer %d of the round %v, of %d, has its answer already", i, round, size)
-				}
-				continue
-			}
-			for k := range value {
-				var mean float64
-				for _, j := range round {
-					mean += w.sent[j][k] / float64(len(round))
-				}
-				velocity[k] = 0.5*velocity[k] + mean
-				value[k] -= 0.5 * velocity[k]
-			}
-			for _, j := range round {
-				for k, answer := range w.answers[j] {
-					if answer == nil {
-						t.Fatalf("trainer %d of the round %v has no answer for bucket %d", j, round, k)
-					}
-					requireNear(t, j, answer, slices.Repeat(value[k:k+1], k+1))
-				}
-				w.pushed[j] = 0
-			}
-			round = nil
 		}
 		if len(round) > 0 {
 			t.Fatalf("trainers %v wait for ever", round)
@@ -124,6 +140,7 @@ func TestBatchUpdateFetch(t *testing.T) {
 			t.Errorf("it holds %v, %v", specs, held)
 		}
 		w.server.Reset()
+		w.expect(t, w.batches)
 		if held[0].Data[0] != heldSeed {
 			t.Errorf("after a reset it holds %v", held)
 		}
@@ -185,7 +202,6 @@ func TestBatchUpdateRefuses(t *testing.T) {
 		"setting batch_update_size is 3 but must be from 0 to 2, the trainers of server9": func(s *BatchUpdateSettings, _ *sdk.ServerEnv) { s.BatchUpdateSize = 3 },
 		"setting batch_update_size is -1":                                                 func(s *BatchUpdateSettings, _ *sdk.ServerEnv) { s.BatchUpdateSize = -1 },
 		"needs the run's model but got none":                                              func(_ *BatchUpdateSettings, e *sdk.ServerEnv) { e.Model = nil },
-		"server9 knows how many batches 1 trainers have but has 2":                        func(_ *BatchUpdateSettings, e *sdk.ServerEnv) { e.Batches = []int{1} },
 		"bucket 0 holds parameter 4 but the model of server9 has 1 parameters":            func(_ *BatchUpdateSettings, e *sdk.ServerEnv) { e.Buckets[0].Parameters[0].Parameter = 4 },
 		"parameter table has a sparse gradient, which the batch_update server cannot": func(_ *BatchUpdateSettings, e *sdk.ServerEnv) {
 			e.Model = &heldModel{specs: []sdk.ParameterSpec{{Name: "table", Shape: []int{2, 2}, Sparse: true}}}
@@ -193,7 +209,7 @@ func TestBatchUpdateRefuses(t *testing.T) {
 	} {
 		s := DefaultBatchUpdate
 		env := sdk.ServerEnv{
-			Name: "server9", Trainers: 2, Batches: []int{1, 1}, Recorder: &sdk.Recorder{},
+			Name: "server9", Trainers: 2, Recorder: &sdk.Recorder{},
 			Model:   &heldModel{specs: []sdk.ParameterSpec{{Name: "p", Shape: []int{2}}}},
 			Buckets: []tensor.BucketSpec{{Elements: 2, Parameters: []tensor.Span{{Elements: 2}}}},
 		}

@@ -39,7 +39,8 @@ type updateWorld struct {
 	server   sdk.Server
 	recorder *sdk.Recorder
 	specs    []tensor.BucketSpec
-	left     []int // batches, by trainer
+	batches  []int // of each trainer
+	left     []int // of them
 	batch    []int64
 	pushed   []int         // buckets of the current batch, by trainer
 	answers  [][][]float32 // by trainer and bucket: the last ones, nil while it waits
@@ -50,7 +51,7 @@ const heldSeed = 3
 
 func newUpdateWorld(t interface{ Fatal(...any) }, s BatchUpdateSettings, buckets int, batches ...int) *updateWorld {
 	w := &updateWorld{
-		recorder: &sdk.Recorder{}, left: slices.Clone(batches), batch: make([]int64, len(batches)),
+		recorder: &sdk.Recorder{}, batches: batches, left: slices.Clone(batches), batch: make([]int64, len(batches)),
 		pushed: make([]int, len(batches)), answers: make([][][]float32, len(batches)), sent: make([][]float64, len(batches)),
 	}
 	model := &heldModel{}
@@ -63,13 +64,21 @@ func newUpdateWorld(t interface{ Fatal(...any) }, s BatchUpdateSettings, buckets
 	}
 	var err error
 	w.server, err = NewBatchUpdate(s, sdk.ServerEnv{
-		Name: "server9", Trainers: len(batches), Buckets: w.specs, Recorder: w.recorder, Seed: heldSeed, Model: model, Batches: batches,
+		Name: "server9", Trainers: len(batches), Buckets: w.specs, Recorder: w.recorder, Seed: heldSeed, Model: model,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.server.Reset()
+	w.expect(t, batches)
 	return w
+}
+
+// expect tells the server how many batches there are.
+func (w *updateWorld) expect(t interface{ Fatal(...any) }, batches []int) {
+	if err := w.server.(sdk.Expecter).Expect(batches); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // push pushes a bucket full of v.

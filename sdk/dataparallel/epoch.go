@@ -2,6 +2,7 @@ package dataparallel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
@@ -10,12 +11,16 @@ import (
 
 // RunEpoch calls step with every batch of parts and its key, {epoch},{index}, and reports
 // the loss that it returns. It records how long the trainer got its batches for. Errors say
-// whose iteration failed. When ctx ends so does the epoch, with its cause.
+// whose iteration failed. When ctx ends so does the epoch, with its cause; but where the pass
+// is over within the epoch, what there was of it is an epoch, too, and no error.
 func RunEpoch(ctx context.Context, trainer string, epoch int, parts sdk.TrainerParts, report sdk.PassReport, step func(sdk.Key, *sdk.Batch) (float64, error)) error {
 	report.Epoch(epoch)
 	data := parts.Recorder.Series(IterationMetric, Data)
 	for index := range parts.Batches.Len() {
 		if err := context.Cause(ctx); err != nil {
+			if index > 0 && errors.Is(err, sdk.ErrPassOver) {
+				return nil
+			}
 			return err
 		}
 		start := comm.Now()

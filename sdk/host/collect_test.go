@@ -8,6 +8,7 @@ import (
 
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 	"github.com/psbench/psbench/sdk/host/record"
+	"github.com/psbench/psbench/sdk/host/stop"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -27,7 +28,7 @@ func (c *collection) Context() context.Context { return context.Background() }
 type losing struct{ losses []float64 }
 
 func (c *losing) Reset() error { c.losses = nil; return nil }
-func (c *losing) Train(context.Context, int) (*record.Work, error) {
+func (c *losing) Train(context.Context, stop.Length) (*record.Work, error) {
 	c.losses = append(c.losses, 4, 3, 2, 1)
 	return &record.Work{}, nil
 }

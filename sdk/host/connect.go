@@ -104,11 +104,7 @@ func trainerPeers(q *proto.TrainerLinks) trainer.Peers {
 }
 
 func serverPeers(q *proto.ServerLinks) server.Peers {
-	peers := server.Peers{Buckets: convert.BucketsFromProto(q.GetBuckets()), Trainers: peersOf(q.GetTrainers())}
-	for _, n := range q.GetBatches() {
-		peers.Batches = append(peers.Batches, int(n))
-	}
-	return peers
+	return server.Peers{Buckets: convert.BucketsFromProto(q.GetBuckets()), Trainers: peersOf(q.GetTrainers())}
 }
 
 func benchPeers(q *proto.BenchLinks) bench.Peers {

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 
@@ -17,6 +16,8 @@ import (
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/host/record"
+	"github.com/psbench/psbench/sdk/host/server"
+	"github.com/psbench/psbench/sdk/host/stop"
 	"github.com/psbench/psbench/sdk/host/trainer"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -29,7 +30,7 @@ type role interface {
 
 // runner is a role that runs passes: a trainer.
 type runner interface {
-	Train(ctx context.Context, epochs int) (*record.Work, error)
+	Train(ctx context.Context, length stop.Length) (*record.Work, error)
 }
 
 // service serves the Part service: it becomes one role when it is configured
@@ -125,12 +126,39 @@ func (p *service) Train(ctx context.Context, req *proto.TrainRequest) (*proto.Tr
 	if err != nil {
 		return nil, err
 	}
-	epochs := math.MaxInt
-	if req.Epochs != nil {
-		epochs = int(req.GetEpochs())
-	}
-	work, err := r.Train(ctx, epochs)
+	work, err := r.Train(ctx, stop.Length{Epochs: int(req.GetEpochs()), Iterations: int(req.GetIterations())})
 	return &proto.TrainReply{Work: convert.WorkToProto(work)}, p.status(err)
+}
+
+// Bound asks a trainer how far it will run at most before it is told where its pass ends.
+func (p *service) Bound(_ context.Context, req *proto.BoundRequest) (*proto.BoundReply, error) {
+	r, err := as[*trainer.Role](p, "bound")
+	if err != nil {
+		return nil, err
+	}
+	return &proto.BoundReply{Iterations: r.Bound(time.Duration(req.GetAheadNs()))}, nil
+}
+
+// End tells a trainer where its pass ends.
+func (p *service) End(_ context.Context, req *proto.EndRequest) (*proto.EndReply, error) {
+	r, err := as[*trainer.Role](p, "end")
+	if err != nil {
+		return nil, err
+	}
+	return &proto.EndReply{}, p.status(r.End(req.GetIterations()))
+}
+
+// Expect tells a server how many batches its trainers have in the pass.
+func (p *service) Expect(_ context.Context, req *proto.ExpectRequest) (*proto.ExpectReply, error) {
+	r, err := as[*server.Role](p, "expect")
+	if err != nil {
+		return nil, err
+	}
+	var batches []int
+	for _, n := range req.GetBatches() {
+		batches = append(batches, int(n))
+	}
+	return &proto.ExpectReply{}, p.status(r.Expect(batches))
 }
 
 // Measure times rounds of one operation on a bench process.

@@ -55,6 +55,10 @@ func (v *flagValue) Type() string {
 	switch {
 	case v.option.Type == Integer:
 		return "N"
+	case v.option.Type == Number:
+		return "T"
+	case v.option.OrInteger:
+		return strings.Join(append(slices.Clone(v.option.Enum), "N"), "|")
 	case v.option.Type == Bool:
 		return "bool" // which pflag shows as nothing
 	case v.option.Type == Settings:

@@ -20,7 +20,10 @@ import (
 type Options struct {
 	NTrainer   int      `json:"ntrainer" group:"experiment" default:"2" max:"10000" doc:"trainers on the CPU"`
 	NServer    int      `json:"nserver" group:"experiment" default:"1" max:"10000" doc:"servers on the CPU; 0 for none"`
-	Epochs     int      `json:"epochs" group:"experiment" default:"5" min:"1" max:"1000000000" doc:"passes over the data"`
+	Epochs     int      `json:"epochs" group:"experiment" default:"5" min:"1" max:"1000000000" doc:"length of a pass: epochs, times over the data; by default more if that gives fewer than 20 iterations per trainer"`
+	Iterations int      `json:"iterations" group:"experiment" min:"1" max:"1000000000" doc:"length of a pass in iterations of each trainer, instead of --epochs; the data repeats"`
+	Seconds    float64  `json:"seconds" group:"experiment" max:"31536000" doc:"length of a pass in seconds, instead of --epochs; connected trainers stop after the same iteration"`
+	Warmup     string   `json:"warmup" group:"experiment" default:"full" enum:"full,none" or:"integer" min:"1" max:"1000000000" doc:"the pass before the measured one: full (as long as that), none, or its iterations"`
 	BatchSize  int      `json:"batch_size" group:"experiment" default:"10" min:"1" max:"1000000000" doc:"samples in a batch"`
 	TorchSeed  uint64   `json:"torch_seed" group:"experiment" default:"0" max:"18446744073709551615" doc:"seed of weights and data"`
 	RPCTimeout int      `json:"rpc_timeout" group:"experiment" default:"60" min:"1" max:"31536000" doc:"longest wait for another process, in seconds"`
@@ -78,10 +81,12 @@ type Option struct {
 	Doc     string
 	// Kind of the part that the option chooses, if it does.
 	Kind sdk.Kind
-	// Min and Max bound an integer.
+	// Min and Max bound integers, and Max numbers.
 	Min, Max uint64
 	// Enum lists the values that are allowed, if not all are.
 	Enum []string
+	// OrInteger allows whole numbers beside those of Enum.
+	OrInteger bool
 	// Stands names the option, or the setting of a part, that this is another name for.
 	Stands string
 	// NoEffect says why the option has no effect, if it has none.
@@ -95,6 +100,7 @@ type Type string
 const (
 	String   Type = "string"
 	Integer  Type = "integer"
+	Number   Type = "number" // above 0
 	Bool     Type = "bool"
 	List     Type = "list"     // of strings
 	Settings Type = "settings" // by kind and name
@@ -137,7 +143,8 @@ func describeOptions(t reflect.Type) []Option {
 			Key: f.Tag.Get("json"), Type: typeOf(f.Type),
 			Default: f.Tag.Get("default"), Group: f.Tag.Get("group"), Doc: f.Tag.Get("doc"),
 			Kind: sdk.Kind(f.Tag.Get("kind")), NoEffect: f.Tag.Get("effect"), Stands: f.Tag.Get("stands"),
-			Min: bound(f.Tag.Get("min"), 0), Max: bound(f.Tag.Get("max"), math.MaxUint64),
+			OrInteger: f.Tag.Get("or") == string(Integer),
+			Min:       bound(f.Tag.Get("min"), 0), Max: bound(f.Tag.Get("max"), math.MaxUint64),
 		}
 		if enum := f.Tag.Get("enum"); enum != "" {
 			o.Enum = strings.Split(enum, ",")
@@ -160,6 +167,8 @@ func typeOf(t reflect.Type) Type {
 		return List
 	case reflect.Map:
 		return Settings
+	case reflect.Float64:
+		return Number
 	default:
 		return Integer
 	}
@@ -200,4 +209,16 @@ func For(kind sdk.Kind) Option {
 		}
 	}
 	return Option{}
+}
+
+// Zero is the value of a string, an integer or a number that nobody gave.
+func (o Option) Zero() any {
+	switch o.Type {
+	case Integer:
+		return uint64(0)
+	case Number:
+		return 0.0
+	default:
+		return ""
+	}
 }

@@ -17,6 +17,8 @@ func (o Option) Parse(raw any) (any, error) {
 	switch o.Type {
 	case Integer:
 		return o.parseInteger(raw)
+	case Number:
+		return o.parseNumber(raw)
 	case Bool:
 		return parseBool(raw)
 	case List:
@@ -43,6 +45,19 @@ func (o Option) parseInteger(raw any) (any, error) {
 	default:
 		return nil, fmt.Errorf("is %s but must be a whole number from %d to %d", Show(raw), o.Min, o.Max)
 	}
+}
+
+// parseNumber takes what JSON takes for a number, above 0.
+func (o Option) parseNumber(raw any) (any, error) {
+	if t, ok := raw.(Text); ok {
+		raw = t.Value()
+	}
+	if n, ok := raw.(json.Number); ok {
+		if f, err := n.Float64(); err == nil && f > 0 && f <= float64(o.Max) {
+			return f, nil
+		}
+	}
+	return nil, fmt.Errorf("is %s but must be a number above 0 and at most %d", Show(raw), o.Max)
 }
 
 func parseBool(raw any) (any, error) {
@@ -113,6 +128,12 @@ func splitList(list string) []string {
 func (o Option) checkEnum(s string) error {
 	if len(o.Enum) == 0 || slices.Contains(o.Enum, s) {
 		return nil
+	}
+	if o.OrInteger {
+		if n, err := strconv.ParseUint(s, 10, 64); err == nil && n >= o.Min && n <= o.Max {
+			return nil
+		}
+		return fmt.Errorf("is %s but must be %s, or a whole number from %d to %d", quote.String(s), OneOf(o.Enum), o.Min, o.Max)
 	}
 	return fmt.Errorf("is %s but must be %s", quote.String(s), OneOf(o.Enum))
 }

@@ -64,6 +64,7 @@ func (c *referenceCase) run(t *testing.T, engine string, bucketBytes int) {
 	}
 	trainers := make([]sdk.Trainer, c.Trainers)
 	links := make([]*link, c.Trainers)
+	var batches []int // of each trainer
 	env := sdk.ServerEnv{Name: "server", Trainers: c.Trainers, Recorder: &sdk.Recorder{}, Seed: c.Seed, Model: newModel()}
 	for r := range trainers {
 		var err error
@@ -79,7 +80,7 @@ func (c *referenceCase) run(t *testing.T, engine string, bucketBytes int) {
 		if err := trainers[r].Attach(parts); err != nil {
 			t.Fatal(err)
 		}
-		env.Batches = append(env.Batches, c.Batches)
+		batches = append(batches, c.Batches)
 		env.Buckets = env.Buckets[:0]
 		for _, b := range parts.Buckets {
 			env.Buckets = append(env.Buckets, b.BucketSpec)
@@ -91,6 +92,9 @@ func (c *referenceCase) run(t *testing.T, engine string, bucketBytes int) {
 	}
 	for range 2 { // the warm-up and the measured pass
 		server.Reset()
+		if err := server.(sdk.Expecter).Expect(batches); err != nil {
+			t.Fatal(err)
+		}
 		specs, held := server.(sdk.Holder).Held()
 		var initial [][]float32
 		for _, v := range held {

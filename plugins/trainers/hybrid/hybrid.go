@@ -157,7 +157,9 @@ func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 		if err := dataparallel.RunEpoch(ctx, t.env.Name, epoch, t.parts, report, t.iteration.step); err != nil {
 			return err
 		}
-		t.epoch.Record(sdk.Key{A: int64(epoch)}, start, comm.Now())
+		if t.iteration.endsEpoch() {
+			t.epoch.Record(sdk.Key{A: int64(epoch)}, start, comm.Now())
+		}
 		if err := t.parts.Evaluation.Run(ctx, epoch, t.iteration.forwardAlone, t.parts.Criterion); err != nil {
 			return err
 		}

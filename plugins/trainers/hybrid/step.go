@@ -53,6 +53,11 @@ func (it *iteration) reset(seed uint64) {
 	it.reducer = dataparallel.NewReducer(it.parts, it.state)
 }
 
+// endsEpoch says that the iteration that ended last is the last one of an epoch.
+func (it *iteration) endsEpoch() bool {
+	return (it.state.Batch()+1)%int64(it.parts.Batches.Len()) == 0
+}
+
 // step is lookup, forward, loss, backward with its reductions, and both optimizers. The
 // updates of the tables start as soon as the features' gradient is there, so they run
 // beside the last reductions and the trainer's own optimizer.

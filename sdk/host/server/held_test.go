@@ -58,7 +58,7 @@ func TestHeldParametersAreSummarized(t *testing.T) {
 	}
 }
 
-// A server of parameters knows the run's model, its seed and its trainers' batches.
+// A server of parameters knows the run's model and its seed.
 func TestServerKnowsItsRun(t *testing.T) {
 	var env sdk.ServerEnv
 	parts := append(slices.Clone(hosttest.ToyParts), sdk.NewServer("knowing", struct{}{}, func(_ struct{}, e sdk.ServerEnv) (sdk.Server, error) {
@@ -69,14 +69,14 @@ func TestServerKnowsItsRun(t *testing.T) {
 	r := New(hosttest.Process(t, hosttest.Folder(t), parts, process.Config{
 		Name: "server3", Rank: 3, Part: hosttest.Choice("server", "knowing"),
 	}), Config{Seed: 9, Model: &model, ModelEnv: sdk.ModelEnv{MaxBatch: 4}})
-	_, err := r.Connect(Peers{Trainers: []process.Peer{{}, {}}, Batches: []int{5, 6}})
+	_, err := r.Connect(Peers{Trainers: []process.Peer{{}, {}}})
 	if !errors.Is(err, hosttest.ErrToy) {
 		t.Fatal(err)
 	}
 	if model, ok := env.Model.(*hosttest.FeatureModel); !ok || model.G != nil {
 		t.Errorf("its model is %+v", env.Model)
 	}
-	if env.Name != "server3" || env.Rank != 3 || env.Seed != 9 || env.Trainers != 2 || !slices.Equal(env.Batches, []int{5, 6}) {
+	if env.Name != "server3" || env.Rank != 3 || env.Seed != 9 || env.Trainers != 2 {
 		t.Errorf("it knows %+v", env)
 	}
 	r.config.Model = nil

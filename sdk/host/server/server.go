@@ -12,6 +12,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/inspect"
 	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/host/record"
@@ -44,7 +45,6 @@ type Config struct {
 type Peers struct {
 	Buckets  []tensor.BucketSpec
 	Trainers []process.Peer
-	Batches  []int // of each trainer in a pass
 }
 
 // New makes the role of a server, which Connect builds.
@@ -56,7 +56,7 @@ func (r *Role) Connect(peers Peers) (map[string]string, error) {
 	specs := peers.Buckets
 	env := sdk.ServerEnv{
 		Rank: r.Rank(), Name: r.Name(), Trainers: len(r.trainers), Buckets: specs, Recorder: r.Recorder,
-		Seed: r.config.Seed, Batches: peers.Batches,
+		Seed: r.config.Seed,
 	}
 	var err error
 	if choice := r.config.Model; choice != nil {
@@ -186,6 +186,14 @@ func (r *Role) Reset() error {
 		r.server.Reset()
 	}
 	r.Recorder.Reset()
+	return nil
+}
+
+// Expect tells the server how many batches each trainer has in the pass; nil: nobody knows yet.
+func (r *Role) Expect(batches []int) error {
+	if server, ok := r.server.(sdk.Expecter); ok {
+		return fault.Of(r.Title(), "Expect", server.Expect(batches))
+	}
 	return nil
 }
 

@@ -1,13 +1,13 @@
 package trainer
 
 import (
-	"math"
 	"strings"
 	"testing"
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/host/stop"
 )
 
 // badModel is the toy model with something wrong in it.
@@ -114,7 +114,7 @@ func TestModelsAreHeldToTheirContract(t *testing.T) {
 		for want, bad := range cases {
 			w := worldOf(t, func() sdk.Model { m := bad; return &m }, transport, isolated...)
 			hosttest.Must(t, w.trainer.Reset())
-			if _, err := w.trainer.Train(t.Context(), math.MaxInt); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "model") {
+			if _, err := w.trainer.Train(t.Context(), stop.Length{}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "model") {
 				t.Errorf("want %q, got %v", want, err)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 	"github.com/psbench/psbench/sdk/host/record"
+	"github.com/psbench/psbench/sdk/host/stop"
 )
 
 // holdingOut is the toy's data with samples beside it that are held out, in memory or as a
@@ -29,7 +30,7 @@ func holdingOut(streamed bool, bags [][]int64, targets ...int64) sdk.Data {
 func (w *toyWorld) evaluate(t *testing.T) (*record.Work, []record.Evaluation) {
 	t.Helper()
 	hosttest.Must(t, w.trainer.Reset())
-	reply, err := w.trainer.Train(t.Context(), math.MaxInt)
+	reply, err := w.trainer.Train(t.Context(), stop.Length{})
 	hosttest.Must(t, err)
 	var found []record.Evaluation
 	hosttest.Must(t, w.trainer.Collect(func(r record.Piece) error {

@@ -1,13 +1,13 @@
 package trainer
 
 import (
-	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/host/stop"
 )
 
 func TestFeatureModelsComputeTheSameBits(t *testing.T) {
@@ -42,7 +42,7 @@ func TestFeatureModelErrorsCross(t *testing.T) {
 		for _, call := range []string{"backward", "input"} { // one calls the other
 			w := newWorld(t, "features", transport, `{"fail": "`+call+`"}`, sdk.KindModel)
 			hosttest.Must(t, w.trainer.Reset())
-			if _, err := w.trainer.Train(t.Context(), math.MaxInt); err == nil || err.Error() != "trainer0, epoch 0, batch 0: trainer0.model: model features, BackwardInput: the toy is broken" {
+			if _, err := w.trainer.Train(t.Context(), stop.Length{}); err == nil || err.Error() != "trainer0, epoch 0, batch 0: trainer0.model: model features, BackwardInput: the toy is broken" {
 				t.Errorf("%s: a failing %s gave %v", transport, call, err)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/sdk/host/inspect"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 	"github.com/psbench/psbench/sdk/host/record"
+	"github.com/psbench/psbench/sdk/host/stop"
 )
 
 // spoiled is what is found after an epoch and these losses in the next one, if the tensors
@@ -67,7 +68,7 @@ func TestParametersThatAreNotFiniteAtTheEnd(t *testing.T) {
 		r.config.FailOnNaN = fail
 		hosttest.Must(t, r.Reset())
 		r.trainer = &spoiler{r.trainer}
-		_, err := r.Train(t.Context(), math.MaxInt)
+		_, err := r.Train(t.Context(), stop.Length{})
 		want := "trainer0: parameter table is not finite at the end of the pass"
 		if text := inspect.Describe("trainer0", r.found.Record()); text != want {
 			t.Errorf("found %q", text)
@@ -93,7 +94,7 @@ func TestFailOnNaNEndsThePass(t *testing.T) {
 	r.config.FailOnNaN = true
 	hosttest.Must(t, r.Reset())
 	r.trainer = &diverging{r.trainer}
-	_, err := r.Train(t.Context(), math.MaxInt)
+	_, err := r.Train(t.Context(), stop.Length{})
 	if want := "trainer0: the loss of epoch 2, batch 0 is +Inf, the first of 1 "; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("the pass ended with %v, want %s", err, want)
 	}

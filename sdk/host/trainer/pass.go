@@ -12,6 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk/host/inspect"
 	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/host/record"
+	"github.com/psbench/psbench/sdk/host/stop"
 )
 
 // Reset returns to the initial parameters and forgets what was recorded.
@@ -20,26 +21,28 @@ func (r *Role) Reset() error {
 	r.evaluation.reset()
 	r.batches.taken = 0
 	r.mu.Lock()
+	r.ending.forget()
 	r.losses.reset()
 	r.work, r.found = record.Work{}, inspect.NonFinite{}
 	r.mu.Unlock()
 	return fault.Of(r.Title(), "Reset", r.trainer.Reset())
 }
 
-// Train runs a pass of so many epochs and says what was done in it.
-func (r *Role) Train(ctx context.Context, epochs int) (*record.Work, error) {
+// Train runs a pass of some length, until End if it has none, and says what was done in it.
+func (r *Role) Train(ctx context.Context, length stop.Length) (*record.Work, error) {
 	if !r.Working.TryRLock() {
 		return nil, fmt.Errorf("%s is ending", r.Name())
 	}
 	defer r.Working.RUnlock()
 	r.training.Lock()
 	defer r.training.Unlock()
-	ctx, r.stop = context.WithCancelCause(ctx)
-	defer r.stop(nil)
+	r.mu.Lock()
+	ctx = r.ending.begin(ctx, length)
+	r.mu.Unlock()
+	defer r.ending.stop(nil)
 	r.begin()
-	r.epochs = epochs
 	err := r.trainer.Train(ctx, r)
-	if errors.Is(err, errPassOver) {
+	if errors.Is(err, sdk.ErrPassOver) {
 		err = nil
 	}
 	if err != nil {
@@ -95,14 +98,16 @@ func (r *Role) explain(err error) error {
 	return fmt.Errorf("%s%s: %w", r.Name(), r.batches.place(), fault.Of(r.Title(), "Train", err))
 }
 
-// errPassOver ends a pass that has fewer epochs than the trainer was made for. A trainer
-// looks at its context before each iteration, so it ends where the next epoch begins.
-var errPassOver = errors.New("the pass is over")
-
-// Epoch implements PassReport. The pass starts with epoch 0.
+// Epoch implements PassReport. The pass starts with epoch 0. A pass of so many epochs has
+// perhaps fewer than the trainer was made for, and ends where the next one begins.
 func (r *Role) Epoch(epoch int) {
-	if r.stop != nil && epoch == r.epochs {
-		r.stop(errPassOver)
+	select {
+	case <-r.ending.stopped:
+		return
+	default:
+	}
+	if r.ending.epochs > 0 && epoch == r.ending.epochs {
+		r.ending.stop(sdk.ErrPassOver)
 		return
 	}
 	if epoch == 0 {
@@ -114,6 +119,13 @@ func (r *Role) Epoch(epoch int) {
 
 // Loss implements PassReport.
 func (r *Role) Loss(loss float64) {
+	if r.note(loss) {
+		r.awaitEnd()
+	}
+}
+
+// note takes the loss of an iteration. It is true if the trainer must wait before it goes on.
+func (r *Role) note(loss float64) (wait bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.losses.add(loss)
@@ -125,10 +137,11 @@ func (r *Role) Loss(loss float64) {
 			r.found.InspectGradients(r.specs, r.parts.Gradients)
 		}
 		if err := r.diverged(); err != nil {
-			r.stop(err)
+			r.ending.stop(err)
 		}
 	}
 	r.next.B++
+	return r.stepped()
 }
 
 // Collect sends what was recorded of the pass, also while it runs, and, if it does not, what

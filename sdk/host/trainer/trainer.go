@@ -2,7 +2,6 @@
 package trainer
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -38,14 +37,13 @@ type Role struct {
 	// training is held during a pass. After a failure the core collects while
 	// the pass may still be ending.
 	training sync.Mutex
-	epochs   int // of the pass
+	ending   ending // of the pass
 
 	mu     sync.Mutex // of what is told of the pass while it runs
 	losses losses
 	work   record.Work
 	next   sdk.Key // the iteration that Loss will tell of
 	found  inspect.NonFinite
-	stop   context.CancelCauseFunc // ends the pass; nil before the first one
 }
 
 // Config is what a trainer is told of its run.
@@ -53,7 +51,7 @@ type Config struct {
 	Local     []process.Choice    // hook, criterion and model that its process holds
 	Maps      map[sdk.Kind]string // keys of the in-trainer kinds
 	Trainers  int                 // of the run
-	Epochs    int                 // of the longest pass
+	Epochs    int                 // that no pass exceeds
 	Seed      uint64
 	Server    string // key of the run's server, or ""
 	Model     sdk.ModelEnv
@@ -172,7 +170,7 @@ func (r *Role) Connect(peers Peers) (*Joined, error) {
 	r.batches = &counted{Batches: share.Batches}
 	p.Batches = r.batches
 	r.evaluation = newEvaluation(r.Name(), share.HeldOut, peers.Model.Inputs, r.Recorder)
-	p.Evaluation = sdk.NewEvaluation(r.evaluation.run)
+	p.Evaluation = sdk.NewEvaluation(r.evaluate)
 	dial := func(kind sdk.Kind) (*call.Link, error) {
 		peer, ok := peers.Companions[kind]
 		if !ok {

@@ -1,7 +1,6 @@
 package trainer
 
 import (
-	"math"
 	"slices"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/host/record"
+	"github.com/psbench/psbench/sdk/host/stop"
 )
 
 // isolable are the kinds that may have a process beside their trainer's.
@@ -139,7 +139,7 @@ type outcome struct {
 func (w *toyWorld) pass(t *testing.T) (o outcome) {
 	t.Helper()
 	hosttest.Must(t, w.trainer.Reset())
-	work, err := w.trainer.Train(t.Context(), math.MaxInt)
+	work, err := w.trainer.Train(t.Context(), stop.Length{})
 	hosttest.Must(t, err)
 	if work.StartNS <= 0 || work.EndNS < work.StartNS {
 		t.Errorf("the pass lasted from %d to %d", work.StartNS, work.EndNS)
@@ -211,7 +211,7 @@ func TestErrorsCrossAsSentences(t *testing.T) {
 				"trainer0, epoch 0, batch 0: " + title:                                  within,
 			} {
 				hosttest.Must(t, w.trainer.Reset())
-				if _, err := w.trainer.Train(t.Context(), math.MaxInt); err == nil || err.Error() != want {
+				if _, err := w.trainer.Train(t.Context(), stop.Length{}); err == nil || err.Error() != want {
 					t.Errorf("%s: a %s that fails gave %v", transport, call, err)
 				}
 			}
@@ -227,7 +227,7 @@ func hookFails(t *testing.T, transport string) {
 	hosttest.Must(t, w.trainer.Reset())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := w.trainer.Train(t.Context(), math.MaxInt)
+		_, err := w.trainer.Train(t.Context(), stop.Length{})
 		ended <- err
 	}()
 	failure := <-w.companions[sdk.KindHook].Events.Failures
@@ -240,7 +240,7 @@ func hookFails(t *testing.T, transport string) {
 	}
 	w = newToyWorld(t, transport, `{"fail": "reduce"}`)
 	hosttest.Must(t, w.trainer.Reset())
-	if _, err := w.trainer.Train(t.Context(), math.MaxInt); err == nil || err.Error() != "trainer0, epoch 0, batch 0: hook toy, Reduce: the toy is broken" {
+	if _, err := w.trainer.Train(t.Context(), stop.Length{}); err == nil || err.Error() != "trainer0, epoch 0, batch 0: hook toy, Reduce: the toy is broken" {
 		t.Errorf("%s: a hook that fails gave %v", transport, err)
 	}
 }

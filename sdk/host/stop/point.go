@@ -1,0 +1,96 @@
+package stop
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Point is where the pass of one trainer ends, counted in its iterations. That of a pass of so
+// many iterations is known from the start. A timed one, whose trainers may wait for each
+// other in every iteration, ends in two steps, so that all of them run equally many and none
+// is past the end when it hears of it:
+//
+//  1. The core asks each trainer for a bound, which is ahead of where it is. The trainer will
+//     not go past its bound without further word.
+//  2. Once it has the bounds of all, the core tells each the furthest of them, which is the
+//     end. Nobody can be past it, and whoever stands at its own bound goes on.
+//
+// Bounds are given at once, whatever the trainer waits for, so no wait within an iteration
+// holds the agreement up. They lie far enough ahead that the end is usually told before the
+// first trainer comes to its bound.
+//
+// The zero Point is of a pass whose end nobody knows. It is not safe for concurrent use: Step
+// and Bound must exclude each other, or a trainer could pass a bound that it gives.
+type Point struct {
+	done  int64 // iterations that ended
+	at    int64 // where the trainer stops; 0: nowhere yet
+	final bool  // at is the end, and no bound
+}
+
+// State is what a trainer is to do after an iteration.
+type State int
+
+// States of a pass.
+const (
+	GoOn State = iota
+	Wait       // until the end is known
+	Over
+)
+
+// After is the end of a pass of so many iterations.
+func After(iterations int64) Point { return Point{at: iterations, final: true} }
+
+// Step counts an iteration that ended, and says what to do then.
+func (p *Point) Step() State {
+	p.done++
+	return p.State()
+}
+
+// State says what to do where the pass is now.
+func (p *Point) State() State {
+	switch {
+	case p.at == 0 || p.done < p.at:
+		return GoOn
+	case p.final:
+		return Over
+	default:
+		return Wait
+	}
+}
+
+// Done is how many iterations ended.
+func (p *Point) Done() int64 { return p.done }
+
+// Bound is an iteration that the trainer will not go past before End: so many ahead, and one
+// at least. Asked again it gives the same.
+func (p *Point) Bound(ahead int64) int64 {
+	if p.at == 0 {
+		p.at = p.done + max(1, ahead)
+	}
+	return p.at
+}
+
+// End says where the pass ends. It is an error where the trainer may be past it.
+func (p *Point) End(at int64) error {
+	if p.final || p.at == 0 || at < p.at {
+		return fmt.Errorf("the pass is to end after %d iterations, which is not at or after the bound of the trainer (%d of now %d)", at, p.at, p.done)
+	}
+	p.at, p.final = at, true
+	return nil
+}
+
+// Together are the ends of the passes of trainers with these bounds, where those of each set
+// are connected: the furthest bound of the set.
+func Together(bounds []int64, sets [][]int) []int64 {
+	ends := slices.Clone(bounds)
+	for _, set := range sets {
+		furthest := int64(0)
+		for _, t := range set {
+			furthest = max(furthest, bounds[t])
+		}
+		for _, t := range set {
+			ends[t] = furthest
+		}
+	}
+	return ends
+}

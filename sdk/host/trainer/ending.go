@@ -1,0 +1,106 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/stop"
+)
+
+// ending is how a pass ends.
+type ending struct {
+	epochs int        // of a pass of so many
+	point  stop.Point // of any other; Role.mu guards it
+	known  chan struct{}
+	// Of the context that Train has: what ends it, and its end; nil before the first pass.
+	stop    context.CancelCauseFunc
+	stopped <-chan struct{}
+	outer   func() context.Context // that which ends only if the pass must, over or not
+}
+
+// forget prepares for the next pass, before its Train: the core may ask for a bound of a pass
+// that is about to begin.
+func (e *ending) forget() {
+	e.epochs, e.point, e.known = 0, stop.Point{}, make(chan struct{})
+}
+
+// begin has a pass of some length end the context that it returns.
+func (e *ending) begin(outer context.Context, length stop.Length) context.Context {
+	ctx, cancel := context.WithCancelCause(outer)
+	e.epochs, e.stop, e.stopped = length.Epochs, cancel, ctx.Done()
+	e.outer = func() context.Context { return outer }
+	if length.Iterations > 0 {
+		e.point = stop.After(int64(length.Iterations))
+	}
+	return ctx
+}
+
+// evaluate evaluates after an epoch. That the pass is over does not end it: the last evaluation
+// comes after that.
+func (r *Role) evaluate(ctx context.Context, epoch int, forward func(*sdk.Batch) (tensor.Tensor, error), criterion sdk.Criterion) error {
+	if errors.Is(context.Cause(ctx), sdk.ErrPassOver) {
+		ctx = r.ending.outer()
+	}
+	return r.evaluation.run(ctx, epoch, forward, criterion)
+}
+
+// stepped goes on from an iteration that ended, or ends the pass, or says that the trainer must
+// wait; r.mu is held.
+func (r *Role) stepped() (wait bool) {
+	switch r.ending.point.Step() {
+	case stop.Over:
+		r.ending.stop(sdk.ErrPassOver)
+	case stop.Wait:
+		return true
+	}
+	return false
+}
+
+// awaitEnd waits, where the trainer must not go on without knowing it, for word of where its
+// pass ends.
+func (r *Role) awaitEnd() {
+	timer := time.NewTimer(r.Timeout)
+	defer timer.Stop()
+	select {
+	case <-r.ending.known:
+	case <-r.ending.stopped:
+		return
+	case <-timer.C:
+		r.ending.stop(&comm.WaitError{Waiter: r.Name(), For: []string{"the core"}, What: "where the pass ends", Seconds: r.Timeout.Seconds()})
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ending.point.State() == stop.Over {
+		r.ending.stop(sdk.ErrPassOver)
+	}
+}
+
+// Bound promises not to go past an iteration, about so far ahead at the pace of the pass, until
+// End. It waits for nothing that an iteration waits for.
+func (r *Role) Bound(ahead time.Duration) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := &r.ending.point
+	return p.Bound(iterationsIn(ahead, p.Done(), time.Duration(comm.Now()-r.work.StartNS-r.evaluation.spentNS())))
+}
+
+// iterationsIn is how many iterations a time has at the pace of those that took some time.
+func iterationsIn(ahead time.Duration, done int64, took time.Duration) int64 {
+	return int64(float64(done) * ahead.Seconds() / max(took, time.Microsecond).Seconds())
+}
+
+// End says after how many iterations the pass ends.
+func (r *Role) End(iterations int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.ending.point.End(iterations); err != nil {
+		return err
+	}
+	close(r.ending.known)
+	return nil
+}
