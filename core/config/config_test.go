@@ -192,7 +192,7 @@ func TestDefaults(t *testing.T) {
 		t.Error(diff)
 	}
 	for key, want := range map[string]string{
-		"epochs": "default (more if that gives fewer than 20 iterations per trainer)", "warmup": "default", "transport": "derived: everything runs on one host", "ddp_hook": "derived: there are servers",
+		"epochs": "default, or more for 20 iterations per trainer", "warmup": "default", "transport": "derived: everything runs on one host", "ddp_hook": "derived: there are servers",
 		"model": "default: model dummy of configs/models.json, DummyModel", "model.sparse": "configs/models.json, DummyModel", "trainer.lr": "default",
 	} {
 		if got := value(exp, key).Origin; got != want {

@@ -80,7 +80,7 @@ func (c *Config) warmUp() stop.Length {
 }
 
 // undecided ends the origin of epochs that are known once the data is partitioned.
-var undecided = fmt.Sprintf(" (more if that gives fewer than %d iterations per trainer)", LeastIterations)
+var undecided = fmt.Sprintf(", or more for %d iterations per trainer", LeastIterations)
 
 // Decided are the values of an experiment whose epochs are decided.
 func (e *Experiment) Decided(epochs int) []result.Value {

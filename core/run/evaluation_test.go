@@ -92,6 +92,19 @@ func TestEvaluations(t *testing.T) {
 	requireEvaluations(t, "nothing held out", r.sent(nil).evaluations(), nil)
 }
 
+// Of a pass that is timed nobody knows how many epochs there are.
+func TestCheckOfEpochsOfATimedPass(t *testing.T) {
+	for epoch, want := range map[int]string{0: "", 1_000_000: "", -1: "it is of epoch -1, which is none"} {
+		got := ""
+		if err := checkEvaluation(&record.Evaluation{Epoch: epoch, Samples: 1}, 0); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("epoch %d: %q, want %q", epoch, got, want)
+		}
+	}
+}
+
 // However the held-out samples are partitioned, the trainers find the same together.
 func TestEvaluationsOfAnyPartition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -127,7 +140,7 @@ func TestCheckOfPieces(t *testing.T) {
 		"epoch 0 counts less than 0 samples":               {Samples: 1, Correct: new(-1)},
 		"epoch 2 counts less than 0 samples":               {Epoch: 2, Samples: 1, Bins: bins([3]int64{1, -1, 2})},
 	} {
-		r := settled(laidOut(&run{e: experiment(2, 0, registry.Links{})}))
+		r := settled(laidOut(&run{e: experiment(2, 0, registry.Links{}), passing: record.Measured}))
 		got := ""
 		if err := r.checkPiece(r.processes.trainers[1], q); err != nil {
 			got = err.Error()

@@ -92,11 +92,11 @@ func TestDecidedEpochs(t *testing.T) {
 	}{
 		"enough by themselves": {20, 10, "10", "default of trainer x"},
 		"too few":              {20, 9, "10", "default: 20 iterations per trainer"},
-		"given":                {0, 9, "9", "default of trainer x (more if that gives fewer than 20 iterations per trainer)"},
+		"given":                {0, 9, "9", "default of trainer x, or more for 20 iterations per trainer"},
 	} {
 		r := &run{e: experiment(1, 0, registry.Links{})}
 		r.e.Length = stop.Length{Epochs: c.epochs, Least: c.least}
-		r.e.Values = []result.Value{{Key: "epochs", Value: 9, Origin: "default of trainer x (more if that gives fewer than 20 iterations per trainer)"}}
+		r.e.Values = []result.Value{{Key: "epochs", Value: 9, Origin: "default of trainer x, or more for 20 iterations per trainer"}}
 		if c.epochs != 9 {
 			r.e.Values[0].Value = 10
 		}

@@ -20,10 +20,10 @@ import (
 type Options struct {
 	NTrainer   int      `json:"ntrainer" group:"experiment" default:"2" max:"10000" doc:"trainers on the CPU"`
 	NServer    int      `json:"nserver" group:"experiment" default:"1" max:"10000" doc:"servers on the CPU; 0 for none"`
-	Epochs     int      `json:"epochs" group:"experiment" default:"5" min:"1" max:"1000000000" doc:"length of a pass: epochs, times over the data; by default more if that gives fewer than 20 iterations per trainer"`
-	Iterations int      `json:"iterations" group:"experiment" min:"1" max:"1000000000" doc:"length of a pass in iterations of each trainer, instead of --epochs; the data repeats"`
-	Seconds    float64  `json:"seconds" group:"experiment" max:"31536000" doc:"length of a pass in seconds, instead of --epochs; connected trainers stop after the same iteration"`
-	Warmup     string   `json:"warmup" group:"experiment" default:"full" enum:"full,none" or:"integer" min:"1" max:"1000000000" doc:"the pass before the measured one: full (as long as that), none, or its iterations"`
+	Epochs     int      `json:"epochs" group:"experiment" default:"5" min:"1" max:"1000000000" doc:"length of a pass, in passes over the data; by default more where that gives a trainer fewer than 20 iterations"`
+	Iterations int      `json:"iterations" group:"experiment" min:"1" max:"1000000000" doc:"the same in iterations of each trainer, instead of --epochs"`
+	Seconds    float64  `json:"seconds" group:"experiment" max:"31536000" doc:"the same in seconds, instead of --epochs; trainers that are connected run equally many iterations"`
+	Warmup     string   `json:"warmup" group:"experiment" default:"full" enum:"full,none" or:"integer" min:"1" max:"1000000000" doc:"length of the pass before the measured one: full (as long as that), none, or N iterations"`
 	BatchSize  int      `json:"batch_size" group:"experiment" default:"10" min:"1" max:"1000000000" doc:"samples in a batch"`
 	TorchSeed  uint64   `json:"torch_seed" group:"experiment" default:"0" max:"18446744073709551615" doc:"seed of weights and data"`
 	RPCTimeout int      `json:"rpc_timeout" group:"experiment" default:"60" min:"1" max:"31536000" doc:"longest wait for another process, in seconds"`
