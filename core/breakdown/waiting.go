@@ -1,0 +1,148 @@
+package breakdown
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/psbench/psbench/core/result"
+)
+
+// Waiting is what of the exposed communication passed before the last of the trainers that
+// wait for each other began to wait too.
+type Waiting struct {
+	TotalNS int64 // of all trainers
+	// Last are the trainers that came last at least once, the most frequent one first.
+	Last []Last
+
+	sets []*set
+}
+
+// Last is how often a trainer was the last one to begin to wait, and what that cost.
+type Last struct {
+	Rank  int
+	Times int
+	// Iterations are those in which it was compared with others.
+	Iterations int
+	// BehindNS is how much later it began than the one before it, in all those times: what
+	// the others would have waited less, had it come with that one.
+	BehindNS int64
+}
+
+// set is trainers that are connected.
+type set struct {
+	ranks   []int
+	exposed []*result.Series // by place in ranks
+	// In each iteration, when the last one and the one before it began to wait, and which
+	// one was the last, as its place.
+	lastNS, beforeNS []int64
+	last             []int32
+}
+
+// waiting is nil if there are no trainers that wait for each other.
+func waiting(r *result.Result) *Waiting {
+	w := &Waiting{}
+	for _, ranks := range r.Connected {
+		if s := newSet(r, ranks); s != nil {
+			w.sets = append(w.sets, s)
+			w.Last = append(w.Last, s.compare()...)
+		}
+	}
+	if len(w.sets) == 0 {
+		return nil
+	}
+	for ns := range w.Durations() {
+		w.TotalNS += ns
+	}
+	slices.SortStableFunc(w.Last, func(a, b Last) int { return cmp.Compare(b.Times, a.Times) })
+	return w
+}
+
+// Durations are the times that the trainers waited in their iterations, in ns.
+func (w *Waiting) Durations() iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for _, s := range w.sets {
+			for _, exposed := range s.exposed {
+				i := 0
+				for m := range exposed.All() {
+					if i == len(s.last) {
+						break
+					}
+					if !yield(min(m.DurationNS, s.lastNS[i]-m.StartNS)) {
+						return
+					}
+					i++
+				}
+			}
+		}
+	}
+}
+
+// newSet is nil where trainers do not wait for each other: a single one, and those of a server
+// of parameters that answers before all of them have reported.
+func newSet(r *result.Result, ranks []int) *set {
+	if len(ranks) < 2 || smallerRounds(r, len(ranks)) {
+		return nil
+	}
+	s := &set{ranks: ranks}
+	iterations := -1
+	for _, rank := range ranks {
+		exposed := trainer{r, rank}.series(Exposed)
+		if exposed == nil {
+			return nil
+		}
+		s.exposed = append(s.exposed, exposed)
+		if n := exposed.Len(); iterations < 0 || n < iterations {
+			iterations = n
+		}
+	}
+	s.lastNS, s.beforeNS, s.last = make([]int64, iterations), make([]int64, iterations), make([]int32, iterations)
+	return s
+}
+
+// smallerRounds says whether the largest update of a server of parameters was made of the
+// gradients of fewer trainers.
+func smallerRounds(r *result.Result, trainers int) bool {
+	largest := int64(0)
+	for _, s := range r.Series {
+		if s.Type == "batch_update_metric" && s.Name == "updated model" {
+			for m := range s.All() {
+				largest = max(largest, m.Key.B)
+			}
+		}
+	}
+	return largest > 0 && largest < int64(trainers)
+}
+
+// compare finds who was last in each iteration, of equals the one with the lowest rank, and
+// sums it up. Connected trainers run the same iterations in the same order, so the place of a
+// measurement is its iteration; what a trainer did beyond the others, in a run that ended
+// early, is left out.
+func (s *set) compare() []Last {
+	for place, exposed := range s.exposed {
+		i := 0
+		for m := range exposed.All() {
+			if i == len(s.last) {
+				break
+			}
+			switch {
+			case place == 0:
+				s.lastNS[i] = m.StartNS
+			case m.StartNS > s.lastNS[i]:
+				s.beforeNS[i], s.lastNS[i], s.last[i] = s.lastNS[i], m.StartNS, int32(place) // #nosec G115 -- a rank
+			case place == 1 || m.StartNS > s.beforeNS[i]:
+				s.beforeNS[i] = m.StartNS
+			}
+			i++
+		}
+	}
+	all := make([]Last, len(s.ranks))
+	for place, rank := range s.ranks {
+		all[place] = Last{Rank: rank, Iterations: len(s.last)}
+	}
+	for i, place := range s.last {
+		all[place].Times++
+		all[place].BehindNS += s.lastNS[i] - s.beforeNS[i]
+	}
+	return slices.DeleteFunc(all, func(l Last) bool { return l.Times == 0 })
+}
