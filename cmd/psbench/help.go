@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/screen"
 )
 
@@ -25,7 +26,7 @@ func help(cmd *cobra.Command, _ []string) {
 	if cmd.HasAvailableSubCommands() {
 		p.Text("  " + cmd.CommandPath() + " [command]\n\nCommands:")
 		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() || c.Name() == "help" {
+			if c.IsAvailableCommand() || c.IsAdditionalHelpTopicCommand() || c.Name() == "help" {
 				p.Line(15, fmt.Sprintf("  %-12s %s", c.Name(), c.Short))
 			}
 		}
@@ -40,6 +41,18 @@ func help(cmd *cobra.Command, _ []string) {
 		}
 	}
 	_, _ = p.WriteTo(w) // a failure is noted by w
+}
+
+// metricsTopic is a topic of help and no command: psbench help metrics.
+func metricsTopic() *cobra.Command {
+	topic := &cobra.Command{Use: "metrics", Short: "What the rows of the tables are (psbench help metrics)"}
+	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		w := cmd.OutOrStdout()
+		p := &screen.Page{Width: widthOf(w)}
+		report.Legend(p)
+		_, _ = p.WriteTo(w) // a failure is noted by w
+	})
+	return topic
 }
 
 // flagsOf are the flags of a command that are in a group of options, or those

@@ -49,7 +49,7 @@ func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts op
 			return run.Run(ctx, exp, o)
 		},
 		write: func(w io.Writer, width int, r *result.Result) error {
-			return report.Text(w, r, report.Options{Stats: opts.Stats, Width: width})
+			return report.Text(w, r, report.Options{Report: opts.Report, Stats: opts.Stats, Width: width})
 		},
 	})
 }

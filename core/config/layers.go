@@ -83,7 +83,23 @@ func merge(layers []layer) (*Config, error) {
 			return nil, err
 		}
 	}
-	return c, k.UnmarshalWithConf("", &c.Options, koanf.UnmarshalConf{Tag: "json"})
+	if err := k.UnmarshalWithConf("", &c.Options, koanf.UnmarshalConf{Tag: "json"}); err != nil {
+		return nil, err
+	}
+	return c, c.chooseReport()
+}
+
+// chooseReport has the original's statistics printed in full, as the original has no other
+// report.
+func (c *Config) chooseReport() error {
+	switch {
+	case c.Stats != "original" || c.Report == "full":
+	case c.given("report"):
+		return fmt.Errorf("%s is %s but %s is original, which is printed in full: leave %s out", c.name("report"), c.Report, c.name("stats"), c.name("report"))
+	default:
+		c.Report = "full"
+	}
+	return nil
 }
 
 // take checks the values of a layer and notes where they come from. Settings

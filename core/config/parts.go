@@ -232,6 +232,8 @@ func (r *resolver) finish(context.Context) error {
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: c.value, Origin: c.origin})
 		case o.Key == "transport" && r.Transport == autoTransport:
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: r.exp.Fabric.Name, Origin: derived + "everything runs on one host"})
+		case o.Key == "report" && values[o.Key] != o.Default && !r.given(o.Key):
+			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: r.Report, Origin: derived + r.name("stats") + " is " + r.Stats})
 		case o.Kind == sdk.KindServer:
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: "", Origin: derived + "there are no servers"})
 		case o.Kind != "":

@@ -30,7 +30,7 @@ func drawFlags(t *rapid.T) []string {
 		"--transport": {"tcp", "shm", "grpc"}, "--listen": {"127.0.0.2", "127.0.0.1"},
 		"--isolate": {"hook", "all", "model,criterion"}, "--ddp-hook": {"allreduce", "noop", "rpc"}, "--model": {"Small", "DummyModelSparse", "dummy"},
 		"--data": {"DummyData2", "bags"}, "--create-criterion": {"l1"}, "--hook-state": {"basic"}, "--cuda-seed": {"3"}, "--filestore": {"f"},
-		"--trainer-config-path": {"ddp.json"}, "--json": {"out.json"}, "--stats": {"original"}, "--quiet": {"true"},
+		"--trainer-config-path": {"ddp.json"}, "--json": {"out.json"}, "--stats": {"original"}, "--report": {"full"}, "--quiet": {"true"},
 		"--set=trainer.lr": {"0.25", "1e-7"}, "--set=model.num_embeddings": {"9007199254740993"},
 	}
 	for _, flag := range slices.Sorted(maps.Keys(choices)) {

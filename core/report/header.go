@@ -39,6 +39,43 @@ func header(w *screen.Page, r *result.Result) {
 	}
 }
 
+// heading says in two lines what ran.
+func heading(w *screen.Page, r *result.Result) {
+	list := func(parts ...string) {
+		w.Line(2, strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", "))
+	}
+	list(settings(r, "trainer", "server", "ddp_hook"), configured(r, "model"), configured(r, "data"))
+	list(world(r.Processes), r.Transport, epochsOf(r))
+}
+
+// epochsOf says how long the pass was and how much data there is, e.g. "5 epochs of 10
+// batches of up to 10 samples".
+func epochsOf(r *result.Result) string {
+	d := r.Data
+	if len(d.BatchesPerTrainer) == 0 {
+		return ""
+	}
+	text := batches(d.Batches)
+	if d.LargestBatch > 0 {
+		text += " of up to " + count(d.LargestBatch, "sample")
+	}
+	if d.DroppedBatches > 0 {
+		text += fmt.Sprintf(" (%d dropped)", d.DroppedBatches)
+	}
+	for _, length := range []struct{ key, one, many string }{
+		{"epochs", "epoch of", "epochs of"}, {"iterations", "iteration over", "iterations over"}, {"seconds", "second over", "seconds over"},
+	} {
+		switch n := configured(r, length.key); n {
+		case "":
+		case "1":
+			return "1 " + length.one + " " + text
+		default:
+			return n + " " + length.many + " " + text
+		}
+	}
+	return text
+}
+
 // title begins a block of labelled lines.
 func title(w *screen.Page, text string) {
 	w.Line(0, text)

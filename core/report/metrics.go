@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/psbench/psbench/core/breakdown"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/core/stats"
@@ -54,10 +55,13 @@ func metricColumns(set string) ([]metricColumn, error) {
 func decimals(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 
 // metricTables writes a table per trainer and one of all, then the same of the
-// servers.
-func metricTables(w *screen.Page, r *result.Result, columns []metricColumn) error {
+// servers, of the series that are to be shown.
+func metricTables(w *screen.Page, r *result.Result, columns []metricColumn, shown func(*result.Series) bool) error {
 	byRank := map[int][]*result.Series{}
 	for _, s := range r.Series {
+		if !shown(s) {
+			continue
+		}
 		byRank[s.Rank] = append(byRank[s.Rank], s)
 	}
 	for _, kind := range []string{"trainer", "server"} {
@@ -87,7 +91,7 @@ func metricTable(w *screen.Page, title string, series []*result.Series, columns 
 	var rows [][]string
 	for _, m := range group(series) {
 		row := []string{m.label()}
-		summary := stats.Summarize(m.ms)
+		summary := stats.Summarize(m.ms())
 		for _, c := range columns {
 			row = append(row, c.cell(summary))
 		}
@@ -108,36 +112,58 @@ func ranksOf(processes []result.Process, kind string) []result.Process {
 	return ranks
 }
 
-// metric is one row: the durations of a type and name, in time order.
+// metric is one row: the series of a type and name.
 type metric struct {
-	typ, name string
-	ms        []float64
+	breakdown.Metric
+	series []*result.Series
 }
 
 // group joins series to metrics, in the order of first appearance.
 func group(series []*result.Series) []*metric {
-	type id struct{ typ, name string }
-	known := map[id]*metric{}
+	known := map[breakdown.Metric]*metric{}
 	var metrics []*metric
 	for _, s := range series {
-		m := known[id{s.Type, s.Name}]
+		id := breakdown.Metric{Type: s.Type, Name: s.Name}
+		m := known[id]
 		if m == nil {
-			m = &metric{typ: s.Type, name: s.Name}
-			known[id{s.Type, s.Name}] = m
+			m = &metric{Metric: id}
+			known[id] = m
 			metrics = append(metrics, m)
 		}
-		for q := range s.All() {
-			m.ms = append(m.ms, float64(q.DurationNS)/1e6)
-		}
+		m.series = append(m.series, s)
 	}
 	return metrics
+}
+
+// ms are the durations of the metric, series by series. They take 8 bytes each.
+func (m *metric) ms() []float64 {
+	n := 0
+	for _, s := range m.series {
+		n += s.Len()
+	}
+	durations := make([]float64, 0, n)
+	for _, s := range m.series {
+		for q := range s.All() {
+			durations = append(durations, float64(q.DurationNS)/1e6)
+		}
+	}
+	return durations
+}
+
+func (m *metric) totalNS() (ns int64) {
+	for _, s := range m.series {
+		for q := range s.All() {
+			ns += q.DurationNS
+		}
+	}
+	return ns
 }
 
 // label is "type,name" as in the original. A long one breaks at the comma,
 // which keeps the table within 120 columns.
 func (m *metric) label() string {
 	const widest = 44
-	label := m.typ + "," + m.name
+	label := m.Type + "," + m.Name
 	if len(label) > widest {
 		label = strings.Replace(label, ",", ",\n", 1)
 	}

@@ -7,8 +7,10 @@ import (
 	"io"
 	"strings"
 
+	"github.com/psbench/psbench/core/breakdown"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
 // The column sets of the metric tables.
@@ -20,9 +22,22 @@ const (
 	StatsOriginal = "original"
 )
 
+// The reports.
+const (
+	// ReportTable is a heading, one table of all ranks, and the answer.
+	ReportTable = "table"
+	// ReportFull is all that there is to say, and then what ReportTable is.
+	ReportFull = "full"
+	// ReportSummary is the answer alone.
+	ReportSummary = "summary"
+)
+
 // Options choose how a result is shown. The zero value is the default.
 type Options struct {
-	// Stats is StatsPsbench (also if empty) or StatsOriginal.
+	// Report is ReportTable (also if empty), ReportFull or ReportSummary.
+	Report string
+	// Stats is StatsPsbench (also if empty) or StatsOriginal, which is printed as the
+	// original does whatever the report.
 	Stats string
 	// Width is how many columns the screen has; 0 is for a file or a pipe, which gets
 	// everything in full.
@@ -37,37 +52,103 @@ func Text(w io.Writer, r *result.Result, o Options) error {
 		return err
 	}
 	out := &screen.Page{Width: o.Width}
-	header(out, r)
-	if !r.Complete {
-		incomplete(out, r)
+	switch {
+	case o.Stats == StatsOriginal:
+		err = original(out, r, columns)
+	case o.Report == "" || o.Report == ReportTable:
+		tableReport(out, r)
+	case o.Report == ReportFull:
+		err = full(out, r, columns)
+	case o.Report == ReportSummary:
+		summary(out, r)
+	default:
+		err = fmt.Errorf("report %q is unknown: choose %q, %q or %q", o.Report, ReportTable, ReportFull, ReportSummary)
 	}
-	if err := metricTables(out, r, columns); err != nil {
+	if err != nil {
 		return err
-	}
-	if err := epochTable(out, r); err != nil {
-		return err
-	}
-	if err := evaluationTable(out, r); err != nil {
-		return err
-	}
-	timeline(out, r)
-	totals(out, r)
-	if err := whatRanWhere(out, r); err != nil {
-		return err
-	}
-	if err := NoiseTables(out, r.Noise); err != nil {
-		return err
-	}
-	for _, warning := range r.Warnings {
-		out.Line(0, "")
-		out.Line(2, "warning: "+warning)
 	}
 	_, err = out.WriteTo(w)
 	return err
 }
 
+// original writes what the original prints.
+func original(w *screen.Page, r *result.Result, columns []metricColumn) error {
+	header(w, r)
+	incomplete(w, r)
+	if err := tables(w, r, columns, func(s *result.Series) bool { return s.Type != dataparallel.IterationMetric }); err != nil {
+		return err
+	}
+	totals(w, r)
+	if err := whatRanWhere(w, r); err != nil {
+		return err
+	}
+	for _, text := range r.Warnings {
+		w.Line(0, "")
+		warning(w, text)
+	}
+	return nil
+}
+
+// full writes everything, and what is for all ranks last.
+func full(w *screen.Page, r *result.Result, columns []metricColumn) error {
+	header(w, r)
+	line(w, "start", startMS(r))
+	incomplete(w, r)
+	if err := tables(w, r, columns, func(*result.Series) bool { return true }); err != nil {
+		return err
+	}
+	if err := whatRanWhere(w, r); err != nil {
+		return err
+	}
+	if err := NoiseTables(w, r.Noise); err != nil {
+		return err
+	}
+	b := breakdown.Of(r)
+	metrics := inOrder(group(measuring(r)))
+	if len(metrics) > 0 {
+		legend(w, metrics, b)
+		w.Line(0, "")
+		overview(w, r, overviewRows(r, metrics, b))
+	}
+	w.Line(0, "")
+	answer(w, r, b)
+	for _, text := range r.Warnings {
+		warning(w, text)
+	}
+	return nil
+}
+
+// tables writes what there is of each rank and each epoch, of the series that are to be shown.
+func tables(w *screen.Page, r *result.Result, columns []metricColumn, shown func(*result.Series) bool) error {
+	if err := metricTables(w, r, columns, shown); err != nil {
+		return err
+	}
+	if err := epochTable(w, r); err != nil {
+		return err
+	}
+	if err := evaluationTable(w, r); err != nil {
+		return err
+	}
+	timeline(w, r)
+	return nil
+}
+
+// summary writes the answer alone.
+func summary(w *screen.Page, r *result.Result) {
+	incomplete(w, r)
+	answer(w, r, breakdown.Of(r))
+	for _, text := range r.Warnings {
+		warning(w, text)
+	}
+}
+
+func warning(w *screen.Page, text string) { w.Line(2, "warning: "+text) }
+
 // incomplete must catch the eye of somebody who only looks for the tables.
 func incomplete(w *screen.Page, r *result.Result) {
+	if r.Complete {
+		return
+	}
 	why := r.Error
 	if why == "" {
 		why = "the run ended early"
@@ -92,20 +173,24 @@ func pass(r *result.Result) string {
 	return ""
 }
 
-// totals writes throughput and loss.
+// totals writes throughput and loss as the tables of the original have them below.
 func totals(w *screen.Page, r *result.Result) {
 	w.Line(0, "")
 	if t := r.Throughput; t.Samples > 0 {
-		line(w, "throughput", fmt.Sprintf("%.1f samples per second (%d samples in %.3f s)%s",
-			t.SamplesPerSecond, t.Samples, t.Seconds, pass(r)))
+		line(w, "throughput", rate(t)+pass(r))
 	}
 	if first, last, ok := lossEnds(r.Losses); ok {
 		line(w, "loss", fmt.Sprintf("%.6f → %.6f (mean over the trainers, first → last iteration)%s", first, last, pass(r)))
 	}
-	line(w, "noise", Noise(r.Noise))
-	if r.StartMS > 0 {
-		line(w, "start", fmt.Sprintf("%.1f ms until the first iteration", r.StartMS))
+	line(w, "start", startMS(r))
+}
+
+// startMS says how long it took until there was an iteration.
+func startMS(r *result.Result) string {
+	if r.StartMS <= 0 {
+		return ""
 	}
+	return fmt.Sprintf("%.1f ms until the first iteration", r.StartMS)
 }
 
 // lossEnds is the mean over the trainers of their first and of their last

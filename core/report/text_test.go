@@ -204,15 +204,15 @@ func TestText(t *testing.T) {
 		r    *result.Result
 		o    Options
 	}{
-		{"psbench.txt", synthetic(), Options{}},
+		{"psbench.txt", synthetic(), Options{Report: ReportFull}},
 		{"original.txt", synthetic(), Options{Stats: StatsOriginal}},
-		{"incomplete.txt", broken, Options{}},
-		{"warm_up.txt", warmUp, Options{}},
-		{"hybrid.txt", hybrid(), Options{}},
-		{"batch_update.txt", updating(2), Options{}},
-		{"batch_update_long.txt", updating(7), Options{}},
-		{"evaluation.txt", evaluated(3), Options{}},
-		{"evaluation_long.txt", evaluated(100), Options{}},
+		{"incomplete.txt", broken, Options{Report: ReportFull}},
+		{"warm_up.txt", warmUp, Options{Report: ReportFull}},
+		{"hybrid.txt", hybrid(), Options{Report: ReportFull}},
+		{"batch_update.txt", updating(2), Options{Report: ReportFull}},
+		{"batch_update_long.txt", updating(7), Options{Report: ReportFull}},
+		{"evaluation.txt", evaluated(3), Options{Report: ReportFull}},
+		{"evaluation_long.txt", evaluated(100), Options{Report: ReportFull}},
 	}
 	for _, test := range tests {
 		t.Run(test.file, func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestTextFitsTheScreen(t *testing.T) {
 		"ddp": synthetic(), "hybrid": hybrid(), "batch_update": updating(7), "evaluated": evaluated(100),
 	} {
 		for _, width := range []int{60, 80, 100, 160} {
-			for line := range strings.Lines(text(t, r, Options{Width: width})) {
+			for line := range strings.Lines(text(t, r, Options{Report: ReportFull, Width: width})) {
 				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
 					t.Errorf("%s on a screen of %d columns has a line of %d:\n%s", name, width, n, line)
 				}
@@ -256,9 +256,9 @@ func TestTimeSpentTraining(t *testing.T) {
 	for want, r := range map[string]*result.Result{
 		"finish training\ntime spent training: 0.000270 s\n":                             updating(2),
 		"finish training\ntime spent training: 0.000245 s, and evaluating: 0.000025 s\n": evaluating,
-		"finish training\n\nthroughput ":                                                 unfinished,
+		"finish training\n\nwhat ran where\n":                                            unfinished,
 	} {
-		if got := text(t, r, Options{}); !strings.Contains(got, want) {
+		if got := text(t, r, Options{Report: ReportFull}); !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got[strings.Index(got, "timeline"):])
 		}
 	}
@@ -266,7 +266,7 @@ func TestTimeSpentTraining(t *testing.T) {
 
 func TestTextKeepsTheSamplesInTimeOrder(t *testing.T) {
 	r := synthetic()
-	text(t, r, Options{})
+	text(t, r, Options{Report: ReportFull})
 	if diff := cmp.Diff(synthetic(), r); diff != "" {
 		t.Errorf("the result was changed:\n%s", diff)
 	}
@@ -275,6 +275,13 @@ func TestTextKeepsTheSamplesInTimeOrder(t *testing.T) {
 func TestTextRejectsUnknownStats(t *testing.T) {
 	err := Text(&bytes.Buffer{}, synthetic(), Options{Stats: "median"})
 	if err == nil || err.Error() != `statistics "median" are unknown: choose "psbench" or "original"` {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestTextRejectsUnknownReports(t *testing.T) {
+	err := Text(&bytes.Buffer{}, synthetic(), Options{Report: "long"})
+	if err == nil || err.Error() != `report "long" is unknown: choose "table", "full" or "summary"` {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -11,6 +11,12 @@ import (
 	"github.com/psbench/psbench/core/screen"
 )
 
+// The type of the metrics of a batch-updating run, and the one whose start alone is an event.
+const (
+	batchUpdate = "batch_update_metric"
+	processing  = "processing one batch"
+)
+
 // mostEvents bounds the lines of a timeline.
 const mostEvents = 60
 
@@ -37,24 +43,53 @@ func timeline(w *screen.Page, r *result.Result) {
 		at := r.Started.Add(time.Duration(atNS - r.StartedNS)).UTC()
 		w.Line(16, at.Format("15:04:05.000000")+" "+text)
 	}
-	start, finish := begin(r.Series), events[len(events)-1].atNS
-	write(start, "start training")
+	spent := training(r)
+	write(spent.startNS, "start training")
 	for _, e := range events[:min(len(events), mostEvents)] {
 		write(e.atNS, e.text)
 	}
 	if rest := len(events) - mostEvents; rest > 0 {
 		w.Line(2, fmt.Sprintf("and %d more events, which --json FILE keeps", rest))
 	}
-	write(finish, "finish training")
-	if !r.Complete {
-		return
+	write(spent.finishNS, "finish training")
+	if r.Complete {
+		w.Line(2, "time spent training: "+spent.text())
 	}
-	evaluatedNS := evaluationNS(r.Series, finish)
-	spent := fmt.Sprintf("time spent training: %.6f s", float64(finish-start-evaluatedNS)/1e9)
-	if evaluatedNS > 0 {
-		spent += fmt.Sprintf(", and evaluating: %.6f s", float64(evaluatedNS)/1e9)
+}
+
+// spent is the time of a batch-updating run: from the first fetch of the model to the last
+// update, and what of it was spent on evaluation.
+type spent struct{ startNS, finishNS, evaluatedNS int64 }
+
+// training is nil if the run is none.
+func training(r *result.Result) *spent {
+	s := &spent{}
+	for _, series := range r.Series {
+		if series.Type != batchUpdate {
+			continue
+		}
+		for m := range series.All() {
+			end := m.StartNS
+			if series.Name != processing {
+				end += m.DurationNS
+			}
+			s.finishNS = max(s.finishNS, end)
+		}
 	}
-	w.Line(2, spent)
+	if s.finishNS == 0 {
+		return nil
+	}
+	s.startNS = begin(r.Series)
+	s.evaluatedNS = evaluationNS(r.Series, s.finishNS)
+	return s
+}
+
+func (s *spent) text() string {
+	text := fmt.Sprintf("%.6f s", float64(s.finishNS-s.startNS-s.evaluatedNS)/1e9)
+	if s.evaluatedNS > 0 {
+		text += fmt.Sprintf(", and evaluating: %.6f s", float64(s.evaluatedNS)/1e9)
+	}
+	return text
 }
 
 // evaluationNS is how long the trainer with the longest evaluations before a time evaluated.
@@ -96,7 +131,7 @@ func batchUpdates(r *result.Result) []event {
 	}
 	var events []event
 	for _, s := range r.Series {
-		if s.Type != "batch_update_metric" {
+		if s.Type != batchUpdate {
 			continue
 		}
 		add := func(atNS int64, text string) { events = append(events, event{atNS, names[s.Rank] + " " + text}) }
@@ -105,7 +140,7 @@ func batchUpdates(r *result.Result) []event {
 			switch s.Name {
 			case "fetching the model":
 				add(end, "got the model")
-			case "processing one batch":
+			case processing:
 				add(m.StartNS, s.Name)
 			case "reporting grads":
 				add(m.StartNS, s.Name)

@@ -14,8 +14,19 @@ const (
 	narrowest = 8
 )
 
+// frame is the columns of a screen that stand around cells: of every cell, and of all but that.
+type frame struct{ each, all int }
+
+// The frame of a grid is a border and two spaces of each column, and the last border; plain
+// columns have two spaces between them.
+var (
+	borders = frame{each: 3, all: 1}
+	spaces  = frame{each: 2, all: -2}
+)
+
 // layout is what of a grid is shown.
 type layout struct {
+	frame  frame
 	shown  []int    // columns, in order
 	widths []int    // of their cells
 	left   []string // names of the columns that are not shown, in the order in which they went
@@ -25,8 +36,8 @@ type layout struct {
 // in this order: headings break at spaces; cells of words do, the widest column
 // first; columns that yield go, one after the other, and the words take the room that each
 // leaves; last, words break wherever they must. What is still too wide then sticks out.
-func fit(columns []Column, rows [][]string, screen int) *layout {
-	l := &layout{}
+func fit(columns []Column, rows [][]string, screen int, frame frame) *layout {
+	l := &layout{frame: frame}
 	for k := range columns {
 		l.shown = append(l.shown, k)
 	}
@@ -65,8 +76,7 @@ func (l *layout) narrow(columns []Column, rows [][]string, screen, least int) bo
 		broken[i] = max(l.widths[i], broad(strings.Fields(columns[k].Name)))
 		l.widths[i] = max(l.widths[i], twwidth.Width(columns[k].Name))
 	}
-	const frame = 3 // of each column: a border and two spaces
-	over := func() bool { return screen > 0 && sum(l.widths)+frame*len(l.shown)+1 > screen }
+	over := func() bool { return screen > 0 && sum(l.widths)+l.frame.each*len(l.shown)+l.frame.all > screen }
 	for over() { // headings, the one that gives most first
 		most := 0
 		for i := range l.widths {

@@ -62,20 +62,33 @@ func (p *Page) Text(text string) {
 // plugins say may be in cells. Below a grid of which columns were left out a line names
 // them.
 func (p *Page) Grid(columns []Column, rows [][]string, ruled bool) error {
+	cells := quoted(rows)
+	l := fit(columns, cells, p.Width, borders)
+	if err := l.write(p, columns, cells, ruled); err != nil {
+		return fmt.Errorf("a table with the columns %q cannot be laid out: %w", names(columns), err)
+	}
+	p.leftOut(l)
+	return nil
+}
+
+// leftOut names the columns that are not shown.
+func (p *Page) leftOut(l *layout) {
+	if l.left != nil {
+		p.Line(2, fmt.Sprintf("left out, for the screen has %d columns: %s", p.Width, strings.Join(l.left, ", ")))
+	}
+}
+
+// Lines is how many lines the page has.
+func (p *Page) Lines() int { return bytes.Count(p.Bytes(), []byte("\n")) }
+
+func quoted(rows [][]string) [][]string {
 	cells := make([][]string, len(rows))
 	for i, row := range rows {
 		for _, cell := range row {
 			cells[i] = append(cells[i], quote.Lines(cell))
 		}
 	}
-	l := fit(columns, cells, p.Width)
-	if err := l.write(p, columns, cells, ruled); err != nil {
-		return fmt.Errorf("a table with the columns %q cannot be laid out: %w", names(columns), err)
-	}
-	if l.left != nil {
-		p.Line(2, fmt.Sprintf("left out, for the screen has %d columns: %s", p.Width, strings.Join(l.left, ", ")))
-	}
-	return nil
+	return cells
 }
 
 func names(columns []Column) []string {

@@ -59,7 +59,8 @@ type Options struct {
 	TrainerConfigPath string   `json:"trainer_config_path" group:"files" doc:"file of settings by trainer key"`
 
 	JSON         string `json:"json" group:"output" doc:"file for the result: every sample, the configuration, the environment; - is standard output"`
-	Stats        string `json:"stats" group:"output" default:"psbench" enum:"psbench,original" doc:"columns of the tables"`
+	Report       string `json:"report" group:"output" default:"table" enum:"table,full,summary" doc:"what is printed at the end: table, a table of all ranks and the answer; full, every rank's tables before them; summary, the answer alone"`
+	Stats        string `json:"stats" group:"output" default:"psbench" enum:"psbench,original" doc:"columns of the tables of --report full; original prints as the original does"`
 	Quiet        bool   `json:"quiet" group:"output" default:"false" doc:"show no progress"`
 	PluginOutput string `json:"plugin_output" group:"output" default:"show" enum:"show,quiet" doc:"whether to show what plugins print"`
 	LogDir       string `json:"log_dir" group:"output" doc:"folder for a file of each process with all that it prints"`

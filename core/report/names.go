@@ -1,0 +1,119 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/core/breakdown"
+	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/sdk/dataparallel"
+)
+
+// term is a metric as people read it, or a line that is computed from several.
+type term struct {
+	metric breakdown.Metric // zero if it is no metric
+	name   string
+	means  string
+}
+
+// terms are the metrics that psbench's own parts measure, in the order of the legend. Parts
+// of an iteration come first, in their order.
+var terms = []term{
+	{breakdown.Whole, "iteration, without its data", "an iteration from its first step to its last one"},
+	{iterationMetric(dataparallel.Data), "data", "the trainer gets its batch"},
+	{breakdown.Metric{Type: "lookup_metric", Name: "lookup"}, "lookup", "the servers' tables are asked for the batch's rows, until all are there"},
+	{breakdown.Metric{Type: "forward_metric", Name: "forward_pass"}, "forward", "forward pass and loss"},
+	{iterationMetric(dataparallel.Backward), "backward", "backward pass, during which gradients are handed to the hook"},
+	{breakdown.Exposed, "exposed communication", "the trainer is blocked: backward is over, the reductions are not"},
+	{breakdown.Metric{}, "  of that waiting", "what of it passed before the last of the connected trainers was blocked too; the rest is the communication's own"},
+	{iterationMetric(dataparallel.Optimizer), "optimizer", "the trainer's optimizer steps"},
+	{iterationMetric(dataparallel.ExposedUpdate), "exposed update of tables", "the trainer is blocked: it has done its step, the servers have not applied its rows' gradients"},
+	{iterationMetric(dataparallel.Parameters), "parameters", "the server's parameters are copied into the model"},
+	{breakdown.Metric{}, rest, "what of the time per batch is in none of these parts"},
+	{breakdown.Metric{}, "last", "which trainer was blocked last how often, and how much later than the one before it, on average: what the others would have waited less had it come with that one"},
+
+	{breakdown.Metric{Type: "hook_future_metric", Name: "rpc_dense"}, "push to answer", "a bucket of gradients from the call of the hook until the server's answer is there"},
+	{breakdown.Metric{Type: "hook_future_metric", Name: "rpc_sparse"}, "push to answer, sparse", "the same of a table's gradient, which travels as rows"},
+	{breakdown.Metric{Type: "hook_future_metric", Name: "gloo_dense_allreduce"}, "all-reduce", "a bucket of gradients from the call of the hook until the trainers' average is there"},
+	{breakdown.Metric{Type: "hook_future_metric", Name: "gloo_sparse_allreduce"}, "all-reduce, sparse", "the same of a table's gradient, which travels as rows"},
+	{breakdown.Metric{Type: "hook_c10d_metric", Name: "gloo_sparse_allreduce"}, "all-reduce, sparse, blocking", "the same, for which the backward pass waits"},
+	{breakdown.Metric{Type: "backward_metric", Name: "backward"}, "backward until reduced", "backward and exposed communication together, as the original measures it"},
+	{breakdown.Metric{Type: "update_metric", Name: "embedding_update"}, "update of tables", "the gradients of looked-up rows go to the servers, until all have applied them"},
+	{breakdown.Metric{Type: "batch_update_metric", Name: "fetching the model"}, "fetching the model", "the server is asked for its parameters, until they are there"},
+	{breakdown.Metric{Type: "batch_update_metric", Name: "processing one batch"}, "forward and backward", "from the start of the forward pass until the gradients are complete"},
+	{breakdown.Metric{Type: "batch_update_metric", Name: "reporting grads"}, "report to new parameters", "from the complete gradients until the updated parameters are in the model"},
+	{breakdown.Metric{Type: "epoch_metric", Name: "epoch"}, "epoch", "all iterations of an epoch"},
+	{breakdown.Metric{Type: "evaluation_metric", Name: "evaluate"}, "evaluation", "a trainer evaluates its held-out samples after an epoch"},
+
+	{breakdown.Metric{Type: "parameter_server_straggler_metric", Name: "param_index_straggler"}, "server: straggler of a bucket", "from the first trainer's gradient of a bucket to the last one's: how long the server waited for the straggler"},
+	{breakdown.Metric{Type: "parameter_server_batch_metric", Name: "param_index_batch"}, "server: bucket until answered", "from the first trainer's gradient of a bucket until all trainers are answered"},
+	{breakdown.Metric{Type: "embedding_metric", Name: "lookup"}, "server: lookup", "a call for rows from its arrival until they are written"},
+	{breakdown.Metric{Type: "embedding_metric", Name: "update"}, "server: update", "a call with gradients of rows from its arrival until they are applied"},
+	{breakdown.Metric{Type: "batch_update_metric", Name: "got update"}, "server: gradients added", "a trainer's gradients from their arrival until they are added up"},
+	{breakdown.Metric{Type: "batch_update_metric", Name: "updated model"}, "server: optimizer", "the server's optimizer steps"},
+}
+
+// rest is the row of what is in no part.
+const rest = "rest"
+
+// computation is the type of what servers compute, by names of their own.
+const computation = "method_metric"
+
+func iterationMetric(name string) breakdown.Metric {
+	return breakdown.Metric{Type: dataparallel.IterationMetric, Name: name}
+}
+
+// termOf is a metric's term; a metric that psbench does not know goes by its own name.
+func termOf(m breakdown.Metric) term {
+	for _, t := range terms {
+		if t.metric == m {
+			return t
+		}
+	}
+	if m.Type == computation {
+		return term{m, "server: " + m.Name, "what the server computes of a bucket once its last gradient is there"}
+	}
+	return term{metric: m, name: m.Type + "," + m.Name}
+}
+
+// proseWidth is where sentences are broken that no terminal breaks.
+const proseWidth = 100
+
+// explain writes what a row is, with the type and the name of its measurements.
+func explain(w *screen.Page, t term) {
+	const indent = 31
+	text := t.means
+	if t.metric != (breakdown.Metric{}) {
+		text += " (" + t.metric.Type + "," + t.metric.Name + ")"
+	}
+	page := &screen.Page{Width: cmp.Or(w.Width, proseWidth)}
+	page.Line(indent, fmt.Sprintf("%-*s%s", indent, t.name, text))
+	_, _ = page.WriteTo(w) // into memory
+}
+
+// legend writes what the rows of a run are. Rows that psbench does not know it leaves out.
+func legend(w *screen.Page, metrics []*metric, b *breakdown.Breakdown) {
+	w.Line(0, "")
+	title(w, "what the rows are")
+	for _, t := range terms {
+		computed := b != nil && t.metric == (breakdown.Metric{})
+		if computed && (b.Waiting != nil || t.name == rest) || slices.ContainsFunc(metrics, func(m *metric) bool { return m.Metric == t.metric }) {
+			explain(w, t)
+		}
+	}
+	for _, m := range metrics {
+		if m.Type == computation {
+			explain(w, termOf(m.Metric))
+		}
+	}
+}
+
+// Legend writes what every row of the table of all ranks is.
+func Legend(w *screen.Page) {
+	w.Text("The rows of the table of all ranks, in ms; in parentheses the type and the name\nthat their measurements have in other tables and in result files:\n")
+	for _, t := range append(slices.Clone(terms), termOf(breakdown.Metric{Type: computation, Name: "average computation"})) {
+		explain(w, t)
+	}
+	w.Text("\ndocs/metrics.md says from when to when each is measured.")
+}

@@ -1,0 +1,101 @@
+package report
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/psbench/psbench/core/breakdown"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/core/stats"
+)
+
+// overview writes rows of the table of all ranks.
+func overview(w *screen.Page, r *result.Result, rows [][]string) {
+	w.Columns([]screen.Column{
+		screen.Left("ms, all ranks" + pass(r)), screen.Right("count").Yields(2), screen.Right("p50"), screen.Right("mean"),
+		screen.Right("p95").Yields(3), screen.Right("max").Yields(1), screen.Right("share").Yields(4),
+	}, rows)
+}
+
+// overviewRows are the rows of the table of all ranks: first what iterations are made of, then
+// what else the trainers measured, then the servers.
+func overviewRows(r *result.Result, metrics []*metric, b *breakdown.Breakdown) [][]string {
+	digits := precision(b)
+	number := func(ms float64) string { return strconv.FormatFloat(ms, 'f', digits, 64) }
+	row := func(name string, ms []float64, share string) []string {
+		s := stats.Summarize(ms)
+		return []string{name, strconv.Itoa(s.Count), number(s.P50), number(s.Mean), number(s.P95), number(s.Max), share}
+	}
+	var parts, others [][]string
+	for _, m := range metrics {
+		name := termOf(m.Metric).name
+		switch {
+		case m.Metric == breakdown.Whole:
+			parts = append(parts, row(name, m.ms(), ""))
+			continue
+		case b == nil || !breakdown.IsPart(m.Metric):
+			others = append(others, row(name, m.ms(), ""))
+			continue
+		}
+		parts = append(parts, row("  "+name, m.ms(), percent(b.Share(m.totalNS()))))
+		if m.Metric == breakdown.Exposed && b.Waiting != nil {
+			parts = append(parts, row("    of that waiting", waitingMS(b.Waiting), percent(b.Share(b.Waiting.TotalNS))))
+		}
+	}
+	if b != nil {
+		parts = append(parts, []string{"  " + rest, "", "", number(b.MeanMS(b.RestNS())), "", "", percent(b.Share(b.RestNS()))})
+	}
+	return append(parts, others...)
+}
+
+func waitingMS(w *breakdown.Waiting) []float64 {
+	var ms []float64
+	for ns := range w.Durations() {
+		ms = append(ms, float64(ns)/1e6)
+	}
+	return ms
+}
+
+// measuring are the series of the trainers, rank by rank, and then those of the servers.
+func measuring(r *result.Result) []*result.Series {
+	var all []*result.Series
+	for _, kind := range []string{"trainer", "server"} {
+		for _, p := range ranksOf(r.Processes, kind) {
+			for _, s := range r.Series {
+				if s.Rank == p.Rank && s.Len() > 0 {
+					all = append(all, s)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// inOrder sorts metrics as the legend has them. Those that it does not have come last, in the
+// order in which they are.
+func inOrder(metrics []*metric) []*metric {
+	place := func(m *metric) int {
+		if i := slices.IndexFunc(terms, func(t term) bool { return t.metric == m.Metric }); i >= 0 {
+			return i
+		}
+		return len(terms)
+	}
+	slices.SortStableFunc(metrics, func(a, b *metric) int { return place(a) - place(b) })
+	return metrics
+}
+
+// precision is how many decimals of ms are shown: µs, or less where iterations are short.
+func precision(b *breakdown.Breakdown) int {
+	switch {
+	case b == nil || b.MeanMS(b.WallNS) >= 1:
+		return 3
+	case b.MeanMS(b.WallNS) >= 0.1:
+		return 4
+	default:
+		return 5
+	}
+}
+
+// percent shows a share from 0 to 1.
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }
