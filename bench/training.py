@@ -108,7 +108,7 @@ class PsbenchRun(Program):
         return getattr(self.case, "threads", 1)
 
     def read(self, stdout, settings, trainers):
-        result = load_psbench(settings.psbench_json(), "psbench.result/1")
+        result = load_psbench(settings.psbench_json(), "psbench.result/2")
         if result["complete"] is not True:
             raise Failure(f"psbench did not complete: {result.get('error') or 'no reason given'}")
         ran, wanted = {len(losses) for losses in result["losses"]}, self.case.iterations(settings.epochs, trainers)
@@ -137,7 +137,7 @@ class PsbenchHybrid(PsbenchRun):
     an epoch of all trainers over the median time of an epoch."""
 
     def row(self, result, iterations, stdout):
-        epochs = sorted(s["duration_ns"] / 1e9 for s in result["samples"] if s["type"] == "epoch_metric")
+        epochs = sorted(ns / 1e9 for s in result["series"] if s["type"] == "epoch_metric" for ns in s["duration_ns"])
         if not epochs:
             raise Failure("psbench's result has no time of an epoch")
         samples = sum(result["data"]["samples_per_trainer"])

@@ -114,11 +114,11 @@ def psbench_run(argv):
              "blas_threads": os.environ["OPENBLAS_NUM_THREADS"]}
     trainers = [{"name": f"trainer{i}", "kind": "trainer", "pid": 100 + i, "rss_mib": 150 + i + turn, "facts": facts}
                 for i in range(a.ntrainer)]
-    epochs = [] if BREAK == "epochs" else [{"rank": i, "type": "epoch_metric", "name": "epoch", "key": "0,0",
-                                            "duration_ns": 10 * batch_ms * 1e6} for i in range(a.ntrainer)]
+    epochs = [] if BREAK == "epochs" else [{"rank": i, "type": "epoch_metric", "name": "epoch",
+                                            "duration_ns": [10 * batch_ms * 1e6]} for i in range(a.ntrainer)]
     write_json(a.json, {
-        "schema": "psbench.result/1", "complete": True, "environment": ENVIRONMENT, "transport": "shm",
-        "losses": [[1.0] * iterations] * a.ntrainer, "samples": epochs if a.trainer == "hybrid" else [],
+        "schema": "psbench.result/2", "complete": True, "environment": ENVIRONMENT, "transport": "shm",
+        "losses": [[1.0] * iterations] * a.ntrainer, "series": epochs if a.trainer == "hybrid" else [],
         "data": {"samples_per_trainer": [100] * a.ntrainer}, "start_ms": 400 + 100 * turn,
         "buckets": [{"elements": 10 << 18, "sparse": False, "parameters": [{"elements": 9 << 18}]},
                     {"elements": 9 << 18, "sparse": True, "parameters": [{"elements": 9 << 18}]}],

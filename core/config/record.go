@@ -49,7 +49,7 @@ func pinned(v result.Value) bool {
 }
 
 // recorded are the values of a result, as File has them; ok says that data is one. Its end may
-// be cut off, since only the samples make a result large.
+// be cut off, since only the measurements make a result large.
 func recorded(path string, data []byte) (values map[string]any, ok bool, err error) {
 	var schema, config json.RawMessage
 	dec := json.NewDecoder(bytes.NewReader(data))

@@ -133,7 +133,7 @@ func TestResultWithOtherParts(t *testing.T) {
 }
 
 func TestRecordedErrors(t *testing.T) {
-	large := `{"schema": "psbench.result/1", "config": [{"key": "epochs", "value": 3, "origin": "default"}], "samples": [` + strings.Repeat(" ", 64<<20)
+	large := `{"schema": "psbench.result/2", "config": [{"key": "epochs", "value": 3, "origin": "default"}], "series": [` + strings.Repeat(" ", 64<<20)
 	inFolder(t, map[string]string{
 		"comm.json": `{"schema": "psbench.comm/1", "rows": []}`, "none.json": `{"schema": "psbench.result/1"}`,
 		"odd.json": `{"config": {}, "schema": "psbench.result/1"}`, "other.json": `{"schema": "else"}`, "unknown.json": `{"schema": "psbench.result/1", "config": [{"key": "epoch", "value": 1}]}`,

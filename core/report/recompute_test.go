@@ -17,7 +17,7 @@ import (
 	"github.com/psbench/psbench/core/result"
 )
 
-// TestTablesFollowFromTheFile reads the samples from a result file without any
+// TestTablesFollowFromTheFile reads the measurements from a result file without any
 // code of psbench, computes every number of every metric table plainly, and
 // compares with the text that was printed before the file was written.
 func TestTablesFollowFromTheFile(t *testing.T) {
@@ -43,22 +43,24 @@ func TestTablesFollowFromTheFile(t *testing.T) {
 			Name, Kind string
 			Rank       int
 		}
-		Samples []struct {
+		Series []struct {
 			Rank       int
 			Type, Name string
-			DurationNS float64 `json:"duration_ns"`
+			DurationNS []float64 `json:"duration_ns"`
 		}
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string][]float64{}
-	for _, s := range file.Samples {
+	for _, s := range file.Series {
 		for _, p := range file.Processes {
 			if p.Rank == s.Rank && (p.Kind == "trainer" || p.Kind == "server") {
 				for _, title := range []string{p.Name, "all " + p.Kind} {
 					row := title + "|" + s.Type + "," + s.Name
-					want[row] = append(want[row], s.DurationNS/1e6)
+					for _, ns := range s.DurationNS {
+						want[row] = append(want[row], ns/1e6)
+					}
 				}
 			}
 		}

@@ -173,6 +173,9 @@ func (d document) encode(w io.Writer) error {
 }
 
 func encodeJSON(w io.Writer, r any) error {
+	if r, ok := r.(*Result); ok { // which may be too large to be encoded as a whole
+		return cause(r.write(w))
+	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return cause(e.Encode(r))

@@ -56,8 +56,8 @@ func TestWriteTellsOfEveryPiece(t *testing.T) {
 	r := example()
 	r.Warnings = []string{strings.Repeat("x", 10*pieceBytes)}
 	told := 0
-	if err := Write(filepath.Join(t.TempDir(), "r.json"), r, func() { told++ }); err != nil || told != 11 {
-		t.Errorf("told %d times of ten pieces and a bit, %v", told, err)
+	if err := Write(filepath.Join(t.TempDir(), "r.json"), r, func() { told++ }); err != nil || told != 12 {
+		t.Errorf("told %d times of ten pieces, a bit, and the series, %v", told, err)
 	}
 }
 

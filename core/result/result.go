@@ -15,7 +15,7 @@ import (
 
 // Schema names the format of the JSON file. The number rises when a reader of
 // the old format could misread the new one.
-const Schema = "psbench.result/1"
+const Schema = "psbench.result/2"
 
 // The passes of a run.
 const (
@@ -70,7 +70,7 @@ type Result struct {
 	// that ended.
 	Noise []noise.Interval `json:"noise,omitempty"`
 	// Series, rank by rank, are all measurements.
-	Series []*Series `json:"-"`
+	Series []*Series `json:"series"`
 	// Parameters holds what training changed, per trainer and parameter; only
 	// runs that ask for it have it.
 	Parameters [][]ParameterSummary `json:"parameters,omitempty"`

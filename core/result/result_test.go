@@ -192,12 +192,26 @@ func TestParseErrors(t *testing.T) {
 		"empty":     {"", "line 1, column 1: unexpected end of JSON input"},
 		"malformed": {"{\n  \"schema\" 1}", "line 2, column 12: invalid character '1'"},
 		"no object": {"[]", "cannot unmarshal array"},
-		"no schema": {"{}", `there is no "schema": a result file starts with "psbench.result/1"`},
-		"newer":     {`{"schema":"psbench.result/2"}`, `schema is "psbench.result/2", but this psbench reads "psbench.result/1"`},
-		"unknown":   {`{"schema":"psbench.result/1","sample":[]}`, `unknown field "sample"`},
-		"twice":     {string(ok) + "{}", "after top-level value"},
-		"bad key":   {strings.Replace(string(ok), `"key":"0,1"`, `"key":"0,x"`, 1), `sample 0: key "0,x" is not two whole numbers and a comma between them`},
-		"bad rank":  {strings.Replace(string(ok), `{"rank":0,"type"`, `{"rank":7,"type"`, 1), `forward_metric, forward_pass has rank 7, but no trainer or server`},
+		"no schema": {"{}", `there is no "schema": a result file starts with "psbench.result/2"`},
+		"newer":     {`{"schema":"psbench.result/3"}`, `schema is "psbench.result/3", but this psbench reads "psbench.result/2" and "psbench.result/1"`},
+		"unknown":   {`{"schema":"psbench.result/2","samples":[]}`, `unknown field "samples"`},
+		"unknown 1": {`{"schema":"psbench.result/1","serie":[]}`, `unknown field "serie"`},
+		"in series": {strings.Replace(string(ok), `"key_a"`, `"key":[],"key_a"`, 1), `unknown field "key"`},
+		"in sample": {`{"schema":"psbench.result/1","samples":[{"x":1}]}`, `sample 0: json: unknown field "x"`},
+		"no list":   {`{"schema":"psbench.result/1","samples":{}}`, `"samples" is not a list`},
+		"columns":   {strings.Replace(string(ok), `"key_b":[1]`, `"key_b":[]`, 1), "series forward_metric, forward_pass of rank 0 has columns of unequal length: 1 key_a, 0 key_b, 1 start_ns, 1 duration_ns"},
+		"fraction":  {strings.Replace(string(ok), `"key_b":[1]`, `"key_b":[1.5]`, 1), "cannot unmarshal number 1.5"},
+		"large":     {strings.Replace(string(ok), `"key_b":[1]`, `"key_b":[9223372036854775808]`, 1), "cannot unmarshal number 9223372036854775808"},
+		"overflow": {
+			strings.NewReplacer(`"key_a":[0]`, `"key_a":[0,0]`, `"key_b":[1]`, `"key_b":[1,9223372036854775807]`, `,"duration_ns":[`, `,"duration_ns":[1,`, `"start_ns":[`, `"start_ns":[1,`).Replace(string(ok)),
+			"series forward_metric, forward_pass of rank 0 has a number beyond 2^61 in measurement 1",
+		},
+		"started":    {strings.Replace(string(ok), `"started_ns":987654321`, `"started_ns":-9223372036854775808`, 1), "started_ns is -9223372036854775808, which is beyond 2^61"},
+		"overflow 1": {`{"schema":"psbench.result/1","samples":[{"key":"0,0"},{"key":"0,-9223372036854775808"}]}`, "sample 1: a number is beyond 2^61"},
+		"twice":      {string(ok) + "{}", "after top-level value"},
+		"bad key":    {`{"schema":"psbench.result/1","samples":[{"key":"0,x"}]}`, `sample 0: key "0,x" is not two whole numbers and a comma between them`},
+		"bad rank":   {strings.Replace(string(ok), `{"rank":0,"type"`, `{"rank":7,"type"`, 1), `series forward_metric, forward_pass of rank 7: no trainer or server of "processes" has that rank`},
+		"bad rank 1": {`{"schema":"psbench.result/1","samples":[{"key":"0,0","type":"a","name":"b c"}]}`, `series a, b c of rank 0: no trainer or server of "processes" has that rank`},
 	} {
 		if _, err := parse([]byte(test.data)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error is %v, want %q", name, err, test.want)
@@ -211,9 +225,11 @@ func FuzzParse(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data)
-	f.Add([]byte(`{"schema":"psbench.result/1","losses":[null,[null]],"parameters":[[{}]]}`))
-	f.Add([]byte(`{"schema":"psbench.result/1","evaluation":[{"loss":null,"trainers":[{}]},{}]}`))
-	f.Add([]byte(`{"schema":"psbench.result/1","config":[{"value":{"a":[1e999]}}]}`))
+	f.Add([]byte(`{"schema":"psbench.result/2","losses":[null,[null]],"parameters":[[{}]]}`))
+	f.Add([]byte(`{"schema":"psbench.result/2","evaluation":[{"loss":null,"trainers":[{}]},{}]}`))
+	f.Add([]byte(`{"schema":"psbench.result/2","config":[{"value":{"a":[1e999]}}]}`))
+	f.Add([]byte(`{"schema":"psbench.result/2","processes":[{"kind":"server"}],"series":[null,{"key_a":[1,-1],"key_b":[2,3],"start_ns":[4,5],"duration_ns":[6,7]}]}`))
+	f.Add([]byte(`{"schema":"psbench.result/1","processes":[{"kind":"server"}],"samples":[{"key":"1,2"},{"type":"a","key":"0,0"},{"key":"1,3"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := parse(data)
 		if err != nil {

@@ -58,7 +58,7 @@ type Options struct {
 	ServerConfigPath  string   `json:"server_config_path" group:"files" doc:"file of settings by server key"`
 	TrainerConfigPath string   `json:"trainer_config_path" group:"files" doc:"file of settings by trainer key"`
 
-	JSON         string `json:"json" group:"output" doc:"file for the result: every sample, the configuration, the environment; - is standard output"`
+	JSON         string `json:"json" group:"output" doc:"file for the result: every measurement, the configuration, the environment; - is standard output"`
 	Report       string `json:"report" group:"output" default:"table" enum:"table,full,summary" doc:"what is printed at the end: table, a table of all ranks and the answer; full, every rank's tables before them; summary, the answer alone"`
 	Stats        string `json:"stats" group:"output" default:"psbench" enum:"psbench,original" doc:"columns of the tables of --report full; original prints as the original does"`
 	Quiet        bool   `json:"quiet" group:"output" default:"false" doc:"show no progress"`
