@@ -47,7 +47,7 @@ func carryOut[R outcome](ctx context.Context, a *app, opts option.Options, m mea
 func measure[R outcome](ctx context.Context, a *app, opts option.Options, m measurement[R]) (R, error) {
 	var none R
 	defer hold(ctx)()
-	progress := report.NewProgress(a.stderr, isTerminal(a.stderr), opts.Quiet)
+	progress := report.NewProgress(a.stderr, a.terminal(a.stderr), opts.Quiet)
 	if err := announce(opts.JSON, m.pending); err != nil {
 		return none, err
 	}

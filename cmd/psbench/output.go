@@ -7,10 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 
 	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/screen"
 )
@@ -44,6 +46,25 @@ func (o *output) Write(p []byte) (int, error) {
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) // #nosec G115 -- a file descriptor
+}
+
+// terminal is the terminal that w writes to and that can show a line anew, or nil. Users who
+// set NO_COLOR, to whatever, get no styles (https://no-color.org).
+func (a *app) terminal(w io.Writer) *report.Terminal {
+	if !isTerminal(w) || a.variable("TERM") == "dumb" {
+		return nil
+	}
+	return &report.Terminal{Width: func() int { return widthOf(w) }, Styled: a.variable("NO_COLOR") == ""}
+}
+
+// variable is a variable of the environment, or "".
+func (a *app) variable(name string) (value string) {
+	for _, v := range a.environ {
+		if key, text, _ := strings.Cut(v, "="); key == name {
+			value = text
+		}
+	}
+	return value
 }
 
 // widthOf is how many columns the terminal has that w writes to, 0 where it is none.

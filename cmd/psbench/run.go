@@ -46,6 +46,9 @@ func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts op
 		pending: run.Pending(exp, o),
 		run: func(ctx context.Context, p *report.Progress, c cluster.Options) (*result.Result, error) {
 			o.Progress, o.Options = p, c
+			if opts.Quiet {
+				o.Progress = run.Silent // so that nobody is asked either
+			}
 			return run.Run(ctx, exp, o)
 		},
 		write: func(w io.Writer, width int, r *result.Result) error {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -40,6 +41,12 @@ func onTerminal(t *testing.T, columns int, args string) string {
 	control, terminal := openTerminal(t, columns)
 	defer func() { _ = control.Close() }()
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"psbench"}, strings.Fields(args)...), Stdout: terminal, Stderr: io.Discard}
+	return shown(t, cmd, control, terminal)
+}
+
+// shown is what a command writes to a terminal.
+func shown(t *testing.T, cmd *exec.Cmd, control, terminal *os.File) string {
+	t.Helper()
 	var out bytes.Buffer
 	read := make(chan struct{})
 	go func() {
@@ -50,9 +57,50 @@ func onTerminal(t *testing.T, columns int, args string) string {
 	_ = terminal.Close()
 	<-read
 	if err != nil {
-		t.Fatalf("psbench %s: %v\n%s", args, err, &out)
+		t.Fatalf("%q: %v\n%s", cmd.Args, err, &out)
 	}
 	return out.String()
+}
+
+// The line on the terminal tells how far the run is: within its columns, and bold or dim only
+// for those who want that. A terminal that cannot show a line anew gets plain ones.
+func TestLiveLine(t *testing.T) {
+	const clear, bold = "\r\x1b[K", "\x1b[1m"
+	styles := regexp.MustCompile(`\x1b\[[0-9]m`)
+	for _, c := range []struct {
+		environment string
+		columns     int
+		flags       string
+		anew, bold  bool
+	}{
+		{"TERM=xterm NO_COLOR=", 80, "", true, true},
+		{"TERM= NO_COLOR=", 60, "", true, true},
+		{"TERM=xterm NO_COLOR=1", 40, "", true, false},
+		{"TERM=dumb", 80, "", false, false},
+		{"TERM=xterm", 80, "--quiet", false, false},
+	} {
+		control, terminal := openTerminal(t, c.columns)
+		cmd := &exec.Cmd{
+			Path: "/proc/self/exe", Stdout: io.Discard, Stderr: terminal, Env: append(os.Environ(), strings.Fields(c.environment)...),
+			Args: append(strings.Fields("psbench --epochs 1 --set model.dense_layers_count=1"), strings.Fields(c.flags)...),
+		}
+		out := shown(t, cmd, control, terminal)
+		_ = control.Close()
+		if strings.Contains(out, clear) != c.anew || strings.Contains(out, bold) != c.bold {
+			t.Errorf("%+v: %q", c, out)
+		}
+		if c.anew && !regexp.MustCompile(`measured pass(\x1b\[0m)?  0( of |/)`).MatchString(out) {
+			t.Errorf("%+v: it does not tell of iterations: %q", c, out)
+		}
+		if !c.anew && c.flags == "" && !strings.Contains(out, "\r\nmeasured pass\r\n") || c.flags != "" && out != "" {
+			t.Errorf("%+v: %q", c, out)
+		}
+		for line := range strings.SplitSeq(out, clear) {
+			if n := utf8.RuneCountInString(styles.ReplaceAllString(line, "")); c.anew && n >= c.columns {
+				t.Errorf("%+v: %d columns: %q", c, n, line)
+			}
+		}
+	}
 }
 
 func openTerminal(t *testing.T, columns int) (control, terminal *os.File) {

@@ -176,7 +176,7 @@ func TestCommBetweenProcessesApart(t *testing.T) {
 	if err := p.Check(); err != nil {
 		t.Fatal(err)
 	}
-	res, err := micro.Run(context.Background(), p, micro.Options{Options: newApart().options(), Progress: run.Silent})
+	res, err := micro.Run(context.Background(), p, micro.Options{Options: newApart().options(), Progress: micro.Silent})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ that psbench carries.`,
 				return exp, err
 			}
 			defer hold(cmd.Context())()
-			printed := report.NewProgress(a.stderr, isTerminal(a.stderr), true)
+			printed := report.NewProgress(a.stderr, a.terminal(a.stderr), true)
 			defer printed.Done()
 			o := a.runOptions(run.Silent)
 			o.Output = launch.Output{Line: printed.Line}

@@ -65,7 +65,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 			return err
 		}
 		m.Process = p
-		c.monitor.Watch(m.Name, p, m.Progress)
+		c.monitor.Watch(m.Name, p, m.Follower)
 		return nil
 	})
 }

@@ -1,9 +1,9 @@
 package cluster
 
 import (
+	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk/host/process"
-	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // Member is a process of the cluster. Callers embed a pointer to it in what they know of
@@ -14,9 +14,8 @@ type Member struct {
 	// Env is in addition to the core's own environment. It is asked for when the sites of
 	// all processes are known.
 	Env func() []string
-	// Progress, if set, is told of each epoch of a pass that the process begins, from 0 on:
-	// of the last ones perhaps when the next pass has begun.
-	Progress func(pass record.Pass, epoch int)
+	// Follower, if set, is told how far the process is.
+	Follower *monitor.Follower
 
 	// Process is set once it runs, and the site where it is to run before that.
 	Process

@@ -12,7 +12,17 @@ import (
 // Progress is told how far a run is.
 type Progress interface {
 	Phase(name string)
+	// Row says that the phase measures a row, counted from 1, of so many.
+	Row(row, rows int)
 }
+
+// Silent is a Progress that tells nobody.
+var Silent Progress = silent{}
+
+type silent struct{}
+
+func (silent) Phase(string) {}
+func (silent) Row(int, int) {}
 
 // Options of a run that do not change what it measures.
 type Options struct {
@@ -26,13 +36,14 @@ type Options struct {
 
 // session is a plan while it is carried out.
 type session struct {
-	plan    *Plan
-	cluster *cluster.Cluster
-	noise   *noise.Meter
-	ranks   []*ranks
-	all     []*process // of all transports
-	limits  limitSamples
-	result  *Result
+	plan     *Plan
+	progress Progress
+	cluster  *cluster.Cluster
+	noise    *noise.Meter
+	ranks    []*ranks
+	all      []*process // of all transports
+	limits   limitSamples
+	result   *Result
 }
 
 // Run carries out a plan that passed Check. If it fails after the first row was
@@ -41,6 +52,7 @@ type session struct {
 // when it returns.
 func Run(ctx context.Context, p *Plan, o Options) (*Result, error) {
 	s := newSession(p)
+	s.progress = o.Progress
 	s.result = newResult(o)
 	s.result.plan = p
 	s.cluster = cluster.New(p.Timeout, s.all, o.Options)
@@ -94,6 +106,7 @@ func (s *session) phases() []cluster.Phase {
 	cells := s.plan.cells()
 	for i, c := range cells {
 		phases = append(phases, cluster.Phase{Name: c.String(), Do: func(ctx context.Context) error {
+			s.progress.Row(i+1, len(cells))
 			if i == 0 {
 				s.noise.Begin(noise.Measured)
 			}

@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"context"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -23,10 +24,19 @@ type Process interface {
 	Watch(context.Context, *proto.WatchRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error)
 }
 
+// Follower is told how far a process is: the epochs of a pass that begin, from 0, and now and
+// then how many iterations are done. It may be told of the last ones when the pass has ended.
+type Follower struct {
+	Epoch      func(pass record.Pass, epoch int)
+	Iterations func(record.Iterations)
+}
+
+// iterationsEvery is how often a Follower is told of iterations.
+const iterationsEvery = 250 * time.Millisecond
+
 // Watch follows one process until the monitor stops: its death, its failures, its
-// heartbeat and its progress, of which progress, if set, is told: the epochs of a pass that
-// begin, from 0. It may be told of the last ones when the pass has ended.
-func (m *Monitor) Watch(name string, p Process, progress func(pass record.Pass, epoch int)) {
+// heartbeat and its progress, of which follower, if there is one, is told.
+func (m *Monitor) Watch(name string, p Process, follower *Follower) {
 	m.hear(name)
 	ctx, cancel := context.WithCancel(context.Background())
 	m.owned.Go(func() {
@@ -38,7 +48,11 @@ func (m *Monitor) Watch(name string, p Process, progress func(pass record.Pass, 
 		}
 	})
 	m.owned.Go(func() {
-		stream, err := p.Watch(ctx, &proto.WatchRequest{})
+		req := &proto.WatchRequest{}
+		if follower != nil {
+			req.IterationsEveryNs = int64(iterationsEvery)
+		}
+		stream, err := p.Watch(ctx, req)
 		for err == nil {
 			var event *proto.Event
 			if event, err = stream.Recv(); err != nil {
@@ -48,8 +62,14 @@ func (m *Monitor) Watch(name string, p Process, progress func(pass record.Pass, 
 			if f := event.GetFailure(); f != nil {
 				m.add(blame{from: name, failure: convert.FailureFromProto(f)})
 			}
-			if e := event.GetProgress(); e != nil && progress != nil {
-				progress(convert.PassFromProto(e.GetPass()), int(e.GetEpoch()))
+			if follower == nil {
+				continue
+			}
+			if e := event.GetProgress(); e != nil {
+				follower.Epoch(convert.PassFromProto(e.GetPass()), int(e.GetEpoch()))
+			}
+			if i := event.GetIterations(); i != nil {
+				follower.Iterations(convert.IterationsFromProto(i))
 			}
 		}
 	})

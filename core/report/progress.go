@@ -16,17 +16,32 @@ import (
 type Progress struct {
 	mu       sync.Mutex
 	out      unblocked
-	terminal bool
+	terminal *Terminal // nil where plain lines are written
 	quiet    bool
+	now      func() time.Time
 	phase    string
-	status   string // the line on the terminal that has no line end yet
+	pass     *pace     // of the pass that runs, if one does
+	rows     time.Time // when the first row began
+	told     time.Time // when the last plain line of the phase was written
+	drawn    time.Time // when the line on the terminal was
+	status   string    // that line, which has no line end yet
+	given    int       // how much of it has given way in this phase
+	columns  int       // how many there were then
+}
+
+// Terminal is what a Progress knows of the terminal that it writes to.
+type Terminal struct {
+	// Width is how many columns it has at this moment; 0 if it does not say.
+	Width func() int
+	// Styled says that parts of the line are to be bold or dim.
+	Styled bool
 }
 
 // NewProgress makes a Progress that writes to w, usually stderr. On a terminal
-// it keeps one line up to date, else it writes plain lines; if quiet, it shows only what
-// processes print.
-func NewProgress(w io.Writer, terminal, quiet bool) *Progress {
-	p := &Progress{terminal: terminal, quiet: quiet}
+// it keeps one line up to date, without one it writes plain lines; if quiet, it shows only
+// what processes print.
+func NewProgress(w io.Writer, terminal *Terminal, quiet bool) *Progress {
+	p := &Progress{terminal: terminal, quiet: quiet, now: time.Now}
 	p.out = unblocked{w: w, note: func(lines int) string {
 		return p.line(fmt.Sprintf("psbench: %d lines dropped, since nobody read them", lines))
 	}}
@@ -37,36 +52,89 @@ func NewProgress(w io.Writer, terminal, quiet bool) *Progress {
 func (p *Progress) Phase(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.phase = name
-	switch {
-	case p.quiet:
-	case p.terminal:
-		p.update(name)
-	default:
+	p.phase, p.pass, p.told, p.given = name, nil, p.now(), 0
+	if p.quiet {
+		return
+	}
+	if p.terminal == nil {
 		p.out.print(name + "\n")
+		return
+	}
+	p.draw(live{phase: name})
+}
+
+// Pass says that a pass begins in this phase, of so many iterations of the trainer that
+// Iterations tells of, or so long; 0 is for what is not known. In each of these iterations all
+// trainers take so many samples.
+func (p *Progress) Pass(iterations int64, length time.Duration, samples float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	p.pass = &pace{began: now, total: iterations, length: length, samples: samples, recent: []mark{{now, 0}}}
+	if p.terminal != nil && !p.quiet {
+		p.draw(p.pass.live(p.phase, now))
 	}
 }
 
-// plainEvery is how many epochs lie between two plain lines, as in the original.
-const plainEvery = 5
+// How often the line on a terminal and plain lines are written at most, whoever tells how
+// much.
+const (
+	drawEvery  = 200 * time.Millisecond
+	plainEvery = 10 * time.Second
+)
 
-// Epoch says that trainer begins epoch, counted from 1, of epochs. Only
-// trainer0 is shown, and among plain lines every fifth epoch from the first.
+// Iterations says how many are done of the pass that runs, and the loss of the last one.
+func (p *Progress) Iterations(done int64, loss float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.quiet || p.pass == nil {
+		return
+	}
+	now := p.now()
+	p.pass.note(mark{now, done}, loss)
+	switch line := p.pass.live(p.phase, now); {
+	case p.terminal != nil && now.Sub(p.drawn) >= drawEvery:
+		p.draw(line)
+	case p.terminal == nil && now.Sub(p.told) >= plainEvery:
+		parts := line.parts()
+		p.out.print(parts[0] + ": " + strings.Join(parts[1:], ", ") + "\n")
+		p.told = now
+	}
+}
+
+// plainEpochs is how many epochs lie between two plain lines, as in the original.
+const plainEpochs = 5
+
+// Epoch says that trainer begins epoch, counted from 1, of epochs; 0: of any number. Only
+// trainer0 is shown, and of it every fifth epoch from the first, as plain lines.
 func (p *Progress) Epoch(trainer string, epoch, epochs int) {
-	if p.quiet || trainer != "trainer0" {
+	if p.quiet || p.terminal != nil || trainer != "trainer0" || (epoch-1)%plainEpochs != 0 {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	text := fmt.Sprintf("%s: epoch %d of %d", trainer, epoch, epochs)
-	if p.terminal {
-		if p.phase != "" {
-			text = p.phase + ", " + text
-		}
-		p.update(text)
-	} else if (epoch-1)%plainEvery == 0 {
-		p.out.print(text + "\n")
+	text := fmt.Sprintf("%s: epoch %d", trainer, epoch)
+	if epochs > 0 {
+		text += fmt.Sprintf(" of %d", epochs)
 	}
+	p.out.print(text + "\n")
+}
+
+// Row says that the phase is a row of a table, counted from 1, of so many.
+func (p *Progress) Row(row, rows int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.quiet || p.terminal == nil {
+		return
+	}
+	now := p.now()
+	l := live{phase: p.phase, count: fmt.Sprintf("row %d of %d", row, rows), short: fmt.Sprintf("%d/%d", row, rows)}
+	if row == 1 {
+		p.rows = now
+	} else {
+		l.left = remaining(now.Sub(p.rows)/time.Duration(row-1)*time.Duration(rows-row+1)) + " left"
+	}
+	p.draw(l)
 }
 
 // Line shows a line that a process printed, above the line that is kept up to date.
@@ -78,7 +146,7 @@ func (p *Progress) Line(process, text string) {
 
 // line is a whole line in the place of the one on the terminal.
 func (p *Progress) line(text string) string {
-	if p.terminal {
+	if p.terminal != nil {
 		text = clearLine + text
 	}
 	return text + "\n"
@@ -89,7 +157,7 @@ func (p *Progress) line(text string) string {
 func (p *Progress) Done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.phase = ""
+	p.phase, p.pass = "", nil
 	if p.status != "" {
 		p.out.print(clearLine)
 		p.status = ""
@@ -102,14 +170,20 @@ const clearLine = "\r\x1b[K"
 // flushTimeout is how long Done waits for a reader that has stopped.
 const flushTimeout = time.Second
 
-// lineWidth fits the narrowest common terminal: a line that wraps could not be
-// cleared.
-const lineWidth = 79
+// defaultWidth is that of a terminal that does not say.
+const defaultWidth = 80
 
-func (p *Progress) update(text string) {
-	if runes := []rune(text); len(runes) > lineWidth {
-		text = string(runes[:lineWidth-1]) + "…"
+// draw writes the line on the terminal anew. It leaves the last column free: a line that
+// wraps could not be cleared.
+func (p *Progress) draw(l live) {
+	width := p.terminal.Width()
+	if width == 0 {
+		width = defaultWidth
 	}
-	p.out.print(clearLine + text)
-	p.status = text
+	if width != p.columns {
+		p.columns, p.given = width, 0
+	}
+	p.status, p.given = l.fit(max(1, width-1), p.given, p.terminal.Styled)
+	p.drawn = p.now()
+	p.out.print(clearLine + p.status)
 }

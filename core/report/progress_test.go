@@ -5,35 +5,93 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
 )
 
-func TestProgress(t *testing.T) {
-	run := func(terminal, quiet bool) string {
-		var out bytes.Buffer
-		p := NewProgress(&out, terminal, quiet)
-		p.Phase("starting 4 processes")
-		p.Phase("warm-up")
-		for epoch := 1; epoch <= 6; epoch++ {
-			p.Epoch("trainer0", epoch, 6)
-			p.Epoch("trainer1", epoch, 6)
-		}
-		p.Phase("a phase whose name is so long that it would wrap: " + strings.Repeat("x", 60))
-		p.Done()
-		p.Done()
-		return out.String()
+// clock is a time that a test moves.
+type clock struct{ at time.Time }
+
+func (c *clock) pass(d time.Duration) { c.at = c.at.Add(d) }
+
+// on makes a Progress with a clock of its own; columns is the width of the terminal, 0 without
+// one.
+func on(w io.Writer, columns int, styled, quiet bool) (*Progress, *clock) {
+	c := &clock{at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	var terminal *Terminal
+	if columns > 0 {
+		terminal = &Terminal{Width: func() int { return columns }, Styled: styled}
 	}
-	golden(t, "progress_plain.txt", run(false, false))
-	// One update per line, with the control characters visible.
-	visible := strings.NewReplacer("\r\x1b[K", "\n<clear>").Replace(run(true, false))
-	golden(t, "progress_terminal.txt", visible+"\n")
+	p := NewProgress(w, terminal, quiet)
+	p.now = func() time.Time { return c.at }
+	return p, c
+}
+
+// session is a run of some length and then a psbench comm, as they tell of themselves.
+func session(p *Progress, c *clock) {
+	p.Phase("launch")
+	c.pass(700 * time.Millisecond)
+	p.Iterations(3, 1) // of no pass
+	p.Phase("warm-up")
+	p.Pass(5000, 0, 20)
+	for epoch := 1; epoch <= 6; epoch++ {
+		p.Epoch("trainer0", epoch, 6)
+		p.Epoch("trainer1", epoch, 6)
+	}
+	for i := range int64(8) {
+		c.pass(125 * time.Millisecond) // more often than a line is drawn
+		p.Iterations(100*(i+1), 0.693147)
+	}
+	p.Phase("measured pass")
+	p.Pass(5000, 0, 20)
+	for i, loss := range []float64{0.693147, 1e-7, 12345.678, math.NaN(), math.Inf(1)} {
+		c.pass(4 * time.Second)
+		p.Iterations(int64(1000*i+10), loss)
+	}
+	p.Line("trainer0", "is about to end")
+	p.Phase("measured pass, of a time")
+	p.Pass(0, 15*time.Minute, 0)
+	c.pass(11 * time.Second)
+	p.Iterations(2, 0.5)
+	p.Phase("a pass without an end")
+	p.Pass(0, 0, 0)
+	c.pass(15 * time.Second)
+	p.Iterations(1234567, 0.5)
+	c.pass(9 * time.Second)
+	p.Iterations(2345678, 0.5)
+	for row := 1; row <= 3; row++ {
+		p.Phase("allreduce of 4KiB, fresh, inplace")
+		p.Row(row, 3)
+		c.pass(3 * time.Second)
+	}
+	p.Phase("a phase whose name is so long that it would wrap: " + strings.Repeat("x", 60))
+	p.Done()
+	p.Done()
+}
+
+func TestProgress(t *testing.T) {
+	told := func(columns int, styled, quiet bool) string {
+		var out bytes.Buffer
+		session(on(&out, columns, styled, quiet))
+		// One update per line, with the control characters visible.
+		return strings.NewReplacer("\r\x1b[K", "\n<clear>", "\x1b[", "<").Replace(out.String())
+	}
+	golden(t, "progress_plain.txt", told(0, false, false))
+	for _, columns := range []int{80, 60, 30} {
+		golden(t, fmt.Sprintf("progress_terminal_%d.txt", columns), told(columns, false, false)+"\n")
+	}
+	golden(t, "progress_terminal_styled.txt", told(80, true, false)+"\n")
 	// The first epoch is told, and every fifth from there, however few there are.
 	for epochs, want := range map[int]string{1: "1", 4: "1", 5: "1", 6: "1 6", 11: "1 6 11"} {
 		var out, told bytes.Buffer
-		p := NewProgress(&out, false, false)
+		p := NewProgress(&out, nil, false)
 		for epoch := 1; epoch <= epochs; epoch++ {
 			p.Epoch("trainer0", epoch, epochs)
 		}
@@ -45,8 +103,79 @@ func TestProgress(t *testing.T) {
 			t.Errorf("of %d epochs it told %q", epochs, out.String())
 		}
 	}
-	if got := run(true, true) + run(false, true); got != "" {
-		t.Errorf("quiet progress wrote %q", got)
+	for _, columns := range []int{0, 80} {
+		if got, want := told(columns, true, true), "trainer0: is about to end\n"; strings.TrimPrefix(got, "\n<clear>") != want {
+			t.Errorf("quiet progress wrote %q", got)
+		}
+	}
+}
+
+// The rate is that of the last few seconds.
+func TestRate(t *testing.T) {
+	p, c := on(io.Discard, 80, false, false)
+	p.Pass(1000, 0, 0)
+	for _, step := range []struct {
+		after time.Duration
+		done  int64
+		want  float64
+	}{
+		{0, 0, 0}, {time.Second, 10, 10}, {time.Second, 30, 15}, {3 * time.Second, 90, 18}, {time.Second, 190, 36},
+		{time.Minute, 200, 10. / 60}, {time.Second, 201, 11. / 61}, {6 * time.Second, 261, 10},
+	} {
+		c.pass(step.after)
+		p.Iterations(step.done, 1)
+		if got := p.pass.rate(); math.Abs(got-step.want) > 1e-9 {
+			t.Errorf("after %d iterations the rate is %v, want %v", step.done, got, step.want)
+		}
+	}
+	for range 1000 {
+		c.pass(250 * time.Millisecond)
+		p.Iterations(1000, 1)
+	}
+	if got := len(p.pass.recent); got > 22 {
+		t.Errorf("it keeps %d marks", got)
+	}
+}
+
+// A line fits every terminal, whatever it says.
+func TestLiveLineFits(t *testing.T) {
+	text := rapid.StringMatching(`[a-zü,/ ]{0,40}`)
+	rapid.Check(t, func(t *rapid.T) {
+		l := live{text.Draw(t, "phase"), text.Draw(t, "count"), text.Draw(t, "short"), text.Draw(t, "rate"), text.Draw(t, "samples"), text.Draw(t, "loss"), text.Draw(t, "left")}
+		columns := rapid.IntRange(1, 160).Draw(t, "columns")
+		given := rapid.IntRange(0, 7).Draw(t, "given")
+		plain, gave := l.fit(columns, given, false)
+		if utf8.RuneCountInString(plain) > columns || gave < given {
+			t.Fatalf("on %d columns: %q", columns, plain)
+		}
+		if again, gaveAgain := l.fit(columns, gave, false); again != plain || gaveAgain != gave {
+			t.Fatalf("what has given way gives way again: %q, then %q", plain, again)
+		}
+		bold, _ := l.fit(columns, given, true)
+		styled := regexp.MustCompile("\x1b\\[[0-9]m").ReplaceAllString(bold, "")
+		if styled != plain && l.phase != "" {
+			t.Fatalf("styled it says %q, plain %q", styled, plain)
+		}
+	})
+}
+
+func TestNumbersOfTheLiveLine(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 123456: "123,456", 1234567: "1,234,567", -1234: "-1,234"} {
+		if got := thousands(n); got != want {
+			t.Errorf("%d is %q", n, got)
+		}
+	}
+	for rate, want := range map[float64]string{0.0123: "0.0123", 1.5: "1.50", 99.44: "99.4", 812.4: "812", 15811.3: "15,811"} {
+		if got := rounded(rate); got != want {
+			t.Errorf("%v is %q", rate, got)
+		}
+	}
+	for seconds, want := range map[float64]string{
+		0: "0.0 s", 4.56: "4.6 s", 46.4: "46 s", 200: "3 min 20 s", 119.6: "2 min 0 s", 7500: "2 h 5 min",
+	} {
+		if got := remaining(time.Duration(seconds * float64(time.Second))); got != want {
+			t.Errorf("%v s are %q", seconds, got)
+		}
 	}
 }
 
@@ -58,7 +187,7 @@ func TestLinesOfProcesses(t *testing.T) {
 		"<clear>warm-up<clear>data: loaded \\x1b[2J    x\nwarm-up<clear>measured pass<clear>": true,
 	} {
 		var out bytes.Buffer
-		p := NewProgress(&out, terminal, false)
+		p, _ := on(&out, map[bool]int{true: 80}[terminal], false, false)
 		p.Phase("warm-up")
 		p.Line("data", "loaded \x1b[2J\tx\r")
 		p.Phase("measured pass")
@@ -68,7 +197,7 @@ func TestLinesOfProcesses(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	p := NewProgress(&out, true, true)
+	p, _ := on(&out, 80, false, true)
 	p.Phase("warm-up")
 	p.Line("data", "loaded")
 	p.Done()
@@ -81,7 +210,7 @@ func TestLinesOfProcesses(t *testing.T) {
 func TestAStoppedReader(t *testing.T) {
 	const lines = 100_000
 	r, w := io.Pipe()
-	p := NewProgress(w, false, false)
+	p := NewProgress(w, nil, false)
 	for i := range lines {
 		p.Line("data", strconv.Itoa(i))
 		p.Phase("phase")

@@ -76,7 +76,7 @@ func (r *run) pass(ctx context.Context, pass record.Pass) ([]record.Work, error)
 	}
 	r.noise.Begin(intervals[pass])
 	r.passing = pass
-	r.told.Store(int64(pass))
+	r.tell(pass)
 	if err := r.expect(ctx, r.batches(pass)); err != nil {
 		return nil, err
 	}

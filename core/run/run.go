@@ -19,14 +19,6 @@ import (
 	"github.com/psbench/psbench/sdk/host/stop"
 )
 
-// Progress is told how far a run is.
-type Progress interface {
-	Phase(name string)
-	// Epoch says that a trainer begins an epoch, counted from 1, of so many; 0: of a number
-	// that nobody knows.
-	Epoch(trainer string, epoch, epochs int)
-}
-
 // Options of a run that are no part of the experiment.
 type Options struct {
 	cluster.Options
@@ -64,7 +56,7 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 	for _, p := range r.processes.all {
 		p.Env = func() []string { return r.environment(p) }
 	}
-	r.processes.trainers[0].Progress = r.epoch
+	r.follow()
 	r.cluster = cluster.New(e.Timeout, r.processes.all, o.Options)
 	r.noise = noise.NewMeter(r.cluster.Here)
 	r.noise.Begin(noise.Before)
@@ -125,21 +117,6 @@ func (r *run) start(ctx context.Context) error {
 	}
 	return r.checkSites() // their clocks are known now
 }
-
-// epoch passes on the progress of the first trainer, unless it is late.
-func (r *run) epoch(pass record.Pass, epoch int) {
-	if pass == record.Pass(r.told.Load()) {
-		r.o.Progress.Epoch(r.processes.trainers[0].Name, epoch+1, r.epochs(pass, 0))
-	}
-}
-
-// Silent is a Progress that tells nobody.
-var Silent Progress = silent{}
-
-type silent struct{}
-
-func (silent) Phase(string)           {}
-func (silent) Epoch(string, int, int) {}
 
 // Pending is the result of a run of e that has yet to begin.
 func Pending(e *config.Experiment, o Options) *result.Result {

@@ -220,35 +220,6 @@ func (p *service) Collect(req *proto.CollectRequest, stream proto.Part_CollectSe
 	return send(record.PeakRSS(peakRSSBytes()))
 }
 
-// heartbeatEvery is how often a process says that it lives.
-const heartbeatEvery = time.Second
-
-// Watch sends what the process tells on its own, and heartbeats, as long as the core listens.
-func (p *service) Watch(_ *proto.WatchRequest, stream proto.Part_WatchServer) error {
-	beat := time.NewTicker(heartbeatEvery)
-	defer beat.Stop()
-	heartbeat := &proto.Event{Event: &proto.Event_Heartbeat{Heartbeat: &proto.Heartbeat{}}}
-	event := heartbeat
-	for {
-		if err := stream.Send(event); err != nil {
-			return err
-		}
-		select {
-		case err := <-p.events.Failures:
-			event = &proto.Event{Event: &proto.Event_Failure{Failure: convert.FailureToProto(fault.Describe(err))}}
-		case epoch := <-p.events.Epochs:
-			event = &proto.Event{Event: &proto.Event_Progress{Progress: &proto.Progress{
-				Epoch: int32(epoch.Number), // #nosec G115 -- an epoch count fits
-				Pass:  convert.PassToProto(epoch.Pass),
-			}}}
-		case <-beat.C:
-			event = heartbeat
-		case <-stream.Context().Done():
-			return nil
-		}
-	}
-}
-
 // status is asStatus of an error of the process's role.
 func (p *service) status(err error) error { return asStatus(fault.Told(p.name, err)) }
 

@@ -221,7 +221,7 @@ func (x Failure_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Cause.Descriptor instead.
 func (Failure_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{62, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{63, 0}
 }
 
 type DescribeRequest struct {
@@ -4132,9 +4132,10 @@ func (x *MeasureReply) GetMismatch() string {
 }
 
 type WatchRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	IterationsEveryNs int64                  `protobuf:"varint,1,opt,name=iterations_every_ns,json=iterationsEveryNs,proto3" json:"iterations_every_ns,omitempty"` // how often to tell of iterations; 0: not at all
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *WatchRequest) Reset() {
@@ -4167,6 +4168,13 @@ func (*WatchRequest) Descriptor() ([]byte, []int) {
 	return file_psbench_proto_rawDescGZIP(), []int{58}
 }
 
+func (x *WatchRequest) GetIterationsEveryNs() int64 {
+	if x != nil {
+		return x.IterationsEveryNs
+	}
+	return 0
+}
+
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Event:
@@ -4174,6 +4182,7 @@ type Event struct {
 	//	*Event_Heartbeat
 	//	*Event_Progress
 	//	*Event_Failure
+	//	*Event_Iterations
 	Event         isEvent_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4243,6 +4252,15 @@ func (x *Event) GetFailure() *Failure {
 	return nil
 }
 
+func (x *Event) GetIterations() *Iterations {
+	if x != nil {
+		if x, ok := x.Event.(*Event_Iterations); ok {
+			return x.Iterations
+		}
+	}
+	return nil
+}
+
 type isEvent_Event interface {
 	isEvent_Event()
 }
@@ -4259,11 +4277,17 @@ type Event_Failure struct {
 	Failure *Failure `protobuf:"bytes,3,opt,name=failure,proto3,oneof"`
 }
 
+type Event_Iterations struct {
+	Iterations *Iterations `protobuf:"bytes,4,opt,name=iterations,proto3,oneof"`
+}
+
 func (*Event_Heartbeat) isEvent_Event() {}
 
 func (*Event_Progress) isEvent_Event() {}
 
 func (*Event_Failure) isEvent_Event() {}
+
+func (*Event_Iterations) isEvent_Event() {}
 
 type Heartbeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4353,6 +4377,67 @@ func (x *Progress) GetPass() Pass {
 	return Pass_PASS_UNSPECIFIED
 }
 
+// Iterations are those that a trainer has done in a pass.
+type Iterations struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Done          int64                  `protobuf:"varint,1,opt,name=done,proto3" json:"done,omitempty"`
+	Loss          float64                `protobuf:"fixed64,2,opt,name=loss,proto3" json:"loss,omitempty"` // of the last one
+	Pass          Pass                   `protobuf:"varint,3,opt,name=pass,proto3,enum=psbench.v1.Pass" json:"pass,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Iterations) Reset() {
+	*x = Iterations{}
+	mi := &file_psbench_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Iterations) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Iterations) ProtoMessage() {}
+
+func (x *Iterations) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Iterations.ProtoReflect.Descriptor instead.
+func (*Iterations) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *Iterations) GetDone() int64 {
+	if x != nil {
+		return x.Done
+	}
+	return 0
+}
+
+func (x *Iterations) GetLoss() float64 {
+	if x != nil {
+		return x.Loss
+	}
+	return 0
+}
+
+func (x *Iterations) GetPass() Pass {
+	if x != nil {
+		return x.Pass
+	}
+	return Pass_PASS_UNSPECIFIED
+}
+
 // Failure is also the detail of a failed call's status.
 type Failure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4365,7 +4450,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_psbench_proto_msgTypes[62]
+	mi := &file_psbench_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4377,7 +4462,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[62]
+	mi := &file_psbench_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4390,7 +4475,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{62}
+	return file_psbench_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Failure) GetCause() Failure_Cause {
@@ -4738,17 +4823,26 @@ const file_psbench_proto_rawDesc = "" +
 	"\fMeasureReply\x12\x1d\n" +
 	"\n" +
 	"latency_ns\x18\x01 \x03(\x03R\tlatencyNs\x12\x1a\n" +
-	"\bmismatch\x18\x02 \x01(\tR\bmismatch\"\x0e\n" +
-	"\fWatchRequest\"\xac\x01\n" +
+	"\bmismatch\x18\x02 \x01(\tR\bmismatch\">\n" +
+	"\fWatchRequest\x12.\n" +
+	"\x13iterations_every_ns\x18\x01 \x01(\x03R\x11iterationsEveryNs\"\xe6\x01\n" +
 	"\x05Event\x125\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x15.psbench.v1.HeartbeatH\x00R\theartbeat\x122\n" +
 	"\bprogress\x18\x02 \x01(\v2\x14.psbench.v1.ProgressH\x00R\bprogress\x12/\n" +
-	"\afailure\x18\x03 \x01(\v2\x13.psbench.v1.FailureH\x00R\afailureB\a\n" +
+	"\afailure\x18\x03 \x01(\v2\x13.psbench.v1.FailureH\x00R\afailure\x128\n" +
+	"\n" +
+	"iterations\x18\x04 \x01(\v2\x16.psbench.v1.IterationsH\x00R\n" +
+	"iterationsB\a\n" +
 	"\x05event\"\v\n" +
 	"\tHeartbeat\"F\n" +
 	"\bProgress\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x05R\x05epoch\x12$\n" +
-	"\x04pass\x18\x02 \x01(\x0e2\x10.psbench.v1.PassR\x04pass\"\xaa\x01\n" +
+	"\x04pass\x18\x02 \x01(\x0e2\x10.psbench.v1.PassR\x04pass\"Z\n" +
+	"\n" +
+	"Iterations\x12\x12\n" +
+	"\x04done\x18\x01 \x01(\x03R\x04done\x12\x12\n" +
+	"\x04loss\x18\x02 \x01(\x01R\x04loss\x12$\n" +
+	"\x04pass\x18\x03 \x01(\x0e2\x10.psbench.v1.PassR\x04pass\"\xaa\x01\n" +
 	"\aFailure\x12/\n" +
 	"\x05cause\x18\x01 \x01(\x0e2\x19.psbench.v1.Failure.CauseR\x05cause\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
@@ -4795,7 +4889,7 @@ func file_psbench_proto_rawDescGZIP() []byte {
 }
 
 var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
+var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
 var file_psbench_proto_goTypes = []any{
 	(Timing)(0),                // 0: psbench.v1.Timing
 	(Pass)(0),                  // 1: psbench.v1.Pass
@@ -4863,11 +4957,12 @@ var file_psbench_proto_goTypes = []any{
 	(*Event)(nil),              // 63: psbench.v1.Event
 	(*Heartbeat)(nil),          // 64: psbench.v1.Heartbeat
 	(*Progress)(nil),           // 65: psbench.v1.Progress
-	(*Failure)(nil),            // 66: psbench.v1.Failure
-	nil,                        // 67: psbench.v1.TrainerRole.MapsEntry
-	nil,                        // 68: psbench.v1.TrainerLinks.CompanionsEntry
-	nil,                        // 69: psbench.v1.ConnectReply.BoundaryNsEntry
-	nil,                        // 70: psbench.v1.ConnectReply.FactsEntry
+	(*Iterations)(nil),         // 66: psbench.v1.Iterations
+	(*Failure)(nil),            // 67: psbench.v1.Failure
+	nil,                        // 68: psbench.v1.TrainerRole.MapsEntry
+	nil,                        // 69: psbench.v1.TrainerLinks.CompanionsEntry
+	nil,                        // 70: psbench.v1.ConnectReply.BoundaryNsEntry
+	nil,                        // 71: psbench.v1.ConnectReply.FactsEntry
 }
 var file_psbench_proto_depIdxs = []int32{
 	6,  // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
@@ -4881,7 +4976,7 @@ var file_psbench_proto_depIdxs = []int32{
 	14, // 8: psbench.v1.ConfigureRequest.companion:type_name -> psbench.v1.CompanionRole
 	15, // 9: psbench.v1.ConfigureRequest.bench:type_name -> psbench.v1.BenchRole
 	8,  // 10: psbench.v1.TrainerRole.local:type_name -> psbench.v1.PartChoice
-	67, // 11: psbench.v1.TrainerRole.maps:type_name -> psbench.v1.TrainerRole.MapsEntry
+	68, // 11: psbench.v1.TrainerRole.maps:type_name -> psbench.v1.TrainerRole.MapsEntry
 	16, // 12: psbench.v1.TrainerRole.model:type_name -> psbench.v1.ModelEnv
 	8,  // 13: psbench.v1.ServerRole.model:type_name -> psbench.v1.PartChoice
 	16, // 14: psbench.v1.ServerRole.model_env:type_name -> psbench.v1.ModelEnv
@@ -4910,7 +5005,7 @@ var file_psbench_proto_depIdxs = []int32{
 	30, // 37: psbench.v1.TrainerLinks.data:type_name -> psbench.v1.Peer
 	29, // 38: psbench.v1.TrainerLinks.share:type_name -> psbench.v1.Share
 	34, // 39: psbench.v1.TrainerLinks.hook:type_name -> psbench.v1.HookLinks
-	68, // 40: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
+	69, // 40: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
 	40, // 41: psbench.v1.TrainerLinks.lookup:type_name -> psbench.v1.Lookup
 	30, // 42: psbench.v1.TrainerLinks.table_servers:type_name -> psbench.v1.Peer
 	30, // 43: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
@@ -4929,8 +5024,8 @@ var file_psbench_proto_depIdxs = []int32{
 	31, // 56: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
 	31, // 57: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
 	18, // 58: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
-	69, // 59: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	70, // 60: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	70, // 59: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	71, // 60: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
 	50, // 61: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
 	1,  // 62: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
 	1,  // 63: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
@@ -4943,41 +5038,43 @@ var file_psbench_proto_depIdxs = []int32{
 	2,  // 70: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
 	64, // 71: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
 	65, // 72: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	66, // 73: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	1,  // 74: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
-	3,  // 75: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	30, // 76: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	4,  // 77: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	9,  // 78: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	22, // 79: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	26, // 80: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
-	32, // 81: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	42, // 82: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	44, // 83: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
-	46, // 84: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
-	48, // 85: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
-	51, // 86: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	53, // 87: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	60, // 88: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	62, // 89: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	5,  // 90: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	17, // 91: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	23, // 92: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	28, // 93: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
-	41, // 94: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	43, // 95: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	45, // 96: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
-	47, // 97: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
-	49, // 98: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
-	52, // 99: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	54, // 100: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	61, // 101: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	63, // 102: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	90, // [90:103] is the sub-list for method output_type
-	77, // [77:90] is the sub-list for method input_type
-	77, // [77:77] is the sub-list for extension type_name
-	77, // [77:77] is the sub-list for extension extendee
-	0,  // [0:77] is the sub-list for field type_name
+	67, // 73: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	66, // 74: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
+	1,  // 75: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
+	1,  // 76: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
+	3,  // 77: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	30, // 78: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	4,  // 79: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	9,  // 80: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	22, // 81: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	26, // 82: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
+	32, // 83: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	42, // 84: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	44, // 85: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
+	46, // 86: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
+	48, // 87: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
+	51, // 88: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	53, // 89: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	60, // 90: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	62, // 91: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	5,  // 92: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	17, // 93: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	23, // 94: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	28, // 95: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
+	41, // 96: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	43, // 97: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	45, // 98: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
+	47, // 99: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
+	49, // 100: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
+	52, // 101: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	54, // 102: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	61, // 103: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	63, // 104: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	92, // [92:105] is the sub-list for method output_type
+	79, // [79:92] is the sub-list for method input_type
+	79, // [79:79] is the sub-list for extension type_name
+	79, // [79:79] is the sub-list for extension extendee
+	0,  // [0:79] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }
@@ -5020,6 +5117,7 @@ func file_psbench_proto_init() {
 		(*Event_Heartbeat)(nil),
 		(*Event_Progress)(nil),
 		(*Event_Failure)(nil),
+		(*Event_Iterations)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5027,7 +5125,7 @@ func file_psbench_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_psbench_proto_rawDesc), len(file_psbench_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   67,
+			NumMessages:   68,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

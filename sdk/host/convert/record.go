@@ -133,3 +133,13 @@ func evaluationFromProto(e *proto.Evaluation) (record.Piece, error) {
 	}
 	return out, nil
 }
+
+// IterationsToProto gives the iterations of a trainer the form in which they cross gRPC.
+func IterationsToProto(i record.Iterations) *proto.Iterations {
+	return &proto.Iterations{Done: i.Done, Loss: i.Loss, Pass: PassToProto(i.Pass)}
+}
+
+// IterationsFromProto is the inverse of IterationsToProto.
+func IterationsFromProto(i *proto.Iterations) record.Iterations {
+	return record.Iterations{Pass: PassFromProto(i.GetPass()), Done: i.GetDone(), Loss: i.GetLoss()}
+}

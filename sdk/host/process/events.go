@@ -1,6 +1,7 @@
 package process
 
 import (
+	"math"
 	"sync/atomic"
 
 	"github.com/psbench/psbench/sdk/host/record"
@@ -13,6 +14,10 @@ type Events struct {
 	Epochs   chan Epoch // that begin
 
 	pass atomic.Int64 // a record.Pass
+
+	// What a trainer stores after each iteration and Watch looks at now and then.
+	done atomic.Int64  // iterations of the pass
+	loss atomic.Uint64 // bits of that of the last one
 }
 
 // Epoch is an epoch of a pass, from 0. What is told of it may arrive when the next pass
@@ -28,7 +33,28 @@ func NewEvents() *Events {
 }
 
 // Begin says which pass begins.
-func (e *Events) Begin(pass record.Pass) { e.pass.Store(int64(pass)) }
+func (e *Events) Begin(pass record.Pass) {
+	e.pass.Store(int64(record.NoPass)) // while what follows is of neither
+	e.done.Store(0)
+	e.pass.Store(int64(pass))
+}
+
+// Iteration notes that one more iteration of the pass is done, for who asks; it costs some ns.
+// One goroutine at a time calls it.
+func (e *Events) Iteration(loss float64) {
+	e.loss.Store(math.Float64bits(loss))
+	e.done.Add(1)
+}
+
+// Iterations are those that were done so far. The loss may be that of the next one.
+func (e *Events) Iterations() record.Iterations {
+	pass := record.Pass(e.pass.Load())
+	done, loss := e.done.Load(), math.Float64frombits(e.loss.Load())
+	if pass != record.Pass(e.pass.Load()) {
+		return record.Iterations{}
+	}
+	return record.Iterations{Pass: pass, Done: done, Loss: loss}
+}
 
 // Fail reports err. The first failures are what counts: when nobody listens
 // and the queue is full, later ones are dropped.

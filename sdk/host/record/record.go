@@ -51,6 +51,13 @@ type Series struct {
 // Losses are those of iterations that ended; those of many come in several pieces.
 type Losses []float64
 
+// Iterations are those that a trainer has done in a pass.
+type Iterations struct {
+	Pass Pass
+	Done int64
+	Loss float64 // of the last one
+}
+
 // Work is what a trainer did in a pass so far.
 type Work struct {
 	StartNS     int64 // of the first iteration

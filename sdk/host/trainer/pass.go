@@ -141,6 +141,7 @@ func (r *Role) note(loss float64) (wait bool) {
 		}
 	}
 	r.next.B++
+	r.Events.Iteration(loss)
 	return r.stepped()
 }
 

@@ -1,0 +1,102 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/host/record"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// watched is a Watch stream into memory.
+type watched struct {
+	grpc.ServerStream
+	ctx    context.Context
+	events []string
+}
+
+func (w *watched) Context() context.Context { return w.ctx }
+func (w *watched) Send(e *proto.Event) error {
+	if i := e.GetIterations(); i != nil {
+		w.events = append(w.events, fmt.Sprintf("%v %d %v", i.GetPass(), i.GetDone(), i.GetLoss()))
+	}
+	if p := e.GetProgress(); p != nil {
+		w.events = append(w.events, fmt.Sprintf("%v epoch %d", p.GetPass(), p.GetEpoch()))
+	}
+	return nil
+}
+
+// A core that asks is told how many iterations are done, as often as it asks for and only if
+// there are more; one that does not is told of epochs alone.
+func TestWatchTellsOfIterations(t *testing.T) {
+	for every, want := range map[time.Duration][]string{
+		0: {"PASS_WARM_UP epoch 0", "PASS_MEASURED epoch 0"},
+		250 * time.Millisecond: {
+			"PASS_WARM_UP epoch 0", "PASS_WARM_UP 100 0.5", "PASS_WARM_UP 120 0.25",
+			"PASS_MEASURED epoch 0", "PASS_MEASURED 120 2",
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newService(nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			w := &watched{ctx: ctx}
+			ended := make(chan error)
+			go func() { ended <- p.Watch(&proto.WatchRequest{IterationsEveryNs: int64(every)}, w) }()
+			iterate := func(n int, loss float64) {
+				for range n {
+					p.events.Iteration(loss)
+				}
+				time.Sleep(300 * time.Millisecond)
+			}
+			p.events.Begin(record.WarmUp)
+			p.events.Epoch(0)
+			iterate(100, 0.5)
+			time.Sleep(time.Second)
+			iterate(20, 0.25)
+			p.events.Begin(record.Measured)
+			p.events.Epoch(0)
+			time.Sleep(time.Second)
+			iterate(120, 2) // as many as before, of another pass
+			cancel()
+			hosttest.Must(t, <-ended)
+			if !slices.Equal(w.events, want) {
+				t.Errorf("asked for every %v it told %q, want %q", every, w.events, want)
+			}
+		})
+	}
+}
+
+// Iterations of one pass are never told as those of another.
+func TestIterationsAreOfOnePass(t *testing.T) {
+	events := newService(nil).events
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for pass := record.WarmUp; ; pass++ { // of which there are more here than in a run
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			events.Begin(pass)
+			for range 10 * pass {
+				events.Iteration(1)
+			}
+		}
+	}()
+	for range 100_000 {
+		if i := events.Iterations(); i.Done > 10*int64(i.Pass) || i.Done < 0 {
+			t.Errorf("there are %+v", i)
+			break
+		}
+	}
+	close(stop)
+	<-ended
+}
