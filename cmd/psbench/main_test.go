@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -46,6 +47,11 @@ func TestScripts(t *testing.T) {
 			return err == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"valid": valid},
+		Setup: func(env *testscript.Env) error {
+			schema1, err := filepath.Abs("../../core/result/testdata/schema1.json.gz")
+			env.Setenv("SCHEMA1", schema1) // a result of an older psbench
+			return err
+		},
 	})
 }
 

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -80,16 +81,27 @@ func Read(path string) (*Result, error) {
 	var data []byte
 	plain, err := jsonfile.Plain(f)
 	if err == nil {
-		data, err = io.ReadAll(plain)
+		data, err = readObject(plain)
 	}
 	var r *Result
 	if err == nil {
 		r, err = parse(data)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is not a result that can be read: %w", quote.Word(path), err)
+		return nil, fmt.Errorf("%s is not a result that can be read: %w", quote.Word(path), cause(err))
 	}
 	return r, nil
+}
+
+// readObject reads a text that may begin as an object does. A result may have any length, but
+// /dev/zero must not fill the memory.
+func readObject(r io.Reader) ([]byte, error) {
+	in := bufio.NewReader(r)
+	start, err := in.Peek(1)
+	if err == nil && !strings.Contains("{ \t\r\n", string(start)) {
+		return nil, fmt.Errorf("it begins with %q, but must hold an object: {...}", start)
+	}
+	return io.ReadAll(in) // which meets an error again
 }
 
 // resolve follows links, so that a rename replaces the file and not a link to

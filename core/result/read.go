@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/psbench/psbench/internal/packed"
 	"github.com/psbench/psbench/internal/quote"
@@ -23,7 +24,11 @@ func parse(data []byte) (*Result, error) {
 		return nil, fmt.Errorf("there is no \"schema\": a result file starts with %q", Schema)
 	}
 	parseSchema := map[string]func([]byte) (*Result, error){Schema: parseSeries, schema1: parseSamples}[*head.Schema]
-	if parseSchema == nil {
+	switch {
+	case parseSchema != nil:
+	case strings.HasPrefix(*head.Schema, "psbench.comm/"):
+		return nil, errors.New("it is a result of psbench comm, whose tables are not made from the file")
+	default:
 		return nil, fmt.Errorf("schema is %s, but this psbench reads %q and %q", quote.String(*head.Schema), Schema, schema1)
 	}
 	r, err := parseSchema(data)
