@@ -53,7 +53,7 @@ Without arguments it measures pushpull and allreduce. Every fresh round is verif
 			return a.runComm(cmd.Context(), plan, opts, f.format)
 		},
 	}
-	a.addFlags(cmd, "ntrainer", "nserver", "server", "set", "registry", "rpc_timeout", "listen", "json", "quiet", "plugin_output", "log_dir")
+	a.addFlags(cmd, "ntrainer", "nserver", "server", "set", "registry", "rpc_timeout", "listen", "json", "report", "quiet", "plugin_output", "log_dir")
 	f.add(cmd)
 	return cmd
 }
@@ -233,7 +233,7 @@ func (a *app) runComm(ctx context.Context, plan *micro.Plan, opts option.Options
 			if format == "bench" {
 				return micro.GoBench(w, r)
 			}
-			return micro.Text(w, r, width)
+			return micro.Text(w, r, report.Options{Report: opts.Report, Width: width})
 		},
 	})
 }

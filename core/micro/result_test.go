@@ -16,6 +16,7 @@ import (
 
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/comm/limits"
+	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -118,7 +119,7 @@ func TestVerifiedIsWhatWasCompared(t *testing.T) {
 		if d := cmp.Diff(want.rows, got); d != "" {
 			t.Errorf("--expect %s: %s", expect, d)
 		}
-		if table := written(t, fullText, r); !strings.Contains(table, "\n"+want.text) || strings.Count(table, "\nverified: ") != 3 {
+		if table := written(t, textOf(report.ReportFull), r); !strings.Contains(table, "\n"+want.text) || strings.Count(table, "\nverified: ") != 3 {
 			t.Errorf("--expect %s: %q does not stand below push-pull and collectives, but for the barrier:\n%s", expect, want.text, table)
 		}
 		var lines []Verified // of the benchmark format
@@ -215,9 +216,11 @@ func TestText(t *testing.T) {
 	}
 	r.Limits = []Limit{{memcpy, 2 << 20, 2, 0, 12.5}, {tcpBothWays, 0, 0, 2, 3.25}}
 	r.Complete, r.Error = false, "server2 died"
-	compare(t, "testdata/comm.txt", fullText, r)
+	compare(t, "testdata/comm.txt", textOf(report.ReportFull), r)
+	compare(t, "testdata/table.txt", textOf(report.ReportTable), r)
+	compare(t, "testdata/summary.txt", textOf(report.ReportSummary), r)
 	r.plan.Sparse, r.Limits, r.Rows = true, nil, r.Rows[:5]
-	compare(t, "testdata/sparse.txt", fullText, r)
+	compare(t, "testdata/sparse.txt", textOf(report.ReportFull), r)
 }
 
 func TestTextFits(t *testing.T) {
@@ -227,7 +230,7 @@ func TestTextFits(t *testing.T) {
 	}
 	for _, width := range []int{60, 80, 100, 160} {
 		var out bytes.Buffer
-		if err := Text(&out, r, width); err != nil {
+		if err := Text(&out, r, report.Options{Report: report.ReportFull, Width: width}); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(out.String()) {
@@ -238,7 +241,9 @@ func TestTextFits(t *testing.T) {
 	}
 }
 
-func fullText(w io.Writer, r *Result) error { return Text(w, r, 0) }
+func textOf(name string) func(io.Writer, *Result) error {
+	return func(w io.Writer, r *Result) error { return Text(w, r, report.Options{Report: name}) }
+}
 
 func TestGoBench(t *testing.T) {
 	r := example(t)

@@ -13,34 +13,62 @@ import (
 	"github.com/psbench/psbench/core/screen"
 )
 
-// Text writes r as tables for a screen of width columns, 0 for a file or a pipe: one per
-// operation, then the machine's limits, with what the columns mean.
-func Text(w io.Writer, r *Result, width int) error {
-	out := &screen.Page{Width: width}
-	out.Line(2, fmt.Sprintf("psbench %s, commit %s, %s, %s", r.Environment.Psbench, r.Environment.Commit, r.Environment.Go, r.Started.UTC().Format(time.RFC3339)))
-	out.Line(2, report.Machine(r.Environment))
+// Text writes r: its rows last, in a table for each operation, with what the machine can do
+// and what the columns mean before them in a full report, and no heading in a summary.
+func Text(w io.Writer, r *Result, o report.Options) error {
+	out := &screen.Page{Width: o.Width}
+	if o.Report != report.ReportSummary {
+		r.heading(out)
+	}
 	if !r.Complete {
 		out.Line(0, "")
 		out.Line(2, "INCOMPLETE: "+r.Error)
+	}
+	if o.Report == report.ReportFull {
+		if err := r.background(out); err != nil {
+			return err
+		}
 	}
 	for _, operation := range r.plan.Operations {
 		if err := r.operationTable(out, operation); err != nil {
 			return err
 		}
 	}
-	r.explain(out)
-	if err := r.limitTable(out); err != nil {
-		return err
+	var closing []string
+	if noise := report.Noise(r.Noise); noise != "" {
+		closing = append(closing, "noise: "+noise)
 	}
-	if err := report.NoiseTables(out, r.Noise); err != nil {
-		return err
+	if o.Report == "" || o.Report == report.ReportTable {
+		closing = append(closing, "more: --report full says what the columns mean and what the machine can do")
 	}
 	for _, warning := range r.Warnings {
+		closing = append(closing, "warning: "+warning)
+	}
+	if len(closing) > 0 {
 		out.Line(0, "")
-		out.Line(2, "warning: "+warning)
+	}
+	for _, line := range closing {
+		out.Line(2, line)
 	}
 	_, err := out.WriteTo(w)
 	return err
+}
+
+func (r *Result) heading(w *screen.Page) {
+	w.Line(2, fmt.Sprintf("psbench %s, commit %s, %s, %s", r.Environment.Psbench, r.Environment.Commit, r.Environment.Go, r.Started.UTC().Format(time.RFC3339)))
+	w.Line(2, report.Machine(r.Environment))
+}
+
+// background is what the rows are seen against.
+func (r *Result) background(w *screen.Page) error {
+	if err := report.NoiseTables(w, r.Noise); err != nil {
+		return err
+	}
+	if err := r.limitTable(w); err != nil {
+		return err
+	}
+	r.explain(w)
+	return nil
 }
 
 // rowColumns are the columns of a row but for those that the title tells.
