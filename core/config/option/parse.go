@@ -47,15 +47,16 @@ func (o Option) parseInteger(raw any) (any, error) {
 	}
 }
 
-// parseNumber takes what JSON takes for a number, above 0.
 func (o Option) parseNumber(raw any) (any, error) {
-	if t, ok := raw.(Text); ok {
-		raw = t.Value()
+	var digits string
+	switch v := raw.(type) {
+	case Text:
+		digits = string(v)
+	case json.Number:
+		digits = v.String()
 	}
-	if n, ok := raw.(json.Number); ok {
-		if f, err := n.Float64(); err == nil && f > 0 && f <= float64(o.Max) {
-			return f, nil
-		}
+	if n, err := strconv.ParseFloat(digits, 64); err == nil && n > 0 && n <= float64(o.Max) {
+		return n, nil
 	}
 	return nil, fmt.Errorf("is %s but must be a number above 0 and at most %d", Show(raw), o.Max)
 }

@@ -70,7 +70,7 @@ func (r *Role) awaitEnd() {
 	case <-r.ending.stopped:
 		return
 	case <-timer.C:
-		r.ending.stop(&comm.WaitError{Waiter: r.Name(), For: []string{"the core"}, What: "where the pass ends", Seconds: r.Timeout.Seconds()})
+		r.ending.stop(&comm.WaitError{Waiter: r.Name(), For: []string{"the core"}, What: "the end of the pass", Seconds: r.Timeout.Seconds()})
 		return
 	}
 	r.mu.Lock()
