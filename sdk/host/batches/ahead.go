@@ -24,6 +24,7 @@ type aheadBatch struct {
 	came, made Memory       // as it came, and what preprocessing made of it, if anything
 	read       [1]sdk.Batch // the one that came
 	out        *sdk.Batch   // the one to train on
+	pass       int64        // that it was sent in
 }
 
 // stream is the trainer's side of streamed data: the batches that the data process
@@ -39,7 +40,9 @@ type stream struct {
 	used        []*aheadBatch
 	batches     []aheadBatch // all of them
 	preprocess  func([]sdk.Batch) ([]sdk.Batch, error)
-	err         error // of serve, once ready is closed
+	pass        int64       // that began last; 0 before the first one
+	first       *aheadBatch // of the pass, until it is taken
+	err         error       // of serve, once ready is closed
 }
 
 func newStream(conn *wire.Conn, length int, timeout time.Duration, preprocess func([]sdk.Batch) ([]sdk.Batch, error)) *stream {
@@ -62,17 +65,44 @@ func (s *stream) Len() int { return s.length }
 // has one.
 func (s *stream) Next() (*sdk.Batch, error) {
 	if len(s.used) == usedBatches {
-		for _, b := range s.used {
-			s.free <- b
-		}
-		s.used = s.used[:0]
+		s.giveBack()
 	}
-	b, ok := <-s.ready
-	if !ok {
-		return nil, s.err
+	b := s.first
+	if s.first = nil; b == nil {
+		var ok bool
+		if b, ok = <-s.ready; !ok {
+			return nil, s.err
+		}
 	}
 	s.used = append(s.used, b)
 	return b.out, nil
+}
+
+// giveBack has what was used filled again.
+func (s *stream) giveBack() {
+	for _, b := range s.used {
+		s.free <- b
+	}
+	s.used = s.used[:0]
+}
+
+// Rewind implements Batches. The data process begins anew as it is reset for the pass. What it
+// had sent before is passed over here, so that it can send what comes then.
+func (s *stream) Rewind() error {
+	s.pass++
+	s.giveBack()
+	if s.first != nil {
+		s.free <- s.first
+		s.first = nil
+	}
+	for b := range s.ready {
+		if b.pass >= s.pass {
+			s.first = b
+			return nil
+		}
+		s.free <- b
+	}
+	return s.err
 }
 
 // serve reads batches until the link ends or done is closed.
@@ -115,7 +145,7 @@ func (s *stream) read(b *aheadBatch) error {
 		nameBatch(err)
 		return err
 	}
-	b.read[0] = b.came.Batch
+	b.pass, b.read[0] = s.header.Arg, b.came.Batch
 	out, err := s.preprocess(b.read[:])
 	if err != nil {
 		return err

@@ -8,9 +8,30 @@ import (
 
 // Fetched is what a rank has of the data.
 type Fetched struct {
-	Batches sdk.Batches // its share
+	Batches Batches     // its share
 	HeldOut []sdk.Batch // its share of those that are held out
 	Sizes   []Lengths   // of the largest batches, among others
+}
+
+// Batches are those of a rank, which begin anew in each pass: a pass may end within an epoch.
+type Batches interface {
+	sdk.Batches
+	// Rewind begins a pass: Next gives the first batch of an epoch.
+	Rewind() error
+}
+
+// kept are batches in memory.
+type kept struct {
+	sdk.Batches
+	list []sdk.Batch
+}
+
+func newKept(list []sdk.Batch) *kept { return &kept{sdk.NewBatches(list), list} }
+
+// Rewind implements Batches.
+func (k *kept) Rewind() error {
+	k.Batches = sdk.NewBatches(k.list)
+	return nil
 }
 
 // Source is where a rank's batches come from.
@@ -45,7 +66,7 @@ func Fetch(p *process.Process, trainer sdk.Trainer, inputs sdk.InputSpec, from S
 		if err != nil {
 			return nil, err
 		}
-		out.Sizes, out.Batches = AllLengths(share), sdk.NewBatches(share)
+		out.Sizes, out.Batches = AllLengths(share), newKept(share)
 	}
 	if out.HeldOut, err = f.receive(conn); err != nil {
 		return nil, err

@@ -218,8 +218,17 @@ func sendBatches(conn *call.Link, share []sdk.Batch) error {
 
 // Send sends a batch: the lengths of its lists, then the lists.
 func Send(conn *call.Link, op wire.Op, b *sdk.Batch) error {
+	return send(conn, &wire.Header{Op: op}, b)
+}
+
+// SendStreamed sends a batch of a stream, which begins anew in each pass: this is pass 1, 2, ...
+func SendStreamed(conn *call.Link, pass int64, b *sdk.Batch) error {
+	return send(conn, &wire.Header{Op: OpBatch, Arg: pass}, b)
+}
+
+func send(conn *call.Link, h *wire.Header, b *sdk.Batch) error {
 	conn.Lengths = LengthsOf(b)
-	return conn.Send(&wire.Header{Op: op}, tensor.Int64Bytes(conn.Lengths[:]),
+	return conn.Send(h, tensor.Int64Bytes(conn.Lengths[:]),
 		tensor.Int64Bytes(b.Offsets), tensor.Int64Bytes(b.Indices), tensor.Int64Bytes(b.Targets), tensor.Float32Bytes(b.Features))
 }
 

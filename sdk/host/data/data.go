@@ -213,8 +213,13 @@ func (r *Role) serveStream(conn *wire.Conn, t int) {
 	_ = conn.Close()
 }
 
-// Reset has nothing to reset: every epoch has the same batches.
-func (r *Role) Reset() error { return nil }
+// Reset begins a pass, for which a stream begins anew.
+func (r *Role) Reset() error {
+	if r.stream != nil {
+		r.stream.pass.Add(1)
+	}
+	return nil
+}
 
 // Collect sends what was recorded.
 func (r *Role) Collect(send record.Send) error { return r.CollectSeries(send) }

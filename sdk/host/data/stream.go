@@ -26,6 +26,8 @@ type stream struct {
 	batches int
 	indices int   // of the batch with most of them
 	counts  []int // of batches, by trainer
+
+	pass atomic.Int64 // that runs, from 1; 0 before the first one
 }
 
 // batchReader reads batches and checks every sample.
@@ -132,8 +134,9 @@ func (s *stream) number(t, k int) int { return k*len(s.counts) + t }
 // samplesOf is how many samples the batch with a number has.
 func (s *stream) samplesOf(number int) int { return min(s.size, s.samples-number*s.size) }
 
-// send sends trainer t its batches, epoch after epoch, as fast as it takes them. The
-// error is a *comm.PeerError when the link ended.
+// send sends trainer t its batches, epoch after epoch, as fast as it takes them, and begins
+// anew where a pass does. What is sent before the first pass belongs to it. The error is a
+// *comm.PeerError when the link ended.
 func (s *stream) send(conn *call.Link, t int) error {
 	for {
 		if err := s.sendEpoch(conn, t); err != nil {
@@ -148,7 +151,11 @@ func (s *stream) sendEpoch(conn *call.Link, t int) (err error) {
 		return err
 	}
 	defer func() { err = closed(r, err) }()
+	pass := max(1, s.pass.Load())
 	for k := range s.counts[t] {
+		if pass < s.pass.Load() {
+			return nil
+		}
 		number := s.number(t, k)
 		if err := r.skip(number*s.size - r.First); err != nil {
 			return err
@@ -156,7 +163,7 @@ func (s *stream) sendEpoch(conn *call.Link, t int) (err error) {
 		if err := s.readAgain(r, number); err != nil {
 			return err
 		}
-		if err := batches.Send(conn, batches.OpBatch, &r.batch); err != nil {
+		if err := batches.SendStreamed(conn, pass, &r.batch); err != nil {
 			return err
 		}
 	}

@@ -92,6 +92,39 @@ func TestStreamsArePartitionedAsMemoryIs(t *testing.T) {
 	})
 }
 
+// However much of its epochs a pass takes, the next one begins with the first batch, whether
+// the data process hears of it first or the trainers do.
+func TestPassesBeginWithTheFirstBatch(t *testing.T) {
+	for _, streamed := range []bool{false, true} {
+		r, takers := dataOf(t, held(streamed, 0), "unix", hosttest.Patience, 2) // 7 samples
+		partition, err := r.Partition(request(hosttest.AnyInputs, 1, 2))
+		hosttest.Must(t, err)
+		fetch(t, r, takers, hosttest.AnyInputs, partition)
+		rapid.Check(t, func(t *rapid.T) {
+			for range rapid.IntRange(1, 3).Draw(t, "passes") {
+				begin := []func() error{r.Reset, takers[0].Batches.Rewind, takers[1].Batches.Rewind}
+				begun := make(chan error, len(begin))
+				for _, b := range begin {
+					go func() { begun <- b() }()
+				}
+				for range begin {
+					hosttest.Must(t, <-begun)
+				}
+				for i, taker := range takers {
+					for k := range rapid.IntRange(0, 30).Draw(t, "batches") {
+						b, err := taker.Batches.Next()
+						hosttest.Must(t, err)
+						want := hosttest.Bags(7).Bag(i + 2*(k%3))
+						if d := cmp.Diff(want, b.Indices, cmpopts.EquateEmpty()); d != "" {
+							t.Fatalf("streamed %v, trainer %d, batch %d: %s", streamed, i, k, d)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
 // held is data in memory or a stream, with samples that are held out.
 func held(streamed bool, heldOut int) sdk.Data {
 	s := hosttest.Bags(7)

@@ -113,7 +113,7 @@ func TestModelsAreHeldToTheirContract(t *testing.T) {
 	everywhere(t, func(t *testing.T, transport string, isolated ...sdk.Kind) {
 		for want, bad := range cases {
 			w := worldOf(t, func() sdk.Model { m := bad; return &m }, transport, isolated...)
-			hosttest.Must(t, w.trainer.Reset())
+			w.reset(t)
 			if _, err := w.trainer.Train(t.Context(), stop.Length{}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "model") {
 				t.Errorf("want %q, got %v", want, err)
 			}

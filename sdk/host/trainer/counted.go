@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/batches"
 )
 
 // counted are a rank's batches, with what the trainer took of them in a pass.
 type counted struct {
-	sdk.Batches
+	batches.Batches
 	size  int // samples of the batch that Next gave last
 	taken int // in this pass
 }
@@ -20,6 +21,12 @@ func (c *counted) Next() (*sdk.Batch, error) {
 		c.size = batch.Size()
 	}
 	return batch, err
+}
+
+// Rewind begins a pass.
+func (c *counted) Rewind() error {
+	c.taken = 0
+	return c.Batches.Rewind()
 }
 
 // place names the batch that was taken last.

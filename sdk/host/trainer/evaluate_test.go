@@ -29,7 +29,7 @@ func holdingOut(streamed bool, bags [][]int64, targets ...int64) sdk.Data {
 // evaluate makes a pass and returns what the trainer tells of it.
 func (w *toyWorld) evaluate(t *testing.T) (*record.Work, []record.Evaluation) {
 	t.Helper()
-	hosttest.Must(t, w.trainer.Reset())
+	w.reset(t)
 	reply, err := w.trainer.Train(t.Context(), stop.Length{})
 	hosttest.Must(t, err)
 	var found []record.Evaluation

@@ -41,7 +41,7 @@ func TestFeatureModelErrorsCross(t *testing.T) {
 	for _, transport := range hosttest.Transports {
 		for _, call := range []string{"backward", "input"} { // one calls the other
 			w := newWorld(t, "features", transport, `{"fail": "`+call+`"}`, sdk.KindModel)
-			hosttest.Must(t, w.trainer.Reset())
+			w.reset(t)
 			if _, err := w.trainer.Train(t.Context(), stop.Length{}); err == nil || err.Error() != "trainer0, epoch 0, batch 0: trainer0.model: model features, BackwardInput: the toy is broken" {
 				t.Errorf("%s: a failing %s gave %v", transport, call, err)
 			}

@@ -19,7 +19,9 @@ import (
 func (r *Role) Reset() error {
 	r.Recorder.Reset()
 	r.evaluation.reset()
-	r.batches.taken = 0
+	if err := r.batches.Rewind(); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	r.ending.forget()
 	r.losses.reset()

@@ -23,6 +23,7 @@ var isolable = []sdk.Kind{sdk.KindHook, sdk.KindCriterion, sdk.KindModel}
 // this process.
 type toyWorld struct {
 	trainer    *Role
+	data       *data.Role
 	companions map[sdk.Kind]*process.Process
 	reply      *Joined
 }
@@ -64,7 +65,7 @@ func newWorldOf(t *testing.T, parts []sdk.Part, key string, transport string, se
 	}
 	data, err := newData(enter("data", sdk.KindData))
 	hosttest.Must(t, err)
-	w := &toyWorld{companions: map[sdk.Kind]*process.Process{}}
+	w := &toyWorld{data: data, companions: map[sdk.Kind]*process.Process{}}
 	peers := Peers{Source: batches.Source{Data: hosttest.PeerOf(data.Process)}, Companions: map[sdk.Kind]process.Peer{}}
 	var trainer process.Peer
 	joins := []func() error{func() error { _, err := data.Connect([]process.Peer{trainer}); return err }}
@@ -129,6 +130,13 @@ func partitionOf(in sdk.InputSpec) data.Request {
 	return data.Request{Inputs: in, BatchSize: 2, Sets: [][]int{{0}}}
 }
 
+// reset begins a pass.
+func (w *toyWorld) reset(t *testing.T) {
+	t.Helper()
+	hosttest.Must(t, w.data.Reset())
+	hosttest.Must(t, w.trainer.Reset())
+}
+
 // outcome is all that a pass computes: losses, parameters and summaries.
 type outcome struct {
 	Losses  []float64
@@ -138,7 +146,7 @@ type outcome struct {
 
 func (w *toyWorld) pass(t *testing.T) (o outcome) {
 	t.Helper()
-	hosttest.Must(t, w.trainer.Reset())
+	w.reset(t)
 	work, err := w.trainer.Train(t.Context(), stop.Length{})
 	hosttest.Must(t, err)
 	if work.StartNS <= 0 || work.EndNS < work.StartNS {
@@ -210,7 +218,7 @@ func TestErrorsCrossAsSentences(t *testing.T) {
 				"trainer0, epoch 0, batch 0: trainer0." + string(c.kind) + ": " + title: beside,
 				"trainer0, epoch 0, batch 0: " + title:                                  within,
 			} {
-				hosttest.Must(t, w.trainer.Reset())
+				w.reset(t)
 				if _, err := w.trainer.Train(t.Context(), stop.Length{}); err == nil || err.Error() != want {
 					t.Errorf("%s: a %s that fails gave %v", transport, call, err)
 				}
@@ -224,7 +232,7 @@ func TestErrorsCrossAsSentences(t *testing.T) {
 func hookFails(t *testing.T, transport string) {
 	t.Helper()
 	w := newToyWorld(t, transport, `{"fail": "reduce"}`, sdk.KindHook)
-	hosttest.Must(t, w.trainer.Reset())
+	w.reset(t)
 	ended := make(chan error, 1)
 	go func() {
 		_, err := w.trainer.Train(t.Context(), stop.Length{})
@@ -239,7 +247,7 @@ func hookFails(t *testing.T, transport string) {
 		t.Errorf("%s: the trainer's pass has no error", transport)
 	}
 	w = newToyWorld(t, transport, `{"fail": "reduce"}`)
-	hosttest.Must(t, w.trainer.Reset())
+	w.reset(t)
 	if _, err := w.trainer.Train(t.Context(), stop.Length{}); err == nil || err.Error() != "trainer0, epoch 0, batch 0: hook toy, Reduce: the toy is broken" {
 		t.Errorf("%s: a hook that fails gave %v", transport, err)
 	}
