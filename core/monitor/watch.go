@@ -27,8 +27,10 @@ type Process interface {
 // Follower is told how far a process is: the epochs of a pass that begin, from 0, and now and
 // then how many iterations are done. It may be told of the last ones when the pass has ended.
 type Follower struct {
-	Epoch      func(pass record.Pass, epoch int)
-	Iterations func(record.Iterations)
+	// EpochsEvery is of how many epochs the first is told, 0 for none.
+	EpochsEvery int
+	Epoch       func(pass record.Pass, epoch int)
+	Iterations  func(record.Iterations)
 }
 
 // iterationsEvery is how often a Follower is told of iterations.
@@ -51,6 +53,7 @@ func (m *Monitor) Watch(name string, p Process, follower *Follower) {
 		req := &proto.WatchRequest{}
 		if follower != nil {
 			req.IterationsEveryNs = int64(iterationsEvery)
+			req.EpochsEvery = int32(follower.EpochsEvery) // #nosec G115 -- a few
 		}
 		stream, err := p.Watch(ctx, req)
 		for err == nil {

@@ -17,6 +17,7 @@ import (
 type teller struct {
 	grpc.ServerStreamingClient[proto.Event]
 	asked  time.Duration
+	epochs int32
 	events []*proto.Event
 	told   chan struct{}
 }
@@ -24,6 +25,7 @@ type teller struct {
 func (t *teller) Exited() <-chan struct{} { return nil }
 func (t *teller) Death(string) error      { return nil }
 func (t *teller) Watch(_ context.Context, req *proto.WatchRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error) {
+	t.epochs = req.GetEpochsEvery()
 	t.asked = time.Duration(req.GetIterationsEveryNs())
 	return t, nil
 }
@@ -44,12 +46,13 @@ func TestFollower(t *testing.T) {
 		var epochs []int
 		var iterations []record.Iterations
 		follower := &Follower{
-			Epoch:      func(pass record.Pass, epoch int) { epochs = append(epochs, int(pass), epoch) },
-			Iterations: func(i record.Iterations) { iterations = append(iterations, i) },
+			EpochsEvery: 5,
+			Epoch:       func(pass record.Pass, epoch int) { epochs = append(epochs, int(pass), epoch) },
+			Iterations:  func(i record.Iterations) { iterations = append(iterations, i) },
 		}
-		asked, wantEpochs, wantIterations := iterationsEvery, []int{int(record.WarmUp), 3}, []record.Iterations{{Pass: record.Measured, Done: 7, Loss: 0.5}}
+		asked, askedEpochs, wantEpochs, wantIterations := iterationsEvery, int32(5), []int{int(record.WarmUp), 3}, []record.Iterations{{Pass: record.Measured, Done: 7, Loss: 0.5}}
 		if !followed {
-			follower, asked, wantEpochs, wantIterations = nil, 0, nil, nil
+			follower, asked, askedEpochs, wantEpochs, wantIterations = nil, 0, 0, nil, nil
 		}
 		p := &teller{told: make(chan struct{}), events: []*proto.Event{
 			{Event: &proto.Event_Heartbeat{}},
@@ -59,7 +62,7 @@ func TestFollower(t *testing.T) {
 		_, m := monitored(t, t.Context(), time.Minute)
 		m.Watch("trainer0", p, follower)
 		<-p.told
-		if p.asked != asked || !slices.Equal(epochs, wantEpochs) || !slices.Equal(iterations, wantIterations) {
+		if p.asked != asked || p.epochs != askedEpochs || !slices.Equal(epochs, wantEpochs) || !slices.Equal(iterations, wantIterations) {
 			t.Errorf("followed %v: asked for every %v, told of %v and %+v", followed, p.asked, epochs, iterations)
 		}
 	}

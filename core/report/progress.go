@@ -105,10 +105,17 @@ func (p *Progress) Iterations(done int64, loss float64) {
 // plainEpochs is how many epochs lie between two plain lines, as in the original.
 const plainEpochs = 5
 
-// Epoch says that trainer begins epoch, counted from 1, of epochs; 0: of any number. Only
-// trainer0 is shown, and of it every fifth epoch from the first, as plain lines.
+// EpochsEvery is of how many epochs the first is shown: in plain lines alone.
+func (p *Progress) EpochsEvery() int {
+	if p.quiet || p.terminal != nil {
+		return 0
+	}
+	return plainEpochs
+}
+
+// Epoch says that trainer begins epoch, counted from 1, of epochs; 0: of any number.
 func (p *Progress) Epoch(trainer string, epoch, epochs int) {
-	if p.quiet || p.terminal != nil || trainer != "trainer0" || (epoch-1)%plainEpochs != 0 {
+	if every := p.EpochsEvery(); every == 0 || (epoch-1)%every != 0 {
 		return
 	}
 	p.mu.Lock()

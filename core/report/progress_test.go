@@ -43,7 +43,6 @@ func session(p *Progress, c *clock) {
 	p.Pass(5000, 0, 20)
 	for epoch := 1; epoch <= 6; epoch++ {
 		p.Epoch("trainer0", epoch, 6)
-		p.Epoch("trainer1", epoch, 6)
 	}
 	for i := range int64(8) {
 		c.pass(125 * time.Millisecond) // more often than a line is drawn

@@ -13,6 +13,8 @@ type Progress interface {
 	// Pass says that a pass begins, of so many iterations of the trainer or so long; 0 is for
 	// what is not known. In each of the iterations all trainers take so many samples.
 	Pass(iterations int64, length time.Duration, samples float64)
+	// EpochsEvery is of how many epochs the first is to be told, 0 for none.
+	EpochsEvery() int
 	// Epoch says that the trainer begins an epoch, counted from 1, of so many; 0: of a number
 	// that nobody knows.
 	Epoch(trainer string, epoch, epochs int)
@@ -28,13 +30,14 @@ type silent struct{}
 
 func (silent) Phase(string)                       {}
 func (silent) Pass(int64, time.Duration, float64) {}
+func (silent) EpochsEvery() int                   { return 0 }
 func (silent) Epoch(string, int, int)             {}
 func (silent) Iterations(int64, float64)          {}
 
 // follow has the first trainer tell how far it is, if somebody listens.
 func (r *run) follow() {
 	if r.o.Progress != Silent {
-		r.processes.trainers[0].Follower = &monitor.Follower{Epoch: r.epoch, Iterations: r.iterated}
+		r.processes.trainers[0].Follower = &monitor.Follower{EpochsEvery: r.o.Progress.EpochsEvery(), Epoch: r.epoch, Iterations: r.iterated}
 	}
 }
 

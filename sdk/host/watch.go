@@ -15,6 +15,7 @@ const heartbeatEvery = time.Second
 // Watch sends what the process tells on its own, and heartbeats, as long as the core listens.
 // It looks at how many iterations are done as often as the core asks for; nobody tells it.
 func (p *service) Watch(req *proto.WatchRequest, stream proto.Part_WatchServer) error {
+	p.events.TellEpochs(int(req.GetEpochsEvery()))
 	beat := time.NewTicker(heartbeatEvery)
 	defer beat.Stop()
 	var look <-chan time.Time

@@ -33,30 +33,41 @@ func (w *watched) Send(e *proto.Event) error {
 	return nil
 }
 
-// A core that asks is told how many iterations are done, as often as it asks for and only if
-// there are more; one that does not is told of epochs alone.
-func TestWatchTellsOfIterations(t *testing.T) {
-	for every, want := range map[time.Duration][]string{
-		0: {"PASS_WARM_UP epoch 0", "PASS_MEASURED epoch 0"},
-		250 * time.Millisecond: {
-			"PASS_WARM_UP epoch 0", "PASS_WARM_UP 100 0.5", "PASS_WARM_UP 120 0.25",
-			"PASS_MEASURED epoch 0", "PASS_MEASURED 120 2",
-		},
+// A core is told of the epochs that it asks for, and how many iterations are done as often as
+// it asks for and only if there are more.
+func TestWatchTellsWhatIsAsked(t *testing.T) {
+	for _, c := range []struct {
+		every  time.Duration
+		epochs int32
+		want   []string
+	}{
+		{0, 0, nil},
+		{0, 2, []string{"PASS_WARM_UP epoch 0", "PASS_WARM_UP epoch 2", "PASS_MEASURED epoch 0"}},
+		{250 * time.Millisecond, 0, []string{"PASS_WARM_UP 100 0.5", "PASS_WARM_UP 120 0.25", "PASS_MEASURED 120 2"}},
+		{250 * time.Millisecond, 5, []string{
+			"PASS_WARM_UP epoch 0", "PASS_WARM_UP 100 0.5", "PASS_WARM_UP 120 0.25", "PASS_MEASURED epoch 0", "PASS_MEASURED 120 2",
+		}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newService(nil)
 			ctx, cancel := context.WithCancel(t.Context())
 			w := &watched{ctx: ctx}
 			ended := make(chan error)
-			go func() { ended <- p.Watch(&proto.WatchRequest{IterationsEveryNs: int64(every)}, w) }()
+			go func() {
+				ended <- p.Watch(&proto.WatchRequest{IterationsEveryNs: int64(c.every), EpochsEvery: c.epochs}, w)
+			}()
 			iterate := func(n int, loss float64) {
 				for range n {
 					p.events.Iteration(loss)
 				}
 				time.Sleep(300 * time.Millisecond)
 			}
+			synctest.Wait() // until it is asked
 			p.events.Begin(record.WarmUp)
-			p.events.Epoch(0)
+			for epoch := range 4 {
+				p.events.Epoch(epoch)
+				synctest.Wait()
+			}
 			iterate(100, 0.5)
 			time.Sleep(time.Second)
 			iterate(20, 0.25)
@@ -66,8 +77,8 @@ func TestWatchTellsOfIterations(t *testing.T) {
 			iterate(120, 2) // as many as before, of another pass
 			cancel()
 			hosttest.Must(t, <-ended)
-			if !slices.Equal(w.events, want) {
-				t.Errorf("asked for every %v it told %q, want %q", every, w.events, want)
+			if !slices.Equal(w.events, c.want) {
+				t.Errorf("asked for iterations every %v and each %d. epoch it told %q, want %q", c.every, c.epochs, w.events, c.want)
 			}
 		})
 	}

@@ -4134,6 +4134,7 @@ func (x *MeasureReply) GetMismatch() string {
 type WatchRequest struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	IterationsEveryNs int64                  `protobuf:"varint,1,opt,name=iterations_every_ns,json=iterationsEveryNs,proto3" json:"iterations_every_ns,omitempty"` // how often to tell of iterations; 0: not at all
+	EpochsEvery       int32                  `protobuf:"varint,2,opt,name=epochs_every,json=epochsEvery,proto3" json:"epochs_every,omitempty"`                     // of so many epochs the first is told; 0: of none
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -4171,6 +4172,13 @@ func (*WatchRequest) Descriptor() ([]byte, []int) {
 func (x *WatchRequest) GetIterationsEveryNs() int64 {
 	if x != nil {
 		return x.IterationsEveryNs
+	}
+	return 0
+}
+
+func (x *WatchRequest) GetEpochsEvery() int32 {
+	if x != nil {
+		return x.EpochsEvery
 	}
 	return 0
 }
@@ -4823,9 +4831,10 @@ const file_psbench_proto_rawDesc = "" +
 	"\fMeasureReply\x12\x1d\n" +
 	"\n" +
 	"latency_ns\x18\x01 \x03(\x03R\tlatencyNs\x12\x1a\n" +
-	"\bmismatch\x18\x02 \x01(\tR\bmismatch\">\n" +
+	"\bmismatch\x18\x02 \x01(\tR\bmismatch\"a\n" +
 	"\fWatchRequest\x12.\n" +
-	"\x13iterations_every_ns\x18\x01 \x01(\x03R\x11iterationsEveryNs\"\xe6\x01\n" +
+	"\x13iterations_every_ns\x18\x01 \x01(\x03R\x11iterationsEveryNs\x12!\n" +
+	"\fepochs_every\x18\x02 \x01(\x05R\vepochsEvery\"\xe6\x01\n" +
 	"\x05Event\x125\n" +
 	"\theartbeat\x18\x01 \x01(\v2\x15.psbench.v1.HeartbeatH\x00R\theartbeat\x122\n" +
 	"\bprogress\x18\x02 \x01(\v2\x14.psbench.v1.ProgressH\x00R\bprogress\x12/\n" +

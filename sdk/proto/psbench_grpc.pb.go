@@ -70,8 +70,8 @@ type PartClient interface {
 	Collect(ctx context.Context, in *CollectRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CollectReply], error)
 	// Measure times rounds of one operation on a bench process.
 	Measure(ctx context.Context, in *MeasureRequest, opts ...grpc.CallOption) (*MeasureReply, error)
-	// Watch sends a heartbeat every second, progress, and failures as they happen; where the
-	// core asks for it, how many iterations are done.
+	// Watch sends a heartbeat every second and failures as they happen; where the core asks
+	// for it, which epochs begin and how many iterations are done.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error)
 }
 
@@ -261,8 +261,8 @@ type PartServer interface {
 	Collect(*CollectRequest, grpc.ServerStreamingServer[CollectReply]) error
 	// Measure times rounds of one operation on a bench process.
 	Measure(context.Context, *MeasureRequest) (*MeasureReply, error)
-	// Watch sends a heartbeat every second, progress, and failures as they happen; where the
-	// core asks for it, how many iterations are done.
+	// Watch sends a heartbeat every second and failures as they happen; where the core asks
+	// for it, which epochs begin and how many iterations are done.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[Event]) error
 	mustEmbedUnimplementedPartServer()
 }

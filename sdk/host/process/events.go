@@ -13,7 +13,8 @@ type Events struct {
 	Failures chan error
 	Epochs   chan Epoch // that begin
 
-	pass atomic.Int64 // a record.Pass
+	pass        atomic.Int64 // a record.Pass
+	epochsEvery atomic.Int64 // of so many epochs the first is told; 0: of none
 
 	// What a trainer stores after each iteration and Watch looks at now and then.
 	done atomic.Int64  // iterations of the pass
@@ -65,8 +66,15 @@ func (e *Events) Fail(err error) {
 	}
 }
 
+// TellEpochs has the first of every so many epochs told, or of 0 none: where an epoch is
+// some µs, to tell of each would cost more than it.
+func (e *Events) TellEpochs(every int) { e.epochsEvery.Store(int64(every)) }
+
 // Epoch reports that an epoch begins, or drops the news if nobody listens.
 func (e *Events) Epoch(n int) {
+	if every := e.epochsEvery.Load(); every == 0 || int64(n)%every != 0 {
+		return
+	}
 	select {
 	case e.Epochs <- Epoch{record.Pass(e.pass.Load()), n}:
 	default:
