@@ -108,7 +108,7 @@ func TestInterruptedRunKeepsWhatItDid(t *testing.T) {
 			if res.Complete || res.Pass != pass || res.StartMS <= 0 {
 				t.Errorf("complete %v, pass %q, started after %v ms", res.Complete, res.Pass, res.StartMS)
 			}
-			if marked := strings.Contains(f.stdout.String(), "all trainer, warm-up (ms)"); marked != (pass == result.WarmUp) {
+			if marked := strings.Contains(f.stdout.String(), "\nms, all ranks, warm-up "); marked != (pass == result.WarmUp) {
 				t.Errorf("the tables:\n%s", f.stdout.String())
 			}
 			requireAccounted(t, res)

@@ -16,7 +16,7 @@ func answer(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 		line(w, "throughput", rate(t)+pass(r))
 	}
 	if b != nil {
-		line(w, "per batch", perBatch(b)+pass(r))
+		line(w, "per batch", perBatch(r, b))
 		line(w, "last", lastOnes(r, b))
 	}
 	if text := losses(r); text != "" {
@@ -35,7 +35,7 @@ func rate(t result.Throughput) string {
 }
 
 // perBatch says what the time of an iteration is made of.
-func perBatch(b *breakdown.Breakdown) string {
+func perBatch(r *result.Result, b *breakdown.Breakdown) string {
 	digits := precision(b)
 	ms := func(totalNS int64) string { return strconv.FormatFloat(b.MeanMS(totalNS), 'f', digits, 64) }
 	var parts []string
@@ -46,7 +46,7 @@ func perBatch(b *breakdown.Breakdown) string {
 		}
 		parts = append(parts, text)
 	}
-	return fmt.Sprintf("%s ms: %s, rest %s", ms(b.WallNS), strings.Join(parts, ", "), ms(b.RestNS()))
+	return fmt.Sprintf("%s ms%s: %s, rest %s", ms(b.WallNS), pass(r), strings.Join(parts, ", "), ms(b.RestNS()))
 }
 
 // mostLast bounds the trainers that are named.

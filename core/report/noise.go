@@ -19,7 +19,7 @@ func Noise(intervals []noise.Interval) string {
 	m := i.Machine
 	text := "so short a time does not tell what other processes took"
 	if i.Share(m.Uncertainty) <= vague {
-		text = fmt.Sprintf("other processes %s ± %s %% of the CPU time, steal %s %%", percentage(i, m.Others), percentage(i, m.Uncertainty), percentage(i, m.Steal))
+		text = fmt.Sprintf("others %s ± %s %% of CPU time, steal %s %%", percentage(i, m.Others), percentage(i, m.Uncertainty), percentage(i, m.Steal))
 	}
 	if i.Load != nil {
 		text += fmt.Sprintf(", load %.2f on %s", *i.Load, count(m.Cores, "core"))
