@@ -91,7 +91,7 @@ func metricTable(w *screen.Page, title string, series []*result.Series, columns 
 	var rows [][]string
 	for _, m := range group(series) {
 		row := []string{m.label()}
-		summary := stats.Summarize(m.ms())
+		summary := stats.Consume(m.ms())
 		for _, c := range columns {
 			row = append(row, c.cell(summary))
 		}

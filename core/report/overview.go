@@ -24,7 +24,7 @@ func overviewRows(r *result.Result, metrics []*metric, b *breakdown.Breakdown) [
 	digits := precision(b)
 	number := func(ms float64) string { return strconv.FormatFloat(ms, 'f', digits, 64) }
 	row := func(name string, ms []float64, share string) []string {
-		s := stats.Summarize(ms)
+		s := stats.Consume(ms)
 		return []string{name, strconv.Itoa(s.Count), number(s.P50), number(s.Mean), number(s.P95), number(s.Max), share}
 	}
 	var parts, others [][]string

@@ -1,4 +1,4 @@
-// Package stats sums samples up. It never reorders the samples it is given:
+// Package stats sums samples up. Only Consume reorders the samples it is given:
 // their order is time, which shows drift.
 package stats
 
@@ -30,11 +30,15 @@ func (s Summary) HasSpread() bool { return s.Count >= 2 }
 
 // Summarize sums up finite durations in one unit, in any order. The result depends
 // on the values alone, to the last bit.
-func Summarize(durations []float64) Summary {
+func Summarize(durations []float64) Summary { return Consume(slices.Clone(durations)) }
+
+// Consume is Summarize of durations that nobody needs in their order any more: it sorts them
+// where they are, and takes no memory beside them.
+func Consume(durations []float64) Summary {
 	if len(durations) == 0 {
 		return Summary{}
 	}
-	sorted := slices.Clone(durations)
+	sorted := durations
 	slices.Sort(sorted)
 
 	s := Summary{
