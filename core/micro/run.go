@@ -111,13 +111,17 @@ func (s *session) phases() []cluster.Phase {
 				s.noise.Begin(noise.Measured)
 			}
 			err := s.measure(ctx, c)
-			if i == len(cells)-1 {
+			if err != nil || i == len(cells)-1 {
 				s.noise.Begin(noise.After)
 			}
 			return err
 		}})
 	}
 	if s.plan.Limits {
+		limits.Do = func(ctx context.Context) error {
+			defer s.noise.End()
+			return s.measureLimits(ctx)
+		}
 		phases = append(phases, limits)
 	}
 	return phases

@@ -58,9 +58,13 @@ func (s *source) sample(processes []Process) *sample {
 		w.owners[p.PID] = &all[i]
 		w.seen[p.PID] = true
 	}
+	alive := make([]bool, len(all))
 	for i := range all {
-		if w.count(all[i].PID, &all[i]) {
-			out.processes = append(out.processes, all[i])
+		alive[i] = w.count(all[i].PID, &all[i])
+	}
+	for i, p := range all { // once they have all that was found elsewhere
+		if alive[i] {
+			out.processes = append(out.processes, p)
 		}
 	}
 	return out
