@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -189,4 +190,24 @@ func TestDefaultLength(t *testing.T) {
 	if !slices.Contains(res.Warnings, want) {
 		t.Errorf("one epoch gives the warnings %q", res.Warnings)
 	}
+}
+
+// A pass that would go on for a long time ends as any other where a process dies or the user
+// wants it to.
+func TestTimedPassEndsEarly(t *testing.T) {
+	start := func(t *testing.T) *faultRun {
+		f := startPsbench(t, strings.Fields("--seconds 600 --warmup 7"+small)...)
+		f.reach("measured pass")
+		return f
+	}
+	t.Run("killed", func(t *testing.T) {
+		t.Parallel()
+		f := start(t)
+		f.signal("trainer1", syscall.SIGKILL)
+		f.ended("trainer1 (process ", "was killed by signal 9")
+	})
+	t.Run("interrupted", func(t *testing.T) {
+		t.Parallel()
+		start(t).interrupt()
+	})
 }
