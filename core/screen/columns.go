@@ -40,6 +40,6 @@ func (l *layout) plain(p *Page, columns []Column, row []string) {
 			}
 			line += text + "  "
 		}
-		p.WriteString(strings.TrimRight(line, " ") + "\n")
+		_, _ = p.WriteString(strings.TrimRight(line, " ") + "\n") // into memory
 	}
 }

@@ -1,0 +1,73 @@
+package screen
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
+	"pgregory.net/rapid"
+)
+
+// Columns gives way as a grid does.
+func TestColumnsFit(t *testing.T) {
+	columns := []Column{Left("ms"), Right("count").Yields(1), Right("p50"), Right("share").Yields(2)}
+	rows := [][]string{{"forward", "50", "3.8", "17.2 %"}, {"  of that waiting for others", "9", "12.4", ""}}
+	for width, want := range map[int]string{
+		0: `
+ms                            count   p50   share
+forward                          50   3.8  17.2 %
+  of that waiting for others      9  12.4
+`,
+		42: `
+ms                     count   p50   share
+forward                   50   3.8  17.2 %
+  of that waiting for      9  12.4
+others
+`,
+		36: `
+ms                       p50   share
+forward                  3.8  17.2 %
+  of that waiting for   12.4
+others
+left out, for the screen has 36
+  columns: count
+`,
+	} {
+		p := &Page{Width: width}
+		p.Columns(columns, rows)
+		if d := cmp.Diff(want, "\n"+p.String()); d != "" {
+			t.Errorf("on %d columns: %s", width, d)
+		}
+		if n := strings.Count(p.String(), "\n"); p.Lines() != n {
+			t.Errorf("%d lines count as %d", n, p.Lines())
+		}
+	}
+}
+
+// No columns whose numbers may all yield are wider than their screen, and no line ends with a
+// space.
+func TestColumnsAreNoWiderThanTheirScreen(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		columns := []Column{Left("name")}
+		for range rapid.IntRange(0, 6).Draw(t, "numbers") {
+			columns = append(columns, Right("a number").Yields(rapid.IntRange(1, 3).Draw(t, "order")))
+		}
+		var rows [][]string
+		for range rapid.IntRange(0, 4).Draw(t, "rows") {
+			row := []string{rapid.StringOfN(rapid.RuneFrom([]rune("abc, _世\n")), 0, 70, -1).Draw(t, "name")}
+			for range columns[1:] {
+				row = append(row, rapid.StringMatching(`[0-9]{1,9}`).Draw(t, "number"))
+			}
+			rows = append(rows, row)
+		}
+		p := &Page{Width: rapid.IntRange(12, 90).Draw(t, "width")}
+		p.Columns(columns, rows)
+		for line := range strings.Lines(p.String()) {
+			line = strings.TrimSuffix(line, "\n")
+			if w := twwidth.Width(line); w > p.Width || strings.HasSuffix(line, " ") {
+				t.Fatalf("%q has %d columns on a screen of %d:\n%s", line, w, p.Width, p)
+			}
+		}
+	})
+}
