@@ -47,11 +47,12 @@ func (e *Events) Iteration(loss float64) {
 	e.done.Add(1)
 }
 
-// Iterations are those that were done so far. The loss may be that of the next one.
+// Iterations are those that were done so far; none while a pass begins. The loss may be that
+// of the next one.
 func (e *Events) Iterations() record.Iterations {
 	pass := record.Pass(e.pass.Load())
 	done, loss := e.done.Load(), math.Float64frombits(e.loss.Load())
-	if pass != record.Pass(e.pass.Load()) {
+	if pass == record.NoPass || pass != record.Pass(e.pass.Load()) {
 		return record.Iterations{}
 	}
 	return record.Iterations{Pass: pass, Done: done, Loss: loss}
