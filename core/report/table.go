@@ -12,28 +12,27 @@ import (
 // for the prompt.
 const mostLines = 24
 
-// leastLines are those that warnings leave the table of all ranks: for its heading, what an
-// iteration is made of, and a line that says what was left out.
+// leastLines are those that warnings leave the table of all ranks: for its heading and for
+// what an iteration is made of.
 const leastLines = 9
 
 // tableReport writes ReportTable: what ran, the table of all ranks, the answer. On a terminal
 // it has mostLines lines: the answer comes first, then as many warnings as leave the table
-// leastLines, but at least one, and then as many rows of the table as there is room for. Lines
-// say what was left out.
+// leastLines, but at least one, and then as many rows of the table as there is room for. What
+// was left out is counted.
 func tableReport(w *screen.Page, r *result.Result) {
 	b := breakdown.Of(r)
 	above, below := &screen.Page{Width: w.Width}, &screen.Page{Width: w.Width}
 	heading(above, r)
 	incomplete(above, r)
 	answer(below, r, b)
-	line(below, "more", "--report full, --json FILE; psbench help metrics explains the rows")
-	const blank = 2
-	room := mostLines - above.Lines() - below.Lines() - blank
-	warningsWithin(below, r.Warnings, room-leastLines)
-	room = mostLines - above.Lines() - below.Lines() - blank
-
+	const others = 3 // two lines that are blank, and the one that says where there is more
+	room := mostLines - above.Lines() - below.Lines() - others
+	warnings := warningsWithin(w.Width, r.Warnings, room-leastLines)
 	rows := overviewRows(r, inOrder(group(measuring(r))), b)
-	grid := overviewWithin(w.Width, r, rows, room)
+	grid, hidden := overviewWithin(w.Width, r, rows, room-warnings.Lines())
+	more(below, hidden)
+	_, _ = warnings.WriteTo(below) // into memory
 	for i, part := range []*screen.Page{above, grid, below} {
 		if i > 0 && part.Len() > 0 {
 			w.Line(0, "")
@@ -42,33 +41,41 @@ func tableReport(w *screen.Page, r *result.Result) {
 	}
 }
 
-// warningsWithin writes the warnings that fit into some lines of a terminal, and at least one.
-func warningsWithin(w *screen.Page, warnings []string, lines int) {
+// more says where there is more than this, and how many rows do not fit the screen.
+func more(w *screen.Page, hidden int) {
+	if hidden == 0 {
+		line(w, "more", "--report full, --json FILE; psbench help metrics explains the rows")
+		return
+	}
+	line(w, "more", fmt.Sprintf("--report full (%s more), --json FILE; psbench help metrics", count(hidden, "row")))
+}
+
+// warningsWithin are the warnings that fit into some lines of a terminal, and at least one.
+func warningsWithin(width int, warnings []string, lines int) *screen.Page {
+	w := &screen.Page{Width: width}
 	for i, text := range warnings {
 		next := &screen.Page{Width: w.Width}
 		warning(next, text)
 		lines -= next.Lines()
 		if last := i == len(warnings)-1; w.Width > 0 && i > 0 && (lines < 0 || lines == 0 && !last) {
 			w.Line(2, fmt.Sprintf("and %s, which --report full shows", count(len(warnings)-i, "more warning")))
-			return
+			break
 		}
 		_, _ = next.WriteTo(w) // into memory
 	}
+	return w
 }
 
-// overviewWithin is the overview in some lines of a terminal.
-func overviewWithin(width int, r *result.Result, rows [][]string, lines int) *screen.Page {
+// overviewWithin is the overview in some lines of a terminal, and how many rows it lacks.
+func overviewWithin(width int, r *result.Result, rows [][]string, lines int) (page *screen.Page, hidden int) {
 	for shown := len(rows); shown > 0; shown-- {
 		page := &screen.Page{Width: width}
 		overview(page, r, rows[:shown])
-		if shown < len(rows) {
-			page.Line(2, fmt.Sprintf("and %s, which --report full shows", count(len(rows)-shown, "more row")))
-		}
 		if width == 0 || page.Lines() <= lines {
-			return page
+			return page, len(rows) - shown
 		}
 	}
-	return &screen.Page{}
+	return &screen.Page{}, len(rows)
 }
 
 // titled writes a grid under a title.
