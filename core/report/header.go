@@ -49,7 +49,7 @@ func heading(w *screen.Page, r *result.Result) {
 }
 
 // epochsOf says how long the pass was and how much data there is, e.g. "5 epochs of 10
-// batches of up to 10 samples".
+// batches of ≤ 10 samples".
 func epochsOf(r *result.Result) string {
 	d := r.Data
 	if len(d.BatchesPerTrainer) == 0 {
@@ -57,7 +57,7 @@ func epochsOf(r *result.Result) string {
 	}
 	text := batches(d.Batches)
 	if d.LargestBatch > 0 {
-		text += " of up to " + count(d.LargestBatch, "sample")
+		text += " of ≤ " + count(d.LargestBatch, "sample")
 	}
 	if d.DroppedBatches > 0 {
 		text += fmt.Sprintf(" (%d dropped)", d.DroppedBatches)
