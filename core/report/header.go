@@ -26,10 +26,9 @@ func header(w *screen.Page, r *result.Result) {
 	line(w, "started", r.Started.UTC().Format(time.RFC3339))
 	line(w, "parts", settings(r, "trainer", "server", "ddp_hook", "create_criterion", "model", "data"))
 	line(w, "world", world(r.Processes))
-	keys := []string{"epochs", "iterations", "seconds", "batch_size", "torch_seed", "backend"}
-	if r.Data.OwnBatches {
-		keys = slices.DeleteFunc(keys, func(key string) bool { return key == "batch_size" })
-	}
+	keys := slices.DeleteFunc([]string{"epochs", "iterations", "seconds", "warmup", "warmup_cycles", "batch_size", "torch_seed", "backend"}, func(key string) bool {
+		return key == "batch_size" && r.Data.OwnBatches || key == "warmup" && configured(r, key) == "full"
+	})
 	line(w, "settings", settings(r, keys...))
 	line(w, "transport", r.Transport)
 	line(w, "data", partition(r.Data))
@@ -158,7 +157,7 @@ func Machine(e result.Environment) string {
 // settings lists the configured values of keys, without the keys that the
 // result does not have.
 func settings(r *result.Result, keys ...string) string {
-	labels := map[string]string{"ddp_hook": "hook", "create_criterion": "criterion", "batch_size": "batch size", "torch_seed": "seed"}
+	labels := map[string]string{"ddp_hook": "hook", "create_criterion": "criterion", "batch_size": "batch size", "torch_seed": "seed", "warmup": "warm-up", "warmup_cycles": "warm-up epochs"}
 	var found []string
 	for _, key := range keys {
 		value := configured(r, key)

@@ -111,7 +111,7 @@ func TestDecidedEpochs(t *testing.T) {
 }
 
 func TestWarningOfFewIterations(t *testing.T) {
-	const rest = ", fewer than 20: one that is slow changes all means; give --iterations 20 or more"
+	const rest = ", fewer than 20, so that a slow one changes the means: give --iterations 20 or more"
 	for _, c := range []struct {
 		losses []int
 		want   string

@@ -96,11 +96,11 @@ func (r *run) report(err error) {
 		r.result.Fail(err)
 	}
 	r.assemble()
-	r.result.Noise = r.noise.Intervals()
-	r.result.Warnings = append(r.result.Warnings, noise.Warnings(r.result.Noise, "the measured pass")...)
 	if err == nil {
 		r.warnIterations()
 	}
+	r.result.Noise = r.noise.Intervals()
+	r.result.Warnings = append(r.result.Warnings, noise.Warnings(r.result.Noise, "the measured pass")...)
 	if !r.o.Summarize { // nobody looks at the machine of a comparison
 		r.result.Environment.CaptureGPUs()
 	}

@@ -77,6 +77,6 @@ func (r *run) warnIterations() {
 	if fewest == 1 {
 		iterations = "1 iteration"
 	}
-	r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("%s measured %s, fewer than %d: one that is slow changes all means; give --iterations %d or more",
+	r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("%s measured %s, fewer than %d, so that a slow one changes the means: give --iterations %d or more",
 		who, iterations, config.LeastIterations, config.LeastIterations))
 }
