@@ -43,7 +43,7 @@ of an older psbench.`,
 			if err != nil {
 				return err
 			}
-			return report.Text(a.stdout, r, report.Options{Report: c.Options.Report, Stats: c.Options.Stats, Width: widthOf(a.stdout)})
+			return report.Text(a.stdout, r, report.Options{Report: c.Report, Stats: c.Stats, Width: widthOf(a.stdout)})
 		},
 	}
 	a.addFlags(cmd, "report", "stats")

@@ -40,11 +40,10 @@ func ChunkOf(data []byte) (Chunk, error) {
 
 // Plausible says whether m is small enough to be reckoned with.
 func (m Measurement) Plausible() bool {
-	return abs(m.A) <= most && abs(m.B) <= most && abs(m.StartNS) <= most && abs(m.DurationNS) <= most
+	return small(m.A) && small(m.B) && small(m.StartNS) && small(m.DurationNS)
 }
 
-// abs of the least int64 is more than most as well.
-func abs(x int64) uint64 { return uint64(max(x, -x)) }
+func small(x int64) bool { return -most <= x && x <= most }
 
 // Bytes are the measurements packed, as they were before a shift. They must not be written.
 func (c Chunk) Bytes() []byte { return c.data }

@@ -44,21 +44,22 @@ func put(data []byte, last *Measurement, m Measurement) int {
 			key = nextB
 		}
 	case 1:
-		if m.B == 0 {
+		switch m.B {
+		case 0:
 			key = firstB
-		} else if m.B == last.B {
+		case last.B:
 			key = nextA
 		}
 	}
-	difference := uint64(m.StartNS - last.StartNS)
-	start, duration := halves(difference), halves(uint64(m.DurationNS))
+	difference, durationNS := uint64(m.StartNS-last.StartNS), uint64(m.DurationNS) // #nosec G115 -- their bits: what is negative is escaped
+	start, duration := halves(difference), halves(durationNS)
 	word, width := key|start<<2|duration<<5, uint64(8)
 	if start != escaped {
 		word |= difference << width
 		width += 4 * (start + 1)
 	}
 	if duration != escaped {
-		word |= uint64(m.DurationNS) << width
+		word |= durationNS << width
 		width += 4 * (duration + 1)
 	}
 	binary.LittleEndian.PutUint64(data, word)
@@ -77,7 +78,9 @@ func put(data []byte, last *Measurement, m Measurement) int {
 }
 
 // halves is how many half bytes x takes, less 1, or escaped.
-func halves(x uint64) uint64 { return min(uint64(bits.Len64(x|1)-1)/4, escaped) }
+func halves(x uint64) uint64 {
+	return min(uint64(bits.Len64(x|1)-1)/4, escaped) // #nosec G115 -- x|1 has a bit at least
+}
 
 // take is the measurement that data begins with, which follows last, and how many bytes it
 // has. These are 0 if data ends before it does.
@@ -86,11 +89,11 @@ func take(data []byte, last Measurement) (m Measurement, n int) {
 	key, start, duration := word&3, word>>2&7, word>>5&7
 	m, width := last, uint64(8)
 	if start != escaped {
-		m.StartNS += int64(word >> width & (1<<(4*(start+1)) - 1))
+		m.StartNS += field(word>>width, start)
 		width += 4 * (start + 1)
 	}
 	if duration != escaped {
-		m.DurationNS = int64(word >> width & (1<<(4*(duration+1)) - 1))
+		m.DurationNS = field(word>>width, duration)
 		width += 4 * (duration + 1)
 	}
 	if n = int(width+7) / 8; n > len(data) {
@@ -119,6 +122,11 @@ func take(data []byte, last Measurement) (m Measurement, n int) {
 		return m, 0
 	}
 	return m, len(data) - len(rest)
+}
+
+// field is what a number's half bytes, at the low end of word, are.
+func field(word, halves uint64) int64 {
+	return int64(word & (1<<(4*(halves+1)) - 1)) // #nosec G115 -- at most 28 bits
 }
 
 // first8 is the first 8 bytes of data; 0 stands for those that there are not.
