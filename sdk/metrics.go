@@ -30,8 +30,8 @@ type Recorder struct {
 	series []*Series
 }
 
-// Series is all measurements of one metric type and name. Each takes 5 to 8 bytes, up to 9
-// where more than 268 ms lie between two.
+// Series is all measurements of one metric type and name. Each takes 4 to 8 bytes, and up to
+// 12 where seconds lie between two.
 type Series struct {
 	Type, Name string
 

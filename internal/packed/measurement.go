@@ -1,5 +1,5 @@
-// Package packed keeps measurements in few bytes: 5 to 8 for one of a series whose keys
-// count and whose starts are less than 16 ms apart.
+// Package packed keeps measurements in few bytes: 4 to 8 for one of a series whose keys
+// count and whose starts are less than 268 ms apart.
 package packed
 
 import (
