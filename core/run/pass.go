@@ -24,15 +24,17 @@ func (r *run) settle() {
 	r.result.Config = r.e.Decided(r.lengths[record.Measured].Epochs)
 }
 
-// mostEpochs bounds the epochs of both passes before the data is partitioned. Of what is not
-// known yet it is as many as a trainer can be told.
+// mostEpochs bounds the epochs of both passes before the data is partitioned: an epoch has an
+// iteration at least. Of a pass that is timed it is as many as a trainer can be told.
 func (r *run) mostEpochs() int32 {
+	most := 0
 	for _, l := range []stop.Length{r.e.WarmUp, r.e.Length} {
-		if l.Iterations > 0 || l.Time > 0 || l.Least > 0 {
+		if l.Time > 0 {
 			return math.MaxInt32
 		}
+		most = max(most, l.Epochs, l.Iterations, l.Least)
 	}
-	return int32(max(r.e.Length.Epochs, r.e.WarmUp.Epochs)) // #nosec G115 -- checked by config
+	return int32(most) // #nosec G115 -- checked by config
 }
 
 // epochs are those that a trainer begins in a pass, or 0 of a pass that is timed.

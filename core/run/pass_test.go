@@ -55,9 +55,11 @@ func TestMostEpochs(t *testing.T) {
 		{stop.Length{Epochs: 3}, stop.Length{Epochs: 5}, 5},
 		{stop.Length{Epochs: 7}, stop.Length{Epochs: 5}, 7},
 		{stop.Length{}, stop.Length{Epochs: 5}, 5},
-		{stop.Length{Iterations: 1}, stop.Length{Epochs: 5}, math.MaxInt32},
+		{stop.Length{Iterations: 1}, stop.Length{Epochs: 5}, 5},
+		{stop.Length{Iterations: 9}, stop.Length{Epochs: 5}, 9},
 		{stop.Length{Epochs: 5}, stop.Length{Time: 1}, math.MaxInt32},
-		{stop.Length{}, stop.Length{Epochs: 5, Least: 1}, math.MaxInt32},
+		{stop.Length{}, stop.Length{Epochs: 5, Least: 1}, 5},
+		{stop.Length{}, stop.Length{Epochs: 5, Least: 20}, 20},
 	} {
 		r := lasting(c.warmUp, c.length)
 		if got := r.mostEpochs(); got != c.want {
