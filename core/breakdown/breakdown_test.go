@@ -155,11 +155,16 @@ func TestBreakdownLaws(t *testing.T) {
 func requirePlain(t *rapid.T, r *result.Result, b *Breakdown, trainers, iterations int) {
 	want := map[int]Last{}
 	for i := range iterations {
-		starts := startsOf(r, trainers, i)
-		last := plainLast(r, trainers, i)
-		others := slices.Delete(slices.Clone(starts), last, last+1)
+		blocked := blockedIn(r, trainers, i)
+		last := plainLast(blocked)
+		beforeNS, releasedNS := int64(0), int64(0)
+		for rank, m := range blocked {
+			if rank != last {
+				beforeNS, releasedNS = max(beforeNS, m.StartNS), max(releasedNS, m.StartNS+m.DurationNS)
+			}
+		}
 		l := want[last]
-		want[last] = Last{last, l.Times + 1, iterations, l.BehindNS + starts[last] - slices.Max(others)}
+		want[last] = Last{last, l.Times + 1, iterations, l.BehindNS + max(0, min(blocked[last].StartNS, releasedNS)-beforeNS)}
 	}
 	got := map[int]Last{}
 	for _, l := range b.Waiting.Last {
@@ -170,16 +175,20 @@ func requirePlain(t *rapid.T, r *result.Result, b *Breakdown, trainers, iteratio
 	}
 }
 
-// startsOf are the times at which the trainers were blocked in an iteration.
-func startsOf(r *result.Result, trainers, iteration int) []int64 {
-	var starts []int64
+// blockedIn is when and how long the trainers were blocked in an iteration.
+func blockedIn(r *result.Result, trainers, iteration int) []sdk.Measurement {
+	var blocked []sdk.Measurement
 	for rank := range trainers {
-		starts = append(starts, slices.Collect(r.SeriesOf(rank, Exposed.Type, Exposed.Name).All())[iteration].StartNS)
+		blocked = append(blocked, slices.Collect(r.SeriesOf(rank, Exposed.Type, Exposed.Name).All())[iteration])
 	}
-	return starts
+	return blocked
 }
 
-func plainLast(r *result.Result, trainers, iteration int) int {
-	starts := startsOf(r, trainers, iteration)
-	return slices.Index(starts, slices.Max(starts))
+func plainLast(blocked []sdk.Measurement) (last int) {
+	for rank, m := range blocked {
+		if m.StartNS > blocked[last].StartNS {
+			last = rank
+		}
+	}
+	return last
 }

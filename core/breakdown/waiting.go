@@ -12,8 +12,10 @@ import (
 // wait for each other began to wait too.
 type Waiting struct {
 	TotalNS int64 // of all trainers
-	// Last are the trainers that came last at least once, the most frequent one first.
+	// Last are the trainers that came last at least once, the one that cost most first.
 	Last []Last
+	// Sets is how many sets of trainers there are that wait for each other.
+	Sets int
 
 	sets []*set
 }
@@ -24,8 +26,9 @@ type Last struct {
 	Times int
 	// Iterations are those in which it was compared with others.
 	Iterations int
-	// BehindNS is how much later it began than the one before it, in all those times: what
-	// the others would have waited less, had it come with that one.
+	// BehindNS is how much later it began than the one before it, in all those times, as far
+	// as anybody else was still waiting: by so much the others would have been released
+	// sooner, had it come with that one.
 	BehindNS int64
 }
 
@@ -54,7 +57,8 @@ func waiting(r *result.Result) *Waiting {
 	for ns := range w.Durations() {
 		w.TotalNS += ns
 	}
-	slices.SortStableFunc(w.Last, func(a, b Last) int { return cmp.Compare(b.Times, a.Times) })
+	w.Sets = len(w.sets)
+	slices.SortStableFunc(w.Last, func(a, b Last) int { return cmp.Compare(b.BehindNS, a.BehindNS) })
 	return w
 }
 
@@ -136,13 +140,26 @@ func (s *set) compare() []Last {
 			i++
 		}
 	}
+	releasedNS := make([]int64, len(s.last)) // when the wait of all but the last one had ended
+	for place, exposed := range s.exposed {
+		i := 0
+		for m := range exposed.All() {
+			if i == len(s.last) {
+				break
+			}
+			if int32(place) != s.last[i] { // #nosec G115 -- a rank
+				releasedNS[i] = max(releasedNS[i], m.StartNS+m.DurationNS)
+			}
+			i++
+		}
+	}
 	all := make([]Last, len(s.ranks))
 	for place, rank := range s.ranks {
 		all[place] = Last{Rank: rank, Iterations: len(s.last)}
 	}
 	for i, place := range s.last {
 		all[place].Times++
-		all[place].BehindNS += s.lastNS[i] - s.beforeNS[i]
+		all[place].BehindNS += max(0, min(s.lastNS[i], releasedNS[i])-s.beforeNS[i])
 	}
 	return slices.DeleteFunc(all, func(l Last) bool { return l.Times == 0 })
 }

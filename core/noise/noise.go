@@ -71,6 +71,11 @@ func Find(intervals []Interval, name string) *Interval {
 // loud is the share of the machine's CPU time from which on what others take is told.
 const loud = 0.05
 
+// Loud says whether what others took is surely more than can be overlooked.
+func (i *Interval) Loud(took, uncertainty time.Duration) bool {
+	return i.Share(took-uncertainty) > loud
+}
+
 // Warnings says in words who else took CPU time while the run measured, during what is
 // called so, if that is more than can be overlooked.
 func Warnings(intervals []Interval, during string) []string {
@@ -80,7 +85,7 @@ func Warnings(intervals []Interval, during string) []string {
 	}
 	var warnings []string
 	warn := func(who string, took, uncertainty time.Duration) {
-		if i.Share(took-uncertainty) > loud {
+		if i.Loud(took, uncertainty) {
 			warnings = append(warnings, fmt.Sprintf("%s took %.0f %% of the machine's CPU time during %s (%.2f of %.2f s): measure again on a quiet machine",
 				who, 100*i.Share(took), during, took.Seconds(), i.Duration.Seconds()*float64(i.Machine.Cores)))
 		}

@@ -31,7 +31,7 @@ var terms = []term{
 	{iterationMetric(dataparallel.ExposedUpdate), "exposed update of tables", "the trainer is blocked: it has done its step, the servers have not applied its rows' gradients"},
 	{iterationMetric(dataparallel.Parameters), "parameters", "the server's parameters are copied into the model"},
 	{breakdown.Metric{}, rest, "what of the time per batch is in none of these parts"},
-	{breakdown.Metric{}, "last", "which trainer was blocked last how often, and how much later than the one before it, on average: what the others would have waited less had it come with that one"},
+	{breakdown.Metric{}, "last", "which trainer was blocked last how often, and how much later than the one before it, on average: what the others would have waited less had it come with that one; the trainer that cost most stands first"},
 
 	{breakdown.Metric{Type: "hook_future_metric", Name: "rpc_dense"}, "push to answer", "a bucket of gradients from the call of the hook until the server's answer is there"},
 	{breakdown.Metric{Type: "hook_future_metric", Name: "rpc_sparse"}, "push to answer, sparse", "the same of a table's gradient, which travels as rows"},

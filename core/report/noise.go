@@ -18,8 +18,8 @@ func Noise(intervals []noise.Interval) string {
 	}
 	m := i.Machine
 	text := "so short a time does not tell what other processes took"
-	if i.Share(m.Uncertainty) <= vague {
-		text = fmt.Sprintf("others %s ± %s %% of CPU time, steal %s %%", percentage(i, m.Others), percentage(i, m.Uncertainty), percentage(i, m.Steal))
+	if i.Share(m.Uncertainty) <= vague || i.Loud(m.Others, m.Uncertainty) {
+		text = fmt.Sprintf("others %.1f ± %.1f %% of CPU time, steal %.1f %%", 100*i.Share(m.Others), 100*i.Share(m.Uncertainty), 100*i.Share(m.Steal))
 	}
 	if i.Load != nil {
 		text += fmt.Sprintf(", load %.2f on %s", *i.Load, count(m.Cores, "core"))

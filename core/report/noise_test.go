@@ -43,9 +43,13 @@ func TestNoise(t *testing.T) {
 
 	unknown, short := noisy(), noisy()
 	unknown[2].Machine, short[2].Duration = nil, 100*time.Millisecond
+	short[2].Machine.Others = short[2].Machine.Uncertainty
+	loud := noisy()
+	loud[2].Duration = 100 * time.Millisecond
 	for want, intervals := range map[string][]noise.Interval{
 		"others 10.0 ± 0.8 % of CPU time, steal 0.5 %, load 1.25 on 2 cores":            noisy(),
 		"so short a time does not tell what other processes took, load 1.25 on 2 cores": short,
+		"others 200.0 ± 15.0 % of CPU time, steal 10.0 %, load 1.25 on 2 cores":         loud, // which a warning says, too
 		"": unknown,
 	} {
 		if got := Noise(intervals); got != want {

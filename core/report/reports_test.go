@@ -153,6 +153,9 @@ func TestTheEndOfARunFitsTheTerminal(t *testing.T) {
 						t.Errorf("%s has a line wider than %d: %s", name, width, line)
 					}
 				}
+				if !strings.Contains(got, "ms, all ranks") || r.Complete && r.Connected != nil && !strings.Contains(got, "\n  forward") {
+					t.Errorf("%s with %d warnings has too little of the table on %d columns:\n%s", name, warnings, width, got)
+				}
 				summary := text(t, copyOf(r), Options{Report: ReportSummary, Width: width})
 				answer, _, _ := strings.Cut(summary[strings.Index(summary, "throughput"):], "warning:")
 				if !strings.Contains(got, answer) {

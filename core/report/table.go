@@ -47,7 +47,7 @@ func more(w *screen.Page, hidden int) {
 		line(w, "more", "--report full, --json FILE; psbench help metrics explains the rows")
 		return
 	}
-	line(w, "more", fmt.Sprintf("--report full (%s more), --json FILE; psbench help metrics", count(hidden, "row")))
+	line(w, "more", fmt.Sprintf("--report full (%s more); psbench help metrics explains them", count(hidden, "row")))
 }
 
 // warningsWithin are the warnings that fit into some lines of a terminal, and at least one.

@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -103,11 +104,13 @@ func (r *run) partition(ctx context.Context, data *process) error {
 	return nil
 }
 
-// warnBatchSize says that the batch size has no effect, if somebody gave one.
+// warnBatchSize says that the batch size has no effect, if somebody gave another than there
+// is by default: a recorded configuration has it, too.
 func (r *run) warnBatchSize() {
+	o, _ := option.Of("batch_size")
 	for _, v := range r.e.Values {
-		if v.Key == "batch_size" && !strings.HasPrefix(v.Origin, "default") {
-			r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("%s has no effect: data %s cuts its own batches", v.Origin, r.e.Parts[sdk.KindData].Key))
+		if v.Key == o.Key && !strings.HasPrefix(v.Origin, "default") && fmt.Sprint(v.Value) != o.Default {
+			r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("batch_size (%s) has no effect: data %s cuts its own batches", v.Origin, r.e.Parts[sdk.KindData].Key))
 		}
 	}
 }
