@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/sdk/host/process"
 )
 
 // Progress tells the user what a run is doing, and what its processes print. Its methods
@@ -113,9 +114,10 @@ func (p *Progress) EpochsEvery() int {
 	return plainEpochs
 }
 
-// Epoch says that trainer begins epoch, counted from 1, of epochs; 0: of any number.
+// Epoch says that trainer begins epoch, counted from 1, of epochs; 0: of any number. It shows
+// as many as a trainer tells of a pass, and no more if one tells more.
 func (p *Progress) Epoch(trainer string, epoch, epochs int) {
-	if every := p.EpochsEvery(); every == 0 || (epoch-1)%every != 0 {
+	if every := p.EpochsEvery(); every == 0 || (epoch-1)%every != 0 || (epoch-1)/every >= process.MostEpochs {
 		return
 	}
 	p.mu.Lock()

@@ -87,8 +87,10 @@ func TestProgress(t *testing.T) {
 		golden(t, fmt.Sprintf("progress_terminal_%d.txt", columns), told(columns, false, false)+"\n")
 	}
 	golden(t, "progress_terminal_styled.txt", told(80, true, false)+"\n")
-	// The first epoch is told, and every fifth from there, however few there are.
-	for epochs, want := range map[int]string{1: "1", 4: "1", 5: "1", 6: "1 6", 11: "1 6 11"} {
+	// The first epoch is told, and every fifth from there, however few there are, but ten of
+	// a pass at most.
+	const ten = "1 6 11 16 21 26 31 36 41 46"
+	for epochs, want := range map[int]string{1: "1", 4: "1", 5: "1", 6: "1 6", 11: "1 6 11", 46: ten, 1000: ten} {
 		var out, told bytes.Buffer
 		p := NewProgress(&out, nil, false)
 		for epoch := 1; epoch <= epochs; epoch++ {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -36,17 +37,24 @@ func (w *watched) Send(e *proto.Event) error {
 // A core is told of the epochs that it asks for, and how many iterations are done as often as
 // it asks for and only if there are more.
 func TestWatchTellsWhatIsAsked(t *testing.T) {
+	const epochs = 100
+	first := func(every int, then ...string) []string { // as many as are told, and then
+		told := []string{}
+		for epoch := 0; epoch < epochs && len(told) < process.MostEpochs; epoch += every {
+			told = append(told, fmt.Sprint("PASS_WARM_UP epoch ", epoch))
+		}
+		return append(told, then...)
+	}
 	for _, c := range []struct {
 		every  time.Duration
 		epochs int32
 		want   []string
 	}{
 		{0, 0, nil},
-		{0, 2, []string{"PASS_WARM_UP epoch 0", "PASS_WARM_UP epoch 2", "PASS_MEASURED epoch 0"}},
+		{0, 2, first(2, "PASS_MEASURED epoch 0")},
+		{0, 30, first(30, "PASS_MEASURED epoch 0")},
 		{250 * time.Millisecond, 0, []string{"PASS_WARM_UP 100 0.5", "PASS_WARM_UP 120 0.25", "PASS_MEASURED 120 2"}},
-		{250 * time.Millisecond, 5, []string{
-			"PASS_WARM_UP epoch 0", "PASS_WARM_UP 100 0.5", "PASS_WARM_UP 120 0.25", "PASS_MEASURED epoch 0", "PASS_MEASURED 120 2",
-		}},
+		{250 * time.Millisecond, 5, first(5, "PASS_WARM_UP 100 0.5", "PASS_WARM_UP 120 0.25", "PASS_MEASURED epoch 0", "PASS_MEASURED 120 2")},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newService(nil)
@@ -64,7 +72,7 @@ func TestWatchTellsWhatIsAsked(t *testing.T) {
 			}
 			synctest.Wait() // until it is asked
 			p.events.Begin(record.WarmUp)
-			for epoch := range 4 {
+			for epoch := range epochs {
 				p.events.Epoch(epoch)
 				synctest.Wait()
 			}

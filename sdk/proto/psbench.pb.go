@@ -4134,7 +4134,7 @@ func (x *MeasureReply) GetMismatch() string {
 type WatchRequest struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	IterationsEveryNs int64                  `protobuf:"varint,1,opt,name=iterations_every_ns,json=iterationsEveryNs,proto3" json:"iterations_every_ns,omitempty"` // how often to tell of iterations; 0: not at all
-	EpochsEvery       int32                  `protobuf:"varint,2,opt,name=epochs_every,json=epochsEvery,proto3" json:"epochs_every,omitempty"`                     // of so many epochs the first is told; 0: of none
+	EpochsEvery       int32                  `protobuf:"varint,2,opt,name=epochs_every,json=epochsEvery,proto3" json:"epochs_every,omitempty"`                     // of so many epochs the first is told, ten times in a pass; 0: of none
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }

@@ -14,7 +14,7 @@ type Events struct {
 	Epochs   chan Epoch // that begin
 
 	pass        atomic.Int64 // a record.Pass
-	epochsEvery atomic.Int64 // of so many epochs the first is told; 0: of none
+	epochsEvery atomic.Int64 // of so many epochs the first is told, up to MostEpochs; 0: of none
 
 	// What a trainer stores after each iteration and Watch looks at now and then.
 	done atomic.Int64  // iterations of the pass
@@ -67,13 +67,18 @@ func (e *Events) Fail(err error) {
 	}
 }
 
-// TellEpochs has the first of every so many epochs told, or of 0 none: where an epoch is
-// some µs, to tell of each would cost more than it.
+// MostEpochs is how many epochs of a pass are told at most. Where an epoch is some µs, to
+// tell of them without end would cost more than they do, and how far a long pass is, its
+// iterations say.
+const MostEpochs = 10
+
+// TellEpochs has the first of every so many epochs told, MostEpochs times in a pass, or of 0
+// none.
 func (e *Events) TellEpochs(every int) { e.epochsEvery.Store(int64(every)) }
 
 // Epoch reports that an epoch begins, or drops the news if nobody listens.
 func (e *Events) Epoch(n int) {
-	if every := e.epochsEvery.Load(); every == 0 || int64(n)%every != 0 {
+	if every := e.epochsEvery.Load(); every == 0 || int64(n)%every != 0 || int64(n)/every >= MostEpochs {
 		return
 	}
 	select {
