@@ -22,7 +22,6 @@ type Progress struct {
 	now      func() time.Time
 	phase    string
 	pass     *pace     // of the pass that runs, if one does
-	rows     time.Time // when the first row began
 	told     time.Time // when the last plain line of the phase was written
 	drawn    time.Time // when the line on the terminal was
 	status   string    // that line, which has no line end yet
@@ -129,21 +128,15 @@ func (p *Progress) Epoch(trainer string, epoch, epochs int) {
 	p.out.print(text + "\n")
 }
 
-// Row says that the phase is a row of a table, counted from 1, of so many.
+// Row says that the phase is a row of a table, counted from 1, of so many. That gives no time
+// left, since no two rows take equally long.
 func (p *Progress) Row(row, rows int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.quiet || p.terminal == nil {
 		return
 	}
-	now := p.now()
-	l := live{phase: p.phase, count: fmt.Sprintf("row %d of %d", row, rows), short: fmt.Sprintf("%d/%d", row, rows)}
-	if row == 1 {
-		p.rows = now
-	} else {
-		l.left = remaining(now.Sub(p.rows)/time.Duration(row-1)*time.Duration(rows-row+1)) + " left"
-	}
-	p.draw(l)
+	p.draw(live{phase: p.phase, count: fmt.Sprintf("row %d of %d", row, rows), short: fmt.Sprintf("%d/%d", row, rows)})
 }
 
 // Line shows a line that a process printed, above the line that is kept up to date.
