@@ -2,6 +2,7 @@ package result
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,18 +72,18 @@ func Direct(path string) bool {
 	return direct
 }
 
-// Read loads the result at path. The schema must be the one of this psbench.
+// mostText bounds the text of a result that is read, in bytes, so that a few compressed ones
+// do not fill the memory. Ten million measurements have some 200 MB.
+const mostText = 1 << 30
+
+// Read loads the result at path, of this schema or the one before, compressed or not.
 func Read(path string) (*Result, error) {
 	f, err := os.Open(path) // #nosec G304 -- the user names the file
 	if err != nil {
 		return nil, fmt.Errorf("the result %s cannot be read: %w", quote.Word(path), cause(err))
 	}
 	defer func() { _ = f.Close() }()
-	var data []byte
-	plain, err := jsonfile.Plain(f)
-	if err == nil {
-		data, err = readObject(plain)
-	}
+	data, err := readText(f, mostText)
 	var r *Result
 	if err == nil {
 		r, err = parse(data)
@@ -93,15 +94,41 @@ func Read(path string) (*Result, error) {
 	return r, nil
 }
 
-// readObject reads a text that may begin as an object does. A result may have any length, but
-// /dev/zero must not fill the memory.
-func readObject(r io.Reader) ([]byte, error) {
-	in := bufio.NewReader(r)
+// readText reads the text of f, which may have most bytes. A file is gone through twice, so
+// that no memory is taken for what is too large, and no more than it needs for the rest.
+func readText(f io.ReadSeeker, most int64) ([]byte, error) {
+	var text bytes.Buffer
+	if begin, err := f.Seek(0, io.SeekCurrent); err == nil { // which a pipe cannot
+		size, err := copyText(io.Discard, f, most)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := f.Seek(begin, io.SeekStart); err != nil {
+			return nil, err
+		}
+		text.Grow(int(size) + bytes.MinRead) // with which it does not grow to find the end
+	}
+	_, err := copyText(&text, f, most)
+	return text.Bytes(), err
+}
+
+// copyText copies the text of r, which may begin as an object does: /dev/zero does not.
+func copyText(to io.Writer, r io.Reader, most int64) (int64, error) {
+	plain, err := jsonfile.Plain(r)
+	if err != nil {
+		return 0, err
+	}
+	in := bufio.NewReader(plain)
 	start, err := in.Peek(1)
 	if err == nil && !strings.Contains("{ \t\r\n", string(start)) {
-		return nil, fmt.Errorf("it begins with %q, but must hold an object: {...}", start)
+		return 0, fmt.Errorf("it begins with %q, but must hold an object: {...}", start)
 	}
-	return io.ReadAll(in) // which meets an error again
+	size, err := io.Copy(to, io.LimitReader(in, most+1)) // which meets an error again
+	if err == nil && size > most {
+		err = fmt.Errorf("its text has more than %d bytes, the most that is read: "+
+			"look at it with other tools, e.g. jq, or run fewer iterations", most)
+	}
+	return size, err
 }
 
 // resolve follows links, so that a rename replaces the file and not a link to

@@ -53,7 +53,7 @@ func (s *samples) UnmarshalJSON(data []byte) error {
 	if start, err := d.Token(); err != nil || start != json.Delim('[') {
 		return errors.New("\"samples\" is not a list")
 	}
-	var r Result
+	var all seriesSet
 	for i := 0; d.More(); i++ {
 		var q sample
 		if err := d.Decode(&q); err != nil {
@@ -63,9 +63,9 @@ func (s *samples) UnmarshalJSON(data []byte) error {
 		if err != nil {
 			return fmt.Errorf("sample %d: %w", i, err)
 		}
-		r.SeriesOf(q.Rank, q.Type, q.Name).Add(m)
+		all.of(seriesHead{q.Rank, q.Type, q.Name}).Add(m)
 	}
-	*s = r.Series
+	*s = all.list
 	return nil
 }
 

@@ -67,6 +67,36 @@ func (r *Result) SeriesOf(rank int, typ, name string) *Series {
 	return s
 }
 
+// seriesSet is a list of series with each head once, which are found at once.
+type seriesSet struct {
+	list   []*Series
+	byHead map[seriesHead]*Series
+}
+
+// of finds or makes the series with that head.
+func (a *seriesSet) of(h seriesHead) *Series {
+	s := a.byHead[h]
+	if s == nil {
+		s = NewSeries(h.Rank, h.Type, h.Name)
+		a.add(s)
+	}
+	return s
+}
+
+// add adds a series, and says whether there was none with its head.
+func (a *seriesSet) add(s *Series) bool {
+	h := seriesHead{s.Rank, s.Type, s.Name}
+	if a.byHead[h] != nil {
+		return false
+	}
+	if a.byHead == nil {
+		a.byHead = map[seriesHead]*Series{}
+	}
+	a.byHead[h] = s
+	a.list = append(a.list, s)
+	return true
+}
+
 // columns are a Series as JSON holds it: for each measurement a number in each column. A
 // difference is that to the measurement before.
 type columns struct {
