@@ -39,26 +39,30 @@ func (p *pace) note(m mark, loss float64) {
 	p.recent = slices.Delete(p.recent, 0, old)
 }
 
-// rate is iterations per second; 0 if that is not known yet.
-func (p *pace) rate() float64 {
-	if len(p.recent) < 2 {
+// rate is iterations per second; 0 if that is not known yet. Once the next one has been in
+// coming for longer than the window, the rate is no more than if it were done at this moment.
+func (p *pace) rate(now time.Time) float64 {
+	first, last := p.recent[0], p.recent[len(p.recent)-1]
+	seconds := last.at.Sub(first.at).Seconds()
+	if seconds <= 0 {
 		return 0
 	}
-	first, last := p.recent[0], p.recent[len(p.recent)-1]
-	if seconds := last.at.Sub(first.at).Seconds(); seconds > 0 {
-		return float64(last.done-first.done) / seconds
+	rate := float64(last.done-first.done) / seconds
+	if still := now.Sub(last.at); still > window && p.done != p.total {
+		rate = min(rate, 1/still.Seconds())
 	}
-	return 0
+	return rate
 }
 
 // left is the time until the end of the pass, if that can be told.
 func (p *pace) left(now time.Time) (time.Duration, bool) {
-	rate := p.rate()
+	rate, last := p.rate(now), p.recent[len(p.recent)-1]
 	switch {
 	case p.length > 0:
 		return max(0, p.length-now.Sub(p.began)), true
 	case p.total > 0 && rate > 0:
-		return time.Duration(float64(max(0, p.total-p.done)) / rate * float64(time.Second)), true
+		left := time.Duration(float64(max(0, p.total-p.done)) / rate * float64(time.Second))
+		return max(0, left-now.Sub(last.at)), true
 	default:
 		return 0, false
 	}
@@ -66,7 +70,7 @@ func (p *pace) left(now time.Time) (time.Duration, bool) {
 
 // live is a line that tells how far a phase is; what is not known is empty.
 type live struct {
-	phase, count, short, rate, samples, loss, left string
+	phase, count, short, rate, samples, loss, time string
 }
 
 // live is the line of a pass.
@@ -77,7 +81,7 @@ func (p *pace) live(phase string, now time.Time) live {
 		l.count = fmt.Sprintf("%s of %s iterations", thousands(p.done), thousands(p.total))
 		l.short = thousands(p.done) + "/" + thousands(p.total)
 	}
-	if rate := p.rate(); rate > 0 {
+	if rate := p.rate(now); rate > 0 {
 		l.rate = rounded(rate) + "/s"
 		if p.samples > 0 {
 			l.samples = rounded(rate*p.samples) + " samples/s"
@@ -87,25 +91,25 @@ func (p *pace) live(phase string, now time.Time) live {
 		l.loss = "loss " + strconv.FormatFloat(p.loss, 'g', 4, 64) // NaN and +Inf, too
 	}
 	if left, ok := p.left(now); ok {
-		l.left = remaining(left) + " left"
+		l.time = remaining(left) + " left"
 	}
 	return l
 }
 
 // parts are those that there are, in order.
 func (l live) parts() []string {
-	return slices.DeleteFunc([]string{l.phase, l.count, l.rate, l.samples, l.loss, l.left}, func(part string) bool { return part == "" })
+	return slices.DeleteFunc([]string{l.phase, l.count, l.rate, l.samples, l.loss, l.time}, func(part string) bool { return part == "" })
 }
 
 // fit is the line on a screen of so many columns. What is too wide gives way in this order:
-// samples per second, the words of the count, loss, rate, time left, count; the phase is
+// samples per second, the words of the count, loss, rate, time, count; the phase is
 // cut. What has given way so often already does so first, lest the line flickers, and fit says
-// how much has. With styled set the phase is bold and the time left dim.
+// how much has. With styled set the phase is bold and the time dim.
 func (l live) fit(columns, given int, styled bool) (string, int) {
 	text := func() string { return strings.Join(l.parts(), "  ") }
 	for i, give := range []func(){
 		func() { l.samples = "" }, func() { l.count = l.short }, func() { l.loss = "" },
-		func() { l.rate = "" }, func() { l.left = "" }, func() { l.count = "" },
+		func() { l.rate = "" }, func() { l.time = "" }, func() { l.count = "" },
 		func() { l.phase = cut(l.phase, columns) },
 	} {
 		if i >= given && len([]rune(text())) <= columns {
@@ -116,8 +120,8 @@ func (l live) fit(columns, given int, styled bool) (string, int) {
 	}
 	if styled {
 		l.phase = "\x1b[1m" + l.phase + "\x1b[0m"
-		if l.left != "" {
-			l.left = "\x1b[2m" + l.left + "\x1b[0m"
+		if l.time != "" {
+			l.time = "\x1b[2m" + l.time + "\x1b[0m"
 		}
 	}
 	return text(), given

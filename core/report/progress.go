@@ -11,7 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk/host/process"
 )
 
-// Progress tells the user what a run is doing, and what its processes print. Its methods
+// Progress tells the user what a run is doing, and what its processes print. From the first
+// Phase until Done it also tells how time goes by, which no other needs to call for. Its methods
 // are safe for concurrent use and never wait for who reads: a user who stops the terminal
 // stops no run. It ignores errors of its writer, which no run should fail on.
 type Progress struct {
@@ -20,13 +21,17 @@ type Progress struct {
 	terminal *Terminal // nil where plain lines are written
 	quiet    bool
 	now      func() time.Time
-	phase    string
-	pass     *pace     // of the pass that runs, if one does
-	told     time.Time // when the last plain line of the phase was written
-	drawn    time.Time // when the line on the terminal was
-	status   string    // that line, which has no line end yet
-	given    int       // how much of it has given way in this phase
-	columns  int       // how many there were then
+	every    time.Duration // how often it looks whether there is something to tell
+	end      func()        // ends that and waits for it; nil if nobody looks
+	phase    string        // "" if there is none
+	began    time.Time     // when the phase did
+	pass     *pace         // of the pass that runs, if one does
+	row      [2]int        // that the phase is, of how many; 0 if it is none
+	told     time.Time     // when the last plain line of the phase was written
+	drawn    time.Time     // when the line on the terminal was
+	status   string        // that line, which has no line end yet
+	given    int           // how much of it has given way in this phase
+	columns  int           // how many there were then
 }
 
 // Terminal is what a Progress knows of the terminal that it writes to.
@@ -41,9 +46,9 @@ type Terminal struct {
 // it keeps one line up to date, without one it writes plain lines; if quiet, it shows only
 // what processes print.
 func NewProgress(w io.Writer, terminal *Terminal, quiet bool) *Progress {
-	p := &Progress{terminal: terminal, quiet: quiet, now: time.Now}
+	p := &Progress{terminal: terminal, quiet: quiet, now: time.Now, every: time.Second}
 	p.out = unblocked{w: w, note: func(lines int) string {
-		return p.line(fmt.Sprintf("psbench: %d lines dropped, since nobody read them", lines))
+		return p.whole(fmt.Sprintf("psbench: %d lines dropped, since nobody read them", lines))
 	}}
 	return p
 }
@@ -52,15 +57,50 @@ func NewProgress(w io.Writer, terminal *Terminal, quiet bool) *Progress {
 func (p *Progress) Phase(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.phase, p.pass, p.told, p.given = name, nil, p.now(), 0
 	if p.quiet {
 		return
 	}
+	now := p.now()
+	p.phase, p.began, p.pass, p.row, p.told, p.given = name, now, nil, [2]int{}, now, 0
 	if p.terminal == nil {
 		p.out.print(name + "\n")
-		return
+	} else {
+		p.draw(now)
 	}
-	p.draw(live{phase: name})
+	if p.end == nil {
+		p.end = p.look()
+	}
+}
+
+// look has the time told, until the func that it returns is called, which waits for that.
+func (p *Progress) look() (end func()) {
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(p.every)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				p.tick()
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-ended
+	}
+}
+
+// tick tells how far the phase is, whether or not somebody said more of it.
+func (p *Progress) tick() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.phase != "" {
+		p.tell(p.now())
+	}
 }
 
 // Pass says that a pass begins in this phase, of so many iterations of the trainer that
@@ -72,7 +112,7 @@ func (p *Progress) Pass(iterations int64, length time.Duration, samples float64)
 	now := p.now()
 	p.pass = &pace{began: now, total: iterations, length: length, samples: samples, recent: []mark{{now, 0}}}
 	if p.terminal != nil && !p.quiet {
-		p.draw(p.pass.live(p.phase, now))
+		p.draw(now)
 	}
 }
 
@@ -92,14 +132,35 @@ func (p *Progress) Iterations(done int64, loss float64) {
 	}
 	now := p.now()
 	p.pass.note(mark{now, done}, loss)
-	switch line := p.pass.live(p.phase, now); {
+	p.tell(now)
+}
+
+// tell tells how far the phase is, unless it did so a moment ago.
+func (p *Progress) tell(now time.Time) {
+	switch {
 	case p.terminal != nil && now.Sub(p.drawn) >= drawEvery:
-		p.draw(line)
+		p.draw(now)
 	case p.terminal == nil && now.Sub(p.told) >= plainEvery:
-		parts := line.parts()
+		parts := p.line(now).parts()
 		p.out.print(parts[0] + ": " + strings.Join(parts[1:], ", ") + "\n")
 		p.told = now
 	}
+}
+
+// line is what is known of the phase. Where nothing says when it ends, it says how long it
+// lasts already.
+func (p *Progress) line(now time.Time) live {
+	l := live{phase: p.phase}
+	switch {
+	case p.pass != nil:
+		l = p.pass.live(p.phase, now)
+	case p.row[0] > 0:
+		l.count, l.short = fmt.Sprintf("row %d of %d", p.row[0], p.row[1]), fmt.Sprintf("%d/%d", p.row[0], p.row[1])
+	}
+	if lasts := now.Sub(p.began); l.rate == "" && l.time == "" && lasts >= time.Second {
+		l.time = remaining(lasts) + " so far"
+	}
+	return l
 }
 
 // plainEpochs is how many epochs lie between two plain lines, as in the original.
@@ -133,21 +194,21 @@ func (p *Progress) Epoch(trainer string, epoch, epochs int) {
 func (p *Progress) Row(row, rows int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.quiet || p.terminal == nil {
-		return
+	p.row = [2]int{row, rows}
+	if p.terminal != nil && !p.quiet {
+		p.draw(p.now())
 	}
-	p.draw(live{phase: p.phase, count: fmt.Sprintf("row %d of %d", row, rows), short: fmt.Sprintf("%d/%d", row, rows)})
 }
 
 // Line shows a line that a process printed, above the line that is kept up to date.
 func (p *Progress) Line(process, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.out.print(p.line(process+": "+quote.Lines(strings.TrimSuffix(text, "\r"))) + p.status)
+	p.out.print(p.whole(process+": "+quote.Lines(strings.TrimSuffix(text, "\r"))) + p.status)
 }
 
-// line is a whole line in the place of the one on the terminal.
-func (p *Progress) line(text string) string {
+// whole is a whole line in the place of the one on the terminal.
+func (p *Progress) whole(text string) string {
 	if p.terminal != nil {
 		text = clearLine + text
 	}
@@ -158,8 +219,14 @@ func (p *Progress) line(text string) string {
 // output can follow. A new Phase may begin after it.
 func (p *Progress) Done() {
 	p.mu.Lock()
+	end := p.end
+	p.phase, p.pass, p.end = "", nil, nil
+	p.mu.Unlock()
+	if end != nil {
+		end() // without the lock, which a tick may wait for
+	}
+	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.phase, p.pass = "", nil
 	if p.status != "" {
 		p.out.print(clearLine)
 		p.status = ""
@@ -177,7 +244,7 @@ const defaultWidth = 80
 
 // draw writes the line on the terminal anew. It leaves the last column free: a line that
 // wraps could not be cleared.
-func (p *Progress) draw(l live) {
+func (p *Progress) draw(now time.Time) {
 	width := p.terminal.Width()
 	if width == 0 {
 		width = defaultWidth
@@ -185,7 +252,7 @@ func (p *Progress) draw(l live) {
 	if width != p.columns {
 		p.columns, p.given = width, 0
 	}
-	p.status, p.given = l.fit(max(1, width-1), p.given, p.terminal.Styled)
-	p.drawn = p.now()
+	p.status, p.given = p.line(now).fit(max(1, width-1), p.given, p.terminal.Styled)
+	p.drawn = now
 	p.out.print(clearLine + p.status)
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -30,7 +31,7 @@ func on(w io.Writer, columns int, styled, quiet bool) (*Progress, *clock) {
 		terminal = &Terminal{Width: func() int { return columns }, Styled: styled}
 	}
 	p := NewProgress(w, terminal, quiet)
-	p.now = func() time.Time { return c.at }
+	p.now, p.every = func() time.Time { return c.at }, time.Hour
 	return p, c
 }
 
@@ -125,7 +126,7 @@ func TestRate(t *testing.T) {
 	} {
 		c.pass(step.after)
 		p.Iterations(step.done, 1)
-		if got := p.pass.rate(); math.Abs(got-step.want) > 1e-9 {
+		if got := p.pass.rate(c.at); math.Abs(got-step.want) > 1e-9 {
 			t.Errorf("after %d iterations the rate is %v, want %v", step.done, got, step.want)
 		}
 	}
@@ -138,11 +139,40 @@ func TestRate(t *testing.T) {
 	}
 }
 
+// Time goes on where nothing else does, and what tells it ends with Done.
+func TestTimeIsTold(t *testing.T) {
+	for _, columns := range []int{0, 80} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			p, _ := on(&out, columns, false, false)
+			p.now, p.every = time.Now, NewProgress(nil, nil, false).every
+			p.Phase("set-up")
+			time.Sleep(21500 * time.Millisecond) // so that nothing else is at the moment of a tick
+			p.Phase("measured pass")
+			p.Pass(50, 0, 20)
+			time.Sleep(11 * time.Second)
+			for done := range int64(3) {
+				p.Iterations(done+1, 0.5)
+				time.Sleep(12 * time.Second)
+			}
+			p.Iterations(50, 0.5)
+			time.Sleep(11 * time.Second)
+			p.Done()
+			time.Sleep(time.Minute)
+			p.Phase("row")
+			p.Row(4, 12)
+			time.Sleep(11500 * time.Millisecond)
+			p.Done()
+			golden(t, fmt.Sprintf("progress_time_%d.txt", columns), strings.ReplaceAll(out.String(), clearLine, "\n<clear>"))
+		})
+	}
+}
+
 // A line fits every terminal, whatever it says.
 func TestLiveLineFits(t *testing.T) {
 	text := rapid.StringMatching(`[a-zü,/ ]{0,40}`)
 	rapid.Check(t, func(t *rapid.T) {
-		l := live{text.Draw(t, "phase"), text.Draw(t, "count"), text.Draw(t, "short"), text.Draw(t, "rate"), text.Draw(t, "samples"), text.Draw(t, "loss"), text.Draw(t, "left")}
+		l := live{text.Draw(t, "phase"), text.Draw(t, "count"), text.Draw(t, "short"), text.Draw(t, "rate"), text.Draw(t, "samples"), text.Draw(t, "loss"), text.Draw(t, "time")}
 		columns := rapid.IntRange(1, 160).Draw(t, "columns")
 		given := rapid.IntRange(0, 7).Draw(t, "given")
 		plain, gave := l.fit(columns, given, false)
@@ -227,6 +257,7 @@ func TestAStoppedReader(t *testing.T) {
 		}
 		read <- lines
 	}()
+	p.Done()
 	p.out.wait(time.Minute)
 	_ = w.Close()
 	if got := <-read; got != 2*lines {
