@@ -12,6 +12,7 @@ import (
 type pace struct {
 	began   time.Time
 	total   int64         // iterations of the pass; 0 if nobody knows
+	batches int64         // of an epoch; 0 if nobody knows
 	length  time.Duration // of the pass; 0 if it is not given
 	samples float64       // that all trainers take in an iteration of the one that tells; 0 if nobody knows
 	done    int64
@@ -70,13 +71,16 @@ func (p *pace) left(now time.Time) (time.Duration, bool) {
 
 // live is a line that tells how far a phase is; what is not known is empty.
 type live struct {
-	phase, count, short, rate, samples, loss, time string
+	phase, epoch, count, short, rate, samples, loss, time string
 }
 
 // live is the line of a pass.
 func (p *pace) live(phase string, now time.Time) live {
 	l := live{phase: phase, count: thousands(p.done) + " iterations"}
 	l.short = thousands(p.done) + " iter."
+	if p.batches > 0 && p.done > 0 {
+		l.epoch = "epoch " + thousands((p.done-1)/p.batches+1)
+	}
 	if p.total > 0 {
 		l.count = fmt.Sprintf("%s of %s iterations", thousands(p.done), thousands(p.total))
 		l.short = thousands(p.done) + "/" + thousands(p.total)
@@ -98,14 +102,15 @@ func (p *pace) live(phase string, now time.Time) live {
 
 // parts are those that there are, in order.
 func (l live) parts() []string {
-	return slices.DeleteFunc([]string{l.phase, l.count, l.rate, l.samples, l.loss, l.time}, func(part string) bool { return part == "" })
+	return slices.DeleteFunc([]string{l.phase, l.epoch, l.count, l.rate, l.samples, l.loss, l.time}, func(part string) bool { return part == "" })
 }
 
-// fit is the line on a screen of so many columns. What is too wide gives way in this order:
+// fit is the line on a screen of so many columns, which has no room for the epoch. What is too wide gives way in this order:
 // samples per second, the words of the count, loss, rate, time, count; the phase is
 // cut. What has given way so often already does so first, lest the line flickers, and fit says
 // how much has. With styled set the phase is bold and the time dim.
 func (l live) fit(columns, given int, styled bool) (string, int) {
+	l.epoch = ""
 	text := func() string { return strings.Join(l.parts(), "  ") }
 	for i, give := range []func(){
 		func() { l.samples = "" }, func() { l.count = l.short }, func() { l.loss = "" },

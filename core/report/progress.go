@@ -104,13 +104,13 @@ func (p *Progress) tick() {
 }
 
 // Pass says that a pass begins in this phase, of so many iterations of the trainer that
-// Iterations tells of, or so long; 0 is for what is not known. In each of these iterations all
-// trainers take so many samples.
-func (p *Progress) Pass(iterations int64, length time.Duration, samples float64) {
+// Iterations tells of, or so long, with so many iterations of that trainer to an epoch; 0 is
+// for what is not known. In each of these iterations all trainers take so many samples.
+func (p *Progress) Pass(iterations, batches int64, length time.Duration, samples float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
-	p.pass = &pace{began: now, total: iterations, length: length, samples: samples, recent: []mark{{now, 0}}}
+	p.pass = &pace{began: now, total: iterations, batches: batches, length: length, samples: samples, recent: []mark{{now, 0}}}
 	if p.terminal != nil && !p.quiet {
 		p.draw(now)
 	}

@@ -41,7 +41,7 @@ func session(p *Progress, c *clock) {
 	c.pass(700 * time.Millisecond)
 	p.Iterations(3, 1) // of no pass
 	p.Phase("warm-up")
-	p.Pass(5000, 0, 20)
+	p.Pass(5000, 1000, 0, 20)
 	for epoch := 1; epoch <= 6; epoch++ {
 		p.Epoch("trainer0", epoch, 6)
 	}
@@ -50,18 +50,18 @@ func session(p *Progress, c *clock) {
 		p.Iterations(100*(i+1), 0.693147)
 	}
 	p.Phase("measured pass")
-	p.Pass(5000, 0, 20)
+	p.Pass(5000, 1000, 0, 20)
 	for i, loss := range []float64{0.693147, 1e-7, 12345.678, math.NaN(), math.Inf(1)} {
 		c.pass(4 * time.Second)
 		p.Iterations(int64(1000*i+10), loss)
 	}
 	p.Line("trainer0", "is about to end")
 	p.Phase("measured pass, of a time")
-	p.Pass(0, 15*time.Minute, 0)
+	p.Pass(0, 0, 15*time.Minute, 0)
 	c.pass(11 * time.Second)
 	p.Iterations(2, 0.5)
 	p.Phase("a pass without an end")
-	p.Pass(0, 0, 0)
+	p.Pass(0, 100, 0, 0)
 	c.pass(15 * time.Second)
 	p.Iterations(1234567, 0.5)
 	c.pass(9 * time.Second)
@@ -115,7 +115,7 @@ func TestProgress(t *testing.T) {
 // The rate is that of the last few seconds.
 func TestRate(t *testing.T) {
 	p, c := on(io.Discard, 80, false, false)
-	p.Pass(1000, 0, 0)
+	p.Pass(1000, 0, 0, 0)
 	for _, step := range []struct {
 		after time.Duration
 		done  int64
@@ -149,7 +149,7 @@ func TestTimeIsTold(t *testing.T) {
 			p.Phase("set-up")
 			time.Sleep(21500 * time.Millisecond) // so that nothing else is at the moment of a tick
 			p.Phase("measured pass")
-			p.Pass(50, 0, 20)
+			p.Pass(50, 2, 0, 20)
 			time.Sleep(11 * time.Second)
 			for done := range int64(3) {
 				p.Iterations(done+1, 0.5)
@@ -172,7 +172,7 @@ func TestTimeIsTold(t *testing.T) {
 func TestLiveLineFits(t *testing.T) {
 	text := rapid.StringMatching(`[a-zü,/ ]{0,40}`)
 	rapid.Check(t, func(t *rapid.T) {
-		l := live{text.Draw(t, "phase"), text.Draw(t, "count"), text.Draw(t, "short"), text.Draw(t, "rate"), text.Draw(t, "samples"), text.Draw(t, "loss"), text.Draw(t, "time")}
+		l := live{text.Draw(t, "phase"), text.Draw(t, "epoch"), text.Draw(t, "count"), text.Draw(t, "short"), text.Draw(t, "rate"), text.Draw(t, "samples"), text.Draw(t, "loss"), text.Draw(t, "time")}
 		columns := rapid.IntRange(1, 160).Draw(t, "columns")
 		given := rapid.IntRange(0, 7).Draw(t, "given")
 		plain, gave := l.fit(columns, given, false)

@@ -10,9 +10,10 @@ import (
 // Progress is told how far a run is, by the first trainer. Its methods may be called at once.
 type Progress interface {
 	Phase(name string)
-	// Pass says that a pass begins, of so many iterations of the trainer or so long; 0 is for
-	// what is not known. In each of the iterations all trainers take so many samples.
-	Pass(iterations int64, length time.Duration, samples float64)
+	// Pass says that a pass begins, of so many iterations of the trainer or so long, with so
+	// many of them to an epoch; 0 is for what is not known. In each of the iterations all
+	// trainers take so many samples.
+	Pass(iterations, batches int64, length time.Duration, samples float64)
 	// EpochsEvery is of how many epochs the first is to be told, 0 for none.
 	EpochsEvery() int
 	// Epoch says that the trainer begins an epoch, counted from 1, of so many; 0: of a number
@@ -28,11 +29,11 @@ var Silent Progress = silent{}
 
 type silent struct{}
 
-func (silent) Phase(string)                       {}
-func (silent) Pass(int64, time.Duration, float64) {}
-func (silent) EpochsEvery() int                   { return 0 }
-func (silent) Epoch(string, int, int)             {}
-func (silent) Iterations(int64, float64)          {}
+func (silent) Phase(string)                              {}
+func (silent) Pass(int64, int64, time.Duration, float64) {}
+func (silent) EpochsEvery() int                          { return 0 }
+func (silent) Epoch(string, int, int)                    {}
+func (silent) Iterations(int64, float64)                 {}
 
 // follow has the first trainer tell how far it is, if somebody listens.
 func (r *run) follow() {
@@ -48,7 +49,8 @@ func (r *run) tell(pass record.Pass) {
 	for _, s := range r.shares {
 		samples += s.Samples
 	}
-	r.o.Progress.Pass(int64(r.iterations(pass, 0)), r.lengths[pass].Time, float64(samples)/float64(max(1, r.shares[0].Batches)))
+	batches := r.shares[0].Batches
+	r.o.Progress.Pass(int64(r.iterations(pass, 0)), int64(batches), r.lengths[pass].Time, float64(samples)/float64(max(1, batches)))
 }
 
 // epoch passes on what the first trainer begins, unless it is late.
