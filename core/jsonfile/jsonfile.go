@@ -101,7 +101,7 @@ func Map(name string, data []byte) (map[string]any, error) {
 
 // Decode decodes an object into dst, a pointer to a struct or a map. Keys that
 // dst has no field for, spelt exactly so, and keys given twice are errors. The
-// name stands for data in errors.
+// name stands for data in errors; without one they begin with the place.
 func Decode(name string, data []byte, dst any) error {
 	var content json.RawMessage
 	if err := json.Unmarshal(data, &content); err != nil {
@@ -142,13 +142,22 @@ func located(name string, data []byte, err error) error {
 	return fmt.Errorf("%s: %w", Position(name, data, offset), err)
 }
 
-// Position words a place in a text: the name, the line and the column of the
-// byte at offset. Both count from 1; columns count characters.
+// Position words a place in a text: the name, if there is one, and the place of the byte at
+// offset.
 func Position(name string, data []byte, offset int64) string {
+	if name == "" {
+		return Place(data, offset)
+	}
+	return quote.Word(name) + ", " + Place(data, offset)
+}
+
+// Place words the line and the column of the byte at offset. Both count from 1; columns count
+// characters.
+func Place(data []byte, offset int64) string {
 	before := data[:min(max(offset, 0), int64(len(data)))]
 	line := 1 + bytes.Count(before, []byte{'\n'})
 	column := 1 + utf8.RuneCount(before[1+bytes.LastIndexByte(before, '\n'):])
-	return fmt.Sprintf("%s, line %d, column %d", quote.Word(name), line, column)
+	return fmt.Sprintf("line %d, column %d", line, column)
 }
 
 // kindOf names a value of well-formed JSON that is no object.

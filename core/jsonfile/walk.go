@@ -56,6 +56,9 @@ func (w *walker) value(path string, t reflect.Type) error {
 	if err != nil {
 		return err
 	}
+	if t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	switch token {
 	case json.Delim('{'):
 		return w.object(path, t)

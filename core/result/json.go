@@ -2,8 +2,11 @@ package result
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
+
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // number is a float64 that JSON can hold whatever its value: a loss that is not
@@ -22,7 +25,10 @@ func (n *number) UnmarshalJSON(data []byte) error {
 		*n = number(math.NaN())
 		return nil
 	}
-	return json.Unmarshal(data, (*float64)(n))
+	if json.Unmarshal(data, (*float64)(n)) != nil {
+		return fmt.Errorf("a loss or a parameter is %s, but must be a number or null", quote.Text(string(data)))
+	}
+	return nil
 }
 
 func convert[To, From ~float64](from []From) []To {

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/psbench/psbench/core/jsonfile"
 	"github.com/psbench/psbench/internal/packed"
 	"github.com/psbench/psbench/internal/quote"
 )
@@ -15,7 +18,7 @@ import (
 // else. Errors name line and column where there is one.
 func parse(data []byte) (*Result, error) {
 	var head struct {
-		Schema *string `json:"schema"`
+		Schema any `json:"schema"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, locate(data, err)
@@ -23,13 +26,14 @@ func parse(data []byte) (*Result, error) {
 	if head.Schema == nil {
 		return nil, fmt.Errorf("there is no \"schema\": a result file starts with %q", Schema)
 	}
-	parseSchema := map[string]func([]byte) (*Result, error){Schema: parseSeries, schema1: parseSamples}[*head.Schema]
+	schema := fmt.Sprint(head.Schema)
+	parseSchema := map[string]func([]byte) (*Result, error){Schema: parseSeries, schema1: parseSamples}[schema]
 	switch {
 	case parseSchema != nil:
-	case strings.HasPrefix(*head.Schema, "psbench.comm/"):
+	case strings.HasPrefix(schema, "psbench.comm/"):
 		return nil, errors.New("it is a result of psbench comm, whose tables are not made from the file")
 	default:
-		return nil, fmt.Errorf("schema is %s, but this psbench reads %q and %q", quote.String(*head.Schema), Schema, schema1)
+		return nil, fmt.Errorf("schema is %s, but this psbench reads %q and %q", quote.String(schema), Schema, schema1)
 	}
 	r, err := parseSchema(data)
 	if err != nil {
@@ -38,22 +42,29 @@ func parse(data []byte) (*Result, error) {
 	return r, checkRanks(r)
 }
 
-// decode decodes data into v. Fields that v does not have are an error. Numbers of the
-// configuration become json.Number, which keeps a 64-bit seed exact.
-func decode(data []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	d.UseNumber()
-	return d.Decode(v)
-}
-
 func parseSeries(data []byte) (*Result, error) {
+	var all seriesSet
+	head, err := split(data, "series", func(i int, text []byte) (int64, error) {
+		s, at, err := parseColumns(text)
+		switch {
+		case s == nil:
+			return at, fmt.Errorf("series %d: %w", i, err)
+		case err != nil:
+			return at, fmt.Errorf("%s: %w", s.title(i), err)
+		case !all.add(s):
+			return 0, fmt.Errorf("%s: there is another one of that rank, type and name", s.title(i))
+		}
+		return 0, nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	var f struct {
 		file
-		Losses [][]number     `json:"losses"`
-		Series []storedSeries `json:"series"`
+		Losses [][]number `json:"losses"`
+		Series []struct{} `json:"series"` // of which head has none
 	}
-	if err := decode(data, &f); err != nil {
+	if err := jsonfile.Decode("", head, &f); err != nil {
 		return nil, err
 	}
 	r := f.result()
@@ -61,49 +72,67 @@ func parseSeries(data []byte) (*Result, error) {
 	if m := (packed.Measurement{StartNS: r.StartedNS}); !m.Plausible() {
 		return nil, fmt.Errorf("started_ns is %d, which is beyond 2^61", r.StartedNS)
 	}
-	for _, s := range f.Series {
+	for _, s := range all.list { // whose starts count from the start of the run
 		series := NewSeries(s.Rank, s.Type, s.Name)
 		for _, c := range s.measurements.Chunks() {
 			series.Append(c.Shifted(r.StartedNS))
 		}
 		r.Series = append(r.Series, series)
 	}
-	return r, nil
+	return r, checkConnected(r)
 }
 
-// storedSeries is a series as a file has it: its starts count from the start of the run.
-type storedSeries struct{ Series }
-
-// UnmarshalJSON packs a series as soon as its text is there.
-func (s *storedSeries) UnmarshalJSON(data []byte) error {
-	var c columns
-	if err := decode(data, &c); err != nil {
-		return err
-	}
-	s.Rank, s.Type, s.Name = c.Rank, c.Type, c.Name
-	n := len(c.StartNS)
-	if len(c.KeyA) != n || len(c.KeyB) != n || len(c.DurationNS) != n {
-		return fmt.Errorf("%s has columns of unequal length: %d key_a, %d key_b, %d start_ns, %d duration_ns",
-			s.title(), len(c.KeyA), len(c.KeyB), n, len(c.DurationNS))
-	}
-	var m packed.Measurement
-	for i := range n {
-		fits := add(&m.A, c.KeyA[i]) && add(&m.B, c.KeyB[i]) && add(&m.StartNS, c.StartNS[i])
-		m.DurationNS = c.DurationNS[i]
-		if !fits || !m.Plausible() {
-			return fmt.Errorf("%s has a number beyond 2^61 in measurement %d", s.title(), i)
+// split takes the list of key out of the object data, which is well-formed, and gives its
+// elements to each, one by one: their text may be as long as memory allows. An error of each
+// comes with its offset in the element. Head is data without the elements, in as many lines,
+// so that the places of what is wrong in it are those of data: a second list of key, too.
+func split(data []byte, key string, each func(i int, element []byte) (at int64, err error)) (head []byte, err error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	_, err = d.Token() // {
+	for head = data; err == nil && d.More(); {
+		var name, start json.Token
+		if name, err = d.Token(); err != nil {
+			break
 		}
-		s.measurements.Add(m)
+		if name != key {
+			err = d.Decode(new(extent))
+			continue
+		}
+		if start, err = d.Token(); err != nil || start != json.Delim('[') {
+			return nil, fmt.Errorf("%s: %q must be a list", jsonfile.Place(data, d.InputOffset()), key)
+		}
+		begin := d.InputOffset()
+		for i := 0; d.More(); i++ {
+			var length extent
+			if err := d.Decode(&length); err != nil {
+				return nil, err
+			}
+			end := d.InputOffset()
+			element := end - int64(length)
+			if at, err := each(i, data[element:end]); err != nil {
+				return nil, fmt.Errorf("%s: %w", jsonfile.Place(data, element+at), err)
+			}
+		}
+		_, err = d.Token() // ]
+		end := d.InputOffset() - 1
+		head = slices.Concat(data[:begin], blank(data[begin:end]), data[end:])
 	}
+	return head, err
+}
+
+// extent is how many bytes a value has.
+type extent int64
+
+// UnmarshalJSON notes the length of value.
+func (e *extent) UnmarshalJSON(value []byte) error {
+	*e = extent(len(value))
 	return nil
 }
 
-// add adds y to x and says whether the sum fits.
-func add(x *int64, y int64) bool {
-	sum := *x + y
-	fits := (sum > *x) == (y > 0)
-	*x = sum
-	return fits
+// blank is a text with as many lines, and as many characters in the last, that are all blank.
+func blank(text []byte) []byte {
+	last := text[1+bytes.LastIndexByte(text, '\n'):]
+	return append(bytes.Repeat([]byte{'\n'}, bytes.Count(text, []byte{'\n'})), bytes.Repeat([]byte{' '}, utf8.RuneCount(last))...)
 }
 
 func lossesFromFile(trainers [][]number) (out [][]float64) {
@@ -119,33 +148,43 @@ func checkRanks(r *Result) error {
 	for _, p := range r.Processes {
 		known[p.Rank] = known[p.Rank] || p.Measures()
 	}
-	for _, s := range r.Series {
+	for i, s := range r.Series {
 		if !known[s.Rank] {
-			return fmt.Errorf("%s: no trainer or server of \"processes\" has that rank", s.title())
+			return fmt.Errorf("%s: no trainer or server of \"processes\" has that rank", s.title(i))
 		}
 	}
 	return nil
 }
 
-func (s *Series) title() string {
-	return fmt.Sprintf("series %s, %s of rank %d", quote.Word(s.Type), quote.Word(s.Name), s.Rank)
+// checkConnected makes sure that a run which did not end early had the trainers that wait for
+// each other.
+func checkConnected(r *Result) error {
+	trainers := map[int]bool{}
+	for _, p := range r.Processes {
+		trainers[p.Rank] = trainers[p.Rank] || p.Kind == "trainer"
+	}
+	for i, set := range r.Connected {
+		for _, rank := range set {
+			if r.Complete && !trainers[rank] {
+				return fmt.Errorf("set %d of \"connected\" has rank %d, but no trainer of \"processes\" has that rank", i, rank)
+			}
+		}
+	}
+	return nil
+}
+
+// title names the series, which is number i of the list.
+func (s *Series) title(i int) string {
+	return fmt.Sprintf("series %d (rank %d, %s, %s)", i, s.Rank, quote.Word(s.Type), quote.Word(s.Name))
 }
 
 func locate(data []byte, err error) error {
-	offset := int64(-1)
 	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
 	switch {
-	case errors.As(err, &syntax):
-		offset = max(syntax.Offset-1, 0) // Offset counts the byte that was wrong
-	case errors.As(err, &kind):
-		offset = kind.Offset
+	case errors.As(err, &syntax): // whose offset counts the byte that was wrong
+		return fmt.Errorf("%s: %w", jsonfile.Place(data, syntax.Offset-1), err)
+	case errors.As(err, new(*json.UnmarshalTypeError)):
+		return errors.New("it must hold an object: {...}")
 	}
-	if offset < 0 || offset > int64(len(data)) {
-		return err
-	}
-	before := data[:offset]
-	line := bytes.Count(before, []byte("\n")) + 1
-	column := len(before) - bytes.LastIndexByte(before, '\n')
-	return fmt.Errorf("line %d, column %d: %w", line, column, err)
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/psbench/psbench/core/jsonfile"
 	"github.com/psbench/psbench/internal/packed"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
@@ -18,23 +19,31 @@ import (
 const schema1 = "psbench.result/1"
 
 func parseSamples(data []byte) (*Result, error) {
+	var all seriesSet
+	head, err := split(data, "samples", func(i int, text []byte) (int64, error) {
+		m, h, err := parseSample(text)
+		if err != nil {
+			return 0, fmt.Errorf("sample %d: %w", i, err)
+		}
+		all.of(h).Add(m)
+		return 0, nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	var f struct {
 		file
 		Losses  [][]number `json:"losses"`
-		Samples samples    `json:"samples"`
+		Samples []struct{} `json:"samples"` // of which head has none
 	}
-	if err := decode(data, &f); err != nil {
+	if err := jsonfile.Decode("", head, &f); err != nil {
 		return nil, err
 	}
 	r := f.result()
 	r.Schema = Schema // of what is made of it
-	r.Losses, r.Series = lossesFromFile(f.Losses), f.Samples
+	r.Losses, r.Series = lossesFromFile(f.Losses), all.list
 	return r, nil
 }
-
-// samples are the series of a result, of which a file of schema 1 has the measurements one
-// by one.
-type samples []*Series
 
 // sample is a measurement of schema 1.
 type sample struct {
@@ -46,27 +55,15 @@ type sample struct {
 	DurationNS int64  `json:"duration_ns"`
 }
 
-// UnmarshalJSON packs the measurements as they come: as objects they take many times more.
-func (s *samples) UnmarshalJSON(data []byte) error {
-	d := json.NewDecoder(bytes.NewReader(data))
+func parseSample(text []byte) (m sdk.Measurement, h seriesHead, err error) {
+	var q sample
+	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if start, err := d.Token(); err != nil || start != json.Delim('[') {
-		return errors.New("\"samples\" is not a list")
+	if err := d.Decode(&q); err != nil {
+		return m, h, err
 	}
-	var all seriesSet
-	for i := 0; d.More(); i++ {
-		var q sample
-		if err := d.Decode(&q); err != nil {
-			return fmt.Errorf("sample %d: %w", i, err)
-		}
-		m, err := q.measurement()
-		if err != nil {
-			return fmt.Errorf("sample %d: %w", i, err)
-		}
-		all.of(seriesHead{q.Rank, q.Type, q.Name}).Add(m)
-	}
-	*s = all.list
-	return nil
+	m, err = q.measurement()
+	return m, seriesHead{q.Rank, q.Type, q.Name}, err
 }
 
 func (s *sample) measurement() (m sdk.Measurement, err error) {

@@ -96,19 +96,3 @@ func (a *seriesSet) add(s *Series) bool {
 	a.list = append(a.list, s)
 	return true
 }
-
-// columns are a Series as JSON holds it: for each measurement a number in each column. A
-// difference is that to the measurement before.
-type columns struct {
-	seriesHead
-	KeyA       []int64 `json:"key_a" jsonschema_description:"differences of the first numbers of the keys, that of the first one to 0"`
-	KeyB       []int64 `json:"key_b" jsonschema_description:"the same of the second numbers"`
-	StartNS    []int64 `json:"start_ns" jsonschema_description:"differences of the starts, that of the first one to started_ns"`
-	DurationNS []int64 `json:"duration_ns"`
-}
-
-type seriesHead struct {
-	Rank int    `json:"rank"`
-	Type string `json:"type"` // e.g. "forward_metric"
-	Name string `json:"name"` // e.g. "forward_pass"
-}
