@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,7 @@ func (a *app) showCommand() *cobra.Command {
 		Short: "Print the tables of a run from the file that --json left",
 		Long: `show prints what a run printed at its end, from the file that it left with --json:
 its tables and the answer, as --report and --stats say. The file may be compressed, and
-of an older psbench.`,
+of an older psbench; - is standard input.`,
 		Example: lines(
 			"psbench show run.json",
 			"psbench show run.json.gz --report full",
@@ -39,7 +40,7 @@ of an older psbench.`,
 			if err != nil {
 				return err
 			}
-			r, err := result.Read(args[0])
+			r, err := readResult(args[0])
 			if err != nil {
 				return err
 			}
@@ -48,6 +49,13 @@ of an older psbench.`,
 	}
 	a.addFlags(cmd, "report", "stats")
 	return cmd
+}
+
+func readResult(path string) (*result.Result, error) {
+	if path == "-" {
+		return result.ReadFrom(os.Stdin, "standard input")
+	}
+	return result.Read(path)
 }
 
 // given names arguments that are not one.

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/psbench/psbench/sdk"
 )
 
 // A compressed file is read as the plain one is, whatever its name says.
@@ -43,5 +46,26 @@ func TestCompressedResult(t *testing.T) {
 	}
 	if _, err := Read(renamed); err == nil {
 		t.Error("half a file was read")
+	}
+}
+
+// Few and many measurements, which are compressed at another level, come back as they were.
+func TestLevels(t *testing.T) {
+	for n, level := range map[int64]int{100_000: gzip.BestCompression, 100_001: 3} {
+		want := example()
+		want.Series = []*Series{NewSeries(0, "a", "b")}
+		for i := range n {
+			want.Series[0].Add(sdk.Measurement{Key: sdk.Key{A: i / 10, B: i % 10}, StartNS: i * 1e6, DurationNS: 1000 + i%7})
+		}
+		if got := (document{want, true}).level(); got != level {
+			t.Errorf("%d measurements are compressed at level %d, want %d", n, got, level)
+		}
+		path := filepath.Join(t.TempDir(), "r.json.gz")
+		if err := Write(path, want, still); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Read(path); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("%d measurements do not come back: %v", n, err)
+		}
 	}
 }
