@@ -228,7 +228,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"schema":"psbench.result/2","losses":[null,[null]],"parameters":[[{}]]}`))
 	f.Add([]byte(`{"schema":"psbench.result/2","evaluation":[{"loss":null,"trainers":[{}]},{}]}`))
 	f.Add([]byte(`{"schema":"psbench.result/2","config":[{"value":{"a":[1e999]}}]}`))
-	f.Add([]byte(`{"schema":"psbench.result/2","processes":[{"kind":"server"}],"series":[null,{"key_a":[1,-1],"key_b":[2,3],"start_ns":[4,5],"duration_ns":[6,7]}]}`))
+	f.Add([]byte(`{"schema":"psbench.result/2","processes":[{"kind":"server"}],"series":[{"key_a":[1,-1],"key_b":[2,3],"start_ns":[4,5],"duration_ns":[6,7]}]}`))
 	f.Add([]byte(`{"schema":"psbench.result/1","processes":[{"kind":"server"}],"samples":[{"key":"1,2"},{"type":"a","key":"0,0"},{"key":"1,3"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := parse(data)
