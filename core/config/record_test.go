@@ -24,9 +24,16 @@ import (
 func drawFlags(t *rapid.T) []string {
 	systems := []string{"", "--server=AverageBatchParameterServer --set=server.verbose=true", "--trainer=hybrid", "--trainer=BatchUpdateTrainer --server=batch_update"}
 	flags := strings.Fields(rapid.SampledFrom(systems).Draw(t, "system"))
+	// Of these any two exclude each other, which would leave too few that fit together.
+	for _, alternatives := range [][]string{
+		{"", "--epochs=1", "--epochs=1000000000", "--iterations=37", "--seconds=0.5", "--seconds=31536000"},
+		{"", "--warmup=full", "--warmup=none", "--warmup=7", "--warmup-cycles=0", "--warmup-cycles=3"},
+	} {
+		flags = append(flags, strings.Fields(rapid.SampledFrom(alternatives).Draw(t, "length"))...)
+	}
 	choices := map[string][]string{
-		"--nserver": {"0", "2"}, "--ntrainer": {"4"}, "--epochs": {"1", "1000000000"}, "--batch-size": {"3"},
-		"--torch-seed": {"18446744073709551615"}, "--rpc-timeout": {"7"}, "--iterations": {"37"}, "--seconds": {"0.5", "31536000"}, "--warmup": {"full", "none", "7"}, "--warmup-cycles": {"0", "3"},
+		"--nserver": {"0", "2"}, "--ntrainer": {"4"}, "--batch-size": {"3"},
+		"--torch-seed": {"18446744073709551615"}, "--rpc-timeout": {"7"},
 		"--transport": {"tcp", "shm", "grpc"}, "--listen": {"127.0.0.2", "127.0.0.1"},
 		"--isolate": {"hook", "all", "model,criterion"}, "--ddp-hook": {"allreduce", "noop", "rpc"}, "--model": {"Small", "DummyModelSparse", "dummy"},
 		"--data": {"DummyData2", "bags"}, "--create-criterion": {"l1"}, "--hook-state": {"basic"}, "--cuda-seed": {"3"}, "--filestore": {"f"},
