@@ -105,10 +105,11 @@ func (l live) parts() []string {
 	return slices.DeleteFunc([]string{l.phase, l.epoch, l.count, l.rate, l.samples, l.loss, l.time}, func(part string) bool { return part == "" })
 }
 
-// fit is the line on a screen of so many columns, which has no room for the epoch. What is too wide gives way in this order:
-// samples per second, the words of the count, loss, rate, time, count; the phase is
-// cut. What has given way so often already does so first, lest the line flickers, and fit says
-// how much has. With styled set the phase is bold and the time dim.
+// fit is the line on a screen of so many columns, without the epoch, for which there is
+// seldom room. What is too wide gives way in this order: samples per second, the words of the
+// count, loss, rate, time, count; the phase is cut. What has given way so often already does so
+// first, lest the line flickers, and fit says how much has. With styled set the phase is bold
+// and the time dim.
 func (l live) fit(columns, given int, styled bool) (string, int) {
 	l.epoch = ""
 	text := func() string { return strings.Join(l.parts(), "  ") }
