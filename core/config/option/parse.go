@@ -28,15 +28,19 @@ func (o Option) Parse(raw any) (any, error) {
 	}
 }
 
-func (o Option) parseInteger(raw any) (any, error) {
-	var digits string
+// digitsOf is how a number was written, or "" if raw is none.
+func digitsOf(raw any) string {
 	switch v := raw.(type) {
 	case Text:
-		digits = string(v)
+		return string(v)
 	case json.Number:
-		digits = v.String()
+		return v.String()
 	}
-	n, err := strconv.ParseUint(digits, 10, 64)
+	return ""
+}
+
+func (o Option) parseInteger(raw any) (any, error) {
+	n, err := strconv.ParseUint(digitsOf(raw), 10, 64)
 	switch {
 	case err == nil && n >= o.Min && n <= o.Max:
 		return n, nil
@@ -48,14 +52,7 @@ func (o Option) parseInteger(raw any) (any, error) {
 }
 
 func (o Option) parseNumber(raw any) (any, error) {
-	var digits string
-	switch v := raw.(type) {
-	case Text:
-		digits = string(v)
-	case json.Number:
-		digits = v.String()
-	}
-	if n, err := strconv.ParseFloat(digits, 64); err == nil && n > 0 && n <= float64(o.Max) {
+	if n, err := strconv.ParseFloat(digitsOf(raw), 64); err == nil && n > 0 && n <= float64(o.Max) {
 		return n, nil
 	}
 	return nil, fmt.Errorf("is %s but must be a number above 0 and at most %d", Show(raw), o.Max)
