@@ -49,18 +49,7 @@ left out, for the screen has 36
 // space.
 func TestColumnsAreNoWiderThanTheirScreen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		columns := []Column{Left("name")}
-		for range rapid.IntRange(0, 6).Draw(t, "numbers") {
-			columns = append(columns, Right("a number").Yields(rapid.IntRange(1, 3).Draw(t, "order")))
-		}
-		var rows [][]string
-		for range rapid.IntRange(0, 4).Draw(t, "rows") {
-			row := []string{rapid.StringOfN(rapid.RuneFrom([]rune("abc, _世\n")), 0, 70, -1).Draw(t, "name")}
-			for range columns[1:] {
-				row = append(row, rapid.StringMatching(`[0-9]{1,9}`).Draw(t, "number"))
-			}
-			rows = append(rows, row)
-		}
+		columns, rows := drawNumbers(t)
 		p := &Page{Width: rapid.IntRange(12, 90).Draw(t, "width")}
 		p.Columns(columns, rows)
 		for line := range strings.Lines(p.String()) {

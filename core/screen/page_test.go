@@ -113,21 +113,27 @@ left out, for the screen has
 	}
 }
 
+// drawNumbers draws columns of a name and of numbers that may all yield, and their rows.
+func drawNumbers(t *rapid.T) ([]Column, [][]string) {
+	columns := []Column{Left("name")}
+	for range rapid.IntRange(0, 6).Draw(t, "numbers") {
+		columns = append(columns, Right("a number").Yields(rapid.IntRange(1, 3).Draw(t, "order")))
+	}
+	var rows [][]string
+	for range rapid.IntRange(0, 4).Draw(t, "rows") {
+		row := []string{rapid.StringOfN(rapid.RuneFrom([]rune("abc, _世\n")), 0, 70, -1).Draw(t, "name")}
+		for range columns[1:] {
+			row = append(row, rapid.StringMatching(`[0-9]{1,9}`).Draw(t, "number"))
+		}
+		rows = append(rows, row)
+	}
+	return columns, rows
+}
+
 // No grid whose numbers may all yield is wider than its screen.
 func TestGridIsNoWiderThanItsScreen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		columns := []Column{Left("name")}
-		for range rapid.IntRange(0, 6).Draw(t, "numbers") {
-			columns = append(columns, Right("a number").Yields(rapid.IntRange(1, 3).Draw(t, "order")))
-		}
-		var rows [][]string
-		for range rapid.IntRange(0, 4).Draw(t, "rows") {
-			row := []string{rapid.StringOfN(rapid.RuneFrom([]rune("abc, _世\n")), 0, 70, -1).Draw(t, "name")}
-			for range columns[1:] {
-				row = append(row, rapid.StringMatching(`[0-9]{1,9}`).Draw(t, "number"))
-			}
-			rows = append(rows, row)
-		}
+		columns, rows := drawNumbers(t)
 		p := &Page{Width: rapid.IntRange(12, 90).Draw(t, "width")}
 		if err := p.Grid(columns, rows, rapid.Bool().Draw(t, "ruled")); err != nil {
 			t.Fatal(err)
