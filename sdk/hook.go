@@ -5,13 +5,19 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Hook reduces gradient buckets: it decides which link carries which bucket.
+// Hook reduces gradient buckets: it decides which link carries which bucket. It is made
+// once the buckets are planned and its links are joined; then for each pass Reset comes
+// first, and Reduce for every bucket of every iteration.
 type Hook interface {
 	// Reduce starts the reduction of b and returns a future that is done once
 	// b.Gradient holds the reduced gradient. It is called from the trainer's
 	// backward pass, in bucket order, and should not block unless blocking is
 	// what the hook is for.
 	Reduce(state HookState, b *tensor.Bucket) *comm.Future
+	// Reset forgets all that earlier passes left, such as an error that was fed back or a
+	// momentum, so that every pass begins alike. It is called before each pass, the first
+	// one too, when no bucket is being reduced.
+	Reset()
 }
 
 // HookState is what a hook knows of the trainer's progress.
@@ -37,7 +43,11 @@ type Links struct {
 type HookEnv struct {
 	Rank     int
 	Name     string
-	Trainers int // of the run: members of Group
+	Trainers int // of the run, the world size: members of Group
+	// Buckets are those that it will be given to reduce, in order of their index, with their
+	// capacities.
+	Buckets []tensor.BucketSpec
+	Seed    uint64 // the run's --torch-seed
 	Links
 	Recorder *Recorder
 }

@@ -12,7 +12,8 @@ import (
 // then Reset and Train once per pass.
 type Trainer interface {
 	// Plan groups the model's parameters into buckets. It must give the same
-	// answer on every rank. Capacity is left 0.
+	// answer on every rank. Capacity is left 0: it is known once the data is, and
+	// TrainerParts.Buckets have it.
 	Plan(parameters []ParameterSpec) ([]tensor.BucketSpec, error)
 	// Attach hands over the parts of the rank, all connected and ready.
 	Attach(parts TrainerParts) error
@@ -32,7 +33,8 @@ type TrainerParts struct {
 	Criterion Criterion
 	Hook      Hook
 	// Values are the parameters in registration order, Gradients their
-	// gradients: views into the buckets' gradients.
+	// gradients: views into the gradients of Buckets, which are those of Plan, with their
+	// capacities.
 	Values    []tensor.Tensor
 	Gradients []*tensor.Gradient
 	Buckets   []*tensor.Bucket
@@ -99,7 +101,7 @@ type TrainerEnv struct {
 	// said how many there are. The context of Train ends a pass before that, perhaps within
 	// an epoch.
 	Epochs int
-	Seed   uint64
+	Seed   uint64 // the run's --torch-seed
 	// Server is the key of the run's server, or "".
 	Server string
 	// Maps holds the chosen keys of the in-trainer kinds (KindDDPModel ...). A kind of which

@@ -42,7 +42,7 @@ func (r *run) configureRequest(p *process) *proto.ConfigureRequest {
 			Seed: r.e.Seed, Trainers: trainers, BatchSize: int32(r.e.BatchSize), // #nosec G115 -- checked by config
 		}}
 	default:
-		req.Role = &proto.ConfigureRequest_Companion{Companion: &proto.CompanionRole{Trainers: trainers, Model: r.modelEnv(p)}}
+		req.Role = &proto.ConfigureRequest_Companion{Companion: &proto.CompanionRole{Trainers: trainers, Seed: r.e.Seed, Model: r.modelEnv(p)}}
 	}
 	return req
 }

@@ -34,3 +34,6 @@ func (h *hybrid) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	}
 	return f
 }
+
+// Reset implements sdk.Hook: nothing is kept.
+func (h *hybrid) Reset() {}

@@ -39,3 +39,6 @@ func (m *measured) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	f.Observe(series, key.A, key.B, start)
 	return f
 }
+
+// Reset implements sdk.Hook: nothing is kept.
+func (m *measured) Reset() {}

@@ -20,3 +20,6 @@ func (h *sparseRPC) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	}
 	return h.dense.Reduce(state, b)
 }
+
+// Reset implements sdk.Hook: nothing is kept.
+func (h *sparseRPC) Reset() {}

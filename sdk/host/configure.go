@@ -92,7 +92,7 @@ func newCompanion(p *process.Process, q *proto.CompanionRole) (role, error) {
 	env := modelEnv(q.GetModel())
 	switch kind := p.Part().Kind; kind {
 	case sdk.KindHook:
-		return companion.NewHook(p, int(q.GetTrainers())), nil
+		return companion.NewHook(p, sdk.HookEnv{Trainers: int(q.GetTrainers()), Seed: q.GetSeed()}), nil
 	case sdk.KindCriterion:
 		return companion.NewCriterion(p, sdk.CriterionEnv{MaxBatch: env.MaxBatch}), nil
 	case sdk.KindModel:

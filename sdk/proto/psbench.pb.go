@@ -1060,6 +1060,7 @@ type CompanionRole struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Trainers      int32                  `protobuf:"varint,1,opt,name=trainers,proto3" json:"trainers,omitempty"` // of the run
 	Model         *ModelEnv              `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
+	Seed          uint64                 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1106,6 +1107,13 @@ func (x *CompanionRole) GetModel() *ModelEnv {
 		return x.Model
 	}
 	return nil
+}
+
+func (x *CompanionRole) GetSeed() uint64 {
+	if x != nil {
+		return x.Seed
+	}
+	return 0
 }
 
 type BenchRole struct {
@@ -4583,10 +4591,11 @@ const file_psbench_proto_rawDesc = "" +
 	"\x04seed\x18\x01 \x01(\x04R\x04seed\x12\x1a\n" +
 	"\btrainers\x18\x02 \x01(\x05R\btrainers\x12\x1d\n" +
 	"\n" +
-	"batch_size\x18\x03 \x01(\x05R\tbatchSize\"W\n" +
+	"batch_size\x18\x03 \x01(\x05R\tbatchSize\"k\n" +
 	"\rCompanionRole\x12\x1a\n" +
 	"\btrainers\x18\x01 \x01(\x05R\btrainers\x12*\n" +
-	"\x05model\x18\x02 \x01(\v2\x14.psbench.v1.ModelEnvR\x05model\"\v\n" +
+	"\x05model\x18\x02 \x01(\v2\x14.psbench.v1.ModelEnvR\x05model\x12\x12\n" +
+	"\x04seed\x18\x03 \x01(\x04R\x04seed\"\v\n" +
 	"\tBenchRole\"d\n" +
 	"\bModelEnv\x12\x1b\n" +
 	"\tmax_batch\x18\x01 \x01(\x05R\bmaxBatch\x12\x18\n" +

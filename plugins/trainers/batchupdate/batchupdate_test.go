@@ -75,6 +75,8 @@ func (s *stub) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return s.done
 }
 
+func (s *stub) Reset() {}
+
 // criterion gives a loss of 1.
 type criterion struct{}
 

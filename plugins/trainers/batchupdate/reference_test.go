@@ -164,3 +164,5 @@ func (l *link) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	}
 	return promise.Future()
 }
+
+func (l *link) Reset() {}

@@ -53,6 +53,8 @@ func (s *stub) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return s.done
 }
 
+func (s *stub) Reset() {}
+
 // criterion gives a loss of 1 and a gradient of 2.
 type criterion struct{}
 

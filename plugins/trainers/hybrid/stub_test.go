@@ -78,6 +78,8 @@ func (s *stub) Reduce(_ sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return s.note([]string{"reduce 0", "reduce 1"}[b.Index])
 }
 
+func (s *stub) Reset() {}
+
 // criterion gives a loss of 1.
 type criterion struct{}
 

@@ -14,6 +14,9 @@ import (
 // a server: it takes a bucket and answers with the reduced one.
 type remoteHook struct{ link comm.ServerLink }
 
+// Reset has nothing to do: the core resets the companion too.
+func (h *remoteHook) Reset() {}
+
 // NewRemoteHook makes the stand-in of a companion's hook, which is the server of link.
 func NewRemoteHook(link comm.ServerLink) sdk.Hook { return &remoteHook{link} }
 
@@ -24,16 +27,16 @@ func (h *remoteHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future 
 // HookRole hosts a hook in a companion: it joins the rank's links.
 type HookRole struct {
 	*process.Process
-	hook     sdk.Hook
-	buckets  []tensor.Bucket
-	states   []arrivedState // by bucket
-	started  chan started
-	trainers int
+	env     sdk.HookEnv
+	hook    sdk.Hook
+	buckets []tensor.Bucket
+	states  []arrivedState // by bucket
+	started chan started
 }
 
-// NewHook makes the role of a hook beside its trainer, in a run of so many trainers.
-func NewHook(p *process.Process, trainers int) *HookRole {
-	return &HookRole{Process: p, trainers: trainers}
+// NewHook makes the role of a hook beside its trainer. What Connect tells is added to env.
+func NewHook(p *process.Process, env sdk.HookEnv) *HookRole {
+	return &HookRole{Process: p, env: env}
 }
 
 // HookPeers are whom the process of a hook joins.
@@ -71,11 +74,11 @@ func (r *HookRole) Connect(peers HookPeers) (map[string]string, error) {
 		return nil, err
 	}
 	r.Own(port)
-	env, err := r.JoinLinks(peers.Links, r.trainers, port.Store(0))
-	if err != nil {
+	r.env.Buckets = specs
+	if r.env.Links, err = r.JoinLinks(peers.Links, port.Store(0)); err != nil {
 		return nil, err
 	}
-	if r.hook, err = hosted.NewHook(r.Process, r.Part(), env); err != nil {
+	if r.hook, err = hosted.NewHook(r.Process, r.Part(), r.env); err != nil {
 		return nil, err
 	}
 	r.buckets = make([]tensor.Bucket, len(specs))
@@ -121,8 +124,9 @@ func (r *HookRole) answerInOrder() {
 	}
 }
 
-// Reset forgets what was recorded.
+// Reset begins a pass for the hook and forgets what was recorded.
 func (r *HookRole) Reset() error {
+	r.hook.Reset()
 	r.Recorder.Reset()
 	return nil
 }

@@ -23,8 +23,10 @@ func (h *namedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 // Facts implements Describer for a hook that does.
 func (h *namedHook) Facts() map[string]string { return process.Facts(nil, h.Hook) }
 
-// NewHook makes the hook that choice names, as its host hands it on.
+// NewHook makes the hook that choice names, as its host hands it on. Who and where it is
+// is added to env.
 func NewHook(p *process.Process, choice process.Choice, env sdk.HookEnv) (sdk.Hook, error) {
+	env.Rank, env.Name, env.Recorder = p.Rank(), p.Name(), p.Recorder
 	hook, err := process.Build[sdk.Hook](p, choice, env)
 	if err != nil {
 		return nil, err

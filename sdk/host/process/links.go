@@ -54,27 +54,25 @@ func (p *Process) Joined(conns []*wire.Conn) wire.Links {
 	return wire.Links{Self: p.Name(), Conns: conns, Timeout: p.Timeout}
 }
 
-// JoinLinks joins the links that the hook uses, in the process that holds it, and gives
-// what the hook knows of its run, which has so many trainers. store holds the rank's buckets.
-func (p *Process) JoinLinks(links HookLinks, trainers int, store *comm.Store) (sdk.HookEnv, error) {
-	env := sdk.HookEnv{Rank: p.Rank(), Name: p.Name(), Trainers: trainers, Recorder: p.Recorder}
-	var err error
+// JoinLinks joins the links that the hook uses, in the process that holds it. store holds the
+// rank's buckets.
+func (p *Process) JoinLinks(links HookLinks, store *comm.Store) (joined sdk.Links, err error) {
 	if links.Server != nil {
-		if env.Server, err = p.JoinServer(*links.Server, store); err != nil {
-			return env, err
+		if joined.Server, err = p.JoinServer(*links.Server, store); err != nil {
+			return joined, err
 		}
 	}
 	if links.Group != nil {
-		if env.Group, err = p.JoinGroup(p.Fabric, *links.Group, store, PurposeGroup); err != nil {
-			return env, err
+		if joined.Group, err = p.JoinGroup(p.Fabric, *links.Group, store, PurposeGroup); err != nil {
+			return joined, err
 		}
 	}
 	if links.Default != nil {
-		if env.Default, err = p.JoinGroup(p.Fabric, *links.Default, store, purposeDefault); err != nil {
-			return env, err
+		if joined.Default, err = p.JoinGroup(p.Fabric, *links.Default, store, purposeDefault); err != nil {
+			return joined, err
 		}
 	}
-	return env, nil
+	return joined, nil
 }
 
 // JoinServer joins a server, which this process pushes store's buckets to.

@@ -77,12 +77,13 @@ func worldOf(t *testing.T, build func() sdk.Model, transport string, isolated ..
 	return newWorldOf(t, append([]sdk.Part{model}, hosttest.ToyParts...), "toy", transport, "{}", isolated...)
 }
 
-// everywhere runs test with the model in its trainer's process and beside it, over every
+// everywhere runs test with the part of a kind in its trainer's process and beside it, over every
 // transport.
-func everywhere(t *testing.T, test func(t *testing.T, transport string, isolated ...sdk.Kind)) {
+func everywhere(t *testing.T, kind sdk.Kind, test func(t *testing.T, transport string, isolated ...sdk.Kind)) {
+	t.Helper()
 	for _, transport := range hosttest.Transports {
 		t.Run(transport+" local", func(t *testing.T) { test(t, transport) })
-		t.Run(transport+" companion", func(t *testing.T) { test(t, transport, sdk.KindModel) })
+		t.Run(transport+" companion", func(t *testing.T) { test(t, transport, kind) })
 	}
 }
 
@@ -110,7 +111,7 @@ func TestModelsAreHeldToTheirContract(t *testing.T) {
 		"answered a batch of 2 with an output of 1 x 2": {forward: func(out *tensor.Tensor) { *out = tensor.New(1, 2) }},
 		"needs 4 elements but holds 3":                  {forward: func(out *tensor.Tensor) { out.Data = out.Data[:3] }},
 	}
-	everywhere(t, func(t *testing.T, transport string, isolated ...sdk.Kind) {
+	everywhere(t, sdk.KindModel, func(t *testing.T, transport string, isolated ...sdk.Kind) {
 		for want, bad := range cases {
 			w := worldOf(t, func() sdk.Model { m := bad; return &m }, transport, isolated...)
 			w.reset(t)
@@ -124,7 +125,7 @@ func TestModelsAreHeldToTheirContract(t *testing.T) {
 // The order of emission is the model's.
 func TestEmissionOrderIsFree(t *testing.T) {
 	want := newToyWorld(t, "unix", "{}").pass(t).Losses
-	everywhere(t, func(t *testing.T, transport string, isolated ...sdk.Kind) {
+	everywhere(t, sdk.KindModel, func(t *testing.T, transport string, isolated ...sdk.Kind) {
 		w := worldOf(t, func() sdk.Model { return &badModel{emissions: emitting(0, 1)} }, transport, isolated...)
 		for pass := range 2 {
 			if got := w.pass(t).Losses; len(got) != len(want) || got[0] != want[0] || got[3] != want[3] {

@@ -27,6 +27,7 @@ func (r *Role) Reset() error {
 	r.losses.reset()
 	r.work, r.found = record.Work{}, inspect.NonFinite{}
 	r.mu.Unlock()
+	r.parts.Hook.Reset()
 	return fault.Of(r.Title(), "Reset", r.trainer.Reset())
 }
 

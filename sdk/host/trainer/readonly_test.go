@@ -47,7 +47,7 @@ func TestWritingToABatchEndsTheProcess(t *testing.T) {
 	tape.Loaded = &sdk.Samples{HeldOut: heldOut}
 	for name, on := range map[string]sdk.Data{"in memory": hosttest.Loaded{Samples: small}, "streamed": tape} {
 		for _, trainer := range []sdk.Trainer{&hosttest.ToyTrainer{}, &shifting{}} {
-			everywhere(t, func(t *testing.T, transport string, isolated ...sdk.Kind) {
+			everywhere(t, sdk.KindModel, func(t *testing.T, transport string, isolated ...sdk.Kind) {
 				var batches atomic.Int32
 				model := sdk.NewModel("toy", struct{}{}, func(struct{}, sdk.ModelEnv) (sdk.Model, error) { return &scribbler{t: t, batches: &batches}, nil })
 				data := sdk.NewData("toy", struct{}{}, func(struct{}, sdk.DataEnv) (sdk.Data, error) { return on, nil })

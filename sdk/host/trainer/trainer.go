@@ -256,8 +256,9 @@ func (r *Role) connectCriterion(dial func(sdk.Kind) (*call.Link, error)) (err er
 
 func (r *Role) connectHook(links process.HookLinks, dial func(sdk.Kind) (*call.Link, error)) error {
 	if choice, ok := r.config.local(sdk.KindHook); ok {
-		env, err := r.JoinLinks(links, r.config.Trainers, r.store)
-		if err != nil {
+		env := sdk.HookEnv{Trainers: r.config.Trainers, Buckets: r.store.Specs(), Seed: r.config.Seed}
+		var err error
+		if env.Links, err = r.JoinLinks(links, r.store); err != nil {
 			return err
 		}
 		r.parts.Links = env.Links

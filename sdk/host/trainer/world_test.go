@@ -25,6 +25,7 @@ type toyWorld struct {
 	trainer    *Role
 	data       *data.Role
 	companions map[sdk.Kind]*process.Process
+	hook       *companion.HookRole // nil unless it is isolated
 	reply      *Joined
 }
 
@@ -75,9 +76,9 @@ func newWorldOf(t *testing.T, parts []sdk.Part, key string, transport string, se
 		peers.Companions[kind] = hosttest.PeerOf(p)
 		switch kind {
 		case sdk.KindHook:
-			hook := companion.NewHook(p, 1)
+			w.hook = companion.NewHook(p, sdk.HookEnv{Trainers: 1, Seed: 3})
 			joins = append(joins, func() error {
-				_, err := hook.Connect(companion.HookPeers{Trainer: trainer, Buckets: peers.Buckets})
+				_, err := w.hook.Connect(companion.HookPeers{Trainer: trainer, Buckets: peers.Buckets})
 				return err
 			})
 		case sdk.KindCriterion:
@@ -134,6 +135,9 @@ func partitionOf(in sdk.InputSpec) data.Request {
 func (w *toyWorld) reset(t *testing.T) {
 	t.Helper()
 	hosttest.Must(t, w.data.Reset())
+	if w.hook != nil {
+		hosttest.Must(t, w.hook.Reset())
+	}
 	hosttest.Must(t, w.trainer.Reset())
 }
 

@@ -148,6 +148,8 @@ func (h *toyHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return comm.Completed(h.check("reduce"))
 }
 
+func (h *toyHook) Reset() {}
+
 // ToyTrainer steps against the gradients, with one bucket per parameter.
 type ToyTrainer struct{ Parts sdk.TrainerParts }
 
