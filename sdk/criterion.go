@@ -15,4 +15,5 @@ type Criterion interface {
 // CriterionEnv is what a criterion knows of its run.
 type CriterionEnv struct {
 	MaxBatch int // the run's --batch-size; batches that the data cuts itself may be larger
+	Recorder *Recorder
 }

@@ -94,4 +94,6 @@ type DataEnv struct {
 	Seed      uint64 // the run's --torch-seed
 	Trainers  int    // that the batches are partitioned among, round-robin
 	BatchSize int    // the run's --batch-size
+	// Recorder forgets what is recorded before a pass, as while Load works.
+	Recorder *Recorder
 }

@@ -119,7 +119,7 @@ func TestSnapshotsAreOfOneMoment(t *testing.T) {
 	})
 	for n := 0; n < many; {
 		var lengths []int
-		for _, s := range r.All() {
+		for _, s := range r.All().Series {
 			n = 0
 			s.Each(func(m Measurement) {
 				if m.Key.A != int64(n) {

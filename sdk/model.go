@@ -76,10 +76,19 @@ type ModelEnv struct {
 	// FirstTensor is the number of the model's first parameter among the run's
 	// tensors; the tables of servers come before it.
 	FirstTensor int
+	Recorder    *Recorder
 }
 
 // Describer is implemented by parts that have facts to report about where and
 // how they ran, e.g. {"blas": "openblas"}. It is asked once, before training.
 type Describer interface {
 	Facts() map[string]string
+}
+
+// PassDescriber is implemented by parts that know some facts only after a pass, e.g.
+// {"rows dropped": "12 of 400"}. It is asked after each pass whose measurements are collected,
+// while nothing else is called; what a part does on goroutines of its own may still go on. Of a
+// pass that failed it may not be asked.
+type PassDescriber interface {
+	PassFacts() map[string]string
 }

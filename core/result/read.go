@@ -75,7 +75,7 @@ func parseSeries(data []byte) (*Result, error) {
 	for _, s := range all.list { // whose starts count from the start of the run
 		series := NewSeries(s.Rank, s.Type, s.Name)
 		for _, c := range s.measurements.Chunks() {
-			series.Append(c.Shifted(r.StartedNS))
+			series.Append(packed.Shifted(c, r.StartedNS))
 		}
 		r.Series = append(r.Series, series)
 	}

@@ -15,7 +15,7 @@ type Series struct {
 	Type string // e.g. "forward_metric"
 	Name string // e.g. "forward_pass"
 
-	measurements packed.List
+	measurements packed.List[packed.Measurement]
 }
 
 // NewSeries makes a series of these measurements.
@@ -33,7 +33,7 @@ func (s *Series) Add(m sdk.Measurement) {
 }
 
 // Append appends measurements, whose bytes it shares.
-func (s *Series) Append(c packed.Chunk) { s.measurements.Append(c) }
+func (s *Series) Append(c packed.Chunk[packed.Measurement]) { s.measurements.Append(c) }
 
 // Len is how many measurements there are.
 func (s *Series) Len() int { return s.measurements.Len() }

@@ -133,7 +133,7 @@ func TestMemoryOfTheCore(t *testing.T) {
 	var r Result
 	before := heap()
 	for i, data := range pieces {
-		c, err := packed.ChunkOf(bytes.Clone(data))
+		c, err := packed.ChunkOf[packed.Measurement](bytes.Clone(data))
 		if err != nil {
 			t.Fatal(err)
 		}

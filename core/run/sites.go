@@ -4,6 +4,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/internal/packed"
 	"github.com/psbench/psbench/sdk/host/record"
 )
 
@@ -51,6 +52,6 @@ func onCoreClock(site cluster.Site, piece record.Piece) {
 	case *record.Work:
 		p.StartNS, p.EndNS = site.OnCoreClock(p.StartNS), site.OnCoreClock(p.EndNS)
 	case *record.Series:
-		p.Measurements = p.Measurements.Shifted(-int64(site.Clock))
+		p.Measurements = packed.Shifted(p.Measurements, -int64(site.Clock))
 	}
 }

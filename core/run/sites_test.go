@@ -103,15 +103,15 @@ func TestStampsAreOnTheCoresClock(t *testing.T) {
 		&record.Work{},
 		record.Losses{1},
 	}
-	unpacked := cmp.Transformer("unpacked", func(c packed.Chunk) []packed.Measurement { return slices.Collect(c.All()) })
+	unpacked := cmp.Transformer("unpacked", func(c packed.Chunk[packed.Measurement]) []packed.Measurement { return slices.Collect(c.All()) })
 	if d := cmp.Diff(want, pieces, unpacked); d != "" {
 		t.Error(d)
 	}
 }
 
 // packedOf is a chunk of these measurements.
-func packedOf(measurements ...packed.Measurement) packed.Chunk {
-	var l packed.List
+func packedOf(measurements ...packed.Measurement) packed.Chunk[packed.Measurement] {
+	var l packed.List[packed.Measurement]
 	for _, m := range measurements {
 		l.Add(m)
 	}

@@ -1,3 +1,5 @@
+// Package packed keeps what is recorded in few bytes: a measurement in 4 to 8, if the keys of
+// its series count and its starts are less than 268 ms apart; an observation in 2 to 9.
 package packed
 
 import (
@@ -13,57 +15,65 @@ const chunkBytes = 16 << 10
 // two of them overflows.
 const most = 1 << 61
 
-// Chunk is some measurements that follow each other.
-type Chunk struct {
-	data    []byte
-	count   int
-	startNS int64 // what the first start differs from
+func small(x int64) bool { return -most <= x && x <= most }
+
+// packable is what a list holds: a Measurement or an Observation. Each is packed as it differs
+// from the one before it.
+type packable[T any] interface {
+	// put writes the value, which follows last, to data, which has room for mostBytes. It gives
+	// the number of bytes.
+	put(data []byte, last *T) int
+	// takeNext is what data begins with, which follows the value, and how many bytes it has.
+	// These are 0 if data ends before it does.
+	takeNext(data []byte) (T, int)
+	// Plausible says whether the value's numbers are small enough to be reckoned with.
+	Plausible() bool
+}
+
+// Chunk is some values that follow each other.
+type Chunk[T packable[T]] struct {
+	data  []byte
+	count int
+	from  T // what the first one differs from
 }
 
 // ChunkOf is the chunk whose Bytes these are; it keeps them. Bytes that no chunk has are an
-// error that says what is wrong with which measurement.
-func ChunkOf(data []byte) (Chunk, error) {
-	c := Chunk{data: data}
-	var m Measurement
+// error that says what is wrong with which value.
+func ChunkOf[T packable[T]](data []byte) (Chunk[T], error) {
+	c := Chunk[T]{data: data}
+	var v T
 	for at := 0; at < len(data); c.count++ {
 		var n int
-		if m, n = take(data[at:], m); n == 0 {
-			return Chunk{}, fmt.Errorf("measurement %d is cut off", c.count)
+		if v, n = v.takeNext(data[at:]); n == 0 {
+			return Chunk[T]{}, fmt.Errorf("measurement %d is cut off", c.count)
 		}
-		if !m.Plausible() {
-			return Chunk{}, fmt.Errorf("measurement %d has a number beyond 2^61", c.count)
+		if !v.Plausible() {
+			return Chunk[T]{}, fmt.Errorf("measurement %d has a number beyond 2^61", c.count)
 		}
 		at += n
 	}
 	return c, nil
 }
 
-// Plausible says whether m is small enough to be reckoned with.
-func (m Measurement) Plausible() bool {
-	return small(m.A) && small(m.B) && small(m.StartNS) && small(m.DurationNS)
-}
+// Bytes are the values packed, as they were before a shift. They must not be written.
+func (c Chunk[T]) Bytes() []byte { return c.data }
 
-func small(x int64) bool { return -most <= x && x <= most }
-
-// Bytes are the measurements packed, as they were before a shift. They must not be written.
-func (c Chunk) Bytes() []byte { return c.data }
-
-// Len is how many measurements there are.
-func (c Chunk) Len() int { return c.count }
+// Len is how many values there are.
+func (c Chunk[T]) Len() int { return c.count }
 
 // Shifted is the chunk with ns added to all starts; it shares the bytes.
-func (c Chunk) Shifted(ns int64) Chunk {
-	c.startNS += ns
+func Shifted(c Chunk[Measurement], ns int64) Chunk[Measurement] {
+	c.from.StartNS += ns
 	return c
 }
 
-// All goes through the measurements.
-func (c Chunk) All() iter.Seq[Measurement] {
-	return func(yield func(Measurement) bool) {
-		m := Measurement{StartNS: c.startNS}
+// All goes through the values.
+func (c Chunk[T]) All() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		v := c.from
 		for data := c.data; len(data) > 0; {
 			var n int
-			if m, n = take(data, m); !yield(m) {
+			if v, n = v.takeNext(data); !yield(v) {
 				return
 			}
 			data = data[n:]
@@ -71,45 +81,46 @@ func (c Chunk) All() iter.Seq[Measurement] {
 	}
 }
 
-// List is a list of measurements. The zero List is empty.
-type List struct {
-	chunks []Chunk     // those before the last one are full
-	last   Measurement // of the last chunk
-	spare  [][]byte    // storage of chunks to come
+// List is a list of values. The zero List is empty.
+type List[T packable[T]] struct {
+	chunks []Chunk[T] // those before the last one are full
+	last   T          // of the last chunk
+	spare  [][]byte   // storage of chunks to come
 }
 
-// Add appends a measurement. It allocates nothing while there is storage.
-func (l *List) Add(m Measurement) {
+// Add appends a value. It allocates nothing while there is storage.
+func (l *List[T]) Add(v T) {
 	if n := len(l.chunks); n == 0 || cap(l.chunks[n-1].data)-len(l.chunks[n-1].data) < mostBytes {
 		l.begin()
 	}
 	c := &l.chunks[len(l.chunks)-1]
 	end := len(c.data)
-	c.data = c.data[:end+put(c.data[end:cap(c.data)], &l.last, m)]
+	c.data = c.data[:end+v.put(c.data[end:cap(c.data)], &l.last)]
 	c.count++
-	l.last = m
+	l.last = v
 }
 
 // begin begins a chunk.
-func (l *List) begin() {
+func (l *List[T]) begin() {
 	var storage []byte
 	if n := len(l.spare); n > 0 {
 		storage, l.spare = l.spare[n-1], l.spare[:n-1]
 	} else {
 		storage = make([]byte, 0, chunkBytes)
 	}
-	l.chunks, l.last = append(l.chunks, Chunk{data: storage}), Measurement{}
+	var none T
+	l.chunks, l.last = append(l.chunks, Chunk[T]{data: storage}), none
 }
 
-// Append appends the measurements of a chunk, whose bytes it shares.
-func (l *List) Append(c Chunk) {
+// Append appends the values of a chunk, whose bytes it shares.
+func (l *List[T]) Append(c Chunk[T]) {
 	c.data = slices.Clip(c.data) // what is added goes elsewhere
 	l.chunks = append(l.chunks, c)
 }
 
-// Reset forgets all measurements and keeps their storage, and a little more, since as many
+// Reset forgets all values and keeps their storage, and a little more, since as many
 // others may take more bytes. The list must have no chunk that was appended.
-func (l *List) Reset() {
+func (l *List[T]) Reset() {
 	chunks := 1 + len(l.chunks) + len(l.chunks)/16
 	for _, c := range l.chunks {
 		l.spare = append(l.spare, c.data[:0])
@@ -122,31 +133,31 @@ func (l *List) Reset() {
 
 // Snapshot is what the list holds now, whatever is added to it. It shares the storage, so
 // it is good until the Reset.
-func (l *List) Snapshot() List {
-	s := List{chunks: slices.Clone(l.chunks)}
+func (l *List[T]) Snapshot() List[T] {
+	s := List[T]{chunks: slices.Clone(l.chunks)}
 	if n := len(s.chunks); n > 0 {
 		s.chunks[n-1].data = slices.Clip(s.chunks[n-1].data)
 	}
 	return s
 }
 
-// Chunks are the measurements in pieces of some ten kilobytes.
-func (l *List) Chunks() []Chunk { return l.chunks }
+// Chunks are the values in pieces of some ten kilobytes.
+func (l *List[T]) Chunks() []Chunk[T] { return l.chunks }
 
-// Len is how many measurements there are.
-func (l *List) Len() (n int) {
+// Len is how many values there are.
+func (l *List[T]) Len() (n int) {
 	for _, c := range l.chunks {
 		n += c.count
 	}
 	return n
 }
 
-// All goes through the measurements.
-func (l *List) All() iter.Seq[Measurement] {
-	return func(yield func(Measurement) bool) {
+// All goes through the values.
+func (l *List[T]) All() iter.Seq[T] {
+	return func(yield func(T) bool) {
 		for _, c := range l.chunks {
-			for m := range c.All() {
-				if !yield(m) {
+			for v := range c.All() {
+				if !yield(v) {
 					return
 				}
 			}

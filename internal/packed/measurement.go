@@ -1,5 +1,3 @@
-// Package packed keeps measurements in few bytes: 4 to 8 for one of a series whose keys
-// count and whose starts are less than 268 ms apart.
 package packed
 
 import (
@@ -13,6 +11,11 @@ type Measurement struct {
 	StartNS, DurationNS int64
 }
 
+// Plausible says whether m is small enough to be reckoned with.
+func (m Measurement) Plausible() bool {
+	return small(m.A) && small(m.B) && small(m.StartNS) && small(m.DurationNS)
+}
+
 // A packed measurement says what differs from the one before it. It is a header,
 //
 //	bits 0-1  how the key follows from the one before
@@ -23,34 +26,11 @@ type Measurement struct {
 // whole byte, and then as varints what is not said so: the differences of both numbers of
 // the key if it is anyKey, that of the starts and the duration if they are escaped. So any
 // values can be packed, and the usual ones with one store of 8 bytes.
-const (
-	nextB  = 0 // of the same A
-	firstB = 1 // 0, of the next A
-	nextA  = 2 // with the same B
-	anyKey = 3
+const escaped = 7 // negative, or more than 28 bits, 268 ms
 
-	escaped = 7 // negative, or more than 28 bits, 268 ms
-
-	mostBytes = 1 + 7 + 4*binary.MaxVarintLen64 // of one measurement, rounded up
-)
-
-// put writes m, which follows last, to data, which has room for mostBytes. It gives the
-// number of bytes.
-func put(data []byte, last *Measurement, m Measurement) int {
-	key := uint64(anyKey)
-	switch m.A - last.A {
-	case 0:
-		if m.B == last.B+1 {
-			key = nextB
-		}
-	case 1:
-		switch m.B {
-		case 0:
-			key = firstB
-		case last.B:
-			key = nextA
-		}
-	}
+// put implements packable.
+func (m Measurement) put(data []byte, last *Measurement) int {
+	key := keyAfter(last.A, last.B, m.A, m.B)
 	difference, durationNS := uint64(m.StartNS-last.StartNS), uint64(m.DurationNS) // #nosec G115 -- their bits: what is negative is escaped
 	start, duration := halves(difference), halves(durationNS)
 	word, width := key|start<<2|duration<<5, uint64(8)
@@ -82,12 +62,11 @@ func halves(x uint64) uint64 {
 	return min(uint64(bits.Len64(x|1)-1)/4, escaped) // #nosec G115 -- x|1 has a bit at least
 }
 
-// take is the measurement that data begins with, which follows last, and how many bytes it
-// has. These are 0 if data ends before it does.
-func take(data []byte, last Measurement) (m Measurement, n int) {
+// takeNext implements packable.
+func (m Measurement) takeNext(data []byte) (Measurement, int) {
 	word := first8(data)
 	key, start, duration := word&3, word>>2&7, word>>5&7
-	m, width := last, uint64(8)
+	width := uint64(8)
 	if start != escaped {
 		m.StartNS += field(word>>width, start)
 		width += 4 * (start + 1)
@@ -96,21 +75,11 @@ func take(data []byte, last Measurement) (m Measurement, n int) {
 		m.DurationNS = field(word>>width, duration)
 		width += 4 * (duration + 1)
 	}
-	if n = int(width+7) / 8; n > len(data) {
+	n := int(width+7) / 8
+	if n > len(data) {
 		return m, 0
 	}
-	rest := data[n:]
-	switch key {
-	case nextB:
-		m.B++
-	case firstB:
-		m.A, m.B = m.A+1, 0
-	case nextA:
-		m.A++
-	case anyKey:
-		rest = add(&m.A, rest)
-		rest = add(&m.B, rest)
-	}
+	rest := takeKey(key, &m.A, &m.B, data[n:])
 	if start == escaped {
 		rest = add(&m.StartNS, rest)
 	}
@@ -127,26 +96,4 @@ func take(data []byte, last Measurement) (m Measurement, n int) {
 // field is what a number's half bytes, at the low end of word, are.
 func field(word, halves uint64) int64 {
 	return int64(word & (1<<(4*(halves+1)) - 1)) // #nosec G115 -- at most 28 bits
-}
-
-// first8 is the first 8 bytes of data; 0 stands for those that there are not.
-func first8(data []byte) (word uint64) {
-	if len(data) >= 8 {
-		return binary.LittleEndian.Uint64(data)
-	}
-	for i, b := range data {
-		word |= uint64(b) << (8 * i)
-	}
-	return word
-}
-
-// add adds the varint that data begins with to x. It gives what follows it, nil if data
-// ends before it does.
-func add(x *int64, data []byte) []byte {
-	difference, n := binary.Varint(data)
-	if n <= 0 {
-		return nil
-	}
-	*x += difference
-	return data[n:]
 }

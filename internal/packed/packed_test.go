@@ -38,7 +38,7 @@ func anyMeasurement(t *rapid.T, last Measurement) Measurement {
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want []Measurement
-		var l List
+		var l List[Measurement]
 		for range rapid.IntRange(0, 50).Draw(t, "measurements") {
 			var last Measurement
 			if len(want) > 0 {
@@ -51,7 +51,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("%d measurements:\n%s", l.Len(), cmp.Diff(want, got))
 		}
 		for _, c := range l.Chunks() {
-			again, err := ChunkOf(c.Bytes())
+			again, err := ChunkOf[Measurement](c.Bytes())
 			if implausible := slices.ContainsFunc(want, func(m Measurement) bool { return !m.Plausible() }); (err != nil) != implausible {
 				t.Fatal(err)
 			} else if err == nil && !slices.Equal(slices.Collect(again.All()), want) {
@@ -73,7 +73,7 @@ func TestPlausible(t *testing.T) {
 
 // What is no chunk is refused, and what is one can be packed again.
 func FuzzChunkOf(f *testing.F) {
-	var l List
+	var l List[Measurement]
 	for i := range int64(3) {
 		l.Add(Measurement{i, -i, i << 40, i << 20})
 	}
@@ -81,11 +81,11 @@ func FuzzChunkOf(f *testing.F) {
 	f.Add([]byte{0xff})
 	f.Add([]byte{0, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := ChunkOf(data)
+		c, err := ChunkOf[Measurement](data)
 		if err != nil {
 			return
 		}
-		var again List
+		var again List[Measurement]
 		for m := range c.All() {
 			again.Add(m)
 		}
@@ -96,12 +96,12 @@ func FuzzChunkOf(f *testing.F) {
 }
 
 func TestShifted(t *testing.T) {
-	var l List
+	var l List[Measurement]
 	for i := range int64(3) {
 		l.Add(Measurement{A: i, StartNS: 1000 + i, DurationNS: 5})
 	}
-	var got List
-	got.Append(l.Chunks()[0].Shifted(-1000))
+	var got List[Measurement]
+	got.Append(Shifted(l.Chunks()[0], -1000))
 	got.Add(Measurement{A: 3, StartNS: 3, DurationNS: 5}) // does not touch the chunk's bytes
 	for want := range int64(4) {
 		if m := slices.Collect(got.All())[want]; m != (Measurement{want, 0, want, 5}) {
@@ -139,7 +139,7 @@ func TestBytesOfAMeasurement(t *testing.T) {
 		iterationNS float64
 		least, most float64
 	}{{1, 20e3, 4, 5}, {3, 20e3, 4, 5}, {1, 300e3, 5, 6.5}, {3, 300e3, 5, 6}, {1, 12e6, 6, 7.5}, {3, 12e6, 6, 7.5}, {1, 50e6, 7, 8}} {
-		var l List
+		var l List[Measurement]
 		for _, m := range trained(20_000, c.parts, c.iterationNS) {
 			l.Add(m)
 		}
@@ -156,7 +156,7 @@ func TestBytesOfAMeasurement(t *testing.T) {
 // A second pass that is a little different needs no more storage, and what was recorded
 // before a snapshot stays as it was.
 func TestStorageIsKept(t *testing.T) {
-	var l List
+	var l List[Measurement]
 	measurements := trained(50_000, 1, 1e6)
 	l.Reset()
 	for _, m := range measurements {

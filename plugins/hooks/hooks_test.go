@@ -140,7 +140,7 @@ func TestHooks(t *testing.T) {
 func requireRecorded(t *testing.T, rec *sdk.Recorder, series string, before, after, end int64) {
 	t.Helper()
 	got := map[string][]sdk.Measurement{}
-	for _, s := range rec.All() {
+	for _, s := range rec.All().Series {
 		s.Each(func(m sdk.Measurement) { got[s.Type+","+s.Name] = append(got[s.Type+","+s.Name], m) })
 	}
 	if series == "" {
@@ -212,7 +212,7 @@ func TestFailuresAreNotRecorded(t *testing.T) {
 				t.Errorf("%s: a broken link gave %v", name, err)
 			}
 		}
-		for _, s := range rec.All() {
+		for _, s := range rec.All().Series {
 			s.Each(func(m sdk.Measurement) { t.Errorf("%s recorded %+v in %s", name, m, s.Name) })
 		}
 	}

@@ -157,7 +157,7 @@ func TestBatchUpdateMetrics(t *testing.T) {
 		}
 	}
 	got := map[string][]string{}
-	for _, s := range w.recorder.All() {
+	for _, s := range w.recorder.All().Series {
 		s.Each(func(m sdk.Measurement) { got[s.Type+","+s.Name] = append(got[s.Type+","+s.Name], m.Key.String()) })
 	}
 	if d := cmp.Diff(map[string][]string{

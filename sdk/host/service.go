@@ -198,7 +198,11 @@ func (p *service) Reset(_ context.Context, req *proto.ResetRequest) (*proto.Rese
 	defer p.recorded.Unlock()
 	p.pass = convert.PassFromProto(req.GetPass())
 	p.events.Begin(p.pass)
-	return &proto.ResetReply{}, p.status(r.Reset())
+	err = r.Reset()
+	if err == nil {
+		err = p.recordedWrongly()
+	}
+	return &proto.ResetReply{}, p.status(err)
 }
 
 // Collect does not wait for a reset, after which there is nothing.
@@ -210,6 +214,9 @@ func (p *service) Collect(req *proto.CollectRequest, stream proto.Part_CollectSe
 	send := func(piece record.Piece) error { return stream.Send(convert.PieceToProto(piece)) }
 	if p.recorded.TryRLock() {
 		defer p.recorded.RUnlock()
+		if err := p.recordedWrongly(); err != nil {
+			return p.status(err)
+		}
 		if p.pass == convert.PassFromProto(req.GetPass()) {
 			err = r.Collect(send)
 		}
@@ -218,6 +225,20 @@ func (p *service) Collect(req *proto.CollectRequest, stream proto.Part_CollectSe
 		return p.status(err)
 	}
 	return send(record.PeakRSS(peakRSSBytes()))
+}
+
+// recordedWrongly is an error if a part, whichever of the process it was, declared something to
+// record, or recorded, what cannot be.
+func (p *service) recordedWrongly() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process == nil {
+		return nil
+	}
+	if err := p.process.Recorder.Err(); err != nil {
+		return &fault.Part{Text: p.process.Title() + ": " + err.Error(), Err: err}
+	}
+	return nil
 }
 
 // status is asStatus of an error of the process's role.

@@ -172,7 +172,7 @@ func (x MeasureRequest_Expect) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MeasureRequest_Expect.Descriptor instead.
 func (MeasureRequest_Expect) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{56, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{61, 0}
 }
 
 type Failure_Cause int32
@@ -221,7 +221,7 @@ func (x Failure_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Cause.Descriptor instead.
 func (Failure_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{63, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{68, 0}
 }
 
 type DescribeRequest struct {
@@ -3458,6 +3458,10 @@ type CollectReply struct {
 	//	*CollectReply_NonFinite
 	//	*CollectReply_Parameter
 	//	*CollectReply_PeakRssBytes
+	//	*CollectReply_Counter
+	//	*CollectReply_Gauge
+	//	*CollectReply_Histogram
+	//	*CollectReply_Facts
 	Piece         isCollectReply_Piece `protobuf_oneof:"piece"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3563,6 +3567,42 @@ func (x *CollectReply) GetPeakRssBytes() int64 {
 	return 0
 }
 
+func (x *CollectReply) GetCounter() *Counter {
+	if x != nil {
+		if x, ok := x.Piece.(*CollectReply_Counter); ok {
+			return x.Counter
+		}
+	}
+	return nil
+}
+
+func (x *CollectReply) GetGauge() *Gauge {
+	if x != nil {
+		if x, ok := x.Piece.(*CollectReply_Gauge); ok {
+			return x.Gauge
+		}
+	}
+	return nil
+}
+
+func (x *CollectReply) GetHistogram() *Histogram {
+	if x != nil {
+		if x, ok := x.Piece.(*CollectReply_Histogram); ok {
+			return x.Histogram
+		}
+	}
+	return nil
+}
+
+func (x *CollectReply) GetFacts() *Facts {
+	if x != nil {
+		if x, ok := x.Piece.(*CollectReply_Facts); ok {
+			return x.Facts
+		}
+	}
+	return nil
+}
+
 type isCollectReply_Piece interface {
 	isCollectReply_Piece()
 }
@@ -3595,6 +3635,22 @@ type CollectReply_PeakRssBytes struct {
 	PeakRssBytes int64 `protobuf:"varint,7,opt,name=peak_rss_bytes,json=peakRssBytes,proto3,oneof"` // comes last
 }
 
+type CollectReply_Counter struct {
+	Counter *Counter `protobuf:"bytes,8,opt,name=counter,proto3,oneof"`
+}
+
+type CollectReply_Gauge struct {
+	Gauge *Gauge `protobuf:"bytes,9,opt,name=gauge,proto3,oneof"`
+}
+
+type CollectReply_Histogram struct {
+	Histogram *Histogram `protobuf:"bytes,10,opt,name=histogram,proto3,oneof"`
+}
+
+type CollectReply_Facts struct {
+	Facts *Facts `protobuf:"bytes,11,opt,name=facts,proto3,oneof"` // that the parts know after the pass, if any
+}
+
 func (*CollectReply_Series) isCollectReply_Piece() {}
 
 func (*CollectReply_Losses) isCollectReply_Piece() {}
@@ -3608,6 +3664,14 @@ func (*CollectReply_NonFinite) isCollectReply_Piece() {}
 func (*CollectReply_Parameter) isCollectReply_Piece() {}
 
 func (*CollectReply_PeakRssBytes) isCollectReply_Piece() {}
+
+func (*CollectReply_Counter) isCollectReply_Piece() {}
+
+func (*CollectReply_Gauge) isCollectReply_Piece() {}
+
+func (*CollectReply_Histogram) isCollectReply_Piece() {}
+
+func (*CollectReply_Facts) isCollectReply_Piece() {}
 
 // Losses are those of the iterations that ended.
 type Losses struct {
@@ -3895,6 +3959,286 @@ func (x *Series) GetMeasurements() []byte {
 	return nil
 }
 
+// Head says what numbers are of, and their unit, a short word.
+type Head struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Type          string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Unit          string                 `protobuf:"bytes,3,opt,name=unit,proto3" json:"unit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Head) Reset() {
+	*x = Head{}
+	mi := &file_psbench_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Head) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Head) ProtoMessage() {}
+
+func (x *Head) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Head.ProtoReflect.Descriptor instead.
+func (*Head) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *Head) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *Head) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Head) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
+}
+
+// Counter is a sum over the pass.
+type Counter struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Head          *Head                  `protobuf:"bytes,1,opt,name=head,proto3" json:"head,omitempty"`
+	Value         int64                  `protobuf:"varint,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Counter) Reset() {
+	*x = Counter{}
+	mi := &file_psbench_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Counter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Counter) ProtoMessage() {}
+
+func (x *Counter) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Counter.ProtoReflect.Descriptor instead.
+func (*Counter) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *Counter) GetHead() *Head {
+	if x != nil {
+		return x.Head
+	}
+	return nil
+}
+
+func (x *Counter) GetValue() int64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+// Gauge is part of the numbers that were observed; many come in several replies.
+type Gauge struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Head          *Head                  `protobuf:"bytes,1,opt,name=head,proto3" json:"head,omitempty"`
+	Observations  []byte                 `protobuf:"bytes,2,opt,name=observations,proto3" json:"observations,omitempty"` // as internal/packed has them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Gauge) Reset() {
+	*x = Gauge{}
+	mi := &file_psbench_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Gauge) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Gauge) ProtoMessage() {}
+
+func (x *Gauge) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Gauge.ProtoReflect.Descriptor instead.
+func (*Gauge) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *Gauge) GetHead() *Head {
+	if x != nil {
+		return x.Head
+	}
+	return nil
+}
+
+func (x *Gauge) GetObservations() []byte {
+	if x != nil {
+		return x.Observations
+	}
+	return nil
+}
+
+// Histogram is how many values were in each bucket.
+type Histogram struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Head          *Head                  `protobuf:"bytes,1,opt,name=head,proto3" json:"head,omitempty"`
+	Bounds        []float64              `protobuf:"fixed64,2,rep,packed,name=bounds,proto3" json:"bounds,omitempty"` // ascending; a bucket ends with its bound
+	Counts        []int64                `protobuf:"varint,3,rep,packed,name=counts,proto3" json:"counts,omitempty"`  // one more: the last bucket is above all bounds
+	Nan           int64                  `protobuf:"varint,4,opt,name=nan,proto3" json:"nan,omitempty"`               // in no bucket
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Histogram) Reset() {
+	*x = Histogram{}
+	mi := &file_psbench_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Histogram) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Histogram) ProtoMessage() {}
+
+func (x *Histogram) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
+func (*Histogram) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *Histogram) GetHead() *Head {
+	if x != nil {
+		return x.Head
+	}
+	return nil
+}
+
+func (x *Histogram) GetBounds() []float64 {
+	if x != nil {
+		return x.Bounds
+	}
+	return nil
+}
+
+func (x *Histogram) GetCounts() []int64 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *Histogram) GetNan() int64 {
+	if x != nil {
+		return x.Nan
+	}
+	return 0
+}
+
+type Facts struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Values        map[string]string      `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Facts) Reset() {
+	*x = Facts{}
+	mi := &file_psbench_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Facts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Facts) ProtoMessage() {}
+
+func (x *Facts) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Facts.ProtoReflect.Descriptor instead.
+func (*Facts) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *Facts) GetValues() map[string]string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 type ParameterSummary struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -3909,7 +4253,7 @@ type ParameterSummary struct {
 
 func (x *ParameterSummary) Reset() {
 	*x = ParameterSummary{}
-	mi := &file_psbench_proto_msgTypes[55]
+	mi := &file_psbench_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3921,7 +4265,7 @@ func (x *ParameterSummary) String() string {
 func (*ParameterSummary) ProtoMessage() {}
 
 func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[55]
+	mi := &file_psbench_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3934,7 +4278,7 @@ func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParameterSummary.ProtoReflect.Descriptor instead.
 func (*ParameterSummary) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{55}
+	return file_psbench_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ParameterSummary) GetName() string {
@@ -3996,7 +4340,7 @@ type MeasureRequest struct {
 
 func (x *MeasureRequest) Reset() {
 	*x = MeasureRequest{}
-	mi := &file_psbench_proto_msgTypes[56]
+	mi := &file_psbench_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4008,7 +4352,7 @@ func (x *MeasureRequest) String() string {
 func (*MeasureRequest) ProtoMessage() {}
 
 func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[56]
+	mi := &file_psbench_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4021,7 +4365,7 @@ func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureRequest.ProtoReflect.Descriptor instead.
 func (*MeasureRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{56}
+	return file_psbench_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *MeasureRequest) GetOperation() string {
@@ -4097,7 +4441,7 @@ type MeasureReply struct {
 
 func (x *MeasureReply) Reset() {
 	*x = MeasureReply{}
-	mi := &file_psbench_proto_msgTypes[57]
+	mi := &file_psbench_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4109,7 +4453,7 @@ func (x *MeasureReply) String() string {
 func (*MeasureReply) ProtoMessage() {}
 
 func (x *MeasureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[57]
+	mi := &file_psbench_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4122,7 +4466,7 @@ func (x *MeasureReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureReply.ProtoReflect.Descriptor instead.
 func (*MeasureReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{57}
+	return file_psbench_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *MeasureReply) GetLatencyNs() []int64 {
@@ -4149,7 +4493,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_psbench_proto_msgTypes[58]
+	mi := &file_psbench_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4161,7 +4505,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[58]
+	mi := &file_psbench_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4174,7 +4518,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{58}
+	return file_psbench_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *WatchRequest) GetIterationsEveryNs() int64 {
@@ -4206,7 +4550,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_psbench_proto_msgTypes[59]
+	mi := &file_psbench_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4218,7 +4562,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[59]
+	mi := &file_psbench_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4231,7 +4575,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{59}
+	return file_psbench_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Event) GetEvent() isEvent_Event {
@@ -4313,7 +4657,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_psbench_proto_msgTypes[60]
+	mi := &file_psbench_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4325,7 +4669,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[60]
+	mi := &file_psbench_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4338,7 +4682,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{60}
+	return file_psbench_proto_rawDescGZIP(), []int{65}
 }
 
 type Progress struct {
@@ -4351,7 +4695,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_psbench_proto_msgTypes[61]
+	mi := &file_psbench_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4363,7 +4707,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[61]
+	mi := &file_psbench_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4376,7 +4720,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{61}
+	return file_psbench_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Progress) GetEpoch() int32 {
@@ -4405,7 +4749,7 @@ type Iterations struct {
 
 func (x *Iterations) Reset() {
 	*x = Iterations{}
-	mi := &file_psbench_proto_msgTypes[62]
+	mi := &file_psbench_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4417,7 +4761,7 @@ func (x *Iterations) String() string {
 func (*Iterations) ProtoMessage() {}
 
 func (x *Iterations) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[62]
+	mi := &file_psbench_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4430,7 +4774,7 @@ func (x *Iterations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Iterations.ProtoReflect.Descriptor instead.
 func (*Iterations) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{62}
+	return file_psbench_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Iterations) GetDone() int64 {
@@ -4466,7 +4810,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_psbench_proto_msgTypes[63]
+	mi := &file_psbench_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4478,7 +4822,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[63]
+	mi := &file_psbench_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4491,7 +4835,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{63}
+	return file_psbench_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Failure) GetCause() Failure_Cause {
@@ -4775,7 +5119,7 @@ const file_psbench_proto_rawDesc = "" +
 	"\n" +
 	"ResetReply\"6\n" +
 	"\x0eCollectRequest\x12$\n" +
-	"\x04pass\x18\x01 \x01(\x0e2\x10.psbench.v1.PassR\x04pass\"\xf3\x02\n" +
+	"\x04pass\x18\x01 \x01(\x0e2\x10.psbench.v1.PassR\x04pass\"\xb1\x04\n" +
 	"\fCollectReply\x12,\n" +
 	"\x06series\x18\x01 \x01(\v2\x12.psbench.v1.SeriesH\x00R\x06series\x12,\n" +
 	"\x06losses\x18\x02 \x01(\v2\x12.psbench.v1.LossesH\x00R\x06losses\x12&\n" +
@@ -4786,7 +5130,12 @@ const file_psbench_proto_rawDesc = "" +
 	"\n" +
 	"non_finite\x18\x05 \x01(\v2\x15.psbench.v1.NonFiniteH\x00R\tnonFinite\x12<\n" +
 	"\tparameter\x18\x06 \x01(\v2\x1c.psbench.v1.ParameterSummaryH\x00R\tparameter\x12&\n" +
-	"\x0epeak_rss_bytes\x18\a \x01(\x03H\x00R\fpeakRssBytesB\a\n" +
+	"\x0epeak_rss_bytes\x18\a \x01(\x03H\x00R\fpeakRssBytes\x12/\n" +
+	"\acounter\x18\b \x01(\v2\x13.psbench.v1.CounterH\x00R\acounter\x12)\n" +
+	"\x05gauge\x18\t \x01(\v2\x11.psbench.v1.GaugeH\x00R\x05gauge\x125\n" +
+	"\thistogram\x18\n" +
+	" \x01(\v2\x15.psbench.v1.HistogramH\x00R\thistogram\x12)\n" +
+	"\x05facts\x18\v \x01(\v2\x11.psbench.v1.FactsH\x00R\x05factsB\a\n" +
 	"\x05piece\" \n" +
 	"\x06Losses\x12\x16\n" +
 	"\x06values\x18\x01 \x03(\x01R\x06values\"\x9d\x01\n" +
@@ -4811,7 +5160,27 @@ const file_psbench_proto_rawDesc = "" +
 	"\x06Series\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\"\n" +
-	"\fmeasurements\x18\x03 \x01(\fR\fmeasurements\"\xb3\x01\n" +
+	"\fmeasurements\x18\x03 \x01(\fR\fmeasurements\"B\n" +
+	"\x04Head\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04unit\x18\x03 \x01(\tR\x04unit\"E\n" +
+	"\aCounter\x12$\n" +
+	"\x04head\x18\x01 \x01(\v2\x10.psbench.v1.HeadR\x04head\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value\"Q\n" +
+	"\x05Gauge\x12$\n" +
+	"\x04head\x18\x01 \x01(\v2\x10.psbench.v1.HeadR\x04head\x12\"\n" +
+	"\fobservations\x18\x02 \x01(\fR\fobservations\"s\n" +
+	"\tHistogram\x12$\n" +
+	"\x04head\x18\x01 \x01(\v2\x10.psbench.v1.HeadR\x04head\x12\x16\n" +
+	"\x06bounds\x18\x02 \x03(\x01R\x06bounds\x12\x16\n" +
+	"\x06counts\x18\x03 \x03(\x03R\x06counts\x12\x10\n" +
+	"\x03nan\x18\x04 \x01(\x03R\x03nan\"y\n" +
+	"\x05Facts\x125\n" +
+	"\x06values\x18\x01 \x03(\v2\x1d.psbench.v1.Facts.ValuesEntryR\x06values\x1a9\n" +
+	"\vValuesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb3\x01\n" +
 	"\x10ParameterSummary\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\belements\x18\x02 \x01(\x03R\belements\x12\x1b\n" +
@@ -4907,7 +5276,7 @@ func file_psbench_proto_rawDescGZIP() []byte {
 }
 
 var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
+var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
 var file_psbench_proto_goTypes = []any{
 	(Timing)(0),                // 0: psbench.v1.Timing
 	(Pass)(0),                  // 1: psbench.v1.Pass
@@ -4968,131 +5337,145 @@ var file_psbench_proto_goTypes = []any{
 	(*NonFinite)(nil),          // 56: psbench.v1.NonFinite
 	(*Evaluation)(nil),         // 57: psbench.v1.Evaluation
 	(*Series)(nil),             // 58: psbench.v1.Series
-	(*ParameterSummary)(nil),   // 59: psbench.v1.ParameterSummary
-	(*MeasureRequest)(nil),     // 60: psbench.v1.MeasureRequest
-	(*MeasureReply)(nil),       // 61: psbench.v1.MeasureReply
-	(*WatchRequest)(nil),       // 62: psbench.v1.WatchRequest
-	(*Event)(nil),              // 63: psbench.v1.Event
-	(*Heartbeat)(nil),          // 64: psbench.v1.Heartbeat
-	(*Progress)(nil),           // 65: psbench.v1.Progress
-	(*Iterations)(nil),         // 66: psbench.v1.Iterations
-	(*Failure)(nil),            // 67: psbench.v1.Failure
-	nil,                        // 68: psbench.v1.TrainerRole.MapsEntry
-	nil,                        // 69: psbench.v1.TrainerLinks.CompanionsEntry
-	nil,                        // 70: psbench.v1.ConnectReply.BoundaryNsEntry
-	nil,                        // 71: psbench.v1.ConnectReply.FactsEntry
+	(*Head)(nil),               // 59: psbench.v1.Head
+	(*Counter)(nil),            // 60: psbench.v1.Counter
+	(*Gauge)(nil),              // 61: psbench.v1.Gauge
+	(*Histogram)(nil),          // 62: psbench.v1.Histogram
+	(*Facts)(nil),              // 63: psbench.v1.Facts
+	(*ParameterSummary)(nil),   // 64: psbench.v1.ParameterSummary
+	(*MeasureRequest)(nil),     // 65: psbench.v1.MeasureRequest
+	(*MeasureReply)(nil),       // 66: psbench.v1.MeasureReply
+	(*WatchRequest)(nil),       // 67: psbench.v1.WatchRequest
+	(*Event)(nil),              // 68: psbench.v1.Event
+	(*Heartbeat)(nil),          // 69: psbench.v1.Heartbeat
+	(*Progress)(nil),           // 70: psbench.v1.Progress
+	(*Iterations)(nil),         // 71: psbench.v1.Iterations
+	(*Failure)(nil),            // 72: psbench.v1.Failure
+	nil,                        // 73: psbench.v1.TrainerRole.MapsEntry
+	nil,                        // 74: psbench.v1.TrainerLinks.CompanionsEntry
+	nil,                        // 75: psbench.v1.ConnectReply.BoundaryNsEntry
+	nil,                        // 76: psbench.v1.ConnectReply.FactsEntry
+	nil,                        // 77: psbench.v1.Facts.ValuesEntry
 }
 var file_psbench_proto_depIdxs = []int32{
-	6,  // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
-	7,  // 1: psbench.v1.PartDescription.settings:type_name -> psbench.v1.SettingDescription
-	0,  // 2: psbench.v1.PartDescription.timing:type_name -> psbench.v1.Timing
-	8,  // 3: psbench.v1.ConfigureRequest.part:type_name -> psbench.v1.PartChoice
-	10, // 4: psbench.v1.ConfigureRequest.trainer:type_name -> psbench.v1.TrainerRole
-	11, // 5: psbench.v1.ConfigureRequest.server:type_name -> psbench.v1.ServerRole
-	12, // 6: psbench.v1.ConfigureRequest.table:type_name -> psbench.v1.TableRole
-	13, // 7: psbench.v1.ConfigureRequest.data:type_name -> psbench.v1.DataRole
-	14, // 8: psbench.v1.ConfigureRequest.companion:type_name -> psbench.v1.CompanionRole
-	15, // 9: psbench.v1.ConfigureRequest.bench:type_name -> psbench.v1.BenchRole
-	8,  // 10: psbench.v1.TrainerRole.local:type_name -> psbench.v1.PartChoice
-	68, // 11: psbench.v1.TrainerRole.maps:type_name -> psbench.v1.TrainerRole.MapsEntry
-	16, // 12: psbench.v1.TrainerRole.model:type_name -> psbench.v1.ModelEnv
-	8,  // 13: psbench.v1.ServerRole.model:type_name -> psbench.v1.PartChoice
-	16, // 14: psbench.v1.ServerRole.model_env:type_name -> psbench.v1.ModelEnv
-	16, // 15: psbench.v1.CompanionRole.model:type_name -> psbench.v1.ModelEnv
-	19, // 16: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
-	18, // 17: psbench.v1.ConfigureReply.table:type_name -> psbench.v1.Table
-	21, // 18: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
-	20, // 19: psbench.v1.ModelDescription.inputs:type_name -> psbench.v1.Inputs
-	19, // 20: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
-	18, // 21: psbench.v1.PlanRequest.tables:type_name -> psbench.v1.Table
-	24, // 22: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
-	20, // 23: psbench.v1.PlanReply.inputs:type_name -> psbench.v1.Inputs
-	25, // 24: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
-	20, // 25: psbench.v1.PartitionRequest.inputs:type_name -> psbench.v1.Inputs
-	27, // 26: psbench.v1.PartitionRequest.sets:type_name -> psbench.v1.TrainerSet
-	29, // 27: psbench.v1.PartitionReply.shares:type_name -> psbench.v1.Share
-	30, // 28: psbench.v1.Group.members:type_name -> psbench.v1.Peer
-	33, // 29: psbench.v1.ConnectRequest.trainer:type_name -> psbench.v1.TrainerLinks
-	35, // 30: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.ServerLinks
-	36, // 31: psbench.v1.ConnectRequest.table:type_name -> psbench.v1.TableLinks
-	37, // 32: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.DataLinks
-	38, // 33: psbench.v1.ConnectRequest.companion:type_name -> psbench.v1.CompanionLinks
-	39, // 34: psbench.v1.ConnectRequest.bench:type_name -> psbench.v1.BenchLinks
-	24, // 35: psbench.v1.TrainerLinks.buckets:type_name -> psbench.v1.Bucket
-	19, // 36: psbench.v1.TrainerLinks.model:type_name -> psbench.v1.ModelDescription
-	30, // 37: psbench.v1.TrainerLinks.data:type_name -> psbench.v1.Peer
-	29, // 38: psbench.v1.TrainerLinks.share:type_name -> psbench.v1.Share
-	34, // 39: psbench.v1.TrainerLinks.hook:type_name -> psbench.v1.HookLinks
-	69, // 40: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
-	40, // 41: psbench.v1.TrainerLinks.lookup:type_name -> psbench.v1.Lookup
-	30, // 42: psbench.v1.TrainerLinks.table_servers:type_name -> psbench.v1.Peer
-	30, // 43: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
-	31, // 44: psbench.v1.HookLinks.group:type_name -> psbench.v1.Group
-	31, // 45: psbench.v1.HookLinks.default:type_name -> psbench.v1.Group
-	24, // 46: psbench.v1.ServerLinks.buckets:type_name -> psbench.v1.Bucket
-	30, // 47: psbench.v1.ServerLinks.trainers:type_name -> psbench.v1.Peer
-	40, // 48: psbench.v1.TableLinks.lookup:type_name -> psbench.v1.Lookup
-	30, // 49: psbench.v1.TableLinks.trainers:type_name -> psbench.v1.Peer
-	30, // 50: psbench.v1.DataLinks.trainers:type_name -> psbench.v1.Peer
-	30, // 51: psbench.v1.CompanionLinks.trainer:type_name -> psbench.v1.Peer
-	24, // 52: psbench.v1.CompanionLinks.buckets:type_name -> psbench.v1.Bucket
-	34, // 53: psbench.v1.CompanionLinks.hook:type_name -> psbench.v1.HookLinks
-	24, // 54: psbench.v1.BenchLinks.buckets:type_name -> psbench.v1.Bucket
-	30, // 55: psbench.v1.BenchLinks.server:type_name -> psbench.v1.Peer
-	31, // 56: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
-	31, // 57: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
-	18, // 58: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
-	70, // 59: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	71, // 60: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
-	50, // 61: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
-	1,  // 62: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
-	1,  // 63: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
-	58, // 64: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
-	55, // 65: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
-	50, // 66: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
-	57, // 67: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
-	56, // 68: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
-	59, // 69: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
-	2,  // 70: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
-	64, // 71: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
-	65, // 72: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	67, // 73: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	66, // 74: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
-	1,  // 75: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
-	1,  // 76: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
-	3,  // 77: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	30, // 78: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	4,  // 79: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	9,  // 80: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	22, // 81: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	26, // 82: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
-	32, // 83: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	42, // 84: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	44, // 85: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
-	46, // 86: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
-	48, // 87: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
-	51, // 88: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	53, // 89: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	60, // 90: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	62, // 91: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	5,  // 92: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	17, // 93: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	23, // 94: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	28, // 95: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
-	41, // 96: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	43, // 97: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	45, // 98: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
-	47, // 99: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
-	49, // 100: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
-	52, // 101: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	54, // 102: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	61, // 103: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	63, // 104: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	92, // [92:105] is the sub-list for method output_type
-	79, // [79:92] is the sub-list for method input_type
-	79, // [79:79] is the sub-list for extension type_name
-	79, // [79:79] is the sub-list for extension extendee
-	0,  // [0:79] is the sub-list for field type_name
+	6,   // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
+	7,   // 1: psbench.v1.PartDescription.settings:type_name -> psbench.v1.SettingDescription
+	0,   // 2: psbench.v1.PartDescription.timing:type_name -> psbench.v1.Timing
+	8,   // 3: psbench.v1.ConfigureRequest.part:type_name -> psbench.v1.PartChoice
+	10,  // 4: psbench.v1.ConfigureRequest.trainer:type_name -> psbench.v1.TrainerRole
+	11,  // 5: psbench.v1.ConfigureRequest.server:type_name -> psbench.v1.ServerRole
+	12,  // 6: psbench.v1.ConfigureRequest.table:type_name -> psbench.v1.TableRole
+	13,  // 7: psbench.v1.ConfigureRequest.data:type_name -> psbench.v1.DataRole
+	14,  // 8: psbench.v1.ConfigureRequest.companion:type_name -> psbench.v1.CompanionRole
+	15,  // 9: psbench.v1.ConfigureRequest.bench:type_name -> psbench.v1.BenchRole
+	8,   // 10: psbench.v1.TrainerRole.local:type_name -> psbench.v1.PartChoice
+	73,  // 11: psbench.v1.TrainerRole.maps:type_name -> psbench.v1.TrainerRole.MapsEntry
+	16,  // 12: psbench.v1.TrainerRole.model:type_name -> psbench.v1.ModelEnv
+	8,   // 13: psbench.v1.ServerRole.model:type_name -> psbench.v1.PartChoice
+	16,  // 14: psbench.v1.ServerRole.model_env:type_name -> psbench.v1.ModelEnv
+	16,  // 15: psbench.v1.CompanionRole.model:type_name -> psbench.v1.ModelEnv
+	19,  // 16: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
+	18,  // 17: psbench.v1.ConfigureReply.table:type_name -> psbench.v1.Table
+	21,  // 18: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
+	20,  // 19: psbench.v1.ModelDescription.inputs:type_name -> psbench.v1.Inputs
+	19,  // 20: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
+	18,  // 21: psbench.v1.PlanRequest.tables:type_name -> psbench.v1.Table
+	24,  // 22: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
+	20,  // 23: psbench.v1.PlanReply.inputs:type_name -> psbench.v1.Inputs
+	25,  // 24: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
+	20,  // 25: psbench.v1.PartitionRequest.inputs:type_name -> psbench.v1.Inputs
+	27,  // 26: psbench.v1.PartitionRequest.sets:type_name -> psbench.v1.TrainerSet
+	29,  // 27: psbench.v1.PartitionReply.shares:type_name -> psbench.v1.Share
+	30,  // 28: psbench.v1.Group.members:type_name -> psbench.v1.Peer
+	33,  // 29: psbench.v1.ConnectRequest.trainer:type_name -> psbench.v1.TrainerLinks
+	35,  // 30: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.ServerLinks
+	36,  // 31: psbench.v1.ConnectRequest.table:type_name -> psbench.v1.TableLinks
+	37,  // 32: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.DataLinks
+	38,  // 33: psbench.v1.ConnectRequest.companion:type_name -> psbench.v1.CompanionLinks
+	39,  // 34: psbench.v1.ConnectRequest.bench:type_name -> psbench.v1.BenchLinks
+	24,  // 35: psbench.v1.TrainerLinks.buckets:type_name -> psbench.v1.Bucket
+	19,  // 36: psbench.v1.TrainerLinks.model:type_name -> psbench.v1.ModelDescription
+	30,  // 37: psbench.v1.TrainerLinks.data:type_name -> psbench.v1.Peer
+	29,  // 38: psbench.v1.TrainerLinks.share:type_name -> psbench.v1.Share
+	34,  // 39: psbench.v1.TrainerLinks.hook:type_name -> psbench.v1.HookLinks
+	74,  // 40: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
+	40,  // 41: psbench.v1.TrainerLinks.lookup:type_name -> psbench.v1.Lookup
+	30,  // 42: psbench.v1.TrainerLinks.table_servers:type_name -> psbench.v1.Peer
+	30,  // 43: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
+	31,  // 44: psbench.v1.HookLinks.group:type_name -> psbench.v1.Group
+	31,  // 45: psbench.v1.HookLinks.default:type_name -> psbench.v1.Group
+	24,  // 46: psbench.v1.ServerLinks.buckets:type_name -> psbench.v1.Bucket
+	30,  // 47: psbench.v1.ServerLinks.trainers:type_name -> psbench.v1.Peer
+	40,  // 48: psbench.v1.TableLinks.lookup:type_name -> psbench.v1.Lookup
+	30,  // 49: psbench.v1.TableLinks.trainers:type_name -> psbench.v1.Peer
+	30,  // 50: psbench.v1.DataLinks.trainers:type_name -> psbench.v1.Peer
+	30,  // 51: psbench.v1.CompanionLinks.trainer:type_name -> psbench.v1.Peer
+	24,  // 52: psbench.v1.CompanionLinks.buckets:type_name -> psbench.v1.Bucket
+	34,  // 53: psbench.v1.CompanionLinks.hook:type_name -> psbench.v1.HookLinks
+	24,  // 54: psbench.v1.BenchLinks.buckets:type_name -> psbench.v1.Bucket
+	30,  // 55: psbench.v1.BenchLinks.server:type_name -> psbench.v1.Peer
+	31,  // 56: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
+	31,  // 57: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
+	18,  // 58: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
+	75,  // 59: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	76,  // 60: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	50,  // 61: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
+	1,   // 62: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
+	1,   // 63: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
+	58,  // 64: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
+	55,  // 65: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
+	50,  // 66: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
+	57,  // 67: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
+	56,  // 68: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
+	64,  // 69: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
+	60,  // 70: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
+	61,  // 71: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
+	62,  // 72: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
+	63,  // 73: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
+	59,  // 74: psbench.v1.Counter.head:type_name -> psbench.v1.Head
+	59,  // 75: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
+	59,  // 76: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
+	77,  // 77: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
+	2,   // 78: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
+	69,  // 79: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
+	70,  // 80: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
+	72,  // 81: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	71,  // 82: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
+	1,   // 83: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
+	1,   // 84: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
+	3,   // 85: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	30,  // 86: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	4,   // 87: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	9,   // 88: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	22,  // 89: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	26,  // 90: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
+	32,  // 91: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	42,  // 92: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	44,  // 93: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
+	46,  // 94: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
+	48,  // 95: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
+	51,  // 96: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	53,  // 97: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	65,  // 98: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	67,  // 99: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	5,   // 100: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	17,  // 101: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	23,  // 102: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	28,  // 103: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
+	41,  // 104: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	43,  // 105: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	45,  // 106: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
+	47,  // 107: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
+	49,  // 108: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
+	52,  // 109: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	54,  // 110: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	66,  // 111: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	68,  // 112: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	100, // [100:113] is the sub-list for method output_type
+	87,  // [87:100] is the sub-list for method input_type
+	87,  // [87:87] is the sub-list for extension type_name
+	87,  // [87:87] is the sub-list for extension extendee
+	0,   // [0:87] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }
@@ -5129,9 +5512,13 @@ func file_psbench_proto_init() {
 		(*CollectReply_NonFinite)(nil),
 		(*CollectReply_Parameter)(nil),
 		(*CollectReply_PeakRssBytes)(nil),
+		(*CollectReply_Counter)(nil),
+		(*CollectReply_Gauge)(nil),
+		(*CollectReply_Histogram)(nil),
+		(*CollectReply_Facts)(nil),
 	}
 	file_psbench_proto_msgTypes[53].OneofWrappers = []any{}
-	file_psbench_proto_msgTypes[59].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[64].OneofWrappers = []any{
 		(*Event_Heartbeat)(nil),
 		(*Event_Progress)(nil),
 		(*Event_Failure)(nil),
@@ -5143,7 +5530,7 @@ func file_psbench_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_psbench_proto_rawDesc), len(file_psbench_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   68,
+			NumMessages:   74,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -206,7 +206,7 @@ func TestResetForgetsTheOptimizersState(t *testing.T) {
 func requireTimes(t *testing.T, rec *sdk.Recorder) {
 	t.Helper()
 	series := map[string][]sdk.Measurement{}
-	for _, s := range rec.All() {
+	for _, s := range rec.All().Series {
 		s.Each(func(m sdk.Measurement) { series[s.Type+","+s.Name] = append(series[s.Type+","+s.Name], m) })
 	}
 	whole, forward, backward := series["batch_level_metric,batch_all"], series["forward_metric,forward_pass"], series["backward_metric,backward"]

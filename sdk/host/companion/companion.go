@@ -5,12 +5,14 @@ package companion
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // Operations between a trainer and its companions. A request is answered by
@@ -115,6 +117,16 @@ func serveCalls(p *process.Process, conn *call.Link, answer func(*wire.Header) e
 		discard(conn)
 		return
 	}
+}
+
+// collect sends what was recorded and, if no call of a pass that failed is in work, what the
+// part knows after the pass.
+func collect(p *process.Process, calling *sync.Mutex, part any, send record.Send) error {
+	if err := p.CollectRecorded(send); err != nil || !process.Within(process.CollectGrace, calling.TryLock) {
+		return err
+	}
+	defer calling.Unlock()
+	return process.CollectPassFacts(send, part)
 }
 
 // discard reads and forgets what still comes over a link on which a call

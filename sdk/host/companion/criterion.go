@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/psbench/psbench/comm/tensor"
@@ -66,6 +67,7 @@ type CriterionRole struct {
 	conn             *call.Link
 	output, gradient tensor.Tensor
 	targets          []int64
+	calling          sync.Mutex // held while the criterion works
 }
 
 // NewCriterion makes the role of a criterion beside its trainer.
@@ -92,6 +94,8 @@ func (r *CriterionRole) Connect(trainer process.Peer) (map[string]string, error)
 }
 
 func (r *CriterionRole) answer(h *wire.Header) error {
+	r.calling.Lock()
+	defer r.calling.Unlock()
 	switch h.Op {
 	case opLoss:
 		if err := r.read(h); err != nil {
@@ -132,10 +136,13 @@ func (r *CriterionRole) read(h *wire.Header) error {
 	return nil
 }
 
-// Reset has nothing to reset.
-func (r *CriterionRole) Reset() error { return nil }
+// Reset forgets what was recorded.
+func (r *CriterionRole) Reset() error {
+	r.Recorder.Reset()
+	return nil
+}
 
 // Collect sends what was recorded.
 func (r *CriterionRole) Collect(send record.Send) error {
-	return r.CollectSeries(send)
+	return collect(r.Process, &r.calling, r.criterion, send)
 }

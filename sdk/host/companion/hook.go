@@ -1,6 +1,8 @@
 package companion
 
 import (
+	"sync/atomic"
+
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
@@ -32,6 +34,7 @@ type HookRole struct {
 	buckets []tensor.Bucket
 	states  []arrivedState // by bucket
 	started chan started
+	working atomic.Int64 // buckets whose reduction is not answered
 }
 
 // NewHook makes the role of a hook beside its trainer. What Connect tells is added to env.
@@ -101,6 +104,7 @@ func (r *HookRole) Connect(peers HookPeers) (map[string]string, error) {
 func (r *HookRole) arrive(a *comm.Arrival) error {
 	b, state := &r.buckets[a.Bucket], &r.states[a.Bucket]
 	b.Gradient, state.batch = *a.Gradient, a.Batch
+	r.working.Add(1)
 	r.started <- started{a, b, r.hook.Reduce(state, b)} // has room for every bucket
 	return nil
 }
@@ -117,6 +121,7 @@ func (r *HookRole) answerInOrder() {
 		if err == nil {
 			err = s.arrival.Answer(&s.bucket.Gradient)
 		}
+		r.working.Add(-1)
 		if err != nil {
 			r.Fail(err)
 			return
@@ -131,5 +136,12 @@ func (r *HookRole) Reset() error {
 	return nil
 }
 
-// Collect sends what was recorded.
-func (r *HookRole) Collect(send record.Send) error { return r.CollectSeries(send) }
+// Collect sends what was recorded and, unless a pass that failed left the hook at work, what it
+// knows after the pass.
+func (r *HookRole) Collect(send record.Send) error {
+	idle := func() bool { return r.working.Load() == 0 }
+	if err := r.CollectRecorded(send); err != nil || !process.Within(process.CollectGrace, idle) {
+		return err
+	}
+	return process.CollectPassFacts(send, r.hook)
+}

@@ -3,6 +3,7 @@ package companion
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
@@ -28,6 +29,7 @@ type ModelRole struct {
 	batch     batches.Memory
 	gradient  tensor.Tensor // of the output
 	features  []float32     // gradient of the features
+	calling   sync.Mutex    // held while the model works
 }
 
 // NewModel builds a model beside its trainer.
@@ -86,6 +88,8 @@ func (r *ModelRole) parameters(params []sdk.ParameterSpec) ([]tensor.Tensor, err
 }
 
 func (r *ModelRole) answer(h *wire.Header) error {
+	r.calling.Lock()
+	defer r.calling.Unlock()
 	switch h.Op {
 	case opInitialize:
 		r.model.Initialize(uint64(h.Arg)) // #nosec G115 -- the bits of a seed
@@ -175,8 +179,13 @@ func (r *ModelRole) backward(h *wire.Header, last []float32, run func(tensor.Ten
 	return r.conn.Send(&wire.Header{Op: h.Op}, tensor.Float32Bytes(last))
 }
 
-// Reset has nothing to reset: the trainer initializes the model.
-func (r *ModelRole) Reset() error { return nil }
+// Reset forgets what was recorded: the trainer initializes the model.
+func (r *ModelRole) Reset() error {
+	r.Recorder.Reset()
+	return nil
+}
 
 // Collect sends what was recorded.
-func (r *ModelRole) Collect(send record.Send) error { return r.CollectSeries(send) }
+func (r *ModelRole) Collect(send record.Send) error {
+	return collect(r.Process, &r.calling, r.model, send)
+}

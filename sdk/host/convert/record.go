@@ -31,6 +31,14 @@ func PieceToProto(piece record.Piece) *proto.CollectReply {
 	switch p := piece.(type) {
 	case *record.Series:
 		out.Piece = &proto.CollectReply_Series{Series: &proto.Series{Type: p.Type, Name: p.Name, Measurements: p.Measurements.Bytes()}}
+	case *record.Counter:
+		out.Piece = &proto.CollectReply_Counter{Counter: &proto.Counter{Head: headToProto(p.Head), Value: p.Value}}
+	case *record.Gauge:
+		out.Piece = &proto.CollectReply_Gauge{Gauge: &proto.Gauge{Head: headToProto(p.Head), Observations: p.Observations.Bytes()}}
+	case *record.Histogram:
+		out.Piece = &proto.CollectReply_Histogram{Histogram: &proto.Histogram{Head: headToProto(p.Head), Bounds: p.Bounds, Counts: p.Counts, Nan: p.NaN}}
+	case record.Facts:
+		out.Piece = &proto.CollectReply_Facts{Facts: &proto.Facts{Values: p}}
 	case record.Losses:
 		out.Piece = &proto.CollectReply_Losses{Losses: &proto.Losses{Values: p}}
 	case *record.Work:
@@ -57,6 +65,14 @@ func PieceFromProto(reply *proto.CollectReply) (record.Piece, error) {
 	switch p := reply.GetPiece().(type) {
 	case *proto.CollectReply_Series:
 		return seriesFromProto(p.Series)
+	case *proto.CollectReply_Counter:
+		return counterFromProto(p.Counter)
+	case *proto.CollectReply_Gauge:
+		return gaugeFromProto(p.Gauge)
+	case *proto.CollectReply_Histogram:
+		return histogramFromProto(p.Histogram)
+	case *proto.CollectReply_Facts:
+		return record.Facts(p.Facts.GetValues()), nil
 	case *proto.CollectReply_Losses:
 		return record.Losses(p.Losses.GetValues()), nil
 	case *proto.CollectReply_Work:
@@ -96,7 +112,7 @@ func WorkFromProto(w *proto.Work) record.Work {
 }
 
 func seriesFromProto(s *proto.Series) (record.Piece, error) {
-	measurements, err := packed.ChunkOf(s.GetMeasurements())
+	measurements, err := packed.ChunkOf[packed.Measurement](s.GetMeasurements())
 	if err != nil {
 		return nil, fmt.Errorf("a series %s, %s that cannot be: %w", quote.Word(s.GetType()), quote.Word(s.GetName()), err)
 	}

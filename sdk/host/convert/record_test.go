@@ -8,6 +8,7 @@ import (
 	gproto "google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/psbench/psbench/internal/metric"
 	"github.com/psbench/psbench/internal/packed"
 	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/proto"
@@ -19,12 +20,34 @@ func anyPiece(t *rapid.T) record.Piece {
 	floats := rapid.SliceOfN(x, 0, 4)
 	return rapid.OneOf(
 		rapid.Custom(func(t *rapid.T) record.Piece {
-			var list packed.List
+			var list packed.List[packed.Measurement]
 			for range rapid.IntRange(1, 3).Draw(t, "measurements") {
 				small := rapid.Int64Range(-1<<61, 1<<61)
 				list.Add(packed.Measurement{A: small.Draw(t, "a"), B: small.Draw(t, "b"), StartNS: small.Draw(t, "start"), DurationNS: small.Draw(t, "duration")})
 			}
 			return &record.Series{Type: text.Draw(t, "type"), Name: text.Draw(t, "name"), Measurements: list.Chunks()[0]}
+		}),
+		rapid.Custom(func(t *rapid.T) record.Piece {
+			return &record.Counter{Head: anyHead(t), Value: rapid.Int64Range(0, metric.MostCount).Draw(t, "value")}
+		}),
+		rapid.Custom(func(t *rapid.T) record.Piece {
+			var list packed.List[packed.Observation]
+			for range rapid.IntRange(1, 3).Draw(t, "observations") {
+				small := rapid.Int64Range(-1<<61, 1<<61)
+				list.Add(packed.Observation{A: small.Draw(t, "a"), B: small.Draw(t, "b"), Value: x.Draw(t, "value")})
+			}
+			return &record.Gauge{Head: anyHead(t), Observations: list.Chunks()[0]}
+		}),
+		rapid.Custom(func(t *rapid.T) record.Piece {
+			h := metric.NewHistogram([]float64{-1, 0, 1e300}[:rapid.IntRange(1, 3).Draw(t, "bounds")])
+			for i := range h.Counts {
+				h.Counts[i] = rapid.Int64Range(0, 1<<40).Draw(t, "count")
+			}
+			h.NaN = rapid.Int64Range(0, 1<<40).Draw(t, "nan")
+			return &record.Histogram{Head: anyHead(t), Histogram: h}
+		}),
+		rapid.Custom(func(t *rapid.T) record.Piece {
+			return record.Facts(rapid.MapOf(text, text).Draw(t, "facts"))
 		}),
 		rapid.Custom(func(t *rapid.T) record.Piece { return record.Losses(floats.Draw(t, "losses")) }),
 		rapid.Custom(func(t *rapid.T) record.Piece { return anyWork(t) }),
@@ -54,6 +77,11 @@ func anyPiece(t *rapid.T) record.Piece {
 	).Draw(t, "piece")
 }
 
+func anyHead(t *rapid.T) metric.Head {
+	text := rapid.StringN(0, 8, 32)
+	return metric.Head{Type: text.Draw(t, "type"), Name: text.Draw(t, "name"), Unit: rapid.SampledFrom([]string{"1", "B", "%", "µs/row"}).Draw(t, "unit")}
+}
+
 func anyWork(t *rapid.T) *record.Work {
 	n := rapid.Int64()
 	return &record.Work{StartNS: n.Draw(t, "start"), EndNS: n.Draw(t, "end"), EvaluatedNS: n.Draw(t, "evaluated"), Samples: n.Draw(t, "samples")}
@@ -78,7 +106,7 @@ func TestPiecesCrossGRPC(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(piece, got, cmpopts.EquateEmpty(), cmp.AllowUnexported(packed.Chunk{})); d != "" {
+		if d := cmp.Diff(piece, got, cmpopts.EquateEmpty(), cmp.AllowUnexported(packed.Chunk[packed.Measurement]{}, packed.Chunk[packed.Observation]{})); d != "" {
 			t.Fatal(d)
 		}
 	})
@@ -105,6 +133,7 @@ func TestPassesCrossGRPC(t *testing.T) {
 }
 
 func TestWhatIsNoPiece(t *testing.T) {
+	head := &proto.Head{Type: "a", Name: "b", Unit: "B"}
 	for want, reply := range map[string]*proto.CollectReply{
 		"nothing where a piece of its record belongs": {},
 		"a series a, b that cannot be: measurement 1 is cut off": {Piece: &proto.CollectReply_Series{
@@ -112,6 +141,19 @@ func TestWhatIsNoPiece(t *testing.T) {
 		}},
 		`a series "\x1b[31m", "" that cannot be: measurement 0 has a number beyond 2^61`: {Piece: &proto.CollectReply_Series{
 			Series: &proto.Series{Type: "\x1b[31m", Measurements: []byte{7 << 5, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}},
+		}},
+		"a counter a, b that cannot be: -1 must be from 0 to 2^53": {Piece: &proto.CollectReply_Counter{
+			Counter: &proto.Counter{Head: head, Value: -1},
+		}},
+		"a counter \"\", \"\" that cannot be: unit \"\" must be a short word such as 1, B, rows, steps or %: at most 12 letters, digits and % / ^ _ -": {Piece: &proto.CollectReply_Counter{}},
+		"a gauge a, b that cannot be: measurement 0 is cut off": {Piece: &proto.CollectReply_Gauge{
+			Gauge: &proto.Gauge{Head: head, Observations: []byte{8 << 2}},
+		}},
+		"a histogram a, b that cannot be: bound 1 is 1, but bounds must ascend and the one before it is 2": {Piece: &proto.CollectReply_Histogram{
+			Histogram: &proto.Histogram{Head: head, Bounds: []float64{2, 1}, Counts: []int64{0, 0, 0}},
+		}},
+		"a histogram a, b that cannot be: it has 1 counts, but 2 bounds make 3 buckets": {Piece: &proto.CollectReply_Histogram{
+			Histogram: &proto.Histogram{Head: head, Bounds: []float64{1, 2}, Counts: []int64{7}},
 		}},
 		"an evaluation that cannot be: epoch 2 has columns of unequal length": {Piece: &proto.CollectReply_Evaluation{Evaluation: &proto.Evaluation{
 			Epoch: 2, Samples: 1, Bins: []int32{1}, Positives: []int64{1},

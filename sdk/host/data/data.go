@@ -33,6 +33,7 @@ type Role struct {
 
 // New builds the data, and loads it unless that needs to know more of the run.
 func New(p *process.Process, env sdk.DataEnv) (*Role, error) {
+	env.Recorder = p.Recorder
 	data, err := process.Build[sdk.Data](p, p.Part(), env)
 	if err != nil {
 		return nil, err
@@ -218,8 +219,14 @@ func (r *Role) Reset() error {
 	if r.stream != nil {
 		r.stream.pass.Add(1)
 	}
+	r.Recorder.Reset()
 	return nil
 }
 
-// Collect sends what was recorded.
-func (r *Role) Collect(send record.Send) error { return r.CollectSeries(send) }
+// Collect sends what was recorded. Readers of a stream that read ahead may still do so.
+func (r *Role) Collect(send record.Send) error {
+	if err := r.CollectRecorded(send); err != nil {
+		return err
+	}
+	return process.CollectPassFacts(send, r.data)
+}

@@ -25,8 +25,12 @@ func (c *namedCriterion) Backward(outputGradient tensor.Tensor) error {
 // Facts implements Describer for a criterion that does.
 func (c *namedCriterion) Facts() map[string]string { return process.Facts(nil, c.Criterion) }
 
+// PassFacts implements PassDescriber for a criterion that does.
+func (c *namedCriterion) PassFacts() map[string]string { return process.PassFacts(nil, c.Criterion) }
+
 // NewCriterion makes the criterion that choice names, as its host hands it on.
 func NewCriterion(p *process.Process, choice process.Choice, env sdk.CriterionEnv) (sdk.Criterion, error) {
+	env.Recorder = p.Recorder
 	criterion, err := process.Build[sdk.Criterion](p, choice, env)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,9 @@ func (h *namedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 // Facts implements Describer for a hook that does.
 func (h *namedHook) Facts() map[string]string { return process.Facts(nil, h.Hook) }
 
+// PassFacts implements PassDescriber for a hook that does.
+func (h *namedHook) PassFacts() map[string]string { return process.PassFacts(nil, h.Hook) }
+
 // NewHook makes the hook that choice names, as its host hands it on. Who and where it is
 // is added to env.
 func NewHook(p *process.Process, choice process.Choice, env sdk.HookEnv) (sdk.Hook, error) {

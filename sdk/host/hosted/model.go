@@ -36,6 +36,7 @@ type FeatureModel struct{ *checkedModel }
 
 // NewModel makes the model that choice names, as its host hands it on.
 func NewModel(p *process.Process, choice process.Choice, env sdk.ModelEnv) (sdk.Model, error) {
+	env.Recorder = p.Recorder
 	model, err := process.Build[sdk.Model](p, choice, env)
 	if err != nil {
 		return nil, err
@@ -53,12 +54,10 @@ func hostModel(model sdk.Model, name string) sdk.Model {
 }
 
 // Facts implements Describer for a model that does.
-func (m *checkedModel) Facts() map[string]string {
-	if d, ok := m.Model.(sdk.Describer); ok {
-		return d.Facts()
-	}
-	return nil
-}
+func (m *checkedModel) Facts() map[string]string { return process.Facts(nil, m.Model) }
+
+// PassFacts implements PassDescriber for a model that does.
+func (m *checkedModel) PassFacts() map[string]string { return process.PassFacts(nil, m.Model) }
 
 func (m *checkedModel) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	m.values, m.handedValues = values, slices.Clone(values)

@@ -156,6 +156,9 @@ func Build[P any](p *Process, choice Choice, env any) (P, error) {
 	})
 	made, err := part.Build(choice.Settings, env)
 	late.Stop()
+	if err == nil {
+		err = p.Recorder.Err()
+	}
 	if err != nil {
 		return none, &fault.Part{Text: fmt.Sprintf("%s: %s", choice.Title(), quote.Message(err.Error())), Err: err}
 	}

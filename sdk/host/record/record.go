@@ -2,7 +2,10 @@
 // gets it.
 package record
 
-import "github.com/psbench/psbench/internal/packed"
+import (
+	"github.com/psbench/psbench/internal/metric"
+	"github.com/psbench/psbench/internal/packed"
+)
 
 // Pass is a pass over the data: what was recorded is of one of them.
 type Pass int
@@ -14,11 +17,15 @@ const (
 	Measured
 )
 
-// Piece is a part of a record: a *Series, Losses, *Work, an *Evaluation, *NonFinite, a
-// *Summary or PeakRSS.
+// Piece is a part of a record: a *Series, *Counter, *Gauge, *Histogram, Facts, Losses, *Work, an
+// *Evaluation, *NonFinite, a *Summary or PeakRSS.
 type Piece interface{ piece() }
 
 func (*Series) piece()     {}
+func (*Counter) piece()    {}
+func (*Gauge) piece()      {}
+func (*Histogram) piece()  {}
+func (Facts) piece()       {}
 func (Losses) piece()      {}
 func (*Work) piece()       {}
 func (*Evaluation) piece() {}
@@ -45,8 +52,29 @@ func SendAll[T any, P interface {
 // Series is a part of a metric series; a long one comes in several pieces.
 type Series struct {
 	Type, Name   string
-	Measurements packed.Chunk
+	Measurements packed.Chunk[packed.Measurement]
 }
+
+// Counter is what was counted.
+type Counter struct {
+	metric.Head
+	Value int64
+}
+
+// Gauge is a part of what was observed; much comes in several pieces.
+type Gauge struct {
+	metric.Head
+	Observations packed.Chunk[packed.Observation]
+}
+
+// Histogram is how values were distributed.
+type Histogram struct {
+	metric.Head
+	metric.Histogram
+}
+
+// Facts are what parts knew after the pass.
+type Facts map[string]string
 
 // Losses are those of iterations that ended; those of many come in several pieces.
 type Losses []float64

@@ -26,6 +26,7 @@ type Role struct {
 	config    Config
 	server    sdk.Server // nil if it is elementwise
 	reduction *reduction // nil if it is not
+	described []any      // the parts, for their facts
 	trainers  []process.Peer
 	buckets   []bucket
 	// answering is held for reading while an answer is sent and noted: a trainer
@@ -60,7 +61,9 @@ func (r *Role) Connect(peers Peers) (map[string]string, error) {
 	}
 	var err error
 	if choice := r.config.Model; choice != nil {
-		if env.Model, err = process.Build[sdk.Model](r.Process, *choice, r.config.ModelEnv); err != nil {
+		modelEnv := r.config.ModelEnv
+		modelEnv.Recorder = r.Recorder
+		if env.Model, err = process.Build[sdk.Model](r.Process, *choice, modelEnv); err != nil {
 			return nil, err
 		}
 	}
@@ -92,6 +95,7 @@ func (r *Role) Connect(peers Peers) (map[string]string, error) {
 	}
 	r.Own(port)
 	r.serve(port)
+	r.described = []any{server, env.Model}
 	return process.Facts(process.Facts(nil, server), env.Model), nil
 }
 
@@ -204,7 +208,10 @@ func (r *Role) Collect(send record.Send) error {
 	if answered {
 		r.answering.Unlock()
 	}
-	if err := r.CollectSeries(send); err != nil || r.server == nil || !answered || !r.idle() {
+	if err := r.CollectRecorded(send); err != nil || !answered || !r.idle() {
+		return err
+	}
+	if err := process.CollectPassFacts(send, r.described...); err != nil || r.server == nil {
 		return err
 	}
 	return inspect.CollectHeld(r.server, r.config.Summarize, send)

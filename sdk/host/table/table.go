@@ -121,12 +121,15 @@ func (r *Role) Reset() error {
 
 // Collect sends what was recorded and, if no call is in work, what was made of the table.
 func (r *Role) Collect(send record.Send) error {
-	if err := r.CollectSeries(send); err != nil {
+	if err := r.CollectRecorded(send); err != nil {
 		return err
 	}
 	if !r.calling.TryLock() { // a pass that failed may not have ended
 		return nil
 	}
 	defer r.calling.Unlock()
+	if err := process.CollectPassFacts(send, r.server); err != nil {
+		return err
+	}
 	return inspect.CollectHeld(r.server, r.config.Summarize, send)
 }

@@ -226,7 +226,7 @@ func TestNoEvaluation(t *testing.T) {
 	e := newEvaluation("trainer1", nil, sdk.InputSpec{Classes: 2}, recorder)
 	hosttest.Must(t, e.run(t.Context(), 0, nil, nil))
 	e.reset()
-	if e != nil || e.spentNS() != 0 || len(evaluations(t, e)) != 0 || len(recorder.All()) != 0 {
+	if e != nil || e.spentNS() != 0 || len(evaluations(t, e)) != 0 || len(recorder.All().Series) != 0 {
 		t.Error("without held-out samples there is an evaluation")
 	}
 }

@@ -164,15 +164,20 @@ func (r *Role) Collect(send record.Send) error {
 	if found := r.found.Record(); found != nil {
 		done = append(done, found)
 	}
-	series := r.Recorder.All()
+	recorded := r.Recorder.All()
 	r.mu.Unlock()
 	for _, piece := range done {
 		if err := send(piece); err != nil {
 			return err
 		}
 	}
-	if err := process.SendSeries(series, send); err != nil {
+	if err := process.SendRecorded(recorded, send); err != nil {
 		return err
+	}
+	if ended {
+		if err := process.CollectPassFacts(send, r.trainer, r.parts.Model, r.parts.Criterion, r.parts.Hook); err != nil {
+			return err
+		}
 	}
 	if err := r.evaluation.collect(send); err != nil {
 		return err

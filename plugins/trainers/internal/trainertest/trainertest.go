@@ -66,7 +66,7 @@ func RequireCancelled(t testing.TB, trainer sdk.Trainer) {
 // Series is all measurements of a recorder by "type,name".
 func Series(recorder *sdk.Recorder) map[string][]sdk.Measurement {
 	all := map[string][]sdk.Measurement{}
-	for _, s := range recorder.All() {
+	for _, s := range recorder.All().Series {
 		all[s.Type+","+s.Name] = nil
 		s.Each(func(m sdk.Measurement) { all[s.Type+","+s.Name] = append(all[s.Type+","+s.Name], m) })
 	}

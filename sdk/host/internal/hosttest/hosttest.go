@@ -125,7 +125,7 @@ func SummariesOf(t *testing.T, r interface{ Collect(record.Send) error }) (out [
 // TimesIn are the measurements of all series with a name.
 func TimesIn(r *sdk.Recorder, name string) []sdk.Measurement {
 	var out []sdk.Measurement
-	for _, series := range r.All() {
+	for _, series := range r.All().Series {
 		if series.Name == name {
 			series.Each(func(m sdk.Measurement) { out = append(out, m) })
 		}

@@ -1,0 +1,137 @@
+package sdk
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/psbench/psbench/internal/metric"
+	"github.com/psbench/psbench/internal/packed"
+)
+
+// Counter is a sum that only grows: bytes that were sent, rows that were dropped. Every pass
+// begins at 0.
+type Counter struct {
+	declared           // Type, Name and Unit
+	recorder *Recorder // is told of what is wrong
+	value    int64
+}
+
+// Add adds n, at least 0.
+func (c *Counter) Add(n int64) {
+	if n < 0 {
+		c.negative(n)
+		return
+	}
+	c.mu.Lock()
+	c.value += n
+	c.mu.Unlock()
+}
+
+func (c *Counter) negative(n int64) {
+	c.recorder.mu.Lock()
+	defer c.recorder.mu.Unlock()
+	c.recorder.wrong(fmt.Errorf("it adds %d to %s: what may shrink is a gauge", n, c.title()))
+}
+
+// Value is the sum so far.
+func (c *Counter) Value() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.value
+}
+
+func (c *Counter) reset() { c.value = 0 }
+
+// Count is what a counter held at some moment.
+type Count struct {
+	metric.Head
+	Value int64
+}
+
+func (c *Counter) snapshot() Count { return Count{c.Head, c.value} }
+
+// Gauge is numbers that were observed, each under a key as measurements have one: how stale a
+// push was, the norm of a gradient, a ratio. Each takes 2 to 9 bytes.
+type Gauge struct {
+	declared     // Type, Name and Unit
+	observations packed.List[packed.Observation]
+}
+
+// Record notes one number, which may be NaN or infinite. A pass that needs as much storage as
+// the one before it allocates none.
+func (g *Gauge) Record(key Key, value float64) {
+	g.mu.Lock()
+	g.observations.Add(packed.Observation{A: key.A, B: key.B, Value: value})
+	g.mu.Unlock()
+}
+
+// Each calls f with the observations in the order in which they were recorded.
+func (g *Gauge) Each(f func(Key, float64)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	eachObservation(&g.observations, f)
+}
+
+func eachObservation(l *packed.List[packed.Observation], f func(Key, float64)) {
+	for o := range l.All() {
+		f(Key{o.A, o.B}, o.Value)
+	}
+}
+
+func (g *Gauge) reset() { g.observations.Reset() }
+
+// Observations is what a gauge held at some moment.
+type Observations struct {
+	metric.Head
+	observations packed.List[packed.Observation]
+}
+
+// Each calls f with the observations in the order in which they were recorded.
+func (o *Observations) Each(f func(Key, float64)) { eachObservation(&o.observations, f) }
+
+// Chunks are the observations as they go to the core.
+func (o *Observations) Chunks() []packed.Chunk[packed.Observation] { return o.observations.Chunks() }
+
+func (g *Gauge) snapshot() Observations {
+	return Observations{g.Head, g.observations.Snapshot()}
+}
+
+// Histogram counts values in buckets. It takes the same memory for any number of them, and tells
+// neither their order nor their keys.
+type Histogram struct {
+	declared // Type, Name and Unit
+	of       metric.Histogram
+}
+
+// Record counts a value. NaN counts by itself, in no bucket.
+func (h *Histogram) Record(value float64) {
+	bucket, nan := h.of.Bucket(value), math.IsNaN(value)
+	h.mu.Lock()
+	if nan {
+		h.of.NaN++
+	} else {
+		h.of.Counts[bucket]++
+	}
+	h.mu.Unlock()
+}
+
+// Counts are those of the buckets, in ascending order.
+func (h *Histogram) Counts() []int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.of.Counts)
+}
+
+func (h *Histogram) reset() {
+	clear(h.of.Counts)
+	h.of.NaN = 0
+}
+
+// Distribution is what a histogram held at some moment.
+type Distribution struct {
+	metric.Head
+	metric.Histogram
+}
+
+func (h *Histogram) snapshot() Distribution { return Distribution{h.Head, h.of.Clone()} }
