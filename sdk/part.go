@@ -23,6 +23,9 @@ type Part struct {
 	// Computes names what an ElementwiseServer works out, for its metric: "average" gives
 	// "average computation". It is the key unless the plugin sets it to something else.
 	Computes string
+	// Asynchronous says that a server answers before all of its trainers have come; see the
+	// function of that name.
+	Asynchronous bool
 
 	build func(settings []byte, env any) (any, error)
 }
@@ -73,6 +76,20 @@ func NewElementwiseServer[S any](key string, timing Timing, defaults S, build fu
 // answers gradients with updated parameters; see NewServer for defaults.
 func NewParameterServer[S any](key string, defaults S, build func(S, ServerEnv) (Server, error)) Part {
 	return newServer(key, ServiceParameters, defaults, build)
+}
+
+// Asynchronous declares that a server, of gradients or of parameters, answers before all of its
+// trainers have pushed a batch, or does not wait for them at all. It then connects none of them:
+// they may have unequally many batches, end a pass of some seconds each by its own clock, and a
+// batch that one pushes others may never push. A server that waits for some of the trainers, as a
+// stale-synchronous one does for the slowest, is an Expecter, which knows who has no batches
+// left.
+func Asynchronous(server Part) Part {
+	if server.Kind != KindServer || server.Serves == ServiceTables || server.Timing != 0 {
+		panic(fmt.Sprintf("%s %s cannot be asynchronous, which only a Server can", server.Kind, server.Key)) // a mistake in the plugin's source
+	}
+	server.Asynchronous = true
+	return server
 }
 
 // NewTableServer declares a server of a table; see NewServer for defaults.

@@ -18,3 +18,26 @@ func TestElementwiseServersHaveATiming(t *testing.T) {
 		}
 	}
 }
+
+// Only a server that is handed pushes can answer some of them before others.
+func TestAsynchronousIsForServersOfPushes(t *testing.T) {
+	pushes := func(struct{}, ServerEnv) (Server, error) { return nil, nil }
+	for _, c := range []struct {
+		part Part
+		want bool
+	}{
+		{NewServer("s", struct{}{}, pushes), true},
+		{NewParameterServer("s", struct{}{}, pushes), true},
+		{NewElementwiseServer("s", OnArrival, struct{}{}, func(struct{}, ServerEnv) (ElementwiseServer, error) { return nil, nil }), false},
+		{NewTableServer("s", struct{}{}, func(struct{}, TableEnv) (TableServer, error) { return nil, nil }), false},
+		{NewHook("h", struct{}{}, func(struct{}, HookEnv) (Hook, error) { return nil, nil }), false},
+	} {
+		declared := func() (ok bool) {
+			defer func() { ok = recover() == nil }()
+			return Asynchronous(c.part).Asynchronous
+		}()
+		if declared != c.want || c.part.Asynchronous {
+			t.Errorf("%s %s of %q is taken: %v", c.part.Kind, c.part.Key, c.part.Serves, declared)
+		}
+	}
+}

@@ -2,30 +2,34 @@ package sdk
 
 import "github.com/psbench/psbench/comm/tensor"
 
-// Push is one gradient of one trainer that waits for an answer.
+// Push is one gradient of one trainer that waits for an answer. A server keeps it as it is, by
+// value, for as long as it likes.
 type Push struct {
 	Batch   int64
 	Bucket  int
 	Trainer int // position among the trainers of this server, from 0
+	// Number counts the trainer's pushes of the bucket from 1 on, through all passes. So what
+	// answers this one can answer no later one.
+	Number int64
 	// Gradient is the pushed gradient. Until the push is answered the server
-	// may read and overwrite it.
+	// may read and overwrite it; from then on it is that of the trainer's next push.
 	Gradient *tensor.Gradient
 
-	answer func(*tensor.Gradient) error
+	answer func(Push, *tensor.Gradient) error
 }
 
-// NewPush makes a push whose Answer calls answer: tests of servers hand their
-// servers such pushes.
-func NewPush(batch int64, bucket, trainer int, gradient *tensor.Gradient, answer func(*tensor.Gradient) error) *Push {
-	return &Push{Batch: batch, Bucket: bucket, Trainer: trainer, Gradient: gradient, answer: answer}
+// NewPush is p with an Answer that calls answer: psbench makes such pushes, and so do tests
+// of servers.
+func NewPush(p Push, answer func(p Push, g *tensor.Gradient) error) Push {
+	p.answer = answer
+	return p
 }
 
 // Answer sends g to the trainer, where it replaces the pushed gradient. g may
 // be p.Gradient itself and must stay as it is until Answer returns. Each push
-// is answered exactly once, at any time, from any goroutine; an error means
-// that the trainer can no longer be reached. The push belongs to the trainer's
-// next gradient from then on, so what it says must be read before.
-func (p *Push) Answer(g *tensor.Gradient) error { return p.answer(g) }
+// is answered exactly once, at any time before its pass is over, from any goroutine. An error
+// ends the run: the trainer can no longer be reached, or the push was answered before.
+func (p Push) Answer(g *tensor.Gradient) error { return p.answer(p, g) }
 
 // Server is a parameter server that sees whole gradients: one whose work is elementwise is
 // an ElementwiseServer instead, which is less to write and faster. Synchronous servers keep
@@ -35,7 +39,7 @@ type Server interface {
 	// Receive takes a push as it arrives. It may be called from several goroutines at
 	// once, never twice at once for the same trainer, and must not wait for another push:
 	// over shared memory none arrives before it has returned. An error ends the run.
-	Receive(p *Push) error
+	Receive(p Push) error
 	// Reset forgets all state; it is called before each pass, when no push
 	// is unanswered.
 	Reset()

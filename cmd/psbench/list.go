@@ -143,7 +143,11 @@ func listServices(p *screen.Page, reg *registry.Registry, kind sdk.Kind, parts m
 		switch kind {
 		case sdk.KindServer:
 			columns = []screen.Column{screen.Left("key"), screen.Left("serves")}
-			rows = append(rows, []string{item.Key, string(parts[item.Key].Serves)})
+			serves := string(parts[item.Key].Serves)
+			if parts[item.Key].Asynchronous {
+				serves += ", asynchronously"
+			}
+			rows = append(rows, []string{item.Key, serves})
 		case sdk.KindTrainer:
 			columns = []screen.Column{screen.Left("key"), screen.Left("needs"), screen.Left(defaults)}
 			rows = append(rows, []string{item.Key, string(parts[item.Key].Needs), defaultFlags(item)})

@@ -47,6 +47,10 @@ func CheckDeclared(item registry.Item, d sdk.Part) error {
 	switch {
 	case item.Kind == sdk.KindServer && item.Serves != "" && item.Serves != d.Serves:
 		return fmt.Errorf("%s serves %s, but %s says %s: %s", part, d.Serves, item.File, item.Serves, remedy)
+	case d.Asynchronous && (d.Kind != sdk.KindServer || d.Serves == sdk.ServiceTables || d.Timing != 0):
+		return fmt.Errorf("%s is declared as asynchronous, which only a server can be that takes whole gradients: build the plugin anew, with sdk.Asynchronous", part)
+	case item.Asynchronous != nil && *item.Asynchronous != d.Asynchronous:
+		return fmt.Errorf("%s %s, but %s says that it %s: %s", part, waits[d.Asynchronous], item.File, waits[*item.Asynchronous], remedy)
 	case item.Kind == sdk.KindTrainer && item.Needs != "" && item.Needs != d.Needs:
 		return fmt.Errorf("%s needs %s, but %s says %s: %s", part, d.Needs, item.File, item.Needs, remedy)
 	case item.Links != nil && *item.Links != links:
@@ -54,6 +58,9 @@ func CheckDeclared(item registry.Item, d sdk.Part) error {
 	}
 	return nil
 }
+
+// waits is whether a server is asynchronous, in words.
+var waits = map[bool]string{true: "is asynchronous", false: "is not asynchronous"}
 
 // serves is what a server is known to serve without starting its plugin for it; "" if it
 // is not known.

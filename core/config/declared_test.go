@@ -2,16 +2,69 @@ package config
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/psbench/psbench"
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/topology"
 	"github.com/psbench/psbench/sdk"
 )
+
+// A server that is asynchronous connects none of its trainers, which a group still does.
+func TestConnected(t *testing.T) {
+	world := topology.World{Trainers: 4, Servers: 2}
+	for _, c := range []struct {
+		links        registry.Links
+		asynchronous bool
+		want         [][]int
+	}{
+		{registry.Links{Server: true}, false, [][]int{{0, 1}, {2, 3}}},
+		{registry.Links{Server: true}, true, [][]int{{0}, {1}, {2}, {3}}},
+		{registry.Links{Server: true, Group: true}, true, [][]int{{0, 1, 2, 3}}},
+		{registry.Links{Default: true}, true, [][]int{{0, 1, 2, 3}}},
+		{registry.Links{}, false, [][]int{{0}, {1}, {2}, {3}}},
+	} {
+		e := &Experiment{World: world, Links: c.links, Parts: map[sdk.Kind]Part{sdk.KindServer: {Asynchronous: c.asynchronous}}}
+		if d := cmp.Diff(c.want, e.Connected()); d != "" {
+			t.Errorf("%+v: %s", c, d)
+		}
+	}
+}
+
+// What a server says of how it answers must be what the registry file says, if that says
+// anything, and possible.
+func TestAsynchronousIsChecked(t *testing.T) {
+	yes, no := true, false
+	whole := sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients}
+	declared := func(p sdk.Part) sdk.Part { p.Asynchronous = true; return p }
+	const impossible = "server s of plugin p is declared as asynchronous, which only a server can be that takes whole gradients: build the plugin anew, with sdk.Asynchronous"
+	for _, c := range []struct {
+		said *bool
+		part sdk.Part
+		want string
+	}{
+		{nil, whole, ""},
+		{nil, declared(whole), ""},
+		{&no, whole, ""},
+		{&yes, declared(sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceParameters}), ""},
+		{&yes, whole, "server s of plugin p is not asynchronous, but FILE says that it is asynchronous: leave it out of the file, or build the plugin anew"},
+		{&no, declared(whole), "server s of plugin p is asynchronous, but FILE says that it is not asynchronous: leave it out of the file, or build the plugin anew"},
+		{nil, declared(sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceTables}), impossible},
+		{nil, declared(sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Timing: sdk.OnArrival}), impossible},
+	} {
+		err := CheckDeclared(registry.Item{Kind: sdk.KindServer, Key: "s", Plugin: registry.Plugin{Name: "p"}, File: "FILE", Asynchronous: c.said}, c.part)
+		if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
+			t.Errorf("%v, %+v: %s\nwant %s", c.said, c.part, got, c.want)
+		}
+	}
+}
 
 // What a registry file says of a part that its plugin declares must be the same.
 func TestRegistryAndPluginAgree(t *testing.T) {

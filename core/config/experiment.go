@@ -54,4 +54,15 @@ type Part struct {
 	Settings json.RawMessage
 	// Elementwise says that it is a server whose host combines gradients with it, in place.
 	Elementwise bool
+	// Asynchronous says that it is a server which answers before all of its trainers have
+	// come.
+	Asynchronous bool
+}
+
+// Connected are the sets of trainers that wait for each other, and so run equally many batches:
+// those that the hook connects by a group or by a server, unless that is asynchronous.
+func (e *Experiment) Connected() [][]int {
+	links := e.Links
+	links.Server = links.Server && !e.Parts[sdk.KindServer].Asynchronous
+	return e.World.Sets(links)
 }

@@ -79,7 +79,7 @@ func (r *resolver) configureParts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.exp.Parts[c.Kind] = Part{Key: c.Key, Plugin: c.Plugin, Settings: raw, Elementwise: d.Timing != 0}
+		r.exp.Parts[c.Kind] = Part{Key: c.Key, Plugin: c.Plugin, Settings: raw, Elementwise: d.Timing != 0, Asynchronous: d.Asynchronous}
 		for _, s := range settings {
 			r.settings = append(r.settings, result.Value{Key: fmt.Sprintf("%s.%s", c.Kind, s.name), Value: s.value, Origin: s.origin})
 		}

@@ -40,6 +40,8 @@ type Entry struct {
 type ServerEntry struct {
 	Entry
 	Serves string `json:"serves,omitempty" jsonschema:"enum=gradients,enum=tables,enum=parameters" doc:"what trainers get from the server: gradients, rows of tables, or parameters; the plugin says so itself and must agree"`
+	// Asynchronous is nil where the file does not say.
+	Asynchronous *bool `json:"asynchronous,omitempty" doc:"whether the server answers before all of its trainers have come, so that they need not run equally many batches; the plugin says so itself and must agree"`
 }
 
 // TrainerEntry says what provides a trainer and what it needs.
@@ -74,6 +76,7 @@ type entry struct {
 	Entry
 	links         []sdk.Link // of a hook; nil where the file does not say
 	serves, needs string     // of a server, of a trainer
+	asynchronous  *bool      // of a server; nil where the file does not say
 	defaults      map[string]any
 	bounds        map[string]string // of a trainer
 }
@@ -81,7 +84,9 @@ type entry struct {
 // maps lists the maps of f in a fixed order.
 func (f *File) maps() []kindMap {
 	return []kindMap{
-		{"server_map", sdk.KindServer, entries(f.ServerMap, func(e ServerEntry) entry { return entry{Entry: e.Entry, serves: e.Serves} })},
+		{"server_map", sdk.KindServer, entries(f.ServerMap, func(e ServerEntry) entry {
+			return entry{Entry: e.Entry, serves: e.Serves, asynchronous: e.Asynchronous}
+		})},
 		{"trainer_map", sdk.KindTrainer, entries(f.TrainerMap, func(e TrainerEntry) entry {
 			return entry{Entry: e.Entry, needs: e.Needs, defaults: e.Defaults, bounds: e.Bounds}
 		})},

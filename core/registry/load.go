@@ -115,6 +115,7 @@ func (r *Registry) addItem(path string, m kindMap, key string) error {
 	case sdk.KindHook:
 		item.Links, err = parseLinks(e.links)
 	case sdk.KindServer:
+		item.Asynchronous = e.asynchronous
 		item.Serves, err = parseService("serves", e.serves)
 	case sdk.KindTrainer:
 		if item.Needs, err = parseService("needs", e.needs); err == nil {

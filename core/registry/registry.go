@@ -95,10 +95,11 @@ type Item struct {
 	Plugin      Plugin
 	// What the file says of a hook, of a server and of a trainer, which say so themselves:
 	// nil and "" where it does not.
-	Links  *Links
-	Serves sdk.Service
-	Needs  sdk.Service
-	Bounds []Bound // of a trainer
+	Links        *Links
+	Serves       sdk.Service
+	Asynchronous *bool // of a server
+	Needs        sdk.Service
+	Bounds       []Bound // of a trainer
 	// Defaults of a trainer or a model are values of options that nobody gave.
 	Defaults map[string]any
 	// File is the registry file that the item comes from.

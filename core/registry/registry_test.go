@@ -83,7 +83,7 @@ func TestFilesAdd(t *testing.T) {
 			"beside": {"command": ["bin/beside", "-v"], "sha256": "`+sum+`"},
 			"elsewhere": {"command": ["/opt/elsewhere"], "includes": ["builtin", "beside"]}
 		},
-		"server_map": {"async": {"plugin": "beside", "aliases": ["Async"], "description": "no barrier", "serves": "parameters"}},
+		"server_map": {"async": {"plugin": "beside", "aliases": ["Async"], "description": "no barrier", "serves": "parameters", "asynchronous": true}},
 		"trainer_map": {"eager": {"plugin": "elsewhere", "needs": "tables", "defaults": {"ntrainer": 3, "server": "async"},
 			"bounds": {"model.width": "data.width", "data.rows": "server.rows"}}},
 		"ddp_hook_map": {"quantized": {"plugin": "elsewhere", "links": ["server", "default"]},
@@ -97,7 +97,7 @@ func TestFilesAdd(t *testing.T) {
 	beside := Plugin{Name: "beside", Command: []string{filepath.Join(filepath.Dir(path), "bin/beside"), "-v"}, SHA256: sum}
 	elsewhere := Plugin{Name: "elsewhere", Command: []string{"/opt/elsewhere"}, Includes: []string{Builtin, "beside"}}
 	for _, want := range []Item{
-		{Kind: sdk.KindServer, Key: "async", Aliases: []string{"Async"}, Description: "no barrier", Plugin: beside, Serves: sdk.ServiceParameters, File: path},
+		{Kind: sdk.KindServer, Key: "async", Aliases: []string{"Async"}, Description: "no barrier", Plugin: beside, Serves: sdk.ServiceParameters, Asynchronous: new(true), File: path},
 		{
 			Kind: sdk.KindTrainer, Key: "eager", Plugin: elsewhere, Needs: sdk.ServiceTables,
 			Defaults: map[string]any{"ntrainer": json.Number("3"), "server": "async"}, File: path,
@@ -126,7 +126,7 @@ func TestFileErrors(t *testing.T) {
 		{"malformed", "{\n x", "FILE, line 2, column 2: invalid character 'x' looking for beginning of object key string"},
 		{"unknown map", `{"servers_map": {}}`, `FILE, line 1, column 2: unknown key "servers_map"; did you mean "server_map"?`},
 		{"unknown field", `{"server_map": {"a": {"plugin": "builtin", "alias": []}}}`, `FILE, line 1, column 44: unknown key "alias" of server_map.a; did you mean "aliases"?`},
-		{"links outside hooks", `{"server_map": {"a": {"plugin": "builtin", "links": []}}}`, `FILE, line 1, column 44: unknown key "links" of server_map.a; the keys are aliases, description, plugin, serves`},
+		{"links outside hooks", `{"server_map": {"a": {"plugin": "builtin", "links": []}}}`, `FILE, line 1, column 44: unknown key "links" of server_map.a; the keys are aliases, asynchronous, description, plugin, serves`},
 		{"key taken", `{"server_map": {"average": {"plugin": "builtin"}}}`, `server_map.average of FILE: the server name "average" is already in server_map.average of the built-in registry`},
 		{"alias taken", `{"server_map": {"a": {"plugin": "builtin", "aliases": ["AverageParameterServer"]}}}`, `server_map.a of FILE: the server name "AverageParameterServer" is already in server_map.average of the built-in registry`},
 		{"alias like own key", `{"server_map": {"a": {"plugin": "builtin", "aliases": ["a"]}}}`, `server_map.a of FILE: the server name "a" is already in server_map.a of FILE`},
@@ -140,7 +140,7 @@ func TestFileErrors(t *testing.T) {
 		{"key's name", `{"server_map": {"a.b": {"plugin": "builtin"}}}`, `server_map.a.b of FILE: the name "a.b" must be made of at most 100 letters, digits, _ and -`},
 		{"unknown service", `{"server_map": {"a": {"plugin": "builtin", "serves": "gradient"}}}`, `server_map.a of FILE has "gradient" in serves, which must be gradients, tables or parameters`},
 		{"unknown need", `{"trainer_map": {"a": {"plugin": "builtin", "needs": "all"}}}`, `trainer_map.a of FILE has "all" in needs, which must be gradients, tables or parameters`},
-		{"needs of a server", `{"server_map": {"a": {"plugin": "builtin", "needs": "tables"}}}`, `FILE, line 1, column 44: unknown key "needs" of server_map.a; the keys are aliases, description, plugin, serves`},
+		{"needs of a server", `{"server_map": {"a": {"plugin": "builtin", "needs": "tables"}}}`, `FILE, line 1, column 44: unknown key "needs" of server_map.a; the keys are aliases, asynchronous, description, plugin, serves`},
 		{"services of a model", `{"model_map": {"a": {"plugin": "builtin", "serves": "tables"}}}`, `FILE, line 1, column 43: unknown key "serves" of model_map.a; the keys are aliases, defaults, description, plugin`},
 		{"bound of no setting", `{"trainer_map": {"a": {"plugin": "builtin", "bounds": {"rows": "server.rows"}}}}`, `trainer_map.a of FILE has "rows" in bounds, which must be kind.setting, as in server.num_embeddings`},
 		{"limit of no kind", `{"trainer_map": {"a": {"plugin": "builtin", "bounds": {"data.rows": "sever.rows"}}}}`, `trainer_map.a of FILE has "sever.rows" in bounds, which must be kind.setting, as in server.num_embeddings`},

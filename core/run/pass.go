@@ -160,7 +160,7 @@ func (r *run) end(ctx context.Context, ahead time.Duration) error {
 	if err != nil {
 		return err
 	}
-	ends := stop.Together(bounds, r.e.World.Sets(r.e.Links))
+	ends := stop.Together(bounds, r.e.Connected())
 	if err := r.expect(ctx, ends); err != nil { // before any trainer can be there
 		return err
 	}

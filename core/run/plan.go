@@ -116,8 +116,8 @@ func (r *run) warnBatchSize() {
 }
 
 // size gives what the links carry the room that the batches need. A sparse bucket gets
-// what those of the connected trainers can touch at most, and never more than its table
-// has; a lookup gets the largest batch of any trainer. Where there are several tables every
+// what those of the trainers can touch at most that share a link, and never more than its
+// table has; a lookup gets the largest batch of any trainer. Where there are several tables every
 // index is a bag of its own.
 func (r *run) size(tables []comm.TableSpec) {
 	rows := 0

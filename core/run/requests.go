@@ -107,7 +107,7 @@ func (r *run) partitionRequest() *proto.PartitionRequest {
 		Inputs:    convert.InputsToProto(*r.inputs()),
 		BatchSize: int32(r.e.BatchSize), // #nosec G115 -- checked by config
 	}
-	for _, set := range r.e.World.Sets(r.e.Links) {
+	for _, set := range r.e.Connected() {
 		s := &proto.TrainerSet{}
 		for _, t := range set {
 			s.Trainers = append(s.Trainers, int32(t)) // #nosec G115 -- a rank

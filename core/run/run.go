@@ -129,6 +129,6 @@ func newResult(e *config.Experiment, o Options) *result.Result {
 	return &result.Result{
 		Schema: result.Schema, Started: startTime(o.StartedNS), StartedNS: o.StartedNS, Command: o.Command,
 		Config: e.Values, Environment: result.Capture(), Warnings: e.Warnings, Transport: e.Fabric.Name,
-		Connected: e.World.Sets(e.Links),
+		Connected: e.Connected(),
 	}
 }

@@ -120,7 +120,7 @@ func (w World) TrainersOf(server int) []int {
 	return trainers
 }
 
-// Sets are the sets of trainers that a hook with these links connects: all of
+// Sets are the sets of trainers that share these links of their hook: all of
 // them through a group, those of each server through servers alone, and each
 // one by itself without links.
 func (w World) Sets(links registry.Links) [][]int {

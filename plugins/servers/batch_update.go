@@ -58,10 +58,10 @@ type batchUpdate struct {
 // report is what one trainer has pushed of its current batch.
 type report struct {
 	batch  int64
-	pushes []*sdk.Push // by bucket; nil until it arrives
-	there  int         // of them
-	done   int         // batches of which the report is complete
-	all    int         // batches of the pass; math.MaxInt while nobody knows
+	pushes []sdk.Push // by bucket; without a gradient until it arrives
+	there  int        // of them
+	done   int        // batches of which the report is complete
+	all    int        // batches of the pass; math.MaxInt while nobody knows
 }
 
 // left is how many batches there are of which no report is complete.
@@ -94,7 +94,7 @@ func NewBatchUpdate(s BatchUpdateSettings, env sdk.ServerEnv) (sdk.Server, error
 		b.size = env.Trainers
 	}
 	for t := range b.reports {
-		b.reports[t].pushes = make([]*sdk.Push, len(env.Buckets))
+		b.reports[t].pushes = make([]sdk.Push, len(env.Buckets))
 	}
 	return b, b.bind()
 }
@@ -131,7 +131,7 @@ func (b *batchUpdate) bind() error {
 
 // Receive holds the lock until a round is answered: a trainer that has its answer may
 // push again while the others still read the parameters.
-func (b *batchUpdate) Receive(p *sdk.Push) error {
+func (b *batchUpdate) Receive(p sdk.Push) error {
 	arrived := comm.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -182,7 +182,7 @@ func (b *batchUpdate) Expect(batches []int) error {
 }
 
 // take notes a push. It is true if that completes the trainer's report.
-func (b *batchUpdate) take(p *sdk.Push) (complete bool, err error) {
+func (b *batchUpdate) take(p sdk.Push) (complete bool, err error) {
 	r := &b.reports[p.Trainer]
 	switch {
 	case r.left() <= 0:
@@ -190,7 +190,7 @@ func (b *batchUpdate) take(p *sdk.Push) (complete bool, err error) {
 	case r.there > 0 && r.batch != p.Batch:
 		return false, fmt.Errorf("trainer %d pushed batch %d of bucket %d to %s while buckets of its batch %d are missing",
 			p.Trainer, p.Batch, p.Bucket, b.env.Name, r.batch)
-	case r.pushes[p.Bucket] != nil:
+	case r.pushes[p.Bucket].Gradient != nil:
 		return false, fmt.Errorf("trainer %d pushed bucket %d twice to %s, batch %d, without an answer", p.Trainer, p.Bucket, b.env.Name, p.Batch)
 	}
 	r.batch, r.pushes[p.Bucket] = p.Batch, p

@@ -189,7 +189,7 @@ func TestBatchUpdateRefusesPushes(t *testing.T) {
 	gone := errors.New("gone")
 	w := newUpdateWorld(t, DefaultBatchUpdate, 1, 1)
 	g := tensor.NewGradient(w.specs[0])
-	if err := w.server.Receive(sdk.NewPush(1, 0, 0, &g, func(*tensor.Gradient) error { return gone })); !errors.Is(err, gone) {
+	if err := w.server.Receive(sdk.NewPush(sdk.Push{Batch: 1, Gradient: &g}, func(sdk.Push, *tensor.Gradient) error { return gone })); !errors.Is(err, gone) {
 		t.Errorf("an answer that does not arrive gives %v", err)
 	}
 }
@@ -223,10 +223,10 @@ func TestBatchUpdateRefuses(t *testing.T) {
 func TestBatchUpdateAllocatesNothing(t *testing.T) {
 	const rounds = 1000
 	w := newUpdateWorld(t, DefaultBatchUpdate, 1, rounds, rounds)
-	pushes := make([]*sdk.Push, 2)
+	pushes := make([]sdk.Push, 2)
 	for i := range pushes {
 		g := tensor.NewGradient(w.specs[0])
-		pushes[i] = sdk.NewPush(0, 0, i, &g, func(*tensor.Gradient) error { return nil })
+		pushes[i] = sdk.NewPush(sdk.Push{Trainer: i, Gradient: &g}, func(sdk.Push, *tensor.Gradient) error { return nil })
 	}
 	batch := int64(0)
 	if n := testing.AllocsPerRun(rounds-2, func() {

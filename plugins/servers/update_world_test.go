@@ -88,7 +88,7 @@ func (w *updateWorld) push(trainer, bucket int, batch int64, v float32) error {
 		g.Values[i] = v
 	}
 	w.answers[trainer][bucket] = nil
-	return w.server.Receive(sdk.NewPush(batch, bucket, trainer, &g, func(answer *tensor.Gradient) error {
+	return w.server.Receive(sdk.NewPush(sdk.Push{Batch: batch, Bucket: bucket, Trainer: trainer, Gradient: &g}, func(_ sdk.Push, answer *tensor.Gradient) error {
 		w.answers[trainer][bucket] = slices.Clone(answer.Values)
 		return nil
 	}))

@@ -314,6 +314,7 @@ type PartDescription struct {
 	Links         []string               `protobuf:"bytes,6,rep,name=links,proto3" json:"links,omitempty"`                           // hooks: server, group, default
 	Timing        Timing                 `protobuf:"varint,7,opt,name=timing,proto3,enum=psbench.v1.Timing" json:"timing,omitempty"` // elementwise servers
 	Computes      string                 `protobuf:"bytes,8,opt,name=computes,proto3" json:"computes,omitempty"`                     // the same: what they work out, as their metric names it
+	Asynchronous  bool                   `protobuf:"varint,9,opt,name=asynchronous,proto3" json:"asynchronous,omitempty"`            // servers: they answer before all trainers have come
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -402,6 +403,13 @@ func (x *PartDescription) GetComputes() string {
 		return x.Computes
 	}
 	return ""
+}
+
+func (x *PartDescription) GetAsynchronous() bool {
+	if x != nil {
+		return x.Asynchronous
+	}
+	return false
 }
 
 type SettingDescription struct {
@@ -4867,7 +4875,7 @@ const file_psbench_proto_rawDesc = "" +
 	"psbench.v1\"\x11\n" +
 	"\x0fDescribeRequest\"B\n" +
 	"\rDescribeReply\x121\n" +
-	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\xff\x01\n" +
+	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\xa3\x02\n" +
 	"\x0fPartDescription\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12:\n" +
@@ -4876,7 +4884,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\x05needs\x18\x05 \x01(\tR\x05needs\x12\x14\n" +
 	"\x05links\x18\x06 \x03(\tR\x05links\x12*\n" +
 	"\x06timing\x18\a \x01(\x0e2\x12.psbench.v1.TimingR\x06timing\x12\x1a\n" +
-	"\bcomputes\x18\b \x01(\tR\bcomputes\"q\n" +
+	"\bcomputes\x18\b \x01(\tR\bcomputes\x12\"\n" +
+	"\fasynchronous\x18\t \x01(\bR\fasynchronous\"q\n" +
 	"\x12SettingDescription\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12!\n" +

@@ -137,7 +137,7 @@ func (c *referenceCase) share(rank int) []sdk.Batch {
 // link is a hook that hands buckets to a server in the same process.
 type link struct {
 	server   sdk.Server
-	pushes   []*sdk.Push
+	pushes   []sdk.Push
 	promises []*comm.Promise
 }
 
@@ -146,7 +146,7 @@ func newLink(trainer int, buckets []*tensor.Bucket) *link {
 	for i, b := range buckets {
 		promise := comm.NewPromise(nil)
 		l.promises = append(l.promises, promise)
-		l.pushes = append(l.pushes, sdk.NewPush(0, i, trainer, &b.Gradient, func(g *tensor.Gradient) error {
+		l.pushes = append(l.pushes, sdk.NewPush(sdk.Push{Bucket: i, Trainer: trainer, Gradient: &b.Gradient}, func(_ sdk.Push, g *tensor.Gradient) error {
 			err := b.Gradient.CopyFrom(g)
 			promise.Complete(err)
 			return err

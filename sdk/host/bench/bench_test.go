@@ -21,11 +21,11 @@ type adder struct {
 	sums     []tensor.Gradient
 	trainers int
 	mu       sync.Mutex
-	waiting  [][]*sdk.Push // by bucket
+	waiting  [][]sdk.Push // by bucket
 }
 
 func (s *adder) Reset() {}
-func (s *adder) Receive(p *sdk.Push) error {
+func (s *adder) Receive(p sdk.Push) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pushes := append(s.waiting[p.Bucket], p)
@@ -77,7 +77,7 @@ func openBench(t *testing.T, transport string, trainers int, spoil func(int64, *
 	t.Helper()
 	w := &benchWorld{t: t}
 	parts := []sdk.Part{sdk.NewServer("adder", struct{}{}, func(_ struct{}, env sdk.ServerEnv) (sdk.Server, error) {
-		s := &adder{spoil: spoil, trainers: env.Trainers, waiting: make([][]*sdk.Push, len(env.Buckets))}
+		s := &adder{spoil: spoil, trainers: env.Trainers, waiting: make([][]sdk.Push, len(env.Buckets))}
 		for _, spec := range env.Buckets {
 			s.sums = append(s.sums, tensor.NewGradient(spec))
 		}

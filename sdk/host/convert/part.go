@@ -12,7 +12,10 @@ var timings = map[sdk.Timing]proto.Timing{
 
 // PartToProto gives what a plugin says of a part the form in which it crosses gRPC.
 func PartToProto(p sdk.Part) *proto.PartDescription {
-	out := &proto.PartDescription{Kind: string(p.Kind), Key: p.Key, Serves: string(p.Serves), Needs: string(p.Needs), Timing: timings[p.Timing], Computes: p.Computes}
+	out := &proto.PartDescription{
+		Kind: string(p.Kind), Key: p.Key, Serves: string(p.Serves), Needs: string(p.Needs),
+		Timing: timings[p.Timing], Computes: p.Computes, Asynchronous: p.Asynchronous,
+	}
 	for _, link := range p.Links {
 		out.Links = append(out.Links, string(link))
 	}
@@ -25,7 +28,8 @@ func PartToProto(p sdk.Part) *proto.PartDescription {
 // PartFromProto is the inverse of PartToProto. What builds the part stays in its plugin.
 func PartFromProto(d *proto.PartDescription) sdk.Part {
 	out := sdk.Part{
-		Kind: sdk.Kind(d.GetKind()), Key: d.GetKey(), Serves: sdk.Service(d.GetServes()), Needs: sdk.Service(d.GetNeeds()), Computes: d.GetComputes(),
+		Kind: sdk.Kind(d.GetKind()), Key: d.GetKey(), Serves: sdk.Service(d.GetServes()), Needs: sdk.Service(d.GetNeeds()),
+		Computes: d.GetComputes(), Asynchronous: d.GetAsynchronous(),
 	}
 	for timing, sent := range timings {
 		if sent == d.GetTiming() {

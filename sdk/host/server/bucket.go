@@ -7,9 +7,7 @@ import (
 	"sync"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host/fault"
 )
 
 // bucket is one bucket of gradients on a server: the batches that are in flight there, and
@@ -17,16 +15,14 @@ import (
 type bucket struct {
 	index            int
 	trainers         int
+	answers          answers
 	straggler, whole *sdk.Series
-	pushes           []pendingPush // by trainer; where the server takes them itself
-	chunks           []chunk       // where the host reduces them
+	slots            []slot  // by trainer; where the server takes pushes itself
+	chunks           []chunk // where the host reduces them
 
 	mu sync.Mutex
-	// pendingNS is when each trainer's push arrived that has no answer yet, 0 if there
-	// is none; where the server takes pushes itself.
-	pendingNS []int64
-	// rounds holds the batches that are not fully answered. A synchronous
-	// server has two for a moment: a trainer that has its answer pushes the
+	// rounds holds the batches that are not fully answered; an asynchronous server has none.
+	// A synchronous server has two for a moment: a trainer that has its answer pushes the
 	// next batch while the others still get theirs.
 	rounds []*round
 }
@@ -49,26 +45,13 @@ type round struct {
 	reducingNS, spentNS int64
 }
 
-// pendingPush is the push that a trainer has in flight of a bucket; it is
-// used again for the next one.
-type pendingPush struct {
-	sdk.Push
-	arrival *comm.Arrival
-	round   *round
-}
-
 // handle takes a push, or a chunk of one, from the port.
 func (r *Role) handle(a *comm.Arrival) error {
 	b := &r.buckets[a.Bucket]
-	round := b.noteArrival(a)
-	if b.chunks != nil {
-		return r.reduce(b, round, a)
+	if b.chunks == nil {
+		return r.receive(b, a)
 	}
-	batch := a.Batch // the next push overwrites it
-	if err := r.server.Receive(&b.pushes[a.Trainer].Push); err != nil {
-		return fault.Of(r.Title(), "Receive of "+describeBucket(batch, b.index), err)
-	}
-	return nil
+	return r.reduce(b, b.noteArrival(a), a)
 }
 
 // reduce takes a chunk into its reduction and, with the last one, answers all
@@ -115,33 +98,20 @@ func (r *Role) answerAll(b *bucket, round *round, c *chunk) error {
 	return nil
 }
 
-// answer sends g for p. The trainer may push again before Answer returns, so
-// what p says must be read first.
-func (r *Role) answer(b *bucket, p *pendingPush, g *tensor.Gradient) error {
-	round, arrival := b.beginAnswer(p)
-	r.answering.RLock()
-	defer r.answering.RUnlock()
-	if err := arrival.Answer(g); err != nil {
-		return err
-	}
-	b.noteAnswers(round, 1)
-	return nil
-}
-
 func (b *bucket) key(r *round) sdk.Key { return sdk.Key{A: r.batch, B: int64(b.index)} }
 
 // noteArrival returns the round of an arrival.
 func (b *bucket) noteArrival(a *comm.Arrival) *round {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.join(a)
+}
+
+// join takes an arrival into its round; b.mu is held.
+func (b *bucket) join(a *comm.Arrival) *round {
 	r := b.round(a)
 	r.arrived++
 	r.from[a.Trainer]++
-	if b.pushes != nil {
-		p := &b.pushes[a.Trainer]
-		p.Batch, p.Gradient, p.arrival, p.round = a.Batch, a.Gradient, a, r
-		b.pendingNS[a.Trainer] = a.AtNS
-	}
 	if r.from[a.Trainer] < r.chunks {
 		return r
 	}
@@ -175,6 +145,16 @@ func (b *bucket) round(a *comm.Arrival) *round {
 	return free
 }
 
+// missing are the trainers not all of whose chunks arrived.
+func (r *round) missing() (trainers []int) {
+	for t, n := range r.from {
+		if n < r.chunks {
+			trainers = append(trainers, t)
+		}
+	}
+	return trainers
+}
+
 // noteReduced notes that a chunk was reduced. With the last one it is true, and the
 // round knows since when and how long.
 func (b *bucket) noteReduced(r *round, startNS, spentNS int64) (all bool) {
@@ -186,14 +166,6 @@ func (b *bucket) noteReduced(r *round, startNS, spentNS int64) (all bool) {
 	r.reducingNS = min(r.reducingNS, startNS)
 	r.spentNS += spentNS
 	return r.reduced == r.chunks
-}
-
-// beginAnswer notes that a trainer's push is being answered; it may push again at once.
-func (b *bucket) beginAnswer(p *pendingPush) (r *round, a *comm.Arrival) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.pendingNS[p.Trainer] = 0
-	return p.round, p.arrival
 }
 
 // noteAnswers notes that some chunks were answered.
@@ -210,7 +182,18 @@ func (b *bucket) noteAnswers(r *round, chunks int) {
 func (b *bucket) unanswered() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.ContainsFunc(b.rounds, func(r *round) bool { return r.open && r.answered < r.arrived })
+	return slices.ContainsFunc(b.slots, func(s slot) bool { return s.pending }) ||
+		slices.ContainsFunc(b.rounds, func(r *round) bool { return r.open && r.answered < r.arrived })
+}
+
+// reset forgets the pass.
+func (b *bucket) reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rounds = nil
+	for t := range b.slots {
+		b.slots[t].reset()
+	}
 }
 
 // overdue says which trainers (by position) a bucket has waited for at nowNS for
@@ -218,7 +201,7 @@ func (b *bucket) unanswered() bool {
 func (b *bucket) overdue(nowNS, waitNS int64) (missing []int, batch int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.pushes != nil {
+	if b.slots != nil {
 		return b.overduePushes(nowNS, waitNS)
 	}
 	for _, r := range b.rounds {
@@ -226,31 +209,9 @@ func (b *bucket) overdue(nowNS, waitNS int64) (missing []int, batch int64) {
 		if !awaited || nowNS-r.openedNS < waitNS {
 			continue
 		}
-		for t, n := range r.from {
-			if n < r.chunks {
-				missing = append(missing, t)
-			}
-		}
-		return missing, r.batch
+		return r.missing(), r.batch
 	}
 	return nil, 0
-}
-
-// overduePushes asks how long single pushes have waited: only the server knows which
-// others it waits for, or how many, of whatever batch. Any trainer that waits for
-// nothing here could be it. If all wait, it is the server itself that is late, and
-// their own deadlines will tell.
-func (b *bucket) overduePushes(nowNS, waitNS int64) (missing []int, batch int64) {
-	late := slices.IndexFunc(b.pendingNS, func(ns int64) bool { return ns != 0 && nowNS-ns >= waitNS })
-	if late < 0 {
-		return nil, 0
-	}
-	for t, ns := range b.pendingNS {
-		if ns == 0 {
-			missing = append(missing, t)
-		}
-	}
-	return missing, b.pushes[late].Batch
 }
 
 func describeBucket(batch int64, bucket int) string {

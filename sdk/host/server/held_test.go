@@ -19,7 +19,7 @@ type holding struct {
 }
 
 func (s *holding) Reset() { copy(s.weight, []float32{1, 2}) }
-func (s *holding) Receive(p *sdk.Push) error {
+func (s *holding) Receive(p sdk.Push) error {
 	if s.silent {
 		return nil
 	}

@@ -24,7 +24,7 @@ type meeting struct {
 }
 
 func (m *meeting) Reset() {}
-func (m *meeting) Receive(p *sdk.Push) error {
+func (m *meeting) Receive(p sdk.Push) error {
 	m.answers.Go(func() {
 		<-m.all
 		m.failed <- p.Answer(p.Gradient)
@@ -65,8 +65,8 @@ func TestPushesAreAnsweredFromElsewhere(t *testing.T) {
 // refusing is a server whose Receive fails.
 type refusing struct{}
 
-func (refusing) Reset()                    {}
-func (refusing) Receive(p *sdk.Push) error { return fmt.Errorf("bucket %d is refused", p.Bucket) }
+func (refusing) Reset()                   {}
+func (refusing) Receive(p sdk.Push) error { return fmt.Errorf("bucket %d is refused", p.Bucket) }
 
 // An error of Receive is told and ends the links.
 func TestReceiveThatFails(t *testing.T) {

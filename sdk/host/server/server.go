@@ -5,6 +5,7 @@ package server
 
 import (
 	"cmp"
+	"fmt"
 	"sync"
 	"time"
 
@@ -67,22 +68,15 @@ func (r *Role) Connect(peers Peers) (map[string]string, error) {
 			return nil, err
 		}
 	}
-	server, err := r.build(env)
+	part, err := r.Find(r.Part())
 	if err != nil {
 		return nil, err
 	}
-	straggler := r.Recorder.Series("parameter_server_straggler_metric", "param_index_straggler")
-	whole := r.Recorder.Series("parameter_server_batch_metric", "param_index_batch")
-	r.buckets = make([]bucket, len(specs))
-	for i := range r.buckets {
-		b := &r.buckets[i]
-		b.index, b.trainers, b.straggler, b.whole = i, len(r.trainers), straggler, whole
-		if r.reduction != nil {
-			b.chunks = r.reduction.newChunks(specs[i], len(r.trainers))
-		} else {
-			b.pushes, b.pendingNS = r.newPushes(b), make([]int64, len(r.trainers))
-		}
+	server, err := r.build(part, env)
+	if err != nil {
+		return nil, err
 	}
+	r.newBuckets(specs, answersOf(part))
 	conns := make([]*wire.Conn, len(r.trainers))
 	for i, t := range r.trainers {
 		if conns[i], err = r.Accept(t, process.PurposePush); err != nil {
@@ -100,12 +94,8 @@ func (r *Role) Connect(peers Peers) (map[string]string, error) {
 }
 
 // build makes the server and, of an elementwise one, the reduction.
-func (r *Role) build(env sdk.ServerEnv) (any, error) {
+func (r *Role) build(part sdk.Part, env sdk.ServerEnv) (_ any, err error) {
 	choice := r.Part()
-	part, err := r.Find(choice)
-	if err != nil {
-		return nil, err
-	}
 	if part.Timing == 0 {
 		r.server, err = process.Build[sdk.Server](r.Process, choice, env)
 		return r.server, err
@@ -122,13 +112,23 @@ func (r *Role) build(env sdk.ServerEnv) (any, error) {
 	return server, nil
 }
 
-func (r *Role) newPushes(b *bucket) []pendingPush {
-	pushes := make([]pendingPush, b.trainers)
-	for t := range pushes {
-		p := &pushes[t]
-		p.Push = *sdk.NewPush(0, b.index, t, nil, func(g *tensor.Gradient) error { return r.answer(b, p, g) })
+// newBuckets makes the buckets. Where nobody waits for all trainers, there is no straggler.
+func (r *Role) newBuckets(specs []tensor.BucketSpec, answers answers) {
+	var straggler *sdk.Series
+	if answers != asynchronously {
+		straggler = r.Recorder.Series("parameter_server_straggler_metric", "param_index_straggler")
 	}
-	return pushes
+	whole := r.Recorder.Series("parameter_server_batch_metric", "param_index_batch")
+	r.buckets = make([]bucket, len(specs))
+	for i := range r.buckets {
+		b := &r.buckets[i]
+		b.index, b.trainers, b.answers, b.straggler, b.whole = i, len(r.trainers), answers, straggler, whole
+		if r.reduction != nil {
+			b.chunks = r.reduction.newChunks(specs[i], len(r.trainers))
+		} else {
+			b.slots = r.newSlots(b)
+		}
+	}
 }
 
 // serve takes pushes until the port ends.
@@ -173,19 +173,27 @@ func (r *Role) overdue(b *bucket, nowNS int64) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	err := &comm.WaitError{
-		Waiter: r.Name(), Seconds: r.Timeout.Seconds(),
+	return &comm.WaitError{
+		Waiter: r.Name(), For: r.names(missing), Seconds: r.Timeout.Seconds(),
 		What: "the gradient of " + describeBucket(batch, b.index),
 	}
-	for _, t := range missing {
-		err.For = append(err.For, r.trainers[t].Name)
+}
+
+// names are those of trainers.
+func (r *Role) names(trainers []int) []string {
+	names := make([]string, len(trainers))
+	for i, t := range trainers {
+		names[i] = r.trainers[t].Name
 	}
-	return err
+	return names
 }
 
 // Reset forgets all state, and what was recorded.
 func (r *Role) Reset() error {
 	r.awaitAnswers()
+	for b := range r.buckets {
+		r.buckets[b].reset()
+	}
 	if r.server != nil {
 		r.server.Reset()
 	}
@@ -195,8 +203,31 @@ func (r *Role) Reset() error {
 
 // Expect tells the server how many batches each trainer has in the pass; nil: nobody knows yet.
 func (r *Role) Expect(batches []int) error {
+	if batches != nil {
+		if err := r.expect(batches); err != nil {
+			return err
+		}
+	}
 	if server, ok := r.server.(sdk.Expecter); ok {
 		return fault.Of(r.Title(), "Expect", server.Expect(batches))
+	}
+	return nil
+}
+
+// expect notes how many batches there are, for the watch: a trainer that has none left is not
+// overdue.
+func (r *Role) expect(batches []int) error {
+	if len(batches) != len(r.trainers) {
+		return fmt.Errorf("%s was told of the batches of %d trainers but has %d trainers", r.Name(), len(batches), len(r.trainers))
+	}
+	last := make([]int64, len(batches))
+	for t, n := range batches {
+		if last[t] = int64(n) - 1; r.config.Model != nil {
+			last[t]++ // batch 0 fetches the parameters
+		}
+	}
+	for b := range r.buckets {
+		r.buckets[b].expect(last)
 	}
 	return nil
 }

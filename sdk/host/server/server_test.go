@@ -19,10 +19,10 @@ import (
 )
 
 // manual is a server that hands its pushes to the test, which answers them.
-type manual struct{ calls chan *sdk.Push }
+type manual struct{ calls chan sdk.Push }
 
 func (m *manual) Reset() {}
-func (m *manual) Receive(p *sdk.Push) error {
+func (m *manual) Receive(p sdk.Push) error {
 	m.calls <- p
 	return nil
 }
@@ -35,12 +35,17 @@ type fixture struct {
 	buckets []*tensor.Bucket // one per trainer
 }
 
-func newFixture(t *testing.T, trainers int, timeout time.Duration) *fixture {
+// newFixture has a server that is declared as it is or in some other way.
+func newFixture(t *testing.T, trainers int, timeout time.Duration, declared ...func(sdk.Part) sdk.Part) *fixture {
 	t.Helper()
-	m := &manual{make(chan *sdk.Push, 16)}
+	m := &manual{make(chan sdk.Push, 16)}
 	s := &fixture{server: m}
 	var stores []*comm.Store
-	s.role, s.links, stores = openServer(t, "unix", whole(m), []tensor.BucketSpec{{Elements: 2}}, trainers, timeout)
+	part := whole(m)
+	for _, declare := range declared {
+		part = declare(part)
+	}
+	s.role, s.links, stores = openServer(t, "unix", part, []tensor.BucketSpec{{Elements: 2}}, trainers, timeout)
 	for _, store := range stores {
 		s.buckets = append(s.buckets, store.Buckets[0])
 	}
@@ -100,7 +105,7 @@ func openServer(t testing.TB, transport string, server sdk.Part, specs []tensor.
 func late() int64 { return comm.Now() + int64(2*hosttest.Patience) }
 
 // push sends a trainer's bucket and returns the server's next call.
-func (s *fixture) push(trainer int, batch int64) (*comm.Future, *sdk.Push) {
+func (s *fixture) push(trainer int, batch int64) (*comm.Future, sdk.Push) {
 	f := s.links[trainer].PushPull(batch, s.buckets[trainer])
 	return f, <-s.server.calls
 }
@@ -178,28 +183,6 @@ func TestTwoOpenRounds(t *testing.T) {
 	}
 	if rounds := len(s.role.buckets[0].rounds); rounds != 2 {
 		t.Errorf("rounds are not used again: there are %d", rounds)
-	}
-}
-
-// An asynchronous server lets one trainer run ahead. Nobody waits for the
-// other, so it is not overdue, however late it is.
-func TestAsynchronousServer(t *testing.T) {
-	s := newFixture(t, 2, hosttest.Patience)
-	pass := func(trainer int) {
-		for batch := range int64(3) {
-			f, p := s.push(trainer, batch)
-			hosttest.Must(t, p.Answer(p.Gradient))
-			hosttest.Must(t, f.Wait())
-		}
-		s.role.awaitAnswers()
-	}
-	pass(0)
-	if err := s.role.overdue(&s.role.buckets[0], late()); err != nil {
-		t.Errorf("nobody waits, but: %v", err)
-	}
-	pass(1)
-	if got := s.times("param_index_batch"); len(got) != 3 {
-		t.Errorf("three batches gave %v", got)
 	}
 }
 

@@ -15,12 +15,12 @@ import (
 type server struct {
 	trainers int
 	mu       sync.Mutex
-	waiting  [][]*sdk.Push
+	waiting  [][]sdk.Push
 }
 
 func (s *server) Reset() {}
 
-func (s *server) Receive(p *sdk.Push) error {
+func (s *server) Receive(p sdk.Push) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pushes := append(s.waiting[p.Bucket], p)
@@ -49,6 +49,6 @@ func (s *server) Receive(p *sdk.Push) error {
 
 func main() {
 	plugin.Serve(sdk.NewServer("flipping", struct{}{}, func(_ struct{}, env sdk.ServerEnv) (sdk.Server, error) {
-		return &server{trainers: env.Trainers, waiting: make([][]*sdk.Push, len(env.Buckets))}, nil
+		return &server{trainers: env.Trainers, waiting: make([][]sdk.Push, len(env.Buckets))}, nil
 	}))
 }
