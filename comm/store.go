@@ -31,6 +31,18 @@ func (s *Store) Specs() []tensor.BucketSpec {
 	return specs
 }
 
+// Memory is where the values of the buckets lie: the segment, or each bucket's on the heap.
+func (s *Store) Memory() [][]byte {
+	if s.Segment != nil {
+		return [][]byte{s.Segment.Bytes()}
+	}
+	var memory [][]byte
+	for _, b := range s.Buckets {
+		memory = append(memory, tensor.Float32Bytes(b.Gradient.Values[:cap(b.Gradient.Values)]))
+	}
+	return memory
+}
+
 // Close gives the memory back. Nothing may use a bucket of the store after it.
 func (s *Store) Close() error {
 	if s.Segment == nil {

@@ -1,8 +1,12 @@
 package sdk
 
-import "github.com/psbench/psbench/comm/tensor"
+import (
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk/engine"
+)
 
-// Criterion is a loss function.
+// Criterion is a loss function. Outputs and their gradients lie in the memory of the process's
+// engine, targets in ordinary memory.
 type Criterion interface {
 	// Forward returns the mean loss of a batch. output is [batch, classes]
 	// and must stay unchanged until Backward; targets has one class per row.
@@ -16,4 +20,6 @@ type Criterion interface {
 type CriterionEnv struct {
 	MaxBatch int // the run's --batch-size; batches that the data cuts itself may be larger
 	Recorder *Recorder
+	// Engine owns the memory of outputs and their gradients.
+	Engine engine.Engine
 }

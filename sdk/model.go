@@ -1,6 +1,9 @@
 package sdk
 
-import "github.com/psbench/psbench/comm/tensor"
+import (
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk/engine"
+)
 
 // ParameterSpec describes one parameter tensor of a model.
 type ParameterSpec struct {
@@ -33,7 +36,9 @@ type InputSpec struct {
 // Model computes outputs and gradients. The host owns parameters and gradients
 // and hands them over once, by Bind; the model reads the first and writes the
 // second. Order of calls: Parameters, Inputs, Bind, then for each pass
-// Initialize and for each iteration Forward and Backward.
+// Initialize and for each iteration Forward and Backward. Values, the values of gradients,
+// outputs and their gradients lie in the memory of the process's engine; batches, the rows of
+// sparse gradients, features and their gradient in ordinary memory.
 type Model interface {
 	// Parameters lists the tensors in registration order.
 	Parameters() []ParameterSpec
@@ -77,6 +82,9 @@ type ModelEnv struct {
 	// tensors; the tables of servers come before it.
 	FirstTensor int
 	Recorder    *Recorder
+	// Engine owns the memory that the model computes in: activations and the output come from
+	// it.
+	Engine engine.Engine
 }
 
 // Describer is implemented by parts that have facts to report about where and

@@ -1,6 +1,9 @@
 package sdk
 
-import "github.com/psbench/psbench/comm/tensor"
+import (
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk/engine"
+)
 
 // Push is one gradient of one trainer that waits for an answer. A server keeps it as it is, by
 // value, for as long as it likes.
@@ -79,8 +82,8 @@ const (
 )
 
 // Holder is implemented by servers that hold parameters, for the summaries of what
-// training changed. Held gives them in registration order, in memory that stays the
-// same; Reset gives them their initial values.
+// training changed. Held gives them in registration order, in memory of the server's engine
+// that stays the same; Reset gives them their initial values.
 type Holder interface {
 	Held() ([]ParameterSpec, []tensor.Tensor)
 }
@@ -104,6 +107,9 @@ type ServerEnv struct {
 	Buckets  []tensor.BucketSpec
 	Recorder *Recorder
 	Seed     uint64
+	// Engine owns the memory of what the server computes with a model or an optimizer. What is
+	// pushed, and what is answered, lies in ordinary memory.
+	Engine engine.Engine
 	// Model is the run's model, unbound, for a server of parameters; nil for
 	// others.
 	Model Model

@@ -1,6 +1,9 @@
 package sdk
 
-import "github.com/psbench/psbench/comm"
+import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk/engine"
+)
 
 // TableServer is a server that holds an embedding table: trainers look bags of rows
 // up in it and send back gradients. Its methods are called one at a time, in the order
@@ -26,6 +29,8 @@ type TableEnv struct {
 	Seed     uint64
 	Trainers int // of the run; all of them use every table
 	Recorder *Recorder
+	// Engine owns the memory of the table; calls lie in ordinary memory.
+	Engine engine.Engine
 }
 
 // Tables are the embedding tables of a run as a trainer sees them.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // Trainer runs the training of one rank. Order of calls: Plan and Attach once,
@@ -32,9 +33,12 @@ type TrainerParts struct {
 	Model     Model
 	Criterion Criterion
 	Hook      Hook
-	// Values are the parameters in registration order, Gradients their
-	// gradients: views into the gradients of Buckets, which are those of Plan, with their
-	// capacities.
+	// Engine owns the memory that the rank computes in.
+	Engine engine.Engine
+	// Values are the parameters in registration order, Gradients their gradients, both in
+	// the memory of Engine. Buckets are those of Plan, with their capacities, which the
+	// hook reduces, in ordinary memory. Where the engine is addressable gradients are views
+	// into them; elsewhere they are copied from and to them, as a dataparallel.Reducer does.
 	Values    []tensor.Tensor
 	Gradients []*tensor.Gradient
 	Buckets   []*tensor.Bucket

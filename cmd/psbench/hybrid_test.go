@@ -14,6 +14,7 @@ import (
 	"github.com/psbench/psbench/plugins/models"
 	"github.com/psbench/psbench/plugins/servers"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // The race: two trainers share the tables of two servers without a barrier, so a
@@ -131,13 +132,13 @@ func newLockstep(t *testing.T, seed uint64) *lockstep {
 	e := servers.DefaultEmbedding
 	e.NumEmbeddings, e.EmbeddingDim, e.LR = raceRows, raceWidth, raceTableLR
 	for position := range raceTables {
-		table, err := servers.NewEmbedding(e, sdk.TableEnv{Position: position, Seed: seed, Recorder: &sdk.Recorder{}})
+		table, err := servers.NewEmbedding(e, sdk.TableEnv{Position: position, Seed: seed, Recorder: &sdk.Recorder{}, Engine: engine.Host})
 		must(err)
 		table.Reset()
 		l.tables = append(l.tables, table)
 	}
 	m := models.MLPSettings{Sizes: []int{512, 256, 128, 64, 32, 8}, Output: models.Linear, ReLUAfter: []int{2}, BLAS: "gonum"}
-	model, err := models.NewMLP(m, sdk.ModelEnv{MaxBatch: 64, FirstTensor: raceTables})
+	model, err := models.NewMLP(m, sdk.ModelEnv{MaxBatch: 64, FirstTensor: raceTables, Engine: engine.Host})
 	must(err)
 	l.model = model.(sdk.FeatureModel)
 	for _, p := range model.Parameters() {
@@ -146,7 +147,7 @@ func newLockstep(t *testing.T, seed uint64) *lockstep {
 	}
 	must(model.Bind(l.values, l.gradients))
 	model.Initialize(seed)
-	l.criterion, err = criteria.NewCrossEntropy(struct{}{}, sdk.CriterionEnv{MaxBatch: 64})
+	l.criterion, err = criteria.NewCrossEntropy(struct{}{}, sdk.CriterionEnv{MaxBatch: 64, Engine: engine.Host})
 	must(err)
 	return l
 }

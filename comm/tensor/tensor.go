@@ -4,28 +4,16 @@ package tensor
 
 import "fmt"
 
-// DType is the element type of a Tensor.
-type DType uint8
-
-// Float32 is the only element type so far.
-const Float32 DType = 0
-
-// Device says where a Tensor's elements live.
-type Device uint8
-
-// CPU is the only device so far.
-const CPU Device = 0
-
 // Tensor is a dense row-major array: Data holds the product of Shape elements.
-// A Tensor is a view; copying it does not copy the elements.
+// A Tensor is a view; copying it does not copy the elements. They lie in the memory of the
+// engine that computes with them (see sdk/engine): Go may touch them only where that is
+// ordinary memory.
 type Tensor struct {
-	Shape  []int
-	DType  DType
-	Device Device
-	Data   []float32
+	Shape []int
+	Data  []float32
 }
 
-// New allocates a zeroed float32 tensor of the given shape on the CPU.
+// New allocates a zeroed tensor of the given shape in ordinary memory.
 func New(shape ...int) Tensor {
 	return Tensor{Shape: shape, Data: make([]float32, Elements(shape))}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // binaryCrossEntropy is the mean over the batch of -log p where the target is 1, and of
@@ -15,8 +16,8 @@ import (
 type binaryCrossEntropy struct{ pass }
 
 // NewBinaryCrossEntropy builds the criterion bce.
-func NewBinaryCrossEntropy(_ struct{}, _ sdk.CriterionEnv) (sdk.Criterion, error) {
-	return &binaryCrossEntropy{}, nil
+func NewBinaryCrossEntropy(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
+	return &binaryCrossEntropy{}, engine.Need(env.Engine, "criterion bce")
 }
 
 // Forward sums max(x, 0) - x*target + log(1 + exp(-|x|)) over the logits x.

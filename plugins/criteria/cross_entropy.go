@@ -4,6 +4,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // crossEntropy is the mean over the batch of -log softmax(output)[target]. The
@@ -12,12 +13,13 @@ import (
 type crossEntropy struct {
 	pass
 	maxBatch int
+	memory   engine.Engine
 	softmax  []float32 // of the output, [batch, classes]
 }
 
 // NewCrossEntropy builds the criterion cel.
 func NewCrossEntropy(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
-	return &crossEntropy{maxBatch: env.MaxBatch}, nil
+	return &crossEntropy{maxBatch: env.MaxBatch, memory: env.Engine}, engine.Need(env.Engine, "criterion cel")
 }
 
 // Forward keeps the softmax for Backward. The first call makes room for the run's
@@ -28,7 +30,10 @@ func (c *crossEntropy) Forward(output tensor.Tensor, targets []int64) (float64, 
 	}
 	classes := output.Shape[1]
 	if len(c.softmax) < len(output.Data) {
-		c.softmax = make([]float32, max(len(targets), c.maxBatch)*classes)
+		var err error
+		if c.softmax, err = engine.Grow(c.memory, c.softmax, max(len(targets), c.maxBatch)*classes); err != nil {
+			return 0, err
+		}
 	}
 	copy(c.softmax, output.Data)
 	var loss float64

@@ -6,11 +6,12 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 func newCriterion(t *testing.T, maxBatch int) sdk.Criterion {
 	t.Helper()
-	c, err := NewCrossEntropy(struct{}{}, sdk.CriterionEnv{MaxBatch: maxBatch})
+	c, err := NewCrossEntropy(struct{}{}, sdk.CriterionEnv{MaxBatch: maxBatch, Engine: engine.Host})
 	if err != nil {
 		t.Fatal(err)
 	}

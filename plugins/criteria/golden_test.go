@@ -9,6 +9,7 @@ import (
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // goldenCase is what PyTorch makes of a batch in float64: see
@@ -42,7 +43,7 @@ func criteriaByKey(t testing.TB) map[string]sdk.Criterion {
 	for key, build := range map[string]func(struct{}, sdk.CriterionEnv) (sdk.Criterion, error){
 		"bce": NewBinaryCrossEntropy, "cel": NewCrossEntropy, "l1": NewL1, "mse": NewMeanSquaredError, "nll": NewNegativeLogLikelihood,
 	} {
-		c, err := build(struct{}{}, sdk.CriterionEnv{MaxBatch: 4})
+		c, err := build(struct{}{}, sdk.CriterionEnv{MaxBatch: 4, Engine: engine.Host})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // l1 is the mean over all outputs of |output - target of its row|: the target is a
@@ -12,7 +13,9 @@ import (
 type l1 struct{ pass }
 
 // NewL1 builds the criterion l1.
-func NewL1(_ struct{}, _ sdk.CriterionEnv) (sdk.Criterion, error) { return &l1{}, nil }
+func NewL1(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
+	return &l1{}, engine.Need(env.Engine, "criterion l1")
+}
 
 // Forward adds up in float64.
 func (c *l1) Forward(output tensor.Tensor, targets []int64) (float64, error) {

@@ -3,6 +3,7 @@ package criteria
 import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // meanSquaredError is the mean over all outputs of (output - target of its row)²: the
@@ -10,8 +11,8 @@ import (
 type meanSquaredError struct{ pass }
 
 // NewMeanSquaredError builds the criterion mse.
-func NewMeanSquaredError(_ struct{}, _ sdk.CriterionEnv) (sdk.Criterion, error) {
-	return &meanSquaredError{}, nil
+func NewMeanSquaredError(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
+	return &meanSquaredError{}, engine.Need(env.Engine, "criterion mse")
 }
 
 // Forward adds up in float64.

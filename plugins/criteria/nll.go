@@ -3,6 +3,7 @@ package criteria
 import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // negativeLogLikelihood is the mean over the batch of -output[target]: the output is
@@ -10,8 +11,8 @@ import (
 type negativeLogLikelihood struct{ pass }
 
 // NewNegativeLogLikelihood builds the criterion nll.
-func NewNegativeLogLikelihood(_ struct{}, _ sdk.CriterionEnv) (sdk.Criterion, error) {
-	return &negativeLogLikelihood{}, nil
+func NewNegativeLogLikelihood(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
+	return &negativeLogLikelihood{}, engine.Need(env.Engine, "criterion nll")
 }
 
 // Forward adds up in float64.

@@ -26,9 +26,6 @@ func checkBinding(specs []sdk.ParameterSpec, values []tensor.Tensor, gradients [
 }
 
 func checkValue(spec sdk.ParameterSpec, value tensor.Tensor) error {
-	if value.DType != tensor.Float32 || value.Device != tensor.CPU {
-		return fmt.Errorf("the tensor must be float32 on the CPU")
-	}
 	if !slices.Equal(value.Shape, spec.Shape) {
 		return fmt.Errorf("the tensor has shape %v but must have shape %v", value.Shape, spec.Shape)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/plugins/models/nn"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // dlrm is the deep learning recommendation model of Naumov et al. 2019: bottom layers over
@@ -26,6 +27,7 @@ import (
 type dlrm struct {
 	settings    DLRMSettings
 	firstTensor int
+	memory      engine.Engine
 	engine      blas.BLAS
 	bottom, top *stack
 	tables      *nn.Tables // nil where the rows are looked up
@@ -53,17 +55,20 @@ func NewDLRM(s DLRMSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.check(env.MaxBatch); err != nil {
 		return nil, err
 	}
-	engine, err := blas.Open(s.BLAS, max(1, env.Threads))
+	if err := engine.Need(env.Engine, "model dlrm"); err != nil {
+		return nil, err
+	}
+	products, err := blas.Open(s.BLAS, max(1, env.Threads))
 	if err != nil {
 		return nil, fmt.Errorf("setting blas: %w", err)
 	}
 	always := func(int) bool { return true }
 	inner := func(layer int) bool { return layer < len(s.TopLayers)-1 }
 	m := &dlrm{
-		settings: s, firstTensor: env.FirstTensor, engine: engine,
-		bottom:      newStack(s.bottomSizes(), always, engine),
-		top:         newStack(s.topSizes(), inner, engine),
-		interaction: nn.Interaction{BLAS: engine, Tables: len(s.TableRows), Dim: s.EmbeddingDim},
+		settings: s, firstTensor: env.FirstTensor, memory: env.Engine, engine: products,
+		bottom:      newStack(env.Engine, s.bottomSizes(), always, products),
+		top:         newStack(env.Engine, s.topSizes(), inner, products),
+		interaction: nn.Interaction{BLAS: products, Tables: len(s.TableRows), Dim: s.EmbeddingDim},
 		output:      tensor.Tensor{Shape: []int{0, 1}},
 	}
 	if s.Tables == TablesInModel {
@@ -149,7 +154,9 @@ func (m *dlrm) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	case len(b.Features) != n*features:
 		return tensor.Tensor{}, fmt.Errorf("a batch of %d samples has %d numbers but the model takes %d for each", n, len(b.Features), features)
 	}
-	m.resize(n)
+	if err := m.resize(n); err != nil {
+		return tensor.Tensor{}, err
+	}
 	numbers := b.Features
 	if m.tables == nil {
 		numbers = m.numbers
@@ -159,29 +166,40 @@ func (m *dlrm) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	} else if err := m.tables.Forward(m.looked, b); err != nil {
 		return tensor.Tensor{}, err
 	}
-	m.dense = m.bottom.forward(numbers)
+	var err error
+	if m.dense, err = m.bottom.forward(numbers); err != nil {
+		return tensor.Tensor{}, err
+	}
 	rows, stride := m.rows(b.Features, m.looked)
 	m.interaction.Forward(m.combined, m.dense, rows, stride)
-	m.output.Data, m.output.Shape[0] = m.top.forward(m.combined), n
-	m.batch = b
+	if m.output.Data, err = m.top.forward(m.combined); err != nil {
+		return tensor.Tensor{}, err
+	}
+	m.output.Shape[0], m.batch = n, b
 	return m.output, nil
 }
 
 // resize makes room for n samples.
-func (m *dlrm) resize(n int) {
+func (m *dlrm) resize(n int) error {
 	s := &m.settings
-	if m.tables == nil {
-		m.numbers, m.numbersGradient = room(m.numbers, n*s.DenseFeatures), room(m.numbersGradient, n*s.DenseFeatures)
-	} else {
-		m.looked, m.lookedGradient = room(m.looked, n*s.lookedUp()), room(m.lookedGradient, n*s.lookedUp())
+	var err error
+	resize := func(x *[]float32, n int) {
+		if err == nil {
+			*x, err = engine.Grow(m.memory, *x, n)
+		}
 	}
-	m.denseGradient = room(m.denseGradient, n*s.EmbeddingDim)
-	width := m.interaction.Width()
-	m.combined, m.combinedGradient = room(m.combined, n*width), room(m.combinedGradient, n*width)
+	if m.tables == nil {
+		resize(&m.numbers, n*s.DenseFeatures)
+		resize(&m.numbersGradient, n*s.DenseFeatures)
+	} else {
+		resize(&m.looked, n*s.lookedUp())
+		resize(&m.lookedGradient, n*s.lookedUp())
+	}
+	resize(&m.denseGradient, n*s.EmbeddingDim)
+	resize(&m.combined, n*m.interaction.Width())
+	resize(&m.combinedGradient, n*m.interaction.Width())
+	return err
 }
-
-// room is x with n elements, in larger storage where it has too little.
-func room(x []float32, n int) []float32 { return slices.Grow(x[:0], n)[:n] }
 
 // rows is where the rows of the tables begin, in the features or in memory of the model's
 // own, and how far those of two samples are apart.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 func TestDLRMErrors(t *testing.T) {
@@ -74,7 +75,7 @@ func TestDLRMSettingsThatDoNotFit(t *testing.T) {
 		"a largest batch of 100000000 samples makes 4.88e+11 activations, which is too many: ": func(*DLRMSettings) {},
 		`setting blas: blas engine "quick" is not known`:                                       func(s *DLRMSettings) { s.BLAS = "quick" },
 	} {
-		s, env := DefaultDLRM, sdk.ModelEnv{MaxBatch: 10}
+		s, env := DefaultDLRM, sdk.ModelEnv{MaxBatch: 10, Engine: engine.Host}
 		change(&s)
 		if strings.Contains(want, "batch") {
 			env.MaxBatch = 100_000_000

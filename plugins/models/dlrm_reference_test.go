@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/plugins/criteria"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
@@ -40,7 +41,7 @@ func TestDLRMTrainsAsPyTorchDoes(t *testing.T) {
 	for _, engineName := range []string{blas.Gonum, blas.Native, blas.OpenBLAS} {
 		for _, sparse := range []bool{false, true} {
 			t.Run(engineName, func(t *testing.T) {
-				_ = engine(t, engineName)
+				_ = productsOf(t, engineName)
 				s := c.Model
 				s.Tables, s.Sparse, s.BLAS = TablesInModel, sparse, engineName
 				c.train(t, s)
@@ -50,17 +51,17 @@ func TestDLRMTrainsAsPyTorchDoes(t *testing.T) {
 }
 
 func (c *dlrmReference) train(t *testing.T, s DLRMSettings) {
-	r := newRecommender(t, s, sdk.ModelEnv{})
+	r := newRecommender(t, s, sdk.ModelEnv{Engine: engine.Host})
 	r.Initialize(c.Seed)
 	var initial [][]float32
 	for _, v := range r.params {
 		initial = append(initial, slices.Clone(v.Data))
 	}
-	criterion, err := criteria.NewBinaryCrossEntropy(struct{}{}, sdk.CriterionEnv{})
+	criterion, err := criteria.NewBinaryCrossEntropy(struct{}{}, sdk.CriterionEnv{Engine: engine.Host})
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps, err := optimizer.New(optimizer.Defaults(c.LR, 0), r.params, r.grads)
+	steps, err := optimizer.New(engine.Host, optimizer.Defaults(c.LR, 0), r.params, r.grads)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,9 @@ func (c *dlrmReference) train(t *testing.T, s DLRMSettings) {
 		if err := r.Backward(upstream, r.emit); err != nil {
 			t.Fatal(err)
 		}
-		steps.Step()
+		if err := steps.Step(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if len(c.Squares) != len(r.params) {
 		t.Fatalf("there are %d parameters, in PyTorch %d", len(r.params), len(c.Squares))

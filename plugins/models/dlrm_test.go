@@ -225,7 +225,7 @@ func TestDLRMStepAllocatesNothing(t *testing.T) {
 func BenchmarkDLRM(b *testing.B) {
 	for _, name := range []string{blas.OpenBLAS, blas.Native, blas.Gonum} {
 		b.Run(name, func(b *testing.B) {
-			_ = engine(b, name)
+			_ = productsOf(b, name)
 			s := DefaultDLRM
 			s.BLAS = name
 			r := newRecommender(b, s, sdk.ModelEnv{MaxBatch: 128})

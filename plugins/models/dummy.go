@@ -10,6 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // DummySettings are the settings of the dummy model.
@@ -123,29 +124,33 @@ func NewDummy(s DummySettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.check(env.MaxBatch); err != nil {
 		return nil, err
 	}
+	if err := engine.Need(env.Engine, "model dummy"); err != nil {
+		return nil, err
+	}
 	if s.Engine != Layers && s.Engine != Gorgonia {
 		return nil, fmt.Errorf("setting engine is %s but must be %s or %s", quote.String(s.Engine), Layers, Gorgonia)
 	}
-	engine, err := blas.Open(s.BLAS, max(1, env.Threads))
+	products, err := blas.Open(s.BLAS, max(1, env.Threads))
 	if err != nil {
 		return nil, fmt.Errorf("setting blas: %w", err)
 	}
-	return newDummy(s, env.MaxBatch, engine), nil
+	return newDummy(s, env, products)
 }
 
-func newDummy(s DummySettings, maxBatch int, engine blas.BLAS) *dummy {
+func newDummy(s DummySettings, env sdk.ModelEnv, products blas.BLAS) (*dummy, error) {
 	m := &dummy{
 		settings: s,
-		maxBatch: maxBatch,
-		engine:   engine,
+		maxBatch: env.MaxBatch,
+		engine:   products,
 		output:   tensor.Tensor{Shape: []int{0, s.DenseOutputSize}},
 	}
 	if s.Engine == Gorgonia {
-		m.network = newDummyGraph(s, engine)
-	} else {
-		m.network = newDummyLayers(s, maxBatch, engine)
+		m.network = newDummyGraph(s, env.Engine, products)
+		return m, nil
 	}
-	return m
+	var err error
+	m.network, err = newDummyLayers(s, env, products)
+	return m, err
 }
 
 func weightOf(layer int) int { return 1 + 2*layer }

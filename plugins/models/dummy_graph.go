@@ -11,12 +11,14 @@ import (
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/plugins/models/nn"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/graph"
 )
 
 // dummyGraph is the dummy model as gorgonia graphs, one for each shape of batch.
 type dummyGraph struct {
 	settings  DummySettings
+	memory    engine.Engine
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
 
@@ -38,9 +40,9 @@ type dummyTape struct {
 	columns      int       // rows of rows
 }
 
-func newDummyGraph(s DummySettings, engine blas.BLAS) *dummyGraph {
-	gorgonia.Use(graphBLAS{engine: engine})
-	return &dummyGraph{settings: s, tapes: map[tapeShape]*dummyTape{}}
+func newDummyGraph(s DummySettings, memory engine.Engine, products blas.BLAS) *dummyGraph {
+	gorgonia.Use(graphBLAS{engine: products})
+	return &dummyGraph{settings: s, memory: memory, tapes: map[tapeShape]*dummyTape{}}
 }
 
 func (n *dummyGraph) bind(values []tensor.Tensor, gradients []*tensor.Gradient) {
@@ -77,11 +79,20 @@ func (n *dummyGraph) tapeFor(shape tapeShape) (*dummyTape, error) {
 		return tape, nil
 	}
 	tape := &dummyTape{
-		Graph:        graph.New(),
-		rows:         make([]float32, shape.rows*n.settings.EmbeddingDim),
-		rowsGradient: make([]float32, shape.rows*n.settings.EmbeddingDim),
-		bags:         make([]float32, shape.samples*shape.rows),
-		columns:      shape.rows,
+		Graph:   graph.New(),
+		columns: shape.rows,
+	}
+	for _, room := range []struct {
+		of       *[]float32
+		elements int
+	}{
+		{&tape.rows, shape.rows * n.settings.EmbeddingDim}, {&tape.rowsGradient, shape.rows * n.settings.EmbeddingDim},
+		{&tape.bags, shape.samples * shape.rows},
+	} {
+		var err error
+		if *room.of, err = engine.Floats(n.memory, room.elements); err != nil {
+			return nil, err
+		}
 	}
 	output, err := n.build(tape, shape)
 	if err != nil {

@@ -5,11 +5,13 @@ import (
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/plugins/models/nn"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // dummyLayers is the dummy model written by hand. It allocates nothing after its
 // first iteration.
 type dummyLayers struct {
+	memory    engine.Engine
 	sparse    bool
 	embedding nn.EmbeddingBag
 	layers    []nn.Linear
@@ -20,35 +22,45 @@ type dummyLayers struct {
 	deltas      [2][]float32 // gradients of two neighbouring activations
 }
 
-func newDummyLayers(s DummySettings, maxBatch int, engine blas.BLAS) *dummyLayers {
+func newDummyLayers(s DummySettings, env sdk.ModelEnv, products blas.BLAS) (*dummyLayers, error) {
 	n := &dummyLayers{
+		memory:    env.Engine,
 		sparse:    s.Sparse,
 		embedding: nn.EmbeddingBag{Rows: s.NumEmbeddings, Width: s.EmbeddingDim},
 		layers:    make([]nn.Linear, s.DenseLayersCount),
+
+		activations: make([][]float32, s.DenseLayersCount+1),
 	}
 	for l := range n.layers {
-		n.layers[l] = nn.Linear{BLAS: engine, In: s.DenseInputSize, Out: s.DenseOutputSize}
+		n.layers[l] = nn.Linear{BLAS: products, In: s.DenseInputSize, Out: s.DenseOutputSize}
 	}
-	n.grow(maxBatch)
-	return n
+	return n, n.grow(env.MaxBatch)
 }
 
 // grow makes room for a batch: one that the data cuts itself may be larger than any
 // before.
-func (n *dummyLayers) grow(samples int) {
+func (n *dummyLayers) grow(samples int) (err error) {
 	if samples <= n.capacity {
-		return
+		return nil
 	}
-	n.capacity = samples
-	n.activations = append(n.activations[:0], make([]float32, samples*n.embedding.Width))
 	widest := 0
-	for _, layer := range n.layers {
-		n.activations = append(n.activations, make([]float32, samples*layer.Out))
-		widest = max(widest, layer.In, layer.Out)
+	for l := range n.activations {
+		width := n.embedding.Width
+		if l > 0 {
+			width = n.layers[l-1].Out
+			widest = max(widest, n.layers[l-1].In, width)
+		}
+		if n.activations[l], err = engine.Grow(n.memory, n.activations[l], samples*width); err != nil {
+			return err
+		}
 	}
 	for i := range n.deltas {
-		n.deltas[i] = make([]float32, samples*widest)
+		if n.deltas[i], err = engine.Grow(n.memory, n.deltas[i], samples*widest); err != nil {
+			return err
+		}
 	}
+	n.capacity = samples
+	return nil
 }
 
 func (n *dummyLayers) bind(values []tensor.Tensor, gradients []*tensor.Gradient) {
@@ -61,7 +73,9 @@ func (n *dummyLayers) bind(values []tensor.Tensor, gradients []*tensor.Gradient)
 }
 
 func (n *dummyLayers) forward(b *sdk.Batch) ([]float32, error) {
-	n.grow(b.Size())
+	if err := n.grow(b.Size()); err != nil {
+		return nil, err
+	}
 	x := n.activations[0][:b.Size()*n.embedding.Width]
 	if err := n.embedding.Forward(x, b); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 var small = DummySettings{NumEmbeddings: 7, EmbeddingDim: 5, DenseInputSize: 5, DenseOutputSize: 5, DenseLayersCount: 2}
@@ -33,7 +34,7 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := small
 			change(&s)
-			r := newReplica(t, s, 4, engine(t, blas.Gonum))
+			r := newReplica(t, s, 4, productsOf(t, blas.Gonum))
 			r.model.Initialize(3)
 			for _, p := range r.params { // steeper, so that the loss moves far above float32's rounding
 				for i := range p.Data {
@@ -66,7 +67,7 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 func TestSparseGradientIsCoalesced(t *testing.T) {
 	s := small
 	s.Sparse = true
-	r := newReplica(t, s, 4, engine(t, blas.Gonum))
+	r := newReplica(t, s, 4, productsOf(t, blas.Gonum))
 	r.model.Initialize(1)
 	for range 2 { // the second pass finds what the first one left behind
 		b := raggedBatch()
@@ -76,7 +77,7 @@ func TestSparseGradientIsCoalesced(t *testing.T) {
 			t.Fatalf("rows are %v, want %v", got, want)
 		}
 	}
-	dense := newReplica(t, small, 4, engine(t, blas.Gonum))
+	dense := newReplica(t, small, 4, productsOf(t, blas.Gonum))
 	dense.model.Initialize(1)
 	dense.forward(t, raggedBatch())
 	dense.backward(t, raggedBatch())
@@ -96,7 +97,7 @@ func TestSparseGradientBeyondCapacity(t *testing.T) {
 func testSparseGradientBeyondCapacity(t *testing.T, name string) {
 	s := small
 	s.Sparse, s.Engine = true, name
-	r := newReplica(t, s, 4, engine(t, blas.Gonum))
+	r := newReplica(t, s, 4, productsOf(t, blas.Gonum))
 	full := r.grads[0]
 	tight := tensor.NewGradient(tensor.BucketSpec{Sparse: true, Width: 5, Capacity: 3})
 	r.grads[0] = &tight
@@ -115,7 +116,7 @@ func testSparseGradientBeyondCapacity(t *testing.T, name string) {
 }
 
 func TestEmitsInReverseRegistrationOrder(t *testing.T) {
-	r := newReplica(t, small, 4, engine(t, blas.Gonum))
+	r := newReplica(t, small, 4, productsOf(t, blas.Gonum))
 	b := raggedBatch()
 	r.forward(t, b)
 	r.backward(t, b)
@@ -131,7 +132,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	for _, sparse := range []bool{false, true} {
 		s := small
 		s.Sparse = sparse
-		r := newReplica(t, s, 4, engine(t, blas.Gonum))
+		r := newReplica(t, s, 4, productsOf(t, blas.Gonum))
 		b := raggedBatch()
 		step := func() { r.forward(t, b); r.backward(t, b) }
 		if allocs := testing.AllocsPerRun(50, step); allocs > 0 {
@@ -153,12 +154,12 @@ func TestSettingsThatDoNotFit(t *testing.T) {
 	} {
 		s := DefaultDummy
 		change(&s)
-		if _, err := NewDummy(s, sdk.ModelEnv{MaxBatch: 1}); err == nil || !strings.Contains(err.Error(), message) {
+		if _, err := NewDummy(s, sdk.ModelEnv{MaxBatch: 1, Engine: engine.Host}); err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("settings %+v give %v, want an error with %q", s, err, message)
 		}
 	}
 	for batch, message := range map[int]string{0: "the largest batch has 0", 1 << 40: "a largest batch of 1099511627776"} {
-		if _, err := NewDummy(DefaultDummy, sdk.ModelEnv{MaxBatch: batch}); err == nil || !strings.Contains(err.Error(), message) {
+		if _, err := NewDummy(DefaultDummy, sdk.ModelEnv{MaxBatch: batch, Engine: engine.Host}); err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("batches of %d give %v, want an error with %q", batch, err, message)
 		}
 	}
@@ -184,7 +185,7 @@ func TestForwardErrors(t *testing.T) {
 func testForwardErrors(t *testing.T, name string) {
 	s := small
 	s.Engine = name
-	r := newReplica(t, s, 2, engine(t, blas.Gonum))
+	r := newReplica(t, s, 2, productsOf(t, blas.Gonum))
 	for message, b := range map[string]*sdk.Batch{
 		"a batch has no samples":           {},
 		"index 7 lies outside":             {Indices: []int64{7}, Offsets: []int64{0, 1}, Targets: []int64{0}},
@@ -214,7 +215,7 @@ func TestBindErrors(t *testing.T) {
 		"weight_1: it holds 0 elements":       func(r *replica) { r.grads[3] = &tensor.Gradient{} },
 		"bias_1: there is none":               func(r *replica) { r.grads[4] = nil },
 	} {
-		r := newReplica(t, s, 2, engine(t, blas.Gonum))
+		r := newReplica(t, s, 2, productsOf(t, blas.Gonum))
 		change(r)
 		if err := r.model.Bind(r.params, r.grads); err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("Bind says %v, want an error with %q", err, message)
@@ -226,7 +227,7 @@ func TestFacts(t *testing.T) {
 	for _, name := range []string{Layers, Gorgonia} {
 		s := small
 		s.BLAS, s.Engine = blas.Gonum, name
-		m, err := NewDummy(s, sdk.ModelEnv{MaxBatch: 1})
+		m, err := NewDummy(s, sdk.ModelEnv{MaxBatch: 1, Engine: engine.Host})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +250,7 @@ func BenchmarkStep(b *testing.B) {
 func benchmarkStep(b *testing.B, computes, product string) {
 	s := DefaultDummy
 	s.Engine = computes
-	r := newReplica(b, s, 10, engine(b, product))
+	r := newReplica(b, s, 10, productsOf(b, product))
 	b.Logf("%+v", r.model.engine.Info())
 	r.model.Initialize(1)
 	batch := &sdk.Batch{}

@@ -10,6 +10,7 @@ import (
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/plugins/models/nn"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // MLPSettings are the settings of the multilayer perceptron.
@@ -58,6 +59,7 @@ type mlp struct {
 	stack       *stack
 	logSoftmax  bool
 	firstTensor int
+	memory      engine.Engine
 	engine      blas.BLAS
 
 	rows   int           // of the last Forward; 0 if there was none
@@ -73,14 +75,17 @@ func NewMLP(s MLPSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	engine, err := blas.Open(s.BLAS, max(1, env.Threads))
+	if err := engine.Need(env.Engine, "model mlp"); err != nil {
+		return nil, err
+	}
+	products, err := blas.Open(s.BLAS, max(1, env.Threads))
 	if err != nil {
 		return nil, fmt.Errorf("setting blas: %w", err)
 	}
 	relu := func(layer int) bool { return slices.Contains(s.ReLUAfter, layer+1) }
 	return &mlp{
-		stack: newStack(s.Sizes, relu, engine), logSoftmax: s.Output == LogSoftmax,
-		firstTensor: env.FirstTensor, engine: engine, output: tensor.Tensor{Shape: []int{0, s.Sizes[len(s.Sizes)-1]}},
+		stack: newStack(env.Engine, s.Sizes, relu, products), logSoftmax: s.Output == LogSoftmax,
+		firstTensor: env.FirstTensor, memory: env.Engine, engine: products, output: tensor.Tensor{Shape: []int{0, s.Sizes[len(s.Sizes)-1]}},
 	}, nil
 }
 
@@ -120,8 +125,12 @@ func (m *mlp) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	case len(b.Features) != rows*m.stack.sizes[0]:
 		return tensor.Tensor{}, fmt.Errorf("a batch of %d samples has %d numbers but the model takes %d for each", rows, len(b.Features), m.stack.sizes[0])
 	}
+	output, err := m.stack.forward(b.Features)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
 	m.rows = rows
-	m.output.Data, m.output.Shape[0] = m.stack.forward(b.Features), rows
+	m.output.Data, m.output.Shape[0] = output, rows
 	if m.logSoftmax {
 		nn.LogSoftmax(m.output.Data, m.output.Shape[1])
 	}
@@ -151,7 +160,10 @@ func (m *mlp) backward(outputGradient tensor.Tensor, inputGradient []float32, em
 	}
 	dy := outputGradient.Data
 	if m.logSoftmax {
-		m.delta = room(m.delta, len(dy))
+		var err error
+		if m.delta, err = engine.Grow(m.memory, m.delta, len(dy)); err != nil {
+			return err
+		}
 		nn.LogSoftmaxGradient(m.delta, dy, m.output.Data, m.output.Shape[1])
 		dy = m.delta
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/plugins/models/nn"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 func drawMLP(t *rapid.T) MLPSettings {
@@ -209,7 +210,7 @@ func TestMLPSettingsThatDoNotFit(t *testing.T) {
 		`setting output is "softmax" but must be linear or log_softmax`:    {Sizes: []int{1, 2}, Output: "softmax"},
 		`setting blas: blas engine "quick" is not known`:                   {Sizes: []int{1, 2}, Output: Linear, BLAS: "quick"},
 	} {
-		if _, err := NewMLP(s, sdk.ModelEnv{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewMLP(s, sdk.ModelEnv{Engine: engine.Host}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v gives %v, want %q", s, err, want)
 		}
 	}
@@ -239,7 +240,7 @@ func TestMLPErrors(t *testing.T) {
 	if err := p.BackwardInput(upstream, make([]float32, 3), p.emit); err == nil || !strings.Contains(err.Error(), "room for 3 numbers of the input's gradient") {
 		t.Errorf("too much room gives %v", err)
 	}
-	unbound, err := NewMLP(MLPSettings{Sizes: []int{2, 3}, Output: Linear, BLAS: blas.Native}, sdk.ModelEnv{})
+	unbound, err := NewMLP(MLPSettings{Sizes: []int{2, 3}, Output: Linear, BLAS: blas.Native}, sdk.ModelEnv{Engine: engine.Host})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +256,7 @@ func TestMLPErrors(t *testing.T) {
 func BenchmarkMLP(b *testing.B) {
 	for _, name := range []string{blas.OpenBLAS, blas.Gonum} {
 		b.Run(name, func(b *testing.B) {
-			_ = engine(b, name)
+			_ = productsOf(b, name)
 			p := newPerceptron(b, MLPSettings{Sizes: []int{512, 256, 128, 64, 32, 8}, ReLUAfter: []int{2}, BLAS: name}, sdk.ModelEnv{})
 			batch, input, upstream := numbered(8, 512, 0), make([]float32, 8*512), tensor.New(8, 8)
 			b.ReportAllocs()

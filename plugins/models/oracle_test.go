@@ -22,7 +22,7 @@ const (
 // TestEnginesAgree takes gorgonia, which differentiates the graph itself, as the
 // oracle of the gradients written by hand.
 func TestEnginesAgree(t *testing.T) {
-	product := engine(t, blas.Gonum)
+	product := productsOf(t, blas.Gonum)
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawSettings(rt)
 		maxBatch := rapid.IntRange(1, 6).Draw(rt, "largest batch")

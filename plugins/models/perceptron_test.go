@@ -6,6 +6,7 @@ import (
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // perceptron is an mlp with the storage of its parameters.
@@ -21,6 +22,7 @@ func newPerceptron(t fatal, s MLPSettings, env sdk.ModelEnv) *perceptron {
 	if s.Output == "" {
 		s.Output = Linear
 	}
+	env.Engine = engine.Host
 	model, err := NewMLP(s, env)
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // recommender is a dlrm with the storage of its parameters.
@@ -18,6 +19,7 @@ func newRecommender(t fatal, s DLRMSettings, env sdk.ModelEnv) *recommender {
 	if s.BLAS == "" {
 		s.BLAS = blas.Gonum
 	}
+	env.Engine = engine.Host
 	model, err := NewDLRM(s, env)
 	if err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func TestTrainingMatchesPyTorch(t *testing.T) {
 					t.Fatal(err)
 				}
 				r.Model.Engine = c.engine
-				r.run(t, engine(t, c.blas))
+				r.run(t, productsOf(t, c.blas))
 			})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/psbench/psbench/plugins/criteria"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // replica is a model with a criterion and the storage of its parameters.
@@ -17,16 +18,19 @@ type replica struct {
 	upstream tensor.Tensor // gradient of the output
 }
 
-func newReplica(t testing.TB, s DummySettings, maxBatch int, engine blas.BLAS) *replica {
+func newReplica(t testing.TB, s DummySettings, maxBatch int, products blas.BLAS) *replica {
 	t.Helper()
 	if err := s.check(maxBatch); err != nil {
 		t.Fatal(err)
 	}
-	criterion, err := criteria.NewCrossEntropy(struct{}{}, sdk.CriterionEnv{MaxBatch: maxBatch})
+	criterion, err := criteria.NewCrossEntropy(struct{}{}, sdk.CriterionEnv{MaxBatch: maxBatch, Engine: engine.Host})
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := newDummy(s, maxBatch, engine)
+	model, err := newDummy(s, sdk.ModelEnv{MaxBatch: maxBatch, Engine: engine.Host}, products)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return &replica{
 		model: model, criterion: criterion, storage: bind(t, model),
 		upstream: tensor.New(maxBatch, s.DenseOutputSize),
@@ -57,7 +61,7 @@ func (r *replica) backward(t testing.TB, b *sdk.Batch) {
 	}
 }
 
-func engine(t testing.TB, name string) blas.BLAS {
+func productsOf(t testing.TB, name string) blas.BLAS {
 	t.Helper()
 	b, err := blas.Open(name, 1)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/plugins/models/nn"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // stack is linear layers y = x Wᵀ + b over each other, with a ReLU after some of them.
@@ -19,6 +20,7 @@ import (
 // of which are for the gradient of the layer's input; the lowest layer has those only
 // where that is asked for.
 type stack struct {
+	memory    engine.Engine
 	sizes     []int // inputs, then outputs of each layer
 	layers    []nn.Linear
 	relu      []bool // by layer: a ReLU follows
@@ -31,13 +33,13 @@ type stack struct {
 }
 
 // newStack builds the layers of these sizes, of which there are at least 2.
-func newStack(sizes []int, relu func(layer int) bool, engine blas.BLAS) *stack {
+func newStack(memory engine.Engine, sizes []int, relu func(layer int) bool, products blas.BLAS) *stack {
 	n := len(sizes) - 1
 	s := &stack{
-		sizes: slices.Clone(sizes), layers: make([]nn.Linear, n), relu: make([]bool, n), activations: make([][]float32, n+1),
+		memory: memory, sizes: slices.Clone(sizes), layers: make([]nn.Linear, n), relu: make([]bool, n), activations: make([][]float32, n+1),
 	}
 	for l := range s.layers {
-		s.layers[l] = nn.Linear{BLAS: engine, In: sizes[l], Out: sizes[l+1]}
+		s.layers[l] = nn.Linear{BLAS: products, In: sizes[l], Out: sizes[l+1]}
 		s.relu[l] = relu(l)
 	}
 	return s
@@ -92,8 +94,10 @@ func (s *stack) initialize(seed uint64, firstTensor int) {
 
 // forward returns the output for x [rows, sizes[0]], which must stay until backward. The
 // output is valid until the next forward.
-func (s *stack) forward(x []float32) []float32 {
-	s.grow(len(x) / s.sizes[0])
+func (s *stack) forward(x []float32) ([]float32, error) {
+	if err := s.grow(len(x) / s.sizes[0]); err != nil {
+		return nil, err
+	}
 	s.rows = len(x) / s.sizes[0]
 	s.activations[0] = x
 	for l := range s.layers {
@@ -103,7 +107,7 @@ func (s *stack) forward(x []float32) []float32 {
 			vec.ReLU(y)
 		}
 	}
-	return s.activation(len(s.layers))
+	return s.activation(len(s.layers)), nil
 }
 
 // backward takes the gradient of the last forward's output and overwrites those of the
@@ -135,18 +139,23 @@ func (s *stack) backward(dy, dx []float32, first int, emit func(parameter int)) 
 
 // grow makes room for a batch of so many rows: one that the data cuts itself may be
 // larger than any before.
-func (s *stack) grow(rows int) {
+func (s *stack) grow(rows int) (err error) {
 	if rows <= s.capacity {
-		return
+		return nil
 	}
-	s.capacity = rows
 	outputs := s.sizes[1:]
 	for l, width := range outputs {
-		s.activations[l+1] = make([]float32, rows*width)
+		if s.activations[l+1], err = engine.Grow(s.memory, s.activations[l+1], rows*width); err != nil {
+			return err
+		}
 	}
 	for i := range s.deltas {
-		s.deltas[i] = make([]float32, rows*slices.Max(outputs))
+		if s.deltas[i], err = engine.Grow(s.memory, s.deltas[i], rows*slices.Max(outputs)); err != nil {
+			return err
+		}
 	}
+	s.capacity = rows
+	return nil
 }
 
 // activation is the part of activations[l] that the current batch fills.

@@ -39,11 +39,7 @@ type batchUpdate struct {
 	settings BatchUpdateSettings
 	env      sdk.ServerEnv
 	size     int // of a round
-	specs    []sdk.ParameterSpec
-	values   []tensor.Tensor
-	// The parameters and the sum of the round's gradients, both in the layout of the
-	// buckets: a bucket of parameters is an answer.
-	parameters, sum *comm.Store
+	*held        // its sum is that of the round's gradients
 
 	got, updated *sdk.Series
 
@@ -53,6 +49,7 @@ type batchUpdate struct {
 	waiting   []int    // the trainers whose reports are in sum, in the order of arrival
 	coming    int      // trainers that do not wait and have batches left
 	updates   int64
+	failed    error // of Reset
 }
 
 // report is what one trainer has pushed of its current batch.
@@ -99,34 +96,16 @@ func NewBatchUpdate(s BatchUpdateSettings, env sdk.ServerEnv) (sdk.Server, error
 	return b, b.bind()
 }
 
-// bind gives the model values and gradients in the layout of the buckets.
+// bind gives the model values and gradients.
 func (b *batchUpdate) bind() error {
-	b.specs = b.env.Model.Parameters()
-	for _, p := range b.specs {
-		if p.Sparse {
-			return fmt.Errorf("parameter %s has a sparse gradient, which the batch_update server cannot add up: make the model's gradients dense", p.Name)
-		}
-	}
-	b.parameters, b.sum = comm.NewStore(b.env.Buckets), comm.NewStore(b.env.Buckets)
-	b.values = make([]tensor.Tensor, len(b.specs))
-	gradients := make([]*tensor.Gradient, len(b.specs))
-	for i, spec := range b.env.Buckets {
-		for _, span := range spec.Parameters {
-			if span.Parameter >= len(b.specs) {
-				return fmt.Errorf("bucket %d holds parameter %d but the model of %s has %d parameters", i, span.Parameter, b.env.Name, len(b.specs))
-			}
-			from, to := span.Offset, span.Offset+span.Elements
-			b.values[span.Parameter] = tensor.Tensor{
-				Shape: b.specs[span.Parameter].Shape, Data: b.parameters.Buckets[i].Gradient.Values[from:to],
-			}
-			gradients[span.Parameter] = &tensor.Gradient{Values: b.sum.Buckets[i].Gradient.Values[from:to]}
-		}
-	}
 	var err error
-	if b.optimizer, err = optimizer.New(b.settings.Settings, b.values, gradients); err != nil {
+	if b.held, err = newHeld(&b.env); err != nil {
 		return err
 	}
-	return b.env.Model.Bind(b.values, gradients)
+	if b.optimizer, err = optimizer.New(b.env.Engine, b.settings.Settings, b.values, b.gradients); err != nil {
+		return err
+	}
+	return b.env.Model.Bind(b.values, b.gradients)
 }
 
 // Receive holds the lock until a round is answered: a trainer that has its answer may
@@ -135,6 +114,9 @@ func (b *batchUpdate) Receive(p sdk.Push) error {
 	arrived := comm.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.failed != nil {
+		return b.failed
+	}
 	if p.Batch == 0 {
 		return p.Answer(&b.parameters.Buckets[p.Bucket].Gradient)
 	}
@@ -155,7 +137,9 @@ func (b *batchUpdate) settle() error {
 	if len(b.waiting) == 0 || len(b.waiting) < b.round() {
 		return nil
 	}
-	b.update()
+	if err := b.update(); err != nil {
+		return err
+	}
 	return b.answer()
 }
 
@@ -214,7 +198,7 @@ func (b *batchUpdate) add(trainer int) {
 }
 
 // update averages the round's gradients and steps.
-func (b *batchUpdate) update() {
+func (b *batchUpdate) update() error {
 	start := comm.Now()
 	reports := len(b.waiting)
 	if reports > 1 {
@@ -222,9 +206,18 @@ func (b *batchUpdate) update() {
 			vec.Scale(1/float32(reports), bucket.Gradient.Values)
 		}
 	}
-	b.optimizer.Step()
+	if err := b.takeSum(); err != nil {
+		return err
+	}
+	if err := b.optimizer.Step(); err != nil {
+		return err
+	}
+	if err := b.showParameters(); err != nil {
+		return err
+	}
 	b.updated.Record(sdk.Key{A: b.updates, B: int64(reports)}, start, comm.Now())
 	b.updates++
+	return nil
 }
 
 // answer sends the parameters to the trainers of the round and opens the next one.
@@ -252,7 +245,9 @@ func (b *batchUpdate) Reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.env.Model.Initialize(b.env.Seed)
-	b.optimizer.Reset()
+	if b.failed = b.optimizer.Reset(); b.failed == nil {
+		b.failed = b.showParameters()
+	}
 	b.waiting, b.coming, b.updates = b.waiting[:0], len(b.reports), 0
 	for t := range b.reports {
 		r := &b.reports[t]

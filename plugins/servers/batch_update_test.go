@@ -11,6 +11,7 @@ import (
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
@@ -209,7 +210,8 @@ func TestBatchUpdateRefuses(t *testing.T) {
 	} {
 		s := DefaultBatchUpdate
 		env := sdk.ServerEnv{
-			Name: "server9", Trainers: 2, Recorder: &sdk.Recorder{},
+			Engine: engine.Host,
+			Name:   "server9", Trainers: 2, Recorder: &sdk.Recorder{},
 			Model:   &heldModel{specs: []sdk.ParameterSpec{{Name: "p", Shape: []int{2}}}},
 			Buckets: []tensor.BucketSpec{{Elements: 2, Parameters: []tensor.Span{{Elements: 2}}}},
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
@@ -38,6 +39,7 @@ type embedding struct {
 	optimizer optimizer.Optimizer
 	gradient  tensor.Gradient // of an update: the rows that it names, in the order in which it does first
 	slots     []int32         // by row: 1 + its slot in gradient, 0 if it has none
+	failed    error           // of Reset
 }
 
 var _ sdk.Holder = (*embedding)(nil)
@@ -59,13 +61,16 @@ func NewEmbedding(s EmbeddingSettings, env sdk.TableEnv) (sdk.TableServer, error
 	if err := s.Check(DefaultEmbedding.Settings); err != nil {
 		return nil, fmt.Errorf("setting %w", err)
 	}
+	if err := engine.Need(env.Engine, "server embedding"); err != nil {
+		return nil, err
+	}
 	e := &embedding{
 		settings: s, env: env,
 		values:   []tensor.Tensor{{Shape: []int{s.NumEmbeddings, s.EmbeddingDim}}},
 		gradient: tensor.Gradient{Width: s.EmbeddingDim},
 	}
 	var err error
-	if e.optimizer, err = optimizer.New(s.Settings, e.values, []*tensor.Gradient{&e.gradient}); err != nil {
+	if e.optimizer, err = optimizer.New(env.Engine, s.Settings, e.values, []*tensor.Gradient{&e.gradient}); err != nil {
 		return nil, fmt.Errorf("setting %w", err)
 	}
 	return e, nil
@@ -76,6 +81,9 @@ func (e *embedding) Table() comm.TableSpec {
 }
 
 func (e *embedding) Lookup(call *comm.TableCall) error {
+	if e.failed != nil {
+		return e.failed
+	}
 	if e.table == nil {
 		return fmt.Errorf("%s was asked before its table had values", e.env.Name)
 	}
@@ -106,8 +114,7 @@ func (e *embedding) Update(call *comm.TableCall) error {
 	for _, row := range sum.Rows {
 		e.slots[row] = 0
 	}
-	e.optimizer.Step()
-	return nil
+	return e.optimizer.Step()
 }
 
 // Reset draws the table in [-init, init) from the stream of the server's position. The
@@ -115,12 +122,14 @@ func (e *embedding) Update(call *comm.TableCall) error {
 // memory.
 func (e *embedding) Reset() {
 	if e.table == nil {
-		e.table = make([]float32, e.settings.NumEmbeddings*e.settings.EmbeddingDim)
+		if e.table, e.failed = engine.Floats(e.env.Engine, e.settings.NumEmbeddings*e.settings.EmbeddingDim); e.failed != nil {
+			return
+		}
 		e.values[0].Data = e.table
 		e.slots = make([]int32, e.settings.NumEmbeddings)
 	}
 	splitmix.Uniform(e.env.Seed, uint64(e.env.Position), e.table, float32(e.settings.Init)) // #nosec G115 -- not negative
-	e.optimizer.Reset()
+	e.failed = e.optimizer.Reset()
 }
 
 // Held implements sdk.Holder.

@@ -12,10 +12,12 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
 func newTable(t interface{ Fatal(...any) }, s EmbeddingSettings, env sdk.TableEnv) sdk.TableServer {
+	env.Engine = engine.Host
 	server, err := NewEmbedding(s, env)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +106,7 @@ func TestEmbeddingOptimizers(t *testing.T) {
 		splitmix.Uniform(2, 1, start.Data, 0.25)
 		for pass := range 2 {
 			want := tensor.Tensor{Shape: start.Shape, Data: append([]float32(nil), start.Data...)}
-			o, err := optimizer.New(s.Settings, []tensor.Tensor{want}, []*tensor.Gradient{sums})
+			o, err := optimizer.New(engine.Host, s.Settings, []tensor.Tensor{want}, []*tensor.Gradient{sums})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +126,7 @@ func TestEmbeddingOptimizers(t *testing.T) {
 }
 
 func TestEmbeddingBeforeItsValues(t *testing.T) {
-	server, err := NewEmbedding(DefaultEmbedding, sdk.TableEnv{Name: "server2"})
+	server, err := NewEmbedding(DefaultEmbedding, sdk.TableEnv{Name: "server2", Engine: engine.Host})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +164,7 @@ func TestEmbeddingRefuses(t *testing.T) {
 	} {
 		s := DefaultEmbedding
 		change(&s)
-		if _, err := NewEmbedding(s, sdk.TableEnv{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewEmbedding(s, sdk.TableEnv{Engine: engine.Host}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v gives %v, want %q", s, err, want)
 		}
 	}
@@ -198,7 +200,7 @@ func BenchmarkEmbedding(b *testing.B) {
 // the row.
 func TestUpdateRoundsOnce(t *testing.T) {
 	const times = 1000
-	made, err := NewEmbedding(EmbeddingSettings{NumEmbeddings: 2, EmbeddingDim: 1, Settings: optimizer.Defaults(1, 0)}, sdk.TableEnv{Recorder: &sdk.Recorder{}})
+	made, err := NewEmbedding(EmbeddingSettings{NumEmbeddings: 2, EmbeddingDim: 1, Settings: optimizer.Defaults(1, 0)}, sdk.TableEnv{Recorder: &sdk.Recorder{}, Engine: engine.Host})
 	if err != nil {
 		t.Fatal(err)
 	}

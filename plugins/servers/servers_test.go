@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // averages are the servers that average, by key.
@@ -36,7 +37,7 @@ func TestMeanOfAllTrainers(t *testing.T) {
 		t.Run(key, rapid.MakeCheck(func(t *rapid.T) {
 			n := rapid.SampledFrom([]int{0, 1, 7, 2047, 2048, 2*2048 + 3}).Draw(t, "n")
 			gradients := make([][]float32, rapid.IntRange(1, 6).Draw(t, "trainers"))
-			built, err := part.Build(nil, sdk.ServerEnv{Trainers: len(gradients), Recorder: &sdk.Recorder{}})
+			built, err := part.Build(nil, sdk.ServerEnv{Trainers: len(gradients), Recorder: &sdk.Recorder{}, Engine: engine.Host})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // heldModel has one parameter per bucket, which all start at the seed.
@@ -64,7 +65,7 @@ func newUpdateWorld(t interface{ Fatal(...any) }, s BatchUpdateSettings, buckets
 	}
 	var err error
 	w.server, err = NewBatchUpdate(s, sdk.ServerEnv{
-		Name: "server9", Trainers: len(batches), Buckets: w.specs, Recorder: w.recorder, Seed: heldSeed, Model: model,
+		Name: "server9", Trainers: len(batches), Buckets: w.specs, Recorder: w.recorder, Seed: heldSeed, Model: model, Engine: engine.Host,
 	})
 	if err != nil {
 		t.Fatal(err)

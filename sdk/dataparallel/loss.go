@@ -4,11 +4,18 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
-// OutputGradient is the storage for the gradient of a model's output. It grows to the
-// largest batch.
-type OutputGradient struct{ tensor tensor.Tensor }
+// OutputGradient is the storage for the gradient of a model's output, in the memory of an
+// engine. It grows to the largest batch.
+type OutputGradient struct {
+	engine engine.Engine
+	tensor tensor.Tensor
+}
+
+// NewOutputGradient makes storage of an engine's memory.
+func NewOutputGradient(e engine.Engine) OutputGradient { return OutputGradient{engine: e} }
 
 // Forwarder is a model as the forward pass needs it.
 type Forwarder interface {
@@ -25,18 +32,17 @@ func (g *OutputGradient) Compute(m Forwarder, c sdk.Criterion, b *sdk.Batch) (lo
 	}
 	forwardEndNS = comm.Now()
 	if err == nil {
-		gradient = g.For(output)
+		gradient, err = g.For(output)
+	}
+	if err == nil {
 		err = c.Backward(gradient)
 	}
 	return loss, gradient, forwardEndNS, err
 }
 
 // For is a tensor of output's shape. It is valid until the next For.
-func (g *OutputGradient) For(output tensor.Tensor) tensor.Tensor {
-	if cap(g.tensor.Data) < len(output.Data) {
-		g.tensor.Data = make([]float32, len(output.Data))
-	}
-	g.tensor.Shape = append(g.tensor.Shape[:0], output.Shape...)
-	g.tensor.Data = g.tensor.Data[:len(output.Data)]
-	return g.tensor
+func (g *OutputGradient) For(output tensor.Tensor) (tensor.Tensor, error) {
+	data, err := engine.Grow(g.engine, g.tensor.Data, len(output.Data))
+	g.tensor.Shape, g.tensor.Data = append(g.tensor.Shape[:0], output.Shape...), data
+	return g.tensor, err
 }

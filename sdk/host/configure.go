@@ -27,7 +27,9 @@ func (p *service) Configure(_ context.Context, req *proto.ConfigureRequest) (*pr
 	if p.process != nil {
 		return nil, asStatus(errors.New("the process is configured already"))
 	}
-	proc, err := process.New(p.parts, processConfig(req), p.events)
+	config := processConfig(req)
+	config.Engine = p.open
+	proc, err := process.New(p.parts, config, p.events)
 	p.process = proc // whatever of it there is ends with the process
 	if err != nil {
 		return nil, asStatus(err)
@@ -50,8 +52,13 @@ func (p *service) Configure(_ context.Context, req *proto.ConfigureRequest) (*pr
 	return reply, nil
 }
 
-// newRole makes the role that a request asks for.
+// newRole makes the role that a request asks for. One that computes has the plugin's engine.
 func newRole(p *process.Process, req *proto.ConfigureRequest) (role, error) {
+	if computes(req) {
+		if err := p.OpenEngine(); err != nil {
+			return nil, err
+		}
+	}
 	switch q := req.GetRole().(type) {
 	case *proto.ConfigureRequest_Trainer:
 		return trainer.New(p, trainerConfig(q.Trainer))
@@ -78,6 +85,17 @@ func newRole(p *process.Process, req *proto.ConfigureRequest) (role, error) {
 	}
 }
 
+// computes says that the role works with tensors.
+func computes(req *proto.ConfigureRequest) bool {
+	switch req.GetRole().(type) {
+	case *proto.ConfigureRequest_Trainer, *proto.ConfigureRequest_Server, *proto.ConfigureRequest_Table:
+		return true
+	case *proto.ConfigureRequest_Companion:
+		return sdk.Kind(req.GetPart().GetKind()) != sdk.KindHook
+	}
+	return false
+}
+
 // checkServes says whether the process's server serves tables, which differ from other
 // servers in their interface, as it is to.
 func checkServes(p *process.Process, tables bool) error {
@@ -90,7 +108,11 @@ func checkServes(p *process.Process, tables bool) error {
 
 func newCompanion(p *process.Process, q *proto.CompanionRole) (role, error) {
 	env := modelEnv(q.GetModel())
-	switch kind := p.Part().Kind; kind {
+	kind := p.Part().Kind
+	if err := p.NeedBeside(sdk.KindTrainer); err != nil {
+		return nil, err
+	}
+	switch kind {
 	case sdk.KindHook:
 		return companion.NewHook(p, sdk.HookEnv{Trainers: int(q.GetTrainers()), Seed: q.GetSeed()}), nil
 	case sdk.KindCriterion:

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -32,8 +33,13 @@ const Dispensed = "part"
 
 // Serve is the main function of a plugin: it serves the parts until the core
 // asks it to end.
-func Serve(parts ...sdk.Part) {
+func Serve(parts ...sdk.Part) { ServeOn(nil, parts...) }
+
+// ServeOn is Serve for parts that compute on an engine, which open opens; nil: in ordinary
+// memory.
+func ServeOn(open engine.Opener, parts ...sdk.Part) {
 	p := newService(parts)
+	p.open = open
 	defer p.close()
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: Handshake,

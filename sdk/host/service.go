@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/host/bench"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/data"
@@ -38,6 +39,7 @@ type runner interface {
 type service struct {
 	proto.UnimplementedPartServer
 	parts  []sdk.Part
+	open   engine.Opener
 	events *process.Events
 
 	mu      sync.Mutex

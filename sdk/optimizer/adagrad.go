@@ -22,8 +22,8 @@ type adagrad struct {
 	sums     state // of squares; by row where rowwise applies
 }
 
-func (o *adagrad) Reset() {
-	o.sums.reset(len(o.values), func(k int) int {
+func (o *adagrad) Reset() error {
+	return o.sums.reset(&o.parameters, func(k int) int {
 		if g := o.gradients[k]; o.rowwise && g.Sparse() {
 			return o.size(k) / g.Width
 		}
@@ -31,7 +31,7 @@ func (o *adagrad) Reset() {
 	})
 }
 
-func (o *adagrad) Step() {
+func (o *adagrad) Step() error {
 	lr, epsilon := float32(o.settings.LR), float32(o.settings.epsilon())
 	for k, g := range o.gradients {
 		w, sums := o.values[k].Data, o.sums[k]
@@ -53,4 +53,5 @@ func (o *adagrad) Step() {
 			}
 		}
 	}
+	return nil
 }

@@ -17,13 +17,15 @@ type adam struct {
 	moments2 state
 }
 
-func (o *adam) Reset() {
+func (o *adam) Reset() error {
 	o.steps = 0
-	o.moments1.reset(len(o.values), o.size)
-	o.moments2.reset(len(o.values), o.size)
+	if err := o.moments1.reset(&o.parameters, o.size); err != nil {
+		return err
+	}
+	return o.moments2.reset(&o.parameters, o.size)
 }
 
-func (o *adam) Step() {
+func (o *adam) Step() error {
 	o.steps++
 	s := &o.settings
 	dense := vec.AdamStep{
@@ -45,4 +47,5 @@ func (o *adam) Step() {
 			vec.Adam(row(w, g.Width, r), gradient, row(m, g.Width, r), row(v, g.Width, r), sparse)
 		}
 	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // goldenCase is what PyTorch makes of some steps in float64: see
@@ -55,7 +56,7 @@ func TestStepsMatchPyTorch(t *testing.T) {
 		if c.Sparse {
 			gradient.Width = c.Width
 		}
-		o, err := New(s, []tensor.Tensor{value}, []*tensor.Gradient{gradient})
+		o, err := New(engine.Host, s, []tensor.Tensor{value}, []*tensor.Gradient{gradient})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,33 +3,34 @@
 package optimizer
 
 import (
-	"fmt"
-
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // Optimizer steps the parameters that it was made for.
 type Optimizer interface {
 	// Reset forgets what earlier steps left behind. It must be called before the
 	// first Step; the first one allocates the optimizer's state.
-	Reset()
+	Reset() error
 	// Step applies the gradients. It allocates nothing and may overwrite the values
 	// of dense gradients.
-	Step()
+	Step() error
 }
 
-// New makes the optimizer that s, which has passed Check, asks for. Values and gradients
+// New makes the optimizer that s, which has passed Check, asks for, of parameters in the
+// memory of e, where its state lies and its steps are made too. Values and gradients
 // are those of the parameters, in the same order. The values need no data before the
 // first Reset. A gradient is dense, or it is sparse and lists rows of a table; each of
-// them once, in any order. Weight decay beside a sparse gradient is an error.
-func New(s Settings, values []tensor.Tensor, gradients []*tensor.Gradient) (Optimizer, error) {
-	for k, g := range gradients {
-		if s.WeightDecay != 0 && g.Sparse() {
-			return nil, fmt.Errorf("weight_decay is %v but must be 0: the gradient of parameter %d, of shape %v, is sparse, and rows without a gradient would not decay",
-				s.WeightDecay, k, values[k].Shape)
-		}
+// them once, in any order. Weight decay beside a sparse gradient is an error, and so is an
+// optimizer that e lacks.
+func New(e engine.Engine, s Settings, values []tensor.Tensor, gradients []*tensor.Gradient) (Optimizer, error) {
+	if err := s.checkDecay(values, gradients); err != nil {
+		return nil, err
 	}
-	p := parameters{values, gradients}
+	if !e.Addressable() {
+		return newElsewhere(e, s, values, gradients)
+	}
+	p := parameters{e, values, gradients}
 	switch s.Optimizer {
 	case SGD:
 		return &sgd{parameters: p, settings: s}, nil
@@ -44,6 +45,7 @@ func New(s Settings, values []tensor.Tensor, gradients []*tensor.Gradient) (Opti
 
 // parameters are what an optimizer steps.
 type parameters struct {
+	engine    engine.Engine
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
 }
@@ -52,18 +54,23 @@ type parameters struct {
 // values, unless said otherwise.
 type state [][]float32
 
-// reset makes the state 0, with size(k) numbers for parameter k.
-func (s *state) reset(count int, size func(k int) int) {
-	if *s == nil {
-		*s = make(state, count)
-		for k := range *s {
-			(*s)[k] = make([]float32, size(k))
+// reset makes the state of some parameters 0, with size(k) numbers for parameter k.
+func (s *state) reset(p *parameters, size func(k int) int) error {
+	if *s != nil {
+		for _, numbers := range *s {
+			clear(numbers)
 		}
-		return
+		return nil
 	}
-	for _, numbers := range *s {
-		clear(numbers)
+	made := make(state, len(p.values))
+	for k := range made {
+		var err error
+		if made[k], err = engine.Floats(p.engine, size(k)); err != nil {
+			return err
+		}
 	}
+	*s = made
+	return nil
 }
 
 // size is the number of values of parameter k.

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // settingsOf draws settings of an optimizer that fit sparse gradients.
@@ -25,11 +26,13 @@ func settingsOf(t *rapid.T, names ...string) Settings {
 }
 
 func newOptimizer(t interface{ Fatal(...any) }, s Settings, v tensor.Tensor, g *tensor.Gradient) Optimizer {
-	o, err := New(s, []tensor.Tensor{v}, []*tensor.Gradient{g})
+	o, err := New(engine.Host, s, []tensor.Tensor{v}, []*tensor.Gradient{g})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Reset()
+	if err := o.Reset(); err != nil {
+		t.Fatal(err)
+	}
 	return o
 }
 
@@ -146,18 +149,25 @@ func TestStepAllocatesNothing(t *testing.T) {
 			s.Momentum, s.Nesterov = 0.5, true
 		}
 		values := []tensor.Tensor{tensor.New(50), tensor.New(9, 3)}
-		o, err := New(s, values, []*tensor.Gradient{
+		o, err := New(engine.Host, s, values, []*tensor.Gradient{
 			{Values: make([]float32, 50)},
 			{Rows: []int32{2, 7}, Width: 3, Values: make([]float32, 6)},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Reset()
-		if n := testing.AllocsPerRun(20, o.Step); n != 0 {
+		must := func(method func() error) func() {
+			return func() {
+				if err := method(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		must(o.Reset)()
+		if n := testing.AllocsPerRun(20, must(o.Step)); n != 0 {
 			t.Errorf("a step of %s allocates %v times", name, n)
 		}
-		if n := testing.AllocsPerRun(20, o.Reset); n != 0 {
+		if n := testing.AllocsPerRun(20, must(o.Reset)); n != 0 {
 			t.Errorf("a later reset of %s allocates %v times", name, n)
 		}
 	}
@@ -170,14 +180,14 @@ func TestNewRefuses(t *testing.T) {
 		s := Defaults(0.1, 0)
 		s.Optimizer, s.WeightDecay = name, 0.25
 		want := "weight_decay is 0.25 but must be 0: the gradient of parameter 1, of shape [3 2], is sparse, and rows without a gradient would not decay"
-		if _, err := New(s, values, gradients); err == nil || err.Error() != want {
+		if _, err := New(engine.Host, s, values, gradients); err == nil || err.Error() != want {
 			t.Errorf("%s gives %v, want %s", name, err, want)
 		}
-		if _, err := New(s, values[:1], gradients[:1]); err != nil {
+		if _, err := New(engine.Host, s, values[:1], gradients[:1]); err != nil {
 			t.Errorf("%s with dense gradients gives %v", name, err)
 		}
 	}
-	if _, err := New(Settings{Optimizer: "lamb"}, nil, nil); err == nil {
+	if _, err := New(engine.Host, Settings{Optimizer: "lamb"}, nil, nil); err == nil {
 		t.Error("an unknown optimizer was made")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -103,6 +104,17 @@ func (s Settings) checkUse(defaults Settings) error {
 		if unused && o.value != o.standard && o.value != 0.0 && o.value != false {
 			return fmt.Errorf("%s is %v but the optimizer %s has none: its settings are lr, %s",
 				o.name, o.value, s.Optimizer, strings.Join(uses[s.Optimizer], ", "))
+		}
+	}
+	return nil
+}
+
+// checkDecay reports weight decay beside a sparse gradient.
+func (s Settings) checkDecay(values []tensor.Tensor, gradients []*tensor.Gradient) error {
+	for k, g := range gradients {
+		if s.WeightDecay != 0 && g.Sparse() {
+			return fmt.Errorf("weight_decay is %v but must be 0: the gradient of parameter %d, of shape %v, is sparse, and rows without a gradient would not decay",
+				s.WeightDecay, k, values[k].Shape)
 		}
 	}
 	return nil

@@ -12,13 +12,14 @@ type sgd struct {
 	velocities state // nil without momentum
 }
 
-func (o *sgd) Reset() {
-	if o.settings.Momentum > 0 {
-		o.velocities.reset(len(o.values), o.size)
+func (o *sgd) Reset() error {
+	if o.settings.Momentum == 0 {
+		return nil
 	}
+	return o.velocities.reset(&o.parameters, o.size)
 }
 
-func (o *sgd) Step() {
+func (o *sgd) Step() error {
 	lr, momentum, decay := float32(o.settings.LR), float32(o.settings.Momentum), float32(o.settings.WeightDecay)
 	for k, g := range o.gradients {
 		w := o.values[k].Data
@@ -41,4 +42,5 @@ func (o *sgd) Step() {
 			vec.Momentum(w, g.Values, o.velocities[k], lr, momentum, decay, o.settings.Nesterov)
 		}
 	}
+	return nil
 }

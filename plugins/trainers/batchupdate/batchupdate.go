@@ -61,7 +61,7 @@ func (t *trainer) Plan(specs []sdk.ParameterSpec) ([]tensor.BucketSpec, error) {
 
 // Attach implements sdk.Trainer.
 func (t *trainer) Attach(parts sdk.TrainerParts) error {
-	t.parts = parts
+	t.parts, t.gradient = parts, dataparallel.NewOutputGradient(parts.Engine)
 	series := parts.Recorder.Series
 	t.whole = series("batch_level_metric", "batch_all")
 	t.forward = series("forward_metric", "forward_pass")

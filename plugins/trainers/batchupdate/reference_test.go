@@ -16,6 +16,7 @@ import (
 	"github.com/psbench/psbench/plugins/trainers/internal/trainertest"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
@@ -40,23 +41,23 @@ type referenceCase struct {
 func TestTrainingMatchesPyTorch(t *testing.T) {
 	for _, name := range []string{"batch_update_t1", "batch_update_t3"} {
 		for _, bucketBytes := range []int{Defaults.BucketBytes, 64} { // one bucket, and one for each parameter
-			for _, engine := range []string{blas.Gonum, blas.OpenBLAS} {
-				t.Run(fmt.Sprint(name, "/", engine, "/", bucketBytes), func(t *testing.T) {
-					if _, err := blas.Open(engine, 1); err != nil {
+			for _, product := range []string{blas.Gonum, blas.OpenBLAS} {
+				t.Run(fmt.Sprint(name, "/", product, "/", bucketBytes), func(t *testing.T) {
+					if _, err := blas.Open(product, 1); err != nil {
 						t.Skipf("this machine has no such library: %v", err)
 					}
 					var c referenceCase
 					trainertest.Read(t, name, &c)
-					c.run(t, engine, bucketBytes)
+					c.run(t, product, bucketBytes)
 				})
 			}
 		}
 	}
 }
 
-func (c *referenceCase) run(t *testing.T, engine string, bucketBytes int) {
+func (c *referenceCase) run(t *testing.T, product string, bucketBytes int) {
 	newModel := func() sdk.Model {
-		m, err := models.NewMLP(models.MLPSettings{Sizes: c.Shape[:], Output: models.Linear, BLAS: engine}, sdk.ModelEnv{MaxBatch: c.BatchSize})
+		m, err := models.NewMLP(models.MLPSettings{Sizes: c.Shape[:], Output: models.Linear, BLAS: product}, sdk.ModelEnv{MaxBatch: c.BatchSize, Engine: engine.Host})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +66,7 @@ func (c *referenceCase) run(t *testing.T, engine string, bucketBytes int) {
 	trainers := make([]sdk.Trainer, c.Trainers)
 	links := make([]*link, c.Trainers)
 	var batches []int // of each trainer
-	env := sdk.ServerEnv{Name: "server", Trainers: c.Trainers, Recorder: &sdk.Recorder{}, Seed: c.Seed, Model: newModel()}
+	env := sdk.ServerEnv{Name: "server", Trainers: c.Trainers, Recorder: &sdk.Recorder{}, Seed: c.Seed, Model: newModel(), Engine: engine.Host}
 	for r := range trainers {
 		var err error
 		if trainers[r], err = New(Settings{dataparallel.BucketSettings{BucketBytes: bucketBytes}}, sdk.TrainerEnv{Epochs: 1, Seed: c.Seed + 1, Server: "batch_update"}); err != nil {
@@ -74,7 +75,7 @@ func (c *referenceCase) run(t *testing.T, engine string, bucketBytes int) {
 		parts := trainertest.Parts(t, trainers[r], newModel())
 		links[r] = newLink(r, parts.Buckets)
 		parts.Hook, parts.Batches = links[r], sdk.NewBatches(c.share(r))
-		if parts.Criterion, err = criteria.NewL1(struct{}{}, sdk.CriterionEnv{}); err != nil {
+		if parts.Criterion, err = criteria.NewL1(struct{}{}, sdk.CriterionEnv{Engine: engine.Host}); err != nil {
 			t.Fatal(err)
 		}
 		if err := trainers[r].Attach(parts); err != nil {

@@ -97,8 +97,7 @@ func (t *trainer) Reset() error {
 	t.parts.Model.Initialize(t.env.Seed)
 	t.iteration.state = t.newState()
 	t.iteration.model = t.newModel(t.parts, t.iteration.state)
-	t.iteration.optimizer.Reset()
-	return nil
+	return t.iteration.optimizer.Reset()
 }
 
 // Train implements sdk.Trainer.

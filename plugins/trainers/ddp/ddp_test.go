@@ -14,6 +14,7 @@ import (
 	"github.com/psbench/psbench/plugins/trainers/internal/trainertest"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
@@ -99,7 +100,7 @@ func attachedWith(t *testing.T, s *stub, o optimizer.Settings, epochs, batches i
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := sdk.TrainerParts{Model: s, Criterion: criterion{}, Hook: s, Batches: sdk.NewBatches(make([]sdk.Batch, batches)), Recorder: &sdk.Recorder{}}
+	parts := sdk.TrainerParts{Engine: engine.Host, Model: s, Criterion: criterion{}, Hook: s, Batches: sdk.NewBatches(make([]sdk.Batch, batches)), Recorder: &sdk.Recorder{}}
 	parts.Gradients = make([]*tensor.Gradient, len(s.specs))
 	for _, p := range s.specs {
 		parts.Values = append(parts.Values, tensor.New(p.Shape...))
@@ -301,6 +302,7 @@ func TestAttachRefusesWeightDecayOfRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = tr.Attach(sdk.TrainerParts{
+		Engine: engine.Host,
 		Values: []tensor.Tensor{tensor.New(3, 2)}, Gradients: []*tensor.Gradient{{Width: 2}}, Recorder: &sdk.Recorder{},
 	})
 	if err == nil || !strings.Contains(err.Error(), "weight_decay is 0.1 but must be 0: the gradient of parameter 0") {

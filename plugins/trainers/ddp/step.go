@@ -23,11 +23,12 @@ type iteration struct {
 }
 
 func newIteration(t *trainer) (iteration, error) {
-	steps, err := optimizer.New(t.settings.Settings, t.parts.Values, t.parts.Gradients)
+	steps, err := optimizer.New(t.parts.Engine, t.settings.Settings, t.parts.Values, t.parts.Gradients)
 	rec := t.parts.Recorder
 	return iteration{
 		criterion:  t.parts.Criterion,
 		optimizer:  steps,
+		gradient:   dataparallel.NewOutputGradient(t.parts.Engine),
 		whole:      rec.Series("batch_level_metric", "batch_all"),
 		forward:    rec.Series("forward_metric", "forward_pass"),
 		backward:   rec.Series("backward_metric", "backward"),
@@ -48,7 +49,9 @@ func basicStep(it *iteration, key sdk.Key, b *sdk.Batch) (float64, error) {
 		return 0, err
 	}
 	_, backwardEnd := it.model.Waited()
-	it.optimizer.Step()
+	if err := it.optimizer.Step(); err != nil {
+		return 0, err
+	}
 	end := comm.Now()
 	it.forward.Record(key, start, forwardEnd)
 	it.backward.Record(key, forwardEnd, backwardEnd)

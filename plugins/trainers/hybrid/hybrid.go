@@ -146,8 +146,7 @@ func (t *trainer) Attach(parts sdk.TrainerParts) error {
 // Reset implements sdk.Trainer: the initial parameters and a new hook state. The servers
 // reset their tables themselves.
 func (t *trainer) Reset() error {
-	t.iteration.reset(t.env.Seed)
-	return nil
+	return t.iteration.reset(t.env.Seed)
 }
 
 // Train implements sdk.Trainer.

@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/plugins/servers"
 	"github.com/psbench/psbench/plugins/trainers/internal/trainertest"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
@@ -42,34 +43,34 @@ func (h identity) Reset()                                            {}
 func TestTrainingMatchesPyTorch(t *testing.T) {
 	for _, name := range []string{"hybrid_t1_s2", "hybrid_t1_s4_wide"} {
 		for _, lookup := range []string{"parallel", "serial"} {
-			for _, engine := range []string{blas.Gonum, blas.OpenBLAS} {
-				t.Run(fmt.Sprint(name, "/", lookup, "/", engine), func(t *testing.T) {
-					if _, err := blas.Open(engine, 1); err != nil {
+			for _, product := range []string{blas.Gonum, blas.OpenBLAS} {
+				t.Run(fmt.Sprint(name, "/", lookup, "/", product), func(t *testing.T) {
+					if _, err := blas.Open(product, 1); err != nil {
 						t.Skipf("this machine has no such library: %v", err)
 					}
 					var c referenceCase
 					trainertest.Read(t, name, &c)
-					c.run(t, lookup, engine)
+					c.run(t, lookup, product)
 				})
 			}
 		}
 	}
 }
 
-func (c *referenceCase) run(t *testing.T, lookup, engine string) {
+func (c *referenceCase) run(t *testing.T, lookup, product string) {
 	var tables []sdk.TableServer
 	var specs []comm.TableSpec
 	for position := range c.Servers {
 		s, err := servers.NewEmbedding(
 			servers.EmbeddingSettings{NumEmbeddings: c.NumEmbeddings, EmbeddingDim: c.EmbeddingDim, Init: 1, Settings: optimizer.Defaults(c.LR, 0)},
-			sdk.TableEnv{Position: position, Seed: c.Seed, Trainers: 1, Recorder: &sdk.Recorder{}})
+			sdk.TableEnv{Position: position, Seed: c.Seed, Trainers: 1, Recorder: &sdk.Recorder{}, Engine: engine.Host})
 		if err != nil {
 			t.Fatal(err)
 		}
 		tables, specs = append(tables, s), append(specs, s.Table())
 	}
-	model, err := models.NewMLP(models.MLPSettings{Sizes: []int{512, 256, 128, 64, 32, 8}, Output: models.Linear, ReLUAfter: []int{2}, BLAS: engine},
-		sdk.ModelEnv{FirstTensor: c.Servers, MaxBatch: 1})
+	model, err := models.NewMLP(models.MLPSettings{Sizes: []int{512, 256, 128, 64, 32, 8}, Output: models.Linear, ReLUAfter: []int{2}, BLAS: product},
+		sdk.ModelEnv{FirstTensor: c.Servers, MaxBatch: 1, Engine: engine.Host})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func (c *referenceCase) run(t *testing.T, lookup, engine string) {
 	}
 	parts.Batches = sdk.NewBatches(batches)
 	parts.Tables, parts.Hook = localTables(t, batches, tables...), identity{comm.Completed(nil)}
-	if parts.Criterion, err = criteria.NewCrossEntropy(struct{}{}, sdk.CriterionEnv{MaxBatch: 1}); err != nil {
+	if parts.Criterion, err = criteria.NewCrossEntropy(struct{}{}, sdk.CriterionEnv{MaxBatch: 1, Engine: engine.Host}); err != nil {
 		t.Fatal(err)
 	}
 	if err := trainer.Attach(parts); err != nil {

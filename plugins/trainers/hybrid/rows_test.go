@@ -18,6 +18,7 @@ import (
 	"github.com/psbench/psbench/plugins/trainers/internal/trainertest"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
@@ -80,7 +81,7 @@ func (r *recommendation) asked(b sdk.Batch) sdk.Batch {
 func (r *recommendation) model(t *rapid.T, tables string, firstTensor int) sdk.Model {
 	s := r.settings
 	s.Tables = tables
-	model, err := models.NewDLRM(s, sdk.ModelEnv{FirstTensor: firstTensor})
+	model, err := models.NewDLRM(s, sdk.ModelEnv{FirstTensor: firstTensor, Engine: engine.Host})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func (r *recommendation) model(t *rapid.T, tables string, firstTensor int) sdk.M
 }
 
 func logLoss(t *rapid.T) sdk.Criterion {
-	criterion, err := criteria.NewBinaryCrossEntropy(struct{}{}, sdk.CriterionEnv{})
+	criterion, err := criteria.NewBinaryCrossEntropy(struct{}{}, sdk.CriterionEnv{Engine: engine.Host})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func (r *recommendation) inModel(t *rapid.T) (losses []float64, initial []float3
 	model.Initialize(rowsSeed)
 	stack := slices.IndexFunc(model.Parameters(), func(p sdk.ParameterSpec) bool { return p.Name == "embedding" })
 	initial = slices.Clone(values[stack].Data)
-	steps, err := optimizer.New(optimizer.Defaults(rowsLR, 0), values, gradients)
+	steps, err := optimizer.New(engine.Host, optimizer.Defaults(rowsLR, 0), values, gradients)
 	require(t, err)
 	criterion := logLoss(t)
 	for i := range r.batches {
@@ -125,7 +126,7 @@ func (r *recommendation) inModel(t *rapid.T) (losses []float64, initial []float3
 		upstream := tensor.New(out.Shape...)
 		require(t, criterion.Backward(upstream))
 		require(t, model.Backward(upstream, func(int) {}))
-		steps.Step()
+		require(t, steps.Step())
 	}
 	out, err := model.Forward(&r.batches[len(r.batches)-1])
 	require(t, err)
@@ -142,7 +143,7 @@ func (r *recommendation) tablesOf(t *rapid.T, stack []float32) []sdk.TableServer
 	for position := range r.servers {
 		s, err := servers.NewEmbedding(
 			servers.EmbeddingSettings{NumEmbeddings: rows, EmbeddingDim: width, Init: 1, Settings: optimizer.Defaults(rowsLR, 0)},
-			sdk.TableEnv{Position: position, Trainers: 1, Recorder: &sdk.Recorder{}})
+			sdk.TableEnv{Position: position, Trainers: 1, Recorder: &sdk.Recorder{}, Engine: engine.Host})
 		require(t, err)
 		s.Reset()
 		_, held := s.(sdk.Holder).Held()

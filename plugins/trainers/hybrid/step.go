@@ -28,12 +28,13 @@ type iteration struct {
 }
 
 func newIteration(s Settings, parts sdk.TrainerParts, model sdk.FeatureModel) (iteration, error) {
-	steps, err := optimizer.New(s.Settings, parts.Values, parts.Gradients)
+	steps, err := optimizer.New(parts.Engine, s.Settings, parts.Values, parts.Gradients)
 	rec := parts.Recorder
 	return iteration{
 		parts: parts, model: model, tables: parts.Tables, serial: s.Lookup == "serial",
 		features:   newFeatures(model.Inputs(), parts.Tables.Store),
 		optimizer:  steps,
+		gradient:   dataparallel.NewOutputGradient(parts.Engine),
 		calls:      make([]*comm.Future, 0, len(parts.Tables.Links)),
 		whole:      rec.Series("batch_level_metric", "batch_all"),
 		lookup:     rec.Series("lookup_metric", "lookup"),
@@ -46,11 +47,11 @@ func newIteration(s Settings, parts sdk.TrainerParts, model sdk.FeatureModel) (i
 }
 
 // reset begins a pass.
-func (it *iteration) reset(seed uint64) {
+func (it *iteration) reset(seed uint64) error {
 	it.model.Initialize(seed)
-	it.optimizer.Reset()
 	it.state = dataparallel.NewHookState()
 	it.reducer = dataparallel.NewReducer(it.parts, it.state)
+	return it.optimizer.Reset()
 }
 
 // endsEpoch says that the iteration that ended last is the last one of an epoch.
@@ -83,7 +84,7 @@ func (it *iteration) step(key sdk.Key, b *sdk.Batch) (float64, error) {
 	err = it.reducer.Wait(err)
 	_, backwardEnd := it.reducer.Waited()
 	if err == nil {
-		it.optimizer.Step()
+		err = it.optimizer.Step()
 	}
 	stepEnd := comm.Now()
 	updateEnd, uerr := it.wait()

@@ -3,13 +3,13 @@ package companion
 import (
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/hosted"
 	"github.com/psbench/psbench/sdk/host/layout"
@@ -72,6 +72,7 @@ type CriterionRole struct {
 
 // NewCriterion makes the role of a criterion beside its trainer.
 func NewCriterion(p *process.Process, env sdk.CriterionEnv) *CriterionRole {
+	env.Engine = p.Engine
 	return &CriterionRole{Process: p, env: env}
 }
 
@@ -129,7 +130,9 @@ func (r *CriterionRole) read(h *wire.Header) error {
 	if r.targets, err = call.ReadGrowing(r.conn, r.targets, int(rows), tensor.Int64Bytes); err != nil {
 		return err
 	}
-	r.gradient.Data = slices.Grow(r.gradient.Data[:0], len(r.output.Data))[:len(r.output.Data)]
+	if r.gradient.Data, err = engine.Grow(r.Engine, r.gradient.Data, len(r.output.Data)); err != nil {
+		return err
+	}
 	for _, t := range []*tensor.Tensor{&r.output, &r.gradient} {
 		t.Shape = append(t.Shape[:0], int(rows), int(columns))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/hosted"
@@ -34,6 +35,7 @@ type ModelRole struct {
 
 // NewModel builds a model beside its trainer.
 func NewModel(p *process.Process, env sdk.ModelEnv) (*ModelRole, error) {
+	env.Engine = p.Engine
 	model, err := hosted.NewModel(p, p.Part(), env)
 	return &ModelRole{Process: p, model: model}, err
 }
@@ -77,7 +79,7 @@ func (r *ModelRole) Connect(trainer process.Peer, buckets []tensor.BucketSpec) (
 // parameters finds the memory of the parameters.
 func (r *ModelRole) parameters(params []sdk.ParameterSpec) ([]tensor.Tensor, error) {
 	if !r.mapped {
-		return layout.NewValues(params), nil
+		return layout.NewValues(r.Engine, params)
 	}
 	segment, err := r.conn.ReceiveSegment(layout.ValuesBytes(params), false)
 	if err != nil {
@@ -127,10 +129,9 @@ func (r *ModelRole) forward(h *wire.Header) error {
 		return err
 	}
 	r.gradient.Shape = append(r.gradient.Shape[:0], out.Shape...)
-	if cap(r.gradient.Data) < len(out.Data) {
-		r.gradient.Data = make([]float32, len(out.Data))
+	if r.gradient.Data, err = engine.Grow(r.Engine, r.gradient.Data, len(out.Data)); err != nil {
+		return err
 	}
-	r.gradient.Data = r.gradient.Data[:len(out.Data)]
 	answer := wire.Header{Op: opForward, Arg: int64(out.Shape[0]), Arg2: int64(out.Shape[1])}
 	return r.conn.Send(&answer, tensor.Float32Bytes(out.Data))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/host/record"
 )
 
@@ -26,22 +27,35 @@ func (n *NonFinite) Note(key sdk.Key, loss float64) (first bool) {
 	return true
 }
 
-// Inspect finds the first parameter with such a value, unless one is known.
-func (n *NonFinite) Inspect(specs []sdk.ParameterSpec, values []tensor.Tensor) {
+// Inspect finds the first parameter with such a value in the memory of an engine, unless one
+// is known.
+func (n *NonFinite) Inspect(e engine.Engine, specs []sdk.ParameterSpec, values []tensor.Tensor) error {
+	var room []float32
 	for k := 0; k < len(values) && n.Parameter == ""; k++ {
-		if !vec.AllFinite(values[k].Data) {
+		seen, err := engine.View(e, &room, values[k].Data)
+		if err != nil {
+			return err
+		}
+		if !vec.AllFinite(seen) {
 			n.Parameter = specs[k].Name
 		}
 	}
+	return nil
 }
 
 // InspectGradients finds the first gradient with such a value.
-func (n *NonFinite) InspectGradients(specs []sdk.ParameterSpec, gradients []*tensor.Gradient) {
+func (n *NonFinite) InspectGradients(e engine.Engine, specs []sdk.ParameterSpec, gradients []*tensor.Gradient) error {
+	var room []float32
 	for k := 0; k < len(gradients) && n.Gradient == ""; k++ {
-		if !vec.AllFinite(gradients[k].Values) {
+		seen, err := engine.View(e, &room, gradients[k].Values)
+		if err != nil {
+			return err
+		}
+		if !vec.AllFinite(seen) {
 			n.Gradient = specs[k].Name
 		}
 	}
+	return nil
 }
 
 // Record is what was found, nil if nothing was.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/host/record"
 )
 
@@ -13,22 +14,30 @@ const summaryHead = 8
 
 // Summarize tells what training changed in the values of the parameters. It has
 // initialize make the initial ones once more, in place, to compare with, so the
-// final ones are gone after it.
-func Summarize(specs []sdk.ParameterSpec, values []tensor.Tensor, initialize func() error) ([]record.Summary, error) {
+// final ones are gone after it. The values lie in the memory of e.
+func Summarize(e engine.Engine, specs []sdk.ParameterSpec, values []tensor.Tensor, initialize func() error) ([]record.Summary, error) {
 	if len(specs) != len(values) {
 		return nil, fmt.Errorf("%d parameters have %d values", len(specs), len(values))
 	}
 	final := make([][]float32, len(values))
 	for k, v := range values {
-		final[k] = append([]float32(nil), v.Data...)
+		final[k] = make([]float32, len(v.Data))
+		if err := engine.Out(e, final[k], v.Data); err != nil {
+			return nil, err
+		}
 	}
 	if err := initialize(); err != nil {
 		return nil, err
 	}
+	var room []float32
 	out := make([]record.Summary, len(specs))
 	for k, v := range values {
+		initial, err := engine.View(e, &room, v.Data)
+		if err != nil {
+			return nil, err
+		}
 		s := record.Summary{Name: specs[k].Name, Elements: len(v.Data)}
-		for i, first := range v.Data {
+		for i, first := range initial {
 			delta := float64(final[k][i]) - float64(first)
 			s.DeltaSum += delta
 			s.DeltaSumSq += delta * delta
@@ -43,15 +52,19 @@ func Summarize(specs []sdk.ParameterSpec, values []tensor.Tensor, initialize fun
 }
 
 // CollectHeld sends what a server that is a Holder found of values that are not finite
-// and, where summarizing, the summaries of what it holds; those reset the server.
-func CollectHeld(server interface{ Reset() }, summarizing bool, send record.Send) error {
+// and, where summarizing, the summaries of what it holds in the memory of e; those reset the
+// server.
+func CollectHeld(e engine.Engine, server interface{ Reset() }, summarizing bool, send record.Send) error {
 	holder, ok := server.(sdk.Holder)
 	if !ok {
 		return nil
 	}
 	specs, values := holder.Held()
 	var found NonFinite
-	if found.Inspect(specs, values); found.Parameter != "" {
+	if err := found.Inspect(e, specs, values); err != nil {
+		return err
+	}
+	if found.Parameter != "" {
 		if err := send(found.Record()); err != nil {
 			return err
 		}
@@ -59,7 +72,7 @@ func CollectHeld(server interface{ Reset() }, summarizing bool, send record.Send
 	if !summarizing {
 		return nil
 	}
-	summaries, err := Summarize(specs, values, func() error { server.Reset(); return nil })
+	summaries, err := Summarize(e, specs, values, func() error { server.Reset(); return nil })
 	if err != nil {
 		return err
 	}

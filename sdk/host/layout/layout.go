@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // CheckShape says what is wrong with the shape of a parameter.
@@ -67,13 +68,42 @@ func SparseBuckets(parameters int, store *comm.Store) []*tensor.Bucket {
 	return buckets
 }
 
-// NewValues allocates the parameters.
-func NewValues(params []sdk.ParameterSpec) []tensor.Tensor {
+// NewValues allocates the parameters in the memory of an engine.
+func NewValues(e engine.Engine, params []sdk.ParameterSpec) ([]tensor.Tensor, error) {
 	values := make([]tensor.Tensor, len(params))
 	for k, p := range params {
-		values[k] = tensor.New(p.Shape...)
+		data, err := engine.Floats(e, tensor.Elements(p.Shape))
+		if err != nil {
+			return nil, fmt.Errorf("parameter %s: %w", p.Name, err)
+		}
+		values[k] = tensor.Tensor{Shape: p.Shape, Data: data}
 	}
-	return values
+	return values, nil
+}
+
+// Stage allocates gradients in the memory of an engine that Go cannot touch, for buckets that
+// they are copied from and to. Those of a dense bucket lie one behind the other, as in the
+// bucket; the rows of a sparse one are in ordinary memory.
+func Stage(e engine.Engine, parameters int, buckets []*tensor.Bucket) ([]*tensor.Gradient, error) {
+	gradients := make([]*tensor.Gradient, parameters)
+	for _, b := range buckets {
+		room := b.Elements
+		if b.Sparse {
+			room = b.Capacity * b.Width
+		}
+		values, err := engine.Floats(e, room)
+		if err != nil {
+			return nil, fmt.Errorf("the gradients of bucket %d: %w", b.Index, err)
+		}
+		for _, span := range b.Parameters {
+			g := &tensor.Gradient{Values: values[:0], Rows: make([]int32, 0, b.Capacity), Width: b.Width}
+			if !b.Sparse {
+				g = &tensor.Gradient{Values: values[span.Offset : span.Offset+span.Elements]}
+			}
+			gradients[span.Parameter] = g
+		}
+	}
+	return gradients, nil
 }
 
 // ValuesBytes is what the parameters take in a segment, where each starts on a

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // Config says who a process is, where, and in which run.
@@ -16,6 +17,8 @@ type Config struct {
 	Directory string // for sockets
 	Transport string // of the run's links
 	Listen    string // IP address to listen on where the transport uses one
+	// Engine opens that of the process's plugin; nil: it computes in ordinary memory.
+	Engine engine.Opener
 }
 
 // Choice is a part with its settings, a JSON object.

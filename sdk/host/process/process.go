@@ -16,6 +16,7 @@ import (
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/host/fault"
 )
 
@@ -26,6 +27,8 @@ type Process struct {
 	parts  []sdk.Part
 	// Fabric carries the run's links.
 	Fabric *fabric.Fabric
+	// Engine owns the memory that the process's parts compute in, from OpenEngine on.
+	Engine engine.Engine
 	// listener is a Unix socket, for data batches and companions; the hook's links
 	// come to linkListener, which is the same one where they are Unix sockets too.
 	listener, linkListener *wire.Listener
@@ -46,7 +49,7 @@ type Process struct {
 // is ends with Close, also after an error.
 func New(parts []sdk.Part, c Config, events *Events) (*Process, error) {
 	p := &Process{
-		config: c, parts: parts, Events: events,
+		config: c, parts: parts, Events: events, Engine: engine.Host,
 		Recorder: &sdk.Recorder{}, Timeout: c.Timeout,
 		Done: make(chan struct{}),
 	}
@@ -151,11 +154,9 @@ func Build[P any](p *Process, choice Choice, env any) (P, error) {
 		return none, err
 	}
 	// While a part is made, others may wait for this process, but it is to blame.
-	late := time.AfterFunc(p.Timeout, func() {
-		p.Events.Fail(fmt.Errorf("%s: %s %s is not made after %g s", p.Name(), part.Kind, part.Key, p.Timeout.Seconds()))
-	})
+	done := p.limit(fmt.Sprintf("%s %s is not made", part.Kind, part.Key))
 	made, err := part.Build(choice.Settings, env)
-	late.Stop()
+	done()
 	if err == nil {
 		err = p.Recorder.Err()
 	}
@@ -163,4 +164,13 @@ func Build[P any](p *Process, choice Choice, env any) (P, error) {
 		return none, &fault.Part{Text: fmt.Sprintf("%s: %s", choice.Title(), quote.Message(err.Error())), Err: err}
 	}
 	return made.(P), nil
+}
+
+// limit tells of what has not come about after the timeout, unless what it returns is called
+// before.
+func (p *Process) limit(what string) (done func()) {
+	late := time.AfterFunc(p.Timeout, func() {
+		p.Events.Fail(fmt.Errorf("%s: %s after %g s", p.Name(), what, p.Timeout.Seconds()))
+	})
+	return func() { late.Stop() }
 }

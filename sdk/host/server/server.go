@@ -58,12 +58,12 @@ func (r *Role) Connect(peers Peers) (map[string]string, error) {
 	specs := peers.Buckets
 	env := sdk.ServerEnv{
 		Rank: r.Rank(), Name: r.Name(), Trainers: len(r.trainers), Buckets: specs, Recorder: r.Recorder,
-		Seed: r.config.Seed,
+		Seed: r.config.Seed, Engine: r.Engine,
 	}
 	var err error
 	if choice := r.config.Model; choice != nil {
 		modelEnv := r.config.ModelEnv
-		modelEnv.Recorder = r.Recorder
+		modelEnv.Recorder, modelEnv.Engine = r.Recorder, r.Engine
 		if env.Model, err = process.Build[sdk.Model](r.Process, *choice, modelEnv); err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ func (r *Role) Connect(peers Peers) (map[string]string, error) {
 	r.Own(port)
 	r.serve(port)
 	r.described = []any{server, env.Model}
-	return process.Facts(process.Facts(nil, server), env.Model), nil
+	return process.Facts(process.Facts(process.Facts(nil, r.Engine), server), env.Model), nil
 }
 
 // build makes the server and, of an elementwise one, the reduction.
@@ -245,7 +245,7 @@ func (r *Role) Collect(send record.Send) error {
 	if err := process.CollectPassFacts(send, r.described...); err != nil || r.server == nil {
 		return err
 	}
-	return inspect.CollectHeld(r.server, r.config.Summarize, send)
+	return inspect.CollectHeld(r.Engine, r.server, r.config.Summarize, send)
 }
 
 // idle says that every push is answered. A pass that failed leaves some unanswered.

@@ -39,7 +39,7 @@ type Config struct {
 func New(p *process.Process, c Config) (*Role, error) {
 	server, err := process.Build[sdk.TableServer](p, p.Part(), sdk.TableEnv{
 		Rank: p.Rank(), Name: p.Name(), Position: c.Position, Seed: c.Seed,
-		Trainers: c.Trainers, Recorder: p.Recorder,
+		Trainers: c.Trainers, Recorder: p.Recorder, Engine: p.Engine,
 	})
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (r *Role) Connect(spec comm.LookupSpec, trainers []process.Peer) (map[strin
 			r.Fail(err)
 		}
 	})
-	return process.Facts(nil, r.server), nil
+	return process.Facts(process.Facts(nil, r.Engine), r.server), nil
 }
 
 // handle takes a call from the port, which answers it afterwards.
@@ -131,5 +131,5 @@ func (r *Role) Collect(send record.Send) error {
 	if err := process.CollectPassFacts(send, r.server); err != nil {
 		return err
 	}
-	return inspect.CollectHeld(r.server, r.config.Summarize, send)
+	return inspect.CollectHeld(r.Engine, r.server, r.config.Summarize, send)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/host/record"
@@ -125,7 +126,7 @@ func TestTableSizes(t *testing.T) {
 func TestTableServerKnowsItsRun(t *testing.T) {
 	r, table, err := tableOf(t, process.Config{Name: "server5", Rank: 5}, Config{Position: 2, Seed: 7, Trainers: 3}, comm.TableSpec{Rows: 2, Width: 2}, "")
 	hosttest.Must(t, err)
-	if want := (sdk.TableEnv{Rank: 5, Name: "server5", Position: 2, Seed: 7, Trainers: 3, Recorder: r.Recorder}); table.env != want {
+	if want := (sdk.TableEnv{Rank: 5, Name: "server5", Position: 2, Seed: 7, Trainers: 3, Recorder: r.Recorder, Engine: engine.Host}); table.env != want {
 		t.Errorf("it knows %+v, want %+v", table.env, want)
 	}
 	for _, tables := range [][]comm.TableSpec{nil, {{Rows: 2, Width: 2}}, {{}, {}, {Rows: 2, Width: 3}}} {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/host/stop"
@@ -103,7 +104,7 @@ func TestTrainersEvaluateTheirShares(t *testing.T) {
 // After a failure the core collects while a trainer may still be evaluating: it gets the
 // epochs that are complete.
 func TestCollectDuringEvaluation(t *testing.T) {
-	e := newEvaluation("trainer1", []sdk.Batch{{Targets: []int64{1, 0}}}, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
+	e := newEvaluation("trainer1", engine.Host, []sdk.Batch{{Targets: []int64{1, 0}}}, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
 	const epochs = 50
 	ended := make(chan error, 1)
 	go func() {

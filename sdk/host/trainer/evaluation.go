@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/host/record"
 )
 
@@ -17,6 +18,8 @@ import (
 // outputs allocates nothing.
 type evaluation struct {
 	trainer string // its name
+	engine  engine.Engine
+	output  []float32 // room for the model's, where Go cannot touch it
 	batches []sdk.Batch
 	classes int
 	series  *sdk.Series
@@ -38,17 +41,20 @@ type evaluated struct {
 	bins           int // how many of evaluation.bins
 }
 
-// newEvaluation evaluates a trainer on heldOut, whose targets are below in.Classes.
+// newEvaluation evaluates a trainer, whose outputs lie in the memory of e, on heldOut, whose targets are below in.Classes.
 // Without batches it is nil.
-func newEvaluation(trainer string, heldOut []sdk.Batch, in sdk.InputSpec, recorder *sdk.Recorder) *evaluation {
+func newEvaluation(trainer string, e engine.Engine, heldOut []sdk.Batch, in sdk.InputSpec, recorder *sdk.Recorder) *evaluation {
 	if len(heldOut) == 0 {
 		return nil
 	}
-	e := &evaluation{trainer: trainer, batches: heldOut, classes: in.Classes, series: recorder.Series("evaluation_metric", "evaluate")}
-	if in.Classes == 2 {
-		e.scores = &scores{}
+	made := &evaluation{
+		trainer: trainer, engine: e, batches: heldOut, classes: in.Classes,
+		series: recorder.Series("evaluation_metric", "evaluate"),
 	}
-	return e
+	if in.Classes == 2 {
+		made.scores = &scores{}
+	}
+	return made
 }
 
 // run computes the loss of every held-out batch, and what tells a classifier's quality
@@ -88,7 +94,11 @@ func (e *evaluation) add(found *evaluated, b *sdk.Batch, forward func(*sdk.Batch
 	}
 	found.samples += b.Size()
 	found.lossSum += loss * float64(b.Size())
-	e.classify(found, output.Data, b.Targets)
+	seen, err := engine.View(e.engine, &e.output, output.Data)
+	if err != nil {
+		return err
+	}
+	e.classify(found, seen, b.Targets)
 	return nil
 }
 

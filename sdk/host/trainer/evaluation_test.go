@@ -12,6 +12,7 @@ import (
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 	"github.com/psbench/psbench/sdk/host/record"
 )
@@ -81,7 +82,7 @@ func TestEvaluationOfClassifiers(t *testing.T) {
 		"logits that are NaN":    {2, []int64{1, 0, 0}, []float32{nan, nan, -inf}, 1, []int32{-worstBin, -0x7f80, worstBin}},
 		"three columns of two":   {2, []int64{0}, []float32{2, 1, 0}, -1, nil},
 	} {
-		e := newEvaluation("trainer1", []sdk.Batch{{Targets: c.targets}}, sdk.InputSpec{Classes: c.classes}, &sdk.Recorder{})
+		e := newEvaluation("trainer1", engine.Host, []sdk.Batch{{Targets: c.targets}}, sdk.InputSpec{Classes: c.classes}, &sdk.Recorder{})
 		hosttest.Must(t, e.run(t.Context(), 7, answering(c.output), meanOfOutputs{}))
 		got := evaluations(t, e)
 		if len(got) != 1 || got[0].Epoch != 7 || got[0].Samples != len(c.targets) {
@@ -125,7 +126,7 @@ func TestEvaluationsAddUp(t *testing.T) {
 		samples, correct, lossSum := 0, 0, 0.0
 		bins := map[int32][2]int64{}
 		for _, r := range ranks {
-			e := newEvaluation("trainer1", r.batches, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
+			e := newEvaluation("trainer1", engine.Host, r.batches, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
 			if (e == nil) != (len(r.batches) == 0) {
 				t.Fatalf("%d batches give %v", len(r.batches), e)
 			}
@@ -173,7 +174,7 @@ func TestEvaluationsAddUp(t *testing.T) {
 // Samples with bags have a target for each row of the output.
 func TestEvaluationOfSeveralTargets(t *testing.T) {
 	batch := sdk.Batch{Indices: []int64{0, 1}, Offsets: []int64{0, 1, 2}, Targets: []int64{1, 0, 1, 1}}
-	e := newEvaluation("trainer1", []sdk.Batch{batch}, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
+	e := newEvaluation("trainer1", engine.Host, []sdk.Batch{batch}, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
 	hosttest.Must(t, e.run(t.Context(), 0, answering([]float32{1, 1, 1, 1}), meanOfOutputs{}))
 	if got := evaluations(t, e)[0]; got.Samples != 2 || *got.Correct != 3 || got.LossSum != 2 || got.Bins[0].Positives != 3 {
 		t.Errorf("it found %v", got)
@@ -181,7 +182,7 @@ func TestEvaluationOfSeveralTargets(t *testing.T) {
 }
 
 func TestEvaluationErrors(t *testing.T) {
-	e := newEvaluation("trainer1", []sdk.Batch{{Targets: []int64{1}}, {Targets: []int64{1}}}, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
+	e := newEvaluation("trainer1", engine.Host, []sdk.Batch{{Targets: []int64{1}}, {Targets: []int64{1}}}, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
 	forward := answering([]float32{1})
 	calls := 0
 	failing := func(b *sdk.Batch) (tensor.Tensor, error) {
@@ -211,7 +212,7 @@ func TestEvaluationErrors(t *testing.T) {
 
 // A reset forgets a pass, with its scores.
 func TestEvaluationForgets(t *testing.T) {
-	e := newEvaluation("trainer1", []sdk.Batch{{Targets: []int64{1, 0}}}, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
+	e := newEvaluation("trainer1", engine.Host, []sdk.Batch{{Targets: []int64{1, 0}}}, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
 	hosttest.Must(t, e.run(t.Context(), 0, answering([]float32{1, 2}), meanOfOutputs{}))
 	e.reset()
 	hosttest.Must(t, e.run(t.Context(), 0, answering([]float32{-1, 0}), meanOfOutputs{}))
@@ -223,7 +224,7 @@ func TestEvaluationForgets(t *testing.T) {
 
 func TestNoEvaluation(t *testing.T) {
 	recorder := &sdk.Recorder{}
-	e := newEvaluation("trainer1", nil, sdk.InputSpec{Classes: 2}, recorder)
+	e := newEvaluation("trainer1", engine.Host, nil, sdk.InputSpec{Classes: 2}, recorder)
 	hosttest.Must(t, e.run(t.Context(), 0, nil, nil))
 	e.reset()
 	if e != nil || e.spentNS() != 0 || len(evaluations(t, e)) != 0 || len(recorder.All().Series) != 0 {
@@ -238,7 +239,7 @@ func TestSecondEvaluationAllocatesNothing(t *testing.T) {
 		classes int
 		targets []int64
 	}{"logits": {2, []int64{1, 0, 1, 1, 0, 1}}, "three classes": {3, []int64{2, 0}}} {
-		e := newEvaluation("trainer1", []sdk.Batch{{Targets: c.targets}}, sdk.InputSpec{Classes: c.classes}, &sdk.Recorder{})
+		e := newEvaluation("trainer1", engine.Host, []sdk.Batch{{Targets: c.targets}}, sdk.InputSpec{Classes: c.classes}, &sdk.Recorder{})
 		pass := func() {
 			e.reset()
 			for epoch := range 3 {
@@ -267,7 +268,7 @@ func BenchmarkEvaluation(b *testing.B) {
 		batches[i].Targets = make([]int64, 128)
 		batches[i].Targets[i] = 1
 	}
-	e := newEvaluation("trainer1", batches, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
+	e := newEvaluation("trainer1", engine.Host, batches, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
 	forward := func(*sdk.Batch) (tensor.Tensor, error) { return output, nil }
 	b.ReportAllocs()
 	for b.Loop() {

@@ -55,7 +55,7 @@ func (r *Role) Train(ctx context.Context, length stop.Length) (*record.Work, err
 	defer r.mu.Unlock()
 	if err == nil {
 		r.came(comm.Now())
-		if r.found.Inspect(r.specs, r.parts.Values); r.found.Parameter != "" {
+		if err = r.found.Inspect(r.Engine, r.specs, r.parts.Values); err == nil && r.found.Parameter != "" {
 			err = r.diverged()
 		}
 	}
@@ -135,17 +135,27 @@ func (r *Role) note(loss float64) (wait bool) {
 	r.work.Samples += int64(r.batches.size)
 	r.came(comm.Now())
 	if !inspect.Finite(loss) && r.found.Note(r.next, loss) {
-		r.found.Inspect(r.specs, r.parts.Values)
-		if !r.config.ParametersBack {
-			r.found.InspectGradients(r.specs, r.parts.Gradients)
-		}
-		if err := r.diverged(); err != nil {
+		if err := r.lookAround(); err != nil {
 			r.ending.stop(err)
 		}
 	}
 	r.next.B++
 	r.Events.Iteration(loss)
 	return r.stepped()
+}
+
+// lookAround looks at parameters and gradients after the first loss that is not finite. It is an
+// error if the run must not go on; r.mu is held.
+func (r *Role) lookAround() error {
+	if err := r.found.Inspect(r.Engine, r.specs, r.parts.Values); err != nil {
+		return err
+	}
+	if !r.config.ParametersBack {
+		if err := r.found.InspectGradients(r.Engine, r.specs, r.parts.Gradients); err != nil {
+			return err
+		}
+	}
+	return r.diverged()
 }
 
 // Collect sends what was recorded of the pass, also while it runs, and, if it does not, what
@@ -185,7 +195,7 @@ func (r *Role) Collect(send record.Send) error {
 	if !r.config.Summarize || !ended {
 		return nil
 	}
-	summaries, err := inspect.Summarize(r.specs, r.parts.Values, r.initialize)
+	summaries, err := inspect.Summarize(r.Engine, r.specs, r.parts.Values, r.initialize)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
@@ -74,6 +73,14 @@ func (c *Config) local(kind sdk.Kind) (process.Choice, bool) {
 // New builds the trainer, and its model if the process holds that.
 func New(proc *process.Process, c Config) (*Role, error) {
 	r := &Role{Process: proc, config: c}
+	for _, kind := range []sdk.Kind{sdk.KindModel, sdk.KindCriterion} {
+		if _, ok := c.local(kind); !ok {
+			if err := proc.NeedBeside(kind); err != nil {
+				return nil, err
+			}
+		}
+	}
+	r.config.Model.Engine = proc.Engine
 	var err error
 	r.trainer, err = process.Build[sdk.Trainer](proc, proc.Part(), sdk.TrainerEnv{
 		Rank: proc.Rank(), Name: proc.Name(), Trainers: c.Trainers, Epochs: c.Epochs, Seed: c.Seed, Server: c.Server, Maps: c.Maps,
@@ -82,7 +89,7 @@ func New(proc *process.Process, c Config) (*Role, error) {
 		return nil, err
 	}
 	if choice, ok := c.local(sdk.KindModel); ok {
-		r.model, err = hosted.NewModel(proc, choice, c.Model)
+		r.model, err = hosted.NewModel(proc, choice, r.config.Model)
 	}
 	return r, err
 }
@@ -156,20 +163,23 @@ type Joined struct {
 func (r *Role) Connect(peers Peers) (*Joined, error) {
 	joined := &Joined{BoundaryNS: map[sdk.Kind]int64{}, Facts: map[string]string{}}
 	p := &r.parts
-	p.Recorder = r.Recorder
+	p.Recorder, p.Engine = r.Recorder, r.Engine
 	var err error
 	if p.Gradients, r.store, err = layout.New(r.specs, peers.Buckets, r.NewStore); err != nil {
 		return nil, err
 	}
 	r.Own(r.store)
 	p.Buckets = r.store.Buckets
+	if err := r.adopt(); err != nil {
+		return nil, err
+	}
 	share, err := batches.Fetch(r.Process, r.trainer, r.inputs, peers.Source)
 	if err != nil {
 		return nil, err
 	}
 	r.batches = &counted{Batches: share.Batches}
 	p.Batches = r.batches
-	r.evaluation = newEvaluation(r.Name(), share.HeldOut, peers.Model.Inputs, r.Recorder)
+	r.evaluation = newEvaluation(r.Name(), r.Engine, share.HeldOut, peers.Model.Inputs, r.Recorder)
 	p.Evaluation = sdk.NewEvaluation(r.evaluate)
 	dial := func(kind sdk.Kind) (*call.Link, error) {
 		peer, ok := peers.Companions[kind]
@@ -196,7 +206,7 @@ func (r *Role) Connect(peers Peers) (*Joined, error) {
 	if p.Tables, err = r.JoinTables(peers.Lookup, peers.TableServers); err != nil {
 		return nil, err
 	}
-	for _, part := range []any{r.trainer, p.Model, p.Criterion, p.Hook} {
+	for _, part := range []any{r.Engine, r.trainer, p.Model, p.Criterion, p.Hook} {
 		process.Facts(joined.Facts, part)
 	}
 	return joined, fault.Of(r.Title(), "Attach", r.trainer.Attach(*p))
@@ -204,8 +214,11 @@ func (r *Role) Connect(peers Peers) (*Joined, error) {
 
 func (r *Role) connectModel(model *layout.Model, dial func(sdk.Kind) (*call.Link, error)) error {
 	p := &r.parts
+	var err error
 	if r.model != nil {
-		p.Values = layout.NewValues(r.specs)
+		if p.Values, err = layout.NewValues(r.Engine, r.specs); err != nil {
+			return err
+		}
 	} else {
 		conn, err := dial(sdk.KindModel)
 		if err != nil {
@@ -224,26 +237,9 @@ func (r *Role) connectModel(model *layout.Model, dial func(sdk.Kind) (*call.Link
 	return r.model.Bind(p.Values, p.Gradients)
 }
 
-// offerParameters allocates the parameters. In shared memory it passes them and the gradients
-// to the companion that holds the model.
-func (r *Role) offerParameters(conn *call.Link) ([]tensor.Tensor, error) {
-	if !r.Fabric.Maps() {
-		return layout.NewValues(r.specs), nil
-	}
-	if err := r.Fabric.SendStore(conn.Conn, r.store); err != nil {
-		return nil, err
-	}
-	segment, err := shm.New(r.Name()+" parameters", layout.ValuesBytes(r.specs), true)
-	if err != nil {
-		return nil, err
-	}
-	r.Own(segment)
-	return layout.ViewValues(segment.Bytes(), r.specs), conn.SendSegments(segment)
-}
-
 func (r *Role) connectCriterion(dial func(sdk.Kind) (*call.Link, error)) (err error) {
 	if choice, ok := r.config.local(sdk.KindCriterion); ok {
-		r.parts.Criterion, err = hosted.NewCriterion(r.Process, choice, sdk.CriterionEnv{MaxBatch: r.config.Model.MaxBatch})
+		r.parts.Criterion, err = hosted.NewCriterion(r.Process, choice, sdk.CriterionEnv{MaxBatch: r.config.Model.MaxBatch, Engine: r.Engine})
 		return err
 	}
 	conn, err := dial(sdk.KindCriterion)

@@ -46,7 +46,8 @@ func (t *trainer) Plan(parameters []sdk.ParameterSpec) ([]tensor.BucketSpec, err
 
 func (t *trainer) Attach(parts sdk.TrainerParts) (err error) {
 	t.parts = parts
-	t.optimizer, err = optimizer.New(t.settings.Settings, parts.Values, parts.Gradients)
+	t.gradient = dataparallel.NewOutputGradient(parts.Engine)
+	t.optimizer, err = optimizer.New(parts.Engine, t.settings.Settings, parts.Values, parts.Gradients)
 	return err
 }
 
@@ -55,10 +56,9 @@ func (t *trainer) Reset() error {
 	if t.parts.Links.Group == nil || t.env.Rank == 0 {
 		t.parts.Model.Initialize(t.env.Seed)
 	}
-	t.optimizer.Reset()
 	t.state = dataparallel.NewHookState()
 	t.reducer = dataparallel.NewReducer(t.parts, t.state)
-	return nil
+	return t.optimizer.Reset()
 }
 
 func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
@@ -102,8 +102,7 @@ func (t *trainer) step(key sdk.Key, b *sdk.Batch) (loss float64, err error) {
 		return 0, err
 	}
 	t.reducer.Record(key, forwardEnd)
-	t.optimizer.Step()
-	return loss, nil
+	return loss, t.optimizer.Step()
 }
 
 func main() { plugin.Serve(append(plugins.Parts(), sdk.NewTrainer("scaled", defaults, newTrainer))...) }

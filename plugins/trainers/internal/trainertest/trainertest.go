@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // Parts plans, allocates and binds what trainer gets for model.
@@ -24,7 +25,7 @@ func Parts(t testing.TB, trainer sdk.Trainer, model sdk.Model) sdk.TrainerParts 
 		t.Fatal(err)
 	}
 	parts := sdk.TrainerParts{
-		Model: model, Recorder: &sdk.Recorder{}, Buckets: comm.NewStore(plan).Buckets, Gradients: make([]*tensor.Gradient, len(specs)),
+		Engine: engine.Host, Model: model, Recorder: &sdk.Recorder{}, Buckets: comm.NewStore(plan).Buckets, Gradients: make([]*tensor.Gradient, len(specs)),
 	}
 	for _, p := range specs {
 		parts.Values = append(parts.Values, tensor.New(p.Shape...))

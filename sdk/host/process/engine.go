@@ -1,0 +1,35 @@
+package process
+
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/sdk"
+)
+
+// OpenEngine opens the engine of the process's plugin, for a role that computes. It is closed
+// after all that the role owns.
+func (p *Process) OpenEngine() error {
+	if p.config.Engine == nil {
+		return nil
+	}
+	done := p.limit("the engine of " + p.Title() + " is not open")
+	e, err := p.config.Engine()
+	done()
+	if err != nil {
+		return fmt.Errorf("the engine of %s does not open: %w", p.Title(), err)
+	}
+	p.Engine = e
+	p.Own(e)
+	return nil
+}
+
+// NeedBeside reports that a part of some kind, which computes in memory of the process's
+// engine, would have to be in another process than its trainer: only ordinary memory goes
+// between two.
+func (p *Process) NeedBeside(kind sdk.Kind) error {
+	if p.Engine.Addressable() {
+		return nil
+	}
+	return fmt.Errorf("%s computes in the memory of engine %s, which no other process sees, so its %s must be in one process with it: choose them of one plugin, and do not isolate them",
+		p.Title(), p.Engine.Name(), kind)
+}
