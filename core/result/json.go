@@ -39,12 +39,13 @@ func convert[To, From ~float64](from []From) []To {
 	return to
 }
 
-// file is Result as JSON holds it, but for its losses and series, which are written and read
+// file is Result as JSON holds it, but for its losses, series and gauges, which are written and read
 // by themselves: there may be any number of them. The fields here shadow those of plain.
 type file struct {
 	plain
 	Losses           *struct{}    `json:"losses,omitempty"`
 	Series           *struct{}    `json:"series,omitempty"`
+	Gauges           *struct{}    `json:"gauges,omitempty"`
 	Parameters       [][]summary  `json:"parameters,omitempty"`
 	Evaluation       []evaluation `json:"evaluation,omitempty"`
 	ServerParameters [][]summary  `json:"server_parameters,omitempty"`

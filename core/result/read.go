@@ -59,16 +59,29 @@ func parseSeries(data []byte) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	var gauges []*Gauge
+	head, err = split(head, "gauges", func(i int, text []byte) (int64, error) {
+		g, at, err := parseGauge(text)
+		if err != nil {
+			return at, fmt.Errorf("gauge %d: %w", i, err)
+		}
+		gauges = append(gauges, g)
+		return 0, nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	var f struct {
 		file
 		Losses [][]number `json:"losses"`
 		Series []struct{} `json:"series"` // of which head has none
+		Gauges []struct{} `json:"gauges"` // likewise
 	}
 	if err := jsonfile.Decode("", head, &f); err != nil {
 		return nil, err
 	}
 	r := f.result()
-	r.Losses = lossesFromFile(f.Losses)
+	r.Losses, r.Gauges = lossesFromFile(f.Losses), gauges
 	if m := (packed.Measurement{StartNS: r.StartedNS}); !m.Plausible() {
 		return nil, fmt.Errorf("started_ns is %d, which is beyond 2^61", r.StartedNS)
 	}
@@ -142,7 +155,7 @@ func lossesFromFile(trainers [][]number) (out [][]float64) {
 	return out
 }
 
-// checkRanks makes sure that the tables miss no series.
+// checkRanks makes sure that the tables miss nothing that was recorded.
 func checkRanks(r *Result) error {
 	known := map[int]bool{}
 	for _, p := range r.Processes {
@@ -150,11 +163,13 @@ func checkRanks(r *Result) error {
 	}
 	for i, s := range r.Series {
 		if !known[s.Rank] {
-			return fmt.Errorf("%s: no trainer or server of \"processes\" has that rank", s.title(i))
+			return fmt.Errorf("%s: %w", s.title(i), errUnknownRank)
 		}
 	}
-	return nil
+	return checkNumbers(r, known)
 }
+
+var errUnknownRank = errors.New("no trainer, server or data of \"processes\" has that rank")
 
 // checkConnected makes sure that a run which did not end early had the trainers that wait for
 // each other.

@@ -71,6 +71,10 @@ type Result struct {
 	Noise []noise.Interval `json:"noise,omitempty"`
 	// Series, rank by rank, are all measurements.
 	Series []*Series `json:"series"`
+	// Counters, Gauges and Histograms are what parts recorded beside durations, rank by rank.
+	Counters   []Counter   `json:"counters,omitempty"`
+	Gauges     []*Gauge    `json:"gauges,omitempty"`
+	Histograms []Histogram `json:"histograms,omitempty"`
 	// Parameters holds what training changed, per trainer and parameter; only
 	// runs that ask for it have it.
 	Parameters [][]ParameterSummary `json:"parameters,omitempty"`
@@ -114,16 +118,18 @@ type Process struct {
 	StartMS float64 `json:"start_ms"`
 	// RSSMiB is the peak resident memory at collection.
 	RSSMiB float64 `json:"rss_mib"`
-	// Facts are what the parts in the process reported, e.g. blas, blas_core.
+	// Facts are what the parts in the process reported before and after the pass, e.g. blas.
 	Facts map[string]string `json:"facts"`
 	// BoundaryNS is, for a companion, the median cost of a no-op call from its
 	// trainer.
 	BoundaryNS int64 `json:"boundary_ns,omitempty"`
 }
 
-// Measures says whether p is a trainer or a server, whose rank series bear. A
+// Measures says whether p is a trainer, a server or the data, whose rank series bear. A
 // companion's series bear the rank of its trainer.
-func (p Process) Measures() bool { return p.Kind == "trainer" || p.Kind == "server" }
+func (p Process) Measures() bool {
+	return p.Kind == "trainer" || p.Kind == "server" || p.Kind == "data"
+}
 
 // Throughput is samples of all trainers over the time from the first start to the last
 // end of the pass, less the time that the trainer with the longest evaluation spent on

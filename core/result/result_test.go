@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/noise"
+	"github.com/psbench/psbench/internal/metric"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -60,11 +62,25 @@ func example() *Result {
 			Name: noise.Measured, Duration: 250, Load: new(0.5), Machine: &noise.Machine{Cores: 2, Others: 20, Uncertainty: 30, Steal: 40, Idle: 50},
 			Processes: []noise.Usage{{Name: "trainer0", PID: 77, CPU: 240, VoluntarySwitches: new(int64(3)), InvoluntarySwitches: new(int64(4))}},
 		}},
+		Counters:   []Counter{{0, metric.Head{Type: "push_metric", Name: "sent", Unit: "B"}, 12345}},
+		Gauges:     []*Gauge{exampleGauge()},
+		Histograms: []Histogram{{0, metric.Head{Type: "push_metric", Name: "rows", Unit: "rows"}, metric.Histogram{Bounds: []float64{1, 2.5}, Counts: []int64{7, 8, 9}, NaN: 1}}},
 		Series:     []*Series{NewSeries(0, "forward_metric", "forward_pass", sdk.Measurement{Key: sdk.Key{A: 0, B: 1}, StartNS: 1e15 + 1, DurationNS: 12345})},
 		Parameters: [][]ParameterSummary{{{"embedding", 12, -1, 0.5, []float64{-1}, []float64{2}}}},
 
 		ServerParameters: [][]ParameterSummary{{{"table", 6, 1, 0.25, []float64{1}, []float64{3}}}, {}},
 	}
+}
+
+func exampleGauge() *Gauge {
+	g := &Gauge{Rank: 0, Head: metric.Head{Type: "push_metric", Name: "staleness", Unit: "steps"}}
+	g.Add(sdk.Key{A: 4, B: 2}, 2.5)
+	return g
+}
+
+// Equal says whether two gauges have the same observations of the same metric and rank.
+func (g *Gauge) Equal(o *Gauge) bool {
+	return g.Rank == o.Rank && g.Head == o.Head && slices.Equal(slices.Collect(g.observations.All()), slices.Collect(o.observations.All()))
 }
 
 func still() {}
@@ -210,8 +226,8 @@ func TestParseErrors(t *testing.T) {
 		"overflow 1": {`{"schema":"psbench.result/1","samples":[{"key":"0,0"},{"key":"0,-9223372036854775808"}]}`, "sample 1: a number is beyond 2^61"},
 		"twice":      {string(ok) + "{}", "after top-level value"},
 		"bad key":    {`{"schema":"psbench.result/1","samples":[{"key":"0,x"}]}`, `sample 0: key "0,x" is not two whole numbers and a comma between them`},
-		"bad rank":   {strings.Replace(string(ok), `{"rank":0,"type"`, `{"rank":7,"type"`, 1), `series 0 (rank 7, forward_metric, forward_pass): no trainer or server of "processes" has that rank`},
-		"bad rank 1": {`{"schema":"psbench.result/1","samples":[{"key":"0,0","type":"a","name":"b c"}]}`, `series 0 (rank 0, a, b c): no trainer or server of "processes" has that rank`},
+		"bad rank":   {strings.Replace(string(ok), `{"rank":0,"type":"forward`, `{"rank":7,"type":"forward`, 1), `series 0 (rank 7, forward_metric, forward_pass): no trainer, server or data of "processes" has that rank`},
+		"bad rank 1": {`{"schema":"psbench.result/1","samples":[{"key":"0,0","type":"a","name":"b c"}]}`, `series 0 (rank 0, a, b c): no trainer, server or data of "processes" has that rank`},
 	} {
 		if _, err := parse([]byte(test.data)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error is %v, want %q", name, err, test.want)
@@ -229,6 +245,8 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"schema":"psbench.result/2","evaluation":[{"loss":null,"trainers":[{}]},{}]}`))
 	f.Add([]byte(`{"schema":"psbench.result/2","config":[{"value":{"a":[1e999]}}]}`))
 	f.Add([]byte(`{"schema":"psbench.result/2","processes":[{"kind":"server"}],"series":[{"key_a":[1,-1],"key_b":[2,3],"start_ns":[4,5],"duration_ns":[6,7]}]}`))
+	f.Add([]byte(`{"schema":"psbench.result/2","processes":[{"kind":"server"}],"gauges":[{"unit":"B","key_a":[1,-1],"key_b":[2,3],"value":[4,null]}]}`))
+	f.Add([]byte(`{"schema":"psbench.result/2","processes":[{"kind":"server"}],"histograms":[{"unit":"B","bounds":[1],"counts":[2,3],"nan":4}],"counters":[{"unit":"%","value":3}]}`))
 	f.Add([]byte(`{"schema":"psbench.result/1","processes":[{"kind":"server"}],"samples":[{"key":"1,2"},{"type":"a","key":"0,0"},{"key":"1,3"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := parse(data)

@@ -22,13 +22,14 @@ const (
 func generateSchema(t *testing.T) []byte {
 	t.Helper()
 	r := &jsonschema.Reflector{Anonymous: true}
-	for _, folder := range []string{"./core/result", "./core/noise", "./comm"} {
+	for _, folder := range []string{"./core/result", "./core/noise", "./comm", "./internal/metric"} {
 		if err := r.AddGoComments("github.com/psbench/psbench", folder); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s := r.Reflect(&Result{})
 	s.Definitions["Series"] = r.Reflect(&columns{}).Definitions["columns"]
+	s.Definitions["Gauge"] = r.Reflect(&gaugeColumns{}).Definitions["gaugeColumns"]
 	s.Title = "A result of psbench"
 	property := func(typ, name string) *jsonschema.Schema {
 		p, ok := s.Definitions[typ].Properties.Get(name)
@@ -46,6 +47,7 @@ func generateSchema(t *testing.T) []byte {
 		}
 	}
 	property("Result", "losses").Items.Items = finite()
+	property("Gauge", "value").Items = finite()
 	for _, name := range []string{"delta_head", "head"} {
 		property("ParameterSummary", name).Items = finite()
 	}

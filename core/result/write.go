@@ -9,6 +9,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/psbench/psbench/internal/packed"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -19,7 +20,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// write writes r in the format of docs/result.md. Losses and series come last and number by
+// write writes r in the format of docs/result.md. Losses, series and gauges come last and number by
 // number, so that their text, which can be larger than they are, is never in memory.
 func (r *Result) write(to io.Writer) error {
 	var head bytes.Buffer
@@ -42,7 +43,20 @@ func (r *Result) write(to io.Writer) error {
 			return err
 		}
 	}
-	w.text("]}\n")
+	w.text("]")
+	if len(r.Gauges) > 0 {
+		w.text(",\"gauges\":[\n")
+	}
+	for i, g := range r.Gauges {
+		w.separate(i)
+		if err := w.gauge(g); err != nil {
+			return err
+		}
+	}
+	if len(r.Gauges) > 0 {
+		w.text("]")
+	}
+	w.text("}\n")
 	return w.Flush()
 }
 
@@ -62,33 +76,59 @@ func (w writer) losses(losses []float64) {
 	w.text("[")
 	for i, loss := range losses {
 		w.separate(i)
-		if math.IsNaN(loss) || math.IsInf(loss, 0) {
-			w.text("null")
-		} else {
-			_, _ = w.Write(strconv.AppendFloat(w.AvailableBuffer(), loss, 'g', -1, 64))
-		}
+		w.number(loss)
 	}
 	w.text("]")
 }
 
+// number writes x, or null if it is not finite.
+func (w writer) number(x float64) {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		w.text("null")
+	} else {
+		_, _ = w.Write(strconv.AppendFloat(w.AvailableBuffer(), x, 'g', -1, 64))
+	}
+}
+
 // series writes the columns of a series, a line of its own.
 func (w writer) series(s *Series, startedNS int64) error {
-	head, err := json.Marshal(seriesHead{s.Rank, s.Type, s.Name})
+	if err := w.head(seriesHead{s.Rank, s.Type, s.Name}); err != nil {
+		return err
+	}
+	w.column("key_a", differences(0, each(s.All(), func(m sdk.Measurement) int64 { return m.Key.A })))
+	w.column("key_b", differences(0, each(s.All(), func(m sdk.Measurement) int64 { return m.Key.B })))
+	w.column("start_ns", differences(startedNS, each(s.All(), func(m sdk.Measurement) int64 { return m.StartNS })))
+	w.column("duration_ns", each(s.All(), func(m sdk.Measurement) int64 { return m.DurationNS }))
+	w.text("}\n")
+	return nil
+}
+
+// gauge writes the columns of a gauge, a line of its own.
+func (w writer) gauge(g *Gauge) error {
+	if err := w.head(gaugeHead{g.Rank, g.Head}); err != nil {
+		return err
+	}
+	all := g.observations.All()
+	w.column("key_a", differences(0, each(all, func(o packed.Observation) int64 { return o.A })))
+	w.column("key_b", differences(0, each(all, func(o packed.Observation) int64 { return o.B })))
+	w.text(`,"value":[`)
+	i := 0
+	for o := range all {
+		w.separate(i)
+		i++
+		w.number(o.Value)
+	}
+	w.text("]}\n")
+	return nil
+}
+
+// head writes an object that columns follow in.
+func (w writer) head(head any) error {
+	text, err := json.Marshal(head)
 	if err != nil {
 		return err
 	}
-	_, _ = w.Write(bytes.TrimSuffix(head, []byte("}")))
-	w.column("key_a", differences(0, s, func(m sdk.Measurement) int64 { return m.Key.A }))
-	w.column("key_b", differences(0, s, func(m sdk.Measurement) int64 { return m.Key.B }))
-	w.column("start_ns", differences(startedNS, s, func(m sdk.Measurement) int64 { return m.StartNS }))
-	w.column("duration_ns", func(yield func(int64) bool) {
-		for m := range s.All() {
-			if !yield(m.DurationNS) {
-				return
-			}
-		}
-	})
-	w.text("}\n")
+	_, _ = w.Write(bytes.TrimSuffix(text, []byte("}")))
 	return nil
 }
 
@@ -103,13 +143,22 @@ func (w writer) column(name string, values iter.Seq[int64]) {
 	w.text("]")
 }
 
-// differences are those of a number of the measurements to the one before, of the first to
-// start.
-func differences(start int64, s *Series, number func(sdk.Measurement) int64) iter.Seq[int64] {
+// each is a number of each element.
+func each[T any](all iter.Seq[T], number func(T) int64) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for x := range all {
+			if !yield(number(x)) {
+				return
+			}
+		}
+	}
+}
+
+// differences are those of each number to the one before, of the first to start.
+func differences(start int64, numbers iter.Seq[int64]) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		last := start
-		for m := range s.All() {
-			x := number(m)
+		for x := range numbers {
 			if !yield(x - last) {
 				return
 			}

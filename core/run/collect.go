@@ -30,7 +30,8 @@ const (
 type collected struct {
 	pieces   []record.Piece // but for the losses
 	losses   []float64      // of a trainer
-	came     int            // pieces, of all kinds
+	declared declared       // by the pieces
+	came     int            // of all kinds
 	complete bool
 }
 
@@ -104,11 +105,14 @@ func (r *run) fetch(ctx context.Context, p *process, patient func(silence time.D
 		}
 		cancel(&comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "its metrics", Seconds: r.e.Timeout.Seconds()})
 	})
-	var c collected
+	c := collected{declared: declared{}}
 	err := p.readRecord(ctx, r.passing, func(piece record.Piece) error {
 		heard.Store(int64(time.Since(began)))
 		if err := r.checkPiece(p, piece); err != nil {
 			return err
+		}
+		if err := c.declared.add(piece); err != nil {
+			return fmt.Errorf("%s %w", p.Name, err)
 		}
 		c.take(piece)
 		return nil
@@ -149,7 +153,7 @@ func (r *run) assemble() {
 	for _, p := range r.processes.all {
 		out := result.Process{
 			Name: p.Name, Rank: p.rank, Kind: string(p.kind), Key: r.e.Parts[p.kind].Key, Plugin: p.Plugin.Name,
-			PID: p.PID(), StartMS: float64(p.StartTook()) / 1e6, Facts: p.facts,
+			PID: p.PID(), StartMS: float64(p.StartTook()) / 1e6, Facts: factsOf(p),
 		}
 		if p.trainer != nil {
 			out.BoundaryNS = p.trainer.boundariesNS[p.kind]
@@ -157,9 +161,7 @@ func (r *run) assemble() {
 		for peak := range pieces[record.PeakRSS](&p.collected) {
 			out.RSSMiB = max(out.RSSMiB, float64(peak)/(1<<20))
 		}
-		for series := range pieces[*record.Series](&p.collected) {
-			res.SeriesOf(p.rank, series.Type, series.Name).Append(series.Measurements)
-		}
+		addNumbers(res, p)
 		if p.kind == sdk.KindTrainer {
 			res.Losses[p.rank] = p.collected.losses
 		}

@@ -23,6 +23,7 @@ import (
 type recorded struct {
 	cluster.Process
 	replies int
+	pieces  []record.Piece // in the place of so many replies
 	pause   time.Duration
 	end     error
 	asked   int
@@ -73,7 +74,11 @@ func (s *recordedStream) Recv() (*proto.CollectReply, error) {
 	case <-s.ctx.Done():
 		return nil, s.ctx.Err()
 	}
-	if s.sent == s.replies {
+	if s.sent < len(s.pieces) {
+		s.sent++
+		return convert.PieceToProto(s.pieces[s.sent-1]), nil
+	}
+	if s.sent == max(s.replies, len(s.pieces)) {
 		if s.end == nil {
 			<-s.ctx.Done()
 			return nil, s.ctx.Err()
