@@ -10,9 +10,10 @@ import (
 // first, and Reduce for every bucket of every iteration.
 type Hook interface {
 	// Reduce starts the reduction of b and returns a future that is done once
-	// b.Gradient holds the reduced gradient. It is called from the trainer's
+	// b.Gradient holds the reduced gradient. It is called during the trainer's
 	// backward pass, in bucket order, and should not block unless blocking is
-	// what the hook is for.
+	// what the hook is for: on the trainer's goroutine or, where gradients are staged, on
+	// another one, one call at a time. b lies in ordinary memory, whatever the engine.
 	Reduce(state HookState, b *tensor.Bucket) *comm.Future
 	// Reset forgets all that earlier passes left, such as an error that was fed back or a
 	// momentum, so that every pass begins alike. It is called before each pass, the first

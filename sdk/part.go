@@ -39,6 +39,17 @@ func (p Part) Build(settings []byte, env any) (any, error) {
 	return p.build(settings, env)
 }
 
+// Around is the part built in another way: build gets what the part is to be built in, an
+// environment of its kind, and what builds p itself, so that it may change the one and put
+// something around the other.
+func (p Part) Around(build func(env any, inner func(env any) (any, error)) (any, error)) Part {
+	inner := p.build
+	p.build = func(settings []byte, env any) (any, error) {
+		return build(env, func(env any) (any, error) { return inner(settings, env) })
+	}
+	return p
+}
+
 // InTrainer says whether the part belongs to its trainer and is not built by itself.
 func (p Part) InTrainer() bool { return p.build == nil }
 

@@ -24,3 +24,17 @@ const (
 	// Parameters is the time in which the parameters that a server sent take their place.
 	Parameters = "parameters"
 )
+
+// StagingMetric is the type of the series that say when a bucket is copied between the memory of
+// an engine and the bucket, each keyed {batch},{bucket}, where Go cannot touch that memory. They
+// overlap with the parts of an iteration.
+const StagingMetric = "staging_metric"
+
+// The series of StagingMetric.
+const (
+	// CopyOut is from the moment at which the bucket's first gradient is complete until all
+	// of them are in the bucket.
+	CopyOut = "copy out"
+	// CopyIn is the copy of the reduced bucket to its gradients, or to the parameters.
+	CopyIn = "copy in"
+)

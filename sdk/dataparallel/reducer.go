@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -12,17 +11,22 @@ import (
 // Buckets are started in index order even if a later one is ready first: all
 // ranks must reduce in the same order. For each backward pass Begin comes first, then
 // Emit for every parameter, then Wait.
+//
+// Where gradients lie in memory that Go cannot touch, they are copied to the buckets and
+// back, beside the backward pass; the hook is called from a goroutine of the Reducer's then,
+// which ends before Wait returns.
 type Reducer struct {
 	// Emit notes that a parameter's gradient is complete and starts the buckets
 	// that are: what a model's Backward wants.
 	Emit func(parameter int)
 
-	hook     sdk.Hook
+	parts    sdk.TrainerParts
 	state    sdk.HookState
-	buckets  []*tensor.Bucket
 	bucketOf []int // by parameter
 	missing  []int // by bucket: gradients that are not ready
+	started  int   // buckets
 	futures  []*comm.Future
+	staging  *staging // nil where gradients lie in the buckets
 
 	backward, exposed *sdk.Series
 	waitNS, doneNS    int64 // of the last Wait
@@ -30,11 +34,22 @@ type Reducer struct {
 
 // NewReducer makes the reducer of one pass.
 func NewReducer(parts sdk.TrainerParts, state sdk.HookState) *Reducer {
+	return newReducer(parts, state, false)
+}
+
+// NewParameterReducer is NewReducer where what comes back are parameters, which a server sends
+// in the place of gradients: they take their place by TakeParameters.
+func NewParameterReducer(parts sdk.TrainerParts, state sdk.HookState) *Reducer {
+	return newReducer(parts, state, true)
+}
+
+func newReducer(parts sdk.TrainerParts, state sdk.HookState, parameters bool) *Reducer {
 	r := &Reducer{
-		hook: parts.Hook, state: state, buckets: parts.Buckets,
+		parts: parts, state: state,
 		bucketOf: make([]int, len(parts.Values)),
 		missing:  make([]int, len(parts.Buckets)),
 		futures:  make([]*comm.Future, 0, len(parts.Buckets)),
+		staging:  newStaging(&parts, state, parameters),
 		backward: parts.Recorder.Series(IterationMetric, Backward),
 		exposed:  parts.Recorder.Series(IterationMetric, Exposed),
 	}
@@ -49,22 +64,32 @@ func NewReducer(parts sdk.TrainerParts, state sdk.HookState) *Reducer {
 
 // Begin starts a backward pass.
 func (r *Reducer) Begin() {
-	for i, b := range r.buckets {
+	for i, b := range r.parts.Buckets {
 		r.missing[i] = len(b.Parameters)
 	}
-	r.futures = r.futures[:0]
+	r.started, r.futures = 0, r.futures[:0]
+	if r.staging != nil {
+		r.staging.begin()
+	}
 }
 
 func (r *Reducer) emit(parameter int) {
+	if r.staging != nil {
+		r.staging.emit(parameter)
+	}
 	r.missing[r.bucketOf[parameter]]--
-	for next := len(r.futures); next < len(r.buckets) && r.missing[next] == 0; next++ {
-		r.futures = append(r.futures, r.hook.Reduce(r.state, r.buckets[next]))
+	for ; r.started < len(r.missing) && r.missing[r.started] == 0; r.started++ {
+		if r.staging != nil {
+			r.staging.start(r.started)
+			continue
+		}
+		r.futures = append(r.futures, r.parts.Hook.Reduce(r.state, r.parts.Buckets[r.started]))
 	}
 }
 
 // Wait ends the backward pass that returned err. It waits for the buckets that were
 // started and returns err or else what went wrong with them; without an error every
-// bucket holds its reduced gradient.
+// bucket holds its reduced gradient, and so does every gradient.
 func (r *Reducer) Wait(err error) error {
 	r.waitNS = comm.Now()
 	for _, f := range r.futures {
@@ -72,11 +97,33 @@ func (r *Reducer) Wait(err error) error {
 			err = ferr
 		}
 	}
+	if r.staging != nil {
+		if serr := r.staging.wait(); err == nil {
+			err = serr
+		}
+	}
 	r.doneNS = comm.Now()
-	if started := len(r.futures); err == nil && started < len(r.buckets) {
-		err = fmt.Errorf("the model ended backward with %d gradients of bucket %d missing", r.missing[started], started)
+	if err == nil && r.started < len(r.missing) {
+		err = fmt.Errorf("the model ended backward with %d gradients of bucket %d missing", r.missing[r.started], r.started)
 	}
 	return err
+}
+
+// TakeParameters copies what came back in the buckets, of a parameter reducer, to the
+// parameters.
+func (r *Reducer) TakeParameters() error {
+	if r.staging == nil {
+		for k, v := range r.parts.Values {
+			copy(v.Data, r.parts.Gradients[k].Values)
+		}
+		return nil
+	}
+	for bucket := range r.parts.Buckets {
+		if err := r.staging.copyTo(bucket, func(k int) []float32 { return r.parts.Values[k].Data }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Waited is when the last Wait was called and when its buckets were done, in ns of comm.Now.

@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // Settings of the trainer.
@@ -77,7 +78,7 @@ func (t *trainer) Attach(parts sdk.TrainerParts) error {
 func (t *trainer) Reset() error {
 	t.parts.Model.Initialize(t.env.Seed)
 	t.state = dataparallel.NewHookState()
-	t.reducer = dataparallel.NewReducer(t.parts, t.state)
+	t.reducer = dataparallel.NewParameterReducer(t.parts, t.state)
 	return nil
 }
 
@@ -102,7 +103,9 @@ func (t *trainer) fetch() error {
 	t.state.NextBatch()
 	start := comm.Now()
 	for _, g := range t.parts.Gradients {
-		clear(g.Values)
+		if err := engine.Clear(t.parts.Engine, g.Values); err != nil {
+			return err
+		}
 	}
 	t.reducer.Begin()
 	for k := len(t.parts.Gradients) - 1; k >= 0; k-- {
@@ -111,7 +114,9 @@ func (t *trainer) fetch() error {
 	if err := t.reducer.Wait(nil); err != nil {
 		return err
 	}
-	t.takeParameters()
+	if err := t.reducer.TakeParameters(); err != nil {
+		return err
+	}
 	t.fetching.Record(sdk.Key{}, start, comm.Now())
 	return nil
 }
@@ -130,7 +135,9 @@ func (t *trainer) step(key sdk.Key, b *sdk.Batch) (float64, error) {
 		return 0, err
 	}
 	processed, backwardEnd := t.reducer.Waited()
-	t.takeParameters()
+	if err := t.reducer.TakeParameters(); err != nil {
+		return 0, err
+	}
 	end := comm.Now()
 	t.forward.Record(key, start, forwardEnd)
 	t.backward.Record(key, forwardEnd, backwardEnd)
@@ -140,11 +147,4 @@ func (t *trainer) step(key sdk.Key, b *sdk.Batch) (float64, error) {
 	t.reporting.Record(key, processed, end)
 	t.whole.Record(key, start, end)
 	return loss, nil
-}
-
-// takeParameters copies what came back in the buckets.
-func (t *trainer) takeParameters() {
-	for k, v := range t.parts.Values {
-		copy(v.Data, t.parts.Gradients[k].Values)
-	}
 }

@@ -1,0 +1,221 @@
+package dataparallel
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
+)
+
+// staging takes gradients between the memory of an engine, which Go cannot touch, and the
+// buckets, which hooks reduce in ordinary memory. In a backward pass three goroutines work, of
+// which the first is the trainer's:
+//
+//	emit    asks for the copy of each gradient into its bucket, as the model completes it
+//	reduce  waits until all of a bucket are there, and starts the hook on it
+//	bring   waits for the reduction, and copies the bucket back
+//
+// Each goes through the buckets in the order of their index, so that copies out, reductions
+// and copies in of different buckets overlap with each other and with the backward pass. The
+// two goroutines live from begin to wait, and so nothing is left to close.
+type staging struct {
+	engine    engine.Engine
+	hook      sdk.Hook
+	state     sdk.HookState
+	buckets   []*tensor.Bucket
+	gradients []*tensor.Gradient
+	stays     bool // what is reduced stays in the buckets
+	places    []place
+
+	// Of the backward pass. emit writes them before it hands a bucket on.
+	fromNS []int64         // by bucket: when its first copy was asked for; 0: it was not
+	copied []engine.Ticket // by bucket: its last copy out
+	last   engine.Ticket   // of all copies out
+	failed error           // of emit
+
+	ready   chan int // buckets whose copies out were all asked for
+	reduced chan reduction
+	running sync.WaitGroup
+	// The loops of the goroutines, made once, and the first error of each.
+	reduce, bring             func()
+	reduceFailed, bringFailed error
+
+	out, in *sdk.Series
+}
+
+// place is where a parameter's gradient lies in the buckets.
+type place struct {
+	bucket int
+	span   tensor.Span
+}
+
+// reduction is a bucket that the hook was started on.
+type reduction struct {
+	bucket int
+	future *comm.Future
+}
+
+// noBucket ends the work on a backward pass.
+const noBucket = -1
+
+// newStaging is nil where gradients lie in the buckets.
+func newStaging(parts *sdk.TrainerParts, state sdk.HookState, stays bool) *staging {
+	if parts.Engine.Addressable() {
+		return nil
+	}
+	n := len(parts.Buckets)
+	s := &staging{
+		engine: parts.Engine, hook: parts.Hook, state: state, buckets: parts.Buckets, gradients: parts.Gradients, stays: stays,
+		places: make([]place, len(parts.Gradients)),
+		fromNS: make([]int64, n), copied: make([]engine.Ticket, n),
+		ready: make(chan int, n+1), reduced: make(chan reduction, n+1),
+		out: parts.Recorder.Series(StagingMetric, CopyOut), in: parts.Recorder.Series(StagingMetric, CopyIn),
+	}
+	for i, b := range parts.Buckets {
+		for _, span := range b.Parameters {
+			s.places[span.Parameter] = place{i, span}
+		}
+	}
+	s.reduce, s.bring = s.reduceAll, s.bringAll
+	return s
+}
+
+// begin starts a backward pass.
+func (s *staging) begin() {
+	clear(s.fromNS)
+	clear(s.copied)
+	s.last = engine.Ticket{}
+	s.failed, s.reduceFailed, s.bringFailed = nil, nil, nil
+	s.running.Add(2)
+	go s.reduce()
+	go s.bring()
+}
+
+// emit begins to copy a gradient to its place.
+func (s *staging) emit(parameter int) {
+	at, g := s.places[parameter], s.gradients[parameter]
+	b := s.buckets[at.bucket]
+	if s.fromNS[at.bucket] == 0 {
+		s.fromNS[at.bucket] = comm.Now()
+	}
+	if b.Sparse {
+		if err := b.Gradient.SetRows(len(g.Rows)); err != nil {
+			s.failed = fmt.Errorf("bucket %d: %w", at.bucket, err)
+			return
+		}
+		copy(b.Gradient.Rows, g.Rows)
+	}
+	if host := s.at(at); len(host) > 0 {
+		s.last = s.engine.CopyOut(tensor.Float32Bytes(host), tensor.Float32Bytes(g.Values))
+		s.copied[at.bucket] = s.last
+	}
+}
+
+// at is a place in its bucket: of a sparse one the rows that it has.
+func (s *staging) at(p place) []float32 {
+	b := s.buckets[p.bucket]
+	if b.Sparse {
+		return b.Gradient.Values
+	}
+	return b.Gradient.Values[p.span.Offset : p.span.Offset+p.span.Elements]
+}
+
+// start hands on a bucket whose copies out have all been asked for.
+func (s *staging) start(bucket int) {
+	if s.failed == nil {
+		s.ready <- bucket // has room for every bucket
+	}
+}
+
+// reduceAll starts the hook on each bucket as it is there. After an error it starts none, but
+// waits for the copies that were asked for: they write to the buckets.
+func (s *staging) reduceAll() {
+	defer s.running.Done()
+	for bucket := range s.ready {
+		if bucket == noBucket {
+			break
+		}
+		if s.reduceFailed == nil {
+			s.reduceFailed = s.copyError(bucket, "out of", s.engine.Wait(s.copied[bucket]))
+		}
+		if s.reduceFailed == nil {
+			s.out.Record(s.state.Key(bucket), s.fromNS[bucket], comm.Now())
+			s.reduced <- reduction{bucket, s.hook.Reduce(s.state, s.buckets[bucket])}
+		}
+	}
+	if err := s.engine.Wait(s.last); err != nil && s.reduceFailed == nil {
+		s.reduceFailed = fmt.Errorf("gradients did not come out of the memory of engine %s: %w", s.engine.Name(), err)
+	}
+	s.reduced <- reduction{bucket: noBucket}
+}
+
+// bringAll copies each bucket back as its reduction is done. After an error it copies none, but
+// waits for all reductions.
+func (s *staging) bringAll() {
+	defer s.running.Done()
+	for r := range s.reduced {
+		if r.bucket == noBucket {
+			return
+		}
+		err := r.future.Wait()
+		if err == nil && s.bringFailed == nil && !s.stays {
+			err = s.copyIn(r.bucket)
+		}
+		if s.bringFailed == nil {
+			s.bringFailed = err
+		}
+	}
+}
+
+// copyIn copies a reduced bucket to its gradients.
+func (s *staging) copyIn(bucket int) error {
+	b := s.buckets[bucket]
+	if !b.Sparse {
+		return s.copyTo(bucket, func(k int) []float32 { return s.gradients[k].Values })
+	}
+	g := s.gradients[b.Parameters[0].Parameter]
+	if err := g.SetRows(len(b.Gradient.Rows)); err != nil {
+		return fmt.Errorf("bucket %d: %w", bucket, err)
+	}
+	copy(g.Rows, b.Gradient.Rows)
+	return s.copyTo(bucket, func(int) []float32 { return g.Values })
+}
+
+// copyTo copies each parameter's place in a bucket to memory of the engine, and waits.
+func (s *staging) copyTo(bucket int, memory func(parameter int) []float32) error {
+	start := comm.Now()
+	var last engine.Ticket
+	for _, span := range s.buckets[bucket].Parameters {
+		if host := s.at(s.places[span.Parameter]); len(host) > 0 {
+			last = s.engine.CopyIn(tensor.Float32Bytes(memory(span.Parameter)), tensor.Float32Bytes(host))
+		}
+	}
+	if err := s.engine.Wait(last); err != nil {
+		return s.copyError(bucket, "into", err)
+	}
+	s.in.Record(s.state.Key(bucket), start, comm.Now())
+	return nil
+}
+
+func (s *staging) copyError(bucket int, way string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("bucket %d did not come %s the memory of engine %s: %w", bucket, way, s.engine.Name(), err)
+}
+
+// wait ends the backward pass: it returns once both goroutines have ended, and with them
+// everything that they were handed.
+func (s *staging) wait() error {
+	s.ready <- noBucket
+	s.running.Wait()
+	for _, err := range []error{s.failed, s.reduceFailed, s.bringFailed} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

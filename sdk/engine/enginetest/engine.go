@@ -1,0 +1,221 @@
+// Package enginetest has an engine for tests whose memory Go cannot touch, as that of a
+// device: touching it ends the process.
+//
+// Each piece of its memory is mapped twice. What the world sees may be neither read nor
+// written (dark); at another address (lit) it can be, and there the engine's kernels work. Those
+// are psbench's own models, criteria and optimizers, which believe that they compute in ordinary
+// memory: Parts puts a border around them, at which addresses are translated, and what did not
+// come from the engine is noticed.
+package enginetest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk/engine"
+	"github.com/psbench/psbench/sdk/optimizer"
+)
+
+// Config is what an engine has.
+type Config struct {
+	Types      []engine.Type
+	Optimizers []string
+}
+
+// Full has what psbench's own parts need.
+var Full = Config{
+	Types:      []engine.Type{engine.Float32, engine.Int32, engine.Int64},
+	Optimizers: []string{optimizer.SGD, optimizer.Adam, optimizer.Adagrad, optimizer.RowwiseAdagrad},
+}
+
+// Dark is an engine in whose memory Go can touch nothing.
+type Dark struct {
+	config  Config
+	out, in stream
+
+	mu      sync.Mutex
+	blocks  []*block
+	adopted [][]byte
+}
+
+// block is a piece of memory.
+type block struct{ dark, lit []byte }
+
+var (
+	_ optimizer.Engine = (*Dark)(nil)
+	_ engine.Opener    = Full.Open
+)
+
+// New makes an engine.
+func New(c Config) *Dark {
+	d := &Dark{config: c}
+	d.out.start()
+	d.in.start()
+	return d
+}
+
+// Open is New as a plugin needs it.
+func (c Config) Open() (engine.Engine, error) { return New(c), nil }
+
+// Name implements engine.Engine.
+func (d *Dark) Name() string { return "dark" }
+
+// Addressable implements engine.Engine.
+func (d *Dark) Addressable() bool { return false }
+
+// Facts implements sdk.Describer.
+func (d *Dark) Facts() map[string]string { return map[string]string{"memory": d.Name()} }
+
+// Alloc implements engine.Engine.
+func (d *Dark) Alloc(t engine.Type, elements int) ([]byte, error) {
+	if !slices.Contains(d.config.Types, t) {
+		return nil, engine.Lacks(d.Name(), t, d.config.Types...)
+	}
+	n := elements * t.Bytes()
+	b, err := newBlock(max(n, 1))
+	if err != nil {
+		return nil, fmt.Errorf("engine %s has no memory for %d bytes: %w", d.Name(), n, err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.blocks = append(d.blocks, b)
+	return b.dark[:n:n], nil
+}
+
+func newBlock(n int) (*block, error) {
+	fd, err := unix.MemfdCreate("dark", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	if err := unix.Ftruncate(fd, int64(n)); err != nil {
+		return nil, err
+	}
+	b := &block{}
+	if b.dark, err = unix.Mmap(fd, 0, n, unix.PROT_NONE, unix.MAP_SHARED); err != nil {
+		return nil, err
+	}
+	b.lit, err = unix.Mmap(fd, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	return b, err
+}
+
+func (b *block) unmap() error { return errors.Join(unix.Munmap(b.dark), unix.Munmap(b.lit)) }
+
+// Free implements engine.Engine.
+func (d *Dark) Free(memory []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := slices.IndexFunc(d.blocks, func(b *block) bool { return at(b.dark, memory) == 0 })
+	if i < 0 {
+		panic("memory is freed that was not allocated, or not from its beginning")
+	}
+	if err := d.blocks[i].unmap(); err != nil {
+		panic(err)
+	}
+	d.blocks = slices.Delete(d.blocks, i, i+1)
+}
+
+// Adopt implements engine.Engine. It has nothing to do, but what is adopted must be closed
+// before the engine is.
+func (d *Dark) Adopt(host []byte) (io.Closer, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.adopted = append(d.adopted, host)
+	return adoption{d, host}, nil
+}
+
+type adoption struct {
+	engine *Dark
+	host   []byte
+}
+
+// Close implements io.Closer.
+func (a adoption) Close() error {
+	a.engine.mu.Lock()
+	defer a.engine.mu.Unlock()
+	a.engine.adopted = slices.DeleteFunc(a.engine.adopted, func(host []byte) bool { return at(a.host, host) == 0 })
+	return nil
+}
+
+// CopyOut implements engine.Engine.
+func (d *Dark) CopyOut(host, memory []byte) engine.Ticket {
+	return engine.Ticket{Number: d.out.copy(host, d.lit(memory))}
+}
+
+// CopyIn implements engine.Engine.
+func (d *Dark) CopyIn(memory, host []byte) engine.Ticket {
+	return engine.Ticket{In: true, Number: d.in.copy(d.lit(memory), host)}
+}
+
+// Wait implements engine.Engine.
+func (d *Dark) Wait(t engine.Ticket) error {
+	if t.In {
+		return d.in.wait(t.Number)
+	}
+	return d.out.wait(t.Number)
+}
+
+// Fail has all further copies of one direction fail.
+func (d *Dark) Fail(in bool, err error) {
+	if in {
+		d.in.fail(err)
+	} else {
+		d.out.fail(err)
+	}
+}
+
+// Hold has copies out wait, or no longer.
+func (d *Dark) Hold(held bool) { d.out.hold(held) }
+
+// Close implements engine.Engine. Buckets that are adopted still are an error.
+func (d *Dark) Close() error {
+	d.out.end()
+	d.in.end()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var err error
+	for _, b := range d.blocks {
+		err = errors.Join(err, b.unmap())
+	}
+	d.blocks = nil
+	if len(d.adopted) > 0 {
+		err = errors.Join(err, fmt.Errorf("engine %s ends while %d pieces of memory are adopted", d.Name(), len(d.adopted)))
+	}
+	return err
+}
+
+// NewOptimizer implements optimizer.Engine: it is psbench's own, in the light.
+func (d *Dark) NewOptimizer(s optimizer.Settings, values []tensor.Tensor, gradients []*tensor.Gradient) (optimizer.Optimizer, error) {
+	o := &steps{engine: d, gradients: gradients, lit: d.litGradients(gradients)}
+	var err error
+	o.Optimizer, err = optimizer.New(d.Inside(), s, d.litTensors(values), o.lit)
+	return o, err
+}
+
+// Optimizers implements optimizer.Engine.
+func (d *Dark) Optimizers() []string { return d.config.Optimizers }
+
+// steps is an optimizer with its gradients in the dark.
+type steps struct {
+	optimizer.Optimizer
+	engine         *Dark
+	gradients, lit []*tensor.Gradient
+}
+
+// Step implements optimizer.Optimizer. A sparse gradient has other rows each time.
+func (o *steps) Step() error {
+	for k, g := range o.gradients {
+		if g.Sparse() {
+			if err := o.lit[k].SetRows(len(g.Rows)); err != nil {
+				return err
+			}
+		}
+	}
+	return o.Optimizer.Step()
+}
