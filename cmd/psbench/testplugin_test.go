@@ -5,21 +5,28 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/plugin"
 )
 
 // testPluginArgument makes the test executable a plugin with data that does what its
-// settings say while it loads, and a server whose constructor does not return.
+// settings say while it loads, a server whose constructor does not return, servers that do
+// another thing than they declare, and a hook that is slow on some ranks.
 const testPluginArgument = "__test-plugin"
 
 func serveTestPlugin() {
 	plugin.Serve(
 		sdk.NewData("actor", script{}, newActor),
 		sdk.NewServer("hanging", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { select {} }),
+		sdk.Asynchronous(sdk.NewServer("asynchronous", misbehaviour{}, newMisbehaving)),
+		sdk.NewServer("synchronous", misbehaviour{}, newMisbehaving),
+		sdk.NewHook("tardy", struct{}{}, newTardy, sdk.LinkServer),
 	)
 }
 
@@ -49,33 +56,98 @@ func (a actor) Load() (*sdk.Samples, error) {
 	return &sdk.Samples{Batch: sdk.Batch{Indices: []int64{0, 1, 2, 3}, Offsets: []int64{0, 1, 2, 3, 4}, Targets: []int64{3, 2, 1, 0}}}, nil
 }
 
+// misbehaviour is what a server does that it should not: a way and when.
+type misbehaviour struct {
+	Does  string `json:"does" doc:"twice, reset, kept or never"`
+	Batch int64  `json:"batch" doc:"when"`
+}
+
+// misbehaving is a server that answers each push at once, but for what its settings say.
+type misbehaving struct {
+	misbehaviour
+	mu   sync.Mutex
+	kept sdk.Push
+}
+
+func newMisbehaving(m misbehaviour, _ sdk.ServerEnv) (sdk.Server, error) {
+	return &misbehaving{misbehaviour: m}, nil
+}
+
+func (m *misbehaving) Receive(p sdk.Push) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	due := p.Batch >= m.Batch && p.Bucket == 0 && p.Trainer == 0
+	switch {
+	case due && m.Does == "never":
+		return nil
+	case due && m.Does == "kept" && m.kept.Gradient != nil && m.kept.Batch < p.Batch:
+		_ = m.kept.Answer(p.Gradient)
+		return nil
+	case due:
+		m.kept = p
+	}
+	err := p.Answer(p.Gradient)
+	if due && m.Does == "twice" {
+		_ = p.Answer(p.Gradient)
+	}
+	return err
+}
+
+func (m *misbehaving) Reset() {
+	if m.Does == "reset" && m.kept.Gradient != nil {
+		_ = m.kept.Answer(m.kept.Gradient)
+	}
+}
+
+// tardy is a hook that pushes, after a wait that is the longer the higher its rank.
+type tardy struct{ env sdk.HookEnv }
+
+func newTardy(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) { return tardy{env}, nil }
+
+func (h tardy) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
+	time.Sleep(time.Duration(h.env.Rank) * 10 * time.Millisecond)
+	return h.env.Server.PushPull(state.Batch(), b)
+}
+
+func (tardy) Reset() {}
+
 // withActor are the arguments for a run whose data is the test plugin's.
 func withActor(t *testing.T, s script) []string {
+	t.Helper()
+	config, err := json.Marshal(map[string]any{"data": "actor", "set": map[string]any{"data": s}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(withTestPlugin(t), "--config", inFile(t, config))
+}
+
+// withTestPlugin are the arguments for a run that may choose parts of the test plugin.
+func withTestPlugin(t *testing.T) []string {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	registry, err := json.Marshal(map[string]any{
-		"plugins":    map[string]any{"test": map[string]any{"command": []string{exe, testPluginArgument}}},
-		"data_map":   map[string]any{"actor": map[string]any{"plugin": "test"}},
-		"server_map": map[string]any{"hanging": map[string]any{"plugin": "test"}},
+		"plugins":  map[string]any{"test": map[string]any{"command": []string{exe, testPluginArgument}}},
+		"data_map": map[string]any{"actor": map[string]any{"plugin": "test"}},
+		"server_map": map[string]any{
+			"hanging": map[string]any{"plugin": "test"}, "asynchronous": map[string]any{"plugin": "test"}, "synchronous": map[string]any{"plugin": "test"},
+		},
+		"ddp_hook_map": map[string]any{"tardy": map[string]any{"plugin": "test"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := json.Marshal(map[string]any{"data": "actor", "set": map[string]any{"data": s}})
-	if err != nil {
+	return []string{"--registry", inFile(t, registry)}
+}
+
+// inFile writes a JSON file and gives its path.
+func inFile(t *testing.T, text []byte) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "file.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	args := []string{}
-	for flag, text := range map[string][]byte{"--registry": registry, "--config": config} {
-		file := filepath.Join(dir, flag[2:]+".json")
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		args = append(args, flag, file)
-	}
-	return args
+	return file
 }

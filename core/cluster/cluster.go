@@ -75,7 +75,7 @@ func (c *Cluster) Run(ctx context.Context, life Life) error {
 		return err
 	}
 	ctx, c.monitor = monitor.New(ctx, c.timeout)
-	if err = c.phases(ctx, life); err != nil {
+	if err = c.phases(ctx, life); err != nil || c.monitor.Blamed() {
 		err = c.monitor.Verdict(err)
 		if c.options.Ending != nil {
 			defer c.options.Ending()()

@@ -206,7 +206,15 @@ func (m *Monitor) decideLocked(err error) {
 	close(m.ended)
 }
 
-// Verdict waits for the explanation of err, which ended the run.
+// Blamed says whether a failure was told, maybe so late that the run came to its end meanwhile.
+func (m *Monitor) Blamed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.blames) > 0
+}
+
+// Verdict waits for the explanation of err, which ended the run, or of the failures that were
+// told.
 func (m *Monitor) Verdict(err error) error {
 	m.mu.Lock()
 	if m.cause == nil && len(m.blames) == 0 {

@@ -88,16 +88,23 @@ func (b *bucket) take(a *comm.Arrival) sdk.Push {
 	return sdk.NewPush(sdk.Push{Batch: a.Batch, Bucket: b.index, Trainer: a.Trainer, Number: s.number, Gradient: a.Gradient}, s.answer)
 }
 
-// answer sends g to a trainer for p. Whatever the server makes of an error, the run ends.
+// answer sends g to a trainer for p. Whatever the server makes of an error, the run ends: at once,
+// or when it collects what was measured, where the news of it comes too late.
 func (r *Role) answer(b *bucket, trainer int, p sdk.Push, g *tensor.Gradient) error {
 	s, err := r.beginAnswer(b, trainer, p)
 	if err == nil {
 		err = r.sendAnswer(b, s, g)
 	}
 	if err != nil {
-		r.Fail(err)
+		r.fail(err)
 	}
 	return err
+}
+
+// fail is a function of its own because its variable goes to the heap.
+func (r *Role) fail(err error) {
+	r.broken.CompareAndSwap(nil, &err)
+	r.Fail(err)
 }
 
 // beginAnswer notes that a trainer's push is being answered: it may push again before that

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/psbench/psbench/comm"
@@ -33,6 +34,7 @@ type Role struct {
 	// answering is held for reading while an answer is sent and noted: a trainer
 	// may end its pass before the server has noted the pass's last answer.
 	answering sync.RWMutex
+	broken    atomic.Pointer[error] // the first answer that could not be given
 }
 
 // Config is what a server is told of its run.
@@ -233,8 +235,16 @@ func (r *Role) expect(batches []int) error {
 }
 
 // Collect sends what was recorded and, if every push is answered, what was made of the
-// parameters that the server holds.
+// parameters that the server holds. An answer that could not be given is its error.
 func (r *Role) Collect(send record.Send) error {
+	err := r.collect(send)
+	if broken := r.broken.Load(); err == nil && broken != nil {
+		err = *broken
+	}
+	return err
+}
+
+func (r *Role) collect(send record.Send) error {
 	answered := process.Within(process.CollectGrace, r.answering.TryLock) // as awaitAnswers, but a failure may leave a stuck answer
 	if answered {
 		r.answering.Unlock()

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/core/breakdown"
+	"github.com/psbench/psbench/core/result"
+)
+
+// Servers that do not wait: eager, and stale, which bounds by how much a trainer is ahead.
+func TestAsynchronousServers(t *testing.T) {
+	registry := "--registry " + foreignPlugin(t, "stale")
+	t.Run("own clocks", func(t *testing.T) { testOwnClocks(t, registry) })
+	t.Run("unequal shares", func(t *testing.T) { testUnequalShares(t, registry) })
+	t.Run("no staleness", func(t *testing.T) { testNoStaleness(t, registry) })
+}
+
+// A timed pass ends for each trainer by its own clock, and each iterates as its pace allows. The
+// server measures every push, and nobody was last.
+func testOwnClocks(t *testing.T, registry string) {
+	transports, servers := []string{"shm", "unix", "tcp", "grpc"}, []string{"eager", "stale"}
+	for i, transport := range transports {
+		for j, server := range servers {
+			if leftOut(i, j, len(servers)) || raceDetector && i > 0 {
+				continue
+			}
+			flags := registry + " --server " + server + " --transport " + transport + " --ntrainer 3 --ddp-hook tardy --seconds 0.6 --warmup 5" + small
+			res := runs(t, append(withTestPlugin(t), strings.Fields(flags)...)...)
+			if d := cmp.Diff([][]int{{0}, {1}, {2}}, res.Connected); d != "" {
+				t.Errorf("%s, %s: connected are %s", server, transport, d)
+			}
+			if b := breakdown.Of(res); b == nil || b.Waiting != nil {
+				t.Errorf("%s, %s: the breakdown is %+v", server, transport, b)
+			}
+			// The hook of trainer 2 waits for 20 ms: if nobody waits for that one, the first
+			// trainer does many iterations meanwhile.
+			if got := iterations(res); slices.Min(got) < 1 || server == "eager" && got[0] < 2*got[2] {
+				t.Errorf("%s, %s: the trainers measured %d iterations", server, transport, got)
+			}
+			requirePushes(t, res)
+		}
+	}
+}
+
+// requirePushes requires that the server measured each push of a run by itself.
+func requirePushes(t *testing.T, res *result.Result) {
+	t.Helper()
+	want, measured := 0, 0
+	for _, n := range iterations(res) {
+		want += n * len(res.Buckets)
+	}
+	for _, s := range res.Series {
+		switch s.Name {
+		case "param_index_batch":
+			measured += s.Len()
+		case "param_index_straggler":
+			t.Errorf("%d stragglers are measured", s.Len())
+		}
+	}
+	if measured != want {
+		t.Errorf("the server measured %d pushes of %d", measured, want)
+	}
+}
+
+// What is left over of the batches is for those trainers to whom it falls, and nobody waits for
+// one that has none left.
+func testUnequalShares(t *testing.T, registry string) {
+	for _, server := range []string{"eager", "stale --set server.staleness=0", "stale --set server.staleness=1"} {
+		flags := registry + " --server " + server + " --ntrainer 3 --epochs 8 --warmup 1 --set data.sample_count=70" + small // 7 batches
+		res := runs(t, strings.Fields(flags)...)
+		if got := iterations(res); !slices.Equal(got, []int{24, 16, 16}) || res.Data.DroppedBatches != 0 {
+			t.Errorf("%s: the trainers measured %d iterations, and %d batches were dropped", server, got, res.Data.DroppedBatches)
+		}
+		requirePushes(t, res)
+	}
+}
+
+// Where no trainer may be ahead of another, all that is asynchronous is the declaration: the
+// losses are those of a server that waits for all.
+func testNoStaleness(t *testing.T, registry string) {
+	flags := "--ntrainer 2 --iterations 20 --warmup none --set trainer.lr=1" + small
+	want := runs(t, strings.Fields(flags+" --server average")...)
+	got := runs(t, strings.Fields(flags+" "+registry+" --server stale --set server.staleness=0")...)
+	if d := cmp.Diff(want.Losses, got.Losses); d != "" {
+		t.Error(d)
+	}
+}
+
+// A server that does another thing than it declares ends the run with one sentence.
+func TestServersThatBreakTheirWord(t *testing.T) {
+	for i, c := range []struct{ server, does, want string }{
+		{"asynchronous", "twice", "server2: server asynchronous answered batch 3, bucket 0 of trainer0 twice"},
+		{"asynchronous", "reset", "server2: server asynchronous answered batch 9, bucket 0 of trainer0 once more, after the pass of that push was over"},
+		{"asynchronous", "kept", "server2: server asynchronous answered batch 3, bucket 0 of trainer0 once more, while batch 4 is in flight"},
+		{"synchronous", "", "had pushed it, which a server must declare (sdk.Asynchronous)"},
+		{"asynchronous", "never", "trainer0 waited 2 s for the answer to batch 3, bucket 0 from server2"},
+	} {
+		transports := []string{"shm", "unix", "tcp", "grpc"}
+		for j, transport := range transports {
+			if leftOut(j, i%len(transports), len(transports)) {
+				continue
+			}
+			t.Run(c.server+" "+c.does+"/"+transport, func(t *testing.T) {
+				args := append(withTestPlugin(t), "--server", c.server, "--set", "server.does="+c.does, "--set", "server.batch=3",
+					"--transport", transport, "--ntrainer", "2", "--iterations", "10", "--rpc-timeout", "2")
+				startPsbench(t, append(args, strings.Fields(small)...)...).ended(c.want)
+			})
+		}
+	}
+}
