@@ -17,17 +17,17 @@ import (
 
 // testPluginArgument makes the test executable a plugin with data that does what its
 // settings say while it loads, a server whose constructor does not return, servers that do
-// another thing than they declare, and a hook that is slow on some ranks.
+// another thing than they declare, a hook that is slow on some ranks, and parts that are closed.
 const testPluginArgument = "__test-plugin"
 
 func serveTestPlugin() {
-	plugin.Serve(
+	plugin.Serve(append(closingParts(),
 		sdk.NewData("actor", script{}, newActor),
 		sdk.NewServer("hanging", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { select {} }),
 		sdk.Asynchronous(sdk.NewServer("asynchronous", misbehaviour{}, newMisbehaving)),
 		sdk.NewServer("synchronous", misbehaviour{}, newMisbehaving),
 		sdk.NewHook("tardy", struct{}{}, newTardy, sdk.LinkServer),
-	)
+	)...)
 }
 
 type script struct {

@@ -84,6 +84,7 @@ func (c *Cluster) Run(ctx context.Context, life Life) error {
 			life.Salvage()
 		}
 	}
+	err = c.closeParts(err)
 	c.monitor.Stop()
 	if cerr := c.starter.Close(err == nil); err == nil {
 		err = cerr

@@ -28,6 +28,7 @@ type fake struct {
 	site       Site
 	configured *proto.ConfigureRequest
 	reset      error
+	close      error // of the parts
 }
 
 func (f *fake) Site() Site              { return f.site }
@@ -44,6 +45,10 @@ func (f *fake) Configure(_ context.Context, req *proto.ConfigureRequest, _ ...gr
 
 func (f *fake) Reset(context.Context, *proto.ResetRequest, ...grpc.CallOption) (*proto.ResetReply, error) {
 	return nil, f.reset
+}
+
+func (f *fake) Close(context.Context, *proto.CloseRequest, ...grpc.CallOption) (*proto.CloseReply, error) {
+	return nil, f.close
 }
 
 // fakes starts a fake of each name.

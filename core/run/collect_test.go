@@ -33,6 +33,10 @@ type recorded struct {
 func (p *recorded) Site() cluster.Site      { return cluster.Site{Host: cluster.CoreHost} }
 func (p *recorded) Exited() <-chan struct{} { return nil }
 
+func (p *recorded) Close(context.Context, *proto.CloseRequest, ...grpc.CallOption) (*proto.CloseReply, error) {
+	return &proto.CloseReply{}, nil
+}
+
 func (p *recorded) Watch(ctx context.Context, _ *proto.WatchRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error) {
 	return &heartbeat{ctx: ctx, mute: p.mute}, nil
 }

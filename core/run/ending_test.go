@@ -49,6 +49,10 @@ func (p *runner) Watch(context.Context, *proto.WatchRequest, ...grpc.CallOption)
 	return nil, errors.New("nobody watches")
 }
 
+func (p *runner) Close(context.Context, *proto.CloseRequest, ...grpc.CallOption) (*proto.CloseReply, error) {
+	return &proto.CloseReply{}, nil
+}
+
 func (p *runner) Reset(context.Context, *proto.ResetRequest, ...grpc.CallOption) (*proto.ResetReply, error) {
 	return nil, nil
 }

@@ -6,7 +6,9 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
+	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/host/stop"
 	"github.com/psbench/psbench/sdk/proto"
@@ -40,7 +42,7 @@ func (c *losing) Collect(send record.Send) error {
 // is reset.
 func TestCollectIsOfOnePass(t *testing.T) {
 	p := newService(nil)
-	p.role = &losing{}
+	p.role, p.process = &losing{}, &process.Process{Recorder: &sdk.Recorder{}}
 	iterations := func(pass proto.Pass) (n int) {
 		var c collection
 		hosttest.Must(t, p.Collect(&proto.CollectRequest{Pass: pass}, &c))

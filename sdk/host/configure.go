@@ -22,24 +22,18 @@ import (
 // Configure makes the process be one part of one rank.
 func (p *service) Configure(_ context.Context, req *proto.ConfigureRequest) (*proto.ConfigureReply, error) {
 	useStderr()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.process != nil {
-		return nil, asStatus(errors.New("the process is configured already"))
-	}
-	config := processConfig(req)
-	config.Engine = p.open
-	proc, err := process.New(p.parts, config, p.events)
-	p.process = proc // whatever of it there is ends with the process
+	proc, err := p.enter(req)
 	if err != nil {
 		return nil, asStatus(err)
 	}
-	p.name = req.GetName()
+	defer proc.Working.RUnlock()
 	r, err := newRole(proc, req)
 	if err != nil {
 		return nil, p.status(err)
 	}
+	p.mu.Lock()
 	p.role = r
+	p.mu.Unlock()
 	reply := &proto.ConfigureReply{Address: proc.Address(), LinkAddress: proc.LinkAddress()}
 	switch r := r.(type) {
 	case interface{ DescribeModel() *layout.Model }:
@@ -50,6 +44,23 @@ func (p *service) Configure(_ context.Context, req *proto.ConfigureRequest) (*pr
 		reply.Holds = &proto.ConfigureReply_Table{Table: convert.TableToProto(r.Table())}
 	}
 	return reply, nil
+}
+
+// enter makes the process that a request tells of. It is at work.
+func (p *service) enter(req *proto.ConfigureRequest) (*process.Process, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process != nil {
+		return nil, errors.New("the process is configured already")
+	}
+	config := processConfig(req)
+	config.Engine = p.open
+	proc, err := process.New(p.parts, config, p.events)
+	p.process, p.name = proc, req.GetName() // whatever of it there is ends with the process
+	if err == nil {
+		proc.Working.RLock()
+	}
+	return proc, err
 }
 
 // newRole makes the role that a request asks for. One that computes has the plugin's engine.

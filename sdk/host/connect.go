@@ -20,10 +20,11 @@ import (
 
 // Connect joins the links of the process, which takes none after that.
 func (p *service) Connect(_ context.Context, req *proto.ConnectRequest) (*proto.ConnectReply, error) {
-	r, err := as[role](p, "connect")
+	r, leave, err := as[role](p, "connect")
 	if err != nil {
 		return nil, err
 	}
+	defer leave()
 	reply, err := connect(r, req)
 	if err == nil {
 		p.stopListening()

@@ -76,33 +76,39 @@ func (p *service) Describe(context.Context, *proto.DescribeRequest) (*proto.Desc
 	return reply, nil
 }
 
-// as returns the process's role as a T, or an error that names the call.
-func as[T any](p *service, call string) (T, error) {
+// as returns the process's role as a T, or an error that names the call. The process counts as
+// at work until the caller calls leave.
+func as[T any](p *service, call string) (t T, leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t, ok := p.role.(T)
-	if !ok {
-		return t, asStatus(fmt.Errorf("%s was called on a process that is not ready for it", call))
+	switch {
+	case !ok:
+		return t, nil, asStatus(fmt.Errorf("%s was called on a process that is not ready for it", call))
+	case !p.process.Working.TryRLock():
+		return t, nil, asStatus(p.process.Over())
 	}
-	return t, nil
+	return t, p.process.Working.RUnlock, nil
 }
 
 // Plan asks a trainer for its buckets.
 func (p *service) Plan(_ context.Context, req *proto.PlanRequest) (*proto.PlanReply, error) {
-	r, err := as[*trainer.Role](p, "plan")
+	r, leave, err := as[*trainer.Role](p, "plan")
 	if err != nil {
 		return nil, err
 	}
+	defer leave()
 	buckets, inputs, err := r.Plan(convert.ModelFromProto(req.GetModel()), convert.TablesFromProto(req.GetTables()))
 	return &proto.PlanReply{Buckets: convert.BucketsToProto(buckets), Inputs: convert.InputsToProto(inputs)}, p.status(err)
 }
 
 // Partition has the data process share the batches out.
 func (p *service) Partition(_ context.Context, req *proto.PartitionRequest) (*proto.PartitionReply, error) {
-	r, err := as[*data.Role](p, "partition")
+	r, leave, err := as[*data.Role](p, "partition")
 	if err != nil {
 		return nil, err
 	}
+	defer leave()
 	partition, err := r.Partition(partitionRequest(req))
 	if err != nil {
 		return nil, p.status(err)
@@ -124,38 +130,42 @@ func partitionRequest(q *proto.PartitionRequest) data.Request {
 
 // Train runs one pass on a trainer.
 func (p *service) Train(ctx context.Context, req *proto.TrainRequest) (*proto.TrainReply, error) {
-	r, err := as[runner](p, "train")
+	r, leave, err := as[runner](p, "train")
 	if err != nil {
 		return nil, err
 	}
+	defer leave()
 	work, err := r.Train(ctx, stop.Length{Epochs: int(req.GetEpochs()), Iterations: int(req.GetIterations())})
 	return &proto.TrainReply{Work: convert.WorkToProto(work)}, p.status(err)
 }
 
 // Bound asks a trainer how far it will run at most before it is told where its pass ends.
 func (p *service) Bound(_ context.Context, req *proto.BoundRequest) (*proto.BoundReply, error) {
-	r, err := as[*trainer.Role](p, "bound")
+	r, leave, err := as[*trainer.Role](p, "bound")
 	if err != nil {
 		return nil, err
 	}
+	defer leave()
 	return &proto.BoundReply{Iterations: r.Bound(time.Duration(req.GetAheadNs()))}, nil
 }
 
 // End tells a trainer where its pass ends.
 func (p *service) End(_ context.Context, req *proto.EndRequest) (*proto.EndReply, error) {
-	r, err := as[*trainer.Role](p, "end")
+	r, leave, err := as[*trainer.Role](p, "end")
 	if err != nil {
 		return nil, err
 	}
+	defer leave()
 	return &proto.EndReply{}, p.status(r.End(req.GetIterations()))
 }
 
 // Expect tells a server how many batches its trainers have in the pass.
 func (p *service) Expect(_ context.Context, req *proto.ExpectRequest) (*proto.ExpectReply, error) {
-	r, err := as[*server.Role](p, "expect")
+	r, leave, err := as[*server.Role](p, "expect")
 	if err != nil {
 		return nil, err
 	}
+	defer leave()
 	var batches []int
 	for _, n := range req.GetBatches() {
 		batches = append(batches, int(n))
@@ -163,12 +173,24 @@ func (p *service) Expect(_ context.Context, req *proto.ExpectRequest) (*proto.Ex
 	return &proto.ExpectReply{}, p.status(r.Expect(batches))
 }
 
+// Close closes the parts of the process.
+func (p *service) Close(_ context.Context, req *proto.CloseRequest) (*proto.CloseReply, error) {
+	p.mu.Lock()
+	proc := p.process
+	p.mu.Unlock()
+	if proc == nil {
+		return &proto.CloseReply{}, nil
+	}
+	return &proto.CloseReply{}, p.status(proc.CloseParts(time.Duration(req.GetLimitNs())))
+}
+
 // Measure times rounds of one operation on a bench process.
 func (p *service) Measure(_ context.Context, req *proto.MeasureRequest) (*proto.MeasureReply, error) {
-	r, err := as[*bench.Role](p, "measure")
+	r, leave, err := as[*bench.Role](p, "measure")
 	if err != nil {
 		return nil, err
 	}
+	defer leave()
 	rounds, err := r.Measure(measureRequest(req))
 	if err != nil {
 		return nil, asStatus(err)
@@ -192,10 +214,11 @@ func measureRequest(q *proto.MeasureRequest) bench.Request {
 
 // Reset begins a pass: it brings the process to its initial state.
 func (p *service) Reset(_ context.Context, req *proto.ResetRequest) (*proto.ResetReply, error) {
-	r, err := as[role](p, "reset")
+	r, leave, err := as[role](p, "reset")
 	if err != nil {
 		return nil, err
 	}
+	defer leave()
 	p.recorded.Lock()
 	defer p.recorded.Unlock()
 	p.pass = convert.PassFromProto(req.GetPass())
@@ -209,10 +232,11 @@ func (p *service) Reset(_ context.Context, req *proto.ResetRequest) (*proto.Rese
 
 // Collect does not wait for a reset, after which there is nothing.
 func (p *service) Collect(req *proto.CollectRequest, stream proto.Part_CollectServer) error {
-	r, err := as[role](p, "collect")
+	r, leave, err := as[role](p, "collect")
 	if err != nil {
 		return err
 	}
+	defer leave()
 	send := func(piece record.Piece) error { return stream.Send(convert.PieceToProto(piece)) }
 	if p.recorded.TryRLock() {
 		defer p.recorded.RUnlock()

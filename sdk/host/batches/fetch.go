@@ -57,7 +57,6 @@ func Fetch(p *process.Process, trainer sdk.Trainer, inputs sdk.InputSpec, from S
 	if err != nil {
 		return nil, err
 	}
-	p.Own(conn)
 	out, largest := &Fetched{}, LargestOf(from.Share, inputs)
 	if from.Streamed {
 		out.Sizes = []Lengths{largest}
@@ -80,7 +79,7 @@ func Fetch(p *process.Process, trainer sdk.Trainer, inputs sdk.InputSpec, from S
 	})
 	out.Batches = stream
 	p.Owned.Go(func() { stream.serve(p.Done) })
-	p.Own(stream)
+	p.OwnMemory(stream)
 	return out, nil
 }
 

@@ -14,7 +14,11 @@ func (f *fetcher) preprocess(batches []sdk.Batch, most *Lengths) ([]sdk.Batch, e
 	if !ok || len(batches) == 0 {
 		return batches, nil
 	}
+	if !f.Working.TryRLock() { // those of a stream come beside the trainer
+		return nil, f.Over()
+	}
 	out, err := p.Preprocess(batches)
+	f.Working.RUnlock()
 	if err != nil {
 		return nil, fmt.Errorf("%s, preprocessing its batches: %w", f.Name(), err)
 	}

@@ -69,7 +69,7 @@ func receiveShareSegment(p *process.Process, conn *wire.Conn) ([]sdk.Batch, erro
 	if err != nil {
 		return nil, err
 	}
-	p.Own(segment)
+	p.OwnMemory(segment)
 	share, err := viewShare(tensor.ViewInt64(segment.Bytes()))
 	if err != nil {
 		return nil, fmt.Errorf("%s sent batches that do not hold together: %w", conn.Peer(), err)
@@ -246,7 +246,7 @@ func receiveBatches(p *process.Process, conn *call.Link) ([]sdk.Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Own(segment)
+	p.OwnMemory(segment)
 	seen, err := segment.ReadOnly()
 	if err != nil {
 		return nil, err
@@ -284,7 +284,7 @@ func readOnlyShare(p *process.Process, share []sdk.Batch) ([]sdk.Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Own(segment)
+	p.OwnMemory(segment)
 	writeShare(tensor.ViewInt64(segment.Bytes()), share)
 	seen, err := segment.ReadOnly()
 	if err != nil {

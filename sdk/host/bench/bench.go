@@ -44,7 +44,7 @@ func (r *Role) Connect(peers Peers) error {
 	if r.store, err = r.NewStore(peers.Buckets); err != nil {
 		return err
 	}
-	r.Own(r.store)
+	r.OwnMemory(r.store)
 	if peers.Server != nil {
 		if r.links.Server, err = r.JoinServer(*peers.Server, r.store); err != nil {
 			return err

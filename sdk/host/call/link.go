@@ -81,7 +81,7 @@ func OfferMemory(proc *process.Process, l *Link, n int) error {
 	if err != nil {
 		return err
 	}
-	proc.Own(segment)
+	proc.OwnMemory(segment)
 	l.out, l.in = segment.Bytes()[:n], segment.Bytes()[n:]
 	if err := SetDeadline(l.Conn, proc.Timeout); err != nil {
 		return err
@@ -101,7 +101,7 @@ func TakeMemory(proc *process.Process, l *Link) error {
 	if err != nil {
 		return err
 	}
-	proc.Own(segment)
+	proc.OwnMemory(segment)
 	n := len(segment.Bytes()) / 2
 	l.in, l.out = segment.Bytes()[:n], segment.Bytes()[n:]
 	return nil

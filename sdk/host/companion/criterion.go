@@ -86,7 +86,6 @@ func (r *CriterionRole) Connect(trainer process.Peer) (map[string]string, error)
 	if r.conn, err = acceptTrainer(r.Process, trainer); err != nil {
 		return nil, err
 	}
-	r.Own(r.conn)
 	if err := call.TakeMemory(r.Process, r.conn); err != nil {
 		return nil, err
 	}

@@ -102,6 +102,10 @@ func (r *HookRole) Connect(peers HookPeers) (map[string]string, error) {
 // arrive starts the hook on the bucket that arrived, in place. Waiting for it
 // is left to answerInOrder, so that the next bucket can arrive meanwhile.
 func (r *HookRole) arrive(a *comm.Arrival) error {
+	if !r.Working.TryRLock() {
+		return r.Over()
+	}
+	defer r.Working.RUnlock()
 	b, state := &r.buckets[a.Bucket], &r.states[a.Bucket]
 	b.Gradient, state.batch = *a.Gradient, a.Batch
 	r.working.Add(1)

@@ -50,7 +50,6 @@ func (r *ModelRole) Connect(trainer process.Peer, buckets []tensor.BucketSpec) (
 	if r.conn, err = acceptTrainer(r.Process, trainer); err != nil {
 		return nil, err
 	}
-	r.Own(r.conn)
 	r.mapped = r.Fabric.Maps()
 	params := r.model.Parameters()
 	newStore := func(specs []tensor.BucketSpec) (*comm.Store, error) {
@@ -63,8 +62,8 @@ func (r *ModelRole) Connect(trainer process.Peer, buckets []tensor.BucketSpec) (
 	if r.gradients, store, err = layout.New(params, buckets, newStore); err != nil {
 		return nil, err
 	}
-	r.Own(store)
-	r.Own(&r.batch)
+	r.OwnMemory(store)
+	r.OwnMemory(&r.batch)
 	r.sparse = layout.SparseBuckets(len(params), store)
 	if r.values, err = r.parameters(params); err != nil {
 		return nil, err
@@ -85,7 +84,7 @@ func (r *ModelRole) parameters(params []sdk.ParameterSpec) ([]tensor.Tensor, err
 	if err != nil {
 		return nil, err
 	}
-	r.Own(segment)
+	r.OwnMemory(segment)
 	return layout.ViewValues(segment.Bytes(), params), nil
 }
 

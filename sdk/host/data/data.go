@@ -118,7 +118,8 @@ func (r *Role) partitionSamples(req Request) (*batches.Partition, error) {
 
 // partitionStream reads all of a stream once and then loads what is held out.
 func (r *Role) partitionStream(data sdk.StreamedData, req Request) (*batches.Partition, error) {
-	r.stream = &stream{title: r.Title(), data: data, in: req.Inputs, size: req.BatchSize}
+	r.stream = &stream{title: r.Title(), data: data, in: req.Inputs, size: req.BatchSize, process: r.Process}
+	r.Closes(r.Title()+", with its readers,", r.stream)
 	start := comm.Now()
 	if err := r.stream.scan(&r.stepNS); err != nil {
 		return nil, r.explain(err)
@@ -172,13 +173,14 @@ func (r *Role) Connect(trainers []process.Peer) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.Own(conn)
 		if err := r.sendShares(conn, t); err != nil {
 			return nil, err
 		}
 		if r.stream == nil {
 			err = conn.Close()
 		} else if err = conn.SetWriteDeadline(time.Time{}); err == nil { // a trainer takes a batch when it needs one
+			r.stream.links = append(r.stream.links, conn)
+			r.stream.sending.Add(1)
 			r.Owned.Go(func() { r.serveStream(conn, t) })
 		}
 		if err != nil {
@@ -207,6 +209,7 @@ func (r *Role) sendShares(conn *wire.Conn, t int) error {
 // noticed by itself; what the data did wrong is told before the link breaks, so that it
 // explains that.
 func (r *Role) serveStream(conn *wire.Conn, t int) {
+	defer r.stream.sending.Done()
 	err := r.stream.send(&call.Link{Conn: conn}, t)
 	if lost := (*comm.PeerError)(nil); !errors.As(err, &lost) {
 		r.Events.Fail(r.explain(err))

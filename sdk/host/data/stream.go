@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 
 	"github.com/psbench/psbench/comm"
@@ -10,6 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/fault"
+	"github.com/psbench/psbench/sdk/host/process"
 )
 
 // stream is the data process's side of streamed data: it reads batches of the same size,
@@ -28,6 +30,19 @@ type stream struct {
 	counts  []int // of batches, by trainer
 
 	pass atomic.Int64 // that runs, from 1; 0 before the first one
+
+	process *process.Process
+	sending sync.WaitGroup // what sends batches
+	links   []io.Closer    // to where
+}
+
+// Close implements io.Closer: it ends all readers, which is due before the data itself ends.
+func (s *stream) Close() error {
+	for _, link := range s.links {
+		_ = link.Close() // a trainer may have ended it
+	}
+	s.sending.Wait()
+	return nil
 }
 
 // batchReader reads batches and checks every sample.
@@ -39,6 +54,10 @@ type batchReader struct {
 }
 
 func (s *stream) open() (*batchReader, error) {
+	if !s.process.Working.TryRLock() {
+		return nil, s.process.Over()
+	}
+	defer s.process.Working.RUnlock()
 	reader, err := s.data.Open()
 	if err != nil {
 		return nil, fault.Of(s.title, "Open", err)
@@ -156,11 +175,7 @@ func (s *stream) sendEpoch(conn *call.Link, t int) (err error) {
 		if pass < s.pass.Load() {
 			return nil
 		}
-		number := s.number(t, k)
-		if err := r.skip(number*s.size - r.First); err != nil {
-			return err
-		}
-		if err := s.readAgain(r, number); err != nil {
+		if err := s.readAgain(r, s.number(t, k)); err != nil {
 			return err
 		}
 		if err := batches.SendStreamed(conn, pass, &r.batch); err != nil {
@@ -172,6 +187,13 @@ func (s *stream) sendEpoch(conn *call.Link, t int) (err error) {
 
 // readAgain reads a batch that must be as large as it was before.
 func (s *stream) readAgain(r *batchReader, number int) error {
+	if !s.process.Working.TryRLock() {
+		return s.process.Over()
+	}
+	defer s.process.Working.RUnlock()
+	if err := r.skip(number*s.size - r.First); err != nil {
+		return err
+	}
 	want, got := s.samplesOf(number), 0
 	err := r.read(want)
 	switch {

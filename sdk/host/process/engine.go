@@ -19,7 +19,7 @@ func (p *Process) OpenEngine() error {
 		return fmt.Errorf("the engine of %s does not open: %w", p.Title(), err)
 	}
 	p.Engine = e
-	p.Own(e)
+	p.OwnMemory(e)
 	return nil
 }
 

@@ -19,15 +19,16 @@ const (
 	PurposeCompanion = "companion" // a trainer to a companion
 )
 
-// Dial joins a process that accepts links for the purpose.
+// Dial joins a process that accepts links for the purpose. The connection ends with this
+// process at the latest, as that of Accept does.
 func (p *Process) Dial(to Peer, purpose string) (*wire.Conn, error) {
 	network := wire.Unix
 	if overFabric(purpose) {
 		network = p.Fabric.Network
 	}
-	return network.Dial(to.Address, wire.Call{
+	return p.owned(network.Dial(to.Address, wire.Call{
 		From: p.Name(), To: to.Name, Purpose: purpose, Secret: p.config.Secret, Timeout: p.Timeout,
-	})
+	}))
 }
 
 // Accept waits until a process joins for the purpose.
@@ -36,7 +37,14 @@ func (p *Process) Accept(from Peer, purpose string) (*wire.Conn, error) {
 	if overFabric(purpose) {
 		listener = p.linkListener
 	}
-	return listener.Accept(purpose, from.Name, p.Timeout)
+	return p.owned(listener.Accept(purpose, from.Name, p.Timeout))
+}
+
+func (p *Process) owned(conn *wire.Conn, err error) (*wire.Conn, error) {
+	if err == nil {
+		p.Own(conn)
+	}
+	return conn, err
 }
 
 // overFabric says that links for this purpose come over the run's fabric; the others join
@@ -102,7 +110,7 @@ func (p *Process) JoinTables(spec *comm.LookupSpec, servers []Peer) (*sdk.Tables
 	if err != nil {
 		return nil, err
 	}
-	p.Own(store)
+	p.OwnMemory(store)
 	tables := &sdk.Tables{Store: store}
 	for i, server := range servers {
 		conn, err := p.Dial(server, PurposeTables)

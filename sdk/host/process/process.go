@@ -4,7 +4,6 @@ package process
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -40,9 +39,7 @@ type Process struct {
 	// the links are.
 	Owned sync.WaitGroup
 	Done  chan struct{}
-	links []io.Closer // and memory
-	// working is held for reading while a part works, in memory that links share.
-	Working sync.RWMutex
+	ending
 }
 
 // New makes a process that can build these parts, and opens its sockets. What of it there
@@ -64,49 +61,37 @@ func (p *Process) listen() (err error) {
 	if p.listener, err = wire.Unix.Listen(socket, p.Name(), p.config.Secret); err != nil {
 		return err
 	}
-	p.linkListener, err = p.listener.Beside(p.Fabric.Network, p.config.Listen)
-	return err
+	p.Own(p.listener)
+	if p.linkListener, err = p.listener.Beside(p.Fabric.Network, p.config.Listen); err != nil {
+		return err
+	}
+	p.Own(p.linkListener)
+	return nil
 }
-
-// Own leaves it to close to close a link, or memory.
-func (p *Process) Own(link io.Closer) { p.links = append(p.links, link) }
-
-// closeGrace is how long close waits for a part to end its work.
-const closeGrace = 100 * time.Millisecond
 
 // Close ends what the role runs, the last link first, and waits for it. After a
 // failure a part may be at work still, and the end of its links would take its
 // memory away: then all is left to the end of the process.
 func (p *Process) Close() {
-	if !Within(closeGrace, p.Working.TryLock) { // for good: no part begins any more
+	p.closing.Lock()
+	defer p.closing.Unlock()
+	if p.ended || !p.rest(closeGrace) {
 		return
 	}
+	p.ended = true
 	close(p.Done)
-	for _, link := range slices.Backward(p.links) {
-		_ = link.Close() // the run is over: nobody is left to tell
+	p.breakLinks()
+	for _, memory := range slices.Backward(p.memory) {
+		_ = memory.Close() // as links are
 	}
-	p.StopListening()
 	p.Owned.Wait()
 }
 
 // StopListening closes the sockets on which links come: once all have, nobody else is
 // to call.
 func (p *Process) StopListening() {
-	for _, l := range []*wire.Listener{p.linkListener, p.listener} {
-		if l != nil {
-			_ = l.Close()
-		}
-	}
-}
-
-// Within tries until it succeeds or some time is over.
-func Within(limit time.Duration, try func() bool) bool {
-	for start := time.Now(); !try(); time.Sleep(time.Millisecond) {
-		if time.Since(start) > limit {
-			return false
-		}
-	}
-	return true
+	_ = p.linkListener.Close()
+	_ = p.listener.Close()
 }
 
 // Address is where the process takes what comes over Unix sockets.
@@ -135,6 +120,9 @@ func (p *Process) NewStore(specs []tensor.BucketSpec) (*comm.Store, error) {
 // Fail tells the core of a failure outside a call.
 func (p *Process) Fail(err error) { p.Events.Fail(fault.Told(p.Name(), err)) }
 
+// Over is the error of what comes when the parts are no longer to work.
+func (p *Process) Over() error { return fmt.Errorf("%s is ending", p.Name()) }
+
 // Find is the part of this plugin that choice names.
 func (p *Process) Find(choice Choice) (sdk.Part, error) {
 	for _, part := range p.parts {
@@ -145,8 +133,8 @@ func (p *Process) Find(choice Choice) (sdk.Part, error) {
 	return sdk.Part{}, fmt.Errorf("this plugin has no %s %q", choice.Kind, choice.Key)
 }
 
-// Build makes the part that choice names, of type P, from its environment. Servers
-// of tables differ from other servers in both; New tells them apart.
+// Build makes the part that choice names, of type P, from its environment, to be closed by
+// CloseParts. Servers of tables differ from other servers in both; New tells them apart.
 func Build[P any](p *Process, choice Choice, env any) (P, error) {
 	var none P
 	part, err := p.Find(choice)
@@ -158,6 +146,7 @@ func Build[P any](p *Process, choice Choice, env any) (P, error) {
 	made, err := part.Build(choice.Settings, env)
 	done()
 	if err == nil {
+		p.Closes(choice.Title(), made)
 		err = p.Recorder.Err()
 	}
 	if err != nil {

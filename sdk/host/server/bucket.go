@@ -47,6 +47,10 @@ type round struct {
 
 // handle takes a push, or a chunk of one, from the port.
 func (r *Role) handle(a *comm.Arrival) error {
+	if !r.Working.TryRLock() {
+		return r.Over()
+	}
+	defer r.Working.RUnlock()
 	b := &r.buckets[a.Bucket]
 	if b.chunks == nil {
 		return r.receive(b, a)

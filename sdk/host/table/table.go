@@ -84,6 +84,10 @@ func (r *Role) Connect(spec comm.LookupSpec, trainers []process.Peer) (map[strin
 
 // handle takes a call from the port, which answers it afterwards.
 func (r *Role) handle(call *comm.TableCall) error {
+	if !r.Working.TryRLock() {
+		return r.Over()
+	}
+	defer r.Working.RUnlock()
 	r.calling.Lock()
 	defer r.calling.Unlock()
 	var err error

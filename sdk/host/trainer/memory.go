@@ -16,7 +16,7 @@ func (r *Role) adopt() error {
 		if err != nil {
 			return err
 		}
-		r.Own(adopted)
+		r.OwnMemory(adopted)
 	}
 	if r.Engine.Addressable() {
 		return nil
@@ -39,6 +39,6 @@ func (r *Role) offerParameters(conn *call.Link) ([]tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Own(segment)
+	r.OwnMemory(segment)
 	return layout.ViewValues(segment.Bytes(), r.specs), conn.SendSegments(segment)
 }

@@ -33,10 +33,6 @@ func (r *Role) Reset() error {
 
 // Train runs a pass of some length, until End if it has none, and says what was done in it.
 func (r *Role) Train(ctx context.Context, length stop.Length) (*record.Work, error) {
-	if !r.Working.TryRLock() {
-		return nil, fmt.Errorf("%s is ending", r.Name())
-	}
-	defer r.Working.RUnlock()
 	r.training.Lock()
 	defer r.training.Unlock()
 	r.mu.Lock()

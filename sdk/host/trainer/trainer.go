@@ -168,7 +168,7 @@ func (r *Role) Connect(peers Peers) (*Joined, error) {
 	if p.Gradients, r.store, err = layout.New(r.specs, peers.Buckets, r.NewStore); err != nil {
 		return nil, err
 	}
-	r.Own(r.store)
+	r.OwnMemory(r.store)
 	p.Buckets = r.store.Buckets
 	if err := r.adopt(); err != nil {
 		return nil, err
@@ -189,7 +189,6 @@ func (r *Role) Connect(peers Peers) (*Joined, error) {
 		conn, trip, err := companion.Dial(r.Process, peer)
 		joined.BoundaryNS[kind] = trip
 		if err == nil && kind != sdk.KindHook {
-			r.Own(conn)
 			err = call.OfferMemory(r.Process, conn, companion.CallMemory(share.Sizes, peers.Model.Inputs))
 		}
 		return conn, err
