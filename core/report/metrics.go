@@ -55,28 +55,44 @@ func metricColumns(set string) ([]metricColumn, error) {
 func decimals(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 
 // metricTables writes a table per trainer and one of all, then the same of the
-// servers, of the series that are to be shown.
-func metricTables(w *screen.Page, r *result.Result, columns []metricColumn, shown func(*result.Series) bool) error {
-	byRank := map[int][]*result.Series{}
-	for _, s := range r.Series {
-		if !shown(s) {
-			continue
+// servers, of the series that are to be shown; with numbers below each what was recorded beside
+// durations, and then what the data recorded.
+func metricTables(w *screen.Page, r *result.Result, columns []metricColumn, shown func(*result.Series) bool, withNumbers bool) error {
+	tables := func(title string, of []result.Process) error {
+		in := func(rank int) bool {
+			return slices.ContainsFunc(of, func(p result.Process) bool { return p.Rank == rank })
 		}
-		byRank[s.Rank] = append(byRank[s.Rank], s)
+		var series []*result.Series
+		for _, p := range of {
+			for _, s := range r.Series {
+				if s.Rank == p.Rank && shown(s) {
+					series = append(series, s)
+				}
+			}
+		}
+		if err := metricTable(w, title+pass(r), series, columns); err != nil || !withNumbers {
+			return err
+		}
+		return numbersTable(w, title+pass(r), numbersOf(r, in))
 	}
 	for _, kind := range []string{"trainer", "server"} {
-		var all []*result.Series
-		for _, p := range ranksOf(r.Processes, kind) {
-			if err := metricTable(w, p.Name+pass(r), byRank[p.Rank], columns); err != nil {
+		ranks := ranksOf(r.Processes, kind)
+		for _, p := range ranks {
+			if err := tables(p.Name, []result.Process{p}); err != nil {
 				return err
 			}
-			all = append(all, byRank[p.Rank]...)
 		}
-		if err := metricTable(w, "all "+kind+pass(r), all, columns); err != nil {
+		if err := tables("all "+kind, ranks); err != nil {
 			return err
 		}
 	}
-	return nil
+	if !withNumbers {
+		return nil
+	}
+	if err := tables("data", ranksOf(r.Processes, "data")); err != nil {
+		return err
+	}
+	return bucketTables(w, "all ranks"+pass(r), numbersOf(r, anyRank))
 }
 
 // metricTable writes the table of some series; without series, nothing.
@@ -112,21 +128,21 @@ func ranksOf(processes []result.Process, kind string) []result.Process {
 	return ranks
 }
 
-// metric is one row: the series of a type and name.
-type metric struct {
+// durations is one row: the series of a type and name.
+type durations struct {
 	breakdown.Metric
 	series []*result.Series
 }
 
 // group joins series to metrics, in the order of first appearance.
-func group(series []*result.Series) []*metric {
-	known := map[breakdown.Metric]*metric{}
-	var metrics []*metric
+func group(series []*result.Series) []*durations {
+	known := map[breakdown.Metric]*durations{}
+	var metrics []*durations
 	for _, s := range series {
 		id := breakdown.Metric{Type: s.Type, Name: s.Name}
 		m := known[id]
 		if m == nil {
-			m = &metric{Metric: id}
+			m = &durations{Metric: id}
 			known[id] = m
 			metrics = append(metrics, m)
 		}
@@ -136,21 +152,21 @@ func group(series []*result.Series) []*metric {
 }
 
 // ms are the durations of the metric, series by series. They take 8 bytes each.
-func (m *metric) ms() []float64 {
+func (m *durations) ms() []float64 {
 	n := 0
 	for _, s := range m.series {
 		n += s.Len()
 	}
-	durations := make([]float64, 0, n)
+	ms := make([]float64, 0, n)
 	for _, s := range m.series {
 		for q := range s.All() {
-			durations = append(durations, float64(q.DurationNS)/1e6)
+			ms = append(ms, float64(q.DurationNS)/1e6)
 		}
 	}
-	return durations
+	return ms
 }
 
-func (m *metric) totalNS() (ns int64) {
+func (m *durations) totalNS() (ns int64) {
 	for _, s := range m.series {
 		for q := range s.All() {
 			ns += q.DurationNS
@@ -159,11 +175,12 @@ func (m *metric) totalNS() (ns int64) {
 	return ns
 }
 
-// label is "type,name" as in the original. A long one breaks at the comma,
-// which keeps the table within 120 columns.
-func (m *metric) label() string {
+// label is "type,name" as in the original.
+func (m *durations) label() string { return breakAtComma(m.Type + "," + m.Name) }
+
+// breakAtComma breaks a long name at its first comma, which keeps the table within 120 columns.
+func breakAtComma(label string) string {
 	const widest = 44
-	label := m.Type + "," + m.Name
 	if len(label) > widest {
 		label = strings.Replace(label, ",", ",\n", 1)
 	}

@@ -93,12 +93,12 @@ func explain(w *screen.Page, t term) {
 }
 
 // legend writes what the rows of a run are. Rows that psbench does not know it leaves out.
-func legend(w *screen.Page, metrics []*metric, b *breakdown.Breakdown) {
+func legend(w *screen.Page, metrics []*durations, b *breakdown.Breakdown) {
 	w.Line(0, "")
 	title(w, "what the rows are")
 	for _, t := range terms {
 		computed := b != nil && t.metric == (breakdown.Metric{})
-		if computed && (b.Waiting != nil || t.name == rest) || slices.ContainsFunc(metrics, func(m *metric) bool { return m.Metric == t.metric }) {
+		if computed && (b.Waiting != nil || t.name == rest) || slices.ContainsFunc(metrics, func(m *durations) bool { return m.Metric == t.metric }) {
 			explain(w, t)
 		}
 	}
@@ -115,5 +115,6 @@ func Legend(w *screen.Page) {
 	for _, t := range append(slices.Clone(terms), termOf(breakdown.Metric{Type: computation, Name: "average computation"})) {
 		explain(w, t)
 	}
+	w.Text("\nThe rows of the table below it, not in ms, are what parts record that is no\nduration, each with its unit. A counter has its sum over all ranks as its count,\na gauge the statistics of what was observed. A histogram has the count of its\nvalues, and in the other columns buckets: ≤ 8 is the one that ends with 8.")
 	w.Text("\ndocs/metrics.md says from when to when each is measured.")
 }

@@ -20,7 +20,7 @@ func overview(w *screen.Page, r *result.Result, rows [][]string) {
 
 // overviewRows are the rows of the table of all ranks: first what iterations are made of, then
 // what else the trainers measured, then the servers.
-func overviewRows(r *result.Result, metrics []*metric, b *breakdown.Breakdown) [][]string {
+func overviewRows(r *result.Result, metrics []*durations, b *breakdown.Breakdown) [][]string {
 	digits := precision(b)
 	number := func(ms float64) string { return strconv.FormatFloat(ms, 'f', digits, 64) }
 	row := func(name string, ms []float64, share string) []string {
@@ -57,10 +57,10 @@ func waitingMS(w *breakdown.Waiting) []float64 {
 	return ms
 }
 
-// measuring are the series of the trainers, rank by rank, and then those of the servers.
+// measuring are the series of the trainers, rank by rank, then those of the servers and the data.
 func measuring(r *result.Result) []*result.Series {
 	var all []*result.Series
-	for _, kind := range []string{"trainer", "server"} {
+	for _, kind := range []string{"trainer", "server", "data"} {
 		for _, p := range ranksOf(r.Processes, kind) {
 			for _, s := range r.Series {
 				if s.Rank == p.Rank && s.Len() > 0 {
@@ -74,14 +74,14 @@ func measuring(r *result.Result) []*result.Series {
 
 // inOrder sorts metrics as the legend has them. Those that it does not have come last, in the
 // order in which they are.
-func inOrder(metrics []*metric) []*metric {
-	place := func(m *metric) int {
+func inOrder(metrics []*durations) []*durations {
+	place := func(m *durations) int {
 		if i := slices.IndexFunc(terms, func(t term) bool { return t.metric == m.Metric }); i >= 0 {
 			return i
 		}
 		return len(terms)
 	}
-	slices.SortStableFunc(metrics, func(a, b *metric) int { return place(a) - place(b) })
+	slices.SortStableFunc(metrics, func(a, b *durations) int { return place(a) - place(b) })
 	return metrics
 }
 

@@ -138,7 +138,7 @@ func TestTheEndOfARunFitsTheTerminal(t *testing.T) {
 	for name, r := range map[string]*result.Result{
 		"ddp": stamped(2, "ddp"), "32 trainers": stamped(32, "ddp"), "hybrid": stamped(8, "hybrid"), "batch_update": stamped(3, "batch_update"),
 		"updating": updating(7), "evaluation": withEvaluation(stamped(32, "hybrid"), 100), "incomplete": failing(stamped(32, "hybrid"), result.WarmUp),
-		"unstamped": synthetic(),
+		"unstamped": synthetic(), "numbers": numbered(stamped(8, "hybrid"), 1), "many numbers": numbered(stamped(2, "ddp"), 7),
 	} {
 		for _, warnings := range []int{0, 1, 2, 5, 40} {
 			r := warned(copyOf(r), warnings)
@@ -158,6 +158,7 @@ func TestTheEndOfARunFitsTheTerminal(t *testing.T) {
 				}
 				summary := text(t, copyOf(r), Options{Report: ReportSummary, Width: width})
 				answer, _, _ := strings.Cut(summary[strings.Index(summary, "throughput"):], "warning:")
+				answer, _, _ = strings.Cut(answer, "\nnumbers ") // which the table has as rows
 				if !strings.Contains(got, answer) {
 					t.Errorf("%s lacks the answer\n%s\nin\n%s", name, answer, got)
 				}

@@ -12,14 +12,22 @@ import (
 // for the prompt.
 const mostLines = 24
 
+// leastNumbers are the lines of the table of numbers that are no durations, where there are any:
+// for its heading and three of them, unless that leaves the other table less than fewestLines.
+const (
+	leastNumbers = 4
+	fewestLines  = 6
+)
+
 // leastLines are those that warnings leave the table of all ranks: for its heading and for
 // what an iteration is made of.
 const leastLines = 9
 
 // tableReport writes ReportTable: what ran, the table of all ranks, the answer. On a terminal
 // it has mostLines lines: the answer comes first, then as many warnings as leave the table
-// leastLines, but at least one, and then as many rows of the table as there is room for. What
-// was left out is counted.
+// leastLines, but at least one, then as many rows of numbers that are no durations as leave it
+// these, but leastNumbers, and then as many rows of the table as there is room for. What was left
+// out is counted.
 func tableReport(w *screen.Page, r *result.Result) {
 	b := breakdown.Of(r)
 	above, below := &screen.Page{Width: w.Width}, &screen.Page{Width: w.Width}
@@ -28,13 +36,22 @@ func tableReport(w *screen.Page, r *result.Result) {
 	answer(below, r, b)
 	const others = 3 // two lines that are blank, and the one that says where there is more
 	room := mostLines - above.Lines() - below.Lines() - others
-	warnings := warningsWithin(w.Width, r.Warnings, room-leastLines)
+	all := numbersOf(r, anyRank)
+	least := leastLines
+	if len(all) > 0 {
+		room-- // a line that is blank
+		least += leastNumbers
+	}
+	warnings := warningsWithin(w.Width, r.Warnings, room-least)
+	room -= warnings.Lines()
+	lines := max(room-leastLines, min(leastNumbers, room-fewestLines))
+	beside, hiddenBeside := within(w.Width, len(all), lines, func(page *screen.Page, shown int) { numbersOverview(page, r, all[:shown]) })
 	rows := overviewRows(r, inOrder(group(measuring(r))), b)
-	grid, hidden := overviewWithin(w.Width, r, rows, room-warnings.Lines())
-	more(below, hidden)
+	grid, hidden := within(w.Width, len(rows), room-beside.Lines(), func(page *screen.Page, shown int) { overview(page, r, rows[:shown]) })
+	more(below, hidden+hiddenBeside)
 	_, _ = warnings.WriteTo(below) // into memory
-	for i, part := range []*screen.Page{above, grid, below} {
-		if i > 0 && part.Len() > 0 {
+	for _, part := range []*screen.Page{above, grid, beside, below} {
+		if w.Len() > 0 && part.Len() > 0 {
 			w.Line(0, "")
 		}
 		_, _ = part.WriteTo(w) // into memory
@@ -66,16 +83,17 @@ func warningsWithin(width int, warnings []string, lines int) *screen.Page {
 	return w
 }
 
-// overviewWithin is the overview in some lines of a terminal, and how many rows it lacks.
-func overviewWithin(width int, r *result.Result, rows [][]string, lines int) (page *screen.Page, hidden int) {
-	for shown := len(rows); shown > 0; shown-- {
+// within is a page of some lines of a terminal with as many rows as have room on it, at best all,
+// and how many it lacks.
+func within(width, rows, lines int, write func(page *screen.Page, shown int)) (page *screen.Page, hidden int) {
+	for shown := rows; shown > 0; shown-- {
 		page := &screen.Page{Width: width}
-		overview(page, r, rows[:shown])
+		write(page, shown)
 		if width == 0 || page.Lines() <= lines {
-			return page, len(rows) - shown
+			return page, rows - shown
 		}
 	}
-	return &screen.Page{}, len(rows)
+	return &screen.Page{}, rows
 }
 
 // titled writes a grid under a title.

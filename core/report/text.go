@@ -75,7 +75,7 @@ func Text(w io.Writer, r *result.Result, o Options) error {
 func original(w *screen.Page, r *result.Result, columns []metricColumn) error {
 	header(w, r)
 	incomplete(w, r)
-	if err := tables(w, r, columns, func(s *result.Series) bool { return s.Type != dataparallel.IterationMetric }); err != nil {
+	if err := tables(w, r, columns, func(s *result.Series) bool { return s.Type != dataparallel.IterationMetric }, false); err != nil {
 		return err
 	}
 	totals(w, r)
@@ -94,7 +94,7 @@ func full(w *screen.Page, r *result.Result, columns []metricColumn) error {
 	header(w, r)
 	line(w, "start", startMS(r))
 	incomplete(w, r)
-	if err := tables(w, r, columns, func(*result.Series) bool { return true }); err != nil {
+	if err := tables(w, r, columns, func(*result.Series) bool { return true }, true); err != nil {
 		return err
 	}
 	if err := whatRanWhere(w, r); err != nil {
@@ -110,6 +110,10 @@ func full(w *screen.Page, r *result.Result, columns []metricColumn) error {
 		w.Line(0, "")
 		overview(w, r, overviewRows(r, metrics, b))
 	}
+	if numbers := numbersOf(r, anyRank); len(numbers) > 0 {
+		w.Line(0, "")
+		numbersOverview(w, r, numbers)
+	}
 	w.Line(0, "")
 	answer(w, r, b)
 	for _, text := range r.Warnings {
@@ -118,9 +122,10 @@ func full(w *screen.Page, r *result.Result, columns []metricColumn) error {
 	return nil
 }
 
-// tables writes what there is of each rank and each epoch, of the series that are to be shown.
-func tables(w *screen.Page, r *result.Result, columns []metricColumn, shown func(*result.Series) bool) error {
-	if err := metricTables(w, r, columns, shown); err != nil {
+// tables writes what there is of each rank and each epoch, of the series that are to be shown,
+// and the numbers beside them or not.
+func tables(w *screen.Page, r *result.Result, columns []metricColumn, shown func(*result.Series) bool, withNumbers bool) error {
+	if err := metricTables(w, r, columns, shown, withNumbers); err != nil {
 		return err
 	}
 	if err := epochTable(w, r); err != nil {
@@ -137,6 +142,7 @@ func tables(w *screen.Page, r *result.Result, columns []metricColumn, shown func
 func summary(w *screen.Page, r *result.Result) {
 	incomplete(w, r)
 	answer(w, r, breakdown.Of(r))
+	line(w, "numbers", numbersLine(numbersOf(r, anyRank)))
 	for _, text := range r.Warnings {
 		warning(w, text)
 	}

@@ -9,15 +9,15 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Summary describes the durations of one metric. All values are in the unit of
-// the durations, the variance in its square. The zero Summary is that of no samples.
+// Summary describes the durations of one metric, or other numbers. All values are in their
+// unit, the variance in its square. The zero Summary is that of no samples.
 type Summary struct {
 	Count int
 	Min   float64
-	// P50 and P95 are empirical quantiles: of n samples in ascending order,
+	// P50, P95 and P99 are empirical quantiles: of n samples in ascending order,
 	// quantile p is number ceil(p*n), counted from 1. It is always a value that
 	// was measured, never one in between.
-	P50, Mean, P95, Max float64
+	P50, Mean, P95, P99, Max float64
 	// Variance is the sample variance, which divides by n-1, and Stdev its
 	// square root. Both are 0 with fewer than two samples, where neither is
 	// defined: see HasSpread.
@@ -46,6 +46,7 @@ func Consume(durations []float64) Summary {
 		Min:   sorted[0],
 		P50:   stat.Quantile(0.50, stat.Empirical, sorted, nil),
 		P95:   stat.Quantile(0.95, stat.Empirical, sorted, nil),
+		P99:   stat.Quantile(0.99, stat.Empirical, sorted, nil),
 		Max:   sorted[len(sorted)-1],
 	}
 	mean, variance := stat.MeanVariance(sorted, nil)

@@ -22,10 +22,10 @@ func TestSummarize(t *testing.T) {
 		want Summary
 	}{
 		{"none", nil, Summary{}},
-		{"one", []float64{2.5}, Summary{Count: 1, Min: 2.5, P50: 2.5, Mean: 2.5, P95: 2.5, Max: 2.5}},
-		{"two", []float64{3, 1}, Summary{2, 1, 1, 2, 3, 3, 2, math.Sqrt2}},
-		{"eight", []float64{2, 4, 4, 4, 5, 5, 7, 9}, Summary{8, 2, 4, 5, 9, 9, 32. / 7, math.Sqrt(32. / 7)}},
-		{"twenty", twenty, Summary{20, 1, 10, 10.5, 19, 20, 35, math.Sqrt(35)}},
+		{"one", []float64{2.5}, Summary{Count: 1, Min: 2.5, P50: 2.5, Mean: 2.5, P95: 2.5, P99: 2.5, Max: 2.5}},
+		{"two", []float64{3, 1}, Summary{2, 1, 1, 2, 3, 3, 3, 2, math.Sqrt2}},
+		{"eight", []float64{2, 4, 4, 4, 5, 5, 7, 9}, Summary{8, 2, 4, 5, 9, 9, 9, 32. / 7, math.Sqrt(32. / 7)}},
+		{"twenty", twenty, Summary{20, 1, 10, 10.5, 19, 20, 20, 35, math.Sqrt(35)}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -56,13 +56,13 @@ func TestSummarizeProperties(t *testing.T) {
 		if s.Count != len(ms) || s.Min != slices.Min(ms) || s.Max != slices.Max(ms) {
 			t.Fatalf("count, min or max of %v: %+v", ms, s)
 		}
-		if !(s.Min <= s.P50 && s.P50 <= s.P95 && s.P95 <= s.Max) {
+		if !(s.Min <= s.P50 && s.P50 <= s.P95 && s.P95 <= s.P99 && s.P99 <= s.Max) {
 			t.Fatalf("quantiles out of order: %+v", s)
 		}
 		if s.Mean < s.Min || s.Mean > s.Max {
 			t.Fatalf("the mean is outside the samples: %+v", s)
 		}
-		if !slices.Contains(ms, s.P50) || !slices.Contains(ms, s.P95) {
+		if !slices.Contains(ms, s.P50) || !slices.Contains(ms, s.P95) || !slices.Contains(ms, s.P99) {
 			t.Fatalf("a quantile was never measured: %+v", s)
 		}
 		if s.Variance < 0 || math.IsNaN(s.Stdev) || s.Stdev != math.Sqrt(s.Variance) {
