@@ -17,7 +17,7 @@ type binaryCrossEntropy struct{ pass }
 
 // NewBinaryCrossEntropy builds the criterion bce.
 func NewBinaryCrossEntropy(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
-	return &binaryCrossEntropy{}, engine.Need(env.Engine, "criterion bce")
+	return &binaryCrossEntropy{}, engine.NeedAddressable(env.Engine)
 }
 
 // Forward sums max(x, 0) - x*target + log(1 + exp(-|x|)) over the logits x.

@@ -19,7 +19,7 @@ type crossEntropy struct {
 
 // NewCrossEntropy builds the criterion cel.
 func NewCrossEntropy(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
-	return &crossEntropy{maxBatch: env.MaxBatch, memory: env.Engine}, engine.Need(env.Engine, "criterion cel")
+	return &crossEntropy{maxBatch: env.MaxBatch, memory: env.Engine}, engine.NeedAddressable(env.Engine)
 }
 
 // Forward keeps the softmax for Backward. The first call makes room for the run's

@@ -14,7 +14,7 @@ type l1 struct{ pass }
 
 // NewL1 builds the criterion l1.
 func NewL1(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
-	return &l1{}, engine.Need(env.Engine, "criterion l1")
+	return &l1{}, engine.NeedAddressable(env.Engine)
 }
 
 // Forward adds up in float64.

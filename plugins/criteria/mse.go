@@ -12,7 +12,7 @@ type meanSquaredError struct{ pass }
 
 // NewMeanSquaredError builds the criterion mse.
 func NewMeanSquaredError(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
-	return &meanSquaredError{}, engine.Need(env.Engine, "criterion mse")
+	return &meanSquaredError{}, engine.NeedAddressable(env.Engine)
 }
 
 // Forward adds up in float64.

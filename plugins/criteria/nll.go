@@ -12,7 +12,7 @@ type negativeLogLikelihood struct{ pass }
 
 // NewNegativeLogLikelihood builds the criterion nll.
 func NewNegativeLogLikelihood(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
-	return &negativeLogLikelihood{}, engine.Need(env.Engine, "criterion nll")
+	return &negativeLogLikelihood{}, engine.NeedAddressable(env.Engine)
 }
 
 // Forward adds up in float64.

@@ -55,7 +55,7 @@ func NewDLRM(s DLRMSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.check(env.MaxBatch); err != nil {
 		return nil, err
 	}
-	if err := engine.Need(env.Engine, "model dlrm"); err != nil {
+	if err := engine.NeedAddressable(env.Engine); err != nil {
 		return nil, err
 	}
 	products, err := blas.Open(s.BLAS, max(1, env.Threads))

@@ -124,7 +124,7 @@ func NewDummy(s DummySettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.check(env.MaxBatch); err != nil {
 		return nil, err
 	}
-	if err := engine.Need(env.Engine, "model dummy"); err != nil {
+	if err := engine.NeedAddressable(env.Engine); err != nil {
 		return nil, err
 	}
 	if s.Engine != Layers && s.Engine != Gorgonia {

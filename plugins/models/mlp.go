@@ -75,7 +75,7 @@ func NewMLP(s MLPSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	if err := engine.Need(env.Engine, "model mlp"); err != nil {
+	if err := engine.NeedAddressable(env.Engine); err != nil {
 		return nil, err
 	}
 	products, err := blas.Open(s.BLAS, max(1, env.Threads))

@@ -61,7 +61,7 @@ func NewEmbedding(s EmbeddingSettings, env sdk.TableEnv) (sdk.TableServer, error
 	if err := s.Check(DefaultEmbedding.Settings); err != nil {
 		return nil, fmt.Errorf("setting %w", err)
 	}
-	if err := engine.Need(env.Engine, "server embedding"); err != nil {
+	if err := engine.NeedAddressable(env.Engine); err != nil {
 		return nil, err
 	}
 	e := &embedding{

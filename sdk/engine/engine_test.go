@@ -108,8 +108,8 @@ func TestTypesThatAreLacking(t *testing.T) {
 }
 
 func TestNeedOfOrdinaryMemory(t *testing.T) {
-	must(t, Need(Host, "model mlp"))
-	if err := Need(&apart{}, "model mlp"); err == nil || !strings.HasPrefix(err.Error(), "model mlp computes in Go, which cannot touch the memory of engine apart") {
+	must(t, NeedAddressable(Host))
+	if err := NeedAddressable(&apart{}); err == nil || !strings.HasPrefix(err.Error(), "it computes in Go, which cannot touch the memory of engine apart") {
 		t.Errorf("another engine gives %v", err)
 	}
 }

@@ -76,11 +76,11 @@ func Clear(e Engine, memory []float32) error {
 	return In(e, memory, make([]float32, len(memory)))
 }
 
-// Need is an error unless what computes in Go, such as "model mlp", can do so in the memory of
-// e.
-func Need(e Engine, what string) error {
+// NeedAddressable is for the constructors of parts that compute in Go: it is an error unless Go
+// can touch the memory of e.
+func NeedAddressable(e Engine) error {
 	if e.Addressable() {
 		return nil
 	}
-	return fmt.Errorf("%s computes in Go, which cannot touch the memory of engine %s: choose one that computes there, or a plugin on another engine", what, e.Name())
+	return fmt.Errorf("it computes in Go, which cannot touch the memory of engine %s: choose one that computes there, or a plugin on another engine", e.Name())
 }

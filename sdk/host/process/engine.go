@@ -16,7 +16,7 @@ func (p *Process) OpenEngine() error {
 	e, err := p.config.Engine()
 	done()
 	if err != nil {
-		return fmt.Errorf("the engine of %s does not open: %w", p.Title(), err)
+		return fmt.Errorf("%s: the engine of %s does not open: %w", p.Name(), p.Title(), err)
 	}
 	p.Engine = e
 	p.OwnMemory(e)
@@ -30,6 +30,6 @@ func (p *Process) NeedBeside(kind sdk.Kind) error {
 	if p.Engine.Addressable() {
 		return nil
 	}
-	return fmt.Errorf("%s computes in the memory of engine %s, which no other process sees, so its %s must be in one process with it: choose them of one plugin, and do not isolate them",
-		p.Title(), p.Engine.Name(), kind)
+	return fmt.Errorf("%s: %s computes in the memory of engine %s, which no other process sees, so its %s must be in one process with it: choose them of one plugin, and do not isolate them",
+		p.Name(), p.Title(), p.Engine.Name(), kind)
 }

@@ -171,7 +171,7 @@ func (r *Role) Connect(peers Peers) (*Joined, error) {
 	r.OwnMemory(r.store)
 	p.Buckets = r.store.Buckets
 	if err := r.adopt(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", r.Name(), err)
 	}
 	share, err := batches.Fetch(r.Process, r.trainer, r.inputs, peers.Source)
 	if err != nil {
@@ -216,7 +216,7 @@ func (r *Role) connectModel(model *layout.Model, dial func(sdk.Kind) (*call.Link
 	var err error
 	if r.model != nil {
 		if p.Values, err = layout.NewValues(r.Engine, r.specs); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", r.Name(), err)
 		}
 	} else {
 		conn, err := dial(sdk.KindModel)
