@@ -23,6 +23,8 @@ type group struct {
 	position int
 	members  []*member // by position; this one too
 	own      *member
+	probe    probe        // of this process's memory, by position
+	direct   *direct      // made at its first use
 	conns    []*wire.Conn // by position; nil for this member
 	waits    wait
 
@@ -166,10 +168,15 @@ func (g *group) poison(err error) {
 func (g *group) failPending() {
 	g.driving.Lock()
 	defer g.driving.Unlock()
-	g.Finish()
 	g.Mu.Lock()
-	defer g.Mu.Unlock()
+	for _, s := range g.steps {
+		if s.Place == layout.InProcess {
+			abandon(s.op.Gradient.Values)
+		}
+	}
 	g.steps = nil
+	g.Mu.Unlock()
+	g.Finish()
 }
 
 func (g *group) hangUp() {
@@ -203,6 +210,9 @@ func (g *group) unmap() {
 		}
 		if m.control != nil {
 			_ = m.control.Close()
+		}
+		if m.process != nil {
+			_ = m.process.Close()
 		}
 		for place, s := range m.stores {
 			if s != nil && (m != g.own || int32(place) == layout.InCopies) { // #nosec G115 -- one of two

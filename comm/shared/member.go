@@ -26,7 +26,16 @@ type member struct {
 	reduced              []float32         // its part of a sparse sum
 	left                 atomic.Bool       // it has left the group in order
 	place, rows          int32             // of its gradient in the operation that all agreed on
+	address              uint64            // of its values, if they are in its process
+	process              *shm.Process      // nil where its memory is out of reach
+	probe                *layout.ProbeLine
 }
+
+// inProcess says that the gradient is in ordinary memory of its process.
+func (m *member) inProcess() bool { return m.place == layout.InProcess }
+
+// memberLines are those of a member before its operations: three counters and the probe.
+const memberLines = 4
 
 // groupLayout is where things lie in a member's control segment; what is used
 // once per operation comes first.
@@ -43,7 +52,7 @@ func layoutOfGroup(specs []tensor.BucketSpec, members int) groupLayout {
 	// and a barrier. Numbers wrap at 2^32, and only a power of two of lines wraps there
 	// as well: otherwise the line after the last number would be one still in use.
 	l.lines = 1 << bits.Len(uint(2*(len(specs)+4)-1)) // #nosec G115 -- above 0
-	l.eager = layout.RoundUp(shm.BellSize+3*layout.LineBytes+l.lines*layout.LineBytes, layout.PageBytes)
+	l.eager = layout.RoundUp(shm.BellSize+memberLines*layout.LineBytes+l.lines*layout.LineBytes, layout.PageBytes)
 	l.reduced = l.eager + 2*comm.EagerBytes
 	for i := range specs {
 		if specs[i].Sparse {
@@ -57,9 +66,10 @@ func layoutOfGroup(specs []tensor.BucketSpec, members int) groupLayout {
 
 func (m *member) lay(l groupLayout) {
 	m.bell = layout.BellOf(m.control)
-	words := layout.LinesOf[layout.WordLine](m.control, shm.BellSize, 3)
+	words := layout.LinesOf[layout.WordLine](m.control, shm.BellSize, memberLines-1)
 	m.begun, m.halved, m.ended = &words[0], &words[1], &words[2]
-	m.lines = layout.LinesOf[layout.StepLine](m.control, shm.BellSize+3*layout.LineBytes, l.lines)
+	m.probe = &layout.LinesOf[layout.ProbeLine](m.control, shm.BellSize+(memberLines-1)*layout.LineBytes, 1)[0]
+	m.lines = layout.LinesOf[layout.StepLine](m.control, shm.BellSize+memberLines*layout.LineBytes, l.lines)
 	for i := range m.eager {
 		m.eager[i] = m.control.Bytes()[l.eager+i*comm.EagerBytes:][:comm.EagerBytes]
 	}
@@ -83,6 +93,7 @@ func (g *group) exchange(store *comm.Store, specs []tensor.BucketSpec) (err erro
 		g.own.stores[layout.InStore] = g.own.stores[layout.InCopies]
 	}
 	g.own.lay(plan)
+	g.probe = newProbe(len(g.conns), g.own.probe)
 	g.Wake = g.own.bell.Shake
 	for i, conn := range g.conns {
 		if i == g.position {
@@ -132,6 +143,7 @@ func (g *group) mapMemory(m *member, conn *wire.Conn, plan groupLayout, specs []
 	m.control = all[0]
 	m.stores[layout.InStore], m.stores[layout.InCopies] = layout.ViewStore(all[1], specs), layout.ViewStore(all[2], specs)
 	m.lay(plan)
+	m.process = reach(conn, m.probe, g.position)
 	for _, b := range m.stores[layout.InStore].Buckets {
 		if b.Sparse || isEager(&b.BucketSpec) {
 			continue

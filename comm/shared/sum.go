@@ -2,6 +2,7 @@ package shared
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/shared/layout"
@@ -15,7 +16,7 @@ import (
 // nobody has to wait until all have read them: who shows the input after the next
 // has seen everybody begin the next.
 func (g *group) sumEagerly(s *step) error {
-	out := s.Bucket().Gradient.Values
+	out := s.op.Gradient.Values
 	bytes := 4 * len(out)
 	copy(g.own.eager[s.number%2], tensor.Float32Bytes(out))
 	if err := g.meet(s); err != nil {
@@ -41,6 +42,9 @@ func (g *group) sumEagerly(s *step) error {
 func (g *group) sumSlices(s *step) error {
 	if err := g.waitPosted(s); err != nil {
 		return err
+	}
+	if slices.ContainsFunc(g.members, (*member).inProcess) {
+		return g.sumDirect(s)
 	}
 	from, to := g.slice(s.op.Spec.Elements)
 	first := s.values(g.members[0])

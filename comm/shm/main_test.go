@@ -31,6 +31,7 @@ var helpers = map[string]func(c *net.UnixConn) error{
 	"descriptors":     helpDescriptors,
 	"echo":            helpEcho,
 	"idle":            helpIdle,
+	"lend":            helpLend,
 	"open and answer": helpOpenAndAnswer,
 	"sleeper":         helpSleeper,
 }

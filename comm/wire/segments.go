@@ -7,6 +7,8 @@ import (
 	"net"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/psbench/psbench/comm/shm"
 )
 
@@ -38,11 +40,11 @@ func (c *Conn) SendSegments(all ...*shm.Segment) error {
 	if h.Arg != size {
 		return fmt.Errorf("%s expects a segment of %d bytes from %s, whose segment has %d: both must agree on the buckets", c.peer, h.Arg, c.self, size)
 	}
-	unix, err := c.unix()
+	nc, err := c.unix()
 	if err != nil {
 		return err
 	}
-	return c.ExplainSend(shm.SendFDs(unix, note, fds...), "a segment", c.writeWait.Load())
+	return c.ExplainSend(shm.SendFDs(nc, note, fds...), "a segment", c.writeWait.Load())
 }
 
 // ReceiveSegment takes a segment of size bytes from the peer and maps it, for
@@ -66,7 +68,7 @@ type WantedSegment struct {
 // ReceiveSegments takes several segments, which the peer sends at once: all of them, or an
 // error.
 func (c *Conn) ReceiveSegments(readOnly bool, wanted ...WantedSegment) ([]*shm.Segment, error) {
-	unix, err := c.unix()
+	nc, err := c.unix()
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +79,7 @@ func (c *Conn) ReceiveSegments(readOnly bool, wanted ...WantedSegment) ([]*shm.S
 	if err := c.Send(&h); err != nil {
 		return nil, err
 	}
-	fds, err := shm.ReceiveFDs(unix, make([]byte, segmentNote*len(wanted)), len(wanted))
+	fds, err := shm.ReceiveFDs(nc, make([]byte, segmentNote*len(wanted)), len(wanted))
 	if err != nil {
 		return nil, c.Explain(err, "a segment", c.readWait.Load())
 	}
@@ -110,10 +112,30 @@ func (c *Conn) Bound(timeout time.Duration) error {
 	return c.SetWriteDeadline(deadline)
 }
 
+// PeerProcess is the number of the process at the other end, as the kernel knows it.
+func (c *Conn) PeerProcess() (int, error) {
+	nc, err := c.unix()
+	if err != nil {
+		return 0, err
+	}
+	raw, err := nc.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var peer *unix.Ucred
+	failed := raw.Control(func(fd uintptr) {
+		peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) // #nosec G115 -- a descriptor
+	})
+	if err := errors.Join(failed, err); err != nil {
+		return 0, fmt.Errorf("%s cannot tell which process %s is: %w", c.self, c.peer, err)
+	}
+	return int(peer.Pid), nil
+}
+
 func (c *Conn) unix() (*net.UnixConn, error) {
-	unix, ok := c.nc.(*net.UnixConn)
+	nc, ok := c.nc.(*net.UnixConn)
 	if !ok {
 		return nil, fmt.Errorf("the link from %s to %s cannot pass segments: that needs a Unix socket", c.self, c.peer)
 	}
-	return unix, nil
+	return nc, nil
 }

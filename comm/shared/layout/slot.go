@@ -31,14 +31,16 @@ type PushLine struct {
 	_        [LineBytes - 44]byte
 }
 
-// Places of a gradient.
+// Places of a gradient: the store, the copies of those from elsewhere, or memory of its
+// process alone, which neighbours reach by the kernel's copy.
 const (
 	InStore int32 = iota
 	InCopies
+	InProcess
 )
 
-// Window is a rank's bucket as its neighbours map it: in the store, or in the copies while
-// its gradient is one from elsewhere.
+// Window is a rank's bucket as its neighbours find it: in the store, or in the copies while
+// its gradient is one from elsewhere, unless they are to find that where it is.
 type Window struct {
 	Stored, Copied *tensor.Bucket
 	Place          int32 // of the gradient in flight
@@ -54,7 +56,7 @@ func (w *Window) Locate(g *tensor.Gradient) {
 	}
 }
 
-// Bucket is where they find it.
+// Bucket is where they find it, unless that is in the process.
 func (w *Window) Bucket() *tensor.Bucket {
 	if w.Place == InCopies {
 		return w.Copied
@@ -80,12 +82,14 @@ func (w *Window) Show(owner string, g *tensor.Gradient) error {
 	return nil
 }
 
-// Fetch makes g what is there now; in the store its values are there already.
+// Fetch makes g what is there now; but for the copies its values are there already.
 func (w *Window) Fetch(g *tensor.Gradient) error {
-	if w.Place == InCopies {
+	switch w.Place {
+	case InCopies:
 		return g.CopyFrom(&w.Copied.Gradient)
+	case InStore:
+		*g = w.Stored.Gradient
 	}
-	*g = w.Stored.Gradient
 	return nil
 }
 
@@ -112,7 +116,16 @@ type StepLine struct {
 	Place  int32
 	Rows   int32
 	Batch  int64
-	_      [LineBytes - 32]byte
+	// Address is where values begin that are in the process.
+	Address uint64
+	_       [LineBytes - 40]byte
+}
+
+// ProbeLine says where a process has words of ordinary memory, one for each neighbour. Who
+// can write its own there, by the kernel's copy, can work on gradients in the process.
+type ProbeLine struct {
+	Address uint64
+	_       [LineBytes - 8]byte
 }
 
 // WordLine is a counter in a cache line of its own.
@@ -122,7 +135,7 @@ type WordLine struct {
 }
 
 // LinesOf is the memory from byte at on as n lines of type T.
-func LinesOf[T PushLine | CallLine | StepLine | WordLine](s *shm.Segment, at, n int) []T {
+func LinesOf[T PushLine | CallLine | StepLine | WordLine | ProbeLine](s *shm.Segment, at, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&s.Bytes()[at])), n)
 }
 
