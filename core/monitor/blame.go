@@ -14,6 +14,7 @@ type blame struct {
 	from    string
 	death   error
 	failure fault.Failure
+	at      time.Time // when it came
 }
 
 // grace is how long to wait for a better explanation than b.

@@ -39,6 +39,7 @@ type Monitor struct {
 	stopped bool
 	heard   map[string]time.Time // last sign of life by process
 	told    map[string]bool      // reported as silent
+	cut     map[string]bool      // the connection to it broke
 }
 
 // How long to wait for a better explanation: a broken link is explained by a
@@ -51,10 +52,18 @@ const (
 	graceForWait  = 800 * time.Millisecond
 )
 
+// How much longer to wait where the death that would explain a failure may be on its way, which
+// a busy machine delays: for the end of a process whose connection broke, and for a sign of life
+// of one to which a link broke.
+const (
+	graceForEnd  = 5 * time.Second
+	graceForSign = 2 * time.Second
+)
+
 // New makes the monitor of a run in which no wait takes longer than timeout, and
 // the context that ends with the run.
 func New(ctx context.Context, timeout time.Duration) (context.Context, *Monitor) {
-	m := &Monitor{timeout: timeout, ended: make(chan struct{}), quit: make(chan struct{}), heard: map[string]time.Time{}, told: map[string]bool{}}
+	m := &Monitor{timeout: timeout, ended: make(chan struct{}), quit: make(chan struct{}), heard: map[string]time.Time{}, told: map[string]bool{}, cut: map[string]bool{}}
 	outer := ctx
 	ctx, m.cancel = context.WithCancelCause(ctx)
 	m.owned.Go(func() {
@@ -79,6 +88,13 @@ func (m *Monitor) hear(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.heard[name] = time.Now()
+}
+
+// lose notes that the connection to a process broke.
+func (m *Monitor) lose(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cut[name] = true
 }
 
 // listen reports processes that give no sign of life.
@@ -157,6 +173,7 @@ func (m *Monitor) add(b blame) {
 	if m.stopped || m.cause != nil {
 		return
 	}
+	b.at = time.Now()
 	m.blames = append(m.blames, b)
 	if grace := b.grace(); grace == 0 {
 		m.decideLocked(explain(m.blames))
@@ -182,6 +199,8 @@ func (m *Monitor) conclude(patience int) {
 	inVain := b.failure.Cause == fault.Wait &&
 		!slices.ContainsFunc(b.failure.About, func(name string) bool { return slices.Contains(silent, name) })
 	switch {
+	case m.mayBeDeath(b):
+		m.timer = time.AfterFunc(graceForPlain, func() { m.conclude(patience) })
 	case inVain && len(silent) > 0:
 		m.decideLocked(fmt.Errorf("%w; %s gives no sign of life", explain(m.blames), silent[0]))
 	case inVain && patience > 0:
@@ -189,6 +208,18 @@ func (m *Monitor) conclude(patience int) {
 	default:
 		m.decideLocked(explain(m.blames))
 	}
+}
+
+// mayBeDeath says whether a death that is yet to be told may have caused b.
+func (m *Monitor) mayBeDeath(b blame) bool {
+	past := time.Since(b.at)
+	if len(m.cut) > 0 {
+		return past < graceForEnd
+	}
+	return b.failure.Cause == fault.Peer && past < graceForSign && slices.ContainsFunc(b.failure.About, func(name string) bool {
+		heard, watched := m.heard[name]
+		return watched && heard.Before(b.at)
+	})
 }
 
 func (m *Monitor) decide(err error) {

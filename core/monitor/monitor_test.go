@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -109,6 +110,48 @@ func TestMonitorWaitsForTheExplanation(t *testing.T) {
 		if again := m.Verdict(nil); !errors.Is(again, err) {
 			t.Errorf("%s: a later death changed the verdict to %v", name, again)
 		}
+	}
+}
+
+// A broken link is blamed on a death that comes late, as on a busy machine it does: once the
+// connection to the process is broken too, or as long as the process gives no sign of life.
+func TestMonitorWaitsForALateDeath(t *testing.T) {
+	for name, c := range map[string]struct {
+		cut     bool
+		deathAt time.Duration // 0: it lives, and says so every second
+		want    string
+		most    time.Duration // until the verdict
+	}{
+		"the connection broke":       {cut: true, deathAt: 4 * time.Second, want: "server2 died", most: 4 * time.Second},
+		"no sign of life":            {deathAt: 1500 * time.Millisecond, want: "server2 died", most: 1500 * time.Millisecond},
+		"it lives":                   {want: "trainer0 lost server2", most: 1200 * time.Millisecond},
+		"a connection, but no death": {cut: true, deathAt: time.Hour, want: "trainer0 lost server2", most: graceForEnd + 200*time.Millisecond},
+		"no sign of life, no death":  {deathAt: time.Hour, want: "trainer0 lost server2", most: graceForSign + 200*time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, m := New(t.Context(), time.Minute)
+				defer m.Stop()
+				start := time.Now()
+				m.hear("server2")
+				time.Sleep(time.Millisecond)
+				m.add(lost("trainer0", "server2"))
+				if c.cut {
+					m.lose("server2")
+				}
+				var told *time.Timer
+				if c.deathAt > 0 {
+					told = time.AfterFunc(c.deathAt, func() { m.add(death("server2")) })
+				} else {
+					told = time.AfterFunc(time.Second, func() { m.hear("server2") })
+				}
+				defer told.Stop()
+				err := m.Verdict(errors.New("a call was cancelled"))
+				if took := time.Since(start); err.Error() != c.want || took > c.most+time.Millisecond {
+					t.Errorf("the verdict is %v, after %v", err, took)
+				}
+			})
+		})
 	}
 }
 

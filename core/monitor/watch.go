@@ -59,7 +59,10 @@ func (m *Monitor) Watch(name string, p Process, follower *Follower) {
 		for err == nil {
 			var event *proto.Event
 			if event, err = stream.Recv(); err != nil {
-				return // the process ended, which is noticed by itself
+				if status.Code(err) == codes.Unavailable { // the process ends, which is noticed by itself
+					m.lose(name)
+				}
+				return
 			}
 			m.hear(name)
 			if f := event.GetFailure(); f != nil {
