@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/psbench/psbench/internal/settings"
 )
@@ -24,8 +25,9 @@ type Part struct {
 	// "average computation". It is the key unless the plugin sets it to something else.
 	Computes string
 	// Asynchronous says that a server answers before all of its trainers have come; see the
-	// function of that name.
+	// function of that name. Quorum names the setting that decides it; see WithQuorum.
 	Asynchronous bool
+	Quorum       string
 
 	build func(settings []byte, env any) (any, error)
 }
@@ -100,6 +102,17 @@ func Asynchronous(server Part) Part {
 		panic(fmt.Sprintf("%s %s cannot be asynchronous, which only a Server can", server.Kind, server.Key)) // a mistake in the plugin's source
 	}
 	server.Asynchronous = true
+	return server
+}
+
+// WithQuorum declares that a server waits for as many of its trainers as a setting says, 0 for all:
+// where that is fewer than it has, it is asynchronous.
+func WithQuorum(setting string, server Part) Part {
+	if !slices.ContainsFunc(server.Settings, func(s Setting) bool { return s.Name == setting && s.Type == "integer" }) {
+		panic(fmt.Sprintf("%s %s has no setting %s, an integer", server.Kind, server.Key, setting)) // a mistake in the plugin's source
+	}
+	Asynchronous(server) // which it may be
+	server.Quorum = setting
 	return server
 }
 

@@ -41,3 +41,21 @@ func TestAsynchronousIsForServersOfPushes(t *testing.T) {
 		}
 	}
 }
+
+// A quorum is a setting that the server has, and a count.
+func TestQuorumIsASetting(t *testing.T) {
+	type settings struct {
+		Size  int    `json:"size" doc:"a count"`
+		Words string `json:"words" doc:"no count"`
+	}
+	part := NewServer("s", settings{}, func(settings, ServerEnv) (Server, error) { return nil, nil })
+	for setting, want := range map[string]bool{"size": true, "words": false, "none": false} {
+		declared := func() (ok bool) {
+			defer func() { ok = recover() == nil }()
+			return WithQuorum(setting, part).Quorum == setting
+		}()
+		if declared != want || part.Quorum != "" || part.Asynchronous {
+			t.Errorf("setting %s is taken: %v", setting, declared)
+		}
+	}
+}

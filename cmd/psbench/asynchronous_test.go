@@ -15,6 +15,7 @@ import (
 func TestAsynchronousServers(t *testing.T) {
 	registry := "--registry " + foreignPlugin(t, "stale")
 	t.Run("own clocks", func(t *testing.T) { testOwnClocks(t, registry) })
+	t.Run("rounds of some", testRoundsOfSome)
 	t.Run("unequal shares", func(t *testing.T) { testUnequalShares(t, registry) })
 	t.Run("no staleness", func(t *testing.T) { testNoStaleness(t, registry) })
 }
@@ -43,6 +44,20 @@ func testOwnClocks(t *testing.T, registry string) {
 			}
 			requirePushes(t, res)
 		}
+	}
+}
+
+// A server that waits for some of its trainers does not hold the others up, to the end of the
+// pass.
+func testRoundsOfSome(t *testing.T) {
+	flags := "--trainer batch_update --set server.batch_update_size=1 --ddp-hook tardy --seconds 0.6 --warmup 5"
+	res := runs(t, append(withTestPlugin(t), strings.Fields(flags)...)...)
+	if got := iterations(res); len(res.Connected) != 3 || got[0] < 2*got[2] {
+		t.Errorf("of the sets %v the trainers measured %d iterations", res.Connected, got)
+	}
+	res = runs(t, strings.Fields("--trainer batch_update --set server.batch_update_size=2 --seconds 0.3 --warmup 5")...)
+	if got := iterations(res); len(res.Connected) != 3 || slices.Min(got) < 1 {
+		t.Errorf("of the sets %v the trainers measured %d iterations", res.Connected, got)
 	}
 }
 

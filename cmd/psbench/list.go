@@ -142,12 +142,8 @@ func listServices(p *screen.Page, reg *registry.Registry, kind sdk.Kind, parts m
 	for _, item := range reg.Items(kind) {
 		switch kind {
 		case sdk.KindServer:
-			columns = []screen.Column{screen.Left("key"), screen.Left("serves")}
-			serves := string(parts[item.Key].Serves)
-			if parts[item.Key].Asynchronous {
-				serves += ", asynchronously"
-			}
-			rows = append(rows, []string{item.Key, serves})
+			columns = []screen.Column{screen.Left("key"), screen.Left("serves"), screen.Left("answers a trainer")}
+			rows = append(rows, []string{item.Key, string(parts[item.Key].Serves), answers(parts[item.Key])})
 		case sdk.KindTrainer:
 			columns = []screen.Column{screen.Left("key"), screen.Left("needs"), screen.Left(defaults)}
 			rows = append(rows, []string{item.Key, string(parts[item.Key].Needs), defaultFlags(item)})
@@ -163,6 +159,22 @@ func listServices(p *screen.Page, reg *registry.Registry, kind sdk.Kind, parts m
 	}
 	p.Line(0, "")
 	return p.Grid(columns, rows, false)
+}
+
+// answers says when a server answers a trainer.
+func answers(server sdk.Part) string {
+	switch {
+	case server.Serves == "": // it is not known
+		return ""
+	case server.Serves == sdk.ServiceTables:
+		return "at once"
+	case server.Quorum != "":
+		return "when " + server.Quorum + " trainers have come"
+	case server.Asynchronous:
+		return "asynchronously, before all have come"
+	default:
+		return "when all have come"
+	}
 }
 
 // defaultFlags are the defaults of a trainer or a model as flags, two a line.

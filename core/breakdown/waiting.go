@@ -82,10 +82,9 @@ func (w *Waiting) Durations() iter.Seq[int64] {
 	}
 }
 
-// newSet is nil where trainers do not wait for each other: a single one, and those of a server
-// of parameters that answers before all of them have reported.
+// newSet is nil where a trainer waits for no other.
 func newSet(r *result.Result, ranks []int) *set {
-	if len(ranks) < 2 || smallerRounds(r, len(ranks)) {
+	if len(ranks) < 2 {
 		return nil
 	}
 	s := &set{ranks: ranks}
@@ -102,20 +101,6 @@ func newSet(r *result.Result, ranks []int) *set {
 	}
 	s.lastNS, s.beforeNS, s.last = make([]int64, iterations), make([]int64, iterations), make([]int32, iterations)
 	return s
-}
-
-// smallerRounds says whether the largest update of a server of parameters was made of the
-// gradients of fewer trainers.
-func smallerRounds(r *result.Result, trainers int) bool {
-	largest := int64(0)
-	for _, s := range r.Series {
-		if s.Type == "batch_update_metric" && s.Name == "updated model" {
-			for m := range s.All() {
-				largest = max(largest, m.Key.B)
-			}
-		}
-	}
-	return largest > 0 && largest < int64(trainers)
 }
 
 // compare finds who was last in each iteration, of equals the one with the lowest rank, and

@@ -47,8 +47,10 @@ func CheckDeclared(item registry.Item, d sdk.Part) error {
 	switch {
 	case item.Kind == sdk.KindServer && item.Serves != "" && item.Serves != d.Serves:
 		return fmt.Errorf("%s serves %s, but %s says %s: %s", part, d.Serves, item.File, item.Serves, remedy)
-	case d.Asynchronous && (d.Kind != sdk.KindServer || d.Serves == sdk.ServiceTables || d.Timing != 0):
+	case (d.Asynchronous || d.Quorum != "") && (d.Kind != sdk.KindServer || d.Serves == sdk.ServiceTables || d.Timing != 0):
 		return fmt.Errorf("%s is declared as asynchronous, which only a server can be that takes whole gradients: build the plugin anew, with sdk.Asynchronous", part)
+	case item.Asynchronous != nil && d.Quorum != "":
+		return fmt.Errorf("%s is asynchronous or not by its setting %s, but %s says that it %s: leave it out of the file", part, d.Quorum, item.File, waits[*item.Asynchronous])
 	case item.Asynchronous != nil && *item.Asynchronous != d.Asynchronous:
 		return fmt.Errorf("%s %s, but %s says that it %s: %s", part, waits[d.Asynchronous], item.File, waits[*item.Asynchronous], remedy)
 	case item.Kind == sdk.KindTrainer && item.Needs != "" && item.Needs != d.Needs:

@@ -56,12 +56,47 @@ func TestAsynchronousIsChecked(t *testing.T) {
 		{&yes, declared(sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceParameters}), ""},
 		{&yes, whole, "server s of plugin p is not asynchronous, but FILE says that it is asynchronous: leave it out of the file, or build the plugin anew"},
 		{&no, declared(whole), "server s of plugin p is asynchronous, but FILE says that it is not asynchronous: leave it out of the file, or build the plugin anew"},
+		{nil, sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Quorum: "size"}, ""},
+		{&no, sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Quorum: "size"}, "server s of plugin p is asynchronous or not by its setting size, but FILE says that it is not asynchronous: leave it out of the file"},
+		{nil, sdk.Part{Kind: sdk.KindHook, Quorum: "size"}, strings.Replace(impossible, "server s", "hook s", 1)},
 		{nil, declared(sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceTables}), impossible},
 		{nil, declared(sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Timing: sdk.OnArrival}), impossible},
 	} {
-		err := CheckDeclared(registry.Item{Kind: sdk.KindServer, Key: "s", Plugin: registry.Plugin{Name: "p"}, File: "FILE", Asynchronous: c.said}, c.part)
+		err := CheckDeclared(registry.Item{Kind: c.part.Kind, Key: "s", Plugin: registry.Plugin{Name: "p"}, File: "FILE", Asynchronous: c.said}, c.part)
 		if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
 			t.Errorf("%v, %+v: %s\nwant %s", c.said, c.part, got, c.want)
+		}
+	}
+}
+
+// How many trainers a server waits for decides whether it is asynchronous.
+func TestQuorum(t *testing.T) {
+	quorum := func(_ context.Context, plugin registry.Plugin) ([]sdk.Part, error) {
+		own, err := parts(t.Context(), plugin)
+		return append(slices.Clone(own), sdk.Part{
+			Kind: sdk.KindServer, Key: "some", Serves: sdk.ServiceGradients, Quorum: "size",
+			Settings: []sdk.Setting{{Name: "size", Type: "integer", Default: []byte("0")}},
+		}), err
+	}
+	file := filepath.Join(t.TempDir(), "mine.json")
+	if err := os.WriteFile(file, []byte(`{"server_map": {"some": {"plugin": "builtin"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[string]bool{"0": false, "1": true, "2": true, "3": false, "4": false} {
+		configured, err := Merge(Sources{Environ: []string{"PSBENCH_REGISTRY=" + file, "PSBENCH_SERVER=some", "PSBENCH_NTRAINER=6", "PSBENCH_NSERVER=2", "PSBENCH_SET=server.size=" + size}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reg, err := configured.LoadRegistry(psbench.Registry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exp, err := configured.Resolve(t.Context(), reg, quorum)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := exp.Parts[sdk.KindServer].Asynchronous; got != want {
+			t.Errorf("of 3 trainers, to wait for %s is asynchronous: %v", size, got)
 		}
 	}
 }

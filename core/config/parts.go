@@ -79,12 +79,25 @@ func (r *resolver) configureParts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.exp.Parts[c.Kind] = Part{Key: c.Key, Plugin: c.Plugin, Settings: raw, Elementwise: d.Timing != 0, Asynchronous: d.Asynchronous}
+		r.exp.Parts[c.Kind] = Part{Key: c.Key, Plugin: c.Plugin, Settings: raw, Elementwise: d.Timing != 0, Asynchronous: r.asynchronous(d, settings)}
 		for _, s := range settings {
 			r.settings = append(r.settings, result.Value{Key: fmt.Sprintf("%s.%s", c.Kind, s.name), Value: s.value, Origin: s.origin})
 		}
 	}
 	return nil
+}
+
+// asynchronous says whether a server with these settings answers before all of its trainers have
+// come.
+func (r *resolver) asynchronous(d sdk.Part, settings []effective) bool {
+	i := slices.IndexFunc(settings, func(s effective) bool { return s.name == d.Quorum })
+	if i < 0 {
+		return d.Asynchronous
+	}
+	quorum := settings[i].number()
+	return quorum > 0 && slices.ContainsFunc(r.exp.World.ServerRanks(), func(server int) bool {
+		return quorum < float64(len(r.exp.World.TrainersOf(server)))
+	})
 }
 
 // assignments are those for a chosen item, lowest layer first.

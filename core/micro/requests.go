@@ -22,7 +22,7 @@ func (s *session) configureRequest(p *process) *proto.ConfigureRequest {
 	if p.serves {
 		server := s.plan.Server
 		req.Part = &proto.PartChoice{Kind: string(sdk.KindServer), Key: server.Key, Settings: server.Settings}
-		req.Role = &proto.ConfigureRequest_Server{Server: &proto.ServerRole{}}
+		req.Role = &proto.ConfigureRequest_Server{Server: &proto.ServerRole{Asynchronous: server.Asynchronous}}
 	}
 	return req
 }

@@ -78,7 +78,7 @@ func (r *run) setServerRole(req *proto.ConfigureRequest, p *process) {
 		}}
 		return
 	}
-	role := &proto.ServerRole{Seed: r.e.Seed, Summarize: r.o.Summarize}
+	role := &proto.ServerRole{Seed: r.e.Seed, Summarize: r.o.Summarize, Asynchronous: r.e.Parts[sdk.KindServer].Asynchronous}
 	if r.e.Service == sdk.ServiceParameters {
 		role.Model, role.ModelEnv = choice(sdk.KindModel, r.e.Parts[sdk.KindModel]), r.modelEnv(p)
 	}

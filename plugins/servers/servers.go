@@ -8,7 +8,7 @@ func Parts() []sdk.Part {
 	return []sdk.Part{
 		averaging("average", sdk.OnArrival),
 		averaging("average_batch", sdk.OnLastArrival),
-		sdk.NewParameterServer("batch_update", DefaultBatchUpdate, NewBatchUpdate),
+		sdk.WithQuorum("batch_update_size", sdk.NewParameterServer("batch_update", DefaultBatchUpdate, NewBatchUpdate)),
 		sdk.NewTableServer("embedding", DefaultEmbedding, NewEmbedding),
 	}
 }

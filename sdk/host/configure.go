@@ -151,7 +151,7 @@ func trainerConfig(q *proto.TrainerRole) trainer.Config {
 }
 
 func serverConfig(q *proto.ServerRole) server.Config {
-	c := server.Config{Seed: q.GetSeed(), Summarize: q.GetSummarize(), ModelEnv: modelEnv(q.GetModelEnv())}
+	c := server.Config{Seed: q.GetSeed(), Summarize: q.GetSummarize(), Asynchronous: q.GetAsynchronous(), ModelEnv: modelEnv(q.GetModelEnv())}
 	if q.GetModel() != nil {
 		c.Model = new(choiceOf(q.GetModel()))
 	}

@@ -315,6 +315,7 @@ type PartDescription struct {
 	Timing        Timing                 `protobuf:"varint,7,opt,name=timing,proto3,enum=psbench.v1.Timing" json:"timing,omitempty"` // elementwise servers
 	Computes      string                 `protobuf:"bytes,8,opt,name=computes,proto3" json:"computes,omitempty"`                     // the same: what they work out, as their metric names it
 	Asynchronous  bool                   `protobuf:"varint,9,opt,name=asynchronous,proto3" json:"asynchronous,omitempty"`            // servers: they answer before all trainers have come
+	Quorum        string                 `protobuf:"bytes,10,opt,name=quorum,proto3" json:"quorum,omitempty"`                        // the same: the setting that says for how many they wait
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -410,6 +411,13 @@ func (x *PartDescription) GetAsynchronous() bool {
 		return x.Asynchronous
 	}
 	return false
+}
+
+func (x *PartDescription) GetQuorum() string {
+	if x != nil {
+		return x.Quorum
+	}
+	return ""
 }
 
 type SettingDescription struct {
@@ -874,6 +882,7 @@ type ServerRole struct {
 	Summarize     bool                   `protobuf:"varint,2,opt,name=summarize,proto3" json:"summarize,omitempty"`              // as of a trainer, if the server holds parameters
 	Model         *PartChoice            `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`                       // servers of parameters
 	ModelEnv      *ModelEnv              `protobuf:"bytes,4,opt,name=model_env,json=modelEnv,proto3" json:"model_env,omitempty"` // of that model
+	Asynchronous  bool                   `protobuf:"varint,5,opt,name=asynchronous,proto3" json:"asynchronous,omitempty"`        // by its declaration and its settings
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -934,6 +943,13 @@ func (x *ServerRole) GetModelEnv() *ModelEnv {
 		return x.ModelEnv
 	}
 	return nil
+}
+
+func (x *ServerRole) GetAsynchronous() bool {
+	if x != nil {
+		return x.Asynchronous
+	}
+	return false
 }
 
 type TableRole struct {
@@ -4955,7 +4971,7 @@ const file_psbench_proto_rawDesc = "" +
 	"psbench.v1\"\x11\n" +
 	"\x0fDescribeRequest\"B\n" +
 	"\rDescribeReply\x121\n" +
-	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\xa3\x02\n" +
+	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\xbb\x02\n" +
 	"\x0fPartDescription\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12:\n" +
@@ -4965,7 +4981,9 @@ const file_psbench_proto_rawDesc = "" +
 	"\x05links\x18\x06 \x03(\tR\x05links\x12*\n" +
 	"\x06timing\x18\a \x01(\x0e2\x12.psbench.v1.TimingR\x06timing\x12\x1a\n" +
 	"\bcomputes\x18\b \x01(\tR\bcomputes\x12\"\n" +
-	"\fasynchronous\x18\t \x01(\bR\fasynchronous\"q\n" +
+	"\fasynchronous\x18\t \x01(\bR\fasynchronous\x12\x16\n" +
+	"\x06quorum\x18\n" +
+	" \x01(\tR\x06quorum\"q\n" +
 	"\x12SettingDescription\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12!\n" +
@@ -5008,13 +5026,14 @@ const file_psbench_proto_rawDesc = "" +
 	" \x01(\bR\x0eparametersBack\x1a7\n" +
 	"\tMapsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9f\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc3\x01\n" +
 	"\n" +
 	"ServerRole\x12\x12\n" +
 	"\x04seed\x18\x01 \x01(\x04R\x04seed\x12\x1c\n" +
 	"\tsummarize\x18\x02 \x01(\bR\tsummarize\x12,\n" +
 	"\x05model\x18\x03 \x01(\v2\x16.psbench.v1.PartChoiceR\x05model\x121\n" +
-	"\tmodel_env\x18\x04 \x01(\v2\x14.psbench.v1.ModelEnvR\bmodelEnv\"u\n" +
+	"\tmodel_env\x18\x04 \x01(\v2\x14.psbench.v1.ModelEnvR\bmodelEnv\x12\"\n" +
+	"\fasynchronous\x18\x05 \x01(\bR\fasynchronous\"u\n" +
 	"\tTableRole\x12\x12\n" +
 	"\x04seed\x18\x01 \x01(\x04R\x04seed\x12\x1c\n" +
 	"\tsummarize\x18\x02 \x01(\bR\tsummarize\x12\x1a\n" +

@@ -54,7 +54,7 @@ func TestPartsCrossGRPC(t *testing.T) {
 			Kind: sdk.Kind(word.Draw(t, "kind")), Key: word.Draw(t, "key"),
 			Serves: sdk.Service(word.Draw(t, "serves")), Needs: sdk.Service(word.Draw(t, "needs")),
 			Timing: rapid.SampledFrom([]sdk.Timing{0, sdk.OnArrival, sdk.OnLastArrival}).Draw(t, "timing"), Computes: word.Draw(t, "computes"),
-			Asynchronous: rapid.Bool().Draw(t, "asynchronous"),
+			Asynchronous: rapid.Bool().Draw(t, "asynchronous"), Quorum: word.Draw(t, "quorum"),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "links") {
 			p.Links = append(p.Links, sdk.Link(word.Draw(t, "link")))

@@ -177,14 +177,17 @@ func TestAnswersThatNobodyWaitsFor(t *testing.T) {
 	}
 }
 
-// A server of parameters may answer before all have come without declaring it: batch 0 fetches
-// what it holds.
-func TestServersOfParametersAnswerAsTheyLike(t *testing.T) {
-	s := newFixture(t, 2, hosttest.Patience, func(p sdk.Part) sdk.Part {
-		p.Serves = sdk.ServiceParameters
-		return p
-	})
+// A server of parameters answers batch 0 at once, which fetches what it holds, and waits for all
+// from then on.
+func TestServersOfParametersAnswerFetches(t *testing.T) {
+	s := newFixture(t, 2, hosttest.Patience)
+	s.role.buckets[0].fetches = true
 	f, p := s.push(1, 0)
 	hosttest.Must(t, p.Answer(p.Gradient))
 	hosttest.Must(t, f.Wait())
+	_, p = s.push(1, 1)
+	const want = "server tested answered batch 1, bucket 0 of trainer1 before trainer0 had pushed it, which a server must declare (sdk.Asynchronous)"
+	if err := p.Answer(p.Gradient); err == nil || err.Error() != want {
+		t.Errorf("an answer to a report gives %v", err)
+	}
 }

@@ -15,7 +15,8 @@ import (
 type bucket struct {
 	index            int
 	trainers         int
-	answers          answers
+	asynchronous     bool // a push is answered whether others have come or not
+	fetches          bool // batch 0 is: it holds no gradient and fetches parameters
 	straggler, whole *sdk.Series
 	slots            []slot  // by trainer; where the server takes pushes itself
 	chunks           []chunk // where the host reduces them

@@ -49,59 +49,47 @@ func TestChunksOfARound(t *testing.T) {
 // A server that takes pushes itself waits for any of the others, for as long as the oldest push
 // has no answer: for those that have not pushed since and have batches left.
 func TestOverduePushes(t *testing.T) {
-	for _, how := range []answers{asItLikes, asynchronously} {
-		role, b := emptyBucket(4, how)
-		arrive := func(trainer int, batch, atNS int64) sdk.Push {
-			return b.take(&comm.Arrival{Batch: batch, Trainer: trainer, Chunks: 1, AtNS: atNS})
-		}
-		answer := func(p sdk.Push) {
-			s, err := role.beginAnswer(b, p.Trainer, p)
-			if err != nil {
-				t.Error(err)
-			} else if s.round != nil {
-				b.noteAnswers(s.round, 1)
-			}
-		}
-		first, second := arrive(0, 7, 100), arrive(1, 7, 110)
-		answer(first)
-		answer(second)
-		late := arrive(2, 7, 5000)
-		if missing, _ := b.overdue(5010, 60); missing != nil {
-			t.Errorf("a push of 10 ns ago has %v overdue", missing)
-		}
-		next := arrive(0, 8, 5020)
-		if missing, batch := b.overdue(5060, 60); !slices.Equal(missing, []int{1, 3}) || batch != 7 {
-			t.Errorf("a push of 60 ns ago has %v overdue since batch %d", missing, batch)
-		}
-		b.expect([]int64{9, 7, 9, 9})
-		if missing, batch := b.overdue(5060, 60); !slices.Equal(missing, []int{3}) || batch != 7 {
-			t.Errorf("without trainer 1, whose last batch is 7, %v are overdue since batch %d", missing, batch)
-		}
-		answer(late)
-		if missing, _ := b.overdue(5079, 60); missing != nil {
-			t.Errorf("a push of 59 ns ago has %v overdue", missing)
-		}
-		arrive(3, 7, 5081)
-		answer(arrive(2, 8, 5083))
-		if missing, batch := b.overdue(9000, 60); missing != nil {
-			t.Errorf("where all have pushed since or have no batches left, %v are overdue since batch %d", missing, batch)
-		}
-		answer(next)
-		if missing, batch := b.overdue(9000, 60); !slices.Equal(missing, []int{0}) || batch != 7 {
-			t.Errorf("with an answer that trainer 0 has not pushed after, %v are overdue since batch %d", missing, batch)
-		}
-		b.reset()
-		if arrive(1, 0, 9100); b.slots[1].last <= 7 {
-			t.Error("how many batches a trainer has is that of the pass before")
+	role := &Role{trainers: make([]process.Peer, 4)}
+	b := &bucket{trainers: 4, asynchronous: true}
+	b.slots = role.newSlots(b)
+	arrive := func(trainer int, batch, atNS int64) sdk.Push {
+		return b.take(&comm.Arrival{Batch: batch, Trainer: trainer, Chunks: 1, AtNS: atNS})
+	}
+	answer := func(p sdk.Push) {
+		if _, err := role.beginAnswer(b, p.Trainer, p); err != nil {
+			t.Error(err)
 		}
 	}
-}
-
-// emptyBucket is a bucket of a server that answers in some way.
-func emptyBucket(trainers int, how answers) (*Role, *bucket) {
-	role := &Role{trainers: make([]process.Peer, trainers)}
-	rec := &sdk.Recorder{}
-	b := &bucket{trainers: trainers, answers: how, straggler: rec.Series("s", "straggler"), whole: rec.Series("w", "whole")}
-	b.slots = role.newSlots(b)
-	return role, b
+	first, second := arrive(0, 7, 100), arrive(1, 7, 110)
+	answer(first)
+	answer(second)
+	late := arrive(2, 7, 5000)
+	if missing, _ := b.overdue(5010, 60); missing != nil {
+		t.Errorf("a push of 10 ns ago has %v overdue", missing)
+	}
+	next := arrive(0, 8, 5020)
+	if missing, batch := b.overdue(5060, 60); !slices.Equal(missing, []int{1, 3}) || batch != 7 {
+		t.Errorf("a push of 60 ns ago has %v overdue since batch %d", missing, batch)
+	}
+	b.expect([]int64{9, 7, 9, 9})
+	if missing, batch := b.overdue(5060, 60); !slices.Equal(missing, []int{3}) || batch != 7 {
+		t.Errorf("without trainer 1, whose last batch is 7, %v are overdue since batch %d", missing, batch)
+	}
+	answer(late)
+	if missing, _ := b.overdue(5079, 60); missing != nil {
+		t.Errorf("a push of 59 ns ago has %v overdue", missing)
+	}
+	arrive(3, 7, 5081)
+	answer(arrive(2, 8, 5083))
+	if missing, batch := b.overdue(9000, 60); missing != nil {
+		t.Errorf("where all have pushed since or have no batches left, %v are overdue since batch %d", missing, batch)
+	}
+	answer(next)
+	if missing, batch := b.overdue(9000, 60); !slices.Equal(missing, []int{0}) || batch != 7 {
+		t.Errorf("with an answer that trainer 0 has not pushed after, %v are overdue since batch %d", missing, batch)
+	}
+	b.reset()
+	if arrive(1, 0, 9100); b.slots[1].last <= 7 {
+		t.Error("how many batches a trainer has is that of the pass before")
+	}
 }

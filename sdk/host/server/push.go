@@ -10,33 +10,6 @@ import (
 	"github.com/psbench/psbench/sdk/host/fault"
 )
 
-// answers says when a server that takes pushes itself may answer one.
-type answers int
-
-const (
-	// whenAllCame is once all trainers have pushed the batch: what a server of gradients
-	// promises that does not declare anything else.
-	whenAllCame answers = iota
-	// asItLikes is how a server of parameters answers, whose trainers run equally many
-	// batches all the same: the rounds of all are complete in the end.
-	asItLikes
-	// asynchronously is how a server answers that says so: nothing is common to the
-	// trainers' pushes of a batch, which some may never push.
-	asynchronously
-)
-
-// answersOf is what a server's declaration says.
-func answersOf(part sdk.Part) answers {
-	switch {
-	case part.Asynchronous:
-		return asynchronously
-	case part.Serves == sdk.ServiceParameters:
-		return asItLikes
-	default:
-		return whenAllCame
-	}
-}
-
 // slot is where a trainer's pushes of a bucket pass through, one at a time, on their way to a
 // server that takes them itself. The bucket's mu guards it.
 type slot struct {
@@ -82,7 +55,7 @@ func (b *bucket) take(a *comm.Arrival) sdk.Push {
 	s := &b.slots[a.Trainer]
 	s.number++
 	s.arrival, s.batch, s.atNS, s.pending = a, a.Batch, a.AtNS, true
-	if b.answers != asynchronously {
+	if !b.asynchronous {
 		s.round = b.join(a)
 	}
 	return sdk.NewPush(sdk.Push{Batch: a.Batch, Bucket: b.index, Trainer: a.Trainer, Number: s.number, Gradient: a.Gradient}, s.answer)
@@ -130,7 +103,7 @@ func (r *Role) wrong(b *bucket, s *slot, p sdk.Push) string {
 		return fmt.Sprintf("once more, while batch %d is in flight", s.batch)
 	case !s.pending:
 		return "twice"
-	case b.answers == whenAllCame && s.round.complete < b.trainers:
+	case s.round != nil && s.round.complete < b.trainers && (s.batch > 0 || !b.fetches):
 		return fmt.Sprintf("before %s had pushed it, which a server must declare (sdk.Asynchronous)", comm.JoinNames(r.names(s.round.missing())))
 	default:
 		return ""

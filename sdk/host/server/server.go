@@ -41,8 +41,10 @@ type Role struct {
 type Config struct {
 	Seed      uint64
 	Summarize bool
-	Model     *process.Choice // of a server of parameters
-	ModelEnv  sdk.ModelEnv    // of that model
+	// Asynchronous says that it may answer before all of its trainers have come.
+	Asynchronous bool
+	Model        *process.Choice // of a server of parameters
+	ModelEnv     sdk.ModelEnv    // of that model
 }
 
 // Peers are the processes that push to a server.
@@ -78,7 +80,7 @@ func (r *Role) Connect(peers Peers) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.newBuckets(specs, answersOf(part))
+	r.newBuckets(specs)
 	conns := make([]*wire.Conn, len(r.trainers))
 	for i, t := range r.trainers {
 		if conns[i], err = r.Accept(t, process.PurposePush); err != nil {
@@ -115,16 +117,17 @@ func (r *Role) build(part sdk.Part, env sdk.ServerEnv) (_ any, err error) {
 }
 
 // newBuckets makes the buckets. Where nobody waits for all trainers, there is no straggler.
-func (r *Role) newBuckets(specs []tensor.BucketSpec, answers answers) {
+func (r *Role) newBuckets(specs []tensor.BucketSpec) {
 	var straggler *sdk.Series
-	if answers != asynchronously {
+	if !r.config.Asynchronous {
 		straggler = r.Recorder.Series("parameter_server_straggler_metric", "param_index_straggler")
 	}
 	whole := r.Recorder.Series("parameter_server_batch_metric", "param_index_batch")
 	r.buckets = make([]bucket, len(specs))
 	for i := range r.buckets {
 		b := &r.buckets[i]
-		b.index, b.trainers, b.answers, b.straggler, b.whole = i, len(r.trainers), answers, straggler, whole
+		b.index, b.trainers, b.straggler, b.whole = i, len(r.trainers), straggler, whole
+		b.asynchronous, b.fetches = r.config.Asynchronous, r.config.Model != nil
 		if r.reduction != nil {
 			b.chunks = r.reduction.newChunks(specs[i], len(r.trainers))
 		} else {

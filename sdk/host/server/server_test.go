@@ -69,7 +69,7 @@ func openServer(t testing.TB, transport string, server sdk.Part, specs []tensor.
 		Name: "server9", Part: hosttest.Choice("server", "tested"), Timeout: timeout,
 		Transport: transport, Listen: "127.0.0.1",
 	})
-	role := New(proc, Config{})
+	role := New(proc, Config{Asynchronous: server.Asynchronous})
 	req := Peers{Buckets: specs}
 	links, stores := make([]comm.ServerLink, trainers), make([]*comm.Store, trainers)
 	joined := make(chan error, trainers)
