@@ -46,8 +46,8 @@ var terms = []term{
 	{breakdown.Metric{Type: "epoch_metric", Name: "epoch"}, "epoch", "all iterations of an epoch"},
 	{breakdown.Metric{Type: "evaluation_metric", Name: "evaluate"}, "evaluation", "a trainer evaluates its held-out samples after an epoch"},
 
-	{breakdown.Metric{Type: "parameter_server_straggler_metric", Name: "param_index_straggler"}, "server: straggler of a bucket", "from the first trainer's gradient of a bucket to the last one's: how long the server waited for the straggler"},
-	{breakdown.Metric{Type: "parameter_server_batch_metric", Name: "param_index_batch"}, "server: bucket until answered", "from the first trainer's gradient of a bucket until all trainers are answered"},
+	{breakdown.Metric{Type: "parameter_server_straggler_metric", Name: "param_index_straggler"}, "server: straggler of a bucket", "from the first trainer's gradient of a bucket to the last one's: how long the server waited for the straggler; an asynchronous server has none"},
+	{breakdown.Metric{Type: "parameter_server_batch_metric", Name: "param_index_batch"}, "server: bucket until answered", "from the first trainer's gradient of a bucket until all trainers are answered; of an asynchronous server, from each gradient until its own answer"},
 	{breakdown.Metric{Type: "embedding_metric", Name: "lookup"}, "server: lookup", "a call for rows from its arrival until they are written"},
 	{breakdown.Metric{Type: "embedding_metric", Name: "update"}, "server: update", "a call with gradients of rows from its arrival until they are applied"},
 	{breakdown.Metric{Type: "batch_update_metric", Name: "got update"}, "server: gradients added", "a trainer's gradients from their arrival until they are added up"},

@@ -46,7 +46,8 @@ type Result struct {
 	// Transport is what carried the gradients: shm, unix, tcp or grpc.
 	Transport string `json:"transport"`
 	// Connected are the ranks of the trainers by the sets that the hook connects: those of a
-	// set wait for each other in every iteration. Every trainer is in one.
+	// set wait for each other in every iteration. An asynchronous server connects none. Every
+	// trainer is in one.
 	Connected [][]int             `json:"connected"`
 	Data      Partition           `json:"data"`
 	Buckets   []tensor.BucketSpec `json:"buckets"`
