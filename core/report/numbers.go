@@ -24,7 +24,8 @@ type numbers struct {
 	isGauge   bool
 }
 
-// numbersOf are those of some ranks, of each kind in the order of first appearance.
+// numbersOf are those of some ranks: gauges, histograms, then counters, each in the order of first
+// appearance.
 func numbersOf(r *result.Result, of func(rank int) bool) []*numbers {
 	var all []*numbers
 	find := func(h metric.Head, alike func(*numbers) bool) *numbers {
@@ -36,11 +37,6 @@ func numbersOf(r *result.Result, of func(rank int) bool) []*numbers {
 		n := &numbers{Head: h}
 		all = append(all, n)
 		return n
-	}
-	for _, c := range r.Counters {
-		if of(c.Rank) {
-			find(c.Head, func(*numbers) bool { return true }).value += c.Value
-		}
 	}
 	for _, g := range r.Gauges {
 		if !of(g.Rank) || g.Len() == 0 {
@@ -65,6 +61,11 @@ func numbersOf(r *result.Result, of func(rank int) bool) []*numbers {
 			n.counts = new(metric.NewHistogram(h.Bounds))
 		}
 		n.counts.Merge(&h.Histogram)
+	}
+	for _, c := range r.Counters {
+		if of(c.Rank) {
+			find(c.Head, func(n *numbers) bool { return !n.isGauge && n.counts == nil }).value += c.Value
+		}
 	}
 	return all
 }
@@ -116,10 +117,19 @@ func bucketName(h *metric.Histogram, i int) string {
 	case i < 0:
 		return "-"
 	case i < len(h.Bounds):
-		return "≤ " + plain(h.Bounds[i])
+		return "≤ " + bound(h.Bounds[i])
 	default:
-		return "> " + plain(h.Bounds[i-1])
+		return "> " + bound(h.Bounds[i-1])
 	}
+}
+
+// bound is plain, or 1e+07 where that is shorter.
+func bound(x float64) string {
+	text, short := plain(x), strconv.FormatFloat(x, 'g', -1, 64)
+	if len(short) < len(text) {
+		return short
+	}
+	return text
 }
 
 // plain shows a number with four digits or more, and a whole one with all, unless it is very
@@ -232,18 +242,21 @@ func numbersOverview(w *screen.Page, r *result.Result, all []*numbers) {
 func numbersLine(all []*numbers) string {
 	var parts []string
 	for _, n := range all {
-		text := n.name() + " "
+		text, unit := n.name()+" ", " "+n.Unit
+		if n.Unit == "1" {
+			unit = ""
+		}
 		switch {
 		case n.isGauge && len(n.observed) == 0:
 			continue
 		case n.isGauge:
-			text += "mean " + plain(stats.Consume(n.observed).Mean) + " " + n.Unit
+			text += "mean " + plain(stats.Consume(n.observed).Mean) + unit
 		case n.counts != nil && n.counts.Total() == 0:
 			continue
 		case n.counts != nil:
-			text += "median " + bucketName(n.counts, n.counts.Quantile(0.5)) + " " + n.Unit
+			text += "median " + bucketName(n.counts, n.counts.Quantile(0.5)) + unit
 		default:
-			text += strconv.FormatInt(n.value, 10) + " " + n.Unit
+			text += strconv.FormatInt(n.value, 10) + unit
 		}
 		parts = append(parts, text)
 	}
