@@ -131,7 +131,7 @@ func checkNumbers(r *Result, ranks map[int]bool) error {
 		}
 	}
 	for i, h := range r.Histograms {
-		if err := check("histogram", i, h.Rank, h.Head, fmt.Sprint(h.Bounds), h.Histogram.Check()); err != nil {
+		if err := check("histogram", i, h.Rank, h.Head, fmt.Sprint(h.Bounds), h.Check()); err != nil {
 			return err
 		}
 	}

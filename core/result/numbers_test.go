@@ -118,7 +118,8 @@ func TestProcessesOfARankAddUp(t *testing.T) {
 	if d := cmp.Diff([]Counter{{1, h, 7}, {2, h, 5}, {1, other, 6}}, r.Counters); d != "" {
 		t.Error(d)
 	}
-	if r.GaugeOf(1, h) != r.GaugeOf(1, h) || r.GaugeOf(1, h) == r.GaugeOf(2, h) || r.GaugeOf(1, h) == r.GaugeOf(1, other) {
+	g := r.GaugeOf(1, h)
+	if r.GaugeOf(1, h) != g || r.GaugeOf(2, h) == g || r.GaugeOf(1, other) == g {
 		t.Error("gauges are not told apart by rank and head")
 	}
 	of := func(bounds []float64, counts ...int64) metric.Histogram {

@@ -34,7 +34,7 @@ func histogramFromProto(h *proto.Histogram) (record.Piece, error) {
 		Head:      headFromProto(h.GetHead()),
 		Histogram: metric.Histogram{Bounds: h.GetBounds(), Counts: h.GetCounts(), NaN: h.GetNan()},
 	}
-	return numbers(out, "histogram", out.Head, out.Histogram.Check())
+	return numbers(out, "histogram", out.Head, out.Check())
 }
 
 // numbers is a piece, unless something is wrong with its unit or, as err says, with the rest.
