@@ -80,6 +80,7 @@ def share(text):
 SUBCOMMANDS = {
     "pushpull": ("push-pull over shared memory and TensorPipe RPC", lambda o: [works.pushpull(o.place)]),
     "allreduce": ("all-reduce over shared memory, Gloo and MPI", lambda o: [works.allreduce(m) for m in o.mode]),
+    "copies": ("all-reduce of gradients in ordinary memory, tuned Open MPI and MPICH", lambda o: [works.copies()]),
     "tcp": ("push-pull over TCP and TensorPipe over TCP, and the share of loopback TCP", lambda o: [works.tcp()]),
     "reduce": ("average_batch in place as a share of memcpy", lambda o: [works.reduce()]),
     "training": ("what a hook costs per batch, and PyTorch's", lambda o: [works.training(o.hooks)]),
@@ -93,10 +94,11 @@ SUBCOMMANDS = {
     "launch": ("what a process costs with up to 128 trainers", lambda o: [works.launch()]),
     "memory": ("what memory a trainer process needs beside its data", lambda o: [works.memory()]),
     "all": ("everything, into one Markdown file", lambda o: [
-        works.pushpull(o.place), *(works.allreduce(m) for m in o.mode), works.tcp(), works.reduce(),
+        works.pushpull(o.place), *(works.allreduce(m) for m in o.mode), works.copies(), works.tcp(),
+        works.reduce(),
         works.training(o.hooks), *trained()]),
 }
-COMMUNICATION = ("pushpull", "allreduce", "tcp", "reduce", "all")
+COMMUNICATION = ("pushpull", "allreduce", "copies", "tcp", "reduce", "all")
 
 
 def trained():
@@ -163,7 +165,7 @@ def settings_for(work, options):
 
 def known_works():
     places, hooks = ("inplace", "copy"), ("rpc", "allreduce")
-    every = [works.pushpull(places), works.allreduce("fresh"), works.allreduce("warm"), works.tcp(), works.reduce(),
+    every = [works.pushpull(places), works.allreduce("fresh"), works.allreduce("warm"), works.copies(), works.tcp(), works.reduce(),
              works.training(hooks), *trained()]
     return {w.name: w for w in every}
 

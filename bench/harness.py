@@ -16,7 +16,7 @@ import measure  # noqa: E402
 
 PEERS = ("torch_pushpull", "torch_allreduce", "torch_ps", "torch_step", "torch_dlrm", "torch_hybrid", "torch_batch_update",
          "blas_memory", "shared_memory", "cpu_time")
-FAKES = ("bin/psbench", "bin/mpicc", "bin/mpirun", *(f"peers/{name}.py" for name in PEERS))
+FAKES = ("bin/psbench", *(f"bin/{tool}{vendor}" for tool in ("mpicc", "mpirun") for vendor in ("", ".openmpi", ".mpich")), *(f"peers/{name}.py" for name in PEERS))
 
 
 class Compare(unittest.TestCase):

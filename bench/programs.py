@@ -214,25 +214,60 @@ class TorchAllReduce(Program):
 
 @dataclass(frozen=True)
 class MPIAllReduce(Program):
-    """All-reduce with MPI, built into the folder of results."""
+    """All-reduce with MPI, built into the folder of results. vendor is that of Debian's names,
+    "openmpi" or "mpich"; without one it is what mpicc and mpirun are."""
 
     mode: str = "fresh"
+    vendor: str = ""
+
+    def tool(self, name):
+        return f"{name}.{self.vendor}" if self.vendor else name
+
+    def executable(self, settings):
+        return os.path.join(settings.out, f"mpi_allreduce{'_' if self.vendor else ''}{self.vendor}")
 
     def build(self, settings):
         source = os.path.join(settings.peers, "mpi_allreduce.c")
-        return ["mpicc", "-O2", "-o", os.path.join(settings.out, "mpi_allreduce"), source]
+        return [self.tool("mpicc"), "-O2", "-o", self.executable(settings), source]
 
-    def command(self, settings, trainers):
+    def options(self, _trainers):
         """Hardware threads count as slots: with more ranks than slots Open MPI
         yields in its waits, and it may take a core with two threads for one."""
         root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        return [
-            "mpirun", *root, "--use-hwthread-cpus", "--oversubscribe", "-n", str(trainers),
-            os.path.join(settings.out, "mpi_allreduce"), f"{settings.seconds:g}", *map(str, settings.sizes),
-        ]
+        return [*root, "--use-hwthread-cpus", "--oversubscribe"]
+
+    def command(self, settings, trainers):
+        return [self.tool("mpirun"), *self.options(trainers), "-n", str(trainers), self.executable(settings),
+                f"{settings.seconds:g}", *map(str, settings.sizes)]
 
     def environment(self):
         return {"FRESH": "1"} if self.mode == "fresh" else {}
 
     def read(self, stdout, settings, trainers):
         return read_peer(self.name, stdout, settings, {"world": trainers, "fresh": int(self.mode == "fresh")})
+
+
+@dataclass(frozen=True)
+class TunedOpenMPI(MPIAllReduce):
+    """The ring in segments of so many bytes, by the kernel's single copy."""
+
+    vendor: str = "openmpi"
+    segment: int = 256 << 10
+
+    def options(self, trainers):
+        """Ranks have a core each, or yield in their waits where there are too few."""
+        enough = trainers <= len(os.sched_getaffinity(0))
+        place = ["--bind-to", "core"] if enough else ["--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+        tuned = {"btl_vader_single_copy_mechanism": "cma", "coll_tuned_use_dynamic_rules": 1,
+                 "coll_tuned_allreduce_algorithm": 5, "coll_tuned_allreduce_algorithm_segmentsize": self.segment}
+        return [*super().options(trainers), *place, *(word for k, v in tuned.items() for word in ("--mca", k, str(v)))]
+
+
+@dataclass(frozen=True)
+class MPICHAllReduce(MPIAllReduce):
+    """All-reduce with MPICH as it comes."""
+
+    vendor: str = "mpich"
+
+    def options(self, _trainers):
+        return []

@@ -141,6 +141,29 @@ class RatioTable:
 
 
 @dataclass(frozen=True)
+class FastestTable:
+    """RatioTable with the fastest of several peers at each size, by their medians."""
+
+    ours: str
+    theirs: tuple
+    target: Callable    # (trainers, bytes) -> the least ratio, or None
+
+    def markdown(self, records):
+        rows = []
+        for trainers, nbytes in cases(records, self.ours):
+            peers = {p: by_turn(records, p, trainers, "p50_us", nbytes) for p in self.theirs}
+            name = min((p for p in peers if peers[p]), key=lambda p: median(peers[p].values()))
+            ours, theirs = common_turns(by_turn(records, self.ours, trainers, "p50_us", nbytes), peers[name])
+            times, target = ratio(theirs, ours), self.target(trainers, nbytes)
+            rows.append([str(trainers), size_name(nbytes), duration(spread(ours.values())), name,
+                         duration(spread(theirs.values())), cell(times), "-" if target is None else f"{target:g}",
+                         verdict(times.mid, {t: theirs[t] / ours[t] for t in ours}, target, at_least,
+                                 loud_turns(records, trainers))])
+        return markdown(["trainers", "size", f"{self.ours}, p50", "fastest peer", "peer, p50", "times faster", "target",
+                         "reached"], rows)
+
+
+@dataclass(frozen=True)
 class ShareTable:
     """psbench's share of a limit of the machine, measured in the same process."""
 

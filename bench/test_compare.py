@@ -187,6 +187,26 @@ class Compare(harness.Compare):
         gloo, mpi_fresh, mpi_warm = ["8", "8", "8"], ["1", "1", "1.5"], ["1", "3", "3"]
         self.assertEqual(targets, gloo + mpi_fresh + mpi_warm)
 
+    def test_copies_are_compared_with_the_fastest_setting(self):
+        """The fake takes longer the more often it was started as the same program."""
+        status, out, err = self.measured("copies", "--processes", "2", "--trainers", "2,4", "--sizes", "4K,64K")
+        self.assertEqual(status, 0, err)
+        copied, in_place, mpich = (self.lines(out)[at:at + 4] for at in (0, 4, 8))
+        self.assertEqual([line[3] for line in copied], [f"Open MPI, {kib} KiB" for kib in (128, 128, 128, 128)])
+        self.assertEqual([line[6] for line in copied], ["-", "1.2", "-", "1.2"])
+        self.assertEqual([line[6] for line in in_place], ["1"] * 4)
+        self.assertEqual([line[5] for line in mpich], ["-"] * 4)
+        for command in ("FRESH=1 mpirun.openmpi", "--bind-to", "mpirun.mpich -n 2", "--place copy", "segmentsize 524288"):
+            self.assertIn(command, out)
+
+    def test_the_fastest_peer_is_that_of_the_best_median(self):
+        def record(program, turn, us):
+            return {"program": program, "turn": turn, "trainers": 2, "foreign_share": 0, "rows": [{"bytes": 4096, "p50_us": us}]}
+        records = [record("a", 0, 9), record("a", 1, 7), record("b", 0, 5), record("b", 1, 20), record("we", 0, 4), record("we", 1, 4)]
+        table = tables.FastestTable("we", ("a", "b", "absent"), lambda trainers, nbytes: 2)
+        self.assertEqual([c.strip() for c in table.markdown(records).splitlines()[2].strip("|").split("|")],
+                         ["2", "4 KiB", "4.00 µs (4.00..4.00)", "a", "8.00 µs (7.00..9.00)", "2.00 (1.75..2.25)", "2", "yes (1/2)"])
+
     def test_tcp_table_has_shares_where_there_is_a_target(self):
         status, out, err = self.measured("tcp", "--processes", "3", "--trainers", "2,4", "--sizes", "1M,4M")
         self.assertEqual(status, 0, err)
@@ -206,7 +226,7 @@ class Compare(harness.Compare):
         with open(os.path.join(self.out, "comparison.md")) as f:
             text = f.read()
         self.assertEqual(text, out.removesuffix("\n"))
-        self.assertEqual(text.count("### "), 16)
+        self.assertEqual(text.count("### "), 17)
         for command in ("comm pushpull --server average --ntrainer 2", "comm allreduce", "--transport tcp",
                         "--server average_batch", "torch_ps.py --hook rpc", "run --ntrainer 2"):
             self.assertIn(command, text)

@@ -2,8 +2,8 @@
 from dataclasses import dataclass
 
 from launching import COUNTS, LaunchTable, PsbenchLaunch, Ranks
-from programs import MPIAllReduce, PsbenchComm, TorchAllReduce, TorchPushPull
-from tables import CostTable, MemoryTable, RateTable, RatioTable, ShareTable, ValueTable
+from programs import MPICHAllReduce, MPIAllReduce, PsbenchComm, TorchAllReduce, TorchPushPull, TunedOpenMPI
+from tables import CostTable, FastestTable, MemoryTable, RateTable, RatioTable, ShareTable, ValueTable
 from training import (BatchUpdate, BlasMemory, Ddp, Dlrm, Hybrid, PsbenchHybrid, PsbenchMemory, PsbenchRun,
                       TorchBatchUpdate, TorchDdp, TorchDlrm, TorchHybrid, TorchStep)
 
@@ -63,6 +63,18 @@ def allreduce(mode):
     return Work("allreduce-fresh", "All-reduce, fresh, shared memory", (ours, TorchAllReduce("Gloo"), mpi),
                 (RatioTable("psbench", "Gloo", at_every_size(8)),
                  RatioTable("psbench", "MPI", from_size(MIB, 1.5, below=1))), trainers=(2, 4))
+
+
+def copies():
+    """Gradients in ordinary memory, as MPI's are."""
+    ours = [PsbenchComm("psbench copy", "allreduce", place="copy"), PsbenchComm("psbench in place", "allreduce")]
+    tuned = [TunedOpenMPI(f"Open MPI, {kib} KiB", segment=kib * KIB) for kib in (128, 256, 512)]
+    mpich = MPICHAllReduce("MPICH")
+    peers, target = tuple(p.name for p in tuned), {"psbench copy": from_size(64 * KIB, 1.2), "psbench in place": at_every_size(1)}
+    return Work("allreduce-copy", "All-reduce of gradients in ordinary memory, fresh", (*ours, *tuned, mpich),
+                (*(FastestTable(p.name, peers, target[p.name]) for p in ours),
+                 RatioTable("psbench copy", mpich.name, at_every_size(None))),
+                trainers=(2, 4), sizes=(4 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 25 * MIB, 64 * MIB))
 
 
 def tcp():

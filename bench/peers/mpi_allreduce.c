@@ -1,8 +1,10 @@
 /* MPI allreduce (sum, float32, in place), back to back: one JSON line per size.
  * Build: mpicc -O2 -o mpi_allreduce mpi_allreduce.c
  * Run:   mpirun -n 2 ./mpi_allreduce [seconds-per-size [bytes ...]]
- * FRESH=1 in the environment: new values and a barrier before each round, both untimed. */
+ * FRESH=1 in the environment: before each round new values and a barrier, after it another
+ * barrier and a look at every element, all untimed, as psbench comm does. */
 #include <mpi.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,39 @@ static double quantile(const double *v, int n, double q) {
     return v[lo] + (v[hi] - v[lo]) * (pos - lo);
 }
 
+/* The values of psbench comm: a hash of rank, round and index, whole numbers from -1024 to
+ * 1023, whose sums a float holds exactly. */
+static uint64_t key_of(int rank, int round) {
+    uint64_t x = (uint64_t)(rank + 1) * 0xBF58476D1CE4E5B9u ^ (uint64_t)(round + 1) * 0x94D049BB133111EBu;
+    x = (x ^ x >> 31) * 0x9E3779B97F4A7C15u;
+    return x ^ x >> 29;
+}
+
+static int value_of(uint64_t key, int i) {
+    return (int)((((uint64_t)i * 0x9E3779B97F4A7C15u) ^ key) * 0xD6E8FEB86659FD93u >> 53) - 1024;
+}
+
+static void fill(float *x, int n, int rank, int round) {
+    uint64_t key = key_of(rank, round);
+    for (int i = 0; i < n; i++) x[i] = (float)value_of(key, i);
+}
+
+/* Ends all ranks at the first element that is not the sum of all ranks' values. */
+static void verify(const float *x, int n, int world, int round) {
+    for (int from = 0; from < n; from += 512) {
+        int sums[512] = {0}, to = n - from < 512 ? n - from : 512;
+        for (int rank = 0; rank < world; rank++) {
+            uint64_t key = key_of(rank, round);
+            for (int i = 0; i < to; i++) sums[i] += value_of(key, from + i);
+        }
+        for (int i = 0; i < to; i++)
+            if (x[from + i] != (float)sums[i]) {
+                fprintf(stderr, "element %d of round %d is %g instead of %d\n", from + i, round, x[from + i], sums[i]);
+                MPI_Abort(MPI_COMM_WORLD, 1);
+            }
+    }
+}
+
 int main(int argc, char **argv) {
     static const long usual[] = {4096, 65536, 1 << 20, 4 << 20, 25 << 20, 64 << 20};
     if (argc > 1 && strcmp(argv[1], "--help") == 0)
@@ -30,6 +65,7 @@ int main(int argc, char **argv) {
     char library[MPI_MAX_LIBRARY_VERSION_STRING];
     MPI_Get_library_version(library, &length);
     library[strcspn(library, ",\"\\\n")] = 0;             /* its first words name it */
+    for (char *c = library; *c; c++) if (*c < ' ') *c = ' ';
     double budget = argc > 1 ? atof(argv[1]) : 2.0;
     int sizes = argc > 2 ? argc - 2 : (int)(sizeof usual / sizeof *usual);
     for (int s = 0; s < sizes; s++) {
@@ -43,17 +79,16 @@ int main(int argc, char **argv) {
             MPI_Barrier(MPI_COMM_WORLD);
             for (int r = 0; r < rounds; r++) {
                 if (fresh) {
-                    for (int i = 0; i < n; i++) x[i] = (float)(r & 7);
+                    fill(x, n, rank, r);
                     MPI_Barrier(MPI_COMM_WORLD);
                 }
                 double t = MPI_Wtime();
                 MPI_Allreduce(MPI_IN_PLACE, x, n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
                 lat[r] = MPI_Wtime() - t;
-            }
-            float want_sum = fresh ? (float)(world * ((rounds - 1) & 7)) : 0;
-            if (n > 0 && (x[0] != want_sum || x[n - 1] != want_sum)) {
-                fprintf(stderr, "wrong sum: %g instead of %g\n", x[0], want_sum);
-                MPI_Abort(MPI_COMM_WORLD, 1);
+                if (fresh) {
+                    MPI_Barrier(MPI_COMM_WORLD);
+                    verify(x, n, world, r);
+                }
             }
             if (phase == 0) {
                 qsort(lat, rounds, sizeof *lat, ascending);

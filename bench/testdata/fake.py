@@ -271,12 +271,14 @@ def mpicc(argv):
 def mpirun(argv):
     ranks = int(argv[argv.index("-n") + 1])
     _seconds, *sizes = argv[argv.index("-n") + 3:]
-    return peer_rows("mpi", map(int, sizes), world=ranks, fresh=int("FRESH" in os.environ))
+    segment = argv[argv.index("coll_tuned_allreduce_algorithm_segmentsize") + 1] if "--mca" in argv else ""
+    return peer_rows(f"mpi{segment}", map(int, sizes), world=ranks, fresh=int("FRESH" in os.environ))
 
 
 def main():
     """Plays the program that it is called as."""
     name, argv = os.path.basename(sys.argv[0]).removesuffix(".py"), sys.argv[1:]
+    name = name.removesuffix(".openmpi").removesuffix(".mpich")
     if name == "psbench":
         name, argv = f"psbench_{argv[0]}", argv[1:]
     return globals()[name](argv)
