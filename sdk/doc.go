@@ -13,6 +13,8 @@
 // and connects the processes; package comm then moves the tensors. Nothing
 // inside an iteration goes through gRPC.
 //
-// Life of a part: it is built with its settings and environment, runs the
-// warm-up pass, is reset, runs the measured pass, and is asked for its metrics.
+// Life of a part: it is built with its settings and environment, is reset, runs the
+// warm-up pass, is reset again, runs the measured pass, and is asked for its metrics. At the
+// end a part that is an io.Closer is closed, however the run ended: once, when no other
+// method of it runs, while its links are still there. docs/plugins.md has the whole of it.
 package sdk

@@ -2,9 +2,16 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/proto"
@@ -112,4 +119,29 @@ func Reset[M member](ctx context.Context, c *Cluster, members []M, pass record.P
 		_, err := m.base().Reset(ctx, &proto.ResetRequest{Pass: convert.PassToProto(pass)})
 		return err
 	})
+}
+
+// closeSlack is how much later than its parts' limit a process may answer.
+const closeSlack = time.Second
+
+// closeParts has the process close its parts, which together may take as long as limit, until
+// ctx ends.
+func (m *Member) closeParts(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit+closeSlack)
+	defer cancel()
+	_, err := m.Close(ctx, &proto.CloseRequest{LimitNs: int64(limit)})
+	switch {
+	case err == nil, status.Code(err) == codes.Unimplemented: // by who knows of none
+		return nil
+	case ctx.Err() != nil:
+		return &comm.WaitError{Waiter: "the core", For: []string{m.Name}, What: "the end of its parts", Seconds: limit.Seconds()}
+	case status.Code(err) == codes.Unavailable: // it died of them, which is told soon
+		select {
+		case <-m.Exited():
+			return m.Death("closing")
+		case <-ctx.Done():
+			return fmt.Errorf("%s no longer answers", m.Name)
+		}
+	}
+	return errors.New(quote.Message(status.Convert(err).Message()))
 }

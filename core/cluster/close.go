@@ -8,13 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/internal/quote"
-	"github.com/psbench/psbench/sdk/proto"
 )
 
 // How long the parts of a process may take to close after a failure, of which the user waits to
@@ -23,9 +16,6 @@ const (
 	failedClose  = 2 * time.Second
 	stoppedClose = time.Second
 )
-
-// closeSlack is how much later than its parts' limit a process may answer.
-const closeSlack = time.Second
 
 // mostFailures bounds how many processes are named whose parts were not closed.
 const mostFailures = 3
@@ -95,25 +85,4 @@ func (c *Cluster) closeAfterFailure(m *Member) error {
 		return nil
 	}
 	return err
-}
-
-// closeParts has the process close its parts, each within the limit, until ctx ends.
-func (m *Member) closeParts(ctx context.Context, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit+closeSlack)
-	defer cancel()
-	_, err := m.Close(ctx, &proto.CloseRequest{LimitNs: int64(limit)})
-	switch {
-	case err == nil, status.Code(err) == codes.Unimplemented: // by who knows of none
-		return nil
-	case ctx.Err() != nil:
-		return &comm.WaitError{Waiter: "the core", For: []string{m.Name}, What: "the end of its parts", Seconds: limit.Seconds()}
-	case status.Code(err) == codes.Unavailable: // it died of them, which is told soon
-		select {
-		case <-m.Exited():
-			return m.Death("closing")
-		case <-ctx.Done():
-			return fmt.Errorf("%s no longer answers", m.Name)
-		}
-	}
-	return errors.New(quote.Message(status.Convert(err).Message()))
 }
