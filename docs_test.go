@@ -1,6 +1,10 @@
 package psbench_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -133,5 +137,41 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 	}
 	if count < 11 {
 		t.Errorf("found %d series in the sources: the pattern of this test no longer fits them", count)
+	}
+}
+
+// The page on engines has the interfaces that a new engine implements as the source has them.
+func TestEnginesPageHasTheInterfaces(t *testing.T) {
+	page := documents(t)["docs/engines.md"]
+	for _, file := range []string{"sdk/engine/engine.go", "sdk/optimizer/elsewhere.go"} {
+		files := token.NewFileSet()
+		source, err := parser.ParseFile(files, file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		methods := 0
+		ast.Inspect(source, func(n ast.Node) bool {
+			named, ok := n.(*ast.TypeSpec)
+			if !ok || named.Name.Name != "Engine" {
+				return true
+			}
+			for _, m := range named.Type.(*ast.InterfaceType).Methods.List {
+				var signature strings.Builder
+				if len(m.Names) == 0 {
+					continue // io.Closer, and the engine of an optimizer's
+				}
+				methods++
+				if err := printer.Fprint(&signature, files, m.Type); err != nil {
+					t.Fatal(err)
+				}
+				if line := "\t" + m.Names[0].Name + strings.TrimPrefix(signature.String(), "func") + "\n"; !strings.Contains(page, line) {
+					t.Errorf("docs/engines.md does not have the method%s", line)
+				}
+			}
+			return false
+		})
+		if methods == 0 {
+			t.Errorf("%s has no interface Engine", file)
+		}
 	}
 }

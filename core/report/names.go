@@ -38,6 +38,8 @@ var terms = []term{
 	{breakdown.Metric{Type: "hook_future_metric", Name: "gloo_dense_allreduce"}, "all-reduce", "a bucket of gradients from the call of the hook until the trainers' average is there"},
 	{breakdown.Metric{Type: "hook_future_metric", Name: "gloo_sparse_allreduce"}, "all-reduce, sparse", "the same of a table's gradient, which travels as rows"},
 	{breakdown.Metric{Type: "hook_c10d_metric", Name: "gloo_sparse_allreduce"}, "all-reduce, sparse, blocking", "the same, for which the backward pass waits"},
+	{breakdown.Metric{Type: dataparallel.StagingMetric, Name: dataparallel.CopyOut}, "copy out of the engine", "from a bucket's first gradient until all of them are copied from the engine's memory to the bucket"},
+	{breakdown.Metric{Type: dataparallel.StagingMetric, Name: dataparallel.CopyIn}, "copy into the engine", "a reduced bucket is copied back to the engine's memory"},
 	{breakdown.Metric{Type: "backward_metric", Name: "backward"}, "backward until reduced", "backward and exposed communication together, as the original measures it"},
 	{breakdown.Metric{Type: "update_metric", Name: "embedding_update"}, "update of tables", "the gradients of looked-up rows go to the servers, until all have applied them"},
 	{breakdown.Metric{Type: "batch_update_metric", Name: "fetching the model"}, "fetching the model", "the server is asked for its parameters, until they are there"},

@@ -110,13 +110,17 @@ func TestEmbeddingOptimizers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.Reset()
+			if err := o.Reset(); err != nil {
+				t.Fatal(err)
+			}
 			server.Reset()
 			for batch := range int64(3) {
 				if err := server.Update(&comm.TableCall{Batch: batch, Update: true, Offsets: offsets, Indices: indices, Values: gradient, Stride: width, Width: width}); err != nil {
 					t.Fatal(err)
 				}
-				o.Step()
+				if err := o.Step(); err != nil {
+					t.Fatal(err)
+				}
 				if d := cmp.Diff(want.Data, held[0].Data); d != "" {
 					t.Fatalf("%s, pass %d, batch %d: %s", name, pass, batch, d)
 				}

@@ -62,11 +62,11 @@ func TestStepsMatchPyTorch(t *testing.T) {
 		}
 		for pass := range 2 { // the second one starts from nothing
 			copy(value.Data, c.Start)
-			o.Reset()
+			must(t, o.Reset())
 			for i, step := range c.Steps {
 				gradient.Rows = step.Rows
 				gradient.Values = append(gradient.Values[:0], step.Gradient...)
-				o.Step()
+				must(t, o.Step())
 				for j, want := range step.Values {
 					if got := float64(value.Data[j]); math.Abs(got-want) > 1e-6*max(1, math.Abs(want)) {
 						t.Fatalf("%s: pass %d, step %d: value %d is %.9g, PyTorch has %.9g", name, pass, i, j, got, want)

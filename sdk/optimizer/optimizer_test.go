@@ -25,14 +25,18 @@ func settingsOf(t *rapid.T, names ...string) Settings {
 	return s
 }
 
+func must(t interface{ Fatal(...any) }, err error) {
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func newOptimizer(t interface{ Fatal(...any) }, s Settings, v tensor.Tensor, g *tensor.Gradient) Optimizer {
 	o, err := New(engine.Host, s, []tensor.Tensor{v}, []*tensor.Gradient{g})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Reset(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.Reset())
 	return o
 }
 
@@ -73,8 +77,8 @@ func TestSparseIsDenseWithZeros(t *testing.T) {
 			for i, r := range sparse.Rows {
 				copy(row(dense.Values, sparse.Width, r), sparse.Values[i*sparse.Width:])
 			}
-			a.Step()
-			b.Step()
+			must(t, a.Step())
+			must(t, b.Step())
 			for i, want := range other.Data {
 				if math.Abs(float64(v.Data[i]-want)) > 1e-5*(1+math.Abs(float64(want))) {
 					t.Fatalf("step %d: value %d is %g, with zeros for the other rows %g", step, i, v.Data[i], want)
@@ -95,7 +99,7 @@ func TestSparseLeavesOtherRows(t *testing.T) {
 		for range 3 {
 			draw(t, v, g)
 			before := slices.Clone(v.Data)
-			o.Step()
+			must(t, o.Step())
 			for r := range int32(v.Shape[0]) {
 				same := slices.Equal(row(v.Data, g.Width, r), row(before, g.Width, r))
 				if !same && !slices.Contains(g.Rows, r) {
@@ -114,7 +118,7 @@ func TestRowwiseAdagradTakesTheMean(t *testing.T) {
 		s := Defaults(0.5, 0)
 		s.Optimizer = RowwiseAdagrad
 		g := &tensor.Gradient{Rows: []int32{1}, Width: width, Values: slices.Repeat([]float32{1}, width)}
-		newOptimizer(t, s, v, g).Step()
+		must(t, newOptimizer(t, s, v, g).Step())
 		want := append(make([]float32, width), slices.Repeat([]float32{-0.5}, width)...)
 		if d := cmp.Diff(want, v.Data); d != "" {
 			t.Errorf("width %d: %s", width, d)
@@ -133,7 +137,7 @@ func TestGradientOfZero(t *testing.T) {
 			if width > 0 {
 				g.Rows = []int32{0}
 			}
-			newOptimizer(t, s, v, g).Step()
+			must(t, newOptimizer(t, s, v, g).Step())
 			if d := cmp.Diff([]float32{1, 2}, v.Data); d != "" {
 				t.Errorf("%s, width %d: %s", name, width, d)
 			}
@@ -156,18 +160,11 @@ func TestStepAllocatesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		must := func(method func() error) func() {
-			return func() {
-				if err := method(); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		must(o.Reset)()
-		if n := testing.AllocsPerRun(20, must(o.Step)); n != 0 {
+		must(t, o.Reset())
+		if n := testing.AllocsPerRun(20, func() { must(t, o.Step()) }); n != 0 {
 			t.Errorf("a step of %s allocates %v times", name, n)
 		}
-		if n := testing.AllocsPerRun(20, must(o.Reset)); n != 0 {
+		if n := testing.AllocsPerRun(20, func() { must(t, o.Reset()) }); n != 0 {
 			t.Errorf("a later reset of %s allocates %v times", name, n)
 		}
 	}
@@ -258,7 +255,7 @@ func BenchmarkStep(b *testing.B) {
 				b.SetBytes(4 * int64(len(g.Values)))
 				b.ReportAllocs()
 				for b.Loop() {
-					o.Step()
+					must(b, o.Step())
 				}
 			})
 		}

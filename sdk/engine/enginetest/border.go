@@ -11,7 +11,7 @@ import (
 
 // at is how many bytes behind the beginning of whole x begins; below 0 if it does not lie in it.
 func at(whole, x []byte) int {
-	from, address := uintptr(unsafe.Pointer(unsafe.SliceData(whole))), uintptr(unsafe.Pointer(unsafe.SliceData(x)))
+	from, address := uintptr(unsafe.Pointer(unsafe.SliceData(whole))), uintptr(unsafe.Pointer(unsafe.SliceData(x))) // #nosec G103 -- addresses are compared
 	if address < from || address+uintptr(len(x)) > from+uintptr(len(whole)) {
 		return -1
 	}

@@ -93,7 +93,7 @@ func newBlock(n int) (*block, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }() // the mappings stay
 	if err := unix.Ftruncate(fd, int64(n)); err != nil {
 		return nil, err
 	}
