@@ -1,7 +1,10 @@
 package servers
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"slices"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
@@ -19,6 +22,7 @@ type held struct {
 	values          []tensor.Tensor
 	gradients       []*tensor.Gradient
 	parameters, sum *comm.Store
+	adopted         []io.Closer // both, by the engine that copies from and to them
 }
 
 // newHeld makes room for the parameters of the server's model.
@@ -31,6 +35,13 @@ func newHeld(env *sdk.ServerEnv) (*held, error) {
 		if p.Sparse {
 			return nil, fmt.Errorf("parameter %s has a sparse gradient, which the batch_update server cannot add up: make the model's gradients dense", p.Name)
 		}
+	}
+	for _, memory := range slices.Concat(h.parameters.Memory(), h.sum.Memory()) {
+		adopted, err := h.engine.Adopt(memory)
+		if err != nil {
+			return nil, err
+		}
+		h.adopted = append(h.adopted, adopted)
 	}
 	h.values, h.gradients = make([]tensor.Tensor, len(h.specs)), make([]*tensor.Gradient, len(h.specs))
 	for i, spec := range env.Buckets {
@@ -52,6 +63,15 @@ func newHeld(env *sdk.ServerEnv) (*held, error) {
 		}
 	}
 	return h, nil
+}
+
+// Close implements io.Closer.
+func (h *held) Close() error {
+	var err error
+	for _, a := range h.adopted {
+		err = errors.Join(err, a.Close())
+	}
+	return err
 }
 
 // beside is the engine's memory for what a bucket holds.

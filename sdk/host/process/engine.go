@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/psbench/psbench/sdk"
@@ -15,6 +16,9 @@ func (p *Process) OpenEngine() error {
 	done := p.limit("the engine of " + p.Title() + " is not open")
 	e, err := p.config.Engine()
 	done()
+	if err == nil && e == nil {
+		err = errors.New("what opens it gave none")
+	}
 	if err != nil {
 		return fmt.Errorf("%s: the engine of %s does not open: %w", p.Name(), p.Title(), err)
 	}
