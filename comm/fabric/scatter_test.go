@@ -127,7 +127,7 @@ func draws(t *rapid.T, size, elements int) [][]float32 {
 // several at once, and again and again.
 func TestScattersAgreeWithLoops(t *testing.T) {
 	overTransports(t, func(t *testing.T, f *Fabric) {
-		rapid.Check(t, func(t *rapid.T) {
+		commtest.Check(t, func(t *rapid.T) {
 			size := rapid.IntRange(1, 5).Draw(t, "size")
 			specs := []tensor.BucketSpec{
 				commtest.DenseSpec(0, rapid.IntRange(0, 9).Draw(t, "few")),
