@@ -58,7 +58,7 @@ func (a actor) Load() (*sdk.Samples, error) {
 
 // misbehaviour is what a server does that it should not: a way and when.
 type misbehaviour struct {
-	Does  string `json:"does" doc:"twice, reset, kept or never"`
+	Does  string `json:"does" doc:"twice, reset, kept, empty or never"`
 	Batch int64  `json:"batch" doc:"when"`
 }
 
@@ -79,6 +79,9 @@ func (m *misbehaving) Receive(p sdk.Push) error {
 	due := p.Batch >= m.Batch && p.Bucket == 0 && p.Trainer == 0
 	switch {
 	case due && m.Does == "never":
+		return nil
+	case due && m.Does == "empty":
+		_ = p.Answer(&tensor.Gradient{})
 		return nil
 	case due && m.Does == "kept" && m.kept.Gradient != nil && m.kept.Batch < p.Batch:
 		_ = m.kept.Answer(p.Gradient)

@@ -160,6 +160,22 @@ func TestLifeAfterAFailure(t *testing.T) {
 	}
 }
 
+// What a process tells of in the last moment of a run is no smaller a failure.
+func TestFailureThatIsToldLate(t *testing.T) {
+	c, s, _ := clusterOf(Options{}, nil, "trainer0")
+	salvaged := false
+	err := c.Run(t.Context(), Life{
+		Phases: []Phase{{"launch", c.Start}, {"last", func(context.Context) error {
+			c.monitor.Report("trainer0", errors.New("it is broken"))
+			return nil
+		}}},
+		Tell: func(string) {}, Salvage: func() { salvaged = true }, Report: func(error) {},
+	})
+	if err == nil || err.Error() != "it is broken" || !salvaged || !slices.Equal(s.closed, []bool{false}) {
+		t.Errorf("the error is %v, salvaged %v, closed %v", err, salvaged, s.closed)
+	}
+}
+
 func TestNothingStarts(t *testing.T) {
 	why := errors.New("there is no host")
 	c := New(time.Minute, []*Member{{Name: "trainer0"}}, Options{Open: func(processes int) (Starter, error) {
