@@ -164,3 +164,39 @@ func TestWhatIsNoPiece(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a process sends is refused or is a piece, which the core could be sent again.
+func FuzzPieceFromProto(f *testing.F) {
+	head := &proto.Head{Type: "a", Name: "b", Unit: "B"}
+	for _, reply := range []*proto.CollectReply{
+		{Piece: &proto.CollectReply_Counter{Counter: &proto.Counter{Head: head, Value: 7}}},
+		{Piece: &proto.CollectReply_Gauge{Gauge: &proto.Gauge{Head: head, Observations: []byte{0, 2 << 2, 0xc0, 0}}}},
+		{Piece: &proto.CollectReply_Histogram{Histogram: &proto.Histogram{Head: head, Bounds: []float64{1, 2}, Counts: []int64{3, 4, 5}, Nan: 6}}},
+		{Piece: &proto.CollectReply_Facts{Facts: &proto.Facts{Values: map[string]string{"dropped": "3"}}}},
+		{Piece: &proto.CollectReply_Series{Series: &proto.Series{Type: "a", Name: "b", Measurements: []byte{0, 0}}}},
+	} {
+		raw, err := gproto.Marshal(reply)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var reply proto.CollectReply
+		if gproto.Unmarshal(raw, &reply) != nil {
+			return
+		}
+		piece, err := PieceFromProto(&reply)
+		if err != nil {
+			return
+		}
+		again, err := PieceFromProto(PieceToProto(piece))
+		if err != nil {
+			t.Fatalf("%v is refused the second time: %v", piece, err)
+		}
+		options := cmp.Options{cmpopts.EquateEmpty(), cmpopts.EquateNaNs(), cmp.AllowUnexported(packed.Chunk[packed.Measurement]{}, packed.Chunk[packed.Observation]{})}
+		if d := cmp.Diff(piece, again, options); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
