@@ -131,6 +131,7 @@ func TestWhatCannotBeRecorded(t *testing.T) {
 
 // Snapshots of a recorder that goes on recording are of one moment, whatever it records.
 func TestNumbersOfOneMoment(t *testing.T) {
+	const many = 2000
 	r := &Recorder{}
 	series, counter, gauge, histogram := r.Series("a", "s"), r.Counter("a", "c", "1"), r.Gauge("a", "g", "1"), r.Histogram("a", "h", "1", 1)
 	var group sync.WaitGroup
