@@ -16,6 +16,10 @@ type Arrival struct {
 	// Gradient holds the push, or that chunk of its values; the server may
 	// overwrite it until it answers.
 	Gradient *tensor.Gradient
+	// Remote is set where the values of a dense push are in ordinary memory of the trainer
+	// alone. Gradient then has as many values, which nobody may touch, and answering with it
+	// says that the answer was given by Remote.
+	Remote Remote
 	// AtNS is when the last byte was received, in ns of Now; in shared memory, when the
 	// trainer pushed.
 	AtNS int64
@@ -33,4 +37,13 @@ type Arrival struct {
 	// A trainer may push the bucket again as soon as it has its answer, even before
 	// Answer returns: then the arrival already stands for the next push. The port sets it.
 	Answer func(g *tensor.Gradient) error
+}
+
+// Remote is a dense gradient in another process, from its push to its answer. Any goroutine
+// may use it; the error is that of a process that has ended.
+type Remote interface {
+	// Fetch copies the values from element from on to dst.
+	Fetch(dst []float32, from int) error
+	// Give copies src to the values from element from on.
+	Give(src []float32, from int) error
 }

@@ -25,18 +25,22 @@ type client struct {
 	bell     shm.Bell     // where this side sleeps
 	server   shm.Bell
 	reap     func()        // ends what the server has answered, whether anybody looked or not
+	abandon  func()        // keeps what the server may still write to; nil if that is segments alone
 	watched  chan struct{} // closed when nobody reads conn any more
 	closing  sync.Once
 }
 
-// open makes the control segment of this many bytes and exchanges it, with what else the
-// server is to map, for the server's doorbell.
-func (c *client) open(controlSize int, others ...*shm.Segment) (err error) {
+// open makes the control segment of this many bytes, which lay fills unless it is nil, and
+// exchanges it, with what else the server is to map, for the server's doorbell.
+func (c *client) open(controlSize int, lay func(control *shm.Segment), others ...*shm.Segment) (err error) {
 	if err := c.conn.Bound(c.Timeout); err != nil {
 		return err
 	}
 	if c.control, err = shm.New(c.Self+" control", controlSize, true); err != nil {
 		return err
+	}
+	if lay != nil {
+		lay(c.control)
 	}
 	for _, s := range append([]*shm.Segment{c.control}, others...) {
 		if err := c.conn.SendSegments(s); err != nil {
@@ -84,9 +88,17 @@ func (c *client) await(o *op.Operation, ready func() bool) {
 func (c *client) abort(err error) {
 	c.reap()
 	if c.Fail(err) {
-		c.Finish()
+		c.finish()
 		_ = c.conn.Close()
 	}
+}
+
+// finish fails what is pending.
+func (c *client) finish() {
+	if c.abandon != nil {
+		c.abandon()
+	}
+	c.Finish()
 }
 
 // Close ends the link and waits for what runs on it. Closing again does nothing.
@@ -94,7 +106,7 @@ func (c *client) Close() error {
 	c.closing.Do(func() {
 		c.reap()
 		orderly := c.Retire()
-		c.Finish()
+		c.finish()
 		_ = op.Leave(orderly, c.conn)
 		<-c.watched
 		if orderly {

@@ -90,7 +90,7 @@ func TestSharedStoresMustAgree(t *testing.T) {
 	defer func() { _ = store.Close() }()
 	failed := make(chan error, 1)
 	go func() { _, err := newLink(near, store, linktest.Patience); failed <- err }()
-	if _, err := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}); err == nil {
+	if _, err := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, false); err == nil {
 		t.Error("a port took a store of another size")
 	}
 	if err := <-failed; err == nil || !strings.Contains(err.Error(), "both must agree on the buckets") {
@@ -185,7 +185,7 @@ func TestSharedPortRefusesSegments(t *testing.T) {
 		near, far := linktest.Link(t, wire.Unix, "trainer0", "server9")
 		failed := make(chan error, 1)
 		go func() {
-			_, err := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, specs)
+			_, err := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, specs, false)
 			failed <- err
 		}()
 		var request wire.Header

@@ -7,6 +7,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/op"
 	"github.com/psbench/psbench/comm/shared/layout"
+	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 )
@@ -16,13 +17,19 @@ import (
 // the gradient where it is and writes the answer there.
 //
 // A push in place moves no bytes by itself. One whose gradient lies outside the
-// store is copied into the link's own segment and back.
+// store the server reads and writes in this process's memory, if it is large and the kernel
+// allows it; else it is copied into the link's own segment and back.
 type link struct {
 	op.Buckets
 	client client
+	probe  probe   // of this process's memory, for the server alone
 	pushes []*push // by bucket index
 	pushed uint32  // pushes of the link; guarded by Mu
 }
+
+// remoteElements is the least gradient that the server reads and writes in the process,
+// 4 MiB: copies of smaller ones stay in the trainers' caches, and all make theirs at once.
+const remoteElements = 1 << 20
 
 // push is the pushes of one bucket, one after the other.
 type push struct {
@@ -38,7 +45,7 @@ type push struct {
 func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, error) {
 	specs := store.Specs()
 	l := &link{}
-	l.client = client{Life: &l.Life, conn: conn, reap: l.reap}
+	l.client = client{Life: &l.Life, conn: conn, reap: l.reap, abandon: l.abandon}
 	l.Init(conn.Self(), "the link to "+conn.Peer(), specs, timeout, func(r *op.Reduction) func() {
 		return func() { l.client.await(&r.Operation, l.pushes[r.Spec.Index].ready) }
 	})
@@ -73,7 +80,8 @@ func (l *link) open(store *comm.Store, specs []tensor.BucketSpec) (err error) {
 	if stored == nil {
 		stored = l.client.copies.Segment
 	}
-	return l.client.open(layout.PushControlBytes(len(specs)), stored, l.client.copies.Segment)
+	lay := func(control *shm.Segment) { l.probe = newProbe(1, layout.PushProbe(control)) }
+	return l.client.open(layout.PushControlBytes(len(specs)), lay, stored, l.client.copies.Segment)
 }
 
 // PushPull implements PushPuller. The future's error is a *WaitError at the
@@ -88,7 +96,9 @@ func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
 	}
 	p := l.pushes[b.Index]
 	p.Locate(&b.Gradient)
-	if err := p.Show(l.Self, &b.Gradient); err != nil {
+	if p.Place == layout.InCopies && !b.Sparse && b.Elements >= remoteElements && l.probe.reachedBy(0) {
+		p.Place = layout.InProcess
+	} else if err := p.Show(l.Self, &b.Gradient); err != nil {
 		l.Complete(&op.Operation)
 		return comm.Completed(fmt.Errorf("%s, %s: %w", l.Self, op, err))
 	}
@@ -99,6 +109,7 @@ func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
 	p.line.Order = l.pushed
 	l.pushed++
 	p.line.Place, p.line.Rows, p.line.Batch = p.Place, int32(len(b.Gradient.Rows)), batch // #nosec G115 -- rows are int32
+	p.line.Address = addressOfValues(&b.Gradient)
 	p.line.PushedNS = comm.Now()
 	p.line.Pushed.Store(p.seq)
 	l.client.server.Ring()
@@ -131,6 +142,17 @@ func (p *push) pull(g *tensor.Gradient) error {
 		}
 	}
 	return p.Fetch(g)
+}
+
+// abandon keeps what the server may still work on.
+func (l *link) abandon() {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	for _, p := range l.pushes {
+		if p != nil && p.posted && p.Place == layout.InProcess {
+			abandon(p.op.Gradient.Values)
+		}
+	}
 }
 
 // reap ends the pushes whose answers are there.

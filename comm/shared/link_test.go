@@ -26,6 +26,11 @@ type star struct {
 
 func newStar(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout time.Duration, handle func(*comm.Arrival) error) *star {
 	t.Helper()
+	return newStarOf(t, trainers, specs, timeout, false, handle)
+}
+
+func newStarOf(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout time.Duration, remotely bool, handle func(*comm.Arrival) error) *star {
+	t.Helper()
 	h := &star{served: make(chan error, 1), links: make([]*link, trainers)}
 	near, far := make([]*wire.Conn, trainers), make([]*wire.Conn, trainers)
 	for i := range trainers {
@@ -39,7 +44,7 @@ func newStar(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout tim
 	for i := range trainers {
 		joined.Go(func() { h.links[i], errs[i] = newLink(near[i], h.stores[i], timeout) })
 	}
-	port, err := newPort(wire.Links{Self: "server9", Conns: far, Timeout: timeout}, specs)
+	port, err := newPort(wire.Links{Self: "server9", Conns: far, Timeout: timeout}, specs, remotely)
 	joined.Wait()
 	commtest.Must(t, errors.Join(append(errs, err)...))
 	h.port = port

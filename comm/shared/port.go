@@ -17,6 +17,7 @@ import (
 type port struct {
 	server
 	trainers []*trainer
+	remotely bool // it hands over gradients in ordinary memory of the trainers
 }
 
 // trainer is what a port knows of one of its trainers.
@@ -24,22 +25,25 @@ type trainer struct {
 	control *shm.Segment
 	stores  [2]*comm.Store // by place
 	bell    shm.Bell
-	slots   []*arrival // in the order of the specs
-	at      int        // the slot to look at next
-	pushes  uint32     // that were handed over
+	slots   []*arrival   // in the order of the specs
+	at      int          // the slot to look at next
+	pushes  uint32       // that were handed over
+	process *shm.Process // nil where its memory is out of reach
 }
 
 // arrival is the slot of a trainer and bucket as the port sees it.
 type arrival struct {
 	comm.Arrival
-	port   *port
-	spec   *tensor.BucketSpec
-	line   *layout.PushLine
-	bell   shm.Bell
-	places [2]*tensor.Bucket // the trainer's bucket in each place
-	bucket *tensor.Bucket    // the one that was pushed
-	seen   uint32            // the last push that was handed over
-	state  atomic.Int32
+	port    *port
+	spec    *tensor.BucketSpec
+	line    *layout.PushLine
+	bell    shm.Bell
+	places  [2]*tensor.Bucket // the trainer's bucket in each place
+	bucket  *tensor.Bucket    // the one that was pushed
+	seen    uint32            // the last push that was handed over
+	process *shm.Process      // the trainer's
+	address uint64            // of the values, if they are there
+	state   atomic.Int32
 }
 
 // States of an arrival.
@@ -49,8 +53,8 @@ const (
 	answering              // the answer is being written
 )
 
-func newPort(trainers wire.Links, specs []tensor.BucketSpec) (*port, error) {
-	p := &port{server: server{Port: op.Port{Links: trainers}, awaits: "a push"}}
+func newPort(trainers wire.Links, specs []tensor.BucketSpec, remotely bool) (*port, error) {
+	p := &port{server: server{Port: op.Port{Links: trainers}, awaits: "a push"}, remotely: remotely}
 	p.some = p.anyPush
 	if err := p.open(func(i int, conn *wire.Conn) error { return p.admit(i, conn, specs) }); err != nil {
 		p.unmap()
@@ -74,9 +78,12 @@ func (p *port) admit(i int, conn *wire.Conn, specs []tensor.BucketSpec) (err err
 		t.stores[place] = s
 	}
 	t.bell = layout.BellOf(t.control)
+	if p.remotely {
+		t.process = reach(conn, layout.PushProbe(t.control), 0)
+	}
 	lines := layout.PushLines(t.control, len(specs))
 	for k := range specs {
-		a := &arrival{port: p, spec: &specs[k], line: &lines[k], bell: t.bell}
+		a := &arrival{port: p, spec: &specs[k], line: &lines[k], bell: t.bell, process: t.process}
 		for place, store := range t.stores {
 			a.places[place] = store.Buckets[k]
 		}
@@ -168,10 +175,18 @@ func (a *arrival) validate(pushed uint32) error {
 		return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", a.from(), line.Batch, a.Bucket, p.Self, a.Batch)
 	}
 	place, rows := line.Place, int(line.Rows)
-	if place != layout.InStore && place != layout.InCopies {
+	a.Remote = nil
+	switch place {
+	case layout.InStore, layout.InCopies:
+		a.bucket = a.places[place]
+	case layout.InProcess:
+		if a.spec.Sparse || a.process == nil {
+			return fmt.Errorf("%s pushed bucket %d to %s from its own memory, which %s does not reach", a.from(), a.Bucket, p.Self, p.Self)
+		}
+		a.bucket, a.address, a.Remote = a.places[layout.InCopies], line.Address, a
+	default:
 		return fmt.Errorf("%s pushed bucket %d to %s from place %d, which does not exist", a.from(), a.Bucket, p.Self, place)
 	}
-	a.bucket = a.places[place]
 	if a.spec.Sparse {
 		if err := a.bucket.TakeRows(rows); err != nil {
 			return fmt.Errorf("%s sent to %s: %w", a.from(), p.Self, err)
@@ -199,10 +214,8 @@ func (a *arrival) answer(g *tensor.Gradient) error {
 	if !a.state.CompareAndSwap(pending, answering) {
 		return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight", p.Self, a.Bucket, a.from())
 	}
-	if !g.SameValues(a.Gradient) {
-		if err := a.Gradient.CopyFrom(g); err != nil {
-			return fmt.Errorf("%s cannot answer %s: %w", p.Self, a.from(), err)
-		}
+	if err := a.give(g); err != nil {
+		return fmt.Errorf("%s cannot answer %s: %w", p.Self, a.from(), err)
 	}
 	a.bucket.ShowRows(g.Rows)
 	a.line.Rows = int32(len(g.Rows)) // #nosec G115 -- rows are int32
@@ -212,6 +225,42 @@ func (a *arrival) answer(g *tensor.Gradient) error {
 	a.line.Answered.Store(seen)
 	a.bell.Ring()
 	return nil
+}
+
+// give makes g what the trainer finds, unless it is that already.
+func (a *arrival) give(g *tensor.Gradient) error {
+	switch {
+	case g.SameValues(a.Gradient):
+		return nil
+	case a.Remote != nil:
+		return a.Give(g.Values, 0)
+	default:
+		return a.Gradient.CopyFrom(g)
+	}
+}
+
+// Fetch implements comm.Remote by the kernel's single copy.
+func (a *arrival) Fetch(dst []float32, from int) error {
+	return a.outOfReach(a.process.Read(tensor.Float32Bytes(dst), a.address+uint64(4*from))) // #nosec G115 -- an index
+}
+
+// Give implements comm.Remote. After the end of the port the memory may be another's.
+func (a *arrival) Give(src []float32, from int) error {
+	if a.port.Ended() {
+		return a.refused()
+	}
+	return a.outOfReach(a.process.Write(a.address+uint64(4*from), tensor.Float32Bytes(src))) // #nosec G115 -- an index
+}
+
+// outOfReach explains the error of a copy: the trainer has ended, or lied about its address.
+func (a *arrival) outOfReach(err error) error {
+	if err == nil {
+		return nil
+	}
+	if ended := a.port.Err(); ended != nil {
+		return ended
+	}
+	return &comm.PeerError{Waiter: a.port.Self, Peer: a.from(), What: op.Describe(a.Batch, a.Bucket), Err: err}
 }
 
 // refused is the error of an answer on a port that has ended.
@@ -246,6 +295,9 @@ func (p *port) unmap() {
 	for _, t := range p.trainers {
 		if t.control != nil {
 			_ = t.control.Close()
+		}
+		if t.process != nil {
+			_ = t.process.Close()
 		}
 		for _, s := range t.stores {
 			if s != nil {

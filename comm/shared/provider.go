@@ -48,9 +48,11 @@ func (Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.D
 	return newLink(conn, store, timeout)
 }
 
-// NewPort makes a port that hands over gradients where they are, never in chunks.
-func (Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, _ bool) (comm.Port, error) {
-	return newPort(trainers, specs)
+// NewPort makes a port that hands over gradients where they are, never in chunks. Those in
+// ordinary memory of the trainers are there for who takes chunks, since that reads and writes
+// them piece by piece.
+func (Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
+	return newPort(trainers, specs, chunked)
 }
 
 // GroupPeers lists all others, whose memory each member maps.

@@ -27,8 +27,9 @@ type PushLine struct {
 	Batch    int64
 	PushedNS int64
 	AnswerNS int64
+	Address  uint64 // where values begin that are in the process
 	Order    uint32 // of the push among all of the link, from 0
-	_        [LineBytes - 44]byte
+	_        [LineBytes - 52]byte
 }
 
 // Places of a gradient: the store, the copies of those from elsewhere, or memory of its
@@ -143,11 +144,18 @@ func LinesOf[T PushLine | CallLine | StepLine | WordLine | ProbeLine](s *shm.Seg
 func BellOf(s *shm.Segment) shm.Bell { return shm.NewBell(s.Bytes()[:shm.BellSize]) }
 
 // PushControlBytes is the size of a trainer's control segment in bytes.
-func PushControlBytes(buckets int) int { return RoundUp(shm.BellSize+LineBytes*buckets, PageBytes) }
+func PushControlBytes(buckets int) int {
+	return RoundUp(shm.BellSize+LineBytes*(1+buckets), PageBytes)
+}
+
+// PushProbe is the probe of a trainer's control segment.
+func PushProbe(control *shm.Segment) *ProbeLine {
+	return &LinesOf[ProbeLine](control, shm.BellSize, 1)[0]
+}
 
 // PushLines are the slots of a trainer's control segment, in the order of the specs.
 func PushLines(control *shm.Segment, buckets int) []PushLine {
-	return LinesOf[PushLine](control, shm.BellSize, buckets)
+	return LinesOf[PushLine](control, shm.BellSize+LineBytes, buckets)
 }
 
 // CallControlBytes is the size of a trainer's control segment for one table in bytes.

@@ -108,7 +108,7 @@ func onOneCore(r *reduction, v *virtualTime, parts [][]float32) (int64, float64)
 func onTwoCores(r *reduction, v *virtualTime, parts [][]float32) (int64, float64) {
 	c := &r.newChunks(denseOf(len(parts[0])), len(parts))[0]
 	copy(c.blocks.parts, parts)
-	c.blocks.last, c.blocks.rest = true, parts[1:]
+	c.blocks.last, c.blocks.rest = true, []int{1}
 	helper := &worker{parts: make([][]float32, len(parts))}
 	r.pool.helpers = []*worker{helper}
 	workers, cores := []*worker{&c.own, helper}, []*virtualCore{{}, {}}

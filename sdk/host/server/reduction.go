@@ -2,6 +2,7 @@ package server
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
@@ -48,7 +49,9 @@ func (r *reduction) newChunks(spec tensor.BucketSpec, trainers int) []chunk {
 			c.rows = newRowReduction(r, spec, trainers)
 			continue
 		}
-		c.blocks = blockReduction{reduction: r, parts: make([][]float32, trainers), rest: make([][]float32, 0, trainers)}
+		c.blocks = blockReduction{
+			reduction: r, parts: make([][]float32, trainers), remotes: make([]comm.Remote, trainers), rest: make([]int, 0, trainers),
+		}
 		c.own.parts = make([][]float32, trainers)
 	}
 	return chunks
@@ -67,7 +70,7 @@ func (c *chunk) add(a *comm.Arrival) (spentNS int64, last bool, err error) {
 	if c.rows != nil {
 		spentNS, err = c.rows.add(a, first, last)
 	} else {
-		spentNS = c.blocks.add(&c.own, a, first, last)
+		spentNS, err = c.blocks.add(&c.own, a, first, last)
 	}
 	return spentNS, last, err
 }
@@ -95,37 +98,51 @@ func (c *chunk) answerTo(trainer int) *tensor.Gradient {
 //
 // All work after the last arrival goes block by block, so that a block is in the
 // cache from its first combination until its last copy is written. It is a job of the pool.
+//
+// Gradients in memory of their trainers alone are fetched block by block and given the
+// answer, S read and S written for each. Where there is one, all work waits for the last
+// arrival, in the same order; its blocks are larger, since each costs a system call.
 type blockReduction struct {
 	*reduction
-	parts [][]float32 // the gradients, by trainer
-	owner int         // the trainer in whose gradient the answer comes into being
-	rest  [][]float32 // gradients that are still to be combined with the owner's
-	last  bool        // the last gradient is there: the answer is due
+	parts   [][]float32           // the gradients, by trainer
+	remotes []comm.Remote         // those that are not in this process's memory, by trainer
+	remote  bool                  // there are some
+	owner   int                   // the trainer in whose gradient the answer comes into being
+	rest    []int                 // trainers whose gradients are still to be combined with the owner's
+	last    bool                  // the last gradient is there: the answer is due
+	failed  atomic.Pointer[error] // the first gradient that could not be fetched or given
 }
 
 // add notes a gradient and, as the server's timing says, combines what is there.
-func (b *blockReduction) add(own *worker, a *comm.Arrival, first, last bool) (spentNS int64) {
-	b.parts[a.Trainer], b.last = a.Gradient.Values, last
+func (b *blockReduction) add(own *worker, a *comm.Arrival, first, last bool) (spentNS int64, err error) {
+	b.parts[a.Trainer], b.remotes[a.Trainer], b.last = a.Gradient.Values, a.Remote, last
 	if first {
-		b.owner, b.rest = a.Trainer, b.rest[:0]
+		b.owner, b.rest, b.remote = a.Trainer, b.rest[:0], false
 	} else {
-		b.rest = append(b.rest, a.Gradient.Values)
+		b.rest = append(b.rest, a.Trainer)
 	}
+	b.remote = b.remote || a.Remote != nil
 	switch {
-	case len(b.parts) == 1:
-		return b.alone()
+	case len(b.parts) == 1 && !b.remote:
+		return b.alone(), nil
 	case last:
 		if b.timing == sdk.OnLastArrival {
-			b.owner, b.rest = 0, append(b.rest[:0], b.parts[1:]...)
+			b.owner, b.rest = 0, b.rest[:0]
+			for t := 1; t < len(b.parts); t++ {
+				b.rest = append(b.rest, t)
+			}
 		}
 		start := b.clock.now()
 		spentNS = b.pool.run(b, own)
-		return min(spentNS, b.clock.now()-start) // an estimate may exceed all of the work
-	case b.timing == sdk.OnArrival && !first && !a.More: // else the next one is there already
+		if failed := b.failed.Load(); failed != nil {
+			return 0, *failed
+		}
+		return min(spentNS, b.clock.now()-start), nil // an estimate may exceed all of the work
+	case b.timing == sdk.OnArrival && !first && !a.More && !b.remote: // else the next one is there already
 		b.pool.run(b, own)
 		b.rest = b.rest[:0]
 	}
-	return 0
+	return 0, nil
 }
 
 // alone is the work for a server's only trainer. Nothing is combined or copied, so
@@ -138,29 +155,48 @@ func (b *blockReduction) alone() (spentNS int64) {
 
 func (b *blockReduction) elements() int { return len(b.parts[b.owner]) }
 
+func (b *blockReduction) share() int {
+	if b.remote {
+		return remoteShareElements
+	}
+	return shareElements
+}
+
 // run works on elements from to to.
 func (b *blockReduction) run(own *worker, from, to int) {
+	if b.remote {
+		b.runRemotely(own, from, to)
+		return
+	}
 	for from < to {
 		end := min(from+comm.BlockElements, to)
-		b.block(own, from, end)
+		sum, rest := b.parts[b.owner][from:end], own.parts[:len(b.rest)]
+		for i, t := range b.rest {
+			rest[i] = b.parts[t][from:end]
+		}
+		b.block(own, sum, rest)
+		if b.last && b.spread {
+			for t, p := range b.parts {
+				if t != b.owner {
+					copy(p[from:end], sum)
+				}
+			}
+		}
 		from = end
 	}
 }
 
-// block takes a block through all steps. The meter of own is for what the server's timing
-// says: not for what is combined on arrival, and not for the copies that are answers.
-func (b *blockReduction) block(own *worker, from, to int) {
-	sum, rest := b.parts[b.owner][from:to], own.parts[:len(b.rest)]
-	for i, p := range b.rest {
-		rest[i] = p[from:to]
-	}
+// block takes a block through all steps of the server. The meter of own is for what the
+// server's timing says: not for what is combined on arrival, and not for the copies that are
+// answers.
+func (b *blockReduction) block(own *worker, sum []float32, rest [][]float32) {
 	if b.timing == sdk.OnArrival && len(rest) > 0 {
 		b.server.Combine(sum, rest)
 	}
 	if !b.last {
 		return
 	}
-	timed, start := own.meter.next(to-from), int64(0)
+	timed, start := own.meter.next(len(sum)), int64(0)
 	if timed {
 		start = b.clock.now()
 	}
@@ -170,12 +206,5 @@ func (b *blockReduction) block(own *worker, from, to int) {
 	b.server.Finish(sum)
 	if timed {
 		own.meter.add(b.clock.since(start))
-	}
-	if b.spread {
-		for t, p := range b.parts {
-			if t != b.owner {
-				copy(p[from:to], sum)
-			}
-		}
 	}
 }
