@@ -17,7 +17,8 @@ import (
 
 // testPluginArgument makes the test executable a plugin with data that does what its
 // settings say while it loads, a server whose constructor does not return, servers that do
-// another thing than they declare, a hook that is slow on some ranks, and parts that are closed.
+// another thing than they declare, a hook that is slow on some ranks, one that feeds an error back,
+// and parts that are closed.
 const testPluginArgument = "__test-plugin"
 
 func serveTestPlugin() {
@@ -27,6 +28,7 @@ func serveTestPlugin() {
 		sdk.Asynchronous(sdk.NewServer("asynchronous", misbehaviour{}, newMisbehaving)),
 		sdk.NewServer("synchronous", misbehaviour{}, newMisbehaving),
 		sdk.NewHook("tardy", struct{}{}, newTardy, sdk.LinkServer),
+		sdk.NewHook("feedback", struct{}{}, newFeedback, sdk.LinkGroup),
 	)...)
 }
 
@@ -137,7 +139,7 @@ func withTestPlugin(t *testing.T) []string {
 		"server_map": map[string]any{
 			"hanging": map[string]any{"plugin": "test"}, "asynchronous": map[string]any{"plugin": "test"}, "synchronous": map[string]any{"plugin": "test"},
 		},
-		"ddp_hook_map": map[string]any{"tardy": map[string]any{"plugin": "test"}},
+		"ddp_hook_map": map[string]any{"tardy": map[string]any{"plugin": "test"}, "feedback": map[string]any{"plugin": "test"}},
 	})
 	if err != nil {
 		t.Fatal(err)
