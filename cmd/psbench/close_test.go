@@ -106,7 +106,7 @@ func (r *closingRun) requireClosed(want ...string) {
 // each is a number of processes that close the same.
 func each(n int, parts string) []string { return slices.Repeat([]string{parts}, n) }
 
-// closingWorld makes passes of some hundred milliseconds.
+// closingWorld makes passes that last long enough to be interrupted.
 var closingWorld = []string{"--ntrainer", "2", "--nserver", "1", "--epochs", "80"}
 
 // However a run ends, every part of every kind is closed, once, those of a process in reverse
@@ -126,7 +126,7 @@ func TestPartsAreClosed(t *testing.T) {
 			name, args := c.name, slices.Concat(closingWorld, []string{"--transport", transport}, c.args)
 			t.Run(transport+"/"+name+"/at its end", func(t *testing.T) {
 				t.Parallel()
-				r := startClosing(t, everyKind(closing{Barrier: true}), args...)
+				r := startClosing(t, everyKind(closing{Barrier: true}), slices.Concat(args, []string{"--epochs", "5"})...)
 				if status, last := r.end(); status != 0 {
 					t.Errorf("exit status %d: %s", status, last)
 				}
@@ -140,7 +140,7 @@ func TestPartsAreClosed(t *testing.T) {
 			})
 			t.Run(transport+"/"+name+"/interrupted", func(t *testing.T) {
 				t.Parallel()
-				r := startClosing(t, everyKind(closing{}), args...)
+				r := startClosing(t, everyKind(closing{}), slices.Concat(args, []string{"--warmup", "1"})...)
 				r.reach("measured pass")
 				r.interrupt()
 				r.requireClosed(c.want...)
