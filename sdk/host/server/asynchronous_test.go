@@ -22,10 +22,10 @@ func (echo) Receive(p sdk.Push) error { return p.Answer(p.Gradient) }
 
 // Trainers of an asynchronous server have as many batches as they like, and what the host knows
 // of a batch ends with its answer: there are no rounds that wait for trainers which never come,
-// and nothing is allocated for a push but the room of its measurement, a few bytes.
+// nothing is allocated for a push, and nothing of it lives on but its measurement.
 func TestUnequalCountsOfBatches(t *testing.T) {
 	counts := []int{3, 500, 7000}
-	const warm = 1000
+	const half = 3500
 	specs := []tensor.BucketSpec{{Elements: 2}, {Index: 1, Elements: 4, Sparse: true, TableRows: 2, Width: 2, Capacity: 2}}
 	for _, transport := range []string{"shm", "unix"} {
 		role, links, stores := openServer(t, transport, sdk.Asynchronous(whole(echo{})), specs, len(counts), hosttest.Patience)
@@ -39,33 +39,47 @@ func TestUnequalCountsOfBatches(t *testing.T) {
 				}
 			}
 		}
+		measured := func(batches int) {
+			role.awaitAnswers()
+			if got := len(timesOf(role, "param_index_batch")); got != 2*batches {
+				t.Errorf("%s: %d pushes of %d batches are measured", transport, got, batches)
+			}
+		}
 		var others sync.WaitGroup
 		for trainer, n := range counts[:2] {
 			others.Go(func() { run(trainer, 0, n) })
 		}
-		run(2, 0, warm)
+		run(2, 0, half)
 		others.Wait()
-		before := mallocs()
-		run(2, warm, counts[2])
+		measured(3 + 500 + half)
+		role.Recorder.Reset() // which leaves it enough storage for the other half
+		before := memory()
+		run(2, half, counts[2])
 		role.awaitAnswers()
-		if n, pushes := mallocs()-before, uint64(2*(counts[2]-warm)); n > pushes/10 {
+		after := memory()
+		const pushes = 2 * (7000 - half)
+		if n := after.Mallocs - before.Mallocs; n > pushes/10 {
 			t.Errorf("%s: %d pushes made %d allocations", transport, pushes, n)
+		}
+		if n := int64(after.HeapAlloc) - int64(before.HeapAlloc); n > 4*pushes {
+			t.Errorf("%s: %d bytes of %d pushes live on", transport, n, pushes)
 		}
 		for i := range role.buckets {
 			if rounds := role.buckets[i].rounds; len(rounds) > 0 {
 				t.Errorf("%s: %d rounds of bucket %d are kept", transport, len(rounds), i)
 			}
 		}
-		if got := len(timesOf(role, "param_index_batch")); got != 2*(3+500+7000) {
-			t.Errorf("%s: %d pushes are measured", transport, got)
-		}
+		measured(counts[2] - half)
 	}
 }
 
-func mallocs() uint64 {
+// memory is what was allocated so far, and what of it is still reachable.
+func memory() runtime.MemStats {
 	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // empties pools
 	runtime.ReadMemStats(&m)
-	return m.Mallocs
+	return m
 }
 
 // Of an asynchronous server each push is measured by itself, to its own answer, and nobody is a
