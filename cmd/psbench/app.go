@@ -52,7 +52,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	switch {
 	case err == nil && out.err == nil:
 		return 0
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !errors.Is(err, monitor.ErrInterrupted): // that one may say more
 		err = monitor.ErrInterrupted
 	case err == nil:
 		err = out.err

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,9 +38,50 @@ var testEngines = map[string]struct {
 	"dark":   {enginetest.Full.Open, enginetest.Parts},
 	"halves": {enginetest.Config{Types: []engine.Type{engine.Float16, engine.BFloat16}}.Open, enginetest.Parts},
 	"adam":   {enginetest.Config{Types: enginetest.Full.Types, Optimizers: []string{optimizer.Adam, optimizer.Adagrad}}.Open, enginetest.Parts},
-	"bare":   {enginetest.Full.Open, func(parts []sdk.Part) []sdk.Part { return parts }},
-	"absent": {func() (engine.Engine, error) { return nil, errors.New("there is no device 0") }, enginetest.Parts},
+	"bare":   {enginetest.Full.Open, ownParts},
+	// Of ordinary memory, with something wrong at their end or with what they adopt.
+	"unclosed": {faulty{close: func() error { return errors.New("the device is gone") }}.open, ownParts},
+	"panics":   {faulty{close: func() error { panic("the driver fell over") }}.open, ownParts},
+	"hangs":    {faulty{close: func() error { select {} }}.open, ownParts},
+	"unpinned": {faulty{release: func() error { return errors.New("it sticks") }}.open, ownParts},
+	"pinless":  {faulty{adopt: errors.New("cannot pin")}.open, ownParts},
+	"nilpin":   {faulty{}.open, ownParts},
+	"absent":   {func() (engine.Engine, error) { return nil, errors.New("there is no device 0") }, enginetest.Parts},
 }
+
+func ownParts(parts []sdk.Part) []sdk.Part { return parts }
+
+// faulty is an engine of ordinary memory that adopts nothing unless release is set.
+type faulty struct {
+	engine.Engine
+	adopt          error
+	close, release func() error
+}
+
+func (f faulty) open() (engine.Engine, error) {
+	f.Engine = engine.Host
+	return f, nil
+}
+
+func (f faulty) Name() string { return "faulty" }
+
+func (f faulty) Adopt([]byte) (io.Closer, error) {
+	if f.adopt != nil || f.release == nil {
+		return nil, f.adopt
+	}
+	return releasing(f.release), nil
+}
+
+func (f faulty) Close() error {
+	if f.close == nil {
+		return nil
+	}
+	return f.close()
+}
+
+type releasing func() error
+
+func (r releasing) Close() error { return r() }
 
 // servedOnTestEngine is launch.Child for built-in parts on such an engine.
 func servedOnTestEngine() bool {
@@ -229,4 +272,62 @@ func TestEnginesThatLackSomething(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What goes wrong in the end of an engine, or of what it adopted, is told as that of a part is.
+func TestEnginesThatDoNotClose(t *testing.T) {
+	const batchUpdate = " --trainer batch_update --nserver 1 --ntrainer 1"
+	for _, c := range []struct{ engine, args, want string }{
+		{"unclosed", "", "trainer0: engine faulty, Close: the device is gone; trainer1: engine faulty, Close: the device is gone"},
+		{"hangs", " --rpc-timeout 1 --ntrainer 1", "trainer0: engine faulty is not closed after 1 s"},
+		{"panics", " --ntrainer 1", `trainer0 \(process \d+\) ended with exit status 2 during closing; its last words: panic: the driver fell over.*`},
+		{"unpinned", " --ntrainer 1", "trainer0: what engine faulty adopted, Close: it sticks"},
+		{"unpinned", batchUpdate, "trainer0: what engine faulty adopted, Close: it sticks; server1: server batch_update, Close: it sticks"},
+		{"pinless", " --ntrainer 1", `trainer0: engine faulty does not adopt \d+ bytes of buckets: cannot pin`},
+		{"pinless", batchUpdate, `(server1: server batch_update|trainer0): engine faulty does not adopt \d+ bytes of buckets: cannot pin`},
+		{"nilpin", " --ntrainer 1", ""},
+		{"nilpin", batchUpdate, ""},
+	} {
+		t.Run(c.engine+c.args, func(t *testing.T) {
+			t.Setenv(testEngine, c.engine)
+			args := "--quiet --set model.dense_layers_count=1 --epochs 1 --warmup none --nserver 0 --ddp-hook allreduce" + c.args
+			if strings.Contains(c.args, "batch_update") {
+				args = "--quiet --epochs 1 --warmup none" + c.args
+			}
+			status, _, stderr := psbenchMain(t, strings.Fields(args)...)
+			if c.want == "" {
+				if status != 0 {
+					t.Errorf("exit status %d, error\n%s", status, stderr)
+				}
+				return
+			}
+			if told := regexp.MustCompile(`^psbench: ` + c.want + `\n$`); status != exitFailure || !told.MatchString(stderr) {
+				t.Errorf("exit status %d, error\n%s\nwant\n%s", status, stderr, c.want)
+			}
+		})
+	}
+}
+
+// After an interrupt and after a failure engines are closed as well, and what goes wrong is added.
+func TestEnginesAreClosedHoweverARunEnds(t *testing.T) {
+	t.Setenv(testEngine, "unclosed")
+	const told = "; at the end trainer0: engine faulty, Close: the device is gone"
+	world := strings.Fields("--set model.dense_layers_count=1 --warmup none --nserver 0 --ddp-hook allreduce")
+	t.Run("interrupted", func(t *testing.T) {
+		f := startPsbench(t, append(world, "--ntrainer", "2", "--epochs", "100000")...)
+		f.reach("measured pass")
+		f.interrupt()
+		if !strings.Contains(f.text(), told) {
+			t.Errorf("it says\n%s", f.text())
+		}
+	})
+	t.Run("killed", func(t *testing.T) {
+		f := startPsbench(t, append(world, "--ntrainer", "2", "--epochs", "100000")...)
+		f.reach("measured pass")
+		f.signal("trainer1", syscall.SIGKILL)
+		f.ended("trainer1")
+		if !strings.Contains(f.text(), told) {
+			t.Errorf("it says\n%s", f.text())
+		}
+	})
 }

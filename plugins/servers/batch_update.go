@@ -102,10 +102,14 @@ func (b *batchUpdate) bind() error {
 	if b.held, err = newHeld(&b.env); err != nil {
 		return err
 	}
-	if b.optimizer, err = optimizer.New(b.env.Engine, b.settings.Settings, b.values, b.gradients); err != nil {
-		return err
+	b.optimizer, err = optimizer.New(b.env.Engine, b.settings.Settings, b.values, b.gradients)
+	if err == nil {
+		err = b.env.Model.Bind(b.values, b.gradients)
 	}
-	return b.env.Model.Bind(b.values, b.gradients)
+	if err != nil {
+		_ = b.Close() // a part that is not made is not closed; what failed first is told
+	}
+	return err
 }
 
 // Receive holds the lock until a round is answered: a trainer that has its answer may

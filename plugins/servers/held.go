@@ -1,7 +1,6 @@
 package servers
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -22,12 +21,12 @@ type held struct {
 	values          []tensor.Tensor
 	gradients       []*tensor.Gradient
 	parameters, sum *comm.Store
-	adopted         []io.Closer // both, by the engine that copies from and to them
+	adopted         io.Closer // both, by the engine that copies from and to them
 }
 
 // newHeld makes room for the parameters of the server's model.
-func newHeld(env *sdk.ServerEnv) (*held, error) {
-	h := &held{
+func newHeld(env *sdk.ServerEnv) (h *held, err error) {
+	h = &held{
 		engine: env.Engine, specs: env.Model.Parameters(),
 		parameters: comm.NewStore(env.Buckets), sum: comm.NewStore(env.Buckets),
 	}
@@ -36,13 +35,16 @@ func newHeld(env *sdk.ServerEnv) (*held, error) {
 			return nil, fmt.Errorf("parameter %s has a sparse gradient, which the batch_update server cannot add up: make the model's gradients dense", p.Name)
 		}
 	}
-	for _, memory := range slices.Concat(h.parameters.Memory(), h.sum.Memory()) {
-		adopted, err := h.engine.Adopt(memory)
-		if err != nil {
-			return nil, err
-		}
-		h.adopted = append(h.adopted, adopted)
+	h.adopted, err = engine.Adopt(h.engine, "buckets", slices.Concat(h.parameters.Memory(), h.sum.Memory()))
+	if err != nil {
+		return nil, err
 	}
+	adopted := h.adopted
+	defer func() {
+		if err != nil {
+			_ = adopted.Close() // what failed first is told
+		}
+	}()
 	h.values, h.gradients = make([]tensor.Tensor, len(h.specs)), make([]*tensor.Gradient, len(h.specs))
 	for i, spec := range env.Buckets {
 		values, err := h.beside(h.parameters.Buckets[i])
@@ -66,13 +68,7 @@ func newHeld(env *sdk.ServerEnv) (*held, error) {
 }
 
 // Close implements io.Closer.
-func (h *held) Close() error {
-	var err error
-	for _, a := range h.adopted {
-		err = errors.Join(err, a.Close())
-	}
-	return err
-}
+func (h *held) Close() error { return h.adopted.Close() }
 
 // beside is the engine's memory for what a bucket holds.
 func (h *held) beside(b *tensor.Bucket) ([]float32, error) {

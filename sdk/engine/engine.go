@@ -32,7 +32,7 @@ type Engine interface {
 	Free(memory []byte)
 	// Adopt prepares host memory that will be copied from and to in every iteration: it may
 	// be pinned, or mapped by a device. Closing what it returns undoes that; whoever owns the
-	// memory does so before the memory goes.
+	// memory does so before the memory goes. nil stands for nothing to undo.
 	Adopt(host []byte) (io.Closer, error)
 	// CopyOut begins to copy from the engine's memory to the host's, CopyIn the other way.
 	// Both slices are of the same length and stay until the copy has ended. Copies of
@@ -44,7 +44,8 @@ type Engine interface {
 	// failed is the error of its ticket and of all later ones. Each ticket may be waited for
 	// any number of times, by any goroutine.
 	Wait(t Ticket) error
-	// Close ends the engine after all work and gives its memory back. It is the last call.
+	// Close ends the engine after all work and gives its memory back. It is the last call. A
+	// process that is killed does not come to it.
 	io.Closer
 }
 

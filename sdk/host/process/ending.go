@@ -16,13 +16,15 @@ import (
 const closeGrace = 100 * time.Millisecond
 
 // ending is what a process has to end, in this order: the work of its parts, the parts
-// themselves, its links, and the memory that all these use; of each sort, the last one first.
+// themselves, what its engine adopted, the engine, its links, and the memory that all these use;
+// of each sort, the last one first.
 type ending struct {
 	// Working is held for reading while a part works, in memory that links share.
 	Working sync.RWMutex
 
 	mu            sync.Mutex
-	closers       []closer
+	closers       []closer // parts
+	engine        []closer // and then the engine, with what it adopted
 	links, memory []io.Closer
 	broken        bool // links end at once
 
@@ -32,7 +34,7 @@ type ending struct {
 	ended   bool
 }
 
-// closer is a part that wants to be closed.
+// closer is what wants to be closed, as errors name it.
 type closer struct {
 	title string
 	io.Closer
@@ -45,6 +47,13 @@ func (e *ending) Closes(title string, part any) {
 	if c, ok := part.(io.Closer); ok {
 		e.closers = append(e.closers, closer{title, c})
 	}
+}
+
+// closesEngine has the engine, or what it adopted, closed after all parts.
+func (e *ending) closesEngine(title string, c io.Closer) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.engine = append(e.engine, closer{title, c})
 }
 
 // Own leaves it to Close to close a link.
@@ -65,10 +74,11 @@ func (e *ending) OwnMemory(memory io.Closer) {
 	e.memory = append(e.memory, memory)
 }
 
-// CloseParts closes the parts that are an io.Closer, once none works any more. All of them
-// together may take as long as limit, and what is left of it when one does not return the next
-// one gets, closeGrace at least. The error is a sentence that names each part that failed, or
-// is not closed. To close again does nothing.
+// CloseParts closes the parts that are an io.Closer, once none works any more, and then the
+// engine. All of them together may take as long as limit, and what is left of it when one does not
+// return the next one gets, closeGrace at least. The error is a sentence that names each one that
+// failed, or is not closed. To close again does nothing. The engine stays open while something
+// that does not return may compute on it.
 //
 // A part at work may wait for a process that has ended its work: a trainer that is interrupted
 // may be an iteration behind another one. So the links are broken, if it does not end soon,
@@ -88,7 +98,7 @@ func (e *ending) CloseParts(limit time.Duration) error {
 		}
 	}
 	var failures []string
-	for _, c := range slices.Backward(e.takeClosers()) {
+	closing := func(c closer) {
 		switch returned, err := c.closeWithin(max(time.Until(deadline), closeGrace)); {
 		case !returned:
 			e.stuck = true
@@ -97,31 +107,43 @@ func (e *ending) CloseParts(limit time.Duration) error {
 			failures = append(failures, fault.Of(c.title, "Close", err).Error())
 		}
 	}
+	parts, engine := e.takeClosers()
+	for _, c := range parts {
+		closing(c)
+	}
+	for _, c := range engine {
+		if !e.stuck {
+			closing(c)
+		}
+	}
 	if len(failures) == 0 {
 		return nil
 	}
 	return &fault.Part{Text: strings.Join(failures, "; ")}
 }
 
-// titles are those of the parts that are yet to be closed.
+// titles are those of what is yet to be closed.
 func (e *ending) titles() (titles []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, c := range e.closers {
+	for _, c := range slices.Concat(e.closers, e.engine[:min(1, len(e.engine))]) { // what it adopted goes with it
 		titles = append(titles, c.title)
 	}
 	return titles
 }
 
-func (e *ending) takeClosers() []closer {
+// takeClosers gives up what is yet to be closed, in order.
+func (e *ending) takeClosers() (parts, engine []closer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	closers := e.closers
-	e.closers = nil
-	return closers
+	parts, engine = e.closers, e.engine
+	e.closers, e.engine = nil, nil
+	slices.Reverse(parts)
+	slices.Reverse(engine)
+	return parts, engine
 }
 
-// closeWithin closes the part, unless that does not return within the limit: then its goroutine
+// closeWithin closes it, unless that does not return within the limit: then its goroutine
 // is left to the end of the process.
 func (c *closer) closeWithin(limit time.Duration) (returned bool, err error) {
 	ended := make(chan error, 1)

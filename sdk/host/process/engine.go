@@ -5,10 +5,11 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
-// OpenEngine opens the engine of the process's plugin, for a role that computes. It is closed
-// after all that the role owns.
+// OpenEngine opens the engine of the process's plugin, for a role that computes. CloseParts
+// closes it.
 func (p *Process) OpenEngine() error {
 	if p.config.Engine == nil {
 		return nil
@@ -23,8 +24,18 @@ func (p *Process) OpenEngine() error {
 		return fmt.Errorf("%s: the engine of %s does not open: %w", p.Name(), p.Title(), err)
 	}
 	p.Engine = e
-	p.OwnMemory(e)
+	p.closesEngine("engine "+e.Name(), e)
 	return nil
+}
+
+// Adopt has the engine adopt memory, which errors call what. CloseParts gives it up, before the
+// engine is closed.
+func (p *Process) Adopt(what string, memory [][]byte) error {
+	adopted, err := engine.Adopt(p.Engine, what, memory)
+	if err == nil && p.config.Engine != nil {
+		p.closesEngine("what engine "+p.Engine.Name()+" adopted", adopted)
+	}
+	return err
 }
 
 // NeedBeside reports that a part of some kind, which computes in memory of the process's

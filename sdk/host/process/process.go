@@ -81,6 +81,10 @@ func (p *Process) Close() {
 	p.ended = true
 	close(p.Done)
 	p.breakLinks()
+	_, engine := p.takeClosers() // there are some where nobody called CloseParts, and waits for word
+	for _, c := range engine {
+		_, _ = c.closeWithin(p.Timeout)
+	}
 	for _, memory := range slices.Backward(p.memory) {
 		_ = memory.Close() // as links are
 	}

@@ -11,17 +11,10 @@ import (
 // own, which are staged.
 func (r *Role) adopt() error {
 	p := &r.parts
-	for _, memory := range r.store.Memory() {
-		adopted, err := r.Engine.Adopt(memory)
-		if err != nil {
-			return err
-		}
-		r.OwnMemory(adopted)
+	err := r.Adopt("buckets", r.store.Memory())
+	if err != nil || r.Engine.Addressable() {
+		return err
 	}
-	if r.Engine.Addressable() {
-		return nil
-	}
-	var err error
 	p.Gradients, err = layout.Stage(r.Engine, len(r.specs), p.Buckets)
 	return err
 }
