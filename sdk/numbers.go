@@ -17,21 +17,30 @@ type Counter struct {
 	value    int64
 }
 
-// Add adds n, at least 0.
+// Add adds n, at least 0. The sum is at most 2^53: what would make it more is not added.
 func (c *Counter) Add(n int64) {
 	if n < 0 {
 		c.negative(n)
 		return
 	}
 	c.mu.Lock()
-	c.value += n
+	before := c.value
+	fits := n <= metric.MostCount-before
+	if fits {
+		c.value += n
+	}
 	c.mu.Unlock()
+	if !fits {
+		c.beyond(n, before)
+	}
 }
 
 func (c *Counter) negative(n int64) {
-	c.recorder.mu.Lock()
-	defer c.recorder.mu.Unlock()
-	c.recorder.wrong(fmt.Errorf("it adds %d to %s: what may shrink is a gauge", n, c.title()))
+	c.recorder.blame(fmt.Errorf("it adds %d to %s: what may shrink is a gauge", n, c.title()))
+}
+
+func (c *Counter) beyond(n, before int64) {
+	c.recorder.blame(fmt.Errorf("it adds %d to %s, which is %d: the sum must be at most 2^53", n, c.title(), before))
 }
 
 // Value is the sum so far.

@@ -102,14 +102,28 @@ func TestWhatCannotBeRecorded(t *testing.T) {
 		`it records gauge a, b: unit "two words" must be a short word such as 1, B, rows, steps or %: at most 12 letters, digits and % / ^ _ -`: func(r *Recorder) {
 			r.Gauge("a", "b", "two words").Record(Key{}, 1)
 		},
-		`it records counter a, b: unit "" must be`:                                                         func(r *Recorder) { r.Counter("a", "b", "").Add(1) },
-		`it records gauge a, b: unit "thirteenrunes" must be`:                                              func(r *Recorder) { r.Gauge("a", "b", "thirteenrunes") },
-		`it records gauge a, b: unit "\x1b[31m" must be`:                                                   func(r *Recorder) { r.Gauge("a", "b", "\x1b[31m") },
-		`it records gauge a, b: unit "\xff" must be`:                                                       func(r *Recorder) { r.Gauge("a", "b", "\xff") },
-		`it records histogram a, b: bound 2 is 2, but bounds must ascend and the one before it is 2`:       func(r *Recorder) { r.Histogram("a", "b", "1", 1, 2, 2).Record(3) },
-		`it records histogram a, b: bound 1 is NaN, but must be finite`:                                    func(r *Recorder) { r.Histogram("a", "b", "1", 1, math.NaN()).Record(3) },
-		`it records histogram a, b: it has 0 bounds, but must have 1 to 1000`:                              func(r *Recorder) { r.Histogram("a", "b", "1").Record(3) },
-		`it adds -1 to counter a, b in rows: what may shrink is a gauge`:                                   func(r *Recorder) { r.Counter("a", "b", "rows").Add(-1) },
+		`it records counter a, b: unit "" must be`:                                                   func(r *Recorder) { r.Counter("a", "b", "").Add(1) },
+		`it records gauge a, b: unit "thirteenrunes" must be`:                                        func(r *Recorder) { r.Gauge("a", "b", "thirteenrunes") },
+		`it records gauge a, b: unit "\x1b[31m" must be`:                                             func(r *Recorder) { r.Gauge("a", "b", "\x1b[31m") },
+		`it records gauge a, b: unit "\xff" must be`:                                                 func(r *Recorder) { r.Gauge("a", "b", "\xff") },
+		`it records histogram a, b: bound 2 is 2, but bounds must ascend and the one before it is 2`: func(r *Recorder) { r.Histogram("a", "b", "1", 1, 2, 2).Record(3) },
+		`it records histogram a, b: bound 1 is NaN, but must be finite`:                              func(r *Recorder) { r.Histogram("a", "b", "1", 1, math.NaN()).Record(3) },
+		`it records histogram a, b: it has 0 bounds, but must have 1 to 1000`:                        func(r *Recorder) { r.Histogram("a", "b", "1").Record(3) },
+		`it adds -1 to counter a, b in rows: what may shrink is a gauge`:                             func(r *Recorder) { r.Counter("a", "b", "rows").Add(-1) },
+		`it adds 1 to counter a, b in rows, which is 9007199254740992: the sum must be at most 2^53`: func(r *Recorder) {
+			c := r.Counter("a", "b", "rows")
+			c.Add(1 << 53)
+			for _, n := range []int64{0, 1, math.MaxInt64} {
+				if c.Add(n); c.Value() != 1<<53 {
+					t.Errorf("the sum is %d", c.Value())
+				}
+			}
+		},
+		`it adds 9223372036854775807 to counter a, b in B, which is 1: the sum must be at most 2^53`: func(r *Recorder) {
+			c := r.Counter("a", "b", "B")
+			c.Add(1)
+			c.Add(math.MaxInt64)
+		},
 		`it adds -9 to counter a, b in rows: what may shrink is a gauge`:                                   func(r *Recorder) { c := r.Counter("a", "b", "rows"); c.Add(-9); c.Add(-8) },
 		`it records histogram "\x1b", b: bound 1 is 1, but bounds must ascend and the one before it is 10`: func(r *Recorder) { r.Histogram("\x1b", "b", "1", 10, 1) },
 	} {

@@ -123,6 +123,13 @@ func (r *Recorder) wrong(err error) {
 	}
 }
 
+// blame is wrong for who does not hold r.mu.
+func (r *Recorder) blame(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wrong(err)
+}
+
 // Err is what is wrong with what was declared or recorded, nil if nothing is.
 func (r *Recorder) Err() error {
 	r.mu.Lock()

@@ -56,15 +56,27 @@ func (g *Gauge) All() iter.Seq2[sdk.Key, float64] {
 	}
 }
 
-// Count adds what was counted in a process of a rank.
+// Count adds what was counted in a process of a rank. The sum stays at 2^53, with a warning, as a
+// file has no more.
 func (r *Result) Count(rank int, h metric.Head, value int64) {
 	for i := range r.Counters {
 		if c := &r.Counters[i]; c.Rank == rank && c.Head == h {
-			c.Value += value
+			if c.Value += value; c.Value > metric.MostCount {
+				c.Value = metric.MostCount
+				r.warn("counter", rank, h, "its processes counted more than 2^53, which is what is noted")
+			}
 			return
 		}
 	}
 	r.Counters = append(r.Counters, Counter{rank, h, value})
+}
+
+// warn adds a warning, once.
+func (r *Result) warn(kind string, rank int, h metric.Head, text string) {
+	text = fmt.Sprintf("%s %s of rank %d: %s", kind, metric.Title(h), rank, text)
+	if !slices.Contains(r.Warnings, text) {
+		r.Warnings = append(r.Warnings, text)
+	}
 }
 
 // GaugeOf finds or makes the gauge of a rank.
@@ -80,10 +92,14 @@ func (r *Result) GaugeOf(rank int, h metric.Head) *Gauge {
 }
 
 // Distribute adds how values were distributed in a process of a rank. What has other bounds
-// stands by itself.
+// stands by itself; what would make the sum of all counts more than 2^53 is left out, with a warning.
 func (r *Result) Distribute(rank int, h metric.Head, of metric.Histogram) {
 	for i := range r.Histograms {
 		if d := &r.Histograms[i]; d.Rank == rank && d.Head == h && slices.Equal(d.Bounds, of.Bounds) {
+			if d.Total()+d.NaN+of.Total()+of.NaN > metric.MostCount {
+				r.warn("histogram", rank, h, "its processes counted more than 2^53 values, some of which are left out")
+				return
+			}
 			d.Merge(&of)
 			return
 		}

@@ -135,6 +135,30 @@ func TestProcessesOfARankAddUp(t *testing.T) {
 	}
 }
 
+// However much the processes of a rank count, a file of it can be read.
+func TestProcessesThatCountTooMuch(t *testing.T) {
+	r := example()
+	counter, histogram := r.Counters[0].Head, r.Histograms[0].Head
+	bounds, counts := r.Histograms[0].Bounds, r.Histograms[0].Counts
+	for range 3 {
+		r.Count(0, counter, metric.MostCount)
+		r.Distribute(0, histogram, metric.Histogram{Bounds: bounds, Counts: []int64{metric.MostCount, 0, 0}})
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := append(example().Warnings, "counter push_metric, sent of rank 0: its processes counted more than 2^53, which is what is noted",
+		"histogram push_metric, rows of rank 0: its processes counted more than 2^53 values, some of which are left out")
+	if d := cmp.Diff(want, got.Warnings) + cmp.Diff(counts, got.Histograms[0].Counts); d != "" || got.Counters[0].Value != metric.MostCount {
+		t.Errorf("%d is counted: %s", got.Counters[0].Value, d)
+	}
+}
+
 func TestNumbersThatAreRefused(t *testing.T) {
 	text, err := json.Marshal(example())
 	if err != nil {
