@@ -3,6 +3,7 @@ package sdk
 import (
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -161,4 +162,21 @@ func TestMemoryOfARecorder(t *testing.T) {
 		t.Errorf("a measurement takes %.1f bytes", each)
 	}
 	runtime.KeepAlive(r)
+}
+
+// However many things are recorded, each is found at once: with a search through all of them this
+// test would take minutes.
+func TestManySeriesAreFound(t *testing.T) {
+	r := &Recorder{}
+	const number = 100_000
+	for pass := range 2 {
+		for i := range number {
+			if s := r.Series("a", strconv.Itoa(i)); s.Name != strconv.Itoa(i) {
+				t.Fatalf("pass %d: %s is found for %d", pass, s.Name, i)
+			}
+		}
+	}
+	if n := len(r.All().Series); n != number || r.Err() != nil {
+		t.Errorf("there are %d series, and %v", n, r.Err())
+	}
 }

@@ -17,7 +17,8 @@ import (
 // nothing that counts, and ends the run with a sentence: see Err.
 type Recorder struct {
 	mu      sync.Mutex
-	metrics []recorded // in the order in which they were made
+	metrics []recorded             // in the order in which they were made
+	named   map[[2]string]recorded // by type and name
 	err     error
 }
 
@@ -96,11 +97,9 @@ func find[M recorded](r *Recorder, made M) M {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d := made.declaration()
-	for _, m := range r.metrics {
+	named := [2]string{d.Type, d.Name}
+	if m, known := r.named[named]; known {
 		before := m.declaration()
-		if before.Type != d.Type || before.Name != d.Name {
-			continue
-		}
 		if same, ok := m.(M); ok && before.Unit == d.Unit && slices.Equal(before.bounds, d.bounds) {
 			return same
 		}
@@ -113,6 +112,10 @@ func find[M recorded](r *Recorder, made M) M {
 	}
 	made.reset() // for its first storage
 	r.metrics = append(r.metrics, made)
+	if r.named == nil {
+		r.named = map[[2]string]recorded{}
+	}
+	r.named[named] = made
 	return made
 }
 
