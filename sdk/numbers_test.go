@@ -78,6 +78,7 @@ func TestRecordingNumbersAllocatesNothing(t *testing.T) {
 
 // What cannot be recorded is one sentence, and harms nobody.
 func TestWhatCannotBeRecorded(t *testing.T) {
+	long := strings.Repeat("x", 10_000)
 	for want, declare := range map[string]func(r *Recorder){
 		`it records gauge a, b in steps, and also gauge a, b in rows: give one of them another name`: func(r *Recorder) {
 			r.Gauge("a", "b", "steps").Record(Key{}, 1)
@@ -124,8 +125,21 @@ func TestWhatCannotBeRecorded(t *testing.T) {
 			c.Add(1)
 			c.Add(math.MaxInt64)
 		},
-		`it adds -9 to counter a, b in rows: what may shrink is a gauge`:                                   func(r *Recorder) { c := r.Counter("a", "b", "rows"); c.Add(-9); c.Add(-8) },
-		`it records histogram "\x1b", b: bound 1 is 1, but bounds must ascend and the one before it is 10`: func(r *Recorder) { r.Histogram("\x1b", "b", "1", 10, 1) },
+		`it adds -9 to counter a, b in rows: what may shrink is a gauge`: func(r *Recorder) { c := r.Counter("a", "b", "rows"); c.Add(-9); c.Add(-8) },
+		`it records histogram "\x1b", b: type "\x1b" must be 1 to 100 letters, digits and signs, without commas, control characters and spaces at its ends`: func(r *Recorder) {
+			r.Histogram("\x1b", "b", "1", 10, 1)
+		},
+		`it records gauge a, "": name "" must be 1 to 100`:             func(r *Recorder) { r.Gauge("a", "", "1") },
+		`it records series "", b: type "" must be 1 to 100`:            func(r *Recorder) { r.Series("", "b") },
+		`it records series "a\xff", b: type "a\xff" must be`:           func(r *Recorder) { r.Series("a\xff", "b") },
+		`it records series a, "b\nc": name "b\nc" must be`:             func(r *Recorder) { r.Series("a", "b\nc").Record(Key{}, 0, 1) },
+		`it records counter a, b,c: name "b,c" must be`:                func(r *Recorder) { r.Counter("a", "b,c", "1").Add(1) },
+		`it records counter a, " b": name " b" must be`:                func(r *Recorder) { r.Counter("a", " b", "1").Add(1) },
+		`it records counter a, "b\u202e": name "b\u202e" must be`:      func(r *Recorder) { r.Counter("a", "b\u202e", "1").Add(1) },
+		`it records series a, ` + long[:101] + `: name "` + long[:101]: func(r *Recorder) { r.Series("a", long[:101]) },
+		`it records series a, "` + long[:200] + `"... (10000 bytes): name "` + long[:200] + `"... (10000 bytes) must be`: func(r *Recorder) {
+			r.Series("a", long)
+		},
 	} {
 		r := &Recorder{}
 		declare(r)
@@ -134,6 +148,12 @@ func TestWhatCannotBeRecorded(t *testing.T) {
 		}
 		r.Reset()
 		r.All()
+	}
+	for _, name := range []string{"x", strings.Repeat("ä", 100), "rows of a push", "bytes/s (95 %)"} {
+		r := &Recorder{}
+		if r.Series(name, name); r.Err() != nil {
+			t.Error(r.Err())
+		}
 	}
 	for _, unit := range []string{"1", "B", "%", "MiB/s", "µs", "rows", "m^2", "per-step"} {
 		r := &Recorder{}

@@ -11,7 +11,8 @@ import (
 
 // Recorder holds what one process records in a pass: series of durations, counters, gauges and
 // histograms, each under a type and a name. They are found or made at set-up, and kept. All
-// methods, also of what it gives, are safe for concurrent use.
+// methods, also of what it gives, are safe for concurrent use. A type or name has 1 to 100 letters,
+// digits and signs, but no comma.
 //
 // What was declared wrongly, such as the same type and name twice with different units, records
 // nothing that counts, and ends the run with a sentence: see Err.
@@ -53,9 +54,9 @@ func (d *declared) title() string {
 // check says what is wrong with it.
 func (d *declared) check() error {
 	if d.kind == kindSeries {
-		return nil
+		return metric.CheckNames(d.Type, d.Name)
 	}
-	if err := metric.CheckUnit(d.Unit); err != nil || d.kind != kindHistogram {
+	if err := metric.CheckHead(d.Head); err != nil || d.kind != kindHistogram {
 		return err
 	}
 	return metric.CheckBounds(d.bounds)

@@ -25,8 +25,33 @@ type Head struct {
 // Title names them for errors.
 func Title(h Head) string { return quote.Word(h.Type) + ", " + quote.Word(h.Name) }
 
-// longestUnit is in letters.
-const longestUnit = 12
+// In letters.
+const (
+	longestName = 100
+	longestUnit = 12
+)
+
+// CheckHead says what is wrong with a type, a name or a unit.
+func CheckHead(h Head) error {
+	if err := CheckNames(h.Type, h.Name); err != nil {
+		return err
+	}
+	return CheckUnit(h.Unit)
+}
+
+// CheckNames says what is wrong with a type or a name: a comma parts the one from the other, and
+// what cannot be printed nobody could ask for.
+func CheckNames(typ, name string) error {
+	odd := func(r rune) bool { return r == ',' || !unicode.IsPrint(r) }
+	for _, n := range []struct{ what, text string }{{"type", typ}, {"name", name}} {
+		plain := utf8.ValidString(n.text) && !strings.ContainsFunc(n.text, odd) && strings.TrimSpace(n.text) == n.text
+		if letters := utf8.RuneCountInString(n.text); !plain || letters == 0 || letters > longestName {
+			return fmt.Errorf("%s %s must be 1 to %d letters, digits and signs, without commas, control characters and spaces at its ends",
+				n.what, quote.String(n.text), longestName)
+		}
+	}
+	return nil
+}
 
 // CheckUnit says what is wrong with a unit.
 func CheckUnit(unit string) error {
