@@ -64,3 +64,30 @@ func TestHookKnowsItsWorldAndForgetsPasses(t *testing.T) {
 		}
 	})
 }
+
+// noted is a hook that records its resets.
+type noted struct {
+	*feedback
+	resets *sdk.Counter
+}
+
+func (h *noted) Reset() { h.resets.Add(1) }
+
+// What a part records in its Reset is of no pass, wherever it runs.
+func TestResetForgetsWhatItRecorded(t *testing.T) {
+	everywhere(t, sdk.KindHook, func(t *testing.T, transport string, isolated ...sdk.Kind) {
+		var resets *sdk.Counter
+		hook := sdk.NewHook("toy", hosttest.ToySettings{}, func(_ hosttest.ToySettings, e sdk.HookEnv) (sdk.Hook, error) {
+			resets = e.Recorder.Counter("toy_metric", "resets", "1")
+			return &noted{newFeedback(e), resets}, nil
+		})
+		w := newWorldOf(t, append([]sdk.Part{hook}, hosttest.ToyParts...), "toy", transport, "{}", isolated...)
+		resets.Add(1)
+		if hosttest.Must(t, w.trainer.Reset()); w.hook != nil {
+			hosttest.Must(t, w.hook.Reset())
+		}
+		if n := resets.Value(); n != 0 {
+			t.Errorf("%d is left of what was recorded before the pass", n)
+		}
+	})
+}

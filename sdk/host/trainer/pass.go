@@ -15,9 +15,10 @@ import (
 	"github.com/psbench/psbench/sdk/host/stop"
 )
 
-// Reset returns to the initial parameters and forgets what was recorded.
+// Reset returns to the initial parameters and forgets what was recorded, also by the parts as
+// they were reset.
 func (r *Role) Reset() error {
-	r.Recorder.Reset()
+	defer r.Recorder.Reset()
 	r.evaluation.reset()
 	if err := r.batches.Rewind(); err != nil {
 		return err
