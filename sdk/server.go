@@ -1,6 +1,8 @@
 package sdk
 
 import (
+	"fmt"
+
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/engine"
 )
@@ -31,8 +33,13 @@ func NewPush(p Push, answer func(p Push, g *tensor.Gradient) error) Push {
 // Answer sends g to the trainer, where it replaces the pushed gradient. g may
 // be p.Gradient itself and must stay as it is until Answer returns. Each push
 // is answered exactly once, at any time before its pass is over, from any goroutine. An error
-// ends the run: the trainer can no longer be reached, or the push was answered before.
-func (p Push) Answer(g *tensor.Gradient) error { return p.answer(p, g) }
+// ends the run: the trainer can no longer be reached, the push was answered before, or g is nil.
+func (p Push) Answer(g *tensor.Gradient) error {
+	if p.answer == nil {
+		return fmt.Errorf("the push of batch %d, bucket %d of trainer %d cannot be answered: it must be one that Receive was given, or of NewPush", p.Batch, p.Bucket, p.Trainer)
+	}
+	return p.answer(p, g)
+}
 
 // Server is a parameter server that sees whole gradients: one whose work is elementwise is
 // an ElementwiseServer instead, which is less to write and faster. Synchronous servers keep

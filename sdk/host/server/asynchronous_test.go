@@ -167,6 +167,10 @@ func TestAnswersThatNobodyWaitsFor(t *testing.T) {
 			hosttest.Must(t, s.links[1].Close())
 			return p
 		}},
+		{"with nil", "answered batch 5, bucket 0 of trainer1 with no gradient: it is nil", true, func(_ *testing.T, s *fixture) sdk.Push {
+			_, p := s.push(1, 5)
+			return p
+		}},
 		{"before all have come", "answered batch 5, bucket 0 of trainer1 before trainer0 and trainer2 had pushed it, which a server must declare (sdk.Asynchronous)", false, func(_ *testing.T, s *fixture) sdk.Push {
 			_, p := s.push(1, 5)
 			return p
@@ -180,7 +184,11 @@ func TestAnswersThatNobodyWaitsFor(t *testing.T) {
 			s := newFixture(t, 3, hosttest.Patience, declared...)
 			p := c.do(t, s)
 			waiting := s.role.buckets[0].slots[1].pending
-			err, told := p.Answer(p.Gradient), hosttest.Failure(t, s.role.Process)
+			answer := p.Gradient
+			if c.name == "with nil" {
+				answer = nil
+			}
+			err, told := p.Answer(answer), hosttest.Failure(t, s.role.Process)
 			if err == nil || err.Error() != "server tested "+c.want || told.Error() != "server9: "+err.Error() {
 				t.Errorf("Answer gives %v\nand %v is told", err, told)
 			}

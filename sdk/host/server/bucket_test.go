@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/process"
 )
@@ -56,7 +57,7 @@ func TestOverduePushes(t *testing.T) {
 		return b.take(&comm.Arrival{Batch: batch, Trainer: trainer, Chunks: 1, AtNS: atNS})
 	}
 	answer := func(p sdk.Push) {
-		if _, err := role.beginAnswer(b, p.Trainer, p); err != nil {
+		if _, err := role.beginAnswer(b, p.Trainer, p, new(tensor.Gradient)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -64,7 +64,7 @@ func (b *bucket) take(a *comm.Arrival) sdk.Push {
 // answer sends g to a trainer for p. Whatever the server makes of an error, the run ends: at once,
 // or when it collects what was measured, where the news of it comes too late.
 func (r *Role) answer(b *bucket, trainer int, p sdk.Push, g *tensor.Gradient) error {
-	s, err := r.beginAnswer(b, trainer, p)
+	s, err := r.beginAnswer(b, trainer, p, g)
 	if err == nil {
 		err = r.sendAnswer(b, s, g)
 	}
@@ -82,20 +82,20 @@ func (r *Role) fail(err error) {
 
 // beginAnswer notes that a trainer's push is being answered: it may push again before that
 // returns, so what there was to know of the push is in the slot as it was.
-func (r *Role) beginAnswer(b *bucket, trainer int, p sdk.Push) (slot, error) {
+func (r *Role) beginAnswer(b *bucket, trainer int, p sdk.Push, g *tensor.Gradient) (slot, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := &b.slots[trainer]
-	if wrong := r.wrong(b, s, p); wrong != "" {
+	if wrong := r.wrong(b, s, p, g); wrong != "" {
 		return slot{}, &fault.Part{Text: fmt.Sprintf("%s answered %s of %s %s", r.Title(), describeBucket(p.Batch, b.index), r.trainers[trainer].Name, wrong)}
 	}
 	s.pending = false
 	return *s, nil
 }
 
-// wrong says what is wrong with an answer to p now; "" if nothing is. A push that is not that of
+// wrong says what is wrong with g as the answer to p now; "" if nothing is. A push that is not that of
 // its slot was answered before, or the trainer could not have pushed again. b.mu is held.
-func (r *Role) wrong(b *bucket, s *slot, p sdk.Push) string {
+func (r *Role) wrong(b *bucket, s *slot, p sdk.Push, g *tensor.Gradient) string {
 	switch {
 	case p.Number <= s.over:
 		return "once more, after the pass of that push was over"
@@ -103,6 +103,8 @@ func (r *Role) wrong(b *bucket, s *slot, p sdk.Push) string {
 		return fmt.Sprintf("once more, while batch %d is in flight", s.batch)
 	case !s.pending:
 		return "twice"
+	case g == nil:
+		return "with no gradient: it is nil"
 	case s.round != nil && s.round.complete < b.trainers && (s.batch > 0 || !b.fetches):
 		return fmt.Sprintf("before %s had pushed it, which a server must declare (sdk.Asynchronous)", comm.JoinNames(r.names(s.round.missing())))
 	default:
