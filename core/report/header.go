@@ -11,6 +11,7 @@ import (
 
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // line writes one labelled line of the header or the totals.
@@ -91,7 +92,7 @@ func information(w *screen.Page, e result.Environment) {
 	line(w, "CPU", fmt.Sprintf("%s, %s, kernels %s", e.CPU, count(e.Cores, "core"), e.SIMD))
 	line(w, "memory", fmt.Sprintf("%d MiB", e.MemoryMiB))
 	for _, b := range e.BLAS {
-		line(w, "BLAS", describeBLAS(b))
+		line(w, "BLAS", quote.Message(describeBLAS(b))) // what plugins say
 	}
 	for _, g := range e.GPUs {
 		line(w, "GPU", fmt.Sprintf("%s, %d MiB, driver %s", g.Name, g.MemoryMiB, g.Driver))

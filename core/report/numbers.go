@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/core/stats"
 	"github.com/psbench/psbench/internal/metric"
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // numbers is a counter, a gauge or a histogram of some ranks together: counts are added, what
@@ -74,7 +75,7 @@ func numbersOf(r *result.Result, of func(rank int) bool) []*numbers {
 func anyRank(int) bool { return true }
 
 // name is "type,name", as of a metric that psbench does not know.
-func (n *numbers) name() string { return n.Type + "," + n.Name }
+func (n *numbers) name() string { return quote.Text(n.Type + "," + n.Name) }
 
 // numberColumns are the columns of numbers beside their name and unit.
 var numberColumns = []string{"count", "min", "p50", "mean", "p95", "p99", "max", "stdev"}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // whatRanWhere writes a table of the processes and, below it, what the parts in
@@ -58,7 +59,8 @@ func boundary(ns int64) string {
 }
 
 // factLines says what each process reported, with the processes that reported
-// the same on one line: "trainer0, trainer1: blas gonum, threads 1".
+// the same on one line: "trainer0, trainer1: blas gonum, threads 1". What they say is theirs, and
+// so it is quoted.
 func factLines(processes []result.Process) []string {
 	names := map[string][]string{}
 	var order []string
@@ -82,7 +84,7 @@ func factLines(processes []result.Process) []string {
 func describe(facts map[string]string) string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(facts)) {
-		parts = append(parts, strings.ReplaceAll(key, "_", " ")+" "+facts[key])
+		parts = append(parts, quote.Text(strings.ReplaceAll(key, "_", " "))+" "+quote.Message(facts[key]))
 	}
 	return strings.Join(parts, ", ")
 }
