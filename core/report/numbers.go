@@ -29,14 +29,15 @@ type numbers struct {
 // appearance.
 func numbersOf(r *result.Result, of func(rank int) bool) []*numbers {
 	var all []*numbers
+	byHead := map[metric.Head][]*numbers{}
 	find := func(h metric.Head, alike func(*numbers) bool) *numbers {
-		for _, n := range all {
-			if n.Head == h && alike(n) {
+		for _, n := range byHead[h] {
+			if alike(n) {
 				return n
 			}
 		}
 		n := &numbers{Head: h}
-		all = append(all, n)
+		all, byHead[h] = append(all, n), append(byHead[h], n)
 		return n
 	}
 	for _, g := range r.Gauges {

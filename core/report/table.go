@@ -84,9 +84,13 @@ func warningsWithin(width int, warnings []string, lines int) *screen.Page {
 }
 
 // within is a page of some lines of a terminal with as many rows as have room on it, at best all,
-// and how many it lacks.
+// and how many it lacks. A row takes a line at least, so that no more than lines are laid out.
 func within(width, rows, lines int, write func(page *screen.Page, shown int)) (page *screen.Page, hidden int) {
-	for shown := rows; shown > 0; shown-- {
+	shown := rows
+	if width > 0 {
+		shown = min(rows, lines)
+	}
+	for ; shown > 0; shown-- {
 		page := &screen.Page{Width: width}
 		write(page, shown)
 		if width == 0 || page.Lines() <= lines {
