@@ -35,6 +35,9 @@ type TrainerParts struct {
 	Hook      Hook
 	// Engine owns the memory that the rank computes in.
 	Engine engine.Engine
+	// WaitCopy is Engine.Wait, but a copy that does not end within the run's timeout ends the
+	// run. It allocates nothing. nil, as in a test, stands for Engine.Wait.
+	WaitCopy func(engine.Ticket) error
 	// Values are the parameters in registration order, Gradients their gradients, both in
 	// the memory of Engine. Buckets are those of Plan, with their capacities, which the
 	// hook reduces, in ordinary memory. Where the engine is addressable gradients are views

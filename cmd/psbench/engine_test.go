@@ -35,7 +35,12 @@ var testEngines = map[string]struct {
 	open  engine.Opener
 	parts func([]sdk.Part) []sdk.Part
 }{
-	"dark":   {enginetest.Full.Open, enginetest.Parts},
+	"dark": {enginetest.Full.Open, enginetest.Parts},
+	"held": {func() (engine.Engine, error) {
+		d := enginetest.New(enginetest.Full)
+		d.Hold(true)
+		return d, nil
+	}, enginetest.Parts},
 	"halves": {enginetest.Config{Types: []engine.Type{engine.Float16, engine.BFloat16}}.Open, enginetest.Parts},
 	"adam":   {enginetest.Config{Types: enginetest.Full.Types, Optimizers: []string{optimizer.Adam, optimizer.Adagrad}}.Open, enginetest.Parts},
 	"bare":   {enginetest.Full.Open, ownParts},
@@ -330,4 +335,16 @@ func TestEnginesAreClosedHoweverARunEnds(t *testing.T) {
 			t.Errorf("it says\n%s", f.text())
 		}
 	})
+}
+
+// A copy that never ends ends the run, also where nobody else waits for its trainer.
+func TestEnginesWhoseCopiesDoNotEnd(t *testing.T) {
+	t.Setenv(testEngine, "held")
+	for _, trainers := range []string{"1", "2"} {
+		status, _, stderr := psbenchMain(t, strings.Fields("--quiet --set model.dense_layers_count=1 --epochs 1 --warmup none --nserver 0 --ddp-hook allreduce --rpc-timeout 2 --ntrainer "+trainers)...)
+		told := regexp.MustCompile(`^psbench: trainer\d: engine dark has not ended a copy after 2 s, so its Wait does not return: look at the device, or raise --rpc-timeout if its work takes that long; at the end `)
+		if status != exitFailure || !told.MatchString(stderr) {
+			t.Errorf("%s trainers: exit status %d, error\n%s", trainers, status, stderr)
+		}
+	}
 }

@@ -23,6 +23,7 @@ import (
 // two goroutines live from begin to wait, and so nothing is left to close.
 type staging struct {
 	engine    engine.Engine
+	waitCopy  func(engine.Ticket) error
 	hook      sdk.Hook
 	state     sdk.HookState
 	buckets   []*tensor.Bucket
@@ -68,11 +69,14 @@ func newStaging(parts *sdk.TrainerParts, state sdk.HookState, stays bool) *stagi
 	}
 	n := len(parts.Buckets)
 	s := &staging{
-		engine: parts.Engine, hook: parts.Hook, state: state, buckets: parts.Buckets, gradients: parts.Gradients, stays: stays,
+		engine: parts.Engine, waitCopy: parts.WaitCopy, hook: parts.Hook, state: state, buckets: parts.Buckets, gradients: parts.Gradients, stays: stays,
 		places: make([]place, len(parts.Gradients)),
 		fromNS: make([]int64, n), copied: make([]engine.Ticket, n),
 		ready: make(chan int, n+1), reduced: make(chan reduction, n+1),
 		out: parts.Recorder.Series(StagingMetric, CopyOut), in: parts.Recorder.Series(StagingMetric, CopyIn),
+	}
+	if s.waitCopy == nil {
+		s.waitCopy = s.engine.Wait
 	}
 	for i, b := range parts.Buckets {
 		for _, span := range b.Parameters {
@@ -139,14 +143,14 @@ func (s *staging) reduceAll() {
 			break
 		}
 		if s.reduceFailed == nil {
-			s.reduceFailed = s.copyError(bucket, "out of", s.engine.Wait(s.copied[bucket]))
+			s.reduceFailed = s.copyError(bucket, "out of", s.waitCopy(s.copied[bucket]))
 		}
 		if s.reduceFailed == nil {
 			s.out.Record(s.state.Key(bucket), s.fromNS[bucket], comm.Now())
 			s.reduced <- reduction{bucket, s.hook.Reduce(s.state, s.buckets[bucket])}
 		}
 	}
-	if err := s.engine.Wait(s.last); err != nil && s.reduceFailed == nil {
+	if err := s.waitCopy(s.last); err != nil && s.reduceFailed == nil {
 		s.reduceFailed = fmt.Errorf("gradients did not come out of the memory of engine %s: %w", s.engine.Name(), err)
 	}
 	s.reduced <- reduction{bucket: noBucket}
@@ -193,7 +197,7 @@ func (s *staging) copyTo(bucket int, memory func(parameter int) []float32) error
 			last = s.engine.CopyIn(tensor.Float32Bytes(memory(span.Parameter)), tensor.Float32Bytes(host))
 		}
 	}
-	if err := s.engine.Wait(last); err != nil {
+	if err := s.waitCopy(last); err != nil {
 		return s.copyError(bucket, "into", err)
 	}
 	s.in.Record(s.state.Key(bucket), start, comm.Now())

@@ -52,7 +52,7 @@ func (r *Role) Train(ctx context.Context, length stop.Length) (*record.Work, err
 	defer r.mu.Unlock()
 	if err == nil {
 		r.came(comm.Now())
-		if err = r.found.Inspect(r.Engine, r.specs, r.parts.Values); err == nil && r.found.Parameter != "" {
+		if err = r.found.Inspect(r.copies, r.specs, r.parts.Values); err == nil && r.found.Parameter != "" {
 			err = r.diverged()
 		}
 	}
@@ -144,11 +144,11 @@ func (r *Role) note(loss float64) (wait bool) {
 // lookAround looks at parameters and gradients after the first loss that is not finite. It is an
 // error if the run must not go on; r.mu is held.
 func (r *Role) lookAround() error {
-	if err := r.found.Inspect(r.Engine, r.specs, r.parts.Values); err != nil {
+	if err := r.found.Inspect(r.copies, r.specs, r.parts.Values); err != nil {
 		return err
 	}
 	if !r.config.ParametersBack {
-		if err := r.found.InspectGradients(r.Engine, r.specs, r.parts.Gradients); err != nil {
+		if err := r.found.InspectGradients(r.copies, r.specs, r.parts.Gradients); err != nil {
 			return err
 		}
 	}

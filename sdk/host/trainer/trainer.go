@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/companion"
@@ -30,9 +31,10 @@ type Role struct {
 	specs      []sdk.ParameterSpec
 	inputs     sdk.InputSpec // of the data
 	parts      sdk.TrainerParts
-	store      *comm.Store // of the buckets
-	evaluation *evaluation // nil without held-out samples
-	batches    *counted    // of parts
+	store      *comm.Store   // of the buckets
+	evaluation *evaluation   // nil without held-out samples
+	batches    *counted      // of parts
+	copies     engine.Engine // the process's, for copies of the host's own
 	// training is held during a pass. After a failure the core collects while
 	// the pass may still be ending.
 	training sync.Mutex
@@ -164,6 +166,8 @@ func (r *Role) Connect(peers Peers) (*Joined, error) {
 	joined := &Joined{BoundaryNS: map[sdk.Kind]int64{}, Facts: map[string]string{}}
 	p := &r.parts
 	p.Recorder, p.Engine = r.Recorder, r.Engine
+	r.copies = r.WatchedEngine()
+	p.WaitCopy = r.copies.Wait
 	var err error
 	if p.Gradients, r.store, err = layout.New(r.specs, peers.Buckets, r.NewStore); err != nil {
 		return nil, err
@@ -179,7 +183,7 @@ func (r *Role) Connect(peers Peers) (*Joined, error) {
 	}
 	r.batches = &counted{Batches: share.Batches}
 	p.Batches = r.batches
-	r.evaluation = newEvaluation(r.Name(), r.Engine, share.HeldOut, peers.Model.Inputs, r.Recorder)
+	r.evaluation = newEvaluation(r.Name(), r.copies, share.HeldOut, peers.Model.Inputs, r.Recorder)
 	p.Evaluation = sdk.NewEvaluation(r.evaluate)
 	dial := func(kind sdk.Kind) (*call.Link, error) {
 		peer, ok := peers.Companions[kind]

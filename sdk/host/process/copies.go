@@ -1,0 +1,58 @@
+package process
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/psbench/psbench/sdk/engine"
+)
+
+// watched is an engine to whose copies nobody waits longer than the run's timeout: then the
+// run ends, though nobody else may wait for the process. Wait itself cannot be given up.
+type watched struct {
+	engine.Engine
+	process *Process
+
+	mu   sync.Mutex
+	idle []*time.Timer // stopped; one for each goroutine that waited at the same time
+}
+
+// WatchedEngine is the process's engine with such waits. Parts get the engine itself, which they
+// may know by its type.
+func (p *Process) WatchedEngine() engine.Engine {
+	if p.Engine.Addressable() { // nothing is copied
+		return p.Engine
+	}
+	return &watched{Engine: p.Engine, process: p}
+}
+
+// Wait implements engine.Engine. It allocates only while more goroutines wait than ever before.
+func (w *watched) Wait(t engine.Ticket) error {
+	late := w.take()
+	err := w.Engine.Wait(t)
+	late.Stop()
+	w.mu.Lock()
+	w.idle = append(w.idle, late)
+	w.mu.Unlock()
+	return err
+}
+
+// take is a timer that runs.
+func (w *watched) take() *time.Timer {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := len(w.idle) - 1
+	if last < 0 {
+		return time.AfterFunc(w.process.Timeout, w.tell)
+	}
+	late := w.idle[last]
+	w.idle = w.idle[:last]
+	late.Reset(w.process.Timeout)
+	return late
+}
+
+func (w *watched) tell() {
+	p := w.process
+	p.Events.Fail(fmt.Errorf("%s: engine %s has not ended a copy after %g s, so its Wait does not return: look at the device, or raise --rpc-timeout if its work takes that long", p.Name(), w.Name(), p.Timeout.Seconds()))
+}
