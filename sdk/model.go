@@ -49,7 +49,8 @@ type Model interface {
 	// when sparse. The model writes into that storage and puts no other in its place;
 	// of a sparse gradient it sets the number of rows by SetRows.
 	Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error
-	// Initialize writes the initial values, a pure function of the seed.
+	// Initialize writes the initial values, a pure function of the seed. What fails in it, such as
+	// a copy into the engine's memory, is the error of the next Forward.
 	Initialize(seed uint64)
 	// Forward returns the output for a batch, [b.Size(), classes]. The tensor
 	// belongs to the model and is valid until the next Forward. The batch is only to

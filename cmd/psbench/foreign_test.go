@@ -67,3 +67,22 @@ func runs(t *testing.T, flags ...string) *result.Result {
 	}
 	return res
 }
+
+// A plugin on an engine of its own has psbench's trainer under a key of its own, and its losses
+// are those of psbench.
+func TestDevicePlugin(t *testing.T) {
+	if raceDetector {
+		return // all that computes is of the plugin, which is built without the detector
+	}
+	small := []string{"--epochs", "2", "--nserver", "0", "--set", "model.dense_layers_count=2", "--set", "trainer.lr=16"}
+	want := runs(t, small...)
+	got := runs(t, append(small, "--trainer", "device_ddp", "--registry", foreignPlugin(t, "device"))...)
+	if d := cmp.Diff(want.Losses, got.Losses); d != "" || len(want.Losses) == 0 {
+		t.Errorf("other losses than those of ddp: %s", d)
+	}
+	for _, p := range got.Processes {
+		if p.Name == "trainer0" && p.Facts["memory"] != "dark" {
+			t.Errorf("it ran elsewhere: its facts are %v", p.Facts)
+		}
+	}
+}
