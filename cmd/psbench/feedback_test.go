@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,6 +51,7 @@ func TestHookForgetsTheWarmUp(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "result.json")
 		args = append(append(withTestPlugin(t), "--quiet", "--ddp-hook", "feedback", "--nserver", "0", "--ntrainer", "2",
 			"--epochs", "10", "--set", "model.dense_layers_count=1", "--json", file), args...)
+		args = append(args, strings.Fields(small)...)
 		if status, _, stderr := psbenchMain(t, args...); status != 0 {
 			t.Fatal(stderr)
 		}
