@@ -42,50 +42,54 @@ func untouchable(n int) []float32 {
 // Wherever gradients are, the answer has the bits that it has where all are mapped.
 func TestRemoteReductionHasTheSameBits(t *testing.T) {
 	for _, timing := range timings {
+		var reductions []*reduction
 		for trainers := 1; trainers <= 5; trainers++ {
 			r := newReduction(t, timing, mean(trainers), trainers)
 			r.spread = true
-			rapid.Check(t, func(t *rapid.T) {
-				n := rapid.SampledFrom([]int{0, 1, comm.BlockElements + 1, remoteShareElements - 1, splitElements, 5*remoteShareElements + 7}).Draw(t, "elements")
-				c := &r.newChunks(denseOf(n), trainers)[0]
-				order := rapid.Permutation(positions(trainers)).Draw(t, "order")
-				var want []float32
-				var remotes []*far
-				for batch := range 3 {
-					got := make([][]float32, trainers)
-					for _, f := range remotes {
-						f.given.Store(0)
+			reductions = append(reductions, r)
+		}
+		rapid.Check(t, func(t *rapid.T) {
+			trainers := rapid.IntRange(1, len(reductions)).Draw(t, "trainers")
+			r := reductions[trainers-1]
+			n := rapid.SampledFrom([]int{0, 1, comm.BlockElements + 1, remoteShareElements - 1, splitElements, 5*remoteShareElements + 7}).Draw(t, "elements")
+			c := &r.newChunks(denseOf(n), trainers)[0]
+			order := rapid.Permutation(positions(trainers)).Draw(t, "order")
+			var want []float32
+			var remotes []*far
+			for batch := range 3 {
+				got := make([][]float32, trainers)
+				for _, f := range remotes {
+					f.given.Store(0)
+				}
+				for _, trainer := range order {
+					values := make([]float32, n)
+					for i := range values {
+						values[i] = value(trainer, 0, i)
 					}
-					for _, trainer := range order {
-						values := make([]float32, n)
-						for i := range values {
-							values[i] = value(trainer, 0, i)
-						}
-						got[trainer] = values
-						a := arrival(trainer, values, rapid.Bool().Draw(t, "more"))
-						if batch > 0 && rapid.Bool().Draw(t, "remote") {
-							remotes = append(remotes, &far{values: values})
-							a.Gradient, a.Remote = &tensor.Gradient{Values: untouchable(n)}, remotes[len(remotes)-1]
-						}
-						_, last, err := c.add(a)
-						if err != nil {
-							t.Fatal(err)
-						}
-						if !last && slices.ContainsFunc(remotes, func(f *far) bool { return f.given.Load() > 0 }) {
-							t.Fatalf("batch %d: a trainer was given something before all had come", batch)
-						}
+					got[trainer] = values
+					a := arrival(trainer, values, rapid.Bool().Draw(t, "more"))
+					if batch > 0 && rapid.Bool().Draw(t, "remote") {
+						remotes = append(remotes, &far{values: values})
+						a.Gradient, a.Remote = &tensor.Gradient{Values: untouchable(n)}, remotes[len(remotes)-1]
 					}
-					if batch == 0 {
-						want = slices.Clone(got[0])
+					_, last, err := c.add(a)
+					if err != nil {
+						t.Fatal(err)
 					}
-					for trainer, values := range got {
-						if !slices.Equal(values, want) {
-							t.Fatalf("batch %d: trainer %d got other bits", batch, trainer)
-						}
+					if !last && slices.ContainsFunc(remotes, func(f *far) bool { return f.given.Load() > 0 }) {
+						t.Fatalf("batch %d: a trainer was given something before all had come", batch)
 					}
 				}
-			})
-		}
+				if batch == 0 {
+					want = slices.Clone(got[0])
+				}
+				for trainer, values := range got {
+					if !slices.Equal(values, want) {
+						t.Fatalf("batch %d: trainer %d got other bits", batch, trainer)
+					}
+				}
+			}
+		})
 	}
 }
 
