@@ -1,0 +1,55 @@
+// Package plugintest tests whether a part keeps the contract of its kind. One call in a test of
+// the part's own package does:
+//
+//	func TestConformance(t *testing.T) { plugintest.Check(t, part) }
+//
+// Each point of the contract is a subtest, whose name `psbench plugin check` shows as well. What
+// the points are carried out in is psbench's own: the links are those of a fabric, servers and
+// parts run on the host that runs them in an experiment, all in the process of the test.
+package plugintest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugintest/points"
+)
+
+// Option says more of the part than its declaration does.
+type Option func(*points.Subject)
+
+// Settings are those that the part is built with, a JSON object; its defaults otherwise.
+func Settings(json string) Option {
+	return func(s *points.Subject) { s.Settings = []byte(json) }
+}
+
+// Refuses are settings, each a JSON object, with which the part must not be built.
+func Refuses(json ...string) Option {
+	return func(s *points.Subject) { s.Refused = append(s.Refused, json...) }
+}
+
+// RanksDiffer says that a hook or server does not leave the same result on all ranks.
+func RanksDiffer() Option { return func(s *points.Subject) { s.RanksDiffer = true } }
+
+// DenseOnly says that a hook or server is not made for sparse gradients.
+func DenseOnly() Option { return func(s *points.Subject) { s.DenseOnly = true } }
+
+// Timeout is how long a part may take over anything before it is taken to hang, 10 s otherwise.
+func Timeout(d time.Duration) Option { return func(s *points.Subject) { s.Timeout = d } }
+
+// Check tests a part against every point of the contract of its kind.
+func Check(t *testing.T, part sdk.Part, options ...Option) {
+	t.Helper()
+	s := &points.Subject{Part: part}
+	for _, option := range options {
+		option(s)
+	}
+	for _, point := range points.Of(part) {
+		t.Run(point.Name, func(t *testing.T) {
+			if err := point.Check(s); err != nil {
+				t.Errorf("%s\n  %s %s must keep this: %s", err, part.Kind, part.Key, point.Promise)
+			}
+		})
+	}
+}
