@@ -33,7 +33,23 @@ func TestMain(m *testing.M) {
 		serveTestPlugin()
 		return
 	}
-	testscript.Main(m, map[string]func(){"psbench": main})
+	testscript.Main(alone{m}, map[string]func(){"psbench": main})
+}
+
+// alone runs tests that see nothing of what their user has registered.
+type alone struct{ *testing.M }
+
+func (a alone) Run() int {
+	folder, err := os.MkdirTemp("", "psbench-test-config-")
+	if err == nil {
+		err = os.Setenv("XDG_CONFIG_HOME", folder)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	return a.M.Run()
 }
 
 func TestScripts(t *testing.T) {
@@ -50,6 +66,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			schema1, err := filepath.Abs("../../core/result/testdata/schema1.json.gz")
 			env.Setenv("SCHEMA1", schema1) // a result of an older psbench
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
 			return err
 		},
 	})
@@ -81,6 +98,9 @@ func TestExitStatus(t *testing.T) {
 		"lst":                                    exitUsage,
 		"completion bsh":                         exitUsage,
 		"list modle":                             exitUsage,
+		"plugin":                                 0,
+		"plugin lst":                             exitUsage,
+		"plugin list mine":                       exitUsage,
 		"comm gather":                            exitUsage,
 		"comm --rounds x":                        exitUsage,
 		"comm --repeat 0":                        exitUsage,

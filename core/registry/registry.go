@@ -131,6 +131,15 @@ func (r *Registry) Lookup(kind sdk.Kind, name string) (Item, error) {
 	return Item{}, fmt.Errorf("unknown %s %s; %sthe keys are %s", kind, quote.String(name), hint, quote.Message(strings.Join(r.Keys(kind), ", ")))
 }
 
+// Plugins lists the plugins in the order of their names.
+func (r *Registry) Plugins() []Plugin {
+	var plugins []Plugin
+	for _, name := range slices.Sorted(maps.Keys(r.plugins)) {
+		plugins = append(plugins, r.plugins[name].Plugin)
+	}
+	return plugins
+}
+
 // Items lists the items of a kind in the order of their keys.
 func (r *Registry) Items(kind sdk.Kind) []Item {
 	var items []Item
