@@ -49,12 +49,18 @@ func NewBell(at []byte) Bell {
 // Ring wakes whoever sleeps at the bell. What it announces must have been stored
 // before, by an atomic operation. When nobody sleeps it costs one load.
 func (b Bell) Ring() {
+	if b.anybody() {
+		b.Shake()
+	}
+}
+
+// anybody says whether somebody sleeps at the bell. What the caller has stored before can be
+// seen by whoever begins to sleep and is not counted yet.
+func (b Bell) anybody() bool {
 	if weakStores {
 		b.sleepers.Add(0) // a full fence
 	}
-	if b.sleepers.Load() != 0 {
-		b.Shake()
-	}
+	return b.sleepers.Load() != 0
 }
 
 // Shake wakes the sleepers so that they look again, as Ring does, but always

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -70,6 +71,46 @@ func (t *table) play(me int, wait func(Bell, func() bool, time.Time) bool, touch
 		if done {
 			return turns, nil
 		}
+	}
+}
+
+// Of a ringer and a waiter that come at once, at least one sees the other.
+func TestRingerOrWaiterSees(t *testing.T) {
+	var line [3 * BellSize]byte
+	at := line[-uintptr(unsafe.Pointer(&line))%BellSize:]
+	b, word := NewBell(at), (*atomic.Uint32)(unsafe.Pointer(&at[BellSize]))
+	var begun, looked [2]atomic.Uint32
+	var rang atomic.Bool
+	meet := func(at *[2]atomic.Uint32, me int, round uint32) {
+		for at[me].Store(round); at[1-me].Load() < round; {
+			runtime.Gosched()
+		}
+	}
+	const rounds = 100_000
+	rung := make(chan struct{})
+	go func() {
+		defer close(rung)
+		for i := uint32(1); i <= rounds; i++ {
+			meet(&begun, 0, i)
+			word.Store(i)
+			rang.Store(b.anybody())
+			meet(&looked, 0, i)
+		}
+	}()
+	missed := 0
+	for i := uint32(1); i <= rounds; i++ {
+		meet(&begun, 1, i)
+		b.sleepers.Add(1)
+		saw := word.Load() == i
+		meet(&looked, 1, i)
+		if !saw && !rang.Load() {
+			missed++
+		}
+		b.sleepers.Add(^uint32(0))
+	}
+	<-rung
+	if missed != 0 {
+		t.Errorf("in %d of %d rounds neither saw the other", missed, rounds)
 	}
 }
 
