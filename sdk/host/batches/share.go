@@ -26,7 +26,7 @@ const (
 
 // SendShare sends a trainer batches.
 func SendShare(p *process.Process, conn *wire.Conn, share []sdk.Batch) error {
-	if err := call.SetDeadline(conn, p.Timeout); err != nil {
+	if err := conn.Bound(p.Timeout); err != nil {
 		return err
 	}
 	if p.Fabric.Maps() {
@@ -38,7 +38,7 @@ func SendShare(p *process.Process, conn *wire.Conn, share []sdk.Batch) error {
 // receiveShare is the other side of SendShare. The batches are views of memory that the
 // process owns and nobody may write.
 func receiveShare(p *process.Process, conn *wire.Conn) ([]sdk.Batch, error) {
-	if err := call.SetDeadline(conn, p.Timeout); err != nil {
+	if err := conn.Bound(p.Timeout); err != nil {
 		return nil, err
 	}
 	if p.Fabric.Maps() {

@@ -136,7 +136,7 @@ func TestShareSegmentRefusesLies(t *testing.T) {
 		"1 words cannot begin":          {8, true},
 	} {
 		trainer, data := hosttest.Pair(t)
-		hosttest.Must(t, call.SetDeadline(data, hosttest.Patience))
+		hosttest.Must(t, data.Bound(hosttest.Patience))
 		segment, err := shm.New("a lie", 8, false)
 		hosttest.Must(t, err)
 		segment.Bytes()[0] = 5

@@ -1,9 +1,10 @@
-// Package call is how two processes of a host call each other: frames, and memory that both
-// map.
+// Package call is how two processes of a host call each other: frames over a socket, or headers
+// and payloads in memory that both map.
 package call
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/wire"
@@ -11,100 +12,129 @@ import (
 )
 
 // Link carries the calls between a trainer and a companion: frames over a Unix
-// socket. In shared memory the frames are headers alone. Parameters and gradients lie in the
+// socket or, in shared memory, headers and payloads in a segment of both, without a system call
+// while the other side is at work. Parameters and gradients lie in the
 // trainer's memory, which the companion maps; what else a call hands over, such as
 // a batch or an output, its sender writes into memory that both map, and its
 // receiver copies it from there.
+//
+// One goroutine of a side sends and reads at a time.
 type Link struct {
 	*wire.Conn
-	out, in []byte   // in shared memory: for what this side sends, and of what the peer sends
-	unread  []byte   // of the frame in work, where that lies in memory
+	memory  *memory  // nil over a socket
 	Lengths [4]int64 // of the lists of the batch in work
 }
 
-// inMemory is the flag of a frame whose payload lies in memory; Batch is its size in
-// bytes. A payload that does not fit there travels in its frame.
-const inMemory = 1
-
-// Send is that of wire.Conn. The peer must have read what was sent before: a side
-// sends payloads in turn with the peer's answers.
+// Send is that of wire.Conn.
 func (l *Link) Send(h *wire.Header, payload ...[]byte) error {
-	n := 0
-	for _, p := range payload {
-		n += len(p)
-	}
-	if n == 0 || n > len(l.out) {
+	if l.memory == nil {
 		return l.Conn.Send(h, payload...)
 	}
-	at := l.out
-	for _, p := range payload {
-		at = at[copy(at, p):]
-	}
-	h.Flags, h.Batch = inMemory, int64(n)
-	return l.Conn.Send(h)
+	return l.memory.send(h, payload)
 }
 
-// ReadHeader is that of wire.Conn; Payload says how much is to be read, wherever
-// that lies.
+// ReadHeader is that of wire.Conn.
 func (l *Link) ReadHeader(h *wire.Header) error {
-	l.unread = nil
-	if err := l.Conn.ReadHeader(h); err != nil || h.Flags != inMemory {
-		return err
+	if l.memory == nil {
+		return l.Conn.ReadHeader(h)
 	}
-	if h.Payload != 0 || h.Batch <= 0 || h.Batch > int64(len(l.in)) {
-		return fmt.Errorf("%s sent %d bytes in memory, which has %d, and %d after them", l.Peer(), h.Batch, len(l.in), h.Payload)
-	}
-	l.unread = l.in[:h.Batch]
-	h.Payload = uint64(h.Batch)
-	return nil
+	return l.memory.readHeader(h)
 }
 
 // ReadFull is that of wire.Conn.
 func (l *Link) ReadFull(dst []byte) error {
-	if len(l.unread) == 0 {
+	if l.memory == nil {
 		return l.Conn.ReadFull(dst)
 	}
-	if len(dst) > len(l.unread) {
-		return fmt.Errorf("%s sent %d bytes in memory where %d are due", l.Peer(), len(l.unread), len(dst))
+	return l.memory.readFull(dst)
+}
+
+// Bound gives a call, its sending and its answer, until the timeout.
+func (l *Link) Bound(timeout time.Duration) error {
+	if l.memory == nil {
+		return l.Conn.Bound(timeout)
 	}
-	l.unread = l.unread[copy(dst, l.unread):]
+	l.memory.bound(timeout)
 	return nil
 }
 
-// OfferMemory makes the memory of a trainer's call link, n bytes for each side, and
-// passes it to the companion. The process owns it.
-func OfferMemory(proc *process.Process, l *Link, n int) error {
-	if !proc.Fabric.Maps() {
-		return nil
+// Lift has calls wait for as long as the link lasts.
+func (l *Link) Lift() error {
+	if l.memory == nil {
+		return l.Conn.Lift()
 	}
-	segment, err := shm.New(l.Peer()+" calls", 2*n, true)
-	if err != nil {
-		return err
-	}
-	proc.OwnMemory(segment)
-	l.out, l.in = segment.Bytes()[:n], segment.Bytes()[n:]
-	if err := SetDeadline(l.Conn, proc.Timeout); err != nil {
-		return err
-	}
-	return SendSegment(l.Conn, opMemory, segment)
+	l.memory.bound(0)
+	return nil
 }
 
-// TakeMemory is the companion's side of OfferMemory.
-func TakeMemory(proc *process.Process, l *Link) error {
+// Discard reads and forgets what still comes, until the link ends: some of a call's payload may
+// be unread, so that frames can no longer be told apart, and the peer must not block on what it
+// is still sending.
+func (l *Link) Discard() {
+	if l.memory != nil {
+		l.memory.discard()
+		return
+	}
+	for waste := make([]byte, 64<<10); l.Conn.ReadFull(waste) == nil; {
+	}
+}
+
+// Close ends the link, and all that waits on it. In memory it returns once nobody uses that any
+// more.
+func (l *Link) Close() error {
+	err := l.Conn.Close()
+	if l.memory != nil {
+		l.memory.close()
+	}
+	return err
+}
+
+// Offer makes the link of a trainer to the companion on conn, which calls Take. Where ranks map
+// memory, calls go through a segment with n bytes for the payloads of each side, which the
+// process owns; a payload that is larger goes in several turns.
+func Offer(proc *process.Process, conn *wire.Conn, n int) (*Link, error) {
+	l := &Link{Conn: conn}
 	if !proc.Fabric.Maps() {
-		return nil
+		return l, nil
 	}
-	if err := SetDeadline(l.Conn, proc.Timeout); err != nil {
-		return err
-	}
-	segment, err := ReceiveSegment(l.Conn, opMemory, false)
+	segment, err := shm.New(conn.Peer()+" calls", segmentBytes(n), true)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	proc.OwnMemory(segment)
-	n := len(segment.Bytes()) / 2
-	l.in, l.out = segment.Bytes()[:n], segment.Bytes()[n:]
-	return nil
+	l.memory = newMemory(conn, segment.Bytes(), true)
+	return l, SendSegment(conn, opMemory, segment)
+}
+
+// Take is the companion's side of Offer.
+func Take(proc *process.Process, conn *wire.Conn) (*Link, error) {
+	l := &Link{Conn: conn}
+	if !proc.Fabric.Maps() {
+		return l, nil
+	}
+	segment, err := ReceiveSegment(conn, opMemory, false)
+	if err != nil {
+		return nil, err
+	}
+	proc.OwnMemory(segment)
+	if len(segment.Bytes()) < segmentBytes(1) {
+		return nil, fmt.Errorf("%s sent a segment of %d bytes for calls, which take %d at least", conn.Peer(), len(segment.Bytes()), segmentBytes(1))
+	}
+	l.memory = newMemory(conn, segment.Bytes(), false)
+	return l, nil
+}
+
+// Watch has the end of the connection end what waits on the link, once the connection itself is
+// used for nothing else. The process owns the link from then on.
+func (l *Link) Watch(proc *process.Process) error {
+	if err := l.Conn.Lift(); err != nil {
+		return err
+	}
+	if l.memory != nil {
+		l.memory.watch()
+	}
+	proc.Own(l)
+	return l.Lift()
 }
 
 // SendSegment passes a segment to a peer that does not know its size.

@@ -2,56 +2,75 @@ package call
 
 import (
 	"bytes"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 	"github.com/psbench/psbench/sdk/host/process"
 )
 
-// linked is a call link between a trainer and another process.
-func linked(t testing.TB) (trainer, companion *Link) {
-	a, b := hosttest.Pair(t)
-	return &Link{Conn: a}, &Link{Conn: b}
-}
-
-// memoryPair is a call link in shared memory with n bytes for each side.
-func memoryPair(t testing.TB, n int) (trainer, companion *Link) {
+// linked is a call link in shared memory with so many bytes for each side.
+func linked(t testing.TB, n int) (trainer, companion *Link) {
 	t.Helper()
-	trainer, companion = linked(t)
+	a, b := hosttest.Pair(t)
 	process := func(name string) *process.Process {
-		return hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: name, Transport: "shm"})
+		p := hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: name, Transport: "shm"})
+		p.Timeout = hosttest.Patience
+		return p
 	}
 	near, far := process("trainer0"), process("companion")
 	taken := make(chan error, 1)
-	go func() { taken <- TakeMemory(far, companion) }()
-	hosttest.Must(t, OfferMemory(near, trainer, n))
+	go func() {
+		var err error
+		if companion, err = Take(far, b); err == nil {
+			err = companion.Watch(far)
+		}
+		taken <- err
+	}()
+	trainer, err := Offer(near, a, n)
+	hosttest.Must(t, err)
+	hosttest.Must(t, trainer.Watch(near))
 	hosttest.Must(t, <-taken)
 	return trainer, companion
 }
 
-// What one side sends the other reads, in memory or, where it does not fit there,
-// in frames.
+// What one side sends the other reads, however many turns it takes.
 func TestCallsThroughMemory(t *testing.T) {
-	const room = 100
-	trainer, companion := memoryPair(t, room)
+	const room = 2 * lineBytes
+	trainer, companion := linked(t, room)
 	rapid.Check(t, func(t *rapid.T) {
 		from, to := trainer, companion
 		for range rapid.IntRange(1, 4).Draw(t, "calls") {
-			payload := rapid.SliceOfN(rapid.Byte(), 0, 2*room).Draw(t, "payload")
+			headers := rapid.IntRange(0, 2*laneSlots).Draw(t, "headers")
+			payload := rapid.SliceOfN(rapid.Byte(), 0, 5*room).Draw(t, "payload")
 			cut := rapid.IntRange(0, len(payload)).Draw(t, "cut")
 			sent := make(chan error, 1)
-			go func() { sent <- from.Send(&wire.Header{Op: opTested, Arg: 7}, payload[:cut], payload[cut:]) }()
+			go func() {
+				for i := range headers {
+					if err := from.Send(&wire.Header{Op: opTested, Arg: int64(i)}); err != nil {
+						sent <- err
+						return
+					}
+				}
+				sent <- from.Send(&wire.Header{Op: opTested, Arg: 7, Batch: -3}, payload[:cut], payload[cut:])
+			}()
 			var h wire.Header
-			hosttest.Must(t, to.ReadHeader(&h))
-			if h.Op != opTested || h.Arg != 7 || h.Payload != uint64(len(payload)) {
-				t.Fatalf("%d bytes came as %+v", len(payload), h)
+			for i := range headers {
+				hosttest.Must(t, to.ReadHeader(&h))
+				if h.Op != opTested || h.Arg != int64(i) || h.Payload != 0 {
+					t.Fatalf("header %d came as %+v", i, h)
+				}
 			}
-			if inFrame := h.Flags != inMemory; inFrame != (len(payload) > room || len(payload) == 0) {
-				t.Errorf("%d bytes came in a frame: %v", len(payload), inFrame)
+			hosttest.Must(t, to.ReadHeader(&h))
+			if h.Op != opTested || h.Arg != 7 || h.Batch != -3 || h.Payload != uint64(len(payload)) {
+				t.Fatalf("%d bytes came as %+v", len(payload), h)
 			}
 			got := make([]byte, len(payload))
 			again := rapid.IntRange(0, len(payload)).Draw(t, "again")
@@ -66,16 +85,31 @@ func TestCallsThroughMemory(t *testing.T) {
 	})
 }
 
+// lie puts a header into the next slot of m's peer, whatever it says.
+func lie(m *memory, h wire.Header) {
+	h.Encode(&m.going.slots[m.going.at%laneSlots])
+	m.going.at++
+	m.going.sent.Store(m.going.at)
+	m.peer.Ring()
+}
+
 func TestCallMemoryRefusesLies(t *testing.T) {
-	for want, lie := range map[string]wire.Header{
-		"sent 101 bytes in memory, which has 100":  {Op: opTested, Flags: inMemory, Batch: 101},
-		"sent -1 bytes in memory, which has 100":   {Op: opTested, Flags: inMemory, Batch: -1},
-		"sent 0 bytes in memory, which has 100":    {Op: opTested, Flags: inMemory},
-		"which has 100, and 3 after them":          {Op: opTested, Flags: inMemory, Batch: 5, Payload: 3},
-		"sent 8 bytes in memory where 100 are due": {Op: opTested, Flags: inMemory, Batch: 8},
+	for want, lies := range map[string][]wire.Header{
+		"sent 129 bytes in memory, which has 128":            {{Op: opTested, Payload: 129, Link: 129}},
+		"sent 18446744073709551615 bytes in memory":          {{Op: opTested, Payload: 129, Link: 1<<64 - 1}},
+		"sent 5 bytes in memory of a payload of which 4 are": {{Op: opTested, Payload: 4, Link: 5}},
+		"sent 0 bytes in memory of a payload of which 4 are": {{Op: opTested, Payload: 4}},
+		"sent 8 bytes in memory where 100 are due":           {{Op: opTested, Payload: 8, Link: 8}},
+		"sent a call where more of a payload is due":         {{Op: opTested, Payload: 200, Link: 8}, {Op: opTested, Sequence: 1}},
+		"sent more of a payload where a call is due":         {{Op: opTested, Flags: rest}},
+		"sent frame 3 to companion where frame 0 is due":     {{Op: opTested, Sequence: 3}},
+		"companion cannot read what trainer0 sent":           {{}},
 	} {
-		trainer, companion := memoryPair(t, 100)
-		hosttest.Must(t, trainer.Conn.Send(&lie, make([]byte, lie.Payload)))
+		trainer, companion := linked(t, 128)
+		for _, h := range lies {
+			lie(trainer.memory, h)
+		}
+		hosttest.Must(t, companion.Bound(hosttest.Patience))
 		var h wire.Header
 		err := companion.ReadHeader(&h)
 		if err == nil {
@@ -85,10 +119,80 @@ func TestCallMemoryRefusesLies(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	trainer, companion := linked(t)
-	hosttest.Must(t, trainer.Conn.Send(&wire.Header{Op: opTested, Flags: inMemory, Batch: 1}))
-	if err := companion.ReadHeader(&wire.Header{}); err == nil || !strings.Contains(err.Error(), "in memory, which has 0") {
-		t.Errorf("without any memory: %v", err)
+}
+
+// A peer that does not answer is told of at the deadline, as is one that does not take what is
+// sent; the end of one at once.
+func TestCallMemoryEndsInTime(t *testing.T) {
+	trainer, _ := linked(t, 128)
+	hosttest.Must(t, trainer.Bound(20*time.Millisecond))
+	var h wire.Header
+	for what, err := range map[string]error{
+		"a frame":          trainer.ReadHeader(&h),
+		"room for a frame": trainer.Send(&h, make([]byte, 200)),
+	} {
+		wait, ok := errors.AsType[*comm.WaitError](err)
+		if !ok || wait.What != what || !slices.Equal(wait.For, []string{"companion"}) || wait.Seconds != 0.02 {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, own := range []bool{false, true} {
+		waiting, ending := linked(t, 128)
+		if own {
+			ending = waiting
+		}
+		ended := make(chan error, 1)
+		hosttest.Must(t, waiting.Lift())
+		go func() { ended <- waiting.ReadHeader(&wire.Header{}) }()
+		hosttest.Must(t, ending.Close())
+		select {
+		case err := <-ended:
+			if _, ok := errors.AsType[*comm.PeerError](err); !ok {
+				t.Errorf("closed by itself: %v, a wait gave %v", own, err)
+			}
+		case <-time.After(hosttest.Patience):
+			t.Fatalf("closed by itself: %v, a wait goes on", own)
+		}
+		hosttest.Must(t, waiting.Close())
+		if err := waiting.Send(&wire.Header{Op: opTested}); err == nil {
+			t.Errorf("closed by itself: %v, a link sends", own)
+		}
+	}
+}
+
+// What a peer still sends of a call that failed is taken and dropped until its end.
+func TestCallMemoryDiscards(t *testing.T) {
+	trainer, companion := linked(t, 128)
+	var h wire.Header
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		hosttest.Must(t, companion.ReadHeader(&h))
+		companion.Discard()
+	}()
+	for range 3 * laneSlots {
+		hosttest.Must(t, trainer.Bound(hosttest.Patience))
+		hosttest.Must(t, trainer.Send(&wire.Header{Op: opTested}, make([]byte, 300)))
+	}
+	hosttest.Must(t, trainer.Close())
+	<-done
+}
+
+// A call and its answer allocate nothing.
+func TestCallMemoryAllocatesNothing(t *testing.T) {
+	trainer, companion := linked(t, 128)
+	go func() {
+		var h wire.Header
+		for companion.ReadHeader(&h) == nil && companion.Send(&h) == nil {
+		}
+	}()
+	h, payload := &wire.Header{Op: opTested}, make([]byte, 8)
+	if n := testing.AllocsPerRun(100, func() {
+		hosttest.Must(t, trainer.Bound(hosttest.Patience))
+		hosttest.Must(t, trainer.Send(h, payload))
+		hosttest.Must(t, trainer.ReadHeader(h))
+	}); n != 0 {
+		t.Errorf("it allocates %v times", n)
 	}
 }
 

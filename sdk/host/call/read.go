@@ -3,7 +3,6 @@ package call
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
@@ -17,15 +16,6 @@ const (
 	// opMemory goes with a segment; arg: its bytes.
 	opMemory = wire.OpUser + 0x1b
 )
-
-// SetDeadline gives a call on conn, its sending and its answer, until the timeout.
-func SetDeadline(conn *wire.Conn, timeout time.Duration) error {
-	deadline := time.Now().Add(timeout)
-	if err := conn.SetWriteDeadline(deadline); err != nil {
-		return err
-	}
-	return conn.SetReadDeadline(deadline)
-}
 
 // ReadAnswer reads the next answer of a companion: an OpFailed becomes an error.
 func ReadAnswer(conn *Link, h *wire.Header) error {

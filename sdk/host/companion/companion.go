@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/wire"
@@ -36,32 +35,45 @@ const (
 // boundaryPings is how often the cost of crossing is measured.
 const boundaryPings = 200
 
-// Dial joins a companion and measures the median round trip of a no-op call.
-func Dial(p *process.Process, peer process.Peer) (conn *call.Link, tripNS int64, err error) {
-	link, err := p.Dial(peer, process.PurposeCompanion)
+// Dial joins a companion by a link with n bytes of memory for the payloads of each side, and
+// measures the median round trip of a no-op call. What else the two exchange over its connection
+// comes before Watch.
+func Dial(p *process.Process, peer process.Peer, n int) (link *call.Link, tripNS int64, err error) {
+	conn, err := p.Dial(peer, process.PurposeCompanion)
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := call.SetDeadline(link, p.Timeout); err != nil {
+	if err := conn.Bound(p.Timeout); err != nil {
 		return nil, 0, err
+	}
+	if link, err = call.Offer(p, conn, n); err != nil {
+		return nil, 0, err
+	}
+	if tripNS, err = ping(p, link); err != nil {
+		return nil, 0, err
+	}
+	return link, tripNS, link.Send(&wire.Header{Op: opReady})
+}
+
+// ping measures the median round trip of a no-op call.
+func ping(p *process.Process, link *call.Link) (tripNS int64, err error) {
+	if err := link.Bound(p.Timeout); err != nil {
+		return 0, err
 	}
 	h := wire.Header{}
 	trips := make([]int64, boundaryPings)
 	for i := range trips {
 		start := comm.Now()
 		if err := link.Send(&wire.Header{Op: opPing}); err != nil {
-			return nil, 0, err
+			return 0, err
 		}
 		if err := call.Expect(link, &h, opPing); err != nil {
-			return nil, 0, err
+			return 0, err
 		}
 		trips[i] = comm.Now() - start
 	}
 	slices.Sort(trips)
-	if err := link.SetReadDeadline(time.Time{}); err != nil {
-		return nil, 0, err
-	}
-	return &call.Link{Conn: link}, trips[len(trips)/2], link.Send(&wire.Header{Op: opReady})
+	return trips[len(trips)/2], nil
 }
 
 // acceptTrainer waits for the trainer of a companion and answers its pings.
@@ -70,21 +82,28 @@ func acceptTrainer(p *process.Process, trainer process.Peer) (*call.Link, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := call.SetDeadline(conn, p.Timeout); err != nil {
+	if err := conn.Bound(p.Timeout); err != nil {
+		return nil, err
+	}
+	link, err := call.Take(p, conn)
+	if err != nil {
+		return nil, err
+	}
+	if err := link.Bound(p.Timeout); err != nil {
 		return nil, err
 	}
 	var h wire.Header
 	for {
-		if err := conn.ReadHeader(&h); err != nil {
+		if err := link.ReadHeader(&h); err != nil {
 			return nil, err
 		}
 		if h.Op == opReady {
-			return &call.Link{Conn: conn}, conn.SetReadDeadline(time.Time{})
+			return link, nil
 		}
 		if h.Op != opPing || h.Payload != 0 {
-			return nil, fmt.Errorf("%s sent operation %#x where a ping is due", conn.Peer(), h.Op)
+			return nil, fmt.Errorf("%s sent operation %#x where a ping is due", link.Peer(), h.Op)
 		}
-		if err := conn.Send(&wire.Header{Op: opPing}); err != nil {
+		if err := link.Send(&wire.Header{Op: opPing}); err != nil {
 			return nil, err
 		}
 	}
@@ -93,9 +112,9 @@ func acceptTrainer(p *process.Process, trainer process.Peer) (*call.Link, error)
 // serveCalls answers a trainer's calls one after the other until the link
 // ends. A call that fails is told to the trainer, which ends the run.
 func serveCalls(p *process.Process, conn *call.Link, answer func(*wire.Header) error) {
-	_ = conn.SetReadDeadline(time.Time{}) // fails only once closed, and then reads fail too
 	var h wire.Header
 	for {
+		_ = conn.Lift() // fails only once closed, and then reads fail too
 		if err := conn.ReadHeader(&h); err != nil {
 			p.Events.Fail(err)
 			return
@@ -103,7 +122,7 @@ func serveCalls(p *process.Process, conn *call.Link, answer func(*wire.Header) e
 		if !p.Working.TryRLock() {
 			return
 		}
-		err := conn.SetWriteDeadline(time.Now().Add(p.Timeout))
+		err := conn.Bound(p.Timeout)
 		if err == nil {
 			err = answer(&h)
 		}
@@ -114,7 +133,7 @@ func serveCalls(p *process.Process, conn *call.Link, answer func(*wire.Header) e
 		if err = conn.Send(&wire.Header{Op: call.OpFailed}, []byte(err.Error())); err != nil {
 			p.Events.Fail(err)
 		}
-		discard(conn)
+		conn.Discard()
 		return
 	}
 }
@@ -127,12 +146,4 @@ func collect(p *process.Process, calling *sync.Mutex, part any, send record.Send
 	}
 	defer calling.Unlock()
 	return process.CollectPassFacts(send, part)
-}
-
-// discard reads and forgets what still comes over a link on which a call
-// failed: some of that call's payload may be unread, so frames can no longer be
-// told apart, and the trainer must not block on what it is still sending.
-func discard(conn *call.Link) {
-	for waste := make([]byte, 64<<10); conn.Conn.ReadFull(waste) == nil; {
-	}
 }

@@ -32,7 +32,7 @@ func (c *remoteCriterion) Forward(output tensor.Tensor, targets []int64) (float6
 	if err := layout.CheckOutput(output); err != nil {
 		return 0, err
 	}
-	if err := call.SetDeadline(c.conn.Conn, c.timeout); err != nil {
+	if err := c.conn.Bound(c.timeout); err != nil {
 		return 0, err
 	}
 	h := wire.Header{Op: opLoss, Arg: int64(output.Shape[0]), Arg2: int64(output.Shape[1])}
@@ -46,7 +46,7 @@ func (c *remoteCriterion) Forward(output tensor.Tensor, targets []int64) (float6
 }
 
 func (c *remoteCriterion) Backward(outputGradient tensor.Tensor) error {
-	if err := call.SetDeadline(c.conn.Conn, c.timeout); err != nil {
+	if err := c.conn.Bound(c.timeout); err != nil {
 		return err
 	}
 	h := wire.Header{Op: opLossGradient}
@@ -86,7 +86,7 @@ func (r *CriterionRole) Connect(trainer process.Peer) (map[string]string, error)
 	if r.conn, err = acceptTrainer(r.Process, trainer); err != nil {
 		return nil, err
 	}
-	if err := call.TakeMemory(r.Process, r.conn); err != nil {
+	if err := r.conn.Watch(r.Process); err != nil {
 		return nil, err
 	}
 	r.Owned.Go(func() { serveCalls(r.Process, r.conn, r.answer) })

@@ -71,6 +71,9 @@ func (r *HookRole) Connect(peers HookPeers) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := conn.Conn.Lift(); err != nil {
+		return nil, err
+	}
 	specs := peers.Buckets
 	port, err := r.Fabric.Companions().NewPort(r.Joined([]*wire.Conn{conn.Conn}), specs, false)
 	if err != nil {

@@ -55,9 +55,6 @@ func (r *ModelRole) Connect(trainer process.Peer, buckets []tensor.BucketSpec) (
 	newStore := func(specs []tensor.BucketSpec) (*comm.Store, error) {
 		return r.Fabric.ReceiveStore(r.conn.Conn, specs)
 	}
-	if err := call.TakeMemory(r.Process, r.conn); err != nil {
-		return nil, err
-	}
 	var store *comm.Store
 	if r.gradients, store, err = layout.New(params, buckets, newStore); err != nil {
 		return nil, err
@@ -69,6 +66,9 @@ func (r *ModelRole) Connect(trainer process.Peer, buckets []tensor.BucketSpec) (
 		return nil, err
 	}
 	if err := r.model.Bind(r.values, r.gradients); err != nil {
+		return nil, err
+	}
+	if err := r.conn.Watch(r.Process); err != nil {
 		return nil, err
 	}
 	r.Owned.Go(func() { serveCalls(r.Process, r.conn, r.answer) })

@@ -100,7 +100,7 @@ func (m *remoteModel) initialize(seed uint64) error {
 
 // send starts a call: its answer is due within the timeout.
 func (m *remoteModel) send(h *wire.Header, payload ...[]byte) error {
-	if err := call.SetDeadline(m.conn.Conn, m.timeout); err != nil {
+	if err := m.conn.Bound(m.timeout); err != nil {
 		return err
 	}
 	return m.conn.Send(h, payload...)
@@ -110,7 +110,7 @@ func (m *remoteModel) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	if m.failed != nil {
 		return tensor.Tensor{}, m.failed
 	}
-	if err := call.SetDeadline(m.conn.Conn, m.timeout); err != nil {
+	if err := m.conn.Bound(m.timeout); err != nil {
 		return tensor.Tensor{}, err
 	}
 	if !m.mapped {

@@ -190,11 +190,12 @@ func (r *Role) Connect(peers Peers) (*Joined, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s has neither a %s of its own nor a companion for it", r.Name(), kind)
 		}
-		conn, trip, err := companion.Dial(r.Process, peer)
-		joined.BoundaryNS[kind] = trip
-		if err == nil && kind != sdk.KindHook {
-			err = call.OfferMemory(r.Process, conn, companion.CallMemory(share.Sizes, peers.Model.Inputs))
+		room := 1 // a hook's buckets do not travel over it
+		if kind != sdk.KindHook {
+			room = companion.CallMemory(share.Sizes, peers.Model.Inputs)
 		}
+		conn, trip, err := companion.Dial(r.Process, peer, room)
+		joined.BoundaryNS[kind] = trip
 		return conn, err
 	}
 	if err := r.connectModel(&peers.Model, dial); err != nil {
@@ -230,6 +231,9 @@ func (r *Role) connectModel(model *layout.Model, dial func(sdk.Kind) (*call.Link
 		if p.Values, err = r.offerParameters(conn); err != nil {
 			return err
 		}
+		if err := conn.Watch(r.Process); err != nil {
+			return err
+		}
 		var mapped *comm.Store
 		if r.Fabric.Maps() {
 			mapped = r.store
@@ -250,7 +254,7 @@ func (r *Role) connectCriterion(dial func(sdk.Kind) (*call.Link, error)) (err er
 		return err
 	}
 	r.parts.Criterion = companion.NewRemoteCriterion(conn, r.Timeout)
-	return nil
+	return conn.Watch(r.Process)
 }
 
 func (r *Role) connectHook(links process.HookLinks, dial func(sdk.Kind) (*call.Link, error)) error {
@@ -266,6 +270,9 @@ func (r *Role) connectHook(links process.HookLinks, dial func(sdk.Kind) (*call.L
 	}
 	conn, err := dial(sdk.KindHook)
 	if err != nil {
+		return err
+	}
+	if err := conn.Conn.Lift(); err != nil {
 		return err
 	}
 	link, err := r.Fabric.Companions().NewServerLink(conn.Conn, r.store, r.Timeout)
