@@ -198,3 +198,35 @@ func TestCallMemoryAllocatesNothing(t *testing.T) {
 
 // opTested is any operation.
 const opTested = wire.OpUser + 0x19
+
+// BenchmarkNoOp is a call that does nothing and its answer, over memory and over a socket.
+func BenchmarkNoOp(b *testing.B) {
+	a, c := hosttest.Pair(b)
+	overMemory := func() (near, far *Link) { return linked(b, 128) }
+	for name, pair := range map[string]func() (near, far *Link){
+		"memory": overMemory,
+		"socket": func() (near, far *Link) { return &Link{Conn: a}, &Link{Conn: c} },
+	} {
+		b.Run(name, func(b *testing.B) {
+			near, far := pair()
+			b.ReportAllocs()
+			hosttest.Must(b, far.Lift())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				var h wire.Header
+				for far.ReadHeader(&h) == nil && h.Arg == 0 && far.Send(&h) == nil {
+				}
+			}()
+			var h wire.Header
+			for b.Loop() {
+				h = wire.Header{Op: opTested}
+				hosttest.Must(b, near.Bound(hosttest.Patience))
+				hosttest.Must(b, near.Send(&h))
+				hosttest.Must(b, near.ReadHeader(&h))
+			}
+			hosttest.Must(b, near.Send(&wire.Header{Op: opTested, Arg: 1}))
+			<-ended
+		})
+	}
+}
