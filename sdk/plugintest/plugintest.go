@@ -38,18 +38,24 @@ func DenseOnly() Option { return func(s *points.Subject) { s.DenseOnly = true } 
 // Timeout is how long a part may take over anything before it is taken to hang, 10 s otherwise.
 func Timeout(d time.Duration) Option { return func(s *points.Subject) { s.Timeout = d } }
 
-// Check tests a part against every point of the contract of its kind.
+// Check tests a part against the points of the contract of its kind, one after the other, up to
+// the first that it does not keep.
 func Check(t *testing.T, part sdk.Part, options ...Option) {
 	t.Helper()
 	s := &points.Subject{Part: part}
 	for _, option := range options {
 		option(s)
 	}
-	for _, point := range points.Of(part) {
-		t.Run(point.Name, func(t *testing.T) {
+	list := points.Of(part)
+	for i, point := range list {
+		kept := t.Run(point.Name, func(t *testing.T) {
 			if err := point.Check(s); err != nil {
 				t.Errorf("%s\n  %s %s must keep this: %s", err, part.Kind, part.Key, point.Promise)
 			}
 		})
+		if left := list[i+1:]; !kept && len(left) > 0 {
+			t.Errorf("%d points that build on %s were not tried", len(left), point.Name)
+			return
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package hosted
 
 import (
+	"errors"
+
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
@@ -16,9 +18,14 @@ type namedHook struct {
 
 func (h *namedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	f := h.Hook.Reduce(state, b)
+	if f == nil {
+		f = comm.Completed(errNoFuture)
+	}
 	f.Explain(h.explain)
 	return f
 }
+
+var errNoFuture = errors.New("it returns no future: it must return one that is done once the bucket is reduced")
 
 // Facts implements Describer for a hook that does.
 func (h *namedHook) Facts() map[string]string { return process.Facts(nil, h.Hook) }

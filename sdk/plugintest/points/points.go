@@ -21,6 +21,8 @@ type Point struct {
 	// Ranks is how many ranks carry the point out, and Passes how often, with a reset before
 	// each pass.
 	Ranks, Passes int
+	// Wait is the timeout of what ranks wait for, where it is not the subject's.
+	Wait time.Duration
 
 	rank  func(r *Rank) error    // carried out by each rank, in each pass
 	alone func(s *Subject) error // builds the part itself; nil where rank is set
@@ -49,10 +51,20 @@ func (s *Subject) settings() []byte {
 
 // Of lists the points of a part's kind.
 func Of(part sdk.Part) []Point {
-	list := []Point{refusesSettings}
+	var own []Point
 	switch part.Kind {
 	case sdk.KindCriterion:
-		list = append(list, criterionPoints...)
+		own = criterionPoints
+	case sdk.KindModel:
+		own = modelPoints
+	case sdk.KindHook:
+		own = reductionPoints
+	case sdk.KindServer:
+		own = serverPoints(part)
+	}
+	list := append([]Point{refusesSettings}, own...)
+	if len(own) > 0 {
+		list = append(list, leftovers(own[0]))
 	}
 	return list
 }
@@ -63,7 +75,7 @@ func (p Point) InRun() bool { return p.rank != nil }
 // Check carries the point out on s in this process. The error is what is wrong with the part.
 func (p Point) Check(s *Subject) error {
 	if p.alone != nil {
-		return within(s.timeout(), func() error { return p.alone(s) })
+		return within(s.timeout()+hostGrace, func() error { return p.alone(s) })
 	}
 	return p.inWorld(s)
 }

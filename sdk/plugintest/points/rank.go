@@ -20,6 +20,7 @@ type Rank struct {
 
 	subject *Subject
 	noted   map[string]string // in pass 0
+	output  tensor.Tensor     // that a criterion was given last
 }
 
 // NewRank makes a rank that is about to carry points out on s.

@@ -1,0 +1,241 @@
+package points
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+)
+
+// modelPoints are those of models. What a single backward pass emits the host checks, in every
+// run: each parameter once, in the memory that it was bound to, with rows of its table.
+var modelPoints = []Point{
+	{
+		Name:    "initial",
+		Promise: "Initialize writes every value, as a pure function of the seed",
+		Passes:  2,
+		rank: func(r *Rank) error {
+			for k := range r.Values {
+				for i := range r.Values[k].Data {
+					r.Values[k].Data[i] = float32(math.NaN())
+				}
+			}
+			r.Model.Initialize(11)
+			for k, v := range r.Values {
+				name := "parameter " + r.Model.Parameters()[k].Name
+				if err := finite(name, v.Data); err != nil {
+					return err
+				}
+				if err := r.again(name, &tensor.Gradient{Values: v.Data}); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	},
+	{
+		Name:    "emits",
+		Promise: "a backward pass emits the gradient of every parameter once, when it is complete",
+		rank: func(r *Rank) error {
+			r.Model.Initialize(1)
+			_, err := r.step(r.batch(4, 0))
+			return err
+		},
+	},
+	{
+		Name:    "sizes",
+		Promise: "batches of 1, of an odd and of the largest number of samples are computed, with empty bags and bags that hold an index twice",
+		rank: func(r *Rank) error {
+			r.Model.Initialize(1)
+			for _, n := range []int{1, 7, maxBatch, 2} {
+				if _, err := r.step(r.batch(n, n)); err != nil {
+					return fmt.Errorf("a batch of %d: %w", n, err)
+				}
+			}
+			return nil
+		},
+	},
+	{
+		Name:    "batch",
+		Promise: "a batch is only read",
+		rank: func(r *Rank) error {
+			r.Model.Initialize(1)
+			b := r.batch(6, 0)
+			before := sdk.Batch{Indices: slices.Clone(b.Indices), Offsets: slices.Clone(b.Offsets), Features: slices.Clone(b.Features), Targets: slices.Clone(b.Targets)}
+			if _, err := r.step(b); err != nil {
+				return err
+			}
+			if !slices.Equal(b.Indices, before.Indices) || !slices.Equal(b.Offsets, before.Offsets) || !slices.Equal(b.Features, before.Features) || !slices.Equal(b.Targets, before.Targets) {
+				return errors.New("the batch is not what it was")
+			}
+			return nil
+		},
+	},
+	{
+		Name:    "overwrites",
+		Promise: "Backward overwrites gradients, whatever they held, and the same batch has the same gradients again",
+		rank: func(r *Rank) error {
+			r.Model.Initialize(1)
+			b := r.batch(5, 0)
+			defer func(pass int) { r.Pass = pass }(r.Pass)
+			for round := range 2 {
+				if _, err := r.step(b); err != nil {
+					return err
+				}
+				for k, g := range r.Gradients {
+					r.Pass = round
+					if err := r.again("the gradient of parameter "+r.Model.Parameters()[k].Name, g); err != nil {
+						return fmt.Errorf("of the same batch twice, %w, where a pass is a backward pass", err)
+					}
+				}
+				for _, g := range r.Gradients {
+					for i := range g.Values {
+						g.Values[i] = 3
+					}
+				}
+			}
+			return nil
+		},
+	},
+	{
+		Name:    "reset",
+		Promise: "after Initialize a pass is as the first one was",
+		Passes:  2,
+		rank: func(r *Rank) error {
+			r.Model.Initialize(11)
+			for range 2 {
+				loss, err := r.step(r.batch(5, 0))
+				if err != nil {
+					return err
+				}
+				if err := r.again("the output", &tensor.Gradient{Values: []float32{float32(loss)}}); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	},
+	{
+		Name:    "gradient",
+		Promise: "gradients are those of the output, along their own direction",
+		rank:    modelGradient,
+	},
+}
+
+// batch makes n samples that the model takes; salt tells batches of the same size apart.
+func (r *Rank) batch(n, salt int) *sdk.Batch {
+	in := r.Model.Inputs()
+	b := &sdk.Batch{}
+	for i := range n {
+		targets := make([]int64, max(1, in.Targets))
+		for k := range targets {
+			targets[k] = int64((i + k) % max(1, in.Classes))
+		}
+		switch {
+		case len(in.Tables) > 0:
+			var bag []int64
+			for k, rows := range in.Tables {
+				bag = append(bag, int64((i*7+k+salt)%rows))
+			}
+			b.Append(bag, targets...)
+		case in.Rows > 0:
+			row := int64((i*5 + salt) % in.Rows)
+			bag := [][]int64{{row}, {}, {row, row}, {row, 0, int64(in.Rows - 1)}}[i%4]
+			b.Append(bag, targets...)
+		default:
+			b.Targets = append(b.Targets, targets...)
+		}
+		for k := range in.Features {
+			b.Features = append(b.Features, number(i*31+k+salt))
+		}
+	}
+	return b
+}
+
+// step computes a batch: the loss is the output, weighted; its gradient goes backward.
+func (r *Rank) step(b *sdk.Batch) (float64, error) {
+	out, err := r.Model.Forward(b)
+	if err != nil {
+		return 0, err
+	}
+	if err := finite("the output", out.Data); err != nil {
+		return 0, err
+	}
+	loss, up := 0.0, tensor.New(out.Shape...)
+	for i, y := range out.Data {
+		up.Data[i] = number(i + 3)
+		loss += float64(up.Data[i]) * float64(y)
+	}
+	if err := r.Model.Backward(up, func(int) {}); err != nil {
+		return loss, err
+	}
+	for k, g := range r.Gradients {
+		if err := finite("the gradient of parameter "+r.Model.Parameters()[k].Name, g.Values); err != nil {
+			return loss, err
+		}
+	}
+	return loss, nil
+}
+
+// modelGradient moves every parameter along its gradient, which must change the loss by as much as
+// the gradient is long. Half of the way and the whole tell a bend of the model from a gradient
+// that is wrong.
+func modelGradient(r *Rank) error {
+	r.Model.Initialize(1)
+	b := r.batch(8, 0)
+	if _, err := r.step(b); err != nil {
+		return err
+	}
+	specs := r.Model.Parameters()
+	for k := range specs {
+		g := dense(specs[k], r.Gradients[k])
+		norm := 0.0
+		for _, v := range g {
+			norm += float64(v) * float64(v)
+		}
+		if norm = math.Sqrt(norm); norm < 1e-6 {
+			continue
+		}
+		values, start := r.Values[k].Data, slices.Clone(r.Values[k].Data)
+		var nearest float64
+		for _, step := range []float64{1e-2, 1e-3} {
+			var moved [2]float64
+			for side, by := range []float64{-step, step} {
+				for i := range values {
+					values[i] = start[i] + float32(by*float64(g[i])/norm)
+				}
+				out, err := r.Model.Forward(b)
+				if err != nil {
+					return err
+				}
+				for i, y := range out.Data {
+					moved[side] += float64(number(i+3)) * float64(y)
+				}
+			}
+			slope := (moved[1] - moved[0]) / (2 * step)
+			if math.Abs(slope-norm) < math.Abs(nearest-norm) || nearest == 0 {
+				nearest = slope
+			}
+		}
+		copy(values, start)
+		if math.Abs(nearest-norm) > 0.05*norm+1e-4 {
+			return fmt.Errorf("the gradient of parameter %s has length %g, but along it the output changes by %g", specs[k].Name, norm, nearest)
+		}
+	}
+	return nil
+}
+
+// dense is a gradient as a value for each element of its parameter.
+func dense(spec sdk.ParameterSpec, g *tensor.Gradient) []float32 {
+	if !spec.Sparse {
+		return slices.Clone(g.Values)
+	}
+	out := make([]float32, tensor.Elements(spec.Shape))
+	for i, row := range g.Rows {
+		copy(out[int(row)*g.Width:], g.Values[i*g.Width:(i+1)*g.Width])
+	}
+	return out
+}

@@ -1,0 +1,187 @@
+package points
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+)
+
+// The sizes that hooks and servers are tried with: 1, odd, and more than a chunk of any fabric.
+func denseBuckets() []tensor.BucketSpec {
+	var list []tensor.BucketSpec
+	for i, elements := range []int{1, 7, comm.ChunkElements + 3} {
+		list = append(list, tensor.BucketSpec{Index: i, Elements: elements, Parameters: []tensor.Span{{Parameter: i, Elements: elements}}})
+	}
+	return list
+}
+
+// buckets are those that the part is tried with: dense ones, and a table's.
+func (s *Subject) buckets() []tensor.BucketSpec {
+	list := denseBuckets()
+	if !s.DenseOnly && s.Part.Serves != sdk.ServiceParameters {
+		list = append(list, tensor.BucketSpec{
+			Index: len(list), Elements: 39, Sparse: true, TableRows: 13, Width: 3, Capacity: 9,
+			Parameters: []tensor.Span{{Parameter: len(list), Elements: 39}},
+		})
+	}
+	return list
+}
+
+// waitsForAll says that all ranks are answered alike, and together.
+func (r *Rank) waitsForAll() bool { return !r.subject.Part.Asynchronous && !r.subject.RanksDiffer }
+
+// reductionPoints are those of hooks, and of servers that gradients are pushed to.
+var reductionPoints = []Point{
+	{
+		Name:    "answers",
+		Promise: "every bucket of every batch is answered, whatever else is in flight",
+		Ranks:   3,
+		rank: func(r *Rank) error {
+			for batch := range int64(4) {
+				if err := r.reduceAll(batch, rowsOfRank); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	},
+	{
+		Name:    "sparse",
+		Promise: "sparse gradients come back as rows of their table: those of one rank alone, of all at once, and none at all",
+		Ranks:   2,
+		rank: func(r *Rank) error {
+			for i, rows := range []func(*Rank) []int32{rowsOfAll, rowsOfRank, rowsOfNobody, rowsOfFirst} {
+				if err := r.reduceAll(int64(i), rows); err != nil {
+					return fmt.Errorf("%s: %w", [...]string{"the same rows on all ranks", "rows of each rank's own", "no rows", "rows on rank 0 alone"}[i], err)
+				}
+			}
+			return nil
+		},
+	},
+	{
+		Name:    "settled",
+		Promise: "a bucket whose future is done is not touched any more",
+		Ranks:   2,
+		rank: func(r *Rank) error {
+			if err := r.reduceAll(0, rowsOfRank); err != nil {
+				return err
+			}
+			for i, b := range r.Buckets {
+				before := digest(&b.Gradient)
+				time.Sleep(20 * time.Millisecond)
+				if after := digest(&b.Gradient); before != after {
+					return fmt.Errorf("bucket %d is %s when its future is done and %s a moment later", i, before, after)
+				}
+			}
+			return nil
+		},
+	},
+	{
+		Name:    "equal",
+		Promise: "all ranks are left with the same bits",
+		Ranks:   3,
+		rank: func(r *Rank) error {
+			for batch := range int64(3) {
+				if err := r.reduceAll(batch, rowsOfRank); err != nil {
+					return err
+				}
+				for i, b := range r.Buckets {
+					if r.waitsForAll() && r.communicates() {
+						r.same(fmt.Sprintf("bucket %d of batch %d", i, batch), &b.Gradient)
+					}
+				}
+			}
+			return nil
+		},
+	},
+	{
+		Name:    "reset",
+		Promise: "a pass after a reset is as the first one was",
+		Ranks:   1,
+		Passes:  2,
+		rank: func(r *Rank) error {
+			for batch := range int64(3) {
+				if err := r.reduceAll(batch, rowsOfRank); err != nil {
+					return err
+				}
+				for i, b := range r.Buckets {
+					if err := r.again(fmt.Sprintf("bucket %d of batch %d", i, batch), &b.Gradient); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		},
+	},
+}
+
+// communicates says that the part has something to agree by.
+func (r *Rank) communicates() bool {
+	return r.subject.Part.Kind == sdk.KindServer || len(r.subject.Part.Links) > 0
+}
+
+// batchState is the progress of a rank, as hooks are told it.
+type batchState int64
+
+func (s batchState) Batch() int64           { return int64(s) }
+func (s batchState) Key(bucket int) sdk.Key { return sdk.Key{A: int64(s), B: int64(bucket)} }
+
+// reduceAll has all buckets of a batch reduced, all in flight at once.
+func (r *Rank) reduceAll(batch int64, rows func(*Rank) []int32) error {
+	futures := make([]*comm.Future, len(r.Buckets))
+	for i, b := range r.Buckets {
+		if err := r.fill(b, batch, rows(r)); err != nil {
+			return err
+		}
+		if futures[i] = r.Hook.Reduce(batchState(batch), b); futures[i] == nil {
+			return fmt.Errorf("Reduce of batch %d, bucket %d returns no future", batch, i)
+		}
+	}
+	var first error
+	for i, f := range futures {
+		if err := within(r.subject.timeout(), f.Wait); first == nil && err != nil {
+			first = fmt.Errorf("batch %d, bucket %d: %w", batch, i, err)
+		}
+	}
+	if first != nil {
+		return first
+	}
+	for i, b := range r.Buckets {
+		what := fmt.Sprintf("the answer to batch %d, bucket %d", batch, i)
+		if err := b.Check(&b.Gradient); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		if err := finite(what, b.Gradient.Values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill makes a gradient of a rank's own. Values are multiples of 1/64, so that sums of them
+// are exact in any order.
+func (r *Rank) fill(b *tensor.Bucket, batch int64, rows []int32) error {
+	if b.Sparse {
+		if err := b.Gradient.SetRows(min(len(rows), b.Capacity)); err != nil {
+			return err
+		}
+		copy(b.Gradient.Rows, rows)
+	}
+	for i := range b.Gradient.Values {
+		b.Gradient.Values[i] = number(int(batch)*7919 + r.Position*104729 + b.Index*1299709 + i)
+	}
+	return nil
+}
+
+func rowsOfAll(*Rank) []int32    { return []int32{0, 2, 3, 12} }
+func rowsOfRank(r *Rank) []int32 { p := int32(r.Position % 3); return []int32{p, p + 1, p + 5} } // #nosec G115 -- below 3
+func rowsOfNobody(*Rank) []int32 { return nil }
+func rowsOfFirst(r *Rank) []int32 {
+	if r.Position > 0 {
+		return nil
+	}
+	return []int32{4}
+}
