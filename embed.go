@@ -1,5 +1,5 @@
 // Package psbench holds the files that every psbench binary carries: the
-// built-in registry and the built-in configurations.
+// built-in registry, the built-in configurations, and what the module requires.
 package psbench
 
 import "embed"
@@ -13,3 +13,11 @@ var Files embed.FS
 //
 //go:embed registry.json
 var Registry []byte
+
+// GoMod and GoSum are go.mod and go.sum, which a plugin that is built with this psbench needs, too.
+var (
+	//go:embed go.mod
+	GoMod []byte
+	//go:embed go.sum
+	GoSum []byte
+)

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/scaffold"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
+)
+
+func (a *app) pluginNewCommand() *cobra.Command {
+	var dir, clone string
+	cmd := &cobra.Command{
+		Use:   "new KIND NAME",
+		Short: "Write a plugin that works as it is",
+		Long: `new writes the project of a plugin with the smallest sensible part of a kind:
+its source, a test, a page that says how to try it, a registry file, go.mod and
+go.sum. The kinds are server, table-server, hook, criterion, model, data and
+trainer. NAME is the key of the part, the program and, unless --dir is given,
+the folder. Files that are there already are left alone.`,
+		Example:   "  psbench plugin new hook topk",
+		ValidArgs: projectKinds(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usagef("psbench plugin new takes a kind and a name, as in: psbench plugin new hook topk")
+			}
+			kind, err := parseProjectKind(args[0])
+			if err != nil {
+				return err
+			}
+			if err := scaffold.CheckName(args[1]); err != nil {
+				return err
+			}
+			_, reg, err := a.merge(cmd)
+			if err != nil {
+				return err
+			}
+			if err := unused(reg, kind, args[1]); err != nil {
+				return err
+			}
+			with, err := builtWith(clone)
+			if err != nil {
+				return err
+			}
+			if dir == "" {
+				dir = args[1]
+			}
+			return a.writeProject(scaffold.Project{Kind: kind, Name: args[1], Dir: dir, With: with})
+		},
+	}
+	a.addFlags(cmd, "registry")
+	cmd.Flags().StringVar(&dir, "dir", "", "`folder` of the project, otherwise one of the name")
+	cmd.Flags().StringVar(&clone, "psbench", "", "`folder` of the clone of psbench that the plugin is built with")
+	return cmd
+}
+
+func (a *app) writeProject(p scaffold.Project) error {
+	paths, err := p.Write()
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		printf(a.stdout, "%s\n", quote.Word(path))
+	}
+	printf(a.stdout, "\nTo test, build and measure %s %s:\n\n  cd %s\n", p.Kind.Name, p.Name, quote.Word(p.Dir))
+	for _, line := range p.Try() {
+		printf(a.stdout, "  %s\n", line)
+	}
+	return nil
+}
+
+func projectKinds() []string {
+	var names []string
+	for _, kind := range scaffold.Kinds {
+		names = append(names, kind.Name)
+	}
+	return names
+}
+
+func parseProjectKind(name string) (scaffold.Kind, error) {
+	for _, kind := range scaffold.Kinds {
+		if kind.Name == strings.NewReplacer("_", "-", " ", "-").Replace(name) {
+			return kind, nil
+		}
+	}
+	if near := spelling.Nearest(name, projectKinds()); near != "" {
+		return scaffold.Kind{}, usagef("unknown kind %s; did you mean %q?", quote.String(name), near)
+	}
+	return scaffold.Kind{}, usagef("unknown kind %s; the kinds are %s", quote.String(name), strings.Join(projectKinds(), ", "))
+}
+
+// unused says whether a plugin and a key of that name would be the first.
+func unused(reg *registry.Registry, kind scaffold.Kind, name string) error {
+	for _, item := range reg.Items(kind.Kind) {
+		if item.Key == name || slices.Contains(item.Aliases, name) {
+			return fmt.Errorf("there is a %s %s already, in %s: give the plugin another name", kind.Kind, name, item.File)
+		}
+	}
+	for _, p := range reg.Plugins() {
+		if p.Name == name {
+			return fmt.Errorf("there is a plugin %s already: give this one another name", name)
+		}
+	}
+	return nil
+}
+
+// builtWith is the psbench that a project is built with: the clone that was asked for, the
+// version that this psbench is, or the clone that holds it.
+func builtWith(clone string) (scaffold.Module, error) {
+	if clone != "" {
+		return scaffold.CloneAt(clone)
+	}
+	info, _ := debug.ReadBuildInfo()
+	if released, is := scaffold.Released(info); is {
+		return released, nil
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		return scaffold.Module{}, err
+	}
+	if executable, err = filepath.EvalSymlinks(executable); err != nil {
+		return scaffold.Module{}, err
+	}
+	around, found, err := scaffold.CloneAround(executable)
+	if err == nil && !found {
+		err = fmt.Errorf("this psbench, %s, is no released version and lies in no clone: --psbench FOLDER names the clone that plugins are to be built with", quote.Word(executable))
+	}
+	return around, err
+}

@@ -1,0 +1,134 @@
+// Package scaffold writes projects of plugins: the smallest sensible part of a kind, with settings, a
+// test, a page that says how to try it, a registry file, and a go.mod and go.sum that need no
+// network where Go's module cache has psbench's dependencies.
+//
+// A folder of templates is the project of a kind; all has what is the same in each.
+package scaffold
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/psbench/psbench/internal/quote"
+)
+
+//go:embed all:templates
+var templates embed.FS
+
+// Project is a plugin that is to be written.
+type Project struct {
+	Kind Kind
+	Name string // of the plugin, its program and its part's key
+	Dir  string // which is made where there is none
+	With Module // that it is built with
+}
+
+// Try is the commands that test, build and measure a project, in its folder.
+func (p Project) Try() []string {
+	run := slices.Concat([]string{"psbench --registry registry.json"}, p.Kind.flags, []string{p.Name})
+	return []string{"go test .", "go build -o " + p.Name + " .", strings.Join(run, " ")}
+}
+
+// namePattern is narrower than that of keys, since a name is that of a folder and a program as
+// well, and stands on command lines.
+var namePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,99}$`)
+
+// CheckName says what is wrong with the name of a plugin.
+func CheckName(name string) error {
+	if !namePattern.MatchString(name) {
+		return fmt.Errorf("the name %s must begin with a letter and be made of at most 100 letters, digits, _ and -: it is a key, a folder and a program", quote.String(name))
+	}
+	return nil
+}
+
+// Write makes the project's files and gives their paths, in order. Nothing is written over: where
+// there is a file already it writes none. Those of a project that cannot be written whole are
+// removed again.
+func (p Project) Write() (paths []string, err error) {
+	files, err := p.files()
+	if err != nil {
+		return nil, err
+	}
+	names := slices.Sorted(maps.Keys(files))
+	for _, name := range append(names, p.Name) { // a program of that name go build would write over
+		if _, err := os.Lstat(filepath.Join(p.Dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			if err == nil {
+				err = fmt.Errorf("there is a file %s already, and nothing is written over: --dir gives another folder", quote.Word(filepath.Join(p.Dir, name)))
+			}
+			return nil, err
+		}
+	}
+	if err := os.MkdirAll(p.Dir, 0o750); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			for _, path := range paths {
+				_ = os.Remove(path)
+			}
+		}
+	}()
+	for _, name := range names {
+		path := filepath.Join(p.Dir, name)
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // #nosec G302 G304 -- a source file, in the user's folder
+		if err != nil {
+			return paths, err
+		}
+		paths = append(paths, path)
+		_, err = f.Write(files[name])
+		if err := errors.Join(err, f.Close()); err != nil {
+			return paths, err
+		}
+	}
+	return paths, nil
+}
+
+// files are the contents of the project's files, by name.
+func (p Project) files() (map[string][]byte, error) {
+	goMod, goSum, err := p.With.files("example.com/" + p.Name)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{"go.mod": goMod, "go.sum": goSum}
+	values := map[string]any{
+		"Name": p.Name, "Title": p.Kind.title, "Does": p.Kind.Does, "Map": p.Kind.mapName, "Includes": p.Kind.includes,
+		"Wrong": p.Kind.wrong, "Try": p.Try(), "Psbench": psbench,
+	}
+	for _, folder := range []string{"all", p.Kind.Name} {
+		found, err := templates.ReadDir("templates/" + folder)
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range found {
+			t, err := template.ParseFS(templates, "templates/"+folder+"/"+entry.Name())
+			if err != nil {
+				return nil, err
+			}
+			var text bytes.Buffer
+			if err := t.Execute(&text, values); err != nil {
+				return nil, err
+			}
+			files[fileOf(entry.Name())] = text.Bytes()
+		}
+	}
+	return files, nil
+}
+
+// fileOf is the file that a template makes.
+func fileOf(template string) string {
+	name := strings.TrimSuffix(template, ".tmpl")
+	if name == "gitignore" {
+		return ".gitignore" // which would count for the templates themselves
+	}
+	return name
+}
