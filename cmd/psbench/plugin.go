@@ -15,6 +15,7 @@ provides parts, such as servers, hooks and models, for runs to choose by key.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
+		a.pluginNewCommand(),
 		a.pluginListCommand(),
 	)
 	return cmd

@@ -27,7 +27,7 @@ var Kinds = []Kind{
 		Name: "table-server", Kind: sdk.KindServer, title: "server of a table", mapName: "server_map",
 		Does:  "holds an embedding table, which plain SGD steps",
 		wrong: `{"num_embeddings": 0}`,
-		flags: []string{"--trainer", "hybrid", "--ntrainer", "2", "--nserver", "8", "--epochs", "5", "--server"},
+		flags: []string{"--trainer", "hybrid", "--ntrainer", "2", "--nserver", "2", "--server"},
 	},
 	{
 		Name: "hook", Kind: sdk.KindHook, title: "hook", mapName: "ddp_hook_map",
