@@ -17,12 +17,13 @@ TESTFLAGS      ?= -timeout 30m -parallel 4
 ifdef RACE
 # A race in a plugin process must end it, and so the run and the test.
 test_env   := CGO_ENABLED=1 GORACE='halt_on_error=1 atexit_sleep_ms=0'
-test_flags := -race
+race_flag  := -race
 else
 test_env   := CGO_ENABLED=0
-# A short run takes fewer combinations of what is tested with each other; FULL=1 all.
-test_flags := $(if $(FULL),,-short)
 endif
+
+# A short run takes fewer combinations of what is tested with each other; FULL=1 all.
+test_flags := $(race_flag) $(if $(FULL),,-short)
 
 .DEFAULT_GOAL := help
 .PHONY: run build test lint lint-proof generate bench fuzz clean help
