@@ -223,11 +223,29 @@ func foreignPlugin(t *testing.T, name string) string {
 // own, so this also runs a foreign executable in a run.
 func TestVerifyNoticesAForgottenDivision(t *testing.T) {
 	file := foreignPlugin(t, "forgetful")
-	forgetful := "forgetful"
-	c := caseFile(t, "rpc_average_dense_t2_s1", func(c *verify.DDP) { c.Server = &forgetful })
-	status, stdout, stderr := psbenchMain(t, "verify", "--registry", file, c)
-	if status != 1 || !strings.Contains(stdout, "trainer1, weight_1: delta_sumsq") {
+	status, stdout, stderr := psbenchMain(t, "verify", "--registry", file, "--server", "forgetful")
+	if status != 1 || !strings.Contains(stdout, "trainer1, weight_1: delta_sumsq") || !strings.Contains(stdout, "skip  allreduce_dense_t2: it has no servers\n") ||
+		!strings.Contains(stdout, "1 of 4 cases agree, 3 disagree, 7 skipped") /* a sum over one trainer is its mean */ {
 		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
+	}
+}
+
+// A part takes the place of the cases' own where it can, and the reason is told where it cannot.
+func TestVerifyOfAPart(t *testing.T) {
+	for args, want := range map[string]string{
+		"--ddp-hook rpc":                        "skip  sparse_rpc_average_t4_s2: its hook has other links, and several servers\n      reduce among them\n5 of 5 cases agree, 6 skipped",
+		"--model mlp":                           "4 of 4 cases agree, 7 skipped",
+		"--model mlp --server average":          "no reference case could run",
+		"--server averag":                       `--server: unknown server "averag"; did you mean "average"?`,
+		"--ddp-hook allreduce --server average": "skip  rpc_average_dense_t2_s1: its hook allreduce does not use the servers\n",
+	} {
+		if raceDetector && strings.HasPrefix(want, "4 of") {
+			continue // as the others
+		}
+		status, stdout, stderr := psbenchMain(t, append([]string{"verify"}, strings.Fields(args)...)...)
+		if failed := status != 0; failed != (strings.Count(args, "--") > 1 || args == "--server averag") || !strings.Contains(stdout+stderr, want) {
+			t.Errorf("%s: exit status %d, without %q\n%s%s", args, status, want, stdout, stderr)
+		}
 	}
 }
 
@@ -290,7 +308,7 @@ func TestDefaultModelOverlaps(t *testing.T) {
 // A setting that the parts of some cases do not have leaves those out, and says so.
 func TestVerifySkipsCasesWithoutTheSetting(t *testing.T) {
 	status, stdout, _ := psbenchMain(t, "verify", "--set", "model.engine=gorgonia")
-	if status != 0 || !strings.Contains(stdout, "7 of 7 cases agree, 4 skipped") || !strings.Contains(stdout, `skip  hybrid_t1_s2 `) {
+	if status != 0 || !strings.Contains(stdout, "7 of 7 cases agree, 4 skipped") || !strings.Contains(stdout, `skip  hybrid_t1_s2: `) {
 		t.Errorf("exit status %d\n%s", status, stdout)
 	}
 	status, _, stderr := psbenchMain(t, "verify", "--set", "model.enginee=gorgonia")

@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/run"
+	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -24,16 +25,16 @@ type Resolve func(config.Layer) (*config.Experiment, error)
 // Run runs the cases one after the other through real plugin processes and
 // writes a line for each, with the largest deviations, and a line for each
 // value that is out of tolerance. A case whose run failed says nothing of the numbers, so
-// it is told apart from one that disagrees; one whose parts do not have a setting that
-// the user gave is skipped.
-func Run(ctx context.Context, cases []Case, resolve Resolve, o run.Options, w io.Writer) error {
+// it is told apart from one that disagrees; one that does not fit the parts and settings that the
+// user chose is skipped, with the reason.
+func Run(ctx context.Context, cases []Case, chosen Substitutes, resolve Resolve, o run.Options, w io.Writer) error {
 	disagree, broken, skipped := 0, 0, 0
 	for _, c := range cases {
 		started := time.Now()
-		outcome, err := runCase(ctx, c, resolve, o)
-		if unknown := (*config.UnknownSettingError)(nil); errors.As(err, &unknown) {
+		outcome, err := runCase(ctx, c, chosen, resolve, o)
+		if reason := (*misfit)(nil); errors.As(err, &reason) {
 			skipped++
-			if _, err := fmt.Fprintf(w, "skip  %-32s  %s\n", c.Head().title(), quote.Lines(err.Error())); err != nil {
+			if err := writeSkip(w, c, reason); err != nil {
 				return err
 			}
 			continue
@@ -66,7 +67,7 @@ func Run(ctx context.Context, cases []Case, resolve Resolve, o run.Options, w io
 	}
 	switch {
 	case skipped > 0 && skipped == len(cases):
-		return fmt.Errorf("no reference case could run: none has parts with the settings given")
+		return fmt.Errorf("no reference case could run: none fits the parts and settings given")
 	case len(counts) > 0:
 		return fmt.Errorf("%w: of %d cases %s", ErrFailed, ran+broken, strings.Join(counts, " and "))
 	}
@@ -87,17 +88,36 @@ func counts(disagree, broken int) []string {
 	return out
 }
 
-func runCase(ctx context.Context, c Case, resolve Resolve, o run.Options) (Outcome, error) {
+func runCase(ctx context.Context, c Case, chosen Substitutes, resolve Resolve, o run.Options) (Outcome, error) {
 	e, err := resolve(c.Layer())
 	if err != nil {
+		return Outcome{}, chosen.unresolved(c, err)
+	}
+	if err := chosen.fit(c, e); err != nil {
 		return Outcome{}, err
 	}
-	o.Summarize = true
+	reached := &phases{Progress: o.Progress}
+	o.Summarize, o.Progress = true, reached
 	result, err := run.Run(ctx, e, o)
 	if err != nil {
+		return Outcome{}, chosen.failed(reached.last, err)
+	}
+	if err := chosen.comparable(c, result); err != nil {
 		return Outcome{}, err
 	}
 	return Compare(c, result), nil
+}
+
+// skipWidth is that of the lines on cases that were skipped, in columns.
+const skipWidth = 80
+
+// writeSkip prints why a case did not run. A reason that is longer than a line goes on in further
+// ones.
+func writeSkip(w io.Writer, c Case, reason *misfit) error {
+	page := screen.Page{Width: skipWidth}
+	page.Line(6, fmt.Sprintf("skip  %s: %s", c.Head().title(), quote.Lines(reason.Error())))
+	_, err := w.Write(page.Bytes())
+	return err
 }
 
 // mostLines bounds how many lines a failed case takes.

@@ -20,7 +20,7 @@ func TestACaseThatDoesNotRun(t *testing.T) {
 		return nil, errors.New("trainer0 (process 7) was killed by signal 9 during warm-up\x1b[31m")
 	}
 	var out bytes.Buffer
-	err = Run(t.Context(), cases[:2], killed, run.Options{}, &out)
+	err = Run(t.Context(), cases[:2], Substitutes{}, killed, run.Options{}, &out)
 	if !errors.Is(err, ErrFailed) || err.Error() != "not every reference case agrees: of 2 cases 2 did not run" {
 		t.Errorf("got %v", err)
 	}
