@@ -20,7 +20,7 @@ import (
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -39,16 +39,44 @@ func documents(t *testing.T) map[string]string {
 	return pages
 }
 
-var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+var (
+	link     = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
+	code     = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	headline = regexp.MustCompile("(?m)^#+ (.*)$")
+)
 
+// A link leads to a file, and to a headline of it where it says so.
 func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
-	for path, text := range documents(t) {
-		for _, found := range link.FindAllStringSubmatch(text, -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(path), found[1])); err != nil {
+	pages, anchors := documents(t), 0
+	for path, text := range pages {
+		for _, found := range link.FindAllStringSubmatch(code.ReplaceAllString(text, ""), -1) {
+			to := path
+			if found[1] != "" {
+				to = filepath.Join(filepath.Dir(path), found[1])
+			}
+			if _, err := os.Stat(to); err != nil {
 				t.Errorf("%s links to %s, which is not there", path, found[1])
+			} else if found[2] != "" {
+				anchors++
+				if !slices.Contains(headlines(pages[to]), found[2]) {
+					t.Errorf("%s links to %s, which has no headline %s", path, to, found[2])
+				}
 			}
 		}
 	}
+	if anchors < 20 {
+		t.Errorf("found %d links to headlines: the pattern of this test no longer fits them", anchors)
+	}
+}
+
+// headlines are those of a page as links have them.
+func headlines(page string) []string {
+	var out []string
+	for _, found := range headline.FindAllStringSubmatch(code.ReplaceAllString(page, ""), -1) {
+		kept := regexp.MustCompile(`[^\w -]`).ReplaceAllString(strings.ToLower(found[1]), "")
+		out = append(out, "#"+strings.ReplaceAll(kept, " ", "-"))
+	}
+	return out
 }
 
 // toBeAdded are files that a guide has its reader add.

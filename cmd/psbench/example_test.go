@@ -25,24 +25,6 @@ func TestGorgoniaPage(t *testing.T) {
 	}
 }
 
-// So is the plugin on the page about plugins, with the registry file that its shell writes.
-func TestPluginsPage(t *testing.T) {
-	if raceDetector {
-		return // the plugin is built without it
-	}
-	dir, page := moduleBeside(t, "mine-plugin"), readPage(t, "docs/plugins.md")
-	write(t, filepath.Join(dir, "main.go"), codeBlock(t, page, "go", "package main\n"))
-	goIn(t, dir, "build", "-ldflags=-s -w", "-o", "mine-plugin", ".")
-	_, script, _ := strings.Cut(codeBlock(t, page, "sh", "go build"), "go build -o mine-plugin .\n")
-	script, _, _ = strings.Cut(script, "psbench ")
-	runIn(t, dir, "sh", "-ec", script)
-	status, stdout, stderr := psbenchMain(t, "--registry", filepath.Join(dir, "mine.json"), "--server", "echo", "--epochs", "1",
-		"--set", "model.dense_layers_count=1")
-	if status != 0 || !strings.Contains(stdout, "echo") {
-		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
-	}
-}
-
 // The server of CONTRIBUTING.md is added as its steps say: psbench builds with it, and the
 // script that tests it passes.
 func TestServerOfTheGuide(t *testing.T) {

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The guide of docs/plugins.md is followed word for word by somebody who has Go, its module cache,
+// and psbench in a clone: each command is run as it stands there, in a folder that was empty, and
+// each file is written. Where the page shows what a command prints, it does.
+func TestPluginsGuide(t *testing.T) {
+	if raceDetector {
+		return // the plugin is built without it
+	}
+	page := readPage(t, "docs/plugins.md")
+	_, guide, _ := strings.Cut(page, "\n## From nothing to a measured hook\n")
+	guide, _, _ = strings.Cut(guide, "\n## ")
+	r := newReader(t)
+	commands, shown, printed := 0, 0, ""
+	for _, found := range block.FindAllStringSubmatch(guide, -1) {
+		text := regexp.MustCompile("(?m)^"+found[1]).ReplaceAllString(found[3], "")
+		switch language := found[2]; language {
+		case "sh":
+			commands++
+			printed = r.run(t, text)
+		case "go":
+			write(t, filepath.Join(r.folder, "main.go"), text)
+		case "":
+			shown++
+			if !prints(text, printed) {
+				t.Errorf("the guide shows\n%s\nbut it prints\n%s", text, printed)
+			}
+		default:
+			t.Errorf("nobody knows what to do with a block of %q:\n%s", language, text)
+		}
+	}
+	steps := regexp.MustCompile(`(?m)^([0-9]+)\. `).FindAllStringSubmatch(guide, -1)
+	for i, step := range steps {
+		if step[1] != fmt.Sprint(i+1) {
+			t.Errorf("step %d of the guide is numbered %s", i+1, step[1])
+		}
+	}
+	if commands < 7 || shown < 6 {
+		t.Errorf("the guide has %d blocks of commands, and shows what %d print: the pattern of this test no longer fits it", commands, shown)
+	}
+}
+
+// reader is who follows the guide.
+type reader struct {
+	folder      string // where the reader is
+	where       string // a file that says so after each block
+	environment []string
+}
+
+// newReader puts this executable, as psbench, where a clone's make does.
+func newReader(t *testing.T) *reader {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(root(t), "bin"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	bin, err := os.MkdirTemp(filepath.Join(root(t), "bin"), "guide-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(bin) })
+	copyExecutable(t, filepath.Join(bin, "psbench"))
+	environment := []string{
+		"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME=" + t.TempDir(),
+		"GOPROXY=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "CGO_ENABLED=0",
+	}
+	for _, cache := range []string{"GOMODCACHE", "GOCACHE"} {
+		path, err := exec.Command("go", "env", cache).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		environment = append(environment, cache+"="+strings.TrimSpace(string(path)))
+	}
+	return &reader{t.TempDir(), filepath.Join(t.TempDir(), "where"), environment}
+}
+
+func copyExecutable(t *testing.T, to string) {
+	t.Helper()
+	from, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = from.Close() }()
+	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700)
+	if err == nil {
+		_, err = io.Copy(file, from)
+	}
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run has a shell run the commands of a block, in the folder where the last one ended, and gives
+// what they print.
+func (r *reader) run(t *testing.T, commands string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	shell := exec.Command("sh", "-ec", commands+"\npwd > "+r.where)
+	shell.Dir, shell.Env = r.folder, r.environment
+	shell.Stdout, shell.Stderr = &stdout, &stderr
+	if err := shell.Run(); err != nil {
+		t.Fatalf("%s%v\n%s%s", commands, err, &stdout, &stderr)
+	}
+	where, err := os.ReadFile(r.where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.folder = strings.TrimSpace(string(where))
+	return stdout.String()
+}
+
+var (
+	number = regexp.MustCompile(`[0-9]+([.,][0-9]+)*`)
+	spaces = regexp.MustCompile(`[ \t]+`)
+	rule   = regexp.MustCompile(`--+`)
+)
+
+// prints says whether a page shows what was printed, but for numbers, the width of columns, lines
+// for which there is one of three dots, and ends of lines for which there are three dots.
+func prints(shown, printed string) bool {
+	var pattern strings.Builder
+	for line := range strings.Lines(alike(shown)) {
+		switch start, cut := strings.CutSuffix(line, " ...\n"); {
+		case line == "...\n":
+			pattern.WriteString(`(?:.*\n)*?`)
+		case cut:
+			pattern.WriteString(regexp.QuoteMeta(start) + ".*\n")
+		default:
+			pattern.WriteString(regexp.QuoteMeta(line))
+		}
+	}
+	return regexp.MustCompile("^" + pattern.String() + "$").MatchString(alike(printed))
+}
+
+// alike is text without what differs from run to run.
+func alike(text string) string {
+	text = rule.ReplaceAllString(number.ReplaceAllString(text, "0"), "--")
+	return regexp.MustCompile(`(?m)^ | $`).ReplaceAllString(spaces.ReplaceAllString(text, " "), "")
+}
+
+func TestWhatAPageShows(t *testing.T) {
+	const printed = "trainer ddp\n2 trainers,   12.5 s\n| a  |   b |\n+----+-----+\nlast 3\n"
+	for shown, want := range map[string]bool{
+		printed: true, "...\n": true, "trainer ddp\n...\n": true, "...\nlast 1\n": true,
+		"trainer ddp\n1 trainers, 3 s\n| a | b |\n+--+--+\nlast 1,000.5\n": true,
+		"trainer ...\n2 trainers, ...\n...\nlast 4\n":                      true,
+		"trainer ddp\n": false, "...\nlast\n": false, "...\ntrainers\n...\n": false, "trainer rpc\n...\n": false,
+		"...\nlast 3\ntrainer ddp\n...\n": false, "": false,
+	} {
+		if got := prints(shown, printed); got != want {
+			t.Errorf("%q shows it: %v", shown, got)
+		}
+	}
+}
