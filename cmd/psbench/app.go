@@ -197,7 +197,7 @@ func (a *app) merge(cmd *cobra.Command, extra ...config.Layer) (*config.Config, 
 	if err != nil {
 		return nil, nil, err
 	}
-	reg, err := c.LoadRegistry(psbench.Registry)
+	reg, err := c.LoadRegistry(psbench.Registry, registry.UserFile(a.environ))
 	return c, reg, err
 }
 

@@ -16,5 +16,6 @@ func catalogue(ctx context.Context, plugin registry.Plugin) ([]sdk.Part, error) 
 		return plugins.Parts(), nil
 	}
 	defer hold(ctx)()
-	return launch.Describe(ctx, plugin)
+	said, err := launch.Describe(ctx, plugin)
+	return said.Parts, err
 }

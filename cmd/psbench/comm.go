@@ -53,7 +53,7 @@ Without arguments it measures pushpull and allreduce. Every fresh round is verif
 			return a.runComm(cmd.Context(), plan, opts, f.format)
 		},
 	}
-	a.addFlags(cmd, "ntrainer", "nserver", "server", "set", "registry", "rpc_timeout", "listen", "json", "report", "quiet", "plugin_output", "log_dir")
+	a.addFlags(cmd, "ntrainer", "nserver", "server", "set", "registry", "no_user_registry", "rpc_timeout", "listen", "json", "report", "quiet", "plugin_output", "log_dir")
 	f.add(cmd)
 	return cmd
 }

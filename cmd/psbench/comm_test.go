@@ -33,7 +33,7 @@ func TestFlagsOfCommAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	(&app{}).commCommand().Flags().VisitAll(func(f *pflag.Flag) {
-		if !strings.Contains(string(page), "`--"+f.Name) && f.Name != "set" && f.Name != "registry" {
+		if !strings.Contains(string(page), "`--"+f.Name) && f.Name != "set" && f.Name != "registry" && f.Name != "no-user-registry" {
 			t.Errorf("docs/comm.md does not describe --%s", f.Name)
 		}
 	})

@@ -42,7 +42,7 @@ changes.`,
 			return a.print(func(p *screen.Page) error { return a.listKind(p, cmd, c, reg, kind) })
 		},
 	}
-	a.addFlags(cmd, "config", "registry", "model_config_path", "data_config_path")
+	a.addFlags(cmd, "config", "registry", "no_user_registry", "model_config_path", "data_config_path")
 	return cmd
 }
 

@@ -15,8 +15,11 @@ provides parts, such as servers, hooks and models, for runs to choose by key.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		a.pluginNewCommand(),
+		a.pluginAddCommand(),
+		a.pluginDescribeCommand(),
 		a.pluginListCommand(),
+		a.pluginNewCommand(),
+		a.pluginRemoveCommand(),
 	)
 	return cmd
 }

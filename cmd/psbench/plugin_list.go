@@ -7,7 +7,6 @@ import (
 
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/screen"
-	"github.com/psbench/psbench/internal/quote"
 )
 
 func (a *app) pluginListCommand() *cobra.Command {
@@ -20,28 +19,33 @@ func (a *app) pluginListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			for _, fault := range reg.Faults() {
+				printf(a.stderr, "psbench: warning: %v\n", fault)
+			}
 			return a.print(func(p *screen.Page) error { return listPlugins(p, reg) })
 		},
 	}
-	a.addFlags(cmd, "registry")
+	a.addFlags(cmd, "registry", "no_user_registry")
 	return cmd
 }
 
 func listPlugins(p *screen.Page, reg *registry.Registry) error {
-	var rows [][]string
+	first := true
 	for _, plugin := range reg.Plugins() {
-		if plugin.Name == registry.Builtin {
+		if plugin.Name == registry.Builtin || plugin.Fault != nil {
 			continue
 		}
-		rows = append(rows, []string{plugin.Name, quote.Word(plugin.Command[0]), strings.Join(keysOf(reg, plugin), ", ")})
+		if !first {
+			p.Line(0, "")
+		}
+		first = false
+		identity(p, plugin)
+		field(p, "keys", strings.Join(keysOf(reg, plugin), ", "))
 	}
-	if rows == nil {
+	if first {
 		p.Text("No plugin is registered beside psbench's own.")
-		return nil
 	}
-	return p.Grid([]screen.Column{
-		screen.Left("plugin"), screen.Left("program").Yields(1), screen.Left("kinds and keys"),
-	}, rows, false)
+	return nil
 }
 
 // keysOf names the parts of a plugin, each by kind and key.

@@ -53,7 +53,7 @@ place of the cases' own; cases that it does not fit are skipped, with the reason
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 	}
-	a.addFlags(cmd, "model", "server", "ddp_hook", "trainer", "set", "transport", "listen", "isolate", "registry", "rpc_timeout")
+	a.addFlags(cmd, "model", "server", "ddp_hook", "trainer", "set", "transport", "listen", "isolate", "registry", "no_user_registry", "rpc_timeout")
 	return cmd
 }
 

@@ -46,7 +46,7 @@ func parts(_ context.Context, plugin registry.Plugin) ([]sdk.Part, error) {
 }
 
 var builtinParts = sync.OnceValues(func() ([]sdk.Part, error) {
-	reg, err := registry.Load(psbench.Registry)
+	reg, err := registry.Load(psbench.Registry, "")
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func resolve(t *testing.T, environ, flags []string, extra ...Layer) (*Experiment
 	if err != nil {
 		return nil, err
 	}
-	reg, err := c.LoadRegistry(psbench.Registry)
+	reg, err := c.LoadRegistry(psbench.Registry, "")
 	if err != nil {
 		return nil, err
 	}

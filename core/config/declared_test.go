@@ -87,7 +87,7 @@ func TestQuorum(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reg, err := configured.LoadRegistry(psbench.Registry)
+		reg, err := configured.LoadRegistry(psbench.Registry, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestRegistryAndPluginAgree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			reg, err := configured.LoadRegistry(psbench.Registry)
+			reg, err := configured.LoadRegistry(psbench.Registry, "")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,8 +11,8 @@ import (
 // notInDefaults are the options that must be known before a trainer or a model is
 // chosen, and set, whose values belong to parts: those have defaults of their own.
 var notInDefaults = map[sdk.Kind][]string{
-	sdk.KindTrainer: {"config", "registry", "set", "trainer"},
-	sdk.KindModel:   {"config", "registry", "set", "trainer", "model", "model_config_path"},
+	sdk.KindTrainer: {"config", "registry", "no_user_registry", "set", "trainer"},
+	sdk.KindModel:   {"config", "registry", "no_user_registry", "set", "trainer", "model", "model_config_path"},
 }
 
 // checkDefaults reads the defaults of every trainer and model as a JSON file would be
@@ -20,16 +20,25 @@ var notInDefaults = map[sdk.Kind][]string{
 func checkDefaults(reg *registry.Registry) error {
 	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindModel} {
 		for _, item := range reg.Items(kind) {
-			place := fmt.Sprintf("%s_map.%s.defaults of %s", kind, item.Key, item.File)
-			c := &Config{sources: map[string]source{}}
-			if _, err := c.take(layer{source: source{sort: fromPlace, place: place}, values: item.Defaults}); err != nil {
-				return err
-			}
-			for _, key := range notInDefaults[kind] {
-				if _, given := c.sources[key]; given {
-					return fmt.Errorf("%s in %s is given, but a %s cannot have a default for it", key, place, kind)
+			if err := checkDefaultsOf(item); err != nil {
+				if err := reg.Break(item, err); err != nil {
+					return err
 				}
 			}
+		}
+	}
+	return nil
+}
+
+func checkDefaultsOf(item registry.Item) error {
+	place := fmt.Sprintf("%s_map.%s.defaults of %s", item.Kind, item.Key, item.File)
+	c := &Config{sources: map[string]source{}}
+	if _, err := c.take(layer{source: source{sort: fromPlace, place: place}, values: item.Defaults}); err != nil {
+		return err
+	}
+	for _, key := range notInDefaults[item.Kind] {
+		if _, given := c.sources[key]; given {
+			return fmt.Errorf("%s in %s is given, but a %s cannot have a default for it", key, place, item.Kind)
 		}
 	}
 	return nil

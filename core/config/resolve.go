@@ -23,16 +23,20 @@ const autoTransport = "auto"
 // Catalogue says what the parts of a plugin are. It may have to start the plugin.
 type Catalogue func(ctx context.Context, plugin registry.Plugin) ([]sdk.Part, error)
 
-// LoadRegistry reads the built-in registry and the files that the
-// configuration adds to it. A file that is named twice is read once.
-func (c *Config) LoadRegistry(builtin []byte) (*registry.Registry, error) {
+// LoadRegistry reads the built-in registry, the user's own at the path user unless that is
+// "" or the configuration leaves it out, and the files that the configuration adds to them. A file
+// that is named twice is read once.
+func (c *Config) LoadRegistry(builtin []byte, user string) (*registry.Registry, error) {
+	if c.NoUserRegistry {
+		user = ""
+	}
 	var files []string
 	for _, file := range c.Registry {
 		if !slices.Contains(files, file) {
 			files = append(files, file)
 		}
 	}
-	reg, err := registry.Load(builtin, files...)
+	reg, err := registry.Load(builtin, user, files...)
 	if err == nil {
 		err = checkDefaults(reg)
 	}

@@ -4,12 +4,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
+	"maps"
 	"os"
 	"os/exec"
-	"syscall"
+	"slices"
+	"strings"
 
+	"github.com/psbench/psbench/core/executable"
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // checked is a program for which the registry gives a SHA-256. What a path leads to
@@ -20,14 +23,9 @@ import (
 type checked struct {
 	plugin registry.Plugin
 	file   *os.File
-	script bool   // the program begins with #!
-	text   hashed // the first argument that is a file: the script of an interpreter
-}
-
-// hashed is a file and the SHA-256 that it had; without a path there is none.
-type hashed struct {
-	path string
-	sum  [sha256.Size]byte
+	script bool // the program begins with #!
+	// beside are what the program itself reads or is read by, with the sums that they had.
+	beside []executable.File
 }
 
 // checkProgram compares the program of command with the sum that the registry gives, and has
@@ -41,7 +39,7 @@ func checkProgram(command *exec.Cmd, plugin registry.Plugin) (*checked, error) {
 	}
 	c := &checked{plugin: plugin}
 	var err error
-	if c.file, err = openRegular(command.Path); err != nil {
+	if c.file, err = executable.Open(command.Path); err != nil {
 		return nil, c.unreadable(command.Path, err)
 	}
 	if err := c.inspect(command); err != nil {
@@ -52,14 +50,16 @@ func checkProgram(command *exec.Cmd, plugin registry.Plugin) (*checked, error) {
 }
 
 func (c *checked) inspect(command *exec.Cmd) error {
+	if c.plugin.User {
+		if err := c.guard(command.Path); err != nil {
+			return err
+		}
+	}
 	if err := c.compare(c.file, command.Path); err != nil {
 		return err
 	}
-	for _, argument := range command.Args[1:] {
-		if sum, err := sumOfPath(argument); err == nil {
-			c.text = hashed{argument, sum}
-			break
-		}
+	if err := c.compareBeside(command); err != nil {
+		return err
 	}
 	mark := make([]byte, 2)
 	_, _ = c.file.ReadAt(mark, 0) // the kernel says what is wrong with a shorter file
@@ -71,6 +71,65 @@ func (c *checked) inspect(command *exec.Cmd) error {
 	return nil
 }
 
+// compareBeside notes the sums of what runs beside the program, and compares those that the
+// registry gives.
+func (c *checked) compareBeside(command *exec.Cmd) error {
+	paths, err := c.pathsBeside(command)
+	if err != nil {
+		return c.unreadable(command.Path, err)
+	}
+	for _, path := range paths {
+		sum, err := executable.SumOf(path)
+		if err != nil {
+			return c.unreadable(path, err)
+		}
+		c.beside = append(c.beside, executable.File{Path: path, SHA256: sum})
+		want, known := c.plugin.Files[path]
+		switch {
+		case known && want != sum:
+			return c.changed(path, sum, want)
+		case !known && c.plugin.User:
+			return fmt.Errorf("plugin %s: %s runs %s, with the sha256 %s, which it did not when it was added%s", c.plugin.Name, command.Path, path, sum, c.remedy())
+		case c.plugin.User:
+			err = c.guard(path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pathsBeside are the files beside the program that must stay as they are. The user's registry
+// has all: an interpreter that is another one since PATH or a link leads elsewhere now is a
+// change too. Another file has those that it gives, and the first argument that is a file.
+func (c *checked) pathsBeside(command *exec.Cmd) ([]string, error) {
+	if c.plugin.User {
+		paths, err := executable.Paths(append([]string{command.Path}, command.Args[1:]...))
+		if err != nil {
+			return nil, err
+		}
+		return paths[1:], nil
+	}
+	paths := slices.Sorted(maps.Keys(c.plugin.Files))
+	if i := slices.IndexFunc(command.Args[1:], executable.IsFile); i >= 0 {
+		paths = append(paths, command.Args[1+i])
+	}
+	return paths, nil
+}
+
+// guard refuses a file that others could change.
+func (c *checked) guard(path string) error {
+	resolved, err := executable.Resolve(path)
+	if err == nil {
+		err = executable.Guard(resolved)
+	}
+	if err != nil {
+		return fmt.Errorf("plugin %s: %w", c.plugin.Name, err)
+	}
+	return nil
+}
+
 // again reports what has changed since the check.
 func (c *checked) again() error {
 	if c == nil {
@@ -79,7 +138,7 @@ func (c *checked) again() error {
 	file, path := c.file, c.file.Name()
 	if c.script {
 		var err error
-		if file, err = openRegular(path); err != nil {
+		if file, err = executable.Open(path); err != nil {
 			return c.unreadable(path, err)
 		}
 		defer func() { _ = file.Close() }()
@@ -87,25 +146,43 @@ func (c *checked) again() error {
 	if err := c.compare(file, path); err != nil {
 		return fmt.Errorf("%w, now that it runs: it was changed while it started", err)
 	}
-	if c.text.path == "" {
-		return nil
-	}
-	if sum, err := sumOfPath(c.text.path); err != nil || sum != c.text.sum {
-		return fmt.Errorf("plugin %s: %s was changed while the plugin started", c.plugin.Name, c.text.path)
+	for _, f := range c.beside {
+		if sum, err := executable.SumOf(f.Path); err != nil || sum != f.SHA256 {
+			return fmt.Errorf("plugin %s: %s was changed while the plugin started", c.plugin.Name, f.Path)
+		}
 	}
 	return nil
 }
 
 // compare compares the contents of file, which is or was at path, with the registry.
 func (c *checked) compare(file *os.File, path string) error {
-	sum, err := sumOf(file)
+	sum, err := executable.Sum(file)
 	if err != nil {
 		return c.unreadable(path, err)
 	}
-	if want, _ := hex.DecodeString(c.plugin.SHA256); string(sum[:]) != string(want) {
-		return fmt.Errorf("plugin %s: %s does not have the sha256 %s that the registry gives for it", c.plugin.Name, path, c.plugin.SHA256)
+	if sum != c.plugin.SHA256 {
+		return c.changed(path, sum, c.plugin.SHA256)
 	}
 	return nil
+}
+
+func (c *checked) changed(path, sum, want string) error {
+	return fmt.Errorf("plugin %s: %s does not have the sha256 %s that the registry gives for it, but %s%s", c.plugin.Name, path, want, sum, c.remedy())
+}
+
+// remedy is what accepts a change of a plugin that the user added.
+func (c *checked) remedy() string {
+	if !c.plugin.User {
+		return ""
+	}
+	words := make([]string, len(c.plugin.Command))
+	for i, word := range c.plugin.Command {
+		words[i] = quote.Word(word)
+	}
+	if len(words) > 1 {
+		words[0] += " --"
+	}
+	return fmt.Sprintf("; if that is what you want to run: psbench plugin add %s", strings.Join(words, " "))
 }
 
 func (c *checked) unreadable(path string, err error) error {
@@ -116,35 +193,4 @@ func (c *checked) close() {
 	if c != nil {
 		_ = c.file.Close()
 	}
-}
-
-// openRegular opens a file that can be read to its end: a pipe might have none.
-func openRegular(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // #nosec G304 -- the user names it
-	if err != nil {
-		return nil, err
-	}
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		_ = file.Close()
-		return nil, fmt.Errorf("%s is no regular file", path)
-	}
-	return file, nil
-}
-
-func sumOfPath(path string) (sum [sha256.Size]byte, err error) {
-	file, err := openRegular(path)
-	if err != nil {
-		return sum, err
-	}
-	defer func() { _ = file.Close() }()
-	return sumOf(file)
-}
-
-// sumOf is the SHA-256 of a file, whatever was read of it before.
-func sumOf(file *os.File) (sum [sha256.Size]byte, err error) {
-	hash := sha256.New()
-	if _, err := io.Copy(hash, io.NewSectionReader(file, 0, 1<<62)); err != nil {
-		return sum, err
-	}
-	return [sha256.Size]byte(hash.Sum(nil)), nil
 }

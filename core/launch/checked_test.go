@@ -1,22 +1,22 @@
 package launch
 
 import (
-	"encoding/hex"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/psbench/psbench/core/executable"
 	"github.com/psbench/psbench/core/registry"
 )
 
 func sumText(t *testing.T, path string) string {
 	t.Helper()
-	sum, err := sumOfPath(path)
+	sum, err := executable.SumOf(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return hex.EncodeToString(sum[:])
+	return sum
 }
 
 // replaceFile puts a file in the place of another, as a link that flips does.

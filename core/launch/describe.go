@@ -11,34 +11,34 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// Describe starts a plugin only to ask what it provides: parts without what builds them.
-func Describe(ctx context.Context, pl registry.Plugin) ([]sdk.Part, error) {
+// Describe starts a plugin only to ask what it is.
+func Describe(ctx context.Context, pl registry.Plugin) (said registry.Description, err error) {
 	if err := CheckLimits(1); err != nil {
-		return nil, err
+		return said, err
 	}
 	l, err := New(handshakeTimeout, Output{})
 	if err != nil {
-		return nil, err
+		return said, err
 	}
 	defer func() { _ = l.Close(true) }()
 	p, err := l.Start(ctx, Spec{Name: "plugin " + pl.Name, Plugin: pl})
 	if err != nil {
-		return nil, err
+		return said, err
 	}
 	limited, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	reply, err := p.Describe(limited, &proto.DescribeRequest{})
 	if limited.Err() != nil && ctx.Err() == nil {
-		return nil, &comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "the list of its parts", Seconds: handshakeTimeout.Seconds()}
+		return said, &comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "the list of its parts", Seconds: handshakeTimeout.Seconds()}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("plugin %s does not say what it provides: %w", pl.Name, err)
+		return said, fmt.Errorf("plugin %s does not say what it provides: %w", pl.Name, err)
 	}
-	var parts []sdk.Part
+	said.Contract = p.Contract()
 	for _, d := range reply.GetParts() {
-		parts = append(parts, convert.PartFromProto(d))
+		said.Parts = append(said.Parts, convert.PartFromProto(d))
 	}
-	return parts, checkParts(pl.Name, parts)
+	return said, checkParts(pl.Name, said.Parts)
 }
 
 // checkParts refuses a part that is declared twice: which of the two ran would be a guess.

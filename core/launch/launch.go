@@ -214,6 +214,9 @@ func builtin(arguments ...string) *exec.Cmd {
 
 // command is the command of a plugin.
 func command(spec Spec) (*exec.Cmd, error) {
+	if spec.Plugin.Fault != nil {
+		return nil, spec.Plugin.Fault
+	}
 	cmd := builtin(BuiltinArgument, spec.Name)
 	if len(spec.Plugin.Command) > 0 {
 		path, err := exec.LookPath(spec.Plugin.Command[0])

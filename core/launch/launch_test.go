@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/sdk/host"
 	"github.com/psbench/psbench/sdk/proto"
 )
 
@@ -33,8 +34,8 @@ func TestDescribeRefusesAPartDeclaredTwice(t *testing.T) {
 	if _, err := Describe(t.Context(), registry.Plugin{Name: "twice"}); err == nil || err.Error() != want {
 		t.Errorf("it gave %v, want %s", err, want)
 	}
-	if parts, err := Describe(t.Context(), registry.Plugin{Name: "once"}); err != nil || len(parts) != 1 {
-		t.Errorf("a plugin with one part gave %v and %v", parts, err)
+	if said, err := Describe(t.Context(), registry.Plugin{Name: "once"}); err != nil || len(said.Parts) != 1 || said.Contract != host.Contract.String() {
+		t.Errorf("a plugin with one part gave %v and %v", said, err)
 	}
 }
 

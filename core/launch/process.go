@@ -203,6 +203,15 @@ func (p *Process) lastWords() string {
 	return ""
 }
 
+// Contract is the version of the contract that the plugin speaks, as in 1.0; "" before its
+// handshake.
+func (p *Process) Contract() string {
+	if number := p.client.NegotiatedVersion(); number > 0 {
+		return host.VersionOf(number).String()
+	}
+	return ""
+}
+
 // StartTook is the time from exec to the end of the handshake.
 func (p *Process) StartTook() time.Duration { return p.startTook }
 

@@ -25,6 +25,10 @@ type File struct {
 type Program struct {
 	Command []string `json:"command" jsonschema:"required,minItems=1" doc:"the program and its arguments; a relative program lies beside this file"`
 	SHA256  string   `json:"sha256,omitempty" jsonschema:"pattern=^[0-9a-f]{64}$" doc:"checksum of the program in hex, checked before each start"`
+	// Files, beside the checksum, cover a program that another one reads.
+	Files map[string]string `json:"files,omitempty" doc:"checksums in hex by absolute path of what else the command runs, checked before each start: the interpreter of a script, a script that is an argument"`
+	// Contract is for people: each start asks anew.
+	Contract string `json:"contract,omitempty" jsonschema:"pattern=^[0-9]+[.][0-9]+$" doc:"version of the contract that the program spoke when it was added"`
 	// Includes lets a trainer have parts of other plugins in its process.
 	Includes []string `json:"includes,omitempty" doc:"plugins whose parts this program serves too, such as builtin: they need no process of their own beside it"`
 }

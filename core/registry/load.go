@@ -17,19 +17,25 @@ import (
 // builtinFile stands for the embedded registry in errors and listings.
 const builtinFile = "the built-in registry"
 
-// Load reads the built-in registry and adds what the files say. They may not
-// say anew what is said already.
-func Load(builtin []byte, files ...string) (*Registry, error) {
+// Load reads the built-in registry and adds what the user's says, at the path user unless that
+// is "", and over it what the files say. They may not say anew what is said already.
+func Load(builtin []byte, user string, files ...string) (*Registry, error) {
 	r := &Registry{
 		plugins: map[string]plugin{Builtin: {Plugin{Name: Builtin}, builtinFile}},
 		items:   map[sdk.Kind]map[string]Item{},
 		names:   map[sdk.Kind]map[string]string{},
+		faults:  map[sdk.Kind]map[string]error{},
 	}
 	for _, kind := range Kinds {
-		r.items[kind], r.names[kind] = map[string]Item{}, map[string]string{}
+		r.items[kind], r.names[kind], r.faults[kind] = map[string]Item{}, map[string]string{}, map[string]error{}
 	}
 	if err := r.add(builtinFile, builtin); err != nil {
 		return nil, err
+	}
+	if user != "" {
+		if err := r.addUser(user); err != nil {
+			return nil, err
+		}
 	}
 	for _, path := range files {
 		data, err := jsonfile.Read(path)
@@ -55,10 +61,8 @@ func (r *Registry) add(path string, data []byte) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Plugins)) {
-		for _, included := range f.Plugins[name].Includes {
-			if _, err := r.plugin(included); err != nil {
-				return fmt.Errorf("includes of plugin %s of %s %w", quote.String(name), quote.Word(path), err)
-			}
+		if err := r.checkIncludes(path, name, f.Plugins[name]); err != nil {
+			return err
 		}
 	}
 	for _, m := range f.maps() {
@@ -66,6 +70,15 @@ func (r *Registry) add(path string, data []byte) error {
 			if err := r.addItem(quote.Word(path), m, key); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+func (r *Registry) checkIncludes(path, name string, p Program) error {
+	for _, included := range p.Includes {
+		if _, err := r.plugin(included); err != nil {
+			return fmt.Errorf("includes of plugin %s of %s %w", quote.String(name), quote.Word(path), err)
 		}
 	}
 	return nil
@@ -96,7 +109,13 @@ func (r *Registry) addPlugin(path, name string, p Program) error {
 		}
 		command[0] = program
 	}
-	r.plugins[name] = plugin{Plugin{name, command, p.SHA256, p.Includes}, file}
+	for program, sum := range p.Files {
+		if !filepath.IsAbs(program) || !sha256Pattern.MatchString(sum) {
+			return fmt.Errorf("plugin %s of %s has %s: %s in files, which must be absolute paths with sums of 64 digits of 0-9 and a-f",
+				shown, file, quote.String(program), quote.String(sum))
+		}
+	}
+	r.plugins[name] = plugin{Plugin{Name: name, Command: command, SHA256: p.SHA256, Files: p.Files, Includes: p.Includes, Contract: p.Contract, File: path}, file}
 	return nil
 }
 
@@ -125,27 +144,24 @@ func (r *Registry) addItem(path string, m kindMap, key string) error {
 	if err != nil {
 		return fmt.Errorf("%s %w", where, err)
 	}
-	for _, name := range append([]string{key}, e.Aliases...) {
+	names := append([]string{key}, e.Aliases...)
+	for _, name := range names {
 		if !namePattern.MatchString(name) {
 			return fmt.Errorf("%s: the name %s must be made of at most 100 letters, digits, _ and -", where, quote.String(name))
 		}
 		if other, taken := r.names[m.kind][name]; taken {
 			return fmt.Errorf("%s: the %s name %q is already in %s.%s of %s",
-				where, m.kind, name, m.name, other, r.file(m.kind, other, path))
+				where, m.kind, name, m.name, other, r.items[m.kind][other].File)
+		}
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("%s: the %s name %q is already in %s.%s of %s", where, m.kind, name, m.name, key, path)
 		}
 		r.names[m.kind][name] = key
 	}
 	r.items[m.kind][key] = item
 	return nil
-}
-
-// file is where a key comes from; a key whose names are being added is of the
-// current file.
-func (r *Registry) file(kind sdk.Kind, key, current string) string {
-	if item, ok := r.items[kind][key]; ok {
-		return item.File
-	}
-	return current
 }
 
 func (r *Registry) plugin(name string) (Plugin, error) {

@@ -25,9 +25,23 @@ type Plugin struct {
 	Command []string
 	// SHA256 of the program in hex, checked before start.
 	SHA256 string
+	// Files are the checksums of what else the command runs, by path: of a script's
+	// interpreter, of an argument that is a file.
+	Files map[string]string
+	// Contract is the version of the contract that it spoke when it was added.
+	Contract string
+	// File is the registry file that names it.
+	File string
+	// User says that this is the user's own: nothing that it runs may be writable by others.
+	User bool
+	// Fault, if set, is why it cannot be used.
+	Fault error
 	// Includes names the other plugins whose parts the program serves too.
 	Includes []string
 }
+
+// FilePaths are the paths of Files in order.
+func (p Plugin) FilePaths() []string { return slices.Sorted(maps.Keys(p.Files)) }
 
 // Has says whether the program serves the parts of the plugin of that name.
 func (p Plugin) Has(plugin string) bool {
@@ -111,6 +125,7 @@ type Registry struct {
 	plugins map[string]plugin
 	items   map[sdk.Kind]map[string]Item
 	names   map[sdk.Kind]map[string]string // key or alias to key
+	faults  map[sdk.Kind]map[string]error  // by key: of the user's registry, whose entry is broken
 }
 
 // plugin is a plugin and the file that names it.
@@ -121,14 +136,51 @@ type plugin struct {
 
 // Lookup finds an item by its key or one of its aliases.
 func (r *Registry) Lookup(kind sdk.Kind, name string) (Item, error) {
+	if err := r.faults[kind][name]; err != nil {
+		return Item{}, err
+	}
 	if key, ok := r.names[kind][name]; ok {
-		return r.items[kind][key], nil
+		item := r.items[kind][key]
+		return item, item.Plugin.Fault
 	}
 	hint := ""
 	if near := spelling.Nearest(name, r.Names(kind)); near != "" {
 		hint = fmt.Sprintf("did you mean %q? ", near)
 	}
 	return Item{}, fmt.Errorf("unknown %s %s; %sthe keys are %s", kind, quote.String(name), hint, quote.Message(strings.Join(r.Keys(kind), ", ")))
+}
+
+// Break makes who looks an item up get err instead, where it is of the user's registry: err is
+// nil then.
+func (r *Registry) Break(item Item, err error) error {
+	if !item.Plugin.User || item.File != quote.Word(item.Plugin.File) {
+		return err
+	}
+	r.faults[item.Kind][item.Key] = err
+	delete(r.items[item.Kind], item.Key)
+	return nil
+}
+
+// Broken says whether the user's registry has an entry for a key that cannot be used.
+func (r *Registry) Broken(kind sdk.Kind, key string) bool {
+	item := r.items[kind][r.names[kind][key]]
+	return r.faults[kind][key] != nil || item.Plugin.Fault != nil
+}
+
+// Faults are what is wrong with entries of the user's registry, in order.
+func (r *Registry) Faults() []error {
+	var faults []error
+	for _, p := range r.Plugins() {
+		if p.Fault != nil {
+			faults = append(faults, p.Fault)
+		}
+	}
+	for _, kind := range Kinds {
+		for _, key := range slices.Sorted(maps.Keys(r.faults[kind])) {
+			faults = append(faults, r.faults[kind][key])
+		}
+	}
+	return faults
 }
 
 // Plugins lists the plugins in the order of their names.

@@ -16,7 +16,7 @@ import (
 // The keys and aliases that the built-in registry must have: the aliases are
 // the original's keys.
 func TestBuiltin(t *testing.T) {
-	reg, err := Load(psbench.Registry)
+	reg, err := Load(psbench.Registry, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestBuiltin(t *testing.T) {
 }
 
 func TestLookup(t *testing.T) {
-	reg, err := Load(psbench.Registry)
+	reg, err := Load(psbench.Registry, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,12 +90,12 @@ func TestFilesAdd(t *testing.T) {
 			"silent": {"plugin": "beside", "links": []}, "plain": {"plugin": "beside"}}
 	}`)
 	second := write(t, "second.json", `{"model_map": {"cnn": {"plugin": "beside"}}}`)
-	reg, err := Load(psbench.Registry, path, second)
+	reg, err := Load(psbench.Registry, "", path, second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	beside := Plugin{Name: "beside", Command: []string{filepath.Join(filepath.Dir(path), "bin/beside"), "-v"}, SHA256: sum}
-	elsewhere := Plugin{Name: "elsewhere", Command: []string{"/opt/elsewhere"}, Includes: []string{Builtin, "beside"}}
+	beside := Plugin{Name: "beside", Command: []string{filepath.Join(filepath.Dir(path), "bin/beside"), "-v"}, SHA256: sum, File: path}
+	elsewhere := Plugin{Name: "elsewhere", Command: []string{"/opt/elsewhere"}, Includes: []string{Builtin, "beside"}, File: path}
 	for _, want := range []Item{
 		{Kind: sdk.KindServer, Key: "async", Aliases: []string{"Async"}, Description: "no barrier", Plugin: beside, Serves: sdk.ServiceParameters, Asynchronous: new(true), File: path},
 		{
@@ -150,7 +150,7 @@ func TestFileErrors(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := write(t, "mine.json", test.content)
-			_, err := Load(psbench.Registry, path)
+			_, err := Load(psbench.Registry, "", path)
 			if err == nil || strings.ReplaceAll(err.Error(), path, "FILE") != test.want {
 				t.Errorf("got  %v\nwant %s", err, test.want)
 			}

@@ -67,7 +67,7 @@ func TestProjects(t *testing.T) {
 			if d := cmp.Diff([]string{".gitignore", "README.md", "go.mod", "go.sum", "main.go", "main_test.go", "registry.json"}, names); d != "" {
 				t.Error(d)
 			}
-			r, err := registry.Load(source.Registry, filepath.Join(p.Dir, "registry.json"))
+			r, err := registry.Load(source.Registry, "", filepath.Join(p.Dir, "registry.json"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -24,8 +24,8 @@ const minors = 1000
 // number is the version as go-plugin's handshake has it: one number.
 func (v Version) number() int { return minors*v.Major + v.Minor }
 
-// versionOf is the inverse of number.
-func versionOf(number int) Version { return Version{number / minors, number % minors} }
+// VersionOf is the version that a handshake names by a number.
+func VersionOf(number int) Version { return Version{number / minors, number % minors} }
 
 // Accepted are the plugins with which a core of version v can talk, by the number at the
 // handshake.
@@ -43,7 +43,7 @@ func (v Version) Refusal(number int) string {
 	if number < 0 {
 		return v.RefusalOf(strconv.Itoa(number))
 	}
-	theirs := versionOf(number)
+	theirs := VersionOf(number)
 	remedy := "update psbench, or build the plugin with the sdk of this psbench"
 	if theirs.Major < v.Major {
 		remedy = "build the plugin with the sdk of this psbench"

@@ -13,7 +13,7 @@ func TestVersionsThatACoreTakes(t *testing.T) {
 		t.Errorf("version 2.1 takes %v, want %v", accepted, want)
 	}
 	for _, v := range []Version{{0, 1}, {1, 0}, {2, 999}, {3, 7}} {
-		if got := versionOf(v.number()); got != v {
+		if got := VersionOf(v.number()); got != v {
 			t.Errorf("%v became %v", v, got)
 		}
 	}

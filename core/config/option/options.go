@@ -53,6 +53,7 @@ type Options struct {
 
 	Config            string   `json:"config" group:"files" doc:"JSON file of these values"`
 	Registry          []string `json:"registry" group:"files" doc:"registry file with more plugins"`
+	NoUserRegistry    bool     `json:"no_user_registry" group:"files" doc:"leave out the plugins that psbench plugin add has registered"`
 	ModelConfigPath   string   `json:"model_config_path" group:"files" doc:"file of model configurations"`
 	DataConfigPath    string   `json:"data_config_path" group:"files" doc:"file of data configurations"`
 	ServerConfigPath  string   `json:"server_config_path" group:"files" doc:"file of settings by server key"`

@@ -1,0 +1,174 @@
+// Package executable says which files the command of a plugin runs, what their checksums are,
+// and whether others than the user could change them.
+package executable
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// File is a file that a command runs.
+type File struct {
+	Path   string // absolute, without symbolic links
+	SHA256 string // in hex
+}
+
+// deepest is how many interpreters of interpreters the kernel follows.
+const deepest = 5
+
+// Files are those that a command runs, as Paths has them, with the sums that they have now.
+func Files(command []string) ([]File, error) {
+	paths, err := Paths(command)
+	if err != nil {
+		return nil, err
+	}
+	files := make([]File, len(paths))
+	for i, path := range paths {
+		sum, err := SumOf(path)
+		if err != nil {
+			return nil, err
+		}
+		files[i] = File{path, sum}
+	}
+	return files, nil
+}
+
+// Paths are the files that a command runs: its program first, then the interpreters of a script
+// (env, and what env finds, where it names that), then the arguments that are files, such as
+// the script that an interpreter is given. They are resolved, and each stands once.
+func Paths(command []string) ([]string, error) {
+	var paths []string
+	add := func(path string) error {
+		resolved, err := Resolve(path)
+		if err == nil && !slices.Contains(paths, resolved) {
+			paths = append(paths, resolved)
+		}
+		return err
+	}
+	next := []string{command[0]}
+	for depth := 0; len(next) > 0; depth++ {
+		if depth > deepest {
+			return nil, fmt.Errorf("%s has an interpreter that has one, more than %d times", command[0], deepest)
+		}
+		for _, path := range next {
+			if err := add(path); err != nil {
+				return nil, err
+			}
+		}
+		var err error
+		if next, err = interpreters(next[len(next)-1]); err != nil {
+			return nil, err
+		}
+	}
+	for _, argument := range command[1:] {
+		if IsFile(argument) {
+			if err := add(argument); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return paths, nil
+}
+
+// IsFile says whether an argument is the path of a regular file.
+func IsFile(argument string) bool {
+	info, err := os.Stat(argument)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Resolve is the absolute path of a file without symbolic links.
+func Resolve(path string) (string, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(absolute)
+}
+
+// longestLine is how much of a script's first line the kernel reads.
+const longestLine = 256
+
+// interpreters are the programs that the first line of a script names, in the order in which
+// they run; none of a program that is no script.
+func interpreters(path string) ([]string, error) {
+	file, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	start := make([]byte, longestLine)
+	n, err := file.ReadAt(start, 0)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	words := shebang(start[:n])
+	if len(words) == 0 {
+		return nil, nil
+	}
+	found := words[:1:1]
+	if filepath.Base(words[0]) != "env" {
+		return found, nil
+	}
+	for _, word := range words[1:] {
+		if strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
+			continue
+		}
+		program, err := exec.LookPath(word)
+		if err != nil {
+			return nil, fmt.Errorf("%s is a script of %s, which is not found: %w", path, word, err)
+		}
+		return append(found, program), nil
+	}
+	return found, nil
+}
+
+// shebang are the words of a script's first line, the interpreter first.
+func shebang(start []byte) []string {
+	line, script := bytes.CutPrefix(start, []byte("#!"))
+	if !script {
+		return nil
+	}
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	return strings.Fields(string(line))
+}
+
+// Open opens a file that can be read to its end: a pipe might have none.
+func Open(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // #nosec G304 -- the user names it
+	if err != nil {
+		return nil, err
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = file.Close()
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	return file, nil
+}
+
+// Sum is the SHA-256 of a file in hex, whatever was read of it before.
+func Sum(file *os.File) (string, error) {
+	hash := sha256.New()
+	if _, err := io.Copy(hash, io.NewSectionReader(file, 0, 1<<62)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// SumOf is Sum of the file at a path.
+func SumOf(path string) (string, error) {
+	file, err := Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }()
+	return Sum(file)
+}
