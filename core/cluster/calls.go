@@ -26,6 +26,8 @@ type Process interface {
 	PID() int
 	// StartTook is the time from exec to the end of the handshake.
 	StartTook() time.Duration
+	// Contract is the version of the contract that it speaks, as in 1.0; "" before its handshake.
+	Contract() string
 	// Exited is closed when it has ended.
 	Exited() <-chan struct{}
 	// Death says, once Exited is closed, how it ended and what it last printed. phase is

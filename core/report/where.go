@@ -45,7 +45,39 @@ func whatRanWhere(w *screen.Page, r *result.Result) error {
 	for _, line := range factLines(r.Processes) {
 		w.Line(2, line)
 	}
+	for _, p := range r.Plugins {
+		w.Line(2, describePlugin(p))
+	}
 	return nil
+}
+
+// describePlugin says what was loaded from where: "plugin mine: /bin/mine, sha256 ...,
+// contract 1.0, as mine.json has it".
+func describePlugin(p result.Plugin) string {
+	parts := make([]string, len(p.Command))
+	for i, word := range p.Command {
+		parts[i] = quote.Word(word)
+	}
+	text := "plugin " + quote.Word(p.Name) + ": " + strings.Join(parts, " ")
+	add := func(label, value string) {
+		if value != "" {
+			text += ", " + label + " " + quote.Word(value)
+		}
+	}
+	add("sha256", p.SHA256)
+	for _, path := range slices.Sorted(maps.Keys(p.Files)) {
+		add("with", path)
+		add("sha256", p.Files[path])
+	}
+	add("contract", p.Contract)
+	switch {
+	case p.Registry == "":
+	case p.Checked:
+		add("checked by", p.Registry)
+	default:
+		add("named by", p.Registry)
+	}
+	return text
 }
 
 // fixed shows ms or MiB with one decimal.

@@ -16,6 +16,7 @@ func TestWhatPluginsSayIsQuoted(t *testing.T) {
 	r := numbered(stamped(2, "ddp"), 1)
 	r.Processes[0].Facts = map[string]string{"k" + odd: "v" + odd}
 	r.Environment.BLAS = []result.BLAS{{Engine: odd, Library: odd, Core: odd, Threads: odd}}
+	r.Plugins = []result.Plugin{{Name: odd, Registry: odd, Command: []string{odd, odd}, SHA256: odd, Contract: odd, Files: map[string]string{odd: odd}}}
 	head := metric.Head{Type: odd, Name: odd, Unit: "1"}
 	r.Count(0, head, 1)
 	h := metric.NewHistogram([]float64{1})
@@ -33,6 +34,20 @@ func TestWhatPluginsSayIsQuoted(t *testing.T) {
 			if want := `k` + `a\x1b[31m\x00\nb\u009b� v`; report == ReportFull && width == 0 && !strings.Contains(got, want) {
 				t.Errorf("there is no %s", want)
 			}
+		}
+	}
+}
+
+func TestDescribePlugin(t *testing.T) {
+	for want, p := range map[string]result.Plugin{
+		"plugin builtin: /bin/psbench, sha256 ab, contract 1.0": {Name: "builtin", Command: []string{"/bin/psbench"}, SHA256: "ab", Contract: "1.0"},
+		"plugin mine: /m -v, sha256 ab, with /bin/sh, sha256 cd, contract 1.0, checked by r.json": {
+			Name: "mine", Command: []string{"/m", "-v"}, SHA256: "ab", Contract: "1.0", Registry: "r.json", Checked: true, Files: map[string]string{"/bin/sh": "cd"},
+		},
+		"plugin mine: /m, named by r.json": {Name: "mine", Command: []string{"/m"}, Registry: "r.json"},
+	} {
+		if got := describePlugin(p); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -84,6 +84,10 @@ func (r *Result) file() file {
 			f.Processes[i].Facts = map[string]string{}
 		}
 	}
+	f.Plugins = slices.Clone(f.Plugins)
+	for i := range f.Plugins {
+		f.Plugins[i].Command = orEmpty(f.Plugins[i].Command)
+	}
 	f.Evaluation = evaluationsToFile(r.Evaluation)
 	f.Parameters, f.ServerParameters = toFile(r.Parameters), toFile(r.ServerParameters)
 	return f

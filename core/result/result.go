@@ -54,6 +54,8 @@ type Result struct {
 	// Tables are the embedding tables of the servers, in the order of the servers.
 	Tables    []comm.TableSpec `json:"tables,omitempty"`
 	Processes []Process        `json:"processes"`
+	// Plugins are the programs that ran, each once.
+	Plugins []Plugin `json:"plugins,omitempty"`
 
 	Throughput Throughput `json:"throughput"`
 	// StartMS is the time from the start of the core to the first iteration, which is the
@@ -124,6 +126,24 @@ type Process struct {
 	// BoundaryNS is, for a companion, the median cost of a no-op call from its
 	// trainer.
 	BoundaryNS int64 `json:"boundary_ns,omitempty"`
+}
+
+// Plugin is a program that processes of a run were started from.
+type Plugin struct {
+	Name string `json:"name"` // builtin is psbench itself
+	// Registry is the registry file that names it; "" for psbench itself.
+	Registry string `json:"registry"`
+	// Command is its program, an absolute path, and the program's arguments.
+	Command []string `json:"command"`
+	// SHA256 of the program in hex.
+	SHA256 string `json:"sha256"`
+	// Checked says that each start compared it with that of the registry.
+	Checked bool `json:"checked"`
+	// Files are the same of what the command runs beside the program, by path: interpreters and
+	// scripts.
+	Files map[string]string `json:"files,omitempty"`
+	// Contract is the version of the contract between core and plugin that it speaks, as in 1.0.
+	Contract string `json:"contract"`
 }
 
 // Measures says whether p is a trainer, a server or the data, whose rank series bear. A

@@ -96,6 +96,7 @@ func (r *run) report(err error) {
 		r.result.Fail(err)
 	}
 	r.assemble()
+	r.completePlugins()
 	if err == nil {
 		r.warnIterations()
 	}
@@ -112,6 +113,7 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.checkSites(); err != nil {
 		return err
 	}
+	r.notePlugins()
 	if err := r.cluster.Start(ctx); err != nil {
 		return err
 	}
