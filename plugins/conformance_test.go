@@ -1,19 +1,35 @@
 package plugins
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
+	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/plugintest"
 )
 
 // what is said of parts whose declaration does not say enough.
 var said = map[string][]plugintest.Option{
+	"trainer ddp": {
+		plugintest.InTrainer(sdk.KindDDPModel, "basic"), plugintest.InTrainer(sdk.KindHookState, "basic"),
+		plugintest.InTrainer(sdk.KindIterationStep, "basic"), plugintest.InTrainer(sdk.KindPreprocessData, "dummy"),
+	},
+	"data criteo": {plugintest.Inputs(sdk.InputSpec{Features: 13, Tables: slices.Repeat([]int{100}, 26), Classes: 2, Targets: 1})},
+	"data inline": {plugintest.Settings(`{"inputs": [[1, 2], [], [3]], "targets": [0, 1, 0]}`)},
 	"model mlp":   {plugintest.Settings(`{"sizes": [5, 4, 3]}`)},
 	"model dummy": {plugintest.Settings(`{"num_embeddings": 20, "embedding_dim": 6, "dense_input_size": 6, "dense_output_size": 6}`)},
 }
 
 // All of psbench's own parts keep the contracts that parts from outside are held to.
 func TestConformance(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "three.csv")
+	if err := os.WriteFile(file, []byte("3,1,0\n1,4,1\n2,2,0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said["data file"] = []plugintest.Option{plugintest.Settings(fmt.Sprintf(`{"path": %q}`, file))}
 	for _, part := range Parts() {
 		if part.InTrainer() {
 			continue

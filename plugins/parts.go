@@ -10,6 +10,7 @@ package plugins
 import (
 	"slices"
 
+	"github.com/psbench/psbench/plugins/conformance"
 	"github.com/psbench/psbench/plugins/criteria"
 	"github.com/psbench/psbench/plugins/data"
 	"github.com/psbench/psbench/plugins/hooks"
@@ -24,6 +25,6 @@ import (
 // Parts lists all of psbench's own parts.
 func Parts() []sdk.Part {
 	return slices.Concat(
-		ddp.Parts(), hybrid.Parts(), batchupdate.Parts(), servers.Parts(), hooks.Parts(), criteria.Parts(), data.Parts(), models.Parts(),
+		ddp.Parts(), hybrid.Parts(), batchupdate.Parts(), servers.Parts(), hooks.Parts(), criteria.Parts(), data.Parts(), models.Parts(), conformance.Parts(),
 	)
 }

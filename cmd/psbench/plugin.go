@@ -16,6 +16,7 @@ provides parts, such as servers, hooks and models, for runs to choose by key.`,
 	}
 	cmd.AddCommand(
 		a.pluginAddCommand(),
+		a.pluginCheckCommand(),
 		a.pluginDescribeCommand(),
 		a.pluginListCommand(),
 		a.pluginNewCommand(),

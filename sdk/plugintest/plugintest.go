@@ -35,6 +35,19 @@ func RanksDiffer() Option { return func(s *points.Subject) { s.RanksDiffer = tru
 // DenseOnly says that a hook or server is not made for sparse gradients.
 func DenseOnly() Option { return func(s *points.Subject) { s.DenseOnly = true } }
 
+// InTrainer chooses a key of an in-trainer kind for a trainer.
+func InTrainer(kind sdk.Kind, key string) Option {
+	return func(s *points.Subject) {
+		if s.InTrainer == nil {
+			s.InTrainer = map[sdk.Kind]string{}
+		}
+		s.InTrainer[kind] = key
+	}
+}
+
+// Inputs is what a model takes that data is made for.
+func Inputs(in sdk.InputSpec) Option { return func(s *points.Subject) { s.Inputs = &in } }
+
 // Timeout is how long a part may take over anything before it is taken to hang, 10 s otherwise.
 func Timeout(d time.Duration) Option { return func(s *points.Subject) { s.Timeout = d } }
 
@@ -46,7 +59,7 @@ func Check(t *testing.T, part sdk.Part, options ...Option) {
 	for _, option := range options {
 		option(s)
 	}
-	list := points.Of(part)
+	list := s.Points()
 	for i, point := range list {
 		kept := t.Run(point.Name, func(t *testing.T) {
 			if err := point.Check(s); err != nil {

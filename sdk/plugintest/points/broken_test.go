@@ -1,7 +1,9 @@
 package points
 
 import (
+	"context"
 	"errors"
+	"io"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -11,6 +13,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
 // sound are parts that keep their contracts; fault says in what way one does not.
@@ -18,15 +21,15 @@ type sound struct{ fault string }
 
 func (s sound) has(fault string) bool { return s.fault == fault }
 
-// squares is half of the mean squared distance to the target.
-type squares struct {
+// brokenSquares is half of the mean squared distance to the target.
+type brokenSquares struct {
 	sound
 	output  tensor.Tensor
 	targets []int64
 	calls   float64
 }
 
-func (c *squares) Forward(output tensor.Tensor, targets []int64) (float64, error) {
+func (c *brokenSquares) Forward(output tensor.Tensor, targets []int64) (float64, error) {
 	c.output, c.targets, c.calls = output, targets, c.calls+1
 	sum := 0.0
 	for i, v := range output.Data {
@@ -44,7 +47,7 @@ func (c *squares) Forward(output tensor.Tensor, targets []int64) (float64, error
 	return sum / float64(len(targets)), nil
 }
 
-func (c *squares) Backward(g tensor.Tensor) error {
+func (c *brokenSquares) Backward(g tensor.Tensor) error {
 	n := float32(len(c.targets))
 	if c.has("a sum in the place of a mean") {
 		n = 1
@@ -182,8 +185,8 @@ func (l late) Observe(int64, int64, int64, int64) {
 	time.AfterFunc(5*time.Millisecond, func() { l.b.Gradient.Values[0]++ })
 }
 
-// linear is a row of three numbers times a matrix.
-type linear struct {
+// brokenMatrix is a row of three numbers times a matrix.
+type brokenMatrix struct {
 	sound
 	weight tensor.Tensor
 	g      *tensor.Gradient
@@ -191,16 +194,16 @@ type linear struct {
 	calls  float32
 }
 
-func (*linear) Parameters() []sdk.ParameterSpec {
+func (*brokenMatrix) Parameters() []sdk.ParameterSpec {
 	return []sdk.ParameterSpec{{Name: "weight", Shape: []int{3, 2}}}
 }
-func (*linear) Inputs() sdk.InputSpec { return sdk.InputSpec{Features: 3, Classes: 2} }
-func (m *linear) Bind(v []tensor.Tensor, g []*tensor.Gradient) error {
+func (*brokenMatrix) Inputs() sdk.InputSpec { return sdk.InputSpec{Features: 3, Classes: 2} }
+func (m *brokenMatrix) Bind(v []tensor.Tensor, g []*tensor.Gradient) error {
 	m.weight, m.g = v[0], g[0]
 	return nil
 }
 
-func (m *linear) Initialize(seed uint64) {
+func (m *brokenMatrix) Initialize(seed uint64) {
 	for i := range m.weight.Data {
 		if m.weight.Data[i] = number(int(seed) + i); m.has("initial values by chance") {
 			m.weight.Data[i] = rand.Float32()
@@ -211,7 +214,7 @@ func (m *linear) Initialize(seed uint64) {
 	}
 }
 
-func (m *linear) Forward(b *sdk.Batch) (tensor.Tensor, error) {
+func (m *brokenMatrix) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	m.batch = b
 	if m.has("an odd batch is refused") && b.Size() > 1 && b.Size()%2 == 1 {
 		return tensor.Tensor{}, errors.New("batches must be even")
@@ -228,7 +231,7 @@ func (m *linear) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	return out, nil
 }
 
-func (m *linear) Backward(up tensor.Tensor, emit func(int)) error {
+func (m *brokenMatrix) Backward(up tensor.Tensor, emit func(int)) error {
 	if !m.has("gradients that add up") {
 		clear(m.g.Values)
 	}
@@ -292,6 +295,129 @@ func (t *rows) Reset() {
 	}
 }
 
+// pair is data of two samples.
+type pair struct{ sound }
+
+var loads int64 // of all data in this test
+
+func (d *pair) Load() (*sdk.Samples, error) {
+	var b sdk.Batch
+	b.Append([]int64{1}, 0)
+	b.Append([]int64{2}, 1)
+	switch loads++; {
+	case d.has("other samples each time"):
+		b.Indices[0] = loads
+	case d.has("a target that is missing"):
+		b.Targets = b.Targets[:1]
+	case d.has("an index below 0"):
+		b.Indices[1] = -1
+	}
+	return &sdk.Samples{Batch: b}, nil
+}
+
+// tape is pair, streamed.
+type tape struct{ pair }
+
+func (d *tape) Open() (sdk.SampleReader, error) { return &tapeReader{tape: d}, nil }
+
+type tapeReader struct {
+	tape *tape
+	at   int
+}
+
+func (r *tapeReader) Read(b *sdk.Batch, n int) error {
+	if n = min(n, 5-r.at); n == 0 {
+		return io.EOF
+	}
+	*b = sdk.Batch{}
+	for range n {
+		b.Append([]int64{int64(r.at)}, int64(r.at))
+		r.at++
+	}
+	return nil
+}
+
+func (r *tapeReader) Skip(n int) error {
+	if !r.tape.has("Skip does nothing") {
+		r.at = min(5, r.at+n)
+	}
+	return nil
+}
+func (*tapeReader) Origin(int, int) string { return "a tape" }
+func (*tapeReader) Close() error           { return nil }
+
+// stepping trains with a step against the gradient.
+type stepping struct {
+	sound
+	env   sdk.TrainerEnv
+	parts sdk.TrainerParts
+	reset bool
+}
+
+func (t *stepping) Plan(p []sdk.ParameterSpec) ([]tensor.BucketSpec, error) {
+	plan := dataparallel.DefaultBuckets.PlanBuckets(p)
+	if t.has("a plan of each rank's own") && t.env.Rank > 0 {
+		plan[0].Parameters[0].Elements--
+	}
+	return plan, nil
+}
+
+func (t *stepping) Attach(parts sdk.TrainerParts) error { t.parts = parts; return nil }
+
+func (t *stepping) Reset() error {
+	if !t.reset || !t.has("parameters that are not reset") {
+		t.parts.Model.Initialize(t.env.Seed)
+	}
+	t.reset = true
+	return nil
+}
+
+func (t *stepping) Train(ctx context.Context, report sdk.PassReport) error {
+	batch := int64(0)
+	for epoch := range t.env.Epochs {
+		if t.has("a context that is not looked at") {
+			ctx = context.Background()
+		}
+		err := dataparallel.RunEpoch(ctx, t.env.Name, epoch, t.parts, report, func(_ sdk.Key, b *sdk.Batch) (float64, error) {
+			batch++
+			return t.step(batch, b)
+		})
+		if err != nil || t.has("one epoch of two") {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *stepping) step(batch int64, b *sdk.Batch) (float64, error) {
+	out, err := t.parts.Model.Forward(b)
+	if err != nil {
+		return 0, err
+	}
+	loss, err := t.parts.Criterion.Forward(out, b.Targets)
+	if err != nil {
+		return 0, err
+	}
+	up := tensor.New(out.Shape...)
+	if err := t.parts.Criterion.Backward(up); err != nil {
+		return 0, err
+	}
+	if err := t.parts.Model.Backward(up, func(int) {}); err != nil {
+		return 0, err
+	}
+	if !t.has("gradients that are not reduced") {
+		if err := t.parts.Hook.Reduce(batchState(batch), t.parts.Buckets[0]).Wait(); err != nil {
+			return 0, err
+		}
+	}
+	for k, v := range t.parts.Values {
+		for i, d := range t.parts.Gradients[k].Values {
+			v.Data[i] -= d / 8
+		}
+	}
+	return loss, nil
+}
+
 // of is the part of a kind that has a fault.
 func of(kind, fault string) sdk.Part {
 	s := sound{fault}
@@ -300,7 +426,7 @@ func of(kind, fault string) sdk.Part {
 	}
 	switch kind {
 	case "criterion":
-		return sdk.NewCriterion("tested", settings{}, func(settings, sdk.CriterionEnv) (sdk.Criterion, error) { return &squares{sound: s}, nil })
+		return sdk.NewCriterion("tested", settings{}, func(settings, sdk.CriterionEnv) (sdk.Criterion, error) { return &brokenSquares{sound: s}, nil })
 	case "elementwise server":
 		return sdk.NewElementwiseServer("tested", sdk.OnArrival, settings{}, func(settings, sdk.ServerEnv) (sdk.ElementwiseServer, error) { return &adding{sound: s}, nil })
 	case "server":
@@ -309,6 +435,14 @@ func of(kind, fault string) sdk.Part {
 		})
 	case "table server":
 		return sdk.NewTableServer("tested", settings{}, func(settings, sdk.TableEnv) (sdk.TableServer, error) { return &rows{sound: s}, nil })
+	case "data":
+		return sdk.NewData("tested", settings{}, func(settings, sdk.DataEnv) (sdk.Data, error) { return &pair{sound: s}, nil })
+	case "streamed data":
+		return sdk.NewData("tested", settings{}, func(settings, sdk.DataEnv) (sdk.Data, error) { return &tape{pair{sound: s}}, nil })
+	case "trainer":
+		return sdk.NewTrainer("tested", settings{}, func(_ settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
+			return &stepping{sound: s, env: env}, nil
+		})
 	case "hook":
 		return sdk.NewHook("tested", settings{}, func(_ settings, env sdk.HookEnv) (sdk.Hook, error) {
 			return &around{sound: s, to: env.Group}, nil
@@ -318,7 +452,7 @@ func of(kind, fault string) sdk.Part {
 		if v.K < 0 && !s.has("a setting out of range") {
 			return nil, errors.New("setting k is below 0")
 		}
-		return &linear{sound: s}, nil
+		return &brokenMatrix{sound: s}, nil
 	})
 }
 
@@ -352,6 +486,18 @@ func TestBrokenParts(t *testing.T) {
 		{"hook", "an error that is fed back over a reset", "reset"},
 		{"hook", "a bucket that is written late", "settled"},
 		{"hook", "a goroutine that stays", "leftovers"},
+		{"data", "", ""},
+		{"data", "a target that is missing", "samples"},
+		{"data", "an index below 0", "samples"},
+		{"data", "other samples each time", "again"},
+		{"streamed data", "", ""},
+		{"streamed data", "Skip does nothing", "stream"},
+		{"trainer", "", ""},
+		{"trainer", "a plan of each rank's own", "plan"},
+		{"trainer", "one epoch of two", "trains"},
+		{"trainer", "parameters that are not reset", "reset"},
+		{"trainer", "gradients that are not reduced", "equal"},
+		{"trainer", "a context that is not looked at", "ends"},
 		{"model", "", ""},
 		{"model", "a setting out of range", "settings"},
 		{"model", "a gradient that is emitted twice", "emits"},
@@ -365,12 +511,12 @@ func TestBrokenParts(t *testing.T) {
 		{"model", "a gradient that is too long", "gradient"},
 	} {
 		t.Run(c.kind+" with "+c.fault, func(t *testing.T) {
-			s := &Subject{Part: of(c.kind, c.fault), Timeout: time.Second}
+			s := &Subject{Part: of(c.kind, c.fault), Timeout: time.Second / 2}
 			if c.kind == "model" {
 				s.Refused = []string{`{"k": -1}`}
 			}
 			caught, err := "", error(nil)
-			for _, p := range Of(s.Part) {
+			for _, p := range s.Points() {
 				if err = p.Check(s); err != nil {
 					caught = p.Name
 					break

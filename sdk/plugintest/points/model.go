@@ -41,7 +41,7 @@ var modelPoints = []Point{
 		Promise: "a backward pass emits the gradient of every parameter once, when it is complete",
 		rank: func(r *Rank) error {
 			r.Model.Initialize(1)
-			_, err := r.step(r.batch(4, 0))
+			_, err := r.step(Batch(r.Model.Inputs(), 4, 0))
 			return err
 		},
 	},
@@ -50,8 +50,8 @@ var modelPoints = []Point{
 		Promise: "batches of 1, of an odd and of the largest number of samples are computed, with empty bags and bags that hold an index twice",
 		rank: func(r *Rank) error {
 			r.Model.Initialize(1)
-			for _, n := range []int{1, 7, maxBatch, 2} {
-				if _, err := r.step(r.batch(n, n)); err != nil {
+			for _, n := range []int{1, 7, MaxBatch, 2} {
+				if _, err := r.step(Batch(r.Model.Inputs(), n, n)); err != nil {
 					return fmt.Errorf("a batch of %d: %w", n, err)
 				}
 			}
@@ -63,7 +63,7 @@ var modelPoints = []Point{
 		Promise: "a batch is only read",
 		rank: func(r *Rank) error {
 			r.Model.Initialize(1)
-			b := r.batch(6, 0)
+			b := Batch(r.Model.Inputs(), 6, 0)
 			before := sdk.Batch{Indices: slices.Clone(b.Indices), Offsets: slices.Clone(b.Offsets), Features: slices.Clone(b.Features), Targets: slices.Clone(b.Targets)}
 			if _, err := r.step(b); err != nil {
 				return err
@@ -79,7 +79,7 @@ var modelPoints = []Point{
 		Promise: "Backward overwrites gradients, whatever they held, and the same batch has the same gradients again",
 		rank: func(r *Rank) error {
 			r.Model.Initialize(1)
-			b := r.batch(5, 0)
+			b := Batch(r.Model.Inputs(), 5, 0)
 			defer func(pass int) { r.Pass = pass }(r.Pass)
 			for round := range 2 {
 				if _, err := r.step(b); err != nil {
@@ -107,7 +107,7 @@ var modelPoints = []Point{
 		rank: func(r *Rank) error {
 			r.Model.Initialize(11)
 			for range 2 {
-				loss, err := r.step(r.batch(5, 0))
+				loss, err := r.step(Batch(r.Model.Inputs(), 5, 0))
 				if err != nil {
 					return err
 				}
@@ -125,9 +125,9 @@ var modelPoints = []Point{
 	},
 }
 
-// batch makes n samples that the model takes; salt tells batches of the same size apart.
-func (r *Rank) batch(n, salt int) *sdk.Batch {
-	in := r.Model.Inputs()
+// Batch makes n samples that a model takes; salt tells those of the same number apart. Some bags
+// are empty, some hold an index twice.
+func Batch(in sdk.InputSpec, n, salt int) *sdk.Batch {
 	b := &sdk.Batch{}
 	for i := range n {
 		targets := make([]int64, max(1, in.Targets))
@@ -185,7 +185,7 @@ func (r *Rank) step(b *sdk.Batch) (float64, error) {
 // that is wrong.
 func modelGradient(r *Rank) error {
 	r.Model.Initialize(1)
-	b := r.batch(8, 0)
+	b := Batch(r.Model.Inputs(), 8, 0)
 	if _, err := r.step(b); err != nil {
 		return err
 	}

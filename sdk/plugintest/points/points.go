@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,8 +22,8 @@ type Point struct {
 	// Ranks is how many ranks carry the point out, and Passes how often, with a reset before
 	// each pass.
 	Ranks, Passes int
-	// Wait is the timeout of what ranks wait for, where it is not the subject's.
-	Wait time.Duration
+	// Sparse says that it is about sparse gradients alone, Agreement that about ranks that agree.
+	Sparse, Agreement bool
 
 	rank  func(r *Rank) error    // carried out by each rank, in each pass
 	alone func(s *Subject) error // builds the part itself; nil where rank is set
@@ -36,6 +37,8 @@ type Subject struct {
 	RanksDiffer bool     // its results may differ from rank to rank
 	DenseOnly   bool     // it is not made for sparse gradients
 	Timeout     time.Duration
+	InTrainer   map[sdk.Kind]string // keys that a trainer is to choose
+	Inputs      *sdk.InputSpec      // what data is made for; nil: of several the first that it takes
 }
 
 // timeout is how long the part may take over anything.
@@ -49,10 +52,10 @@ func (s *Subject) settings() []byte {
 	return s.Settings
 }
 
-// Of lists the points of a part's kind.
-func Of(part sdk.Part) []Point {
+// Points lists the points of the part's kind, those first on which others build.
+func (s *Subject) Points() []Point {
 	var own []Point
-	switch part.Kind {
+	switch s.Part.Kind {
 	case sdk.KindCriterion:
 		own = criterionPoints
 	case sdk.KindModel:
@@ -60,13 +63,28 @@ func Of(part sdk.Part) []Point {
 	case sdk.KindHook:
 		own = reductionPoints
 	case sdk.KindServer:
-		own = serverPoints(part)
+		own = serverPoints(s.Part)
+	case sdk.KindData:
+		own = dataPoints
+	case sdk.KindTrainer:
+		if s.Part.Needs == sdk.ServiceGradients {
+			own = trainerPoints
+		}
 	}
 	list := append([]Point{refusesSettings}, own...)
 	if len(own) > 0 {
 		list = append(list, leftovers(own[0]))
 	}
-	return list
+	return slices.DeleteFunc(list, func(p Point) bool { return p.Sparse && s.dense() || p.Agreement && !s.agrees() })
+}
+
+// dense says that the part gets no sparse gradients.
+func (s *Subject) dense() bool { return s.DenseOnly || s.Part.Serves == sdk.ServiceParameters }
+
+// agrees says that the part leaves all ranks with the same result: one that does not wait for all
+// cannot, nor one that has nothing to agree by.
+func (s *Subject) agrees() bool {
+	return !s.Part.Asynchronous && !s.RanksDiffer && (s.Part.Kind != sdk.KindHook || len(s.Part.Links) > 0)
 }
 
 // InRun says that a trainer of a real run can carry the point out.

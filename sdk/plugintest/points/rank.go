@@ -17,7 +17,10 @@ type Rank struct {
 	Pass           int // from 0; each began with a reset
 	// Told are digests that must be the same on all ranks, by what they are of.
 	Told map[string]string
+	// MostSamples bounds a batch, where memory for batches was allocated; 0: nothing does.
+	MostSamples int
 
+	trainer sdk.Trainer // that is tested; nil of other kinds
 	subject *Subject
 	noted   map[string]string // in pass 0
 	output  tensor.Tensor     // that a criterion was given last

@@ -9,29 +9,19 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// The sizes that hooks and servers are tried with: 1, odd, and more than a chunk of any fabric.
-func denseBuckets() []tensor.BucketSpec {
-	var list []tensor.BucketSpec
-	for i, elements := range []int{1, 7, comm.ChunkElements + 3} {
-		list = append(list, tensor.BucketSpec{Index: i, Elements: elements, Parameters: []tensor.Span{{Parameter: i, Elements: elements}}})
-	}
-	return list
-}
-
-// buckets are those that the part is tried with: dense ones, and a table's.
+// buckets are those that the part is tried with, one for each parameter of Sizes.
 func (s *Subject) buckets() []tensor.BucketSpec {
-	list := denseBuckets()
-	if !s.DenseOnly && s.Part.Serves != sdk.ServiceParameters {
-		list = append(list, tensor.BucketSpec{
-			Index: len(list), Elements: 39, Sparse: true, TableRows: 13, Width: 3, Capacity: 9,
-			Parameters: []tensor.Span{{Parameter: len(list), Elements: 39}},
-		})
+	var list []tensor.BucketSpec
+	for i, p := range (&Sizes{DenseOnly: s.dense()}).Parameters() {
+		n := tensor.Elements(p.Shape)
+		b := tensor.BucketSpec{Index: i, Elements: n, Parameters: []tensor.Span{{Parameter: i, Elements: n}}}
+		if p.Sparse {
+			b.Sparse, b.TableRows, b.Width, b.Capacity = true, p.Shape[0], p.Shape[1], 9
+		}
+		list = append(list, b)
 	}
 	return list
 }
-
-// waitsForAll says that all ranks are answered alike, and together.
-func (r *Rank) waitsForAll() bool { return !r.subject.Part.Asynchronous && !r.subject.RanksDiffer }
 
 // reductionPoints are those of hooks, and of servers that gradients are pushed to.
 var reductionPoints = []Point{
@@ -50,6 +40,7 @@ var reductionPoints = []Point{
 	},
 	{
 		Name:    "sparse",
+		Sparse:  true,
 		Promise: "sparse gradients come back as rows of their table: those of one rank alone, of all at once, and none at all",
 		Ranks:   2,
 		rank: func(r *Rank) error {
@@ -80,18 +71,17 @@ var reductionPoints = []Point{
 		},
 	},
 	{
-		Name:    "equal",
-		Promise: "all ranks are left with the same bits",
-		Ranks:   3,
+		Name:      "equal",
+		Promise:   "all ranks are left with the same bits",
+		Ranks:     3,
+		Agreement: true,
 		rank: func(r *Rank) error {
 			for batch := range int64(3) {
 				if err := r.reduceAll(batch, rowsOfRank); err != nil {
 					return err
 				}
 				for i, b := range r.Buckets {
-					if r.waitsForAll() && r.communicates() {
-						r.same(fmt.Sprintf("bucket %d of batch %d", i, batch), &b.Gradient)
-					}
+					r.same(fmt.Sprintf("bucket %d of batch %d", i, batch), &b.Gradient)
 				}
 			}
 			return nil
@@ -116,11 +106,6 @@ var reductionPoints = []Point{
 			return nil
 		},
 	},
-}
-
-// communicates says that the part has something to agree by.
-func (r *Rank) communicates() bool {
-	return r.subject.Part.Kind == sdk.KindServer || len(r.subject.Part.Links) > 0
 }
 
 // batchState is the progress of a rank, as hooks are told it.

@@ -22,7 +22,7 @@ var once = Point{
 		env := s.environment().(sdk.ServerEnv)
 		env.Trainers, env.Buckets = trainers, s.buckets()
 		if s.serverModel() != nil {
-			env.Model = &heldModel{}
+			env.Model = &Sizes{DenseOnly: true}
 		}
 		made, err := s.Part.Build(s.settings(), env)
 		if err != nil {
@@ -182,8 +182,6 @@ func serverPoints(part sdk.Part) []Point {
 		return tablePoints
 	case part.Timing != 0:
 		return slices.Concat(elementwisePoints, reductionPoints)
-	case part.Serves == sdk.ServiceParameters:
-		return slices.Concat([]Point{once}, slices.DeleteFunc(slices.Clone(reductionPoints), func(p Point) bool { return p.Name == "sparse" }))
 	}
 	return slices.Concat([]Point{once}, reductionPoints)
 }

@@ -42,7 +42,7 @@ func (p Point) inWorld(s *Subject) error {
 }
 
 func (w *world) carry(p Point) error {
-	if err := w.open(max(1, p.Ranks), p.limit(w.subject)); err != nil {
+	if err := w.open(max(1, p.Ranks)); err != nil {
 		return err
 	}
 	for pass := range max(1, p.Passes) {
@@ -137,24 +137,24 @@ func (w *world) close() error {
 }
 
 // open makes ranks and what they need of a run.
-func (w *world) open(ranks int, limit waits) (err error) {
+func (w *world) open(ranks int) (err error) {
 	if w.folder, err = os.MkdirTemp("", "kit"); err != nil {
 		return err
 	}
 	w.plan = w.subject.buckets()
 	var peer *process.Peer
 	if w.needsServer() {
-		proc, err := w.process(fmt.Sprintf("server%d", ranks), ranks, limit)
+		proc, err := w.process(fmt.Sprintf("server%d", ranks), ranks)
 		if err != nil {
 			return err
 		}
 		part := w.serverPart()
-		w.server = server.New(proc, server.Config{Asynchronous: part.Asynchronous, Model: w.subject.serverModel(), ModelEnv: sdk.ModelEnv{MaxBatch: maxBatch, Threads: 1}})
+		w.server = server.New(proc, server.Config{Asynchronous: part.Asynchronous, Model: w.subject.serverModel(), ModelEnv: sdk.ModelEnv{MaxBatch: MaxBatch, Threads: 1}})
 		peer = &process.Peer{Name: proc.Name(), Address: proc.LinkAddress()}
 	}
 	var members []process.Peer
 	for i := range ranks {
-		proc, err := w.process(fmt.Sprintf("trainer%d", i), i, limit)
+		proc, err := w.process(fmt.Sprintf("trainer%d", i), i)
 		if err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (w *world) open(ranks int, limit waits) (err error) {
 	go func() { served <- w.serve(members) }()
 	err = w.together(func(i int) error {
 		links := process.HookLinks{Server: peer}
-		for _, link := range w.subject.Part.Links {
+		for _, link := range w.links() {
 			switch link {
 			case sdk.LinkGroup:
 				links.Group = &process.Group{Members: members, Position: i}
@@ -194,14 +194,13 @@ func (w *world) serve(trainers []process.Peer) error {
 }
 
 // process makes one of the world.
-func (w *world) process(name string, rank int, limit waits) (*process.Process, error) {
-	s := w.subject
-	part := process.Choice{Kind: s.Part.Kind, Key: s.Part.Key, Settings: s.settings()}
-	if s.Part.Kind == sdk.KindHook && name[0] == 's' {
-		part = process.Choice{Kind: sdk.KindServer, Key: averager.Key, Settings: []byte("{}")}
+func (w *world) process(name string, rank int) (*process.Process, error) {
+	part := w.subject.choice()
+	if w.subject.Part.Kind != sdk.KindServer {
+		part = kit(meanServer)
 	}
-	p, err := process.New([]sdk.Part{s.Part, averager, pusher, serverModel}, process.Config{
-		Name: name, Rank: rank, Part: part, Timeout: limit.timeout, Secret: secret, Directory: w.folder, Transport: transport,
+	p, err := process.New(append([]sdk.Part{w.subject.Part}, toys...), process.Config{
+		Name: name, Rank: rank, Part: part, Timeout: w.subject.timeout(), Secret: secret, Directory: w.folder, Transport: transport,
 	}, process.NewEvents())
 	if p != nil {
 		w.procs = append(w.procs, p)
@@ -211,17 +210,18 @@ func (w *world) process(name string, rank int, limit waits) (*process.Process, e
 
 // equip gives a rank the part that is tested, with what that needs.
 func (w *world) equip(r *Rank, p *process.Process, links process.HookLinks) error {
-	s := w.subject
-	choice := process.Choice{Kind: s.Part.Kind, Key: s.Part.Key, Settings: s.settings()}
+	choice := w.subject.choice()
 	var err error
-	switch s.Part.Kind {
+	switch w.subject.Part.Kind {
 	case sdk.KindCriterion:
-		r.Criterion, err = hosted.NewCriterion(p, choice, sdk.CriterionEnv{MaxBatch: maxBatch, Engine: engine.Host})
+		r.Criterion, err = hosted.NewCriterion(p, choice, sdk.CriterionEnv{MaxBatch: MaxBatch, Engine: engine.Host})
 		return err
 	case sdk.KindModel:
 		return equipModel(r, p, choice)
+	case sdk.KindTrainer:
+		return w.equipTrainer(r, p, links)
 	case sdk.KindServer:
-		choice = process.Choice{Kind: sdk.KindHook, Key: pusher.Key, Settings: []byte("{}")}
+		choice = kit(pushHook)
 	}
 	store, err := p.NewStore(w.plan)
 	if err != nil {
@@ -238,7 +238,7 @@ func (w *world) equip(r *Rank, p *process.Process, links process.HookLinks) erro
 
 // equipModel binds the model to memory, a bucket for each parameter.
 func equipModel(r *Rank, p *process.Process, choice process.Choice) error {
-	model, err := hosted.NewModel(p, choice, sdk.ModelEnv{MaxBatch: maxBatch, Threads: 1, Engine: engine.Host})
+	model, err := hosted.NewModel(p, choice, sdk.ModelEnv{MaxBatch: MaxBatch, Threads: 1, Engine: engine.Host})
 	if err != nil {
 		return err
 	}
@@ -253,16 +253,32 @@ func equipModel(r *Rank, p *process.Process, choice process.Choice) error {
 			plan[k].Sparse, plan[k].TableRows, plan[k].Width, plan[k].Capacity = true, spec.Shape[0], spec.Shape[1], spec.Shape[0]
 		}
 	}
+	r.Model = model
+	_, err = r.bind(p, plan)
+	return err
+}
+
+// bind gives the model of a rank its memory, with the buckets of a plan.
+func (r *Rank) bind(p *process.Process, plan []tensor.BucketSpec) (*comm.Store, error) {
+	specs := r.Model.Parameters()
 	gradients, store, err := layout.New(specs, plan, p.NewStore)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.OwnMemory(store)
-	r.Model, r.Gradients, r.Buckets = model, gradients, store.Buckets
+	r.Gradients, r.Buckets = gradients, store.Buckets
 	if r.Values, err = layout.NewValues(engine.Host, specs); err != nil {
-		return err
+		return nil, err
 	}
-	return model.Bind(r.Values, r.Gradients)
+	return store, r.Model.Bind(r.Values, r.Gradients)
+}
+
+// links are those of the hook that a rank has.
+func (w *world) links() []sdk.Link {
+	if w.subject.Part.Kind == sdk.KindTrainer {
+		return groupHook.Links
+	}
+	return w.subject.Part.Links
 }
 
 func (w *world) needsServer() bool {
@@ -283,5 +299,5 @@ func (w *world) serverPart() sdk.Part {
 	if w.subject.Part.Kind == sdk.KindServer {
 		return w.subject.Part
 	}
-	return averager
+	return meanServer
 }

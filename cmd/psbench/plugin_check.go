@@ -1,0 +1,60 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/psbench/psbench"
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/conformance"
+	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/report"
+	"github.com/psbench/psbench/core/run"
+)
+
+func (a *app) pluginCheckCommand() *cobra.Command {
+	var ranksDiffer, denseOnly bool
+	cmd := &cobra.Command{
+		Use:   "check PATH [KEY]",
+		Short: "Hold a plugin to the contract of its parts",
+		Long: `check makes small runs with each part of the plugin at PATH, or with those named
+KEY, in which psbench's own trainer carries out the points of the contract on it.
+It needs no registry and takes executables in any language.`,
+		Example: lines(
+			"psbench plugin check ./mine-plugin",
+			"psbench plugin check ./mine-plugin median",
+			"psbench plugin check ./mine-plugin mine --set hook.k=3",
+		),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return usagef("plugin check takes the path of a plugin and perhaps a key, but %d arguments are given", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := filepath.Abs(args[0])
+			if err != nil {
+				return err
+			}
+			defer hold(cmd.Context())()
+			printed := report.NewProgress(a.stderr, a.terminal(a.stderr), true)
+			defer printed.Done()
+			o := a.runOptions(run.Silent)
+			o.Output = launch.Output{Line: printed.Line}
+			check := &conformance.Check{
+				Program: []string{path}, Registry: psbench.Registry, Catalogue: catalogue, Run: o, Out: a.stdout, Width: widthOf(a.stdout),
+				Configuration: config.Sources{Flags: cmd.Flags()}, RanksDiffer: ranksDiffer, DenseOnly: denseOnly,
+			}
+			if len(args) == 2 {
+				check.Key = args[1]
+			}
+			return check.Carry(cmd.Context())
+		},
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
+	}
+	a.addFlags(cmd, "set", "transport", "listen", "rpc_timeout")
+	cmd.Flags().BoolVar(&ranksDiffer, "ranks-differ", false, "hooks and servers may leave ranks with different results")
+	cmd.Flags().BoolVar(&denseOnly, "dense-only", false, "hooks and servers are not made for sparse gradients")
+	return cmd
+}

@@ -1,0 +1,210 @@
+package points
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+)
+
+// dataPoints are those of data.
+var dataPoints = []Point{
+	{
+		Name:    "samples",
+		Promise: "every sample has a bag or a row of numbers and as many targets as the others, and indices and targets are at least 0",
+		alone: func(s *Subject) error {
+			samples, err := s.load()
+			if err != nil {
+				return err
+			}
+			if err := checkSamples(&samples.Batch); err != nil {
+				return err
+			}
+			total := 0
+			for _, n := range samples.Batches {
+				total += n
+			}
+			if samples.Batches != nil && total != samples.Size() {
+				return fmt.Errorf("the batches hold %d samples, but there are %d", total, samples.Size())
+			}
+			if samples.HeldOut != nil {
+				if err := checkSamples(&samples.HeldOut.Batch); err != nil {
+					return fmt.Errorf("held out: %w", err)
+				}
+			}
+			return nil
+		},
+	},
+	{
+		Name:    "again",
+		Promise: "the same settings and seed give the same samples",
+		alone: func(s *Subject) error {
+			first, err := s.load()
+			if err != nil {
+				return err
+			}
+			second, err := s.load()
+			if err == nil && !sameSamples(&first.Batch, &second.Batch) {
+				err = fmt.Errorf("%d samples are loaded and then %d others", first.Size(), second.Size())
+			}
+			return err
+		},
+	},
+	{
+		Name:    "stream",
+		Promise: "readers of streamed data give the same samples in the same order, also beside each other and after Skip, and end with io.EOF",
+		alone:   checkStream,
+	},
+}
+
+// inputs are what data may have to be made for.
+var inputs = []sdk.InputSpec{{Rows: 11, Classes: 3, Targets: 1}, {Features: 5, Classes: 3, Targets: 1}, {Tables: []int{7, 5}, Features: 2, Classes: 2, Targets: 1}}
+
+// data makes the part, for the first of inputs that it takes.
+func (s *Subject) data() (sdk.Data, *sdk.Samples, error) {
+	var errs []error
+	list := inputs
+	if s.Inputs != nil {
+		list = []sdk.InputSpec{*s.Inputs}
+	}
+	for _, in := range list {
+		made, err := s.Part.Build(s.settings(), s.environment())
+		if err != nil {
+			return nil, nil, err
+		}
+		if fitted, ok := made.(sdk.FittedData); ok {
+			fitted.Fit(in)
+		}
+		samples, err := made.(sdk.Data).Load()
+		switch {
+		case err == nil && samples == nil:
+			return nil, nil, errors.New("Load returns no samples and no error")
+		case err == nil:
+			return made.(sdk.Data), samples, nil
+		}
+		closePart(made)
+		errs = append(errs, err)
+	}
+	return nil, nil, errs[0]
+}
+
+// load gives the samples; of streamed data those of a reader.
+func (s *Subject) load() (*sdk.Samples, error) {
+	data, samples, err := s.data()
+	if err != nil {
+		return nil, err
+	}
+	defer closePart(data)
+	if streamed, ok := data.(sdk.StreamedData); ok {
+		b, err := readAll(streamed, 7, 0)
+		if err != nil {
+			return nil, err
+		}
+		samples.Batch = *b
+	}
+	return samples, nil
+}
+
+// checkSamples says what is wrong with samples.
+func checkSamples(b *sdk.Batch) error {
+	n := b.Size()
+	if n == 0 {
+		return errors.New("there are no samples")
+	}
+	if len(b.Offsets) > 0 {
+		if err := comm.CheckOffsets(b.Offsets, len(b.Indices)); err != nil {
+			return err
+		}
+	}
+	if len(b.Targets) == 0 || len(b.Targets)%n != 0 {
+		return fmt.Errorf("there are %d targets for %d samples", len(b.Targets), n)
+	}
+	if len(b.Features)%n != 0 {
+		return fmt.Errorf("there are %d numbers for %d samples, each of which must have equally many", len(b.Features), n)
+	}
+	for _, list := range [][]int64{b.Indices, b.Targets} {
+		if i := slices.IndexFunc(list, func(v int64) bool { return v < 0 }); i >= 0 {
+			return fmt.Errorf("index or target %d is %d", i, list[i])
+		}
+	}
+	return finite("the numbers of the samples", b.Features)
+}
+
+func sameSamples(a, b *sdk.Batch) bool {
+	return slices.Equal(a.Indices, b.Indices) && slices.Equal(a.Offsets, b.Offsets) && slices.Equal(a.Features, b.Features) && slices.Equal(a.Targets, b.Targets)
+}
+
+// readAll reads what is left after skipping some samples, n at a time.
+func readAll(data sdk.StreamedData, n, skip int) (*sdk.Batch, error) {
+	reader, err := data.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = reader.Close() }() // it was only read
+	if err := reader.Skip(skip); err != nil {
+		return nil, err
+	}
+	all, part := &sdk.Batch{}, &sdk.Batch{}
+	for range 1 << 16 {
+		err := reader.Read(part, n)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if part.Size() == 0 || part.Size() > n {
+			return nil, fmt.Errorf("Read gives %d samples where %d were asked for, and no io.EOF", part.Size(), n)
+		}
+		for i := range part.Size() {
+			each := len(part.Targets) / part.Size()
+			if len(part.Offsets) > 0 {
+				all.Append(part.Bag(i), part.Targets[i*each:(i+1)*each]...)
+			} else {
+				all.Targets = append(all.Targets, part.Targets[i*each:(i+1)*each]...)
+			}
+		}
+		all.Features = append(all.Features, part.Features...)
+	}
+	return all, nil // it is long enough to be compared
+}
+
+func checkStream(s *Subject) error {
+	made, _, err := s.data()
+	if err != nil {
+		return err
+	}
+	defer closePart(made)
+	data, ok := made.(sdk.StreamedData)
+	if !ok {
+		return nil
+	}
+	whole, err := readAll(data, 7, 0)
+	if err != nil {
+		return err
+	}
+	held, err := data.Open() // beside the others
+	if err != nil {
+		return err
+	}
+	defer func() { _ = held.Close() }() // it was only read
+	again, err := readAll(data, 3, 0)
+	if err != nil {
+		return err
+	}
+	if !sameSamples(whole, again) {
+		return fmt.Errorf("a second reader gives %d other samples than the first, which gave %d", again.Size(), whole.Size())
+	}
+	const skip = 2
+	rest, err := readAll(data, 5, skip)
+	if err != nil {
+		return err
+	}
+	if whole.Size() > skip && (rest.Size() != whole.Size()-skip || rest.Targets[0] != whole.Targets[len(whole.Targets)/whole.Size()*skip]) {
+		return fmt.Errorf("after %d were skipped there are %d of %d samples", skip, rest.Size(), whole.Size())
+	}
+	return nil
+}
