@@ -35,8 +35,8 @@ type Project struct {
 
 // Try is the commands that test, build and measure a project, in its folder.
 func (p Project) Try() []string {
-	run := slices.Concat([]string{"psbench --registry registry.json"}, p.Kind.flags, []string{p.Name})
-	return []string{"go test .", "go build -o " + p.Name + " .", strings.Join(run, " ")}
+	run := "psbench --registry registry.json " + strings.ReplaceAll(p.Kind.run, "NAME", p.Name)
+	return []string{"go test .", "go build -o " + p.Name + " .", run}
 }
 
 // namePattern is narrower than that of keys, since a name is that of a folder and a program as
