@@ -15,6 +15,7 @@ import (
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/micro"
+	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
@@ -72,7 +73,7 @@ func (f *commFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.sparse, "sparse", false, "buckets are tables of which each rank pushes some rows")
 	flags.IntVar(&f.plan.Width, "width", 128, "`N` elements in a row, with --sparse")
 	flags.Float64Var(&f.plan.Density, "density", 0.5, "`SHARE` of the rows that a rank pushes, with --sparse")
-	flags.StringVar(&f.expect, "expect", string(micro.Mean), "`ANSWER` of the server: mean, sum, or any, which is not verified")
+	flags.StringVar(&f.expect, "expect", string(micro.Mean), "`ANSWER` of the server: mean, sum, part, which asks the server itself, or any, which is not verified; part for an elementwise server of another plugin")
 	flags.IntVar(&f.plan.Rounds, "rounds", 0, "`N` rounds in a row of the table, instead of --seconds")
 	flags.Float64Var(&f.plan.Seconds, "seconds", 1, "`TIME` for the rounds of a row, which are at least 20 and at most 3000")
 	flags.IntVar(&f.plan.Repeat, "repeat", 3, "`N` turns in which the rounds of a row are measured")
@@ -103,6 +104,9 @@ func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.
 			exp.Parts[sdk.KindTrainer].Key, exp.Service)
 	}
 	plan.World, plan.Server = exp.World, exp.Parts[sdk.KindServer]
+	if !cmd.Flags().Changed("expect") && plan.Server.Elementwise && plan.Server.Plugin.Name != registry.Builtin {
+		plan.Expect = micro.Part // it may be a median
+	}
 	plan.Timeout, plan.Listen = exp.Timeout, exp.Listen
 	if err := plan.Check(); err != nil {
 		return nil, none, usageError{err}

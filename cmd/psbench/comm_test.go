@@ -161,3 +161,20 @@ func TestStoppedProcessOfCommIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// A server of another plugin is asked what it must answer, by a twin in the processes that
+// measure: a median is no mean.
+func TestCommAsksTheServer(t *testing.T) {
+	registry := foreignPlugin(t, "forgetful")
+	for flags, want := range map[string]string{
+		"--ntrainer 3":                 "",
+		"--ntrainer 4 --sparse --warm": "",
+		"--ntrainer 3 --expect mean":   "rows are void: element 0 of round 0 on trainer0 is",
+	} {
+		args := "comm pushpull --nserver 1 --server median --sizes 4K,6K --no-limits --rounds 3 --repeat 1 --quiet --registry " + registry + " " + flags
+		status, stdout, stderr := psbenchMain(t, strings.Fields(args)...)
+		if (status == 0) != (want == "") || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit status %d\n%s%s", flags, status, stdout, stderr)
+		}
+	}
+}

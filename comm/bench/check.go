@@ -22,7 +22,7 @@ func (v *Values) Mismatch(b *tensor.Bucket, round int64, parts []Part) (where, h
 			v.keys = append(v.keys, keyOf(rank, round))
 		}
 		if b.Sparse {
-			where, how = v.findSparse(b)
+			where, how = v.findSparse(b, v.find)
 		} else {
 			where, how = v.find(g.Values[p.From:p.To], p.From, p.Source, v.keys)
 		}
@@ -33,8 +33,8 @@ func (v *Values) Mismatch(b *tensor.Bucket, round int64, parts []Part) (where, h
 	return "", ""
 }
 
-// findSparse expects exactly the rows that some key has.
-func (v *Values) findSparse(b *tensor.Bucket) (where, how string) {
+// findSparse expects exactly the rows that some key has, whose values check looks at as find does.
+func (v *Values) findSparse(b *tensor.Bucket, check func(values []float32, first, source int, keys []uint64) (where, how string)) (where, how string) {
 	g := &b.Gradient
 	n := 0 // rows of g that are right
 	for row := range b.TableRows {
@@ -53,7 +53,7 @@ func (v *Values) findSparse(b *tensor.Bucket) (where, how string) {
 			return fmt.Sprintf("row %d", g.Rows[n]), "is there, which nobody has"
 		}
 		at := row * b.Width
-		if where, how = v.find(g.Values[n*b.Width:][:b.Width], at, at, v.having); where != "" {
+		if where, how = check(g.Values[n*b.Width:][:b.Width], at, at, v.having); where != "" {
 			return where, how
 		}
 		n++

@@ -53,7 +53,9 @@ type Values struct {
 	chance       uint64
 	mean         bool
 	keys, having []uint64
-	sums         [512]int32 // of a run of elements
+	sums         [512]int32  // of a run of elements
+	gradients    [][]float32 // of the same, of each rank; only where an answer is asked for
+	others       [][]float32
 }
 
 // NewValues is for ranks that each push the share density of a table's rows; with mean set

@@ -42,15 +42,17 @@ var Places = []Place{InPlace, Copied}
 // Expect is what a server answers.
 type Expect string
 
-// The answers that can be verified, and any other.
+// The answers that can be verified, that of Part as the server itself, where it is elementwise,
+// makes it in the processes that measure; and any other.
 const (
 	Mean Expect = "mean"
 	Sum  Expect = "sum"
+	Part Expect = "part"
 	Any  Expect = "any"
 )
 
 // Expects lists all answers.
-var Expects = []Expect{Mean, Sum, Any}
+var Expects = []Expect{Mean, Sum, Part, Any}
 
 // Plan is what to measure: a row for each operation, mode, place, size and
 // transport.
@@ -104,6 +106,9 @@ func (p *Plan) Check() error {
 	case p.Repeat < 1 || p.Repeat > maxRepeat:
 		return fmt.Errorf("--repeat is %d but must be from 1 to %d", p.Repeat, maxRepeat)
 	}
+	if p.Expect == Part && p.some(served) && !p.Server.Elementwise {
+		return fmt.Errorf("--expect part asks the server what it answers, but the work of %s is not elementwise: give mean, sum or any", p.Server.Key)
+	}
 	for _, o := range p.Operations {
 		switch {
 		case o.Served && p.World.Servers == 0:
@@ -138,6 +143,9 @@ func (p *Plan) checkSizes() error {
 func (p *Plan) some(such func(*bench.Operation) bool) bool {
 	return slices.ContainsFunc(p.Operations, such)
 }
+
+// asksServer says whether the server itself says what it must answer.
+func (p *Plan) asksServer() bool { return p.Expect == Part && p.some(served) }
 
 func served(o *bench.Operation) bool     { return o.Served }
 func collective(o *bench.Operation) bool { return !o.Served }

@@ -146,3 +146,19 @@ func TestVolumeOfACell(t *testing.T) {
 		t.Errorf("the volume is that of %+v, want that of %+v", got, want)
 	}
 }
+
+// A server that sees whole gradients cannot be asked what it answers.
+func TestPartIsExpectedOfElementwiseServers(t *testing.T) {
+	p := &Plan{
+		Operations: []*bench.Operation{bench.PushPull}, World: topology.World{Trainers: 2, Servers: 1},
+		Sizes: []int{4096}, Width: 1, Density: 1, Seconds: 1, Repeat: 1, Expect: Part,
+	}
+	p.Server.Key = "whole"
+	if err := p.Check(); err == nil || !strings.Contains(err.Error(), "the work of whole is not elementwise") {
+		t.Errorf("got %v", err)
+	}
+	p.Server.Elementwise = true
+	if err := p.Check(); err != nil {
+		t.Error(err)
+	}
+}

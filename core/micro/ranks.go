@@ -41,8 +41,12 @@ func (p *Plan) newRanks(f *fabric.Fabric) *ranks {
 		q.Env = q.environment
 		return q
 	}
+	measuring := registry.Plugin{Name: registry.Builtin}
+	if p.asksServer() {
+		measuring = p.Server.Plugin // every plugin can measure, and this one has the server
+	}
 	for _, rank := range p.World.TrainerRanks() {
-		r.trainers = append(r.trainers, newProcess(rank, registry.Plugin{Name: registry.Builtin}, false))
+		r.trainers = append(r.trainers, newProcess(rank, measuring, false))
 	}
 	if !p.some(served) {
 		return r

@@ -19,9 +19,11 @@ func (s *session) configureRequest(p *process) *proto.ConfigureRequest {
 		Transport: p.ranks.fabric.Name, Listen: s.plan.Listen,
 		Role: &proto.ConfigureRequest_Bench{Bench: &proto.BenchRole{}},
 	}
-	if p.serves {
-		server := s.plan.Server
+	server := s.plan.Server
+	if p.serves || s.plan.asksServer() {
 		req.Part = &proto.PartChoice{Kind: string(sdk.KindServer), Key: server.Key, Settings: server.Settings}
+	}
+	if p.serves {
 		req.Role = &proto.ConfigureRequest_Server{Server: &proto.ServerRole{Asynchronous: server.Asynchronous}}
 	}
 	return req
@@ -72,6 +74,7 @@ func (s *session) benchLinks(p *process) *proto.BenchLinks {
 var expectCodes = map[Expect]proto.MeasureRequest_Expect{
 	Mean: proto.MeasureRequest_EXPECT_MEAN,
 	Sum:  proto.MeasureRequest_EXPECT_SUM,
+	Part: proto.MeasureRequest_EXPECT_PART,
 	Any:  proto.MeasureRequest_EXPECT_ANY,
 }
 

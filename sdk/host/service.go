@@ -203,7 +203,7 @@ func measureRequest(q *proto.MeasureRequest) bench.Request {
 		Operation: q.GetOperation(), Bucket: int(q.GetBucket()), First: q.GetFirst(), Rounds: int(q.GetRounds()),
 		Fresh: q.GetFresh(), Copy: q.GetCopy(), Density: q.GetDensity(),
 		Expect: map[proto.MeasureRequest_Expect]bench.Expect{
-			proto.MeasureRequest_EXPECT_MEAN: bench.Mean, proto.MeasureRequest_EXPECT_SUM: bench.Sum,
+			proto.MeasureRequest_EXPECT_MEAN: bench.Mean, proto.MeasureRequest_EXPECT_SUM: bench.Sum, proto.MeasureRequest_EXPECT_PART: bench.OfPart,
 		}[q.GetExpect()],
 	}
 	for _, rank := range q.GetPartners() {

@@ -132,6 +132,7 @@ const (
 	MeasureRequest_EXPECT_ANY  MeasureRequest_Expect = 0 // the answer of the server is not checked
 	MeasureRequest_EXPECT_MEAN MeasureRequest_Expect = 1
 	MeasureRequest_EXPECT_SUM  MeasureRequest_Expect = 2
+	MeasureRequest_EXPECT_PART MeasureRequest_Expect = 3 // what the server, which is elementwise, makes of them in the process that measures
 )
 
 // Enum value maps for MeasureRequest_Expect.
@@ -140,11 +141,13 @@ var (
 		0: "EXPECT_ANY",
 		1: "EXPECT_MEAN",
 		2: "EXPECT_SUM",
+		3: "EXPECT_PART",
 	}
 	MeasureRequest_Expect_value = map[string]int32{
 		"EXPECT_ANY":  0,
 		"EXPECT_MEAN": 1,
 		"EXPECT_SUM":  2,
+		"EXPECT_PART": 3,
 	}
 )
 
@@ -5301,7 +5304,7 @@ const file_psbench_proto_rawDesc = "" +
 	"deltaSumsq\x12\x1d\n" +
 	"\n" +
 	"delta_head\x18\x05 \x03(\x01R\tdeltaHead\x12\x12\n" +
-	"\x04head\x18\x06 \x03(\x01R\x04head\"\xca\x02\n" +
+	"\x04head\x18\x06 \x03(\x01R\x04head\"\xdb\x02\n" +
 	"\x0eMeasureRequest\x12\x1c\n" +
 	"\toperation\x18\x01 \x01(\tR\toperation\x12\x16\n" +
 	"\x06bucket\x18\x02 \x01(\x05R\x06bucket\x12\x14\n" +
@@ -5311,13 +5314,14 @@ const file_psbench_proto_rawDesc = "" +
 	"\x04copy\x18\x06 \x01(\bR\x04copy\x129\n" +
 	"\x06expect\x18\a \x01(\x0e2!.psbench.v1.MeasureRequest.ExpectR\x06expect\x12\x1a\n" +
 	"\bpartners\x18\b \x03(\x05R\bpartners\x12\x18\n" +
-	"\adensity\x18\t \x01(\x01R\adensity\"9\n" +
+	"\adensity\x18\t \x01(\x01R\adensity\"J\n" +
 	"\x06Expect\x12\x0e\n" +
 	"\n" +
 	"EXPECT_ANY\x10\x00\x12\x0f\n" +
 	"\vEXPECT_MEAN\x10\x01\x12\x0e\n" +
 	"\n" +
-	"EXPECT_SUM\x10\x02\"I\n" +
+	"EXPECT_SUM\x10\x02\x12\x0f\n" +
+	"\vEXPECT_PART\x10\x03\"I\n" +
 	"\fMeasureReply\x12\x1d\n" +
 	"\n" +
 	"latency_ns\x18\x01 \x03(\x03R\tlatencyNs\x12\x1a\n" +

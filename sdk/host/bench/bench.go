@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/host/record"
 )
@@ -21,6 +22,7 @@ type Role struct {
 	links  bench.Links
 	sync   comm.GroupLink // lines the ranks up
 	copied *tensor.Bucket // outside the store; made for the bucket in work
+	answer bench.Answer   // of the process's own part; nil until it is asked
 }
 
 // purposeSync is that of the links over which barriers around a round go, whatever is
@@ -86,6 +88,7 @@ const (
 	Anything Expect = iota // the answer is not checked
 	Mean
 	Sum
+	OfPart // what the elementwise server makes of the gradients, built and run in this process
 )
 
 // Rounds is what was measured.
@@ -137,7 +140,8 @@ type work struct {
 	values    *bench.Values
 	round     bench.Round
 	unchecked bool
-	mismatch  string // the first one
+	answer    bench.Answer // nil where the values say what must come out
+	mismatch  string       // the first one
 }
 
 func (r *Role) prepare(req Request) (*work, error) {
@@ -157,10 +161,48 @@ func (r *Role) prepare(req Request) (*work, error) {
 	}
 	w.unchecked = w.operation.Served && req.Expect == Anything
 	w.values = bench.NewValues(req.Density, w.operation.Served && req.Expect == Mean)
+	if w.operation.Served && req.Expect == OfPart {
+		var err error
+		if w.answer, err = r.answerOfPart(len(req.Partners)); err != nil {
+			return nil, err
+		}
+	}
 	w.round = bench.Round{Rank: r.Rank(), Trainers: r.sync.Size(), Partners: req.Partners}
 	var err error
 	w.bucket, err = r.bucket(req.Bucket, req.Copy)
 	return w, err
+}
+
+// answerOfPart builds the server that the process was given as its part, beside the one that is
+// measured, to say what that must answer.
+func (r *Role) answerOfPart(trainers int) (bench.Answer, error) {
+	if r.answer != nil {
+		return r.answer, nil
+	}
+	part, err := r.Find(r.Part())
+	switch {
+	case err != nil:
+		return nil, err
+	case part.Timing == 0:
+		return nil, fmt.Errorf("%s cannot say what server %s answers, whose work is not elementwise", r.Name(), part.Key)
+	}
+	server, err := process.Build[sdk.ElementwiseServer](r.Process, r.Part(), sdk.ServerEnv{
+		Rank: r.Rank(), Name: r.Name(), Trainers: trainers, Buckets: r.store.Specs(), Recorder: r.Recorder, Engine: r.Engine,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.answer = func(sum []float32, others [][]float32) {
+		if part.Timing == sdk.OnLastArrival {
+			server.Combine(sum, others)
+		} else {
+			for i := range others {
+				server.Combine(sum, others[i:i+1])
+			}
+		}
+		server.Finish(sum)
+	}
+	return r.answer, nil
 }
 
 // bucket is the one to work on: that of the store or, copied, one beside it.
@@ -226,7 +268,13 @@ func (w *work) verify(number int64) {
 		return
 	}
 	w.round.Number, w.round.Elements = number, w.bucket.Elements
-	if where, how := w.values.Mismatch(w.bucket, number, w.operation.Expect(w.round)); where != "" {
+	where, how := "", ""
+	if w.answer != nil {
+		where, how = w.values.MismatchWith(w.answer, w.bucket, number, w.round.Partners)
+	} else {
+		where, how = w.values.Mismatch(w.bucket, number, w.operation.Expect(w.round))
+	}
+	if where != "" {
 		w.mismatch = fmt.Sprintf("%s of round %d on %s %s", where, number, w.Name(), how)
 	}
 }

@@ -1,8 +1,11 @@
 // Command forgetful is a plugin with a parameter server that forgets to divide:
-// it answers with the sum. psbench verify must notice.
+// it answers with the sum. psbench verify must notice. Its other one answers with the median,
+// which psbench comm must not take for a wrong mean.
 package main
 
 import (
+	"slices"
+
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/plugin"
 )
@@ -19,8 +22,28 @@ func (server) Combine(sum []float32, others [][]float32) {
 
 func (server) Finish([]float32) {}
 
+type median struct{ trainers int }
+
+func (m median) Combine(sum []float32, others [][]float32) {
+	column := make([]float32, 0, m.trainers)
+	for i, v := range sum {
+		column = append(column[:0], v)
+		for _, other := range others {
+			column = append(column, other[i])
+		}
+		slices.Sort(column)
+		sum[i] = column[len(column)/2]
+	}
+}
+
+func (median) Finish([]float32) {}
+
 func main() {
-	plugin.Serve(sdk.NewElementwiseServer("forgetful", sdk.OnLastArrival, struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.ElementwiseServer, error) {
-		return server{}, nil
-	}))
+	plugin.Serve(
+		sdk.NewElementwiseServer("forgetful", sdk.OnLastArrival, struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.ElementwiseServer, error) {
+			return server{}, nil
+		}),
+		sdk.NewElementwiseServer("median", sdk.OnLastArrival, struct{}{}, func(_ struct{}, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
+			return median{env.Trainers}, nil
+		}))
 }

@@ -1,0 +1,68 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/psbench/psbench/comm/tensor"
+)
+
+// Answer makes the answer to gradients of the same elements, in sum: others are taken into it.
+type Answer func(sum []float32, others [][]float32)
+
+// answerSlack is how far an answer may be off, as a share of the larger of the two: the order in
+// which gradients are combined, and so the rounding, is open.
+const answerSlack = 1e-5
+
+// MismatchWith is Mismatch for a round after which all of b's gradient holds what answer makes of
+// those of some ranks: of a sparse one row by row, with the ranks that have the row. It costs one
+// hash per element and rank, and the answer.
+func (v *Values) MismatchWith(answer Answer, b *tensor.Bucket, round int64, ranks []int) (where, how string) {
+	v.keys = v.keys[:0]
+	for _, rank := range ranks {
+		v.keys = append(v.keys, keyOf(rank, round))
+	}
+	check := func(values []float32, first, _ int, keys []uint64) (where, how string) {
+		return v.findAnswer(answer, values, first, keys)
+	}
+	switch g := &b.Gradient; {
+	case b.Sparse:
+		return v.findSparse(b, check)
+	case len(g.Values) != b.Elements:
+		return "the gradient", fmt.Sprintf("has %d elements instead of %d", len(g.Values), b.Elements)
+	default:
+		return check(g.Values, 0, 0, v.keys)
+	}
+}
+
+// findAnswer compares values, the first of which is element first of the bucket, with the answer
+// to what was written with these keys.
+func (v *Values) findAnswer(answer Answer, values []float32, first int, keys []uint64) (where, how string) {
+	for len(v.gradients) < len(keys) {
+		v.gradients = append(v.gradients, make([]float32, len(v.sums)))
+	}
+	for len(values) > 0 {
+		n := min(len(values), len(v.sums))
+		v.others = v.others[:0]
+		for i, key := range keys {
+			fillValues(v.gradients[i][:n], key, first)
+			v.others = append(v.others, v.gradients[i][:n])
+		}
+		answer(v.others[0], v.others[1:])
+		for i, want := range v.others[0] {
+			if got := values[i]; !near(got, want) {
+				return fmt.Sprintf("element %d", first+i), fmt.Sprintf("is %v instead of %v", got, want)
+			}
+		}
+		values, first = values[n:], first+n
+	}
+	return "", ""
+}
+
+func near(a, b float32) bool {
+	if a == b || a != a && b != b { //nolint:gocritic // two that are no numbers are the same
+		return true
+	}
+	x, y := float64(a), float64(b)
+	return math.Abs(x-y) <= answerSlack*max(math.Abs(x), math.Abs(y))
+}
