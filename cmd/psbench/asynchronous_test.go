@@ -104,31 +104,3 @@ func testNoStaleness(t *testing.T, registry string) {
 		t.Error(d)
 	}
 }
-
-// A server that does another thing than it declares ends the run with one sentence.
-func TestServersThatBreakTheirWord(t *testing.T) {
-	for i, c := range []struct{ server, does, want string }{
-		{"asynchronous", "twice", "server2: server asynchronous answered batch 3, bucket 0 of trainer0 twice"},
-		{"asynchronous", "reset", "server2: server asynchronous answered batch 9, bucket 0 of trainer0 once more, after the pass of that push was over"},
-		{"asynchronous", "kept", "server2: server asynchronous answered batch 3, bucket 0 of trainer0 once more, while batch 4 is in flight"},
-		{"synchronous", "", "had pushed it, which a server must declare (sdk.Asynchronous)"},
-		{"asynchronous", "empty", "server2 cannot answer trainer0: "},
-		{"asynchronous", "never", "trainer0 waited 10 s for the answer to batch 3, bucket 0 from server2"},
-	} {
-		transports := []string{"shm", "unix", "tcp", "grpc"}
-		for j, transport := range transports {
-			if leftOut(j, i%len(transports), len(transports)) {
-				continue
-			}
-			t.Run(c.server+" "+c.does+"/"+transport, func(t *testing.T) {
-				t.Parallel()
-				args := append(withTestPlugin(t), "--server", c.server, "--set", "server.does="+c.does, "--set", "server.batch=3",
-					"--transport", transport, "--ntrainer", "2", "--iterations", "10")
-				if c.does == "never" {
-					args = append(args, shortTimeout...)
-				}
-				startPsbench(t, append(args, strings.Fields(small)...)...).ended(c.want)
-			})
-		}
-	}
-}

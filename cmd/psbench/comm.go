@@ -17,6 +17,7 @@ import (
 	"github.com/psbench/psbench/core/micro"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/report"
+	"github.com/psbench/psbench/internal/bytesize"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
@@ -54,7 +55,7 @@ Without arguments it measures pushpull and allreduce. Every fresh round is verif
 			return a.runComm(cmd.Context(), plan, opts, f.format)
 		},
 	}
-	a.addFlags(cmd, "ntrainer", "nserver", "server", "set", "registry", "no_user_registry", "rpc_timeout", "listen", "json", "report", "quiet", "plugin_output", "log_dir")
+	a.addFlags(cmd, "ntrainer", "nserver", "server", "set", "registry", "no_user_registry", "rpc_timeout", "listen", "json", "report", "quiet", "plugin_output", "plugin_memory", "log_dir")
 	f.add(cmd)
 	return cmd
 }
@@ -190,7 +191,7 @@ func (f *commFlags) readSizes(cmd *cobra.Command) ([]int, error) {
 			continue
 		}
 		var err error
-		if bounds[i], err = micro.ParseSize(given.text); err != nil {
+		if bounds[i], err = bytesize.Parse(given.text); err != nil {
 			return nil, fmt.Errorf("--%s %w", given.flag, err)
 		}
 	}

@@ -115,7 +115,7 @@ func TestPartsRecordWrongly(t *testing.T) {
 	} {
 		status, _, stderr := psbenchMain(t, "--quiet", "--registry", registry, "--server", "counting", "--set", "server.wrong="+wrong, "--set", "model.dense_layers_count=2", "--epochs", "1")
 		lines := strings.Split(strings.TrimSpace(stderr), "\n")
-		if last := lines[len(lines)-1]; status == 0 || last != "psbench: server2: server counting: "+want {
+		if last := lines[len(lines)-1]; status == 0 || last != "psbench: server2: server counting: "+want+"; server2 is server counting of plugin counting" {
 			t.Errorf("%s: exit status %d, %s", wrong, status, stderr)
 		}
 	}

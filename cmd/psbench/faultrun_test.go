@@ -263,8 +263,12 @@ var shortTimeout = []string{"--rpc-timeout", "10"}
 // name: nobody else may be blamed.
 func (f *faultRun) endedNaming(victim string) {
 	f.t.Helper()
-	f.ended("waited 10 s for ")
-	if text := f.text(); !strings.HasSuffix(text, " from "+victim) && !strings.HasSuffix(text, "; "+victim+" gives no sign of life") {
+	f.ended()
+	text, _, _ := strings.Cut(f.text(), "; "+victim+" is ") // what a foreign one is
+	if !strings.Contains(text, "waited 10 s for ") && !(strings.HasSuffix(victim, ".hook") && strings.Contains(text, "waited 11 s for ")) {
+		f.t.Errorf("it did not wait for 10 s, or 11 s of a hook beside its trainer:\n%s", text)
+	}
+	if !strings.HasSuffix(text, " from "+victim) && !strings.HasSuffix(text, "; "+victim+" gives no sign of life") {
 		f.t.Errorf("%s is not named:\n%s", victim, text)
 	}
 }

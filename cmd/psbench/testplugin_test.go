@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,8 +15,7 @@ import (
 )
 
 // testPluginArgument makes the test executable a plugin with data that does what its
-// settings say while it loads, a server whose constructor does not return, servers that do
-// another thing than they declare, a hook that is slow on some ranks, one that feeds an error back,
+// settings say while it loads, a server whose constructor does not return, a hook that is slow on some ranks, one that feeds an error back,
 // and parts that are closed.
 const testPluginArgument = "__test-plugin"
 
@@ -25,8 +23,6 @@ func serveTestPlugin() {
 	plugin.Serve(append(closingParts(),
 		sdk.NewData("actor", script{}, newActor),
 		sdk.NewServer("hanging", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { select {} }),
-		sdk.Asynchronous(sdk.NewServer("asynchronous", misbehaviour{}, newMisbehaving)),
-		sdk.NewServer("synchronous", misbehaviour{}, newMisbehaving),
 		sdk.NewHook("tardy", struct{}{}, newTardy, sdk.LinkServer),
 		sdk.NewHook("feedback", struct{}{}, newFeedback, sdk.LinkGroup),
 	)...)
@@ -56,52 +52,6 @@ func (a actor) Load() (*sdk.Samples, error) {
 		}
 	}
 	return &sdk.Samples{Batch: sdk.Batch{Indices: []int64{0, 1, 2, 3}, Offsets: []int64{0, 1, 2, 3, 4}, Targets: []int64{3, 2, 1, 0}}}, nil
-}
-
-// misbehaviour is what a server does that it should not: a way and when.
-type misbehaviour struct {
-	Does  string `json:"does" doc:"twice, reset, kept, empty or never"`
-	Batch int64  `json:"batch" doc:"when"`
-}
-
-// misbehaving is a server that answers each push at once, but for what its settings say.
-type misbehaving struct {
-	misbehaviour
-	mu   sync.Mutex
-	kept sdk.Push
-}
-
-func newMisbehaving(m misbehaviour, _ sdk.ServerEnv) (sdk.Server, error) {
-	return &misbehaving{misbehaviour: m}, nil
-}
-
-func (m *misbehaving) Receive(p sdk.Push) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	due := p.Batch >= m.Batch && p.Bucket == 0 && p.Trainer == 0
-	switch {
-	case due && m.Does == "never":
-		return nil
-	case due && m.Does == "empty":
-		_ = p.Answer(&tensor.Gradient{})
-		return nil
-	case due && m.Does == "kept" && m.kept.Gradient != nil && m.kept.Batch < p.Batch:
-		_ = m.kept.Answer(p.Gradient)
-		return nil
-	case due:
-		m.kept = p
-	}
-	err := p.Answer(p.Gradient)
-	if due && m.Does == "twice" {
-		_ = p.Answer(p.Gradient)
-	}
-	return err
-}
-
-func (m *misbehaving) Reset() {
-	if m.Does == "reset" && m.kept.Gradient != nil {
-		_ = m.kept.Answer(m.kept.Gradient)
-	}
 }
 
 // tardy is a hook that pushes, after a wait that is the longer the higher its rank.
@@ -134,11 +84,9 @@ func withTestPlugin(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	registry, err := json.Marshal(map[string]any{
-		"plugins":  map[string]any{"test": map[string]any{"command": []string{exe, testPluginArgument}}},
-		"data_map": map[string]any{"actor": map[string]any{"plugin": "test"}},
-		"server_map": map[string]any{
-			"hanging": map[string]any{"plugin": "test"}, "asynchronous": map[string]any{"plugin": "test"}, "synchronous": map[string]any{"plugin": "test"},
-		},
+		"plugins":      map[string]any{"test": map[string]any{"command": []string{exe, testPluginArgument}}},
+		"data_map":     map[string]any{"actor": map[string]any{"plugin": "test"}},
+		"server_map":   map[string]any{"hanging": map[string]any{"plugin": "test"}},
 		"ddp_hook_map": map[string]any{"tardy": map[string]any{"plugin": "test"}, "feedback": map[string]any{"plugin": "test"}},
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package shm
 import (
 	"cmp"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -34,7 +35,10 @@ type cgroupMount struct {
 
 // memoryCgroups lists the memory cgroups that this process is in, with their
 // ancestors, in all hierarchies that are mounted. Some may not exist.
-func memoryCgroups(root fs.FS) []cgroup {
+func memoryCgroups(root fs.FS) []cgroup { return slices.Concat(memoryChains(root)...) }
+
+// memoryChains are the memory cgroups that this process is in, each followed by its ancestors.
+func memoryChains(root fs.FS) [][]cgroup {
 	own, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
 		return nil // a kernel without cgroups
@@ -44,13 +48,25 @@ func memoryCgroups(root fs.FS) []cgroup {
 		return nil
 	}
 	paths := memberships(string(own))
-	var all []cgroup
+	var all [][]cgroup
 	for _, m := range cgroupMounts(string(mounts)) {
 		if name, found := paths[m.files]; found {
-			all = append(all, m.chain(name)...)
+			all = append(all, m.chain(name))
 		}
 	}
 	return all
+}
+
+// OwnMemoryCgroups are the folders of the memory cgroups that this process is in, without their
+// ancestors: one in each hierarchy that limits memory and is mounted.
+func OwnMemoryCgroups() []string {
+	var folders []string
+	for _, chain := range memoryChains(os.DirFS("/")) {
+		if len(chain) > 0 {
+			folders = append(folders, "/"+chain[0].dir)
+		}
+	}
+	return folders
 }
 
 // memberships reads the text of /proc/self/cgroup, with lines of the form

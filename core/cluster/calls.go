@@ -30,6 +30,8 @@ type Process interface {
 	Contract() string
 	// Exited is closed when it has ended.
 	Exited() <-chan struct{}
+	// LastWords are what it last printed, on one line.
+	LastWords() string
 	// Death says, once Exited is closed, how it ended and what it last printed. phase is
 	// what the run was doing.
 	Death(phase string) error

@@ -21,8 +21,9 @@ const (
 const mostFailures = 3
 
 // closeParts has all processes close their parts, at once, and waits for that. The run has
-// failed with err, if that is not nil; what goes wrong now is added to it.
-func (c *Cluster) closeParts(err error) error {
+// failed with err, if that is not nil; what goes wrong now is added to it, and the processes are
+// named in which it does.
+func (c *Cluster) closeParts(err error) (failed []string, _ error) {
 	failures := make([]error, len(c.members))
 	var closing sync.WaitGroup
 	for i, m := range c.members {
@@ -38,14 +39,19 @@ func (c *Cluster) closeParts(err error) error {
 		})
 	}
 	closing.Wait()
+	for i, m := range c.members {
+		if failures[i] != nil {
+			failed = append(failed, m.Name)
+		}
+	}
 	failures = slices.DeleteFunc(failures, func(err error) bool { return err == nil })
 	switch {
 	case len(failures) == 0:
-		return err
+		return nil, err
 	case err == nil:
-		return joined(failures)
+		return failed, joined(failures)
 	default:
-		return fmt.Errorf("%w; at the end %w", err, joined(failures))
+		return failed, fmt.Errorf("%w; at the end %w", err, joined(failures))
 	}
 }
 

@@ -84,8 +84,10 @@ func (c *Cluster) Run(ctx context.Context, life Life) error {
 			life.Salvage()
 		}
 	}
-	err = c.closeParts(err)
+	suspects := c.monitor.Suspects()
+	failed, err := c.closeParts(err)
 	c.monitor.Stop()
+	err = c.introduce(err, append(suspects, failed...))
 	if cerr := c.starter.Close(err == nil); err == nil {
 		err = cerr
 	}

@@ -11,6 +11,8 @@ import (
 type Member struct {
 	Name   string // trainer0, data, trainer0.hook
 	Plugin registry.Plugin
+	// Part is its first part, kind and key, for who wants to know what the process is.
+	Part string
 	// Env is in addition to the core's own environment. It is asked for when the sites of
 	// all processes are known.
 	Env func() []string

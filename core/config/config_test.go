@@ -311,7 +311,7 @@ func TestPluginsOfTheirOwn(t *testing.T) {
 		"--hook-state mine":                   "hook_state mine is of plugin other but trainer ddp is of plugin builtin: they must be of the same plugin",
 		"--server ghost":                      "plugin builtin does not provide server ghost, though mine.json says so",
 		"--trainer batch_update --model deep": "server batch_update is of plugin builtin but model deep is of plugin other: a server of parameters holds the model, so they must be of the same plugin",
-		"--trainer far":                       "plugin other cannot be asked for its parts: no such program",
+		"--trainer far":                       "plugin other, of trainer far, cannot be asked for its parts: no such program",
 	} {
 		_, err := resolve(t, nil, append(strings.Fields(flags), "--registry", "mine.json"))
 		if err == nil || err.Error() != want {

@@ -10,6 +10,7 @@ import (
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/internal/bytesize"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
@@ -22,11 +23,11 @@ func (r *resolver) describe(ctx context.Context, item registry.Item) (sdk.Part, 
 		limited, cancel := context.WithTimeout(ctx, r.exp.Timeout)
 		defer cancel()
 		var err error
-		if parts, err = r.catalogue(limited, item.Plugin); err != nil {
+		if parts, err = r.catalogue(limited, r.bounded(item.Plugin)); err != nil {
 			if limited.Err() != nil && ctx.Err() == nil {
 				err = fmt.Errorf("it did not answer within %s, the limit of %s", r.exp.Timeout, r.name("rpc_timeout"))
 			}
-			return sdk.Part{}, fmt.Errorf("plugin %s cannot be asked for its parts: %w", item.Plugin.Name, err)
+			return sdk.Part{}, fmt.Errorf("plugin %s, of %s %s, cannot be asked for its parts: %w", item.Plugin.Name, item.Kind, item.Key, err)
 		}
 		r.described[item.Plugin.Name] = parts
 	}
@@ -37,6 +38,16 @@ func (r *resolver) describe(ctx context.Context, item registry.Item) (sdk.Part, 
 	}
 	return sdk.Part{}, fmt.Errorf("plugin %s does not provide %s %s, though %s says so",
 		item.Plugin.Name, item.Kind, item.Key, item.File)
+}
+
+// bounded is a plugin with the memory that the user leaves its processes. psbench's own parts
+// are none that a user has to be saved from.
+func (r *resolver) bounded(p registry.Plugin) registry.Plugin {
+	if p.Name != registry.Builtin && r.PluginMemory != "" {
+		n, _ := bytesize.Parse(r.PluginMemory) // checked when it was given
+		p.Memory = int64(n)
+	}
+	return p
 }
 
 // settableParts are the chosen parts that have settings, in the order of their kinds.
@@ -79,7 +90,7 @@ func (r *resolver) configureParts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.exp.Parts[c.Kind] = Part{Key: c.Key, Plugin: c.Plugin, Settings: raw, Elementwise: d.Timing != 0, Asynchronous: r.asynchronous(d, settings)}
+		r.exp.Parts[c.Kind] = Part{Key: c.Key, Plugin: r.bounded(c.Plugin), Settings: raw, Elementwise: d.Timing != 0, Asynchronous: r.asynchronous(d, settings)}
 		for _, s := range settings {
 			r.settings = append(r.settings, result.Value{Key: fmt.Sprintf("%s.%s", c.Kind, s.name), Value: s.value, Origin: s.origin})
 		}

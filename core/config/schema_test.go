@@ -70,6 +70,8 @@ func configSchema() *jsonschema.Schema {
 			allowed = p.Items
 		case option.Integer:
 			p.Minimum, p.Maximum = number(o.Min), number(o.Max)
+		case option.Size:
+			p.Pattern = "^[0-9]+([KMGkmg]([Ii][Bb])?|[Bb])?$"
 		case option.Number:
 			p.ExclusiveMinimum, p.Maximum = number(0), number(o.Max)
 		}

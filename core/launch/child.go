@@ -10,12 +10,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-plugin/runner"
 
+	"github.com/psbench/psbench/internal/bytesize"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -24,6 +27,7 @@ import (
 // which a grandchild may hold, says nothing.
 type child struct {
 	name     string
+	memory   int64 // that it may use, in bytes; 0: as much as there is
 	launcher *Launcher
 	cmd      *exec.Cmd
 
@@ -40,8 +44,8 @@ type child struct {
 
 var _ runner.Runner = (*child)(nil)
 
-func newChild(l *Launcher, name string, words *words) *child {
-	return &child{name: name, launcher: l, words: words, exited: make(chan struct{})}
+func newChild(l *Launcher, spec Spec, words *words) *child {
+	return &child{name: spec.Name, memory: spec.Plugin.Memory, launcher: l, words: words, exited: make(chan struct{})}
 }
 
 // Start implements runner.Runner.
@@ -80,7 +84,7 @@ func (c *child) order(stdout, stderr *os.File) (*gob.Decoder, error) {
 	}
 	defer func() { _ = theirs.Close() }()
 	files := append([]*os.File{theirs, stdout, stderr}, c.cmd.ExtraFiles...)
-	err = c.launcher.order(order{c.cmd.Path, c.cmd.Args, c.cmd.Env}, files...)
+	err = c.launcher.order(order{c.cmd.Path, c.cmd.Args, c.cmd.Env, c.memory}, files...)
 	var b birth
 	answers := gob.NewDecoder(line)
 	if err == nil {
@@ -192,14 +196,33 @@ func (c *child) status(phase string) string {
 		return fmt.Sprintf("ended during %s with its supervisor (process %d)", phase, c.launcher.supervisor.Process.Pid)
 	}
 	ws := c.ended.Status
+	var why string
+	if c.exceeded() {
+		why = fmt.Sprintf(", as it wants more than the %s of --plugin-memory", bytesize.Format(int(c.memory)))
+	}
 	switch {
 	case !ws.Signaled():
-		return fmt.Sprintf("ended with exit status %d during %s", ws.ExitStatus(), phase)
-	case ws.Signal() == syscall.SIGKILL:
+		return fmt.Sprintf("ended with exit status %d during %s%s", ws.ExitStatus(), phase, why)
+	case ws.Signal() == syscall.SIGKILL && why == "":
 		return "was killed by signal 9 during " + phase + " (possibly out of memory)"
 	default:
-		return fmt.Sprintf("was killed by signal %d (%s) during %s", ws.Signal(), ws.Signal(), phase)
+		return fmt.Sprintf("was killed by signal %d (%s) during %s%s", ws.Signal(), ws.Signal(), phase, why)
 	}
+}
+
+// exhausted are words of programs that get no memory, as those in Go, C++, Python and of the C
+// library have them.
+var exhausted = []string{"out of memory", "cannot allocate memory", "bad_alloc", "MemoryError", "Cannot allocate memory"}
+
+// exceeded says whether the process, which has ended, wanted more memory than it may use. To who
+// is under RLIMIT_DATA the kernel gives none, so that its own words say so.
+func (c *child) exceeded() bool {
+	if c.memory == 0 || c.ended.Exceeded {
+		return c.ended.Exceeded
+	}
+	c.drained()
+	last := c.words.last()
+	return slices.ContainsFunc(exhausted, func(words string) bool { return strings.Contains(last, words) })
 }
 
 // Wait implements runner.Runner.

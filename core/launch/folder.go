@@ -137,5 +137,6 @@ func clearIfDead(path string) {
 		return
 	}
 	killHolders(path)
+	clearMemoryGroups(filepath.Base(path))
 	_ = f.remove()
 }

@@ -48,6 +48,9 @@ func Child(parts func() []sdk.Part) bool {
 		host.Serve(parts()...)
 	case SupervisorArgument:
 		os.Exit(supervise())
+	case LimitArgument:
+		_, _ = fmt.Fprintln(os.Stderr, "psbench:", becomeLimited(os.Args[2:]))
+		os.Exit(1)
 	default:
 		return false
 	}
@@ -197,6 +200,7 @@ func (l *Launcher) Close(gently bool) error {
 // tidy does what is left to do of a supervisor that failed.
 func (l *Launcher) tidy(state *os.ProcessState) error {
 	killHolders(l.directory)
+	clearMemoryGroups(filepath.Base(l.directory))
 	if err := os.RemoveAll(l.directory); err != nil {
 		return fmt.Errorf("the run's folder %s cannot be removed: %w", l.directory, err)
 	}

@@ -21,6 +21,7 @@ import (
 type order struct {
 	Path      string
 	Args, Env []string
+	Memory    int64 // that it may use, in bytes; 0: as much as there is
 }
 
 // birth is the supervisor's first word on a line: that the program runs, or why not.
@@ -34,6 +35,9 @@ type end struct {
 	Status syscall.WaitStatus
 	// Killed says that the program was alive when it was killed at the core's wish.
 	Killed bool
+	// Exceeded says that the kernel killed it, or a process that it had started, for want
+	// of the memory that it may use.
+	Exceeded bool
 }
 
 // greeting is the supervisor's first word of all: where its folder is, or why not.

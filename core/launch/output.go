@@ -33,6 +33,9 @@ func (o Output) prepare() error {
 // longestPiece bounds what is held of a line that has not ended, in bytes.
 const longestPiece = 64 << 10
 
+// mostLogged bounds the log of a process, in bytes: one that floods it fills no disk.
+const mostLogged = 64 << 20
+
 // words is what a process prints: all of it for the user and the log, and the end of it
 // for the message if the process dies.
 type words struct {
@@ -41,6 +44,7 @@ type words struct {
 
 	mu      sync.Mutex
 	log     *os.File // nil: none
+	room    int      // of the log, in bytes
 	tail    tail
 	trace   trace
 	streams []*stream
@@ -54,7 +58,7 @@ type stream struct {
 }
 
 func newWords(process string, o Output) (*words, error) {
-	w := &words{process: process, line: o.Line}
+	w := &words{process: process, line: o.Line, room: mostLogged}
 	if o.Folder == "" {
 		return w, nil
 	}
@@ -110,12 +114,23 @@ func (s *stream) end() {
 	if s.log == nil {
 		return
 	}
+	if s.room -= len(text) + 1; s.room < 0 {
+		s.endLog(fmt.Errorf("it has %d MiB", mostLogged>>20))
+		return
+	}
 	if _, err := s.log.WriteString(text + "\n"); err != nil {
-		_ = s.log.Close()
-		s.log = nil
-		if s.line != nil {
-			s.line("psbench", fmt.Sprintf("the log of %s ends here: %v", s.process, err))
-		}
+		s.endLog(err)
+	}
+}
+
+// endLog says why the log ends, at its end too.
+func (w *words) endLog(why error) {
+	text := fmt.Sprintf("the log of %s ends here: %v", w.process, why)
+	_, _ = fmt.Fprintln(w.log, "psbench:", text)
+	_ = w.log.Close()
+	w.log = nil
+	if w.line != nil {
+		w.line("psbench", text)
 	}
 }
 

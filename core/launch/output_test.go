@@ -101,3 +101,25 @@ func TestLogsThatCannotBe(t *testing.T) {
 		t.Errorf("a full device gave %q", got)
 	}
 }
+
+// A process that floods its log fills no disk.
+func TestLogsEnd(t *testing.T) {
+	folder := t.TempDir()
+	var h heard
+	w, err := newWords("data", Output{Folder: folder, Line: h.line})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	w.room = 8
+	if _, err := w.stream(false).Write([]byte("one\ntwo\nthree\nfour\n")); err != nil {
+		t.Fatal(err)
+	}
+	const last = "the log of data ends here: it has 64 MiB"
+	if text, err := os.ReadFile(filepath.Join(folder, "data.log")); err != nil || string(text) != "one\ntwo\npsbench: "+last+"\n" {
+		t.Errorf("the log has %q (%v)", text, err)
+	}
+	if got, want := strings.Join(h.all(), "|"), "data: one|data: two|data: three|psbench: "+last+"|data: four"; got != want {
+		t.Errorf("it told %q, want %q", got, want)
+	}
+}

@@ -51,7 +51,7 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 		program.close()
 		return nil, err
 	}
-	p := &Process{Name: spec.Name, program: program, words: words, child: newChild(l, spec.Name, words)}
+	p := &Process{Name: spec.Name, program: program, words: words, child: newChild(l, spec, words)}
 	config := &plugin.ClientConfig{
 		HandshakeConfig:  host.Handshake,
 		VersionedPlugins: host.Contract.Accepted(),
@@ -211,6 +211,9 @@ func (p *Process) Contract() string {
 	}
 	return ""
 }
+
+// LastWords are what the process last printed, on one line.
+func (p *Process) LastWords() string { return quote.Message(p.words.last()) }
 
 // StartTook is the time from exec to the end of the handshake.
 func (p *Process) StartTook() time.Duration { return p.startTook }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"syscall"
@@ -35,6 +36,7 @@ type supervisor struct {
 
 	mu      sync.Mutex
 	plugins map[int]*supervised // those that are not reaped
+	groups  []*memoryGroup      // that were made
 	over    bool                // nothing may be started any more
 }
 
@@ -42,6 +44,7 @@ type supervisor struct {
 type supervised struct {
 	pid    int
 	killed bool // it was alive when it was killed
+	group  *memoryGroup
 	ended  chan syscall.WaitStatus
 }
 
@@ -102,6 +105,9 @@ func (s *supervisor) end() int {
 		}
 		killDescendants()
 	}
+	for _, g := range s.groups {
+		g.remove()
+	}
 	if s.folder.remove() != nil {
 		status = 1
 	}
@@ -131,7 +137,7 @@ func (s *supervisor) run(o order, files []*os.File) {
 		s.kill(p)
 	}()
 	status := <-p.ended
-	_ = out.Encode(end{Status: status, Killed: p.killed})
+	_ = out.Encode(end{Status: status, Killed: p.killed, Exceeded: p.group.exceeded()})
 }
 
 // start starts a program as the leader of a group of its own, which keeps the
@@ -147,6 +153,12 @@ func (s *supervisor) start(o order, files []*os.File) (*supervised, error) {
 		Files: append([]*os.File{null}, files...),
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	}
+	path, args := o.Path, o.Args
+	var group *memoryGroup
+	if o.Memory > 0 {
+		group = s.memoryGroup(o.Memory)
+		path, args = limitation{o.Memory, group}.wrap(path, args)
+	}
 	done := make(chan struct{})
 	var p *supervised
 	s.forks <- func() {
@@ -158,8 +170,8 @@ func (s *supervisor) start(o order, files []*os.File) (*supervised, error) {
 			return
 		}
 		var started *os.Process
-		if started, err = os.StartProcess(o.Path, o.Args, attr); err == nil {
-			p = &supervised{pid: started.Pid, ended: make(chan syscall.WaitStatus, 1)}
+		if started, err = os.StartProcess(path, args, attr); err == nil {
+			p = &supervised{pid: started.Pid, group: group, ended: make(chan syscall.WaitStatus, 1)}
 			s.plugins[p.pid] = p
 			_ = started.Release()
 		}
@@ -170,6 +182,20 @@ func (s *supervisor) start(o order, files []*os.File) (*supervised, error) {
 	default:
 	}
 	return p, err
+}
+
+// memoryGroup makes a cgroup for a plugin, or gives nil where there can be none.
+func (s *supervisor) memoryGroup(bytes int64) *memoryGroup {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over { // the groups are about to be removed
+		return nil
+	}
+	g := makeMemoryGroup(fmt.Sprintf("%s.%d", filepath.Base(s.folder.path), len(s.groups)), bytes)
+	if g != nil {
+		s.groups = append(s.groups, g)
+	}
+	return g
 }
 
 // forkAll is the only goroutine that forks, on a thread that it keeps for good. The

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/psbench/psbench/core/stats"
+	"github.com/psbench/psbench/internal/bytesize"
 )
 
 // GoBench writes r in the Go benchmark format, with one line per turn of a row:
@@ -52,5 +53,5 @@ func (r *Row) benchName() string {
 		kind = "sparse"
 	}
 	return fmt.Sprintf("BenchmarkComm/op=%s/server=%s/transport=%s/trainers=%d/servers=%d/mode=%s/place=%s/kind=%s/size=%s",
-		r.Operation, server, r.Transport, r.Trainers, r.Servers, r.Mode, r.Place, kind, FormatSize(r.Bytes))
+		r.Operation, server, r.Transport, r.Trainers, r.Servers, r.Mode, r.Place, kind, bytesize.Format(r.Bytes))
 }

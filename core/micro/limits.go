@@ -8,6 +8,7 @@ import (
 
 	"github.com/psbench/psbench/comm/limits"
 	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/internal/bytesize"
 )
 
 // Names of limits.
@@ -126,5 +127,5 @@ func (l Limit) String() string {
 	if l.Bytes == 0 {
 		return l.Name
 	}
-	return fmt.Sprintf("%s, %s, %d cores", l.Name, FormatSize(l.Bytes), l.Cores)
+	return fmt.Sprintf("%s, %s, %d cores", l.Name, bytesize.Format(l.Bytes), l.Cores)
 }

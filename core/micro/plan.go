@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/topology"
+	"github.com/psbench/psbench/internal/bytesize"
 )
 
 // Mode is what the gradients hold.
@@ -129,11 +130,11 @@ func (p *Plan) checkSizes() error {
 	for i, size := range p.Sizes {
 		switch {
 		case size < unit || size%unit != 0:
-			return fmt.Errorf("size %s is no multiple of %s", FormatSize(size), what)
+			return fmt.Errorf("size %s is no multiple of %s", bytesize.Format(size), what)
 		case size/4 > math.MaxInt32:
-			return fmt.Errorf("size %s is more than the %d elements that a bucket can have", FormatSize(size), math.MaxInt32)
+			return fmt.Errorf("size %s is more than the %d elements that a bucket can have", bytesize.Format(size), math.MaxInt32)
 		case slices.Contains(p.Sizes[:i], size):
-			return fmt.Errorf("size %s is given twice", FormatSize(size))
+			return fmt.Errorf("size %s is given twice", bytesize.Format(size))
 		}
 	}
 	return nil
@@ -199,7 +200,7 @@ func (c cell) String() string {
 	if c.operation.Empty {
 		return fmt.Sprintf("%s, %s", c.operation.Name, c.mode)
 	}
-	return fmt.Sprintf("%s of %s, %s, %s", c.operation.Name, FormatSize(c.size), c.mode, c.place)
+	return fmt.Sprintf("%s of %s, %s, %s", c.operation.Name, bytesize.Format(c.size), c.mode, c.place)
 }
 
 // How many rounds a row has if the user gives a time: a pilot, which does not

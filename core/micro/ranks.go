@@ -37,7 +37,7 @@ func (p *Plan) newRanks(f *fabric.Fabric) *ranks {
 		suffix = "." + f.Name
 	}
 	newProcess := func(rank int, plugin registry.Plugin, serves bool) *process {
-		q := &process{Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: plugin}, ranks: r, rank: rank, serves: serves}
+		q := &process{Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: plugin, Part: "server " + p.Server.Key}, ranks: r, rank: rank, serves: serves}
 		q.Env = q.environment
 		return q
 	}

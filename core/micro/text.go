@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/internal/bytesize"
 )
 
 // Text writes r: its rows last, in a table for each operation, with what the machine can do
@@ -105,7 +106,7 @@ func (r *Result) operationTable(w *screen.Page, operation *bench.Operation) erro
 		w.Line(2, "verified: "+strings.Join(verified, ", "))
 	}
 	for _, row := range void {
-		w.Line(2, fmt.Sprintf("VOID: %s over %s, %s, %s: %s", FormatSize(row.Bytes), row.Transport, row.Mode, row.Place, row.Mismatch))
+		w.Line(2, fmt.Sprintf("VOID: %s over %s, %s, %s: %s", bytesize.Format(row.Bytes), row.Transport, row.Mode, row.Place, row.Mismatch))
 	}
 	return nil
 }
@@ -139,7 +140,7 @@ func count(n int, noun string) string {
 }
 
 func (r *Row) cells() []string {
-	cells := []string{r.Transport, string(r.Mode), string(r.Place), FormatSize(r.Bytes), strconv.Itoa(r.Rounds)}
+	cells := []string{r.Transport, string(r.Mode), string(r.Place), bytesize.Format(r.Bytes), strconv.Itoa(r.Rounds)}
 	if r.Void() {
 		return append(cells, "VOID", "", "", "", "", "")
 	}
@@ -221,7 +222,7 @@ func (r *Result) limitTable(w *screen.Page) error {
 	for _, l := range r.Limits {
 		row := []string{l.Name, "-", "-", decimals(l.GBps)}
 		if l.Bytes > 0 {
-			row[1], row[2] = FormatSize(l.Bytes), strconv.Itoa(l.Cores)
+			row[1], row[2] = bytesize.Format(l.Bytes), strconv.Itoa(l.Cores)
 		}
 		cells = append(cells, row)
 	}

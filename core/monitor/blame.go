@@ -31,6 +31,14 @@ func (b *blame) grace() time.Duration {
 	}
 }
 
+// about are the processes to which the blame leads.
+func (b *blame) about() []string {
+	if b.death == nil && (b.failure.Cause == fault.Wait || b.failure.Cause == fault.Peer) && len(b.failure.About) > 0 {
+		return b.failure.About
+	}
+	return []string{b.from}
+}
+
 // explain finds the failure that caused the others: a death; else an error of a
 // part; else, among waits in vain, the one for a process that waited for nobody
 // itself; else a broken link.
@@ -61,11 +69,12 @@ func rootCause(blames []blame) blame {
 }
 
 // waitsForWaiter says whether all of those that b waited for told of a wait of
-// their own, so that the cause lies further on.
+// their own, or that they lost somebody else, so that the cause lies further on.
 func waitsForWaiter(b blame, blames []blame) bool {
 	for _, name := range b.failure.About {
 		if !slices.ContainsFunc(blames, func(o blame) bool {
-			return o.from == name && o.failure.Cause == fault.Wait
+			lost := o.failure.Cause == fault.Peer && !slices.Contains(o.failure.About, b.from)
+			return o.from == name && (o.failure.Cause == fault.Wait || lost)
 		}) {
 			return false
 		}

@@ -31,15 +31,16 @@ type Monitor struct {
 	quit    chan struct{}
 	owned   sync.WaitGroup
 
-	mu      sync.Mutex
-	where   string // the phase
-	blames  []blame
-	timer   *time.Timer
-	cause   error
-	stopped bool
-	heard   map[string]time.Time // last sign of life by process
-	told    map[string]bool      // reported as silent
-	cut     map[string]bool      // the connection to it broke
+	mu       sync.Mutex
+	where    string // the phase
+	blames   []blame
+	timer    *time.Timer
+	cause    error
+	suspects []string // of the cause
+	stopped  bool
+	heard    map[string]time.Time // last sign of life by process
+	told     map[string]bool      // reported as silent
+	cut      map[string]bool      // the connection to it broke
 }
 
 // How long to wait for a better explanation: a broken link is explained by a
@@ -176,7 +177,8 @@ func (m *Monitor) add(b blame) {
 	b.at = time.Now()
 	m.blames = append(m.blames, b)
 	if grace := b.grace(); grace == 0 {
-		m.decideLocked(explain(m.blames))
+		root := rootCause(m.blames)
+		m.decideLocked(explain(m.blames), root.about()...)
 	} else if m.timer == nil {
 		m.timer = time.AfterFunc(grace, func() { m.conclude(patience) })
 	}
@@ -202,11 +204,11 @@ func (m *Monitor) conclude(patience int) {
 	case m.mayBeDeath(b):
 		m.timer = time.AfterFunc(graceForPlain, func() { m.conclude(patience) })
 	case inVain && len(silent) > 0:
-		m.decideLocked(fmt.Errorf("%w; %s gives no sign of life", explain(m.blames), silent[0]))
+		m.decideLocked(fmt.Errorf("%w; %s gives no sign of life", explain(m.blames), silent[0]), silent[0])
 	case inVain && patience > 0:
 		m.timer = time.AfterFunc(graceForWait/2, func() { m.conclude(patience - 1) })
 	default:
-		m.decideLocked(explain(m.blames))
+		m.decideLocked(explain(m.blames), b.about()...)
 	}
 }
 
@@ -228,11 +230,11 @@ func (m *Monitor) decide(err error) {
 	m.decideLocked(err)
 }
 
-func (m *Monitor) decideLocked(err error) {
+func (m *Monitor) decideLocked(err error, suspects ...string) {
 	if m.cause != nil || m.stopped {
 		return
 	}
-	m.cause = err
+	m.cause, m.suspects = err, suspects
 	m.cancel(err)
 	close(m.ended)
 }
@@ -254,6 +256,13 @@ func (m *Monitor) Verdict(err error) error {
 	m.mu.Unlock()
 	<-m.ended
 	return m.cause
+}
+
+// Suspects are the processes that the verdict is about, if any is to blame.
+func (m *Monitor) Suspects() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.suspects
 }
 
 // Call makes a call to a process and reports its failure. A call that takes

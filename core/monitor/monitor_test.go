@@ -46,9 +46,14 @@ func TestExplain(t *testing.T) {
 		"the chain's end":          {[]blame{waits("trainer0", "server2"), waits("server2", "trainer1")}, "server2 waited"},
 		"the chain's end first":    {[]blame{waits("server2", "trainer1"), waits("trainer0", "server2")}, "server2 waited"},
 		"one of two is to blame":   {[]blame{waits("trainer0", "server2"), waits("server2", "trainer0", "trainer1")}, "server2 waited"},
-		"a ring":                   {[]blame{waits("trainer0", "trainer3"), waits("trainer3", "trainer2"), waits("trainer2", "trainer1")}, "trainer2 waited"},
-		"a closed ring":            {[]blame{waits("trainer0", "trainer1"), waits("trainer1", "trainer0")}, "trainer0 waited"},
-		"a wait wins over a link":  {[]blame{lost("trainer1", "server2"), waits("server2", "trainer0")}, "server2 waited"},
+		"who is waited for lost the last": {
+			[]blame{waits("trainer1.hook", "server2"), lost("trainer0.hook", "server2"), waits("server2", "trainer1.hook"), waits("trainer0", "trainer0.hook")},
+			"trainer1.hook waited",
+		},
+		"who is waited for lost the waiter": {[]blame{waits("server2", "trainer1"), waits("trainer1", "trainer0"), lost("trainer0", "trainer1")}, "trainer1 waited"},
+		"a ring":                            {[]blame{waits("trainer0", "trainer3"), waits("trainer3", "trainer2"), waits("trainer2", "trainer1")}, "trainer2 waited"},
+		"a closed ring":                     {[]blame{waits("trainer0", "trainer1"), waits("trainer1", "trainer0")}, "trainer0 waited"},
+		"a wait wins over a link":           {[]blame{lost("trainer1", "server2"), waits("server2", "trainer0")}, "server2 waited"},
 	} {
 		if got := explain(c.blames).Error(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

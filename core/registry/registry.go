@@ -38,6 +38,9 @@ type Plugin struct {
 	Fault error
 	// Includes names the other plugins whose parts the program serves too.
 	Includes []string
+	// Memory is what a process of it may use, in bytes; 0: as much as there is. The user says
+	// it for a run, no registry file does.
+	Memory int64
 }
 
 // FilePaths are the paths of Files in order.

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"fmt"
+
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/cluster"
@@ -47,7 +49,7 @@ type processes struct {
 func layOut(e *config.Experiment) processes {
 	var ps processes
 	add := func(name string, p *process) *process {
-		p.Member = &cluster.Member{Name: name, Plugin: e.Parts[p.kind].Plugin}
+		p.Member = &cluster.Member{Name: name, Plugin: e.Parts[p.kind].Plugin, Part: fmt.Sprintf("%s %s", p.kind, e.Parts[p.kind].Key)}
 		ps.all = append(ps.all, p)
 		return p
 	}

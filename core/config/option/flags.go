@@ -57,6 +57,8 @@ func (v *flagValue) Type() string {
 		return "N"
 	case v.option.Type == Number:
 		return "T"
+	case v.option.Type == Size:
+		return "SIZE"
 	case v.option.OrInteger:
 		return strings.Join(append(slices.Clone(v.option.Enum), "N"), "|")
 	case v.option.Type == Bool:

@@ -18,20 +18,21 @@ import (
 // PSBENCH_BATCH_SIZE. Set stays empty: the settings of all layers together are
 // those of an Experiment's parts.
 type Options struct {
-	NTrainer   int      `json:"ntrainer" group:"experiment" default:"2" max:"10000" doc:"trainers on the CPU"`
-	NServer    int      `json:"nserver" group:"experiment" default:"1" max:"10000" doc:"servers on the CPU; 0 for none"`
-	Epochs     int      `json:"epochs" group:"experiment" default:"5" min:"1" max:"1000000000" doc:"length of a pass, in passes over the data; by default more where that gives a trainer fewer than 20 iterations"`
-	Iterations int      `json:"iterations" group:"experiment" min:"1" max:"1000000000" doc:"the same in iterations of each trainer, instead of --epochs"`
-	Seconds    float64  `json:"seconds" group:"experiment" max:"31536000" doc:"the same in seconds, instead of --epochs; trainers that are connected run equally many iterations"`
-	Warmup     string   `json:"warmup" group:"experiment" default:"full" enum:"full,none" or:"integer" min:"1" max:"1000000000" doc:"length of the pass before the measured one: full (as long as that), none, or N iterations"`
-	BatchSize  int      `json:"batch_size" group:"experiment" default:"10" min:"1" max:"1000000000" doc:"samples in a batch"`
-	TorchSeed  uint64   `json:"torch_seed" group:"experiment" default:"0" max:"18446744073709551615" doc:"seed of weights and data"`
-	RPCTimeout int      `json:"rpc_timeout" group:"experiment" default:"60" min:"1" max:"31536000" doc:"longest wait for another process, in seconds"`
-	Backend    string   `json:"backend" group:"experiment" default:"gloo" enum:"gloo,nccl,multi" doc:"the trainers' process group: gloo is psbench's own CPU collectives, nccl and multi need CUDA"`
-	Transport  string   `json:"transport" group:"experiment" default:"auto" enum:"auto" doc:"what carries the gradients, by default what is fastest on one host"`
-	Listen     string   `json:"listen" group:"experiment" default:"127.0.0.1" doc:"IP address of this host that tcp and grpc listen on; a loopback address"`
-	OnNaN      string   `json:"on_nan" group:"experiment" default:"warn" enum:"warn,fail" doc:"what a loss, gradient or parameter that is NaN or infinite does: warn or fail"`
-	Isolate    []string `json:"isolate" group:"experiment" enum:"hook,criterion,model,all" doc:"parts that get a process of their own beside each trainer"`
+	NTrainer     int      `json:"ntrainer" group:"experiment" default:"2" max:"10000" doc:"trainers on the CPU"`
+	NServer      int      `json:"nserver" group:"experiment" default:"1" max:"10000" doc:"servers on the CPU; 0 for none"`
+	Epochs       int      `json:"epochs" group:"experiment" default:"5" min:"1" max:"1000000000" doc:"length of a pass, in passes over the data; by default more where that gives a trainer fewer than 20 iterations"`
+	Iterations   int      `json:"iterations" group:"experiment" min:"1" max:"1000000000" doc:"the same in iterations of each trainer, instead of --epochs"`
+	Seconds      float64  `json:"seconds" group:"experiment" max:"31536000" doc:"the same in seconds, instead of --epochs; trainers that are connected run equally many iterations"`
+	Warmup       string   `json:"warmup" group:"experiment" default:"full" enum:"full,none" or:"integer" min:"1" max:"1000000000" doc:"length of the pass before the measured one: full (as long as that), none, or N iterations"`
+	BatchSize    int      `json:"batch_size" group:"experiment" default:"10" min:"1" max:"1000000000" doc:"samples in a batch"`
+	TorchSeed    uint64   `json:"torch_seed" group:"experiment" default:"0" max:"18446744073709551615" doc:"seed of weights and data"`
+	RPCTimeout   int      `json:"rpc_timeout" group:"experiment" default:"60" min:"1" max:"31536000" doc:"longest wait for another process, in seconds"`
+	PluginMemory string   `json:"plugin_memory" group:"experiment" unit:"bytes" min:"268435456" doc:"memory of each process of a plugin not of psbench, e.g. 2GiB"`
+	Backend      string   `json:"backend" group:"experiment" default:"gloo" enum:"gloo,nccl,multi" doc:"the trainers' process group: gloo is psbench's own CPU collectives, nccl and multi need CUDA"`
+	Transport    string   `json:"transport" group:"experiment" default:"auto" enum:"auto" doc:"what carries the gradients, by default what is fastest on one host"`
+	Listen       string   `json:"listen" group:"experiment" default:"127.0.0.1" doc:"IP address of this host that tcp and grpc listen on; a loopback address"`
+	OnNaN        string   `json:"on_nan" group:"experiment" default:"warn" enum:"warn,fail" doc:"what a loss, gradient or parameter that is NaN or infinite does: warn or fail"`
+	Isolate      []string `json:"isolate" group:"experiment" enum:"hook,criterion,model,all" doc:"parts that get a process of their own beside each trainer"`
 
 	NumberTrainers   int `json:"number_trainers" group:"hybrid" stands:"ntrainer" max:"10000" doc:"trainers, as --ntrainer"`
 	NumberPS         int `json:"number_ps" group:"hybrid" stands:"nserver" max:"10000" doc:"servers, as --nserver"`
@@ -83,7 +84,7 @@ type Option struct {
 	Doc     string
 	// Kind of the part that the option chooses, if it does.
 	Kind sdk.Kind
-	// Min and Max bound integers, and Max numbers.
+	// Min and Max bound integers, Max numbers, and Min sizes.
 	Min, Max uint64
 	// Enum lists the values that are allowed, if not all are.
 	Enum []string
@@ -103,6 +104,7 @@ const (
 	String   Type = "string"
 	Integer  Type = "integer"
 	Number   Type = "number" // above 0
+	Size     Type = "size"   // in bytes, with a unit
 	Bool     Type = "bool"
 	List     Type = "list"     // of strings
 	Settings Type = "settings" // by kind and name
@@ -142,7 +144,7 @@ func describeOptions(t reflect.Type) []Option {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		o := Option{
-			Key: f.Tag.Get("json"), Type: typeOf(f.Type),
+			Key: f.Tag.Get("json"), Type: typeOf(f),
 			Default: f.Tag.Get("default"), Group: f.Tag.Get("group"), Doc: f.Tag.Get("doc"),
 			Kind: sdk.Kind(f.Tag.Get("kind")), NoEffect: f.Tag.Get("effect"), Stands: f.Tag.Get("stands"),
 			OrInteger: f.Tag.Get("or") == string(Integer),
@@ -159,9 +161,12 @@ func describeOptions(t reflect.Type) []Option {
 	return out
 }
 
-func typeOf(t reflect.Type) Type {
-	switch t.Kind() {
+func typeOf(f reflect.StructField) Type {
+	switch f.Type.Kind() {
 	case reflect.String:
+		if f.Tag.Get("unit") == "bytes" {
+			return Size
+		}
 		return String
 	case reflect.Bool:
 		return Bool

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/psbench/psbench/internal/bytesize"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -19,6 +20,8 @@ func (o Option) Parse(raw any) (any, error) {
 		return o.parseInteger(raw)
 	case Number:
 		return o.parseNumber(raw)
+	case Size:
+		return o.parseSize(raw)
 	case Bool:
 		return parseBool(raw)
 	case List:
@@ -56,6 +59,19 @@ func (o Option) parseNumber(raw any) (any, error) {
 		return n, nil
 	}
 	return nil, fmt.Errorf("is %s but must be a number above 0 and at most %d", Show(raw), o.Max)
+}
+
+// parseSize gives the size as a string with the largest unit that divides it.
+func (o Option) parseSize(raw any) (any, error) {
+	text := digitsOf(raw)
+	if s, ok := raw.(string); ok {
+		text = s
+	}
+	n, err := bytesize.Parse(text)
+	if err != nil || uint64(n) < o.Min { // #nosec G115 -- not negative
+		return nil, fmt.Errorf("is %s but must be a size of %s or more, such as 2GiB", Show(raw), bytesize.Format(int(o.Min))) // #nosec G115 -- a tag
+	}
+	return bytesize.Format(n), nil
 }
 
 func parseBool(raw any) (any, error) {

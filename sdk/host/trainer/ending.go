@@ -3,6 +3,8 @@ package trainer
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/psbench/psbench/comm"
@@ -20,6 +22,8 @@ type ending struct {
 	stop    context.CancelCauseFunc
 	stopped <-chan struct{}
 	outer   func() context.Context // that which ends only if the pass must, over or not
+
+	evaluated atomic.Int64 // counts begins and ends of evaluations, so one runs if it is odd
 }
 
 // forget prepares for the next pass, before its Train: the core may ask for a bound of a pass
@@ -39,12 +43,45 @@ func (e *ending) begin(outer context.Context, length stop.Length) context.Contex
 	return ctx
 }
 
+// watchEnd ends the run if Train has not returned for as long as the timeout after its pass was
+// over. An evaluation, which comes after that, may last, and after it the time begins anew.
+// returned is to be called when Train has returned.
+func (r *Role) watchEnd(ctx context.Context) (returned func()) {
+	back, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-ctx.Done():
+		case <-back:
+			return
+		}
+		for errors.Is(context.Cause(ctx), sdk.ErrPassOver) {
+			before := r.ending.evaluated.Load()
+			select {
+			case <-time.After(r.Timeout):
+			case <-back:
+				return
+			}
+			if before%2 == 0 && r.ending.evaluated.Load() == before {
+				r.Fail(fmt.Errorf("%s has not ended its pass %g s after it was over", r.Title(), r.Timeout.Seconds()))
+				return
+			}
+		}
+	}()
+	return func() {
+		close(back)
+		<-ended
+	}
+}
+
 // evaluate evaluates after an epoch. That the pass is over does not end it: the last evaluation
 // comes after that.
 func (r *Role) evaluate(ctx context.Context, epoch int, forward func(*sdk.Batch) (tensor.Tensor, error), criterion sdk.Criterion) error {
 	if errors.Is(context.Cause(ctx), sdk.ErrPassOver) {
 		ctx = r.ending.outer()
 	}
+	r.ending.evaluated.Add(1)
+	defer r.ending.evaluated.Add(1)
 	return r.evaluation.run(ctx, epoch, forward, criterion)
 }
 

@@ -1,0 +1,34 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// mostSuspects bounds how many processes are introduced.
+const mostSuspects = 3
+
+// introduce adds to err, which ended a run, what those are of the processes that it is about
+// which a plugin of the user's runs, and what they said last. psbench's own are known by their
+// names; how a process died its last words are part of.
+func (c *Cluster) introduce(err error, names []string) error {
+	var told []string
+	for _, m := range c.members {
+		named := slices.Contains(names, m.Name) || err != nil && strings.Contains(err.Error(), m.Name+": ") // a companion, in the words of its trainer
+		if len(m.Plugin.Command) == 0 || !named || len(told) == mostSuspects {
+			continue
+		}
+		text := fmt.Sprintf("%s is %s of plugin %s", m.Name, m.Part, m.Plugin.Name)
+		if m.Process != nil && !m.exited() {
+			if said := m.LastWords(); said != "" {
+				text += ", which said last: " + said
+			}
+		}
+		told = append(told, text)
+	}
+	if err == nil || len(told) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, strings.Join(told, "; "))
+}

@@ -1,0 +1,170 @@
+package launch
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/comm/shm"
+)
+
+// LimitArgument as the first argument makes the executable bound its own memory and then
+// become the program that follows: between fork and exec Go runs nothing.
+const LimitArgument = "__limit"
+
+// limitation is how a plugin's memory is bounded: by a cgroup that it joins or, where there is
+// none, by RLIMIT_DATA. That counts what a process maps for itself, touched or not, of which a
+// Go program has some 150 MB; shared memory, and what its children have, it does not count.
+type limitation struct {
+	bytes int64
+	group *memoryGroup // nil: RLIMIT_DATA
+}
+
+// wrap is the command that starts a program under the limitation.
+func (l limitation) wrap(path string, args []string) (string, []string) {
+	own := builtin(LimitArgument, strconv.FormatInt(l.bytes, 10), l.group.path(), path)
+	return own.Path, append(own.Args, args...)
+}
+
+// becomeLimited is the main function of a process that was started by wrap, with these
+// arguments. It returns only if that fails.
+func becomeLimited(args []string) error {
+	bytes, err := strconv.ParseUint(args[0], 10, 64)
+	if err != nil {
+		return err
+	}
+	group, path := args[1], args[2]
+	environ := os.Environ()
+	if group == "" || join(group) != nil {
+		if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: bytes, Max: bytes}); err != nil {
+			return fmt.Errorf("its memory cannot be limited: %w", err)
+		}
+	}
+	return syscall.Exec(path, args[3:], environ) // #nosec G204 -- the plugin
+}
+
+// join has this process join a cgroup.
+func join(group string) error {
+	return writeGroup(group, "cgroup.procs", strconv.Itoa(os.Getpid()))
+}
+
+// memoryGroup is a cgroup that bounds the memory of one plugin and of all that it starts.
+type memoryGroup struct {
+	folder string
+	files  groupFiles
+}
+
+// groupFiles are the names of what a version of cgroups has to bound memory.
+type groupFiles struct {
+	limit   string
+	swap    string // the limit of memory and swap together, or of swap alone
+	swapped bool   // the latter
+	events  string // has a line that says how many processes were killed
+}
+
+var groupVersions = []groupFiles{
+	{limit: "memory.max", swap: "memory.swap.max", swapped: true, events: "memory.events"},
+	{limit: "memory.limit_in_bytes", swap: "memory.memsw.limit_in_bytes", events: "memory.oom_control"},
+}
+
+// makeMemoryGroup makes a cgroup of that name below that of this process, or gives nil where
+// that may not be or cannot bound memory.
+func makeMemoryGroup(name string, bytes int64) *memoryGroup {
+	for _, parent := range memoryGroups() {
+		g := &memoryGroup{folder: filepath.Join(parent, name)}
+		if os.Mkdir(g.folder, 0o755) != nil { // #nosec G301 -- as all cgroups are
+			continue
+		}
+		for _, g.files = range groupVersions {
+			if g.bound(bytes) == nil {
+				return g
+			}
+		}
+		g.remove()
+	}
+	return nil
+}
+
+// memoryGroups are the folders of the memory cgroups of this process. Where a mount shows only
+// one above them, a cgroup that is made there would leave limits that the user has set.
+func memoryGroups() []string {
+	return slices.DeleteFunc(shm.OwnMemoryCgroups(), func(folder string) bool {
+		members, err := os.ReadFile(filepath.Join(folder, "cgroup.procs")) // #nosec G304 -- of the kernel
+		return err != nil || !slices.Contains(strings.Fields(string(members)), strconv.Itoa(os.Getpid()))
+	})
+}
+
+// bound sets the limit. That of swap is not there everywhere.
+func (g *memoryGroup) bound(bytes int64) error {
+	limit := strconv.FormatInt(bytes, 10)
+	if err := writeGroup(g.folder, g.files.limit, limit); err != nil {
+		return err
+	}
+	if g.files.swapped {
+		limit = "0"
+	}
+	_ = writeGroup(g.folder, g.files.swap, limit)
+	return nil
+}
+
+// path is the folder, or "" of no cgroup.
+func (g *memoryGroup) path() string {
+	if g == nil {
+		return ""
+	}
+	return g.folder
+}
+
+// exceeded says whether a process was killed for what the cgroup may not hold.
+func (g *memoryGroup) exceeded() bool {
+	if g == nil {
+		return false
+	}
+	text, _ := os.ReadFile(filepath.Join(g.folder, g.files.events)) // #nosec G304 -- of the kernel
+	for line := range strings.Lines(string(text)) {
+		if count, found := strings.CutPrefix(line, "oom_kill "); found {
+			return strings.TrimSpace(count) != "0"
+		}
+	}
+	return false
+}
+
+// remove removes the cgroup, once all its processes are gone; the kernel may take a moment to
+// notice.
+func (g *memoryGroup) remove() {
+	for range 100 {
+		if err := os.Remove(g.folder); err == nil || os.IsNotExist(err) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// clearMemoryGroups removes the cgroups of a run whose supervisor is dead.
+func clearMemoryGroups(run string) {
+	for _, parent := range memoryGroups() {
+		folders, _ := filepath.Glob(filepath.Join(parent, run+".*"))
+		for _, folder := range folders {
+			(&memoryGroup{folder: folder}).remove()
+		}
+	}
+}
+
+func writeGroup(folder, name, text string) error {
+	file, err := os.OpenFile(filepath.Join(folder, name), os.O_WRONLY, 0) // #nosec G304 -- of the kernel
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	if cerr := file.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
