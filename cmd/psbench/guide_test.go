@@ -65,7 +65,7 @@ func newReader(t *testing.T) *reader {
 	if err := os.MkdirAll(filepath.Join(root(t), "bin"), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	bin, err := os.MkdirTemp(filepath.Join(root(t), "bin"), "guide-")
+	bin, err := os.MkdirTemp(filepath.Join(root(t), "bin"), ".guide-") // which tests that look at all sources pass over
 	if err != nil {
 		t.Fatal(err)
 	}

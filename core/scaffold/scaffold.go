@@ -39,6 +39,10 @@ func (p Project) Try() []string {
 	return []string{"go test .", "go build -o " + p.Name + " .", run}
 }
 
+// module is the path of the project's module, until it is published under another. Not every name
+// would be one: Go has no module example.com/v1 or example.com/con.
+func (p Project) module() string { return "example.com/psbench-" + p.Name }
+
 // namePattern is narrower than that of keys, since a name is that of a folder and a program as
 // well, and stands on command lines.
 var namePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,99}$`)
@@ -95,7 +99,7 @@ func (p Project) Write() (paths []string, err error) {
 
 // files are the contents of the project's files, by name.
 func (p Project) files() (map[string][]byte, error) {
-	goMod, goSum, err := p.With.files("example.com/" + p.Name)
+	goMod, goSum, err := p.With.files(p.module())
 	if err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func TestNames(t *testing.T) {
 // go.mod has everything that psbench requires, once, and go.sum its sums.
 func TestModuleOfAClone(t *testing.T) {
 	m := clone(t)
-	goMod, goSum, err := m.files("example.com/mine")
+	goMod, goSum, err := m.files(Project{Name: "mine"}.module())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestModuleOfAClone(t *testing.T) {
 	if d := cmp.Diff(append([]string{}, own...), requirements(goMod)); d != "" {
 		t.Error(d)
 	}
-	for _, want := range []string{"module example.com/mine\n\ngo 1.", "\nrequire github.com/psbench/psbench v0.0.0\n", "\nreplace github.com/psbench/psbench => " + m.Clone + "\n"} {
+	for _, want := range []string{"module example.com/psbench-mine\n\ngo 1.", "\nrequire github.com/psbench/psbench v0.0.0\n", "\nreplace github.com/psbench/psbench => " + m.Clone + "\n"} {
 		if !strings.Contains(string(goMod), want) {
 			t.Errorf("go.mod lacks %q:\n%s", want, goMod)
 		}
@@ -148,7 +148,7 @@ func TestModuleOfAReleasedVersion(t *testing.T) {
 	if !is {
 		t.Fatal("it is not released")
 	}
-	goMod, goSum, err := m.files("example.com/mine")
+	goMod, goSum, err := m.files(Project{Name: "mine"}.module())
 	if err != nil {
 		t.Fatal(err)
 	}
