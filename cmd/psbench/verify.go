@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -10,19 +12,25 @@ import (
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/report"
+	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/run"
 	"github.com/psbench/psbench/core/verify"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
 
 func (a *app) verifyCommand() *cobra.Command {
+	var record string
 	cmd := &cobra.Command{
 		Use:   "verify [FILE...]",
 		Short: "Compare runs with reference cases",
 		Long: `verify runs reference cases through real plugin processes and compares what
 they computed with what their files expect. Without files it runs the cases
 that psbench carries. A model, server, hook or trainer that is given takes the
-place of the cases' own; cases that it does not fit are skipped, with the reason.`,
+place of the cases' own; cases that it does not fit are skipped, with the reason.
+
+With --record it runs the configuration of --config instead, twice, and writes
+what came of it as a case.`,
 		Example: lines(
 			"psbench verify",
 			"psbench verify --transport tcp",
@@ -30,8 +38,19 @@ place of the cases' own; cases that it does not fit are skipped, with the reason
 			"psbench verify --set trainer.bucket_bytes=512",
 			"psbench verify my_case.json",
 			"psbench verify --registry mine.json --server mine",
+			"psbench verify --record my_case.json --config run.json",
 		),
 		RunE: func(cmd *cobra.Command, files []string) error {
+			switch {
+			case record != "" && len(files) > 0:
+				return usagef("--record writes the case of a run, so it takes no files, but %s is given", quote.Word(files[0]))
+			case strings.HasSuffix(record, ".gz"):
+				return usagef("--record is %s but a case is not compressed: give a name such as case.json", quote.Word(record))
+			case record != "":
+				return a.recordCase(cmd, record)
+			case cmd.Flags().Changed("config"):
+				return usagef("--config is of --record: cases have configurations of their own")
+			}
 			cases, err := loadCases(files)
 			if err != nil {
 				return err
@@ -44,17 +63,47 @@ place of the cases' own; cases that it does not fit are skipped, with the reason
 				exp, _, err := a.resolve(cmd, l)
 				return exp, err
 			}
-			defer hold(cmd.Context())()
-			printed := report.NewProgress(a.stderr, a.terminal(a.stderr), true)
-			defer printed.Done()
-			o := a.runOptions(run.Silent)
-			o.Output = launch.Output{Line: printed.Line}
+			o, done := a.caseOptions(cmd)
+			defer done()
 			return verify.Run(cmd.Context(), cases, chosen, resolve, o, a.stdout)
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 	}
-	a.addFlags(cmd, "model", "server", "ddp_hook", "trainer", "set", "transport", "listen", "isolate", "registry", "no_user_registry", "rpc_timeout")
+	a.addFlags(cmd, "model", "server", "ddp_hook", "trainer", "config", "set", "transport", "listen", "isolate", "registry", "no_user_registry", "rpc_timeout")
+	cmd.Flags().StringVar(&record, "record", "", "`FILE` for the case of the run that --config and the other flags describe")
 	return cmd
+}
+
+// caseOptions are those of the runs of cases, which end with done.
+func (a *app) caseOptions(cmd *cobra.Command) (o run.Options, done func()) {
+	release := hold(cmd.Context())
+	printed := report.NewProgress(a.stderr, a.terminal(a.stderr), true)
+	o = a.runOptions(run.Silent)
+	o.Output = launch.Output{Line: printed.Line}
+	return o, func() {
+		printed.Done()
+		release()
+	}
+}
+
+// recordCase writes the case of a run to file, whole or not at all. Its name is that of the file.
+func (a *app) recordCase(cmd *cobra.Command, file string) error {
+	e, _, err := a.resolve(cmd)
+	if err != nil {
+		return err
+	}
+	o, done := a.caseOptions(cmd)
+	defer done()
+	name := strings.TrimSuffix(filepath.Base(file), ".json")
+	c, err := verify.Record(cmd.Context(), name, e, o)
+	if err != nil {
+		return err
+	}
+	if err := result.Write(file, c, func() {}); err != nil {
+		return fmt.Errorf("--record %s: %w", quote.Word(file), err)
+	}
+	printf(a.stdout, "%s is a case of %d iterations: psbench verify %s\n", quote.Word(file), len(c.Expect[0].Loss), quote.Word(file))
+	return nil
 }
 
 // chosenParts are the parts that the command line chooses.
@@ -67,19 +116,15 @@ func (a *app) chosenParts(cmd *cobra.Command) (chosen verify.Substitutes, err er
 	plain.SetContext(cmd.Context())
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		kind, part := substitutable[f.Name]
-		switch list, ok := f.Value.(pflag.SliceValue); {
+		switch {
 		case part:
 			chosen.Kinds = append(chosen.Kinds, kind)
 			if _, unknown := reg.Lookup(kind, f.Value.String()); unknown != nil && err == nil {
 				err = fmt.Errorf("--%s: %w", f.Name, unknown)
 			}
 		case f.Name == "set": // of the parts that are chosen
-		case ok:
-			for _, v := range list.GetSlice() {
-				_ = plain.Flags().Set(f.Name, v) // as it was set before
-			}
 		default:
-			_ = plain.Flags().Set(f.Name, f.Value.String())
+			_ = plain.Flags().Set(f.Name, f.Value.String()) // as it was set before
 		}
 	})
 	chosen.Own = func(l config.Layer) (*config.Experiment, error) {

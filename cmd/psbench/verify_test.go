@@ -249,6 +249,35 @@ func TestVerifyOfAPart(t *testing.T) {
 	}
 }
 
+// What a run came to is a case, which another configuration does not follow.
+func TestVerifyRecords(t *testing.T) {
+	dir := t.TempDir()
+	config, file := filepath.Join(dir, "run.json"), filepath.Join(dir, "mine.json")
+	if err := os.WriteFile(config, []byte(`{"ntrainer": 1, "epochs": 1, "model": "mlp", "data": "dense", "set": {"model": {"sizes": [4, 2]}, "data": {"features": 4}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, stdout, stderr := psbenchMain(t, "verify", "--record", file, "--config", config)
+	if status != 0 || !strings.Contains(stdout, "mine.json is a case of ") {
+		t.Fatalf("exit status %d\n%s%s", status, stdout, stderr)
+	}
+	if status, stdout, _ := psbenchMain(t, "verify", file, "--server", "average_batch"); status != 0 || !strings.Contains(stdout, "1 of 1 cases agree") {
+		t.Errorf("exit status %d\n%s", status, stdout)
+	}
+	if status, stdout, _ := psbenchMain(t, "verify", file, "--set", "trainer.lr=7"); status != 1 || !strings.Contains(stdout, "0 of 1 cases agree, 1 disagrees") {
+		t.Errorf("exit status %d\n%s", status, stdout)
+	}
+	for want, args := range map[string][]string{
+		"--record writes the case of a run, so it takes no files": {"--record", file, file},
+		"a case is not compressed":                                {"--record", file + ".gz"},
+		"--config is of --record":                                 {"--config", config},
+		"no/such/folder":                                          {"--record", filepath.Join(dir, "no/such/folder/case.json"), "--config", config},
+	} {
+		if status, _, stderr := psbenchMain(t, append([]string{"verify"}, args...)...); status == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit status %d, %s", args, status, stderr)
+		}
+	}
+}
+
 // resolved is the experiment of flags.
 func resolved(t *testing.T, flags ...string) *config.Experiment {
 	t.Helper()

@@ -35,12 +35,13 @@ var kinds = map[string]func() Case{
 	"ddp":          func() Case { return &DDP{} },
 	"hybrid":       func() Case { return &Hybrid{} },
 	"batch_update": func() Case { return &BatchUpdate{} },
+	"recorded":     func() Case { return &Recorded{} },
 }
 
 // Header is what cases of all kinds have.
 type Header struct {
 	Name      string    `json:"name"`
-	Kind      string    `json:"kind"` // ddp, hybrid or batch_update
+	Kind      string    `json:"kind"` // ddp, hybrid, batch_update or recorded
 	Seed      uint64    `json:"seed"`
 	Trainer   string    `json:"trainer"`
 	NTrainer  int       `json:"ntrainer"`

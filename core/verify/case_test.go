@@ -41,8 +41,8 @@ func TestBadCases(t *testing.T) {
 	const ddp, hybrid, update = "allreduce_dense_t2", "hybrid_t1_s2", "batch_update_t3"
 	for _, c := range []struct{ base, from, to, want string }{
 		{ddp, `"name": "allreduce_dense_t2", `, ``, "case.json has no name"},
-		{ddp, `"kind": "ddp", `, ``, "case.json has no kind: give batch_update, ddp, hybrid"},
-		{ddp, `"kind": "ddp"`, `"kind": "dpp"`, `case.json: kind is "dpp" but psbench verifies cases of kind batch_update, ddp, hybrid`},
+		{ddp, `"kind": "ddp", `, ``, "case.json has no kind: give batch_update, ddp, hybrid, recorded"},
+		{ddp, `"kind": "ddp"`, `"kind": "dpp"`, `case.json: kind is "dpp" but psbench verifies cases of kind batch_update, ddp, hybrid, recorded`},
 		{ddp, `"kind": "ddp"`, `"kind": 1`, `case.json has no kind`},
 		{ddp, `"kind": "ddp"`, `"kind": "hybrid"`, `unknown key "ddp_hook"`},
 		{ddp, `"seed": 1`, `"seeed": 1`, `unknown key "seeed"; did you mean "seed"?`},

@@ -15,6 +15,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
+//go:generate go test -run TestSchema -update .
+
 // ErrFailed says that a case did not come out as expected; the output says
 // which.
 var ErrFailed = errors.New("not every reference case agrees")

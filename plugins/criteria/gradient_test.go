@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/plugins/internal/gradcheck"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugintest/gradcheck"
 )
 
 // cel computes its exponentials in float32; the others compute in float64.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/plugins/internal/gradcheck"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugintest/gradcheck"
 )
 
 // fatal is a testing.TB or a *rapid.T.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
-	"github.com/psbench/psbench/plugins/internal/gradcheck"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugintest/gradcheck"
 )
 
 // Outputs are float32, so a weighted sum of some dozens of them rounds by about 1e-6,

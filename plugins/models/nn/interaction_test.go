@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/internal/splitmix"
-	"github.com/psbench/psbench/plugins/internal/gradcheck"
 	"github.com/psbench/psbench/plugins/models/blas"
+	"github.com/psbench/psbench/sdk/plugintest/gradcheck"
 )
 
 func gonum(t testing.TB) blas.BLAS {

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/plugins/internal/gradcheck"
+	"github.com/psbench/psbench/sdk/plugintest/gradcheck"
 )
 
 func TestLogSoftmax(t *testing.T) {

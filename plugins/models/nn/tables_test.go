@@ -9,8 +9,8 @@ import (
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/splitmix"
-	"github.com/psbench/psbench/plugins/internal/gradcheck"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugintest/gradcheck"
 )
 
 // drawIndices draws samples with an index for each table.

@@ -6,7 +6,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk/host/layout"
+	"github.com/psbench/psbench/sdk/host/process"
 )
 
 // guardedFloats are n values that end where a page begins that nobody may touch: who writes one
@@ -28,4 +31,45 @@ func guardedFloats(n int) (values []float32, freeze func() error, free func(), e
 	inner := memory[page : page+size]
 	freeze = func() error { return unix.Mprotect(inner, unix.PROT_READ) }
 	return tensor.ViewFloat32(inner[size-4*n : size : size]), freeze, free, nil
+}
+
+// guard is guarded memory that a process owns.
+type guard func()
+
+// Close gives it back.
+func (g guard) Close() error {
+	g()
+	return nil
+}
+
+// bindGuarded gives the model of a rank guarded memory, a bucket for each parameter.
+func (r *Rank) bindGuarded(p *process.Process, plan []tensor.BucketSpec) (err error) {
+	floats := func(n int) []float32 {
+		values, _, free, e := guardedFloats(n)
+		if e != nil {
+			err = e
+			return make([]float32, n)
+		}
+		p.OwnMemory(guard(free))
+		return values
+	}
+	specs := r.Model.Parameters()
+	gradients, store, e := layout.New(specs, plan, func(specs []tensor.BucketSpec) (*comm.Store, error) {
+		store := comm.NewStore(specs)
+		for _, b := range store.Buckets {
+			b.Gradient.Values = floats(cap(b.Gradient.Values))[:len(b.Gradient.Values)]
+		}
+		return store, err
+	})
+	if e != nil {
+		return e
+	}
+	r.Gradients, r.Buckets = gradients, store.Buckets
+	for _, spec := range specs {
+		r.Values = append(r.Values, tensor.Tensor{Shape: spec.Shape, Data: floats(tensor.Elements(spec.Shape))})
+	}
+	if err != nil {
+		return err
+	}
+	return r.Model.Bind(r.Values, r.Gradients)
 }

@@ -37,6 +37,18 @@ var modelPoints = []Point{
 		},
 	},
 	{
+		Name:    "memory",
+		Promise: "values and gradients are read and written where they were bound, and not beside that",
+		Guarded: true,
+		rank: func(r *Rank) error {
+			r.Model.Initialize(1)
+			for _, n := range []int{1, 7} {
+				_, _ = r.step(Batch(r.Model.Inputs(), n, 0)) // its errors are the business of other points
+			}
+			return nil
+		},
+	},
+	{
 		Name:    "emits",
 		Promise: "a backward pass emits the gradient of every parameter once, when it is complete",
 		rank: func(r *Rank) error {

@@ -24,6 +24,8 @@ type Point struct {
 	Ranks, Passes int
 	// Sparse says that it is about sparse gradients alone, Agreement that about ranks that agree.
 	Sparse, Agreement bool
+	// Guarded has a model bound to memory between pages that nobody may touch, as only a test can.
+	Guarded bool
 
 	rank  func(r *Rank) error    // carried out by each rank, in each pass
 	alone func(s *Subject) error // builds the part itself; nil where rank is set
@@ -88,7 +90,7 @@ func (s *Subject) agrees() bool {
 }
 
 // InRun says that a trainer of a real run can carry the point out.
-func (p Point) InRun() bool { return p.rank != nil }
+func (p Point) InRun() bool { return p.rank != nil && !p.Guarded }
 
 // Check carries the point out on s in this process. The error is what is wrong with the part.
 func (p Point) Check(s *Subject) error {

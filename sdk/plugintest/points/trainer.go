@@ -100,7 +100,7 @@ var trainerPoints = []Point{
 			case len(told) != 1:
 				return fmt.Errorf("the context ended after iteration 1, but %d were done", len(told))
 			case !errors.Is(err, errEnough):
-				return fmt.Errorf("the context ended because %v, but Train gives %v", errEnough, err)
+				return fmt.Errorf("the context ended because %q, but Train gives %q", fmt.Sprint(errEnough), fmt.Sprint(err))
 			}
 			return nil
 		},

@@ -21,6 +21,7 @@ import (
 type world struct {
 	subject *Subject
 	folder  string // of sockets
+	guarded bool   // models are bound to guarded memory
 	procs   []*process.Process
 	ranks   []*Rank
 	server  *server.Role
@@ -29,7 +30,7 @@ type world struct {
 
 // inWorld carries the point out in ranks of this process.
 func (p Point) inWorld(s *Subject) error {
-	w := &world{subject: s}
+	w := &world{subject: s, plan: s.buckets(), guarded: p.Guarded}
 	err := within(s.timeout()+hostGrace, func() error { return w.carry(p) })
 	var peer *comm.PeerError
 	if told := w.told(); told != nil && !errors.As(told, &peer) {
@@ -141,7 +142,6 @@ func (w *world) open(ranks int) (err error) {
 	if w.folder, err = os.MkdirTemp("", "kit"); err != nil {
 		return err
 	}
-	w.plan = w.subject.buckets()
 	var peer *process.Peer
 	if w.needsServer() {
 		proc, err := w.process(fmt.Sprintf("server%d", ranks), ranks)
@@ -217,7 +217,7 @@ func (w *world) equip(r *Rank, p *process.Process, links process.HookLinks) erro
 		r.Criterion, err = hosted.NewCriterion(p, choice, sdk.CriterionEnv{MaxBatch: MaxBatch, Engine: engine.Host})
 		return err
 	case sdk.KindModel:
-		return equipModel(r, p, choice)
+		return w.equipModel(r, p, choice)
 	case sdk.KindTrainer:
 		return w.equipTrainer(r, p, links)
 	case sdk.KindServer:
@@ -237,7 +237,7 @@ func (w *world) equip(r *Rank, p *process.Process, links process.HookLinks) erro
 }
 
 // equipModel binds the model to memory, a bucket for each parameter.
-func equipModel(r *Rank, p *process.Process, choice process.Choice) error {
+func (w *world) equipModel(r *Rank, p *process.Process, choice process.Choice) error {
 	model, err := hosted.NewModel(p, choice, sdk.ModelEnv{MaxBatch: MaxBatch, Threads: 1, Engine: engine.Host})
 	if err != nil {
 		return err
@@ -253,24 +253,11 @@ func equipModel(r *Rank, p *process.Process, choice process.Choice) error {
 			plan[k].Sparse, plan[k].TableRows, plan[k].Width, plan[k].Capacity = true, spec.Shape[0], spec.Shape[1], spec.Shape[0]
 		}
 	}
-	r.Model = model
+	if r.Model = model; w.guarded {
+		return r.bindGuarded(p, plan)
+	}
 	_, err = r.bind(p, plan)
 	return err
-}
-
-// bind gives the model of a rank its memory, with the buckets of a plan.
-func (r *Rank) bind(p *process.Process, plan []tensor.BucketSpec) (*comm.Store, error) {
-	specs := r.Model.Parameters()
-	gradients, store, err := layout.New(specs, plan, p.NewStore)
-	if err != nil {
-		return nil, err
-	}
-	p.OwnMemory(store)
-	r.Gradients, r.Buckets = gradients, store.Buckets
-	if r.Values, err = layout.NewValues(engine.Host, specs); err != nil {
-		return nil, err
-	}
-	return store, r.Model.Bind(r.Values, r.Gradients)
 }
 
 // links are those of the hook that a rank has.

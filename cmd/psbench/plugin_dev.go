@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/psbench/psbench"
+	"github.com/psbench/psbench/core/develop"
+	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+func (a *app) pluginDevCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "dev DIR -- FLAGS...",
+		Short: "Build and run a plugin anew whenever its source changes",
+		Long: `dev builds the plugin whose source is in DIR, as go build does, accepts its
+checksum, as psbench plugin add does, and runs psbench with FLAGS; then again after each
+change of the source: Go, C and assembly files, go.mod and go.sum, in the folders below DIR
+too, but no tests. A change is over when the files are the same for 0.2 s. One that comes
+during a build or a run ends that, and the next one begins. What cannot be built or run is
+told, and the next change waited for. Ctrl-C ends it all.`,
+		Example: lines("psbench plugin dev ./median -- --server median --epochs 1"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			before := args
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+				before = args[:dash]
+			}
+			if len(before) != 1 {
+				return usagef("plugin dev takes one folder, but %s given; flags of the run follow --", given(before))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := a.userRegistry()
+			if err != nil {
+				return err
+			}
+			program, err := develop.Program(args[0])
+			if err != nil {
+				return err
+			}
+			// What it waits for ends by itself or by the end of its context.
+			ctx := cmd.Context()
+			defer hold(ctx)()
+			defer bounded(ctx)()
+			d := development{app: a, dir: args[0], program: program, registry: path, flags: args[1:]}
+			return develop.Loop{Dir: args[0], Turn: d.turn}.Run(ctx)
+		},
+		ValidArgsFunction: func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+	}
+}
+
+// development is a plugin that is built and run again and again.
+type development struct {
+	*app
+	dir, program, registry string
+	flags                  []string
+	turns                  int
+}
+
+// turn builds the plugin, accepts what came of it, and runs it.
+func (d *development) turn(ctx context.Context) {
+	if d.turns++; d.turns == 1 {
+		d.say("building %s", quote.Word(d.dir))
+	} else {
+		d.say("%s has changed, building it anew", quote.Word(d.dir))
+	}
+	err := d.once(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return // that it was ended is no news
+	case err != nil:
+		d.say("%s", quote.Lines(err.Error()))
+	}
+	d.say("waiting for a change of %s; Ctrl-C ends this", quote.Word(d.dir))
+}
+
+func (d *development) once(ctx context.Context) error {
+	if err := develop.Build(ctx, d.dir, d.program, os.Stderr); err != nil {
+		return fmt.Errorf("%s cannot be built: %w", quote.Word(d.dir), err)
+	}
+	addition := registry.Addition{Command: []string{d.program}, Ask: launch.Describe}
+	if _, _, err := registry.Add(ctx, d.registry, psbench.Registry, addition); err != nil {
+		return err
+	}
+	// A run that fails has said why.
+	_ = develop.Psbench(ctx, append([]string{os.Args[0], "run"}, d.flags...), os.Stdout, os.Stderr)
+	return nil
+}
+
+func (d *development) say(format string, args ...any) {
+	printf(d.stderr, "psbench: "+format+"\n", args...)
+}

@@ -1,0 +1,75 @@
+// Package develop takes a turn with a plugin, such as to build and to run it, whenever its source
+// has changed.
+package develop
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// look is how often the source is looked at.
+	look = 200 * time.Millisecond
+	// unrest is how long a source that changes all the time is waited for.
+	unrest = 2 * time.Second
+)
+
+// Loop takes turns until the context ends.
+type Loop struct {
+	Dir string // of the source
+	// Turn is ended by its context when the source changes, and then waited for.
+	Turn func(ctx context.Context)
+}
+
+// Run takes a turn at once, and one after each change: an editor may write several files, so a
+// change is over when two looks at the source, 200 ms apart, find the same, after 2 s at the
+// latest. Its error is that of the context, or that the source cannot be read at the start; later,
+// that is a change.
+func (l Loop) Run(ctx context.Context) error {
+	seen, err := read(l.Dir)
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		turn, end := context.WithCancel(ctx)
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			l.Turn(turn)
+		}()
+		seen = l.settled(ctx, l.changed(ctx, seen))
+		end()
+		<-over
+	}
+	return context.Cause(ctx)
+}
+
+// changed waits until the source is another one than seen, and gives that.
+func (l Loop) changed(ctx context.Context, seen source) source {
+	for {
+		now, _ := read(l.Dir)
+		if ctx.Err() != nil || !now.equal(seen) {
+			return now
+		}
+		pause(ctx, look)
+	}
+}
+
+// settled waits until the source is the same for a moment, and gives that.
+func (l Loop) settled(ctx context.Context, seen source) source {
+	for late := time.Now().Add(unrest); ; {
+		pause(ctx, look)
+		now, _ := read(l.Dir)
+		if ctx.Err() != nil || now.equal(seen) || time.Now().After(late) {
+			return now
+		}
+		seen = now
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

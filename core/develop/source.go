@@ -1,0 +1,79 @@
+package develop
+
+import (
+	"bufio"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// source is what the files of a source are known by.
+type source map[string]stamp
+
+type stamp struct {
+	modifiedNS, size int64
+}
+
+func (s source) equal(other source) bool { return maps.Equal(s, other) }
+
+// extensions are those of files that go build reads.
+var extensions = []string{".go", ".s", ".c", ".h", ".mod", ".sum"}
+
+// read looks at the files of a folder that make its program: no tests, nothing hidden, and
+// nothing that a run may write. What goes while it looks is not there.
+func read(dir string) (source, error) {
+	s := source{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil && path == dir:
+			return err
+		case err != nil:
+			return nil
+		case entry.IsDir():
+			if name := entry.Name(); path != dir && (strings.HasPrefix(name, ".") || name == "testdata") {
+				return fs.SkipDir
+			}
+			return nil
+		case !belongs(entry.Name()):
+			return nil
+		}
+		if info, err := os.Stat(path); err == nil {
+			s[path] = stamp{info.ModTime().UnixNano(), info.Size()}
+		}
+		return nil
+	})
+	if err == nil && len(s) == 0 {
+		err = fmt.Errorf("folder %s has no source of a plugin: no file that go build reads", dir)
+	}
+	return s, err
+}
+
+func belongs(name string) bool {
+	return !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, "_test.go") && slices.Contains(extensions, filepath.Ext(name))
+}
+
+// Program is the path of the program that a folder's source makes: its name is the last
+// element of the module's path, as go build has it, and without a module that of the folder.
+func Program(dir string) (string, error) {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Base(absolute)
+	f, err := os.Open(filepath.Join(absolute, "go.mod")) // #nosec G304 -- the user's
+	if err != nil {
+		return filepath.Join(absolute, name), nil
+	}
+	defer func() { _ = f.Close() }()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if fields := strings.Fields(lines.Text()); len(fields) >= 2 && fields[0] == "module" {
+			name = filepath.Base(strings.Trim(fields[1], `"`))
+			break
+		}
+	}
+	return filepath.Join(absolute, name), nil
+}
