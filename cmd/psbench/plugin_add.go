@@ -21,11 +21,11 @@ func (a *app) pluginAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add PATH [-- ARGUMENT...]",
 		Short: "Register a plugin, or accept that it has changed",
-		Long: `add starts the plugin at PATH, asks it for its parts, and writes its command, its
-checksum and its keys into your registry, registry.json in the folder psbench of
-$XDG_CONFIG_HOME (~/.config), which every run reads. From then on the plugin runs only as
-long as neither the program nor what it is run by has changed; to add it again accepts a
-change.`,
+		Long: `add starts the plugin at PATH, asks it for its parts, and writes its command,
+its checksum and its keys into your registry, registry.json in the folder
+psbench of $XDG_CONFIG_HOME (~/.config), which every run reads. From then on
+the plugin runs only as long as neither the program nor what it is run by has
+changed; to add it again accepts a change.`,
 		Example: lines(
 			"psbench plugin add ./median",
 			"psbench plugin add ./median --name trial -- --verbose",

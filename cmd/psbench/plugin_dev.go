@@ -19,11 +19,12 @@ func (a *app) pluginDevCommand() *cobra.Command {
 		Use:   "dev DIR -- FLAGS...",
 		Short: "Build and run a plugin anew whenever its source changes",
 		Long: `dev builds the plugin whose source is in DIR, as go build does, accepts its
-checksum, as psbench plugin add does, and runs psbench with FLAGS; then again after each
-change of the source: Go, C and assembly files, go.mod and go.sum, in the folders below DIR
-too, but no tests. A change is over when the files are the same for 0.2 s. One that comes
-during a build or a run ends that, and the next one begins. What cannot be built or run is
-told, and the next change waited for. Ctrl-C ends it all.`,
+checksum, as psbench plugin add does, and runs psbench with FLAGS; then again
+after each change of the source: Go, C and assembly files, go.mod and go.sum,
+in the folders below DIR too, but no tests. A change is over when the files
+are the same for 0.2 s. One that comes during a build or a run ends that, and
+the next one begins. What cannot be built or run is told, and the next change
+waited for. Ctrl-C ends it all.`,
 		Example: lines("psbench plugin dev ./median -- --server median --epochs 1"),
 		Args: func(cmd *cobra.Command, args []string) error {
 			before := args

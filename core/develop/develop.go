@@ -19,6 +19,8 @@ type Loop struct {
 	Dir string // of the source
 	// Turn is ended by its context when the source changes, and then waited for.
 	Turn func(ctx context.Context)
+
+	read func(dir string) (source, error) // a double in tests
 }
 
 // Run takes a turn at once, and one after each change: an editor may write several files, so a
@@ -26,7 +28,10 @@ type Loop struct {
 // latest. Its error is that of the context, or that the source cannot be read at the start; later,
 // that is a change.
 func (l Loop) Run(ctx context.Context) error {
-	seen, err := read(l.Dir)
+	if l.read == nil {
+		l.read = read
+	}
+	seen, err := l.read(l.Dir)
 	if err != nil {
 		return err
 	}
@@ -47,7 +52,7 @@ func (l Loop) Run(ctx context.Context) error {
 // changed waits until the source is another one than seen, and gives that.
 func (l Loop) changed(ctx context.Context, seen source) source {
 	for {
-		now, _ := read(l.Dir)
+		now, _ := l.read(l.Dir)
 		if ctx.Err() != nil || !now.equal(seen) {
 			return now
 		}
@@ -59,7 +64,7 @@ func (l Loop) changed(ctx context.Context, seen source) source {
 func (l Loop) settled(ctx context.Context, seen source) source {
 	for late := time.Now().Add(unrest); ; {
 		pause(ctx, look)
-		now, _ := read(l.Dir)
+		now, _ := l.read(l.Dir)
 		if ctx.Err() != nil || now.equal(seen) || time.Now().After(late) {
 			return now
 		}

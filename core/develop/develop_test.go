@@ -5,8 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func write(t *testing.T, dir, name, text string) {
@@ -56,30 +59,30 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// A change ends the turn that it finds, and several files of one change make one turn.
+// A change ends the turn that it finds, and one that goes on for several looks makes one turn.
 func TestLoop(t *testing.T) {
-	dir := t.TempDir()
-	write(t, dir, "main.go", "0")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	turns := 0
-	err := Loop{Dir: dir, Turn: func(turn context.Context) {
-		turns++
-		switch turns {
-		case 1:
-			for _, name := range []string{"a.go", "b.go", "c.go"} {
-				write(t, dir, name, "x")
-				time.Sleep(look / 4)
+	looks := []int64{0, 0, 1, 2, 3, 3, 3, 4, 4} // what the source is when it is looked at
+	var turns []int64
+	var at atomic.Int64
+	err := Loop{
+		read: func(string) (source, error) {
+			now := looks[min(int(at.Add(1)), len(looks))-1]
+			return source{"main.go": stamp{size: now}}, nil
+		},
+		Turn: func(turn context.Context) {
+			turns = append(turns, looks[min(int(at.Load()), len(looks))-1])
+			switch len(turns) {
+			case 2:
+				return // one that is over waits for a change all the same
+			case 3:
+				cancel()
 			}
-		case 2: // and a turn that is over waits for a change all the same
-			time.AfterFunc(2*look, func() { _ = os.Remove(filepath.Join(dir, "a.go")) })
-			return
-		default:
-			cancel()
-		}
-		<-turn.Done()
-	}}.Run(ctx)
-	if !errors.Is(err, context.Canceled) || turns != 3 {
-		t.Errorf("%d turns, %v", turns, err)
+			<-turn.Done()
+		},
+	}.Run(ctx)
+	if diff := cmp.Diff([]int64{0, 3, 4}, turns); diff != "" || !errors.Is(err, context.Canceled) {
+		t.Errorf("turns of the wrong source: %s, %v", diff, err)
 	}
 }

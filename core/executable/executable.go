@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -107,7 +108,7 @@ func interpreters(path string) ([]string, error) {
 	defer func() { _ = file.Close() }()
 	start := make([]byte, longestLine)
 	n, err := file.ReadAt(start, 0)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	words := shebang(start[:n])

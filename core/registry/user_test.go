@@ -42,7 +42,7 @@ func TestABrokenEntryHarmsNoOther(t *testing.T) {
 		"short sum":       {`"bad": {"command": ["/bad"], "sha256": "12"}`, `"mine": {"plugin": "bad"}`, "must be 64 digits"},
 		"no command":      {`"bad": {"sha256": "` + sum + `"}`, `"mine": {"plugin": "bad"}`, "has no command"},
 		"relative file":   {`"bad": {"command": ["/bad"], "sha256": "` + sum + `", "files": {"sh": "` + sum + `"}}`, `"mine": {"plugin": "bad"}`, "absolute paths"},
-		"unknown field":   {`"bad": {"command": ["/bad"], "sha265": "x"}`, `"mine": {"plugin": "bad"}`, `line 1, column 141: unknown key "sha265"; did you mean "sha256"?`},
+		"unknown field":   {`"bad": {"command": ["/bad"], "sha265": "x"}`, `"mine": {"plugin": "bad"}`, `line 1, column 153: unknown key "sha265"; did you mean "sha256"?`},
 		"no object":       {`"bad": 1`, `"mine": {"plugin": "bad"}`, "must hold an object"},
 		"included":        {`"bad": {"command": ["/bad"], "sha256": "` + sum + `", "includes": ["x"]}`, `"mine": {"plugin": "bad"}`, "names an unknown plugin"},
 		"builtin's name":  {`"builtin": {"command": ["/bad"], "sha256": "` + sum + `"}`, `"mine": {"plugin": "bad"}`, `names an unknown plugin "bad"`},
