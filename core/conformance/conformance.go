@@ -48,6 +48,7 @@ type Check struct {
 
 	folder                  string
 	parts                   []sdk.Part
+	linked                  bool // the plugin serves psbench's parts, too
 	kept, failed, unchecked int
 }
 
@@ -91,7 +92,7 @@ func (c *Check) Carry(ctx context.Context) (err error) {
 // ranked are the kinds that have processes of their own, which in-trainer kinds have not.
 var ranked = []sdk.Kind{sdk.KindTrainer, sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindData, sdk.KindModel}
 
-// checkable are the kinds whose points a run carries out.
+// checkable are the kinds whose points psbench's own trainer carries out.
 var checkable = []sdk.Kind{sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindModel}
 
 // describe asks the plugin for its parts. Those of psbench that it links are not its own.
@@ -102,8 +103,11 @@ func (c *Check) describe(ctx context.Context, plugin registry.Plugin) error {
 	}
 	all, err := c.Catalogue(ctx, plugin)
 	for _, part := range all {
-		known := func(item registry.Item) bool { return item.Key == part.Key }
-		if slices.Contains(ranked, part.Kind) && part.Key != key && !slices.ContainsFunc(own.Items(part.Kind), known) {
+		known := slices.ContainsFunc(own.Items(part.Kind), func(item registry.Item) bool { return item.Key == part.Key })
+		switch {
+		case known || part.Key == key:
+			c.linked = true
+		case slices.Contains(ranked, part.Kind):
 			c.parts = append(c.parts, part)
 		}
 	}
@@ -113,8 +117,12 @@ func (c *Check) describe(ctx context.Context, plugin registry.Plugin) error {
 // register writes a registry file that names the plugin's parts and psbench's own that try them.
 func (c *Check) register(plugin registry.Plugin) error {
 	own := registry.Entry{Plugin: registry.Builtin}
+	program := registry.Program{Command: plugin.Command}
+	if c.linked {
+		program.Includes = []string{registry.Builtin}
+	}
 	file := registry.File{
-		Plugins:    map[string]registry.Program{plugin.Name: {Command: plugin.Command}},
+		Plugins:    map[string]registry.Program{plugin.Name: program},
 		TrainerMap: map[string]registry.TrainerEntry{key: {Entry: own}},
 		ModelMap:   map[string]registry.ModelEntry{key: {Entry: own}},
 		DataMap:    map[string]registry.Entry{key: own},
@@ -129,6 +137,8 @@ func (c *Check) register(plugin registry.Plugin) error {
 			file.DDPHookMap[part.Key] = registry.HookEntry{Entry: theirs}
 		case sdk.KindCriterion:
 			file.CriterionMap[part.Key] = theirs
+		case sdk.KindTrainer:
+			file.TrainerMap[part.Key] = registry.TrainerEntry{Entry: theirs}
 		case sdk.KindModel:
 			file.ModelMap[part.Key] = registry.ModelEntry{Entry: theirs}
 		}
@@ -147,32 +157,55 @@ func (c *Check) part(ctx context.Context, part sdk.Part) error {
 	if err := c.line(0, "%s %s", part.Kind, part.Key); err != nil {
 		return err
 	}
-	if !slices.Contains(checkable, part.Kind) || part.Kind == sdk.KindServer && part.Serves != sdk.ServiceGradients {
+	trials := c.trials(part)
+	if trials == nil {
 		c.unchecked++
 		return c.line(8, "  --    not checked: no run carries out points of %s; sdk/plugintest does", title(part))
 	}
-	about := points.Subject{Part: part, RanksDiffer: c.RanksDiffer, DenseOnly: c.DenseOnly}
-	for _, point := range about.Points() {
-		if !point.InRun() {
-			continue
-		}
-		switch err := c.point(ctx, part, point); {
+	for _, t := range trials {
+		switch err := t.run(ctx); {
 		case errors.Is(err, monitor.ErrInterrupted):
 			return err
 		case err != nil:
 			c.failed++
-			if err := c.line(20, "  FAIL  %-11s %s", point.Name, quote.Lines(err.Error())); err != nil {
+			if err := c.line(20, "  FAIL  %-11s %s", t.name, quote.Lines(err.Error())); err != nil {
 				return err
 			}
-			return c.line(20, "        %-11s it must keep this: %s", "", point.Promise)
+			return c.line(20, "        %-11s it must keep this: %s", "", t.promise)
 		}
-		if err := c.line(20, "  ok    %-11s %s", point.Name, point.Promise); err != nil {
+		if err := c.line(20, "  ok    %-11s %s", t.name, t.promise); err != nil {
 			return err
 		}
 	}
 	c.kept++
 	return c.speed(ctx, part)
 }
+
+// trial is a point as runs try it.
+type trial struct {
+	name, promise string
+	run           func(ctx context.Context) error
+}
+
+// trials are those of a part, none where no run can tell.
+func (c *Check) trials(part sdk.Part) (trials []trial) {
+	switch {
+	case part.Kind == sdk.KindTrainer && part.Needs == sdk.ServiceGradients:
+		return c.trainerTrials(part)
+	case !slices.Contains(checkable, part.Kind), part.Kind == sdk.KindServer && part.Serves != sdk.ServiceGradients:
+		return nil
+	}
+	about := points.Subject{Part: part, RanksDiffer: c.RanksDiffer, DenseOnly: c.DenseOnly}
+	for _, p := range about.Points() {
+		if p.InRun() {
+			trials = append(trials, trial{p.Name, p.Promise, func(ctx context.Context) error { return c.point(ctx, part, p) }})
+		}
+	}
+	return trials
+}
+
+// patience is how long a run waits for a part, in seconds, where the user does not say.
+const patience = 10
 
 // title is a kind with what it serves.
 func title(part sdk.Part) string {
@@ -181,6 +214,8 @@ func title(part sdk.Part) string {
 		return "a server of " + string(part.Serves)
 	case sdk.KindData:
 		return "data"
+	case sdk.KindTrainer:
+		return "a trainer that needs " + string(part.Needs)
 	}
 	return "a " + string(part.Kind)
 }
@@ -189,7 +224,7 @@ func title(part sdk.Part) string {
 func (c *Check) point(ctx context.Context, part sdk.Part, point points.Point) error {
 	values := chosen(part, part.Key)
 	maps.Copy(values, map[string]any{
-		"trainer": key, "data": key, "ntrainer": max(1, point.Ranks), "epochs": 1, "batch_size": points.MaxBatch, "warmup": "none",
+		"trainer": key, "data": key, "ntrainer": max(1, point.Ranks), "epochs": 1, "batch_size": points.MaxBatch, "warmup": "none", "rpc_timeout": patience,
 	})
 	if point.Passes > 1 {
 		values["warmup"] = "full"
@@ -230,6 +265,8 @@ func chosen(part sdk.Part, key string) map[string]any {
 		return map[string]any{"nserver": servers, "ddp_hook": key}
 	case sdk.KindCriterion:
 		return map[string]any{"nserver": 0, "create_criterion": key}
+	case sdk.KindTrainer:
+		return map[string]any{"nserver": 0, "trainer": key}
 	}
 	return map[string]any{"nserver": 0, "model": key}
 }

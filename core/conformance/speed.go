@@ -22,6 +22,8 @@ func builtin(part sdk.Part) string {
 		return "allreduce"
 	case sdk.KindCriterion:
 		return "cel"
+	case sdk.KindTrainer:
+		return "ddp"
 	}
 	return "DummyModel"
 }
