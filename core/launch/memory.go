@@ -47,7 +47,7 @@ func becomeLimited(args []string) error {
 			return fmt.Errorf("its memory cannot be limited: %w", err)
 		}
 	}
-	return syscall.Exec(path, args[3:], environ) // #nosec G204 -- the plugin
+	return syscall.Exec(path, args[3:], environ) // #nosec G204 G702 -- the plugin
 }
 
 // join has this process join a cgroup.
@@ -158,7 +158,7 @@ func clearMemoryGroups(run string) {
 }
 
 func writeGroup(folder, name, text string) error {
-	file, err := os.OpenFile(filepath.Join(folder, name), os.O_WRONLY, 0) // #nosec G304 -- of the kernel
+	file, err := os.OpenFile(filepath.Join(folder, name), os.O_WRONLY, 0) // #nosec G304 G703 -- of the kernel
 	if err != nil {
 		return err
 	}
