@@ -25,6 +25,10 @@ import (
 // Parts lists all of psbench's own parts.
 func Parts() []sdk.Part {
 	return slices.Concat(
-		ddp.Parts(), hybrid.Parts(), batchupdate.Parts(), servers.Parts(), hooks.Parts(), criteria.Parts(), data.Parts(), models.Parts(), conformance.Parts(),
+		ddp.Parts(), hybrid.Parts(), batchupdate.Parts(), servers.Parts(), hooks.Parts(), criteria.Parts(), data.Parts(), models.Parts(),
 	)
 }
+
+// Builtin lists what psbench serves: its parts, and those by which `psbench plugin check` carries
+// the points of a contract out, which no registry names.
+func Builtin() []sdk.Part { return slices.Concat(Parts(), conformance.Parts()) }

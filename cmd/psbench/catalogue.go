@@ -13,7 +13,7 @@ import (
 // started to tell.
 func catalogue(ctx context.Context, plugin registry.Plugin) ([]sdk.Part, error) {
 	if plugin.Name == registry.Builtin {
-		return plugins.Parts(), nil
+		return plugins.Builtin(), nil
 	}
 	defer hold(ctx)()
 	said, err := launch.Describe(ctx, plugin)

@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	if launch.Child(plugins.Parts) {
+	if launch.Child(plugins.Builtin) {
 		return
 	}
 	os.Exit(main1())

@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write golden files")
 func TestMain(m *testing.M) {
 	extendFabrics()
 	moveClock()
-	if servedOnTestEngine() || launch.Child(plugins.Parts) {
+	if servedOnTestEngine() || launch.Child(plugins.Builtin) {
 		return
 	}
 	if len(os.Args) > 1 && os.Args[1] == testPluginArgument {

@@ -3,6 +3,7 @@ package points
 import (
 	"time"
 
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/process"
 )
@@ -16,10 +17,18 @@ const (
 
 	// hostGrace is for what the host has to end.
 	hostGrace = 5 * time.Second
-	// transport keeps buckets on the heap, where a part that writes too late is found; mapped
-	// memory would be gone, and the process of the test with it.
-	transport = "unix"
 )
+
+// transport keeps buckets on the heap, where a part that writes too late is found; mapped
+// memory would be gone, and the process of the test with it.
+var transport = func() string {
+	for _, name := range fabric.Names() {
+		if f, err := fabric.Open(name); err == nil && f.OnOneHost() && !f.Maps() {
+			return name
+		}
+	}
+	return fabric.Default().Name
+}()
 
 // secret is that of the world's links.
 var secret = []byte("plugintest plugintest plugintest")
