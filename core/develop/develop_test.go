@@ -57,6 +57,19 @@ func TestProgram(t *testing.T) {
 			t.Errorf("%q gives %s, %v", text, got, err)
 		}
 	}
+	for text, want := range map[string]string{
+		`{"plugins": {"mine": {"command": ["./mine"]}}}`:                      "mine",
+		`{"plugins": {"mine": {"command": ["../mine"]}}}`:                     "y",
+		`{"plugins": {"mine": {"command": ["./run.sh", "mine"]}}}`:            "y",
+		`{"plugins": {"a": {"command": ["./a"]}, "b": {"command": ["./b"]}}}`: "y",
+		`{"plugins": `: "y",
+	} {
+		write(t, dir, "go.mod", "module x/y")
+		write(t, dir, "registry.json", text)
+		if got, err := Program(dir); err != nil || got != filepath.Join(dir, want) {
+			t.Errorf("%s gives %s, %v", text, got, err)
+		}
+	}
 }
 
 // A change ends the turn that it finds, and one that goes on for several looks makes one turn.

@@ -2,6 +2,7 @@ package develop
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -56,12 +57,16 @@ func belongs(name string) bool {
 	return !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, "_test.go") && slices.Contains(extensions, filepath.Ext(name))
 }
 
-// Program is the path of the program that a folder's source makes: its name is the last
-// element of the module's path, as go build has it, and without a module that of the folder.
+// Program is the path of the program that a folder's source makes. Its name is what the folder's
+// registry.json runs, if that runs one program of the folder; else the last element of the
+// module's path, and without a module that of the folder.
 func Program(dir string) (string, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
+	}
+	if name := registered(absolute); name != "" {
+		return filepath.Join(absolute, name), nil
 	}
 	name := filepath.Base(absolute)
 	f, err := os.Open(filepath.Join(absolute, "go.mod")) // #nosec G304 -- the user's
@@ -76,4 +81,26 @@ func Program(dir string) (string, error) {
 		}
 	}
 	return filepath.Join(absolute, name), nil
+}
+
+// registered is the one program of the folder that its registry.json runs, or nothing. What is
+// wrong with that file a run that reads it says.
+func registered(dir string) string {
+	var file struct {
+		Plugins map[string]struct {
+			Command []string `json:"command"`
+		} `json:"plugins"`
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "registry.json")) // #nosec G304 -- the user's
+	if err != nil || json.Unmarshal(data, &file) != nil || len(file.Plugins) != 1 {
+		return ""
+	}
+	for _, plugin := range file.Plugins {
+		if len(plugin.Command) == 1 {
+			if name := filepath.Clean(plugin.Command[0]); filepath.IsLocal(name) && name != "." && filepath.Base(name) == name {
+				return name
+			}
+		}
+	}
+	return ""
 }
