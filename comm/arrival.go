@@ -10,8 +10,8 @@ type Arrival struct {
 	Bucket  int
 	Trainer int // position among the port's connections
 	// Chunk counts the chunks of a dense push from 0 where the port hands over
-	// chunks, which arrive in order; Chunks is their number, which may differ between pushes of
-	// an only trainer. A whole push is chunk 0 of 1.
+	// chunks, which arrive in order; Chunks is their number. A whole push is
+	// chunk 0 of 1.
 	Chunk, Chunks int
 	// Gradient holds the push, or that chunk of its values; the server may
 	// overwrite it until it answers.

@@ -8,15 +8,6 @@ const ChunkElements = 256 << 10
 // hands over chunks.
 func Chunks(elements int) int { return max(1, (elements+ChunkElements-1)/ChunkElements) }
 
-// PieceElements is how many elements of a dense bucket in ordinary memory a trainer and its
-// only server pass to and fro at a time through shared memory: 128 KiB, of which several stay
-// in the second-level cache.
-const PieceElements = 32 << 10
-
-// Pieces is the number of such pieces of a bucket, which is the most chunks that any port
-// hands it over in.
-func Pieces(elements int) int { return max(1, (elements+PieceElements-1)/PieceElements) }
-
 // BlockElements is how much is reduced at a time in shared memory: 8 KiB, so that
 // the blocks of a few ranks stay in the first-level cache from the first addition
 // until the last copy is written.

@@ -70,15 +70,16 @@ func (c *client) start() {
 	}()
 }
 
-// await waits for the answer to o, some or all of which is there when ready says so, unless
-// somebody else has seen it.
+// await waits for the answer to o, which is there when ready says so, unless somebody
+// else has seen it.
 func (c *client) await(o *op.Operation, ready func() bool) {
-	for deadline, pending := c.Due(o); pending && !c.Ended(); deadline, pending = c.Due(o) {
-		if !c.bell.Wait(ready, deadline) {
-			c.abort(c.Late(c.Awaits+o.String(), c.conn.Peer()))
-			return
-		}
+	deadline, pending := c.Due(o)
+	switch {
+	case !pending:
+	case c.bell.Wait(ready, deadline):
 		c.reap()
+	default:
+		c.abort(c.Late(c.Awaits+o.String(), c.conn.Peer()))
 	}
 }
 

@@ -16,17 +16,15 @@ import (
 // push is a store into its slot and a look at the server's bell; the server finds
 // the gradient where it is and writes the answer there.
 //
-// A push in place moves no bytes by itself. One whose gradient lies outside the store goes
-// through the link's own segment: piece by piece to a server of this trainer alone, else
-// whole, unless it is so large that the server reads and writes it in this process's memory,
-// where the kernel allows that.
+// A push in place moves no bytes by itself. One whose gradient lies outside the
+// store the server reads and writes in this process's memory, if it is large and the kernel
+// allows it; else it is copied into the link's own segment and back.
 type link struct {
 	op.Buckets
-	client   client
-	probe    probe   // of this process's memory, for the server alone
-	inPieces bool    // the server takes pieces
-	pushes   []*push // by bucket index
-	pushed   uint32  // pushes of the link, and pieces; guarded by Mu
+	client client
+	probe  probe   // of this process's memory, for the server alone
+	pushes []*push // by bucket index
+	pushed uint32  // pushes of the link; guarded by Mu
 }
 
 // remoteElements is the least gradient that the server reads and writes in the process,
@@ -36,12 +34,12 @@ const remoteElements = 1 << 20
 // push is the pushes of one bucket, one after the other.
 type push struct {
 	layout.Window
-	link    *link
-	op      *op.Reduction
-	line    *layout.PushLine
-	posted  bool // the push in flight is in its slot
-	passing passing
-	ready   func() bool
+	link   *link
+	op     *op.Reduction
+	line   *layout.PushLine
+	posted bool   // the push in flight is in its slot
+	seq    uint32 // of the last push
+	ready  func() bool
 }
 
 func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, error) {
@@ -62,17 +60,11 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, 
 	l.pushes = op.ByIndex(specs, func(spec tensor.BucketSpec) *push {
 		i++
 		p := &push{link: l, op: l.Of(spec.Index), line: &lines[i]}
-		for slot := range p.passing.lines {
-			p.passing.lines[slot] = &lines[slot*len(specs)+i]
-		}
 		p.Stored, p.Copied = store.Buckets[i], l.client.copies.Buckets[i]
 		if store.Segment == nil {
 			p.Stored = p.Copied
 		}
-		p.ready = func() bool {
-			line := p.due()
-			return line.Answered.Load() == line.Pushed.Load() || l.Ended()
-		}
+		p.ready = func() bool { return p.line.Answered.Load() == p.seq || l.Ended() }
 		return p
 	})
 	l.client.start()
@@ -89,84 +81,49 @@ func (l *link) open(store *comm.Store, specs []tensor.BucketSpec) (err error) {
 		stored = l.client.copies.Segment
 	}
 	lay := func(control *shm.Segment) { l.probe = newProbe(1, layout.PushProbe(control)) }
-	if err := l.client.open(layout.PushControlBytes(len(specs)), lay, stored, l.client.copies.Segment); err != nil {
-		return err
-	}
-	l.inPieces = layout.PushProbe(l.client.control).Pieces.Load() != 0
-	return nil
+	return l.client.open(layout.PushControlBytes(len(specs)), lay, stored, l.client.copies.Segment)
 }
 
 // PushPull implements PushPuller. The future's error is a *WaitError at the
 // deadline and a *PeerError if the server is gone; either ends the link.
 func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
 	if p := op.At(l.pushes, b.Index); p != nil {
-		if p.reap() { // nobody may have waited for the last answer
-			l.client.await(&p.op.Operation, p.ready)
-		}
+		p.reap() // nobody may have waited for the last answer
 	}
 	op, err := l.Begin(batch, b)
 	if err != nil {
 		return comm.Completed(err)
 	}
 	p := l.pushes[b.Index]
-	if err := p.show(b); err != nil {
+	p.Locate(&b.Gradient)
+	if p.Place == layout.InCopies && !b.Sparse && b.Elements >= remoteElements && l.probe.reachedBy(0) {
+		p.Place = layout.InProcess
+	} else if err := p.Show(l.Self, &b.Gradient); err != nil {
 		l.Complete(&op.Operation)
 		return comm.Completed(fmt.Errorf("%s, %s: %w", l.Self, op, err))
 	}
 	l.Mu.Lock() // a push is there before those of a higher order
 	defer l.Mu.Unlock()
+	p.seq++
 	p.posted = true
-	if p.Place == layout.InPieces {
-		p.passFirst()
-	} else {
-		p.passing.due.Store(0)
-		p.post(p.line)
-	}
+	p.line.Order = l.pushed
+	l.pushed++
+	p.line.Place, p.line.Rows, p.line.Batch = p.Place, int32(len(b.Gradient.Rows)), batch // #nosec G115 -- rows are int32
+	p.line.Address = addressOfValues(&b.Gradient)
+	p.line.PushedNS = comm.Now()
+	p.line.Pushed.Store(p.seq)
+	l.client.server.Ring()
 	return op.Future()
 }
 
-// show decides where the server finds b, and puts there what has to be there before the push.
-func (p *push) show(b *tensor.Bucket) error {
-	l := p.link
-	p.Locate(&b.Gradient)
-	switch {
-	case p.Place == layout.InCopies && l.passesPieces(b):
-		p.Place = layout.InPieces
-		return p.reserve()
-	case p.Place == layout.InCopies && !b.Sparse && b.Elements >= remoteElements && l.probe.reachedBy(0):
-		p.Place = layout.InProcess
-		return nil
-	default:
-		return p.Show(l.Self, &b.Gradient)
-	}
-}
-
-// post fills a slot of the push and tells the server; l.Mu is held.
-func (p *push) post(line *layout.PushLine) {
-	l, g := p.link, p.op.Gradient
-	line.Order = l.pushed
-	l.pushed++
-	line.Place, line.Rows, line.Batch = p.Place, int32(len(g.Rows)), p.op.Batch // #nosec G115 -- rows are int32
-	line.Address = addressOfValues(g)
-	line.PushedNS = comm.Now()
-	line.Pushed.Add(1)
-	l.client.server.Ring()
-}
-
 // reap ends the push if its answer is there, as of when the server gave it, however late
-// anybody looks. It says whether one in pieces goes on.
-func (p *push) reap() (goesOn bool) {
+// anybody looks.
+func (p *push) reap() {
 	l, op := p.link, p.op
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	switch {
-	case !op.Pending() || !p.posted || l.Err() != nil:
-		return false
-	case p.Place == layout.InPieces:
-		p.passOn()
-		return p.posted
-	case p.line.Answered.Load() != p.line.Pushed.Load():
-		return false
+	if !op.Pending() || !p.posted || l.Err() != nil || p.line.Answered.Load() != p.seq {
+		return
 	}
 	p.posted = false
 	endNS := p.line.AnswerNS
@@ -175,7 +132,6 @@ func (p *push) reap() (goesOn bool) {
 		endNS = comm.Now()
 	}
 	l.End(&op.Operation, err, endNS)
-	return false
 }
 
 // pull makes g the answer.

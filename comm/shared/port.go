@@ -17,18 +17,15 @@ import (
 type port struct {
 	server
 	trainers []*trainer
-	remotely bool // it hands over gradients in ordinary memory of the trainers, or pieces of them
+	remotely bool // it hands over gradients in ordinary memory of the trainers
 }
-
-// inPieces says that it takes pieces: there is one trainer alone.
-func (p *port) inPieces() bool { return p.remotely && len(p.Conns) == 1 }
 
 // trainer is what a port knows of one of its trainers.
 type trainer struct {
 	control *shm.Segment
 	stores  [2]*comm.Store // by place
 	bell    shm.Bell
-	slots   []*arrival   // in the order of the lines
+	slots   []*arrival   // in the order of the specs
 	at      int          // the slot to look at next
 	pushes  uint32       // that were handed over
 	process *shm.Process // nil where its memory is out of reach
@@ -46,7 +43,6 @@ type arrival struct {
 	seen    uint32            // the last push that was handed over
 	process *shm.Process      // the trainer's
 	address uint64            // of the values, if they are there
-	piece   pieceArrival
 	state   atomic.Int32
 }
 
@@ -82,27 +78,17 @@ func (p *port) admit(i int, conn *wire.Conn, specs []tensor.BucketSpec) (err err
 		t.stores[place] = s
 	}
 	t.bell = layout.BellOf(t.control)
-	slots := 1
-	switch probe := layout.PushProbe(t.control); {
-	case p.inPieces():
-		probe.Pieces.Store(1)
-		slots = layout.PieceSlots
-	case p.remotely:
-		t.process = reach(conn, probe, 0)
+	if p.remotely {
+		t.process = reach(conn, layout.PushProbe(t.control), 0)
 	}
 	lines := layout.PushLines(t.control, len(specs))
-	for n := range slots * len(specs) {
-		k := n % len(specs)
-		a := &arrival{port: p, spec: &specs[k], line: &lines[n], bell: t.bell, process: t.process}
+	for k := range specs {
+		a := &arrival{port: p, spec: &specs[k], line: &lines[k], bell: t.bell, process: t.process}
 		for place, store := range t.stores {
 			a.places[place] = store.Buckets[k]
 		}
-		a.piece.slot = n / len(specs)
-		a.piece.next = a.piece.slot
 		a.Arrival = comm.Arrival{Bucket: specs[k].Index, Trainer: i, Chunks: 1, Answer: a.answer}
-		if a.piece.slot == 0 || !specs[k].Sparse && specs[k].Elements >= piecesFrom {
-			t.slots = append(t.slots, a)
-		}
+		t.slots = append(t.slots, a)
 	}
 	return nil
 }
@@ -189,12 +175,7 @@ func (a *arrival) validate(pushed uint32) error {
 		return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", a.from(), line.Batch, a.Bucket, p.Self, a.Batch)
 	}
 	place, rows := line.Place, int(line.Rows)
-	if a.Remote = nil; place == layout.InPieces {
-		return a.validatePiece(pushed)
-	}
-	if a.piece.slot != 0 {
-		return fmt.Errorf("%s pushed bucket %d to %s whole where a piece is due", a.from(), a.Bucket, p.Self)
-	}
+	a.Remote = nil
 	switch place {
 	case layout.InStore, layout.InCopies:
 		a.bucket = a.places[place]
@@ -211,15 +192,9 @@ func (a *arrival) validate(pushed uint32) error {
 			return fmt.Errorf("%s sent to %s: %w", a.from(), p.Self, err)
 		}
 	}
-	a.take(pushed, &a.bucket.Gradient, 0, 1)
-	return nil
-}
-
-// take makes the arrival stand for a push that is valid, or for a chunk of one.
-func (a *arrival) take(pushed uint32, g *tensor.Gradient, chunk, chunks int) {
-	a.seen, a.Gradient, a.Batch, a.AtNS = pushed, g, a.line.Batch, a.line.PushedNS
-	a.Chunk, a.Chunks = chunk, chunks
+	a.seen, a.Gradient, a.Batch, a.AtNS = pushed, &a.bucket.Gradient, line.Batch, line.PushedNS
 	a.state.Store(pending)
+	return nil
 }
 
 // from names the trainer.
@@ -233,7 +208,7 @@ func (a *arrival) answer(g *tensor.Gradient) error {
 	if p.Ended() {
 		return a.refused()
 	}
-	if err := a.check(g); err != nil {
+	if err := a.spec.Check(g); err != nil {
 		return fmt.Errorf("%s cannot answer %s: %w", p.Self, a.from(), err)
 	}
 	if !a.state.CompareAndSwap(pending, answering) {
@@ -242,26 +217,13 @@ func (a *arrival) answer(g *tensor.Gradient) error {
 	if err := a.give(g); err != nil {
 		return fmt.Errorf("%s cannot answer %s: %w", p.Self, a.from(), err)
 	}
-	if g.Sparse() {
-		a.bucket.ShowRows(g.Rows)
-	}
+	a.bucket.ShowRows(g.Rows)
 	a.line.Rows = int32(len(g.Rows)) // #nosec G115 -- rows are int32
 	a.line.AnswerNS = comm.Now()
 	seen := a.seen
 	a.state.Store(answered) // nothing of a is touched after it
 	a.line.Answered.Store(seen)
 	a.bell.Ring()
-	return nil
-}
-
-// check checks an answer.
-func (a *arrival) check(g *tensor.Gradient) error {
-	if a.Chunks == 1 {
-		return a.spec.Check(g)
-	}
-	if want := len(a.Gradient.Values); g.Sparse() || len(g.Values) != want {
-		return fmt.Errorf("bucket %d: the answer to a piece has %d values instead of %d", a.Bucket, len(g.Values), want)
-	}
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// large is the least bucket that a server of several trainers works on in their processes.
+// large is the least bucket that a server works on in the process of its trainer.
 var large = []tensor.BucketSpec{commtest.DenseSpec(0, remoteElements)}
 
 // doubled answers by Remote with twice what was pushed, in pieces that end nowhere together.
@@ -42,7 +42,7 @@ func doubled(a *comm.Arrival) error {
 // nothing else, and allocate nothing.
 func TestSharedPushIsRemote(t *testing.T) {
 	needsReach(t)
-	h := newStarOf(t, 2, large, linktest.Patience, true, doubled)
+	h := newStarOf(t, 1, large, linktest.Patience, true, doubled)
 	b := h.stores[0].Buckets[0]
 	own := tensor.NewBucket(large[0])
 	commtest.Noise(1, own.Gradient.Values)
@@ -68,7 +68,7 @@ func TestSharedRemotePushTakesAnyAnswer(t *testing.T) {
 	needsReach(t)
 	answer := tensor.NewGradient(large[0])
 	commtest.Noise(2, answer.Values)
-	h := newStarOf(t, 2, large, linktest.Patience, true, func(a *comm.Arrival) error { return a.Answer(&answer) })
+	h := newStarOf(t, 1, large, linktest.Patience, true, func(a *comm.Arrival) error { return a.Answer(&answer) })
 	own := tensor.NewBucket(large[0])
 	commtest.Must(t, h.links[0].PushPull(0, own).Wait())
 	commtest.RequireSame(t, &own.Gradient, &answer)
@@ -84,7 +84,7 @@ func TestSharedPushIsCopied(t *testing.T) {
 		"small": {[]tensor.BucketSpec{commtest.DenseSpec(0, remoteElements-1)}, true},
 		"whole": {large, false},
 	} {
-		h := newStarOf(t, 2, c.specs, linktest.Patience, c.remotely, func(a *comm.Arrival) error {
+		h := newStarOf(t, 1, c.specs, linktest.Patience, c.remotely, func(a *comm.Arrival) error {
 			if a.Remote != nil {
 				return errors.New("the push is remote")
 			}
@@ -108,7 +108,7 @@ func TestSharedPortRefusesRemoteLies(t *testing.T) {
 		"pushed bucket 0 to server9 from its own memory":                                        {commtest.SparseSpec(0, 10, 2, 4), true, 0},
 		"server9 lost its link to trainer0 during batch 0, bucket 0: bad address":               {large[0], true, 4096},
 	} {
-		h := newStarOf(t, 2, []tensor.BucketSpec{c.spec}, linktest.Patience, c.remotely, doubled)
+		h := newStarOf(t, 1, []tensor.BucketSpec{c.spec}, linktest.Patience, c.remotely, doubled)
 		line := h.links[0].pushes[0].line
 		line.Place, line.Address = layout.InProcess, c.address
 		line.Pushed.Add(1)
@@ -122,7 +122,7 @@ func TestSharedPortRefusesRemoteLies(t *testing.T) {
 // The gradient of a push that failed is kept: its server may only be slow.
 func TestSharedRemotePushThatFailedIsKept(t *testing.T) {
 	needsReach(t)
-	h := newStarOf(t, 2, large, 300*time.Millisecond, true, func(*comm.Arrival) error { return nil })
+	h := newStarOf(t, 1, large, 300*time.Millisecond, true, func(*comm.Arrival) error { return nil })
 	own := tensor.NewBucket(large[0])
 	var late *comm.WaitError
 	if err := h.links[0].PushPull(0, own).Wait(); !errors.As(err, &late) {

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
 )
@@ -30,28 +29,16 @@ type PushLine struct {
 	AnswerNS int64
 	Address  uint64 // where values begin that are in the process
 	Order    uint32 // of the push among all of the link, from 0
-	Piece    int32  // of a push in pieces, from 0
-	_        [LineBytes - 56]byte
+	_        [LineBytes - 52]byte
 }
 
-// Places of a gradient: the store, the copies of those from elsewhere, memory of its
-// process alone, which neighbours reach by the kernel's copy, or that memory but for a piece,
-// which is in the copies.
+// Places of a gradient: the store, the copies of those from elsewhere, or memory of its
+// process alone, which neighbours reach by the kernel's copy.
 const (
 	InStore int32 = iota
 	InCopies
 	InProcess
-	InPieces
 )
-
-// PieceSlots is how many pieces of a push are under way at a time: one is copied while the
-// server works on the other. Each has a PushLine and room at the begin of the copies.
-const PieceSlots = 2
-
-// Slot is the room of a piece in a slot: as many values as the piece has.
-func Slot(copies []float32, slot, elements int) []float32 {
-	return copies[slot*comm.PieceElements:][:elements]
-}
 
 // Window is a rank's bucket as its neighbours find it: in the store, or in the copies while
 // its gradient is one from elsewhere, unless they are to find that where it is.
@@ -139,8 +126,7 @@ type StepLine struct {
 // can write its own there, by the kernel's copy, can work on gradients in the process.
 type ProbeLine struct {
 	Address uint64
-	Pieces  atomic.Uint32 // of a push link: not 0 where the server takes pieces
-	_       [LineBytes - 12]byte
+	_       [LineBytes - 8]byte
 }
 
 // WordLine is a counter in a cache line of its own.
@@ -159,7 +145,7 @@ func BellOf(s *shm.Segment) shm.Bell { return shm.NewBell(s.Bytes()[:shm.BellSiz
 
 // PushControlBytes is the size of a trainer's control segment in bytes.
 func PushControlBytes(buckets int) int {
-	return RoundUp(shm.BellSize+LineBytes*(1+PieceSlots*buckets), PageBytes)
+	return RoundUp(shm.BellSize+LineBytes*(1+buckets), PageBytes)
 }
 
 // PushProbe is the probe of a trainer's control segment.
@@ -167,10 +153,9 @@ func PushProbe(control *shm.Segment) *ProbeLine {
 	return &LinesOf[ProbeLine](control, shm.BellSize, 1)[0]
 }
 
-// PushLines are the slots of a trainer's control segment, in the order of the specs: one of
-// each, and after them, in the same order, the further ones of pushes in pieces.
+// PushLines are the slots of a trainer's control segment, in the order of the specs.
 func PushLines(control *shm.Segment, buckets int) []PushLine {
-	return LinesOf[PushLine](control, shm.BellSize+LineBytes, PieceSlots*buckets)
+	return LinesOf[PushLine](control, shm.BellSize+LineBytes, buckets)
 }
 
 // CallControlBytes is the size of a trainer's control segment for one table in bytes.

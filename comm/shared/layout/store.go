@@ -23,15 +23,6 @@ func NewStore(name string, specs []tensor.BucketSpec, touch bool) (*comm.Store, 
 // first use does not fit into the memory there is.
 func Reserve(owner string, spec *tensor.BucketSpec) error {
 	_, bytes := bucketBytes(spec)
-	return reserve(owner, spec, bytes)
-}
-
-// ReservePieces is Reserve of what pushes in pieces use of a bucket.
-func ReservePieces(owner string, spec *tensor.BucketSpec) error {
-	return reserve(owner, spec, PieceSlots*4*comm.PieceElements)
-}
-
-func reserve(owner string, spec *tensor.BucketSpec, bytes int) error {
 	return shm.Reserve(fmt.Sprintf("the copies of bucket %d of %s", spec.Index, owner), int64(bytes))
 }
 

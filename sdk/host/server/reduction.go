@@ -39,7 +39,7 @@ type chunk struct {
 func (r *reduction) newChunks(spec tensor.BucketSpec, trainers int) []chunk {
 	n := 1
 	if !spec.Sparse {
-		n = comm.Pieces(spec.Elements)
+		n = comm.Chunks(spec.Elements)
 	}
 	chunks := make([]chunk, n)
 	for i := range chunks {
@@ -98,9 +98,6 @@ func (c *chunk) answerTo(trainer int) *tensor.Gradient {
 //
 // All work after the last arrival goes block by block, so that a block is in the
 // cache from its first combination until its last copy is written. It is a job of the pool.
-//
-// The gradient of an only trainer may come in pieces that go through its cache, which costs the
-// server nothing more.
 //
 // Gradients in memory of their trainers alone are fetched block by block and given the
 // answer, S read and S written for each. Where there is one, all work waits for the last

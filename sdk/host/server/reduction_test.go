@@ -56,24 +56,6 @@ func arrival(trainer int, values []float32, more bool) *comm.Arrival {
 // denseOf is the spec of a bucket of so many elements.
 func denseOf(elements int) tensor.BucketSpec { return tensor.BucketSpec{Elements: elements} }
 
-// A dense bucket has a chunk for each that any port hands it over in; its chunks reduce by
-// themselves, whatever their sizes.
-func TestPiecesHaveChunks(t *testing.T) {
-	r := newReduction(t, sdk.OnArrival, mean(1), 1)
-	const elements = 5*comm.PieceElements + 1
-	chunks := r.newChunks(denseOf(elements), 1)
-	values := make([]float32, elements)
-	for k := range comm.Pieces(elements) {
-		piece := values[k*comm.PieceElements : min((k+1)*comm.PieceElements, elements)]
-		if _, last, err := chunks[k].add(arrival(0, piece, false)); err != nil || !last {
-			t.Errorf("piece %d: last %v, error %v", k, last, err)
-		}
-		if got := chunks[k].answerTo(0).Values; &got[0] != &piece[0] || len(got) != len(piece) {
-			t.Errorf("piece %d is answered with other values", k)
-		}
-	}
-}
-
 // value is what a trainer's gradient has as element i in a batch.
 func value(trainer, batch, i int) float32 {
 	return float32(math.Sin(float64(i%1009)+float64(7*trainer)) * float64(batch+1))
