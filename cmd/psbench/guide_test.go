@@ -1,3 +1,5 @@
+//go:build !race
+
 package main
 
 import (
@@ -16,9 +18,6 @@ import (
 // and psbench in a clone: each command is run as it stands there, in a folder that was empty, and
 // each file is written. Where the page shows what a command prints, it does.
 func TestPluginsGuide(t *testing.T) {
-	if raceDetector {
-		return // the plugin is built without it
-	}
 	page := readPage(t, "docs/plugins.md")
 	_, guide, _ := strings.Cut(page, "\n## From nothing to a measured hook\n")
 	guide, _, _ = strings.Cut(guide, "\n## ")

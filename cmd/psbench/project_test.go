@@ -1,3 +1,5 @@
+//go:build !race
+
 package main
 
 import (
@@ -11,9 +13,6 @@ import (
 // What `psbench plugin new` writes is tested, built and measured, untouched, by the commands that
 // its page has. The user has no more than Go's module cache.
 func TestProjectsOfPlugins(t *testing.T) {
-	if raceDetector {
-		return // the plugins are built without it
-	}
 	for _, kind := range scaffold.Kinds {
 		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
