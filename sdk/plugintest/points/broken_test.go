@@ -1,3 +1,5 @@
+//go:build !race
+
 package points
 
 import (
@@ -10,7 +12,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// of is the part of a kind that has a fault.
+// of is the part of a kind that has a fault. Some faults are races, so the race detector has none
+// of these tests.
 func of(kind, fault string) sdk.Part {
 	s := sound{fault}
 	type settings struct {
