@@ -65,10 +65,12 @@ func Paths(command []string) ([]string, error) {
 				return nil, err
 			}
 		}
+		var arguments []string
 		var err error
-		if next, err = interpreters(next[len(next)-1]); err != nil {
+		if next, arguments, err = interpreters(next[len(next)-1]); err != nil {
 			return nil, err
 		}
+		command = slices.Concat(command[:1], arguments, command[1:])
 	}
 	for _, argument := range command[1:] {
 		if IsFile(argument) {
@@ -99,37 +101,39 @@ func Resolve(path string) (string, error) {
 const longestLine = 256
 
 // interpreters are the programs that the first line of a script names, in the order in which
-// they run; none of a program that is no script.
-func interpreters(path string) ([]string, error) {
+// they run, and the arguments of the last one there; none of a program that is no script.
+func interpreters(path string) (programs, arguments []string, err error) {
 	file, err := Open(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { _ = file.Close() }()
 	start := make([]byte, longestLine)
 	n, err := file.ReadAt(start, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return nil, nil, err
 	}
 	words := shebang(start[:n])
 	if len(words) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
-	found := words[:1:1]
-	if filepath.Base(words[0]) != "env" {
-		return found, nil
+	if programs = words[:1:1]; filepath.Base(words[0]) != "env" {
+		return programs, words[1:], nil
 	}
-	for _, word := range words[1:] {
-		if strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
+	for i, word := range words[1:] {
+		switch {
+		case word == "-S" || word == "-i" || strings.Contains(word, "=") && !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "PATH="):
 			continue
+		case strings.HasPrefix(word, "-") || strings.HasPrefix(word, "PATH="): // it may take the next word, or change where programs are found
+			return nil, nil, fmt.Errorf("%s is a script of env with %s, of which it cannot be told what it runs: env may have -S, -i and variables there", path, word)
 		}
 		program, err := exec.LookPath(word)
 		if err != nil {
-			return nil, fmt.Errorf("%s is a script of %s, which is not found: %w", path, word, err)
+			return nil, nil, fmt.Errorf("%s is a script of %s, which is not found: %w", path, word, err)
 		}
-		return append(found, program), nil
+		return append(programs, program), words[2+i:], nil
 	}
-	return found, nil
+	return programs, nil, nil
 }
 
 // shebang are the words of a script's first line, the interpreter first.
