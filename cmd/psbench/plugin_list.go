@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/screen"
 )
@@ -21,6 +22,11 @@ func (a *app) pluginListCommand() *cobra.Command {
 			}
 			for _, fault := range reg.Faults() {
 				printf(a.stderr, "psbench: warning: %v\n", fault)
+			}
+			for _, plugin := range reg.Plugins() {
+				if err := launch.Unchanged(plugin); plugin.Fault == nil && err != nil {
+					printf(a.stderr, "psbench: warning: %v\n", err)
+				}
 			}
 			return a.print(func(p *screen.Page) error { return listPlugins(p, reg) })
 		},

@@ -28,6 +28,19 @@ type checked struct {
 	beside []executable.File
 }
 
+// Unchanged says what refuses a plugin's program now: that it or what runs beside it is gone, is
+// not what the registry says or could be changed by others.
+func Unchanged(plugin registry.Plugin) error {
+	if len(plugin.Command) == 0 {
+		return nil
+	}
+	c, err := checkProgram(exec.Command(plugin.Command[0], plugin.Command[1:]...), plugin) // #nosec G204 -- which is not started
+	if c != nil {
+		c.close()
+	}
+	return err
+}
+
 // checkProgram compares the program of command with the sum that the registry gives, and has
 // command run what was compared. Without a sum it gives nil.
 func checkProgram(command *exec.Cmd, plugin registry.Plugin) (*checked, error) {
@@ -177,7 +190,7 @@ func (c *checked) remedy() string {
 	}
 	words := make([]string, len(c.plugin.Command))
 	for i, word := range c.plugin.Command {
-		words[i] = quote.Word(word)
+		words[i] = quote.Shell(word)
 	}
 	if len(words) > 1 {
 		words[0] += " --"

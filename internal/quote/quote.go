@@ -45,6 +45,15 @@ func Lines(s string) string {
 	})
 }
 
+// Shell is s as a word that can be pasted into a shell, if it can be printed at all.
+func Shell(s string) string {
+	const plain = "%+,-./:=@_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	if s != "" && strings.Trim(s, plain) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(limited(s, messageBytes, escape), "'", `'\''`) + "'"
+}
+
 // limited applies show to the first bytes of s and says how many there are if those are
 // not all.
 func limited(s string, most int, show func(string) string) string {

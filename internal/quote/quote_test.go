@@ -34,6 +34,17 @@ func TestWords(t *testing.T) {
 	}
 }
 
+func TestShell(t *testing.T) {
+	for word, want := range map[string]string{
+		"": "''", "/usr/bin/mine-2.1": "/usr/bin/mine-2.1", "/sp ace/x": "'/sp ace/x'", "$x": "'$x'", "it's": `'it'\''s'`,
+		"-k=v": "-k=v", strings.Repeat("d", 300): strings.Repeat("d", 300), "a\nb": `'a\nb'`, "ü": "'ü'",
+	} {
+		if got := Shell(word); got != want {
+			t.Errorf("%q: %s, want %s", word, got, want)
+		}
+	}
+}
+
 func FuzzQuote(f *testing.F) {
 	for _, s := range []string{"", "plain", "a\nb\tc", "\xff\xfe", "\u202e\u2028", strings.Repeat("ä", 3000)} {
 		f.Add(s)
