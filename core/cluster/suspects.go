@@ -15,7 +15,7 @@ const mostSuspects = 3
 func (c *Cluster) introduce(err error, names []string) error {
 	var told []string
 	for _, m := range c.members {
-		named := slices.Contains(names, m.Name) || err != nil && strings.Contains(err.Error(), m.Name+": ") // a companion, in the words of its trainer
+		named := slices.Contains(names, m.Name) || err != nil && speaks(m.Name, err.Error())
 		if len(m.Plugin.Command) == 0 || !named || len(told) == mostSuspects {
 			continue
 		}
@@ -31,4 +31,19 @@ func (c *Cluster) introduce(err error, names []string) error {
 		return err
 	}
 	return fmt.Errorf("%w; %s", err, strings.Join(told, "; "))
+}
+
+// speaks says whether a part of text is what the process of that name said: a companion, in the
+// words of its trainer. A word in the middle of a sentence is none.
+func speaks(name, text string) bool {
+	for {
+		before, after, found := strings.Cut(text, name+": ")
+		if !found {
+			return false
+		}
+		if before == "" || strings.HasSuffix(before, ": ") || strings.HasSuffix(before, "; ") {
+			return true
+		}
+		text = after
+	}
 }
