@@ -20,7 +20,7 @@ func (a *app) pluginCheckCommand() *cobra.Command {
 		Short: "Hold a plugin to the contract of its parts",
 		Long: `check makes small runs with each part of the plugin at PATH, or with those named
 KEY, in which psbench's own trainer carries out the points of the contract on it.
-It needs no registry and takes executables in any language.`,
+It needs no registry.`,
 		Example: lines(
 			"psbench plugin check ./mine-plugin",
 			"psbench plugin check ./mine-plugin median",

@@ -31,7 +31,7 @@ func read(dir string) (source, error) {
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil && path == dir:
-			return err
+			return fmt.Errorf("folder %s has no source of a plugin: %w", dir, err)
 		case err != nil:
 			return nil
 		case entry.IsDir():
