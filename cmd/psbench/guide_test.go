@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // The guide of docs/plugins.md is followed word for word by somebody who has Go, its module cache,
@@ -28,7 +30,11 @@ func TestPluginsGuide(t *testing.T) {
 		switch language := found[2]; language {
 		case "sh":
 			commands++
-			printed = r.run(t, text)
+			if strings.Contains(text, "plugin dev") { // which does not end by itself
+				r.interrupt(t, text, "\nloss ")
+			} else {
+				printed = r.run(t, text)
+			}
 		case "go":
 			write(t, filepath.Join(r.folder, "main.go"), text)
 		case "":
@@ -46,7 +52,7 @@ func TestPluginsGuide(t *testing.T) {
 			t.Errorf("step %d of the guide is numbered %s", i+1, step[1])
 		}
 	}
-	if len(steps) != 10 || commands < 10 || shown < 9 {
+	if len(steps) != 10 || commands < 11 || shown < 9 {
 		t.Errorf("the guide has %d steps and %d blocks of commands, and shows what %d print: the pattern of this test no longer fits it", len(steps), commands, shown)
 	}
 }
@@ -120,6 +126,38 @@ func (r *reader) run(t *testing.T, commands string) string {
 	}
 	r.folder = strings.TrimSpace(string(where))
 	return stdout.String()
+}
+
+// interrupt has a shell run commands until they print what is awaited, and ends them as Ctrl-C does.
+func (r *reader) interrupt(t *testing.T, commands, awaited string) {
+	t.Helper()
+	var stderr bytes.Buffer
+	shell := exec.Command("sh", "-ec", commands)
+	shell.Dir, shell.Env, shell.Stderr = r.folder, r.environment, &stderr
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	stdout, err := shell.StdoutPipe()
+	if err == nil {
+		err = shell.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(time.Minute, func() { _ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) })
+	defer late.Stop()
+	var printed bytes.Buffer
+	for err == nil && !strings.Contains(printed.String(), awaited) {
+		_, err = io.CopyN(&printed, stdout, 1)
+	}
+	_ = syscall.Kill(-shell.Process.Pid, syscall.SIGINT)
+	_, _ = io.Copy(&printed, stdout)
+	_ = shell.Wait()
+	// A shell that waits for its last command either gives its status or dies of the signal as well.
+	if state := shell.ProcessState.Sys().(syscall.WaitStatus); state.ExitStatus() != 130 && state.Signal() != syscall.SIGINT {
+		t.Errorf("%sends with %v\n%s%s", commands, shell.ProcessState, &printed, &stderr)
+	}
+	if !strings.Contains(printed.String(), awaited) {
+		t.Errorf("%sdid not print %q:\n%s%s", commands, awaited, &printed, &stderr)
+	}
 }
 
 var (

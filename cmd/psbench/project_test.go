@@ -3,47 +3,39 @@
 package main
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/psbench/psbench/core/scaffold"
 )
 
-// What `psbench plugin new` writes is tested, built and measured, untouched, by the commands that
-// its page has. The user has no more than Go's module cache.
-func TestProjectsOfPlugins(t *testing.T) {
+// The commands of each kind's page are run as they stand there, in a folder that was empty: the
+// first writes a project, which is tested and built, untouched, by the commands that its own page
+// has, and the second measures it. The reader has no more than Go's module cache.
+func TestPagesOfKinds(t *testing.T) {
 	for _, kind := range scaffold.Kinds {
 		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
-			name := "my_" + kind.Name
-			dir := filepath.Join(t.TempDir(), "project")
-			if status, _, stderr := psbenchMain(t, "plugin", "new", kind.Name, name, "--dir", dir, "--psbench", root(t)); status != 0 {
-				t.Fatal(stderr)
-			}
-			test, build, run := tryWords(kind, name, 0), tryWords(kind, name, 1), tryWords(kind, name, 2)
-			goIn(t, dir, append([]string{"test", "-vet=all", "-ldflags=-s -w"}, test[2:]...)...)
-			goIn(t, dir, append([]string{"build", "-ldflags=-s -w"}, build[2:]...)...)
-			flags := append(run[1:], "--iterations", "3", "--warmup", "1") // as many as show that it trains
-			switch kind.Name {
-			case "model", "table-server": // which models of other sizes than psbench's default have
-			default:
-				flags = append(flags, "--set", "model.dense_layers_count=2")
-			}
-			for i, flag := range flags {
-				if flag == "registry.json" {
-					flags[i] = filepath.Join(dir, flag)
+			var commands []string
+			for _, found := range block.FindAllStringSubmatch(readPage(t, "docs/plugins/"+kind.Name+".md"), -1) {
+				if found[2] == "sh" {
+					commands = append(commands, found[3])
 				}
 			}
-			status, stdout, stderr := psbenchMain(t, flags...)
-			if status != 0 || !strings.Contains(stdout, "\nloss ") {
-				t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
+			if len(commands) != 2 {
+				t.Fatalf("the page has %d blocks of commands: the pattern of this test no longer fits it", len(commands))
+			}
+			_, name, _ := strings.Cut(strings.TrimSpace(commands[0]), "psbench plugin new "+kind.Name+" ")
+			own := scaffold.Project{Kind: kind, Name: name}.Try()
+			if strings.TrimSpace(commands[1]) != own[2] {
+				t.Errorf("the page measures %s by\n%sbut the page of the project itself by\n%s", name, commands[1], own[2])
+			}
+			r := newReader(t)
+			r.run(t, commands[0])
+			r.run(t, "cd "+name+"\ngo vet .\n"+own[0]+"\n"+own[1])
+			if printed := r.run(t, commands[1]); !strings.Contains(printed, "\nloss ") {
+				t.Errorf("no loss is shown of it:\n%s", printed)
 			}
 		})
 	}
-}
-
-// tryWords are those of a command that the page of a project has.
-func tryWords(kind scaffold.Kind, name string, command int) []string {
-	return strings.Fields(scaffold.Project{Kind: kind, Name: name}.Try()[command])
 }
