@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -50,6 +51,23 @@ func explain(blames []blame) error {
 	return errors.New(quote.Message(b.failure.Message))
 }
 
+// noSign is explain of a wait that ended at a process which gives no sign of life.
+func noSign(blames []blame, silent string) error {
+	return fmt.Errorf("%w; %s gives no sign of life", explain(blames), silent)
+}
+
+// awaited says whether somebody else told of a wait for a process.
+func awaited(name string, blames []blame) bool {
+	return slices.ContainsFunc(blames, func(b blame) bool {
+		return b.from != name && b.failure.Cause == fault.Wait && slices.Contains(b.failure.About, name)
+	})
+}
+
+// anyOf says whether one of some names is among others.
+func anyOf(some, others []string) bool {
+	return slices.ContainsFunc(some, func(name string) bool { return slices.Contains(others, name) })
+}
+
 func rootCause(blames []blame) blame {
 	rank := func(b blame) int {
 		switch {
@@ -69,12 +87,14 @@ func rootCause(blames []blame) blame {
 }
 
 // waitsForWaiter says whether all of those that b waited for told of a wait of
-// their own, or that they lost somebody else, so that the cause lies further on.
+// their own for somebody else, or that they lost one, so that the cause lies further on. A process
+// that tells of itself waits for nobody.
 func waitsForWaiter(b blame, blames []blame) bool {
 	for _, name := range b.failure.About {
 		if !slices.ContainsFunc(blames, func(o blame) bool {
+			waits := o.failure.Cause == fault.Wait && !slices.Contains(o.failure.About, o.from)
 			lost := o.failure.Cause == fault.Peer && !slices.Contains(o.failure.About, b.from)
-			return o.from == name && (o.failure.Cause == fault.Wait || lost)
+			return o.from == name && (waits || lost)
 		}) {
 			return false
 		}

@@ -3,10 +3,11 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -141,7 +142,8 @@ func (m *Monitor) Alive(name string) bool {
 	return time.Since(m.heard[name]) <= beatSlack
 }
 
-// silent lists the processes that gave no sign of life for a while.
+// silent lists the processes that gave no sign of life for a while, the longest first: one that
+// was stopped has been silent for longer than one that a busy machine starves.
 func (m *Monitor) silent(now time.Time, while time.Duration) []string {
 	var names []string
 	for name, last := range m.heard {
@@ -149,7 +151,9 @@ func (m *Monitor) silent(now time.Time, while time.Duration) []string {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(m.heard[a].Compare(m.heard[b]), strings.Compare(a, b))
+	})
 	return names
 }
 
@@ -186,7 +190,8 @@ func (m *Monitor) add(b blame) {
 
 // patience is how many times more to wait for the word of a process that others
 // waited for in vain while it gave signs of life: a process that is neither dead
-// nor stopped waits itself, and is about to say for whom.
+// nor stopped waits itself, and is about to say for whom. Who is silent meanwhile need not be
+// that: a busy machine starves processes that nobody waits for.
 const patience = 3
 
 // conclude ends the run with the best explanation so far.
@@ -198,15 +203,17 @@ func (m *Monitor) conclude(patience int) {
 	}
 	b := rootCause(m.blames)
 	silent := m.silent(time.Now(), beatSlack)
-	inVain := b.failure.Cause == fault.Wait &&
-		!slices.ContainsFunc(b.failure.About, func(name string) bool { return slices.Contains(silent, name) })
+	inVain := b.failure.Cause == fault.Wait && !anyOf(b.failure.About, silent)
+	awaited := slices.DeleteFunc(slices.Clone(silent), func(name string) bool { return !awaited(name, m.blames) })
 	switch {
 	case m.mayBeDeath(b):
 		m.timer = time.AfterFunc(graceForPlain, func() { m.conclude(patience) })
-	case inVain && len(silent) > 0:
-		m.decideLocked(fmt.Errorf("%w; %s gives no sign of life", explain(m.blames), silent[0]), silent[0])
+	case inVain && len(awaited) > 0:
+		m.decideLocked(noSign(m.blames, awaited[0]), awaited[0])
 	case inVain && patience > 0:
 		m.timer = time.AfterFunc(graceForWait/2, func() { m.conclude(patience - 1) })
+	case inVain && len(silent) > 0:
+		m.decideLocked(noSign(m.blames, silent[0]), silent[0])
 	default:
 		m.decideLocked(explain(m.blames), b.about()...)
 	}

@@ -53,6 +53,9 @@ func TestExplain(t *testing.T) {
 		"who is waited for lost the waiter": {[]blame{waits("server2", "trainer1"), waits("trainer1", "trainer0"), lost("trainer0", "trainer1")}, "trainer1 waited"},
 		"a ring":                            {[]blame{waits("trainer0", "trainer3"), waits("trainer3", "trainer2"), waits("trainer2", "trainer1")}, "trainer2 waited"},
 		"a closed ring":                     {[]blame{waits("trainer0", "trainer1"), waits("trainer1", "trainer0")}, "trainer0 waited"},
+		"who hangs tells of itself":         {[]blame{waits("trainer0", "server2"), waits("server2", "trainer1"), waits("trainer1", "trainer1")}, "server2 waited"},
+		"who tells of itself waits":         {[]blame{waits("trainer0", "trainer0"), waits("trainer0", "server2")}, "trainer0 waited"},
+		"it waits for a waiter":             {[]blame{waits("trainer1", "trainer1"), waits("trainer1", "server2"), waits("server2", "trainer0")}, "server2 waited"},
 		"a wait wins over a link":           {[]blame{lost("trainer1", "server2"), waits("server2", "trainer0")}, "server2 waited"},
 	} {
 		if got := explain(c.blames).Error(); got != c.want {
@@ -195,6 +198,44 @@ func TestSilentProcesses(t *testing.T) {
 	}
 	if names := m.overdue(late); len(names) != 0 {
 		t.Errorf("told twice of %v", names)
+	}
+}
+
+// The silent process that is named is one that was waited for, whoever else a busy machine keeps
+// from giving signs of life; else the one that has been silent the longest.
+func TestTheSilentProcessThatWasWaitedForIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		blames []blame
+		want   string
+	}{
+		"it is waited for":      {[]blame{waits("trainer1", "server2"), waits("server2", "trainer0"), waits("trainer0", "trainer0.model")}, "trainer0 waited"},
+		"which is told later":   {[]blame{waits("trainer1", "server2"), waits("server2", "trainer0")}, "server2 waited; trainer0.model gives no sign of life"},
+		"nobody waits for them": {[]blame{waits("trainer1", "server2")}, "trainer1 waited; trainer0.model gives no sign of life"},
+		"on the way to another": {[]blame{waits("trainer1", "server2"), waits("trainer0", "data", "trainer1")}, "trainer1 waited; data gives no sign of life"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, m := New(t.Context(), time.Minute)
+				defer m.Stop()
+				m.hear("trainer0.model")
+				time.Sleep(time.Second)
+				m.hear("data")
+				time.Sleep(10 * time.Second)
+				beat := func() {
+					for _, name := range []string{"trainer0", "trainer1", "server2"} {
+						m.hear(name)
+					}
+				}
+				beat()
+				defer time.AfterFunc(time.Second, beat).Stop()
+				for _, b := range c.blames {
+					m.add(b)
+				}
+				if err := m.Verdict(errors.New("a call was cancelled")); err.Error() != c.want {
+					t.Errorf("the verdict is %v, want %s", err, c.want)
+				}
+			})
+		})
 	}
 }
 
