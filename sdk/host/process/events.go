@@ -47,6 +47,9 @@ func (e *Events) Iteration(loss float64) {
 	e.done.Add(1)
 }
 
+// Done counts the iterations of the pass that were done so far.
+func (e *Events) Done() int64 { return e.done.Load() }
+
 // Iterations are those that were done so far; none while a pass begins. The loss may be that
 // of the next one.
 func (e *Events) Iterations() record.Iterations {

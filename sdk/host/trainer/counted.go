@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
@@ -10,12 +11,12 @@ import (
 // counted are a rank's batches, with what the trainer took of them in a pass.
 type counted struct {
 	batches.Batches
-	size  int // samples of the batch that Next gave last
-	taken int // in this pass
+	size  int          // samples of the batch that Next gave last
+	taken atomic.Int64 // in this pass
 }
 
 func (c *counted) Next() (*sdk.Batch, error) {
-	c.taken++
+	c.taken.Add(1)
 	batch, err := c.Batches.Next()
 	if err == nil {
 		c.size = batch.Size()
@@ -25,15 +26,15 @@ func (c *counted) Next() (*sdk.Batch, error) {
 
 // Rewind begins a pass.
 func (c *counted) Rewind() error {
-	c.taken = 0
+	c.taken.Store(0)
 	return c.Batches.Rewind()
 }
 
 // place names the batch that was taken last.
 func (c *counted) place() string {
-	if c.taken == 0 {
+	last := int(c.taken.Load()) - 1
+	if last < 0 {
 		return ""
 	}
-	last := c.taken - 1
 	return fmt.Sprintf(", epoch %d, batch %d", last/c.Len(), last%c.Len())
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/psbench/psbench/comm"
@@ -22,8 +21,6 @@ type ending struct {
 	stop    context.CancelCauseFunc
 	stopped <-chan struct{}
 	outer   func() context.Context // that which ends only if the pass must, over or not
-
-	evaluated atomic.Int64 // counts begins and ends of evaluations, so one runs if it is odd
 }
 
 // forget prepares for the next pass, before its Train: the core may ask for a bound of a pass
@@ -43,28 +40,39 @@ func (e *ending) begin(outer context.Context, length stop.Length) context.Contex
 	return ctx
 }
 
-// watchEnd ends the run if Train has not returned for as long as the timeout after its pass was
-// over. An evaluation, which comes after that, may last, and after it the time begins anew.
-// returned is to be called when Train has returned.
-func (r *Role) watchEnd(ctx context.Context) (returned func()) {
+// mostWaits is how many times the timeout an iteration may take: a part of it that waits for
+// others, who name whom they wait for, comes after one that computes.
+const mostWaits = 2
+
+// watch ends the run if no iteration ends and no batch is evaluated for twice the timeout, or if
+// Train has not returned for as long as the timeout after its pass was over: others may wait for
+// the trainer and say so, but where it is alone nobody does. returned is to be called when Train
+// has returned.
+func (r *Role) watch(ctx context.Context) (returned func()) {
 	back, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		select {
-		case <-ctx.Done():
-		case <-back:
-			return
-		}
-		for errors.Is(context.Cause(ctx), sdk.ErrPassOver) {
-			before := r.ending.evaluated.Load()
+		tick := time.NewTicker(max(r.Timeout/20, time.Millisecond))
+		defer tick.Stop()
+		over, limit := ctx.Done(), mostWaits*r.Timeout
+		signs, since := r.signs(false), time.Now()
+		for {
 			select {
-			case <-time.After(r.Timeout):
 			case <-back:
 				return
-			}
-			if before%2 == 0 && r.ending.evaluated.Load() == before {
-				r.Fail(fmt.Errorf("%s has not ended its pass %g s after it was over", r.Title(), r.Timeout.Seconds()))
-				return
+			case <-over:
+				if !errors.Is(context.Cause(ctx), sdk.ErrPassOver) {
+					return
+				}
+				over, limit, since = nil, r.Timeout, time.Now()
+			case now := <-tick.C:
+				if s := r.signs(over == nil); s != signs {
+					signs, since = s, now
+				}
+				if now.Sub(since) > limit {
+					r.Fail(r.late(over == nil))
+					return
+				}
 			}
 		}
 	}()
@@ -74,14 +82,30 @@ func (r *Role) watchEnd(ctx context.Context) (returned func()) {
 	}
 }
 
+// signs counts what shows that the trainer goes on: iterations, batches taken and evaluated. Once
+// the pass is over, evaluations alone are in order.
+func (r *Role) signs(over bool) int64 {
+	if over {
+		return r.evaluation.count()
+	}
+	return r.Events.Done() + r.batches.taken.Load() + r.evaluation.count()
+}
+
+// late is the error of a pass that does not go on. Who waits for the trainer says so, too: whom
+// that one waits for explains both.
+func (r *Role) late(over bool) error {
+	if over {
+		return fmt.Errorf("%s has not ended its pass %g s after it was over", r.Title(), r.Timeout.Seconds())
+	}
+	return &comm.WaitError{Waiter: "the core", For: []string{r.Name()}, What: "the end of an iteration", Seconds: mostWaits * r.Timeout.Seconds()}
+}
+
 // evaluate evaluates after an epoch. That the pass is over does not end it: the last evaluation
 // comes after that.
 func (r *Role) evaluate(ctx context.Context, epoch int, forward func(*sdk.Batch) (tensor.Tensor, error), criterion sdk.Criterion) error {
 	if errors.Is(context.Cause(ctx), sdk.ErrPassOver) {
 		ctx = r.ending.outer()
 	}
-	r.ending.evaluated.Add(1)
-	defer r.ending.evaluated.Add(1)
 	return r.evaluation.run(ctx, epoch, forward, criterion)
 }
 

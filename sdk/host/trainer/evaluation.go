@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
@@ -23,7 +24,8 @@ type evaluation struct {
 	batches []sdk.Batch
 	classes int
 	series  *sdk.Series
-	scores  *scores // of the epoch that is evaluated; nil unless there are two classes
+	scores  *scores      // of the epoch that is evaluated; nil unless there are two classes
+	done    atomic.Int64 // batches that were evaluated
 
 	// After a failure the core collects while the pass may still be ending.
 	mu     sync.Mutex
@@ -75,11 +77,20 @@ func (e *evaluation) run(ctx context.Context, epoch int, forward func(*sdk.Batch
 		if err := e.add(&found, &e.batches[i], forward, criterion); err != nil {
 			return fmt.Errorf("%s, evaluation after epoch %d, batch %d: %w", e.trainer, epoch, i, err)
 		}
+		e.done.Add(1)
 	}
 	end := comm.Now()
 	e.keep(found, end-start)
 	e.series.Record(sdk.Key{A: int64(epoch)}, start, end)
 	return nil
+}
+
+// count is how many batches were evaluated.
+func (e *evaluation) count() int64 {
+	if e == nil {
+		return 0
+	}
+	return e.done.Load()
 }
 
 // add evaluates a batch.

@@ -40,7 +40,7 @@ func (r *Role) Train(ctx context.Context, length stop.Length) (*record.Work, err
 	ctx = r.ending.begin(ctx, length)
 	r.mu.Unlock()
 	defer r.ending.stop(nil)
-	defer r.watchEnd(ctx)()
+	defer r.watch(ctx)()
 	r.begin()
 	err := r.trainer.Train(ctx, r)
 	if errors.Is(err, sdk.ErrPassOver) {

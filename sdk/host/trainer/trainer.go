@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
@@ -258,11 +257,6 @@ func (r *Role) connectCriterion(dial func(sdk.Kind) (*call.Link, error)) (err er
 	return conn.Watch(r.Process)
 }
 
-// hookSlack is how much longer a trainer waits for a hook beside it than that waits for others.
-// The trainer's wait begins first and breaks the link when it ends, so that with equal times the
-// hook might not come to say whom it waits for.
-const hookSlack = time.Second
-
 func (r *Role) connectHook(links process.HookLinks, dial func(sdk.Kind) (*call.Link, error)) error {
 	if choice, ok := r.config.local(sdk.KindHook); ok {
 		env := sdk.HookEnv{Trainers: r.config.Trainers, Buckets: r.store.Specs(), Seed: r.config.Seed}
@@ -281,7 +275,7 @@ func (r *Role) connectHook(links process.HookLinks, dial func(sdk.Kind) (*call.L
 	if err := conn.Conn.Lift(); err != nil {
 		return err
 	}
-	link, err := r.Fabric.Companions().NewServerLink(conn.Conn, r.store, r.Timeout+hookSlack)
+	link, err := r.Fabric.Companions().NewServerLink(conn.Conn, r.store, r.Timeout)
 	if err != nil {
 		return err
 	}
