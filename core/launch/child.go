@@ -10,15 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-plugin/runner"
 
-	"github.com/psbench/psbench/internal/bytesize"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -190,41 +186,6 @@ func (c *child) pid() int {
 	return c.id
 }
 
-// status says how the process ended, and during which phase.
-func (c *child) status(phase string) string {
-	if c.ended == nil {
-		return fmt.Sprintf("ended during %s with its supervisor (process %d)", phase, c.launcher.supervisor.Process.Pid)
-	}
-	ws := c.ended.Status
-	var why string
-	if c.exceeded() {
-		why = fmt.Sprintf(", as it wants more than the %s of --plugin-memory", bytesize.Format(int(c.memory)))
-	}
-	switch {
-	case !ws.Signaled():
-		return fmt.Sprintf("ended with exit status %d during %s%s", ws.ExitStatus(), phase, why)
-	case ws.Signal() == syscall.SIGKILL && why == "":
-		return "was killed by signal 9 during " + phase + " (possibly out of memory)"
-	default:
-		return fmt.Sprintf("was killed by signal %d (%s) during %s%s", ws.Signal(), ws.Signal(), phase, why)
-	}
-}
-
-// exhausted are words of programs that get no memory, as those in Go, C++, Python and of the C
-// library have them.
-var exhausted = []string{"out of memory", "cannot allocate memory", "bad_alloc", "MemoryError", "Cannot allocate memory"}
-
-// exceeded says whether the process, which has ended, wanted more memory than it may use. To who
-// is under RLIMIT_DATA the kernel gives none, so that its own words say so.
-func (c *child) exceeded() bool {
-	if c.memory == 0 || c.ended.Exceeded {
-		return c.ended.Exceeded
-	}
-	c.drained()
-	last := c.words.last()
-	return slices.ContainsFunc(exhausted, func(words string) bool { return strings.Contains(last, words) })
-}
-
 // Wait implements runner.Runner.
 func (c *child) Wait(context.Context) error {
 	<-c.exited
@@ -285,36 +246,3 @@ func (c *child) PluginToHost(network, address string) (string, string, error) {
 func (c *child) HostToPlugin(network, address string) (string, string, error) {
 	return network, address, nil
 }
-
-// pipe is the read end of a pipe that tells when it was read to its end. What is read
-// goes to copied first: go-plugin passes a last line on only some time after the end.
-type pipe struct {
-	*os.File
-	copied io.Writer
-	end    chan struct{}
-	once   sync.Once
-}
-
-func newPipe(copied io.Writer) (*pipe, *os.File, error) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, nil, fmt.Errorf("a pipe for a plugin cannot be made: %w", err)
-	}
-	return &pipe{File: r, copied: copied, end: make(chan struct{})}, w, nil
-}
-
-func (p *pipe) Read(b []byte) (int, error) {
-	n, err := p.File.Read(b)
-	_, _ = p.copied.Write(b[:n]) // words take everything
-	if err != nil {
-		p.once.Do(func() { close(p.end) })
-		_ = p.Close()
-	}
-	return n, err
-}
-
-// leftover is how long after a process's end its pipes are still read, for
-// what a grandchild that holds them may write.
-const leftover = 50 * time.Millisecond
-
-func (p *pipe) expire() { _ = p.SetReadDeadline(time.Now().Add(leftover)) }

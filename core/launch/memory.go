@@ -43,6 +43,7 @@ func becomeLimited(args []string) error {
 	group, path := args[1], args[2]
 	environ := os.Environ()
 	if group == "" || join(group) != nil {
+		_ = os.Remove(group) // which says that it bounds nothing
 		if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: bytes, Max: bytes}); err != nil {
 			return fmt.Errorf("its memory cannot be limited: %w", err)
 		}
@@ -82,10 +83,8 @@ func makeMemoryGroup(name string, bytes int64) *memoryGroup {
 		if os.Mkdir(g.folder, 0o755) != nil { // #nosec G301 -- as all cgroups are
 			continue
 		}
-		for _, g.files = range groupVersions {
-			if g.bound(bytes) == nil {
-				return g
-			}
+		if g.boundMemory(bytes) {
+			return g
 		}
 		g.remove()
 	}
@@ -99,6 +98,16 @@ func memoryGroups() []string {
 		members, err := os.ReadFile(filepath.Join(folder, "cgroup.procs")) // #nosec G304 -- of the kernel
 		return err != nil || !slices.Contains(strings.Fields(string(members)), strconv.Itoa(os.Getpid()))
 	})
+}
+
+// boundMemory says whether the cgroup, of whichever version, bounds memory now.
+func (g *memoryGroup) boundMemory(bytes int64) bool {
+	for _, g.files = range groupVersions {
+		if g.bound(bytes) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // bound sets the limit. That of swap is not there everywhere.
@@ -122,18 +131,19 @@ func (g *memoryGroup) path() string {
 	return g.folder
 }
 
-// exceeded says whether a process was killed for what the cgroup may not hold.
-func (g *memoryGroup) exceeded() bool {
+// exceeded says whether a process was killed for what the cgroup may not hold. It is not known
+// where there is none, or none that was joined.
+func (g *memoryGroup) exceeded() (exceeded, known bool) {
 	if g == nil {
-		return false
+		return false, false
 	}
-	text, _ := os.ReadFile(filepath.Join(g.folder, g.files.events)) // #nosec G304 -- of the kernel
+	text, err := os.ReadFile(filepath.Join(g.folder, g.files.events)) // #nosec G304 -- of the kernel
 	for line := range strings.Lines(string(text)) {
 		if count, found := strings.CutPrefix(line, "oom_kill "); found {
-			return strings.TrimSpace(count) != "0"
+			return strings.TrimSpace(count) != "0", true
 		}
 	}
-	return false
+	return false, err == nil
 }
 
 // remove removes the cgroup, once all its processes are gone; the kernel may take a moment to

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/psbench/psbench/core/registry"
@@ -54,28 +55,109 @@ func TestBoundedProcessesRun(t *testing.T) {
 	}
 }
 
-// Without a cgroup RLIMIT_DATA bounds, and the words of who gets no memory are why it died.
+// Without a cgroup, or with one that cannot be joined, RLIMIT_DATA bounds.
 func TestMemoryWithoutACgroup(t *testing.T) {
-	path, args := limitation{bytes: 64 << 20}.wrap("/bin/sh", []string{"sh", "-c", "ulimit -d"})
-	cmd := &exec.Cmd{Path: path, Args: args}
-	out, err := cmd.Output()
-	if err != nil || strings.TrimSpace(string(out)) != "65536" {
-		t.Errorf("a limit of 64 MiB is %q KiB (%v)", out, err)
+	empty := filepath.Join(t.TempDir(), "group")
+	if err := os.Mkdir(empty, 0o700); err != nil {
+		t.Fatal(err)
 	}
-	for said, want := range map[string]bool{
-		"fatal error: runtime: out of memory\n":         true,
-		"sh: 1: Cannot allocate memory\n":               true,
-		"terminate called after ... 'std::bad_alloc'\n": true,
-		"panic: no more\n":                              false,
+	for _, group := range []*memoryGroup{nil, {folder: empty}} {
+		path, args := limitation{64 << 20, group}.wrap("/bin/sh", []string{"sh", "-c", "ulimit -d"})
+		cmd := &exec.Cmd{Path: path, Args: args}
+		out, err := cmd.Output()
+		if err != nil || strings.TrimSpace(string(out)) != "65536" {
+			t.Errorf("a limit of 64 MiB is %q KiB (%v)", out, err)
+		}
+	}
+	if _, err := os.Stat(empty); !os.IsNotExist(err) {
+		t.Errorf("the cgroup that cannot be joined is there: %v", err)
+	}
+}
+
+// Why a process died the kernel's count says where there is a cgroup, and else the account of its
+// runtime. A word in what it said says nothing.
+func TestWantOfMemory(t *testing.T) {
+	failed := syscall.WaitStatus(2 << 8)
+	for _, c := range []struct {
+		said  string
+		ended end
+		want  bool
+	}{
+		{"fatal error: runtime: out of memory\n\nruntime stack:\n", end{Status: failed}, true},
+		{"runtime: out of memory: cannot allocate 4194304-byte block (1 in use)\nfatal error: out of memory\n", end{Status: failed}, true},
+		{"sh: 1: Cannot allocate memory\n", end{Status: failed}, true},
+		{"bash: xrealloc: cannot allocate 18446744071562068096 bytes\n", end{Status: failed}, true},
+		{"terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\n", end{Status: failed}, true},
+		{"Traceback (most recent call last):\nMemoryError\n", end{Status: failed}, true},
+		{"numpy._core._exceptions._ArrayMemoryError: Unable to allocate 8. EiB\n", end{Status: failed}, true},
+		{"memory allocation of 1099511627776 bytes failed\n", end{Status: failed}, true},
+		{"panic: the device is out of memory\n\ngoroutine 1 [running]:\n", end{Status: failed}, false},
+		{"fatal error: all goroutines are asleep - deadlock!\n", end{Status: failed}, false},
+		{"psbench has a MemoryError to learn from\nno more\n", end{Status: failed}, false},
+		{"sh: 1: Cannot allocate memory\n", end{}, false},
+		{"fatal error: runtime: out of memory\n", end{Status: failed, Counted: true}, false},
+		{"no more\n", end{Status: failed, Counted: true, Exceeded: true}, true},
 	} {
 		words, err := newWords("trainer0", Output{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = words.stream(false).Write([]byte(said))
-		c := &child{memory: 64 << 20, words: words, ended: &end{}}
-		if got := c.exceeded(); got != want {
-			t.Errorf("%q: exceeded is %v", said, got)
+		_, _ = words.stream(false).Write([]byte(c.said))
+		p := &child{memory: 64 << 20, words: words, ended: &c.ended}
+		if got := p.exceeded(); got != c.want {
+			t.Errorf("%q of %+v: exceeded is %v", c.said, c.ended, got)
 		}
+	}
+}
+
+// A cgroup of version 2 is bounded by other files than one of version 1; what has no such files
+// cannot bound memory.
+func TestVersionsOfCgroups(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string // of a cgroup, as the kernel makes them
+		want  map[string]string
+		ooms  string
+	}{
+		"2": {
+			map[string]string{"memory.max": "max", "memory.swap.max": "max", "memory.events": ""},
+			map[string]string{"memory.max": "4096", "memory.swap.max": "0"}, "memory.events",
+		},
+		"2 without swap": {map[string]string{"memory.max": "max", "memory.events": ""}, map[string]string{"memory.max": "4096"}, "memory.events"},
+		"1": {
+			map[string]string{"memory.limit_in_bytes": "-1", "memory.memsw.limit_in_bytes": "-1", "memory.oom_control": ""},
+			map[string]string{"memory.limit_in_bytes": "4096", "memory.memsw.limit_in_bytes": "4096"}, "memory.oom_control",
+		},
+		"2 whose parent does not hand memory on": {map[string]string{"cgroup.procs": "", "pids.max": "max"}, nil, ""},
+	} {
+		folder := t.TempDir()
+		write := func(name, text string) {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for file, text := range c.files {
+			write(file, text)
+		}
+		g := &memoryGroup{folder: folder}
+		if bounds := g.boundMemory(4096); bounds != (c.want != nil) {
+			t.Errorf("version %s bounds memory: %v", name, bounds)
+		}
+		for file, want := range c.want {
+			if text, err := os.ReadFile(filepath.Join(folder, file)); err != nil || !strings.HasPrefix(string(text), want) {
+				t.Errorf("version %s: %s is %q (%v), want %s", name, file, text, err, want)
+			}
+		}
+		if c.want == nil {
+			continue
+		}
+		for text, want := range map[string]bool{"oom 3\noom_kill 0\n": false, "low 0\noom 3\noom_kill 2\noom_group_kill 0\n": true} {
+			write(c.ooms, text)
+			if exceeded, known := g.exceeded(); exceeded != want || !known {
+				t.Errorf("version %s, %q: exceeded %v, known %v", name, text, exceeded, known)
+			}
+		}
+	}
+	if exceeded, known := (&memoryGroup{folder: "/nowhere", files: groupVersions[0]}).exceeded(); exceeded || known {
+		t.Error("a cgroup that was not joined knows who was killed")
 	}
 }

@@ -36,8 +36,8 @@ type end struct {
 	// Killed says that the program was alive when it was killed at the core's wish.
 	Killed bool
 	// Exceeded says that the kernel killed it, or a process that it had started, for want
-	// of the memory that it may use.
-	Exceeded bool
+	// of the memory that it may use. Counted says that a cgroup bounded that, which knows.
+	Exceeded, Counted bool
 }
 
 // greeting is the supervisor's first word of all: where its folder is, or why not.

@@ -137,7 +137,8 @@ func (s *supervisor) run(o order, files []*os.File) {
 		s.kill(p)
 	}()
 	status := <-p.ended
-	_ = out.Encode(end{Status: status, Killed: p.killed, Exceeded: p.group.exceeded()})
+	exceeded, counted := p.group.exceeded()
+	_ = out.Encode(end{Status: status, Killed: p.killed, Exceeded: exceeded, Counted: counted})
 }
 
 // start starts a program as the leader of a group of its own, which keeps the

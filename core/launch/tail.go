@@ -1,9 +1,6 @@
 package launch
 
-import (
-	"bytes"
-	"strings"
-)
+import "strings"
 
 // tailLines and tailBytes bound what is kept of a process's output.
 const (
@@ -21,9 +18,11 @@ func (t *tail) add(b []byte) {
 	}
 }
 
-// String is the last lines on one line.
-func (t *tail) String() string {
-	lines := bytes.Split(bytes.TrimSpace(t.text), []byte("\n"))
-	lines = lines[max(0, len(lines)-tailLines):]
-	return strings.TrimSpace(string(bytes.Join(lines, []byte(" | "))))
+// lines are the last lines.
+func (t *tail) lines() []string {
+	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
+	return lines[max(0, len(lines)-tailLines):]
 }
+
+// String is the last lines on one line.
+func (t *tail) String() string { return strings.TrimSpace(strings.Join(t.lines(), " | ")) }

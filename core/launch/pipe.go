@@ -1,0 +1,42 @@
+package launch
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// pipe is the read end of a pipe that tells when it was read to its end. What is read
+// goes to copied first: go-plugin passes a last line on only some time after the end.
+type pipe struct {
+	*os.File
+	copied io.Writer
+	end    chan struct{}
+	once   sync.Once
+}
+
+func newPipe(copied io.Writer) (*pipe, *os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, fmt.Errorf("a pipe for a plugin cannot be made: %w", err)
+	}
+	return &pipe{File: r, copied: copied, end: make(chan struct{})}, w, nil
+}
+
+func (p *pipe) Read(b []byte) (int, error) {
+	n, err := p.File.Read(b)
+	_, _ = p.copied.Write(b[:n]) // words take everything
+	if err != nil {
+		p.once.Do(func() { close(p.end) })
+		_ = p.Close()
+	}
+	return n, err
+}
+
+// leftover is how long after a process's end its pipes are still read, for
+// what a grandchild that holds them may write.
+const leftover = 50 * time.Millisecond
+
+func (p *pipe) expire() { _ = p.SetReadDeadline(time.Now().Add(leftover)) }
