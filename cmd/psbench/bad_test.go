@@ -50,6 +50,7 @@ type harm struct {
 	args   string
 	does   string // what is done to the run: interrupted; empty: nothing
 	want   string // in the error, in which ... is anything; empty: the run succeeds
+	warns  string // what a run that succeeds warns of, likewise
 }
 
 const (
@@ -73,9 +74,9 @@ var harms = map[string]harm{
 	"panics when it is closed": {kind: sdk.KindServer, key: "closed", want: "server2 (process ...) ended with exit status 2 during closing; its last words: panic: no more..., in main.(*server).Close (parts.go:...)...; server2 is server closed of plugin bad"},
 	"hangs when it is made":    {kind: sdk.KindServer, key: "hangs", args: "--rpc-timeout 2", want: "server2: server hangs is not made after 2 s; server2 is server hangs of plugin bad"},
 
-	"floods":           {kind: sdk.KindData, key: "floods", args: "--plugin-output quiet"},
+	"floods":           {kind: sdk.KindData, key: "floods", args: "--plugin-output quiet", warns: "warning: data is data floods of plugin bad, and leaves running ..."},
 	"leaves processes": {kind: sdk.KindData, key: "leaves"},
-	"leaks goroutines": {kind: sdk.KindData, key: "leaks"},
+	"leaks goroutines": {kind: sdk.KindData, key: "leaks", warns: "warning: data is data leaks of plugin bad, and leaves running what its Close, or the end of its pass, must end: 10000 goroutines in main.data.Load.func1 (parts.go:...), started by main.data.Load (parts.go:...)"},
 	"grows":            {kind: sdk.KindData, key: "grows", args: "--plugin-memory 256MiB", want: "data (process ...) ... during set-up, as it wants more than the 256MiB of --plugin-memory; its last words: ...; data is data grows of plugin bad"},
 	"a row too far":    {kind: sdk.KindData, key: "rows", want: "data is data rows of plugin bad"},
 
@@ -92,6 +93,7 @@ var harms = map[string]harm{
 	"stays in a call":    {kind: sdk.KindServer, key: "stays", args: "--rpc-timeout 5 --isolate hook --transport shm", want: "from server2; ...; server2 is server stays of plugin bad, which said last: batch 7"},
 
 	"ignores the end of its pass": {kind: sdk.KindTrainer, key: "deaf", args: "--rpc-timeout 2", want: "trainer... has not ended its pass 2 s after it was over; ... is trainer deaf of plugin bad, which said last: training"},
+	"stands still alone":          {kind: sdk.KindTrainer, key: "stuck", args: "--ntrainer 1 --nserver 0 --rpc-timeout 1", want: "the core waited 2 s for the end of an iteration from trainer0; trainer0 is trainer stuck of plugin bad, which said last: training"},
 	"ignores an interrupt":        {kind: sdk.KindTrainer, key: "deaf", args: "--iterations 1000000", does: "interrupted", want: "interrupted"},
 }
 
@@ -148,6 +150,10 @@ func (h harm) run(t *testing.T, program, transport string) {
 	default:
 		if status, last := f.end(); status != 0 {
 			t.Errorf("exit status %d, %s", status, last)
+		}
+		requireLike(t, strings.Join(strings.Fields(f.stdout.String()), " "), h.warns)
+		if said := f.stdout.String(); h.warns == "" && strings.Contains(said, "leaves running") {
+			t.Errorf("it warns:\n%s", said)
 		}
 		f.leavesNothing()
 	}

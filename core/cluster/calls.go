@@ -129,11 +129,12 @@ func Reset[M member](ctx context.Context, c *Cluster, members []M, pass record.P
 const closeSlack = time.Second
 
 // closeParts has the process close its parts, which together may take as long as limit, until
-// ctx ends.
+// ctx ends. What they leave running is noted.
 func (m *Member) closeParts(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit+closeSlack)
 	defer cancel()
-	_, err := m.Close(ctx, &proto.CloseRequest{LimitNs: int64(limit)})
+	reply, err := m.Close(ctx, &proto.CloseRequest{LimitNs: int64(limit)})
+	m.left = quote.Message(reply.GetLeft())
 	switch {
 	case err == nil, status.Code(err) == codes.Unimplemented: // by who knows of none
 		return nil

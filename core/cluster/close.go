@@ -87,6 +87,7 @@ func (c *Cluster) closeAfterFailure(m *Member) error {
 	})
 	defer look.Stop()
 	err := m.closeParts(ctx, min(c.timeout, failedClose))
+	m.left = "" // a pass that did not come to its end leaves what it will
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -25,6 +25,7 @@ type Member struct {
 	// Addresses, known once it is configured: of its Unix socket, for processes of its
 	// host, and for links on the transport that is measured.
 	Address, LinkAddress string
+	left                 string // what its parts left running, in words
 }
 
 // member is a *Member or what embeds one.

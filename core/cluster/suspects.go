@@ -19,7 +19,7 @@ func (c *Cluster) introduce(err error, names []string) error {
 		if len(m.Plugin.Command) == 0 || !named || len(told) == mostSuspects {
 			continue
 		}
-		text := fmt.Sprintf("%s is %s of plugin %s", m.Name, m.Part, m.Plugin.Name)
+		text := m.introduction()
 		if m.Process != nil && !m.exited() {
 			if said := m.LastWords(); said != "" {
 				text += ", which said last: " + said
@@ -31,6 +31,27 @@ func (c *Cluster) introduce(err error, names []string) error {
 		return err
 	}
 	return fmt.Errorf("%w; %s", err, strings.Join(told, "; "))
+}
+
+// introduction is what the process is.
+func (m *Member) introduction() string {
+	return fmt.Sprintf("%s is %s of plugin %s", m.Name, m.Part, m.Plugin.Name)
+}
+
+// Warnings say what parts left running when they were closed, once Run is over: one sentence for
+// processes of the same part.
+func (c *Cluster) Warnings() (warnings []string) {
+	type part struct{ plugin, title string }
+	var told []part
+	for _, m := range c.members {
+		p := part{m.Plugin.Name, m.Part}
+		if m.left == "" || slices.Contains(told, p) {
+			continue
+		}
+		told = append(told, p)
+		warnings = append(warnings, fmt.Sprintf("%s, and leaves running what its Close, or the end of its pass, must end: %s", m.introduction(), m.left))
+	}
+	return warnings
 }
 
 // speaks says whether a part of text is what the process of that name said: a companion, in the

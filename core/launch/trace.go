@@ -1,8 +1,9 @@
 package launch
 
 import (
-	"path"
 	"strings"
+
+	"github.com/psbench/psbench/internal/stack"
 )
 
 // trace reads, line by line, what the Go runtime prints when it ends a process: why, and
@@ -11,7 +12,7 @@ type trace struct {
 	why string // empty: nothing of the sort was printed
 
 	stack         stackState
-	function      string   // whose place the next line says
+	call          string   // whose place the next line says
 	part, psbench []string // frames of the plugin, and of what psbench adds to it
 }
 
@@ -62,57 +63,22 @@ func (t *trace) add(line string) {
 
 // frame takes a line of a stack: a call, or, after a tab, the place of the last one.
 func (t *trace) frame(line string) {
-	place, isPlace := strings.CutPrefix(line, "\t")
 	switch {
 	case line == "" || strings.HasPrefix(line, "created by "):
 		t.stack = read
-	case !isPlace:
-		t.function = line
-		if at := strings.LastIndexByte(line, '('); at > 0 {
-			t.function = line[:at]
-		}
+	case !strings.HasPrefix(line, "\t"):
+		t.call = line
 	default:
-		place, _, _ = strings.Cut(place, " +0x")
-		frame := path.Base(t.function) + " (" + path.Base(place) + ")"
-		switch ownerOf(t.function, path.Dir(place)) {
-		case ownerPart:
-			t.part = append(t.part, frame)
-		case ownerPsbench:
-			t.psbench = append(t.psbench, frame)
+		frame := stack.FrameOf(t.call, line)
+		switch frame.Owner() {
+		case stack.Part:
+			t.part = append(t.part, frame.String())
+		case stack.Psbench:
+			t.psbench = append(t.psbench, frame.String())
 			if len(t.part) > 0 { // here the plugin was called
 				t.stack = read
 			}
 		}
-	}
-}
-
-type owner int
-
-const (
-	ownerGo owner = iota
-	ownerPsbench
-	ownerPart
-)
-
-// ownerOf says whose code a function in a file of the folder dir is. Go's own packages
-// lie in a folder src of their names, or, with -trimpath, in one of the name alone.
-func ownerOf(function, dir string) owner {
-	base := path.Base(function)
-	name, _, inPackage := strings.Cut(base, ".")
-	pkg := path.Join(path.Dir(function), name)
-	first, _, _ := strings.Cut(pkg, "/")
-	trimmed := dir == pkg && !strings.Contains(first, ".")
-	psbench, ours := strings.CutPrefix(pkg, "github.com/psbench/psbench/")
-	switch {
-	case pkg == "main":
-		return ownerPart
-	case !inPackage || trimmed || strings.HasSuffix(dir, "/src/"+pkg):
-		return ownerGo
-	case ours && !strings.HasPrefix(psbench, "plugins/"),
-		strings.HasPrefix(pkg, "google.golang.org/"), strings.HasPrefix(pkg, "github.com/hashicorp/"):
-		return ownerPsbench
-	default:
-		return ownerPart
 	}
 }
 

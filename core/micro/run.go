@@ -89,7 +89,7 @@ func (s *session) report(err error) {
 	s.result.Complete = err == nil
 	s.result.addLimits(s.limits)
 	s.result.Noise = s.noise.Intervals()
-	s.result.Warnings = noise.Warnings(s.result.Noise, "the measurement")
+	s.result.Warnings = append(s.cluster.Warnings(), noise.Warnings(s.result.Noise, "the measurement")...)
 }
 
 // phases is the life of a run.

@@ -101,7 +101,7 @@ func (r *run) report(err error) {
 		r.warnIterations()
 	}
 	r.result.Noise = r.noise.Intervals()
-	r.result.Warnings = append(r.result.Warnings, noise.Warnings(r.result.Noise, "the measured pass")...)
+	r.result.Warnings = slices.Concat(r.result.Warnings, r.cluster.Warnings(), noise.Warnings(r.result.Noise, "the measured pass"))
 	if !r.o.Summarize { // nobody looks at the machine of a comparison
 		r.result.Environment.CaptureGPUs()
 	}

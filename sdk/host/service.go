@@ -173,7 +173,7 @@ func (p *service) Expect(_ context.Context, req *proto.ExpectRequest) (*proto.Ex
 	return &proto.ExpectReply{}, p.status(r.Expect(batches))
 }
 
-// Close closes the parts of the process.
+// Close closes the parts of the process and says what they have left running.
 func (p *service) Close(_ context.Context, req *proto.CloseRequest) (*proto.CloseReply, error) {
 	p.mu.Lock()
 	proc := p.process
@@ -181,7 +181,10 @@ func (p *service) Close(_ context.Context, req *proto.CloseRequest) (*proto.Clos
 	if proc == nil {
 		return &proto.CloseReply{}, nil
 	}
-	return &proto.CloseReply{}, p.status(proc.CloseParts(time.Duration(req.GetLimitNs())))
+	if err := proc.CloseParts(time.Duration(req.GetLimitNs())); err != nil {
+		return nil, p.status(err)
+	}
+	return &proto.CloseReply{Left: proc.Left()}, nil
 }
 
 // Measure times rounds of one operation on a bench process.

@@ -3474,7 +3474,10 @@ func (x *CloseRequest) GetLimitNs() int64 {
 }
 
 type CloseReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the parts have left running once they are closed, in words: how much of what, and where
+	// it was started. Empty if nothing is, and where the process does not know.
+	Left          string `protobuf:"bytes,1,opt,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3507,6 +3510,13 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
 	return file_psbench_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *CloseReply) GetLeft() string {
+	if x != nil {
+		return x.Left
+	}
+	return ""
 }
 
 type CollectRequest struct {
@@ -5230,9 +5240,10 @@ const file_psbench_proto_rawDesc = "" +
 	"\n" +
 	"ResetReply\")\n" +
 	"\fCloseRequest\x12\x19\n" +
-	"\blimit_ns\x18\x01 \x01(\x03R\alimitNs\"\f\n" +
+	"\blimit_ns\x18\x01 \x01(\x03R\alimitNs\" \n" +
 	"\n" +
-	"CloseReply\"6\n" +
+	"CloseReply\x12\x12\n" +
+	"\x04left\x18\x01 \x01(\tR\x04left\"6\n" +
 	"\x0eCollectRequest\x12$\n" +
 	"\x04pass\x18\x01 \x01(\x0e2\x10.psbench.v1.PassR\x04pass\"\xb1\x04\n" +
 	"\fCollectReply\x12,\n" +

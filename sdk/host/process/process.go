@@ -24,6 +24,7 @@ import (
 type Process struct {
 	config Config
 	parts  []sdk.Part
+	before map[string]bool // goroutines that ran when it was made
 	// Fabric carries the run's links.
 	Fabric *fabric.Fabric
 	// Engine owns the memory that the process's parts compute in, from OpenEngine on.
@@ -46,7 +47,7 @@ type Process struct {
 // is ends with Close, also after an error.
 func New(parts []sdk.Part, c Config, events *Events) (*Process, error) {
 	p := &Process{
-		config: c, parts: parts, Events: events, Engine: engine.Host,
+		config: c, parts: parts, before: running(), Events: events, Engine: engine.Host,
 		Recorder: &sdk.Recorder{}, Timeout: c.Timeout,
 		Done: make(chan struct{}),
 	}

@@ -33,6 +33,7 @@ func parts() []sdk.Part {
 		sdk.NewServer("early", none{}, func(none, sdk.ServerEnv) (sdk.Server, error) { return newServer("early") }),
 		sdk.NewServer("hangs", none{}, func(none, sdk.ServerEnv) (sdk.Server, error) { select {} }),
 		sdk.NewTrainer("deaf", none{}, func(none, sdk.TrainerEnv) (sdk.Trainer, error) { return &deaf{}, nil }),
+		sdk.NewTrainer("stuck", none{}, func(none, sdk.TrainerEnv) (sdk.Trainer, error) { return &stuck{}, nil }),
 	)
 }
 
@@ -185,4 +186,12 @@ func (d *deaf) Train(_ context.Context, report sdk.PassReport) error {
 		report.Loss(1)
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// stuck is a trainer that does not come to the end of an iteration, nor to that of its pass.
+type stuck struct{ deaf }
+
+func (*stuck) Train(context.Context, sdk.PassReport) error {
+	fmt.Println("training")
+	select {}
 }

@@ -1,0 +1,93 @@
+// Package stack reads what the Go runtime prints of goroutines, and says whose code it shows.
+package stack
+
+import (
+	"path"
+	"strings"
+)
+
+// Owner is whose code a function is.
+type Owner int
+
+// The owners: Go's own packages, psbench with what it brings into a plugin, and all others, which
+// are the plugin.
+const (
+	Go Owner = iota
+	Psbench
+	Part
+)
+
+// OwnerOf says whose code a function in a file of the folder dir is. Go's own packages
+// lie in a folder src of their names, or, with -trimpath, in one of the name alone; some of their
+// functions are the runtime's and lie there.
+func OwnerOf(function, dir string) Owner {
+	base := path.Base(function)
+	name, _, inPackage := strings.Cut(base, ".")
+	pkg := path.Join(path.Dir(function), name)
+	first, _, _ := strings.Cut(pkg, "/")
+	trimmed := dir == pkg && !strings.Contains(first, ".")
+	psbench, ours := strings.CutPrefix(pkg, "github.com/psbench/psbench/")
+	switch {
+	case pkg == "main":
+		return Part
+	case !inPackage || trimmed || strings.HasSuffix(dir, "/src/"+pkg) || dir == "runtime" || strings.HasSuffix(dir, "/src/runtime"):
+		return Go
+	case ours && !strings.HasPrefix(psbench, "plugins/"),
+		strings.HasPrefix(pkg, "google.golang.org/"), strings.HasPrefix(pkg, "github.com/hashicorp/"):
+		return Psbench
+	default:
+		return Part
+	}
+}
+
+// Frame is a call on a stack.
+type Frame struct {
+	Function string // with the path of its package, without arguments
+	Place    string // file:line
+}
+
+// FrameOf reads the line of a call, and that of its place.
+func FrameOf(call, place string) Frame {
+	if at := strings.LastIndexByte(call, '('); at > 0 {
+		call = call[:at]
+	}
+	place, _, _ = strings.Cut(strings.TrimPrefix(place, "\t"), " +0x")
+	return Frame{call, place}
+}
+
+// Owner is that of the function.
+func (f Frame) Owner() Owner { return OwnerOf(f.Function, path.Dir(f.Place)) }
+
+// String is the frame as messages have it, as in main.(*server).Receive (parts.go:12).
+func (f Frame) String() string { return path.Base(f.Function) + " (" + path.Base(f.Place) + ")" }
+
+// Goroutine is one of those that runtime.Stack tells of.
+type Goroutine struct {
+	ID      string
+	Frames  []Frame // the innermost first
+	Creator Frame   // what started it; that of the main goroutine is empty
+}
+
+// Parse reads what runtime.Stack writes.
+func Parse(text string) []Goroutine {
+	var all []Goroutine
+	for block := range strings.SplitSeq(text, "\n\n") {
+		lines := strings.Split(strings.TrimSpace(block), "\n")
+		rest, is := strings.CutPrefix(lines[0], "goroutine ")
+		if !is {
+			continue
+		}
+		var g Goroutine
+		g.ID, _, _ = strings.Cut(rest, " ")
+		for i := 1; i+1 < len(lines); i += 2 {
+			if creator, is := strings.CutPrefix(lines[i], "created by "); is {
+				creator, _, _ = strings.Cut(creator, " in goroutine ")
+				g.Creator = FrameOf(creator+"()", lines[i+1])
+				break
+			}
+			g.Frames = append(g.Frames, FrameOf(lines[i], lines[i+1]))
+		}
+		all = append(all, g)
+	}
+	return all
+}
