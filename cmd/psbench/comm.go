@@ -37,13 +37,16 @@ func (a *app) commCommand() *cobra.Command {
 		Use:   "comm [OPERATION...]",
 		Short: "Measure the data plane by itself",
 		Long: `comm measures operations on buckets of several sizes, on real processes but
-without a model: pushpull with a server, and the collectives allreduce,
-reducescatter, allgather, alltoall, broadcast and barrier among the trainers.
-Without arguments it measures pushpull and allreduce. Every fresh round is verified.`,
+without a model: pushpull with a server, the collectives allreduce,
+reducescatter, allgather, alltoall, broadcast and barrier among the trainers,
+and hook, which has a hook reduce the buckets as in training. Without arguments
+it measures pushpull and allreduce; with --ddp-hook the hook, and pushpull if a
+server is given as well. Every fresh round is verified.`,
 		Example: lines(
 			"psbench comm",
 			"psbench comm pushpull --server average_batch --ntrainer 4 --sizes 1M,25M",
 			"psbench comm allreduce --transport shm,tcp --fresh --warm",
+			"psbench comm --registry mine.json --ddp-hook mine --server median",
 			"psbench comm --sparse --density 0.1 --json comm.json",
 		),
 		ValidArgs: operationNames(),
@@ -55,7 +58,7 @@ Without arguments it measures pushpull and allreduce. Every fresh round is verif
 			return a.runComm(cmd.Context(), plan, opts, f.format)
 		},
 	}
-	a.addFlags(cmd, "ntrainer", "nserver", "server", "set", "registry", "no_user_registry", "rpc_timeout", "listen", "json", "report", "quiet", "plugin_output", "plugin_memory", "log_dir")
+	a.addFlags(cmd, "ntrainer", "nserver", "server", "ddp_hook", "set", "registry", "no_user_registry", "rpc_timeout", "listen", "json", "report", "quiet", "plugin_output", "plugin_memory", "log_dir")
 	f.add(cmd)
 	return cmd
 }
@@ -74,7 +77,7 @@ func (f *commFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.sparse, "sparse", false, "buckets are tables of which each rank pushes some rows")
 	flags.IntVar(&f.plan.Width, "width", 128, "`N` elements in a row, with --sparse")
 	flags.Float64Var(&f.plan.Density, "density", 0.5, "`SHARE` of the rows that a rank pushes, with --sparse")
-	flags.StringVar(&f.expect, "expect", string(micro.Mean), "`ANSWER` of the server: mean, sum, part, which asks the server itself, or any, which is not verified; part for an elementwise server of another plugin")
+	flags.StringVar(&f.expect, "expect", string(micro.Mean), "`ANSWER` of the server or hook: mean, sum, part, which asks it, or any, which is not verified; part for hooks and servers of other plugins")
 	flags.IntVar(&f.plan.Rounds, "rounds", 0, "`N` rounds in a row of the table, instead of --seconds")
 	flags.Float64Var(&f.plan.Seconds, "seconds", 1, "`TIME` for the rounds of a row, which are at least 20 and at most 3000")
 	flags.IntVar(&f.plan.Repeat, "repeat", 3, "`N` turns in which the rounds of a row are measured")
@@ -105,8 +108,12 @@ func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.
 			exp.Parts[sdk.KindTrainer].Key, exp.Service)
 	}
 	plan.World, plan.Server = exp.World, exp.Parts[sdk.KindServer]
-	if !cmd.Flags().Changed("expect") && plan.Server.Elementwise && plan.Server.Plugin.Name != registry.Builtin {
-		plan.Expect = micro.Part // it may be a median
+	plan.Hook, plan.HookLinks, plan.HookExpect, plan.Seed = exp.Parts[sdk.KindHook], exp.Links, plan.Expect, exp.Seed
+	if !cmd.Flags().Changed("expect") {
+		plan.HookExpect = micro.Part
+		if plan.Server.Key != "" && plan.Server.Plugin.Name != registry.Builtin {
+			plan.Expect = micro.Part // it may be a median
+		}
 	}
 	plan.Timeout, plan.Listen = exp.Timeout, exp.Listen
 	if err := plan.Check(); err != nil {
@@ -124,7 +131,7 @@ func (f *commFlags) read(cmd *cobra.Command, args []string) (*micro.Plan, error)
 		}
 	}
 	if len(args) == 0 {
-		args = []string{bench.PushPull.Name, bench.AllReduce.Name}
+		args = defaultOperations(cmd)
 	}
 	operations, err := choose("operation", args, operationNames())
 	if err != nil {
@@ -166,6 +173,18 @@ func (f *commFlags) read(cmd *cobra.Command, args []string) (*micro.Plan, error)
 	}
 	p.Sizes, err = f.readSizes(cmd)
 	return &p, err
+}
+
+// defaultOperations are those that the parts given are measured by.
+func defaultOperations(cmd *cobra.Command) []string {
+	switch given := cmd.Flags().Changed; {
+	case given("ddp-hook") && given("server"):
+		return []string{bench.PushPull.Name, bench.Hook.Name}
+	case given("ddp-hook"):
+		return []string{bench.Hook.Name}
+	default:
+		return []string{bench.PushPull.Name, bench.AllReduce.Name}
+	}
 }
 
 func operationNames() []string {

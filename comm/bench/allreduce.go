@@ -11,7 +11,7 @@ var AllReduce = &Operation{
 	Run: func(l Links, round int64, b *tensor.Bucket) error {
 		return l.Group.AllReduce(round, b).Wait()
 	},
-	Expect: func(r Round) []Part { return r.whole(r.all()...) },
+	Expect: func(r Round) []Part { return r.whole(r.All()...) },
 	Volume: func(c Case) Volume {
 		t := c.trainers()
 		before, after := c.reduced(c.Trainers)

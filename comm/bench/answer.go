@@ -59,6 +59,35 @@ func (v *Values) findAnswer(answer Answer, values []float32, first int, keys []u
 	return "", ""
 }
 
+// Difference compares a gradient with what an answer must be: its rows, and its values as an answer
+// may be off. It describes the first difference as Mismatch does.
+func Difference(got, want *tensor.Gradient) (where, how string) {
+	for i, row := range want.Rows {
+		switch {
+		case i == len(got.Rows) || got.Rows[i] > row:
+			return fmt.Sprintf("row %d", row), "is missing"
+		case got.Rows[i] < row:
+			return fmt.Sprintf("row %d", got.Rows[i]), "is there, which must not be"
+		}
+	}
+	if n := len(want.Rows); n < len(got.Rows) {
+		return fmt.Sprintf("row %d", got.Rows[n]), "is there, which must not be"
+	}
+	if len(got.Values) != len(want.Values) {
+		return "the gradient", fmt.Sprintf("has %d elements instead of %d", len(got.Values), len(want.Values))
+	}
+	for i, x := range want.Values {
+		if !near(got.Values[i], x) {
+			at := i
+			if want.Sparse() {
+				at = int(want.Rows[i/want.Width])*want.Width + i%want.Width
+			}
+			return fmt.Sprintf("element %d", at), fmt.Sprintf("is %v instead of %v", got.Values[i], x)
+		}
+	}
+	return "", ""
+}
+
 func near(a, b float32) bool {
 	if a == b || a != a && b != b { //nolint:gocritic // two that are no numbers are the same
 		return true

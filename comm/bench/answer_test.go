@@ -2,6 +2,7 @@ package bench
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/psbench/psbench/comm/tensor"
@@ -69,6 +70,29 @@ func TestMismatchWithAnAnswer(t *testing.T) {
 		}
 		if where, _ := v.MismatchWith(largest, b, round+1, ranks); where == "" {
 			t.Errorf("%s: another round is not found", name)
+		}
+	}
+}
+
+// A gradient that is off anywhere, or in its rows, is found; one within the slack is not.
+func TestDifference(t *testing.T) {
+	dense := func(values ...float32) tensor.Gradient { return tensor.Gradient{Values: values} }
+	sparse := func(rows []int32, values ...float32) tensor.Gradient {
+		return tensor.Gradient{Values: values, Rows: rows, Width: 2}
+	}
+	for want, c := range map[string][2]tensor.Gradient{
+		"":                              {dense(1, 2), dense(1, 2.00001)},
+		"element 1 is 2 instead of 2.1": {dense(1, 2), dense(1, 2.1)},
+		"the gradient has 1 elements instead of 2": {dense(1), dense(1, 2)},
+		" ":                                 {sparse([]int32{3, 5}, 1, 2, 3, 4), sparse([]int32{3, 5}, 1, 2, 3, 4)},
+		"element 11 is 4 instead of 5":      {sparse([]int32{3, 5}, 1, 2, 3, 4), sparse([]int32{3, 5}, 1, 2, 3, 5)},
+		"row 5 is missing":                  {sparse([]int32{3}, 1, 2), sparse([]int32{3, 5}, 1, 2, 3, 4)},
+		"row 3 is missing":                  {sparse([]int32{5}, 3, 4), sparse([]int32{3, 5}, 1, 2, 3, 4)},
+		"row 3 is there, which must not be": {sparse([]int32{3, 5}, 1, 2, 3, 4), sparse([]int32{5}, 3, 4)},
+		"row 5 is there, which must not be": {sparse([]int32{3, 5}, 1, 2, 3, 4), sparse([]int32{3}, 1, 2)},
+	} {
+		if where, how := Difference(&c[0], &c[1]); strings.TrimSpace(where+" "+how) != strings.TrimSpace(want) {
+			t.Errorf("%v is not %v: %s %s, want %s", c[0], c[1], where, how, want)
 		}
 	}
 }

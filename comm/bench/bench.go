@@ -9,12 +9,13 @@ import (
 )
 
 // Operations lists all operations, in the order in which they are shown.
-var Operations = []*Operation{PushPull, AllReduce, ReduceScatter, AllGather, AllToAll, Broadcast, Barrier}
+var Operations = []*Operation{PushPull, AllReduce, ReduceScatter, AllGather, AllToAll, Broadcast, Barrier, Hook}
 
 // Operation is one that can be measured.
 type Operation struct {
 	Name   string // as on the command line
-	Served bool   // a server takes part; else it is a collective among the trainers
+	Served bool   // a server takes part
+	Hooked bool   // a hook takes part, by links of its own; what has neither is a collective among the trainers
 	Empty  bool   // it moves no bucket, and needs nothing below but Run
 	Dense  bool   // it has no form for sparse buckets
 
@@ -29,7 +30,7 @@ type Operation struct {
 	// trainers, P are the bytes of the rows that a rank has, U those of their union.
 	Bandwidths [2]string
 	// Moves says what it reads and writes in shared memory, as Volume counts it.
-	Moves string
+	Moves string // "" where that is not known
 }
 
 // Find is the operation of this name, or nil.
@@ -44,8 +45,9 @@ func Find(name string) *Operation {
 
 // Links are what a rank has joined.
 type Links struct {
-	Server comm.ServerLink // nil without push-pull
-	Group  comm.GroupLink  // nil without collectives
+	Server comm.PushPuller // nil without push-pull
+	Group  comm.Group      // nil without collectives
+	Hook   Reducer         // nil unless it is measured
 }
 
 // Round is one that a rank has carried out.
@@ -55,10 +57,11 @@ type Round struct {
 	Rank     int   // its position among the trainers
 	Trainers int   // how many there are
 	Partners []int // ranks that push to the same server, in order
+	Reduced  []int // ranks whose gradients a hook reduces together, in order
 }
 
-// all are the ranks of all trainers.
-func (r Round) all() []int {
+// All are the ranks of all trainers.
+func (r Round) All() []int {
 	ranks := make([]int, r.Trainers)
 	for i := range ranks {
 		ranks[i] = i

@@ -10,7 +10,7 @@ var ReduceScatter = &Operation{
 	},
 	Expect: func(r Round) []Part {
 		from, to := tensor.Shard(r.Elements, r.Trainers, r.Rank)
-		return []Part{{From: from, To: to, Source: from, Ranks: r.all()}}
+		return []Part{{From: from, To: to, Source: from, Ranks: r.All()}}
 	},
 	Volume: func(c Case) Volume {
 		return c.scattered((c.trainers()+1)*c.size(), 1) // all are read, one sum is written

@@ -45,6 +45,7 @@ func TestVolumes(t *testing.T) {
 		"all-to-all of two":         {AllToAll, Case{Trainers: 2}, Volume{s, 0.5 * s, 2 * s, s}},
 		"barrier":                   {Barrier, Case{Trainers: 4}, Volume{}},
 		"a barrier copies nothing":  {Barrier, Case{Trainers: 4, Copied: true}, Volume{}},
+		"a hook":                    {Hook, Case{Trainers: 4, Copied: true}, Volume{Alg: s, Bus: 1.5 * s}},
 		"collectives have no share": {AllReduce, Case{Trainers: 4, Servers: 4, Elementwise: true}, Volume{s, 1.5 * s, 8 * s, 6 * s}},
 	} {
 		if c.in.Bytes == 0 {
@@ -93,7 +94,7 @@ func TestOperationsAreWhole(t *testing.T) {
 		if Find(o.Name) != o {
 			t.Errorf("%s is not found by its name", o.Name)
 		}
-		if o.Run == nil || !o.Empty && (o.Expect == nil || o.Volume == nil || o.Moves == "" || o.Bandwidths[0] == "" || o.Dense != (o.Bandwidths[1] == "")) {
+		if o.Run == nil || !o.Empty && (o.Expect == nil || o.Volume == nil || o.Moves == "" != o.Hooked || o.Bandwidths[0] == "" || o.Dense != (o.Bandwidths[1] == "")) {
 			t.Errorf("%s is %+v", o.Name, o)
 		}
 	}
@@ -112,7 +113,7 @@ func TestExpectedPartsCoverTheBucket(t *testing.T) {
 		for _, elements := range []int{0, 1, 7, 4096} {
 			seen := make([]int, elements)
 			for rank := range 3 {
-				for _, p := range o.Expect(Round{Number: 5, Elements: elements, Rank: rank, Trainers: 3, Partners: []int{0, 1, 2}}) {
+				for _, p := range o.Expect(Round{Number: 5, Elements: elements, Rank: rank, Trainers: 3, Partners: []int{0, 1, 2}, Reduced: []int{0, 1, 2}}) {
 					if p.Source < 0 || p.Source+p.To-p.From > elements || len(p.Ranks) == 0 {
 						t.Errorf("%s of %d elements expects %+v", o.Name, elements, p)
 					}

@@ -52,6 +52,10 @@ func (r *Row) benchName() string {
 	if r.Sparse {
 		kind = "sparse"
 	}
+	operation := r.Operation
+	if r.Hook != "" {
+		operation += "/hook=" + r.Hook
+	}
 	return fmt.Sprintf("BenchmarkComm/op=%s/server=%s/transport=%s/trainers=%d/servers=%d/mode=%s/place=%s/kind=%s/size=%s",
-		r.Operation, server, r.Transport, r.Trainers, r.Servers, r.Mode, r.Place, kind, bytesize.Format(r.Bytes))
+		operation, server, r.Transport, r.Trainers, r.Servers, r.Mode, r.Place, kind, bytesize.Format(r.Bytes))
 }

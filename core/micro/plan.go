@@ -12,6 +12,7 @@ import (
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/topology"
 	"github.com/psbench/psbench/internal/bytesize"
 )
@@ -40,11 +41,11 @@ const (
 // Places lists all places.
 var Places = []Place{InPlace, Copied}
 
-// Expect is what a server answers.
+// Expect is what a server answers, or a hook leaves.
 type Expect string
 
-// The answers that can be verified, that of Part as the server itself, where it is elementwise,
-// makes it in the processes that measure; and any other.
+// The answers that can be verified, that of Part as the server or the hook itself says it in the
+// processes that measure; and any other.
 const (
 	Mean Expect = "mean"
 	Sum  Expect = "sum"
@@ -72,7 +73,12 @@ type Plan struct {
 
 	World  topology.World
 	Server config.Part // of push-pull
-	Expect Expect
+	Expect Expect      // of the server
+
+	Hook       config.Part // of the hook operation
+	HookLinks  registry.Links
+	HookExpect Expect
+	Seed       uint64
 
 	// Rounds of a row; 0 for as many as fit into Seconds. Repeat is the number
 	// of turns in which they are measured.
@@ -106,9 +112,6 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("--seconds is %v but must be above 0 and at most %d", p.Seconds, maxSeconds)
 	case p.Repeat < 1 || p.Repeat > maxRepeat:
 		return fmt.Errorf("--repeat is %d but must be from 1 to %d", p.Repeat, maxRepeat)
-	}
-	if p.Expect == Part && p.some(served) && !p.Server.Elementwise {
-		return fmt.Errorf("--expect part asks the server what it answers, but the work of %s is not elementwise: give mean, sum or any", p.Server.Key)
 	}
 	for _, o := range p.Operations {
 		switch {
@@ -145,11 +148,49 @@ func (p *Plan) some(such func(*bench.Operation) bool) bool {
 	return slices.ContainsFunc(p.Operations, such)
 }
 
-// asksServer says whether the server itself says what it must answer.
-func (p *Plan) asksServer() bool { return p.Expect == Part && p.some(served) }
+// serves says whether servers take part.
+func (p *Plan) serves() bool { return p.some(served) || p.some(hooked) && p.HookLinks.Server }
+
+// measuring is the plugin of the processes that measure: any can, that of the hook has the hook,
+// and that of the server can say what this must answer, beside the hook if it has that as well.
+func (p *Plan) measuring() registry.Plugin {
+	switch asks := p.Expect == Part && p.serves(); {
+	case p.some(hooked) && !(asks && p.Server.Plugin.Has(p.Hook.Plugin.Name)):
+		return p.Hook.Plugin
+	case asks:
+		return p.Server.Plugin
+	default:
+		return registry.Plugin{Name: registry.Builtin}
+	}
+}
+
+// asksServer says whether the server itself says, to those who measure, what it must answer.
+func (p *Plan) asksServer() bool {
+	return p.Expect == Part && p.serves() && p.measuring().Has(p.Server.Plugin.Name)
+}
+
+// serverExpect is what those who measure compare the server's answer with.
+func (p *Plan) serverExpect() Expect {
+	if p.Expect == Part && !p.asksServer() {
+		return Any
+	}
+	return p.Expect
+}
+
+// unchecked is why no value of a cell is compared, as far as the plan says so.
+func (p *Plan) unchecked(c cell) string {
+	switch o := c.operation; {
+	case o.Served && p.Expect == Any, o.Hooked && p.HookExpect == Any:
+		return "--expect is any"
+	case o.Served && p.serverExpect() == Any:
+		return fmt.Sprintf("hook %s measures, whose plugin %s does not have server %s", p.Hook.Key, p.Hook.Plugin.Name, p.Server.Key)
+	}
+	return ""
+}
 
 func served(o *bench.Operation) bool     { return o.Served }
-func collective(o *bench.Operation) bool { return !o.Served }
+func hooked(o *bench.Operation) bool     { return o.Hooked }
+func collective(o *bench.Operation) bool { return !o.Served && !o.Hooked }
 func moving(o *bench.Operation) bool     { return !o.Empty }
 
 // buckets are those of every rank: one per size, if an operation moves any.

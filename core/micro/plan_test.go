@@ -14,6 +14,7 @@ import (
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/topology"
 )
 
@@ -147,18 +148,33 @@ func TestVolumeOfACell(t *testing.T) {
 	}
 }
 
-// A server that sees whole gradients cannot be asked what it answers.
-func TestPartIsExpectedOfElementwiseServers(t *testing.T) {
-	p := &Plan{
-		Operations: []*bench.Operation{bench.PushPull}, World: topology.World{Trainers: 2, Servers: 1},
-		Sizes: []int{4096}, Width: 1, Density: 1, Seconds: 1, Repeat: 1, Expect: Part,
+// Those who measure are of a plugin that has the hook, and the server if that is to be asked.
+func TestMeasuringPlugin(t *testing.T) {
+	plugin := func(name string, includes ...string) config.Part {
+		return config.Part{Key: name, Plugin: registry.Plugin{Name: name, Includes: includes}}
 	}
-	p.Server.Key = "whole"
-	if err := p.Check(); err == nil || !strings.Contains(err.Error(), "the work of whole is not elementwise") {
-		t.Errorf("got %v", err)
-	}
-	p.Server.Elementwise = true
-	if err := p.Check(); err != nil {
-		t.Error(err)
+	for name, c := range map[string]struct {
+		operation       *bench.Operation
+		server, hook    config.Part
+		expect          Expect
+		plugin          string
+		asked, unlinked bool
+	}{
+		"a collective":                   {bench.AllReduce, plugin("a"), plugin("b"), Part, "builtin", false, false},
+		"a server that is asked":         {bench.PushPull, plugin("a"), plugin("b"), Part, "a", true, false},
+		"a server that is not":           {bench.PushPull, plugin("a"), plugin("b"), Mean, "builtin", false, false},
+		"a hook":                         {bench.Hook, plugin("a"), plugin("b"), Mean, "b", false, false},
+		"both":                           {bench.Hook, plugin("a"), plugin("a"), Part, "a", true, false},
+		"both apart":                     {bench.Hook, plugin("a"), plugin("b"), Part, "b", false, false},
+		"a server beside the hook":       {bench.Hook, plugin("a", "b"), plugin("b"), Part, "a", true, false},
+		"a hook beside the server":       {bench.Hook, plugin("a"), plugin("b", "a"), Part, "b", true, false},
+		"a hook that needs no server":    {bench.Hook, plugin("a"), plugin("b"), Part, "b", false, true},
+		"a server for which none pushes": {bench.Hook, plugin("a", "b"), plugin("b"), Part, "b", false, true},
+	} {
+		p := planOf(2, 1, c.operation)
+		p.Server, p.Hook, p.Expect, p.HookLinks.Server = c.server, c.hook, c.expect, !c.unlinked
+		if got := p.measuring().Name; got != c.plugin || p.asksServer() != c.asked {
+			t.Errorf("%s: plugin %s measures, and asks the server: %v", name, got, p.asksServer())
+		}
 	}
 }

@@ -37,18 +37,18 @@ func (p *Plan) newRanks(f *fabric.Fabric) *ranks {
 		suffix = "." + f.Name
 	}
 	newProcess := func(rank int, plugin registry.Plugin, serves bool) *process {
-		q := &process{Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: plugin, Part: "server " + p.Server.Key}, ranks: r, rank: rank, serves: serves}
+		part := "server " + p.Server.Key
+		if !serves && p.some(hooked) {
+			part = "hook " + p.Hook.Key
+		}
+		q := &process{Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: plugin, Part: part}, ranks: r, rank: rank, serves: serves}
 		q.Env = q.environment
 		return q
 	}
-	measuring := registry.Plugin{Name: registry.Builtin}
-	if p.asksServer() {
-		measuring = p.Server.Plugin // every plugin can measure, and this one has the server
-	}
 	for _, rank := range p.World.TrainerRanks() {
-		r.trainers = append(r.trainers, newProcess(rank, measuring, false))
+		r.trainers = append(r.trainers, newProcess(rank, p.measuring(), false))
 	}
-	if !p.some(served) {
+	if !p.serves() {
 		return r
 	}
 	for _, rank := range p.World.ServerRanks() {
@@ -72,6 +72,7 @@ func (p *process) environment() []string {
 type timings struct {
 	latenciesUS []float64 // one per round
 	mismatch    string    // the first value that is not what it should be
+	unchecked   string    // why no value was compared, if a part could not say what it should be
 }
 
 // turn is some rounds of a row.
@@ -79,6 +80,7 @@ type turn struct {
 	rounds      int
 	latenciesUS []float64 // rank by rank
 	mismatch    string
+	unchecked   string
 }
 
 func newTurn(rounds int, ranks []timings) (*turn, error) {
@@ -90,6 +92,9 @@ func newTurn(rounds int, ranks []timings) (*turn, error) {
 		t.latenciesUS = append(t.latenciesUS, r.latenciesUS...)
 		if t.mismatch == "" {
 			t.mismatch = r.mismatch
+		}
+		if t.unchecked == "" {
+			t.unchecked = r.unchecked
 		}
 	}
 	return t, nil

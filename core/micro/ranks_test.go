@@ -11,6 +11,7 @@ import (
 
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -53,6 +54,27 @@ func TestConnectRequests(t *testing.T) {
 	}
 	if got := peers(s.connectRequest(w.servers[1]).GetServer().GetTrainers()...); got != "trainer2.tcp at link:trainer2.tcp, trainer3.tcp at link:trainer3.tcp" {
 		t.Errorf("server5 serves %s", got)
+	}
+}
+
+// A hook gets the links that it declares, and the server if it is one of them.
+func TestConnectRequestsOfAHook(t *testing.T) {
+	for links, want := range map[registry.Links][4]bool{ // server, group, second group; servers run
+		{}:                           {},
+		{Server: true}:               {0: true, 3: true},
+		{Group: true}:                {1: true},
+		{Group: true, Default: true}: {1: true, 2: true},
+		{Server: true, Group: true, Default: true}: {true, true, true, true},
+	} {
+		p := planOf(2, 1, bench.Hook)
+		p.HookLinks, p.Hook = links, config.Part{Key: "mine", Plugin: registry.Plugin{Name: "other"}, Settings: json.RawMessage(`{"a":1}`)}
+		s := laidOut(t, p)
+		w := s.ranks[0]
+		req, role := s.connectRequest(w.trainers[1]).GetBench(), s.configureRequest(w.trainers[1]).GetBench()
+		got := [4]bool{req.GetServer() != nil, req.GetGroup() != nil, req.GetDefault() != nil, len(w.servers) > 0}
+		if got != want || role.GetHook().GetKey() != "mine" || string(role.GetHook().GetSettings()) != `{"a":1}` || role.GetTrainers() != 2 || w.trainers[1].Plugin.Name != "other" {
+			t.Errorf("a hook with %v: %v, %v", links, got, role)
+		}
 	}
 }
 

@@ -4,7 +4,7 @@ import "github.com/psbench/psbench/sdk/proto"
 
 // timingsOf are what a rank measured.
 func timingsOf(reply *proto.MeasureReply) timings {
-	t := timings{mismatch: reply.GetMismatch()}
+	t := timings{mismatch: reply.GetMismatch(), unchecked: reply.GetUnchecked()}
 	for _, ns := range reply.GetLatencyNs() {
 		t.latenciesUS = append(t.latenciesUS, float64(ns)/1e3)
 	}

@@ -14,10 +14,14 @@ func (s *session) configure(ctx context.Context) error {
 }
 
 func (s *session) configureRequest(p *process) *proto.ConfigureRequest {
+	role := &proto.BenchRole{Trainers: int32(s.plan.World.Trainers), Seed: s.plan.Seed} // #nosec G115 -- a count of ranks
+	if hook := s.plan.Hook; s.plan.some(hooked) {
+		role.Hook = &proto.PartChoice{Kind: string(sdk.KindHook), Key: hook.Key, Settings: hook.Settings}
+	}
 	req := &proto.ConfigureRequest{
 		Rank:      int32(p.rank), // #nosec G115 -- a rank
 		Transport: p.ranks.fabric.Name, Listen: s.plan.Listen,
-		Role: &proto.ConfigureRequest_Bench{Bench: &proto.BenchRole{}},
+		Role: &proto.ConfigureRequest_Bench{Bench: role},
 	}
 	server := s.plan.Server
 	if p.serves || s.plan.asksServer() {
@@ -65,8 +69,11 @@ func (s *session) benchLinks(p *process) *proto.BenchLinks {
 		group.Members = append(group.Members, convert.PeerToProto(t.LinkPeer()))
 		links.Sync.Members = append(links.Sync.Members, convert.PeerToProto(t.Peer()))
 	}
-	if s.plan.some(collective) {
+	if hooks := s.plan.some(hooked); hooks && s.plan.HookLinks.Group || s.plan.some(collective) {
 		links.Group = group
+	}
+	if s.plan.some(hooked) && s.plan.HookLinks.Default {
+		links.Default = group
 	}
 	return links
 }
@@ -80,9 +87,12 @@ var expectCodes = map[Expect]proto.MeasureRequest_Expect{
 
 func (s *session) measureRequest(p *process, c cell, rounds int) *proto.MeasureRequest {
 	req := &proto.MeasureRequest{
-		Operation: c.operation.Name, Expect: expectCodes[s.plan.Expect],
+		Operation: c.operation.Name, Expect: expectCodes[s.plan.serverExpect()],
 		Bucket: int32(c.bucket), Rounds: int32(rounds), // #nosec G115 -- checked by Plan
 		First: p.ranks.round, Fresh: c.mode == Fresh, Copy: c.place == Copied, Density: s.plan.Density,
+	}
+	if c.operation.Hooked {
+		req.Expect, req.Server = expectCodes[s.plan.HookExpect], req.Expect
 	}
 	if server, ok := s.plan.World.ServerOf(p.rank); ok {
 		for _, rank := range s.plan.World.TrainersOf(server) {

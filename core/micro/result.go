@@ -28,8 +28,10 @@ type Result struct {
 	Started     time.Time          `json:"started"`
 	Command     []string           `json:"command"`
 	Environment result.Environment `json:"environment"`
-	Limits      []Limit            `json:"limits"`
-	Rows        []*Row             `json:"rows"`
+	// Plugins are the programs that ran, each once.
+	Plugins []result.Plugin `json:"plugins,omitempty"`
+	Limits  []Limit         `json:"limits"`
+	Rows    []*Row          `json:"rows"`
 	// Noise is what else took the machine's CPU time: an interval for each part of the run
 	// that ended. The rows were measured in "measured", the limits before and after it.
 	Noise    []noise.Interval `json:"noise,omitempty"`
@@ -72,7 +74,8 @@ type Limit struct {
 // Row is one operation on one transport.
 type Row struct {
 	Operation string `json:"operation"`
-	Server    string `json:"server"` // key; empty for a collective
+	Server    string `json:"server"`         // key; empty without one
+	Hook      string `json:"hook,omitempty"` // key, of the operation hook
 	Transport string `json:"transport"`
 	Trainers  int    `json:"trainers"`
 	Servers   int    `json:"servers"` // that took part
@@ -101,6 +104,9 @@ type Row struct {
 	// the first that was not, which voids the row.
 	Verified Verified `json:"verified" jsonschema:"enum=rounds,enum=lead-in,enum=none"`
 	Mismatch string   `json:"mismatch"`
+	// Unchecked is why no value was compared, where there are values and nobody was told what they
+	// must be.
+	Unchecked string `json:"unchecked,omitempty"`
 	// LatenciesUS has a list per turn: the rounds of rank 0, then those of
 	// rank 1, and so on.
 	LatenciesUS [][]float64 `json:"latencies_us_by_repeat"`
@@ -129,16 +135,19 @@ func (p *Plan) newRow(c cell, f *fabric.Fabric) *Row {
 		Sparse: p.Sparse && c.size > 0, Bytes: c.size, volume: p.volumeOf(c),
 	}
 	r.MovedBytes = r.volume.Moved
-	if c.operation.Served {
+	if c.operation.Served || c.operation.Hooked && p.HookLinks.Server {
 		r.Server, r.Servers = p.Server.Key, p.World.Servers
 	}
-	r.Verified = p.verified(c)
+	if c.operation.Hooked {
+		r.Hook = p.Hook.Key
+	}
+	r.Unchecked, r.Verified = p.unchecked(c), p.verified(c)
 	return r
 }
 
 func (p *Plan) verified(c cell) Verified {
 	switch {
-	case c.operation.Empty, c.operation.Served && p.Expect == Any:
+	case c.operation.Empty, p.unchecked(c) != "":
 		return NoRound
 	case c.mode == Warm:
 		return LeadIn
@@ -147,8 +156,11 @@ func (p *Plan) verified(c cell) Verified {
 	}
 }
 
-// note voids the row if a turn found a mismatch.
+// note voids the row if a turn found a mismatch, and says so where it could look for none.
 func (r *Row) note(t *turn) {
+	if r.Unchecked == "" && t.unchecked != "" {
+		r.Unchecked, r.Verified = t.unchecked, NoRound
+	}
 	if r.Mismatch == "" && t.mismatch != "" {
 		r.Mismatch, r.Verified = t.mismatch, NoRound
 	}

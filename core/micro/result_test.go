@@ -105,7 +105,7 @@ func TestVerifiedIsWhatWasCompared(t *testing.T) {
 		},
 		Any: {
 			[]Verified{NoRound, NoRound, EveryRound, LeadIn, EveryRound, LeadIn, NoRound, NoRound},
-			"verified: fresh rows not at all, warm rows not at all\n",
+			"verified: fresh rows not at all (--expect is any), warm rows not at all (--expect is any)\n",
 		},
 	} {
 		p.Expect = expect

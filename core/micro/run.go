@@ -86,6 +86,7 @@ func (s *session) report(err error) {
 		return
 	}
 	s.result.Environment.CaptureGPUs()
+	cluster.CompletePlugins(s.result.Plugins, s.all, true)
 	s.result.Complete = err == nil
 	s.result.addLimits(s.limits)
 	s.result.Noise = s.noise.Intervals()
@@ -129,6 +130,7 @@ func (s *session) phases() []cluster.Phase {
 
 // start starts all processes, where they can work together.
 func (s *session) start(ctx context.Context) error {
+	s.result.Plugins = cluster.Plugins(s.all)
 	if err := s.checkSites(); err != nil {
 		return err
 	}
@@ -181,10 +183,10 @@ func (s *session) measure(ctx context.Context, c cell) error {
 	return nil
 }
 
-// turn has the trainers of a transport measure. The servers first forget what they
-// recorded, which would grow without end.
+// turn has the trainers of a transport measure. Servers and hooks first forget what they
+// recorded, which would grow without end, and what they keep.
 func (s *session) turn(ctx context.Context, w *ranks, c cell, rounds int) (*turn, error) {
-	if err := cluster.Reset(ctx, s.cluster, w.servers, record.NoPass); err != nil {
+	if err := cluster.Reset(ctx, s.cluster, w.processes(), record.NoPass); err != nil {
 		return nil, err
 	}
 	measured := make([]timings, len(w.trainers))

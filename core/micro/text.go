@@ -12,6 +12,7 @@ import (
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/internal/bytesize"
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // Text writes r: its rows last, in a table for each operation, with what the machine can do
@@ -69,6 +70,12 @@ func (r *Result) background(w *screen.Page) error {
 		return err
 	}
 	r.explain(w)
+	if len(r.Plugins) > 0 {
+		w.Line(0, "")
+	}
+	for _, p := range r.Plugins {
+		w.Line(2, report.DescribePlugin(p))
+	}
 	return nil
 }
 
@@ -90,7 +97,7 @@ func (r *Result) operationTable(w *screen.Page, operation *bench.Operation) erro
 		cells = append(cells, row.cells())
 		if row.Void() {
 			void = append(void, row)
-		} else if text := fmt.Sprintf("%s rows %s", row.Mode, verifiedTexts[row.Verified]); row.Bytes > 0 && !slices.Contains(verified, text) {
+		} else if text := row.verifiedText(); row.Bytes > 0 && !slices.Contains(verified, text) {
 			verified = append(verified, text)
 		}
 	}
@@ -111,6 +118,15 @@ func (r *Result) operationTable(w *screen.Page, operation *bench.Operation) erro
 	return nil
 }
 
+// verifiedText says what of the row was compared, and why nothing was.
+func (r *Row) verifiedText() string {
+	text := fmt.Sprintf("%s rows %s", r.Mode, verifiedTexts[r.Verified])
+	if r.Unchecked != "" {
+		text += " (" + quote.Lines(r.Unchecked) + ")"
+	}
+	return text
+}
+
 // verifiedTexts follow "verified: fresh rows".
 var verifiedTexts = map[Verified]string{
 	EveryRound: "in every round",
@@ -121,7 +137,10 @@ var verifiedTexts = map[Verified]string{
 // title is what all rows of an operation have in common.
 func (p *Plan) title(operation *bench.Operation) string {
 	title := operation.Name
-	if operation.Served {
+	if operation.Hooked {
+		title += " " + p.Hook.Key
+	}
+	if operation.Served || operation.Hooked && p.HookLinks.Server {
 		title += fmt.Sprintf(", server %s, %s, %s", p.Server.Key, count(p.World.Trainers, "trainer"), count(p.World.Servers, "server"))
 	} else {
 		title += ", " + count(p.World.Trainers, "trainer")
@@ -197,7 +216,7 @@ func (r *Result) explain(w *screen.Page) {
 	if reaches(true) {
 		lines = append(lines, shareOfMemory)
 		for _, o := range r.plan.Operations {
-			if !o.Empty {
+			if o.Moves != "" {
 				lines = append(lines, "  "+o.Name+" moves "+o.Moves)
 			}
 		}

@@ -46,14 +46,14 @@ func whatRanWhere(w *screen.Page, r *result.Result) error {
 		w.Line(2, line)
 	}
 	for _, p := range r.Plugins {
-		w.Line(2, describePlugin(p))
+		w.Line(2, DescribePlugin(p))
 	}
 	return nil
 }
 
-// describePlugin says what was loaded from where: "plugin mine: /bin/mine, sha256 ...,
+// DescribePlugin says what was loaded from where: "plugin mine: /bin/mine, sha256 ...,
 // contract 1.0, as mine.json has it".
-func describePlugin(p result.Plugin) string {
+func DescribePlugin(p result.Plugin) string {
 	parts := make([]string, len(p.Command))
 	for i, word := range p.Command {
 		parts[i] = quote.Word(word)

@@ -46,7 +46,7 @@ func TestDescribePlugin(t *testing.T) {
 		},
 		"plugin mine: /m, named by r.json": {Name: "mine", Command: []string{"/m"}, Registry: "r.json"},
 	} {
-		if got := describePlugin(p); got != want {
+		if got := DescribePlugin(p); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

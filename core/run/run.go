@@ -96,7 +96,7 @@ func (r *run) report(err error) {
 		r.result.Fail(err)
 	}
 	r.assemble()
-	r.completePlugins()
+	cluster.CompletePlugins(r.result.Plugins, r.processes.all, !r.o.Summarize) // nobody looks at that of a comparison
 	if err == nil {
 		r.warnIterations()
 	}
@@ -113,7 +113,7 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.checkSites(); err != nil {
 		return err
 	}
-	r.notePlugins()
+	r.result.Plugins = cluster.Plugins(r.processes.all)
 	if err := r.cluster.Start(ctx); err != nil {
 		return err
 	}

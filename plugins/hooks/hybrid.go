@@ -35,5 +35,8 @@ func (h *hybrid) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return f
 }
 
+// Answer implements sdk.Answerer.
+func (h *hybrid) Answer(x *sdk.Exchange, answer *tensor.Gradient) error { return x.Average(answer) }
+
 // Reset implements sdk.Hook: nothing is kept.
 func (h *hybrid) Reset() {}

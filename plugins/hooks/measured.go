@@ -10,22 +10,22 @@ import (
 // call to the completion of its future, under the hook state's keys, {batch},{bucket}.
 type measured struct {
 	operation     func(batch int64, b *tensor.Bucket) *comm.Future // made once: a method value is an allocation
+	answer        func(x *sdk.Exchange, answer *tensor.Gradient) error
 	dense, sparse *sdk.Series
 }
 
-func newMeasured(r *sdk.Recorder, operation func(int64, *tensor.Bucket) *comm.Future, dense, sparse string) *measured {
-	const metric = "hook_future_metric"
-	return &measured{operation, r.Series(metric, dense), r.Series(metric, sparse)}
-}
+const futureMetric = "hook_future_metric"
 
 // pushing reduces buckets by the trainer's server.
 func pushing(env sdk.HookEnv) *measured {
-	return newMeasured(env.Recorder, env.Server.PushPull, "rpc_dense", "rpc_sparse")
+	series := env.Recorder.Series
+	return &measured{env.Server.PushPull, (*sdk.Exchange).PushPull, series(futureMetric, "rpc_dense"), series(futureMetric, "rpc_sparse")}
 }
 
 // averaging reduces buckets by averaging them over the trainers' group.
 func averaging(env sdk.HookEnv) *measured {
-	return newMeasured(env.Recorder, env.Group.Average, "gloo_dense_allreduce", "gloo_sparse_allreduce")
+	series := env.Recorder.Series
+	return &measured{env.Group.Average, (*sdk.Exchange).Average, series(futureMetric, "gloo_dense_allreduce"), series(futureMetric, "gloo_sparse_allreduce")}
 }
 
 // Reduce implements sdk.Hook.
@@ -38,6 +38,11 @@ func (m *measured) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	f := m.operation(state.Batch(), b)
 	f.Observe(series, key.A, key.B, start)
 	return f
+}
+
+// Answer implements sdk.Answerer.
+func (m *measured) Answer(x *sdk.Exchange, answer *tensor.Gradient) error {
+	return m.answer(x, answer)
 }
 
 // Reset implements sdk.Hook: nothing is kept.

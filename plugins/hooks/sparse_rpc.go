@@ -21,5 +21,13 @@ func (h *sparseRPC) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return h.dense.Reduce(state, b)
 }
 
+// Answer implements sdk.Answerer.
+func (h *sparseRPC) Answer(x *sdk.Exchange, answer *tensor.Gradient) error {
+	if x.Bucket.Sparse {
+		return h.sparse.Answer(x, answer)
+	}
+	return h.dense.Answer(x, answer)
+}
+
 // Reset implements sdk.Hook: nothing is kept.
 func (h *sparseRPC) Reset() {}

@@ -90,7 +90,7 @@ func newRole(p *process.Process, req *proto.ConfigureRequest) (role, error) {
 	case *proto.ConfigureRequest_Companion:
 		return newCompanion(p, q.Companion)
 	case *proto.ConfigureRequest_Bench:
-		return bench.New(p), nil
+		return bench.New(p, benchConfig(q.Bench)), nil
 	default:
 		return nil, fmt.Errorf("%s was given no role that this plugin knows", p.Name())
 	}
@@ -154,6 +154,14 @@ func serverConfig(q *proto.ServerRole) server.Config {
 	c := server.Config{Seed: q.GetSeed(), Summarize: q.GetSummarize(), Asynchronous: q.GetAsynchronous(), ModelEnv: modelEnv(q.GetModelEnv())}
 	if q.GetModel() != nil {
 		c.Model = new(choiceOf(q.GetModel()))
+	}
+	return c
+}
+
+func benchConfig(q *proto.BenchRole) bench.Config {
+	c := bench.Config{Trainers: int(q.GetTrainers()), Seed: q.GetSeed()}
+	if q.GetHook() != nil {
+		c.Hook = new(choiceOf(q.GetHook()))
 	}
 	return c
 }

@@ -111,7 +111,7 @@ func serverPeers(q *proto.ServerLinks) server.Peers {
 func benchPeers(q *proto.BenchLinks) bench.Peers {
 	return bench.Peers{
 		Buckets: convert.BucketsFromProto(q.GetBuckets()), Server: peerOrNil(q.GetServer()),
-		Group: groupOrNil(q.GetGroup()), Sync: group(q.GetSync()),
+		Group: groupOrNil(q.GetGroup()), Default: groupOrNil(q.GetDefault()), Sync: group(q.GetSync()),
 	}
 }
 

@@ -198,16 +198,19 @@ func (p *service) Measure(_ context.Context, req *proto.MeasureRequest) (*proto.
 	if err != nil {
 		return nil, asStatus(err)
 	}
-	return &proto.MeasureReply{LatencyNs: rounds.LatenciesNS, Mismatch: rounds.Mismatch}, nil
+	return &proto.MeasureReply{LatencyNs: rounds.LatenciesNS, Mismatch: rounds.Mismatch, Unchecked: rounds.Unchecked}, nil
+}
+
+var expectations = map[proto.MeasureRequest_Expect]bench.Expect{
+	proto.MeasureRequest_EXPECT_ANY: bench.Anything, proto.MeasureRequest_EXPECT_MEAN: bench.Mean,
+	proto.MeasureRequest_EXPECT_SUM: bench.Sum, proto.MeasureRequest_EXPECT_PART: bench.OfPart,
 }
 
 func measureRequest(q *proto.MeasureRequest) bench.Request {
 	req := bench.Request{
 		Operation: q.GetOperation(), Bucket: int(q.GetBucket()), First: q.GetFirst(), Rounds: int(q.GetRounds()),
 		Fresh: q.GetFresh(), Copy: q.GetCopy(), Density: q.GetDensity(),
-		Expect: map[proto.MeasureRequest_Expect]bench.Expect{
-			proto.MeasureRequest_EXPECT_MEAN: bench.Mean, proto.MeasureRequest_EXPECT_SUM: bench.Sum, proto.MeasureRequest_EXPECT_PART: bench.OfPart,
-		}[q.GetExpect()],
+		Expect: expectations[q.GetExpect()], Server: expectations[q.GetServer()],
 	}
 	for _, rank := range q.GetPartners() {
 		req.Partners = append(req.Partners, int(rank))

@@ -129,10 +129,10 @@ func (Pass) EnumDescriptor() ([]byte, []int) {
 type MeasureRequest_Expect int32
 
 const (
-	MeasureRequest_EXPECT_ANY  MeasureRequest_Expect = 0 // the answer of the server is not checked
+	MeasureRequest_EXPECT_ANY  MeasureRequest_Expect = 0 // what comes out is not checked
 	MeasureRequest_EXPECT_MEAN MeasureRequest_Expect = 1
 	MeasureRequest_EXPECT_SUM  MeasureRequest_Expect = 2
-	MeasureRequest_EXPECT_PART MeasureRequest_Expect = 3 // what the server, which is elementwise, makes of them in the process that measures
+	MeasureRequest_EXPECT_PART MeasureRequest_Expect = 3 // what the server or the hook itself says, in the process that measures
 )
 
 // Enum value maps for MeasureRequest_Expect.
@@ -1145,6 +1145,9 @@ func (x *CompanionRole) GetSeed() uint64 {
 
 type BenchRole struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hook          *PartChoice            `protobuf:"bytes,1,opt,name=hook,proto3" json:"hook,omitempty"`          // if it measures one
+	Trainers      int32                  `protobuf:"varint,2,opt,name=trainers,proto3" json:"trainers,omitempty"` // of the run
+	Seed          uint64                 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1177,6 +1180,27 @@ func (x *BenchRole) ProtoReflect() protoreflect.Message {
 // Deprecated: Use BenchRole.ProtoReflect.Descriptor instead.
 func (*BenchRole) Descriptor() ([]byte, []int) {
 	return file_psbench_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *BenchRole) GetHook() *PartChoice {
+	if x != nil {
+		return x.Hook
+	}
+	return nil
+}
+
+func (x *BenchRole) GetTrainers() int32 {
+	if x != nil {
+		return x.Trainers
+	}
+	return 0
+}
+
+func (x *BenchRole) GetSeed() uint64 {
+	if x != nil {
+		return x.Seed
+	}
+	return 0
 }
 
 // ModelEnv is what a model knows of its run; of a criterion the batch.
@@ -2756,9 +2780,10 @@ func (x *CompanionLinks) GetHook() *HookLinks {
 type BenchLinks struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Buckets       []*Bucket              `protobuf:"bytes,1,rep,name=buckets,proto3" json:"buckets,omitempty"`
-	Server        *Peer                  `protobuf:"bytes,2,opt,name=server,proto3" json:"server,omitempty"` // if it measures with one
-	Group         *Group                 `protobuf:"bytes,3,opt,name=group,proto3" json:"group,omitempty"`   // if it measures collectives
-	Sync          *Group                 `protobuf:"bytes,4,opt,name=sync,proto3" json:"sync,omitempty"`     // all bench processes at their Unix sockets: lines up the rounds
+	Server        *Peer                  `protobuf:"bytes,2,opt,name=server,proto3" json:"server,omitempty"`   // if it measures with one
+	Group         *Group                 `protobuf:"bytes,3,opt,name=group,proto3" json:"group,omitempty"`     // if it measures collectives, or a hook that uses it
+	Sync          *Group                 `protobuf:"bytes,4,opt,name=sync,proto3" json:"sync,omitempty"`       // all bench processes at their Unix sockets: lines up the rounds
+	Default       *Group                 `protobuf:"bytes,5,opt,name=default,proto3" json:"default,omitempty"` // a second group, if it measures a hook that uses it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2817,6 +2842,13 @@ func (x *BenchLinks) GetGroup() *Group {
 func (x *BenchLinks) GetSync() *Group {
 	if x != nil {
 		return x.Sync
+	}
+	return nil
+}
+
+func (x *BenchLinks) GetDefault() *Group {
+	if x != nil {
+		return x.Default
 	}
 	return nil
 }
@@ -4446,11 +4478,12 @@ type MeasureRequest struct {
 	Bucket        int32                  `protobuf:"varint,2,opt,name=bucket,proto3" json:"bucket,omitempty"`
 	First         int64                  `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"` // number of the first round: batches of a bucket rise
 	Rounds        int32                  `protobuf:"varint,4,opt,name=rounds,proto3" json:"rounds,omitempty"`
-	Fresh         bool                   `protobuf:"varint,5,opt,name=fresh,proto3" json:"fresh,omitempty"`                                         // new values and a barrier before each round, untimed
-	Copy          bool                   `protobuf:"varint,6,opt,name=copy,proto3" json:"copy,omitempty"`                                           // the gradient lives outside the store
-	Expect        MeasureRequest_Expect  `protobuf:"varint,7,opt,name=expect,proto3,enum=psbench.v1.MeasureRequest_Expect" json:"expect,omitempty"` // of what a server answers
-	Partners      []int32                `protobuf:"varint,8,rep,packed,name=partners,proto3" json:"partners,omitempty"`                            // ranks that push to the same server as this one, in order
-	Density       float64                `protobuf:"fixed64,9,opt,name=density,proto3" json:"density,omitempty"`                                    // share of a table's rows that a rank pushes in a round
+	Fresh         bool                   `protobuf:"varint,5,opt,name=fresh,proto3" json:"fresh,omitempty"`                                          // new values and a barrier before each round, untimed
+	Copy          bool                   `protobuf:"varint,6,opt,name=copy,proto3" json:"copy,omitempty"`                                            // the gradient lives outside the store
+	Expect        MeasureRequest_Expect  `protobuf:"varint,7,opt,name=expect,proto3,enum=psbench.v1.MeasureRequest_Expect" json:"expect,omitempty"`  // of what a server answers or a hook leaves
+	Partners      []int32                `protobuf:"varint,8,rep,packed,name=partners,proto3" json:"partners,omitempty"`                             // ranks that push to the same server as this one, in order
+	Density       float64                `protobuf:"fixed64,9,opt,name=density,proto3" json:"density,omitempty"`                                     // share of a table's rows that a rank pushes in a round
+	Server        MeasureRequest_Expect  `protobuf:"varint,10,opt,name=server,proto3,enum=psbench.v1.MeasureRequest_Expect" json:"server,omitempty"` // of what a server answers a hook that is asked
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4548,10 +4581,18 @@ func (x *MeasureRequest) GetDensity() float64 {
 	return 0
 }
 
+func (x *MeasureRequest) GetServer() MeasureRequest_Expect {
+	if x != nil {
+		return x.Server
+	}
+	return MeasureRequest_EXPECT_ANY
+}
+
 type MeasureReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	LatencyNs     []int64                `protobuf:"varint,1,rep,packed,name=latency_ns,json=latencyNs,proto3" json:"latency_ns,omitempty"` // one per round
 	Mismatch      string                 `protobuf:"bytes,2,opt,name=mismatch,proto3" json:"mismatch,omitempty"`                            // the first value that is not what it should be
+	Unchecked     string                 `protobuf:"bytes,3,opt,name=unchecked,proto3" json:"unchecked,omitempty"`                          // why no value was compared, where the part did not say what it must be
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4596,6 +4637,13 @@ func (x *MeasureReply) GetLatencyNs() []int64 {
 func (x *MeasureReply) GetMismatch() string {
 	if x != nil {
 		return x.Mismatch
+	}
+	return ""
+}
+
+func (x *MeasureReply) GetUnchecked() string {
+	if x != nil {
+		return x.Unchecked
 	}
 	return ""
 }
@@ -5060,8 +5108,11 @@ const file_psbench_proto_rawDesc = "" +
 	"\rCompanionRole\x12\x1a\n" +
 	"\btrainers\x18\x01 \x01(\x05R\btrainers\x12*\n" +
 	"\x05model\x18\x02 \x01(\v2\x14.psbench.v1.ModelEnvR\x05model\x12\x12\n" +
-	"\x04seed\x18\x03 \x01(\x04R\x04seed\"\v\n" +
-	"\tBenchRole\"d\n" +
+	"\x04seed\x18\x03 \x01(\x04R\x04seed\"g\n" +
+	"\tBenchRole\x12*\n" +
+	"\x04hook\x18\x01 \x01(\v2\x16.psbench.v1.PartChoiceR\x04hook\x12\x1a\n" +
+	"\btrainers\x18\x02 \x01(\x05R\btrainers\x12\x12\n" +
+	"\x04seed\x18\x03 \x01(\x04R\x04seed\"d\n" +
 	"\bModelEnv\x12\x1b\n" +
 	"\tmax_batch\x18\x01 \x01(\x05R\bmaxBatch\x12\x18\n" +
 	"\athreads\x18\x02 \x01(\x05R\athreads\x12!\n" +
@@ -5181,13 +5232,14 @@ const file_psbench_proto_rawDesc = "" +
 	"\x0eCompanionLinks\x12*\n" +
 	"\atrainer\x18\x01 \x01(\v2\x10.psbench.v1.PeerR\atrainer\x12,\n" +
 	"\abuckets\x18\x02 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x12)\n" +
-	"\x04hook\x18\x03 \x01(\v2\x15.psbench.v1.HookLinksR\x04hook\"\xb4\x01\n" +
+	"\x04hook\x18\x03 \x01(\v2\x15.psbench.v1.HookLinksR\x04hook\"\xe1\x01\n" +
 	"\n" +
 	"BenchLinks\x12,\n" +
 	"\abuckets\x18\x01 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x12(\n" +
 	"\x06server\x18\x02 \x01(\v2\x10.psbench.v1.PeerR\x06server\x12'\n" +
 	"\x05group\x18\x03 \x01(\v2\x11.psbench.v1.GroupR\x05group\x12%\n" +
-	"\x04sync\x18\x04 \x01(\v2\x11.psbench.v1.GroupR\x04sync\"a\n" +
+	"\x04sync\x18\x04 \x01(\v2\x11.psbench.v1.GroupR\x04sync\x12+\n" +
+	"\adefault\x18\x05 \x01(\v2\x11.psbench.v1.GroupR\adefault\"a\n" +
 	"\x06Lookup\x12)\n" +
 	"\x06tables\x18\x01 \x03(\v2\x11.psbench.v1.TableR\x06tables\x12\x12\n" +
 	"\x04bags\x18\x02 \x01(\x03R\x04bags\x12\x18\n" +
@@ -5315,7 +5367,7 @@ const file_psbench_proto_rawDesc = "" +
 	"deltaSumsq\x12\x1d\n" +
 	"\n" +
 	"delta_head\x18\x05 \x03(\x01R\tdeltaHead\x12\x12\n" +
-	"\x04head\x18\x06 \x03(\x01R\x04head\"\xdb\x02\n" +
+	"\x04head\x18\x06 \x03(\x01R\x04head\"\x96\x03\n" +
 	"\x0eMeasureRequest\x12\x1c\n" +
 	"\toperation\x18\x01 \x01(\tR\toperation\x12\x16\n" +
 	"\x06bucket\x18\x02 \x01(\x05R\x06bucket\x12\x14\n" +
@@ -5325,18 +5377,21 @@ const file_psbench_proto_rawDesc = "" +
 	"\x04copy\x18\x06 \x01(\bR\x04copy\x129\n" +
 	"\x06expect\x18\a \x01(\x0e2!.psbench.v1.MeasureRequest.ExpectR\x06expect\x12\x1a\n" +
 	"\bpartners\x18\b \x03(\x05R\bpartners\x12\x18\n" +
-	"\adensity\x18\t \x01(\x01R\adensity\"J\n" +
+	"\adensity\x18\t \x01(\x01R\adensity\x129\n" +
+	"\x06server\x18\n" +
+	" \x01(\x0e2!.psbench.v1.MeasureRequest.ExpectR\x06server\"J\n" +
 	"\x06Expect\x12\x0e\n" +
 	"\n" +
 	"EXPECT_ANY\x10\x00\x12\x0f\n" +
 	"\vEXPECT_MEAN\x10\x01\x12\x0e\n" +
 	"\n" +
 	"EXPECT_SUM\x10\x02\x12\x0f\n" +
-	"\vEXPECT_PART\x10\x03\"I\n" +
+	"\vEXPECT_PART\x10\x03\"g\n" +
 	"\fMeasureReply\x12\x1d\n" +
 	"\n" +
 	"latency_ns\x18\x01 \x03(\x03R\tlatencyNs\x12\x1a\n" +
-	"\bmismatch\x18\x02 \x01(\tR\bmismatch\"a\n" +
+	"\bmismatch\x18\x02 \x01(\tR\bmismatch\x12\x1c\n" +
+	"\tunchecked\x18\x03 \x01(\tR\tunchecked\"a\n" +
 	"\fWatchRequest\x12.\n" +
 	"\x13iterations_every_ns\x18\x01 \x01(\x03R\x11iterationsEveryNs\x12!\n" +
 	"\fepochs_every\x18\x02 \x01(\x05R\vepochsEvery\"\xe6\x01\n" +
@@ -5504,110 +5559,113 @@ var file_psbench_proto_depIdxs = []int32{
 	8,   // 13: psbench.v1.ServerRole.model:type_name -> psbench.v1.PartChoice
 	16,  // 14: psbench.v1.ServerRole.model_env:type_name -> psbench.v1.ModelEnv
 	16,  // 15: psbench.v1.CompanionRole.model:type_name -> psbench.v1.ModelEnv
-	19,  // 16: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
-	18,  // 17: psbench.v1.ConfigureReply.table:type_name -> psbench.v1.Table
-	21,  // 18: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
-	20,  // 19: psbench.v1.ModelDescription.inputs:type_name -> psbench.v1.Inputs
-	19,  // 20: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
-	18,  // 21: psbench.v1.PlanRequest.tables:type_name -> psbench.v1.Table
-	24,  // 22: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
-	20,  // 23: psbench.v1.PlanReply.inputs:type_name -> psbench.v1.Inputs
-	25,  // 24: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
-	20,  // 25: psbench.v1.PartitionRequest.inputs:type_name -> psbench.v1.Inputs
-	27,  // 26: psbench.v1.PartitionRequest.sets:type_name -> psbench.v1.TrainerSet
-	29,  // 27: psbench.v1.PartitionReply.shares:type_name -> psbench.v1.Share
-	30,  // 28: psbench.v1.Group.members:type_name -> psbench.v1.Peer
-	33,  // 29: psbench.v1.ConnectRequest.trainer:type_name -> psbench.v1.TrainerLinks
-	35,  // 30: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.ServerLinks
-	36,  // 31: psbench.v1.ConnectRequest.table:type_name -> psbench.v1.TableLinks
-	37,  // 32: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.DataLinks
-	38,  // 33: psbench.v1.ConnectRequest.companion:type_name -> psbench.v1.CompanionLinks
-	39,  // 34: psbench.v1.ConnectRequest.bench:type_name -> psbench.v1.BenchLinks
-	24,  // 35: psbench.v1.TrainerLinks.buckets:type_name -> psbench.v1.Bucket
-	19,  // 36: psbench.v1.TrainerLinks.model:type_name -> psbench.v1.ModelDescription
-	30,  // 37: psbench.v1.TrainerLinks.data:type_name -> psbench.v1.Peer
-	29,  // 38: psbench.v1.TrainerLinks.share:type_name -> psbench.v1.Share
-	34,  // 39: psbench.v1.TrainerLinks.hook:type_name -> psbench.v1.HookLinks
-	76,  // 40: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
-	40,  // 41: psbench.v1.TrainerLinks.lookup:type_name -> psbench.v1.Lookup
-	30,  // 42: psbench.v1.TrainerLinks.table_servers:type_name -> psbench.v1.Peer
-	30,  // 43: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
-	31,  // 44: psbench.v1.HookLinks.group:type_name -> psbench.v1.Group
-	31,  // 45: psbench.v1.HookLinks.default:type_name -> psbench.v1.Group
-	24,  // 46: psbench.v1.ServerLinks.buckets:type_name -> psbench.v1.Bucket
-	30,  // 47: psbench.v1.ServerLinks.trainers:type_name -> psbench.v1.Peer
-	40,  // 48: psbench.v1.TableLinks.lookup:type_name -> psbench.v1.Lookup
-	30,  // 49: psbench.v1.TableLinks.trainers:type_name -> psbench.v1.Peer
-	30,  // 50: psbench.v1.DataLinks.trainers:type_name -> psbench.v1.Peer
-	30,  // 51: psbench.v1.CompanionLinks.trainer:type_name -> psbench.v1.Peer
-	24,  // 52: psbench.v1.CompanionLinks.buckets:type_name -> psbench.v1.Bucket
-	34,  // 53: psbench.v1.CompanionLinks.hook:type_name -> psbench.v1.HookLinks
-	24,  // 54: psbench.v1.BenchLinks.buckets:type_name -> psbench.v1.Bucket
-	30,  // 55: psbench.v1.BenchLinks.server:type_name -> psbench.v1.Peer
-	31,  // 56: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
-	31,  // 57: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
-	18,  // 58: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
-	77,  // 59: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	78,  // 60: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
-	50,  // 61: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
-	1,   // 62: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
-	1,   // 63: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
-	60,  // 64: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
-	57,  // 65: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
-	50,  // 66: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
-	59,  // 67: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
-	58,  // 68: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
-	66,  // 69: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
-	62,  // 70: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
-	63,  // 71: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
-	64,  // 72: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
-	65,  // 73: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
-	61,  // 74: psbench.v1.Counter.head:type_name -> psbench.v1.Head
-	61,  // 75: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
-	61,  // 76: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
-	79,  // 77: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
-	2,   // 78: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
-	71,  // 79: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
-	72,  // 80: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	74,  // 81: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	73,  // 82: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
-	1,   // 83: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
-	1,   // 84: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
-	3,   // 85: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	30,  // 86: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	4,   // 87: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	9,   // 88: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	22,  // 89: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	26,  // 90: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
-	32,  // 91: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	42,  // 92: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	44,  // 93: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
-	46,  // 94: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
-	48,  // 95: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
-	51,  // 96: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	55,  // 97: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	53,  // 98: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
-	67,  // 99: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	69,  // 100: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	5,   // 101: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	17,  // 102: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	23,  // 103: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	28,  // 104: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
-	41,  // 105: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	43,  // 106: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	45,  // 107: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
-	47,  // 108: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
-	49,  // 109: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
-	52,  // 110: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	56,  // 111: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	54,  // 112: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
-	68,  // 113: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	70,  // 114: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	101, // [101:115] is the sub-list for method output_type
-	87,  // [87:101] is the sub-list for method input_type
-	87,  // [87:87] is the sub-list for extension type_name
-	87,  // [87:87] is the sub-list for extension extendee
-	0,   // [0:87] is the sub-list for field type_name
+	8,   // 16: psbench.v1.BenchRole.hook:type_name -> psbench.v1.PartChoice
+	19,  // 17: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
+	18,  // 18: psbench.v1.ConfigureReply.table:type_name -> psbench.v1.Table
+	21,  // 19: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
+	20,  // 20: psbench.v1.ModelDescription.inputs:type_name -> psbench.v1.Inputs
+	19,  // 21: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
+	18,  // 22: psbench.v1.PlanRequest.tables:type_name -> psbench.v1.Table
+	24,  // 23: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
+	20,  // 24: psbench.v1.PlanReply.inputs:type_name -> psbench.v1.Inputs
+	25,  // 25: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
+	20,  // 26: psbench.v1.PartitionRequest.inputs:type_name -> psbench.v1.Inputs
+	27,  // 27: psbench.v1.PartitionRequest.sets:type_name -> psbench.v1.TrainerSet
+	29,  // 28: psbench.v1.PartitionReply.shares:type_name -> psbench.v1.Share
+	30,  // 29: psbench.v1.Group.members:type_name -> psbench.v1.Peer
+	33,  // 30: psbench.v1.ConnectRequest.trainer:type_name -> psbench.v1.TrainerLinks
+	35,  // 31: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.ServerLinks
+	36,  // 32: psbench.v1.ConnectRequest.table:type_name -> psbench.v1.TableLinks
+	37,  // 33: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.DataLinks
+	38,  // 34: psbench.v1.ConnectRequest.companion:type_name -> psbench.v1.CompanionLinks
+	39,  // 35: psbench.v1.ConnectRequest.bench:type_name -> psbench.v1.BenchLinks
+	24,  // 36: psbench.v1.TrainerLinks.buckets:type_name -> psbench.v1.Bucket
+	19,  // 37: psbench.v1.TrainerLinks.model:type_name -> psbench.v1.ModelDescription
+	30,  // 38: psbench.v1.TrainerLinks.data:type_name -> psbench.v1.Peer
+	29,  // 39: psbench.v1.TrainerLinks.share:type_name -> psbench.v1.Share
+	34,  // 40: psbench.v1.TrainerLinks.hook:type_name -> psbench.v1.HookLinks
+	76,  // 41: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
+	40,  // 42: psbench.v1.TrainerLinks.lookup:type_name -> psbench.v1.Lookup
+	30,  // 43: psbench.v1.TrainerLinks.table_servers:type_name -> psbench.v1.Peer
+	30,  // 44: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
+	31,  // 45: psbench.v1.HookLinks.group:type_name -> psbench.v1.Group
+	31,  // 46: psbench.v1.HookLinks.default:type_name -> psbench.v1.Group
+	24,  // 47: psbench.v1.ServerLinks.buckets:type_name -> psbench.v1.Bucket
+	30,  // 48: psbench.v1.ServerLinks.trainers:type_name -> psbench.v1.Peer
+	40,  // 49: psbench.v1.TableLinks.lookup:type_name -> psbench.v1.Lookup
+	30,  // 50: psbench.v1.TableLinks.trainers:type_name -> psbench.v1.Peer
+	30,  // 51: psbench.v1.DataLinks.trainers:type_name -> psbench.v1.Peer
+	30,  // 52: psbench.v1.CompanionLinks.trainer:type_name -> psbench.v1.Peer
+	24,  // 53: psbench.v1.CompanionLinks.buckets:type_name -> psbench.v1.Bucket
+	34,  // 54: psbench.v1.CompanionLinks.hook:type_name -> psbench.v1.HookLinks
+	24,  // 55: psbench.v1.BenchLinks.buckets:type_name -> psbench.v1.Bucket
+	30,  // 56: psbench.v1.BenchLinks.server:type_name -> psbench.v1.Peer
+	31,  // 57: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
+	31,  // 58: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
+	31,  // 59: psbench.v1.BenchLinks.default:type_name -> psbench.v1.Group
+	18,  // 60: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
+	77,  // 61: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	78,  // 62: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	50,  // 63: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
+	1,   // 64: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
+	1,   // 65: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
+	60,  // 66: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
+	57,  // 67: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
+	50,  // 68: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
+	59,  // 69: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
+	58,  // 70: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
+	66,  // 71: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
+	62,  // 72: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
+	63,  // 73: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
+	64,  // 74: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
+	65,  // 75: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
+	61,  // 76: psbench.v1.Counter.head:type_name -> psbench.v1.Head
+	61,  // 77: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
+	61,  // 78: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
+	79,  // 79: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
+	2,   // 80: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
+	2,   // 81: psbench.v1.MeasureRequest.server:type_name -> psbench.v1.MeasureRequest.Expect
+	71,  // 82: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
+	72,  // 83: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
+	74,  // 84: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	73,  // 85: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
+	1,   // 86: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
+	1,   // 87: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
+	3,   // 88: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	30,  // 89: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	4,   // 90: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	9,   // 91: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	22,  // 92: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	26,  // 93: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
+	32,  // 94: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	42,  // 95: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	44,  // 96: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
+	46,  // 97: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
+	48,  // 98: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
+	51,  // 99: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	55,  // 100: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	53,  // 101: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
+	67,  // 102: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	69,  // 103: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	5,   // 104: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	17,  // 105: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	23,  // 106: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	28,  // 107: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
+	41,  // 108: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	43,  // 109: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	45,  // 110: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
+	47,  // 111: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
+	49,  // 112: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
+	52,  // 113: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	56,  // 114: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	54,  // 115: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
+	68,  // 116: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	70,  // 117: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	104, // [104:118] is the sub-list for method output_type
+	90,  // [90:104] is the sub-list for method input_type
+	90,  // [90:90] is the sub-list for extension type_name
+	90,  // [90:90] is the sub-list for extension extendee
+	0,   // [0:90] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }

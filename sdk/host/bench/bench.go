@@ -9,7 +9,6 @@ import (
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/host/record"
 )
@@ -18,11 +17,21 @@ import (
 // a trainer would, and times each. Every round with fresh values is verified.
 type Role struct {
 	*process.Process
+	config Config
 	store  *comm.Store
 	links  bench.Links
+	hook   *hook          // nil unless it is measured
 	sync   comm.GroupLink // lines the ranks up
 	copied *tensor.Bucket // outside the store; made for the bucket in work
-	answer bench.Answer   // of the process's own part; nil until it is asked
+	twin   *twin          // of the server that is its part; nil until that is asked
+	asked  asked
+}
+
+// Config is what a bench process is told of its run.
+type Config struct {
+	Hook     *process.Choice // that it measures, if any
+	Trainers int
+	Seed     uint64
 }
 
 // purposeSync is that of the links over which barriers around a round go, whatever is
@@ -30,13 +39,14 @@ type Role struct {
 const purposeSync = "sync"
 
 // New makes the role of a configured process.
-func New(p *process.Process) *Role { return &Role{Process: p} }
+func New(p *process.Process, c Config) *Role { return &Role{Process: p, config: c} }
 
 // Peers are whom a bench process joins.
 type Peers struct {
 	Buckets []tensor.BucketSpec
 	Server  *process.Peer  // nil unless it measures with one
-	Group   *process.Group // nil unless it measures collectives
+	Group   *process.Group // nil unless it measures collectives, or a hook that uses it
+	Default *process.Group // nil unless it measures a hook that uses it
 	Sync    process.Group  // all bench processes, at their Unix sockets
 }
 
@@ -47,22 +57,30 @@ func (r *Role) Connect(peers Peers) error {
 		return err
 	}
 	r.OwnMemory(r.store)
-	if peers.Server != nil {
-		if r.links.Server, err = r.JoinServer(*peers.Server, r.store); err != nil {
-			return err
-		}
+	joined, err := r.JoinLinks(process.HookLinks{Server: peers.Server, Group: peers.Group, Default: peers.Default}, r.store)
+	if err != nil {
+		return err
 	}
-	if peers.Group != nil {
-		if r.links.Group, err = r.JoinGroup(r.Fabric, *peers.Group, r.store, process.PurposeGroup); err != nil {
+	r.links.Server, r.links.Group = joined.Server, joined.Group
+	if r.config.Hook != nil {
+		if r.hook, err = r.newHook(joined); err != nil {
 			return err
 		}
+		r.links.Hook = r.hook
 	}
 	r.sync, err = r.JoinGroup(fabric.Default(), peers.Sync, comm.NewStore(nil), purposeSync)
 	return err
 }
 
-// Reset has nothing to reset: a measurement begins anew by itself.
-func (r *Role) Reset() error { return nil }
+// Reset has the hook, and the server's twin, forget what the rounds before left.
+func (r *Role) Reset() error {
+	if r.hook != nil {
+		r.hook.Reset()
+	}
+	r.twin.reset()
+	r.Recorder.Reset()
+	return nil
+}
 
 // Collect has nothing to send: a measurement is the answer to Measure.
 func (r *Role) Collect(record.Send) error { return nil }
@@ -73,14 +91,15 @@ type Request struct {
 	Bucket    int
 	First     int64 // number of the first round: batches of a bucket rise
 	Rounds    int
-	Fresh     bool // new values and a barrier before each round, untimed
-	Copy      bool // the gradient lives outside the store
-	Expect    Expect
+	Fresh     bool    // new values and a barrier before each round, untimed
+	Copy      bool    // the gradient lives outside the store
+	Expect    Expect  // of what the server answers, or the hook leaves
+	Server    Expect  // of what the server answers a hook that is asked
 	Partners  []int   // ranks that push to the same server as this one, in order
 	Density   float64 // share of a table's rows that a rank pushes in a round
 }
 
-// Expect is what a server is expected to answer.
+// Expect is what a server is expected to answer, or a hook to leave.
 type Expect int
 
 // The expectations.
@@ -88,13 +107,14 @@ const (
 	Anything Expect = iota // the answer is not checked
 	Mean
 	Sum
-	OfPart // what the elementwise server makes of the gradients, built and run in this process
+	OfPart // what the part itself says, in this process
 )
 
 // Rounds is what was measured.
 type Rounds struct {
 	LatenciesNS []int64 // one per round
 	Mismatch    string  // the first value that is not what it should be
+	Unchecked   string  // why no value was compared, where the part did not say what it must be
 }
 
 // Measure carries out rounds of one operation. A fresh round is
@@ -129,7 +149,7 @@ func (r *Role) Measure(req Request) (*Rounds, error) {
 		}
 		number++
 	}
-	return &Rounds{LatenciesNS: latencies, Mismatch: w.mismatch}, nil
+	return &Rounds{LatenciesNS: latencies, Mismatch: w.mismatch, Unchecked: w.unknown}, nil
 }
 
 // work is one operation on one bucket.
@@ -139,9 +159,9 @@ type work struct {
 	bucket    *tensor.Bucket // nil where none moves
 	values    *bench.Values
 	round     bench.Round
-	unchecked bool
-	answer    bench.Answer // nil where the values say what must come out
-	mismatch  string       // the first one
+	check     func(number int64) (where, how string, err error) // what came out; nil where nobody can
+	unknown   string                                            // why nobody can
+	mismatch  string                                            // the first one
 }
 
 func (r *Role) prepare(req Request) (*work, error) {
@@ -154,55 +174,19 @@ func (r *Role) prepare(req Request) (*work, error) {
 		return nil, fmt.Errorf("%s does not know the operation %q", r.Name(), req.Operation)
 	case w.operation.Served && r.links.Server == nil:
 		return nil, fmt.Errorf("%s cannot run %s: it has joined no server", r.Name(), w.operation.Name)
-	case !w.operation.Served && r.links.Group == nil:
+	case w.operation.Hooked && r.hook == nil:
+		return nil, fmt.Errorf("%s cannot run %s: it has none", r.Name(), w.operation.Name)
+	case !w.operation.Served && !w.operation.Hooked && r.links.Group == nil:
 		return nil, fmt.Errorf("%s cannot run %s: it has joined no group", r.Name(), w.operation.Name)
 	case w.operation.Empty:
 		return w, nil
 	}
-	w.unchecked = w.operation.Served && req.Expect == Anything
-	w.values = bench.NewValues(req.Density, w.operation.Served && req.Expect == Mean)
-	if w.operation.Served && req.Expect == OfPart {
-		var err error
-		if w.answer, err = r.answerOfPart(len(req.Partners)); err != nil {
-			return nil, err
-		}
-	}
-	w.round = bench.Round{Rank: r.Rank(), Trainers: r.sync.Size(), Partners: req.Partners}
 	var err error
-	w.bucket, err = r.bucket(req.Bucket, req.Copy)
-	return w, err
-}
-
-// answerOfPart builds the server that the process was given as its part, beside the one that is
-// measured, to say what that must answer.
-func (r *Role) answerOfPart(trainers int) (bench.Answer, error) {
-	if r.answer != nil {
-		return r.answer, nil
-	}
-	part, err := r.Find(r.Part())
-	switch {
-	case err != nil:
-		return nil, err
-	case part.Timing == 0:
-		return nil, fmt.Errorf("%s cannot say what server %s answers, whose work is not elementwise", r.Name(), part.Key)
-	}
-	server, err := process.Build[sdk.ElementwiseServer](r.Process, r.Part(), sdk.ServerEnv{
-		Rank: r.Rank(), Name: r.Name(), Trainers: trainers, Buckets: r.store.Specs(), Recorder: r.Recorder, Engine: r.Engine,
-	})
-	if err != nil {
+	if w.bucket, err = r.bucket(req.Bucket, req.Copy); err != nil {
 		return nil, err
 	}
-	r.answer = func(sum []float32, others [][]float32) {
-		if part.Timing == sdk.OnLastArrival {
-			server.Combine(sum, others)
-		} else {
-			for i := range others {
-				server.Combine(sum, others[i:i+1])
-			}
-		}
-		server.Finish(sum)
-	}
-	return r.answer, nil
+	w.round = bench.Round{Elements: w.bucket.Elements, Rank: r.Rank(), Trainers: r.sync.Size(), Partners: req.Partners}
+	return w, w.expect(req)
 }
 
 // bucket is the one to work on: that of the store or, copied, one beside it.
@@ -240,8 +224,7 @@ func (w *work) freshRound(number int64) (int64, error) {
 	if err := w.sync.Barrier(); err != nil {
 		return 0, err
 	}
-	w.verify(number)
-	return latency, nil
+	return latency, w.verify(number)
 }
 
 // warmUp makes the gradient zero after one round that was verified.
@@ -260,21 +243,4 @@ func (w *work) timed(number int64) (int64, error) {
 	start := comm.Now()
 	err := w.operation.Run(w.links, number, w.bucket)
 	return comm.Now() - start, err
-}
-
-// verify compares every element with what the ranks' values make of it.
-func (w *work) verify(number int64) {
-	if w.bucket == nil || w.unchecked || w.mismatch != "" {
-		return
-	}
-	w.round.Number, w.round.Elements = number, w.bucket.Elements
-	where, how := "", ""
-	if w.answer != nil {
-		where, how = w.values.MismatchWith(w.answer, w.bucket, number, w.round.Partners)
-	} else {
-		where, how = w.values.Mismatch(w.bucket, number, w.operation.Expect(w.round))
-	}
-	if where != "" {
-		w.mismatch = fmt.Sprintf("%s of round %d on %s %s", where, number, w.Name(), how)
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
@@ -67,6 +68,16 @@ var benchSpecs = []tensor.BucketSpec{
 	{Index: 1, Elements: 50 * 4, Sparse: true, TableRows: 50, Width: 4, Capacity: 50},
 }
 
+// summing is a hook that leaves the sum.
+var summing = sdk.NewHook("summing", struct{}{}, func(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) { return sums{env.Group}, nil }, sdk.LinkGroup)
+
+type sums struct{ group comm.Group }
+
+func (s sums) Reset() {}
+func (s sums) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
+	return s.group.AllReduce(state.Batch(), b)
+}
+
 // benchWorld is some bench processes and a server that adds, all in this one.
 type benchWorld struct {
 	t     *testing.T
@@ -90,11 +101,11 @@ func openBench(t *testing.T, transport string, trainers int, spoil func(int64, *
 	}), server.Config{})
 	var peers, lineUp []process.Peer
 	for i := range trainers {
-		proc := hosttest.Process(t, dir, nil, process.Config{
+		proc := hosttest.Process(t, dir, []sdk.Part{summing}, process.Config{
 			Name: fmt.Sprintf("trainer%d", i), Rank: i,
 			Transport: transport, Listen: "127.0.0.1",
 		})
-		r := New(proc)
+		r := New(proc, Config{Hook: new(hosttest.Choice(sdk.KindHook, summing.Key)), Trainers: trainers})
 		w.ranks = append(w.ranks, r)
 		peers = append(peers, hosttest.LinkPeerOf(proc))
 		lineUp = append(lineUp, hosttest.PeerOf(proc))

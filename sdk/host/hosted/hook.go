@@ -25,6 +25,15 @@ func (h *namedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return f
 }
 
+// AnswererOf is a hook, as its host hands it on, that says what it leaves; nil if it does not.
+func AnswererOf(h sdk.Hook) sdk.Answerer {
+	if named, ok := h.(*namedHook); ok {
+		h = named.Hook
+	}
+	answerer, _ := h.(sdk.Answerer)
+	return answerer
+}
+
 var errNoFuture = errors.New("it returns no future: it must return one that is done once the bucket is reduced")
 
 // Facts implements Describer for a hook that does.

@@ -76,6 +76,7 @@ func TestBrokenParts(t *testing.T) {
 		{"hook", "", ""},
 		{"hook", "no future", "answers"},
 		{"hook", "a future that never is done", "answers"},
+		{"hook", "an answer that it does not say", "answers"},
 		{"hook", "a gradient without rows", "sparse"},
 		{"hook", "each rank keeps its own", "equal"},
 		{"hook", "an error that is fed back over a reset", "reset"},

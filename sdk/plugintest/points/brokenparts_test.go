@@ -177,6 +177,17 @@ func (h *around) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 
 func (h *around) Reset() {}
 
+// Answer implements sdk.Answerer.
+func (h *around) Answer(x *sdk.Exchange, answer *tensor.Gradient) error {
+	if h.has("an answer that it does not say") {
+		return x.Sum(answer)
+	}
+	if h.fault != "" {
+		return sdk.ErrNoAnswer // another point catches it
+	}
+	return x.Average(answer)
+}
+
 // late writes to a bucket once it is reduced.
 type late struct{ b *tensor.Bucket }
 

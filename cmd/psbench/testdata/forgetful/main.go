@@ -1,6 +1,6 @@
 // Command forgetful is a plugin with a parameter server that forgets to divide:
-// it answers with the sum. psbench verify must notice. Its other one answers with the median,
-// which psbench comm must not take for a wrong mean.
+// it answers with the sum. psbench verify must notice. Its other parts answer with what is no mean
+// either, which psbench comm must not take for a wrong one: some say what it is, some do not.
 package main
 
 import (
@@ -38,12 +38,20 @@ func (m median) Combine(sum []float32, others [][]float32) {
 
 func (median) Finish([]float32) {}
 
+type none struct{}
+
 func main() {
 	plugin.Serve(
-		sdk.NewElementwiseServer("forgetful", sdk.OnLastArrival, struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.ElementwiseServer, error) {
+		sdk.NewElementwiseServer("forgetful", sdk.OnLastArrival, none{}, func(none, sdk.ServerEnv) (sdk.ElementwiseServer, error) {
 			return server{}, nil
 		}),
-		sdk.NewElementwiseServer("median", sdk.OnLastArrival, struct{}{}, func(_ struct{}, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
+		sdk.NewElementwiseServer("median", sdk.OnLastArrival, none{}, func(_ none, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
 			return median{env.Trainers}, nil
-		}))
+		}),
+		sdk.Asynchronous(sdk.NewServer("mute", none{}, func(none, sdk.ServerEnv) (sdk.Server, error) { return mute{}, nil })),
+		sdk.Asynchronous(sdk.NewServer("echo", none{}, func(none, sdk.ServerEnv) (sdk.Server, error) { return echo{}, nil })),
+		sdk.NewHook("halving", lies{}, newHalving, sdk.LinkGroup),
+		sdk.NewHook("pushing", none{}, newPushing, sdk.LinkServer),
+		sdk.NewHook("quiet", none{}, newQuiet, sdk.LinkGroup),
+	)
 }

@@ -1,0 +1,29 @@
+package bench
+
+import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+)
+
+// Reducer is a hook as a round carries it out.
+type Reducer interface {
+	Reduce(round int64, b *tensor.Bucket) *comm.Future
+}
+
+// Hook has each trainer's hook reduce a bucket, by whatever links it uses. What it moves nobody
+// else knows, so that it is counted as an all-reduce is, which it can be compared with.
+var Hook = &Operation{
+	Name: "hook", Hooked: true,
+	Run: func(l Links, round int64, b *tensor.Bucket) error {
+		return l.Hook.Reduce(round, b).Wait()
+	},
+	Expect: func(r Round) []Part { return r.whole(r.Reduced...) },
+	Volume: func(c Case) Volume {
+		v := AllReduce.Volume(c)
+		return Volume{Alg: v.Alg, Bus: v.Bus}
+	},
+	Bandwidths: [2]string{
+		"algbw = S/p50; busbw = 2(T-1)/T*S/p50, as of an all-reduce",
+		"algbw = U/p50; busbw = (T-1)*P/p50, as of an all-reduce",
+	},
+}
