@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/psbench/psbench/plugins/conformance"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/plugintest"
 )
@@ -32,7 +31,7 @@ func TestConformance(t *testing.T) {
 	}
 	said["data file"] = []plugintest.Option{plugintest.Settings(fmt.Sprintf(`{"path": %q}`, file))}
 	for _, part := range Parts() {
-		if part.InTrainer() || part.Key == conformance.Key && part.Kind == sdk.KindTrainer { // which trains nothing
+		if part.InTrainer() {
 			continue
 		}
 		name := string(part.Kind) + " " + part.Key

@@ -30,8 +30,8 @@ func TestBuiltinPartsDeclareTheirLinks(t *testing.T) {
 	}
 	want := map[string]string{
 		"server average": "gradients", "server average_batch": "gradients", "trainer ddp": "gradients",
-		"trainer conformance": "gradients",
-		"server embedding":    "tables", "trainer hybrid": "tables",
+		"trainer conformance": "gradients", "trainer conformance_data": "gradients", "trainer conformance_parameters": "parameters", "trainer conformance_tables": "tables",
+		"server embedding": "tables", "trainer hybrid": "tables",
 		"server batch_update": "parameters", "trainer batch_update": "parameters",
 		"hook allreduce": "[group]", "hook hybrid": "[group default]", "hook noop": "[]",
 		"hook rpc": "[server]", "hook sparse_rpc": "[server group]",

@@ -1,99 +1,79 @@
 // Package conformance has the parts with which `psbench plugin check` tries those of others in a
-// run: a trainer that carries points of the contract out in the place of training, a model of the
+// run: trainers that carry points of the contract out in the place of training, a model of the
 // sizes that hooks and servers are tried with, and data for any model. No registry names them.
 package conformance
 
 import (
-	"context"
-	"fmt"
-	"slices"
-
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/dataparallel"
 	"github.com/psbench/psbench/sdk/plugintest/points"
+	"github.com/psbench/psbench/sdk/plugintest/toys"
 )
 
-// Key is that of all parts of this package.
-const Key = "conformance"
+// The keys of the parts: Key is that of all but the trainers of what no server of gradients serves,
+// and of the one that tries data.
+const (
+	Key           = "conformance"
+	DataKey       = Key + "_data"
+	ParametersKey = Key + "_parameters"
+	TablesKey     = Key + "_tables"
+)
 
 // Parts lists the parts of this package.
 func Parts() []sdk.Part {
 	return []sdk.Part{
-		sdk.NewTrainer(Key, trainerSettings{}, newTrainer),
+		sdk.NewTrainer(Key, trainerSettings{}, func(s trainerSettings, env sdk.TrainerEnv) (sdk.Trainer, error) {
+			return newTrainer(s, env)
+		}),
+		sdk.NewParameterTrainer(ParametersKey, trainerSettings{}, func(s trainerSettings, env sdk.TrainerEnv) (sdk.Trainer, error) {
+			return newTrainer(s, env)
+		}),
+		sdk.NewTableTrainer(TablesKey, trainerSettings{}, func(s trainerSettings, env sdk.TrainerEnv) (sdk.Trainer, error) {
+			t, err := newTrainer(s, env)
+			return &lookingUp{t}, err
+		}),
+		sdk.NewTrainer(DataKey, struct{}{}, newReader),
 		sdk.NewModel(Key, modelSettings{}, func(s modelSettings, _ sdk.ModelEnv) (sdk.Model, error) {
-			return &points.Sizes{DenseOnly: s.DenseOnly}, nil
+			return &model{toys.Sizes{DenseOnly: s.DenseOnly}, s.inputs()}, nil
 		}),
 		sdk.NewData(Key, struct{}{}, func(_ struct{}, env sdk.DataEnv) (sdk.Data, error) { return &data{env: env}, nil }),
 	}
 }
 
+// modelSettings say what the model is, and what it says that it takes.
 type modelSettings struct {
-	DenseOnly bool `json:"dense_only" doc:"leave the sparse parameter out"`
+	DenseOnly bool  `json:"dense_only" doc:"leave the sparse parameter out"`
+	Rows      int   `json:"rows" doc:"bound of the indices"`
+	Features  int   `json:"features" doc:"numbers of a sample"`
+	Classes   int   `json:"classes" doc:"bound of the targets; 0: those of the sizes"`
+	Targets   int   `json:"targets" doc:"targets of a sample"`
+	Tables    []int `json:"tables" doc:"bounds of the indices, by table"`
 }
 
-// trainerSettings say which point is carried out, and what part is tested.
-type trainerSettings struct {
-	Point        string   `json:"point" doc:"the point of the contract that is carried out"`
-	Kind         string   `json:"kind" doc:"kind of the part that is tested"`
-	Links        []string `json:"links" doc:"links of a hook that is tested"`
-	Timing       int      `json:"timing" doc:"timing of a server that is tested"`
-	Asynchronous bool     `json:"asynchronous" doc:"the server that is tested does not wait"`
-	RanksDiffer  bool     `json:"ranks_differ" doc:"results may differ from rank to rank"`
-	DenseOnly    bool     `json:"dense_only" doc:"gradients are dense"`
-}
-
-// trainer carries a point out in the first iteration of each pass.
-type trainer struct {
-	env   sdk.TrainerEnv
-	point points.Point
-	about *points.Subject
-	parts sdk.TrainerParts
-	rank  *points.Rank
-}
-
-func newTrainer(s trainerSettings, env sdk.TrainerEnv) (sdk.Trainer, error) {
-	part := sdk.Part{Kind: sdk.Kind(s.Kind), Timing: sdk.Timing(s.Timing), Asynchronous: s.Asynchronous}
-	for _, link := range s.Links {
-		part.Links = append(part.Links, sdk.Link(link))
+// inputs are nil where the settings say nothing of them.
+func (s *modelSettings) inputs() *sdk.InputSpec {
+	if s.Classes == 0 {
+		return nil
 	}
-	about := &points.Subject{Part: part, RanksDiffer: s.RanksDiffer, DenseOnly: s.DenseOnly}
-	list := about.Points()
-	i := slices.IndexFunc(list, func(p points.Point) bool { return p.Name == s.Point && p.InRun() })
-	if i < 0 {
-		return nil, fmt.Errorf("setting point is %q, which no point of a %s is that a run carries out", s.Point, s.Kind)
+	return &sdk.InputSpec{Rows: s.Rows, Features: s.Features, Classes: s.Classes, Targets: s.Targets, Tables: s.Tables}
+}
+
+// model takes whatever it is told, and learns nothing of it.
+type model struct {
+	toys.Sizes
+	inputs *sdk.InputSpec
+}
+
+func (m *model) Inputs() sdk.InputSpec {
+	if m.inputs == nil {
+		return m.Sizes.Inputs()
 	}
-	return &trainer{env: env, point: list[i], about: about}, nil
+	return *m.inputs
 }
 
-// Plan has a bucket for each parameter.
-func (t *trainer) Plan(parameters []sdk.ParameterSpec) ([]tensor.BucketSpec, error) {
-	return dataparallel.BucketSettings{BucketBytes: 1}.PlanBuckets(parameters), nil
+func (m *model) Forward(b *sdk.Batch) (tensor.Tensor, error) {
+	return tensor.New(b.Size(), max(2, m.Inputs().Classes)), nil
 }
-
-func (t *trainer) Attach(parts sdk.TrainerParts) error {
-	t.parts = parts
-	t.rank = points.NewRank(t.about, parts, t.env.Rank, t.env.Trainers)
-	t.rank.Pass, t.rank.MostSamples = -1, points.MaxBatch
-	return nil
-}
-
-func (t *trainer) Reset() error {
-	t.rank.Pass++
-	return nil
-}
-
-func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
-	return dataparallel.RunEpoch(ctx, t.env.Name, 0, t.parts, report, func(key sdk.Key, _ *sdk.Batch) (float64, error) {
-		if key.B > 0 {
-			return 0, nil
-		}
-		return 0, t.point.Carry(t.rank)
-	})
-}
-
-// PassFacts implements sdk.PassDescriber: what must be the same on all ranks.
-func (t *trainer) PassFacts() map[string]string { return t.rank.Told }
 
 // data are samples that any model takes.
 type data struct {

@@ -48,6 +48,10 @@ func InTrainer(kind sdk.Kind, key string) Option {
 // Inputs is what a model takes that data is made for.
 func Inputs(in sdk.InputSpec) Option { return func(s *points.Subject) { s.Inputs = &in } }
 
+// Largest bounds the batches that a model or criterion gets, which have up to 1031 samples, of a
+// criterion 4099, for one that is too slow, or too large, for as many.
+func Largest(samples int) Option { return func(s *points.Subject) { s.Largest = samples } }
+
 // Timeout is how long a part may take over anything before it is taken to hang, 10 s otherwise.
 func Timeout(d time.Duration) Option { return func(s *points.Subject) { s.Timeout = d } }
 

@@ -38,6 +38,14 @@ func of(kind, fault string) sdk.Part {
 		return sdk.NewTrainer("tested", settings{}, func(_ settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 			return &stepping{sound: s, env: env}, nil
 		})
+	case "parameter trainer":
+		return sdk.NewParameterTrainer("tested", settings{}, func(_ settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
+			return &stepping{sound: s, env: env, needs: sdk.ServiceParameters}, nil
+		})
+	case "table trainer":
+		return sdk.NewTableTrainer("tested", settings{}, func(_ settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
+			return &lookingUp{stepping{sound: s, env: env, needs: sdk.ServiceTables}}, nil
+		})
 	case "hook":
 		return sdk.NewHook("tested", settings{}, func(_ settings, env sdk.HookEnv) (sdk.Hook, error) {
 			return &around{sound: s, to: env.Group}, nil
@@ -57,21 +65,28 @@ func TestBrokenParts(t *testing.T) {
 		{"criterion", "", ""},
 		{"criterion", "a loss that is not finite for one sample", "sizes"},
 		{"criterion", "an output that is overwritten", "output"},
+		{"criterion", "targets that are overwritten", "output"},
+		{"criterion", "a value behind the end of the gradient", "memory"},
 		{"criterion", "a gradient of half its length", "gradient"},
 		{"criterion", "a sum in the place of a mean", "mean"},
 		{"criterion", "a loss that counts its calls", "again"},
 		{"elementwise server", "", ""},
 		{"elementwise server", "the gradients of others are overwritten", "memory"},
 		{"elementwise server", "an answer that depends on the place in the block", "blocks"},
+		{"elementwise server", "a panic", "answers"},
 		{"server", "", ""},
 		{"server", "Receive waits for the last trainer", "once"},
 		{"server", "two answers", "once"},
+		{"server", "a panic", "once"},
 		{"server", "no answer", "answers"},
 		{"server", "each trainer has another answer", "equal"},
 		{"server", "something is kept over a reset", "reset"},
+		{"server", "an answer after its pass", "late"},
 		{"table server", "", ""},
 		{"table server", "columns of another table", "lookup"},
 		{"table server", "a row that no bag held", "update"},
+		{"table server", "a panic", "update"},
+		{"table server", "bags of whoever asked last", "ranks"},
 		{"table server", "a table that is not reset", "reset"},
 		{"hook", "", ""},
 		{"hook", "no future", "answers"},
@@ -81,7 +96,11 @@ func TestBrokenParts(t *testing.T) {
 		{"hook", "each rank keeps its own", "equal"},
 		{"hook", "an error that is fed back over a reset", "reset"},
 		{"hook", "a bucket that is written late", "settled or equal"},
+		{"hook", "an empty bucket that it cannot take", "answers"},
+		{"hook", "a value behind the end of a bucket", "memory"},
+		{"hook", "an error that is hidden", "ends"},
 		{"hook", "a goroutine that stays", "leftovers"},
+		{"hook", "a file that stays open", "leftovers"},
 		{"data", "", ""},
 		{"data", "a target that is missing", "samples"},
 		{"data", "an index below 0", "samples"},
@@ -91,16 +110,28 @@ func TestBrokenParts(t *testing.T) {
 		{"trainer", "", ""},
 		{"trainer", "a plan of each rank's own", "plan"},
 		{"trainer", "one epoch of two", "trains"},
+		{"trainer", "a gradient of the loss before", "order"},
+		{"trainer", "gradients that are overwritten while they are reduced", "order"},
+		{"trainer", "buckets from the last to the first", "order"},
 		{"trainer", "parameters that are not reset", "reset"},
 		{"trainer", "gradients that are not reduced", "equal"},
 		{"trainer", "a context that is not looked at", "ends"},
+		{"parameter trainer", "", ""},
+		{"parameter trainer", "one epoch of two", "trains"},
+		{"parameter trainer", "a context that is not looked at", "ends"},
+		{"table trainer", "", ""},
+		{"table trainer", "parameters that are not reset", "reset"},
+		{"table trainer", "gradients that are not reduced", "equal"},
 		{"model", "", ""},
 		{"model", "a setting out of range", "settings"},
 		{"model", "a value behind the end of a gradient", "memory"},
 		{"model", "a gradient that is emitted twice", "emits"},
 		{"model", "a gradient that is not emitted", "emits"},
 		{"model", "an odd batch is refused", "sizes"},
-		{"model", "a batch that is written", "batch"},
+		{"model", "a huge batch is refused", "sizes"},
+		{"model", "a gradient that changes once it is emitted", "emits"},
+		{"model", "a parameter that is written", "reads"},
+		{"model", "a batch that is written", "reads"},
 		{"model", "gradients that add up", "overwrites"},
 		{"model", "initial values by chance", "initial"},
 		{"model", "a value that is not initialized", "initial"},
@@ -109,6 +140,10 @@ func TestBrokenParts(t *testing.T) {
 	} {
 		t.Run(c.kind+" with "+c.fault, func(t *testing.T) {
 			s := &Subject{Part: of(c.kind, c.fault), Timeout: 3 * time.Second}
+			switch c.fault {
+			case "Receive waits for the last trainer", "no answer", "a future that never is done": // which would be waited for
+				s.Timeout = time.Second
+			}
 			if c.kind == "model" {
 				s.Refused = []string{`{"k": -1}`}
 			}

@@ -1,13 +1,13 @@
 package points
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk/plugintest/toys"
 )
 
 // criterionPoints are those of a criterion.
@@ -15,8 +15,9 @@ var criterionPoints = []Point{
 	{
 		Name:    "sizes",
 		Promise: "batches of 1, of an odd and of a huge number of samples have a finite loss and a finite gradient",
+		Samples: 4099,
 		rank: func(r *Rank) error {
-			for _, n := range []int{1, 7, cmp.Or(r.MostSamples, 4099)} {
+			for _, n := range []int{1, min(7, r.Samples), r.Samples} {
 				if _, _, err := r.loss(n, 1); err != nil {
 					return fmt.Errorf("a batch of %d: %w", n, err)
 				}
@@ -26,19 +27,29 @@ var criterionPoints = []Point{
 	},
 	{
 		Name:    "output",
-		Promise: "Forward and Backward leave the output as it is",
+		Promise: "Forward and Backward leave the output and the targets as they are",
 		rank: func(r *Rank) error {
 			if _, _, err := r.loss(5, 1); err != nil {
 				return err
 			}
-			before, _ := outputs(5, 1, r.output.Shape[1])
+			before, targets := outputs(5, 1, r.output.Shape[1])
 			for i, v := range r.output.Data {
 				if v != before.Data[i] {
 					return fmt.Errorf("element %d of the output was %g and is %g", i, before.Data[i], v)
 				}
 			}
+			if !slices.Equal(targets, r.targets) {
+				return fmt.Errorf("the targets were %d and are %d", targets, r.targets)
+			}
 			return nil
 		},
+	},
+	{
+		Name:    "memory",
+		Promise: "an output is read, and its gradient written, from its first element to its last",
+		Unseen:  "the memory of a criterion's calls is its own process's",
+		guarded: true,
+		rank:    criterionMemory,
 	},
 	{
 		Name:    "gradient",
@@ -95,7 +106,7 @@ func outputs(n, times, columns int) (tensor.Tensor, []int64) {
 	for i := range n {
 		for k := range times {
 			for j := range columns {
-				x := number(i*columns + j)
+				x := toys.Number(i*columns + j)
 				out.Data[(k*n+i)*columns+j] = x + float32(math.Copysign(0.13, float64(x))) // off 0 and 1, where there may be a kink
 			}
 			targets[k*n+i] = int64(i % max(2, columns))
@@ -110,7 +121,7 @@ func (r *Rank) loss(n, times int) (float64, tensor.Tensor, error) {
 	var errs []error
 	for _, columns := range []int{2, 1} {
 		out, targets := outputs(n, times, columns)
-		r.output = out
+		r.output, r.targets = out, targets
 		loss, err := r.Criterion.Forward(out, targets)
 		if err != nil {
 			errs = append(errs, err)
@@ -150,6 +161,36 @@ func criterionGradient(r *Rank) error {
 		want := (moved[1] - moved[0]) / (2 * step)
 		if math.Abs(float64(g.Data[i])-want) > 2e-3*max(1, math.Abs(want)) {
 			return fmt.Errorf("the gradient of element %d of an output of %v is %g, differences of the loss give %g", i, g.Shape, g.Data[i], want)
+		}
+	}
+	return nil
+}
+
+// criterionMemory computes losses of outputs that may not be written.
+func criterionMemory(r *Rank) error {
+	for _, columns := range []int{2, 1} {
+		for _, n := range []int{1, 7} {
+			out, targets := outputs(n, 1, columns)
+			output, freeze, freeOutput, err := guardedFloats(len(out.Data))
+			if err != nil {
+				return err
+			}
+			defer freeOutput()
+			copy(output, out.Data)
+			if err := freeze(); err != nil {
+				return err
+			}
+			gradient, _, freeGradient, err := guardedFloats(len(out.Data))
+			if err != nil {
+				return err
+			}
+			defer freeGradient()
+			if _, err := r.Criterion.Forward(tensor.Tensor{Shape: out.Shape, Data: output}, targets); err != nil {
+				break // it takes outputs of another width
+			}
+			if err := r.Criterion.Backward(tensor.Tensor{Shape: out.Shape, Data: gradient}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ var dataPoints = []Point{
 			if err != nil {
 				return err
 			}
-			if err := checkSamples(&samples.Batch); err != nil {
+			if err := CheckSamples(&samples.Batch); err != nil {
 				return err
 			}
 			total := 0
@@ -31,7 +31,7 @@ var dataPoints = []Point{
 				return fmt.Errorf("the batches hold %d samples, but there are %d", total, samples.Size())
 			}
 			if samples.HeldOut != nil {
-				if err := checkSamples(&samples.HeldOut.Batch); err != nil {
+				if err := CheckSamples(&samples.HeldOut.Batch); err != nil {
 					return fmt.Errorf("held out: %w", err)
 				}
 			}
@@ -60,13 +60,13 @@ var dataPoints = []Point{
 	},
 }
 
-// inputs are what data may have to be made for.
-var inputs = []sdk.InputSpec{{Rows: 11, Classes: 3, Targets: 1}, {Features: 5, Classes: 3, Targets: 1}, {Tables: []int{7, 5}, Features: 2, Classes: 2, Targets: 1}}
+// Inputs are what data may have to be made for.
+var Inputs = []sdk.InputSpec{{Rows: 11, Classes: 3, Targets: 1}, {Features: 5, Classes: 3, Targets: 1}, {Tables: []int{7, 5}, Features: 2, Classes: 2, Targets: 1}}
 
 // data makes the part, for the first of inputs that it takes.
 func (s *Subject) data() (sdk.Data, *sdk.Samples, error) {
 	var errs []error
-	list := inputs
+	list := Inputs
 	if s.Inputs != nil {
 		list = []sdk.InputSpec{*s.Inputs}
 	}
@@ -108,8 +108,8 @@ func (s *Subject) load() (*sdk.Samples, error) {
 	return samples, nil
 }
 
-// checkSamples says what is wrong with samples.
-func checkSamples(b *sdk.Batch) error {
+// CheckSamples says what is wrong with samples.
+func CheckSamples(b *sdk.Batch) error {
 	n := b.Size()
 	if n == 0 {
 		return errors.New("there are no samples")

@@ -42,34 +42,42 @@ func (g guard) Close() error {
 	return nil
 }
 
+// guardedStore are buckets whose values are guarded, each by itself.
+func guardedStore(p *process.Process, plan []tensor.BucketSpec) (*comm.Store, error) {
+	store := comm.NewStore(plan)
+	for _, b := range store.Buckets {
+		values, err := ownGuarded(p, cap(b.Gradient.Values))
+		if err != nil {
+			return nil, err
+		}
+		b.Gradient.Values = values[:len(b.Gradient.Values)]
+	}
+	return store, nil
+}
+
+// ownGuarded are guarded values that a process owns.
+func ownGuarded(p *process.Process, n int) ([]float32, error) {
+	values, _, free, err := guardedFloats(n)
+	if err == nil {
+		p.OwnMemory(guard(free))
+	}
+	return values, err
+}
+
 // bindGuarded gives the model of a rank guarded memory, a bucket for each parameter.
 func (r *Rank) bindGuarded(p *process.Process, plan []tensor.BucketSpec) (err error) {
-	floats := func(n int) []float32 {
-		values, _, free, e := guardedFloats(n)
-		if e != nil {
-			err = e
-			return make([]float32, n)
-		}
-		p.OwnMemory(guard(free))
-		return values
-	}
 	specs := r.Model.Parameters()
-	gradients, store, e := layout.New(specs, plan, func(specs []tensor.BucketSpec) (*comm.Store, error) {
-		store := comm.NewStore(specs)
-		for _, b := range store.Buckets {
-			b.Gradient.Values = floats(cap(b.Gradient.Values))[:len(b.Gradient.Values)]
-		}
-		return store, err
-	})
-	if e != nil {
-		return e
+	gradients, store, err := layout.New(specs, plan, func(plan []tensor.BucketSpec) (*comm.Store, error) { return guardedStore(p, plan) })
+	if err != nil {
+		return err
 	}
 	r.Gradients, r.Buckets = gradients, store.Buckets
 	for _, spec := range specs {
-		r.Values = append(r.Values, tensor.Tensor{Shape: spec.Shape, Data: floats(tensor.Elements(spec.Shape))})
-	}
-	if err != nil {
-		return err
+		values, err := ownGuarded(p, tensor.Elements(spec.Shape))
+		if err != nil {
+			return err
+		}
+		r.Values = append(r.Values, tensor.Tensor{Shape: spec.Shape, Data: values})
 	}
 	return r.Model.Bind(r.Values, r.Gradients)
 }

@@ -1,6 +1,7 @@
 package points
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/psbench/psbench/comm/fabric"
@@ -9,8 +10,8 @@ import (
 )
 
 const (
-	// MaxBatch is how many samples the batches have that parts are told of; points use no
-	// larger ones but those that they make for a criterion in a test.
+	// MaxBatch is how many samples the batches have that parts are told of, where a point does
+	// not need more.
 	MaxBatch = 64
 	// Batches is how many a trainer needs in an epoch to carry a point out.
 	Batches = 4
@@ -42,11 +43,11 @@ func kit(part sdk.Part) process.Choice {
 	return process.Choice{Kind: part.Kind, Key: part.Key, Settings: []byte("{}")}
 }
 
-// serverModel is that of a server of parameters.
-func (s *Subject) serverModel() *process.Choice {
-	if s.Part.Kind != sdk.KindServer || s.Part.Serves != sdk.ServiceParameters {
-		return nil
+// samples are those of the largest batch.
+func (s *Subject) samples(p Point) int {
+	n := cmp.Or(p.Samples, MaxBatch)
+	if s.Largest > 0 {
+		n = min(n, s.Largest)
 	}
-	model := kit(sizesModel)
-	return &model
+	return n
 }

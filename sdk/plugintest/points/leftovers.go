@@ -2,7 +2,11 @@ package points
 
 import (
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -11,19 +15,19 @@ import (
 func leftovers(basic Point) Point {
 	return Point{
 		Name:    "leftovers",
-		Promise: "a part that has been closed leaves no goroutine",
+		Promise: "a part that has been closed leaves no goroutine, no open file and no process",
 		alone: func(s *Subject) error {
-			before := goroutines()
+			before, opened, started := goroutines(), openFiles(), children()
 			if err := basic.Check(s); err != nil {
 				return err
 			}
 			var left string
 			for start := time.Now(); time.Since(start) < time.Second; time.Sleep(5 * time.Millisecond) {
-				if left = newGoroutine(before); left == "" {
+				if left = newGoroutine(before) + newOne("an open file", opened, openFiles()) + newOne("a process", started, children()); left == "" {
 					return nil
 				}
 			}
-			return fmt.Errorf("a goroutine is left: %s", left)
+			return fmt.Errorf("it leaves %s", left)
 		},
 	}
 }
@@ -47,7 +51,42 @@ func newGoroutine(before map[string]string) string {
 		if _, old := before[number]; old || !created || strings.HasPrefix(origin, "testing.") || strings.Contains(stack, "points.goroutines(") {
 			continue
 		}
-		return strings.Join(strings.Fields(origin), " ")
+		return "a goroutine: " + strings.Join(strings.Fields(origin), " ")
+	}
+	return ""
+}
+
+// openFiles are the names of this process's, by their descriptors.
+func openFiles() map[string]string {
+	files := map[string]string{}
+	links, _ := filepath.Glob("/proc/self/fd/*")
+	for _, link := range links {
+		if name, err := os.Readlink(link); err == nil { // else it is closed again: that of this list
+			files[link] = name
+		}
+	}
+	return files
+}
+
+// children are the processes that this one has, by their numbers.
+func children() map[string]string {
+	numbers := map[string]string{}
+	lists, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, list := range lists {
+		text, _ := os.ReadFile(list) // #nosec G304 -- a file of /proc; a thread that has ended has none
+		for _, number := range strings.Fields(string(text)) {
+			numbers[number] = number
+		}
+	}
+	return numbers
+}
+
+// newOne names one that was not there before, or gives "".
+func newOne(what string, before, now map[string]string) string {
+	for _, key := range slices.Sorted(maps.Keys(now)) {
+		if before[key] != now[key] && !strings.HasPrefix(now[key], "anon_inode:") { // of the runtime's poller
+			return what + ": " + now[key]
+		}
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugintest/toys"
 )
 
 // modelPoints are those of models. What a single backward pass emits the host checks, in every
@@ -39,7 +40,8 @@ var modelPoints = []Point{
 	{
 		Name:    "memory",
 		Promise: "values and gradients are read and written where they were bound, and not beside that",
-		Guarded: true,
+		Unseen:  "a model's process lays its parameters and gradients out itself",
+		guarded: true,
 		rank: func(r *Rank) error {
 			r.Model.Initialize(1)
 			for _, n := range []int{1, 7} {
@@ -53,16 +55,25 @@ var modelPoints = []Point{
 		Promise: "a backward pass emits the gradient of every parameter once, when it is complete",
 		rank: func(r *Rank) error {
 			r.Model.Initialize(1)
-			_, err := r.step(Batch(r.Model.Inputs(), 4, 0))
-			return err
+			emitted := make([]string, len(r.Gradients))
+			if _, err := r.stepEmitting(Batch(r.Model.Inputs(), 4, 0), func(k int) { emitted[k] = digest(r.Gradients[k]) }); err != nil {
+				return err
+			}
+			for k, g := range r.Gradients {
+				if after := digest(g); after != emitted[k] {
+					return fmt.Errorf("the gradient of parameter %s is %s when it is emitted, and %s when Backward returns", r.Model.Parameters()[k].Name, emitted[k], after)
+				}
+			}
+			return nil
 		},
 	},
 	{
 		Name:    "sizes",
-		Promise: "batches of 1, of an odd and of the largest number of samples are computed, with empty bags and bags that hold an index twice",
+		Promise: "batches of 1, of an odd and of a huge number of samples are computed, with empty bags and bags that hold an index twice",
+		Samples: 1031,
 		rank: func(r *Rank) error {
 			r.Model.Initialize(1)
-			for _, n := range []int{1, 7, MaxBatch, 2} {
+			for _, n := range []int{1, min(7, r.Samples), r.Samples, min(2, r.Samples)} {
 				if _, err := r.step(Batch(r.Model.Inputs(), n, n)); err != nil {
 					return fmt.Errorf("a batch of %d: %w", n, err)
 				}
@@ -71,17 +82,26 @@ var modelPoints = []Point{
 		},
 	},
 	{
-		Name:    "batch",
-		Promise: "a batch is only read",
+		Name:    "reads",
+		Promise: "a batch, and the parameters, are only read",
 		rank: func(r *Rank) error {
 			r.Model.Initialize(1)
 			b := Batch(r.Model.Inputs(), 6, 0)
 			before := sdk.Batch{Indices: slices.Clone(b.Indices), Offsets: slices.Clone(b.Offsets), Features: slices.Clone(b.Features), Targets: slices.Clone(b.Targets)}
+			var values []string
+			for _, v := range r.Values {
+				values = append(values, digest(&tensor.Gradient{Values: v.Data}))
+			}
 			if _, err := r.step(b); err != nil {
 				return err
 			}
-			if !slices.Equal(b.Indices, before.Indices) || !slices.Equal(b.Offsets, before.Offsets) || !slices.Equal(b.Features, before.Features) || !slices.Equal(b.Targets, before.Targets) {
+			if !sameSamples(b, &before) {
 				return errors.New("the batch is not what it was")
+			}
+			for k, v := range r.Values {
+				if now := digest(&tensor.Gradient{Values: v.Data}); now != values[k] {
+					return fmt.Errorf("parameter %s is %s before an iteration of the model and %s after it", r.Model.Parameters()[k].Name, values[k], now)
+				}
 			}
 			return nil
 		},
@@ -118,12 +138,12 @@ var modelPoints = []Point{
 		Passes:  2,
 		rank: func(r *Rank) error {
 			r.Model.Initialize(11)
-			for range 2 {
+			for step := range 2 {
 				loss, err := r.step(Batch(r.Model.Inputs(), 5, 0))
 				if err != nil {
 					return err
 				}
-				if err := r.again("the output", &tensor.Gradient{Values: []float32{float32(loss)}}); err != nil {
+				if err := r.again(fmt.Sprintf("the output of batch %d", step), &tensor.Gradient{Values: []float32{float32(loss)}}); err != nil {
 					return err
 				}
 			}
@@ -161,14 +181,17 @@ func Batch(in sdk.InputSpec, n, salt int) *sdk.Batch {
 			b.Targets = append(b.Targets, targets...)
 		}
 		for k := range in.Features {
-			b.Features = append(b.Features, number(i*31+k+salt))
+			b.Features = append(b.Features, toys.Number(i*31+k+salt))
 		}
 	}
 	return b
 }
 
 // step computes a batch: the loss is the output, weighted; its gradient goes backward.
-func (r *Rank) step(b *sdk.Batch) (float64, error) {
+func (r *Rank) step(b *sdk.Batch) (float64, error) { return r.stepEmitting(b, func(int) {}) }
+
+// stepEmitting is step, which says what is emitted.
+func (r *Rank) stepEmitting(b *sdk.Batch, emit func(parameter int)) (float64, error) {
 	out, err := r.Model.Forward(b)
 	if err != nil {
 		return 0, err
@@ -178,10 +201,10 @@ func (r *Rank) step(b *sdk.Batch) (float64, error) {
 	}
 	loss, up := 0.0, tensor.New(out.Shape...)
 	for i, y := range out.Data {
-		up.Data[i] = number(i + 3)
+		up.Data[i] = toys.Number(i + 3)
 		loss += float64(up.Data[i]) * float64(y)
 	}
-	if err := r.Model.Backward(up, func(int) {}); err != nil {
+	if err := r.Model.Backward(up, emit); err != nil {
 		return loss, err
 	}
 	for k, g := range r.Gradients {
@@ -224,7 +247,7 @@ func modelGradient(r *Rank) error {
 					return err
 				}
 				for i, y := range out.Data {
-					moved[side] += float64(number(i+3)) * float64(y)
+					moved[side] += float64(toys.Number(i+3)) * float64(y)
 				}
 			}
 			slope := (moved[1] - moved[0]) / (2 * step)

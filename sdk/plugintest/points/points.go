@@ -24,11 +24,14 @@ type Point struct {
 	Ranks, Passes int
 	// Sparse says that it is about sparse gradients alone, Agreement that about ranks that agree.
 	Sparse, Agreement bool
-	// Guarded has a model bound to memory between pages that nobody may touch, as only a test can.
-	Guarded bool
+	// Samples are those of the largest batch that a model or criterion is told of and gets; 0: MaxBatch.
+	Samples int
+	// Unseen is why a run does not show whether the part keeps the point, "" where one does.
+	Unseen string
 
-	rank  func(r *Rank) error    // carried out by each rank, in each pass
-	alone func(s *Subject) error // builds the part itself; nil where rank is set
+	rank    func(r *Rank) error    // carried out by each rank, in each pass; nil: by none
+	alone   func(s *Subject) error // in a test in the place of rank: builds the part itself, and sees more
+	guarded bool                   // tensors lie between pages that nobody may touch, in a test
 }
 
 // Subject is the part that is tested and what is known of it.
@@ -41,6 +44,9 @@ type Subject struct {
 	Timeout     time.Duration
 	InTrainer   map[sdk.Kind]string // keys that a trainer is to choose
 	Inputs      *sdk.InputSpec      // what data is made for; nil: of several the first that it takes
+	Largest     int                 // samples of the largest batch; 0: as many as the point says
+
+	panics panics // of what is built
 }
 
 // timeout is how long the part may take over anything.
@@ -63,20 +69,15 @@ func (s *Subject) Points() []Point {
 	case sdk.KindModel:
 		own = modelPoints
 	case sdk.KindHook:
-		own = reductionPoints
+		own = hookPoints(len(s.Part.Links) > 0)
 	case sdk.KindServer:
 		own = serverPoints(s.Part)
 	case sdk.KindData:
 		own = dataPoints
 	case sdk.KindTrainer:
-		if s.Part.Needs == sdk.ServiceGradients {
-			own = trainerPoints
-		}
+		own = trainerPoints
 	}
-	list := append([]Point{refusesSettings}, own...)
-	if len(own) > 0 {
-		list = append(list, leftovers(own[0]))
-	}
+	list := slices.Concat([]Point{refusesSettings}, own, []Point{leftovers(own[0])})
 	return slices.DeleteFunc(list, func(p Point) bool { return p.Sparse && s.dense() || p.Agreement && !s.agrees() })
 }
 
@@ -90,14 +91,19 @@ func (s *Subject) agrees() bool {
 }
 
 // InRun says that a trainer of a real run can carry the point out.
-func (p Point) InRun() bool { return p.rank != nil && !p.Guarded }
+func (p Point) InRun() bool { return p.rank != nil && p.Unseen == "" }
 
 // Check carries the point out on s in this process. The error is what is wrong with the part.
-func (p Point) Check(s *Subject) error {
+func (p Point) Check(s *Subject) (err error) {
 	if p.alone != nil {
-		return within(s.timeout()+hostGrace, func() error { return p.alone(s) })
+		err = within(s.timeout()+hostGrace, func() error { return p.alone(s) })
+	} else {
+		err = p.inWorld(s)
 	}
-	return p.inWorld(s)
+	if panicked := s.panics.take(); panicked != nil {
+		err = panicked // which explains the rest
+	}
+	return err
 }
 
 // Carry carries out one pass of the point in a rank.

@@ -17,18 +17,23 @@ type Rank struct {
 	Pass           int // from 0; each began with a reset
 	// Told are digests that must be the same on all ranks, by what they are of.
 	Told map[string]string
-	// MostSamples bounds a batch, where memory for batches was allocated; 0: nothing does.
-	MostSamples int
+	// Samples are those of the largest batch.
+	Samples int
 
 	trainer sdk.Trainer // that is tested; nil of other kinds
+	plan    []tensor.BucketSpec
+	batch   int64         // of the next call about tables
+	inputs  sdk.InputSpec // of its data
+	calls   *ledger       // of the parts that it has
 	subject *Subject
 	noted   map[string]string // in pass 0
-	output  tensor.Tensor     // that a criterion was given last
+	output  tensor.Tensor     // that a criterion was given last, with its
+	targets []int64
 }
 
-// NewRank makes a rank that is about to carry points out on s.
-func NewRank(s *Subject, parts sdk.TrainerParts, position, size int) *Rank {
-	return &Rank{TrainerParts: parts, Position: position, Size: size, Told: map[string]string{}, subject: s, noted: map[string]string{}}
+// NewRank makes a rank that is about to carry a point out on s.
+func NewRank(s *Subject, p Point, parts sdk.TrainerParts, position, size int) *Rank {
+	return &Rank{TrainerParts: parts, Position: position, Size: size, Told: map[string]string{}, Samples: s.samples(p), subject: s, noted: map[string]string{}}
 }
 
 // same notes values that must be equal on all ranks.
@@ -59,13 +64,4 @@ func finite(what string, values []float32) error {
 		}
 	}
 	return nil
-}
-
-// number is a value between -1 and 1 that n decides, a multiple of 1/64.
-func number(n int) float32 {
-	x := uint32(n)*2654435761 + 12345 // #nosec G115 -- any bits do
-	x ^= x >> 15
-	x *= 2246822519
-	x ^= x >> 13
-	return float32(int(x%127)-63) / 64
 }

@@ -10,12 +10,14 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/hosted"
+	"github.com/psbench/psbench/sdk/plugintest/toys"
 )
 
-// buckets are those that the part is tried with, one for each parameter of Sizes.
+// buckets are those that the part is tried with, one for each parameter of Sizes, and one that is
+// empty.
 func (s *Subject) buckets() []tensor.BucketSpec {
 	var list []tensor.BucketSpec
-	for i, p := range (&Sizes{DenseOnly: s.dense()}).Parameters() {
+	for i, p := range (&toys.Sizes{DenseOnly: s.dense()}).Parameters() {
 		n := tensor.Elements(p.Shape)
 		b := tensor.BucketSpec{Index: i, Elements: n, Parameters: []tensor.Span{{Parameter: i, Elements: n}}}
 		if p.Sparse {
@@ -23,7 +25,7 @@ func (s *Subject) buckets() []tensor.BucketSpec {
 		}
 		list = append(list, b)
 	}
-	return list
+	return append(list, tensor.BucketSpec{Index: len(list)})
 }
 
 // reductionPoints are those of hooks, and of servers that gradients are pushed to.
@@ -132,9 +134,10 @@ func (r *Rank) reduceAll(batch int64, rows func(*Rank) []int32) error {
 		}
 	}
 	var first error
+	patience := r.subject.timeout()
 	for i, f := range futures {
-		if err := within(r.subject.timeout(), f.Wait); first == nil && err != nil {
-			first = fmt.Errorf("batch %d, bucket %d: %w", batch, i, err)
+		if err := within(patience, f.Wait); first == nil && err != nil {
+			first, patience = fmt.Errorf("batch %d, bucket %d: %w", batch, i, err), moment
 		}
 	}
 	if first != nil {
@@ -203,7 +206,7 @@ func (r *Rank) fill(b *tensor.Bucket, batch int64, rows []int32) error {
 		copy(b.Gradient.Rows, rows)
 	}
 	for i := range b.Gradient.Values {
-		b.Gradient.Values[i] = number(int(batch)*7919 + r.Position*104729 + b.Index*1299709 + i)
+		b.Gradient.Values[i] = toys.Number(int(batch)*7919 + r.Position*104729 + b.Index*1299709 + i)
 	}
 	return nil
 }

@@ -8,23 +8,31 @@ import (
 	"sync"
 	"time"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/engine"
+	"github.com/psbench/psbench/sdk/plugintest/toys"
 )
 
-// once is that of servers that are handed whole pushes.
+// once and late are those of servers that are handed whole pushes.
 var once = Point{
 	Name:    "once",
 	Promise: "each push is answered once, with a gradient, and Receive waits for no other push",
+	Ranks:   3,
+	rank: func(r *Rank) error {
+		time.Sleep(time.Duration(r.Position) * moment)
+		defer time.Sleep(moment) // for answers that are too many
+		return r.reduceAll(0, rowsOfRank)
+	},
 	alone: func(s *Subject) error {
 		const trainers = 3
 		env := s.environment().(sdk.ServerEnv)
 		env.Trainers, env.Buckets = trainers, s.buckets()
-		if s.serverModel() != nil {
-			env.Model = &Sizes{DenseOnly: true}
+		if s.Part.Serves == sdk.ServiceParameters {
+			env.Model = &toys.Sizes{DenseOnly: true}
 		}
-		made, err := s.Part.Build(s.settings(), env)
+		made, err := s.buildIn(s.settings(), env)
 		if err != nil {
 			return err
 		}
@@ -69,11 +77,27 @@ var once = Point{
 	},
 }
 
+var late = Point{
+	Name:    "late",
+	Promise: "no push is answered once its pass is over",
+	Ranks:   2,
+	Passes:  2,
+	rank: func(r *Rank) error {
+		time.Sleep(moment)
+		defer time.Sleep(moment)
+		return r.reduceAll(0, rowsOfRank)
+	},
+}
+
+// moment is long enough for what comes too late.
+const moment = 30 * time.Millisecond
+
 // elementwisePoints are those of servers that the host runs on blocks.
 var elementwisePoints = []Point{
 	{
 		Name:    "memory",
 		Promise: "Combine and Finish write to sum alone, and not behind its end",
+		Unseen:  "the blocks that Combine and Finish get lie in the server's process, beside which a run can guard no page",
 		alone: func(s *Subject) error {
 			server, err := s.elementwise()
 			if err != nil {
@@ -90,6 +114,8 @@ var elementwisePoints = []Point{
 	{
 		Name:    "blocks",
 		Promise: "an element of the answer depends on that element alone: in pieces, and on several goroutines at once, Combine and Finish give what they give on the whole",
+		Ranks:   2,
+		rank:    samePlaces,
 		alone: func(s *Subject) error {
 			server, err := s.elementwise()
 			if err != nil {
@@ -116,6 +142,34 @@ var elementwisePoints = []Point{
 			return nil
 		},
 	},
+}
+
+// samePlaces has equal elements reduced at different places of buckets of different sizes.
+func samePlaces(r *Rank) error {
+	const period = 7
+	var buckets []*tensor.Bucket
+	var futures []*comm.Future
+	for _, b := range r.Buckets {
+		if b.Sparse || b.Elements < period {
+			continue
+		}
+		for i := range b.Gradient.Values {
+			b.Gradient.Values[i] = toys.Number(r.Position*104729 + i%period)
+		}
+		buckets, futures = append(buckets, b), append(futures, r.Hook.Reduce(batchState(0), b))
+	}
+	for i, f := range futures {
+		if err := within(r.subject.timeout(), f.Wait); err != nil {
+			return err
+		}
+		first := buckets[0].Gradient.Values[:period]
+		for k, v := range buckets[i].Gradient.Values {
+			if want := first[k%period]; math.Abs(float64(v-want)) > 1e-5*max(1, math.Abs(float64(want))) {
+				return fmt.Errorf("the same gradients have the answer %g as element %d of %d, and %g as element %d of %d", v, k, buckets[i].Elements, want, k%period, buckets[0].Elements)
+			}
+		}
+	}
+	return nil
 }
 
 // combineGuarded combines gradients of n elements that may not be written.
@@ -148,7 +202,7 @@ func combineGuarded(server sdk.ElementwiseServer, n int) error {
 func elements(k, n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
-		x[i] = number(k*7919 + i)
+		x[i] = toys.Number(k*7919 + i)
 	}
 	return x
 }
@@ -157,7 +211,7 @@ func elements(k, n int) []float32 {
 func (s *Subject) elementwise() (sdk.ElementwiseServer, error) {
 	env := s.environment().(sdk.ServerEnv)
 	env.Trainers, env.Engine = 3, engine.Host
-	made, err := s.Part.Build(s.settings(), env)
+	made, err := s.buildIn(s.settings(), env)
 	if err != nil {
 		return nil, err
 	}
@@ -183,5 +237,6 @@ func serverPoints(part sdk.Part) []Point {
 	case part.Timing != 0:
 		return slices.Concat(elementwisePoints, reductionPoints)
 	}
-	return slices.Concat([]Point{once}, reductionPoints)
+	last := len(reductionPoints) - 1
+	return slices.Concat([]Point{once}, reductionPoints[:last], []Point{late}, reductionPoints[last:])
 }

@@ -28,7 +28,11 @@ var refusesSettings = Point{
 
 // build makes the part in an environment of its kind that has no links.
 func (s *Subject) build(settings []byte) (any, error) {
-	return s.Part.Build(settings, s.environment())
+	return s.buildIn(settings, s.environment())
+}
+
+func (s *Subject) buildIn(settings []byte, env any) (any, error) {
+	return s.panics.around(s.Part).Build(settings, env)
 }
 
 // environment is one of the part's kind.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -14,6 +15,7 @@ var tablePoints = []Point{
 	{
 		Name:    "lookup",
 		Promise: "Lookup writes all columns of every bag that it is asked for, empty ones too, and nothing beside them",
+		rank:    linkedLookup,
 		alone: func(s *Subject) error {
 			return s.withTable(func(server sdk.TableServer, spec comm.TableSpec) error {
 				for _, bags := range tableBags(spec) {
@@ -28,6 +30,7 @@ var tablePoints = []Point{
 	{
 		Name:    "update",
 		Promise: "Update applies the gradient of every bag, of indices that come twice as well, and changes no other row",
+		rank:    func(r *Rank) error { return linkedUpdate(r, 0, r.Tables.Store.Tables[0].Rows-1) },
 		alone: func(s *Subject) error {
 			return s.withTable(func(server sdk.TableServer, spec comm.TableSpec) error {
 				last := int64(spec.Rows - 1)
@@ -56,8 +59,37 @@ var tablePoints = []Point{
 		},
 	},
 	{
+		Name:    "ranks",
+		Promise: "trainers call at the same time, and each has its own answers",
+		Ranks:   3,
+		rank: func(r *Rank) error {
+			for range 8 {
+				if err := linkedUpdate(r, r.Position%r.Tables.Store.Tables[0].Rows, -1); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	},
+	{
 		Name:    "reset",
 		Promise: "Reset returns the table to its initial values",
+		Passes:  2,
+		rank: func(r *Rank) error {
+			for updates := range 2 {
+				values, err := r.lookUp([][]int64{{0}, {int64(r.Tables.Store.Tables[0].Rows - 1)}})
+				if err != nil {
+					return err
+				}
+				if err := r.again(fmt.Sprintf("what is looked up after %d updates", updates), &tensor.Gradient{Values: values}); err != nil {
+					return err
+				}
+				if err := r.update(); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
 		alone: func(s *Subject) error {
 			return s.withTable(func(server sdk.TableServer, spec comm.TableSpec) error {
 				bags := [][]int64{{0}, {int64(spec.Rows - 1)}}
@@ -93,7 +125,7 @@ func tableBags(spec comm.TableSpec) [][][]int64 {
 
 // withTable builds the server, whose Table and Reset have been called.
 func (s *Subject) withTable(f func(sdk.TableServer, comm.TableSpec) error) error {
-	made, err := s.Part.Build(s.settings(), s.environment())
+	made, err := s.build(s.settings())
 	if err != nil {
 		return err
 	}

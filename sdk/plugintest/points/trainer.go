@@ -5,17 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/engine"
-	"github.com/psbench/psbench/sdk/host/hosted"
 	"github.com/psbench/psbench/sdk/host/layout"
-	"github.com/psbench/psbench/sdk/host/process"
 )
 
-// trainerPoints are those of trainers that have gradients reduced.
+// trainerPoints are those of trainers, whatever they need of servers.
 var trainerPoints = []Point{
 	{
 		Name:    "plan",
@@ -31,6 +27,16 @@ var trainerPoints = []Point{
 			}
 			r.Told["the plan"] = fmt.Sprint(plan)
 			return nil
+		},
+	},
+	{
+		Name:    "order",
+		Promise: "Forward, the loss, its gradient and Backward of a batch come in this order, its buckets in theirs, and none is written while it is reduced",
+		Unseen:  "model, criterion and hook of a run are not psbench's own to ask",
+		Ranks:   2,
+		rank: func(r *Rank) error {
+			_ = guarded(func() error { _, err := r.train(context.Background(), nil); return err }) // the business of other points
+			return r.calls.wrong
 		},
 	},
 	{
@@ -137,54 +143,4 @@ func (t *told) Loss(loss float64) {
 	if t.losses = append(t.losses, loss); t.each != nil {
 		t.each(len(t.losses))
 	}
-}
-
-// equipTrainer builds a trainer with all that it needs.
-func (w *world) equipTrainer(r *Rank, p *process.Process, links process.HookLinks) error {
-	trainer, err := process.Build[sdk.Trainer](p, w.subject.choice(), sdk.TrainerEnv{
-		Rank: r.Position, Name: p.Name(), Trainers: r.Size, Epochs: trainedEpochs, Seed: 7, Maps: w.subject.InTrainer,
-	})
-	if err != nil {
-		return err
-	}
-	r.trainer = trainer
-	if r.Model, err = hosted.NewModel(p, kit(matrix), sdk.ModelEnv{MaxBatch: MaxBatch, Threads: 1, Engine: engine.Host}); err != nil {
-		return err
-	}
-	specs := r.Model.Parameters()
-	plan, err := trainer.Plan(specs)
-	if err != nil {
-		return err
-	}
-	if err := layout.CheckPlan(specs, plan); err != nil {
-		return err
-	}
-	store, err := r.bind(p, plan)
-	if err != nil {
-		return err
-	}
-	if r.Links, err = p.JoinLinks(links, store); err != nil {
-		return err
-	}
-	if r.Hook, err = hosted.NewHook(p, kit(groupHook), sdk.HookEnv{Trainers: r.Size, Buckets: plan, Seed: 7, Links: r.Links}); err != nil {
-		return err
-	}
-	if r.Criterion, err = hosted.NewCriterion(p, kit(squares), sdk.CriterionEnv{MaxBatch: MaxBatch, Engine: engine.Host}); err != nil {
-		return err
-	}
-	var list []sdk.Batch
-	for i := range 3 {
-		list = append(list, *Batch(r.Model.Inputs(), 4, 5*r.Position+i))
-	}
-	if preparing, ok := trainer.(sdk.Preprocessor); ok {
-		changed, err := preparing.Preprocess(slices.Clone(list))
-		if err != nil {
-			return err
-		}
-		if changed != nil {
-			list = changed
-		}
-	}
-	r.Batches = sdk.NewBatches(list)
-	return trainer.Attach(r.TrainerParts)
 }

@@ -1,0 +1,94 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/dataparallel"
+	"github.com/psbench/psbench/sdk/plugintest/points"
+)
+
+// trainerSettings say which point is carried out, and what part is tested.
+type trainerSettings struct {
+	Point        string   `json:"point" doc:"the point of the contract that is carried out"`
+	Kind         string   `json:"kind" doc:"kind of the part that is tested"`
+	Serves       string   `json:"serves" doc:"what a server that is tested serves"`
+	Links        []string `json:"links" doc:"links of a hook that is tested"`
+	Timing       int      `json:"timing" doc:"timing of a server that is tested"`
+	Asynchronous bool     `json:"asynchronous" doc:"the server that is tested does not wait"`
+	RanksDiffer  bool     `json:"ranks_differ" doc:"results may differ from rank to rank"`
+	DenseOnly    bool     `json:"dense_only" doc:"gradients are dense"`
+	Largest      int      `json:"largest" doc:"samples of the largest batch; 0: as many as the point says"`
+}
+
+// trainer carries a point out in the first iteration of each pass.
+type trainer struct {
+	env   sdk.TrainerEnv
+	point points.Point
+	about *points.Subject
+	parts sdk.TrainerParts
+	rank  *points.Rank
+}
+
+func newTrainer(s trainerSettings, env sdk.TrainerEnv) (*trainer, error) {
+	part := sdk.Part{Kind: sdk.Kind(s.Kind), Serves: sdk.Service(s.Serves), Timing: sdk.Timing(s.Timing), Asynchronous: s.Asynchronous}
+	for _, link := range s.Links {
+		part.Links = append(part.Links, sdk.Link(link))
+	}
+	about := &points.Subject{Part: part, RanksDiffer: s.RanksDiffer, DenseOnly: s.DenseOnly, Largest: s.Largest}
+	list := about.Points()
+	i := slices.IndexFunc(list, func(p points.Point) bool { return p.Name == s.Point && p.InRun() })
+	if i < 0 {
+		return nil, fmt.Errorf("setting point is %q, which no point of a %s is that a run carries out", s.Point, s.Kind)
+	}
+	return &trainer{env: env, point: list[i], about: about}, nil
+}
+
+// Plan has a bucket for each parameter.
+func (t *trainer) Plan(parameters []sdk.ParameterSpec) ([]tensor.BucketSpec, error) {
+	return dataparallel.BucketSettings{BucketBytes: 1}.PlanBuckets(parameters), nil
+}
+
+func (t *trainer) Attach(parts sdk.TrainerParts) error {
+	t.parts = parts
+	t.rank = points.NewRank(t.about, t.point, parts, t.env.Rank, t.env.Trainers)
+	t.rank.Pass = -1
+	return nil
+}
+
+func (t *trainer) Reset() error {
+	t.rank.Pass++
+	return nil
+}
+
+func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
+	return dataparallel.RunEpoch(ctx, t.env.Name, 0, t.parts, report, func(key sdk.Key, _ *sdk.Batch) (float64, error) {
+		if key.B > 0 {
+			return 0, nil
+		}
+		return 0, t.point.Carry(t.rank)
+	})
+}
+
+// PassFacts implements sdk.PassDescriber: what must be the same on all ranks.
+func (t *trainer) PassFacts() map[string]string { return t.rank.Told }
+
+// lookingUp is a trainer that has tables of servers.
+type lookingUp struct{ *trainer }
+
+// PlanInputs has data of indices that all tables have.
+func (t *lookingUp) PlanInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.InputSpec, error) {
+	if len(tables) == 0 {
+		return model, errors.New("there are no tables")
+	}
+	rows := tables[0].Rows
+	for _, table := range tables {
+		rows = min(rows, table.Rows)
+	}
+	return sdk.InputSpec{Rows: rows, Classes: max(2, model.Classes), Targets: 1}, nil
+}

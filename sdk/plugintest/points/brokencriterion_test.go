@@ -1,0 +1,68 @@
+//go:build !race
+
+package points
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/psbench/psbench/comm/tensor"
+)
+
+// sound are parts that keep their contracts; fault says in what way one does not.
+type sound struct{ fault string }
+
+func (s sound) has(fault string) bool { return s.fault == fault }
+
+// behind writes to what lies behind values.
+func behind(values []float32) {
+	*(*float32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(values)), 4*len(values))) = 1
+}
+
+// brokenSquares is half of the mean squared distance to the target.
+type brokenSquares struct {
+	sound
+	output  tensor.Tensor
+	targets []int64
+	calls   float64
+}
+
+func (c *brokenSquares) Forward(output tensor.Tensor, targets []int64) (float64, error) {
+	c.output, c.targets, c.calls = output, targets, c.calls+1
+	sum := 0.0
+	for i, v := range output.Data {
+		d := float64(v) - float64(targets[i/output.Shape[1]])
+		sum += d * d / 2
+	}
+	switch {
+	case c.has("a sum in the place of a mean"):
+		return sum, nil
+	case c.has("a loss that counts its calls"):
+		return sum/float64(len(targets)) + 1e-9*c.calls, nil
+	case c.has("a loss that is not finite for one sample") && len(targets) == 1:
+		return math.NaN(), nil
+	}
+	return sum / float64(len(targets)), nil
+}
+
+func (c *brokenSquares) Backward(g tensor.Tensor) error {
+	n := float32(len(c.targets))
+	if c.has("a sum in the place of a mean") {
+		n = 1
+	}
+	for i, v := range c.output.Data {
+		g.Data[i] = (v - float32(c.targets[i/c.output.Shape[1]])) / n
+	}
+	if c.has("a gradient of half its length") {
+		g.Data[0] /= 2
+	}
+	switch {
+	case c.has("an output that is overwritten"):
+		c.output.Data[0] = 0
+	case c.has("targets that are overwritten"):
+		c.targets[0] = 1
+	case c.has("a value behind the end of the gradient"):
+		behind(g.Data)
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+//go:build !race
+
+package points
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+)
+
+// adding adds gradients.
+type adding struct{ sound }
+
+func (a *adding) Combine(sum []float32, others [][]float32) {
+	if a.has("a panic") && len(others) == 1 { // as a host calls it, and not the kit
+		panic("of one other")
+	}
+	for _, other := range others {
+		for i, v := range other {
+			sum[i] += v
+			if a.has("the gradients of others are overwritten") {
+				other[i] = 0
+			}
+		}
+	}
+	if a.has("an answer that depends on the place in the block") && len(sum) > 0 {
+		sum[0]++
+	}
+}
+
+func (a *adding) Finish([]float32) {}
+
+// collecting answers all trainers with the sum at the last arrival.
+type collecting struct {
+	sound
+	mu       sync.Mutex
+	trainers int
+	pending  map[[2]int64][]sdk.Push
+	before   float32
+	last     sdk.Push // that was answered
+	arrived  chan struct{}
+}
+
+func (c *collecting) Receive(p sdk.Push) error {
+	if c.has("a panic") {
+		panic("at the first push")
+	}
+	if c.has("Receive waits for the last trainer") && p.Trainer == 0 && c.trainers > 1 {
+		<-c.arrived
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := [2]int64{p.Batch, int64(p.Bucket)}
+	c.pending[key] = append(c.pending[key], p)
+	if len(c.pending[key]) < c.trainers || c.has("no answer") {
+		return nil
+	}
+	pushes := c.pending[key]
+	delete(c.pending, key)
+	// Of sparse gradients each trainer has its own back.
+	for i, v := range pushes[0].Gradient.Values {
+		for _, other := range pushes[1:] {
+			if !p.Gradient.Sparse() {
+				v += other.Gradient.Values[i]
+			}
+		}
+		pushes[0].Gradient.Values[i] = v
+	}
+	full := !p.Gradient.Sparse() && len(p.Gradient.Values) > 0
+	if c.has("something is kept over a reset") && full {
+		c.before++
+		pushes[0].Gradient.Values[0] += c.before
+	}
+	for i, push := range pushes {
+		if c.has("each trainer has another answer") && i > 0 && full {
+			pushes[0].Gradient.Values[0]++
+		}
+		if err := push.Answer(pushes[0].Gradient); err != nil {
+			return err
+		}
+		c.last = push
+		if c.has("two answers") {
+			if err := push.Answer(pushes[0].Gradient); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *collecting) Reset() {
+	if last := c.last; c.has("an answer after its pass") && last.Gradient != nil {
+		time.AfterFunc(moment/3, func() { _ = last.Answer(last.Gradient) })
+	}
+}
+
+// rows is a table of zeros that keeps what it is taught.
+type rows struct {
+	sound
+	values []float32
+	asked  *comm.TableCall // last
+}
+
+func (*rows) Table() comm.TableSpec { return comm.TableSpec{Rows: 5, Width: 2} }
+func (t *rows) Lookup(call *comm.TableCall) error {
+	t.asked = &comm.TableCall{Offsets: slices.Clone(call.Offsets), Indices: slices.Clone(call.Indices)}
+	for i := range call.Bags() {
+		out := call.Columns(i)
+		clear(out)
+		for _, row := range call.Bag(i) {
+			out[0] += t.values[2*row]
+			out[1] += t.values[2*row+1]
+		}
+		if t.has("columns of another table") && call.Stride > call.Width {
+			call.Values[i*call.Stride+call.Width] = 0
+		}
+	}
+	return nil
+}
+
+func (t *rows) Update(call *comm.TableCall) error {
+	bags := call
+	switch {
+	case t.has("bags of whoever asked last"):
+		bags = t.asked
+	case t.has("a panic"):
+		panic("at the first update")
+	}
+	for i := range min(call.Bags(), bags.Bags()) {
+		for _, row := range bags.Bag(i) {
+			t.values[2*row] -= call.Columns(i)[0]
+			t.values[2*row+1] -= call.Columns(i)[1]
+		}
+	}
+	if t.has("a row that no bag held") {
+		t.values[9]++
+	}
+	return nil
+}
+
+func (t *rows) Reset() {
+	if !t.has("a table that is not reset") || t.values == nil {
+		t.values = make([]float32, 10)
+	}
+}

@@ -1,0 +1,102 @@
+package points
+
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
+)
+
+// ledger notes how a trainer calls its model, criterion and hook, and the first call that came out
+// of order. It takes no trainer to be data-parallel: one may reduce every other iteration.
+type ledger struct {
+	forward, loss bool           // that of the batch is computed, and has no Backward yet
+	flights       []*comm.Future // by bucket
+	backward      bool           // a backward pass runs, in which this bucket was reduced last
+	last          int
+	wrong         error
+}
+
+func (l *ledger) note(wrong bool, format string, args ...any) {
+	if wrong && l.wrong == nil {
+		l.wrong = fmt.Errorf(format, args...)
+	}
+}
+
+// flies says that a bucket is being reduced.
+func (l *ledger) flies(bucket int) bool {
+	return bucket < len(l.flights) && l.flights[bucket] != nil && l.flights[bucket].EndNS() == 0
+}
+
+// watch has the calls of parts noted.
+func (l *ledger) watch(m sdk.FeatureModel, c sdk.Criterion, h sdk.Hook) (sdk.Model, sdk.Criterion, sdk.Hook) {
+	return &watchedModel{m, l}, &watchedCriterion{c, l}, &watchedHook{h, l}
+}
+
+type watchedModel struct {
+	sdk.FeatureModel
+	l *ledger
+}
+
+func (m *watchedModel) Forward(b *sdk.Batch) (tensor.Tensor, error) {
+	out, err := m.FeatureModel.Forward(b)
+	m.l.forward, m.l.loss = true, false
+	return out, err
+}
+
+func (m *watchedModel) Backward(up tensor.Tensor, emit func(int)) error {
+	defer m.begin()()
+	return m.FeatureModel.Backward(up, emit)
+}
+
+func (m *watchedModel) BackwardInput(up tensor.Tensor, input []float32, emit func(int)) error {
+	defer m.begin()()
+	return m.FeatureModel.BackwardInput(up, input, emit)
+}
+
+// begin notes a backward pass, which is over when what it returns is called.
+func (m *watchedModel) begin() (end func()) {
+	l := m.l
+	l.note(!l.forward, "Backward comes before Forward of that batch")
+	for bucket := range l.flights {
+		l.note(l.flies(bucket), "Backward overwrites the gradients of bucket %d while that is being reduced", bucket)
+	}
+	l.forward, l.backward, l.last = false, true, -1
+	return func() { l.backward = false }
+}
+
+type watchedCriterion struct {
+	sdk.Criterion
+	l *ledger
+}
+
+func (c *watchedCriterion) Forward(output tensor.Tensor, targets []int64) (float64, error) {
+	c.l.note(!c.l.forward, "the criterion's Forward comes before that of the model")
+	c.l.loss = true
+	return c.Criterion.Forward(output, targets)
+}
+
+func (c *watchedCriterion) Backward(g tensor.Tensor) error {
+	c.l.note(!c.l.loss, "the criterion's Backward comes before its Forward of that batch")
+	c.l.loss = false
+	return c.Criterion.Backward(g)
+}
+
+type watchedHook struct {
+	sdk.Hook
+	l *ledger
+}
+
+func (h *watchedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
+	l := h.l
+	l.note(l.flies(b.Index), "bucket %d is handed to the hook again before it is reduced", b.Index)
+	l.note(l.backward && b.Index <= l.last, "bucket %d is handed to the hook after bucket %d: buckets come in their order", b.Index, l.last)
+	l.last = b.Index
+	f := h.Hook.Reduce(state, b)
+	for b.Index >= len(l.flights) {
+		l.flights = append(l.flights, nil)
+	}
+	l.flights[b.Index] = f
+	return f
+}

@@ -1,0 +1,122 @@
+package points
+
+import (
+	"io"
+	"sync"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk"
+)
+
+// panics are those of a server's methods. psbench calls these on goroutines of its own, where
+// nobody could recover a panic but the part itself, so the kit goes between the two.
+type panics struct {
+	mu    sync.Mutex
+	first error
+}
+
+// catch is the error of f, which is noted where f panics.
+func (c *panics) catch(f func() error) error {
+	panicked := true
+	err := guarded(func() error {
+		err := f()
+		panicked = false
+		return err
+	})
+	if panicked {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.first == nil {
+			c.first = err
+		}
+	}
+	return err
+}
+
+// take is the first panic, which it forgets.
+func (c *panics) take() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.first
+	c.first = nil
+	return err
+}
+
+// around is a part whose methods are called by way of c where it is a server.
+func (c *panics) around(part sdk.Part) sdk.Part {
+	if part.Kind != sdk.KindServer || part.InTrainer() {
+		return part
+	}
+	return part.Around(func(env any, inner func(env any) (any, error)) (any, error) {
+		made, err := inner(env)
+		if err != nil {
+			return nil, err
+		}
+		switch server := made.(type) {
+		case sdk.ElementwiseServer:
+			return &caughtElementwise{server, c}, nil
+		case sdk.TableServer:
+			return &caughtTable{server, c}, nil
+		case sdk.Server:
+			return &caughtServer{server, c}, nil
+		}
+		return made, nil
+	})
+}
+
+type caughtServer struct {
+	sdk.Server
+	c *panics
+}
+
+func (s *caughtServer) Receive(p sdk.Push) error {
+	return s.c.catch(func() error { return s.Server.Receive(p) })
+}
+
+// Expect implements sdk.Expecter for a server that does.
+func (s *caughtServer) Expect(batches []int) error {
+	if e, ok := s.Server.(sdk.Expecter); ok {
+		return s.c.catch(func() error { return e.Expect(batches) })
+	}
+	return nil
+}
+
+func (s *caughtServer) Close() error { return s.c.close(s.Server) }
+
+type caughtElementwise struct {
+	sdk.ElementwiseServer
+	c *panics
+}
+
+func (s *caughtElementwise) Combine(sum []float32, others [][]float32) {
+	_ = s.c.catch(func() error { s.ElementwiseServer.Combine(sum, others); return nil })
+}
+
+func (s *caughtElementwise) Finish(sum []float32) {
+	_ = s.c.catch(func() error { s.ElementwiseServer.Finish(sum); return nil })
+}
+
+func (s *caughtElementwise) Close() error { return s.c.close(s.ElementwiseServer) }
+
+type caughtTable struct {
+	sdk.TableServer
+	c *panics
+}
+
+func (s *caughtTable) Lookup(call *comm.TableCall) error {
+	return s.c.catch(func() error { return s.TableServer.Lookup(call) })
+}
+
+func (s *caughtTable) Update(call *comm.TableCall) error {
+	return s.c.catch(func() error { return s.TableServer.Update(call) })
+}
+
+func (s *caughtTable) Close() error { return s.c.close(s.TableServer) }
+
+// close closes a part that wants to be.
+func (c *panics) close(part any) error {
+	if closer, ok := part.(io.Closer); ok {
+		return c.catch(closer.Close)
+	}
+	return nil
+}
