@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/run"
@@ -119,8 +122,8 @@ func (a *app) chosenParts(cmd *cobra.Command) (chosen verify.Substitutes, err er
 		switch {
 		case part:
 			chosen.Kinds = append(chosen.Kinds, kind)
-			if _, unknown := reg.Lookup(kind, f.Value.String()); unknown != nil && err == nil {
-				err = fmt.Errorf("--%s: %w", f.Name, unknown)
+			if wrong := known(cmd.Context(), reg, kind, f.Value.String()); err == nil && wrong != nil {
+				err = fmt.Errorf("--%s: %w", f.Name, wrong)
 			}
 		case f.Name == "set": // of the parts that are chosen
 		default:
@@ -132,6 +135,22 @@ func (a *app) chosenParts(cmd *cobra.Command) (chosen verify.Substitutes, err er
 		return exp, err
 	}
 	return chosen, err
+}
+
+// known reports that a part is none that its plugin has.
+func known(ctx context.Context, reg *registry.Registry, kind sdk.Kind, key string) error {
+	item, err := reg.Lookup(kind, key)
+	if err != nil {
+		return err
+	}
+	parts, err := catalogue(ctx, item.Plugin)
+	if err != nil {
+		return fmt.Errorf("plugin %s, of %s %s, cannot be asked for its parts: %w", item.Plugin.Name, kind, item.Key, err)
+	}
+	if !slices.ContainsFunc(parts, func(p sdk.Part) bool { return p.Kind == kind && p.Key == item.Key }) {
+		return fmt.Errorf("plugin %s has no %s %s, though %s says so", item.Plugin.Name, kind, item.Key, item.File)
+	}
+	return nil
 }
 
 // substitutable are the kinds of parts that verify takes, by flag.

@@ -48,7 +48,7 @@ func (r *resolver) checkService(ctx context.Context) error {
 	}
 	server := r.chosen[sdk.KindServer]
 	if server.serves != trainer.needs {
-		return fmt.Errorf("%s is %s, which serves %s, but trainer %s needs %s: %s",
+		return fmt.Errorf("%s is %s, which serves %s, but trainer %s needs %s, %s",
 			r.name("server"), server.Key, server.serves, trainer.Key, trainer.needs, r.whoServes(ctx, trainer.needs))
 	}
 	if model := r.chosen[sdk.KindModel]; server.serves == sdk.ServiceParameters && !server.Plugin.Has(model.Plugin.Name) {
@@ -58,7 +58,7 @@ func (r *resolver) checkService(ctx context.Context) error {
 	return nil
 }
 
-// whoServes says which servers there are for a trainer.
+// whoServes says which servers there are for a trainer, after the service.
 func (r *resolver) whoServes(ctx context.Context, service sdk.Service) string {
 	var keys []string
 	for _, item := range r.registry.Items(sdk.KindServer) {
@@ -67,9 +67,9 @@ func (r *resolver) whoServes(ctx context.Context, service sdk.Service) string {
 		}
 	}
 	if keys == nil {
-		return fmt.Sprintf("no server serves %s", service)
+		return "which no server serves"
 	}
-	return fmt.Sprintf("servers of %s: ", service) + strings.Join(keys, ", ")
+	return "as " + strings.Join(keys, " or ") + " serves"
 }
 
 // checkHook fits the hook's links and what the servers serve together.

@@ -6,6 +6,9 @@ import (
 	"reflect"
 	"strings"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/cluster"
@@ -82,6 +85,7 @@ func (r *run) agreeOnPlan() error {
 func (r *run) partition(ctx context.Context, data *process) error {
 	reply, err := data.Partition(ctx, r.partitionRequest())
 	if err != nil {
+		r.unfit = status.Code(err) == codes.Unknown // as processes answer
 		return err
 	}
 	p := partitioned(reply)

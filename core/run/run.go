@@ -45,6 +45,7 @@ type run struct {
 	lookup    *comm.LookupSpec // nil unless servers hold tables
 	told      atomic.Int64     // the pass that runs, a record.Pass, for who tells of it
 	passing   record.Pass      // the last pass for which every process was reset
+	unfit     bool             // the data process refused its samples
 	result    *result.Result
 }
 
@@ -61,11 +62,19 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 	r.noise = noise.NewMeter(r.cluster.Here)
 	r.noise.Begin(noise.Before)
 	err := r.cluster.Run(ctx, cluster.Life{Phases: r.phases(), Tell: o.Progress.Phase, Salvage: r.salvage, Report: r.report})
+	if r.unfit && err != nil {
+		err = &UnfitError{err}
+	}
 	if r.passing == record.NoPass {
 		return nil, err
 	}
 	return r.result, err
 }
+
+// UnfitError ends a run whose data does not hold what its model and trainer take.
+type UnfitError struct{ error }
+
+func (e *UnfitError) Unwrap() error { return e.error }
 
 // phases is the life of a run.
 func (r *run) phases() []cluster.Phase {

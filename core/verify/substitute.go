@@ -39,6 +39,10 @@ func (s Substitutes) unresolved(c Case, err error) error {
 
 // fit finds why a case would say nothing of the parts, or of other ones than was asked for.
 func (s Substitutes) fit(c Case, e *config.Experiment) error {
+	server := e.Parts[sdk.KindServer]
+	if server.Asynchronous && len(e.World.TrainersOf(e.World.ServerRanks()[0])) > 1 {
+		return &misfit{fmt.Sprintf("server %s does not wait for all of its trainers, so they race, and no two runs are alike", quote.Word(server.Key))}
+	}
 	switch {
 	case !s.has(sdk.KindServer):
 	case c.Head().NServer == 0:
@@ -57,10 +61,10 @@ func (s Substitutes) fit(c Case, e *config.Experiment) error {
 	return err
 }
 
-// failed is the error of a run. One of the planning, where data and parameters are held against
-// each other, is a misfit of a model or trainer that the user chose.
-func (s Substitutes) failed(phase string, err error) error {
-	if phase == "planning" && (s.has(sdk.KindModel) || s.has(sdk.KindTrainer)) {
+// failed is the error of a run. The samples of a case that a model or trainer of the user's does not
+// take are a misfit; anything else is what went wrong.
+func (s Substitutes) failed(err error) error {
+	if unfit := (*run.UnfitError)(nil); errors.As(err, &unfit) && (s.has(sdk.KindModel) || s.has(sdk.KindTrainer)) {
 		return &misfit{err.Error()}
 	}
 	return err
@@ -77,16 +81,4 @@ func (s Substitutes) comparable(c Case, r *result.Result) error {
 		}
 	}
 	return nil
-}
-
-// phases remembers how far a run came.
-type phases struct {
-	run.Progress
-	last string
-}
-
-// Phase implements run.Progress.
-func (p *phases) Phase(name string) {
-	p.last = name
-	p.Progress.Phase(name)
 }

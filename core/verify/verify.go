@@ -61,6 +61,9 @@ func Run(ctx context.Context, cases []Case, chosen Substitutes, resolve Resolve,
 	ran := len(cases) - skipped - broken
 	counts := counts(disagree, broken)
 	text := strings.Join(append([]string{fmt.Sprintf("%d of %d cases agree", ran-disagree, ran+broken)}, counts...), ", ")
+	if ran == 0 {
+		text = strings.Join(append([]string{fmt.Sprintf("none of %d cases ran to its end", len(cases))}, counts...), ", ")
+	}
 	if skipped > 0 {
 		text += fmt.Sprintf(", %d skipped", skipped)
 	}
@@ -68,8 +71,10 @@ func Run(ctx context.Context, cases []Case, chosen Substitutes, resolve Resolve,
 		return err
 	}
 	switch {
-	case skipped > 0 && skipped == len(cases):
+	case ran == 0 && broken == 0:
 		return fmt.Errorf("no reference case could run: none fits the parts and settings given")
+	case ran == 0:
+		return fmt.Errorf("%w: none ran to its end, %d of %d failed on the way", ErrFailed, broken, len(cases))
 	case len(counts) > 0:
 		return fmt.Errorf("%w: of %d cases %s", ErrFailed, ran+broken, strings.Join(counts, " and "))
 	}
@@ -98,11 +103,10 @@ func runCase(ctx context.Context, c Case, chosen Substitutes, resolve Resolve, o
 	if err := chosen.fit(c, e); err != nil {
 		return Outcome{}, err
 	}
-	reached := &phases{Progress: o.Progress}
-	o.Summarize, o.Progress = true, reached
+	o.Summarize = true
 	result, err := run.Run(ctx, e, o)
 	if err != nil {
-		return Outcome{}, chosen.failed(reached.last, err)
+		return Outcome{}, chosen.failed(err)
 	}
 	if err := chosen.comparable(c, result); err != nil {
 		return Outcome{}, err

@@ -50,6 +50,8 @@ func main() {
 		}),
 		sdk.Asynchronous(sdk.NewServer("mute", none{}, func(none, sdk.ServerEnv) (sdk.Server, error) { return mute{}, nil })),
 		sdk.Asynchronous(sdk.NewServer("echo", none{}, func(none, sdk.ServerEnv) (sdk.Server, error) { return echo{}, nil })),
+		sdk.NewTrainer("planless", rate{}, func(rate, sdk.TrainerEnv) (sdk.Trainer, error) { return planless{}, nil }),
+		sdk.NewModel("narrow", dummy{}, func(dummy, sdk.ModelEnv) (sdk.Model, error) { return narrow{}, nil }),
 		sdk.NewHook("halving", lies{}, newHalving, sdk.LinkGroup),
 		sdk.NewHook("pushing", none{}, newPushing, sdk.LinkServer),
 		sdk.NewHook("quiet", none{}, newQuiet, sdk.LinkGroup),
