@@ -59,9 +59,16 @@ func pieces[P record.Piece](c *collected) iter.Seq[P] {
 // collect fetches what every process recorded. There may be any amount of it, so that
 // no process may be silent for longer than the timeout, but go on as long as it likes.
 func (r *run) collect(ctx context.Context) error {
-	err := cluster.Each(ctx, r.cluster, r.processes.all, cluster.Unbounded, func(ctx context.Context, p *process) error {
-		return r.fetch(ctx, p, func(silence time.Duration) bool { return silence < r.e.Timeout })
-	})
+	var err error
+	ranks, companions := r.processes.parted()
+	// A trainer that summarizes its parameters initializes the model beside it once more.
+	for _, some := range [][]*process{companions, ranks} {
+		if err == nil {
+			err = cluster.Each(ctx, r.cluster, some, cluster.Unbounded, func(ctx context.Context, p *process) error {
+				return r.fetch(ctx, p, func(silence time.Duration) bool { return silence < r.e.Timeout })
+			})
+		}
+	}
 	if found := r.nonFinite(); err == nil && r.e.FailOnNaN && len(found) > 0 { // of a server: trainers end the pass
 		return fmt.Errorf("%s (--on-nan fail)", found[0].text)
 	}

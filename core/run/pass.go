@@ -73,8 +73,13 @@ func (r *run) train(ctx context.Context, pass record.Pass) error {
 
 // pass resets every process and trains once. It gives what each trainer did.
 func (r *run) pass(ctx context.Context, pass record.Pass) ([]record.Work, error) {
-	if err := cluster.Reset(ctx, r.cluster, r.processes.all, pass); err != nil {
-		return nil, err
+	// Companions come after their trainers, whose reset initializes the model beside them: each
+	// forgets what was recorded before its own.
+	ranks, companions := r.processes.parted()
+	for _, some := range [][]*process{ranks, companions} {
+		if err := cluster.Reset(ctx, r.cluster, some, pass); err != nil {
+			return nil, err
+		}
 	}
 	r.noise.Begin(intervals[pass])
 	r.passing = pass

@@ -69,6 +69,18 @@ func layOut(e *config.Experiment) processes {
 	return ps
 }
 
+// parted are the companions by themselves.
+func (ps *processes) parted() (others, companions []*process) {
+	for _, p := range ps.all {
+		if p.trainer != nil {
+			companions = append(companions, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	return others, companions
+}
+
 // holder is the process that holds a trainer's part of a kind.
 func (p *process) holder(kind sdk.Kind) *process {
 	if c := p.companions[kind]; c != nil {

@@ -202,6 +202,12 @@ func newModel(_ struct{}, env sdk.ModelEnv) (sdk.Model, error) {
 	return &model{made, env.Recorder.Counter("counting_metric", "samples", "rows")}, err
 }
 
+// Initialize counts what no pass has.
+func (m *model) Initialize(seed uint64) {
+	m.samples.Add(1000)
+	m.Model.Initialize(seed)
+}
+
 func (m *model) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	m.samples.Add(int64(b.Size()))
 	return m.Model.Forward(b)
