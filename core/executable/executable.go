@@ -44,7 +44,7 @@ func Files(command []string) ([]File, error) {
 }
 
 // Paths are the files that a command runs: its program first, then the interpreters of a script
-// (env, and what env finds, where it names that), then the arguments that are files, such as
+// (env, and what env finds, where it names that), then the arguments that name files, such as
 // the script that an interpreter is given. They are resolved, and each stands once.
 func Paths(command []string) ([]string, error) {
 	var paths []string
@@ -73,7 +73,7 @@ func Paths(command []string) ([]string, error) {
 		command = slices.Concat(command[:1], arguments, command[1:])
 	}
 	for _, argument := range command[1:] {
-		if IsFile(argument) {
+		if NamesFile(argument) {
 			if err := add(argument); err != nil {
 				return nil, err
 			}
@@ -82,9 +82,16 @@ func Paths(command []string) ([]string, error) {
 	return paths, nil
 }
 
-// IsFile says whether an argument is the path of a regular file.
-func IsFile(argument string) bool {
-	info, err := os.Stat(argument)
+// NamesFile says whether an argument is meant as the path of a regular file. A word without a
+// slash or a dot is a word, even where a file happens to have that name: a path to it begins
+// with ./.
+func NamesFile(argument string) bool {
+	return strings.ContainsAny(argument, "/.") && IsFile(argument)
+}
+
+// IsFile says whether a regular file is at a path.
+func IsFile(path string) bool {
+	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
 }
 

@@ -1,12 +1,15 @@
 package executable
 
 import (
+	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 func file(t *testing.T, folder, name, text string) string {
@@ -40,6 +43,7 @@ func TestPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", folder)
+	t.Chdir(folder)
 	for name, c := range map[string]struct {
 		command, want []string
 		err           string
@@ -47,6 +51,8 @@ func TestPaths(t *testing.T) {
 		"a program":                  {[]string{program, "-v", folder}, []string{program}, ""},
 		"a link":                     {[]string{link}, []string{program}, ""},
 		"a program with a script":    {[]string{program, "-", script}, []string{program, script}, ""},
+		"a word that is a file":      {[]string{program, "script"}, []string{program}, ""},
+		"a path to that file":        {[]string{program, "./script"}, []string{program, script}, ""},
 		"a script":                   {[]string{inner}, []string{inner, program}, ""},
 		"a script of a script":       {[]string{file(t, folder, "outer", "#!"+inner)}, []string{filepath.Join(folder, "outer"), inner, program}, ""},
 		"env":                        {[]string{byEnv}, []string{byEnv, env, program}, ""},
@@ -116,6 +122,101 @@ func TestGuard(t *testing.T) {
 	}
 	if err := Guard(path); err == nil || !strings.Contains(err.Error(), "-rwxrwx---") {
 		t.Errorf("a program that a group can write gives %v", err)
+	}
+}
+
+// A group is the user's own where it is his primary one and nobody else is in it.
+func TestAlone(t *testing.T) {
+	const passwd = "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\nbob:x:1001:100::/:/bin/sh\neve:x:1002:1010::/:/bin/sh\ntom:x:1003:1010::/:/bin/sh\n"
+	const groups = "root:x:0:\nusers:x:100:\nann:x:1000:ann\nwheel:x:10:ann,bob\nopen:x:2000:bob\ntwo:x:1010:\nbroken\n"
+	for _, c := range []struct {
+		group, user, primary int
+		want                 bool
+	}{
+		{1000, 1000, 1000, true},
+		{1000, 1000, 10, true},    // whatever newgrp says
+		{10, 1000, 1000, false},   // others are in it
+		{100, 1001, 100, true},    // of whatever number
+		{1010, 1002, 1010, false}, // another's primary group, too
+		{1000, 1001, 100, false},
+		{0, 0, 0, true},
+		{3000, 3000, 3000, true},  // of a user whom a server knows
+		{3000, 3001, 3000, false}, // who has a group that may be many's
+		{2000, 2000, 2000, false}, // of his number, with a member
+		{1000, 3000, 1000, false},
+		{nobodyAlone, 1000, 1000, false},
+	} {
+		if got := alone(c.group, c.user, c.primary, passwd, groups); got != c.want {
+			t.Errorf("user %d is alone in group %d: %v", c.user, c.group, got)
+		}
+	}
+	if alone(1000, 1000, 1000, passwd, strings.Replace(groups, "ann:x:1000:ann", "ann:x:1000:ann,bob", 1)) {
+		t.Error("ann is alone in the group to which bob was added")
+	}
+}
+
+// list is an access control list: tag, permissions and number of each entry.
+func list(entries ...[3]uint32) []byte {
+	raw := binary.LittleEndian.AppendUint32(nil, listVersion)
+	for _, e := range entries {
+		raw = binary.LittleEndian.AppendUint16(raw, uint16(e[0]))
+		raw = binary.LittleEndian.AppendUint16(raw, uint16(e[1]))
+		raw = binary.LittleEndian.AppendUint32(raw, e[2])
+	}
+	return raw
+}
+
+// Whom a list lets write counts as those whom the mode does.
+func TestAccessLists(t *testing.T) {
+	const none = 0xffffffff
+	me := uint32(os.Getuid())
+	base := func(folks, mask uint32, more ...[3]uint32) []byte {
+		return list(append([][3]uint32{{forOwner, 7, none}, {forFolks, folks, none}, {asMask, mask, none}, {forOthers, 5, none}}, more...)...)
+	}
+	for name, c := range map[string]struct {
+		raw  []byte
+		want bool
+	}{
+		"another user":     {base(5, 7, [3]uint32{forUser, 7, me + 12345}), true},
+		"who is masked":    {base(5, 5, [3]uint32{forUser, 7, me + 12345}), false},
+		"who may read":     {base(5, 7, [3]uint32{forUser, 5, me + 12345}), false},
+		"the user himself": {base(5, 7, [3]uint32{forUser, 7, me}, [3]uint32{forUser, 6, 0}), false},
+		"another group":    {base(5, 7, [3]uint32{forGroup, 6, 12345}), true},
+		"the file's group": {base(7, 7), true},
+		"which is masked":  {base(7, 5), false},
+		"anybody":          {list([3]uint32{forOwner, 7, none}, [3]uint32{forFolks, 5, none}, [3]uint32{forOthers, 2, none}), true},
+		"a list of three":  {list([3]uint32{forOwner, 7, none}, [3]uint32{forFolks, 5, none}, [3]uint32{forOthers, 5, none}), false},
+	} {
+		if got, err := listWritable(c.raw, 12345); got != c.want || err != nil {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	for _, raw := range [][]byte{nil, {1, 0, 0, 0}, append(list(), 1)} {
+		if _, err := listWritable(raw, 0); err == nil {
+			t.Errorf("%v is a list", raw)
+		}
+	}
+	folder, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := file(t, folder, "program", "x")
+	given := list([3]uint32{forOwner, 7, none}, [3]uint32{forUser, 7, me + 12345}, [3]uint32{forFolks, 5, none}, [3]uint32{asMask, 7, none}, [3]uint32{forOthers, 5, none})
+	err = unix.Setxattr(path, accessAttribute, given, 0)
+	if errors.Is(err, unix.ENOTSUP) {
+		return // by this file system, which then has no such danger
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Guard(path); err == nil || !strings.Contains(err.Error(), "with an access control list (getfacl shows it): chmod go-w "+path) {
+		t.Errorf("a file that a list opens gives %v", err)
+	}
+	if err := os.Chmod(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := Guard(path); err != nil {
+		t.Errorf("what the message says does not help: %v", err)
 	}
 }
 

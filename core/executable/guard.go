@@ -40,22 +40,35 @@ func guard(path string, info fs.FileInfo) error {
 	if owner := int(stat.Uid); owner != 0 && owner != os.Getuid() {
 		return fmt.Errorf("%s %s belongs to the user with number %d, who can change it: it must be yours or root's", what, quote.Word(path), owner)
 	}
-	if open := writers(info.Mode(), int(stat.Gid)); open != 0 {
-		return fmt.Errorf("%s %s can be written by others, its mode is %s: chmod go-w %s", what, quote.Word(path), info.Mode(), quote.Word(path))
+	writable, listed, err := byOthers(path, info.Mode(), int(stat.Gid))
+	if err != nil {
+		return err
+	}
+	if writable {
+		why := fmt.Sprintf("its mode is %s", info.Mode())
+		if listed {
+			why += ", with an access control list (getfacl shows it)"
+		}
+		return fmt.Errorf("%s %s can be written by others, %s: chmod go-w %s", what, quote.Word(path), why, quote.Shell(path))
 	}
 	return nil
 }
 
-// writers are the permissions by which others may write. In a folder such as /tmp, whose bit
-// says that only owners may rename, what is the user's stays. A group with the user's own
-// number is the user's alone, as distributions have it whose umask lets the group write.
-func writers(mode fs.FileMode, group int) fs.FileMode {
+// byOthers says whether others than the user may write what is at a path, and whether an access
+// control list is there that says so. In a folder such as /tmp, whose bit says that only owners
+// may rename, what is the user's stays.
+func byOthers(path string, mode fs.FileMode, group int) (writable, listed bool, err error) {
 	if mode.IsDir() && mode&fs.ModeSticky != 0 {
-		return 0
+		return false, false, nil
+	}
+	raw, err := accessList(path)
+	if err != nil {
+		return false, false, fmt.Errorf("the access control list of %s cannot be read: %w", quote.Word(path), err)
+	}
+	if raw != nil {
+		writable, err = listWritable(raw, group)
+		return writable, true, err
 	}
 	open := mode.Perm() & 0o022
-	if group == os.Getgid() && group == os.Getuid() {
-		open &^= 0o020
-	}
-	return open
+	return open&0o002 != 0 || open != 0 && !isAlone(group), false, nil
 }

@@ -125,7 +125,7 @@ func (c *checked) pathsBeside(command *exec.Cmd) ([]string, error) {
 		return paths[1:], nil
 	}
 	paths := slices.Sorted(maps.Keys(c.plugin.Files))
-	if i := slices.IndexFunc(command.Args[1:], executable.IsFile); i >= 0 {
+	if i := slices.IndexFunc(command.Args[1:], executable.NamesFile); i >= 0 {
 		paths = append(paths, command.Args[1+i])
 	}
 	return paths, nil

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"github.com/psbench/psbench/core/jsonfile"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -68,13 +69,6 @@ type HookEntry struct {
 	Links []sdk.Link `json:"links,omitempty" jsonschema:"enum=server,enum=group,enum=default" doc:"links of the hook: server (push and pull with the trainer's server), group (all trainers), default (a second group of all trainers); the plugin says so itself and must agree"`
 }
 
-// kindMap is one map of a file.
-type kindMap struct {
-	name    string
-	kind    sdk.Kind
-	entries map[string]entry
-}
-
 // entry is an entry of any map.
 type entry struct {
 	Entry
@@ -85,34 +79,54 @@ type entry struct {
 	bounds        map[string]string // of a trainer
 }
 
-// maps lists the maps of f in a fixed order.
-func (f *File) maps() []kindMap {
-	return []kindMap{
-		{"server_map", sdk.KindServer, entries(f.ServerMap, func(e ServerEntry) entry {
-			return entry{Entry: e.Entry, serves: e.Serves, asynchronous: e.Asynchronous}
-		})},
-		{"trainer_map", sdk.KindTrainer, entries(f.TrainerMap, func(e TrainerEntry) entry {
-			return entry{Entry: e.Entry, needs: e.Needs, defaults: e.Defaults, bounds: e.Bounds}
-		})},
-		{"ddp_hook_map", sdk.KindHook, entries(f.DDPHookMap, func(e HookEntry) entry { return entry{Entry: e.Entry, links: e.Links} })},
-		{"ddp_model_map", sdk.KindDDPModel, entries(f.DDPModelMap, plain)},
-		{"hook_state_map", sdk.KindHookState, entries(f.HookStateMap, plain)},
-		{"iteration_step_map", sdk.KindIterationStep, entries(f.IterationStepMap, plain)},
-		{"preprocess_data_map", sdk.KindPreprocessData, entries(f.PreprocessMap, plain)},
-		{"criterion_map", sdk.KindCriterion, entries(f.CriterionMap, plain)},
-		{"data_map", sdk.KindData, entries(f.DataMap, plain)},
-		{"model_map", sdk.KindModel, entries(f.ModelMap, func(e ModelEntry) entry {
-			return entry{Entry: e.Entry, defaults: e.Defaults}
-		})},
+// kindMap is one of the maps that every file has.
+type kindMap struct {
+	name    string
+	kind    sdk.Kind
+	entries func(*File) map[string]entry
+	// parse reads one entry, as that of a file at a path.
+	parse func(path string, text []byte) (entry, error)
+}
+
+// kindMaps are the maps of a file in their order.
+var kindMaps = []kindMap{
+	mapOf("server_map", sdk.KindServer, func(f *File) map[string]ServerEntry { return f.ServerMap }, func(e ServerEntry) entry {
+		return entry{Entry: e.Entry, serves: e.Serves, asynchronous: e.Asynchronous}
+	}),
+	mapOf("trainer_map", sdk.KindTrainer, func(f *File) map[string]TrainerEntry { return f.TrainerMap }, func(e TrainerEntry) entry {
+		return entry{Entry: e.Entry, needs: e.Needs, defaults: e.Defaults, bounds: e.Bounds}
+	}),
+	mapOf("ddp_hook_map", sdk.KindHook, func(f *File) map[string]HookEntry { return f.DDPHookMap }, func(e HookEntry) entry {
+		return entry{Entry: e.Entry, links: e.Links}
+	}),
+	mapOf("ddp_model_map", sdk.KindDDPModel, func(f *File) map[string]Entry { return f.DDPModelMap }, plain),
+	mapOf("hook_state_map", sdk.KindHookState, func(f *File) map[string]Entry { return f.HookStateMap }, plain),
+	mapOf("iteration_step_map", sdk.KindIterationStep, func(f *File) map[string]Entry { return f.IterationStepMap }, plain),
+	mapOf("preprocess_data_map", sdk.KindPreprocessData, func(f *File) map[string]Entry { return f.PreprocessMap }, plain),
+	mapOf("criterion_map", sdk.KindCriterion, func(f *File) map[string]Entry { return f.CriterionMap }, plain),
+	mapOf("data_map", sdk.KindData, func(f *File) map[string]Entry { return f.DataMap }, plain),
+	mapOf("model_map", sdk.KindModel, func(f *File) map[string]ModelEntry { return f.ModelMap }, func(e ModelEntry) entry {
+		return entry{Entry: e.Entry, defaults: e.Defaults}
+	}),
+}
+
+// mapOf is the map of a name, whose entries are of type E.
+func mapOf[E any](name string, kind sdk.Kind, field func(*File) map[string]E, convert func(E) entry) kindMap {
+	return kindMap{
+		name: name, kind: kind,
+		entries: func(f *File) map[string]entry {
+			out := make(map[string]entry, len(field(f)))
+			for key, e := range field(f) {
+				out[key] = convert(e)
+			}
+			return out
+		},
+		parse: func(path string, text []byte) (entry, error) {
+			var e E
+			err := jsonfile.Decode(path, text, &e)
+			return convert(e), err
+		},
 	}
 }
 
 func plain(e Entry) entry { return entry{Entry: e} }
-
-func entries[E any](m map[string]E, convert func(E) entry) map[string]entry {
-	out := make(map[string]entry, len(m))
-	for key, e := range m {
-		out[key] = convert(e)
-	}
-	return out
-}

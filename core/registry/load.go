@@ -61,13 +61,14 @@ func (r *Registry) add(path string, data []byte) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Plugins)) {
-		if err := r.checkIncludes(path, name, f.Plugins[name]); err != nil {
+		if err := r.checkIncludes(path, name, f.Plugins[name].Includes); err != nil {
 			return err
 		}
 	}
-	for _, m := range f.maps() {
-		for _, key := range slices.Sorted(maps.Keys(m.entries)) {
-			if err := r.addItem(quote.Word(path), m, key); err != nil {
+	for _, m := range kindMaps {
+		entries := m.entries(&f)
+		for _, key := range slices.Sorted(maps.Keys(entries)) {
+			if err := r.addItem(quote.Word(path), m, key, entries[key]); err != nil {
 				return err
 			}
 		}
@@ -75,8 +76,8 @@ func (r *Registry) add(path string, data []byte) error {
 	return nil
 }
 
-func (r *Registry) checkIncludes(path, name string, p Program) error {
-	for _, included := range p.Includes {
+func (r *Registry) checkIncludes(path, name string, includes []string) error {
+	for _, included := range includes {
 		if _, err := r.plugin(included); err != nil {
 			return fmt.Errorf("includes of plugin %s of %s %w", quote.String(name), quote.Word(path), err)
 		}
@@ -119,8 +120,7 @@ func (r *Registry) addPlugin(path, name string, p Program) error {
 	return nil
 }
 
-func (r *Registry) addItem(path string, m kindMap, key string) error {
-	e := m.entries[key]
+func (r *Registry) addItem(path string, m kindMap, key string, e entry) error {
 	where := fmt.Sprintf("%s.%s of %s", m.name, quote.Word(key), path)
 	p, err := r.plugin(e.Plugin)
 	if err != nil {

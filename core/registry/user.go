@@ -43,10 +43,13 @@ type userFile struct {
 	sections map[string]map[string]json.RawMessage // by the name of a map, and plugins
 }
 
+// pluginSection is the name of the map of plugins.
+const pluginSection = "plugins"
+
 // sectionNames are the maps of a registry file in their order.
 var sectionNames = func() []string {
-	names := []string{"plugins"}
-	for _, m := range (&File{}).maps() {
+	names := []string{pluginSection}
+	for _, m := range kindMaps {
 		names = append(names, m.name)
 	}
 	return names
@@ -58,6 +61,9 @@ func readUser(path string) (*userFile, error) {
 	resolved, err := executable.Resolve(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return parseUser(path, []byte("{}"))
+	}
+	if err == nil && !executable.IsFile(resolved) { // to read a pipe might never end
+		err = fmt.Errorf("%s is no regular file", quote.Word(path))
 	}
 	if err == nil {
 		err = executable.Guard(resolved)
@@ -93,49 +99,27 @@ func parseUser(path string, data []byte) (*userFile, error) {
 	return u, nil
 }
 
-// entry reads one entry alone, as a file without any other.
-func (u *userFile) entry(section, name string) (f File, err error) {
+// entryText is one entry. What stands before it in the file becomes blank, so that errors have its line
+// and column.
+func (u *userFile) entryText(section, name string) []byte {
 	raw := u.sections[section][name]
-	// What stands before it becomes blank, so that errors have its line and column.
 	at := max(bytes.Index(u.data, raw), 0)
-	text := append(bytes.Map(func(c rune) rune {
+	return append(bytes.Map(func(c rune) rune {
 		if c == '\n' {
 			return c
 		}
 		return ' '
 	}, u.data[:at]), raw...)
-	switch section {
-	case "plugins":
-		return f, only(&f.Plugins, u.path, name, text)
-	case "server_map":
-		return f, only(&f.ServerMap, u.path, name, text)
-	case "trainer_map":
-		return f, only(&f.TrainerMap, u.path, name, text)
-	case "ddp_hook_map":
-		return f, only(&f.DDPHookMap, u.path, name, text)
-	case "ddp_model_map":
-		return f, only(&f.DDPModelMap, u.path, name, text)
-	case "hook_state_map":
-		return f, only(&f.HookStateMap, u.path, name, text)
-	case "iteration_step_map":
-		return f, only(&f.IterationStepMap, u.path, name, text)
-	case "preprocess_data_map":
-		return f, only(&f.PreprocessMap, u.path, name, text)
-	case "criterion_map":
-		return f, only(&f.CriterionMap, u.path, name, text)
-	case "data_map":
-		return f, only(&f.DataMap, u.path, name, text)
-	default:
-		return f, only(&f.ModelMap, u.path, name, text)
-	}
 }
 
-// only makes a map hold one entry.
-func only[E any](m *map[string]E, path, name string, text []byte) error {
-	var e E
-	err := jsonfile.Decode(path, text, &e)
-	*m = map[string]E{name: e}
-	return err
+// program reads the entry of a plugin.
+func (u *userFile) program(name string) (p Program, err error) {
+	return p, jsonfile.Decode(u.path, u.entryText(pluginSection, name), &p)
+}
+
+// entry reads the entry of a key.
+func (u *userFile) entry(m kindMap, key string) (entry, error) {
+	return m.parse(u.path, u.entryText(m.name, key))
 }
 
 // addUser takes in the registry of a user. What is wrong with one of its entries is told to
@@ -145,28 +129,30 @@ func (r *Registry) addUser(path string) error {
 	if err != nil {
 		return fmt.Errorf("the registry of your plugins cannot be used, --no-user-registry leaves it out: %w", err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(u.sections["plugins"])) {
-		f, err := u.entry("plugins", name)
+	names := slices.Sorted(maps.Keys(u.sections[pluginSection]))
+	for _, name := range names {
+		p, err := u.program(name)
 		if err == nil {
-			err = r.addUserPlugin(path, name, f.Plugins[name])
+			err = r.addUserPlugin(path, name, p)
 		}
 		if _, taken := r.plugins[name]; err != nil && !taken {
 			r.plugins[name] = plugin{Plugin{Name: name, File: path, User: true, Fault: err}, path}
 		}
 	}
-	for _, section := range sectionNames[1:] {
-		for _, key := range slices.Sorted(maps.Keys(u.sections[section])) {
-			f, err := u.entry(section, key)
-			for _, m := range f.maps() {
-				if m.name != section {
-					continue
-				}
-				if err == nil {
-					err = r.addItem(quote.Word(path), m, key)
-				}
-				if err != nil {
-					r.faults[m.kind][key] = err
-				}
+	for _, name := range names { // that all are there
+		if p := r.plugins[name]; p.file == path && p.Fault == nil {
+			p.Fault = r.checkIncludes(path, name, p.Includes)
+			r.plugins[name] = p
+		}
+	}
+	for _, m := range kindMaps {
+		for _, key := range slices.Sorted(maps.Keys(u.sections[m.name])) {
+			e, err := u.entry(m, key)
+			if err == nil {
+				err = r.addItem(quote.Word(path), m, key, e)
+			}
+			if err != nil {
+				r.faults[m.kind][key] = err
 			}
 		}
 	}
@@ -182,7 +168,6 @@ func (r *Registry) addUserPlugin(path, name string, p Program) error {
 	}
 	known := r.plugins[name]
 	known.User = true
-	known.Fault = r.checkIncludes(path, name, p)
 	r.plugins[name] = known
 	return nil
 }

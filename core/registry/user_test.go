@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,6 +77,63 @@ func TestABrokenEntryHarmsNoOther(t *testing.T) {
 	}
 }
 
+// A plugin includes others whatever their names.
+func TestIncludesInAnyOrder(t *testing.T) {
+	path := write(t, "registry.json", `{"plugins": {
+		"a": {"command": ["/a"], "sha256": "`+sum+`", "includes": ["b", "builtin"]},
+		"b": {"command": ["/b"], "sha256": "`+sum+`", "includes": ["a"]}
+	}, "server_map": {"one": {"plugin": "a"}, "two": {"plugin": "b"}}}`)
+	reg, err := Load(psbench.Registry, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if faults := reg.Faults(); len(faults) > 0 {
+		t.Errorf("faults: %v", faults)
+	}
+	if item, err := reg.Lookup(sdk.KindServer, "one"); err != nil || !item.Plugin.Has("b") || !item.Plugin.User {
+		t.Errorf("server one is %+v (%v)", item, err)
+	}
+}
+
+// What its author has written of a plugin comes along when it is added, from beside the program.
+func TestAddTakesWhatTheAuthorWrote(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.json")
+	mine := addition(t, "median", "one", "two")
+	beside := filepath.Join(filepath.Dir(mine.Command[0]), "registry.json")
+	author := func(text string) {
+		if err := os.WriteFile(beside, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	author(`{"plugins": {"theirs": {"command": ["./median"]}, "other": {"command": ["./median", "-v"]}}, "server_map": {
+		"one": {"plugin": "theirs", "description": "the middle", "aliases": ["Middle"]},
+		"two": {"plugin": "other", "description": "with an argument"},
+		"gone": {"plugin": "theirs", "description": "which it has no more"}}}`)
+	if err := add(t, path, mine); err != nil {
+		t.Fatal(err)
+	}
+	reg, err := Load(psbench.Registry, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"one": "the middle", "Middle": "the middle", "two": ""} {
+		if item, err := reg.Lookup(sdk.KindServer, key); err != nil || item.Description != want || item.Plugin.Name != "median" {
+			t.Errorf("server %s is %+v (%v)", key, item, err)
+		}
+	}
+	if _, err := reg.Lookup(sdk.KindServer, "gone"); err == nil {
+		t.Error("a key that the plugin does not have is there")
+	}
+	author(`{"plugins": {"theirs": {"command": ["./median"]}}, "server_map": {"one": {"plugin": "theirs", "alias": []}}}`)
+	if err := add(t, path, mine); err == nil || !strings.Contains(err.Error(), `unknown key "alias"`) {
+		t.Errorf("what is wrong there gives %v", err)
+	}
+	author(`{"of": "another program"}`)
+	if err := add(t, path, mine); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestUserFilesThatAreRefused(t *testing.T) {
 	user := `{"plugins": {"good": {"command": ["/good"], "sha256": "` + sum + `"}}, "server_map": {"mine": {"plugin": "good"}}}`
 	path := write(t, "registry.json", user)
@@ -110,6 +168,15 @@ func TestUserFilesThatAreRefused(t *testing.T) {
 		}
 		if err := os.Chmod(open, 0o700); err != nil {
 			t.Fatal(err)
+		}
+	}
+	pipe := filepath.Join(t.TempDir(), "registry.json")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, "/dev/null", t.TempDir()} {
+		if _, err := Load(psbench.Registry, path); err == nil || !strings.HasSuffix(err.Error(), ": "+path+" is no regular file") {
+			t.Errorf("%s gives %v", path, err)
 		}
 	}
 	if _, err := Load(psbench.Registry, filepath.Join(t.TempDir(), "absent.json")); err != nil {
@@ -261,9 +328,12 @@ func FuzzUserFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for section, entries := range u.sections {
-			for name := range entries {
-				_, _ = u.entry(section, name)
+		for name := range u.sections[pluginSection] {
+			_, _ = u.program(name)
+		}
+		for _, m := range kindMaps {
+			for key := range u.sections[m.name] {
+				_, _ = u.entry(m, key)
 			}
 		}
 		text, err := u.text()
