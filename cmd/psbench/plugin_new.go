@@ -56,7 +56,7 @@ the folder. Files that are there already are left alone.`,
 			return a.writeProject(scaffold.Project{Kind: kind, Name: args[1], Dir: dir, With: with})
 		},
 	}
-	a.addFlags(cmd, "registry")
+	a.addFlags(cmd, "registry", "no_user_registry")
 	cmd.Flags().StringVar(&dir, "dir", "", "`folder` of the project, otherwise one of the name")
 	cmd.Flags().StringVar(&clone, "psbench", "", "`folder` of the clone of psbench that the plugin is built with")
 	return cmd

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/psbench/psbench/core/executable"
 )
 
 // source is what the files of a source are known by.
@@ -69,7 +71,7 @@ func Program(dir string) (string, error) {
 		return filepath.Join(absolute, name), nil
 	}
 	name := filepath.Base(absolute)
-	f, err := os.Open(filepath.Join(absolute, "go.mod")) // #nosec G304 -- the user's
+	f, err := executable.Open(filepath.Join(absolute, "go.mod"))
 	if err != nil {
 		return filepath.Join(absolute, name), nil
 	}
@@ -91,8 +93,12 @@ func registered(dir string) string {
 			Command []string `json:"command"`
 		} `json:"plugins"`
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "registry.json")) // #nosec G304 -- the user's
-	if err != nil || json.Unmarshal(data, &file) != nil || len(file.Plugins) != 1 {
+	f, err := executable.Open(filepath.Join(dir, "registry.json"))
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	if json.NewDecoder(f).Decode(&file) != nil || len(file.Plugins) != 1 {
 		return ""
 	}
 	for _, plugin := range file.Plugins {

@@ -12,8 +12,11 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	source "github.com/psbench/psbench"
+	"github.com/psbench/psbench/core/executable"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -62,8 +65,12 @@ func CloneAround(file string) (m Module, found bool, err error) {
 }
 
 func isClone(dir string) (bool, error) {
-	text, err := os.ReadFile(filepath.Join(dir, "go.mod")) // #nosec G304 -- the user's
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+	path := filepath.Join(dir, "go.mod")
+	if !executable.IsFile(path) {
+		return false, nil
+	}
+	text, err := os.ReadFile(path) // #nosec G304 -- the user's
+	if errors.Is(err, fs.ErrPermission) {
 		return false, nil
 	}
 	for line := range strings.Lines(string(text)) {
@@ -80,6 +87,9 @@ func (m Module) files(path string) (goMod, goSum []byte, err error) {
 	goMod, goSum = source.GoMod, source.GoSum
 	version := m.Version
 	if m.Clone != "" {
+		if strings.ContainsFunc(m.Clone, func(r rune) bool { return r == '\\' || unicode.IsControl(r) }) {
+			return nil, nil, fmt.Errorf("the clone %s has a backslash or a control character in its path, which Go takes for no folder: move it, or name it by a link without one", quote.Word(m.Clone))
+		}
 		version = "v0.0.0"
 		if goMod, err = os.ReadFile(filepath.Join(m.Clone, "go.mod")); err != nil {
 			return nil, nil, err
@@ -138,9 +148,10 @@ func requirements(goMod []byte) []string {
 	return out
 }
 
-// quotedPath is a path as a go.mod takes it.
+// quotedPath is a path as a go.mod takes it, by the rule of golang.org/x/mod/modfile.AutoQuote.
 func quotedPath(path string) string {
-	if strings.ContainsAny(path, " \"'`(),") || strings.Contains(path, "//") {
+	odd := func(r rune) bool { return strings.ContainsRune(" \"'`()[]{},", r) || !unicode.IsPrint(r) }
+	if strings.ContainsFunc(path, odd) || strings.Contains(path, "//") || strings.Contains(path, "/*") || !utf8.ValidString(path) {
 		return strconv.Quote(path)
 	}
 	return path

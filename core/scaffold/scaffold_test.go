@@ -136,8 +136,30 @@ func TestModuleOfAClone(t *testing.T) {
 	if !bytes.Equal(goSum, source.GoSum) {
 		t.Error("go.sum is not that of psbench")
 	}
-	if got := quotedPath("/a (b) c"); got != `"/a (b) c"` {
-		t.Errorf("a path in quotes is %s", got)
+}
+
+// Whatever a clone's path has, go.mod names that clone, or the project is refused.
+func TestPathsInModules(t *testing.T) {
+	for path, want := range map[string]string{
+		"/a/b-c_d.e": "/a/b-c_d.e",
+		"/a;b":       "/a;b",
+		"/a (b) c":   `"/a (b) c"`,
+		"/a[b]":      `"/a[b]"`,
+		"/a{b},c":    `"/a{b},c"`,
+		"/a\u00a0b":  `"/a\u00a0b"`,
+		"/a'b\"":     `"/a'b\""`,
+		"/a\xff":     `"/a\xff"`,
+		"/a/*b":      `"/a/*b"`,
+		"/é":         "/é",
+	} {
+		if got := quotedPath(path); got != want {
+			t.Errorf("%q is %s, want %s", path, got, want)
+		}
+	}
+	for _, path := range []string{`/a\b`, "/a\nb"} {
+		if _, _, err := (Module{Clone: path}).files("example.com/x"); err == nil || !strings.Contains(err.Error(), "has a backslash or a control character in its path") {
+			t.Errorf("%q gives %v", path, err)
+		}
 	}
 }
 
