@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -13,11 +12,10 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/internal/golden"
 	"github.com/psbench/psbench/plugins"
 	"github.com/psbench/psbench/plugins/models/blas"
 )
-
-var update = flag.Bool("update", false, "write golden files")
 
 // TestMain makes the test executable psbench itself when it is called by that
 // name, as scripts do, and when a test starts it as a plugin process. So the
@@ -65,7 +63,7 @@ func TestScripts(t *testing.T) {
 		scripts = racing
 	}
 	testscript.Run(t, testscript.Params{
-		Files: scripts, UpdateScripts: *update,
+		Files: scripts, UpdateScripts: *golden.Update,
 		Condition: func(name string) (bool, error) {
 			if name != "openblas" {
 				return false, fmt.Errorf("unknown condition %q", name)

@@ -1,10 +1,7 @@
 package config
 
 import (
-	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -16,9 +13,8 @@ import (
 	"github.com/psbench/psbench"
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the schemas and golden files")
 
 const schemaFolder = "../../schemas"
 
@@ -108,20 +104,7 @@ func TestSchemasAreUpToDate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want = append(want, '\n')
-		path := filepath.Join(schemaFolder, name)
-		if *update {
-			if err := os.WriteFile(path, want, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s is stale: run go generate ./...", path)
-		}
+		golden.Require(t, filepath.Join(schemaFolder, name), string(want)+"\n")
 	}
 }
 

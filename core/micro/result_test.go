@@ -3,10 +3,8 @@ package micro
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"io"
 	"math"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -18,10 +16,9 @@ import (
 	"github.com/psbench/psbench/comm/limits"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/internal/golden"
 	"github.com/psbench/psbench/sdk/proto"
 )
-
-var update = flag.Bool("update", false, "rewrite generated files")
 
 // latencies is a turn of two ranks with equal rounds.
 func latencies(t *testing.T, mismatch string, us ...float64) *turn {
@@ -269,21 +266,9 @@ func TestGoBench(t *testing.T) {
 }
 
 // compare compares what write makes of r with a golden file.
-func compare(t *testing.T, golden string, write func(io.Writer, *Result) error, r *Result) {
+func compare(t *testing.T, file string, write func(io.Writer, *Result) error, r *Result) {
 	t.Helper()
-	got := written(t, write, r)
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", golden, d)
-	}
+	golden.Require(t, file, written(t, write, r))
 }
 
 func written(t *testing.T, write func(io.Writer, *Result) error, r *Result) string {

@@ -39,7 +39,7 @@ func TestNoise(t *testing.T) {
 		}
 		out.WriteString(page.String())
 	}
-	golden(t, "noise.txt", out.String())
+	committed(t, "noise.txt", out.String())
 
 	unknown, short := noisy(), noisy()
 	unknown[2].Machine, short[2].Duration = nil, 100*time.Millisecond

@@ -83,11 +83,11 @@ func TestProgress(t *testing.T) {
 		// One update per line, with the control characters visible.
 		return strings.NewReplacer("\r\x1b[K", "\n<clear>", "\x1b[", "<").Replace(out.String())
 	}
-	golden(t, "progress_plain.txt", told(0, false, false))
+	committed(t, "progress_plain.txt", told(0, false, false))
 	for _, columns := range []int{80, 60, 30} {
-		golden(t, fmt.Sprintf("progress_terminal_%d.txt", columns), told(columns, false, false)+"\n")
+		committed(t, fmt.Sprintf("progress_terminal_%d.txt", columns), told(columns, false, false)+"\n")
 	}
-	golden(t, "progress_terminal_styled.txt", told(80, true, false)+"\n")
+	committed(t, "progress_terminal_styled.txt", told(80, true, false)+"\n")
 	// The first epoch is told, and every fifth from there, however few there are, but ten of
 	// a pass at most.
 	const ten = "1 6 11 16 21 26 31 36 41 46"
@@ -163,7 +163,7 @@ func TestTimeIsTold(t *testing.T) {
 			p.Row(4, 12)
 			time.Sleep(11500 * time.Millisecond)
 			p.Done()
-			golden(t, fmt.Sprintf("progress_time_%d.txt", columns), strings.ReplaceAll(out.String(), clearLine, "\n<clear>"))
+			committed(t, fmt.Sprintf("progress_time_%d.txt", columns), strings.ReplaceAll(out.String(), clearLine, "\n<clear>"))
 		})
 	}
 }

@@ -125,11 +125,11 @@ func TestReports(t *testing.T) {
 		"evaluation": warned(withEvaluation(stamped(2, "ddp"), 5), 3), "incomplete": failing(stamped(4, "ddp"), result.Measured),
 		"warm_up": failing(stamped(4, "ddp"), result.WarmUp),
 	} {
-		golden(t, "report_"+name+".txt", text(t, r, Options{Width: 80}))
-		golden(t, "summary_"+name+".txt", text(t, r, Options{Report: ReportSummary, Width: 80}))
+		committed(t, "report_"+name+".txt", text(t, r, Options{Width: 80}))
+		committed(t, "summary_"+name+".txt", text(t, r, Options{Report: ReportSummary, Width: 80}))
 	}
-	golden(t, "full_ddp.txt", text(t, stamped(2, "ddp"), Options{Report: ReportFull}))
-	golden(t, "piped_ddp.txt", text(t, warned(stamped(8, "ddp"), 3), Options{}))
+	committed(t, "full_ddp.txt", text(t, stamped(2, "ddp"), Options{Report: ReportFull}))
+	committed(t, "piped_ddp.txt", text(t, warned(stamped(8, "ddp"), 3), Options{}))
 }
 
 // What ends a run fits a terminal of 25 lines with the prompt, whatever was run; the answer is

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -16,10 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/internal/golden"
 	"github.com/psbench/psbench/sdk"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // synthetic is a run of 4 trainers and 2 servers with an isolated hook.
 func synthetic() *result.Result {
@@ -96,21 +94,10 @@ func text(t *testing.T, r *result.Result, o Options) string {
 	return out.String()
 }
 
-func golden(t *testing.T, name, got string) {
+// committed requires that a golden file has a text.
+func committed(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got); go test -update rewrites it\n%s", path, diff)
-	}
+	golden.Require(t, filepath.Join("testdata", name), got)
 }
 
 // hybrid is a run of 2 trainers with different shares, on a machine with GPUs.
@@ -217,7 +204,7 @@ func TestText(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.file, func(t *testing.T) {
 			got := text(t, test.r, test.o)
-			golden(t, test.file, got)
+			committed(t, test.file, got)
 			for line := range strings.Lines(got) {
 				if n := utf8.RuneCountInString(line); n > 121 {
 					t.Errorf("a line is %d columns wide:\n%s", n-1, line)

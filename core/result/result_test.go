@@ -2,7 +2,6 @@ package result
 
 import (
 	"encoding/json"
-	"flag"
 	"math"
 	"os"
 	"path/filepath"
@@ -21,8 +20,6 @@ import (
 	"github.com/psbench/psbench/internal/metric"
 	"github.com/psbench/psbench/sdk"
 )
-
-var update = flag.Bool("update", false, "rewrite generated files")
 
 // example has a value in every field.
 func example() *Result {

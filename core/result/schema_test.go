@@ -10,6 +10,8 @@ import (
 
 	"github.com/invopop/jsonschema"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/psbench/psbench/internal/golden"
 )
 
 const (
@@ -67,19 +69,7 @@ func generateSchema(t *testing.T) []byte {
 
 func TestSchemaIsUpToDate(t *testing.T) {
 	t.Chdir("../..")
-	want := generateSchema(t)
-	if *update {
-		if err := os.WriteFile(schemaFile, want, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is stale: run go test ./core/result -update", schemaFile)
-	}
+	golden.Require(t, schemaFile, string(generateSchema(t)))
 }
 
 func TestDocumentNamesEveryField(t *testing.T) {

@@ -3,17 +3,15 @@ package verify
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"maps"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/invopop/jsonschema"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
-)
 
-var update = flag.Bool("update", false, "write the schema")
+	"github.com/psbench/psbench/internal/golden"
+)
 
 const schemaFile = "schemas/case.schema.json"
 
@@ -48,19 +46,7 @@ func generateSchema(t *testing.T) []byte {
 
 func TestSchemaIsUpToDate(t *testing.T) {
 	t.Chdir("../..")
-	want := generateSchema(t)
-	if *update {
-		if err := os.WriteFile(schemaFile, want, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s is stale: run go test ./core/verify -run TestSchema -update", schemaFile)
-	}
+	golden.Require(t, schemaFile, string(generateSchema(t)))
 }
 
 // Every case that psbench carries follows the schema, as one that was recorded does; what is no

@@ -1,0 +1,31 @@
+// Package golden compares what tests make with files that are committed, for people to read and
+// programs to use: go test -update writes them anew.
+package golden
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Update says whether the files are to be written anew.
+var Update = flag.Bool("update", false, "write the golden files and schemas of the tests anew")
+
+// Require requires that the file at a path has this text.
+func Require(t testing.TB, path, text string) {
+	t.Helper()
+	if *Update {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path) // #nosec G304 -- the test names it
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Errorf("%s is stale (-it is +it must be), go test -update writes it anew:\n%s", path, diff)
+	}
+}
