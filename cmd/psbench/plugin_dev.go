@@ -45,6 +45,11 @@ waited for. Ctrl-C ends it all.`,
 			if err != nil {
 				return err
 			}
+			release, err := develop.Claim(args[0])
+			if err != nil {
+				return err
+			}
+			defer release()
 			// What it waits for ends by itself or by the end of its context.
 			ctx := cmd.Context()
 			defer hold(ctx)()

@@ -3,6 +3,7 @@ package develop
 import (
 	"context"
 	"io"
+	"os"
 	"os/exec"
 	"runtime"
 	"syscall"
@@ -14,6 +15,9 @@ const patience = 30 * time.Second
 
 // Build builds the program of a folder's source; what the compiler says goes to w.
 func Build(ctx context.Context, dir, program string, w io.Writer) error {
+	if _, err := os.Stat(dir); err != nil { // else the command would seem to be missing
+		return err
+	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, ".") // #nosec G204 -- the user's folder
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, w, w
 	// The compilers that go has started must end, too.

@@ -3,9 +3,12 @@ package develop
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -69,6 +72,48 @@ func TestProgram(t *testing.T) {
 		if got, err := Program(dir); err != nil || got != filepath.Join(dir, want) {
 			t.Errorf("%s gives %s, %v", text, got, err)
 		}
+	}
+}
+
+// A folder has one developer at a time.
+func TestClaim(t *testing.T) {
+	dir := t.TempDir()
+	release, err := Claim(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Claim(dir); err == nil || err.Error() != "another psbench plugin dev works on folder "+dir+": only one can" {
+		t.Errorf("a second one gives %v", err)
+	}
+	release()
+	if release, err = Claim(dir); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	if _, err := Claim(filepath.Join(dir, "absent")); err == nil || !strings.Contains(err.Error(), "absent: no such file") {
+		t.Errorf("a folder that is not there gives %v", err)
+	}
+}
+
+// What is missing where a folder has been renamed is the folder, not the compiler.
+func TestBuildOfAFolderThatIsGone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "gone")
+	if err := Build(t.Context(), dir, filepath.Join(dir, "program"), io.Discard); err == nil || !strings.Contains(err.Error(), dir+": no such file") {
+		t.Errorf("it gives %v", err)
+	}
+}
+
+// Whatever lies where a file is looked for, nobody waits for it.
+func TestPipesInTheSource(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "folder")
+	write(t, dir, "main.go", "x")
+	for _, name := range []string{"go.mod", "registry.json", "other.go"} {
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := Program(dir); err != nil || got != filepath.Join(dir, "folder") {
+		t.Errorf("the program is %s, %v", got, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package develop
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -10,8 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/psbench/psbench/core/executable"
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // source is what the files of a source are known by.
@@ -57,6 +60,24 @@ func read(dir string) (source, error) {
 
 func belongs(name string) bool {
 	return !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, "_test.go") && slices.Contains(extensions, filepath.Ext(name))
+}
+
+// Claim makes this process the only one that develops a folder, until it calls release: two would
+// build one program, and each refuse what the other has built.
+func Claim(dir string) (release func(), err error) {
+	f, err := os.Open(dir) // #nosec G304 -- the user's
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // #nosec G115 -- a descriptor
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = fmt.Errorf("another psbench plugin dev works on folder %s: only one can", quote.Word(dir))
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return func() { _ = f.Close() }, nil
 }
 
 // Program is the path of the program that a folder's source makes. Its name is what the folder's

@@ -177,6 +177,9 @@ func TestModuleOfAReleasedVersion(t *testing.T) {
 	if strings.Contains(string(goMod), "replace") || !strings.Contains(string(goMod), "\nrequire github.com/psbench/psbench v1.2.3\n") {
 		t.Errorf("go.mod is\n%s", goMod)
 	}
+	if d := cmp.Diff(append([]string{}, requirements(source.GoMod)...), requirements(goMod)); d != "" {
+		t.Error(d)
+	}
 	if !strings.HasPrefix(string(goSum), psbench+" v1.2.3 h1:abc=\n"+psbench+" v1.2.3/go.mod h1:") || !bytes.HasSuffix(goSum, source.GoSum) {
 		t.Errorf("go.sum begins with %.200s", goSum)
 	}
