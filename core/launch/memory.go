@@ -75,10 +75,11 @@ var groupVersions = []groupFiles{
 	{limit: "memory.limit_in_bytes", swap: "memory.memsw.limit_in_bytes", events: "memory.oom_control"},
 }
 
-// makeMemoryGroup makes a cgroup of that name below that of this process, or gives nil where
-// that may not be or cannot bound memory.
-func makeMemoryGroup(name string, bytes int64) *memoryGroup {
-	for _, parent := range memoryGroups() {
+// makeMemoryGroup makes a cgroup of that name below one of these, or gives nil where that may not
+// be or cannot bound memory. Of version 2 only the root of all has processes and bounds memory
+// below it, too: any other that has some hands no memory on.
+func makeMemoryGroup(parents []string, name string, bytes int64) *memoryGroup {
+	for _, parent := range parents {
 		g := &memoryGroup{folder: filepath.Join(parent, name)}
 		if os.Mkdir(g.folder, 0o755) != nil { // #nosec G301 -- as all cgroups are
 			continue

@@ -157,6 +157,13 @@ func TestVersionsOfCgroups(t *testing.T) {
 			}
 		}
 	}
+	parent := t.TempDir()
+	if g := makeMemoryGroup([]string{"/nowhere", parent}, "group", 4096); g != nil {
+		t.Errorf("%s bounds memory", g.folder)
+	}
+	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
+		t.Errorf("what bounds nothing is left: %v, %v", left, err)
+	}
 	if exceeded, known := (&memoryGroup{folder: "/nowhere", files: groupVersions[0]}).exceeded(); exceeded || known {
 		t.Error("a cgroup that was not joined knows who was killed")
 	}

@@ -192,7 +192,7 @@ func (s *supervisor) memoryGroup(bytes int64) *memoryGroup {
 	if s.over { // the groups are about to be removed
 		return nil
 	}
-	g := makeMemoryGroup(fmt.Sprintf("%s.%d", filepath.Base(s.folder.path), len(s.groups)), bytes)
+	g := makeMemoryGroup(memoryGroups(), fmt.Sprintf("%s.%d", filepath.Base(s.folder.path), len(s.groups)), bytes)
 	if g != nil {
 		s.groups = append(s.groups, g)
 	}
