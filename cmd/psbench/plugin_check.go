@@ -15,16 +15,19 @@ import (
 
 func (a *app) pluginCheckCommand() *cobra.Command {
 	var ranksDiffer, denseOnly bool
+	var refused []string
+	var largest int
 	cmd := &cobra.Command{
 		Use:   "check PATH [KEY]",
 		Short: "Hold a plugin to the contract of its parts",
 		Long: `check makes small runs with each part of the plugin at PATH, or with those named
-KEY, in which psbench's own trainer carries out the points of the contract on it.
-It needs no registry.`,
+KEY, in which psbench's own trainer carries out the points of the contract on it,
+or psbench looks at what it does. It needs no registry. A point that only the
+part's own process could show has a line that says why.`,
 		Example: lines(
 			"psbench plugin check ./mine-plugin",
 			"psbench plugin check ./mine-plugin median",
-			"psbench plugin check ./mine-plugin mine --set hook.k=3",
+			"psbench plugin check ./mine-plugin mine --set hook.k=3 --refuses hook.k=-1",
 		),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
@@ -45,6 +48,7 @@ It needs no registry.`,
 			check := &conformance.Check{
 				Program: []string{path}, Registry: psbench.Registry, Catalogue: catalogue, Run: o, Out: a.stdout, Width: widthOf(a.stdout),
 				Configuration: config.Sources{Flags: cmd.Flags()}, RanksDiffer: ranksDiffer, DenseOnly: denseOnly,
+				Refused: refused, Largest: largest, Model: cmd.Flags().Changed("model"),
 			}
 			if len(args) == 2 {
 				check.Key = args[1]
@@ -53,8 +57,10 @@ It needs no registry.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 	}
-	a.addFlags(cmd, "set", "transport", "listen", "rpc_timeout")
+	a.addFlags(cmd, "set", "model", "transport", "listen", "rpc_timeout")
 	cmd.Flags().BoolVar(&ranksDiffer, "ranks-differ", false, "hooks and servers may leave ranks with different results")
+	cmd.Flags().StringArrayVar(&refused, "refuses", nil, "`kind.setting=value` that a part of the kind must refuse; may be repeated")
+	cmd.Flags().IntVar(&largest, "largest-batch", 0, "`samples` of the largest batch, for a model that is too slow for 1031 (0: as many as the points say)")
 	cmd.Flags().BoolVar(&denseOnly, "dense-only", false, "hooks and servers are not made for sparse gradients")
 	return cmd
 }

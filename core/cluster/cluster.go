@@ -19,6 +19,9 @@ type Options struct {
 	// to clean up, and done at its end. It waits meanwhile, but never long: it has deadlines
 	// of its own.
 	Ending func() (done func())
+	// Closed, if set, gets the numbers of the processes of a run that went well, once all parts
+	// are closed and before the processes end. Its error is that of the run.
+	Closed func(processes []int) error
 	// Open makes what starts the run's processes, of which there are so many. Without it
 	// they run on the core's host.
 	Open func(processes int) (Starter, error)
@@ -87,12 +90,23 @@ func (c *Cluster) Run(ctx context.Context, life Life) error {
 	suspects := c.monitor.Suspects()
 	failed, err := c.closeParts(err)
 	c.monitor.Stop()
+	if err == nil && c.options.Closed != nil {
+		err = c.options.Closed(c.numbers())
+	}
 	err = c.introduce(err, append(suspects, failed...))
 	if cerr := c.starter.Close(err == nil); err == nil {
 		err = cerr
 	}
 	life.Report(err)
 	return err
+}
+
+// numbers are those of the processes.
+func (c *Cluster) numbers() (list []int) {
+	for _, m := range c.members {
+		list = append(list, m.PID())
+	}
+	return list
 }
 
 func (c *Cluster) open() (err error) {

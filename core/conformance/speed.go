@@ -14,7 +14,7 @@ import (
 func builtin(part sdk.Part) string {
 	switch part.Kind {
 	case sdk.KindServer:
-		return "average"
+		return map[sdk.Service]string{sdk.ServiceGradients: "average", sdk.ServiceTables: "embedding", sdk.ServiceParameters: "batch_update"}[part.Serves]
 	case sdk.KindHook:
 		if slices.Contains(part.Links, sdk.LinkServer) {
 			return "rpc"
@@ -23,7 +23,9 @@ func builtin(part sdk.Part) string {
 	case sdk.KindCriterion:
 		return "cel"
 	case sdk.KindTrainer:
-		return "ddp"
+		return map[sdk.Service]string{sdk.ServiceGradients: "ddp", sdk.ServiceTables: "hybrid", sdk.ServiceParameters: "batch_update"}[part.Needs]
+	case sdk.KindData:
+		return "dummy"
 	}
 	return "DummyModel"
 }
@@ -48,19 +50,17 @@ func (c *Check) speed(ctx context.Context, part sdk.Part) error {
 	return c.line(20, "        %-11s %.3g ms an iteration; %.3g ms with psbench's %s", "speed", theirs, own, builtin(part))
 }
 
-// iterationMS is the mean time of an iteration of a small training.
+// iterationMS is the mean time of an iteration of a small training, with the part or with the
+// built-in one in its place.
 func (c *Check) iterationMS(ctx context.Context, part sdk.Part, key string) (float64, error) {
 	const iterations = 50
-	values := chosen(part, key)
-	values["ntrainer"], values["iterations"] = 2, iterations
-	if part.Kind == sdk.KindModel && key != builtin(part) {
-		values["data"] = "conformance"
-	} else {
-		values["set"] = map[string]any{"model": map[string]any{
-			"num_embeddings": 256, "embedding_dim": 256, "dense_input_size": 256, "dense_output_size": 256,
-		}}
+	o, err := c.training(part, key)
+	if err != nil {
+		return 0, err
 	}
-	out, err := c.run(ctx, values)
+	delete(o, "epochs")
+	o["ntrainer"], o["iterations"], o["batch_size"], o["warmup"] = 2, iterations, 10, "full"
+	out, err := c.run(ctx, o)
 	if err != nil {
 		return 0, err
 	}
@@ -68,4 +68,55 @@ func (c *Check) iterationMS(ctx context.Context, part sdk.Part, key string) (flo
 		return 0, errors.New("the run has no time")
 	}
 	return 1000 * out.Throughput.Seconds / iterations, nil
+}
+
+// training are the options of a training in which a key of the part's kind is measured.
+func (c *Check) training(part sdk.Part, measured string) (options, error) {
+	o, err := c.base(part)
+	if err != nil {
+		return nil, err
+	}
+	switch part.Kind {
+	case sdk.KindTrainer:
+		o["trainer"] = measured
+		return o, nil
+	case sdk.KindData:
+		o["data"] = measured
+		if !c.Model {
+			o.set(sdk.KindModel, c.inputs)
+		}
+		return o, nil
+	}
+	o["trainer"] = "ddp"
+	switch part.Kind {
+	case sdk.KindModel:
+		if o["model"] = measured; measured == part.Key {
+			return o, nil
+		}
+	case sdk.KindHook:
+		o["ddp_hook"] = measured
+	case sdk.KindCriterion:
+		o["create_criterion"] = measured
+	case sdk.KindServer:
+		o["server"] = measured
+	}
+	switch part.Serves {
+	case sdk.ServiceTables:
+		o["trainer"], o["ddp_hook"], o["model"] = "hybrid", "allreduce", "mlp"
+		o.set(sdk.KindModel, map[string]any{"sizes": []int{2 * c.width, 8}})
+		if measured != part.Key {
+			o.set(sdk.KindServer, map[string]any{"embedding_dim": c.width})
+		}
+	case sdk.ServiceParameters:
+		if o["trainer"] = "batch_update"; measured != part.Key {
+			o["model"] = "mlp"
+		}
+	default:
+		delete(o, "data")
+		o["model"] = "DummyModel"
+		o.set(sdk.KindModel, map[string]any{
+			"num_embeddings": 256, "embedding_dim": 256, "dense_input_size": 256, "dense_output_size": 256,
+		})
+	}
+	return o, nil
 }

@@ -138,6 +138,8 @@ func (p *Process) startError(ctx context.Context, err error, silent bool) error 
 		return fmt.Errorf("%w%s", &comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "its start", Seconds: timeout.Seconds()}, p.lastWords())
 	case refusal(err) != "":
 		return fmt.Errorf("%s did not start: %s", p.Name, refusal(err))
+	case p.child.diedAlone() && !spoke(err) && p.child.ended.Status.Exited() && p.child.ended.Status.ExitStatus() == 0:
+		return fmt.Errorf("%s did not start: it is no psbench plugin, for it ended without a handshake%s", p.Name, p.lastWords())
 	case p.child.diedAlone() && !spoke(err):
 		return p.Death("its start")
 	default:
@@ -225,10 +227,15 @@ func (p *Process) PID() int { return p.child.pid() }
 func (p *Process) Exited() <-chan struct{} { return p.child.exited }
 
 // Death says, once Exited is closed, how the process ended and what it last
-// printed. phase is what the run was doing.
+// printed, a *DeathError. phase is what the run was doing.
 func (p *Process) Death(phase string) error {
-	return fmt.Errorf("%s (process %d) %s%s", p.Name, p.PID(), p.child.status(phase), p.lastWords())
+	return &DeathError{fmt.Sprintf("%s (process %d) %s%s", p.Name, p.PID(), p.child.status(phase), p.lastWords())}
 }
+
+// DeathError is the end of a process by itself.
+type DeathError struct{ text string }
+
+func (e *DeathError) Error() string { return e.text }
 
 // stop ends the process and waits until it is gone. A stopped or wedged
 // process does not answer, so that asking has a deadline of its own.

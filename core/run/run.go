@@ -26,6 +26,8 @@ type Options struct {
 	Command []string
 	// StartedNS is when the core started, in ns of comm.Now.
 	StartedNS int64
+	// Environment is what processes get beside the core's environment and what a run sets.
+	Environment []string
 	// Summarize asks for the parameter summaries.
 	Summarize bool
 	Progress  Progress
@@ -55,7 +57,7 @@ type run struct {
 func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, error) {
 	r := &run{e: e, o: o, processes: layOut(e), result: newResult(e, o)}
 	for _, p := range r.processes.all {
-		p.Env = func() []string { return r.environment(p) }
+		p.Env = func() []string { return append(r.environment(p), o.Environment...) }
 	}
 	r.follow()
 	r.cluster = cluster.New(e.Timeout, r.processes.all, o.Options)

@@ -61,7 +61,7 @@ var dataPoints = []Point{
 }
 
 // Inputs are what data may have to be made for.
-var Inputs = []sdk.InputSpec{{Rows: 11, Classes: 3, Targets: 1}, {Features: 5, Classes: 3, Targets: 1}, {Tables: []int{7, 5}, Features: 2, Classes: 2, Targets: 1}}
+var Inputs = []sdk.InputSpec{{Rows: 11, Classes: 3, Targets: 1}, {Features: 5, Classes: 3, Targets: 1}, {Tables: []int{7, 5}, Features: 2, Classes: 2, Targets: 1}, {Rows: 1 << 20, Classes: 1 << 20, Targets: 1}}
 
 // data makes the part, for the first of inputs that it takes.
 func (s *Subject) data() (sdk.Data, *sdk.Samples, error) {

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/plugins"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugin"
+)
+
+// checkPluginArgument makes the test executable a plugin for `psbench plugin check`: psbench's own
+// parts by other names, most of them broken.
+const checkPluginArgument = "__check-plugin"
+
+func serveCheckPlugin() {
+	own := func(kind sdk.Kind, key, name string) sdk.Part {
+		all := plugins.Parts()
+		part := all[slices.IndexFunc(all, func(p sdk.Part) bool { return p.Kind == kind && p.Key == key })]
+		part.Key, part.Settings = name, nil // each of which would be a run
+		return part
+	}
+	held := own(sdk.KindModel, "mlp", "held")
+	held.Settings = []sdk.Setting{{Name: "sizes", Type: "list", Default: []byte("[8, 4]")}}
+	parts := []sdk.Part{held}
+	streamed := own(sdk.KindData, "criteo", "streamed")
+	parts = append(parts, streamed.Around(func(env any, inner func(any) (any, error)) (any, error) {
+		made, err := inner(env)
+		if err != nil {
+			return nil, err
+		}
+		return skipless{made.(sdk.StreamedData)}, nil
+	}))
+	table := own(sdk.KindServer, "embedding", "deaf_table")
+	parts = append(parts, table.Around(func(env any, inner func(any) (any, error)) (any, error) {
+		made, err := inner(env)
+		if err != nil {
+			return nil, err
+		}
+		return deafTable{made.(sdk.TableServer)}, nil
+	}))
+	parameters := own(sdk.KindServer, "batch_update", "twice")
+	parts = append(parts, parameters.Around(func(env any, inner func(any) (any, error)) (any, error) {
+		made, err := inner(env)
+		if err != nil {
+			return nil, err
+		}
+		return twice{made.(sdk.Server)}, nil
+	}))
+	parent := own(sdk.KindData, "dummy", "parent")
+	parts = append(parts, parent.Around(func(env any, inner func(any) (any, error)) (any, error) {
+		made, err := inner(env)
+		if err == nil {
+			err = exec.Command("sleep", "100").Start()
+		}
+		return made, err
+	}))
+	data := own(sdk.KindData, "dummy", "counting")
+	parts = append(parts, data.Around(func(env any, inner func(any) (any, error)) (any, error) {
+		e := env.(sdk.DataEnv)
+		e.Seed += uint64(os.Getpid())
+		return inner(e)
+	}))
+	careless := own(sdk.KindData, "dummy", "careless")
+	parts = append(parts, careless.Around(func(env any, inner func(any) (any, error)) (any, error) {
+		if made, err := inner(env); err == nil {
+			return made, nil
+		}
+		return actor{}, nil
+	}))
+	trainer := own(sdk.KindTrainer, "hybrid", "restless")
+	parts = append(parts, trainer.Around(func(env any, inner func(any) (any, error)) (any, error) {
+		e := env.(sdk.TrainerEnv)
+		e.Seed += uint64(os.Getpid())
+		return inner(e)
+	}))
+	plugin.Serve(parts...)
+}
+
+// deafTable applies no gradient.
+type deafTable struct{ sdk.TableServer }
+
+func (deafTable) Update(*comm.TableCall) error { return nil }
+
+// twice answers the first push of a trainer twice.
+type twice struct{ sdk.Server }
+
+func (s twice) Receive(p sdk.Push) error {
+	if err := s.Server.Receive(p); err != nil || p.Batch > 0 {
+		return err
+	}
+	return p.Answer(p.Gradient)
+}
+
+// skipless is data whose readers pass over nothing.
+type skipless struct{ sdk.StreamedData }
+
+func (d skipless) Fit(in sdk.InputSpec) { d.StreamedData.(sdk.FittedData).Fit(in) }
+
+func (d skipless) Open() (sdk.SampleReader, error) {
+	r, err := d.StreamedData.Open()
+	return skiplessReader{r}, err
+}
+
+type skiplessReader struct{ sdk.SampleReader }
+
+func (skiplessReader) Skip(int) error { return nil }

@@ -1,0 +1,98 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/core/monitor"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugintest/points"
+)
+
+// batchesFact is what psbench's trainer that tries data says: checksums of its batches, in order.
+const batchesFact = "batches"
+
+// dataTrials are the points of data: what trainers get of it.
+func (c *Check) dataTrials(part sdk.Part, trials map[string]func(context.Context) error) {
+	var whole [][]string // of one trainer
+	var streamed bool
+	trials["samples"] = func(ctx context.Context) error {
+		out, err := c.read(ctx, part, 1, 1)
+		if err == nil {
+			whole, streamed = batches(out), out.Data.Streamed
+		}
+		return err
+	}
+	trials["again"] = func(ctx context.Context) error {
+		out, err := c.read(ctx, part, 1, 1)
+		if err == nil && !slices.Equal(batches(out)[0], whole[0]) {
+			err = errors.New("the batches of a second run are not those of the first")
+		}
+		return err
+	}
+	trials["stream"] = func(ctx context.Context) error {
+		if !streamed {
+			return errUnseen("the data is not streamed")
+		}
+		const trainers, epochs = 3, 2
+		out, err := c.read(ctx, part, trainers, epochs)
+		if err != nil {
+			return err
+		}
+		for rank, read := range batches(out) {
+			for i, sum := range read {
+				n := len(read) / epochs // of an epoch
+				if at := i%n*trainers + rank; at < len(whole[0]) && sum != whole[0][at] {
+					return fmt.Errorf("batch %d of epoch %d of trainer%d, of %d, is not batch %d of one that reads alone", i%n, i/n, rank, trainers, at)
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// read has trainers read the data.
+func (c *Check) read(ctx context.Context, part sdk.Part, trainers, epochs int) (*result.Result, error) {
+	o, err := c.base(part)
+	if err != nil {
+		return nil, err
+	}
+	o["ntrainer"], o["epochs"] = trainers, epochs
+	if c.Model {
+		return c.run(ctx, o)
+	}
+	if c.inputs != nil {
+		o.set(sdk.KindModel, c.inputs)
+		return c.run(ctx, o)
+	}
+	var first error
+	for _, in := range points.Inputs {
+		o.set(sdk.KindModel, map[string]any{
+			"rows": in.Rows, "features": in.Features, "classes": in.Classes, "targets": in.Targets, "tables": append([]int{}, in.Tables...),
+		})
+		out, err := c.run(ctx, o)
+		var config *configError
+		if err == nil || errors.Is(err, monitor.ErrInterrupted) || errors.As(err, &config) {
+			c.inputs = o["set"].(map[string]any)[string(sdk.KindModel)].(map[string]any)
+			return out, err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, fmt.Errorf("%w (nor does any other of %d models take it: name one that does, by --model and --set model.setting=value)", first, len(points.Inputs))
+}
+
+// batches are the checksums that each trainer tells.
+func batches(r *result.Result) (list [][]string) {
+	for _, p := range r.Processes {
+		if p.Kind == string(sdk.KindTrainer) {
+			list = append(list, strings.Fields(p.Facts[batchesFact]))
+		}
+	}
+	return list
+}

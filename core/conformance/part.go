@@ -1,0 +1,89 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+
+	"github.com/psbench/psbench/core/monitor"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugintest/points"
+)
+
+// trial is a point as runs try it.
+type trial struct {
+	name, promise string
+	unseen        string // why no run shows it, where none does
+	run           func(ctx context.Context) error
+}
+
+// errUnseen is the error of a trial that finds that there is nothing for it to see.
+type errUnseen string
+
+func (e errUnseen) Error() string { return string(e) }
+
+// part carries out all points of a part, up to the first that it does not keep.
+func (c *Check) part(ctx context.Context, part sdk.Part) error {
+	if err := c.line(0, "%s %s", part.Kind, part.Key); err != nil {
+		return err
+	}
+	c.inputs = nil
+	for _, t := range c.trials(part) {
+		err := error(errUnseen(t.unseen))
+		if t.unseen == "" {
+			err = t.run(ctx)
+		}
+		var unseen errUnseen
+		var config *configError
+		switch {
+		case errors.Is(err, monitor.ErrInterrupted), errors.As(err, &config):
+			return err
+		case errors.As(err, &unseen):
+			err = c.line(20, "  --    %-11s not seen from outside: %s", t.name, unseen)
+		case err != nil:
+			c.failed++
+			if err := c.line(20, "  FAIL  %-11s %s", t.name, quote.Lines(err.Error())); err != nil {
+				return err
+			}
+			return c.line(20, "        %-11s it must keep this: %s", "", t.promise)
+		default:
+			err = c.line(20, "  ok    %-11s %s", t.name, t.promise)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	c.kept++
+	return c.speed(ctx, part)
+}
+
+// trials are those of a part: a point that ranks carry out has a run in which they do, and any other
+// what looks at runs for it.
+func (c *Check) trials(part sdk.Part) (trials []trial) {
+	special := map[string]func(context.Context) error{
+		"settings":  func(ctx context.Context) error { return c.settings(ctx, part) },
+		"leftovers": func(ctx context.Context) error { return c.leftovers(ctx, part) },
+	}
+	switch part.Kind {
+	case sdk.KindData:
+		c.dataTrials(part, special)
+	case sdk.KindTrainer:
+		c.trainerTrials(part, special)
+	}
+	for _, p := range c.pointsOf(part) {
+		t := trial{name: p.Name, promise: p.Promise, unseen: p.Unseen, run: special[p.Name]}
+		if t.run == nil {
+			t.run = func(ctx context.Context) error { return c.point(ctx, part, p) }
+		}
+		if t.name == "leftovers" {
+			t.promise = "a part that has been closed leaves no process, no temporary file and, of a plugin in Go, no goroutine"
+		}
+		trials = append(trials, t)
+	}
+	return trials
+}
+
+func (c *Check) pointsOf(part sdk.Part) []points.Point {
+	about := points.Subject{Part: part, RanksDiffer: c.RanksDiffer, DenseOnly: c.DenseOnly}
+	return about.Points()
+}

@@ -1,0 +1,203 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/run"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugintest/points"
+)
+
+// patience is how long a run waits for a part, in seconds, where the user does not say.
+const patience = 10
+
+// options are those of a run, with settings by kind.
+type options map[string]any
+
+func (o options) set(kind sdk.Kind, settings map[string]any) {
+	if o["set"] == nil {
+		o["set"] = map[string]any{}
+	}
+	o["set"].(map[string]any)[string(kind)] = settings
+}
+
+// base are the options of the smallest run that has a part, with psbench's own parts for trials
+// around it.
+func (c *Check) base(part sdk.Part) (options, error) {
+	o := options{
+		"trainer": key, "data": key, "ntrainer": 1, "nserver": 0, "epochs": 1, "batch_size": points.MaxBatch, "warmup": "none", "rpc_timeout": patience,
+	}
+	if part.Kind == sdk.KindTrainer {
+		return o, c.trainerBase(part, o)
+	}
+	if part.Kind != sdk.KindModel {
+		o["model"] = key
+		o.set(sdk.KindModel, map[string]any{"dense_only": c.DenseOnly})
+	}
+	switch part.Kind {
+	case sdk.KindServer:
+		return o, c.serverBase(part, o)
+	case sdk.KindHook:
+		o["ddp_hook"] = part.Key
+		if slices.Contains(part.Links, sdk.LinkServer) {
+			o["nserver"] = 1
+		}
+	case sdk.KindCriterion:
+		o["create_criterion"] = part.Key
+	case sdk.KindModel:
+		o["model"] = part.Key
+	case sdk.KindData:
+		o["trainer"], o["data"], o["ddp_hook"], o["batch_size"] = dataKey, part.Key, "noop", 5
+		if c.Model {
+			delete(o, "model")
+			delete(o, "set")
+		}
+	}
+	return o, nil
+}
+
+// serverBase chooses a server, and what it serves.
+func (c *Check) serverBase(part sdk.Part, o options) error {
+	o["server"], o["nserver"] = part.Key, 1
+	switch part.Serves {
+	case sdk.ServiceGradients:
+		o["ddp_hook"] = "rpc"
+	case sdk.ServiceTables:
+		o["trainer"], o["nserver"], o["ddp_hook"] = tablesKey, 2, "noop"
+	case sdk.ServiceParameters:
+		o["trainer"], o["ddp_hook"] = parametersKey, "rpc"
+		delete(o, "model")
+		delete(o, "set")
+		if c.Model {
+			return nil
+		}
+		model, err := c.heldModel()
+		o["model"] = model
+		return err
+	}
+	return nil
+}
+
+// heldModel is a model that a server of parameters of the plugin can hold.
+func (c *Check) heldModel() (string, error) {
+	i := slices.IndexFunc(c.parts, func(p sdk.Part) bool { return p.Kind == sdk.KindModel })
+	switch {
+	case i >= 0:
+		return c.parts[i].Key, nil
+	case c.linked:
+		return "mlp", nil
+	}
+	return "", errors.New("its plugin has no model, but a server of parameters holds one, so that no run could choose it: serve a model, too, or psbench's own (plugins.Parts)")
+}
+
+// point has ranks carry a point out in a run.
+func (c *Check) point(ctx context.Context, part sdk.Part, point points.Point) error {
+	o, err := c.base(part)
+	if err != nil {
+		return err
+	}
+	o["ntrainer"] = max(1, point.Ranks)
+	o["batch_size"] = c.samples(point)
+	if point.Passes > 1 {
+		o["warmup"] = "full"
+	}
+	o.set(sdk.KindTrainer, c.trying(part, point.Name))
+	out, err := c.run(ctx, o)
+	if err != nil {
+		return err
+	}
+	return compare(out)
+}
+
+// samples are those of the largest batch of a point.
+func (c *Check) samples(point points.Point) int {
+	n := cmp.Or(point.Samples, points.MaxBatch)
+	if c.Largest > 0 {
+		n = min(n, c.Largest)
+	}
+	return n
+}
+
+// trying are the settings of psbench's own trainer that carries a point out.
+func (c *Check) trying(part sdk.Part, point string) map[string]any {
+	links := []string{}
+	for _, link := range part.Links {
+		links = append(links, string(link))
+	}
+	return map[string]any{
+		"point": point, "kind": string(part.Kind), "serves": string(part.Serves), "links": links, "timing": int(part.Timing), "asynchronous": part.Asynchronous,
+		"ranks_differ": c.RanksDiffer, "dense_only": c.DenseOnly, "largest": c.Largest,
+	}
+}
+
+// run carries out one run.
+func (c *Check) run(ctx context.Context, o options) (*result.Result, error) {
+	return c.runWith(ctx, o, func(*config.Experiment) {})
+}
+
+// runWith is run of an experiment that is changed once it is resolved.
+func (c *Check) runWith(ctx context.Context, o options, change func(*config.Experiment)) (*result.Result, error) {
+	sources := c.Configuration
+	sources.Extra = append(slices.Clone(sources.Extra), config.Layer{Origin: "check", Values: o})
+	e, err := c.resolve(ctx, sources)
+	if err != nil {
+		return nil, &configError{err}
+	}
+	change(e)
+	how := c.Run
+	how.Summarize = true
+	if c.watched != nil {
+		how.Environment, how.Closed = []string{"TMPDIR=" + c.watched.folder}, c.watched.look
+	}
+	out, err := run.Run(ctx, e, how)
+	if err == nil && len(out.Tables) > 0 {
+		c.width = out.Tables[0].Width
+	}
+	return out, err
+}
+
+// resolve is the experiment of a configuration.
+func (c *Check) resolve(ctx context.Context, sources config.Sources) (*config.Experiment, error) {
+	merged, err := config.Merge(sources)
+	if err != nil {
+		return nil, err
+	}
+	known, err := registry.Load(c.Registry, "", c.file())
+	if err != nil {
+		return nil, err
+	}
+	return merged.Resolve(ctx, known, c.Catalogue)
+}
+
+// configError is what is wrong with what the user gave, and not with the part.
+type configError struct{ error }
+
+func (e *configError) Unwrap() error { return e.error }
+
+// compare compares what the ranks say must be the same on all.
+func compare(r *result.Result) error {
+	var first *result.Process
+	for i := range r.Processes {
+		p := &r.Processes[i]
+		if p.Kind != string(sdk.KindTrainer) {
+			continue
+		}
+		if first == nil {
+			first = p
+		}
+		for _, what := range slices.Sorted(maps.Keys(p.Facts)) {
+			if here, there := p.Facts[what], first.Facts[what]; here != there {
+				return fmt.Errorf("%s is %s on %s and %s on %s", what, there, first.Name, here, p.Name)
+			}
+		}
+	}
+	return nil
+}
