@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/launch/limit"
 )
 
 // Starter starts the processes of one run and ends them. The one of the core's host is
@@ -23,7 +24,7 @@ type Starter interface {
 
 // openHere makes the starter of the core's host.
 func openHere(processes int, timeout time.Duration, output launch.Output) (Starter, error) {
-	if err := launch.CheckLimits(processes); err != nil {
+	if err := limit.Check(processes); err != nil {
 		return nil, err
 	}
 	l, err := launch.New(timeout, output)

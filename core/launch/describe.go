@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/launch/limit"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/convert"
@@ -13,7 +14,7 @@ import (
 
 // Describe starts a plugin only to ask what it is.
 func Describe(ctx context.Context, pl registry.Plugin) (said registry.Description, err error) {
-	if err := CheckLimits(1); err != nil {
+	if err := limit.Check(1); err != nil {
 		return said, err
 	}
 	l, err := New(handshakeTimeout, Output{})

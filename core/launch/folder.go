@@ -13,6 +13,8 @@ import (
 	"unicode"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/core/launch/limit"
 )
 
 // folder is a run's socket folder. A lock on a file in it is held for as long as
@@ -137,6 +139,13 @@ func clearIfDead(path string) {
 		return
 	}
 	killHolders(path)
-	clearMemoryGroups(filepath.Base(path))
+	clearGroups(path)
 	_ = f.remove()
+}
+
+// clearGroups removes the cgroups of a run whose supervisor is dead.
+func clearGroups(folder string) {
+	for _, g := range limit.GroupsOf(filepath.Base(folder)) {
+		g.Remove()
+	}
 }

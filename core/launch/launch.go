@@ -24,6 +24,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/launch/limit"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host"
@@ -37,6 +38,10 @@ const BuiltinArgument = "__builtin-plugin"
 // SupervisorArgument as the first argument makes it the supervisor of a run.
 const SupervisorArgument = "__supervisor"
 
+// LimitArgument as the first argument makes the executable bound its own memory and then
+// become the program that follows: between fork and exec Go runs nothing.
+const LimitArgument = "__limit"
+
 // Child runs what a Launcher started the executable for, with these built-in parts. It
 // returns false at once if it was started otherwise.
 func Child(parts func() []sdk.Part) bool {
@@ -49,7 +54,7 @@ func Child(parts func() []sdk.Part) bool {
 	case SupervisorArgument:
 		os.Exit(supervise())
 	case LimitArgument:
-		_, _ = fmt.Fprintln(os.Stderr, "psbench:", becomeLimited(os.Args[2:]))
+		_, _ = fmt.Fprintln(os.Stderr, "psbench:", limit.Become(os.Args[2:]))
 		os.Exit(1)
 	default:
 		return false
@@ -200,7 +205,7 @@ func (l *Launcher) Close(gently bool) error {
 // tidy does what is left to do of a supervisor that failed.
 func (l *Launcher) tidy(state *os.ProcessState) error {
 	killHolders(l.directory)
-	clearMemoryGroups(filepath.Base(l.directory))
+	clearGroups(l.directory)
 	if err := os.RemoveAll(l.directory); err != nil {
 		return fmt.Errorf("the run's folder %s cannot be removed: %w", l.directory, err)
 	}
@@ -214,6 +219,12 @@ func (l *Launcher) tidy(state *os.ProcessState) error {
 // rebuild during a run must mix nothing.
 func builtin(arguments ...string) *exec.Cmd {
 	return &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{filepath.Base(os.Args[0])}, arguments...)}
+}
+
+// wrap is the command that starts a program with bounded memory.
+func wrap(m limit.Memory, path string, args []string) (string, []string) {
+	own := builtin(append(append([]string{LimitArgument}, m.Arguments()...), path)...)
+	return own.Path, append(own.Args, args...)
 }
 
 // command is the command of a plugin.

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/psbench/psbench/core/launch/limit"
 	"github.com/psbench/psbench/core/registry"
 )
 
@@ -30,10 +31,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	if err := l.Close(false); err != nil {
 		t.Error(err)
 	}
-	for _, parent := range memoryGroups() {
-		if left, _ := filepath.Glob(filepath.Join(parent, filepath.Base(l.Directory())+".*")); len(left) > 0 {
-			t.Errorf("cgroups %v are left", left)
-		}
+	for _, left := range limit.GroupsOf(filepath.Base(l.Directory())) {
+		t.Errorf("cgroup %s is left", left.Path())
 	}
 }
 
@@ -61,8 +60,8 @@ func TestMemoryWithoutACgroup(t *testing.T) {
 	if err := os.Mkdir(empty, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, group := range []*memoryGroup{nil, {folder: empty}} {
-		path, args := limitation{64 << 20, group}.wrap("/bin/sh", []string{"sh", "-c", "ulimit -d"})
+	for _, group := range []string{"", empty} {
+		path, args := wrap(limit.Memory{Bytes: 64 << 20, Group: group}, "/bin/sh", []string{"sh", "-c", "ulimit -d"})
 		cmd := &exec.Cmd{Path: path, Args: args}
 		out, err := cmd.Output()
 		if err != nil || strings.TrimSpace(string(out)) != "65536" {
@@ -107,64 +106,5 @@ func TestWantOfMemory(t *testing.T) {
 		if got := p.exceeded(); got != c.want {
 			t.Errorf("%q of %+v: exceeded is %v", c.said, c.ended, got)
 		}
-	}
-}
-
-// A cgroup of version 2 is bounded by other files than one of version 1; what has no such files
-// cannot bound memory.
-func TestVersionsOfCgroups(t *testing.T) {
-	for name, c := range map[string]struct {
-		files map[string]string // of a cgroup, as the kernel makes them
-		want  map[string]string
-		ooms  string
-	}{
-		"2": {
-			map[string]string{"memory.max": "max", "memory.swap.max": "max", "memory.events": ""},
-			map[string]string{"memory.max": "4096", "memory.swap.max": "0"}, "memory.events",
-		},
-		"2 without swap": {map[string]string{"memory.max": "max", "memory.events": ""}, map[string]string{"memory.max": "4096"}, "memory.events"},
-		"1": {
-			map[string]string{"memory.limit_in_bytes": "-1", "memory.memsw.limit_in_bytes": "-1", "memory.oom_control": ""},
-			map[string]string{"memory.limit_in_bytes": "4096", "memory.memsw.limit_in_bytes": "4096"}, "memory.oom_control",
-		},
-		"2 whose parent does not hand memory on": {map[string]string{"cgroup.procs": "", "pids.max": "max"}, nil, ""},
-	} {
-		folder := t.TempDir()
-		write := func(name, text string) {
-			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for file, text := range c.files {
-			write(file, text)
-		}
-		g := &memoryGroup{folder: folder}
-		if bounds := g.boundMemory(4096); bounds != (c.want != nil) {
-			t.Errorf("version %s bounds memory: %v", name, bounds)
-		}
-		for file, want := range c.want {
-			if text, err := os.ReadFile(filepath.Join(folder, file)); err != nil || !strings.HasPrefix(string(text), want) {
-				t.Errorf("version %s: %s is %q (%v), want %s", name, file, text, err, want)
-			}
-		}
-		if c.want == nil {
-			continue
-		}
-		for text, want := range map[string]bool{"oom 3\noom_kill 0\n": false, "low 0\noom 3\noom_kill 2\noom_group_kill 0\n": true} {
-			write(c.ooms, text)
-			if exceeded, known := g.exceeded(); exceeded != want || !known {
-				t.Errorf("version %s, %q: exceeded %v, known %v", name, text, exceeded, known)
-			}
-		}
-	}
-	parent := t.TempDir()
-	if g := makeMemoryGroup([]string{"/nowhere", parent}, "group", 4096); g != nil {
-		t.Errorf("%s bounds memory", g.folder)
-	}
-	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
-		t.Errorf("what bounds nothing is left: %v, %v", left, err)
-	}
-	if exceeded, known := (&memoryGroup{folder: "/nowhere", files: groupVersions[0]}).exceeded(); exceeded || known {
-		t.Error("a cgroup that was not joined knows who was killed")
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/psbench/psbench/core/launch/limit"
 	"github.com/psbench/psbench/sdk/host"
 )
 
@@ -36,7 +37,7 @@ type supervisor struct {
 
 	mu      sync.Mutex
 	plugins map[int]*supervised // those that are not reaped
-	groups  []*memoryGroup      // that were made
+	groups  []*limit.Group      // that were made
 	over    bool                // nothing may be started any more
 }
 
@@ -44,7 +45,7 @@ type supervisor struct {
 type supervised struct {
 	pid    int
 	killed bool // it was alive when it was killed
-	group  *memoryGroup
+	group  *limit.Group
 	ended  chan syscall.WaitStatus
 }
 
@@ -106,7 +107,7 @@ func (s *supervisor) end() int {
 		killDescendants()
 	}
 	for _, g := range s.groups {
-		g.remove()
+		g.Remove()
 	}
 	if s.folder.remove() != nil {
 		status = 1
@@ -137,7 +138,7 @@ func (s *supervisor) run(o order, files []*os.File) {
 		s.kill(p)
 	}()
 	status := <-p.ended
-	exceeded, counted := p.group.exceeded()
+	exceeded, counted := p.group.Exceeded()
 	_ = out.Encode(end{Status: status, Killed: p.killed, Exceeded: exceeded, Counted: counted})
 }
 
@@ -155,10 +156,10 @@ func (s *supervisor) start(o order, files []*os.File) (*supervised, error) {
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	}
 	path, args := o.Path, o.Args
-	var group *memoryGroup
+	var group *limit.Group
 	if o.Memory > 0 {
 		group = s.memoryGroup(o.Memory)
-		path, args = limitation{o.Memory, group}.wrap(path, args)
+		path, args = wrap(limit.Memory{Bytes: o.Memory, Group: group.Path()}, path, args)
 	}
 	done := make(chan struct{})
 	var p *supervised
@@ -186,13 +187,13 @@ func (s *supervisor) start(o order, files []*os.File) (*supervised, error) {
 }
 
 // memoryGroup makes a cgroup for a plugin, or gives nil where there can be none.
-func (s *supervisor) memoryGroup(bytes int64) *memoryGroup {
+func (s *supervisor) memoryGroup(bytes int64) *limit.Group {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over { // the groups are about to be removed
 		return nil
 	}
-	g := makeMemoryGroup(memoryGroups(), fmt.Sprintf("%s.%d", filepath.Base(s.folder.path), len(s.groups)), bytes)
+	g := limit.MakeGroup(fmt.Sprintf("%s.%d", filepath.Base(s.folder.path), len(s.groups)), bytes)
 	if g != nil {
 		s.groups = append(s.groups, g)
 	}
@@ -267,35 +268,4 @@ func nextExit(options int) (pid int, err error) {
 	// three that it names, at a place for a pointer.
 	const at = (3*4 + unsafe.Sizeof(uintptr(0)) - 1) &^ (unsafe.Sizeof(uintptr(0)) - 1)
 	return int(*(*int32)(unsafe.Add(unsafe.Pointer(&info), at))), err // #nosec G103 -- siginfo_t has it there
-}
-
-// shielded are the signals that a terminal, a shell or a user may send to all
-// processes of psbench. The supervisor is started with them blocked, which its threads
-// inherit, and never ends by one.
-var shielded = []os.Signal{
-	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGTSTP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGPIPE,
-}
-
-// shieldedMask is shielded as a thread's mask.
-func shieldedMask() *unix.Sigset_t {
-	var set unix.Sigset_t
-	const bits = 8 * int(unsafe.Sizeof(set.Val[0]))
-	for _, s := range shielded {
-		at := int(s.(syscall.Signal)) - 1
-		set.Val[at/bits] |= 1 << (at % bits)
-	}
-	return &set
-}
-
-// startShielded starts a command with the shielded signals blocked in it from its
-// first moment on, when it is still a copy of this process in this process's group.
-func startShielded(start func() error) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var before unix.Sigset_t
-	if err := unix.PthreadSigmask(unix.SIG_BLOCK, shieldedMask(), &before); err != nil {
-		return err
-	}
-	defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) }()
-	return start()
 }

@@ -1,4 +1,4 @@
-package launch
+package limit
 
 import (
 	"fmt"
@@ -15,27 +15,22 @@ import (
 	"github.com/psbench/psbench/comm/shm"
 )
 
-// LimitArgument as the first argument makes the executable bound its own memory and then
-// become the program that follows: between fork and exec Go runs nothing.
-const LimitArgument = "__limit"
-
-// limitation is how a plugin's memory is bounded: by a cgroup that it joins or, where there is
+// Memory is how a plugin's memory is bounded: by a cgroup that it joins or, where there is
 // none, by RLIMIT_DATA. That counts what a process maps for itself, touched or not, of which a
 // Go program has some 150 MB; shared memory, and what its children have, it does not count.
-type limitation struct {
-	bytes int64
-	group *memoryGroup // nil: RLIMIT_DATA
+type Memory struct {
+	Bytes int64
+	Group string // folder of the cgroup; "": RLIMIT_DATA
 }
 
-// wrap is the command that starts a program under the limitation.
-func (l limitation) wrap(path string, args []string) (string, []string) {
-	own := builtin(LimitArgument, strconv.FormatInt(l.bytes, 10), l.group.path(), path)
-	return own.Path, append(own.Args, args...)
+// Arguments are those of Become, before the program's.
+func (m Memory) Arguments() []string {
+	return []string{strconv.FormatInt(m.Bytes, 10), m.Group}
 }
 
-// becomeLimited is the main function of a process that was started by wrap, with these
-// arguments. It returns only if that fails.
-func becomeLimited(args []string) error {
+// Become bounds the memory of this process, as Arguments say, and then becomes a program: its path
+// and its arguments follow. It returns only if that fails.
+func Become(args []string) error {
 	bytes, err := strconv.ParseUint(args[0], 10, 64)
 	if err != nil {
 		return err
@@ -43,7 +38,7 @@ func becomeLimited(args []string) error {
 	group, path := args[1], args[2]
 	environ := os.Environ()
 	if group == "" || join(group) != nil {
-		_ = os.Remove(group) // which says that it bounds nothing
+		_ = os.Remove(group) // #nosec G703 -- a cgroup of the run, which so says that it bounds nothing
 		if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: bytes, Max: bytes}); err != nil {
 			return fmt.Errorf("its memory cannot be limited: %w", err)
 		}
@@ -56,8 +51,8 @@ func join(group string) error {
 	return writeGroup(group, "cgroup.procs", strconv.Itoa(os.Getpid()))
 }
 
-// memoryGroup is a cgroup that bounds the memory of one plugin and of all that it starts.
-type memoryGroup struct {
+// Group is a cgroup that bounds the memory of one plugin and of all that it starts.
+type Group struct {
 	folder string
 	files  groupFiles
 }
@@ -75,26 +70,28 @@ var groupVersions = []groupFiles{
 	{limit: "memory.limit_in_bytes", swap: "memory.memsw.limit_in_bytes", events: "memory.oom_control"},
 }
 
-// makeMemoryGroup makes a cgroup of that name below one of these, or gives nil where that may not
-// be or cannot bound memory. Of version 2 only the root of all has processes and bounds memory
+// MakeGroup makes a cgroup of that name below that of this process, or gives nil where that may
+// not be or cannot bound memory. Of version 2 only the root of all has processes and bounds memory
 // below it, too: any other that has some hands no memory on.
-func makeMemoryGroup(parents []string, name string, bytes int64) *memoryGroup {
+func MakeGroup(name string, bytes int64) *Group { return makeGroup(ownGroups(), name, bytes) }
+
+func makeGroup(parents []string, name string, bytes int64) *Group {
 	for _, parent := range parents {
-		g := &memoryGroup{folder: filepath.Join(parent, name)}
+		g := &Group{folder: filepath.Join(parent, name)}
 		if os.Mkdir(g.folder, 0o755) != nil { // #nosec G301 -- as all cgroups are
 			continue
 		}
 		if g.boundMemory(bytes) {
 			return g
 		}
-		g.remove()
+		g.Remove()
 	}
 	return nil
 }
 
-// memoryGroups are the folders of the memory cgroups of this process. Where a mount shows only
+// ownGroups are the folders of the memory cgroups of this process. Where a mount shows only
 // one above them, a cgroup that is made there would leave limits that the user has set.
-func memoryGroups() []string {
+func ownGroups() []string {
 	return slices.DeleteFunc(shm.OwnMemoryCgroups(), func(folder string) bool {
 		members, err := os.ReadFile(filepath.Join(folder, "cgroup.procs")) // #nosec G304 -- of the kernel
 		return err != nil || !slices.Contains(strings.Fields(string(members)), strconv.Itoa(os.Getpid()))
@@ -102,7 +99,7 @@ func memoryGroups() []string {
 }
 
 // boundMemory says whether the cgroup, of whichever version, bounds memory now.
-func (g *memoryGroup) boundMemory(bytes int64) bool {
+func (g *Group) boundMemory(bytes int64) bool {
 	for _, g.files = range groupVersions {
 		if g.bound(bytes) == nil {
 			return true
@@ -112,7 +109,7 @@ func (g *memoryGroup) boundMemory(bytes int64) bool {
 }
 
 // bound sets the limit. That of swap is not there everywhere.
-func (g *memoryGroup) bound(bytes int64) error {
+func (g *Group) bound(bytes int64) error {
 	limit := strconv.FormatInt(bytes, 10)
 	if err := writeGroup(g.folder, g.files.limit, limit); err != nil {
 		return err
@@ -124,17 +121,17 @@ func (g *memoryGroup) bound(bytes int64) error {
 	return nil
 }
 
-// path is the folder, or "" of no cgroup.
-func (g *memoryGroup) path() string {
+// Path is the folder, or "" of no cgroup.
+func (g *Group) Path() string {
 	if g == nil {
 		return ""
 	}
 	return g.folder
 }
 
-// exceeded says whether a process was killed for what the cgroup may not hold. It is not known
+// Exceeded says whether a process was killed for what the cgroup may not hold. It is not known
 // where there is none, or none that was joined.
-func (g *memoryGroup) exceeded() (exceeded, known bool) {
+func (g *Group) Exceeded() (exceeded, known bool) {
 	if g == nil {
 		return false, false
 	}
@@ -147,9 +144,9 @@ func (g *memoryGroup) exceeded() (exceeded, known bool) {
 	return false, err == nil
 }
 
-// remove removes the cgroup, once all its processes are gone; the kernel may take a moment to
+// Remove removes the cgroup, once all its processes are gone; the kernel may take a moment to
 // notice.
-func (g *memoryGroup) remove() {
+func (g *Group) Remove() {
 	for range 100 {
 		if err := os.Remove(g.folder); err == nil || os.IsNotExist(err) {
 			return
@@ -158,14 +155,15 @@ func (g *memoryGroup) remove() {
 	}
 }
 
-// clearMemoryGroups removes the cgroups of a run whose supervisor is dead.
-func clearMemoryGroups(run string) {
-	for _, parent := range memoryGroups() {
+// GroupsOf are the cgroups that were made with names of the form RUN.*.
+func GroupsOf(run string) (groups []*Group) {
+	for _, parent := range ownGroups() {
 		folders, _ := filepath.Glob(filepath.Join(parent, run+".*"))
 		for _, folder := range folders {
-			(&memoryGroup{folder: folder}).remove()
+			groups = append(groups, &Group{folder: folder})
 		}
 	}
+	return groups
 }
 
 func writeGroup(folder, name, text string) error {

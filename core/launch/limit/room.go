@@ -1,4 +1,5 @@
-package launch
+// Package limit has the limits that a run must fit into, and those that plugins are given.
+package limit
 
 import (
 	"fmt"
@@ -31,9 +32,9 @@ type machine struct {
 	descriptors uint64 // RLIMIT_NOFILE
 }
 
-// CheckLimits reports that so many plugin processes do not fit into the limits of threads
+// Check reports that so many plugin processes do not fit into the limits of threads
 // and descriptors.
-func CheckLimits(plugins int) error {
+func Check(plugins int) error {
 	m := machine{root: os.DirFS("/"), uid: os.Getuid(), processes: limitOf(unix.RLIMIT_NPROC), descriptors: limitOf(unix.RLIMIT_NOFILE)}
 	return m.requireRoom(plugins)
 }
