@@ -132,6 +132,25 @@ func (c *Conn) PeerProcess() (int, error) {
 	return int(peer.Pid), nil
 }
 
+// Ended says whether the peer, of this host, has ended the connection, without reading any of it.
+func (c *Conn) Ended() bool {
+	nc, err := c.unix()
+	if err != nil {
+		return false
+	}
+	raw, err := nc.SyscallConn()
+	if err != nil {
+		return true // it is closed
+	}
+	ended := false
+	failed := raw.Control(func(fd uintptr) {
+		at := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}} // #nosec G115 -- a descriptor
+		_, _ = unix.Poll(at, 0)
+		ended = at[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
+	})
+	return ended || failed != nil
+}
+
 func (c *Conn) unix() (*net.UnixConn, error) {
 	nc, ok := c.nc.(*net.UnixConn)
 	if !ok {

@@ -50,10 +50,14 @@ func (m *Memory) Close() error {
 	return err
 }
 
-// Read reads the batch that h announces.
+// Read reads the batch that h announces, or leaves it where the sender has put it, for both to see.
 func (m *Memory) Read(conn *call.Link, h *wire.Header) error {
 	n, err := readLengths(conn, h)
 	if err != nil {
+		return err
+	}
+	if seen := conn.View(int(n.Bytes()), true); seen != nil {
+		m.Batch, err = viewBatch(conn, seen, n)
 		return err
 	}
 	at, err := m.room(n)

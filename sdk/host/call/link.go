@@ -15,8 +15,8 @@ import (
 // socket or, in shared memory, headers and payloads in a segment of both, without a system call
 // while the other side is at work. Parameters and gradients lie in the
 // trainer's memory, which the companion maps; what else a call hands over, such as
-// a batch or an output, its sender writes into memory that both map, and its
-// receiver copies it from there.
+// a batch or an output, its sender puts, or makes, in memory that both map, and its
+// receiver may use it there.
 //
 // One goroutine of a side sends and reads at a time.
 type Link struct {
@@ -47,6 +47,25 @@ func (l *Link) ReadFull(dst []byte) error {
 		return l.Conn.ReadFull(dst)
 	}
 	return l.memory.readFull(dst)
+}
+
+// View is the next n bytes of the payload where both sides have them, for reading alone if sealed is
+// set: writing there ends the process. They stay until the peer sends the payload after the next
+// one. It is nil where they have to be read.
+func (l *Link) View(n int, sealed bool) []byte {
+	if l.memory == nil {
+		return nil
+	}
+	return l.memory.view(n, sealed)
+}
+
+// Place is where the next payload, of n bytes, can be made so that Send need not copy it. It is nil
+// where that must be elsewhere.
+func (l *Link) Place(n int) ([]byte, error) {
+	if l.memory == nil {
+		return nil, nil
+	}
+	return l.memory.place(n)
 }
 
 // Bound gives a call, its sending and its answer, until the timeout.
@@ -90,8 +109,8 @@ func (l *Link) Close() error {
 }
 
 // Offer makes the link of a trainer to the companion on conn, which calls Take. Where ranks map
-// memory, calls go through a segment with n bytes for the payloads of each side, which the
-// process owns; a payload that is larger goes in several turns.
+// memory, calls go through a segment with two rooms of n bytes for the payloads of each side, which
+// the process owns; a payload that is larger goes in several turns.
 func Offer(proc *process.Process, conn *wire.Conn, n int) (*Link, error) {
 	l := &Link{Conn: conn}
 	if !proc.Fabric.Maps() {
@@ -102,7 +121,11 @@ func Offer(proc *process.Process, conn *wire.Conn, n int) (*Link, error) {
 		return nil, err
 	}
 	proc.OwnMemory(segment)
-	l.memory = newMemory(conn, segment.Bytes(), true)
+	sealed, err := segment.ReadOnly()
+	if err != nil {
+		return nil, err
+	}
+	l.memory = newMemory(conn, segment.Bytes(), sealed, true)
 	return l, SendSegment(conn, opMemory, segment)
 }
 
@@ -120,7 +143,11 @@ func Take(proc *process.Process, conn *wire.Conn) (*Link, error) {
 	if len(segment.Bytes()) < segmentBytes(1) {
 		return nil, fmt.Errorf("%s sent a segment of %d bytes for calls, which take %d at least", conn.Peer(), len(segment.Bytes()), segmentBytes(1))
 	}
-	l.memory = newMemory(conn, segment.Bytes(), false)
+	sealed, err := segment.ReadOnly()
+	if err != nil {
+		return nil, err
+	}
+	l.memory = newMemory(conn, segment.Bytes(), sealed, false)
 	return l, nil
 }
 

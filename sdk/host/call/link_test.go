@@ -160,6 +160,70 @@ func TestCallMemoryEndsInTime(t *testing.T) {
 	}
 }
 
+// A payload is seen where its sender has put or made it, one part after the other, and stays until the
+// one after the next; one that is larger than the room is not.
+func TestPayloadsAreSeenWhereTheyLie(t *testing.T) {
+	const room = 2 * lineBytes
+	trainer, companion := linked(t, room)
+	var h wire.Header
+	var before []byte
+	for i := range 5 {
+		made, err := trainer.Place(8)
+		hosttest.Must(t, err)
+		made[0] = byte(i)
+		hosttest.Must(t, trainer.Send(&wire.Header{Op: opTested}, made, []byte{100, 101, byte(i)}))
+		hosttest.Must(t, companion.ReadHeader(&h))
+		seen, sealed := companion.View(8, false), companion.View(2, true)
+		last := make([]byte, 1)
+		hosttest.Must(t, companion.ReadFull(last))
+		if len(seen) != 8 || int(seen[0]) != i || !slices.Equal(sealed, []byte{100, 101}) || int(last[0]) != i || i > 0 && int(before[0]) != i-1 {
+			t.Fatalf("payload %d is seen as %v, %v and %v, the one before it as %v", i, seen, sealed, last, before)
+		}
+		seen[7] = byte(i) // in memory of both
+		if before = seen; made[7] != byte(i) {
+			t.Errorf("payload %d lies elsewhere on the other side", i)
+		}
+	}
+	if at, err := trainer.Place(room + 1); at != nil || err != nil {
+		t.Errorf("there is room for more than the room: %v", err)
+	}
+	sent := make(chan error, 1)
+	go func() { sent <- trainer.Send(&wire.Header{Op: opTested}, make([]byte, 2*room)) }()
+	hosttest.Must(t, companion.ReadHeader(&h))
+	if companion.View(2*room, false) != nil || companion.View(8, false) != nil {
+		t.Error("a payload is seen that goes in turns")
+	}
+	hosttest.Must(t, companion.ReadFull(make([]byte, 2*room)))
+	hosttest.Must(t, <-sent)
+}
+
+// A peer that dies before Watch is told of long before the deadline.
+func TestAPeerThatDiesWhileLinksAreMade(t *testing.T) {
+	a, b := hosttest.Pair(t)
+	near := hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: "trainer0", Transport: "shm"})
+	far := hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: "companion", Transport: "shm"})
+	taken := make(chan error, 1)
+	go func() {
+		_, err := Take(far, b)
+		taken <- err
+	}()
+	trainer, err := Offer(near, a, 128)
+	hosttest.Must(t, err)
+	hosttest.Must(t, <-taken)
+	hosttest.Must(t, trainer.Bound(hosttest.Patience))
+	time.AfterFunc(30*time.Millisecond, func() { _ = b.Close() })
+	ended := make(chan error, 1)
+	go func() { ended <- trainer.ReadHeader(&wire.Header{}) }()
+	select {
+	case err = <-ended:
+	case <-time.After(hosttest.Patience / 2):
+		t.Fatal("the wait goes on")
+	}
+	if peer, ok := errors.AsType[*comm.PeerError](err); !ok || peer.Peer != "companion" {
+		t.Errorf("the wait gave %v", err)
+	}
+}
+
 // What a peer still sends of a call that failed is taken and dropped until its end.
 func TestCallMemoryDiscards(t *testing.T) {
 	trainer, companion := linked(t, 128)

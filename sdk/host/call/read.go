@@ -64,6 +64,28 @@ func ReadFloats(conn *Link, h *wire.Header, dst []float32) error {
 	return conn.ReadFull(tensor.Float32Bytes(dst))
 }
 
+// TakeFloats is the next n elements of the payload: where both sides have them, if they lie there
+// together, or else read into *own, which grows. See Link.View for how long they stay.
+func TakeFloats(conn *Link, own *[]float32, n int) ([]float32, error) {
+	if seen := conn.View(4*n, false); seen != nil {
+		return tensor.ViewFloat32(seen), nil
+	}
+	var err error
+	*own, err = ReadGrowing(conn, *own, n, tensor.Float32Bytes)
+	return *own, err
+}
+
+// PlaceFloats is where n elements of the next payload are to be made: where both sides have them,
+// if there is room, or else in *own, which grows.
+func PlaceFloats(conn *Link, own *[]float32, n int) ([]float32, error) {
+	at, err := conn.Place(4 * n)
+	if at != nil || err != nil {
+		return tensor.ViewFloat32(at), err
+	}
+	*own = slices.Grow((*own)[:0], n)[:n]
+	return *own, nil
+}
+
 // headers is where headers come from: a wire.Conn or a Link.
 type headers interface {
 	ReadHeader(h *wire.Header) error

@@ -9,7 +9,6 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/hosted"
 	"github.com/psbench/psbench/sdk/host/layout"
@@ -66,6 +65,7 @@ type CriterionRole struct {
 	criterion        sdk.Criterion
 	conn             *call.Link
 	output, gradient tensor.Tensor
+	own              [2][]float32 // of both, where they do not lie in memory of both sides
 	targets          []int64
 	calling          sync.Mutex // held while the criterion works
 }
@@ -107,6 +107,10 @@ func (r *CriterionRole) answer(h *wire.Header) error {
 		}
 		return r.conn.Send(&wire.Header{Op: opLoss, Arg: int64(math.Float64bits(loss))}) // #nosec G115 -- the bits of a float
 	case opLossGradient:
+		var err error
+		if r.gradient.Data, err = call.PlaceFloats(r.conn, &r.own[1], len(r.output.Data)); err != nil {
+			return err
+		}
 		if err := r.criterion.Backward(r.gradient); err != nil {
 			return err
 		}
@@ -123,13 +127,10 @@ func (r *CriterionRole) read(h *wire.Header) error {
 		return fmt.Errorf("an output of %d x %d with its targets does not take %d bytes", rows, columns, h.Payload)
 	}
 	var err error
-	if r.output.Data, err = call.ReadGrowing(r.conn, r.output.Data, int(rows*columns), tensor.Float32Bytes); err != nil {
+	if r.output.Data, err = call.TakeFloats(r.conn, &r.own[0], int(rows*columns)); err != nil {
 		return err
 	}
 	if r.targets, err = call.ReadGrowing(r.conn, r.targets, int(rows), tensor.Int64Bytes); err != nil {
-		return err
-	}
-	if r.gradient.Data, err = engine.Grow(r.Engine, r.gradient.Data, len(r.output.Data)); err != nil {
 		return err
 	}
 	for _, t := range []*tensor.Tensor{&r.output, &r.gradient} {

@@ -2,14 +2,12 @@ package companion
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/hosted"
@@ -30,6 +28,7 @@ type ModelRole struct {
 	batch     batches.Memory
 	gradient  tensor.Tensor // of the output
 	features  []float32     // gradient of the features
+	own       [2][]float32  // of both, where they do not lie in memory of both sides
 	calling   sync.Mutex    // held while the model works
 }
 
@@ -111,7 +110,8 @@ func (r *ModelRole) answer(h *wire.Header) error {
 	case opForward:
 		return r.forward(h)
 	case opBackward:
-		return r.backward(h, nil, r.model.Backward)
+		r.features = nil
+		return r.backward(h, r.model.Backward)
 	case opBackwardInput:
 		return r.backwardInput(h)
 	default:
@@ -128,9 +128,6 @@ func (r *ModelRole) forward(h *wire.Header) error {
 		return err
 	}
 	r.gradient.Shape = append(r.gradient.Shape[:0], out.Shape...)
-	if r.gradient.Data, err = engine.Grow(r.Engine, r.gradient.Data, len(out.Data)); err != nil {
-		return err
-	}
 	answer := wire.Header{Op: opForward, Arg: int64(out.Shape[0]), Arg2: int64(out.Shape[1])}
 	return r.conn.Send(&answer, tensor.Float32Bytes(out.Data))
 }
@@ -141,21 +138,27 @@ func (r *ModelRole) backwardInput(h *wire.Header) error {
 	if !ok {
 		return fmt.Errorf("the model has no gradient of its features")
 	}
-	n := len(r.batch.Features)
-	r.features = slices.Grow(r.features[:0], n)[:n]
-	return r.backward(h, r.features, func(up tensor.Tensor, emit func(int)) error {
+	r.features = nil
+	return r.backward(h, func(up tensor.Tensor, emit func(int)) (err error) {
+		if r.features, err = call.PlaceFloats(r.conn, &r.own[1], len(r.batch.Features)); err != nil {
+			return err
+		}
 		return model.BackwardInput(up, r.features, emit)
 	})
 }
 
 // backward sends each gradient as it is ready, so that buckets fly while the
-// rest of backward runs, and then last.
-func (r *ModelRole) backward(h *wire.Header, last []float32, run func(tensor.Tensor, func(int)) error) error {
-	if err := call.ReadFloats(r.conn, h, r.gradient.Data); err != nil {
+// rest of backward runs, and then that of the features.
+func (r *ModelRole) backward(h *wire.Header, run func(tensor.Tensor, func(int)) error) (err error) {
+	n := tensor.Elements(r.gradient.Shape)
+	if h.Payload != uint64(4*n) {
+		return fmt.Errorf("%s sent %d bytes where %d are due", r.conn.Peer(), h.Payload, 4*n)
+	}
+	if r.gradient.Data, err = call.TakeFloats(r.conn, &r.own[0], n); err != nil {
 		return err
 	}
 	var sent error
-	err := run(r.gradient, func(k int) {
+	err = run(r.gradient, func(k int) {
 		if sent != nil {
 			return
 		}
@@ -176,7 +179,7 @@ func (r *ModelRole) backward(h *wire.Header, last []float32, run func(tensor.Ten
 	if err != nil {
 		return err
 	}
-	return r.conn.Send(&wire.Header{Op: h.Op}, tensor.Float32Bytes(last))
+	return r.conn.Send(&wire.Header{Op: h.Op}, tensor.Float32Bytes(r.features))
 }
 
 // Reset forgets what was recorded: the trainer initializes the model.

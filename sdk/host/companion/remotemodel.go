@@ -28,6 +28,7 @@ type remoteModel struct {
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
 	output    tensor.Tensor
+	own       []float32 // the output, where it does not lie in memory of both sides
 	emissions hosted.Emissions
 	failed    error // of Initialize, told by the next Forward
 }
@@ -130,7 +131,7 @@ func (m *remoteModel) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	}
 	var err error
 	m.output.Shape = append(m.output.Shape[:0], int(h.Arg), int(h.Arg2))
-	m.output.Data, err = call.ReadGrowing(m.conn, m.output.Data, int(h.Arg*h.Arg2), tensor.Float32Bytes)
+	m.output.Data, err = call.TakeFloats(m.conn, &m.own, int(h.Arg*h.Arg2))
 	return m.output, err
 }
 
