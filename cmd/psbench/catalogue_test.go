@@ -34,6 +34,7 @@ func TestBuiltinPartsDeclareTheirLinks(t *testing.T) {
 		"server embedding": "tables", "trainer hybrid": "tables",
 		"server batch_update": "parameters", "trainer batch_update": "parameters",
 		"hook allreduce": "[group]", "hook hybrid": "[group default]", "hook noop": "[]",
+		"hook conformance_ordered": "[group]", "hook conformance_push": "[server]",
 		"hook rpc": "[server]", "hook sparse_rpc": "[server group]",
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/plugins"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/plugin"
@@ -76,7 +77,32 @@ func serveCheckPlugin() {
 		e.Seed += uint64(os.Getpid())
 		return inner(e)
 	}))
+	hurried := own(sdk.KindTrainer, "batch_update", "hurried")
+	parts = append(parts, hurried.Around(func(env any, inner func(any) (any, error)) (any, error) {
+		made, err := inner(env)
+		if err != nil {
+			return nil, err
+		}
+		return inHurry{made.(sdk.Trainer)}, nil
+	}))
 	plugin.Serve(parts...)
+}
+
+// inHurry asks for the gradient of the loss twice.
+type inHurry struct{ sdk.Trainer }
+
+func (t inHurry) Attach(parts sdk.TrainerParts) error {
+	parts.Criterion = asksTwice{parts.Criterion}
+	return t.Trainer.Attach(parts)
+}
+
+type asksTwice struct{ sdk.Criterion }
+
+func (c asksTwice) Backward(g tensor.Tensor) error {
+	if err := c.Criterion.Backward(g); err != nil {
+		return err
+	}
+	return c.Criterion.Backward(g)
 }
 
 // deafTable applies no gradient.

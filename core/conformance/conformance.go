@@ -24,13 +24,15 @@ import (
 // ErrFailed says that a part breaks its contract; the output says where.
 var ErrFailed = errors.New("the plugin does not keep the contract")
 
-// The keys of psbench's own parts that try others: trainer, model and data, and trainers that need
-// something else of servers, or try data.
+// The keys of psbench's own parts that try others: trainer, model and data; trainers that need
+// something else of servers, or try data; and what trainers must call in order.
 const (
 	key           = "conformance"
 	dataKey       = key + "_data"
 	parametersKey = key + "_parameters"
 	tablesKey     = key + "_tables"
+	orderedKey    = key + "_ordered"
+	pushKey       = key + "_push"
 )
 
 // Check is what is needed to check a plugin.
@@ -133,9 +135,10 @@ func (c *Check) register(plugin registry.Plugin) error {
 	file := registry.File{
 		Plugins:    map[string]registry.Program{plugin.Name: program},
 		TrainerMap: map[string]registry.TrainerEntry{},
-		ModelMap:   map[string]registry.ModelEntry{key: {Entry: own}},
+		ModelMap:   map[string]registry.ModelEntry{key: {Entry: own}, orderedKey: {Entry: own}},
 		DataMap:    map[string]registry.Entry{key: own},
-		ServerMap:  map[string]registry.ServerEntry{}, DDPHookMap: map[string]registry.HookEntry{}, CriterionMap: map[string]registry.Entry{},
+		ServerMap:  map[string]registry.ServerEntry{},
+		DDPHookMap: map[string]registry.HookEntry{orderedKey: {Entry: own}, pushKey: {Entry: own}}, CriterionMap: map[string]registry.Entry{orderedKey: own},
 	}
 	for _, trainer := range []string{key, dataKey, parametersKey, tablesKey} {
 		file.TrainerMap[trainer] = registry.TrainerEntry{Entry: own}

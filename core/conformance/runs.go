@@ -22,11 +22,15 @@ const patience = 10
 // options are those of a run, with settings by kind.
 type options map[string]any
 
+// set gives the part of a kind settings, or none.
 func (o options) set(kind sdk.Kind, settings map[string]any) {
 	if o["set"] == nil {
 		o["set"] = map[string]any{}
 	}
-	o["set"].(map[string]any)[string(kind)] = settings
+	all := o["set"].(map[string]any)
+	if all[string(kind)] = settings; settings == nil {
+		delete(all, string(kind))
+	}
 }
 
 // base are the options of the smallest run that has a part, with psbench's own parts for trials

@@ -58,6 +58,7 @@ func (c *Check) trainerTrials(part sdk.Part, trials map[string]func(context.Cont
 		_, err := train(ctx, several)
 		return err
 	}
+	trials["order"] = func(ctx context.Context) error { return c.order(ctx, part) }
 	trials["trains"] = func(ctx context.Context) error {
 		for _, p := range []pass{{1, longer, false}, several, {3, longer, false}} {
 			out, err := train(ctx, p)
@@ -129,6 +130,25 @@ func (c *Check) train(ctx context.Context, part sdk.Part, p pass) (*result.Resul
 		o.set(sdk.KindModel, map[string]any{"sizes": []int{4 * p.trainers, 4}})
 	}
 	return c.run(ctx, o)
+}
+
+// order is a run whose model, criterion and hook end it if they are called out of order.
+func (c *Check) order(ctx context.Context, part sdk.Part) error {
+	o, err := c.base(part)
+	if err != nil {
+		return err
+	}
+	o["ntrainer"] = 2
+	o["model"], o["create_criterion"], o["ddp_hook"] = orderedKey, orderedKey, orderedKey
+	o.set(sdk.KindModel, nil)
+	switch part.Needs {
+	case sdk.ServiceTables:
+		o.set(sdk.KindServer, map[string]any{"num_embeddings": 64, "embedding_dim": 3})
+	case sdk.ServiceParameters:
+		o["ddp_hook"] = pushKey
+	}
+	_, err = c.run(ctx, o)
+	return err
 }
 
 // checkLosses says what is wrong with the losses of a pass.

@@ -17,11 +17,20 @@ const (
 	DataKey       = Key + "_data"
 	ParametersKey = Key + "_parameters"
 	TablesKey     = Key + "_tables"
+	// OrderedKey is that of a model, a criterion and a hook that know in what order they are to be
+	// called, and PushKey that of such a hook that pushes to a server.
+	OrderedKey = Key + "_ordered"
+	PushKey    = Key + "_push"
 )
 
 // Parts lists the parts of this package.
 func Parts() []sdk.Part {
+	ordered := func(part sdk.Part, key string) sdk.Part {
+		part.Key = key
+		return points.Ordered(part)
+	}
 	return []sdk.Part{
+		ordered(toys.Matrix, OrderedKey), ordered(toys.Squares, OrderedKey), ordered(toys.Group, OrderedKey), ordered(toys.Push, PushKey),
 		sdk.NewTrainer(Key, trainerSettings{}, func(s trainerSettings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 			return newTrainer(s, env)
 		}),

@@ -9,8 +9,10 @@ import (
 )
 
 // ledger notes how a trainer calls its model, criterion and hook, and the first call that came out
-// of order. It takes no trainer to be data-parallel: one may reduce every other iteration.
+// of order. It takes no trainer to be data-parallel: one may reduce every other iteration. In a run
+// each part has a process, and a ledger, of its own, whose findings are errors of its calls.
 type ledger struct {
+	alone         bool           // it sees the calls of one part alone
 	forward, loss bool           // that of the batch is computed, and has no Backward yet
 	flights       []*comm.Future // by bucket
 	backward      bool           // a backward pass runs, in which this bucket was reduced last
@@ -22,6 +24,14 @@ func (l *ledger) note(wrong bool, format string, args ...any) {
 	if wrong && l.wrong == nil {
 		l.wrong = fmt.Errorf(format, args...)
 	}
+}
+
+// failure is what came out of order, where nobody else tells of it.
+func (l *ledger) failure() error {
+	if l.alone {
+		return l.wrong
+	}
+	return nil
 }
 
 // flies says that a bucket is being reduced.
@@ -47,11 +57,17 @@ func (m *watchedModel) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 
 func (m *watchedModel) Backward(up tensor.Tensor, emit func(int)) error {
 	defer m.begin()()
+	if err := m.l.failure(); err != nil {
+		return err
+	}
 	return m.FeatureModel.Backward(up, emit)
 }
 
 func (m *watchedModel) BackwardInput(up tensor.Tensor, input []float32, emit func(int)) error {
 	defer m.begin()()
+	if err := m.l.failure(); err != nil {
+		return err
+	}
 	return m.FeatureModel.BackwardInput(up, input, emit)
 }
 
@@ -72,7 +88,7 @@ type watchedCriterion struct {
 }
 
 func (c *watchedCriterion) Forward(output tensor.Tensor, targets []int64) (float64, error) {
-	c.l.note(!c.l.forward, "the criterion's Forward comes before that of the model")
+	c.l.note(!c.l.alone && !c.l.forward, "the criterion's Forward comes before that of the model")
 	c.l.loss = true
 	return c.Criterion.Forward(output, targets)
 }
@@ -80,6 +96,9 @@ func (c *watchedCriterion) Forward(output tensor.Tensor, targets []int64) (float
 func (c *watchedCriterion) Backward(g tensor.Tensor) error {
 	c.l.note(!c.l.loss, "the criterion's Backward comes before its Forward of that batch")
 	c.l.loss = false
+	if err := c.l.failure(); err != nil {
+		return err
+	}
 	return c.Criterion.Backward(g)
 }
 
@@ -93,10 +112,32 @@ func (h *watchedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future
 	l.note(l.flies(b.Index), "bucket %d is handed to the hook again before it is reduced", b.Index)
 	l.note(l.backward && b.Index <= l.last, "bucket %d is handed to the hook after bucket %d: buckets come in their order", b.Index, l.last)
 	l.last = b.Index
+	if err := l.failure(); err != nil {
+		return comm.Completed(err)
+	}
 	f := h.Hook.Reduce(state, b)
 	for b.Index >= len(l.flights) {
 		l.flights = append(l.flights, nil)
 	}
 	l.flights[b.Index] = f
 	return f
+}
+
+// Ordered is a part of psbench's own, a model that gives the gradient of its features, a criterion or
+// a hook, that ends the run in which it is called out of order.
+func Ordered(part sdk.Part) sdk.Part {
+	return part.Around(func(env any, inner func(env any) (any, error)) (any, error) {
+		made, err := inner(env)
+		if err != nil {
+			return nil, err
+		}
+		l := &ledger{alone: true}
+		switch part := made.(type) {
+		case sdk.FeatureModel:
+			return &watchedModel{part, l}, nil
+		case sdk.Criterion:
+			return &watchedCriterion{part, l}, nil
+		}
+		return &watchedHook{made.(sdk.Hook), l}, nil
+	})
 }

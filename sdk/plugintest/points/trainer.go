@@ -32,7 +32,6 @@ var trainerPoints = []Point{
 	{
 		Name:    "order",
 		Promise: "Forward, the loss, its gradient and Backward of a batch come in this order, its buckets in theirs, and none is written while it is reduced",
-		Unseen:  "model, criterion and hook of a run are not psbench's own to ask",
 		Ranks:   2,
 		rank: func(r *Rank) error {
 			_ = guarded(func() error { _, err := r.train(context.Background(), nil); return err }) // the business of other points
