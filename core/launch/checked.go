@@ -115,7 +115,7 @@ func (c *checked) compareBeside(command *exec.Cmd) error {
 
 // pathsBeside are the files beside the program that must stay as they are. The user's registry
 // has all: an interpreter that is another one since PATH or a link leads elsewhere now is a
-// change too. Another file has those that it gives, and the first argument that is a file.
+// change too. Another file has those that it gives, and the first argument that names a file.
 func (c *checked) pathsBeside(command *exec.Cmd) ([]string, error) {
 	if c.plugin.User {
 		paths, err := executable.Paths(append([]string{command.Path}, command.Args[1:]...))

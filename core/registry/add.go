@@ -66,8 +66,29 @@ func Add(ctx context.Context, path string, builtin []byte, a Addition) (Plugin, 
 		if p.Name, err = u.nameFor(a.Name, p.Command); err != nil {
 			return err
 		}
-		return u.put(p, parts, written)
+		if err := u.put(p, parts, written); err != nil {
+			return err
+		}
+		return u.check(builtin, p.Name)
 	})
+}
+
+// check refuses entries of a plugin that no run could use, such as one with an alias that is
+// psbench's own.
+func (u *userFile) check(builtin []byte, name string) error {
+	r, err := Load(builtin, "")
+	if err != nil {
+		return err
+	}
+	r.takeUser(u)
+	for _, m := range kindMaps {
+		for _, key := range slices.Sorted(maps.Keys(u.sections[m.name])) {
+			if err := r.faults[m.kind][key]; err != nil && u.pluginOf(m.name, key) == name {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // written are the entries of keys that the author wrote for the command, by map and key: those of a

@@ -129,6 +129,12 @@ func (r *Registry) addUser(path string) error {
 	if err != nil {
 		return fmt.Errorf("the registry of your plugins cannot be used, --no-user-registry leaves it out: %w", err)
 	}
+	r.takeUser(u)
+	return nil
+}
+
+func (r *Registry) takeUser(u *userFile) {
+	path := u.path
 	names := slices.Sorted(maps.Keys(u.sections[pluginSection]))
 	for _, name := range names {
 		p, err := u.program(name)
@@ -156,7 +162,6 @@ func (r *Registry) addUser(path string) error {
 			}
 		}
 	}
-	return nil
 }
 
 func (r *Registry) addUserPlugin(path, name string, p Program) error {

@@ -128,6 +128,10 @@ func TestAddTakesWhatTheAuthorWrote(t *testing.T) {
 	if err := add(t, path, mine); err == nil || !strings.Contains(err.Error(), `unknown key "alias"`) {
 		t.Errorf("what is wrong there gives %v", err)
 	}
+	author(`{"plugins": {"theirs": {"command": ["./median"]}}, "server_map": {"two": {"plugin": "theirs", "aliases": ["average"]}}}`)
+	if err := add(t, filepath.Join(t.TempDir(), "registry.json"), mine); err == nil || !strings.Contains(err.Error(), `the server name "average" is already in server_map.average of the built-in registry`) {
+		t.Errorf("an alias of psbench's gives %v", err)
+	}
 	author(`{"of": "another program"}`)
 	if err := add(t, path, mine); err != nil {
 		t.Error(err)
