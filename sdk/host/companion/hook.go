@@ -34,6 +34,8 @@ type HookRole struct {
 	buckets []tensor.Bucket
 	states  []arrivedState // by bucket
 	started chan started
+	batch   int64        // that arrives
+	arrived int          // buckets of it
 	working atomic.Int64 // buckets whose reduction is not answered
 }
 
@@ -102,18 +104,36 @@ func (r *HookRole) Connect(peers HookPeers) (map[string]string, error) {
 	return process.Facts(nil, r.hook), nil
 }
 
-// arrive starts the hook on the bucket that arrived, in place. Waiting for it
-// is left to answerInOrder, so that the next bucket can arrive meanwhile.
+// arrive starts the hook on the bucket that arrived, in place. Waiting for it is left to
+// answerInOrder, so that the next bucket can arrive meanwhile. The last one of a batch is waited for
+// here: nothing comes after it before it is answered, and to hand it to another goroutine takes longer
+// than all else, since this one looks for the next bucket on the core that the other needs.
 func (r *HookRole) arrive(a *comm.Arrival) error {
+	s, err := r.start(a)
+	if err != nil {
+		return err
+	}
+	if a.Batch != r.batch {
+		r.batch, r.arrived = a.Batch, 0
+	}
+	if r.arrived++; r.arrived < len(r.buckets) {
+		r.started <- s // has room for every bucket
+		return nil
+	}
+	r.arrived = 0
+	return r.answer(s)
+}
+
+// start has the hook begin.
+func (r *HookRole) start(a *comm.Arrival) (started, error) {
 	if !r.Working.TryRLock() {
-		return r.Over()
+		return started{}, r.Over()
 	}
 	defer r.Working.RUnlock()
 	b, state := &r.buckets[a.Bucket], &r.states[a.Bucket]
 	b.Gradient, state.batch = *a.Gradient, a.Batch
 	r.working.Add(1)
-	r.started <- started{a, b, r.hook.Reduce(state, b)} // has room for every bucket
-	return nil
+	return started{a, b, r.hook.Reduce(state, b)}, nil
 }
 
 func (r *HookRole) answerInOrder() {
@@ -124,16 +144,20 @@ func (r *HookRole) answerInOrder() {
 		case <-r.Done:
 			return
 		}
-		err := s.future.Wait()
-		if err == nil {
-			err = s.arrival.Answer(&s.bucket.Gradient)
-		}
-		r.working.Add(-1)
-		if err != nil {
+		if err := r.answer(s); err != nil {
 			r.Fail(err)
 			return
 		}
 	}
+}
+
+// answer waits for a reduction and answers with what it left.
+func (r *HookRole) answer(s started) error {
+	defer r.working.Add(-1)
+	if err := s.future.Wait(); err != nil {
+		return err
+	}
+	return s.arrival.Answer(&s.bucket.Gradient)
 }
 
 // Reset begins a pass for the hook and forgets what was recorded.
