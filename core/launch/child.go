@@ -165,6 +165,9 @@ func (c *child) wait() {
 // diedAlone says, once the process is gone, whether it ended by itself.
 func (c *child) diedAlone() bool { return c.ended == nil || !c.ended.Killed }
 
+// succeeded says, once the process is gone, whether it ended by itself without an error.
+func (c *child) succeeded() bool { return c.ended != nil && !c.ended.Killed && c.ended.Status == 0 }
+
 // drained waits until what the process printed is in words.
 func (c *child) drained() {
 	if c.pid() == 0 {
@@ -195,6 +198,10 @@ func (c *child) Wait(context.Context) error {
 	return nil
 }
 
+// exitGrace is how long a process that has ended its output may take to end by itself, unless its
+// silence is too long already.
+const exitGrace = time.Second
+
 // Kill implements runner.Runner. go-plugin takes the end of the standard output
 // for a failed start and kills; a process that ends by itself gets the time to
 // do so, for how it ends is what the user wants to know.
@@ -203,7 +210,7 @@ func (c *child) Kill(context.Context) error {
 	case <-c.stdout.end:
 		select {
 		case <-c.exited:
-		case <-time.After(2 * leftover):
+		case <-time.After(min(exitGrace, c.launcher.timeout/2)):
 		}
 	default:
 	}

@@ -163,7 +163,7 @@ func TestStartRefuses(t *testing.T) {
 		plugin registry.Plugin
 		want   string
 	}{
-		"ends at once":    {program(t, "exit 0"), "ended with exit status 0 during its start"},
+		"ends at once":    {program(t, "exit 0"), "trainer0 did not start: it is no psbench plugin, for it ended without a handshake"},
 		"fails at once":   {program(t, "echo no such library >&2; exit 7"), "ended with exit status 7 during its start; its last words: no such library"},
 		"says nonsense":   {program(t, "echo oops >&2; echo garbage; exec sleep 1000"), `trainer0 did not start: it is no psbench plugin, for it says "garbage"; its last words: oops`},
 		"hangs":           {program(t, "exec sleep 1000"), "the core waited 0.3 s for its start from trainer0"},

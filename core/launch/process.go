@@ -138,7 +138,7 @@ func (p *Process) startError(ctx context.Context, err error, silent bool) error 
 		return fmt.Errorf("%w%s", &comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "its start", Seconds: timeout.Seconds()}, p.lastWords())
 	case refusal(err) != "":
 		return fmt.Errorf("%s did not start: %s", p.Name, refusal(err))
-	case p.child.diedAlone() && !spoke(err) && p.child.ended.Status.Exited() && p.child.ended.Status.ExitStatus() == 0:
+	case p.child.succeeded() && !spoke(err):
 		return fmt.Errorf("%s did not start: it is no psbench plugin, for it ended without a handshake%s", p.Name, p.lastWords())
 	case p.child.diedAlone() && !spoke(err):
 		return p.Death("its start")
