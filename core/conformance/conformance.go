@@ -35,6 +35,9 @@ const (
 	pushKey       = key + "_push"
 )
 
+// pluginName is what the plugin is called in runs.
+const pluginName = "checked"
+
 // Check is what is needed to check a plugin.
 type Check struct {
 	Program []string // the executable, by its absolute path, and its arguments
@@ -60,7 +63,7 @@ type Check struct {
 	parts        []sdk.Part
 	linked       bool // the plugin serves psbench's parts, too
 	kept, failed int
-	inputs       map[string]any // settings of psbench's model for trials that takes the data
+	inputs       *sdk.InputSpec // what psbench's model for trials takes that the data fits
 	width        int            // columns of the table of a server that was tried
 	watched      *watch         // what runs leave; nil: nobody looks
 }
@@ -68,7 +71,7 @@ type Check struct {
 // Carry checks the parts one after the other and writes a line for each point. The error is
 // ErrFailed where a part breaks its contract.
 func (c *Check) Carry(ctx context.Context) (err error) {
-	plugin := registry.Plugin{Name: "checked", Command: c.Program}
+	plugin := registry.Plugin{Name: pluginName, Command: c.Program}
 	if err := c.describe(ctx, plugin); err != nil {
 		return err
 	}
@@ -76,7 +79,7 @@ func (c *Check) Carry(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(c.folder) }()
-	if err := c.register(plugin); err != nil {
+	if err := c.register(c.linked); err != nil {
 		return err
 	}
 	for _, part := range c.parts {
@@ -125,15 +128,16 @@ func (c *Check) describe(ctx context.Context, plugin registry.Plugin) error {
 	return err
 }
 
-// register writes a registry file that names the plugin's parts and psbench's own that try them.
-func (c *Check) register(plugin registry.Plugin) error {
+// register writes a registry file that names the plugin's parts and psbench's own that try them. A
+// plugin that serves psbench's parts, too, runs these itself where it is said to be linked.
+func (c *Check) register(linked bool) error {
 	own := registry.Entry{Plugin: registry.Builtin}
-	program := registry.Program{Command: plugin.Command}
-	if c.linked {
+	program := registry.Program{Command: c.Program}
+	if linked {
 		program.Includes = []string{registry.Builtin}
 	}
 	file := registry.File{
-		Plugins:    map[string]registry.Program{plugin.Name: program},
+		Plugins:    map[string]registry.Program{pluginName: program},
 		TrainerMap: map[string]registry.TrainerEntry{},
 		ModelMap:   map[string]registry.ModelEntry{key: {Entry: own}, orderedKey: {Entry: own}},
 		DataMap:    map[string]registry.Entry{key: own},
@@ -143,7 +147,7 @@ func (c *Check) register(plugin registry.Plugin) error {
 	for _, trainer := range []string{key, dataKey, parametersKey, tablesKey} {
 		file.TrainerMap[trainer] = registry.TrainerEntry{Entry: own}
 	}
-	theirs := registry.Entry{Plugin: plugin.Name}
+	theirs := registry.Entry{Plugin: pluginName}
 	for _, part := range c.parts {
 		switch part.Kind {
 		case sdk.KindServer:

@@ -66,18 +66,16 @@ func (c *Check) read(ctx context.Context, part sdk.Part, trainers, epochs int) (
 		return c.run(ctx, o)
 	}
 	if c.inputs != nil {
-		o.set(sdk.KindModel, c.inputs)
+		o.set(sdk.KindModel, taking(c.inputs))
 		return c.run(ctx, o)
 	}
 	var first error
 	for _, in := range points.Inputs {
-		o.set(sdk.KindModel, map[string]any{
-			"rows": in.Rows, "features": in.Features, "classes": in.Classes, "targets": in.Targets, "tables": append([]int{}, in.Tables...),
-		})
+		o.set(sdk.KindModel, taking(&in))
 		out, err := c.run(ctx, o)
 		var config *configError
 		if err == nil || errors.Is(err, monitor.ErrInterrupted) || errors.As(err, &config) {
-			c.inputs = o["set"].(map[string]any)[string(sdk.KindModel)].(map[string]any)
+			c.inputs = &in
 			return out, err
 		}
 		if first == nil {
@@ -85,6 +83,13 @@ func (c *Check) read(ctx context.Context, part sdk.Part, trainers, epochs int) (
 		}
 	}
 	return nil, fmt.Errorf("%w (nor does any other of %d models take it: name one that does, by --model and --set model.setting=value)", first, len(points.Inputs))
+}
+
+// taking are the settings of psbench's model for trials that has it take some data.
+func taking(in *sdk.InputSpec) map[string]any {
+	return map[string]any{
+		"rows": in.Rows, "features": in.Features, "classes": in.Classes, "targets": in.Targets, "tables": append([]int{}, in.Tables...),
+	}
 }
 
 // batches are the checksums that each trainer tells.

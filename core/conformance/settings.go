@@ -106,7 +106,7 @@ func (c *Check) smallestOptions(part sdk.Part) (options, error) {
 	}
 	if part.Kind == sdk.KindData {
 		if c.inputs != nil {
-			o.set(sdk.KindModel, c.inputs)
+			o.set(sdk.KindModel, taking(c.inputs))
 		}
 		return o, nil
 	}

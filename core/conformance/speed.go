@@ -10,8 +10,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// builtin is psbench's own part of the kind, with which the part is compared.
-func builtin(part sdk.Part) string {
+// builtin is psbench's own part of the kind, with which the part is compared: of data one that makes
+// what the same model takes.
+func (c *Check) builtin(part sdk.Part) string {
 	switch part.Kind {
 	case sdk.KindServer:
 		return map[sdk.Service]string{sdk.ServiceGradients: "average", sdk.ServiceTables: "embedding", sdk.ServiceParameters: "batch_update"}[part.Serves]
@@ -25,7 +26,13 @@ func builtin(part sdk.Part) string {
 	case sdk.KindTrainer:
 		return map[sdk.Service]string{sdk.ServiceGradients: "ddp", sdk.ServiceTables: "hybrid", sdk.ServiceParameters: "batch_update"}[part.Needs]
 	case sdk.KindData:
-		return "dummy"
+		switch in := c.inputs; {
+		case in != nil && in.Rows > 0:
+			return "dummy"
+		case in != nil && len(in.Tables) == 0:
+			return "dense"
+		}
+		return "clicks"
 	}
 	return "DummyModel"
 }
@@ -40,14 +47,14 @@ func (c *Check) speed(ctx context.Context, part sdk.Part) error {
 	if err != nil {
 		return c.line(20, "  --    %-11s not measured: %s", "speed", quote.Lines(err.Error()))
 	}
-	own, err := c.iterationMS(ctx, part, builtin(part))
+	own, err := c.iterationMS(ctx, part, c.builtin(part))
 	if errors.Is(err, monitor.ErrInterrupted) {
 		return err
 	}
 	if err != nil { // settings that only theirs has
 		return c.line(20, "        %-11s %.3g ms an iteration", "speed", theirs)
 	}
-	return c.line(20, "        %-11s %.3g ms an iteration; %.3g ms with psbench's %s", "speed", theirs, own, builtin(part))
+	return c.line(20, "        %-11s %.3g ms an iteration; %.3g ms with psbench's %s", "speed", theirs, own, c.builtin(part))
 }
 
 // iterationMS is the mean time of an iteration of a small training, with the part or with the
@@ -83,7 +90,14 @@ func (c *Check) training(part sdk.Part, measured string) (options, error) {
 	case sdk.KindData:
 		o["data"] = measured
 		if !c.Model {
-			o.set(sdk.KindModel, c.inputs)
+			o.set(sdk.KindModel, taking(c.inputs))
+		}
+		switch in := c.inputs; {
+		case in == nil || measured == part.Key:
+		case measured == "dummy":
+			o.set(sdk.KindData, map[string]any{"max_val": min(in.Rows, in.Classes)})
+		case measured == "dense":
+			o.set(sdk.KindData, map[string]any{"features": in.Features})
 		}
 		return o, nil
 	}

@@ -132,8 +132,17 @@ func (c *Check) train(ctx context.Context, part sdk.Part, p pass) (*result.Resul
 	return c.run(ctx, o)
 }
 
-// order is a run whose model, criterion and hook end it if they are called out of order.
-func (c *Check) order(ctx context.Context, part sdk.Part) error {
+// order is a run whose model, criterion and hook end it if they are called out of order. No plugin
+// has them linked.
+func (c *Check) order(ctx context.Context, part sdk.Part) (err error) {
+	if err := c.register(false); err != nil {
+		return err
+	}
+	defer func() {
+		if back := c.register(c.linked); err == nil {
+			err = back
+		}
+	}()
 	o, err := c.base(part)
 	if err != nil {
 		return err

@@ -43,6 +43,8 @@ func newParameters(env sdk.ServerEnv) (*parameters, error) {
 }
 
 func (s *parameters) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.env.Model.Initialize(s.env.Seed)
 	s.pending = map[[2]int64][]sdk.Push{}
 }
