@@ -36,12 +36,17 @@ def run(psbench, flags):
     return statistics.median(whole) / 1e3, statistics.median(calls) if calls else None
 
 
+def short(x):
+    """three digits: 5.71, 68.5, 88300"""
+    return f"{float(f'{x:.3g}'):g}"
+
+
 def spread(values):
     """'5.7 (4.0..6.6)': median and quartiles"""
     if len(values) < 2:
-        return f"{values[0]:.3g}" if values else ""
+        return short(values[0]) if values else ""
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
-    return f"{middle:.3g} ({low:.3g}..{high:.3g})"
+    return f"{short(middle)} ({short(low)}..{short(high)})"
 
 
 def in_turn(psbench, cases, runs):
@@ -60,7 +65,7 @@ def boundary(psbench, runs):
     print("| isolated | no-op call, us | iteration, us | added, us |\n| --- | --- | --- | --- |")
     for part in PARTS:
         whole, calls = [w for w, _ in found[part]], [c for _, c in found[part] if c is not None]
-        added = "" if part == "none" else f"{statistics.median(whole) - base:.3g}"
+        added = "" if part == "none" else short(statistics.median(whole) - base)
         print(f"| {part.replace(',', ' and ')} | {spread(calls)} | {spread(whole)} | {added} |")
 
 
