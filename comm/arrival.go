@@ -16,10 +16,9 @@ type Arrival struct {
 	// Gradient holds the push, or that chunk of its values; the server may
 	// overwrite it until it answers.
 	Gradient *tensor.Gradient
-	// Remote is set where the values of a dense push are in ordinary memory of the trainer
-	// alone. Gradient then has as many values, which nobody may touch, and answering with it
-	// says that the answer was given by Remote.
-	Remote Remote
+	// Pieces is set where the values of a dense push come piece by piece. Gradient then has as
+	// many values, which nobody may touch, and answering with it says that every piece was given.
+	Pieces Pieces
 	// AtNS is when the last byte was received, in ns of Now; in shared memory, when the
 	// trainer pushed.
 	AtNS int64
@@ -39,11 +38,12 @@ type Arrival struct {
 	Answer func(g *tensor.Gradient) error
 }
 
-// Remote is a dense gradient in another process, from its push to its answer. Any goroutine
-// may use it; the error is that of a process that has ended.
-type Remote interface {
-	// Fetch copies the values from element from on to dst.
-	Fetch(dst []float32, from int) error
-	// Give copies src to the values from element from on.
-	Give(src []float32, from int) error
+// Pieces is a dense gradient that comes in PieceCount pieces of PieceElements, the last of what is
+// left, while the answers to earlier ones go back. One goroutine at a time may use it, whichever.
+type Pieces interface {
+	// Fetch waits for the first piece that was not given and returns it; it may be overwritten.
+	// The error is that of a trainer that is late or gone.
+	Fetch() ([]float32, error)
+	// Give answers that piece with src, which may be the piece itself.
+	Give(src []float32) error
 }

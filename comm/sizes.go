@@ -8,6 +8,14 @@ const ChunkElements = 256 << 10
 // hands over chunks.
 func Chunks(elements int) int { return max(1, (elements+ChunkElements-1)/ChunkElements) }
 
+// PieceElements is how much of a dense bucket in ordinary memory a trainer and its server pass
+// to and fro at a time in shared memory, 128 KiB: the pieces under way stay in the second-level
+// cache.
+const PieceElements = 32 << 10
+
+// PieceCount is the number of such pieces of a bucket of this many elements.
+func PieceCount(elements int) int { return (elements + PieceElements - 1) / PieceElements }
+
 // BlockElements is how much is reduced at a time in shared memory: 8 KiB, so that
 // the blocks of a few ranks stay in the first-level cache from the first addition
 // until the last copy is written.

@@ -15,6 +15,9 @@
 //   - Who hands over writes gradient and slot with plain stores and then the
 //     sequence atomically (release). Who takes over loads the sequence atomically
 //     (acquire) and only then reads the rest.
+//   - A push in pieces hands over the room of one piece at a time, by counts that work as
+//     sequences do (layout.PieceLine); slot and gradient are the server's as ever until the
+//     answer, but the gradient itself only the trainer touches.
 //   - A bell is looked at after the sequence was stored, and a sleeper announces
 //     itself before it looks at sequences for the last time. Go's atomics are
 //     sequentially consistent, so one of the two sees the other.

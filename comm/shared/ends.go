@@ -25,22 +25,20 @@ type client struct {
 	bell     shm.Bell     // where this side sleeps
 	server   shm.Bell
 	reap     func()        // ends what the server has answered, whether anybody looked or not
-	abandon  func()        // keeps what the server may still write to; nil if that is segments alone
+	settle   func()        // waits, once the link has ended, until nobody touches gradients; may be nil
+	stop     func()        // ends what else runs on the link, once it has ended; may be nil
 	watched  chan struct{} // closed when nobody reads conn any more
 	closing  sync.Once
 }
 
-// open makes the control segment of this many bytes, which lay fills unless it is nil, and
-// exchanges it, with what else the server is to map, for the server's doorbell.
-func (c *client) open(controlSize int, lay func(control *shm.Segment), others ...*shm.Segment) (err error) {
+// open makes the control segment of this many bytes, and exchanges it, with what else the server is
+// to map, for the server's doorbell.
+func (c *client) open(controlSize int, others ...*shm.Segment) (err error) {
 	if err := c.conn.Bound(c.Timeout); err != nil {
 		return err
 	}
 	if c.control, err = shm.New(c.Self+" control", controlSize, true); err != nil {
 		return err
-	}
-	if lay != nil {
-		lay(c.control)
 	}
 	for _, s := range append([]*shm.Segment{c.control}, others...) {
 		if err := c.conn.SendSegments(s); err != nil {
@@ -70,16 +68,20 @@ func (c *client) start() {
 	}()
 }
 
-// await waits for the answer to o, which is there when ready says so, unless somebody
-// else has seen it.
+// await waits for the answer to o, unless somebody else has seen it. ready says that some or
+// all of it is there for reap, or that the link has ended.
 func (c *client) await(o *op.Operation, ready func() bool) {
-	deadline, pending := c.Due(o)
-	switch {
-	case !pending:
-	case c.bell.Wait(ready, deadline):
-		c.reap()
-	default:
-		c.abort(c.Late(c.Awaits+o.String(), c.conn.Peer()))
+	for deadline, pending := c.Due(o); pending && !c.Ended(); {
+		inTime := c.bell.Wait(ready, deadline)
+		if inTime {
+			c.reap()
+		}
+		var next time.Time
+		if next, pending = c.Due(o); pending && !inTime && next.Equal(deadline) {
+			c.abort(c.Late(c.Awaits+o.String(), c.conn.Peer()))
+			return
+		}
+		deadline = next // others may have seen the answer, and started o again
 	}
 }
 
@@ -95,8 +97,8 @@ func (c *client) abort(err error) {
 
 // finish fails what is pending.
 func (c *client) finish() {
-	if c.abandon != nil {
-		c.abandon()
+	if c.settle != nil {
+		c.settle()
 	}
 	c.Finish()
 }
@@ -109,6 +111,9 @@ func (c *client) Close() error {
 		c.finish()
 		_ = op.Leave(orderly, c.conn)
 		<-c.watched
+		if c.stop != nil {
+			c.stop()
+		}
 		if orderly {
 			c.unmap()
 		}

@@ -7,7 +7,6 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/op"
 	"github.com/psbench/psbench/comm/shared/layout"
-	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 )
@@ -17,19 +16,15 @@ import (
 // the gradient where it is and writes the answer there.
 //
 // A push in place moves no bytes by itself. One whose gradient lies outside the
-// store the server reads and writes in this process's memory, if it is large and the kernel
-// allows it; else it is copied into the link's own segment and back.
+// store goes through the link's own segment: piece by piece if it is large and the server works
+// so, else it is copied there and back.
 type link struct {
 	op.Buckets
 	client client
-	probe  probe   // of this process's memory, for the server alone
+	mover  mover
 	pushes []*push // by bucket index
 	pushed uint32  // pushes of the link; guarded by Mu
 }
-
-// remoteElements is the least gradient that the server reads and writes in the process,
-// 4 MiB: copies of smaller ones stay in the trainers' caches, and all make theirs at once.
-const remoteElements = 1 << 20
 
 // push is the pushes of one bucket, one after the other.
 type push struct {
@@ -37,17 +32,22 @@ type push struct {
 	link   *link
 	op     *op.Reduction
 	line   *layout.PushLine
-	posted bool   // the push in flight is in its slot
-	seq    uint32 // of the last push
+	posted bool     // the push in flight is in its slot
+	seq    uint32   // of the last push
+	pieces *passing // nil where it never goes in pieces
 	ready  func() bool
 }
 
 func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, error) {
 	specs := store.Specs()
 	l := &link{}
-	l.client = client{Life: &l.Life, conn: conn, reap: l.reap, abandon: l.abandon}
+	l.client = client{Life: &l.Life, conn: conn, reap: l.reap, settle: l.mover.settle, stop: l.mover.stop}
 	l.Init(conn.Self(), "the link to "+conn.Peer(), specs, timeout, func(r *op.Reduction) func() {
-		return func() { l.client.await(&r.Operation, l.pushes[r.Spec.Index].ready) }
+		return func() {
+			l.mover.attend()
+			l.client.await(&r.Operation, l.pushes[r.Spec.Index].ready)
+			l.mover.leave()
+		}
 	})
 	l.Awaits, l.Idle = "the answer to ", "a pause between pushes"
 	if err := l.open(store, specs); err != nil {
@@ -55,7 +55,8 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, 
 		_ = conn.Close()
 		return nil, err
 	}
-	lines := layout.PushLines(l.client.control, len(specs))
+	lines, pieceLines := layout.PushLines(l.client.control, len(specs)), layout.PieceLines(l.client.control, len(specs))
+	takesPieces := layout.PushTerms(l.client.control).TakesPieces.Load() != 0
 	i := -1
 	l.pushes = op.ByIndex(specs, func(spec tensor.BucketSpec) *push {
 		i++
@@ -64,10 +65,14 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, 
 		if store.Segment == nil {
 			p.Stored = p.Copied
 		}
-		p.ready = func() bool { return p.line.Answered.Load() == p.seq || l.Ended() }
+		if takesPieces && layout.GoesInPieces(&spec) {
+			p.pieces = &passing{line: &pieceLines[i]}
+		}
+		p.ready = func() bool { return p.answered() || l.Ended() || l.mover.canMove() }
 		return p
 	})
 	l.client.start()
+	l.mover.start(l)
 	return l, nil
 }
 
@@ -80,8 +85,7 @@ func (l *link) open(store *comm.Store, specs []tensor.BucketSpec) (err error) {
 	if stored == nil {
 		stored = l.client.copies.Segment
 	}
-	lay := func(control *shm.Segment) { l.probe = newProbe(1, layout.PushProbe(control)) }
-	return l.client.open(layout.PushControlBytes(len(specs)), lay, stored, l.client.copies.Segment)
+	return l.client.open(layout.PushControlBytes(len(specs)), stored, l.client.copies.Segment)
 }
 
 // PushPull implements PushPuller. The future's error is a *WaitError at the
@@ -95,25 +99,42 @@ func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
 		return comm.Completed(err)
 	}
 	p := l.pushes[b.Index]
-	p.Locate(&b.Gradient)
-	if p.Place == layout.InCopies && !b.Sparse && b.Elements >= remoteElements && l.probe.reachedBy(0) {
-		p.Place = layout.InProcess
-	} else if err := p.Show(l.Self, &b.Gradient); err != nil {
+	if err := p.show(b); err != nil {
 		l.Complete(&op.Operation)
 		return comm.Completed(fmt.Errorf("%s, %s: %w", l.Self, op, err))
 	}
+	p.post(batch, len(b.Gradient.Rows))
+	return op.Future()
+}
+
+// show puts where the server looks for b what it is to find there at once.
+func (p *push) show(b *tensor.Bucket) error {
+	p.Locate(&b.Gradient)
+	if p.Place == layout.InCopies && p.pieces != nil {
+		p.Place = layout.InPieces
+		return p.passFirst()
+	}
+	return p.Show(p.link.Self, &b.Gradient)
+}
+
+// post tells the server of the push.
+func (p *push) post(batch int64, rows int) {
+	l := p.link
 	l.Mu.Lock() // a push is there before those of a higher order
 	defer l.Mu.Unlock()
 	p.seq++
 	p.posted = true
 	p.line.Order = l.pushed
 	l.pushed++
-	p.line.Place, p.line.Rows, p.line.Batch = p.Place, int32(len(b.Gradient.Rows)), batch // #nosec G115 -- rows are int32
-	p.line.Address = addressOfValues(&b.Gradient)
+	p.line.Place, p.line.Rows, p.line.Batch = p.Place, int32(rows), batch // #nosec G115 -- rows are int32
 	p.line.PushedNS = comm.Now()
 	p.line.Pushed.Store(p.seq)
 	l.client.server.Ring()
-	return op.Future()
+}
+
+// answered says that all of the answer to the last push is there.
+func (p *push) answered() bool {
+	return p.line.Answered.Load() == p.seq && (p.pieces == nil || !p.pieces.underway.Load())
 }
 
 // reap ends the push if its answer is there, as of when the server gave it, however late
@@ -122,14 +143,17 @@ func (p *push) reap() {
 	l, op := p.link, p.op
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	if !op.Pending() || !p.posted || l.Err() != nil || p.line.Answered.Load() != p.seq {
+	if !op.Pending() || !p.posted || l.Err() != nil || !p.answered() {
 		return
 	}
 	p.posted = false
 	endNS := p.line.AnswerNS
 	err := p.pull(op.Gradient)
-	if p.Place == layout.InCopies {
+	switch p.Place {
+	case layout.InCopies:
 		endNS = comm.Now()
+	case layout.InPieces:
+		endNS = max(endNS, p.pieces.takenNS)
 	}
 	l.End(&op.Operation, err, endNS)
 }
@@ -144,19 +168,9 @@ func (p *push) pull(g *tensor.Gradient) error {
 	return p.Fetch(g)
 }
 
-// abandon keeps what the server may still work on.
-func (l *link) abandon() {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	for _, p := range l.pushes {
-		if p != nil && p.posted && p.Place == layout.InProcess {
-			abandon(p.op.Gradient.Values)
-		}
-	}
-}
-
-// reap ends the pushes whose answers are there.
+// reap carries on what is passed in pieces, and ends the pushes whose answers are there.
 func (l *link) reap() {
+	l.mover.carry()
 	for _, p := range l.pushes {
 		if p != nil {
 			p.reap()

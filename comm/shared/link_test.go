@@ -29,7 +29,7 @@ func newStar(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout tim
 	return newStarOf(t, trainers, specs, timeout, false, handle)
 }
 
-func newStarOf(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout time.Duration, remotely bool, handle func(*comm.Arrival) error) *star {
+func newStarOf(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout time.Duration, inPieces bool, handle func(*comm.Arrival) error) *star {
 	t.Helper()
 	h := &star{served: make(chan error, 1), links: make([]*link, trainers)}
 	near, far := make([]*wire.Conn, trainers), make([]*wire.Conn, trainers)
@@ -44,19 +44,22 @@ func newStarOf(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout t
 	for i := range trainers {
 		joined.Go(func() { h.links[i], errs[i] = newLink(near[i], h.stores[i], timeout) })
 	}
-	port, err := newPort(wire.Links{Self: "server9", Conns: far, Timeout: timeout}, specs, remotely)
+	port, err := newPort(wire.Links{Self: "server9", Conns: far, Timeout: timeout}, specs, inPieces)
 	joined.Wait()
 	commtest.Must(t, errors.Join(append(errs, err)...))
 	h.port = port
 	go func() { h.served <- h.port.Serve(handle) }()
-	t.Cleanup(func() {
-		for i, l := range h.links {
-			_ = l.Close()
-			_ = h.stores[i].Close()
-		}
-		_ = h.port.Close()
-	})
+	t.Cleanup(h.close)
 	return h
+}
+
+// close ends what is left of it. Closing again does nothing.
+func (h *star) close() {
+	for i, l := range h.links {
+		_ = l.Close()
+		_ = h.stores[i].Close()
+	}
+	_ = h.port.Close()
 }
 
 // bucketOf is the bucket of a store, or one of its own on the heap.

@@ -17,7 +17,7 @@ import (
 type port struct {
 	server
 	trainers []*trainer
-	remotely bool // it hands over gradients in ordinary memory of the trainers
+	inPieces bool // it hands over large gradients in ordinary memory of the trainers in pieces
 }
 
 // trainer is what a port knows of one of its trainers.
@@ -25,25 +25,23 @@ type trainer struct {
 	control *shm.Segment
 	stores  [2]*comm.Store // by place
 	bell    shm.Bell
-	slots   []*arrival   // in the order of the specs
-	at      int          // the slot to look at next
-	pushes  uint32       // that were handed over
-	process *shm.Process // nil where its memory is out of reach
+	slots   []*arrival // in the order of the specs
+	at      int        // the slot to look at next
+	pushes  uint32     // that were handed over
 }
 
 // arrival is the slot of a trainer and bucket as the port sees it.
 type arrival struct {
 	comm.Arrival
-	port    *port
-	spec    *tensor.BucketSpec
-	line    *layout.PushLine
-	bell    shm.Bell
-	places  [2]*tensor.Bucket // the trainer's bucket in each place
-	bucket  *tensor.Bucket    // the one that was pushed
-	seen    uint32            // the last push that was handed over
-	process *shm.Process      // the trainer's
-	address uint64            // of the values, if they are there
-	state   atomic.Int32
+	port   *port
+	spec   *tensor.BucketSpec
+	line   *layout.PushLine
+	bell   shm.Bell
+	places [2]*tensor.Bucket // the trainer's bucket in each place
+	bucket *tensor.Bucket    // the one that was pushed
+	seen   uint32            // the last push that was handed over
+	pieces *pieces           // nil where pushes never come in pieces
+	state  atomic.Int32
 }
 
 // States of an arrival.
@@ -53,8 +51,8 @@ const (
 	answering              // the answer is being written
 )
 
-func newPort(trainers wire.Links, specs []tensor.BucketSpec, remotely bool) (*port, error) {
-	p := &port{server: server{Port: op.Port{Links: trainers}, awaits: "a push"}, remotely: remotely}
+func newPort(trainers wire.Links, specs []tensor.BucketSpec, inPieces bool) (*port, error) {
+	p := &port{server: server{Port: op.Port{Links: trainers}, awaits: "a push"}, inPieces: inPieces}
 	p.some = p.anyPush
 	if err := p.open(func(i int, conn *wire.Conn) error { return p.admit(i, conn, specs) }); err != nil {
 		p.unmap()
@@ -78,16 +76,19 @@ func (p *port) admit(i int, conn *wire.Conn, specs []tensor.BucketSpec) (err err
 		t.stores[place] = s
 	}
 	t.bell = layout.BellOf(t.control)
-	if p.remotely {
-		t.process = reach(conn, layout.PushProbe(t.control), 0)
+	if p.inPieces {
+		layout.PushTerms(t.control).TakesPieces.Store(1)
 	}
-	lines := layout.PushLines(t.control, len(specs))
+	lines, pieceLines := layout.PushLines(t.control, len(specs)), layout.PieceLines(t.control, len(specs))
 	for k := range specs {
-		a := &arrival{port: p, spec: &specs[k], line: &lines[k], bell: t.bell, process: t.process}
+		a := &arrival{port: p, spec: &specs[k], line: &lines[k], bell: t.bell}
 		for place, store := range t.stores {
 			a.places[place] = store.Buckets[k]
 		}
 		a.Arrival = comm.Arrival{Bucket: specs[k].Index, Trainer: i, Chunks: 1, Answer: a.answer}
+		if p.inPieces && layout.GoesInPieces(a.spec) {
+			a.pieces = newPieces(a, &pieceLines[k])
+		}
 		t.slots = append(t.slots, a)
 	}
 	return nil
@@ -175,15 +176,16 @@ func (a *arrival) validate(pushed uint32) error {
 		return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", a.from(), line.Batch, a.Bucket, p.Self, a.Batch)
 	}
 	place, rows := line.Place, int(line.Rows)
-	a.Remote = nil
+	a.Pieces = nil
 	switch place {
 	case layout.InStore, layout.InCopies:
 		a.bucket = a.places[place]
-	case layout.InProcess:
-		if a.spec.Sparse || a.process == nil {
-			return fmt.Errorf("%s pushed bucket %d to %s from its own memory, which %s does not reach", a.from(), a.Bucket, p.Self, p.Self)
+	case layout.InPieces:
+		if a.pieces == nil {
+			return fmt.Errorf("%s pushed bucket %d to %s in pieces, which %s does not take", a.from(), a.Bucket, p.Self, p.Self)
 		}
-		a.bucket, a.address, a.Remote = a.places[layout.InCopies], line.Address, a
+		a.pieces.begin()
+		a.bucket, a.Pieces = a.places[layout.InCopies], a.pieces
 	default:
 		return fmt.Errorf("%s pushed bucket %d to %s from place %d, which does not exist", a.from(), a.Bucket, p.Self, place)
 	}
@@ -230,37 +232,13 @@ func (a *arrival) answer(g *tensor.Gradient) error {
 // give makes g what the trainer finds, unless it is that already.
 func (a *arrival) give(g *tensor.Gradient) error {
 	switch {
+	case a.Pieces != nil:
+		return a.pieces.giveAll(g)
 	case g.SameValues(a.Gradient):
 		return nil
-	case a.Remote != nil:
-		return a.Give(g.Values, 0)
 	default:
 		return a.Gradient.CopyFrom(g)
 	}
-}
-
-// Fetch implements comm.Remote by the kernel's single copy.
-func (a *arrival) Fetch(dst []float32, from int) error {
-	return a.outOfReach(a.process.Read(tensor.Float32Bytes(dst), a.address+uint64(4*from))) // #nosec G115 -- an index
-}
-
-// Give implements comm.Remote. After the end of the port the memory may be another's.
-func (a *arrival) Give(src []float32, from int) error {
-	if a.port.Ended() {
-		return a.refused()
-	}
-	return a.outOfReach(a.process.Write(a.address+uint64(4*from), tensor.Float32Bytes(src))) // #nosec G115 -- an index
-}
-
-// outOfReach explains the error of a copy: the trainer has ended, or lied about its address.
-func (a *arrival) outOfReach(err error) error {
-	if err == nil {
-		return nil
-	}
-	if ended := a.port.Err(); ended != nil {
-		return ended
-	}
-	return &comm.PeerError{Waiter: a.port.Self, Peer: a.from(), What: op.Describe(a.Batch, a.Bucket), Err: err}
 }
 
 // refused is the error of an answer on a port that has ended.
@@ -295,9 +273,6 @@ func (p *port) unmap() {
 	for _, t := range p.trainers {
 		if t.control != nil {
 			_ = t.control.Close()
-		}
-		if t.process != nil {
-			_ = t.process.Close()
 		}
 		for _, s := range t.stores {
 			if s != nil {

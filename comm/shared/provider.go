@@ -48,9 +48,8 @@ func (Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.D
 	return newLink(conn, store, timeout)
 }
 
-// NewPort makes a port that hands over gradients where they are, never in chunks. Those in
-// ordinary memory of the trainers are there for who takes chunks, since that reads and writes
-// them piece by piece.
+// NewPort makes a port that hands over gradients where they are, never in chunks. Who takes chunks
+// is handed large ones in ordinary memory of the trainers in pieces.
 func (Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
 	return newPort(trainers, specs, chunked)
 }

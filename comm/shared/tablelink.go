@@ -43,7 +43,7 @@ func (l *tableLink) open() error {
 	if l.Store.Segment == nil {
 		return fmt.Errorf("%s cannot share its lookups with %s: they are not in shared memory", l.Self, l.Peer)
 	}
-	return l.client.open(layout.CallControlBytes(), nil, l.Store.Segment)
+	return l.client.open(layout.CallControlBytes(), l.Store.Segment)
 }
 
 // Lookup implements TableLink.

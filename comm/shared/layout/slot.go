@@ -22,22 +22,23 @@ import (
 type PushLine struct {
 	Pushed   atomic.Uint32 // counts pushes; set by the trainer
 	Answered atomic.Uint32 // follows it; set by the server
-	Place    int32         // whether the gradient lies in the store or in the copies
+	Place    int32         // of the gradient: InStore, InCopies or InPieces
 	Rows     int32         // of a sparse gradient, pushed or answered
 	Batch    int64
 	PushedNS int64
 	AnswerNS int64
-	Address  uint64 // where values begin that are in the process
 	Order    uint32 // of the push among all of the link, from 0
-	_        [LineBytes - 52]byte
+	_        [LineBytes - 44]byte
 }
 
-// Places of a gradient: the store, the copies of those from elsewhere, or memory of its
-// process alone, which neighbours reach by the kernel's copy.
+// Places of a gradient: the store, the copies of those from elsewhere, or memory of its process
+// alone, which the members of a group reach by the kernel's copy, and of which a server is passed
+// pieces.
 const (
 	InStore int32 = iota
 	InCopies
 	InProcess
+	InPieces
 )
 
 // Window is a rank's bucket as its neighbours find it: in the store, or in the copies while
@@ -136,21 +137,17 @@ type WordLine struct {
 }
 
 // LinesOf is the memory from byte at on as n lines of type T.
-func LinesOf[T PushLine | CallLine | StepLine | WordLine | ProbeLine](s *shm.Segment, at, n int) []T {
+func LinesOf[T PushLine | PieceLine | TermsLine | CallLine | StepLine | WordLine | ProbeLine](s *shm.Segment, at, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&s.Bytes()[at])), n)
 }
 
 // BellOf is the bell of a control segment.
 func BellOf(s *shm.Segment) shm.Bell { return shm.NewBell(s.Bytes()[:shm.BellSize]) }
 
-// PushControlBytes is the size of a trainer's control segment in bytes.
+// PushControlBytes is the size of a trainer's control segment in bytes: the bell, the server's
+// terms, a PushLine for each bucket, and then a PieceLine for each.
 func PushControlBytes(buckets int) int {
-	return RoundUp(shm.BellSize+LineBytes*(1+buckets), PageBytes)
-}
-
-// PushProbe is the probe of a trainer's control segment.
-func PushProbe(control *shm.Segment) *ProbeLine {
-	return &LinesOf[ProbeLine](control, shm.BellSize, 1)[0]
+	return RoundUp(shm.BellSize+LineBytes*(1+2*buckets), PageBytes)
 }
 
 // PushLines are the slots of a trainer's control segment, in the order of the specs.

@@ -10,10 +10,6 @@ import (
 const (
 	// shareElements is how much a participant takes at a time, 32 KiB.
 	shareElements = 8 << 10
-	// remoteShareElements is that of gradients each piece of which costs two system calls,
-	// 128 KiB. With 32 KiB a push-pull in which two trainers pushed 4 MiB took 1.5 ms
-	// instead of 1.2.
-	remoteShareElements = 32 << 10
 	// splitElements is the least work that is split over cores, 256 KiB: less is
 	// done before another core is awake.
 	splitElements = 64 << 10
@@ -32,18 +28,16 @@ const (
 type job interface {
 	// elements is how many there are.
 	elements() int
-	// share is how many a participant takes at a time.
-	share() int
 	// run works on elements from to to as the participant w.
 	run(w *worker, from, to int)
 }
 
 // worker is what one participant in a job keeps to itself.
 type worker struct {
-	parts   [][]float32   // views of a block, by trainer
-	fetched [][]float32   // shares of gradients that are elsewhere, by trainer
-	meter   meter         // of the calls that the job times
-	wake    chan struct{} // holds a token if there may be work
+	parts  [][]float32   // views of a block, by trainer
+	pieces [][]float32   // pieces that are worked on, by trainer
+	meter  meter         // of the calls that the job times
+	wake   chan struct{} // holds a token if there may be work
 }
 
 // meter finds out how long a worker spent in the calls of a job that are to be timed,
@@ -143,7 +137,7 @@ func (p *pool) run(j job, own *worker) int64 {
 		w.meter = meter{}
 	}
 	p.gate.Unlock()
-	shares := (n + j.share() - 1) / j.share()
+	shares := (n + shareElements - 1) / shareElements
 	for _, w := range p.helpers[:min(len(p.helpers), shares-1)] {
 		select {
 		case w.wake <- struct{}{}:
@@ -167,13 +161,13 @@ func (p *pool) longest(own *worker) int64 {
 
 // work takes share after share until none is left.
 func (p *pool) work(w *worker) {
-	n, share := p.job.elements(), p.job.share()
+	n := p.job.elements()
 	for {
-		from := int(p.next.Add(1)-1) * share
+		from := int(p.next.Add(1)-1) * shareElements
 		if from >= n {
 			return
 		}
-		p.job.run(w, from, min(from+share, n))
+		p.job.run(w, from, min(from+shareElements, n))
 	}
 }
 

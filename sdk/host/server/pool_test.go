@@ -12,7 +12,6 @@ import (
 type counting []atomic.Int32
 
 func (c counting) elements() int { return len(c) * shareElements }
-func (c counting) share() int    { return shareElements }
 func (c counting) run(w *worker, from, to int) {
 	for share := from / shareElements; share*shareElements < to; share++ {
 		c[share].Add(1)

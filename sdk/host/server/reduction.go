@@ -2,7 +2,6 @@ package server
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
@@ -50,9 +49,9 @@ func (r *reduction) newChunks(spec tensor.BucketSpec, trainers int) []chunk {
 			continue
 		}
 		c.blocks = blockReduction{
-			reduction: r, parts: make([][]float32, trainers), remotes: make([]comm.Remote, trainers), rest: make([]int, 0, trainers),
+			reduction: r, parts: make([][]float32, trainers), pieces: make([]comm.Pieces, trainers), rest: make([]int, 0, trainers),
 		}
-		c.own.parts = make([][]float32, trainers)
+		c.own.parts, c.own.pieces = make([][]float32, trainers), make([][]float32, trainers)
 	}
 	return chunks
 }
@@ -99,31 +98,29 @@ func (c *chunk) answerTo(trainer int) *tensor.Gradient {
 // All work after the last arrival goes block by block, so that a block is in the
 // cache from its first combination until its last copy is written. It is a job of the pool.
 //
-// Gradients in memory of their trainers alone are fetched block by block and given the
-// answer, S read and S written for each. Where there is one, all work waits for the last
-// arrival, in the same order; its blocks are larger, since each costs a system call.
+// Where a gradient comes in pieces, all work waits for the last arrival, and goes through
+// everybody's first pieces, then the second, and so on, in the same order.
 type blockReduction struct {
 	*reduction
-	parts   [][]float32           // the gradients, by trainer
-	remotes []comm.Remote         // those that are not in this process's memory, by trainer
-	remote  bool                  // there are some
-	owner   int                   // the trainer in whose gradient the answer comes into being
-	rest    []int                 // trainers whose gradients are still to be combined with the owner's
-	last    bool                  // the last gradient is there: the answer is due
-	failed  atomic.Pointer[error] // the first gradient that could not be fetched or given
+	parts    [][]float32   // the gradients, by trainer
+	pieces   []comm.Pieces // of those that come so, by trainer
+	inPieces bool          // there are some
+	owner    int           // the trainer in whose gradient the answer comes into being
+	rest     []int         // trainers whose gradients are still to be combined with the owner's
+	last     bool          // the last gradient is there: the answer is due
 }
 
 // add notes a gradient and, as the server's timing says, combines what is there.
 func (b *blockReduction) add(own *worker, a *comm.Arrival, first, last bool) (spentNS int64, err error) {
-	b.parts[a.Trainer], b.remotes[a.Trainer], b.last = a.Gradient.Values, a.Remote, last
+	b.parts[a.Trainer], b.pieces[a.Trainer], b.last = a.Gradient.Values, a.Pieces, last
 	if first {
-		b.owner, b.rest, b.remote = a.Trainer, b.rest[:0], false
+		b.owner, b.rest, b.inPieces = a.Trainer, b.rest[:0], false
 	} else {
 		b.rest = append(b.rest, a.Trainer)
 	}
-	b.remote = b.remote || a.Remote != nil
+	b.inPieces = b.inPieces || a.Pieces != nil
 	switch {
-	case len(b.parts) == 1 && !b.remote:
+	case len(b.parts) == 1 && !b.inPieces:
 		return b.alone(), nil
 	case last:
 		if b.timing == sdk.OnLastArrival {
@@ -133,12 +130,16 @@ func (b *blockReduction) add(own *worker, a *comm.Arrival, first, last bool) (sp
 			}
 		}
 		start := b.clock.now()
-		spentNS = b.pool.run(b, own)
-		if failed := b.failed.Load(); failed != nil {
-			return 0, *failed
+		if b.inPieces {
+			spentNS, err = b.runPieces(own)
+		} else {
+			spentNS = b.pool.run(b, own)
+		}
+		if err != nil {
+			return 0, err
 		}
 		return min(spentNS, b.clock.now()-start), nil // an estimate may exceed all of the work
-	case b.timing == sdk.OnArrival && !first && !a.More && !b.remote: // else the next one is there already
+	case b.timing == sdk.OnArrival && !first && !a.More && !b.inPieces: // else the next one is there already
 		b.pool.run(b, own)
 		b.rest = b.rest[:0]
 	}
@@ -155,28 +156,20 @@ func (b *blockReduction) alone() (spentNS int64) {
 
 func (b *blockReduction) elements() int { return len(b.parts[b.owner]) }
 
-func (b *blockReduction) share() int {
-	if b.remote {
-		return remoteShareElements
-	}
-	return shareElements
-}
+// run works on elements from to to of the gradients.
+func (b *blockReduction) run(own *worker, from, to int) { b.runBlocks(own, b.parts, from, to) }
 
-// run works on elements from to to.
-func (b *blockReduction) run(own *worker, from, to int) {
-	if b.remote {
-		b.runRemotely(own, from, to)
-		return
-	}
+// runBlocks works on elements from to to of parts.
+func (b *blockReduction) runBlocks(own *worker, parts [][]float32, from, to int) {
 	for from < to {
 		end := min(from+comm.BlockElements, to)
-		sum, rest := b.parts[b.owner][from:end], own.parts[:len(b.rest)]
+		sum, rest := parts[b.owner][from:end], own.parts[:len(b.rest)]
 		for i, t := range b.rest {
-			rest[i] = b.parts[t][from:end]
+			rest[i] = parts[t][from:end]
 		}
 		b.block(own, sum, rest)
 		if b.last && b.spread {
-			for t, p := range b.parts {
+			for t, p := range parts {
 				if t != b.owner {
 					copy(p[from:end], sum)
 				}

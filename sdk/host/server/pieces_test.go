@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -13,24 +12,23 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// far is a gradient in another process.
-type far struct {
+// parcel is a gradient that comes in pieces.
+type parcel struct {
 	values []float32
 	broken error
-	given  atomic.Int64 // elements
+	at     int // the element where the next piece begins
 }
 
-func (f *far) Fetch(dst []float32, from int) error {
-	copy(dst, f.values[from:from+len(dst)])
-	return f.broken
+func (p *parcel) Fetch() ([]float32, error) {
+	return p.values[p.at:min(p.at+comm.PieceElements, len(p.values))], p.broken
 }
 
-func (f *far) Give(src []float32, from int) error {
-	f.given.Add(int64(copy(f.values[from:from+len(src)], src)))
-	return f.broken
+func (p *parcel) Give(src []float32) error {
+	p.at += copy(p.values[p.at:p.at+len(src)], src)
+	return p.broken
 }
 
-// untouchable stands for the values of a remote gradient: none of them may get anywhere.
+// untouchable stands for the values of a gradient in pieces: none of them may get anywhere.
 func untouchable(n int) []float32 {
 	values := make([]float32, n)
 	for i := range values {
@@ -39,8 +37,8 @@ func untouchable(n int) []float32 {
 	return values
 }
 
-// Wherever gradients are, the answer has the bits that it has where all are mapped.
-func TestRemoteReductionHasTheSameBits(t *testing.T) {
+// However gradients come, the answer has the bits that it has where all come whole.
+func TestPieceReductionHasTheSameBits(t *testing.T) {
 	for _, timing := range timings {
 		var reductions []*reduction
 		for trainers := 1; trainers <= 5; trainers++ {
@@ -51,16 +49,13 @@ func TestRemoteReductionHasTheSameBits(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			trainers := rapid.IntRange(1, len(reductions)).Draw(t, "trainers")
 			r := reductions[trainers-1]
-			n := rapid.SampledFrom([]int{0, 1, comm.BlockElements + 1, remoteShareElements - 1, splitElements, 5*remoteShareElements + 7}).Draw(t, "elements")
+			n := rapid.SampledFrom([]int{1, comm.BlockElements + 1, comm.PieceElements - 1, comm.PieceElements, splitElements, 5*comm.PieceElements + 7}).Draw(t, "elements")
 			c := &r.newChunks(denseOf(n), trainers)[0]
 			order := rapid.Permutation(positions(trainers)).Draw(t, "order")
 			var want []float32
-			var remotes []*far
 			for batch := range 3 {
 				got := make([][]float32, trainers)
-				for _, f := range remotes {
-					f.given.Store(0)
-				}
+				var parcels []*parcel
 				for _, trainer := range order {
 					values := make([]float32, n)
 					for i := range values {
@@ -68,16 +63,18 @@ func TestRemoteReductionHasTheSameBits(t *testing.T) {
 					}
 					got[trainer] = values
 					a := arrival(trainer, values, rapid.Bool().Draw(t, "more"))
-					if batch > 0 && rapid.Bool().Draw(t, "remote") {
-						remotes = append(remotes, &far{values: values})
-						a.Gradient, a.Remote = &tensor.Gradient{Values: untouchable(n)}, remotes[len(remotes)-1]
+					if batch > 0 && rapid.Bool().Draw(t, "in pieces") {
+						parcels = append(parcels, &parcel{values: values})
+						a.Gradient, a.Pieces = &tensor.Gradient{Values: untouchable(n)}, parcels[len(parcels)-1]
 					}
 					_, last, err := c.add(a)
 					if err != nil {
 						t.Fatal(err)
 					}
-					if !last && slices.ContainsFunc(remotes, func(f *far) bool { return f.given.Load() > 0 }) {
-						t.Fatalf("batch %d: a trainer was given something before all had come", batch)
+					for _, p := range parcels {
+						if given := p.at == n; given != last || !last && p.at != 0 {
+							t.Fatalf("batch %d: %d of %d elements were given, all have come: %v", batch, p.at, n, last)
+						}
 					}
 				}
 				if batch == 0 {
@@ -93,14 +90,14 @@ func TestRemoteReductionHasTheSameBits(t *testing.T) {
 	}
 }
 
-// A trainer whose memory is gone ends the reduction with its error.
-func TestRemoteReductionFails(t *testing.T) {
+// A trainer whose pieces do not come ends the reduction with its error.
+func TestPieceReductionFails(t *testing.T) {
 	gone := errors.New("the trainer has ended")
 	for trainers := 1; trainers <= 2; trainers++ {
 		c := &newReduction(t, timings[0], mean(trainers), trainers).newChunks(denseOf(splitElements), trainers)[0]
 		for trainer := range trainers {
 			a := arrival(trainer, untouchable(splitElements), false)
-			a.Remote = &far{values: make([]float32, splitElements), broken: gone}
+			a.Pieces = &parcel{values: make([]float32, splitElements), broken: gone}
 			if _, last, err := c.add(a); last && !errors.Is(err, gone) || !last && err != nil {
 				t.Errorf("arrival %d of %d gave %v", trainer, trainers, err)
 			}
@@ -108,26 +105,25 @@ func TestRemoteReductionFails(t *testing.T) {
 	}
 }
 
-func TestRemoteReductionDoesNotAllocate(t *testing.T) {
+func TestPieceReductionDoesNotAllocate(t *testing.T) {
 	r := newReduction(t, timings[0], mean(2), 2)
 	c := &r.newChunks(denseOf(splitElements), 2)[0]
 	var arrivals []*comm.Arrival
+	var parcels []*parcel
 	for trainer := range 2 {
-		a := arrival(trainer, untouchable(splitElements), false)
-		a.Remote = &far{values: make([]float32, splitElements)}
-		arrivals = append(arrivals, a)
+		a, p := arrival(trainer, untouchable(splitElements), false), &parcel{values: make([]float32, splitElements)}
+		a.Pieces = p
+		arrivals, parcels = append(arrivals, a), append(parcels, p)
 	}
-	round := func() {
-		for _, a := range arrivals {
+	allocs := testing.AllocsPerRun(50, func() {
+		for i, a := range arrivals {
+			parcels[i].at = 0
 			if _, _, err := c.add(a); err != nil {
 				t.Error(err)
 			}
 		}
-	}
-	for range 20 { // until every helper has come once
-		round()
-	}
-	if allocs := testing.AllocsPerRun(50, round); allocs >= 1 {
-		t.Errorf("a round allocates %g times", allocs)
+	})
+	if allocs != 0 {
+		t.Errorf("a round allocates %g times, want 0", allocs)
 	}
 }
