@@ -20,6 +20,7 @@ var said = map[string][]plugintest.Option{
 	"data criteo": {plugintest.Inputs(sdk.InputSpec{Features: 13, Tables: slices.Repeat([]int{100}, 26), Classes: 2, Targets: 1})},
 	"data inline": {plugintest.Settings(`{"inputs": [[1, 2], [], [3]], "targets": [0, 1, 0]}`)},
 	"model mlp":   {plugintest.Settings(`{"sizes": [5, 4, 3]}`)},
+	"model dlrm":  {plugintest.Settings(`{"table_rows": [50, 7], "dense_features": 5, "embedding_dim": 4, "bottom_layers": [8, 4], "top_layers": [8, 1]}`)},
 	"model dummy": {plugintest.Settings(`{"num_embeddings": 20, "embedding_dim": 6, "dense_input_size": 6, "dense_output_size": 6}`)},
 }
 
@@ -35,6 +36,10 @@ func TestConformance(t *testing.T) {
 			continue
 		}
 		name := string(part.Kind) + " " + part.Key
-		t.Run(name, func(t *testing.T) { plugintest.Check(t, part, said[name]...) })
+		options := said[name]
+		if raceDetector { // a huge batch has no more goroutines than a small one
+			options = append(options, plugintest.Largest(64))
+		}
+		t.Run(name, func(t *testing.T) { plugintest.Check(t, part, options...) })
 	}
 }

@@ -1,0 +1,6 @@
+//go:build !race
+
+package plugins
+
+// raceDetector says that the tests run with it, ten times slower.
+const raceDetector = false
