@@ -154,11 +154,12 @@ func (p *Plan) serves() bool { return p.some(served) || p.some(hooked) && p.Hook
 // measuring is the plugin of the processes that measure: any can, that of the hook has the hook,
 // and that of the server can say what this must answer, beside the hook if it has that as well.
 func (p *Plan) measuring() registry.Plugin {
-	switch asks := p.Expect == Part && p.serves(); {
-	case p.some(hooked) && !(asks && p.Server.Plugin.Has(p.Hook.Plugin.Name)):
-		return p.Hook.Plugin
-	case asks:
+	asks := p.Expect == Part && p.serves()
+	switch {
+	case asks && (!p.some(hooked) || p.Server.Plugin.Has(p.Hook.Plugin.Name)):
 		return p.Server.Plugin
+	case p.some(hooked):
+		return p.Hook.Plugin
 	default:
 		return registry.Plugin{Name: registry.Builtin}
 	}

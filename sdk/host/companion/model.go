@@ -151,7 +151,7 @@ func (r *ModelRole) backwardInput(h *wire.Header) error {
 // rest of backward runs, and then that of the features.
 func (r *ModelRole) backward(h *wire.Header, run func(tensor.Tensor, func(int)) error) (err error) {
 	n := tensor.Elements(r.gradient.Shape)
-	if h.Payload != uint64(4*n) {
+	if h.Payload != uint64(4*n) { // #nosec G115 -- a length
 		return fmt.Errorf("%s sent %d bytes where %d are due", r.conn.Peer(), h.Payload, 4*n)
 	}
 	if r.gradient.Data, err = call.TakeFloats(r.conn, &r.own[0], n); err != nil {
