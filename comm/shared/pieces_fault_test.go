@@ -143,14 +143,14 @@ func FuzzSharedPieces(f *testing.F) {
 	f.Add(layout.InProcess, uint32(1), ^uint32(0), uint32(0), int32(3))
 	f.Fuzz(func(t *testing.T, place int32, sent, next, order uint32, rows int32) {
 		defer linktest.InTime("a trainer that writes anything")()
-		h := newStarOf(t, 1, large[:2], 50*time.Millisecond, true, newSummer(1).handle)
+		h := newStarOf(t, 1, large[:2], 500*time.Millisecond, true, newSummer(1).handle)
 		p := h.links[0].pushes[1]
 		p.line.Place, p.line.Rows, p.line.Order = place, rows, order
 		p.pieces.line.Sent.Store(sent)
 		p.line.Pushed.Add(1)
 		h.links[0].client.server.Ring()
 		p.pieces.line.Sent.Store(next)
-		for end := time.Now().Add(time.Second); p.line.Answered.Load() == 0; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(linktest.Patience); p.line.Answered.Load() == 0; time.Sleep(time.Millisecond) {
 			select {
 			case err := <-h.served:
 				if err == nil || !strings.Contains(err.Error(), "trainer0") {
