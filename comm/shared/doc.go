@@ -3,8 +3,9 @@
 // Buckets live in a segment of their owner (Store), which its neighbours
 // map. A push stores a sequence number into a slot and looks at the server's
 // bell; the server reads and writes the gradient where it is. In a group each
-// member sums its share of everybody's buckets into all of them. The servers of
-// tables write the columns that a trainer looks up into its LookupStore.
+// member sums its share of everybody's buckets into all of them, in place or, where some lie
+// elsewhere, chunk by chunk in slots. The servers of tables write the columns that a trainer
+// looks up into its LookupStore.
 //
 // The memory model, for a gradient in flight:
 //

@@ -23,8 +23,6 @@ type group struct {
 	position int
 	members  []*member // by position; this one too
 	own      *member
-	probe    probe        // of this process's memory, by position
-	direct   *direct      // made at its first use
 	conns    []*wire.Conn // by position; nil for this member
 	waits    wait
 
@@ -48,6 +46,10 @@ type group struct {
 	unionRoom []int32 // for the union of any bucket
 	union     []int32 // rows of the sparse all-reduce that runs
 	block     [comm.BlockElements]float32
+
+	parts   [][]float32 // that sumParts sums, by position
+	turn    uint32      // of slots, counted over all operations
+	slotted bool        // the pages of the slots are there
 }
 
 // step is one operation of a group.
@@ -81,7 +83,7 @@ var stepNames = [...]string{
 func newGroup(members wire.Links, position int, store *comm.Store) (*group, error) {
 	conns, specs := members.Conns, store.Specs()
 	g := &group{
-		position: position, conns: conns, members: make([]*member, len(conns)),
+		position: position, conns: conns, members: make([]*member, len(conns)), parts: make([][]float32, len(conns)),
 		wake: make(chan struct{}, 1), quit: make(chan struct{}),
 		merger: tensor.NewRowMerger(len(conns)),
 	}
@@ -169,11 +171,6 @@ func (g *group) failPending() {
 	g.driving.Lock()
 	defer g.driving.Unlock()
 	g.Mu.Lock()
-	for _, s := range g.steps {
-		if s.Place == layout.InProcess {
-			abandon(s.op.Gradient.Values)
-		}
-	}
 	g.steps = nil
 	g.Mu.Unlock()
 	g.Finish()
@@ -210,9 +207,6 @@ func (g *group) unmap() {
 		}
 		if m.control != nil {
 			_ = m.control.Close()
-		}
-		if m.process != nil {
-			_ = m.process.Close()
 		}
 		for place, s := range m.stores {
 			if s != nil && (m != g.own || int32(place) == layout.InCopies) { // #nosec G115 -- one of two

@@ -19,29 +19,30 @@ type member struct {
 	stores  [2]*comm.Store // by place
 	bell    shm.Bell
 	// Counters of operations, each set by the member alone: those that it has
-	// begun, those whose first half it has done, those that it has ended.
+	// begun, those whose first half it has done, those that it has ended; and of turns in
+	// which it has filled a slot.
 	begun, halved, ended *layout.WordLine
+	filled               *layout.WordLine
 	lines                []layout.StepLine // of operation n at n modulo their count, a power of two
 	eager                [2][]byte         // inputs of small operations, alternating
 	reduced              []float32         // its part of a sparse sum
 	left                 atomic.Bool       // it has left the group in order
 	place, rows          int32             // of its gradient in the operation that all agreed on
-	address              uint64            // of its values, if they are in its process
-	process              *shm.Process      // nil where its memory is out of reach
-	probe                *layout.ProbeLine
+	slots                slots
 }
 
 // inProcess says that the gradient is in ordinary memory of its process.
 func (m *member) inProcess() bool { return m.place == layout.InProcess }
 
-// memberLines are those of a member before its operations: three counters and the probe.
+// memberLines are those of a member before its operations, the counters.
 const memberLines = 4
 
 // groupLayout is where things lie in a member's control segment; what is used
-// once per operation comes first.
+// once per operation comes first. The slots come last, whose pages come into being only where
+// there is a sum through them.
 type groupLayout struct {
-	lines, eager, reduced, size int // eager and reduced: first bytes
-	reducedElements             int
+	lines, eager, reduced, slots, size int // eager, reduced and slots: first bytes
+	reducedElements, members           int
 }
 
 // layoutOfGroup is the layout in a group of so many members. Each reduces a share of a
@@ -60,20 +61,23 @@ func layoutOfGroup(specs []tensor.BucketSpec, members int) groupLayout {
 			l.reducedElements = max(l.reducedElements, rows*specs[i].Width)
 		}
 	}
-	l.size = layout.RoundUp(l.reduced+4*l.reducedElements, layout.PageBytes)
+	l.slots = layout.RoundUp(l.reduced+4*l.reducedElements, layout.PageBytes)
+	l.size, l.members = l.slots+slotBytes(members), members
 	return l
 }
 
-func (m *member) lay(l groupLayout) {
+// lay lays what a member has over its control segment, and touches all but the slots.
+func (m *member) lay(l groupLayout) error {
 	m.bell = layout.BellOf(m.control)
-	words := layout.LinesOf[layout.WordLine](m.control, shm.BellSize, memberLines-1)
-	m.begun, m.halved, m.ended = &words[0], &words[1], &words[2]
-	m.probe = &layout.LinesOf[layout.ProbeLine](m.control, shm.BellSize+(memberLines-1)*layout.LineBytes, 1)[0]
+	words := layout.LinesOf[layout.WordLine](m.control, shm.BellSize, memberLines)
+	m.begun, m.halved, m.ended, m.filled = &words[0], &words[1], &words[2], &words[3]
 	m.lines = layout.LinesOf[layout.StepLine](m.control, shm.BellSize+memberLines*layout.LineBytes, l.lines)
 	for i := range m.eager {
 		m.eager[i] = m.control.Bytes()[l.eager+i*comm.EagerBytes:][:comm.EagerBytes]
 	}
 	m.reduced = tensor.ViewOf[float32](m.control.Bytes()[l.reduced:], l.reducedElements)
+	m.slots = viewSlots(m.control.Bytes()[l.slots:], l.members)
+	return shm.Prefault(m.control.Bytes()[:l.slots])
 }
 
 // exchange passes segments to all others and maps theirs, in an order in which no circle of
@@ -82,7 +86,10 @@ func (g *group) exchange(store *comm.Store, specs []tensor.BucketSpec) (err erro
 	plan := layoutOfGroup(specs, len(g.conns))
 	g.own = &member{name: g.Self}
 	g.members[g.position] = g.own
-	if g.own.control, err = shm.New(g.Self+" group", plan.size, true); err != nil {
+	if err := shm.Reserve(g.Self+" group", int64(plan.slots)); err != nil {
+		return err
+	}
+	if g.own.control, err = shm.New(g.Self+" group", plan.size, false); err != nil {
 		return err
 	}
 	if g.own.stores[layout.InCopies], err = layout.NewStore(g.Self+" group copies", specs, false); err != nil {
@@ -92,8 +99,9 @@ func (g *group) exchange(store *comm.Store, specs []tensor.BucketSpec) (err erro
 	if store.Segment == nil {
 		g.own.stores[layout.InStore] = g.own.stores[layout.InCopies]
 	}
-	g.own.lay(plan)
-	g.probe = newProbe(len(g.conns), g.own.probe)
+	if err := g.own.lay(plan); err != nil {
+		return fmt.Errorf("%s: %w", g.Self, err)
+	}
 	g.Wake = g.own.bell.Shake
 	for i, conn := range g.conns {
 		if i == g.position {
@@ -136,19 +144,20 @@ func (g *group) sendMemory(conn *wire.Conn) error {
 func (g *group) mapMemory(m *member, conn *wire.Conn, plan groupLayout, specs []tensor.BucketSpec) error {
 	size := layout.StoreBytes(specs)
 	all, err := conn.ReceiveSegments(false,
-		wire.WantedSegment{Size: plan.size, Prefault: true}, wire.WantedSegment{Size: size}, wire.WantedSegment{Size: size})
+		wire.WantedSegment{Size: plan.size}, wire.WantedSegment{Size: size}, wire.WantedSegment{Size: size})
 	if err != nil {
 		return err
 	}
 	m.control = all[0]
 	m.stores[layout.InStore], m.stores[layout.InCopies] = layout.ViewStore(all[1], specs), layout.ViewStore(all[2], specs)
-	m.lay(plan)
-	m.process = reach(conn, m.probe, g.position)
+	if err := m.lay(plan); err != nil {
+		return fmt.Errorf("%s, %s: %w", g.Self, m.name, err)
+	}
 	for _, b := range m.stores[layout.InStore].Buckets {
 		if b.Sparse || isEager(&b.BucketSpec) {
 			continue
 		}
-		from, to := g.slice(b.Elements)
+		from, to := slice(b.Elements, len(g.members), g.position)
 		if err := shm.Prefault(tensor.Float32Bytes(b.Gradient.Values[from:to])); err != nil {
 			return fmt.Errorf("%s, bucket %d of %s: %w", g.Self, b.Index, m.name, err)
 		}

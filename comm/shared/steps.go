@@ -24,7 +24,7 @@ func (g *group) start(kind int32, batch int64, b *tensor.Bucket, root int) *comm
 	s.kind, s.root = kind, root
 	s.Locate(&b.Gradient)
 	switch {
-	case s.Place == layout.InCopies && g.staysInProcess(s):
+	case s.Place == layout.InCopies && s.goesThroughSlots():
 		s.Place = layout.InProcess
 	case kind != stepBroadcast || root == g.position:
 		if err := s.Show(g.Self, &b.Gradient); err != nil {
@@ -53,7 +53,6 @@ func (g *group) post(s *step) {
 	line.Bucket, line.Rows = int32(s.op.Spec.Index), 0                                        // #nosec G115 -- a bucket
 	if s.op.Gradient != nil {
 		line.Rows = int32(len(s.op.Gradient.Rows)) // #nosec G115 -- rows are int32
-		line.Address = addressOfValues(s.op.Gradient)
 	}
 	line.Posted.Store(s.number + 1)
 	g.Mu.Unlock()
@@ -230,7 +229,7 @@ func (g *group) agree(s *step) error {
 			return fmt.Errorf("%s runs %s but %s runs %s: ranks must reduce the same buckets in the same order",
 				g.Self, describeLine(own), m.name, describeLine(line))
 		}
-		m.place, m.rows, m.address = line.Place, line.Rows, line.Address
+		m.place, m.rows = line.Place, line.Rows
 		if err := g.checkPlace(s, m); err != nil {
 			return err
 		}
@@ -245,10 +244,8 @@ func (g *group) checkPlace(s *step, m *member) error {
 		return nil
 	case m.place != layout.InProcess:
 		return fmt.Errorf("%s posted bucket %d to %s from place %d, which does not exist", m.name, s.op.Spec.Index, g.Self, m.place)
-	case !g.sumsInProcess(s):
+	case !s.goesThroughSlots():
 		return fmt.Errorf("%s posted %s of bucket %d to %s from its own memory, which only dense sums can come from", m.name, stepNames[s.kind], s.op.Spec.Index, g.Self)
-	case m.process == nil && !isEager(&s.op.Spec):
-		return fmt.Errorf("%s posted bucket %d to %s from its own memory, which %s cannot reach", m.name, s.op.Spec.Index, g.Self, g.Self)
 	}
 	return nil
 }

@@ -40,42 +40,75 @@ func (g *group) sumEagerly(s *step) error {
 // every bucket, in the order of positions, and writes the sum to all; then it
 // waits until all have. It reads S and writes S bytes, T*S each over all members.
 func (g *group) sumSlices(s *step) error {
+	shown := s.Place == layout.InProcess
+	if shown {
+		if err := g.showFirst(s); err != nil {
+			return err
+		}
+	}
 	if err := g.waitPosted(s); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(g.members, (*member).inProcess) {
-		return g.sumDirect(s)
-	}
-	from, to := g.slice(s.op.Spec.Elements)
-	first := s.values(g.members[0])
-	for ; from < to; from += comm.BlockElements {
-		end := min(from+comm.BlockElements, to)
-		sum := first[from:end]
-		for _, m := range g.members[1:] {
-			vec.Add(sum, s.values(m)[from:end])
+		if !shown {
+			if err := g.showFirst(s); err != nil {
+				return err
+			}
 		}
-		s.finish(sum)
-		for _, m := range g.members[1:] {
-			copy(s.values(m)[from:end], sum)
-		}
+		return g.sumChunks(s)
 	}
+	from, to := slice(s.op.Spec.Elements, len(g.members), g.position)
+	for i, m := range g.members {
+		g.parts[i] = s.values(m)[from:to]
+	}
+	g.sumParts(s)
 	return g.endTogether(s)
 }
 
-// slice is this member's T-th of a dense bucket of n elements, in whole pages.
-func (g *group) slice(n int) (from, to int) {
-	size := len(g.members)
-	per := layout.RoundUp((n+size-1)/size, layout.PageBytes/4)
-	return min(g.position*per, n), min((g.position+1)*per, n)
+// sumParts makes all parts, which are of one length, their sum in the order of positions.
+func (g *group) sumParts(s *step) {
+	first, last := g.parts[0], g.parts[len(g.parts)-1]
+	between := g.parts[1 : len(g.parts)-1]
+	for from := 0; from < len(first); from += comm.BlockElements {
+		to := min(from+comm.BlockElements, len(first))
+		sum := first[from:to]
+		for _, part := range between {
+			vec.Add(sum, part[from:to])
+		}
+		vec.AddBoth(s.factor(), sum, last[from:to])
+		for _, part := range between {
+			copy(part[from:to], sum)
+		}
+	}
+}
+
+// slice is the T-th of a dense bucket of n elements that the member at a position of size
+// sums, in whole pages.
+func slice(n, size, position int) (from, to int) {
+	each := sliceElements(n, size)
+	return min(position*each, n), min((position+1)*each, n)
+}
+
+// sliceElements is the length of the first slice, which none exceeds.
+func sliceElements(n, size int) int {
+	return layout.RoundUp((n+size-1)/size, layout.PageBytes/4)
 }
 
 // isEager says that a dense bucket is summed in one step, from copies.
 func isEager(b *tensor.BucketSpec) bool { return 4*b.Elements <= comm.EagerBytes }
 
+// factor is what sums are multiplied by.
+func (s *step) factor() float32 {
+	if s.kind == stepAverage {
+		return 1 / float32(len(s.group.members))
+	}
+	return 1
+}
+
 // finish turns sums into what the operation is to give.
 func (s *step) finish(sums []float32) {
-	if s.kind == stepAverage {
-		vec.Scale(1/float32(len(s.group.members)), sums)
+	if factor := s.factor(); factor != 1 {
+		vec.Scale(factor, sums)
 	}
 }
 

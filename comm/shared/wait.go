@@ -16,13 +16,14 @@ const (
 	allHalved
 	allEnded
 	allEndedBefore
+	allFilled // their slots of this turn
 )
 
 // wait is the one wait of a group at a time: its driver's.
 type wait struct {
 	g      *group
 	what   condition
-	number uint32
+	number uint32      // of the operation, or of the turn
 	ready  func() bool // it is over, or the group has ended
 }
 
@@ -55,6 +56,8 @@ func (w *wait) reached(m *member) bool {
 		at = m.ended.Load()
 	case allEndedBefore:
 		at = m.ended.Load() + 1
+	case allFilled:
+		at = m.filled.Load()
 	}
 	return int32(at-(w.number+1)) >= 0 // #nosec G115 -- counters wrap
 }
@@ -63,6 +66,9 @@ func (w *wait) reached(m *member) bool {
 func (g *group) await(s *step, what condition) error {
 	w := &g.waits
 	w.what, w.number = what, s.number
+	if what == allFilled {
+		w.number = g.turn
+	}
 	inTime := g.own.bell.Wait(w.ready, s.op.Deadline)
 	var missing []string
 	for _, m := range g.members {

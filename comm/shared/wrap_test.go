@@ -13,11 +13,11 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// startAt makes the group number its operations from start on, as if all before it had
-// ended.
+// startAt makes the group number its operations and turns from start on, as if all before it
+// had ended.
 func (g *group) startAt(start uint32) {
-	g.posted = start
-	for _, at := range []*layout.WordLine{g.own.begun, g.own.halved, g.own.ended} {
+	g.posted, g.turn = start, start
+	for _, at := range []*layout.WordLine{g.own.begun, g.own.halved, g.own.ended, g.own.filled} {
 		at.Store(start)
 	}
 	for i := range g.own.lines {
@@ -46,7 +46,7 @@ func TestSharedGroupNumbersWrap(t *testing.T) {
 			g.startAt(start)
 		}
 		linktest.RequireSums(t, groups, specs, 5, func(member, k int) *tensor.Bucket {
-			b := groups[member].bucket(k, false)
+			b := groups[member].bucket(k, member == 0)
 			commtest.Fill(t, b.BucketSpec, &b.Gradient, 9)
 			return b
 		})

@@ -31,7 +31,6 @@ var helpers = map[string]func(c *net.UnixConn) error{
 	"descriptors":     helpDescriptors,
 	"echo":            helpEcho,
 	"idle":            helpIdle,
-	"lend":            helpLend,
 	"open and answer": helpOpenAndAnswer,
 	"sleeper":         helpSleeper,
 }

@@ -15,6 +15,17 @@ func add(dst, src []float32) {
 	}
 }
 
+func addBoth(a float32, x, y []float32) {
+	switch level {
+	case simd.AVX512:
+		addBothAVX512(a, x, y)
+	case simd.AVX2:
+		addBothAVX2(a, x, y)
+	default:
+		addBothPortable(a, x, y)
+	}
+}
+
 func scale(a float32, x []float32) {
 	switch level {
 	case simd.AVX512:

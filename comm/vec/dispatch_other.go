@@ -4,6 +4,8 @@ package vec
 
 func add(dst, src []float32) { addPortable(dst, src) }
 
+func addBoth(a float32, x, y []float32) { addBothPortable(a, x, y) }
+
 func scale(a float32, x []float32) { scalePortable(a, x) }
 
 func axpy(a float32, x, y []float32) { axpyPortable(a, x, y) }

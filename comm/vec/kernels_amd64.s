@@ -81,6 +81,78 @@ DATA masks<>+56(SB)/4, $0x00000000
 DATA masks<>+60(SB)/4, $0x00000000
 GLOBL masks<>(SB), RODATA|NOPTR, $64
 
+// func addBothAVX2(a float32, x []float32, y []float32)
+// Requires: AVX
+TEXT ·addBothAVX2(SB), NOSPLIT, $0-56
+	VBROADCASTSS a+0(FP), Y0
+	MOVQ         x_base+8(FP), AX
+	MOVQ         y_base+32(FP), CX
+	MOVQ         x_len+16(FP), DX
+	XORQ         BX, BX
+
+loop4:
+	CMPQ    DX, $0x20
+	JL      next4
+	VMOVUPS (AX)(BX*4), Y1
+	VMOVUPS (CX)(BX*4), Y2
+	VADDPS  Y2, Y1, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	VMOVUPS Y1, (CX)(BX*4)
+	VMOVUPS 32(AX)(BX*4), Y1
+	VMOVUPS 32(CX)(BX*4), Y2
+	VADDPS  Y2, Y1, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)(BX*4)
+	VMOVUPS Y1, 32(CX)(BX*4)
+	VMOVUPS 64(AX)(BX*4), Y1
+	VMOVUPS 64(CX)(BX*4), Y2
+	VADDPS  Y2, Y1, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 64(AX)(BX*4)
+	VMOVUPS Y1, 64(CX)(BX*4)
+	VMOVUPS 96(AX)(BX*4), Y1
+	VMOVUPS 96(CX)(BX*4), Y2
+	VADDPS  Y2, Y1, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 96(AX)(BX*4)
+	VMOVUPS Y1, 96(CX)(BX*4)
+	ADDQ    $0x20, BX
+	SUBQ    $0x20, DX
+	JMP     loop4
+
+next4:
+loop5:
+	CMPQ    DX, $0x08
+	JL      next5
+	VMOVUPS (AX)(BX*4), Y1
+	VMOVUPS (CX)(BX*4), Y2
+	VADDPS  Y2, Y1, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	VMOVUPS Y1, (CX)(BX*4)
+	ADDQ    $0x08, BX
+	SUBQ    $0x08, DX
+	JMP     loop5
+
+next5:
+	TESTQ      DX, DX
+	JZ         done6
+	LEAQ       masks<>+0(SB), SI
+	MOVQ       $0x00000008, DI
+	SUBQ       DX, DI
+	VMOVUPS    (SI)(DI*4), Y1
+	VMASKMOVPS (AX)(BX*4), Y1, Y2
+	VMASKMOVPS (CX)(BX*4), Y1, Y3
+	VADDPS     Y3, Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMASKMOVPS Y2, Y1, (AX)(BX*4)
+	VMASKMOVPS Y2, Y1, (CX)(BX*4)
+
+done6:
+	VZEROUPPER
+	RET
+
 // func scaleAVX2(a float32, x []float32)
 // Requires: AVX
 TEXT ·scaleAVX2(SB), NOSPLIT, $0-32
@@ -89,9 +161,9 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-32
 	MOVQ         x_len+16(FP), CX
 	XORQ         DX, DX
 
-loop4:
+loop7:
 	CMPQ    CX, $0x20
-	JL      next4
+	JL      next7
 	VMOVUPS (AX)(DX*4), Y1
 	VMULPS  Y0, Y1, Y1
 	VMOVUPS Y1, (AX)(DX*4)
@@ -106,22 +178,22 @@ loop4:
 	VMOVUPS Y1, 96(AX)(DX*4)
 	ADDQ    $0x20, DX
 	SUBQ    $0x20, CX
-	JMP     loop4
+	JMP     loop7
 
-next4:
-loop5:
+next7:
+loop8:
 	CMPQ    CX, $0x08
-	JL      next5
+	JL      next8
 	VMOVUPS (AX)(DX*4), Y1
 	VMULPS  Y0, Y1, Y1
 	VMOVUPS Y1, (AX)(DX*4)
 	ADDQ    $0x08, DX
 	SUBQ    $0x08, CX
-	JMP     loop5
+	JMP     loop8
 
-next5:
+next8:
 	TESTQ      CX, CX
-	JZ         done6
+	JZ         done9
 	LEAQ       masks<>+0(SB), BX
 	MOVQ       $0x00000008, SI
 	SUBQ       CX, SI
@@ -130,7 +202,7 @@ next5:
 	VMULPS     Y0, Y2, Y2
 	VMASKMOVPS Y2, Y1, (AX)(DX*4)
 
-done6:
+done9:
 	VZEROUPPER
 	RET
 
@@ -143,9 +215,9 @@ TEXT ·axpyAVX2(SB), NOSPLIT, $0-56
 	MOVQ         y_len+40(FP), DX
 	XORQ         BX, BX
 
-loop7:
+loop10:
 	CMPQ        DX, $0x20
-	JL          next7
+	JL          next10
 	VMOVUPS     (CX)(BX*4), Y1
 	VMOVUPS     (AX)(BX*4), Y2
 	VFMADD231PS Y2, Y0, Y1
@@ -164,23 +236,23 @@ loop7:
 	VMOVUPS     Y1, 96(CX)(BX*4)
 	ADDQ        $0x20, BX
 	SUBQ        $0x20, DX
-	JMP         loop7
+	JMP         loop10
 
-next7:
-loop8:
+next10:
+loop11:
 	CMPQ        DX, $0x08
-	JL          next8
+	JL          next11
 	VMOVUPS     (CX)(BX*4), Y1
 	VMOVUPS     (AX)(BX*4), Y2
 	VFMADD231PS Y2, Y0, Y1
 	VMOVUPS     Y1, (CX)(BX*4)
 	ADDQ        $0x08, BX
 	SUBQ        $0x08, DX
-	JMP         loop8
+	JMP         loop11
 
-next8:
+next11:
 	TESTQ       DX, DX
-	JZ          done9
+	JZ          done12
 	LEAQ        masks<>+0(SB), SI
 	MOVQ        $0x00000008, DI
 	SUBQ        DX, DI
@@ -190,7 +262,7 @@ next8:
 	VFMADD231PS Y3, Y0, Y2
 	VMASKMOVPS  Y2, Y1, (CX)(BX*4)
 
-done9:
+done12:
 	VZEROUPPER
 	RET
 
@@ -204,9 +276,9 @@ TEXT ·sgdAVX2(SB), NOSPLIT, $0-56
 	MOVQ         w_len+8(FP), DX
 	XORQ         BX, BX
 
-loop10:
+loop13:
 	CMPQ         DX, $0x20
-	JL           next10
+	JL           next13
 	VMOVUPS      (AX)(BX*4), Y2
 	VMOVUPS      (CX)(BX*4), Y3
 	VFMADD231PS  Y2, Y1, Y3
@@ -229,12 +301,12 @@ loop10:
 	VMOVUPS      Y2, 96(AX)(BX*4)
 	ADDQ         $0x20, BX
 	SUBQ         $0x20, DX
-	JMP          loop10
+	JMP          loop13
 
-next10:
-loop11:
+next13:
+loop14:
 	CMPQ         DX, $0x08
-	JL           next11
+	JL           next14
 	VMOVUPS      (AX)(BX*4), Y2
 	VMOVUPS      (CX)(BX*4), Y3
 	VFMADD231PS  Y2, Y1, Y3
@@ -242,11 +314,11 @@ loop11:
 	VMOVUPS      Y2, (AX)(BX*4)
 	ADDQ         $0x08, BX
 	SUBQ         $0x08, DX
-	JMP          loop11
+	JMP          loop14
 
-next11:
+next14:
 	TESTQ        DX, DX
-	JZ           done12
+	JZ           done15
 	LEAQ         masks<>+0(SB), SI
 	MOVQ         $0x00000008, DI
 	SUBQ         DX, DI
@@ -257,100 +329,13 @@ next11:
 	VFNMADD231PS Y4, Y0, Y3
 	VMASKMOVPS   Y3, Y2, (AX)(BX*4)
 
-done12:
+done15:
 	VZEROUPPER
 	RET
 
 // func momentumAVX2(w []float32, g []float32, v []float32, lr float32, momentum float32, weightDecay float32)
 // Requires: AVX, FMA3
 TEXT ·momentumAVX2(SB), NOSPLIT, $0-84
-	MOVQ         w_base+0(FP), AX
-	MOVQ         g_base+24(FP), CX
-	MOVQ         v_base+48(FP), DX
-	VBROADCASTSS lr+72(FP), Y0
-	VBROADCASTSS momentum+76(FP), Y1
-	VBROADCASTSS weightDecay+80(FP), Y2
-	MOVQ         w_len+8(FP), BX
-	XORQ         SI, SI
-
-loop13:
-	CMPQ         BX, $0x20
-	JL           next13
-	VMOVUPS      (AX)(SI*4), Y3
-	VMOVUPS      (CX)(SI*4), Y4
-	VMOVUPS      (DX)(SI*4), Y5
-	VFMADD231PS  Y3, Y2, Y4
-	VFMADD213PS  Y4, Y1, Y5
-	VMOVUPS      Y5, (DX)(SI*4)
-	VFNMADD231PS Y5, Y0, Y3
-	VMOVUPS      Y3, (AX)(SI*4)
-	VMOVUPS      32(AX)(SI*4), Y3
-	VMOVUPS      32(CX)(SI*4), Y4
-	VMOVUPS      32(DX)(SI*4), Y5
-	VFMADD231PS  Y3, Y2, Y4
-	VFMADD213PS  Y4, Y1, Y5
-	VMOVUPS      Y5, 32(DX)(SI*4)
-	VFNMADD231PS Y5, Y0, Y3
-	VMOVUPS      Y3, 32(AX)(SI*4)
-	VMOVUPS      64(AX)(SI*4), Y3
-	VMOVUPS      64(CX)(SI*4), Y4
-	VMOVUPS      64(DX)(SI*4), Y5
-	VFMADD231PS  Y3, Y2, Y4
-	VFMADD213PS  Y4, Y1, Y5
-	VMOVUPS      Y5, 64(DX)(SI*4)
-	VFNMADD231PS Y5, Y0, Y3
-	VMOVUPS      Y3, 64(AX)(SI*4)
-	VMOVUPS      96(AX)(SI*4), Y3
-	VMOVUPS      96(CX)(SI*4), Y4
-	VMOVUPS      96(DX)(SI*4), Y5
-	VFMADD231PS  Y3, Y2, Y4
-	VFMADD213PS  Y4, Y1, Y5
-	VMOVUPS      Y5, 96(DX)(SI*4)
-	VFNMADD231PS Y5, Y0, Y3
-	VMOVUPS      Y3, 96(AX)(SI*4)
-	ADDQ         $0x20, SI
-	SUBQ         $0x20, BX
-	JMP          loop13
-
-next13:
-loop14:
-	CMPQ         BX, $0x08
-	JL           next14
-	VMOVUPS      (AX)(SI*4), Y3
-	VMOVUPS      (CX)(SI*4), Y4
-	VMOVUPS      (DX)(SI*4), Y5
-	VFMADD231PS  Y3, Y2, Y4
-	VFMADD213PS  Y4, Y1, Y5
-	VMOVUPS      Y5, (DX)(SI*4)
-	VFNMADD231PS Y5, Y0, Y3
-	VMOVUPS      Y3, (AX)(SI*4)
-	ADDQ         $0x08, SI
-	SUBQ         $0x08, BX
-	JMP          loop14
-
-next14:
-	TESTQ        BX, BX
-	JZ           done15
-	LEAQ         masks<>+0(SB), DI
-	MOVQ         $0x00000008, R8
-	SUBQ         BX, R8
-	VMOVUPS      (DI)(R8*4), Y3
-	VMASKMOVPS   (AX)(SI*4), Y3, Y4
-	VMASKMOVPS   (CX)(SI*4), Y3, Y5
-	VMASKMOVPS   (DX)(SI*4), Y3, Y6
-	VFMADD231PS  Y4, Y2, Y5
-	VFMADD213PS  Y5, Y1, Y6
-	VMASKMOVPS   Y6, Y3, (DX)(SI*4)
-	VFNMADD231PS Y6, Y0, Y4
-	VMASKMOVPS   Y4, Y3, (AX)(SI*4)
-
-done15:
-	VZEROUPPER
-	RET
-
-// func nesterovAVX2(w []float32, g []float32, v []float32, lr float32, momentum float32, weightDecay float32)
-// Requires: AVX, FMA3
-TEXT ·nesterovAVX2(SB), NOSPLIT, $0-84
 	MOVQ         w_base+0(FP), AX
 	MOVQ         g_base+24(FP), CX
 	MOVQ         v_base+48(FP), DX
@@ -369,7 +354,6 @@ loop16:
 	VFMADD231PS  Y3, Y2, Y4
 	VFMADD213PS  Y4, Y1, Y5
 	VMOVUPS      Y5, (DX)(SI*4)
-	VFMADD213PS  Y4, Y1, Y5
 	VFNMADD231PS Y5, Y0, Y3
 	VMOVUPS      Y3, (AX)(SI*4)
 	VMOVUPS      32(AX)(SI*4), Y3
@@ -378,7 +362,6 @@ loop16:
 	VFMADD231PS  Y3, Y2, Y4
 	VFMADD213PS  Y4, Y1, Y5
 	VMOVUPS      Y5, 32(DX)(SI*4)
-	VFMADD213PS  Y4, Y1, Y5
 	VFNMADD231PS Y5, Y0, Y3
 	VMOVUPS      Y3, 32(AX)(SI*4)
 	VMOVUPS      64(AX)(SI*4), Y3
@@ -387,7 +370,6 @@ loop16:
 	VFMADD231PS  Y3, Y2, Y4
 	VFMADD213PS  Y4, Y1, Y5
 	VMOVUPS      Y5, 64(DX)(SI*4)
-	VFMADD213PS  Y4, Y1, Y5
 	VFNMADD231PS Y5, Y0, Y3
 	VMOVUPS      Y3, 64(AX)(SI*4)
 	VMOVUPS      96(AX)(SI*4), Y3
@@ -396,7 +378,6 @@ loop16:
 	VFMADD231PS  Y3, Y2, Y4
 	VFMADD213PS  Y4, Y1, Y5
 	VMOVUPS      Y5, 96(DX)(SI*4)
-	VFMADD213PS  Y4, Y1, Y5
 	VFNMADD231PS Y5, Y0, Y3
 	VMOVUPS      Y3, 96(AX)(SI*4)
 	ADDQ         $0x20, SI
@@ -413,7 +394,6 @@ loop17:
 	VFMADD231PS  Y3, Y2, Y4
 	VFMADD213PS  Y4, Y1, Y5
 	VMOVUPS      Y5, (DX)(SI*4)
-	VFMADD213PS  Y4, Y1, Y5
 	VFNMADD231PS Y5, Y0, Y3
 	VMOVUPS      Y3, (AX)(SI*4)
 	ADDQ         $0x08, SI
@@ -433,11 +413,103 @@ next17:
 	VFMADD231PS  Y4, Y2, Y5
 	VFMADD213PS  Y5, Y1, Y6
 	VMASKMOVPS   Y6, Y3, (DX)(SI*4)
-	VFMADD213PS  Y5, Y1, Y6
 	VFNMADD231PS Y6, Y0, Y4
 	VMASKMOVPS   Y4, Y3, (AX)(SI*4)
 
 done18:
+	VZEROUPPER
+	RET
+
+// func nesterovAVX2(w []float32, g []float32, v []float32, lr float32, momentum float32, weightDecay float32)
+// Requires: AVX, FMA3
+TEXT ·nesterovAVX2(SB), NOSPLIT, $0-84
+	MOVQ         w_base+0(FP), AX
+	MOVQ         g_base+24(FP), CX
+	MOVQ         v_base+48(FP), DX
+	VBROADCASTSS lr+72(FP), Y0
+	VBROADCASTSS momentum+76(FP), Y1
+	VBROADCASTSS weightDecay+80(FP), Y2
+	MOVQ         w_len+8(FP), BX
+	XORQ         SI, SI
+
+loop19:
+	CMPQ         BX, $0x20
+	JL           next19
+	VMOVUPS      (AX)(SI*4), Y3
+	VMOVUPS      (CX)(SI*4), Y4
+	VMOVUPS      (DX)(SI*4), Y5
+	VFMADD231PS  Y3, Y2, Y4
+	VFMADD213PS  Y4, Y1, Y5
+	VMOVUPS      Y5, (DX)(SI*4)
+	VFMADD213PS  Y4, Y1, Y5
+	VFNMADD231PS Y5, Y0, Y3
+	VMOVUPS      Y3, (AX)(SI*4)
+	VMOVUPS      32(AX)(SI*4), Y3
+	VMOVUPS      32(CX)(SI*4), Y4
+	VMOVUPS      32(DX)(SI*4), Y5
+	VFMADD231PS  Y3, Y2, Y4
+	VFMADD213PS  Y4, Y1, Y5
+	VMOVUPS      Y5, 32(DX)(SI*4)
+	VFMADD213PS  Y4, Y1, Y5
+	VFNMADD231PS Y5, Y0, Y3
+	VMOVUPS      Y3, 32(AX)(SI*4)
+	VMOVUPS      64(AX)(SI*4), Y3
+	VMOVUPS      64(CX)(SI*4), Y4
+	VMOVUPS      64(DX)(SI*4), Y5
+	VFMADD231PS  Y3, Y2, Y4
+	VFMADD213PS  Y4, Y1, Y5
+	VMOVUPS      Y5, 64(DX)(SI*4)
+	VFMADD213PS  Y4, Y1, Y5
+	VFNMADD231PS Y5, Y0, Y3
+	VMOVUPS      Y3, 64(AX)(SI*4)
+	VMOVUPS      96(AX)(SI*4), Y3
+	VMOVUPS      96(CX)(SI*4), Y4
+	VMOVUPS      96(DX)(SI*4), Y5
+	VFMADD231PS  Y3, Y2, Y4
+	VFMADD213PS  Y4, Y1, Y5
+	VMOVUPS      Y5, 96(DX)(SI*4)
+	VFMADD213PS  Y4, Y1, Y5
+	VFNMADD231PS Y5, Y0, Y3
+	VMOVUPS      Y3, 96(AX)(SI*4)
+	ADDQ         $0x20, SI
+	SUBQ         $0x20, BX
+	JMP          loop19
+
+next19:
+loop20:
+	CMPQ         BX, $0x08
+	JL           next20
+	VMOVUPS      (AX)(SI*4), Y3
+	VMOVUPS      (CX)(SI*4), Y4
+	VMOVUPS      (DX)(SI*4), Y5
+	VFMADD231PS  Y3, Y2, Y4
+	VFMADD213PS  Y4, Y1, Y5
+	VMOVUPS      Y5, (DX)(SI*4)
+	VFMADD213PS  Y4, Y1, Y5
+	VFNMADD231PS Y5, Y0, Y3
+	VMOVUPS      Y3, (AX)(SI*4)
+	ADDQ         $0x08, SI
+	SUBQ         $0x08, BX
+	JMP          loop20
+
+next20:
+	TESTQ        BX, BX
+	JZ           done21
+	LEAQ         masks<>+0(SB), DI
+	MOVQ         $0x00000008, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y3
+	VMASKMOVPS   (AX)(SI*4), Y3, Y4
+	VMASKMOVPS   (CX)(SI*4), Y3, Y5
+	VMASKMOVPS   (DX)(SI*4), Y3, Y6
+	VFMADD231PS  Y4, Y2, Y5
+	VFMADD213PS  Y5, Y1, Y6
+	VMASKMOVPS   Y6, Y3, (DX)(SI*4)
+	VFMADD213PS  Y5, Y1, Y6
+	VFNMADD231PS Y6, Y0, Y4
+	VMASKMOVPS   Y4, Y3, (AX)(SI*4)
+
+done21:
 	VZEROUPPER
 	RET
 
@@ -460,9 +532,9 @@ TEXT ·adamAVX2(SB), NOSPLIT, $0-104
 	MOVQ         w_len+8(FP), SI
 	XORQ         DI, DI
 
-loop19:
+loop22:
 	CMPQ        SI, $0x10
-	JL          next19
+	JL          next22
 	VMOVUPS     (AX)(DI*4), Y8
 	VMOVUPS     (CX)(DI*4), Y9
 	VMOVUPS     (DX)(DI*4), Y10
@@ -501,12 +573,12 @@ loop19:
 	VMOVUPS     Y8, 32(AX)(DI*4)
 	ADDQ        $0x10, DI
 	SUBQ        $0x10, SI
-	JMP         loop19
+	JMP         loop22
 
-next19:
-loop20:
+next22:
+loop23:
 	CMPQ        SI, $0x08
-	JL          next20
+	JL          next23
 	VMOVUPS     (AX)(DI*4), Y8
 	VMOVUPS     (CX)(DI*4), Y9
 	VMOVUPS     (DX)(DI*4), Y10
@@ -527,11 +599,11 @@ loop20:
 	VMOVUPS     Y8, (AX)(DI*4)
 	ADDQ        $0x08, DI
 	SUBQ        $0x08, SI
-	JMP         loop20
+	JMP         loop23
 
-next20:
+next23:
 	TESTQ       SI, SI
-	JZ          done21
+	JZ          done24
 	LEAQ        masks<>+0(SB), R8
 	MOVQ        $0x00000008, R9
 	SUBQ        SI, R9
@@ -555,7 +627,7 @@ next20:
 	VSUBPS      Y11, Y9, Y9
 	VMASKMOVPS  Y9, Y8, (AX)(DI*4)
 
-done21:
+done24:
 	VZEROUPPER
 	RET
 
@@ -570,9 +642,9 @@ TEXT ·adagradAVX2(SB), NOSPLIT, $0-80
 	MOVQ         w_len+8(FP), BX
 	XORQ         SI, SI
 
-loop22:
+loop25:
 	CMPQ        BX, $0x10
-	JL          next22
+	JL          next25
 	VMOVUPS     (AX)(SI*4), Y2
 	VMOVUPS     (CX)(SI*4), Y3
 	VMOVUPS     (DX)(SI*4), Y4
@@ -597,12 +669,12 @@ loop22:
 	VMOVUPS     Y2, 32(AX)(SI*4)
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JMP         loop22
+	JMP         loop25
 
-next22:
-loop23:
+next25:
+loop26:
 	CMPQ        BX, $0x08
-	JL          next23
+	JL          next26
 	VMOVUPS     (AX)(SI*4), Y2
 	VMOVUPS     (CX)(SI*4), Y3
 	VMOVUPS     (DX)(SI*4), Y4
@@ -616,11 +688,11 @@ loop23:
 	VMOVUPS     Y2, (AX)(SI*4)
 	ADDQ        $0x08, SI
 	SUBQ        $0x08, BX
-	JMP         loop23
+	JMP         loop26
 
-next23:
+next26:
 	TESTQ       BX, BX
-	JZ          done24
+	JZ          done27
 	LEAQ        masks<>+0(SB), DI
 	MOVQ        $0x00000008, R8
 	SUBQ        BX, R8
@@ -637,7 +709,7 @@ next23:
 	VSUBPS      Y4, Y3, Y3
 	VMASKMOVPS  Y3, Y2, (AX)(SI*4)
 
-done24:
+done27:
 	VZEROUPPER
 	RET
 
@@ -649,9 +721,9 @@ TEXT ·reluAVX2(SB), NOSPLIT, $0-24
 	MOVQ   x_len+8(FP), CX
 	XORQ   DX, DX
 
-loop25:
+loop28:
 	CMPQ    CX, $0x20
-	JL      next25
+	JL      next28
 	VMOVUPS (AX)(DX*4), Y1
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -670,23 +742,23 @@ loop25:
 	VMOVUPS Y1, 96(AX)(DX*4)
 	ADDQ    $0x20, DX
 	SUBQ    $0x20, CX
-	JMP     loop25
+	JMP     loop28
 
-next25:
-loop26:
+next28:
+loop29:
 	CMPQ    CX, $0x08
-	JL      next26
+	JL      next29
 	VMOVUPS (AX)(DX*4), Y1
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
 	VMOVUPS Y1, (AX)(DX*4)
 	ADDQ    $0x08, DX
 	SUBQ    $0x08, CX
-	JMP     loop26
+	JMP     loop29
 
-next26:
+next29:
 	TESTQ      CX, CX
-	JZ         done27
+	JZ         done30
 	LEAQ       masks<>+0(SB), BX
 	MOVQ       $0x00000008, SI
 	SUBQ       CX, SI
@@ -696,7 +768,7 @@ next26:
 	VADDPS     Y0, Y2, Y2
 	VMASKMOVPS Y2, Y1, (AX)(DX*4)
 
-done27:
+done30:
 	VZEROUPPER
 	RET
 
@@ -709,9 +781,9 @@ TEXT ·reluGradientAVX2(SB), NOSPLIT, $0-48
 	MOVQ   gradient_len+8(FP), DX
 	XORQ   BX, BX
 
-loop28:
+loop31:
 	CMPQ    DX, $0x20
-	JL      next28
+	JL      next31
 	VMOVUPS (AX)(BX*4), Y1
 	VMOVUPS (CX)(BX*4), Y2
 	VCMPPS  $0x04, Y0, Y2, Y2
@@ -734,12 +806,12 @@ loop28:
 	VMOVUPS Y1, 96(AX)(BX*4)
 	ADDQ    $0x20, BX
 	SUBQ    $0x20, DX
-	JMP     loop28
+	JMP     loop31
 
-next28:
-loop29:
+next31:
+loop32:
 	CMPQ    DX, $0x08
-	JL      next29
+	JL      next32
 	VMOVUPS (AX)(BX*4), Y1
 	VMOVUPS (CX)(BX*4), Y2
 	VCMPPS  $0x04, Y0, Y2, Y2
@@ -747,11 +819,11 @@ loop29:
 	VMOVUPS Y1, (AX)(BX*4)
 	ADDQ    $0x08, BX
 	SUBQ    $0x08, DX
-	JMP     loop29
+	JMP     loop32
 
-next29:
+next32:
 	TESTQ      DX, DX
-	JZ         done30
+	JZ         done33
 	LEAQ       masks<>+0(SB), SI
 	MOVQ       $0x00000008, DI
 	SUBQ       DX, DI
@@ -762,7 +834,7 @@ next29:
 	VANDPS     Y3, Y2, Y2
 	VMASKMOVPS Y2, Y1, (AX)(BX*4)
 
-done30:
+done33:
 	VZEROUPPER
 	RET
 
@@ -776,9 +848,9 @@ TEXT ·centreAVX2(SB), NOSPLIT, $0-76
 	MOVQ         dx_len+8(FP), BX
 	XORQ         SI, SI
 
-loop31:
+loop34:
 	CMPQ    BX, $0x20
-	JL      next31
+	JL      next34
 	VMOVUPS (CX)(SI*4), Y1
 	VSUBPS  Y0, Y1, Y1
 	VMOVUPS (DX)(SI*4), Y2
@@ -801,12 +873,12 @@ loop31:
 	VMOVUPS Y1, 96(AX)(SI*4)
 	ADDQ    $0x20, SI
 	SUBQ    $0x20, BX
-	JMP     loop31
+	JMP     loop34
 
-next31:
-loop32:
+next34:
+loop35:
 	CMPQ    BX, $0x08
-	JL      next32
+	JL      next35
 	VMOVUPS (CX)(SI*4), Y1
 	VSUBPS  Y0, Y1, Y1
 	VMOVUPS (DX)(SI*4), Y2
@@ -814,11 +886,11 @@ loop32:
 	VMOVUPS Y1, (AX)(SI*4)
 	ADDQ    $0x08, SI
 	SUBQ    $0x08, BX
-	JMP     loop32
+	JMP     loop35
 
-next32:
+next35:
 	TESTQ      BX, BX
-	JZ         done33
+	JZ         done36
 	LEAQ       masks<>+0(SB), DI
 	MOVQ       $0x00000008, R8
 	SUBQ       BX, R8
@@ -829,7 +901,7 @@ next32:
 	VMULPS     Y0, Y2, Y2
 	VMASKMOVPS Y2, Y1, (AX)(SI*4)
 
-done33:
+done36:
 	VZEROUPPER
 	RET
 
@@ -845,9 +917,9 @@ TEXT ·dotAVX2(SB), NOSPLIT, $0-52
 	MOVQ   x_len+8(FP), DX
 	XORQ   BX, BX
 
-loop34:
+loop37:
 	CMPQ        DX, $0x20
-	JL          next34
+	JL          next37
 	VMOVUPS     (AX)(BX*4), Y4
 	VMOVUPS     (CX)(BX*4), Y5
 	VFMADD231PS Y4, Y5, Y0
@@ -862,22 +934,22 @@ loop34:
 	VFMADD231PS Y4, Y5, Y3
 	ADDQ        $0x20, BX
 	SUBQ        $0x20, DX
-	JMP         loop34
+	JMP         loop37
 
-next34:
-loop35:
+next37:
+loop38:
 	CMPQ        DX, $0x08
-	JL          next35
+	JL          next38
 	VMOVUPS     (AX)(BX*4), Y4
 	VMOVUPS     (CX)(BX*4), Y5
 	VFMADD231PS Y4, Y5, Y0
 	ADDQ        $0x08, BX
 	SUBQ        $0x08, DX
-	JMP         loop35
+	JMP         loop38
 
-next35:
+next38:
 	TESTQ       DX, DX
-	JZ          done36
+	JZ          done39
 	LEAQ        masks<>+0(SB), SI
 	MOVQ        $0x00000008, DI
 	SUBQ        DX, DI
@@ -886,7 +958,7 @@ next35:
 	VMASKMOVPS  (CX)(BX*4), Y4, Y4
 	VFMADD231PS Y5, Y4, Y0
 
-done36:
+done39:
 	VADDPS       Y1, Y0, Y0
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y0, Y0
@@ -912,9 +984,9 @@ TEXT ·largestAVX2(SB), NOSPLIT, $0-28
 	MOVQ    x_len+8(FP), CX
 	XORQ    DX, DX
 
-loop37:
+loop40:
 	CMPQ    CX, $0x20
-	JL      next37
+	JL      next40
 	VMOVUPS (AX)(DX*4), Y5
 	VMAXPS  Y1, Y5, Y1
 	VMOVUPS 32(AX)(DX*4), Y5
@@ -925,21 +997,21 @@ loop37:
 	VMAXPS  Y4, Y5, Y4
 	ADDQ    $0x20, DX
 	SUBQ    $0x20, CX
-	JMP     loop37
+	JMP     loop40
 
-next37:
-loop38:
+next40:
+loop41:
 	CMPQ    CX, $0x08
-	JL      next38
+	JL      next41
 	VMOVUPS (AX)(DX*4), Y5
 	VMAXPS  Y1, Y5, Y1
 	ADDQ    $0x08, DX
 	SUBQ    $0x08, CX
-	JMP     loop38
+	JMP     loop41
 
-next38:
+next41:
 	TESTQ      CX, CX
-	JZ         done39
+	JZ         done42
 	LEAQ       masks<>+0(SB), BX
 	MOVQ       $0x00000008, SI
 	SUBQ       CX, SI
@@ -948,7 +1020,7 @@ next38:
 	VBLENDVPS  Y5, Y6, Y0, Y6
 	VMAXPS     Y1, Y6, Y1
 
-done39:
+done42:
 	VMAXPS       Y2, Y1, Y1
 	VMAXPS       Y4, Y3, Y3
 	VMAXPS       Y3, Y1, Y1
@@ -992,9 +1064,9 @@ TEXT ·expSumAVX2(SB), NOSPLIT, $0-36
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
-loop40:
+loop43:
 	CMPQ         CX, $0x10
-	JL           next40
+	JL           next43
 	VMOVUPS      (AX)(DX*4), Y5
 	VSUBPS       Y0, Y5, Y5
 	VMOVUPS      expHigh<>+0(SB), Y6
@@ -1057,12 +1129,12 @@ loop40:
 	VADDPS       Y7, Y2, Y2
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, CX
-	JMP          loop40
+	JMP          loop43
 
-next40:
-loop41:
+next43:
+loop44:
 	CMPQ         CX, $0x08
-	JL           next41
+	JL           next44
 	VMOVUPS      (AX)(DX*4), Y5
 	VSUBPS       Y0, Y5, Y5
 	VMOVUPS      expHigh<>+0(SB), Y6
@@ -1095,11 +1167,11 @@ loop41:
 	VADDPS       Y7, Y1, Y1
 	ADDQ         $0x08, DX
 	SUBQ         $0x08, CX
-	JMP          loop41
+	JMP          loop44
 
-next41:
+next44:
 	TESTQ        CX, CX
-	JZ           done42
+	JZ           done45
 	LEAQ         masks<>+0(SB), BX
 	MOVQ         $0x00000008, SI
 	SUBQ         CX, SI
@@ -1136,7 +1208,7 @@ next41:
 	VANDPS       Y5, Y7, Y7
 	VADDPS       Y7, Y1, Y1
 
-done42:
+done45:
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y4, Y3, Y3
 	VADDPS       Y3, Y1, Y1
@@ -1377,9 +1449,9 @@ TEXT ·gatherSumAVX2(SB), NOSPLIT, $0-72
 	XORQ DI, DI
 	MOVQ CX, R8
 
-loop43:
+loop46:
 	CMPQ   R8, $0x40
-	JL     next43
+	JL     next46
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1390,9 +1462,9 @@ loop43:
 	VXORPS Y7, Y7, Y7
 	XORQ   R9, R9
 
-row44:
+row47:
 	CMPQ       R9, SI
-	JGE        rowsDone44
+	JGE        rowsDone47
 	LEAQ       4(R9), R10
 	CMPQ       R10, SI
 	CMOVQGE    R9, R10
@@ -1415,9 +1487,9 @@ row44:
 	VADDPS     192(R11)(DI*4), Y6, Y6
 	VADDPS     224(R11)(DI*4), Y7, Y7
 	INCQ       R9
-	JMP        row44
+	JMP        row47
 
-rowsDone44:
+rowsDone47:
 	VMOVUPS Y0, (AX)(DI*4)
 	VMOVUPS Y1, 32(AX)(DI*4)
 	VMOVUPS Y2, 64(AX)(DI*4)
@@ -1428,21 +1500,21 @@ rowsDone44:
 	VMOVUPS Y7, 224(AX)(DI*4)
 	ADDQ    $0x40, DI
 	SUBQ    $0x40, R8
-	JMP     loop43
+	JMP     loop46
 
-next43:
-loop45:
+next46:
+loop48:
 	CMPQ   R8, $0x20
-	JL     next45
+	JL     next48
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	XORQ   R9, R9
 
-row46:
+row49:
 	CMPQ       R9, SI
-	JGE        rowsDone46
+	JGE        rowsDone49
 	LEAQ       4(R9), R10
 	CMPQ       R10, SI
 	CMOVQGE    R9, R10
@@ -1459,28 +1531,28 @@ row46:
 	VADDPS     64(R11)(DI*4), Y2, Y2
 	VADDPS     96(R11)(DI*4), Y3, Y3
 	INCQ       R9
-	JMP        row46
+	JMP        row49
 
-rowsDone46:
+rowsDone49:
 	VMOVUPS Y0, (AX)(DI*4)
 	VMOVUPS Y1, 32(AX)(DI*4)
 	VMOVUPS Y2, 64(AX)(DI*4)
 	VMOVUPS Y3, 96(AX)(DI*4)
 	ADDQ    $0x20, DI
 	SUBQ    $0x20, R8
-	JMP     loop45
+	JMP     loop48
 
-next45:
-loop47:
+next48:
+loop50:
 	CMPQ   R8, $0x10
-	JL     next47
+	JL     next50
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	XORQ   R9, R9
 
-row48:
+row51:
 	CMPQ       R9, SI
-	JGE        rowsDone48
+	JGE        rowsDone51
 	LEAQ       4(R9), R10
 	CMPQ       R10, SI
 	CMOVQGE    R9, R10
@@ -1494,25 +1566,25 @@ row48:
 	VADDPS     (R11)(DI*4), Y0, Y0
 	VADDPS     32(R11)(DI*4), Y1, Y1
 	INCQ       R9
-	JMP        row48
+	JMP        row51
 
-rowsDone48:
+rowsDone51:
 	VMOVUPS Y0, (AX)(DI*4)
 	VMOVUPS Y1, 32(AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, R8
-	JMP     loop47
+	JMP     loop50
 
-next47:
-loop49:
+next50:
+loop52:
 	CMPQ   R8, $0x08
-	JL     next49
+	JL     next52
 	VXORPS Y0, Y0, Y0
 	XORQ   R9, R9
 
-row50:
+row53:
 	CMPQ       R9, SI
-	JGE        rowsDone50
+	JGE        rowsDone53
 	LEAQ       4(R9), R10
 	CMPQ       R10, SI
 	CMOVQGE    R9, R10
@@ -1525,17 +1597,17 @@ row50:
 	PREFETCHT0 (R10)(DI*4)
 	VADDPS     (R11)(DI*4), Y0, Y0
 	INCQ       R9
-	JMP        row50
+	JMP        row53
 
-rowsDone50:
+rowsDone53:
 	VMOVUPS Y0, (AX)(DI*4)
 	ADDQ    $0x08, DI
 	SUBQ    $0x08, R8
-	JMP     loop49
+	JMP     loop52
 
-next49:
+next52:
 	TESTQ   R8, R8
-	JZ      done51
+	JZ      done54
 	LEAQ    masks<>+0(SB), R9
 	MOVQ    $0x00000008, R10
 	SUBQ    R8, R10
@@ -1543,9 +1615,9 @@ next49:
 	VXORPS  Y1, Y1, Y1
 	XORQ    R8, R8
 
-row52:
+row55:
 	CMPQ       R8, SI
-	JGE        rowsDone52
+	JGE        rowsDone55
 	LEAQ       4(R8), R9
 	CMPQ       R9, SI
 	CMOVQGE    R8, R9
@@ -1559,12 +1631,12 @@ row52:
 	VMASKMOVPS (R10)(DI*4), Y0, Y2
 	VADDPS     Y2, Y1, Y1
 	INCQ       R8
-	JMP        row52
+	JMP        row55
 
-rowsDone52:
+rowsDone55:
 	VMASKMOVPS Y1, Y0, (AX)(DI*4)
 
-done51:
+done54:
 	VZEROUPPER
 	RET
 
@@ -1578,9 +1650,9 @@ TEXT ·gatherRowsAVX2(SB), NOSPLIT, $0-80
 	MOVQ rows_len+64(FP), SI
 	XORQ DI, DI
 
-row53:
+row56:
 	CMPQ    DI, SI
-	JGE     rowsDone53
+	JGE     rowsDone56
 	LEAQ    4(DI), R8
 	CMPQ    R8, SI
 	CMOVQGE DI, R8
@@ -1593,9 +1665,9 @@ row53:
 	XORQ    R10, R10
 	MOVQ    CX, R11
 
-loop54:
+loop57:
 	CMPQ       R11, $0x20
-	JL         next54
+	JL         next57
 	PREFETCHT0 (R8)(R10*4)
 	VMOVUPS    (R9)(R10*4), Y0
 	VMOVUPS    Y0, (AX)(R10*4)
@@ -1608,22 +1680,22 @@ loop54:
 	VMOVUPS    Y0, 96(AX)(R10*4)
 	ADDQ       $0x20, R10
 	SUBQ       $0x20, R11
-	JMP        loop54
+	JMP        loop57
 
-next54:
-loop55:
+next57:
+loop58:
 	CMPQ       R11, $0x08
-	JL         next55
+	JL         next58
 	PREFETCHT0 (R8)(R10*4)
 	VMOVUPS    (R9)(R10*4), Y0
 	VMOVUPS    Y0, (AX)(R10*4)
 	ADDQ       $0x08, R10
 	SUBQ       $0x08, R11
-	JMP        loop55
+	JMP        loop58
 
-next55:
+next58:
 	TESTQ      R11, R11
-	JZ         done56
+	JZ         done59
 	LEAQ       masks<>+0(SB), R12
 	MOVQ       $0x00000008, R13
 	SUBQ       R11, R13
@@ -1632,12 +1704,12 @@ next55:
 	VMASKMOVPS (R9)(R10*4), Y0, Y1
 	VMASKMOVPS Y1, Y0, (AX)(R10*4)
 
-done56:
+done59:
 	LEAQ (AX)(CX*4), AX
 	INCQ DI
-	JMP  row53
+	JMP  row56
 
-rowsDone53:
+rowsDone56:
 	VZEROUPPER
 	RET
 
@@ -1652,9 +1724,9 @@ TEXT ·scatterAxpyAVX2(SB), NOSPLIT, $0-88
 	MOVQ         rows_len+72(FP), SI
 	XORQ         DI, DI
 
-row57:
+row60:
 	CMPQ    DI, SI
-	JGE     rowsDone57
+	JGE     rowsDone60
 	LEAQ    4(DI), R8
 	CMPQ    R8, SI
 	CMOVQGE DI, R8
@@ -1667,9 +1739,9 @@ row57:
 	XORQ    R10, R10
 	MOVQ    CX, R11
 
-loop58:
+loop61:
 	CMPQ        R11, $0x20
-	JL          next58
+	JL          next61
 	PREFETCHT0  (R8)(R10*4)
 	VMOVUPS     (R9)(R10*4), Y1
 	VMOVUPS     (AX)(R10*4), Y2
@@ -1690,12 +1762,12 @@ loop58:
 	VMOVUPS     Y1, 96(R9)(R10*4)
 	ADDQ        $0x20, R10
 	SUBQ        $0x20, R11
-	JMP         loop58
+	JMP         loop61
 
-next58:
-loop59:
+next61:
+loop62:
 	CMPQ        R11, $0x08
-	JL          next59
+	JL          next62
 	PREFETCHT0  (R8)(R10*4)
 	VMOVUPS     (R9)(R10*4), Y1
 	VMOVUPS     (AX)(R10*4), Y2
@@ -1703,11 +1775,11 @@ loop59:
 	VMOVUPS     Y1, (R9)(R10*4)
 	ADDQ        $0x08, R10
 	SUBQ        $0x08, R11
-	JMP         loop59
+	JMP         loop62
 
-next59:
+next62:
 	TESTQ       R11, R11
-	JZ          done60
+	JZ          done63
 	LEAQ        masks<>+0(SB), R12
 	MOVQ        $0x00000008, R13
 	SUBQ        R11, R13
@@ -1718,12 +1790,12 @@ next59:
 	VFMADD231PS Y3, Y0, Y2
 	VMASKMOVPS  Y2, Y1, (R9)(R10*4)
 
-done60:
+done63:
 	LEAQ (AX)(CX*4), AX
 	INCQ DI
-	JMP  row57
+	JMP  row60
 
-rowsDone57:
+rowsDone60:
 	VZEROUPPER
 	RET
 
@@ -1735,9 +1807,9 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-48
 	MOVQ dst_len+8(FP), DX
 	XORQ BX, BX
 
-loop61:
+loop64:
 	CMPQ    DX, $0x40
-	JL      next61
+	JL      next64
 	VMOVUPS (AX)(BX*4), Z0
 	VMOVUPS (CX)(BX*4), Z1
 	VADDPS  Z1, Z0, Z0
@@ -1756,23 +1828,23 @@ loop61:
 	VMOVUPS Z0, 192(AX)(BX*4)
 	ADDQ    $0x40, BX
 	SUBQ    $0x40, DX
-	JMP     loop61
+	JMP     loop64
 
-next61:
-loop62:
+next64:
+loop65:
 	CMPQ    DX, $0x10
-	JL      next62
+	JL      next65
 	VMOVUPS (AX)(BX*4), Z0
 	VMOVUPS (CX)(BX*4), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JMP     loop62
+	JMP     loop65
 
-next62:
+next65:
 	TESTQ     DX, DX
-	JZ        done63
+	JZ        done66
 	MOVQ      $-1, SI
 	BZHIQ     DX, SI, SI
 	KMOVW     SI, K1
@@ -1781,7 +1853,78 @@ next62:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(BX*4)
 
-done63:
+done66:
+	VZEROUPPER
+	RET
+
+// func addBothAVX512(a float32, x []float32, y []float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·addBothAVX512(SB), NOSPLIT, $0-56
+	VBROADCASTSS a+0(FP), Z0
+	MOVQ         x_base+8(FP), AX
+	MOVQ         y_base+32(FP), CX
+	MOVQ         x_len+16(FP), DX
+	XORQ         BX, BX
+
+loop67:
+	CMPQ    DX, $0x40
+	JL      next67
+	VMOVUPS (AX)(BX*4), Z1
+	VMOVUPS (CX)(BX*4), Z2
+	VADDPS  Z2, Z1, Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(BX*4)
+	VMOVUPS Z1, (CX)(BX*4)
+	VMOVUPS 64(AX)(BX*4), Z1
+	VMOVUPS 64(CX)(BX*4), Z2
+	VADDPS  Z2, Z1, Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)(BX*4)
+	VMOVUPS Z1, 64(CX)(BX*4)
+	VMOVUPS 128(AX)(BX*4), Z1
+	VMOVUPS 128(CX)(BX*4), Z2
+	VADDPS  Z2, Z1, Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 128(AX)(BX*4)
+	VMOVUPS Z1, 128(CX)(BX*4)
+	VMOVUPS 192(AX)(BX*4), Z1
+	VMOVUPS 192(CX)(BX*4), Z2
+	VADDPS  Z2, Z1, Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 192(AX)(BX*4)
+	VMOVUPS Z1, 192(CX)(BX*4)
+	ADDQ    $0x40, BX
+	SUBQ    $0x40, DX
+	JMP     loop67
+
+next67:
+loop68:
+	CMPQ    DX, $0x10
+	JL      next68
+	VMOVUPS (AX)(BX*4), Z1
+	VMOVUPS (CX)(BX*4), Z2
+	VADDPS  Z2, Z1, Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(BX*4)
+	VMOVUPS Z1, (CX)(BX*4)
+	ADDQ    $0x10, BX
+	SUBQ    $0x10, DX
+	JMP     loop68
+
+next68:
+	TESTQ     DX, DX
+	JZ        done69
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (AX)(BX*4), K1, Z1
+	VMOVUPS.Z (CX)(BX*4), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (AX)(BX*4)
+	VMOVUPS   Z1, K1, (CX)(BX*4)
+
+done69:
 	VZEROUPPER
 	RET
 
@@ -1793,9 +1936,9 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-32
 	MOVQ         x_len+16(FP), CX
 	XORQ         DX, DX
 
-loop64:
+loop70:
 	CMPQ    CX, $0x40
-	JL      next64
+	JL      next70
 	VMOVUPS (AX)(DX*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(DX*4)
@@ -1810,22 +1953,22 @@ loop64:
 	VMOVUPS Z1, 192(AX)(DX*4)
 	ADDQ    $0x40, DX
 	SUBQ    $0x40, CX
-	JMP     loop64
+	JMP     loop70
 
-next64:
-loop65:
+next70:
+loop71:
 	CMPQ    CX, $0x10
-	JL      next65
+	JL      next71
 	VMOVUPS (AX)(DX*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(DX*4)
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JMP     loop65
+	JMP     loop71
 
-next65:
+next71:
 	TESTQ     CX, CX
-	JZ        done66
+	JZ        done72
 	MOVQ      $-1, BX
 	BZHIQ     CX, BX, BX
 	KMOVW     BX, K1
@@ -1833,7 +1976,7 @@ next65:
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(DX*4)
 
-done66:
+done72:
 	VZEROUPPER
 	RET
 
@@ -1846,9 +1989,9 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-56
 	MOVQ         y_len+40(FP), DX
 	XORQ         BX, BX
 
-loop67:
+loop73:
 	CMPQ        DX, $0x40
-	JL          next67
+	JL          next73
 	VMOVUPS     (CX)(BX*4), Z1
 	VMOVUPS     (AX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
@@ -1867,23 +2010,23 @@ loop67:
 	VMOVUPS     Z1, 192(CX)(BX*4)
 	ADDQ        $0x40, BX
 	SUBQ        $0x40, DX
-	JMP         loop67
+	JMP         loop73
 
-next67:
-loop68:
+next73:
+loop74:
 	CMPQ        DX, $0x10
-	JL          next68
+	JL          next74
 	VMOVUPS     (CX)(BX*4), Z1
 	VMOVUPS     (AX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, (CX)(BX*4)
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JMP         loop68
+	JMP         loop74
 
-next68:
+next74:
 	TESTQ       DX, DX
-	JZ          done69
+	JZ          done75
 	MOVQ        $-1, SI
 	BZHIQ       DX, SI, SI
 	KMOVW       SI, K1
@@ -1892,7 +2035,7 @@ next68:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (CX)(BX*4)
 
-done69:
+done75:
 	VZEROUPPER
 	RET
 
@@ -1906,9 +2049,9 @@ TEXT ·sgdAVX512(SB), NOSPLIT, $0-56
 	MOVQ         w_len+8(FP), DX
 	XORQ         BX, BX
 
-loop70:
+loop76:
 	CMPQ         DX, $0x40
-	JL           next70
+	JL           next76
 	VMOVUPS      (AX)(BX*4), Z2
 	VMOVUPS      (CX)(BX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -1931,12 +2074,12 @@ loop70:
 	VMOVUPS      Z2, 192(AX)(BX*4)
 	ADDQ         $0x40, BX
 	SUBQ         $0x40, DX
-	JMP          loop70
+	JMP          loop76
 
-next70:
-loop71:
+next76:
+loop77:
 	CMPQ         DX, $0x10
-	JL           next71
+	JL           next77
 	VMOVUPS      (AX)(BX*4), Z2
 	VMOVUPS      (CX)(BX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -1944,11 +2087,11 @@ loop71:
 	VMOVUPS      Z2, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JMP          loop71
+	JMP          loop77
 
-next71:
+next77:
 	TESTQ        DX, DX
-	JZ           done72
+	JZ           done78
 	MOVQ         $-1, SI
 	BZHIQ        DX, SI, SI
 	KMOVW        SI, K1
@@ -1958,7 +2101,7 @@ next71:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(BX*4)
 
-done72:
+done78:
 	VZEROUPPER
 	RET
 
@@ -1974,9 +2117,9 @@ TEXT ·momentumAVX512(SB), NOSPLIT, $0-84
 	MOVQ         w_len+8(FP), BX
 	XORQ         SI, SI
 
-loop73:
+loop79:
 	CMPQ         BX, $0x40
-	JL           next73
+	JL           next79
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VMOVUPS      (DX)(SI*4), Z5
@@ -2011,12 +2154,12 @@ loop73:
 	VMOVUPS      Z3, 192(AX)(SI*4)
 	ADDQ         $0x40, SI
 	SUBQ         $0x40, BX
-	JMP          loop73
+	JMP          loop79
 
-next73:
-loop74:
+next79:
+loop80:
 	CMPQ         BX, $0x10
-	JL           next74
+	JL           next80
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VMOVUPS      (DX)(SI*4), Z5
@@ -2027,11 +2170,11 @@ loop74:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JMP          loop74
+	JMP          loop80
 
-next74:
+next80:
 	TESTQ        BX, BX
-	JZ           done75
+	JZ           done81
 	MOVQ         $-1, DI
 	BZHIQ        BX, DI, DI
 	KMOVW        DI, K1
@@ -2044,7 +2187,7 @@ next74:
 	VFNMADD231PS Z5, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(SI*4)
 
-done75:
+done81:
 	VZEROUPPER
 	RET
 
@@ -2060,9 +2203,9 @@ TEXT ·nesterovAVX512(SB), NOSPLIT, $0-84
 	MOVQ         w_len+8(FP), BX
 	XORQ         SI, SI
 
-loop76:
+loop82:
 	CMPQ         BX, $0x40
-	JL           next76
+	JL           next82
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VMOVUPS      (DX)(SI*4), Z5
@@ -2101,12 +2244,12 @@ loop76:
 	VMOVUPS      Z3, 192(AX)(SI*4)
 	ADDQ         $0x40, SI
 	SUBQ         $0x40, BX
-	JMP          loop76
+	JMP          loop82
 
-next76:
-loop77:
+next82:
+loop83:
 	CMPQ         BX, $0x10
-	JL           next77
+	JL           next83
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VMOVUPS      (DX)(SI*4), Z5
@@ -2118,11 +2261,11 @@ loop77:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JMP          loop77
+	JMP          loop83
 
-next77:
+next83:
 	TESTQ        BX, BX
-	JZ           done78
+	JZ           done84
 	MOVQ         $-1, DI
 	BZHIQ        BX, DI, DI
 	KMOVW        DI, K1
@@ -2136,7 +2279,7 @@ next77:
 	VFNMADD231PS Z5, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(SI*4)
 
-done78:
+done84:
 	VZEROUPPER
 	RET
 
@@ -2159,9 +2302,9 @@ TEXT ·adamAVX512(SB), NOSPLIT, $0-104
 	MOVQ         w_len+8(FP), SI
 	XORQ         DI, DI
 
-loop79:
+loop85:
 	CMPQ        SI, $0x20
-	JL          next79
+	JL          next85
 	VMOVUPS     (AX)(DI*4), Z8
 	VMOVUPS     (CX)(DI*4), Z9
 	VMOVUPS     (DX)(DI*4), Z10
@@ -2200,12 +2343,12 @@ loop79:
 	VMOVUPS     Z8, 64(AX)(DI*4)
 	ADDQ        $0x20, DI
 	SUBQ        $0x20, SI
-	JMP         loop79
+	JMP         loop85
 
-next79:
-loop80:
+next85:
+loop86:
 	CMPQ        SI, $0x10
-	JL          next80
+	JL          next86
 	VMOVUPS     (AX)(DI*4), Z8
 	VMOVUPS     (CX)(DI*4), Z9
 	VMOVUPS     (DX)(DI*4), Z10
@@ -2226,11 +2369,11 @@ loop80:
 	VMOVUPS     Z8, (AX)(DI*4)
 	ADDQ        $0x10, DI
 	SUBQ        $0x10, SI
-	JMP         loop80
+	JMP         loop86
 
-next80:
+next86:
 	TESTQ       SI, SI
-	JZ          done81
+	JZ          done87
 	MOVQ        $-1, R8
 	BZHIQ       SI, R8, R8
 	KMOVW       R8, K1
@@ -2253,7 +2396,7 @@ next80:
 	VSUBPS      Z10, Z8, Z8
 	VMOVUPS     Z8, K1, (AX)(DI*4)
 
-done81:
+done87:
 	VZEROUPPER
 	RET
 
@@ -2268,9 +2411,9 @@ TEXT ·adagradAVX512(SB), NOSPLIT, $0-80
 	MOVQ         w_len+8(FP), BX
 	XORQ         SI, SI
 
-loop82:
+loop88:
 	CMPQ        BX, $0x20
-	JL          next82
+	JL          next88
 	VMOVUPS     (AX)(SI*4), Z2
 	VMOVUPS     (CX)(SI*4), Z3
 	VMOVUPS     (DX)(SI*4), Z4
@@ -2295,12 +2438,12 @@ loop82:
 	VMOVUPS     Z2, 64(AX)(SI*4)
 	ADDQ        $0x20, SI
 	SUBQ        $0x20, BX
-	JMP         loop82
+	JMP         loop88
 
-next82:
-loop83:
+next88:
+loop89:
 	CMPQ        BX, $0x10
-	JL          next83
+	JL          next89
 	VMOVUPS     (AX)(SI*4), Z2
 	VMOVUPS     (CX)(SI*4), Z3
 	VMOVUPS     (DX)(SI*4), Z4
@@ -2314,11 +2457,11 @@ loop83:
 	VMOVUPS     Z2, (AX)(SI*4)
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JMP         loop83
+	JMP         loop89
 
-next83:
+next89:
 	TESTQ       BX, BX
-	JZ          done84
+	JZ          done90
 	MOVQ        $-1, DI
 	BZHIQ       BX, DI, DI
 	KMOVW       DI, K1
@@ -2334,7 +2477,7 @@ next83:
 	VSUBPS      Z3, Z2, Z2
 	VMOVUPS     Z2, K1, (AX)(SI*4)
 
-done84:
+done90:
 	VZEROUPPER
 	RET
 
@@ -2346,9 +2489,9 @@ TEXT ·reluAVX512(SB), NOSPLIT, $0-24
 	MOVQ   x_len+8(FP), CX
 	XORQ   DX, DX
 
-loop85:
+loop91:
 	CMPQ    CX, $0x40
-	JL      next85
+	JL      next91
 	VMOVUPS (AX)(DX*4), Z1
 	VMAXPS  Z1, Z0, Z1
 	VADDPS  Z0, Z1, Z1
@@ -2367,23 +2510,23 @@ loop85:
 	VMOVUPS Z1, 192(AX)(DX*4)
 	ADDQ    $0x40, DX
 	SUBQ    $0x40, CX
-	JMP     loop85
+	JMP     loop91
 
-next85:
-loop86:
+next91:
+loop92:
 	CMPQ    CX, $0x10
-	JL      next86
+	JL      next92
 	VMOVUPS (AX)(DX*4), Z1
 	VMAXPS  Z1, Z0, Z1
 	VADDPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(DX*4)
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JMP     loop86
+	JMP     loop92
 
-next86:
+next92:
 	TESTQ     CX, CX
-	JZ        done87
+	JZ        done93
 	MOVQ      $-1, BX
 	BZHIQ     CX, BX, BX
 	KMOVW     BX, K1
@@ -2392,7 +2535,7 @@ next86:
 	VADDPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(DX*4)
 
-done87:
+done93:
 	VZEROUPPER
 	RET
 
@@ -2405,9 +2548,9 @@ TEXT ·reluGradientAVX512(SB), NOSPLIT, $0-48
 	MOVQ   gradient_len+8(FP), DX
 	XORQ   BX, BX
 
-loop88:
+loop94:
 	CMPQ      DX, $0x40
-	JL        next88
+	JL        next94
 	VMOVUPS   (AX)(BX*4), Z1
 	VMOVUPS   (CX)(BX*4), Z2
 	VCMPPS    $0x04, Z0, Z2, K1
@@ -2430,12 +2573,12 @@ loop88:
 	VMOVUPS   Z1, 192(AX)(BX*4)
 	ADDQ      $0x40, BX
 	SUBQ      $0x40, DX
-	JMP       loop88
+	JMP       loop94
 
-next88:
-loop89:
+next94:
+loop95:
 	CMPQ      DX, $0x10
-	JL        next89
+	JL        next95
 	VMOVUPS   (AX)(BX*4), Z1
 	VMOVUPS   (CX)(BX*4), Z2
 	VCMPPS    $0x04, Z0, Z2, K1
@@ -2443,11 +2586,11 @@ loop89:
 	VMOVUPS   Z1, (AX)(BX*4)
 	ADDQ      $0x10, BX
 	SUBQ      $0x10, DX
-	JMP       loop89
+	JMP       loop95
 
-next89:
+next95:
 	TESTQ     DX, DX
-	JZ        done90
+	JZ        done96
 	MOVQ      $-1, SI
 	BZHIQ     DX, SI, SI
 	KMOVW     SI, K1
@@ -2457,7 +2600,7 @@ next89:
 	VMOVUPS.Z Z1, K2, Z1
 	VMOVUPS   Z1, K1, (AX)(BX*4)
 
-done90:
+done96:
 	VZEROUPPER
 	RET
 
@@ -2471,9 +2614,9 @@ TEXT ·centreAVX512(SB), NOSPLIT, $0-76
 	MOVQ         dx_len+8(FP), BX
 	XORQ         SI, SI
 
-loop91:
+loop97:
 	CMPQ    BX, $0x40
-	JL      next91
+	JL      next97
 	VMOVUPS (CX)(SI*4), Z1
 	VSUBPS  Z0, Z1, Z1
 	VMOVUPS (DX)(SI*4), Z2
@@ -2496,12 +2639,12 @@ loop91:
 	VMOVUPS Z1, 192(AX)(SI*4)
 	ADDQ    $0x40, SI
 	SUBQ    $0x40, BX
-	JMP     loop91
+	JMP     loop97
 
-next91:
-loop92:
+next97:
+loop98:
 	CMPQ    BX, $0x10
-	JL      next92
+	JL      next98
 	VMOVUPS (CX)(SI*4), Z1
 	VSUBPS  Z0, Z1, Z1
 	VMOVUPS (DX)(SI*4), Z2
@@ -2509,11 +2652,11 @@ loop92:
 	VMOVUPS Z1, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JMP     loop92
+	JMP     loop98
 
-next92:
+next98:
 	TESTQ     BX, BX
-	JZ        done93
+	JZ        done99
 	MOVQ      $-1, DI
 	BZHIQ     BX, DI, DI
 	KMOVW     DI, K1
@@ -2523,7 +2666,7 @@ next92:
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(SI*4)
 
-done93:
+done99:
 	VZEROUPPER
 	RET
 
@@ -2539,9 +2682,9 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-52
 	MOVQ   x_len+8(FP), DX
 	XORQ   BX, BX
 
-loop94:
+loop100:
 	CMPQ        DX, $0x40
-	JL          next94
+	JL          next100
 	VMOVUPS     (AX)(BX*4), Z4
 	VMOVUPS     (CX)(BX*4), Z5
 	VFMADD231PS Z4, Z5, Z0
@@ -2556,22 +2699,22 @@ loop94:
 	VFMADD231PS Z4, Z5, Z3
 	ADDQ        $0x40, BX
 	SUBQ        $0x40, DX
-	JMP         loop94
+	JMP         loop100
 
-next94:
-loop95:
+next100:
+loop101:
 	CMPQ        DX, $0x10
-	JL          next95
+	JL          next101
 	VMOVUPS     (AX)(BX*4), Z4
 	VMOVUPS     (CX)(BX*4), Z5
 	VFMADD231PS Z4, Z5, Z0
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JMP         loop95
+	JMP         loop101
 
-next95:
+next101:
 	TESTQ       DX, DX
-	JZ          done96
+	JZ          done102
 	MOVQ        $-1, SI
 	BZHIQ       DX, SI, SI
 	KMOVW       SI, K1
@@ -2579,7 +2722,7 @@ next95:
 	VMOVUPS.Z   (CX)(BX*4), K1, Z5
 	VFMADD231PS Z4, Z5, Z0
 
-done96:
+done102:
 	VADDPS        Z1, Z0, Z0
 	VADDPS        Z3, Z2, Z2
 	VADDPS        Z2, Z0, Z0
@@ -2607,9 +2750,9 @@ TEXT ·largestAVX512(SB), NOSPLIT, $0-28
 	MOVQ    x_len+8(FP), CX
 	XORQ    DX, DX
 
-loop97:
+loop103:
 	CMPQ    CX, $0x40
-	JL      next97
+	JL      next103
 	VMOVUPS (AX)(DX*4), Z5
 	VMAXPS  Z1, Z5, Z1
 	VMOVUPS 64(AX)(DX*4), Z5
@@ -2620,21 +2763,21 @@ loop97:
 	VMAXPS  Z4, Z5, Z4
 	ADDQ    $0x40, DX
 	SUBQ    $0x40, CX
-	JMP     loop97
+	JMP     loop103
 
-next97:
-loop98:
+next103:
+loop104:
 	CMPQ    CX, $0x10
-	JL      next98
+	JL      next104
 	VMOVUPS (AX)(DX*4), Z5
 	VMAXPS  Z1, Z5, Z1
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JMP     loop98
+	JMP     loop104
 
-next98:
+next104:
 	TESTQ     CX, CX
-	JZ        done99
+	JZ        done105
 	MOVQ      $-1, BX
 	BZHIQ     CX, BX, BX
 	KMOVW     BX, K1
@@ -2642,7 +2785,7 @@ next98:
 	VBLENDMPS Z5, Z0, K1, Z5
 	VMAXPS    Z1, Z5, Z1
 
-done99:
+done105:
 	VMAXPS        Z2, Z1, Z1
 	VMAXPS        Z4, Z3, Z3
 	VMAXPS        Z3, Z1, Z1
@@ -2670,9 +2813,9 @@ TEXT ·expSumAVX512(SB), NOSPLIT, $0-36
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
-loop100:
+loop106:
 	CMPQ         CX, $0x20
-	JL           next100
+	JL           next106
 	VMOVUPS      (AX)(DX*4), Z5
 	VSUBPS       Z0, Z5, Z5
 	VMOVUPS      expHigh<>+0(SB), Z6
@@ -2719,12 +2862,12 @@ loop100:
 	VADDPS       Z7, Z2, Z2
 	ADDQ         $0x20, DX
 	SUBQ         $0x20, CX
-	JMP          loop100
+	JMP          loop106
 
-next100:
-loop101:
+next106:
+loop107:
 	CMPQ         CX, $0x10
-	JL           next101
+	JL           next107
 	VMOVUPS      (AX)(DX*4), Z5
 	VSUBPS       Z0, Z5, Z5
 	VMOVUPS      expHigh<>+0(SB), Z6
@@ -2749,11 +2892,11 @@ loop101:
 	VADDPS       Z7, Z1, Z1
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, CX
-	JMP          loop101
+	JMP          loop107
 
-next101:
+next107:
 	TESTQ        CX, CX
-	JZ           done102
+	JZ           done108
 	MOVQ         $-1, BX
 	BZHIQ        CX, BX, BX
 	KMOVW        BX, K1
@@ -2780,7 +2923,7 @@ next101:
 	VMOVUPS      Z6, K1, (AX)(DX*4)
 	VADDPS       Z6, Z1, K1, Z1
 
-done102:
+done108:
 	VADDPS        Z2, Z1, Z1
 	VADDPS        Z4, Z3, Z3
 	VADDPS        Z3, Z1, Z1
@@ -2807,18 +2950,18 @@ TEXT ·gatherSumAVX512(SB), NOSPLIT, $0-72
 	XORQ DI, DI
 	MOVQ CX, R8
 
-loop103:
+loop109:
 	CMPQ   R8, $0x40
-	JL     next103
+	JL     next109
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	XORQ   R9, R9
 
-row104:
+row110:
 	CMPQ       R9, SI
-	JGE        rowsDone104
+	JGE        rowsDone110
 	LEAQ       4(R9), R10
 	CMPQ       R10, SI
 	CMOVQGE    R9, R10
@@ -2837,28 +2980,28 @@ row104:
 	PREFETCHT0 192(R10)(DI*4)
 	VADDPS     192(R11)(DI*4), Z3, Z3
 	INCQ       R9
-	JMP        row104
+	JMP        row110
 
-rowsDone104:
+rowsDone110:
 	VMOVUPS Z0, (AX)(DI*4)
 	VMOVUPS Z1, 64(AX)(DI*4)
 	VMOVUPS Z2, 128(AX)(DI*4)
 	VMOVUPS Z3, 192(AX)(DI*4)
 	ADDQ    $0x40, DI
 	SUBQ    $0x40, R8
-	JMP     loop103
+	JMP     loop109
 
-next103:
-loop105:
+next109:
+loop111:
 	CMPQ   R8, $0x20
-	JL     next105
+	JL     next111
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	XORQ   R9, R9
 
-row106:
+row112:
 	CMPQ       R9, SI
-	JGE        rowsDone106
+	JGE        rowsDone112
 	LEAQ       4(R9), R10
 	CMPQ       R10, SI
 	CMOVQGE    R9, R10
@@ -2873,25 +3016,25 @@ row106:
 	PREFETCHT0 64(R10)(DI*4)
 	VADDPS     64(R11)(DI*4), Z5, Z5
 	INCQ       R9
-	JMP        row106
+	JMP        row112
 
-rowsDone106:
+rowsDone112:
 	VMOVUPS Z4, (AX)(DI*4)
 	VMOVUPS Z5, 64(AX)(DI*4)
 	ADDQ    $0x20, DI
 	SUBQ    $0x20, R8
-	JMP     loop105
+	JMP     loop111
 
-next105:
-loop107:
+next111:
+loop113:
 	CMPQ   R8, $0x10
-	JL     next107
+	JL     next113
 	VXORPS Y6, Y6, Y6
 	XORQ   R9, R9
 
-row108:
+row114:
 	CMPQ       R9, SI
-	JGE        rowsDone108
+	JGE        rowsDone114
 	LEAQ       4(R9), R10
 	CMPQ       R10, SI
 	CMOVQGE    R9, R10
@@ -2904,26 +3047,26 @@ row108:
 	PREFETCHT0 (R10)(DI*4)
 	VADDPS     (R11)(DI*4), Z6, Z6
 	INCQ       R9
-	JMP        row108
+	JMP        row114
 
-rowsDone108:
+rowsDone114:
 	VMOVUPS Z6, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, R8
-	JMP     loop107
+	JMP     loop113
 
-next107:
+next113:
 	TESTQ  R8, R8
-	JZ     done109
+	JZ     done115
 	MOVQ   $-1, R9
 	BZHIQ  R8, R9, R9
 	KMOVW  R9, K1
 	VXORPS Y7, Y7, Y7
 	XORQ   R8, R8
 
-row110:
+row116:
 	CMPQ       R8, SI
-	JGE        rowsDone110
+	JGE        rowsDone116
 	LEAQ       4(R8), R9
 	CMPQ       R9, SI
 	CMOVQGE    R8, R9
@@ -2937,12 +3080,12 @@ row110:
 	VMOVUPS.Z  (R10)(DI*4), K1, Z0
 	VADDPS     Z0, Z7, Z7
 	INCQ       R8
-	JMP        row110
+	JMP        row116
 
-rowsDone110:
+rowsDone116:
 	VMOVUPS Z7, K1, (AX)(DI*4)
 
-done109:
+done115:
 	VZEROUPPER
 	RET
 
@@ -2956,9 +3099,9 @@ TEXT ·gatherRowsAVX512(SB), NOSPLIT, $0-80
 	MOVQ rows_len+64(FP), SI
 	XORQ DI, DI
 
-row111:
+row117:
 	CMPQ    DI, SI
-	JGE     rowsDone111
+	JGE     rowsDone117
 	LEAQ    4(DI), R8
 	CMPQ    R8, SI
 	CMOVQGE DI, R8
@@ -2971,9 +3114,9 @@ row111:
 	XORQ    R10, R10
 	MOVQ    CX, R11
 
-loop112:
+loop118:
 	CMPQ       R11, $0x40
-	JL         next112
+	JL         next118
 	PREFETCHT0 (R8)(R10*4)
 	VMOVUPS    (R9)(R10*4), Z0
 	VMOVUPS    Z0, (AX)(R10*4)
@@ -2988,22 +3131,22 @@ loop112:
 	VMOVUPS    Z0, 192(AX)(R10*4)
 	ADDQ       $0x40, R10
 	SUBQ       $0x40, R11
-	JMP        loop112
+	JMP        loop118
 
-next112:
-loop113:
+next118:
+loop119:
 	CMPQ       R11, $0x10
-	JL         next113
+	JL         next119
 	PREFETCHT0 (R8)(R10*4)
 	VMOVUPS    (R9)(R10*4), Z0
 	VMOVUPS    Z0, (AX)(R10*4)
 	ADDQ       $0x10, R10
 	SUBQ       $0x10, R11
-	JMP        loop113
+	JMP        loop119
 
-next113:
+next119:
 	TESTQ      R11, R11
-	JZ         done114
+	JZ         done120
 	MOVQ       $-1, R12
 	BZHIQ      R11, R12, R12
 	KMOVW      R12, K1
@@ -3011,12 +3154,12 @@ next113:
 	VMOVUPS.Z  (R9)(R10*4), K1, Z0
 	VMOVUPS    Z0, K1, (AX)(R10*4)
 
-done114:
+done120:
 	LEAQ (AX)(CX*4), AX
 	INCQ DI
-	JMP  row111
+	JMP  row117
 
-rowsDone111:
+rowsDone117:
 	VZEROUPPER
 	RET
 
@@ -3031,9 +3174,9 @@ TEXT ·scatterAxpyAVX512(SB), NOSPLIT, $0-88
 	MOVQ         rows_len+72(FP), SI
 	XORQ         DI, DI
 
-row115:
+row121:
 	CMPQ    DI, SI
-	JGE     rowsDone115
+	JGE     rowsDone121
 	LEAQ    4(DI), R8
 	CMPQ    R8, SI
 	CMOVQGE DI, R8
@@ -3046,9 +3189,9 @@ row115:
 	XORQ    R10, R10
 	MOVQ    CX, R11
 
-loop116:
+loop122:
 	CMPQ        R11, $0x40
-	JL          next116
+	JL          next122
 	PREFETCHT0  (R8)(R10*4)
 	VMOVUPS     (R9)(R10*4), Z1
 	VMOVUPS     (AX)(R10*4), Z2
@@ -3071,12 +3214,12 @@ loop116:
 	VMOVUPS     Z1, 192(R9)(R10*4)
 	ADDQ        $0x40, R10
 	SUBQ        $0x40, R11
-	JMP         loop116
+	JMP         loop122
 
-next116:
-loop117:
+next122:
+loop123:
 	CMPQ        R11, $0x10
-	JL          next117
+	JL          next123
 	PREFETCHT0  (R8)(R10*4)
 	VMOVUPS     (R9)(R10*4), Z1
 	VMOVUPS     (AX)(R10*4), Z2
@@ -3084,11 +3227,11 @@ loop117:
 	VMOVUPS     Z1, (R9)(R10*4)
 	ADDQ        $0x10, R10
 	SUBQ        $0x10, R11
-	JMP         loop117
+	JMP         loop123
 
-next117:
+next123:
 	TESTQ       R11, R11
-	JZ          done118
+	JZ          done124
 	MOVQ        $-1, R12
 	BZHIQ       R11, R12, R12
 	KMOVW       R12, K1
@@ -3098,11 +3241,11 @@ next117:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (R9)(R10*4)
 
-done118:
+done124:
 	LEAQ (AX)(CX*4), AX
 	INCQ DI
-	JMP  row115
+	JMP  row121
 
-rowsDone115:
+rowsDone121:
 	VZEROUPPER
 	RET

@@ -36,6 +36,13 @@ var kernels = []kernel{
 		run:  func(s [][]float32) { Add(s[0], s[1]) },
 		step: func(x []float64) { x[0] += x[1] },
 	}, {
+		name: "addboth", slices: 2, exact: true,
+		run: func(s [][]float32) { AddBoth(0.51, s[0], s[1]) },
+		step: func(x []float64) {
+			x[0] = float64(float32(x[0]+x[1])) * float64(float32(0.51)) // the sum is rounded as well
+			x[1] = x[0]
+		},
+	}, {
 		name: "scale", slices: 1, exact: true, // by more than 1, or a benchmark would end in denormals
 		run:  func(s [][]float32) { Scale(1.01, s[0]) },
 		step: func(x []float64) { x[0] *= float64(float32(1.01)) },

@@ -10,6 +10,13 @@ func addPortable(dst, src []float32) {
 	}
 }
 
+func addBothPortable(a float32, x, y []float32) {
+	for i, v := range y {
+		sum := float32(x[i]+v) * a
+		x[i], y[i] = sum, sum
+	}
+}
+
 func scalePortable(a float32, x []float32) {
 	for i := range x {
 		x[i] *= a

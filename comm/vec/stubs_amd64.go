@@ -8,6 +8,9 @@ package vec
 func addAVX2(dst []float32, src []float32)
 
 //go:noescape
+func addBothAVX2(a float32, x []float32, y []float32)
+
+//go:noescape
 func scaleAVX2(a float32, x []float32)
 
 //go:noescape
@@ -57,6 +60,9 @@ func scatterAxpyAVX2(a float32, src []float32, table []float32, width int, rows 
 
 //go:noescape
 func addAVX512(dst []float32, src []float32)
+
+//go:noescape
+func addBothAVX512(a float32, x []float32, y []float32)
 
 //go:noescape
 func scaleAVX512(a float32, x []float32)

@@ -8,7 +8,7 @@
 //
 // Except in SumSquares, Softmax and SoftmaxGradient, what is written to an element
 // depends on that element's inputs alone, never on its position, so that cutting a
-// slice into pieces gives the same bits. Add, Scale, ReLU, ReLUGradient, GatherSum and
+// slice into pieces gives the same bits. Add, AddBoth, Scale, ReLU, ReLUGradient, GatherSum and
 // GatherRows give the same bits at every level. The others fuse multiplication and
 // addition, or sum in as many lanes as the level has, so levels differ in the last bits.
 package vec
@@ -31,6 +31,9 @@ func chosen() simd.Level {
 
 // Add does dst[i] += src[i].
 func Add(dst, src []float32) { add(dst, src[:len(dst)]) }
+
+// AddBoth does x[i] = y[i] = (x[i]+y[i])*a, with the bits of Add, Scale and a copy.
+func AddBoth(a float32, x, y []float32) { addBoth(a, x, y[:len(x)]) }
 
 // Scale does x[i] *= a.
 func Scale(a float32, x []float32) { scale(a, x) }

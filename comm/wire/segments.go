@@ -112,26 +112,6 @@ func (c *Conn) Bound(timeout time.Duration) error {
 	return c.SetWriteDeadline(deadline)
 }
 
-// PeerProcess is the number of the process at the other end, as the kernel knows it.
-func (c *Conn) PeerProcess() (int, error) {
-	nc, err := c.unix()
-	if err != nil {
-		return 0, err
-	}
-	raw, err := nc.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var peer *unix.Ucred
-	failed := raw.Control(func(fd uintptr) {
-		peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) // #nosec G115 -- a descriptor
-	})
-	if err := errors.Join(failed, err); err != nil {
-		return 0, fmt.Errorf("%s cannot tell which process %s is: %w", c.self, c.peer, err)
-	}
-	return int(peer.Pid), nil
-}
-
 // Ended says whether the peer, of this host, has ended the connection, without reading any of it.
 func (c *Conn) Ended() bool {
 	nc, err := c.unix()

@@ -32,8 +32,7 @@ type PushLine struct {
 }
 
 // Places of a gradient: the store, the copies of those from elsewhere, or memory of its process
-// alone, which the members of a group reach by the kernel's copy, and of which a server is passed
-// pieces.
+// alone, of which a server is passed pieces and the members of a group chunks.
 const (
 	InStore int32 = iota
 	InCopies
@@ -118,16 +117,7 @@ type StepLine struct {
 	Place  int32
 	Rows   int32
 	Batch  int64
-	// Address is where values begin that are in the process.
-	Address uint64
-	_       [LineBytes - 40]byte
-}
-
-// ProbeLine says where a process has words of ordinary memory, one for each neighbour. Who
-// can write its own there, by the kernel's copy, can work on gradients in the process.
-type ProbeLine struct {
-	Address uint64
-	_       [LineBytes - 8]byte
+	_      [LineBytes - 32]byte
 }
 
 // WordLine is a counter in a cache line of its own.
@@ -137,7 +127,7 @@ type WordLine struct {
 }
 
 // LinesOf is the memory from byte at on as n lines of type T.
-func LinesOf[T PushLine | PieceLine | TermsLine | CallLine | StepLine | WordLine | ProbeLine](s *shm.Segment, at, n int) []T {
+func LinesOf[T PushLine | PieceLine | TermsLine | CallLine | StepLine | WordLine](s *shm.Segment, at, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&s.Bytes()[at])), n)
 }
 

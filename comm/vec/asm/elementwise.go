@@ -17,8 +17,21 @@ func (l level) elementwise() {
 	}, 4)
 	l.end()
 
+	l.function("addBoth", "(a float32, x, y []float32)")
+	a, x, y := l.scalar("a"), base("x"), base("y")
+	l.sweep(length("x"), func(vectors []place) {
+		for _, p := range vectors {
+			sum := p.load(x)
+			VADDPS(p.load(y), sum, sum)
+			VMULPS(a, sum, sum)
+			p.store(sum, x)
+			p.store(sum, y)
+		}
+	}, 4)
+	l.end()
+
 	l.function("scale", "(a float32, x []float32)")
-	a, x := l.scalar("a"), base("x")
+	a, x = l.scalar("a"), base("x")
 	l.sweep(length("x"), func(vectors []place) {
 		for _, p := range vectors {
 			v := p.load(x)
@@ -29,7 +42,7 @@ func (l level) elementwise() {
 	l.end()
 
 	l.function("axpy", "(a float32, x, y []float32)")
-	a, x, y := l.scalar("a"), base("x"), base("y")
+	a, x, y = l.scalar("a"), base("x"), base("y")
 	l.sweep(length("y"), func(vectors []place) {
 		for _, p := range vectors {
 			sum := p.load(y)
