@@ -121,7 +121,10 @@ func (r *HookRole) arrive(a *comm.Arrival) error {
 		return nil
 	}
 	r.arrived = 0
-	return r.answer(s)
+	if err = r.answer(s); err != nil {
+		r.Fail(err) // whom the hook waited for; the port has only seen that its trainer is gone by then
+	}
+	return err
 }
 
 // start has the hook begin.
