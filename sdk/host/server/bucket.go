@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
@@ -18,8 +19,9 @@ type bucket struct {
 	asynchronous     bool // a push is answered whether others have come or not
 	fetches          bool // batch 0 is: it holds no gradient and fetches parameters
 	straggler, whole *sdk.Series
-	slots            []slot  // by trainer; where the server takes pushes itself
-	chunks           []chunk // where the host reduces them
+	slots            []slot         // by trainer; where the server takes pushes itself
+	takenNS          []atomic.Int64 // by trainer, as slots: since when a push of it is in Receive; 0: none is
+	chunks           []chunk        // where the host reduces them
 
 	mu sync.Mutex
 	// rounds holds the batches that are not fully answered; an asynchronous server has none.

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
@@ -29,6 +30,7 @@ type slot struct {
 // newSlots makes the slots of a bucket.
 func (r *Role) newSlots(b *bucket) []slot {
 	slots := make([]slot, b.trainers)
+	b.takenNS = make([]atomic.Int64, b.trainers)
 	for t := range slots {
 		slots[t].answer = func(p sdk.Push, g *tensor.Gradient) error { return r.answer(b, t, p, g) }
 		slots[t].reset()
@@ -42,7 +44,11 @@ func (s *slot) reset() { s.batch, s.over, s.last = -1, s.number, math.MaxInt64 }
 // receive hands a push to the server.
 func (r *Role) receive(b *bucket, a *comm.Arrival) error {
 	p := b.take(a)
-	if err := r.server.Receive(p); err != nil {
+	taken := &b.takenNS[a.Trainer]
+	taken.Store(comm.Now())
+	err := r.server.Receive(p)
+	taken.Store(0)
+	if err != nil {
 		return fault.Of(r.Title(), "Receive of "+describeBucket(p.Batch, p.Bucket), err)
 	}
 	return nil

@@ -172,8 +172,17 @@ func (r *Role) watch() {
 	}
 }
 
-// overdue says whom a bucket waits for at nowNS for longer than the timeout.
+// overdue says whom a bucket waits for at nowNS for longer than the timeout: the server itself, while
+// that is in Receive, which keeps the pushes of others from being seen.
 func (r *Role) overdue(b *bucket, nowNS int64) error {
+	for i := range b.takenNS {
+		if taken := b.takenNS[i].Load(); taken > 0 && nowNS-taken > int64(r.Timeout) {
+			return &comm.WaitError{
+				Waiter: "the core", For: []string{r.Name()}, Seconds: r.Timeout.Seconds(),
+				What: fmt.Sprintf("the end of Receive of a push of bucket %d by %s", b.index, r.trainers[i].Name),
+			}
+		}
+	}
 	missing, batch := b.overdue(nowNS, int64(r.Timeout))
 	if len(missing) == 0 {
 		return nil
