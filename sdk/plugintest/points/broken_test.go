@@ -137,6 +137,8 @@ func TestBrokenParts(t *testing.T) {
 		{"model", "a value that is not initialized", "initial"},
 		{"model", "something is kept over Initialize", "reset"},
 		{"model", "a gradient that is too long", "gradient"},
+		{"model", "a gradient that is zero", "gradient"},
+		{"model", "a gradient most of which is zero", "gradient"},
 	} {
 		t.Run(c.kind+" with "+c.fault, func(t *testing.T) {
 			s := &Subject{Part: of(c.kind, c.fault), Timeout: 3 * time.Second}
