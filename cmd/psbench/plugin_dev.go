@@ -20,11 +20,11 @@ func (a *app) pluginDevCommand() *cobra.Command {
 		Short: "Build and run a plugin anew whenever its source changes",
 		Long: `dev builds the plugin whose source is in DIR, as go build does, accepts its
 checksum, as psbench plugin add does, and runs psbench with FLAGS; then again
-after each change of the source: Go, C and assembly files, go.mod and go.sum,
-in the folders below DIR too, but no tests. A change is over when the files
-are the same for 0.2 s. One that comes during a build or a run ends that, and
-the next one begins. What cannot be built or run is told, and the next change
-waited for. Ctrl-C ends it all.`,
+after each change of the source: what go build reads and embeds, go.mod and
+go.sum, in DIR and the folders below it, but no tests. A change is over when
+the files are the same for 0.2 s. One that comes during a build or a run ends
+that, and the next one begins. What cannot be built or run is told, and the
+next change waited for. Ctrl-C ends it all.`,
 		Example: lines("psbench plugin dev ./median -- --server median --epochs 1"),
 		Args: func(cmd *cobra.Command, args []string) error {
 			before := args
@@ -55,7 +55,7 @@ waited for. Ctrl-C ends it all.`,
 			defer hold(ctx)()
 			defer bounded(ctx)()
 			d := development{app: a, dir: args[0], program: program, registry: path, flags: args[1:]}
-			return develop.Loop{Dir: args[0], Turn: d.turn}.Run(ctx)
+			return develop.Loop{Dir: args[0], Program: program, Turn: d.turn}.Run(ctx)
 		},
 		ValidArgsFunction: func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs

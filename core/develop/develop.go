@@ -4,6 +4,7 @@ package develop
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 )
 
@@ -16,7 +17,8 @@ const (
 
 // Loop takes turns until the context ends.
 type Loop struct {
-	Dir string // of the source
+	Dir     string // of the source
+	Program string // the path of what is built of it, there
 	// Turn is ended by its context when the source changes, and then waited for.
 	Turn func(ctx context.Context)
 
@@ -29,7 +31,7 @@ type Loop struct {
 // that is a change.
 func (l Loop) Run(ctx context.Context) error {
 	if l.read == nil {
-		l.read = read
+		l.read = (&watch{program: filepath.Base(l.Program)}).read
 	}
 	seen, err := l.read(l.Dir)
 	if err != nil {

@@ -29,24 +29,46 @@ func write(t *testing.T, dir, name, text string) {
 // What makes the program belongs to the source, and nothing that a build or a run writes.
 func TestSource(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "main.go", "x")
-	before, err := read(dir)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "main.go", "package main\n\nimport _ \"embed\"\n\n//go:embed page.html \"some words\" rows/* m*\nvar text string\n")
+	write(t, dir, "b/cgo_windows.go", "package b\n\nimport \"C\"\nimport _ \"embed\"\n\n//go:embed all:tree testdata\nvar text string\n")
+	w := watch{program: "median"}
+	before, err := w.read(link)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, belongs := range map[string]bool{
-		"a.go": true, "b/c.go": true, "b/add_amd64.s": true, "go.mod": true, "go.sum": true, "main.go": true,
-		"a_test.go": false, ".a.go": false, ".git/a.go": false, "testdata/a.go": false, "out.json": false, "median": false,
+		"a.go": true, "b/c.go": true, "b/add_amd64.s": true, "go.mod": true, "go.sum": true,
+		"a.cc": true, "a.cpp": true, "a.cxx": true, "a.hh": true, "a.hpp": true, "a.hxx": true, "a.S": true, "a.sx": true, "a.syso": true,
+		"a.m": true, "a.f": true, "a.F": true, "a.for": true, "a.f90": true, "a.swig": true, "a.swigcxx": true,
+		"page.html": true, "some words": true, "rows/a.csv": true, "rows/more/b.csv": true, "b/tree/c/.d": true, "b/testdata/e": true,
+		"a_test.go": false, ".a.go": false, ".git/a.go": false, "testdata/a.go": false, "out.json": false, "median": false, "mean": true,
+		"rows/more/.c": false, "b/page.html": false, "testdata/e": false,
 	} {
 		write(t, dir, name, "another")
-		after, err := read(dir)
+		after, err := w.read(link)
 		if err != nil || after.equal(before) == belongs {
 			t.Errorf("%s changes the source: %t, want %t (%v)", name, !after.equal(before), belongs, err)
 		}
 		before = after
 	}
+	write(t, dir, "main.go", "package main\n\nimport _ \"embed\"\n\n//go:embed later.html\nvar text string\n")
+	if before, err = w.read(dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, belongs := range map[string]bool{"later.html": true, "page.html": false} {
+		write(t, dir, name, "a third")
+		after, err := w.read(dir)
+		if err != nil || after.equal(before) == belongs {
+			t.Errorf("once main.go embeds another, %s changes the source: %t, want %t (%v)", name, !after.equal(before), belongs, err)
+		}
+		before = after
+	}
 	for _, none := range []string{t.TempDir(), filepath.Join(dir, "none"), filepath.Join(dir, "main.go", "x")} {
-		if _, err := read(none); err == nil {
+		if _, err := w.read(none); err == nil {
 			t.Errorf("%s has a source", none)
 		}
 	}
@@ -107,13 +129,17 @@ func TestBuildOfAFolderThatIsGone(t *testing.T) {
 func TestPipesInTheSource(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "folder")
 	write(t, dir, "main.go", "x")
-	for _, name := range []string{"go.mod", "registry.json", "other.go"} {
+	write(t, dir, "sub/a.go", "x")
+	for _, name := range []string{"go.mod", "registry.json", "other.go", "sub/b.go"} {
 		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got, err := Program(dir); err != nil || got != filepath.Join(dir, "folder") {
 		t.Errorf("the program is %s, %v", got, err)
+	}
+	if _, err := new(watch).read(dir); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,20 +1,18 @@
 package develop
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"go/build"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/psbench/psbench/core/executable"
-	"github.com/psbench/psbench/internal/quote"
 )
 
 // source is what the files of a source are known by.
@@ -26,108 +24,111 @@ type stamp struct {
 
 func (s source) equal(other source) bool { return maps.Equal(s, other) }
 
-// extensions are those of files that go build reads.
-var extensions = []string{".go", ".s", ".c", ".h", ".mod", ".sum"}
+// add takes in a regular file; what goes while it is looked at is not there.
+func (s source) add(path string) {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		s[path] = stamp{info.ModTime().UnixNano(), info.Size()}
+	}
+}
 
-// read looks at the files of a folder that make its program: no tests, nothing hidden, and
-// nothing that a run may write. What goes while it looks is not there.
-func read(dir string) (source, error) {
-	s := source{}
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+// extensions are those of files that go build reads, as go/build has them, and of those that say
+// which modules it takes.
+var extensions = []string{
+	".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".F", ".for", ".f90",
+	".s", ".S", ".sx", ".swig", ".swigcxx", ".syso", ".mod", ".sum", ".work",
+}
+
+// watch looks at a source again and again.
+type watch struct {
+	program  string              // the name of what is built there, which is no source even where it is embedded
+	code     source              // the Go files of the last look
+	embedded map[string][]string // the patterns of files that they embed, by folder
+}
+
+// read looks at the files of a folder that make its program: no tests, nothing hidden but what is
+// embedded, and nothing that a run may write.
+func (w *watch) read(dir string) (source, error) {
+	s, code := source{}, source{}
+	root, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		err = walk(root, func(name string) bool { return hidden(name) || name == "testdata" }, func(path string) {
+			if name := filepath.Base(path); slices.Contains(extensions, filepath.Ext(name)) && !strings.HasSuffix(name, "_test.go") {
+				s.add(path)
+			}
+		})
+	}
+	if err == nil && len(s) == 0 {
+		err = errors.New("no file that go build reads")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("folder %s has no source of a plugin: %w", dir, err)
+	}
+	for path, stamp := range s {
+		if filepath.Ext(path) == ".go" {
+			code[path] = stamp
+		}
+	}
+	if !w.code.equal(code) { // to read the files at each look would disturb what is measured
+		w.code, w.embedded = code, embeds(code)
+	}
+	for folder, patterns := range w.embedded {
+		for _, pattern := range patterns {
+			s.embed(folder, pattern)
+		}
+	}
+	delete(s, filepath.Join(root, w.program))
+	return s, nil
+}
+
+// walk visits the files below a path, or the file that is there, without those whose names, or
+// those of folders above them, are left out.
+func walk(root string, out func(name string) bool, visit func(path string)) error {
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
-		case err != nil && path == dir:
-			return fmt.Errorf("folder %s has no source of a plugin: %w", dir, err)
+		case err != nil && path == root:
+			return err
 		case err != nil:
 			return nil
-		case entry.IsDir():
-			if name := entry.Name(); path != dir && (strings.HasPrefix(name, ".") || name == "testdata") {
+		case path != root && out(entry.Name()):
+			if entry.IsDir() {
 				return fs.SkipDir
 			}
-			return nil
-		case !belongs(entry.Name()):
-			return nil
-		}
-		if info, err := os.Stat(path); err == nil {
-			s[path] = stamp{info.ModTime().UnixNano(), info.Size()}
+		case !entry.IsDir():
+			visit(path)
 		}
 		return nil
 	})
-	if err == nil && len(s) == 0 {
-		err = fmt.Errorf("folder %s has no source of a plugin: no file that go build reads", dir)
-	}
-	return s, err
 }
 
-func belongs(name string) bool {
-	return !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, "_test.go") && slices.Contains(extensions, filepath.Ext(name))
-}
+func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
-// Claim makes this process the only one that develops a folder, until it calls release: two would
-// build one program, and each refuse what the other has built.
-func Claim(dir string) (release func(), err error) {
-	f, err := os.Open(dir) // #nosec G304 -- the user's
-	if err != nil {
-		return nil, err
-	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // #nosec G115 -- a descriptor
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = fmt.Errorf("another psbench plugin dev works on folder %s: only one can", quote.Word(dir))
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return func() { _ = f.Close() }, nil
-}
-
-// Program is the path of the program that a folder's source makes. Its name is what the folder's
-// registry.json runs, if that runs one program of the folder; else the last element of the
-// module's path, and without a module that of the folder.
-func Program(dir string) (string, error) {
-	absolute, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	if name := registered(absolute); name != "" {
-		return filepath.Join(absolute, name), nil
-	}
-	name := filepath.Base(absolute)
-	f, err := executable.Open(filepath.Join(absolute, "go.mod"))
-	if err != nil {
-		return filepath.Join(absolute, name), nil
-	}
-	defer func() { _ = f.Close() }()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if fields := strings.Fields(lines.Text()); len(fields) >= 2 && fields[0] == "module" {
-			name = filepath.Base(strings.Trim(fields[1], `"`))
-			break
+// embeds are the patterns of the comments //go:embed, by folder, whatever a file is built for.
+// What is wrong in a file go build says.
+func embeds(code source) map[string][]string {
+	all := build.Default
+	all.UseAllFiles, all.CgoEnabled = true, true
+	all.OpenFile = func(path string) (io.ReadCloser, error) { return executable.Open(path) }
+	found := map[string][]string{}
+	for path := range code {
+		folder := filepath.Dir(path)
+		if _, known := found[folder]; known {
+			continue
+		}
+		found[folder] = nil
+		if p, _ := all.ImportDir(folder, 0); p != nil {
+			found[folder] = p.EmbedPatterns
 		}
 	}
-	return filepath.Join(absolute, name), nil
+	return found
 }
 
-// registered is the one program of the folder that its registry.json runs, or nothing. What is
-// wrong with that file a run that reads it says.
-func registered(dir string) string {
-	var file struct {
-		Plugins map[string]struct {
-			Command []string `json:"command"`
-		} `json:"plugins"`
+// embed takes in the files that a pattern names in a folder: of a folder that matches all below it,
+// but hidden ones only with the prefix all: of the pattern. (Those of a name that begins with _,
+// which Go leaves out as well, do no harm.)
+func (s source) embed(folder, pattern string) {
+	pattern, everything := strings.CutPrefix(pattern, "all:")
+	matches, _ := fs.Glob(os.DirFS(folder), pattern)
+	for _, match := range matches {
+		_ = walk(filepath.Join(folder, match), func(name string) bool { return hidden(name) && !everything }, s.add)
 	}
-	f, err := executable.Open(filepath.Join(dir, "registry.json"))
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = f.Close() }()
-	if json.NewDecoder(f).Decode(&file) != nil || len(file.Plugins) != 1 {
-		return ""
-	}
-	for _, plugin := range file.Plugins {
-		if len(plugin.Command) == 1 {
-			if name := filepath.Clean(plugin.Command[0]); filepath.IsLocal(name) && name != "." && filepath.Base(name) == name {
-				return name
-			}
-		}
-	}
-	return ""
 }
