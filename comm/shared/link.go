@@ -2,6 +2,7 @@ package shared
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/psbench/psbench/comm"
@@ -32,9 +33,9 @@ type push struct {
 	link   *link
 	op     *op.Reduction
 	line   *layout.PushLine
-	posted bool     // the push in flight is in its slot
-	seq    uint32   // of the last push
-	pieces *passing // nil where it never goes in pieces
+	posted bool          // the push in flight is in its slot
+	seq    atomic.Uint32 // of the last push
+	pieces *passing      // nil where it never goes in pieces
 	ready  func() bool
 }
 
@@ -68,7 +69,9 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, 
 		if takesPieces && layout.GoesInPieces(&spec) {
 			p.pieces = &passing{line: &pieceLines[i]}
 		}
-		p.ready = func() bool { return p.answered() || l.Ended() || l.mover.canMove() }
+		// In this order: while another waiter takes the last piece, first that can be moved and then
+		// all is answered. Looked at the other way round, both could be missed, and nobody rings again.
+		p.ready = func() bool { return l.mover.canMove() || l.Ended() || p.answered() }
 		return p
 	})
 	l.client.start()
@@ -122,19 +125,18 @@ func (p *push) post(batch int64, rows int) {
 	l := p.link
 	l.Mu.Lock() // a push is there before those of a higher order
 	defer l.Mu.Unlock()
-	p.seq++
 	p.posted = true
 	p.line.Order = l.pushed
 	l.pushed++
 	p.line.Place, p.line.Rows, p.line.Batch = p.Place, int32(rows), batch // #nosec G115 -- rows are int32
 	p.line.PushedNS = comm.Now()
-	p.line.Pushed.Store(p.seq)
+	p.line.Pushed.Store(p.seq.Add(1))
 	l.client.server.Ring()
 }
 
 // answered says that all of the answer to the last push is there.
 func (p *push) answered() bool {
-	return p.line.Answered.Load() == p.seq && (p.pieces == nil || !p.pieces.underway.Load())
+	return p.line.Answered.Load() == p.seq.Load() && (p.pieces == nil || !p.pieces.underway.Load())
 }
 
 // reap ends the push if its answer is there, as of when the server gave it, however late

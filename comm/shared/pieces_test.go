@@ -207,32 +207,6 @@ func TestSharedPushGoesInPieces(t *testing.T) {
 	}
 }
 
-// Pushes are carried on while nobody waits for any, as during a backward pass.
-func TestSharedPiecesMoveByThemselves(t *testing.T) {
-	h := newStarOf(t, 2, large[:2], linktest.Patience, true, newSummer(2).handle)
-	own := make([][]*tensor.Bucket, 2)
-	for i, l := range h.links {
-		for k := range 2 {
-			own[i] = append(own[i], bucketOf(h.stores[i], k, true))
-			own[i][k].Gradient.Values[layout.PiecesFrom-1] = 1
-			_ = l.PushPull(0, own[i][k])
-		}
-	}
-	for i, l := range h.links {
-		for k := range 2 {
-			p := l.pushes[k]
-			for end := time.Now().Add(linktest.Patience); !p.answered(); time.Sleep(time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatalf("trainer %d, bucket %d: nobody waits, and %d of %d pieces are answered", i, k, p.pieces.line.Given.Load(), comm.PieceCount(large[k].Elements))
-				}
-			}
-			if got := own[i][k].Gradient.Values[layout.PiecesFrom-1]; got != 2 {
-				t.Errorf("trainer %d, bucket %d: the answer is %v", i, k, got)
-			}
-		}
-	}
-}
-
 // No push waits for pieces of another, and a future ends when its last piece was taken, however
 // late anybody looks.
 func TestSharedPiecesBlockNoPush(t *testing.T) {
@@ -278,31 +252,6 @@ func TestSharedPiecesManyWaiters(t *testing.T) {
 		}
 		waiting.Wait()
 		commtest.Must(t, errors.Join(errs...))
-	}
-}
-
-// Who waits for a push that others have seen answered and pushed again has the deadline of that.
-func TestSharedWaiterTakesTheNextDeadline(t *testing.T) {
-	const timeout = 400 * time.Millisecond
-	h := newStarOf(t, 1, large[:1], timeout, true, quick)
-	l, b, first := h.links[0], bucketOf(h.stores[0], 0, true), true
-	f := l.PushPull(0, b)
-	l.client.await(&l.pushes[0].op.Operation, func() bool {
-		if first { // others come in between
-			first = false
-			commtest.Must(t, f.Wait())
-			time.Sleep(timeout / 2)
-			l.client.server = l.client.bell // the server is not told of the next one
-			l.pushes[0].line = &layout.PushLine{}
-			l.pushes[0].seq = 0
-			_ = l.PushPull(1, b)
-			time.AfterFunc(3*timeout/4, func() { l.Complete(&l.pushes[0].op.Operation) })
-		}
-		_, pending := l.Due(&l.pushes[0].op.Operation)
-		return !pending
-	})
-	if l.Ended() {
-		t.Error("the link ended at the deadline of a push that was answered")
 	}
 }
 

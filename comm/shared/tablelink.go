@@ -2,6 +2,7 @@ package shared
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/psbench/psbench/comm"
@@ -17,7 +18,7 @@ type tableLink struct {
 	op.Calls
 	client client
 	line   *layout.CallLine
-	seq    uint32 // of the last call
+	seq    atomic.Uint32 // of the last call
 	ready  func() bool
 }
 
@@ -33,7 +34,7 @@ func newTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout t
 		return nil, err
 	}
 	l.line = layout.CallLineOf(l.client.control)
-	l.ready = func() bool { return l.line.Answered.Load() == l.seq || l.Ended() }
+	l.ready = func() bool { return l.line.Answered.Load() == l.seq.Load() || l.Ended() }
 	l.client.start()
 	return l, nil
 }
@@ -64,8 +65,7 @@ func (l *tableLink) start(kind op.CallKind, batch int64) *comm.Future {
 	line.Kind, line.Batch = int32(kind), batch
 	line.Bags, line.Indices = int64(l.Store.BagsAsked()), int64(len(l.Store.BagIndices))
 	line.PostedNS = comm.Now()
-	l.seq++
-	line.Posted.Store(l.seq)
+	line.Posted.Store(l.seq.Add(1))
 	l.client.server.Ring()
 	return call.Future()
 }
@@ -79,7 +79,7 @@ func (l *tableLink) reap() {
 }
 
 func (l *tableLink) reapLocked() {
-	if call, _ := l.InFlight(); call != nil && l.Err() == nil && l.line.Answered.Load() == l.seq {
+	if call, _ := l.InFlight(); call != nil && l.Err() == nil && l.line.Answered.Load() == l.seq.Load() {
 		l.End(call, nil, l.line.AnswerNS)
 	}
 }

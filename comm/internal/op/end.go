@@ -13,8 +13,8 @@ import (
 // byeGrace bounds the orderly end of a link whose peer no longer reads.
 const byeGrace = time.Second
 
-// ErrLeft is why the operation of a group failed of which a member is gone in order.
-var ErrLeft = errors.New("it left the group")
+// ErrLeft is why an operation failed of which a member is gone in order.
+var ErrLeft = errors.New("it left")
 
 // Fail ends the link with err. It is false if the link has ended before, in which case err
 // is a consequence and forgotten. What is pending stays so until Finish.
@@ -23,6 +23,7 @@ func (l *Life) Fail(err error) bool {
 	first := l.err == nil
 	if first {
 		l.err = err
+		l.ended.Store(true) // whoever sees the error, sees the end
 	}
 	l.Mu.Unlock()
 	if first {
@@ -39,6 +40,7 @@ func (l *Life) Retire() (orderly bool) {
 	orderly = first && l.earliest() == nil
 	if first {
 		l.err = l.Closed()
+		l.ended.Store(true)
 	}
 	l.Mu.Unlock()
 	if first {
