@@ -70,7 +70,7 @@ func (a *app) writeProject(p scaffold.Project) error {
 	for _, path := range paths {
 		printf(a.stdout, "%s\n", quote.Word(path))
 	}
-	printf(a.stdout, "\nTo test, build and measure %s %s:\n\n  cd %s\n", p.Kind.Name, p.Name, quote.Word(p.Dir))
+	printf(a.stdout, "\nTo test, build and measure %s %s:\n\n  cd %s\n", p.Kind.Name, p.Name, quote.Shell(p.Dir))
 	for _, line := range p.Try() {
 		printf(a.stdout, "  %s\n", line)
 	}
