@@ -3,6 +3,7 @@ package registry
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -93,6 +94,10 @@ var (
 func (r *Registry) addPlugin(path, name string, p Program) error {
 	shown, file := quote.String(name), quote.Word(path)
 	switch known, ok := r.plugins[name]; {
+	case ok && known.User && sameProgram(path, p, known.Plugin):
+		return fmt.Errorf("plugin %s of %s is in %s too, which every run reads: leave %s out, or give --no-user-registry", shown, file, known.file, file)
+	case ok && known.User:
+		return fmt.Errorf("plugin %s of %s is already in %s: give it another name, or --no-user-registry", shown, file, known.file)
 	case ok:
 		return fmt.Errorf("plugin %s of %s is already in %s: give it another name", shown, file, known.file)
 	case !namePattern.MatchString(name):
@@ -103,12 +108,9 @@ func (r *Registry) addPlugin(path, name string, p Program) error {
 		return fmt.Errorf("plugin %s of %s has the sha256 %s, which must be 64 digits of 0-9 and a-f", shown, file, quote.String(p.SHA256))
 	}
 	command := slices.Clone(p.Command)
-	if !filepath.IsAbs(command[0]) {
-		program, err := filepath.Abs(filepath.Join(filepath.Dir(path), command[0]))
-		if err != nil {
-			return fmt.Errorf("the program of plugin %s of %s cannot be found: %w", shown, file, err)
-		}
-		command[0] = program
+	var err error
+	if command[0], err = beside(path, command[0]); err != nil {
+		return fmt.Errorf("the program of plugin %s of %s cannot be found: %w", shown, file, err)
 	}
 	for program, sum := range p.Files {
 		if !filepath.IsAbs(program) || !sha256Pattern.MatchString(sum) {
@@ -118,6 +120,28 @@ func (r *Registry) addPlugin(path, name string, p Program) error {
 	}
 	r.plugins[name] = plugin{Plugin{Name: name, Command: command, SHA256: p.SHA256, Files: p.Files, Includes: p.Includes, Contract: p.Contract, File: path}, file}
 	return nil
+}
+
+// beside is where the program of a registry file's command is: a relative one beside that file.
+func beside(file, program string) (string, error) {
+	if filepath.IsAbs(program) {
+		return program, nil
+	}
+	return filepath.Abs(filepath.Join(filepath.Dir(file), program))
+}
+
+// sameProgram says whether a plugin of a registry file has the program of a known one.
+func sameProgram(file string, p Program, known Plugin) bool {
+	if len(p.Command) == 0 || len(known.Command) == 0 {
+		return false
+	}
+	path, err := beside(file, p.Command[0])
+	if err != nil {
+		return false
+	}
+	one, errOne := os.Stat(path)
+	other, errOther := os.Stat(known.Command[0])
+	return errOne == nil && errOther == nil && os.SameFile(one, other)
 }
 
 func (r *Registry) addItem(path string, m kindMap, key string, e entry) error {

@@ -138,11 +138,35 @@ func TestAddTakesWhatTheAuthorWrote(t *testing.T) {
 	}
 }
 
+// The author's own registry file, beside a program that was added, is there once too often.
+func TestARegistryFileOfAPluginThatWasAdded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.json")
+	mine := addition(t, "median", "one")
+	if err := add(t, path, mine); err != nil {
+		t.Fatal(err)
+	}
+	author := filepath.Join(filepath.Dir(mine.Command[0]), "registry.json")
+	for program, want := range map[string]string{
+		"./median": "is in " + path + " too, which every run reads: leave " + author + " out, or give --no-user-registry",
+		"./other":  "is already in " + path + ": give it another name, or --no-user-registry",
+	} {
+		if err := os.WriteFile(author, []byte(`{"plugins": {"median": {"command": ["`+program+`"]}}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(psbench.Registry, path, author); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s gives %v, want %q", program, err, want)
+		}
+		if _, err := Load(psbench.Registry, "", author); err != nil {
+			t.Errorf("without the user's registry: %v", err)
+		}
+	}
+}
+
 func TestUserFilesThatAreRefused(t *testing.T) {
 	user := `{"plugins": {"good": {"command": ["/good"], "sha256": "` + sum + `"}}, "server_map": {"mine": {"plugin": "good"}}}`
 	path := write(t, "registry.json", user)
 	for text, want := range map[string]string{
-		`{"plugins": {"good": {"command": ["/other"]}}}`:                                   "is already in " + path,
+		`{"plugins": {"good": {"command": ["/other"]}}}`:                                   "is already in " + path + ": give it another name, or --no-user-registry",
 		`{"plugins": {"p": {"command": ["/p"]}}, "server_map": {"mine": {"plugin": "p"}}}`: `the server name "mine" is already in server_map.mine of ` + path,
 	} {
 		if _, err := Load(psbench.Registry, path, write(t, "other.json", text)); err == nil || !strings.Contains(err.Error(), want) {
