@@ -93,12 +93,14 @@ func (u *userFile) check(builtin []byte, name string) error {
 
 // written are the entries of keys that the author wrote for the command, by map and key: those of a
 // file registry.json beside the program that has the command. They have aliases, descriptions and
-// defaults, which the plugin itself does not say. Any other file of that name is left alone.
+// defaults, which the plugin itself does not say. Any other file of that name is left alone; one that
+// others can write is refused.
 func (a Addition) written(program string) (map[string]json.RawMessage, error) {
 	path := filepath.Join(filepath.Dir(program), "registry.json")
 	if !executable.IsFile(path) {
 		return nil, nil
 	}
+	guarded := guard(path) // before it is read
 	data, err := jsonfile.Read(path)
 	if err != nil {
 		return nil, nil
@@ -120,6 +122,9 @@ func (a Addition) written(program string) (map[string]json.RawMessage, error) {
 			if resolved, err := executable.Resolve(command[0]); err != nil || resolved != program {
 				continue
 			}
+			if guarded != nil {
+				return nil, fmt.Errorf("%s cannot be added with what stands beside it: %w", quote.Word(a.Command[0]), guarded)
+			}
 			if _, err := u.entry(m, key); err != nil {
 				return nil, err
 			}
@@ -127,6 +132,15 @@ func (a Addition) written(program string) (map[string]json.RawMessage, error) {
 		}
 	}
 	return entries, nil
+}
+
+// guard is executable.Guard of where the links of a path lead.
+func guard(path string) error {
+	resolved, err := executable.Resolve(path)
+	if err != nil {
+		return err
+	}
+	return executable.Guard(resolved)
 }
 
 // inspect finds the files of a command and refuses those that others can write.

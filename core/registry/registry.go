@@ -129,6 +129,8 @@ type Registry struct {
 	items   map[sdk.Kind]map[string]Item
 	names   map[sdk.Kind]map[string]string // key or alias to key
 	faults  map[sdk.Kind]map[string]error  // by key: of the user's registry, whose entry is broken
+	// nameless are the faults of entries of the user's registry whose names are psbench's own.
+	nameless []error
 }
 
 // plugin is a plugin and the file that names it.
@@ -172,7 +174,7 @@ func (r *Registry) Broken(kind sdk.Kind, key string) bool {
 
 // Faults are what is wrong with entries of the user's registry, in order.
 func (r *Registry) Faults() []error {
-	var faults []error
+	faults := slices.Clone(r.nameless)
 	for _, p := range r.Plugins() {
 		if p.Fault != nil {
 			faults = append(faults, p.Fault)

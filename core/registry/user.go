@@ -141,12 +141,16 @@ func (r *Registry) takeUser(u *userFile) {
 		if err == nil {
 			err = r.addUserPlugin(path, name, p)
 		}
-		if _, taken := r.plugins[name]; err != nil && !taken {
+		switch _, taken := r.plugins[name]; {
+		case err == nil:
+		case taken: // by psbench itself
+			r.nameless = append(r.nameless, err)
+		default:
 			r.plugins[name] = plugin{Plugin{Name: name, File: path, User: true, Fault: err}, path}
 		}
 	}
 	for _, name := range names { // that all are there
-		if p := r.plugins[name]; p.file == path && p.Fault == nil {
+		if p := r.plugins[name]; p.File == path && p.Fault == nil {
 			p.Fault = r.checkIncludes(path, name, p.Includes)
 			r.plugins[name] = p
 		}

@@ -77,6 +77,38 @@ func TestABrokenEntryHarmsNoOther(t *testing.T) {
 	}
 }
 
+// A registry is looked at whatever its path: what a plugin includes must be there.
+func TestIncludesOfARegistryWithAnOddPath(t *testing.T) {
+	for _, folder := range []string{"a\nb", strings.Repeat("long", 60)} {
+		path := filepath.Join(t.TempDir(), folder, "registry.json")
+		if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(`{"plugins": {"a": {"command": ["/a"], "sha256": "`+sum+`", "includes": ["x"]}}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		reg, err := Load(psbench.Registry, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if faults := reg.Faults(); len(faults) != 1 || !strings.Contains(faults[0].Error(), `names an unknown plugin "x"`) {
+			t.Errorf("%q: the faults are %v", path, faults)
+		}
+	}
+}
+
+// The name of psbench itself is taken, which is told even where no key names that plugin.
+func TestBuiltinInTheUsersRegistry(t *testing.T) {
+	path := write(t, "registry.json", `{"plugins": {"builtin": {"command": ["/bad"], "sha256": "`+sum+`"}}}`)
+	reg, err := Load(psbench.Registry, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if faults := reg.Faults(); len(faults) != 1 || !strings.Contains(faults[0].Error(), `plugin "builtin" of `+path+` is already in the built-in registry`) {
+		t.Errorf("the faults are %v", faults)
+	}
+}
+
 // A plugin includes others whatever their names.
 func TestIncludesInAnyOrder(t *testing.T) {
 	path := write(t, "registry.json", `{"plugins": {
@@ -131,6 +163,12 @@ func TestAddTakesWhatTheAuthorWrote(t *testing.T) {
 	author(`{"plugins": {"theirs": {"command": ["./median"]}}, "server_map": {"two": {"plugin": "theirs", "aliases": ["average"]}}}`)
 	if err := add(t, filepath.Join(t.TempDir(), "registry.json"), mine); err == nil || !strings.Contains(err.Error(), `the server name "average" is already in server_map.average of the built-in registry`) {
 		t.Errorf("an alias of psbench's gives %v", err)
+	}
+	if err := os.Chmod(beside, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := add(t, path, mine); err == nil || !strings.Contains(err.Error(), "median cannot be added with what stands beside it: file "+beside+" can be written by others") {
+		t.Errorf("what others can write there gives %v", err)
 	}
 	author(`{"of": "another program"}`)
 	if err := add(t, path, mine); err != nil {
