@@ -11,11 +11,12 @@ import (
 type TableServer interface {
 	// Table is the size of the table; it is asked once, before the first call.
 	Table() comm.TableSpec
-	// Lookup writes the columns of every bag of the call. Indices lie within the
-	// table. An error ends the run, as it does for Update.
+	// Lookup writes the columns of every bag of the call: the sum of its rows, each as often as
+	// the bag holds it, which is 0 for an empty one. Indices lie within the table. An error ends
+	// the run, as it does for Update.
 	Lookup(call *comm.TableCall) error
 	// Update applies the gradient of every bag of the call, which is that of the
-	// trainer's last Lookup.
+	// trainer's last Lookup: to each row of the bag, as often as the bag holds it.
 	Update(call *comm.TableCall) error
 	// Reset returns the table to its initial values; it is called before each pass.
 	Reset()

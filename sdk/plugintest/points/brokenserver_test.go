@@ -97,7 +97,7 @@ func (c *collecting) Reset() {
 	}
 }
 
-// rows is a table of zeros that keeps what it is taught.
+// rows is a table that keeps what it is taught.
 type rows struct {
 	sound
 	values []float32
@@ -110,7 +110,14 @@ func (t *rows) Lookup(call *comm.TableCall) error {
 	for i := range call.Bags() {
 		out := call.Columns(i)
 		clear(out)
-		for _, row := range call.Bag(i) {
+		bag := call.Bag(i)
+		switch {
+		case t.has("a bag of its first row"):
+			bag = bag[:min(1, len(bag))]
+		case t.has("a row counts once in a bag"):
+			bag = slices.Compact(slices.Clone(bag))
+		}
+		for _, row := range bag {
 			out[0] += t.values[2*row]
 			out[1] += t.values[2*row+1]
 		}
@@ -129,8 +136,20 @@ func (t *rows) Update(call *comm.TableCall) error {
 	case t.has("a panic"):
 		panic("at the first update")
 	}
+	stepped := map[int64]bool{}
 	for i := range min(call.Bags(), bags.Bags()) {
-		for _, row := range bags.Bag(i) {
+		if t.has("the last bag alone is applied") && i < call.Bags()-1 {
+			continue
+		}
+		bag := bags.Bag(i)
+		if t.has("a gradient counts once for a bag") {
+			bag = slices.Compact(slices.Clone(bag))
+		}
+		for _, row := range bag {
+			if t.has("a gradient counts once for a call") && stepped[row] {
+				continue
+			}
+			stepped[row] = true
 			t.values[2*row] -= call.Columns(i)[0]
 			t.values[2*row+1] -= call.Columns(i)[1]
 		}
@@ -143,6 +162,6 @@ func (t *rows) Update(call *comm.TableCall) error {
 
 func (t *rows) Reset() {
 	if !t.has("a table that is not reset") || t.values == nil {
-		t.values = make([]float32, 10)
+		t.values = elements(0, 10)
 	}
 }

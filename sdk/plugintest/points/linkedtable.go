@@ -12,24 +12,48 @@ import (
 // What a rank sees of servers of tables over its links.
 
 // linkedLookup looks all sorts of bags up. What nobody asked for must stay as it is.
-func linkedLookup(r *Rank) error {
-	store := r.Tables.Store
-	least := store.Tables[0]
-	for _, t := range store.Tables {
-		least.Rows = min(least.Rows, t.Rows)
+func linkedLookup(r *Rank) error { return sums(r.leastRows(), r.lookUpBags) }
+
+// linkedUpdates has gradients applied, of a row twice and of several rows.
+func linkedUpdates(r *Rank) error {
+	rows := r.leastRows()
+	if err := linkedUpdate(r, 0, rows-1); err != nil {
+		return err
 	}
-	for _, bags := range tableBags(least) {
-		values, err := r.lookUp(bags)
-		if err != nil {
+	return everyRow(rows, r.lookUpBags, func(bags [][]int64) error {
+		if _, err := r.lookUp(bags); err != nil {
 			return err
 		}
-		for i, v := range store.Values[len(values):] {
-			if !math.IsInf(float64(v), 1) {
-				return fmt.Errorf("the lookup of %d bags writes %d values behind them", len(bags), i+1)
-			}
+		return r.update()
+	})
+}
+
+// leastRows are those of the smallest table.
+func (r *Rank) leastRows() int {
+	tables := r.Tables.Store.Tables
+	least := tables[0].Rows
+	for _, t := range tables {
+		least = min(least, t.Rows)
+	}
+	return least
+}
+
+// lookUpBags gives the joined columns of each bag, behind which nothing must be written.
+func (r *Rank) lookUpBags(bags [][]int64) (out [][]float32, err error) {
+	values, err := r.lookUp(bags)
+	if err != nil {
+		return nil, err
+	}
+	store := r.Tables.Store
+	for i, v := range store.Values[len(values):] {
+		if !math.IsInf(float64(v), 1) {
+			return nil, fmt.Errorf("the lookup of %d bags writes %d values behind them", len(bags), i+1)
 		}
 	}
-	return nil
+	for i := range bags {
+		out = append(out, values[i*store.Columns():(i+1)*store.Columns()])
+	}
+	return out, nil
 }
 
 // linkedUpdate applies the gradients of a row, which must change it, and not another one, if there

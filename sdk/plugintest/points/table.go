@@ -14,47 +14,26 @@ import (
 var tablePoints = []Point{
 	{
 		Name:    "lookup",
-		Promise: "Lookup writes all columns of every bag that it is asked for, empty ones too, and nothing beside them",
+		Promise: "Lookup writes the sum of its rows for every bag that it is asked for, 0 for empty ones, and nothing beside that",
 		rank:    linkedLookup,
 		alone: func(s *Subject) error {
 			return s.withTable(func(server sdk.TableServer, spec comm.TableSpec) error {
-				for _, bags := range tableBags(spec) {
-					if _, err := lookup(server, spec, bags); err != nil {
-						return err
-					}
-				}
-				return nil
+				return sums(spec.Rows, func(bags [][]int64) ([][]float32, error) { return lookup(server, spec, bags) })
 			})
 		},
 	},
 	{
 		Name:    "update",
-		Promise: "Update applies the gradient of every bag, of indices that come twice as well, and changes no other row",
-		rank:    func(r *Rank) error { return linkedUpdate(r, 0, r.Tables.Store.Tables[0].Rows-1) },
+		Promise: "Update applies the gradient of every bag to every row that it holds, once for each time that it does, and changes no other row",
+		rank:    linkedUpdates,
 		alone: func(s *Subject) error {
 			return s.withTable(func(server sdk.TableServer, spec comm.TableSpec) error {
-				last := int64(spec.Rows - 1)
-				bags := [][]int64{{0, 0}, {0}}
-				before, err := lookup(server, spec, [][]int64{{0}, {last}})
+				look := func(bags [][]int64) ([][]float32, error) { return lookup(server, spec, bags) }
+				err := everyRow(spec.Rows, look, func(bags [][]int64) error { return teach(server, spec, bags, slices.Repeat([]float32{0.5}, len(bags))) })
 				if err != nil {
 					return err
 				}
-				if _, err := lookup(server, spec, bags); err != nil {
-					return err
-				}
-				if err := update(server, spec, bags); err != nil {
-					return err
-				}
-				after, err := lookup(server, spec, [][]int64{{0}, {last}})
-				switch {
-				case err != nil:
-					return err
-				case slices.Equal(before[0], after[0]):
-					return fmt.Errorf("row 0 is %v before and after its gradient was applied", after[0][:1])
-				case last > 0 && !slices.Equal(before[1], after[1]):
-					return fmt.Errorf("row %d, which no bag held, was %v and is %v", last, before[1][:1], after[1][:1])
-				}
-				return nil
+				return everyTime(server, spec)
 			})
 		},
 	},
@@ -101,7 +80,7 @@ var tablePoints = []Point{
 						if passes[pass], err = lookup(server, spec, bags); err != nil {
 							return err
 						}
-						if err := update(server, spec, bags); err != nil {
+						if err := teach(server, spec, bags, []float32{0.5, 0.5}); err != nil {
 							return err
 						}
 					}
@@ -115,12 +94,6 @@ var tablePoints = []Point{
 			})
 		},
 	},
-}
-
-// tableBags are bags of one row, of several, of the same row twice, and of none.
-func tableBags(spec comm.TableSpec) [][][]int64 {
-	last := int64(spec.Rows - 1)
-	return [][][]int64{{{0}}, {{last}, {}, {0, last}, {0, 0, 0}}, {}}
 }
 
 // withTable builds the server, whose Table and Reset have been called.
@@ -142,16 +115,13 @@ func (s *Subject) withTable(f func(sdk.TableServer, comm.TableSpec) error) error
 // margin is how many values lie between the columns of two bags, which belong to other tables.
 const margin = 5
 
-// call is one about bags; all of its values are v.
-func call(spec comm.TableSpec, bags [][]int64, v float32) *comm.TableCall {
+// call is one about bags, the values of each of which are one number.
+func call(spec comm.TableSpec, bags [][]int64, values []float32) *comm.TableCall {
 	c := &comm.TableCall{Offsets: []int64{0}, Width: spec.Width, Stride: spec.Width + margin}
-	for _, bag := range bags {
+	for i, bag := range bags {
 		c.Indices = append(c.Indices, bag...)
 		c.Offsets = append(c.Offsets, int64(len(c.Indices)))
-	}
-	c.Values = make([]float32, len(bags)*c.Stride)
-	for i := range c.Values {
-		c.Values[i] = v
+		c.Values = append(c.Values, slices.Repeat(values[i:i+1], c.Stride)...)
 	}
 	return c
 }
@@ -159,7 +129,7 @@ func call(spec comm.TableSpec, bags [][]int64, v float32) *comm.TableCall {
 // lookup gives the columns of each bag.
 func lookup(server sdk.TableServer, spec comm.TableSpec, bags [][]int64) ([][]float32, error) {
 	poison := float32(math.Inf(1))
-	c := call(spec, bags, poison)
+	c := call(spec, bags, slices.Repeat([]float32{poison}, len(bags)))
 	if err := server.Lookup(c); err != nil {
 		return nil, err
 	}
@@ -178,8 +148,12 @@ func lookup(server sdk.TableServer, spec comm.TableSpec, bags [][]int64) ([][]fl
 	return out, nil
 }
 
-func update(server sdk.TableServer, spec comm.TableSpec, bags [][]int64) error {
-	c := call(spec, bags, 0.5)
+// teach looks bags up and applies their gradients, all columns of each of which are one number.
+func teach(server sdk.TableServer, spec comm.TableSpec, bags [][]int64, gradients []float32) error {
+	if _, err := lookup(server, spec, bags); err != nil {
+		return err
+	}
+	c := call(spec, bags, gradients)
 	c.Update = true
 	return server.Update(c)
 }
