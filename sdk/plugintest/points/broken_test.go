@@ -73,6 +73,8 @@ func TestBrokenParts(t *testing.T) {
 		{"elementwise server", "", ""},
 		{"elementwise server", "the gradients of others are overwritten", "memory"},
 		{"elementwise server", "an answer that depends on the place in the block", "blocks"},
+		{"elementwise server", "a median of what is there", "arrivals"},
+		{"elementwise server", "the mean of the last two", "arrivals"},
 		{"elementwise server", "a panic", "answers"},
 		{"server", "", ""},
 		{"server", "Receive waits for the last trainer", "once"},

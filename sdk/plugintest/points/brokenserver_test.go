@@ -15,11 +15,25 @@ import (
 type adding struct{ sound }
 
 func (a *adding) Combine(sum []float32, others [][]float32) {
-	if a.has("a panic") && len(others) == 1 { // as a host calls it, and not the kit
+	if a.has("a panic") && len(others) == 1 && len(sum) == 7 { // as a host calls it, and not the kit
 		panic("of one other")
+	}
+	if a.has("a median of what is there") {
+		for i := range sum {
+			all := []float32{sum[i]}
+			for _, other := range others {
+				all = append(all, other[i])
+			}
+			slices.Sort(all)
+			sum[i] = (all[(len(all)-1)/2] + all[len(all)/2]) / 2
+		}
+		return
 	}
 	for _, other := range others {
 		for i, v := range other {
+			if a.has("the mean of the last two") {
+				sum[i] = (sum[i] - v) / 2
+			}
 			sum[i] += v
 			if a.has("the gradients of others are overwritten") {
 				other[i] = 0

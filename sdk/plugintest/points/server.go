@@ -234,6 +234,8 @@ func serverPoints(part sdk.Part) []Point {
 	switch {
 	case part.Serves == sdk.ServiceTables:
 		return tablePoints
+	case part.Timing == sdk.OnArrival:
+		return slices.Concat(elementwisePoints, []Point{arrivals}, reductionPoints)
 	case part.Timing != 0:
 		return slices.Concat(elementwisePoints, reductionPoints)
 	}
