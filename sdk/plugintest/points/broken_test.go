@@ -81,6 +81,7 @@ func TestBrokenParts(t *testing.T) {
 		{"server", "two answers", "once"},
 		{"server", "a panic", "once"},
 		{"server", "no answer", "answers"},
+		{"server", "another answer than it says", "answers"},
 		{"server", "each trainer has another answer", "equal"},
 		{"server", "something is kept over a reset", "reset"},
 		{"server", "an answer after its pass", "late"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -89,6 +90,9 @@ func (c *collecting) Receive(p sdk.Push) error {
 		pushes[0].Gradient.Values[0] += c.before
 	}
 	for i, push := range pushes {
+		if i == 0 && full && c.has("another answer than it says") {
+			pushes[0].Gradient.Values[0]++
+		}
 		if c.has("each trainer has another answer") && i > 0 && full {
 			pushes[0].Gradient.Values[0]++
 		}
@@ -103,6 +107,14 @@ func (c *collecting) Receive(p sdk.Push) error {
 		}
 	}
 	return nil
+}
+
+// Answer implements sdk.Answerer.
+func (c *collecting) Answer(x *sdk.Exchange, answer *tensor.Gradient) error {
+	if x.Bucket.Sparse || c.fault != "" && !c.has("another answer than it says") {
+		return sdk.ErrNoAnswer
+	}
+	return x.Sum(answer)
 }
 
 func (c *collecting) Reset() {
