@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -78,7 +80,7 @@ func newReader(t *testing.T) *reader {
 	copyExecutable(t, filepath.Join(bin, "psbench"))
 	environment := []string{
 		"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME=" + t.TempDir(),
-		"GOPROXY=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "CGO_ENABLED=0",
+		"GOPROXY=off", "GOFLAGS=", "GOTOOLCHAIN=local", "CGO_ENABLED=0",
 	}
 	for _, cache := range []string{"GOMODCACHE", "GOCACHE"} {
 		path, err := exec.Command("go", "env", cache).Output()
@@ -109,16 +111,24 @@ func copyExecutable(t *testing.T, to string) {
 	}
 }
 
+// blockPatience is how long the commands of a block may take: to build and to measure.
+const blockPatience = 2 * time.Minute
+
 // run has a shell run the commands of a block, in the folder where the last one ended, and gives
 // what they print.
 func (r *reader) run(t *testing.T, commands string) string {
 	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), blockPatience, fmt.Errorf("it took more than %v", blockPatience))
+	defer cancel()
 	var stdout, stderr bytes.Buffer
-	shell := exec.Command("sh", "-ec", commands+"\npwd > "+r.where)
+	shell := exec.CommandContext(ctx, "sh", "-ec", commands+"\npwd > "+r.where)
 	shell.Dir, shell.Env = r.folder, r.environment
 	shell.Stdout, shell.Stderr = &stdout, &stderr
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	shell.Cancel = func() error { return syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) }
+	shell.WaitDelay = 10 * time.Second // for what has left the group and holds the output
 	if err := shell.Run(); err != nil {
-		t.Fatalf("%s%v\n%s%s", commands, err, &stdout, &stderr)
+		t.Fatalf("%s%v\n%s%s", commands, errors.Join(err, context.Cause(ctx)), &stdout, &stderr)
 	}
 	where, err := os.ReadFile(r.where)
 	if err != nil {
