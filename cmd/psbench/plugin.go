@@ -25,3 +25,11 @@ provides parts, such as servers, hooks and models, for runs to choose by key.`,
 	)
 	return cmd
 }
+
+// atDash is what stands before -- on the command line, and what after it.
+func atDash(cmd *cobra.Command, args []string) (before, after []string) {
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		return args[:dash], args[dash:]
+	}
+	return args, nil
+}

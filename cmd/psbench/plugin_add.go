@@ -31,11 +31,7 @@ changed; to add it again accepts a change.`,
 			"psbench plugin add ./median --name trial -- --verbose",
 		),
 		Args: func(cmd *cobra.Command, args []string) error {
-			before := args
-			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-				before = args[:dash]
-			}
-			if len(before) != 1 {
+			if before, _ := atDash(cmd, args); len(before) != 1 {
 				return usagef("plugin add takes one program, but %s given; arguments of the program follow --", given(before))
 			}
 			return nil

@@ -18,7 +18,7 @@ func (a *app) pluginCheckCommand() *cobra.Command {
 	var refused []string
 	var largest int
 	cmd := &cobra.Command{
-		Use:   "check PATH [KEY]",
+		Use:   "check PATH [KEY] [-- ARGUMENT...]",
 		Short: "Hold a plugin to the contract of its parts",
 		Long: `check makes small runs with each part of the plugin at PATH, or with those named
 KEY, in which psbench's own trainer carries out the points of the contract on it,
@@ -27,16 +27,18 @@ part's own process could show has a line that says why.`,
 		Example: lines(
 			"psbench plugin check ./mine-plugin",
 			"psbench plugin check ./mine-plugin median",
+			"psbench plugin check ./mine-plugin median -- --verbose",
 			"psbench plugin check ./mine-plugin mine --set hook.k=3 --refuses hook.k=-1",
 		),
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 1 || len(args) > 2 {
-				return usagef("plugin check takes the path of a plugin and perhaps a key, but %d arguments are given", len(args))
+			if before, _ := atDash(cmd, args); len(before) < 1 || len(before) > 2 {
+				return usagef("plugin check takes the path of a plugin and perhaps a key, but %d arguments are given; those of the plugin follow --", len(before))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := filepath.Abs(args[0])
+			before, after := atDash(cmd, args)
+			path, err := filepath.Abs(before[0])
 			if err != nil {
 				return err
 			}
@@ -46,12 +48,12 @@ part's own process could show has a line that says why.`,
 			o := a.runOptions(run.Silent)
 			o.Output = launch.Output{Line: printed.Line}
 			check := &conformance.Check{
-				Program: []string{path}, Registry: psbench.Registry, Catalogue: catalogue, Run: o, Out: a.stdout, Width: widthOf(a.stdout),
+				Program: append([]string{path}, after...), Registry: psbench.Registry, Catalogue: catalogue, Run: o, Out: a.stdout, Width: widthOf(a.stdout),
 				Configuration: config.Sources{Flags: cmd.Flags()}, RanksDiffer: ranksDiffer, DenseOnly: denseOnly,
 				Refused: refused, Largest: largest, Model: cmd.Flags().Changed("model"),
 			}
-			if len(args) == 2 {
-				check.Key = args[1]
+			if len(before) == 2 {
+				check.Key = before[1]
 			}
 			return check.Carry(cmd.Context())
 		},

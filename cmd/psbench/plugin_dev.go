@@ -27,11 +27,7 @@ that, and the next one begins. What cannot be built or run is told, and the
 next change waited for. Ctrl-C ends it all.`,
 		Example: lines("psbench plugin dev ./median -- --server median --epochs 1"),
 		Args: func(cmd *cobra.Command, args []string) error {
-			before := args
-			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-				before = args[:dash]
-			}
-			if len(before) != 1 {
+			if before, _ := atDash(cmd, args); len(before) != 1 {
 				return usagef("plugin dev takes one folder, but %s given; flags of the run follow --", given(before))
 			}
 			return nil
