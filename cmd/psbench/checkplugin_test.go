@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -120,16 +121,28 @@ func (s twice) Receive(p sdk.Push) error {
 	return p.Answer(p.Gradient)
 }
 
-// skipless is data whose readers pass over nothing.
+// skipless is data of so few samples that they are one batch or two, whose readers pass over nothing.
 type skipless struct{ sdk.StreamedData }
 
 func (d skipless) Fit(in sdk.InputSpec) { d.StreamedData.(sdk.FittedData).Fit(in) }
 
 func (d skipless) Open() (sdk.SampleReader, error) {
 	r, err := d.StreamedData.Open()
-	return skiplessReader{r}, err
+	return &skiplessReader{r, 7}, err
 }
 
-type skiplessReader struct{ sdk.SampleReader }
+type skiplessReader struct {
+	sdk.SampleReader
+	left int
+}
 
-func (skiplessReader) Skip(int) error { return nil }
+func (*skiplessReader) Skip(int) error { return nil }
+
+func (r *skiplessReader) Read(b *sdk.Batch, n int) error {
+	if r.left == 0 {
+		return io.EOF
+	}
+	err := r.SampleReader.Read(b, min(n, r.left))
+	r.left -= b.Size()
+	return err
+}

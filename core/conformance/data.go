@@ -20,15 +20,16 @@ const batchesFact = "batches"
 func (c *Check) dataTrials(part sdk.Part, trials map[string]func(context.Context) error) {
 	var whole [][]string // of one trainer
 	var streamed bool
+	var samples int
 	trials["samples"] = func(ctx context.Context) error {
-		out, err := c.read(ctx, part, 1, 1)
+		out, err := c.read(ctx, part, alone)
 		if err == nil {
-			whole, streamed = batches(out), out.Data.Streamed
+			whole, streamed, samples = batches(out), out.Data.Streamed, out.Data.Samples
 		}
 		return err
 	}
 	trials["again"] = func(ctx context.Context) error {
-		out, err := c.read(ctx, part, 1, 1)
+		out, err := c.read(ctx, part, alone)
 		if err == nil && !slices.Equal(batches(out)[0], whole[0]) {
 			err = errors.New("the batches of a second run are not those of the first")
 		}
@@ -38,11 +39,23 @@ func (c *Check) dataTrials(part sdk.Part, trials map[string]func(context.Context
 		if !streamed {
 			return errUnseen("the data is not streamed")
 		}
-		const trainers, epochs = 3, 2
-		out, err := c.read(ctx, part, trainers, epochs)
+		shared := reading{trainers: 3, epochs: 2, batchSize: alone.batchSize}
+		switch {
+		case samples < 2:
+			return errUnseen("there is one sample, which no two trainers can share")
+		case len(whole[0]) < shared.trainers:
+			shared.trainers, shared.batchSize = min(shared.trainers, samples), 1
+			out, err := c.read(ctx, part, reading{trainers: 1, epochs: 1, batchSize: 1})
+			if err != nil {
+				return err
+			}
+			whole = batches(out)
+		}
+		out, err := c.read(ctx, part, shared)
 		if err != nil {
 			return err
 		}
+		trainers, epochs := shared.trainers, shared.epochs
 		for rank, read := range batches(out) {
 			for i, sum := range read {
 				n := len(read) / epochs // of an epoch
@@ -55,13 +68,19 @@ func (c *Check) dataTrials(part sdk.Part, trials map[string]func(context.Context
 	}
 }
 
+// reading is a run in which trainers read data.
+type reading struct{ trainers, epochs, batchSize int }
+
+// alone is that of one trainer.
+var alone = reading{trainers: 1, epochs: 1, batchSize: 5}
+
 // read has trainers read the data.
-func (c *Check) read(ctx context.Context, part sdk.Part, trainers, epochs int) (*result.Result, error) {
+func (c *Check) read(ctx context.Context, part sdk.Part, how reading) (*result.Result, error) {
 	o, err := c.base(part)
 	if err != nil {
 		return nil, err
 	}
-	o["ntrainer"], o["epochs"] = trainers, epochs
+	o["ntrainer"], o["epochs"], o["batch_size"] = how.trainers, how.epochs, how.batchSize
 	if c.Model {
 		return c.run(ctx, o)
 	}

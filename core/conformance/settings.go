@@ -90,7 +90,7 @@ func (c *Check) refuses(ctx context.Context, part sdk.Part, name string, value a
 // smallest is the smallest run that has the part.
 func (c *Check) smallest(ctx context.Context, part sdk.Part) (*result.Result, error) {
 	if part.Kind == sdk.KindData {
-		return c.read(ctx, part, 1, 1)
+		return c.read(ctx, part, alone)
 	}
 	o, err := c.smallestOptions(part)
 	if err != nil {
