@@ -134,13 +134,13 @@ func lookup(server sdk.TableServer, spec comm.TableSpec, bags [][]int64) ([][]fl
 		return nil, err
 	}
 	var out [][]float32
-	for i := range bags {
-		if err := finite(fmt.Sprintf("the lookup of bag %v", bags[i]), c.Columns(i)); err != nil {
+	for i, bag := range bags {
+		if err := finite(fmt.Sprintf("the lookup of bag %v", bag), c.Columns(i)); err != nil {
 			return nil, err
 		}
 		for _, v := range c.Values[i*c.Stride+c.Width : (i+1)*c.Stride] {
 			if v != poison {
-				return nil, fmt.Errorf("the lookup of bag %v writes behind its %d columns", bags[i], c.Width)
+				return nil, fmt.Errorf("the lookup of bag %v writes behind its %d columns", bag, c.Width)
 			}
 		}
 		out = append(out, c.Columns(i))
