@@ -117,6 +117,8 @@ func (p *Plan) Check() error {
 		switch {
 		case o.Served && p.World.Servers == 0:
 			return fmt.Errorf("%s needs a server, but --nserver is 0", o.Name)
+		case o.Hooked && p.Hook.Key == "":
+			return fmt.Errorf("%s needs a hook, but --ddp-hook is not given", o.Name)
 		case o.Dense && p.Sparse:
 			return fmt.Errorf("%s has no form for --sparse: rows of a table are not scattered", o.Name)
 		}
