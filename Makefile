@@ -9,6 +9,10 @@ ARGS           ?= --trainer ddp --server average
 # Every result names the commit that psbench was built from.
 commit := $(shell git describe --always --dirty 2>/dev/null)
 
+# What the contract with plugins was when its major version began.
+kept  := cmd/psbench/testdata/contract
+major := $(shell sed -n 's/^var Contract = Version{\([0-9]*\), .*/\1/p' sdk/host/version.go)
+
 # Plugins are started as processes, so a test that hangs hangs for good. A machine that
 # does other things as well takes several times as long as an idle one.
 # Many tests wait for a deadline of their run, hence more at a time than there are cores.
@@ -26,7 +30,7 @@ endif
 test_flags := $(race_flag) $(if $(FULL),,-short)
 
 .DEFAULT_GOAL := help
-.PHONY: run build test lint lint-proof generate bench fuzz clean help
+.PHONY: run build test lint lint-proof generate contract breaking bench fuzz clean help
 
 run: build ## build psbench and run the main job; ARGS="..." gives other flags
 	bin/psbench $(ARGS)
@@ -46,6 +50,17 @@ lint-proof: ## show that lint reports every forbidden import
 generate: ## make the protobuf code, the JSON schemas and the assembly again
 	$(GO) tool -modfile=tools.mod buf generate
 	$(GO) generate ./...
+
+contract: ## keep the sdk as it is, as a major version of the contract with plugins begins
+	rm -f $(kept)/sdk-*.tar.gz
+	git ls-files buf.yaml comm sdk internal | grep -v '_test\.go$$\|/testdata/' | \
+		tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -T - -cf - | gzip -9n > $(kept)/sdk-$(major).0.tar.gz
+
+breaking: ## see that the calls of the contract have all that those of the kept sdk have
+	rm -rf bin/kept && mkdir -p bin/kept
+	tar -xzf $(kept)/sdk-$(major).0.tar.gz -C bin/kept
+	$(GO) tool -modfile=tools.mod buf breaking --against bin/kept
+	rm -r bin/kept
 
 bench: ## run the micro-benchmarks
 	CGO_ENABLED=0 $(GO) test -run '^$$' -bench . -benchmem ./...

@@ -26,7 +26,7 @@ type Process interface {
 	PID() int
 	// StartTook is the time from exec to the end of the handshake.
 	StartTook() time.Duration
-	// Contract is the version of the contract that it speaks, as in 1.0; "" before its handshake.
+	// Contract is the version of the contract that it speaks, as in 2.0; "" before its handshake.
 	Contract() string
 	// Exited is closed when it has ended.
 	Exited() <-chan struct{}

@@ -1,4 +1,4 @@
-// Package conformance holds the parts of a plugin, in whatever language it is, to the contracts
+// Package conformance holds the parts of a plugin to the contracts
 // of their kinds: each point is a small run or several, in which psbench's own trainer carries it
 // out on the part, or looks at what the part does. What ends a run is what is wrong with the part.
 package conformance

@@ -31,7 +31,7 @@ func certificate(t *testing.T) string {
 // go-plugin takes a sixth word of that length for a certificate.
 func TestCertificateThatNobodyAskedFor(t *testing.T) {
 	l := launcher(t)
-	liar := program(t, `echo "1|1000|unix|$PSBENCH_PLUGIN_DIR/s|grpc|`+certificate(t)+`"; exec sleep 1000`)
+	liar := program(t, `echo "1|2000|unix|$PSBENCH_PLUGIN_DIR/s|grpc|`+certificate(t)+`"; exec sleep 1000`)
 	_, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: liar})
 	if err == nil || !strings.HasPrefix(err.Error(), "trainer0 did not start: its handshake cannot be understood (") {
 		t.Errorf("the start gave %v", err)
@@ -69,7 +69,7 @@ func TestACoreCallsItsFolderOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := launcher(t)
-			liar := program(t, `echo "1|1000|`+at+`|grpc"; exec sleep 1000`)
+			liar := program(t, `echo "1|2000|`+at+`|grpc"; exec sleep 1000`)
 			_, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: liar})
 			if err == nil || !strings.HasPrefix(err.Error(), "trainer0 did not start: it asks to be called at \"") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("the start gave %v", err)
@@ -85,14 +85,14 @@ func TestACoreCallsItsFolderOnly(t *testing.T) {
 // or ends.
 func TestPluginsOfOtherVersions(t *testing.T) {
 	const old, newer = "build the plugin with the sdk of this psbench", "update psbench, or build the plugin with the sdk of this psbench"
-	const none = " as its version of psbench's contract with plugins, which is none; this psbench speaks 1.0: " + old
+	const none = " as its version of psbench's contract with plugins, which is none; this psbench speaks 2.0: " + old
 	for number, want := range map[string]string{
 		"abc":  `names "abc"` + none,
 		"":     `names ""` + none,
 		"-1":   "names -1" + none,
-		"1":    "speaks version 0.1 of psbench's contract with plugins, this psbench 1.0: " + old,
-		"1001": "speaks version 1.1 of psbench's contract with plugins, this psbench 1.0: " + newer,
-		"2000": "speaks version 2.0 of psbench's contract with plugins, this psbench 1.0: " + newer,
+		"1":    "speaks version 0.1 of psbench's contract with plugins, this psbench 2.0: " + old,
+		"2001": "speaks version 2.1 of psbench's contract with plugins, this psbench 2.0: " + newer,
+		"3000": "speaks version 3.0 of psbench's contract with plugins, this psbench 2.0: " + newer,
 	} {
 		for _, then := range []string{"exec sleep 1000", "exit 1"} {
 			l := launcher(t)

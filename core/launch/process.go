@@ -205,7 +205,7 @@ func (p *Process) lastWords() string {
 	return ""
 }
 
-// Contract is the version of the contract that the plugin speaks, as in 1.0; "" before its
+// Contract is the version of the contract that the plugin speaks, as in 2.0; "" before its
 // handshake.
 func (p *Process) Contract() string {
 	if number := p.client.NegotiatedVersion(); number > 0 {

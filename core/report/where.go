@@ -52,7 +52,7 @@ func whatRanWhere(w *screen.Page, r *result.Result) error {
 }
 
 // DescribePlugin says what was loaded from where: "plugin mine: /bin/mine, sha256 ...,
-// contract 1.0, as mine.json has it".
+// contract 2.0, as mine.json has it".
 func DescribePlugin(p result.Plugin) string {
 	parts := make([]string, len(p.Command))
 	for i, word := range p.Command {

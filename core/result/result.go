@@ -142,7 +142,7 @@ type Plugin struct {
 	// Files are the same of what the command runs beside the program, by path: interpreters and
 	// scripts.
 	Files map[string]string `json:"files,omitempty"`
-	// Contract is the version of the contract between core and plugin that it speaks, as in 1.0.
+	// Contract is the version of the contract between core and plugin that it speaks, as in 2.0.
 	Contract string `json:"contract"`
 }
 
