@@ -219,41 +219,6 @@ func foreignPlugin(t *testing.T, name string) string {
 	return file
 }
 
-// A server that forgets the division doubles every delta. It is a plugin of its
-// own, so this also runs a foreign executable in a run. What does not fit is skipped, what goes
-// wrong is not.
-func TestVerifyOfForeignParts(t *testing.T) {
-	file := foreignPlugin(t, "forgetful")
-	for args, want := range map[string][]string{
-		"--server forgetful": {
-			"trainer1, weight_1: delta_sumsq", "skip  allreduce_dense_t2: it has no servers\n",
-			"1 of 4 cases agree, 3 disagree, 7 skipped", // a sum over one trainer is its mean
-			"psbench: not every reference case agrees: of 4 cases 3 disagree\n",
-		},
-		"--server echo": {
-			"skip  rpc_average_dense_t2_s1: server echo does not wait for all of its\n      trainers, so they race, and no two runs are alike\n",
-			"1 of 1 cases agree, 10 skipped\n",
-		},
-		"--trainer planless": {
-			"ERROR ragged_last_batch_t1_s1           did not run: trainer0: trainer planless, Plan: nothing can be planned",
-			"none of 11 cases ran to its end, 7 did not run, 4 skipped\n",
-			"psbench: not every reference case agrees: none ran to its end, 7 of 11 failed on the way\n",
-		},
-		"--model narrow": {
-			"skip  rpc_average_dense_t2_s1: data inline: sample 0, position 1 ", "none of 11 cases ran to its end, 11 skipped\n",
-			"psbench: no reference case could run: none fits the parts and settings given\n",
-		},
-		"--model missing": {"psbench: --model: plugin forgetful has no model missing, though " + file + " says so\n"},
-	} {
-		status, stdout, stderr := psbenchMain(t, append([]string{"verify", "--registry", file}, strings.Fields(args)...)...)
-		for _, text := range want {
-			if !strings.Contains(stdout+stderr, text) || (status == 0) != (stderr == "") || strings.Contains(args, "echo") != (status == 0) {
-				t.Errorf("%s: exit status %d, without %q\n%s%s", args, status, text, stdout, stderr)
-			}
-		}
-	}
-}
-
 // A part takes the place of the cases' own where it can, and the reason is told where it cannot.
 func TestVerifyOfAPart(t *testing.T) {
 	for args, want := range map[string]string{

@@ -2,7 +2,6 @@ package jsonfile
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,44 +99,6 @@ func TestReadMap(t *testing.T) {
 	got, err := ReadMap(path)
 	if diff := cmp.Diff(map[string]any{"a": true}, got); err != nil || diff != "" {
 		t.Error(err, diff)
-	}
-}
-
-func TestReadIsBounded(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "f.json")
-	for size, want := range map[int64]string{
-		MaxMiB << 20:     "",
-		MaxMiB<<20 + 1:   "file " + path + " has more than 64 MiB, which is the most that is read",
-		MaxMiB << 20 * 2: "file " + path + " has more than 64 MiB, which is the most that is read",
-	} {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Truncate(path, size); err != nil {
-			t.Fatal(err)
-		}
-		data, err := Read(path)
-		if want == "" && (err != nil || int64(len(data)) != size) || want != "" && (err == nil || err.Error() != want) {
-			t.Errorf("of %d bytes %d were read, %v", size, len(data), err)
-		}
-	}
-	if _, err := Read("/dev/zero"); err == nil || !strings.Contains(err.Error(), "more than 64 MiB") {
-		t.Errorf("/dev/zero: %v", err)
-	}
-}
-
-// A look back at the whole text for each key would take longer than tests may.
-func TestDecodeTakesLinearTime(t *testing.T) {
-	const keys = 200_000
-	var text strings.Builder
-	text.WriteString("{")
-	for i := range keys {
-		fmt.Fprintf(&text, "\"key%d\": [%d], ", i, i)
-	}
-	text.WriteString("\"last\": []}")
-	m, err := Map("f", []byte(text.String()))
-	if err != nil || len(m) != keys+1 {
-		t.Errorf("%d keys, %v", len(m), err)
 	}
 }
 

@@ -1,0 +1,112 @@
+//go:build !race
+
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/core/micro"
+)
+
+// A server that forgets the division doubles every delta. It is a plugin of its
+// own, so this also runs a foreign executable in a run. What does not fit is skipped, what goes
+// wrong is not.
+func TestVerifyOfForeignParts(t *testing.T) {
+	file := foreignPlugin(t, "forgetful")
+	for args, want := range map[string][]string{
+		"--server forgetful": {
+			"trainer1, weight_1: delta_sumsq", "skip  allreduce_dense_t2: it has no servers\n",
+			"1 of 4 cases agree, 3 disagree, 7 skipped", // a sum over one trainer is its mean
+			"psbench: not every reference case agrees: of 4 cases 3 disagree\n",
+		},
+		"--server echo": {
+			"skip  rpc_average_dense_t2_s1: server echo does not wait for all of its\n      trainers, so they race, and no two runs are alike\n",
+			"1 of 1 cases agree, 10 skipped\n",
+		},
+		"--trainer planless": {
+			"ERROR ragged_last_batch_t1_s1           did not run: trainer0: trainer planless, Plan: nothing can be planned",
+			"none of 11 cases ran to its end, 7 did not run, 4 skipped\n",
+			"psbench: not every reference case agrees: none ran to its end, 7 of 11 failed on the way\n",
+		},
+		"--model narrow": {
+			"skip  rpc_average_dense_t2_s1: data inline: sample 0, position 1 ", "none of 11 cases ran to its end, 11 skipped\n",
+			"psbench: no reference case could run: none fits the parts and settings given\n",
+		},
+		"--model missing": {"psbench: --model: plugin forgetful has no model missing, though " + file + " says so\n"},
+	} {
+		status, stdout, stderr := psbenchMain(t, append([]string{"verify", "--registry", file}, strings.Fields(args)...)...)
+		for _, text := range want {
+			if !strings.Contains(stdout+stderr, text) || (status == 0) != (stderr == "") || strings.Contains(args, "echo") != (status == 0) {
+				t.Errorf("%s: exit status %d, without %q\n%s%s", args, status, text, stdout, stderr)
+			}
+		}
+	}
+}
+
+// Servers and hooks of another plugin are asked what they must answer, in the processes that
+// measure: a median is no mean. What nobody says is not compared, and the result tells that.
+func TestCommAsksTheParts(t *testing.T) {
+	registry := foreignPlugin(t, "forgetful")
+	for flags, want := range map[string]struct {
+		fails    string
+		verified []micro.Verified // by row
+		reason   string           // why rows were not
+	}{
+		"pushpull --server median --ntrainer 3":                        {verified: []micro.Verified{micro.EveryRound}},
+		"pushpull --server median --ntrainer 4 --sparse --warm":        {verified: []micro.Verified{micro.LeadIn}},
+		"pushpull --server median --ntrainer 3 --expect mean":          {"1 of 1 rows are void: element 0 of round 0 on trainer0 is", []micro.Verified{micro.NoRound}, ""},
+		"pushpull --server echo":                                       {verified: []micro.Verified{micro.EveryRound}},
+		"pushpull --server mute":                                       {"", []micro.Verified{micro.NoRound}, "server mute does not say what it answers: it is no sdk.Answerer"},
+		"--ddp-hook halving --ntrainer 3 --nserver 0 --warm":           {verified: []micro.Verified{micro.LeadIn}},
+		"--ddp-hook halving --set hook.lies=true":                      {"rows are void: element 0 of round", []micro.Verified{micro.NoRound}, ""},
+		"--ddp-hook quiet":                                             {"", []micro.Verified{micro.NoRound}, "hook quiet does not say what it leaves: it is no sdk.Answerer"},
+		"--ddp-hook quiet --expect sum --transport tcp":                {verified: []micro.Verified{micro.EveryRound}},
+		"--ddp-hook pushing --server median --ntrainer 3":              {verified: []micro.Verified{micro.EveryRound, micro.EveryRound}},
+		"hook --ddp-hook pushing --server median --sparse":             {verified: []micro.Verified{micro.EveryRound}},
+		"hook --ddp-hook pushing --server mute":                        {"", []micro.Verified{micro.NoRound}, "server mute does not say what it answers"},
+		"hook --ddp-hook pushing --ntrainer 4 --nserver 2":             {verified: []micro.Verified{micro.EveryRound}},
+		"--ddp-hook rpc --server median":                               {"", []micro.Verified{micro.NoRound, micro.NoRound}, "hook rpc"},
+		"hook --ddp-hook sparse_rpc --sparse --ntrainer 4 --nserver 2": {verified: []micro.Verified{micro.EveryRound}},
+		"hook allreduce --ddp-hook hybrid":                             {verified: []micro.Verified{micro.EveryRound, micro.EveryRound}},
+		"--ddp-hook noop":                                              {verified: []micro.Verified{micro.EveryRound}},
+	} {
+		file := filepath.Join(t.TempDir(), "comm.json")
+		args := "comm " + flags + " --sizes 6K --no-limits --rounds 2 --repeat 2 --quiet --registry " + registry + " --json " + file
+		status, stdout, stderr := psbenchMain(t, strings.Fields(args)...)
+		if (status == 0) != (want.fails == "") || !strings.Contains(stderr, want.fails) {
+			t.Errorf("%s: exit status %d\n%s%s", flags, status, stdout, stderr)
+			continue
+		}
+		r, rows := readComm(t, file), []micro.Verified{}
+		for _, row := range r.Rows {
+			rows = append(rows, row.Verified)
+			if !strings.Contains(row.Unchecked, want.reason) || want.reason == "" && row.Unchecked != "" {
+				t.Errorf("%s: the row is unchecked since %q, want %q", flags, row.Unchecked, want.reason)
+			}
+		}
+		words := strings.Join(strings.Fields(stdout), " ") // whose lines are cut
+		told := strings.Contains(words, "not at all (") && strings.Contains(words, want.reason)
+		if !slices.Equal(rows, want.verified) || want.reason != "" && !told {
+			t.Errorf("%s: verified %v\n%s", flags, rows, stdout)
+		}
+		if strings.HasPrefix(flags, "--ddp-hook rpc ") {
+			requirePlugins(t, r, "forgetful", registry)
+		}
+	}
+}
+
+// requirePlugins requires that the result tells which programs of a test ran: psbench's and another.
+func requirePlugins(t *testing.T, r *micro.Result, name, registry string) {
+	t.Helper()
+	if len(r.Plugins) != 2 {
+		t.Fatalf("the plugins are %+v", r.Plugins)
+	}
+	for _, p := range r.Plugins {
+		if len(p.SHA256) != 64 || p.Contract == "" || p.Name == name && (p.Registry != registry || p.Checked || filepath.Base(p.Command[0]) != name) {
+			t.Errorf("a plugin is %+v", p)
+		}
+	}
+}
