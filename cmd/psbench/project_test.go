@@ -32,7 +32,7 @@ func TestPagesOfKinds(t *testing.T) {
 			}
 			r := newReader(t)
 			r.run(t, commands[0])
-			r.run(t, "cd "+name+"\ngo vet .\n"+own[0]+"\n"+own[1])
+			r.run(t, "cd "+name+"\n"+own[0]+"\n"+own[1])
 			if printed := r.run(t, commands[1]); !strings.Contains(printed, "\nloss ") {
 				t.Errorf("no loss is shown of it:\n%s", printed)
 			}
