@@ -80,7 +80,7 @@ func newReader(t *testing.T) *reader {
 	copyExecutable(t, filepath.Join(bin, "psbench"))
 	environment := []string{
 		"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME=" + t.TempDir(),
-		"GOPROXY=off", "GOFLAGS=", "GOTOOLCHAIN=local", "CGO_ENABLED=0",
+		"GOPROXY=off", "GOFLAGS=-vet=all", "GOTOOLCHAIN=local", "CGO_ENABLED=0",
 	}
 	for _, cache := range []string{"GOMODCACHE", "GOCACHE"} {
 		path, err := exec.Command("go", "env", cache).Output()
