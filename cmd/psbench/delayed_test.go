@@ -29,7 +29,7 @@ func TestVerifyOverATransportThatDelays(t *testing.T) {
 	if testing.Short() || raceDetector {
 		forms = forms[1:]
 	} else {
-		seeds = []string{"1", "2"}
+		seeds = []string{"1", "2", "3"}
 	}
 	for _, seed := range seeds {
 		for _, form := range forms {
