@@ -14,7 +14,7 @@ import (
 type Version struct{ Major, Minor int }
 
 // Contract is the version that this source speaks, as a core and as a plugin.
-var Contract = Version{2, 0}
+var Contract = Version{2, 1}
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 

@@ -308,17 +308,19 @@ func (x *DescribeReply) GetParts() []*PartDescription {
 }
 
 type PartDescription struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	Settings      []*SettingDescription  `protobuf:"bytes,3,rep,name=settings,proto3" json:"settings,omitempty"`
-	Serves        string                 `protobuf:"bytes,4,opt,name=serves,proto3" json:"serves,omitempty"`                         // servers: gradients, tables or parameters
-	Needs         string                 `protobuf:"bytes,5,opt,name=needs,proto3" json:"needs,omitempty"`                           // trainers: the same
-	Links         []string               `protobuf:"bytes,6,rep,name=links,proto3" json:"links,omitempty"`                           // hooks: server, group, default
-	Timing        Timing                 `protobuf:"varint,7,opt,name=timing,proto3,enum=psbench.v1.Timing" json:"timing,omitempty"` // elementwise servers
-	Computes      string                 `protobuf:"bytes,8,opt,name=computes,proto3" json:"computes,omitempty"`                     // the same: what they work out, as their metric names it
-	Asynchronous  bool                   `protobuf:"varint,9,opt,name=asynchronous,proto3" json:"asynchronous,omitempty"`            // servers: they answer before all trainers have come
-	Quorum        string                 `protobuf:"bytes,10,opt,name=quorum,proto3" json:"quorum,omitempty"`                        // the same: the setting that says for how many they wait
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Kind         string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Key          string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Settings     []*SettingDescription  `protobuf:"bytes,3,rep,name=settings,proto3" json:"settings,omitempty"`
+	Serves       string                 `protobuf:"bytes,4,opt,name=serves,proto3" json:"serves,omitempty"`                         // servers: gradients, tables or parameters
+	Needs        string                 `protobuf:"bytes,5,opt,name=needs,proto3" json:"needs,omitempty"`                           // trainers: the same
+	Links        []string               `protobuf:"bytes,6,rep,name=links,proto3" json:"links,omitempty"`                           // hooks: server, group, default
+	Timing       Timing                 `protobuf:"varint,7,opt,name=timing,proto3,enum=psbench.v1.Timing" json:"timing,omitempty"` // elementwise servers
+	Computes     string                 `protobuf:"bytes,8,opt,name=computes,proto3" json:"computes,omitempty"`                     // the same: what they work out, as their metric names it
+	Asynchronous bool                   `protobuf:"varint,9,opt,name=asynchronous,proto3" json:"asynchronous,omitempty"`            // servers: they answer before all trainers have come
+	Quorum       string                 `protobuf:"bytes,10,opt,name=quorum,proto3" json:"quorum,omitempty"`                        // the same: the setting that says for how many they wait
+	// It is called by the frames of docs/protocol.md, in a process of its own beside one of psbench.
+	Protocol      bool `protobuf:"varint,11,opt,name=protocol,proto3" json:"protocol,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -421,6 +423,13 @@ func (x *PartDescription) GetQuorum() string {
 		return x.Quorum
 	}
 	return ""
+}
+
+func (x *PartDescription) GetProtocol() bool {
+	if x != nil {
+		return x.Protocol
+	}
+	return false
 }
 
 type SettingDescription struct {
@@ -886,6 +895,7 @@ type ServerRole struct {
 	Model         *PartChoice            `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`                       // servers of parameters
 	ModelEnv      *ModelEnv              `protobuf:"bytes,4,opt,name=model_env,json=modelEnv,proto3" json:"model_env,omitempty"` // of that model
 	Asynchronous  bool                   `protobuf:"varint,5,opt,name=asynchronous,proto3" json:"asynchronous,omitempty"`        // by its declaration and its settings
+	Protocol      bool                   `protobuf:"varint,6,opt,name=protocol,proto3" json:"protocol,omitempty"`                // the part is in a companion, called by frames
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -951,6 +961,13 @@ func (x *ServerRole) GetModelEnv() *ModelEnv {
 func (x *ServerRole) GetAsynchronous() bool {
 	if x != nil {
 		return x.Asynchronous
+	}
+	return false
+}
+
+func (x *ServerRole) GetProtocol() bool {
+	if x != nil {
+		return x.Protocol
 	}
 	return false
 }
@@ -1028,6 +1045,7 @@ type DataRole struct {
 	Seed          uint64                 `protobuf:"varint,1,opt,name=seed,proto3" json:"seed,omitempty"`
 	Trainers      int32                  `protobuf:"varint,2,opt,name=trainers,proto3" json:"trainers,omitempty"` // of the run
 	BatchSize     int32                  `protobuf:"varint,3,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"`
+	Protocol      bool                   `protobuf:"varint,4,opt,name=protocol,proto3" json:"protocol,omitempty"` // the part is in a companion, called by frames
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1083,11 +1101,19 @@ func (x *DataRole) GetBatchSize() int32 {
 	return 0
 }
 
+func (x *DataRole) GetProtocol() bool {
+	if x != nil {
+		return x.Protocol
+	}
+	return false
+}
+
 type CompanionRole struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Trainers      int32                  `protobuf:"varint,1,opt,name=trainers,proto3" json:"trainers,omitempty"` // of the run
+	Trainers      int32                  `protobuf:"varint,1,opt,name=trainers,proto3" json:"trainers,omitempty"` // of the run; of a server those that push to it
 	Model         *ModelEnv              `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
 	Seed          uint64                 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
+	BatchSize     int32                  `protobuf:"varint,4,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"` // data
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1143,11 +1169,19 @@ func (x *CompanionRole) GetSeed() uint64 {
 	return 0
 }
 
+func (x *CompanionRole) GetBatchSize() int32 {
+	if x != nil {
+		return x.BatchSize
+	}
+	return 0
+}
+
 type BenchRole struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Hook          *PartChoice            `protobuf:"bytes,1,opt,name=hook,proto3" json:"hook,omitempty"`          // if it measures one
 	Trainers      int32                  `protobuf:"varint,2,opt,name=trainers,proto3" json:"trainers,omitempty"` // of the run
 	Seed          uint64                 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
+	Protocol      bool                   `protobuf:"varint,4,opt,name=protocol,proto3" json:"protocol,omitempty"` // the hook is in a companion, called by frames
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1201,6 +1235,13 @@ func (x *BenchRole) GetSeed() uint64 {
 		return x.Seed
 	}
 	return 0
+}
+
+func (x *BenchRole) GetProtocol() bool {
+	if x != nil {
+		return x.Protocol
+	}
+	return false
 }
 
 // ModelEnv is what a model knows of its run; of a criterion the batch.
@@ -1419,6 +1460,8 @@ type ModelDescription struct {
 	Parameters      []*Parameter           `protobuf:"bytes,1,rep,name=parameters,proto3" json:"parameters,omitempty"`
 	Inputs          *Inputs                `protobuf:"bytes,4,opt,name=inputs,proto3" json:"inputs,omitempty"`
 	FeatureGradient bool                   `protobuf:"varint,5,opt,name=feature_gradient,json=featureGradient,proto3" json:"feature_gradient,omitempty"` // the model is a FeatureModel
+	Steps           bool                   `protobuf:"varint,6,opt,name=steps,proto3" json:"steps,omitempty"`                                            // the model steps its parameters itself
+	Evaluates       bool                   `protobuf:"varint,7,opt,name=evaluates,proto3" json:"evaluates,omitempty"`                                    // it computes the outputs of held-out samples in a way of its own
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1470,6 +1513,20 @@ func (x *ModelDescription) GetInputs() *Inputs {
 func (x *ModelDescription) GetFeatureGradient() bool {
 	if x != nil {
 		return x.FeatureGradient
+	}
+	return false
+}
+
+func (x *ModelDescription) GetSteps() bool {
+	if x != nil {
+		return x.Steps
+	}
+	return false
+}
+
+func (x *ModelDescription) GetEvaluates() bool {
+	if x != nil {
+		return x.Evaluates
 	}
 	return false
 }
@@ -1871,7 +1928,8 @@ type PartitionRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Inputs        *Inputs                `protobuf:"bytes,1,opt,name=inputs,proto3" json:"inputs,omitempty"`
 	BatchSize     int32                  `protobuf:"varint,2,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"`
-	Sets          []*TrainerSet          `protobuf:"bytes,3,rep,name=sets,proto3" json:"sets,omitempty"` // trainers that the hook connects
+	Sets          []*TrainerSet          `protobuf:"bytes,3,rep,name=sets,proto3" json:"sets,omitempty"`           // trainers that the hook connects
+	Companion     *Peer                  `protobuf:"bytes,4,opt,name=companion,proto3" json:"companion,omitempty"` // with the part, if that is called by frames
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1923,6 +1981,13 @@ func (x *PartitionRequest) GetBatchSize() int32 {
 func (x *PartitionRequest) GetSets() []*TrainerSet {
 	if x != nil {
 		return x.Sets
+	}
+	return nil
+}
+
+func (x *PartitionRequest) GetCompanion() *Peer {
+	if x != nil {
+		return x.Companion
 	}
 	return nil
 }
@@ -2152,6 +2217,7 @@ type Peer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	Protocol      bool                   `protobuf:"varint,3,opt,name=protocol,proto3" json:"protocol,omitempty"` // it is called by the frames of docs/protocol.md
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2198,6 +2264,13 @@ func (x *Peer) GetAddress() string {
 		return x.Address
 	}
 	return ""
+}
+
+func (x *Peer) GetProtocol() bool {
+	if x != nil {
+		return x.Protocol
+	}
+	return false
 }
 
 // Group is the members of a collective, in rank order, and the place of the process.
@@ -2572,7 +2645,8 @@ func (x *HookLinks) GetDefault() *Group {
 type ServerLinks struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Buckets       []*Bucket              `protobuf:"bytes,1,rep,name=buckets,proto3" json:"buckets,omitempty"`
-	Trainers      []*Peer                `protobuf:"bytes,2,rep,name=trainers,proto3" json:"trainers,omitempty"` // the hook processes that will push
+	Trainers      []*Peer                `protobuf:"bytes,2,rep,name=trainers,proto3" json:"trainers,omitempty"`   // the hook processes that will push
+	Companion     *Peer                  `protobuf:"bytes,3,opt,name=companion,proto3" json:"companion,omitempty"` // with the part, if that is called by frames
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2617,6 +2691,13 @@ func (x *ServerLinks) GetBuckets() []*Bucket {
 func (x *ServerLinks) GetTrainers() []*Peer {
 	if x != nil {
 		return x.Trainers
+	}
+	return nil
+}
+
+func (x *ServerLinks) GetCompanion() *Peer {
+	if x != nil {
+		return x.Companion
 	}
 	return nil
 }
@@ -2780,10 +2861,11 @@ func (x *CompanionLinks) GetHook() *HookLinks {
 type BenchLinks struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Buckets       []*Bucket              `protobuf:"bytes,1,rep,name=buckets,proto3" json:"buckets,omitempty"`
-	Server        *Peer                  `protobuf:"bytes,2,opt,name=server,proto3" json:"server,omitempty"`   // if it measures with one
-	Group         *Group                 `protobuf:"bytes,3,opt,name=group,proto3" json:"group,omitempty"`     // if it measures collectives, or a hook that uses it
-	Sync          *Group                 `protobuf:"bytes,4,opt,name=sync,proto3" json:"sync,omitempty"`       // all bench processes at their Unix sockets: lines up the rounds
-	Default       *Group                 `protobuf:"bytes,5,opt,name=default,proto3" json:"default,omitempty"` // a second group, if it measures a hook that uses it
+	Server        *Peer                  `protobuf:"bytes,2,opt,name=server,proto3" json:"server,omitempty"`       // if it measures with one
+	Group         *Group                 `protobuf:"bytes,3,opt,name=group,proto3" json:"group,omitempty"`         // if it measures collectives, or a hook that uses it
+	Sync          *Group                 `protobuf:"bytes,4,opt,name=sync,proto3" json:"sync,omitempty"`           // all bench processes at their Unix sockets: lines up the rounds
+	Default       *Group                 `protobuf:"bytes,5,opt,name=default,proto3" json:"default,omitempty"`     // a second group, if it measures a hook that uses it
+	Companion     *Peer                  `protobuf:"bytes,6,opt,name=companion,proto3" json:"companion,omitempty"` // with the hook, if that is called by frames
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2849,6 +2931,13 @@ func (x *BenchLinks) GetSync() *Group {
 func (x *BenchLinks) GetDefault() *Group {
 	if x != nil {
 		return x.Default
+	}
+	return nil
+}
+
+func (x *BenchLinks) GetCompanion() *Peer {
+	if x != nil {
+		return x.Companion
 	}
 	return nil
 }
@@ -5032,7 +5121,7 @@ const file_psbench_proto_rawDesc = "" +
 	"psbench.v1\"\x11\n" +
 	"\x0fDescribeRequest\"B\n" +
 	"\rDescribeReply\x121\n" +
-	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\xbb\x02\n" +
+	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\xd7\x02\n" +
 	"\x0fPartDescription\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12:\n" +
@@ -5044,7 +5133,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\bcomputes\x18\b \x01(\tR\bcomputes\x12\"\n" +
 	"\fasynchronous\x18\t \x01(\bR\fasynchronous\x12\x16\n" +
 	"\x06quorum\x18\n" +
-	" \x01(\tR\x06quorum\"q\n" +
+	" \x01(\tR\x06quorum\x12\x1a\n" +
+	"\bprotocol\x18\v \x01(\bR\bprotocol\"q\n" +
 	"\x12SettingDescription\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12!\n" +
@@ -5087,32 +5177,37 @@ const file_psbench_proto_rawDesc = "" +
 	" \x01(\bR\x0eparametersBack\x1a7\n" +
 	"\tMapsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc3\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdf\x01\n" +
 	"\n" +
 	"ServerRole\x12\x12\n" +
 	"\x04seed\x18\x01 \x01(\x04R\x04seed\x12\x1c\n" +
 	"\tsummarize\x18\x02 \x01(\bR\tsummarize\x12,\n" +
 	"\x05model\x18\x03 \x01(\v2\x16.psbench.v1.PartChoiceR\x05model\x121\n" +
 	"\tmodel_env\x18\x04 \x01(\v2\x14.psbench.v1.ModelEnvR\bmodelEnv\x12\"\n" +
-	"\fasynchronous\x18\x05 \x01(\bR\fasynchronous\"u\n" +
+	"\fasynchronous\x18\x05 \x01(\bR\fasynchronous\x12\x1a\n" +
+	"\bprotocol\x18\x06 \x01(\bR\bprotocol\"u\n" +
 	"\tTableRole\x12\x12\n" +
 	"\x04seed\x18\x01 \x01(\x04R\x04seed\x12\x1c\n" +
 	"\tsummarize\x18\x02 \x01(\bR\tsummarize\x12\x1a\n" +
 	"\bposition\x18\x03 \x01(\x05R\bposition\x12\x1a\n" +
-	"\btrainers\x18\x04 \x01(\x05R\btrainers\"Y\n" +
+	"\btrainers\x18\x04 \x01(\x05R\btrainers\"u\n" +
 	"\bDataRole\x12\x12\n" +
 	"\x04seed\x18\x01 \x01(\x04R\x04seed\x12\x1a\n" +
 	"\btrainers\x18\x02 \x01(\x05R\btrainers\x12\x1d\n" +
 	"\n" +
-	"batch_size\x18\x03 \x01(\x05R\tbatchSize\"k\n" +
+	"batch_size\x18\x03 \x01(\x05R\tbatchSize\x12\x1a\n" +
+	"\bprotocol\x18\x04 \x01(\bR\bprotocol\"\x8a\x01\n" +
 	"\rCompanionRole\x12\x1a\n" +
 	"\btrainers\x18\x01 \x01(\x05R\btrainers\x12*\n" +
 	"\x05model\x18\x02 \x01(\v2\x14.psbench.v1.ModelEnvR\x05model\x12\x12\n" +
-	"\x04seed\x18\x03 \x01(\x04R\x04seed\"g\n" +
+	"\x04seed\x18\x03 \x01(\x04R\x04seed\x12\x1d\n" +
+	"\n" +
+	"batch_size\x18\x04 \x01(\x05R\tbatchSize\"\x83\x01\n" +
 	"\tBenchRole\x12*\n" +
 	"\x04hook\x18\x01 \x01(\v2\x16.psbench.v1.PartChoiceR\x04hook\x12\x1a\n" +
 	"\btrainers\x18\x02 \x01(\x05R\btrainers\x12\x12\n" +
-	"\x04seed\x18\x03 \x01(\x04R\x04seed\"d\n" +
+	"\x04seed\x18\x03 \x01(\x04R\x04seed\x12\x1a\n" +
+	"\bprotocol\x18\x04 \x01(\bR\bprotocol\"d\n" +
 	"\bModelEnv\x12\x1b\n" +
 	"\tmax_batch\x18\x01 \x01(\x05R\bmaxBatch\x12\x18\n" +
 	"\athreads\x18\x02 \x01(\x05R\athreads\x12!\n" +
@@ -5125,13 +5220,15 @@ const file_psbench_proto_rawDesc = "" +
 	"\x05holds\"1\n" +
 	"\x05Table\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\x03R\x04rows\x12\x14\n" +
-	"\x05width\x18\x02 \x01(\x03R\x05width\"\xa0\x01\n" +
+	"\x05width\x18\x02 \x01(\x03R\x05width\"\xd4\x01\n" +
 	"\x10ModelDescription\x125\n" +
 	"\n" +
 	"parameters\x18\x01 \x03(\v2\x15.psbench.v1.ParameterR\n" +
 	"parameters\x12*\n" +
 	"\x06inputs\x18\x04 \x01(\v2\x12.psbench.v1.InputsR\x06inputs\x12)\n" +
-	"\x10feature_gradient\x18\x05 \x01(\bR\x0ffeatureGradient\"\xa1\x01\n" +
+	"\x10feature_gradient\x18\x05 \x01(\bR\x0ffeatureGradient\x12\x14\n" +
+	"\x05steps\x18\x06 \x01(\bR\x05steps\x12\x1c\n" +
+	"\tevaluates\x18\a \x01(\bR\tevaluates\"\xa1\x01\n" +
 	"\x06Inputs\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\x03R\x04rows\x12\x18\n" +
 	"\aclasses\x18\x02 \x01(\x03R\aclasses\x12\x1a\n" +
@@ -5162,12 +5259,13 @@ const file_psbench_proto_rawDesc = "" +
 	"\x04Span\x12\x1c\n" +
 	"\tparameter\x18\x01 \x01(\x05R\tparameter\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x1a\n" +
-	"\belements\x18\x03 \x01(\x03R\belements\"\x89\x01\n" +
+	"\belements\x18\x03 \x01(\x03R\belements\"\xb9\x01\n" +
 	"\x10PartitionRequest\x12*\n" +
 	"\x06inputs\x18\x01 \x01(\v2\x12.psbench.v1.InputsR\x06inputs\x12\x1d\n" +
 	"\n" +
 	"batch_size\x18\x02 \x01(\x05R\tbatchSize\x12*\n" +
-	"\x04sets\x18\x03 \x03(\v2\x16.psbench.v1.TrainerSetR\x04sets\"(\n" +
+	"\x04sets\x18\x03 \x03(\v2\x16.psbench.v1.TrainerSetR\x04sets\x12.\n" +
+	"\tcompanion\x18\x04 \x01(\v2\x10.psbench.v1.PeerR\tcompanion\"(\n" +
 	"\n" +
 	"TrainerSet\x12\x1a\n" +
 	"\btrainers\x18\x01 \x03(\x05R\btrainers\"\xe1\x01\n" +
@@ -5186,10 +5284,11 @@ const file_psbench_proto_rawDesc = "" +
 	"\rdistinct_rows\x18\x03 \x01(\x03R\fdistinctRows\x12#\n" +
 	"\rbatch_samples\x18\x04 \x01(\x03R\fbatchSamples\x12#\n" +
 	"\rbatch_indices\x18\x05 \x01(\x03R\fbatchIndices\x12(\n" +
-	"\x10held_out_batches\x18\x06 \x01(\x03R\x0eheldOutBatches\"4\n" +
+	"\x10held_out_batches\x18\x06 \x01(\x03R\x0eheldOutBatches\"P\n" +
 	"\x04Peer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\"O\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
+	"\bprotocol\x18\x03 \x01(\bR\bprotocol\"O\n" +
 	"\x05Group\x12*\n" +
 	"\amembers\x18\x01 \x03(\v2\x10.psbench.v1.PeerR\amembers\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\x05R\bposition\"\xca\x02\n" +
@@ -5219,10 +5318,11 @@ const file_psbench_proto_rawDesc = "" +
 	"\tHookLinks\x12(\n" +
 	"\x06server\x18\x01 \x01(\v2\x10.psbench.v1.PeerR\x06server\x12'\n" +
 	"\x05group\x18\x02 \x01(\v2\x11.psbench.v1.GroupR\x05group\x12+\n" +
-	"\adefault\x18\x03 \x01(\v2\x11.psbench.v1.GroupR\adefault\"i\n" +
+	"\adefault\x18\x03 \x01(\v2\x11.psbench.v1.GroupR\adefault\"\x99\x01\n" +
 	"\vServerLinks\x12,\n" +
 	"\abuckets\x18\x01 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x12,\n" +
-	"\btrainers\x18\x02 \x03(\v2\x10.psbench.v1.PeerR\btrainers\"f\n" +
+	"\btrainers\x18\x02 \x03(\v2\x10.psbench.v1.PeerR\btrainers\x12.\n" +
+	"\tcompanion\x18\x03 \x01(\v2\x10.psbench.v1.PeerR\tcompanion\"f\n" +
 	"\n" +
 	"TableLinks\x12*\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x12.psbench.v1.LookupR\x06lookup\x12,\n" +
@@ -5232,14 +5332,15 @@ const file_psbench_proto_rawDesc = "" +
 	"\x0eCompanionLinks\x12*\n" +
 	"\atrainer\x18\x01 \x01(\v2\x10.psbench.v1.PeerR\atrainer\x12,\n" +
 	"\abuckets\x18\x02 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x12)\n" +
-	"\x04hook\x18\x03 \x01(\v2\x15.psbench.v1.HookLinksR\x04hook\"\xe1\x01\n" +
+	"\x04hook\x18\x03 \x01(\v2\x15.psbench.v1.HookLinksR\x04hook\"\x91\x02\n" +
 	"\n" +
 	"BenchLinks\x12,\n" +
 	"\abuckets\x18\x01 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x12(\n" +
 	"\x06server\x18\x02 \x01(\v2\x10.psbench.v1.PeerR\x06server\x12'\n" +
 	"\x05group\x18\x03 \x01(\v2\x11.psbench.v1.GroupR\x05group\x12%\n" +
 	"\x04sync\x18\x04 \x01(\v2\x11.psbench.v1.GroupR\x04sync\x12+\n" +
-	"\adefault\x18\x05 \x01(\v2\x11.psbench.v1.GroupR\adefault\"a\n" +
+	"\adefault\x18\x05 \x01(\v2\x11.psbench.v1.GroupR\adefault\x12.\n" +
+	"\tcompanion\x18\x06 \x01(\v2\x10.psbench.v1.PeerR\tcompanion\"a\n" +
 	"\x06Lookup\x12)\n" +
 	"\x06tables\x18\x01 \x03(\v2\x11.psbench.v1.TableR\x06tables\x12\x12\n" +
 	"\x04bags\x18\x02 \x01(\x03R\x04bags\x12\x18\n" +
@@ -5571,101 +5672,104 @@ var file_psbench_proto_depIdxs = []int32{
 	25,  // 25: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
 	20,  // 26: psbench.v1.PartitionRequest.inputs:type_name -> psbench.v1.Inputs
 	27,  // 27: psbench.v1.PartitionRequest.sets:type_name -> psbench.v1.TrainerSet
-	29,  // 28: psbench.v1.PartitionReply.shares:type_name -> psbench.v1.Share
-	30,  // 29: psbench.v1.Group.members:type_name -> psbench.v1.Peer
-	33,  // 30: psbench.v1.ConnectRequest.trainer:type_name -> psbench.v1.TrainerLinks
-	35,  // 31: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.ServerLinks
-	36,  // 32: psbench.v1.ConnectRequest.table:type_name -> psbench.v1.TableLinks
-	37,  // 33: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.DataLinks
-	38,  // 34: psbench.v1.ConnectRequest.companion:type_name -> psbench.v1.CompanionLinks
-	39,  // 35: psbench.v1.ConnectRequest.bench:type_name -> psbench.v1.BenchLinks
-	24,  // 36: psbench.v1.TrainerLinks.buckets:type_name -> psbench.v1.Bucket
-	19,  // 37: psbench.v1.TrainerLinks.model:type_name -> psbench.v1.ModelDescription
-	30,  // 38: psbench.v1.TrainerLinks.data:type_name -> psbench.v1.Peer
-	29,  // 39: psbench.v1.TrainerLinks.share:type_name -> psbench.v1.Share
-	34,  // 40: psbench.v1.TrainerLinks.hook:type_name -> psbench.v1.HookLinks
-	76,  // 41: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
-	40,  // 42: psbench.v1.TrainerLinks.lookup:type_name -> psbench.v1.Lookup
-	30,  // 43: psbench.v1.TrainerLinks.table_servers:type_name -> psbench.v1.Peer
-	30,  // 44: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
-	31,  // 45: psbench.v1.HookLinks.group:type_name -> psbench.v1.Group
-	31,  // 46: psbench.v1.HookLinks.default:type_name -> psbench.v1.Group
-	24,  // 47: psbench.v1.ServerLinks.buckets:type_name -> psbench.v1.Bucket
-	30,  // 48: psbench.v1.ServerLinks.trainers:type_name -> psbench.v1.Peer
-	40,  // 49: psbench.v1.TableLinks.lookup:type_name -> psbench.v1.Lookup
-	30,  // 50: psbench.v1.TableLinks.trainers:type_name -> psbench.v1.Peer
-	30,  // 51: psbench.v1.DataLinks.trainers:type_name -> psbench.v1.Peer
-	30,  // 52: psbench.v1.CompanionLinks.trainer:type_name -> psbench.v1.Peer
-	24,  // 53: psbench.v1.CompanionLinks.buckets:type_name -> psbench.v1.Bucket
-	34,  // 54: psbench.v1.CompanionLinks.hook:type_name -> psbench.v1.HookLinks
-	24,  // 55: psbench.v1.BenchLinks.buckets:type_name -> psbench.v1.Bucket
-	30,  // 56: psbench.v1.BenchLinks.server:type_name -> psbench.v1.Peer
-	31,  // 57: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
-	31,  // 58: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
-	31,  // 59: psbench.v1.BenchLinks.default:type_name -> psbench.v1.Group
-	18,  // 60: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
-	77,  // 61: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	78,  // 62: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
-	50,  // 63: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
-	1,   // 64: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
-	1,   // 65: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
-	60,  // 66: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
-	57,  // 67: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
-	50,  // 68: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
-	59,  // 69: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
-	58,  // 70: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
-	66,  // 71: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
-	62,  // 72: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
-	63,  // 73: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
-	64,  // 74: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
-	65,  // 75: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
-	61,  // 76: psbench.v1.Counter.head:type_name -> psbench.v1.Head
-	61,  // 77: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
-	61,  // 78: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
-	79,  // 79: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
-	2,   // 80: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
-	2,   // 81: psbench.v1.MeasureRequest.server:type_name -> psbench.v1.MeasureRequest.Expect
-	71,  // 82: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
-	72,  // 83: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	74,  // 84: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	73,  // 85: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
-	1,   // 86: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
-	1,   // 87: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
-	3,   // 88: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	30,  // 89: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	4,   // 90: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	9,   // 91: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	22,  // 92: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	26,  // 93: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
-	32,  // 94: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	42,  // 95: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	44,  // 96: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
-	46,  // 97: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
-	48,  // 98: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
-	51,  // 99: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	55,  // 100: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	53,  // 101: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
-	67,  // 102: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	69,  // 103: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	5,   // 104: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	17,  // 105: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	23,  // 106: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	28,  // 107: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
-	41,  // 108: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	43,  // 109: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	45,  // 110: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
-	47,  // 111: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
-	49,  // 112: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
-	52,  // 113: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	56,  // 114: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	54,  // 115: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
-	68,  // 116: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	70,  // 117: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	104, // [104:118] is the sub-list for method output_type
-	90,  // [90:104] is the sub-list for method input_type
-	90,  // [90:90] is the sub-list for extension type_name
-	90,  // [90:90] is the sub-list for extension extendee
-	0,   // [0:90] is the sub-list for field type_name
+	30,  // 28: psbench.v1.PartitionRequest.companion:type_name -> psbench.v1.Peer
+	29,  // 29: psbench.v1.PartitionReply.shares:type_name -> psbench.v1.Share
+	30,  // 30: psbench.v1.Group.members:type_name -> psbench.v1.Peer
+	33,  // 31: psbench.v1.ConnectRequest.trainer:type_name -> psbench.v1.TrainerLinks
+	35,  // 32: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.ServerLinks
+	36,  // 33: psbench.v1.ConnectRequest.table:type_name -> psbench.v1.TableLinks
+	37,  // 34: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.DataLinks
+	38,  // 35: psbench.v1.ConnectRequest.companion:type_name -> psbench.v1.CompanionLinks
+	39,  // 36: psbench.v1.ConnectRequest.bench:type_name -> psbench.v1.BenchLinks
+	24,  // 37: psbench.v1.TrainerLinks.buckets:type_name -> psbench.v1.Bucket
+	19,  // 38: psbench.v1.TrainerLinks.model:type_name -> psbench.v1.ModelDescription
+	30,  // 39: psbench.v1.TrainerLinks.data:type_name -> psbench.v1.Peer
+	29,  // 40: psbench.v1.TrainerLinks.share:type_name -> psbench.v1.Share
+	34,  // 41: psbench.v1.TrainerLinks.hook:type_name -> psbench.v1.HookLinks
+	76,  // 42: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
+	40,  // 43: psbench.v1.TrainerLinks.lookup:type_name -> psbench.v1.Lookup
+	30,  // 44: psbench.v1.TrainerLinks.table_servers:type_name -> psbench.v1.Peer
+	30,  // 45: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
+	31,  // 46: psbench.v1.HookLinks.group:type_name -> psbench.v1.Group
+	31,  // 47: psbench.v1.HookLinks.default:type_name -> psbench.v1.Group
+	24,  // 48: psbench.v1.ServerLinks.buckets:type_name -> psbench.v1.Bucket
+	30,  // 49: psbench.v1.ServerLinks.trainers:type_name -> psbench.v1.Peer
+	30,  // 50: psbench.v1.ServerLinks.companion:type_name -> psbench.v1.Peer
+	40,  // 51: psbench.v1.TableLinks.lookup:type_name -> psbench.v1.Lookup
+	30,  // 52: psbench.v1.TableLinks.trainers:type_name -> psbench.v1.Peer
+	30,  // 53: psbench.v1.DataLinks.trainers:type_name -> psbench.v1.Peer
+	30,  // 54: psbench.v1.CompanionLinks.trainer:type_name -> psbench.v1.Peer
+	24,  // 55: psbench.v1.CompanionLinks.buckets:type_name -> psbench.v1.Bucket
+	34,  // 56: psbench.v1.CompanionLinks.hook:type_name -> psbench.v1.HookLinks
+	24,  // 57: psbench.v1.BenchLinks.buckets:type_name -> psbench.v1.Bucket
+	30,  // 58: psbench.v1.BenchLinks.server:type_name -> psbench.v1.Peer
+	31,  // 59: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
+	31,  // 60: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
+	31,  // 61: psbench.v1.BenchLinks.default:type_name -> psbench.v1.Group
+	30,  // 62: psbench.v1.BenchLinks.companion:type_name -> psbench.v1.Peer
+	18,  // 63: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
+	77,  // 64: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	78,  // 65: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	50,  // 66: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
+	1,   // 67: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
+	1,   // 68: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
+	60,  // 69: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
+	57,  // 70: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
+	50,  // 71: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
+	59,  // 72: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
+	58,  // 73: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
+	66,  // 74: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
+	62,  // 75: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
+	63,  // 76: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
+	64,  // 77: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
+	65,  // 78: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
+	61,  // 79: psbench.v1.Counter.head:type_name -> psbench.v1.Head
+	61,  // 80: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
+	61,  // 81: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
+	79,  // 82: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
+	2,   // 83: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
+	2,   // 84: psbench.v1.MeasureRequest.server:type_name -> psbench.v1.MeasureRequest.Expect
+	71,  // 85: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
+	72,  // 86: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
+	74,  // 87: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	73,  // 88: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
+	1,   // 89: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
+	1,   // 90: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
+	3,   // 91: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	30,  // 92: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	4,   // 93: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	9,   // 94: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	22,  // 95: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	26,  // 96: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
+	32,  // 97: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	42,  // 98: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	44,  // 99: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
+	46,  // 100: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
+	48,  // 101: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
+	51,  // 102: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	55,  // 103: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	53,  // 104: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
+	67,  // 105: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	69,  // 106: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	5,   // 107: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	17,  // 108: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	23,  // 109: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	28,  // 110: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
+	41,  // 111: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	43,  // 112: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	45,  // 113: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
+	47,  // 114: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
+	49,  // 115: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
+	52,  // 116: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	56,  // 117: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	54,  // 118: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
+	68,  // 119: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	70,  // 120: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	107, // [107:121] is the sub-list for method output_type
+	93,  // [93:107] is the sub-list for method input_type
+	93,  // [93:93] is the sub-list for extension type_name
+	93,  // [93:93] is the sub-list for extension extendee
+	0,   // [0:93] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }
