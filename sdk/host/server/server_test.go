@@ -29,6 +29,7 @@ func (m *manual) Receive(p sdk.Push) error {
 
 // fixture is a server role with a link of each of its trainers.
 type fixture struct {
+	t       *testing.T
 	role    *Role
 	server  *manual
 	links   []comm.ServerLink
@@ -39,7 +40,7 @@ type fixture struct {
 func newFixture(t *testing.T, trainers int, timeout time.Duration, declared ...func(sdk.Part) sdk.Part) *fixture {
 	t.Helper()
 	m := &manual{make(chan sdk.Push, 16)}
-	s := &fixture{server: m}
+	s := &fixture{t: t, server: m}
 	var stores []*comm.Store
 	part := whole(m)
 	for _, declare := range declared {
@@ -104,10 +105,14 @@ func openServer(t testing.TB, transport string, server sdk.Part, specs []tensor.
 // late is a time at which every wait that has begun is overdue.
 func late() int64 { return comm.Now() + int64(2*hosttest.Patience) }
 
-// push sends a trainer's bucket and returns the server's next call.
+// push sends a trainer's bucket and returns the server's next call, whose Receive has ended: until
+// then the server itself is waited for.
 func (s *fixture) push(trainer int, batch int64) (*comm.Future, sdk.Push) {
+	s.t.Helper()
 	f := s.links[trainer].PushPull(batch, s.buckets[trainer])
-	return f, <-s.server.calls
+	p := <-s.server.calls
+	hosttest.Await(s.t, func() bool { return s.role.buckets[p.Bucket].takenNS[trainer].Load() == 0 })
+	return f, p
 }
 
 func (s *fixture) times(name string) []sdk.Measurement { return timesOf(s.role, name) }
@@ -204,7 +209,8 @@ func TestOverdueNamesTheMissing(t *testing.T) {
 }
 
 func TestOverdueIsReported(t *testing.T) {
-	s := newFixture(t, 2, 20*time.Millisecond)
+	// A Receive that returns at once may seem to take as long as others have the processor.
+	s := newFixture(t, 2, 500*time.Millisecond)
 	s.push(1, 0)
 	select {
 	case err := <-s.role.Events.Failures:
