@@ -28,6 +28,9 @@ type Part struct {
 	// function of that name. Quorum names the setting that decides it; see WithQuorum.
 	Asynchronous bool
 	Quorum       string
+	// Protocol says that the part is called by the frames of docs/protocol.md, in a process of its
+	// own beside one of psbench: parts in other languages are, parts in Go are not.
+	Protocol bool
 
 	build func(settings []byte, env any) (any, error)
 }

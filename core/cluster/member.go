@@ -13,6 +13,8 @@ type Member struct {
 	Plugin registry.Plugin
 	// Part is its first part, kind and key, for who wants to know what the process is.
 	Part string
+	// Protocol says that the part is called by the frames of docs/protocol.md.
+	Protocol bool
 	// Env is in addition to the core's own environment. It is asked for when the sites of
 	// all processes are known.
 	Env func() []string
@@ -42,7 +44,9 @@ func (m *Member) Site() Site {
 }
 
 // Peer is the process to those that reach its Unix socket.
-func (m *Member) Peer() process.Peer { return process.Peer{Name: m.Name, Address: m.Address} }
+func (m *Member) Peer() process.Peer {
+	return process.Peer{Name: m.Name, Address: m.Address, Protocol: m.Protocol}
+}
 
 // LinkPeer is the process to those that join it by the transport that is measured.
 func (m *Member) LinkPeer() process.Peer {

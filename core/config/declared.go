@@ -49,6 +49,10 @@ func CheckDeclared(item registry.Item, d sdk.Part) error {
 		return fmt.Errorf("%s serves %s, but %s says %s: %s", part, d.Serves, item.File, item.Serves, remedy)
 	case (d.Asynchronous || d.Quorum != "") && (d.Kind != sdk.KindServer || d.Serves == sdk.ServiceTables || d.Timing != 0):
 		return fmt.Errorf("%s is declared as asynchronous, which only a server can be that takes whole gradients: build the plugin anew, with sdk.Asynchronous", part)
+	case d.Protocol && d.Kind == sdk.KindServer && (d.Serves != sdk.ServiceGradients || d.Timing != 0):
+		return fmt.Errorf("%s speaks the protocol of docs/protocol.md, by which a server takes whole gradients, and it does something else: it must serve %s and have no timing", part, sdk.ServiceGradients)
+	case d.Protocol && d.Kind == sdk.KindTrainer:
+		return fmt.Errorf("%s speaks the protocol of docs/protocol.md, in which there are no trainers: they are written in Go", part)
 	case item.Asynchronous != nil && d.Quorum != "":
 		return fmt.Errorf("%s is asynchronous or not by its setting %s, but %s says that it %s: leave it out of the file", part, d.Quorum, item.File, waits[*item.Asynchronous])
 	case item.Asynchronous != nil && *item.Asynchronous != d.Asynchronous:

@@ -69,6 +69,28 @@ func TestAsynchronousIsChecked(t *testing.T) {
 	}
 }
 
+// The protocol for parts in other languages has servers that take whole gradients, and no trainers.
+func TestWhatSpeaksTheProtocol(t *testing.T) {
+	const served = "server s of plugin p speaks the protocol of docs/protocol.md, by which a server takes whole gradients, and it does something else: it must serve gradients and have no timing"
+	for _, c := range []struct {
+		part sdk.Part
+		want string
+	}{
+		{sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Asynchronous: true}, ""},
+		{sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceParameters}, served},
+		{sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceTables}, served},
+		{sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Timing: sdk.OnArrival}, served},
+		{sdk.Part{Kind: sdk.KindHook}, ""},
+		{sdk.Part{Kind: sdk.KindTrainer, Needs: sdk.ServiceGradients}, "trainer s of plugin p speaks the protocol of docs/protocol.md, in which there are no trainers: they are written in Go"},
+	} {
+		c.part.Protocol = true
+		err := CheckDeclared(registry.Item{Kind: c.part.Kind, Key: "s", Plugin: registry.Plugin{Name: "p"}}, c.part)
+		if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
+			t.Errorf("%+v: %s\nwant %s", c.part, got, c.want)
+		}
+	}
+}
+
 // How many trainers a server waits for decides whether it is asynchronous.
 func TestQuorum(t *testing.T) {
 	quorum := func(_ context.Context, plugin registry.Plugin) ([]sdk.Part, error) {

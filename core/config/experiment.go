@@ -57,6 +57,8 @@ type Part struct {
 	// Asynchronous says that it is a server which answers before all of its trainers have
 	// come.
 	Asynchronous bool
+	// Protocol says that it is called by the frames of docs/protocol.md, in a process of its own.
+	Protocol bool
 }
 
 // Connected are the sets of trainers that wait for each other, and so run equally many batches:

@@ -90,7 +90,10 @@ func (r *resolver) configureParts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.exp.Parts[c.Kind] = Part{Key: c.Key, Plugin: r.bounded(c.Plugin), Settings: raw, Elementwise: d.Timing != 0, Asynchronous: r.asynchronous(d, settings)}
+		r.exp.Parts[c.Kind] = Part{
+			Key: c.Key, Plugin: r.bounded(c.Plugin), Settings: raw,
+			Elementwise: d.Timing != 0, Asynchronous: r.asynchronous(d, settings), Protocol: d.Protocol,
+		}
 		for _, s := range settings {
 			r.settings = append(r.settings, result.Value{Key: fmt.Sprintf("%s.%s", c.Kind, s.name), Value: s.value, Origin: s.origin})
 		}

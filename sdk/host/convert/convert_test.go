@@ -54,7 +54,7 @@ func TestPartsCrossGRPC(t *testing.T) {
 			Kind: sdk.Kind(word.Draw(t, "kind")), Key: word.Draw(t, "key"),
 			Serves: sdk.Service(word.Draw(t, "serves")), Needs: sdk.Service(word.Draw(t, "needs")),
 			Timing: rapid.SampledFrom([]sdk.Timing{0, sdk.OnArrival, sdk.OnLastArrival}).Draw(t, "timing"), Computes: word.Draw(t, "computes"),
-			Asynchronous: rapid.Bool().Draw(t, "asynchronous"), Quorum: word.Draw(t, "quorum"),
+			Asynchronous: rapid.Bool().Draw(t, "asynchronous"), Quorum: word.Draw(t, "quorum"), Protocol: rapid.Bool().Draw(t, "protocol"),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "links") {
 			p.Links = append(p.Links, sdk.Link(word.Draw(t, "link")))
@@ -128,7 +128,7 @@ func TestPartitionsCrossGRPC(t *testing.T) {
 
 func TestPeersCrossGRPC(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := process.Peer{Name: rapid.String().Draw(t, "name"), Address: rapid.String().Draw(t, "address")}
+		p := process.Peer{Name: rapid.String().Draw(t, "name"), Address: rapid.String().Draw(t, "address"), Protocol: rapid.Bool().Draw(t, "protocol")}
 		if got := PeerFromProto(PeerToProto(p)); got != p {
 			t.Fatalf("%+v became %+v", p, got)
 		}

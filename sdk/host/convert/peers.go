@@ -6,9 +6,11 @@ import (
 )
 
 // PeerToProto gives a process to join the form in which it crosses gRPC.
-func PeerToProto(p process.Peer) *proto.Peer { return &proto.Peer{Name: p.Name, Address: p.Address} }
+func PeerToProto(p process.Peer) *proto.Peer {
+	return &proto.Peer{Name: p.Name, Address: p.Address, Protocol: p.Protocol}
+}
 
 // PeerFromProto is the inverse of PeerToProto.
 func PeerFromProto(p *proto.Peer) process.Peer {
-	return process.Peer{Name: p.GetName(), Address: p.GetAddress()}
+	return process.Peer{Name: p.GetName(), Address: p.GetAddress(), Protocol: p.GetProtocol()}
 }

@@ -32,7 +32,10 @@ type Choice struct {
 func (c Choice) Title() string { return string(c.Kind) + " " + c.Key }
 
 // Peer is a process to join or to be joined by.
-type Peer struct{ Name, Address string }
+type Peer struct {
+	Name, Address string
+	Protocol      bool // it is called by the frames of docs/protocol.md
+}
 
 // Group is the members of a collective, in rank order, and the place of this process.
 type Group struct {
