@@ -21,6 +21,7 @@ provides parts, such as servers, hooks and models, for runs to choose by key.`,
 		a.pluginDevCommand(),
 		a.pluginListCommand(),
 		a.pluginNewCommand(),
+		a.pluginPythonCommand(),
 		a.pluginRemoveCommand(),
 	)
 	return cmd

@@ -80,6 +80,10 @@ type Launcher struct {
 	sending sync.Mutex
 	orders  *net.UnixConn // the supervisor ends with it
 
+	python       sync.Once
+	pythonFolder string // where plugins in Python find the package psbench
+	pythonError  error
+
 	mu        sync.Mutex
 	processes []*Process
 	closed    bool
@@ -228,7 +232,7 @@ func wrap(m limit.Memory, path string, args []string) (string, []string) {
 }
 
 // command is the command of a plugin.
-func command(spec Spec) (*exec.Cmd, error) {
+func (l *Launcher) command(spec Spec) (*exec.Cmd, error) {
 	if spec.Plugin.Fault != nil {
 		return nil, spec.Plugin.Fault
 	}
@@ -241,6 +245,13 @@ func command(spec Spec) (*exec.Cmd, error) {
 		cmd.Path, cmd.Args = path, spec.Plugin.Command
 	}
 	cmd.Env = append(inherited(), spec.Env...)
+	if len(spec.Plugin.Command) > 0 {
+		python, err := l.pythonPath()
+		if err != nil {
+			return nil, err
+		}
+		cmd.Env = append(cmd.Env, python)
+	}
 	return cmd, nil
 }
 

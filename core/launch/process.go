@@ -38,7 +38,7 @@ type Process struct {
 }
 
 func newProcess(l *Launcher, spec Spec) (*Process, error) {
-	command, err := command(spec)
+	command, err := l.command(spec)
 	if err != nil {
 		return nil, err
 	}

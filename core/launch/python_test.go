@@ -1,0 +1,44 @@
+package launch
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/core/registry"
+)
+
+// A plugin finds the package psbench before what the user's own PYTHONPATH names: in the cache, or in
+// the run's folder where there is none. psbench's own processes need none.
+func TestPythonPath(t *testing.T) {
+	cache := t.TempDir()
+	for name, c := range map[string]struct{ cache, own, begins, ends string }{
+		"cache":        {cache, "", filepath.Join(cache, "psbench", "python-"), ""},
+		"and the user": {cache, "/mine:/yours", filepath.Join(cache, "psbench", "python-"), ":/mine:/yours"},
+		"no cache":     {"", "/mine", "RUN/python", ":/mine"},
+		"not writable": {"/proc", "", "RUN/python", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("HOME", "")
+			t.Setenv("XDG_CACHE_HOME", c.cache)
+			t.Setenv(pythonVariable, c.own)
+			l := launcher(t)
+			cmd, err := l.command(Spec{Name: "trainer0", Plugin: registry.Plugin{Name: "mine", Command: []string{"true"}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := strings.TrimPrefix(cmd.Env[len(cmd.Env)-1], pythonVariable+"=")
+			if begins := strings.Replace(c.begins, "RUN", l.Directory(), 1); !strings.HasPrefix(last, begins) || !strings.HasSuffix(last, c.ends) {
+				t.Errorf("the path is %s, want %s...%s", last, begins, c.ends)
+			}
+			first, _, _ := strings.Cut(last, ":")
+			if _, err := os.Stat(filepath.Join(first, "psbench")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if cmd, err := launcher(t).command(Spec{Name: "trainer0"}); err != nil || strings.HasPrefix(cmd.Env[len(cmd.Env)-1], pythonVariable) {
+		t.Errorf("psbench's own processes have %v", err)
+	}
+}

@@ -1,0 +1,1 @@
+"""Tests of plugins: psbench's conformance kit, from unittest."""
