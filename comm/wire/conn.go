@@ -123,9 +123,7 @@ func (c *Conn) send(h *Header, payload [][]byte) error {
 	for _, p := range payload {
 		h.Payload += uint64(len(p))
 	}
-	h.Sequence, h.Link = c.outNext.Sequence, c.outNext.Link
-	c.outNext.Sequence++
-	h.Encode(&c.outHead)
+	c.number(h)
 	c.parts = append(append(c.parts[:0], c.outHead[:]), payload...)
 	defer clear(c.parts)
 	if w, ok := c.nc.(vectorWriter); ok {
@@ -134,6 +132,13 @@ func (c *Conn) send(h *Header, payload [][]byte) error {
 	c.buffers = c.parts
 	_, err := c.buffers.WriteTo(c.nc)
 	return err
+}
+
+// number makes h, whose Payload is set, the next frame to go, in outHead.
+func (c *Conn) number(h *Header) {
+	h.Sequence, h.Link = c.outNext.Sequence, c.outNext.Link
+	c.outNext.Sequence++
+	h.Encode(&c.outHead)
 }
 
 // ReadHeader reads the header of the next frame. The caller must then read

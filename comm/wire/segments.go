@@ -47,6 +47,20 @@ func (c *Conn) SendSegments(all ...*shm.Segment) error {
 	return c.ExplainSend(shm.SendFDs(nc, note, fds...), "a segment", c.writeWait.Load())
 }
 
+// PostSegment writes a frame without a payload, whose bytes carry the descriptor of a segment, as
+// Post does. The peer reads all its frames so that descriptors are not lost.
+func (c *Conn) PostSegment(h *Header, s *shm.Segment) error {
+	nc, err := c.unix()
+	if err != nil {
+		return err
+	}
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	h.Payload = 0
+	c.number(h)
+	return shm.SendFDs(nc, c.outHead[:], s.FD())
+}
+
 // ReceiveSegment takes a segment of size bytes from the peer and maps it, for
 // reading alone if readOnly is set. It refuses one of another size and one that can
 // be shrunk, and with readOnly one that can still be mapped for writing.

@@ -17,6 +17,7 @@ const (
 	purposeDefault   = "default"   // the second ring
 	PurposeBatches   = "batches"   // a trainer to the data process
 	PurposeCompanion = "companion" // a trainer to a companion
+	PurposePart      = "part"      // a host to a companion that speaks the protocol
 )
 
 // Dial joins a process that accepts links for the purpose. The connection ends with this

@@ -1,0 +1,320 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/wire"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/sdk/host/fault"
+	"github.com/psbench/psbench/sdk/host/process"
+)
+
+// link is a host's side of the link to the part in a companion. One goroutine, the reader, reads all
+// frames of the part: it hands answers to who called, and all else that is of one kind of parts
+// to take.
+//
+// What the part owes has a deadline. The reader's is that of what has been owed for longest, so that
+// nothing else has to look at the clock. An error ends the link and with it all that is owed.
+type link struct {
+	process *process.Process
+	conn    *wire.Conn
+	take    func(h *wire.Header) error // a frame of the part's kind; on the reader
+	ended   func(err error)            // fails what is pending; on the reader, which ends
+	tensors tensors
+
+	sharing  sync.Mutex // held while a segment is numbered and sent
+	segments []*segment // by number; mu guards the list
+
+	mu       sync.Mutex
+	err      error // why it ended; nil before
+	debts    []*debt
+	armed    time.Time // the read deadline in force
+	calling  debt      // the answer to a call
+	pending  wire.Op   // of that call; 0: there is none
+	announce bool      // announcements come between the call and its answer
+
+	answers chan wire.Header
+	text    []byte        // of the answer that was handed over last; the caller's until it calls again
+	read    chan struct{} // closed when the reader has ended
+}
+
+// debt is something that the part owes once it was asked for it.
+type debt struct {
+	due   time.Time // zero: nothing is owed
+	asked wire.Header
+}
+
+// inFlight is how many frames of one call the part may be ahead of who reads them, unless a kind
+// says otherwise.
+const inFlight = 1
+
+// dial joins a companion for a kind of part. between is how many frames come between a call and
+// its answer at most, which next gives to who called, as it does the answer. take gets what else
+// comes, ended what ended the link, if anything is to be done then; both may be nil.
+func dial(p *process.Process, peer process.Peer, between int, take func(*wire.Header) error, ended func(error)) (*link, error) {
+	peer.Address = wire.Unix.Name() + ":" + peer.Address // it gives a path
+	conn, err := p.Dial(peer, process.PurposePart)
+	if err != nil {
+		return nil, err
+	}
+	l := newLink(p, conn, between, take, ended)
+	p.Own(l)
+	return l, nil
+}
+
+func newLink(p *process.Process, conn *wire.Conn, between int, take func(*wire.Header) error, ended func(error)) *link {
+	l := &link{
+		process: p, conn: conn, take: take, ended: ended,
+		answers: make(chan wire.Header, between+inFlight), read: make(chan struct{}),
+	}
+	l.owes(&l.calling)
+	go l.readAll()
+	return l
+}
+
+// boundaryPings is how often the cost of crossing is measured.
+const boundaryPings = 200
+
+// ping measures the median round trip of a no-op call.
+func (l *link) ping() (tripNS int64, err error) {
+	trips := make([]int64, boundaryPings)
+	for i := range trips {
+		h := wire.Header{Op: opPing, Arg: int64(i)}
+		start := comm.Now()
+		answer, err := l.call(&h)
+		if err != nil {
+			return 0, err
+		}
+		trips[i] = comm.Now() - start
+		if answer.Arg != h.Arg {
+			return 0, l.fail(l.wrong("answered ping %d with %d", h.Arg, answer.Arg))
+		}
+	}
+	slices.Sort(trips)
+	return trips[len(trips)/2], nil
+}
+
+// call sends a call and waits for its answer.
+func (l *link) call(h *wire.Header) (answer wire.Header, err error) {
+	if err := l.begin(h); err != nil {
+		return answer, err
+	}
+	return l.next()
+}
+
+// begin sends a call, whose answer and what comes before it next gives. One goroutine at a time
+// calls.
+func (l *link) begin(h *wire.Header) error {
+	l.mu.Lock()
+	err := l.err
+	if err == nil {
+		l.pending = h.Op
+		l.expect(&l.calling, h)
+	}
+	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return l.send(h)
+}
+
+// next waits for the next frame of the call.
+func (l *link) next() (wire.Header, error) {
+	h, ok := <-l.answers
+	if !ok {
+		return h, l.failure()
+	}
+	return h, nil
+}
+
+// send sends a frame. What the part said last explains more than that it does not listen any
+// more, so an error is that which ends the reader; on the reader, or where it is not waited for, use
+// post.
+func (l *link) send(h *wire.Header) error {
+	if l.conn.Post(h) == nil {
+		return nil
+	}
+	<-l.read // the connection is broken, or the deadline of what was asked for passes
+	return l.failure()
+}
+
+// post sends a frame that nobody waits for: the reader learns why it could not be sent.
+func (l *link) post(h *wire.Header) { _ = l.conn.Post(h) }
+
+// owes adds something that the part may owe.
+func (l *link) owes(d *debt) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.debts = append(l.debts, d)
+}
+
+// expect says that the part owes the answer to a frame from now on; mu is held.
+func (l *link) expect(d *debt, asked *wire.Header) {
+	d.asked, d.due = *asked, time.Now().Add(l.process.Timeout)
+	if l.armed.IsZero() {
+		l.arm(d.due)
+	} // else something has been owed for longer
+}
+
+// came says that the part has paid; mu is held.
+func (l *link) came(d *debt) {
+	due := d.due
+	d.due = time.Time{}
+	if !due.Equal(l.armed) {
+		return
+	}
+	l.arm(time.Time{})
+	if oldest := l.oldest(); oldest != nil {
+		l.arm(oldest.due)
+	}
+}
+
+// arm sets the read deadline; mu is held.
+func (l *link) arm(due time.Time) {
+	l.armed = due
+	_ = l.conn.SetReadDeadline(due) // fails only once closed, and then reads fail too
+}
+
+// oldest is what has been owed for longest; mu is held.
+func (l *link) oldest() (oldest *debt) {
+	for _, d := range l.debts {
+		if !d.due.IsZero() && (oldest == nil || d.due.Before(oldest.due)) {
+			oldest = d
+		}
+	}
+	return oldest
+}
+
+func (l *link) readAll() {
+	defer close(l.read)
+	var h wire.Header
+	for {
+		err := l.conn.NextHeader(&h)
+		if err == nil {
+			err = l.handle(&h)
+		}
+		if err != nil {
+			l.end(err)
+			return
+		}
+	}
+}
+
+// handle takes a frame of the part.
+func (l *link) handle(h *wire.Header) error {
+	if err := l.readText(h); err != nil {
+		return err
+	}
+	switch h.Op {
+	case opFailed:
+		return &fault.Part{Text: fmt.Sprintf("%s: %s", l.conn.Peer(), quote.Message(string(l.text)))}
+	case opTensor:
+		return l.announced(h)
+	case opMemory:
+		return l.lend(h)
+	}
+	if l.answered(h) {
+		select {
+		case l.answers <- *h:
+			return nil
+		default:
+			return l.wrong("sent more frames during %s than it may", nameOf(h.Op))
+		}
+	}
+	if l.take == nil {
+		return l.unasked(h)
+	}
+	return l.take(h)
+}
+
+// readText reads the text of a frame that may have one.
+func (l *link) readText(h *wire.Header) error {
+	if h.Payload == 0 && h.Op != opFailed {
+		return nil
+	}
+	if h.Op != opFailed && h.Op != opOrigin || h.Payload > maxText {
+		return l.wrong("sent %s with %d bytes after its header", describe(h), h.Payload)
+	}
+	l.text = slices.Grow(l.text[:0], int(h.Payload))[:h.Payload] // #nosec G115 -- at most maxText
+	return l.conn.Fill(l.text)
+}
+
+// answered says that a frame goes to who called: the answer, after which nothing is owed, or a
+// gradient before it.
+func (l *link) answered(h *wire.Header) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.pending == 0:
+		return false
+	case h.Op == l.pending:
+		l.pending = 0
+		l.came(&l.calling)
+		return true
+	}
+	return h.Op == opGradient && (l.pending == opBackward || l.pending == opBackwardInput)
+}
+
+// wrong is an error of the part, whose name comes before what it did.
+func (l *link) wrong(format string, args ...any) error {
+	return &fault.Part{Text: l.conn.Peer() + " " + fmt.Sprintf(format, args...)}
+}
+
+// unasked is the error of a frame that the part was not to send.
+func (l *link) unasked(h *wire.Header) error {
+	return l.wrong("sent %s, which nobody asked for", describe(h))
+}
+
+// end ends the link as the reader ends. Where nothing is owed nobody waits for the error, so what
+// the part itself did is told; that its process is gone the core sees.
+func (l *link) end(err error) {
+	l.mu.Lock()
+	oldest := l.oldest()
+	during := "a pause between calls"
+	if oldest != nil {
+		during = "the answer to " + describe(&oldest.asked)
+	}
+	l.mu.Unlock()
+	err = l.fail(l.conn.Explain(err, during, int64(l.process.Timeout)))
+	close(l.answers)
+	if l.ended != nil {
+		l.ended(err)
+	}
+	if _, own := errors.AsType[*fault.Part](err); own && oldest == nil {
+		l.process.Fail(err)
+	}
+}
+
+// fail ends the link with an error, or says with which one it has ended before.
+func (l *link) fail(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = err
+		_ = l.conn.Close()
+	}
+	return l.err
+}
+
+// failure is why the link has ended; nil: it has not.
+func (l *link) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Close ends the link and waits for its reader: nothing touches its segments any more.
+func (l *link) Close() error {
+	_ = l.fail(fmt.Errorf("%s has closed its link to %s: %w", l.conn.Self(), l.conn.Peer(), net.ErrClosed))
+	<-l.read
+	return nil
+}
+
+var _ io.Closer = (*link)(nil)
