@@ -47,8 +47,9 @@ lint: ## run golangci-lint
 lint-proof: ## show that lint reports every forbidden import
 	GOLANGCI_LINT="$(GOLANGCI_LINT)" .ci/lint-proof
 
-generate: ## make the protobuf code, the JSON schemas and the assembly again
+generate: ## make the protobuf code, for Python its description, the JSON schemas and the assembly again
 	$(GO) tool -modfile=tools.mod buf generate
+	$(GO) tool -modfile=tools.mod buf build --exclude-source-info -o python/psbench/psbench.binpb
 	$(GO) generate ./...
 
 contract: ## keep the sdk as it is, as a major version of the contract with plugins begins

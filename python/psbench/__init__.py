@@ -1,0 +1,48 @@
+"""Parts of psbench in Python.
+
+A plugin is a script that declares a class for each part and ends with ``psbench.serve``::
+
+    import psbench
+
+    class Half(psbench.Hook):
+        key = "half"
+        links = ("group",)
+
+        def reduce(self, state, bucket):
+            bucket.values *= 0.5
+            return self.group.average(bucket)
+
+    if __name__ == "__main__":
+        psbench.serve(Half)
+
+The kinds are Hook, Model, Criterion, Data and Server (and SynchronousServer); help() on each says
+what to write. docs/python.md of psbench is the guide.
+"""
+
+from __future__ import annotations
+
+from .gradients import Bucket, BucketSpec, Gradient, Span
+from .hook import Group, Hook, HookEnv, HookState, Operation
+from .hook import Server as ServerLink
+from .parts import DeclarationError, Env, Part, now
+from .recorder import Counter, Gauge, Histogram, Recorder, Series
+from .settings import setting
+
+__version__ = "2.1.0"
+
+__all__ = [
+    "Bucket", "BucketSpec", "Counter", "DeclarationError", "Env", "Gauge", "Gradient", "Group", "Histogram",
+    "Hook", "HookEnv", "HookState", "Operation", "Part", "Recorder", "Series", "ServerLink", "Span", "now", "serve",
+    "setting",
+]
+
+
+def serve(*parts: type[Part]) -> None:
+    """The main function of a plugin: serves the parts, each a class, until psbench ends.
+
+    It does not return. Print nothing to standard output before it. What is wrong with how a
+    part is declared is a sentence on standard error, and status 1.
+    """
+    from .companion import plugin  # what only a running plugin needs, such as grpc
+
+    plugin.serve(parts)

@@ -1,0 +1,75 @@
+"""Memory that the host owns: segments, and the tensors that lie in them."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .frames import ELEMENTS
+from .link import LinkError
+
+
+class Place(NamedTuple):
+    """Where a tensor is."""
+
+    segment: int
+    offset: int
+    count: int
+
+
+class Memory:
+    """The segments of a link, mapped, and the tensors that were announced.
+
+    A segment stays mapped for as long as anything refers to it: a tensor that is kept after the
+    link has ended is old, not gone.
+    """
+
+    def __init__(self) -> None:
+        self._segments: dict[int, mmap.mmap] = {}
+        self._read_only: set[int] = set()
+        self._tensors: dict[tuple[int, int], Any] = {}
+        self._places: dict[tuple[int, int], Place] = {}
+
+    def add_segment(self, number: int, size: int, descriptor: int, read_only: bool) -> None:
+        """Maps a segment, whose descriptor it closes."""
+        if descriptor < 0:
+            raise LinkError(f"segment {number} came without a descriptor")
+        try:
+            access = mmap.PROT_READ if read_only else mmap.PROT_READ | mmap.PROT_WRITE
+            self._segments[number] = mmap.mmap(descriptor, size, mmap.MAP_SHARED, access)
+        except (OSError, ValueError) as error:
+            raise LinkError(f"segment {number} of {size} bytes cannot be mapped: {error}") from error
+        finally:
+            os.close(descriptor)
+
+    def add_tensor(self, role: int, index: int, segment: int, offset: int, count: int) -> None:
+        """Notes where a tensor is."""
+        if segment not in self._segments:
+            raise LinkError(f"tensor {index} of role {role} lies in segment {segment}, which there is not")
+        self._tensors[role, index] = self.view(segment, offset, count, ELEMENTS.get(role, "float32"))
+        self._places[role, index] = Place(segment, offset, count)
+
+    def view(self, segment: int, offset: int, count: int, dtype: str) -> Any:
+        """Elements of a segment, as a numpy array of one dimension."""
+        try:
+            return np.ndarray((count,), dtype, self._segments[segment], offset)
+        except (TypeError, ValueError) as error:
+            raise LinkError(f"{count} elements at byte {offset} of segment {segment}, of {len(self._segments[segment])} bytes: {error}") from error
+
+    def tensor(self, role: int, index: int = 0) -> Any:
+        """A tensor as a numpy array of one dimension, with all it has room for."""
+        try:
+            return self._tensors[role, index]
+        except KeyError:
+            raise LinkError(f"tensor {index} of role {role} was not announced") from None
+
+    def has(self, role: int, index: int = 0) -> bool:
+        """Whether a tensor was announced."""
+        return (role, index) in self._tensors
+
+    def place(self, role: int, index: int = 0) -> Place:
+        """Where a tensor is."""
+        return self._places[role, index]

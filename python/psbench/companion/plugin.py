@@ -1,0 +1,90 @@
+"""The main function of a plugin: the handshake, and the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from concurrent import futures
+from typing import Any
+
+from ..parts import DeclarationError, Part
+from ..settings import declared, describe
+
+_COOKIE = ("PSBENCH_PLUGIN", "parameter-server-benchmark")
+_CONTRACT = 2001
+_CALLS = 8  # that may be open at once: Watch is one, as long as the run lasts
+_END_SECONDS = 0.05  # for the reply to the call that ends the process
+_LATE_SECONDS = 0.3
+
+
+def serve(parts: Sequence[type[Part]]) -> None:
+    """Serves parts until psbench ends the process; see psbench.serve."""
+    script = os.path.basename(sys.argv[0]) or "this script"
+    if os.environ.get(_COOKIE[0]) != _COOKIE[1]:
+        sys.exit(f"{script} is a plugin of psbench, which starts it itself: psbench plugin add {script}, or psbench plugin check {script}")
+    try:
+        checked = check(parts)
+    except DeclarationError as error:
+        sys.exit(f"{script}: {error}")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the core's business
+
+    import grpc
+
+    from .process import Process
+    from .service import Service
+
+    process = Process()
+    service = Service(checked, process)
+    pool = futures.ThreadPoolExecutor(_CALLS, "psbench call")
+    server = grpc.server(pool, service.handlers(), options=[("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)])
+    path = os.path.join(os.environ.get("PSBENCH_PLUGIN_DIR", "."), f"plugin.{os.getpid()}.sock")
+    server.add_insecure_port("unix:" + path)
+    server.start()
+    service.started()
+    threading.excepthook = lambda failed: process.fail_thread(failed)
+    shake_hands(path)
+    process.run()
+    end(server)
+
+
+def shake_hands(path: str) -> None:
+    """Tells the core where the plugin listens. Whatever is printed after that goes to standard error."""
+    sys.stdout.write(f"1|{_CONTRACT}|unix|{path}|grpc\n")
+    sys.stdout.flush()
+    os.dup2(2, 1)
+
+
+def end(server: Any) -> None:
+    """Ends the process, whatever threads it has."""
+    late = threading.Timer(_LATE_SECONDS, os._exit, (0,))
+    late.daemon = True
+    late.start()
+    server.stop(_END_SECONDS).wait()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def check(parts: Sequence[type[Part]]) -> list[type[Part]]:
+    """The parts, if each is declared as it must be; else a DeclarationError."""
+    if not parts:
+        raise DeclarationError("psbench.serve was given no part: give it a class, as in psbench.serve(MyHook)")
+    seen: dict[tuple[str, str], type[Part]] = {}
+    for part in parts:
+        if not isinstance(part, type) or not issubclass(part, Part) or not part.kind:
+            given = part if isinstance(part, type) else f"a {type(part).__name__}"
+            raise DeclarationError(f"psbench.serve was given {given}: give it classes that derive from psbench.Hook, Model, Criterion, Data or Server")
+        if not part.key or not isinstance(part.key, str):
+            raise DeclarationError(f'{part.__name__} has no key: write key = "..." in the class, which users choose it by')
+        if (part.kind, part.key) in seen:
+            raise DeclarationError(f"{part.__name__} and {seen[part.kind, part.key].__name__} are both {part.kind} {part.key}: give one of them another key")
+        seen[part.kind, part.key] = part
+        links = getattr(part, "links", ())
+        if isinstance(links, str) or any(link not in ("server", "group", "default") for link in links):
+            raise DeclarationError(f'{part.__name__} has links {links!r}: they are some of ("server", "group", "default")')
+        if declared(part) is not None:
+            describe(part)
+    return list(parts)

@@ -1,0 +1,226 @@
+"""The main thread of a plugin: it greets the host, serves its frames, and carries out what the
+threads of the set-up calls ask for. So all methods of a part run on this thread, one at a time."""
+
+from __future__ import annotations
+
+import collections
+import os
+import queue
+import select
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from . import frames
+from .faults import Fault, last_line, print_traceback
+from .link import Link, LinkError, listen
+from .memory import Memory
+
+
+class _Task:
+    """Something that the main thread is to do for another one, which waits."""
+
+    def __init__(self, what: Callable[[], Any]) -> None:
+        self._what = what
+        self._done = threading.Event()
+        self._result: Any = None
+        self._error: BaseException | None = None
+
+    def carry_out(self) -> None:
+        try:
+            self._result = self._what()
+        except BaseException as error:  # whatever it is, it is that of the one who waits
+            self._error = error
+        self._done.set()
+
+    def result(self, timeout: float | None) -> Any:
+        if not self._done.wait(timeout):
+            raise TimeoutError
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+class Process:
+    """What the process of a part has: the link to its host, memory, and what fails."""
+
+    def __init__(self) -> None:
+        self.memory = Memory()
+        self.link: Link | None = None
+        self.linked = threading.Event()
+        self.failures: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        """What fails outside of calls, for Watch; None: the process ends."""
+        self.moved: Callable[[int, int], object] = lambda role, index: None
+        """Is told of each tensor that the host announces, by role and index."""
+        self.core_gone = False
+        self.forked = False
+        self._handlers: list[tuple[Callable[..., None], str] | None] = [None] * 256
+        self._expected = (b"", "")
+        self._listener: socket.socket | None = None
+        self._poll = select.poll()
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._poll.register(self._wake, select.POLLIN)
+        self._tasks: queue.SimpleQueue[_Task] = queue.SimpleQueue()
+        self._deferred: collections.deque[frames.Header] = collections.deque()
+        self._requested = 0
+        self.over = False
+        self._failed = False
+        self.serve(frames.SEGMENT, self._segment, "segment")
+        self.serve(frames.TENSOR, self._tensor, "tensor")
+        self.serve(frames.PING, self._ping, "ping")
+        os.register_at_fork(after_in_child=self._fork)
+
+    def serve(self, op: int, handler: Callable[..., None], method: str) -> None:
+        """Has handler called with flags, batch, bucket, rows, arg and arg2 of frames with op."""
+        self._handlers[op] = handler, method
+
+    def ask(self, what: Callable[[], Any], timeout: float | None = None) -> Any:
+        """Has the main thread do something, from another thread; a TimeoutError if it does not in time."""
+        task = _Task(what)
+        self._tasks.put(task)
+        os.eventfd_write(self._wake, 1)
+        return task.result(timeout)
+
+    def listen(self, directory: str, secret: bytes, name: str) -> str:
+        """Awaits the host at a socket, whose path it gives."""
+        self._expected = secret, name
+        self._listener = listen(directory)
+        self._poll.register(self._listener, select.POLLIN)
+        return str(self._listener.getsockname())
+
+    def end(self) -> None:
+        """Ends run, from any thread."""
+        self.over = True
+        self.failures.put(None)
+        os.eventfd_write(self._wake, 1)
+
+    def run(self) -> None:
+        """The main thread's life."""
+        link, wake, poll = -1, self._wake, self._poll
+        while not self.over:
+            while self._deferred:
+                self._dispatch(self._deferred.popleft())
+            for descriptor, _ in poll.poll():
+                if descriptor == link:
+                    self._take()
+                elif descriptor == wake:
+                    os.eventfd_read(wake)
+                    while not self._tasks.empty():
+                        self._tasks.get().carry_out()
+                else:
+                    link = self._greet()
+
+    def fail(self, method: str, error: BaseException) -> None:
+        """Ends the run: the host is told what is wrong in a method, or the core if there is no host."""
+        if self.forked:
+            print(f"psbench: process {os.getpid()}, a copy of a part that was made by a fork, went on as if it were the part, and ends", file=sys.stderr, flush=True)
+            os._exit(1)
+        print_traceback(error)
+        if self._failed:
+            return
+        self._failed = True
+        sentence = last_line(error) if isinstance(error, (Fault, LinkError)) else f"{method}: {last_line(error)}"
+        try:
+            if self.link is not None:
+                self.link.fail(sentence)
+                return
+        except OSError:
+            pass  # the host is gone
+        self.failures.put(sentence)
+
+    def allocate(self, size: int) -> int:
+        """Asks the host for a segment of so many bytes, and gives its number. Calls that come meanwhile wait."""
+        self._requested += 1
+        assert self.link is not None
+        self.link.send(frames.MEMORY, bucket=self._requested, arg=size)
+        while True:
+            header = self.link.receive()
+            if header is None:
+                raise Fault(f"the host hung up instead of giving {size} bytes of memory")
+            op = header[2]
+            if op in (frames.SEGMENT, frames.TENSOR):
+                self._dispatch(header)
+                if op == frames.SEGMENT and header[8] == self._requested:
+                    return header[5]
+            else:
+                self._deferred.append(header)
+
+    def next_failure(self, timeout: float) -> str | None:
+        """What failed, once something has, within so many seconds; or None."""
+        try:
+            return self.failures.get(timeout=timeout)
+        except queue.Empty:
+            return None
+
+    def fail_thread(self, failed: threading.ExceptHookArgs) -> None:
+        """Ends the run for an exception that ended a thread of the part."""
+        if failed.exc_value is not None:
+            self.fail(f"thread {failed.thread.name}" if failed.thread else "a thread", failed.exc_value)
+
+    def _take(self) -> None:
+        """Serves the next frame of the host, or notes that it is gone."""
+        link = self.link
+        assert link is not None
+        try:
+            header = link.receive()
+        except (OSError, LinkError) as error:
+            header = None
+            if not isinstance(error, ConnectionError):
+                self.fail("receive", error)
+        if header is not None:
+            self._dispatch(header)
+        else:
+            self._poll.unregister(link)
+            link.close()
+            self.over = self.over or self.core_gone
+
+    def _dispatch(self, header: frames.Header) -> None:
+        handler = self._handlers[header[2]]
+        try:
+            if handler is None:
+                raise LinkError(f"the host called operation {header[2]:#x}, which this part does not serve")
+            handler[0](header[3], header[4], header[5], header[6], header[7], header[8])
+        except BaseException as error:
+            self.fail(handler[1] if handler else "", error)
+
+    def _greet(self) -> int:
+        """Takes a caller, who is the host if its hello is right. It gives the link's descriptor."""
+        assert self._listener is not None
+        connection, _ = self._listener.accept()
+        connection.settimeout(10)  # for the greeting
+        link = Link(connection)
+        try:
+            if link.greet(*self._expected):
+                connection.settimeout(None)
+                self._poll.unregister(self._listener)
+                self._listener.close()
+                self._poll.register(link, select.POLLIN)
+                self.link = link
+                self.linked.set()
+                return link.fileno()
+        except (OSError, LinkError) as error:
+            print(f"psbench: a caller did not greet: {error}", file=sys.stderr)
+        link.close()
+        return -1
+
+    def _segment(self, flags: int, batch: int, bucket: int, rows: int, arg: int, arg2: int) -> None:
+        assert self.link is not None
+        descriptor, self.link.descriptor = self.link.descriptor, -1
+        self.memory.add_segment(bucket, arg, descriptor, flags & 1 != 0)
+
+    def _tensor(self, flags: int, batch: int, bucket: int, rows: int, arg: int, arg2: int) -> None:
+        self.memory.add_tensor(flags, bucket, rows, arg, arg2)
+        self.moved(flags, bucket)
+
+    def _ping(self, flags: int, batch: int, bucket: int, rows: int, arg: int, arg2: int) -> None:
+        assert self.link is not None
+        self.link.send(frames.PING, flags, batch, bucket, rows, arg, arg2)
+
+    def _fork(self) -> None:
+        """Lets a child of this process answer nothing in its place."""
+        self.forked = True
+        for ours in (self.link, self._listener):
+            if ours is not None:
+                ours.close()

@@ -1,0 +1,82 @@
+"""What the roles of all kinds have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...gradients import BucketSpec, Span
+from ...parts import Part
+from ...recorder import Recorder
+from ...settings import decode
+from ..faults import Fault, last_line, print_traceback
+from ..process import Process
+
+
+class Role:
+    """A part in its process. All but facts of it is called on the main thread."""
+
+    def __init__(self, process: Process, part: type[Part], request: Any) -> None:
+        self.process = process
+        self.memory = process.memory
+        self.recorder = Recorder()
+        self.title = f"{part.kind} {part.key}"
+        self.part: Part | None = None
+        self._class, self._request = part, request
+        try:
+            self._settings = decode(part, request.part.settings)
+        except (TypeError, ValueError) as error:  # also of the author's own __post_init__
+            raise Fault(f"{self.title}: {error}") from error
+
+    def configure(self, reply: Any) -> None:
+        """Makes the part, if its kind is made at Configure, and says in the reply what it is."""
+
+    def connect(self, links: Any) -> None:
+        """Makes the part, if its kind is made at Connect; the link is there."""
+
+    def make(self, **env: Any) -> Any:
+        """Makes the part in an environment of its kind."""
+        request = self._request
+        known = self._class.Environment(rank=request.rank, name=request.name, **env)
+        self.part = self.call("setup", lambda: self._class(self._settings, known, self.recorder))
+        return self.part
+
+    def call(self, method: str, what: Any) -> Any:
+        """Calls a method of the part outside of frames; an error of it names part and method."""
+        try:
+            return what()
+        except Exception as error:
+            print_traceback(error)
+            raise Fault(f"{self.title}, {method}: {last_line(error)}") from error
+
+    def reset(self) -> None:
+        """Begins a pass."""
+        self.recorder.reset()
+        if self.part is not None:
+            self.call("reset", self.part.reset)
+
+    def facts(self) -> dict[str, str]:
+        """Facts of the part."""
+        return self._texts("facts", self.part.facts) if self.part else {}
+
+    def pass_facts(self) -> dict[str, str]:
+        """Facts of the part after a pass."""
+        return self._texts("pass_facts", self.part.pass_facts) if self.part else {}
+
+    def close(self) -> None:
+        """Closes the part, once."""
+        part, self.part = self.part, None
+        if part is not None:
+            self.call("close", part.close)
+
+    def _texts(self, method: str, of: Any) -> dict[str, str]:
+        facts = self.call(method, of)
+        if not isinstance(facts, dict):
+            raise Fault(f"{self.title}, {method}: it gives a {type(facts).__name__} instead of a dict of texts")
+        return {str(name): str(value) for name, value in facts.items()}
+
+
+def bucket_specs(buckets: Any) -> tuple[BucketSpec, ...]:
+    """The buckets of a message."""
+    return tuple(
+        BucketSpec(index, b.elements, b.sparse, b.table_rows, b.width, b.capacity, tuple(Span(s.parameter, s.offset, s.elements) for s in b.parameters))
+        for index, b in enumerate(buckets))

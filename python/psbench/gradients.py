@@ -1,0 +1,99 @@
+"""Gradients, and the buckets that they are reduced in."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Gradient:
+    """A gradient in memory that psbench owns: dense, or some rows of a table.
+
+    values: float32, written in place. Of a dense gradient all its elements; of a sparse one
+        [rows, width]. It is valid until the gradient is given back; what is kept longer is
+        overwritten by others, so copy it.
+    rows: int32, the row numbers of a sparse gradient, strictly ascending; None of a dense one.
+    """
+
+    __slots__ = ("values", "rows", "capacity", "_all_values", "_all_rows")
+
+    values: NDArray[np.float32]
+    rows: NDArray[np.int32] | None
+    capacity: int
+    """The most rows that a sparse gradient has room for; 0 of a dense one."""
+
+    def __init__(self, values: Any, rows: Any = None) -> None:
+        self.values, self.rows = values, rows
+        self._all_values, self._all_rows = values, rows
+        self.capacity = 0 if rows is None else len(rows)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether it is rows of a table."""
+        return self.rows is not None
+
+    def set_rows(self, count: int) -> None:
+        """Makes a sparse gradient have so many rows. Then write ``rows`` and ``values``.
+
+        The first ones keep what they held. More than ``capacity`` is a ValueError.
+        """
+        if self._all_rows is None:
+            raise ValueError("a dense gradient has no rows to set")
+        if not 0 <= count <= self.capacity:
+            raise ValueError(f"a sparse gradient of {count} rows does not fit a capacity of {self.capacity} rows")
+        if count != len(self.rows):  # type: ignore[arg-type]
+            self.rows, self.values = self._all_rows[:count], self._all_values[:count]
+
+    def _count(self) -> int:
+        """Its rows, as frames say it."""
+        return 0 if self.rows is None else len(self.rows)
+
+
+@dataclasses.dataclass(frozen=True)
+class Span:
+    """Where the gradient of a parameter lies in a dense bucket, in elements."""
+
+    parameter: int
+    offset: int
+    elements: int
+
+
+@dataclasses.dataclass(frozen=True)
+class BucketSpec:
+    """What every rank knows of a bucket: a run of gradients that is reduced together.
+
+    index: counts buckets in the order in which the backward pass completes them, from 0.
+    elements: of a dense bucket; table_rows x width of a sparse one.
+    sparse: it is one embedding table, whose gradient travels as rows.
+    table_rows, width, capacity: of a sparse bucket: rows and columns of its table, and the most
+        rows that a reduced gradient of it can have in this run. 0 of a dense one.
+    parameters: what lies where in a dense one.
+    """
+
+    index: int = 0
+    elements: int = 0
+    sparse: bool = False
+    table_rows: int = 0
+    width: int = 0
+    capacity: int = 0
+    parameters: tuple[Span, ...] = ()
+
+
+class Bucket(Gradient):
+    """A bucket with its gradient in place. See BucketSpec for the other attributes."""
+
+    __slots__ = ("spec", "index", "elements", "table_rows", "width", "parameters")
+
+    def __init__(self, spec: BucketSpec, values: Any, rows: Any = None) -> None:
+        super().__init__(values, rows)
+        self.spec, self.index, self.elements = spec, spec.index, spec.elements
+        self.table_rows, self.width, self.parameters = spec.table_rows, spec.width, spec.parameters
+
+    def __repr__(self) -> str:
+        if self.sparse:
+            return f"<bucket {self.index}: {self._count()} rows of {self.width} elements>"
+        return f"<bucket {self.index}: {self.elements} elements>"

@@ -1,0 +1,154 @@
+"""Hooks: what happens to a bucket of gradients before the optimizer steps."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Generator, Sequence
+from typing import ClassVar, Union
+
+from .gradients import Bucket, BucketSpec
+from .parts import Env, Part
+
+
+@dataclasses.dataclass
+class HookEnv(Env):
+    """What a hook knows of its run.
+
+    trainers: of the run, the members of the groups.
+    buckets: those that it will be given to reduce, in order of their index.
+    seed: the run's --torch-seed.
+    """
+
+    trainers: int = 1
+    buckets: Sequence[BucketSpec] = ()
+    seed: int = 0
+
+
+class HookState:
+    """What a hook knows of the trainer's progress when it gets a bucket."""
+
+    __slots__ = ("batch", "_bucket")
+
+    batch: int
+    """Counts iterations, from 0."""
+
+    def __init__(self, batch: int = 0, bucket: int = 0) -> None:
+        self.batch, self._bucket = batch, bucket
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Batch and bucket: the key under which to record."""
+        return self.batch, self._bucket
+
+
+class Operation:
+    """An operation on a bucket that a hook asks for: return it or yield it from ``reduce``."""
+
+    __slots__ = ("bucket", "op", "flags", "arg")
+
+    def __init__(self, bucket: Bucket, op: int, flags: int = 0, arg: int = 0) -> None:
+        if not isinstance(bucket, Bucket):
+            raise TypeError(f"an operation is on a bucket, not on {_what(bucket)}: give it the one that reduce was given")
+        self.bucket, self.op, self.flags, self.arg = bucket, op, flags, arg
+
+
+class Server:
+    """The link to the trainer's parameter server."""
+
+    def push_pull(self, bucket: Bucket) -> Operation:
+        """Pushes the bucket; what the server answers, such as the average, takes its place."""
+        return Operation(bucket, 0x69)
+
+
+class Group:
+    """A process group of all trainers. Each asks for the same operations on a bucket and batch."""
+
+    def __init__(self, flags: int = 0) -> None:
+        self._flags = flags
+
+    def all_reduce(self, bucket: Bucket) -> Operation:
+        """Leaves the sum of all trainers' buckets in each."""
+        return Operation(bucket, 0x6A, self._flags)
+
+    def average(self, bucket: Bucket) -> Operation:
+        """Leaves the sum, divided by the trainers, in each."""
+        return Operation(bucket, 0x6B, self._flags)
+
+    def broadcast(self, bucket: Bucket, root: int = 0) -> Operation:
+        """Leaves the bucket of the trainer at position root in each."""
+        return Operation(bucket, 0x6C, self._flags, root)
+
+    def reduce_scatter(self, bucket: Bucket) -> Operation:
+        """Leaves in each trainer its own part of the sum; see comm.Group for the parts."""
+        return Operation(bucket, 0x6D, self._flags)
+
+    def all_gather(self, bucket: Bucket) -> Operation:
+        """Leaves in each the own parts of all."""
+        return Operation(bucket, 0x6E, self._flags)
+
+    def all_to_all(self, bucket: Bucket) -> Operation:
+        """Exchanges equal parts: part i goes to the trainer at position i."""
+        return Operation(bucket, 0x6F, self._flags)
+
+
+Reduction = Union[None, Operation, Generator[Operation, None, Union[None, Operation]]]
+"""What ``reduce`` may return, or be."""
+
+
+class Hook(Part):
+    """Reduces buckets of gradients: derive from it and write ``reduce``.
+
+    A hook names its links, and finds them as attributes: ``server`` (push and pull with the
+    trainer's server), ``group`` (all trainers) and ``default`` (a second group of the same
+    trainers, for a collective beside those of the first)::
+
+        class Half(psbench.Hook):
+            key = "half"
+            links = ("group",)
+
+            def reduce(self, state, bucket):
+                bucket.values *= 0.5
+                return self.group.average(bucket)
+
+    Order of calls: setup, then for each pass reset, and reduce for every bucket of every batch.
+    """
+
+    kind = "hook"
+    Environment = HookEnv
+    links: ClassVar[Sequence[str]] = ()
+
+    env: HookEnv
+    server: Server
+    group: Group
+    default: Group
+
+    def reduce(self, state: HookState, bucket: Bucket) -> Reduction:
+        """Reduces a bucket: changes ``bucket.values`` in place, and asks for operations.
+
+        It may return None (the bucket is reduced), or an operation such as
+        ``self.group.average(bucket)``, which ends the reduction when it is done. Or it is a
+        generator that yields operations one after the other and goes on once each has ended.
+        Several buckets may be on their way at once, each with a generator of its own.
+
+        ``bucket.values`` is a float32 view of the trainer's own memory: [elements] of a dense
+        bucket, [rows, width] of a sparse one, whose row numbers are ``bucket.rows``; an
+        operation may change how many rows there are. The memory is the hook's until it returns
+        (of a generator: until it ends), but for the time of an operation.
+        """
+        raise NotImplementedError(f"hook {self.key} has no method reduce(self, state, bucket)")
+
+    def _connect(self) -> None:
+        for name in self.links:
+            setattr(self, name, {"server": Server, "group": Group}.get(name, lambda: Group(1))())
+
+    def __getattr__(self, name: str) -> object:
+        if name in ("server", "group", "default"):
+            raise AttributeError(f'hook {self.key} has no link "{name}": name it in links = ("{name}",)')
+        raise AttributeError(f"{type(self).__name__} has no attribute {name}")
+
+
+def _what(value: object) -> str:
+    """A value, as sentences for authors name it."""
+    kind = type(value).__name__
+    shape = getattr(value, "shape", None)
+    return f"{getattr(value, 'dtype', kind)} {list(shape)}" if shape is not None else f"{kind} {value!r}"[:100]

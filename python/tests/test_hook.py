@@ -1,0 +1,140 @@
+import contextlib
+import io
+import unittest
+
+import numpy as np
+
+import psbench
+
+from .double import Companion, Frame, dense, sparse
+
+
+class Half(psbench.Hook):
+    key = "half"
+    links = ("group", "default", "server")
+
+    def reduce(self, state, bucket):
+        bucket.values *= 0.5
+        return self.group.average(bucket)
+
+
+class Rounds(Half):
+    """Two operations, work after each, and a last one."""
+
+    key = "rounds"
+
+    def reduce(self, state, bucket):
+        bucket.values[0] += state.batch
+        yield self.default.all_reduce(bucket)
+        bucket.values[0] *= 2
+        yield self.server.push_pull(bucket)
+        bucket.values[0] -= 1
+
+
+class Local(Half):
+    key = "local"
+
+    def reduce(self, state, bucket):
+        if bucket.sparse:
+            bucket.set_rows(1)
+            bucket.rows[0] = 4
+            bucket.values[:] = 9
+
+
+class HookTest(unittest.TestCase):
+    def test_an_operation_is_the_last_one(self):
+        with Companion(Half, buckets=[dense(3)]) as c:
+            values = c.host.tensor(4, 0, np.float32([2, 4, 6]))
+            asked = c.host.call(0x68, batch=5, bucket=0)
+            self.assertEqual(asked, Frame(0x6B, flags=0x80, batch=5, bucket=0))
+            self.assertEqual(values.tolist(), [1, 2, 3])
+
+    def test_a_generator_goes_on_as_operations_end(self):
+        with Companion(Rounds, buckets=[dense(1), dense(1)]) as c:
+            first, second = (c.host.tensor(4, i, np.float32([10])) for i in (0, 1))
+            self.assertEqual(c.host.call(0x68, batch=3, bucket=0), Frame(0x6A, flags=1, batch=3, bucket=0))
+            self.assertEqual(c.host.call(0x68, batch=3, bucket=1), Frame(0x6A, flags=1, batch=3, bucket=1))
+            self.assertEqual(c.host.call(0x70, batch=3, bucket=1, arg=0x6A), Frame(0x69, batch=3, bucket=1))
+            self.assertEqual(second[0], 26)
+            self.assertEqual(first[0], 13)
+            self.assertEqual(c.host.call(0x70, batch=3, bucket=1, arg=0x69), Frame(0x71, batch=3, bucket=1))
+            self.assertEqual(second[0], 25)
+            self.assertEqual(c.host.call(0x70, batch=3, bucket=0, arg=0x6A), Frame(0x69, batch=3, bucket=0))
+
+    def test_a_sparse_bucket_has_rows(self):
+        seen = []
+
+        class Looking(Half):
+            def reduce(self, state, bucket):
+                seen.append((bucket.rows.tolist(), bucket.values.shape))
+                yield self.group.average(bucket)
+                seen.append((bucket.rows.tolist(), bucket.values.tolist()))
+                bucket.set_rows(1)
+
+        with Companion(Looking, buckets=[sparse(10, 2, 3)]) as c:
+            c.host.tensor(4, 0, np.float32(range(6)))
+            c.host.tensor(5, 0, np.int32([1, 2, 8]))
+            self.assertEqual(c.host.call(0x68, bucket=0, rows=2), Frame(0x6B, bucket=0, rows=2))
+            self.assertEqual(c.host.call(0x70, bucket=0, rows=3, arg=0x6B), Frame(0x71, bucket=0, rows=1))
+            self.assertEqual(seen, [([1, 2], (2, 2)), ([1, 2, 8], [[0, 1], [2, 3], [4, 5]])])
+
+    def test_a_hook_need_not_communicate(self):
+        with Companion(Local, buckets=[dense(1), sparse(5, 1, 2)]) as c:
+            c.host.tensor(4, 0, np.float32([1]))
+            values, rows = c.host.tensor(4, 1, np.float32([1, 2])), c.host.tensor(5, 1, np.int32([0, 1]))
+            self.assertEqual(c.host.call(0x68, bucket=0), Frame(0x71, bucket=0))
+            self.assertEqual(c.host.call(0x68, bucket=1, rows=2), Frame(0x71, bucket=1, rows=1))
+            self.assertEqual((values[0], rows[0]), (9, 4))
+
+    def test_what_a_hook_knows(self):
+        with Companion(Half, buckets=[dense(3), sparse(10, 2, 3)], trainers=4, seed=9, rank=1) as c:
+            env = c.service._role.part.env
+            self.assertEqual((env.rank, env.name, env.trainers, env.seed), (1, "trainer0.hook", 4, 9))
+            self.assertEqual(env.buckets[0].parameters, (psbench.Span(0, 0, 3),))
+            self.assertEqual(env.buckets[1], psbench.BucketSpec(1, 20, True, 10, 2, 3))
+
+    def test_a_bucket_that_moves_is_found(self):
+        with Companion(Half, buckets=[dense(1)]) as c:
+            c.host.tensor(4, 0, np.float32([2]))
+            c.host.call(0x68, bucket=0)
+            moved = c.host.tensor(4, 0, np.float32([8]))
+            c.host.call(0x68, bucket=0)
+            self.assertEqual(moved[0], 4)
+
+    def test_what_is_wrong_ends_the_run(self):
+        def raises(self, state, bucket):
+            raise ValueError("it is\nwrong")
+
+        def raises_later(self, state, bucket):
+            yield self.group.average(bucket)
+            raise OSError("late")
+
+        cases = [
+            (raises, "reduce: ValueError: it is wrong"),
+            (raises_later, "reduce: OSError: late"),
+            (lambda self, state, bucket: 3, "reduce: TypeError: it returns 3: it must return None, or an operation such as self.group.average(bucket), or be a generator of operations"),
+            (lambda self, state, bucket: (yield bucket.values), "reduce: TypeError: it yields a ndarray: it must yield operations, such as self.group.average(bucket)"),
+            (lambda self, state, bucket: self.group.average(bucket.values), "reduce: TypeError: an operation is on a bucket, not on float32 [1]: give it the one that reduce was given"),
+            (lambda self, state, bucket: psbench.Operation(psbench.Bucket(psbench.BucketSpec(3), bucket.values), 0x6B),
+             "reduce: ValueError: it was given <bucket 0: 1 elements> and asks for an operation on <bucket 3: 0 elements>: each reduction is of its own bucket"),
+            (lambda self, state, bucket: bucket.set_rows(1), "reduce: ValueError: a dense gradient has no rows to set"),
+            (lambda self, state, bucket: exit(3), "reduce: SystemExit: 3"),
+        ]
+        for reduce, want in cases:
+            with self.subTest(want), contextlib.redirect_stderr(io.StringIO()) as log:
+                with Companion(type("Bad", (Half,), {"reduce": reduce}), buckets=[dense(1)]) as c:
+                    c.host.tensor(4, 0, np.float32([1]))
+                    answer = c.host.call(0x68, bucket=0)
+                    if answer.op != 0x63:
+                        answer = c.host.call(0x70, bucket=0, arg=answer.op)
+                    self.assertEqual((answer.op, answer.payload.decode()), (0x63, want))
+                self.assertIn("Traceback", log.getvalue())
+                if "it is" in want:
+                    self.assertNotIn("process.py", log.getvalue())
+
+    def test_a_link_that_was_not_named(self):
+        class Unlinked(psbench.Hook):
+            key = "unlinked"
+
+        with self.assertRaisesRegex(AttributeError, 'hook unlinked has no link "group": name it in links'):
+            Unlinked().group  # noqa: B018
