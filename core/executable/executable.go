@@ -45,7 +45,8 @@ func Files(command []string) ([]File, error) {
 
 // Paths are the files that a command runs: its program first, then the interpreters of a script
 // (env, and what env finds, where it names that), then the arguments that name files, such as
-// the script that an interpreter is given. They are resolved, and each stands once.
+// the script that an interpreter is given, then what a script of Python imports from its own
+// folder. They are resolved, and each stands once.
 func Paths(command []string) ([]string, error) {
 	var paths []string
 	add := func(path string) error {
@@ -55,6 +56,7 @@ func Paths(command []string) ([]string, error) {
 		}
 		return err
 	}
+	python, script := false, command[0]
 	next := []string{command[0]}
 	for depth := 0; len(next) > 0; depth++ {
 		if depth > deepest {
@@ -64,6 +66,7 @@ func Paths(command []string) ([]string, error) {
 			if err := add(path); err != nil {
 				return nil, err
 			}
+			python = python || isPython(path)
 		}
 		var arguments []string
 		var err error
@@ -77,9 +80,21 @@ func Paths(command []string) ([]string, error) {
 			if err := add(argument); err != nil {
 				return nil, err
 			}
+			if isPython(script) {
+				script = argument
+			}
 		}
 	}
-	return paths, nil
+	if !python || isPython(script) {
+		return paths, nil
+	}
+	files, err := modules(script)
+	for _, file := range files {
+		if err := add(file); err != nil {
+			return nil, err
+		}
+	}
+	return paths, err
 }
 
 // NamesFile says whether an argument is meant as the path of a regular file. A word without a

@@ -12,8 +12,12 @@ import (
 
 // Guard reports that somebody else than the user and root could change what is at a path: by
 // writing the file, or by putting another one in its place, for which a folder above it is
-// enough. Path is absolute and without symbolic links.
+// enough. Path is absolute and without symbolic links. Of a module of Python what Python compiled of
+// it counts as well.
 func Guard(path string) error {
+	if err := guardCompiled(path); err != nil {
+		return err
+	}
 	for at := path; ; at = filepath.Dir(at) {
 		info, err := os.Lstat(at)
 		if err != nil {
