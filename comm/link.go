@@ -35,8 +35,11 @@ type Port interface {
 	// not wait for another push. An error of handle ends Serve. A trainer may
 	// take as long as it likes between pushes. Serve may be called once.
 	Serve(handle func(*Arrival) error) error
-	// Store is where the pushes of a trainer arrive.
-	Store(trainer int) *Store
+	// Stores are where the pushes of a trainer arrive: first those of gradients that lie in
+	// the trainer's own store, and where that is told apart, those that lie elsewhere. A port
+	// whose pushes nobody is at work on any more may give them back as it closes; those that it
+	// does not are the caller's, once it is closed.
+	Stores(trainer int) []*Store
 	// Close ends all links and waits for Serve, so handle must not call it.
 	io.Closer
 }

@@ -109,6 +109,17 @@ func Open(name string) (*Fabric, error) {
 // OnOneHost says that it joins processes of one host alone.
 func (f *Fabric) OnOneHost() bool { return f.Maps() || !f.Network.OnIP() }
 
+// InSegments is the fabric whose stores all lie in segments, which can be passed to a process that no
+// link joins: this one if it maps memory. What it carries, and who it can join, is the same.
+func (f *Fabric) InSegments() *Fabric {
+	p, ok := f.Provider.(stream.Provider)
+	if !ok {
+		return f
+	}
+	p.Allocate = sharedMemory.NewStore
+	return &Fabric{f.Name, f.Network, p}
+}
+
 // Companions is the fabric that joins processes which always share a host, as a trainer
 // and its companions do: this one if it maps memory.
 func (f *Fabric) Companions() *Fabric {

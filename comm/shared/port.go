@@ -23,7 +23,7 @@ type port struct {
 // trainer is what a port knows of one of its trainers.
 type trainer struct {
 	control *shm.Segment
-	stores  [2]*comm.Store // by place
+	stores  []*comm.Store // by place
 	bell    shm.Bell
 	slots   []*arrival // in the order of the specs
 	at      int        // the slot to look at next
@@ -68,12 +68,12 @@ func (p *port) admit(i int, conn *wire.Conn, specs []tensor.BucketSpec) (err err
 	if t.control, err = conn.ReceiveSegment(layout.PushControlBytes(len(specs)), false); err != nil {
 		return err
 	}
-	for place := range t.stores {
-		s, err := layout.ReceiveStore(conn, specs, int32(place) == layout.InStore) // #nosec G115 -- one of two
+	for _, place := range []int32{layout.InStore, layout.InCopies} {
+		s, err := layout.ReceiveStore(conn, specs, place == layout.InStore)
 		if err != nil {
 			return err
 		}
-		t.stores[place] = s
+		t.stores = append(t.stores, s)
 	}
 	t.bell = layout.BellOf(t.control)
 	if p.inPieces {
@@ -94,8 +94,8 @@ func (p *port) admit(i int, conn *wire.Conn, specs []tensor.BucketSpec) (err err
 	return nil
 }
 
-// Store implements Port.
-func (p *port) Store(trainer int) *comm.Store { return p.trainers[trainer].stores[layout.InStore] }
+// Stores implements Port.
+func (p *port) Stores(trainer int) []*comm.Store { return p.trainers[trainer].stores }
 
 // Serve implements Port. handle runs on the calling goroutine.
 func (p *port) Serve(handle func(*comm.Arrival) error) error {
@@ -275,9 +275,7 @@ func (p *port) unmap() {
 			_ = t.control.Close()
 		}
 		for _, s := range t.stores {
-			if s != nil {
-				_ = s.Close()
-			}
+			_ = s.Close()
 		}
 	}
 	if p.doorbell != nil {

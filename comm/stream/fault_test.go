@@ -64,7 +64,7 @@ func sendPush(t commtest.TB, c *wire.Conn, batch int64, b *tensor.Bucket, chunks
 func TestBlockedAnswerEndsAtTheDeadline(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		near, far := linktest.Link(t, n, "trainer0", "server9")
-		p := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: time.Second}, []tensor.BucketSpec{vast}, false)
+		p := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: time.Second}, []tensor.BucketSpec{vast}, false)
 		served := make(chan error, 1)
 		go func() { served <- p.Serve(func(a *comm.Arrival) error { return a.Answer(a.Gradient) }) }()
 		sendPush(t, near, 4, tensor.NewBucket(vast), chunksOf(&vast))
@@ -129,7 +129,7 @@ func TestDeathInTheMiddle(t *testing.T) {
 	spec := commtest.DenseSpec(0, 3*comm.ChunkElements)
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		near, far := linktest.Link(t, n, "trainer0", "server9")
-		p := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, []tensor.BucketSpec{spec}, false)
+		p := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, []tensor.BucketSpec{spec}, false)
 		sendPush(t, near, 7, tensor.NewBucket(spec), 2)
 		commtest.Must(t, near.Close())
 		var peer *comm.PeerError
@@ -182,7 +182,7 @@ func TestLinksLeaveNothingBehind(t *testing.T) {
 			far, err := l.Accept(purpose, "trainer0", linktest.Patience)
 			commtest.Must(t, err)
 			link := newLink(near, []tensor.BucketSpec{spec}, linktest.Patience)
-			port := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, []tensor.BucketSpec{spec}, true)
+			port := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, []tensor.BucketSpec{spec}, true)
 			served := make(chan error, 1)
 			go func() { served <- port.Serve(func(a *comm.Arrival) error { return a.Answer(a.Gradient) }) }()
 			commtest.Must(t, link.PushPull(0, tensor.NewBucket(spec)).Wait())

@@ -35,8 +35,8 @@ func FuzzPort(f *testing.F) {
 		defer linktest.InTime("a port")()
 		far, near := linktest.SocketPair(t, "server9", "trainer0")
 		other, quiet := linktest.SocketPair(t, "server9", "trainer1")
-		p := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far, other}, Timeout: linktest.Patience}, fuzzSpecs, true)
-		for _, b := range p.Store(1).Buckets {
+		p := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far, other}, Timeout: linktest.Patience}, fuzzSpecs, true)
+		for _, b := range p.Stores(1)[0].Buckets {
 			for i := range b.Gradient.Values {
 				b.Gradient.Values[i] = 7
 			}
@@ -63,7 +63,7 @@ func FuzzPort(f *testing.F) {
 		if err == nil && !bytes.Contains(stream, linktest.Frames(bye)[:7]) { // magic, version and operation
 			t.Fatal("a port took a stream without a goodbye for an orderly one")
 		}
-		for _, b := range p.Store(1).Buckets {
+		for _, b := range p.Stores(1)[0].Buckets {
 			for i, v := range b.Gradient.Values {
 				if v != 7 {
 					t.Fatalf("element %d of another trainer's bucket %d became %g", i, b.Index, v)

@@ -34,7 +34,7 @@ func newStar(t commtest.TB, n *wire.Network, trainers int, specs []tensor.Bucket
 		s.links = append(s.links, newLink(near, specs, timeout))
 		ports = append(ports, far)
 	}
-	s.port = newPort(wire.Links{Self: "server9", Conns: ports, Timeout: timeout}, specs, chunked)
+	s.port = heapPort(wire.Links{Self: "server9", Conns: ports, Timeout: timeout}, specs, chunked)
 	go func() { s.served <- s.port.Serve(handle) }()
 	t.Cleanup(func() {
 		for _, l := range s.links {
@@ -89,7 +89,7 @@ func TestChunksAreAnsweredOneByOne(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		spec := commtest.DenseSpec(0, comm.ChunkElements+3)
 		near, far := linktest.Link(t, n, "trainer0", "server9")
-		p := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, []tensor.BucketSpec{spec}, true)
+		p := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, []tensor.BucketSpec{spec}, true)
 		served := make(chan error, 1)
 		arrivals := 0
 		go func() {
@@ -214,4 +214,13 @@ func TestPushPullRefusesMisuse(t *testing.T) {
 		}
 		commtest.Must(t, <-s.served)
 	})
+}
+
+// heapPort is newPort with stores on the heap.
+func heapPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) *port {
+	var stores []*comm.Store
+	for range trainers.Conns {
+		stores = append(stores, comm.NewStore(specs))
+	}
+	return newPort(trainers, stores, specs, chunked)
 }

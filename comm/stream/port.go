@@ -16,8 +16,8 @@ import (
 // costs are in the comment of link.
 type port struct {
 	op.Port
-	stores []*comm.Store
-	slots  [][]*pushSlot // by trainer, then bucket index
+	stores [][]*comm.Store // by trainer
+	slots  [][]*pushSlot   // by trainer, then bucket index
 }
 
 // pushSlot is where one trainer's pushes of one bucket arrive.
@@ -38,17 +38,15 @@ type pushArrival struct {
 	pending atomic.Bool // handed over and not yet answered
 }
 
-// newPort makes the port of a server. It allocates one
-// gradient per trainer and bucket. With chunked set it hands over the chunks of a
+// newPort makes the port of a server, with a store for the pushes of each trainer. With chunked set it hands over the chunks of a
 // dense push one by one as they arrive, and each answer is sent at once, so that
 // push, reduction and answer of a bucket overlap. Once a push has begun, each of
 // its chunks must follow within timeout, and an answer must be accepted by its
 // trainer within timeout.
-func newPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) *port {
+func newPort(trainers wire.Links, stores []*comm.Store, specs []tensor.BucketSpec, chunked bool) *port {
 	p := &port{Port: op.Port{Links: trainers}}
-	for trainer := range trainers.Conns {
-		store := comm.NewStore(specs)
-		p.stores = append(p.stores, store)
+	for trainer, store := range stores {
+		p.stores = append(p.stores, []*comm.Store{store})
 		p.slots = append(p.slots, op.ByIndex(specs, func(spec tensor.BucketSpec) *pushSlot {
 			return &pushSlot{spec: spec, chunks: chunksOf(&spec)}
 		}))
@@ -78,8 +76,8 @@ func (p *port) prepare(slot *pushSlot, trainer int, g *tensor.Gradient, chunked 
 	}
 }
 
-// Store implements Port.
-func (p *port) Store(trainer int) *comm.Store { return p.stores[trainer] }
+// Stores implements Port.
+func (p *port) Stores(trainer int) []*comm.Store { return p.stores[trainer] }
 
 // Serve implements Port. It calls handle on a goroutine of the trainer that
 // pushed, so handle runs for several trainers at once and delays only its own.

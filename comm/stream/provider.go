@@ -10,13 +10,19 @@ import (
 )
 
 // Provider makes links of frames, over whatever network.
-type Provider struct{}
+type Provider struct {
+	// Allocate makes their stores; nil: on the heap.
+	Allocate func(owner string, specs []tensor.BucketSpec) (*comm.Store, error)
+}
 
 // Maps is false.
 func (Provider) Maps() bool { return false }
 
-// NewStore allocates a store on the heap.
-func (Provider) NewStore(_ string, specs []tensor.BucketSpec) (*comm.Store, error) {
+// NewStore allocates a store.
+func (p Provider) NewStore(owner string, specs []tensor.BucketSpec) (*comm.Store, error) {
+	if p.Allocate != nil {
+		return p.Allocate(owner, specs)
+	}
 	return comm.NewStore(specs), nil
 }
 
@@ -27,8 +33,8 @@ func (Provider) ReserveStores([]string, []tensor.BucketSpec) error { return nil 
 func (Provider) SendStore(*wire.Conn, *comm.Store) error { return nil }
 
 // ReceiveStore allocates one of the same specs.
-func (Provider) ReceiveStore(_ *wire.Conn, specs []tensor.BucketSpec) (*comm.Store, error) {
-	return comm.NewStore(specs), nil
+func (p Provider) ReceiveStore(conn *wire.Conn, specs []tensor.BucketSpec) (*comm.Store, error) {
+	return p.NewStore(conn.Self(), specs)
 }
 
 // NewLookupStore allocates it on the heap.
@@ -41,9 +47,22 @@ func (Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.D
 	return newLink(conn, store.Specs(), timeout), nil
 }
 
-// NewPort makes a port that reads pushes from its trainers' connections.
-func (Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
-	return newPort(trainers, specs, chunked), nil
+// NewPort makes a port that reads pushes from its trainers' connections, each trainer's into a store
+// of its own.
+func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
+	var stores []*comm.Store
+	for _, conn := range trainers.Conns {
+		store, err := p.NewStore(trainers.Self+", for "+conn.Peer(), specs)
+		if err != nil {
+			for _, s := range stores {
+				_ = s.Close()
+			}
+			_ = trainers.Close()
+			return nil, err
+		}
+		stores = append(stores, store)
+	}
+	return newPort(trainers, stores, specs, chunked), nil
 }
 
 // GroupPeers lists the two neighbours in a ring.

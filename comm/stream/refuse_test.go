@@ -40,7 +40,7 @@ func TestStreamPortRefusesBadFrames(t *testing.T) {
 			},
 		} {
 			near, far := linktest.Link(t, n, "trainer0", "server9")
-			p := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, specs, false)
+			p := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, specs, false)
 			commtest.Must(t, send(near))
 			if err := p.Serve(func(*comm.Arrival) error { return nil }); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "trainer0") {
 				t.Errorf("serve ended with %v, want %q", err, want)

@@ -83,7 +83,7 @@ func (r *HookRole) Connect(peers HookPeers) (map[string]string, error) {
 	}
 	r.Own(port)
 	r.env.Buckets = specs
-	if r.env.Links, err = r.JoinLinks(peers.Links, port.Store(0)); err != nil {
+	if r.env.Links, err = r.JoinLinks(peers.Links, port.Stores(0)[0]); err != nil {
 		return nil, err
 	}
 	if r.hook, err = hosted.NewHook(r.Process, r.Part(), r.env); err != nil {
