@@ -17,28 +17,25 @@ import (
 )
 
 // link is a host's side of the link to the part in a companion. One goroutine, the reader, reads all
-// frames of the part: it hands answers to who called, and all else that is of one kind of parts
-// to take.
+// frames of the part: it hands answers to who called, and to take what is of one kind of parts.
 //
 // What the part owes has a deadline. The reader's is that of what has been owed for longest, so that
 // nothing else has to look at the clock. An error ends the link and with it all that is owed.
 type link struct {
 	process *process.Process
 	conn    *wire.Conn
-	take    func(h *wire.Header) error // a frame of the part's kind; on the reader
-	ended   func(err error)            // fails what is pending; on the reader, which ends
-	tensors tensors
+	kind
 
-	sharing  sync.Mutex // held while a segment is numbered and sent
-	segments []*segment // by number; mu guards the list
+	sharing sync.Mutex // held while a segment is numbered and sent
 
 	mu       sync.Mutex
-	err      error // why it ended; nil before
+	segments []*segment       // by number
+	tensors  map[place][]byte // that the part has announced
+	err      error            // why it ended; nil before
 	debts    []*debt
 	armed    time.Time // the read deadline in force
 	calling  debt      // the answer to a call
 	pending  wire.Op   // of that call; 0: there is none
-	announce bool      // announcements come between the call and its answer
 
 	answers chan wire.Header
 	text    []byte        // of the answer that was handed over last; the caller's until it calls again
@@ -51,32 +48,27 @@ type debt struct {
 	asked wire.Header
 }
 
-// inFlight is how many frames of one call the part may be ahead of who reads them, unless a kind
-// says otherwise.
-const inFlight = 1
+// kind is what of a link differs by the kind of its part.
+type kind struct {
+	gradients int                        // that come between a call and its answer, at most
+	announces map[role]int               // tensors of the part: how many of each role, at most
+	take      func(h *wire.Header) error // what is neither an answer nor common to all kinds; may be nil
+	ended     func(err error)            // fails what is pending; may be nil
+}
 
-// dial joins a companion for a kind of part. between is how many frames come between a call and
-// its answer at most, which next gives to who called, as it does the answer. take gets what else
-// comes, ended what ended the link, if anything is to be done then; both may be nil.
-func dial(p *process.Process, peer process.Peer, between int, take func(*wire.Header) error, ended func(error)) (*link, error) {
+// dial joins a companion.
+func dial(p *process.Process, peer process.Peer, k kind) (*link, error) {
 	peer.Address = wire.Unix.Name() + ":" + peer.Address // it gives a path
 	conn, err := p.Dial(peer, process.PurposePart)
 	if err != nil {
 		return nil, err
 	}
-	l := newLink(p, conn, between, take, ended)
-	p.Own(l)
-	return l, nil
-}
-
-func newLink(p *process.Process, conn *wire.Conn, between int, take func(*wire.Header) error, ended func(error)) *link {
-	l := &link{
-		process: p, conn: conn, take: take, ended: ended,
-		answers: make(chan wire.Header, between+inFlight), read: make(chan struct{}),
-	}
+	l := &link{process: p, conn: conn, kind: k, answers: make(chan wire.Header, k.gradients+1), read: make(chan struct{})}
+	l.tensors = map[place][]byte{}
 	l.owes(&l.calling)
 	go l.readAll()
-	return l
+	p.Own(l)
+	return l, nil
 }
 
 // boundaryPings is how often the cost of crossing is measured.
@@ -225,7 +217,7 @@ func (l *link) handle(h *wire.Header) error {
 		case l.answers <- *h:
 			return nil
 		default:
-			return l.wrong("sent more frames during %s than it may", nameOf(h.Op))
+			return l.wrong("sent more gradients in a backward pass than it has parameters")
 		}
 	}
 	if l.take == nil {

@@ -43,24 +43,16 @@ func (r role) size() int64 {
 	return 4 // float32 and int32
 }
 
-// tensors are what the part has announced.
-type tensors struct {
-	most [roleEnd]int // how many of a role it may; link.mu guards the rest
-	at   [roleEnd]map[int32][]byte
-}
-
-// allow has the part announce tensors of a role whose index is below count. It comes before any
-// can.
-func (l *link) allow(r role, count int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.tensors.most[r], l.tensors.at[r] = count, map[int32][]byte{}
+// place is which tensor of a role.
+type place struct {
+	role  role
+	index int32
 }
 
 // announced takes an announcement of the part.
 func (l *link) announced(h *wire.Header) error {
 	r := role(h.Flags)
-	if r >= roleEnd || h.Bucket < 0 || int(h.Bucket) >= l.tensors.most[r] {
+	if h.Bucket < 0 || int(h.Bucket) >= l.announces[r] {
 		return l.wrong("announced tensor %d of role %d, which it does not have", h.Bucket, h.Flags)
 	}
 	s := l.numbered(h.Rows)
@@ -73,7 +65,7 @@ func (l *link) announced(h *wire.Header) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tensors.at[r][h.Bucket] = s.Bytes()[h.Arg : h.Arg+size*h.Arg2 : h.Arg+size*h.Arg2]
+	l.tensors[place{r, h.Bucket}] = s.Bytes()[h.Arg : h.Arg+size*h.Arg2 : h.Arg+size*h.Arg2]
 	return nil
 }
 
@@ -81,7 +73,7 @@ func (l *link) announced(h *wire.Header) error {
 // must be checked: it may write there at any time.
 func (l *link) view(r role, index int32, n int64) ([]byte, error) {
 	l.mu.Lock()
-	at, ok := l.tensors.at[r][index]
+	at, ok := l.tensors[place{r, index}]
 	l.mu.Unlock()
 	if !ok {
 		return nil, l.wrong("has announced no tensor %d of role %d", index, r)
@@ -127,4 +119,11 @@ func (r *room) in(l *link, n int) ([]byte, error) {
 		}
 	}
 	return r.at[:n], nil
+}
+
+// put copies what the part is to see there.
+func (r *room) put(l *link, what []byte) error {
+	at, err := r.in(l, len(what))
+	copy(at, what)
+	return err
 }
