@@ -6,5 +6,5 @@ import "embed"
 
 // Files are those of the package, below a folder psbench.
 //
-//go:embed psbench/*.py
+//go:embed psbench/*.py psbench/*/*.py psbench/*/*/*.py psbench/py.typed psbench/psbench.binpb
 var Files embed.FS

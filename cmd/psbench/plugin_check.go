@@ -17,6 +17,7 @@ func (a *app) pluginCheckCommand() *cobra.Command {
 	var ranksDiffer, denseOnly bool
 	var refused []string
 	var largest int
+	var format string
 	cmd := &cobra.Command{
 		Use:   "check PATH [KEY] [-- ARGUMENT...]",
 		Short: "Hold a plugin to the contract of its parts",
@@ -37,6 +38,9 @@ part's own process could show has a line that says why.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := choose("format", []string{format}, checkFormats); err != nil {
+				return usageError{err}
+			}
 			before, after := atDash(cmd, args)
 			path, err := filepath.Abs(before[0])
 			if err != nil {
@@ -50,7 +54,7 @@ part's own process could show has a line that says why.`,
 			check := &conformance.Check{
 				Program: append([]string{path}, after...), Registry: psbench.Registry, Catalogue: catalogue, Run: o, Out: a.stdout, Width: widthOf(a.stdout),
 				Configuration: config.Sources{Flags: cmd.Flags()}, RanksDiffer: ranksDiffer, DenseOnly: denseOnly,
-				Refused: refused, Largest: largest, Model: cmd.Flags().Changed("model"),
+				Refused: refused, Largest: largest, Model: cmd.Flags().Changed("model"), JSON: format == "json",
 			}
 			if len(before) == 2 {
 				check.Key = before[1]
@@ -64,5 +68,9 @@ part's own process could show has a line that says why.`,
 	cmd.Flags().StringArrayVar(&refused, "refuses", nil, "`kind.setting=value` that a part of the kind must refuse; may be repeated")
 	cmd.Flags().IntVar(&largest, "largest-batch", 0, "`samples` of the largest batch, for a model that is too slow for 1031 (0: as many as the points say)")
 	cmd.Flags().BoolVar(&denseOnly, "dense-only", false, "hooks and servers are not made for sparse gradients")
+	cmd.Flags().StringVar(&format, "format", checkFormats[0], "`FORMAT` of the output: text, or json, a line for each point, without the speed")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(checkFormats, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
+
+var checkFormats = []string{"text", "json"}

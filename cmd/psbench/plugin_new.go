@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -17,16 +19,20 @@ import (
 )
 
 func (a *app) pluginNewCommand() *cobra.Command {
-	var dir, clone string
+	var dir, clone, lang string
 	cmd := &cobra.Command{
 		Use:   "new KIND NAME",
 		Short: "Write a plugin that works as it is",
 		Long: `new writes the project of a plugin with the smallest sensible part of a kind:
-its source, a test, a page that says how to try it, a registry file, go.mod and
-go.sum. The kinds are server, table-server, hook, criterion, model, data and
-trainer. NAME is the key of the part, the program and, unless --dir is given,
-the folder. Files that are there already are left alone.`,
-		Example:   "  psbench plugin new hook topk",
+its source, a test, a page that says how to try it, a registry file and, in Go,
+go.mod and go.sum. The kinds are server, table-server, hook, criterion, model,
+data and trainer; table-server and trainer are in Go alone. NAME is the key of
+the part, the program and, unless --dir is given, the folder. Files that are
+there already are left alone.`,
+		Example: lines(
+			"psbench plugin new hook topk",
+			"psbench plugin new hook topk --lang python",
+		),
 		ValidArgs: projectKinds(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
@@ -36,7 +42,14 @@ the folder. Files that are there already are left alone.`,
 			if err != nil {
 				return err
 			}
-			if err := scaffold.CheckName(args[1]); err != nil {
+			language, err := parseLanguage(lang)
+			if err != nil {
+				return err
+			}
+			if err := kind.In(language); err != nil {
+				return err
+			}
+			if err := scaffold.CheckName(args[1], language); err != nil {
 				return err
 			}
 			_, reg, err := a.merge(cmd)
@@ -46,19 +59,27 @@ the folder. Files that are there already are left alone.`,
 			if err := unused(reg, kind, args[1]); err != nil {
 				return err
 			}
-			with, err := builtWith(clone)
-			if err != nil {
-				return err
-			}
 			if dir == "" {
 				dir = args[1]
 			}
-			return a.writeProject(scaffold.Project{Kind: kind, Name: args[1], Dir: dir, With: with})
+			p := scaffold.Project{Kind: kind, Language: language, Name: args[1], Dir: dir}
+			switch language {
+			case scaffold.Go:
+				p.With, err = builtWith(clone)
+			case scaffold.Python:
+				err = unimported(cmd.Context(), args[1])
+			}
+			if err != nil {
+				return err
+			}
+			return a.writeProject(p)
 		},
 	}
 	a.addFlags(cmd, "registry", "no_user_registry")
 	cmd.Flags().StringVar(&dir, "dir", "", "`folder` of the project, otherwise one of the name")
-	cmd.Flags().StringVar(&clone, "psbench", "", "`folder` of the clone of psbench that the plugin is built with")
+	cmd.Flags().StringVar(&lang, "lang", string(scaffold.Go), "`language` of the plugin: go or python")
+	cmd.Flags().StringVar(&clone, "psbench", "", "`folder` of the clone of psbench that a plugin in Go is built with")
+	_ = cmd.RegisterFlagCompletionFunc("lang", cobra.FixedCompletions(languages(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -70,7 +91,11 @@ func (a *app) writeProject(p scaffold.Project) error {
 	for _, path := range paths {
 		printf(a.stdout, "%s\n", quote.Word(path))
 	}
-	printf(a.stdout, "\nTo test, build and measure %s %s:\n\n  cd %s\n", p.Kind.Name, p.Name, quote.Shell(p.Dir))
+	does := "test, build and measure"
+	if p.Language == scaffold.Python {
+		does = "test and measure"
+	}
+	printf(a.stdout, "\nTo %s %s %s:\n\n  cd %s\n", does, p.Kind.Name, p.Name, quote.Shell(p.Dir))
 	for _, line := range p.Try() {
 		printf(a.stdout, "  %s\n", line)
 	}
@@ -95,6 +120,33 @@ func parseProjectKind(name string) (scaffold.Kind, error) {
 		return scaffold.Kind{}, usagef("unknown kind %s; did you mean %q?", quote.String(name), near)
 	}
 	return scaffold.Kind{}, usagef("unknown kind %s; the kinds are %s", quote.String(name), strings.Join(projectKinds(), ", "))
+}
+
+func languages() []string {
+	var names []string
+	for _, language := range scaffold.Languages {
+		names = append(names, string(language))
+	}
+	return names
+}
+
+func parseLanguage(name string) (scaffold.Language, error) {
+	if language := scaffold.Language(strings.ToLower(name)); slices.Contains(scaffold.Languages, language) {
+		return language, nil
+	}
+	return "", usagef("--lang is %s but must be %s", quote.String(name), strings.Join(languages(), " or "))
+}
+
+// unimported refuses the name of a module that others import, or that nobody could import: a script
+// of that name would take its place, even for what the script itself imports. Where there is no Python
+// nobody can tell.
+func unimported(ctx context.Context, name string) error {
+	const asked = "import sys, keyword, importlib.util as u; n = sys.argv[1]; print(n == 'psbench' or keyword.iskeyword(n) or u.find_spec(n) is not None)"
+	said, _ := exec.CommandContext(ctx, "python3", "-I", "-c", asked, name).Output() // #nosec G204 -- the name has letters and digits alone
+	if strings.TrimSpace(string(said)) == "True" {
+		return fmt.Errorf("Python has a %s already, a module or a word of its own, and one would hide the other: give the plugin another name", name)
+	}
+	return nil
 }
 
 // unused says whether a plugin and a key of that name would be the first.

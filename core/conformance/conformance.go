@@ -58,6 +58,8 @@ type Check struct {
 	Largest int // samples of the largest batch; 0: as many as the points say
 	Out     io.Writer
 	Width   int // of the screen, in columns; 0: no screen
+	// JSON has each point be told by a line of JSON, for programs, and no speed be measured.
+	JSON bool
 
 	folder       string
 	parts        []sdk.Part
@@ -97,7 +99,7 @@ func (c *Check) Carry(ctx context.Context) (err error) {
 	default:
 		return errors.New("the plugin has no part that is not psbench's own, and none that can be chosen by itself")
 	}
-	if err := c.line(0, "%d kept the contract, %d did not", c.kept, c.failed); err != nil {
+	if err := c.end(); err != nil {
 		return err
 	}
 	if c.failed > 0 {

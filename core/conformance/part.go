@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/psbench/psbench/core/monitor"
-	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/plugintest/points"
 )
@@ -24,7 +23,7 @@ func (e errUnseen) Error() string { return string(e) }
 
 // part carries out all points of a part, up to the first that it does not keep.
 func (c *Check) part(ctx context.Context, part sdk.Part) error {
-	if err := c.line(0, "%s %s", part.Kind, part.Key); err != nil {
+	if err := c.begin(part); err != nil {
 		return err
 	}
 	c.inputs = nil
@@ -35,25 +34,27 @@ func (c *Check) part(ctx context.Context, part sdk.Part) error {
 		}
 		var unseen errUnseen
 		var config *configError
+		o := outcome{Kind: part.Kind, Key: part.Key, Point: t.name, Promise: t.promise}
 		switch {
 		case errors.Is(err, monitor.ErrInterrupted), errors.As(err, &config):
 			return err
 		case errors.As(err, &unseen):
-			err = c.line(20, "  --    %-11s not seen from outside: %s", t.name, unseen)
+			o.Outcome, o.Why = pointUnseen, unseen.Error()
 		case err != nil:
 			c.failed++
-			if err := c.line(20, "  FAIL  %-11s %s", t.name, quote.Lines(err.Error())); err != nil {
-				return err
-			}
-			return c.line(20, "        %-11s it must keep this: %s", "", t.promise)
+			o.Outcome, o.Why = pointFailed, err.Error()
+			return c.tell(o)
 		default:
-			err = c.line(20, "  ok    %-11s %s", t.name, t.promise)
+			o.Outcome = pointKept
 		}
-		if err != nil {
+		if err := c.tell(o); err != nil {
 			return err
 		}
 	}
 	c.kept++
+	if c.JSON {
+		return nil
+	}
 	return c.speed(ctx, part)
 }
 

@@ -1,6 +1,11 @@
 package scaffold
 
-import "github.com/psbench/psbench/sdk"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/psbench/psbench/sdk"
+)
 
 // Kind is what a project can be made for.
 type Kind struct {
@@ -13,18 +18,48 @@ type Kind struct {
 	run      string // flags that measure the part of key NAME
 	wrong    string // settings, in JSON, that the part refuses
 	includes bool   // whether the program serves psbench's parts as well
+	inGo     bool   // whether it can be written in Go alone
+}
+
+// Language is what a project is written in.
+type Language string
+
+// The languages of projects.
+const (
+	Go     Language = "go"
+	Python Language = "python"
+)
+
+// Languages are those of projects, the usual one first.
+var Languages = []Language{Go, Python}
+
+// In says why a project of the kind cannot be in a language.
+func (k Kind) In(language Language) error {
+	if language != Python || !k.inGo {
+		return nil
+	}
+	return fmt.Errorf("a %s must be in Go, which --lang go says: parts in Python are called by a trainer or server of psbench's own, and those are %s", k.title, strings.Join(pythonKinds(), ", "))
+}
+
+func pythonKinds() (names []string) {
+	for _, k := range Kinds {
+		if !k.inGo {
+			names = append(names, k.Name)
+		}
+	}
+	return names
 }
 
 // Kinds lists what projects are made for, in the order in which they are shown.
 var Kinds = []Kind{
 	{
-		Name: "server", Kind: sdk.KindServer, title: "server", mapName: "server_map",
+		Name: "server", Kind: sdk.KindServer, title: "server", mapName: "server_map", inGo: true,
 		Does:  "averages gradients and holds each element within a limit",
 		wrong: `{"limit": 0}`,
 		run:   "--server NAME --set server.limit=1e-7",
 	},
 	{
-		Name: "table-server", Kind: sdk.KindServer, title: "server of a table", mapName: "server_map",
+		Name: "table-server", Kind: sdk.KindServer, title: "server of a table", mapName: "server_map", inGo: true,
 		Does:  "holds an embedding table, which plain SGD steps",
 		wrong: `{"num_embeddings": 0}`,
 		run:   "--trainer hybrid --ntrainer 2 --nserver 2 --server NAME",
@@ -36,25 +71,25 @@ var Kinds = []Kind{
 		run:   "--nserver 0 --ddp-hook NAME --set hook.max_norm=1e-4",
 	},
 	{
-		Name: "criterion", Kind: sdk.KindCriterion, title: "criterion", mapName: "criterion_map",
+		Name: "criterion", Kind: sdk.KindCriterion, title: "criterion", mapName: "criterion_map", inGo: true,
 		Does:  "the Huber loss: quadratic near the target, linear far from it",
 		wrong: `{"delta": 0}`,
 		run:   "--create-criterion NAME",
 	},
 	{
-		Name: "model", Kind: sdk.KindModel, title: "model", mapName: "model_map",
+		Name: "model", Kind: sdk.KindModel, title: "model", mapName: "model_map", inGo: true,
 		Does:  "softmax regression on bags of indices",
 		wrong: `{"rows": 0}`,
 		run:   "--model NAME --set trainer.lr=1",
 	},
 	{
-		Name: "data", Kind: sdk.KindData, title: "data", mapName: "data_map",
+		Name: "data", Kind: sdk.KindData, title: "data", mapName: "data_map", inGo: true,
 		Does:  "random samples as the model takes them, which can be learnt",
 		wrong: `{"samples": 0}`,
 		run:   "--data NAME",
 	},
 	{
-		Name: "trainer", Kind: sdk.KindTrainer, title: "trainer", mapName: "trainer_map", includes: true,
+		Name: "trainer", Kind: sdk.KindTrainer, title: "trainer", mapName: "trainer_map", includes: true, inGo: true,
 		Does:  "data-parallel training with a learning rate that grows with the world",
 		wrong: `{"lr": 0}`,
 		run:   "--trainer NAME",

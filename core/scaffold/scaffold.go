@@ -1,8 +1,8 @@
 // Package scaffold writes projects of plugins: the smallest sensible part of a kind, with settings, a
-// test, a page that says how to try it, a registry file, and a go.mod and go.sum that need no
-// network where Go's module cache has psbench's dependencies.
+// test, a page that says how to try it, a registry file, and, of one in Go, a go.mod and go.sum that
+// need no network where Go's module cache has psbench's dependencies.
 //
-// A folder of templates is the project of a kind; all has what is the same in each.
+// A folder of templates is the project of a kind in a language; all has what is the same in each.
 package scaffold
 
 import (
@@ -27,16 +27,28 @@ var templates embed.FS
 
 // Project is a plugin that is to be written.
 type Project struct {
-	Kind Kind
-	Name string // of the plugin, its program and its part's key
-	Dir  string // which is made where there is none
-	With Module // that it is built with
+	Kind     Kind
+	Language Language
+	Name     string // of the plugin, its program and its part's key
+	Dir      string // which is made where there is none
+	With     Module // that one in Go is built with
 }
 
 // Try is the commands that test, build and measure a project, in its folder.
 func (p Project) Try() []string {
 	run := "psbench --registry registry.json " + strings.ReplaceAll(p.Kind.run, "NAME", p.Name)
+	if p.Language == Python {
+		return []string{"PYTHONPATH=$(psbench plugin python) python3 -m unittest", run}
+	}
 	return []string{"go test .", "go build -o " + p.Name + " .", run}
+}
+
+// Program is the file that psbench starts.
+func (p Project) Program() string {
+	if p.Language == Python {
+		return p.Name + ".py"
+	}
+	return p.Name
 }
 
 // module is the path of the project's module, until it is published under another. Not every name
@@ -47,10 +59,13 @@ func (p Project) module() string { return "example.com/psbench-" + p.Name }
 // well, and stands on command lines.
 var namePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,99}$`)
 
-// CheckName says what is wrong with the name of a plugin.
-func CheckName(name string) error {
-	if !namePattern.MatchString(name) {
+// CheckName says what is wrong with the name of a plugin. One in Python is that of a module.
+func CheckName(name string, language Language) error {
+	switch {
+	case !namePattern.MatchString(name):
 		return fmt.Errorf("the name %s must begin with a letter and be made of at most 100 letters, digits, _ and -: it is a key, a folder and a program", quote.String(name))
+	case language == Python && strings.Contains(name, "-"):
+		return fmt.Errorf("the name %s must have no -: it is that of a module of Python", quote.String(name))
 	}
 	return nil
 }
@@ -64,7 +79,7 @@ func (p Project) Write() (paths []string, err error) {
 		return nil, err
 	}
 	names := slices.Sorted(maps.Keys(files))
-	for _, name := range append(names, p.Name) { // a program of that name go build would write over
+	for _, name := range append(names, p.Program()) { // which go build would write over
 		if _, err := os.Lstat(filepath.Join(p.Dir, name)); !errors.Is(err, fs.ErrNotExist) {
 			if err == nil {
 				err = fmt.Errorf("there is a file %s already, and nothing is written over: --dir gives another folder", quote.Word(filepath.Join(p.Dir, name)))
@@ -83,8 +98,11 @@ func (p Project) Write() (paths []string, err error) {
 		}
 	}()
 	for _, name := range names {
-		path := filepath.Join(p.Dir, name)
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // #nosec G302 G304 -- a source file, in the user's folder
+		path, mode := filepath.Join(p.Dir, name), fs.FileMode(0o644)
+		if name == p.Program() {
+			mode = 0o755
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode) // #nosec G302 G304 -- a source file, in the user's folder
 		if err != nil {
 			return paths, err
 		}
@@ -99,22 +117,24 @@ func (p Project) Write() (paths []string, err error) {
 
 // files are the contents of the project's files, by name.
 func (p Project) files() (map[string][]byte, error) {
-	goMod, goSum, err := p.With.files(p.module())
-	if err != nil {
-		return nil, err
+	files := map[string][]byte{}
+	if p.Language == Go {
+		var err error
+		if files["go.mod"], files["go.sum"], err = p.With.files(p.module()); err != nil {
+			return nil, err
+		}
 	}
-	files := map[string][]byte{"go.mod": goMod, "go.sum": goSum}
 	values := map[string]any{
-		"Name": p.Name, "Title": p.Kind.title, "Does": p.Kind.Does, "Map": p.Kind.mapName, "Includes": p.Kind.includes,
-		"Wrong": p.Kind.wrong, "Try": p.Try(), "Psbench": psbench,
+		"Name": p.Name, "Program": p.Program(), "Class": className(p.Name), "Title": p.Kind.title, "Does": p.Kind.Does, "Map": p.Kind.mapName,
+		"Includes": p.Kind.includes, "Wrong": p.Kind.wrong, "Try": p.Try(), "Psbench": psbench,
 	}
-	for _, folder := range []string{"all", p.Kind.Name} {
-		found, err := templates.ReadDir("templates/" + folder)
+	for _, folder := range []string{"templates/all", "templates/" + string(p.Language) + "/all", "templates/" + string(p.Language) + "/" + p.Kind.Name} {
+		found, err := templates.ReadDir(folder)
 		if err != nil {
 			return nil, err
 		}
 		for _, entry := range found {
-			t, err := template.ParseFS(templates, "templates/"+folder+"/"+entry.Name())
+			t, err := template.ParseFS(templates, folder+"/"+entry.Name())
 			if err != nil {
 				return nil, err
 			}
@@ -122,17 +142,33 @@ func (p Project) files() (map[string][]byte, error) {
 			if err := t.Execute(&text, values); err != nil {
 				return nil, err
 			}
-			files[fileOf(entry.Name())] = text.Bytes()
+			files[p.fileOf(entry.Name())] = text.Bytes()
 		}
 	}
 	return files, nil
 }
 
 // fileOf is the file that a template makes.
-func fileOf(template string) string {
-	name := strings.TrimSuffix(template, ".tmpl")
-	if name == "gitignore" {
+func (p Project) fileOf(template string) string {
+	switch name := strings.TrimSuffix(template, ".tmpl"); name {
+	case "gitignore":
 		return ".gitignore" // which would count for the templates themselves
+	case "part.py":
+		return p.Program()
+	case "test.py":
+		return "test_" + p.Program()
+	default:
+		return name
 	}
-	return name
+}
+
+// className is a name as classes of Python have it.
+func className(name string) string {
+	var class strings.Builder
+	for word := range strings.SplitSeq(name, "_") {
+		if word != "" {
+			class.WriteString(strings.ToUpper(word[:1]) + word[1:])
+		}
+	}
+	return class.String()
 }

@@ -27,59 +27,76 @@ func clone(t *testing.T) Module {
 	return m
 }
 
-// Every project has the same files, its Go is formatted, and its registry file gives its name to a
-// part of its kind.
+// Every project has the same files, its Go is formatted, its program can be run, and its registry file
+// gives its name to a part of its kind.
 func TestProjects(t *testing.T) {
+	want := map[Language][]string{
+		Go:     {".gitignore", "README.md", "go.mod", "go.sum", "main.go", "main_test.go", "registry.json"},
+		Python: {".gitignore", "README.md", "Some_key1.py", "registry.json", "test_Some_key1.py"},
+	}
 	for _, kind := range Kinds {
-		t.Run(kind.Name, func(t *testing.T) {
-			p := Project{Kind: kind, Name: "Some_key-1", Dir: filepath.Join(t.TempDir(), "a", "b"), With: clone(t)}
-			paths, err := p.Write()
-			if err != nil {
-				t.Fatal(err)
+		for _, language := range Languages {
+			if kind.In(language) != nil {
+				continue
 			}
-			var names []string
-			for _, path := range paths {
-				name, err := filepath.Rel(p.Dir, path)
-				if err != nil {
-					t.Fatal(err)
+			t.Run(kind.Name+" in "+string(language), func(t *testing.T) {
+				name := map[Language]string{Go: "Some_key-1", Python: "Some_key1"}[language]
+				testProject(t, Project{Kind: kind, Language: language, Name: name, Dir: filepath.Join(t.TempDir(), "a", "b"), With: clone(t)}, want[language])
+			})
+		}
+	}
+}
+
+func testProject(t *testing.T, p Project, want []string) {
+	paths, err := p.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, path := range paths {
+		name, err := filepath.Rel(p.Dir, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Ext(name) == ".go" {
+			if formatted, err := format.Source(text); err != nil || !bytes.Equal(formatted, text) {
+				t.Errorf("%s is not formatted: %v", name, err)
+			}
+		}
+		if bytes.Contains(text, []byte("<no value>")) || bytes.Contains(text, []byte("{{"+"{{")) {
+			t.Errorf("%s has a hole:\n%s", name, text)
+		}
+		if name == "README.md" {
+			for _, command := range p.Try() {
+				if !bytes.Contains(text, []byte(command+"\n")) {
+					t.Errorf("README.md does not say %s", command)
 				}
-				names = append(names, name)
-				text, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if filepath.Ext(name) == ".go" {
-					if formatted, err := format.Source(text); err != nil || !bytes.Equal(formatted, text) {
-						t.Errorf("%s is not formatted: %v", name, err)
-					}
-				}
-				if bytes.Contains(text, []byte("<no value>")) || bytes.Contains(text, []byte("{{"+"{{")) {
-					t.Errorf("%s has a hole:\n%s", name, text)
-				}
-				if name == "README.md" {
-					for _, command := range p.Try() {
-						if !bytes.Contains(text, []byte(command+"\n")) {
-							t.Errorf("README.md does not say %s", command)
-						}
-					}
-				}
 			}
-			if d := cmp.Diff([]string{".gitignore", "README.md", "go.mod", "go.sum", "main.go", "main_test.go", "registry.json"}, names); d != "" {
-				t.Error(d)
-			}
-			r, err := registry.Load(source.Registry, "", filepath.Join(p.Dir, "registry.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			items := r.Items(kind.Kind)
-			at := slices.IndexFunc(items, func(i registry.Item) bool { return i.Key == p.Name })
-			if at < 0 {
-				t.Fatalf("registry.json has no %s %s", kind.Kind, p.Name)
-			}
-			if d := cmp.Diff([]string{filepath.Join(p.Dir, p.Name)}, items[at].Plugin.Command); d != "" {
-				t.Errorf("its program is %s", d)
-			}
-		})
+		}
+	}
+	if d := cmp.Diff(want, names); d != "" {
+		t.Error(d)
+	}
+	r, err := registry.Load(source.Registry, "", filepath.Join(p.Dir, "registry.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := r.Items(p.Kind.Kind)
+	at := slices.IndexFunc(items, func(i registry.Item) bool { return i.Key == p.Name })
+	if at < 0 {
+		t.Fatalf("registry.json has no %s %s", p.Kind.Kind, p.Name)
+	}
+	program := filepath.Join(p.Dir, p.Program())
+	if d := cmp.Diff([]string{program}, items[at].Plugin.Command); d != "" {
+		t.Errorf("its program is %s", d)
+	}
+	if info, err := os.Stat(program); p.Language == Python && (err != nil || info.Mode()&0o100 == 0) {
+		t.Errorf("its program cannot be run: %v", err)
 	}
 }
 
@@ -91,7 +108,7 @@ func TestNothingIsWrittenOver(t *testing.T) {
 		if err := os.Symlink("/nowhere", path); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Project{Kind: Kinds[0], Name: "mine", Dir: dir, With: clone(t)}.Write()
+		_, err := Project{Kind: Kinds[0], Language: Go, Name: "mine", Dir: dir, With: clone(t)}.Write()
 		if want := "there is a file " + path + " already, and nothing is written over: --dir gives another folder"; err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -103,13 +120,25 @@ func TestNothingIsWrittenOver(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for _, name := range []string{"a", "topk", "Top-K_2", strings.Repeat("x", 100)} {
-		if err := CheckName(name); err != nil {
+		if err := CheckName(name, Go); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, name := range []string{"", "-x", "_x", "9x", "a b", "a/b", "..", "a.b", "é", "a\n", strings.Repeat("x", 101)} {
-		if err := CheckName(name); err == nil || !strings.Contains(err.Error(), "must begin with a letter") {
+		if err := CheckName(name, Go); err == nil || !strings.Contains(err.Error(), "must begin with a letter") {
 			t.Errorf("%q gives %v", name, err)
+		}
+	}
+}
+
+// What is in Python is a module, which has a class.
+func TestNamesInPython(t *testing.T) {
+	if err := CheckName("top-k", Python); err == nil || err.Error() != `the name "top-k" must have no -: it is that of a module of Python` {
+		t.Error(err)
+	}
+	for name, want := range map[string]string{"topk": "Topk", "top_k": "TopK", "Top_2k_": "Top2k"} {
+		if got := className(name); got != want || CheckName(name, Python) != nil {
+			t.Errorf("%s gives %s", name, got)
 		}
 	}
 }

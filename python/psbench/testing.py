@@ -1,1 +1,133 @@
-"""Tests of plugins: psbench's conformance kit, from unittest."""
+"""Tests of parts, for unittest.
+
+``check`` holds a part to the contract of its kind, in processes of psbench, as ``psbench plugin
+check`` does::
+
+    class TestTopk(unittest.TestCase):
+        def test_contract(self):
+            testing.check(self, Topk, refuses={"share": 0})
+
+What a part computes a test sees faster without psbench::
+
+        def test_share(self):
+            bucket = testing.bucket([1, -8, 2, 4])
+            hook = Topk(Topk.Settings(share=0.5), psbench.HookEnv(buckets=[bucket.spec]))
+            self.assertEqual(testing.reduce(hook, bucket), ["average"])
+            self.assertEqual(bucket.values.tolist(), [0, -8, 0, 4])
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import shutil
+import subprocess
+import unittest
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+from .gradients import Bucket, BucketSpec
+from .hook import Hook, HookState, Operation
+from .parts import Part
+
+__all__ = ["bucket", "check", "reduce"]
+
+
+def check(
+    case: unittest.TestCase,
+    part: type[Part],
+    *,
+    settings: Mapping[str, Any] | None = None,
+    refuses: Mapping[str, Any] | None = None,
+    flags: Sequence[str] = (),
+    timeout: float = 600,
+) -> None:
+    """Holds a part to the contract of its kind: each point is a subtest of case.
+
+    The script that declares the part must be a plugin, executable and with its interpreter in the
+    first line, as ``psbench plugin new`` writes it. A point that fails says what is wrong and what
+    the part must keep; those after it are not tried. A point that only Go could show is skipped.
+
+    settings: with which the part is built, if not its defaults.
+    refuses: settings with which it must not be built, each by itself.
+    flags: of ``psbench plugin check``, such as ``["--dense-only", "--transport", "tcp"]``.
+    timeout: seconds that all may take.
+
+    The program is ``psbench`` of PATH, or what the variable PSBENCH names.
+    """
+    command = [_psbench(case), "plugin", "check", "--format", "json", *flags]
+    for flag, values in (("--set", settings), ("--refuses", refuses)):
+        for name, value in (values or {}).items():
+            command += [flag, f"{part.kind}.{name}={json.dumps(value)}"]
+    run = subprocess.run([*command, inspect.getfile(part), part.key], capture_output=True, text=True, timeout=timeout)
+    outcomes = [json.loads(line) for line in run.stdout.splitlines()]
+    for o in outcomes:
+        with case.subTest(point=o["point"]):
+            if o["outcome"] == "unseen":
+                case.skipTest(f"not seen from outside: {o['why']}")
+            if o["outcome"] == "failed":
+                case.fail(f"{o['why']}\nit must keep this: {o['promise']}\n{_end(run.stderr)}")
+    if run.returncode != 0 and all(o["outcome"] != "failed" for o in outcomes):
+        case.fail(_end(run.stderr) or f"psbench ended with status {run.returncode}")
+
+
+def bucket(values: Any, rows: Any = None, index: int = 0, table_rows: int = 0) -> Bucket:
+    """Makes a bucket of memory of its own: dense, or with row numbers, sparse.
+
+    values: numbers; of a sparse one a list of rows.
+    """
+    import numpy as np
+
+    values = np.array(values, np.float32)
+    if rows is None:
+        return Bucket(BucketSpec(index=index, elements=values.size), values.reshape(-1))
+    rows = np.array(rows, np.int32)
+    values = values.reshape(len(rows), -1)
+    table = max(table_rows, *(int(r) + 1 for r in rows), 1)
+    spec = BucketSpec(
+        index=index, elements=table * values.shape[1], sparse=True, table_rows=table, width=values.shape[1], capacity=len(rows))
+    return Bucket(spec, values, rows)
+
+
+def reduce(hook: Hook, bucket: Bucket, batch: int = 0) -> list[str]:
+    """Has a hook reduce a bucket among one trainer, and names the operations that it asks for.
+
+    In a group of one, and with a server that averages, each operation leaves the bucket as it is.
+    """
+    asked: list[str] = []
+    reduction = hook.reduce(HookState(batch, bucket.index), bucket)
+    if isinstance(reduction, Generator):
+        try:
+            while True:
+                asked.append(_name(next(reduction), bucket))
+        except StopIteration as end:
+            reduction = end.value
+    if reduction is not None:
+        asked.append(_name(reduction, bucket))
+    return asked
+
+
+_OPERATIONS = {
+    0x69: "push_pull", 0x6A: "all_reduce", 0x6B: "average", 0x6C: "broadcast", 0x6D: "reduce_scatter", 0x6E: "all_gather", 0x6F: "all_to_all",
+}
+
+
+def _name(operation: Any, bucket: Bucket) -> str:
+    if not isinstance(operation, Operation):
+        raise TypeError(f"reduce asks for {operation!r}, which is no operation: return or yield one such as self.group.average(bucket)")
+    if operation.bucket is not bucket:
+        raise ValueError(f"reduce asks for an operation on {operation.bucket!r}, but was given {bucket!r}")
+    return _OPERATIONS[operation.op]
+
+
+def _psbench(case: unittest.TestCase) -> str:
+    found = os.environ.get("PSBENCH") or shutil.which("psbench")
+    if not found:
+        case.fail("the program psbench is not found: put its folder into PATH, or its path into the variable PSBENCH")
+    return found
+
+
+def _end(text: str) -> str:
+    """The last lines of what was printed."""
+    return "\n".join(text.splitlines()[-40:])
