@@ -15,6 +15,9 @@ type Member struct {
 	Part string
 	// Protocol says that the part is called by the frames of docs/protocol.md.
 	Protocol bool
+	// Host is the process of psbench beside which a part of another plugin runs that a rank's
+	// own process does not hold; "" of all others. What that says it may say of the part.
+	Host string
 	// Env is in addition to the core's own environment. It is asked for when the sites of
 	// all processes are known.
 	Env func() []string

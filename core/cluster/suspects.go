@@ -13,10 +13,10 @@ const mostSuspects = 3
 // which a plugin of the user's runs, and what they said last. psbench's own are known by their
 // names; how a process died its last words are part of.
 func (c *Cluster) introduce(err error, names []string) error {
+	named := func(name string) bool { return slices.Contains(names, name) || err != nil && speaks(name, err.Error()) }
 	var told []string
 	for _, m := range c.members {
-		named := slices.Contains(names, m.Name) || err != nil && speaks(m.Name, err.Error())
-		if len(m.Plugin.Command) == 0 || !named || len(told) == mostSuspects {
+		if len(m.Plugin.Command) == 0 || !named(m.Name) && (m.Host == "" || !named(m.Host)) || len(told) == mostSuspects {
 			continue
 		}
 		text := m.introduction()

@@ -40,7 +40,11 @@ func whatRanWhere(w *screen.Page, r *result.Result) error {
 		return err
 	}
 	if isolated {
-		w.Line(2, "boundary: the median cost of a no-op call from the trainer to its isolated part")
+		text := "from the trainer to its isolated part"
+		if slices.ContainsFunc(r.Processes, func(p result.Process) bool { return p.Kind == "part" }) {
+			text = "to a part in a process of its own, from the one beside it"
+		}
+		w.Line(2, "boundary: the median cost of a no-op call "+text)
 	}
 	for _, line := range factLines(r.Processes) {
 		w.Line(2, line)

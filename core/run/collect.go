@@ -159,11 +159,11 @@ func (r *run) assemble() {
 	}
 	for _, p := range r.processes.all {
 		out := result.Process{
-			Name: p.Name, Rank: p.rank, Kind: string(p.kind), Key: r.e.Parts[p.kind].Key, Plugin: p.Plugin.Name,
+			Name: p.Name, Rank: p.rank, Kind: p.reportedKind(), Key: r.e.Parts[p.kind].Key, Plugin: r.e.Parts[p.kind].Plugin.Name,
 			PID: p.PID(), StartMS: float64(p.StartTook()) / 1e6, Facts: factsOf(p),
 		}
-		if p.trainer != nil {
-			out.BoundaryNS = p.trainer.boundariesNS[p.kind]
+		if p.host != nil {
+			out.BoundaryNS = p.host.boundariesNS[p.kind]
 		}
 		for peak := range pieces[record.PeakRSS](&p.collected) {
 			out.RSSMiB = max(out.RSSMiB, float64(peak)/(1<<20))

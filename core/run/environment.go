@@ -39,6 +39,10 @@ func (r *run) environment(p *process) []string {
 	compute := r.threads(p)
 	threads := strconv.Itoa(compute)
 	switch {
+	case p.isPart() && p.kind == sdk.KindServer:
+		share := strconv.Itoa(cluster.Share(p, r.processes.servers))
+		set("OPENBLAS_NUM_THREADS", share)
+		set("OMP_NUM_THREADS", share)
 	case p.kind == sdk.KindData:
 	case p.kind != sdk.KindServer:
 		// One more for Go: a reduction that nobody waits for yet goes on while the

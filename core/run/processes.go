@@ -18,15 +18,15 @@ type process struct {
 	rank       int // of the rank that it belongs to; -1 for data
 	position   int // of a server among the servers
 	kind       sdk.Kind
-	trainer    *process              // of a companion
-	companions map[sdk.Kind]*process // of a trainer
+	host       *process              // of a companion: the process that calls it
+	companions map[sdk.Kind]*process // of a host, by what they hold
 
 	// known once it runs
 	model        *layout.Model   // nil unless the process holds the model
 	table        *comm.TableSpec // nil unless it is a server of a table
 	plan         plan            // of a trainer
 	facts        map[string]string
-	boundariesNS map[sdk.Kind]int64 // of a trainer: median cost of a no-op call to a companion
+	boundariesNS map[sdk.Kind]int64 // of a host: median cost of a no-op call to a companion
 	collected    collected
 }
 
@@ -41,30 +41,42 @@ type processes struct {
 	data     *process
 	trainers []*process
 	servers  []*process
-	all      []*process // data, each trainer followed by its companions, servers
+	all      []*process // data, trainers, servers, each followed by its companions
 }
 
 // layOut decides which process holds which part. A hook, criterion or model gets a
-// companion process if the user asked for it or if the trainer's plugin does not have it.
+// companion process if the user asked for it or if the trainer's plugin does not have it; a server
+// or data that speaks the protocol is in one beside a process of psbench's own.
 func layOut(e *config.Experiment) processes {
 	var ps processes
 	add := func(name string, p *process) *process {
 		p.Member = &cluster.Member{Name: name, Plugin: e.Parts[p.kind].Plugin, Part: fmt.Sprintf("%s %s", p.kind, e.Parts[p.kind].Key)}
+		p.companions = map[sdk.Kind]*process{}
 		ps.all = append(ps.all, p)
 		return p
 	}
-	ps.data = add("data", &process{rank: -1, kind: sdk.KindData})
-	for _, rank := range e.World.TrainerRanks() {
-		t := add(e.World.Name(rank), &process{rank: rank, kind: sdk.KindTrainer, companions: map[sdk.Kind]*process{}})
+	rank := func(name string, p *process) *process {
+		add(name, p)
+		if e.Parts[p.kind].Protocol {
+			p.Plugin = registry.Plugin{Name: registry.Builtin}
+			part := add(name+"."+partKind, &process{rank: p.rank, kind: p.kind, host: p})
+			part.Protocol, part.Host = true, name
+			p.companions[p.kind] = part
+		}
+		return p
+	}
+	ps.data = rank("data", &process{rank: -1, kind: sdk.KindData})
+	for _, number := range e.World.TrainerRanks() {
+		t := add(e.World.Name(number), &process{rank: number, kind: sdk.KindTrainer})
 		ps.trainers = append(ps.trainers, t)
 		for _, kind := range registry.Isolable {
 			if e.Isolate[kind] || !t.Plugin.Has(e.Parts[kind].Plugin.Name) {
-				t.companions[kind] = add(t.Name+"."+string(kind), &process{rank: rank, kind: kind, trainer: t})
+				t.companions[kind] = add(t.Name+"."+string(kind), &process{rank: number, kind: kind, host: t})
 			}
 		}
 	}
-	for i, rank := range e.World.ServerRanks() {
-		ps.servers = append(ps.servers, add(e.World.Name(rank), &process{rank: rank, position: i, kind: sdk.KindServer}))
+	for i, number := range e.World.ServerRanks() {
+		ps.servers = append(ps.servers, rank(e.World.Name(number), &process{rank: number, position: i, kind: sdk.KindServer}))
 	}
 	return ps
 }
@@ -72,13 +84,28 @@ func layOut(e *config.Experiment) processes {
 // parted are the companions by themselves.
 func (ps *processes) parted() (others, companions []*process) {
 	for _, p := range ps.all {
-		if p.trainer != nil {
+		if p.host != nil {
 			companions = append(companions, p)
 		} else {
 			others = append(others, p)
 		}
 	}
 	return others, companions
+}
+
+// partKind is what reports call the kind of a process that holds the part of a server or of data:
+// the rank is the process beside it.
+const partKind = "part"
+
+// isPart says that the process is such a one.
+func (p *process) isPart() bool { return p.host != nil && p.host.kind == p.kind }
+
+// reportedKind is the kind of the process in the result.
+func (p *process) reportedKind() string {
+	if p.isPart() {
+		return partKind
+	}
+	return string(p.kind)
 }
 
 // holder is the process that holds a trainer's part of a kind.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
@@ -32,6 +33,7 @@ func TestLayOut(t *testing.T) {
 		processes processes
 		want      []string
 	}{
+		"parts that speak the protocol":      {layOut(speaking(2, 2)), []string{"data", "data.part", "trainer0", "trainer1", "server2", "server2.part", "server3", "server3.part"}},
 		"together":                           {layOut(experiment(2, 1, registry.Links{})), []string{"data", "trainer0", "trainer1", "server2"}},
 		"hook":                               {layOut(experiment(1, 1, registry.Links{}, sdk.KindHook)), []string{"data", "trainer0", "trainer0.hook", "server1"}},
 		"criterion":                          {layOut(experiment(1, 0, registry.Links{}, sdk.KindCriterion)), []string{"data", "trainer0", "trainer0.criterion"}},
@@ -46,11 +48,60 @@ func TestLayOut(t *testing.T) {
 		}
 		for _, tr := range c.processes.trainers {
 			for _, kind := range registry.Isolable {
-				if h := tr.holder(kind); h != tr && (h.trainer != tr || h.rank != tr.rank || h.kind != kind) {
+				if h := tr.holder(kind); h != tr && (h.host != tr || h.rank != tr.rank || h.kind != kind) {
 					t.Errorf("%s: the %s of %s is held by %s", name, kind, tr.Name, h.Name)
 				}
 			}
 		}
+	}
+}
+
+// speaking has a server and data of a plugin that speak the protocol.
+func speaking(trainers, servers int) *config.Experiment {
+	e := experiment(trainers, servers, registry.Links{Server: true})
+	for _, kind := range []sdk.Kind{sdk.KindServer, sdk.KindData} {
+		e.Parts[kind] = config.Part{Key: "a_" + string(kind), Plugin: registry.Plugin{Name: "theirs", Command: []string{"theirs"}}, Protocol: true}
+	}
+	return e
+}
+
+// A part of a server or of data that speaks the protocol is beside psbench's own process, which is
+// told of it, and reports say which part the rank runs.
+func TestPartsBesideRanks(t *testing.T) {
+	r := laidOut(&run{e: speaking(4, 2)})
+	r.processes.trainers[0].plan.inputs = &sdk.InputSpec{}
+	for _, host := range append(slices.Clone(r.processes.servers), r.processes.data) {
+		part := host.companions[host.kind]
+		if host.Plugin.Name != registry.Builtin || part.Plugin.Name != "theirs" || part.Host != host.Name {
+			t.Errorf("%s is of plugin %s, and %s of %s beside %q", host.Name, host.Plugin.Name, part.Name, part.Plugin.Name, part.Host)
+		}
+		if host.reportedKind() != string(host.kind) || part.reportedKind() != "part" {
+			t.Errorf("%s is reported as a %s, and %s as a %s", host.Name, host.reportedKind(), part.Name, part.reportedKind())
+		}
+		own, its := r.configureRequest(host), r.configureRequest(part)
+		if !own.GetServer().GetProtocol() && !own.GetData().GetProtocol() {
+			t.Errorf("%s is not told that its part is elsewhere: %v", host.Name, own)
+		}
+		if own.GetPart().GetKey() != its.GetPart().GetKey() || own.GetRank() != its.GetRank() {
+			t.Errorf("%s is %v of rank %d, and its part %v of %d", host.Name, own.GetPart(), own.GetRank(), its.GetPart(), its.GetRank())
+		}
+		peer, pushing := r.partitionRequest().GetCompanion(), int32(4)
+		if host.kind == sdk.KindServer {
+			peer, pushing = r.serverLinks(host).GetCompanion(), 2
+		}
+		if peer.GetName() != part.Name || peer.GetAddress() != part.Address || !peer.GetProtocol() {
+			t.Errorf("%s is told of %v", host.Name, peer)
+		}
+		if role := its.GetCompanion(); role.GetTrainers() != pushing {
+			t.Errorf("%s is told of %d trainers, want %d", part.Name, role.GetTrainers(), pushing)
+		}
+		if q := r.connectRequest(part).GetCompanion(); q.GetTrainer().GetName() != host.Name {
+			t.Errorf("%s is connected with %v", part.Name, q)
+		}
+	}
+	e := experiment(2, 1, registry.Links{Server: true})
+	if s := (&run{e: e, processes: layOut(e)}).processes.servers[0]; len(s.companions) > 0 {
+		t.Errorf("%s has companions", s.Name)
 	}
 }
 

@@ -31,20 +31,39 @@ func (r *run) configureRequest(p *process) *proto.ConfigureRequest {
 		Transport: r.e.Fabric.Name,
 		Listen:    r.e.Listen,
 	}
-	trainers := int32(len(r.processes.trainers)) // #nosec G115 -- a count of processes
-	switch p.kind {
-	case sdk.KindTrainer:
+	switch {
+	case p.host != nil:
+		req.Role = &proto.ConfigureRequest_Companion{Companion: r.companionRole(p)}
+	case p.kind == sdk.KindTrainer:
 		req.Role = &proto.ConfigureRequest_Trainer{Trainer: r.trainerRole(p)}
-	case sdk.KindServer:
+	case p.kind == sdk.KindServer:
 		r.setServerRole(req, p)
-	case sdk.KindData:
+	case p.kind == sdk.KindData:
 		req.Role = &proto.ConfigureRequest_Data{Data: &proto.DataRole{
-			Seed: r.e.Seed, Trainers: trainers, BatchSize: int32(r.e.BatchSize), // #nosec G115 -- checked by config
+			Seed:      r.e.Seed,
+			Trainers:  int32(len(r.processes.trainers)), // #nosec G115 -- a count of processes
+			BatchSize: int32(r.e.BatchSize),             // #nosec G115 -- checked by config
+			Protocol:  p.companions[p.kind] != nil,
 		}}
-	default:
-		req.Role = &proto.ConfigureRequest_Companion{Companion: &proto.CompanionRole{Trainers: trainers, Seed: r.e.Seed, Model: r.modelEnv(p)}}
 	}
 	return req
+}
+
+// companionRole is what a companion is told of the run; a server's part of the trainers that push to it.
+func (r *run) companionRole(p *process) *proto.CompanionRole {
+	trainers := len(r.processes.trainers)
+	if p.kind == sdk.KindServer {
+		trainers = len(r.e.World.TrainersOf(p.rank))
+	}
+	role := &proto.CompanionRole{Trainers: int32(trainers), Seed: r.e.Seed} // #nosec G115 -- a count of processes
+	switch p.kind {
+	case sdk.KindServer:
+	case sdk.KindData:
+		role.BatchSize = int32(r.e.BatchSize) // #nosec G115 -- checked by config
+	default:
+		role.Model = r.modelEnv(p)
+	}
+	return role
 }
 
 func (r *run) trainerRole(p *process) *proto.TrainerRole {
@@ -78,7 +97,10 @@ func (r *run) setServerRole(req *proto.ConfigureRequest, p *process) {
 		}}
 		return
 	}
-	role := &proto.ServerRole{Seed: r.e.Seed, Summarize: r.o.Summarize, Asynchronous: r.e.Parts[sdk.KindServer].Asynchronous}
+	role := &proto.ServerRole{
+		Seed: r.e.Seed, Summarize: r.o.Summarize,
+		Asynchronous: r.e.Parts[sdk.KindServer].Asynchronous, Protocol: p.companions[p.kind] != nil,
+	}
 	if r.e.Service == sdk.ServiceParameters {
 		role.Model, role.ModelEnv = choice(sdk.KindModel, r.e.Parts[sdk.KindModel]), r.modelEnv(p)
 	}
@@ -106,6 +128,7 @@ func (r *run) partitionRequest() *proto.PartitionRequest {
 	req := &proto.PartitionRequest{
 		Inputs:    convert.InputsToProto(*r.inputs()),
 		BatchSize: int32(r.e.BatchSize), // #nosec G115 -- checked by config
+		Companion: r.partOf(r.processes.data),
 	}
 	for _, set := range r.e.Connected() {
 		s := &proto.TrainerSet{}
@@ -126,16 +149,22 @@ func (r *run) connect(ctx context.Context) error {
 }
 
 func (r *run) connectRequest(p *process) *proto.ConnectRequest {
-	switch p.kind {
-	case sdk.KindTrainer:
+	switch {
+	case p.host != nil:
+		links := &proto.CompanionLinks{Trainer: convert.PeerToProto(p.host.Peer()), Buckets: convert.BucketsToProto(r.buckets())}
+		if p.kind == sdk.KindHook {
+			links.Hook = r.hookLinks(p.rank)
+		}
+		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Companion{Companion: links}}
+	case p.kind == sdk.KindTrainer:
 		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Trainer{Trainer: r.trainerLinks(p)}}
-	case sdk.KindData:
+	case p.kind == sdk.KindData:
 		links := &proto.DataLinks{}
 		for _, t := range r.processes.trainers {
 			links.Trainers = append(links.Trainers, convert.PeerToProto(t.Peer()))
 		}
 		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Data{Data: links}}
-	case sdk.KindServer:
+	default:
 		if r.lookup == nil {
 			return &proto.ConnectRequest{Role: &proto.ConnectRequest_Server{Server: r.serverLinks(p)}}
 		}
@@ -144,13 +173,16 @@ func (r *run) connectRequest(p *process) *proto.ConnectRequest {
 			links.Trainers = append(links.Trainers, convert.PeerToProto(r.processes.trainers[rank].LinkPeer()))
 		}
 		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Table{Table: links}}
-	default:
-		links := &proto.CompanionLinks{Trainer: convert.PeerToProto(p.trainer.Peer()), Buckets: convert.BucketsToProto(r.buckets())}
-		if p.kind == sdk.KindHook {
-			links.Hook = r.hookLinks(p.rank)
-		}
-		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Companion{Companion: links}}
 	}
+}
+
+// partOf is the process with the part of a server or of data, if that is not its own.
+func (r *run) partOf(p *process) *proto.Peer {
+	part := p.companions[p.kind]
+	if part == nil {
+		return nil
+	}
+	return convert.PeerToProto(part.Peer())
 }
 
 func (r *run) trainerLinks(p *process) *proto.TrainerLinks {
@@ -175,7 +207,7 @@ func (r *run) trainerLinks(p *process) *proto.TrainerLinks {
 
 // serverLinks tells a server who will join it: the processes with the hooks of its trainers.
 func (r *run) serverLinks(server *process) *proto.ServerLinks {
-	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(r.buckets())}
+	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(r.buckets()), Companion: r.partOf(server)}
 	if !r.e.Links.Server {
 		return links
 	}

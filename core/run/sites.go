@@ -5,6 +5,7 @@ import (
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/internal/packed"
+	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/record"
 )
 
@@ -21,7 +22,18 @@ func (r *run) checkSites() error {
 			}
 		}
 	}
-	return cluster.CheckLinks(r.e.Fabric, r.processes.all[1:]) // data has no links
+	var linked []*process
+	for _, p := range r.processes.all {
+		if p.isPart() {
+			if err := cluster.RequireHost("a part and the process that calls it", p.host, p); err != nil {
+				return err
+			}
+		}
+		if p.kind != sdk.KindData { // which has no links
+			linked = append(linked, p)
+		}
+	}
+	return cluster.CheckLinks(r.e.Fabric, linked)
 }
 
 // reserve compares what the processes are about to allocate with the memory of their
