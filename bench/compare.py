@@ -87,6 +87,8 @@ SUBCOMMANDS = {
     "ddp": ("samples per second of DDP training, batch 10, and PyTorch's", lambda o: [works.ddp(o.hooks, 10)]),
     "ddp128": ("samples per second of DDP training, batch 128, and PyTorch's", lambda o: [works.ddp(o.hooks, 128)]),
     "step": ("samples per second without OpenBLAS, and PyTorch's with it", lambda o: [works.step(b) for b in (10, 128)]),
+    "module": ("samples per second of modules of torch, data-parallel, and PyTorch's", lambda o: [works.module_ddp()]),
+    "modulestep": ("samples per second of modules of torch in one trainer, and PyTorch's", lambda o: [works.module_step()]),
     "dlrm": ("samples per second of the recommendation model, and PyTorch's", lambda o: [works.dlrm()]),
     "hybrid": ("samples per second of the hybrid system, and PyTorch's", lambda o: [works.hybrid()]),
     "batchupdate": ("updates per second of the batch-updating server, and PyTorch's", lambda o: [works.batchupdate()]),
@@ -103,7 +105,7 @@ COMMUNICATION = ("pushpull", "allreduce", "copies", "tcp", "reduce", "all")
 
 def trained():
     """The works that train whole systems, of all hooks."""
-    return [works.ddp(works.HOOKS, 10), works.ddp(works.HOOKS, 128), works.step(10), works.step(128), works.dlrm(), works.hybrid(), works.batchupdate(),
+    return [works.ddp(works.HOOKS, 10), works.ddp(works.HOOKS, 128), works.step(10), works.step(128), works.module_ddp(), works.module_step(), works.dlrm(), works.hybrid(), works.batchupdate(),
             works.start(), works.launch(), works.memory()]
 
 

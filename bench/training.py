@@ -114,13 +114,16 @@ class PsbenchRun(Program):
         ran, wanted = {len(losses) for losses in result["losses"]}, self.case.iterations(settings.epochs, trainers)
         if ran != {wanted}:
             raise Failure(f"psbench's trainers ran {sorted(ran)} iterations instead of {wanted}")
+        return [self.row(result, wanted, stdout)], {"environment": result["environment"], "library": self.facts(result)}
+
+    def facts(self, result):
+        """What it computed with, in words; Failure if that is not what PyTorch computes with."""
         facts = next(p["facts"] for p in result["processes"] if p["kind"] == "trainer")
         blas = getattr(self.case, "blas", "openblas")
         if facts.get("blas") != blas or facts.get("blas_threads") != str(self.threads()):
             raise Failure(f"psbench's trainers computed with {facts}, not with {blas} on as many threads as PyTorch, "
                           f"{self.threads()}")
-        library = f"psbench run over {result['transport']} with {facts.get('blas_core')} kernels of {NAMES[blas]}"
-        return [self.row(result, wanted, stdout)], {"environment": result["environment"], "library": library}
+        return f"psbench run over {result['transport']} with {facts.get('blas_core')} kernels of {NAMES[blas]}"
 
     def row(self, result, iterations, _stdout):
         """What one process measured, from its result and the iterations of a trainer."""

@@ -2,6 +2,7 @@
 from dataclasses import dataclass
 
 from launching import COUNTS, LaunchTable, PsbenchLaunch, Ranks
+from modules import LossTable, Module, PsbenchModule, TorchModule, TorchModuleAlone
 from programs import MPICHAllReduce, MPIAllReduce, PsbenchComm, TorchAllReduce, TorchPushPull, TunedOpenMPI
 from tables import CostTable, FastestTable, MemoryTable, RateTable, RatioTable, ShareTable, ValueTable
 from training import (BatchUpdate, BlasMemory, Ddp, Dlrm, Hybrid, PsbenchHybrid, PsbenchMemory, PsbenchRun,
@@ -127,6 +128,34 @@ def step(batch):
     return Work(f"step{batch}", f"A step of the default model without OpenBLAS, batch {batch}", tuple(programs),
                 (RateTable(tuple(cases), "samples_per_second", "samples/s", 1 / 1.3),),
                 trainers=(1,), sizes=(), epochs=epochs, fixed=True)
+
+
+MODULES = (("reference", "../python/examples/reference_model.py", 10, 100),
+           ("wide mlp", "peers/wide_mlp.py", 50, 2000), ("convnet", "../python/examples/convnet.py", 50, 2000))
+
+
+def modules(hook, peer, title, name, target, counts):
+    """Modules of torch under psbench, beside peer, which trains the same ones."""
+    programs, cases, losses = [], [], []
+    for module, script, batch, samples in MODULES:
+        case = Module(script, hook, batch, samples)
+        ours, theirs = PsbenchModule(f"psbench {module}", case), peer(f"PyTorch {module}", case)
+        programs += [ours, theirs]
+        cases.append((f"{module}, batch {batch}", ours.name, (theirs.name,)))
+        if case.digits:
+            losses.append((module, ours.name, theirs.name))
+    return Work(name, title, tuple(programs),
+                (RateTable(tuple(cases), "samples_per_second", "samples/s", target), LossTable(tuple(losses))),
+                trainers=counts, sizes=(), epochs=10)
+
+
+def module_ddp():
+    return modules("rpc", TorchModule, "Data-parallel training of torch modules, hook rpc", "module", 1.5, (2,))
+
+
+def module_step():
+    """One trainer without communication: what psbench adds to torch's own step."""
+    return modules("noop", TorchModuleAlone, "A step of torch modules", "modulestep", 1 / 1.1, (1,))
 
 
 def dlrm():

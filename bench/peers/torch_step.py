@@ -22,7 +22,7 @@ def train(args, batches):
     for _ in range(args.epochs):
         for x, y in batches:
             start = time.perf_counter()
-            optimizer.zero_grad()
+            optimizer.zero_grad(set_to_none=True)
             criterion(model(x), y).backward()
             optimizer.step()
             steps.append(time.perf_counter() - start)

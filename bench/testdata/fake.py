@@ -85,6 +85,7 @@ def psbench_run(argv):
     p.add_argument("--nserver", type=int)
     p.add_argument("--server")
     p.add_argument("--model", default="DummyModel")
+    p.add_argument("--registry")
     p.add_argument("--ddp-hook")
     p.add_argument("--create-criterion")
     p.add_argument("--data")
@@ -96,8 +97,9 @@ def psbench_run(argv):
     a = p.parse_args(argv)
     set_values = dict(s.split("=") for s in a.set)
     blas = set_values.pop("blas", "openblas")
-    turn = start(f"psbench-{a.ddp_hook or a.trainer}{'' if blas == 'openblas' else '-' + blas}")
-    set_values = {k: int(v) for k, v in set_values.items()}
+    module = f"-{a.model}" if a.registry else ""
+    turn = start(f"psbench-{a.ddp_hook or a.trainer}{'' if blas == 'openblas' else '-' + blas}{module}")
+    set_values = {k: float(v) if "." in v else int(v) for k, v in set_values.items()}
     if a.trainer == "hybrid":
         if set_values["server.embedding_dim"] * a.nserver != 512:
             sys.exit("psbench: the columns of the servers do not make up rows of 512")
@@ -107,18 +109,22 @@ def psbench_run(argv):
     elif a.trainer == "batch_update":
         batches, batch_ms = set_values["data.batches"], 0.05
     else:
-        batches = set_values.get("data.sample_count", 100) // a.batch_size // a.ntrainer
+        batches = set_values.get("data.sample_count", 2000 if a.data == "idx" else 100) // a.batch_size // a.ntrainer
         batch_ms = {"noop": 10, "rpc": 11, "allreduce": 13, "sparse_rpc": 12, "hybrid": 12}[a.ddp_hook] + turn
     iterations = batches * a.epochs - (BREAK == "iterations")
     facts = {"blas": "gonum" if BREAK == "gonum" else blas, "blas_core": "SkylakeX",
              "blas_threads": os.environ["OPENBLAS_NUM_THREADS"]}
+    if a.registry:
+        with open(a.registry) as f:
+            facts = {"torch": "1.13", "torch_threads": "2" if BREAK == "threads" else "1"}
+            assert os.path.exists(json.load(f)["plugins"][a.model]["command"][1])
     trainers = [{"name": f"trainer{i}", "kind": "trainer", "pid": 100 + i, "rss_mib": 150 + i + turn, "facts": facts}
                 for i in range(a.ntrainer)]
     epochs = [] if BREAK == "epochs" else [{"rank": i, "type": "epoch_metric", "name": "epoch",
                                             "duration_ns": [10 * batch_ms * 1e6]} for i in range(a.ntrainer)]
     write_json(a.json, {
         "schema": "psbench.result/2", "complete": True, "environment": ENVIRONMENT, "transport": "shm",
-        "losses": [[1.0] * iterations] * a.ntrainer, "series": epochs if a.trainer == "hybrid" else [],
+        "losses": [[2.0] + [1.5] * (iterations - 1)] * a.ntrainer, "series": epochs if a.trainer == "hybrid" else [],
         "data": {"samples_per_trainer": [100] * a.ntrainer}, "start_ms": 400 + 100 * turn,
         "buckets": [{"elements": 10 << 18, "sparse": False, "parameters": [{"elements": 9 << 18}]},
                     {"elements": 9 << 18, "sparse": True, "parameters": [{"elements": 9 << 18}]}],
@@ -201,6 +207,24 @@ def torch_ps(argv):
     print(json.dumps(head | {"metric": "batch_all", "n": iterations * a.trainers}))
     print(json.dumps(head | {"metric": "throughput", "torch": "1.13", "threads": a.threads,
                              "wall_s": batch_ms * iterations / 1e3, "samples_per_s": 1e4 / batch_ms}))
+    return 0
+
+
+def torch_digits(argv):
+    p = argparse.ArgumentParser()
+    p.add_argument("plugin")
+    p.add_argument("--hook")
+    for flag in ("--trainers", "--epochs", "--threads", "--batch", "--samples"):
+        p.add_argument(flag, type=int)
+    a = p.parse_args(argv)
+    turn = start(f"torch-{a.hook}-{os.path.basename(a.plugin)}")
+    batch_ms = {"none": 10.5, "rpc": 20}[a.hook] + turn
+    iterations = a.samples // a.batch // a.trainers * a.epochs
+    head = {"hook": a.hook, "trainers": a.trainers, "sparse": False}
+    print(json.dumps(head | {"metric": "batch_all", "n": iterations * a.trainers}))
+    print(json.dumps(head | {"metric": "throughput", "torch": "1.13", "threads": a.threads,
+                             "wall_s": batch_ms * iterations / 1e3, "samples_per_s": 1e4 / batch_ms,
+                             "first_loss": 2.0, "last_loss": 1.6 if BREAK == "losses" else 1.5001}))
     return 0
 
 
