@@ -80,6 +80,9 @@ func TestScripts(t *testing.T) {
 			schema1, err := filepath.Abs("../../core/result/testdata/schema1.json.gz")
 			env.Setenv("SCHEMA1", schema1) // a result of an older psbench
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
+			if cache, err := os.UserCacheDir(); err == nil {
+				env.Setenv("XDG_CACHE_HOME", cache) // there is no HOME
+			}
 			return err
 		},
 	})

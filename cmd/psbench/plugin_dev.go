@@ -21,7 +21,8 @@ func (a *app) pluginDevCommand() *cobra.Command {
 		Long: `dev builds the plugin whose source is in DIR, as go build does, accepts its
 checksum, as psbench plugin add does, and runs psbench with FLAGS; then again
 after each change of the source: what go build reads and embeds, go.mod and
-go.sum, in DIR and the folders below it, but no tests. A change is over when
+go.sum, in DIR and the folders below it, but no tests. Of a plugin in Python
+nothing is built, and its source is the .py files there. A change is over when
 the files are the same for 0.2 s. One that comes during a build or a run ends
 that, and the next one begins. What cannot be built or run is told, and the
 next change waited for. Ctrl-C ends it all.`,
@@ -69,10 +70,14 @@ type development struct {
 
 // turn builds the plugin, accepts what came of it, and runs it.
 func (d *development) turn(ctx context.Context) {
+	doing := "building"
+	if develop.IsScript(d.program) {
+		doing = "running"
+	}
 	if d.turns++; d.turns == 1 {
-		d.say("building %s", quote.Word(d.dir))
+		d.say("%s %s", doing, quote.Word(d.dir))
 	} else {
-		d.say("%s has changed, building it anew", quote.Word(d.dir))
+		d.say("%s has changed, %s it anew", quote.Word(d.dir), doing)
 	}
 	err := d.once(ctx)
 	switch {

@@ -13,9 +13,10 @@ import (
 // patience is how long a child may take to end once it was interrupted.
 const patience = 30 * time.Second
 
-// Build builds the program of a folder's source; what the compiler says goes to w.
+// Build builds the program of a folder's source, unless that is a script; what the compiler says goes
+// to w.
 func Build(ctx context.Context, dir, program string, w io.Writer) error {
-	if _, err := os.Stat(dir); err != nil { // else the command would seem to be missing
+	if _, err := os.Stat(dir); err != nil || IsScript(program) { // else the command would seem to be missing
 		return err
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, ".") // #nosec G204 -- the user's folder

@@ -74,6 +74,50 @@ func TestSource(t *testing.T) {
 	}
 }
 
+// Of a script the source is what it may import, and the script itself.
+func TestSourceInPython(t *testing.T) {
+	dir := t.TempDir()
+	w := watch{program: "median.py"}
+	if _, err := w.read(dir); err == nil || !strings.HasSuffix(err.Error(), "has no source of a plugin: no file of Python") {
+		t.Errorf("an empty folder gives %v", err)
+	}
+	write(t, dir, "median.py", "first")
+	before, err := w.read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, belongs := range map[string]bool{
+		"median.py": true, "b.py": true, "b/c.py": true, "b/__init__.py": true,
+		"test_median.py": false, "median_test.py": false, "main.go": false, ".a.py": false, "testdata/a.py": false, "__pycache__/b.pyc": false, "out.json": false,
+	} {
+		write(t, dir, name, "another")
+		after, err := w.read(dir)
+		if err != nil || after.equal(before) == belongs {
+			t.Errorf("%s changes the source: %t, want %t (%v)", name, !after.equal(before), belongs, err)
+		}
+		before = after
+	}
+}
+
+func TestProgramInPython(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "folder")
+	write(t, dir, "mine.py", "")
+	write(t, dir, "other.py", "")
+	check := func(want string) {
+		t.Helper()
+		if got, err := Program(dir); err != nil || got != filepath.Join(dir, want) {
+			t.Errorf("the program is %s, %v, want %s", got, err, want)
+		}
+	}
+	check("folder")
+	if err := os.Chmod(filepath.Join(dir, "mine.py"), 0o700); err != nil { // #nosec G302 -- to be run
+		t.Fatal(err)
+	}
+	check("mine.py")
+	write(t, dir, "registry.json", `{"plugins": {"other": {"command": ["./other.py"]}}}`)
+	check("other.py")
+}
+
 func TestProgram(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "folder")
 	for text, want := range map[string]string{"": "folder", "module example.org/median // x\n": "median", "// a\nmodule \"x/y\"\n\ngo 1.26\n": "y"} {

@@ -32,9 +32,14 @@ func Claim(dir string) (release func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// Program is the path of the program that a folder's source makes. Its name is what the folder's
-// registry.json runs, if that runs one program of the folder; else the last element of the
-// module's path, and without a module that of the folder.
+// IsScript says whether a program is a script of Python, which is its own source: nothing is built.
+func IsScript(program string) bool { return filepath.Ext(program) == pythonExtension }
+
+const pythonExtension = ".py"
+
+// Program is the path of the program that a folder's source makes, or of the script that it is. Its
+// name is what the folder's registry.json runs, if that runs one program of the folder; else the last
+// element of the module's path, and without a module the one script that can be run, or the name of the folder.
 func Program(dir string) (string, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -46,6 +51,9 @@ func Program(dir string) (string, error) {
 	name := filepath.Base(absolute)
 	f, err := executable.Open(filepath.Join(absolute, "go.mod"))
 	if err != nil {
+		if script := onlyScript(absolute); script != "" {
+			return script, nil
+		}
 		return filepath.Join(absolute, name), nil
 	}
 	defer func() { _ = f.Close() }()
@@ -56,6 +64,22 @@ func Program(dir string) (string, error) {
 		}
 	}
 	return filepath.Join(absolute, name), nil
+}
+
+// onlyScript is the one script of Python in a folder that can be run, or nothing.
+func onlyScript(dir string) (script string) {
+	entries, _ := os.ReadDir(dir) // what is wrong with the folder who opens it says
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		if info, err := os.Stat(path); err != nil || !IsScript(path) || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+			continue
+		}
+		if script != "" {
+			return ""
+		}
+		script = path
+	}
+	return script
 }
 
 // registered is the one program of the folder that its registry.json runs, or nothing. What is

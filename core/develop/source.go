@@ -40,7 +40,7 @@ var extensions = []string{
 
 // watch looks at a source again and again.
 type watch struct {
-	program  string              // the name of what is built there, which is no source even where it is embedded
+	program  string              // the name of what is built there, which is no source even where it is embedded; or the script
 	code     source              // the Go files of the last look
 	embedded map[string][]string // the patterns of files that they embed, by folder
 }
@@ -52,16 +52,22 @@ func (w *watch) read(dir string) (source, error) {
 	root, err := filepath.EvalSymlinks(dir)
 	if err == nil {
 		err = walk(root, func(name string) bool { return hidden(name) || name == "testdata" }, func(path string) {
-			if name := filepath.Base(path); slices.Contains(extensions, filepath.Ext(name)) && !strings.HasSuffix(name, "_test.go") {
+			if w.reads(filepath.Base(path)) {
 				s.add(path)
 			}
 		})
 	}
 	if err == nil && len(s) == 0 {
 		err = errors.New("no file that go build reads")
+		if IsScript(w.program) {
+			err = errors.New("no file of Python")
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("folder %s has no source of a plugin: %w", dir, err)
+	}
+	if IsScript(w.program) {
+		return s, nil
 	}
 	for path, stamp := range s {
 		if filepath.Ext(path) == ".go" {
@@ -78,6 +84,15 @@ func (w *watch) read(dir string) (source, error) {
 	}
 	delete(s, filepath.Join(root, w.program))
 	return s, nil
+}
+
+// reads says whether a file of that name makes the program: what go build reads, or what a script may
+// import, without tests.
+func (w *watch) reads(name string) bool {
+	if IsScript(w.program) {
+		return IsScript(name) && !strings.HasPrefix(name, "test_") && !strings.HasSuffix(name, "_test.py")
+	}
+	return slices.Contains(extensions, filepath.Ext(name)) && !strings.HasSuffix(name, "_test.go")
 }
 
 // walk visits the files below a path, or the file that is there, without those whose names, or
