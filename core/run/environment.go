@@ -55,6 +55,9 @@ func (r *run) environment(p *process) []string {
 		}
 		set("GOMAXPROCS", strconv.Itoa(goThreads))
 		set("OPENBLAS_NUM_THREADS", threads)
+		if p.Protocol {
+			set("OMP_NUM_THREADS", threads) // those of PyTorch
+		}
 	case r.e.Service == sdk.ServiceTables:
 		// It looks rows up with one thread, and there may be as many servers as trainers.
 		set("GOMAXPROCS", strconv.Itoa(cluster.Share(p, r.processes.servers)))

@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host"
 	"github.com/psbench/psbench/sdk/host/layout"
 )
 
@@ -45,8 +46,8 @@ type processes struct {
 }
 
 // layOut decides which process holds which part. A hook, criterion or model gets a
-// companion process if the user asked for it or if the trainer's plugin does not have it; a server
-// or data that speaks the protocol is in one beside a process of psbench's own.
+// companion process if the user asked for it, if the trainer's plugin does not have it, or if it
+// speaks the protocol; a server or data that speaks it is in one beside a process of psbench's own.
 func layOut(e *config.Experiment) processes {
 	var ps processes
 	add := func(name string, p *process) *process {
@@ -70,8 +71,9 @@ func layOut(e *config.Experiment) processes {
 		t := add(e.World.Name(number), &process{rank: number, kind: sdk.KindTrainer})
 		ps.trainers = append(ps.trainers, t)
 		for _, kind := range registry.Isolable {
-			if e.Isolate[kind] || !t.Plugin.Has(e.Parts[kind].Plugin.Name) {
+			if e.Isolate[kind] || e.Parts[kind].Protocol || !t.Plugin.Has(e.Parts[kind].Plugin.Name) {
 				t.companions[kind] = add(t.Name+"."+string(kind), &process{rank: number, kind: kind, host: t})
+				t.companions[kind].Protocol = e.Parts[kind].Protocol
 			}
 		}
 	}
@@ -106,6 +108,27 @@ func (p *process) reportedKind() string {
 		return partKind
 	}
 	return string(p.kind)
+}
+
+// joiner is the process that joins the links of a trainer's hook: the one that holds it, unless that
+// asks the trainer by the protocol for what it does on them.
+func (p *process) joiner() *process {
+	if holder := p.holder(sdk.KindHook); !holder.Protocol {
+		return holder
+	}
+	return p
+}
+
+// checkContracts refuses trainers that cannot call parts by the protocol: their plugins are older
+// than it is.
+func (r *run) checkContracts() error {
+	for _, p := range r.processes.all {
+		if t := p.host; t != nil && p.Protocol && t.kind == sdk.KindTrainer && host.ParseVersion(t.Contract()).Before(host.Protocol) {
+			return fmt.Errorf("%s of plugin %s speaks version %s of psbench's contract with plugins, and calls of the protocol, which %s of plugin %s speaks, came with %s: build the trainer's plugin with the sdk of this psbench",
+				t.Part, t.Plugin.Name, t.Contract(), p.Part, p.Plugin.Name, host.Protocol)
+		}
+	}
+	return nil
 }
 
 // holder is the process that holds a trainer's part of a kind.

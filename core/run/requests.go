@@ -199,7 +199,7 @@ func (r *run) trainerLinks(p *process) *proto.TrainerLinks {
 	for kind, c := range p.companions {
 		links.Companions[string(kind)] = convert.PeerToProto(c.Peer())
 	}
-	if p.holder(sdk.KindHook) == p {
+	if p.joiner() == p {
 		links.Hook = r.hookLinks(p.rank)
 	}
 	return links
@@ -212,7 +212,7 @@ func (r *run) serverLinks(server *process) *proto.ServerLinks {
 		return links
 	}
 	for _, rank := range r.e.World.TrainersOf(server.rank) {
-		links.Trainers = append(links.Trainers, convert.PeerToProto(r.processes.trainers[rank].holder(sdk.KindHook).LinkPeer()))
+		links.Trainers = append(links.Trainers, convert.PeerToProto(r.processes.trainers[rank].joiner().LinkPeer()))
 	}
 	return links
 }
@@ -232,7 +232,7 @@ func (r *run) hookLinks(rank int) *proto.HookLinks {
 	}
 	group := &proto.Group{Position: int32(rank)} // #nosec G115 -- a rank
 	for _, t := range r.processes.trainers {
-		group.Members = append(group.Members, convert.PeerToProto(t.holder(sdk.KindHook).LinkPeer()))
+		group.Members = append(group.Members, convert.PeerToProto(t.joiner().LinkPeer()))
 	}
 	if r.e.Links.Group {
 		links.Group = group

@@ -128,6 +128,9 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.cluster.Start(ctx); err != nil {
 		return err
 	}
+	if err := r.checkContracts(); err != nil {
+		return err
+	}
 	return r.checkSites() // their clocks are known now
 }
 

@@ -16,7 +16,21 @@ type Version struct{ Major, Minor int }
 // Contract is the version that this source speaks, as a core and as a plugin.
 var Contract = Version{2, 1}
 
+// Protocol is the first version whose trainers call parts in other languages.
+var Protocol = Version{2, 1}
+
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
+
+// ParseVersion reads what String wrote; 0.0 if that is no version.
+func ParseVersion(text string) (v Version) {
+	if n, err := fmt.Sscanf(text, "%d.%d", &v.Major, &v.Minor); n < 2 || err != nil {
+		return Version{}
+	}
+	return v
+}
+
+// Before says whether v is older than another version.
+func (v Version) Before(other Version) bool { return v.number() < other.number() }
 
 // minors is how many minor versions a major one has room for.
 const minors = 1000

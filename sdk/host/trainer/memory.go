@@ -1,10 +1,13 @@
 package trainer
 
 import (
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/layout"
+	"github.com/psbench/psbench/sdk/host/process"
 )
 
 // adopt hands the buckets to the engine. One whose memory Go cannot touch has gradients of its
@@ -28,10 +31,33 @@ func (r *Role) offerParameters(conn *call.Link) ([]tensor.Tensor, error) {
 	if err := r.Fabric.SendStore(conn.Conn, r.store); err != nil {
 		return nil, err
 	}
+	segment, err := r.newParameters()
+	if err != nil {
+		return nil, err
+	}
+	return r.parts.Values, conn.SendSegments(segment)
+}
+
+// newParameters allocates the parameters in a segment, which can be passed.
+func (r *Role) newParameters() (*shm.Segment, error) {
 	segment, err := shm.New(r.Name()+" parameters", layout.ValuesBytes(r.specs), true)
 	if err != nil {
 		return nil, err
 	}
 	r.OwnMemory(segment)
-	return layout.ViewValues(segment.Bytes(), r.specs), conn.SendSegments(segment)
+	r.parts.Values = layout.ViewValues(segment.Bytes(), r.specs)
+	return segment, nil
+}
+
+// newStore allocates the buckets: in memory that can be passed if a companion speaks the protocol,
+// whatever carries the links.
+func (r *Role) newStore(companions map[sdk.Kind]process.Peer) func([]tensor.BucketSpec) (*comm.Store, error) {
+	for _, peer := range companions {
+		if peer.Protocol {
+			return func(specs []tensor.BucketSpec) (*comm.Store, error) {
+				return r.Fabric.InSegments().NewStore(r.Name(), specs)
+			}
+		}
+	}
+	return r.NewStore
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/host/batches"
-	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/companion"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/hosted"
@@ -169,7 +168,7 @@ func (r *Role) Connect(peers Peers) (*Joined, error) {
 	r.copies = r.WatchedEngine()
 	p.WaitCopy = r.copies.Wait
 	var err error
-	if p.Gradients, r.store, err = layout.New(r.specs, peers.Buckets, r.NewStore); err != nil {
+	if p.Gradients, r.store, err = layout.New(r.specs, peers.Buckets, r.newStore(peers.Companions)); err != nil {
 		return nil, err
 	}
 	r.OwnMemory(r.store)
@@ -185,26 +184,16 @@ func (r *Role) Connect(peers Peers) (*Joined, error) {
 	p.Batches = r.batches
 	r.evaluation = newEvaluation(r.Name(), r.copies, share.HeldOut, peers.Model.Inputs, r.Recorder)
 	p.Evaluation = sdk.NewEvaluation(r.evaluate)
-	dial := func(kind sdk.Kind) (*call.Link, error) {
-		peer, ok := peers.Companions[kind]
-		if !ok {
-			return nil, fmt.Errorf("%s has neither a %s of its own nor a companion for it", r.Name(), kind)
-		}
-		room := 1 // a hook's buckets do not travel over it
-		if kind != sdk.KindHook {
-			room = companion.CallMemory(share.Sizes, peers.Model.Inputs)
-		}
-		conn, trip, err := companion.Dial(r.Process, peer, room)
-		joined.BoundaryNS[kind] = trip
-		return conn, err
+	beside := &companions{
+		role: r, peers: peers.Companions, calls: companion.CallMemory(share.Sizes, peers.Model.Inputs), boundaryNS: joined.BoundaryNS,
 	}
-	if err := r.connectModel(&peers.Model, dial); err != nil {
+	if err := r.connectModel(&peers.Model, beside); err != nil {
 		return nil, err
 	}
-	if err := r.connectCriterion(dial); err != nil {
+	if err := r.connectCriterion(beside); err != nil {
 		return nil, err
 	}
-	if err := r.connectHook(peers.Hook, dial); err != nil {
+	if err := r.connectHook(peers.Hook, beside); err != nil {
 		return nil, err
 	}
 	if p.Tables, err = r.JoinTables(peers.Lookup, peers.TableServers); err != nil {
@@ -214,72 +203,4 @@ func (r *Role) Connect(peers Peers) (*Joined, error) {
 		process.Facts(joined.Facts, part)
 	}
 	return joined, fault.Of(r.Title(), "Attach", r.trainer.Attach(*p))
-}
-
-func (r *Role) connectModel(model *layout.Model, dial func(sdk.Kind) (*call.Link, error)) error {
-	p := &r.parts
-	var err error
-	if r.model != nil {
-		if p.Values, err = layout.NewValues(r.Engine, r.specs); err != nil {
-			return fmt.Errorf("%s: %w", r.Name(), err)
-		}
-	} else {
-		conn, err := dial(sdk.KindModel)
-		if err != nil {
-			return err
-		}
-		if p.Values, err = r.offerParameters(conn); err != nil {
-			return err
-		}
-		if err := conn.Watch(r.Process); err != nil {
-			return err
-		}
-		var mapped *comm.Store
-		if r.Fabric.Maps() {
-			mapped = r.store
-		}
-		r.model = companion.NewRemoteModel(conn, mapped, model, r.Timeout)
-	}
-	p.Model = r.model
-	return r.model.Bind(p.Values, p.Gradients)
-}
-
-func (r *Role) connectCriterion(dial func(sdk.Kind) (*call.Link, error)) (err error) {
-	if choice, ok := r.config.local(sdk.KindCriterion); ok {
-		r.parts.Criterion, err = hosted.NewCriterion(r.Process, choice, sdk.CriterionEnv{MaxBatch: r.config.Model.MaxBatch, Engine: r.Engine})
-		return err
-	}
-	conn, err := dial(sdk.KindCriterion)
-	if err != nil {
-		return err
-	}
-	r.parts.Criterion = companion.NewRemoteCriterion(conn, r.Timeout)
-	return conn.Watch(r.Process)
-}
-
-func (r *Role) connectHook(links process.HookLinks, dial func(sdk.Kind) (*call.Link, error)) error {
-	if choice, ok := r.config.local(sdk.KindHook); ok {
-		env := sdk.HookEnv{Trainers: r.config.Trainers, Buckets: r.store.Specs(), Seed: r.config.Seed}
-		var err error
-		if env.Links, err = r.JoinLinks(links, r.store); err != nil {
-			return err
-		}
-		r.parts.Links = env.Links
-		r.parts.Hook, err = hosted.NewHook(r.Process, choice, env)
-		return err
-	}
-	conn, err := dial(sdk.KindHook)
-	if err != nil {
-		return err
-	}
-	if err := conn.Conn.Lift(); err != nil {
-		return err
-	}
-	link, err := r.Fabric.Companions().NewServerLink(conn.Conn, r.store, r.Timeout)
-	if err != nil {
-		return err
-	}
-	r.Own(link)
-	r.parts.Hook = companion.NewRemoteHook(link)
-	return nil
 }
