@@ -66,7 +66,7 @@ const (
 // Flags of frames.
 const (
 	flagReadOnly     = 1    // of a segment
-	flagDefaultGroup = 1    // of an all-reduce
+	flagDefaultGroup = 1    // of a collective
 	flagLast         = 0x80 // of an operation, after which its bucket is reduced
 )
 

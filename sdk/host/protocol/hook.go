@@ -198,7 +198,7 @@ func (h *Hook) start(f *wire.Header, b *tensor.Bucket) (*comm.Future, error) {
 		return h.links.Server.PushPull(f.Batch, b), nil
 	}
 	group := h.links.Group
-	if f.Op == opAllReduce && f.Flags&flagDefaultGroup != 0 {
+	if f.Flags&flagDefaultGroup != 0 {
 		group = h.links.Default
 	}
 	if group == nil {
