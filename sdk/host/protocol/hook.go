@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/psbench/psbench/comm"
@@ -14,12 +15,18 @@ import (
 
 // Hook stands for a hook in a companion. A bucket that is to be reduced goes to the part, which asks for
 // operations on it, one after the other. The reader starts them on the rank's links; a goroutine
-// of the hook waits for them in the order in which they were started, as all ranks start them, and
-// tells the part or, after the last one, who waits for the bucket.
+// of the hook waits for them in the order in which they were started, and tells the part or, after
+// the last one, who waits for the bucket.
+//
+// Members of a group must start the same operations in the same order, and a part with several of
+// them per bucket asks for them as fast as it is. So a bucket's collectives begin once all buckets
+// that were to be reduced before it have begun their last operation: the order is that of the
+// buckets and not of the parts' speed. Pushes to a server need no order.
 type Hook struct {
 	link       *link
 	links      sdk.Links
 	reductions []*reduction    // by bucket
+	line       []*reduction    // in the order in which they were given to the part; the link's mu guards it
 	started    chan *reduction // whose operation is under way; has room for all
 	waiting    sync.WaitGroup  // the goroutine that waits for those
 }
@@ -34,7 +41,8 @@ type reduction struct {
 	stored  *tensor.Bucket // with the memory that the part sees
 	promise *comm.Promise
 	batch   int64
-	asked   wire.Header  // the operation under way
+	asked   wire.Header  // the operation that waits for its turn or is under way
+	held    bool         // it waits
 	ending  *comm.Future // its end
 }
 
@@ -54,7 +62,8 @@ func NewHook(p *process.Process, peer process.Peer, store *comm.Store) (h *Hook,
 	if store.Segment == nil {
 		return nil, 0, fmt.Errorf("the buckets of %s are not in memory that can be passed to %s", p.Name(), peer.Name)
 	}
-	h = &Hook{started: make(chan *reduction, len(store.Buckets))}
+	n := len(store.Buckets)
+	h = &Hook{line: make([]*reduction, 0, n), started: make(chan *reduction, n)}
 	for _, b := range store.Buckets {
 		h.reductions = append(h.reductions, &reduction{stored: b, promise: comm.NewPromise(nil)})
 	}
@@ -109,6 +118,9 @@ func (h *Hook) Reduce(s sdk.HookState, b *tensor.Bucket) *comm.Future {
 		return comm.Completed(fmt.Errorf("bucket %d is to be reduced while its last reduction is in flight", b.Index))
 	}
 	r.batch = s.Batch()
+	h.link.mu.Lock()
+	h.line = append(h.line, r)
+	h.link.mu.Unlock()
 	h.give(r, &wire.Header{Op: opReduce})
 	return r.promise.Future()
 }
@@ -160,16 +172,48 @@ func (h *Hook) take(f *wire.Header) error {
 		return h.link.wrong("sent %s with %d rows, but the bucket is dense", describe(f), f.Rows)
 	}
 	if f.Op == opReduced {
+		h.leave(r)
 		h.done(r, nil)
-		return nil
+		return h.startHeld()
 	}
 	r.asked = *f
-	var err error
-	if r.ending, err = h.start(f, r.stored); err != nil {
+	if f.Op != opPushPull && h.first() != r {
+		r.held = true
+		return nil
+	}
+	if err := h.start(r); err != nil {
 		return err
 	}
-	h.started <- r // each bucket is in it once at most
+	return h.startHeld()
+}
+
+// startHeld starts what waits at the head of the line, and after what ends the line there.
+func (h *Hook) startHeld() error {
+	for r := h.first(); r != nil && r.held; r = h.first() {
+		r.held = false
+		if err := h.start(r); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// first is the reduction at the head of the line; nil where there is none.
+func (h *Hook) first() *reduction {
+	h.link.mu.Lock()
+	defer h.link.mu.Unlock()
+	if len(h.line) == 0 {
+		return nil
+	}
+	return h.line[0]
+}
+
+// leave takes a reduction out of the line: it starts no operation any more.
+func (h *Hook) leave(r *reduction) {
+	h.link.mu.Lock()
+	defer h.link.mu.Unlock()
+	at := slices.Index(h.line, r)
+	h.line = slices.Delete(h.line, at, at+1)
 }
 
 // takeBack notes that the part is no longer at work with a bucket.
@@ -189,8 +233,20 @@ func (h *Hook) takeBack(r *reduction, f *wire.Header) error {
 	return nil
 }
 
-// start starts the operation that the part asks for.
-func (h *Hook) start(f *wire.Header, b *tensor.Bucket) (*comm.Future, error) {
+// start starts the operation that the part has asked for.
+func (h *Hook) start(r *reduction) (err error) {
+	if r.ending, err = h.begin(&r.asked, r.stored); err != nil {
+		return err
+	}
+	if r.asked.Flags&flagLast != 0 {
+		h.leave(r)
+	}
+	h.started <- r // each bucket is in it once at most
+	return nil
+}
+
+// begin begins an operation on the rank's links.
+func (h *Hook) begin(f *wire.Header, b *tensor.Bucket) (*comm.Future, error) {
 	if f.Op == opPushPull {
 		if h.links.Server == nil {
 			return nil, h.link.wrong("sent %s, but its hook has no link to a server: it must declare that", describe(f))
