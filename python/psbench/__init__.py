@@ -21,19 +21,25 @@ what to write. docs/python.md of psbench is the guide.
 
 from __future__ import annotations
 
+from .criterion import Criterion, CriterionEnv
+from .data import Data, DataEnv, Limits, Samples
 from .gradients import Bucket, BucketSpec, Gradient, Span
 from .hook import Group, Hook, HookEnv, HookState, Operation
 from .hook import Server as ServerLink
+from .model import Batch, Emit, Inputs, Model, ModelEnv, Parameter
 from .parts import DeclarationError, Env, Part, now
 from .recorder import Counter, Gauge, Histogram, Recorder, Series
+from .server import OwnGradient, Push, Server, ServerEnv, SynchronousServer
 from .settings import setting
 
 __version__ = "2.1.0"
 
 __all__ = [
-    "Bucket", "BucketSpec", "Counter", "DeclarationError", "Env", "Gauge", "Gradient", "Group", "Histogram",
-    "Hook", "HookEnv", "HookState", "Operation", "Part", "Recorder", "Series", "ServerLink", "Span", "now", "serve",
-    "setting",
+    "Batch", "Bucket", "BucketSpec", "Counter", "Criterion", "CriterionEnv", "Data", "DataEnv",
+    "DeclarationError", "Emit", "Env", "Gauge", "Gradient", "Group", "Histogram", "Hook", "HookEnv",
+    "HookState", "Inputs", "Limits", "Model", "ModelEnv", "Operation", "OwnGradient", "Parameter", "Part",
+    "Push", "Recorder", "Samples", "Series", "Server", "ServerEnv", "ServerLink", "Span", "SynchronousServer",
+    "now", "serve", "setting",
 ]
 
 

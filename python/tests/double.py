@@ -6,10 +6,12 @@ from __future__ import annotations
 import array
 import mmap
 import os
+import select
 import socket
 import struct
 import tempfile
 import threading
+from concurrent import futures
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,13 +73,18 @@ class Host:
     def next(self) -> Frame:
         """The next frame that is not about memory."""
         while True:
-            frame = self.read()
-            if frame.op == 0x64:
-                self.segment(frame.arg, wanted=frame.bucket)
-            elif frame.op == 0x61:
-                self.tensors[frame.flags, frame.bucket] = frame
-            else:
+            frame = self.take()
+            if frame.op not in (0x64, 0x61):
                 return frame
+
+    def take(self) -> Frame:
+        """The next frame; one about memory is answered."""
+        frame = self.read()
+        if frame.op == 0x64:
+            self.segment(frame.arg, wanted=frame.bucket)
+        elif frame.op == 0x61:
+            self.tensors[frame.flags, frame.bucket] = frame
+        return frame
 
     def call(self, *args: Any, **fields: Any) -> Frame:
         self.send(*args, **fields)
@@ -145,7 +152,14 @@ class Companion:
             raise
 
     def connect(self) -> Any:
-        return self.service.Connect(message("ConnectRequest")(companion={"buckets": self.buckets}), None)
+        """Connects, and meanwhile gives the part the memory that it asks for."""
+        request = message("ConnectRequest")(companion={"buckets": self.buckets})
+        with futures.ThreadPoolExecutor(1) as pool:
+            reply = pool.submit(self.service.Connect, request, None)
+            while not reply.done():
+                if select.select([self.host.connection], [], [], 0.01)[0]:
+                    self.host.take()
+        return reply.result()
 
     def reset(self, which: int = 2) -> None:
         self.service.Reset(message("ResetRequest")(**{"pass": which}), None)

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import mmap
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .frames import ELEMENTS
 from .link import LinkError
-
-
-class Place(NamedTuple):
-    """Where a tensor is."""
-
-    segment: int
-    offset: int
-    count: int
 
 
 class Memory:
@@ -29,9 +21,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._segments: dict[int, mmap.mmap] = {}
-        self._read_only: set[int] = set()
         self._tensors: dict[tuple[int, int], Any] = {}
-        self._places: dict[tuple[int, int], Place] = {}
 
     def add_segment(self, number: int, size: int, descriptor: int, read_only: bool) -> None:
         """Maps a segment, whose descriptor it closes."""
@@ -47,10 +37,12 @@ class Memory:
 
     def add_tensor(self, role: int, index: int, segment: int, offset: int, count: int) -> None:
         """Notes where a tensor is."""
+        if count == 0:
+            self._tensors[role, index] = np.empty(0, ELEMENTS.get(role, "float32"))
+            return
         if segment not in self._segments:
             raise LinkError(f"tensor {index} of role {role} lies in segment {segment}, which there is not")
         self._tensors[role, index] = self.view(segment, offset, count, ELEMENTS.get(role, "float32"))
-        self._places[role, index] = Place(segment, offset, count)
 
     def view(self, segment: int, offset: int, count: int, dtype: str) -> Any:
         """Elements of a segment, as a numpy array of one dimension."""
@@ -65,11 +57,3 @@ class Memory:
             return self._tensors[role, index]
         except KeyError:
             raise LinkError(f"tensor {index} of role {role} was not announced") from None
-
-    def has(self, role: int, index: int = 0) -> bool:
-        """Whether a tensor was announced."""
-        return (role, index) in self._tensors
-
-    def place(self, role: int, index: int = 0) -> Place:
-        """Where a tensor is."""
-        return self._places[role, index]

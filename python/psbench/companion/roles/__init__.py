@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from ...parts import Part
@@ -15,13 +16,13 @@ def described(part: type[Part]) -> dict[str, Any]:
     """What Describe says of a part beside its settings."""
     if part.kind == "hook":
         return {"links": list(part.links)}  # type: ignore[attr-defined]
+    if part.kind == "server":
+        return {"serves": "gradients", "asynchronous": part.asynchronous, "quorum": part.quorum}  # type: ignore[attr-defined]
     return {}
 
 
 def make(process: Process, part: type[Part], request: Any) -> Role:
-    """The role of a part."""
-    if part.kind == "hook":
-        from .hook import HookRole
-
-        return HookRole(process, part, request)
-    raise AssertionError(part.kind)
+    """The role of a part. Only what its kind needs is imported, since a plugin must start quickly."""
+    module = importlib.import_module("." + part.kind, __name__)
+    role: Role = getattr(module, part.kind.capitalize() + "Role")(process, part, request)
+    return role

@@ -37,8 +37,11 @@ class Role:
         """Makes the part in an environment of its kind."""
         request = self._request
         known = self._class.Environment(rank=request.rank, name=request.name, **env)
-        self.part = self.call("setup", lambda: self._class(self._settings, known, self.recorder))
-        return self.part
+        part = self._class.__new__(self._class)
+        part._role = self
+        self.call("setup", lambda: part.__init__(self._settings, known, self.recorder))  # type: ignore[misc]
+        self.part = part
+        return part
 
     def call(self, method: str, what: Any) -> Any:
         """Calls a method of the part outside of frames; an error of it names part and method."""
