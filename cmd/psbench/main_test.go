@@ -79,13 +79,18 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			schema1, err := filepath.Abs("../../core/result/testdata/schema1.json.gz")
 			env.Setenv("SCHEMA1", schema1) // a result of an older psbench
-			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
-			if cache, err := os.UserCacheDir(); err == nil {
-				env.Setenv("XDG_CACHE_HOME", cache) // there is no HOME
-			}
+			withoutHome(env)
 			return err
 		},
 	})
+}
+
+// withoutHome gives a script, which has no HOME, a folder for its registry, and that for caches.
+func withoutHome(env *testscript.Env) {
+	env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
+	if cache, err := os.UserCacheDir(); err == nil {
+		env.Setenv("XDG_CACHE_HOME", cache)
+	}
 }
 
 // valid checks that a file of JSON satisfies one of psbench's schemas: valid result

@@ -1,0 +1,23 @@
+//go:build !race
+
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// What psbench does with plugins in Python, as their authors meet it.
+func TestPythonScripts(t *testing.T) {
+	path := withPython(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/python",
+		Setup: func(env *testscript.Env) error {
+			withoutHome(env)
+			env.Setenv("PATH", filepath.SplitList(path)[0]+string(filepath.ListSeparator)+env.Getenv("PATH"))
+			return nil
+		},
+	})
+}
