@@ -19,7 +19,7 @@ func NewEvaluation(run func(ctx context.Context, epoch int, forward func(*Batch)
 }
 
 // Run computes the loss of every held-out batch, and what tells a classifier's quality
-// from its output, which forward computes as in training. The time that it takes counts
+// from its output, which forward computes: the Evaluator of the model, say. The time that it takes counts
 // for no iteration and not for the throughput. Without samples it does nothing.
 func (e *Evaluation) Run(ctx context.Context, epoch int, forward func(*Batch) (tensor.Tensor, error), criterion Criterion) error {
 	if e == nil {

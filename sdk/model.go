@@ -75,6 +75,33 @@ type FeatureModel interface {
 	BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error
 }
 
+// SteppingModel is a Model with an optimizer of its own: the trainer's is not used. It lives in its
+// trainer's process unless it speaks the protocol for other languages, and no server of parameters
+// can hold it.
+type SteppingModel interface {
+	Model
+	// Step steps the parameters by the reduced gradients. Initialize forgets what earlier steps
+	// left.
+	Step() error
+}
+
+// EvaluatingModel is a Model that computes the outputs of held-out samples in another way than
+// those that it learns from: without dropout, say.
+type EvaluatingModel interface {
+	Model
+	// Evaluate is Forward, and no Backward follows.
+	Evaluate(b *Batch) (tensor.Tensor, error)
+}
+
+// Evaluator is what computes a model's outputs of held-out samples: its Evaluate, or else its
+// Forward.
+func Evaluator(m Model) func(*Batch) (tensor.Tensor, error) {
+	if e, ok := m.(EvaluatingModel); ok {
+		return e.Evaluate
+	}
+	return m.Forward
+}
+
 // ModelEnv is what a model knows of its run.
 type ModelEnv struct {
 	MaxBatch int // the run's --batch-size; batches that the data cuts itself may be larger

@@ -45,6 +45,9 @@ type TrainerParts struct {
 	Values    []tensor.Tensor
 	Gradients []*tensor.Gradient
 	Buckets   []*tensor.Bucket
+	// Step, unless it is nil, is what steps the parameters in the place of the trainer's optimizer:
+	// that of a SteppingModel. dataparallel.NewOptimizer makes the one or the other.
+	Step func() error
 	// Batches is this rank's share of one epoch.
 	Batches Batches
 	// Evaluation is run at the end of every epoch; its methods may be called on nil.

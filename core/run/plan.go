@@ -14,6 +14,7 @@ import (
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host"
 )
 
 // planAndPartition asks the trainers what they reduce together and what data they take,
@@ -26,6 +27,9 @@ func (r *run) planAndPartition(ctx context.Context) error {
 		}
 	}
 	r.model = *r.processes.trainers[0].holder(sdk.KindModel).model
+	if err := r.checkSteps(); err != nil {
+		return err
+	}
 	tables, err := r.tables()
 	if err != nil {
 		return err
@@ -47,6 +51,23 @@ func (r *run) planAndPartition(ctx context.Context) error {
 		return err
 	}
 	r.size(tables)
+	return nil
+}
+
+// checkSteps refuses a model that steps its parameters itself where somebody else would.
+func (r *run) checkSteps() error {
+	if !r.model.Steps {
+		return nil
+	}
+	model := r.e.Parts[sdk.KindModel].Key
+	if r.e.Service == sdk.ServiceParameters {
+		return fmt.Errorf("model %s steps its parameters itself, but server %s does that: choose a server that reduces gradients", model, r.e.Parts[sdk.KindServer].Key)
+	}
+	t := r.processes.trainers[0]
+	if host.ParseVersion(t.Contract()).Before(host.Protocol) {
+		return fmt.Errorf("model %s steps its parameters itself, and trainer %s of plugin %s, which speaks version %s of psbench's contract with plugins, would do it once more: build it with the sdk of this psbench",
+			model, r.e.Parts[sdk.KindTrainer].Key, t.Plugin.Name, t.Contract())
+	}
 	return nil
 }
 

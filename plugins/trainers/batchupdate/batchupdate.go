@@ -91,7 +91,7 @@ func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 		if err := dataparallel.RunEpoch(ctx, t.env.Name, epoch, t.parts, report, t.step); err != nil {
 			return err
 		}
-		if err := t.parts.Evaluation.Run(ctx, epoch, t.parts.Model.Forward, t.parts.Criterion); err != nil {
+		if err := t.parts.Evaluation.Run(ctx, epoch, sdk.Evaluator(t.parts.Model), t.parts.Criterion); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,7 @@ type iteration struct {
 }
 
 func newIteration(t *trainer) (iteration, error) {
-	steps, err := optimizer.New(t.parts.Engine, t.settings.Settings, t.parts.Values, t.parts.Gradients)
+	steps, err := dataparallel.NewOptimizer(t.settings.Settings, t.parts)
 	rec := t.parts.Recorder
 	return iteration{
 		criterion:  t.parts.Criterion,

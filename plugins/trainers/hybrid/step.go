@@ -12,6 +12,7 @@ import (
 type iteration struct {
 	parts     sdk.TrainerParts
 	model     sdk.FeatureModel
+	evaluate  func(*sdk.Batch) (tensor.Tensor, error) // the model's
 	tables    *sdk.Tables
 	features  features
 	serial    bool
@@ -28,10 +29,10 @@ type iteration struct {
 }
 
 func newIteration(s Settings, parts sdk.TrainerParts, model sdk.FeatureModel) (iteration, error) {
-	steps, err := optimizer.New(parts.Engine, s.Settings, parts.Values, parts.Gradients)
+	steps, err := dataparallel.NewOptimizer(s.Settings, parts)
 	rec := parts.Recorder
 	return iteration{
-		parts: parts, model: model, tables: parts.Tables, serial: s.Lookup == "serial",
+		parts: parts, model: model, evaluate: sdk.Evaluator(model), tables: parts.Tables, serial: s.Lookup == "serial",
 		features:   newFeatures(model.Inputs(), parts.Tables.Store),
 		optimizer:  steps,
 		gradient:   dataparallel.NewOutputGradient(parts.Engine),
@@ -112,7 +113,7 @@ func (it *iteration) forwardAlone(b *sdk.Batch) (tensor.Tensor, error) {
 	if _, err := it.lookUp(b, comm.NoBatch); err != nil {
 		return tensor.Tensor{}, err
 	}
-	return it.model.Forward(&it.input)
+	return it.evaluate(&it.input)
 }
 
 // lookUp makes the model's input of b, and says where the gradient of its features goes.

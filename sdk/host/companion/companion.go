@@ -30,6 +30,8 @@ const (
 	opGradient      // arg: parameter, rows: of a sparse gradient
 	opLoss          // output, rows (arg), columns (arg2), then targets; answered by the loss
 	opLossGradient
+	_          // that of call's memory
+	opEvaluate // as opForward
 )
 
 // boundaryPings is how often the cost of crossing is measured.

@@ -36,7 +36,13 @@ type ModelRole struct {
 func NewModel(p *process.Process, env sdk.ModelEnv) (*ModelRole, error) {
 	env.Engine = p.Engine
 	model, err := hosted.NewModel(p, p.Part(), env)
-	return &ModelRole{Process: p, model: model}, err
+	if err != nil {
+		return nil, err
+	}
+	if hosted.StepOf(model) != nil {
+		return nil, fmt.Errorf("%s: %s steps its parameters itself, so it must be in one process with its trainer: choose them of one plugin, and do not isolate it", p.Name(), p.Title())
+	}
+	return &ModelRole{Process: p, model: model}, nil
 }
 
 // DescribeModel says what the trainer and the core know of the model.
@@ -108,7 +114,9 @@ func (r *ModelRole) answer(h *wire.Header) error {
 		}
 		return call.ReadFloats(r.conn, h, r.values[h.Arg].Data)
 	case opForward:
-		return r.forward(h)
+		return r.forward(h, r.model.Forward)
+	case opEvaluate:
+		return r.forward(h, sdk.Evaluator(r.model))
 	case opBackward:
 		r.features = nil
 		return r.backward(h, r.model.Backward)
@@ -119,16 +127,16 @@ func (r *ModelRole) answer(h *wire.Header) error {
 	}
 }
 
-func (r *ModelRole) forward(h *wire.Header) error {
+func (r *ModelRole) forward(h *wire.Header, run func(*sdk.Batch) (tensor.Tensor, error)) error {
 	if err := r.batch.Read(r.conn, h); err != nil {
 		return err
 	}
-	out, err := r.model.Forward(&r.batch.Batch)
+	out, err := run(&r.batch.Batch)
 	if err != nil {
 		return err
 	}
 	r.gradient.Shape = append(r.gradient.Shape[:0], out.Shape...)
-	answer := wire.Header{Op: opForward, Arg: int64(out.Shape[0]), Arg2: int64(out.Shape[1])}
+	answer := wire.Header{Op: h.Op, Arg: int64(out.Shape[0]), Arg2: int64(out.Shape[1])}
 	return r.conn.Send(&answer, tensor.Float32Bytes(out.Data))
 }
 

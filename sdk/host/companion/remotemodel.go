@@ -25,6 +25,7 @@ type remoteModel struct {
 	timeout   time.Duration
 	specs     []sdk.ParameterSpec
 	inputs    sdk.InputSpec
+	evaluates bool // it is an sdk.EvaluatingModel
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
 	output    tensor.Tensor
@@ -49,7 +50,7 @@ func newRemoteModel(conn *call.Link, store *comm.Store, d *layout.Model, timeout
 	specs := d.Parameters
 	m := &remoteModel{
 		conn: conn, timeout: timeout, specs: specs,
-		inputs: d.Inputs, emissions: hosted.NewEmissions(conn.Peer(), specs),
+		inputs: d.Inputs, evaluates: d.Evaluates, emissions: hosted.NewEmissions(conn.Peer(), specs),
 	}
 	if store != nil {
 		m.mapped, m.sparse = true, layout.SparseBuckets(len(specs), store)
@@ -107,7 +108,17 @@ func (m *remoteModel) send(h *wire.Header, payload ...[]byte) error {
 	return m.conn.Send(h, payload...)
 }
 
-func (m *remoteModel) Forward(b *sdk.Batch) (tensor.Tensor, error) {
+func (m *remoteModel) Forward(b *sdk.Batch) (tensor.Tensor, error) { return m.forward(opForward, b) }
+
+// Evaluate implements sdk.EvaluatingModel, whether the model does or not.
+func (m *remoteModel) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
+	if !m.evaluates {
+		return m.forward(opForward, b)
+	}
+	return m.forward(opEvaluate, b)
+}
+
+func (m *remoteModel) forward(op wire.Op, b *sdk.Batch) (tensor.Tensor, error) {
 	if m.failed != nil {
 		return tensor.Tensor{}, m.failed
 	}
@@ -119,7 +130,7 @@ func (m *remoteModel) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 			return tensor.Tensor{}, err
 		}
 	}
-	if err := batches.Send(m.conn, opForward, b); err != nil {
+	if err := batches.Send(m.conn, op, b); err != nil {
 		return tensor.Tensor{}, err
 	}
 	var h wire.Header

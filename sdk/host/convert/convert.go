@@ -48,7 +48,7 @@ func BucketsFromProto(buckets []*proto.Bucket) []tensor.BucketSpec {
 
 // ModelToProto gives a model's description the form in which it crosses gRPC.
 func ModelToProto(m layout.Model) *proto.ModelDescription {
-	d := &proto.ModelDescription{Inputs: InputsToProto(m.Inputs), FeatureGradient: m.FeatureGradient}
+	d := &proto.ModelDescription{Inputs: InputsToProto(m.Inputs), FeatureGradient: m.FeatureGradient, Steps: m.Steps, Evaluates: m.Evaluates}
 	for _, p := range m.Parameters {
 		q := &proto.Parameter{Name: p.Name, Sparse: p.Sparse}
 		for _, n := range p.Shape {
@@ -61,7 +61,7 @@ func ModelToProto(m layout.Model) *proto.ModelDescription {
 
 // ModelFromProto is the inverse of ModelToProto.
 func ModelFromProto(d *proto.ModelDescription) layout.Model {
-	m := layout.Model{Inputs: InputsFromProto(d.GetInputs()), FeatureGradient: d.GetFeatureGradient()}
+	m := layout.Model{Inputs: InputsFromProto(d.GetInputs()), FeatureGradient: d.GetFeatureGradient(), Steps: d.GetSteps(), Evaluates: d.GetEvaluates()}
 	for _, q := range d.GetParameters() {
 		p := sdk.ParameterSpec{Name: q.GetName(), Sparse: q.GetSparse()}
 		for _, n := range q.GetShape() {

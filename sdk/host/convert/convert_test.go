@@ -73,7 +73,8 @@ func TestPartsCrossGRPC(t *testing.T) {
 func TestModelsCrossGRPC(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 1<<31-1)
-		m := layout.Model{FeatureGradient: rapid.Bool().Draw(t, "gradient"), Inputs: sdk.InputSpec{
+		flag := rapid.Bool()
+		m := layout.Model{FeatureGradient: flag.Draw(t, "gradient"), Steps: flag.Draw(t, "steps"), Evaluates: flag.Draw(t, "evaluates"), Inputs: sdk.InputSpec{
 			Rows: n.Draw(t, "rows"), Features: n.Draw(t, "features"), Classes: n.Draw(t, "classes"), Targets: 1 + n.Draw(t, "targets"),
 			Tables: rapid.SliceOfN(n, 0, 3).Draw(t, "tables"), LookedUp: n.Draw(t, "looked up"),
 		}}

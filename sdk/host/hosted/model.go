@@ -95,8 +95,41 @@ func (m *checkedModel) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 		return tensor.Tensor{}, m.err
 	}
 	out, err := m.Model.Forward(b)
+	return m.checkOutput(b, out, fault.Of(m.name, "Forward", err))
+}
+
+// Evaluate implements sdk.EvaluatingModel, whether the model does or not.
+func (m *checkedModel) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
+	if m.err != nil {
+		return tensor.Tensor{}, m.err
+	}
+	out, err := sdk.Evaluator(m.Model)(b)
+	return m.checkOutput(b, out, fault.Of(m.name, "Evaluate", err))
+}
+
+// StepOf is the Step of a model, as its host hands it on; nil of one that is no sdk.SteppingModel.
+func StepOf(m sdk.Model) func() error {
+	h, ok := m.(interface{ checked() *checkedModel })
+	if !ok {
+		return nil
+	}
+	model, ok := h.checked().Model.(sdk.SteppingModel)
+	if !ok {
+		return nil
+	}
+	name := h.checked().name
+	return func() error { return fault.Of(name, "Step", model.Step()) }
+}
+
+func (m *checkedModel) checked() *checkedModel { return m }
+
+// Wrapped implements layout.Wrapper.
+func (m *checkedModel) Wrapped() sdk.Model { return m.Model }
+
+// checkOutput says what is wrong with an output.
+func (m *checkedModel) checkOutput(b *sdk.Batch, out tensor.Tensor, err error) (tensor.Tensor, error) {
 	if err != nil {
-		return out, fault.Of(m.name, "Forward", err)
+		return out, err
 	}
 	if err := layout.CheckOutput(out); err != nil {
 		return out, fmt.Errorf("%s: %w", m.name, err)

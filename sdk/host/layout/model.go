@@ -8,12 +8,22 @@ type Model struct {
 	Inputs     sdk.InputSpec
 	// FeatureGradient says that it is an sdk.FeatureModel.
 	FeatureGradient bool
+	// Steps says that it is an sdk.SteppingModel, Evaluates that it is an sdk.EvaluatingModel.
+	Steps, Evaluates bool
 }
+
+// Wrapper is a model around another one.
+type Wrapper interface{ Wrapped() sdk.Model }
 
 // Describe asks a model.
 func Describe(m sdk.Model) *Model {
-	_, learnt := m.(sdk.FeatureModel)
-	d := &Model{Parameters: m.Parameters(), Inputs: m.Inputs(), FeatureGradient: learnt}
+	d := &Model{Parameters: m.Parameters(), Inputs: m.Inputs()}
+	if w, ok := m.(Wrapper); ok {
+		m = w.Wrapped()
+	}
+	_, d.FeatureGradient = m.(sdk.FeatureModel)
+	_, d.Steps = m.(sdk.SteppingModel)
+	_, d.Evaluates = m.(sdk.EvaluatingModel)
 	d.Inputs.Targets = max(1, d.Inputs.Targets)
 	return d
 }

@@ -20,6 +20,7 @@ type model struct {
 	link      *link
 	specs     []sdk.ParameterSpec
 	inputs    sdk.InputSpec
+	evaluates bool             // in a way of its own
 	sparse    []*tensor.Bucket // by parameter; nil for a dense one
 	gradients []*tensor.Gradient
 	emissions hosted.Emissions
@@ -52,7 +53,7 @@ func NewModel(p *process.Process, peer process.Peer, d *layout.Model, memory Mem
 		}
 	}
 	made := &model{
-		link: l, specs: d.Parameters, inputs: d.Inputs, sparse: layout.SparseBuckets(len(d.Parameters), memory.Store),
+		link: l, specs: d.Parameters, inputs: d.Inputs, evaluates: d.Evaluates, sparse: layout.SparseBuckets(len(d.Parameters), memory.Store),
 		emissions: hosted.NewEmissions(peer.Name, d.Parameters),
 		indices:   room{role: roleIndices}, offsets: room{role: roleOffsets}, features: room{role: roleFeatures}, targets: room{role: roleTargets},
 		outputGradient: room{role: roleOutputGradient}, featureGradient: room{role: roleFeatureGradient},
@@ -102,8 +103,13 @@ func (m *model) Failure() error { return m.failed }
 // Forward implements sdk.Model.
 func (m *model) Forward(b *sdk.Batch) (tensor.Tensor, error) { return m.forward(opForward, b) }
 
-// Evaluate computes the output for held-out samples, in a way of the model's own if it has one.
-func (m *model) Evaluate(b *sdk.Batch) (tensor.Tensor, error) { return m.forward(opEvaluate, b) }
+// Evaluate implements sdk.EvaluatingModel, whether the part does or not.
+func (m *model) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
+	if !m.evaluates {
+		return m.forward(opForward, b)
+	}
+	return m.forward(opEvaluate, b)
+}
 
 func (m *model) forward(op wire.Op, b *sdk.Batch) (tensor.Tensor, error) {
 	if m.failed != nil {

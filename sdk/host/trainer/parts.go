@@ -50,8 +50,16 @@ func (r *Role) connectModel(model *layout.Model, beside *companions) (err error)
 	} else if err = r.joinModel(model, beside); err != nil {
 		return err
 	}
-	p.Model = r.model
+	p.Model, p.Step = r.model, stepOf(r.model, model)
 	return r.model.Bind(p.Values, p.Gradients)
+}
+
+// stepOf is what steps the parameters of a model that does so itself; nil of any other.
+func stepOf(m sdk.Model, d *layout.Model) func() error {
+	if remote, ok := m.(sdk.SteppingModel); ok && d.Steps {
+		return remote.Step
+	}
+	return hosted.StepOf(m)
 }
 
 // joinModel joins the companion with the model.

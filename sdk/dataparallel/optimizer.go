@@ -1,0 +1,21 @@
+package dataparallel
+
+import (
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/optimizer"
+)
+
+// NewOptimizer makes the optimizer of a rank's parameters: the one that s asks for, unless the model
+// steps them itself.
+func NewOptimizer(s optimizer.Settings, parts sdk.TrainerParts) (optimizer.Optimizer, error) {
+	if parts.Step != nil {
+		return ofModel{parts.Step}, nil
+	}
+	return optimizer.New(parts.Engine, s, parts.Values, parts.Gradients)
+}
+
+// ofModel is the optimizer of a model, which its Initialize resets.
+type ofModel struct{ step func() error }
+
+func (o ofModel) Reset() error { return nil }
+func (o ofModel) Step() error  { return o.step() }
