@@ -18,10 +18,10 @@ import (
 func TestTheEndOfARunFitsTheTerminal(t *testing.T) {
 	for args, last := range map[string]string{
 		"--epochs 3": "loss        6.9",
-		"--trainer hybrid --ntrainer 2 --nserver 2 --set server.embedding_dim=256 --epochs 3":   "loss        2.",
-		"--trainer batch_update --ntrainer 8":                                                   "training    0.",
-		"--model dlrm --epochs 2 --set trainer.optimizer=adagrad --set trainer.lr=0.01":         "evaluation  loss 0.",
-		"--nserver 0 --ntrainer 4 --ddp-hook noop --epochs 20 --set model.dense_layers_count=1": "loss        6.9",
+		"--trainer hybrid --ntrainer 2 --nserver 2 --set server.embedding_dim=256 --epochs 3":      "loss        2.",
+		"--trainer batch_update --ntrainer 8":                                                      "training    0.",
+		"--model dlrm --epochs 1 --warmup 5 --set trainer.optimizer=adagrad --set trainer.lr=0.01": "evaluation  loss 0.",
+		"--nserver 0 --ntrainer 4 --ddp-hook noop --epochs 20 --set model.dense_layers_count=1":    "loss        6.9",
 	} {
 		t.Run(args, func(t *testing.T) {
 			screen := strings.ReplaceAll(onTerminal(t, 80, args+" --quiet"), "\r\n", "\n")

@@ -107,7 +107,7 @@ func (r *closingRun) requireClosed(want ...string) {
 func each(n int, parts string) []string { return slices.Repeat([]string{parts}, n) }
 
 // closingWorld makes passes that last long enough to be interrupted.
-var closingWorld = []string{"--ntrainer", "2", "--nserver", "1", "--epochs", "80"}
+var closingWorld = []string{"--ntrainer", "2", "--nserver", "1", "--epochs", passEpochs}
 
 // However a run ends, every part of every kind is closed, once, those of a process in reverse
 // order of their building.
@@ -157,7 +157,7 @@ func TestPartsOfEverySortAreClosed(t *testing.T) {
 		args  []string
 		want  []string
 	}{
-		"server": {map[sdk.Kind]closingPart{sdk.KindServer: {key: "closing_echo"}}, nil, each(1, "server")},
+		"server": {map[sdk.Kind]closingPart{sdk.KindServer: {key: "closing_echo"}}, strings.Fields(small), each(1, "server")},
 		"table": {
 			map[sdk.Kind]closingPart{sdk.KindServer: {key: "closing_table"}},
 			[]string{"--trainer", "hybrid", "--nserver", "2"}, each(2, "server"),
@@ -168,7 +168,7 @@ func TestPartsOfEverySortAreClosed(t *testing.T) {
 		},
 		"stream": {
 			map[sdk.Kind]closingPart{sdk.KindData: {key: "closing_stream"}},
-			[]string{"--model", "dlrm"}, each(1, "data"),
+			[]string{"--model", "dlrm", "--epochs", "1", "--warmup", "5"}, each(1, "data"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,3 +1,5 @@
+//go:build !race
+
 package main
 
 import (
@@ -14,22 +16,19 @@ import (
 func TestPartsRecordNumbers(t *testing.T) {
 	registry := "--registry " + foreignPlugin(t, "counting")
 	const parts = " --server counting --ddp-hook counting --create-criterion counting --model counting --epochs 3"
-	// Together all trainers are of the plugin, which is built without the detector.
-	if !raceDetector {
-		t.Run("together", func(t *testing.T) {
-			res := runs(t, strings.Fields(registry+" --trainer counting --data counting --ntrainer 3"+parts)...)
-			requireNumbers(t, res)
-			if got, want := counted(res, "iterations"), sumOf(iterations(res)); got != int64(want) {
-				t.Errorf("the trainers counted %d iterations of %d", got, want)
-			}
-			if got := counted(res, "read"); got < res.Throughput.Samples {
-				t.Errorf("%d rows were read, and more are trained on", got)
-			}
-			requireFact(t, res, "data", "rows_dropped", "0 of 40")
-			requireFact(t, res, "trainer1", "counted", fmt.Sprint(len(res.Losses[1])))
-			requireFact(t, res, "trainer1", "seen", fmt.Sprint(10*len(res.Losses[1]), " samples"))
-		})
-	}
+	t.Run("together", func(t *testing.T) {
+		res := runs(t, strings.Fields(registry+" --trainer counting --data counting --ntrainer 3"+parts)...)
+		requireNumbers(t, res)
+		if got, want := counted(res, "iterations"), sumOf(iterations(res)); got != int64(want) {
+			t.Errorf("the trainers counted %d iterations of %d", got, want)
+		}
+		if got := counted(res, "read"); got < res.Throughput.Samples {
+			t.Errorf("%d rows were read, and more are trained on", got)
+		}
+		requireFact(t, res, "data", "rows_dropped", "0 of 40")
+		requireFact(t, res, "trainer1", "counted", fmt.Sprint(len(res.Losses[1])))
+		requireFact(t, res, "trainer1", "seen", fmt.Sprint(10*len(res.Losses[1]), " samples"))
+	})
 	t.Run("isolated", func(t *testing.T) {
 		res := runs(t, strings.Fields(registry+" --transport tcp"+parts)...)
 		requireNumbers(t, res)

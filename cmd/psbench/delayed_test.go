@@ -31,8 +31,8 @@ func TestVerifyOverATransportThatDelays(t *testing.T) {
 	} else {
 		seeds = []string{"1", "2", "3"}
 	}
-	for _, seed := range seeds {
-		for _, form := range forms {
+	for i, seed := range seeds {
+		for _, form := range forms[min(i, len(forms)-1):] { // each seed with many messages, one with few
 			t.Run(strings.TrimSpace("seed "+seed+" "+form), func(t *testing.T) {
 				args := append([]string{"psbench", "verify", "--transport", delayed.Name}, strings.Fields(form)...)
 				cmd := &exec.Cmd{Path: "/proc/self/exe", Args: args, Env: append(os.Environ(), delaySeed+"="+seed)}

@@ -49,7 +49,7 @@ type faultRun struct {
 func startFaulty(t *testing.T, args ...string) *faultRun {
 	t.Helper()
 	return startPsbench(t, append([]string{
-		"--isolate", "all", "--epochs", "80", "--set", "model.num_embeddings=100",
+		"--isolate", "all", "--epochs", passEpochs, "--set", "model.num_embeddings=100",
 		"--set", "model.embedding_dim=100", "--set", "model.dense_input_size=100", "--set", "model.dense_output_size=100",
 	}, args...)...)
 }
@@ -93,7 +93,7 @@ func (f *faultRun) reach(phase string) {
 	f.t.Helper()
 	if phase == "collection" {
 		f.reach("measured pass")
-		f.reach("trainer0: epoch 6 of 80") // the data process was reset
+		f.reach("trainer0: epoch 6 of " + passEpochs) // the data process was reset
 		f.signal("data", syscall.SIGSTOP)
 	}
 	for {

@@ -1,16 +1,14 @@
+//go:build !race
+
 package main
 
 import (
-	"context"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/run"
 )
 
 // A trainer of another plugin finds all that it needs in public packages. Its learning rate
@@ -38,9 +36,6 @@ func TestForeignTrainer(t *testing.T) {
 			"trainer1", "trainer1.hook", "trainer1.criterion", "trainer1.model",
 		}},
 	} {
-		if raceDetector && name == "group" {
-			continue // all trainers are of the plugin, which is built without the detector
-		}
 		small := append([]string{"--epochs", "2", "--set", "model.dense_layers_count=2"}, c.flags...)
 		want := runs(t, append(small, "--set", "trainer.lr=32")...)
 		got := runs(t, append(small, "--set", "trainer.lr=16", "--trainer", "scaled", "--registry", c.registry)...)
@@ -59,21 +54,9 @@ func TestForeignTrainer(t *testing.T) {
 	}
 }
 
-func runs(t *testing.T, flags ...string) *result.Result {
-	t.Helper()
-	res, err := run.Run(context.Background(), resolved(t, flags...), run.Options{Progress: run.Silent})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res
-}
-
 // A plugin on an engine of its own has psbench's trainer under a key of its own, and its losses
 // are those of psbench.
 func TestDevicePlugin(t *testing.T) {
-	if raceDetector {
-		return // all that computes is of the plugin, which is built without the detector
-	}
 	small := []string{"--epochs", "2", "--nserver", "0", "--set", "model.dense_layers_count=2", "--set", "trainer.lr=16"}
 	want := runs(t, small...)
 	got := runs(t, append(small, "--trainer", "device_ddp", "--registry", foreignPlugin(t, "device"))...)

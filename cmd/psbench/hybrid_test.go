@@ -37,15 +37,16 @@ const (
 
 // What the trainers learn does not depend on who wins the race: over 20 seeds the
 // final loss is that of trainers in lockstep, within raceBound. The same comparison
-// fails where updates of the tables are dropped and where the dense gradients are not
-// averaged.
+// fails, with few seeds, where updates of the tables are dropped and where the dense
+// gradients are not averaged.
 func TestRacingHybridTrainersLearnTheSame(t *testing.T) {
+	const few = 5
 	seeds := raceSeeds
 	switch {
 	case raceDetector:
-		seeds = 3 // enough for the detector; the statistics are for other builds
+		seeds = 1 // enough for the detector; the statistics are for other builds
 	case testing.Short():
-		seeds = 5
+		seeds = few
 	}
 	lockstep := make([]float64, seeds)
 	for seed := range lockstep {
@@ -64,14 +65,18 @@ func TestRacingHybridTrainersLearnTheSame(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
+			lockstep := lockstep
+			if !c.agree {
+				lockstep = lockstep[:few]
+			}
 			var deviation float64
 			for seed, want := range lockstep {
-				deviation += (finalLoss(t, uint64(seed), c.flags) - want) / want / float64(seeds)
+				deviation += (finalLoss(t, uint64(seed), c.flags) - want) / want / float64(len(lockstep))
 			}
 			t.Logf("the mean final loss deviates by %+.2f %%", 100*deviation)
 			if agree := math.Abs(deviation) <= raceBound; agree != c.agree {
 				t.Errorf("the mean final loss of %d seeds deviates by %+.1f %% from lockstep, where %.0f %% are allowed",
-					seeds, 100*deviation, 100*raceBound)
+					len(lockstep), 100*deviation, 100*raceBound)
 			}
 		})
 	}
@@ -83,7 +88,7 @@ func finalLoss(t *testing.T, seed uint64, flags []string) float64 {
 	t.Helper()
 	flags = append([]string{
 		"--trainer", "hybrid", "--ntrainer", strconv.Itoa(racers), "--nserver", strconv.Itoa(raceTables),
-		"--epochs", strconv.Itoa(raceEpochs), "--torch-seed", strconv.FormatUint(seed, 10),
+		"--epochs", strconv.Itoa(raceEpochs), "--warmup", "none", "--torch-seed", strconv.FormatUint(seed, 10),
 		"--set", "server.num_embeddings=" + strconv.Itoa(raceRows), "--set", "server.embedding_dim=" + strconv.Itoa(raceWidth),
 		"--set", "server.lr=" + strconv.FormatFloat(raceTableLR, 'g', -1, 64),
 		"--set", "data.num_embeddings=" + strconv.Itoa(raceRows), "--set", "data.batches=" + strconv.Itoa(raceBatches),

@@ -13,7 +13,7 @@ import (
 )
 
 // dlrmLearns are flags with which the built-in clicks are learnt in one epoch.
-const dlrmLearns = "--model dlrm --epochs 1 --set trainer.optimizer=adagrad --set trainer.lr=0.01"
+const dlrmLearns = "--model dlrm --epochs 1 --warmup none --set trainer.optimizer=adagrad --set trainer.lr=0.01"
 
 // After one epoch over the built-in clicks the log loss on the rows that were held out
 // is below the entropy of their labels, which is the loss of whoever knows only how
@@ -39,6 +39,9 @@ func TestDLRMLearnsInOneEpoch(t *testing.T) {
 	}
 	for name, flags := range cases {
 		for _, n := range trainers {
+			if n == 1 && strings.HasPrefix(flags, "--ddp-hook") && name != "noop" {
+				continue // alone there is nobody to average with
+			}
 			t.Run(name+"/"+strconv.Itoa(n), func(t *testing.T) {
 				epochs := evaluated(t, learning(flags)+" --ntrainer "+strconv.Itoa(n))
 				if len(epochs) != 1 || epochs[0].Samples != 2000 || epochs[0].AUC == nil {
@@ -63,7 +66,7 @@ func TestDLRMLearnsInOneEpoch(t *testing.T) {
 // learning puts the flags of learning before others, where the trainer has them.
 func learning(flags string) string {
 	if strings.Contains(flags, "batch_update") {
-		return "--model dlrm --epochs 1 " + flags
+		return "--model dlrm --epochs 1 --warmup none " + flags
 	}
 	return dlrmLearns + " " + flags
 }
@@ -75,7 +78,7 @@ func TestPerceptronLearnsDigits(t *testing.T) {
 		"nll": "--create-criterion nll --set model.output=log_softmax",
 	} {
 		t.Run(name, func(t *testing.T) {
-			epochs := evaluated(t, "--model MNIST --data DigitSample --epochs 5 --batch-size 32 --set trainer.lr=0.1 --set momentum=0.9 "+flags)
+			epochs := evaluated(t, "--model MNIST --data DigitSample --epochs 5 --warmup none --batch-size 32 --set trainer.lr=0.1 --set momentum=0.9 "+flags)
 			first, last := epochs[0], epochs[len(epochs)-1]
 			t.Logf("accuracy %.3f, then %.3f", *first.Accuracy, *last.Accuracy)
 			if len(epochs) != 5 || *last.Accuracy < 0.9 || last.Loss >= first.Loss || last.AUC != nil {

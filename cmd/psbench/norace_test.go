@@ -3,3 +3,6 @@
 package main
 
 const raceDetector = false
+
+// passEpochs make passes of some hundred milliseconds.
+const passEpochs = "80"

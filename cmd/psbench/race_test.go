@@ -7,3 +7,6 @@ package main
 // or computed, about plugins that are built without the detector, or about failures of other
 // systems are left out of them.
 const raceDetector = true
+
+// passEpochs make passes of some hundred milliseconds.
+const passEpochs = "30"
