@@ -1,0 +1,131 @@
+"""What a module is called with: the tensors of a batch, and what is known of them before there is one."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+import psbench
+
+
+@dataclasses.dataclass(frozen=True)
+class Batch:
+    """Samples as tensors.
+
+    features: float32, [samples, \\*shape of a sample]; None of samples without numbers.
+    indices: int64, the bags of all samples, one after the other; None of samples without bags.
+    offsets: int64, where each bag begins, and the end of the last: one more than there are samples.
+    targets: int64; none where there is only something to be computed.
+    """
+
+    size: int
+    features: torch.Tensor | None = None
+    indices: torch.Tensor | None = None
+    offsets: torch.Tensor | None = None
+    targets: torch.Tensor | None = None
+
+    def matrix(self) -> torch.Tensor:
+        """The bags as rows of a matrix [samples, length]: all must be of one length."""
+        assert self.indices is not None and self.offsets is not None, "the samples have no bags"
+        length = len(self.indices) // self.size
+        lengths = torch.diff(self.offsets)
+        if not bool((lengths == length).all()):
+            raise ValueError(
+                f"the bags of a batch have from {int(lengths.min())} to {int(lengths.max())} indices but must be equally long "
+                "for a module that takes them as a matrix: let it take indices and offsets, or give inputs=")
+        return self.indices.view(self.size, length)
+
+
+def tensor_of(array: np.ndarray) -> torch.Tensor:
+    """The array as a tensor in the same memory; of one that cannot be written a copy, since a module
+    may work in place."""
+    if array.flags.writeable:
+        return torch.from_numpy(array)
+    return torch.from_numpy(array.copy())
+
+
+@dataclasses.dataclass(frozen=True)
+class Samples:
+    """What the samples of a module are.
+
+    shape: of a sample's numbers; None without.
+    rows: the bound of its indices; 0 without.
+    """
+
+    shape: tuple[int, ...] | None
+    rows: int
+
+    @property
+    def features(self) -> int:
+        return 0 if self.shape is None else math.prod(self.shape)
+
+    def batch(self, source: psbench.Batch) -> Batch:
+        """The tensors of a batch of psbench."""
+        features = indices = offsets = None
+        if self.rows:
+            indices, offsets = tensor_of(source.indices), tensor_of(source.offsets)
+        if self.shape is not None:
+            features = tensor_of(source.features).view(source.size, *self.shape)
+        return Batch(source.size, features, indices, offsets, tensor_of(source.targets))
+
+    def one(self) -> Batch:
+        """A batch of one sample whose numbers are zeros and whose bag has index 0."""
+        features = None if self.shape is None else torch.zeros(1, *self.shape)
+        indices, offsets = (torch.zeros(1, dtype=torch.int64), torch.tensor([0, 1])) if self.rows else (None, None)
+        return Batch(1, features, indices, offsets, torch.zeros(1, dtype=torch.int64))
+
+
+def samples_of(module: nn.Module, shape: tuple[int, ...] | None, rows: int | None) -> Samples:
+    """What the samples of a module are: as its author says, or as its first layer tells."""
+    if shape is not None or rows is not None:
+        return Samples(shape, rows or 0)
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear):
+            return Samples((layer.in_features,), 0)
+        if isinstance(layer, (nn.Embedding, nn.EmbeddingBag)):
+            return Samples(None, layer.num_embeddings)
+        if next(layer.children(), None) is None and next(layer.parameters(recurse=False), None) is not None:
+            break  # a convolution, say, does not tell the size of its images
+    raise ValueError(
+        f"{type(module).__name__} does not tell what its samples are: give features=, the count of their numbers or their shape "
+        "such as (1, 28, 28), or rows=, the bound of the indices of bags")
+
+
+def caller(module: nn.Module, samples: Samples, inputs: Callable[[Batch], Any] | None) -> Callable[[Batch], torch.Tensor]:
+    """What calls a module with a batch."""
+    if inputs is not None:
+        return lambda batch: _called(module, inputs(batch))
+    if not samples.rows:
+        return lambda batch: module(batch.features)
+    with_features = samples.shape is not None
+    if _takes(module) < (3 if with_features else 2):
+        if with_features:
+            return lambda batch: module(batch.features, batch.matrix())
+        return lambda batch: module(batch.matrix())
+    if with_features:
+        return lambda batch: module(batch.features, batch.indices, batch.offsets[:-1])
+    return lambda batch: module(batch.indices, batch.offsets[:-1])
+
+
+def _called(module: nn.Module, arguments: Any) -> Any:
+    if isinstance(arguments, tuple):
+        return module(*arguments)
+    return module(**arguments) if isinstance(arguments, dict) else module(arguments)
+
+
+def _takes(module: nn.Module) -> float:
+    """How many arguments a module takes by their place."""
+    count = 0
+    for parameter in inspect.signature(module.forward).parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            return math.inf
+        count += parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    return count

@@ -1,0 +1,182 @@
+"""A torch module as a model."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import random
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import nn
+
+import psbench
+
+from .inputs import Batch, Samples, caller, samples_of
+from .parameters import Gradients, trained, view
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """What the author of a module gave: see psbench.torch.parts."""
+
+    build_model: Callable[..., nn.Module]
+    optimizer: Callable[..., Any] | None = None
+    inputs: Callable[[Batch], Any] | None = None
+    shape: tuple[int, ...] | None = None
+    rows: int | None = None
+    classes: int | None = None
+
+    def settings(self) -> type | None:
+        """The dataclass that build_model takes, None if it takes nothing."""
+        parameters = _places(self.build_model)
+        if not parameters:
+            return None
+        made = self.build_model.__init__ if inspect.isclass(self.build_model) else self.build_model
+        hint = typing.get_type_hints(made).get(parameters[0].name)
+        if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+            return hint
+        if parameters[0].default is not inspect.Parameter.empty:
+            return None
+        name = getattr(self.build_model, "__name__", "build_model")
+        raise psbench.DeclarationError(
+            f"{name} takes {parameters[0].name}, which is not annotated with a dataclass: those are the settings of the part")
+
+    def module(self, settings: Any, seed: int) -> nn.Module:
+        """The module as it is at first, a pure function of the seed."""
+        torch.manual_seed(seed)
+        random.seed(seed)
+        np.random.seed(seed % 2**32)
+        module = self.build_model() if settings is None else self.build_model(settings)
+        if not isinstance(module, nn.Module):
+            raise TypeError(f"build_model returned {type(module).__name__} but must return a torch.nn.Module")
+        return module
+
+    def made_optimizer(self, tensors: list[nn.Parameter], settings: Any) -> Any:
+        """Torch's optimizer of these parameters, None if psbench's steps."""
+        if self.optimizer is None:
+            return None
+        return self.optimizer(tensors, settings) if len(_places(self.optimizer)) > 1 else self.optimizer(tensors)
+
+
+class TorchModel(psbench.Model):
+    """A module with autograd as a model. psbench.torch.parts makes a class of it for each module."""
+
+    recipe: ClassVar[Recipe]
+
+    def setup(self) -> None:
+        torch.set_num_threads(max(1, self.env.threads))
+        module = self.recipe.module(self.settings, self.env.seed)
+        self._title = type(module).__name__
+        self._specs = [psbench.Parameter(p.name, p.shape, p.sparse) for p in trained(module)]
+        self._samples = samples_of(module, self.recipe.shape, self.recipe.rows)
+        self._columns = self._columns_of(module)
+        self._module: nn.Module | None = None
+        self._output: torch.Tensor | None = None
+        self._gradients: Gradients | None = None
+
+    def _columns_of(self, module: nn.Module) -> int | None:
+        """How many columns the output has, which one sample shows; None if its first batch must show it."""
+        call = caller(module, self._samples, self.recipe.inputs)
+        module.eval()  # normalizing one sample by itself is an error in training
+        try:
+            with torch.no_grad():
+                output = call(self._samples.one())
+        except Exception as e:
+            if self.recipe.classes is not None:
+                return None  # bags may have to be longer
+            raise ValueError(f"{self._title} cannot take {self._one()}, and classes= is not given: {e}") from e
+        return output.numel() if isinstance(output, torch.Tensor) else None
+
+    def _one(self) -> str:
+        samples = self._samples
+        words = [] if samples.shape is None else [f"numbers of shape {list(samples.shape)}"]
+        return "a sample with " + " and ".join(words + (["a bag of index 0"] if samples.rows else []))
+
+    def parameters(self) -> Sequence[psbench.Parameter]:
+        return self._specs
+
+    def inputs(self) -> psbench.Inputs:
+        return psbench.Inputs(rows=self._samples.rows, features=self._samples.features,
+                              classes=self.recipe.classes or max(2, self._columns or 0))
+
+    def facts(self) -> dict[str, str]:
+        return {"torch": torch.__version__, "torch_threads": str(torch.get_num_threads())}
+
+    def bind(self, values: Sequence[np.ndarray], gradients: Sequence[psbench.Gradient]) -> None:
+        self._values, self._memory = values, gradients
+
+    def initialize(self, seed: int) -> None:
+        """Builds the module anew and puts its parameters into psbench's memory: whatever a pass left in
+        buffers, attributes and the optimizer's state is gone."""
+        if self._gradients is not None:
+            self._gradients.close()
+        self._module = self._output = self._optimizer = self._gradients = None
+        module = self.recipe.module(self.settings, seed)
+        parameters = trained(module)
+        found = [psbench.Parameter(p.name, p.shape, p.sparse) for p in parameters]
+        if found != self._specs:
+            raise ValueError(f"{self._title} has other parameters with seed {seed} than with seed {self.env.seed}")
+        with torch.no_grad():
+            for p, value in zip(parameters, self._values):
+                memory = view(value, p.tensor)
+                memory.copy_(p.tensor)
+                p.tensor.data = memory
+        self._gradients = Gradients(parameters, self._memory)
+        self._optimizer = self.recipe.made_optimizer([p.tensor for p in parameters], self.settings)
+        self._call = caller(module, self._samples, self.recipe.inputs)
+        self._module = module.train()
+        # What the module draws from now on, such as for dropout, differs between trainers.
+        torch.manual_seed((seed * 1000003 + self.env.rank + 1) % 2**63)
+
+    def forward(self, batch: psbench.Batch) -> np.ndarray:
+        samples = self._samples.batch(batch)
+        output = self._checked(self._call(samples), samples.size)
+        if not output.requires_grad:
+            raise ValueError(f"the output of {self._title} depends on none of its parameters")
+        self._output = output
+        return output.detach().numpy()
+
+    def evaluate(self, batch: psbench.Batch) -> np.ndarray:
+        samples = self._samples.batch(batch)
+        self._module.eval()  # type: ignore[union-attr]
+        try:
+            with torch.no_grad():
+                return self._checked(self._call(samples), samples.size).numpy()
+        finally:
+            self._module.train()  # type: ignore[union-attr]
+
+    def _checked(self, output: Any, size: int) -> torch.Tensor:
+        """The output as rows, one for each sample."""
+        if not isinstance(output, torch.Tensor):
+            raise TypeError(f"{self._title} returned {type(output).__name__} but must return a tensor [samples, columns]")
+        if output.dim() == 1:
+            output = output.unsqueeze(1)
+        if self._columns is None and output.dim() == 2:
+            self._columns = output.shape[1]
+        if output.shape != (size, self._columns) or output.dtype != torch.float32:
+            raise ValueError(
+                f"{self._title} returned {output.dtype} of shape {list(output.shape)} for a batch of {size} but must return "
+                f"torch.float32 of shape {[size, self._columns]}")
+        return output
+
+    def backward(self, output_gradient: np.ndarray, emit: Callable[[int], None]) -> None:
+        output, self._output = self._output, None
+        if output is None:
+            raise RuntimeError(f"{self._title} cannot go backward before it went forward")
+        self._gradients.backward(output, torch.from_numpy(output_gradient), emit)
+
+    def _step(self) -> None:
+        """Steps the parameters by the reduced gradients."""
+        self._gradients.lend()
+        self._optimizer.step()
+        self._gradients.take_back()
+
+
+def _places(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """What a function or class takes by its place."""
+    return [p for p in inspect.signature(function).parameters.values()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

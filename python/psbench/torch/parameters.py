@@ -1,0 +1,144 @@
+"""The parameters of a module that psbench trains, and their gradients on their way to it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+if TYPE_CHECKING:
+    import numpy as np
+    from psbench import Gradient
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """A parameter of a module. sparse: its gradient is rows of a table."""
+
+    name: str
+    tensor: nn.Parameter
+    sparse: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape in psbench, where a single number is a vector of one."""
+        return tuple(self.tensor.shape) or (1,)
+
+
+def trained(module: nn.Module) -> list[Trained]:
+    """The parameters that are to be trained, in the order in which the module registers them.
+
+    One that is shared by several layers is there once; frozen ones are not.
+    """
+    tables = {id(layer.weight) for layer in module.modules()
+              if isinstance(layer, (nn.Embedding, nn.EmbeddingBag)) and layer.sparse}
+    found = [Trained(name, p, id(p) in tables) for name, p in module.named_parameters() if p.requires_grad]
+    title = type(module).__name__
+    if not found:
+        raise ValueError(f"{title} has no parameter that requires a gradient: there is nothing to train")
+    for p in found:
+        if isinstance(p.tensor, nn.parameter.UninitializedParameter):
+            raise ValueError(f"parameter {p.name} of {title} has no shape before its first batch: name the sizes of lazy layers")
+        if p.tensor.dtype != torch.float32 or p.tensor.device.type != "cpu":
+            raise ValueError(f"parameter {p.name} of {title} is {p.tensor.dtype} on {p.tensor.device} but must be torch.float32 on the cpu")
+        if p.tensor.numel() == 0:
+            raise ValueError(f"parameter {p.name} of {title} has shape {list(p.tensor.shape)}: it has no elements to train")
+    return found
+
+
+def view(array: np.ndarray, like: torch.Tensor) -> torch.Tensor:
+    """psbench's memory of a parameter as a tensor of that parameter's shape."""
+    return torch.from_numpy(array).view(like.shape)
+
+
+class Gradients:
+    """Gradients of a module's parameters, copied into psbench's memory as autograd finishes them.
+
+    Autograd leaves a finished gradient in ``.grad`` without a copy where it can, and calls what is
+    registered at the parameter's accumulator: there the gradient is copied and let go, so that its
+    memory serves the next one. It is the sum over all uses of a parameter.
+    """
+
+    def __init__(self, parameters: Sequence[Trained], memory: Sequence[Gradient]) -> None:
+        self._parameters, self._memory = parameters, memory
+        self._views = [None if p.sparse else view(g.values, p.tensor) for p, g in zip(parameters, memory)]
+        self._waiting: set[int] = set()
+        self._emit: Callable[[int], Any] | None = None
+        # An accumulator lives as long as somebody holds it: else a hook on it is lost.
+        self._accumulators = [_accumulator(p.tensor) for p in parameters]
+        self._hooks = [accumulator.register_hook(lambda *_, k=k: self._finished(k))
+                       for k, accumulator in enumerate(self._accumulators)]
+
+    def backward(self, output: torch.Tensor, gradient: torch.Tensor, emit: Callable[[int], Any]) -> None:
+        """Goes backward from an output, and gives each parameter's gradient to emit, once.
+
+        Parameters that the output does not depend on have zeros, or no rows, at the end.
+        """
+        self._emit, self._waiting = emit, set(range(len(self._parameters)))
+        output.backward(gradient)
+        for k in sorted(self._waiting, reverse=True):
+            memory, dense = self._memory[k], self._views[k]
+            if dense is None:
+                memory.set_rows(0)
+            else:
+                dense.zero_()
+            emit(k)
+        self._waiting.clear()
+
+    def _finished(self, k: int) -> None:
+        parameter = self._parameters[k]
+        gradient, parameter.tensor.grad = parameter.tensor.grad, None
+        if gradient is None:
+            return
+        if k not in self._waiting:
+            raise RuntimeError(
+                f"the gradient of parameter {parameter.name} came twice in one backward pass: checkpoints need use_reentrant=False")
+        dense = self._views[k]
+        if dense is None:
+            self._copy_rows(k, gradient)
+        else:
+            dense.copy_(gradient.to_dense() if gradient.is_sparse else gradient)
+        self._waiting.discard(k)
+        self._emit(k)  # type: ignore[misc]  # backward has set it
+
+    def _copy_rows(self, k: int, gradient: torch.Tensor) -> None:
+        if not gradient.is_sparse:
+            raise RuntimeError(
+                f"the gradient of parameter {self._parameters[k].name} is dense although its embedding has sparse=True: "
+                "something else uses the parameter, so leave sparse=True away")
+        gradient = gradient.coalesce()  # rows ascend then, each once
+        memory, rows = self._memory[k], gradient.indices()[0]
+        memory.set_rows(len(rows))
+        torch.from_numpy(memory.rows).copy_(rows)
+        torch.from_numpy(memory.values).copy_(gradient.values())
+
+    def close(self) -> None:
+        """Ends all: hooks and what they are registered at hold each other, which Python cannot see."""
+        for hook in self._hooks:
+            hook.remove()
+
+    def lend(self) -> None:
+        """Puts psbench's memory in the place of ``.grad``, as a step of torch's optimizers takes it."""
+        for p, memory, dense in zip(self._parameters, self._memory, self._views):
+            p.tensor.grad = dense if dense is not None else _rows(p.tensor, memory)
+
+    def take_back(self) -> None:
+        """Ends lend: a gradient must not be added to the next one."""
+        for p in self._parameters:
+            p.tensor.grad = None
+
+
+def _accumulator(tensor: torch.Tensor) -> Any:
+    """The node of autograd that gets the sum of a parameter's gradients."""
+    with torch.enable_grad():
+        return tensor.expand_as(tensor).grad_fn.next_functions[0][0]  # type: ignore[union-attr]
+
+
+def _rows(table: torch.Tensor, memory: Gradient) -> torch.Tensor:
+    """Rows in psbench's memory as a sparse tensor."""
+    indices = torch.from_numpy(memory.rows).to(torch.int64).unsqueeze(0)
+    sparse = torch.sparse_coo_tensor(indices, torch.from_numpy(memory.values), table.shape)
+    return sparse._coalesced_(True)  # they ascend, each is there once
