@@ -74,8 +74,10 @@ func newRole(p *process.Process, req *proto.ConfigureRequest) (role, error) {
 	case *proto.ConfigureRequest_Trainer:
 		return trainer.New(p, trainerConfig(q.Trainer))
 	case *proto.ConfigureRequest_Server:
-		if err := checkServes(p, false); err != nil {
-			return nil, err
+		if !q.Server.GetProtocol() {
+			if err := checkServes(p, false); err != nil {
+				return nil, err
+			}
 		}
 		return server.New(p, serverConfig(q.Server)), nil
 	case *proto.ConfigureRequest_Table:
@@ -86,6 +88,9 @@ func newRole(p *process.Process, req *proto.ConfigureRequest) (role, error) {
 			Seed: q.Table.GetSeed(), Position: int(q.Table.GetPosition()), Trainers: int(q.Table.GetTrainers()), Summarize: q.Table.GetSummarize(),
 		})
 	case *proto.ConfigureRequest_Data:
+		if q.Data.GetProtocol() {
+			return data.NewBeside(p), nil
+		}
 		return data.New(p, sdk.DataEnv{Seed: q.Data.GetSeed(), Trainers: int(q.Data.GetTrainers()), BatchSize: int(q.Data.GetBatchSize())})
 	case *proto.ConfigureRequest_Companion:
 		return newCompanion(p, q.Companion)
@@ -151,7 +156,7 @@ func trainerConfig(q *proto.TrainerRole) trainer.Config {
 }
 
 func serverConfig(q *proto.ServerRole) server.Config {
-	c := server.Config{Seed: q.GetSeed(), Summarize: q.GetSummarize(), Asynchronous: q.GetAsynchronous(), ModelEnv: modelEnv(q.GetModelEnv())}
+	c := server.Config{Seed: q.GetSeed(), Summarize: q.GetSummarize(), Asynchronous: q.GetAsynchronous(), Protocol: q.GetProtocol(), ModelEnv: modelEnv(q.GetModelEnv())}
 	if q.GetModel() != nil {
 		c.Model = new(choiceOf(q.GetModel()))
 	}

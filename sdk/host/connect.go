@@ -75,7 +75,22 @@ func connect(r role, req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &proto.ConnectReply{Facts: facts}, nil
+	return &proto.ConnectReply{Facts: facts, BoundaryNs: boundaries(r)}, nil
+}
+
+// boundaries are the median costs of a no-op call to the companion of a role that has one beside it.
+func boundaries(r role) map[string]int64 {
+	kind, ns := sdk.KindServer, int64(0)
+	switch r := r.(type) {
+	case *server.Role:
+		ns = r.BoundaryNS()
+	case *data.Role:
+		kind, ns = sdk.KindData, r.BoundaryNS()
+	}
+	if ns == 0 {
+		return nil
+	}
+	return map[string]int64{string(kind): ns}
 }
 
 func connectTrainer(r *trainer.Role, q *proto.TrainerLinks) (*proto.ConnectReply, error) {
@@ -105,7 +120,7 @@ func trainerPeers(q *proto.TrainerLinks) trainer.Peers {
 }
 
 func serverPeers(q *proto.ServerLinks) server.Peers {
-	return server.Peers{Buckets: convert.BucketsFromProto(q.GetBuckets()), Trainers: peersOf(q.GetTrainers())}
+	return server.Peers{Buckets: convert.BucketsFromProto(q.GetBuckets()), Trainers: peersOf(q.GetTrainers()), Part: convert.PeerFromProto(q.GetCompanion())}
 }
 
 func benchPeers(q *proto.BenchLinks) bench.Peers {

@@ -117,7 +117,7 @@ func (p *service) Partition(_ context.Context, req *proto.PartitionRequest) (*pr
 }
 
 func partitionRequest(q *proto.PartitionRequest) data.Request {
-	req := data.Request{Inputs: convert.InputsFromProto(q.GetInputs()), BatchSize: int(q.GetBatchSize())}
+	req := data.Request{Inputs: convert.InputsFromProto(q.GetInputs()), BatchSize: int(q.GetBatchSize()), Part: convert.PeerFromProto(q.GetCompanion())}
 	for _, s := range q.GetSets() {
 		var set []int
 		for _, t := range s.GetTrainers() {

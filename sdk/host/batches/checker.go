@@ -12,7 +12,7 @@ type Checker struct {
 	In        sdk.InputSpec
 	Adjective string                            // of the samples, with a space after it, or ""
 	First     int                               // number of the first sample to be checked
-	Origin    func(sample, position int) string // as Samples.Origin; may be nil
+	Origin    func(sample, position int) string // as Samples.Origin; may be nil, or say nothing
 }
 
 // Check checks every sample of b, which has one at least.
@@ -118,7 +118,9 @@ func (c *Checker) position(i, position int) string {
 func (c *Checker) name(i, position int, what string, args ...any) string {
 	text := fmt.Sprintf("%ssample %d", c.Adjective, c.First+i) + fmt.Sprintf(what, args...)
 	if c.Origin != nil {
-		text += " (" + c.Origin(i, position) + ")"
+		if origin := c.Origin(i, position); origin != "" {
+			text += " (" + origin + ")"
+		}
 	}
 	return text
 }

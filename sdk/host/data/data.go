@@ -15,6 +15,7 @@ import (
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/host/protocol"
 	"github.com/psbench/psbench/sdk/host/record"
 )
 
@@ -29,7 +30,11 @@ type Role struct {
 	shares  [][]sdk.Batch // by trainer; nil of a stream
 	heldOut [][]sdk.Batch // by trainer
 	stepNS  atomic.Int64  // when Partition came on last, or will have to
+	tripNS  int64         // the median of a no-op call to the companion with the data, if it is in one
 }
+
+// NewBeside makes the role of data in a companion, which Partition joins.
+func NewBeside(p *process.Process) *Role { return &Role{Process: p} }
 
 // New builds the data, and loads it unless that needs to know more of the run.
 func New(p *process.Process, env sdk.DataEnv) (*Role, error) {
@@ -63,6 +68,14 @@ func (r *Role) explain(err error) error {
 // Partition checks every sample, cuts batches and gives each trainer its share.
 func (r *Role) Partition(req Request) (*batches.Partition, error) {
 	defer r.watchSteps()()
+	if r.data == nil {
+		part, tripNS, err := protocol.NewData(r.Process, req.Part)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = part.Close() }() // nobody asks where a sample came from once all are checked
+		r.data, r.tripNS = part, tripNS
+	}
 	data, fitted := r.data.(sdk.FittedData)
 	if fitted {
 		data.Fit(req.Inputs)
@@ -165,6 +178,10 @@ func (r *Role) watchSteps() (stop func()) {
 	})
 	return func() { close(done) }
 }
+
+// BoundaryNS is the median cost in ns of a no-op call to the companion with the data; 0 where there
+// is none.
+func (r *Role) BoundaryNS() int64 { return r.tripNS }
 
 // Connect waits for the trainers and sends each its share. It gives the part's facts.
 func (r *Role) Connect(trainers []process.Peer) (map[string]string, error) {

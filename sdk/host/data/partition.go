@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
+	"github.com/psbench/psbench/sdk/host/process"
 )
 
 var errNoSamples = errors.New("the data holds no samples")
@@ -14,7 +15,8 @@ var errNoSamples = errors.New("the data holds no samples")
 type Request struct {
 	Inputs    sdk.InputSpec // what samples must hold
 	BatchSize int
-	Sets      [][]int // trainers that the hook connects
+	Sets      [][]int      // trainers that the hook connects
+	Part      process.Peer // the companion with the data, if it is in one
 }
 
 // countShares says how many batches of an epoch each trainer runs. Batch i goes to trainer

@@ -69,6 +69,13 @@ func (l *link) announced(h *wire.Header) error {
 	return nil
 }
 
+// given is all of a tensor that the part has announced; nil of one that it has not.
+func (l *link) given(r role, index int32) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tensors[place{r, index}]
+}
+
 // view is the first n elements of a tensor that the part has announced. What the part says of it
 // must be checked: it may write there at any time.
 func (l *link) view(r role, index int32, n int64) ([]byte, error) {

@@ -4,7 +4,6 @@
 package server
 
 import (
-	"cmp"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/inspect"
 	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/host/protocol"
 	"github.com/psbench/psbench/sdk/host/record"
 )
 
@@ -26,9 +26,11 @@ import (
 type Role struct {
 	*process.Process
 	config    Config
-	server    sdk.Server // nil if it is elementwise
-	reduction *reduction // nil if it is not
-	described []any      // the parts, for their facts
+	server    sdk.Server       // nil if it is elementwise
+	part      *protocol.Server // the server, if that is in a companion; nil otherwise
+	tripNS    int64            // the median of a no-op call to it
+	reduction *reduction       // nil if it is not
+	described []any            // the parts, for their facts
 	trainers  []process.Peer
 	buckets   []bucket
 	// answering is held for reading while an answer is sent and noted: a trainer
@@ -43,18 +45,26 @@ type Config struct {
 	Summarize bool
 	// Asynchronous says that it may answer before all of its trainers have come.
 	Asynchronous bool
-	Model        *process.Choice // of a server of parameters
-	ModelEnv     sdk.ModelEnv    // of that model
+	// Protocol says that the server is in a companion, called by the frames of docs/protocol.md.
+	Protocol bool
+	Model    *process.Choice // of a server of parameters
+	ModelEnv sdk.ModelEnv    // of that model
 }
 
 // Peers are the processes that push to a server.
 type Peers struct {
 	Buckets  []tensor.BucketSpec
 	Trainers []process.Peer
+	Part     process.Peer // the companion with the server, if there is one
 }
 
 // New makes the role of a server, which Connect builds.
-func New(proc *process.Process, c Config) *Role { return &Role{Process: proc, config: c} }
+func New(proc *process.Process, c Config) *Role {
+	if c.Protocol {
+		proc.Fabric = proc.Fabric.InSegments() // which the companion maps
+	}
+	return &Role{Process: proc, config: c}
+}
 
 // Connect builds the server and waits for its trainers. It gives the facts of its parts.
 func (r *Role) Connect(peers Peers) (map[string]string, error) {
@@ -72,11 +82,7 @@ func (r *Role) Connect(peers Peers) (map[string]string, error) {
 			return nil, err
 		}
 	}
-	part, err := r.Find(r.Part())
-	if err != nil {
-		return nil, err
-	}
-	server, err := r.build(part, env)
+	server, err := r.build(env, peers.Part)
 	if err != nil {
 		return nil, err
 	}
@@ -92,28 +98,12 @@ func (r *Role) Connect(peers Peers) (map[string]string, error) {
 		return nil, err
 	}
 	r.Own(port)
+	if err := r.showPart(port); err != nil {
+		return nil, err
+	}
 	r.serve(port)
 	r.described = []any{server, env.Model}
 	return process.Facts(process.Facts(process.Facts(nil, r.Engine), server), env.Model), nil
-}
-
-// build makes the server and, of an elementwise one, the reduction.
-func (r *Role) build(part sdk.Part, env sdk.ServerEnv) (_ any, err error) {
-	choice := r.Part()
-	if part.Timing == 0 {
-		r.server, err = process.Build[sdk.Server](r.Process, choice, env)
-		return r.server, err
-	}
-	server, err := process.Build[sdk.ElementwiseServer](r.Process, choice, env)
-	if err != nil {
-		return nil, err
-	}
-	r.reduction = &reduction{
-		server: server, timing: part.Timing, spread: r.Fabric.Maps(), clock: monotonic(),
-		pool:     newPool(len(r.trainers), &r.Owned, r.Done),
-		computed: r.Recorder.Series("method_metric", cmp.Or(part.Computes, part.Key)+" computation"),
-	}
-	return server, nil
 }
 
 // newBuckets makes the buckets. Where nobody waits for all trainers, there is no straggler.

@@ -70,15 +70,20 @@ func openServer(t testing.TB, transport string, server sdk.Part, specs []tensor.
 		Name: "server9", Part: hosttest.Choice("server", "tested"), Timeout: timeout,
 		Transport: transport, Listen: "127.0.0.1",
 	})
-	role := New(proc, Config{Asynchronous: server.Asynchronous})
-	req := Peers{Buckets: specs}
+	return openRole(t, New(proc, Config{Asynchronous: server.Asynchronous}), Peers{Buckets: specs}, trainers)
+}
+
+// openRole links trainers to a server.
+func openRole(t testing.TB, role *Role, req Peers, trainers int) (*Role, []comm.ServerLink, []*comm.Store) {
+	t.Helper()
+	proc := role.Process
 	links, stores := make([]comm.ServerLink, trainers), make([]*comm.Store, trainers)
 	joined := make(chan error, trainers)
 	for i := range trainers {
 		name := fmt.Sprintf("trainer%d", i)
 		req.Trainers = append(req.Trainers, process.Peer{Name: name})
 		var err error
-		stores[i], err = proc.NewStore(specs)
+		stores[i], err = proc.NewStore(req.Buckets)
 		hosttest.Must(t, err)
 		go func() {
 			conn, err := proc.Fabric.Network.Dial(proc.LinkAddress(), wire.Call{From: name, To: "server9", Purpose: process.PurposePush, Secret: hosttest.TestSecret, Timeout: hosttest.Patience})
