@@ -32,6 +32,8 @@ type Process interface {
 	Exited() <-chan struct{}
 	// LastWords are what it last printed, on one line.
 	LastWords() string
+	// Raised is the exception of Python that it printed last, if that was all, and where that was.
+	Raised() (what, where string)
 	// Death says, once Exited is closed, how it ended and what it last printed. phase is
 	// what the run was doing.
 	Death(phase string) error

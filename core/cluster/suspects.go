@@ -20,10 +20,8 @@ func (c *Cluster) introduce(err error, names []string) error {
 			continue
 		}
 		text := m.introduction()
-		if m.Process != nil && !m.exited() {
-			if said := m.LastWords(); said != "" {
-				text += ", which said last: " + said
-			}
+		if m.Process != nil && !m.exited() && err != nil {
+			text += m.said(err.Error())
 		}
 		told = append(told, text)
 	}
@@ -31,6 +29,19 @@ func (c *Cluster) introduce(err error, names []string) error {
 		return err
 	}
 	return fmt.Errorf("%w; %s", err, strings.Join(told, "; "))
+}
+
+// said is what the process said last, to be added to a sentence: of an exception that the sentence has
+// already, where it was.
+func (m *Member) said(sentence string) string {
+	what, where := m.Raised()
+	switch said := m.LastWords(); {
+	case what != "" && where != "" && strings.Contains(sentence, what):
+		return ", which raised that in " + where
+	case said != "":
+		return ", which said last: " + said
+	}
+	return ""
 }
 
 // introduction is what the process is.

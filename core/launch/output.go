@@ -47,6 +47,7 @@ type words struct {
 	room    int      // of the log, in bytes
 	tail    tail
 	trace   trace
+	python  traceback
 	streams []*stream
 }
 
@@ -108,6 +109,7 @@ func (s *stream) end() {
 	}
 	text := string(s.piece)
 	s.piece = s.piece[:0]
+	s.python.add(text)
 	if s.trace.add(text); s.trace.why == "" && s.line != nil {
 		s.line(s.process, text)
 	}
@@ -149,8 +151,8 @@ func (w *words) close() {
 	}
 }
 
-// last is the last words on one line; of a process that the Go runtime ended, why and
-// where.
+// last is the last words on one line; of a process that the Go runtime or an exception of Python
+// ended, why and where.
 func (w *words) last() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -161,6 +163,9 @@ func (w *words) last() string {
 		if piece := string(s.piece); isEnding(piece) {
 			return piece
 		}
+	}
+	if w.python.what != "" {
+		return w.python.String()
 	}
 	return w.tail.String()
 }

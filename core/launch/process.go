@@ -217,6 +217,14 @@ func (p *Process) Contract() string {
 // LastWords are what the process last printed, on one line.
 func (p *Process) LastWords() string { return quote.Message(p.words.last()) }
 
+// Raised is the exception of Python of which the process printed the traceback last, and where in the
+// plugin that was; nothing if it printed something else.
+func (p *Process) Raised() (what, where string) {
+	p.words.mu.Lock()
+	defer p.words.mu.Unlock()
+	return quote.Message(p.words.python.what), quote.Message(p.words.python.where())
+}
+
 // StartTook is the time from exec to the end of the handshake.
 func (p *Process) StartTook() time.Duration { return p.startTook }
 

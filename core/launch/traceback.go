@@ -1,0 +1,62 @@
+package launch
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// traceback reads, line by line, what Python prints of an exception, and keeps the last one of which
+// nothing was printed after it: what it says, and the frames that lie in the plugin.
+type traceback struct {
+	what   string // empty: there is none
+	frames []string
+
+	inside bool // its frames come
+}
+
+const (
+	tracebackStart = "Traceback (most recent call last):"
+	// installed parts of the paths of what is no plugin.
+	installed = `/lib/python3|/dist-packages/|/site-packages/|/python-[0-9a-f]{16}/psbench/|^<frozen `
+)
+
+var (
+	frameLine = regexp.MustCompile(`^  File "([^"]*)", line ([0-9]+), in (.+)$`)
+	elsewhere = regexp.MustCompile(installed)
+)
+
+// add takes the next line.
+func (t *traceback) add(line string) {
+	switch frame := frameLine.FindStringSubmatch(line); {
+	case line == tracebackStart:
+		*t = traceback{inside: true}
+	case t.inside && frame != nil:
+		if !elsewhere.MatchString(frame[1]) {
+			t.frames = append(t.frames, fmt.Sprintf("%s (%s:%s)", frame[3], path.Base(frame[1]), frame[2]))
+		}
+	case t.inside && !strings.HasPrefix(line, " "):
+		t.inside, t.what = false, line
+	case t.inside || line == "":
+	default:
+		*t = traceback{}
+	}
+}
+
+// where is the innermost frames of the plugin, the innermost first, or nothing.
+func (t *traceback) where() string {
+	var out []string
+	for i := len(t.frames) - 1; i >= 0 && len(out) < mostFrames; i-- {
+		out = append(out, t.frames[i])
+	}
+	return strings.Join(out, ", ")
+}
+
+// String is the exception and where it was raised, on one line.
+func (t *traceback) String() string {
+	if where := t.where(); where != "" {
+		return t.what + ", in " + where
+	}
+	return t.what
+}
