@@ -54,4 +54,4 @@ class DataTest(unittest.TestCase):
             bad = type("Bad", (Given,), {"load": lambda self, limits: samples})
             with self.subTest(want), contextlib.redirect_stderr(io.StringIO()), Companion(bad, connect=False) as c:
                 c.host.tensor(17, 0, np.int64([0, 3, 2, 1, 0]))
-                self.assertEqual(c.host.call(0x98).payload.decode(), "load: " + want)
+                self.assertEqual(c.host.call(0x98).payload.decode(), "data given, load: " + want)

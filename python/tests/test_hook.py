@@ -110,15 +110,15 @@ class HookTest(unittest.TestCase):
             raise OSError("late")
 
         cases = [
-            (raises, "reduce: ValueError: it is wrong"),
-            (raises_later, "reduce: OSError: late"),
-            (lambda self, state, bucket: 3, "reduce: TypeError: it returns 3: it must return None, or an operation such as self.group.average(bucket), or be a generator of operations"),
-            (lambda self, state, bucket: (yield bucket.values), "reduce: TypeError: it yields a ndarray: it must yield operations, such as self.group.average(bucket)"),
-            (lambda self, state, bucket: self.group.average(bucket.values), "reduce: TypeError: an operation is on a bucket, not on float32 [1]: give it the one that reduce was given"),
+            (raises, "hook half, reduce: ValueError: it is wrong"),
+            (raises_later, "hook half, reduce: OSError: late"),
+            (lambda self, state, bucket: 3, "hook half, reduce: TypeError: it returns 3: it must return None, or an operation such as self.group.average(bucket), or be a generator of operations"),
+            (lambda self, state, bucket: (yield bucket.values), "hook half, reduce: TypeError: it yields a ndarray: it must yield operations, such as self.group.average(bucket)"),
+            (lambda self, state, bucket: self.group.average(bucket.values), "hook half, reduce: TypeError: an operation is on a bucket, not on float32 [1]: give it the one that reduce was given"),
             (lambda self, state, bucket: psbench.Operation(psbench.Bucket(psbench.BucketSpec(3), bucket.values), 0x6B),
-             "reduce: ValueError: it was given <bucket 0: 1 elements> and asks for an operation on <bucket 3: 0 elements>: each reduction is of its own bucket"),
-            (lambda self, state, bucket: bucket.set_rows(1), "reduce: ValueError: a dense gradient has no rows to set"),
-            (lambda self, state, bucket: exit(3), "reduce: SystemExit: 3"),
+             "hook half, reduce: ValueError: it was given <bucket 0: 1 elements> and asks for an operation on <bucket 3: 0 elements>: each reduction is of its own bucket"),
+            (lambda self, state, bucket: bucket.set_rows(1), "hook half, reduce: ValueError: a dense gradient has no rows to set"),
+            (lambda self, state, bucket: exit(3), "hook half, reduce: SystemExit: 3"),
         ]
         for reduce, want in cases:
             with self.subTest(want), contextlib.redirect_stderr(io.StringIO()) as log:

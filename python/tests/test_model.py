@@ -140,7 +140,7 @@ class ModelTest(unittest.TestCase):
             def forward(self, batch):
                 batch.features[0] = 1
 
-        self.assert_fails(Writing, "forward: ValueError: assignment destination is read-only")
+        self.assert_fails(Writing, "model linear, forward: ValueError: assignment destination is read-only")
 
     def test_what_is_wrong_ends_the_run(self):
         class Doubles(Linear):
@@ -164,11 +164,11 @@ class ModelTest(unittest.TestCase):
                 self.gradients[1].set_rows(9)
 
         for part, want in (
-            (Doubles, "forward: TypeError: it returns float64 [2, 2]: it must return float32 [2, columns], a row for each sample"),
-            (Twice, "backward: ValueError: it emits the gradient of parameter weight twice in a backward pass: each must be emitted once, when it is complete"),
-            (Never, "backward: ValueError: it ended without emitting the gradient of parameter table: each must be emitted once"),
-            (Beyond, "backward: ValueError: it emits the gradient of parameter 2, but there are 2 parameters, which count from 0"),
-            (Large, "backward: ValueError: a sparse gradient of 9 rows does not fit a capacity of 3 rows"),
+            (Doubles, "model linear, forward: TypeError: it returns float64 [2, 2]: it must return float32 [2, columns], a row for each sample"),
+            (Twice, "model linear, backward: ValueError: it emits the gradient of parameter weight twice in a backward pass: each must be emitted once, when it is complete"),
+            (Never, "model linear, backward: ValueError: it ended without emitting the gradient of parameter table: each must be emitted once"),
+            (Beyond, "model linear, backward: ValueError: it emits the gradient of parameter 2, but there are 2 parameters, which count from 0"),
+            (Large, "model linear, backward: ValueError: a sparse gradient of 9 rows does not fit a capacity of 3 rows"),
         ):
             with self.subTest(want):
                 self.assert_fails(part, want)
@@ -229,4 +229,4 @@ class CriterionTest(unittest.TestCase):
             c.host.tensor(10, 0, np.float32([[3]]))
             c.host.tensor(9, 0, np.int64([1]))
             self.assertEqual(c.host.call(0x78, rows=1, arg=1, arg2=1).payload.decode(),
-                             "forward: TypeError: it returns a NoneType: it must return the mean loss, a float")
+                             "criterion squares, forward: TypeError: it returns a NoneType: it must return the mean loss, a float")

@@ -101,7 +101,7 @@ class ServerTest(unittest.TestCase):
         def fails(answer):
             return type("Bad", (Echo,), {"receive": lambda self, push: answer(push)})
 
-        the = "receive: {}: the push of batch 0, bucket 0 of trainer 0 "
+        the = "server echo, receive: {}: the push of batch 0, bucket 0 of trainer 0 "
         for part, kind, want in (
             (fails(lambda p: p.answer(np.float32([1]))), "ValueError", "is answered with [1]: it must be [2]"),
             (fails(lambda p: p.answer(3)), "TypeError", "is answered with a int: it must be another push, or an array of float32"),
@@ -123,7 +123,7 @@ class ServerTest(unittest.TestCase):
             c.memory = {}
             self.push(c, 0, [1, 2])
             self.assertEqual(c.host.next().payload.decode(),
-                             "receive: ValueError: combine returns []: it must return an array of [2], as each gradient has")
+                             "server median, receive: ValueError: combine returns []: it must return an array of [2], as each gradient has")
 
     def test_a_reset_forgets_pushes(self):
         with Companion(Median, buckets=[dense(1)], trainers=2) as c:

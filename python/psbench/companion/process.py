@@ -49,6 +49,8 @@ class Process:
     def __init__(self) -> None:
         self.memory = Memory()
         self.link: Link | None = None
+        self.title = "the part"
+        """What errors call it: hook topk."""
         self.linked = threading.Event()
         self.failures: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         """What fails outside of calls, for Watch; None: the process ends."""
@@ -121,7 +123,7 @@ class Process:
         if self._failed:
             return
         self._failed = True
-        sentence = last_line(error) if isinstance(error, (Fault, LinkError)) else f"{method}: {last_line(error)}"
+        sentence = last_line(error) if isinstance(error, (Fault, LinkError)) else f"{self.title}, {method}: {last_line(error)}"
         try:
             if self.link is not None:
                 self.link.fail(sentence)

@@ -122,7 +122,7 @@ class Service:
             yield beat
             failure = self._process.next_failure(_HEARTBEAT_SECONDS)
             while failure:
-                yield event(failure=message("Failure")(message=self._titled(failure)))
+                yield event(failure=message("Failure")(message=failure))
                 failure = self._process.next_failure(_HEARTBEAT_SECONDS)
             if self._process.over:
                 return
@@ -141,9 +141,6 @@ class Service:
         if self._role is None:
             raise Fault(f"{call} was called on a process that is not configured")
         return self._role
-
-    def _titled(self, sentence: str) -> str:
-        return f"{self._role.title}, {sentence}" if self._role else sentence
 
     def _sentence(self, error: Exception) -> str:
         """What a call that failed says."""

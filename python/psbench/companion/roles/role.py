@@ -19,7 +19,7 @@ class Role:
         self.process = process
         self.memory = process.memory
         self.recorder = Recorder()
-        self.title = f"{part.kind} {part.key}"
+        self.title = process.title = f"{part.kind} {part.key}"
         self.part: Part | None = None
         self._class, self._request = part, request
         try:
