@@ -53,7 +53,7 @@ func pythonKinds() (names []string) {
 // Kinds lists what projects are made for, in the order in which they are shown.
 var Kinds = []Kind{
 	{
-		Name: "server", Kind: sdk.KindServer, title: "server", mapName: "server_map", inGo: true,
+		Name: "server", Kind: sdk.KindServer, title: "server", mapName: "server_map",
 		Does:  "averages gradients and holds each element within a limit",
 		wrong: `{"limit": 0}`,
 		run:   "--server NAME --set server.limit=1e-7",
@@ -71,19 +71,19 @@ var Kinds = []Kind{
 		run:   "--nserver 0 --ddp-hook NAME --set hook.max_norm=1e-4",
 	},
 	{
-		Name: "criterion", Kind: sdk.KindCriterion, title: "criterion", mapName: "criterion_map", inGo: true,
+		Name: "criterion", Kind: sdk.KindCriterion, title: "criterion", mapName: "criterion_map",
 		Does:  "the Huber loss: quadratic near the target, linear far from it",
 		wrong: `{"delta": 0}`,
 		run:   "--create-criterion NAME",
 	},
 	{
-		Name: "model", Kind: sdk.KindModel, title: "model", mapName: "model_map", inGo: true,
+		Name: "model", Kind: sdk.KindModel, title: "model", mapName: "model_map",
 		Does:  "softmax regression on bags of indices",
 		wrong: `{"rows": 0}`,
 		run:   "--model NAME --set trainer.lr=1",
 	},
 	{
-		Name: "data", Kind: sdk.KindData, title: "data", mapName: "data_map", inGo: true,
+		Name: "data", Kind: sdk.KindData, title: "data", mapName: "data_map",
 		Does:  "random samples as the model takes them, which can be learnt",
 		wrong: `{"samples": 0}`,
 		run:   "--data NAME",
