@@ -203,6 +203,23 @@ func (p *Part) Give(role uint8, index int32, what []byte) error {
 // Send sends a frame, with a text or without.
 func (p *Part) Send(h wire.Header, text ...byte) error { return p.write(h, ^p.link, text) }
 
+// Skip leaves out a number of the frames.
+func (p *Part) Skip() {
+	p.sending.Lock()
+	defer p.sending.Unlock()
+	p.sent++
+}
+
+// Forge sends a frame with a link and a sequence that nobody made.
+func (p *Part) Forge(h wire.Header) error {
+	p.sending.Lock()
+	defer p.sending.Unlock()
+	var buf [wire.HeaderSize]byte
+	h.Encode(&buf)
+	_, err := p.conn.Write(buf[:])
+	return err
+}
+
 func (p *Part) write(h wire.Header, link uint64, text []byte) error {
 	p.sending.Lock()
 	defer p.sending.Unlock()
