@@ -3,6 +3,7 @@
 
 GO             ?= go
 GOLANGCI_LINT  ?= golangci-lint
+PYTHON         ?= /usr/bin/python3
 FUZZTIME       ?= 10s
 ARGS           ?= --trainer ddp --server average
 
@@ -33,7 +34,7 @@ endif
 test_flags := $(race_flag) $(if $(FULL),,-short)
 
 .DEFAULT_GOAL := help
-.PHONY: run build test lint lint-proof generate contract breaking bench fuzz clean help
+.PHONY: run build test test-python lint lint-proof generate contract breaking bench fuzz clean help
 
 run: build ## build psbench and run the main job; ARGS="..." gives other flags
 	bin/psbench $(ARGS)
@@ -43,6 +44,9 @@ build: ## build bin/psbench, without a C compiler
 
 test: ## run all tests; FULL=1 in all combinations, RACE=1 with the race detector, which needs gcc
 	$(test_env) $(GO) test $(test_flags) $(TESTFLAGS) $(packages)
+
+test-python: ## run the tests of the Python package by PYTHON, which has grpcio, protobuf, numpy and torch
+	cd python && PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m unittest discover -s tests -t .
 
 lint: ## run golangci-lint
 	$(GOLANGCI_LINT) run ./...
