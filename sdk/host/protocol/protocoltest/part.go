@@ -3,7 +3,6 @@
 package protocoltest
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -82,12 +81,18 @@ func (p *Part) End() error {
 		_ = p.conn.Close()
 	}
 	p.sending.Unlock()
-	err := <-p.ended
-	p.ended <- err
+	err := p.Ended()
 	for _, s := range p.segments {
 		_ = s.Close()
 	}
 	p.segments = nil
+	return err
+}
+
+// Ended waits until the link has ended, and says why.
+func (p *Part) Ended() error {
+	err := <-p.ended
+	p.ended <- err
 	return err
 }
 
@@ -263,6 +268,3 @@ func (p *Part) read() (h wire.Header, fd int, err error) {
 	p.came++
 	return h, fd, nil
 }
-
-// Limit is a number of the limits that the host has announced.
-func (p *Part) Limit(k int) int64 { return int64(binary.LittleEndian.Uint64(p.Of(Limits, 0)[8*k:])) }
