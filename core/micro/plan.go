@@ -119,6 +119,8 @@ func (p *Plan) Check() error {
 			return fmt.Errorf("%s needs a server, but --nserver is 0", o.Name)
 		case o.Hooked && p.Hook.Key == "":
 			return fmt.Errorf("%s needs a hook, but --ddp-hook is not given", o.Name)
+		case o.Hooked && p.Hook.Protocol && slices.Contains(p.Places, Copied):
+			return fmt.Errorf("hook %s speaks the protocol, so that its buckets lie where both processes map them: leave --place %s out", p.Hook.Key, Copied)
 		case o.Dense && p.Sparse:
 			return fmt.Errorf("%s has no form for --sparse: rows of a table are not scattered", o.Name)
 		}
@@ -154,10 +156,13 @@ func (p *Plan) some(such func(*bench.Operation) bool) bool {
 func (p *Plan) serves() bool { return p.some(served) || p.some(hooked) && p.HookLinks.Server }
 
 // measuring is the plugin of the processes that measure: any can, that of the hook has the hook,
-// and that of the server can say what this must answer, beside the hook if it has that as well.
+// and that of the server can say what this must answer, beside the hook if it has that as well. What
+// speaks the protocol is in a process beside them, and cannot say it.
 func (p *Plan) measuring() registry.Plugin {
-	asks := p.Expect == Part && p.serves()
+	asks := p.Expect == Part && p.serves() && !p.Server.Protocol
 	switch {
+	case p.some(hooked) && p.Hook.Protocol:
+		return registry.Plugin{Name: registry.Builtin}
 	case asks && (!p.some(hooked) || p.Server.Plugin.Has(p.Hook.Plugin.Name)):
 		return p.Server.Plugin
 	case p.some(hooked):
@@ -169,7 +174,7 @@ func (p *Plan) measuring() registry.Plugin {
 
 // asksServer says whether the server itself says, to those who measure, what it must answer.
 func (p *Plan) asksServer() bool {
-	return p.Expect == Part && p.serves() && p.measuring().Has(p.Server.Plugin.Name)
+	return p.Expect == Part && p.serves() && !p.Server.Protocol && p.measuring().Has(p.Server.Plugin.Name)
 }
 
 // serverExpect is what those who measure compare the server's answer with.
@@ -185,6 +190,10 @@ func (p *Plan) unchecked(c cell) string {
 	switch o := c.operation; {
 	case o.Served && p.Expect == Any, o.Hooked && p.HookExpect == Any:
 		return "--expect is any"
+	case o.Served && p.Expect == Part && p.Server.Protocol:
+		return fmt.Sprintf("server %s speaks the protocol, which has no word for its answers", p.Server.Key)
+	case o.Hooked && p.HookExpect == Part && p.Hook.Protocol:
+		return fmt.Sprintf("hook %s speaks the protocol, which has no word for what it leaves", p.Hook.Key)
 	case o.Served && p.serverExpect() == Any:
 		return fmt.Sprintf("hook %s measures, whose plugin %s does not have server %s", p.Hook.Key, p.Hook.Plugin.Name, p.Server.Key)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/registry"
 )
 
@@ -17,6 +18,7 @@ type ranks struct {
 	fabric   *fabric.Fabric
 	trainers []*process
 	servers  []*process // none without push-pull
+	parts    []*process // the companions of those whose server or hook speaks the protocol
 	round    int64      // number of the next round: batches of a bucket rise
 }
 
@@ -25,7 +27,9 @@ type process struct {
 	*cluster.Member
 	ranks  *ranks
 	rank   int
-	serves bool // it is a server; the others measure
+	serves bool     // it is a server, or the part of one; the others measure
+	part   *process // the companion with its server or hook; nil if it holds that itself
+	host   *process // of a companion: the process that calls it
 }
 
 // newRanks lays them out. With several transports the names of their processes say which
@@ -37,12 +41,21 @@ func (p *Plan) newRanks(f *fabric.Fabric) *ranks {
 		suffix = "." + f.Name
 	}
 	newProcess := func(rank int, plugin registry.Plugin, serves bool) *process {
-		part := "server " + p.Server.Key
-		if !serves && p.some(hooked) {
-			part = "hook " + p.Hook.Key
+		held, title := p.Server, "server "+p.Server.Key
+		if !serves {
+			held = config.Part{}
+			if p.some(hooked) {
+				held, title = p.Hook, "hook "+p.Hook.Key
+			}
 		}
-		q := &process{Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: plugin, Part: part}, ranks: r, rank: rank, serves: serves}
+		q := &process{Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: plugin, Part: title}, ranks: r, rank: rank, serves: serves}
 		q.Env = q.environment
+		if held.Protocol {
+			q.Plugin = registry.Plugin{Name: registry.Builtin}
+			q.part = &process{Member: &cluster.Member{Name: q.Name + ".part", Plugin: held.Plugin, Part: title, Protocol: true, Host: q.Name}, ranks: r, rank: rank, serves: serves, host: q}
+			q.part.Env = q.part.environment
+			r.parts = append(r.parts, q.part)
+		}
 		return q
 	}
 	for _, rank := range p.World.TrainerRanks() {
@@ -57,15 +70,24 @@ func (p *Plan) newRanks(f *fabric.Fabric) *ranks {
 	return r
 }
 
-func (r *ranks) processes() []*process { return slices.Concat(r.trainers, r.servers) }
+func (r *ranks) processes() []*process { return slices.Concat(r.trainers, r.servers, r.parts) }
 
-// environment gives each trainer its share of the cores, unless the user's GOMAXPROCS says
-// otherwise.
-func (p *process) environment() []string {
-	if _, set := os.LookupEnv("GOMAXPROCS"); set || p.serves {
-		return nil
+// environment gives each trainer, and what computes in a companion, its share of the cores, unless
+// the user says otherwise.
+func (p *process) environment() (env []string) {
+	set := func(name string, among []*process) {
+		if _, ok := os.LookupEnv(name); !ok {
+			env = append(env, name+"="+strconv.Itoa(cluster.Share(p, among)))
+		}
 	}
-	return []string{"GOMAXPROCS=" + strconv.Itoa(cluster.Share(p, p.ranks.trainers))}
+	switch {
+	case p.host != nil:
+		set("OPENBLAS_NUM_THREADS", p.ranks.parts)
+		set("OMP_NUM_THREADS", p.ranks.parts)
+	case !p.serves:
+		set("GOMAXPROCS", p.ranks.trainers)
+	}
+	return env
 }
 
 // timings are what one rank measured in a turn.

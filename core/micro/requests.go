@@ -14,21 +14,37 @@ func (s *session) configure(ctx context.Context) error {
 }
 
 func (s *session) configureRequest(p *process) *proto.ConfigureRequest {
-	role := &proto.BenchRole{Trainers: int32(s.plan.World.Trainers), Seed: s.plan.Seed} // #nosec G115 -- a count of ranks
-	if hook := s.plan.Hook; s.plan.some(hooked) {
-		role.Hook = &proto.PartChoice{Kind: string(sdk.KindHook), Key: hook.Key, Settings: hook.Settings}
-	}
+	server, hook := s.plan.Server, s.plan.Hook
+	serverChoice := &proto.PartChoice{Kind: string(sdk.KindServer), Key: server.Key, Settings: server.Settings}
+	hookChoice := &proto.PartChoice{Kind: string(sdk.KindHook), Key: hook.Key, Settings: hook.Settings}
 	req := &proto.ConfigureRequest{
 		Rank:      int32(p.rank), // #nosec G115 -- a rank
 		Transport: p.ranks.fabric.Name, Listen: s.plan.Listen,
-		Role: &proto.ConfigureRequest_Bench{Bench: role},
 	}
-	server := s.plan.Server
-	if p.serves || s.plan.asksServer() {
-		req.Part = &proto.PartChoice{Kind: string(sdk.KindServer), Key: server.Key, Settings: server.Settings}
-	}
-	if p.serves {
-		req.Role = &proto.ConfigureRequest_Server{Server: &proto.ServerRole{Asynchronous: server.Asynchronous}}
+	trainers := int32(s.plan.World.Trainers) // #nosec G115 -- a count of ranks
+	switch {
+	case p.host != nil:
+		req.Part = hookChoice
+		if p.serves {
+			req.Part = serverChoice
+			trainers = int32(len(s.plan.World.TrainersOf(p.rank))) // #nosec G115 -- a count of ranks
+		}
+		req.Role = &proto.ConfigureRequest_Companion{Companion: &proto.CompanionRole{Trainers: trainers, Seed: s.plan.Seed}}
+	case p.serves:
+		req.Part = serverChoice
+		req.Role = &proto.ConfigureRequest_Server{Server: &proto.ServerRole{Asynchronous: server.Asynchronous, Protocol: p.part != nil}}
+	default:
+		role := &proto.BenchRole{Trainers: trainers, Seed: s.plan.Seed, Protocol: p.part != nil}
+		if s.plan.some(hooked) {
+			role.Hook = hookChoice
+			for _, link := range s.plan.HookLinks.List() {
+				role.Links = append(role.Links, string(link))
+			}
+		}
+		if s.plan.asksServer() {
+			req.Part = serverChoice
+		}
+		req.Role = &proto.ConfigureRequest_Bench{Bench: role}
 	}
 	return req
 }
@@ -43,14 +59,45 @@ func (s *session) connect(ctx context.Context) error {
 }
 
 func (s *session) connectRequest(p *process) *proto.ConnectRequest {
-	if p.serves {
+	switch {
+	case p.host != nil:
+		links := &proto.CompanionLinks{Trainer: convert.PeerToProto(p.host.Peer()), Buckets: convert.BucketsToProto(s.plan.buckets())}
+		if !p.serves {
+			links.Hook = s.hookLinks(p.host)
+		}
+		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Companion{Companion: links}}
+	case p.serves:
 		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Server{Server: s.serverLinks(p)}}
+	default:
+		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Bench{Bench: s.benchLinks(p)}}
 	}
-	return &proto.ConnectRequest{Role: &proto.ConnectRequest_Bench{Bench: s.benchLinks(p)}}
+}
+
+// hookLinks are those of the links of a process that measures which its hook declares.
+func (s *session) hookLinks(p *process) *proto.HookLinks {
+	all, links := s.benchLinks(p), &proto.HookLinks{}
+	if s.plan.HookLinks.Server {
+		links.Server = all.Server
+	}
+	if s.plan.HookLinks.Group {
+		links.Group = all.Group
+	}
+	if s.plan.HookLinks.Default {
+		links.Default = all.Default
+	}
+	return links
+}
+
+// partOf is the companion of a process, if it has one.
+func partOf(p *process) *proto.Peer {
+	if p.part == nil {
+		return nil
+	}
+	return convert.PeerToProto(p.part.Peer())
 }
 
 func (s *session) serverLinks(p *process) *proto.ServerLinks {
-	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(s.plan.buckets())}
+	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(s.plan.buckets()), Companion: partOf(p)}
 	for _, rank := range s.plan.World.TrainersOf(p.rank) {
 		links.Trainers = append(links.Trainers, convert.PeerToProto(p.ranks.trainers[rank].LinkPeer()))
 	}
@@ -60,7 +107,7 @@ func (s *session) serverLinks(p *process) *proto.ServerLinks {
 func (s *session) benchLinks(p *process) *proto.BenchLinks {
 	w := p.ranks
 	position := int32(p.rank) // #nosec G115 -- a rank
-	links := &proto.BenchLinks{Buckets: convert.BucketsToProto(s.plan.buckets()), Sync: &proto.Group{Position: position}}
+	links := &proto.BenchLinks{Buckets: convert.BucketsToProto(s.plan.buckets()), Sync: &proto.Group{Position: position}, Companion: partOf(p)}
 	if server, ok := s.plan.World.ServerOf(p.rank); ok && len(w.servers) > 0 {
 		links.Server = convert.PeerToProto(w.servers[server-w.servers[0].rank].LinkPeer())
 	}

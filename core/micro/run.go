@@ -2,6 +2,7 @@ package micro
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/psbench/psbench/core/cluster"
@@ -148,6 +149,11 @@ func (s *session) checkSites() error {
 				return err
 			}
 		}
+		for _, p := range w.parts {
+			if err := cluster.RequireHost("a part and the process that calls it", p.host, p); err != nil {
+				return err
+			}
+		}
 		if err := cluster.CheckLinks(w.fabric, w.processes()); err != nil {
 			return err
 		}
@@ -186,8 +192,10 @@ func (s *session) measure(ctx context.Context, c cell) error {
 // turn has the trainers of a transport measure. Servers and hooks first forget what they
 // recorded, which would grow without end, and what they keep.
 func (s *session) turn(ctx context.Context, w *ranks, c cell, rounds int) (*turn, error) {
-	if err := cluster.Reset(ctx, s.cluster, w.processes(), record.NoPass); err != nil {
-		return nil, err
+	for _, some := range [][]*process{slices.Concat(w.trainers, w.servers), w.parts} { // parts have seen all of the rounds before then
+		if err := cluster.Reset(ctx, s.cluster, some, record.NoPass); err != nil {
+			return nil, err
+		}
 	}
 	measured := make([]timings, len(w.trainers))
 	err := cluster.Each(ctx, s.cluster, w.trainers, cluster.Unbounded, func(ctx context.Context, p *process) error {

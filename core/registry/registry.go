@@ -75,15 +75,23 @@ func LinksOf(list []sdk.Link) (l Links, err error) {
 	return l, nil
 }
 
-func (l Links) String() string {
-	var names []string
+// List is the inverse of LinksOf.
+func (l Links) List() (list []sdk.Link) {
 	for _, link := range []struct {
 		name sdk.Link
 		used bool
 	}{{sdk.LinkServer, l.Server}, {sdk.LinkGroup, l.Group}, {sdk.LinkDefault, l.Default}} {
 		if link.used {
-			names = append(names, string(link.name))
+			list = append(list, link.name)
 		}
+	}
+	return list
+}
+
+func (l Links) String() string {
+	var names []string
+	for _, link := range l.List() {
+		names = append(names, string(link))
 	}
 	if names == nil {
 		return "no links"

@@ -164,7 +164,10 @@ func serverConfig(q *proto.ServerRole) server.Config {
 }
 
 func benchConfig(q *proto.BenchRole) bench.Config {
-	c := bench.Config{Trainers: int(q.GetTrainers()), Seed: q.GetSeed()}
+	c := bench.Config{Trainers: int(q.GetTrainers()), Seed: q.GetSeed(), Protocol: q.GetProtocol()}
+	for _, link := range q.GetLinks() {
+		c.Links = append(c.Links, sdk.Link(link))
+	}
 	if q.GetHook() != nil {
 		c.Hook = new(choiceOf(q.GetHook()))
 	}

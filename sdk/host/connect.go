@@ -127,6 +127,7 @@ func benchPeers(q *proto.BenchLinks) bench.Peers {
 	return bench.Peers{
 		Buckets: convert.BucketsFromProto(q.GetBuckets()), Server: peerOrNil(q.GetServer()),
 		Group: groupOrNil(q.GetGroup()), Default: groupOrNil(q.GetDefault()), Sync: group(q.GetSync()),
+		Part: convert.PeerFromProto(q.GetCompanion()),
 	}
 }
 

@@ -1182,6 +1182,7 @@ type BenchRole struct {
 	Trainers      int32                  `protobuf:"varint,2,opt,name=trainers,proto3" json:"trainers,omitempty"` // of the run
 	Seed          uint64                 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
 	Protocol      bool                   `protobuf:"varint,4,opt,name=protocol,proto3" json:"protocol,omitempty"` // the hook is in a companion, called by frames
+	Links         []string               `protobuf:"bytes,5,rep,name=links,proto3" json:"links,omitempty"`        // of that hook
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1242,6 +1243,13 @@ func (x *BenchRole) GetProtocol() bool {
 		return x.Protocol
 	}
 	return false
+}
+
+func (x *BenchRole) GetLinks() []string {
+	if x != nil {
+		return x.Links
+	}
+	return nil
 }
 
 // ModelEnv is what a model knows of its run; of a criterion the batch.
@@ -5202,12 +5210,13 @@ const file_psbench_proto_rawDesc = "" +
 	"\x05model\x18\x02 \x01(\v2\x14.psbench.v1.ModelEnvR\x05model\x12\x12\n" +
 	"\x04seed\x18\x03 \x01(\x04R\x04seed\x12\x1d\n" +
 	"\n" +
-	"batch_size\x18\x04 \x01(\x05R\tbatchSize\"\x83\x01\n" +
+	"batch_size\x18\x04 \x01(\x05R\tbatchSize\"\x99\x01\n" +
 	"\tBenchRole\x12*\n" +
 	"\x04hook\x18\x01 \x01(\v2\x16.psbench.v1.PartChoiceR\x04hook\x12\x1a\n" +
 	"\btrainers\x18\x02 \x01(\x05R\btrainers\x12\x12\n" +
 	"\x04seed\x18\x03 \x01(\x04R\x04seed\x12\x1a\n" +
-	"\bprotocol\x18\x04 \x01(\bR\bprotocol\"d\n" +
+	"\bprotocol\x18\x04 \x01(\bR\bprotocol\x12\x14\n" +
+	"\x05links\x18\x05 \x03(\tR\x05links\"d\n" +
 	"\bModelEnv\x12\x1b\n" +
 	"\tmax_batch\x18\x01 \x01(\x05R\bmaxBatch\x12\x18\n" +
 	"\athreads\x18\x02 \x01(\x05R\athreads\x12!\n" +

@@ -9,7 +9,9 @@ import (
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/host/protocol"
 	"github.com/psbench/psbench/sdk/host/record"
 )
 
@@ -21,6 +23,7 @@ type Role struct {
 	store  *comm.Store
 	links  bench.Links
 	hook   *hook          // nil unless it is measured
+	part   *protocol.Hook // the hook, if it is in a companion
 	sync   comm.GroupLink // lines the ranks up
 	copied *tensor.Bucket // outside the store; made for the bucket in work
 	twin   *twin          // of the server that is its part; nil until that is asked
@@ -32,6 +35,10 @@ type Config struct {
 	Hook     *process.Choice // that it measures, if any
 	Trainers int
 	Seed     uint64
+	// Protocol says that the hook is in a companion, called by the frames of docs/protocol.md; it has
+	// declared these links.
+	Protocol bool
+	Links    []sdk.Link
 }
 
 // purposeSync is that of the links over which barriers around a round go, whatever is
@@ -39,7 +46,12 @@ type Config struct {
 const purposeSync = "sync"
 
 // New makes the role of a configured process.
-func New(p *process.Process, c Config) *Role { return &Role{Process: p, config: c} }
+func New(p *process.Process, c Config) *Role {
+	if c.Protocol {
+		p.Fabric = p.Fabric.InSegments() // which the companion maps
+	}
+	return &Role{Process: p, config: c}
+}
 
 // Peers are whom a bench process joins.
 type Peers struct {
@@ -48,6 +60,7 @@ type Peers struct {
 	Group   *process.Group // nil unless it measures collectives, or a hook that uses it
 	Default *process.Group // nil unless it measures a hook that uses it
 	Sync    process.Group  // all bench processes, at their Unix sockets
+	Part    process.Peer   // the companion with the hook, if it is in one
 }
 
 // Connect makes the buckets and joins what the measurements need.
@@ -57,6 +70,11 @@ func (r *Role) Connect(peers Peers) error {
 		return err
 	}
 	r.OwnMemory(r.store)
+	if r.config.Protocol { // before the links, which end first
+		if r.part, _, err = protocol.NewHook(r.Process, peers.Part, r.store); err != nil {
+			return err
+		}
+	}
 	joined, err := r.JoinLinks(process.HookLinks{Server: peers.Server, Group: peers.Group, Default: peers.Default}, r.store)
 	if err != nil {
 		return err

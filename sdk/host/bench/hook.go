@@ -25,11 +25,14 @@ func (s *roundState) Key(bucket int) sdk.Key { return sdk.Key{A: s.round, B: int
 
 // newHook builds the hook, which gets those of the links that it declares.
 func (r *Role) newHook(joined sdk.Links) (*hook, error) {
-	part, err := r.Find(*r.config.Hook)
-	if err != nil {
-		return nil, err
+	h := &hook{title: r.config.Hook.Title(), links: r.config.Links}
+	if r.part == nil {
+		part, err := r.Find(*r.config.Hook)
+		if err != nil {
+			return nil, err
+		}
+		h.links = part.Links
 	}
-	h := &hook{title: r.config.Hook.Title(), links: part.Links}
 	env := sdk.HookEnv{Trainers: r.config.Trainers, Buckets: r.store.Specs(), Seed: r.config.Seed}
 	if h.uses(sdk.LinkServer) {
 		env.Server = joined.Server
@@ -40,6 +43,12 @@ func (r *Role) newHook(joined sdk.Links) (*hook, error) {
 	if h.uses(sdk.LinkDefault) {
 		env.Default = joined.Default
 	}
+	if r.part != nil {
+		r.part.Join(env.Links)
+		h.Hook = r.part
+		return h, nil
+	}
+	var err error
 	h.Hook, err = hosted.NewHook(r.Process, *r.config.Hook, env)
 	return h, err
 }

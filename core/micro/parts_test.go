@@ -1,0 +1,71 @@
+package micro
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/comm/bench"
+	"github.com/psbench/psbench/comm/fabric"
+	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/topology"
+)
+
+// A server and a hook that speak the protocol are in companions of psbench's own processes, which are
+// told of them and of the hook's links alone.
+func TestPartsBesideThoseThatMeasure(t *testing.T) {
+	theirs := registry.Plugin{Name: "theirs", Command: []string{"theirs"}}
+	p := &Plan{
+		Operations: []*bench.Operation{bench.PushPull, bench.Hook}, Fabrics: []*fabric.Fabric{fabric.Default()}, Sizes: []int{4},
+		World: topology.World{Trainers: 2, Servers: 1}, Expect: Part, HookExpect: Part, HookLinks: registry.Links{Group: true},
+		Server: config.Part{Key: "s", Plugin: theirs, Protocol: true}, Hook: config.Part{Key: "h", Plugin: theirs, Protocol: true},
+	}
+	s := newSession(p)
+	w := s.ranks[0]
+	if d := cmp.Diff([]string{"trainer0", "trainer1", "server2", "trainer0.part", "trainer1.part", "server2.part"}, cluster.Names(s.all)); d != "" {
+		t.Fatal(d)
+	}
+	for _, part := range w.parts {
+		host := part.host
+		if host.part != part || host.Plugin.Name != registry.Builtin || part.Plugin.Name != "theirs" || part.Host != host.Name {
+			t.Errorf("%s of plugin %s is beside %s of plugin %s", part.Name, part.Plugin.Name, host.Name, host.Plugin.Name)
+		}
+		its, own := s.configureRequest(part), s.configureRequest(host)
+		if its.GetCompanion().GetTrainers() != 2 || its.GetPart().GetKey() != map[bool]string{true: "s", false: "h"}[part.serves] {
+			t.Errorf("%s becomes %v", part.Name, its)
+		}
+		if part.serves {
+			if !own.GetServer().GetProtocol() || s.connectRequest(host).GetServer().GetCompanion().GetName() != part.Name {
+				t.Errorf("%s becomes %v", host.Name, own)
+			}
+			continue
+		}
+		if b := own.GetBench(); !b.GetProtocol() || !slices.Equal(b.GetLinks(), []string{"group"}) || own.GetPart() != nil {
+			t.Errorf("%s becomes %v", host.Name, own)
+		}
+		links := s.connectRequest(host).GetBench()
+		if links.GetCompanion().GetName() != part.Name || links.GetServer() == nil {
+			t.Errorf("%s joins %v", host.Name, links)
+		}
+		if hook := s.connectRequest(part).GetCompanion().GetHook(); hook.GetGroup() == nil || hook.GetServer() != nil || hook.GetDefault() != nil {
+			t.Errorf("%s is told of %v", part.Name, hook)
+		}
+	}
+	p.Modes, p.Places = []Mode{Fresh}, []Place{InPlace}
+	var unchecked []string
+	for _, c := range p.cells() {
+		unchecked = append(unchecked, p.unchecked(c))
+	}
+	if d := cmp.Diff([]string{"server s speaks the protocol, which has no word for its answers", "hook h speaks the protocol, which has no word for what it leaves"}, unchecked); d != "" {
+		t.Error(d)
+	}
+	p.Places = []Place{Copied}
+	p.Width, p.Density, p.Seconds, p.Repeat = 1, 1, 1, 1
+	const want = "hook h speaks the protocol, so that its buckets lie where both processes map them: leave --place copy out"
+	if err := p.Check(); err == nil || err.Error() != want {
+		t.Errorf("the plan is checked with %v", err)
+	}
+}
