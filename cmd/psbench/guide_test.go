@@ -80,7 +80,8 @@ func newReader(t *testing.T) *reader {
 	copyExecutable(t, filepath.Join(bin, "psbench"))
 	environment := []string{
 		"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME=" + t.TempDir(),
-		"GOPROXY=off", "GOFLAGS=-vet=all", "GOTOOLCHAIN=local", "CGO_ENABLED=0",
+		"GOPROXY=off", "GOFLAGS=-vet=all -ldflags=-s", "GOTOOLCHAIN=local", "CGO_ENABLED=0", // without symbols the linker takes half of the time
+		"PSBENCH_WARMUP=5", // which is a whole pass otherwise
 	}
 	for _, cache := range []string{"GOMODCACHE", "GOCACHE"} {
 		path, err := exec.Command("go", "env", cache).Output()
