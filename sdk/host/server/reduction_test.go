@@ -258,7 +258,7 @@ func TestElementwiseServers(t *testing.T) {
 		for _, timing := range timings {
 			for _, trainers := range []int{1, 3} {
 				role, links, stores := openServer(t, transport, elementwise(timing, mean(trainers)), specs, trainers, hosttest.Patience)
-				const batches = 4
+				const batches = 2
 				before := comm.Now()
 				var ranks sync.WaitGroup
 				for rank := range trainers {
