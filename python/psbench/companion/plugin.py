@@ -45,6 +45,9 @@ def serve(parts: Sequence[type[Part]]) -> None:
     server.start()
     service.started()
     threading.excepthook = lambda failed: process.fail_thread(failed)
+    late = threading.Timer(_LATE_SECONDS, os._exit, (0,))  # where a part hangs
+    late.daemon, late.name = True, "psbench end"
+    process.ending = late.start
     shake_hands(path)
     process.run()
     end(server)
@@ -58,10 +61,7 @@ def shake_hands(path: str) -> None:
 
 
 def end(server: Any) -> None:
-    """Ends the process, whatever threads it has."""
-    late = threading.Timer(_LATE_SECONDS, os._exit, (0,))
-    late.daemon = True
-    late.start()
+    """Ends the process, whatever threads it has, in order if it can."""
     server.stop(_END_SECONDS).wait()
     sys.stdout.flush()
     sys.stderr.flush()

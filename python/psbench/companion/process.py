@@ -56,6 +56,8 @@ class Process:
         """What fails outside of calls, for Watch; None: the process ends."""
         self.moved: Callable[[int, int], object] = lambda role, index: None
         """Is told of each tensor that the host announces, by role and index."""
+        self.ending: Callable[[], object] = lambda: None
+        """Is called when the process is to end, which the main thread may not see."""
         self.core_gone = False
         self.forked = False
         self._handlers: list[tuple[Callable[..., None], str] | None] = [None] * 256
@@ -95,6 +97,8 @@ class Process:
     def end(self) -> None:
         """Ends run, from any thread."""
         self.over = True
+        ending, self.ending = self.ending, lambda: None
+        ending()
         self.failures.put(None)
         os.eventfd_write(self._wake, 1)
 

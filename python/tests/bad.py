@@ -1,0 +1,54 @@
+"""A plugin whose hook does what a plugin must not; MODE says what. Run by test_plugin."""
+
+import os
+import sys
+import threading
+import time
+
+import psbench
+
+
+class Bad(psbench.Hook):
+    key = "bad"
+
+    def setup(self):
+        mode = os.environ["MODE"]
+        if mode == "setup":
+            raise ValueError("not today")
+        if mode == "print":
+            print("printed by setup")
+            os.write(1, b"written to 1\n")
+        if mode == "left":
+            threading.Thread(target=time.sleep, args=(60,), name="lingerer").start()
+        if mode == "thread":
+            threading.Thread(target=lambda: 1 / 0, name="divider").start()
+
+    def reduce(self, state, bucket):
+        mode = os.environ["MODE"]
+        if mode == "fork":
+            os.fork()  # both return
+        if mode == "exit":
+            os._exit(7)
+        if mode == "hang":
+            time.sleep(60)
+
+    def close(self):
+        if os.environ["MODE"] == "close":
+            time.sleep(60)
+
+
+class Twin(Bad):
+    pass
+
+
+class Keyless(psbench.Hook):
+    pass
+
+
+class Unset(Bad):
+    class Settings:
+        share: float = 1
+
+
+if __name__ == "__main__":
+    psbench.serve(*[globals()[name] for name in sys.argv[1:]])
