@@ -15,7 +15,7 @@ import psbench.torch
 
 @dataclasses.dataclass
 class Settings:
-    channels: int = psbench.setting(8, "of the first layer; the second has twice as many")
+    channels: int = psbench.setting(16, "of the first layer; the second has twice as many")
     classes: int = psbench.setting(10, "what the images show")
 
 

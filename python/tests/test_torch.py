@@ -6,6 +6,8 @@ import dataclasses
 import gc
 import sys
 import unittest
+import unittest.mock
+import warnings
 import weakref
 
 import numpy as np
@@ -118,7 +120,7 @@ def wide(settings: Width) -> nn.Module:
     return nn.Linear(3, settings.width)
 
 
-class Gradients(unittest.TestCase):
+class Same(unittest.TestCase):
     def same(self, build: object, batch: psbench.Batch, *arguments: torch.Tensor, **options: object) -> Bound:
         """The gradients are those that torch computes of the same module by itself, and the second
         pass overwrites those of the first."""
@@ -141,6 +143,8 @@ class Gradients(unittest.TestCase):
             self.assertEqual(sorted(bound.emitted), sorted(bound.names))
         return bound
 
+
+class Gradients(Same):
     def test_dense(self) -> None:
         batch = numbers(5, 3)
         bound = self.same(linear, batch, torch.from_numpy(batch.features))
@@ -216,6 +220,51 @@ class Gradients(unittest.TestCase):
 
         with self.assertRaisesRegex(RuntimeError, "came twice in one backward pass"):
             Bound(Checked).backward(numbers(4, 3))
+
+
+class Large(nn.Module):
+    """Linear layers that are large enough to place the gradient of their weight, used once and again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.twice = nn.Linear(3, 1 << 15), nn.Linear(1 << 9, 1 << 9, bias=False)
+        self.own, self.other = nn.Linear(1 << 9, 1 << 8), nn.Linear(1 << 9, 1 << 8)
+        self.other.weight = self.own.weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.first(x).view(len(x), 64, -1)  # more dimensions than two
+        x = self.twice(torch.tanh(self.twice(x)))
+        return (self.own(x) * self.other(x)).flatten(1)[:, ::999]
+
+
+class Placed(Same):
+    def test_of_large_layers(self) -> None:
+        batch = numbers(3, 3)
+        bound = self.same(Large, batch, torch.from_numpy(batch.features))
+        placed = {bound.names[k] for k in bound.model._gradients._placed}
+        self.assertEqual(placed, {"first.weight", "twice.weight"}, "a weight of two layers is not placed")
+
+    def test_in_the_memory_of_psbench(self) -> None:
+        bound = Bound(lambda: nn.Linear(1 << 9, 1 << 8))
+        copied, copy = [], torch.Tensor.copy_
+        with unittest.mock.patch.object(torch.Tensor, "copy_", lambda self, other: copied.append(tuple(self.shape)) or copy(self, other)):
+            bound.backward(numbers(2, 1 << 9))
+        self.assertEqual(copied, [(256,)], "only the bias is copied")
+
+    def test_gradients_that_have_gradients(self) -> None:
+        class Penalty(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.layer = nn.Linear(1 << 9, 1 << 8)
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                x = x.clone().requires_grad_()
+                y = torch.tanh(self.layer(x))
+                slope, = torch.autograd.grad(y.sum(), x, create_graph=True)
+                return y[:, :2] + slope.square().sum(1, keepdim=True)
+
+        batch = numbers(3, 1 << 9)
+        self.same(Penalty, batch, torch.from_numpy(batch.features), features=1 << 9, classes=2)
 
 
 class Passes(unittest.TestCase):
@@ -353,7 +402,8 @@ class Mistakes(unittest.TestCase):
             (lambda: "net", "build_model returned str but must return a torch.nn.Module"),
         ]
         for build, want in cases:
-            with self.subTest(want), self.assertRaisesRegex((ValueError, TypeError), want):
+            with self.subTest(want), warnings.catch_warnings(), self.assertRaisesRegex((ValueError, TypeError), want):
+                warnings.simplefilter("ignore")  # lazy modules are new, says torch
                 Bound(build)
 
     def test_outputs_that_do_not_fit(self) -> None:

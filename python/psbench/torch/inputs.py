@@ -16,21 +16,19 @@ from torch import nn
 import psbench
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Batch:
     """Samples as tensors.
 
     features: float32, [samples, \\*shape of a sample]; None of samples without numbers.
     indices: int64, the bags of all samples, one after the other; None of samples without bags.
     offsets: int64, where each bag begins, and the end of the last: one more than there are samples.
-    targets: int64; none where there is only something to be computed.
     """
 
     size: int
     features: torch.Tensor | None = None
     indices: torch.Tensor | None = None
     offsets: torch.Tensor | None = None
-    targets: torch.Tensor | None = None
 
     def matrix(self) -> torch.Tensor:
         """The bags as rows of a matrix [samples, length]: all must be of one length."""
@@ -74,13 +72,13 @@ class Samples:
             indices, offsets = tensor_of(source.indices), tensor_of(source.offsets)
         if self.shape is not None:
             features = tensor_of(source.features).view(source.size, *self.shape)
-        return Batch(source.size, features, indices, offsets, tensor_of(source.targets))
+        return Batch(source.size, features, indices, offsets)
 
     def one(self) -> Batch:
         """A batch of one sample whose numbers are zeros and whose bag has index 0."""
         features = None if self.shape is None else torch.zeros(1, *self.shape)
         indices, offsets = (torch.zeros(1, dtype=torch.int64), torch.tensor([0, 1])) if self.rows else (None, None)
-        return Batch(1, features, indices, offsets, torch.zeros(1, dtype=torch.int64))
+        return Batch(1, features, indices, offsets)
 
 
 def samples_of(module: nn.Module, shape: tuple[int, ...] | None, rows: int | None) -> Samples:

@@ -16,6 +16,7 @@ from torch import nn
 import psbench
 
 from .inputs import Batch, Samples, caller, samples_of
+from .linear import place_weights
 from .parameters import Gradients, trained, view
 
 
@@ -125,8 +126,10 @@ class TorchModel(psbench.Model):
                 memory = view(value, p.tensor)
                 memory.copy_(p.tensor)
                 p.tensor.data = memory
+        tensors = [p.tensor for p in parameters]
         self._gradients = Gradients(parameters, self._memory)
-        self._optimizer = self.recipe.made_optimizer([p.tensor for p in parameters], self.settings)
+        place_weights(module, tensors, self._gradients.product)
+        self._optimizer = self.recipe.made_optimizer(tensors, self.settings)
         self._call = caller(module, self._samples, self.recipe.inputs)
         self._module = module.train()
         # What the module draws from now on, such as for dropout, differs between trainers.

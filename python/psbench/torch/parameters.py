@@ -66,18 +66,20 @@ class Gradients:
         self._parameters, self._memory = parameters, memory
         self._views = [None if p.sparse else view(g.values, p.tensor) for p, g in zip(parameters, memory)]
         self._waiting: set[int] = set()
+        self._placed: set[int] = set()  # whose memory has a gradient already, in this backward pass
         self._emit: Callable[[int], Any] | None = None
         # An accumulator lives as long as somebody holds it: else a hook on it is lost.
         self._accumulators = [_accumulator(p.tensor) for p in parameters]
-        self._hooks = [accumulator.register_hook(lambda *_, k=k: self._finished(k))
-                       for k, accumulator in enumerate(self._accumulators)]
+        self._hooks = [accumulator.register_hook(self._finisher(k)) for k, accumulator in enumerate(self._accumulators)]
 
     def backward(self, output: torch.Tensor, gradient: torch.Tensor, emit: Callable[[int], Any]) -> None:
         """Goes backward from an output, and gives each parameter's gradient to emit, once.
 
         Parameters that the output does not depend on have zeros, or no rows, at the end.
         """
-        self._emit, self._waiting = emit, set(range(len(self._parameters)))
+        self._emit = emit
+        self._placed.clear()
+        self._waiting.update(range(len(self._parameters)))
         output.backward(gradient)
         for k in sorted(self._waiting, reverse=True):
             memory, dense = self._memory[k], self._views[k]
@@ -88,21 +90,44 @@ class Gradients:
             emit(k)
         self._waiting.clear()
 
-    def _finished(self, k: int) -> None:
-        parameter = self._parameters[k]
-        gradient, parameter.tensor.grad = parameter.tensor.grad, None
-        if gradient is None:
-            return
-        if k not in self._waiting:
-            raise RuntimeError(
-                f"the gradient of parameter {parameter.name} came twice in one backward pass: checkpoints need use_reentrant=False")
+    def _finisher(self, k: int) -> Callable[..., None]:
+        """What is called, once in a backward pass, when the gradient of parameter k is finished."""
+        tensor, dense, waiting = self._parameters[k].tensor, self._views[k], self._waiting
+        place = 0 if dense is None else dense.data_ptr()
+
+        def finished(*_: Any) -> None:
+            gradient, tensor.grad = tensor.grad, None
+            if gradient is None:
+                return
+            if k not in waiting:
+                raise RuntimeError(
+                    f"the gradient of parameter {self._parameters[k].name} came twice in one backward pass: "
+                    "checkpoints need use_reentrant=False")
+            if dense is None:
+                self._copy_rows(k, gradient)
+            elif gradient.is_sparse:
+                dense.copy_(gradient.to_dense())
+            elif gradient.data_ptr() != place:
+                dense.copy_(gradient)
+            waiting.remove(k)
+            self._emit(k)  # type: ignore[misc]  # backward has set it
+
+        return finished
+
+    def product(self, k: int) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+        """Multiplies matrices to what is the gradient of parameter k, or a part of it: in its memory, if
+        that is free in a backward pass and nobody wants the gradient of this product in turn."""
         dense = self._views[k]
-        if dense is None:
-            self._copy_rows(k, gradient)
-        else:
-            dense.copy_(gradient.to_dense() if gradient.is_sparse else gradient)
-        self._waiting.discard(k)
-        self._emit(k)  # type: ignore[misc]  # backward has set it
+        assert dense is not None
+
+        def multiply(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            if k in self._placed or k not in self._waiting or torch.is_grad_enabled():
+                return torch.mm(a, b)
+            self._placed.add(k)
+            # Another tensor of the same memory, which autograd need not copy to keep.
+            return torch.mm(a, b, out=dense.view(dense.shape))
+
+        return multiply
 
     def _copy_rows(self, k: int, gradient: torch.Tensor) -> None:
         if not gradient.is_sparse:
