@@ -65,6 +65,68 @@ func speaking(trainers, servers int) *config.Experiment {
 	return e
 }
 
+// beside has two trainers with a hook and a model that speak the protocol, of the trainer's own plugin.
+func beside(links registry.Links) *config.Experiment {
+	e := experiment(2, 1, links)
+	for _, kind := range []sdk.Kind{sdk.KindHook, sdk.KindModel} {
+		part := e.Parts[kind]
+		part.Protocol = true
+		e.Parts[kind] = part
+	}
+	return e
+}
+
+// A trainer of a plugin that is older than the protocol calls no part by it.
+func TestContractsOfTrainers(t *testing.T) {
+	for contract, want := range map[string]string{
+		"2.1": "", "2.2": "", "3.0": "",
+		"2.0": "trainer a_trainer of plugin builtin speaks version 2.0 of psbench's contract with plugins, and calls of the protocol, which hook a_hook of plugin builtin speaks, came with 2.1: build the trainer's plugin with the sdk of this psbench",
+	} {
+		for _, e := range []*config.Experiment{beside(registry.Links{}), experiment(2, 1, registry.Links{}, sdk.KindHook)} {
+			r := laidOut(&run{e: e})
+			for _, p := range r.processes.all {
+				p.Process = placed{contract: contract}
+			}
+			if !e.Parts[sdk.KindHook].Protocol {
+				want = ""
+			}
+			got := ""
+			if err := r.checkContracts(); err != nil {
+				got = err.Error()
+			}
+			if got != want {
+				t.Errorf("%s: %q, want %q", contract, got, want)
+			}
+		}
+	}
+}
+
+// Nobody else steps the parameters of a model that does so itself.
+func TestModelsThatStep(t *testing.T) {
+	for _, c := range []struct {
+		steps    bool
+		service  sdk.Service
+		contract string
+		want     string
+	}{
+		{true, sdk.ServiceGradients, "2.1", ""},
+		{false, sdk.ServiceParameters, "2.0", ""},
+		{true, sdk.ServiceParameters, "2.1", "model a_model steps its parameters itself, but server a_server does that: choose a server that reduces gradients"},
+		{true, sdk.ServiceTables, "2.0", "model a_model steps its parameters itself, and trainer a_trainer of plugin builtin, which speaks version 2.0 of psbench's contract with plugins, would do it once more: build it with the sdk of this psbench"},
+	} {
+		r := laidOut(&run{e: experiment(2, 1, registry.Links{})})
+		r.e.Service, r.model.Steps = c.service, c.steps
+		r.processes.trainers[0].Process = placed{contract: c.contract}
+		got := ""
+		if err := r.checkSteps(); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
 // A part of a server or of data that speaks the protocol is beside psbench's own process, which is
 // told of it, and reports say which part the rank runs.
 func TestPartsBesideRanks(t *testing.T) {
@@ -192,6 +254,11 @@ func TestConnectRequests(t *testing.T) {
 			"trainer0": {Data: "data", Ring: four[:2], Default: true},
 		}},
 		"no links": {&run{e: experiment(1, 1, registry.Links{})}, map[string]who{"trainer0": {Data: "data"}}},
+		"hooks that speak the protocol": {&run{e: beside(both)}, map[string]who{
+			"trainer1":      {Data: "data", Hook: "trainer1.hook", Model: "trainer1.model", Server: "server2", Ring: four[:2], Position: 1},
+			"trainer1.hook": {Trainers: []string{"trainer1"}, Server: "server2", Ring: four[:2], Position: 1},
+			"server2":       {Trainers: four[:2]},
+		}},
 		"isolated hooks": {&run{e: experiment(2, 1, both, sdk.KindHook)}, map[string]who{
 			"trainer1":      {Data: "data", Hook: "trainer1.hook"},
 			"trainer1.hook": {Trainers: []string{"trainer1"}, Server: "server2", Ring: []string{"trainer0.hook", "trainer1.hook"}, Position: 1},

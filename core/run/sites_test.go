@@ -20,10 +20,12 @@ import (
 // placed is a process somewhere.
 type placed struct {
 	cluster.Process
-	site cluster.Site
+	site     cluster.Site
+	contract string
 }
 
 func (p placed) Site() cluster.Site { return p.site }
+func (p placed) Contract() string   { return p.contract }
 
 // spread is a run whose processes are at the core, but for those named.
 func spread(t *testing.T, transport string, elsewhere map[string]cluster.Site) *run {

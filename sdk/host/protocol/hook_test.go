@@ -378,24 +378,6 @@ func TestHookThatHangs(t *testing.T) {
 	}
 }
 
-// A reduction allocates nothing.
-func TestHookAllocatesNothing(t *testing.T) {
-	folder := t.TempDir()
-	h, store := hookOf(t, newHost(t, folder, "trainer0", "unix", late), folder, bucketsOf(8), askAverage)
-	h.Join(sdk.Links{Group: &still{done: comm.Completed(nil)}})
-	var s sdk.HookState = at(4)
-	reduce := func() {
-		if err := h.Reduce(s, store.Buckets[0]).Wait(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// The part is in the same process, and allocates a little for each message.
-	const ofPart = 16
-	if n := testing.AllocsPerRun(200, reduce); n > ofPart {
-		t.Errorf("a reduction allocates %v times", n)
-	}
-}
-
 // still is a group whose operations are done at once, and allocate nothing.
 type still struct {
 	links
