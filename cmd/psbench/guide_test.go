@@ -19,28 +19,56 @@ import (
 )
 
 // The guide of docs/plugins.md is followed word for word by somebody who has Go, its module cache,
-// and psbench in a clone: each command is run as it stands there, in a folder that was empty, and
-// each file is written. Where the page shows what a command prints, it does.
+// and psbench in a clone.
 func TestPluginsGuide(t *testing.T) {
-	page := readPage(t, "docs/plugins.md")
-	_, guide, _ := strings.Cut(page, "\n## From nothing to a measured hook\n")
-	guide, _, _ = strings.Cut(guide, "\n## ")
+	g := newReader(t).follow(t, "docs/plugins.md", "From nothing to a measured hook", func(string) string { return "main.go" })
+	if g != (guide{steps: 10, commands: g.commands, shown: g.shown}) || g.commands < 11 || g.shown < 9 {
+		t.Errorf("the guide has %+v: the pattern of this test no longer fits it", g)
+	}
+}
+
+// That of docs/python.md is followed by somebody who has python3 and what plugins import.
+func TestPythonGuide(t *testing.T) {
+	path := withPython(t)
 	r := newReader(t)
-	commands, shown, printed := 0, 0, ""
-	for _, found := range block.FindAllStringSubmatch(guide, -1) {
+	first, _, _ := strings.Cut(path, string(filepath.ListSeparator))
+	r.environment = append(r.environment, strings.Replace(r.environment[0], "PATH=", "PATH="+first+string(filepath.ListSeparator), 1))
+	g := r.follow(t, "docs/python.md", "From nothing to a measured hook in Python", func(text string) string {
+		if strings.Contains(text, "import unittest\n") {
+			return "test_topk.py"
+		}
+		return "topk.py"
+	})
+	if g != (guide{6, 6, 5}) {
+		t.Errorf("the guide has %+v: the pattern of this test no longer fits it", g)
+	}
+}
+
+// guide is how much of a guide was followed: its steps, blocks of commands, and blocks of what these print.
+type guide struct{ steps, commands, shown int }
+
+// follow follows the guide below a headline of a page: each command is run as it stands there, in a folder
+// that was empty, and each source is written to a file. Where the page shows what a command
+// prints, it does.
+func (r *reader) follow(t *testing.T, page, headline string, fileOf func(source string) string) (g guide) {
+	t.Helper()
+	_, text, _ := strings.Cut(readPage(t, page), "\n## "+headline+"\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	printed := ""
+	for _, found := range block.FindAllStringSubmatch(text, -1) {
 		text := regexp.MustCompile("(?m)^"+found[1]).ReplaceAllString(found[3], "")
 		switch language := found[2]; language {
 		case "sh":
-			commands++
+			g.commands++
 			if strings.Contains(text, "plugin dev") { // which does not end by itself
 				r.interrupt(t, text, "\nloss ")
 			} else {
 				printed = r.run(t, text)
 			}
-		case "go":
-			write(t, filepath.Join(r.folder, "main.go"), text)
+		case "go", "python":
+			write(t, filepath.Join(r.folder, fileOf(text)), text)
 		case "":
-			shown++
+			g.shown++
 			if !prints(text, printed) {
 				t.Errorf("the guide shows\n%s\nbut it prints\n%s", text, printed)
 			}
@@ -48,15 +76,12 @@ func TestPluginsGuide(t *testing.T) {
 			t.Errorf("nobody knows what to do with a block of %q:\n%s", language, text)
 		}
 	}
-	steps := regexp.MustCompile(`(?m)^([0-9]+)\. `).FindAllStringSubmatch(guide, -1)
-	for i, step := range steps {
-		if step[1] != fmt.Sprint(i+1) {
+	for i, step := range regexp.MustCompile(`(?m)^([0-9]+)\. `).FindAllStringSubmatch(text, -1) {
+		if g.steps++; step[1] != fmt.Sprint(i+1) {
 			t.Errorf("step %d of the guide is numbered %s", i+1, step[1])
 		}
 	}
-	if len(steps) != 10 || commands < 11 || shown < 9 {
-		t.Errorf("the guide has %d steps and %d blocks of commands, and shows what %d print: the pattern of this test no longer fits it", len(steps), commands, shown)
-	}
+	return g
 }
 
 // reader is who follows the guide.

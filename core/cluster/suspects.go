@@ -32,12 +32,14 @@ func (c *Cluster) introduce(err error, names []string) error {
 }
 
 // said is what the process said last, to be added to a sentence: of an exception that the sentence has
-// already, where it was.
+// already, where in the plugin that was, if it was there.
 func (m *Member) said(sentence string) string {
 	what, where := m.Raised()
 	switch said := m.LastWords(); {
-	case what != "" && where != "" && strings.Contains(sentence, what):
-		return ", which raised that in " + where
+	case what != "" && strings.Contains(sentence, what):
+		if where != "" {
+			return ", which raised that in " + where
+		}
 	case said != "":
 		return ", which said last: " + said
 	}
