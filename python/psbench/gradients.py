@@ -13,28 +13,46 @@ if TYPE_CHECKING:
 class Gradient:
     """A gradient in memory that psbench owns: dense, or some rows of a table.
 
-    values: float32, written in place. Of a dense gradient all its elements; of a sparse one
-        [rows, width]. It is valid until the gradient is given back; what is kept longer is
-        overwritten by others, so copy it.
+    values: float32. Of a dense gradient all its elements; of a sparse one [rows, width]. To assign
+        to it copies into that memory. It is valid until the gradient is given back; what is kept
+        longer is overwritten by others, so copy it.
     rows: int32, the row numbers of a sparse gradient, strictly ascending; None of a dense one.
     """
 
-    __slots__ = ("values", "rows", "capacity", "_all_values", "_all_rows")
+    __slots__ = ("capacity", "_values", "_rows", "_all_values", "_all_rows")
 
-    values: NDArray[np.float32]
-    rows: NDArray[np.int32] | None
     capacity: int
     """The most rows that a sparse gradient has room for; 0 of a dense one."""
 
     def __init__(self, values: Any, rows: Any = None) -> None:
-        self.values, self.rows = values, rows
-        self._all_values, self._all_rows = values, rows
+        self._values = self._all_values = values
+        self._rows = self._all_rows = rows
         self.capacity = 0 if rows is None else len(rows)
+
+    @property
+    def values(self) -> NDArray[np.float32]:
+        return self._values  # type: ignore[no-any-return]
+
+    @values.setter
+    def values(self, values: Any) -> None:
+        if values is not self._values:
+            self._values[...] = values
+
+    @property
+    def rows(self) -> NDArray[np.int32] | None:
+        return self._rows
+
+    @rows.setter
+    def rows(self, rows: Any) -> None:
+        if self._rows is None:
+            raise ValueError("a dense gradient has no rows")
+        if rows is not self._rows:
+            self._rows[...] = rows
 
     @property
     def sparse(self) -> bool:
         """Whether it is rows of a table."""
-        return self.rows is not None
+        return self._rows is not None
 
     def set_rows(self, count: int) -> None:
         """Makes a sparse gradient have so many rows. Then write ``rows`` and ``values``.
@@ -45,12 +63,12 @@ class Gradient:
             raise ValueError("a dense gradient has no rows to set")
         if not 0 <= count <= self.capacity:
             raise ValueError(f"a sparse gradient of {count} rows does not fit a capacity of {self.capacity} rows")
-        if count != len(self.rows):  # type: ignore[arg-type]
-            self.rows, self.values = self._all_rows[:count], self._all_values[:count]
+        if count != len(self._rows):
+            self._rows, self._values = self._all_rows[:count], self._all_values[:count]
 
     def _count(self) -> int:
         """Its rows, as frames say it."""
-        return 0 if self.rows is None else len(self.rows)
+        return 0 if self._rows is None else len(self._rows)
 
 
 @dataclasses.dataclass(frozen=True)

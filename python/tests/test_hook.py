@@ -1,5 +1,7 @@
 import contextlib
 import io
+import threading
+import time
 import unittest
 
 import numpy as np
@@ -85,6 +87,35 @@ class HookTest(unittest.TestCase):
             self.assertEqual(c.host.call(0x68, bucket=0), Frame(0x71, bucket=0))
             self.assertEqual(c.host.call(0x68, bucket=1, rows=2), Frame(0x71, bucket=1, rows=1))
             self.assertEqual((values[0], rows[0]), (9, 4))
+
+    def test_what_is_assigned_is_copied(self):
+        class Assigning(Half):
+            def reduce(self, state, bucket):
+                bucket.values = bucket.values * 0.5
+                bucket.values += 1
+                if bucket.sparse:
+                    bucket.rows = [3, 4]
+
+        with Companion(Assigning, buckets=[dense(2), sparse(5, 1, 2)]) as c:
+            values = c.host.tensor(4, 0, np.float32([2, 4]))
+            table, rows = c.host.tensor(4, 1, np.float32([2, 4])), c.host.tensor(5, 1, np.int32([0, 1]))
+            c.host.call(0x68, bucket=0), c.host.call(0x68, bucket=1, rows=2)
+            self.assertEqual((values.tolist(), table.tolist(), rows.tolist()), ([2, 3], [2, 3], [3, 4]))
+
+    def test_a_host_that_is_gone_is_no_fault_of_the_part(self):
+        class Slow(Half):
+            def reduce(self, state, bucket):
+                begun.set()
+                time.sleep(0.2)
+
+        begun = threading.Event()
+        with contextlib.redirect_stderr(io.StringIO()) as log, Companion(Slow, buckets=[dense(1)]) as c:
+            c.host.tensor(4, 0, np.float32([2]))
+            c.host.send(0x68)
+            begun.wait(5)
+            c.host.close()
+            self.assertIsNone(c.process.next_failure(0.5))
+        self.assertEqual(log.getvalue(), "")
 
     def test_what_a_hook_knows(self):
         with Companion(Half, buckets=[dense(3), sparse(10, 2, 3)], trainers=4, seed=9, rank=1) as c:

@@ -67,7 +67,7 @@ def bound(part):
         c.rows = h.tensor(3, 1, np.zeros(3, np.int32))
         h.tensor(6, 0, np.int64([0, 1, 4, 2, 2]), read_only=True)
         h.tensor(7, 0, np.int64([0, 1, 3]), read_only=True)
-        h.tensor(8, 0, np.float32([[1, 2, 3], [4, 5, 6]]), read_only=True)
+        h.tensor(8, 0, np.float32([[1, 2, 3], [4, 5, 6]]))  # which the part could write
         h.tensor(9, 0, np.int64([0, 1]), read_only=True)
         c.output_gradient = h.tensor(11, 0, np.float32([[1, 2], [3, 4]]))
         c.feature_gradient = h.tensor(12, 0, np.zeros((2, 3), np.float32))

@@ -38,6 +38,7 @@ class SettingsTest(unittest.TestCase):
             ('{"share": 1e39}', "setting share is 1e+39 but must be a number that a float32 can hold: 0, or from 1.4e-45 to 3.4e38 in size"),
             ('{"count": 1.5}', "setting count is 1.5 but must be a whole number that fits in 64 bits"),
             ('{"count": 9223372036854775808}', "setting count is 9223372036854775808 but must be a whole number that fits in 64 bits"),
+            ('{"count": true}', "setting count is true but must be a whole number that fits in 64 bits"),
             ('{"flag": 1}', "setting flag is 1 but must be true or false"),
             ('{"sizes": [1, null]}', r"setting sizes[1] is null but must be a whole number that fits in 64 bits"),
             ('{"deep": [[1], ["a"]]}', 'setting deep[1][0] is "a" but must be a number'),

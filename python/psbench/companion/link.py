@@ -22,6 +22,10 @@ class LinkError(Exception):
     """The host said what cannot be. The sentence says what."""
 
 
+class HostGone(Exception):
+    """The host does not listen any more: whatever ended it, the part is not to blame."""
+
+
 class Link:
     """A connection with frames of a host. Frames may be sent by any thread."""
 
@@ -96,7 +100,10 @@ class Link:
             self._sent += 1
             if payload:
                 frame += payload
-            self._connection.sendall(frame)
+            try:
+                self._connection.sendall(frame)
+            except OSError as error:
+                raise HostGone(f"the host is gone: {error}") from error
 
     def fail(self, sentence: str) -> None:
         """Sends ``failed``, which ends the run; what is too long is cut."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from . import frames
 from .faults import Fault, last_line, print_traceback
-from .link import Link, LinkError, listen
+from .link import HostGone, Link, LinkError, listen
 from .memory import Memory
 
 
@@ -123,6 +123,8 @@ class Process:
         if self.forked:
             print(f"psbench: process {os.getpid()}, a copy of a part that was made by a fork, went on as if it were the part, and ends", file=sys.stderr, flush=True)
             os._exit(1)
+        if isinstance(error, HostGone):
+            return
         print_traceback(error)
         if self._failed:
             return
@@ -132,8 +134,8 @@ class Process:
             if self.link is not None:
                 self.link.fail(sentence)
                 return
-        except OSError:
-            pass  # the host is gone
+        except HostGone:
+            pass  # so the core is told
         self.failures.put(sentence)
 
     def allocate(self, size: int) -> int:
@@ -144,7 +146,7 @@ class Process:
         while True:
             header = self.link.receive()
             if header is None:
-                raise Fault(f"the host hung up instead of giving {size} bytes of memory")
+                raise HostGone(f"the host hung up instead of giving {size} bytes of memory")
             op = header[2]
             if op in (frames.SEGMENT, frames.TENSOR):
                 self._dispatch(header)
@@ -206,7 +208,7 @@ class Process:
                 self.link = link
                 self.linked.set()
                 return link.fileno()
-        except (OSError, LinkError) as error:
+        except (OSError, LinkError, HostGone) as error:
             print(f"psbench: a caller did not greet: {error}", file=sys.stderr)
         link.close()
         return -1

@@ -36,7 +36,7 @@ class HookRole(Role):
         bucket = self._buckets.get(index) or self._bucket(index)
         state = self._states[index]
         state.batch = batch
-        if bucket.rows is not None:
+        if bucket._rows is not None:
             bucket.set_rows(rows)
         asked = self.part.reduce(state, bucket)  # type: ignore[union-attr]
         if type(asked) is GeneratorType:
@@ -47,7 +47,7 @@ class HookRole(Role):
 
     def _ended(self, flags: int, batch: int, index: int, rows: int, arg: int, arg2: int) -> None:
         bucket = self._buckets[index]
-        if bucket.rows is not None:
+        if bucket._rows is not None:
             bucket.set_rows(rows)
         self._go_on(self._reductions[index], self._states[index], bucket)
 

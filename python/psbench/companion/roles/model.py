@@ -68,7 +68,7 @@ class ModelRole(Role):
                 self._gradients.append(Gradient(gradient[:len(numbers) * p.shape[1]].reshape(len(numbers), p.shape[1]), numbers))
             else:
                 self._gradients.append(Gradient(gradient[:elements].reshape(p.shape)))
-        self.part.bind(values, list(self._gradients))
+        self.part.bind(tuple(values), tuple(self._gradients))  # of which none can be replaced
         self.process.link.send(frames.BIND)  # type: ignore[union-attr]
 
     def _initialize(self, flags: int, batch: int, bucket: int, rows: int, arg: int, arg2: int) -> None:
