@@ -21,6 +21,7 @@ typedef struct {
 } Frame;
 _Static_assert(sizeof(Frame) == 64 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a Frame is as on the wire");
 typedef struct { char *at, *end; } View;               // bytes of a request: we keep these, they are few
+typedef struct { grpc_call *call; grpc_completion_queue *done; char *method; } Call;  // they stay too
 typedef struct { uint64_t value; View bytes; } Field;  // of a protobuf message: a number, or so many bytes
 static const char DESCRIPTION[] =  // a DescribeReply: tag and length of every field, and the field
     "\x0a\x4f" "\x0a\x04" "hook" "\x12\x04" "clip" "\x1a\x38" "\x0a\x05" "limit" "\x12\x06" "number"
@@ -30,22 +31,21 @@ static float limit, *buckets[MOST];            // where the values of each bucke
 static char *segments[MOST];
 static int listener, host = -1, descriptor;    // the link; what came with a segment
 static uint64_t sent, received, link_number;   // frames; 0 until we acknowledge
-static grpc_completion_queue *done;            // of what run does
-static _Thread_local grpc_call *at_hand;       // the call that this thread is to answer
+static _Thread_local Call at_hand;             // every call has a thread of its own: this thread's
 
-static int run(grpc_call *call, grpc_op *ops, size_t count) {  // 0: the caller is gone
-    return !grpc_call_start_batch(call, ops, count, ops, NULL) &&
-           grpc_completion_queue_pluck(done, ops, gpr_inf_future(GPR_CLOCK_REALTIME), NULL).success;
+static int run(grpc_op *ops, size_t count) {  // 0: the caller is gone
+    return !grpc_call_start_batch(at_hand.call, ops, count, ops, NULL) &&
+           grpc_completion_queue_pluck(at_hand.done, ops, gpr_inf_future(GPR_CLOCK_REALTIME), NULL).success;
 }
-static View read_request(grpc_call *call) {
+static View read_request(void) {
     grpc_byte_buffer *buffer = NULL; grpc_byte_buffer_reader reader;
     grpc_op op = {GRPC_OP_RECV_MESSAGE, .data.recv_message = {&buffer}};
-    if (!run(call, &op, 1) || !buffer || !grpc_byte_buffer_reader_init(&reader, buffer)) return (View){0};
+    if (!run(&op, 1) || !buffer || !grpc_byte_buffer_reader_init(&reader, buffer)) return (View){0};
     grpc_slice all = grpc_byte_buffer_reader_readall(&reader);
     return (View){(char *)GRPC_SLICE_START_PTR(all), (char *)GRPC_SLICE_END_PTR(all)};
 }
 // answer sends a message, unless that is NULL, and a status, which ends the call, unless that goes on.
-static int answer(grpc_call *call, char *message, size_t size, int status, char *sentence) {
+static int answer(char *message, size_t size, int status, char *sentence) {
     grpc_slice why = grpc_slice_from_copied_string(sentence);
     grpc_slice bytes = grpc_slice_from_copied_buffer(message, size);
     grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create(&bytes, 1);
@@ -53,7 +53,7 @@ static int answer(grpc_call *call, char *message, size_t size, int status, char 
     grpc_op ops[] = {{GRPC_OP_SEND_MESSAGE, .data.send_message = {buffer}},
                      {GRPC_OP_RECV_CLOSE_ON_SERVER, .data.recv_close_on_server = {&cancelled}},
                      {GRPC_OP_SEND_STATUS_FROM_SERVER, .data.send_status_from_server = {0, 0, status, &why}}};
-    if (!(ok = run(call, ops + first, end - first)) || status != GOES_ON) grpc_call_unref(call);
+    if (!(ok = run(ops + first, end - first)) || status != GOES_ON) grpc_call_unref(at_hand.call);
     grpc_byte_buffer_destroy(buffer), grpc_slice_unref(bytes), grpc_slice_unref(why);
     return ok;
 }
@@ -63,12 +63,13 @@ static void send_frame(Frame f, char *text) {  // that the host is gone, get_fra
     f.sequence = sent++, f.link = link_number ? ~link_number : 0;
     send(host, &f, sizeof f, MSG_NOSIGNAL), send(host, text, f.payload, MSG_NOSIGNAL);
 }
-// die tells the log, and whoever waits for this thread, why the process ends.
+
+// die fails the call at hand. Without one it tells host and log why the process ends.
 #define die(...) do { char why[512]; snprintf(why, sizeof why, __VA_ARGS__), end(why); } while (0)
 static void __attribute__((noreturn)) end(char *why) {
-    fprintf(stderr, "clip: %s\n", why);
     if (host >= 0) send_frame((Frame){.op = link_number ? FAILED : REFUSE}, why);
-    if (at_hand) answer(at_hand, NULL, 0, GRPC_STATUS_UNKNOWN, why);
+    if (at_hand.call) answer(NULL, 0, GRPC_STATUS_UNKNOWN, why), pthread_exit(NULL);
+    fprintf(stderr, "clip: %s\n", why);
     _exit(1);
 }
 static int get_frame(Frame *f) {  // 0: the host has hung up
@@ -100,10 +101,11 @@ static Field find(View m, int number, int nth) {  // zeros where the message has
 static void configure(View request, char *reply) {
     View settings = find(find(request, 3, 0).bytes, 3, 0).bytes, folder = find(request, 6, 0).bytes;
     name = find(request, 1, 0).bytes, secret = find(request, 5, 0).bytes;
-    char *value = memmem(settings.at, settings.end - settings.at, "\"limit\":", 8);  // the only name in there
-    if (!value || !((limit = strtof(value + 8, NULL)) > 0)) die("the setting limit must be above 0");
+    char *text = strndup(settings.at, settings.end - settings.at);  // JSON
+    int size = folder.end - folder.at, whole = 0;
+    if (sscanf(text, " { \"limit\" : %f } %n", &limit, &whole) != 1 || !whole || text[whole] || !(limit > 0))
+        die("settings %s: there is limit alone, and it must be a number above 0", text);
     struct sockaddr_un to = {.sun_family = AF_UNIX};
-    int size = folder.end - folder.at;
     snprintf(to.sun_path, sizeof to.sun_path, "%.*s/clip.%d.link", size, folder.at, getpid());
     listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (bind(listener, (void *)&to, sizeof to) || listen(listener, 1)) die("no socket %s: %m", to.sun_path);
@@ -118,11 +120,10 @@ static void reduce(Frame f) {
     send_frame(f, "");
 }
 
-static void *serve_link(void *connect) {
+static void *serve_link(View request) {  // of Connect, which is answered once the host is there
     uint8_t hello[1024] = "";  // the secret; purpose, host and part, each after its length
-    uint64_t number, size = name.end - name.at;
-    Frame f;
-    at_hand = connect;
+    uint64_t number, size = name.end - name.at; Frame f;
+    links = find(request, 5, 0).bytes;
     if ((host = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) < 0) die("no host came: %m");
     if (!get_frame(&f) || f.op != HELLO || f.payload > sizeof hello || getentropy(&number, sizeof number) ||
         recv(host, hello, f.payload, MSG_WAITALL) != (ssize_t)f.payload || memcmp(hello, secret.at, 32) ||
@@ -131,8 +132,8 @@ static void *serve_link(void *connect) {
         die("the link does not begin with a hello to this part, of this run");
     send_frame((Frame){.op = ACKNOWLEDGE, .arg = number}, "");
     link_number = number;
-    answer(connect, "\x12\x0d\x0a\x08" "language" "\x12\x01" "C", 15, GRPC_STATUS_OK, "");  // a fact
-    at_hand = NULL;
+    answer("\x12\x0d\x0a\x08" "language" "\x12\x01" "C", 15, GRPC_STATUS_OK, "");  // a fact
+    at_hand.call = NULL;
     while (get_frame(&f)) {
         int access = f.flags & READ_ONLY ? PROT_READ : PROT_READ | PROT_WRITE;
         if (f.op == PING) send_frame(f, "");
@@ -148,53 +149,52 @@ static void *serve_link(void *connect) {
     return NULL;
 }
 
-static int serve(grpc_call *call, const char *method) {  // 1: it stays open, for heartbeats
+static void *serve(void *of) {  // in a thread of its own for every call
+    grpc_op begin = {.op = GRPC_OP_SEND_INITIAL_METADATA};
     char reply[256] = "", *at = reply;
     int status = GRPC_STATUS_OK;
     struct rusage used;
-    pthread_t thread;
-    if (!strcmp(method, "Watch")) return 1;
-    if (!strcmp(method, "Connect")) {
-        links = find(read_request(call), 5, 0).bytes;
-        if (!pthread_create(&thread, NULL, serve_link, call)) return 0;  // the thread answers
-        die("cannot start a thread");
+    at_hand = *(Call *)of;
+    const char *method = at_hand.method;
+    run(&begin, 1);
+    if (!strcmp(method, "Connect")) return serve_link(read_request());
+    if (!strcmp(method, "Watch")) {
+        while (answer("\n", 2, GOES_ON, "")) sleep(1);  // an Event: an empty Heartbeat
+        return NULL;
     }
-    if (!strcmp(method, "Configure")) configure(read_request(call), reply);
+    if (!strcmp(method, "Configure")) configure(read_request(), reply);
     else if (!strcmp(method, "Describe")) strcpy(reply, DESCRIPTION);
     else if (!strcmp(method, "Check")) strcpy(reply, "\x08\x01");
     else if (!strcmp(method, "Collect") && !getrusage(RUSAGE_SELF, &used)) {
         *at++ = 7 << 3;  // peak_rss_bytes
         for (uint64_t n = used.ru_maxrss * 1024ULL; n; n >>= 7) *at++ = (n & 0x7f) | (n > 0x7f ? 0x80 : 0);
     } else if (!strstr("Reset Close Shutdown StreamStdio", method)) status = GRPC_STATUS_UNIMPLEMENTED;
-    answer(call, status || !strcmp(method, "StreamStdio") ? NULL : reply, strlen(reply), status, "");
+    answer(status || !strcmp(method, "StreamStdio") ? NULL : reply, strlen(reply), status, "");
     if (!strcmp(method, "Shutdown")) _exit(0);
-    return 0;
+    return NULL;
 }
 
 int main(void) {
-    char *folder = getenv("PSBENCH_PLUGIN_DIR"), address[160], method[64];
+    char *folder = getenv("PSBENCH_PLUGIN_DIR"), address[160];
     if (!getenv("PSBENCH_PLUGIN") || !folder) die("psbench starts this program: register it with psbench");
     snprintf(address, sizeof address, "unix:%s/clip.%d.sock", folder, getpid());
     grpc_init();
     grpc_completion_queue *calls = grpc_completion_queue_create_for_next(NULL);
-    done = grpc_completion_queue_create_for_pluck(NULL);
     grpc_server *server = grpc_server_create(NULL, NULL);
     grpc_server_register_completion_queue(server, calls, NULL);
     if (!grpc_server_add_http2_port(server, address, grpc_insecure_server_credentials_create()))
         die("cannot listen on %s", address);
     grpc_server_start(server);
     printf("1|2001|unix|%s|grpc\n", address + strlen("unix:")), fflush(stdout), dup2(2, 1);
-    for (grpc_call *call, *watch = NULL;;) {
-        grpc_op begin = {.op = GRPC_OP_SEND_INITIAL_METADATA};
+    for (pthread_t thread;; pthread_detach(thread)) {
+        Call *c = calloc(1, sizeof *c);
         grpc_call_details to; grpc_metadata_array metadata;
         grpc_call_details_init(&to), grpc_metadata_array_init(&metadata);
-        grpc_server_request_call(server, &call, &to, &metadata, done, calls, NULL);
-        do if (watch && !answer(watch, "\n", 2, GOES_ON, "")) watch = NULL;  // an Event: Heartbeat
-        while (!grpc_completion_queue_next(calls, gpr_time_from_seconds(1, GPR_TIMESPAN), NULL).success);
-        grpc_slice path = to.method;  // as in /psbench.v1.Part/Watch
-        snprintf(method, sizeof method, "%.*s", (int)GRPC_SLICE_LENGTH(path), GRPC_SLICE_START_PTR(path));
-        run(call, &begin, 1);
-        if (serve(at_hand = call, strrchr(method, '/') + 1)) watch = call;
+        c->done = grpc_completion_queue_create_for_pluck(NULL);
+        grpc_server_request_call(server, &c->call, &to, &metadata, c->done, calls, NULL);
+        grpc_completion_queue_next(calls, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+        c->method = strrchr(grpc_slice_to_c_string(to.method), '/') + 1;  // of /psbench.v1.Part/Watch, say
         grpc_call_details_destroy(&to), grpc_metadata_array_destroy(&metadata);
+        if (pthread_create(&thread, NULL, serve, c)) die("cannot start a thread");
     }
 }
