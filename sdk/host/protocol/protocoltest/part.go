@@ -21,13 +21,28 @@ import (
 
 // Operations of frames and roles of tensors, as docs/protocol.md lists them.
 const (
-	Segment, Tensor, Ping, Failed, Memory wire.Op = 0x60, 0x61, 0x62, 0x63, 0x64
+	Segment  wire.Op = 0x60
+	Tensor   wire.Op = 0x61
+	Ping     wire.Op = 0x62
+	Failed   wire.Op = 0x63
+	Memory   wire.Op = 0x64
+	Receive  wire.Op = 0x90
+	Received wire.Op = 0x91
+	Answer   wire.Op = 0x92
+	Answered wire.Op = 0x93
+	Load     wire.Op = 0x98
+	Origin   wire.Op = 0x99
 
-	Receive, Received, Answer, Answered wire.Op = 0x90, 0x91, 0x92, 0x93
-	Load, Origin                        wire.Op = 0x98, 0x99
-
-	Push, PushRows, Own, OwnRows, Limits                                 uint8 = 13, 14, 15, 16, 17
-	LoadedIndices, LoadedOffsets, LoadedFeatures, LoadedTargets, Batches uint8 = 18, 19, 20, 21, 22
+	Push           uint8 = 13
+	PushRows       uint8 = 14
+	Own            uint8 = 15
+	OwnRows        uint8 = 16
+	Limits         uint8 = 17
+	LoadedIndices  uint8 = 18
+	LoadedOffsets  uint8 = 19
+	LoadedFeatures uint8 = 20
+	LoadedTargets  uint8 = 21
+	Batches        uint8 = 22
 )
 
 // Part is a part that a host calls. Take runs on its goroutine and may send.
@@ -111,7 +126,7 @@ func (p *Part) serve() error {
 	if _, err := io.ReadFull(p.conn, make([]byte, hello.Payload)); err != nil {
 		return err
 	}
-	if err := p.write(wire.Header{Op: wire.OpAck, Arg: int64(p.link)}, 0, nil); err != nil {
+	if err := p.write(wire.Header{Op: wire.OpAck, Arg: int64(p.link)}, 0, nil); err != nil { // #nosec G115 -- its bits
 		return err
 	}
 	for {
