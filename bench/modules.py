@@ -34,14 +34,19 @@ class Module:
     def digits(self):
         return self.key != "reference_model"
 
+    @property
+    def lr(self):
+        """With which the digits are learnt; torch_ps.py has the other one."""
+        return 0.01 if self.digits else 0.0001
+
     def iterations(self, epochs, trainers):
         return self.samples // self.batch // trainers * epochs
 
     def flags(self, trainers):
         server = ["--nserver", "1", "--server", "average"] if "rpc" in self.hook else ["--nserver", "0"]
-        data = ["--data", "idx"] if self.digits else ["--set", f"data.sample_count={self.samples}"]
+        data = ["--data", "idx", "--set", "data.held_out=0"] if self.digits else ["--set", f"data.sample_count={self.samples}"]
         return ["--ntrainer", str(trainers), *server, "--ddp-hook", self.hook, "--model", self.key, *data,
-                "--batch-size", str(self.batch), "--set", "trainer.lr=0.0001"]
+                "--batch-size", str(self.batch), "--set", f"trainer.lr={self.lr}"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ class TorchModule(TorchDdp):
     def command(self, settings, trainers):
         if not self.case.digits:
             return super().command(settings, trainers)
-        return [*settings.peer("torch_digits.py"), self.case.path, "--hook", self.case.hook, "--trainers", str(trainers),
+        return [*settings.peer("torch_digits.py"), os.path.relpath(self.case.path), "--lr", str(self.case.lr), "--hook", self.case.hook, "--trainers", str(trainers),
                 "--batch", str(self.case.batch), "--samples", str(self.case.samples), "--epochs", str(settings.epochs),
                 "--threads", str(self.case.threads)]
 

@@ -21,8 +21,8 @@ class Modules(harness.Compare):
         self.assertEqual([line[1] for line in lines],
                          ["reference, batch 10", "wide mlp, batch 50", "convnet, batch 50", "wide mlp", "convnet"])
         self.assertEqual(lines[3][2:], ["2.00 (2.00..2.00)", "1.50 (1.50..1.50)"])
-        for command in ("--nserver 1 --server average --ddp-hook rpc --model wide_mlp --data idx --batch-size 50",
-                        "bench/peers/wide_mlp.py --hook rpc --trainers 2 --batch 50 --samples 2000 --epochs 2 --threads 1",
+        for command in ("--nserver 1 --server average --ddp-hook rpc --model wide_mlp --data idx --set data.held_out=0 --batch-size 50",
+                        "peers/wide_mlp.py --lr 0.01 --hook rpc --trainers 2 --batch 50 --samples 2000 --epochs 2 --threads 1",
                         "torch_ps.py --hook rpc --server average --trainers 2 --batch 10"):
             self.assertIn(command, out)
 
@@ -34,7 +34,7 @@ class Modules(harness.Compare):
         self.assertEqual([line[3] for line in lines[:3]], ["PyTorch reference", "PyTorch wide mlp", "PyTorch convnet"])
         self.assertEqual([line[5] for line in lines[:3]], ["1.20 (1.20..1.20)", "1.05 (1.05..1.05)", "1.05 (1.05..1.05)"])
         for command in ("--ntrainer 1 --nserver 0 --ddp-hook noop --model reference_model", "torch_step.py --batch 10",
-                        "convnet.py --hook none --trainers 1"):
+                        "convnet.py --lr 0.01 --hook none --trainers 1"):
             self.assertIn(command, out)
 
     def test_what_is_no_comparison_is_refused(self):

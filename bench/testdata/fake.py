@@ -214,6 +214,7 @@ def torch_digits(argv):
     p = argparse.ArgumentParser()
     p.add_argument("plugin")
     p.add_argument("--hook")
+    p.add_argument("--lr", type=float)
     for flag in ("--trainers", "--epochs", "--threads", "--batch", "--samples"):
         p.add_argument(flag, type=int)
     a = p.parse_args(argv)
