@@ -5,6 +5,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/shared/layout"
+	"github.com/psbench/psbench/comm/vec"
 )
 
 // Large gradients in ordinary memory are passed in pieces to a server that reduces piece by piece.
@@ -52,7 +53,7 @@ func (p *push) passFirst() error {
 func (p *push) send() {
 	w := p.pieces
 	here, slot := p.piece(w.sent)
-	copy(slot, here)
+	vec.Copy(slot, here)
 	w.sent++
 	w.line.Sent.Store(w.passed + uint32(w.sent)) // #nosec G115 -- counters wrap
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/vec"
 )
 
 // slotElements is about what a slot holds, 256 KiB: two slots and the pieces of gradients
@@ -101,7 +102,7 @@ func (g *group) showFirst(s *step) error {
 // have done with the one before it. The first of an operation may be shown before anybody else
 // has posted it.
 func (g *group) showChunk(values []float32, c int) {
-	g.eachOther(values, c, g.turn, func(piece, chunk []float32) { copy(chunk, piece) })
+	g.eachOther(values, c, g.turn, func(piece, chunk []float32) { vec.Copy(chunk, piece) })
 	g.own.filled.Store(g.turn + 1)
 	g.ring()
 }

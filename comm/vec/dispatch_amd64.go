@@ -201,3 +201,14 @@ func reluGradient(gradient, y []float32) {
 		reluGradientPortable(gradient, y)
 	}
 }
+
+func copyPages(dst, src []float32) {
+	switch level {
+	case simd.AVX512:
+		copyPagesAVX512(dst, src)
+	case simd.AVX2:
+		copyPagesAVX2(dst, src)
+	default:
+		copy(dst, src)
+	}
+}

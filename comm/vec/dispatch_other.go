@@ -45,3 +45,5 @@ func centre(dx, dy, y []float32, dot float32) { centrePortable(dx, dy, y, dot) }
 func relu(x []float32) { reluPortable(x) }
 
 func reluGradient(gradient, y []float32) { reluGradientPortable(gradient, y) }
+
+func copyPages(dst, src []float32) { copy(dst, src) }

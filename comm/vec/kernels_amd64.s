@@ -1799,6 +1799,39 @@ rowsDone60:
 	VZEROUPPER
 	RET
 
+// func copyPagesAVX2(dst []float32, src []float32)
+// Requires: AVX
+TEXT ·copyPagesAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+
+pair64:
+	CMPQ DX, $0x00000800
+	JL   done64
+	XORQ BX, BX
+
+line64:
+	VMOVUPS (CX)(BX*1), Y0
+	VMOVUPS Y0, (AX)(BX*1)
+	VMOVUPS 32(CX)(BX*1), Y0
+	VMOVUPS Y0, 32(AX)(BX*1)
+	VMOVUPS 4096(CX)(BX*1), Y0
+	VMOVUPS Y0, 4096(AX)(BX*1)
+	VMOVUPS 4128(CX)(BX*1), Y0
+	VMOVUPS Y0, 4128(AX)(BX*1)
+	ADDQ    $0x40, BX
+	CMPQ    BX, $0x00001000
+	JL      line64
+	ADDQ    $0x00002000, CX
+	ADDQ    $0x00002000, AX
+	SUBQ    $0x00000800, DX
+	JMP     pair64
+
+done64:
+	VZEROUPPER
+	RET
+
 // func addAVX512(dst []float32, src []float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·addAVX512(SB), NOSPLIT, $0-48
@@ -1807,9 +1840,9 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-48
 	MOVQ dst_len+8(FP), DX
 	XORQ BX, BX
 
-loop64:
+loop65:
 	CMPQ    DX, $0x40
-	JL      next64
+	JL      next65
 	VMOVUPS (AX)(BX*4), Z0
 	VMOVUPS (CX)(BX*4), Z1
 	VADDPS  Z1, Z0, Z0
@@ -1828,23 +1861,23 @@ loop64:
 	VMOVUPS Z0, 192(AX)(BX*4)
 	ADDQ    $0x40, BX
 	SUBQ    $0x40, DX
-	JMP     loop64
+	JMP     loop65
 
-next64:
-loop65:
+next65:
+loop66:
 	CMPQ    DX, $0x10
-	JL      next65
+	JL      next66
 	VMOVUPS (AX)(BX*4), Z0
 	VMOVUPS (CX)(BX*4), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JMP     loop65
+	JMP     loop66
 
-next65:
+next66:
 	TESTQ     DX, DX
-	JZ        done66
+	JZ        done67
 	MOVQ      $-1, SI
 	BZHIQ     DX, SI, SI
 	KMOVW     SI, K1
@@ -1853,7 +1886,7 @@ next65:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(BX*4)
 
-done66:
+done67:
 	VZEROUPPER
 	RET
 
@@ -1866,9 +1899,9 @@ TEXT ·addBothAVX512(SB), NOSPLIT, $0-56
 	MOVQ         x_len+16(FP), DX
 	XORQ         BX, BX
 
-loop67:
+loop68:
 	CMPQ    DX, $0x40
-	JL      next67
+	JL      next68
 	VMOVUPS (AX)(BX*4), Z1
 	VMOVUPS (CX)(BX*4), Z2
 	VADDPS  Z2, Z1, Z1
@@ -1895,12 +1928,12 @@ loop67:
 	VMOVUPS Z1, 192(CX)(BX*4)
 	ADDQ    $0x40, BX
 	SUBQ    $0x40, DX
-	JMP     loop67
+	JMP     loop68
 
-next67:
-loop68:
+next68:
+loop69:
 	CMPQ    DX, $0x10
-	JL      next68
+	JL      next69
 	VMOVUPS (AX)(BX*4), Z1
 	VMOVUPS (CX)(BX*4), Z2
 	VADDPS  Z2, Z1, Z1
@@ -1909,11 +1942,11 @@ loop68:
 	VMOVUPS Z1, (CX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JMP     loop68
+	JMP     loop69
 
-next68:
+next69:
 	TESTQ     DX, DX
-	JZ        done69
+	JZ        done70
 	MOVQ      $-1, SI
 	BZHIQ     DX, SI, SI
 	KMOVW     SI, K1
@@ -1924,7 +1957,7 @@ next68:
 	VMOVUPS   Z1, K1, (AX)(BX*4)
 	VMOVUPS   Z1, K1, (CX)(BX*4)
 
-done69:
+done70:
 	VZEROUPPER
 	RET
 
@@ -1936,9 +1969,9 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-32
 	MOVQ         x_len+16(FP), CX
 	XORQ         DX, DX
 
-loop70:
+loop71:
 	CMPQ    CX, $0x40
-	JL      next70
+	JL      next71
 	VMOVUPS (AX)(DX*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(DX*4)
@@ -1953,22 +1986,22 @@ loop70:
 	VMOVUPS Z1, 192(AX)(DX*4)
 	ADDQ    $0x40, DX
 	SUBQ    $0x40, CX
-	JMP     loop70
+	JMP     loop71
 
-next70:
-loop71:
+next71:
+loop72:
 	CMPQ    CX, $0x10
-	JL      next71
+	JL      next72
 	VMOVUPS (AX)(DX*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(DX*4)
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JMP     loop71
+	JMP     loop72
 
-next71:
+next72:
 	TESTQ     CX, CX
-	JZ        done72
+	JZ        done73
 	MOVQ      $-1, BX
 	BZHIQ     CX, BX, BX
 	KMOVW     BX, K1
@@ -1976,7 +2009,7 @@ next71:
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(DX*4)
 
-done72:
+done73:
 	VZEROUPPER
 	RET
 
@@ -1989,9 +2022,9 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-56
 	MOVQ         y_len+40(FP), DX
 	XORQ         BX, BX
 
-loop73:
+loop74:
 	CMPQ        DX, $0x40
-	JL          next73
+	JL          next74
 	VMOVUPS     (CX)(BX*4), Z1
 	VMOVUPS     (AX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
@@ -2010,23 +2043,23 @@ loop73:
 	VMOVUPS     Z1, 192(CX)(BX*4)
 	ADDQ        $0x40, BX
 	SUBQ        $0x40, DX
-	JMP         loop73
+	JMP         loop74
 
-next73:
-loop74:
+next74:
+loop75:
 	CMPQ        DX, $0x10
-	JL          next74
+	JL          next75
 	VMOVUPS     (CX)(BX*4), Z1
 	VMOVUPS     (AX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, (CX)(BX*4)
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JMP         loop74
+	JMP         loop75
 
-next74:
+next75:
 	TESTQ       DX, DX
-	JZ          done75
+	JZ          done76
 	MOVQ        $-1, SI
 	BZHIQ       DX, SI, SI
 	KMOVW       SI, K1
@@ -2035,7 +2068,7 @@ next74:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (CX)(BX*4)
 
-done75:
+done76:
 	VZEROUPPER
 	RET
 
@@ -2049,9 +2082,9 @@ TEXT ·sgdAVX512(SB), NOSPLIT, $0-56
 	MOVQ         w_len+8(FP), DX
 	XORQ         BX, BX
 
-loop76:
+loop77:
 	CMPQ         DX, $0x40
-	JL           next76
+	JL           next77
 	VMOVUPS      (AX)(BX*4), Z2
 	VMOVUPS      (CX)(BX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -2074,12 +2107,12 @@ loop76:
 	VMOVUPS      Z2, 192(AX)(BX*4)
 	ADDQ         $0x40, BX
 	SUBQ         $0x40, DX
-	JMP          loop76
+	JMP          loop77
 
-next76:
-loop77:
+next77:
+loop78:
 	CMPQ         DX, $0x10
-	JL           next77
+	JL           next78
 	VMOVUPS      (AX)(BX*4), Z2
 	VMOVUPS      (CX)(BX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -2087,11 +2120,11 @@ loop77:
 	VMOVUPS      Z2, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JMP          loop77
+	JMP          loop78
 
-next77:
+next78:
 	TESTQ        DX, DX
-	JZ           done78
+	JZ           done79
 	MOVQ         $-1, SI
 	BZHIQ        DX, SI, SI
 	KMOVW        SI, K1
@@ -2101,7 +2134,7 @@ next77:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(BX*4)
 
-done78:
+done79:
 	VZEROUPPER
 	RET
 
@@ -2117,9 +2150,9 @@ TEXT ·momentumAVX512(SB), NOSPLIT, $0-84
 	MOVQ         w_len+8(FP), BX
 	XORQ         SI, SI
 
-loop79:
+loop80:
 	CMPQ         BX, $0x40
-	JL           next79
+	JL           next80
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VMOVUPS      (DX)(SI*4), Z5
@@ -2154,12 +2187,12 @@ loop79:
 	VMOVUPS      Z3, 192(AX)(SI*4)
 	ADDQ         $0x40, SI
 	SUBQ         $0x40, BX
-	JMP          loop79
+	JMP          loop80
 
-next79:
-loop80:
+next80:
+loop81:
 	CMPQ         BX, $0x10
-	JL           next80
+	JL           next81
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VMOVUPS      (DX)(SI*4), Z5
@@ -2170,11 +2203,11 @@ loop80:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JMP          loop80
+	JMP          loop81
 
-next80:
+next81:
 	TESTQ        BX, BX
-	JZ           done81
+	JZ           done82
 	MOVQ         $-1, DI
 	BZHIQ        BX, DI, DI
 	KMOVW        DI, K1
@@ -2187,7 +2220,7 @@ next80:
 	VFNMADD231PS Z5, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(SI*4)
 
-done81:
+done82:
 	VZEROUPPER
 	RET
 
@@ -2203,9 +2236,9 @@ TEXT ·nesterovAVX512(SB), NOSPLIT, $0-84
 	MOVQ         w_len+8(FP), BX
 	XORQ         SI, SI
 
-loop82:
+loop83:
 	CMPQ         BX, $0x40
-	JL           next82
+	JL           next83
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VMOVUPS      (DX)(SI*4), Z5
@@ -2244,12 +2277,12 @@ loop82:
 	VMOVUPS      Z3, 192(AX)(SI*4)
 	ADDQ         $0x40, SI
 	SUBQ         $0x40, BX
-	JMP          loop82
+	JMP          loop83
 
-next82:
-loop83:
+next83:
+loop84:
 	CMPQ         BX, $0x10
-	JL           next83
+	JL           next84
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VMOVUPS      (DX)(SI*4), Z5
@@ -2261,11 +2294,11 @@ loop83:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JMP          loop83
+	JMP          loop84
 
-next83:
+next84:
 	TESTQ        BX, BX
-	JZ           done84
+	JZ           done85
 	MOVQ         $-1, DI
 	BZHIQ        BX, DI, DI
 	KMOVW        DI, K1
@@ -2279,7 +2312,7 @@ next83:
 	VFNMADD231PS Z5, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(SI*4)
 
-done84:
+done85:
 	VZEROUPPER
 	RET
 
@@ -2302,9 +2335,9 @@ TEXT ·adamAVX512(SB), NOSPLIT, $0-104
 	MOVQ         w_len+8(FP), SI
 	XORQ         DI, DI
 
-loop85:
+loop86:
 	CMPQ        SI, $0x20
-	JL          next85
+	JL          next86
 	VMOVUPS     (AX)(DI*4), Z8
 	VMOVUPS     (CX)(DI*4), Z9
 	VMOVUPS     (DX)(DI*4), Z10
@@ -2343,12 +2376,12 @@ loop85:
 	VMOVUPS     Z8, 64(AX)(DI*4)
 	ADDQ        $0x20, DI
 	SUBQ        $0x20, SI
-	JMP         loop85
+	JMP         loop86
 
-next85:
-loop86:
+next86:
+loop87:
 	CMPQ        SI, $0x10
-	JL          next86
+	JL          next87
 	VMOVUPS     (AX)(DI*4), Z8
 	VMOVUPS     (CX)(DI*4), Z9
 	VMOVUPS     (DX)(DI*4), Z10
@@ -2369,11 +2402,11 @@ loop86:
 	VMOVUPS     Z8, (AX)(DI*4)
 	ADDQ        $0x10, DI
 	SUBQ        $0x10, SI
-	JMP         loop86
+	JMP         loop87
 
-next86:
+next87:
 	TESTQ       SI, SI
-	JZ          done87
+	JZ          done88
 	MOVQ        $-1, R8
 	BZHIQ       SI, R8, R8
 	KMOVW       R8, K1
@@ -2396,7 +2429,7 @@ next86:
 	VSUBPS      Z10, Z8, Z8
 	VMOVUPS     Z8, K1, (AX)(DI*4)
 
-done87:
+done88:
 	VZEROUPPER
 	RET
 
@@ -2411,9 +2444,9 @@ TEXT ·adagradAVX512(SB), NOSPLIT, $0-80
 	MOVQ         w_len+8(FP), BX
 	XORQ         SI, SI
 
-loop88:
+loop89:
 	CMPQ        BX, $0x20
-	JL          next88
+	JL          next89
 	VMOVUPS     (AX)(SI*4), Z2
 	VMOVUPS     (CX)(SI*4), Z3
 	VMOVUPS     (DX)(SI*4), Z4
@@ -2438,12 +2471,12 @@ loop88:
 	VMOVUPS     Z2, 64(AX)(SI*4)
 	ADDQ        $0x20, SI
 	SUBQ        $0x20, BX
-	JMP         loop88
+	JMP         loop89
 
-next88:
-loop89:
+next89:
+loop90:
 	CMPQ        BX, $0x10
-	JL          next89
+	JL          next90
 	VMOVUPS     (AX)(SI*4), Z2
 	VMOVUPS     (CX)(SI*4), Z3
 	VMOVUPS     (DX)(SI*4), Z4
@@ -2457,11 +2490,11 @@ loop89:
 	VMOVUPS     Z2, (AX)(SI*4)
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JMP         loop89
+	JMP         loop90
 
-next89:
+next90:
 	TESTQ       BX, BX
-	JZ          done90
+	JZ          done91
 	MOVQ        $-1, DI
 	BZHIQ       BX, DI, DI
 	KMOVW       DI, K1
@@ -2477,7 +2510,7 @@ next89:
 	VSUBPS      Z3, Z2, Z2
 	VMOVUPS     Z2, K1, (AX)(SI*4)
 
-done90:
+done91:
 	VZEROUPPER
 	RET
 
@@ -2489,9 +2522,9 @@ TEXT ·reluAVX512(SB), NOSPLIT, $0-24
 	MOVQ   x_len+8(FP), CX
 	XORQ   DX, DX
 
-loop91:
+loop92:
 	CMPQ    CX, $0x40
-	JL      next91
+	JL      next92
 	VMOVUPS (AX)(DX*4), Z1
 	VMAXPS  Z1, Z0, Z1
 	VADDPS  Z0, Z1, Z1
@@ -2510,23 +2543,23 @@ loop91:
 	VMOVUPS Z1, 192(AX)(DX*4)
 	ADDQ    $0x40, DX
 	SUBQ    $0x40, CX
-	JMP     loop91
+	JMP     loop92
 
-next91:
-loop92:
+next92:
+loop93:
 	CMPQ    CX, $0x10
-	JL      next92
+	JL      next93
 	VMOVUPS (AX)(DX*4), Z1
 	VMAXPS  Z1, Z0, Z1
 	VADDPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(DX*4)
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JMP     loop92
+	JMP     loop93
 
-next92:
+next93:
 	TESTQ     CX, CX
-	JZ        done93
+	JZ        done94
 	MOVQ      $-1, BX
 	BZHIQ     CX, BX, BX
 	KMOVW     BX, K1
@@ -2535,7 +2568,7 @@ next92:
 	VADDPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(DX*4)
 
-done93:
+done94:
 	VZEROUPPER
 	RET
 
@@ -2548,9 +2581,9 @@ TEXT ·reluGradientAVX512(SB), NOSPLIT, $0-48
 	MOVQ   gradient_len+8(FP), DX
 	XORQ   BX, BX
 
-loop94:
+loop95:
 	CMPQ      DX, $0x40
-	JL        next94
+	JL        next95
 	VMOVUPS   (AX)(BX*4), Z1
 	VMOVUPS   (CX)(BX*4), Z2
 	VCMPPS    $0x04, Z0, Z2, K1
@@ -2573,12 +2606,12 @@ loop94:
 	VMOVUPS   Z1, 192(AX)(BX*4)
 	ADDQ      $0x40, BX
 	SUBQ      $0x40, DX
-	JMP       loop94
+	JMP       loop95
 
-next94:
-loop95:
+next95:
+loop96:
 	CMPQ      DX, $0x10
-	JL        next95
+	JL        next96
 	VMOVUPS   (AX)(BX*4), Z1
 	VMOVUPS   (CX)(BX*4), Z2
 	VCMPPS    $0x04, Z0, Z2, K1
@@ -2586,11 +2619,11 @@ loop95:
 	VMOVUPS   Z1, (AX)(BX*4)
 	ADDQ      $0x10, BX
 	SUBQ      $0x10, DX
-	JMP       loop95
+	JMP       loop96
 
-next95:
+next96:
 	TESTQ     DX, DX
-	JZ        done96
+	JZ        done97
 	MOVQ      $-1, SI
 	BZHIQ     DX, SI, SI
 	KMOVW     SI, K1
@@ -2600,7 +2633,7 @@ next95:
 	VMOVUPS.Z Z1, K2, Z1
 	VMOVUPS   Z1, K1, (AX)(BX*4)
 
-done96:
+done97:
 	VZEROUPPER
 	RET
 
@@ -2614,9 +2647,9 @@ TEXT ·centreAVX512(SB), NOSPLIT, $0-76
 	MOVQ         dx_len+8(FP), BX
 	XORQ         SI, SI
 
-loop97:
+loop98:
 	CMPQ    BX, $0x40
-	JL      next97
+	JL      next98
 	VMOVUPS (CX)(SI*4), Z1
 	VSUBPS  Z0, Z1, Z1
 	VMOVUPS (DX)(SI*4), Z2
@@ -2639,12 +2672,12 @@ loop97:
 	VMOVUPS Z1, 192(AX)(SI*4)
 	ADDQ    $0x40, SI
 	SUBQ    $0x40, BX
-	JMP     loop97
+	JMP     loop98
 
-next97:
-loop98:
+next98:
+loop99:
 	CMPQ    BX, $0x10
-	JL      next98
+	JL      next99
 	VMOVUPS (CX)(SI*4), Z1
 	VSUBPS  Z0, Z1, Z1
 	VMOVUPS (DX)(SI*4), Z2
@@ -2652,11 +2685,11 @@ loop98:
 	VMOVUPS Z1, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JMP     loop98
+	JMP     loop99
 
-next98:
+next99:
 	TESTQ     BX, BX
-	JZ        done99
+	JZ        done100
 	MOVQ      $-1, DI
 	BZHIQ     BX, DI, DI
 	KMOVW     DI, K1
@@ -2666,7 +2699,7 @@ next98:
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(SI*4)
 
-done99:
+done100:
 	VZEROUPPER
 	RET
 
@@ -2682,9 +2715,9 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-52
 	MOVQ   x_len+8(FP), DX
 	XORQ   BX, BX
 
-loop100:
+loop101:
 	CMPQ        DX, $0x40
-	JL          next100
+	JL          next101
 	VMOVUPS     (AX)(BX*4), Z4
 	VMOVUPS     (CX)(BX*4), Z5
 	VFMADD231PS Z4, Z5, Z0
@@ -2699,22 +2732,22 @@ loop100:
 	VFMADD231PS Z4, Z5, Z3
 	ADDQ        $0x40, BX
 	SUBQ        $0x40, DX
-	JMP         loop100
+	JMP         loop101
 
-next100:
-loop101:
+next101:
+loop102:
 	CMPQ        DX, $0x10
-	JL          next101
+	JL          next102
 	VMOVUPS     (AX)(BX*4), Z4
 	VMOVUPS     (CX)(BX*4), Z5
 	VFMADD231PS Z4, Z5, Z0
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JMP         loop101
+	JMP         loop102
 
-next101:
+next102:
 	TESTQ       DX, DX
-	JZ          done102
+	JZ          done103
 	MOVQ        $-1, SI
 	BZHIQ       DX, SI, SI
 	KMOVW       SI, K1
@@ -2722,7 +2755,7 @@ next101:
 	VMOVUPS.Z   (CX)(BX*4), K1, Z5
 	VFMADD231PS Z4, Z5, Z0
 
-done102:
+done103:
 	VADDPS        Z1, Z0, Z0
 	VADDPS        Z3, Z2, Z2
 	VADDPS        Z2, Z0, Z0
@@ -2750,9 +2783,9 @@ TEXT ·largestAVX512(SB), NOSPLIT, $0-28
 	MOVQ    x_len+8(FP), CX
 	XORQ    DX, DX
 
-loop103:
+loop104:
 	CMPQ    CX, $0x40
-	JL      next103
+	JL      next104
 	VMOVUPS (AX)(DX*4), Z5
 	VMAXPS  Z1, Z5, Z1
 	VMOVUPS 64(AX)(DX*4), Z5
@@ -2763,21 +2796,21 @@ loop103:
 	VMAXPS  Z4, Z5, Z4
 	ADDQ    $0x40, DX
 	SUBQ    $0x40, CX
-	JMP     loop103
+	JMP     loop104
 
-next103:
-loop104:
+next104:
+loop105:
 	CMPQ    CX, $0x10
-	JL      next104
+	JL      next105
 	VMOVUPS (AX)(DX*4), Z5
 	VMAXPS  Z1, Z5, Z1
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JMP     loop104
+	JMP     loop105
 
-next104:
+next105:
 	TESTQ     CX, CX
-	JZ        done105
+	JZ        done106
 	MOVQ      $-1, BX
 	BZHIQ     CX, BX, BX
 	KMOVW     BX, K1
@@ -2785,7 +2818,7 @@ next104:
 	VBLENDMPS Z5, Z0, K1, Z5
 	VMAXPS    Z1, Z5, Z1
 
-done105:
+done106:
 	VMAXPS        Z2, Z1, Z1
 	VMAXPS        Z4, Z3, Z3
 	VMAXPS        Z3, Z1, Z1
@@ -2813,9 +2846,9 @@ TEXT ·expSumAVX512(SB), NOSPLIT, $0-36
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
-loop106:
+loop107:
 	CMPQ         CX, $0x20
-	JL           next106
+	JL           next107
 	VMOVUPS      (AX)(DX*4), Z5
 	VSUBPS       Z0, Z5, Z5
 	VMOVUPS      expHigh<>+0(SB), Z6
@@ -2862,12 +2895,12 @@ loop106:
 	VADDPS       Z7, Z2, Z2
 	ADDQ         $0x20, DX
 	SUBQ         $0x20, CX
-	JMP          loop106
+	JMP          loop107
 
-next106:
-loop107:
+next107:
+loop108:
 	CMPQ         CX, $0x10
-	JL           next107
+	JL           next108
 	VMOVUPS      (AX)(DX*4), Z5
 	VSUBPS       Z0, Z5, Z5
 	VMOVUPS      expHigh<>+0(SB), Z6
@@ -2892,11 +2925,11 @@ loop107:
 	VADDPS       Z7, Z1, Z1
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, CX
-	JMP          loop107
+	JMP          loop108
 
-next107:
+next108:
 	TESTQ        CX, CX
-	JZ           done108
+	JZ           done109
 	MOVQ         $-1, BX
 	BZHIQ        CX, BX, BX
 	KMOVW        BX, K1
@@ -2923,7 +2956,7 @@ next107:
 	VMOVUPS      Z6, K1, (AX)(DX*4)
 	VADDPS       Z6, Z1, K1, Z1
 
-done108:
+done109:
 	VADDPS        Z2, Z1, Z1
 	VADDPS        Z4, Z3, Z3
 	VADDPS        Z3, Z1, Z1
@@ -2950,18 +2983,18 @@ TEXT ·gatherSumAVX512(SB), NOSPLIT, $0-72
 	XORQ DI, DI
 	MOVQ CX, R8
 
-loop109:
+loop110:
 	CMPQ   R8, $0x40
-	JL     next109
+	JL     next110
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	XORQ   R9, R9
 
-row110:
+row111:
 	CMPQ       R9, SI
-	JGE        rowsDone110
+	JGE        rowsDone111
 	LEAQ       4(R9), R10
 	CMPQ       R10, SI
 	CMOVQGE    R9, R10
@@ -2980,28 +3013,28 @@ row110:
 	PREFETCHT0 192(R10)(DI*4)
 	VADDPS     192(R11)(DI*4), Z3, Z3
 	INCQ       R9
-	JMP        row110
+	JMP        row111
 
-rowsDone110:
+rowsDone111:
 	VMOVUPS Z0, (AX)(DI*4)
 	VMOVUPS Z1, 64(AX)(DI*4)
 	VMOVUPS Z2, 128(AX)(DI*4)
 	VMOVUPS Z3, 192(AX)(DI*4)
 	ADDQ    $0x40, DI
 	SUBQ    $0x40, R8
-	JMP     loop109
+	JMP     loop110
 
-next109:
-loop111:
+next110:
+loop112:
 	CMPQ   R8, $0x20
-	JL     next111
+	JL     next112
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	XORQ   R9, R9
 
-row112:
+row113:
 	CMPQ       R9, SI
-	JGE        rowsDone112
+	JGE        rowsDone113
 	LEAQ       4(R9), R10
 	CMPQ       R10, SI
 	CMOVQGE    R9, R10
@@ -3016,25 +3049,25 @@ row112:
 	PREFETCHT0 64(R10)(DI*4)
 	VADDPS     64(R11)(DI*4), Z5, Z5
 	INCQ       R9
-	JMP        row112
+	JMP        row113
 
-rowsDone112:
+rowsDone113:
 	VMOVUPS Z4, (AX)(DI*4)
 	VMOVUPS Z5, 64(AX)(DI*4)
 	ADDQ    $0x20, DI
 	SUBQ    $0x20, R8
-	JMP     loop111
+	JMP     loop112
 
-next111:
-loop113:
+next112:
+loop114:
 	CMPQ   R8, $0x10
-	JL     next113
+	JL     next114
 	VXORPS Y6, Y6, Y6
 	XORQ   R9, R9
 
-row114:
+row115:
 	CMPQ       R9, SI
-	JGE        rowsDone114
+	JGE        rowsDone115
 	LEAQ       4(R9), R10
 	CMPQ       R10, SI
 	CMOVQGE    R9, R10
@@ -3047,26 +3080,26 @@ row114:
 	PREFETCHT0 (R10)(DI*4)
 	VADDPS     (R11)(DI*4), Z6, Z6
 	INCQ       R9
-	JMP        row114
+	JMP        row115
 
-rowsDone114:
+rowsDone115:
 	VMOVUPS Z6, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, R8
-	JMP     loop113
+	JMP     loop114
 
-next113:
+next114:
 	TESTQ  R8, R8
-	JZ     done115
+	JZ     done116
 	MOVQ   $-1, R9
 	BZHIQ  R8, R9, R9
 	KMOVW  R9, K1
 	VXORPS Y7, Y7, Y7
 	XORQ   R8, R8
 
-row116:
+row117:
 	CMPQ       R8, SI
-	JGE        rowsDone116
+	JGE        rowsDone117
 	LEAQ       4(R8), R9
 	CMPQ       R9, SI
 	CMOVQGE    R8, R9
@@ -3080,12 +3113,12 @@ row116:
 	VMOVUPS.Z  (R10)(DI*4), K1, Z0
 	VADDPS     Z0, Z7, Z7
 	INCQ       R8
-	JMP        row116
+	JMP        row117
 
-rowsDone116:
+rowsDone117:
 	VMOVUPS Z7, K1, (AX)(DI*4)
 
-done115:
+done116:
 	VZEROUPPER
 	RET
 
@@ -3099,9 +3132,9 @@ TEXT ·gatherRowsAVX512(SB), NOSPLIT, $0-80
 	MOVQ rows_len+64(FP), SI
 	XORQ DI, DI
 
-row117:
+row118:
 	CMPQ    DI, SI
-	JGE     rowsDone117
+	JGE     rowsDone118
 	LEAQ    4(DI), R8
 	CMPQ    R8, SI
 	CMOVQGE DI, R8
@@ -3114,9 +3147,9 @@ row117:
 	XORQ    R10, R10
 	MOVQ    CX, R11
 
-loop118:
+loop119:
 	CMPQ       R11, $0x40
-	JL         next118
+	JL         next119
 	PREFETCHT0 (R8)(R10*4)
 	VMOVUPS    (R9)(R10*4), Z0
 	VMOVUPS    Z0, (AX)(R10*4)
@@ -3131,22 +3164,22 @@ loop118:
 	VMOVUPS    Z0, 192(AX)(R10*4)
 	ADDQ       $0x40, R10
 	SUBQ       $0x40, R11
-	JMP        loop118
+	JMP        loop119
 
-next118:
-loop119:
+next119:
+loop120:
 	CMPQ       R11, $0x10
-	JL         next119
+	JL         next120
 	PREFETCHT0 (R8)(R10*4)
 	VMOVUPS    (R9)(R10*4), Z0
 	VMOVUPS    Z0, (AX)(R10*4)
 	ADDQ       $0x10, R10
 	SUBQ       $0x10, R11
-	JMP        loop119
+	JMP        loop120
 
-next119:
+next120:
 	TESTQ      R11, R11
-	JZ         done120
+	JZ         done121
 	MOVQ       $-1, R12
 	BZHIQ      R11, R12, R12
 	KMOVW      R12, K1
@@ -3154,12 +3187,12 @@ next119:
 	VMOVUPS.Z  (R9)(R10*4), K1, Z0
 	VMOVUPS    Z0, K1, (AX)(R10*4)
 
-done120:
+done121:
 	LEAQ (AX)(CX*4), AX
 	INCQ DI
-	JMP  row117
+	JMP  row118
 
-rowsDone117:
+rowsDone118:
 	VZEROUPPER
 	RET
 
@@ -3174,9 +3207,9 @@ TEXT ·scatterAxpyAVX512(SB), NOSPLIT, $0-88
 	MOVQ         rows_len+72(FP), SI
 	XORQ         DI, DI
 
-row121:
+row122:
 	CMPQ    DI, SI
-	JGE     rowsDone121
+	JGE     rowsDone122
 	LEAQ    4(DI), R8
 	CMPQ    R8, SI
 	CMOVQGE DI, R8
@@ -3189,9 +3222,9 @@ row121:
 	XORQ    R10, R10
 	MOVQ    CX, R11
 
-loop122:
+loop123:
 	CMPQ        R11, $0x40
-	JL          next122
+	JL          next123
 	PREFETCHT0  (R8)(R10*4)
 	VMOVUPS     (R9)(R10*4), Z1
 	VMOVUPS     (AX)(R10*4), Z2
@@ -3214,12 +3247,12 @@ loop122:
 	VMOVUPS     Z1, 192(R9)(R10*4)
 	ADDQ        $0x40, R10
 	SUBQ        $0x40, R11
-	JMP         loop122
+	JMP         loop123
 
-next122:
-loop123:
+next123:
+loop124:
 	CMPQ        R11, $0x10
-	JL          next123
+	JL          next124
 	PREFETCHT0  (R8)(R10*4)
 	VMOVUPS     (R9)(R10*4), Z1
 	VMOVUPS     (AX)(R10*4), Z2
@@ -3227,11 +3260,11 @@ loop123:
 	VMOVUPS     Z1, (R9)(R10*4)
 	ADDQ        $0x10, R10
 	SUBQ        $0x10, R11
-	JMP         loop123
+	JMP         loop124
 
-next123:
+next124:
 	TESTQ       R11, R11
-	JZ          done124
+	JZ          done125
 	MOVQ        $-1, R12
 	BZHIQ       R11, R12, R12
 	KMOVW       R12, K1
@@ -3241,11 +3274,40 @@ next123:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (R9)(R10*4)
 
-done124:
+done125:
 	LEAQ (AX)(CX*4), AX
 	INCQ DI
-	JMP  row121
+	JMP  row122
 
-rowsDone121:
+rowsDone122:
+	VZEROUPPER
+	RET
+
+// func copyPagesAVX512(dst []float32, src []float32)
+// Requires: AVX, AVX512F
+TEXT ·copyPagesAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+
+pair126:
+	CMPQ DX, $0x00000800
+	JL   done126
+	XORQ BX, BX
+
+line126:
+	VMOVUPS (CX)(BX*1), Z0
+	VMOVUPS Z0, (AX)(BX*1)
+	VMOVUPS 4096(CX)(BX*1), Z0
+	VMOVUPS Z0, 4096(AX)(BX*1)
+	ADDQ    $0x40, BX
+	CMPQ    BX, $0x00001000
+	JL      line126
+	ADDQ    $0x00002000, CX
+	ADDQ    $0x00002000, AX
+	SUBQ    $0x00000800, DX
+	JMP     pair126
+
+done126:
 	VZEROUPPER
 	RET

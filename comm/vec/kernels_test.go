@@ -47,6 +47,10 @@ var kernels = []kernel{
 		run:  func(s [][]float32) { Scale(1.01, s[0]) },
 		step: func(x []float64) { x[0] *= float64(float32(1.01)) },
 	}, {
+		name: "copy", slices: 2, exact: true,
+		run:  func(s [][]float32) { Copy(s[0], s[1]) },
+		step: func(x []float64) { x[0] = x[1] },
+	}, {
 		name: "axpy", slices: 2,
 		run:  func(s [][]float32) { Axpy(-0.3, s[0], s[1]) },
 		step: func(x []float64) { x[1] -= 0.3 * x[0] },

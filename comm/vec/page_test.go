@@ -1,6 +1,7 @@
 package vec
 
 import (
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -8,9 +9,13 @@ import (
 )
 
 // page maps one page between two that cannot be touched.
-func page(t *testing.T) []float32 {
-	size := unix.Getpagesize()
-	m, err := unix.Mmap(-1, 0, 3*size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+func page(t *testing.T) []float32 { return pages(t, 1) }
+
+// pages does so with several.
+func pages(t *testing.T, count int) []float32 {
+	page := unix.Getpagesize()
+	size := count * page
+	m, err := unix.Mmap(-1, 0, size+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,12 +24,12 @@ func page(t *testing.T) []float32 {
 			t.Error(err)
 		}
 	})
-	for _, outer := range [][]byte{m[:size], m[2*size:]} {
+	for _, outer := range [][]byte{m[:page], m[page+size:]} {
 		if err := unix.Mprotect(outer, unix.PROT_NONE); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return unsafe.Slice((*float32)(unsafe.Pointer(&m[size])), size/4)
+	return unsafe.Slice((*float32)(unsafe.Pointer(&m[page])), size/4)
 }
 
 // A kernel that reads or writes one element beyond its slices ends the test's process.
@@ -58,6 +63,34 @@ func TestRowNumbersAtTheEndOfAPage(t *testing.T) {
 			GatherSum(dst[:40], table, 40, rows[len(rows)-n:])
 			GatherRows(dst, table, 40, rows[len(rows)-n:])
 			ScatterAxpy(1, dst, table, 40, rows32[len(rows32)-n:])
+		}
+	})
+}
+
+// Copy takes pairs of pages and what is left, which lie anywhere, and touches nothing else.
+func TestCopyOfPages(t *testing.T) {
+	room := pages(t, 6)
+	from := make([]float32, len(room))
+	for i := range from {
+		from[i] = float32(i + 1)
+	}
+	eachLevel(t, func(t *testing.T) {
+		for _, n := range []int{0, 1, pairElements - 1, pairElements, pairElements + 1, 2*pairElements + 17, len(room)} {
+			for _, at := range []int{0, (len(room) - n) / 2, len(room) - n} {
+				clear(room)
+				Copy(room[at:at+n], from[len(from)-n:])
+				want := make([]float32, len(room))
+				copy(want[at:at+n], from[len(from)-n:])
+				if !slices.Equal(room, want) {
+					t.Fatalf("%d elements to %d: not what a copy gives", n, at)
+				}
+				clear(room)
+				copy(room[len(room)-n:], from[:n])
+				got := make([]float32, n)
+				if Copy(got, room[len(room)-n:]); !slices.Equal(got, from[:n]) {
+					t.Fatalf("%d elements from the end of a page: not what a copy gives", n)
+				}
+			}
 		}
 	})
 }

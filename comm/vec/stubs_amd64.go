@@ -59,6 +59,9 @@ func gatherRowsAVX2(dst []float32, table []float32, width int, rows []int64)
 func scatterAxpyAVX2(a float32, src []float32, table []float32, width int, rows []int32)
 
 //go:noescape
+func copyPagesAVX2(dst []float32, src []float32)
+
+//go:noescape
 func addAVX512(dst []float32, src []float32)
 
 //go:noescape
@@ -111,3 +114,6 @@ func gatherRowsAVX512(dst []float32, table []float32, width int, rows []int64)
 
 //go:noescape
 func scatterAxpyAVX512(a float32, src []float32, table []float32, width int, rows []int32)
+
+//go:noescape
+func copyPagesAVX512(dst []float32, src []float32)

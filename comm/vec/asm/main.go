@@ -12,6 +12,7 @@ func main() {
 		l.activations()
 		l.reductions()
 		l.rows()
+		l.copies()
 	}
 	Generate()
 }
