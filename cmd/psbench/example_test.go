@@ -1,3 +1,5 @@
+//go:build !race
+
 package main
 
 import (
@@ -28,9 +30,6 @@ func TestGorgoniaPage(t *testing.T) {
 // The server of CONTRIBUTING.md is added as its steps say: psbench builds with it, and the
 // script that tests it passes.
 func TestServerOfTheGuide(t *testing.T) {
-	if raceDetector {
-		return // psbench is built without it
-	}
 	dir, page := t.TempDir(), readPage(t, "CONTRIBUTING.md")
 	changed := map[string]string{"plugins/servers/sum.go": codeBlock(t, page, "go", "package servers\n")}
 	for path, c := range map[string]struct{ after, line string }{

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -235,7 +236,7 @@ func TestPartsServe(t *testing.T) {
 						pass(t, links, stores, a.asynchronous)
 						hosttest.Must(t, role.Reset())
 					}
-					if err := part.End(); err != nil && err != io.EOF && !strings.Contains(err.Error(), "closed") {
+					if err := part.End(); err != nil && !errors.Is(err, io.EOF) && !strings.Contains(err.Error(), "closed") {
 						t.Error(err)
 					}
 				})
