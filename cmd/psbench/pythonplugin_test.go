@@ -12,10 +12,15 @@ import (
 // What psbench does with plugins in Python, as their authors meet it.
 func TestPythonScripts(t *testing.T) {
 	path := withPython(t)
+	examples, err := filepath.Abs("../../python/examples")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/python",
 		Setup: func(env *testscript.Env) error {
 			withoutHome(env)
+			env.Setenv("EXAMPLES", examples)
 			env.Setenv("PATH", filepath.SplitList(path)[0]+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			return nil
 		},
