@@ -31,8 +31,7 @@ func TestPluginsGuide(t *testing.T) {
 func TestPythonGuide(t *testing.T) {
 	path := withPython(t)
 	r := newReader(t)
-	first, _, _ := strings.Cut(path, string(filepath.ListSeparator))
-	r.environment = append(r.environment, strings.Replace(r.environment[0], "PATH=", "PATH="+first+string(filepath.ListSeparator), 1))
+	r.onPath(path)
 	g := r.follow(t, "docs/python.md", "From nothing to a measured hook in Python", func(text string) string {
 		if strings.Contains(text, "import unittest\n") {
 			return "test_topk.py"
@@ -116,6 +115,12 @@ func newReader(t *testing.T) *reader {
 		environment = append(environment, cache+"="+strings.TrimSpace(string(path)))
 	}
 	return &reader{t.TempDir(), filepath.Join(t.TempDir(), "where"), environment}
+}
+
+// onPath puts the first folder of a PATH before those of the reader.
+func (r *reader) onPath(path string) {
+	first := filepath.SplitList(path)[0] + string(filepath.ListSeparator)
+	r.environment[0] = strings.Replace(r.environment[0], "PATH=", "PATH="+first, 1)
 }
 
 func copyExecutable(t *testing.T, to string) {

@@ -144,7 +144,7 @@ func unimported(ctx context.Context, name string) error {
 	const asked = "import sys, keyword, importlib.util as u; n = sys.argv[1]; print(n == 'psbench' or keyword.iskeyword(n) or u.find_spec(n) is not None)"
 	said, _ := exec.CommandContext(ctx, "python3", "-I", "-c", asked, name).Output() // #nosec G204 -- the name has letters and digits alone
 	if strings.TrimSpace(string(said)) == "True" {
-		return fmt.Errorf("Python has a %s already, a module or a word of its own, and one would hide the other: give the plugin another name", name)
+		return fmt.Errorf("the name %s is that of a module or a word of Python itself, and one would hide the other: give the plugin another name", quote.String(name))
 	}
 	return nil
 }

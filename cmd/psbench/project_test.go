@@ -42,3 +42,27 @@ func TestPagesOfKinds(t *testing.T) {
 		})
 	}
 }
+
+// A project in Python is tested and measured, untouched, by the commands that its own page has. That of a
+// hook the guide begins with.
+func TestProjectsInPython(t *testing.T) {
+	path := withPython(t)
+	for _, kind := range scaffold.Kinds {
+		if kind.In(scaffold.Python) != nil || kind.Name == "hook" {
+			continue
+		}
+		t.Run(kind.Name, func(t *testing.T) {
+			t.Parallel()
+			r := newReader(t)
+			r.onPath(path)
+			r.run(t, "psbench plugin new "+kind.Name+" mine --lang python\ncd mine")
+			own := scaffold.Project{Kind: kind, Language: scaffold.Python, Name: "mine"}.Try()
+			if tested := r.run(t, own[0]+" 2>&1"); !strings.Contains(tested, "\nOK") {
+				t.Errorf("its test says\n%s", tested)
+			}
+			if printed := r.run(t, own[1]+" --warmup none"); !strings.Contains(printed, "\nloss ") {
+				t.Errorf("no loss is shown of it:\n%s", printed)
+			}
+		})
+	}
+}
