@@ -1,8 +1,9 @@
+#!/usr/bin/env python3
 """A small convolutional network for images of 28 x 28 pixels, such as psbench's built-in digits:
 
-    psbench plugin add --command "python3 convnet.py"
+    psbench plugin add ./convnet.py
     psbench --model convnet --create-criterion convnet --data DigitSample --set data.held_out=0.1 \\
-        --set trainer.optimizer=adam --set trainer.lr=0.003 --epochs 4
+        --set trainer.optimizer=adam --set trainer.lr=0.003 --epochs 2
 """
 
 import dataclasses

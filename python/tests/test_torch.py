@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import pathlib
+import re
 import sys
 import unittest
 import unittest.mock
 import warnings
 import weakref
+from typing import Any
 
 import numpy as np
 
@@ -453,6 +456,16 @@ class Losses(unittest.TestCase):
     def test_a_loss_of_each_sample(self) -> None:
         with self.assertRaisesRegex(ValueError, "the loss CrossEntropyLoss gave no single number"):
             psbench.torch.parts(linear, loss=nn.CrossEntropyLoss(reduction="none"))[1]().forward(np.zeros((2, 2), np.float32), np.array([1, 0]))
+
+
+class Page(unittest.TestCase):
+    def test_the_plugin_of_docs_python(self) -> None:
+        page = (pathlib.Path(__file__).parents[2] / "docs" / "python.md").read_text()
+        section = page[page.index("## Your own torch model"):]
+        names: dict[str, Any] = {"__name__": "unittest"}  # where dataclasses look for names
+        exec(re.search(r"^```python\n(.*?)^```$", section, re.M | re.S).group(1), names)
+        model = psbench.torch.parts(names["build_model"])[0](names["Settings"](width=8), psbench.ModelEnv())
+        self.assertEqual(model.inputs(), psbench.Inputs(features=784, classes=10))
 
 
 class Initial(unittest.TestCase):
