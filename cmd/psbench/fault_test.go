@@ -237,7 +237,7 @@ func TestPausedReaderOfProgressHoldsNothingUp(t *testing.T) {
 	fill(t, writer)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", "--epochs", "20", "--rpc-timeout", "2", "--set", "model.dense_layers_count=1")
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", "--epochs", "20", "--rpc-timeout", "10", "--set", "model.dense_layers_count=1")
 	cmd.Args[0] = "psbench"
 	cmd.Stderr = writer
 	if err := cmd.Run(); err != nil {

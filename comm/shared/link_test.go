@@ -114,6 +114,9 @@ func TestSharedAnswerKeepsItsTime(t *testing.T) {
 	h := newStar(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience, func(a *comm.Arrival) error { return a.Answer(a.Gradient) })
 	b := h.stores[0].Buckets[0]
 	first := h.links[0].PushPull(0, b)
+	for h.port.trainers[0].slots[0].line.Answered.Load() != 1 {
+		time.Sleep(time.Millisecond)
+	}
 	time.Sleep(50 * time.Millisecond)
 	looked := comm.Now()
 	commtest.Must(t, first.Wait())

@@ -151,7 +151,7 @@ func TestPartsThatLoadWrongly(t *testing.T) {
 		"data: data.part: load: no such file": {take: func(p *protocoltest.Part, _ wire.Header) error {
 			return p.Send(wire.Header{Op: protocoltest.Failed}, []byte("load: no such file")...)
 		}},
-		"data waited 0.05 s for the answer to load from data.part": {take: func(*protocoltest.Part, wire.Header) error { return nil }, timeout: 50 * time.Millisecond},
+		"data waited 1 s for the answer to load from data.part": {take: func(*protocoltest.Part, wire.Header) error { return nil }, timeout: time.Second},
 	} {
 		if c.timeout == 0 {
 			c.timeout = hosttest.Patience

@@ -356,7 +356,7 @@ func TestHookRefusesRows(t *testing.T) {
 // is left alone.
 func TestHookThatHangs(t *testing.T) {
 	folder := t.TempDir()
-	h, store := hookOf(t, newHost(t, folder, "trainer0", "unix", soon), folder, bucketsOf(8), func(p *protocoltest.Part, f wire.Header) error {
+	h, store := hookOf(t, newHost(t, folder, "trainer0", "unix", time.Second), folder, bucketsOf(8), func(p *protocoltest.Part, f wire.Header) error {
 		if f.Batch == 5 {
 			return nil
 		}
@@ -367,9 +367,9 @@ func TestHookThatHangs(t *testing.T) {
 	if err := h.Reduce(at(4), store.Buckets[0]).Wait(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(2 * soon)
+	time.Sleep(time.Second + soon)
 	err := h.Reduce(at(5), store.Buckets[0]).Wait()
-	const want = "trainer0 waited 0.2 s for the answer to reduce of batch 5, bucket 0 from trainer0.part"
+	const want = "trainer0 waited 1 s for the answer to reduce of batch 5, bucket 0 from trainer0.part"
 	if err == nil || err.Error() != want {
 		t.Errorf("it ended with %v, want %q", err, want)
 	}

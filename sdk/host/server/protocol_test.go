@@ -383,7 +383,7 @@ func TestPartsThatFail(t *testing.T) {
 		want    string
 		cause   fault.Cause
 	}{
-		"silent": {func(*protocoltest.Part, wire.Header) error { return nil }, 100 * time.Millisecond, "server9 waited 0.1 s for the answer to receive of batch 0, bucket 0 from server9.part", fault.Wait},
+		"silent": {func(*protocoltest.Part, wire.Header) error { return nil }, time.Second, "server9 waited 1 s for the answer to receive of batch 0, bucket 0 from server9.part", fault.Wait},
 		"dead":   {func(*protocoltest.Part, wire.Header) error { return io.EOF }, hosttest.Patience, "server9 lost its link to server9.part during the answer to receive of batch 0, bucket 0: EOF", fault.Peer},
 		"failed": {func(p *protocoltest.Part, h wire.Header) error {
 			return p.Send(wire.Header{Op: protocoltest.Failed}, []byte("division by\nzero")...)
