@@ -29,6 +29,8 @@ class Bad(psbench.Hook):
             os.fork()  # both return
         if mode == "exit":
             os._exit(7)
+        if mode == "lost":
+            self._role.process._dispatch = None  # as a mistake of psbench would
         if mode == "hang":
             time.sleep(60)
 

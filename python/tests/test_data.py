@@ -38,6 +38,16 @@ class DataTest(unittest.TestCase):
             self.assertEqual(c.host.call(0x99, bucket=1).payload, b"")
             c.connect()
 
+    def test_an_origin_that_is_no_unicode(self):
+        class Odd(Given):
+            def load(self, limits):
+                return psbench.Samples(targets=np.int64([0]), origin=lambda s, p: "\udc80.csv")
+
+        with contextlib.redirect_stderr(io.StringIO()), Companion(Odd, connect=False) as c:
+            c.host.tensor(17, 0, np.int64([0, 0, 2, 1, 0]))
+            c.host.call(0x98)
+            self.assertEqual(c.host.call(0x99).payload, b"\\udc80.csv")
+
     def test_what_is_wrong_ends_the_run(self):
         S, x, y = psbench.Samples, np.zeros((2, 3), F), np.zeros(2, I)
         for samples, want in (

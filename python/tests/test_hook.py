@@ -136,12 +136,16 @@ class HookTest(unittest.TestCase):
         def raises(self, state, bucket):
             raise ValueError("it is\nwrong")
 
+        def raises_no_unicode(self, state, bucket):
+            raise ValueError("no \udc80")
+
         def raises_later(self, state, bucket):
             yield self.group.average(bucket)
             raise OSError("late")
 
         cases = [
             (raises, "hook half, reduce: ValueError: it is wrong"),
+            (raises_no_unicode, "hook half, reduce: ValueError: no \\udc80"),
             (raises_later, "hook half, reduce: OSError: late"),
             (lambda self, state, bucket: 3, "hook half, reduce: TypeError: it returns 3: it must return None, or an operation such as self.group.average(bucket), or be a generator of operations"),
             (lambda self, state, bucket: (yield bucket.values), "hook half, reduce: TypeError: it yields a ndarray: it must yield operations, such as self.group.average(bucket)"),

@@ -180,6 +180,16 @@ class PluginTest(unittest.TestCase):
             p.log()
             self.assertEqual(p.process.returncode, 7)
 
+    def test_a_process_does_not_outlive_its_main_thread(self):
+        with Plugin("lost") as p:
+            p.configure()
+            watch = p.call("Watch", None)
+            next(watch)
+            with self.assertRaises((AssertionError, ConnectionError)):
+                p.reduce(), p.reduce()
+            self.assertIn("TypeError: 'NoneType' object is not callable", p.log())
+            self.assertEqual(p.process.returncode, 1)
+
     def test_an_interrupt_is_the_business_of_the_core(self):
         with Plugin() as p:
             p.process.send_signal(signal.SIGINT)

@@ -14,10 +14,14 @@ class Fault(Exception):
 
 
 def last_line(error: BaseException) -> str:
-    """Type and text of an exception, as the last line of its traceback has them."""
-    if isinstance(error, Fault):
-        return " ".join(str(error).split())
-    return " ".join(traceback.format_exception_only(error)[-1].split())
+    """Type and text of an exception, as the last line of its traceback has them, in Unicode."""
+    text = str(error) if isinstance(error, Fault) else traceback.format_exception_only(error)[-1]
+    return encode(" ".join(text.split())).decode()
+
+
+def encode(text: str) -> bytes:
+    """A text in UTF-8; what is none, such as half of a file's name that is not, as a backslash shows it."""
+    return text.encode(errors="backslashreplace")
 
 
 def print_traceback(error: BaseException) -> None:

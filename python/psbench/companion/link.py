@@ -9,6 +9,7 @@ import socket
 import struct
 import threading
 
+from .faults import encode
 from .frames import ACKNOWLEDGE, FAILED, HEADER, HELLO, MAGIC, REFUSE, VERSION, Header
 
 _SECRET_BYTES = 32
@@ -107,10 +108,10 @@ class Link:
 
     def fail(self, sentence: str) -> None:
         """Sends ``failed``, which ends the run; what is too long is cut."""
-        self.send(FAILED, payload=sentence.encode()[:_LONGEST_SENTENCE])
+        self.send(FAILED, payload=encode(sentence)[:_LONGEST_SENTENCE])
 
     def _refuse(self, sentence: str) -> bool:
-        self.send(REFUSE, payload=sentence.encode()[:1024])
+        self.send(REFUSE, payload=encode(sentence)[:1024])
         return False
 
     def _fill(self, n: int) -> bytes:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..parts import DeclarationError, Part
 from ..settings import declared, describe
+from .faults import print_traceback
 
 _COOKIE = ("PSBENCH_PLUGIN", "parameter-server-benchmark")
 _CONTRACT = 2001
@@ -49,7 +50,11 @@ def serve(parts: Sequence[type[Part]]) -> None:
     late.daemon, late.name = True, "psbench end"
     process.ending = late.start
     shake_hands(path)
-    process.run()
+    try:
+        process.run()
+    except BaseException as error:  # a mistake of psbench's own: without this thread nobody is served
+        print_traceback(error)
+        os._exit(1)
     end(server)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...data import Data, Limits, Samples
 from .. import frames
+from ..faults import encode
 from ..process import Process
 from .role import Role
 
@@ -57,7 +58,7 @@ class DataRole(Role):
     def _origin(self, flags: int, batch: int, which: int, rows: int, sample: int, position: int) -> None:
         origin = self._origins[which] if which < len(self._origins) else None
         text = str(origin(sample, position)) if origin else ""
-        self.process.link.send(frames.ORIGIN, 0, batch, which, rows, sample, position, text.encode()[:4096])  # type: ignore[union-attr]
+        self.process.link.send(frames.ORIGIN, 0, batch, which, rows, sample, position, encode(text)[:4096])  # type: ignore[union-attr]
 
 
 def _arrays(samples: Samples, which: str) -> list[tuple[int, Any]]:
