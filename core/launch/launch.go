@@ -250,7 +250,7 @@ func (l *Launcher) command(spec Spec) (*exec.Cmd, error) {
 		if err != nil {
 			return nil, err
 		}
-		cmd.Env = append(cmd.Env, python)
+		cmd.Env = append(slices.DeleteFunc(cmd.Env, isPythonPath), python)
 	}
 	return cmd, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/psbench/psbench/core/pythonpath"
 )
@@ -29,3 +30,7 @@ func (l *Launcher) pythonPath() (string, error) {
 	}
 	return pythonVariable + "=" + path, nil
 }
+
+// isPythonPath says whether a variable, with its value, is that one. Of two of them Python would take
+// the first.
+func isPythonPath(variable string) bool { return strings.HasPrefix(variable, pythonVariable+"=") }
