@@ -34,7 +34,7 @@ func (b *blame) grace() time.Duration {
 
 // about are the processes to which the blame leads.
 func (b *blame) about() []string {
-	if b.death == nil && (b.failure.Cause == fault.Wait || b.failure.Cause == fault.Peer) && len(b.failure.About) > 0 {
+	if b.death == nil && len(b.failure.About) > 0 {
 		return b.failure.About
 	}
 	return []string{b.from}

@@ -25,6 +25,7 @@ func TestFailuresCross(t *testing.T) {
 	}{
 		{fmt.Errorf("epoch 0: %w", wait), proto.Failure_CAUSE_WAIT, wait.For},
 		{fmt.Errorf("epoch 0: %w", peer), proto.Failure_CAUSE_PEER, []string{"server2"}},
+		{fmt.Errorf("epoch 0: %w", &fault.Part{Text: "trainer0.hook sent step", Process: "trainer0.hook"}), proto.Failure_CAUSE_UNSPECIFIED, []string{"trainer0.hook"}},
 		{errors.New("bad luck"), proto.Failure_CAUSE_UNSPECIFIED, nil},
 	} {
 		got := convert.FailureToProto(fault.Describe(c.err))

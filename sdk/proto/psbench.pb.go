@@ -5065,7 +5065,7 @@ type Failure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cause         Failure_Cause          `protobuf:"varint,1,opt,name=cause,proto3,enum=psbench.v1.Failure_Cause" json:"cause,omitempty"`
 	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	About         []string               `protobuf:"bytes,3,rep,name=about,proto3" json:"about,omitempty"`
+	About         []string               `protobuf:"bytes,3,rep,name=about,proto3" json:"about,omitempty"` // of neither, the process to blame for the error, where another one tells of it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

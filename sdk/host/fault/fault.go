@@ -12,8 +12,9 @@ import (
 
 // Part is an error of a part, in words that name the part and its method.
 type Part struct {
-	Text string
-	Err  error
+	Text    string
+	Err     error
+	Process string // that has the part, if it is another one than that which tells
 }
 
 func (e *Part) Error() string { return e.Text }
@@ -66,7 +67,7 @@ const (
 type Failure struct {
 	Cause   Cause
 	Message string
-	About   []string // whom it waited for, or the peer
+	About   []string // whom it waited for, the peer, or the process of the part if another one tells
 }
 
 // Describe says what an error is about.
@@ -74,11 +75,14 @@ func Describe(err error) Failure {
 	f := Failure{Message: err.Error()}
 	var wait *comm.WaitError
 	var peer *comm.PeerError
+	var part *Part
 	switch {
 	case errors.As(err, &wait):
 		f.Cause, f.About = Wait, wait.For
 	case errors.As(err, &peer):
 		f.Cause, f.About = Peer, []string{peer.Peer}
+	case errors.As(err, &part) && part.Process != "":
+		f.About = []string{part.Process}
 	}
 	return f
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/process"
@@ -288,14 +289,26 @@ func (h *Hook) waitForEnds() {
 	}
 }
 
-// goOn waits for an operation, and gives the bucket to whom it is due next.
+// goOn waits for an operation, and gives the bucket to whom it is due next. If the operation has failed
+// no other bucket's turn would come, so the link ends, and all reductions with it.
 func (h *Hook) goOn(r *reduction) {
-	err := r.ending.Wait()
-	if err != nil || r.asked.Flags&flagLast != 0 {
-		h.done(r, fault.Of(h.link.conn.Peer(), nameOf(r.asked.Op), err))
-		return
+	switch err := r.ending.Wait(); {
+	case err != nil:
+		h.done(r, h.link.fail(h.blame(r, err)))
+	case r.asked.Flags&flagLast != 0:
+		h.done(r, nil)
+	default:
+		h.give(r, &wire.Header{Op: opEnded, Arg: int64(r.asked.Op)})
 	}
-	h.give(r, &wire.Header{Op: opEnded, Arg: int64(r.asked.Op)})
+}
+
+// blame says that the part asked for an operation that failed.
+func (h *Hook) blame(r *reduction, err error) error {
+	if fault.Explained(err) {
+		return err
+	}
+	peer := h.link.conn.Peer()
+	return blame(peer, fmt.Errorf("%s, %s: %s", peer, nameOf(r.asked.Op), quote.Message(err.Error())))
 }
 
 // done ends a reduction.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/process"
 	"github.com/psbench/psbench/sdk/host/protocol/protocoltest"
 )
@@ -287,6 +289,7 @@ func TestHookRefusesLies(t *testing.T) {
 		"failed": {does: func(p *protocoltest.Part, _ wire.Header) error {
 			return p.Send(wire.Header{Op: opFailed}, []byte("ValueError: no\x1bsuch row")...)
 		}, want: `trainer0.part: ValueError: no\x1bsuch row`},
+		"failed, silently": {does: send(wire.Header{Op: opFailed}), want: "trainer0.part: it failed, and did not say why"},
 		"hangs up": {does: func(*protocoltest.Part, wire.Header) error { return io.EOF },
 			want: "trainer0 lost its link to trainer0.part during the answer to reduce of batch 4, bucket 0: EOF"},
 		"a failed operation": {does: send(wire.Header{Op: opAverage}), err: errors.New("it is full"), want: "trainer0.part, average: it is full"},
@@ -309,7 +312,38 @@ func TestHookRefusesLies(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("it ended with %v, want %q", err, c.want)
 			}
+			if about := fault.Describe(err).About; !slices.Equal(about, []string{"trainer0.part"}) {
+				t.Errorf("it is about %q, want the part", about)
+			}
 		})
+	}
+}
+
+// An operation that fails ends the reductions of all buckets: those that wait for their turn behind it,
+// and those that come later. The core is told of the part once, by who waits.
+func TestHookWhoseOperationFails(t *testing.T) {
+	folder := t.TempDir()
+	host := newHost(t, folder, "trainer0", "unix", late)
+	h, store := hookOf(t, host, folder, bucketsOf(8, 8), func(p *protocoltest.Part, f wire.Header) error {
+		return p.Send(wire.Header{Op: opBroadcast, Batch: f.Batch, Bucket: f.Bucket, Arg: 5})
+	})
+	h.Join(sdk.Links{Group: &links{err: errors.New("there is no position 5")}})
+	const want = "trainer0.part, broadcast: there is no position 5"
+	ends := []*comm.Future{h.Reduce(at(4), store.Buckets[0]), h.Reduce(at(4), store.Buckets[1])}
+	for i, end := range ends {
+		err := end.Wait()
+		if about := fault.Describe(err).About; err == nil || err.Error() != want || !slices.Equal(about, []string{"trainer0.part"}) {
+			t.Errorf("bucket %d ended with %v about %q, want %q", i, err, about, want)
+		}
+	}
+	if err := h.Reduce(at(5), store.Buckets[1]).Wait(); err == nil || err.Error() != want {
+		t.Errorf("the next one ended with %v, want %q", err, want)
+	}
+	<-h.link.read
+	select {
+	case err := <-host.Events.Failures:
+		t.Errorf("the core was told %v as well", err)
+	default:
 	}
 }
 

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ type link struct {
 	pending  wire.Op   // of that call; 0: there is none
 
 	answers chan wire.Header
-	text    []byte        // of the answer that was handed over last; the caller's until it calls again
+	text    []byte        // of the answer that was handed over last; set only while a call awaits one
 	read    chan struct{} // closed when the reader has ended
 }
 
@@ -61,7 +62,7 @@ func dial(p *process.Process, peer process.Peer, k kind) (*link, error) {
 	peer.Address = wire.Unix.Name() + ":" + peer.Address // it gives a path
 	conn, err := p.Dial(peer, process.PurposePart)
 	if err != nil {
-		return nil, err
+		return nil, blame(peer.Name, err)
 	}
 	l := &link{process: p, conn: conn, kind: k, answers: make(chan wire.Header, k.gradients+1), read: make(chan struct{})}
 	l.tensors = map[place][]byte{}
@@ -201,12 +202,19 @@ func (l *link) readAll() {
 
 // handle takes a frame of the part.
 func (l *link) handle(h *wire.Header) error {
-	if err := l.readText(h); err != nil {
+	text, err := l.readText(h)
+	if err != nil {
 		return err
 	}
 	switch h.Op {
 	case opFailed:
-		return &fault.Part{Text: fmt.Sprintf("%s: %s", l.conn.Peer(), quote.Message(string(l.text)))}
+		why := cmp.Or(quote.Message(string(text)), "it failed, and did not say why")
+		return fmt.Errorf("%s: %s", l.conn.Peer(), why)
+	case opOrigin:
+		if !l.awaits(h.Op) {
+			return l.unasked(h)
+		}
+		l.text = text
 	case opTensor:
 		return l.announced(h)
 	case opMemory:
@@ -227,15 +235,22 @@ func (l *link) handle(h *wire.Header) error {
 }
 
 // readText reads the text of a frame that may have one.
-func (l *link) readText(h *wire.Header) error {
-	if h.Payload == 0 && h.Op != opFailed {
-		return nil
+func (l *link) readText(h *wire.Header) ([]byte, error) {
+	if h.Payload == 0 {
+		return nil, nil
 	}
 	if h.Op != opFailed && h.Op != opOrigin || h.Payload > maxText {
-		return l.wrong("sent %s with %d bytes after its header", describe(h), h.Payload)
+		return nil, l.wrong("sent %s with %d bytes after its header", describe(h), h.Payload)
 	}
-	l.text = slices.Grow(l.text[:0], int(h.Payload))[:h.Payload] // #nosec G115 -- at most maxText
-	return l.conn.Fill(l.text)
+	text := make([]byte, h.Payload)
+	return text, l.conn.Fill(text)
+}
+
+// awaits says whether a call with this operation has no answer yet.
+func (l *link) awaits(op wire.Op) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pending == op
 }
 
 // answered says that a frame goes to who called: the answer, after which nothing is owed, or a
@@ -256,7 +271,16 @@ func (l *link) answered(h *wire.Header) bool {
 
 // wrong is an error of the part, whose name comes before what it did.
 func (l *link) wrong(format string, args ...any) error {
-	return &fault.Part{Text: l.conn.Peer() + " " + fmt.Sprintf(format, args...)}
+	return blame(l.conn.Peer(), fmt.Errorf("%s "+format, append([]any{l.conn.Peer()}, args...)...))
+}
+
+// blame says that the part's process is to blame for an error, unless it says that of another one: a
+// wait in vain, a link that broke.
+func blame(name string, err error) error {
+	if fault.Explained(err) {
+		return err
+	}
+	return &fault.Part{Text: err.Error(), Err: err, Process: name}
 }
 
 // unasked is the error of a frame that the part was not to send.
@@ -265,21 +289,22 @@ func (l *link) unasked(h *wire.Header) error {
 }
 
 // end ends the link as the reader ends. Where nothing is owed nobody waits for the error, so what
-// the part itself did is told; that its process is gone the core sees.
+// the part itself did is told; that its process is gone the core sees, and why the link was ended
+// before is told by who did that.
 func (l *link) end(err error) {
 	l.mu.Lock()
-	oldest := l.oldest()
+	oldest, first := l.oldest(), l.err == nil
 	during := "a pause between calls"
 	if oldest != nil {
 		during = "the answer to " + describe(&oldest.asked)
 	}
 	l.mu.Unlock()
-	err = l.fail(l.conn.Explain(err, during, int64(l.process.Timeout)))
+	err = l.fail(blame(l.conn.Peer(), l.conn.Explain(err, during, int64(l.process.Timeout))))
 	close(l.answers)
 	if l.ended != nil {
 		l.ended(err)
 	}
-	if _, own := errors.AsType[*fault.Part](err); own && oldest == nil {
+	if _, own := errors.AsType[*fault.Part](err); own && first && oldest == nil {
 		l.process.Fail(err)
 	}
 }

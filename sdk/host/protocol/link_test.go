@@ -80,3 +80,25 @@ func TestMemoryOfParts(t *testing.T) {
 		t.Error(wrong)
 	}
 }
+
+// A second answer to origin leaves the first as it was, and ends the link.
+func TestTextThatNobodyAskedFor(t *testing.T) {
+	folder := t.TempDir()
+	_, peer := protocoltest.NewPart(t, folder, "data.part", func(p *protocoltest.Part, f wire.Header) error {
+		if err := p.Send(f, []byte("row 1")...); err != nil {
+			return err
+		}
+		return p.Send(f, make([]byte, maxText)...)
+	})
+	d, _, err := NewData(newHost(t, folder, "data", "unix", late), peer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := d.origin(0, 1, 0); got != "row 1" {
+		t.Errorf("the sample came from %.20q, want row 1", got)
+	}
+	<-d.link.read
+	if err := d.link.failure(); err.Error() != "data.part sent origin, which nobody asked for" {
+		t.Errorf("it ended with %v", err)
+	}
+}

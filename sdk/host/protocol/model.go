@@ -185,14 +185,22 @@ func (m *model) backward(op wire.Op, outputGradient tensor.Tensor, emit func(par
 			return err
 		}
 		if h.Op == op {
-			return m.emissions.End()
+			return m.blame(m.emissions.End())
 		}
 		// It ends the link: gradients that still come belong to no call.
 		if err := m.complete(int(h.Bucket), h.Rows); err != nil {
-			return m.link.fail(err)
+			return m.link.fail(m.blame(err))
 		}
 		emit(int(h.Bucket))
 	}
+}
+
+// blame says that the part is to blame for an error, if there is one.
+func (m *model) blame(err error) error {
+	if err == nil {
+		return nil
+	}
+	return blame(m.link.conn.Peer(), err)
 }
 
 // complete takes the gradient of a parameter, whose values are in place.
