@@ -30,10 +30,13 @@ func modules(script string) ([]string, error) {
 	seen := map[string]bool{}
 	var found []string
 	next := []string{script}
-	for len(next) > 0 {
+	for first := true; len(next) > 0; first = false {
 		names, err := imports(next[0])
 		if err != nil {
 			return nil, err
+		}
+		if first {
+			names = append(names, importedByPsbench...)
 		}
 		next = next[1:]
 		for _, name := range names {
@@ -57,10 +60,16 @@ func modules(script string) ([]string, error) {
 	return slices.DeleteFunc(slices.Compact(found), func(file string) bool { return file == script }), nil
 }
 
+// importedByPsbench are what the package psbench imports from elsewhere, which what lies beside the
+// script would hide.
+var importedByPsbench = []string{"google", "grpc", "numpy", "psbench", "torch"}
+
 // moduleFiles are the files of the module of a name in a folder.
 func moduleFiles(folder, name string) (files []string, err error) {
-	if path := filepath.Join(folder, name+pythonExtension); IsFile(path) {
-		files = append(files, path)
+	for _, extension := range []string{pythonExtension, ".pyc"} {
+		if path := filepath.Join(folder, name+extension); IsFile(path) {
+			files = append(files, path)
+		}
 	}
 	compiled, err := filepath.Glob(filepath.Join(folder, name+".*so")) // name.so, name.cpython-311-x86_64-linux-gnu.so
 	if err != nil {
@@ -71,7 +80,7 @@ func moduleFiles(folder, name string) (files []string, err error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
-		case err == nil && (filepath.Ext(path) == pythonExtension || filepath.Ext(path) == ".so") && IsFile(path):
+		case err == nil && isModule(path) && IsFile(path):
 			files = append(files, path)
 		}
 		return err
@@ -79,9 +88,24 @@ func moduleFiles(folder, name string) (files []string, err error) {
 	return files, err
 }
 
+// isModule says whether Python may import a file of a package, by its name. What Python keeps in
+// __pycache__ it does not import without its source.
+func isModule(path string) bool {
+	switch filepath.Ext(path) {
+	case pythonExtension, ".so":
+		return true
+	case ".pyc":
+		return filepath.Base(filepath.Dir(path)) != "__pycache__"
+	}
+	return false
+}
+
 // importLine begins a statement that imports, by the names of modules or, with from, that of one; those
 // of a package of its own, which begin with a dot, are in that package.
-var importLine = regexp.MustCompile(`(?m)^[ \t]*(?:.*[;:][ \t]*)?(?:from[ \t]+(\w+)|import[ \t]+([\w. \t,]+))`)
+var importLine = regexp.MustCompile(`(?m)^[ \t]*(?:.*:[ \t]*)?(?:from[ \t]+([\pL\pM\pN_]+)|import[ \t]+([\pL\pM\pN_. \t,]+))`)
+
+// oneStatement has each line be one statement, or a clause with one.
+var oneStatement = strings.NewReplacer("\\\n", " ", ";", "\n")
 
 // imports are the first names of the modules that a file of Python says it imports. A line that only
 // looks so, in a text, does no harm: it names no file that is there, or one more.
@@ -95,7 +119,7 @@ func imports(path string) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, found := range importLine.FindAllStringSubmatch(strings.ReplaceAll(string(text), "\\\n", " "), -1) {
+	for _, found := range importLine.FindAllStringSubmatch(oneStatement.Replace(string(text)), -1) {
 		if found[1] != "" {
 			names = append(names, found[1])
 		}

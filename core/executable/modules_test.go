@@ -3,6 +3,7 @@ package executable
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +25,7 @@ func TestModules(t *testing.T) {
 		"first.py": "import second", "second.py": "", "third.py": "import first, script", "fourth.py": "", "fifth.py": "", "sixth.py": "", "seventh.py": "", "eighth.py": "",
 		"other.py": "", "unused.py": "", "pack/__init__.py": "from . import deep", "pack/mod.py": "import other", "pack/deep/x.py": "", "pack/notes.txt": "",
 		"pack/__pycache__/mod.cpython-311.pyc": "", "plain/y.py": "", "fast.cpython-311-x86_64-linux-gnu.so": "", "faster.so": "", "script": "", "os.py": "",
+		"größe.py": "", "bare.pyc": "", "pack/deep/z.pyc": "",
 	} {
 		file(t, folder, name, text)
 	}
@@ -35,9 +37,10 @@ func TestModules(t *testing.T) {
 		"import first.x as y, \\\n  fourth": "first.py fourth.py second.py",
 		"from fifth import (a,\n  b)\nx = 1; import sixth\n":            "fifth.py sixth.py",
 		"try:\n\timport seventh # x\nexcept ImportError: import eighth": "eighth.py seventh.py",
-		"import pack.mod\n":                                            "other.py pack/__init__.py pack/deep/x.py pack/mod.py",
-		"from pack import anything":                                    "other.py pack/__init__.py pack/deep/x.py pack/mod.py",
+		"import pack.mod\n":                                            "other.py pack/__init__.py pack/deep/x.py pack/deep/z.pyc pack/mod.py",
+		"from pack import anything":                                    "other.py pack/__init__.py pack/deep/x.py pack/deep/z.pyc pack/mod.py",
 		"import plain, fast, faster":                                   "fast.cpython-311-x86_64-linux-gnu.so faster.so plain/y.py",
+		"import größe; from bare import x":                             "bare.pyc größe.py",
 		"import os, sys, numpy as np":                                  "os.py",
 		"# import unused\nimportant = unused\nfrom .unused import x\n": "",
 	} {
@@ -58,6 +61,10 @@ func TestModules(t *testing.T) {
 		if err := os.Remove(filepath.Join(folder, "plain.py")); err != nil {
 			t.Fatal(err)
 		}
+	}
+	hidden := file(t, folder, "numpy.py", "")
+	if got, err := Paths([]string{file(t, folder, "script", "#!"+python+"\nimport psbench\n")}); err != nil || !slices.Contains(got, hidden) {
+		t.Errorf("what hides a module that psbench imports is not among %v, %v", got, err)
 	}
 	sh := file(t, folder, "sh", "\x7fELF")
 	script := file(t, folder, "script", "#!"+sh+"\nimport first\n")

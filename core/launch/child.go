@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-plugin/runner"
@@ -66,10 +68,18 @@ func (c *child) Start(context.Context) error {
 	if err != nil {
 		_ = c.stdout.Close()
 		_ = c.stderr.Close()
-		return fmt.Errorf("%s cannot be started: %w", c.name, err)
+		return fmt.Errorf("%s cannot be started: %w%s", c.name, err, noProgram(err))
 	}
 	go c.watch(answers)
 	return nil
+}
+
+// noProgram says, to be added to why a program was not started, what a script must begin with.
+func noProgram(err error) string {
+	if strings.HasSuffix(err.Error(), syscall.ENOEXEC.Error()) {
+		return ": a script begins with the program that runs it, such as #!/usr/bin/env python3"
+	}
+	return ""
 }
 
 // order has the supervisor start the process.

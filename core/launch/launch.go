@@ -11,6 +11,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -239,6 +240,9 @@ func (l *Launcher) command(spec Spec) (*exec.Cmd, error) {
 	cmd := builtin(BuiltinArgument, spec.Name)
 	if len(spec.Plugin.Command) > 0 {
 		path, err := exec.LookPath(spec.Plugin.Command[0])
+		if errors.Is(err, fs.ErrPermission) {
+			err = fmt.Errorf("%w: chmod +x makes it a program", err)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("plugin %s cannot be started: %w", spec.Plugin.Name, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -145,11 +146,15 @@ func guard(path string) error {
 
 // inspect finds the files of a command and refuses those that others can write.
 func (a Addition) inspect(path string) (Plugin, error) {
-	files, err := executable.Files(a.Command)
+	command := slices.Clone(a.Command)
+	if path, err := exec.LookPath(command[0]); err == nil && !executable.IsFile(command[0]) {
+		command[0] = path
+	}
+	files, err := executable.Files(command)
 	if err != nil {
 		return Plugin{}, fmt.Errorf("%s cannot be added: %w", quote.Word(a.Command[0]), err)
 	}
-	p := Plugin{Name: a.Name, Command: slices.Clone(a.Command), SHA256: files[0].SHA256, File: path, User: true}
+	p := Plugin{Name: a.Name, Command: command, SHA256: files[0].SHA256, File: path, User: true}
 	p.Command[0] = files[0].Path
 	for i, argument := range p.Command[1:] {
 		if executable.NamesFile(argument) {

@@ -38,7 +38,7 @@ func (k Kind) In(language Language) error {
 	if language != Python || !k.inGo {
 		return nil
 	}
-	return fmt.Errorf("a %s must be in Go, which --lang go says: parts in Python are called by a trainer or server of psbench's own, and those are %s", k.title, strings.Join(pythonKinds(), ", "))
+	return fmt.Errorf("a %s is written in Go (--lang go); in Python there can be: %s", k.title, strings.Join(pythonKinds(), ", "))
 }
 
 func pythonKinds() (names []string) {

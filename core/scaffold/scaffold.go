@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"text/template"
 
 	"github.com/psbench/psbench/internal/quote"
@@ -81,7 +82,10 @@ func (p Project) Write() (paths []string, err error) {
 	names := slices.Sorted(maps.Keys(files))
 	for _, name := range append(names, p.Program()) { // which go build would write over
 		if _, err := os.Lstat(filepath.Join(p.Dir, name)); !errors.Is(err, fs.ErrNotExist) {
-			if err == nil {
+			switch {
+			case errors.Is(err, syscall.ENOTDIR):
+				err = fmt.Errorf("%s is no folder: --dir gives another one", quote.Word(p.Dir))
+			case err == nil:
 				err = fmt.Errorf("there is a file %s already, and nothing is written over: --dir gives another folder", quote.Word(filepath.Join(p.Dir, name)))
 			}
 			return nil, err
