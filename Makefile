@@ -25,7 +25,8 @@ test_env   := CGO_ENABLED=1 GORACE='halt_on_error=1 atexit_sleep_ms=0'
 # What is allocated, kept or shown is for builds without it.
 race_flag  := -race -skip 'Allocat|MemoryOf|FitsTheTerminal'
 # Where no package and no test of it has anything run beside anything else, there is no race to find.
-packages    = $$(git grep --untracked -lE '^[[:space:]]*go |\.(Go|Parallel)\(|sync\.[MPRCW]|atomic\.' -- '*.go' ':!*/testdata/*' | xargs -n1 dirname | sort -u | sed 's|^|./|')
+beside     := ^[[:space:]]*go |\.(Go|Parallel)\(|sync\.[MPRCW]|atomic\.
+packages    = $(or $(addprefix ./,$(sort $(dir $(shell git grep --untracked -lE '$(beside)' -- '*.go' ':!*/testdata/*')))),$(error git grep finds no package in which anything runs beside anything else))
 else
 test_env   := CGO_ENABLED=0
 packages   := ./...

@@ -15,7 +15,7 @@ func TestEnginesThatLackSomething(t *testing.T) {
 		small  = "--set model.dense_layers_count=1 "
 		goMade = "it computes in Go, which cannot touch the memory of engine dark: choose one that computes there, or a plugin on another engine"
 		apart  = " computes in the memory of engine dark, which no other process sees, so its "
-		one    = " must be in one process with it: choose them of one plugin, and do not isolate them"
+		one    = " must be in one process with it: choose them of one plugin in Go, and do not isolate them"
 	)
 	for _, c := range []struct{ engine, args, want string }{
 		{"halves", small, `trainer\d: model dummy: engine dark has no elements of type float32: it has float16, bfloat16`},

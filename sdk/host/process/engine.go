@@ -45,6 +45,6 @@ func (p *Process) NeedBeside(kind sdk.Kind) error {
 	if p.Engine.Addressable() {
 		return nil
 	}
-	return fmt.Errorf("%s: %s computes in the memory of engine %s, which no other process sees, so its %s must be in one process with it: choose them of one plugin, and do not isolate them",
+	return fmt.Errorf("%s: %s computes in the memory of engine %s, which no other process sees, so its %s must be in one process with it: choose them of one plugin in Go, and do not isolate them",
 		p.Name(), p.Title(), p.Engine.Name(), kind)
 }

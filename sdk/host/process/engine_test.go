@@ -29,7 +29,7 @@ func TestEngineOfAProcess(t *testing.T) {
 	}
 	p = opening(t, enginetest.Full.Open)
 	hosttest.Must(t, p.OpenEngine())
-	want := "trainer1: trainer ddp computes in the memory of engine dark, which no other process sees, so its model must be in one process with it: choose them of one plugin, and do not isolate them"
+	want := "trainer1: trainer ddp computes in the memory of engine dark, which no other process sees, so its model must be in one process with it: choose them of one plugin in Go, and do not isolate them"
 	if err := p.NeedBeside(sdk.KindModel); err == nil || err.Error() != want {
 		t.Errorf("a model beside it gives %v, want %s", err, want)
 	}
