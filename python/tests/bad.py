@@ -20,6 +20,11 @@ class Bad(psbench.Hook):
             os.write(1, b"written to 1\n")
         if mode == "left":
             threading.Thread(target=time.sleep, args=(60,), name="lingerer").start()
+        if mode == "exit in setup":
+            sys.exit("usage")
+        if mode == "exit of a thread":
+            thread = threading.Thread(target=sys.exit)
+            thread.start(), thread.join()
         if mode == "thread":
             threading.Thread(target=lambda: 1 / 0, name="divider").start()
 
@@ -27,6 +32,9 @@ class Bad(psbench.Hook):
         mode = os.environ["MODE"]
         if mode == "fork":
             os.fork()  # both return
+        if mode == "print and exit":
+            print("the last words")
+            os._exit(7)
         if mode == "exit":
             os._exit(7)
         if mode == "lost":

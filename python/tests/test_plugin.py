@@ -25,7 +25,7 @@ class Plugin:
     def __init__(self, mode="", parts=("Bad",)):
         self.directory = tempfile.TemporaryDirectory(prefix="psb")
         env = dict(os.environ, PSBENCH_PLUGIN="parameter-server-benchmark", PSBENCH_PLUGIN_DIR=self.directory.name,
-                   PLUGIN_PROTOCOL_VERSIONS="2000,2001", PYTHONPATH=str(BAD.parents[1]), MODE=mode)
+                   PLUGIN_PROTOCOL_VERSIONS="2000,2001", PYTHONPATH=str(BAD.parents[1]), PYTHONUNBUFFERED="", MODE=mode)
         self.process = subprocess.Popen([sys.executable, str(BAD), *parts], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.line = self.process.stdout.readline()
         if self.line:
@@ -115,6 +115,25 @@ class PluginTest(unittest.TestCase):
             self.assertEqual((raised.exception.code(), raised.exception.details()), (grpc.StatusCode.UNKNOWN, "hook bad, setup: ValueError: not today"))
             log = p.end()
             self.assertEqual(log.count("ValueError: not today"), 1, log)
+
+    def test_an_exit_in_setup_fails_the_call(self):
+        with Plugin("exit in setup") as p:
+            with self.assertRaises(grpc.RpcError) as raised:
+                p.configure()
+            self.assertEqual(raised.exception.details(), "hook bad, setup: SystemExit: usage")
+            p.end()
+
+    def test_a_thread_may_end_by_an_exit(self):
+        with Plugin("exit of a thread") as p:
+            p.configure()
+            self.assertEqual(p.reduce(), Frame(0x71))
+
+    def test_what_was_printed_is_there_however_a_process_ends(self):
+        with Plugin("print and exit") as p:
+            p.configure()
+            with self.assertRaises((AssertionError, ConnectionError)):
+                p.reduce()
+            self.assertEqual(p.log(), "the last words\n")
 
     def test_what_is_printed_goes_to_standard_error(self):
         with Plugin("print") as p:

@@ -1,6 +1,9 @@
 import contextlib
 import io
+import threading
+import time
 import unittest
+from concurrent import futures
 
 import numpy as np
 
@@ -41,6 +44,20 @@ class Echo(psbench.Server):
 
 
 class ServerTest(unittest.TestCase):
+    def test_a_call_that_comes_while_a_task_waits_for_memory(self):
+        busy, free = threading.Event(), threading.Event()
+        with futures.ThreadPoolExecutor(1) as pool, Companion(Echo, buckets=[dense(2)], trainers=1) as c:
+            c.process.serve(0x7F, lambda *_: (busy.set(), free.wait(5)), "hold")  # until both the call and the task are there
+            c.host.send(0x7F)
+            busy.wait(5)
+            c.host.send(0x62, arg=5)
+            asked = pool.submit(c.process.ask, lambda: c.process.allocate(64))
+            while c.process._tasks.empty():
+                time.sleep(0.001)
+            free.set()
+            self.assertEqual(c.host.next(), Frame(0x62, arg=5))
+            self.assertEqual(asked.result(5), len(c.host.segments) - 1)
+
     def push(self, c, trainer, values, rows=None, batch=0, bucket=0, number=1):
         index = trainer * len(c.buckets) + bucket
         c.memory[index] = c.host.tensor(13, index, np.float32(values))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -59,10 +60,12 @@ def serve(parts: Sequence[type[Part]]) -> None:
 
 
 def shake_hands(path: str) -> None:
-    """Tells the core where the plugin listens. Whatever is printed after that goes to standard error."""
+    """Tells the core where the plugin listens. Whatever is printed after that goes to standard error, line by line."""
     sys.stdout.write(f"1|{_CONTRACT}|unix|{path}|grpc\n")
     sys.stdout.flush()
     os.dup2(2, 1)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
 
 
 def end(server: Any) -> None:

@@ -115,6 +115,7 @@ class Process:
                     os.eventfd_read(wake)
                     while not self._tasks.empty():
                         self._tasks.get().carry_out()
+                    break  # one that allocated memory has read the link, so that it may be ready no more
                 else:
                     link = self._greet()
 
@@ -163,8 +164,8 @@ class Process:
             return None
 
     def fail_thread(self, failed: threading.ExceptHookArgs) -> None:
-        """Ends the run for an exception that ended a thread of the part."""
-        if failed.exc_value is not None:
+        """Ends the run for an exception that ended a thread of the part; SystemExit is an end as any."""
+        if failed.exc_value is not None and not isinstance(failed.exc_value, SystemExit):
             self.fail(f"thread {failed.thread.name}" if failed.thread else "a thread", failed.exc_value)
 
     def _take(self) -> None:
@@ -182,7 +183,8 @@ class Process:
         else:
             self._poll.unregister(link)
             link.close()
-            self.over = self.over or self.core_gone
+            if self.core_gone:
+                self.end()
 
     def _dispatch(self, header: frames.Header) -> None:
         handler = self._handlers[header[2]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -142,7 +143,7 @@ class Service:
             raise Fault(f"{call} was called on a process that is not configured")
         return self._role
 
-    def _sentence(self, error: Exception) -> str:
+    def _sentence(self, error: BaseException) -> str:
         """What a call that failed says."""
         print_traceback(error)
         return last_line(error)[:_LONGEST_MESSAGE]
@@ -151,7 +152,7 @@ class Service:
         def guarded(request: Any, context: grpc.ServicerContext) -> Any:
             try:
                 return call(request, context)
-            except Exception as error:
+            except BaseException as error:  # else gRPC answers nothing
                 sentence = self._sentence(error)
             context.abort(grpc.StatusCode.UNKNOWN, sentence)
         return guarded
@@ -171,8 +172,9 @@ class Service:
         def running() -> list[threading.Thread]:
             return [t for t in threading.enumerate() if t not in self._ours and not t.name.startswith("psbench")
                     and not isinstance(t, threading._DummyThread)]  # type: ignore[attr-defined]
+        deadline = time.monotonic() + _LEFT_SECONDS
         for thread in running():
-            thread.join(_LEFT_SECONDS)
+            thread.join(max(0, deadline - time.monotonic()))
         names = [thread.name for thread in running()]
         if not names:
             return ""

@@ -47,7 +47,7 @@ class Role:
         """Calls a method of the part outside of frames; an error of it names part and method."""
         try:
             return what()
-        except Exception as error:
+        except BaseException as error:  # sys.exit too
             print_traceback(error)
             raise Fault(f"{self.title}, {method}: {last_line(error)}") from error
 
