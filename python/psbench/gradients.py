@@ -14,7 +14,7 @@ class Gradient:
     """A gradient in memory that psbench owns: dense, or some rows of a table.
 
     values: float32. Of a dense gradient all its elements; of a sparse one [rows, width]. To assign
-        to it copies into that memory. It is valid until the gradient is given back; what is kept
+        to it copies into that memory, as float32. It is valid until the gradient is given back; what is kept
         longer is overwritten by others, so copy it.
     rows: int32, the row numbers of a sparse gradient, strictly ascending; None of a dense one.
     """

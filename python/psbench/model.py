@@ -155,7 +155,10 @@ class Model(Part):
         raise NotImplementedError(f"model {self.key} has no method step(self)")
 
     def output(self, rows: int, columns: int) -> NDArray[np.float32]:
-        """Memory for an output, float32 [rows, columns], which forward may return without a copy."""
+        """Memory for an output, float32 [rows, columns], which forward may return without a copy.
+
+        It is there from bind on, and is the same again for the same shape.
+        """
         if self._role is not None:
             memory: NDArray[np.float32] = self._role.output_of(rows, columns)
             return memory

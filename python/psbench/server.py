@@ -65,18 +65,20 @@ class Push(Gradient):
         """
         if self._answered:
             raise ValueError(f"{self} was answered before: each push is answered once")
-        if not (gradient is None or isinstance(gradient, Gradient)):
+        if not (gradient is None or isinstance(gradient, (Push, OwnGradient))):
             self._take(gradient, rows)
             gradient = None
         if gradient is not None and gradient._all_values.shape != self._all_values.shape:
             raise ValueError(f"{self} is answered with {list(gradient._all_values.shape)}: it must be of the same bucket, {list(self._all_values.shape)}")
+        if isinstance(gradient, Push) and gradient._answered:
+            raise ValueError(f"{self} is answered with {gradient}, which was answered before and may hold the next push: answer it last")
         self._answered = True
         self._server._answer(self, gradient if gradient is not None else self)
 
     def _take(self, values: Any, rows: Any) -> None:
         """Copies what is to be answered into the push's own memory."""
         shape = getattr(values, "shape", None)
-        if shape is None or values.dtype.kind != "f":
+        if shape is None or not _floating(values):
             raise TypeError(f"{self} is answered with a {type(values).__name__}{'' if shape is None else f' of {values.dtype}'}: "
                             "it must be another push, or an array of float32")
         if self.sparse != (rows is not None):
@@ -189,6 +191,8 @@ class SynchronousServer(Server):
         if getattr(combined, "shape", None) != gradients[0].shape:
             given = list(combined.shape) if hasattr(combined, "shape") else f"a {type(combined).__name__}"
             raise ValueError(f"combine returns {given}: it must return an array of {list(gradients[0].shape)}, as each gradient has")
+        if not _floating(combined):
+            raise TypeError(f"combine returns {combined.dtype}: it must return an array of float32")
         return combined
 
     def _combine_rows(self, pushes: list[Push]) -> tuple[Any, Any]:
@@ -213,3 +217,8 @@ class SynchronousServer(Server):
     def _connect(self) -> None:
         self._pushed: dict[tuple[int, int], list[Push]] = {}
         self._computing = self.recorder.series("server_metric", f"{self.key} computation")
+
+
+def _floating(values: Any) -> bool:
+    """Whether values are of a type that float32 stands for: float16 and float64 are converted."""
+    return bool(getattr(getattr(values, "dtype", None), "kind", "") == "f")

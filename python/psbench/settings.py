@@ -104,15 +104,15 @@ def _check(name: str, value: Any, hint: Any, title: str, error: type[Exception])
     if typ == "list" and typing.get_args(hint):
         return [_check(name, x, typing.get_args(hint)[0], f"{title}[{i}]", error) for i, x in enumerate(value)]
     if typ == "number":
-        if not _fits_float32(float(value)):
+        if not _fits_float32(value):
             raise error(f"{title} is {value} but must be a number that a float32 can hold: 0, or from 1.4e-45 to 3.4e38 in size")
         return float(value)
     return value
 
 
-def _fits_float32(x: float) -> bool:
+def _fits_float32(x: int | float) -> bool:
     try:
-        packed: float = struct.unpack("<f", struct.pack("<f", x))[0]
+        packed: float = struct.unpack("<f", struct.pack("<f", float(x)))[0]
     except OverflowError:
         return False
     return math.isfinite(packed) and (packed != 0 or x == 0)

@@ -59,6 +59,8 @@ class DataTest(unittest.TestCase):
             (S(x, np.zeros(3, I)), "ValueError: its samples are 2 by features, 3 by targets: all must be as many"),
             (S(x), "ValueError: its samples have no targets"),
             (S(x, y, indices=y), "ValueError: its samples have indices or offsets alone: a bag needs both"),
+            (S(x, y, batches=[1.5]), "TypeError: its batches are float64 [1]: they must be whole numbers, such as int64"),
+            (S(x, y, held_out=(x, y)), "TypeError: its held-out samples are a tuple: they must be psbench.Samples(...)"),
             (S(x, y, held_out=S(x)), "ValueError: its held-out samples have no targets"),
         ):
             bad = type("Bad", (Given,), {"load": lambda self, limits: samples})

@@ -142,6 +142,15 @@ class ModelTest(unittest.TestCase):
 
         self.assert_fails(Writing, "model linear, forward: ValueError: assignment destination is read-only")
 
+    def test_memory_is_there_from_bind_on(self):
+        class Early(Linear):
+            def setup(self):
+                self.output(2, 2)
+
+        want = "model linear, setup: RuntimeError: there is no memory of psbench yet: ask for it in bind, or later"
+        with contextlib.redirect_stderr(io.StringIO()), self.assertRaisesRegex(Exception, want), Companion(Early):
+            pass
+
     def test_what_is_wrong_ends_the_run(self):
         class Doubles(Linear):
             def forward(self, batch):

@@ -97,6 +97,14 @@ class PluginTest(unittest.TestCase):
             run = subprocess.run([sys.executable, *command], env=env, capture_output=True, text=True)
             self.assertEqual((run.returncode, run.stdout, run.stderr), (1, "", want))
 
+    def test_an_interpreter_without_grpc(self):
+        code = 'import sys; sys.modules["grpc"] = None; sys.argv = ["bad.py"]; from tests import bad; bad.psbench.serve(bad.Bad)'
+        env = dict(os.environ, PYTHONPATH=str(BAD.parents[1]), PSBENCH_PLUGIN="parameter-server-benchmark")
+        run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+        self.assertEqual((run.returncode, run.stdout, run.stderr), (
+            1, "", f"bad.py: {sys.executable} has no module grpc: apt-get install python3-grpcio python3-protobuf python3-numpy, "
+                   "or pip install grpcio protobuf numpy for that interpreter\n"))
+
     def test_parts_that_are_declared_wrongly(self):
         for parts, want in (
             ((), "psbench.serve was given no part: give it a class, as in psbench.serve(MyHook)"),

@@ -124,6 +124,7 @@ class ServerTest(unittest.TestCase):
             (fails(lambda p: p.answer(3)), "TypeError", "is answered with a int: it must be another push, or an array of float32"),
             (fails(lambda p: p.answer(np.int64([1, 2]))), "TypeError", "is answered with a ndarray of int64: it must be another push, or an array of float32"),
             (fails(lambda p: p.answer(p.values, rows=[1])), "ValueError", "is dense: its answer has no rows"),
+            (fails(lambda p: p.answer(psbench.Gradient(p.values))), "TypeError", "is answered with a Gradient: it must be another push, or an array of float32"),
             (fails(lambda p: (p.answer(), p.answer())), "ValueError", "was answered before: each push is answered once"),
         ):
             with self.subTest(want), contextlib.redirect_stderr(io.StringIO()), Companion(part, buckets=[dense(2)]) as c:
@@ -135,12 +136,32 @@ class ServerTest(unittest.TestCase):
                 self.assertEqual(answer.payload.decode(), the.format(kind) + want)
 
     def test_a_combination_has_the_shape_of_a_gradient(self):
-        bad = type("Bad", (Median,), {"combine": lambda self, gradients: np.median(gradients)})
-        with contextlib.redirect_stderr(io.StringIO()), Companion(bad, buckets=[dense(2)], trainers=1) as c:
+        for combine, want in (
+            (lambda self, gradients: np.median(gradients), "ValueError: combine returns []: it must return an array of [2], as each gradient has"),
+            (lambda self, gradients: 3, "ValueError: combine returns a int: it must return an array of [2], as each gradient has"),
+            (lambda self, gradients: np.fft.fft(gradients[0]), "TypeError: combine returns complex128: it must return an array of float32"),
+            (lambda self, gradients: np.int64([1, 2]), "TypeError: combine returns int64: it must return an array of float32"),
+        ):
+            bad = type("Bad", (Median,), {"combine": combine})
+            with self.subTest(want), contextlib.redirect_stderr(io.StringIO()), Companion(bad, buckets=[dense(2)], trainers=1) as c:
+                c.memory = {}
+                self.push(c, 0, [1, 2])
+                self.assertEqual(c.host.next().payload.decode(), "server median, receive: " + want)
+
+    def test_the_memory_of_an_answered_push_is_not_to_be_had(self):
+        class Late(Median):
+            def receive(self, push):
+                self.kept = getattr(self, "kept", push)
+                push.answer(self.kept)
+
+        with contextlib.redirect_stderr(io.StringIO()), Companion(Late, buckets=[dense(2)]) as c:
             c.memory = {}
             self.push(c, 0, [1, 2])
+            self.assertEqual([c.host.next().op for _ in range(2)], [0x92, 0x91])
+            self.push(c, 1, [1, 2])
             self.assertEqual(c.host.next().payload.decode(),
-                             "server median, receive: ValueError: combine returns []: it must return an array of [2], as each gradient has")
+                             "server median, receive: ValueError: the push of batch 0, bucket 0 of trainer 1 is answered with the push of batch 0, bucket 0 of trainer 0, "
+                             "which was answered before and may hold the next push: answer it last")
 
     def test_a_reset_forgets_pushes(self):
         with Companion(Median, buckets=[dense(1)], trainers=2) as c:

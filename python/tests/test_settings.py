@@ -36,6 +36,7 @@ class SettingsTest(unittest.TestCase):
             ('{"share": "much"}', 'setting share is "much" but must be a number'),
             ('{"share": true}', "setting share is true but must be a number"),
             ('{"share": 1e39}', "setting share is 1e+39 but must be a number that a float32 can hold: 0, or from 1.4e-45 to 3.4e38 in size"),
+            ('{"share": 1%s}' % ("0" * 400), f"setting share is 1{'0' * 400} but must be a number that a float32 can hold: 0, or from 1.4e-45 to 3.4e38 in size"),
             ('{"count": 1.5}', "setting count is 1.5 but must be a whole number that fits in 64 bits"),
             ('{"count": 9223372036854775808}', "setting count is 9223372036854775808 but must be a whole number that fits in 64 bits"),
             ('{"count": true}', "setting count is true but must be a whole number that fits in 64 bits"),

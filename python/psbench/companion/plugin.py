@@ -33,10 +33,14 @@ def serve(parts: Sequence[type[Part]]) -> None:
         sys.exit(f"{script}: {error}")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the core's business
 
-    import grpc
+    try:
+        import grpc
 
-    from .process import Process
-    from .service import Service
+        from .process import Process
+        from .service import Service
+    except ModuleNotFoundError as error:
+        sys.exit(f"{script}: {sys.executable} has no module {error.name}: apt-get install python3-grpcio python3-protobuf python3-numpy, "
+                 "or pip install grpcio protobuf numpy for that interpreter")
 
     process = Process()
     service = Service(checked, process)

@@ -141,8 +141,9 @@ class Process:
 
     def allocate(self, size: int) -> int:
         """Asks the host for a segment of so many bytes, and gives its number. Calls that come meanwhile wait."""
+        if self.link is None:
+            raise RuntimeError("there is no memory of psbench yet: ask for it in bind, or later")
         self._requested += 1
-        assert self.link is not None
         self.link.send(frames.MEMORY, bucket=self._requested, arg=size)
         while True:
             header = self.link.receive()

@@ -73,7 +73,7 @@ def parts(
         Anything with a method ``step`` will do.
     inputs: how a batch becomes what the module is called with: a function of a Batch that returns a
         tensor, a tuple of arguments, or a dict of arguments by name. By default the samples' numbers,
-        [samples, \\*features], come first, then their bags: as indices and offsets, as nn.EmbeddingBag
+        [samples, ...], come first, then their bags: as indices and offsets, as nn.EmbeddingBag
         takes them, or, of a module that takes no more arguments, as a matrix [samples, length].
     features: how many numbers a sample has, or their shape, such as ``(1, 28, 28)``.
     rows: what bounds the indices of bags.

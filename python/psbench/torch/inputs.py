@@ -20,7 +20,7 @@ import psbench
 class Batch:
     """Samples as tensors.
 
-    features: float32, [samples, \\*shape of a sample]; None of samples without numbers.
+    features: float32, [samples, ...], each of the shape that a sample has; None of samples without numbers.
     indices: int64, the bags of all samples, one after the other; None of samples without bags.
     offsets: int64, where each bag begins, and the end of the last: one more than there are samples.
     """

@@ -65,12 +65,14 @@ def _arrays(samples: Samples, which: str) -> list[tuple[int, Any]]:
     """The arrays of samples, each with its role; what is wrong with one is an error that names it."""
     out: dict[str, Any] = {}
     roles = {name: role for role, name in _ARRAYS}
+    if not isinstance(samples, Samples):
+        raise TypeError(f"its {which}samples are a {type(samples).__name__}: they must be psbench.Samples(...)")
     for name in roles:
         values = getattr(samples, name)
         if values is None:
             continue
         if name == "batches":
-            values = np.asarray(values, np.int64)
+            values = np.asarray(values, None if len(values) else np.int64)
         if not isinstance(values, np.ndarray):
             raise TypeError(f"its {which}{name} are a {type(values).__name__}: they must be a numpy array")
         given = f"its {which}{name} are {values.dtype} {list(values.shape)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from ...gradients import BucketSpec
@@ -22,6 +23,7 @@ class ServerRole(Role):
         self._pushed: dict[int, tuple[Any, Any]] = {}  # values and rows, by the index of the tensor
         self._owned: list[OwnGradient] = []
         self._lent: dict[tuple[int, int, int], OwnGradient] = {}  # by trainer, bucket and number of the push
+        self._counting = threading.Lock()  # answers come from any thread
         process.moved = lambda role, index: self._pushed.pop(index, None)
         process.serve(frames.RECEIVE, self._receive, "receive")
         process.serve(frames.ANSWERED, self._answered, "answered")
@@ -45,7 +47,8 @@ class ServerRole(Role):
         role = frames.PUSH
         if isinstance(gradient, OwnGradient):
             role = frames.OWN
-            gradient.in_use += 1
+            with self._counting:
+                gradient.in_use += 1
             self._lent[push.trainer, push.bucket.index, push.number] = gradient
         self.process.link.send(  # type: ignore[union-attr]
             frames.ANSWER, role, gradient.index, push.bucket.index, gradient._count(), push.trainer, push.number)
@@ -53,7 +56,8 @@ class ServerRole(Role):
     def _answered(self, flags: int, batch: int, bucket: int, rows: int, trainer: int, number: int) -> None:
         own = self._lent.pop((trainer, bucket, number), None)
         if own is not None:
-            own.in_use -= 1
+            with self._counting:
+                own.in_use -= 1
 
     def _tensors(self, index: int, spec: BucketSpec) -> tuple[Any, Any]:
         values = self.memory.tensor(frames.PUSH, index)
