@@ -87,6 +87,14 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	return c.nc.SetReadDeadline(t)
 }
 
+// SetDeadline bounds both.
+func (c *Conn) SetDeadline(t time.Time) error {
+	wait := int64(time.Until(t))
+	c.readWait.Store(wait)
+	c.writeWait.Store(wait)
+	return c.nc.SetDeadline(t)
+}
+
 // SetWriteDeadline bounds pending and later sends; the zero time lifts the bound.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
 	c.writeWait.Store(int64(time.Until(t)))

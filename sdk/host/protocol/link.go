@@ -34,19 +34,13 @@ type link struct {
 	tensors  map[place][]byte // that the part has announced
 	err      error            // why it ended; nil before
 	debts    []*debt
-	armed    time.Time // the read deadline in force
+	armed    time.Time // the deadline in force
 	calling  debt      // the answer to a call
 	pending  wire.Op   // of that call; 0: there is none
 
 	answers chan wire.Header
 	text    []byte        // of the answer that was handed over last; set only while a call awaits one
 	read    chan struct{} // closed when the reader has ended
-}
-
-// debt is something that the part owes once it was asked for it.
-type debt struct {
-	due   time.Time // zero: nothing is owed
-	asked wire.Header
 }
 
 // kind is what of a link differs by the kind of its part.
@@ -140,50 +134,6 @@ func (l *link) send(h *wire.Header) error {
 
 // post sends a frame that nobody waits for: the reader learns why it could not be sent.
 func (l *link) post(h *wire.Header) { _ = l.conn.Post(h) }
-
-// owes adds something that the part may owe.
-func (l *link) owes(d *debt) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.debts = append(l.debts, d)
-}
-
-// expect says that the part owes the answer to a frame from now on; mu is held.
-func (l *link) expect(d *debt, asked *wire.Header) {
-	d.asked, d.due = *asked, time.Now().Add(l.process.Timeout)
-	if l.armed.IsZero() {
-		l.arm(d.due)
-	} // else something has been owed for longer
-}
-
-// came says that the part has paid; mu is held.
-func (l *link) came(d *debt) {
-	due := d.due
-	d.due = time.Time{}
-	if !due.Equal(l.armed) {
-		return
-	}
-	l.arm(time.Time{})
-	if oldest := l.oldest(); oldest != nil {
-		l.arm(oldest.due)
-	}
-}
-
-// arm sets the read deadline; mu is held.
-func (l *link) arm(due time.Time) {
-	l.armed = due
-	_ = l.conn.SetReadDeadline(due) // fails only once closed, and then reads fail too
-}
-
-// oldest is what has been owed for longest; mu is held.
-func (l *link) oldest() (oldest *debt) {
-	for _, d := range l.debts {
-		if !d.due.IsZero() && (oldest == nil || d.due.Before(oldest.due)) {
-			oldest = d
-		}
-	}
-	return oldest
-}
 
 func (l *link) readAll() {
 	defer close(l.read)
