@@ -61,7 +61,7 @@ class PsbenchModule(PsbenchRun):
                        "model_map": {self.case.key: {"plugin": self.case.key}}}, f)
         command = super().command(settings, trainers)
         run = command.index("run") + 1
-        return [*command[:run], "--registry", registry, *command[run:]]
+        return [*command[:run], "--registry", registry, "--no-user-registry", *command[run:]]
 
     def facts(self, result):
         """Torch and its threads, as all models say it."""
