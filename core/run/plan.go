@@ -15,6 +15,7 @@ import (
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host"
+	"github.com/psbench/psbench/sdk/host/layout"
 )
 
 // planAndPartition asks the trainers what they reduce together and what data they take,
@@ -22,8 +23,8 @@ import (
 // of the servers, which are known now.
 func (r *run) planAndPartition(ctx context.Context) error {
 	for _, t := range r.processes.trainers {
-		if t.holder(sdk.KindModel).model == nil {
-			return fmt.Errorf("%s has no model", t.Name)
+		if err := t.holder(sdk.KindModel).checkModel(); err != nil {
+			return err
 		}
 	}
 	r.model = *r.processes.trainers[0].holder(sdk.KindModel).model
@@ -51,6 +52,19 @@ func (r *run) planAndPartition(ctx context.Context) error {
 		return err
 	}
 	r.size(tables)
+	return nil
+}
+
+// checkModel says what is wrong with what the process says of its model.
+func (p *process) checkModel() error {
+	if p.model == nil {
+		return fmt.Errorf("%s: it did not describe its model when it was configured", p.Name)
+	}
+	for k := range p.model.Parameters {
+		if err := layout.CheckShape(&p.model.Parameters[k]); err != nil {
+			return fmt.Errorf("%s: %w", p.Name, err)
+		}
+	}
 	return nil
 }
 
