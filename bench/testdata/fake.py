@@ -86,6 +86,7 @@ def psbench_run(argv):
     p.add_argument("--server")
     p.add_argument("--model", default="DummyModel")
     p.add_argument("--registry")
+    p.add_argument("--no-user-registry", action="store_true")
     p.add_argument("--ddp-hook")
     p.add_argument("--create-criterion")
     p.add_argument("--data")
