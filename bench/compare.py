@@ -115,7 +115,7 @@ def parser():
     for name, (text, _) in SUBCOMMANDS.items():
         s = sub.add_parser(name, help=text, description=f"Measures {text}.")
         s.add_argument("--out", required=True, metavar="DIR", help="folder for the results")
-        if name not in ("start", "memory", "step"):
+        if name not in ("start", "memory", "step", "modulestep"):
             s.add_argument("--trainers", type=counts, help="counts of trainers or ranks, e.g. 1,2,4")
         if name in COMMUNICATION:
             s.add_argument("--sizes", type=sizes, help="sizes of the gradient, e.g. 4K,1M")

@@ -226,7 +226,7 @@ class Compare(harness.Compare):
         with open(os.path.join(self.out, "comparison.md")) as f:
             text = f.read()
         self.assertEqual(text, out.removesuffix("\n"))
-        self.assertEqual(text.count("### "), 17)
+        self.assertEqual(text.count("### "), 19)
         for command in ("comm pushpull --server average --ntrainer 2", "comm allreduce", "--transport tcp",
                         "--server average_batch", "torch_ps.py --hook rpc", "run --ntrainer 2"):
             self.assertIn(command, text)

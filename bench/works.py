@@ -146,7 +146,7 @@ def modules(hook, peer, title, name, target, counts):
             losses.append((module, ours.name, theirs.name))
     return Work(name, title, tuple(programs),
                 (RateTable(tuple(cases), "samples_per_second", "samples/s", target), LossTable(tuple(losses))),
-                trainers=counts, sizes=(), epochs=10)
+                trainers=counts, sizes=(), epochs=10, fixed=len(counts) == 1)
 
 
 def module_ddp():
