@@ -101,7 +101,7 @@ type timed struct {
 	ended chan struct{}
 }
 
-func startTimed(t *testing.T, ctx context.Context) *timed { //nolint:revive // the context is of the pass, not of the test
+func startTimed(t *testing.T, ctx context.Context, timeout time.Duration) *timed { //nolint:revive // the context is of the pass, not of the test
 	t.Helper()
 	w := &timed{steps: make(chan struct{}), ended: make(chan struct{})}
 	w.Role, _ = newEndless(t, func() {
@@ -110,6 +110,7 @@ func startTimed(t *testing.T, ctx context.Context) *timed { //nolint:revive // t
 		case <-ctx.Done():
 		}
 	})
+	w.Timeout = timeout
 	go func() {
 		defer close(w.ended)
 		_, w.cause = w.Train(ctx, stop.Length{})
@@ -161,7 +162,7 @@ func (w *timed) requireEnd(t *testing.T, iterations int) {
 // A trainer that comes to its bound before it is told the end waits there, and then goes on to
 // the end; one that is told before goes past its bound without a stop.
 func TestTimedPassEndsWhereItIsTold(t *testing.T) {
-	w := startTimed(t, t.Context())
+	w := startTimed(t, t.Context(), hosttest.Patience)
 	w.run(t, 3)
 	if b := w.Bound(0); b != 4 {
 		t.Fatalf("3 iterations ended, and the bound is %d", b)
@@ -172,7 +173,7 @@ func TestTimedPassEndsWhereItIsTold(t *testing.T) {
 	w.run(t, 2)
 	w.requireEnd(t, 6)
 
-	w = startTimed(t, t.Context())
+	w = startTimed(t, t.Context(), hosttest.Patience)
 	if b := w.Bound(time.Hour); b != 1 {
 		t.Fatalf("no iteration ended, and the bound is %d", b)
 	}
@@ -180,7 +181,7 @@ func TestTimedPassEndsWhereItIsTold(t *testing.T) {
 	w.run(t, 2)
 	w.requireEnd(t, 2)
 
-	w = startTimed(t, t.Context()) // its bound is the end
+	w = startTimed(t, t.Context(), hosttest.Patience) // its bound is the end
 	bound := w.Bound(0)
 	w.run(t, 1)
 	w.requireStill(t)
@@ -226,18 +227,17 @@ func TestPaceOfABound(t *testing.T) {
 // A trainer that stands at its bound waits for the core as long as for anything else, and not
 // where the run ends.
 func TestTrainerAtItsBoundWaitsNotForEver(t *testing.T) {
-	w := startTimed(t, t.Context())
+	w := startTimed(t, t.Context(), 200*time.Millisecond)
 	w.Bound(0)
-	w.Timeout = 50 * time.Millisecond
 	w.run(t, 1)
 	<-w.ended
-	if want := "trainer0 waited 0.05 s for the end of the pass from the core"; w.cause == nil || w.cause.Error() != want {
+	if want := "trainer0 waited 0.2 s for the end of the pass from the core"; w.cause == nil || w.cause.Error() != want {
 		t.Errorf("it ended with %v, want %s", w.cause, want)
 	}
 
 	enough := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	w = startTimed(t, ctx)
+	w = startTimed(t, ctx, hosttest.Patience)
 	w.Bound(0)
 	w.run(t, 1)
 	w.requireStill(t)
