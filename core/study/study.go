@@ -1,0 +1,79 @@
+// Package study is recorded runs as a matrix: cells, the runs of each, and the value that each
+// run has. What a sweep says, in sentences, tables and files, is made from a Study alone.
+package study
+
+import (
+	"time"
+
+	"github.com/psbench/psbench/core/result"
+)
+
+// Study is the runs of a sweep, or of folders and files that were given together.
+type Study struct {
+	Name string // what it was read from: a folder of a sweep, or several
+	Axes []Axis
+	// Cells are in the order of the plan: the last axis changes fastest. Those that were skipped,
+	// failed or are waiting are among them.
+	Cells []*Cell
+	// Baseline is the place in Cells of what the others are compared with.
+	Baseline int
+	// Again is the A/A cell, the baseline measured once more, or nil.
+	Again *Cell
+	// Warnings are one sentence each.
+	Warnings []string
+}
+
+// Axis is a configuration value, or some that change together, that differs between cells.
+type Axis struct {
+	Name   string
+	Values []string
+}
+
+// Cell is one point of the matrix.
+type Cell struct {
+	// ID is the same wherever the same experiment is run by the same binaries.
+	ID   string
+	Name string // its values on the axes that have several, e.g. "server=average ntrainer=2"
+	// Values are its places on the axes of the study.
+	Values []string
+	// Same is the cell, before this one in the order of the plan, whose experiment this is too: its
+	// runs are that one's. "" of a cell that runs itself.
+	Same string
+	// Skipped says why it is not run, "" if it is.
+	Skipped string
+	// Waiting is how many of its runs are still to come.
+	Waiting int
+	Runs    []*Run // that are done, in the order of their rounds
+	Failed  []Failure
+}
+
+// Run is one execution that came to its end.
+type Run struct {
+	Folder  string // or file
+	Round   int
+	Started time.Time
+	Seed    uint64
+	// Values are its metrics by name; what the run has nothing of is not in it.
+	Values map[string]float64
+	// Warnings are what the run itself said, and what its iterations show.
+	Warnings    []string
+	Environment result.Environment
+}
+
+// Failure is a run that did not come to its end.
+type Failure struct {
+	Folder string
+	Round  int
+	Reason string
+}
+
+// Of are the values of a metric, a run each, of those runs that have it, in the order of the rounds.
+func (c *Cell) Of(metric string) []float64 {
+	var values []float64
+	for _, r := range c.Runs {
+		if v, ok := r.Values[metric]; ok {
+			values = append(values, v)
+		}
+	}
+	return values
+}
