@@ -1,0 +1,188 @@
+package judge
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/internal/splitmix"
+)
+
+func newStream(seed uint64) *splitmix.Stream { return splitmix.New(seed, 0) }
+
+// ten are runs from a value on, 0.1 apart.
+func ten(from float64) []float64 {
+	runs := make([]float64, 10)
+	for i := range runs {
+		runs[i] = from + float64(i)/10
+	}
+	return runs
+}
+
+func TestCompare(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for name, c := range map[string]struct {
+		old, new []float64
+		floor    Floor
+		want     Change
+	}{
+		"more":                {ten(100), ten(110), Floor{0.01, 10}, Change{Change: 0.09955, Low: 0.09633, High: 0.10279, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: Better}},
+		"less":                {ten(110), ten(100), Floor{0.01, 10}, Change{Change: -0.09054, Low: -0.09321, High: -0.08786, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: Worse}},
+		"the same":            {ten(100), ten(100), Floor{0.01, 10}, Change{Low: -0.0029851, High: 0.0029940, P: 1, Adjusted: 1, Verdict: CannotTell, Needed: MostNeeded + 1}},
+		"below the floor":     {ten(100), ten(101), Floor{0.02, 10}, Change{Change: 0.00996, Low: 0.0069513, High: 0.0129741, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: CannotTell, Needed: 83}},
+		"below a fixed floor": {ten(100), ten(101), Floor{0.02, 0}, Change{Change: 0.00996, Low: 0.0069513, High: 0.0129741, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: CannotTell}},
+		"too few":             {ten(100)[:3], ten(110)[:3], Floor{0.01, 10}, Change{Change: 0.0999, Low: -inf, High: inf, P: 0.1, Adjusted: 0.1, Verdict: CannotTell, Needed: 4}},
+		"all equal":           {[]float64{5, 5, 5}, []float64{5, 5, 5}, Floor{0.01, 10}, Change{Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell, Needed: MostNeeded + 1}},
+		"from nothing":        {make([]float64, 6), ten(1)[:6], Floor{0.01, 10}, Change{Change: nan, Low: -inf, High: inf, P: 0.0021645, Adjusted: 0.0021645, Verdict: CannotTell}},
+		"below zero":          {[]float64{-6, -5, -4, -3, -2, -1}, []float64{1, 2, 3, 4, 5, 6}, Floor{0.01, 3}, Change{Change: 2, Low: 1.14286, High: 2.85714, P: 0.0021645, Adjusted: 0.0021645, Verdict: Better}},
+		"nothing old":         {nil, ten(1), Floor{0.01, 3}, Change{Change: nan, Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell}},
+		"no number":           {ten(1), []float64{1, nan}, Floor{0.01, 3}, Change{Change: nan, Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell}},
+	} {
+		old, fresh := slices.Clone(c.old), slices.Clone(c.new)
+		slices.Reverse(old)
+		got := Compare([]Pair{{old, fresh}}, true, c.floor)
+		if d := cmp.Diff([]Change{c.want}, got, near); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		slices.Reverse(old)
+		if d := cmp.Diff([][]float64{c.old, c.new}, [][]float64{old, fresh}, near); d != "" {
+			t.Errorf("%s: the runs are other ones now: %s", name, d)
+		}
+	}
+	if got := Compare(Against(ten(100), [][]float64{ten(110)}), false, Floor{0.01, 10})[0]; got.Verdict != Worse || !got.Proven() {
+		t.Errorf("where lower is better, more is %+v", got)
+	}
+}
+
+// Holm's method, by an example that is worked by hand.
+func TestHolm(t *testing.T) {
+	changes := []Change{{P: 0.03}, {P: 0.005}, {P: 0.04}, {P: 0.01}, {P: 0.005}, {P: 0.9}}
+	holm(changes)
+	var got []float64
+	for _, c := range changes {
+		got = append(got, c.Adjusted)
+	}
+	if d := cmp.Diff([]float64{0.09, 0.03, 0.09, 0.04, 0.03, 0.9}, got, near); d != "" {
+		t.Error(d)
+	}
+}
+
+// p is what counting all divisions of the runs into two sides gives: of those half as likely at most
+// to be so far off, on the side that is off, twice the share. With equal values it may be more, never less.
+func TestPIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		runs := rapid.SliceOfN(rapid.IntRange(0, 12), 3, 11).Draw(t, "runs")
+		old := rapid.IntRange(1, len(runs)-1).Draw(t, "old")
+		values := make([]float64, len(runs))
+		for i, r := range runs {
+			values[i] = float64(r)
+		}
+		want := counted(values, old)
+		got := Pair{values[:old], values[old:]}.mannWhitney()
+		distinct := len(slices.Compact(slices.Sorted(slices.Values(values)))) == len(values)
+		if got < want-1e-9 || distinct && got > want+1e-9 {
+			t.Fatalf("p is %v but by counting %v", got, want)
+		}
+	})
+}
+
+// counted is the two-sided p of the division of values before and from index old on.
+func counted(values []float64, old int) float64 {
+	u := func(in uint) (sum float64) {
+		for i, a := range values {
+			for j, b := range values {
+				if in>>i&1 == 1 && in>>j&1 == 0 {
+					sum += (1 + sign(a-b)) / 2
+				}
+			}
+		}
+		return sum
+	}
+	is := u(1<<old - 1)
+	below, above, all := 0.0, 0.0, 0.0
+	for in := range uint(1) << len(values) {
+		if bits.OnesCount(in) != old {
+			continue
+		}
+		all++
+		if x := u(in); x <= is {
+			below++
+			if x == is {
+				above++
+			}
+		} else {
+			above++
+		}
+	}
+	return min(1, 2*min(below, above)/all)
+}
+
+// The interval of the change excludes 0 where p is below 5 %, and nowhere else.
+func TestIntervalAgreesWithP(t *testing.T) {
+	random := seeded(6)
+	for range 2000 {
+		n, m := 2+random.IntN(11), 2+random.IntN(11)
+		p := Pair{normal(random, n), around(random, m, 100+2*random.Float64(), 0.01)}
+		low, high := p.interval()
+		if excludes := low > 0 || high < 0; excludes != (p.mannWhitney() < Alpha) {
+			t.Fatalf("the interval of %v is %v to %v, but p is %v", p, low, high, p.mannWhitney())
+		}
+	}
+}
+
+// The interval of the change holds the true one as often as it says, with many runs as well.
+func TestIntervalOfChangeHolds(t *testing.T) {
+	random := seeded(7)
+	for _, n := range []int{4, 10, 60} {
+		held, cases := 0, 1000
+		for range cases {
+			if low, high := (Pair{normal(random, n), around(random, n, 200, 0.01)}).interval(); low <= 1 && 1 <= high {
+				held++
+			}
+		}
+		if share := float64(held) / float64(cases); share < 0.935 {
+			t.Errorf("with %d runs %.3f of the intervals hold the change", n, share)
+		}
+	}
+}
+
+func TestFewestRuns(t *testing.T) {
+	for _, c := range []struct {
+		comparisons int
+		again       bool
+		want        int
+	}{
+		{1, false, 4}, {1, true, 3}, {5, false, 5}, {19, false, 6}, {23, false, 6}, {24, false, 7}, {19, true, 5}, {400, false, 9}, {0, false, 4},
+	} {
+		if got := FewestRuns(c.comparisons, c.again); got != c.want {
+			t.Errorf("%+v: %d runs", c, got)
+		}
+	}
+	if p := SmallestP(10, 10); math.Abs(p/1.0825e-5-1) > 1e-4 {
+		t.Errorf("the smallest p of ten against ten is %v", p)
+	}
+	if SmallestP(0, 10) != 1 || SmallestP(1, 1) != 1 || Provable(3, 3, 1) || !Provable(4, 4, 1) {
+		t.Error("few runs prove more than they can, or less")
+	}
+}
+
+// As many runs as are said to be needed prove the change in 4 of 5 studies, about.
+func TestNeeded(t *testing.T) {
+	random := seeded(8)
+	pairs := slices.Repeat([]Pair{{ten(100), ten(100)}}, 20)
+	for _, c := range []struct{ delta, floor float64 }{{0.012, 0.001}, {0.02, 0.001}, {0.05, 0.001}, {0.01, 0.011}, {0.02, 0.011}} {
+		n := runsFor(c.delta, 0.01, len(pairs), Floor{c.floor, 10})
+		floor := Floor{c.floor * math.Sqrt(10/float64(n)), n}
+		share := shareOf(200, func() bool {
+			pairs[0] = Pair{normal(random, n), around(random, n, 100*(1+c.delta), 0.01)}
+			return Compare(pairs, true, floor)[0].Proven()
+		})
+		if share < 0.70 || share > 0.92 && n > FewestRuns(len(pairs), false) {
+			t.Errorf("%+v: %d runs prove it in %.2f of studies", c, n, share)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// What the iterations of a run must show to be warned of. Of runs whose iterations are independent noise of
+// one distribution, whichever that is, 1 % at most are.
+const (
+	fewestIterations = 20
+	mostBlocks       = 40
+	drifting         = 0.003   // p of a trend or a step
+	leastDrift       = 0.02    // from one end to the other, relative
+	leastResemblance = 1.0 / 3 // that of normal noise with a correlation of 0.5
+	resembling       = 0.003   // p of it
+)
+
+// IterationWarnings says in words what makes the iterations of a run, in the order of time, no sample
+// of one thing: a trend, a step, or iterations that resemble the one before. Fewer than 20 are not
+// judged. They are those of a trainer, or of all with one number for each.
+func IterationWarnings(durations []float64) []string {
+	if len(durations) < fewestIterations || !finite(durations) {
+		return nil
+	}
+	if w := drift(durations); w != "" {
+		return []string{w} // which makes neighbours resemble each other as well
+	}
+	least := max(leastResemblance, z(1-resembling/2)/math.Sqrt(float64(len(durations)-1)))
+	if r := resemblance(durations); math.Abs(r) > least {
+		return []string{fmt.Sprintf("an iteration tells the next one (autocorrelation %.2f), so percentiles and means of iterations are less sure than their count suggests", math.Sin(math.Pi/2*r))}
+	}
+	return nil
+}
+
+// drift names the trend or the step within durations, whichever fits better; "" without either.
+func drift(durations []float64) string {
+	blocks := blocksOf(durations)
+	at, offStep := stepOf(blocks)
+	step, stepP := relative(medianOf(blocks[:at]), medianOf(blocks[at:])), pettitt(blocks)
+	slope, trendP := kendall(blocks)
+	center := medianOf(blocks)
+	trend := relative(center, center+slope*float64(len(blocks)-1))
+
+	isStep := stepP < drifting && math.Abs(step) > leastDrift
+	isTrend := trendP < drifting && math.Abs(trend) > leastDrift
+	if isStep && isTrend {
+		isStep = offStep < offLine(blocks, slope, center)
+	}
+	switch {
+	case isStep:
+		return fmt.Sprintf("a step within the run: iterations take%s from number %d of %d on", change(step), 1+at*len(durations)/len(blocks), len(durations))
+	case isTrend:
+		return fmt.Sprintf("a trend within the run: from the first of %d iterations to the last they take%s", len(durations), change(trend))
+	}
+	return ""
+}
+
+// change is a relative change in words.
+func change(relative float64) string {
+	if relative < 0 {
+		return fmt.Sprintf(" %.1f %% less", -100*relative)
+	}
+	return fmt.Sprintf(" %.1f %% more", 100*relative)
+}
+
+// blocksOf are the medians of up to 40 equal pieces of durations.
+func blocksOf(durations []float64) []float64 {
+	n := len(durations)
+	count := min(n, mostBlocks)
+	blocks := make([]float64, count)
+	for i := range blocks {
+		blocks[i] = medianOf(durations[i*n/count : (i+1)*n/count])
+	}
+	return blocks
+}
+
+// stepOf finds the step that values, two at least, are nearest to: it is before index at. Off is the sum
+// of their distances from it.
+func stepOf(values []float64) (at int, off float64) {
+	off = math.Inf(1)
+	for i := 1; i < len(values); i++ {
+		if o := offLevel(values[:i]) + offLevel(values[i:]); o < off {
+			at, off = i, o
+		}
+	}
+	return at, off
+}
+
+func offLevel(values []float64) (off float64) {
+	level := medianOf(values)
+	for _, v := range values {
+		off += math.Abs(v - level)
+	}
+	return off
+}
+
+// offLine is the sum of the distances of values from a line.
+func offLine(values []float64, slope, center float64) (off float64) {
+	for i, v := range values {
+		off += math.Abs(v - center - slope*(float64(i)-float64(len(values)-1)/2))
+	}
+	return off
+}
+
+// pettitt is p of Pettitt's test for a step in values, too high rather than too low.
+func pettitt(values []float64) float64 {
+	largest, u := 0.0, 0.0
+	for _, v := range values {
+		for _, w := range values {
+			u += sign(w - v)
+		}
+		largest = max(largest, math.Abs(u))
+	}
+	n := float64(len(values))
+	return min(1, 2*math.Exp(-6*largest*largest/(n*n*n+n*n)))
+}
+
+// kendall is the slope of values by Theil and Sen, and p of the trend by Mann and Kendall's test.
+func kendall(values []float64) (slope, p float64) {
+	n := float64(len(values))
+	var slopes []float64
+	s := 0.0
+	for i := range values {
+		for j := i + 1; j < len(values); j++ {
+			slopes = append(slopes, (values[j]-values[i])/float64(j-i))
+			s += sign(values[j] - values[i])
+		}
+	}
+	deviation := math.Sqrt(n * (n - 1) * (2*n + 5) / 18)
+	return medianOf(slopes), 2 * distuv.UnitNormal.Survival(max(0, math.Abs(s)-1)/deviation)
+}
+
+// resemblance is the correlation of neighbours in being above or below the median: 1 if all stay on
+// their side, -1 if they alternate. Outliers are worth no more in it than others.
+func resemblance(durations []float64) float64 {
+	center := medianOf(durations)
+	sum, last := 0.0, 0.0
+	for i, v := range durations {
+		side := sign(v - center)
+		if i > 0 {
+			sum += side * last
+		}
+		last = side
+	}
+	return sum / float64(len(durations)-1)
+}
+
+func sign(v float64) float64 {
+	switch {
+	case v > 0:
+		return 1
+	case v < 0:
+		return -1
+	}
+	return 0
+}

@@ -1,0 +1,100 @@
+// Package judge says what runs prove. The unit is the run: a value each, such as its throughput.
+// All functions are pure: they keep their arguments as they are, and what is random in them comes of
+// a seed. docs/statistics.md says what stands behind each number.
+package judge
+
+import (
+	"math"
+	"slices"
+
+	"golang.org/x/perf/benchmath"
+	"gonum.org/v1/gonum/stat"
+)
+
+// Alpha is the chance of a false proof that comparisons may have, all together.
+const Alpha = 0.05
+
+// IntervalRuns is how many runs the median needs for an interval of 95 % confidence.
+const IntervalRuns = 6
+
+// Estimate is what the runs of a cell say of its value.
+type Estimate struct {
+	N      int
+	Median float64
+	// Low and High are the confidence interval of the median; they are the Median where there is none.
+	Low, High float64
+	// Confidence is that of the interval, 0.95 or a bit more; 0 without one.
+	Confidence float64
+	// Spread is the sample standard deviation, of all runs, relative to the median: 0 below two runs
+	// and where the median is 0.
+	Spread float64
+	// HasInterval is true from IntervalRuns runs on.
+	HasInterval bool
+}
+
+// Of estimates the value of a cell from its runs, in any order. Without runs, or where one is not
+// finite, the median is NaN.
+func Of(runs []float64) Estimate {
+	e := Estimate{N: len(runs), Median: math.NaN(), Low: math.NaN(), High: math.NaN()}
+	if e.N == 0 || !finite(runs) {
+		return e
+	}
+	s := benchmath.AssumeNothing.Summary(sample(runs), 1-Alpha)
+	e.Median, e.Low, e.High = s.Center, s.Center, s.Center
+	if e.N >= 2 && s.Center != 0 {
+		e.Spread = stat.StdDev(runs, nil) / math.Abs(s.Center)
+	}
+	if !math.IsInf(s.Lo, 0) && !math.IsInf(s.Hi, 0) {
+		e.Low, e.High, e.Confidence, e.HasInterval = s.Lo, s.Hi, s.Confidence, true
+	}
+	return e
+}
+
+// PercentileSamples is how many samples percentile p, from 0 to 100, needs: so many that one lies
+// beyond it on average, which is 100 for p99 and 20 for p95.
+func PercentileSamples(p float64) int {
+	beyond := min(p, 100-p) / 100
+	if beyond <= 0 {
+		return math.MaxInt // the least and the largest value of what could be are never seen
+	}
+	return int(math.Ceil(1/beyond - 1e-9))
+}
+
+// Percentile is the smallest of the values that p percent of them, in any order, do not exceed. It is
+// not ok, and 0, with fewer than PercentileSamples.
+func Percentile(values []float64, p float64) (value float64, ok bool) {
+	if len(values) < PercentileSamples(p) || !finite(values) {
+		return 0, false
+	}
+	return stat.Quantile(p/100, stat.Empirical, slices.Sorted(slices.Values(values)), nil), true
+}
+
+// sample is a copy of values: benchmath sorts what it is given.
+func sample(values []float64) *benchmath.Sample {
+	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
+}
+
+func finite(values []float64) bool {
+	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+}
+
+// median is that of values in ascending order, of which there is one at least.
+func median(sorted []float64) float64 {
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// medianOf is the median of values in any order.
+func medianOf(values []float64) float64 { return median(slices.Sorted(slices.Values(values))) }
+
+// relative is the change from one value to another in parts of the first. Two zeros are no change;
+// from zero to anything else it is NaN.
+func relative(from, to float64) float64 {
+	if from == to {
+		return 0
+	}
+	if from == 0 {
+		return math.NaN()
+	}
+	return (to - from) / math.Abs(from)
+}

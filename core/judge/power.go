@@ -1,0 +1,94 @@
+package judge
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/combin"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// MostNeeded is beyond what anybody runs: a change that needs more runs is not told by runs.
+const MostNeeded = 10_000
+
+// power is the share of studies that prove a change with as many runs as are needed.
+const power = 0.8
+
+// SmallestP is the smallest p that so many old and new runs can have: that of runs which do not overlap.
+func SmallestP(old, new int) float64 {
+	if old < 1 || new < 1 {
+		return 1
+	}
+	return min(1, 2*math.Exp(-combin.LogGeneralizedBinomial(float64(old+new), float64(old))))
+}
+
+// Provable says whether so many old and new runs can prove anything in so many comparisons.
+func Provable(old, new, comparisons int) bool {
+	return SmallestP(old, new)*float64(max(1, comparisons)) < Alpha
+}
+
+// FewestRuns is how many runs each cell needs so that anything can be proven in so many comparisons
+// with the baseline, which has twice as many where it is run again.
+func FewestRuns(comparisons int, again bool) int {
+	for n := 1; ; n++ {
+		old := n
+		if again {
+			old = 2 * n
+		}
+		if Provable(old, n, comparisons) {
+			return n
+		}
+	}
+}
+
+// needed is how many runs on each side would prove a change as large as this one, if it is there.
+func (p Pair) needed(c Change, comparisons int, floor Floor) int {
+	delta := math.Abs(c.Change)
+	switch {
+	case math.IsNaN(delta) || floor.Runs == 0 && delta <= floor.Change:
+		return 0
+	case delta == 0:
+		return MostNeeded + 1
+	}
+	have := min(len(p.Old), len(p.New))
+	return max(runsFor(delta, p.noise(), comparisons, floor), have+1)
+}
+
+// runsFor is how many runs on each side prove a change delta with power. For the test that is the sample
+// size of normal noise with Guenther's correction for few runs, divided by the efficiency of Mann and
+// Whitney's, 3/pi; the floor falls with the root of the runs, and the change must be above it as surely.
+func runsFor(delta, noise float64, comparisons int, floor Floor) int {
+	test := z(1 - Alpha/float64(comparisons)/2)
+	sigmas := (test + z(power)) * noise / delta
+	runs := math.Pi / 3 * (2*sigmas*sigmas + test*test/4)
+	if floor.Runs > 0 {
+		ratio := floor.Change / delta * (1 + z(power)/z(1-Alpha/2))
+		runs = max(runs, float64(floor.Runs)*ratio*ratio)
+	}
+	return max(int(min(math.Ceil(runs), MostNeeded+1)), FewestRuns(comparisons, false))
+}
+
+// noise is the standard deviation of the runs of a side relative to their median, as that of normal noise
+// which has their median absolute deviation: a few slow runs hardly matter to the test either.
+func (p Pair) noise() float64 {
+	var deviations, all []float64
+	for _, side := range [][]float64{p.Old, p.New} {
+		center := medianOf(side)
+		for _, v := range side {
+			d := relative(center, v)
+			if math.IsNaN(d) {
+				d = 1
+			}
+			deviations, all = append(deviations, math.Abs(d)), append(all, d)
+		}
+	}
+	slices.Sort(deviations)
+	if m := median(deviations); m > 0 {
+		return m / z(0.75)
+	}
+	return stat.StdDev(append(all, 0), nil)
+}
+
+// z is a quantile of the normal distribution.
+func z(p float64) float64 { return distuv.UnitNormal.Quantile(p) }

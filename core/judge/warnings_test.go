@@ -1,0 +1,144 @@
+package judge
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRunWarnings(t *testing.T) {
+	tight := []float64{100, 101, 99.5, 100.5, 100.2, 99.8}
+	for name, c := range map[string]struct {
+		runs []float64
+		want []string
+	}{
+		"none":         {nil, nil},
+		"five":         {[]float64{1, 2, 3, 4, 5}, []string{"too few runs: 5, but the median has a confidence interval from 6 on"}},
+		"six":          {tight, nil},
+		"no number":    {append([]float64{math.NaN()}, tight...), []string{"a run has no finite value, so the median of the runs means nothing"}},
+		"all the same": {[]float64{5, 5, 5, 5, 5, 5}, nil},
+		"one outlier":  {append([]float64{150}, tight...), nil},
+		"two clusters": {append([]float64{110, 110.4, 109.5}, tight...), []string{"the runs are in two clusters: 6 around 100.1 and 3 around 110 (+9.9 %), so their median may be of neither"}},
+		"two values":   {[]float64{5, 6, 5, 6, 5, 6}, []string{"the runs are in two clusters: 3 around 5 and 3 around 6 (+20.0 %), so their median may be of neither"}},
+		"from zero":    {[]float64{0, 6, 0, 6, 0, 6}, []string{"the runs are in two clusters: 3 around 0 and 3 around 6, so their median may be of neither"}},
+	} {
+		before := slices.Clone(c.runs)
+		if got := RunWarnings(c.runs); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q", name, got)
+		}
+		if len(before) > 0 && before[len(before)-1] != c.runs[len(before)-1] {
+			t.Errorf("%s: the runs are sorted now", name)
+		}
+	}
+}
+
+// Normal noise is warned of in 1 % of cells at most, and clusters ten deviations apart in most.
+func TestClustersAreRare(t *testing.T) {
+	random := seeded(9)
+	for _, n := range []int{6, 7, 8, 10, 12, 15, 20, 50, 200} {
+		share := shareOf(4000, func() bool { return len(RunWarnings(normal(random, n))) > 0 })
+		if share > 0.0135 {
+			t.Errorf("%d runs of noise are warned of in %.4f of cells", n, share)
+		}
+	}
+	if share := shareOf(1000, func() bool {
+		return len(RunWarnings(slices.Concat(normal(random, 6), around(random, 4, 110, 0.01)))) > 0
+	}); share < 0.85 {
+		t.Errorf("clusters are found in %.3f of cells", share)
+	}
+}
+
+func shareOf(cases int, is func() bool) float64 {
+	n := 0
+	for range cases {
+		if is() {
+			n++
+		}
+	}
+	return float64(n) / float64(cases)
+}
+
+// iterations are noise of 10 % around 20 ms, changed by a factor that depends on the place from 0 to 1.
+func iterations(random *rand.Rand, n int, factor func(place float64) float64) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = 20 * (1 + 0.1*random.NormFloat64()) * factor(float64(i)/float64(n))
+	}
+	return out
+}
+
+func same(float64) float64 { return 1 }
+
+// autoregressive is noise in which each value resembles the one before it.
+func autoregressive(random *rand.Rand, n int, correlation float64) []float64 {
+	out, x := make([]float64, n), random.NormFloat64()
+	for i := range out {
+		out[i] = 20 * (1 + 0.1*x)
+		x = correlation*x + math.Sqrt(1-correlation*correlation)*random.NormFloat64()
+	}
+	return out
+}
+
+func TestIterationWarnings(t *testing.T) {
+	random := seeded(10)
+	step := func(place float64) float64 {
+		if place < 0.25 {
+			return 1
+		}
+		return 1.3
+	}
+	for name, c := range map[string]struct {
+		durations []float64
+		want      []string // what the warnings begin with
+	}{
+		"too few":       {iterations(random, 19, func(p float64) float64 { return 1 + p }), nil},
+		"noise":         {iterations(random, 1000, same), nil},
+		"a trend":       {iterations(random, 1000, func(p float64) float64 { return 1 + 0.2*p }), []string{"a trend within the run: from the first of 1000 iterations to the last they take 1"}},
+		"getting fast":  {iterations(random, 1000, func(p float64) float64 { return 1 - 0.2*p }), []string{"a trend within the run: from the first of 1000 iterations to the last they take 2"}},
+		"a step":        {iterations(random, 1000, step), []string{"a step within the run: iterations take 3"}},
+		"a small trend": {iterations(random, 100000, func(p float64) float64 { return 1 + 0.01*p }), nil},
+		"resemblance":   {autoregressive(random, 1000, 0.75), []string{"an iteration tells the next one (autocorrelation 0.7"}},
+		"alternating":   {autoregressive(random, 1000, -0.75), []string{"an iteration tells the next one (autocorrelation -0.7"}},
+		"all the same":  {slices.Repeat([]float64{3}, 50), nil},
+		"all zero":      {make([]float64, 50), nil},
+		"no number":     {slices.Repeat([]float64{3, math.NaN()}, 50), nil},
+	} {
+		before := slices.Clone(c.durations)
+		got := IterationWarnings(c.durations)
+		if !slices.EqualFunc(got, c.want, strings.HasPrefix) {
+			t.Errorf("%s: %q", name, got)
+		}
+		if before[len(before)-1] != c.durations[len(before)-1] && !math.IsNaN(before[len(before)-1]) {
+			t.Errorf("%s: the iterations are sorted now", name)
+		}
+	}
+	late := IterationWarnings(iterations(random, 1000, step))
+	if len(late) != 1 || !strings.Contains(late[0], "from number 251 of 1000 on") {
+		t.Errorf("the step at 250 is %q", late)
+	}
+}
+
+// Independent noise is warned of in 1 % of runs at most, whatever its distribution.
+func TestIterationWarningsAreRare(t *testing.T) {
+	random := seeded(11)
+	for name, draw := range map[string]func() float64{
+		"normal":      func() float64 { return 1 + 0.1*random.NormFloat64() },
+		"exponential": func() float64 { return 1 + 0.1*random.ExpFloat64() },
+		"heavy":       func() float64 { return 1 + 0.01*math.Exp(2*random.NormFloat64()) },
+	} {
+		for _, n := range []int{20, 25, 100, 1000} {
+			share := shareOf(800, func() bool {
+				v := make([]float64, n)
+				for i := range v {
+					v[i] = draw()
+				}
+				return len(IterationWarnings(v)) > 0
+			})
+			if share > 0.016 {
+				t.Errorf("%d iterations of %s noise are warned of in %.4f of runs", n, name, share)
+			}
+		}
+	}
+}
