@@ -1,0 +1,158 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// extension is that of the files of journals.
+const extension = ".jsonl"
+
+// line is an event as it is written.
+type line struct {
+	Sum   string          `json:"sum"` // XXH64 of the bytes of the event
+	Event json.RawMessage `json:"event"`
+}
+
+func sum(event []byte) string { return fmt.Sprintf("%016x", xxhash.Sum64(event)) }
+
+// Options are what tests change.
+type Options struct {
+	Now func() time.Time // time.Now without one
+	// Step is called at every point at which psbench may be killed; nil calls nobody.
+	Step func(point string)
+}
+
+// Writer appends events to a file of its own. One goroutine uses it.
+type Writer struct {
+	file       *os.File
+	generation uint64
+	sequence   uint64
+	options    Options
+	err        error // after one that failed nobody knows what the file holds
+}
+
+// Create makes a journal in dir, which is made if it is not there. Its generation must be above
+// those of all events that were read under the same lock.
+func Create(dir string, generation uint64, o Options) (*Writer, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	w := &Writer{generation: generation, options: o}
+	w.at("journal before create")
+	if err := w.create(dir); err != nil {
+		if w.file != nil {
+			_ = w.file.Close()
+		}
+		return nil, fmt.Errorf("the journal in %s cannot be made: %w", quote.Word(dir), reason(err))
+	}
+	w.at("journal after create")
+	return w, nil
+}
+
+func (w *Writer) create(dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { // #nosec G301 -- results are for others to read
+		return err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	host = strings.Map(func(r rune) rune {
+		if strings.ContainsRune("-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", r) {
+			return r
+		}
+		return '_'
+	}, host)
+	stem := fmt.Sprintf("%s-%d-%s", host, os.Getpid(), w.options.Now().UTC().Format("20060102T150405.000000000"))
+	for again := 0; w.file == nil; again++ { // a clock that goes back gives a name twice
+		name := stem + extension
+		if again > 0 {
+			name = fmt.Sprintf("%s-%d%s", stem, again, extension)
+		}
+		w.file, err = os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644) // #nosec G302 G304 -- results are for others to read
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	// The names of the file and of its folder must last as long as what is in them.
+	if err := SyncFolder(dir); err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Dir(dir))
+}
+
+// SyncFolder makes the names in a folder outlast a loss of power.
+func SyncFolder(dir string) error {
+	f, err := os.Open(dir) // #nosec G304 -- a folder of the sweep
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	return f.Sync()
+}
+
+// Append writes an event, which is on the disk when it returns. After an error it writes no more.
+func (w *Writer) Append(e Event) error {
+	if w.err == nil {
+		if err := w.append(e); err != nil {
+			w.err = fmt.Errorf("the journal %s cannot be written: %w", quote.Word(w.file.Name()), reason(err))
+		}
+	}
+	return w.err
+}
+
+func (w *Writer) append(e Event) error {
+	e.Generation, e.Sequence = w.generation, w.sequence+1
+	if e.Time.IsZero() {
+		e.Time = w.options.Now().UTC()
+	}
+	event, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(line{Sum: sum(event), Event: event})
+	if err != nil {
+		return err
+	}
+	point := string(e.State) + " " + e.Run
+	w.at("journal before write: " + point)
+	if _, err := w.file.Write(append(text, '\n')); err != nil {
+		return err
+	}
+	w.at("journal before sync: " + point)
+	if err := w.file.Sync(); err != nil {
+		return err
+	}
+	w.sequence++
+	w.at("journal after sync: " + point)
+	return nil
+}
+
+// Close gives the file back; every event is on the disk already.
+func (w *Writer) Close() error { return w.file.Close() }
+
+func (w *Writer) at(point string) {
+	if w.options.Step != nil {
+		w.options.Step(point)
+	}
+}
+
+// reason is an error without the path, which is said before it.
+func reason(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
