@@ -1,0 +1,77 @@
+package sweep
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// MostRepeats bounds the rounds of a sweep.
+const MostRepeats = 1_000_000
+
+// check says what is wrong with a plan, if anything is: whoever has a checked one can rely on its
+// places, its names of files and its identity.
+func (p *Plan) check() error {
+	switch {
+	case p.Repeats < 1 || p.Repeats > MostRepeats:
+		return fmt.Errorf("repeats is %d but must be from 1 to %d", p.Repeats, MostRepeats)
+	case p.Budget.Time < 0 || p.Budget.Failures < 0:
+		return errors.New("the budget is negative")
+	case p.Baseline < 0 || p.Baseline >= len(p.Cells) || !p.Cells[p.Baseline].Runs():
+		return fmt.Errorf("baseline is %d, which is the place of no cell that runs", p.Baseline)
+	}
+	sums := map[string]string{}
+	for _, b := range p.Binaries {
+		if sum, err := hex.DecodeString(b.SHA256); err != nil || len(sum) != 32 || !filepath.IsAbs(b.Path) || sums[b.Path] != "" {
+			return fmt.Errorf("binary %s must have an absolute path of its own and a SHA-256", quote.String(b.Name))
+		}
+		sums[b.Path] = b.SHA256
+	}
+	ids, names := map[string]bool{}, map[string]bool{}
+	for _, c := range p.Cells {
+		if err := c.check(len(p.Axes), sums, ids); err != nil {
+			return fmt.Errorf("cell %s: %w", quote.String(c.Name), err)
+		}
+		if _, known := ids[c.ID]; known || names[c.Name] {
+			return fmt.Errorf("cell %s is there twice", quote.String(c.Name))
+		}
+		ids[c.ID], names[c.Name] = c.Runs(), true
+	}
+	if id := p.identity(); id != p.Identity {
+		return fmt.Errorf("the identity is %s, but that of the cells is %s: somebody changed one of them", quote.String(p.Identity), id)
+	}
+	return nil
+}
+
+// check is given the cells before it: their IDs, and whether they run themselves.
+func (c Cell) check(axes int, sums map[string]string, before map[string]bool) error {
+	if len(c.Values) != axes {
+		return fmt.Errorf("it has %d values for %d axes", len(c.Values), axes)
+	}
+	if c.Skipped == "" {
+		n, _ := c.Config[SeedKey].(json.Number)
+		if _, err := strconv.ParseUint(string(n), 10, 64); err != nil {
+			return fmt.Errorf("%s of its configuration is %s but must be a whole number", SeedKey, quote.String(fmt.Sprint(c.Config[SeedKey])))
+		}
+		for _, path := range append([]string{c.Binary}, c.Plugins...) {
+			if sums[path] == "" {
+				return fmt.Errorf("it is run by %s, of which there is no checksum", quote.Word(path))
+			}
+		}
+	}
+	if id := c.identity(sums); c.ID != id {
+		return fmt.Errorf("its ID is %s, but that of its configuration is %s: somebody changed one of them", quote.String(c.ID), id)
+	}
+	if c.Same != "" && !before[c.Same] {
+		return fmt.Errorf("it is the same as %s, which is no cell before it that runs", quote.String(c.Same))
+	}
+	if c.Expected < 0 {
+		return fmt.Errorf("its expected time is negative")
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package sweep
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Difference is what a plan has otherwise than the one that a sweep was begun with.
+type Difference struct {
+	// Changed are values that the same cells have otherwise now.
+	Changed []Change
+	// Binaries are those whose files are others now, or gone.
+	Binaries []Change
+	// Added and Removed are the names of cells that run.
+	Added, Removed []string
+	// Repeats, Baseline and Again are changes of the plan itself, nil where there is none.
+	Repeats, Baseline, Again *Change
+}
+
+// Change is a value before and now.
+type Change struct {
+	Name     string   // a key of the configuration, a part, the name of a binary
+	Old, New string   // "" where there is none
+	Cells    []string // whose value it is
+}
+
+// Compare says what is otherwise in the plan that was computed now than in the recorded one.
+func (p *Plan) Compare(now *Plan) Difference {
+	var d Difference
+	before := map[string]Cell{} // by ID and by name
+	for _, i := range p.Running() {
+		c := p.Cells[i]
+		before[c.ID], before[c.Name] = c, c
+	}
+	kept := map[string]bool{} // IDs before
+	changes := map[string]*Change{}
+	for _, i := range now.Running() {
+		c := now.Cells[i]
+		if _, same := before[c.ID]; same {
+			kept[c.ID] = true
+		} else if old, changed := before[c.Name]; changed {
+			kept[old.ID] = true
+			compareCells(changes, old, c)
+		} else {
+			d.Added = append(d.Added, c.Name)
+		}
+	}
+	for _, i := range p.Running() {
+		if c := p.Cells[i]; !kept[c.ID] {
+			d.Removed = append(d.Removed, c.Name)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(changes)) {
+		d.Changed = append(d.Changed, *changes[key])
+	}
+	d.Binaries = compareBinaries(p.Binaries, now.Binaries)
+	d.Repeats = change("repeats", fmt.Sprint(p.Repeats), fmt.Sprint(now.Repeats))
+	d.Again = change("again", fmt.Sprint(p.Again), fmt.Sprint(now.Again))
+	if before, after := p.Cells[p.Baseline], now.Cells[now.Baseline]; before.ID != after.ID && before.Name != after.Name {
+		d.Baseline = change("baseline", before.Name, after.Name)
+	}
+	return d
+}
+
+// None says that the plans run the same.
+func (d Difference) None() bool { return d.Extends() && d.Repeats == nil && len(d.Added) == 0 }
+
+// Extends says that the plan of now only has more cells, or another number of repeats.
+func (d Difference) Extends() bool {
+	return len(d.Changed)+len(d.Binaries)+len(d.Removed) == 0 && d.Baseline == nil && d.Again == nil
+}
+
+// Lines are the difference for people, a sentence each.
+func (d Difference) Lines() []string {
+	var lines []string
+	for _, c := range slices.Concat(d.Changed, d.Binaries) {
+		line := fmt.Sprintf("%s was %s and is %s", c.Name, orNone(c.Old), orNone(c.New))
+		if len(c.Cells) > 0 {
+			line += " in " + someOf(c.Cells)
+		}
+		lines = append(lines, line)
+	}
+	for _, c := range []*Change{d.Repeats, d.Baseline, d.Again} {
+		if c != nil {
+			lines = append(lines, fmt.Sprintf("%s was %s and is %s", c.Name, c.Old, c.New))
+		}
+	}
+	for _, set := range []struct {
+		what  string
+		cells []string
+	}{{"removed", d.Removed}, {"added", d.Added}} {
+		if len(set.cells) > 0 {
+			lines = append(lines, set.what+": "+someOf(set.cells))
+		}
+	}
+	return lines
+}
+
+func orNone(value string) string {
+	if value == "" {
+		return "nothing"
+	}
+	return value
+}
+
+// someOf names a few of many cells.
+func someOf(cells []string) string {
+	const most = 3
+	if len(cells) == 1 {
+		return "cell " + cells[0]
+	}
+	if len(cells) <= most {
+		return "cells " + strings.Join(cells, "; ")
+	}
+	return fmt.Sprintf("%d cells, of which the first is %s", len(cells), cells[0])
+}
+
+func change(name, before, now string) *Change {
+	if before == now {
+		return nil
+	}
+	return &Change{Name: name, Old: before, New: now}
+}
+
+// compareCells notes what a cell has otherwise now, beside what other cells have so too.
+func compareCells(changes map[string]*Change, before, now Cell) {
+	was, is := flat(before), flat(now)
+	all := maps.Clone(was)
+	maps.Copy(all, is)
+	for key := range all {
+		if was[key] == is[key] {
+			continue
+		}
+		id := strings.Join([]string{key, was[key], is[key]}, "\x00")
+		if changes[id] == nil {
+			changes[id] = &Change{Name: key, Old: was[key], New: is[key]}
+		}
+		changes[id].Cells = append(changes[id].Cells, now.Name)
+	}
+}
+
+// flat is what a cell's identity is made of, but for the binaries, by key.
+func flat(c Cell) map[string]string {
+	out := map[string]string{}
+	for kind, key := range c.Parts {
+		out[kind] = key
+	}
+	for key, value := range c.Config {
+		if settings, ok := value.(map[string]any); ok && key == "set" {
+			for kind, values := range settings {
+				values, _ := values.(map[string]any)
+				for name, value := range values {
+					out[kind+"."+name] = show(value)
+				}
+			}
+		} else if !slices.Contains(places, key) {
+			out[key] = show(value)
+		}
+	}
+	return out
+}
+
+// show is a value as JSON.
+func show(v any) string {
+	text, err := json.Marshal(canonical(v))
+	if err != nil {
+		panic(err) // what was read from JSON can be written as JSON
+	}
+	return string(text)
+}
+
+func compareBinaries(before, now []Binary) []Change {
+	sums := func(list []Binary) map[string]string {
+		out := map[string]string{}
+		for _, b := range list {
+			out[b.Name] = b.SHA256
+		}
+		return out
+	}
+	was, is := sums(before), sums(now)
+	var out []Change
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		if sum, there := is[name]; there && sum != was[name] {
+			out = append(out, Change{Name: "binary " + name, Old: "sha256 " + was[name][:12], New: "sha256 " + sum[:12]})
+		}
+	}
+	return out
+}

@@ -1,0 +1,106 @@
+package sweep
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// places are the options that say where something is: what is there counts, and not the place.
+var places = []string{"config", "registry", "no_user_registry", "model_config_path", "data_config_path", "server_config_path", "trainer_config_path"}
+
+// Identify gives every cell its ID, and the plan its own.
+func (p *Plan) Identify() {
+	sums := p.sums()
+	for i := range p.Cells {
+		p.Cells[i].ID = p.Cells[i].identity(sums)
+	}
+	p.Identity = p.identity()
+}
+
+// sums are those of the binaries by path.
+func (p *Plan) sums() map[string]string {
+	sums := map[string]string{}
+	for _, b := range p.Binaries {
+		sums[b.Path] = b.SHA256
+	}
+	return sums
+}
+
+// identity is the hash of what runs, in whatever order.
+func (p *Plan) identity() string {
+	var ids []string
+	for _, i := range p.Running() {
+		ids = append(ids, p.Cells[i].ID)
+	}
+	slices.Sort(ids)
+	if p.Again {
+		ids = append(ids, AgainID, p.Cells[p.Baseline].ID)
+	}
+	return hash(ids)
+}
+
+// identity is that of the experiment of a cell; one that has no runs is known by its name.
+func (c Cell) identity(sums map[string]string) string {
+	if !c.Runs() {
+		return short([]any{"no runs", c.Name})
+	}
+	return short(c.experiment(sums))
+}
+
+// experiment is all that an equal experiment has equal.
+func (c Cell) experiment(sums map[string]string, unused ...string) any {
+	config := maps.Clone(c.Config)
+	for _, key := range slices.Concat(places, unused) {
+		delete(config, key)
+	}
+	plugins := make([]string, len(c.Plugins))
+	for i, path := range c.Plugins {
+		plugins[i] = sums[path]
+	}
+	slices.Sort(plugins)
+	return []any{canonical(config), c.Parts, sums[c.Binary], plugins}
+}
+
+// canonical writes equal numbers alike.
+func canonical(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for key, value := range v {
+			out[key] = canonical(value)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, value := range v {
+			out[i] = canonical(value)
+		}
+		return out
+	case json.Number:
+		if _, err := strconv.ParseUint(string(v), 10, 64); err == nil {
+			return v
+		}
+		f, err := v.Float64()
+		if err != nil {
+			return v
+		}
+		return json.Number(strconv.FormatFloat(f, 'g', -1, 64))
+	}
+	return v
+}
+
+func short(v any) string { return hash(v)[:16] }
+
+// hash is the SHA-256 of a value's JSON, which has the keys of objects in order.
+func hash(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // what was read from JSON can be written as JSON
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
