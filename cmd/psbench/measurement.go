@@ -52,7 +52,7 @@ func measure[R outcome](ctx context.Context, a *app, opts option.Options, m meas
 		return none, err
 	}
 	res, err := m.run(ctx, progress, cluster.Options{
-		Output: outputOf(progress, opts), Ending: func() func() { return bounded(ctx) },
+		Output: outputOf(progress, opts), Ending: func() func() { return bounded(ctx) }, Kept: opts.JSON != "",
 	})
 	progress.Done()
 	if res == none {

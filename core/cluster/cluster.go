@@ -25,6 +25,9 @@ type Options struct {
 	// Open makes what starts the run's processes, of which there are so many. Without it
 	// they run on the core's host.
 	Open func(processes int) (Starter, error)
+	// Kept says that the result is not only shown: then it has what takes a while to find out about
+	// the machine, once the run is over.
+	Kept bool
 }
 
 // Cluster is the processes of one run.

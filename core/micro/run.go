@@ -39,6 +39,7 @@ type Options struct {
 type session struct {
 	plan     *Plan
 	progress Progress
+	kept     bool
 	cluster  *cluster.Cluster
 	noise    *noise.Meter
 	ranks    []*ranks
@@ -53,7 +54,7 @@ type session struct {
 // when it returns.
 func Run(ctx context.Context, p *Plan, o Options) (*Result, error) {
 	s := newSession(p)
-	s.progress = o.Progress
+	s.progress, s.kept = o.Progress, o.Kept
 	s.result = newResult(o)
 	s.result.plan = p
 	s.cluster = cluster.New(p.Timeout, s.all, o.Options)
@@ -87,6 +88,9 @@ func (s *session) report(err error) {
 		return
 	}
 	s.result.Environment.CaptureGPUs()
+	if s.kept {
+		s.result.Environment.CaptureCopy()
+	}
 	cluster.CompletePlugins(s.result.Plugins, s.all, true)
 	s.result.Complete = err == nil
 	s.result.addLimits(s.limits)

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/psbench/psbench/core/machine"
 	"github.com/psbench/psbench/internal/simd"
 )
 
@@ -36,6 +37,7 @@ type Environment struct {
 	GPUs []GPU `json:"gpus"`
 	// GPUTopology is what "nvidia-smi topo -m" prints.
 	GPUTopology string `json:"gpu_topology,omitempty"`
+	machine.Facts
 }
 
 // BLAS is what multiplies matrices, as the parts in a process report it.
@@ -62,12 +64,17 @@ func Capture() Environment {
 		SIMD:      simdLevel(),
 		BLAS:      []BLAS{},
 		GPUs:      []GPU{},
+		Facts:     machine.Read(os.Environ()),
 	}
 }
 
 // CaptureGPUs adds the GPUs of this machine and how they are connected. That takes
 // another program, so it is best done when nothing is measured.
 func (e *Environment) CaptureGPUs() { e.GPUs, e.GPUTopology = captureGPUs(nvidiaTimeout) }
+
+// CaptureCopy adds how fast memory is copied, which takes some 50 ms in which nothing else may be
+// measured.
+func (e *Environment) CaptureCopy() { e.Copy = machine.MeasureCopy() }
 
 // simdLevel is what the kernels of every process use: the environment is the same.
 func simdLevel() string {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/core/machine"
 	"github.com/psbench/psbench/core/noise"
 	"github.com/psbench/psbench/internal/metric"
 	"github.com/psbench/psbench/sdk"
@@ -34,6 +35,11 @@ func example() *Result {
 		Environment: Environment{
 			"v1", "a3139f6", "go1", "linux", "amd64", "6.1", "cpu", 2, 4096, "avx2",
 			[]BLAS{{"openblas", "libopenblas.so.0", "Zen", "1"}}, []GPU{{"H100", "550.54", 81559}}, "GPU0 X",
+			machine.Facts{
+				Affinity: "0-1", Governor: "performance", Caches: []machine.Cache{{Level: 1, KiB: 48, CPUs: "0"}},
+				Limits: &machine.Limits{CPUs: 1.5, MemoryBytes: 1 << 30}, Copy: &machine.Copy{GBps: 12.5, Bytes: 1 << 26, Cores: 2},
+				Load: new(0.25), Clock: &machine.Clock{Source: "tsc", StepNS: 23}, Variables: map[string]string{"GOGC": "off"},
+			},
 		},
 		Warnings:  []string{"a warning"},
 		Transport: "unix",

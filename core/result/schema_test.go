@@ -24,7 +24,7 @@ const (
 func generateSchema(t *testing.T) []byte {
 	t.Helper()
 	r := &jsonschema.Reflector{Anonymous: true}
-	for _, folder := range []string{"./core/result", "./core/noise", "./comm", "./internal/metric"} {
+	for _, folder := range []string{"./core/result", "./core/noise", "./core/machine", "./comm", "./internal/metric"} {
 		if err := r.AddGoComments("github.com/psbench/psbench", folder); err != nil {
 			t.Fatal(err)
 		}

@@ -116,6 +116,9 @@ func (r *run) report(err error) {
 	if !r.o.Summarize { // nobody looks at the machine of a comparison
 		r.result.Environment.CaptureGPUs()
 	}
+	if r.o.Kept {
+		r.result.Environment.CaptureCopy()
+	}
 	r.result.Complete = err == nil
 }
 

@@ -1,0 +1,118 @@
+package machine
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Cache is a cache of data.
+type Cache struct {
+	Level int `json:"level"`
+	KiB   int `json:"kib"`
+	// CPUs are those that share it, as the kernel lists them.
+	CPUs string `json:"cpus,omitempty"`
+}
+
+// String is as in "L1d 48 KiB".
+func (c Cache) String() string {
+	name := fmt.Sprintf("L%d", c.Level)
+	if c.Level == 1 {
+		name += "d"
+	}
+	return fmt.Sprintf("%s %d KiB", name, c.KiB)
+}
+
+const cpuFolder = "sys/devices/system/cpu"
+
+// most is how many CPUs a machine may have: more are no list of CPUs.
+const most = 1 << 16
+
+// allowed finds the CPUs that a process may run on in its status.
+func allowed(status string) string {
+	for line := range strings.Lines(status) {
+		if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
+			list = strings.TrimSpace(list)
+			if parseCPUs(list) == nil {
+				return ""
+			}
+			return list
+		}
+	}
+	return ""
+}
+
+// parseCPUs reads a list such as 0-3,8; nil if it is none.
+func parseCPUs(list string) []int {
+	var cpus []int
+	for part := range strings.SplitSeq(list, ",") {
+		from, to, ranged := strings.Cut(part, "-")
+		if !ranged {
+			to = from
+		}
+		first, err1 := strconv.ParseUint(from, 10, 16)
+		last, err2 := strconv.ParseUint(to, 10, 16)
+		if err1 != nil || err2 != nil || last < first || len(cpus)+int(last-first) >= most {
+			return nil
+		}
+		for cpu := first; cpu <= last; cpu++ {
+			cpus = append(cpus, int(cpu))
+		}
+	}
+	return cpus
+}
+
+// governor is that of the CPUs, each name once.
+func governor(root fs.FS, cpus []int) string {
+	var names []string
+	for _, cpu := range cpus {
+		name := word(text(root, fmt.Sprintf("%s/cpu%d/cpufreq/scaling_governor", cpuFolder, cpu)))
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// caches are those of data of the first of the CPUs.
+func caches(root fs.FS, cpus []int) []Cache {
+	if len(cpus) == 0 {
+		return nil
+	}
+	folders, _ := fs.Glob(root, fmt.Sprintf("%s/cpu%d/cache/index[0-9]*", cpuFolder, cpus[0]))
+	var all []Cache
+	for _, folder := range folders {
+		file := func(name string) string { return word(text(root, path.Join(folder, name))) }
+		level, err := strconv.ParseUint(file("level"), 10, 4)
+		kib, ok := parseKiB(file("size"))
+		if err != nil || !ok || file("type") == "Instruction" {
+			continue
+		}
+		all = append(all, Cache{Level: int(level), KiB: kib, CPUs: file("shared_cpu_list")})
+	}
+	slices.SortStableFunc(all, func(a, b Cache) int { return a.Level - b.Level })
+	return all
+}
+
+// parseKiB reads the size of a cache, such as 48K or 32M.
+func parseKiB(size string) (int, bool) {
+	digits, factor := strings.TrimSuffix(size, "K"), 1
+	if mib, ok := strings.CutSuffix(size, "M"); ok {
+		digits, factor = mib, 1024
+	}
+	n, err := strconv.ParseUint(digits, 10, 31)
+	return int(n) * factor, err == nil && n > 0 // #nosec G115 -- 31 bits
+}
+
+// load reads the average over a minute from /proc/loadavg.
+func load(text string) *float64 {
+	n, err := strconv.ParseFloat(word(text), 64)
+	if err != nil || !(n >= 0 && n < most) {
+		return nil
+	}
+	return &n
+}
