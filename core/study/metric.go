@@ -1,5 +1,14 @@
 package study
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
+)
+
 // Better says which of two values of a metric is the better one.
 type Better string
 
@@ -15,7 +24,51 @@ type Metric struct {
 	// Unit is as in docs/metrics.md, e.g. "ms".
 	Unit   string
 	Better Better
+	// Means says what it is.
+	Means string
 }
 
-// Throughput is the metric that runs are compared by unless another is chosen.
-const Throughput = "throughput"
+// The names of metrics that sentences are about.
+const (
+	// Throughput is the metric that runs are compared by unless another is chosen.
+	Throughput   = "throughput"
+	TimePerBatch = "time_per_batch"
+	P99          = "time_per_batch_p99"
+	HeldOutLoss  = "held_out_loss"
+	Compute      = "compute_share"
+	Waiting      = "waiting_share"
+	Moving       = "moving_share"
+)
+
+// Metrics are those that runs may have.
+var Metrics = []Metric{
+	{Throughput, "samples/s", Higher, "samples of all trainers in a second of the measured pass"},
+	{TimePerBatch, "ms", Lower, "median of the iterations, each from the end of the one before to its own, by its slowest trainer"},
+	{"time_per_batch_p95", "ms", Lower, "95th percentile of the same, from 20 iterations on"},
+	{P99, "ms", Lower, "99th percentile of the same, from 100 iterations on"},
+	{HeldOutLoss, "loss", Lower, "loss on the held-out samples after the last epoch"},
+	{"held_out_accuracy", "share", Higher, "share of the held-out targets that are hit after the last epoch"},
+	{"held_out_auc", "share", Higher, "area under the ROC curve of the held-out samples after the last epoch"},
+	{"final_loss", "loss", Lower, "mean loss of the last epoch's iterations, of all trainers"},
+	{"bytes_per_batch", "B", Lower, "bytes of gradients that a trainer hands to its hook in an iteration; those of a table with as many rows as they can have"},
+	{Compute, "%", Higher, "share of the iterations in forward and backward pass and optimizer"},
+	{Waiting, "%", Lower, "share in which trainers wait for the last one"},
+	{Moving, "%", Lower, "share in which trainers are blocked for bytes that move or are reduced: exposed communication that is no waiting, lookups, parameters"},
+	{"peak_memory", "MiB", Lower, "peak resident memory of all processes, added"},
+	{"start", "ms", Lower, "from the start of psbench to the first iteration"},
+}
+
+// MetricOf finds a metric by its name.
+func MetricOf(name string) (Metric, error) {
+	if i := slices.IndexFunc(Metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
+		return Metrics[i], nil
+	}
+	names := make([]string, len(Metrics))
+	for i, m := range Metrics {
+		names[i] = m.Name
+	}
+	if near := spelling.Nearest(name, names); near != "" {
+		return Metric{}, fmt.Errorf("unknown metric %s; did you mean %q?", quote.String(name), near)
+	}
+	return Metric{}, fmt.Errorf("unknown metric %s; the metrics are %s", quote.String(name), strings.Join(names, ", "))
+}

@@ -55,9 +55,23 @@ type Run struct {
 	Seed    uint64
 	// Values are its metrics by name; what the run has nothing of is not in it.
 	Values map[string]float64
+	// Iterations are counted on each set of trainers that wait for each other, and added.
+	Iterations int
+	// Epochs are what each epoch led to, where the model was evaluated after it.
+	Epochs []Epoch
 	// Warnings are what the run itself said, and what its iterations show.
 	Warnings    []string
 	Environment result.Environment
+}
+
+// Epoch is what training had led to after an epoch, from the start of the measured pass.
+type Epoch struct {
+	// Seconds of training; those of evaluations are no part of them.
+	Seconds float64
+	// Bytes of gradients that all trainers handed to their hooks.
+	Bytes float64
+	// Values are held_out_loss, held_out_accuracy and held_out_auc, as far as there are any.
+	Values map[string]float64
 }
 
 // Failure is a run that did not come to its end.

@@ -1,0 +1,81 @@
+package breakdown
+
+import (
+	"slices"
+
+	"github.com/psbench/psbench/core/result"
+)
+
+// Iteration is one iteration of trainers that wait for each other.
+type Iteration struct {
+	Epoch int64
+	// NS is the time from the end of the one before it, or in an epoch's first one from its start,
+	// until its slowest trainer has done it.
+	NS int64
+}
+
+// Iterations are those of each set of connected trainers, in the order of time. What a trainer
+// did beyond the others of its set, in a run that ended early, is left out.
+func Iterations(r *result.Result) [][]Iteration {
+	var all [][]Iteration
+	for _, ranks := range sets(r) {
+		if list := iterationsOf(r, ranks); len(list) > 0 {
+			all = append(all, list)
+		}
+	}
+	return all
+}
+
+// sets are the ranks of the trainers that are connected; one that is in no set, as in results that
+// know of none, is one by itself.
+func sets(r *result.Result) [][]int {
+	all := slices.Clone(r.Connected)
+	for _, p := range r.Processes {
+		if p.Kind == "trainer" && !slices.ContainsFunc(r.Connected, func(set []int) bool { return slices.Contains(set, p.Rank) }) {
+			all = append(all, []int{p.Rank})
+		}
+	}
+	return all
+}
+
+func iterationsOf(r *result.Result, ranks []int) []Iteration {
+	var ends []int64 // of the iterations, by their slowest trainers
+	var list []Iteration
+	starts := map[int64]int64{} // of the epochs, by their first trainers
+	for place, rank := range ranks {
+		first, last := trainer{r, rank}.ends()
+		if first == nil {
+			return nil
+		}
+		epoch := int64(-1)
+		for m := range first.All() {
+			if m.Key.A == epoch {
+				continue
+			}
+			epoch = m.Key.A
+			if start, ok := starts[epoch]; !ok || m.StartNS < start {
+				starts[epoch] = m.StartNS
+			}
+		}
+		i := 0
+		for m := range last.All() {
+			end := m.StartNS + m.DurationNS
+			switch {
+			case place == 0:
+				ends, list = append(ends, end), append(list, Iteration{Epoch: m.Key.A})
+			case i < len(ends):
+				ends[i] = max(ends[i], end)
+			}
+			i++
+		}
+		ends, list = ends[:min(i, len(ends))], list[:min(i, len(list))]
+	}
+	for i := range list {
+		before := starts[list[i].Epoch]
+		if i > 0 && list[i-1].Epoch == list[i].Epoch {
+			before = ends[i-1]
+		}
+		list[i].NS = ends[i] - before
+	}
+	return list
+}

@@ -1,0 +1,75 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// Load reads runs and files that were given together, of any version. What cannot be read is a
+// warning, unless nothing can.
+func Load(paths []string) (*Study, error) {
+	if len(paths) == 0 {
+		return nil, errors.New("no run is given: name folders of runs, or files that --json left")
+	}
+	runs := make([]recorded, len(paths))
+	errs := each(len(paths), func(i int) error {
+		r, err := result.Read(paths[i])
+		if err == nil {
+			runs[i] = record(paths[i], r)
+		}
+		return err
+	})
+	var read []recorded
+	var warnings []string
+	for i, err := range errs {
+		if err != nil {
+			warnings = append(warnings, err.Error())
+			continue
+		}
+		read = append(read, runs[i])
+	}
+	if len(read) == 0 {
+		return nil, errs[0]
+	}
+	name := quote.Word(paths[0])
+	if len(paths) > 1 {
+		name = fmt.Sprintf("%d runs", len(read))
+	}
+	s := group(name, read)
+	s.Warnings = append(s.Warnings, warnings...)
+	return s, nil
+}
+
+// Of is a study of results that are in memory.
+func Of(name string, results []*result.Result) *Study {
+	runs := make([]recorded, len(results))
+	for i, r := range results {
+		runs[i] = record(fmt.Sprintf("result %d", i), r)
+	}
+	return group(name, runs)
+}
+
+// each calls do for the numbers below count, a core each at once, and returns what they said.
+func each(count int, do func(i int) error) []error {
+	errs := make([]error, count)
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(count, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := range next {
+				errs[i] = do(i)
+			}
+		})
+	}
+	for i := range count {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return errs
+}
