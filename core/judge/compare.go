@@ -53,8 +53,9 @@ func (c Change) Proven() bool { return c.Verdict != CannotTell }
 // Alpha and the change of medians is above the floor.
 func Compare(pairs []Pair, higherIsBetter bool, floor Floor) []Change {
 	changes := make([]Change, len(pairs))
+	ends := leftOuts{}
 	for i, p := range pairs {
-		changes[i] = p.change()
+		changes[i] = p.change(ends)
 	}
 	holm(changes)
 	for i, p := range pairs {
@@ -73,12 +74,12 @@ func Compare(pairs []Pair, higherIsBetter bool, floor Floor) []Change {
 }
 
 // change is that of a pair by itself.
-func (p Pair) change() Change {
+func (p Pair) change(ends leftOuts) Change {
 	if !p.judgeable() {
 		return Change{Change: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), P: 1}
 	}
 	c := Change{Change: relative(medianOf(p.Old), medianOf(p.New)), P: p.mannWhitney()}
-	c.Low, c.High = p.interval()
+	c.Low, c.High = p.interval(ends)
 	// It is about shifts, and the medians of few runs may differ by more than most pairs of runs do.
 	if !math.IsNaN(c.Change) {
 		c.Low, c.High = min(c.Low, c.Change), max(c.High, c.Change)

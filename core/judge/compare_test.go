@@ -127,7 +127,7 @@ func TestIntervalAgreesWithP(t *testing.T) {
 	for range 2000 {
 		n, m := 2+random.IntN(11), 2+random.IntN(11)
 		p := Pair{normal(random, n), around(random, m, 100+2*random.Float64(), 0.01)}
-		low, high := p.interval()
+		low, high := p.interval(leftOuts{})
 		if excludes := low > 0 || high < 0; excludes != (p.mannWhitney() < Alpha) {
 			t.Fatalf("the interval of %v is %v to %v, but p is %v", p, low, high, p.mannWhitney())
 		}
@@ -140,7 +140,7 @@ func TestIntervalOfChangeHolds(t *testing.T) {
 	for _, n := range []int{4, 10, 60} {
 		held, cases := 0, 1000
 		for range cases {
-			if low, high := (Pair{normal(random, n), around(random, n, 200, 0.01)}).interval(); low <= 1 && 1 <= high {
+			if low, high := (Pair{normal(random, n), around(random, n, 200, 0.01)}).interval(leftOuts{}); low <= 1 && 1 <= high {
 				held++
 			}
 		}

@@ -12,9 +12,9 @@ import (
 // largest are left out as the Mann-Whitney test allows. It assumes no distribution, is exact, needs
 // no seed, and excludes 0 where p is below Alpha; a bootstrap of the medians of ten runs does none
 // of that. It is infinite where there are too few runs.
-func (p Pair) interval() (low, high float64) {
+func (p Pair) interval(ends leftOuts) (low, high float64) {
 	changes := p.changes()
-	out := leftOut(len(p.Old), len(p.New))
+	out := ends.of(len(p.Old), len(p.New))
 	if out < 0 || len(changes) == 0 {
 		return math.Inf(-1), math.Inf(1)
 	}
@@ -41,6 +41,18 @@ func (p Pair) changes() []float64 {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// leftOuts remembers leftOut by the numbers of old and new runs, which pairs that are compared together
+// have in common.
+type leftOuts map[[2]int]int
+
+func (l leftOuts) of(old, new int) int {
+	sizes := [2]int{old, new}
+	if _, ok := l[sizes]; !ok {
+		l[sizes] = leftOut(old, new)
+	}
+	return l[sizes]
 }
 
 // leftOut is how many changes are below the interval, and as many above: the most at which the chance of
