@@ -8,6 +8,10 @@ type Observer interface {
 	Observe(a, b, startNS, endNS int64)
 }
 
+// Ender is told that an operation has ended without error, before anybody who waits for it goes
+// on: what the operation leaves is in place. It must not block.
+type Ender interface{ Ended() }
+
 // Future is the outcome of one operation on one bucket. A link owns one future
 // per bucket and uses it again for the next batch; it is valid until then.
 type Future struct {
@@ -19,6 +23,7 @@ type Future struct {
 	observer Observer
 	a, b     int64
 	startNS  int64
+	ender    Ender
 	// drive, if it is set, carries the operation on on the goroutine of a waiter, until
 	// it has completed or its link has failed.
 	drive func()
@@ -42,6 +47,17 @@ func (f *Future) Observe(o Observer, a, b, startNS int64) {
 		f.observer, f.a, f.b, f.startNS = o, a, b, startNS
 	} else if f.err == nil {
 		o.Observe(a, b, startNS, f.endNS)
+	}
+}
+
+// Then has e told when the operation ends without error, or at once if it has.
+func (f *Future) Then(e Ender) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pending {
+		f.ender = e
+	} else if f.err == nil {
+		e.Ended()
 	}
 }
 
@@ -100,7 +116,7 @@ func (p *Promise) Begin() bool {
 	if f.pending {
 		return false
 	}
-	f.pending, f.err, f.observer, f.explain = true, nil, nil, nil
+	f.pending, f.err, f.observer, f.ender, f.explain = true, nil, nil, nil, nil
 	return true
 }
 
@@ -115,6 +131,9 @@ func (p *Promise) CompleteAt(err error, endNS int64) {
 	defer f.mu.Unlock()
 	if !f.pending {
 		return
+	}
+	if f.ender != nil && err == nil {
+		f.ender.Ended()
 	}
 	f.pending, f.err, f.endNS = false, err, endNS
 	if f.observer != nil && err == nil {

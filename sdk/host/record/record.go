@@ -18,7 +18,7 @@ const (
 )
 
 // Piece is a part of a record: a *Series, *Counter, *Gauge, *Histogram, Facts, Losses, *Work, an
-// *Evaluation, *NonFinite, a *Summary or PeakRSS.
+// *Evaluation, *NonFinite, a *Summary, an *Exchange, a *Checked or PeakRSS.
 type Piece interface{ piece() }
 
 func (*Series) piece()     {}
@@ -31,6 +31,8 @@ func (*Work) piece()       {}
 func (*Evaluation) piece() {}
 func (*NonFinite) piece()  {}
 func (*Summary) piece()    {}
+func (*Exchange) piece()   {}
+func (*Checked) piece()    {}
 func (PeakRSS) piece()     {}
 
 // Send passes a piece on to the core. Its error is that the core is gone.

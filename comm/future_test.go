@@ -1,0 +1,36 @@
+package comm
+
+import (
+	"errors"
+	"testing"
+)
+
+type ended struct{ times int }
+
+func (e *ended) Ended() { e.times++ }
+
+// An Ender is told once of the operation that it was given for, and not of one that failed.
+func TestThenTellsOfTheEnd(t *testing.T) {
+	p := NewPromise(nil)
+	for i, c := range []struct {
+		err   error
+		after bool // given once the operation has ended
+		want  int
+	}{{nil, false, 1}, {nil, true, 1}, {errors.New("failed"), false, 0}, {errors.New("failed"), true, 0}} {
+		e := &ended{}
+		p.Begin()
+		if !c.after {
+			p.Future().Then(e)
+		}
+		p.Complete(c.err)
+		if c.after {
+			p.Future().Then(e)
+		}
+		p.Complete(c.err)
+		p.Begin()
+		p.Complete(nil)
+		if e.times != c.want {
+			t.Errorf("case %d: told %d times, not %d", i, e.times, c.want)
+		}
+	}
+}

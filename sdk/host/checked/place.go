@@ -1,0 +1,105 @@
+// Package checked keeps slices of what a process gives to its links, and of what it gets back, so
+// that the core can recompute them once the pass is over.
+package checked
+
+import (
+	"slices"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/splitmix"
+	"github.com/psbench/psbench/sdk/host/record"
+)
+
+// SliceBytes is the size of a slice at most, row numbers included.
+const SliceBytes = 4 << 10
+
+// elements are those of a slice at most.
+const elements = SliceBytes / 4
+
+// Place is where the slice of a bucket lies in an iteration: at a place that is drawn from seed,
+// batch and bucket, and so is the same on all ranks.
+//
+//	dense       Span elements from From on
+//	all-to-all  the same of each of Blocks blocks of Stride elements
+//	sparse      of the rows of the table from From on the first Rows that the gradient has, and
+//	            of those Span columns from Column on
+type Place struct {
+	From, Span     int
+	Blocks, Stride int
+	Column, Rows   int
+}
+
+// PlaceOf draws a place. Of an all-to-all members are those of the group.
+func PlaceOf(seed uint64, batch int64, spec *tensor.BucketSpec, o record.Operation, members int) Place {
+	drawn := splitmix.New(seed, uint64(batch)<<20+uint64(spec.Index)) // #nosec G115 -- not negative
+	if spec.Sparse {
+		p := Place{Blocks: 1, Span: min(spec.Width, elements-1)}
+		p.Column = drawn.IntN(spec.Width - p.Span + 1)
+		p.Rows = elements / (p.Span + 1) // with the number of each
+		if spec.Capacity > p.Rows {
+			p.From = drawn.IntN(spec.TableRows)
+		}
+		return p
+	}
+	p := Place{Blocks: 1, Stride: spec.Elements}
+	if o == record.AllToAll {
+		p.Blocks, p.Stride = members, spec.Elements/members
+	}
+	p.Span = min(p.Stride, elements/p.Blocks)
+	p.From = drawn.IntN(p.Stride - p.Span + 1)
+	return p
+}
+
+// room is how many values a slice has at most.
+func (p *Place) room() int { return p.Span * max(p.Blocks, p.Rows) }
+
+// cut copies the slice out of g to s, whose values and rows have the room. It is false where g is
+// too short for it, and so no gradient of the bucket.
+func (p *Place) cut(s *record.Slice, g *tensor.Gradient, tableRows int) bool {
+	if p.Rows > 0 {
+		return p.cutRows(s, g, tableRows)
+	}
+	if len(g.Values) < p.Blocks*p.Stride {
+		return false
+	}
+	s.Values = s.Values[:p.Span*p.Blocks]
+	for i := range p.Blocks {
+		copy(s.Values[i*p.Span:][:p.Span], g.Values[i*p.Stride+p.From:])
+	}
+	return true
+}
+
+func (p *Place) cutRows(s *record.Slice, g *tensor.Gradient, tableRows int) bool {
+	if g.Width < p.Column+p.Span || len(g.Values) != len(g.Rows)*g.Width {
+		return false
+	}
+	first, _ := slices.BinarySearch(g.Rows, int32(p.From)) // #nosec G115 -- a row
+	n := min(p.Rows, len(g.Rows)-first)
+	s.Rows, s.Values, s.Until = s.Rows[:n], s.Values[:n*p.Span], tableRows
+	copy(s.Rows, g.Rows[first:])
+	for i := range n {
+		copy(s.Values[i*p.Span:][:p.Span], g.Values[(first+i)*g.Width+p.Column:])
+	}
+	if first+n < len(g.Rows) {
+		s.Until = int(g.Rows[first+n])
+	}
+	return true
+}
+
+// Fits says that s can have been cut from here.
+func (p *Place) Fits(s *record.Slice) bool {
+	if p.Rows == 0 {
+		return len(s.Values) == p.Span*p.Blocks && len(s.Rows) == 0
+	}
+	if len(s.Rows) > p.Rows || len(s.Values) != len(s.Rows)*p.Span {
+		return false
+	}
+	last := int64(p.From) - 1
+	for _, row := range s.Rows {
+		if int64(row) <= last {
+			return false
+		}
+		last = int64(row)
+	}
+	return last < int64(s.Until)
+}
