@@ -116,7 +116,17 @@ win over the environment, the environment over the file.`,
 	root.SetGlobalNormalizationFunc(option.DashedFlag)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(help)
-	root.AddCommand(run, a.commCommand(), a.configCommand(), a.listCommand(), a.pluginCommand(), a.showCommand(), a.verifyCommand(), a.versionCommand(), metricsTopic())
+	root.AddCommand(
+		run,
+		a.commCommand(),
+		a.configCommand(),
+		a.listCommand(),
+		a.pluginCommand(),
+		a.showCommand(),
+		a.verifyCommand(),
+		a.versionCommand(),
+		metricsTopic(),
+	)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.InitDefaultHelpCmd()

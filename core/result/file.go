@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/psbench/psbench/core/jsonfile"
+	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -80,7 +81,7 @@ const mostText = 1 << 30
 func Read(path string) (*Result, error) {
 	f, err := os.Open(path) // #nosec G304 -- the user names the file
 	if err != nil {
-		return nil, fmt.Errorf("the result %s cannot be read: %w", quote.Word(path), cause(err))
+		return nil, fmt.Errorf("the result %s cannot be read: %w", quote.Word(path), draft.Cause(err))
 	}
 	defer func() { _ = f.Close() }()
 	return ReadFrom(f, quote.Word(path))
@@ -94,7 +95,7 @@ func ReadFrom(f io.ReadSeeker, name string) (*Result, error) {
 		r, err = parse(data)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is not a result that can be read: %w", name, cause(err))
+		return nil, fmt.Errorf("%s is not a result that can be read: %w", name, draft.Cause(err))
 	}
 	return r, nil
 }
@@ -147,14 +148,14 @@ func resolve(path string) (target string, direct bool, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return path, false, nil
 	case err != nil:
-		return "", false, fmt.Errorf("cannot write a result to %s: %w", quote.Word(path), cause(err))
+		return "", false, fmt.Errorf("cannot write a result to %s: %w", quote.Word(path), draft.Cause(err))
 	case info.IsDir():
 		return "", false, fmt.Errorf("cannot write a result to %s: it is a directory, name a file in it", quote.Word(path))
 	case !info.Mode().IsRegular():
 		return path, true, nil
 	}
 	if target, err = filepath.EvalSymlinks(path); err != nil {
-		return "", false, fmt.Errorf("cannot write a result to %s: %w", quote.Word(path), cause(err))
+		return "", false, fmt.Errorf("cannot write a result to %s: %w", quote.Word(path), draft.Cause(err))
 	}
 	return target, false, nil
 }
@@ -162,38 +163,38 @@ func resolve(path string) (target string, direct bool, err error) {
 func writeDirect(path string, d document, moved func()) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0) // #nosec G304 -- the user names the file
 	if err != nil {
-		return cause(err)
+		return draft.Cause(err)
 	}
 	err = d.encode(pieces{f, moved})
 	if cerr := f.Close(); err == nil {
-		err = cause(cerr)
+		err = draft.Cause(cerr)
 	}
 	return err
 }
 
 // replace makes a file of d at path. An existing one keeps its mode and its owner.
 func replace(path string, d document, moved func()) error {
-	f, err := newDraft(path)
+	f, err := draft.New(path)
 	if err != nil {
 		return err
 	}
-	defer f.discard()
+	defer f.Discard()
 	if info, err := os.Stat(path); err == nil {
-		if err := f.file.Chmod(info.Mode().Perm()); err != nil {
-			return cause(err)
+		if err := f.File.Chmod(info.Mode().Perm()); err != nil {
+			return draft.Cause(err)
 		}
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-			_ = f.file.Chown(int(stat.Uid), int(stat.Gid)) // which only root may, of another's file
+			_ = f.File.Chown(int(stat.Uid), int(stat.Gid)) // which only root may, of another's file
 		}
 	}
-	if err := d.encode(pieces{f.file, moved}); err != nil {
+	if err := d.encode(pieces{f.File, moved}); err != nil {
 		return err
 	}
 	// Without Sync, a full disk can show itself only after the file got its name.
-	if err := f.file.Sync(); err != nil {
-		return cause(err)
+	if err := f.File.Sync(); err != nil {
+		return draft.Cause(err)
 	}
-	return f.publish()
+	return f.Publish()
 }
 
 // document is what is to stand in a file.
@@ -214,7 +215,7 @@ func (d document) encode(w io.Writer) error {
 	}
 	err = encodeJSON(z, d.value)
 	if cerr := z.Close(); err == nil {
-		err = cause(cerr)
+		err = draft.Cause(cerr)
 	}
 	return err
 }
@@ -237,11 +238,11 @@ func (d document) level() int {
 
 func encodeJSON(w io.Writer, r any) error {
 	if r, ok := r.(*Result); ok { // which may be too large to be encoded as a whole
-		return cause(r.write(w))
+		return draft.Cause(r.write(w))
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	return cause(e.Encode(r))
+	return draft.Cause(e.Encode(r))
 }
 
 // pieces writes piece by piece, and tells of each.
@@ -260,18 +261,4 @@ func (p pieces) Write(data []byte) (written int, err error) {
 		p.moved()
 	}
 	return written, err
-}
-
-// cause drops the operation and the name of the temporary file from err, which
-// would tell the user nothing.
-func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	var link *os.LinkError
-	if errors.As(err, &link) {
-		return link.Err
-	}
-	return err
 }

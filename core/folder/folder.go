@@ -1,0 +1,181 @@
+// Package folder is what a run leaves behind in a folder: its result, its samples as columns that
+// numpy loads, and what each process wrote. docs/result.md describes it.
+package folder
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/psbench/psbench/core/folder/npy"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/internal/draft"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// What lies in a run folder, beside npy.Folder.
+const (
+	resultName = "result.json"
+	logsName   = "logs"
+	// markName is a file that is there while the run is not complete; its line says why.
+	markName = "incomplete"
+)
+
+// Result is a result of whatever kind, of a run or of comm, whose samples go into columns.
+type Result interface {
+	// State says whether the run came to its end, and if not, why.
+	State() (complete bool, reason string)
+	Columns() []npy.Column
+	// EncodeHead is the result as JSON, with these files in the place of its samples.
+	EncodeHead(files []npy.File) ([]byte, error)
+}
+
+// Folder is the folder of a run that is going on.
+type Folder struct {
+	path string
+	// Moved is told of each piece that a disk took.
+	Moved func()
+}
+
+// Create makes dir, which must not exist or be empty, a run folder that is marked incomplete with
+// result.Running.
+func Create(dir string) (*Folder, error) {
+	f := &Folder{path: dir, Moved: func() {}}
+	if err := f.create(); err != nil {
+		return nil, fmt.Errorf("the run folder %s cannot be made: %w", quote.Word(dir), draft.Cause(err))
+	}
+	return f, nil
+}
+
+func (f *Folder) create() error {
+	if f.path == "" {
+		return errors.New("its path is empty: name a folder")
+	}
+	if err := os.MkdirAll(f.path, 0o777); err != nil { // #nosec G301 -- the user's umask
+		return err
+	}
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("it has %s in it: name a folder that is empty or does not exist", quote.Word(entries[0].Name()))
+	}
+	// Of two who found it empty one alone makes the mark.
+	mark, err := os.OpenFile(f.in(markName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // #nosec G302 -- the user's umask
+	if err != nil {
+		return err
+	}
+	_, err = mark.WriteString(result.Running + "\n")
+	if err == nil {
+		err = mark.Sync()
+	}
+	if cerr := mark.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Mkdir(f.Logs(), 0o777) // #nosec G301 -- the user's umask
+	}
+	if err == nil {
+		err = syncFolder(f.path)
+	}
+	return err
+}
+
+func (f *Folder) in(name string) string { return filepath.Join(f.path, name) }
+
+// Logs is the folder of what the processes write.
+func (f *Folder) Logs() string { return f.in(logsName) }
+
+// Write leaves r in the folder, once. The mark goes last, if r is complete, else it says why r is
+// not. If Write fails, nothing of r stays.
+func (f *Folder) Write(r Result) error {
+	if err := f.write(r); err != nil {
+		return fmt.Errorf("the result cannot be written to %s: %w", quote.Word(f.path), draft.Cause(err))
+	}
+	return nil
+}
+
+func (f *Folder) write(r Result) error {
+	files, err := f.writeSamples(r.Columns())
+	if err != nil {
+		return err
+	}
+	text, err := r.EncodeHead(files)
+	if err == nil {
+		err = draft.Write(f.in(resultName), text)
+	}
+	if err != nil {
+		_ = os.RemoveAll(f.in(npy.Folder))
+		return err
+	}
+	if complete, reason := r.State(); !complete {
+		return f.mark(reason)
+	}
+	if err := syncFolder(f.path); err != nil { // the result is there before the mark is not
+		return err
+	}
+	if err := os.Remove(f.in(markName)); err != nil {
+		return err
+	}
+	return syncFolder(f.path)
+}
+
+// writeSamples makes the folder of columns, which appears at once and whole.
+func (f *Folder) writeSamples(columns []npy.Column) (files []npy.File, err error) {
+	making := f.in("." + npy.Folder + "." + rand.Text()[:8] + ".tmp")
+	if err := os.Mkdir(making, 0o777); err != nil { // #nosec G301 -- the user's umask
+		return nil, err
+	}
+	defer func() {
+		if err != nil { // a disk that is full has room for the reason then
+			_ = os.RemoveAll(making)
+		}
+	}()
+	for _, c := range columns {
+		file, err := c.Save(making, f.Moved)
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", c.Name, err)
+		}
+		files = append(files, file)
+	}
+	if err := syncFolder(making); err != nil {
+		return nil, err
+	}
+	return files, os.Rename(making, f.in(npy.Folder))
+}
+
+// Fail notes why there is no result.
+func (f *Folder) Fail(reason string) error {
+	if err := f.mark(reason); err != nil {
+		return fmt.Errorf("the reason cannot be written to %s: %w", quote.Word(f.path), err)
+	}
+	return nil
+}
+
+func (f *Folder) mark(reason string) error {
+	if err := draft.Write(f.in(markName), []byte(oneLine(reason)+"\n")); err != nil {
+		return err
+	}
+	return syncFolder(f.path)
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// syncFolder has the names in a folder be on the disk. A file system that cannot do that for
+// folders has nothing to be waited for.
+func syncFolder(path string) error {
+	d, err := os.Open(path) // #nosec G304 -- the user names the folder
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrInvalid) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,222 @@
+package npy
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/psbench/psbench/internal/draft"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// Column is numbers that are to become a file. Of Ints and Floats one is set.
+type Column struct {
+	Name   string // e.g. "series.start_ns"
+	Count  int
+	Ints   iter.Seq[int64]
+	Floats iter.Seq[float64]
+}
+
+// File is a column that is a file, as a document beside it has it.
+type File struct {
+	// Name is the column's, Path is relative to the folder.
+	Name string `json:"name"`
+	Path string `json:"path"`
+	// Type is int64 or float64, as numpy calls it.
+	Type  string `json:"type"`
+	Count int    `json:"count"` // of numbers
+	// CRC32 is the checksum of the file in hex, zlib's.
+	CRC32 string `json:"crc32"`
+}
+
+// Folder is where the columns of a folder lie.
+const Folder = "samples"
+
+func pathOf(name string) string { return Folder + "/" + name + ".npy" }
+
+func (t Type) name() string {
+	if t == Int64 {
+		return "int64"
+	}
+	return "float64"
+}
+
+func (c Column) kind() Type {
+	if c.Ints != nil {
+		return Int64
+	}
+	return Float64
+}
+
+// Save makes a file of the column in dir and gives what is to be noted of it. The file is on the
+// disk when Save returns. Moved is told of pieces that were taken.
+func (c Column) Save(dir string, moved func()) (File, error) {
+	t := c.kind()
+	f, err := os.OpenFile(filepath.Join(dir, c.Name+".npy"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // #nosec G302 G304 -- the user's folder and umask
+	if err != nil {
+		return File{}, draft.Cause(err)
+	}
+	crc, err := c.write(NewWriter(telling{f, moved}, t, c.Count))
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return File{Name: c.Name, Path: pathOf(c.Name), Type: t.name(), Count: c.Count, CRC32: fmt.Sprintf("%08x", crc)}, draft.Cause(err)
+}
+
+func (c Column) write(w *Writer) (uint32, error) {
+	if c.Ints != nil {
+		for x := range c.Ints {
+			w.Put(uint64(x)) // #nosec G115 -- its bits
+		}
+	} else {
+		for x := range c.Floats {
+			w.Put(math.Float64bits(x))
+		}
+	}
+	return w.Close()
+}
+
+// telling tells of each piece that was taken.
+type telling struct {
+	f     *os.File
+	moved func()
+}
+
+func (t telling) Write(p []byte) (int, error) {
+	n, err := t.f.Write(p)
+	t.moved()
+	return n, err
+}
+
+// Columns are the files of a folder, open.
+type Columns struct {
+	byName map[string]*open
+	order  []*open
+	err    error
+}
+
+type open struct {
+	File
+	*Reader
+	f     *os.File
+	asked bool
+}
+
+// Open opens files of dir and checks that each is as long as it was.
+func Open(dir string, files []File) (*Columns, error) {
+	c := &Columns{byName: map[string]*open{}}
+	for _, f := range files {
+		o, err := openFile(dir, f)
+		if err == nil && c.byName[f.Name] != nil {
+			err = fmt.Errorf("samples: column %s is named twice", quote.Word(f.Name))
+		}
+		if err != nil {
+			c.Close()
+			return nil, err
+		}
+		c.byName[f.Name], c.order = o, append(c.order, o)
+	}
+	return c, nil
+}
+
+func openFile(dir string, f File) (*open, error) {
+	if f.Path != pathOf(f.Name) || f.Name != filepath.Base(f.Name) {
+		return nil, fmt.Errorf("samples: column %s is in %s, but must be in %s", quote.Word(f.Name), quote.Word(f.Path), quote.Word(pathOf(f.Name)))
+	}
+	wrong := func(err error) error { return fmt.Errorf("%s: %w", quote.Word(f.Path), draft.Cause(err)) }
+	path := filepath.Join(dir, f.Path)
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("it is %s, no file", info.Mode())
+	}
+	if err != nil {
+		return nil, wrong(err)
+	}
+	file, err := os.Open(path) // #nosec G304 -- the user names the folder
+	if err != nil {
+		return nil, wrong(err)
+	}
+	r, err := NewReader(file, info.Size())
+	switch {
+	case err != nil:
+	case r.Count != f.Count:
+		err = fmt.Errorf("it has %d numbers, but result.json says %d", r.Count, f.Count)
+	case r.Type.name() != f.Type:
+		err = fmt.Errorf("it has numbers of type %s, but result.json says %s", r.Type.name(), quote.Word(f.Type))
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, wrong(err)
+	}
+	return &open{File: f, Reader: r, f: file}, nil
+}
+
+// Ints gives the numbers of a column one by one. Of a column that there is not, or of others than
+// whole numbers or than count, they are 0, and Err tells; of one that cannot be read, Check does.
+func (c *Columns) Ints(name string, count int) func() int64 {
+	r := c.column(name, Int64, count)
+	return func() int64 { return int64(r.Next()) } // #nosec G115 -- its bits
+}
+
+// Floats is Ints for numbers that need not be whole.
+func (c *Columns) Floats(name string, count int) func() float64 {
+	r := c.column(name, Float64, count)
+	return func() float64 { return math.Float64frombits(r.Next()) }
+}
+
+func (c *Columns) column(name string, t Type, count int) *Reader {
+	o := c.byName[name]
+	var err error
+	switch {
+	case o == nil:
+		err = fmt.Errorf("samples: there is no column %s", name)
+	case o.Reader.Type != t:
+		err = fmt.Errorf("samples: column %s must be of type %s", name, t.name())
+	case o.Reader.Count != count:
+		err = fmt.Errorf("samples: column %s has %d numbers, but what they belong to has %d", name, o.Reader.Count, count)
+	default:
+		o.asked = true
+		return o.Reader
+	}
+	if c.err == nil {
+		c.err = err
+	}
+	return &Reader{err: err}
+}
+
+// Err is an error of Ints or Floats: with it no number is worth to be asked for.
+func (c *Columns) Err() error { return c.err }
+
+// Check says what was wrong with the columns that were asked for, whose numbers must all have been
+// taken. Other columns are left alone, since they may be of a later psbench.
+func (c *Columns) Check() error {
+	if c.err != nil {
+		return c.err
+	}
+	for _, o := range c.order {
+		if !o.asked {
+			continue
+		}
+		crc, err := strconv.ParseUint(o.CRC32, 16, 32)
+		if err != nil || len(o.CRC32) != 8 {
+			return fmt.Errorf("samples: the crc32 of column %s is %s, but must be 8 hexadecimal digits", o.Name, quote.Word(o.CRC32))
+		}
+		if err := o.Check(uint32(crc)); err != nil { // #nosec G115 -- of 32 bits
+			return fmt.Errorf("%s: %w", o.Path, draft.Cause(err))
+		}
+	}
+	return nil
+}
+
+// Close closes the files.
+func (c *Columns) Close() {
+	for _, o := range c.order {
+		_ = o.f.Close()
+	}
+}

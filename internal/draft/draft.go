@@ -1,0 +1,108 @@
+// Package draft makes files that appear at once and whole.
+package draft
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// Draft is a file that has yet to get its path.
+type Draft struct {
+	File *os.File
+	path string // that it is to have
+	name string // that it has meanwhile, if any
+}
+
+// New makes a file in the folder of path. It has no name, so that nothing of it stays
+// if psbench is killed, except where the file system has no such files.
+func New(path string) (*Draft, error) {
+	dir, d := filepath.Dir(path), &Draft{path: path}
+	var err error
+	if d.File, err = os.OpenFile(dir, os.O_WRONLY|unix.O_TMPFILE, 0o666); err != nil { // #nosec G302 G304 -- the user's folder, mode and umask
+		d.name = d.besides()
+		d.File, err = os.OpenFile(d.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // #nosec G302 G304 -- likewise
+	}
+	if err != nil {
+		return nil, fmt.Errorf("no file can be made in directory %s: %w", quote.Word(dir), Cause(err))
+	}
+	return d, nil
+}
+
+// besides is a new name beside the path.
+func (d *Draft) besides() string {
+	return filepath.Join(filepath.Dir(d.path), "."+filepath.Base(d.path)+"."+rand.Text()[:8]+".tmp")
+}
+
+// Publish gives the draft its path. A link replaces nothing, but a rename does: so where
+// there is a file already, the draft has a name beside it for the time of two system calls.
+func (d *Draft) Publish() error {
+	if d.name == "" {
+		err := d.link(d.path)
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		name := d.besides()
+		if err := d.link(name); err != nil {
+			return err
+		}
+		d.name = name
+	}
+	if err := os.Rename(d.name, d.path); err != nil {
+		return Cause(err)
+	}
+	d.name = ""
+	return nil
+}
+
+func (d *Draft) link(name string) error {
+	self := fmt.Sprintf("/proc/self/fd/%d", d.File.Fd())
+	return unix.Linkat(unix.AT_FDCWD, self, unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
+}
+
+// Discard closes the file, and removes the name that is not its path.
+func (d *Draft) Discard() {
+	_ = d.File.Close()
+	if d.name != "" {
+		_ = os.Remove(d.name)
+	}
+}
+
+// Write has data stand at path, which keeps what it has if that fails. It is on the disk when Write
+// returns.
+func Write(path string, data []byte) error {
+	d, err := New(path)
+	if err != nil {
+		return err
+	}
+	defer d.Discard()
+	if _, err := d.File.Write(data); err != nil {
+		return Cause(err)
+	}
+	// Without Sync, a full disk can show itself only after the file got its name.
+	if err := d.File.Sync(); err != nil {
+		return Cause(err)
+	}
+	return d.Publish()
+}
+
+// Cause drops the operation and the name of the temporary file from err, which would tell the user
+// nothing.
+func Cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		return link.Err
+	}
+	return err
+}
