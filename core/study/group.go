@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -85,7 +86,7 @@ func group(name string, runs []recorded) *Study {
 		id := rec.id()
 		c := cells[id]
 		if c == nil {
-			c = &Cell{ID: id}
+			c = &Cell{ID: id, Config: rec.experiment()}
 			for i, keys := range axes {
 				value := rec.valueOf(keys)
 				c.Values = append(c.Values, value)
@@ -126,6 +127,13 @@ func (rec *recorded) valueOf(keys []string) string {
 		values[i] = cmp.Or(rec.config[k], "-")
 	}
 	return strings.Join(values, ",")
+}
+
+// experiment is the configuration without what ran it.
+func (rec *recorded) experiment() map[string]string {
+	config := maps.Clone(rec.config)
+	delete(config, buildKey)
+	return config
 }
 
 // id is the same for runs of the same configuration.

@@ -6,19 +6,29 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/psbench/psbench/core/folder"
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Load reads runs and files that were given together, of any version. What cannot be read is a
-// warning, unless nothing can.
+// Load reads the folder of a sweep, or folders and files of runs that were given together, of any
+// version. What cannot be read is a warning, unless nothing can.
 func Load(paths []string) (*Study, error) {
-	if len(paths) == 0 {
-		return nil, errors.New("no run is given: name folders of runs, or files that --json left")
+	switch {
+	case len(paths) == 0:
+		return nil, errors.New("no run is given: name the folder of a sweep, folders of runs, or files that --json left")
+	case len(paths) == 1 && sweep.IsSweep(paths[0]):
+		return loadSweep(paths[0])
+	}
+	for _, path := range paths {
+		if sweep.IsSweep(path) {
+			return nil, fmt.Errorf("%s is the folder of a sweep, which is a study by itself, but %d paths are given: name it alone", quote.Word(path), len(paths))
+		}
 	}
 	runs := make([]recorded, len(paths))
 	errs := each(len(paths), func(i int) error {
-		r, err := result.Read(paths[i])
+		r, err := folder.Read(paths[i])
 		if err == nil {
 			runs[i] = record(paths[i], r)
 		}

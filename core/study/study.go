@@ -21,6 +21,12 @@ type Study struct {
 	Again *Cell
 	// Warnings are one sentence each.
 	Warnings []string
+	// Metric is what its cells are compared by, "" for the throughput.
+	Metric string
+	// Seed is that of the random order of a sweep, and of what is random in judging it.
+	Seed uint64
+	// Folder is that of the sweep, "" of runs that were given together.
+	Folder string
 }
 
 // Axis is a configuration value, or some that change together, that differs between cells.
@@ -36,6 +42,9 @@ type Cell struct {
 	Name string // its values on the axes that have several, e.g. "server=average ntrainer=2"
 	// Values are its places on the axes of the study.
 	Values []string
+	// Config is the effective configuration of its runs, as far as it makes an experiment of its own: no
+	// seed, no outputs, no build. It is nil without a run.
+	Config map[string]string
 	// Same is the cell, before this one in the order of the plan, whose experiment this is too: its
 	// runs are that one's. "" of a cell that runs itself.
 	Same string

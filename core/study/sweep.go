@@ -1,0 +1,129 @@
+package study
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+
+	"github.com/psbench/psbench/core/folder"
+	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/core/sweep/journal"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// loadSweep reads the folder of a sweep, whether or not it has come to its end.
+func loadSweep(dir string) (*Study, error) {
+	plan, err := sweep.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := planned(plan)
+	s.Folder, s.Name = dir, quote.Word(cmp.Or(plan.Name, filepath.Base(dir)))
+	events, err := journal.Read(filepath.Join(dir, "journal"))
+	if err != nil { // and the folders speak for themselves
+		s.Warnings = append(s.Warnings, err.Error())
+	}
+	states := journal.Runs(events)
+	if n := repeated(events, states); n > 0 {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%s failed and came to an end when repeated: only the repetition counts", count(n, "run")))
+	}
+	var turns []sweep.Turn
+	for round := range plan.Repeats {
+		turns = append(turns, plan.Turns(round)...)
+	}
+	ends := make([]end, len(turns))
+	each(len(turns), func(i int) error {
+		ends[i] = endOf(dir, turns[i], states[turns[i].ID()])
+		return nil
+	})
+	for i, t := range turns { // of each cell in the order of the rounds
+		c := s.Cells[t.Cell]
+		if t.Again {
+			c = s.Again
+		}
+		c.note(t, ends[i])
+	}
+	return s, nil
+}
+
+// planned is a study whose runs are yet to come.
+func planned(p *sweep.Plan) *Study {
+	s := &Study{Baseline: p.Baseline, Seed: p.Seed, Metric: p.Metric, Warnings: p.Warnings}
+	for _, a := range p.Axes {
+		s.Axes = append(s.Axes, Axis(a))
+	}
+	for _, c := range p.Cells {
+		s.Cells = append(s.Cells, &Cell{ID: c.ID, Name: c.Name, Values: c.Values, Same: c.Same, Skipped: c.Skipped})
+	}
+	if p.Again {
+		b := p.Cells[p.Baseline]
+		s.Again = &Cell{ID: sweep.AgainID, Name: b.Name, Values: b.Values}
+	}
+	return s
+}
+
+// repeated is how many runs are done that had failed before.
+func repeated(events []journal.Event, states map[string]journal.Run) int {
+	failed := map[string]bool{}
+	for _, e := range events {
+		if e.State == journal.Failed && states[e.Run].State == journal.Done {
+			failed[e.Run] = true
+		}
+	}
+	return len(failed)
+}
+
+// end is what became of a turn: a run, a failure, or neither while it waits.
+type end struct {
+	run    *Run
+	config map[string]string
+	reason string
+}
+
+// endOf looks at a turn's folder, unless the journal says that it failed. A folder that is complete
+// counts where the journal is lost or its last line is.
+func endOf(dir string, t sweep.Turn, state journal.Run) end {
+	path := filepath.Join(dir, t.Folder)
+	switch state.State {
+	case journal.Failed:
+		return end{reason: cmp.Or(quote.Message(state.Reason), "nothing says why")}
+	case journal.Done:
+	default:
+		if status, err := folder.StatusOf(path); err != nil || !status.Complete {
+			return end{}
+		}
+	}
+	r, err := folder.Read(path)
+	switch {
+	case err != nil:
+		return end{reason: err.Error()}
+	case !r.Complete:
+		return end{reason: cmp.Or(quote.Message(r.Error), "it ended early")}
+	}
+	rec := record(path, r)
+	rec.run.Round = t.Round
+	return end{run: rec.run, config: rec.experiment()}
+}
+
+// note counts what became of a turn.
+func (c *Cell) note(t sweep.Turn, e end) {
+	switch {
+	case e.run != nil:
+		c.Runs = append(c.Runs, e.run)
+		if c.Config == nil {
+			c.Config = e.config
+		}
+	case e.reason != "":
+		c.Failed = append(c.Failed, Failure{Folder: t.Folder, Round: t.Round, Reason: e.reason})
+	default:
+		c.Waiting++
+	}
+}
+
+// count is "1 run" or "7 runs".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
