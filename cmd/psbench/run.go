@@ -40,7 +40,8 @@ func (a *app) runCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts option.Options) error {
+// runExperiment runs it and writes its tables, and below them what else there is to say.
+func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts option.Options, below ...func(io.Writer, int, *result.Result) error) error {
 	o := a.runOptions(nil)
 	return carryOut(ctx, a, opts, measurement[*result.Result]{
 		pending: run.Pending(exp, o),
@@ -52,7 +53,13 @@ func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts op
 			return run.Run(ctx, exp, o)
 		},
 		write: func(w io.Writer, width int, r *result.Result) error {
-			return report.Text(w, r, report.Options{Report: opts.Report, Stats: opts.Stats, Width: width})
+			err := report.Text(w, r, report.Options{Report: opts.Report, Stats: opts.Stats, Width: width})
+			for _, write := range below {
+				if err == nil {
+					err = write(w, width, r)
+				}
+			}
+			return err
 		},
 	})
 }

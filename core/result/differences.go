@@ -144,7 +144,12 @@ func (d *found) plugins(old, to []Plugin) {
 	names := slices.Concat(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b)))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		d.add(name, or(a[name], "none"), or(b[name], "none"))
+		old, to := or(a[name], "none"), or(b[name], "none")
+		const digits = 12 // which tell most apart
+		if x, y := old[:min(digits, len(old))], to[:min(digits, len(to))]; x != y {
+			old, to = x, y
+		}
+		d.add(name, old, to)
 	}
 }
 
