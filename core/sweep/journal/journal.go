@@ -54,7 +54,6 @@ type Run struct {
 	Reason   string
 	Attempts int // how often it was started
 	Seconds  float64
-	Folder   string
 }
 
 // Runs is the last state of every run that the events, in their order, tell of.
@@ -66,7 +65,6 @@ func Runs(events []Event) map[string]Run {
 			r.Attempts++
 		}
 		r.State, r.Reason, r.Seconds = e.State, e.Reason, e.Seconds
-		r.Folder = cmp.Or(e.Folder, r.Folder)
 		runs[e.Run] = r
 	}
 	return runs

@@ -70,8 +70,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		}
 	}
 	want := map[string]Run{
-		"a/0": {State: Failed, Reason: life[1].Reason, Attempts: 1, Seconds: 0.25, Folder: "runs/a/0"},
-		"b/0": {State: Done, Attempts: 1, Seconds: 1.5, Folder: "runs/b/0"},
+		"a/0": {State: Failed, Reason: life[1].Reason, Attempts: 1, Seconds: 0.25},
+		"b/0": {State: Done, Attempts: 1, Seconds: 1.5},
 	}
 	if d := cmp.Diff(want, Runs(events)); d != "" || len(events) != len(life) {
 		t.Errorf("%d events make (-want +got):\n%s", len(events), d)

@@ -1,0 +1,36 @@
+package conduct
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/core/sweep/journal"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// moveAside makes room for a run that runs again: what is left of it before is kept beside it.
+func (s *session) moveAside(path string) error {
+	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	s.at("folder before rename: " + path)
+	for n := 1; ; n++ {
+		aside := fmt.Sprintf("%s.failed-%d", path, n)
+		err := unix.Renameat2(unix.AT_FDCWD, path, unix.AT_FDCWD, aside, unix.RENAME_NOREPLACE)
+		if errors.Is(err, unix.EEXIST) {
+			continue
+		}
+		if err == nil {
+			err = journal.SyncFolder(filepath.Dir(path))
+		}
+		if err != nil {
+			return fmt.Errorf("the run folder %s cannot be moved to %s: %w", quote.Word(path), quote.Word(filepath.Base(aside)), cause(err))
+		}
+		s.at("folder after rename: " + path)
+		return nil
+	}
+}

@@ -1,0 +1,126 @@
+// Package conduct runs the runs of a sweep, each as a process of its own, and goes on where it was
+// stopped: docs/sweeps.md has the contract. Journals and run folders are all that it remembers.
+package conduct
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/core/sweep/journal"
+)
+
+// Options are how a sweep is run.
+type Options struct {
+	// Environ is the environment of the runs. It must not have variables that are options of
+	// theirs, which would win over the plan.
+	Environ []string
+	// Extend accepts a plan with more cells, or rounds, than the sweep was begun with.
+	Extend bool
+	// Retry runs what has failed once more.
+	Retry bool
+	// Tell is told when a run starts and when it ends.
+	Tell func(News)
+	// Ending is called when a run is told to end, and the func that it returns once it has.
+	Ending func() func()
+	// Grace is how long a run may take to end once it is told to, a minute if it is 0.
+	Grace time.Duration
+	// Now is the clock of the journals, time.Now if it is nil. Nothing is measured by it.
+	Now func() time.Time
+	// Step is called at every point at which psbench may be killed, by tests; nil calls nobody.
+	Step func(point string)
+}
+
+// News is what Tell is told.
+type News struct {
+	Entry
+	Cell   sweep.Cell
+	Number int // of the run, in the order of the sweep, from 1
+	Total  int
+	// SamplesPerSecond is the throughput of a run that is done.
+	SamplesPerSecond float64
+	Left             time.Duration // until the sweep ends, 0 if nothing tells
+}
+
+// Run runs all runs of the plan that are neither done nor failed, and keeps account of them in dir.
+// Every error leaves the sweep such that the same call goes on with it.
+func Run(ctx context.Context, dir string, p *sweep.Plan, o Options) (err error) {
+	s := &session{dir: dir, options: o.withDefaults(), began: time.Now()}
+	if err := makeFolder(dir); err != nil {
+		return err
+	}
+	if s.lock, err = take(ctx, dir, s.options.Now()); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.lock.Close()) }()
+	s.at("lock taken")
+	if s.plan, err = open(dir, p, o.Extend); err != nil {
+		return err
+	}
+	s.at("plan written")
+	journals := filepath.Join(dir, journalName)
+	events, err := journal.Read(journals)
+	if err != nil {
+		return err
+	}
+	if s.account, err = accountOf(dir, s.plan, events); err != nil {
+		return err
+	}
+	if s.binaries, err = watch(s.plan.Binaries); err != nil {
+		return err
+	}
+	s.journal, err = journal.Create(journals, journal.Generation(events)+1, journal.Options{Now: s.options.Now, Step: o.Step})
+	if err != nil {
+		return s.ended(err)
+	}
+	defer func() { err = errors.Join(err, s.journal.Close()) }()
+	return s.run(ctx)
+}
+
+func (o Options) withDefaults() Options {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Tell == nil {
+		o.Tell = func(News) {}
+	}
+	if o.Ending == nil {
+		o.Ending = func() func() { return func() {} }
+	}
+	o.Grace = cmp.Or(o.Grace, time.Minute)
+	return o
+}
+
+// at tells tests of a point at which psbench may be killed.
+func (s *session) at(point string) {
+	if s.options.Step != nil {
+		s.options.Step(point)
+	}
+}
+
+// cause is an error without the path that was said before it.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		return link.Err
+	}
+	return err
+}
+
+// plural is a count of runs.
+func plural(n int) string {
+	if n == 1 {
+		return "1 run"
+	}
+	return fmt.Sprintf("%d runs", n)
+}

@@ -1,0 +1,79 @@
+package conduct
+
+import (
+	"path/filepath"
+	"testing"
+	"testing/quick"
+)
+
+// Wherever psbench is killed, the same command goes on with what is left: what is done stays as it
+// is, nothing is lost, and in the end the sweep is as if nobody had disturbed it.
+func TestKilledAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	p := planOf(t, 2, "work", "work")
+	if testing.Short() {
+		p.Repeats = 1
+	}
+	undisturbed := filepath.Join(t.TempDir(), "sweep")
+	if out, err := conductor(t, undisturbed, p, 0).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	want := states(t, undisturbed)
+	points := 0
+	for point := 1; ; point++ {
+		dir := filepath.Join(t.TempDir(), "sweep")
+		out, err := conductor(t, dir, p, point).CombinedOutput()
+		if !killed(t, out, err) {
+			break
+		}
+		points++
+		until(t, "its run is gone", func() bool { return len(processesOf(t, dir)) == 0 })
+		before := written(t, dir)
+		if out, err := conductor(t, dir, p, 0).CombinedOutput(); err != nil {
+			t.Fatalf("killed at point %d it does not go on: %v: %s", point, err, out)
+		}
+		after := written(t, dir)
+		for run, when := range before {
+			if after[run] != when {
+				t.Errorf("killed at point %d, %s ran again", point, run)
+			}
+		}
+		if got := states(t, dir); got != want || len(after) != p.Runs() {
+			t.Errorf("killed at point %d the runs are\n%swant\n%s", point, got, want)
+		}
+	}
+	// Seven at each run are of its journal and three of its process.
+	if least := 8*p.Runs() + 4; points < least {
+		t.Errorf("it was killed at %d points only, want %d", points, least)
+	}
+}
+
+// The same holds of a psbench that is killed again and again.
+func TestKilledAgainAndAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestKilledAtEveryPoint kills once at every point")
+	}
+	t.Parallel()
+	p := planOf(t, 2, "work", "work")
+	survives := func(points []uint8) bool {
+		dir := filepath.Join(t.TempDir(), "sweep")
+		before := map[string]string{}
+		for _, point := range append(points, 0) {
+			out, err := conductor(t, dir, p, int(point)%40).CombinedOutput()
+			killed(t, out, err)
+			until(t, "its run is gone", func() bool { return len(processesOf(t, dir)) == 0 })
+			after := written(t, dir)
+			for run, when := range before {
+				if after[run] != when {
+					t.Logf("%s ran again", run)
+					return false
+				}
+			}
+			before = after
+		}
+		return len(before) == p.Runs()
+	}
+	if err := quick.Check(survives, &quick.Config{MaxCount: 5}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,132 @@
+package conduct
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// lockName is the file in a sweep's folder that who runs the sweep has locked.
+const lockName = "lock"
+
+// Holder is who runs a sweep.
+type Holder struct {
+	Host  string    `json:"host"`
+	PID   int       `json:"pid"`
+	Since time.Time `json:"since"`
+}
+
+func (h Holder) String() string {
+	return fmt.Sprintf("process %d on %s since %s", h.PID, quote.Word(h.Host), h.Since.Local().Format(time.DateTime))
+}
+
+// dead says that the holder was a process of this host that there is no more.
+func (h Holder) dead() bool {
+	host, err := os.Hostname()
+	return err == nil && h.Host == host && h.PID > 0 && errors.Is(unix.Kill(h.PID, 0), unix.ESRCH)
+}
+
+// patience is how long what a killed psbench has left may take to end.
+const patience = 20 * time.Second
+
+// take locks the folder of a sweep for good: the lock ends with its file, which the process that
+// runs a run has open too. So nobody goes on while a run that has lost its psbench still writes.
+func take(ctx context.Context, dir string, now time.Time) (*os.File, error) {
+	path := filepath.Join(dir, lockName)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644) // #nosec G302 G304 G703 -- others may read who holds it
+	if err != nil {
+		return nil, fmt.Errorf("the sweep %s cannot be locked: %w", quote.Word(dir), cause(err))
+	}
+	if err := lock(ctx, f, dir); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if err := sign(f, now); err != nil {
+		return nil, errors.Join(fmt.Errorf("the lock %s cannot be written: %w", quote.Word(path), cause(err)), f.Close())
+	}
+	return f, nil
+}
+
+func lock(ctx context.Context, f *os.File, dir string) error {
+	for late := time.Now().Add(patience); ; {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) // #nosec G115 -- a descriptor
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return fmt.Errorf("the sweep %s cannot be locked: %w", quote.Word(dir), err)
+		}
+		holder, err := signature(f)
+		if err == nil && !holder.dead() {
+			return fmt.Errorf("the sweep %s is run by %s; it is one psbench's at a time", quote.Word(dir), holder)
+		}
+		if time.Now().After(late) {
+			return fmt.Errorf("the sweep %s is locked by a run of a psbench that is no more, or by another program", quote.Word(dir))
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// sign writes into a locked file who holds it.
+func sign(f *os.File, now time.Time) error {
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(Holder{host, os.Getpid(), now.UTC()})
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	if _, err := f.WriteAt(text, 0); err != nil {
+		return err
+	}
+	return f.Truncate(int64(len(text)))
+}
+
+// signature is who has signed a locked file last; an error if the one who has it is about to.
+func signature(f *os.File) (Holder, error) {
+	var h Holder
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, 4096))
+	if err == nil {
+		err = json.Unmarshal(text, &h)
+	}
+	return h, err
+}
+
+// HeldBy is who runs the sweep in dir; nil if nobody does.
+func HeldBy(dir string) (*Holder, error) {
+	f, err := os.Open(filepath.Join(dir, lockName)) // #nosec G304 -- in a folder that the user names
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the lock of the sweep %s cannot be read: %w", quote.Word(dir), cause(err))
+	}
+	defer func() { _ = f.Close() }()
+	// A lock that is shared keeps who wants to run the sweep waiting for a moment only.
+	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) // #nosec G115 -- a descriptor
+	if err == nil {
+		return nil, nil
+	}
+	if !errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, fmt.Errorf("the lock of the sweep %s cannot be tried: %w", quote.Word(dir), err)
+	}
+	h, err := signature(f)
+	if err != nil {
+		h = Holder{Host: "an unknown host"} // it is about to sign
+	}
+	return &h, nil
+}

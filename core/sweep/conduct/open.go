@@ -1,0 +1,66 @@
+package conduct
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// ours are the names in a folder in which a sweep was begun but its plan not yet written.
+var ours = map[string]bool{lockName: true, journalName: true, "cells": true, "spec.json": true}
+
+// makeFolder makes dir unless it is there. It must be the folder of a sweep, or empty: what
+// somebody keeps elsewhere is not to become a part of one.
+func makeFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil { // #nosec G301 G703 -- as the user's umask has it
+		return fmt.Errorf("the folder %s cannot be made: %w", quote.Word(dir), cause(err))
+	}
+	if sweep.IsSweep(dir) {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("the folder %s cannot be read: %w", quote.Word(dir), cause(err))
+	}
+	for _, e := range entries {
+		if !ours[e.Name()] && !strings.HasPrefix(e.Name(), "."+sweep.PlanFile) {
+			return fmt.Errorf("the folder %s is no sweep's but has %s in it: name one that is empty or does not exist", quote.Word(dir), quote.Word(e.Name()))
+		}
+	}
+	return nil
+}
+
+// open makes the plan that of the folder, where nothing but what may have changed has changed: a
+// sweep that has one already is held to it. The order of runs stays that of its first plan.
+func open(dir string, p *sweep.Plan, extend bool) (*sweep.Plan, error) {
+	now := *p
+	if sweep.IsSweep(dir) {
+		recorded, err := sweep.Read(dir)
+		if err != nil {
+			return nil, err
+		}
+		if err := allowed(dir, recorded, p, extend); err != nil {
+			return nil, err
+		}
+		now.Seed = recorded.Seed
+	}
+	return &now, now.Write(dir)
+}
+
+// allowed says what keeps a sweep that was begun with one plan from going on with another.
+func allowed(dir string, recorded, now *sweep.Plan, extend bool) error {
+	d := recorded.Compare(now)
+	what := strings.Join(d.Lines(), "; ")
+	switch {
+	case d.None():
+		return nil
+	case !d.Extends() || now.Repeats < recorded.Repeats:
+		return fmt.Errorf("the sweep %s was begun otherwise: %s; it goes on only as it was begun: restore that, or give the sweep of now another folder", quote.Word(dir), what)
+	case !extend:
+		return fmt.Errorf("the sweep %s was begun with less: %s; --extend has it go on with these", quote.Word(dir), what)
+	}
+	return nil
+}

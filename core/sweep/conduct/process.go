@@ -1,0 +1,139 @@
+package conduct
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/psbench/psbench/core/folder"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/sweep"
+)
+
+// seedFlag gives a run its seed.
+var seedFlag = "--" + strings.ReplaceAll(sweep.SeedKey, "_", "-")
+
+// command is the process of a run. The lock is its standard input, which it does not read: so the
+// sweep stays locked until it has ended, too. It is the leader of a process group, since a
+// terminal's Ctrl-C is for psbench, which tells it; and the kernel kills it when psbench dies.
+func (s *session) command(t sweep.Turn) *exec.Cmd {
+	cell := s.plan.Cells[t.Cell]
+	cmd := exec.Command(cell.Binary, "run", // #nosec G204 -- the binary that the user names
+		"--config", filepath.Join(s.dir, cell.ConfigFile()), seedFlag, strconv.FormatUint(t.Seed, 10),
+		"--out", filepath.Join(s.dir, t.Folder), "--quiet")
+	cmd.Args[0] = "psbench"
+	cmd.Env, cmd.Stdin = s.options.Environ, s.lock
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.WaitDelay = 5 * time.Second // for who inherited its standard error
+	return cmd
+}
+
+// execute runs the process of a turn to its end. If ctx ends before, the process is told, and
+// killed if it does not end in time. The reason is what it said last.
+func (s *session) execute(ctx context.Context, t sweep.Turn) (reason string) {
+	var said tail
+	cmd := s.command(t)
+	cmd.Stderr = &said
+	started, ended := make(chan error, 1), make(chan error, 1)
+	go func() {
+		// The kernel sends the parent-death signal when the thread ends that forked.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			ended <- cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return cause(err).Error()
+	}
+	s.at("run after start: " + t.ID())
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		err = s.end(cmd.Process, ended)
+	}
+	if last := said.last(); last != "" {
+		return last
+	}
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		return err.Error()
+	}
+	return "it ended without a word"
+}
+
+// end tells a run to end and waits for it.
+func (s *session) end(p *os.Process, ended <-chan error) error {
+	defer s.options.Ending()()
+	_ = p.Signal(os.Interrupt) // an error says that it has ended
+	late := time.NewTimer(s.options.Grace)
+	defer late.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-late.C:
+	}
+	_ = p.Kill()
+	return <-ended
+}
+
+// reasonOf is why the run of a folder is not complete: what the folder says, else what its process
+// said.
+func reasonOf(dir, said string) string {
+	if !folder.IsRun(dir) {
+		return said
+	}
+	status, err := folder.StatusOf(dir)
+	if err != nil || status.Reason == result.Running {
+		return said
+	}
+	return status.Reason
+}
+
+// tail is the beginning and the end of what a process says.
+type tail struct{ start, end []byte }
+
+const tailBytes = 4096
+
+func (t *tail) Write(p []byte) (int, error) {
+	first := min(len(p), tailBytes-len(t.start))
+	t.start = append(t.start, p[:first]...)
+	t.end = append(t.end, p[first:]...)
+	if len(t.end) > 2*tailBytes {
+		t.end = append(t.end[:0], t.end[len(t.end)-tailBytes:]...)
+	}
+	return len(p), nil
+}
+
+// last is the last line that is psbench's own; without one, the first of a Go program that
+// crashes, and else the last of all.
+func (t *tail) last() string {
+	const own = "psbench: "
+	var said, crash, last string
+	for line := range strings.Lines(strings.ToValidUTF8(string(t.start)+string(t.end), "?")) {
+		line := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, own):
+			said = strings.TrimPrefix(line, own)
+		case crash == "" && crashes.MatchString(line):
+			crash = line
+		case line != "":
+			last = line
+		}
+	}
+	return cmp.Or(said, crash, last)
+}
+
+// crashes are the first lines of Go programs that crash.
+var crashes = regexp.MustCompile(`^(panic|fatal error|SIG[A-Z]+): `)

@@ -1,0 +1,180 @@
+package conduct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/core/folder"
+	"github.com/psbench/psbench/core/monitor"
+	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/core/sweep/journal"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// session is one psbench's work on a sweep, from the lock to the end.
+type session struct {
+	dir      string
+	options  Options
+	lock     *os.File
+	plan     *sweep.Plan
+	journal  *journal.Writer
+	account  Account
+	binaries []watched
+	began    time.Time
+	failures int // in this session
+}
+
+// errFull ends a sweep whose disk is full.
+var errFull = errors.New("the disk is full: make room")
+
+// run takes the turns one after the other.
+func (s *session) run(ctx context.Context) error {
+	if budget := s.plan.Budget.Time; budget > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, s.began.Add(budget), fmt.Errorf("its budget of %v is used up", budget))
+		defer cancel()
+	}
+	for i := range s.account {
+		if err := s.turn(ctx, i); err != nil {
+			return s.ended(err)
+		}
+	}
+	if failed := s.account.Counts()[journal.Failed]; failed > 0 {
+		return fmt.Errorf("%d of %s of the sweep %s failed; psbench sweep status says why", failed, plural(len(s.account)), quote.Word(s.dir))
+	}
+	return nil
+}
+
+// ended is the error of a sweep that ends early, in one sentence.
+func (s *session) ended(err error) error {
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		err = fmt.Errorf("%w (%w)", errFull, err)
+	}
+	counts := s.account.Counts()
+	return fmt.Errorf("the sweep %s has ended early: %w; %d of %s are done and %d failed, and the same command goes on with the others",
+		quote.Word(s.dir), err, counts[journal.Done], plural(len(s.account)), counts[journal.Failed])
+}
+
+// turn takes the run at a place of the account to its end, unless it has one. An error ends the
+// sweep.
+func (s *session) turn(ctx context.Context, i int) error {
+	e := &s.account[i]
+	switch {
+	case e.Adopted:
+		return s.adopt(e)
+	case e.State == journal.Done, e.State == journal.Failed && !s.options.Retry:
+		return nil
+	}
+	if err := s.mayStart(ctx, e); err != nil {
+		return err
+	}
+	path := filepath.Join(s.dir, e.Folder)
+	if err := s.moveAside(path); err != nil {
+		return err
+	}
+	e.Attempts, e.Reason, e.Seconds = e.Attempts+1, "", 0
+	if err := s.note(e, journal.Running); err != nil {
+		return err
+	}
+	s.tell(i)
+	start := time.Now()
+	said := s.execute(ctx, e.Turn)
+	s.at("run after end: " + e.ID())
+	e.Seconds = time.Since(start).Seconds()
+	if err := s.judge(ctx, e, path, said); err != nil {
+		return err
+	}
+	s.tell(i)
+	if most := s.plan.Budget.Failures; most > 0 && s.failures >= most {
+		return fmt.Errorf("%s failed, which is its budget", plural(s.failures))
+	}
+	return nil
+}
+
+// adopt enters a run into the journal that was killed before it said that it is done.
+func (s *session) adopt(e *Entry) error {
+	if _, err := folder.Head(filepath.Join(s.dir, e.Folder)); err != nil {
+		return err
+	}
+	return s.note(e, journal.Done)
+}
+
+// mayStart says what keeps a run from being started.
+func (s *session) mayStart(ctx context.Context, e *Entry) error {
+	if err := interrupted(ctx); err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		if takes := s.account.expected(s.plan)(e.Cell); time.Until(deadline) < takes {
+			return fmt.Errorf("its budget of %v has less left than the %v that the next run takes", s.plan.Budget.Time, takes.Round(time.Millisecond))
+		}
+	}
+	return unchanged(s.binaries)
+}
+
+// judge enters into the journal how a run ended. Its folder decides: what is complete is done,
+// however its process ended.
+func (s *session) judge(ctx context.Context, e *Entry, path, said string) error {
+	complete, err := isComplete(path)
+	if err != nil {
+		return err
+	}
+	if complete {
+		return s.note(e, journal.Done)
+	}
+	e.Reason = reasonOf(path, said)
+	if err := interrupted(ctx); err != nil {
+		e.Reason = "it was interrupted"
+		return errors.Join(s.note(e, journal.Waiting), err)
+	}
+	if full := s.full(e.Reason); full {
+		_ = s.note(e, journal.Waiting) // which may not get onto the disk either
+		return errFull
+	}
+	s.failures++
+	return s.note(e, journal.Failed)
+}
+
+// full says that a run failed since the disk is full, which is not its fault.
+func (s *session) full(reason string) bool {
+	var disk unix.Statfs_t
+	if err := unix.Statfs(s.dir, &disk); err == nil && disk.Bavail == 0 {
+		return true
+	}
+	return strings.Contains(reason, unix.ENOSPC.Error()) || strings.Contains(reason, unix.EDQUOT.Error())
+}
+
+// note enters a state into the journal, which is on the disk then, and into the account.
+func (s *session) note(e *Entry, state journal.State) error {
+	e.State = state
+	return s.journal.Append(journal.Event{Run: e.ID(), State: state, Folder: e.Folder, Seconds: e.Seconds, Reason: e.Reason})
+}
+
+func (s *session) tell(i int) {
+	e := s.account[i]
+	n := News{Entry: e, Cell: s.plan.Cells[e.Cell], Number: i + 1, Total: len(s.account), Left: s.account.Left(s.plan)}
+	if e.State == journal.Done {
+		if r, err := folder.Head(filepath.Join(s.dir, e.Folder)); err == nil {
+			n.SamplesPerSecond = r.Throughput.SamplesPerSecond
+		}
+	}
+	s.options.Tell(n)
+}
+
+// interrupted is why a sweep that is to end does.
+func interrupted(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return monitor.ErrInterrupted
+	}
+	return context.Cause(ctx)
+}
