@@ -1,0 +1,258 @@
+package study
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/psbench/psbench/core/judge"
+)
+
+// Sentence is one answer, and what it is about.
+type Sentence struct{ Label, Text string }
+
+// mostWorks bounds the works of which each has sentences of its own.
+const mostWorks = 8
+
+// Sentences answer what a study was made for: which combination wins by the metric, how surely and
+// at what loss, what matters, and what limits the winner. They come of the study alone. A target is a
+// value of a held-out metric, e.g. "auc=0.80", whose price in seconds and bytes is told; "" is none.
+func (s *Study) Sentences(m Metric, target string) ([]Sentence, error) {
+	var out []Sentence
+	add := func(label, text string) {
+		if text != "" {
+			out = append(out, Sentence{label, text})
+		}
+	}
+	goal, err := targetOf(target)
+	if err != nil {
+		return nil, err
+	}
+	contests := s.contests(m)
+	if len(contests) == 0 {
+		add(labelOf(m), s.nothing(m))
+		return out, nil
+	}
+	for i, o := range contests {
+		if i == mostWorks {
+			add(labelOf(m), fmt.Sprintf("and %s, which --metric and the table show", count(len(contests)-i, "more work")))
+			break
+		}
+		add(labelOf(m), o.winner())
+		add("loss", o.lossText())
+		add("limit", o.limit())
+	}
+	if m.Name == Throughput {
+		batch, _ := MetricOf(TimePerBatch)
+		for i, o := range s.contests(batch) {
+			if i < mostWorks {
+				add("batch time", o.winner())
+			}
+		}
+	}
+	if goal != nil {
+		out = append(out, s.reach(*goal)...)
+	}
+	add("matters", s.matters(m))
+	for _, text := range s.changes(m, contests) {
+		add("changes", text)
+	}
+	return out, nil
+}
+
+// labelOf is what a metric is called before its sentences.
+func labelOf(m Metric) string {
+	if len(m.Name) > 11 {
+		return "winner"
+	}
+	return strings.ReplaceAll(m.Name, "_", " ")
+}
+
+// nothing says why nothing can be said.
+func (s *Study) nothing(m Metric) string {
+	done, failed, waiting := 0, 0, 0
+	for _, c := range s.Cells {
+		done, failed, waiting = done+len(c.Runs), failed+len(c.Failed), waiting+c.Waiting
+	}
+	switch {
+	case done > 0:
+		return fmt.Sprintf("nothing can be said: none of %s has a %s", count(done, "run"), m.Name)
+	case failed > 0 && waiting == 0:
+		return fmt.Sprintf("nothing can be said: all of %s failed", count(failed, "run"))
+	}
+	return fmt.Sprintf("nothing can be said yet: no run has come to its end, %d failed, %d waiting", failed, waiting)
+}
+
+// winner says which cell is best and how sure that is.
+func (o *contest) winner() string {
+	work := ""
+	if o.name != "" {
+		work = o.name + ": "
+	}
+	if o.best == nil {
+		return work + "nothing can win: every cell is worse in held-out loss than the reference"
+	}
+	open := o.open()
+	by := ""
+	if o.metric.Name != Throughput {
+		by = " by " + o.metric.Name
+	}
+	switch {
+	case len(o.cells) == 1:
+		return fmt.Sprintf("%sthere is nothing to compare: only %s has runs, %s", work, o.best.Name, o.value(o.best))
+	case len(o.rivals) == 0:
+		return fmt.Sprintf("%s%s wins%s with %s: no other cell may win, for their held-out losses", work, o.best.Name, by, o.value(o.best))
+	case len(open) == 0:
+		second := o.rivals[0]
+		return fmt.Sprintf("%s%s wins%s: %s, %s than %s, the second (%s)", work, o.best.Name, by, o.value(o.best), compared(second.change.Change), second.cell.Name, o.proof(second.change))
+	}
+	return work + o.undecided(by, open)
+}
+
+// value is the median of a cell, how sure it is, and of how many runs.
+func (o *contest) value(c *Cell) string {
+	e := judge.Of(o.runs(c))
+	if !e.HasInterval {
+		return fmt.Sprintf("%s (%s)", o.metric.quantity(e.Median), count(e.N, "run"))
+	}
+	return fmt.Sprintf("%s (95 %% interval %s – %s, %s)", o.metric.quantity(e.Median), number(e.Low), number(e.High), count(e.N, "run"))
+}
+
+// proof is what stands behind a change that is proven.
+func (o *contest) proof(c judge.Change) string {
+	text := fmt.Sprintf("interval %s to %s, %s", signed(c.Low), signed(c.High), probability(c.Adjusted))
+	if n := len(o.rivals); n > 1 {
+		text += fmt.Sprintf(" adjusted for %s", count(n, "comparison"))
+	}
+	return text + ", floor " + percent(o.floor.Change)
+}
+
+// undecided says who leads, who might be better, and what it would take to tell.
+func (o *contest) undecided(by string, open []rival) string {
+	next := open[0]
+	text := fmt.Sprintf("cannot tell which is best%s: %s leads with %s, ", by, o.best.Name, o.value(o.best))
+	if len(open) == 1 {
+		text += "but is not proven to be better than " + next.cell.Name
+	} else {
+		var names []string
+		for _, r := range open {
+			names = append(names, r.cell.Name)
+		}
+		text += fmt.Sprintf("but is not proven to be better than %s", named(names))
+	}
+	if change := signed(next.change.Change); change != "-" {
+		of := ""
+		if len(open) > 1 {
+			of = " over the first"
+		}
+		text += fmt.Sprintf(" (%s%s, %s)", change, of, probability(next.change.Adjusted))
+	}
+	if worse := len(o.rivals) - len(open); worse > 0 {
+		text += fmt.Sprintf("; %s proven to be worse", are(worse, "other"))
+	}
+	return text + "; " + o.toTell(next)
+}
+
+// toTell says how many runs would tell the best cell from a rival.
+func (o *contest) toTell(r rival) string {
+	have := min(len(o.runs(o.best)), len(o.runs(r.cell)))
+	if few := judge.FewestRuns(len(o.rivals), false); have < few {
+		return fmt.Sprintf("with %s nothing can be proven in %s, which takes %d at least", count(have, "run"), count(len(o.rivals), "comparison"), few)
+	}
+	switch needed := r.change.Needed; {
+	case o.none != nil:
+		return fmt.Sprintf("without a noise floor, of which %d runs of the baseline give none, nothing is proven", o.of)
+	case r.change.Change == 0 || needed > judge.MostNeeded:
+		return "they are so near that no number of runs worth while would tell them apart"
+	case needed > 0:
+		return fmt.Sprintf("some %d runs of each would tell, if the difference is there (now %d)", needed, have)
+	}
+	return "how many runs would tell cannot be estimated"
+}
+
+// lossText says at what held-out loss the best cell leads, and which cells cannot win for theirs.
+func (o *contest) lossText() string {
+	var parts []string
+	if o.best != nil {
+		if l := o.lossOf(o.best); l.known {
+			parts = append(parts, o.best.Name+": "+o.describe(l, o.best == o.reference))
+		}
+	}
+	var faster []string
+	for _, c := range o.barred {
+		if o.best == nil || o.metric.beats(o.median(c), o.median(o.best)) {
+			faster = append(faster, fmt.Sprintf("%s (%s, held-out loss %s)", c.Name, o.metric.quantity(o.median(c)), o.lossOf(c).change()))
+		}
+	}
+	if len(faster) > 0 {
+		parts = append(parts, "better but worse in loss beyond its floor, and so no winner: "+named(faster))
+	} else if n := len(o.barred); n > 0 {
+		parts = append(parts, fmt.Sprintf("%s worse in loss beyond its floor", are(n, "other cell")))
+	}
+	if len(parts) == 0 {
+		return "not known: no run was evaluated on held-out samples"
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (o *contest) describe(l loss, isReference bool) string {
+	text := "held-out loss " + number(l.median)
+	if isReference {
+		return text + ", which the others are compared with"
+	}
+	text += fmt.Sprintf(", that of the baseline %s (%s, ", number(l.reference), l.change())
+	if o.losses.none != nil {
+		return text + "too few runs for a floor)"
+	}
+	return text + "floor " + percent(o.losses.floor.Change) + ")"
+}
+
+// change is how the loss differs from that of the reference.
+func (l loss) change() string {
+	if signed(l.worse) == "-" {
+		return "not finite"
+	}
+	return signed(l.worse)
+}
+
+// limit says what the iterations of the best cell are spent on.
+func (o *contest) limit() string {
+	if o.best == nil {
+		return ""
+	}
+	type part struct {
+		metric, what, verb string
+		share              float64
+	}
+	parts := []part{{Compute, "computing", "", 0}, {Waiting, "waiting for the last trainer", "", 0}, {Moving, "moving and reducing bytes", "", 0}}
+	most, rest := 0, 100.0
+	var words []string
+	for i := range parts {
+		p := &parts[i]
+		values := o.best.Of(p.metric)
+		if len(values) == 0 {
+			if p.metric == Waiting {
+				continue // where nobody waits for another
+			}
+			return ""
+		}
+		p.share = judge.Of(values).Median
+		rest -= p.share
+		if p.share > parts[most].share {
+			most = i
+		}
+		words = append(words, fmt.Sprintf("%s %.0f %%", p.what, p.share))
+	}
+	limits := parts[most].what
+	if rest > parts[most].share {
+		limits = "the rest: getting data, and what is between the parts"
+	}
+	return fmt.Sprintf("%s is limited by %s (of an iteration: %s, the rest %.0f %%)", o.best.Name, limits, strings.Join(words, ", "), max(0, rest))
+}
+
+// are is "1 other is" or "7 others are".
+func are(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing + " is"
+	}
+	return fmt.Sprintf("%d %ss are", n, thing)
+}

@@ -1,0 +1,169 @@
+package study
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/internal/golden"
+	"github.com/psbench/psbench/internal/splitmix"
+)
+
+// plot is what the runs of a made cell have.
+type plot struct {
+	throughput, noise float64 // relative: the standard deviation of a uniform distribution
+	loss              float64
+	runs              int
+	epochs            []float64 // the AUC after each, every one of 2 s
+	late              int       // so many runs never reach more than the first
+	skipped, same     string
+	failed            int
+	iterations        int
+}
+
+// made is a study whose cells are what a function says of the values, with an A/A cell.
+func made(axes []Axis, of func(values []string) plot) *Study {
+	s := &Study{Name: "made", Axes: axes, Seed: 1}
+	random := splitmix.New(42, 0)
+	points := [][]string{nil}
+	for _, a := range axes {
+		var next [][]string
+		for _, p := range points {
+			for _, v := range a.Values {
+				next = append(next, append(slices.Clone(p), v))
+			}
+		}
+		points = next
+	}
+	for _, values := range points {
+		p := of(values)
+		c := &Cell{ID: strings.Join(values, "/"), Name: nameOf(axes, values), Values: values, Skipped: p.skipped, Same: p.same}
+		p.fill(c, random)
+		s.Cells = append(s.Cells, c)
+	}
+	b := s.Cells[0]
+	s.Again = &Cell{ID: "again", Name: b.Name, Values: b.Values}
+	of(b.Values).fill(s.Again, random)
+	return s
+}
+
+func (p plot) fill(c *Cell, random *splitmix.Stream) {
+	noise := func() float64 { return 1 + p.noise*math.Sqrt(12)*(float64(random.IntN(1001))/1000-0.5) }
+	for round := range p.runs {
+		x := p.throughput * noise()
+		r := &Run{Folder: fmt.Sprintf("runs/%s/%d", c.ID, round), Round: round, Iterations: p.iterations, Values: map[string]float64{
+			Throughput: x, TimePerBatch: 20_000 / x, Compute: 60, Waiting: 10, Moving: 25,
+		}}
+		if p.iterations >= 100 {
+			r.Values[P99] = 30_000 / x
+		}
+		if p.loss > 0 {
+			r.Values[HeldOutLoss] = p.loss * (1 + 0.001*float64(round))
+		}
+		for i, auc := range p.epochs {
+			if i > 0 && round < p.late {
+				auc = p.epochs[0]
+			}
+			r.Epochs = append(r.Epochs, Epoch{2000 / x * float64(i+1), 3e6 * float64(i+1), map[string]float64{"held_out_auc": auc}})
+		}
+		c.Runs = append(c.Runs, r)
+	}
+	for round := range p.failed {
+		c.Failed = append(c.Failed, Failure{fmt.Sprintf("runs/%s/%d", c.ID, p.runs+round), p.runs + round, "trainer1 died: it was killed"})
+	}
+}
+
+var servers = []Axis{{"server", []string{"average", "batch", "sum"}}}
+
+// speeds are the cells of an axis of servers, each with ten runs.
+func speeds(of map[string]float64, change func(server string, p *plot)) *Study {
+	return made(servers, func(values []string) plot {
+		p := plot{throughput: of[values[0]], noise: 0.01, runs: 10, iterations: 100}
+		if change != nil {
+			change(values[0], &p)
+		}
+		return p
+	})
+}
+
+// What a study says, one golden file for each kind of answer.
+func TestText(t *testing.T) {
+	apart := map[string]float64{"average": 1000, "batch": 1100, "sum": 900}
+	level := map[string]float64{"average": 1000, "batch": 1004, "sum": 900}
+	two := []Axis{{"server", []string{"average", "batch"}}, {"ntrainer", []string{"1", "4"}}, {"model", []string{"small", "large"}}}
+	for name, test := range map[string]struct {
+		study   *Study
+		options TextOptions
+	}{
+		"wins":       {study: speeds(apart, nil)},
+		"narrow":     {speeds(apart, nil), TextOptions{Width: 80}},
+		"cannottell": {study: speeds(level, nil)},
+		"ties":       {study: speeds(map[string]float64{"average": 1000, "batch": 1000, "sum": 1000}, func(_ string, p *plot) { p.noise = 0 })},
+		"fewruns":    {study: speeds(apart, func(_ string, p *plot) { p.runs, p.iterations = 3, 30 })},
+		"onerun":     {study: speeds(apart, func(_ string, p *plot) { p.runs = 1 })},
+		"allfailed":  {study: speeds(apart, func(_ string, p *plot) { p.runs, p.failed = 0, 2 })},
+		"waiting": {study: func() *Study {
+			s := speeds(apart, func(server string, p *plot) { p.runs, p.failed = 0, len(server)%2 })
+			s.Cells[1].Waiting = 4
+			return s
+		}()},
+		"onecell": {study: speeds(apart, func(server string, p *plot) {
+			if server != "average" {
+				p.runs, p.skipped = 0, "server "+server+" needs 2 trainers"
+			}
+		})},
+		"loss": {study: speeds(apart, func(server string, p *plot) {
+			p.loss = map[string]float64{"average": 0.3, "batch": 0.4, "sum": 0.3001}[server]
+		})},
+		"target": {speeds(apart, func(server string, p *plot) {
+			p.epochs, p.loss = []float64{0.7, 0.81, 0.82}, 0.3
+			p.late = map[string]int{"average": 0, "batch": 2, "sum": 7}[server]
+		}), TextOptions{Target: "auc=0.8"}},
+		"targetmissed":  {speeds(apart, func(_ string, p *plot) { p.epochs = []float64{0.7, 0.75} }), TextOptions{Target: "auc=0.8"}},
+		"targetunknown": {speeds(apart, nil), TextOptions{Target: "loss=0.2"}},
+		"metric":        {speeds(apart, nil), TextOptions{Metric: TimePerBatch}},
+		"matrix": {study: made(two, func(v []string) plot {
+			p := plot{throughput: 1000, noise: 0.01, runs: 10, iterations: 40}
+			if v[1] == "4" {
+				p.throughput *= 3
+			}
+			if (v[0] == "batch") == (v[1] == "4") {
+				p.throughput *= 1.2
+			}
+			if v[2] == "large" {
+				p.throughput /= 10
+			}
+			if v[0] == "batch" && v[1] == "1" && v[2] == "large" {
+				p = plot{same: "average/1/large"}
+			}
+			return p
+		})},
+		"warnings": {study: func() *Study {
+			s := speeds(apart, nil)
+			for i, r := range s.Cells[1].Runs {
+				if i%2 == 0 {
+					r.Values[Throughput] *= 1.5
+				}
+				if i > 6 {
+					r.Warnings = []string{"a trend within the run: from the first of 100 iterations to the last they take 9.0 % more", "an odd thing"}
+				}
+			}
+			delete(s.Cells[2].Runs[3].Values, Throughput)
+			s.Cells[2].Runs[4].Values[Throughput] = math.NaN()
+			s.Warnings = []string{"2 runs failed and came to an end when repeated: only the repetition counts"}
+			return s
+		}()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := test.study.Text(&out, test.options); err != nil {
+				t.Fatal(err)
+			}
+			golden.Require(t, filepath.Join("testdata", name+".txt"), out.String())
+		})
+	}
+}

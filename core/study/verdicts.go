@@ -1,0 +1,129 @@
+package study
+
+import (
+	"math"
+
+	"github.com/psbench/psbench/core/judge"
+)
+
+// Verdicts are what the runs of a study come to by one metric.
+type Verdicts struct {
+	Metric Metric
+	// Rows are by place in Cells.
+	Rows []Row
+	// Again is the A/A cell against the baseline, if there is one.
+	Again *Row
+	// Floor is that of the runs of the baseline and its A/A cell; NoFloor says why there is none.
+	Floor   judge.Floor
+	FloorOf int // runs
+	NoFloor error
+	// Comparisons is how many cells were compared with the baseline.
+	Comparisons int
+}
+
+// Row is what the runs of a cell come to.
+type Row struct {
+	Cell     *Cell
+	Estimate judge.Estimate
+	// Compared says that it was compared with the baseline.
+	Compared bool
+	Change   judge.Change
+}
+
+// Verdicts judges all cells that have runs of their own against the baseline.
+func (s *Study) Verdicts(m Metric) *Verdicts {
+	y := s.yardstick(m)
+	v := &Verdicts{Metric: m, Rows: make([]Row, len(s.Cells)), Floor: y.floor, FloorOf: y.of, NoFloor: y.none}
+	baseline := s.baselineRuns(m.Name)
+	var arms [][]float64
+	var places []int
+	for i, c := range s.Cells {
+		v.Rows[i] = Row{Cell: c, Estimate: judge.Of(c.Of(m.Name))}
+		if values := c.Of(m.Name); i != s.Baseline && len(values) > 0 && len(baseline) > 0 {
+			arms, places = append(arms, values), append(places, i)
+		}
+	}
+	for i, change := range y.compare(judge.Against(baseline, arms)) {
+		row := &v.Rows[places[i]]
+		row.Change, row.Compared = change, true
+	}
+	v.Comparisons = len(places)
+	if s.Again != nil {
+		values := s.Again.Of(m.Name)
+		v.Again = &Row{Cell: s.Again, Estimate: judge.Of(values)}
+		if own := s.Cells[s.Baseline].Of(m.Name); len(own) > 0 && len(values) > 0 {
+			v.Again.Change = judge.Compare(judge.Against(own, [][]float64{values}), m.Better == Higher, v.Floor)[0]
+			v.Again.Compared = true
+		}
+	}
+	return v
+}
+
+// yardstick is what differences by a metric are held to: the noise floor of this machine.
+type yardstick struct {
+	metric Metric
+	floor  judge.Floor
+	of     int   // runs
+	none   error // why there is no floor
+}
+
+func (s *Study) yardstick(m Metric) yardstick {
+	a := s.baselineRuns(m.Name)
+	floor, err := judge.FloorOf(a, s.Seed)
+	return yardstick{m, floor, len(a), err}
+}
+
+// compare judges pairs together. Without a floor nothing is proven.
+func (y yardstick) compare(pairs []judge.Pair) []judge.Change {
+	changes := judge.Compare(pairs, y.metric.Better == Higher, y.floor)
+	for i := range changes {
+		if y.none != nil {
+			changes[i].Verdict, changes[i].Needed = judge.CannotTell, max(changes[i].Needed, judge.FewestRuns(len(pairs), true))
+		}
+	}
+	return changes
+}
+
+// baselineRuns are those of the baseline and of its A/A cell together, which are of the same.
+func (s *Study) baselineRuns(metric string) []float64 {
+	if len(s.Cells) == 0 {
+		return nil
+	}
+	values := s.Cells[s.Baseline].Of(metric)
+	if s.Again != nil {
+		values = append(values, s.Again.Of(metric)...)
+	}
+	return values
+}
+
+// worse says by how much of the first a second value is worse, below 0 if it is better.
+func (m Metric) worse(than, value float64) float64 {
+	change := (value - than) / math.Abs(than)
+	if m.Better == Higher {
+		return -change
+	}
+	return change
+}
+
+// beats says whether a value is better than another one; NaN beats nothing, and everything beats NaN.
+func (m Metric) beats(a, b float64) bool {
+	switch {
+	case math.IsNaN(a) || math.IsNaN(b):
+		return !math.IsNaN(a)
+	case m.Better == Higher:
+		return a > b
+	}
+	return a < b
+}
+
+// resolved is the cell whose runs a cell has: its own, or those of the one whose experiment it is too.
+func (s *Study) resolved(c *Cell) *Cell {
+	if c.Same != "" {
+		for _, other := range s.Cells {
+			if other.ID == c.Same && other.Same == "" {
+				return other
+			}
+		}
+	}
+	return c
+}

@@ -1,0 +1,89 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// number shows a value with four digits or more, and all those before the point.
+func number(x float64) string {
+	size := math.Abs(x)
+	switch {
+	case math.IsNaN(x) || math.IsInf(x, 0):
+		return "-"
+	case x == 0:
+		return "0"
+	case size >= 1e9 || size < 1e-4:
+		return strconv.FormatFloat(x, 'g', 4, 64)
+	}
+	decimals := max(0, 3-int(math.Floor(math.Log10(size))))
+	return strconv.FormatFloat(x, 'f', decimals, 64)
+}
+
+// percent shows a share from 0 to 1.
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }
+
+// signed is a relative change with its sign.
+func signed(change float64) string {
+	if math.IsNaN(change) {
+		return "-"
+	}
+	if text := fmt.Sprintf("%+.1f %%", 100*change); text != "-0.0 %" {
+		return text
+	}
+	return "+0.0 %"
+}
+
+// quantity is a value with its unit.
+func (m Metric) quantity(x float64) string {
+	if m.Unit == "loss" || m.Unit == "share" {
+		return number(x)
+	}
+	return number(x) + " " + m.Unit
+}
+
+// compared says how one value relates to another: "8.2 % more".
+func compared(change float64) string {
+	more := "more"
+	if change < 0 {
+		more = "less"
+	}
+	return fmt.Sprintf("%s %s", percent(math.Abs(change)), more)
+}
+
+// mostNamed bounds the cells that a sentence names.
+const mostNamed = 3
+
+// named are names, of many the first ones and how many more there are.
+func named(names []string) string {
+	if len(names) <= mostNamed {
+		return listed(names)
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNamed], ", "), len(names)-mostNamed)
+}
+
+// listed is "a", "a and b" or "a, b and c".
+func listed(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// probability is p as it is told in a sentence.
+func probability(p float64) string {
+	if text := short(p); strings.HasPrefix(text, "<") {
+		return "p " + text
+	}
+	return "p = " + short(p)
+}
+
+// short is p as it stands in a table.
+func short(p float64) string {
+	if p < 0.001 {
+		return "< 0.001"
+	}
+	return strconv.FormatFloat(p, 'f', 3, 64)
+}
