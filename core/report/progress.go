@@ -207,6 +207,15 @@ func (p *Progress) Line(process, text string) {
 	p.out.print(p.whole(process+": "+quote.Lines(strings.TrimSuffix(text, "\r"))) + p.status)
 }
 
+// Note shows a line of psbench's own, above the line that is kept up to date.
+func (p *Progress) Note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.quiet {
+		p.out.print(p.whole(quote.Lines(text)) + p.status)
+	}
+}
+
 // whole is a whole line in the place of the one on the terminal.
 func (p *Progress) whole(text string) string {
 	if p.terminal != nil {

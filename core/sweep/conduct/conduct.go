@@ -21,6 +21,8 @@ type Options struct {
 	// Environ is the environment of the runs. It must not have variables that are options of
 	// theirs, which would win over the plan.
 	Environ []string
+	// Spec is the specification of the plan as it was given, which is kept beside it for people.
+	Spec []byte
 	// Extend accepts a plan with more cells, or rounds, than the sweep was begun with.
 	Extend bool
 	// Retry runs what has failed once more.
@@ -60,7 +62,7 @@ func Run(ctx context.Context, dir string, p *sweep.Plan, o Options) (err error) 
 	}
 	defer func() { err = errors.Join(err, s.lock.Close()) }()
 	s.at("lock taken")
-	if s.plan, err = open(dir, p, o.Extend); err != nil {
+	if s.plan, err = open(dir, p, o); err != nil {
 		return err
 	}
 	s.at("plan written")

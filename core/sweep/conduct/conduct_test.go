@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -158,10 +159,19 @@ func TestInterrupted(t *testing.T) {
 		for attempt := range 2 {
 			ctx, cancel := context.WithCancel(t.Context())
 			o := options()
-			o.Tell = func(n News) { time.AfterFunc(100*time.Millisecond, cancel) }
+			var watching sync.WaitGroup
+			o.Tell = func(n News) {
+				watching.Go(func() {
+					for late := time.Now().Add(time.Minute); !folder.IsRun(filepath.Join(dir, n.Folder)) && time.Now().Before(late); {
+						time.Sleep(time.Millisecond)
+					}
+					cancel()
+				})
+			}
 			ended := 0
 			o.Ending = func() func() { return func() { ended++ } }
 			err := Run(ctx, dir, p, o)
+			watching.Wait()
 			want := "the sweep " + dir + " has ended early: interrupted; 0 of 1 run are done and 0 failed, and the same command goes on with the others"
 			if !errors.Is(err, monitor.ErrInterrupted) || err.Error() != want || ended != 1 {
 				t.Errorf("it said %v and ended %d runs", err, ended)
@@ -188,7 +198,7 @@ func TestBudgets(t *testing.T) {
 		t.Errorf("it said %v", err)
 	}
 	p = planOf(t, 1, "wait")
-	p.Budget.Time = 500 * time.Millisecond
+	p.Budget.Time = time.Second / 2
 	if err := Run(t.Context(), t.TempDir(), p, options()); err == nil || !strings.Contains(err.Error(), "has ended early: its budget of 500ms is used up; 0 of 1 run") {
 		t.Errorf("it said %v", err)
 	}

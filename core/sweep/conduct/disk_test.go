@@ -30,7 +30,7 @@ func smallDisk(t *testing.T, pages int) string {
 }
 
 // A run that fills the disk ends the sweep, whose results stay; with room it goes on.
-func TestDiskThatARunFills(t *testing.T) {
+func TestSmallDiskThatARunFills(t *testing.T) {
 	dir := filepath.Join(smallDisk(t, 256), "sweep")
 	p := planOf(t, 2, "work", "fill")
 	err := Run(t.Context(), dir, p, options())
@@ -60,7 +60,7 @@ func TestDiskThatARunFills(t *testing.T) {
 }
 
 // However many pages a disk has, the sweep ends in a sentence, and goes on once there is room.
-func TestDiskThatIsFull(t *testing.T) {
+func TestSmallDiskThatIsFull(t *testing.T) {
 	p := planOf(t, 1, "work")
 	failed := 0
 	for pages := 1; pages < 64; pages += 3 {

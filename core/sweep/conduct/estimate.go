@@ -7,7 +7,7 @@ import (
 	"github.com/psbench/psbench/core/sweep/journal"
 )
 
-// Expected is how long a run will take: the mean of those of its cell that are done. Of a cell that
+// expected is how long a run will take: the mean of those of its cell that are done. Of a cell that
 // has none it is what the plan expects of it, times what the others took of what was expected of
 // them.
 func (a Account) expected(p *sweep.Plan) func(cell int) time.Duration {
@@ -40,8 +40,8 @@ func (a Account) expected(p *sweep.Plan) func(cell int) time.Duration {
 	}
 }
 
-// Left is how long the runs that are still to come will take, 0 if nothing tells.
-func (a Account) Left(p *sweep.Plan) time.Duration {
+// left is how long the runs that are still to come will take, 0 if nothing tells.
+func (a Account) left(p *sweep.Plan) time.Duration {
 	expected := a.expected(p)
 	var left time.Duration
 	for _, e := range a {

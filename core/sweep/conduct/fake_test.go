@@ -27,6 +27,9 @@ import (
 // role makes the test executable a psbench: "run" does what a cell says, "sweep" runs a sweep.
 const role = "PSBENCH_CONDUCT_TEST"
 
+// swift has processes of race builds not wait for a second when they end.
+const swift = "GORACE=atexit_sleep_ms=0"
+
 func TestMain(m *testing.M) {
 	switch os.Getenv(role) {
 	case "run":
@@ -48,13 +51,13 @@ func fakeRun(args []string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
 	f, err := folder.Create(args[6])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "psbench:", err)
 		return 1
 	}
-	interrupts := make(chan os.Signal, 1)
-	signal.Notify(interrupts, os.Interrupt)
 	switch does := config["does"]; does {
 	case "fail":
 		fmt.Fprintln(os.Stderr, "a part says something")
@@ -129,7 +132,7 @@ func conductor(t *testing.T, dir string, p *sweep.Plan, point int) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], dir, plan, strconv.Itoa(point))
-	cmd.Env = append(os.Environ(), role+"=sweep")
+	cmd.Env = append(os.Environ(), role+"=sweep", swift)
 	return cmd
 }
 
@@ -147,7 +150,7 @@ func killed(t *testing.T, output []byte, err error) bool {
 }
 
 func options() Options {
-	return Options{Environ: append(os.Environ(), role+"=run"), Grace: 200 * time.Millisecond}
+	return Options{Environ: append(os.Environ(), role+"=run", swift), Grace: 200 * time.Millisecond}
 }
 
 // planOf is a plan whose cells do these things, and whose first is the baseline.

@@ -3,14 +3,19 @@ package conduct
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )
 
 // ours are the names in a folder in which a sweep was begun but its plan not yet written.
-var ours = map[string]bool{lockName: true, journalName: true, "cells": true, "spec.json": true}
+var ours = map[string]bool{lockName: true, journalName: true, "cells": true, specName: true}
+
+// specName is the specification as it was given.
+const specName = "spec.json"
 
 // makeFolder makes dir unless it is there. It must be the folder of a sweep, or empty: what
 // somebody keeps elsewhere is not to become a part of one.
@@ -26,7 +31,8 @@ func makeFolder(dir string) error {
 		return fmt.Errorf("the folder %s cannot be read: %w", quote.Word(dir), cause(err))
 	}
 	for _, e := range entries {
-		if !ours[e.Name()] && !strings.HasPrefix(e.Name(), "."+sweep.PlanFile) {
+		begun := strings.HasPrefix(e.Name(), "."+sweep.PlanFile) || strings.HasPrefix(e.Name(), "."+specName)
+		if !ours[e.Name()] && !begun {
 			return fmt.Errorf("the folder %s is no sweep's but has %s in it: name one that is empty or does not exist", quote.Word(dir), quote.Word(e.Name()))
 		}
 	}
@@ -35,17 +41,22 @@ func makeFolder(dir string) error {
 
 // open makes the plan that of the folder, where nothing but what may have changed has changed: a
 // sweep that has one already is held to it. The order of runs stays that of its first plan.
-func open(dir string, p *sweep.Plan, extend bool) (*sweep.Plan, error) {
+func open(dir string, p *sweep.Plan, o Options) (*sweep.Plan, error) {
 	now := *p
 	if sweep.IsSweep(dir) {
 		recorded, err := sweep.Read(dir)
 		if err != nil {
 			return nil, err
 		}
-		if err := allowed(dir, recorded, p, extend); err != nil {
+		if err := allowed(dir, recorded, p, o.Extend); err != nil {
 			return nil, err
 		}
 		now.Seed = recorded.Seed
+	}
+	if len(o.Spec) > 0 {
+		if err := draft.Write(filepath.Join(dir, specName), o.Spec); err != nil {
+			return nil, fmt.Errorf("%s cannot be written to the sweep %s: %w", specName, quote.Word(dir), draft.Cause(err))
+		}
 	}
 	return &now, now.Write(dir)
 }
