@@ -65,7 +65,7 @@ func TestEveryStudyCanBeShown(t *testing.T) {
 func TestWinners(t *testing.T) {
 	m, _ := MetricOf(Throughput)
 	winners := func(faster float64) (wins int) {
-		for seed := range uint64(200) {
+		for seed := range uint64(100) {
 			random := splitmix.New(seed, 0)
 			s := made(servers, func([]string) plot { return plot{} })
 			for _, c := range append(s.Cells, s.Again) {
@@ -81,11 +81,11 @@ func TestWinners(t *testing.T) {
 		}
 		return wins
 	}
-	if n := winners(1); n > 10 {
-		t.Errorf("of 200 studies of equal cells %d have a winner", n)
+	if n := winners(1); n > 5 {
+		t.Errorf("of 100 studies of equal cells %d have a winner", n)
 	}
-	if n := winners(1.1); n != 200 {
-		t.Errorf("of 200 studies with a cell that is 10 %% faster %d have a winner", n)
+	if n := winners(1.1); n != 100 {
+		t.Errorf("of 100 studies with a cell that is 10 %% faster %d have a winner", n)
 	}
 }
 

@@ -100,12 +100,26 @@ func (o *contest) winner() string {
 	case len(o.cells) == 1:
 		return fmt.Sprintf("%sthere is nothing to compare: only %s has runs, %s", work, o.best.Name, o.value(o.best))
 	case len(o.rivals) == 0:
-		return fmt.Sprintf("%s%s wins%s with %s: no other cell may win, for their held-out losses", work, o.best.Name, by, o.value(o.best))
+		return fmt.Sprintf("%s%s wins%s with %s: no other cell may win, for their held-out losses", work, o.title(o.best), by, o.value(o.best))
 	case len(open) == 0:
 		second := o.rivals[0]
-		return fmt.Sprintf("%s%s wins%s: %s, %s than %s, the second (%s)", work, o.best.Name, by, o.value(o.best), compared(second.change.Change), second.cell.Name, o.proof(second.change))
+		return fmt.Sprintf("%s%s wins%s: %s, %s than %s, the second (%s)", work, o.title(o.best), by, o.value(o.best), compared(second.change.Change), second.cell.Name, o.proof(second.change))
 	}
 	return work + o.undecided(by, open)
+}
+
+// title is the name of a cell, with those that are of the same experiment.
+func (o *contest) title(c *Cell) string {
+	var same []string
+	for _, other := range o.study.Cells {
+		if other.Same == c.ID {
+			same = append(same, other.Name)
+		}
+	}
+	if len(same) == 0 {
+		return c.Name
+	}
+	return fmt.Sprintf("%s (the same experiment as %s)", c.Name, named(same))
 }
 
 // value is the median of a cell, how sure it is, and of how many runs.

@@ -37,6 +37,7 @@ func (s *Study) Text(w io.Writer, o TextOptions) error {
 	page := &screen.Page{Width: o.Width}
 	v := s.Verdicts(metric)
 	line(page, "study", s.heading(metric))
+	line(page, "machine", s.machine())
 	if len(s.Cells) > 0 {
 		page.Line(0, "")
 		withheld := s.table(page, v)
@@ -49,7 +50,7 @@ func (s *Study) Text(w io.Writer, o TextOptions) error {
 	for _, a := range answer {
 		line(page, a.Label, a.Text)
 	}
-	for _, text := range s.Warnings {
+	for _, text := range slices.Concat(s.Warnings, s.mixed()) {
 		page.Line(2, "warning: "+quote.Message(text))
 	}
 	_, err = page.WriteTo(w)

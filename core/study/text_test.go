@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/internal/golden"
 	"github.com/psbench/psbench/internal/splitmix"
 )
@@ -90,6 +91,21 @@ func speeds(of map[string]float64, change func(server string, p *plot)) *Study {
 	})
 }
 
+// matrix are two servers, of which each is better with another count of trainers.
+func matrix(v []string) plot {
+	p := plot{throughput: 1000, noise: 0.01, runs: 10, iterations: 40}
+	if v[1] == "4" {
+		p.throughput *= 3
+	}
+	if (v[0] == "batch") == (v[1] == "4") {
+		p.throughput *= 1.2
+	}
+	if v[2] == "large" {
+		p.throughput /= 10
+	}
+	return p
+}
+
 // What a study says, one golden file for each kind of answer.
 func TestText(t *testing.T) {
 	apart := map[string]float64{"average": 1000, "batch": 1100, "sum": 900}
@@ -126,19 +142,14 @@ func TestText(t *testing.T) {
 		"targetmissed":  {speeds(apart, func(_ string, p *plot) { p.epochs = []float64{0.7, 0.75} }), TextOptions{Target: "auc=0.8"}},
 		"targetunknown": {speeds(apart, nil), TextOptions{Target: "loss=0.2"}},
 		"metric":        {speeds(apart, nil), TextOptions{Metric: TimePerBatch}},
-		"matrix": {study: made(two, func(v []string) plot {
-			p := plot{throughput: 1000, noise: 0.01, runs: 10, iterations: 40}
-			if v[1] == "4" {
-				p.throughput *= 3
-			}
-			if (v[0] == "batch") == (v[1] == "4") {
-				p.throughput *= 1.2
-			}
-			if v[2] == "large" {
-				p.throughput /= 10
-			}
-			if v[0] == "batch" && v[1] == "1" && v[2] == "large" {
-				p = plot{same: "average/1/large"}
+		"matrix":        {study: made(two, matrix)},
+		"crossing": {study: made(two, func(v []string) plot {
+			p := matrix(v)
+			switch strings.Join(v, "/") {
+			case "average/4/large":
+				p.throughput *= 2
+			case "batch/4/small":
+				p = plot{same: "average/4/small"}
 			}
 			return p
 		})},
@@ -154,6 +165,9 @@ func TestText(t *testing.T) {
 			}
 			delete(s.Cells[2].Runs[3].Values, Throughput)
 			s.Cells[2].Runs[4].Values[Throughput] = math.NaN()
+			for i, r := range s.allRuns() {
+				r.Environment = result.Environment{CPU: "A CPU", Cores: 2, MemoryMiB: 2048, OS: "linux", Kernel: fmt.Sprint("6.", i/39), Commit: "abc"}
+			}
 			s.Warnings = []string{"2 runs failed and came to an end when repeated: only the repetition counts"}
 			return s
 		}()},
