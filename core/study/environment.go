@@ -12,11 +12,8 @@ import (
 // allRuns are those of all cells, the A/A cell's last.
 func (s *Study) allRuns() []*Run {
 	var runs []*Run
-	for _, c := range s.Cells {
+	for _, c := range s.all() {
 		runs = append(runs, c.Runs...)
-	}
-	if s.Again != nil {
-		runs = append(runs, s.Again.Runs...)
 	}
 	return runs
 }

@@ -2,13 +2,19 @@ package study
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/psbench/psbench/core/judge"
 )
 
-// note is a warning of a cell: in a word or two for its row, and in full.
-type note struct{ short, long string }
+// note is a warning of a cell.
+type note struct {
+	kind    string // the same of warnings that say the same
+	title   string // in a word or two
+	runs    int    // that have it, 0 of one of the runs together
+	example string // in full
+}
 
 // noteKinds are how warnings begin, and what they are in short.
 var noteKinds = []struct{ begins, short string }{
@@ -22,66 +28,87 @@ var noteKinds = []struct{ begins, short string }{
 	{"other guests of the hypervisor", "stolen from"},
 }
 
-// other is a warning of no kind.
-const other = "warning"
-
-// shortOf is a warning in a word or two.
-func shortOf(warning string) string {
+// noteOf makes a note of a warning.
+func noteOf(warning string) note {
 	for _, k := range noteKinds {
 		if strings.HasPrefix(warning, k.begins) {
-			return k.short
+			return note{kind: k.short, title: k.short}
 		}
 	}
 	if strings.Contains(warning, "throttle") {
-		return "throttled"
+		return note{kind: "throttled", title: "throttled"}
 	}
-	return other
+	return note{kind: warning, title: "other"}
 }
 
-// notes are the warnings of a cell by a metric: of its runs together, and of each run, of which the first
-// stands for all of its kind.
+// notes are the warnings of a cell by a metric: of its runs together, and of each run.
 func (c *Cell) notes(metric string) []note {
 	var notes []note
 	values := c.Of(metric)
 	for _, text := range judge.RunWarnings(values) {
-		notes = append(notes, note{shortOf(text), text})
+		n := noteOf(text)
+		n.example = text
+		notes = append(notes, n)
 	}
 	if missing := len(c.Runs) - len(values); missing > 0 {
-		notes = append(notes, note{"no value", fmt.Sprintf("%d of %s have no %s", missing, count(len(c.Runs), "run"), metric)})
+		notes = append(notes, note{kind: "no value", title: "no value", example: fmt.Sprintf("%d of %s have no %s", missing, count(len(c.Runs), "run"), metric)})
 	}
 	return append(notes, c.runNotes()...)
 }
 
-// runNotes are those of single runs.
+// runNotes are those of single runs, of which the first stands for all of its kind.
 func (c *Cell) runNotes() []note {
-	var kinds []string
-	examples, counts := map[string]note{}, map[string]int{}
-	for _, run := range c.Runs {
-		said := map[string]bool{}
-		for _, text := range run.Warnings {
-			n := note{shortOf(text), fmt.Sprintf("run %d: %s", run.Round, text)}
-			kind := n.short
-			if kind == other {
-				kind = text
-			}
-			if said[kind] {
-				continue
-			}
-			if counts[kind] == 0 {
-				kinds, examples[kind] = append(kinds, kind), n
-			}
-			said[kind] = true
-			counts[kind]++
-		}
-	}
 	var notes []note
-	for _, kind := range kinds {
-		n := examples[kind]
-		if len(c.Runs) > 1 {
-			n.short = fmt.Sprintf("%s %d/%d", n.short, counts[kind], len(c.Runs))
-			n.long = fmt.Sprintf("%d of %d runs, e.g. %s", counts[kind], len(c.Runs), n.long)
+	for _, run := range c.Runs {
+		said := map[string]bool{} // in this run
+		for _, text := range run.Warnings {
+			n := noteOf(text)
+			n.example = fmt.Sprintf("run %d: %s", run.Round, text)
+			i := slices.IndexFunc(notes, func(o note) bool { return o.kind == n.kind })
+			if i < 0 {
+				i, notes = len(notes), append(notes, n)
+			}
+			if !said[n.kind] {
+				said[n.kind] = true
+				notes[i].runs++
+			}
 		}
-		notes = append(notes, n)
 	}
 	return notes
+}
+
+// short is a note in the row of a cell with so many runs.
+func (n note) short(runs int) string {
+	if n.runs > 0 && runs > 1 {
+		return fmt.Sprintf("%s %d/%d", n.title, n.runs, runs)
+	}
+	return n.title
+}
+
+// warnings are the notes of cells in full, one of each kind, with how many runs and cells have such.
+func warnings(cells []*Cell, metric string) []string {
+	type total struct {
+		note
+		cells, runs int
+	}
+	var totals []total
+	for _, c := range cells {
+		for _, n := range c.notes(metric) {
+			i := slices.IndexFunc(totals, func(t total) bool { return t.kind == n.kind })
+			if i < 0 {
+				i, totals = len(totals), append(totals, total{note: note{kind: n.kind, title: n.title, example: c.Name + ", " + n.example}})
+			}
+			totals[i].cells++
+			totals[i].runs += n.runs
+		}
+	}
+	var texts []string
+	for _, t := range totals {
+		of := count(t.cells, "cell")
+		if t.runs > 0 {
+			of = count(t.runs, "run") + " of " + of
+		}
+		texts = append(texts, fmt.Sprintf("%s (%s): e.g. %s", t.title, of, t.example))
+	}
+	return texts
 }

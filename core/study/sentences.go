@@ -69,17 +69,14 @@ func labelOf(m Metric) string {
 
 // nothing says why nothing can be said.
 func (s *Study) nothing(m Metric) string {
-	done, failed, waiting := 0, 0, 0
-	for _, c := range s.Cells {
-		done, failed, waiting = done+len(c.Runs), failed+len(c.Failed), waiting+c.Waiting
-	}
-	switch {
+	switch done, failed, waiting := s.counts(); {
 	case done > 0:
 		return fmt.Sprintf("nothing can be said: none of %s has a %s", count(done, "run"), m.Name)
 	case failed > 0 && waiting == 0:
 		return fmt.Sprintf("nothing can be said: all of %s failed", count(failed, "run"))
+	default:
+		return fmt.Sprintf("nothing can be said yet: no run has come to its end, %d failed, %d waiting", failed, waiting)
 	}
-	return fmt.Sprintf("nothing can be said yet: no run has come to its end, %d failed, %d waiting", failed, waiting)
 }
 
 // winner says which cell is best and how sure that is.

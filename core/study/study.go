@@ -100,3 +100,19 @@ func (c *Cell) Of(metric string) []float64 {
 	}
 	return values
 }
+
+// all are the cells, and the A/A cell last.
+func (s *Study) all() []*Cell {
+	if s.Again == nil {
+		return s.Cells
+	}
+	return append(s.Cells[:len(s.Cells):len(s.Cells)], s.Again)
+}
+
+// counts are how many runs of all cells came to their end, failed, and are still to come.
+func (s *Study) counts() (done, failed, waiting int) {
+	for _, c := range s.all() {
+		done, failed, waiting = done+len(c.Runs), failed+len(c.Failed), waiting+c.Waiting
+	}
+	return done, failed, waiting
+}

@@ -75,13 +75,9 @@ func line(w *screen.Page, label, text string) {
 
 // heading counts everything: nothing is left out unsaid.
 func (s *Study) heading(m Metric) string {
-	done, failed, waiting, skipped, same := 0, 0, 0, 0, 0
-	cells := s.Cells
-	if s.Again != nil {
-		cells = append(slices.Clone(cells), s.Again)
-	}
-	for _, c := range cells {
-		done, failed, waiting = done+len(c.Runs), failed+len(c.Failed), waiting+c.Waiting
+	done, failed, waiting := s.counts()
+	skipped, same := 0, 0
+	for _, c := range s.Cells {
 		if c.Skipped != "" {
 			skipped++
 		}
@@ -163,7 +159,7 @@ func (s *Study) row(r Row, m Metric, change string) (cells []string, withheld bo
 	}
 	var shorts []string
 	for _, n := range c.notes(m.Name) {
-		shorts = append(shorts, n.short)
+		shorts = append(shorts, n.short(len(c.Runs)))
 	}
 	if len(c.Failed) > 0 {
 		shorts = append(shorts, fmt.Sprintf("%d failed", len(c.Failed)))
@@ -198,27 +194,33 @@ func (v *Verdicts) floorText() string {
 	return fmt.Sprintf("%s of the %s: %d runs of the baseline, split into halves at random, differ by less in 95 of 100 cases", percent(v.Floor.Change), v.Metric.Name, v.FloorOf)
 }
 
+// mostReasons bounds the reasons of failures that are told.
+const mostReasons = 10
+
 // remarks are the warnings in full, and what did not run, each with its reason.
 func (s *Study) remarks(page *screen.Page, metric string) {
-	cells := slices.Clone(s.Cells)
-	if s.Again != nil {
-		again := *s.Again
-		again.Name += " (A/A)"
-		cells = append(cells, &again)
+	for _, text := range warnings(s.all(), metric) {
+		line(page, "warning", quote.Message(text))
 	}
-	for _, c := range cells {
-		for _, n := range c.notes(metric) {
-			line(page, "warning", c.Name+": "+quote.Message(n.long))
-		}
+	var failed []Failure
+	for _, c := range s.all() {
+		failed = append(failed, c.Failed...)
 	}
-	for _, c := range cells {
-		for _, group := range grouped(c.Failed) {
-			line(page, "failed", fmt.Sprintf("%s, %s: %s (%s)", c.Name, count(len(group), "run"), quote.Message(group[0].Reason), quote.Word(group[0].Folder)))
+	groups := grouped(failed)
+	for i, group := range groups {
+		if i == mostReasons {
+			line(page, "failed", fmt.Sprintf("and %s, which psbench sweep status shows", count(len(groups)-i, "other reason")))
+			break
 		}
+		var folders []string
+		for _, f := range group {
+			folders = append(folders, quote.Word(f.Folder))
+		}
+		line(page, "failed", fmt.Sprintf("%s: %s (%s)", count(len(group), "run"), quote.Message(group[0].Reason), named(folders)))
 	}
 	reasons := map[string][]string{}
 	var order []string
-	for _, c := range cells {
+	for _, c := range s.Cells {
 		if c.Skipped != "" {
 			if reasons[c.Skipped] == nil {
 				order = append(order, c.Skipped)
