@@ -58,7 +58,7 @@ server is given as well. Every fresh round is verified.`,
 			return a.runComm(cmd.Context(), plan, opts, f.format)
 		},
 	}
-	a.addFlags(cmd, "ntrainer", "nserver", "server", "ddp_hook", "set", "registry", "no_user_registry", "rpc_timeout", "listen", "json", "report", "quiet", "plugin_output", "plugin_memory", "log_dir")
+	a.addFlags(cmd, "ntrainer", "nserver", "server", "ddp_hook", "set", "registry", "no_user_registry", "rpc_timeout", "listen", "json", "out", "report", "quiet", "plugin_output", "plugin_memory", "log_dir")
 	f.add(cmd)
 	return cmd
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/folder"
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/report"
 )
@@ -13,6 +14,7 @@ import (
 // outcome is the result of a measurement of either kind, a run or comm.
 type outcome interface {
 	comparable
+	folder.Result
 	// Fail notes why the measurement ended early.
 	Fail(err error)
 }
@@ -48,17 +50,27 @@ func measure[R outcome](ctx context.Context, a *app, opts option.Options, m meas
 	var none R
 	defer hold(ctx)()
 	progress := report.NewProgress(a.stderr, a.terminal(a.stderr), opts.Quiet)
+	out, err := begin(ctx, opts.Out)
+	if err != nil {
+		return none, err
+	}
 	if err := announce(opts.JSON, m.pending); err != nil {
+		out.fail(err)
 		return none, err
 	}
 	res, err := m.run(ctx, progress, cluster.Options{
-		Output: outputOf(progress, opts), Ending: func() func() { return bounded(ctx) }, Kept: opts.JSON != "",
+		Output: outputOf(progress, opts, out), Ending: func() func() { return bounded(ctx) }, Kept: opts.JSON != "",
 	})
 	progress.Done()
 	if res == none {
 		m.pending.Fail(err)
 		a.leaveFailure(ctx, opts.JSON, m.pending)
+		_ = out.leave(m.pending)
 		return none, err
+	}
+	werr := out.leave(res)
+	if err == nil {
+		err = werr
 	}
 	if werr := a.save(ctx, opts.JSON, res); err == nil {
 		err = werr
@@ -67,8 +79,11 @@ func measure[R outcome](ctx context.Context, a *app, opts option.Options, m meas
 }
 
 // outputOf is what becomes of what plugins print.
-func outputOf(progress *report.Progress, opts option.Options) launch.Output {
+func outputOf(progress *report.Progress, opts option.Options, out *outFolder) launch.Output {
 	o := launch.Output{Folder: opts.LogDir}
+	if o.Folder == "" {
+		o.Folder = out.logs()
+	}
 	if opts.PluginOutput == "show" {
 		o.Line = progress.Line
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/folder"
+	"github.com/psbench/psbench/core/micro"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/internal/quote"
@@ -14,18 +16,20 @@ import (
 
 func (a *app) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "show FILE",
-		Short: "Print the tables of a run from the file that --json left",
-		Long: `show prints what a run printed at its end, from the file that it left with --json:
-its tables and the answer, as --report and --stats say. The file may be compressed, and
-of an older psbench; - is standard input.`,
+		Use:   "show DIR|FILE",
+		Short: "Print the tables of a run from the folder or file that it left",
+		Long: `show prints what a run printed at its end, from the folder that it left with --out or the
+file that it left with --json: its tables and the answer, as --report and --stats say. Every
+number is computed again from the samples. Of psbench comm it takes folders. A file may be
+compressed; - is standard input. Both may be of an older psbench.`,
 		Example: lines(
+			"psbench show runs/1",
 			"psbench show run.json",
 			"psbench show run.json.gz --report full",
 		),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("show takes one file, but %s given", given(args))
+				return usagef("show takes one folder or file, but %s given", given(args))
 			}
 			return nil
 		},
@@ -33,29 +37,41 @@ of an older psbench; - is standard input.`,
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return []string{"json", "gz"}, cobra.ShellCompDirectiveFilterFileExt
+			return nil, cobra.ShellCompDirectiveDefault // folders and files
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := config.Merge(config.Sources{Environ: a.environ, Flags: cmd.Flags()})
 			if err != nil {
 				return err
 			}
-			r, err := readResult(args[0])
-			if err != nil {
-				return err
-			}
-			return report.Text(a.stdout, r, report.Options{Report: c.Report, Stats: c.Stats, Width: widthOf(a.stdout)})
+			return a.show(args[0], report.Options{Report: c.Report, Stats: c.Stats, Width: widthOf(a.stdout)})
 		},
 	}
 	a.addFlags(cmd, "report", "stats")
 	return cmd
 }
 
+// show prints the tables of a recorded run.
+func (a *app) show(path string, o report.Options) error {
+	if folder.IsComm(path) {
+		r, err := micro.ReadFolder(path)
+		if err != nil {
+			return err
+		}
+		return micro.Text(a.stdout, r, o)
+	}
+	r, err := readResult(path)
+	if err != nil {
+		return err
+	}
+	return report.Text(a.stdout, r, o)
+}
+
 func readResult(path string) (*result.Result, error) {
 	if path == "-" {
 		return result.ReadFrom(os.Stdin, "standard input")
 	}
-	return result.Read(path)
+	return folder.Read(path)
 }
 
 // given names arguments that are not one.

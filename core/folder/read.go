@@ -2,6 +2,7 @@ package folder
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -72,40 +73,77 @@ func readMark(path string) (string, error) {
 	return "nothing says why", err
 }
 
+// Document is a result.json that was read, of a run or of comm.
+type Document interface {
+	// Files are the columns that its samples lie in.
+	Files() []npy.File
+	// Fill takes the samples out of them.
+	Fill(*npy.Columns) error
+	// Interrupted notes why the run is not complete, if the result does not say so.
+	Interrupted(reason string)
+}
+
 // Read reads a run: a folder, or a file that --json left, of any version. A folder that is marked
 // incomplete is read as far as it has a result, which is then not complete.
 func Read(path string) (*result.Result, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
+	if !isDir(path) {
 		return result.Read(path)
 	}
-	return read(path, (*result.Head).Fill)
+	h, err := Load(path, result.ParseHead)
+	if err != nil {
+		return nil, err
+	}
+	return h.Result, nil
 }
 
 // Head is Read of a folder without its samples: its series and gauges are empty, and it has no losses.
 func Head(dir string) (*result.Result, error) {
-	return read(dir, func(*result.Head, *npy.Columns) error { return nil })
-}
-
-func read(dir string, fill func(*result.Head, *npy.Columns) error) (*result.Result, error) {
-	status, err := StatusOf(dir)
+	h, err := load(dir, result.ParseHead, func(*result.Head, *npy.Columns) error { return nil })
 	if err != nil {
 		return nil, err
 	}
-	h, err := readHead(dir, result.ParseHead)
+	return h.Result, nil
+}
+
+// IsComm says whether dir has the result of psbench comm.
+func IsComm(dir string) bool {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	text, err := readHead(dir, func(data []byte) ([]byte, error) { return data, nil })
+	return err == nil && json.Unmarshal(text, &head) == nil && strings.HasPrefix(head.Schema, "psbench.comm/")
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// Load reads what a run left in dir, whose result.json parse understands.
+func Load[H Document](dir string, parse func([]byte) (H, error)) (H, error) {
+	return load(dir, parse, H.Fill)
+}
+
+func load[H Document](dir string, parse func([]byte) (H, error), fill func(H, *npy.Columns) error) (H, error) {
+	var none H
+	status, err := StatusOf(dir)
+	if err != nil {
+		return none, err
+	}
+	h, err := readHead(dir, parse)
 	if errors.Is(err, fs.ErrNotExist) && !status.Complete {
-		return nil, fmt.Errorf("%s has no result: its run is incomplete: %s", quote.Word(dir), quote.Message(status.Reason))
+		return none, fmt.Errorf("%s has no result: its run is incomplete: %s", quote.Word(dir), quote.Message(status.Reason))
 	}
 	if err == nil {
-		err = withColumns(dir, h.Files, func(c *npy.Columns) error { return fill(h, c) })
+		err = withColumns(dir, h.Files(), func(c *npy.Columns) error { return fill(h, c) })
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is not a run folder that can be read: %w", quote.Word(dir), draft.Cause(err))
+		return none, fmt.Errorf("%s is not a run folder that can be read: %w", quote.Word(dir), draft.Cause(err))
 	}
-	if r := h.Result; !status.Complete && r.Complete { // the mark was never removed
-		r.Complete, r.Error = false, status.Reason
+	if !status.Complete { // which the result may not know: the mark was never removed
+		h.Interrupted(status.Reason)
 	}
-	return h.Result, nil
+	return h, nil
 }
 
 // readHead parses result.json.

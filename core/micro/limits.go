@@ -106,9 +106,9 @@ func (r *Result) addLimits(samples limitSamples) {
 // writes with what memcpy by all cores does, elsewhere what all ranks receive with
 // loopback TCP.
 func (r *Result) addShare(row *Row) {
-	name, reached, cost := tcpBothWays, rate(row.volume.Received, row.P50US), 1.0
+	name := tcpBothWays
 	if row.mapped {
-		name, reached, cost = memcpyDirty, rate(row.MovedBytes, row.P50US), 2
+		name = memcpyDirty
 		if limits.Cores() < 2 {
 			name = memcpy
 		}
@@ -117,8 +117,26 @@ func (r *Result) addShare(row *Row) {
 		if l.Name != name || name != tcpBothWays && (l.Bytes != r.plan.footprint(row.Bytes) || l.Cores != limits.Cores()) {
 			continue
 		}
-		if reached > 0 && l.GBps > 0 {
-			row.Share, row.ShareOf = reached/(cost*l.GBps), l.String()
+		row.shareOf(l)
+	}
+}
+
+// shareOf notes what share of a limit the row reaches.
+func (r *Row) shareOf(l Limit) {
+	reached, cost := rate(r.volume.Received, r.P50US), 1.0
+	if r.mapped {
+		reached, cost = rate(r.MovedBytes, r.P50US), 2
+	}
+	if reached > 0 && l.GBps > 0 {
+		r.Share, r.ShareOf = reached/(cost*l.GBps), l.String()
+	}
+}
+
+// shareAgain reckons the share of a row that was recorded, whose limit is noted.
+func (r *Result) shareAgain(row *Row) {
+	for _, l := range r.Limits {
+		if l.String() == row.ShareOf {
+			row.shareOf(l)
 		}
 	}
 }

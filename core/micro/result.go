@@ -113,6 +113,9 @@ type Row struct {
 
 	mapped bool // the gradients lie in memory that ranks map
 	volume bench.Volume
+	// width and density of the rows that ranks push, of a sparse bucket.
+	width   int
+	density float64
 }
 
 // Verified names the rounds of a row that were verified.
@@ -137,6 +140,9 @@ func (p *Plan) newRow(c cell, f *fabric.Fabric) *Row {
 	r.MovedBytes = r.volume.Moved
 	if c.operation.Served || c.operation.Hooked && p.HookLinks.Server {
 		r.Server, r.Servers = p.Server.Key, p.World.Servers
+	}
+	if r.Sparse {
+		r.width, r.density = p.Width, p.Density
 	}
 	if c.operation.Hooked {
 		r.Hook = p.Hook.Key
@@ -171,6 +177,11 @@ func (r *Row) add(t *turn) {
 	r.note(t)
 	r.Rounds += t.rounds
 	r.LatenciesUS = append(r.LatenciesUS, t.latenciesUS)
+	r.summarize()
+}
+
+// summarize makes the numbers of the row from its latencies.
+func (r *Row) summarize() {
 	var all []float64
 	for _, latencies := range r.LatenciesUS {
 		all = append(all, latencies...)

@@ -216,7 +216,10 @@ func TestText(t *testing.T) {
 	compare(t, "testdata/comm.txt", textOf(report.ReportFull), r)
 	compare(t, "testdata/table.txt", textOf(report.ReportTable), r)
 	compare(t, "testdata/summary.txt", textOf(report.ReportSummary), r)
-	r.plan.Sparse, r.Limits, r.Rows = true, nil, r.Rows[:5]
+	r.Limits, r.Rows = nil, r.Rows[:5]
+	for _, row := range r.Rows {
+		row.Sparse, row.width, row.density = true, 128, 0.5
+	}
 	compare(t, "testdata/sparse.txt", textOf(report.ReportFull), r)
 }
 

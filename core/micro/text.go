@@ -31,8 +31,8 @@ func Text(w io.Writer, r *Result, o report.Options) error {
 			return err
 		}
 	}
-	for _, operation := range r.plan.Operations {
-		if err := r.operationTable(out, operation); err != nil {
+	for _, name := range r.operations() {
+		if err := r.operationTable(out, name); err != nil {
 			return err
 		}
 	}
@@ -86,13 +86,28 @@ var rowColumns = []screen.Column{
 	screen.Right("algbw GB/s").Yields(5), screen.Right("busbw GB/s"), screen.Right("share").Yields(3),
 }
 
-func (r *Result) operationTable(w *screen.Page, operation *bench.Operation) error {
+// operations are those that have rows, in their order.
+func (r *Result) operations() []string {
+	var names []string
+	for _, row := range r.Rows {
+		if !slices.Contains(names, row.Operation) {
+			names = append(names, row.Operation)
+		}
+	}
+	return names
+}
+
+func (r *Result) operationTable(w *screen.Page, operation string) error {
+	title := ""
 	var cells [][]string
 	var void []*Row
 	var verified []string
 	for _, row := range r.Rows {
-		if row.Operation != operation.Name {
+		if row.Operation != operation {
 			continue
+		}
+		if title == "" {
+			title = row.title()
 		}
 		cells = append(cells, row.cells())
 		if row.Void() {
@@ -101,11 +116,8 @@ func (r *Result) operationTable(w *screen.Page, operation *bench.Operation) erro
 			verified = append(verified, text)
 		}
 	}
-	if cells == nil {
-		return nil
-	}
 	w.Line(0, "")
-	w.Line(2, r.plan.title(operation))
+	w.Line(2, title)
 	if err := w.Grid(rowColumns, cells, false); err != nil {
 		return err
 	}
@@ -135,18 +147,18 @@ var verifiedTexts = map[Verified]string{
 }
 
 // title is what all rows of an operation have in common.
-func (p *Plan) title(operation *bench.Operation) string {
-	title := operation.Name
-	if operation.Hooked {
-		title += " " + p.Hook.Key
+func (r *Row) title() string {
+	title := r.Operation
+	if r.Hook != "" {
+		title += " " + r.Hook
 	}
-	if operation.Served || operation.Hooked && p.HookLinks.Server {
-		title += fmt.Sprintf(", server %s, %s, %s", p.Server.Key, count(p.World.Trainers, "trainer"), count(p.World.Servers, "server"))
+	if r.Servers > 0 {
+		title += fmt.Sprintf(", server %s, %s, %s", r.Server, count(r.Trainers, "trainer"), count(r.Servers, "server"))
 	} else {
-		title += ", " + count(p.World.Trainers, "trainer")
+		title += ", " + count(r.Trainers, "trainer")
 	}
-	if p.Sparse && !operation.Empty {
-		title += fmt.Sprintf(", sparse: rows of %d elements, density %v", p.Width, p.Density)
+	if r.Sparse {
+		title += fmt.Sprintf(", sparse: rows of %d elements, density %v", r.width, r.density)
 	}
 	return title
 }
@@ -197,30 +209,33 @@ const (
 
 // explain says what the columns mean, for the rows that there are.
 func (r *Result) explain(w *screen.Page) {
-	if r.plan.buckets() == nil || len(r.Rows) == 0 {
+	any := func(is func(*Row) bool) bool { return slices.ContainsFunc(r.Rows, is) }
+	if !any(func(row *Row) bool { return row.Bytes > 0 }) {
 		return
 	}
 	kind := 0
-	if r.plan.Sparse {
+	if any(func(row *Row) bool { return row.Sparse }) {
 		kind = 1
 	}
 	lines := []string{terms[kind], aboutUnits}
-	for _, o := range r.plan.Operations {
-		if !o.Empty {
+	var operations []*bench.Operation
+	for _, name := range r.operations() {
+		if o := bench.Find(name); o != nil && !o.Empty {
+			operations = append(operations, o)
 			lines = append(lines, o.Name+": "+o.Bandwidths[kind])
 		}
 	}
 	reaches := func(mapped bool) bool {
-		return slices.ContainsFunc(r.Rows, func(row *Row) bool { return row.Share > 0 && row.mapped == mapped })
+		return any(func(row *Row) bool { return row.Share > 0 && row.mapped == mapped })
 	}
 	if reaches(true) {
 		lines = append(lines, shareOfMemory)
-		for _, o := range r.plan.Operations {
+		for _, o := range operations {
 			if o.Moves != "" {
 				lines = append(lines, "  "+o.Name+" moves "+o.Moves)
 			}
 		}
-		if slices.Contains(r.plan.Places, Copied) {
+		if any(func(row *Row) bool { return row.Place == Copied }) {
 			lines = append(lines, movedCopies)
 		}
 	}

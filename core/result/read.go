@@ -30,8 +30,10 @@ func parse(data []byte) (*Result, error) {
 	parseSchema := map[string]func([]byte) (*Result, error){Schema: parseSeries, schema1: parseSamples}[schema]
 	switch {
 	case parseSchema != nil:
+	case schema == FolderSchema:
+		return nil, errors.New("it is the result.json of a run folder, whose samples lie beside it: give the folder")
 	case strings.HasPrefix(schema, "psbench.comm/"):
-		return nil, errors.New("it is a result of psbench comm, whose tables are not made from the file")
+		return nil, errors.New("it is a result of psbench comm, whose tables are not made from the file: give a folder that it left with --out")
 	default:
 		return nil, fmt.Errorf("schema is %s, but this psbench reads %q and %q", quote.String(schema), Schema, schema1)
 	}

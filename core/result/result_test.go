@@ -212,7 +212,7 @@ func TestParseErrors(t *testing.T) {
 		"malformed": {"{\n  \"schema\" 1}", "line 2, column 12: invalid character '1'"},
 		"no object": {"[]", "it must hold an object: {...}"},
 		"no schema": {"{}", `there is no "schema": a result file starts with "psbench.result/2"`},
-		"newer":     {`{"schema":"psbench.result/3"}`, `schema is "psbench.result/3", but this psbench reads "psbench.result/2" and "psbench.result/1"`},
+		"newer":     {`{"schema":"psbench.result/4"}`, `schema is "psbench.result/4", but this psbench reads "psbench.result/2" and "psbench.result/1"`},
 		"unknown":   {`{"schema":"psbench.result/2","samples":[]}`, `line 1, column 30: unknown key "samples"`},
 		"unknown 1": {`{"schema":"psbench.result/1","serie":[]}`, `line 1, column 30: unknown key "serie"; did you mean "series"?`},
 		"in series": {strings.Replace(string(ok), `"key_a"`, `"key":[],"key_a"`, 1), `series 0: unknown key "key"; the keys are rank, type, name, key_a, key_b, start_ns, duration_ns`},

@@ -21,13 +21,13 @@ const FolderSchema = "psbench.result/3"
 // Head is a result whose samples lie in columns: of losses, series and gauges it has where in them.
 type Head struct {
 	Result *Result // whose series and gauges are empty
-	Files  []npy.File
 
-	losses, series, gauges []Span
+	files                  []npy.File
+	losses, series, gauges []Range
 }
 
-// Span is a part of a column: numbers that belong together.
-type Span struct {
+// Range is a part of a column: numbers that belong together.
+type Range struct {
 	First int `json:"first"` // counts from 0
 	Count int `json:"count"`
 }
@@ -35,7 +35,7 @@ type Span struct {
 // sampledFile is a Head as JSON holds it.
 type sampledFile struct {
 	file
-	Losses  []Span          `json:"losses"`
+	Losses  []Range         `json:"losses"`
 	Series  []sampledSeries `json:"series"`
 	Gauges  []sampledGauge  `json:"gauges,omitempty"`
 	Samples []npy.File      `json:"samples"`
@@ -43,12 +43,12 @@ type sampledFile struct {
 
 type sampledSeries struct {
 	seriesHead
-	Span
+	Range
 }
 
 type sampledGauge struct {
 	gaugeHead
-	Span
+	Range
 }
 
 // Columns are the samples of r.
@@ -123,12 +123,12 @@ func (r *Result) State() (complete bool, reason string) { return r.Complete, r.E
 
 // EncodeHead is r as JSON, with these files in the place of its samples.
 func (r *Result) EncodeHead(files []npy.File) ([]byte, error) {
-	f := sampledFile{file: r.file(), Losses: []Span{}, Series: []sampledSeries{}, Samples: files}
+	f := sampledFile{file: r.file(), Losses: []Range{}, Series: []sampledSeries{}, Samples: files}
 	f.Schema = FolderSchema
 	next := 0
-	span := func(count int) Span {
+	span := func(count int) Range {
 		next += count
-		return Span{next - count, count}
+		return Range{next - count, count}
 	}
 	for _, l := range r.Losses {
 		f.Losses = append(f.Losses, span(len(l)))
@@ -163,23 +163,23 @@ func ParseHead(data []byte) (*Head, error) {
 	if m := (packed.Measurement{StartNS: r.StartedNS}); !m.Plausible() {
 		return nil, fmt.Errorf("started_ns is %d, which is beyond 2^61", r.StartedNS)
 	}
-	h := &Head{Result: r, Files: f.Samples, losses: f.Losses}
+	h := &Head{Result: r, files: f.Samples, losses: f.Losses}
 	var all seriesSet
 	for i, s := range f.Series {
 		series := NewSeries(s.Rank, s.Type, s.Name)
 		if !all.add(series) {
 			return nil, fmt.Errorf("%s: there is another one of that rank, type and name", series.title(i))
 		}
-		h.series = append(h.series, s.Span)
+		h.series = append(h.series, s.Range)
 	}
 	r.Series = all.list
 	for _, g := range f.Gauges {
 		r.Gauges = append(r.Gauges, &Gauge{Rank: g.Rank, Head: g.Head})
-		h.gauges = append(h.gauges, g.Span)
+		h.gauges = append(h.gauges, g.Range)
 	}
 	for _, of := range []struct {
 		name  string
-		spans []Span
+		spans []Range
 	}{{"losses", h.losses}, {"series", h.series}, {"gauges", h.gauges}} {
 		if err := CheckSpans(of.name, of.spans); err != nil {
 			return nil, err
@@ -192,7 +192,7 @@ func ParseHead(data []byte) (*Head, error) {
 }
 
 // CheckSpans makes sure that spans of a column follow each other.
-func CheckSpans(name string, spans []Span) error {
+func CheckSpans(name string, spans []Range) error {
 	next := 0
 	for i, s := range spans {
 		if s.First != next || s.Count < 0 || s.Count > math.MaxInt-next {
@@ -204,12 +204,22 @@ func CheckSpans(name string, spans []Span) error {
 }
 
 // end is where the last span ends.
-func end(spans []Span) int {
+func end(spans []Range) int {
 	if len(spans) == 0 {
 		return 0
 	}
 	last := spans[len(spans)-1]
 	return last.First + last.Count
+}
+
+// Files are the columns that the samples lie in.
+func (h *Head) Files() []npy.File { return h.files }
+
+// Interrupted notes why the run is not complete, if the result does not say so.
+func (h *Head) Interrupted(reason string) {
+	if h.Result.Complete {
+		h.Result.Complete, h.Result.Error = false, reason
+	}
 }
 
 // Fill gives the result of the head its samples.

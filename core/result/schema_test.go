@@ -11,12 +11,15 @@ import (
 	"github.com/invopop/jsonschema"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/psbench/psbench/core/folder/npy"
 	"github.com/psbench/psbench/internal/golden"
 )
 
 const (
 	schemaFile = "schemas/result.schema.json"
 	docFile    = "docs/result.md"
+
+	folderSchemaFile = "schemas/folder.schema.json"
 )
 
 // generateSchema makes the JSON schema of the types, with their comments as
@@ -67,8 +70,52 @@ func generateSchema(t *testing.T) []byte {
 	return append(data, '\n')
 }
 
+// generateFolderSchema makes the JSON schema of result.json in a run folder.
+func generateFolderSchema(t *testing.T) []byte {
+	t.Helper()
+	var s struct {
+		ID    string                    `json:"$schema"`
+		Defs  map[string]map[string]any `json:"$defs"`
+		Ref   string                    `json:"$ref"`
+		Title string                    `json:"title"`
+	}
+	if err := json.Unmarshal(generateSchema(t), &s); err != nil {
+		t.Fatal(err)
+	}
+	r := &jsonschema.Reflector{Anonymous: true}
+	if err := r.AddGoComments("github.com/psbench/psbench", "./core/folder/npy"); err != nil {
+		t.Fatal(err)
+	}
+	own := map[string]any{}
+	for name, value := range map[string]any{"Series": sampledSeries{}, "Gauge": sampledGauge{}, "Range": Range{}, "File": npy.File{}} {
+		for _, def := range r.Reflect(value).Definitions {
+			own[name] = def
+		}
+	}
+	text, err := json.Marshal(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &s.Defs); err != nil {
+		t.Fatal(err)
+	}
+	result := s.Defs["Result"]
+	properties := result["properties"].(map[string]any)
+	properties["schema"] = map[string]any{"type": "string", "const": FolderSchema}
+	properties["losses"] = map[string]any{"type": "array", "items": map[string]any{"$ref": "#/$defs/Range"}}
+	properties["samples"] = map[string]any{"type": "array", "items": map[string]any{"$ref": "#/$defs/File"}}
+	result["required"] = append(result["required"].([]any), "samples")
+	s.Title = "result.json of a run folder of psbench"
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(data, '\n')
+}
+
 func TestSchemaIsUpToDate(t *testing.T) {
 	t.Chdir("../..")
+	golden.Require(t, folderSchemaFile, string(generateFolderSchema(t)))
 	golden.Require(t, schemaFile, string(generateSchema(t)))
 }
 
@@ -83,13 +130,15 @@ func TestDocumentNamesEveryField(t *testing.T) {
 			Properties map[string]any `json:"properties"`
 		} `json:"$defs"`
 	}
-	if err := json.Unmarshal(generateSchema(t), &schema); err != nil {
-		t.Fatal(err)
-	}
-	for typ, def := range schema.Defs {
-		for name := range def.Properties {
-			if !bytes.Contains(doc, []byte("`"+name+"`")) {
-				t.Errorf("%s does not describe `%s` of %s", docFile, name, typ)
+	for _, text := range [][]byte{generateSchema(t), generateFolderSchema(t)} {
+		if err := json.Unmarshal(text, &schema); err != nil { // into the same map
+			t.Fatal(err)
+		}
+		for typ, def := range schema.Defs {
+			for name := range def.Properties {
+				if !bytes.Contains(doc, []byte("`"+name+"`")) {
+					t.Errorf("%s does not describe `%s` of %s", docFile, name, typ)
+				}
 			}
 		}
 	}

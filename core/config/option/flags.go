@@ -69,6 +69,8 @@ func (v *flagValue) Type() string {
 		return "KIND,..."
 	case v.option.Group == "files" || v.option.Key == "json" || v.option.Key == "filestore":
 		return "FILE"
+	case v.option.Key == "out" || v.option.Key == "log_dir":
+		return "DIR"
 	case v.option.Kind != "":
 		return "KEY"
 	default:

@@ -61,6 +61,7 @@ type Options struct {
 	TrainerConfigPath string   `json:"trainer_config_path" group:"files" doc:"file of settings by trainer key"`
 
 	JSON         string `json:"json" group:"output" doc:"file for the result: every measurement, the configuration, the environment; - is standard output"`
+	Out          string `json:"out" group:"output" doc:"folder, new or empty, for all that the run leaves: its result, its samples as columns, what each process prints"`
 	Report       string `json:"report" group:"output" default:"table" enum:"table,full,summary" doc:"what is printed at the end: table, a table of all ranks and the answer; full, every rank's tables before them; summary, the answer alone"`
 	Stats        string `json:"stats" group:"output" default:"psbench" enum:"psbench,original" doc:"columns of the tables of --report full; original prints as the original does"`
 	Quiet        bool   `json:"quiet" group:"output" default:"false" doc:"show no progress"`
