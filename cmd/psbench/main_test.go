@@ -31,6 +31,10 @@ func TestMain(m *testing.M) {
 		serveTestPlugin()
 		return
 	}
+	if len(os.Args) > 1 && os.Args[1] == latePluginArgument {
+		serveLatePlugin()
+		return
+	}
 	if len(os.Args) > 1 && os.Args[1] == checkPluginArgument {
 		serveCheckPlugin()
 		return

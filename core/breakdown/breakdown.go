@@ -59,6 +59,8 @@ type Breakdown struct {
 	Parts []Part
 	// Waiting is nil where no trainers wait for each other.
 	Waiting *Waiting
+
+	reductionNS int64 // of the exposed communication, on all trainers
 }
 
 // Of is the breakdown of a result, or nil if no trainer measured a part of its iterations. It
@@ -93,6 +95,7 @@ func Of(r *result.Result) *Breakdown {
 		return nil
 	}
 	b.Waiting = waiting(r)
+	b.reductionNS = reductionNS(r, b.Waiting)
 	return b
 }
 

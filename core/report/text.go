@@ -114,6 +114,7 @@ func full(w *screen.Page, r *result.Result, columns []metricColumn) error {
 		w.Line(0, "")
 		numbersOverview(w, r, numbers)
 	}
+	times(w, r, b)
 	w.Line(0, "")
 	answer(w, r, b)
 	for _, text := range r.Warnings {

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/core/breakdown"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/plugins"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugin"
+)
+
+// latePluginArgument makes the test executable a plugin with a trainer that is ddp, in the process of
+// which a hook is late, and with a server that is slow. Both record how long they slept, which
+// is longer than they wanted where the machine is busy.
+const latePluginArgument = "__late-plugin"
+
+func serveLatePlugin() {
+	parts := plugins.Parts()
+	here := parts[slices.IndexFunc(parts, func(p sdk.Part) bool { return p.Kind == sdk.KindTrainer && p.Key == "ddp" })]
+	here.Key = "ddp_here"
+	plugin.Serve(append(parts, here,
+		sdk.NewHook("late", struct{}{}, newLate, sdk.LinkServer),
+		sdk.NewServer("slow", struct{}{}, newSlow),
+	)...)
+}
+
+const (
+	lateBy = 20 * time.Millisecond // trainer 1, in each iteration
+	slowBy = 5 * time.Millisecond  // the server, with each bucket
+)
+
+var slept = breakdown.Metric{Type: "test_metric", Name: "slept"}
+
+// sleep sleeps and records it.
+func sleep(s *sdk.Series, d time.Duration, key sdk.Key) {
+	start := comm.Now()
+	time.Sleep(d)
+	s.Record(key, start, comm.Now())
+}
+
+// late is the hook rpc of a trainer that comes late to the first bucket of each iteration.
+type late struct {
+	env           sdk.HookEnv
+	future, slept *sdk.Series
+}
+
+func newLate(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
+	return &late{env, env.Recorder.Series("hook_future_metric", "rpc_dense"), env.Recorder.Series(slept.Type, slept.Name)}, nil
+}
+
+func (h *late) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
+	key := state.Key(b.Index)
+	if h.env.Rank == 1 && b.Index == 0 {
+		sleep(h.slept, lateBy, key)
+	}
+	start := comm.Now()
+	f := h.env.Server.PushPull(state.Batch(), b)
+	f.Observe(h.future, key.A, key.B, start)
+	return f
+}
+
+func (*late) Reset() {}
+
+// slow is a server that answers every trainer with the first one's gradient, a while after the last arrival.
+type slow struct {
+	env     sdk.ServerEnv
+	slept   *sdk.Series
+	waiting []sdk.Push
+}
+
+func newSlow(_ struct{}, env sdk.ServerEnv) (sdk.Server, error) {
+	return &slow{env: env, slept: env.Recorder.Series(slept.Type, slept.Name)}, nil
+}
+
+func (s *slow) Receive(p sdk.Push) error {
+	s.waiting = append(s.waiting, p)
+	if len(s.waiting) < s.env.Trainers {
+		return nil
+	}
+	sleep(s.slept, slowBy, sdk.Key{A: p.Batch, B: int64(p.Bucket)})
+	for _, w := range s.waiting {
+		if err := w.Answer(s.waiting[0].Gradient); err != nil {
+			return err
+		}
+	}
+	s.waiting = s.waiting[:0]
+	return nil
+}
+
+func (s *slow) Reset() { s.waiting = s.waiting[:0] }
+
+// planted runs a tiny model of one bucket with parts of the late plugin.
+func planted(t *testing.T, args string) *result.Result {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := map[string]any{"plugin": "late"}
+	registry, err := json.Marshal(map[string]any{
+		"plugins":      map[string]any{"late": map[string]any{"command": []string{exe, latePluginArgument}, "includes": []string{"builtin"}}},
+		"trainer_map":  map[string]any{"ddp_here": here},
+		"ddp_hook_map": map[string]any{"late": here},
+		"server_map":   map[string]any{"slow": here},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "result.json")
+	line := strings.Fields("run --quiet --ntrainer 2 --nserver 1 --iterations 40 --warmup 2 --set model.dense_layers_count=1 " + small + " " + args)
+	if status, _, stderr := psbenchMain(t, append(line, "--json", file, "--registry", inFile(t, registry))...); status != 0 {
+		t.Fatal(stderr)
+	}
+	r, err := result.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// medianMS is the median of durations in ms.
+func medianMS(ns []int64) float64 {
+	slices.Sort(ns)
+	return float64(ns[len(ns)/2]) / 1e6
+}
+
+func sleptMS(t *testing.T, r *result.Result, rank int) float64 {
+	t.Helper()
+	var ns []int64
+	for m := range r.SeriesOf(rank, slept.Type, slept.Name).All() {
+		ns = append(ns, m.DurationNS)
+	}
+	if len(ns) < 40 {
+		t.Fatalf("it slept %d times, want 40 or more", len(ns))
+	}
+	return medianMS(ns)
+}
+
+// requireClose requires that what is attributed to a part is what was planted, within 10 %.
+func requireClose(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if got < 0.9*want || got > 1.1*want {
+		t.Errorf("%s: %.2f ms, want %.2f ms", what, got, want)
+	}
+}
+
+// A trainer that is late by 20 ms in each iteration is what the other one waits for, and is named.
+func TestLateTrainerIsWaiting(t *testing.T) {
+	if testing.Short() || raceDetector {
+		t.Skip("times are attributed on a machine that has room for them")
+	}
+	r := planted(t, "--trainer ddp_here --ddp-hook late")
+	want := sleptMS(t, r, 1)
+	var waited, iteration []int64
+	for e := range breakdown.Exchanges(r) {
+		if e.Rank == 0 && e.Key.B == 0 {
+			waited = append(waited, e.WaitingNS)
+		}
+	}
+	requireClose(t, "waiting with the bucket", medianMS(waited), want)
+	b := breakdown.Of(r)
+	for ns := range b.Waiting.Durations() { // those of trainer 0, who is always first, come first
+		if len(iteration) < 40 {
+			iteration = append(iteration, ns)
+		}
+	}
+	requireClose(t, "waiting in an iteration", medianMS(iteration), want)
+	s, ok := b.Straggler()
+	if !ok || s.Rank != 1 || s.Times < 36 {
+		t.Errorf("the straggler is %+v", s)
+	}
+	if cost := float64(s.CostNS) / 1e6; cost < 0.9*want { // a mean, which a busy machine makes longer
+		t.Errorf("the straggler costs %.2f ms per iteration, want %.2f ms", cost, want)
+	}
+}
+
+// A server that takes 5 ms more for each bucket is reduction, with the bucket and in the iteration.
+func TestSlowServerIsReduction(t *testing.T) {
+	if testing.Short() || raceDetector {
+		t.Skip("times are attributed on a machine that has room for them")
+	}
+	r := planted(t, "--server slow")
+	want := sleptMS(t, r, 2)
+	var reduced []int64
+	for e := range breakdown.Exchanges(r) {
+		reduced = append(reduced, e.ReductionNS)
+	}
+	requireClose(t, "reduction of the bucket", medianMS(reduced), want)
+	b := breakdown.Of(r)
+	for _, p := range b.Times() {
+		if p.Name == breakdown.ReductionTime && b.MeanMS(p.TotalNS) < 0.9*want { // likewise
+			t.Errorf("an iteration has %.2f ms of reduction, want %.2f ms", b.MeanMS(p.TotalNS), want)
+		}
+	}
+}

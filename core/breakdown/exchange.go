@@ -1,0 +1,200 @@
+package breakdown
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Types of the series that hooks record of buckets, keyed {batch},{bucket}.
+const (
+	hookMetric = "hook_future_metric"
+	// CodecMetric is what a hook stamps of encoding and decoding buckets.
+	CodecMetric = "codec_metric"
+)
+
+// What a server records of buckets, keyed likewise.
+var (
+	straggler = Metric{"parameter_server_straggler_metric", "param_index_straggler"}
+	answered  = Metric{"parameter_server_batch_metric", "param_index_batch"}
+)
+
+// Exchange is the reduction of one bucket as one trainer saw it, from the call of its hook until
+// the result was there. Its three parts follow each other, but for transfer, which is before and after
+// the reduction.
+type Exchange struct {
+	Rank int
+	Key  sdk.Key // {batch},{bucket}
+	// WaitingNS is until the last of the trainers that wait for each other handed the bucket to its
+	// hook.
+	WaitingNS int64
+	// ReductionNS is from the arrival of the last gradient at the server until it had answered all; 0
+	// without a server.
+	ReductionNS int64
+	// TransferNS is the rest. Where trainers reduce among themselves, what they add is in it.
+	TransferNS int64
+}
+
+// Exchanges are those of the buckets that hooks stamped, but for those of asynchronous servers, where
+// nobody waits for all.
+func Exchanges(r *result.Result) iter.Seq[Exchange] {
+	return func(yield func(Exchange) bool) {
+		for _, ranks := range r.Connected {
+			if !exchangesOf(r, ranks, yield) {
+				return
+			}
+		}
+	}
+}
+
+// exchangesOf are those of connected trainers. Those that have a server in common wait for each other
+// alone where it reduced the bucket, and else all do.
+func exchangesOf(r *result.Result, ranks []int, yield func(Exchange) bool) bool {
+	size := gridOf(r, ranks)
+	all := size.grid()
+	type peers struct {
+		ranks                    []int
+		pushed, arrived, replied grid
+	}
+	var groups []*peers
+	byServer := map[int]*peers{}
+	for _, rank := range ranks {
+		server := serverOf(r, rank)
+		g := byServer[server]
+		if g == nil {
+			g = &peers{pushed: size.grid(), arrived: size.grid(), replied: size.grid()}
+			byServer[server], groups = g, append(groups, g)
+			ends(trainer{r, server}, straggler, g.arrived)
+			ends(trainer{r, server}, answered, g.replied)
+		}
+		g.ranks = append(g.ranks, rank)
+		for m := range hooked(r, rank) {
+			all.latest(m.Key, m.StartNS)
+			g.pushed.latest(m.Key, m.StartNS)
+		}
+	}
+	for _, g := range groups {
+		for _, rank := range g.ranks {
+			for m := range hooked(r, rank) {
+				pushed, arrived, replied := g.pushed.at(m.Key), g.arrived.at(m.Key), g.replied.at(m.Key)
+				if arrived == 0 || replied == 0 { // no server reduced it
+					pushed, arrived, replied = all.at(m.Key), 0, 0
+				}
+				if !yield(cut(rank, m, pushed, arrived, replied)) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// cut cuts the time of a bucket where the last trainer had pushed it, and where its server had the last
+// gradient and had answered all. Clocks of other hosts may be a little off, so each comes after the one before.
+func cut(rank int, m sdk.Measurement, pushedNS, arrivedNS, repliedNS int64) Exchange {
+	end := m.StartNS + m.DurationNS
+	e := Exchange{Rank: rank, Key: m.Key}
+	began := min(max(pushedNS, m.StartNS), end)
+	e.WaitingNS = began - m.StartNS
+	if arrivedNS > 0 {
+		from := min(max(arrivedNS, began), end)
+		e.ReductionNS = min(max(repliedNS, from), end) - from
+	}
+	e.TransferNS = m.DurationNS - e.WaitingNS - e.ReductionNS
+	return e
+}
+
+// hooked are the buckets that a trainer's hook stamped.
+func hooked(r *result.Result, rank int) iter.Seq[sdk.Measurement] { return ofType(r, rank, hookMetric) }
+
+// ofType are the measurements of all series of a type that a rank recorded.
+func ofType(r *result.Result, rank int, typ string) iter.Seq[sdk.Measurement] {
+	return func(yield func(sdk.Measurement) bool) {
+		for _, s := range r.Series {
+			if s.Rank != rank || s.Type != typ {
+				continue
+			}
+			for m := range s.All() {
+				if !yield(m) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// serverOf is the rank of the server that a trainer has, as core/topology shares them out, or -1.
+func serverOf(r *result.Result, rank int) int {
+	var trainers, servers []int
+	for _, p := range r.Processes {
+		switch p.Kind {
+		case "trainer":
+			trainers = append(trainers, p.Rank)
+		case "server":
+			servers = append(servers, p.Rank)
+		}
+	}
+	slices.Sort(trainers)
+	slices.Sort(servers)
+	place := slices.Index(trainers, rank)
+	if place < 0 || len(servers) == 0 || len(trainers)%len(servers) != 0 {
+		return -1
+	}
+	return servers[place*len(servers)/len(trainers)]
+}
+
+// ends notes when the measurements of a metric ended.
+func ends(t trainer, metric Metric, g grid) {
+	if s := t.series(metric); s != nil {
+		for m := range s.All() {
+			g.latest(m.Key, m.StartNS+m.DurationNS)
+		}
+	}
+}
+
+// size is how many batches and buckets there are times of.
+type size struct{ batches, buckets int64 }
+
+// gridOf is as large as the keys that hooks stamped are, as far as those are batches and buckets of the run.
+func gridOf(r *result.Result, ranks []int) size {
+	s := size{buckets: int64(len(r.Buckets))}
+	count := int64(0)
+	for _, rank := range ranks {
+		for m := range hooked(r, rank) {
+			s.batches = max(s.batches, m.Key.A+1)
+			count++
+		}
+	}
+	if s.buckets > 0 {
+		s.batches = min(s.batches, 2*count/s.buckets+1) // most are stamped, whatever a plugin counts
+	}
+	return s
+}
+
+func (s size) grid() grid { return grid{s, make([]int64, s.batches*s.buckets)} }
+
+// grid is a time for each batch and bucket, 0 for none.
+type grid struct {
+	size
+	ns []int64
+}
+
+// latest notes a time unless there is a later one.
+func (g grid) latest(key sdk.Key, ns int64) {
+	if i, ok := g.place(key); ok {
+		g.ns[i] = max(g.ns[i], ns)
+	}
+}
+
+func (g grid) at(key sdk.Key) int64 {
+	if i, ok := g.place(key); ok {
+		return g.ns[i]
+	}
+	return 0
+}
+
+func (g grid) place(key sdk.Key) (int64, bool) {
+	return key.A*g.buckets + key.B, key.A >= 0 && key.A < g.batches && key.B >= 0 && key.B < g.buckets
+}

@@ -1,0 +1,155 @@
+package breakdown
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/psbench/psbench/core/result"
+)
+
+// What an iteration spends its time on, as Times has it.
+const (
+	DataTime       = "data"
+	ComputeTime    = "compute"
+	WaitingTime    = "waiting"
+	TransferTime   = "transfer"
+	ReductionTime  = "reduction"
+	UnaccountedFor = "rest"
+)
+
+// Times is what the iterations of all trainers spend their time on. The times add up to WallNS:
+// getting data; forward and backward pass and optimizer; and what of the communication is exposed, as
+// waiting for the last trainer, reduction by a server once its last gradient is there, and transfer, which is
+// what is left of it, with lookups in tables and the copying of parameters. Where trainers reduce
+// among themselves, what they add is transfer.
+func (b *Breakdown) Times() []Part {
+	ns := map[string]int64{UnaccountedFor: b.RestNS()}
+	for _, p := range b.Parts {
+		switch p.Name {
+		case "data":
+			ns[DataTime] += p.TotalNS
+		case "forward", "backward", "optimizer":
+			ns[ComputeTime] += p.TotalNS
+		default:
+			ns[TransferTime] += p.TotalNS
+		}
+	}
+	if b.Waiting != nil {
+		ns[WaitingTime] = b.Waiting.TotalNS
+	}
+	ns[ReductionTime] = b.reductionNS
+	ns[TransferTime] -= ns[WaitingTime] + ns[ReductionTime]
+	var times []Part
+	for _, name := range []string{DataTime, ComputeTime, WaitingTime, TransferTime, ReductionTime, UnaccountedFor} {
+		times = append(times, Part{name, ns[name]})
+	}
+	return times
+}
+
+// Straggler is who cost the others most, and what all who came last cost; ok says whether there is
+// anybody who waits for others.
+func (b *Breakdown) Straggler() (s Straggler, ok bool) {
+	if b.Waiting == nil || len(b.Waiting.Last) == 0 {
+		return s, false
+	}
+	iterations := 0 // of all sets
+	for _, l := range b.Waiting.Last {
+		iterations += l.Times
+	}
+	s.Last = b.Waiting.Last[0]
+	s.CostNS = s.BehindNS / int64(max(1, s.Iterations))
+	for _, l := range b.Waiting.Last {
+		s.AllNS += l.BehindNS
+	}
+	s.AllNS /= int64(max(1, iterations))
+	return s, true
+}
+
+// Straggler is the trainer that cost the others most.
+type Straggler struct {
+	Last
+	// CostNS is by how much earlier the others would have been released had it never come last, in the
+	// mean of the iterations of its set; AllNS is the same of all trainers.
+	CostNS, AllNS int64
+}
+
+// span is a time from start to end.
+type span struct{ startNS, endNS int64 }
+
+// reductionNS is what of the exposed communication that is no waiting passed while the trainer's server
+// reduced a bucket whose last gradient was there.
+func reductionNS(r *result.Result, w *Waiting) (total int64) {
+	reducing := map[int][]span{}
+	for _, p := range r.Processes {
+		if p.Kind == "server" {
+			reducing[p.Rank] = reductions(trainer{r, p.Rank})
+		}
+	}
+	for _, p := range r.Processes {
+		t := trainer{r, p.Rank}
+		spans := reducing[serverOf(r, p.Rank)]
+		exposed := t.series(Exposed)
+		if p.Kind != "trainer" || exposed == nil || len(spans) == 0 {
+			continue
+		}
+		last := w.lastOf(p.Rank)
+		i, at := 0, 0
+		for m := range exposed.All() {
+			from, end := m.StartNS, m.StartNS+m.DurationNS
+			if i < len(last) {
+				from = min(max(from, last[i]), end)
+			}
+			i++
+			for at < len(spans) && spans[at].endNS <= from {
+				at++
+			}
+			for k := at; k < len(spans) && spans[k].startNS < end; k++ {
+				total += max(0, min(end, spans[k].endNS)-max(from, spans[k].startNS))
+			}
+		}
+	}
+	return total
+}
+
+// lastOf is when, in each iteration, the last of the trainers that wait for each other with this one began
+// to wait; nil if there are none.
+func (w *Waiting) lastOf(rank int) []int64 {
+	if w == nil {
+		return nil
+	}
+	for _, s := range w.sets {
+		if slices.Contains(s.ranks, rank) {
+			return s.lastNS
+		}
+	}
+	return nil
+}
+
+// reductions are the times in which a server had all gradients of a bucket and had not answered all, in
+// their order, of which none overlaps another.
+func reductions(server trainer) []span {
+	all, stragglers := server.series(answered), server.series(straggler)
+	if all == nil || stragglers == nil {
+		return nil
+	}
+	arrived := map[[2]int64]int64{} // by batch and bucket
+	for m := range stragglers.All() {
+		arrived[[2]int64{m.Key.A, m.Key.B}] = m.StartNS + m.DurationNS
+	}
+	var spans []span
+	for m := range all.All() {
+		if from, ok := arrived[[2]int64{m.Key.A, m.Key.B}]; ok {
+			spans = append(spans, span{from, max(from, m.StartNS+m.DurationNS)})
+		}
+	}
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.startNS, b.startNS) })
+	merged := spans[:0]
+	for _, s := range spans {
+		if n := len(merged); n > 0 && s.startNS <= merged[n-1].endNS {
+			merged[n-1].endNS = max(merged[n-1].endNS, s.endNS)
+			continue
+		}
+		merged = append(merged, s)
+	}
+	return merged
+}

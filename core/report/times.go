@@ -1,0 +1,76 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/core/breakdown"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/screen"
+)
+
+// times writes where the time of the iterations goes, who was waited for, and where that of each
+// bucket goes.
+func times(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
+	if b == nil {
+		return
+	}
+	digits := precision(b)
+	ms := func(ns int64, of int) string {
+		return strconv.FormatFloat(float64(ns)/float64(max(1, of))/1e6, 'f', digits, 64)
+	}
+	w.Line(0, "")
+	title(w, "where the time goes")
+	var rows [][]string
+	for _, p := range b.Times() {
+		rows = append(rows, []string{p.Name, ms(p.TotalNS, b.Iterations), percent(b.Share(p.TotalNS))})
+	}
+	w.Columns([]screen.Column{screen.Left("ms per iteration" + pass(r)), screen.Right("mean"), screen.Right("share")}, rows)
+	if s, ok := b.Straggler(); ok {
+		text := fmt.Sprintf("trainer%d was last in %d of %d iterations, which cost the others %s ms per iteration", s.Rank, s.Times, s.Iterations, ms(s.CostNS, 1))
+		if len(b.Waiting.Last) > 1 {
+			text += fmt.Sprintf("; with all others who were last, %s ms", ms(s.AllNS, 1))
+		}
+		w.Line(2, text)
+	}
+	buckets(w, r, ms)
+}
+
+// buckets writes where the time of the reductions goes, a line for each bucket.
+func buckets(w *screen.Page, r *result.Result, ms func(ns int64, of int) string) {
+	all := breakdown.Buckets(r)
+	if len(all) == 0 {
+		return
+	}
+	codec := false
+	var rows [][]string
+	for _, b := range all {
+		codec = codec || b.CodecNS > 0
+		rows = append(rows, []string{
+			strconv.Itoa(b.Index), sizeOf(r.Buckets[b.Index]), strconv.Itoa(b.Count), ms(b.WholeNS(), b.Count),
+			ms(b.WaitingNS, b.Count), ms(b.TransferNS, b.Count), ms(b.ReductionNS, b.Count), ms(b.CodecNS, b.Count),
+		})
+	}
+	columns := []screen.Column{
+		screen.Left("bucket, mean ms"), screen.Right("size").Yields(2), screen.Right("count").Yields(1), screen.Right("in all"),
+		screen.Right("waiting"), screen.Right("transfer"), screen.Right("reduction"), screen.Right("codec"),
+	}
+	if !codec {
+		columns = columns[:len(columns)-1]
+		for i := range rows {
+			rows[i] = rows[i][:len(columns)]
+		}
+	}
+	w.Line(0, "")
+	w.Columns(columns, rows)
+}
+
+// sizeOf is what of a bucket may travel.
+func sizeOf(b tensor.BucketSpec) string {
+	elements := b.Elements
+	if b.Sparse {
+		elements = b.Capacity * b.Width
+	}
+	return fmt.Sprintf("%.1f KiB", float64(elements)*4/1024)
+}
