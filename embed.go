@@ -6,7 +6,7 @@ import "embed"
 
 // Files holds registry.json and configs/*.json.
 //
-//go:embed registry.json configs/*.json
+//go:embed registry.json configs/*.json configs/sweeps/*.json
 var Files embed.FS
 
 // Registry is the built-in registry.json.

@@ -22,9 +22,11 @@ import (
 // The JSON file, which lies below them, is named by the option config of
 // Environ or Flags.
 type Sources struct {
+	Base    *Layer         // over the file that is named, as another file would be
 	Environ []string       // as os.Environ gives it; only PSBENCH_* counts
 	Extra   []Layer        // values from elsewhere
 	Flags   *pflag.FlagSet // parsed, made by AddFlags; may be nil
+	Over    *Layer         // over all others; values may be an option.Text, as a flag gives them
 }
 
 // Layer is a set of values by key, as a JSON file would give them.
@@ -60,6 +62,13 @@ func Merge(s Sources) (*Config, error) {
 		}
 		layers = append(layers, fromFile)
 	}
+	if s.Base != nil {
+		base, err := plain(*s.Base)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, base)
+	}
 	layers = append(layers, fromEnv)
 	for _, extra := range s.Extra {
 		l, err := plain(extra)
@@ -68,7 +77,11 @@ func Merge(s Sources) (*Config, error) {
 		}
 		layers = append(layers, l)
 	}
-	return merge(append(layers, fromFlags))
+	layers = append(layers, fromFlags)
+	if s.Over != nil {
+		layers = append(layers, layer{source: source{sort: fromPlace, place: s.Over.Origin}, values: s.Over.Values})
+	}
+	return merge(layers)
 }
 
 func merge(layers []layer) (*Config, error) {

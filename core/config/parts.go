@@ -78,7 +78,7 @@ func (r *resolver) configureParts(ctx context.Context) error {
 		}
 	}
 	if err := r.applyBounds(byKind); err != nil {
-		return err
+		return &RuleError{err}
 	}
 	for _, c := range r.settableParts() {
 		d, err := r.describe(ctx, c.Item)
@@ -206,8 +206,8 @@ func (r *resolver) configureInTrainer(ctx context.Context) error {
 				delete(r.chosen, kind)
 				continue
 			}
-			return fmt.Errorf("%s %s is of plugin %s but trainer %s is of plugin %s: they must be of the same plugin",
-				kind, c.Key, c.Plugin.Name, trainer.Key, trainer.Plugin.Name)
+			return &RuleError{fmt.Errorf("%s %s is of plugin %s but trainer %s is of plugin %s: they must be of the same plugin",
+				kind, c.Key, c.Plugin.Name, trainer.Key, trainer.Plugin.Name)}
 		}
 		if err := r.checkIncluded(ctx, c); err != nil {
 			return err

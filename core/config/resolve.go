@@ -54,7 +54,7 @@ func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue 
 		return nil, err
 	}
 	steps := []func(context.Context) error{
-		r.needs, r.checkHybrid, r.checkCounts, r.chooseTransport, r.chooseParts, r.checkService, r.checkHook, r.placeSettings, r.configureParts, r.configureInTrainer, r.checkUnused, r.finish,
+		r.needs, rule(r.checkHybrid), rule(r.checkCounts), r.chooseTransport, r.chooseParts, rule(r.checkService), rule(r.checkHook), r.placeSettings, r.configureParts, r.configureInTrainer, r.checkUnused, r.finish,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {

@@ -10,10 +10,8 @@ import (
 
 // Difference is what a plan has otherwise than the one that a sweep was begun with.
 type Difference struct {
-	// Changed are values that the same cells have otherwise now.
+	// Changed are values, and checksums of binaries, that the same cells have otherwise now.
 	Changed []Change
-	// Binaries are those whose files are others now, or gone.
-	Binaries []Change
 	// Added and Removed are the names of cells that run.
 	Added, Removed []string
 	// Repeats, Baseline and Again are changes of the plan itself, nil where there is none.
@@ -43,7 +41,7 @@ func (p *Plan) Compare(now *Plan) Difference {
 			kept[c.ID] = true
 		} else if old, changed := before[c.Name]; changed {
 			kept[old.ID] = true
-			compareCells(changes, old, c)
+			compareCells(changes, c.Name, p.flat(old), now.flat(c))
 		} else {
 			d.Added = append(d.Added, c.Name)
 		}
@@ -56,7 +54,6 @@ func (p *Plan) Compare(now *Plan) Difference {
 	for _, key := range slices.Sorted(maps.Keys(changes)) {
 		d.Changed = append(d.Changed, *changes[key])
 	}
-	d.Binaries = compareBinaries(p.Binaries, now.Binaries)
 	d.Repeats = change("repeats", fmt.Sprint(p.Repeats), fmt.Sprint(now.Repeats))
 	d.Again = change("again", fmt.Sprint(p.Again), fmt.Sprint(now.Again))
 	if before, after := p.Cells[p.Baseline], now.Cells[now.Baseline]; before.ID != after.ID && before.Name != after.Name {
@@ -70,13 +67,13 @@ func (d Difference) None() bool { return d.Extends() && d.Repeats == nil && len(
 
 // Extends says that the plan of now only has more cells, or another number of repeats.
 func (d Difference) Extends() bool {
-	return len(d.Changed)+len(d.Binaries)+len(d.Removed) == 0 && d.Baseline == nil && d.Again == nil
+	return len(d.Changed)+len(d.Removed) == 0 && d.Baseline == nil && d.Again == nil
 }
 
 // Lines are the difference for people, a sentence each.
 func (d Difference) Lines() []string {
 	var lines []string
-	for _, c := range slices.Concat(d.Changed, d.Binaries) {
+	for _, c := range d.Changed {
 		line := fmt.Sprintf("%s was %s and is %s", c.Name, orNone(c.Old), orNone(c.New))
 		if len(c.Cells) > 0 {
 			line += " in " + someOf(c.Cells)
@@ -126,8 +123,7 @@ func change(name, before, now string) *Change {
 }
 
 // compareCells notes what a cell has otherwise now, beside what other cells have so too.
-func compareCells(changes map[string]*Change, before, now Cell) {
-	was, is := flat(before), flat(now)
+func compareCells(changes map[string]*Change, cell string, was, is map[string]string) {
 	all := maps.Clone(was)
 	maps.Copy(all, is)
 	for key := range all {
@@ -138,21 +134,26 @@ func compareCells(changes map[string]*Change, before, now Cell) {
 		if changes[id] == nil {
 			changes[id] = &Change{Name: key, Old: was[key], New: is[key]}
 		}
-		changes[id].Cells = append(changes[id].Cells, now.Name)
+		changes[id].Cells = append(changes[id].Cells, cell)
 	}
 }
 
-// flat is what a cell's identity is made of, but for the binaries, by key.
-func flat(c Cell) map[string]string {
+// flat is what a cell's identity is made of, by key.
+func (p *Plan) flat(c Cell) map[string]string {
 	out := map[string]string{}
-	for kind, key := range c.Parts {
-		out[kind] = key
+	for _, kind := range []string{"model", "data"} { // whose configuration says an id
+		out["class of "+kind] = c.Parts[kind]
+	}
+	for _, b := range p.Binaries {
+		if b.Path == c.Binary || slices.Contains(c.Plugins, b.Path) {
+			out["binary "+b.Name] = "sha256 " + b.SHA256[:12]
+		}
 	}
 	for key, value := range c.Config {
-		if settings, ok := value.(map[string]any); ok && key == "set" {
-			for kind, values := range settings {
-				values, _ := values.(map[string]any)
-				for name, value := range values {
+		if kinds, ok := value.(map[string]any); ok && key == "set" {
+			for kind, settings := range kinds {
+				settings, _ := settings.(map[string]any)
+				for name, value := range settings {
 					out[kind+"."+name] = show(value)
 				}
 			}
@@ -170,22 +171,4 @@ func show(v any) string {
 		panic(err) // what was read from JSON can be written as JSON
 	}
 	return string(text)
-}
-
-func compareBinaries(before, now []Binary) []Change {
-	sums := func(list []Binary) map[string]string {
-		out := map[string]string{}
-		for _, b := range list {
-			out[b.Name] = b.SHA256
-		}
-		return out
-	}
-	was, is := sums(before), sums(now)
-	var out []Change
-	for _, name := range slices.Sorted(maps.Keys(was)) {
-		if sum, there := is[name]; there && sum != was[name] {
-			out = append(out, Change{Name: "binary " + name, Old: "sha256 " + was[name][:12], New: "sha256 " + sum[:12]})
-		}
-	}
-	return out
 }

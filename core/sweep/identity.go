@@ -52,9 +52,9 @@ func (c Cell) identity(sums map[string]string) string {
 }
 
 // experiment is all that an equal experiment has equal.
-func (c Cell) experiment(sums map[string]string, unused ...string) any {
+func (c Cell) experiment(sums map[string]string) any {
 	config := maps.Clone(c.Config)
-	for _, key := range slices.Concat(places, unused) {
+	for _, key := range places {
 		delete(config, key)
 	}
 	plugins := make([]string, len(c.Plugins))

@@ -171,7 +171,7 @@ func TestCompare(t *testing.T) {
 		{"removed", func(p *Plan) { p.Cells = p.Cells[:2] }, false, []string{"removed: cell server=sum ntrainer=1"}},
 		{"baseline", func(p *Plan) { p.Baseline = 1 }, false, []string{"baseline was server=average ntrainer=1 and is server=average ntrainer=2"}},
 		{"binary", func(p *Plan) { p.Binaries[0].SHA256 = strings.Repeat("cd", 32) }, false, []string{
-			"binary psbench was sha256 abababababab and is sha256 cdcdcdcdcdcd",
+			"binary psbench was sha256 abababababab and is sha256 cdcdcdcdcdcd in cells server=average ntrainer=1; server=average ntrainer=2; server=sum ntrainer=1",
 		}},
 		{"setting", func(p *Plan) {
 			for i := range 2 {

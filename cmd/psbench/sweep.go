@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/psbench/psbench"
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/executable"
+	"github.com/psbench/psbench/core/jsonfile"
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/simd"
+)
+
+// sweepFlags are the flags of psbench sweep that are no options of a run.
+type sweepFlags struct {
+	axes          []string
+	repeats       int
+	out           string
+	noAgain       bool
+	dryRun, yes   bool
+	extend, quiet bool
+}
+
+// sweepOptions are those of the conducting of a sweep.
+type sweepOptions struct {
+	Extend bool // accept cells, and repeats, that the sweep did not have
+	Quiet  bool
+}
+
+func (a *app) sweepCommand() *cobra.Command {
+	f := &sweepFlags{}
+	cmd := &cobra.Command{
+		Use:   "sweep [FILE|NAME]",
+		Short: "Run a matrix of experiments and say what it proves",
+		Long: `sweep runs every cell of a matrix, as often as --repeats says, in an order that is
+random within each round. FILE is a specification of axes in JSON; NAME is one of
+psbench's own: ` + strings.Join(sweep.Ready(), ", ") + `. With --axis there need be neither.
+Other flags are what all cells have. Everything is checked before anything runs; the
+same command goes on where it stopped.`,
+		Example: lines(
+			"psbench sweep servers --dry-run",
+			"psbench sweep --axis server=average,average_batch --axis ntrainer=1..8*2 --out sweep",
+			"psbench sweep study.json --repeats 20 --out study",
+		),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("sweep takes one specification, but %s given", given(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.quiet, _ = cmd.Flags().GetBool("quiet")
+			return a.sweep(cmd, f, args)
+		},
+		ValidArgs: sweep.Ready(),
+	}
+	var keys []string
+	for _, o := range option.All() {
+		if o.Group != "output" {
+			keys = append(keys, o.Key)
+		}
+	}
+	a.addFlags(cmd, keys...)
+	f.add(cmd)
+	return cmd
+}
+
+// add gives the command its flags.
+func (f *sweepFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.axes, "axis", nil, "`NAME=VALUE,...` of a value that cells differ in: an option, KIND.SETTING of a part, or build; 1..8*2 is 1,2,4,8")
+	flags.IntVar(&f.repeats, "repeats", sweep.DefaultRepeats, "`N` runs of each cell, each of fresh processes")
+	flags.StringVar(&f.out, "out", "", "`FOLDER` of the sweep")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would run")
+	flags.BoolVar(&f.yes, "yes", false, fmt.Sprintf("accept more than %d cells", sweep.Many))
+	flags.BoolVar(&f.extend, "extend", false, "accept cells and repeats that the sweep in the folder did not have")
+	flags.BoolVar(&f.noAgain, "no-again", false, "run the baseline once in each round, and learn nothing of the noise")
+	flags.Bool("quiet", false, "show no progress")
+}
+
+func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
+	spec, err := f.spec(cmd, args)
+	if err != nil {
+		return err
+	}
+	if !f.dryRun && f.out == "" {
+		return usagef("--out is missing: give the folder of the sweep, or --dry-run")
+	}
+	p, err := a.plan(cmd, spec, f.yes)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return a.printPlan(p, spec, f.out)
+	}
+	text, err := spec.Text()
+	if err != nil {
+		return err
+	}
+	return a.conductSweep(cmd.Context(), f.out, p, text, sweepOptions{Extend: f.extend, Quiet: f.quiet})
+}
+
+// spec is what the file and the flags specify.
+func (f *sweepFlags) spec(cmd *cobra.Command, args []string) (*sweep.Spec, error) {
+	spec := sweep.NewSpec()
+	if len(args) > 0 {
+		var err error
+		if spec, err = sweep.OpenSpec(args[0]); err != nil {
+			return nil, err
+		}
+	}
+	for _, text := range f.axes {
+		if err := spec.AddAxis(text); err != nil {
+			return nil, usageError{err}
+		}
+	}
+	if cmd.Flags().Changed("repeats") {
+		if f.repeats < 1 || f.repeats > sweep.MostRepeats {
+			return nil, usagef("--repeats is %d but must be from 1 to %d", f.repeats, sweep.MostRepeats)
+		}
+		spec.Repeats = f.repeats
+	}
+	if f.noAgain {
+		again := false
+		spec.Again = &again
+	}
+	return spec, nil
+}
+
+// plan is what a specification and the flags of a run make of each other.
+func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan, error) {
+	if _, err := simd.Chosen(); err != nil {
+		return nil, err
+	}
+	program, err := os.Executable()
+	if err == nil {
+		program, err = executable.Resolve(program)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("psbench does not find itself: %w", err)
+	}
+	m := &sweep.Maker{
+		Sources: config.Sources{Environ: a.environ, Flags: cmd.Flags()},
+		Registry: func(c *config.Config) (*registry.Registry, error) {
+			return c.LoadRegistry(psbench.Registry, registry.UserFile(a.environ))
+		},
+		Catalogue: catalogue, Program: program, Effective: a.effectiveOf, Yes: yes,
+	}
+	p, err := m.Make(cmd.Context(), spec)
+	var many *sweep.ManyError
+	if errors.As(err, &many) {
+		return nil, fmt.Errorf("%w: give --yes if that is meant", err)
+	}
+	return p, err
+}
+
+// effectiveOf asks another psbench what configuration it makes of these values.
+func (a *app) effectiveOf(ctx context.Context, program string, values map[string]any) (map[string]any, error) {
+	const patience = time.Minute
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	defer hold(ctx)()
+	file, err := os.CreateTemp("", "psbench-*.json")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.Remove(file.Name()) }()
+	if err := errors.Join(encodeJSON(file, values), file.Close()); err != nil {
+		return nil, err
+	}
+	var out, said bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, "config", "--config", file.Name(), "--format", "json") // #nosec G204 -- the user names it
+	cmd.Env, cmd.Stdout, cmd.Stderr = withoutOptions(a.environ), &out, &said
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("it does not answer within %s what configuration it would run", patience)
+		}
+		words := strings.ReplaceAll(said.String(), filepath.Base(file.Name()), "the cell")
+		return nil, fmt.Errorf("it does not say what configuration it would run (%w): %s", err, quote.Message(words))
+	}
+	return jsonfile.Map("what it says of its configuration", out.Bytes())
+}
+
+// withoutOptions is an environment without the variables of options, which are in a configuration already.
+func withoutOptions(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return slices.ContainsFunc(option.All(), func(o option.Option) bool { return o.Env() == name })
+	})
+}

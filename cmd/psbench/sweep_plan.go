@@ -1,0 +1,203 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/psbench/psbench/core/judge"
+	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// printPlan says what would run, what would not and why, how long that takes, and whether it can
+// prove anything.
+func (a *app) printPlan(p *sweep.Plan, spec *sweep.Spec, out string) error {
+	return a.print(func(page *screen.Page) error {
+		if spec.Question != "" {
+			page.Text(quote.Message(spec.Question) + "\n")
+		}
+		if err := page.Grid(planColumns(p), planRows(p), false); err != nil {
+			return err
+		}
+		for _, line := range slices.Concat(countLines(p), skippedLines(p), timeLines(p), proofLines(p), warningLines(p), differenceLines(p, out)) {
+			page.Line(2, line)
+		}
+		return nil
+	})
+}
+
+func planColumns(p *sweep.Plan) []screen.Column {
+	columns := []screen.Column{screen.Right("cell")}
+	for _, axis := range p.Axes {
+		columns = append(columns, screen.Left(axis.Name))
+	}
+	return append(columns, screen.Left("runs"))
+}
+
+func planRows(p *sweep.Plan) [][]string {
+	places := map[string]int{}
+	var rows [][]string
+	for i, c := range p.Cells {
+		places[c.ID] = i + 1
+		runs := fmt.Sprint(p.Repeats)
+		switch {
+		case c.Skipped != "":
+			runs = "skipped"
+		case c.Same != "":
+			runs = fmt.Sprintf("those of cell %d", places[c.Same])
+		case i == p.Baseline && p.Again:
+			runs = fmt.Sprintf("%d, and %d again: the baseline", p.Repeats, p.Repeats)
+		case i == p.Baseline:
+			runs += ": the baseline"
+		}
+		row := append([]string{fmt.Sprint(i + 1)}, c.Values...)
+		rows = append(rows, append(row, runs))
+	}
+	return rows
+}
+
+func countLines(p *sweep.Plan) []string {
+	same, skipped := 0, 0
+	for _, c := range p.Cells {
+		switch {
+		case c.Skipped != "":
+			skipped++
+		case c.Same != "":
+			same++
+		}
+	}
+	line := fmt.Sprintf("%s: %d to run", plural(len(p.Cells), "cell"), len(p.Running()))
+	if same > 0 {
+		line += fmt.Sprintf(", %d with the experiment of another, whose runs they share", same)
+	}
+	if skipped > 0 {
+		line += fmt.Sprintf(", %d skipped", skipped)
+	}
+	return []string{line + "."}
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// skippedLines are the reasons, each with its cells.
+func skippedLines(p *sweep.Plan) []string {
+	var reasons []string
+	cells := map[string][]string{}
+	for i, c := range p.Cells {
+		if c.Skipped == "" {
+			continue
+		}
+		if cells[c.Skipped] == nil {
+			reasons = append(reasons, c.Skipped)
+		}
+		cells[c.Skipped] = append(cells[c.Skipped], fmt.Sprint(i+1))
+	}
+	lines := make([]string, len(reasons))
+	for i, reason := range reasons {
+		lines[i] = fmt.Sprintf("skipped, %s: %s", cellList(cells[reason]), reason)
+	}
+	return lines
+}
+
+// cellList names cells by their numbers, the first of many.
+func cellList(cells []string) string {
+	const most = 8
+	switch {
+	case len(cells) == 1:
+		return "cell " + cells[0]
+	case len(cells) <= most:
+		return "cells " + strings.Join(cells, ", ")
+	default:
+		return fmt.Sprintf("%d cells from %s on", len(cells), cells[0])
+	}
+}
+
+func timeLines(p *sweep.Plan) []string {
+	var known, runs time.Duration
+	for _, turn := range p.Turns(0) {
+		if e := p.Cells[turn.Cell].Expected; e > 0 {
+			known, runs = known+e, runs+1
+		}
+	}
+	all := p.Runs() / p.Repeats
+	line := fmt.Sprintf("%s in %s", plural(p.Runs(), "run"), plural(p.Repeats, "round"))
+	total := known * time.Duration(p.Repeats)
+	switch {
+	case runs == 0:
+		line += "; how long they take is known once some ran"
+	case int(runs) < all:
+		line += fmt.Sprintf(", %s at least: how long some take is known once they ran", about(total))
+	default:
+		line += ", " + about(total)
+	}
+	if p.Budget.Time > 0 {
+		line += fmt.Sprintf("; the budget is %s", p.Budget.Time)
+	}
+	return []string{line + "."}
+}
+
+// about is a time as exactly as it can be told before.
+func about(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("about %d s", int(d.Round(time.Second).Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("about %d min", int(d.Round(time.Minute).Minutes()))
+	default:
+		return fmt.Sprintf("about %.1f h", d.Hours())
+	}
+}
+
+// proofLines say whether so few runs can prove anything.
+func proofLines(p *sweep.Plan) []string {
+	comparisons := len(p.Running()) - 1
+	old := p.Repeats
+	if p.Again {
+		old *= 2
+	}
+	if comparisons < 1 || judge.Provable(old, p.Repeats, comparisons) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s of each cell cannot prove any of %s with the baseline, however large the difference: it takes --repeats %d.",
+		plural(p.Repeats, "run"), plural(comparisons, "comparison"), judge.FewestRuns(comparisons, p.Again))}
+}
+
+func warningLines(p *sweep.Plan) []string {
+	lines := make([]string, len(p.Warnings))
+	for i, w := range p.Warnings {
+		lines[i] = "warning: " + w
+	}
+	return lines
+}
+
+// differenceLines say what the folder's sweep has otherwise.
+func differenceLines(p *sweep.Plan, dir string) []string {
+	if dir == "" || !sweep.IsSweep(dir) {
+		return nil
+	}
+	recorded, err := sweep.Read(dir)
+	if err != nil {
+		return []string{"warning: " + err.Error()}
+	}
+	var lines []string
+	for _, line := range recorded.Compare(p).Lines() {
+		lines = append(lines, fmt.Sprintf("other than the sweep in %s: %s", quote.Word(dir), line))
+	}
+	return lines
+}
+
+func encodeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

@@ -1,0 +1,103 @@
+package sweep
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// rule is one of include or exclude, or the baseline: of each axis that it names the values that fit.
+type rule struct {
+	values  map[int][]string // labels, by the place of the axis
+	written string
+}
+
+// rulesOf reads the rules under a key of the specification.
+func (s *Spec) rulesOf(key string, axes []axis, given []map[string]any) ([]rule, error) {
+	var rules []rule
+	for i, g := range given {
+		r, err := parseRule(fmt.Sprintf("%s: rule %d of %s", s.origin, i+1, key), axes, g)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+func parseRule(place string, axes []axis, given map[string]any) (rule, error) {
+	r := rule{values: map[int][]string{}}
+	if len(given) == 0 {
+		return r, fmt.Errorf("%s names no axis", place)
+	}
+	names := make([]string, len(axes))
+	for i, a := range axes {
+		names[i] = a.name
+	}
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		i := slices.IndexFunc(axes, func(a axis) bool { return keyOf(a.name) == keyOf(name) })
+		if i < 0 {
+			return r, fmt.Errorf("%s names %s, which is no axis%s", place, quote.String(name), nearest(name, names))
+		}
+		list, ok := given[name].([]any)
+		if !ok {
+			list = []any{given[name]}
+		}
+		for _, item := range list {
+			labels, err := labelsOf(axes[i], item)
+			if err != nil {
+				return r, fmt.Errorf("%s: %w", place, err)
+			}
+			r.values[i] = append(r.values[i], labels...)
+		}
+		words = append(words, name+"="+strings.Join(r.values[i], ","))
+	}
+	r.written = strings.Join(words, " ")
+	return r, nil
+}
+
+// labelsOf are those of values of an axis that an item of a rule means.
+func labelsOf(a axis, item any) ([]string, error) {
+	wanted := []string{label(item)}
+	if text, ok := item.(string); ok {
+		if numbers, isRange, err := parseRange(text); err != nil {
+			return nil, err
+		} else if isRange {
+			wanted = numbers
+		}
+	}
+	known := a.labels()
+	for _, w := range wanted {
+		if !slices.Contains(known, w) {
+			return nil, fmt.Errorf("axis %s has no value %s%s", quote.Word(a.name), quote.String(w), nearest(w, known))
+		}
+	}
+	return wanted, nil
+}
+
+// fits says whether a cell has, on each axis that the rule names, one of its values.
+func (r rule) fits(labels []string) bool {
+	for i, wanted := range r.values {
+		if !slices.Contains(wanted, labels[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// unwanted says why the rules leave a cell out, "" if they do not.
+func unwanted(labels []string, include, exclude []rule) string {
+	for _, r := range exclude {
+		if r.fits(labels) {
+			return "excluded: " + r.written
+		}
+	}
+	if len(include) > 0 && !slices.ContainsFunc(include, func(r rule) bool { return r.fits(labels) }) {
+		return "excluded: no rule of include fits"
+	}
+	return ""
+}

@@ -1,0 +1,119 @@
+package sweep
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/sdk"
+)
+
+// take gives a cell what the experiment is.
+func (b *maker) take(c *Cell, exp *config.Experiment) error {
+	var err error
+	if c.Config, err = fileOf(exp.Values); err != nil {
+		return err
+	}
+	c.Parts = map[string]string{}
+	for kind, part := range exp.Parts {
+		c.Parts[string(kind)] = part.Key
+	}
+	for kind, key := range exp.InTrainer {
+		c.Parts[string(kind)] = key
+	}
+	c.Plugins, err = b.plugins(exp.Parts)
+	b.plan.Binaries = b.builds.binaries
+	return err
+}
+
+// plugins are the files that the plugins of parts run.
+func (b *maker) plugins(parts map[sdk.Kind]config.Part) ([]string, error) {
+	var all []string
+	for _, kind := range slices.Sorted(maps.Keys(parts)) {
+		files, err := b.builds.plugin(parts[kind].Plugin)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, files...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// effective is the configuration that another psbench makes of values.
+func (b *maker) effective(ctx context.Context, program string, values []result.Value) (map[string]any, error) {
+	given, err := fileOf(values)
+	if err != nil {
+		return nil, err
+	}
+	file, err := b.Effective(ctx, program, given)
+	if err == nil && file[SeedKey] == nil {
+		err = fmt.Errorf("it does not say its %s", SeedKey)
+	}
+	return file, err
+}
+
+// fileOf is the configuration file of values, as it is read again; its paths are absolute.
+func fileOf(values []result.Value) (map[string]any, error) {
+	text, err := json.Marshal(config.File(values))
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	var file map[string]any
+	if err := dec.Decode(&file); err != nil {
+		return nil, err
+	}
+	for _, key := range places {
+		switch v := file[key].(type) {
+		case string:
+			file[key], err = filepath.Abs(v)
+		case []any:
+			for i := range v {
+				name, _ := v[i].(string)
+				if v[i], err = filepath.Abs(name); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return file, nil
+}
+
+// matters is a cell without what its runs do not use: one that is equal then has equal runs.
+func (b *maker) matters(c Cell, exp *config.Experiment) (Cell, error) {
+	c.Config = maps.Clone(c.Config)
+	for _, o := range option.All() {
+		if o.NoEffect != "" || o.Key == "listen" && !exp.Fabric.Network.OnIP() {
+			delete(c.Config, o.Key)
+		}
+	}
+	if exp.Links.Server || exp.Service != sdk.ServiceGradients {
+		return c, nil
+	}
+	c.Parts = maps.Clone(c.Parts)
+	delete(c.Parts, string(sdk.KindServer))
+	delete(c.Config, "server")
+	delete(c.Config, "nserver")
+	if set, ok := c.Config["set"].(map[string]any); ok {
+		set = maps.Clone(set)
+		delete(set, string(sdk.KindServer))
+		c.Config["set"] = set
+	}
+	parts := maps.Clone(exp.Parts)
+	delete(parts, sdk.KindServer)
+	var err error
+	c.Plugins, err = b.plugins(parts)
+	return c, err
+}
