@@ -27,6 +27,7 @@ import (
 const (
 	exitFailure = 1
 	exitUsage   = 2   // the command line itself cannot be understood
+	exitUnknown = 3   // compare --fail-above cannot tell
 	exitSignal  = 130 // interrupted, as a shell has it
 	exitPipe    = 141 // nobody reads standard output any more, as a shell has it
 )
@@ -63,9 +64,12 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	a.fail(err)
 	var usage usageError
+	var undecided undecidedError
 	switch {
 	case errors.As(err, &usage):
 		return exitUsage
+	case errors.As(err, &undecided):
+		return exitUnknown
 	case errors.Is(err, monitor.ErrInterrupted):
 		return exitSignal
 	default:
@@ -119,6 +123,7 @@ win over the environment, the environment over the file.`,
 	root.AddCommand(
 		run,
 		a.commCommand(),
+		a.compareCommand(),
 		a.configCommand(),
 		a.listCommand(),
 		a.pluginCommand(),
@@ -177,7 +182,7 @@ func helpArguments(cmd *cobra.Command, args []string) error {
 }
 
 // flagTypes are the values that flags of the types of pflag take.
-var flagTypes = map[string]string{"bool": "true or false", "int": "a whole number that fits in 64 bits", "float64": "a number of at most 1.8e308"}
+var flagTypes = map[string]string{"bool": "true or false", "int": "a whole number that fits in 64 bits", "float64": "a number of at most 1.8e308", percentType: "a percentage from 0% to 1000%, e.g. 5%"}
 
 // flagError says what a flag takes, and names the flag that is nearest to an unknown one.
 func flagError(cmd *cobra.Command, err error) error {

@@ -186,3 +186,31 @@ func TestNeeded(t *testing.T) {
 		}
 	}
 }
+
+// What RunsFor says is about what the textbook says of two samples of normal noise: 16 times the square of
+// noise over change, and more for more comparisons.
+func TestRunsFor(t *testing.T) {
+	same := normal(seeded(9), 2000)
+	for _, c := range []struct {
+		change      float64
+		comparisons int
+		floor       Floor
+		low, high   int
+	}{
+		{0.01, 1, Floor{}, 15, 19},
+		{0.005, 1, Floor{}, 62, 70},
+		{0.01, 20, Floor{}, 28, 36},
+		{0.05, 1, Floor{}, 4, 4},
+		{0.0001, 1, Floor{}, MostNeeded + 1, MostNeeded + 1},
+		{0.01, 1, Floor{0.01, 10}, 17, 25},
+		{0.01, 1, Floor{0.01, 0}, 0, 0},
+		{0.011, 0, Floor{0.01, 0}, 12, 17},
+	} {
+		if got := RunsFor(c.change, same, c.comparisons, c.floor); got < c.low || got > c.high {
+			t.Errorf("%+v: %d runs", c, got)
+		}
+	}
+	if got := RunsFor(0.01, nil, 1, Floor{}); got != FewestRuns(1, false) {
+		t.Errorf("without runs that show noise: %d", got)
+	}
+}

@@ -42,6 +42,16 @@ func FewestRuns(comparisons int, again bool) int {
 	}
 }
 
+// RunsFor is how many runs on each side prove a relative change in 4 of 5 studies with so many comparisons,
+// where runs of the same differ as these do: above MostNeeded is hopeless, and 0 that runs do not help, for
+// the floor hides it.
+func RunsFor(change float64, same []float64, comparisons int, floor Floor) int {
+	if floor.Runs == 0 && change <= floor.Change {
+		return 0
+	}
+	return runsFor(change, Pair{Old: same}.noise(), max(1, comparisons), floor)
+}
+
 // needed is how many runs on each side would prove a change as large as this one, if it is there.
 func (p Pair) needed(c Change, comparisons int, floor Floor) int {
 	delta := math.Abs(c.Change)
@@ -74,6 +84,9 @@ func runsFor(delta, noise float64, comparisons int, floor Floor) int {
 func (p Pair) noise() float64 {
 	var deviations, all []float64
 	for _, side := range [][]float64{p.Old, p.New} {
+		if len(side) == 0 {
+			continue
+		}
 		center := medianOf(side)
 		for _, v := range side {
 			d := relative(center, v)
@@ -82,6 +95,9 @@ func (p Pair) noise() float64 {
 			}
 			deviations, all = append(deviations, math.Abs(d)), append(all, d)
 		}
+	}
+	if len(deviations) == 0 {
+		return 0
 	}
 	slices.Sort(deviations)
 	if m := median(deviations); m > 0 {

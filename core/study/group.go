@@ -110,6 +110,9 @@ func group(name string, runs []recorded) *Study {
 	return s
 }
 
+// allRuns is the name of a cell that is the only one.
+const allRuns = "all runs"
+
 // nameOf is a cell's place on the axes that have several values.
 func nameOf(axes []Axis, values []string) string {
 	var parts []string
@@ -118,7 +121,7 @@ func nameOf(axes []Axis, values []string) string {
 			parts = append(parts, a.Name+"="+values[i])
 		}
 	}
-	return cmp.Or(strings.Join(parts, " "), "all runs")
+	return cmp.Or(strings.Join(parts, " "), allRuns)
 }
 
 func (rec *recorded) valueOf(keys []string) string {

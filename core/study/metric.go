@@ -63,12 +63,18 @@ func MetricOf(name string) (Metric, error) {
 	if i := slices.IndexFunc(Metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
 		return Metrics[i], nil
 	}
-	names := make([]string, len(Metrics))
-	for i, m := range Metrics {
-		names[i] = m.Name
-	}
+	names := MetricNames()
 	if near := spelling.Nearest(name, names); near != "" {
 		return Metric{}, fmt.Errorf("unknown metric %s; did you mean %q?", quote.String(name), near)
 	}
 	return Metric{}, fmt.Errorf("unknown metric %s; the metrics are %s", quote.String(name), strings.Join(names, ", "))
+}
+
+// MetricNames are the names of Metrics, in their order.
+func MetricNames() []string {
+	names := make([]string, len(Metrics))
+	for i, m := range Metrics {
+		names[i] = m.Name
+	}
+	return names
 }

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/psbench/psbench/core/judge"
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/study"
+	"github.com/psbench/psbench/internal/draft"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// comparing is what the flags of compare say.
+type comparing struct {
+	metric, axis string
+	failAbove    percentage
+	sessionNoise percentage
+}
+
+func (a *app) compareCommand() *cobra.Command {
+	o := comparing{sessionNoise: percentage{share: 0.05}}
+	cmd := &cobra.Command{
+		Use:   "compare OLD NEW | OLD... -- NEW... | SWEEP",
+		Short: "Say what became faster or slower, and what only seems so",
+		Long: `compare judges runs cell by cell: old and new median, the change with its interval,
+and p. ~ stands where the runs prove no change. OLD and NEW are sweeps, folders that
+run --out left or files that --json left, of any version; -- parts several of each.
+One sweep alone is compared within itself, along --axis.
+
+Cells of a sweep were measured in one session, in random order, and are judged against
+its A/A cell. What was measured apart is judged against changes between sessions: those
+that psbench noise --sessions measured on this machine, else --session-noise.
+
+--fail-above exits with status 1 if a cell is proven worse by more than that, and with 3
+if that cannot be told of one. docs/statistics.md explains all numbers.`,
+		Example: lines(
+			"psbench compare old new",
+			"psbench compare --metric time_per_batch old/*.json -- new/*.json",
+			"psbench compare builds --axis build --fail-above 5%",
+		),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.compare(cmd, args, o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.metric, "metric", study.Throughput, "`NAME` of what is compared")
+	flags.StringVar(&o.axis, "axis", "build", "`NAME` of the axis along which one sweep is compared")
+	flags.Var(&o.failAbove, "fail-above", "exit with status 1 if a cell is proven worse by more than this, with 3 if that cannot be told")
+	flags.Var(&o.sessionNoise, "session-noise", "what changes between sessions, for runs measured apart where psbench noise has not measured it")
+	_ = cmd.RegisterFlagCompletionFunc("metric", cobra.FixedCompletions(study.MetricNames(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (a *app) compare(cmd *cobra.Command, args []string, o comparing) error {
+	old, fresh, err := sides(args, cmd.ArgsLenAtDash())
+	if err != nil {
+		return err
+	}
+	if err := present(slices.Concat(old, fresh)); err != nil {
+		return err
+	}
+	metric, err := study.MetricOf(o.metric)
+	if err != nil {
+		return usageError{fmt.Errorf("--metric: %w", err)}
+	}
+	c, err := a.comparison(cmd, old, fresh, metric, o)
+	if err != nil {
+		return err
+	}
+	if err := c.Text(a.stdout, widthOf(a.stdout)); err != nil {
+		return err
+	}
+	if !o.failAbove.given {
+		return nil
+	}
+	return verdict(c, o.failAbove)
+}
+
+// sides parts the arguments; fresh is empty where a sweep is compared within itself.
+func sides(args []string, dash int) (old, fresh []string, err error) {
+	switch {
+	case dash >= 0 && (dash == 0 || dash == len(args)):
+		return nil, nil, usagef("compare takes runs before and after --, but there are none on one side")
+	case dash > 0:
+		return args[:dash], args[dash:], nil
+	case len(args) == 1:
+		return args, nil, nil
+	case len(args) == 2:
+		return args[:1], args[1:], nil
+	}
+	return nil, nil, usagef("compare takes OLD and NEW, OLD... -- NEW..., or one sweep, but %s given", given(args))
+}
+
+// present refuses paths at which nothing is: a verdict on the rest would not be what was asked for.
+func present(paths []string) error {
+	for _, path := range paths {
+		_, err := os.Stat(path)
+		switch {
+		case err != nil && strings.HasPrefix(path, "-"):
+			return usagef("after -- there are runs only, but %s is none: flags come before", quote.String(path))
+		case err != nil:
+			return fmt.Errorf("%s cannot be compared: %w", quote.Word(path), draft.Cause(err))
+		}
+	}
+	return nil
+}
+
+func (a *app) comparison(cmd *cobra.Command, old, fresh []string, metric study.Metric, o comparing) (*study.Comparison, error) {
+	before, err := study.Load(old)
+	if err != nil {
+		return nil, err
+	}
+	if fresh == nil {
+		return before.Along(o.axis, metric)
+	}
+	after, err := study.Load(fresh)
+	if err != nil {
+		return nil, err
+	}
+	apart := study.Apart{
+		Floor:   judge.Floor{Change: o.sessionNoise.share},
+		Against: "what may change between sessions, by --session-noise; psbench noise --sessions measures it",
+	}
+	if !cmd.Flags().Changed("session-noise") {
+		measured, ok, err := a.measuredNoise(metric.Name, before, after)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			apart = measured
+		}
+	}
+	return study.Compare(before, after, metric, apart)
+}
+
+// measuredNoise is what psbench noise measured between sessions on the machine of both studies.
+func (a *app) measuredNoise(metric string, studies ...*study.Study) (apart study.Apart, ok bool, err error) {
+	path := noiseFile(a.environ)
+	if _, err := os.Stat(path); err != nil {
+		return apart, false, nil // nobody measured it
+	}
+	n, err := study.ReadNoise(path)
+	if err != nil {
+		return apart, false, err
+	}
+	apart, ok = n.Apart(metric, studies...)
+	return apart, ok, nil
+}
+
+// noiseFile is where psbench noise leaves what it measured for compare: beside the user's registry.
+// It is "" for a user without a home.
+func noiseFile(environ []string) string {
+	user := registry.UserFile(environ)
+	if user == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(user), "noise.json")
+}
+
+// verdict is the error that --fail-above asks for, nil if no cell is that much worse.
+func verdict(c *study.Comparison, above percentage) error {
+	proven, open := c.Fails(above.share)
+	switch {
+	case len(proven) > 0:
+		return fmt.Errorf("%s is proven worse by more than %s in %d of %d: %s",
+			c.Metric.Name, above.String(), len(proven), len(c.Rows), strings.Join(proven, ", "))
+	case len(open) > 0:
+		return undecidedError{fmt.Errorf("whether %s is worse by more than %s cannot be told of %d of %d: %s",
+			c.Metric.Name, above.String(), len(open), len(c.Rows), strings.Join(open, ", "))}
+	}
+	return nil
+}
+
+// undecidedError is a question that the runs do not answer.
+type undecidedError struct{ error }
+
+// percentType is the type of flags that are percentages.
+const percentType = "PERCENT"
+
+// percentage is a flag such as 5%.
+type percentage struct {
+	share float64
+	given bool
+}
+
+func (p *percentage) String() string {
+	if *p == (percentage{}) {
+		return "" // so that help names no default
+	}
+	return strconv.FormatFloat(100*p.share, 'g', 6, 64) + "%"
+}
+
+func (p *percentage) Type() string { return percentType }
+
+func (p *percentage) Set(text string) error {
+	number, ok := strings.CutSuffix(text, "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if !ok || err != nil || !(v >= 0 && v <= 1000) {
+		return fmt.Errorf("%s must be a percentage from 0%% to 1000%%, e.g. 5%%", quote.String(text))
+	}
+	p.share, p.given = v/100, true
+	return nil
+}

@@ -1,0 +1,268 @@
+package study
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/core/judge"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// Comparison is what became of the cells of one study in another, or from one value of an axis to the next.
+type Comparison struct {
+	Metric   Metric
+	Old, New string // what was compared
+	Rows     []CellChange
+	// Mean is the relative change of the geometric mean of the medians; NaN where there is none.
+	Mean  float64
+	Floor judge.Floor
+	// Against says in words where the floor is from.
+	Against string
+	// Differences are those of environment and of configuration, in words; along an axis of a study, whose
+	// cells differ as they were told to, of environment alone.
+	Differences []string
+	Warnings    []string
+
+	along bool
+	held  yardstick
+}
+
+// CellChange is what became of a cell that both sides have.
+type CellChange struct {
+	Name     string
+	Old, New judge.Estimate
+	judge.Change
+}
+
+// Apart is the floor of changes between runs that were not measured in one session, and where it is from.
+type Apart struct {
+	Floor   judge.Floor
+	Against string
+}
+
+// Compare judges the cells that have the same values in both studies, by what differs within them.
+// They were measured apart, so that a change must be above what changes between sessions.
+func Compare(old, fresh *Study, metric Metric, apart Apart) (*Comparison, error) {
+	c := &Comparison{Metric: metric, Old: old.Name, New: fresh.Name, Floor: apart.Floor, Against: apart.Against}
+	keys := union(varying(old), varying(fresh))
+	before, err := old.byValues(keys)
+	if err != nil {
+		return nil, err
+	}
+	after, err := fresh.byValues(keys)
+	if err != nil {
+		return nil, err
+	}
+	var pairs []cells
+	for _, cell := range old.measured() {
+		if to, ok := after[valuesOf(cell, keys)]; ok {
+			pairs = append(pairs, cells{nameBy(cell, keys), cell, to})
+		}
+	}
+	if len(pairs) == 0 {
+		return nil, c.nothing(old, fresh, keys)
+	}
+	if n := len(before) + len(after) - 2*len(pairs); n > 0 {
+		c.Warnings = append(c.Warnings, count(n, "cell")+" with runs on one side only left out")
+	}
+	for _, s := range []*Study{old, fresh} {
+		if y := s.yardstick(metric); s.Again != nil && y.none == nil && y.floor.Change > c.Floor.Change {
+			c.Floor, c.Against = y.floor, "the baseline and its A/A cell in "+s.Name
+		}
+	}
+	c.held = yardstick{metric: metric, floor: c.Floor}
+	c.note(old, fresh)
+	return c, c.judge(pairs)
+}
+
+// Along judges the cells of a study that differ on one axis alone: each other value of it against the
+// first. They were measured in one session, in random order.
+func (s *Study) Along(axis string, metric Metric) (*Comparison, error) {
+	at := slices.IndexFunc(s.Axes, func(a Axis) bool { return a.Name == axis })
+	switch {
+	case at < 0:
+		return nil, fmt.Errorf("%s has no axis %s, but %s: name two studies, or one of these with --axis", s.Name, quote.String(axis), s.axisNames())
+	case len(s.Axes[at].Values) < 2:
+		return nil, fmt.Errorf("axis %s of %s has one value, so there is nothing to compare", quote.String(axis), s.Name)
+	}
+	values := s.Axes[at].Values
+	c := &Comparison{Metric: metric, Old: axis + "=" + values[0], New: axis + "=" + strings.Join(values[1:], ","), along: true}
+	var pairs []cells
+	for _, cell := range s.measured() {
+		if cell.Values[at] == values[0] {
+			continue
+		}
+		for _, from := range s.measured() {
+			if from.Values[at] == values[0] && slices.Equal(without(from.Values, at), without(cell.Values, at)) {
+				pairs = append(pairs, cells{cell.Name, from, cell})
+			}
+		}
+	}
+	if len(pairs) == 0 {
+		return nil, fmt.Errorf("no cell of %s has runs with %s=%s and with another value: there is nothing to compare", s.Name, axis, values[0])
+	}
+	c.held = s.yardstick(metric)
+	c.Floor, c.Against = c.held.floor, "the baseline and its A/A cell"
+	if s.Again == nil {
+		c.Against = "the runs of the baseline, without an A/A cell"
+	}
+	if c.held.none != nil {
+		c.Against = ""
+		c.Warnings = append(c.Warnings, "nothing is proven: "+c.held.none.Error())
+	}
+	c.note(s)
+	return c, c.judge(pairs)
+}
+
+// cells are what is compared in one row.
+type cells struct {
+	name     string
+	old, new *Cell
+}
+
+// judge compares all pairs together.
+func (c *Comparison) judge(all []cells) error {
+	var pairs []judge.Pair
+	var warned sides
+	for _, p := range all {
+		pair := judge.Pair{Old: p.old.Of(c.Metric.Name), New: p.new.Of(c.Metric.Name)}
+		if len(pair.Old) == 0 || len(pair.New) == 0 {
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s is left out: not both sides have runs with %s", p.name, c.Metric.Name))
+			continue
+		}
+		warned.add(p.name, "old", pair.Old)
+		warned.add(p.name, "new", pair.New)
+		pairs = append(pairs, pair)
+		c.Rows = append(c.Rows, CellChange{Name: p.name, Old: judge.Of(pair.Old), New: judge.Of(pair.New)})
+		c.differ(p.old, p.new)
+	}
+	if len(pairs) == 0 {
+		return fmt.Errorf("no cell has runs with %s on both sides, so there is nothing to compare: choose another --metric", c.Metric.Name)
+	}
+	logs := 0.0
+	for i, change := range c.held.compare(pairs) {
+		c.Rows[i].Change = change
+		logs += math.Log(c.Rows[i].New.Median / c.Rows[i].Old.Median) // NaN where there is no ratio
+	}
+	c.Mean = math.Exp(logs/float64(len(pairs))) - 1
+	c.Warnings = append(c.Warnings, warned.texts()...)
+	c.fewRuns(pairs)
+	return nil
+}
+
+// sides are those of cells that something is to be said of, by what that is.
+type sides struct {
+	said  []string
+	names map[string][]string
+}
+
+func (s *sides) add(cell, side string, runs []float64) {
+	for _, w := range judge.RunWarnings(runs) {
+		if s.names == nil {
+			s.names = map[string][]string{}
+		}
+		if s.names[w] == nil {
+			s.said = append(s.said, w)
+		}
+		s.names[w] = append(s.names[w], cell+" ("+side+")")
+	}
+}
+
+// texts are sentences, of which one is for all sides that it is true of.
+func (s *sides) texts() []string {
+	var out []string
+	for _, w := range s.said {
+		who := strings.Join(s.names[w], ", ")
+		if n := len(s.names[w]); n > 3 {
+			who = fmt.Sprintf("%s and %d more", s.names[w][0], n-1)
+		}
+		out = append(out, who+": "+w)
+	}
+	return out
+}
+
+// fewRuns warns where so few runs prove nothing in so many comparisons.
+func (c *Comparison) fewRuns(pairs []judge.Pair) {
+	unprovable := 0
+	for _, p := range pairs {
+		if !judge.Provable(len(p.Old), len(p.New), len(pairs)) {
+			unprovable++
+		}
+	}
+	if unprovable > 0 {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("too few runs to prove anything in %d of %s: %d on each side are the least for so many comparisons",
+			unprovable, count(len(pairs), "cell"), judge.FewestRuns(len(pairs), false)))
+	}
+}
+
+// differ notes what differs between two cells beside what is compared.
+func (c *Comparison) differ(old, fresh *Cell) {
+	add := func(text string) {
+		if !slices.Contains(c.Differences, text) {
+			c.Differences = append(c.Differences, text)
+		}
+	}
+	for _, d := range old.Runs[0].Environment.Differences(fresh.Runs[0].Environment) {
+		add(fmt.Sprintf("%s: %s → %s", d.Name, d.Old, d.New))
+	}
+	if c.along {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(merged(old.Config, fresh.Config))) {
+		if a, b := cmp.Or(old.Config[key], "none"), cmp.Or(fresh.Config[key], "none"); a != b {
+			add(fmt.Sprintf("%s: %s → %s", key, a, b))
+		}
+	}
+}
+
+// note takes over what the studies themselves warn of.
+func (c *Comparison) note(studies ...*Study) {
+	for _, s := range studies {
+		c.Warnings = append(c.Warnings, s.Warnings...)
+		failed := 0
+		for _, cell := range s.Cells {
+			failed += len(cell.Failed)
+		}
+		if failed > 0 {
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s of %s did not come to the end and count for nothing", count(failed, "run"), s.Name))
+		}
+	}
+}
+
+// nothing says why no cell is compared.
+func (c *Comparison) nothing(old, fresh *Study, keys []string) error {
+	for _, s := range []*Study{old, fresh} {
+		if len(s.measured()) == 0 {
+			for _, cell := range s.Cells {
+				if len(cell.Failed) > 0 {
+					return fmt.Errorf("%s has no complete run (%s), so there is nothing to compare", s.Name, cell.Failed[0].Reason)
+				}
+			}
+			return fmt.Errorf("%s has no complete run, so there is nothing to compare", s.Name)
+		}
+	}
+	return fmt.Errorf("%s and %s have no cell in common by %s, so there is nothing to compare", old.Name, fresh.Name, strings.Join(keys, ", "))
+}
+
+// Fails names the cells that are proven worse by more than a share, and those of which that cannot be told:
+// their interval reaches so far, or the floor hides so much.
+func (c *Comparison) Fails(share float64) (proven, open []string) {
+	for _, r := range c.Rows {
+		worst := -r.Low
+		if c.Metric.Better == Lower {
+			worst = r.High
+		}
+		within := worst <= share && (r.Proven() || c.Floor.Change <= share)
+		switch {
+		case r.Verdict == judge.Worse && math.Abs(r.Change.Change) > share:
+			proven = append(proven, r.Name)
+		case r.Verdict != judge.Better && !within:
+			open = append(open, r.Name)
+		}
+	}
+	return proven, open
+}

@@ -1,0 +1,100 @@
+package study
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/psbench/psbench/core/judge"
+	"github.com/psbench/psbench/core/screen"
+)
+
+// Text writes a comparison for a screen of width columns, 0 for none: what differs beside what is
+// compared, a row for each cell, and what the verdicts rest on.
+func (c *Comparison) Text(w io.Writer, width int) error {
+	page := &screen.Page{Width: width}
+	if len(c.Differences) > 0 {
+		page.Line(2, "the sides differ in")
+		for _, d := range c.Differences {
+			page.Line(4, "  "+d)
+		}
+		page.Line(0, "")
+	}
+	page.Line(2, fmt.Sprintf("%s in %s, %s is better: from %s to %s", c.Metric.Name, c.Metric.Unit, c.Metric.Better, c.Old, c.New))
+	page.Line(0, "")
+	page.Columns([]screen.Column{
+		screen.Left("cell"), screen.Right("old"), screen.Right("new"), screen.Right("change"),
+		screen.Right("95 % interval"), screen.Right("p"), screen.Right("runs"), screen.Right("needed"),
+	}, c.rows())
+	page.Line(0, "")
+	for _, line := range c.foot() {
+		page.Line(2, line)
+	}
+	for _, warning := range c.Warnings {
+		page.Line(2, "warning: "+warning)
+	}
+	_, err := page.WriteTo(w)
+	return err
+}
+
+func (c *Comparison) rows() [][]string {
+	var rows [][]string
+	for _, r := range c.Rows {
+		change := "~"
+		if r.Proven() {
+			change = signed(r.Change.Change)
+		}
+		interval := "-"
+		if !math.IsInf(r.Low, 0) && !math.IsInf(r.High, 0) {
+			interval = signed(r.Low) + " to " + signed(r.High)
+		}
+		rows = append(rows, []string{
+			r.Name, estimate(r.Old), estimate(r.New), change, interval, fmt.Sprintf("%.3g", r.Adjusted),
+			fmt.Sprintf("%d+%d", r.Old.N, r.New.N), needed(r.Needed),
+		})
+	}
+	if !math.IsNaN(c.Mean) && len(c.Rows) > 1 {
+		rows = append(rows, []string{"geometric mean", "", "", signed(c.Mean), "", "", "", ""})
+	}
+	return rows
+}
+
+// foot says what was found, and how sure that is.
+func (c *Comparison) foot() []string {
+	counts := map[judge.Verdict]int{}
+	for _, r := range c.Rows {
+		counts[r.Verdict]++
+	}
+	lines := []string{
+		fmt.Sprintf("%d better, %d worse, and %d of which the runs cannot tell (~)", counts[judge.Better], counts[judge.Worse], counts[judge.CannotTell]),
+		fmt.Sprintf("proven: p < %g by the test of Mann and Whitney, corrected for %s by Holm's method, and medians that changed by more than %.2g %%",
+			judge.Alpha, count(len(c.Rows), "comparison"), 100*c.Floor.Change),
+	}
+	if c.Against != "" {
+		lines = append(lines, fmt.Sprintf("%.2g %%: %s", 100*c.Floor.Change, c.Against))
+	}
+	if slices.ContainsFunc(c.Rows, func(r CellChange) bool { return r.Needed > 0 }) {
+		lines = append(lines, "needed: runs on each side that would prove the change which the medians show, in 4 of 5 studies")
+	}
+	return lines
+}
+
+// estimate is a median, and how far its interval reaches where there is one.
+func estimate(e judge.Estimate) string {
+	if !e.HasInterval || e.Median == 0 {
+		return number(e.Median)
+	}
+	off := max(e.High-e.Median, e.Median-e.Low) / math.Abs(e.Median)
+	return number(e.Median) + " ± " + percent(off)
+}
+
+func needed(runs int) string {
+	switch {
+	case runs == 0:
+		return ""
+	case runs > judge.MostNeeded:
+		return fmt.Sprintf("> %d", judge.MostNeeded)
+	}
+	return fmt.Sprint(runs)
+}
