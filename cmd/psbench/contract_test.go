@@ -38,9 +38,12 @@ func TestContractIsKept(t *testing.T) {
 			{append(own, "--ntrainer", "1"), []string{"--trainer", "kept", "--server", "kept_eager"}},
 		} {
 			want := runs(t, append(c.like, "--registry", today)...)
-			got := runs(t, slices.Concat(c.like, c.kept, []string{"--registry", kept})...)
+			got := runs(t, slices.Concat(c.like, c.kept, []string{"--registry", kept, "--check"})...)
 			if d := cmp.Diff(want.Losses, got.Losses); d != "" || len(want.Losses) == 0 {
 				t.Errorf("%v: other losses than without %v: %s", c.like, c.kept, d)
+			}
+			if got.Checks == nil || len(got.Checks.Unchecked) == 0 {
+				t.Errorf("%v: checked %+v, though parts of the plugin know nothing of checks", c.kept, got.Checks)
 			}
 			for _, p := range got.Plugins {
 				if began := (host.Version{Major: host.Contract.Major}).String(); p.Name == "contract" && p.Contract != began {

@@ -15,7 +15,7 @@ import (
 )
 
 // testPluginArgument makes the test executable a plugin with data that does what its
-// settings say while it loads, a server whose constructor does not return, a hook that is slow on some ranks, one that feeds an error back,
+// settings say while it loads, a server whose constructor does not return, one that errs once, a hook that is slow on some ranks, one that feeds an error back,
 // and parts that are closed.
 const testPluginArgument = "__test-plugin"
 
@@ -23,6 +23,8 @@ func serveTestPlugin() {
 	plugin.Serve(append(closingParts(),
 		sdk.NewData("actor", script{}, newActor),
 		sdk.NewServer("hanging", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { select {} }),
+		sdk.NewElementwiseServer("slipping", sdk.OnArrival, slip{}, newSlipping),
+		sdk.Asynchronous(sdk.NewServer("echo", struct{}{}, newEcho)),
 		sdk.NewHook("tardy", struct{}{}, newTardy, sdk.LinkServer),
 		sdk.NewHook("feedback", struct{}{}, newFeedback, sdk.LinkGroup),
 	)...)
@@ -86,7 +88,7 @@ func withTestPlugin(t *testing.T) []string {
 	registry, err := json.Marshal(map[string]any{
 		"plugins":      map[string]any{"test": map[string]any{"command": []string{exe, testPluginArgument}}},
 		"data_map":     map[string]any{"actor": map[string]any{"plugin": "test"}},
-		"server_map":   map[string]any{"hanging": map[string]any{"plugin": "test"}},
+		"server_map":   map[string]any{"hanging": map[string]any{"plugin": "test"}, "slipping": map[string]any{"plugin": "test"}, "echo": map[string]any{"plugin": "test"}},
 		"ddp_hook_map": map[string]any{"tardy": map[string]any{"plugin": "test"}, "feedback": map[string]any{"plugin": "test"}},
 	})
 	if err != nil {

@@ -35,6 +35,8 @@ type Experiment struct {
 	Timeout        time.Duration
 	// FailOnNaN ends the run where a loss or a parameter is not finite.
 	FailOnNaN bool
+	// Check has slices of what goes over the links kept and recomputed.
+	Check bool
 	// Fabric is what carries the gradients, Listen the IP address that it listens on where
 	// it uses one.
 	Fabric *fabric.Fabric

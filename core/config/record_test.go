@@ -150,7 +150,7 @@ func TestRecordedErrors(t *testing.T) {
 		"comm.json":    `--config: file comm.json has the schema "psbench.comm/1", but only results of psbench.result have a configuration`,
 		"none.json":    "--config: file none.json is a result, but has no config that can be read",
 		"odd.json":     "--config: file odd.json is a result, but has no config that can be read",
-		"other.json":   `unknown key "schema" in other.json; the keys are ntrainer, `,
+		"other.json":   `unknown key "schema" in other.json; `,
 		"unknown.json": `unknown key "epoch" in unknown.json; did you mean "epochs"?`,
 		"cut.json":     "--config: cut.json, line 1, column ",
 		"large.json":   "",

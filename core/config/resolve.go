@@ -103,7 +103,7 @@ func (c *Config) resolver(reg *registry.Registry, catalogue Catalogue) (*resolve
 			Isolate:   isolated(c.Isolate),
 			Length:    c.length(), WarmUp: c.warmUp(), BatchSize: c.BatchSize, Seed: c.TorchSeed,
 			Timeout: time.Duration(c.RPCTimeout) * time.Second,
-			Listen:  c.Listen, FailOnNaN: c.OnNaN == "fail",
+			Listen:  c.Listen, FailOnNaN: c.OnNaN == "fail", Check: c.Check,
 		},
 	}, nil
 }

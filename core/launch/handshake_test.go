@@ -85,14 +85,14 @@ func TestACoreCallsItsFolderOnly(t *testing.T) {
 // or ends.
 func TestPluginsOfOtherVersions(t *testing.T) {
 	const old, newer = "build the plugin with the sdk of this psbench", "update psbench, or build the plugin with the sdk of this psbench"
-	const none = " as its version of psbench's contract with plugins, which is none; this psbench speaks 2.1: " + old
+	const none = " as its version of psbench's contract with plugins, which is none; this psbench speaks 2.2: " + old
 	for number, want := range map[string]string{
 		"abc":  `names "abc"` + none,
 		"":     `names ""` + none,
 		"-1":   "names -1" + none,
-		"1":    "speaks version 0.1 of psbench's contract with plugins, this psbench 2.1: " + old,
-		"2002": "speaks version 2.2 of psbench's contract with plugins, this psbench 2.1: " + newer,
-		"3000": "speaks version 3.0 of psbench's contract with plugins, this psbench 2.1: " + newer,
+		"1":    "speaks version 0.1 of psbench's contract with plugins, this psbench 2.2: " + old,
+		"2003": "speaks version 2.3 of psbench's contract with plugins, this psbench 2.2: " + newer,
+		"3000": "speaks version 3.0 of psbench's contract with plugins, this psbench 2.2: " + newer,
 	} {
 		for _, then := range []string{"exec sleep 1000", "exit 1"} {
 			l := launcher(t)

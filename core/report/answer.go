@@ -23,6 +23,7 @@ func answer(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 		line(w, "loss", text+pass(r))
 	}
 	line(w, "evaluation", lastEvaluation(r))
+	line(w, "checked", checks(r.Checks))
 	line(w, "noise", Noise(r.Noise))
 	if spent := training(r); spent != nil && r.Complete {
 		line(w, "training", spent.text()+", from the first fetch of the model to the last update")

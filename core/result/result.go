@@ -69,6 +69,8 @@ type Result struct {
 	// Evaluation is what was found after each epoch on samples that
 	// no trainer trains on. Without such samples there is none.
 	Evaluation []Evaluation `json:"evaluation,omitempty"`
+	// Checks is what was recomputed of what went over the links; nil without --check.
+	Checks *Checks `json:"checks,omitempty"`
 	// Noise is what else took the machine's CPU time: an interval for each part of the run
 	// that ended.
 	Noise []noise.Interval `json:"noise,omitempty"`

@@ -31,6 +31,9 @@ func (r *run) configureRequest(p *process) *proto.ConfigureRequest {
 		Transport: r.e.Fabric.Name,
 		Listen:    r.e.Listen,
 	}
+	if r.e.Check {
+		req.Check = &proto.Check{Seed: r.e.Seed}
+	}
 	switch {
 	case p.host != nil:
 		req.Role = &proto.ConfigureRequest_Companion{Companion: r.companionRole(p)}

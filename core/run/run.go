@@ -89,7 +89,10 @@ func (r *run) phases() []cluster.Phase {
 		{Name: "measured pass", Do: r.measure},
 		{Name: "collection", Do: func(ctx context.Context) error {
 			defer r.noise.End()
-			return r.collect(ctx)
+			if err := r.collect(ctx); err != nil || !r.e.Check {
+				return err
+			}
+			return r.check(ctx)
 		}},
 	}
 	if r.e.WarmUp == (stop.Length{}) {

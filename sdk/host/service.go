@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/host/bench"
@@ -185,6 +186,25 @@ func (p *service) Close(_ context.Context, req *proto.CloseRequest) (*proto.Clos
 		return nil, p.status(err)
 	}
 	return &proto.CloseReply{Left: proc.Left()}, nil
+}
+
+// Combine asks a server what it makes of gradients.
+func (p *service) Combine(_ context.Context, req *proto.CombineRequest) (*proto.CombineReply, error) {
+	r, leave, err := as[*server.Role](p, "combine")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	lists, err := convert.CombineFromProto(req)
+	if err != nil {
+		return nil, p.status(err)
+	}
+	answers, unknown, err := r.Combine(lists)
+	reply := &proto.CombineReply{Unknown: unknown}
+	for _, a := range answers {
+		reply.Answers = append(reply.Answers, tensor.Float32Bytes(a))
+	}
+	return reply, p.status(err)
 }
 
 // Measure times rounds of one operation on a bench process.

@@ -126,6 +126,70 @@ func (Pass) EnumDescriptor() ([]byte, []int) {
 	return file_psbench_proto_rawDescGZIP(), []int{1}
 }
 
+type Exchange_Operation int32
+
+const (
+	Exchange_OPERATION_UNSPECIFIED    Exchange_Operation = 0
+	Exchange_OPERATION_PUSH_PULL      Exchange_Operation = 1
+	Exchange_OPERATION_ALL_REDUCE     Exchange_Operation = 2
+	Exchange_OPERATION_AVERAGE        Exchange_Operation = 3
+	Exchange_OPERATION_BROADCAST      Exchange_Operation = 4
+	Exchange_OPERATION_REDUCE_SCATTER Exchange_Operation = 5
+	Exchange_OPERATION_ALL_GATHER     Exchange_Operation = 6
+	Exchange_OPERATION_ALL_TO_ALL     Exchange_Operation = 7
+)
+
+// Enum value maps for Exchange_Operation.
+var (
+	Exchange_Operation_name = map[int32]string{
+		0: "OPERATION_UNSPECIFIED",
+		1: "OPERATION_PUSH_PULL",
+		2: "OPERATION_ALL_REDUCE",
+		3: "OPERATION_AVERAGE",
+		4: "OPERATION_BROADCAST",
+		5: "OPERATION_REDUCE_SCATTER",
+		6: "OPERATION_ALL_GATHER",
+		7: "OPERATION_ALL_TO_ALL",
+	}
+	Exchange_Operation_value = map[string]int32{
+		"OPERATION_UNSPECIFIED":    0,
+		"OPERATION_PUSH_PULL":      1,
+		"OPERATION_ALL_REDUCE":     2,
+		"OPERATION_AVERAGE":        3,
+		"OPERATION_BROADCAST":      4,
+		"OPERATION_REDUCE_SCATTER": 5,
+		"OPERATION_ALL_GATHER":     6,
+		"OPERATION_ALL_TO_ALL":     7,
+	}
+)
+
+func (x Exchange_Operation) Enum() *Exchange_Operation {
+	p := new(Exchange_Operation)
+	*p = x
+	return p
+}
+
+func (x Exchange_Operation) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Exchange_Operation) Descriptor() protoreflect.EnumDescriptor {
+	return file_psbench_proto_enumTypes[2].Descriptor()
+}
+
+func (Exchange_Operation) Type() protoreflect.EnumType {
+	return &file_psbench_proto_enumTypes[2]
+}
+
+func (x Exchange_Operation) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Exchange_Operation.Descriptor instead.
+func (Exchange_Operation) EnumDescriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{63, 0}
+}
+
 type MeasureRequest_Expect int32
 
 const (
@@ -162,11 +226,11 @@ func (x MeasureRequest_Expect) String() string {
 }
 
 func (MeasureRequest_Expect) Descriptor() protoreflect.EnumDescriptor {
-	return file_psbench_proto_enumTypes[2].Descriptor()
+	return file_psbench_proto_enumTypes[3].Descriptor()
 }
 
 func (MeasureRequest_Expect) Type() protoreflect.EnumType {
-	return &file_psbench_proto_enumTypes[2]
+	return &file_psbench_proto_enumTypes[3]
 }
 
 func (x MeasureRequest_Expect) Number() protoreflect.EnumNumber {
@@ -175,7 +239,7 @@ func (x MeasureRequest_Expect) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MeasureRequest_Expect.Descriptor instead.
 func (MeasureRequest_Expect) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{63, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{70, 0}
 }
 
 type Failure_Cause int32
@@ -211,11 +275,11 @@ func (x Failure_Cause) String() string {
 }
 
 func (Failure_Cause) Descriptor() protoreflect.EnumDescriptor {
-	return file_psbench_proto_enumTypes[3].Descriptor()
+	return file_psbench_proto_enumTypes[4].Descriptor()
 }
 
 func (Failure_Cause) Type() protoreflect.EnumType {
-	return &file_psbench_proto_enumTypes[3]
+	return &file_psbench_proto_enumTypes[4]
 }
 
 func (x Failure_Cause) Number() protoreflect.EnumNumber {
@@ -224,7 +288,7 @@ func (x Failure_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Cause.Descriptor instead.
 func (Failure_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{70, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{77, 0}
 }
 
 type DescribeRequest struct {
@@ -581,6 +645,7 @@ type ConfigureRequest struct {
 	//	*ConfigureRequest_Companion
 	//	*ConfigureRequest_Bench
 	Role          isConfigureRequest_Role `protobuf_oneof:"role"`
+	Check         *Check                  `protobuf:"bytes,15,opt,name=check,proto3" json:"check,omitempty"` // if the process is to keep slices of what its links exchange
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -732,6 +797,13 @@ func (x *ConfigureRequest) GetBench() *BenchRole {
 	return nil
 }
 
+func (x *ConfigureRequest) GetCheck() *Check {
+	if x != nil {
+		return x.Check
+	}
+	return nil
+}
+
 type isConfigureRequest_Role interface {
 	isConfigureRequest_Role()
 }
@@ -772,6 +844,51 @@ func (*ConfigureRequest_Companion) isConfigureRequest_Role() {}
 
 func (*ConfigureRequest_Bench) isConfigureRequest_Role() {}
 
+// Check is what places of slices are drawn from.
+type Check struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Seed          uint64                 `protobuf:"varint,1,opt,name=seed,proto3" json:"seed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Check) Reset() {
+	*x = Check{}
+	mi := &file_psbench_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Check) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Check) ProtoMessage() {}
+
+func (x *Check) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Check.ProtoReflect.Descriptor instead.
+func (*Check) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Check) GetSeed() uint64 {
+	if x != nil {
+		return x.Seed
+	}
+	return 0
+}
+
 type TrainerRole struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Local          []*PartChoice          `protobuf:"bytes,1,rep,name=local,proto3" json:"local,omitempty"`                                                                         // hook, criterion and model held in the same process
@@ -790,7 +907,7 @@ type TrainerRole struct {
 
 func (x *TrainerRole) Reset() {
 	*x = TrainerRole{}
-	mi := &file_psbench_proto_msgTypes[6]
+	mi := &file_psbench_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -802,7 +919,7 @@ func (x *TrainerRole) String() string {
 func (*TrainerRole) ProtoMessage() {}
 
 func (x *TrainerRole) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[6]
+	mi := &file_psbench_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -815,7 +932,7 @@ func (x *TrainerRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainerRole.ProtoReflect.Descriptor instead.
 func (*TrainerRole) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{6}
+	return file_psbench_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TrainerRole) GetLocal() []*PartChoice {
@@ -902,7 +1019,7 @@ type ServerRole struct {
 
 func (x *ServerRole) Reset() {
 	*x = ServerRole{}
-	mi := &file_psbench_proto_msgTypes[7]
+	mi := &file_psbench_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -914,7 +1031,7 @@ func (x *ServerRole) String() string {
 func (*ServerRole) ProtoMessage() {}
 
 func (x *ServerRole) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[7]
+	mi := &file_psbench_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -927,7 +1044,7 @@ func (x *ServerRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerRole.ProtoReflect.Descriptor instead.
 func (*ServerRole) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{7}
+	return file_psbench_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ServerRole) GetSeed() uint64 {
@@ -984,7 +1101,7 @@ type TableRole struct {
 
 func (x *TableRole) Reset() {
 	*x = TableRole{}
-	mi := &file_psbench_proto_msgTypes[8]
+	mi := &file_psbench_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -996,7 +1113,7 @@ func (x *TableRole) String() string {
 func (*TableRole) ProtoMessage() {}
 
 func (x *TableRole) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[8]
+	mi := &file_psbench_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1009,7 +1126,7 @@ func (x *TableRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableRole.ProtoReflect.Descriptor instead.
 func (*TableRole) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{8}
+	return file_psbench_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TableRole) GetSeed() uint64 {
@@ -1052,7 +1169,7 @@ type DataRole struct {
 
 func (x *DataRole) Reset() {
 	*x = DataRole{}
-	mi := &file_psbench_proto_msgTypes[9]
+	mi := &file_psbench_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1064,7 +1181,7 @@ func (x *DataRole) String() string {
 func (*DataRole) ProtoMessage() {}
 
 func (x *DataRole) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[9]
+	mi := &file_psbench_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1077,7 +1194,7 @@ func (x *DataRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataRole.ProtoReflect.Descriptor instead.
 func (*DataRole) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{9}
+	return file_psbench_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DataRole) GetSeed() uint64 {
@@ -1120,7 +1237,7 @@ type CompanionRole struct {
 
 func (x *CompanionRole) Reset() {
 	*x = CompanionRole{}
-	mi := &file_psbench_proto_msgTypes[10]
+	mi := &file_psbench_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1132,7 +1249,7 @@ func (x *CompanionRole) String() string {
 func (*CompanionRole) ProtoMessage() {}
 
 func (x *CompanionRole) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[10]
+	mi := &file_psbench_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1145,7 +1262,7 @@ func (x *CompanionRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompanionRole.ProtoReflect.Descriptor instead.
 func (*CompanionRole) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{10}
+	return file_psbench_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CompanionRole) GetTrainers() int32 {
@@ -1189,7 +1306,7 @@ type BenchRole struct {
 
 func (x *BenchRole) Reset() {
 	*x = BenchRole{}
-	mi := &file_psbench_proto_msgTypes[11]
+	mi := &file_psbench_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1318,7 @@ func (x *BenchRole) String() string {
 func (*BenchRole) ProtoMessage() {}
 
 func (x *BenchRole) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[11]
+	mi := &file_psbench_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1331,7 @@ func (x *BenchRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BenchRole.ProtoReflect.Descriptor instead.
 func (*BenchRole) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{11}
+	return file_psbench_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *BenchRole) GetHook() *PartChoice {
@@ -1264,7 +1381,7 @@ type ModelEnv struct {
 
 func (x *ModelEnv) Reset() {
 	*x = ModelEnv{}
-	mi := &file_psbench_proto_msgTypes[12]
+	mi := &file_psbench_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1276,7 +1393,7 @@ func (x *ModelEnv) String() string {
 func (*ModelEnv) ProtoMessage() {}
 
 func (x *ModelEnv) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[12]
+	mi := &file_psbench_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +1406,7 @@ func (x *ModelEnv) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelEnv.ProtoReflect.Descriptor instead.
 func (*ModelEnv) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{12}
+	return file_psbench_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ModelEnv) GetMaxBatch() int32 {
@@ -1328,7 +1445,7 @@ type ConfigureReply struct {
 
 func (x *ConfigureReply) Reset() {
 	*x = ConfigureReply{}
-	mi := &file_psbench_proto_msgTypes[13]
+	mi := &file_psbench_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1340,7 +1457,7 @@ func (x *ConfigureReply) String() string {
 func (*ConfigureReply) ProtoMessage() {}
 
 func (x *ConfigureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[13]
+	mi := &file_psbench_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1353,7 +1470,7 @@ func (x *ConfigureReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureReply.ProtoReflect.Descriptor instead.
 func (*ConfigureReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{13}
+	return file_psbench_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ConfigureReply) GetAddress() string {
@@ -1421,7 +1538,7 @@ type Table struct {
 
 func (x *Table) Reset() {
 	*x = Table{}
-	mi := &file_psbench_proto_msgTypes[14]
+	mi := &file_psbench_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1433,7 +1550,7 @@ func (x *Table) String() string {
 func (*Table) ProtoMessage() {}
 
 func (x *Table) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[14]
+	mi := &file_psbench_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1446,7 +1563,7 @@ func (x *Table) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Table.ProtoReflect.Descriptor instead.
 func (*Table) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{14}
+	return file_psbench_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Table) GetRows() int64 {
@@ -1476,7 +1593,7 @@ type ModelDescription struct {
 
 func (x *ModelDescription) Reset() {
 	*x = ModelDescription{}
-	mi := &file_psbench_proto_msgTypes[15]
+	mi := &file_psbench_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1488,7 +1605,7 @@ func (x *ModelDescription) String() string {
 func (*ModelDescription) ProtoMessage() {}
 
 func (x *ModelDescription) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[15]
+	mi := &file_psbench_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1501,7 +1618,7 @@ func (x *ModelDescription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelDescription.ProtoReflect.Descriptor instead.
 func (*ModelDescription) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{15}
+	return file_psbench_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ModelDescription) GetParameters() []*Parameter {
@@ -1554,7 +1671,7 @@ type Inputs struct {
 
 func (x *Inputs) Reset() {
 	*x = Inputs{}
-	mi := &file_psbench_proto_msgTypes[16]
+	mi := &file_psbench_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1566,7 +1683,7 @@ func (x *Inputs) String() string {
 func (*Inputs) ProtoMessage() {}
 
 func (x *Inputs) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[16]
+	mi := &file_psbench_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1579,7 +1696,7 @@ func (x *Inputs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inputs.ProtoReflect.Descriptor instead.
 func (*Inputs) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{16}
+	return file_psbench_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Inputs) GetRows() int64 {
@@ -1635,7 +1752,7 @@ type Parameter struct {
 
 func (x *Parameter) Reset() {
 	*x = Parameter{}
-	mi := &file_psbench_proto_msgTypes[17]
+	mi := &file_psbench_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1764,7 @@ func (x *Parameter) String() string {
 func (*Parameter) ProtoMessage() {}
 
 func (x *Parameter) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[17]
+	mi := &file_psbench_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1777,7 @@ func (x *Parameter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Parameter.ProtoReflect.Descriptor instead.
 func (*Parameter) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{17}
+	return file_psbench_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Parameter) GetName() string {
@@ -1694,7 +1811,7 @@ type PlanRequest struct {
 
 func (x *PlanRequest) Reset() {
 	*x = PlanRequest{}
-	mi := &file_psbench_proto_msgTypes[18]
+	mi := &file_psbench_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1706,7 +1823,7 @@ func (x *PlanRequest) String() string {
 func (*PlanRequest) ProtoMessage() {}
 
 func (x *PlanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[18]
+	mi := &file_psbench_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1719,7 +1836,7 @@ func (x *PlanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRequest.ProtoReflect.Descriptor instead.
 func (*PlanRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{18}
+	return file_psbench_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PlanRequest) GetModel() *ModelDescription {
@@ -1746,7 +1863,7 @@ type PlanReply struct {
 
 func (x *PlanReply) Reset() {
 	*x = PlanReply{}
-	mi := &file_psbench_proto_msgTypes[19]
+	mi := &file_psbench_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1758,7 +1875,7 @@ func (x *PlanReply) String() string {
 func (*PlanReply) ProtoMessage() {}
 
 func (x *PlanReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[19]
+	mi := &file_psbench_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1771,7 +1888,7 @@ func (x *PlanReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanReply.ProtoReflect.Descriptor instead.
 func (*PlanReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{19}
+	return file_psbench_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PlanReply) GetBuckets() []*Bucket {
@@ -1802,7 +1919,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_psbench_proto_msgTypes[20]
+	mi := &file_psbench_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1814,7 +1931,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[20]
+	mi := &file_psbench_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1827,7 +1944,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{20}
+	return file_psbench_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Bucket) GetParameters() []*Span {
@@ -1883,7 +2000,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_psbench_proto_msgTypes[21]
+	mi := &file_psbench_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1895,7 +2012,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[21]
+	mi := &file_psbench_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1908,7 +2025,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{21}
+	return file_psbench_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Span) GetParameter() int32 {
@@ -1944,7 +2061,7 @@ type PartitionRequest struct {
 
 func (x *PartitionRequest) Reset() {
 	*x = PartitionRequest{}
-	mi := &file_psbench_proto_msgTypes[22]
+	mi := &file_psbench_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1956,7 +2073,7 @@ func (x *PartitionRequest) String() string {
 func (*PartitionRequest) ProtoMessage() {}
 
 func (x *PartitionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[22]
+	mi := &file_psbench_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1969,7 +2086,7 @@ func (x *PartitionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionRequest.ProtoReflect.Descriptor instead.
 func (*PartitionRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{22}
+	return file_psbench_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PartitionRequest) GetInputs() *Inputs {
@@ -2009,7 +2126,7 @@ type TrainerSet struct {
 
 func (x *TrainerSet) Reset() {
 	*x = TrainerSet{}
-	mi := &file_psbench_proto_msgTypes[23]
+	mi := &file_psbench_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2021,7 +2138,7 @@ func (x *TrainerSet) String() string {
 func (*TrainerSet) ProtoMessage() {}
 
 func (x *TrainerSet) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[23]
+	mi := &file_psbench_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2034,7 +2151,7 @@ func (x *TrainerSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainerSet.ProtoReflect.Descriptor instead.
 func (*TrainerSet) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{23}
+	return file_psbench_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TrainerSet) GetTrainers() []int32 {
@@ -2059,7 +2176,7 @@ type PartitionReply struct {
 
 func (x *PartitionReply) Reset() {
 	*x = PartitionReply{}
-	mi := &file_psbench_proto_msgTypes[24]
+	mi := &file_psbench_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2071,7 +2188,7 @@ func (x *PartitionReply) String() string {
 func (*PartitionReply) ProtoMessage() {}
 
 func (x *PartitionReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[24]
+	mi := &file_psbench_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2084,7 +2201,7 @@ func (x *PartitionReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionReply.ProtoReflect.Descriptor instead.
 func (*PartitionReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{24}
+	return file_psbench_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PartitionReply) GetSamples() int64 {
@@ -2150,7 +2267,7 @@ type Share struct {
 
 func (x *Share) Reset() {
 	*x = Share{}
-	mi := &file_psbench_proto_msgTypes[25]
+	mi := &file_psbench_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2162,7 +2279,7 @@ func (x *Share) String() string {
 func (*Share) ProtoMessage() {}
 
 func (x *Share) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[25]
+	mi := &file_psbench_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2175,7 +2292,7 @@ func (x *Share) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Share.ProtoReflect.Descriptor instead.
 func (*Share) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{25}
+	return file_psbench_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Share) GetBatches() int64 {
@@ -2232,7 +2349,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_psbench_proto_msgTypes[26]
+	mi := &file_psbench_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2244,7 +2361,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[26]
+	mi := &file_psbench_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2257,7 +2374,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{26}
+	return file_psbench_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Peer) GetName() string {
@@ -2292,7 +2409,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_psbench_proto_msgTypes[27]
+	mi := &file_psbench_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2304,7 +2421,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[27]
+	mi := &file_psbench_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2317,7 +2434,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{27}
+	return file_psbench_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Group) GetMembers() []*Peer {
@@ -2352,7 +2469,7 @@ type ConnectRequest struct {
 
 func (x *ConnectRequest) Reset() {
 	*x = ConnectRequest{}
-	mi := &file_psbench_proto_msgTypes[28]
+	mi := &file_psbench_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2364,7 +2481,7 @@ func (x *ConnectRequest) String() string {
 func (*ConnectRequest) ProtoMessage() {}
 
 func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[28]
+	mi := &file_psbench_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2377,7 +2494,7 @@ func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectRequest.ProtoReflect.Descriptor instead.
 func (*ConnectRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{28}
+	return file_psbench_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ConnectRequest) GetRole() isConnectRequest_Role {
@@ -2498,7 +2615,7 @@ type TrainerLinks struct {
 
 func (x *TrainerLinks) Reset() {
 	*x = TrainerLinks{}
-	mi := &file_psbench_proto_msgTypes[29]
+	mi := &file_psbench_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2510,7 +2627,7 @@ func (x *TrainerLinks) String() string {
 func (*TrainerLinks) ProtoMessage() {}
 
 func (x *TrainerLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[29]
+	mi := &file_psbench_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2523,7 +2640,7 @@ func (x *TrainerLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainerLinks.ProtoReflect.Descriptor instead.
 func (*TrainerLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{29}
+	return file_psbench_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TrainerLinks) GetBuckets() []*Bucket {
@@ -2601,7 +2718,7 @@ type HookLinks struct {
 
 func (x *HookLinks) Reset() {
 	*x = HookLinks{}
-	mi := &file_psbench_proto_msgTypes[30]
+	mi := &file_psbench_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2613,7 +2730,7 @@ func (x *HookLinks) String() string {
 func (*HookLinks) ProtoMessage() {}
 
 func (x *HookLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[30]
+	mi := &file_psbench_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2626,7 +2743,7 @@ func (x *HookLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookLinks.ProtoReflect.Descriptor instead.
 func (*HookLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{30}
+	return file_psbench_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *HookLinks) GetServer() *Peer {
@@ -2661,7 +2778,7 @@ type ServerLinks struct {
 
 func (x *ServerLinks) Reset() {
 	*x = ServerLinks{}
-	mi := &file_psbench_proto_msgTypes[31]
+	mi := &file_psbench_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2673,7 +2790,7 @@ func (x *ServerLinks) String() string {
 func (*ServerLinks) ProtoMessage() {}
 
 func (x *ServerLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[31]
+	mi := &file_psbench_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2686,7 +2803,7 @@ func (x *ServerLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerLinks.ProtoReflect.Descriptor instead.
 func (*ServerLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{31}
+	return file_psbench_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ServerLinks) GetBuckets() []*Bucket {
@@ -2720,7 +2837,7 @@ type TableLinks struct {
 
 func (x *TableLinks) Reset() {
 	*x = TableLinks{}
-	mi := &file_psbench_proto_msgTypes[32]
+	mi := &file_psbench_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2732,7 +2849,7 @@ func (x *TableLinks) String() string {
 func (*TableLinks) ProtoMessage() {}
 
 func (x *TableLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[32]
+	mi := &file_psbench_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2745,7 +2862,7 @@ func (x *TableLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableLinks.ProtoReflect.Descriptor instead.
 func (*TableLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{32}
+	return file_psbench_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TableLinks) GetLookup() *Lookup {
@@ -2771,7 +2888,7 @@ type DataLinks struct {
 
 func (x *DataLinks) Reset() {
 	*x = DataLinks{}
-	mi := &file_psbench_proto_msgTypes[33]
+	mi := &file_psbench_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2783,7 +2900,7 @@ func (x *DataLinks) String() string {
 func (*DataLinks) ProtoMessage() {}
 
 func (x *DataLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[33]
+	mi := &file_psbench_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2796,7 +2913,7 @@ func (x *DataLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataLinks.ProtoReflect.Descriptor instead.
 func (*DataLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{33}
+	return file_psbench_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DataLinks) GetTrainers() []*Peer {
@@ -2817,7 +2934,7 @@ type CompanionLinks struct {
 
 func (x *CompanionLinks) Reset() {
 	*x = CompanionLinks{}
-	mi := &file_psbench_proto_msgTypes[34]
+	mi := &file_psbench_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2829,7 +2946,7 @@ func (x *CompanionLinks) String() string {
 func (*CompanionLinks) ProtoMessage() {}
 
 func (x *CompanionLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[34]
+	mi := &file_psbench_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2842,7 +2959,7 @@ func (x *CompanionLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompanionLinks.ProtoReflect.Descriptor instead.
 func (*CompanionLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{34}
+	return file_psbench_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CompanionLinks) GetTrainer() *Peer {
@@ -2880,7 +2997,7 @@ type BenchLinks struct {
 
 func (x *BenchLinks) Reset() {
 	*x = BenchLinks{}
-	mi := &file_psbench_proto_msgTypes[35]
+	mi := &file_psbench_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2892,7 +3009,7 @@ func (x *BenchLinks) String() string {
 func (*BenchLinks) ProtoMessage() {}
 
 func (x *BenchLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[35]
+	mi := &file_psbench_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2905,7 +3022,7 @@ func (x *BenchLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BenchLinks.ProtoReflect.Descriptor instead.
 func (*BenchLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{35}
+	return file_psbench_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *BenchLinks) GetBuckets() []*Bucket {
@@ -2962,7 +3079,7 @@ type Lookup struct {
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_psbench_proto_msgTypes[36]
+	mi := &file_psbench_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2974,7 +3091,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[36]
+	mi := &file_psbench_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2987,7 +3104,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{36}
+	return file_psbench_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Lookup) GetTables() []*Table {
@@ -3021,7 +3138,7 @@ type ConnectReply struct {
 
 func (x *ConnectReply) Reset() {
 	*x = ConnectReply{}
-	mi := &file_psbench_proto_msgTypes[37]
+	mi := &file_psbench_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3033,7 +3150,7 @@ func (x *ConnectReply) String() string {
 func (*ConnectReply) ProtoMessage() {}
 
 func (x *ConnectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[37]
+	mi := &file_psbench_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3046,7 +3163,7 @@ func (x *ConnectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectReply.ProtoReflect.Descriptor instead.
 func (*ConnectReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{37}
+	return file_psbench_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ConnectReply) GetBoundaryNs() map[string]int64 {
@@ -3074,7 +3191,7 @@ type TrainRequest struct {
 
 func (x *TrainRequest) Reset() {
 	*x = TrainRequest{}
-	mi := &file_psbench_proto_msgTypes[38]
+	mi := &file_psbench_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3086,7 +3203,7 @@ func (x *TrainRequest) String() string {
 func (*TrainRequest) ProtoMessage() {}
 
 func (x *TrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[38]
+	mi := &file_psbench_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3099,7 +3216,7 @@ func (x *TrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainRequest.ProtoReflect.Descriptor instead.
 func (*TrainRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{38}
+	return file_psbench_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TrainRequest) GetEpochs() int32 {
@@ -3125,7 +3242,7 @@ type TrainReply struct {
 
 func (x *TrainReply) Reset() {
 	*x = TrainReply{}
-	mi := &file_psbench_proto_msgTypes[39]
+	mi := &file_psbench_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3137,7 +3254,7 @@ func (x *TrainReply) String() string {
 func (*TrainReply) ProtoMessage() {}
 
 func (x *TrainReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[39]
+	mi := &file_psbench_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3150,7 +3267,7 @@ func (x *TrainReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainReply.ProtoReflect.Descriptor instead.
 func (*TrainReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{39}
+	return file_psbench_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TrainReply) GetWork() *Work {
@@ -3169,7 +3286,7 @@ type BoundRequest struct {
 
 func (x *BoundRequest) Reset() {
 	*x = BoundRequest{}
-	mi := &file_psbench_proto_msgTypes[40]
+	mi := &file_psbench_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3181,7 +3298,7 @@ func (x *BoundRequest) String() string {
 func (*BoundRequest) ProtoMessage() {}
 
 func (x *BoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[40]
+	mi := &file_psbench_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3194,7 +3311,7 @@ func (x *BoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BoundRequest.ProtoReflect.Descriptor instead.
 func (*BoundRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{40}
+	return file_psbench_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *BoundRequest) GetAheadNs() int64 {
@@ -3213,7 +3330,7 @@ type BoundReply struct {
 
 func (x *BoundReply) Reset() {
 	*x = BoundReply{}
-	mi := &file_psbench_proto_msgTypes[41]
+	mi := &file_psbench_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3225,7 +3342,7 @@ func (x *BoundReply) String() string {
 func (*BoundReply) ProtoMessage() {}
 
 func (x *BoundReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[41]
+	mi := &file_psbench_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3238,7 +3355,7 @@ func (x *BoundReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BoundReply.ProtoReflect.Descriptor instead.
 func (*BoundReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{41}
+	return file_psbench_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *BoundReply) GetIterations() int64 {
@@ -3257,7 +3374,7 @@ type EndRequest struct {
 
 func (x *EndRequest) Reset() {
 	*x = EndRequest{}
-	mi := &file_psbench_proto_msgTypes[42]
+	mi := &file_psbench_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3269,7 +3386,7 @@ func (x *EndRequest) String() string {
 func (*EndRequest) ProtoMessage() {}
 
 func (x *EndRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[42]
+	mi := &file_psbench_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3282,7 +3399,7 @@ func (x *EndRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndRequest.ProtoReflect.Descriptor instead.
 func (*EndRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{42}
+	return file_psbench_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *EndRequest) GetIterations() int64 {
@@ -3300,7 +3417,7 @@ type EndReply struct {
 
 func (x *EndReply) Reset() {
 	*x = EndReply{}
-	mi := &file_psbench_proto_msgTypes[43]
+	mi := &file_psbench_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3312,7 +3429,7 @@ func (x *EndReply) String() string {
 func (*EndReply) ProtoMessage() {}
 
 func (x *EndReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[43]
+	mi := &file_psbench_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3325,7 +3442,7 @@ func (x *EndReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndReply.ProtoReflect.Descriptor instead.
 func (*EndReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{43}
+	return file_psbench_proto_rawDescGZIP(), []int{44}
 }
 
 type ExpectRequest struct {
@@ -3338,7 +3455,7 @@ type ExpectRequest struct {
 
 func (x *ExpectRequest) Reset() {
 	*x = ExpectRequest{}
-	mi := &file_psbench_proto_msgTypes[44]
+	mi := &file_psbench_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3350,7 +3467,7 @@ func (x *ExpectRequest) String() string {
 func (*ExpectRequest) ProtoMessage() {}
 
 func (x *ExpectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[44]
+	mi := &file_psbench_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3363,7 +3480,7 @@ func (x *ExpectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpectRequest.ProtoReflect.Descriptor instead.
 func (*ExpectRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{44}
+	return file_psbench_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ExpectRequest) GetBatches() []int64 {
@@ -3381,7 +3498,7 @@ type ExpectReply struct {
 
 func (x *ExpectReply) Reset() {
 	*x = ExpectReply{}
-	mi := &file_psbench_proto_msgTypes[45]
+	mi := &file_psbench_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3393,7 +3510,7 @@ func (x *ExpectReply) String() string {
 func (*ExpectReply) ProtoMessage() {}
 
 func (x *ExpectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[45]
+	mi := &file_psbench_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3406,7 +3523,7 @@ func (x *ExpectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpectReply.ProtoReflect.Descriptor instead.
 func (*ExpectReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{45}
+	return file_psbench_proto_rawDescGZIP(), []int{46}
 }
 
 // Work is what a trainer did in a pass so far.
@@ -3422,7 +3539,7 @@ type Work struct {
 
 func (x *Work) Reset() {
 	*x = Work{}
-	mi := &file_psbench_proto_msgTypes[46]
+	mi := &file_psbench_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3434,7 +3551,7 @@ func (x *Work) String() string {
 func (*Work) ProtoMessage() {}
 
 func (x *Work) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[46]
+	mi := &file_psbench_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3447,7 +3564,7 @@ func (x *Work) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Work.ProtoReflect.Descriptor instead.
 func (*Work) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{46}
+	return file_psbench_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Work) GetStartNs() int64 {
@@ -3487,7 +3604,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_psbench_proto_msgTypes[47]
+	mi := &file_psbench_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3499,7 +3616,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[47]
+	mi := &file_psbench_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3512,7 +3629,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{47}
+	return file_psbench_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ResetRequest) GetPass() Pass {
@@ -3530,7 +3647,7 @@ type ResetReply struct {
 
 func (x *ResetReply) Reset() {
 	*x = ResetReply{}
-	mi := &file_psbench_proto_msgTypes[48]
+	mi := &file_psbench_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3542,7 +3659,7 @@ func (x *ResetReply) String() string {
 func (*ResetReply) ProtoMessage() {}
 
 func (x *ResetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[48]
+	mi := &file_psbench_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3555,7 +3672,7 @@ func (x *ResetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetReply.ProtoReflect.Descriptor instead.
 func (*ResetReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{48}
+	return file_psbench_proto_rawDescGZIP(), []int{49}
 }
 
 type CloseRequest struct {
@@ -3567,7 +3684,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_psbench_proto_msgTypes[49]
+	mi := &file_psbench_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3579,7 +3696,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[49]
+	mi := &file_psbench_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3592,7 +3709,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{49}
+	return file_psbench_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CloseRequest) GetLimitNs() int64 {
@@ -3613,7 +3730,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_psbench_proto_msgTypes[50]
+	mi := &file_psbench_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3625,7 +3742,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[50]
+	mi := &file_psbench_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3638,7 +3755,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{50}
+	return file_psbench_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CloseReply) GetLeft() string {
@@ -3657,7 +3774,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_psbench_proto_msgTypes[51]
+	mi := &file_psbench_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3669,7 +3786,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[51]
+	mi := &file_psbench_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3682,7 +3799,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{51}
+	return file_psbench_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CollectRequest) GetPass() Pass {
@@ -3708,6 +3825,8 @@ type CollectReply struct {
 	//	*CollectReply_Gauge
 	//	*CollectReply_Histogram
 	//	*CollectReply_Facts
+	//	*CollectReply_Exchange
+	//	*CollectReply_Checked
 	Piece         isCollectReply_Piece `protobuf_oneof:"piece"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3715,7 +3834,7 @@ type CollectReply struct {
 
 func (x *CollectReply) Reset() {
 	*x = CollectReply{}
-	mi := &file_psbench_proto_msgTypes[52]
+	mi := &file_psbench_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3727,7 +3846,7 @@ func (x *CollectReply) String() string {
 func (*CollectReply) ProtoMessage() {}
 
 func (x *CollectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[52]
+	mi := &file_psbench_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3740,7 +3859,7 @@ func (x *CollectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectReply.ProtoReflect.Descriptor instead.
 func (*CollectReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{52}
+	return file_psbench_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CollectReply) GetPiece() isCollectReply_Piece {
@@ -3849,6 +3968,24 @@ func (x *CollectReply) GetFacts() *Facts {
 	return nil
 }
 
+func (x *CollectReply) GetExchange() *Exchange {
+	if x != nil {
+		if x, ok := x.Piece.(*CollectReply_Exchange); ok {
+			return x.Exchange
+		}
+	}
+	return nil
+}
+
+func (x *CollectReply) GetChecked() *Checked {
+	if x != nil {
+		if x, ok := x.Piece.(*CollectReply_Checked); ok {
+			return x.Checked
+		}
+	}
+	return nil
+}
+
 type isCollectReply_Piece interface {
 	isCollectReply_Piece()
 }
@@ -3897,6 +4034,14 @@ type CollectReply_Facts struct {
 	Facts *Facts `protobuf:"bytes,11,opt,name=facts,proto3,oneof"` // that the parts know after the pass, if any
 }
 
+type CollectReply_Exchange struct {
+	Exchange *Exchange `protobuf:"bytes,12,opt,name=exchange,proto3,oneof"` // if it was asked for: one for each that was kept
+}
+
+type CollectReply_Checked struct {
+	Checked *Checked `protobuf:"bytes,13,opt,name=checked,proto3,oneof"` // the same, once
+}
+
 func (*CollectReply_Series) isCollectReply_Piece() {}
 
 func (*CollectReply_Losses) isCollectReply_Piece() {}
@@ -3919,6 +4064,10 @@ func (*CollectReply_Histogram) isCollectReply_Piece() {}
 
 func (*CollectReply_Facts) isCollectReply_Piece() {}
 
+func (*CollectReply_Exchange) isCollectReply_Piece() {}
+
+func (*CollectReply_Checked) isCollectReply_Piece() {}
+
 // Losses are those of the iterations that ended.
 type Losses struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3929,7 +4078,7 @@ type Losses struct {
 
 func (x *Losses) Reset() {
 	*x = Losses{}
-	mi := &file_psbench_proto_msgTypes[53]
+	mi := &file_psbench_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3941,7 +4090,7 @@ func (x *Losses) String() string {
 func (*Losses) ProtoMessage() {}
 
 func (x *Losses) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[53]
+	mi := &file_psbench_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3954,7 +4103,7 @@ func (x *Losses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Losses.ProtoReflect.Descriptor instead.
 func (*Losses) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{53}
+	return file_psbench_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Losses) GetValues() []float64 {
@@ -3979,7 +4128,7 @@ type NonFinite struct {
 
 func (x *NonFinite) Reset() {
 	*x = NonFinite{}
-	mi := &file_psbench_proto_msgTypes[54]
+	mi := &file_psbench_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3991,7 +4140,7 @@ func (x *NonFinite) String() string {
 func (*NonFinite) ProtoMessage() {}
 
 func (x *NonFinite) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[54]
+	mi := &file_psbench_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4004,7 +4153,7 @@ func (x *NonFinite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NonFinite.ProtoReflect.Descriptor instead.
 func (*NonFinite) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{54}
+	return file_psbench_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *NonFinite) GetEpoch() int64 {
@@ -4067,7 +4216,7 @@ type Evaluation struct {
 
 func (x *Evaluation) Reset() {
 	*x = Evaluation{}
-	mi := &file_psbench_proto_msgTypes[55]
+	mi := &file_psbench_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4079,7 +4228,7 @@ func (x *Evaluation) String() string {
 func (*Evaluation) ProtoMessage() {}
 
 func (x *Evaluation) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[55]
+	mi := &file_psbench_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4092,7 +4241,7 @@ func (x *Evaluation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluation.ProtoReflect.Descriptor instead.
 func (*Evaluation) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{55}
+	return file_psbench_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Evaluation) GetEpoch() int32 {
@@ -4156,7 +4305,7 @@ type Series struct {
 
 func (x *Series) Reset() {
 	*x = Series{}
-	mi := &file_psbench_proto_msgTypes[56]
+	mi := &file_psbench_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4168,7 +4317,7 @@ func (x *Series) String() string {
 func (*Series) ProtoMessage() {}
 
 func (x *Series) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[56]
+	mi := &file_psbench_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4181,7 +4330,7 @@ func (x *Series) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Series.ProtoReflect.Descriptor instead.
 func (*Series) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{56}
+	return file_psbench_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Series) GetType() string {
@@ -4217,7 +4366,7 @@ type Head struct {
 
 func (x *Head) Reset() {
 	*x = Head{}
-	mi := &file_psbench_proto_msgTypes[57]
+	mi := &file_psbench_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4229,7 +4378,7 @@ func (x *Head) String() string {
 func (*Head) ProtoMessage() {}
 
 func (x *Head) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[57]
+	mi := &file_psbench_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4242,7 +4391,7 @@ func (x *Head) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Head.ProtoReflect.Descriptor instead.
 func (*Head) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{57}
+	return file_psbench_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Head) GetType() string {
@@ -4277,7 +4426,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_psbench_proto_msgTypes[58]
+	mi := &file_psbench_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4289,7 +4438,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[58]
+	mi := &file_psbench_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4302,7 +4451,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{58}
+	return file_psbench_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Counter) GetHead() *Head {
@@ -4330,7 +4479,7 @@ type Gauge struct {
 
 func (x *Gauge) Reset() {
 	*x = Gauge{}
-	mi := &file_psbench_proto_msgTypes[59]
+	mi := &file_psbench_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4342,7 +4491,7 @@ func (x *Gauge) String() string {
 func (*Gauge) ProtoMessage() {}
 
 func (x *Gauge) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[59]
+	mi := &file_psbench_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4355,7 +4504,7 @@ func (x *Gauge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gauge.ProtoReflect.Descriptor instead.
 func (*Gauge) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{59}
+	return file_psbench_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Gauge) GetHead() *Head {
@@ -4385,7 +4534,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_psbench_proto_msgTypes[60]
+	mi := &file_psbench_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4397,7 +4546,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[60]
+	mi := &file_psbench_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4410,7 +4559,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{60}
+	return file_psbench_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Histogram) GetHead() *Head {
@@ -4450,7 +4599,7 @@ type Facts struct {
 
 func (x *Facts) Reset() {
 	*x = Facts{}
-	mi := &file_psbench_proto_msgTypes[61]
+	mi := &file_psbench_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4462,7 +4611,7 @@ func (x *Facts) String() string {
 func (*Facts) ProtoMessage() {}
 
 func (x *Facts) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[61]
+	mi := &file_psbench_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4475,7 +4624,7 @@ func (x *Facts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facts.ProtoReflect.Descriptor instead.
 func (*Facts) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{61}
+	return file_psbench_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Facts) GetValues() map[string]string {
@@ -4483,6 +4632,363 @@ func (x *Facts) GetValues() map[string]string {
 		return x.Values
 	}
 	return nil
+}
+
+// Exchange is a slice of a payload as a process gave it to a link, and of what that left in its place.
+// Where it lies follows from Check.seed, batch and bucket.
+type Exchange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Link          string                 `protobuf:"bytes,1,opt,name=link,proto3" json:"link,omitempty"` // server, group or default
+	Operation     Exchange_Operation     `protobuf:"varint,2,opt,name=operation,proto3,enum=psbench.v1.Exchange_Operation" json:"operation,omitempty"`
+	Batch         int64                  `protobuf:"varint,3,opt,name=batch,proto3" json:"batch,omitempty"`
+	Bucket        int32                  `protobuf:"varint,4,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	Number        int32                  `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"` // among the operations of the link on the bucket in the batch, from 0
+	Root          int32                  `protobuf:"varint,6,opt,name=root,proto3" json:"root,omitempty"`     // of a broadcast
+	Sent          *Slice                 `protobuf:"bytes,7,opt,name=sent,proto3" json:"sent,omitempty"`
+	Got           *Slice                 `protobuf:"bytes,8,opt,name=got,proto3" json:"got,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Exchange) Reset() {
+	*x = Exchange{}
+	mi := &file_psbench_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Exchange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Exchange) ProtoMessage() {}
+
+func (x *Exchange) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Exchange.ProtoReflect.Descriptor instead.
+func (*Exchange) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *Exchange) GetLink() string {
+	if x != nil {
+		return x.Link
+	}
+	return ""
+}
+
+func (x *Exchange) GetOperation() Exchange_Operation {
+	if x != nil {
+		return x.Operation
+	}
+	return Exchange_OPERATION_UNSPECIFIED
+}
+
+func (x *Exchange) GetBatch() int64 {
+	if x != nil {
+		return x.Batch
+	}
+	return 0
+}
+
+func (x *Exchange) GetBucket() int32 {
+	if x != nil {
+		return x.Bucket
+	}
+	return 0
+}
+
+func (x *Exchange) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Exchange) GetRoot() int32 {
+	if x != nil {
+		return x.Root
+	}
+	return 0
+}
+
+func (x *Exchange) GetSent() *Slice {
+	if x != nil {
+		return x.Sent
+	}
+	return nil
+}
+
+func (x *Exchange) GetGot() *Slice {
+	if x != nil {
+		return x.Got
+	}
+	return nil
+}
+
+// Slice is a part of a gradient.
+type Slice struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Values        []byte                 `protobuf:"bytes,1,opt,name=values,proto3" json:"values,omitempty"`     // float32, little-endian
+	Rows          []int32                `protobuf:"varint,2,rep,packed,name=rows,proto3" json:"rows,omitempty"` // of a sparse one
+	Until         int64                  `protobuf:"varint,3,opt,name=until,proto3" json:"until,omitempty"`      // the first row that may be missing
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Slice) Reset() {
+	*x = Slice{}
+	mi := &file_psbench_proto_msgTypes[64]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Slice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Slice) ProtoMessage() {}
+
+func (x *Slice) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[64]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Slice.ProtoReflect.Descriptor instead.
+func (*Slice) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{64}
+}
+
+func (x *Slice) GetValues() []byte {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *Slice) GetRows() []int32 {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *Slice) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+// Checked is what it cost to keep exchanges.
+type Checked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SpentNs       int64                  `protobuf:"varint,1,opt,name=spent_ns,json=spentNs,proto3" json:"spent_ns,omitempty"` // in the pass
+	Operations    int64                  `protobuf:"varint,2,opt,name=operations,proto3" json:"operations,omitempty"`          // of the links in the pass
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Checked) Reset() {
+	*x = Checked{}
+	mi := &file_psbench_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Checked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Checked) ProtoMessage() {}
+
+func (x *Checked) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Checked.ProtoReflect.Descriptor instead.
+func (*Checked) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{65}
+}
+
+func (x *Checked) GetSpentNs() int64 {
+	if x != nil {
+		return x.SpentNs
+	}
+	return 0
+}
+
+func (x *Checked) GetOperations() int64 {
+	if x != nil {
+		return x.Operations
+	}
+	return 0
+}
+
+// CombineRequest has lists of gradients, each of so many elements, float32, little-endian.
+type CombineRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lists         []*Gradients           `protobuf:"bytes,1,rep,name=lists,proto3" json:"lists,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CombineRequest) Reset() {
+	*x = CombineRequest{}
+	mi := &file_psbench_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CombineRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CombineRequest) ProtoMessage() {}
+
+func (x *CombineRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CombineRequest.ProtoReflect.Descriptor instead.
+func (*CombineRequest) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *CombineRequest) GetLists() []*Gradients {
+	if x != nil {
+		return x.Lists
+	}
+	return nil
+}
+
+type Gradients struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Gradients     [][]byte               `protobuf:"bytes,1,rep,name=gradients,proto3" json:"gradients,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Gradients) Reset() {
+	*x = Gradients{}
+	mi := &file_psbench_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Gradients) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Gradients) ProtoMessage() {}
+
+func (x *Gradients) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Gradients.ProtoReflect.Descriptor instead.
+func (*Gradients) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{67}
+}
+
+func (x *Gradients) GetGradients() [][]byte {
+	if x != nil {
+		return x.Gradients
+	}
+	return nil
+}
+
+type CombineReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Answers       [][]byte               `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"` // one for each list
+	Unknown       string                 `protobuf:"bytes,2,opt,name=unknown,proto3" json:"unknown,omitempty"` // why the server cannot be asked; there are no answers then
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CombineReply) Reset() {
+	*x = CombineReply{}
+	mi := &file_psbench_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CombineReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CombineReply) ProtoMessage() {}
+
+func (x *CombineReply) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CombineReply.ProtoReflect.Descriptor instead.
+func (*CombineReply) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{68}
+}
+
+func (x *CombineReply) GetAnswers() [][]byte {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+func (x *CombineReply) GetUnknown() string {
+	if x != nil {
+		return x.Unknown
+	}
+	return ""
 }
 
 type ParameterSummary struct {
@@ -4499,7 +5005,7 @@ type ParameterSummary struct {
 
 func (x *ParameterSummary) Reset() {
 	*x = ParameterSummary{}
-	mi := &file_psbench_proto_msgTypes[62]
+	mi := &file_psbench_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4511,7 +5017,7 @@ func (x *ParameterSummary) String() string {
 func (*ParameterSummary) ProtoMessage() {}
 
 func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[62]
+	mi := &file_psbench_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4524,7 +5030,7 @@ func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParameterSummary.ProtoReflect.Descriptor instead.
 func (*ParameterSummary) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{62}
+	return file_psbench_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ParameterSummary) GetName() string {
@@ -4587,7 +5093,7 @@ type MeasureRequest struct {
 
 func (x *MeasureRequest) Reset() {
 	*x = MeasureRequest{}
-	mi := &file_psbench_proto_msgTypes[63]
+	mi := &file_psbench_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4599,7 +5105,7 @@ func (x *MeasureRequest) String() string {
 func (*MeasureRequest) ProtoMessage() {}
 
 func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[63]
+	mi := &file_psbench_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4612,7 +5118,7 @@ func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureRequest.ProtoReflect.Descriptor instead.
 func (*MeasureRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{63}
+	return file_psbench_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *MeasureRequest) GetOperation() string {
@@ -4696,7 +5202,7 @@ type MeasureReply struct {
 
 func (x *MeasureReply) Reset() {
 	*x = MeasureReply{}
-	mi := &file_psbench_proto_msgTypes[64]
+	mi := &file_psbench_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4708,7 +5214,7 @@ func (x *MeasureReply) String() string {
 func (*MeasureReply) ProtoMessage() {}
 
 func (x *MeasureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[64]
+	mi := &file_psbench_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4721,7 +5227,7 @@ func (x *MeasureReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureReply.ProtoReflect.Descriptor instead.
 func (*MeasureReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{64}
+	return file_psbench_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *MeasureReply) GetLatencyNs() []int64 {
@@ -4755,7 +5261,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_psbench_proto_msgTypes[65]
+	mi := &file_psbench_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4767,7 +5273,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[65]
+	mi := &file_psbench_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4780,7 +5286,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{65}
+	return file_psbench_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *WatchRequest) GetIterationsEveryNs() int64 {
@@ -4812,7 +5318,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_psbench_proto_msgTypes[66]
+	mi := &file_psbench_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4824,7 +5330,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[66]
+	mi := &file_psbench_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4837,7 +5343,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{66}
+	return file_psbench_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Event) GetEvent() isEvent_Event {
@@ -4919,7 +5425,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_psbench_proto_msgTypes[67]
+	mi := &file_psbench_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4931,7 +5437,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[67]
+	mi := &file_psbench_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4944,7 +5450,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{67}
+	return file_psbench_proto_rawDescGZIP(), []int{74}
 }
 
 type Progress struct {
@@ -4957,7 +5463,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_psbench_proto_msgTypes[68]
+	mi := &file_psbench_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4969,7 +5475,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[68]
+	mi := &file_psbench_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4982,7 +5488,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{68}
+	return file_psbench_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Progress) GetEpoch() int32 {
@@ -5011,7 +5517,7 @@ type Iterations struct {
 
 func (x *Iterations) Reset() {
 	*x = Iterations{}
-	mi := &file_psbench_proto_msgTypes[69]
+	mi := &file_psbench_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5023,7 +5529,7 @@ func (x *Iterations) String() string {
 func (*Iterations) ProtoMessage() {}
 
 func (x *Iterations) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[69]
+	mi := &file_psbench_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5036,7 +5542,7 @@ func (x *Iterations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Iterations.ProtoReflect.Descriptor instead.
 func (*Iterations) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{69}
+	return file_psbench_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Iterations) GetDone() int64 {
@@ -5072,7 +5578,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_psbench_proto_msgTypes[70]
+	mi := &file_psbench_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5084,7 +5590,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[70]
+	mi := &file_psbench_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5097,7 +5603,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{70}
+	return file_psbench_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Failure) GetCause() Failure_Cause {
@@ -5152,7 +5658,7 @@ const file_psbench_proto_rawDesc = "" +
 	"PartChoice\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +
-	"\bsettings\x18\x03 \x01(\fR\bsettings\"\xa5\x04\n" +
+	"\bsettings\x18\x03 \x01(\fR\bsettings\"\xce\x04\n" +
 	"\x10ConfigureRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\x05R\x04rank\x12*\n" +
@@ -5169,8 +5675,11 @@ const file_psbench_proto_rawDesc = "" +
 	"\x05table\x18\v \x01(\v2\x15.psbench.v1.TableRoleH\x00R\x05table\x12*\n" +
 	"\x04data\x18\f \x01(\v2\x14.psbench.v1.DataRoleH\x00R\x04data\x129\n" +
 	"\tcompanion\x18\r \x01(\v2\x19.psbench.v1.CompanionRoleH\x00R\tcompanion\x12-\n" +
-	"\x05bench\x18\x0e \x01(\v2\x15.psbench.v1.BenchRoleH\x00R\x05benchB\x06\n" +
-	"\x04role\"\x9e\x03\n" +
+	"\x05bench\x18\x0e \x01(\v2\x15.psbench.v1.BenchRoleH\x00R\x05bench\x12'\n" +
+	"\x05check\x18\x0f \x01(\v2\x11.psbench.v1.CheckR\x05checkB\x06\n" +
+	"\x04role\"\x1b\n" +
+	"\x05Check\x12\x12\n" +
+	"\x04seed\x18\x01 \x01(\x04R\x04seed\"\x9e\x03\n" +
 	"\vTrainerRole\x12,\n" +
 	"\x05local\x18\x01 \x03(\v2\x16.psbench.v1.PartChoiceR\x05local\x125\n" +
 	"\x04maps\x18\x02 \x03(\v2!.psbench.v1.TrainerRole.MapsEntryR\x04maps\x12\x1a\n" +
@@ -5407,7 +5916,7 @@ const file_psbench_proto_rawDesc = "" +
 	"CloseReply\x12\x12\n" +
 	"\x04left\x18\x01 \x01(\tR\x04left\"6\n" +
 	"\x0eCollectRequest\x12$\n" +
-	"\x04pass\x18\x01 \x01(\x0e2\x10.psbench.v1.PassR\x04pass\"\xb1\x04\n" +
+	"\x04pass\x18\x01 \x01(\x0e2\x10.psbench.v1.PassR\x04pass\"\x96\x05\n" +
 	"\fCollectReply\x12,\n" +
 	"\x06series\x18\x01 \x01(\v2\x12.psbench.v1.SeriesH\x00R\x06series\x12,\n" +
 	"\x06losses\x18\x02 \x01(\v2\x12.psbench.v1.LossesH\x00R\x06losses\x12&\n" +
@@ -5423,7 +5932,9 @@ const file_psbench_proto_rawDesc = "" +
 	"\x05gauge\x18\t \x01(\v2\x11.psbench.v1.GaugeH\x00R\x05gauge\x125\n" +
 	"\thistogram\x18\n" +
 	" \x01(\v2\x15.psbench.v1.HistogramH\x00R\thistogram\x12)\n" +
-	"\x05facts\x18\v \x01(\v2\x11.psbench.v1.FactsH\x00R\x05factsB\a\n" +
+	"\x05facts\x18\v \x01(\v2\x11.psbench.v1.FactsH\x00R\x05facts\x122\n" +
+	"\bexchange\x18\f \x01(\v2\x14.psbench.v1.ExchangeH\x00R\bexchange\x12/\n" +
+	"\achecked\x18\r \x01(\v2\x13.psbench.v1.CheckedH\x00R\acheckedB\a\n" +
 	"\x05piece\" \n" +
 	"\x06Losses\x12\x16\n" +
 	"\x06values\x18\x01 \x03(\x01R\x06values\"\x9d\x01\n" +
@@ -5468,7 +5979,41 @@ const file_psbench_proto_rawDesc = "" +
 	"\x06values\x18\x01 \x03(\v2\x1d.psbench.v1.Facts.ValuesEntryR\x06values\x1a9\n" +
 	"\vValuesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb3\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe0\x03\n" +
+	"\bExchange\x12\x12\n" +
+	"\x04link\x18\x01 \x01(\tR\x04link\x12<\n" +
+	"\toperation\x18\x02 \x01(\x0e2\x1e.psbench.v1.Exchange.OperationR\toperation\x12\x14\n" +
+	"\x05batch\x18\x03 \x01(\x03R\x05batch\x12\x16\n" +
+	"\x06bucket\x18\x04 \x01(\x05R\x06bucket\x12\x16\n" +
+	"\x06number\x18\x05 \x01(\x05R\x06number\x12\x12\n" +
+	"\x04root\x18\x06 \x01(\x05R\x04root\x12%\n" +
+	"\x04sent\x18\a \x01(\v2\x11.psbench.v1.SliceR\x04sent\x12#\n" +
+	"\x03got\x18\b \x01(\v2\x11.psbench.v1.SliceR\x03got\"\xdb\x01\n" +
+	"\tOperation\x12\x19\n" +
+	"\x15OPERATION_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13OPERATION_PUSH_PULL\x10\x01\x12\x18\n" +
+	"\x14OPERATION_ALL_REDUCE\x10\x02\x12\x15\n" +
+	"\x11OPERATION_AVERAGE\x10\x03\x12\x17\n" +
+	"\x13OPERATION_BROADCAST\x10\x04\x12\x1c\n" +
+	"\x18OPERATION_REDUCE_SCATTER\x10\x05\x12\x18\n" +
+	"\x14OPERATION_ALL_GATHER\x10\x06\x12\x18\n" +
+	"\x14OPERATION_ALL_TO_ALL\x10\a\"I\n" +
+	"\x05Slice\x12\x16\n" +
+	"\x06values\x18\x01 \x01(\fR\x06values\x12\x12\n" +
+	"\x04rows\x18\x02 \x03(\x05R\x04rows\x12\x14\n" +
+	"\x05until\x18\x03 \x01(\x03R\x05until\"D\n" +
+	"\aChecked\x12\x19\n" +
+	"\bspent_ns\x18\x01 \x01(\x03R\aspentNs\x12\x1e\n" +
+	"\n" +
+	"operations\x18\x02 \x01(\x03R\n" +
+	"operations\"=\n" +
+	"\x0eCombineRequest\x12+\n" +
+	"\x05lists\x18\x01 \x03(\v2\x15.psbench.v1.GradientsR\x05lists\")\n" +
+	"\tGradients\x12\x1c\n" +
+	"\tgradients\x18\x01 \x03(\fR\tgradients\"B\n" +
+	"\fCombineReply\x12\x18\n" +
+	"\aanswers\x18\x01 \x03(\fR\aanswers\x12\x18\n" +
+	"\aunknown\x18\x02 \x01(\tR\aunknown\"\xb3\x01\n" +
 	"\x10ParameterSummary\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\belements\x18\x02 \x01(\x03R\belements\x12\x1b\n" +
@@ -5539,7 +6084,7 @@ const file_psbench_proto_rawDesc = "" +
 	"\x04Pass\x12\x14\n" +
 	"\x10PASS_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fPASS_WARM_UP\x10\x01\x12\x11\n" +
-	"\rPASS_MEASURED\x10\x022\xec\x06\n" +
+	"\rPASS_MEASURED\x10\x022\xad\a\n" +
 	"\x04Part\x12B\n" +
 	"\bDescribe\x12\x1b.psbench.v1.DescribeRequest\x1a\x19.psbench.v1.DescribeReply\x12E\n" +
 	"\tConfigure\x12\x1c.psbench.v1.ConfigureRequest\x1a\x1a.psbench.v1.ConfigureReply\x126\n" +
@@ -5553,6 +6098,7 @@ const file_psbench_proto_rawDesc = "" +
 	"\x05Reset\x12\x18.psbench.v1.ResetRequest\x1a\x16.psbench.v1.ResetReply\x12A\n" +
 	"\aCollect\x12\x1a.psbench.v1.CollectRequest\x1a\x18.psbench.v1.CollectReply0\x01\x129\n" +
 	"\x05Close\x12\x18.psbench.v1.CloseRequest\x1a\x16.psbench.v1.CloseReply\x12?\n" +
+	"\aCombine\x12\x1a.psbench.v1.CombineRequest\x1a\x18.psbench.v1.CombineReply\x12?\n" +
 	"\aMeasure\x12\x1a.psbench.v1.MeasureRequest\x1a\x18.psbench.v1.MeasureReply\x126\n" +
 	"\x05Watch\x12\x18.psbench.v1.WatchRequest\x1a\x11.psbench.v1.Event0\x01B&Z$github.com/psbench/psbench/sdk/protob\x06proto3"
 
@@ -5568,217 +6114,234 @@ func file_psbench_proto_rawDescGZIP() []byte {
 	return file_psbench_proto_rawDescData
 }
 
-var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 76)
+var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
 var file_psbench_proto_goTypes = []any{
 	(Timing)(0),                // 0: psbench.v1.Timing
 	(Pass)(0),                  // 1: psbench.v1.Pass
-	(MeasureRequest_Expect)(0), // 2: psbench.v1.MeasureRequest.Expect
-	(Failure_Cause)(0),         // 3: psbench.v1.Failure.Cause
-	(*DescribeRequest)(nil),    // 4: psbench.v1.DescribeRequest
-	(*DescribeReply)(nil),      // 5: psbench.v1.DescribeReply
-	(*PartDescription)(nil),    // 6: psbench.v1.PartDescription
-	(*SettingDescription)(nil), // 7: psbench.v1.SettingDescription
-	(*PartChoice)(nil),         // 8: psbench.v1.PartChoice
-	(*ConfigureRequest)(nil),   // 9: psbench.v1.ConfigureRequest
-	(*TrainerRole)(nil),        // 10: psbench.v1.TrainerRole
-	(*ServerRole)(nil),         // 11: psbench.v1.ServerRole
-	(*TableRole)(nil),          // 12: psbench.v1.TableRole
-	(*DataRole)(nil),           // 13: psbench.v1.DataRole
-	(*CompanionRole)(nil),      // 14: psbench.v1.CompanionRole
-	(*BenchRole)(nil),          // 15: psbench.v1.BenchRole
-	(*ModelEnv)(nil),           // 16: psbench.v1.ModelEnv
-	(*ConfigureReply)(nil),     // 17: psbench.v1.ConfigureReply
-	(*Table)(nil),              // 18: psbench.v1.Table
-	(*ModelDescription)(nil),   // 19: psbench.v1.ModelDescription
-	(*Inputs)(nil),             // 20: psbench.v1.Inputs
-	(*Parameter)(nil),          // 21: psbench.v1.Parameter
-	(*PlanRequest)(nil),        // 22: psbench.v1.PlanRequest
-	(*PlanReply)(nil),          // 23: psbench.v1.PlanReply
-	(*Bucket)(nil),             // 24: psbench.v1.Bucket
-	(*Span)(nil),               // 25: psbench.v1.Span
-	(*PartitionRequest)(nil),   // 26: psbench.v1.PartitionRequest
-	(*TrainerSet)(nil),         // 27: psbench.v1.TrainerSet
-	(*PartitionReply)(nil),     // 28: psbench.v1.PartitionReply
-	(*Share)(nil),              // 29: psbench.v1.Share
-	(*Peer)(nil),               // 30: psbench.v1.Peer
-	(*Group)(nil),              // 31: psbench.v1.Group
-	(*ConnectRequest)(nil),     // 32: psbench.v1.ConnectRequest
-	(*TrainerLinks)(nil),       // 33: psbench.v1.TrainerLinks
-	(*HookLinks)(nil),          // 34: psbench.v1.HookLinks
-	(*ServerLinks)(nil),        // 35: psbench.v1.ServerLinks
-	(*TableLinks)(nil),         // 36: psbench.v1.TableLinks
-	(*DataLinks)(nil),          // 37: psbench.v1.DataLinks
-	(*CompanionLinks)(nil),     // 38: psbench.v1.CompanionLinks
-	(*BenchLinks)(nil),         // 39: psbench.v1.BenchLinks
-	(*Lookup)(nil),             // 40: psbench.v1.Lookup
-	(*ConnectReply)(nil),       // 41: psbench.v1.ConnectReply
-	(*TrainRequest)(nil),       // 42: psbench.v1.TrainRequest
-	(*TrainReply)(nil),         // 43: psbench.v1.TrainReply
-	(*BoundRequest)(nil),       // 44: psbench.v1.BoundRequest
-	(*BoundReply)(nil),         // 45: psbench.v1.BoundReply
-	(*EndRequest)(nil),         // 46: psbench.v1.EndRequest
-	(*EndReply)(nil),           // 47: psbench.v1.EndReply
-	(*ExpectRequest)(nil),      // 48: psbench.v1.ExpectRequest
-	(*ExpectReply)(nil),        // 49: psbench.v1.ExpectReply
-	(*Work)(nil),               // 50: psbench.v1.Work
-	(*ResetRequest)(nil),       // 51: psbench.v1.ResetRequest
-	(*ResetReply)(nil),         // 52: psbench.v1.ResetReply
-	(*CloseRequest)(nil),       // 53: psbench.v1.CloseRequest
-	(*CloseReply)(nil),         // 54: psbench.v1.CloseReply
-	(*CollectRequest)(nil),     // 55: psbench.v1.CollectRequest
-	(*CollectReply)(nil),       // 56: psbench.v1.CollectReply
-	(*Losses)(nil),             // 57: psbench.v1.Losses
-	(*NonFinite)(nil),          // 58: psbench.v1.NonFinite
-	(*Evaluation)(nil),         // 59: psbench.v1.Evaluation
-	(*Series)(nil),             // 60: psbench.v1.Series
-	(*Head)(nil),               // 61: psbench.v1.Head
-	(*Counter)(nil),            // 62: psbench.v1.Counter
-	(*Gauge)(nil),              // 63: psbench.v1.Gauge
-	(*Histogram)(nil),          // 64: psbench.v1.Histogram
-	(*Facts)(nil),              // 65: psbench.v1.Facts
-	(*ParameterSummary)(nil),   // 66: psbench.v1.ParameterSummary
-	(*MeasureRequest)(nil),     // 67: psbench.v1.MeasureRequest
-	(*MeasureReply)(nil),       // 68: psbench.v1.MeasureReply
-	(*WatchRequest)(nil),       // 69: psbench.v1.WatchRequest
-	(*Event)(nil),              // 70: psbench.v1.Event
-	(*Heartbeat)(nil),          // 71: psbench.v1.Heartbeat
-	(*Progress)(nil),           // 72: psbench.v1.Progress
-	(*Iterations)(nil),         // 73: psbench.v1.Iterations
-	(*Failure)(nil),            // 74: psbench.v1.Failure
-	nil,                        // 75: psbench.v1.TrainerRole.MapsEntry
-	nil,                        // 76: psbench.v1.TrainerLinks.CompanionsEntry
-	nil,                        // 77: psbench.v1.ConnectReply.BoundaryNsEntry
-	nil,                        // 78: psbench.v1.ConnectReply.FactsEntry
-	nil,                        // 79: psbench.v1.Facts.ValuesEntry
+	(Exchange_Operation)(0),    // 2: psbench.v1.Exchange.Operation
+	(MeasureRequest_Expect)(0), // 3: psbench.v1.MeasureRequest.Expect
+	(Failure_Cause)(0),         // 4: psbench.v1.Failure.Cause
+	(*DescribeRequest)(nil),    // 5: psbench.v1.DescribeRequest
+	(*DescribeReply)(nil),      // 6: psbench.v1.DescribeReply
+	(*PartDescription)(nil),    // 7: psbench.v1.PartDescription
+	(*SettingDescription)(nil), // 8: psbench.v1.SettingDescription
+	(*PartChoice)(nil),         // 9: psbench.v1.PartChoice
+	(*ConfigureRequest)(nil),   // 10: psbench.v1.ConfigureRequest
+	(*Check)(nil),              // 11: psbench.v1.Check
+	(*TrainerRole)(nil),        // 12: psbench.v1.TrainerRole
+	(*ServerRole)(nil),         // 13: psbench.v1.ServerRole
+	(*TableRole)(nil),          // 14: psbench.v1.TableRole
+	(*DataRole)(nil),           // 15: psbench.v1.DataRole
+	(*CompanionRole)(nil),      // 16: psbench.v1.CompanionRole
+	(*BenchRole)(nil),          // 17: psbench.v1.BenchRole
+	(*ModelEnv)(nil),           // 18: psbench.v1.ModelEnv
+	(*ConfigureReply)(nil),     // 19: psbench.v1.ConfigureReply
+	(*Table)(nil),              // 20: psbench.v1.Table
+	(*ModelDescription)(nil),   // 21: psbench.v1.ModelDescription
+	(*Inputs)(nil),             // 22: psbench.v1.Inputs
+	(*Parameter)(nil),          // 23: psbench.v1.Parameter
+	(*PlanRequest)(nil),        // 24: psbench.v1.PlanRequest
+	(*PlanReply)(nil),          // 25: psbench.v1.PlanReply
+	(*Bucket)(nil),             // 26: psbench.v1.Bucket
+	(*Span)(nil),               // 27: psbench.v1.Span
+	(*PartitionRequest)(nil),   // 28: psbench.v1.PartitionRequest
+	(*TrainerSet)(nil),         // 29: psbench.v1.TrainerSet
+	(*PartitionReply)(nil),     // 30: psbench.v1.PartitionReply
+	(*Share)(nil),              // 31: psbench.v1.Share
+	(*Peer)(nil),               // 32: psbench.v1.Peer
+	(*Group)(nil),              // 33: psbench.v1.Group
+	(*ConnectRequest)(nil),     // 34: psbench.v1.ConnectRequest
+	(*TrainerLinks)(nil),       // 35: psbench.v1.TrainerLinks
+	(*HookLinks)(nil),          // 36: psbench.v1.HookLinks
+	(*ServerLinks)(nil),        // 37: psbench.v1.ServerLinks
+	(*TableLinks)(nil),         // 38: psbench.v1.TableLinks
+	(*DataLinks)(nil),          // 39: psbench.v1.DataLinks
+	(*CompanionLinks)(nil),     // 40: psbench.v1.CompanionLinks
+	(*BenchLinks)(nil),         // 41: psbench.v1.BenchLinks
+	(*Lookup)(nil),             // 42: psbench.v1.Lookup
+	(*ConnectReply)(nil),       // 43: psbench.v1.ConnectReply
+	(*TrainRequest)(nil),       // 44: psbench.v1.TrainRequest
+	(*TrainReply)(nil),         // 45: psbench.v1.TrainReply
+	(*BoundRequest)(nil),       // 46: psbench.v1.BoundRequest
+	(*BoundReply)(nil),         // 47: psbench.v1.BoundReply
+	(*EndRequest)(nil),         // 48: psbench.v1.EndRequest
+	(*EndReply)(nil),           // 49: psbench.v1.EndReply
+	(*ExpectRequest)(nil),      // 50: psbench.v1.ExpectRequest
+	(*ExpectReply)(nil),        // 51: psbench.v1.ExpectReply
+	(*Work)(nil),               // 52: psbench.v1.Work
+	(*ResetRequest)(nil),       // 53: psbench.v1.ResetRequest
+	(*ResetReply)(nil),         // 54: psbench.v1.ResetReply
+	(*CloseRequest)(nil),       // 55: psbench.v1.CloseRequest
+	(*CloseReply)(nil),         // 56: psbench.v1.CloseReply
+	(*CollectRequest)(nil),     // 57: psbench.v1.CollectRequest
+	(*CollectReply)(nil),       // 58: psbench.v1.CollectReply
+	(*Losses)(nil),             // 59: psbench.v1.Losses
+	(*NonFinite)(nil),          // 60: psbench.v1.NonFinite
+	(*Evaluation)(nil),         // 61: psbench.v1.Evaluation
+	(*Series)(nil),             // 62: psbench.v1.Series
+	(*Head)(nil),               // 63: psbench.v1.Head
+	(*Counter)(nil),            // 64: psbench.v1.Counter
+	(*Gauge)(nil),              // 65: psbench.v1.Gauge
+	(*Histogram)(nil),          // 66: psbench.v1.Histogram
+	(*Facts)(nil),              // 67: psbench.v1.Facts
+	(*Exchange)(nil),           // 68: psbench.v1.Exchange
+	(*Slice)(nil),              // 69: psbench.v1.Slice
+	(*Checked)(nil),            // 70: psbench.v1.Checked
+	(*CombineRequest)(nil),     // 71: psbench.v1.CombineRequest
+	(*Gradients)(nil),          // 72: psbench.v1.Gradients
+	(*CombineReply)(nil),       // 73: psbench.v1.CombineReply
+	(*ParameterSummary)(nil),   // 74: psbench.v1.ParameterSummary
+	(*MeasureRequest)(nil),     // 75: psbench.v1.MeasureRequest
+	(*MeasureReply)(nil),       // 76: psbench.v1.MeasureReply
+	(*WatchRequest)(nil),       // 77: psbench.v1.WatchRequest
+	(*Event)(nil),              // 78: psbench.v1.Event
+	(*Heartbeat)(nil),          // 79: psbench.v1.Heartbeat
+	(*Progress)(nil),           // 80: psbench.v1.Progress
+	(*Iterations)(nil),         // 81: psbench.v1.Iterations
+	(*Failure)(nil),            // 82: psbench.v1.Failure
+	nil,                        // 83: psbench.v1.TrainerRole.MapsEntry
+	nil,                        // 84: psbench.v1.TrainerLinks.CompanionsEntry
+	nil,                        // 85: psbench.v1.ConnectReply.BoundaryNsEntry
+	nil,                        // 86: psbench.v1.ConnectReply.FactsEntry
+	nil,                        // 87: psbench.v1.Facts.ValuesEntry
 }
 var file_psbench_proto_depIdxs = []int32{
-	6,   // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
-	7,   // 1: psbench.v1.PartDescription.settings:type_name -> psbench.v1.SettingDescription
+	7,   // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
+	8,   // 1: psbench.v1.PartDescription.settings:type_name -> psbench.v1.SettingDescription
 	0,   // 2: psbench.v1.PartDescription.timing:type_name -> psbench.v1.Timing
-	8,   // 3: psbench.v1.ConfigureRequest.part:type_name -> psbench.v1.PartChoice
-	10,  // 4: psbench.v1.ConfigureRequest.trainer:type_name -> psbench.v1.TrainerRole
-	11,  // 5: psbench.v1.ConfigureRequest.server:type_name -> psbench.v1.ServerRole
-	12,  // 6: psbench.v1.ConfigureRequest.table:type_name -> psbench.v1.TableRole
-	13,  // 7: psbench.v1.ConfigureRequest.data:type_name -> psbench.v1.DataRole
-	14,  // 8: psbench.v1.ConfigureRequest.companion:type_name -> psbench.v1.CompanionRole
-	15,  // 9: psbench.v1.ConfigureRequest.bench:type_name -> psbench.v1.BenchRole
-	8,   // 10: psbench.v1.TrainerRole.local:type_name -> psbench.v1.PartChoice
-	75,  // 11: psbench.v1.TrainerRole.maps:type_name -> psbench.v1.TrainerRole.MapsEntry
-	16,  // 12: psbench.v1.TrainerRole.model:type_name -> psbench.v1.ModelEnv
-	8,   // 13: psbench.v1.ServerRole.model:type_name -> psbench.v1.PartChoice
-	16,  // 14: psbench.v1.ServerRole.model_env:type_name -> psbench.v1.ModelEnv
-	16,  // 15: psbench.v1.CompanionRole.model:type_name -> psbench.v1.ModelEnv
-	8,   // 16: psbench.v1.BenchRole.hook:type_name -> psbench.v1.PartChoice
-	19,  // 17: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
-	18,  // 18: psbench.v1.ConfigureReply.table:type_name -> psbench.v1.Table
-	21,  // 19: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
-	20,  // 20: psbench.v1.ModelDescription.inputs:type_name -> psbench.v1.Inputs
-	19,  // 21: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
-	18,  // 22: psbench.v1.PlanRequest.tables:type_name -> psbench.v1.Table
-	24,  // 23: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
-	20,  // 24: psbench.v1.PlanReply.inputs:type_name -> psbench.v1.Inputs
-	25,  // 25: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
-	20,  // 26: psbench.v1.PartitionRequest.inputs:type_name -> psbench.v1.Inputs
-	27,  // 27: psbench.v1.PartitionRequest.sets:type_name -> psbench.v1.TrainerSet
-	30,  // 28: psbench.v1.PartitionRequest.companion:type_name -> psbench.v1.Peer
-	29,  // 29: psbench.v1.PartitionReply.shares:type_name -> psbench.v1.Share
-	30,  // 30: psbench.v1.Group.members:type_name -> psbench.v1.Peer
-	33,  // 31: psbench.v1.ConnectRequest.trainer:type_name -> psbench.v1.TrainerLinks
-	35,  // 32: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.ServerLinks
-	36,  // 33: psbench.v1.ConnectRequest.table:type_name -> psbench.v1.TableLinks
-	37,  // 34: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.DataLinks
-	38,  // 35: psbench.v1.ConnectRequest.companion:type_name -> psbench.v1.CompanionLinks
-	39,  // 36: psbench.v1.ConnectRequest.bench:type_name -> psbench.v1.BenchLinks
-	24,  // 37: psbench.v1.TrainerLinks.buckets:type_name -> psbench.v1.Bucket
-	19,  // 38: psbench.v1.TrainerLinks.model:type_name -> psbench.v1.ModelDescription
-	30,  // 39: psbench.v1.TrainerLinks.data:type_name -> psbench.v1.Peer
-	29,  // 40: psbench.v1.TrainerLinks.share:type_name -> psbench.v1.Share
-	34,  // 41: psbench.v1.TrainerLinks.hook:type_name -> psbench.v1.HookLinks
-	76,  // 42: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
-	40,  // 43: psbench.v1.TrainerLinks.lookup:type_name -> psbench.v1.Lookup
-	30,  // 44: psbench.v1.TrainerLinks.table_servers:type_name -> psbench.v1.Peer
-	30,  // 45: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
-	31,  // 46: psbench.v1.HookLinks.group:type_name -> psbench.v1.Group
-	31,  // 47: psbench.v1.HookLinks.default:type_name -> psbench.v1.Group
-	24,  // 48: psbench.v1.ServerLinks.buckets:type_name -> psbench.v1.Bucket
-	30,  // 49: psbench.v1.ServerLinks.trainers:type_name -> psbench.v1.Peer
-	30,  // 50: psbench.v1.ServerLinks.companion:type_name -> psbench.v1.Peer
-	40,  // 51: psbench.v1.TableLinks.lookup:type_name -> psbench.v1.Lookup
-	30,  // 52: psbench.v1.TableLinks.trainers:type_name -> psbench.v1.Peer
-	30,  // 53: psbench.v1.DataLinks.trainers:type_name -> psbench.v1.Peer
-	30,  // 54: psbench.v1.CompanionLinks.trainer:type_name -> psbench.v1.Peer
-	24,  // 55: psbench.v1.CompanionLinks.buckets:type_name -> psbench.v1.Bucket
-	34,  // 56: psbench.v1.CompanionLinks.hook:type_name -> psbench.v1.HookLinks
-	24,  // 57: psbench.v1.BenchLinks.buckets:type_name -> psbench.v1.Bucket
-	30,  // 58: psbench.v1.BenchLinks.server:type_name -> psbench.v1.Peer
-	31,  // 59: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
-	31,  // 60: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
-	31,  // 61: psbench.v1.BenchLinks.default:type_name -> psbench.v1.Group
-	30,  // 62: psbench.v1.BenchLinks.companion:type_name -> psbench.v1.Peer
-	18,  // 63: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
-	77,  // 64: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	78,  // 65: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
-	50,  // 66: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
-	1,   // 67: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
-	1,   // 68: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
-	60,  // 69: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
-	57,  // 70: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
-	50,  // 71: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
-	59,  // 72: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
-	58,  // 73: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
-	66,  // 74: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
-	62,  // 75: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
-	63,  // 76: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
-	64,  // 77: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
-	65,  // 78: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
-	61,  // 79: psbench.v1.Counter.head:type_name -> psbench.v1.Head
-	61,  // 80: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
-	61,  // 81: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
-	79,  // 82: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
-	2,   // 83: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
-	2,   // 84: psbench.v1.MeasureRequest.server:type_name -> psbench.v1.MeasureRequest.Expect
-	71,  // 85: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
-	72,  // 86: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	74,  // 87: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	73,  // 88: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
-	1,   // 89: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
-	1,   // 90: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
-	3,   // 91: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	30,  // 92: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	4,   // 93: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	9,   // 94: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	22,  // 95: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	26,  // 96: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
-	32,  // 97: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	42,  // 98: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	44,  // 99: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
-	46,  // 100: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
-	48,  // 101: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
-	51,  // 102: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	55,  // 103: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	53,  // 104: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
-	67,  // 105: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	69,  // 106: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	5,   // 107: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	17,  // 108: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	23,  // 109: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	28,  // 110: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
-	41,  // 111: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	43,  // 112: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	45,  // 113: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
-	47,  // 114: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
-	49,  // 115: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
-	52,  // 116: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	56,  // 117: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	54,  // 118: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
-	68,  // 119: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	70,  // 120: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	107, // [107:121] is the sub-list for method output_type
-	93,  // [93:107] is the sub-list for method input_type
-	93,  // [93:93] is the sub-list for extension type_name
-	93,  // [93:93] is the sub-list for extension extendee
-	0,   // [0:93] is the sub-list for field type_name
+	9,   // 3: psbench.v1.ConfigureRequest.part:type_name -> psbench.v1.PartChoice
+	12,  // 4: psbench.v1.ConfigureRequest.trainer:type_name -> psbench.v1.TrainerRole
+	13,  // 5: psbench.v1.ConfigureRequest.server:type_name -> psbench.v1.ServerRole
+	14,  // 6: psbench.v1.ConfigureRequest.table:type_name -> psbench.v1.TableRole
+	15,  // 7: psbench.v1.ConfigureRequest.data:type_name -> psbench.v1.DataRole
+	16,  // 8: psbench.v1.ConfigureRequest.companion:type_name -> psbench.v1.CompanionRole
+	17,  // 9: psbench.v1.ConfigureRequest.bench:type_name -> psbench.v1.BenchRole
+	11,  // 10: psbench.v1.ConfigureRequest.check:type_name -> psbench.v1.Check
+	9,   // 11: psbench.v1.TrainerRole.local:type_name -> psbench.v1.PartChoice
+	83,  // 12: psbench.v1.TrainerRole.maps:type_name -> psbench.v1.TrainerRole.MapsEntry
+	18,  // 13: psbench.v1.TrainerRole.model:type_name -> psbench.v1.ModelEnv
+	9,   // 14: psbench.v1.ServerRole.model:type_name -> psbench.v1.PartChoice
+	18,  // 15: psbench.v1.ServerRole.model_env:type_name -> psbench.v1.ModelEnv
+	18,  // 16: psbench.v1.CompanionRole.model:type_name -> psbench.v1.ModelEnv
+	9,   // 17: psbench.v1.BenchRole.hook:type_name -> psbench.v1.PartChoice
+	21,  // 18: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
+	20,  // 19: psbench.v1.ConfigureReply.table:type_name -> psbench.v1.Table
+	23,  // 20: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
+	22,  // 21: psbench.v1.ModelDescription.inputs:type_name -> psbench.v1.Inputs
+	21,  // 22: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
+	20,  // 23: psbench.v1.PlanRequest.tables:type_name -> psbench.v1.Table
+	26,  // 24: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
+	22,  // 25: psbench.v1.PlanReply.inputs:type_name -> psbench.v1.Inputs
+	27,  // 26: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
+	22,  // 27: psbench.v1.PartitionRequest.inputs:type_name -> psbench.v1.Inputs
+	29,  // 28: psbench.v1.PartitionRequest.sets:type_name -> psbench.v1.TrainerSet
+	32,  // 29: psbench.v1.PartitionRequest.companion:type_name -> psbench.v1.Peer
+	31,  // 30: psbench.v1.PartitionReply.shares:type_name -> psbench.v1.Share
+	32,  // 31: psbench.v1.Group.members:type_name -> psbench.v1.Peer
+	35,  // 32: psbench.v1.ConnectRequest.trainer:type_name -> psbench.v1.TrainerLinks
+	37,  // 33: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.ServerLinks
+	38,  // 34: psbench.v1.ConnectRequest.table:type_name -> psbench.v1.TableLinks
+	39,  // 35: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.DataLinks
+	40,  // 36: psbench.v1.ConnectRequest.companion:type_name -> psbench.v1.CompanionLinks
+	41,  // 37: psbench.v1.ConnectRequest.bench:type_name -> psbench.v1.BenchLinks
+	26,  // 38: psbench.v1.TrainerLinks.buckets:type_name -> psbench.v1.Bucket
+	21,  // 39: psbench.v1.TrainerLinks.model:type_name -> psbench.v1.ModelDescription
+	32,  // 40: psbench.v1.TrainerLinks.data:type_name -> psbench.v1.Peer
+	31,  // 41: psbench.v1.TrainerLinks.share:type_name -> psbench.v1.Share
+	36,  // 42: psbench.v1.TrainerLinks.hook:type_name -> psbench.v1.HookLinks
+	84,  // 43: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
+	42,  // 44: psbench.v1.TrainerLinks.lookup:type_name -> psbench.v1.Lookup
+	32,  // 45: psbench.v1.TrainerLinks.table_servers:type_name -> psbench.v1.Peer
+	32,  // 46: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
+	33,  // 47: psbench.v1.HookLinks.group:type_name -> psbench.v1.Group
+	33,  // 48: psbench.v1.HookLinks.default:type_name -> psbench.v1.Group
+	26,  // 49: psbench.v1.ServerLinks.buckets:type_name -> psbench.v1.Bucket
+	32,  // 50: psbench.v1.ServerLinks.trainers:type_name -> psbench.v1.Peer
+	32,  // 51: psbench.v1.ServerLinks.companion:type_name -> psbench.v1.Peer
+	42,  // 52: psbench.v1.TableLinks.lookup:type_name -> psbench.v1.Lookup
+	32,  // 53: psbench.v1.TableLinks.trainers:type_name -> psbench.v1.Peer
+	32,  // 54: psbench.v1.DataLinks.trainers:type_name -> psbench.v1.Peer
+	32,  // 55: psbench.v1.CompanionLinks.trainer:type_name -> psbench.v1.Peer
+	26,  // 56: psbench.v1.CompanionLinks.buckets:type_name -> psbench.v1.Bucket
+	36,  // 57: psbench.v1.CompanionLinks.hook:type_name -> psbench.v1.HookLinks
+	26,  // 58: psbench.v1.BenchLinks.buckets:type_name -> psbench.v1.Bucket
+	32,  // 59: psbench.v1.BenchLinks.server:type_name -> psbench.v1.Peer
+	33,  // 60: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
+	33,  // 61: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
+	33,  // 62: psbench.v1.BenchLinks.default:type_name -> psbench.v1.Group
+	32,  // 63: psbench.v1.BenchLinks.companion:type_name -> psbench.v1.Peer
+	20,  // 64: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
+	85,  // 65: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	86,  // 66: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	52,  // 67: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
+	1,   // 68: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
+	1,   // 69: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
+	62,  // 70: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
+	59,  // 71: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
+	52,  // 72: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
+	61,  // 73: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
+	60,  // 74: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
+	74,  // 75: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
+	64,  // 76: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
+	65,  // 77: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
+	66,  // 78: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
+	67,  // 79: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
+	68,  // 80: psbench.v1.CollectReply.exchange:type_name -> psbench.v1.Exchange
+	70,  // 81: psbench.v1.CollectReply.checked:type_name -> psbench.v1.Checked
+	63,  // 82: psbench.v1.Counter.head:type_name -> psbench.v1.Head
+	63,  // 83: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
+	63,  // 84: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
+	87,  // 85: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
+	2,   // 86: psbench.v1.Exchange.operation:type_name -> psbench.v1.Exchange.Operation
+	69,  // 87: psbench.v1.Exchange.sent:type_name -> psbench.v1.Slice
+	69,  // 88: psbench.v1.Exchange.got:type_name -> psbench.v1.Slice
+	72,  // 89: psbench.v1.CombineRequest.lists:type_name -> psbench.v1.Gradients
+	3,   // 90: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
+	3,   // 91: psbench.v1.MeasureRequest.server:type_name -> psbench.v1.MeasureRequest.Expect
+	79,  // 92: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
+	80,  // 93: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
+	82,  // 94: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	81,  // 95: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
+	1,   // 96: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
+	1,   // 97: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
+	4,   // 98: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	32,  // 99: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	5,   // 100: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	10,  // 101: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	24,  // 102: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	28,  // 103: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
+	34,  // 104: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	44,  // 105: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	46,  // 106: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
+	48,  // 107: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
+	50,  // 108: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
+	53,  // 109: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	57,  // 110: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	55,  // 111: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
+	71,  // 112: psbench.v1.Part.Combine:input_type -> psbench.v1.CombineRequest
+	75,  // 113: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	77,  // 114: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	6,   // 115: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	19,  // 116: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	25,  // 117: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	30,  // 118: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
+	43,  // 119: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	45,  // 120: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	47,  // 121: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
+	49,  // 122: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
+	51,  // 123: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
+	54,  // 124: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	58,  // 125: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	56,  // 126: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
+	73,  // 127: psbench.v1.Part.Combine:output_type -> psbench.v1.CombineReply
+	76,  // 128: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	78,  // 129: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	115, // [115:130] is the sub-list for method output_type
+	100, // [100:115] is the sub-list for method input_type
+	100, // [100:100] is the sub-list for extension type_name
+	100, // [100:100] is the sub-list for extension extendee
+	0,   // [0:100] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }
@@ -5794,11 +6357,11 @@ func file_psbench_proto_init() {
 		(*ConfigureRequest_Companion)(nil),
 		(*ConfigureRequest_Bench)(nil),
 	}
-	file_psbench_proto_msgTypes[13].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[14].OneofWrappers = []any{
 		(*ConfigureReply_Model)(nil),
 		(*ConfigureReply_Table)(nil),
 	}
-	file_psbench_proto_msgTypes[28].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[29].OneofWrappers = []any{
 		(*ConnectRequest_Trainer)(nil),
 		(*ConnectRequest_Server)(nil),
 		(*ConnectRequest_Table)(nil),
@@ -5806,8 +6369,8 @@ func file_psbench_proto_init() {
 		(*ConnectRequest_Companion)(nil),
 		(*ConnectRequest_Bench)(nil),
 	}
-	file_psbench_proto_msgTypes[38].OneofWrappers = []any{}
-	file_psbench_proto_msgTypes[52].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[39].OneofWrappers = []any{}
+	file_psbench_proto_msgTypes[53].OneofWrappers = []any{
 		(*CollectReply_Series)(nil),
 		(*CollectReply_Losses)(nil),
 		(*CollectReply_Work)(nil),
@@ -5819,9 +6382,11 @@ func file_psbench_proto_init() {
 		(*CollectReply_Gauge)(nil),
 		(*CollectReply_Histogram)(nil),
 		(*CollectReply_Facts)(nil),
+		(*CollectReply_Exchange)(nil),
+		(*CollectReply_Checked)(nil),
 	}
-	file_psbench_proto_msgTypes[55].OneofWrappers = []any{}
-	file_psbench_proto_msgTypes[66].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[56].OneofWrappers = []any{}
+	file_psbench_proto_msgTypes[73].OneofWrappers = []any{
 		(*Event_Heartbeat)(nil),
 		(*Event_Progress)(nil),
 		(*Event_Failure)(nil),
@@ -5832,8 +6397,8 @@ func file_psbench_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_psbench_proto_rawDesc), len(file_psbench_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   76,
+			NumEnums:      5,
+			NumMessages:   83,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -37,6 +37,7 @@ const (
 	Part_Reset_FullMethodName     = "/psbench.v1.Part/Reset"
 	Part_Collect_FullMethodName   = "/psbench.v1.Part/Collect"
 	Part_Close_FullMethodName     = "/psbench.v1.Part/Close"
+	Part_Combine_FullMethodName   = "/psbench.v1.Part/Combine"
 	Part_Measure_FullMethodName   = "/psbench.v1.Part/Measure"
 	Part_Watch_FullMethodName     = "/psbench.v1.Part/Watch"
 )
@@ -71,6 +72,8 @@ type PartClient interface {
 	Collect(ctx context.Context, in *CollectRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CollectReply], error)
 	// Close closes the parts of the process and returns once they are, or will not be.
 	Close(ctx context.Context, in *CloseRequest, opts ...grpc.CallOption) (*CloseReply, error)
+	// Combine asks an elementwise server, once a pass is over, what it makes of gradients.
+	Combine(ctx context.Context, in *CombineRequest, opts ...grpc.CallOption) (*CombineReply, error)
 	// Measure times rounds of one operation on a bench process.
 	Measure(ctx context.Context, in *MeasureRequest, opts ...grpc.CallOption) (*MeasureReply, error)
 	// Watch sends a heartbeat every second and failures as they happen; where the core asks
@@ -215,6 +218,16 @@ func (c *partClient) Close(ctx context.Context, in *CloseRequest, opts ...grpc.C
 	return out, nil
 }
 
+func (c *partClient) Combine(ctx context.Context, in *CombineRequest, opts ...grpc.CallOption) (*CombineReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CombineReply)
+	err := c.cc.Invoke(ctx, Part_Combine_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *partClient) Measure(ctx context.Context, in *MeasureRequest, opts ...grpc.CallOption) (*MeasureReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(MeasureReply)
@@ -274,6 +287,8 @@ type PartServer interface {
 	Collect(*CollectRequest, grpc.ServerStreamingServer[CollectReply]) error
 	// Close closes the parts of the process and returns once they are, or will not be.
 	Close(context.Context, *CloseRequest) (*CloseReply, error)
+	// Combine asks an elementwise server, once a pass is over, what it makes of gradients.
+	Combine(context.Context, *CombineRequest) (*CombineReply, error)
 	// Measure times rounds of one operation on a bench process.
 	Measure(context.Context, *MeasureRequest) (*MeasureReply, error)
 	// Watch sends a heartbeat every second and failures as they happen; where the core asks
@@ -324,6 +339,9 @@ func (UnimplementedPartServer) Collect(*CollectRequest, grpc.ServerStreamingServ
 }
 func (UnimplementedPartServer) Close(context.Context, *CloseRequest) (*CloseReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Close not implemented")
+}
+func (UnimplementedPartServer) Combine(context.Context, *CombineRequest) (*CombineReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Combine not implemented")
 }
 func (UnimplementedPartServer) Measure(context.Context, *MeasureRequest) (*MeasureReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Measure not implemented")
@@ -561,6 +579,24 @@ func _Part_Close_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Part_Combine_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CombineRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PartServer).Combine(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Part_Combine_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PartServer).Combine(ctx, req.(*CombineRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Part_Measure_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(MeasureRequest)
 	if err := dec(in); err != nil {
@@ -640,6 +676,10 @@ var Part_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Close",
 			Handler:    _Part_Close_Handler,
+		},
+		{
+			MethodName: "Combine",
+			Handler:    _Part_Combine_Handler,
 		},
 		{
 			MethodName: "Measure",

@@ -32,6 +32,7 @@ type Options struct {
 	Transport    string   `json:"transport" group:"experiment" default:"auto" enum:"auto" doc:"what carries the gradients, by default what is fastest on one host"`
 	Listen       string   `json:"listen" group:"experiment" default:"127.0.0.1" doc:"IP address of this host that tcp and grpc listen on; a loopback address"`
 	OnNaN        string   `json:"on_nan" group:"experiment" default:"warn" enum:"warn,fail" doc:"what a loss, gradient or parameter that is NaN or infinite does: warn or fail"`
+	Check        bool     `json:"check" group:"experiment" default:"false" doc:"keep slices of what goes over the links and comes back, and recompute them after the pass"`
 	Isolate      []string `json:"isolate" group:"experiment" enum:"hook,criterion,model,all" doc:"parts that get a process of their own beside each trainer"`
 
 	NumberTrainers   int `json:"number_trainers" group:"hybrid" stands:"ntrainer" max:"10000" doc:"trainers, as --ntrainer"`

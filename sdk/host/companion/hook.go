@@ -167,6 +167,7 @@ func (r *HookRole) answer(s started) error {
 func (r *HookRole) Reset() error {
 	r.hook.Reset()
 	r.Recorder.Reset()
+	r.Keeper.Reset()
 	return nil
 }
 
@@ -175,6 +176,9 @@ func (r *HookRole) Reset() error {
 func (r *HookRole) Collect(send record.Send) error {
 	idle := func() bool { return r.working.Load() == 0 }
 	if err := r.CollectRecorded(send); err != nil || !process.Within(process.CollectGrace, idle) {
+		return err
+	}
+	if err := r.Keeper.Collect(send); err != nil {
 		return err
 	}
 	return process.CollectPassFacts(send, r.hook)

@@ -53,6 +53,10 @@ func PieceToProto(piece record.Piece) *proto.CollectReply {
 		out.Piece = &proto.CollectReply_Parameter{Parameter: &proto.ParameterSummary{
 			Name: p.Name, Elements: int64(p.Elements), DeltaSum: p.DeltaSum, DeltaSumsq: p.DeltaSumSq, DeltaHead: p.DeltaHead, Head: p.Head,
 		}}
+	case *record.Exchange:
+		out.Piece = &proto.CollectReply_Exchange{Exchange: exchangeToProto(p)}
+	case *record.Checked:
+		out.Piece = &proto.CollectReply_Checked{Checked: &proto.Checked{SpentNs: p.SpentNS, Operations: p.Operations}}
 	case record.PeakRSS:
 		out.Piece = &proto.CollectReply_PeakRssBytes{PeakRssBytes: int64(p)}
 	}
@@ -90,6 +94,10 @@ func PieceFromProto(reply *proto.CollectReply) (record.Piece, error) {
 			Name: q.GetName(), Elements: int(q.GetElements()), DeltaSum: q.GetDeltaSum(), DeltaSumSq: q.GetDeltaSumsq(),
 			DeltaHead: q.GetDeltaHead(), Head: q.GetHead(),
 		}, nil
+	case *proto.CollectReply_Exchange:
+		return exchangeFromProto(p.Exchange)
+	case *proto.CollectReply_Checked:
+		return &record.Checked{SpentNS: p.Checked.GetSpentNs(), Operations: p.Checked.GetOperations()}, nil
 	case *proto.CollectReply_PeakRssBytes:
 		return record.PeakRSS(p.PeakRssBytes), nil
 	default:

@@ -73,6 +73,22 @@ func anyPiece(t *rapid.T) record.Piece {
 				DeltaHead: floats.Draw(t, "change"), Head: floats.Draw(t, "head"),
 			}
 		}),
+		rapid.Custom(func(t *rapid.T) record.Piece {
+			small := rapid.Int32Range(0, 1<<30)
+			slice := func(name string) record.Slice {
+				return record.Slice{
+					Values: rapid.SliceOfN(rapid.Float32(), 0, 512).Draw(t, name), Rows: rapid.SliceOfN(rapid.Int32(), 0, 512).Draw(t, name+" rows"),
+					Until: rapid.Int().Draw(t, name+" until"),
+				}
+			}
+			return &record.Exchange{
+				Link: text.Draw(t, "link"), Operation: record.Operation(rapid.IntRange(1, len(record.Operations)).Draw(t, "operation")), Batch: n.Draw(t, "batch"),
+				Bucket: int(small.Draw(t, "bucket")), Number: int(small.Draw(t, "number")), Root: int(small.Draw(t, "root")), Sent: slice("sent"), Got: slice("got"),
+			}
+		}),
+		rapid.Custom(func(t *rapid.T) record.Piece {
+			return &record.Checked{SpentNS: n.Draw(t, "spent"), Operations: n.Draw(t, "operations")}
+		}),
 		rapid.Custom(func(t *rapid.T) record.Piece { return record.PeakRSS(n.Draw(t, "bytes")) }),
 	).Draw(t, "piece")
 }

@@ -17,6 +17,9 @@ type Config struct {
 	Directory string // for sockets
 	Transport string // of the run's links
 	Listen    string // IP address to listen on where the transport uses one
+	// Check is what the places of slices are drawn from that the process keeps of what its links
+	// exchange; nil: it keeps none.
+	Check *uint64
 	// Engine opens that of the process's plugin; nil: it computes in ordinary memory.
 	Engine engine.Opener
 }

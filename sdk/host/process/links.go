@@ -64,7 +64,7 @@ func (p *Process) Joined(conns []*wire.Conn) wire.Links {
 }
 
 // JoinLinks joins the links that the hook uses, in the process that holds it. store holds the
-// rank's buckets.
+// rank's buckets. What they exchange is kept where the process has a keeper.
 func (p *Process) JoinLinks(links HookLinks, store *comm.Store) (joined sdk.Links, err error) {
 	if links.Server != nil {
 		if joined.Server, err = p.JoinServer(*links.Server, store); err != nil {
@@ -81,7 +81,7 @@ func (p *Process) JoinLinks(links HookLinks, store *comm.Store) (joined sdk.Link
 			return joined, err
 		}
 	}
-	return joined, nil
+	return p.Keeper.Links(joined, store.Specs()), nil
 }
 
 // JoinServer joins a server, which this process pushes store's buckets to.

@@ -16,6 +16,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/engine"
+	"github.com/psbench/psbench/sdk/host/checked"
 	"github.com/psbench/psbench/sdk/host/fault"
 )
 
@@ -33,6 +34,7 @@ type Process struct {
 	// come to linkListener, which is the same one where they are Unix sockets too.
 	listener, linkListener *wire.Listener
 	Recorder               *sdk.Recorder
+	Keeper                 *checked.Keeper // of what its links exchange; nil: it keeps nothing
 	Timeout                time.Duration
 	Events                 *Events
 
@@ -50,6 +52,9 @@ func New(parts []sdk.Part, c Config, events *Events) (*Process, error) {
 		config: c, parts: parts, before: running(), Events: events, Engine: engine.Host,
 		Recorder: &sdk.Recorder{}, Timeout: c.Timeout,
 		Done: make(chan struct{}),
+	}
+	if c.Check != nil {
+		p.Keeper = checked.NewKeeper(*c.Check)
 	}
 	return p, p.listen()
 }

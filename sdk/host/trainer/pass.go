@@ -19,6 +19,7 @@ import (
 // they were reset.
 func (r *Role) Reset() error {
 	defer r.Recorder.Reset()
+	r.Keeper.Reset()
 	r.evaluation.reset()
 	if err := r.batches.Rewind(); err != nil {
 		return err
@@ -183,6 +184,9 @@ func (r *Role) Collect(send record.Send) error {
 		return err
 	}
 	if ended {
+		if err := r.Keeper.Collect(send); err != nil {
+			return err
+		}
 		if err := process.CollectPassFacts(send, r.trainer, r.parts.Model, r.parts.Criterion, r.parts.Hook); err != nil {
 			return err
 		}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/sdk"
+)
+
+// slip says when a server errs: at one element of one combination.
+type slip struct {
+	Elements    int   `json:"elements" doc:"of the gradients that it errs in"`
+	Combination int64 `json:"combination" doc:"of such gradients, from 1; 0: none"`
+	Element     int   `json:"element" doc:"that is wrong"`
+}
+
+// slipping is a server that sums, and errs once.
+type slipping struct {
+	slip
+	combined atomic.Int64
+}
+
+func newSlipping(s slip, _ sdk.ServerEnv) (sdk.ElementwiseServer, error) {
+	return &slipping{slip: s}, nil
+}
+
+func (s *slipping) Combine(sum []float32, others [][]float32) {
+	for _, other := range others {
+		for i, v := range other {
+			sum[i] += v
+		}
+	}
+	if len(sum) == s.Elements && s.combined.Add(1) == s.Combination {
+		sum[s.Element] += 1e-3
+	}
+}
+
+func (s *slipping) Finish([]float32) {}
+
+// echo is a server that answers at once.
+type echo struct{}
+
+func newEcho(struct{}, sdk.ServerEnv) (sdk.Server, error) { return echo{}, nil }
+
+func (echo) Receive(p sdk.Push) error { return p.Answer(p.Gradient) }
+func (echo) Reset()                   {}
+
+// inSlices is a run whose buckets are slices as a whole: bucket 1 has 256 + 16 elements, bucket 0 rows of the
+// embedding's.
+const inSlices = "--quiet --check --warmup none --iterations 20 --batch-size 2 --ntrainer 2 --set data.max_val=16 --set model.sparse=true --set model.num_embeddings=16 --set model.embedding_dim=16 " +
+	"--set model.dense_input_size=16 --set model.dense_output_size=16 --set model.dense_layers_count=1 "
+
+// One element that a server answers wrongly, once, voids the run, which names it.
+func TestCheckNamesWhatAServerDidWrong(t *testing.T) {
+	for _, transport := range []string{"shm", "unix"} {
+		file := filepath.Join(t.TempDir(), "result.json")
+		args := append(withTestPlugin(t), strings.Fields(inSlices+"--server slipping --transport "+transport+" --json "+file)...)
+		// Each iteration has one combination of bucket 1, whose 7th is the one of iteration 6.
+		args = append(args, "--set", "server.elements=272", "--set", "server.combination=7", "--set", "server.element=201")
+		status, _, stderr := psbenchMain(t, args...)
+		want := regexp.MustCompile(`element 201 of bucket 1 on trainer0 is wrong in iteration 6: push-pull over link server left \S+ in the place of \S+`)
+		if status != 1 || !want.MatchString(stderr) {
+			t.Errorf("over %s: status %d, %s", transport, status, stderr)
+		}
+		r, err := result.Read(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Complete || !want.MatchString(r.Error) || len(r.Losses[0]) != 20 {
+			t.Errorf("over %s: complete %v, %q, %d losses", transport, r.Complete, r.Error, len(r.Losses[0]))
+		}
+	}
+}
+
+// Whatever carries the payloads, by server or group, each operation of the pass is compared on
+// every rank, and what is right passes.
+func TestCheckComparesEveryOperation(t *testing.T) {
+	for _, how := range []string{
+		"--server slipping", "--server average", "--server average_batch --ddp-hook sparse_rpc", "--nserver 0 --ddp-hook allreduce", "--ddp-hook hybrid",
+		"--isolate hook", "--server average --nserver 2 --ntrainer 4",
+	} {
+		for _, transport := range []string{"shm", "tcp"} {
+			t.Run(how+" "+transport, func(t *testing.T) {
+				if testing.Short() && transport != "shm" {
+					t.Skip("-short")
+				}
+				r := runs(t, append(withTestPlugin(t), strings.Fields(inSlices+how+" --transport "+transport)...)...)
+				trainers := len(r.Losses)
+				if c := r.Checks; c == nil || c.Iterations != 20 || c.Slices != int64(20*2*trainers) || c.Operations != c.Slices || c.Elements < c.Slices {
+					t.Errorf("compared %+v", c)
+				}
+			})
+		}
+	}
+}
+
+// What nobody can recompute is listed, and not compared.
+func TestCheckListsWhatIsUnchecked(t *testing.T) {
+	for how, want := range map[string]string{
+		"--ddp-hook tardy":                             "what hook tardy itself does to a bucket: it is of plugin test",
+		"--ddp-hook noop --nserver 0":                  "hook noop: it uses no link",
+		"--isolate hook":                               "buckets between a trainer and hook rpc: ",
+		"--trainer batch_update --server batch_update": "answers of server batch_update: it answers with parameters",
+		"--server echo":                                "answers of server echo: it answers before all",
+	} {
+		if strings.Contains(how, "batch_update") {
+			how = "--quiet --check --iterations 20 " + how
+		} else {
+			how = inSlices + how
+		}
+		r := runs(t, append(withTestPlugin(t), strings.Fields(how)...)...)
+		if got := listed(r.Checks); !strings.Contains(got, want) {
+			t.Errorf("%s: %s is not in %q", how, strconv.Quote(want), got)
+		}
+	}
+}
+
+func listed(c *result.Checks) (text string) {
+	if c == nil {
+		return "nil"
+	}
+	for _, u := range c.Unchecked {
+		text += u.What + ": " + u.Reason + "\n"
+	}
+	return text
+}

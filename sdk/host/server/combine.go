@@ -1,0 +1,40 @@
+package server
+
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/sdk"
+)
+
+// Combine is what an elementwise server makes of each list of gradients, in memory of the first of
+// them. Of any other it is unknown, and it says why.
+func (r *Role) Combine(lists [][][]float32) (answers [][]float32, unknown string, err error) {
+	if r.reduction == nil {
+		return nil, "it is no elementwise server, and so nobody else knows what it must answer", nil
+	}
+	for _, list := range lists {
+		if len(list) == 0 || len(list) > len(r.trainers) {
+			return nil, "", fmt.Errorf("%s cannot combine %d gradients: it has %d trainers", r.Name(), len(list), len(r.trainers))
+		}
+		for _, g := range list {
+			if len(g) != len(list[0]) {
+				return nil, "", fmt.Errorf("%s cannot combine gradients of %d and %d elements", r.Name(), len(list[0]), len(g))
+			}
+		}
+		r.reduction.once(list[0], list[1:])
+		answers = append(answers, list[0])
+	}
+	return answers, "", nil
+}
+
+// once combines gradients outside of a pass, as they would be in one.
+func (r *reduction) once(sum []float32, others [][]float32) {
+	if r.timing == sdk.OnLastArrival {
+		r.server.Combine(sum, others)
+	} else {
+		for i := range others {
+			r.server.Combine(sum, others[i:i+1])
+		}
+	}
+	r.server.Finish(sum)
+}
