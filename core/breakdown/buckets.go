@@ -45,3 +45,15 @@ func Buckets(r *result.Result) []Bucket {
 	}
 	return slices.DeleteFunc(all, func(b Bucket) bool { return b.Count == 0 && b.CodecNS == 0 })
 }
+
+// CodecNS is what hooks stamped of encoding and decoding, on all trainers.
+func CodecNS(r *result.Result) (ns int64) {
+	for _, p := range r.Processes {
+		if p.Kind == "trainer" {
+			for m := range ofType(r, p.Rank, CodecMetric) {
+				ns += m.DurationNS
+			}
+		}
+	}
+	return ns
+}

@@ -66,6 +66,8 @@ type Run struct {
 	Values map[string]float64
 	// Iterations are counted on each set of trainers that wait for each other, and added.
 	Iterations int
+	// Straggler is nil where nobody waits for another.
+	Straggler *Straggler
 	// Epochs are what each epoch led to, where the model was evaluated after it.
 	Epochs []Epoch
 	// Warnings are what the run itself said, and what its iterations show.

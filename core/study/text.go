@@ -47,6 +47,7 @@ func (s *Study) Text(w io.Writer, o TextOptions) error {
 	}
 	s.remarks(page, metric.Name)
 	page.Line(0, "")
+	s.times(page)
 	for _, a := range answer {
 		line(page, a.Label, a.Text)
 	}

@@ -24,7 +24,9 @@ func runOf(folder string, r *result.Result) *Run {
 	}
 	run.take(r)
 	run.takeIterations(iterations)
-	run.takeShares(breakdown.Of(r))
+	b := breakdown.Of(r)
+	run.takeShares(b)
+	run.takeTimes(b, breakdown.CodecNS(r))
 	run.Epochs = epochsOf(r, iterations)
 	return run
 }

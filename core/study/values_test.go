@@ -57,6 +57,7 @@ func TestValues(t *testing.T) {
 		Throughput: 50, TimePerBatch: 20, HeldOutLoss: 0.25, "held_out_auc": 0.75, "final_loss": 0.75,
 		"bytes_per_batch": 400 + 3*(16+4), "peak_memory": 31, "start": 7,
 		Compute: 62.5, Waiting: 37.5, Moving: 0,
+		"time_data": 0, "time_compute": 12.5, "time_waiting": 7.5, "time_transfer": 0, "time_reduction": 0, "time_rest": 0, "time_straggler": 15,
 	}
 	if d := cmp.Diff(want, run.Values); d != "" {
 		t.Error(d)

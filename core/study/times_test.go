@@ -1,0 +1,40 @@
+package study
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/internal/golden"
+)
+
+// The time of cells is the median of their runs, and the straggler who it is in most of them.
+func TestTimes(t *testing.T) {
+	s := speeds(map[string]float64{"average": 1000, "batch": 900, "sum": 800}, func(server string, p *plot) {
+		if p.runs = 3; server == "sum" {
+			p.runs = 0
+		}
+	})
+	for i, c := range s.Cells {
+		for k, r := range c.Runs {
+			for place, m := range timeMetrics[:len(timeMetrics)-1] {
+				r.Values[m.metric] = float64(place) + float64(k*k)/10
+			}
+			switch {
+			case i == 0: // has no straggler
+			case k < 2:
+				r.Straggler = &Straggler{1, 0.5 + float64(k)/10, 2 + float64(k)}
+			default:
+				r.Straggler = &Straggler{0, 0.9, 90}
+			}
+		}
+	}
+	var out bytes.Buffer
+	if err := s.Text(&out, TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(out.String(), "ms per iteration")
+	table, _, _ := strings.Cut(rest, "\n\n")
+	golden.Require(t, filepath.Join("testdata", "times.txt"), "ms per iteration"+table+"\n")
+}
