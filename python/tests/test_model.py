@@ -3,11 +3,13 @@ import dataclasses
 import io
 import struct
 import unittest
+import unittest.mock
 
 import numpy as np
 
 import psbench
 
+from .double import HEADER as HEADERS
 from .double import Companion, Frame
 
 
@@ -98,6 +100,30 @@ class ModelTest(unittest.TestCase):
             batch = c.service._role.part.batch
             h.call(0x82, **FORWARD)
             self.assertIs(c.service._role.part.batch, batch)
+
+    def test_gradients_of_a_bucket_come_together(self):
+        class Named(Linear):
+            def parameters(self):
+                return [psbench.Parameter(str(k), (1,)) for k in range(4)]
+
+            def backward(self, output_gradient, emit):
+                for k in (3, 1, 2, 0):
+                    emit(k)
+                    sent.append([header[5] for header in HEADERS.iter_unpack(b"".join(packets))])
+                    packets.clear()
+
+        buckets = [{"elements": 2, "parameters": [{"parameter": k, "elements": 1} for k in pair]} for pair in ((3, 2), (0,))]
+        packets, sent = [], []
+        with Companion(Named, model={"max_batch": 4, "threads": 1}, buckets=buckets) as c:
+            for k in range(4):
+                c.host.tensor(1, k, np.zeros(1, np.float32)), c.host.tensor(2, k, np.zeros(1, np.float32))
+            c.host.call(0x80)
+            connection = c.process.link._connection
+            c.process.link._connection = unittest.mock.Mock(wraps=connection, sendall=lambda b: (packets.append(b), connection.sendall(b)))
+            c.service._role._output._shape, c.service._role._output._gradient = (1, 1), np.zeros((1, 1), np.float32)
+            got = [c.host.call(0x84)] + [c.host.next() for _ in range(4)]
+        self.assertEqual(sent, [[], [3, 1], [2], [0]])  # 1 is in no bucket, so nobody waits for more
+        self.assertEqual([(f.op, f.bucket) for f in got], [(0x86, 3), (0x86, 1), (0x86, 2), (0x86, 0), (0x84, 0)])
 
     def test_a_larger_batch_has_a_larger_output(self):
         class Constant(Linear):

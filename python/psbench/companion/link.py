@@ -37,6 +37,7 @@ class Link:
         self._into = [self._view]
         self._number = 0  # of the host's frames
         self._sent = 0
+        self._held = b""
         self._received = 0
         self._sending = threading.Lock()
         self.descriptor = -1
@@ -94,17 +95,25 @@ class Link:
 
     def send(self, op: int, flags: int = 0, batch: int = 0, bucket: int = 0, rows: int = 0, arg: int = 0, arg2: int = 0,
              payload: bytes = b"") -> None:
-        """Sends a frame."""
+        """Sends a frame, after those that were held."""
         with self._sending:
-            number = self._number ^ _WORD if self._sent else 0
-            frame = HEADER.pack(MAGIC, VERSION, op, flags, batch, bucket, rows, arg, arg2, len(payload), self._sent, number)
-            self._sent += 1
-            if payload:
-                frame += payload
+            frame = self._held + self._frame(op, flags, batch, bucket, rows, arg, arg2, payload)
+            self._held = b""
             try:
                 self._connection.sendall(frame)
             except OSError as error:
                 raise HostGone(f"the host is gone: {error}") from error
+
+    def hold(self, op: int, flags: int = 0, batch: int = 0, bucket: int = 0, rows: int = 0, arg: int = 0, arg2: int = 0) -> None:
+        """Has a frame wait for the next one that is sent: each that goes by itself wakes the host."""
+        with self._sending:
+            self._held += self._frame(op, flags, batch, bucket, rows, arg, arg2, b"")
+
+    def _frame(self, op: int, flags: int, batch: int, bucket: int, rows: int, arg: int, arg2: int, payload: bytes) -> bytes:
+        number = self._number ^ _WORD if self._sent else 0
+        header = HEADER.pack(MAGIC, VERSION, op, flags, batch, bucket, rows, arg, arg2, len(payload), self._sent, number)
+        self._sent += 1
+        return header + payload
 
     def fail(self, sentence: str) -> None:
         """Sends ``failed``, which ends the run; what is too long is cut."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..parts import DeclarationError, Part
 from ..settings import declared, describe
+from .allocator import keep_freed_memory
 from .faults import print_traceback
 
 _COOKIE = ("PSBENCH_PLUGIN", "parameter-server-benchmark")
@@ -42,6 +43,7 @@ def serve(parts: Sequence[type[Part]]) -> None:
         sys.exit(f"{script}: {sys.executable} has no module {error.name}: apt-get install python3-grpcio python3-protobuf python3-numpy, "
                  "or pip install grpcio protobuf numpy for that interpreter")
 
+    keep_freed_memory()
     process = Process()
     service = Service(checked, process)
     pool = futures.ThreadPoolExecutor(_CALLS, "psbench call")

@@ -11,7 +11,7 @@ from .. import frames
 from ..faults import Fault
 from ..process import Process
 from .output import Output
-from .role import Role
+from .role import Role, bucket_specs
 
 
 class ModelRole(Role):
@@ -26,6 +26,7 @@ class ModelRole(Role):
         self._gradients: list[Gradient] = []
         self._output = Output(process)
         self._emitted = bytearray()
+        self._mates: dict[int, list[int]] = {}  # by parameter, all that lie in its bucket
         self._batch: tuple[Any, Batch] = ((), Batch(0, None, None, None, None))
         process.moved = self._moved
         for op, handler in (
@@ -52,6 +53,11 @@ class ModelRole(Role):
         said.feature_gradient = type(model).backward_input is not Model.backward_input
         said.steps = type(model).step is not Model.step
         said.evaluates = type(model).evaluate is not Model.evaluate
+
+    def connect(self, links: Any) -> None:
+        for bucket in bucket_specs(links.buckets):
+            mates = [span.parameter for span in bucket.parameters]
+            self._mates.update((k, mates) for k in mates)
 
     def output_of(self, rows: int, columns: int) -> Any:
         """See psbench.Model.output."""
@@ -107,7 +113,11 @@ class ModelRole(Role):
         if emitted[parameter]:
             raise ValueError(f"it emits the gradient of parameter {self._parameters[parameter].name} twice in a backward pass: each must be emitted once, when it is complete")
         emitted[parameter] = 1
-        self.process.link.send(frames.GRADIENT, bucket=parameter, rows=self._gradients[parameter]._count())  # type: ignore[union-attr]
+        link = self.process.link
+        assert link is not None
+        # A bucket is reduced once it is whole, so the host need not wake before.
+        whole = all(emitted[k] for k in self._mates.get(parameter, ()))
+        (link.send if whole else link.hold)(frames.GRADIENT, bucket=parameter, rows=self._gradients[parameter]._count())
 
     def _end(self, op: int) -> None:
         missing = self._emitted.find(0)
