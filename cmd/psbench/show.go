@@ -15,28 +15,31 @@ import (
 )
 
 func (a *app) showCommand() *cobra.Command {
+	var many studyFlags
 	cmd := &cobra.Command{
-		Use:   "show DIR|FILE",
-		Short: "Print the tables of a run from the folder or file that it left",
+		Use:   "show DIR|FILE...",
+		Short: "Print the tables of a run, or the answer of a sweep, from what they left",
 		Long: `show prints what a run printed at its end, from the folder that it left with --out or the
 file that it left with --json: its tables and the answer, as --report and --stats say. Every
 number is computed again from the samples. Of psbench comm it takes folders. A file may be
-compressed; - is standard input. Both may be of an older psbench.`,
+compressed; - is standard input. Both may be of an older psbench.
+
+Of the folder of a sweep, or of several runs, it prints a table of the cells, and what they come to
+in sentences: which combination wins, how surely, at what loss, and what limits it.`,
 		Example: lines(
 			"psbench show runs/1",
 			"psbench show run.json",
 			"psbench show run.json.gz --report full",
+			"psbench show SWEEP --target auc=0.80",
+			"psbench show runs/* --metric time_per_batch",
 		),
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("show takes one folder or file, but %s given", given(args))
+			if len(args) == 0 {
+				return usagef("show takes a folder or a file, but none is given")
 			}
 			return nil
 		},
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault // folders and files
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,10 +47,17 @@ compressed; - is standard input. Both may be of an older psbench.`,
 			if err != nil {
 				return err
 			}
+			if err := many.check(cmd.Flags(), args); err != nil {
+				return err
+			}
+			if isStudy(args) {
+				return a.showStudy(args, many)
+			}
 			return a.show(args[0], report.Options{Report: c.Report, Stats: c.Stats, Width: widthOf(a.stdout)})
 		},
 	}
 	a.addFlags(cmd, "report", "stats")
+	many.add(cmd)
 	return cmd
 }
 

@@ -21,6 +21,7 @@ var noteKinds = []struct{ begins, short string }{
 	{"too few runs", "too few runs"},
 	{"the runs are in two clusters", "two clusters"},
 	{"a run has no finite value", "not finite"},
+	{"each trainer measured", "few iterations"},
 	{"a trend within", "trend in runs"},
 	{"a step within", "step in runs"},
 	{"an iteration tells", "autocorrelation"},

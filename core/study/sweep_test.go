@@ -1,6 +1,7 @@
 package study
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/core/sweep/journal"
+	"github.com/psbench/psbench/internal/golden"
 )
 
 // swept is the folder of a sweep of two servers and a skipped third one, in which nothing has run.
@@ -22,6 +24,7 @@ func swept(t *testing.T, repeats int) (dir string, p *sweep.Plan) {
 	t.Helper()
 	dir = t.TempDir()
 	p = &sweep.Plan{
+		Name:     "made",
 		Axes:     []sweep.Axis{{Name: "server", Values: []string{"a", "b", "c"}}},
 		Binaries: []sweep.Binary{{Name: "psbench", Path: "/bin/psbench", SHA256: strings.Repeat("ab", 32)}},
 		Again:    true, Repeats: repeats, Seed: 7,
@@ -125,6 +128,11 @@ func TestSweep(t *testing.T) {
 	if d := cmp.Diff(config("server", "b"), s.Cells[1].Config); d != "" || s.Cells[2].Config != nil {
 		t.Error(d, s.Cells[2].Config)
 	}
+	var text bytes.Buffer
+	if err := s.Text(&text, TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	golden.Require(t, filepath.Join("testdata", "sweep.txt"), strings.NewReplacer(dir, "DIR", a, "A", b, "B").Replace(text.String()))
 	if d := cmp.Diff([]string{"3 runs failed and came to an end when repeated: only the repetition counts"}, s.Warnings); d != "" {
 		t.Error(d)
 	}
