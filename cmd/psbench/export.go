@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/psbench/psbench/core/export"
+	"github.com/psbench/psbench/core/folder"
+	"github.com/psbench/psbench/core/micro"
+	"github.com/psbench/psbench/core/study"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+func (a *app) exportCommand() *cobra.Command {
+	var format, metrics string
+	formats := exportFormats()
+	cmd := &cobra.Command{
+		Use:   "export PATH...",
+		Short: "Write recorded runs as CSV, JSON lines, Markdown or Go benchmarks",
+		Long: `export writes recorded runs to standard output for other programs: a sweep, or any
+number of folders that --out left and files that --json left. csv and jsonl have a row
+for each run and metric, with all values of the configuration, those of a sweep's axes
+first. markdown has a row for each run, with what differs between them. gobench is the
+format of Go's benchmarks, which benchstat reads, with the direction that is better.
+Of psbench comm it takes folders. Runs that did not come to their end are left out, and
+standard error says so.`,
+		Example: lines(
+			"psbench export sweep >runs.csv",
+			"psbench export --format gobench runs/1 runs/2 | benchstat -",
+			"psbench export --format markdown --metric throughput,time_per_batch sweep",
+		),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("export takes the folder of a sweep, or folders and files of runs, but none is given")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			chosen, err := choose("format", []string{format}, formats)
+			if err != nil {
+				return usageError{err}
+			}
+			t, err := tableOf(args)
+			if err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("metric") {
+				if err := t.Only(strings.Split(metrics, ",")); err != nil {
+					return usageError{err}
+				}
+			}
+			for _, w := range t.Warnings {
+				_, _ = fmt.Fprintf(a.stderr, "psbench: %s\n", quote.Lines(w))
+			}
+			if len(t.Rows) == 0 {
+				return fmt.Errorf("there is nothing to export: no run of %s that came to its end has a value", quote.Message(strings.Join(args, ", ")))
+			}
+			out := bufio.NewWriter(a.stdout)
+			if err := export.Formats[slices.Index(formats, chosen[0])].Write(t, out); err != nil {
+				return err
+			}
+			return out.Flush()
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", formats[0], "`FORMAT`: "+strings.Join(formats, ", "))
+	cmd.Flags().StringVar(&metrics, "metric", "", "metrics, as a `LIST`; all that runs have unless it is given")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func exportFormats() []string {
+	var names []string
+	for _, f := range export.Formats {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// tableOf reads what is at paths.
+func tableOf(paths []string) (*export.Table, error) {
+	t := &export.Table{}
+	var runs []string
+	for _, path := range paths {
+		if !folder.IsComm(path) {
+			runs = append(runs, path)
+		}
+	}
+	if len(runs) > 0 {
+		s, err := study.Load(runs)
+		if err != nil {
+			return nil, err
+		}
+		t.Add(s)
+	}
+	for _, path := range paths {
+		if folder.IsComm(path) {
+			r, err := micro.ReadFolder(path)
+			if err != nil {
+				return nil, err
+			}
+			t.AddComm(path, r)
+		}
+	}
+	return t, nil
+}
