@@ -24,6 +24,7 @@ import (
 func TestMain(m *testing.M) {
 	extendFabrics()
 	moveClock()
+	killAtPoint()
 	if servedOnTestEngine() || launch.Child(plugins.Builtin) {
 		return
 	}

@@ -32,12 +32,14 @@ type sweepFlags struct {
 	out           string
 	noAgain       bool
 	dryRun, yes   bool
-	extend, quiet bool
+	extend, retry bool
+	quiet         bool
 }
 
 // sweepOptions are those of the conducting of a sweep.
 type sweepOptions struct {
 	Extend bool // accept cells, and repeats, that the sweep did not have
+	Retry  bool // run what has failed once more
 	Quiet  bool
 }
 
@@ -76,6 +78,7 @@ same command goes on where it stopped.`,
 	}
 	a.addFlags(cmd, keys...)
 	f.add(cmd)
+	cmd.AddCommand(a.sweepStatusCommand())
 	return cmd
 }
 
@@ -88,6 +91,7 @@ func (f *sweepFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would run")
 	flags.BoolVar(&f.yes, "yes", false, fmt.Sprintf("accept more than %d cells", sweep.Many))
 	flags.BoolVar(&f.extend, "extend", false, "accept cells and repeats that the sweep in the folder did not have")
+	flags.BoolVar(&f.retry, "retry-failed", false, "run once more what has failed")
 	flags.BoolVar(&f.noAgain, "no-again", false, "run the baseline once in each round, and learn nothing of the noise")
 	flags.Bool("quiet", false, "show no progress")
 }
@@ -111,7 +115,7 @@ func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	return a.conductSweep(cmd.Context(), f.out, p, text, sweepOptions{Extend: f.extend, Quiet: f.quiet})
+	return a.conductSweep(cmd.Context(), f.out, p, text, sweepOptions{Extend: f.extend, Retry: f.retry, Quiet: f.quiet})
 }
 
 // spec is what the file and the flags specify.

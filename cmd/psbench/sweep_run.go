@@ -3,11 +3,70 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"github.com/psbench/psbench/core/report"
+	"github.com/psbench/psbench/core/study"
 	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/core/sweep/conduct"
+	"github.com/psbench/psbench/core/sweep/journal"
 )
 
-// conductSweep runs a plan in the folder of the sweep.
-func (a *app) conductSweep(context.Context, string, *sweep.Plan, []byte, sweepOptions) error {
-	return errors.New("this psbench plans sweeps, and runs none yet: give --dry-run")
+// sweepStep is called wherever psbench may be killed while it runs a sweep. Tests alone set it.
+var sweepStep func(point string)
+
+// conductSweep runs a plan in the folder of the sweep, or goes on with it; spec is the text of what
+// the plan was made of.
+func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec []byte, o sweepOptions) error {
+	defer hold(ctx)()
+	progress := report.NewProgress(a.stderr, a.terminal(a.stderr), o.Quiet)
+	runs := &report.Runs{Progress: progress}
+	err := conduct.Run(ctx, dir, p, conduct.Options{
+		Environ: withoutOptions(a.environ),
+		Spec:    spec,
+		Extend:  o.Extend,
+		Retry:   o.Retry,
+		Tell:    func(n conduct.News) { tellRun(runs, n) },
+		Ending:  func() func() { return bounded(ctx) },
+		Step:    sweepStep,
+	})
+	progress.Done()
+	if ended := new(conduct.EndedError); ctx.Err() != nil || err != nil && !errors.As(err, ended) {
+		return err
+	}
+	return errors.Join(err, a.showSweep(dir))
+}
+
+// showSweep prints what a sweep has come to so far.
+func (a *app) showSweep(dir string) error {
+	s, err := study.Load([]string{dir})
+	if err != nil {
+		return err
+	}
+	return s.Text(a.stdout, study.TextOptions{Width: widthOf(a.stdout)})
+}
+
+// tellRun tells of a run that has started or ended.
+func tellRun(runs *report.Runs, n conduct.News) {
+	run := report.OneRun{
+		Number: n.Number, Total: n.Total, Name: runName(n.Cell, n.Turn), SamplesPerSecond: n.SamplesPerSecond, Seconds: n.Seconds, Left: n.Left,
+	}
+	switch n.State {
+	case journal.Running:
+		runs.Start(run)
+	case journal.Failed:
+		run.Failed = n.Reason
+		fallthrough
+	case journal.Done:
+		runs.End(run)
+	}
+}
+
+// runName is a run for people.
+func runName(c sweep.Cell, t sweep.Turn) string {
+	again := ""
+	if t.Again {
+		again = " again"
+	}
+	return fmt.Sprintf("%s%s, round %d", c.Name, again, t.Round)
 }

@@ -39,7 +39,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	err := Run(t.Context(), dir, p, o)
-	if err == nil || err.Error() != "6 of 12 runs of the sweep "+dir+" failed; psbench sweep status says why" {
+	if err == nil || err.Error() != "6 of the 12 runs of the sweep "+dir+" failed; psbench sweep status says why" {
 		t.Errorf("it said %v", err)
 	}
 	for round := range 2 {
@@ -172,7 +172,7 @@ func TestInterrupted(t *testing.T) {
 			o.Ending = func() func() { return func() { ended++ } }
 			err := Run(ctx, dir, p, o)
 			watching.Wait()
-			want := "the sweep " + dir + " has ended early: interrupted; 0 of 1 run are done and 0 failed, and the same command goes on with the others"
+			want := "the sweep " + dir + " has ended early: interrupted; of its 1 run 0 are done and 0 failed, and the same command goes on with the others"
 			if !errors.Is(err, monitor.ErrInterrupted) || err.Error() != want || ended != 1 {
 				t.Errorf("it said %v and ended %d runs", err, ended)
 			}
@@ -194,12 +194,12 @@ func TestBudgets(t *testing.T) {
 	p := planOf(t, 5, "fail")
 	p.Budget.Failures = 2
 	err := Run(t.Context(), dir, p, options())
-	if want := "has ended early: 2 runs failed, which is its budget; 0 of 5 runs are done and 2 failed,"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "has ended early: 2 runs failed, which is its budget; of its 5 runs 0 are done and 2 failed,"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("it said %v", err)
 	}
 	p = planOf(t, 1, "wait")
 	p.Budget.Time = time.Second / 2
-	if err := Run(t.Context(), t.TempDir(), p, options()); err == nil || !strings.Contains(err.Error(), "has ended early: its budget of 500ms is used up; 0 of 1 run") {
+	if err := Run(t.Context(), t.TempDir(), p, options()); err == nil || !strings.Contains(err.Error(), "has ended early: its budget of 500ms is used up; of its 1 run 0 are done") {
 		t.Errorf("it said %v", err)
 	}
 	p = planOf(t, 1, "work")
@@ -318,7 +318,7 @@ func TestBinaryThatChanges(t *testing.T) {
 		}
 	}
 	want := "has ended early: binary " + other + " was changed: its SHA-256 was ba7816bf8f01 and is 88d4266fd4e6; restore it"
-	if err := Run(t.Context(), dir, p, o); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "2 of 3 runs are done") {
+	if err := Run(t.Context(), dir, p, o); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "of its 3 runs 2 are done") {
 		t.Errorf("it said %v", err)
 	}
 	if err := os.WriteFile(other, []byte("abc"), 0o600); err != nil {

@@ -31,6 +31,12 @@ type session struct {
 	failures int // in this session
 }
 
+// EndedError is of a sweep that began or went on and did not come to its end, or some of whose
+// runs failed. What it has so far stands.
+type EndedError struct{ error }
+
+func (e EndedError) Unwrap() error { return e.error }
+
 // errFull ends a sweep whose disk is full.
 var errFull = errors.New("the disk is full: make room")
 
@@ -47,7 +53,7 @@ func (s *session) run(ctx context.Context) error {
 		}
 	}
 	if failed := s.account.Counts()[journal.Failed]; failed > 0 {
-		return fmt.Errorf("%d of %s of the sweep %s failed; psbench sweep status says why", failed, plural(len(s.account)), quote.Word(s.dir))
+		return EndedError{fmt.Errorf("%d of the %s of the sweep %s failed; psbench sweep status says why", failed, plural(len(s.account)), quote.Word(s.dir))}
 	}
 	return nil
 }
@@ -58,8 +64,8 @@ func (s *session) ended(err error) error {
 		err = fmt.Errorf("%w (%w)", errFull, err)
 	}
 	counts := s.account.Counts()
-	return fmt.Errorf("the sweep %s has ended early: %w; %d of %s are done and %d failed, and the same command goes on with the others",
-		quote.Word(s.dir), err, counts[journal.Done], plural(len(s.account)), counts[journal.Failed])
+	return EndedError{fmt.Errorf("the sweep %s has ended early: %w; of its %s %d are done and %d failed, and the same command goes on with the others",
+		quote.Word(s.dir), err, plural(len(s.account)), counts[journal.Done], counts[journal.Failed])}
 }
 
 // turn takes the run at a place of the account to its end, unless it has one. An error ends the

@@ -1,0 +1,260 @@
+//go:build !race
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// tinySweep runs 2 cells 3 times, without the A/A cell.
+type tinySweep struct {
+	t    *testing.T
+	dir  string
+	temp string // its TMPDIR, by which its processes are known
+}
+
+func newTinySweep(t *testing.T) *tinySweep {
+	temp, err := os.MkdirTemp("", "ps") // not of the test, whose name is too long for sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(temp) })
+	return &tinySweep{t, filepath.Join(t.TempDir(), "sweep"), temp}
+}
+
+// start starts it, or goes on with it.
+func (s *tinySweep) start(said *bytes.Buffer, environ ...string) *exec.Cmd {
+	s.t.Helper()
+	cmd := &exec.Cmd{
+		Path: "/proc/self/exe",
+		Args: []string{
+			"psbench", "sweep", "--axis", "server=average,average_batch", "--repeats", "3", "--no-again", "--out", s.dir,
+			"--ntrainer", "2", "--nserver", "1", "--iterations", "2", "--warmup", "none",
+			"--set", "model.num_embeddings=100", "--set", "model.embedding_dim=100", "--set", "model.dense_input_size=100", "--set", "model.dense_output_size=100",
+		},
+		Env: append(os.Environ(), append(environ, "TMPDIR="+s.temp)...), Stderr: said,
+	}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd
+}
+
+// finish runs it to its end.
+func (s *tinySweep) finish() {
+	s.t.Helper()
+	var said bytes.Buffer
+	if err := s.start(&said).Wait(); err != nil {
+		s.t.Fatalf("it ended with %v: %s", err, said.String())
+	}
+}
+
+// killed waits for the end of psbench and of all that it left, and says whether it was killed.
+func (s *tinySweep) killed(cmd *exec.Cmd, said *bytes.Buffer) bool {
+	s.t.Helper()
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	killed := errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
+	if err != nil && !killed {
+		s.t.Fatalf("it ended with %v: %s", err, said.String())
+	}
+	for late := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		left := append(s.processes(), s.sockets()...)
+		if len(left) == 0 {
+			return killed
+		}
+		if time.Now().After(late) {
+			s.t.Fatalf("of a psbench that was killed %v are left", left)
+		}
+	}
+}
+
+// processes are those that have its TMPDIR.
+func (s *tinySweep) processes() (all []string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		if environ, err := os.ReadFile(file); err == nil && bytes.Contains(environ, []byte("TMPDIR="+s.temp+"\x00")) {
+			line, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+			all = append(all, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return all
+}
+
+// sockets are the folders that a run makes in its TMPDIR.
+func (s *tinySweep) sockets() []string {
+	names, _ := filepath.Glob(filepath.Join(s.temp, "*"))
+	return names
+}
+
+// done are the runs that are complete, and what tells the files of their results from others.
+func (s *tinySweep) done() map[string]string {
+	s.t.Helper()
+	files, _ := filepath.Glob(filepath.Join(s.dir, "runs/*/*/result.json"))
+	runs := map[string]string{}
+	for _, file := range files {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(file), "incomplete")); err == nil || strings.Contains(file, ".failed-") {
+			continue
+		}
+		info, err := os.Stat(file)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		runs[filepath.Dir(file)] = info.ModTime().String() + " " + strconv.FormatUint(info.Sys().(*syscall.Stat_t).Ino, 10)
+	}
+	return runs
+}
+
+// keeps fails the test if a run that was done is not as it was.
+func (s *tinySweep) keeps(before map[string]string, when string) map[string]string {
+	s.t.Helper()
+	after := s.done()
+	for run, was := range before {
+		if after[run] != was {
+			s.t.Errorf("%s, %s was repeated or lost", when, run)
+		}
+	}
+	return after
+}
+
+// structure is every file of a sweep by its name, but for what was moved aside and for journals.
+func (s *tinySweep) structure() (names []string) {
+	s.t.Helper()
+	aside := regexp.MustCompile(`\.failed-[0-9]+(/|$)`)
+	err := filepath.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
+		if name, _ := filepath.Rel(s.dir, path); err == nil && !e.IsDir() && !aside.MatchString(name) && !strings.HasPrefix(name, "journal/") {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return names
+}
+
+// status is what psbench says of it.
+func (s *tinySweep) status() string {
+	s.t.Helper()
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{"psbench", "sweep", "status", s.dir}, Env: os.Environ()}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+	return strings.ReplaceAll(string(out), s.dir, "SWEEP")
+}
+
+// A sweep that is killed at random moments, and at points that lie between two steps, goes on each
+// time: nothing that is done is repeated or lost, no process stays, and in the end its folder is as
+// that of a sweep that nobody disturbed. Points at which a run is a process that does next to
+// nothing, and all of them, are the tests' of core/sweep/conduct.
+func TestSweepIsKilled(t *testing.T) {
+	t.Parallel()
+	undisturbed := newTinySweep(t)
+	start := time.Now()
+	undisturbed.finish()
+	takes := time.Since(start)
+	want, status := undisturbed.structure(), undisturbed.status()
+	const all = "sweep SWEEP: 6 runs of 2 cells in 3 rounds\n0 waiting, 0 running, 6 done, 0 failed; 0 cells skipped\n"
+	if status != all {
+		t.Errorf("it is\n%swant\n%s", status, all)
+	}
+	moments, points := 20, 60
+	if testing.Short() {
+		moments, points = 3, 1
+	}
+	same := func(s *tinySweep, how string) {
+		if d := cmp.Diff(want, s.structure()); d != "" {
+			t.Errorf("after it was killed %s (-undisturbed +killed):\n%s", how, d)
+		}
+		if got := s.status(); got != status {
+			t.Errorf("after it was killed %s it is\n%s", how, got)
+		}
+	}
+	s := newTinySweep(t)
+	var before map[string]string
+	for range moments {
+		moment := rand.N(takes / 2)
+		var said bytes.Buffer
+		cmd := s.start(&said)
+		time.AfterFunc(moment, func() { _ = cmd.Process.Kill() })
+		ended := !s.killed(cmd, &said)
+		before = s.keeps(before, "killed after "+moment.String())
+		if ended || len(before) == 6 {
+			s.finish()
+			same(s, "at random moments")
+			s, before = newTinySweep(t), nil
+		}
+	}
+	s.finish()
+	s.keeps(before, "killed at random moments")
+	same(s, "at random moments")
+	for i := range points {
+		point := 1 + i
+		if testing.Short() {
+			point = 1 + rand.IntN(30)
+		}
+		s := newTinySweep(t)
+		var said bytes.Buffer
+		if !s.killed(s.start(&said, killVariable+"="+strconv.Itoa(point)), &said) {
+			break
+		}
+		before := s.done()
+		s.finish()
+		s.keeps(before, "killed at point "+strconv.Itoa(point))
+		same(s, "at point "+strconv.Itoa(point))
+	}
+}
+
+// Ctrl-C ends a sweep, and its run with it, at once; who asks meanwhile is told who runs it.
+func TestSweepIsInterrupted(t *testing.T) {
+	t.Parallel()
+	s := newTinySweep(t)
+	var said bytes.Buffer
+	cmd := s.start(&said)
+	for late := time.Now().Add(patience); len(s.sockets()) == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatal("no run began")
+		}
+	}
+	if got, want := s.status(), "run by process "+strconv.Itoa(cmd.Process.Pid)+" on "; !strings.Contains(got, want) || !strings.Contains(got, "1 running") {
+		t.Errorf("it is\n%swant %s", got, want)
+	}
+	var second bytes.Buffer
+	if err := s.start(&second).Wait(); err == nil || !strings.Contains(second.String(), " is run by process "+strconv.Itoa(cmd.Process.Pid)) {
+		t.Errorf("a second psbench says %v: %s", err, second.String())
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitSignal || !strings.Contains(said.String(), "has ended early: interrupted; ") {
+		t.Errorf("it ended with %v: %s", err, said.String())
+	}
+	if left := slices.Concat(s.processes(), s.sockets()); len(left) > 0 {
+		t.Errorf("it left %v", left)
+	}
+	before := s.done()
+	s.finish()
+	s.keeps(before, "interrupted")
+	if len(s.done()) != 6 {
+		t.Errorf("%d runs are done", len(s.done()))
+	}
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/core/sweep/conduct"
+	"github.com/psbench/psbench/core/sweep/journal"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+func (a *app) sweepStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status FOLDER",
+		Short: "Say how far a sweep is, what failed and who runs it",
+		Long: `status reads the folder of a sweep and says how many runs are in which state, why some
+failed, which cells are skipped, who runs the sweep and how long that will take. It
+disturbs nobody who does.`,
+		Example: lines("psbench sweep status study"),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("status takes the folder of one sweep, but %s given", given(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if !sweep.IsSweep(args[0]) {
+				return fmt.Errorf("%s is not the folder of a sweep: it has no %s", quote.Word(args[0]), sweep.PlanFile)
+			}
+			s, err := conduct.StatusOf(args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(func(p *screen.Page) error { return printStatus(p, args[0], s) })
+		},
+	}
+}
+
+func printStatus(p *screen.Page, dir string, s *conduct.Status) error {
+	p.Line(0, fmt.Sprintf("sweep %s: %s of %s in %s", quote.Word(dir),
+		plural(len(s.Account), "run"), plural(len(s.Plan.Running()), "cell"), plural(s.Plan.Repeats, "round")))
+	skipped := 0
+	for _, c := range s.Plan.Cells {
+		if c.Skipped != "" {
+			skipped++
+		}
+	}
+	counts := s.Account.Counts()
+	var states []string
+	for _, state := range []journal.State{journal.Waiting, journal.Running, journal.Done, journal.Failed} {
+		states = append(states, fmt.Sprintf("%d %s", counts[state], state))
+	}
+	p.Line(0, strings.Join(states, ", ")+"; "+plural(skipped, "cell")+" "+string(journal.Skipped))
+	switch {
+	case s.Holder != nil:
+		p.Line(0, "run by "+s.Holder.String())
+	case counts[journal.Waiting] > 0:
+		p.Line(0, "nobody runs it; the command that began it goes on")
+	}
+	if s.Left > 0 {
+		p.Line(0, about(s.Left)+" left")
+	}
+	var failed [][]string
+	for _, e := range s.Account {
+		if e.State == journal.Failed {
+			failed = append(failed, []string{e.Folder, runName(s.Plan.Cells[e.Cell], e.Turn), quote.Message(e.Reason)})
+		}
+	}
+	if len(failed) > 0 {
+		p.Line(0, "")
+		if err := p.Grid([]screen.Column{screen.Left("folder").Yields(1), screen.Left("failed"), screen.Left("reason")}, failed, false); err != nil {
+			return err
+		}
+	}
+	for _, line := range skippedLines(s.Plan) {
+		p.Line(0, line)
+	}
+	return nil
+}
