@@ -59,7 +59,7 @@ func measure[R outcome](ctx context.Context, a *app, opts option.Options, m meas
 		return none, err
 	}
 	res, err := m.run(ctx, progress, cluster.Options{
-		Output: outputOf(progress, opts, out), Ending: func() func() { return bounded(ctx) }, Kept: opts.JSON != "",
+		Output: outputOf(progress, opts, out), Ending: func() func() { return bounded(ctx) }, Kept: opts.JSON != "" || opts.Out != "",
 	})
 	progress.Done()
 	if res == none {

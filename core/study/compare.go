@@ -206,7 +206,7 @@ func (c *Comparison) differ(old, fresh *Cell) {
 			c.Differences = append(c.Differences, text)
 		}
 	}
-	for _, d := range old.Runs[0].Environment.Differences(fresh.Runs[0].Environment) {
+	for _, d := range old.Runs[0].differences(fresh.Runs[0]) {
 		add(fmt.Sprintf("%s: %s → %s", d.Name, d.Old, d.New))
 	}
 	if c.along {

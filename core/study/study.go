@@ -73,6 +73,13 @@ type Run struct {
 	// Warnings are what the run itself said, and what its iterations show.
 	Warnings    []string
 	Environment result.Environment
+	// Plugins are the programs that ran.
+	Plugins []result.Plugin
+}
+
+// differences are those of what two runs ran in, and of the programs.
+func (r *Run) differences(to *Run) []result.Difference {
+	return result.Differences(&result.Result{Environment: r.Environment, Plugins: r.Plugins}, &result.Result{Environment: to.Environment, Plugins: to.Plugins})
 }
 
 // Epoch is what training had led to after an epoch, from the start of the measured pass.
