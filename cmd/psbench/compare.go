@@ -50,7 +50,7 @@ if that cannot be told of one. docs/statistics.md explains all numbers.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.metric, "metric", study.Throughput, "`NAME` of what is compared")
+	flags.StringVar(&o.metric, "metric", "", "`NAME` of what is compared, by default that of the sweeps, or throughput")
 	flags.StringVar(&o.axis, "axis", "build", "`NAME` of the axis along which one sweep is compared")
 	flags.Var(&o.failAbove, "fail-above", "exit with status 1 if a cell is proven worse by more than this, with 3 if that cannot be told")
 	flags.Var(&o.sessionNoise, "session-noise", "what changes between sessions, for runs measured apart where psbench noise has not measured it")
@@ -66,11 +66,12 @@ func (a *app) compare(cmd *cobra.Command, args []string, o comparing) error {
 	if err := present(slices.Concat(old, fresh)); err != nil {
 		return err
 	}
-	metric, err := study.MetricOf(o.metric)
-	if err != nil {
-		return usageError{fmt.Errorf("--metric: %w", err)}
+	if o.metric != "" {
+		if _, err := study.MetricOf(o.metric); err != nil {
+			return usageError{fmt.Errorf("--metric: %w", err)}
+		}
 	}
-	c, err := a.comparison(cmd, old, fresh, metric, o)
+	c, err := a.comparison(cmd, old, fresh, o)
 	if err != nil {
 		return err
 	}
@@ -112,15 +113,23 @@ func present(paths []string) error {
 	return nil
 }
 
-func (a *app) comparison(cmd *cobra.Command, old, fresh []string, metric study.Metric, o comparing) (*study.Comparison, error) {
+func (a *app) comparison(cmd *cobra.Command, old, fresh []string, o comparing) (*study.Comparison, error) {
 	before, err := study.Load(old)
 	if err != nil {
 		return nil, err
 	}
 	if fresh == nil {
+		metric, err := study.MetricFor(o.metric, before)
+		if err != nil {
+			return nil, err
+		}
 		return before.Along(o.axis, metric)
 	}
 	after, err := study.Load(fresh)
+	if err != nil {
+		return nil, err
+	}
+	metric, err := study.MetricFor(o.metric, before, after)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +170,7 @@ func noiseFile(environ []string) string {
 	if user == "" {
 		return ""
 	}
-	return filepath.Join(filepath.Dir(user), "noise.json")
+	return filepath.Join(filepath.Dir(user), noiseName)
 }
 
 // verdict is the error that --fail-above asks for, nil if no cell is that much worse.

@@ -70,16 +70,20 @@ same command goes on where it stopped.`,
 		},
 		ValidArgs: sweep.Ready(),
 	}
-	var keys []string
+	a.addFlags(cmd, runKeys()...)
+	f.add(cmd)
+	cmd.AddCommand(a.sweepStatusCommand())
+	return cmd
+}
+
+// runKeys are the options that choose the experiment: all but those of its output.
+func runKeys() (keys []string) {
 	for _, o := range option.All() {
 		if o.Group != "output" {
 			keys = append(keys, o.Key)
 		}
 	}
-	a.addFlags(cmd, keys...)
-	f.add(cmd)
-	cmd.AddCommand(a.sweepStatusCommand())
-	return cmd
+	return keys
 }
 
 // add gives the command its flags.

@@ -266,3 +266,19 @@ func (c *Comparison) Fails(share float64) (proven, open []string) {
 	}
 	return proven, open
 }
+
+// MetricFor is the metric by which studies are compared: the one that is named, or that of their sweeps.
+func MetricFor(name string, studies ...*Study) (Metric, error) {
+	if name != "" {
+		return MetricOf(name)
+	}
+	by := &Study{Metric: Throughput}
+	for i, s := range studies {
+		metric := cmp.Or(s.Metric, Throughput)
+		if i > 0 && metric != by.Metric {
+			return Metric{}, fmt.Errorf("%s is compared by %s, but %s by %s: name one with --metric", by.Name, by.Metric, s.Name, metric)
+		}
+		by = &Study{Name: s.Name, Metric: metric}
+	}
+	return MetricOf(by.Metric)
+}

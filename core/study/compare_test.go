@@ -190,3 +190,24 @@ func TestFails(t *testing.T) {
 		}
 	}
 }
+
+func TestMetricFor(t *testing.T) {
+	plain, timed := &Study{Name: "A"}, &Study{Name: "B", Metric: TimePerBatch}
+	for _, c := range []struct {
+		name    string
+		studies []*Study
+		want    string
+	}{
+		{"", []*Study{plain, plain}, Throughput},
+		{"", []*Study{timed}, TimePerBatch},
+		{"", []*Study{timed, timed}, TimePerBatch},
+		{HeldOutLoss, []*Study{plain, timed}, HeldOutLoss},
+	} {
+		if m, err := MetricFor(c.name, c.studies...); err != nil || m.Name != c.want {
+			t.Errorf("%+v: %v, %v", c, m, err)
+		}
+	}
+	if _, err := MetricFor("", plain, timed); err == nil || err.Error() != "A is compared by throughput, but B by time_per_batch: name one with --metric" {
+		t.Error(err)
+	}
+}

@@ -68,11 +68,11 @@ func (c *Comparison) foot() []string {
 	}
 	lines := []string{
 		fmt.Sprintf("%d better, %d worse, and %d of which the runs cannot tell (~)", counts[judge.Better], counts[judge.Worse], counts[judge.CannotTell]),
-		fmt.Sprintf("proven: p < %g by the test of Mann and Whitney, corrected for %s by Holm's method, and medians that changed by more than %.2g %%",
-			judge.Alpha, count(len(c.Rows), "comparison"), 100*c.Floor.Change),
+		fmt.Sprintf("proven: p < %g by the test of Mann and Whitney, corrected for %s by Holm's method, and medians that changed by more than %s",
+			judge.Alpha, count(len(c.Rows), "comparison"), percent(c.Floor.Change)),
 	}
 	if c.Against != "" {
-		lines = append(lines, fmt.Sprintf("%.2g %%: %s", 100*c.Floor.Change, c.Against))
+		lines = append(lines, percent(c.Floor.Change)+": "+c.Against)
 	}
 	if slices.ContainsFunc(c.Rows, func(r CellChange) bool { return r.Needed > 0 }) {
 		lines = append(lines, "needed: runs on each side that would prove the change which the medians show, in 4 of 5 studies")

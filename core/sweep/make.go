@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,7 @@ func (m *Maker) begin(s *Spec) (*maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(axes) == 0 {
+	if len(axes) == 0 && !s.alone {
 		return nil, fmt.Errorf("%s: a sweep needs an axis at least, as in --axis server=average,average_batch", s.origin)
 	}
 	cells := 1
@@ -174,7 +175,7 @@ func (b *maker) cell(ctx context.Context, places []int) (Cell, error) {
 		c.Values = append(c.Values, v.label)
 		words = append(words, a.name+"="+v.label)
 	}
-	c.Name = strings.Join(words, " ")
+	c.Name = cmp.Or(strings.Join(words, " "), "the experiment")
 	b.experiments = append(b.experiments, "")
 	if c.Skipped = unwanted(c.Values, b.include, b.exclude); c.Skipped != "" {
 		return c, nil

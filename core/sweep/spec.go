@@ -35,6 +35,7 @@ type Spec struct {
 
 	origin string // what errors call it
 	axes   []axis // of flags, which come after those of Axes or replace them
+	alone  bool   // that there is no axis is meant
 }
 
 // Limits are a budget as a specification has it.
@@ -58,6 +59,9 @@ func ParseSpec(name string, data []byte) (*Spec, error) {
 
 // NewSpec is an empty specification, for axes of flags.
 func NewSpec() *Spec { return &Spec{origin: flagOrigin} }
+
+// Alone is a specification without axes: one experiment, and its A/A cell.
+func Alone(repeats int) *Spec { return &Spec{Repeats: repeats, origin: "the flags", alone: true} }
 
 // flagOrigin is what errors call a specification of flags.
 const flagOrigin = "--axis"

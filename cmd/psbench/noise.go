@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/psbench/psbench/core/monitor"
+	"github.com/psbench/psbench/core/report"
+	"github.com/psbench/psbench/core/study"
+	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/core/sweep/conduct"
+	"github.com/psbench/psbench/core/sweep/journal"
+	"github.com/psbench/psbench/internal/draft"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// noiseFlags are the flags of psbench noise that are no options of a run.
+type noiseFlags struct {
+	sessions, runs int
+	pause          time.Duration
+	out, metric    string
+	quiet          bool
+}
+
+// noiseName is the file of what was measured.
+const noiseName = "noise.json"
+
+// mostSessions bounds --sessions.
+const mostSessions = 1000
+
+func (a *app) noiseCommand() *cobra.Command {
+	f := &noiseFlags{}
+	cmd := &cobra.Command{
+		Use:   "noise",
+		Short: "Measure how runs of the same differ on this machine",
+		Long: `noise runs one experiment, which the flags of run choose, twice --runs times, each with
+fresh processes, and says how much the medians of equal runs differ: no smaller change
+should be believed. With --sessions it does so several times with a pause between, and
+says how much sessions differ, which is what compare must know of runs measured apart.
+
+It leaves what it found in noise.json of the folder --out, and for compare in a file
+beside the user's registry. The same command with the same --out goes on where it
+stopped. docs/statistics.md explains the numbers.`,
+		Example: lines(
+			"psbench noise",
+			"psbench noise --sessions 5 --pause 10m --out noise",
+			"psbench noise --runs 20 --model DLRM --ntrainer 4",
+		),
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.noise(cmd, f) },
+	}
+	a.addFlags(cmd, runKeys()...)
+	flags := cmd.Flags()
+	flags.IntVar(&f.sessions, "sessions", 1, "`N` groups of runs with a pause between")
+	flags.IntVar(&f.runs, "runs", sweep.DefaultRepeats, "`N` runs on each of the two sides of a session")
+	flags.DurationVar(&f.pause, "pause", time.Minute, "`TIME` between sessions")
+	flags.StringVar(&f.out, "out", "", "`FOLDER` that keeps the runs")
+	flags.StringVar(&f.metric, "metric", study.Throughput, "`NAME` of what is shown; all are kept")
+	flags.BoolVar(&f.quiet, "quiet", false, "show no progress")
+	_ = cmd.RegisterFlagCompletionFunc("metric", cobra.FixedCompletions(study.MetricNames(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// check refuses what cannot be measured.
+func (f *noiseFlags) check() error {
+	switch {
+	case f.sessions < 1 || f.sessions > mostSessions:
+		return usagef("--sessions is %d but must be from 1 to %d", f.sessions, mostSessions)
+	case f.runs < 2 || f.runs > sweep.MostRepeats:
+		return usagef("--runs is %d but must be from 2 to %d", f.runs, sweep.MostRepeats)
+	case f.pause < 0:
+		return usagef("--pause is %s but must not be negative", f.pause)
+	}
+	return nil
+}
+
+func (a *app) noise(cmd *cobra.Command, f *noiseFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	metric, err := study.MetricOf(f.metric)
+	if err != nil {
+		return usageError{fmt.Errorf("--metric: %w", err)}
+	}
+	p, err := a.plan(cmd, sweep.Alone(f.runs), false)
+	if err != nil {
+		return err
+	}
+	defer hold(cmd.Context())()
+	dir := f.out
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "psbench-noise-*"); err != nil {
+			return fmt.Errorf("no folder for the runs can be made: %w", draft.Cause(err))
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+	}
+	n := &study.Noise{}
+	for i := range f.sessions {
+		if err := a.session(cmd.Context(), n, p, dir, i, f); err != nil {
+			return err
+		}
+	}
+	if err := n.Text(a.stdout, metric, widthOf(a.stdout)); err != nil {
+		return err
+	}
+	return a.keepNoise(n, f.out)
+}
+
+// session measures one, unless it was measured before, and adds it to n.
+func (a *app) session(ctx context.Context, n *study.Noise, p *sweep.Plan, dir string, i int, f *noiseFlags) error {
+	folder := filepath.Join(dir, fmt.Sprintf("session-%d", i+1))
+	if i > 0 && !sweep.IsSweep(folder) {
+		select {
+		case <-time.After(f.pause):
+		case <-ctx.Done():
+			return monitor.ErrInterrupted
+		}
+	}
+	p.Seed = uint64(i)                              // #nosec G115 -- not negative
+	if err := os.MkdirAll(dir, 0o777); err != nil { // #nosec G301 -- the user's umask
+		return fmt.Errorf("folder %s cannot be made: %w", quote.Word(dir), draft.Cause(err))
+	}
+	progress := report.NewProgress(a.stderr, a.terminal(a.stderr), f.quiet)
+	err := conduct.Run(ctx, folder, p, conduct.Options{
+		Environ: withoutOptions(a.environ),
+		Tell: func(news conduct.News) {
+			if news.State == journal.Running {
+				progress.Phase(fmt.Sprintf("session %d of %d: run %d of %d", i+1, f.sessions, news.Number, news.Total))
+			}
+		},
+		Ending: func() func() { return bounded(ctx) },
+	})
+	progress.Done()
+	if err != nil {
+		return err
+	}
+	s, err := study.Load([]string{folder})
+	if err != nil {
+		return err
+	}
+	return n.Add(s)
+}
+
+// keepNoise leaves what was measured in the folder that keeps the runs, if any, and, where it says what
+// changes between sessions, for compare.
+func (a *app) keepNoise(n *study.Noise, dir string) error {
+	if dir != "" {
+		if err := n.Write(filepath.Join(dir, noiseName)); err != nil {
+			return err
+		}
+	}
+	path := noiseFile(a.environ)
+	if len(n.Sessions) < 2 || path == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // #nosec G301 -- as that of the user's registry
+		return fmt.Errorf("folder %s cannot be made: %w", quote.Word(filepath.Dir(path)), draft.Cause(err))
+	}
+	if err := n.Write(path); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.stdout, "psbench compare takes this from %s\n", quote.Word(path))
+	return err
+}
