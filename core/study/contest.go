@@ -34,7 +34,7 @@ type rival struct {
 func isWork(axis string) bool {
 	for key := range strings.SplitSeq(axis, "+") {
 		kind, _, _ := strings.Cut(key, ".")
-		if slices.Contains([]string{"model", "data", "create_criterion", "preprocess_data"}, kind) {
+		if slices.Contains([]string{"model", "data", "create_criterion", "preprocess_data", "operation", "bytes", "sparse", "mode"}, kind) {
 			return true
 		}
 	}

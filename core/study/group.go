@@ -28,6 +28,7 @@ type recorded struct {
 	config map[string]string
 	chosen map[string]bool // which values somebody gave
 	order  []string        // of the keys
+	comm   bool            // it is a row of psbench comm
 }
 
 // record is what is kept of a result.

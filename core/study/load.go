@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/psbench/psbench/core/folder"
+	"github.com/psbench/psbench/core/micro"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/internal/quote"
@@ -26,33 +28,49 @@ func Load(paths []string) (*Study, error) {
 			return nil, fmt.Errorf("%s is the folder of a sweep, which is a study by itself, but %d paths are given: name it alone", quote.Word(path), len(paths))
 		}
 	}
-	runs := make([]recorded, len(paths))
-	errs := each(len(paths), func(i int) error {
-		r, err := folder.Read(paths[i])
-		if err == nil {
-			runs[i] = record(paths[i], r)
-		}
+	runs := make([][]recorded, len(paths))
+	errs := each(len(paths), func(i int) (err error) {
+		runs[i], err = read(paths[i])
 		return err
 	})
-	var read []recorded
 	var warnings []string
-	for i, err := range errs {
+	for _, err := range errs {
 		if err != nil {
 			warnings = append(warnings, err.Error())
-			continue
 		}
-		read = append(read, runs[i])
 	}
-	if len(read) == 0 {
+	all := slices.Concat(runs...)
+	if len(all) == 0 {
 		return nil, errs[0]
+	}
+	for _, rec := range all {
+		if rec.comm != all[0].comm {
+			return nil, fmt.Errorf("%s and %s have nothing in common: one is of a run, the other of psbench comm", quote.Word(all[0].run.Folder), quote.Word(rec.run.Folder))
+		}
 	}
 	name := quote.Word(paths[0])
 	if len(paths) > 1 {
-		name = fmt.Sprintf("%d runs", len(read))
+		name = fmt.Sprintf("%d runs", len(all))
 	}
-	s := group(name, read)
+	s := group(name, all)
 	s.Warnings = append(s.Warnings, warnings...)
 	return s, nil
+}
+
+// read reads what a path has: a run, or the rows of psbench comm.
+func read(path string) ([]recorded, error) {
+	if folder.IsComm(path) {
+		r, err := micro.ReadFolder(path)
+		if err != nil {
+			return nil, err
+		}
+		return recordRows(path, r)
+	}
+	r, err := folder.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return []recorded{record(path, r)}, nil
 }
 
 // Of is a study of results that are in memory.

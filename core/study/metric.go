@@ -38,6 +38,7 @@ const (
 	Compute      = "compute_share"
 	Waiting      = "waiting_share"
 	Moving       = "moving_share"
+	CommTime     = "comm_time"
 )
 
 // Metrics are those that runs may have.
@@ -64,6 +65,9 @@ var Metrics = []Metric{
 	{"time_straggler", "ms", Lower, "what trainers that came last cost the others, in the mean of the iterations"},
 	{"peak_memory", "MiB", Lower, "peak resident memory of all processes, added"},
 	{"start", "ms", Lower, "from the start of psbench to the first iteration"},
+	{CommTime, "µs", Lower, "of psbench comm: median latency of an operation, of all ranks and rounds"},
+	{"algbw", "GB/s", Higher, "of psbench comm: bytes of the bucket in that time"},
+	{"busbw", "GB/s", Higher, "of psbench comm: bytes that the busiest link must carry in that time"},
 }
 
 // MetricOf finds a metric by its name.

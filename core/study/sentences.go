@@ -38,7 +38,9 @@ func (s *Study) Sentences(m Metric, target string) ([]Sentence, error) {
 			break
 		}
 		add(labelOf(m), o.winner())
-		add("loss", o.lossText())
+		if m.Name != CommTime { // which trains nothing
+			add("loss", o.lossText())
+		}
 		add("limit", o.limit())
 	}
 	if m.Name == Throughput {
@@ -172,8 +174,10 @@ func (o *contest) toTell(r rival) string {
 	switch needed := r.change.Needed; {
 	case o.none != nil:
 		return fmt.Sprintf("without a noise floor, of which %d runs of the baseline give none, nothing is proven", o.of)
-	case r.change.Change == 0 || needed > judge.MostNeeded:
-		return "they are so near that no number of runs worth while would tell them apart"
+	case r.change.Change == 0:
+		return "they are equal, which more runs do not tell apart"
+	case needed > judge.MostNeeded:
+		return fmt.Sprintf("that is so little beside the noise that %d runs of each would not tell", judge.MostNeeded)
 	case needed > 0:
 		return fmt.Sprintf("some %d runs of each would tell, if the difference is there (now %d)", needed, have)
 	}

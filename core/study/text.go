@@ -58,11 +58,16 @@ func (s *Study) Text(w io.Writer, o TextOptions) error {
 	return err
 }
 
-// metric is the one that is asked for, or that the study is compared by.
+// metric is the one that is asked for, or that the study is compared by; of psbench comm the time.
 func (s *Study) metric(name string) (Metric, error) {
 	for _, n := range []string{name, s.Metric} {
 		if n != "" {
 			return MetricOf(n)
+		}
+	}
+	if runs := s.allRuns(); len(runs) > 0 {
+		if _, ok := runs[0].Values[CommTime]; ok {
+			return MetricOf(CommTime)
 		}
 	}
 	return MetricOf(Throughput)
@@ -169,7 +174,7 @@ func (s *Study) row(r Row, m Metric, change string) (cells []string, withheld bo
 		shorts = append(shorts, fmt.Sprintf("%d waiting", c.Waiting))
 	}
 	p99 := "-"
-	withheld = len(c.Runs) > 0
+	withheld = slices.ContainsFunc(c.Runs, func(r *Run) bool { return r.Iterations > 0 })
 	if values := c.Of(P99); len(values) > 0 && len(values) == len(c.Runs) {
 		p99, withheld = number(judge.Of(values).Median), false
 	}
