@@ -122,7 +122,8 @@ func cellList(cells []string) string {
 }
 
 func timeLines(p *sweep.Plan) []string {
-	var known, runs time.Duration
+	var known time.Duration
+	runs := 0
 	for _, turn := range p.Turns(0) {
 		if e := p.Cells[turn.Cell].Expected; e > 0 {
 			known, runs = known+e, runs+1
@@ -130,11 +131,11 @@ func timeLines(p *sweep.Plan) []string {
 	}
 	all := p.Runs() / p.Repeats
 	line := fmt.Sprintf("%s in %s", plural(p.Runs(), "run"), plural(p.Repeats, "round"))
-	total := known * time.Duration(p.Repeats)
+	total := known.Seconds() * float64(p.Repeats)
 	switch {
 	case runs == 0:
 		line += "; how long they take is known once some ran"
-	case int(runs) < all:
+	case runs < all:
 		line += fmt.Sprintf(", %s at least: how long some take is known once they ran", about(total))
 	default:
 		line += ", " + about(total)
@@ -146,14 +147,17 @@ func timeLines(p *sweep.Plan) []string {
 }
 
 // about is a time as exactly as it can be told before.
-func about(d time.Duration) string {
+func about(seconds float64) string {
+	const minute, hour, day = 60, 3600, 24 * 3600
 	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("about %d s", int(d.Round(time.Second).Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("about %d min", int(d.Round(time.Minute).Minutes()))
+	case seconds < minute:
+		return fmt.Sprintf("about %.0f s", seconds)
+	case seconds < 2*hour:
+		return fmt.Sprintf("about %.0f min", seconds/minute)
+	case seconds < 3*day:
+		return fmt.Sprintf("about %.1f h", seconds/hour)
 	default:
-		return fmt.Sprintf("about %.1f h", d.Hours())
+		return fmt.Sprintf("about %.0f days", seconds/day)
 	}
 }
 

@@ -65,7 +65,7 @@ func printStatus(p *screen.Page, dir string, s *conduct.Status) error {
 		p.Line(0, "nobody runs it; the command that began it goes on")
 	}
 	if s.Left > 0 {
-		p.Line(0, about(s.Left)+" left")
+		p.Line(0, about(s.Left.Seconds())+" left")
 	}
 	var failed [][]string
 	for _, e := range s.Account {

@@ -144,6 +144,11 @@ func (p *Plan) flat(c Cell) map[string]string {
 	for _, kind := range []string{"model", "data"} { // whose configuration says an id
 		out["class of "+kind] = c.Parts[kind]
 	}
+	for name, words := range c.Parts {
+		if strings.HasPrefix(name, pluginPrefix) {
+			out[name] = words
+		}
+	}
 	for _, b := range p.Binaries {
 		if b.Path == c.Binary || slices.Contains(c.Plugins, b.Path) {
 			out["binary "+b.Name] = "sha256 " + b.SHA256[:12]

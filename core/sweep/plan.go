@@ -2,6 +2,8 @@
 // plan of cells, checked before anything runs, and the plan is a file that a sweep is held to.
 package sweep
 
+//go:generate go test -run TestSchema -update .
+
 import (
 	"slices"
 	"time"

@@ -51,9 +51,7 @@ func (b *maker) checkBase() error {
 		base = map[string]any{}
 	}
 	if _, given := base[checkKey]; !given && (b.spec.Check == nil || *b.spec.Check) {
-		if _, can := option.Of(checkKey); can {
-			base[checkKey] = true
-		}
+		base[checkKey] = true
 	}
 	b.Sources.Base = &config.Layer{Origin: "base of " + b.spec.origin, Values: base}
 	return err

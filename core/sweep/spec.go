@@ -22,7 +22,7 @@ type Spec struct {
 	Name      string           `json:"name,omitempty" doc:"what the sweep is called"`
 	Question  string           `json:"question,omitempty" doc:"what it is to answer, in a sentence"`
 	Base      map[string]any   `json:"base,omitempty" doc:"values that all cells have, as a configuration file has them"`
-	Axes      []map[string]any `json:"axes" doc:"what differs between cells; the last axis changes fastest"`
+	Axes      []map[string]any `json:"axes" jsonschema:"required" doc:"what differs between cells; the last axis changes fastest"`
 	Include   []map[string]any `json:"include,omitempty" doc:"rules: only cells that one of them fits are run"`
 	Exclude   []map[string]any `json:"exclude,omitempty" doc:"rules: cells that one of them fits are not run"`
 	Repeats   int              `json:"repeats,omitempty" jsonschema:"minimum=1,maximum=1000000" doc:"rounds: runs of every cell; 10 by default"`

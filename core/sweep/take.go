@@ -8,9 +8,12 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/executable"
+	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
 )
@@ -21,16 +24,40 @@ func (b *maker) take(c *Cell, exp *config.Experiment) error {
 	if c.Config, err = fileOf(exp.Values); err != nil {
 		return err
 	}
-	c.Parts = map[string]string{}
-	for kind, part := range exp.Parts {
-		c.Parts[string(kind)] = part.Key
-	}
-	for kind, key := range exp.InTrainer {
-		c.Parts[string(kind)] = key
-	}
+	c.Parts = partsOf(exp.Parts, exp.InTrainer)
 	c.Plugins, err = b.plugins(exp.Parts)
 	b.plan.Binaries = b.builds.binaries
 	return err
+}
+
+// partsOf are the keys of parts by kind, and the arguments of the plugins that they are of.
+func partsOf(parts map[sdk.Kind]config.Part, inTrainer map[sdk.Kind]string) map[string]string {
+	keys := map[string]string{}
+	for kind, part := range parts {
+		keys[string(kind)] = part.Key
+		if words := argumentsOf(part.Plugin); words != "" {
+			keys[pluginPrefix+part.Plugin.Name] = words
+		}
+	}
+	for kind, key := range inTrainer {
+		keys[string(kind)] = key
+	}
+	return keys
+}
+
+// pluginPrefix begins the names, beside the kinds of parts, of plugins with arguments.
+const pluginPrefix = "arguments of plugin "
+
+// argumentsOf are those of a plugin's program; of a file its name, since it has a checksum.
+func argumentsOf(p registry.Plugin) string {
+	var words []string
+	for _, argument := range p.Command[min(1, len(p.Command)):] {
+		if executable.NamesFile(argument) {
+			argument = filepath.Base(argument)
+		}
+		words = append(words, argument)
+	}
+	return strings.Join(words, " ")
 }
 
 // plugins are the files that the plugins of parts run.
@@ -102,8 +129,6 @@ func (b *maker) matters(c Cell, exp *config.Experiment) (Cell, error) {
 	if exp.Links.Server || exp.Service != sdk.ServiceGradients {
 		return c, nil
 	}
-	c.Parts = maps.Clone(c.Parts)
-	delete(c.Parts, string(sdk.KindServer))
 	delete(c.Config, "server")
 	delete(c.Config, "nserver")
 	if set, ok := c.Config["set"].(map[string]any); ok {
@@ -113,6 +138,7 @@ func (b *maker) matters(c Cell, exp *config.Experiment) (Cell, error) {
 	}
 	parts := maps.Clone(exp.Parts)
 	delete(parts, sdk.KindServer)
+	c.Parts = partsOf(parts, exp.InTrainer)
 	var err error
 	c.Plugins, err = b.plugins(parts)
 	return c, err

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench"
+	"github.com/psbench/psbench/comm/fabric"
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/executable"
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/sdk"
+)
+
+// makerOf makes plans, and counts what it asks of plugins.
+func makerOf(t testing.TB, asked map[string]int) *sweep.Maker {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if program, err = executable.Resolve(program); err != nil {
+		t.Fatal(err)
+	}
+	return &sweep.Maker{
+		Registry: func(c *config.Config) (*registry.Registry, error) { return c.LoadRegistry(psbench.Registry, "") },
+		Catalogue: func(ctx context.Context, p registry.Plugin) ([]sdk.Part, error) {
+			asked[p.Name]++
+			return catalogue(ctx, p)
+		},
+		Program: program,
+	}
+}
+
+// specOf is a specification of these axes.
+func specOf(t testing.TB, text string, axes ...string) *sweep.Spec {
+	t.Helper()
+	spec, err := sweep.ParseSpec("the test", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, axis := range axes {
+		if err := spec.AddAxis(axis); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return spec
+}
+
+func TestReadySweeps(t *testing.T) {
+	want := map[string]int{"hooks": 8, "scaling": 11, "servers": 12, "transports": 8}
+	got := map[string]int{}
+	for _, name := range sweep.Ready() {
+		spec, err := sweep.OpenSpec(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := makerOf(t, map[string]int{}).Make(t.Context(), spec)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got[name] = len(p.Running())
+		if spec.Name != name || !strings.HasSuffix(spec.Question, "?") || len(p.Warnings) > 0 {
+			t.Errorf("%s is called %s, asks %q and warns of %q", name, spec.Name, spec.Question, p.Warnings)
+		}
+		for _, c := range p.Cells {
+			if c.Runs() && (c.Expected == 0 || c.Config["check"] != true) {
+				t.Errorf("%s: nobody knows how long cell %s takes, or it is not checked", name, c.Name)
+			}
+		}
+		if name == "transports" {
+			transports := p.Axes[1].Values
+			for _, f := range fabric.Names() {
+				if !slices.Contains(transports, f) && f != "delayed" {
+					t.Errorf("%s leaves out %s", name, f)
+				}
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Cells by the hundred ask every plugin once, and each has the files of the plugins that it uses.
+func TestSweepOfAPlugin(t *testing.T) {
+	asked := map[string]int{}
+	file := withTestPlugin(t)[1]
+	text, err := json.Marshal(map[string]any{"base": map[string]any{"registry": []string{file}}, "axes": []any{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := specOf(t, string(text), "server=average,slipping,echo", "ddp_hook=rpc,allreduce", "ntrainer=1..10", "batch_size=1,2")
+	m := makerOf(t, asked)
+	p, err := m.Make(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int{"builtin": 1, "test": 1}, asked); diff != "" {
+		t.Error(diff)
+	}
+	if len(p.Cells) != 120 || len(p.Running()) != 80 {
+		t.Errorf("there are %d cells, of which %d run", len(p.Cells), len(p.Running()))
+	}
+	for _, c := range p.Cells {
+		own, same := c.Values[0] != "average", c.Values[0] != "average" && c.Values[1] == "allreduce"
+		if (len(c.Plugins) > 0) != own || (c.Same != "") != same {
+			t.Fatalf("cell %s uses %q, and is the same as %q", c.Name, c.Plugins, c.Same)
+		}
+	}
+	dir := t.TempDir()
+	if err := p.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	read, err := sweep.Read(dir)
+	if diff := cmp.Diff(p, read); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
+
+// Two registry files that name a plugin alike are two builds of it.
+func TestSweepOfBuildsOfAPlugin(t *testing.T) {
+	t.Chdir(t.TempDir())
+	first, err := os.ReadFile(withTestPlugin(t)[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := strings.Replace(string(first), testPluginArgument+`"`, testPluginArgument+`", "--again"`, 1)
+	for name, text := range map[string]string{"old.json": string(first), "same.json": string(first), "new.json": second} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := makerOf(t, map[string]int{}).Make(t.Context(), specOf(t, `{"axes": []}`, "build=old.json,same.json,new.json", "server=slipping"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Cells[0].Same != "" || p.Cells[1].Same != p.Cells[0].ID || p.Cells[2].Same != "" {
+		t.Errorf("the cells are %+v", p.Cells)
+	}
+	path, _ := p.Cells[2].Config["registry"].([]any)
+	if len(path) != 1 || !filepath.IsAbs(path[0].(string)) {
+		t.Errorf("the registry of a cell is %v", path)
+	}
+}
+
+func BenchmarkPlan(b *testing.B) {
+	for b.Loop() {
+		if _, err := makerOf(b, map[string]int{}).Make(b.Context(), specOf(b, `{"axes": []}`, "server=average,average_batch", "ntrainer=1..100")); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
