@@ -1,6 +1,7 @@
 package checked
 
 import (
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -23,13 +24,13 @@ type Keeper struct {
 	seed    uint64
 	spentNS atomic.Int64
 	counted atomic.Int64 // operations
+	stride  atomic.Int64 // changed with mu held
 
-	mu     sync.Mutex
-	links  []*link
-	slots  []slot
-	free   []*slot
-	stride int64
-	full   bool // with what one iteration needs
+	mu    sync.Mutex
+	links []*link
+	slots []slot
+	free  []*slot
+	full  bool // with what one iteration needs
 }
 
 // slot has room for one exchange. It is its operation's comm.Ender.
@@ -54,6 +55,9 @@ const (
 // NewKeeper makes the keeper of a process, with all of its memory.
 func NewKeeper(seed uint64) *Keeper {
 	memory := make([]byte, KeptBytes)
+	for i := 0; i < len(memory); i += os.Getpagesize() {
+		memory[i] = 0 // has the page there before the pass
+	}
 	k := &Keeper{seed: seed, slots: make([]slot, KeptBytes/(2*SliceBytes))}
 	k.free = make([]*slot, 0, len(k.slots))
 	for i := range k.slots {
@@ -73,7 +77,8 @@ func (k *Keeper) Reset() {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.stride, k.full, k.free = 1, false, k.free[:0]
+	k.stride.Store(1)
+	k.full, k.free = false, k.free[:0]
 	k.spentNS.Store(0)
 	k.counted.Store(0)
 	for _, l := range k.links {
@@ -85,11 +90,14 @@ func (k *Keeper) Reset() {
 	}
 }
 
+// passesOver says that the operations of a batch are not kept, nor those after it of the same batch.
+func (k *Keeper) passesOver(batch int64) bool { return batch&(k.stride.Load()-1) != 0 }
+
 // take gives room for an exchange of a batch; nil if it is not to be kept.
 func (k *Keeper) take(batch int64) *slot {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for !k.full && batch%k.stride == 0 {
+	for !k.full && !k.passesOver(batch) {
 		if n := len(k.free); n > 0 {
 			s := k.free[n-1]
 			k.free, s.state = k.free[:n-1], pending
@@ -103,11 +111,11 @@ func (k *Keeper) take(batch int64) *slot {
 
 // thin doubles the stride.
 func (k *Keeper) thin() {
-	k.stride *= 2
+	k.stride.Store(2 * k.stride.Load())
 	some := false
 	for i := range k.slots {
 		s := &k.slots[i]
-		if s.Batch%k.stride == 0 {
+		if !k.passesOver(s.Batch) {
 			continue
 		}
 		some = true
@@ -139,9 +147,13 @@ func (s *slot) settle(whole bool) {
 
 // begin keeps what is about to be given to a link. It gives nil where that is not kept.
 func (l *link) begin(o record.Operation, batch int64, b *tensor.Bucket, root int) *slot {
-	k, start := l.keeper, comm.Now()
-	defer k.spend(start)
+	k := l.keeper
 	k.counted.Add(1)
+	if k.passesOver(batch) {
+		return nil
+	}
+	start := comm.Now()
+	defer k.spend(start)
 	number, ok := l.number(batch, b.Index)
 	if !ok || b.Elements == 0 {
 		return nil
