@@ -88,7 +88,7 @@ func (s *session) report(err error) {
 		return
 	}
 	s.result.Environment.CaptureGPUs()
-	if s.kept {
+	if s.kept && err == nil {
 		s.result.Environment.CaptureCopy()
 	}
 	cluster.CompletePlugins(s.result.Plugins, s.all, true)

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/psbench/psbench/core/machine"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/internal/quote"
@@ -90,7 +91,9 @@ func information(w *screen.Page, e result.Environment) {
 	title(w, "information")
 	line(w, "psbench", fmt.Sprintf("%s, commit %s, %s, %s/%s, kernel %s", e.Psbench, e.Commit, e.Go, e.OS, e.Arch, e.Kernel))
 	line(w, "CPU", fmt.Sprintf("%s, %s, kernels %s", e.CPU, count(e.Cores, "core"), e.SIMD))
-	line(w, "memory", fmt.Sprintf("%d MiB", e.MemoryMiB))
+	line(w, "", tuning(e.Facts))
+	line(w, "memory", fmt.Sprintf("%d MiB%s", e.MemoryMiB, bandwidth(e.Copy)))
+	line(w, "limits", limits(e.Limits))
 	for _, b := range e.BLAS {
 		line(w, "BLAS", quote.Message(describeBLAS(b))) // what plugins say
 	}
@@ -102,6 +105,40 @@ func information(w *screen.Page, e result.Environment) {
 	}
 	topology(w, e.GPUTopology)
 	w.Line(0, "")
+}
+
+// tuning says which CPUs may be used, how they are tuned and what caches they have.
+func tuning(f machine.Facts) string {
+	var parts []string
+	if f.Affinity != "" {
+		parts = append(parts, "CPUs "+f.Affinity)
+	}
+	if f.Governor != "" {
+		parts = append(parts, "governor "+f.Governor)
+	}
+	for _, c := range f.Caches {
+		parts = append(parts, c.String())
+	}
+	return quote.Message(strings.Join(parts, ", "))
+}
+
+func bandwidth(c *machine.Copy) string {
+	if c == nil {
+		return ""
+	}
+	return fmt.Sprintf(", which %s copied at %.1f GB/s", count(c.Cores, "core"), c.GBps)
+}
+
+// limits are those of cgroups, "" without any.
+func limits(l *machine.Limits) string {
+	var parts []string
+	if l != nil && l.CPUs > 0 {
+		parts = append(parts, fmt.Sprintf("%g CPUs", l.CPUs))
+	}
+	if l != nil && l.MemoryBytes > 0 {
+		parts = append(parts, fmt.Sprintf("%d MiB of memory", l.MemoryBytes>>20))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func describeBLAS(b result.BLAS) string {

@@ -119,7 +119,7 @@ func (r *run) report(err error) {
 	if !r.o.Summarize { // nobody looks at the machine of a comparison
 		r.result.Environment.CaptureGPUs()
 	}
-	if r.o.Kept {
+	if r.o.Kept && err == nil {
 		r.result.Environment.CaptureCopy()
 	}
 	r.result.Complete = err == nil
