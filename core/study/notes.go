@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,6 +23,7 @@ var noteKinds = []struct{ begins, short string }{
 	{"the runs are in two clusters", "two clusters"},
 	{"a run has no finite value", "not finite"},
 	{"each trainer measured", "few iterations"},
+	{"--check took", "check costs"},
 	{"a trend within", "trend in runs"},
 	{"a step within", "step in runs"},
 	{"an iteration tells", "autocorrelation"},
@@ -39,8 +41,11 @@ func noteOf(warning string) note {
 	if strings.Contains(warning, "throttle") {
 		return note{kind: "throttled", title: "throttled"}
 	}
-	return note{kind: warning, title: "other"}
+	return note{kind: digits.ReplaceAllString(warning, "#"), title: "other"}
 }
+
+// digits are what may differ in warnings that say the same.
+var digits = regexp.MustCompile(`[0-9][0-9.]*`)
 
 // notes are the warnings of a cell by a metric: of its runs together, and of each run.
 func (c *Cell) notes(metric string) []note {
@@ -78,12 +83,24 @@ func (c *Cell) runNotes() []note {
 	return notes
 }
 
-// short is a note in the row of a cell with so many runs.
-func (n note) short(runs int) string {
-	if n.runs > 0 && runs > 1 {
-		return fmt.Sprintf("%s %d/%d", n.title, n.runs, runs)
+// shorts are the notes of a cell in its row, one of each title: that of the most runs.
+func (c *Cell) shorts(metric string) []string {
+	var shown []note
+	for _, n := range c.notes(metric) {
+		i := slices.IndexFunc(shown, func(o note) bool { return o.title == n.title })
+		if i < 0 {
+			i, shown = len(shown), append(shown, n)
+		}
+		shown[i].runs = max(shown[i].runs, n.runs)
 	}
-	return n.title
+	var texts []string
+	for _, n := range shown {
+		if n.runs > 0 && len(c.Runs) > 1 {
+			n.title = fmt.Sprintf("%s %d/%d", n.title, n.runs, len(c.Runs))
+		}
+		texts = append(texts, n.title)
+	}
+	return texts
 }
 
 // warnings are the notes of cells in full, one of each kind, with how many runs and cells have such.

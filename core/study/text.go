@@ -163,10 +163,7 @@ func (s *Study) row(r Row, m Metric, change string) (cells []string, withheld bo
 	if r.Compared {
 		change, p = verdict(r.Change), short(r.Change.Adjusted)
 	}
-	var shorts []string
-	for _, n := range c.notes(m.Name) {
-		shorts = append(shorts, n.short(len(c.Runs)))
-	}
+	shorts := c.shorts(m.Name)
 	if len(c.Failed) > 0 {
 		shorts = append(shorts, fmt.Sprintf("%d failed", len(c.Failed)))
 	}

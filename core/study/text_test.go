@@ -160,7 +160,7 @@ func TestText(t *testing.T) {
 					r.Values[Throughput] *= 1.5
 				}
 				if i > 6 {
-					r.Warnings = []string{"a trend within the run: from the first of 100 iterations to the last they take 9.0 % more", "an odd thing"}
+					r.Warnings = []string{"a trend within the run: from the first of 100 iterations to the last they take 9.0 % more", fmt.Sprintf("odd %d.5 things", i), "more odd things"}
 				}
 			}
 			delete(s.Cells[2].Runs[3].Values, Throughput)
