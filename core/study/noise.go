@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/psbench/psbench/core/jsonfile"
 	"github.com/psbench/psbench/core/judge"
@@ -147,30 +145,20 @@ func sessionOf(s *Study) Session {
 			}
 			out.Runs = append(out.Runs, r.Values)
 			for _, w := range r.Warnings {
-				if said[general(w)]++; said[general(w)] == 1 {
+				if said[noteOf(w).kind]++; said[noteOf(w).kind] == 1 {
 					order = append(order, w)
 				}
 			}
 		}
 	}
 	for _, w := range order {
-		if n := said[general(w)]; n > 1 {
+		if n := said[noteOf(w).kind]; n > 1 {
 			w = fmt.Sprintf("%s (so or alike in %d of %d runs)", w, n, len(out.Runs))
 		}
 		out.Warnings = append(out.Warnings, w)
 	}
 	out.Warnings = append(out.Warnings, s.Warnings...)
 	return out
-}
-
-// general is a warning without its numbers, in which it differs from run to run.
-func general(warning string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsDigit(r) || r == '.' {
-			return -1
-		}
-		return r
-	}, warning)
 }
 
 // Add adds the session that a sweep was. The first says what was measured, and where; one on another

@@ -34,8 +34,8 @@ func threeSessions(t *testing.T) *Noise {
 	for i, around := range []float64{100, 102, 99} {
 		s := session(around)
 		if i == 1 {
-			s.Cells[0].Runs[0].Warnings = []string{"others took 7 % of 2 s"}
-			s.Cells[0].Runs[3].Warnings = []string{"others took 12 % of 2 s", "steal"}
+			s.Cells[0].Runs[0].Warnings = []string{"other processes took 7 % of 2 s"}
+			s.Cells[0].Runs[3].Warnings = []string{"other processes took 12 % of 2 s", "steal"}
 		}
 		if err := n.Add(s); err != nil {
 			t.Fatal(err)
