@@ -148,7 +148,11 @@ func (r *run) unchecked() (list []result.Unchecked) {
 		add("hook "+hook.Key, "it uses no link")
 	}
 	if server := r.e.Parts[sdk.KindServer].Key; server != "" && (r.e.Links.Server || r.e.Service == sdk.ServiceTables) {
-		add("answers of server "+server, r.serverUnchecked())
+		what := "answers of server "
+		if r.e.Service == sdk.ServiceTables {
+			what = "rows looked up and pushed to the tables of server "
+		}
+		add(what+server, r.serverUnchecked())
 	}
 	joiner := r.processes.trainers[0].joiner()
 	add("payloads of hook "+hook.Key, oldContract(joiner))

@@ -73,6 +73,8 @@ type Run struct {
 	// Warnings are what the run itself said, and what its iterations show.
 	Warnings    []string
 	Environment result.Environment
+	// Checks is what was recomputed of it, nil without --check.
+	Checks *result.Checks
 	// Plugins are the programs that ran.
 	Plugins []result.Plugin
 }

@@ -44,6 +44,7 @@ func (s *Study) Text(w io.Writer, o TextOptions) error {
 		page.Line(0, "")
 		line(page, "floor", v.floorText())
 		line(page, "p99", withheld)
+		line(page, "checked", s.checked())
 	}
 	s.remarks(page, metric.Name)
 	page.Line(0, "")
