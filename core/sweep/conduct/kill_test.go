@@ -55,7 +55,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 // The same holds of a psbench that is killed again and again.
 func TestKilledAgainAndAgain(t *testing.T) {
 	t.Parallel()
-	sweeps := 10
+	sweeps := 3
 	if testing.Short() {
 		sweeps = 1
 	}
