@@ -33,7 +33,10 @@ type rival struct {
 // isWork says whether an axis changes what is computed, so that cells along it do not compete.
 func isWork(axis string) bool {
 	for key := range strings.SplitSeq(axis, "+") {
-		kind, _, _ := strings.Cut(key, ".")
+		kind, setting, _ := strings.Cut(key, ".")
+		if setting == "engine" || setting == "blas" { // which compute the same in another way
+			continue
+		}
 		if slices.Contains([]string{"model", "data", "create_criterion", "preprocess_data", "operation", "bytes", "sparse", "mode"}, kind) {
 			return true
 		}

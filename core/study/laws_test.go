@@ -89,6 +89,18 @@ func TestWinners(t *testing.T) {
 	}
 }
 
+// Cells compete along the axes that change how the same is computed, and along no others.
+func TestWork(t *testing.T) {
+	for axis, want := range map[string]bool{
+		"server": false, "ntrainer": false, "batch_size": false, "build": false, "model.blas": false, "model.engine": false, "server+ddp_hook": false,
+		"model": true, "data.sample_count": true, "model.embedding_dim": true, "server+model": true, "operation+bytes": true,
+	} {
+		if isWork(axis) != want {
+			t.Errorf("along %s there is other work: %v", axis, !want)
+		}
+	}
+}
+
 // A run that did not reach the target is counted, and takes longer than all that did.
 func TestTargets(t *testing.T) {
 	for text, want := range map[string]string{
