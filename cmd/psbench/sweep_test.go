@@ -90,6 +90,29 @@ func TestReadySweeps(t *testing.T) {
 	}
 }
 
+// The specification of the documentation is one.
+func TestDocumentedSweep(t *testing.T) {
+	page, err := os.ReadFile("../../docs/sweeps.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "```json\n")
+	text, _, _ = strings.Cut(text, "```")
+	p, err := makerOf(t, map[string]int{}).Make(t.Context(), specOf(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name := p.Cells[p.Baseline].Name; len(p.Cells) != 16 || len(p.Running()) != 12 || name != "server=average ntrainer=2 size=small" {
+		t.Errorf("%d of %d cells run, with the baseline %s", len(p.Running()), len(p.Cells), name)
+	}
+	for _, name := range sweep.Ready() {
+		spec, err := sweep.OpenSpec(name)
+		if row := "| `" + name + "` | " + spec.Question + " |"; err != nil || !strings.Contains(string(page), row) {
+			t.Errorf("docs/sweeps.md does not have %q, %v", row, err)
+		}
+	}
+}
+
 // Cells by the hundred ask every plugin once, and each has the files of the plugins that it uses.
 func TestSweepOfAPlugin(t *testing.T) {
 	asked := map[string]int{}

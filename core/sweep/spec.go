@@ -41,7 +41,7 @@ type Spec struct {
 // Limits are a budget as a specification has it.
 type Limits struct {
 	Time     string `json:"time,omitempty" doc:"the longest time that the sweep takes, as in 8h30m"`
-	Failures int    `json:"failures,omitempty" jsonschema:"minimum=0" doc:"the most runs that may fail"`
+	Failures int    `json:"failures,omitempty" jsonschema:"minimum=0" doc:"the number of failed runs after which the sweep ends"`
 }
 
 // ParseSpec reads a specification. The name stands for it in errors.
