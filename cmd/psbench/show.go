@@ -20,9 +20,10 @@ func (a *app) showCommand() *cobra.Command {
 		Use:   "show DIR|FILE...",
 		Short: "Print the tables of a run, or the answer of a sweep, from what they left",
 		Long: `show prints what a run printed at its end, from the folder that it left with --out or the
-file that it left with --json: its tables and the answer, as --report and --stats say. Every
-number is computed again from the samples. Of psbench comm it takes folders. A file may be
-compressed; - is standard input. Both may be of an older psbench.
+file that it left with --json: its tables and the answer, as --report and --stats say. The
+tables are computed again from the samples; throughput, evaluation and noise are as recorded.
+Of psbench comm it takes folders. A file may be compressed; - is standard input. Both may be
+of an older psbench.
 
 Of the folder of a sweep, or of several runs, it prints a table of the cells, and what they come to
 in sentences: which combination wins, how surely, at what loss, and what limits it.`,

@@ -158,10 +158,28 @@ func (f *Folder) Fail(reason string) error {
 }
 
 func (f *Folder) mark(reason string) error {
-	if err := draft.Write(f.in(markName), []byte(oneLine(reason)+"\n")); err != nil {
-		return err
+	text := []byte(oneLine(reason) + "\n")
+	if err := draft.Write(f.in(markName), text); err != nil { // a full disk still has room where the mark is
+		return f.overwriteMark(text)
 	}
 	return syncFolder(f.path)
+}
+
+func (f *Folder) overwriteMark(text []byte) error {
+	mark, err := os.OpenFile(f.in(markName), os.O_WRONLY, 0) // #nosec G304 -- the user's folder
+	if err != nil {
+		return err
+	}
+	if _, err = mark.Write(text); err == nil {
+		err = mark.Truncate(int64(len(text)))
+	}
+	if err == nil {
+		err = mark.Sync()
+	}
+	if cerr := mark.Close(); err == nil {
+		err = cerr
+	}
+	return err
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

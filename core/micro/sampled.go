@@ -1,8 +1,6 @@
 package micro
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -26,6 +24,7 @@ type sampledFile struct {
 	plainResult
 	Rows    []sampledRow `json:"rows"`
 	Samples []npy.File   `json:"samples"`
+	npy.Seal
 }
 
 type plainResult Result
@@ -84,12 +83,7 @@ func (r *Result) EncodeHead(files []npy.File) ([]byte, error) {
 		}
 		f.Rows = append(f.Rows, s)
 	}
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	err := e.Encode(f)
-	return text.Bytes(), err
+	return npy.Sealed(&f, &f.Seal)
 }
 
 // ReadFolder reads what psbench comm left in a folder. What the tables have is reckoned from the latencies.
@@ -115,6 +109,9 @@ func parseHead(data []byte) (*head, error) {
 	}
 	if f.Schema != FolderSchema {
 		return nil, fmt.Errorf("schema is %s, but this psbench reads %q of comm in a run folder", quote.String(f.Schema), FolderSchema)
+	}
+	if err := f.Check(data); err != nil {
+		return nil, err
 	}
 	r := Result(f.plainResult)
 	h := &head{result: &r, files: f.Samples}

@@ -17,6 +17,8 @@ import (
 const (
 	schemaFile = "schemas/comm.schema.json"
 	docFile    = "docs/comm.md"
+
+	folderSchemaFile = "schemas/comm-folder.schema.json"
 )
 
 // generateSchema makes the JSON schema of the types, with their comments as
@@ -43,8 +45,63 @@ func generateSchema(t *testing.T) []byte {
 	return append(data, '\n')
 }
 
+// generateFolderSchema makes the JSON schema of result.json in a folder of psbench comm.
+func generateFolderSchema(t *testing.T) []byte {
+	t.Helper()
+	r := &jsonschema.Reflector{Anonymous: true}
+	for _, folder := range []string{"./core/micro", "./core/folder/npy", "./core/result"} {
+		if err := r.AddGoComments("github.com/psbench/psbench", folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var s, own struct {
+		ID    string                    `json:"$schema"`
+		Defs  map[string]map[string]any `json:"$defs"`
+		Ref   string                    `json:"$ref"`
+		Title string                    `json:"title"`
+	}
+	if err := json.Unmarshal(generateSchema(t), &s); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(r.Reflect(&sampledFile{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &own); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"File", "Range"} {
+		s.Defs[name] = own.Defs[name]
+	}
+	properties := func(of map[string]map[string]any, typ string) map[string]any {
+		return of[typ]["properties"].(map[string]any)
+	}
+	result, row := properties(s.Defs, "Result"), properties(s.Defs, "Row")
+	result["schema"] = map[string]any{"type": "string", "const": FolderSchema}
+	for name, property := range properties(own.Defs, "sampledFile") {
+		if name == "samples" || name == "crc32" {
+			result[name] = property
+		}
+	}
+	s.Defs["Result"]["required"] = append(s.Defs["Result"]["required"].([]any), "samples")
+	delete(row, "latencies_us_by_repeat")
+	for name, property := range properties(own.Defs, "sampledRow") {
+		if row[name] == nil && name != "latencies_us_by_repeat" {
+			row[name] = property
+		}
+	}
+	s.Defs["Row"]["required"] = slices.DeleteFunc(own.Defs["sampledRow"]["required"].([]any), func(name any) bool { return name == "latencies_us_by_repeat" })
+	s.Title = "result.json of a run folder of psbench comm"
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(data, '\n')
+}
+
 func TestSchemaIsUpToDate(t *testing.T) {
 	t.Chdir("../..")
+	golden.Require(t, folderSchemaFile, string(generateFolderSchema(t)))
 	golden.Require(t, schemaFile, string(generateSchema(t)))
 }
 

@@ -1,8 +1,6 @@
 package result
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"math"
@@ -39,6 +37,7 @@ type sampledFile struct {
 	Series  []sampledSeries `json:"series"`
 	Gauges  []sampledGauge  `json:"gauges,omitempty"`
 	Samples []npy.File      `json:"samples"`
+	npy.Seal
 }
 
 type sampledSeries struct {
@@ -141,12 +140,7 @@ func (r *Result) EncodeHead(files []npy.File) ([]byte, error) {
 	for _, g := range r.Gauges {
 		f.Gauges = append(f.Gauges, sampledGauge{gaugeHead{g.Rank, g.Head}, span(g.Len())})
 	}
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	err := e.Encode(f)
-	return text.Bytes(), err
+	return npy.Sealed(&f, &f.Seal)
 }
 
 // ParseHead reads what EncodeHead wrote.
@@ -158,6 +152,9 @@ func ParseHead(data []byte) (*Head, error) {
 	r := f.result()
 	if f.Schema != FolderSchema {
 		return nil, fmt.Errorf("schema is %s, but this psbench reads %q in a run folder", quote.String(f.Schema), FolderSchema)
+	}
+	if err := f.Check(data); err != nil {
+		return nil, err
 	}
 	r.Schema = Schema // of what is made of it
 	if m := (packed.Measurement{StartNS: r.StartedNS}); !m.Plausible() {

@@ -104,6 +104,7 @@ func generateFolderSchema(t *testing.T) []byte {
 	properties["schema"] = map[string]any{"type": "string", "const": FolderSchema}
 	properties["losses"] = map[string]any{"type": "array", "items": map[string]any{"$ref": "#/$defs/Range"}}
 	properties["samples"] = map[string]any{"type": "array", "items": map[string]any{"$ref": "#/$defs/File"}}
+	properties["crc32"] = map[string]any{"type": "string", "description": "the checksum of result.json, taken while these digits are zeros"}
 	result["required"] = append(result["required"].([]any), "samples")
 	s.Title = "result.json of a run folder of psbench"
 	data, err := json.MarshalIndent(s, "", "  ")
