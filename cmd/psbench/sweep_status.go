@@ -1,7 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,7 +35,8 @@ disturbs nobody who does.`,
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if !sweep.IsSweep(args[0]) {
+			_, err := os.Stat(filepath.Join(args[0], sweep.PlanFile))
+			if !sweep.IsSweep(args[0]) && !errors.Is(err, fs.ErrPermission) {
 				return fmt.Errorf("%s is not the folder of a sweep: it has no %s", quote.Word(args[0]), sweep.PlanFile)
 			}
 			s, err := conduct.StatusOf(args[0])
@@ -71,6 +76,9 @@ func printStatus(p *screen.Page, dir string, s *conduct.Status) error {
 	for _, e := range s.Account {
 		if e.State == journal.Failed {
 			failed = append(failed, []string{e.Folder, runName(s.Plan.Cells[e.Cell], e.Turn), quote.Message(e.Reason)})
+		}
+		if e.Lost {
+			p.Line(0, fmt.Sprintf("%s was done and waits again: %s", e.Folder, quote.Message(e.Reason)))
 		}
 	}
 	if len(failed) > 0 {

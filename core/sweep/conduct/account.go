@@ -3,12 +3,17 @@ package conduct
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/psbench/psbench/core/folder"
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/core/sweep/journal"
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // journalName is the folder of the journals in that of a sweep.
@@ -21,7 +26,8 @@ type Entry struct {
 	// Adopted says that the run is complete though no journal says so: whoever ran it was killed
 	// before it wrote that.
 	Adopted bool
-	// Lost says that a journal has the run as done, but its folder is gone or not complete.
+	// Lost says that a journal has the run as done, but its folder has no whole result; Reason says
+	// what is wrong with it.
 	Lost bool
 }
 
@@ -39,15 +45,15 @@ func accountOf(dir string, p *sweep.Plan, events []journal.Event) (Account, erro
 			if e.State == "" {
 				e.State = journal.Waiting
 			}
-			complete, err := isComplete(filepath.Join(dir, t.Folder))
+			wrong, err := incomplete(filepath.Join(dir, t.Folder))
 			if err != nil {
 				return nil, err
 			}
 			switch {
-			case complete && e.State != journal.Done:
+			case wrong == "" && e.State != journal.Done:
 				e.State, e.Reason, e.Adopted = journal.Done, "", true
-			case !complete && e.State == journal.Done:
-				e.State, e.Reason, e.Lost = journal.Waiting, "its folder is gone or not complete any more", true
+			case wrong != "" && e.State == journal.Done:
+				e.State, e.Reason, e.Lost = journal.Waiting, wrong, true
 			}
 			account = append(account, e)
 		}
@@ -55,19 +61,31 @@ func accountOf(dir string, p *sweep.Plan, events []journal.Event) (Account, erro
 	return account, nil
 }
 
-// isComplete says whether a run folder has a whole result. There may be no such folder.
-func isComplete(dir string) (bool, error) {
-	if _, err := os.Stat(dir); err != nil { // #nosec G703 -- the user names the folder
-		if errors.Is(err, os.ErrNotExist) {
-			return false, nil
-		}
-		return false, fmt.Errorf("the run folder %w", err)
+// incomplete says why a run folder has no whole result, "" if it has one. What keeps it from being
+// looked at is an error: nothing that may be whole is to run again.
+func incomplete(dir string) (wrong string, err error) {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) { // #nosec G703 -- the user names the folder
+		return "its folder is gone", nil
+	} else if err != nil {
+		return "", fmt.Errorf("the run folder %s cannot be read: %w", quote.Word(dir), cause(err))
 	}
 	if !folder.IsRun(dir) {
-		return false, nil
+		return "its folder is no run's any more", nil
 	}
 	status, err := folder.StatusOf(dir)
-	return status.Complete, err
+	if err == nil && !status.Complete {
+		return status.Reason, nil
+	}
+	if err == nil {
+		_, err = folder.Head(dir)
+	}
+	switch number := unix.Errno(0); {
+	case err == nil:
+		return "", nil
+	case errors.As(err, &number) && !slices.Contains([]unix.Errno{unix.ENOENT, unix.ENOTDIR, unix.EISDIR}, number):
+		return "", err
+	}
+	return err.Error(), nil
 }
 
 // Counts is how many runs are in each state.

@@ -12,6 +12,24 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
+// makeRoom makes the folder of a cell's runs, in which one must be able to be made: that none can is
+// the failure of no run.
+func makeRoom(dir string) error {
+	_, err := os.Stat(dir) // SWEEP/runs/ID
+	if errors.Is(err, os.ErrNotExist) {
+		if err = os.MkdirAll(dir, 0o777); err == nil { // #nosec G301 -- as the user's umask has it
+			err = errors.Join(journal.SyncFolder(filepath.Dir(dir)), journal.SyncFolder(filepath.Dir(filepath.Dir(dir))))
+		}
+	}
+	if err == nil {
+		err = unix.Access(dir, unix.W_OK|unix.X_OK)
+	}
+	if err != nil {
+		return fmt.Errorf("no run folder can be made in %s: %w", quote.Word(dir), cause(err))
+	}
+	return nil
+}
+
 // moveAside makes room for a run that runs again: what is left of it before is kept beside it.
 func (s *session) moveAside(path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {

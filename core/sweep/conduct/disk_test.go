@@ -34,7 +34,7 @@ func TestSmallDiskThatARunFills(t *testing.T) {
 	dir := filepath.Join(smallDisk(t, 256), "sweep")
 	p := planOf(t, 2, "work", "fill")
 	err := Run(t.Context(), dir, p, options())
-	if err == nil || !strings.HasPrefix(err.Error(), "the sweep "+dir+" has ended early: the disk is full: make room") || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.HasPrefix(err.Error(), "the sweep "+dir+" has ended early: the disk is full: make room (write ") || strings.Contains(err.Error(), "\n") {
 		t.Fatalf("it said %v", err)
 	}
 	before := written(t, dir)

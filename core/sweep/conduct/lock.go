@@ -79,6 +79,19 @@ func lock(ctx context.Context, f *os.File, dir string) error {
 	}
 }
 
+// stillHeld says that the lock is no longer that of the sweep: with its file removed, or its folder
+// moved, another psbench can run the sweep, too.
+func stillHeld(f *os.File) error {
+	ours, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("the lock %s cannot be looked at: %w", quote.Word(f.Name()), cause(err))
+	}
+	if there, err := os.Stat(f.Name()); err != nil || !os.SameFile(ours, there) {
+		return fmt.Errorf("its lock %s was removed, or its folder moved, so that another psbench may run it by now", quote.Word(f.Name()))
+	}
+	return nil
+}
+
 // sign writes into a locked file who holds it.
 func sign(f *os.File, now time.Time) error {
 	host, err := os.Hostname()

@@ -88,17 +88,13 @@ func (s *session) end(p *os.Process, ended <-chan error) error {
 	return <-ended
 }
 
-// reasonOf is why the run of a folder is not complete: what the folder says, else what its process
-// said.
-func reasonOf(dir, said string) string {
-	if !folder.IsRun(dir) {
+// reasonOf is why the run of a folder is not complete: what is wrong with the folder, unless that is
+// only that the run did not come to its end, of which its process said more.
+func reasonOf(dir, wrong, said string) string {
+	if !folder.IsRun(dir) || wrong == result.Running {
 		return said
 	}
-	status, err := folder.StatusOf(dir)
-	if err != nil || status.Reason == result.Running {
-		return said
-	}
-	return status.Reason
+	return wrong
 }
 
 // tail is the beginning and the end of what a process says.

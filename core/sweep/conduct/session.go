@@ -47,6 +47,9 @@ func (s *session) run(ctx context.Context) error {
 		ctx, cancel = context.WithDeadlineCause(ctx, s.began.Add(budget), fmt.Errorf("its budget of %v is used up", budget))
 		defer cancel()
 	}
+	if err := s.mourn(); err != nil {
+		return s.ended(err)
+	}
 	for i := range s.account {
 		if err := s.turn(ctx, i); err != nil {
 			return s.ended(err)
@@ -57,6 +60,23 @@ func (s *session) run(ctx context.Context) error {
 	}
 	return nil
 }
+
+// mourn enters into the journal that what ran when psbench was killed runs no more: another run may
+// come before it.
+func (s *session) mourn() error {
+	for i := range s.account {
+		if e := &s.account[i]; e.State == journal.Running {
+			e.Reason = wasKilled
+			if err := s.note(e, journal.Waiting); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wasKilled is why a run waits whose psbench is no more.
+const wasKilled = "it was killed"
 
 // ended is the error of a sweep that ends early, in one sentence.
 func (s *session) ended(err error) error {
@@ -74,7 +94,7 @@ func (s *session) turn(ctx context.Context, i int) error {
 	e := &s.account[i]
 	switch {
 	case e.Adopted:
-		return s.adopt(e)
+		return s.note(e, journal.Done)
 	case e.State == journal.Done, e.State == journal.Failed && !s.options.Retry:
 		return nil
 	}
@@ -82,6 +102,9 @@ func (s *session) turn(ctx context.Context, i int) error {
 		return err
 	}
 	path := filepath.Join(s.dir, e.Folder)
+	if err := makeRoom(filepath.Dir(path)); err != nil {
+		return err
+	}
 	if err := s.moveAside(path); err != nil {
 		return err
 	}
@@ -104,14 +127,6 @@ func (s *session) turn(ctx context.Context, i int) error {
 	return nil
 }
 
-// adopt enters a run into the journal that was killed before it said that it is done.
-func (s *session) adopt(e *Entry) error {
-	if _, err := folder.Head(filepath.Join(s.dir, e.Folder)); err != nil {
-		return err
-	}
-	return s.note(e, journal.Done)
-}
-
 // mayStart says what keeps a run from being started.
 func (s *session) mayStart(ctx context.Context, e *Entry) error {
 	if err := interrupted(ctx); err != nil {
@@ -122,27 +137,36 @@ func (s *session) mayStart(ctx context.Context, e *Entry) error {
 			return fmt.Errorf("its budget of %v has less left than the %v that the next run takes", s.plan.Budget.Time, takes.Round(time.Millisecond))
 		}
 	}
+	if err := stillHeld(s.lock); err != nil {
+		return err
+	}
 	return unchanged(s.binaries)
 }
 
 // judge enters into the journal how a run ended. Its folder decides: what is complete is done,
 // however its process ended.
 func (s *session) judge(ctx context.Context, e *Entry, path, said string) error {
-	complete, err := isComplete(path)
+	wrong, err := incomplete(path)
 	if err != nil {
 		return err
 	}
-	if complete {
+	if wrong == "" {
+		if err := journal.SyncFolder(filepath.Dir(path)); err != nil { // the name of what is done lasts
+			return fmt.Errorf("the run folder %s cannot be written: %w", quote.Word(path), cause(err))
+		}
 		return s.note(e, journal.Done)
 	}
-	e.Reason = reasonOf(path, said)
+	e.Reason = reasonOf(path, wrong, said)
 	if err := interrupted(ctx); err != nil {
 		e.Reason = "it was interrupted"
 		return errors.Join(s.note(e, journal.Waiting), err)
 	}
+	if err := stillHeld(s.lock); err != nil { // it failed since somebody moved its folder
+		return errors.Join(s.note(e, journal.Waiting), err)
+	}
 	if full := s.full(e.Reason); full {
 		_ = s.note(e, journal.Waiting) // which may not get onto the disk either
-		return errFull
+		return fmt.Errorf("%w (%s)", errFull, e.Reason)
 	}
 	s.failures++
 	return s.note(e, journal.Failed)

@@ -36,7 +36,7 @@ func StatusOf(dir string) (*Status, error) {
 	if s.Holder == nil {
 		for i := range s.Account {
 			if e := &s.Account[i]; e.State == journal.Running {
-				e.State, e.Reason = journal.Waiting, "it was killed"
+				e.State, e.Reason = journal.Waiting, wasKilled
 			}
 		}
 	}
