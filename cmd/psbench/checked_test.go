@@ -107,6 +107,7 @@ func TestCheckListsWhatIsUnchecked(t *testing.T) {
 		"--isolate hook":                               "buckets between a trainer and hook rpc: ",
 		"--trainer batch_update --server batch_update": "answers of server batch_update: it answers with parameters",
 		"--server echo":                                "answers of server echo: it answers before all",
+		"--server slipping":                            "what server slipping makes of gradients: it is of plugin test",
 	} {
 		if strings.Contains(how, "batch_update") {
 			how = "--quiet --check --iterations 20 " + how

@@ -21,6 +21,8 @@ type Run struct {
 	Names   []string // of the trainers
 	// Servers are the trainers of each server, by its rank.
 	Servers map[int][]int
+	// Average says that servers answer with the mean over their trainers: nobody needs to ask them.
+	Average bool
 	// Combine is what a server makes of gradients of the same elements, or ErrUnknown: a list of
 	// gradients becomes an answer.
 	Combine func(server int, pushed [][][]float32) ([][]float32, error)
@@ -163,6 +165,17 @@ func (op *operation) put(rank int, x *record.Exchange) error {
 	op.members[at] = x
 	return nil
 }
+
+// factor is what the sum of the members is multiplied by.
+func (op *operation) factor() float64 {
+	if op.operation == record.Average || op.operation == record.PushPull {
+		return 1 / float64(len(op.members))
+	}
+	return 1
+}
+
+// asks says that the server alone knows what must come out.
+func (op *operation) asks() bool { return op.operation == record.PushPull && !op.run.Average }
 
 // before orders operations by iteration.
 func before(a, b key) int {

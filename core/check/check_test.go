@@ -66,6 +66,7 @@ type world struct {
 	members []*member
 	links   []sdk.Links
 	buckets [][]*tensor.Bucket // by rank
+	average bool               // the server says that it averages, and nobody needs to ask it
 }
 
 func newWorld(t interface{ Fatal(args ...any) }, keepers []*checked.Keeper, seed uint64, specs []tensor.BucketSpec) *world {
@@ -175,7 +176,7 @@ func carryOut(g *tensor.Gradient, spec *tensor.BucketSpec, o record.Operation, b
 
 // check recomputes everything.
 func (w *world) check() *Outcome {
-	run := &Run{Seed: w.seed, Buckets: w.specs, Servers: map[int][]int{9: nil}, Combine: mean(len(w.members))}
+	run := &Run{Seed: w.seed, Buckets: w.specs, Servers: map[int][]int{9: nil}, Combine: mean(len(w.members)), Average: w.average}
 	for rank, k := range w.keepers {
 		run.Names = append(run.Names, fmt.Sprintf("trainer%d", rank))
 		run.Servers[9] = append(run.Servers[9], rank)
@@ -241,6 +242,7 @@ func TestAnElementThatIsWrongIsNamed(t *testing.T) {
 			o = record.Average
 		}
 		w := newWorld(t, keepers[:ranks], 11, []tensor.BucketSpec{spec})
+		w.average = rapid.Bool().Draw(t, "average")
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "values"), 0))
 		root, bad := rapid.IntRange(0, ranks-1).Draw(t, "root"), rapid.IntRange(0, ranks-1).Draw(t, "bad rank")
 		const batches = 3
@@ -262,8 +264,8 @@ func TestAnElementThatIsWrongIsNamed(t *testing.T) {
 			var offered []int // that are in the slice, and known
 			if spec.Sparse {
 				first, _ := slices.BinarySearch(g.Rows, int32(place.From))
-				for row := first; row < min(first+place.Rows, len(g.Rows)); row++ {
-					offered = append(offered, row*spec.Width+place.Column)
+				for row := first; row < first+min(place.Rows, len(g.Rows)); row++ {
+					offered = append(offered, row%len(g.Rows)*spec.Width+place.Column)
 				}
 			} else {
 				from, to := tensor.Shard(spec.Elements, ranks, rank)
@@ -332,6 +334,48 @@ func TestRowsThatAreWrongAreNamed(t *testing.T) {
 				t.Fatalf("spoilt: %v, but it says %v, not %q", fired, m, want)
 			}
 		})
+	}
+}
+
+// A server that says that it averages is not asked: what it answers always in the same wrong way is
+// found, though it would say the same of itself.
+func TestAWrongAverageIsFound(t *testing.T) {
+	for _, spec := range []tensor.BucketSpec{{Elements: 9}, {Sparse: true, Elements: 12, TableRows: 3, Width: 4, Capacity: 3}} {
+		w := newWorld(t, newKeepers(3, 1), 1, []tensor.BucketSpec{spec})
+		w.average = true
+		random := rand.New(rand.NewPCG(2, 2))
+		w.round(random, record.PushPull, 0, 0, 0, nil)
+		if out := w.check(); out.Mismatch != nil || out.Elements == 0 {
+			t.Errorf("%+v", out)
+		}
+		w.round(random, record.PushPull, 1, 0, 0, func(_ int, g *tensor.Gradient) {
+			for i := range g.Values {
+				g.Values[i] *= 1.001 // on all ranks
+			}
+		})
+		if m := w.check().Mismatch; m == nil || m.Rank != "trainer0" || m.Batch != 1 || m.Operation != "push-pull" {
+			t.Errorf("it says %v", m)
+		}
+	}
+}
+
+// Rows are compared wherever they lie in the table, also where none is behind the place of a slice.
+func TestRowsThatLieTogetherAreCompared(t *testing.T) {
+	spec := tensor.BucketSpec{Sparse: true, Elements: 16 << 14, TableRows: 1 << 14, Width: 16, Capacity: 200}
+	w := newWorld(t, newKeepers(2, 7), 7, []tensor.BucketSpec{spec})
+	random := rand.New(rand.NewPCG(1, 1))
+	const batches = 20
+	for batch := range int64(batches) {
+		w.round(random, record.AllReduce, batch, 0, 0, nil) // of rows that are among the first
+		for rank := range w.buckets {
+			if rows := w.buckets[rank][0].Gradient.Rows; rows[len(rows)-1] > 1000 {
+				t.Fatalf("the last row is %d", rows[len(rows)-1])
+			}
+		}
+	}
+	rows := (checked.SliceBytes / 4) / 17 // of each slice
+	if out := w.check(); out.Mismatch != nil || out.Elements < int64(batches*2*rows/2*16) {
+		t.Errorf("%+v", out)
 	}
 }
 

@@ -113,12 +113,13 @@ func (op *operation) element(e int) int {
 
 // expected is what a member must be left with in a dense slice.
 func (op *operation) expected(member int) ([]column, error) {
+	if op.asks() {
+		return op.answered(member)
+	}
 	n, members := len(op.members[0].Sent.Values), len(op.members)
 	out := make([]column, n)
 	switch op.operation {
-	case record.PushPull:
-		return op.answered(member)
-	case record.AllReduce, record.Average, record.ReduceScatter:
+	case record.PushPull, record.AllReduce, record.Average, record.ReduceScatter:
 		op.sums(out, member)
 	case record.Broadcast:
 		for e := range out {
@@ -145,10 +146,6 @@ func (op *operation) expected(member int) ([]column, error) {
 
 // sums are those of all members; of a reduce-scatter those of the member's shard.
 func (op *operation) sums(out []column, member int) {
-	factor := 1.0
-	if op.operation == record.Average {
-		factor = 1 / float64(len(op.members))
-	}
 	values := make([]float32, len(op.members))
 	from, to := tensor.Shard(op.spec.Elements, len(op.members), member)
 	for e := range out {
@@ -159,7 +156,7 @@ func (op *operation) sums(out []column, member int) {
 		for i, x := range op.members {
 			values[i] = x.Sent.Values[e]
 		}
-		out[e] = sum(values, factor)
+		out[e] = sum(values, op.factor())
 	}
 }
 

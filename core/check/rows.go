@@ -12,7 +12,7 @@ import (
 type rows map[int32][]column
 
 // compareRows is compare of sparse gradients: of the rows that every member has shown, as far as
-// what came out was kept.
+// what came out was kept. Their order is that of the slice.
 func (op *operation) compareRows() (elements int, m *Mismatch, err error) {
 	until := op.spec.TableRows
 	for _, x := range op.members {
@@ -22,7 +22,7 @@ func (op *operation) compareRows() (elements int, m *Mismatch, err error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	numbers := slices.Sorted(maps.Keys(want))
+	numbers := slices.SortedFunc(maps.Keys(want), op.inSlice)
 	for i, x := range op.members {
 		n, m := op.compareMember(i, &x.Got, min(until, x.Got.Until), numbers, want)
 		elements += n
@@ -33,19 +33,22 @@ func (op *operation) compareRows() (elements int, m *Mismatch, err error) {
 	return elements, nil, nil
 }
 
-// compareMember looks at the rows below until that a member was left with.
+// inSlice is the order of the rows of a slice.
+func (op *operation) inSlice(a, b int32) int { return op.place.After(a) - op.place.After(b) }
+
+// compareMember looks at the first until rows that a member was left with.
 func (op *operation) compareMember(member int, got *record.Slice, until int, numbers []int32, want rows) (elements int, m *Mismatch) {
 	span := op.place.Span
 	place := func(row int32, column int) int { return int(row)*op.spec.Width + op.place.Column + column }
 	next := 0
 	for at, row := range got.Rows {
-		if int(row) >= until {
+		if op.place.After(row) >= until {
 			break
 		}
-		if next == len(numbers) || row < numbers[next] {
+		if next == len(numbers) || op.inSlice(row, numbers[next]) < 0 {
 			return elements, op.mismatch(member, place(row, 0), fmt.Sprintf("row %d, which nobody has", row))
 		}
-		if row > numbers[next] {
+		if row != numbers[next] {
 			break
 		}
 		for e, c := range want[row] {
@@ -57,7 +60,7 @@ func (op *operation) compareMember(member int, got *record.Slice, until int, num
 		}
 		next++
 	}
-	if next < len(numbers) && int(numbers[next]) < until {
+	if next < len(numbers) && op.place.After(numbers[next]) < until {
 		return elements, op.mismatch(member, place(numbers[next], 0), fmt.Sprintf("no row %d", numbers[next]))
 	}
 	return elements, nil
@@ -67,13 +70,13 @@ func (op *operation) compareMember(member int, got *record.Slice, until int, num
 // it.
 func (op *operation) first(row int32, e int, otherwise float32) float32 {
 	got := &op.members[0].Got
-	if at, ok := slices.BinarySearch(got.Rows, row); ok {
+	if at, ok := slices.BinarySearchFunc(got.Rows, row, op.inSlice); ok {
 		return got.Values[at*op.place.Span+e]
 	}
 	return otherwise
 }
 
-// expectedRows are those below until.
+// expectedRows are the first until.
 func (op *operation) expectedRows(until int) (rows, error) {
 	senders := op.members
 	if op.operation == record.Broadcast {
@@ -82,25 +85,22 @@ func (op *operation) expectedRows(until int) (rows, error) {
 	have := map[int32][][]float32{}
 	for _, x := range senders {
 		for at, row := range x.Sent.Rows {
-			if int(row) < until {
+			if op.place.After(row) < until {
 				have[row] = append(have[row], x.Sent.Values[at*op.place.Span:][:op.place.Span])
 			}
 		}
 	}
-	switch op.operation {
-	case record.PushPull:
+	if op.asks() {
 		return op.answeredRows(have)
-	case record.Broadcast, record.AllReduce, record.Average:
+	}
+	switch op.operation {
+	case record.PushPull, record.Broadcast, record.AllReduce, record.Average:
 	default:
 		return nil, fmt.Errorf("%s kept an exchange of rows by %q, which has none", op.run.Names[op.ranks[0]], op.operation)
 	}
-	factor := 1.0
-	if op.operation == record.Average {
-		factor = 1 / float64(len(op.members))
-	}
 	out := rows{}
 	for row, values := range have {
-		out[row] = sumRow(values, factor)
+		out[row] = sumRow(values, op.factor())
 	}
 	return out, nil
 }

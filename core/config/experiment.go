@@ -56,6 +56,8 @@ type Part struct {
 	Settings json.RawMessage
 	// Elementwise says that it is a server whose host combines gradients with it, in place.
 	Elementwise bool
+	// Averages says that it is one of psbench's own which answers with the mean over its trainers.
+	Averages bool
 	// Asynchronous says that it is a server which answers before all of its trainers have
 	// come.
 	Asynchronous bool

@@ -92,7 +92,8 @@ func (r *resolver) configureParts(ctx context.Context) error {
 		}
 		r.exp.Parts[c.Kind] = Part{
 			Key: c.Key, Plugin: r.bounded(c.Plugin), Settings: raw,
-			Elementwise: d.Timing != 0, Asynchronous: r.asynchronous(d, settings), Protocol: d.Protocol,
+			Elementwise: d.Timing != 0, Averages: c.Plugin.Name == registry.Builtin && d.Computes == averages,
+			Asynchronous: r.asynchronous(d, settings), Protocol: d.Protocol,
 		}
 		for _, s := range settings {
 			r.settings = append(r.settings, result.Value{Key: fmt.Sprintf("%s.%s", c.Kind, s.name), Value: s.value, Origin: s.origin})
@@ -100,6 +101,9 @@ func (r *resolver) configureParts(ctx context.Context) error {
 	}
 	return nil
 }
+
+// averages is what servers of psbench's own compute that answer with the mean.
+const averages = "average"
 
 // asynchronous says whether a server with these settings answers before all of its trainers have
 // come.

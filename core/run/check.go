@@ -24,7 +24,7 @@ const mostShare = 0.01
 func (r *run) check(ctx context.Context) error {
 	checks := &result.Checks{Unchecked: r.unchecked()}
 	r.result.Checks = checks
-	todo := &check.Run{Seed: r.e.Seed, Buckets: r.buckets(), Servers: map[int][]int{}}
+	todo := &check.Run{Seed: r.e.Seed, Buckets: r.buckets(), Servers: map[int][]int{}, Average: r.e.Parts[sdk.KindServer].Averages}
 	servers := map[int]*process{}
 	for _, s := range r.processes.servers {
 		todo.Servers[s.rank], servers[s.rank] = r.e.World.TrainersOf(s.rank), s
@@ -152,7 +152,11 @@ func (r *run) unchecked() (list []result.Unchecked) {
 		if r.e.Service == sdk.ServiceTables {
 			what = "rows looked up and pushed to the tables of server "
 		}
-		add(what+server, r.serverUnchecked())
+		why := r.serverUnchecked()
+		add(what+server, why)
+		if plugin := r.e.Parts[sdk.KindServer].Plugin.Name; why == "" && plugin != registry.Builtin {
+			add("what server "+server+" makes of gradients", fmt.Sprintf("it is of plugin %s, and nobody but its own Combine and Finish says what that must be: an error that they always make is not found", plugin))
+		}
 	}
 	joiner := r.processes.trainers[0].joiner()
 	add("payloads of hook "+hook.Key, oldContract(joiner))

@@ -4740,8 +4740,8 @@ func (x *Exchange) GetGot() *Slice {
 type Slice struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []byte                 `protobuf:"bytes,1,opt,name=values,proto3" json:"values,omitempty"`     // float32, little-endian
-	Rows          []int32                `protobuf:"varint,2,rep,packed,name=rows,proto3" json:"rows,omitempty"` // of a sparse one
-	Until         int64                  `protobuf:"varint,3,opt,name=until,proto3" json:"until,omitempty"`      // the first row that may be missing
+	Rows          []int32                `protobuf:"varint,2,rep,packed,name=rows,proto3" json:"rows,omitempty"` // of a sparse one, from the slice's first row of the table on and round to it
+	Until         int64                  `protobuf:"varint,3,opt,name=until,proto3" json:"until,omitempty"`      // rows of the table, in that order, of which none is missing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -165,7 +165,7 @@ func (l *link) begin(o record.Operation, batch int64, b *tensor.Bucket, root int
 	s.Link, s.Operation, s.Bucket, s.Number, s.Root = l.name, o, b.Index, number, root
 	s.bucket, s.place = b, PlaceOf(k.seed, batch, &l.specs[b.Index], o, l.members)
 	s.room()
-	if !s.place.cut(&s.Sent, &b.Gradient, b.TableRows) {
+	if !s.place.cut(&s.Sent, &b.Gradient) {
 		s.settle(false)
 		return nil
 	}
@@ -184,7 +184,7 @@ func (s *slot) room() {
 // Ended implements comm.Ender: it keeps what the operation left.
 func (s *slot) Ended() {
 	start := comm.Now()
-	s.settle(s.place.cut(&s.Got, &s.bucket.Gradient, s.bucket.TableRows))
+	s.settle(s.place.cut(&s.Got, &s.bucket.Gradient))
 	s.keeper.spend(start)
 }
 

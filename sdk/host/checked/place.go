@@ -21,19 +21,19 @@ const elements = SliceBytes / 4
 //
 //	dense       Span elements from From on
 //	all-to-all  the same of each of Blocks blocks of Stride elements
-//	sparse      of the rows of the table from From on the first Rows that the gradient has, and
-//	            of those Span columns from Column on
+//	sparse      the first Rows that the gradient has of the Table rows from From on, those before
+//	            From after the last one, and of each Span columns from Column on
 type Place struct {
-	From, Span     int
-	Blocks, Stride int
-	Column, Rows   int
+	From, Span          int
+	Blocks, Stride      int
+	Column, Rows, Table int
 }
 
 // PlaceOf draws a place. Of an all-to-all members are those of the group.
 func PlaceOf(seed uint64, batch int64, spec *tensor.BucketSpec, o record.Operation, members int) Place {
 	drawn := splitmix.New(seed, uint64(batch)<<20+uint64(spec.Index)) // #nosec G115 -- not negative
 	if spec.Sparse {
-		p := Place{Blocks: 1, Span: min(spec.Width, elements-1)}
+		p := Place{Blocks: 1, Table: spec.TableRows, Span: min(spec.Width, elements-1)}
 		p.Column = drawn.IntN(spec.Width - p.Span + 1)
 		p.Rows = elements / (p.Span + 1) // with the number of each
 		if spec.Capacity > p.Rows {
@@ -50,14 +50,22 @@ func PlaceOf(seed uint64, batch int64, spec *tensor.BucketSpec, o record.Operati
 	return p
 }
 
+// After is how far a row of the table is from the first one of a sparse slice.
+func (p *Place) After(row int32) int {
+	if after := int(row) - p.From; after >= 0 {
+		return after
+	}
+	return int(row) - p.From + p.Table
+}
+
 // room is how many values a slice has at most.
 func (p *Place) room() int { return p.Span * max(p.Blocks, p.Rows) }
 
 // cut copies the slice out of g to s, whose values and rows have the room. It is false where g is
 // too short for it, and so no gradient of the bucket.
-func (p *Place) cut(s *record.Slice, g *tensor.Gradient, tableRows int) bool {
+func (p *Place) cut(s *record.Slice, g *tensor.Gradient) bool {
 	if p.Rows > 0 {
-		return p.cutRows(s, g, tableRows)
+		return p.cutRows(s, g)
 	}
 	if len(g.Values) < p.Blocks*p.Stride {
 		return false
@@ -69,19 +77,23 @@ func (p *Place) cut(s *record.Slice, g *tensor.Gradient, tableRows int) bool {
 	return true
 }
 
-func (p *Place) cutRows(s *record.Slice, g *tensor.Gradient, tableRows int) bool {
+func (p *Place) cutRows(s *record.Slice, g *tensor.Gradient) bool {
 	if g.Width < p.Column+p.Span || len(g.Values) != len(g.Rows)*g.Width {
 		return false
 	}
-	first, _ := slices.BinarySearch(g.Rows, int32(p.From)) // #nosec G115 -- a row
-	n := min(p.Rows, len(g.Rows)-first)
-	s.Rows, s.Values, s.Until = s.Rows[:n], s.Values[:n*p.Span], tableRows
-	copy(s.Rows, g.Rows[first:])
+	at, _ := slices.BinarySearch(g.Rows, int32(p.From)) // #nosec G115 -- a row
+	n := min(p.Rows, len(g.Rows))
+	s.Rows, s.Values, s.Until = s.Rows[:n], s.Values[:n*p.Span], p.Table
 	for i := range n {
-		copy(s.Values[i*p.Span:][:p.Span], g.Values[(first+i)*g.Width+p.Column:])
+		if at == len(g.Rows) {
+			at = 0
+		}
+		s.Rows[i] = g.Rows[at]
+		copy(s.Values[i*p.Span:][:p.Span], g.Values[at*g.Width+p.Column:])
+		at++
 	}
-	if first+n < len(g.Rows) {
-		s.Until = int(g.Rows[first+n])
+	if n < len(g.Rows) {
+		s.Until = p.After(g.Rows[at%len(g.Rows)])
 	}
 	return true
 }
@@ -94,12 +106,12 @@ func (p *Place) Fits(s *record.Slice) bool {
 	if len(s.Rows) > p.Rows || len(s.Values) != len(s.Rows)*p.Span {
 		return false
 	}
-	last := int64(p.From) - 1
+	last := -1
 	for _, row := range s.Rows {
-		if int64(row) <= last {
+		if row < 0 || int(row) >= p.Table || p.After(row) <= last {
 			return false
 		}
-		last = int64(row)
+		last = p.After(row)
 	}
-	return last < int64(s.Until)
+	return last < s.Until && s.Until <= p.Table
 }

@@ -37,8 +37,8 @@ type Exchange struct {
 // Slice is a part of a gradient.
 type Slice struct {
 	Values []float32
-	// Rows of a sparse gradient, ascending: all of those that it has from the place of the slice to
-	// Until, which itself does not count.
+	// Rows of a sparse gradient, in the order of the table from the place of the slice on and round
+	// to it: all that it has of the first Until rows of that order.
 	Rows  []int32
 	Until int
 }
