@@ -1,178 +1,99 @@
 package study
 
 import (
-	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/psbench/psbench/core/judge"
 )
 
-// effect is what an axis does to the medians of cells.
-type effect struct {
-	axis  int
-	share float64 // of the variance between the cells, that between the axis's values
-	// low and high are its values with the least and the largest mean, and change is from one to the other.
-	low, high string
-	change    float64
-}
-
-// effects are those of the axes that have several values, the largest first; nil where medians are not
-// above 0, or do not differ.
-func (s *Study) effects(m Metric) []effect {
-	type point struct {
-		cell *Cell
-		y    float64
-	}
-	var points []point
-	mean := 0.0
-	for _, c := range s.Cells {
-		median := judge.Of(s.resolved(c).Of(m.Name)).Median
-		if math.IsNaN(median) {
-			continue
-		}
-		if median <= 0 {
-			return nil
-		}
-		points = append(points, point{c, math.Log(median)})
-		mean += math.Log(median)
-	}
-	mean /= float64(len(points))
-	total := 0.0
-	for _, p := range points {
-		total += (p.y - mean) * (p.y - mean)
-	}
-	if total == 0 || len(points) < 2 {
-		return nil
-	}
-	var effects []effect
-	for i, a := range s.Axes {
-		e := effect{axis: i}
-		lowest, highest, seen := math.Inf(1), math.Inf(-1), 0
-		for _, value := range a.Values {
-			sum, n := 0.0, 0
-			for _, p := range points {
-				if p.cell.Values[i] == value {
-					sum, n = sum+p.y, n+1
-				}
-			}
-			if n == 0 {
-				continue
-			}
-			seen++
-			y := sum / float64(n)
-			e.share += float64(n) * (y - mean) * (y - mean) / total
-			if y < lowest {
-				lowest, e.low = y, value
-			}
-			if y > highest {
-				highest, e.high = y, value
-			}
-		}
-		if seen > 1 {
-			e.change = math.Expm1(highest - lowest)
-			effects = append(effects, e)
-		}
-	}
-	slices.SortStableFunc(effects, func(a, b effect) int { return cmp.Compare(b.share, a.share) })
-	return effects
-}
-
-// matters says which axis matters most.
-func (s *Study) matters(m Metric) string {
-	effects := s.effects(m)
-	if len(effects) == 0 {
-		return ""
-	}
-	var proven []effect
-	y := s.yardstick(m)
-	for _, e := range effects {
-		if slices.ContainsFunc(s.slices(e.axis, y, nil), func(l slice) bool { return l.differs }) {
-			proven = append(proven, e)
-		}
-	}
-	if len(proven) == 0 {
-		return "cannot tell which axis matters: no two cells that differ in one axis alone are proven to differ"
-	}
-	first := proven[0]
-	name := s.Axes[first.axis].Name
-	text := fmt.Sprintf("%s matters most for %s: %.0f %% of the variance between the cells, %s from %s=%s to %s",
-		name, m.Name, 100*first.share, signed(first.change), name, first.low, first.high)
-	var others []string
-	for _, e := range effects {
-		if e.axis == first.axis {
-			continue
-		}
-		other := fmt.Sprintf("%s %.0f %%", s.Axes[e.axis].Name, 100*e.share)
-		if !slices.Contains(proven, e) {
-			other += " (not proven)"
-		}
-		others = append(others, other)
-	}
-	if len(others) > 0 {
-		text += "; " + strings.Join(others, ", ")
-	}
-	return text
-}
-
-// slice is the cells that differ in one axis alone.
+// slice is the cells that differ in one axis alone, one of each experiment.
 type slice struct {
-	values  []string // of the other axes; that of the axis itself means nothing
-	winner  string   // its value that is proven to be better than all others, "" without one
-	differs bool     // two of its cells are proven to differ
+	values []string // of the other axes; that of the axis itself means nothing
+	cells  []*Cell
+	winner string // its value that is proven to be better than all others, "" without one
 }
 
-// slices compares the cells along an axis, but those that are barred, those of all slices together.
-func (s *Study) slices(axis int, y yardstick, barred map[*Cell]bool) []slice {
-	m := y.metric
-	var order []string
-	members := map[string][]*Cell{} // by the values of the other axes
+// slicesOf are those along an axis with two experiments or more, without cells that are barred.
+func (s *Study) slicesOf(axis int, m Metric, barred map[*Cell]bool) []slice {
+	var all []slice
+	places := map[string]int{} // by the values of the other axes
 	for _, c := range s.Cells {
-		if run := s.resolved(c); len(run.Of(m.Name)) == 0 || barred[run] {
+		run := s.resolved(c)
+		if len(run.Of(m.Name)) == 0 || barred[run] {
 			continue
 		}
 		values := slices.Clone(c.Values)
 		values[axis] = ""
 		key := strings.Join(values, "\x00")
-		if members[key] == nil {
-			order = append(order, key)
+		at, ok := places[key]
+		if !ok {
+			at, all = len(all), append(all, slice{values: values})
+			places[key] = at
 		}
-		members[key] = append(members[key], c)
+		if !slices.ContainsFunc(all[at].cells, func(other *Cell) bool { return s.resolved(other) == run }) {
+			all[at].cells = append(all[at].cells, c)
+		}
 	}
-	var out []slice
+	return slices.DeleteFunc(all, func(l slice) bool { return len(l.cells) < 2 })
+}
+
+// decide compares the best cell of each slice with its other ones, all together.
+func (s *Study) decide(all []slice, axis int, y yardstick) {
 	var pairs []judge.Pair
-	var of []int // by pair: its place in out
-	for _, key := range order {
-		cells := members[key]
-		best := cells[0]
-		for _, c := range cells {
-			if m.beats(judge.Of(s.resolved(c).Of(m.Name)).Median, judge.Of(s.resolved(best).Of(m.Name)).Median) {
+	var of []int // by pair: its place in all
+	for i, l := range all {
+		best := l.cells[0]
+		for _, c := range l.cells {
+			if y.metric.beats(s.medianOf(c, y.metric), s.medianOf(best, y.metric)) {
 				best = c
 			}
 		}
-		distinct := 0
-		for _, c := range cells {
-			if c != best && s.resolved(c) != s.resolved(best) {
-				distinct++
-				pairs, of = append(pairs, judge.Pair{Old: s.resolved(c).Of(m.Name), New: s.resolved(best).Of(m.Name)}), append(of, len(out))
+		all[i].winner = best.Values[axis]
+		for _, c := range l.cells {
+			if c != best {
+				pairs, of = append(pairs, judge.Pair{Old: s.valuesOf(c, y.metric), New: s.valuesOf(best, y.metric)}), append(of, i)
 			}
-		}
-		if distinct > 0 {
-			out = append(out, slice{values: best.Values, winner: best.Values[axis]})
 		}
 	}
 	for i, change := range y.compare(pairs) {
-		l := &out[of[i]]
-		if change.Proven() {
-			l.differs = true
-		} else {
-			l.winner = ""
+		if change.Verdict != judge.Better {
+			all[of[i]].winner = ""
 		}
 	}
-	return out
 }
+
+// differing says by axis whether two cells that differ in it alone are proven to differ. In each slice the
+// first cell is compared with the others: which one is best is chosen by the runs, and compared with
+// that one, cells that are all the same would be told apart too often. All axes are judged together.
+func (s *Study) differing(m Metric) []bool {
+	var pairs []judge.Pair
+	var of []int
+	for axis := range s.Axes {
+		for _, l := range s.slicesOf(axis, m, nil) {
+			for _, c := range l.cells[1:] {
+				pairs, of = append(pairs, judge.Pair{Old: s.valuesOf(l.cells[0], m), New: s.valuesOf(c, m)}), append(of, axis)
+			}
+		}
+	}
+	differ := make([]bool, len(s.Axes))
+	for i, change := range s.yardstick(m).compare(pairs) {
+		differ[of[i]] = differ[of[i]] || change.Proven()
+	}
+	return differ
+}
+
+// valuesOf are those of the experiment of a cell, the baseline's with its A/A cell's.
+func (s *Study) valuesOf(c *Cell, m Metric) []float64 {
+	if run := s.resolved(c); run != s.Cells[s.Baseline] {
+		return run.Of(m.Name)
+	}
+	return s.baselineRuns(m.Name)
+}
+
+// medianOf is that of the experiment of a cell.
+func (s *Study) medianOf(c *Cell, m Metric) float64 { return judge.Of(s.valuesOf(c, m)).Median }
 
 // changes says of each axis whose best value is known somewhere where it is which, along the other axes.
 func (s *Study) changes(m Metric, contests []*contest) []string {
@@ -188,10 +109,11 @@ func (s *Study) changes(m Metric, contests []*contest) []string {
 		if isWork(a.Name) || len(a.Values) < 2 {
 			continue
 		}
-		all := s.slices(axis, y, barred)
+		all := s.slicesOf(axis, m, barred)
 		if len(all) < 2 {
 			continue
 		}
+		s.decide(all, axis, y)
 		var winners []string
 		wins := map[string][]slice{}
 		unknown := 0

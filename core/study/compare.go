@@ -3,7 +3,6 @@ package study
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -128,6 +127,7 @@ type cells struct {
 func (c *Comparison) judge(all []cells) error {
 	var pairs []judge.Pair
 	var warned sides
+	differ := differences{along: c.along}
 	for _, p := range all {
 		pair := judge.Pair{Old: p.old.Of(c.Metric.Name), New: p.new.Of(c.Metric.Name)}
 		if len(pair.Old) == 0 || len(pair.New) == 0 {
@@ -138,11 +138,12 @@ func (c *Comparison) judge(all []cells) error {
 		warned.add(p.name, "new", pair.New)
 		pairs = append(pairs, pair)
 		c.Rows = append(c.Rows, CellChange{Name: p.name, Old: judge.Of(pair.Old), New: judge.Of(pair.New)})
-		c.differ(p.old, p.new)
+		differ.add(p.old, p.new)
 	}
 	if len(pairs) == 0 {
 		return fmt.Errorf("no cell has runs with %s on both sides, so there is nothing to compare: choose another --metric", c.Metric.Name)
 	}
+	c.Differences = differ.texts()
 	logs := 0.0
 	for i, change := range c.held.compare(pairs) {
 		c.Rows[i].Change = change
@@ -199,30 +200,14 @@ func (c *Comparison) fewRuns(pairs []judge.Pair) {
 	}
 }
 
-// differ notes what differs between two cells beside what is compared.
-func (c *Comparison) differ(old, fresh *Cell) {
-	add := func(text string) {
-		if !slices.Contains(c.Differences, text) {
-			c.Differences = append(c.Differences, text)
-		}
-	}
-	for _, d := range old.Runs[0].differences(fresh.Runs[0]) {
-		add(fmt.Sprintf("%s: %s → %s", d.Name, d.Old, d.New))
-	}
-	if c.along {
-		return
-	}
-	for _, key := range slices.Sorted(maps.Keys(merged(old.Config, fresh.Config))) {
-		if a, b := cmp.Or(old.Config[key], "none"), cmp.Or(fresh.Config[key], "none"); a != b {
-			add(fmt.Sprintf("%s: %s → %s", key, a, b))
-		}
-	}
-}
-
 // note takes over what the studies themselves warn of.
 func (c *Comparison) note(studies ...*Study) {
 	for _, s := range studies {
-		c.Warnings = append(c.Warnings, s.Warnings...)
+		for _, w := range s.Warnings {
+			if !slices.Contains(c.Warnings, w) {
+				c.Warnings = append(c.Warnings, w)
+			}
+		}
 		failed := 0
 		for _, cell := range s.Cells {
 			failed += len(cell.Failed)

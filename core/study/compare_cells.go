@@ -96,3 +96,56 @@ func nameBy(c *Cell, keys []string) string {
 func without(values []string, at int) []string {
 	return slices.Concat(values[:at], values[at+1:])
 }
+
+// differences are what differs between the two sides beside what is compared.
+type differences struct {
+	along    bool // an axis, whose cells have other configurations as they were told to
+	order    []string
+	runs     map[string]int // pairs of an old and a new run that differ so
+	of       int            // pairs
+	settings []string       // of the configuration
+}
+
+// add notes those of two cells: of all runs, each beside one of the other side, since a machine may change
+// between two runs. What comes and goes in any case is told of the first pair, and along an axis, whose
+// runs take turns, not at all.
+func (d *differences) add(old, fresh *Cell) {
+	if d.runs == nil {
+		d.runs = map[string]int{}
+	}
+	for i := range max(len(old.Runs), len(fresh.Runs)) {
+		d.of++
+		for _, e := range old.Runs[i%len(old.Runs)].differences(fresh.Runs[i%len(fresh.Runs)]) {
+			text := fmt.Sprintf("%s: %s → %s", e.Name, e.Old, e.New)
+			switch {
+			case !passing(e.Name):
+				if d.runs[text]++; d.runs[text] == 1 {
+					d.order = append(d.order, text)
+				}
+			case !d.along && i == 0 && !slices.Contains(d.order, text):
+				d.order = append(d.order, text)
+			}
+		}
+	}
+	if d.along {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(merged(old.Config, fresh.Config))) {
+		text := fmt.Sprintf("%s: %s → %s", key, cmp.Or(old.Config[key], "none"), cmp.Or(fresh.Config[key], "none"))
+		if old.Config[key] != fresh.Config[key] && !slices.Contains(d.settings, text) {
+			d.settings = append(d.settings, text)
+		}
+	}
+}
+
+// texts are sentences, those of the environment first.
+func (d *differences) texts() []string {
+	var out []string
+	for _, text := range d.order {
+		if n := d.runs[text]; n > 0 && n < d.of {
+			text += fmt.Sprintf(" (in %d of %d pairs of runs)", n, d.of)
+		}
+		out = append(out, text)
+	}
+	return append(out, d.settings...)
+}

@@ -211,3 +211,25 @@ func TestMetricFor(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What differs is told of all runs, with how many do if not all, and what comes and goes of two.
+func TestCompareNamesEnvironments(t *testing.T) {
+	old, fresh := studyOf("A", cellOf("server=a", sixFrom(100)...)), studyOf("B", cellOf("server=a", sixFrom(100)...))
+	for i, r := range fresh.Cells[0].Runs {
+		r.Environment.Kernel = "6.2"
+		if i > 3 {
+			r.Environment.Cores = 4
+		}
+	}
+	old.Warnings, fresh.Warnings = []string{"the same"}, []string{"the same"}
+	c, err := Compare(old, fresh, throughput(t), fivePercent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"kernel: unknown → 6.2", "cores: 2 → 4 (in 2 of 6 pairs of runs)"}, c.Differences); d != "" {
+		t.Error(d)
+	}
+	if n := strings.Count(strings.Join(c.Warnings, "\n"), "the same"); n != 1 {
+		t.Errorf("warnings are %q", c.Warnings)
+	}
+}

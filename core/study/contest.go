@@ -173,7 +173,14 @@ func (o *contest) lossOf(c *Cell) loss {
 	}
 	l := loss{known: true, median: judge.Of(values).Median, reference: judge.Of(reference).Median}
 	l.worse = o.losses.metric.worse(l.reference, l.median)
-	diverged := math.IsNaN(l.median) && !math.IsNaN(l.reference)
-	l.barred = diverged || o.losses.none == nil && c != o.reference && l.worse > o.losses.floor.Change
+	switch {
+	case math.IsNaN(l.median):
+		l.barred = slices.ContainsFunc(o.cells, func(c *Cell) bool { return !math.IsNaN(judge.Of(o.runsBy(HeldOutLoss, c)).Median) })
+	case o.losses.none == nil:
+		l.barred = c != o.reference && l.worse > max(o.losses.floor.Change, rounding)
+	}
 	return l
 }
+
+// rounding is by how much of itself a loss may change where sums are added up in another order.
+const rounding = 1e-6

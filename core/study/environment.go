@@ -54,9 +54,14 @@ func (s *Study) mixed() []string {
 // explains says whether a difference between environments is one that cells do not make themselves, and
 // that does not come and go.
 func (s *Study) explains(name string) bool {
-	if slices.Contains([]string{"load before", "BLAS", "bandwidth of memory", "step of the clock"}, name) {
+	if passing(name) || name == "BLAS" {
 		return false
 	}
 	build := slices.ContainsFunc(s.Axes, func(a Axis) bool { return a.Name == buildKey })
 	return !build || !slices.Contains([]string{"psbench", "commit", "Go"}, name)
+}
+
+// passing says whether a difference is of what is measured anew before or in each run, and comes and goes.
+func passing(name string) bool {
+	return slices.Contains([]string{"load before", "load at the end", "other processes' CPU time", "steal", "bandwidth of memory", "step of the clock"}, name)
 }

@@ -89,6 +89,47 @@ func TestWinners(t *testing.T) {
 	}
 }
 
+// Of cells that are all the same, hardly any study has an axis that matters, however many values it has.
+func TestNothingMatters(t *testing.T) {
+	m, _ := MetricOf(Throughput)
+	matter := 0
+	for seed := range uint64(100) {
+		random := splitmix.New(seed, 0)
+		s := made([]Axis{{"server", strings.Split("abcdefghij", "")}}, func([]string) plot { return plot{} })
+		for _, c := range append(s.Cells, s.Again) {
+			plot{throughput: 1000, noise: 0.01, runs: 10}.fill(c, random)
+		}
+		if s.differing(m)[0] {
+			matter++
+		}
+	}
+	if matter > 5 {
+		t.Errorf("in %d of 100 studies of equal cells the axis matters", matter)
+	}
+}
+
+// The shares of axes are those that were put in, whether or not cells are missing.
+func TestEffects(t *testing.T) {
+	axes := []Axis{{"server", []string{"a", "b", "c"}}, {"ntrainer", []string{"1", "2", "4"}}}
+	factor := map[string]float64{"a": 1, "b": 1.1, "c": 1.2, "1": 1, "2": 2, "4": 4}
+	for _, missing := range []string{"", "a/4 b/4", "a/2 a/4 b/4 c/1"} {
+		s := made(axes, func(v []string) plot {
+			if strings.Contains(missing, strings.Join(v, "/")) {
+				return plot{skipped: "a rule"}
+			}
+			return plot{throughput: 100 * factor[v[0]] * factor[v[1]], runs: 6}
+		})
+		e := s.effects(throughput(t))
+		if len(e.axes) != 2 || math.Abs(e.combined) > 1e-9 {
+			t.Fatalf("without %q: %+v", missing, e)
+		}
+		trainers, servers := e.axes[0], e.axes[1]
+		if trainers.axis != 1 || math.Abs(trainers.change-3) > 1e-6 || math.Abs(servers.change-0.2) > 1e-6 || trainers.share+servers.share > 1+1e-9 {
+			t.Errorf("without %q: %+v", missing, e)
+		}
+	}
+}
+
 // Cells compete along the axes that change how the same is computed, and along no others.
 func TestWork(t *testing.T) {
 	for axis, want := range map[string]bool{

@@ -14,34 +14,45 @@ type note struct {
 	kind    string // the same of warnings that say the same
 	title   string // in a word or two
 	runs    int    // that have it, 0 of one of the runs together
+	settled bool   // it holds by the configuration of the cell, whichever run says it
 	example string // in full
 }
 
-// noteKinds are how warnings begin, and what they are in short.
-var noteKinds = []struct{ begins, short string }{
-	{"too few runs", "too few runs"},
-	{"the runs are in two clusters", "two clusters"},
-	{"a run has no finite value", "not finite"},
-	{"each trainer measured", "few iterations"},
-	{"--check took", "check costs"},
-	{"a trend within", "trend in runs"},
-	{"a step within", "step in runs"},
-	{"an iteration tells", "autocorrelation"},
-	{"other processes took", "machine busy"},
-	{"other guests of the hypervisor", "stolen from"},
+// noteKinds are words of warnings, and what these are in short. The first that fits counts.
+var noteKinds = []struct {
+	says, short string
+	settled     bool
+}{
+	{says: "too few runs", short: "too few runs"},
+	{says: "the runs are in two clusters", short: "two clusters"},
+	{says: "a run has no finite value", short: "not finite"},
+	{says: ", so that a slow one changes the means", short: "few iterations"},
+	{says: "--check took", short: "check costs"},
+	{says: "a trend within", short: "trend in runs"},
+	{says: "a step within", short: "step in runs"},
+	{says: "an iteration tells", short: "autocorrelation"},
+	{says: "other processes took", short: "machine busy"},
+	{says: "other guests of the hypervisor", short: "stolen from"},
+	{says: "throttled", short: "throttled"},
+	{says: "that are not finite", short: "loss not finite"},
+	{says: "is not finite at the end of the pass", short: "loss not finite"},
+	{says: "leaves running", short: "left running"},
+	{says: "never uses the servers", short: "unused servers", settled: true},
+	{says: " has no effect: ", short: "no effect", settled: true},
 }
 
 // noteOf makes a note of a warning.
 func noteOf(warning string) note {
 	for _, k := range noteKinds {
-		if strings.HasPrefix(warning, k.begins) {
-			return note{kind: k.short, title: k.short}
+		if strings.Contains(warning, k.says) {
+			n := note{kind: k.short, title: k.short, settled: k.settled}
+			if k.settled {
+				n.kind = warning // another value without effect is another warning
+			}
+			return n
 		}
 	}
-	if strings.Contains(warning, "throttle") {
-		return note{kind: "throttled", title: "throttled"}
-	}
-	return note{kind: digits.ReplaceAllString(warning, "#"), title: "other"}
+	return note{kind: digits.ReplaceAllString(warning, "#"), title: "warned"}
 }
 
 // digits are what may differ in warnings that say the same.
@@ -70,11 +81,14 @@ func (c *Cell) runNotes() []note {
 		for _, text := range run.Warnings {
 			n := noteOf(text)
 			n.example = fmt.Sprintf("run %d: %s", run.Round, text)
+			if n.settled {
+				n.example = text
+			}
 			i := slices.IndexFunc(notes, func(o note) bool { return o.kind == n.kind })
 			if i < 0 {
 				i, notes = len(notes), append(notes, n)
 			}
-			if !said[n.kind] {
+			if !n.settled && !said[n.kind] {
 				said[n.kind] = true
 				notes[i].runs++
 			}
@@ -83,10 +97,14 @@ func (c *Cell) runNotes() []note {
 	return notes
 }
 
-// shorts are the notes of a cell in its row, one of each title: that of the most runs.
+// shorts are the notes of a cell in its row, one of each title: that of the most runs. What its
+// configuration settles says nothing of its runs, and is none of them.
 func (c *Cell) shorts(metric string) []string {
 	var shown []note
 	for _, n := range c.notes(metric) {
+		if n.settled {
+			continue
+		}
 		i := slices.IndexFunc(shown, func(o note) bool { return o.title == n.title })
 		if i < 0 {
 			i, shown = len(shown), append(shown, n)

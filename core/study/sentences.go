@@ -160,16 +160,17 @@ func (o *contest) undecided(by string, open []rival) string {
 		text += fmt.Sprintf(" (%s%s, %s)", change, of, probability(next.change.Adjusted))
 	}
 	if worse := len(o.rivals) - len(open); worse > 0 {
-		text += fmt.Sprintf("; %s proven to be worse", are(worse, "other"))
+		text += fmt.Sprintf("; %s ruled out", are(worse, "other"))
 	}
-	return text + "; " + o.toTell(next)
+	return text + "; " + o.toTell(next, len(open))
 }
 
-// toTell says how many runs would tell the best cell from a rival.
-func (o *contest) toTell(r rival) string {
-	have := min(len(o.runs(o.best)), len(o.runs(r.cell)))
-	if few := judge.FewestRuns(len(o.rivals), false); have < few {
-		return fmt.Sprintf("with %s nothing can be proven in %s, which takes %d at least", count(have, "run"), count(len(o.rivals), "comparison"), few)
+// toTell says how many runs would tell the best cell from a rival, which is one of so many that are open.
+func (o *contest) toTell(r rival, open int) string {
+	best, other := len(o.runs(o.best)), len(o.runs(r.cell))
+	have := min(best, other)
+	if few := judge.FewestRuns(open, false); have < few && !judge.Provable(other, best, open) {
+		return fmt.Sprintf("%s and %d are too few to prove anything in %s, which takes %d of each", count(best, "run"), other, count(open, "comparison"), few)
 	}
 	switch needed := r.change.Needed; {
 	case o.none != nil:
@@ -214,9 +215,13 @@ func (o *contest) describe(l loss, isReference bool) string {
 	if isReference {
 		return text + ", which the others are compared with"
 	}
-	text += fmt.Sprintf(", that of the baseline %s (%s, ", number(l.reference), l.change())
+	reference := "the baseline"
+	if o.reference != o.study.Cells[o.study.Baseline] {
+		reference = o.reference.Name
+	}
+	text += fmt.Sprintf(", that of %s %s (%s, ", reference, number(l.reference), l.change())
 	if o.losses.none != nil {
-		return text + "too few runs for a floor)"
+		return text + "without a floor)"
 	}
 	return text + "floor " + percent(o.losses.floor.Change) + ")"
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/psbench/psbench/core/folder"
 	"github.com/psbench/psbench/core/sweep"
@@ -43,7 +45,17 @@ func loadSweep(dir string) (*Study, error) {
 		}
 		c.note(t, ends[i])
 	}
+	s.leaveOut(plan.Warnings)
 	return s, nil
+}
+
+// leaveOut takes from the runs the warnings that the plan has, each with how many cells it is of.
+func (s *Study) leaveOut(planned []string) {
+	for _, r := range s.allRuns() {
+		r.Warnings = slices.DeleteFunc(r.Warnings, func(text string) bool {
+			return slices.ContainsFunc(planned, func(p string) bool { return strings.HasPrefix(p, text+" (in ") })
+		})
+	}
 }
 
 // planned is a study whose runs are yet to come.

@@ -27,7 +27,7 @@ func swept(t *testing.T, repeats int) (dir string, p *sweep.Plan) {
 		Name:     "made",
 		Axes:     []sweep.Axis{{Name: "server", Values: []string{"a", "b", "c"}}},
 		Binaries: []sweep.Binary{{Name: "psbench", Path: "/bin/psbench", SHA256: strings.Repeat("ab", 32)}},
-		Again:    true, Repeats: repeats, Seed: 7,
+		Again:    true, Repeats: repeats, Seed: 7, Warnings: []string{"hook noop never uses the servers (in 2 of 3 cells)"},
 	}
 	for _, server := range p.Axes[0].Values {
 		p.Cells = append(p.Cells, sweep.Cell{
@@ -51,7 +51,7 @@ func ran(t *testing.T, dir string, p *sweep.Plan, turn sweep.Turn) {
 		t.Fatal(err)
 	}
 	r := measured(int(turn.Seed), config("server", p.Cells[turn.Cell].Values[0]), []int64{1, 2}) // #nosec G115 -- small
-	r.Schema = result.Schema
+	r.Schema, r.Warnings = result.Schema, []string{"hook noop never uses the servers"}
 	if err := f.Write(r); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Require(t, filepath.Join("testdata", "sweep.txt"), strings.NewReplacer(dir, "DIR", a, "A", b, "B").Replace(text.String()))
-	if d := cmp.Diff([]string{"3 runs failed and came to an end when repeated: only the repetition counts"}, s.Warnings); d != "" {
+	if d := cmp.Diff([]string{"hook noop never uses the servers (in 2 of 3 cells)", "3 runs failed and came to an end when repeated: only the repetition counts"}, s.Warnings); d != "" {
 		t.Error(d)
 	}
 }
@@ -154,7 +154,7 @@ func TestSweepWhoseJournalIsCorrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Cells[0].Runs) != 1 || s.Cells[0].Waiting != 1 || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "is corrupted in line 1") {
+	if len(s.Cells[0].Runs) != 1 || s.Cells[0].Waiting != 1 || len(s.Warnings) != 2 || !strings.Contains(s.Warnings[1], "is corrupted in line 1") {
 		t.Errorf("%q, %q", states(s), s.Warnings)
 	}
 	if _, err := Load([]string{dir, dir}); err == nil || !strings.Contains(err.Error(), "name it alone") {

@@ -55,11 +55,12 @@ func (g goal) reached(r *Run) (e Epoch, ok bool) {
 type price struct {
 	cell           *Cell
 	runs, reached  int
+	failed         int       // runs that did not come to their end, which are none of runs
 	seconds, bytes []float64 // a run each, infinite of those that did not reach it
 }
 
-func (g goal) priceOf(c *Cell, runs []*Run) price {
-	p := price{cell: c}
+func (g goal) priceOf(c *Cell, runs []*Run, failed int) price {
+	p := price{cell: c, failed: failed}
 	for _, r := range runs {
 		if len(r.Epochs) == 0 {
 			continue
@@ -88,6 +89,9 @@ func middle(values []float64) float64 {
 // text is e.g. "1.234 s and 5.6 MB (9 of 10 runs reached it)".
 func (p price) text() string {
 	counts := fmt.Sprintf("%d of %s reached it", p.reached, count(p.runs, "run"))
+	if p.failed > 0 {
+		counts += fmt.Sprintf(" beside %d that failed", p.failed)
+	}
 	if math.IsInf(middle(p.seconds), 1) {
 		return counts + ", too few for a median"
 	}
@@ -100,11 +104,11 @@ func (s *Study) reach(g goal) []Sentence {
 	what := fmt.Sprintf("%s of %s", g.metric.Name, strconv.FormatFloat(g.value, 'f', -1, 64))
 	var prices []price
 	for i, c := range s.Cells {
-		runs := c.Runs
+		runs, failed := c.Runs, len(c.Failed)
 		if i == s.Baseline && s.Again != nil {
-			runs = slices.Concat(runs, s.Again.Runs)
+			runs, failed = slices.Concat(runs, s.Again.Runs), failed+len(s.Again.Failed)
 		}
-		if p := g.priceOf(c, runs); p.runs > 0 {
+		if p := g.priceOf(c, runs, failed); p.runs > 0 {
 			prices = append(prices, p)
 		}
 	}

@@ -158,7 +158,7 @@ func (s *Study) row(r Row, m Metric, change string) (cells []string, withheld bo
 	if e.HasInterval {
 		interval = fmt.Sprintf("%s – %s", number(e.Low), number(e.High))
 	}
-	if e.N > 1 {
+	if e.N > 1 && !math.IsNaN(e.Median) {
 		spread = percent(e.Spread)
 	}
 	if r.Compared {

@@ -138,6 +138,7 @@ func TestText(t *testing.T) {
 		"target": {speeds(apart, func(server string, p *plot) {
 			p.epochs, p.loss = []float64{0.7, 0.81, 0.82}, 0.3
 			p.late = map[string]int{"average": 0, "batch": 2, "sum": 7}[server]
+			p.failed = map[string]int{"batch": 1}[server]
 		}), TextOptions{Target: "auc=0.8"}},
 		"targetmissed":  {speeds(apart, func(_ string, p *plot) { p.epochs = []float64{0.7, 0.75} }), TextOptions{Target: "auc=0.8"}},
 		"targetunknown": {speeds(apart, nil), TextOptions{Target: "loss=0.2"}},
@@ -153,6 +154,44 @@ func TestText(t *testing.T) {
 			}
 			return p
 		})},
+		"interaction": {study: made(two[:2], func(v []string) plot { // neither has an effect of its own
+			p := plot{throughput: 1000, noise: 0.01, runs: 10, iterations: 100}
+			if (v[0] == "average") == (v[1] == "1") {
+				p.throughput = 1300
+			}
+			return p
+		})},
+		"missingcells": {study: made(two[:2], func(v []string) plot { // what ntrainer does is no merit of the server
+			p := plot{throughput: 1000, noise: 0.01, runs: 10, iterations: 100}
+			switch strings.Join(v, "/") {
+			case "average/4":
+				p.throughput = 3000
+			case "batch/4":
+				p.throughput = 3150
+			case "batch/1":
+				p = plot{skipped: "server batch needs 2 trainers"}
+			}
+			return p
+		})},
+		"fewrunsagain": {study: made([]Axis{{"server", strings.Split("abcdef", "")}}, func(v []string) plot {
+			return plot{throughput: map[string]float64{"a": 2000, "b": 1990}[v[0]] + 1000, noise: 0.01, runs: 4, iterations: 100}
+		})},
+		"lossrounding": {study: func() *Study {
+			s := speeds(apart, nil)
+			for _, c := range s.all() {
+				for _, r := range c.Runs {
+					r.Values[HeldOutLoss] = max(6.931474, map[string]float64{"batch": 6.931475}[c.ID]) // as sums in another order make it
+				}
+			}
+			return s
+		}()},
+		"lossdiverged": {study: func() *Study {
+			s := speeds(apart, func(_ string, p *plot) { p.loss = 0.3 })
+			for _, c := range []*Cell{s.Cells[0], s.Cells[1], s.Again} {
+				c.Runs[0].Values[HeldOutLoss] = math.NaN()
+			}
+			return s
+		}()},
 		"warnings": {study: func() *Study {
 			s := speeds(apart, nil)
 			for i, r := range s.Cells[1].Runs {
@@ -162,6 +201,9 @@ func TestText(t *testing.T) {
 				if i > 6 {
 					r.Warnings = []string{"a trend within the run: from the first of 100 iterations to the last they take 9.0 % more", fmt.Sprintf("odd %d.5 things", i), "more odd things"}
 				}
+			}
+			for _, r := range s.Cells[2].Runs {
+				r.Warnings = []string{"hook noop never uses the servers: give --nserver 0 to run without"}
 			}
 			delete(s.Cells[2].Runs[3].Values, Throughput)
 			s.Cells[2].Runs[4].Values[Throughput] = math.NaN()

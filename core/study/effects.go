@@ -1,0 +1,172 @@
+package study
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/core/judge"
+)
+
+// effects are what the axes do to the medians of cells. These are taken as products of a factor for each
+// value of each axis, by least squares of their logarithms.
+type effects struct {
+	axes []effect // those that have several values, the largest share first
+	// combined is the share of the variance between the cells that no such factors explain: what a value
+	// does depends on those of other axes. The noise of the medians is in it, which is noise by itself.
+	combined, noise float64
+}
+
+// effect is what one axis does.
+type effect struct {
+	axis int
+	// share is of the variance between the cells: what is left unexplained without this axis. So of axes
+	// that go together where cells are missing, none is credited with what another one may do.
+	share float64
+	// low and high are its values with the least and the largest factor, and change is from one to the other.
+	low, high string
+	change    float64
+}
+
+// point is a cell among others: the logarithm of its median.
+type point struct {
+	values []string
+	y      float64
+}
+
+// effects are those on a metric; none where medians are not above 0, or do not differ.
+func (s *Study) effects(m Metric) effects {
+	var points []point
+	noise := 0.0
+	for _, c := range s.Cells {
+		e := judge.Of(s.valuesOf(c, m))
+		if math.IsNaN(e.Median) {
+			continue
+		}
+		if e.Median <= 0 {
+			return effects{}
+		}
+		points = append(points, point{c.Values, math.Log(e.Median)})
+		noise += math.Pi / 2 * e.Spread * e.Spread / float64(e.N) // the variance of a median of normal noise
+	}
+	var axes []int
+	for i := range s.Axes {
+		if slices.ContainsFunc(points, func(p point) bool { return p.values[i] != points[0].values[i] }) {
+			axes = append(axes, i)
+		}
+	}
+	_, total := fit(points, nil)
+	if total <= 0 || math.IsInf(total, 0) {
+		return effects{}
+	}
+	factors, left := fit(points, axes)
+	out := effects{combined: left / total, noise: noise / total}
+	for at, axis := range axes {
+		_, without := fit(points, slices.Concat(axes[:at], axes[at+1:]))
+		e := effect{axis: axis, share: max(0, without-left) / total}
+		lowest, highest := math.Inf(1), math.Inf(-1)
+		for _, value := range s.Axes[axis].Values {
+			y, ok := factors[at][value]
+			if ok && y < lowest {
+				lowest, e.low = y, value
+			}
+			if ok && y > highest {
+				highest, e.high = y, value
+			}
+		}
+		e.change = math.Expm1(highest - lowest)
+		out.axes = append(out.axes, e)
+	}
+	slices.SortStableFunc(out.axes, func(a, b effect) int { return cmp.Compare(b.share, a.share) })
+	return out
+}
+
+// mostTurns bounds how often a fit goes through the axes. It is done after one where no cells are missing.
+const mostTurns = 1000
+
+// fit explains points by a mean and a term for each value of each of some axes, and says what squares are
+// left. It adjusts the axes in turn, which comes to the least squares.
+func fit(points []point, axes []int) (terms []map[string]float64, left float64) {
+	rest := make([]float64, len(points))
+	mean := 0.0
+	for _, p := range points {
+		mean += p.y / float64(len(points))
+	}
+	for i, p := range points {
+		rest[i] = p.y - mean
+	}
+	terms = make([]map[string]float64, len(axes))
+	for i := range terms {
+		terms[i] = map[string]float64{}
+	}
+	for range mostTurns {
+		moved := 0.0
+		for i, axis := range axes {
+			sums, counts := map[string]float64{}, map[string]float64{}
+			for j, p := range points {
+				sums[p.values[axis]] += rest[j]
+				counts[p.values[axis]]++
+			}
+			for value, sum := range sums {
+				terms[i][value] += sum / counts[value]
+				moved = max(moved, math.Abs(sum/counts[value]))
+			}
+			for j, p := range points {
+				rest[j] -= sums[p.values[axis]] / counts[p.values[axis]]
+			}
+		}
+		if moved < 1e-9 {
+			break
+		}
+	}
+	for _, r := range rest {
+		left += r * r
+	}
+	return terms, left
+}
+
+// matters says which axis matters most.
+func (s *Study) matters(m Metric) string {
+	all := s.effects(m)
+	if len(all.axes) == 0 {
+		return ""
+	}
+	differ := s.differing(m)
+	at := slices.IndexFunc(all.axes, func(e effect) bool { return differ[e.axis] })
+	if at < 0 {
+		return "cannot tell which axis matters: no two cells that differ in one axis alone are proven to differ"
+	}
+	first := all.axes[at]
+	var text string
+	others := all.axes
+	crossed := all.combined > max(first.share, 2*all.noise)
+	if crossed {
+		text = fmt.Sprintf("how the axes are combined matters most for %s: that is %.0f %% of the variance between the cells, since what an axis does depends on the others",
+			m.Name, 100*all.combined)
+	} else {
+		name, most := s.Axes[first.axis].Name, "matters most"
+		if at > 0 {
+			most = "is what is proven to matter most"
+		}
+		text = fmt.Sprintf("%s %s for %s: %.0f %% of the variance between the cells, %s from %s=%s to %s",
+			name, most, m.Name, 100*first.share, signed(first.change), name, first.low, first.high)
+		others = slices.Delete(slices.Clone(others), at, at+1)
+	}
+	var rest []string
+	for _, e := range others {
+		other := fmt.Sprintf("%s %.0f %%", s.Axes[e.axis].Name, 100*e.share)
+		if !differ[e.axis] {
+			other += " (not proven)"
+		}
+		rest = append(rest, other)
+	}
+	if !crossed && all.combined >= 0.005 {
+		rest = append(rest, fmt.Sprintf("how they are combined, and noise, %.0f %%", 100*all.combined))
+	}
+	if len(rest) > 0 {
+		text += "; " + strings.Join(rest, ", ")
+	}
+	return text
+}
