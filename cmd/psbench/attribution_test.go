@@ -129,27 +129,37 @@ func planted(t *testing.T, args string) *result.Result {
 
 // medianMS is the median of durations in ms.
 func medianMS(ns []int64) float64 {
-	slices.Sort(ns)
-	return float64(ns[len(ns)/2]) / 1e6
+	return float64(slices.Sorted(slices.Values(ns))[len(ns)/2]) / 1e6
 }
 
-func sleptMS(t *testing.T, r *result.Result, rank int) float64 {
+// sleptNS is how long a rank slept, in the order of iterations.
+func sleptNS(t *testing.T, r *result.Result, rank int) (ns []int64) {
 	t.Helper()
-	var ns []int64
 	for m := range r.SeriesOf(rank, slept.Type, slept.Name).All() {
 		ns = append(ns, m.DurationNS)
 	}
-	if len(ns) < 40 {
-		t.Fatalf("it slept %d times, want 40 or more", len(ns))
+	if len(ns) != 40 {
+		t.Fatalf("it slept %d times, want 40", len(ns))
 	}
-	return medianMS(ns)
+	return ns
 }
 
-// requireClose requires that what is attributed to a part is what was planted, within 10 %.
-func requireClose(t *testing.T, what string, got, want float64) {
+// requireClose requires that what is attributed to a part in each iteration is what was planted
+// there, within 10 %. A busy machine adds to most of them, and leaves some alone; what is attributed
+// wrongly is so in all.
+func requireClose(t *testing.T, what string, got, want []int64) {
 	t.Helper()
-	if got < 0.9*want || got > 1.1*want {
-		t.Errorf("%s: %.2f ms, want %.2f ms", what, got, want)
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d iterations, want %d", what, len(got), len(want))
+	}
+	near := 0
+	for i := range got {
+		if ratio := float64(got[i]) / float64(want[i]); ratio > 0.9 && ratio < 1.1 {
+			near++
+		}
+	}
+	if 10*near < len(got) {
+		t.Errorf("%s: %d of %d iterations are close; the median is %.2f ms, want %.2f ms", what, near, len(got), medianMS(got), medianMS(want))
 	}
 }
 
@@ -159,26 +169,26 @@ func TestLateTrainerIsWaiting(t *testing.T) {
 		t.Skip("times are attributed on a machine that has room for them")
 	}
 	r := planted(t, "--trainer ddp_here --ddp-hook late")
-	want := sleptMS(t, r, 1)
+	want := sleptNS(t, r, 1)
 	var waited, iteration []int64
 	for e := range breakdown.Exchanges(r) {
 		if e.Rank == 0 && e.Key.B == 0 {
 			waited = append(waited, e.WaitingNS)
 		}
 	}
-	requireClose(t, "waiting with the bucket", medianMS(waited), want)
+	requireClose(t, "waiting with the bucket", waited, want)
 	b := breakdown.Of(r)
 	for ns := range b.Waiting.Durations() { // those of trainer 0, who is always first, come first
 		if len(iteration) < 40 {
 			iteration = append(iteration, ns)
 		}
 	}
-	requireClose(t, "waiting in an iteration", medianMS(iteration), want)
+	requireClose(t, "waiting in an iteration", iteration, want)
 	s, ok := b.Straggler()
 	if !ok || s.Rank != 1 || s.Times < 36 {
 		t.Errorf("the straggler is %+v", s)
 	}
-	if cost := float64(s.CostNS) / 1e6; cost < 0.9*want { // a mean, which a busy machine makes longer
+	if cost, want := float64(s.CostNS)/1e6, medianMS(want); cost < 0.9*want { // a mean, which a busy machine makes longer
 		t.Errorf("the straggler costs %.2f ms per iteration, want %.2f ms", cost, want)
 	}
 }
@@ -189,16 +199,18 @@ func TestSlowServerIsReduction(t *testing.T) {
 		t.Skip("times are attributed on a machine that has room for them")
 	}
 	r := planted(t, "--server slow")
-	want := sleptMS(t, r, 2)
+	want := sleptNS(t, r, 2)
 	var reduced []int64
 	for e := range breakdown.Exchanges(r) {
-		reduced = append(reduced, e.ReductionNS)
+		if e.Rank == 0 {
+			reduced = append(reduced, e.ReductionNS)
+		}
 	}
-	requireClose(t, "reduction of the bucket", medianMS(reduced), want)
+	requireClose(t, "reduction of the bucket", reduced, want)
 	b := breakdown.Of(r)
 	for _, p := range b.Times() {
-		if p.Name == breakdown.ReductionTime && b.MeanMS(p.TotalNS) < 0.9*want { // likewise
-			t.Errorf("an iteration has %.2f ms of reduction, want %.2f ms", b.MeanMS(p.TotalNS), want)
+		if p.Name == breakdown.ReductionTime && b.MeanMS(p.TotalNS) < 0.9*medianMS(want) { // likewise
+			t.Errorf("an iteration has %.2f ms of reduction, want %.2f ms", b.MeanMS(p.TotalNS), medianMS(want))
 		}
 	}
 }
