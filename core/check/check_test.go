@@ -428,12 +428,12 @@ func TestExchangesThatCannotBeAreRefused(t *testing.T) {
 func TestUnknownAnswersAreNotCompared(t *testing.T) {
 	x := &record.Exchange{Link: "server", Operation: record.PushPull, Sent: record.Slice{Values: make([]float32, 3)}, Got: record.Slice{Values: make([]float32, 3)}}
 	run := &Run{
-		Buckets: []tensor.BucketSpec{{Elements: 3}}, Names: []string{"trainer0"}, Servers: map[int][]int{1: {0}}, Kept: [][]*record.Exchange{{x}},
-		Combine: func(int, [][][]float32) ([][]float32, error) { return nil, ErrUnknown },
+		Buckets: []tensor.BucketSpec{{Elements: 3}}, Names: []string{"trainer0", "trainer1"}, Servers: map[int][]int{1: {0, 1}}, Kept: [][]*record.Exchange{{x}, nil},
 	}
-	if out, err := run.Do(); err != nil || out.Slices != 0 {
+	if out, err := run.Do(); err != nil || out.Slices != 0 || out.Missing != 0 {
 		t.Errorf("%+v, %v", out, err)
 	}
+	run.Kept[1] = run.Kept[0]
 	broken := errors.New("broken")
 	run.Combine = func(int, [][][]float32) ([][]float32, error) { return nil, broken }
 	if _, err := run.Do(); !errors.Is(err, broken) {

@@ -48,11 +48,10 @@ func (r *run) check(ctx context.Context) error {
 	if checks.Share > mostShare {
 		r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("--check took %.2g %% of the pass, more than %g %%: measure longer, since a longer pass keeps a smaller part of its iterations", 100*checks.Share, 100*mostShare))
 	}
-	todo.Combine = func(server int, pushed [][][]float32) ([][]float32, error) {
-		if r.serverUnchecked() != "" {
-			return nil, check.ErrUnknown
+	if r.serverUnchecked() == "" {
+		todo.Combine = func(server int, pushed [][][]float32) ([][]float32, error) {
+			return r.combine(ctx, servers[server], pushed)
 		}
-		return r.combine(ctx, servers[server], pushed)
 	}
 	out, err := todo.Do()
 	if err != nil {

@@ -4642,7 +4642,7 @@ type Exchange struct {
 	Operation     Exchange_Operation     `protobuf:"varint,2,opt,name=operation,proto3,enum=psbench.v1.Exchange_Operation" json:"operation,omitempty"`
 	Batch         int64                  `protobuf:"varint,3,opt,name=batch,proto3" json:"batch,omitempty"`
 	Bucket        int32                  `protobuf:"varint,4,opt,name=bucket,proto3" json:"bucket,omitempty"`
-	Number        int32                  `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"` // among the operations of the link on the bucket in the batch, from 0
+	Number        int32                  `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"` // among the operations of the link on the bucket in the pass, from 0
 	Root          int32                  `protobuf:"varint,6,opt,name=root,proto3" json:"root,omitempty"`     // of a broadcast
 	Sent          *Slice                 `protobuf:"bytes,7,opt,name=sent,proto3" json:"sent,omitempty"`
 	Got           *Slice                 `protobuf:"bytes,8,opt,name=got,proto3" json:"got,omitempty"`

@@ -82,7 +82,7 @@ func (k *Keeper) Reset() {
 	k.spentNS.Store(0)
 	k.counted.Store(0)
 	for _, l := range k.links {
-		l.forget()
+		clear(l.started)
 	}
 	for i := range k.slots {
 		k.slots[i].state = unused
@@ -149,13 +149,13 @@ func (s *slot) settle(whole bool) {
 func (l *link) begin(o record.Operation, batch int64, b *tensor.Bucket, root int) *slot {
 	k := l.keeper
 	k.counted.Add(1)
-	if k.passesOver(batch) {
+	number, ok := l.number(batch, b.Index)
+	if !ok || k.passesOver(batch) {
 		return nil
 	}
 	start := comm.Now()
 	defer k.spend(start)
-	number, ok := l.number(batch, b.Index)
-	if !ok || b.Elements == 0 {
+	if b.Elements == 0 {
 		return nil
 	}
 	s := k.take(batch)

@@ -69,13 +69,13 @@ func TestKeepsWhatWasGivenAndWhatCame(t *testing.T) {
 	}
 }
 
-// Several operations on a bucket in an iteration are told apart.
+// Operations on a bucket are told apart, also where a hook comes back to an earlier iteration.
 func TestCountsTheOperationsOnABucket(t *testing.T) {
 	k := NewKeeper(1)
 	specs := []tensor.BucketSpec{{Elements: 3}}
 	s := slow{comm.NewPromise(nil)}
 	links := k.Links(sdk.Links{Server: s}, specs)
-	for _, batch := range []int64{0, 0, 1} {
+	for _, batch := range []int64{0, 0, 1, 0} {
 		links.Server.PushPull(batch, tensor.NewBucket(specs[0]))
 		s.promise.Complete(nil)
 	}
@@ -84,7 +84,7 @@ func TestCountsTheOperationsOnABucket(t *testing.T) {
 	for _, x := range kept {
 		numbers[[2]int64{x.Batch, int64(x.Number)}] = true
 	}
-	for _, want := range [][2]int64{{0, 0}, {0, 1}, {1, 0}} {
+	for _, want := range [][2]int64{{0, 0}, {0, 1}, {1, 2}, {0, 3}} {
 		if !numbers[want] {
 			t.Errorf("there is no operation %v among %v", want, numbers)
 		}

@@ -31,42 +31,24 @@ type link struct {
 	name    string
 	specs   []tensor.BucketSpec
 	members int
-	last    []last // by bucket
-}
-
-// last is the last operation on a bucket.
-type last struct {
-	batch  int64
-	number int
+	started []int // operations of the pass, by bucket
 }
 
 func (k *Keeper) link(name sdk.Link, specs []tensor.BucketSpec, members int) *link {
-	l := &link{keeper: k, name: string(name), specs: specs, members: members, last: make([]last, len(specs))}
-	l.forget()
+	l := &link{keeper: k, name: string(name), specs: specs, members: members, started: make([]int, len(specs))}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.links = append(k.links, l)
 	return l
 }
 
-// forget begins a pass.
-func (l *link) forget() {
-	for i := range l.last {
-		l.last[i].batch = -1
-	}
-}
-
 // number counts an operation. It is false of a bucket that the link does not have.
 func (l *link) number(batch int64, bucket int) (int, bool) {
-	if bucket < 0 || bucket >= len(l.last) || batch < 0 {
+	if bucket < 0 || bucket >= len(l.started) || batch < 0 {
 		return 0, false
 	}
-	at := &l.last[bucket]
-	if at.batch != batch {
-		*at = last{batch: batch, number: -1}
-	}
-	at.number++
-	return at.number, true
+	l.started[bucket]++
+	return l.started[bucket] - 1, true
 }
 
 // after has what the operation leaves kept.
