@@ -4,6 +4,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/psbench/psbench/core/machine"
 )
 
 // Meter divides a run into intervals. It reads the system where one begins or ends, which
@@ -19,7 +21,7 @@ type Meter struct {
 // NewMeter makes a Meter of the processes that the core's host has of a run, the core
 // first; there may be more of them at the end of an interval than at its start.
 func NewMeter(processes func() []Process) *Meter {
-	return &Meter{source: source{proc: os.DirFS("/proc"), clock: clockOf, now: time.Now}, processes: processes}
+	return &Meter{source: source{proc: os.DirFS("/proc"), clock: clockOf, now: time.Now, throttled: machine.ReadThrottled}, processes: processes}
 }
 
 // Begin ends the interval that runs, if any, and begins another.
@@ -40,6 +42,7 @@ func (m *Meter) Intervals() []Interval { return m.intervals }
 // between is what happened between two samples.
 func between(name string, a, b *sample) Interval {
 	i := Interval{Name: name, Duration: b.at.Sub(a.at), Load: b.load, Processes: []Usage{}}
+	i.Quota, i.Heat = max(0, b.throttled.Quota-a.throttled.Quota), max(0, b.throttled.Heat-a.throttled.Heat)
 	ours, coarse := time.Duration(0), 0
 	for _, p := range b.processes {
 		u := p.since(a.of(p.PID))

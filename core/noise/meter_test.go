@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/core/machine"
 )
 
 // host is a /proc of four cores with processes, and the clocks that the kernel has beside it.
@@ -18,6 +20,8 @@ type host struct {
 	fstest.MapFS
 	at     time.Time
 	clocks map[int]time.Duration
+
+	throttled machine.Throttled
 }
 
 func newHost() *host { return &host{MapFS: fstest.MapFS{}, clocks: map[int]time.Duration{}} }
@@ -51,6 +55,8 @@ func (h *host) meter(processes ...Process) *Meter {
 		source: source{
 			proc: h, now: func() time.Time { return h.at },
 			clock: func(pid int) (time.Duration, bool) { cpu, ok := h.clocks[pid]; return cpu, ok },
+
+			throttled: func() machine.Throttled { return h.throttled },
 		},
 		processes: func() []Process { return processes },
 	}
@@ -145,6 +151,31 @@ func TestWarnings(t *testing.T) {
 		h.machine(90000, 5000, 100, 90000, 1) // is no business of the measured pass
 		m.End()
 		if d := cmp.Diff(c.want, Warnings(m.Intervals(), "the measured pass")); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+// What throttled a run is told of the measured pass alone, from a twentieth of it on.
+func TestThrottling(t *testing.T) {
+	for name, c := range map[string]struct {
+		quota, heat time.Duration // of 10 s
+		want        []string
+	}{
+		"hardly": {s / 2, s / 2, nil},
+		"quota": {12 * s, 0, []string{
+			"processes were throttled for 12.00 s during the 10.00 s of the measured pass: measure again without the cgroup's limit of CPU time, which is counted on each core",
+		}},
+		"heat": {0, s, []string{"a core was throttled for 1.00 s during the 10.00 s of the measured pass: measure again where it does not get so hot"}},
+	} {
+		h, m := start()
+		h.throttled.Quota, h.throttled.Heat = 5*s, 5*s
+		m.Begin(Measured)
+		h.at, h.throttled.Quota, h.throttled.Heat = h.at.Add(10*s), 5*s+c.quota, 5*s+c.heat
+		m.Begin(After)
+		h.throttled.Quota = 99 * s
+		m.End()
+		if d := cmp.Diff(c.want, Warnings(m.Intervals()[1:], "the measured pass")); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}

@@ -23,6 +23,10 @@ type Interval struct {
 	// Load is the load average over a minute at the end of the interval.
 	Load    *float64 `json:"load,omitempty"`
 	Machine *Machine `json:"machine,omitempty"`
+	// Quota is for how long a limit of CPU time kept processes of psbench's cgroups from running, on
+	// all cores together; Heat is for how long the core that was slowed down most was too hot.
+	Quota time.Duration `json:"throttled_quota_ns,omitempty"`
+	Heat  time.Duration `json:"throttled_heat_ns,omitempty"`
 	// Processes are those of the run that the core's host has, the core first.
 	Processes []Usage `json:"processes"`
 }
@@ -77,10 +81,10 @@ func (i *Interval) Loud(took, uncertainty time.Duration) bool {
 }
 
 // Warnings says in words who else took CPU time while the run measured, during what is
-// called so, if that is more than can be overlooked.
+// called so, and what kept the machine from its full speed, if that is more than can be overlooked.
 func Warnings(intervals []Interval, during string) []string {
 	i := Find(intervals, Measured)
-	if i == nil || i.Machine == nil {
+	if i == nil {
 		return nil
 	}
 	var warnings []string
@@ -90,7 +94,16 @@ func Warnings(intervals []Interval, during string) []string {
 				who, 100*i.Share(took), during, took.Seconds(), i.Duration.Seconds()*float64(i.Machine.Cores)))
 		}
 	}
-	warn("other processes", i.Machine.Others, i.Machine.Uncertainty)
-	warn("other guests of the hypervisor (steal)", i.Machine.Steal, tick)
+	if i.Machine != nil {
+		warn("other processes", i.Machine.Others, i.Machine.Uncertainty)
+		warn("other guests of the hypervisor (steal)", i.Machine.Steal, tick)
+	}
+	throttle := func(what string, took time.Duration, instead string) {
+		if took.Seconds() > loud*i.Duration.Seconds() {
+			warnings = append(warnings, fmt.Sprintf("%s throttled for %.2f s during the %.2f s of %s: %s", what, took.Seconds(), i.Duration.Seconds(), during, instead))
+		}
+	}
+	throttle("processes were", i.Quota, "measure again without the cgroup's limit of CPU time, which is counted on each core")
+	throttle("a core was", i.Heat, "measure again where it does not get so hot")
 	return warnings
 }

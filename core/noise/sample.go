@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/core/machine"
 )
 
 // Process is one of the run on the core's host.
@@ -22,7 +24,8 @@ type sample struct {
 	at        time.Time
 	machine   *machineTimes // nil if it did not say
 	load      *float64      // the same
-	processes []used        // those that there were
+	throttled machine.Throttled
+	processes []used // those that there were
 }
 
 // used is what a process, and what it started itself, has used so far.
@@ -40,11 +43,13 @@ type source struct {
 	// clock is the CPU time of a process, ended threads included.
 	clock func(pid int) (time.Duration, bool)
 	now   func() time.Time
+	// throttled is what the kernel counts of it.
+	throttled func() machine.Throttled
 }
 
 // sample reads how things stand. No file needs to be there.
 func (s *source) sample(processes []Process) *sample {
-	out := &sample{at: s.now()}
+	out := &sample{at: s.now(), throttled: s.throttled()}
 	if t, ok := parseMachine(s.read("stat")); ok {
 		out.machine = &t
 	}
