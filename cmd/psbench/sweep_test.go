@@ -175,6 +175,56 @@ func TestSweepOfBuildsOfAPlugin(t *testing.T) {
 	}
 }
 
+// What a part of psbench would refuse hours later is refused, or skipped if its values go with others.
+func TestSweepMakesParts(t *testing.T) {
+	for _, test := range []struct {
+		axes    []string
+		want    string // the error
+		skipped string
+	}{
+		{axes: []string{"trainer.lr=0.1,-1"}, want: "cell trainer.lr=-1: trainer ddp: lr is -1 but must be above 0"},
+		{axes: []string{"trainer.optimizer=sgd,sdg"}, want: `cell trainer.optimizer=sdg: trainer ddp: optimizer is "sdg" but must be sgd, adam, adagrad or rowwise_adagrad`},
+		{axes: []string{"trainer=hybrid", "server.num_embeddings=0,10"}, want: "cell trainer=hybrid server.num_embeddings=0: server embedding: setting num_embeddings is 0 but must be from 1 to 2147483647"},
+		{axes: []string{"model.embedding_dim=1024,10"}, want: "cell model.embedding_dim=10: model dummy: layer sizes do not fit: embedding_dim is 10 and dense_input_size is 1024 but they must be equal"},
+		{axes: []string{"model.blas=native,fast"}, want: `cell model.blas=fast: model dummy: setting blas: blas engine "fast" is not known: choose one of auto, openblas, mkl, blis, native, gonum`},
+		{axes: []string{"data=DummyData,file"}, want: "cell data=file: data file: setting path is empty: give the path of a data file"},
+		{
+			axes:    []string{"trainer.optimizer=sgd,adam", "trainer.momentum=0,0.9"},
+			skipped: "trainer ddp: momentum is 0.9 but the optimizer adam has none: its settings are lr, weight_decay, beta1, beta2, eps",
+		},
+	} {
+		p, err := makerOf(t, map[string]int{}).Make(t.Context(), specOf(t, `{"axes": []}`, test.axes...))
+		switch {
+		case test.want != "":
+			if err == nil || err.Error() != test.want {
+				t.Errorf("%v\n got %v\nwant %s", test.axes, err, test.want)
+			}
+		case err != nil:
+			t.Errorf("%v: %v", test.axes, err)
+		default:
+			if last := p.Cells[len(p.Cells)-1]; last.Skipped != test.skipped || len(p.Running()) != len(p.Cells)-1 {
+				t.Errorf("%v: %d of %d cells run, and %s is skipped: %s", test.axes, len(p.Running()), len(p.Cells), last.Name, last.Skipped)
+			}
+		}
+	}
+}
+
+// A program of this folder is a build, whether it is written with ./ or without.
+func TestSweepOfABuildOfThisFolder(t *testing.T) {
+	m := makerOf(t, map[string]int{})
+	t.Chdir(t.TempDir())
+	if err := os.Symlink(m.Program, "this-build"); err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Make(t.Context(), specOf(t, `{"axes": []}`, "build=this-build,./this-build"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Cells[0].Binary != m.Program || p.Cells[1].Same != p.Cells[0].ID {
+		t.Errorf("the cells are %+v", p.Cells)
+	}
+}
+
 func BenchmarkPlan(b *testing.B) {
 	for b.Loop() {
 		if _, err := makerOf(b, map[string]int{}).Make(b.Context(), specOf(b, `{"axes": []}`, "server=average,average_batch", "ntrainer=1..100")); err != nil {

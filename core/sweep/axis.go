@@ -77,7 +77,9 @@ func knownKey(place, name string) error {
 	if slices.Contains(names, key) {
 		return nil
 	}
-	if o, ok := option.Of(key); ok {
+	if o, ok := option.Of(key); ok && o.Stands != "" {
+		return fmt.Errorf("%s: --%s is another name for %s: name that", place, o.Flag(), o.Stands)
+	} else if ok {
 		return fmt.Errorf("%s: --%s is no value that cells can differ in", place, o.Flag())
 	}
 	return fmt.Errorf("%s: unknown axis %s%s", place, quote.String(name), nearest(key, names))

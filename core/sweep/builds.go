@@ -52,10 +52,10 @@ func (b *builds) find(build string) (program, registryFile string, err error) {
 		return program, "", nil
 	}
 	found, err := exec.LookPath(build)
-	if errors.Is(err, exec.ErrDot) {
-		err = nil
+	if errors.Is(err, exec.ErrNotFound) && executable.IsFile(build) {
+		found, err = exec.LookPath("." + string(filepath.Separator) + build)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, exec.ErrDot) {
 		return "", "", fmt.Errorf("build %s is no program that can be run: a build is a psbench, or a registry file of plugins", quote.Word(build))
 	}
 	if program, err = executable.Resolve(found); err != nil {

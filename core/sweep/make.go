@@ -11,6 +11,7 @@ import (
 
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/sdk"
 )
 
 // Many is how many cells somebody has to agree to.
@@ -77,10 +78,13 @@ type maker struct {
 	builds           *builds
 	registries       map[string]*registry.Registry
 	catalogues       map[string]said
-	unknown          map[int]error   // by cell: a setting that its part does not have
-	used             map[string]bool // settings on axes that some part has
-	experiments      []string        // by cell: the hash of what matters to its runs
-	notes            map[string]int  // warnings of cells, and how often
+	unknown          map[int]error    // by cell: a setting that its part does not have
+	used             map[string]bool  // settings on axes that some part has
+	refused          map[int]error    // by cell: what a part of psbench says of its settings
+	made             map[string]error // what parts said, by what they are made of
+	recorder         *sdk.Recorder    // of parts that are made to see whether they can be
+	experiments      []string         // by cell: the hash of what matters to its runs
+	notes            map[string]int   // warnings of cells, and how often
 }
 
 func (m *Maker) begin(s *Spec) (*maker, error) {
@@ -103,7 +107,7 @@ func (m *Maker) begin(s *Spec) (*maker, error) {
 	b := &maker{
 		Maker: m, spec: s, axes: axes,
 		registries: map[string]*registry.Registry{}, catalogues: map[string]said{},
-		unknown: map[int]error{}, used: map[string]bool{}, notes: map[string]int{},
+		unknown: map[int]error{}, used: map[string]bool{}, refused: map[int]error{}, made: map[string]error{}, recorder: new(sdk.Recorder), notes: map[string]int{},
 	}
 	if b.include, err = s.rulesOf("include", axes, s.Include); err != nil {
 		return nil, err
@@ -183,11 +187,14 @@ func (b *maker) cell(ctx context.Context, places []int) (Cell, error) {
 	err := b.resolve(ctx, places, &c)
 	var forbidden *config.RuleError
 	var unknown *config.UnknownSettingError
+	var refused *RefusedError
 	switch {
 	case errors.As(err, &forbidden):
 		c.Skipped = forbidden.Error()
 	case errors.As(err, &unknown):
 		c.Skipped, b.unknown[len(b.plan.Cells)] = unknown.Error(), err
+	case errors.As(err, &refused):
+		c.Skipped, b.refused[len(b.plan.Cells)] = refused.Error(), err
 	case err != nil:
 		return c, fmt.Errorf("cell %s: %w", c.Name, err)
 	}
@@ -197,11 +204,18 @@ func (b *maker) cell(ctx context.Context, places []int) (Cell, error) {
 	return c, nil
 }
 
-// checkSkipped refuses a setting that no part of any cell has, and a sweep of which nothing is left.
+// checkSkipped refuses a setting that no part of any cell has, a value that parts refuse in every cell,
+// and a sweep of which nothing is left.
 func (b *maker) checkSkipped() error {
 	for _, i := range slices.Sorted(maps.Keys(b.unknown)) {
 		if b.unused(i) {
 			return fmt.Errorf("cell %s: %w", b.plan.Cells[i].Name, b.unknown[i])
+		}
+	}
+	used := b.plan.usedValues()
+	for _, i := range slices.Sorted(maps.Keys(b.refused)) {
+		if c := b.plan.Cells[i]; hopeless(c, used) {
+			return fmt.Errorf("cell %s: %w", c.Name, b.refused[i])
 		}
 	}
 	if len(b.plan.Running()) > 0 {

@@ -98,6 +98,11 @@ func (b *maker) resolve(ctx context.Context, places []int, c *Cell) error {
 	for key := range b.settings(places) {
 		b.used[key] = true
 	}
+	if c.Binary == b.Program {
+		if err := b.makeParts(ctx, exp); err != nil {
+			return err
+		}
+	}
 	for _, w := range exp.Warnings {
 		b.notes[w]++
 	}

@@ -166,6 +166,7 @@ func TestSpecErrors(t *testing.T) {
 		{`{"axes": [{"sever": ["a"]}]}`, `axis sever in f: unknown axis "sever"; did you mean "server"?`},
 		{`{"axes": [{"trainr.lr": [1]}]}`, `axis trainr.lr in f is no setting KIND.SETTING of a part: unknown kind "trainr"; did you mean "trainer"?`},
 		{`{"axes": [{"log_dir": ["a"]}]}`, "axis log_dir in f: --log-dir is no value that cells can differ in"},
+		{`{"axes": [{"number-trainers": [1]}]}`, "axis number-trainers in f: --number-trainers is another name for ntrainer: name that"},
 		{`{"axes": [{"server": ["a", "a"]}]}`, `axis server in f has the value "a" twice`},
 		{`{"axes": [{"server": [null]}]}`, "axis server in f has the value null"},
 		{`{"axes": [{"server": ["a"]}, {"server": ["b"]}]}`, "f: axis server is there twice"},
