@@ -2,7 +2,10 @@ package study
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -100,6 +103,9 @@ func endOf(dir string, t sweep.Turn, state journal.Run) end {
 	case journal.Failed:
 		return end{reason: cmp.Or(quote.Message(state.Reason), "nothing says why")}
 	case journal.Done:
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return end{} // who removes a folder wants it to run again
+		}
 	default:
 		if status, err := folder.StatusOf(path); err != nil || !status.Complete {
 			return end{}

@@ -7,38 +7,47 @@ import (
 	"github.com/psbench/psbench/core/sweep/journal"
 )
 
-// expected is how long a run will take: the mean of those of its cell that are done. Of a cell that
-// has none it is what the plan expects of it, times what the others took of what was expected of
-// them.
+// expected is how long a run will take: the mean of those of its cell that are done, or else of those
+// that failed. Of a cell that has neither it is what the plan expects of it, times what the others took
+// of what was expected of them.
 func (a Account) expected(p *sweep.Plan) func(cell int) time.Duration {
-	type sum struct {
-		seconds float64
-		runs    int
-	}
-	cells := make([]sum, len(p.Cells))
-	var took, planned sum
+	done, failed := make([]times, len(p.Cells)), make([]times, len(p.Cells))
+	var took, planned times
 	for _, e := range a {
-		if e.State != journal.Done || e.Seconds <= 0 {
-			continue
+		switch {
+		case e.Seconds <= 0:
+		case e.State == journal.Failed:
+			failed[e.Cell].add(e.Seconds)
+		case e.State == journal.Done:
+			done[e.Cell].add(e.Seconds)
+			took.add(e.Seconds)
+			planned.add(p.Cells[e.Cell].Expected.Seconds())
 		}
-		c := &cells[e.Cell]
-		c.seconds, c.runs = c.seconds+e.Seconds, c.runs+1
-		took.seconds, took.runs = took.seconds+e.Seconds, took.runs+1
-		planned.seconds += p.Cells[e.Cell].Expected.Seconds()
 	}
 	return func(cell int) time.Duration {
 		seconds := p.Cells[cell].Expected.Seconds()
-		switch c := cells[cell]; {
-		case c.runs > 0:
-			seconds = c.seconds / float64(c.runs)
+		switch {
+		case done[cell].runs > 0:
+			seconds = done[cell].mean()
+		case failed[cell].runs > 0:
+			seconds = failed[cell].mean()
 		case planned.seconds > 0 && seconds > 0:
 			seconds *= took.seconds / planned.seconds
 		case took.runs > 0:
-			seconds = took.seconds / float64(took.runs)
+			seconds = took.mean()
 		}
 		return time.Duration(seconds * float64(time.Second))
 	}
 }
+
+// times are those of some runs.
+type times struct {
+	seconds float64
+	runs    int
+}
+
+func (t *times) add(seconds float64) { t.seconds, t.runs = t.seconds+seconds, t.runs+1 }
+func (t times) mean() float64        { return t.seconds / float64(t.runs) }
 
 // left is how long the runs that are still to come will take, 0 if nothing tells.
 func (a Account) left(p *sweep.Plan) time.Duration {

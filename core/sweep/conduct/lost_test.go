@@ -4,9 +4,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/core/sweep/journal"
 )
 
@@ -115,5 +118,21 @@ func TestNoRoomForRuns(t *testing.T) {
 	}
 	if _, err := StatusOf(dir); err == nil || !strings.HasPrefix(err.Error(), "the run folder "+runs) || !strings.HasSuffix(err.Error(), " cannot be read: not a directory") {
 		t.Errorf("it said %v", err)
+	}
+}
+
+// A cell whose runs fail at once is not expected to take what the plan said of it.
+func TestExpectedOfCellThatFails(t *testing.T) {
+	p := planOf(t, 2, "work", "fail", "work")
+	for i := range p.Cells {
+		p.Cells[i].Expected = time.Hour
+	}
+	entry := func(cell int, state journal.State, seconds float64) Entry {
+		return Entry{Turn: sweep.Turn{Cell: cell}, Run: journal.Run{State: state, Seconds: seconds}}
+	}
+	a := Account{entry(0, journal.Done, 4), entry(0, journal.Failed, 100), entry(1, journal.Failed, 1), entry(2, journal.Waiting, 0)}
+	expected := a.expected(p)
+	if got, want := []time.Duration{expected(0), expected(1), expected(2)}, []time.Duration{4 * time.Second, time.Second, 4 * time.Second}; !slices.Equal(got, want) {
+		t.Errorf("the cells take %v, want %v", got, want)
 	}
 }
