@@ -46,7 +46,7 @@ func (r *run) check(ctx context.Context) error {
 		checks.Share = float64(spentNS) / 1e9 / pass
 	}
 	if checks.Share > mostShare {
-		r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("--check took %.2g %% of the pass, more than %g %%: measure longer, since a longer pass keeps a smaller part of its iterations", 100*checks.Share, 100*mostShare))
+		r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("--check took %.4g %% of the pass, more than %g %%: measure longer, since a longer pass keeps a smaller part of its iterations", 100*checks.Share, 100*mostShare))
 	}
 	if r.serverUnchecked() == "" {
 		todo.Combine = func(server int, pushed [][][]float32) ([][]float32, error) {
