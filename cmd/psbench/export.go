@@ -9,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench/core/export"
-	"github.com/psbench/psbench/core/folder"
-	"github.com/psbench/psbench/core/micro"
 	"github.com/psbench/psbench/core/study"
 	"github.com/psbench/psbench/internal/quote"
 )
@@ -44,10 +42,12 @@ standard error says so.`,
 			if err != nil {
 				return usageError{err}
 			}
-			t, err := tableOf(args)
+			s, err := study.Load(args)
 			if err != nil {
 				return err
 			}
+			t := &export.Table{}
+			t.Add(s)
 			if cmd.Flags().Changed("metric") {
 				if err := t.Only(strings.Split(metrics, ",")); err != nil {
 					return usageError{err}
@@ -78,32 +78,4 @@ func exportFormats() []string {
 		names = append(names, f.Name)
 	}
 	return names
-}
-
-// tableOf reads what is at paths.
-func tableOf(paths []string) (*export.Table, error) {
-	t := &export.Table{}
-	var runs []string
-	for _, path := range paths {
-		if !folder.IsComm(path) {
-			runs = append(runs, path)
-		}
-	}
-	if len(runs) > 0 {
-		s, err := study.Load(runs)
-		if err != nil {
-			return nil, err
-		}
-		t.Add(s)
-	}
-	for _, path := range paths {
-		if folder.IsComm(path) {
-			r, err := micro.ReadFolder(path)
-			if err != nil {
-				return nil, err
-			}
-			t.AddComm(path, r)
-		}
-	}
-	return t, nil
 }

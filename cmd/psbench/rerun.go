@@ -10,6 +10,7 @@ import (
 
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/folder"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/internal/quote"
@@ -48,6 +49,9 @@ func outputKeys() (keys []string) {
 }
 
 func (a *app) rerun(cmd *cobra.Command, path string) error {
+	if folder.IsComm(path) {
+		return fmt.Errorf("%s is of psbench comm, but rerun repeats runs: give its command again, which is in its result.json", quote.Word(path))
+	}
 	old, err := readResult(path)
 	if err != nil {
 		return err

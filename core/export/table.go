@@ -6,16 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/psbench/psbench/core/micro"
 	"github.com/psbench/psbench/core/study"
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Table is the runs of a study, or rows of psbench comm, as rows.
+// Table is the runs of studies as rows.
 type Table struct {
 	// Variables are the independent variables: axes first, in their order, then all other values of
 	// the configuration.
@@ -84,44 +81,6 @@ func (t *Table) Add(s *study.Study) {
 	}
 }
 
-// commMetrics are those of a row of psbench comm, by its own names.
-var commMetrics = []study.Metric{
-	{Name: "time_p50", Unit: "us", Better: study.Lower},
-	{Name: "time_p95", Unit: "us", Better: study.Lower},
-	{Name: "algbw", Unit: "GB/s", Better: study.Higher},
-	{Name: "busbw", Unit: "GB/s", Better: study.Higher},
-}
-
-// AddComm adds what psbench comm left in a folder.
-func (t *Table) AddComm(dir string, r *micro.Result) {
-	if !r.Complete {
-		t.Warnings = append(t.Warnings, fmt.Sprintf("%s is incomplete: %s", quote.Word(dir), quote.Message(r.Error)))
-	}
-	for i, row := range r.Rows {
-		if row.Void() {
-			t.Warnings = append(t.Warnings, fmt.Sprintf("%s: row %d is left out, since it is void: %s", quote.Word(dir), i, quote.Message(row.Mismatch)))
-			continue
-		}
-		values := t.values([]variable{
-			{"operation", row.Operation},
-			{"server", row.Server},
-			{"ddp_hook", row.Hook},
-			{"transport", row.Transport},
-			{"mode", string(row.Mode)},
-			{"place", string(row.Place)},
-			{"sparse", strconv.FormatBool(row.Sparse)},
-			{"bytes", strconv.Itoa(row.Bytes)},
-			{"ntrainer", strconv.Itoa(row.Trainers)},
-			{"nserver", strconv.Itoa(row.Servers)},
-		})
-		for k, v := range []float64{row.P50US, row.P95US, row.AlgbwGBps, row.BusbwGBps} {
-			if k < 2 || row.Bytes > 0 { // a barrier moves nothing
-				t.Rows = append(t.Rows, Row{Run: dir, Cell: row.Operation, Count: max(1, row.Rounds), Values: values, Metric: commMetrics[k], Value: v})
-			}
-		}
-	}
-}
-
 // column is the place of a variable.
 func (t *Table) column(name string) int {
 	if i := slices.Index(t.Variables, name); i >= 0 {
@@ -154,13 +113,9 @@ func (r *Row) value(variable int) string {
 
 // Only leaves the rows of these metrics.
 func (t *Table) Only(metrics []string) error {
-	var known []string
-	for _, m := range slices.Concat(study.Metrics, commMetrics) {
-		known = append(known, m.Name)
-	}
 	for _, name := range metrics {
-		if !slices.Contains(known, name) {
-			return fmt.Errorf("unknown metric %s; the metrics are %s", quote.String(name), strings.Join(known, ", "))
+		if _, err := study.MetricOf(name); err != nil {
+			return err
 		}
 	}
 	t.Rows = slices.DeleteFunc(t.Rows, func(r Row) bool { return !slices.Contains(metrics, r.Metric.Name) })

@@ -111,11 +111,12 @@ type Row struct {
 	// rank 1, and so on.
 	LatenciesUS [][]float64 `json:"latencies_us_by_repeat"`
 
+	// Width, in elements, and Density of the rows that ranks push, of a sparse bucket; a folder has them.
+	Width   int     `json:"-"`
+	Density float64 `json:"-"`
+
 	mapped bool // the gradients lie in memory that ranks map
 	volume bench.Volume
-	// width and density of the rows that ranks push, of a sparse bucket.
-	width   int
-	density float64
 }
 
 // Verified names the rounds of a row that were verified.
@@ -142,7 +143,7 @@ func (p *Plan) newRow(c cell, f *fabric.Fabric) *Row {
 		r.Server, r.Servers = p.Server.Key, p.World.Servers
 	}
 	if r.Sparse {
-		r.width, r.density = p.Width, p.Density
+		r.Width, r.Density = p.Width, p.Density
 	}
 	if c.operation.Hooked {
 		r.Hook = p.Hook.Key

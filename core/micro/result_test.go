@@ -218,7 +218,7 @@ func TestText(t *testing.T) {
 	compare(t, "testdata/summary.txt", textOf(report.ReportSummary), r)
 	r.Limits, r.Rows = nil, r.Rows[:5]
 	for _, row := range r.Rows {
-		row.Sparse, row.width, row.density = true, 128, 0.5
+		row.Sparse, row.Width, row.Density = true, 128, 0.5
 	}
 	compare(t, "testdata/sparse.txt", textOf(report.ReportFull), r)
 }

@@ -158,7 +158,7 @@ func (r *Row) title() string {
 		title += ", " + count(r.Trainers, "trainer")
 	}
 	if r.Sparse {
-		title += fmt.Sprintf(", sparse: rows of %d elements, density %v", r.width, r.density)
+		title += fmt.Sprintf(", sparse: rows of %d elements, density %v", r.Width, r.Density)
 	}
 	return title
 }

@@ -50,12 +50,17 @@ func (e Environment) Differences(to Environment) []Difference {
 	return d
 }
 
-// Differences are those of the environments of two runs, of what ran in their processes and of how
-// busy the machine was.
+// Differences are those of the environments of two runs, of what ran in their processes, of the data
+// and of how busy the machine was.
 func Differences(old, to *Result) []Difference {
 	d := found(old.Environment.Differences(to.Environment))
 	d.add("transport", old.Transport, to.Transport)
 	d.plugins(old.Plugins, to.Plugins)
+	d.reported(old.Processes, to.Processes)
+	if a, b := old.Data, to.Data; a.Samples > 0 && b.Samples > 0 {
+		d.add("samples of the data", strconv.Itoa(a.Samples), strconv.Itoa(b.Samples))
+		d.add("held-out samples", strconv.Itoa(a.HeldOut), strconv.Itoa(b.HeldOut))
+	}
 	d.noise(old.Noise, to.Noise)
 	return d
 }
@@ -151,6 +156,30 @@ func (d *found) plugins(old, to []Plugin) {
 		}
 		d.add(name, old, to)
 	}
+}
+
+// reported adds what parts said of themselves, as the version of a library, without what BLAS says.
+func (d *found) reported(old, to []Process) {
+	if old == nil || to == nil { // a run that ended before it had any
+		return
+	}
+	facts := func(processes []Process) map[string]string {
+		values := map[string][]string{}
+		for _, p := range processes {
+			for key, value := range p.Facts {
+				if !strings.HasPrefix(key, "blas") {
+					values[key] = append(values[key], value)
+				}
+			}
+		}
+		all := map[string]string{}
+		for key := range values {
+			slices.Sort(values[key])
+			all[key] = strings.Join(slices.Compact(values[key]), ", ")
+		}
+		return all
+	}
+	d.maps("reported", facts(old), facts(to))
 }
 
 // noise adds how much busier the machine was during one of the measured passes.

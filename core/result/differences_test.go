@@ -55,6 +55,12 @@ func TestDifferences(t *testing.T) {
 		}, []Difference{
 			{"file /mine.py of plugin mine", "bb", "none"}, {"program of plugin builtin", "0123456789abcdef", "0123456789abffff"}, {"program of plugin yours", "none", "cc"},
 		}},
+		"reported": {func(r *Result) {
+			for i := range r.Processes {
+				r.Processes[i].Facts = map[string]string{"torch": "2.6", "blas": "native"}
+			}
+		}, []Difference{{"reported torch", "none", `"2.6"`}}},
+		"data": {func(r *Result) { r.Data.Samples, r.Data.HeldOut = 7, 3 }, []Difference{{"samples of the data", "100", "7"}, {"held-out samples", "20", "3"}}},
 		"noise": {func(r *Result) {
 			r.Noise[0].Machine.Others, r.Noise[0].Machine.Steal, r.Noise[0].Load = 2e8, 1e8, new(3.0)
 		}, []Difference{

@@ -29,6 +29,7 @@ type recorded struct {
 	chosen map[string]bool // which values somebody gave
 	order  []string        // of the keys
 	comm   bool            // it is a row of psbench comm
+	early  string          // that psbench comm ended before all its rows, "" if it did not
 }
 
 // record is what is kept of a result.

@@ -3,6 +3,7 @@ package study
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -28,6 +29,9 @@ func Load(paths []string) (*Study, error) {
 			return nil, fmt.Errorf("%s is the folder of a sweep, which is a study by itself, but %d paths are given: name it alone", quote.Word(path), len(paths))
 		}
 	}
+	if err := checkOnce(paths); err != nil {
+		return nil, err
+	}
 	runs := make([][]recorded, len(paths))
 	errs := each(len(paths), func(i int) (err error) {
 		runs[i], err = read(paths[i])
@@ -47,6 +51,9 @@ func Load(paths []string) (*Study, error) {
 		if rec.comm != all[0].comm {
 			return nil, fmt.Errorf("%s and %s have nothing in common: one is of a run, the other of psbench comm", quote.Word(all[0].run.Folder), quote.Word(rec.run.Folder))
 		}
+		if rec.early != "" && !slices.Contains(warnings, rec.early) {
+			warnings = append(warnings, rec.early)
+		}
 	}
 	name := quote.Word(paths[0])
 	if len(paths) > 1 {
@@ -55,6 +62,25 @@ func Load(paths []string) (*Study, error) {
 	s := group(name, all)
 	s.Warnings = append(s.Warnings, warnings...)
 	return s, nil
+}
+
+// checkOnce makes sure that no run counts twice, which would make chance look smaller than it is.
+func checkOnce(paths []string) error {
+	seen := map[string]string{}
+	for _, path := range paths {
+		at, err := filepath.Abs(path)
+		if err == nil {
+			at, err = filepath.EvalSymlinks(at)
+		}
+		if err != nil { // reading it will tell
+			continue
+		}
+		if first, twice := seen[at]; twice {
+			return fmt.Errorf("%s is given twice: it is %s, and a run counts once", quote.Word(path), quote.Word(first))
+		}
+		seen[at] = path
+	}
+	return nil
 }
 
 // read reads what a path has: a run, or the rows of psbench comm.

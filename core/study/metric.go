@@ -39,6 +39,7 @@ const (
 	Waiting      = "waiting_share"
 	Moving       = "moving_share"
 	CommTime     = "comm_time"
+	CommTimeP95  = "comm_time_p95"
 )
 
 // Metrics are those that runs may have.
@@ -66,6 +67,7 @@ var Metrics = []Metric{
 	{"peak_memory", "MiB", Lower, "peak resident memory of all processes, added"},
 	{"start", "ms", Lower, "from the start of psbench to the first iteration"},
 	{CommTime, "µs", Lower, "of psbench comm: median latency of an operation, of all ranks and rounds"},
+	{CommTimeP95, "µs", Lower, "of psbench comm: 95th percentile of the same"},
 	{"algbw", "GB/s", Higher, "of psbench comm: bytes of the bucket in that time"},
 	{"busbw", "GB/s", Higher, "of psbench comm: bytes that the busiest link must carry in that time"},
 }
