@@ -71,7 +71,7 @@ func countLines(p *sweep.Plan) []string {
 			same++
 		}
 	}
-	line := fmt.Sprintf("%s: %d to run", plural(len(p.Cells), "cell"), len(p.Running()))
+	line := fmt.Sprintf("%s: %d to run", screen.Count(len(p.Cells), "cell"), len(p.Running()))
 	if same > 0 {
 		line += fmt.Sprintf(", %d with the experiment of another, whose runs they share", same)
 	}
@@ -79,13 +79,6 @@ func countLines(p *sweep.Plan) []string {
 		line += fmt.Sprintf(", %d skipped", skipped)
 	}
 	return []string{line + "."}
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // skippedLines are the reasons, each with its cells.
@@ -130,7 +123,7 @@ func timeLines(p *sweep.Plan) []string {
 		}
 	}
 	all := p.Runs() / p.Repeats
-	line := fmt.Sprintf("%s in %s", plural(p.Runs(), "run"), plural(p.Repeats, "round"))
+	line := fmt.Sprintf("%s in %s", screen.Count(p.Runs(), "run"), screen.Count(p.Repeats, "round"))
 	total := known.Seconds() * float64(p.Repeats)
 	switch {
 	case runs == 0:
@@ -172,7 +165,7 @@ func proofLines(p *sweep.Plan) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s of each cell cannot prove any of %s with the baseline, however large the difference: it takes --repeats %d.",
-		plural(p.Repeats, "run"), plural(comparisons, "comparison"), judge.FewestRuns(comparisons, p.Again))}
+		screen.Count(p.Repeats, "run"), screen.Count(comparisons, "comparison"), judge.FewestRuns(comparisons, p.Again))}
 }
 
 func warningLines(p *sweep.Plan) []string {

@@ -50,7 +50,7 @@ disturbs nobody who does.`,
 
 func printStatus(p *screen.Page, dir string, s *conduct.Status) error {
 	p.Line(0, fmt.Sprintf("sweep %s: %s of %s in %s", quote.Word(dir),
-		plural(len(s.Account), "run"), plural(len(s.Plan.Running()), "cell"), plural(s.Plan.Repeats, "round")))
+		screen.Count(len(s.Account), "run"), screen.Count(len(s.Plan.Running()), "cell"), screen.Count(s.Plan.Repeats, "round")))
 	skipped := 0
 	for _, c := range s.Plan.Cells {
 		if c.Skipped != "" {
@@ -62,7 +62,7 @@ func printStatus(p *screen.Page, dir string, s *conduct.Status) error {
 	for _, state := range []journal.State{journal.Waiting, journal.Running, journal.Done, journal.Failed} {
 		states = append(states, fmt.Sprintf("%d %s", counts[state], state))
 	}
-	p.Line(0, strings.Join(states, ", ")+"; "+plural(skipped, "cell")+" "+string(journal.Skipped))
+	p.Line(0, strings.Join(states, ", ")+"; "+screen.Count(skipped, "cell")+" "+string(journal.Skipped))
 	switch {
 	case s.Holder != nil:
 		p.Line(0, "run by "+s.Holder.String())

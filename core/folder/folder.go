@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,7 +80,7 @@ func (f *Folder) create() error {
 		err = os.Mkdir(f.Logs(), 0o777) // #nosec G301 -- the user's umask
 	}
 	if err == nil {
-		err = syncFolder(f.path)
+		err = draft.SyncFolder(f.path)
 	}
 	return err
 }
@@ -116,13 +115,11 @@ func (f *Folder) write(r Result) error {
 	if complete, reason := r.State(); !complete {
 		return f.mark(reason)
 	}
-	if err := syncFolder(f.path); err != nil { // the result is there before the mark is not
-		return err
-	}
+	// The result is on the disk before the mark is not.
 	if err := os.Remove(f.in(markName)); err != nil {
 		return err
 	}
-	return syncFolder(f.path)
+	return draft.SyncFolder(f.path)
 }
 
 // writeSamples makes the folder of columns, which appears at once and whole.
@@ -143,7 +140,7 @@ func (f *Folder) writeSamples(columns []npy.Column) (files []npy.File, err error
 		}
 		files = append(files, file)
 	}
-	if err := syncFolder(making); err != nil {
+	if err := draft.SyncFolder(making); err != nil {
 		return nil, err
 	}
 	return files, os.Rename(making, f.in(npy.Folder))
@@ -162,7 +159,7 @@ func (f *Folder) mark(reason string) error {
 	if err := draft.Write(f.in(markName), text); err != nil { // a full disk still has room where the mark is
 		return f.overwriteMark(text)
 	}
-	return syncFolder(f.path)
+	return nil
 }
 
 func (f *Folder) overwriteMark(text []byte) error {
@@ -183,17 +180,3 @@ func (f *Folder) overwriteMark(text []byte) error {
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// syncFolder has the names in a folder be on the disk. A file system that cannot do that for
-// folders has nothing to be waited for.
-func syncFolder(path string) error {
-	d, err := os.Open(path) // #nosec G304 -- the user names the folder
-	if err != nil {
-		return err
-	}
-	defer func() { _ = d.Close() }()
-	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrInvalid) {
-		return err
-	}
-	return nil
-}

@@ -11,7 +11,7 @@ import (
 // bounds are the tightest of the cgroups of this process, nil without any.
 func bounds(root fs.FS) *Limits {
 	var l Limits
-	for _, folder := range groups(text(root, "proc/self/cgroup")) {
+	for _, folder := range Cgroups(root, "cpu", "memory") {
 		file := func(name string) string { return text(root, path.Join(folder, name)) }
 		for _, cpus := range []float64{
 			parseQuota(file("cpu.max")),
@@ -33,25 +33,24 @@ func bounds(root fs.FS) *Limits {
 	return &l
 }
 
-// groups are the folders, where cgroups are usually mounted, of those that a process is in and of
-// all above them, of both versions. Some do not exist: a container sees its own as the outermost,
-// by whatever name it goes outside.
-func groups(own string) []string {
+// Cgroups are the folders, where cgroups are usually mounted, of those that this process is in and of
+// all above them, the innermost first: of version 2, and of these controllers of version 1. Some do not
+// exist: a container sees its own as the outermost, by whatever name it goes outside.
+func Cgroups(root fs.FS, controllers ...string) []string {
 	var folders []string
-	for line := range strings.Lines(own) {
+	for line := range strings.Lines(text(root, "proc/self/cgroup")) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(fields) != 3 {
 			continue
 		}
 		var mounts []string
-		controllers := strings.Split(fields[1], ",")
-		switch {
-		case fields[0] == "0" && fields[1] == "":
+		if fields[0] == "0" && fields[1] == "" {
 			mounts = []string{"sys/fs/cgroup", "sys/fs/cgroup/unified"}
-		case slices.Contains(controllers, "cpu"):
-			mounts = []string{"sys/fs/cgroup/cpu"}
-		case slices.Contains(controllers, "memory"):
-			mounts = []string{"sys/fs/cgroup/memory"}
+		}
+		for _, controller := range strings.Split(fields[1], ",") {
+			if slices.Contains(controllers, controller) {
+				mounts = append(mounts, "sys/fs/cgroup/"+controller)
+			}
 		}
 		for _, mount := range mounts {
 			for name := path.Clean("/" + fields[2]); ; name = path.Dir(name) {

@@ -23,7 +23,7 @@ type Throttled struct {
 func ReadThrottled() Throttled { return throttled(os.DirFS("/")) }
 
 func throttled(root fs.FS) (t Throttled) {
-	for _, folder := range groups(text(root, "proc/self/cgroup")) {
+	for _, folder := range Cgroups(root, "cpu") {
 		stat := text(root, path.Join(folder, "cpu.stat"))
 		t.Quota = max(t.Quota, counter(field(stat, "throttled_usec"), time.Microsecond), counter(field(stat, "throttled_time"), time.Nanosecond))
 	}

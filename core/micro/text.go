@@ -153,21 +153,14 @@ func (r *Row) title() string {
 		title += " " + r.Hook
 	}
 	if r.Servers > 0 {
-		title += fmt.Sprintf(", server %s, %s, %s", r.Server, count(r.Trainers, "trainer"), count(r.Servers, "server"))
+		title += fmt.Sprintf(", server %s, %s, %s", r.Server, screen.Count(r.Trainers, "trainer"), screen.Count(r.Servers, "server"))
 	} else {
-		title += ", " + count(r.Trainers, "trainer")
+		title += ", " + screen.Count(r.Trainers, "trainer")
 	}
 	if r.Sparse {
 		title += fmt.Sprintf(", sparse: rows of %d elements, density %v", r.Width, r.Density)
 	}
 	return title
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func (r *Row) cells() []string {

@@ -90,7 +90,7 @@ func lastOnes(r *result.Result, b *breakdown.Breakdown) string {
 		for _, l := range others {
 			sum.Times, sum.BehindNS, sum.Iterations = sum.Times+l.Times, sum.BehindNS+l.BehindNS, l.Iterations
 		}
-		parts = append(parts, describe(count(len(others), "other"), sum, false))
+		parts = append(parts, describe(screen.Count(len(others), "other"), sum, false))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/screen"
 )
 
 // checks says what of the links' payloads was recomputed, what that cost in the pass, and what could
@@ -15,7 +16,7 @@ func checks(c *result.Checks) string {
 	}
 	text := "nothing"
 	if c.Slices > 0 {
-		text = fmt.Sprintf("%s of %s, %.2g %% of the pass", count(int(c.Slices), "slice"), count(int(c.Iterations), "iteration"), 100*c.Share)
+		text = fmt.Sprintf("%s of %s, %.2g %% of the pass", screen.Count(int(c.Slices), "slice"), screen.Count(int(c.Iterations), "iteration"), 100*c.Share)
 	}
 	var not []string
 	for _, u := range c.Unchecked {

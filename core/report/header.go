@@ -58,7 +58,7 @@ func epochsOf(r *result.Result) string {
 	}
 	text := batches(d.Batches)
 	if d.LargestBatch > 0 {
-		text += " of ≤ " + count(d.LargestBatch, "sample")
+		text += " of ≤ " + screen.Count(d.LargestBatch, "sample")
 	}
 	if d.DroppedBatches > 0 {
 		text += fmt.Sprintf(" (%d dropped)", d.DroppedBatches)
@@ -90,7 +90,7 @@ const widest = 120
 func information(w *screen.Page, e result.Environment) {
 	title(w, "information")
 	line(w, "psbench", fmt.Sprintf("%s, commit %s, %s, %s/%s, kernel %s", e.Psbench, e.Commit, e.Go, e.OS, e.Arch, e.Kernel))
-	line(w, "CPU", fmt.Sprintf("%s, %s, kernels %s", e.CPU, count(e.Cores, "core"), e.SIMD))
+	line(w, "CPU", fmt.Sprintf("%s, %s, kernels %s", e.CPU, screen.Count(e.Cores, "core"), e.SIMD))
 	line(w, "", tuning(e.Facts))
 	line(w, "memory", fmt.Sprintf("%d MiB%s", e.MemoryMiB, bandwidth(e.Copy)))
 	line(w, "limits", limits(e.Limits))
@@ -126,7 +126,7 @@ func bandwidth(c *machine.Copy) string {
 	if c == nil {
 		return ""
 	}
-	return fmt.Sprintf(", which %s copied at %.1f GB/s", count(c.Cores, "core"), c.GBps)
+	return fmt.Sprintf(", which %s copied at %.1f GB/s", screen.Count(c.Cores, "core"), c.GBps)
 }
 
 // limits are those of cgroups, "" without any.
@@ -189,7 +189,7 @@ func cut(text string, columns int) string {
 
 // Machine says what a result was measured on, in one line.
 func Machine(e result.Environment) string {
-	return fmt.Sprintf("%s, %s, %d MiB, %s/%s, kernel %s", e.CPU, count(e.Cores, "core"), e.MemoryMiB, e.OS, e.Arch, e.Kernel)
+	return fmt.Sprintf("%s, %s, %d MiB, %s/%s, kernel %s", e.CPU, screen.Count(e.Cores, "core"), e.MemoryMiB, e.OS, e.Arch, e.Kernel)
 }
 
 // settings lists the configured values of keys, without the keys that the
@@ -233,9 +233,9 @@ func world(processes []result.Process) string {
 	case trainers+servers == 0:
 		return ""
 	case servers == 0:
-		return count(trainers, "trainer") + ", no server"
+		return screen.Count(trainers, "trainer") + ", no server"
 	}
-	return count(trainers, "trainer") + ", " + count(servers, "server")
+	return screen.Count(trainers, "trainer") + ", " + screen.Count(servers, "server")
 }
 
 // partition says how the data became batches, e.g. "10 batches of up to 10 samples
@@ -246,11 +246,11 @@ func partition(d result.Partition) string {
 	}
 	size := ""
 	if d.LargestBatch > 0 {
-		size = " of up to " + count(d.LargestBatch, "sample")
+		size = " of up to " + screen.Count(d.LargestBatch, "sample")
 	}
 	shares := strings.Trim(strings.ReplaceAll(fmt.Sprint(d.BatchesPerTrainer), " ", ", "), "[]")
 	return fmt.Sprintf("%s%s, partitioned among %s: %s per epoch",
-		batches(d.Batches), size, count(len(d.BatchesPerTrainer), "trainer"), shares)
+		batches(d.Batches), size, screen.Count(len(d.BatchesPerTrainer), "trainer"), shares)
 }
 
 // besides says what else happens to the data, e.g. "read anew in every epoch, 2000
@@ -261,7 +261,7 @@ func besides(d result.Partition) string {
 		parts = append(parts, "read anew in every epoch")
 	}
 	if d.HeldOut > 0 {
-		parts = append(parts, count(d.HeldOut, "sample")+" held out")
+		parts = append(parts, screen.Count(d.HeldOut, "sample")+" held out")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -271,11 +271,4 @@ func batches(n int) string {
 		return "1 batch"
 	}
 	return fmt.Sprintf("%d batches", n)
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

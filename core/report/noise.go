@@ -22,7 +22,7 @@ func Noise(intervals []noise.Interval) string {
 		text = fmt.Sprintf("others %.1f ± %.1f %% of CPU time, steal %.1f %%", 100*i.Share(m.Others), 100*i.Share(m.Uncertainty), 100*i.Share(m.Steal))
 	}
 	if i.Load != nil {
-		text += fmt.Sprintf(", load %.2f on %s", *i.Load, count(m.Cores, "core"))
+		text += fmt.Sprintf(", load %.2f on %s", *i.Load, screen.Count(m.Cores, "core"))
 	}
 	return text
 }

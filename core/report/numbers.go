@@ -211,7 +211,7 @@ func bucketTables(w *screen.Page, title string, all []*numbers) error {
 		last := n.counts.Quantile(1)
 		for i := slices.IndexFunc(n.counts.Counts, func(c int64) bool { return c > 0 }); i <= last; i++ {
 			c := n.counts.Counts[i]
-			rows = append(rows, []string{bucketName(n.counts, i), strconv.FormatInt(c, 10), percent(float64(c) / float64(total))})
+			rows = append(rows, []string{bucketName(n.counts, i), strconv.FormatInt(c, 10), screen.Percent(float64(c) / float64(total))})
 		}
 		columns := []screen.Column{screen.Right(n.Unit), screen.Right("count"), screen.Right("share").Yields(1)}
 		w.Line(0, "")

@@ -38,13 +38,13 @@ func overviewRows(r *result.Result, metrics []*durations, b *breakdown.Breakdown
 			others = append(others, row(name, m.ms(), ""))
 			continue
 		}
-		parts = append(parts, row("  "+name, m.ms(), percent(b.Share(m.totalNS()))))
+		parts = append(parts, row("  "+name, m.ms(), screen.Percent(b.Share(m.totalNS()))))
 		if m.Metric == breakdown.Exposed && b.Waiting != nil {
-			parts = append(parts, row("    of that waiting", waitingMS(b.Waiting), percent(b.Share(b.Waiting.TotalNS))))
+			parts = append(parts, row("    of that waiting", waitingMS(b.Waiting), screen.Percent(b.Share(b.Waiting.TotalNS))))
 		}
 	}
 	if b != nil {
-		parts = append(parts, []string{"  " + rest, "", "", number(b.MeanMS(b.RestNS())), "", "", percent(b.Share(b.RestNS()))})
+		parts = append(parts, []string{"  " + rest, "", "", number(b.MeanMS(b.RestNS())), "", "", screen.Percent(b.Share(b.RestNS()))})
 	}
 	return append(parts, others...)
 }
@@ -96,6 +96,3 @@ func precision(b *breakdown.Breakdown) int {
 		return 5
 	}
 }
-
-// percent shows a share from 0 to 1.
-func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }

@@ -24,7 +24,7 @@ func times(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 	title(w, "where the time goes")
 	var rows [][]string
 	for _, p := range b.Times() {
-		rows = append(rows, []string{p.Name, ms(p.TotalNS, b.Iterations), percent(b.Share(p.TotalNS))})
+		rows = append(rows, []string{p.Name, ms(p.TotalNS, b.Iterations), screen.Percent(b.Share(p.TotalNS))})
 	}
 	w.Columns([]screen.Column{screen.Left("ms per iteration" + pass(r)), screen.Right("mean"), screen.Right("share")}, rows)
 	if s, ok := b.Straggler(); ok {

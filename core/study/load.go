@@ -10,7 +10,6 @@ import (
 
 	"github.com/psbench/psbench/core/folder"
 	"github.com/psbench/psbench/core/micro"
-	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/internal/quote"
 )
@@ -97,15 +96,6 @@ func read(path string) ([]recorded, error) {
 		return nil, err
 	}
 	return []recorded{record(path, r)}, nil
-}
-
-// Of is a study of results that are in memory.
-func Of(name string, results []*result.Result) *Study {
-	runs := make([]recorded, len(results))
-	for i, r := range results {
-		runs[i] = record(fmt.Sprintf("result %d", i), r)
-	}
-	return group(name, runs)
 }
 
 // each calls do for the numbers below count, a core each at once, and returns what they said.

@@ -52,11 +52,11 @@ func TestCells(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var results []*result.Result
+			var runs []recorded
 			for seed, c := range test.configs {
-				results = append(results, measured(seed, c, []int64{1}))
+				runs = append(runs, record(fmt.Sprintf("result %d", seed), measured(seed, c, []int64{1})))
 			}
-			s := Of(name, results)
+			s := group(name, runs)
 			if d := cmp.Diff(test.axes, s.Axes); d != "" {
 				t.Error(d)
 			}

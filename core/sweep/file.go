@@ -3,13 +3,12 @@ package sweep
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/psbench/psbench/core/jsonfile"
+	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -56,9 +55,6 @@ func (p *Plan) Write(dir string) error {
 		if err := p.Cells[i].write(dir); err != nil {
 			return err
 		}
-	}
-	if err := syncFolder(cells); err != nil {
-		return notWritten(cells, err)
 	}
 	return writeFile(filepath.Join(dir, PlanFile), text)
 }
@@ -122,36 +118,13 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// writeFile writes a file in one step, so that it survives a loss of power: a reader finds the old
-// one or the new one, whole.
 func writeFile(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
+	if err := draft.Write(path, text); err != nil {
 		return notWritten(path, err)
 	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err == nil {
-		return syncFolder(filepath.Dir(path))
-	}
-	return errors.Join(notWritten(path, err), os.Remove(f.Name()))
-}
-
-// syncFolder has the names in a folder survive a loss of power.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir) // #nosec G304 -- the user's folder
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return nil
 }
 
 func notWritten(path string, err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		err = pathErr.Err
-	}
-	return fmt.Errorf("%s cannot be written: %w", quote.Word(path), err)
+	return fmt.Errorf("%s cannot be written: %w", quote.Word(path), draft.Cause(err))
 }

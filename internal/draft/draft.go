@@ -75,8 +75,8 @@ func (d *Draft) Discard() {
 	}
 }
 
-// Write has data stand at path, which keeps what it has if that fails. It is on the disk when Write
-// returns.
+// Write has data stand at path, which keeps what it has if that fails. The file and its name are
+// on the disk when Write returns.
 func Write(path string, data []byte) error {
 	d, err := New(path)
 	if err != nil {
@@ -90,7 +90,24 @@ func Write(path string, data []byte) error {
 	if err := d.File.Sync(); err != nil {
 		return Cause(err)
 	}
-	return d.Publish()
+	if err := d.Publish(); err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// SyncFolder has the names in a folder be on the disk. A file system that cannot do that for
+// folders has nothing to be waited for.
+func SyncFolder(path string) error {
+	d, err := os.Open(path) // #nosec G304 -- the user names the folder
+	if err != nil {
+		return Cause(err)
+	}
+	defer func() { _ = d.Close() }()
+	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrInvalid) {
+		return Cause(err)
+	}
+	return nil
 }
 
 // Cause drops the operation and the name of the temporary file from err, which would tell the user

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/core/machine"
 )
 
 // What a run needs, counted on the default run of 4 plugins. The Go runtime ends a process
@@ -24,8 +26,8 @@ const (
 	descriptorsOfPlugin = 5 // pipes, calls, the supervisor's line, a log
 )
 
-// machine is where the limits are read.
-type machine struct {
+// source is where the limits are read.
+type source struct {
 	root        fs.FS
 	uid         int
 	processes   uint64 // RLIMIT_NPROC, which counts threads of the user
@@ -35,7 +37,7 @@ type machine struct {
 // Check reports that so many plugin processes do not fit into the limits of threads
 // and descriptors.
 func Check(plugins int) error {
-	m := machine{root: os.DirFS("/"), uid: os.Getuid(), processes: limitOf(unix.RLIMIT_NPROC), descriptors: limitOf(unix.RLIMIT_NOFILE)}
+	m := source{root: os.DirFS("/"), uid: os.Getuid(), processes: limitOf(unix.RLIMIT_NPROC), descriptors: limitOf(unix.RLIMIT_NOFILE)}
 	return m.requireRoom(plugins)
 }
 
@@ -47,7 +49,7 @@ func limitOf(resource int) uint64 {
 	return l.Cur
 }
 
-func (m machine) requireRoom(plugins int) error {
+func (m source) requireRoom(plugins int) error {
 	if need := uint64(descriptorsOfCore + descriptorsOfPlugin*plugins); need > m.descriptors { // #nosec G115 -- a count
 		return fmt.Errorf("a run of %d plugin processes needs about %d descriptors, but the limit is %d (ulimit -n)", plugins, need, m.descriptors)
 	}
@@ -60,12 +62,12 @@ func (m machine) requireRoom(plugins int) error {
 }
 
 // threads is how many threads may still be started, and by which limit.
-func (m machine) threads() (left int, limit string) {
+func (m source) threads() (left int, limit string) {
 	left = math.MaxInt
 	if m.processes < math.MaxInt && !m.exempt() {
 		left, limit = max(0, int(m.processes)-m.threadsOfUser()), fmt.Sprintf("ulimit -u is %d for all of the user's processes", m.processes)
 	}
-	for _, dir := range m.cgroups() {
+	for _, dir := range machine.Cgroups(m.root, "pids") {
 		most, limited := m.number(path.Join(dir, "pids.max"))
 		now, used := m.number(path.Join(dir, "pids.current"))
 		if room := max(0, most-now); limited && used && room < left {
@@ -77,7 +79,7 @@ func (m machine) threads() (left int, limit string) {
 
 // exempt says whether RLIMIT_NPROC does not count: for the machine's root, and for who
 // may exceed limits there. What a container calls root is neither.
-func (m machine) exempt() bool {
+func (m source) exempt() bool {
 	ids, err := fs.ReadFile(m.root, "proc/self/uid_map")
 	if err != nil || !slices.Equal(strings.Fields(string(ids)), []string{"0", "0", "4294967295"}) {
 		return false
@@ -88,7 +90,7 @@ func (m machine) exempt() bool {
 }
 
 // threadsOfUser counts the threads of all processes of the user that can be seen.
-func (m machine) threadsOfUser() int {
+func (m source) threadsOfUser() int {
 	processes, _ := fs.Glob(m.root, "proc/[0-9]*")
 	total := 0
 	for _, p := range processes {
@@ -102,7 +104,7 @@ func (m machine) threadsOfUser() int {
 }
 
 // status is the file of that name of a process.
-func (m machine) status(process string) map[string]string {
+func (m source) status(process string) map[string]string {
 	text, _ := fs.ReadFile(m.root, path.Join("proc", process, "status")) // it may have ended
 	values := map[string]string{}
 	for line := range strings.Lines(string(text)) {
@@ -112,38 +114,8 @@ func (m machine) status(process string) map[string]string {
 	return values
 }
 
-// cgroups are the folders of the cgroups that may limit this process, the innermost
-// first, where they are usually mounted. Some do not exist: a container sees its own as
-// the outermost, by whatever name it goes outside.
-func (m machine) cgroups() []string {
-	own, _ := fs.ReadFile(m.root, "proc/self/cgroup") // a kernel may have none
-	var dirs []string
-	for line := range strings.Lines(string(own)) {
-		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(fields) != 3 {
-			continue
-		}
-		var mounts []string
-		switch {
-		case fields[0] == "0" && fields[1] == "":
-			mounts = []string{"sys/fs/cgroup", "sys/fs/cgroup/unified"}
-		case slices.Contains(strings.Split(fields[1], ","), "pids"):
-			mounts = []string{"sys/fs/cgroup/" + fields[1]}
-		}
-		for _, mount := range mounts {
-			for name := path.Clean("/" + fields[2]); ; name = path.Dir(name) {
-				dirs = append(dirs, path.Join(mount, name))
-				if name == "/" {
-					break
-				}
-			}
-		}
-	}
-	return dirs
-}
-
 // number reads a file of one number; "max" is none.
-func (m machine) number(name string) (int, bool) {
+func (m source) number(name string) (int, bool) {
 	text, err := fs.ReadFile(m.root, name)
 	if err != nil {
 		return 0, false

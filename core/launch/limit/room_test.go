@@ -55,7 +55,7 @@ func TestLimits(t *testing.T) {
 			if c.descriptors == 0 {
 				c.descriptors = 1 << 20
 			}
-			err := machine{root, c.uid, c.processes, c.descriptors}.requireRoom(c.plugins)
+			err := source{root, c.uid, c.processes, c.descriptors}.requireRoom(c.plugins)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("the check says %v, want %q", err, c.want)
 			}

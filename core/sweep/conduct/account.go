@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/core/folder"
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/core/sweep/journal"
+	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -67,7 +68,7 @@ func incomplete(dir string) (wrong string, err error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) { // #nosec G703 -- the user names the folder
 		return "its folder is gone", nil
 	} else if err != nil {
-		return "", fmt.Errorf("the run folder %s cannot be read: %w", quote.Word(dir), cause(err))
+		return "", fmt.Errorf("the run folder %s cannot be read: %w", quote.Word(dir), draft.Cause(err))
 	}
 	if !folder.IsRun(dir) {
 		return "its folder is no run's any more", nil

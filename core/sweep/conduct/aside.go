@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/psbench/psbench/core/sweep/journal"
+	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -18,14 +18,14 @@ func makeRoom(dir string) error {
 	_, err := os.Stat(dir) // SWEEP/runs/ID
 	if errors.Is(err, os.ErrNotExist) {
 		if err = os.MkdirAll(dir, 0o777); err == nil { // #nosec G301 -- as the user's umask has it
-			err = errors.Join(journal.SyncFolder(filepath.Dir(dir)), journal.SyncFolder(filepath.Dir(filepath.Dir(dir))))
+			err = errors.Join(draft.SyncFolder(filepath.Dir(dir)), draft.SyncFolder(filepath.Dir(filepath.Dir(dir))))
 		}
 	}
 	if err == nil {
 		err = unix.Access(dir, unix.W_OK|unix.X_OK)
 	}
 	if err != nil {
-		return fmt.Errorf("no run folder can be made in %s: %w", quote.Word(dir), cause(err))
+		return fmt.Errorf("no run folder can be made in %s: %w", quote.Word(dir), draft.Cause(err))
 	}
 	return nil
 }
@@ -43,10 +43,10 @@ func (s *session) moveAside(path string) error {
 			continue
 		}
 		if err == nil {
-			err = journal.SyncFolder(filepath.Dir(path))
+			err = draft.SyncFolder(filepath.Dir(path))
 		}
 		if err != nil {
-			return fmt.Errorf("the run folder %s cannot be moved to %s: %w", quote.Word(path), quote.Word(filepath.Base(aside)), cause(err))
+			return fmt.Errorf("the run folder %s cannot be moved to %s: %w", quote.Word(path), quote.Word(filepath.Base(aside)), draft.Cause(err))
 		}
 		s.at("folder after rename: " + path)
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/psbench/psbench/core/executable"
 	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -32,14 +33,14 @@ func unchanged(binaries []watched) error {
 		b := &binaries[i]
 		info, err := os.Stat(b.Path)
 		if err != nil {
-			return fmt.Errorf("binary %s cannot be read: %w", quote.Word(b.Path), cause(err))
+			return fmt.Errorf("binary %s cannot be read: %w", quote.Word(b.Path), draft.Cause(err))
 		}
 		if b.info != nil && os.SameFile(b.info, info) && b.info.ModTime().Equal(info.ModTime()) && b.info.Size() == info.Size() {
 			continue
 		}
 		sum, err := executable.SumOf(b.Path)
 		if err != nil {
-			return fmt.Errorf("binary %s cannot be read: %w", quote.Word(b.Path), cause(err))
+			return fmt.Errorf("binary %s cannot be read: %w", quote.Word(b.Path), draft.Cause(err))
 		}
 		if sum != b.SHA256 {
 			return fmt.Errorf("binary %s was changed: its SHA-256 was %.12s and is %.12s; restore it, or give the sweep of now another folder", quote.Word(b.Path), b.SHA256, sum)

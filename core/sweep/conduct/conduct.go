@@ -6,9 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -104,25 +101,4 @@ func (s *session) at(point string) {
 	if s.options.Step != nil {
 		s.options.Step(point)
 	}
-}
-
-// cause is an error without the path that was said before it.
-func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	var link *os.LinkError
-	if errors.As(err, &link) {
-		return link.Err
-	}
-	return err
-}
-
-// plural is a count of runs.
-func plural(n int) string {
-	if n == 1 {
-		return "1 run"
-	}
-	return fmt.Sprintf("%d runs", n)
 }

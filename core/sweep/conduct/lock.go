@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -44,13 +45,13 @@ func take(ctx context.Context, dir string, now time.Time) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644) // #nosec G302 G304 G703 -- others may read who holds it
 	if err != nil {
-		return nil, fmt.Errorf("the sweep %s cannot be locked: %w", quote.Word(dir), cause(err))
+		return nil, fmt.Errorf("the sweep %s cannot be locked: %w", quote.Word(dir), draft.Cause(err))
 	}
 	if err := lock(ctx, f, dir); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	if err := sign(f, now); err != nil {
-		return nil, errors.Join(fmt.Errorf("the lock %s cannot be written: %w", quote.Word(path), cause(err)), f.Close())
+		return nil, errors.Join(fmt.Errorf("the lock %s cannot be written: %w", quote.Word(path), draft.Cause(err)), f.Close())
 	}
 	return f, nil
 }
@@ -84,7 +85,7 @@ func lock(ctx context.Context, f *os.File, dir string) error {
 func stillHeld(f *os.File) error {
 	ours, err := f.Stat()
 	if err != nil {
-		return fmt.Errorf("the lock %s cannot be looked at: %w", quote.Word(f.Name()), cause(err))
+		return fmt.Errorf("the lock %s cannot be looked at: %w", quote.Word(f.Name()), draft.Cause(err))
 	}
 	if there, err := os.Stat(f.Name()); err != nil || !os.SameFile(ours, there) {
 		return fmt.Errorf("its lock %s was removed, or its folder moved, so that another psbench may run it by now", quote.Word(f.Name()))
@@ -126,7 +127,7 @@ func HeldBy(dir string) (*Holder, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the lock of the sweep %s cannot be read: %w", quote.Word(dir), cause(err))
+		return nil, fmt.Errorf("the lock of the sweep %s cannot be read: %w", quote.Word(dir), draft.Cause(err))
 	}
 	defer func() { _ = f.Close() }()
 	// A lock that is shared keeps who wants to run the sweep waiting for a moment only.

@@ -21,14 +21,14 @@ const specName = "spec.json"
 // somebody keeps elsewhere is not to become a part of one.
 func makeFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil { // #nosec G301 G703 -- as the user's umask has it
-		return fmt.Errorf("the folder %s cannot be made: %w", quote.Word(dir), cause(err))
+		return fmt.Errorf("the folder %s cannot be made: %w", quote.Word(dir), draft.Cause(err))
 	}
 	if sweep.IsSweep(dir) {
 		return nil
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("the folder %s cannot be read: %w", quote.Word(dir), cause(err))
+		return fmt.Errorf("the folder %s cannot be read: %w", quote.Word(dir), draft.Cause(err))
 	}
 	for _, e := range entries {
 		begun := strings.HasPrefix(e.Name(), "."+sweep.PlanFile) || strings.HasPrefix(e.Name(), "."+specName)

@@ -17,6 +17,7 @@ import (
 	"github.com/psbench/psbench/core/folder"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/internal/draft"
 )
 
 // seedFlag gives a run its seed.
@@ -55,7 +56,7 @@ func (s *session) execute(ctx context.Context, t sweep.Turn) (reason string) {
 		}
 	}()
 	if err := <-started; err != nil {
-		return cause(err).Error()
+		return draft.Cause(err).Error()
 	}
 	s.at("run after start: " + t.ID())
 	var err error

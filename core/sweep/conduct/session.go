@@ -13,8 +13,10 @@ import (
 
 	"github.com/psbench/psbench/core/folder"
 	"github.com/psbench/psbench/core/monitor"
+	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/core/sweep/journal"
+	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -56,7 +58,7 @@ func (s *session) run(ctx context.Context) error {
 		}
 	}
 	if failed := s.account.Counts()[journal.Failed]; failed > 0 {
-		return EndedError{fmt.Errorf("%d of the %s of the sweep %s failed; psbench sweep status says why", failed, plural(len(s.account)), quote.Word(s.dir))}
+		return EndedError{fmt.Errorf("%d of the %s of the sweep %s failed; psbench sweep status says why", failed, screen.Count(len(s.account), "run"), quote.Word(s.dir))}
 	}
 	return nil
 }
@@ -85,7 +87,7 @@ func (s *session) ended(err error) error {
 	}
 	counts := s.account.Counts()
 	return EndedError{fmt.Errorf("the sweep %s has ended early: %w; of its %s %d are done and %d failed, and the same command goes on with the others",
-		quote.Word(s.dir), err, plural(len(s.account)), counts[journal.Done], counts[journal.Failed])}
+		quote.Word(s.dir), err, screen.Count(len(s.account), "run"), counts[journal.Done], counts[journal.Failed])}
 }
 
 // turn takes the run at a place of the account to its end, unless it has one. An error ends the
@@ -122,7 +124,7 @@ func (s *session) turn(ctx context.Context, i int) error {
 	}
 	s.tell(i)
 	if most := s.plan.Budget.Failures; most > 0 && s.failures >= most {
-		return fmt.Errorf("%s failed, which is its budget", plural(s.failures))
+		return fmt.Errorf("%s failed, which is its budget", screen.Count(s.failures, "run"))
 	}
 	return nil
 }
@@ -151,8 +153,8 @@ func (s *session) judge(ctx context.Context, e *Entry, path, said string) error 
 		return err
 	}
 	if wrong == "" {
-		if err := journal.SyncFolder(filepath.Dir(path)); err != nil { // the name of what is done lasts
-			return fmt.Errorf("the run folder %s cannot be written: %w", quote.Word(path), cause(err))
+		if err := draft.SyncFolder(filepath.Dir(path)); err != nil { // the name of what is done lasts
+			return fmt.Errorf("the run folder %s cannot be written: %w", quote.Word(path), draft.Cause(err))
 		}
 		return s.note(e, journal.Done)
 	}

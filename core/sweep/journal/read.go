@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -19,7 +20,7 @@ import (
 func Read(dir string) ([]Event, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the journals in %s cannot be read: %w", quote.Word(dir), reason(err))
+		return nil, fmt.Errorf("the journals in %s cannot be read: %w", quote.Word(dir), draft.Cause(err))
 	}
 	var all []Event
 	for _, entry := range entries {
@@ -29,7 +30,7 @@ func Read(dir string) ([]Event, error) {
 		path := filepath.Join(dir, entry.Name())
 		text, err := os.ReadFile(path) // #nosec G304 -- in a folder that the user names
 		if err != nil {
-			return nil, fmt.Errorf("the journal %s cannot be read: %w", quote.Word(path), reason(err))
+			return nil, fmt.Errorf("the journal %s cannot be read: %w", quote.Word(path), draft.Cause(err))
 		}
 		events, err := parse(text)
 		if err != nil {

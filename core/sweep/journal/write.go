@@ -12,6 +12,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -54,7 +55,7 @@ func Create(dir string, generation uint64, o Options) (*Writer, error) {
 		if w.file != nil {
 			_ = w.file.Close()
 		}
-		return nil, fmt.Errorf("the journal in %s cannot be made: %w", quote.Word(dir), reason(err))
+		return nil, fmt.Errorf("the journal in %s cannot be made: %w", quote.Word(dir), draft.Cause(err))
 	}
 	w.at("journal after create")
 	return w, nil
@@ -86,27 +87,17 @@ func (w *Writer) create(dir string) error {
 		}
 	}
 	// The names of the file and of its folder must last as long as what is in them.
-	if err := SyncFolder(dir); err != nil {
+	if err := draft.SyncFolder(dir); err != nil {
 		return err
 	}
-	return SyncFolder(filepath.Dir(dir))
-}
-
-// SyncFolder makes the names in a folder outlast a loss of power.
-func SyncFolder(dir string) error {
-	f, err := os.Open(dir) // #nosec G304 -- a folder of the sweep
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	return f.Sync()
+	return draft.SyncFolder(filepath.Dir(dir))
 }
 
 // Append writes an event, which is on the disk when it returns. After an error it writes no more.
 func (w *Writer) Append(e Event) error {
 	if w.err == nil {
 		if err := w.append(e); err != nil {
-			w.err = fmt.Errorf("the journal %s cannot be written: %w", quote.Word(w.file.Name()), reason(err))
+			w.err = fmt.Errorf("the journal %s cannot be written: %w", quote.Word(w.file.Name()), draft.Cause(err))
 		}
 	}
 	return w.err
@@ -146,13 +137,4 @@ func (w *Writer) at(point string) {
 	if w.options.Step != nil {
 		w.options.Step(point)
 	}
-}
-
-// reason is an error without the path, which is said before it.
-func reason(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }
