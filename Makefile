@@ -22,8 +22,8 @@ TESTFLAGS      ?= -timeout 30m -parallel 4
 ifdef RACE
 # A race in a plugin process must end it, and so the run and the test.
 test_env   := CGO_ENABLED=1 GORACE='halt_on_error=1 atexit_sleep_ms=0'
-# What is allocated, kept or shown is for builds without it.
-race_flag  := -race -skip 'Allocat|MemoryOf|FitsTheTerminal'
+# What is allocated, kept, shown or attributed to a part of the time is for builds without it.
+race_flag  := -race -skip 'Allocat|MemoryOf|FitsTheTerminal|Attributes'
 # Where no package and no test of it has anything run beside anything else, there is no race to find.
 beside     := ^[[:space:]]*go |\.(Go|Parallel)\(|sync\.[MPRCW]|atomic\.
 packages    = $(or $(addprefix ./,$(sort $(dir $(shell git grep --untracked -lE '$(beside)' -- '*.go' ':!*/testdata/*')))),$(error git grep finds no package in which anything runs beside anything else))

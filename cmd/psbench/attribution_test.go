@@ -164,8 +164,8 @@ func requireClose(t *testing.T, what string, got, want []int64) {
 }
 
 // A trainer that is late by 20 ms in each iteration is what the other one waits for, and is named.
-func TestLateTrainerIsWaiting(t *testing.T) {
-	if testing.Short() || raceDetector {
+func TestAttributesALateTrainerToWaiting(t *testing.T) {
+	if testing.Short() {
 		t.Skip("times are attributed on a machine that has room for them")
 	}
 	r := planted(t, "--trainer ddp_here --ddp-hook late")
@@ -194,8 +194,8 @@ func TestLateTrainerIsWaiting(t *testing.T) {
 }
 
 // A server that takes 5 ms more for each bucket is reduction, with the bucket and in the iteration.
-func TestSlowServerIsReduction(t *testing.T) {
-	if testing.Short() || raceDetector {
+func TestAttributesASlowServerToReduction(t *testing.T) {
+	if testing.Short() {
 		t.Skip("times are attributed on a machine that has room for them")
 	}
 	r := planted(t, "--server slow")

@@ -80,15 +80,16 @@ func TestCheckNamesWhatAServerDidWrong(t *testing.T) {
 // Whatever carries the payloads, by server or group, each operation of the pass is compared on
 // every rank, and what is right passes.
 func TestCheckComparesEveryOperation(t *testing.T) {
+	transports := []string{"shm", "tcp"}
+	if testing.Short() {
+		transports = transports[:1]
+	}
 	for _, how := range []string{
 		"--server slipping", "--server average", "--server average_batch --ddp-hook sparse_rpc", "--nserver 0 --ddp-hook allreduce", "--ddp-hook hybrid",
 		"--isolate hook", "--server average --nserver 2 --ntrainer 4",
 	} {
-		for _, transport := range []string{"shm", "tcp"} {
+		for _, transport := range transports {
 			t.Run(how+" "+transport, func(t *testing.T) {
-				if testing.Short() && transport != "shm" {
-					t.Skip("-short")
-				}
 				r := runs(t, append(withTestPlugin(t), strings.Fields(inSlices+how+" --transport "+transport)...)...)
 				trainers := len(r.Losses)
 				if c := r.Checks; c == nil || c.Iterations != 20 || c.Slices != int64(20*2*trainers) || c.Operations != c.Slices || c.Elements < c.Slices {
