@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/psbench/psbench/core/executable"
 	"github.com/psbench/psbench/core/jsonfile"
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/study"
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/simd"
@@ -34,6 +36,7 @@ type sweepFlags struct {
 	dryRun, yes   bool
 	extend, retry bool
 	quiet         bool
+	answer        studyFlags
 }
 
 // sweepOptions are those of the conducting of a sweep.
@@ -41,6 +44,7 @@ type sweepOptions struct {
 	Extend bool // accept cells, and repeats, that the sweep did not have
 	Retry  bool // run what has failed once more
 	Quiet  bool
+	Answer studyFlags
 }
 
 func (a *app) sweepCommand() *cobra.Command {
@@ -98,6 +102,7 @@ func (f *sweepFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.retry, "retry-failed", false, "run once more what has failed")
 	flags.BoolVar(&f.noAgain, "no-again", false, "run the baseline once in each round, and learn nothing of the noise")
 	flags.Bool("quiet", false, "show no progress")
+	f.answer.add(cmd)
 }
 
 func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
@@ -107,6 +112,11 @@ func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
 	}
 	if !f.dryRun && f.out == "" {
 		return usagef("--out is missing: give the folder of the sweep, or --dry-run")
+	}
+	// A night of runs must not end with a metric that there is not.
+	answer := study.TextOptions{Metric: cmp.Or(f.answer.metric, spec.Metric), Target: f.answer.target}
+	if err := answer.Check(); err != nil {
+		return err
 	}
 	p, err := a.plan(cmd, spec, f.yes)
 	if err != nil {
@@ -119,7 +129,7 @@ func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	return a.conductSweep(cmd.Context(), f.out, p, text, sweepOptions{Extend: f.extend, Retry: f.retry, Quiet: f.quiet})
+	return a.conductSweep(cmd.Context(), f.out, p, text, sweepOptions{Extend: f.extend, Retry: f.retry, Quiet: f.quiet, Answer: f.answer})
 }
 
 // spec is what the file and the flags specify.

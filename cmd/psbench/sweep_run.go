@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/core/report"
-	"github.com/psbench/psbench/core/study"
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/core/sweep/conduct"
 	"github.com/psbench/psbench/core/sweep/journal"
@@ -34,16 +33,7 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 	if ended := new(conduct.EndedError); ctx.Err() != nil || err != nil && !errors.As(err, ended) {
 		return err
 	}
-	return errors.Join(err, a.showSweep(dir))
-}
-
-// showSweep prints what a sweep has come to so far.
-func (a *app) showSweep(dir string) error {
-	s, err := study.Load([]string{dir})
-	if err != nil {
-		return err
-	}
-	return s.Text(a.stdout, study.TextOptions{Width: widthOf(a.stdout)})
+	return errors.Join(err, a.showStudy([]string{dir}, o.Answer))
 }
 
 // tellRun tells of a run that has started or ended.

@@ -23,6 +23,17 @@ type TextOptions struct {
 	Width int
 }
 
+// Check says whether there are such a metric and such a target.
+func (o TextOptions) Check() error {
+	if o.Metric != "" {
+		if _, err := MetricOf(o.Metric); err != nil {
+			return err
+		}
+	}
+	_, err := targetOf(o.Target)
+	return err
+}
+
 // Text writes the table of the cells and, below it, what it comes to in sentences. It depends on the
 // study and the options alone.
 func (s *Study) Text(w io.Writer, o TextOptions) error {
