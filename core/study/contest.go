@@ -22,6 +22,7 @@ type contest struct {
 	rivals    []rival
 	// barred are those that are worse in held-out loss, and so cannot win.
 	barred []*Cell
+	bounds []*Cell // of this work, which do not compete
 }
 
 // rival is another cell that may win, and what became of its runs in those of the best one.
@@ -48,6 +49,7 @@ func isWork(axis string) bool {
 func (s *Study) contests(m Metric) []*contest {
 	var all []*contest
 	y := s.yardstick(m)
+	bounds := s.bounds()
 	for _, c := range s.Cells {
 		if len(c.Of(m.Name)) == 0 {
 			continue
@@ -57,8 +59,13 @@ func (s *Study) contests(m Metric) []*contest {
 		if i < 0 {
 			i, all = len(all), append(all, &contest{study: s, yardstick: y, name: name, medians: map[*Cell]float64{}})
 		}
-		all[i].cells = append(all[i].cells, c)
+		if bounds[c] {
+			all[i].bounds = append(all[i].bounds, c)
+		} else {
+			all[i].cells = append(all[i].cells, c)
+		}
 	}
+	all = slices.DeleteFunc(all, func(o *contest) bool { return len(o.cells) == 0 })
 	for _, o := range all {
 		for _, c := range o.cells {
 			o.medians[c] = judge.Of(o.runs(c)).Median

@@ -40,7 +40,11 @@ type point struct {
 func (s *Study) effects(m Metric) effects {
 	var points []point
 	noise := 0.0
+	bounds := s.bounds()
 	for _, c := range s.Cells {
+		if bounds[s.resolved(c)] {
+			continue
+		}
 		e := judge.Of(s.valuesOf(c, m))
 		if math.IsNaN(e.Median) {
 			continue

@@ -42,6 +42,7 @@ func (s *Study) Sentences(m Metric, target string) ([]Sentence, error) {
 			add("loss", o.lossText())
 		}
 		add("limit", o.limit())
+		add("bound", o.boundText())
 	}
 	if m.Name == Throughput {
 		batch, _ := MetricOf(TimePerBatch)
@@ -96,6 +97,8 @@ func (o *contest) winner() string {
 		by = " by " + o.metric.Name
 	}
 	switch {
+	case len(o.cells) == 1 && len(o.bounds) > 0:
+		return fmt.Sprintf("%sthere is nothing to compare: only the trainers of %s exchange anything, %s", work, o.best.Name, o.value(o.best))
 	case len(o.cells) == 1:
 		return fmt.Sprintf("%sthere is nothing to compare: only %s has runs, %s", work, o.best.Name, o.value(o.best))
 	case len(o.rivals) == 0:

@@ -68,6 +68,8 @@ type Run struct {
 	Iterations int
 	// Straggler is nil where nobody waits for another.
 	Straggler *Straggler
+	// Silent says that its trainers exchanged nothing.
+	Silent bool
 	// Epochs are what each epoch led to, where the model was evaluated after it.
 	Epochs []Epoch
 	// Warnings are what the run itself said, and what its iterations show.

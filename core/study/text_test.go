@@ -23,6 +23,7 @@ type plot struct {
 	late              int       // so many runs never reach more than the first
 	skipped, same     string
 	failed            int
+	silent            bool
 	iterations        int
 }
 
@@ -56,7 +57,7 @@ func (p plot) fill(c *Cell, random *splitmix.Stream) {
 	noise := func() float64 { return 1 + p.noise*math.Sqrt(12)*(float64(random.IntN(1001))/1000-0.5) }
 	for round := range p.runs {
 		x := p.throughput * noise()
-		r := &Run{Folder: fmt.Sprintf("runs/%s/%d", c.ID, round), Round: round, Iterations: p.iterations, Values: map[string]float64{
+		r := &Run{Folder: fmt.Sprintf("runs/%s/%d", c.ID, round), Round: round, Iterations: p.iterations, Silent: p.silent, Values: map[string]float64{
 			Throughput: x, TimePerBatch: 20_000 / x, Compute: 60, Waiting: 10, Moving: 25,
 		}}
 		if p.iterations >= 100 {
@@ -135,6 +136,10 @@ func TestText(t *testing.T) {
 		"loss": {study: speeds(apart, func(server string, p *plot) {
 			p.loss = map[string]float64{"average": 0.3, "batch": 0.4, "sum": 0.3001}[server]
 		})},
+		"bound": {study: speeds(apart, func(server string, p *plot) { // what is fastest exchanges nothing
+			p.silent = server == "batch"
+		})},
+		"onlybounds": {study: speeds(apart, func(server string, p *plot) { p.silent = server != "sum" })},
 		"target": {speeds(apart, func(server string, p *plot) {
 			p.epochs, p.loss = []float64{0.7, 0.81, 0.82}, 0.3
 			p.late = map[string]int{"average": 0, "batch": 2, "sum": 7}[server]

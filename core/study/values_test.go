@@ -106,3 +106,27 @@ func TestRunWarnings(t *testing.T) {
 		t.Errorf("%q, %v", run.Warnings, run.Values)
 	}
 }
+
+// Trainers are silent that nothing connects and that no server answers.
+func TestSilent(t *testing.T) {
+	answered := func(r *result.Result) {
+		r.Processes = append(r.Processes, result.Process{Rank: 2, Kind: "server"})
+		r.SeriesOf(2, "parameter_server_batch_metric", "param_index_batch").Add(sdk.Measurement{DurationNS: 1})
+	}
+	for name, test := range map[string]struct {
+		change func(r *result.Result)
+		want   bool
+	}{
+		"connected":    {func(*result.Result) {}, false},
+		"alone":        {func(r *result.Result) { r.Connected, r.Processes = [][]int{{0}}, r.Processes[:1] }, false},
+		"noop":         {func(r *result.Result) { r.Connected = [][]int{{0}, {1}} }, true},
+		"unused":       {func(r *result.Result) { answered(r); r.Connected, r.Series = [][]int{{0}, {1}}, r.Series[:2] }, true},
+		"asynchronous": {func(r *result.Result) { answered(r); r.Connected = [][]int{{0}, {1}} }, false},
+	} {
+		r := measured(0, nil, []int64{1, 2})
+		test.change(r)
+		if got := runOf("a", r).Silent; got != test.want {
+			t.Errorf("%s: silent %v, want %v", name, got, test.want)
+		}
+	}
+}
