@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,6 +40,8 @@ func (f *studyFlags) check(flags *pflag.FlagSet, paths []string) error {
 	for name, ofMany := range map[string]bool{"metric": true, "target": true, "report": false, "stats": false} {
 		switch {
 		case !flags.Changed(name) || ofMany == many:
+		case ofMany && missing(paths[0]):
+			return nil // which is what there is to say
 		case ofMany:
 			return usagef("--%s is for a sweep or many runs, but only %s given", name, strings.Replace(given(paths), " are", " is", 1))
 		default:
@@ -44,6 +49,12 @@ func (f *studyFlags) check(flags *pflag.FlagSet, paths []string) error {
 		}
 	}
 	return nil
+}
+
+// missing says that nothing is at a path.
+func missing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist) && path != "-"
 }
 
 // showStudy prints the cells of a sweep, or of many runs, and what they come to.
