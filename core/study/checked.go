@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/core/stats"
 	"github.com/psbench/psbench/internal/quote"
 )
@@ -40,13 +41,13 @@ func (s *Study) checked() string {
 		return ""
 	}
 	sum := stats.Consume(shares)
-	text := fmt.Sprintf("%s of %s, %.2g %% of a pass (median; %.2g %% at most)", count(slicesOf, "slice"), count(runs-none, "run"), sum.P50, sum.Max)
+	text := fmt.Sprintf("%s of %s, %.2g %% of a pass (median; %.2g %% at most)", screen.Count(slicesOf, "slice"), screen.Count(runs-none, "run"), sum.P50, sum.Max)
 	var not []string
 	for _, reason := range reasons {
 		not = append(not, fmt.Sprintf("%s in %s", quote.Message(reason), named(where[reason])))
 	}
 	if none > 0 {
-		not = append(not, count(none, "run")+" without --check")
+		not = append(not, screen.Count(none, "run")+" without --check")
 	}
 	if len(not) > 0 {
 		text += "; unchecked: " + strings.Join(not, "; ")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/core/judge"
+	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -66,7 +67,7 @@ func Compare(old, fresh *Study, metric Metric, apart Apart) (*Comparison, error)
 		return nil, c.nothing(old, fresh, keys)
 	}
 	if n := len(before) + len(after) - 2*len(pairs); n > 0 {
-		c.Warnings = append(c.Warnings, count(n, "cell")+" with runs on one side only left out")
+		c.Warnings = append(c.Warnings, screen.Count(n, "cell")+" with runs on one side only left out")
 	}
 	for _, s := range []*Study{old, fresh} {
 		if y := s.yardstick(metric); s.Again != nil && y.none == nil && y.floor.Change > c.Floor.Change {
@@ -196,7 +197,7 @@ func (c *Comparison) fewRuns(pairs []judge.Pair) {
 	}
 	if unprovable > 0 {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("too few runs to prove anything in %d of %s: %d on each side are the least for so many comparisons",
-			unprovable, count(len(pairs), "cell"), judge.FewestRuns(len(pairs), false)))
+			unprovable, screen.Count(len(pairs), "cell"), judge.FewestRuns(len(pairs), false)))
 	}
 }
 
@@ -213,7 +214,7 @@ func (c *Comparison) note(studies ...*Study) {
 			failed += len(cell.Failed)
 		}
 		if failed > 0 {
-			c.Warnings = append(c.Warnings, fmt.Sprintf("%s of %s did not come to the end and count for nothing", count(failed, "run"), s.Name))
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s of %s did not come to the end and count for nothing", screen.Count(failed, "run"), s.Name))
 		}
 	}
 }

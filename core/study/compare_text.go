@@ -69,10 +69,10 @@ func (c *Comparison) foot() []string {
 	lines := []string{
 		fmt.Sprintf("%d better, %d worse, and %d of which the runs cannot tell (~)", counts[judge.Better], counts[judge.Worse], counts[judge.CannotTell]),
 		fmt.Sprintf("proven: p < %g by the test of Mann and Whitney, corrected for %s by Holm's method, and medians that changed by more than %s",
-			judge.Alpha, count(len(c.Rows), "comparison"), percent(c.Floor.Change)),
+			judge.Alpha, screen.Count(len(c.Rows), "comparison"), screen.Percent(c.Floor.Change)),
 	}
 	if c.Against != "" {
-		lines = append(lines, percent(c.Floor.Change)+": "+c.Against)
+		lines = append(lines, screen.Percent(c.Floor.Change)+": "+c.Against)
 	}
 	if slices.ContainsFunc(c.Rows, func(r CellChange) bool { return r.Needed > 0 }) {
 		lines = append(lines, "needed: runs on each side that would prove the change which the medians show, in 4 of 5 studies")
@@ -86,7 +86,7 @@ func estimate(e judge.Estimate) string {
 		return number(e.Median)
 	}
 	off := max(e.High-e.Median, e.Median-e.Low) / math.Abs(e.Median)
-	return number(e.Median) + " ± " + percent(off)
+	return number(e.Median) + " ± " + screen.Percent(off)
 }
 
 func needed(runs int) string {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -25,7 +26,7 @@ func (s *Study) machine() string {
 		return ""
 	}
 	e := runs[0].Environment
-	return fmt.Sprintf("%s, %s, %d MiB, %s %s, psbench %s", quote.Text(e.CPU), count(e.Cores, "core"), e.MemoryMiB, quote.Text(e.OS), quote.Text(e.Kernel), quote.Text(cmp.Or(e.Commit, e.Psbench)))
+	return fmt.Sprintf("%s, %s, %d MiB, %s %s, psbench %s", quote.Text(e.CPU), screen.Count(e.Cores, "core"), e.MemoryMiB, quote.Text(e.OS), quote.Text(e.Kernel), quote.Text(cmp.Or(e.Commit, e.Psbench)))
 }
 
 // mixed says in which ways not all runs were measured in the same environment as the first.

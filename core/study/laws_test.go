@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
@@ -50,7 +51,7 @@ func TestEveryStudyCanBeShown(t *testing.T) {
 		if again := show(); again != text {
 			t.Fatalf("it says\n%s\nand then\n%s", text, again)
 		}
-		want := fmt.Sprintf("%s done", count(done, "run"))
+		want := fmt.Sprintf("%s done", screen.Count(done, "run"))
 		if failed > 0 {
 			want += fmt.Sprintf(", %d failed", failed)
 		}

@@ -24,9 +24,9 @@ func (n *Noise) Text(w io.Writer, metric Metric, width int) error {
 		e := judge.Of(values)
 		floor := "-"
 		if f, err := judge.FloorOf(values, 0); err == nil {
-			floor = percent(f.Change)
+			floor = screen.Percent(f.Change)
 		}
-		rows = append(rows, []string{fmt.Sprint(i + 1), fmt.Sprint(e.N), estimate(e), percent(e.Spread), floor})
+		rows = append(rows, []string{fmt.Sprint(i + 1), fmt.Sprint(e.N), estimate(e), screen.Percent(e.Spread), floor})
 	}
 	page.Line(2, fmt.Sprintf("%s in %s of the same experiment, on %d cores of %s", metric.Name, metric.Unit, n.Machine.Cores, n.Machine.CPU))
 	page.Line(0, "")
@@ -50,13 +50,13 @@ func (n *Noise) floors(page *screen.Page, metric string) error {
 	if err != nil {
 		return err
 	}
-	page.Line(2, fmt.Sprintf("within a session: medians of %s each must differ by more than %s", count(within.Runs, "run"), percent(within.Change)))
+	page.Line(2, fmt.Sprintf("within a session: medians of %s each must differ by more than %s", screen.Count(within.Runs, "run"), screen.Percent(within.Change)))
 	if len(n.Sessions) > 1 {
 		between, err := n.Between(metric)
 		if err != nil {
 			return err
 		}
-		page.Line(2, fmt.Sprintf("between sessions: by more than %s, by %d of them", percent(between.Change), len(n.Sessions)))
+		page.Line(2, fmt.Sprintf("between sessions: by more than %s, by %d of them", screen.Percent(between.Change), len(n.Sessions)))
 	} else {
 		page.Line(2, "between sessions: not measured; give --sessions 5")
 	}
@@ -72,7 +72,7 @@ func (n *Noise) floors(page *screen.Page, metric string) error {
 	}
 	columns := []screen.Column{screen.Right("to find")}
 	for _, comparisons := range toldComparisons {
-		columns = append(columns, screen.Right("runs for "+count(comparisons, "comparison")))
+		columns = append(columns, screen.Right("runs for "+screen.Count(comparisons, "comparison")))
 	}
 	page.Columns(columns, rows)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/core/judge"
+	"github.com/psbench/psbench/core/screen"
 )
 
 // note is a warning of a cell.
@@ -68,7 +69,7 @@ func (c *Cell) notes(metric string) []note {
 		notes = append(notes, n)
 	}
 	if missing := len(c.Runs) - len(values); missing > 0 {
-		notes = append(notes, note{kind: "no value", title: "no value", example: fmt.Sprintf("%d of %s have no %s", missing, count(len(c.Runs), "run"), metric)})
+		notes = append(notes, note{kind: "no value", title: "no value", example: fmt.Sprintf("%d of %s have no %s", missing, screen.Count(len(c.Runs), "run"), metric)})
 	}
 	return append(notes, c.runNotes()...)
 }
@@ -140,9 +141,9 @@ func warnings(cells []*Cell, metric string) []string {
 	}
 	var texts []string
 	for _, t := range totals {
-		of := count(t.cells, "cell")
+		of := screen.Count(t.cells, "cell")
 		if t.runs > 0 {
-			of = count(t.runs, "run") + " of " + of
+			of = screen.Count(t.runs, "run") + " of " + of
 		}
 		texts = append(texts, fmt.Sprintf("%s (%s): e.g. %s", t.title, of, t.example))
 	}

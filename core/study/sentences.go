@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/core/judge"
+	"github.com/psbench/psbench/core/screen"
 )
 
 // Sentence is one answer, and what it is about.
@@ -34,7 +35,7 @@ func (s *Study) Sentences(m Metric, target string) ([]Sentence, error) {
 	}
 	for i, o := range contests {
 		if i == mostWorks {
-			add(labelOf(m), fmt.Sprintf("and %s, which --metric and the table show", count(len(contests)-i, "more work")))
+			add(labelOf(m), fmt.Sprintf("and %s, which --metric and the table show", screen.Count(len(contests)-i, "more work")))
 			break
 		}
 		add(labelOf(m), o.winner())
@@ -74,9 +75,9 @@ func labelOf(m Metric) string {
 func (s *Study) nothing(m Metric) string {
 	switch done, failed, waiting := s.counts(); {
 	case done > 0:
-		return fmt.Sprintf("nothing can be said: none of %s has a %s", count(done, "run"), m.Name)
+		return fmt.Sprintf("nothing can be said: none of %s has a %s", screen.Count(done, "run"), m.Name)
 	case failed > 0 && waiting == 0:
-		return fmt.Sprintf("nothing can be said: all of %s failed", count(failed, "run"))
+		return fmt.Sprintf("nothing can be said: all of %s failed", screen.Count(failed, "run"))
 	default:
 		return fmt.Sprintf("nothing can be said yet: no run has come to its end, %d failed, %d waiting", failed, waiting)
 	}
@@ -128,18 +129,18 @@ func (o *contest) title(c *Cell) string {
 func (o *contest) value(c *Cell) string {
 	e := judge.Of(o.runs(c))
 	if !e.HasInterval {
-		return fmt.Sprintf("%s (%s)", o.metric.quantity(e.Median), count(e.N, "run"))
+		return fmt.Sprintf("%s (%s)", o.metric.quantity(e.Median), screen.Count(e.N, "run"))
 	}
-	return fmt.Sprintf("%s (95 %% interval %s – %s, %s)", o.metric.quantity(e.Median), number(e.Low), number(e.High), count(e.N, "run"))
+	return fmt.Sprintf("%s (95 %% interval %s – %s, %s)", o.metric.quantity(e.Median), number(e.Low), number(e.High), screen.Count(e.N, "run"))
 }
 
 // proof is what stands behind a change that is proven.
 func (o *contest) proof(c judge.Change) string {
 	text := fmt.Sprintf("interval %s to %s, %s", signed(c.Low), signed(c.High), probability(c.Adjusted))
 	if n := len(o.rivals); n > 1 {
-		text += fmt.Sprintf(" adjusted for %s", count(n, "comparison"))
+		text += fmt.Sprintf(" adjusted for %s", screen.Count(n, "comparison"))
 	}
-	return text + ", floor " + percent(o.floor.Change)
+	return text + ", floor " + screen.Percent(o.floor.Change)
 }
 
 // undecided says who leads, who might be better, and what it would take to tell.
@@ -173,7 +174,7 @@ func (o *contest) toTell(r rival, open int) string {
 	best, other := len(o.runs(o.best)), len(o.runs(r.cell))
 	have := min(best, other)
 	if few := judge.FewestRuns(open, false); have < few && !judge.Provable(other, best, open) {
-		return fmt.Sprintf("%s and %d are too few to prove anything in %s, which takes %d of each", count(best, "run"), other, count(open, "comparison"), few)
+		return fmt.Sprintf("%s and %d are too few to prove anything in %s, which takes %d of each", screen.Count(best, "run"), other, screen.Count(open, "comparison"), few)
 	}
 	switch needed := r.change.Needed; {
 	case o.none != nil:
@@ -226,7 +227,7 @@ func (o *contest) describe(l loss, isReference bool) string {
 	if o.losses.none != nil {
 		return text + "without a floor)"
 	}
-	return text + "floor " + percent(o.losses.floor.Change) + ")"
+	return text + "floor " + screen.Percent(o.losses.floor.Change) + ")"
 }
 
 // change is how the loss differs from that of the reference.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/core/folder"
+	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/core/sweep/journal"
 	"github.com/psbench/psbench/internal/quote"
@@ -30,7 +31,7 @@ func loadSweep(dir string) (*Study, error) {
 	}
 	states := journal.Runs(events)
 	if n := repeated(events, states); n > 0 {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%s failed and came to an end when repeated: only the repetition counts", count(n, "run")))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%s failed and came to an end when repeated: only the repetition counts", screen.Count(n, "run")))
 	}
 	var turns []sweep.Turn
 	for round := range plan.Repeats {
@@ -136,12 +137,4 @@ func (c *Cell) note(t sweep.Turn, e end) {
 	default:
 		c.Waiting++
 	}
-}
-
-// count is "1 run" or "7 runs".
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/core/judge"
+	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -88,7 +89,7 @@ func middle(values []float64) float64 {
 
 // text is e.g. "1.234 s and 5.6 MB (9 of 10 runs reached it)".
 func (p price) text() string {
-	counts := fmt.Sprintf("%d of %s reached it", p.reached, count(p.runs, "run"))
+	counts := fmt.Sprintf("%d of %s reached it", p.reached, screen.Count(p.runs, "run"))
 	if p.failed > 0 {
 		counts += fmt.Sprintf(" beside %d that failed", p.failed)
 	}
@@ -132,7 +133,7 @@ func (s *Study) reach(g goal) []Sentence {
 	out := []Sentence{{label, fmt.Sprintf("%s reaches a %s soonest: %s%s", first.cell.Name, what, first.text(), s.soonest(prices))}}
 	for i, p := range prices[1:] {
 		if i == mostWorks {
-			out = append(out, Sentence{label, fmt.Sprintf("and %s", count(len(prices)-1-i, "slower cell"))})
+			out = append(out, Sentence{label, fmt.Sprintf("and %s", screen.Count(len(prices)-1-i, "slower cell"))})
 			break
 		}
 		out = append(out, Sentence{label, p.cell.Name + ": " + p.text()})
@@ -181,7 +182,7 @@ func (s *Study) soonest(prices []price) string {
 	if len(open) > 0 {
 		return "; it is not proven to be sooner than " + named(open)
 	}
-	return fmt.Sprintf("; proven against the second, %s (%s, floor %s)", prices[1].cell.Name, probability(changes[0].Adjusted), percent(y.floor.Change))
+	return fmt.Sprintf("; proven against the second, %s (%s, floor %s)", prices[1].cell.Name, probability(changes[0].Adjusted), screen.Percent(y.floor.Change))
 }
 
 // megabytes is an amount of bytes for people.

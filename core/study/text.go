@@ -103,7 +103,7 @@ func (s *Study) heading(m Metric) string {
 			same++
 		}
 	}
-	text := fmt.Sprintf("%s: %s, %s done", s.Name, count(len(s.Cells), "cell"), count(done, "run"))
+	text := fmt.Sprintf("%s: %s, %s done", s.Name, screen.Count(len(s.Cells), "cell"), screen.Count(done, "run"))
 	for _, part := range []struct {
 		n    int
 		what string
@@ -113,10 +113,10 @@ func (s *Study) heading(m Metric) string {
 		}
 	}
 	if skipped > 0 {
-		text += fmt.Sprintf("; %s skipped", count(skipped, "cell"))
+		text += fmt.Sprintf("; %s skipped", screen.Count(skipped, "cell"))
 	}
 	if same > 0 {
-		text += fmt.Sprintf("; %s of an experiment that another one runs", count(same, "cell"))
+		text += fmt.Sprintf("; %s of an experiment that another one runs", screen.Count(same, "cell"))
 	}
 	return text + "; compared by " + m.Name
 }
@@ -150,7 +150,7 @@ func (s *Study) table(page *screen.Page, v *Verdicts) (withheld string) {
 	}
 	page.Columns(columns, rows)
 	if few > 0 {
-		return fmt.Sprintf("withheld (-) of %s, whose runs have fewer than %d iterations", count(few, "cell"), judge.PercentileSamples(99))
+		return fmt.Sprintf("withheld (-) of %s, whose runs have fewer than %d iterations", screen.Count(few, "cell"), judge.PercentileSamples(99))
 	}
 	return ""
 }
@@ -170,7 +170,7 @@ func (s *Study) row(r Row, m Metric, change string) (cells []string, withheld bo
 		interval = fmt.Sprintf("%s – %s", number(e.Low), number(e.High))
 	}
 	if e.N > 1 && !math.IsNaN(e.Median) {
-		spread = percent(e.Spread)
+		spread = screen.Percent(e.Spread)
 	}
 	if r.Compared {
 		change, p = verdict(r.Change), short(r.Change.Adjusted)
@@ -206,7 +206,7 @@ func (v *Verdicts) floorText() string {
 	if v.NoFloor != nil {
 		return "none, so nothing is proven: " + v.NoFloor.Error()
 	}
-	return fmt.Sprintf("%s of the %s: %d runs of the baseline, split into halves at random, differ by less in 95 of 100 cases", percent(v.Floor.Change), v.Metric.Name, v.FloorOf)
+	return fmt.Sprintf("%s of the %s: %d runs of the baseline, split into halves at random, differ by less in 95 of 100 cases", screen.Percent(v.Floor.Change), v.Metric.Name, v.FloorOf)
 }
 
 // mostReasons bounds the reasons of failures that are told.
@@ -224,14 +224,14 @@ func (s *Study) remarks(page *screen.Page, metric string) {
 	groups := grouped(failed)
 	for i, group := range groups {
 		if i == mostReasons {
-			line(page, "failed", fmt.Sprintf("and %s, which psbench sweep status shows", count(len(groups)-i, "other reason")))
+			line(page, "failed", fmt.Sprintf("and %s, which psbench sweep status shows", screen.Count(len(groups)-i, "other reason")))
 			break
 		}
 		var folders []string
 		for _, f := range group {
 			folders = append(folders, quote.Word(f.Folder))
 		}
-		line(page, "failed", fmt.Sprintf("%s: %s (%s)", count(len(group), "run"), quote.Message(group[0].Reason), named(folders)))
+		line(page, "failed", fmt.Sprintf("%s: %s (%s)", screen.Count(len(group), "run"), quote.Message(group[0].Reason), named(folders)))
 	}
 	reasons := map[string][]string{}
 	var order []string

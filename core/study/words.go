@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/psbench/psbench/core/screen"
 )
 
 // number shows a value with four digits or more, and all those before the point.
@@ -21,9 +23,6 @@ func number(x float64) string {
 	decimals := max(0, 3-int(math.Floor(math.Log10(size))))
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
-
-// percent shows a share from 0 to 1.
-func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }
 
 // signed is a relative change with its sign.
 func signed(change float64) string {
@@ -50,7 +49,7 @@ func compared(change float64) string {
 	if change < 0 {
 		more = "less"
 	}
-	return fmt.Sprintf("%s %s", percent(math.Abs(change)), more)
+	return fmt.Sprintf("%s %s", screen.Percent(math.Abs(change)), more)
 }
 
 // mostNamed bounds the cells that a sentence names.
