@@ -1,0 +1,81 @@
+// Numbers as people read them. What is not there is a dash; a number that is not finite is not there.
+
+/** nothing stands where there is no number. */
+export const nothing = '–';
+
+const minus = '−';
+
+/** there says whether x is a number that can be shown. */
+export const there = (x) => typeof x === 'number' && Number.isFinite(x);
+
+/**
+ * number shows x with so many significant digits, but all those before the point, thousands grouped, and
+ * no exponent between 1e-4 and 1e12.
+ */
+export function number(x, digits = 4) {
+  if (!there(x)) return nothing;
+  if (x === 0) return '0';
+  const size = Math.abs(x);
+  if (size < 1e-4 || size >= 1e12) return x.toExponential(digits - 1).replace('e+', 'e').replaceAll('-', minus);
+  const before = Math.floor(Math.log10(Number(size.toPrecision(digits))));
+  const [whole, rest] = size.toFixed(Math.max(0, digits - 1 - before)).split('.');
+  return (x < 0 ? minus : '') + grouped(whole) + (rest ? '.' + rest : '');
+}
+
+const grouped = (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ',');
+
+// Units of a step of 1024 or 1000, from the smallest.
+const byteUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+/** bytes shows a number of bytes. */
+export function bytes(n) {
+  if (!there(n)) return nothing;
+  let i = 0;
+  let x = n;
+  while (Math.abs(x) >= 1024 && i < byteUnits.length - 1) {
+    x /= 1024;
+    i++;
+  }
+  return `${i === 0 ? grouped(String(Math.round(x))) : number(x, 3)} ${byteUnits[i]}`;
+}
+
+/** duration shows milliseconds in the unit that suits them. */
+export function duration(ms) {
+  if (!there(ms)) return nothing;
+  const size = Math.abs(ms);
+  if (size === 0) return '0 ms';
+  if (size < 0.001) return `${number(ms * 1e6, 3)} ns`;
+  if (size < 1) return `${number(ms * 1000, 3)} µs`;
+  if (size < 1000) return `${number(ms, 3)} ms`;
+  if (size < 120e3) return `${number(ms / 1000, 3)} s`;
+  const seconds = Math.round(size / 1000);
+  const clock = size < 3600e3 ? [Math.floor(seconds / 60), 'min', seconds % 60, 's'] : [Math.floor(seconds / 3600), 'h', Math.floor((seconds % 3600) / 60), 'min'];
+  return (ms < 0 ? minus : '') + clock.join(' ');
+}
+
+/** quantity shows a value of a metric with its unit, as psbench metrics has it. */
+export function quantity(value, unit) {
+  if (!there(value)) return nothing;
+  if (unit === 'B') return bytes(value);
+  const text = number(value);
+  return unit === '' || unit === 'share' || unit === 'loss' ? text : `${text} ${unit}`;
+}
+
+/** percent shows a relative change with its sign: 0.01 is +1.0 %. */
+export function percent(x) {
+  if (!there(x)) return nothing;
+  const size = Math.abs(100 * x);
+  const text = size >= 1000 ? number(size, 3) : size.toFixed(size < 99.95 ? 1 : 0);
+  if (Number(text) === 0) return `${Number(size) === 0 ? '' : '±'}${text} %`;
+  return `${x < 0 ? minus : '+'}${text} %`;
+}
+
+/** share shows a part of a whole: 0.01 is 1.0 %. */
+export function share(x) {
+  return there(x) ? `${(100 * x).toFixed(1)} %` : nothing;
+}
+
+/** count shows a number of things: 1 run, 2 runs. */
+export function count(n, noun) {
+  return `${grouped(String(n))} ${noun}${n === 1 ? '' : 's'}`;
+}
