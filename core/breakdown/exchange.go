@@ -61,7 +61,7 @@ func exchangesOf(r *result.Result, ranks []int, yield func(Exchange) bool) bool 
 	var groups []*peers
 	byServer := map[int]*peers{}
 	for _, rank := range ranks {
-		server := serverOf(r, rank)
+		server := ServerOf(r, rank)
 		g := byServer[server]
 		if g == nil {
 			g = &peers{pushed: size.grid(), arrived: size.grid(), replied: size.grid()}
@@ -125,8 +125,8 @@ func ofType(r *result.Result, rank int, typ string) iter.Seq[sdk.Measurement] {
 	}
 }
 
-// serverOf is the rank of the server that a trainer has, as core/topology shares them out, or -1.
-func serverOf(r *result.Result, rank int) int {
+// ServerOf is the rank of the server that a trainer has, as core/topology shares them out, or -1.
+func ServerOf(r *result.Result, rank int) int {
 	var trainers, servers []int
 	for _, p := range r.Processes {
 		switch p.Kind {

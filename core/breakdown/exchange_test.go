@@ -136,7 +136,7 @@ func TestPartsAddUp(t *testing.T) {
 				stamp(r, trainers+server, answered, batch, batch%2, from, from+waits+reduces)
 			}
 		}
-		r.Connected = sets(r)
+		r.Connected = Sets(r)
 		if servers < 2 {
 			r.Connected = [][]int{nil}
 			for rank := range trainers {

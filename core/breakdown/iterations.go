@@ -18,7 +18,7 @@ type Iteration struct {
 // did beyond the others of its set, in a run that ended early, is left out.
 func Iterations(r *result.Result) [][]Iteration {
 	var all [][]Iteration
-	for _, ranks := range sets(r) {
+	for _, ranks := range Sets(r) {
 		if list := iterationsOf(r, ranks); len(list) > 0 {
 			all = append(all, list)
 		}
@@ -26,9 +26,9 @@ func Iterations(r *result.Result) [][]Iteration {
 	return all
 }
 
-// sets are the ranks of the trainers that are connected; one that is in no set, as in results that
+// Sets are the ranks of the trainers that are connected; one that is in no set, as in results that
 // know of none, is one by itself.
-func sets(r *result.Result) [][]int {
+func Sets(r *result.Result) [][]int {
 	all := slices.Clone(r.Connected)
 	for _, p := range r.Processes {
 		if p.Kind == "trainer" && !slices.ContainsFunc(r.Connected, func(set []int) bool { return slices.Contains(set, p.Rank) }) {

@@ -87,7 +87,7 @@ func reductionNS(r *result.Result, w *Waiting) (total int64) {
 	}
 	for _, p := range r.Processes {
 		t := trainer{r, p.Rank}
-		spans := reducing[serverOf(r, p.Rank)]
+		spans := reducing[ServerOf(r, p.Rank)]
 		exposed := t.series(Exposed)
 		if p.Kind != "trainer" || exposed == nil || len(spans) == 0 {
 			continue

@@ -8,7 +8,9 @@ type Timeline struct {
 	// Tracks are trainers and then servers, in the order of their ranks.
 	Tracks []Track
 	// Arrows lead from the push of a bucket to the server's work on it, and from there to the answer;
-	// of an all-reduce from its last arrival to its end on each rank.
+	// of an all-reduce from its last arrival to its end on the other ranks; of tables from a lookup or an
+	// update to the work of each server, and back. When a single push arrived is not stamped: the arrow
+	// ends at the earliest moment at which it can have.
 	Arrows []Arrow
 }
 
@@ -39,7 +41,7 @@ type Span struct {
 	Name    string // forward, bucket 2, ...
 	StartNS int64
 	EndNS   int64
-	// Iteration counts from 0 through all epochs of the pass.
+	// Iteration counts from 0 through all epochs of the pass; -1 of what was stamped without one.
 	Iteration int64
 	// Bucket is -1 of what is no bucket's.
 	Bucket int
