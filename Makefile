@@ -36,7 +36,7 @@ endif
 test_flags := $(race_flag) $(if $(FULL),,-short)
 
 .DEFAULT_GOAL := help
-.PHONY: run build test test-python lint lint-proof generate contract breaking bench fuzz clean help
+.PHONY: run build test test-python test-web lint lint-proof generate contract breaking bench fuzz clean help
 
 run: build ## build psbench and run the main job; ARGS="..." gives other flags
 	bin/psbench $(ARGS)
@@ -50,13 +50,16 @@ test: ## run all tests; FULL=1 in all combinations, RACE=1 with the race detecto
 test-python: ## run the tests of the Python package by PYTHON, which has grpcio, protobuf, numpy and torch
 	cd python && PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m unittest discover -s tests -t .
 
+test-web: ## run the tests of the page by node, which is of version 18 or newer
+	cd web && node --test $$(find src -name "*.test.js")
+
 lint: ## run golangci-lint
 	$(GOLANGCI_LINT) run ./...
 
 lint-proof: ## show that lint reports every forbidden import
 	GOLANGCI_LINT="$(GOLANGCI_LINT)" .ci/lint-proof
 
-generate: ## make the protobuf code, for Python its description, the JSON schemas and the assembly again
+generate: ## make the protobuf code, for Python its description, the JSON schemas, the page and the assembly again
 	$(GO) tool -modfile=tools.mod buf generate
 	$(GO) tool -modfile=tools.mod buf build --exclude-source-info -o python/psbench/psbench.binpb
 	$(GO) generate ./...

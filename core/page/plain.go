@@ -1,0 +1,64 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+
+	"github.com/psbench/psbench/core/view"
+)
+
+// plain is what there is to read where scripts do not run: all but pictures and details.
+var plain = template.Must(template.New("plain").Funcs(template.FuncMap{
+	"rows": rows,
+}).Parse(`<main class="plain">
+<h1>{{.Name}}</h1>
+<p>{{.Heading}}</p>
+<p>{{.Machine}}</p>
+<p>Pictures, details and sorting need JavaScript, which is off here. What the runs come to does not:</p>
+<dl>{{range .Sentences}}<dt>{{.Label}}</dt><dd>{{.Text}}</dd>{{end}}{{range .Remarks}}<dt>{{.Label}}</dt><dd>{{.Text}}</dd>{{end}}{{with .Floor}}<dt>floor</dt><dd>{{.}}</dd>{{end}}</dl>
+{{with .Warnings}}<ul>{{range .}}<li>{{.}}</li>{{end}}</ul>{{end}}
+{{with rows .}}<table><thead><tr><th>cell</th><th>runs</th><th>median</th><th>change</th><th></th></tr></thead>
+<tbody>{{range .}}<tr><th scope="row">{{.Name}}</th><td>{{.Runs}}</td><td>{{.Median}}</td><td>{{.Change}}</td><td>{{.Note}}</td></tr>
+{{end}}</tbody></table>{{end}}
+</main>
+`))
+
+// row is a cell in the table of a page without scripts.
+type row struct {
+	Name           string
+	Runs           int
+	Median, Change string
+	Note           string
+}
+
+// rows are the cells by the document's own metric and baseline.
+func rows(d *view.Document) []row {
+	judged := d.Judged[d.Metric]
+	against := judged.Against[d.Baseline]
+	var rows []row
+	for i, c := range d.Cells {
+		r := row{Name: c.Name, Runs: len(c.Runs), Median: "–", Note: c.State}
+		if c.Reason != "" {
+			r.Note += ": " + c.Reason
+		}
+		if i < len(judged.Estimates) && judged.Estimates[i] != nil {
+			r.Median = number(judged.Estimates[i].Median)
+		}
+		switch {
+		case i == d.Baseline:
+			r.Change = "baseline"
+		case i < len(against) && against[i] != nil && against[i].Change != nil:
+			r.Change = fmt.Sprintf("%+.1f %%, %s", 100**against[i].Change, against[i].Verdict)
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func number(x *float64) string {
+	if x == nil || math.IsNaN(*x) || math.IsInf(*x, 0) {
+		return "–"
+	}
+	return fmt.Sprintf("%.4g", *x)
+}
