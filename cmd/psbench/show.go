@@ -21,7 +21,7 @@ func (a *app) showCommand() *cobra.Command {
 		Short: "Print the tables of a run, or the answer of a sweep, from what they left",
 		Long: `show prints what a run printed at its end, from the folder that it left with --out or the
 file that it left with --json: its tables and the answer, as --report and --stats say. The
-tables are computed again from the samples; throughput, evaluation and noise are as recorded.
+tables, throughput and evaluation are computed again from what was recorded.
 Of psbench comm it takes folders. A file may be compressed; - is standard input. Both may be
 of an older psbench.
 

@@ -18,7 +18,7 @@ import (
 func TestDamageIsTold(t *testing.T) {
 	dir := written(t, example())
 	columns, err := filepath.Glob(filepath.Join(dir, npy.Folder, "*.npy"))
-	if err != nil || len(columns) != 8 {
+	if err != nil || len(columns) != 9 {
 		t.Fatal(columns, err)
 	}
 	refused := func(path, what string, data []byte) {

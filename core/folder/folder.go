@@ -100,11 +100,19 @@ func (f *Folder) Write(r Result) error {
 }
 
 func (f *Folder) write(r Result) error {
-	files, err := f.writeSamples(r.Columns())
+	text, err := r.EncodeHead(nil)
 	if err != nil {
 		return err
 	}
-	text, err := r.EncodeHead(files)
+	numbers, err := numbersOf(text)
+	if err != nil {
+		return err
+	}
+	files, err := f.writeSamples(append(r.Columns(), columnOf(numbers)))
+	if err != nil {
+		return err
+	}
+	text, err = r.EncodeHead(files)
 	if err == nil {
 		err = draft.Write(f.in(resultName), text)
 	}

@@ -121,7 +121,17 @@ func isDir(path string) bool {
 
 // Load reads what a run left in dir, whose result.json parse understands.
 func Load[H Document](dir string, parse func([]byte) (H, error)) (H, error) {
-	return load(dir, parse, H.Fill)
+	var text []byte
+	keep := func(data []byte) (H, error) {
+		text = data
+		return parse(data)
+	}
+	return load(dir, keep, func(h H, c *npy.Columns) error {
+		if err := checkNumbers(text, c); err != nil {
+			return err
+		}
+		return h.Fill(c)
+	})
 }
 
 func load[H Document](dir string, parse func([]byte) (H, error), fill func(H, *npy.Columns) error) (H, error) {

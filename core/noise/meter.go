@@ -43,16 +43,15 @@ func (m *Meter) Intervals() []Interval { return m.intervals }
 func between(name string, a, b *sample) Interval {
 	i := Interval{Name: name, Duration: b.at.Sub(a.at), Load: b.load, Processes: []Usage{}}
 	i.Quota, i.Heat = max(0, b.throttled.Quota-a.throttled.Quota), max(0, b.throttled.Heat-a.throttled.Heat)
-	ours, coarse := time.Duration(0), 0
+	coarse := 0
 	for _, p := range b.processes {
-		u := p.since(a.of(p.PID))
-		ours += u.CPU
 		coarse += p.coarse
-		i.Processes = append(i.Processes, u)
+		i.Processes = append(i.Processes, p.since(a.of(p.PID)))
 	}
 	lost := slices.ContainsFunc(a.processes, func(p used) bool { return b.of(p.PID).PID == 0 })
 	if a.machine != nil && b.machine != nil && !lost { // who is gone would count among the others
-		i.Machine = a.machine.until(b.machine, i.Duration, ours, coarse)
+		i.Machine = a.machine.until(b.machine, i.Duration, coarse)
+		i.Compute()
 	}
 	return i
 }
@@ -85,13 +84,9 @@ func (p *used) since(earlier used) Usage {
 }
 
 // until is the difference of two readings of the machine, between which the run's processes
-// used ours, of which so many readings are in ticks. It is nil where the times do
-// not go on with the clock, as where a sandbox has them stand still.
-//
-// Others are what is left of the wall-clock time of all cores. Linux has the idle time of
-// a core to the ns, while it counts busy time by who happens to run at a tick, which is of
-// little worth over the half second of a short pass.
-func (t *machineTimes) until(later *machineTimes, duration, ours time.Duration, coarse int) *Machine {
+// were read, so many of them in ticks. It is nil where the times do not go on with the clock, as
+// where a sandbox has them stand still.
+func (t *machineTimes) until(later *machineTimes, duration time.Duration, coarse int) *Machine {
 	m := &Machine{Cores: later.cores, Steal: sinceTicks(t.steal, later.steal), Idle: sinceTicks(t.idle, later.idle)}
 	// The columns for idle, waiting for disks and steal are cut to ticks, once for all
 	// cores; a kernel without exact idle times is off by about a tick a core.
@@ -100,7 +95,6 @@ func (t *machineTimes) until(later *machineTimes, duration, ours time.Duration, 
 	if told := sinceTicks(t.total, later.total); t.cores != later.cores || told+m.Uncertainty < all/2 {
 		return nil
 	}
-	m.Others = max(0, all-m.Idle-m.Steal-ours)
 	return m
 }
 

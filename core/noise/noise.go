@@ -63,6 +63,22 @@ func (i *Interval) Share(cpu time.Duration) float64 {
 	return cpu.Seconds() / (i.Duration.Seconds() * float64(i.Machine.Cores))
 }
 
+// Compute makes what others took of what is left of the wall-clock time of all cores.
+//
+// Linux has the idle time of a core to the ns, while it counts busy time by who happens to run at a
+// tick, which is of little worth over the half second of a short pass.
+func (i *Interval) Compute() {
+	m := i.Machine
+	if m == nil {
+		return
+	}
+	m.Others = i.Duration*time.Duration(m.Cores) - m.Idle - m.Steal
+	for _, p := range i.Processes {
+		m.Others -= p.CPU
+	}
+	m.Others = max(0, m.Others)
+}
+
 // Find is the interval of a name, or nil.
 func Find(intervals []Interval, name string) *Interval {
 	i := slices.IndexFunc(intervals, func(i Interval) bool { return i.Name == name })

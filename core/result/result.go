@@ -86,6 +86,11 @@ type Result struct {
 	// ServerParameters is the same of servers that hold parameters or tables: a list
 	// per server.
 	ServerParameters [][]ParameterSummary `json:"server_parameters,omitempty"`
+
+	// Works, Found and Scores are what Compute needs; only run folders keep them.
+	Works  []Work  `json:"-"`
+	Found  []Found `json:"-"` // by trainer
+	Scores []Score `json:"-"` // by epoch and bin
 }
 
 // Value is one effective configuration value.

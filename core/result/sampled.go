@@ -88,6 +88,7 @@ func (r *Result) Columns() []npy.Column {
 			}
 		}},
 	}
+	columns = append(columns, r.recordedColumns()...)
 	if len(r.Gauges) == 0 {
 		return columns
 	}
@@ -219,7 +220,7 @@ func (h *Head) Interrupted(reason string) {
 	}
 }
 
-// Fill gives the result of the head its samples.
+// Fill gives the result of the head its samples, and computes again what is made of them.
 func (h *Head) Fill(c *npy.Columns) error {
 	if err := h.fillSeries(c); err != nil {
 		return err
@@ -237,7 +238,14 @@ func (h *Head) Fill(c *npy.Columns) error {
 			h.Result.Losses[i] = append(h.Result.Losses[i], loss())
 		}
 	}
-	return c.Check()
+	if err := h.fillRecorded(c); err != nil {
+		return err
+	}
+	if err := c.Check(); err != nil {
+		return err
+	}
+	h.Result.Compute()
+	return nil
 }
 
 func (h *Head) fillSeries(c *npy.Columns) error {

@@ -42,8 +42,8 @@ func (r *run) check(ctx context.Context) error {
 		todo.Names, todo.Kept = append(todo.Names, t.Name), append(todo.Kept, kept)
 	}
 	checks.SpentMS = float64(spentNS) / 1e6
-	if pass := throughput(r.works()).Seconds; pass > 0 {
-		checks.Share = float64(spentNS) / 1e9 / pass
+	if pass := result.ThroughputOf(r.works()).Seconds; pass > 0 {
+		checks.Share = checks.SpentMS / 1e3 / pass
 	}
 	if checks.Share > mostShare {
 		r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("--check took %.4g %% of the pass, more than %g %%: measure longer, since a longer pass keeps a smaller part of its iterations", 100*checks.Share, 100*mostShare))

@@ -183,12 +183,11 @@ func (r *run) assemble() {
 	for _, f := range r.nonFinite() {
 		res.NonFinite, res.Warnings = append(res.NonFinite, f.NonFinite), append(res.Warnings, f.text)
 	}
-	res.Evaluation = r.evaluations()
-	works := r.works()
-	res.Throughput = throughput(works)
-	if res.StartMS == 0 { // the first pass did not live to tell
-		res.StartMS = r.startMS(works)
+	res.Found, res.Scores = r.found()
+	if r.passing == record.Measured || len(res.Works) == 0 { // the warm-up did not live to tell
+		res.Works = append(res.Works, r.works()...)
 	}
+	res.Compute()
 }
 
 func summary(q *record.Summary) result.ParameterSummary {

@@ -34,6 +34,18 @@ func (r *run) sent(byTrainer ...[]*record.Evaluation) *run {
 	return r
 }
 
+// evaluations are what the result makes of what was sent.
+func (r *run) evaluations() []result.Evaluation {
+	r.result.Evaluation = nil
+	r.result.Found, r.result.Scores = r.found()
+	r.result.Data.BatchesPerTrainer = nil
+	for _, s := range r.shares {
+		r.result.Data.BatchesPerTrainer = append(r.result.Data.BatchesPerTrainer, s.Batches)
+	}
+	r.result.Compute()
+	return r.result.Evaluation
+}
+
 // bins are a number each, with how many samples of both classes it has.
 func bins(list ...[3]int64) (out []record.Bin) {
 	for _, b := range list {

@@ -60,13 +60,14 @@ func (r *run) measure(ctx context.Context) error {
 // intervals are those of the noise meter in which passes run.
 var intervals = map[record.Pass]string{record.WarmUp: noise.WarmUp, record.Measured: noise.Measured}
 
-// train resets every process and trains once. Of the first pass it notes the start, which
+// train resets every process and trains once. Of a warm-up it notes what the trainers did, which
 // nobody remembers after the next reset.
 func (r *run) train(ctx context.Context, pass record.Pass) error {
-	first := r.passing == record.NoPass
 	works, err := r.pass(ctx, pass)
-	if err == nil && first {
-		r.result.StartMS = r.startMS(works)
+	if err == nil && pass == record.WarmUp {
+		for rank, t := range r.processes.trainers {
+			r.result.Works = r.addWork(r.result.Works, t, works[rank])
+		}
 	}
 	return err
 }

@@ -170,6 +170,17 @@ func (c *Columns) Floats(name string, count int) func() float64 {
 	return func() float64 { return math.Float64frombits(r.Next()) }
 }
 
+// Has says whether there is a column.
+func (c *Columns) Has(name string) bool { return c.byName[name] != nil }
+
+// Count is how many numbers a column has, 0 of one that there is not.
+func (c *Columns) Count(name string) int {
+	if o := c.byName[name]; o != nil {
+		return o.Reader.Count
+	}
+	return 0
+}
+
 func (c *Columns) column(name string, t Type, count int) *Reader {
 	o := c.byName[name]
 	var err error
