@@ -97,7 +97,7 @@ func (f *sweepFlags) add(cmd *cobra.Command) {
 	flags.IntVar(&f.repeats, "repeats", sweep.DefaultRepeats, "`N` runs of each cell, each of fresh processes")
 	flags.StringVar(&f.out, "out", "", "`FOLDER` of the sweep")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would run")
-	flags.BoolVar(&f.yes, "yes", false, fmt.Sprintf("accept more than %d cells", sweep.Many))
+	flags.BoolVar(&f.yes, "yes", false, fmt.Sprintf("accept more than %d cells, up to %d", sweep.Many, sweep.Most))
 	flags.BoolVar(&f.extend, "extend", false, "accept cells and repeats that the sweep in the folder did not have")
 	flags.BoolVar(&f.retry, "retry-failed", false, "run once more what has failed")
 	flags.BoolVar(&f.noAgain, "no-again", false, "run the baseline once in each round, and learn nothing of the noise")

@@ -17,8 +17,9 @@ import (
 // Many is how many cells somebody has to agree to.
 const Many = 10_000
 
-// most bounds the product of the axes, whoever agrees.
-const most = 10_000_000
+// Most is how many cells a sweep can have, whoever agrees: those that rules leave out count too. A plan
+// of them is read from one file, jsonfile.MaxMiB, with 3 KiB for each, which is more than cells have.
+const Most = 20_000
 
 // Maker makes plans.
 type Maker struct {
@@ -97,8 +98,8 @@ func (m *Maker) begin(s *Spec) (*maker, error) {
 	}
 	cells := 1
 	for _, a := range axes {
-		if cells *= len(a.values); cells > most {
-			return nil, fmt.Errorf("the axes have more than %d cells, which is the most that is planned", most)
+		if cells *= len(a.values); cells > Most {
+			return nil, fmt.Errorf("the axes have more than %d cells, which is the most that a sweep can have: divide it into several", Most)
 		}
 	}
 	if cells > Many && !m.Yes {
