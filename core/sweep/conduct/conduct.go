@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/psbench/psbench/core/heartbeat"
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/core/sweep/journal"
 )
@@ -26,6 +27,8 @@ type Options struct {
 	Retry bool
 	// Tell is told when a run starts and when it ends.
 	Tell func(News)
+	// Heartbeat is told once a second how far the run is that Tell was told of last; nil asks no run.
+	Heartbeat func(heartbeat.Beat)
 	// Ending is called when a run is told to end, and the func that it returns once it has.
 	Ending func() func()
 	// Grace is how long a run may take to end once it is told to, a minute if it is 0.
@@ -42,6 +45,8 @@ type News struct {
 	Cell   sweep.Cell
 	Number int // of the run, in the order of the sweep, from 1
 	Total  int
+	// Counts are how many of them are done, or failed, by now.
+	Counts map[journal.State]int
 	// SamplesPerSecond is the throughput of a run that is done.
 	SamplesPerSecond float64
 	Left             time.Duration // until the sweep ends, 0 if nothing tells

@@ -18,6 +18,7 @@ import (
 
 	"github.com/psbench/psbench/core/executable"
 	"github.com/psbench/psbench/core/folder"
+	"github.com/psbench/psbench/core/heartbeat"
 	"github.com/psbench/psbench/core/jsonfile"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/sweep"
@@ -82,6 +83,21 @@ func fakeRun(args []string) int {
 			fmt.Fprintln(os.Stderr, "psbench:", err)
 			return 1
 		}
+	case "beat":
+		f := heartbeat.Inherited()
+		if f == nil {
+			fmt.Fprintln(os.Stderr, "psbench: nobody listens")
+			return 1
+		}
+		beats, told := int64(0), make(chan struct{})
+		stop := heartbeat.Send(f, time.Millisecond, func() heartbeat.Beat {
+			if beats++; beats == 4 {
+				close(told)
+			}
+			return heartbeat.Beat{Phase: "measured pass", Iterations: beats}
+		})
+		<-told
+		stop()
 	case "work after":
 	}
 	seed, err := strconv.ParseFloat(args[4], 64)

@@ -44,12 +44,18 @@ func (s *session) execute(ctx context.Context, t sweep.Turn) (reason string) {
 	var said tail
 	cmd := s.command(t)
 	cmd.Stderr = &said
+	beats, err := s.listen(cmd)
+	if err != nil {
+		return draft.Cause(err).Error()
+	}
+	defer beats.close()
 	started, ended := make(chan error, 1), make(chan error, 1)
 	go func() {
 		// The kernel sends the parent-death signal when the thread ends that forked.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
+		beats.started()
 		started <- err
 		if err == nil {
 			ended <- cmd.Wait()
@@ -59,7 +65,6 @@ func (s *session) execute(ctx context.Context, t sweep.Turn) (reason string) {
 		return draft.Cause(err).Error()
 	}
 	s.at("run after start: " + t.ID())
-	var err error
 	select {
 	case err = <-ended:
 	case <-ctx.Done():

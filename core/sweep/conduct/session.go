@@ -191,7 +191,7 @@ func (s *session) note(e *Entry, state journal.State) error {
 
 func (s *session) tell(i int) {
 	e := s.account[i]
-	n := News{Entry: e, Cell: s.plan.Cells[e.Cell], Number: i + 1, Total: len(s.account), Left: s.account.left(s.plan)}
+	n := News{Entry: e, Cell: s.plan.Cells[e.Cell], Number: i + 1, Total: len(s.account), Counts: s.account.Counts(), Left: s.account.left(s.plan)}
 	if e.State == journal.Done {
 		if r, err := folder.Head(filepath.Join(s.dir, e.Folder)); err == nil {
 			n.SamplesPerSecond = r.Throughput.SamplesPerSecond

@@ -1,0 +1,132 @@
+package heartbeat
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+// TestMain makes the test executable a child that tells how far it is.
+func TestMain(m *testing.M) {
+	if os.Getenv("PSBENCH_TEST_CHILD") == "" {
+		goleak.VerifyTestMain(m)
+		return
+	}
+	f := Inherited()
+	if f == nil {
+		os.Exit(3)
+	}
+	told := make(chan struct{})
+	n := int64(0)
+	stop := Send(f, time.Millisecond, func() Beat {
+		if n++; n == 3 {
+			close(told)
+		}
+		return Beat{Phase: "measured pass" + strings.Repeat("x", 1000), Iterations: n, Of: 40, Rate: 12.5, Loss: Finite(math.NaN())}
+	})
+	<-told
+	// What this one starts inherits nothing of it.
+	out, err := exec.Command("sh", "-c", "echo $_PSBENCH_HEARTBEAT; ls -l /proc/self/fd/3 2>&1").Output()
+	if err == nil || strings.Contains(string(out), "pipe") {
+		fmt.Fprintf(os.Stderr, "its child has %s", out)
+	}
+	stop()
+}
+
+func TestChild(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	var said bytes.Buffer
+	cmd.Env, cmd.ExtraFiles, cmd.Stderr = append(os.Environ(), Variable(), "PSBENCH_TEST_CHILD=1"), []*os.File{w}, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	var beats []Beat
+	Read(r, func(b Beat) { beats = append(beats, b) })
+	if err := cmd.Wait(); err != nil || said.Len() > 0 {
+		t.Fatalf("%v: %s", err, &said)
+	}
+	if len(beats) < 2 {
+		t.Fatalf("there are %d beats", len(beats))
+	}
+	want := Beat{Phase: ("measured pass" + strings.Repeat("x", 1000))[:mostPhase], Iterations: 1, Of: 40, Rate: 12.5}
+	if diff := cmp.Diff(want, beats[0]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Who has no pipe, or a file that is none, tells nobody.
+func TestNoPipe(t *testing.T) {
+	for _, value := range []string{"", "0", "3", "4", "x"} {
+		t.Setenv(variable, value)
+		cmd := exec.Command(os.Args[0]) // whose file 3 is closed
+		cmd.Env = append(os.Environ(), "PSBENCH_TEST_CHILD=1")
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 3 {
+			t.Errorf("%s=%s: %v", variable, value, err)
+		}
+	}
+}
+
+// A reader who does not read keeps nobody waiting.
+func TestNobodyReads(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	if _, err := w.Write(make([]byte, 64<<10)); err != nil { // it is full
+		t.Fatal(err)
+	}
+	tried := make(chan struct{}, 100)
+	stop := Send(w, time.Millisecond, func() Beat {
+		select {
+		case tried <- struct{}{}:
+		default:
+		}
+		return Beat{}
+	})
+	<-tried
+	<-tried
+	stop()
+}
+
+func TestRead(t *testing.T) {
+	for text, want := range map[string]int{
+		"":                             0,
+		"{\"phase\":\"a\"}\n{}":        2,
+		"nonsense\n{}\n":               1,
+		"{\"iterations\":-1}\n":        0,
+		"{\"rate\":-1}\n{\"of\":-1}\n": 0,
+		"{\"rate\":1e999}\n":           0,
+		strings.Repeat("x", 1<<20):     0,
+	} {
+		heard := 0
+		Read(strings.NewReader(text), func(Beat) { heard++ })
+		if heard != want {
+			t.Errorf("%.40q has %d beats, want %d", text, heard, want)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(`{"phase":"measured pass","iterations":1,"of":2,"rate":3,"loss":4}` + "\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		Read(strings.NewReader(text), func(b Beat) {
+			if b.Iterations < 0 || b.Of < 0 || b.Rate < 0 || math.IsNaN(b.Rate) {
+				t.Errorf("a beat is %+v", b)
+			}
+		})
+	})
+}
