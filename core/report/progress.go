@@ -29,15 +29,16 @@ type Progress struct {
 	row      [2]int        // that the phase is, of how many; 0 if it is none
 	told     time.Time     // when the last plain line of the phase was written
 	drawn    time.Time     // when the line on the terminal was
-	status   string        // that line, which has no line end yet
+	status   string        // that line, which has no line end yet, and the board above it
+	board    *Board        // nil without one
 	given    int           // how much of it has given way in this phase
 	columns  int           // how many there were then
 }
 
 // Terminal is what a Progress knows of the terminal that it writes to.
 type Terminal struct {
-	// Width is how many columns it has at this moment; 0 if it does not say.
-	Width func() int
+	// Width and Height are how many columns and lines it has at this moment; 0 if it does not say.
+	Width, Height func() int
 	// Styled says that parts of the line are to be bold or dim.
 	Styled bool
 }
@@ -57,11 +58,11 @@ func NewProgress(w io.Writer, terminal *Terminal, quiet bool) *Progress {
 func (p *Progress) Phase(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now := p.now()
+	p.phase, p.began, p.pass, p.row, p.told, p.given = name, now, nil, [2]int{}, now, 0
 	if p.quiet {
 		return
 	}
-	now := p.now()
-	p.phase, p.began, p.pass, p.row, p.told, p.given = name, now, nil, [2]int{}, now, 0
 	if p.terminal == nil {
 		p.out.print(name + "\n")
 	} else {
@@ -98,7 +99,11 @@ func (p *Progress) look() (end func()) {
 func (p *Progress) tick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.phase != "" {
+	switch {
+	case p.phase == "":
+	case p.board != nil && p.terminal != nil:
+		p.redraw(p.now())
+	default:
 		p.tell(p.now())
 	}
 }
@@ -127,12 +132,14 @@ const (
 func (p *Progress) Iterations(done int64, loss float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.quiet || p.pass == nil {
+	if p.pass == nil {
 		return
 	}
 	now := p.now()
 	p.pass.note(mark{now, done}, loss)
-	p.tell(now)
+	if !p.quiet {
+		p.tell(now)
+	}
 }
 
 // tell tells how far the phase is, unless it did so a moment ago.
@@ -204,7 +211,7 @@ func (p *Progress) Row(row, rows int) {
 func (p *Progress) Line(process, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.out.print(p.whole(process+": "+quote.Lines(strings.TrimSuffix(text, "\r"))) + p.status)
+	p.above(process + ": " + quote.Lines(strings.TrimSuffix(text, "\r")))
 }
 
 // Note shows a line of psbench's own, above the line that is kept up to date.
@@ -212,8 +219,16 @@ func (p *Progress) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.quiet {
-		p.out.print(p.whole(quote.Lines(text)) + p.status)
+		p.above(quote.Lines(text))
 	}
+}
+
+// above prints whole lines above what is kept up to date.
+func (p *Progress) above(text string) {
+	if p.terminal != nil {
+		text = p.clear() + text
+	}
+	p.out.print(text + "\n" + p.status)
 }
 
 // whole is a whole line in the place of the one on the terminal.
@@ -237,7 +252,7 @@ func (p *Progress) Done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.status != "" {
-		p.out.print(clearLine)
+		p.out.print(p.clear())
 		p.status = ""
 	}
 	p.out.wait(flushTimeout)
@@ -251,17 +266,36 @@ const flushTimeout = time.Second
 // defaultWidth is that of a terminal that does not say.
 const defaultWidth = 80
 
-// draw writes the line on the terminal anew. It leaves the last column free: a line that
-// wraps could not be cleared.
+// draw writes the line on the terminal anew. Beside a board that is done once a second.
 func (p *Progress) draw(now time.Time) {
+	if p.board == nil || p.status == "" {
+		p.redraw(now)
+	}
+}
+
+// redraw writes the line on the terminal anew, and the board above it. It leaves the last column
+// free: a line that wraps could not be cleared.
+func (p *Progress) redraw(now time.Time) {
 	width := p.terminal.Width()
 	if width == 0 {
 		width = defaultWidth
 	}
 	if width != p.columns {
+		if strings.Contains(p.status, "\n") { // who knows where its lines are now
+			p.out.print("\n")
+			p.status = ""
+		}
 		p.columns, p.given = width, 0
 	}
-	p.status, p.given = p.line(now).fit(max(1, width-1), p.given, p.terminal.Styled)
-	p.drawn = now
-	p.out.print(clearLine + p.status)
+	var status string
+	status, p.given = p.line(now).fit(max(1, width-1), p.given, p.terminal.Styled)
+	if p.board == nil {
+		p.out.print(clearLine + status)
+	} else {
+		status = strings.Join(append(p.board.lines(p.terminal), status), "\n")
+		if !p.out.offer(p.clear() + status) {
+			return
+		}
+	}
+	p.status, p.drawn = status, now
 }

@@ -37,6 +37,17 @@ func (u *unblocked) print(text string) {
 	}
 }
 
+// offer prints what nobody misses if it comes too late, unless something waits for the reader.
+func (u *unblocked) offer(text string) (taken bool) {
+	u.mu.Lock()
+	waits := u.written != nil
+	u.mu.Unlock()
+	if !waits {
+		u.print(text)
+	}
+	return !waits
+}
+
 // write ends when there is nothing left to write.
 func (u *unblocked) write() {
 	for {
