@@ -1,0 +1,94 @@
+// What pictures take of a document, in one way for all of them.
+
+import { number, bytes, there } from '../format.js';
+
+/** words are those of a metric's name. */
+export const words = (name) => name.replaceAll('_', ' ');
+
+/** metricOf is the metric that is chosen, or the first; undefined of a document without. */
+export function metricOf(doc, state) {
+  return doc.metrics.find((m) => m.name === state.metric) ?? doc.metrics[0];
+}
+
+/** axisLabel names a metric with its unit and says where better is. */
+export function axisLabel(metric, arrow) {
+  const unit = metric.unit && metric.unit !== 'loss' && metric.unit !== 'share' ? `, ${metric.unit}` : '';
+  return `${words(metric.name)}${unit} (${metric.better} is better${arrow ? (metric.better === 'higher' ? ' →' : ' ←') : ''})`;
+}
+
+/** tickOf formats ticks in a unit that the axis names. */
+export const tickOf = (unit) => (unit === 'B' ? size : tidy);
+
+/** size is a number of bytes without zeros at its end. */
+export const size = (n) => bytes(n).replace(/(\.\d*?)0+ /, '$1 ').replace('. ', ' ');
+
+/** tidy is a number without zeros at its end. */
+export function tidy(v) {
+  const text = number(v, 6);
+  return text.includes('.') && !text.includes('e') ? text.replace(/\.?0+$/, '') : text;
+}
+
+/** kept are the places of the cells that the filters keep. */
+export function kept(doc, state) {
+  const axes = doc.axes.map((a) => state.filter?.[a.name]);
+  return doc.cells.map((_, i) => i).filter((i) => axes.every((values, a) => !values?.length || values.includes(doc.cells[i].values[a])));
+}
+
+/** estimateOf is what the runs of a cell say of a metric; null if they say nothing. A cell that has the runs
+ * of another one has its estimate. */
+export function estimateOf(doc, metric, cell) {
+  const same = doc.cells[cell].same;
+  const e = doc.judged[metric]?.estimates[same >= 0 ? same : cell];
+  return e && there(e.median) ? e : null;
+}
+
+/** changeOf is what a cell differs by from a baseline; null if there is nothing to compare. */
+export function changeOf(doc, metric, baseline, cell) {
+  const same = doc.cells[cell].same;
+  return doc.judged[metric]?.against[baseline]?.[same >= 0 ? same : cell] ?? null;
+}
+
+/** valuesOf are the runs of a cell that have a metric. */
+export function valuesOf(doc, metric, cell) {
+  const same = doc.cells[cell].same;
+  return doc.cells[same >= 0 ? same : cell].runs
+    .map((run) => ({ run, round: doc.runs[run].round, folder: doc.runs[run].folder, value: doc.runs[run].values[metric] }))
+    .filter((r) => there(r.value));
+}
+
+/** whyNot says in a few words why a cell shows nothing. */
+export function whyNot(cell) {
+  if (cell.state === 'waiting') return 'waiting';
+  const reason = cell.reason || cell.failed?.[0]?.reason || '';
+  if (cell.state === 'done' || cell.state === 'partial') return 'not measured';
+  return reason ? `${cell.state}: ${reason}` : cell.state;
+}
+
+/** detailOf is the detail of the median or of the worst run of a cell; null without one. */
+export function detailOf(doc, cell, which = 'median') {
+  const c = doc.cells[cell];
+  if (!c) return null;
+  const from = c.same >= 0 ? doc.cells[c.same] : c;
+  return doc.details[which === 'worst' ? from.worst : from.median] ?? null;
+}
+
+/** chosenOr are the chosen cells that has(cell) is true of, at most so many; those of the document if none is. */
+export function chosenOr(doc, state, has, most) {
+  const fit = (list) => list.filter((i) => doc.cells[i] && has(i));
+  const chosen = fit([...new Set(state.chosen ?? [])].sort((a, b) => a - b));
+  const from = chosen.length > 0 ? chosen : fit(kept(doc, state));
+  return { cells: from.slice(0, most), left: Math.max(0, from.length - most) };
+}
+
+/**
+ * oneOf is the cell that a picture of a single one shows: what own has, else the first chosen, the baseline or
+ * the first that has(cell) is true of; -1 if none is. Its options are all that has is true of.
+ */
+export function oneOf(doc, state, own, has) {
+  const able = doc.cells.map((_, i) => i).filter((i) => doc.cells[i].same < 0 && has(i));
+  const wanted = [own === '' || own === undefined ? -1 : Number(own), ...(state.chosen ?? []), state.baseline];
+  return { cell: wanted.find((i) => able.includes(i)) ?? able[0] ?? -1, options: able.map((i) => ({ value: String(i), label: doc.cells[i].name })) };
+}
+
+/** sentences joins what is not empty. */
+export const sentences = (...list) => list.filter(Boolean).join(' ');

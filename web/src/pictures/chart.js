@@ -1,0 +1,263 @@
+// Charts of lines over numbers, drawn by uPlot: its axes and lines; markers, intervals, lines of reference
+// and the names at the ends of lines are drawn onto its canvas here.
+
+import uPlot from '../../vendor/uplot/uPlot.esm.js';
+import { h } from '../dom.js';
+import { outline } from './colour.js';
+import { padded, paddedLog, spread, ticks, logTicks, linear } from './scale.js';
+
+// Narrower charts have their names in the legend, and so have those of more lines.
+const narrow = 560;
+const mostNames = 8;
+const nameHeight = 15;
+
+/** theme gives the values of custom properties as they hold for an element. */
+export function theme(element) {
+  const style = getComputedStyle(element);
+  const of = (name) => style.getPropertyValue(name).trim();
+  const font = of('--font') || 'sans-serif';
+  return {
+    of: (colour) => (colour.startsWith('var(') ? of(colour.slice(4, -1)) || '#888' : colour),
+    font: `12px ${font}`,
+    strong: `600 12px ${font}`,
+  };
+}
+
+/**
+ * chart draws into a stage. An axis is {label, extent, log, base, format, ticks, fixed, every}: extent is of
+ * the data, and is padded unless it is fixed; ticks(low, high, count) stands for those of the scale. A series
+ * is {label, colour, dash, marker, width, alpha, xs, ys, lows, highs, name, text(i)}: xs ascend, null in ys is
+ * a gap; with a name it is named at its end; text(i) is told of its i-th point, which cannot be pointed at
+ * without. Lines are {y or x, label, colour, dash}. under(u, canvas) draws below the lines.
+ */
+export function chart(stage, { width, height, x, y, series, lines = [], own, under, canName = true }) {
+  const look = theme(stage);
+  const canvas = measurer(look.font);
+  const full = x.fixed ? x.extent : x.log ? paddedLog(x.extent, 0.04) : padded(x.extent, 0.03);
+  const shown = own.zoom ?? full;
+  const named = canName && width >= narrow && series.filter((one) => one.name).length <= mostNames ? series.filter((one) => one.name) : [];
+  const room = Math.min(230, width * 0.32, Math.max(0, ...named.map((one) => canvas.measureText(one.name).width)));
+  const count = Math.max(2, Math.floor(width / 110));
+  const data = series.length > 0 ? uPlot.join(series.map((one) => [one.xs, one.ys])) : [[], []];
+
+  const opts = {
+    width,
+    height,
+    padding: [26, named.length > 0 ? room + 26 : 14, 0, 0],
+    pxAlign: 0,
+    legend: { show: false },
+    cursor: { show: false },
+    select: { show: false },
+    scales: {
+      x: { time: false, distr: x.log ? 3 : 1, range: () => shown },
+      y: { distr: y.log ? 3 : 1, range: () => yRange(y, series, shown) },
+    },
+    axes: [
+      { ...axisOf(x, look, count), label: x.label, labelSize: 20, labelGap: 2, labelFont: look.font, size: 26 },
+      { ...axisOf(y, look, Math.max(3, Math.floor(height / 60))), size: (u, values) => 14 + Math.max(20, ...(values ?? []).map((v) => canvas.measureText(v ?? '').width)) },
+    ],
+    series: [{}, ...series.map((one) => ({ label: one.label, stroke: look.of(one.colour), width: one.width ?? 2, dash: one.dash ?? [], alpha: one.alpha ?? 1, spanGaps: true, points: { show: false }, paths: one.width === 0 ? () => null : undefined }))],
+    hooks: {
+      drawAxes: [(u) => under?.(u, pen(u, look), look)],
+      draw: [
+        (u) => {
+          const p = pen(u, look);
+          title(p, y.label, look);
+          for (const line of lines) reference(u, p, line, look);
+          for (const one of series) decorate(u, p, one, look);
+          names(u, p, named, shown, room, look);
+        },
+      ],
+    },
+  };
+  const root = h('div', { class: 'picture-chart', 'aria-hidden': 'true' });
+  stage.append(root);
+  const u = new uPlot(opts, data, root);
+  u.root.style.width = '100%';
+  const from = u.bbox.left / uPlot.pxRatio;
+  const to = from + u.bbox.width / uPlot.pxRatio;
+  const at = (value, scale) => u.valToPos(value, scale) + (scale === 'x' ? u.bbox.left : u.bbox.top) / uPlot.pxRatio;
+  const marks = [];
+  for (const one of series) {
+    if (!one.text) continue;
+    one.xs.forEach((v, i) => {
+      if (v < shown[0] || v > shown[1] || typeof one.ys[i] !== 'number') return;
+      const top = at(one.ys[i], 'y');
+      if (Number.isFinite(top)) marks.push(markOf(at(v, 'x'), top, () => one.text(i)));
+    });
+  }
+  const back = x.log ? linear([from, to], shown.map(Math.log)) : linear([from, to], shown);
+  return { u, at, marks, named: named.length > 0, x: { from, to, full, invert: (p) => (x.log ? Math.exp(back(p)) : back(p)) }, destroy: () => u.destroy() };
+}
+
+/** markOf is a point with a text that is made when it is asked for: there may be thousands. */
+export const markOf = (x, y, text) => ({
+  x,
+  y,
+  get text() {
+    return text();
+  },
+});
+
+function measurer(font) {
+  const canvas = document.createElement('canvas').getContext('2d');
+  canvas.font = font;
+  return canvas;
+}
+
+// The y axis fits what is seen.
+function yRange(y, series, [from, to]) {
+  if (y.fixed) return y.extent;
+  let low = y.zero ? 0 : Infinity;
+  let high = -Infinity;
+  for (const one of series) {
+    one.ys.forEach((v, i) => {
+      if (one.xs[i] < from || one.xs[i] > to) return;
+      for (const each of [v, one.lows?.[i], one.highs?.[i]]) {
+        if (typeof each !== 'number' || (y.log && each <= 0)) continue;
+        low = Math.min(low, each);
+        high = Math.max(high, each);
+      }
+    });
+  }
+  if (!(low <= high)) return y.extent ?? [0, 1];
+  const wide = y.log ? paddedLog([low, high], 0.08) : padded([low, high], 0.08);
+  return y.zero ? [0, wide[1]] : wide;
+}
+
+function axisOf(axis, look, count) {
+  const soft = look.of('var(--line)');
+  return {
+    stroke: look.of('var(--ink-soft)'),
+    font: look.font,
+    gap: 4,
+    space: 10,
+    grid: { stroke: soft, width: 1, show: axis.grid ?? true },
+    ticks: { stroke: soft, width: 1, size: 4 },
+    splits: (u, i, low, high) => axis.ticks?.(low, high, count) ?? (axis.log ? logTicks(low, high, axis.base ?? 10, count) : ticks(low, high, count)),
+    filter: (u, splits) => splits,
+    values: (u, splits) => splits.map((v) => axis.format(v)),
+  };
+}
+
+// A pen draws in px of the page, whatever the screen's pixels are.
+function pen(u, look) {
+  const ratio = uPlot.pxRatio;
+  const { ctx } = u;
+  return {
+    ctx,
+    x: (v) => u.valToPos(v, 'x', true) / ratio,
+    y: (v) => u.valToPos(v, 'y', true) / ratio,
+    box: Object.fromEntries(Object.entries(u.bbox).map(([k, v]) => [k, v / ratio])),
+    draw(fn, inside) {
+      ctx.save();
+      ctx.scale(ratio, ratio);
+      ctx.font = look.font;
+      ctx.textAlign = 'left';
+      ctx.setLineDash([]);
+      if (inside) {
+        const b = u.bbox;
+        ctx.beginPath();
+        ctx.rect(b.left / ratio - 6, b.top / ratio - 6, b.width / ratio + 12, b.height / ratio + 12);
+        ctx.clip();
+      }
+      fn(ctx);
+      ctx.restore();
+    },
+  };
+}
+
+function title(p, label, look) {
+  p.draw((ctx) => {
+    ctx.fillStyle = look.of('var(--ink-soft)');
+    ctx.textBaseline = 'top';
+    ctx.fillText(label, 2, 2);
+  });
+}
+
+function reference(u, p, line, look) {
+  const { left, top, width, height } = p.box;
+  p.draw((ctx) => {
+    ctx.strokeStyle = ctx.fillStyle = look.of(line.colour ?? 'var(--ink-soft)');
+    ctx.setLineDash(line.dash ?? [4, 3]);
+    ctx.beginPath();
+    const upright = line.x !== undefined;
+    const at = upright ? p.x(line.x) : p.y(line.y);
+    if (upright ? at < left || at > left + width : at < top || at > top + height) return;
+    ctx.moveTo(upright ? at : left, upright ? top : at);
+    ctx.lineTo(upright ? at : left + width, upright ? top + height : at);
+    ctx.stroke();
+    ctx.textBaseline = 'bottom';
+    if (upright) {
+      ctx.textAlign = at > left + width - 60 ? 'right' : 'left';
+      ctx.fillText(line.label, at + (ctx.textAlign === 'left' ? 4 : -4), top + 12);
+    } else ctx.fillText(line.label, left + 4, at - 2);
+  });
+}
+
+function decorate(u, p, one, look) {
+  if (!one.marker && !one.lows) return;
+  p.draw((ctx) => {
+    ctx.strokeStyle = look.of(one.colour);
+    ctx.lineWidth = 1.5;
+    const path = one.marker && new Path2D(outline(one.marker, one.radius ?? 4));
+    one.xs.forEach((v, i) => {
+      if (typeof one.ys[i] !== 'number') return;
+      const [x, y] = [p.x(v), p.y(one.ys[i])];
+      const [low, high] = [one.lows?.[i], one.highs?.[i]];
+      if (typeof low === 'number' && typeof high === 'number') {
+        ctx.beginPath();
+        ctx.moveTo(x, p.y(low));
+        ctx.lineTo(x, p.y(high));
+        for (const end of [low, high]) {
+          ctx.moveTo(x - 3, p.y(end));
+          ctx.lineTo(x + 3, p.y(end));
+        }
+        ctx.stroke();
+      }
+      if (!path) return;
+      ctx.save();
+      ctx.translate(x, y);
+      ctx.fillStyle = look.of(one.colours?.[i] ?? one.colour);
+      ctx.fill(path);
+      ctx.restore();
+    });
+  }, true);
+}
+
+// Names stand at the ends of their lines, moved apart where they would overlap.
+function names(u, p, named, [from, to], room, look) {
+  const { left, top, width, height } = p.box;
+  const ends = [];
+  for (const one of named) {
+    let end = -1;
+    one.xs.forEach((v, i) => {
+      if (v >= from && v <= to && typeof one.ys[i] === 'number') end = i;
+    });
+    if (end >= 0) ends.push({ one, x: Math.min(left + width, p.x(one.xs[end])), y: Math.min(top + height, Math.max(top, p.y(one.ys[end]))) });
+  }
+  const places = spread(ends.map((e) => e.y), nameHeight, top + 4, top + height);
+  p.draw((ctx) => {
+    ctx.textBaseline = 'middle';
+    ends.forEach((e, i) => {
+      ctx.strokeStyle = look.of(e.one.colour);
+      ctx.globalAlpha = 0.7;
+      ctx.beginPath();
+      ctx.moveTo(e.x + 5, e.y);
+      ctx.lineTo(left + width + 14, places[i]);
+      ctx.lineTo(left + width + 20, places[i]);
+      ctx.stroke();
+      ctx.globalAlpha = 1;
+      ctx.fillStyle = look.of('var(--ink)');
+      ctx.fillText(fitting(ctx, e.one.name, room), left + width + 23, places[i]);
+    });
+  });
+}
+
+/** fitting is a text, cut at its end so that it is no wider than room. */
+export function fitting(ctx, text, room) {
+  if (ctx.measureText(text).width <= room + 1) return text;
+  let kept = [...text];
+  while (kept.length > 1 && ctx.measureText(kept.join('') + '…').width > room) kept = kept.slice(0, -1);
+  return kept.join('') + '…';
+}

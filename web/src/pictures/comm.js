@@ -1,0 +1,137 @@
+// psbench comm: latency and bandwidth over size, and what the machine can do at best.
+
+import { h } from '../dom.js';
+import { count, number, quantity, share, there } from '../format.js';
+import { sentences, size, tidy } from './cells.js';
+import { chart } from './chart.js';
+import { markers, paletteOf } from './colour.js';
+import { picture } from './picture.js';
+import { extent } from './scale.js';
+
+const measures = {
+  latency: { label: 'p50 latency, µs (lower is better)', unit: 'µs', of: (r) => r.p50_us, limit: (r) => r.p50_us * r.share, low: (r) => r.min_us, high: (r) => r.p95_us },
+  busbw: { label: 'bus bandwidth, GB/s (higher is better)', unit: 'GB/s', of: (r) => r.busbw_gb_per_s, limit: (r) => r.busbw_gb_per_s / r.share },
+  algbw: { label: 'algorithm bandwidth, GB/s (higher is better)', unit: 'GB/s', of: (r) => r.algbw_gb_per_s, limit: (r) => r.algbw_gb_per_s / r.share },
+};
+
+// What differs between rows is what a line is called by.
+const parts = ['operation', 'server', 'hook', 'transport', 'trainers', 'servers', 'mode', 'place', 'sparse'];
+const worded = { trainers: (v) => `${v} trainers`, servers: (v) => `${v} servers`, sparse: (v) => (v ? 'sparse' : 'dense') };
+
+/** collect is a line for each operation as it was measured, over sizes, with its limit. */
+export function collect(doc, state, own) {
+  const rows = doc.comm?.rows ?? [];
+  if (rows.length === 0) return null;
+  const differ = parts.filter((p) => p === 'operation' || new Set(rows.map((r) => r[p])).size > 1);
+  const by = new Map();
+  for (const r of rows) {
+    const key = JSON.stringify(parts.map((p) => r[p]));
+    if (!by.has(key)) by.set(key, { name: differ.map((p) => worded[p]?.(r[p]) ?? r[p]).filter((v) => v !== '').join(' '), rows: [] });
+    by.get(key).rows.push(r);
+  }
+  const bandwidth = own.bandwidth === 'algbw' ? 'algbw' : 'busbw';
+  const lines = [...by.values()].map((l) => {
+    const sorted = l.rows.filter((r) => r.bytes > 0).sort((a, b) => a.bytes - b.bytes);
+    return { name: l.name, rows: sorted, points: ['latency', bandwidth].map((m) => pointsOf(sorted, measures[m])), unsized: l.rows.filter((r) => !(r.bytes > 0)) };
+  });
+  const unsized = lines.flatMap((l) => l.unsized.map((r) => `${l.name} moves no data and takes ${quantity(r.p50_us, 'µs')}.`));
+  const named = [...new Set(rows.filter((r) => r.share > 0).map((r) => r.share_of))];
+  const voided = rows.filter((r) => r.void).length;
+  const sized = lines.filter((l) => l.rows.length > 0).map(({ name, rows: of, points }) => ({ name, latency: points[0], bandwidth: points[1], verified: of.map((r) => r.verified), void: of.map((r) => r.void), share_of: of.map((r) => r.share_of) }));
+  if (sized.length === 0) return null;
+  return {
+    bandwidth,
+    lines: sized,
+    limits: doc.comm.limits.map((l) => ({ name: l.name, bytes: l.bytes, cores: l.cores, gb_per_s: l.gb_per_s })),
+    limited: named,
+    note: sentences(
+      named.length > 0 ? `Dashed, in the colour of its line, is where it would be at 100 % of the machine's limit (${[...new Set(named.map((of) => of.split(/, \d/)[0]))].join('; ')}).` : doc.comm.limits.length > 0 ? 'No row has a share of a limit.' : 'The limits of the machine were not measured.',
+      'Upright bars of latency go from the shortest round to the 95th percentile.',
+      ...unsized,
+      voided > 0 && `${count(voided, 'row')} with wrong answers ${voided === 1 ? 'is' : 'are'} void and not drawn.`,
+    ),
+  };
+}
+
+function pointsOf(rows, measure) {
+  const valid = (v) => (there(v) && v > 0 ? v : null);
+  const point = (fn) => rows.map((r) => (r.void ? null : valid(fn(r))));
+  return {
+    bytes: rows.map((r) => r.bytes),
+    values: point(measure.of),
+    low: measure.low ? point(measure.low) : [],
+    high: measure.high ? point(measure.high) : [],
+    limit: point((r) => (r.share > 0 ? measure.limit(r) : null)),
+    share: rows.map((r) => (r.share > 0 ? r.share : null)),
+  };
+}
+
+const beside = (width) => width >= 900;
+const chartHeight = (width) => (width < 560 ? 300 : 360);
+
+function paint(stage, data, { width, height, own }) {
+  const two = beside(width);
+  const each = two ? Math.floor((width - 16) / 2) : width;
+  const row = h('div', { class: two ? 'picture-two' : '' });
+  stage.append(row);
+  const sizes = extent(data.lines.flatMap((l) => l.latency.bytes));
+  const made = ['latency', 'bandwidth'].map((which, place) => {
+    const measure = measures[which === 'latency' ? 'latency' : data.bandwidth];
+    const into = h('div', {});
+    row.append(into);
+    const drawn = chart(into, {
+      width: each,
+      height: chartHeight(width),
+      own,
+      x: { label: 'bytes of the bucket', log: true, base: 4, extent: sizes, format: size },
+      y: { label: measure.label, log: true, format: tidy },
+      canName: false,
+      series: data.lines.flatMap((l, i) => {
+        const points = l[which];
+        const colour = paletteOf(i);
+        const marker = markers[Math.floor(i / 8) % markers.length];
+        const text = (k) => [l.name, `${size(points.bytes[k])}: ${quantity(points.values[k], measure.unit)}`, points.high[k] && `${number(points.low[k])} to ${number(points.high[k])} ${measure.unit}`, points.share[k] && `${share(points.share[k])} of ${l.share_of[k]}`, `verified: ${l.verified[k]}`].filter(Boolean);
+        const series = [{ label: l.name, colour, marker, xs: points.bytes, ys: points.values, lows: points.low, highs: points.high, text }];
+        if (points.limit.some((v) => v !== null)) series.push({ label: `${l.name}, limit`, colour, dash: [5, 4], width: 1.2, alpha: 0.8, xs: points.bytes, ys: points.limit });
+        return series;
+      }),
+    });
+    const [dx, dy] = two ? [place * (each + 16), 0] : [0, place * chartHeight(width)];
+    for (const m of drawn.marks) {
+      m.x += dx;
+      m.y += dy;
+    }
+    return drawn;
+  });
+  const legend = data.lines.map((l, i) => ({ label: l.name, colour: paletteOf(i), dash: [], marker: markers[Math.floor(i / 8) % markers.length] }));
+  if (data.limited.length > 0) legend.push({ label: 'limit of the machine', colour: 'var(--ink-soft)', dash: [5, 4] });
+  return { marks: made.flatMap((m) => m.marks), legend, destroy: () => made.forEach((m) => m.destroy()) };
+}
+
+export const { name, title, about, shows, reserves, draw } = picture({
+  name: 'comm',
+  title: 'Latency and bandwidth over size',
+  about: 'Both axes are logarithmic: flat latency is the cost of an operation, flat bandwidth that of its bytes.',
+  own: { bandwidth: 'busbw' },
+  collect,
+  sentence: (data) => `Latency and bandwidth of ${data.lines.length} operations over sizes of buckets: ${data.lines.slice(0, 8).map((l) => `${l.name} up to ${quantity(Math.max(...l.bandwidth.values.filter(there)), 'GB/s')}`).join('; ')}.`,
+  choices: (data) => [
+    {
+      key: 'bandwidth',
+      label: 'bandwidth',
+      value: data.bandwidth,
+      options: [
+        { value: 'busbw', label: 'bus: what the busiest link carries' },
+        { value: 'algbw', label: 'algorithm: bytes of the bucket' },
+      ],
+    },
+  ],
+  table: (data) => ({
+    head: ['operation', 'size', 'p50, µs', 'min to p95, µs', `${data.bandwidth}, GB/s`, 'share', 'of the limit', 'verified'],
+    rows: data.lines.flatMap((l) =>
+      l.latency.bytes.map((b, i) => [l.name, size(b), number(l.latency.values[i]), `${number(l.latency.low[i])} to ${number(l.latency.high[i])}`, number(l.bandwidth.values[i]), share(l.latency.share[i]), l.share_of[i] || '–', l.void[i] ? `void: ${l.void[i]}` : l.verified[i]]),
+    ),
+  }),
+  height: (data, width) => chartHeight(width) * (beside(width) ? 1 : 2),
+  paint,
+});

@@ -1,0 +1,124 @@
+// A dot per run, a row per cell: how sure the numbers are.
+
+import { s } from '../dom.js';
+import { percent, quantity, share, there } from '../format.js';
+import { axisLabel, estimateOf, changeOf, kept, metricOf, sentences, tickOf, valuesOf, whyNot, words } from './cells.js';
+import { colourOf, markerOf, outline } from './colour.js';
+import { picture } from './picture.js';
+import { extent, linear, padded, shortened, ticks } from './scale.js';
+import { below, drawing, letters, line, text } from './svg.js';
+
+/** collect is the rows of the picture. */
+export function collect(doc, state) {
+  const metric = metricOf(doc, state);
+  if (!metric) return null;
+  const judged = doc.judged[metric.name];
+  const rows = kept(doc, state).map((cell) => {
+    const c = doc.cells[cell];
+    const e = estimateOf(doc, metric.name, cell);
+    const runs = valuesOf(doc, metric.name, cell);
+    const change = changeOf(doc, metric.name, state.baseline, cell);
+    return {
+      cell,
+      name: c.name,
+      runs,
+      n: e?.n ?? runs.length,
+      median: e?.median ?? null,
+      low: e?.low ?? null,
+      high: e?.high ?? null,
+      change: change?.change ?? null,
+      verdict: change?.verdict ?? '',
+      state: c.state,
+      failed: c.failed.length,
+      why: runs.length > 0 ? '' : c.same >= 0 ? `the same as ${doc.cells[c.same]?.name}` : whyNot(c),
+    };
+  });
+  if (!rows.some((r) => r.runs.length > 0)) return null;
+  const base = doc.cells[state.baseline] ? estimateOf(doc, metric.name, state.baseline) : null;
+  const floor = judged?.floor ?? null;
+  return {
+    metric,
+    baseline: base ? { cell: state.baseline, name: doc.cells[state.baseline].name, median: base.median } : null,
+    floor,
+    rows,
+    note: sentences(
+      'A dot is a run, the upright line their median, the bar its interval of 95 % confidence; without a bar there are too few runs for one.',
+      base && 'The dashed line is the median of the baseline.',
+      base && there(floor) && `The band around it is the noise floor: ± ${share(floor)}.`,
+    ),
+  };
+}
+
+const dense = (data) => data.rows.length > 40;
+const rowOf = (data, width) => (width < 560 ? 42 : dense(data) ? 20 : 28);
+
+function paint(stage, data, { width, height, doc }) {
+  const svg = drawing(stage, width, height);
+  const small = width < 560;
+  const row = rowOf(data, width);
+  const left = small ? 8 : Math.min(300, Math.round(width * 0.34), Math.max(90, ...data.rows.map((r) => [...r.name].length * 6.6 + 34)));
+  const right = width - 12;
+  const top = 8;
+  const bottom = top + row * data.rows.length;
+  const all = data.rows.flatMap((r) => [r.low, r.high, r.median, ...r.runs.map((run) => run.value)]);
+  const scale = linear(padded(extent([...all, data.baseline?.median]), 0.04), [left + 6, right - 6]);
+  const [from, to] = [scale.invert(left), scale.invert(right)];
+  below(svg, scale, ticks(from, to, Math.max(4, Math.floor((right - left) / 100))), tickOf(data.metric.unit), { top, bottom, left, right, label: axisLabel(data.metric, true) });
+  if (data.baseline) {
+    const x = scale(data.baseline.median);
+    if (there(data.floor)) {
+      const half = Math.abs(data.baseline.median * data.floor);
+      const [a, b] = [scale(data.baseline.median - half), scale(data.baseline.median + half)].map((p) => Math.min(right, Math.max(left, p)));
+      svg.append(s('rect', { class: 'picture-band', x: a, y: top, width: Math.max(1, b - a), height: bottom - top }));
+    }
+    svg.append(line('picture-reference', x, top, x, bottom));
+  }
+  const marks = [];
+  data.rows.forEach((r, i) => {
+    const middle = top + row * i + (small ? row - 13 : row / 2);
+    const colour = colourOf(doc, r.cell);
+    const shape = markerOf(doc, r.cell);
+    const nameAt = small ? top + row * i + 12 : middle + 4;
+    if (i > 0) svg.append(line('picture-row', 0, top + row * i, width, top + row * i));
+    svg.append(s('path', { d: outline(shape, 4.5), transform: `translate(8 ${nameAt - 4})`, style: { fill: colour } }));
+    svg.append(text(r.cell === data.baseline?.cell ? 'picture-name picture-strong' : 'picture-name', 20, nameAt, shortened(r.name, letters((small ? width : left) - 26))));
+    if (r.why) {
+      svg.append(text('picture-why', left + 8, middle + 4, shortened(r.why, letters(right - left - 16))));
+      marks.push({ x: left, y: middle - 10, w: right - left, h: 20, text: [r.name, r.why] });
+      return;
+    }
+    if (there(r.low) && there(r.high)) {
+      const [a, b] = [scale(r.low), scale(r.high)];
+      svg.append(s('rect', { x: a, y: middle - 3, width: Math.max(1, b - a), height: 6, rx: 3, style: { fill: colour, opacity: '0.35' } }));
+    }
+    const about = { text: [r.name, `median ${quantity(r.median, data.metric.unit)} of ${r.n}`, there(r.low) && `95 %: ${quantity(r.low, data.metric.unit)} to ${quantity(r.high, data.metric.unit)}`, there(r.change) && `${percent(r.change)}: ${r.verdict}`].filter(Boolean) };
+    if (there(r.median)) {
+      const x = scale(r.median);
+      svg.append(s('line', { x1: x, x2: x, y1: middle - 9, y2: middle + 9, style: { stroke: colour, 'stroke-width': '2.5' } }));
+      marks.push({ x, y: middle - 9, w: 0, h: 18, ...about });
+    }
+    // Runs of about the same value stand one below the other.
+    const step = dense(data) && !small ? 2 : 3;
+    r.runs.forEach((run, k) => {
+      const [x, y] = [scale(run.value), middle + ((k % 3) - 1) * step];
+      svg.append(s('path', { d: outline(shape, 3.6), transform: `translate(${x.toFixed(1)} ${y})`, class: 'picture-dot', style: { fill: colour } }));
+      marks.push({ x, y, text: [r.name, `round ${run.round}: ${quantity(run.value, data.metric.unit)}`, run.folder] });
+    });
+    if (r.failed > 0) svg.append(text('picture-why', right, middle - 3, `${r.failed} failed`, 'end'));
+  });
+  return { marks };
+}
+
+export const { name, title, about, shows, reserves, draw } = picture({
+  name: 'dots',
+  title: 'Runs of each cell',
+  about: 'Cells whose bars overlap cannot be told apart by eye; how far dots of a cell lie apart is how much a single run can be trusted.',
+  collect,
+  sentence: (data) => `Dot plot of ${words(data.metric.name)}: ${data.rows.length} cells, ${data.rows.reduce((n, r) => n + r.runs.length, 0)} runs${data.baseline ? `, with ${data.baseline.name} as the baseline` : ''}.`,
+  table: (data) => ({
+    head: ['cell', 'runs', 'median', '95 % interval', 'change', 'verdict', 'values'],
+    rows: data.rows.map((r) => [r.name, String(r.n), quantity(r.median, data.metric.unit), there(r.low) ? `${quantity(r.low, data.metric.unit)} to ${quantity(r.high, data.metric.unit)}` : '–', percent(r.change), r.why || r.verdict || '–', r.runs.map((run) => quantity(run.value, data.metric.unit)).join(', ')]),
+  }),
+  height: (data, width) => rowOf(data, width) * data.rows.length + 56,
+  paint,
+});
