@@ -19,11 +19,30 @@ type Iteration struct {
 func Iterations(r *result.Result) [][]Iteration {
 	var all [][]Iteration
 	for _, ranks := range Sets(r) {
-		if list := iterationsOf(r, ranks); len(list) > 0 {
+		if list, _ := iterationsOf(r, ranks); len(list) > 0 {
 			all = append(all, list)
 		}
 	}
 	return all
+}
+
+// Timed is an iteration of one trainer, and when that was.
+type Timed struct {
+	Iteration
+	EndNS int64 // on the clock of the series
+}
+
+// StartNS is where the iteration before it ended, or where its epoch began.
+func (t Timed) StartNS() int64 { return t.EndNS - t.NS }
+
+// IterationsOf are those of one trainer, in the order of time.
+func IterationsOf(r *result.Result, rank int) []Timed {
+	list, ends := iterationsOf(r, []int{rank})
+	out := make([]Timed, len(list))
+	for i, it := range list {
+		out[i] = Timed{it, ends[i]}
+	}
+	return out
 }
 
 // Sets are the ranks of the trainers that are connected; one that is in no set, as in results that
@@ -38,14 +57,13 @@ func Sets(r *result.Result) [][]int {
 	return all
 }
 
-func iterationsOf(r *result.Result, ranks []int) []Iteration {
-	var ends []int64 // of the iterations, by their slowest trainers
-	var list []Iteration
+// iterationsOf are those of connected trainers, and when the slowest of these ended each.
+func iterationsOf(r *result.Result, ranks []int) (list []Iteration, ends []int64) {
 	starts := map[int64]int64{} // of the epochs, by their first trainers
 	for place, rank := range ranks {
 		first, last := trainer{r, rank}.ends()
 		if first == nil {
-			return nil
+			return nil, nil
 		}
 		epoch := int64(-1)
 		for m := range first.All() {
@@ -77,5 +95,5 @@ func iterationsOf(r *result.Result, ranks []int) []Iteration {
 		}
 		list[i].NS = ends[i] - before
 	}
-	return list
+	return list, ends
 }

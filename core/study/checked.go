@@ -17,7 +17,7 @@ func (s *Study) checked() string {
 	var shares []float64
 	var reasons []string
 	where := map[string][]string{}
-	for _, c := range s.all() {
+	for _, c := range s.All() {
 		for _, r := range c.Runs {
 			runs++
 			if r.Checks == nil {

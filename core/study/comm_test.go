@@ -58,7 +58,7 @@ func TestComm(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if m, err := s.metric(""); err != nil || m.Name != CommTime {
+	if m, err := s.MetricOr(""); err != nil || m.Name != CommTime {
 		t.Errorf("they are compared by %v, %v", m, err)
 	}
 	run := measured(1, nil, []int64{1})

@@ -115,10 +115,10 @@ func (d *differences) add(old, fresh *Cell) {
 	}
 	for i := range max(len(old.Runs), len(fresh.Runs)) {
 		d.of++
-		for _, e := range old.Runs[i%len(old.Runs)].differences(fresh.Runs[i%len(fresh.Runs)]) {
+		for _, e := range old.Runs[i%len(old.Runs)].Differences(fresh.Runs[i%len(fresh.Runs)]) {
 			text := fmt.Sprintf("%s: %s → %s", e.Name, e.Old, e.New)
 			switch {
-			case !passing(e.Name):
+			case !Passing(e.Name):
 				if d.runs[text]++; d.runs[text] == 1 {
 					d.order = append(d.order, text)
 				}

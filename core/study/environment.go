@@ -13,14 +13,14 @@ import (
 // allRuns are those of all cells, the A/A cell's last.
 func (s *Study) allRuns() []*Run {
 	var runs []*Run
-	for _, c := range s.all() {
+	for _, c := range s.All() {
 		runs = append(runs, c.Runs...)
 	}
 	return runs
 }
 
-// machine is where the first run was measured, "" without one.
-func (s *Study) machine() string {
+// Machine is where the first run was measured, "" without one.
+func (s *Study) Machine() string {
 	runs := s.allRuns()
 	if len(runs) == 0 || runs[0].Environment.CPU == "" {
 		return ""
@@ -55,14 +55,14 @@ func (s *Study) mixed() []string {
 // explains says whether a difference between environments is one that cells do not make themselves, and
 // that does not come and go.
 func (s *Study) explains(name string) bool {
-	if passing(name) || name == "BLAS" {
+	if Passing(name) || name == "BLAS" {
 		return false
 	}
 	build := slices.ContainsFunc(s.Axes, func(a Axis) bool { return a.Name == buildKey })
 	return !build || !slices.Contains([]string{"psbench", "commit", "Go"}, name)
 }
 
-// passing says whether a difference is of what is measured anew before or in each run, and comes and goes.
-func passing(name string) bool {
+// Passing says whether a difference is of what is measured anew before or in each run, and comes and goes.
+func Passing(name string) bool {
 	return slices.Contains([]string{"load before", "load at the end", "other processes' CPU time", "steal", "bandwidth of memory", "step of the clock"}, name)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/psbench/psbench/core/judge"
 	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // note is a warning of a cell.
@@ -98,9 +99,9 @@ func (c *Cell) runNotes() []note {
 	return notes
 }
 
-// shorts are the notes of a cell in its row, one of each title: that of the most runs. What its
+// Shorts are the notes of a cell in its row, one of each title: that of the most runs. What its
 // configuration settles says nothing of its runs, and is none of them.
-func (c *Cell) shorts(metric string) []string {
+func (c *Cell) Shorts(metric string) []string {
 	var shown []note
 	for _, n := range c.notes(metric) {
 		if n.settled {
@@ -118,6 +119,15 @@ func (c *Cell) shorts(metric string) []string {
 			n.title = fmt.Sprintf("%s %d/%d", n.title, n.runs, len(c.Runs))
 		}
 		texts = append(texts, n.title)
+	}
+	return texts
+}
+
+// Notes are the warnings of a cell by a metric in full, one of each kind.
+func (c *Cell) Notes(metric string) []string {
+	var texts []string
+	for _, n := range c.notes(metric) {
+		texts = append(texts, quote.Message(n.example))
 	}
 	return texts
 }

@@ -81,8 +81,8 @@ type Run struct {
 	Plugins []result.Plugin
 }
 
-// differences are those of what two runs ran in, and of the programs.
-func (r *Run) differences(to *Run) []result.Difference {
+// Differences are those of what two runs ran in, and of the programs.
+func (r *Run) Differences(to *Run) []result.Difference {
 	return result.Differences(&result.Result{Environment: r.Environment, Plugins: r.Plugins}, &result.Result{Environment: to.Environment, Plugins: to.Plugins})
 }
 
@@ -114,8 +114,8 @@ func (c *Cell) Of(metric string) []float64 {
 	return values
 }
 
-// all are the cells, and the A/A cell last.
-func (s *Study) all() []*Cell {
+// All are the cells, and the A/A cell last.
+func (s *Study) All() []*Cell {
 	if s.Again == nil {
 		return s.Cells
 	}
@@ -124,7 +124,7 @@ func (s *Study) all() []*Cell {
 
 // counts are how many runs of all cells came to their end, failed, and are still to come.
 func (s *Study) counts() (done, failed, waiting int) {
-	for _, c := range s.all() {
+	for _, c := range s.All() {
 		done, failed, waiting = done+len(c.Runs), failed+len(c.Failed), waiting+c.Waiting
 	}
 	return done, failed, waiting

@@ -183,7 +183,7 @@ func TestText(t *testing.T) {
 		})},
 		"lossrounding": {study: func() *Study {
 			s := speeds(apart, nil)
-			for _, c := range s.all() {
+			for _, c := range s.All() {
 				for _, r := range c.Runs {
 					r.Values[HeldOutLoss] = max(6.931474, map[string]float64{"batch": 6.931475}[c.ID]) // as sums in another order make it
 				}

@@ -31,19 +31,42 @@ type Row struct {
 }
 
 // Verdicts judges all cells that have runs of their own against the baseline.
-func (s *Study) Verdicts(m Metric) *Verdicts {
-	y := s.yardstick(m)
+func (s *Study) Verdicts(m Metric) *Verdicts { return s.Judge(m).Against(s.Baseline) }
+
+// Judge judges the cells of a study by one metric, against one baseline after the other.
+type Judge struct {
+	study  *Study
+	metric Metric
+	held   yardstick
+}
+
+// Judge prepares what comparisons by a metric with whatever baseline have in common: the noise floor,
+// which is that of the study's own baseline and its A/A cell.
+func (s *Study) Judge(m Metric) *Judge { return &Judge{s, m, s.yardstick(m)} }
+
+// Against judges all cells that have runs of their own against the one at a place in Cells. The study's own
+// baseline has the runs of its A/A cell as well, which is compared with nothing else.
+func (j *Judge) Against(baseline int) *Verdicts {
+	s, m, y := j.study, j.metric, j.held
 	v := &Verdicts{Metric: m, Rows: make([]Row, len(s.Cells)), Floor: y.floor, FloorOf: y.of, NoFloor: y.none}
-	baseline := s.baselineRuns(m.Name)
+	own := baseline == s.Baseline
+	var against []float64
+	if baseline < len(s.Cells) {
+		against = s.valuesOf(s.Cells[baseline], m)
+	}
 	var arms [][]float64
 	var places []int
 	for i, c := range s.Cells {
-		v.Rows[i] = Row{Cell: c, Estimate: judge.Of(c.Of(m.Name))}
-		if values := c.Of(m.Name); i != s.Baseline && len(values) > 0 && len(baseline) > 0 {
+		values := c.Of(m.Name)
+		v.Rows[i] = Row{Cell: c, Estimate: judge.Of(values)}
+		if i == s.Baseline && !own {
+			values = s.baselineRuns(m.Name)
+		}
+		if i != baseline && len(values) > 0 && len(against) > 0 {
 			arms, places = append(arms, values), append(places, i)
 		}
 	}
-	for i, change := range y.compare(judge.Against(baseline, arms)) {
+	for i, change := range y.compare(judge.Against(against, arms)) {
 		row := &v.Rows[places[i]]
 		row.Change, row.Compared = change, true
 	}
@@ -51,8 +74,8 @@ func (s *Study) Verdicts(m Metric) *Verdicts {
 	if s.Again != nil {
 		values := s.Again.Of(m.Name)
 		v.Again = &Row{Cell: s.Again, Estimate: judge.Of(values)}
-		if own := s.Cells[s.Baseline].Of(m.Name); len(own) > 0 && len(values) > 0 {
-			v.Again.Change = judge.Compare(judge.Against(own, [][]float64{values}), m.Better == Higher, v.Floor)[0]
+		if runs := s.Cells[s.Baseline].Of(m.Name); own && len(runs) > 0 && len(values) > 0 {
+			v.Again.Change = judge.Compare(judge.Against(runs, [][]float64{values}), m.Better == Higher, v.Floor)[0]
 			v.Again.Compared = true
 		}
 	}

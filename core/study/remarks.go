@@ -1,0 +1,117 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/core/judge"
+	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// FloorText says below which change nothing is believed, and why.
+func (v *Verdicts) FloorText() string {
+	if v.NoFloor != nil {
+		return "none, so nothing is proven: " + v.NoFloor.Error()
+	}
+	return fmt.Sprintf("%s of the %s: %d runs of the baseline, split into halves at random, differ by less in 95 of 100 cases", screen.Percent(v.Floor.Change), v.Metric.Name, v.FloorOf)
+}
+
+// mostReasons bounds the reasons of failures that are told.
+const mostReasons = 10
+
+// Remarks are what there is to say below the table of the cells: the noise floor, what is withheld, what was
+// checked, the warnings in full, and what did not run, each with its reason.
+func (s *Study) Remarks(v *Verdicts) []Sentence {
+	var out []Sentence
+	add := func(label, text string) {
+		if text != "" {
+			out = append(out, Sentence{label, text})
+		}
+	}
+	if len(s.Cells) > 0 {
+		add("floor", v.FloorText())
+		add("p99", s.withheld())
+		add("checked", s.checked())
+	}
+	for _, text := range warnings(s.All(), v.Metric.Name) {
+		add("warning", quote.Message(text))
+	}
+	s.addFailed(add)
+	s.addSkipped(add)
+	return out
+}
+
+// withheld says of which cells there is no p99, "" of none.
+func (s *Study) withheld() string {
+	few := 0
+	for _, c := range s.Cells {
+		have := len(c.Of(P99)) == len(c.Runs)
+		if !have && slices.ContainsFunc(c.Runs, func(r *Run) bool { return r.Iterations > 0 }) {
+			few++
+		}
+	}
+	if few == 0 {
+		return ""
+	}
+	return fmt.Sprintf("withheld (-) of %s, whose runs have fewer than %d iterations", screen.Count(few, "cell"), judge.PercentileSamples(99))
+}
+
+// addFailed tells why runs failed, each reason once.
+func (s *Study) addFailed(add func(label, text string)) {
+	var failed []Failure
+	for _, c := range s.All() {
+		failed = append(failed, c.Failed...)
+	}
+	groups := grouped(failed)
+	for i, group := range groups {
+		if i == mostReasons {
+			add("failed", fmt.Sprintf("and %s, which psbench sweep status shows", screen.Count(len(groups)-i, "other reason")))
+			break
+		}
+		var folders []string
+		for _, f := range group {
+			folders = append(folders, quote.Word(f.Folder))
+		}
+		add("failed", fmt.Sprintf("%s: %s (%s)", screen.Count(len(group), "run"), quote.Message(group[0].Reason), named(folders)))
+	}
+}
+
+// addSkipped tells why cells are skipped, each reason once.
+func (s *Study) addSkipped(add func(label, text string)) {
+	reasons := map[string][]string{}
+	var order []string
+	for _, c := range s.Cells {
+		if c.Skipped != "" {
+			if reasons[c.Skipped] == nil {
+				order = append(order, c.Skipped)
+			}
+			reasons[c.Skipped] = append(reasons[c.Skipped], c.Name)
+		}
+	}
+	for _, why := range order {
+		add("skipped", fmt.Sprintf("%s: %s", named(reasons[why]), quote.Message(why)))
+	}
+}
+
+// grouped are failures by their reason, in the order of the first of each.
+func grouped(failed []Failure) [][]Failure {
+	var groups [][]Failure
+	for _, f := range failed {
+		if i := slices.IndexFunc(groups, func(g []Failure) bool { return g[0].Reason == f.Reason }); i >= 0 {
+			groups[i] = append(groups[i], f)
+			continue
+		}
+		groups = append(groups, []Failure{f})
+	}
+	return groups
+}
+
+// AllWarnings are those of the study, and in which ways its runs were not measured in the same environment.
+func (s *Study) AllWarnings() []string {
+	texts := slices.Concat(s.Warnings, s.mixed())
+	for i, text := range texts {
+		texts[i] = quote.Message(text)
+	}
+	return texts
+}

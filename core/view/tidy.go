@@ -1,0 +1,109 @@
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+)
+
+// JSON is the document for a page. It is the same for the same document, and none of <, > and & is in it, nor
+// is a line end that JavaScript alone knows: they are escaped.
+func (d *Document) JSON() ([]byte, error) {
+	var out bytes.Buffer
+	if err := json.NewEncoder(&out).Encode(d); err != nil {
+		return nil, fmt.Errorf("the document cannot be written: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// tidy is a copy of a document that every page can take: no list and no map is null, what is not finite is
+// null or 0, and texts are what clean makes of them.
+func tidy(d *Document) *Document {
+	return tidied(reflect.ValueOf(d)).Interface().(*Document)
+}
+
+// tidied copies what it changes, since a document shares lists with its study.
+func tidied(v reflect.Value) reflect.Value {
+	switch v.Kind() {
+	case reflect.String:
+		return reflect.ValueOf(clean(v.String())).Convert(v.Type())
+	case reflect.Float64:
+		if x := v.Float(); math.IsNaN(x) || math.IsInf(x, 0) {
+			return reflect.Zero(v.Type())
+		}
+	case reflect.Pointer:
+		if v.IsNil() || v.Elem().Kind() == reflect.Float64 && (math.IsNaN(v.Elem().Float()) || math.IsInf(v.Elem().Float(), 0)) {
+			return reflect.Zero(v.Type())
+		}
+		out := reflect.New(v.Type().Elem())
+		out.Elem().Set(tidied(v.Elem()))
+		return out
+	case reflect.Slice:
+		out := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		for i := range v.Len() {
+			out.Index(i).Set(tidied(v.Index(i)))
+		}
+		return out
+	case reflect.Map:
+		out := reflect.MakeMapWithSize(v.Type(), v.Len())
+		for key, value := range v.Seq2() {
+			out.SetMapIndex(tidied(key), tidied(value))
+		}
+		return out
+	case reflect.Struct:
+		out := reflect.New(v.Type()).Elem()
+		out.Set(v)
+		for field, value := range v.Fields() {
+			if field.IsExported() {
+				out.FieldByIndex(field.Index).Set(tidied(value))
+			}
+		}
+		return out
+	}
+	return v
+}
+
+// mostText bounds a text, in bytes, logs included: a page shows what somebody looks at.
+const mostText = 8 << 10
+
+// clean makes a text that others wrote fit for a page. What is no UTF-8 becomes U+FFFD, a control character
+// its picture (ESC is ␛), and so nothing of a text is hidden. Tabs and line ends stay. Characters that turn
+// the direction of what follows, or that are none, become U+FFFD too.
+func clean(s string) string {
+	text := s
+	if len(s) > mostText {
+		cut := mostText
+		for cut > mostText-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		text = fmt.Sprintf("%s... (%d bytes)", s[:cut], len(s))
+	}
+	if isClean(text) {
+		return text
+	}
+	return strings.Map(picture, text)
+}
+
+func isClean(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return picture(r) != r })
+}
+
+// picture is what stands for a character.
+func picture(r rune) rune {
+	switch {
+	case r == '\t', r == '\n':
+		return r
+	case r < ' ':
+		return '\u2400' + r
+	case r == 0x7f:
+		return '\u2421'
+	case r >= 0x80 && r < 0xa0, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x2028, r == 0x2029,
+		r >= 0xfdd0 && r <= 0xfdef, r&0xfffe == 0xfffe:
+		return utf8.RuneError
+	}
+	return r
+}
