@@ -78,7 +78,7 @@ func (m *maker) detail(run *study.Run, most int) (*Detail, error) {
 	}
 	d := &Detail{
 		Run: m.places[run], Command: r.Command, Plugins: r.Plugins, Warnings: run.Warnings, Checks: r.Checks, Noise: r.Noise,
-		Lanes: lanesOf(r, most), Quantiles: quantilesOf(r),
+		Lanes: lanesOf(r, most), Quantiles: quantilesOf(r), Timeline: timelineOf(r),
 	}
 	for _, v := range r.Config {
 		d.Config = append(d.Config, Value{v.Key, textOf(v.Value), v.Origin})

@@ -75,7 +75,7 @@ const digits = 5
 
 // rounded is x with so many digits, as it is if it is not finite.
 func rounded(x float64, digits int) float64 {
-	if x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
+	if x == 0 || !finite(x) {
 		return x
 	}
 	exponent := digits - 1 - int(math.Floor(math.Log10(math.Abs(x))))

@@ -32,11 +32,12 @@ func tidied(v reflect.Value) reflect.Value {
 	case reflect.String:
 		return reflect.ValueOf(clean(v.String())).Convert(v.Type())
 	case reflect.Float64:
-		if x := v.Float(); math.IsNaN(x) || math.IsInf(x, 0) {
+		if !finite(v.Float()) {
 			return reflect.Zero(v.Type())
 		}
+		return reflect.ValueOf(rounded(v.Float(), mostDigits)).Convert(v.Type())
 	case reflect.Pointer:
-		if v.IsNil() || v.Elem().Kind() == reflect.Float64 && (math.IsNaN(v.Elem().Float()) || math.IsInf(v.Elem().Float(), 0)) {
+		if v.IsNil() || v.Elem().Kind() == reflect.Float64 && !finite(v.Elem().Float()) {
 			return reflect.Zero(v.Type())
 		}
 		out := reflect.New(v.Type().Elem())
@@ -66,6 +67,11 @@ func tidied(v reflect.Value) reflect.Value {
 	}
 	return v
 }
+
+// mostDigits are those of every number: more differ with the machine that makes the document.
+const mostDigits = 12
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // mostText bounds a text, in bytes, logs included: a page shows what somebody looks at.
 const mostText = 8 << 10
