@@ -89,7 +89,7 @@ func TestScripts(t *testing.T) {
 				return false, fmt.Errorf("unknown condition %q", name)
 			}
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"valid": valid},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"valid": valid, "traced": traced},
 		Setup: func(env *testscript.Env) error {
 			schema1, err := filepath.Abs("../../core/result/testdata/schema1.json.gz")
 			env.Setenv("SCHEMA1", schema1) // a result of an older psbench

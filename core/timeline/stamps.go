@@ -54,7 +54,7 @@ func sortOf(kind string, s *result.Series) (sort, bool) {
 	}
 	switch s.Type {
 	case "evaluation_metric":
-		return sort{lane: Compute, name: "evaluation", keys: ofEpoch}, true
+		return sort{lane: Compute, name: Evaluation, keys: ofEpoch}, true
 	case "hook_future_metric", "hook_c10d_metric":
 		return sort{lane: Communication, keys: ofBucket, part: reduction}, true
 	case "update_metric":

@@ -29,6 +29,10 @@ const (
 	Work          = "work"          // a server's work on buckets
 )
 
+// Evaluation is the name of the span in which a trainer evaluates its held-out samples. It is on the lane of
+// the parts of iterations, and follows the one that ends an epoch.
+const Evaluation = "evaluation"
+
 // Lane is spans of one sort in the order of their starts. Spans of a lane either nest or do not overlap:
 // what overlaps otherwise is on a lane of the same name after it.
 type Lane struct {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -78,12 +79,20 @@ func (d *Draft) Discard() {
 // Write has data stand at path, which keeps what it has if that fails. The file and its name are
 // on the disk when Write returns.
 func Write(path string, data []byte) error {
+	return Stream(path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// Stream is Write of what write writes.
+func Stream(path string, write func(io.Writer) error) error {
 	d, err := New(path)
 	if err != nil {
 		return err
 	}
 	defer d.Discard()
-	if _, err := d.File.Write(data); err != nil {
+	if err := write(d.File); err != nil {
 		return Cause(err)
 	}
 	// Without Sync, a full disk can show itself only after the file got its name.

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/core/study"
+	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
+)
+
+// runChoice chooses a run of a sweep.
+type runChoice struct {
+	cell  string // its values or its ID, "" if there is but one
+	round int    // -1 for the run whose value is the median
+}
+
+// of is the folder of the run.
+func (c runChoice) of(dir string) (string, error) {
+	s, err := study.Load([]string{dir})
+	if err != nil {
+		return "", err
+	}
+	cell, err := c.find(s)
+	if err != nil {
+		return "", err
+	}
+	if cell.Skipped != "" {
+		return "", fmt.Errorf("cell %s of %s was skipped: %s", quote.Word(cell.Name), quote.Word(dir), quote.Message(cell.Skipped))
+	}
+	if len(cell.Runs) == 0 {
+		return "", fmt.Errorf("cell %s of %s has no run that came to its end", quote.Word(cell.Name), quote.Word(dir))
+	}
+	if c.round < 0 {
+		return median(cell.Runs, s.Metric).Folder, nil
+	}
+	if i := slices.IndexFunc(cell.Runs, func(r *study.Run) bool { return r.Round == c.round }); i >= 0 {
+		return cell.Runs[i].Folder, nil
+	}
+	return "", fmt.Errorf("cell %s of %s has no round %d that came to its end", quote.Word(cell.Name), quote.Word(dir), c.round)
+}
+
+// find finds the cell, or that whose runs are its.
+func (c runChoice) find(s *study.Study) (*study.Cell, error) {
+	cells := s.Cells
+	if s.Again != nil {
+		cells = append(slices.Clone(cells), s.Again)
+	}
+	if c.cell == "" && len(s.Cells) == 1 {
+		return s.Cells[0], nil
+	}
+	var names []string
+	for _, cell := range cells {
+		name := cell.Name
+		if cell.ID == sweep.AgainID {
+			name = sweep.AgainID
+		}
+		if c.cell == name || c.cell == cell.ID {
+			if i := slices.IndexFunc(cells, func(o *study.Cell) bool { return o.ID == cell.Same }); cell.Same != "" && i >= 0 {
+				return cells[i], nil
+			}
+			return cell, nil
+		}
+		names = append(names, name)
+	}
+	if c.cell == "" {
+		return nil, usagef("%s has %d cells: choose one, as in --cell %s", s.Name, len(s.Cells), quote.Shell(names[0]))
+	}
+	if near := spelling.Nearest(c.cell, names); near != "" {
+		return nil, usagef("unknown cell %s; did you mean %q?", quote.String(c.cell), near)
+	}
+	const most = 5
+	if len(names) > most {
+		names = append(names[:most], "...")
+	}
+	return nil, usagef("unknown cell %s; the cells are %s", quote.String(c.cell), quote.Message(strings.Join(names, "; ")))
+}
+
+// median is the run whose value of a metric is the median; one without a value comes after all others.
+func median(runs []*study.Run, metric string) *study.Run {
+	if metric == "" {
+		metric = study.Throughput
+	}
+	value := func(r *study.Run) float64 {
+		if v, ok := r.Values[metric]; ok && !math.IsNaN(v) {
+			return v
+		}
+		return math.Inf(1)
+	}
+	sorted := slices.Clone(runs)
+	slices.SortStableFunc(sorted, func(a, b *study.Run) int {
+		switch x, y := value(a), value(b); {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	return sorted[(len(sorted)-1)/2]
+}

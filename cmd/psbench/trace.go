@@ -1,0 +1,225 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/psbench/psbench/core/folder"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/core/timeline"
+	"github.com/psbench/psbench/core/trace"
+	"github.com/psbench/psbench/internal/draft"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// mostTraced is how many iterations a trace has unless they are chosen.
+const mostTraced = 100
+
+// traceFlags are the flags of psbench trace.
+type traceFlags struct {
+	output, iterations, cell string
+	round                    int
+}
+
+func (a *app) traceCommand() *cobra.Command {
+	var f traceFlags
+	cmd := &cobra.Command{
+		Use:   "trace DIR",
+		Short: "Write what each rank of a run did and when, for Perfetto",
+		Long: `trace writes what the ranks of a recorded run stamped as a trace, which ui.perfetto.dev
+and chrome://tracing open: a process for each trainer and server, with a thread for its
+compute, its buckets on their way, or its work on them, and arrows from push to answer. DIR
+is a folder that --out left, a file that --json left, or the folder of a sweep, of which
+--cell and --round choose the run.`,
+		Example: lines(
+			"psbench trace runs/1",
+			"psbench trace runs/1 -o first.json --iterations 0..9",
+			"psbench trace SWEEP --cell server=average",
+		),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("trace takes one folder, but %s given", given(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault // folders and files
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			chosen, err := parseIterations(f.iterations)
+			if err != nil {
+				return err
+			}
+			path, err := f.run(args[0], cmd.Flags().Changed("cell"), cmd.Flags().Changed("round"))
+			if err != nil {
+				return err
+			}
+			return a.trace(path, f.output, chosen)
+		},
+	}
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "`FILE` of the trace, by default DIR.trace.json in the current folder; - is standard output")
+	cmd.Flags().StringVar(&f.iterations, "iterations", "", "iterations, as `A..B` or a single one, counted from 0; otherwise "+strconv.Itoa(mostTraced)+" around that whose time is the median, or all")
+	cmd.Flags().StringVar(&f.cell, "cell", "", "`CELL` of a sweep, by its values or its ID, as psbench show has them")
+	cmd.Flags().IntVar(&f.round, "round", 0, "`ROUND` of a sweep's run, counted from 0; otherwise the cell's median run")
+	return cmd
+}
+
+// run is where the run is that is traced.
+func (f *traceFlags) run(path string, cell, round bool) (string, error) {
+	if path == "-" || !sweep.IsSweep(path) {
+		for name, given := range map[string]bool{"cell": cell, "round": round} {
+			if given && !missing(path) {
+				return "", usagef("--%s chooses a run of a sweep, but %s is none", name, quote.Word(path))
+			}
+		}
+		return path, nil
+	}
+	choice := runChoice{cell: f.cell, round: -1}
+	if round {
+		choice.round = f.round
+	}
+	return choice.of(path)
+}
+
+// trace writes the trace of a run.
+func (a *app) trace(path, output string, chosen span) error {
+	if folder.IsComm(path) {
+		return fmt.Errorf("%s is of psbench comm, which has no iterations: name the folder of a run", quote.Word(path))
+	}
+	r, err := readResult(path)
+	if err != nil {
+		return err
+	}
+	traced := chosen.of(r)
+	t, err := timeline.Of(r, traced.from, traced.to)
+	if err != nil {
+		return fmt.Errorf("%s cannot be traced: %w", quote.Word(path), err)
+	}
+	if output == "" {
+		output = traceName(path)
+	}
+	if output == "-" {
+		return trace.Write(a.stdout, r, t)
+	}
+	size, err := writeTrace(output, path, func(w io.Writer) error { return trace.Write(w, r, t) })
+	if err != nil {
+		return fmt.Errorf("the trace cannot be written to %s: %w", quote.Word(output), draft.Cause(err))
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s: %s of %s, %.1f MB; ui.perfetto.dev opens it\n",
+		quote.Word(output), traced.describe(timeline.Count(r), chosen == span{}), quote.Word(path), float64(size)/1e6)
+	return err
+}
+
+// span is the iterations from up to but without to; none of them are chosen where both are 0.
+type span struct{ from, to int64 }
+
+// iterationRange is A..B, or A.
+var iterationRange = regexp.MustCompile(`^(\d{1,18})(?:\.\.(\d{1,18}))?$`)
+
+func parseIterations(text string) (it span, err error) {
+	if text == "" {
+		return it, nil
+	}
+	parts := iterationRange.FindStringSubmatch(text)
+	if parts == nil {
+		return it, usagef("--iterations is %s but must be A..B, as in 10..20, or a single iteration", quote.String(text))
+	}
+	it.from, _ = strconv.ParseInt(parts[1], 10, 64) // of so many digits it is one
+	last, _ := strconv.ParseInt(cmp.Or(parts[2], parts[1]), 10, 64)
+	if it.to = last + 1; it.from > last {
+		return it, usagef("--iterations is %s, but its first iteration must not be after its last one", quote.String(text))
+	}
+	return it, nil
+}
+
+// of are those that are chosen, or else mostTraced of r around the one whose time is the median.
+func (it span) of(r *result.Result) span {
+	if it != (span{}) {
+		return it
+	}
+	count := timeline.Count(r)
+	middle, _ := timeline.MedianIteration(r)
+	from := max(0, min(middle-mostTraced/2, count-mostTraced))
+	return span{from, min(count, from+mostTraced)}
+}
+
+// describe says which they are.
+func (it span) describe(count int64, around bool) string {
+	switch {
+	case it.to-it.from == count:
+		return "all " + screen.Count(int(count), "iteration")
+	case it.to-it.from == 1:
+		return fmt.Sprintf("iteration %d of %d", it.from, count)
+	case around:
+		return fmt.Sprintf("iterations %d to %d of %d, around the one with the median time,", it.from, it.to-1, count)
+	default:
+		return fmt.Sprintf("iterations %d to %d of %d", it.from, it.to-1, count)
+	}
+}
+
+// traceName is the file of a trace that none is named for.
+func traceName(path string) string {
+	at, err := filepath.Abs(path)
+	if path == "-" || err != nil || filepath.Base(at) == "/" {
+		return "trace.json"
+	}
+	base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(at), ".gz"), ".json")
+	return base + ".trace.json"
+}
+
+// writeTrace has a file appear at once and whole, and says how large it is. What is no file, a device or a
+// pipe, is written straight.
+func writeTrace(path, run string, write func(io.Writer) error) (size int64, err error) {
+	counted := func(w io.Writer) error {
+		c := &counter{Writer: w}
+		err := write(c)
+		size = c.bytes
+		return err
+	}
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return 0, err
+	case info.IsDir():
+		return 0, errors.New("it is a folder: name a file in it")
+	case !info.Mode().IsRegular():
+		f, err := os.OpenFile(path, os.O_WRONLY, 0) // #nosec G304 -- the user names the file
+		if err != nil {
+			return 0, err
+		}
+		return size, errors.Join(counted(f), f.Close())
+	default:
+		if source, err := os.Stat(run); err == nil && os.SameFile(info, source) {
+			return 0, errors.New("it is the run that is traced")
+		}
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return 0, err
+		}
+	}
+	err = draft.Stream(path, counted)
+	return size, err
+}
+
+// counter counts what is written.
+type counter struct {
+	io.Writer
+	bytes int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	c.bytes += int64(n)
+	return n, err
+}
