@@ -1,1 +1,54 @@
-document.title = String(document.title);
+// The page: reads its document, mounts what it is made of, and follows what a reader chooses.
+
+import { baselines } from './cells.js';
+import { comm } from './comm.js';
+import { closeMenus, controls } from './controls.js';
+import { details } from './details.js';
+import { h } from './dom.js';
+import { environments } from './environments.js';
+import { gallery } from './gallery.js';
+import { head, remarks } from './head.js';
+import { pictures } from './pictures/index.js';
+import { initial, makeStore } from './state.js';
+import { table } from './table.js';
+
+const doc = JSON.parse(document.getElementById('data').textContent);
+const store = makeStore(initial(doc));
+window.psbench = { doc, store, pictures: {} };
+
+const seen = details(doc, store);
+const top = head(doc);
+const cells = [controls(doc, store), table(doc, store, (at) => seen.open(at)), remarks(doc)];
+const parts = [gallery(doc, store, pictures, window.psbench.pictures), comm(doc), seen, environments(doc)];
+
+const nodes = (list) => list.flatMap((p) => p.nodes);
+const overview = h('section', { id: 'cells', 'aria-labelledby': 'cells-title' }, h('h2', { id: 'cells-title' }, doc.cells.length === 1 ? 'The run' : 'Cells'), nodes(cells));
+const main = h('main', { id: 'main', tabindex: '-1' }, top.nodes[1], overview, nodes(parts));
+const links = h('nav', { class: 'contents', 'aria-label': 'Contents' });
+document.body.append(
+  h('a', { class: 'skip', href: '#main' }, 'Skip to the answer'),
+  h('div', { class: 'page' }, top.nodes[0], links, main, h('footer', null, `Made by psbench ${doc.psbench}. `, 'This page needs no network: all that it shows is in it.')));
+
+// The sections that there are.
+function contents() {
+  links.replaceChildren(...[...main.querySelectorAll(':scope > section')].filter((part) => !part.hidden).map((part) => h('a', { href: `#${part.id}` }, part.querySelector('h2').textContent)));
+}
+contents();
+
+document.addEventListener('click', closeMenus);
+// A link to a cell opens it, from wherever it leads there.
+const follow = () => {
+  const at = /^#cell-(\d+)$/.exec(location.hash);
+  if (at) seen.open(Number(at[1]));
+};
+window.addEventListener('hashchange', follow);
+follow();
+
+/** update shows another document in the place of the first. */
+export function update(next) {
+  window.psbench.doc = next;
+  const list = baselines(next, store.state.metric);
+  if (list.length > 0 && !list.includes(store.state.baseline)) store.set({ baseline: list[0] });
+  for (const part of [top, ...cells, ...parts]) part.update(next);
+  contents();
+}

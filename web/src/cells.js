@@ -1,0 +1,108 @@
+// The cells of a document as rows: what stands in them, which are shown, and in which order. Whatever a
+// reader sorts or filters by, a cell without a value stays, below those that have one.
+
+/** metricOf is the metric that is chosen, with its unit and its better direction. */
+export function metricOf(doc, state) {
+  return doc.metrics.find((m) => m.name === state.metric) ?? { name: state.metric, unit: '', better: 'higher', means: '' };
+}
+
+/** baselines are the cells that others can be compared with by a metric. */
+export function baselines(doc, metric) {
+  const against = doc.judged[metric]?.against ?? {};
+  return Object.keys(against)
+    .map(Number)
+    .filter((i) => doc.cells[i])
+    .sort((a, b) => a - b);
+}
+
+/**
+ * rowsOf has a row for each cell that the filter lets through:
+ * { at, cell, estimate, change, baseline, of }, where `at` is its place in the document and `of` the name
+ * of the cell whose runs it shares.
+ */
+export function rowsOf(doc, state) {
+  const judged = doc.judged[state.metric];
+  const against = judged?.against?.[state.baseline] ?? [];
+  const rows = doc.cells.map((cell, at) => ({
+    at,
+    cell,
+    estimate: judged?.estimates?.[at] ?? null,
+    change: against[at] ?? null,
+    baseline: at === state.baseline,
+    of: cell.same >= 0 ? (doc.cells[cell.same]?.name ?? '') : '',
+  }));
+  return sorted(doc, rows.filter((row) => passes(doc, state.filter, row.cell)), state.sort);
+}
+
+/** passes says whether the filter lets a cell through: for each axis that it names, one of the values. */
+export function passes(doc, filter, cell) {
+  return doc.axes.every((axis, i) => !filter[axis.name] || filter[axis.name].includes(cell.values[i]));
+}
+
+/** axisColumn is the column of the i-th axis. */
+export const axisColumn = (i) => `axis:${i}`;
+
+/** sorted has rows in the order of a column; those without a value last, in the order of the study. */
+export function sorted(doc, rows, { column, down }) {
+  const key = keyOf(doc, column);
+  const keyed = rows.map((row) => [key(row), row]);
+  const sign = down ? -1 : 1;
+  keyed.sort(([a, x], [b, y]) => {
+    if (a === null || b === null) return a === b ? x.at - y.at : a === null ? 1 : -1;
+    return a === b ? x.at - y.at : (a < b ? -1 : 1) * sign;
+  });
+  return keyed.map(([, row]) => row);
+}
+
+function keyOf(doc, column) {
+  const measured = (fn) => (row) => fn(row) ?? null;
+  switch (column) {
+    case 'cell':
+      return (row) => row.cell.name;
+    case 'runs':
+      return (row) => row.estimate?.n ?? (row.cell.runs.length || null);
+    case 'median':
+      return measured((row) => row.estimate?.median);
+    case 'change':
+      return measured((row) => (row.baseline ? 0 : row.change?.change));
+    case 'warnings':
+      return (row) => row.cell.shorts.length || null;
+    default:
+      break;
+  }
+  const axis = /^axis:(\d+)$/.exec(column)?.[1];
+  if (axis === undefined || !doc.axes[axis]) return (row) => row.at;
+  // The order of an axis is that in which its values were given: 2 is before 10.
+  const place = new Map(doc.axes[axis].values.map((value, i) => [value, i]));
+  return (row) => place.get(row.cell.values[axis]) ?? null;
+}
+
+/** glyphs and words of the states of cells. */
+export const states = {
+  done: ['●', 'done'],
+  partial: ['◐', 'partial'],
+  failed: ['✕', 'failed'],
+  waiting: ['○', 'waiting'],
+  skipped: ['–', 'skipped'],
+  same: ['=', 'same'],
+};
+
+/** reasonOf says what there is to say of a cell that is not done, "" of one that is. */
+export function reasonOf(row) {
+  const { cell } = row;
+  const parts = [];
+  if (cell.state === 'same') return `the same experiment as ${row.of}, whose runs it shares`;
+  if (cell.failed.length > 0) parts.push(`${cell.failed.length} failed: ${cell.reason || cell.failed[0].reason}`);
+  else if (cell.reason) parts.push(cell.reason);
+  if (cell.waiting > 0) parts.push(`${cell.waiting} waiting`);
+  return parts.join('; ');
+}
+
+// From here on so many runs are as good as none that tell.
+const hopeless = 10000;
+
+/** neededOf says how many runs would tell what these cannot, "" where they can, or no number helps. */
+export function neededOf(change) {
+  if (!change || change.verdict !== 'cannot tell' || !(change.needed > 0)) return '';
+  return change.needed > hopeless ? '> 10,000 runs would tell' : `${change.needed.toLocaleString('en-US')} runs would tell`;
+}

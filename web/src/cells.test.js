@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import test from 'node:test';
+import { baselines, metricOf, neededOf, reasonOf, rowsOf } from './cells.js';
+import { initial } from './state.js';
+
+const doc = JSON.parse(readFileSync(new URL('../testdata/study.json', import.meta.url)));
+const places = (patch) => rowsOf(doc, { ...initial(doc), ...patch }).map((row) => row.at);
+const without = [3, 5, 7]; // failed, skipped, same
+
+test('all cells have a row, in the order of the study', () => {
+  assert.deepEqual(places({}), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+});
+
+test('cells without a value stay, last, whichever way is sorted', () => {
+  for (const column of ['median', 'change']) {
+    for (const down of [false, true]) {
+      const order = places({ sort: { column, down } });
+      assert.equal(order.length, 9);
+      assert.deepEqual(order.slice(6), without, `${column} ${down}`);
+    }
+  }
+});
+
+test('medians are sorted as numbers', () => {
+  const medians = (down) => rowsOf(doc, { ...initial(doc), sort: { column: 'median', down } }).slice(0, 6).map((row) => row.estimate.median);
+  const up = medians(false);
+  assert.deepEqual(up, [...up].sort((a, b) => a - b));
+  assert.deepEqual(medians(true), [...up].reverse());
+});
+
+test('values of an axis are in the order in which they were given', () => {
+  const cells = ['10', '2', '10', '1'].map((v) => ({ name: v, values: [v], runs: [], shorts: [] }));
+  const d = { axes: [{ name: 'ntrainer', values: ['2', '10'] }], cells, judged: {} };
+  assert.deepEqual(
+    rowsOf(d, { metric: 'm', baseline: 0, filter: {}, sort: { column: 'axis:0', down: false } }).map((r) => r.cell.name),
+    ['2', '10', '10', '1'],
+  );
+});
+
+test('a filter lets through what has one of the values on each axis that it names', () => {
+  assert.deepEqual(places({ filter: { server: ['average_batch'] } }), [4, 5, 6, 7]);
+  assert.deepEqual(places({ filter: { server: ['average_batch'], ddp_hook: ['rpc', 'noop'] } }), [4, 6]);
+  assert.deepEqual(places({ filter: { server: [] } }), []);
+});
+
+test('another baseline has other changes', () => {
+  const change = (baseline) => rowsOf(doc, { ...initial(doc), baseline })[1].change;
+  assert.equal(change(1), null);
+  assert.notEqual(change(0).change, change(2).change);
+  assert.deepEqual(baselines(doc, 'throughput'), [0, 1, 2, 4, 6, 8]);
+  assert.deepEqual(baselines(doc, 'unknown'), []);
+});
+
+test('what is not done says why', () => {
+  const reasons = rowsOf(doc, initial(doc)).map(reasonOf);
+  assert.match(reasons[3], /^6 failed: server1 died by signal 9/);
+  assert.match(reasons[4], /^1 failed: trainer1: no gradient/);
+  assert.match(reasons[5], /^hook noop exchanges nothing/);
+  assert.match(reasons[7], /^the same experiment as server=average ddp_hook=allreduce/);
+  assert.equal(reasons[0], '');
+});
+
+test('needed runs are told where the runs cannot tell', () => {
+  assert.equal(neededOf({ verdict: 'cannot tell', needed: 45 }), '45 runs would tell');
+  assert.equal(neededOf({ verdict: 'cannot tell', needed: 10001 }), '> 10,000 runs would tell');
+  assert.equal(neededOf({ verdict: 'better', needed: 45 }), '');
+  assert.equal(neededOf({ verdict: 'cannot tell', needed: 0 }), '');
+  assert.equal(neededOf(null), '');
+});
+
+test('a metric that no run has is no error', () => {
+  assert.equal(metricOf(doc, { metric: 'nothing' }).name, 'nothing');
+  assert.equal(rowsOf(doc, { ...initial(doc), metric: 'nothing' }).length, 9);
+});

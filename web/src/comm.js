@@ -1,0 +1,51 @@
+// What psbench comm measured, row by row. A row that is void stays, and says why.
+
+import { h, replace } from './dom.js';
+import { bytes, duration, nothing, number, share } from './format.js';
+
+const text = (key, title = key) => ({ title, of: (r) => r[key], show: (r) => r[key] });
+
+// The columns; those in which all rows are equal are told once, above the table.
+export const columns = [
+  text('operation'),
+  text('server'),
+  text('hook'),
+  text('transport'),
+  text('mode'),
+  text('place'),
+  { title: 'trainers', number: true, of: (r) => r.trainers, show: (r) => String(r.trainers) },
+  { title: 'servers', number: true, of: (r) => r.servers, show: (r) => String(r.servers) },
+  { title: 'size', number: true, of: (r) => r.bytes, show: (r) => (r.bytes > 0 ? bytes(r.bytes) : nothing) },
+  { title: 'median', number: true, always: true, of: (r) => r.p50_us, show: (r) => duration(r.p50_us / 1000) },
+  { title: '95th percentile', number: true, always: true, of: (r) => r.p95_us, show: (r) => duration(r.p95_us / 1000) },
+  { title: 'algorithm GB/s', number: true, always: true, of: (r) => r.algbw_gb_per_s, show: (r) => (r.algbw_gb_per_s > 0 ? number(r.algbw_gb_per_s, 3) : nothing) },
+  { title: 'bus GB/s', number: true, always: true, of: (r) => r.busbw_gb_per_s, show: (r) => (r.busbw_gb_per_s > 0 ? number(r.busbw_gb_per_s, 3) : nothing) },
+  { title: 'of the limit', number: true, always: true, of: (r) => r.share, show: (r) => (r.share > 0 ? `${share(r.share)} of ${r.share_of}` : nothing) },
+  { title: 'verified', always: true, of: (r) => r.verified, show: (r) => (r.void ? h('span', { class: 'reason' }, `void: ${r.void}`) : r.verified) },
+];
+
+/** shownOf are the columns that tell rows apart, and what all rows have in common, in words. */
+export function shownOf(rows) {
+  const differs = (c) => rows.some((r) => c.of(r) !== c.of(rows[0]));
+  const shown = columns.filter((c) => c.always || differs(c));
+  const common = rows.length === 0 ? [] : columns.filter((c) => !shown.includes(c)).map((c) => [c.title, String(c.show(rows[0]))]).filter(([, value]) => value !== '' && value !== nothing && value !== '0');
+  return { shown, common };
+}
+
+/** comm mounts the section. */
+export function comm(doc) {
+  const section = h('section', { id: 'comm', 'aria-labelledby': 'comm-title' });
+  const fill = (d) => {
+    const rows = d.comm?.rows ?? [];
+    section.hidden = rows.length === 0;
+    if (rows.length === 0) return;
+    const { shown, common } = shownOf(rows);
+    replace(section, h('h2', { id: 'comm-title' }, 'What was measured'),
+      common.length > 0 ? h('p', { class: 'soft' }, `All with ${common.map(([k, v]) => `${k} ${v}`).join(', ')}.`) : null,
+      h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Operations' }, h('table', { class: 'plain' },
+        h('thead', null, h('tr', null, shown.map((c) => h('th', { scope: 'col', class: c.number ? 'number' : null }, c.title)))),
+        h('tbody', null, rows.map((r) => h('tr', { class: r.void ? 'is-void' : null }, shown.map((c) => h('td', { class: c.number ? 'number' : null }, c.show(r)))))))));
+  };
+  fill(doc);
+  return { nodes: [section], update: fill };
+}

@@ -1,0 +1,116 @@
+// What a reader chooses: metric, baseline, which values of the axes, and the table to take away.
+
+import { baselines, metricOf } from './cells.js';
+import { csv, markdown } from './copy.js';
+import { h, replace } from './dom.js';
+
+/** controls mounts them. */
+export function controls(doc, store) {
+  let d = doc;
+  const metric = h('select', { id: 'metric', onchange: () => store.set({ metric: metric.value, baseline: fit(d, metric.value, store.state.baseline) }) });
+  const baseline = h('select', { id: 'baseline', onchange: () => store.set({ baseline: Number(baseline.value) }) });
+  const means = h('p', { class: 'means' });
+  const filters = h('div', { class: 'filters', role: 'group', 'aria-label': 'Filter by axis' });
+  const said = h('span', { class: 'said', role: 'status' });
+  const copier = (text, make) =>
+    h('button', { type: 'button', onclick: async () => {
+      said.textContent = (await take(make(d, store.state))) ? `Copied as ${text}.` : '';
+    } }, `Copy as ${text}`);
+  const against = h('div', { class: 'field' }, h('label', { for: 'baseline' }, 'compared with'), baseline);
+  const bar = h('div', { class: 'controls' },
+    h('div', { class: 'field' }, h('label', { for: 'metric' }, 'metric'), metric), against, filters,
+    h('div', { class: 'copies' }, said, copier('Markdown', markdown), copier('CSV', csv)));
+
+  const choices = () => {
+    const { state } = store;
+    options(metric, d.metrics.map((m) => [m.name, m.unit ? `${m.name}, ${m.unit}` : m.name]), state.metric);
+    const list = baselines(d, state.metric);
+    options(baseline, list.map((i) => [String(i), d.cells[i].name]), String(state.baseline));
+    against.hidden = list.length < 2 && d.cells.length < 2;
+    const m = metricOf(d, state);
+    replace(means, h('strong', null, m.name), m.means ? `: ${m.means}. ` : '. ', h('span', { class: 'way' }, m.better === 'higher' ? '↑ higher is better' : '↓ lower is better'));
+  };
+  const fill = () => {
+    choices();
+    replace(filters, d.axes.filter((a) => a.values.length > 1).map((axis) => filterOf(axis, store)));
+  };
+  fill();
+  store.subscribe((_, changed) => {
+    if (changed.includes('metric') || changed.includes('baseline')) choices();
+    if (changed.includes('filter')) for (const box of filters.children) box.refresh();
+  });
+  return {
+    nodes: [bar, means],
+    update(next) {
+      d = next;
+      // A menu that is open stays as it is until it is closed.
+      if (filters.querySelector('details[open]')) choices();
+      else fill();
+    },
+  };
+}
+
+// A baseline that has no value by another metric gives way to the first that has one.
+export function fit(d, metric, baseline) {
+  const list = baselines(d, metric);
+  return list.length === 0 || list.includes(baseline) ? baseline : list[0];
+}
+
+function options(select, list, value) {
+  replace(select, list.map(([id, text]) => h('option', { value: id }, text)));
+  select.value = value;
+}
+
+function filterOf(axis, store) {
+  const boxes = axis.values.map((value) => {
+    const box = h('input', { type: 'checkbox' });
+    box.checked = store.state.filter[axis.name]?.includes(value) ?? true;
+    box.addEventListener('change', () => {
+      const on = axis.values.filter((_, i) => boxes[i].box.checked);
+      const { [axis.name]: _, ...others } = store.state.filter;
+      store.set({ filter: on.length === axis.values.length ? others : { ...others, [axis.name]: on } });
+    });
+    return { box, label: h('label', null, box, value) };
+  });
+  const summary = h('summary');
+  const menu = h('details', { class: 'menu' }, summary, h('fieldset', null, h('legend', { class: 'hidden' }, `Values of ${axis.name}`), boxes.map((b) => b.label)));
+  menu.refresh = () => {
+    const on = store.state.filter[axis.name];
+    boxes.forEach((b, i) => { b.box.checked = on?.includes(axis.values[i]) ?? true; });
+    replace(summary, axis.name, on ? h('span', { class: 'some' }, `${on.length} of ${axis.values.length}`) : null);
+  };
+  menu.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape' || !menu.open) return;
+    menu.open = false;
+    summary.focus();
+  });
+  menu.addEventListener('focusout', (event) => {
+    if (event.relatedTarget && !menu.contains(event.relatedTarget)) menu.open = false;
+  });
+  menu.refresh();
+  return menu;
+}
+
+/** closeMenus closes the menus that a press elsewhere leaves. */
+export function closeMenus(event) {
+  for (const menu of document.querySelectorAll('details.menu[open]')) if (!menu.contains(event.target)) menu.open = false;
+}
+
+// take puts text into the clipboard. Where a browser does not let it, the text is shown, selected.
+async function take(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // A page from a file may have no clipboard.
+  }
+  const area = h('textarea', { readonly: true, 'aria-label': 'The table as text, selected to be copied', rows: '12' });
+  area.value = text;
+  const dialog = h('dialog', { class: 'taken', 'aria-label': 'Copy' }, h('p', null, 'Press Ctrl+C, or ⌘C, to copy.'), area, h('form', { method: 'dialog' }, h('button', null, 'Close')));
+  dialog.addEventListener('close', () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  area.focus();
+  area.select();
+  return document.execCommand('copy');
+}

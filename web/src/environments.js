@@ -1,0 +1,32 @@
+// The environments that runs had, side by side: what differs stands first.
+
+import { h, replace } from './dom.js';
+import { count } from './format.js';
+
+/** factsOf has a row for each fact: [name, its values by environment, whether they differ]. */
+export function factsOf(environments) {
+  const names = [...new Set(environments.flatMap((e) => e.facts.map((f) => f.name)))];
+  const rows = names.map((name) => {
+    const values = environments.map((e) => e.facts.filter((f) => f.name === name).map((f) => f.value).join(', '));
+    return { name, values, differ: values.some((v) => v !== values[0]) };
+  });
+  return [...rows.filter((r) => r.differ), ...rows.filter((r) => !r.differ)];
+}
+
+/** environments mounts the section. */
+export function environments(doc) {
+  const section = h('section', { id: 'environment', 'aria-labelledby': 'environment-title' });
+  const fill = (d) => {
+    const list = d.environments;
+    section.hidden = list.length === 0;
+    replace(section, h('h2', { id: 'environment-title' }, list.length > 1 ? 'Environments' : 'Environment'),
+      list.flatMap((e) => e.differences).length > 0
+        ? h('ul', { class: 'warnings', 'aria-label': 'Differences' }, list.flatMap((e, i) => e.differences.map((text) => h('li', null, `Environment ${i + 1}: ${text}`))))
+        : null,
+      h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Facts of the environments' }, h('table', { class: 'plain facts' },
+        h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'fact'), list.map((e, i) => h('th', { scope: 'col' }, list.length > 1 ? `environment ${i + 1}` : 'value', h('span', { class: 'unit' }, ` ${count(e.runs, 'run')}`))))),
+        h('tbody', null, factsOf(list).map((f) => h('tr', { class: f.differ ? 'differs' : null }, h('th', { scope: 'row' }, f.name), f.values.map((v) => h('td', null, v))))))));
+  };
+  fill(doc);
+  return { nodes: [section], update: fill };
+}

@@ -1,0 +1,48 @@
+// The top of the page: what was measured, where, and what it comes to.
+
+import { append, h, replace } from './dom.js';
+
+/** head mounts the heading, the answer and what to know of it. */
+export function head(doc) {
+  const top = h('header', { class: 'top' });
+  const answer = h('section', { class: 'answer', 'aria-labelledby': 'answer-title', id: 'answer' });
+  const fill = (d) => {
+    replace(
+      top,
+      h('p', { class: 'overline' }, 'psbench', d.live ? ' · live' : '', ' · ', h('time', { datetime: d.made }, day(d.made))),
+      h('h1', null, d.name),
+      h('p', { class: 'heading' }, withoutName(d)),
+      d.machine ? h('p', { class: 'machine' }, d.machine) : null,
+    );
+    replace(answer, h('h2', { id: 'answer-title', class: 'quiet' }, 'What it comes to'));
+    if (d.sentences.length > 0) append(answer, [list(d.sentences, 'sentences')]);
+    else append(answer, [h('p', { class: 'soft' }, 'The runs come to no sentence yet.')]);
+    if (d.warnings.length > 0) append(answer, [h('ul', { class: 'warnings', 'aria-label': 'Warnings' }, d.warnings.map((text) => h('li', null, text)))]);
+  };
+  fill(doc);
+  return { nodes: [top, answer], update: fill };
+}
+
+/** remarks are what is said below the table. */
+export function remarks(doc) {
+  const box = h('div', { class: 'remarks' });
+  const fill = (d) => {
+    const all = [...(d.floor ? [{ label: 'floor', text: d.floor }] : []), ...d.remarks.filter((r) => !(r.label === 'floor' && d.floor))];
+    replace(box, all.length > 0 ? list(all, 'notes') : null);
+  };
+  fill(doc);
+  return { nodes: [box], update: fill };
+}
+
+const list = (sentences, name) => h('dl', { class: name }, sentences.map((s) => h('div', null, h('dt', null, s.label), h('dd', null, s.text))));
+
+// The heading begins with the name, which stands above it.
+function withoutName(d) {
+  const text = d.heading.startsWith(`${d.name}: `) ? d.heading.slice(d.name.length + 2) : d.heading;
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function day(made) {
+  const date = new Date(made);
+  return Number.isNaN(date.getTime()) ? '' : date.toLocaleString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', hour: '2-digit', minute: '2-digit' });
+}

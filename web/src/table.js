@@ -1,0 +1,162 @@
+// The table of the cells.
+
+import { axisColumn, metricOf, neededOf, reasonOf, rowsOf, states } from './cells.js';
+import { span } from './copy.js';
+import { h, replace } from './dom.js';
+import { count, number, percent, there } from './format.js';
+import { interval, scaleOf } from './interval.js';
+import { swatch } from './swatch.js';
+
+// So much of a reason stands in the table; the details have all of it.
+const long = 240;
+
+/** table mounts the table; show(i) opens the details of a cell. */
+export function table(doc, store, show) {
+  let d = doc;
+  const caption = h('caption', { class: 'hidden' });
+  const head = h('thead');
+  const body = h('tbody');
+  const shown = h('p', { class: 'shown soft', role: 'status' });
+  const scroll = h('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': 'Table of the cells' }, h('table', { class: 'cells' }, caption, head, body));
+
+  const heads = () => {
+    const { state } = store;
+    const metric = metricOf(d, state);
+    caption.textContent = `Cells by ${metric.name}${metric.unit ? ` in ${metric.unit}` : ''}, ${metric.better} is better`;
+    replace(head, h('tr', null, columnsOf(d, metric).map((c) => headCell(c, store))));
+  };
+  const rows = () => {
+    const { state } = store;
+    const list = rowsOf(d, state);
+    const scale = scaleOf(list.map((row) => row.change));
+    replace(body, list.map((row) => rowOf(d, store, row, scale, show)));
+    shown.textContent = list.length === d.cells.length ? '' : `${list.length} of ${count(d.cells.length, 'cell')} shown`;
+    if (list.length === 0) body.append(h('tr', null, h('td', { class: 'soft', colspan: '20' }, 'No cell passes the filter.')));
+  };
+  const fill = () => {
+    heads();
+    rows();
+  };
+  fill();
+  store.subscribe((state, changed) => {
+    if (changed.includes('chosen')) tick(body, state.chosen);
+    if (!changed.some((key) => key !== 'chosen')) return;
+    if (changed.includes('metric')) heads();
+    else if (changed.includes('sort')) marks(head, state.sort);
+    rows();
+  });
+  return {
+    nodes: [scroll, shown],
+    update(next) {
+      d = next;
+      fill();
+    },
+  };
+}
+
+function columnsOf(d, metric) {
+  const first = d.axes.length > 0 ? d.axes.map((axis, i) => ({ id: axisColumn(i), text: axis.name })) : [{ id: 'cell', text: 'cell' }];
+  const columns = [{ id: '', text: 'in pictures', hidden: true }, ...first];
+  if (d.cells.some((c) => c.state !== 'done')) columns.push({ id: '', text: 'state' });
+  columns.push(
+    { id: 'runs', text: 'runs', number: true },
+    { id: 'median', text: 'median', unit: metric.unit, number: true, better: metric.better, downFirst: metric.better === 'higher' },
+  );
+  if (d.cells.length > 1) columns.push({ id: 'change', text: 'change', number: true, better: metric.better, downFirst: metric.better === 'higher' }, { id: '', text: 'interval of the change', hidden: true }, { id: '', text: 'verdict' });
+  return [...columns, { id: 'warnings', text: 'notes', downFirst: true }];
+}
+
+function headCell(c, store) {
+  const name = [c.text, c.unit ? h('span', { class: 'unit' }, ` ${c.unit}`) : null];
+  const attrs = { scope: 'col', class: c.number ? 'number' : null };
+  if (c.hidden) return h('th', attrs, h('span', { class: 'hidden' }, c.text));
+  if (!c.id) return h('th', attrs, name);
+  const better = c.better ? h('span', { class: 'better-way', title: `${c.better} is better` }, c.better === 'higher' ? '↑' : '↓', h('span', { class: 'hidden' }, ` ${c.better} is better`)) : null;
+  const button = h('button', { type: 'button', class: 'sort', onclick: () => store.set({ sort: next(store.state.sort, c) }) }, better, name, h('span', { class: 'arrow', 'aria-hidden': 'true' }));
+  const cell = h('th', { ...attrs, 'data-column': c.id }, button);
+  mark(cell, store.state.sort);
+  return cell;
+}
+
+// The first press sorts so that the best is on top, the second the other way, the third as in the study.
+export function next(sort, c) {
+  const first = Boolean(c.downFirst);
+  if (sort.column !== c.id) return { column: c.id, down: first };
+  return sort.down === first ? { column: c.id, down: !first } : { column: 'order', down: false };
+}
+
+function marks(head, sort) {
+  for (const cell of head.querySelectorAll('th[data-column]')) mark(cell, sort);
+}
+
+function mark(cell, sort) {
+  const on = cell.dataset.column === sort.column;
+  cell.setAttribute('aria-sort', on ? (sort.down ? 'descending' : 'ascending') : 'none');
+  cell.querySelector('.arrow').textContent = on ? (sort.down ? '▼' : '▲') : '';
+}
+
+function tick(body, chosen) {
+  for (const box of body.querySelectorAll('input[data-cell]')) box.checked = chosen.includes(Number(box.dataset.cell));
+}
+
+function rowOf(d, store, row, scale, show) {
+  const { cell, at, estimate: e, change: c } = row;
+  const open = h('a', { href: `#cell-${at}`, class: 'open', 'aria-label': `Details of ${cell.name}`, onclick: () => show(at) });
+  const names = d.axes.length > 0 ? cell.values : [cell.name];
+  open.append(names[0] ?? cell.name);
+  const tr = h('tr', { class: `is-${cell.state}${row.baseline ? ' is-baseline' : ''}${cell.again ? ' is-again' : ''}` });
+  tr.append(
+    h('td', { class: 'choose' }, chooser(d, store, at, cell)),
+    h('th', { scope: 'row' }, open, cell.again ? h('span', { class: 'tag' }, 'the same again') : null),
+    ...names.slice(1).map((value) => h('td', null, value)),
+  );
+  const [sign, word] = states[cell.state] ?? ['?', cell.state];
+  if (d.cells.some((x) => x.state !== 'done')) tr.append(h('td', { class: 'state' }, h('span', { 'aria-hidden': 'true' }, `${sign} `), word));
+  tr.append(h('td', { class: 'number' }, runsText(cell, e)));
+  const many = d.cells.length > 1;
+  if (!there(e?.median)) {
+    // Without a value there is only why, which has the room of all.
+    tr.append(h('td', { class: 'note', colspan: many ? 5 : 2 }, notes(row) ?? h('span', { class: 'soft' }, 'no value')));
+    return tr;
+  }
+  tr.append(h('td', { class: 'number' }, h('span', { class: 'value' }, number(e.median)), under(span(e.low, e.high, number))));
+  if (many) {
+    const text = row.baseline ? h('span', { class: 'tag' }, 'baseline') : [h('span', { class: 'value' }, there(c?.change) ? percent(c.change) : ''), under(span(c?.low, c?.high, percent))];
+    tr.append(h('td', { class: 'number' }, text), h('td', { class: 'drawn' }, interval(scale, c, c?.verdict ?? 'none')), h('td', { class: 'verdict' }, row.baseline ? null : verdictOf(c)));
+  }
+  tr.append(h('td', { class: 'note' }, notes(row)));
+  return tr;
+}
+
+function notes(row) {
+  const { shorts } = row.cell;
+  const text = reasonOf(row);
+  if (!text && shorts.length === 0) return null;
+  return [text ? h('span', { class: 'reason' }, text.length > long ? `${text.slice(0, long)}…` : text) : null, shorts.length > 0 ? h('span', { class: 'shorts' }, shorts.join(', ')) : null];
+}
+
+function chooser(d, store, at, cell) {
+  if (cell.runs.length === 0) return null;
+  const box = h('input', { type: 'checkbox', 'data-cell': at, 'aria-label': `Show ${cell.name}${cell.again ? ', again,' : ''} in pictures` });
+  box.checked = store.state.chosen.includes(at);
+  box.addEventListener('change', () => {
+    const others = store.state.chosen.filter((i) => i !== at);
+    store.set({ chosen: box.checked ? [...others, at].sort((a, b) => a - b) : others });
+  });
+  return h('label', null, box, swatch(d, at));
+}
+
+function runsText(cell, e) {
+  const n = e?.n ?? cell.runs.length;
+  const all = n + cell.failed.length + cell.waiting;
+  return cell.state === 'skipped' || cell.state === 'same' ? '–' : all > n ? `${n} of ${all}` : String(n);
+}
+
+const under = (text) => (text ? h('span', { class: 'under' }, text) : null);
+
+/** verdictOf says what a change proves, in words and by a sign. */
+export function verdictOf(c) {
+  if (!c?.verdict) return null;
+  const sign = { better: '▲ ', worse: '▼ ' }[c.verdict] ?? '~ ';
+  return [h('span', { class: `value ${c.verdict.replaceAll(' ', '-')}` }, h('span', { 'aria-hidden': 'true' }, sign), c.verdict), under(neededOf(c))];
+}
