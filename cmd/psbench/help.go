@@ -37,10 +37,27 @@ func help(cmd *cobra.Command, _ []string) {
 	for _, group := range append(option.Groups, option.Group{Name: "", Title: "Other"}) {
 		flags := flagsOf(cmd, group.Name)
 		if flags.HasAvailableFlags() {
-			p.Text("\n" + group.Title + ":\n" + strings.TrimSuffix(flags.FlagUsagesWrapped(p.Width), "\n"))
+			p.Text("\n" + group.Title + ":\n" + usages(flags, p.Width))
 		}
 	}
 	_, _ = p.WriteTo(w) // a failure is noted by w
+}
+
+// usages are the lines of flags. Where the text of one begins with its placeholder, which stands
+// before it already, it is not said twice: "--out FOLDER   of the sweep".
+func usages(flags *pflag.FlagSet, width int) string {
+	var out strings.Builder
+	for line := range strings.Lines(flags.FlagUsagesWrapped(width)) {
+		flag, text, _ := strings.Cut(strings.TrimLeft(line, " "), "   ")
+		if words := strings.Fields(flag); strings.HasPrefix(flag, "-") && len(words) > 1 {
+			name := words[len(words)-1]
+			if rest, again := strings.CutPrefix(strings.TrimLeft(text, " "), name); again && strings.HasPrefix(strings.TrimPrefix(rest, ":"), " ") {
+				line = strings.TrimSuffix(line, name+rest) + strings.TrimLeft(rest, ": ")
+			}
+		}
+		out.WriteString(line)
+	}
+	return strings.TrimSuffix(out.String(), "\n")
 }
 
 // metricsTopic is a topic of help and no command: psbench help metrics.

@@ -33,6 +33,8 @@ type sweepFlags struct {
 	repeats       int
 	out           string
 	noAgain       bool
+	budget        string
+	runTimeout    string
 	dryRun, yes   bool
 	extend, retry bool
 	quiet         bool
@@ -93,9 +95,11 @@ func runKeys() (keys []string) {
 // add gives the command its flags.
 func (f *sweepFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.axes, "axis", nil, "`NAME=VALUE,...` of a value that cells differ in: an option, KIND.SETTING of a part, or build; 1..8*2 is 1,2,4,8")
+	flags.StringArrayVar(&f.axes, "axis", nil, "`NAME=VALUE,...` of what cells differ in: an option, KIND.SETTING of a part, or build; 1..8*2 is 1,2,4,8")
 	flags.IntVar(&f.repeats, "repeats", sweep.DefaultRepeats, "`N` runs of each cell, each of fresh processes")
 	flags.StringVar(&f.out, "out", "", "`FOLDER` of the sweep")
+	flags.StringVar(&f.budget, "budget", "", "`TIME` for all runs together, as in 8h30m, after which the sweep ends early")
+	flags.StringVar(&f.runTimeout, "run-timeout", "", "`TIME` for each run, as in 90s; one that takes longer is ended and has failed")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would run")
 	flags.BoolVar(&f.yes, "yes", false, fmt.Sprintf("accept more than %d cells, up to %d", sweep.Many, sweep.Most))
 	flags.BoolVar(&f.extend, "extend", false, "accept cells and repeats that the sweep in the folder did not have")
@@ -151,6 +155,16 @@ func (f *sweepFlags) spec(cmd *cobra.Command, args []string) (*sweep.Spec, error
 			return nil, usagef("--repeats is %d but must be from 1 to %d", f.repeats, sweep.MostRepeats)
 		}
 		spec.Repeats = f.repeats
+	}
+	if cmd.Flags().Changed("budget") {
+		if spec.Budget.Time = f.budget; !sweep.IsTime(f.budget) {
+			return nil, usagef("--budget is %s but must be a time above 0, as in 90s or 8h30m", quote.String(f.budget))
+		}
+	}
+	if cmd.Flags().Changed("run-timeout") {
+		if spec.RunTimeout = f.runTimeout; !sweep.IsTime(f.runTimeout) {
+			return nil, usagef("--run-timeout is %s but must be a time above 0, as in 90s or 8h30m", quote.String(f.runTimeout))
+		}
 	}
 	if f.noAgain {
 		again := false

@@ -136,6 +136,9 @@ func timeLines(p *sweep.Plan) []string {
 	if p.Budget.Time > 0 {
 		line += fmt.Sprintf("; the budget is %s", p.Budget.Time)
 	}
+	if p.RunTimeout > 0 {
+		line += fmt.Sprintf("; a run may take %s", p.RunTimeout)
+	}
 	return []string{line + "."}
 }
 

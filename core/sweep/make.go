@@ -141,9 +141,7 @@ func (s *Spec) outline(axes []axis) (*Plan, error) {
 	for _, a := range axes {
 		p.Axes = append(p.Axes, Axis{a.name, a.labels()})
 	}
-	var err error
-	p.Budget, err = s.budget()
-	return p, err
+	return p, s.limit(p)
 }
 
 // eachCell makes the cells of the product, the last axis fastest.

@@ -24,6 +24,8 @@ type Plan struct {
 	Repeats  int      `json:"repeats"`  // rounds; each is a fresh set of processes of every cell
 	Seed     uint64   `json:"seed"`     // of the order within rounds
 	Budget   Budget   `json:"budget"`
+	// RunTimeout is the longest time that a run may take, 0 for any.
+	RunTimeout time.Duration `json:"run_timeout_ns,omitempty"`
 	// Check has every run check what it reduces while it measures.
 	Check bool `json:"check"`
 	// Metric is what cells are compared by, "" for the throughput.
@@ -69,7 +71,7 @@ type Binary struct {
 	SHA256 string `json:"sha256"` // in hex
 }
 
-// Budget ends a sweep early; zero values are no bounds.
+// Budget ends a sweep early, however often it was begun; zero values are no bounds. Time is that of its runs.
 type Budget struct {
 	Time     time.Duration `json:"time_ns,omitempty"`
 	Failures int           `json:"failures,omitempty"`

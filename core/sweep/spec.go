@@ -31,7 +31,9 @@ type Spec struct {
 	Again     *bool            `json:"again,omitempty" doc:"whether the baseline is run twice in each round, which shows the noise; true by default"`
 	Check     *bool            `json:"check,omitempty" doc:"whether every run checks what it reduces while it measures; true by default"`
 	Budget    Limits           `json:"budget,omitempty" doc:"what ends the sweep early"`
-	Metric    string           `json:"metric,omitempty" doc:"what cells are compared by; throughput by default"`
+	// RunTimeout is a time, as in 90s.
+	RunTimeout string `json:"run_timeout,omitempty" doc:"the longest time that a run may take, as in 90s or 1h; one that takes longer is ended and has failed"`
+	Metric     string `json:"metric,omitempty" doc:"what cells are compared by; throughput by default"`
 
 	origin string // what errors call it
 	axes   []axis // of flags, which come after those of Axes or replace them
@@ -40,7 +42,7 @@ type Spec struct {
 
 // Limits are a budget as a specification has it.
 type Limits struct {
-	Time     string `json:"time,omitempty" doc:"the longest time that the sweep takes, as in 8h30m"`
+	Time     string `json:"time,omitempty" doc:"the longest time that the runs of the sweep take together, as in 8h30m"`
 	Failures int    `json:"failures,omitempty" jsonschema:"minimum=0" doc:"the number of failed runs after which the sweep ends"`
 }
 
@@ -53,8 +55,7 @@ func ParseSpec(name string, data []byte) (*Spec, error) {
 	if _, err := s.allAxes(); err != nil {
 		return nil, err
 	}
-	_, err := s.budget()
-	return s, err
+	return s, s.limit(&Plan{})
 }
 
 // NewSpec is an empty specification, for axes of flags.
@@ -176,20 +177,37 @@ func checkKeys(axes []axis) error {
 	return nil
 }
 
-// budget reads the limits.
-func (s *Spec) budget() (Budget, error) {
-	b := Budget{Failures: s.Budget.Failures}
-	if b.Failures < 0 {
-		return b, fmt.Errorf("%s: budget.failures is %d but must be 0 or more", s.origin, b.Failures)
-	}
-	if s.Budget.Time == "" {
-		return b, nil
+// limit gives a plan the limits of the sweep and of its runs.
+func (s *Spec) limit(p *Plan) error {
+	if p.Budget.Failures = s.Budget.Failures; p.Budget.Failures < 0 {
+		return fmt.Errorf("%s: budget.failures is %d but must be 0 or more", s.origin, p.Budget.Failures)
 	}
 	var err error
-	if b.Time, err = time.ParseDuration(s.Budget.Time); err != nil || b.Time <= 0 {
-		return b, fmt.Errorf("%s: budget.time is %s but must be a time above 0, as in 90s or 8h30m", s.origin, quote.String(s.Budget.Time))
+	if p.Budget.Time, err = timeOf(s.Budget.Time); err != nil {
+		return fmt.Errorf("%s: budget.time %w", s.origin, err)
 	}
-	return b, nil
+	if p.RunTimeout, err = timeOf(s.RunTimeout); err != nil {
+		return fmt.Errorf("%s: run_timeout %w", s.origin, err)
+	}
+	return nil
+}
+
+// IsTime says whether a text is a time as specifications have it.
+func IsTime(text string) bool {
+	t, err := timeOf(text)
+	return err == nil && t > 0
+}
+
+// timeOf reads a time, "" for none. Its error continues a sentence.
+func timeOf(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	t, err := time.ParseDuration(text)
+	if err != nil || t <= 0 {
+		return 0, fmt.Errorf("is %s but must be a time above 0, as in 90s or 8h30m", quote.String(text))
+	}
+	return t, nil
 }
 
 // nearest hints at the name that was meant.

@@ -74,7 +74,7 @@ const named = `{
 	],
 	"include": [{"ntrainer": "1..2"}], "exclude": [{"server": "average", "ntrainer": [1, 4]}],
 	"repeats": 3, "seed": 5, "baseline": {"size": "small"}, "again": false, "check": false,
-	"budget": {"time": "1h30m", "failures": 2}, "metric": "time_per_batch"
+	"budget": {"time": "1h30m", "failures": 2}, "run_timeout": "2m", "metric": "time_per_batch"
 }`
 
 func TestParseSpec(t *testing.T) {
@@ -98,8 +98,9 @@ func TestParseSpec(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if b, err := s.budget(); err != nil || b.Time.Minutes() != 90 || b.Failures != 2 {
-		t.Errorf("the budget is %+v, %v", b, err)
+	var p Plan
+	if err := s.limit(&p); err != nil || p.Budget.Time.Minutes() != 90 || p.Budget.Failures != 2 || p.RunTimeout.Seconds() != 120 {
+		t.Errorf("the limits are %+v, %v, %v", p.Budget, p.RunTimeout, err)
 	}
 	include, err := s.rulesOf("include", axes, s.Include)
 	if err != nil {

@@ -76,6 +76,10 @@ func Run(ctx context.Context, dir string, p *sweep.Plan, o Options) (err error) 
 	if s.account, err = accountOf(dir, s.plan, events); err != nil {
 		return err
 	}
+	s.spent = spent(events)
+	if !o.Retry {
+		s.failures = s.account.Counts()[journal.Failed]
+	}
 	if s.binaries, err = watch(s.plan.Binaries); err != nil {
 		return err
 	}

@@ -60,3 +60,14 @@ func (a Account) left(p *sweep.Plan) time.Duration {
 	}
 	return left
 }
+
+// spent is how long the runs of a sweep took, those too that failed or were interrupted. The time of one
+// that was killed nobody knows.
+func spent(events []journal.Event) time.Duration {
+	seconds := 0.0
+	for _, e := range events {
+		seconds += max(0, e.Seconds)
+	}
+	const most = 100 * 365 * 24 * 3600 // fits
+	return time.Duration(min(seconds, most) * float64(time.Second))
+}

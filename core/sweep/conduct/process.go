@@ -38,15 +38,15 @@ func (s *session) command(t sweep.Turn) *exec.Cmd {
 	return cmd
 }
 
-// execute runs the process of a turn to its end. If ctx ends before, the process is told, and
-// killed if it does not end in time. The reason is what it said last.
-func (s *session) execute(ctx context.Context, t sweep.Turn) (reason string) {
+// execute runs the process of a turn to its end. If ctx ends before, or it is late, the process is told,
+// and killed if it does not end in time. The reason is what it said last.
+func (s *session) execute(ctx context.Context, t sweep.Turn) (reason string, late bool) {
 	var said tail
 	cmd := s.command(t)
 	cmd.Stderr = &said
 	beats, err := s.listen(cmd)
 	if err != nil {
-		return draft.Cause(err).Error()
+		return draft.Cause(err).Error(), false
 	}
 	defer beats.close()
 	started, ended := make(chan error, 1), make(chan error, 1)
@@ -62,21 +62,30 @@ func (s *session) execute(ctx context.Context, t sweep.Turn) (reason string) {
 		}
 	}()
 	if err := <-started; err != nil {
-		return draft.Cause(err).Error()
+		return draft.Cause(err).Error(), false
 	}
 	s.at("run after start: " + t.ID())
+	var timeout <-chan time.Time
+	if s.plan.RunTimeout > 0 {
+		timer := time.NewTimer(s.plan.RunTimeout)
+		defer timer.Stop()
+		timeout = timer.C
+	}
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
 		err = s.end(cmd.Process, ended)
+	case <-timeout:
+		late = true
+		err = s.end(cmd.Process, ended)
 	}
 	if last := said.last(); last != "" {
-		return last
+		return last, late
 	}
 	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
-		return err.Error()
+		return err.Error(), late
 	}
-	return "it ended without a word"
+	return "it ended without a word", late
 }
 
 // end tells a run to end and waits for it.

@@ -30,7 +30,8 @@ type session struct {
 	account  Account
 	binaries []watched
 	began    time.Time
-	failures int // in this session
+	spent    time.Duration // by runs of earlier sessions
+	failures int           // but for those that run again
 }
 
 // EndedError is of a sweep that began or went on and did not come to its end, or some of whose
@@ -39,6 +40,11 @@ type EndedError struct{ error }
 
 func (e EndedError) Unwrap() error { return e.error }
 
+// budgetError ends a sweep with a budget.
+type budgetError struct{ error }
+
+func (e budgetError) Unwrap() error { return e.error }
+
 // errFull ends a sweep whose disk is full.
 var errFull = errors.New("the disk is full: make room")
 
@@ -46,7 +52,7 @@ var errFull = errors.New("the disk is full: make room")
 func (s *session) run(ctx context.Context) error {
 	if budget := s.plan.Budget.Time; budget > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, s.began.Add(budget), fmt.Errorf("its budget of %v is used up", budget))
+		ctx, cancel = context.WithDeadlineCause(ctx, s.began.Add(budget-s.spent), budgetError{fmt.Errorf("its budget of %v is used up", budget)})
 		defer cancel()
 	}
 	if err := s.mourn(); err != nil {
@@ -85,9 +91,12 @@ func (s *session) ended(err error) error {
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		err = fmt.Errorf("%w (%w)", errFull, err)
 	}
-	counts := s.account.Counts()
-	return EndedError{fmt.Errorf("the sweep %s has ended early: %w; of its %s %d are done and %d failed, and the same command goes on with the others",
-		quote.Word(s.dir), err, screen.Count(len(s.account), "run"), counts[journal.Done], counts[journal.Failed])}
+	counts, goesOn := s.account.Counts(), "the same command"
+	if errors.As(err, new(budgetError)) {
+		goesOn = "the same command with a larger budget"
+	}
+	return EndedError{fmt.Errorf("the sweep %s has ended early: %w; of its %s %d are done and %d failed, and %s goes on with the others",
+		quote.Word(s.dir), err, screen.Count(len(s.account), "run"), counts[journal.Done], counts[journal.Failed], goesOn)}
 }
 
 // turn takes the run at a place of the account to its end, unless it has one. An error ends the
@@ -116,16 +125,13 @@ func (s *session) turn(ctx context.Context, i int) error {
 	}
 	s.tell(i)
 	start := time.Now()
-	said := s.execute(ctx, e.Turn)
+	said, late := s.execute(ctx, e.Turn)
 	s.at("run after end: " + e.ID())
 	e.Seconds = time.Since(start).Seconds()
-	if err := s.judge(ctx, e, path, said); err != nil {
+	if err := s.judge(ctx, e, path, said, late); err != nil {
 		return err
 	}
 	s.tell(i)
-	if most := s.plan.Budget.Failures; most > 0 && s.failures >= most {
-		return fmt.Errorf("%s failed, which is its budget", screen.Count(s.failures, "run"))
-	}
 	return nil
 }
 
@@ -136,8 +142,11 @@ func (s *session) mayStart(ctx context.Context, e *Entry) error {
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		if takes := s.account.expected(s.plan)(e.Cell); time.Until(deadline) < takes {
-			return fmt.Errorf("its budget of %v has less left than the %v that the next run takes", s.plan.Budget.Time, takes.Round(time.Millisecond))
+			return budgetError{fmt.Errorf("its budget of %v has less left than the %v that the next run takes", s.plan.Budget.Time, takes.Round(time.Millisecond))}
 		}
+	}
+	if most := s.plan.Budget.Failures; most > 0 && s.failures >= most {
+		return budgetError{fmt.Errorf("%s failed, which is its budget", screen.Count(s.failures, "run"))}
 	}
 	if err := stillHeld(s.lock); err != nil {
 		return err
@@ -146,8 +155,8 @@ func (s *session) mayStart(ctx context.Context, e *Entry) error {
 }
 
 // judge enters into the journal how a run ended. Its folder decides: what is complete is done,
-// however its process ended.
-func (s *session) judge(ctx context.Context, e *Entry, path, said string) error {
+// however its process ended; of one that was ended since it was late, that is why it failed.
+func (s *session) judge(ctx context.Context, e *Entry, path, said string, late bool) error {
 	wrong, err := incomplete(path)
 	if err != nil {
 		return err
@@ -158,7 +167,9 @@ func (s *session) judge(ctx context.Context, e *Entry, path, said string) error 
 		}
 		return s.note(e, journal.Done)
 	}
-	e.Reason = reasonOf(path, wrong, said)
+	if e.Reason = reasonOf(path, wrong, said); late {
+		e.Reason = fmt.Sprintf("it took longer than %v, which is the run_timeout, and was ended", s.plan.RunTimeout)
+	}
 	if err := interrupted(ctx); err != nil {
 		e.Reason = "it was interrupted"
 		return errors.Join(s.note(e, journal.Waiting), err)
