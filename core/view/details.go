@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/psbench/psbench/core/breakdown"
@@ -15,29 +14,15 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// How many spans a lane has at most, and all lanes of a document together.
-const (
-	mostSpans = 600
-	allSpans  = 50_000
-)
-
 // addDetails reads the median and the worst run of each cell, a core each at once.
 func (m *maker) addDetails() {
 	if m.doc.Comm != nil {
 		return
 	}
-	var runs []*study.Run
-	for _, c := range m.cells {
-		for _, r := range picked(m.chosen(c)) {
-			if !slices.Contains(runs, r) {
-				runs = append(runs, r)
-			}
-		}
-	}
-	most := m.spans(runs)
+	runs := m.detailed()
 	details := make([]*Detail, len(runs))
 	errs := each(len(runs), func(i int) (err error) {
-		details[i], err = m.detail(runs[i], most)
+		details[i], err = m.detail(runs[i])
 		return err
 	})
 	for i, err := range errs {
@@ -49,36 +34,41 @@ func (m *maker) addDetails() {
 		m.doc.Details = append(m.doc.Details, *details[i])
 	}
 	for i, c := range m.cells {
-		median, worst := m.chosen(c)
-		if median != nil {
+		if median, worst := m.chosen(c); median != nil {
 			m.doc.Cells[i].Median, m.doc.Cells[i].Worst = m.doc.Runs[m.places[median]].Detail, m.doc.Runs[m.places[worst]].Detail
 		}
 	}
-	m.noteSampling()
 }
 
-func picked(median, worst *study.Run) []*study.Run {
-	if median == nil {
-		return nil
+// detailed are the runs that have details, those of a cell after each other. Of very many cells the worst
+// runs have none, and of still more only the first cells have any.
+func (m *maker) detailed() []*study.Run {
+	var runs, medians []*study.Run
+	for _, c := range m.cells {
+		median, worst := m.chosen(c)
+		if median == nil {
+			continue
+		}
+		medians, runs = append(medians, median), append(runs, median)
+		if worst != median {
+			runs = append(runs, worst)
+		}
 	}
-	return []*study.Run{median, worst}
+	if len(runs) > mostDetails {
+		runs = medians[:min(mostDetails, len(medians))]
+	}
+	return runs
 }
 
-// spans is how many a lane may have: fewer with more lanes.
-func (m *maker) spans(runs []*study.Run) int {
-	const lanes = 8 // of a run, since that is not known before it is read
-	return max(60, min(mostSpans, allSpans/max(1, lanes*len(runs))))
-}
-
-// detail reads one run.
-func (m *maker) detail(run *study.Run, most int) (*Detail, error) {
+// detail reads one run, unless that was done before.
+func (m *maker) detail(run *study.Run) (*Detail, error) {
 	r, err := folder.Read(run.Folder)
 	if err != nil {
 		return nil, err
 	}
 	d := &Detail{
 		Run: m.places[run], Command: r.Command, Plugins: r.Plugins, Warnings: run.Warnings, Checks: r.Checks, Noise: r.Noise,
-		Lanes: lanesOf(r, most), Quantiles: quantilesOf(r), Timeline: timelineOf(r),
+		Lanes: lanesOf(r, mostSpans), Quantiles: quantilesOf(r), Timeline: timelineOf(r),
 	}
 	for _, v := range r.Config {
 		d.Config = append(d.Config, Value{v.Key, textOf(v.Value), v.Origin})
@@ -115,22 +105,6 @@ func textOf(value any) string {
 		return fmt.Sprint(value)
 	}
 	return string(text)
-}
-
-// noteSampling says what became of series.
-func (m *maker) noteSampling() {
-	most := 1
-	for _, d := range m.doc.Details {
-		for _, l := range d.Lanes {
-			most = max(most, l.Each)
-		}
-	}
-	if most > 1 {
-		m.note(fmt.Sprintf("of the iterations over time there are the shortest and the longest of each span of up to %d", most))
-	}
-	if runs := len(m.doc.Runs); runs > len(m.doc.Details) {
-		m.note(fmt.Sprintf("single iterations are those of %s, the median and the worst one of each cell", counted(len(m.doc.Details), "run")))
-	}
 }
 
 func counted(n int, thing string) string { return screen.Count(n, thing) }

@@ -73,6 +73,7 @@ func (m *maker) document() (*Document, error) {
 		return nil, err
 	}
 	m.addDetails()
+	m.bound()
 	return tidy(m.doc), nil
 }
 

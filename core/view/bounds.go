@@ -1,0 +1,118 @@
+package view
+
+import "fmt"
+
+// What a document has at most, so that a page opens at once: each is some 20 bytes, or 100 of what is drawn of
+// timelines and of epochs. Changes are bounded by mostChanges, logs by mostLogText.
+const (
+	mostDetails = 300
+	mostSpans   = 600    // of a lane
+	allSpans    = 50_000 // of all lanes
+	allDrawn    = 7_000  // spans and arrows of all timelines
+	allEpochs   = 3_500  // of all runs
+)
+
+// bound leaves out what is too much, and says so.
+func (m *maker) bound() {
+	m.boundEpochs()
+	m.boundLanes()
+	m.boundTimelines()
+	if runs := len(m.doc.Runs); runs > len(m.doc.Details) && m.doc.Comm == nil {
+		m.note(fmt.Sprintf("single iterations are those of %s, the median and the worst one of each cell", counted(len(m.doc.Details), "run")))
+	}
+}
+
+// boundLanes merges spans, so that the shortest and the longest iteration of each stay.
+func (m *maker) boundLanes() {
+	spans, most := 0, 1
+	for _, d := range m.doc.Details {
+		for _, l := range d.Lanes {
+			spans += len(l.Seconds)
+		}
+	}
+	by := (spans + allSpans - 1) / allSpans
+	for _, d := range m.doc.Details {
+		for i := range d.Lanes {
+			if by > 1 {
+				d.Lanes[i] = d.Lanes[i].merged(by)
+			}
+			most = max(most, d.Lanes[i].Each)
+		}
+	}
+	if most > 1 {
+		m.note(fmt.Sprintf("of the iterations over time there are the shortest and the longest of each span of up to %d", most))
+	}
+}
+
+// merged has one span of so many.
+func (l Lane) merged(by int) Lane {
+	out := Lane{Rank: l.Rank, Name: l.Name, Each: l.Each * by, Iterations: l.Iterations}
+	for i := range l.Seconds {
+		if i%by == 0 {
+			out.Seconds, out.MinMS, out.MaxMS = append(out.Seconds, l.Seconds[i]), append(out.MinMS, l.MinMS[i]), append(out.MaxMS, l.MaxMS[i])
+			continue
+		}
+		last := len(out.MinMS) - 1
+		out.MinMS[last], out.MaxMS[last] = min(out.MinMS[last], l.MinMS[i]), max(out.MaxMS[last], l.MaxMS[i])
+	}
+	return out
+}
+
+// boundTimelines keeps those of median runs, as many as there is room for, and then those of others.
+func (m *maker) boundTimelines() {
+	room, left := allDrawn, 0
+	medians := map[int]bool{}
+	for _, c := range m.doc.Cells {
+		medians[c.Median] = true
+	}
+	for _, median := range []bool{true, false} {
+		for i := range m.doc.Details {
+			t := m.doc.Details[i].Timeline
+			if medians[i] != median || t == nil {
+				continue
+			}
+			if drawn := t.drawn(); drawn <= room {
+				room -= drawn
+				continue
+			}
+			m.doc.Details[i].Timeline = nil
+			left++
+		}
+	}
+	if left > 0 {
+		m.note(fmt.Sprintf("%s without a timeline, which psbench trace shows", counted(left, "run")))
+	}
+}
+
+func (t *Timeline) drawn() int {
+	n := len(t.Arrows)
+	for _, track := range t.Tracks {
+		for _, lane := range track.Lanes {
+			n += len(lane.Spans)
+		}
+	}
+	return n
+}
+
+// boundEpochs keeps one of so many epochs of each run, and the last one.
+func (m *maker) boundEpochs() {
+	count := 0
+	for _, r := range m.doc.Runs {
+		count += len(r.Epochs)
+	}
+	by := (count + allEpochs - 1) / allEpochs
+	if by < 2 {
+		return
+	}
+	for i := range m.doc.Runs {
+		r := &m.doc.Runs[i]
+		var kept []Epoch
+		for k, e := range r.Epochs {
+			if (len(r.Epochs)-1-k)%by == 0 {
+				kept = append(kept, e)
+			}
+		}
+		r.Epochs = kept
+	}
+	m.note(fmt.Sprintf("of the epochs there is one of %d, and the last", by))
+}
