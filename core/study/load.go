@@ -16,12 +16,15 @@ import (
 
 // Load reads the folder of a sweep, or folders and files of runs that were given together, of any
 // version. What cannot be read is a warning, unless nothing can.
-func Load(paths []string) (*Study, error) {
+func Load(paths []string) (*Study, error) { return new(Loader).Load(paths) }
+
+// Load is Load, of what it has not read before.
+func (l *Loader) Load(paths []string) (*Study, error) {
 	switch {
 	case len(paths) == 0:
 		return nil, errors.New("no run is given: name the folder of a sweep, folders of runs, or files that --json left")
 	case len(paths) == 1 && sweep.IsSweep(paths[0]):
-		return loadSweep(paths[0])
+		return l.loadSweep(paths[0])
 	}
 	for _, path := range paths {
 		if sweep.IsSweep(path) {

@@ -18,7 +18,7 @@ import (
 )
 
 // loadSweep reads the folder of a sweep, whether or not it has come to its end.
-func loadSweep(dir string) (*Study, error) {
+func (l *Loader) loadSweep(dir string) (*Study, error) {
 	plan, err := sweep.Read(dir)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func loadSweep(dir string) (*Study, error) {
 	}
 	ends := make([]end, len(turns))
 	each(len(turns), func(i int) error {
-		ends[i] = endOf(dir, turns[i], states[turns[i].ID()])
+		ends[i] = l.endOf(dir, turns[i], states[turns[i].ID()])
 		return nil
 	})
 	for i, t := range turns { // of each cell in the order of the rounds

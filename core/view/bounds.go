@@ -1,6 +1,9 @@
 package view
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // What a document has at most, so that a page opens at once: each is some 20 bytes, or 100 of what is drawn of
 // timelines and of epochs. Changes are bounded by mostChanges, logs by mostLogText.
@@ -31,7 +34,9 @@ func (m *maker) boundLanes() {
 		}
 	}
 	by := (spans + allSpans - 1) / allSpans
-	for _, d := range m.doc.Details {
+	for k := range m.doc.Details {
+		d := &m.doc.Details[k]
+		d.Lanes = slices.Clone(d.Lanes) // which another document may have, too
 		for i := range d.Lanes {
 			if by > 1 {
 				d.Lanes[i] = d.Lanes[i].merged(by)

@@ -30,8 +30,11 @@ func (m *maker) addDetails() {
 			m.doc.Warnings = append(m.doc.Warnings, "a run has no details: "+quote.Message(err.Error()))
 			continue
 		}
-		m.doc.Runs[m.places[runs[i]]].Detail = len(m.doc.Details)
-		m.doc.Details = append(m.doc.Details, *details[i])
+		m.details[runs[i]] = details[i]
+		detail := *details[i]
+		detail.Run = m.places[runs[i]]
+		m.doc.Runs[detail.Run].Detail = len(m.doc.Details)
+		m.doc.Details = append(m.doc.Details, detail)
 	}
 	for i, c := range m.cells {
 		if median, worst := m.chosen(c); median != nil {
@@ -62,12 +65,15 @@ func (m *maker) detailed() []*study.Run {
 
 // detail reads one run, unless that was done before.
 func (m *maker) detail(run *study.Run) (*Detail, error) {
+	if d := m.before[run]; d != nil {
+		return d, nil
+	}
 	r, err := folder.Read(run.Folder)
 	if err != nil {
 		return nil, err
 	}
 	d := &Detail{
-		Run: m.places[run], Command: r.Command, Plugins: r.Plugins, Warnings: run.Warnings, Checks: r.Checks, Noise: r.Noise,
+		Command: r.Command, Plugins: r.Plugins, Warnings: run.Warnings, Checks: r.Checks, Noise: r.Noise,
 		Lanes: lanesOf(r, mostSpans), Quantiles: quantilesOf(r), Timeline: timelineOf(r),
 	}
 	for _, v := range r.Config {

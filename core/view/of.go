@@ -32,8 +32,8 @@ type maker struct {
 	doc     *Document
 	cells   []*study.Cell // as in doc.Cells
 	places  map[*study.Run]int
-	// details are those of before, by run, of which nothing has to be read.
-	details map[*study.Run]*Detail
+	// before are details that were read for another document; details are those of this one, by run.
+	before, details map[*study.Run]*Detail
 }
 
 func newMaker(s *study.Study, o Options) *maker {
