@@ -31,7 +31,7 @@ export function tidy(v) {
 /** kept are the places of the cells that the filters keep. */
 export function kept(doc, state) {
   const axes = doc.axes.map((a) => state.filter?.[a.name]);
-  return doc.cells.map((_, i) => i).filter((i) => axes.every((values, a) => !values?.length || values.includes(doc.cells[i].values[a])));
+  return doc.cells.map((_, i) => i).filter((i) => axes.every((values, a) => !values || values.includes(doc.cells[i].values[a])));
 }
 
 /** estimateOf is what the runs of a cell say of a metric; null if they say nothing. A cell that has the runs

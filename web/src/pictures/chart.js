@@ -27,7 +27,7 @@ export function theme(element) {
  * chart draws into a stage. An axis is {label, extent, log, base, format, ticks, fixed, every}: extent is of
  * the data, and is padded unless it is fixed; ticks(low, high, count) stands for those of the scale. A series
  * is {label, colour, dash, marker, width, alpha, xs, ys, lows, highs, name, text(i)}: xs ascend, null in ys is
- * a gap; with a name it is named at its end; text(i) is told of its i-th point, which cannot be pointed at
+ * a gap; a loose one may leave the picture; with a name it is named at its end; text(i) is told of its i-th point, which cannot be pointed at
  * without. Lines are {y or x, label, colour, dash}. under(u, canvas) draws below the lines.
  */
 export function chart(stage, { width, height, x, y, series, lines = [], own, under, canName = true }) {
@@ -35,7 +35,7 @@ export function chart(stage, { width, height, x, y, series, lines = [], own, und
   const canvas = measurer(look.font);
   const full = x.fixed ? x.extent : x.log ? paddedLog(x.extent, 0.04) : padded(x.extent, 0.03);
   const shown = own.zoom ?? full;
-  const named = canName && width >= narrow && series.filter((one) => one.name).length <= mostNames ? series.filter((one) => one.name) : [];
+  const named = canName && width >= narrow ? nameable(series, shown, x.log) : [];
   const room = Math.min(230, width * 0.32, Math.max(0, ...named.map((one) => canvas.measureText(one.name).width)));
   const count = Math.max(2, Math.floor(width / 110));
   const data = series.length > 0 ? uPlot.join(series.map((one) => [one.xs, one.ys])) : [[], []];
@@ -90,6 +90,14 @@ export function chart(stage, { width, height, x, y, series, lines = [], own, und
   return { u, at, marks, named: named.length > 0, x: { from, to, full, invert: (p) => (x.log ? Math.exp(back(p)) : back(p)) }, destroy: () => u.destroy() };
 }
 
+// Lines have their names at their ends if they are few and most of them end far to the right.
+function nameable(series, [from, to], log) {
+  const some = series.filter((one) => one.name);
+  const along = (v) => (log ? Math.log(v / from) / Math.log(to / from) : (v - from) / (to - from));
+  const early = some.filter((one) => along(one.xs.at(-1)) < 0.8).length;
+  return some.length <= mostNames && early * 3 <= some.length ? some : [];
+}
+
 /** markOf is a point with a text that is made when it is asked for: there may be thousands. */
 export const markOf = (x, y, text) => ({
   x,
@@ -111,6 +119,7 @@ function yRange(y, series, [from, to]) {
   let low = y.zero ? 0 : Infinity;
   let high = -Infinity;
   for (const one of series) {
+    if (one.loose) continue;
     one.ys.forEach((v, i) => {
       if (one.xs[i] < from || one.xs[i] > to) return;
       for (const each of [v, one.lows?.[i], one.highs?.[i]]) {
@@ -121,6 +130,8 @@ function yRange(y, series, [from, to]) {
     });
   }
   if (!(low <= high)) return y.extent ?? [0, 1];
+  const beyond = Math.max(...series.filter((one) => one.loose).flatMap((one) => one.ys.filter((v, i) => one.xs[i] >= from && one.xs[i] <= to)), high);
+  high = Math.min(beyond, high + (y.log ? 2 * high : 0.5 * Math.abs(high)));
   const wide = y.log ? paddedLog([low, high], 0.08) : padded([low, high], 0.08);
   return y.zero ? [0, wide[1]] : wide;
 }
@@ -241,7 +252,7 @@ function names(u, p, named, [from, to], room, look) {
     ctx.textBaseline = 'middle';
     ends.forEach((e, i) => {
       ctx.strokeStyle = look.of(e.one.colour);
-      ctx.globalAlpha = 0.7;
+      ctx.globalAlpha = 0.5;
       ctx.beginPath();
       ctx.moveTo(e.x + 5, e.y);
       ctx.lineTo(left + width + 14, places[i]);

@@ -1,8 +1,13 @@
-// The pictures of a page, in their order.
+// The pictures of a page, in their order: first what decides, then what explains it.
 
 import * as breakdown from './breakdown.js';
 import * as comm from './comm.js';
+import * as distribution from './distribution.js';
 import * as dots from './dots.js';
+import * as heat from './heat.js';
 import * as iterations from './iterations.js';
+import * as learning from './learning.js';
+import * as scaling from './scaling.js';
+import * as timeline from './timeline.js';
 
-export const pictures = [dots, breakdown, iterations, comm];
+export const pictures = [dots, scaling, heat, comm, learning, breakdown, distribution, iterations, timeline];

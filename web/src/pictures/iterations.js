@@ -171,7 +171,7 @@ function paint(stage, data, { width, height, doc, own }) {
     own,
     under,
     x: { label: 'seconds from the start of the measured pass', extent: [0, last], fixed: true, format: tidy },
-    y: { label: `iteration, ms: ${data.name}`, extent: [0, n], fixed: true, grid: false, ticks: () => data.lanes.map((_, i) => n - i - 0.5), format: (v) => data.lanes[n - Math.round(v + 0.5)]?.name ?? '' },
+    y: { label: ['iteration, ms', data.name].filter(Boolean).join(': '), extent: [0, n], fixed: true, grid: false, ticks: () => data.lanes.map((_, i) => n - i - 0.5), format: (v) => data.lanes[n - Math.round(v + 0.5)]?.name ?? '' },
     series: data.lanes.map((l, i) => ({ label: l.name, colour, width: 0, xs: [0, last], ys: [n - 0.5 - i, n - 0.5 - i], name: labels[i] || undefined })),
   });
   const marks = data.lanes.flatMap((lane, i) =>

@@ -119,7 +119,7 @@ function drawn(made, into, doc, store) {
       stage.setAttribute('aria-label', made.sentence(data));
       painted = made.paint(stage, data, { width, height, doc: now.doc, own });
       point.marks(painted.marks ?? []);
-      replace(legend, (painted.legend ?? []).map((entry) => h('li', {}, swatch(entry), h('span', {}, entry.label), entry.text && h('span', { class: 'picture-soft' }, entry.text))));
+      replace(legend, (painted.legend ?? []).map((entry) => h('li', {}, swatch(entry), h('span', {}, entry.label, entry.text && h('span', { class: 'picture-soft' }, ` ${entry.text}`)))));
     }
     legend.hidden = legend.childElementCount === 0;
     zoom.zoomed(own.zoom !== null);
