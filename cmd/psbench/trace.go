@@ -2,15 +2,10 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -108,12 +103,12 @@ func (a *app) trace(path, output string, chosen span) error {
 		return fmt.Errorf("%s cannot be traced: %w", quote.Word(path), err)
 	}
 	if output == "" {
-		output = traceName(path)
+		output = nameAfter(path, "trace", ".trace.json")
 	}
 	if output == "-" {
 		return trace.Write(a.stdout, r, t)
 	}
-	size, err := writeTrace(output, path, func(w io.Writer) error { return trace.Write(w, r, t) })
+	size, err := writeFile(output, []string{path}, func(w io.Writer) error { return trace.Write(w, r, t) })
 	if err != nil {
 		return fmt.Errorf("the trace cannot be written to %s: %w", quote.Word(output), draft.Cause(err))
 	}
@@ -167,59 +162,4 @@ func (it span) describe(count int64, around bool) string {
 	default:
 		return fmt.Sprintf("iterations %d to %d of %d", it.from, it.to-1, count)
 	}
-}
-
-// traceName is the file of a trace that none is named for.
-func traceName(path string) string {
-	at, err := filepath.Abs(path)
-	if path == "-" || err != nil || filepath.Base(at) == "/" {
-		return "trace.json"
-	}
-	base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(at), ".gz"), ".json")
-	return base + ".trace.json"
-}
-
-// writeTrace has a file appear at once and whole, and says how large it is. What is no file, a device or a
-// pipe, is written straight.
-func writeTrace(path, run string, write func(io.Writer) error) (size int64, err error) {
-	counted := func(w io.Writer) error {
-		c := &counter{Writer: w}
-		err := write(c)
-		size = c.bytes
-		return err
-	}
-	switch info, err := os.Stat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return 0, err
-	case info.IsDir():
-		return 0, errors.New("it is a folder: name a file in it")
-	case !info.Mode().IsRegular():
-		f, err := os.OpenFile(path, os.O_WRONLY, 0) // #nosec G304 -- the user names the file
-		if err != nil {
-			return 0, err
-		}
-		return size, errors.Join(counted(f), f.Close())
-	default:
-		if source, err := os.Stat(run); err == nil && os.SameFile(info, source) {
-			return 0, errors.New("it is the run that is traced")
-		}
-		if path, err = filepath.EvalSymlinks(path); err != nil {
-			return 0, err
-		}
-	}
-	err = draft.Stream(path, counted)
-	return size, err
-}
-
-// counter counts what is written.
-type counter struct {
-	io.Writer
-	bytes int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.Writer.Write(p)
-	c.bytes += int64(n)
-	return n, err
 }

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/psbench/psbench/core/page"
+	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/core/study"
+	"github.com/psbench/psbench/core/view"
+	"github.com/psbench/psbench/internal/draft"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+func (a *app) reportCommand() *cobra.Command {
+	var many studyFlags
+	var output string
+	cmd := &cobra.Command{
+		Use:   "report DIR|FILE...",
+		Short: "Write a page of a run or a sweep that every browser opens",
+		Long: `report writes one HTML file of what runs left, which a browser opens without a network and
+without anything installed: the answer, the table of the cells, to be sorted, filtered and compared
+with any of them, pictures, and all details of the runs. It takes what show takes: the folder of a
+sweep, folders that --out left, files that --json left, and folders of psbench comm. Those that are
+given together become one page.`,
+		Example: lines(
+			"psbench report SWEEP",
+			"psbench report runs/1 -o run.html",
+			"psbench report runs/* --metric time_per_batch",
+			"psbench report SWEEP --target auc=0.80",
+		),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("report takes the folder of a sweep, or folders and files of runs, but none is given")
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault // folders and files
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return a.report(args, output, many) },
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` of the page, by default DIR.html in the current folder; - is standard output")
+	many.add(cmd)
+	return cmd
+}
+
+// report writes the page of what lies at paths.
+func (a *app) report(paths []string, output string, f studyFlags) error {
+	if err := (study.TextOptions{Metric: f.metric, Target: f.target}).Check(); err != nil {
+		return err
+	}
+	s, err := study.Load(paths)
+	if err != nil {
+		return err
+	}
+	d, err := view.Of(s, view.Options{Metric: f.metric, Target: f.target})
+	if err != nil {
+		return err
+	}
+	failed := 0
+	for _, c := range d.Cells {
+		failed += len(c.Failed)
+	}
+	if len(d.Runs)+failed == 0 {
+		return fmt.Errorf("there is nothing to report: no run of %s has come to its end", quote.Message(strings.Join(paths, ", ")))
+	}
+	if output == "-" {
+		return page.Write(a.stdout, d)
+	}
+	if output == "" {
+		output = reportName(paths)
+	}
+	size, err := writeFile(output, paths, func(w io.Writer) error { return page.Write(w, d) })
+	if err != nil {
+		return fmt.Errorf("the page cannot be written to %s: %w", quote.Word(output), draft.Cause(err))
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s: %s of %s, %.1f MB; any browser opens it\n",
+		quote.Word(output), screen.Count(len(d.Runs), "run"), screen.Count(len(d.Cells), "cell"), float64(size)/1e6)
+	return err
+}
+
+// reportName is the file of a page that none is named for.
+func reportName(paths []string) string {
+	if len(paths) > 1 {
+		return "report.html"
+	}
+	return nameAfter(paths[0], "report", ".html")
+}
