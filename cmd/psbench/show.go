@@ -16,6 +16,7 @@ import (
 
 func (a *app) showCommand() *cobra.Command {
 	var many studyFlags
+	var pictures picturesFlag
 	cmd := &cobra.Command{
 		Use:   "show DIR|FILE...",
 		Short: "Print the tables of a run, or the answer of a sweep, from what they left",
@@ -26,7 +27,10 @@ Of psbench comm it takes folders. A file may be compressed; - is standard input.
 of an older psbench.
 
 Of the folder of a sweep, or of several runs, it prints a table of the cells, and what they come to
-in sentences: which combination wins, how surely, at what loss, and what limits it.`,
+in sentences: which combination wins, how surely, at what loss, and what limits it.
+
+On a terminal a picture stands before that: how long the iterations of a run took, or how
+the cells scale over an axis of numbers.`,
 		Example: lines(
 			"psbench show runs/1",
 			"psbench show run.json",
@@ -51,19 +55,21 @@ in sentences: which combination wins, how surely, at what loss, and what limits 
 			if err := many.check(cmd.Flags(), args); err != nil {
 				return err
 			}
+			pictures.given = cmd.Flags().Changed("pictures")
 			if isStudy(args) {
-				return a.showStudy(args, many)
+				return a.showStudy(args, many, pictures)
 			}
-			return a.show(args[0], report.Options{Report: c.Report, Stats: c.Stats, Width: widthOf(a.stdout)})
+			return a.show(args[0], pictures, report.Options{Report: c.Report, Stats: c.Stats, Width: widthOf(a.stdout)})
 		},
 	}
 	a.addFlags(cmd, "report", "stats")
 	many.add(cmd)
+	cmd.Flags().BoolVar(&pictures.on, "pictures", false, "draw pictures into a file or a pipe, too; --pictures=false draws none on a terminal")
 	return cmd
 }
 
 // show prints the tables of a recorded run.
-func (a *app) show(path string, o report.Options) error {
+func (a *app) show(path string, pictures picturesFlag, o report.Options) error {
 	if folder.IsComm(path) {
 		r, err := micro.ReadFolder(path)
 		if err != nil {
@@ -73,6 +79,9 @@ func (a *app) show(path string, o report.Options) error {
 	}
 	r, err := readResult(path)
 	if err != nil {
+		return err
+	}
+	if err := a.drawRun(r, pictures); err != nil {
 		return err
 	}
 	return report.Text(a.stdout, r, o)

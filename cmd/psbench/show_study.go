@@ -58,9 +58,12 @@ func missing(path string) bool {
 }
 
 // showStudy prints the cells of a sweep, or of many runs, and what they come to.
-func (a *app) showStudy(paths []string, f studyFlags) error {
+func (a *app) showStudy(paths []string, f studyFlags, pictures picturesFlag) error {
 	s, err := study.Load(paths)
 	if err != nil {
+		return err
+	}
+	if err := a.drawStudy(s, f.metric, pictures); err != nil {
 		return err
 	}
 	return s.Text(a.stdout, study.TextOptions{Metric: f.metric, Target: f.target, Width: widthOf(a.stdout)})

@@ -33,7 +33,7 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 	if ended := new(conduct.EndedError); ctx.Err() != nil || err != nil && !errors.As(err, ended) {
 		return err
 	}
-	return errors.Join(err, a.showStudy([]string{dir}, o.Answer))
+	return errors.Join(err, a.showStudy([]string{dir}, o.Answer, picturesFlag{given: true}))
 }
 
 // tellRun tells of a run that has started or ended.

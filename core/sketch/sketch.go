@@ -1,0 +1,78 @@
+// Package sketch draws what recorded runs show in text, for people on a screen without a browser.
+package sketch
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// Style is what a screen can show.
+type Style struct {
+	// Width is how many columns it has; 0 is for a file or a pipe, which gets usualWidth.
+	Width int
+	// Colour says that lines of a curve have colours. Without them they have letters.
+	Colour bool
+	// ASCII says that nothing but ASCII is to be drawn.
+	ASCII bool
+}
+
+// Widths of pictures, in columns: in files, at most, and the least that a picture makes sense in.
+const (
+	usualWidth = 80
+	mostWidth  = 120
+	leastWidth = 40
+)
+
+// columns is how wide a picture is; false if there is no room for one.
+func (s Style) columns() (int, bool) {
+	if s.Width == 0 {
+		return usualWidth, true
+	}
+	return min(s.Width, mostWidth), s.Width >= leastWidth
+}
+
+// plain has text in ASCII, if the screen shows nothing else.
+func (s Style) plain(text string) string {
+	if !s.ASCII {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if replaced, ok := plain[r]; ok {
+			return replaced
+		}
+		if r >= utf8.RuneSelf {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// plain is what stands for the characters that pictures are drawn with.
+var plain = map[rune]rune{
+	'─': '-', '│': '|', '┤': '|', '┼': '+', '╭': '.', '╮': '.', '╰': '\'', '╯': '\'', '╴': '-', '╶': '-', '└': '+', '┬': '+', '…': '~', 'µ': 'u',
+}
+
+// cut is a text in so many columns.
+func cut(text string, columns int) string {
+	runes := []rune(quote.Text(text))
+	if len(runes) <= columns {
+		return string(runes)
+	}
+	return string(runes[:max(0, columns-1)]) + "…"
+}
+
+// number shows a value with three digits or more.
+func number(x float64) string {
+	size := math.Abs(x)
+	switch {
+	case x == 0:
+		return "0"
+	case size >= 1e6 || size < 1e-3:
+		return strconv.FormatFloat(x, 'g', 3, 64)
+	}
+	return strconv.FormatFloat(x, 'f', max(0, 2-int(math.Floor(math.Log10(size)))), 64)
+}
