@@ -54,7 +54,7 @@ func (a *app) terminal(w io.Writer) *report.Terminal {
 	if !isTerminal(w) || a.variable("TERM") == "dumb" {
 		return nil
 	}
-	return &report.Terminal{Width: func() int { return widthOf(w) }, Styled: a.variable("NO_COLOR") == ""}
+	return &report.Terminal{Width: func() int { return widthOf(w) }, Height: func() int { return heightOf(w) }, Styled: a.variable("NO_COLOR") == ""}
 }
 
 // variable is a variable of the environment, or "".
@@ -69,18 +69,29 @@ func (a *app) variable(name string) (value string) {
 
 // widthOf is how many columns the terminal has that w writes to, 0 where it is none.
 func widthOf(w io.Writer) int {
+	width, _ := sizeOf(w)
+	return width
+}
+
+// heightOf is how many lines it has.
+func heightOf(w io.Writer) int {
+	_, height := sizeOf(w)
+	return height
+}
+
+func sizeOf(w io.Writer) (width, height int) {
 	if o, ok := w.(*output); ok {
 		w = o.w
 	}
 	f, ok := w.(*os.File)
 	if !ok {
-		return 0
+		return 0, 0
 	}
-	width, _, err := term.GetSize(int(f.Fd())) // #nosec G115 -- a file descriptor
+	width, height, err := term.GetSize(int(f.Fd())) // #nosec G115 -- a file descriptor
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return width
+	return width, height
 }
 
 // print lays text out for standard output.

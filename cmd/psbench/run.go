@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/heartbeat"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/run"
@@ -43,17 +46,29 @@ func (a *app) runCommand() *cobra.Command {
 // runExperiment runs it and writes its tables, and below them what else there is to say.
 func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts option.Options, below ...func(io.Writer, int, *result.Result) error) error {
 	o := a.runOptions(nil)
-	return carryOut(ctx, a, opts, measurement[*result.Result]{
+	pipe := heartbeat.Inherited()
+	page, err := a.liveRun(exp, opts)
+	if err != nil {
+		return err
+	}
+	err = carryOut(ctx, a, opts, measurement[*result.Result]{
 		pending: run.Pending(exp, o),
 		run: func(ctx context.Context, p *report.Progress, c cluster.Options) (*result.Result, error) {
 			o.Progress, o.Options = p, c
-			if opts.Quiet {
+			switch {
+			case pipe != nil:
+				defer heartbeat.Send(pipe, time.Second, p.Beat)()
+			case page == nil && opts.Quiet:
 				o.Progress = run.Silent // so that nobody is asked either
 			}
+			page.follow(p)
 			return run.Run(ctx, exp, o)
 		},
 		write: func(w io.Writer, width int, r *result.Result) error {
-			err := report.Text(w, r, report.Options{Report: opts.Report, Stats: opts.Stats, Width: width})
+			err := page.result(r)
+			if werr := report.Text(w, r, report.Options{Report: opts.Report, Stats: opts.Stats, Width: width}); err == nil {
+				err = werr
+			}
 			for _, write := range below {
 				if err == nil {
 					err = write(w, width, r)
@@ -62,4 +77,5 @@ func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts op
 			return err
 		},
 	})
+	return errors.Join(err, page.end(ctx, err))
 }

@@ -37,7 +37,7 @@ type sweepFlags struct {
 	runTimeout    string
 	dryRun, yes   bool
 	extend, retry bool
-	quiet         bool
+	quiet, live   bool
 	answer        studyFlags
 }
 
@@ -46,6 +46,7 @@ type sweepOptions struct {
 	Extend bool // accept cells, and repeats, that the sweep did not have
 	Retry  bool // run what has failed once more
 	Quiet  bool
+	Live   bool
 	Answer studyFlags
 }
 
@@ -72,6 +73,7 @@ same command goes on where it stopped.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.quiet, _ = cmd.Flags().GetBool("quiet")
+			f.live, _ = cmd.Flags().GetBool("live")
 			return a.sweep(cmd, f, args)
 		},
 		ValidArgs: sweep.Ready(),
@@ -106,6 +108,7 @@ func (f *sweepFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.retry, "retry-failed", false, "run once more what has failed")
 	flags.BoolVar(&f.noAgain, "no-again", false, "run the baseline once in each round, and learn nothing of the noise")
 	flags.Bool("quiet", false, "show no progress")
+	flags.Bool("live", false, "show the sweep while it grows, on a page of 127.0.0.1 and on the terminal")
 	f.answer.add(cmd)
 }
 
@@ -113,6 +116,9 @@ func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
 	spec, err := f.spec(cmd, args)
 	if err != nil {
 		return err
+	}
+	if f.dryRun && f.live {
+		return usagef("--live shows runs, but --dry-run has none: give one of the two")
 	}
 	if !f.dryRun && f.out == "" {
 		return usagef("--out is missing: give the folder of the sweep, or --dry-run")
@@ -133,7 +139,7 @@ func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	return a.conductSweep(cmd.Context(), f.out, p, text, sweepOptions{Extend: f.extend, Retry: f.retry, Quiet: f.quiet, Answer: f.answer})
+	return a.conductSweep(cmd.Context(), f.out, p, text, sweepOptions{Extend: f.extend, Retry: f.retry, Quiet: f.quiet, Live: f.live, Answer: f.answer})
 }
 
 // spec is what the file and the flags specify.

@@ -20,16 +20,27 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 	defer hold(ctx)()
 	progress := report.NewProgress(a.stderr, a.terminal(a.stderr), o.Quiet)
 	runs := &report.Runs{Progress: progress}
-	err := conduct.Run(ctx, dir, p, conduct.Options{
+	page, err := a.liveSweep(dir, p, progress, o)
+	if err != nil {
+		return err
+	}
+	err = conduct.Run(ctx, dir, p, conduct.Options{
 		Environ: withoutOptions(a.environ),
 		Spec:    spec,
 		Extend:  o.Extend,
 		Retry:   o.Retry,
-		Tell:    func(n conduct.News) { tellRun(runs, n) },
-		Ending:  func() func() { return bounded(ctx) },
-		Step:    sweepStep,
+		Tell: func(n conduct.News) {
+			tellRun(runs, n)
+			page.news(n)
+		},
+		Heartbeat: page.heartbeat(),
+		Ending:    func() func() { return bounded(ctx) },
+		Step:      sweepStep,
 	})
 	progress.Done()
+	if perr := page.end(ctx, err); err == nil {
+		err = perr
+	}
 	if ended := new(conduct.EndedError); ctx.Err() != nil || err != nil && !errors.As(err, ended) {
 		return err
 	}

@@ -66,6 +66,7 @@ type Options struct {
 	Report       string `json:"report" group:"output" default:"table" enum:"table,full,summary" doc:"what is printed at the end: table, a table of all ranks and the answer; full, every rank's tables before them; summary, the answer alone"`
 	Stats        string `json:"stats" group:"output" default:"psbench" enum:"psbench,original" doc:"columns of the tables of --report full; original prints as the original does"`
 	Quiet        bool   `json:"quiet" group:"output" default:"false" doc:"show no progress"`
+	Live         bool   `json:"live" group:"output" default:"false" doc:"show the run while it goes on, on a page of 127.0.0.1 and on the terminal"`
 	PluginOutput string `json:"plugin_output" group:"output" default:"show" enum:"show,quiet" doc:"whether to show what plugins print"`
 	LogDir       string `json:"log_dir" group:"output" doc:"folder for a file of each process with all that it prints"`
 

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/psbench/psbench/core/heartbeat"
+	"github.com/psbench/psbench/core/live"
+	"github.com/psbench/psbench/core/monitor"
+	"github.com/psbench/psbench/core/page"
+	"github.com/psbench/psbench/core/report"
+	"github.com/psbench/psbench/core/study"
+	"github.com/psbench/psbench/core/view"
+)
+
+// liveRuns is what --live shows of runs that go on: a page, and a board on the terminal. The nil one
+// shows nothing.
+type liveRuns struct {
+	server   *live.Server
+	progress *report.Progress // which has the board
+	began    time.Time
+	quit     chan struct{}
+	owned    sync.WaitGroup
+
+	mu    sync.Mutex
+	now   view.Live
+	at    time.Time // when SecondsLeft was told
+	board report.Board
+}
+
+// openLive serves the page of runs, so many, and says where it is; name is theirs.
+func (a *app) openLive(name string, runs int) (*liveRuns, error) {
+	d, err := view.Of(&study.Study{Name: name, Metric: study.Throughput}, view.Options{})
+	if err != nil {
+		return nil, err
+	}
+	l := &liveRuns{began: time.Now(), quit: make(chan struct{}), now: view.Live{Left: runs}}
+	d.Heading = name + ": nothing has ended yet"
+	d.Live = &view.Live{Left: runs}
+	l.server, err = live.Start(d, live.Options{Page: page.Write, Policy: page.Policy(true)})
+	if err != nil {
+		return nil, err
+	}
+	_, _ = fmt.Fprintf(a.stderr, "live page: %s\n", l.server.URL())
+	return l, nil
+}
+
+// follow has every second told, and what beat says at each if it is not nil, until close.
+func (l *liveRuns) follow(p *report.Progress, beat func() heartbeat.Beat) {
+	if l == nil {
+		return
+	}
+	l.progress = p
+	p.Board(l.board)
+	resumed := make(chan os.Signal, 1)
+	signal.Notify(resumed, syscall.SIGCONT)
+	l.owned.Go(func() {
+		defer signal.Stop(resumed)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-l.quit:
+				return
+			case <-resumed:
+				p.Resumed()
+			case <-tick.C:
+				if beat != nil {
+					l.beat(beat())
+				} else {
+					l.tell(func() {})
+				}
+			}
+		}
+	})
+}
+
+// mostRates is how many seconds of throughput the board has.
+const mostRates = 40
+
+// beat tells how far the run is that goes on.
+func (l *liveRuns) beat(b heartbeat.Beat) {
+	l.tell(func() {
+		if l.now.Running == nil {
+			return // it is late
+		}
+		r := *l.now.Running // readers have the one before
+		r.Phase, r.Iterations, r.Of, r.Rate, r.Loss = b.Phase, int(b.Iterations), int(b.Of), b.Rate, b.Loss
+		l.now.Running, l.board.Now = &r, b
+		if l.board.Runs == 0 && b.SecondsLeft != nil { // the one run
+			l.now.SecondsLeft, l.at = b.SecondsLeft, time.Now()
+		}
+		if b.Rate > 0 {
+			l.board.Rates = append(l.board.Rates[max(0, len(l.board.Rates)+1-mostRates):len(l.board.Rates):len(l.board.Rates)], b.Rate)
+		}
+	})
+}
+
+// tell tells readers and the terminal what change leaves.
+func (l *liveRuns) tell(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+	now := l.now
+	now.Seconds = time.Since(l.began).Seconds()
+	if now.SecondsLeft != nil {
+		left := max(0, *now.SecondsLeft-time.Since(l.at).Seconds())
+		now.SecondsLeft = &left
+		l.board.Left = time.Duration(left * float64(time.Second))
+	}
+	l.server.Tell(now)
+	l.progress.Board(l.board)
+}
+
+// show shows the runs of some folders as they are now.
+func (l *liveRuns) show(o view.Options, paths ...string) error {
+	s, err := study.Load(paths)
+	if err != nil {
+		return err
+	}
+	d, err := view.Of(s, o)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.board.Medians, l.board.Cells, l.board.CellsDone = medians(d)
+	l.mu.Unlock()
+	return l.server.Show(d)
+}
+
+// close says how the runs ended, and ends the page.
+func (l *liveRuns) close(ctx context.Context, err error) error {
+	if l == nil {
+		return nil
+	}
+	defer bounded(ctx)() // a slow reader has two seconds
+	close(l.quit)
+	l.owned.Wait()
+	l.mu.Lock()
+	now := l.now
+	l.mu.Unlock()
+	now.Seconds, now.Running = time.Since(l.began).Seconds(), nil
+	l.server.Tell(now)
+	how := "it has ended"
+	switch {
+	case errors.Is(err, monitor.ErrInterrupted) || ctx.Err() != nil:
+		how = "it was interrupted"
+	case err != nil:
+		how = "it ended with an error: " + err.Error()
+	}
+	return l.server.Close(how)
+}

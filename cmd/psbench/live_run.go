@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/folder"
+	"github.com/psbench/psbench/core/monitor"
+	"github.com/psbench/psbench/core/report"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/view"
+	"github.com/psbench/psbench/sdk"
+)
+
+// liveRun is what --live shows of one run.
+type liveRun struct {
+	*liveRuns
+	out string // the folder that the run leaves, "" without one
+}
+
+// liveRun serves the page of a run, if there is to be one.
+func (a *app) liveRun(exp *config.Experiment, opts option.Options) (*liveRun, error) {
+	if !opts.Live {
+		return nil, nil
+	}
+	name := "run"
+	if opts.Out != "" {
+		name = filepath.Base(opts.Out)
+	}
+	l, err := a.openLive(name, 1)
+	if err != nil {
+		return nil, err
+	}
+	l.now.Running = &view.Running{Cell: -1, Name: "trainer " + exp.Parts[sdk.KindTrainer].Key, Phase: "starting"}
+	return &liveRun{l, opts.Out}, nil
+}
+
+// follow shows how far the run is that p is told of.
+func (l *liveRun) follow(p *report.Progress) {
+	if l != nil {
+		l.liveRuns.follow(p, p.Beat)
+	}
+}
+
+// result shows the result on the page. Without --out it is in a folder for that alone.
+func (l *liveRun) result(r *result.Result) (err error) {
+	if l == nil {
+		return nil
+	}
+	dir := l.out
+	if dir == "" {
+		temp, err := os.MkdirTemp("", "psbench-live-")
+		if err != nil {
+			return fmt.Errorf("the live page cannot show the result: %w", err)
+		}
+		defer func() { _ = os.RemoveAll(temp) }()
+		dir = filepath.Join(temp, "run")
+		f, err := folder.Create(dir)
+		if err == nil {
+			err = f.Write(r)
+		}
+		if err != nil {
+			return fmt.Errorf("the live page cannot show the result: %w", err)
+		}
+	}
+	if err := l.show(view.Options{}, dir); err != nil {
+		return fmt.Errorf("the live page cannot show the result: %w", err)
+	}
+	return nil
+}
+
+// end ends the page; the run ended with err.
+func (l *liveRun) end(ctx context.Context, err error) error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	switch {
+	case err == nil:
+		l.now.Done, l.now.Left = 1, 0
+	case !errors.Is(err, monitor.ErrInterrupted):
+		l.now.Failed, l.now.Left = 1, 0
+	}
+	l.mu.Unlock()
+	return l.close(ctx, err)
+}

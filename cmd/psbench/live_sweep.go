@@ -1,0 +1,130 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/psbench/psbench/core/heartbeat"
+	"github.com/psbench/psbench/core/report"
+	"github.com/psbench/psbench/core/study"
+	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/core/sweep/conduct"
+	"github.com/psbench/psbench/core/sweep/journal"
+	"github.com/psbench/psbench/core/view"
+)
+
+// liveSweep is what --live shows of a sweep.
+type liveSweep struct {
+	*liveRuns
+	dir     string
+	options view.Options
+	again   int // the place of the A/A cell
+	shown   bool
+	err     error // the first that kept the page from growing
+}
+
+// liveSweep serves the page of a sweep, if there is to be one.
+func (a *app) liveSweep(dir string, p *sweep.Plan, progress *report.Progress, o sweepOptions) (*liveSweep, error) {
+	if !o.Live {
+		return nil, nil
+	}
+	runs, err := a.openLive(cmp.Or(p.Name, filepath.Base(dir)), p.Runs())
+	if err != nil {
+		return nil, err
+	}
+	runs.follow(progress, nil)
+	return &liveSweep{liveRuns: runs, dir: dir, options: view.Options{Metric: o.Answer.metric, Target: o.Answer.target}, again: len(p.Cells)}, nil
+}
+
+// heartbeat hears how far runs are, nil if nobody wants to know.
+func (l *liveSweep) heartbeat() func(heartbeat.Beat) {
+	if l == nil {
+		return nil
+	}
+	return l.beat
+}
+
+// end ends the page; the sweep ended with err.
+func (l *liveSweep) end(ctx context.Context, err error) error {
+	if l == nil {
+		return nil
+	}
+	if l.err != nil {
+		l.err = fmt.Errorf("the live page did not show all: %w", l.err)
+	}
+	return errors.Join(l.err, l.close(ctx, err))
+}
+
+// news takes up that a run has started or ended. The page grows between runs, where that takes no
+// time of theirs.
+func (l *liveSweep) news(n conduct.News) {
+	if l == nil {
+		return
+	}
+	if n.State != journal.Running || !l.shown {
+		l.shown = true
+		if err := l.show(l.options, l.dir); err != nil && l.err == nil {
+			l.err = err
+		}
+	}
+	l.tell(func() {
+		l.now.Done, l.now.Failed = n.Counts[journal.Done], n.Counts[journal.Failed]
+		l.now.Left = n.Total - l.now.Done - l.now.Failed
+		l.now.SecondsLeft, l.now.Running = nil, nil
+		if left := n.Left.Seconds(); left > 0 || l.now.Left == 0 {
+			l.now.SecondsLeft, l.at = &left, time.Now()
+		}
+		if n.State == journal.Running {
+			l.now.Running = &view.Running{Cell: n.Turn.Cell, Name: runName(n.Cell, n.Turn), Round: n.Round, Phase: "starting"}
+			if n.Again {
+				l.now.Running.Cell = l.again
+			}
+		}
+		l.board.Runs, l.board.RunsDone, l.board.Failed, l.board.Left = n.Total, l.now.Done, l.now.Failed, n.Left
+		l.board.Now.Phase = ""
+	})
+}
+
+// medians are those of a document by its metric, the best first, and how many cells have runs of
+// their own, and have had all.
+func medians(d *view.Document) (list []report.Median, cells, done int) {
+	unit, higher := "", false
+	for _, m := range d.Metrics {
+		if m.Name == d.Metric {
+			unit, higher = m.Unit, m.Better == string(study.Higher)
+		}
+	}
+	estimates := d.Judged[d.Metric].Estimates
+	for i, c := range d.Cells {
+		switch c.State {
+		case view.Skipped, view.Same:
+			continue
+		case view.Done, view.Failed:
+			done++
+		}
+		cells++
+		if i < len(estimates) && estimates[i] != nil && estimates[i].Median != nil {
+			m := report.Median{Cell: c.Name, Value: *estimates[i].Median, Unit: unit, Runs: estimates[i].N}
+			if c.Again {
+				m.Cell += " again"
+			}
+			list = append(list, m)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b report.Median) int {
+		switch {
+		case a.Value == b.Value:
+			return 0
+		case (a.Value > b.Value) == higher:
+			return -1
+		default:
+			return 1
+		}
+	})
+	return list, cells, done
+}
