@@ -162,6 +162,16 @@ func TestFewestRuns(t *testing.T) {
 			t.Errorf("%+v: %d runs", c, got)
 		}
 	}
+	// What is said beside a cell is no more than what a plan asks for: a baseline that runs twice as often has
+	// the others need fewer.
+	pair := func(old, new int) []Pair {
+		return slices.Repeat([]Pair{{ten(100)[:old], ten(200)[:new]}}, 3)
+	}
+	for _, c := range []struct{ old, new, want int }{{6, 3, FewestRuns(3, true)}, {3, 3, FewestRuns(3, false)}} {
+		if got := Compare(pair(c.old, c.new), true, Floor{Change: 0.01})[0].Needed; got != c.want {
+			t.Errorf("%+v: %d runs", c, got)
+		}
+	}
 	if p := SmallestP(10, 10); math.Abs(p/1.0825e-5-1) > 1e-4 {
 		t.Errorf("the smallest p of ten against ten is %v", p)
 	}
@@ -175,7 +185,7 @@ func TestNeeded(t *testing.T) {
 	random := seeded(8)
 	pairs := slices.Repeat([]Pair{{ten(100), ten(100)}}, 20)
 	for _, c := range []struct{ delta, floor float64 }{{0.012, 0.001}, {0.02, 0.001}, {0.05, 0.001}, {0.01, 0.011}, {0.02, 0.011}} {
-		n := runsFor(c.delta, 0.01, len(pairs), Floor{c.floor, 10})
+		n := runsFor(c.delta, 0.01, len(pairs), Floor{c.floor, 10}, false)
 		floor := Floor{c.floor * math.Sqrt(10/float64(n)), n}
 		share := shareOf(200, func() bool {
 			pairs[0] = Pair{normal(random, n), around(random, n, 100*(1+c.delta), 0.01)}

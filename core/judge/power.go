@@ -49,7 +49,7 @@ func RunsFor(change float64, same []float64, comparisons int, floor Floor) int {
 	if floor.Runs == 0 && change <= floor.Change {
 		return 0
 	}
-	return runsFor(change, Pair{Old: same}.noise(), max(1, comparisons), floor)
+	return runsFor(change, Pair{Old: same}.noise(), max(1, comparisons), floor, false)
 }
 
 // needed is how many runs on each side would prove a change as large as this one, if it is there.
@@ -62,13 +62,18 @@ func (p Pair) needed(c Change, comparisons int, floor Floor) int {
 		return MostNeeded + 1
 	}
 	have := min(len(p.Old), len(p.New))
-	return max(runsFor(delta, p.noise(), comparisons, floor), have+1)
+	return max(runsFor(delta, p.noise(), comparisons, floor, Again(len(p.Old), len(p.New))), have+1)
 }
+
+// Again says whether so many old runs are those of a baseline that runs twice as often as others, whichever
+// side it stands on.
+func Again(old, new int) bool { return max(old, new) >= 2*min(old, new) }
 
 // runsFor is how many runs on each side prove a change delta with power. For the test that is the sample
 // size of normal noise with Guenther's correction for few runs, divided by the efficiency of Mann and
-// Whitney's, 3/pi; the floor falls with the root of the runs, and the change must be above it as surely.
-func runsFor(delta, noise float64, comparisons int, floor Floor) int {
+// Whitney's, 3/pi; the floor falls with the root of the runs, and the change must be above it as surely. Where one side runs
+// again, fewer can prove something.
+func runsFor(delta, noise float64, comparisons int, floor Floor, again bool) int {
 	test := z(1 - Alpha/float64(comparisons)/2)
 	sigmas := (test + z(power)) * noise / delta
 	runs := math.Pi / 3 * (2*sigmas*sigmas + test*test/4)
@@ -76,7 +81,7 @@ func runsFor(delta, noise float64, comparisons int, floor Floor) int {
 		ratio := floor.Change / delta * (1 + z(power)/z(1-Alpha/2))
 		runs = max(runs, float64(floor.Runs)*ratio*ratio)
 	}
-	return max(int(min(math.Ceil(runs), MostNeeded+1)), FewestRuns(comparisons, false))
+	return max(int(min(math.Ceil(runs), MostNeeded+1)), FewestRuns(comparisons, again))
 }
 
 // noise is the standard deviation of the runs of a side relative to their median, as that of normal noise

@@ -56,7 +56,9 @@ func Differences(old, to *Result) []Difference {
 	d := found(old.Environment.Differences(to.Environment))
 	d.add("transport", old.Transport, to.Transport)
 	d.plugins(old.Plugins, to.Plugins)
-	d.reported(old.Processes, to.Processes)
+	if old.Processes != nil && to.Processes != nil { // else one ended before it had any
+		d = append(d, FactDifferences(Facts(old.Processes), Facts(to.Processes))...)
+	}
 	if a, b := old.Data, to.Data; a.Samples > 0 && b.Samples > 0 {
 		d.add("samples of the data", strconv.Itoa(a.Samples), strconv.Itoa(b.Samples))
 		d.add("held-out samples", strconv.Itoa(a.HeldOut), strconv.Itoa(b.HeldOut))
@@ -158,28 +160,29 @@ func (d *found) plugins(old, to []Plugin) {
 	}
 }
 
-// reported adds what parts said of themselves, as the version of a library, without what BLAS says.
-func (d *found) reported(old, to []Process) {
-	if old == nil || to == nil { // a run that ended before it had any
-		return
-	}
-	facts := func(processes []Process) map[string]string {
-		values := map[string][]string{}
-		for _, p := range processes {
-			for key, value := range p.Facts {
-				if !strings.HasPrefix(key, "blas") {
-					values[key] = append(values[key], value)
-				}
+// Facts are what parts said of themselves, as the version of a library, without what BLAS says.
+func Facts(processes []Process) map[string]string {
+	values := map[string][]string{}
+	for _, p := range processes {
+		for key, value := range p.Facts {
+			if !strings.HasPrefix(key, "blas") {
+				values[key] = append(values[key], value)
 			}
 		}
-		all := map[string]string{}
-		for key := range values {
-			slices.Sort(values[key])
-			all[key] = strings.Join(slices.Compact(values[key]), ", ")
-		}
-		return all
 	}
-	d.maps("reported", facts(old), facts(to))
+	all := map[string]string{}
+	for key := range values {
+		slices.Sort(values[key])
+		all[key] = strings.Join(slices.Compact(values[key]), ", ")
+	}
+	return all
+}
+
+// FactDifferences are those of what the parts of two runs said of themselves.
+func FactDifferences(old, to map[string]string) []Difference {
+	var d found
+	d.maps("reported", old, to)
+	return d
 }
 
 // noise adds how much busier the machine was during one of the measured passes.

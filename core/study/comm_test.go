@@ -61,6 +61,9 @@ func TestComm(t *testing.T) {
 	if m, err := s.MetricOr(""); err != nil || m.Name != CommTime {
 		t.Errorf("they are compared by %v, %v", m, err)
 	}
+	if m, err := MetricFor("", s, s); err != nil || m.Name != CommTime {
+		t.Errorf("two of them are compared by %v, %v", m, err)
+	}
 	run := measured(1, nil, []int64{1})
 	run.Schema = result.Schema
 	if _, err := Load(slices.Concat(paths, []string{wrote(t, run)})); err == nil || !strings.Contains(err.Error(), "have nothing in common") {

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -189,15 +188,16 @@ func (s *sides) texts() []string {
 
 // fewRuns warns where so few runs prove nothing in so many comparisons.
 func (c *Comparison) fewRuns(pairs []judge.Pair) {
-	unprovable := 0
+	unprovable, again := 0, true
 	for _, p := range pairs {
 		if !judge.Provable(len(p.Old), len(p.New), len(pairs)) {
 			unprovable++
+			again = again && judge.Again(len(p.Old), len(p.New))
 		}
 	}
 	if unprovable > 0 {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("too few runs to prove anything in %d of %s: %d on each side are the least for so many comparisons",
-			unprovable, screen.Count(len(pairs), "cell"), judge.FewestRuns(len(pairs), false)))
+			unprovable, screen.Count(len(pairs), "cell"), judge.FewestRuns(len(pairs), again)))
 	}
 }
 
@@ -253,18 +253,22 @@ func (c *Comparison) Fails(share float64) (proven, open []string) {
 	return proven, open
 }
 
-// MetricFor is the metric by which studies are compared: the one that is named, or that of their sweeps.
+// MetricFor is the metric by which studies are compared: the one that is named, or that of their sweeps; of psbench
+// comm that is the time.
 func MetricFor(name string, studies ...*Study) (Metric, error) {
 	if name != "" {
 		return MetricOf(name)
 	}
-	by := &Study{Metric: Throughput}
+	var by Metric
 	for i, s := range studies {
-		metric := cmp.Or(s.Metric, Throughput)
-		if i > 0 && metric != by.Metric {
-			return Metric{}, fmt.Errorf("%s is compared by %s, but %s by %s: name one with --metric", by.Name, by.Metric, s.Name, metric)
+		metric, err := s.MetricOr("")
+		if err != nil {
+			return by, err
 		}
-		by = &Study{Name: s.Name, Metric: metric}
+		if i > 0 && metric != by {
+			return Metric{}, fmt.Errorf("%s is compared by %s, but %s by %s: name one with --metric", studies[0].Name, by.Name, s.Name, metric.Name)
+		}
+		by = metric
 	}
-	return MetricOf(by.Metric)
+	return by, nil
 }

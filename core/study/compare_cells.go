@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/psbench/psbench/core/result"
 )
 
 // measured are the cells that have runs of their own.
@@ -115,9 +117,11 @@ func (d *differences) add(old, fresh *Cell) {
 	}
 	for i := range max(len(old.Runs), len(fresh.Runs)) {
 		d.of++
-		for _, e := range old.Runs[i%len(old.Runs)].Differences(fresh.Runs[i%len(fresh.Runs)]) {
+		a, b := old.Runs[i%len(old.Runs)], fresh.Runs[i%len(fresh.Runs)]
+		for _, e := range append(a.Differences(b), result.FactDifferences(a.Facts, b.Facts)...) {
 			text := fmt.Sprintf("%s: %s → %s", e.Name, e.Old, e.New)
 			switch {
+			case d.along && (e.Old == "none" || e.New == "none"): // of a part that one of the cells does not have
 			case !Passing(e.Name):
 				if d.runs[text]++; d.runs[text] == 1 {
 					d.order = append(d.order, text)

@@ -133,6 +133,7 @@ func TestAlong(t *testing.T) {
 		cellOf("server=a ntrainer=1", sixFrom(100)...), cellOf("server=a ntrainer=2", sixFrom(200)...),
 		cellOf("server=b ntrainer=1", sixFrom(120)...), cellOf("server=b ntrainer=2", sixFrom(200)...), cellOf("server=c ntrainer=2"))
 	s.Again = cellOf("", sixFrom(100)...)
+	s.Cells[0].Runs[0].Facts = map[string]string{"engine": "of a part that the other does not have"}
 	c, err := s.Along("server", throughput(t))
 	if err != nil {
 		t.Fatal(err)
@@ -220,13 +221,15 @@ func TestCompareNamesEnvironments(t *testing.T) {
 		if i > 3 {
 			r.Environment.Cores = 4
 		}
+		old.Cells[0].Runs[i].Facts, r.Facts = map[string]string{"torch": "2.4", "same": "yes"}, map[string]string{"torch": "2.5", "same": "yes"}
 	}
 	old.Warnings, fresh.Warnings = []string{"the same"}, []string{"the same"}
 	c, err := Compare(old, fresh, throughput(t), fivePercent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"kernel: unknown → 6.2", "cores: 2 → 4 (in 2 of 6 pairs of runs)"}, c.Differences); d != "" {
+	want := []string{"kernel: unknown → 6.2", `reported torch: "2.4" → "2.5"`, "cores: 2 → 4 (in 2 of 6 pairs of runs)"}
+	if d := cmp.Diff(want, c.Differences); d != "" {
 		t.Error(d)
 	}
 	if n := strings.Count(strings.Join(c.Warnings, "\n"), "the same"); n != 1 {

@@ -173,7 +173,7 @@ func (o *contest) undecided(by string, open []rival) string {
 func (o *contest) toTell(r rival, open int) string {
 	best, other := len(o.runs(o.best)), len(o.runs(r.cell))
 	have := min(best, other)
-	if few := judge.FewestRuns(open, false); have < few && !judge.Provable(other, best, open) {
+	if few := judge.FewestRuns(open, judge.Again(other, best)); have < few && !judge.Provable(other, best, open) {
 		return fmt.Sprintf("%s and %d are too few to prove anything in %s, which takes %d of each", screen.Count(best, "run"), other, screen.Count(open, "comparison"), few)
 	}
 	switch needed := r.change.Needed; {

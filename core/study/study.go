@@ -79,6 +79,8 @@ type Run struct {
 	Checks *result.Checks
 	// Plugins are the programs that ran.
 	Plugins []result.Plugin
+	// Facts are what its parts reported.
+	Facts map[string]string
 }
 
 // Differences are those of what two runs ran in, and of the programs.

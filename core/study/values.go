@@ -14,7 +14,7 @@ func runOf(folder string, r *result.Result) *Run {
 	iterations := breakdown.Iterations(r)
 	run := &Run{
 		Folder: folder, Started: r.Started, Seed: seedOf(r),
-		Values: map[string]float64{}, Environment: r.Environment, Plugins: r.Plugins, Warnings: r.Warnings,
+		Values: map[string]float64{}, Environment: r.Environment, Plugins: r.Plugins, Facts: result.Facts(r.Processes), Warnings: r.Warnings,
 	}
 	for _, set := range iterations {
 		run.Iterations += len(set)

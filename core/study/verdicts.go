@@ -101,7 +101,7 @@ func (y yardstick) compare(pairs []judge.Pair) []judge.Change {
 	changes := judge.Compare(pairs, y.metric.Better == Higher, y.floor)
 	for i := range changes {
 		if y.none != nil {
-			changes[i].Verdict, changes[i].Needed = judge.CannotTell, max(changes[i].Needed, judge.FewestRuns(len(pairs), true))
+			changes[i].Verdict, changes[i].Needed = judge.CannotTell, max(changes[i].Needed, judge.FewestRuns(len(pairs), judge.Again(len(pairs[i].Old), len(pairs[i].New))))
 		}
 	}
 	return changes
