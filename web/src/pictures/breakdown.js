@@ -1,12 +1,12 @@
 // What an iteration consists of, as it was stamped: a bar per cell.
 
 import { s } from '../dom.js';
-import { duration, share } from '../format.js';
-import { chosenOr, detailOf, sentences, tidy } from './cells.js';
+import { duration, number, share } from '../format.js';
+import { chosenOr, detailOf, namedBy, sentences, shortOf, tidy } from './cells.js';
 import { colourOf, markerOf, outline } from './colour.js';
 import { picture } from './picture.js';
-import { linear, shortened, ticks } from './scale.js';
-import { below, drawing, letters, line, text, wide } from './svg.js';
+import { linear, ticks } from './scale.js';
+import { below, drawing, line, ruler, text } from './svg.js';
 
 const most = 40;
 
@@ -29,15 +29,16 @@ export function collect(doc, state, own) {
   const by = own.by === 'buckets' && buckets ? 'buckets' : 'parts';
   const bars = cells.flatMap((cell) => {
     const d = detailOf(doc, cell);
-    const bar = { cell, name: doc.cells[cell].name };
+    const bar = { cell, name: doc.cells[cell].name, short: shortOf(doc, cell) };
     if (by === 'parts') return [stacked(bar, d.parts.map((p) => [p.name, p.mean_ms]))];
-    return d.buckets.map((b) => stacked({ ...bar, name: `${bar.name}, bucket ${b.index}`, bucket: b.index }, bucketParts.map(([part, key]) => [part, b[key]]).filter(([, ms]) => ms > 0)));
+    return d.buckets.map((b) => stacked({ ...bar, name: `${bar.name}, bucket ${b.index}`, short: `${bar.short}, bucket ${b.index}`, bucket: b.index }, bucketParts.map(([part, key]) => [part, b[key]]).filter(([, ms]) => ms > 0)));
   });
   const parts = [...new Set(bars.flatMap((b) => b.parts.map((p) => p.name)))];
   return {
     by,
     buckets,
     unit: 'ms',
+    named: namedBy(doc),
     parts,
     bars,
     note: sentences(
@@ -59,32 +60,36 @@ function stacked(bar, parts) {
   return { ...bar, parts: out, total: at };
 }
 
+const headOf = (data) => (data.named ? 22 : 4);
 const rowOf = (width) => (width < 560 ? 48 : 32);
 
 function paint(stage, data, { width, height, doc }) {
   const svg = drawing(stage, width, height);
   const small = width < 560;
   const row = rowOf(width);
-  const left = small ? 8 : Math.min(300, Math.round(width * 0.34), Math.max(90, ...data.bars.map((b) => [...b.name].length * 6.6 + 34)));
+  const { wide, fit } = ruler(svg);
+  const left = small ? 8 : Math.min(380, Math.round(width * 0.4), Math.max(90, ...[data.named, ...data.bars.map((b) => b.short)].map((name) => wide(name) + 36)));
   const right = width - 76;
-  const top = 4;
+  const top = headOf(data);
+  if (data.named) svg.append(text('picture-label', 20, 14, fit(data.named, (small ? width : left) - 26)));
   const bottom = top + row * data.bars.length;
   const longest = Math.max(1e-9, ...data.bars.map((b) => b.total));
   const scale = linear([0, longest], [left, right]);
-  below(svg, scale, ticks(0, longest, Math.max(3, Math.floor((right - left) / 90))), tidy, { top, bottom, left, right: width - 4, label: 'ms per iteration' });
+  const [unit, per] = longest >= 2 ? ['ms', 1] : ['µs', 0.001];
+  below(svg, scale, ticks(0, longest / per, Math.max(3, Math.floor((right - left) / 90))).map((v) => v * per), (v) => tidy(v / per), { top, bottom, left, right: width - 4, label: `${unit} per iteration` });
   const marks = [];
   data.bars.forEach((bar, i) => {
     const y = top + row * i;
     const nameAt = small ? y + 14 : y + row / 2 + 4;
     svg.append(s('path', { d: outline(markerOf(doc, bar.cell), 4.5), transform: `translate(8 ${nameAt - 4})`, style: { fill: colourOf(doc, bar.cell) } }));
-    svg.append(text('picture-name', 20, nameAt, shortened(bar.name, letters((small ? width : left) - 26))));
+    svg.append(text('picture-name', 20, nameAt, fit(bar.short, (small ? width : left) - 28)));
     const [barTop, barHeight] = small ? [y + 20, 22] : [y + 4, row - 8];
     for (const p of bar.parts) {
       const x = scale(p.from);
       const w = scale(p.from + p.ms) - x;
       if (w < 0.05) continue;
       svg.append(s('rect', { class: 'picture-field', x, y: barTop, width: w, height: barHeight, style: { fill: fillOf(p.name) } }));
-      const value = p.ms >= 100 ? p.ms.toFixed(0) : p.ms.toPrecision(3);
+      const value = number(p.ms / per, 3);
       const named = `${p.name} ${value}`;
       const fits = [named, value].find((t) => wide(t) + 8 < w);
       if (fits) svg.append(text('picture-value', x + w / 2, barTop + barHeight / 2 + 4, fits, 'middle'));
@@ -115,6 +120,6 @@ export const { name, title, about, shows, reserves, draw } = picture({
     head: [data.by === 'parts' ? 'cell' : 'cell, bucket', ...data.parts.map((p) => `${p}, ms`), 'in all, ms'],
     rows: data.bars.map((b) => [b.name, ...data.parts.map((p) => b.parts.find((part) => part.name === p)?.ms.toPrecision(4) ?? '–'), b.total.toPrecision(4)]),
   }),
-  height: (data, width) => rowOf(width) * data.bars.length + 50,
+  height: (data, width) => rowOf(width) * data.bars.length + headOf(data) + 44,
   paint,
 });

@@ -90,5 +90,29 @@ export function oneOf(doc, state, own, has) {
   return { cell: wanted.find((i) => able.includes(i)) ?? able[0] ?? -1, options: able.map((i) => ({ value: String(i), label: doc.cells[i].name })) };
 }
 
+// Axes that have one value tell nothing.
+const telling = (doc, but) => doc.axes.map((_, i) => i).filter((i) => i !== but && doc.axes[i].values.length > 1);
+
+/**
+ * shortOf is a cell in few letters: its values on the axes that differ, but for one of them. Where that is a
+ * single axis its name is there too; else namedBy says what the values are of.
+ */
+export function shortOf(doc, cell, but = -1) {
+  const c = doc.cells[cell];
+  const axes = telling(doc, but);
+  if (axes.length === 0) return but < 0 ? c.name : '';
+  const short = axes.length === 1 ? `${doc.axes[axes[0]].name}=${c.values[axes[0]]}` : axes.map((i) => c.values[i]).join(' · ');
+  return c.again ? `${short}, again` : short;
+}
+
+/** namedBy says what the values in short names are of; empty where they say it. */
+export function namedBy(doc, but = -1) {
+  const axes = telling(doc, but);
+  return axes.length > 1 ? axes.map((i) => doc.axes[i].name).join(' · ') : '';
+}
+
+/** sampled is what was left out, as a sentence. */
+export const sampled = (doc) => doc.sampling && doc.sampling[0].toUpperCase() + doc.sampling.slice(1).replace(/\.?$/, '.');
+
 /** sentences joins what is not empty. */
 export const sentences = (...list) => list.filter(Boolean).join(' ');

@@ -16,13 +16,19 @@ const measures = {
 
 // What differs between rows is what a line is called by.
 const parts = ['operation', 'server', 'hook', 'transport', 'trainers', 'servers', 'mode', 'place', 'sparse'];
-const worded = { trainers: (v) => `${v} trainers`, servers: (v) => `${v} servers`, sparse: (v) => (v ? 'sparse' : 'dense') };
+const worded = { trainers: (v) => count(v, 'trainer'), servers: (v) => count(v, 'server'), sparse: (v) => (v ? 'sparse' : 'dense') };
+
+// telling are as few parts as tell all lines apart.
+function telling(rows) {
+  const told = (some) => new Set(rows.map((r) => JSON.stringify(some.map((p) => r[p])))).size;
+  return parts.reduce((some, p) => (p === 'operation' || told([...some, p]) > told(some) ? [...some, p] : some), []);
+}
 
 /** collect is a line for each operation as it was measured, over sizes, with its limit. */
 export function collect(doc, state, own) {
   const rows = doc.comm?.rows ?? [];
   if (rows.length === 0) return null;
-  const differ = parts.filter((p) => p === 'operation' || new Set(rows.map((r) => r[p])).size > 1);
+  const differ = telling(rows);
   const by = new Map();
   for (const r of rows) {
     const key = JSON.stringify(parts.map((p) => r[p]));

@@ -8,7 +8,7 @@ const of = (doc, own = {}) => collect(doc, stateOf(doc), own);
 test('lines are named by what differs, and have the rows by size', () => {
   const doc = comm([1048576, 4096]);
   const data = of(doc);
-  assert.deepEqual(data.lines.map((l) => l.name), ['pushpull average shm', 'pushpull average tcp', 'allreduce shm']);
+  assert.deepEqual(data.lines.map((l) => l.name), ['pushpull shm', 'pushpull tcp', 'allreduce shm']);
   assert.deepEqual(data.lines[1].latency.bytes, [4096, 1048576]);
   const row = doc.comm.rows.find((r) => r.transport === 'tcp' && r.bytes === 4096);
   assert.equal(data.lines[1].latency.values[0], row.p50_us);

@@ -2,11 +2,14 @@
 
 import { s } from '../dom.js';
 import { percent, quantity, share, there } from '../format.js';
-import { axisLabel, estimateOf, changeOf, kept, metricOf, sentences, tickOf, valuesOf, whyNot, words } from './cells.js';
+import { axisLabel, changeOf, estimateOf, kept, metricOf, namedBy, sentences, shortOf, tickOf, valuesOf, whyNot, words } from './cells.js';
 import { colourOf, markerOf, outline } from './colour.js';
 import { picture } from './picture.js';
-import { extent, linear, padded, shortened, ticks } from './scale.js';
-import { below, drawing, letters, line, text } from './svg.js';
+import { extent, linear, logTicks, padded, paddedLog, ticks } from './scale.js';
+import { below, drawing, line, ruler, text } from './svg.js';
+
+// Values so many times apart are drawn on a scale of logarithms.
+const far = 20;
 
 /** collect is the rows of the picture. */
 export function collect(doc, state) {
@@ -21,6 +24,7 @@ export function collect(doc, state) {
     return {
       cell,
       name: c.name,
+      short: shortOf(doc, cell),
       runs,
       n: e?.n ?? runs.length,
       median: e?.median ?? null,
@@ -28,18 +32,22 @@ export function collect(doc, state) {
       high: e?.high ?? null,
       change: change?.change ?? null,
       verdict: change?.verdict ?? '',
+      same: c.same >= 0 ? (doc.cells[c.same]?.name ?? '') : '',
       state: c.state,
       failed: c.failed.length,
       why: runs.length > 0 ? '' : c.same >= 0 ? `the same as ${doc.cells[c.same]?.name}` : whyNot(c),
     };
   });
   if (!rows.some((r) => r.runs.length > 0)) return null;
+  const range = extent(rows.flatMap((r) => r.runs.map((run) => run.value)));
   const base = doc.cells[state.baseline] ? estimateOf(doc, metric.name, state.baseline) : null;
   const floor = judged?.floor ?? null;
   return {
     metric,
     baseline: base ? { cell: state.baseline, name: doc.cells[state.baseline].name, median: base.median } : null,
     floor,
+    log: range[0] > 0 && range[1] / range[0] >= far,
+    by: namedBy(doc),
     rows,
     note: sentences(
       'A dot is a run, the upright line their median, the bar its interval of 95 % confidence; without a bar there are too few runs for one.',
@@ -49,6 +57,7 @@ export function collect(doc, state) {
   };
 }
 
+const headOf = (data) => (data.by ? 24 : 6);
 const dense = (data) => data.rows.length > 40;
 const rowOf = (data, width) => (width < 560 ? 42 : dense(data) ? 20 : 28);
 
@@ -56,14 +65,19 @@ function paint(stage, data, { width, height, doc }) {
   const svg = drawing(stage, width, height);
   const small = width < 560;
   const row = rowOf(data, width);
-  const left = small ? 8 : Math.min(300, Math.round(width * 0.34), Math.max(90, ...data.rows.map((r) => [...r.name].length * 6.6 + 34)));
+  const { wide, fit } = ruler(svg);
+  const left = small ? 8 : Math.min(380, Math.round(width * 0.4), Math.max(90, ...[data.by, ...data.rows.map((r) => r.short)].map((name) => wide(name, true) + 36)));
   const right = width - 12;
-  const top = 8;
+  const top = headOf(data);
+  if (data.by) svg.append(text('picture-label', 20, 14, fit(data.by, (small ? width : left) - 26)));
   const bottom = top + row * data.rows.length;
   const all = data.rows.flatMap((r) => [r.low, r.high, r.median, ...r.runs.map((run) => run.value)]);
-  const scale = linear(padded(extent([...all, data.baseline?.median]), 0.04), [left + 6, right - 6]);
-  const [from, to] = [scale.invert(left), scale.invert(right)];
-  below(svg, scale, ticks(from, to, Math.max(4, Math.floor((right - left) / 100))), tickOf(data.metric.unit), { top, bottom, left, right, label: axisLabel(data.metric, true) });
+  const domain = extent(data.log ? all.filter((v) => v > 0) : [...all, data.baseline?.median]);
+  const plain = data.log ? linear(paddedLog(domain, 0.03).map(Math.log), [left, right]) : linear(padded(domain, 0.05), [left, right]);
+  const scale = data.log ? (v) => plain(Math.log(Math.max(v, domain[0] / 10))) : plain;
+  const [from, to] = [left, right].map((p) => (data.log ? Math.exp(plain.invert(p)) : plain.invert(p)));
+  const count = Math.max(4, Math.floor((right - left) / 100));
+  below(svg, scale, data.log ? logTicks(from, to, 10, count) : ticks(from, to, count), tickOf(data.metric.unit), { top, bottom, left, right, label: axisLabel(data.metric, true) });
   if (data.baseline) {
     const x = scale(data.baseline.median);
     if (there(data.floor)) {
@@ -81,9 +95,10 @@ function paint(stage, data, { width, height, doc }) {
     const nameAt = small ? top + row * i + 12 : middle + 4;
     if (i > 0) svg.append(line('picture-row', 0, top + row * i, width, top + row * i));
     svg.append(s('path', { d: outline(shape, 4.5), transform: `translate(8 ${nameAt - 4})`, style: { fill: colour } }));
-    svg.append(text(r.cell === data.baseline?.cell ? 'picture-name picture-strong' : 'picture-name', 20, nameAt, shortened(r.name, letters((small ? width : left) - 26))));
+    const strong = r.cell === data.baseline?.cell;
+    svg.append(text(strong ? 'picture-name picture-strong' : 'picture-name', 20, nameAt, fit(r.short, (small ? width : left) - 28, strong)));
     if (r.why) {
-      svg.append(text('picture-why', left + 8, middle + 4, shortened(r.why, letters(right - left - 16))));
+      svg.append(text('picture-why', left + 8, middle + 4, fit(r.why, right - left - 16)));
       marks.push({ x: left, y: middle - 10, w: right - left, h: 20, text: [r.name, r.why] });
       return;
     }
@@ -91,7 +106,7 @@ function paint(stage, data, { width, height, doc }) {
       const [a, b] = [scale(r.low), scale(r.high)];
       svg.append(s('rect', { x: a, y: middle - 3, width: Math.max(1, b - a), height: 6, rx: 3, style: { fill: colour, opacity: '0.35' } }));
     }
-    const about = { text: [r.name, `median ${quantity(r.median, data.metric.unit)} of ${r.n}`, there(r.low) && `95 %: ${quantity(r.low, data.metric.unit)} to ${quantity(r.high, data.metric.unit)}`, there(r.change) && `${percent(r.change)}: ${r.verdict}`].filter(Boolean) };
+    const about = { text: [r.name, `median ${quantity(r.median, data.metric.unit)} of ${r.n}`, there(r.low) && `95 %: ${quantity(r.low, data.metric.unit)} to ${quantity(r.high, data.metric.unit)}`, there(r.change) && `${percent(r.change)}: ${r.verdict}`, r.same && `has the runs of ${r.same}`].filter(Boolean) };
     if (there(r.median)) {
       const x = scale(r.median);
       svg.append(s('line', { x1: x, x2: x, y1: middle - 9, y2: middle + 9, style: { stroke: colour, 'stroke-width': '2.5' } }));
@@ -104,6 +119,7 @@ function paint(stage, data, { width, height, doc }) {
       svg.append(s('path', { d: outline(shape, 3.6), transform: `translate(${x.toFixed(1)} ${y})`, class: 'picture-dot', style: { fill: colour } }));
       marks.push({ x, y, text: [r.name, `round ${run.round}: ${quantity(run.value, data.metric.unit)}`, run.folder] });
     });
+    if (r.same) svg.append(text('picture-why', right, middle - 3, 'runs of another cell', 'end'));
     if (r.failed > 0) svg.append(text('picture-why', right, middle - 3, `${r.failed} failed`, 'end'));
   });
   return { marks };
@@ -119,6 +135,6 @@ export const { name, title, about, shows, reserves, draw } = picture({
     head: ['cell', 'runs', 'median', '95 % interval', 'change', 'verdict', 'values'],
     rows: data.rows.map((r) => [r.name, String(r.n), quantity(r.median, data.metric.unit), there(r.low) ? `${quantity(r.low, data.metric.unit)} to ${quantity(r.high, data.metric.unit)}` : '–', percent(r.change), r.why || r.verdict || '–', r.runs.map((run) => quantity(run.value, data.metric.unit)).join(', ')]),
   }),
-  height: (data, width) => rowOf(data, width) * data.rows.length + 56,
+  height: (data, width) => rowOf(data, width) * data.rows.length + headOf(data) + 42,
   paint,
 });

@@ -49,3 +49,21 @@ test('values that are no numbers are left out', () => {
   doc.runs[2].values.throughput = NaN;
   assert.equal(dots.collect(doc, stateOf(doc)).rows[0].runs.length, 1);
 });
+
+test('values far apart are on a scale of logarithms, unless one is not above 0', () => {
+  const of = (...speeds) => {
+    const doc = study({ axes: { n: speeds.map((_, i) => String(i)) }, speed: ([n]) => speeds[n] });
+    return dots.collect(doc, stateOf(doc)).log;
+  };
+  assert.equal(of(10, 100000), true);
+  assert.equal(of(10, 20), false);
+  assert.equal(of(0, 1000), false);
+});
+
+test('a cell that has the runs of another one says so', () => {
+  const doc = study({ axes: { hook: ['rpc', 'noop'] } });
+  Object.assign(doc.cells[1], { same: 0, runs: [] });
+  const row = dots.collect(doc, stateOf(doc)).rows[1];
+  assert.equal(row.same, 'hook=rpc');
+  assert.equal(row.runs.length, 6);
+});

@@ -4,8 +4,8 @@ import { s } from '../dom.js';
 import { percent, quantity, there } from '../format.js';
 import { axisLabel, changeOf, estimateOf, metricOf, sentences, whyNot, words } from './cells.js';
 import { picture } from './picture.js';
-import { extent, shortened } from './scale.js';
-import { drawing, letters, text, wide } from './svg.js';
+import { extent } from './scale.js';
+import { drawing, ruler, text } from './svg.js';
 
 /**
  * shade is a colour of the scale: of a change towards better (1) or worse (-1), of a value from the least (0)
@@ -81,25 +81,26 @@ export const changed = (f) => (f.baseline ? 'baseline' : there(f.change) ? `${f.
 function paint(stage, data, { width, height }) {
   const svg = drawing(stage, width, height);
   const row = rowOf(width);
-  const left = Math.min(width * 0.3, Math.max(wide(data.y.name), ...data.y.values.map(wide)) + 14);
+  const { wide, fit } = ruler(svg);
+  const left = Math.min(width * 0.3, Math.max(...[`${data.y.name} ↓`, ...data.y.values].map((v) => wide(v))) + 16);
   const w = Math.min(240, (width - left - 2) / data.x.values.length);
   const top = 40;
-  svg.append(text('picture-label', left, 14, shortened(`${data.x.name} →`, letters(width - left))));
-  svg.append(text('picture-label', 2, 32, shortened(`${data.y.name} ↓`, letters(left - 4))));
+  svg.append(text('picture-label', left, 14, fit(`${data.x.name} →`, width - left)));
+  svg.append(text('picture-label', 2, 32, fit(`${data.y.name} ↓`, left - 4)));
   // Names that would overlap are left out.
   const every = Math.max(1, Math.ceil(22 / w));
   data.x.values.forEach((v, i) => {
-    if (i % every === 0) svg.append(text('picture-name', left + w * (i + 0.5), 32, shortened(v, letters(w * every - 4)), 'middle'));
+    if (i % every === 0) svg.append(text('picture-name', left + w * (i + 0.5), 32, fit(v, w * every - 4), 'middle'));
   });
-  data.y.values.forEach((v, i) => svg.append(text('picture-name', left - 8, top + row * (i + 0.5) + 4, shortened(v, letters(left - 10)), 'end')));
+  data.y.values.forEach((v, i) => svg.append(text('picture-name', left - 8, top + row * (i + 0.5) + 4, fit(v, left - 10), 'end')));
   const marks = [];
   for (const f of [...data.fields].sort((a, b) => a.row - b.row || a.column - b.column)) {
     const [x, y] = [left + w * f.column, top + row * f.row];
     svg.append(s('rect', { class: f.why ? 'picture-field picture-none' : 'picture-field', x: x + 1, y: y + 1, width: Math.max(1, w - 2), height: row - 2, rx: 3, style: { fill: f.why ? 'none' : shade(data.by, f.strength) } }));
     if (f.baseline) svg.append(s('rect', { class: 'picture-frame', x: x + 2, y: y + 2, width: Math.max(1, w - 4), height: row - 4, rx: 2 }));
     const says = f.why ? [f.why.split(':')[0]] : [quantity(f.value, data.metric.unit).replace(` ${data.metric.unit}`, ''), changed(f)].filter(Boolean);
-    const fit = says.filter((t) => wide(t) < w - 2);
-    fit.forEach((t, i) => svg.append(text(f.why ? 'picture-why' : i === 0 && t === says[0] ? 'picture-value picture-strong' : 'picture-value', x + w / 2, y + row / 2 + 4 + (i - (fit.length - 1) / 2) * 16, t, 'middle')));
+    const fits = says.filter((t) => wide(t, true) < w - 2);
+    fits.forEach((t, i) => svg.append(text(f.why ? 'picture-why' : i === 0 && t === says[0] ? 'picture-value picture-strong' : 'picture-value', x + w / 2, y + row / 2 + 4 + (i - (fits.length - 1) / 2) * 16, t, 'middle')));
     marks.push({ x: x + 1, y: y + 1, w: w - 2, h: row - 2, text: [f.name, f.why || quantity(f.value, data.metric.unit), f.baseline ? 'the baseline' : there(f.change) ? `${percent(f.change)}: ${f.verdict}` : ''].filter(Boolean) });
   }
   return { marks, legend: legendOf(data) };

@@ -1,7 +1,7 @@
 // What training led to: loss, accuracy and AUC against seconds and against bytes.
 
 import { number, quantity, there } from '../format.js';
-import { chosenOr, detailOf, sentences, size, tidy, words } from './cells.js';
+import { chosenOr, detailOf, namedBy, sentences, shortOf, size, tidy, words } from './cells.js';
 import { chart } from './chart.js';
 import { colourOf, dashOf, markerOf } from './colour.js';
 import { picture } from './picture.js';
@@ -47,6 +47,7 @@ export function collect(doc, state, own) {
     lines,
     note: sentences(
       'A point is the end of an epoch, a line a run; with markers that whose speed is the median of its cell.',
+      cells.length > 1 && namedBy(doc) && `Lines are named by ${namedBy(doc)}.`,
       over === 'bytes' && 'Bytes are of gradients that a trainer hands to its hook.',
       left > 0 && `${left} more cells are not shown: choose those to compare.`,
     ),
@@ -59,7 +60,7 @@ function paint(stage, data, { width, height, doc, own }) {
   const say = (x) => (data.over === 'bytes' ? size(x) : quantity(x, 's'));
   const series = [...data.lines].sort((a, b) => a.median - b.median).map((l) => ({
     label: l.name,
-    name: l.median ? l.name : undefined,
+    name: l.median ? shortOf(doc, l.cell) : undefined,
     colour: colourOf(doc, l.cell),
     dash: dashOf(doc, l.cell),
     marker: l.median ? markerOf(doc, l.cell) : undefined,

@@ -1,7 +1,7 @@
 // A metric over an axis of numbers: how it scales, and where it pays to change sides.
 
 import { number, percent, quantity, there } from '../format.js';
-import { axisLabel, estimateOf, kept, metricOf, sentences, size, tickOf, tidy, words } from './cells.js';
+import { axisLabel, estimateOf, kept, metricOf, namedBy, sentences, shortOf, size, tickOf, tidy, words } from './cells.js';
 import { chart } from './chart.js';
 import { colourOf, dashOf, markerOf } from './colour.js';
 import { crossings, idealLine, idealOf } from './crossing.js';
@@ -25,7 +25,7 @@ export function axesOf(doc) {
 export function collect(doc, state, own) {
   const metric = metricOf(doc, state);
   const axes = axesOf(doc);
-  if (!metric || axes.length === 0) return null;
+  if (!metric || axes.length === 0 || doc.comm) return null; // of comm there is a picture of its own
   const place = axes.find((a) => doc.axes[a].name === own.axis) ?? axes[0];
   const axis = doc.axes[place].name;
   const groups = new Map();
@@ -34,12 +34,11 @@ export function collect(doc, state, own) {
     const e = c.again ? null : estimateOf(doc, metric.name, cell);
     const x = numeric(c.values[place]);
     if (!e || x === null) continue;
-    const rest = doc.axes.map((a, i) => (i === place ? null : `${a.name}=${c.values[i]}`)).filter(Boolean);
-    const key = JSON.stringify(rest);
-    if (!groups.has(key)) groups.set(key, { name: rest.join(' ') || words(metric.name), points: [] });
+    const key = JSON.stringify(c.values.filter((_, i) => i !== place));
+    if (!groups.has(key)) groups.set(key, { name: shortOf(doc, cell, place) || words(metric.name), points: [] });
     groups.get(key).points.push({ x, cell, e });
   }
-  const all = [...groups.values()].filter((g) => g.points.length > 1);
+  const all = [...groups.values()].filter((g) => g.points.length > 1 && g.points.some((p) => doc.cells[p.cell].same < 0));
   const lines = all.slice(0, mostLines).map((g) => {
     const points = g.points.sort((a, b) => a.x - b.x);
     return { name: g.name, cells: points.map((p) => p.cell), xs: points.map((p) => p.x), values: points.map((p) => p.e.median), lows: points.map((p) => p.e.low), highs: points.map((p) => p.e.high) };
@@ -52,6 +51,7 @@ export function collect(doc, state, own) {
   const of = lines.length <= mostIdeals ? lines : lines.filter((l) => l.cells.includes(state.baseline));
   const ideals = ideal ? of.map((l) => ({ of: l.name, ...idealLine(ideal.kind, l) })).filter((l) => l.xs) : [];
   const logY = log && values[0] > 0 && (values[1] / values[0] >= 4 || ideal?.kind === 'proportional');
+  const named = lines.length > 1 && namedBy(doc, place);
   const crossed = [];
   lines.forEach((a, i) => {
     for (const b of lines.slice(i + 1)) {
@@ -74,6 +74,7 @@ export function collect(doc, state, own) {
     ideal: ideals.length > 0 ? { ...ideal, lines: ideals } : null,
     crossings: crossed,
     note: sentences(
+      named && `Lines are named by ${named}.`,
       ideals.length > 0 && `Dashed: the ideal, ${ideal.says}.`,
       !ideal && `There is no ideal line of ${words(metric.name)} over ${axis}.`,
       ...crossed.slice(0, mostCrossings).map((c) => said(c, axis)),

@@ -57,6 +57,18 @@ test('the A/A cell, failed cells and single points are no part of lines', () => 
   assert.deepEqual(of(doc).lines.map((l) => [l.name, l.xs]), [['hook=rpc', [1, 2]]]);
 });
 
+test('cells that have the runs of others make no line of their own', () => {
+  const doc = study({ axes: { hook: ['rpc', 'noop'], trainers: ['1', '2'] } });
+  for (const i of [2, 3]) Object.assign(doc.cells[i], { same: i - 2, runs: [] });
+  assert.deepEqual(of(doc).lines.map((l) => l.name), ['hook=rpc']);
+});
+
+test('lines of several axes are named by their values, and it is said of what', () => {
+  const data = of(study({ axes: { hook: ['rpc', 'noop'], server: ['average', 'sum'], trainers: ['1', '2'] } }));
+  assert.deepEqual(data.lines.map((l) => l.name), ['rpc · average', 'rpc · sum', 'noop · average', 'noop · sum']);
+  assert.match(data.note, /^Lines are named by hook · server\./);
+});
+
 test('nothing to draw', () => {
   for (const doc of [empty(), study({ axes: { hook: ['rpc', 'noop'] } }), study({ failed: () => true }), study({ axes: {} })]) assert.equal(of(doc), null);
 });

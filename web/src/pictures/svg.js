@@ -1,6 +1,7 @@
 // The little that drawings in SVG share.
 
 import { s } from '../dom.js';
+import { shortened } from './scale.js';
 
 /** drawing puts an empty drawing into a stage, in px; printed, it shrinks to the paper. */
 export function drawing(stage, width, height) {
@@ -15,23 +16,40 @@ export const line = (of, x1, y1, x2, y2) => s('line', { class: of, x1, y1, x2, y
 /** text is text of a class; anchor is start, middle or end. */
 export const text = (of, x, y, content, anchor = 'start') => s('text', { class: of, x, y, 'text-anchor': anchor }, content);
 
-/** letters is about how many letters of the small text fit into a width. */
-export const letters = (width) => Math.max(3, Math.floor(width / 6.5));
-
-/** wide is about how wide a small text is. */
-export const wide = (content) => [...content].length * 6.5;
+/**
+ * ruler measures the text of a drawing: wide is how wide a text is in px, fit is a text with its middle cut out
+ * so that it is no wider than room.
+ */
+export function ruler(svg) {
+  const canvas = document.createElement('canvas').getContext('2d');
+  const { fontFamily } = getComputedStyle(svg);
+  const wide = (content, strong = false) => {
+    canvas.font = `${strong ? 600 : 400} 12px ${fontFamily}`;
+    return canvas.measureText(content).width;
+  };
+  const fit = (content, room, strong = false) => {
+    const all = wide(content, strong);
+    if (all <= room) return content;
+    let letters = Math.floor(([...content].length * room) / all);
+    while (letters > 3 && wide(shortened(content, letters), strong) > room) letters--;
+    return room < 12 ? '' : shortened(content, Math.max(3, letters));
+  };
+  return { wide, fit };
+}
 
 /** below draws an x axis: gridlines from top to bottom, ticks with their text, and the name of the axis. */
 export function below(svg, scale, ticks, format, { top, bottom, left, right, label }) {
+  const { wide } = ruler(svg);
   let taken = -Infinity;
   for (const v of ticks) {
     const x = Math.round(scale(v)) + 0.5;
     svg.append(line('picture-grid', x, top, x, bottom));
     const name = format(v);
     const half = wide(name) / 2;
-    if (x - half < taken + 6) continue;
-    taken = x + half;
-    svg.append(text('picture-tick', Math.min(right - half, Math.max(left + half, x)), bottom + 16, name, 'middle'));
+    const at = Math.min(right - half, Math.max(left + half, x));
+    if (at - half < taken + 8) continue;
+    taken = at + half;
+    svg.append(text('picture-tick', at, bottom + 16, name, 'middle'));
   }
   if (label) svg.append(text('picture-label', (left + right) / 2, bottom + 34, label, 'middle'));
 }

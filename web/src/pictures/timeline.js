@@ -5,8 +5,8 @@ import { duration, number } from '../format.js';
 import { fillOf } from './breakdown.js';
 import { detailOf, oneOf, sentences, tidy } from './cells.js';
 import { picture } from './picture.js';
-import { linear, shortened, ticks } from './scale.js';
-import { below, drawing, letters, line, text, wide } from './svg.js';
+import { linear, ticks } from './scale.js';
+import { below, drawing, line, ruler, text } from './svg.js';
 
 // More arrows than this hide what they connect: then those of what is pointed at are drawn.
 const mostArrows = 60;
@@ -74,9 +74,10 @@ function rowsOf(data) {
 function paint(stage, data, { width, height, own }) {
   const svg = drawing(stage, width, height);
   const { rows, bottom } = rowsOf(data);
+  const { wide, fit } = ruler(svg);
   const small = width < 560;
   const roomy = laneHeight(data.tracks.length) >= 14;
-  const left = small || !roomy ? 74 : 170;
+  const left = small || !roomy ? 74 : 184;
   const right = width - 10;
   const full = [0, data.micros > 0 ? data.micros : 1];
   const shown = own.zoom ?? full;
@@ -91,9 +92,9 @@ function paint(stage, data, { width, height, own }) {
   const marks = [];
   data.tracks.forEach((track, t) => {
     const top = rows[t][0]?.y ?? 0;
-    if (roomy || t % 2 === 0) svg.append(text('picture-name picture-strong', 2, top + Math.min(16, laneHeight(data.tracks.length)), shortened(track.name, letters(small ? 66 : 76))));
+    if (roomy || t % 2 === 0) svg.append(text('picture-name picture-strong', 2, top + Math.min(16, laneHeight(data.tracks.length)), fit(track.name, small || !roomy ? 66 : 76, true)));
     rows[t].forEach(({ lane, y, height: h }) => {
-      if (roomy && !small) svg.append(text('picture-tick', left - 8, y + h / 2 + 4, shortened(lane.name, 14), 'end'));
+      if (roomy && !small) svg.append(text('picture-tick', left - 8, y + h / 2 + 4, fit(lane.name, 100), 'end'));
       svg.append(line('picture-row', left, y + h + 1, right, y + h + 1));
       const depths = depthsOf(lane.spans);
       lane.spans.forEach((span, i) => {
@@ -101,14 +102,15 @@ function paint(stage, data, { width, height, own }) {
         const [a, b] = [x(span.start), x(span.end)];
         const inset = Math.min(h / 2 - 2, depths[i] * 3);
         const w = Math.max(0.7, b - a);
-        plot.append(s('rect', { class: 'picture-field picture-span', x: a, y: y + inset, width: w, height: h - 2 * inset, rx: w > 6 ? 2 : 0, style: { fill: span.bucket >= 0 ? `var(--bucket-${(span.bucket % bucketFills) + 1})` : fillOf(span.name) } }));
-        const [from, to] = [Math.max(0, a), Math.min(right - left, b)];
+        plot.append(s('rect', { class: 'picture-field picture-span', x: a, y: y + inset, width: w, height: h - 2 * inset, rx: w > 6 ? 2 : 0, style: { opacity: /^waiting/.test(span.name) ? '0.5' : '1', fill: span.bucket >= 0 ? `var(--bucket-${(span.bucket % bucketFills) + 1})` : fillOf(span.name) } }));
+        const inner = depths[i + 1] > depths[i] ? x(lane.spans[i + 1].start) : b; // what it is called stands before what lies in it
+        const [from, to] = [Math.max(0, a), Math.min(right - left, b, inner)];
         const name = [span.name, span.bucket >= 0 ? String(span.bucket) : span.name.split(' ')[0]].find((each) => each && wide(each) + 6 < to - from);
         if (name && h >= 14) plot.append(text('picture-value', (from + to) / 2, y + h / 2 + 4, name, 'middle'));
         marks.push({
           x: Math.max(left, a + left),
           y: y + inset,
-          w: Math.max(1, to - from),
+          w: Math.max(1, Math.min(right - left, b) - from),
           h: h - 2 * inset,
           text: [`${track.name}: ${span.name}`, `${lane.name}, ${duration((span.end - span.start) / 1000)}`, `from ${number(span.start / per)} to ${number(span.end / per)} ${unit}`],
           over: data.drawn === 'some' && span.bucket >= 0 ? () => pointed.replaceChildren(...data.arrows.filter((r) => r.bucket === span.bucket && (track.kind === 'server' || r.from_track === t || r.to_track === t)).slice(0, 400).flatMap(arrow)) : () => pointed.replaceChildren(),
