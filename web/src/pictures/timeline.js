@@ -102,7 +102,7 @@ function paint(stage, data, { width, height, own }) {
         const [a, b] = [x(span.start), x(span.end)];
         const inset = Math.min(h / 2 - 2, depths[i] * 3);
         const w = Math.max(0.7, b - a);
-        plot.append(s('rect', { class: 'picture-field picture-span', x: a, y: y + inset, width: w, height: h - 2 * inset, rx: w > 6 ? 2 : 0, style: { opacity: /^waiting/.test(span.name) ? '0.5' : '1', fill: span.bucket >= 0 ? `var(--bucket-${(span.bucket % bucketFills) + 1})` : fillOf(span.name) } }));
+        plot.append(s('rect', { class: 'picture-field picture-span', x: a, y: y + inset, width: w, height: h - 2 * inset, rx: w > 6 ? 2 : 0, style: /^waiting/.test(span.name) ? { fill: 'var(--surface)', opacity: '0.5' } : { fill: span.bucket >= 0 ? `var(--bucket-${(span.bucket % bucketFills) + 1})` : fillOf(span.name) } }));
         const inner = depths[i + 1] > depths[i] ? x(lane.spans[i + 1].start) : b; // what it is called stands before what lies in it
         const [from, to] = [Math.max(0, a), Math.min(right - left, b, inner)];
         const name = [span.name, span.bucket >= 0 ? String(span.bucket) : span.name.split(' ')[0]].find((each) => each && wide(each) + 6 < to - from);
