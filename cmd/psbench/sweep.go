@@ -21,6 +21,7 @@ import (
 	"github.com/psbench/psbench/core/executable"
 	"github.com/psbench/psbench/core/jsonfile"
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/run"
 	"github.com/psbench/psbench/core/study"
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/internal/quote"
@@ -196,7 +197,7 @@ func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan,
 		Registry: func(c *config.Config) (*registry.Registry, error) {
 			return c.LoadRegistry(psbench.Registry, registry.UserFile(a.environ))
 		},
-		Catalogue: catalogue, Program: program, Effective: a.effectiveOf, Yes: yes,
+		Catalogue: catalogue, Program: program, Effective: a.effectiveOf, Try: a.try, Yes: yes,
 	}
 	p, err := m.Make(cmd.Context(), spec)
 	var many *sweep.ManyError
@@ -204,6 +205,14 @@ func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan,
 		return nil, fmt.Errorf("%w: give --yes if that is meant", err)
 	}
 	return p, err
+}
+
+// try begins an experiment, of which nobody is to see more than why that fails.
+func (a *app) try(ctx context.Context, exp *config.Experiment) error {
+	defer hold(ctx)()
+	o := a.runOptions(run.Silent)
+	o.Ending = func() func() { return bounded(ctx) }
+	return run.Try(ctx, exp, o)
 }
 
 // effectiveOf asks another psbench what configuration it makes of these values.

@@ -55,12 +55,7 @@ type run struct {
 // recorded of the last pass, marked incomplete, beside the error. All processes
 // are gone and nothing of the run is left when it returns.
 func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, error) {
-	r := &run{e: e, o: o, processes: layOut(e), result: newResult(e, o)}
-	for _, p := range r.processes.all {
-		p.Env = func() []string { return append(r.environment(p), o.Environment...) }
-	}
-	r.follow()
-	r.cluster = cluster.New(e.Timeout, r.processes.all, o.Options)
+	r := begin(e, o)
 	r.noise = noise.NewMeter(r.cluster.Here)
 	r.noise.Begin(noise.Before)
 	err := r.cluster.Run(ctx, cluster.Life{Phases: r.phases(), Tell: o.Progress.Phase, Salvage: r.salvage, Report: r.report})
@@ -72,6 +67,23 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 	}
 	return r.result, err
 }
+
+// begin lays the run out, of which nothing runs yet.
+func begin(e *config.Experiment, o Options) *run {
+	r := &run{e: e, o: o, processes: layOut(e), result: newResult(e, o)}
+	for _, p := range r.processes.all {
+		p.Env = func() []string { return append(r.environment(p), o.Environment...) }
+	}
+	r.follow()
+	r.cluster = cluster.New(e.Timeout, r.processes.all, o.Options)
+	return r
+}
+
+// The phases of passes.
+const (
+	warmUpPhase   = "warm-up"
+	measuredPhase = "measured pass"
+)
 
 // UnfitError ends a run whose data does not hold what its model and trainer take.
 type UnfitError struct{ error }
@@ -85,8 +97,8 @@ func (r *run) phases() []cluster.Phase {
 		{Name: "set-up", Do: r.configure},
 		{Name: "planning", Do: r.planAndPartition},
 		{Name: "connection", Do: r.connect},
-		{Name: "warm-up", Do: r.warmUp},
-		{Name: "measured pass", Do: r.measure},
+		{Name: warmUpPhase, Do: r.warmUp},
+		{Name: measuredPhase, Do: r.measure},
 		{Name: "collection", Do: func(ctx context.Context) error {
 			defer r.noise.End()
 			if err := r.collect(ctx); err != nil || !r.e.Check {
@@ -96,7 +108,7 @@ func (r *run) phases() []cluster.Phase {
 		}},
 	}
 	if r.e.WarmUp == (stop.Length{}) {
-		phases = slices.DeleteFunc(phases, func(p cluster.Phase) bool { return p.Name == "warm-up" })
+		phases = slices.DeleteFunc(phases, func(p cluster.Phase) bool { return p.Name == warmUpPhase })
 	}
 	return phases
 }

@@ -35,6 +35,8 @@ type Maker struct {
 	// Effective is the configuration that another psbench makes of these values; it is an error
 	// that the other has said.
 	Effective func(ctx context.Context, program string, values map[string]any) (map[string]any, error)
+	// Try begins an experiment and ends it before its first pass; nil tries none.
+	Try func(ctx context.Context, exp *config.Experiment) error
 	// Yes agrees to many cells.
 	Yes bool
 }
@@ -83,6 +85,8 @@ type maker struct {
 	used             map[string]bool  // settings on axes that some part has
 	refused          map[int]error    // by cell: what a part of psbench says of its settings
 	made             map[string]error // what parts said, by what they are made of
+	tried            map[string]bool  // what trials have shown to be right
+	failed           map[string]error // what trials said, by what was asked and in which world
 	recorder         *sdk.Recorder    // of parts that are made to see whether they can be
 	experiments      []string         // by cell: the hash of what matters to its runs
 	notes            map[string]int   // warnings of cells, and how often
@@ -108,7 +112,7 @@ func (m *Maker) begin(s *Spec) (*maker, error) {
 	b := &maker{
 		Maker: m, spec: s, axes: axes,
 		registries: map[string]*registry.Registry{}, catalogues: map[string]said{},
-		unknown: map[int]error{}, used: map[string]bool{}, refused: map[int]error{}, made: map[string]error{}, recorder: new(sdk.Recorder), notes: map[string]int{},
+		unknown: map[int]error{}, used: map[string]bool{}, refused: map[int]error{}, made: map[string]error{}, tried: map[string]bool{}, failed: map[string]error{}, recorder: new(sdk.Recorder), notes: map[string]int{},
 	}
 	if b.include, err = s.rulesOf("include", axes, s.Include); err != nil {
 		return nil, err

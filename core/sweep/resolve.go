@@ -102,6 +102,9 @@ func (b *maker) resolve(ctx context.Context, places []int, c *Cell) error {
 		if err := b.makeParts(ctx, exp); err != nil {
 			return err
 		}
+		if err := b.try(ctx, exp); err != nil {
+			return err
+		}
 	}
 	for _, w := range exp.Warnings {
 		b.notes[w]++

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/run"
+	"github.com/psbench/psbench/sdk"
+)
+
+// What only a beginning of a run shows is asked before anything runs, once for each distinct value: whether a
+// plugin's part takes its settings, and whether data fits its model. What is refused is asked once more with
+// another number of trainers, which may be why.
+func TestSweepTriesParts(t *testing.T) {
+	file := withTestPlugin(t)[1]
+	for _, c := range []struct {
+		name   string
+		axis   any
+		trials int
+		want   string // "" if nothing is refused
+	}{
+		{"settings that a plugin takes", []any{map[string]any{"data.times": 0}, map[string]any{"data.times": 1}}, 2, ""},
+		{"settings that a plugin refuses", []any{map[string]any{"data.times": 0}, map[string]any{"name": "bad", "data.panic": "such settings are refused"}}, 3, "such settings are refused"},
+		{"data that does not fit", []any{map[string]any{"data": "dummy"}, map[string]any{"name": "bad", "data": "idx"}}, 3, "has no bag of indices but the model takes one"},
+		{"defaults", []any{map[string]any{"batch_size": 1}, map[string]any{"batch_size": 2}}, 1, ""}, // of the plugin's data
+	} {
+		base := map[string]any{"registry": []string{file}}
+		if !strings.Contains(c.name, "fit") {
+			base["data"] = "actor"
+		}
+		text, err := json.Marshal(map[string]any{"base": base, "axes": []any{map[string]any{"what": c.axis}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := makerOf(t, map[string]int{})
+		trials := 0
+		m.Try = func(ctx context.Context, exp *config.Experiment) error {
+			trials++
+			if len(exp.Parts[sdk.KindHook].Key) == 0 {
+				t.Error("the experiment has no hook")
+			}
+			return run.Try(ctx, exp, run.Options{Options: cluster.Options{}, Progress: run.Silent})
+		}
+		p, err := m.Make(t.Context(), specOf(t, string(text), "ddp_hook=rpc,allreduce", "ntrainer=1,2"))
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		case c.want == "" && len(p.Running()) != 8:
+			t.Errorf("%s: %d cells run", c.name, len(p.Running()))
+		case c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), "cell what=bad ") || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if trials != c.trials {
+			t.Errorf("%s: %d trials", c.name, trials)
+		}
+	}
+}
