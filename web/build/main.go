@@ -21,8 +21,7 @@ func main() {
 	}
 }
 
-// build writes the bundle. Both files are of ASCII, so that no encoding can spoil them, and keep the
-// notices of what they contain.
+// build writes the bundle. Both files keep the notices of what they contain.
 func build(source, out string) error {
 	for entry, format := range map[string]api.Format{"main.js": api.FormatIIFE, "main.css": api.FormatDefault} {
 		r := api.Build(api.BuildOptions{
@@ -32,7 +31,7 @@ func build(source, out string) error {
 			Format:            format,
 			Target:            api.ES2020,
 			Engines:           []api.Engine{{Name: api.EngineChrome, Version: "110"}, {Name: api.EngineFirefox, Version: "110"}, {Name: api.EngineSafari, Version: "16"}},
-			Charset:           api.CharsetASCII,
+			Charset:           api.CharsetUTF8,
 			LegalComments:     api.LegalCommentsInline,
 			MinifyWhitespace:  true,
 			MinifyIdentifiers: true,

@@ -69,7 +69,7 @@ function contents(d, state, at) {
   return [
     why ? h('p', { class: 'reason' }, why, '.') : null,
     cell.warnings.length > 0 ? h('ul', { class: 'warnings', 'aria-label': 'Warnings' }, cell.warnings.map((text) => h('li', null, text))) : null,
-    cell.failed.map((f) => failure(f)),
+    cell.failed.map(failure),
     cell.runs.length > 0 ? [figures(d, state, at), runs(d, state, cell)] : null,
     detail ? [h('p', { class: 'soft of' }, `Of the median run, ${d.runs[detail.run]?.folder ?? ''}:`), configuration(d, state, at, detail), ran(detail), checked(detail)] : null,
     cell.environment >= 0 && d.environments.length > 0 ? environment(d, cell) : null,
@@ -82,9 +82,9 @@ const grid = (name, head, rows, numbers = []) =>
     h('thead', null, h('tr', null, head.map((text, i) => h('th', { scope: 'col', class: numbers.includes(i) ? 'number' : null }, text)))),
     h('tbody', null, rows.map((row) => h('tr', row.attrs ?? null, (row.cells ?? row).map((x, i) => h(i === 0 ? 'th' : 'td', { scope: i === 0 ? 'row' : null, class: numbers.includes(i) ? 'number' : null }, x)))))));
 
-function failure(f) {
+function failure(f, i) {
   return part(`Failed: round ${f.round}`, h('p', null, f.reason), h('p', { class: 'soft mono' }, f.folder),
-    f.logs.map((log) => h('figure', { class: 'log' }, h('figcaption', null, log.cut ? `the end of what ${log.process} wrote` : `what ${log.process} wrote`), h('pre', { tabindex: '0' }, log.tail))));
+    f.logs.map((log) => h('details', { class: 'log', open: i === 0 }, h('summary', null, log.cut ? `the end of what ${log.process} wrote` : `what ${log.process} wrote`), h('pre', { tabindex: '0' }, log.tail))));
 }
 
 // Every metric of the cell, and what of it differs from the baseline.

@@ -1,6 +1,7 @@
 // The top of the page: what was measured, where, and what it comes to.
 
 import { append, h, replace } from './dom.js';
+import { mentions, sentence } from './mention.js';
 
 /** head mounts the heading, the answer and what to know of it. */
 export function head(doc) {
@@ -15,7 +16,7 @@ export function head(doc) {
       d.machine ? h('p', { class: 'machine' }, d.machine) : null,
     );
     replace(answer, h('h2', { id: 'answer-title', class: 'quiet' }, 'What it comes to'));
-    if (d.sentences.length > 0) append(answer, [list(d.sentences, 'sentences')]);
+    if (d.sentences.length > 0) append(answer, [list(d, d.sentences, 'sentences')]);
     else append(answer, [h('p', { class: 'soft' }, 'The runs come to no sentence yet.')]);
     if (d.warnings.length > 0) append(answer, [h('ul', { class: 'warnings', 'aria-label': 'Warnings' }, d.warnings.map((text) => h('li', null, text)))]);
   };
@@ -28,13 +29,17 @@ export function remarks(doc) {
   const box = h('div', { class: 'remarks' });
   const fill = (d) => {
     const all = [...(d.floor ? [{ label: 'floor', text: d.floor }] : []), ...d.remarks.filter((r) => !(r.label === 'floor' && d.floor))];
-    replace(box, all.length > 0 ? list(all, 'notes') : null);
+    replace(box, all.length > 0 ? list(d, all, 'notes') : null);
   };
   fill(doc);
   return { nodes: [box], update: fill };
 }
 
-const list = (sentences, name) => h('dl', { class: name }, sentences.map((s) => h('div', null, h('dt', null, s.label), h('dd', null, s.text))));
+function list(d, sentences, name) {
+  const names = d.cells.map((cell) => cell.name);
+  const pieces = (text) => mentions(sentence(text, [...names, ...d.axes.map((axis) => axis.name)]), names).map((p) => (p.cell < 0 ? p.text : h('a', { class: 'mention', href: `#cell-${p.cell}` }, p.text)));
+  return h('dl', { class: name }, sentences.map((s, i) => h('div', null, h('dt', null, sentences[i - 1]?.label === s.label ? '' : s.label), h('dd', null, pieces(s.text)))));
+}
 
 // The heading begins with the name, which stands above it.
 function withoutName(d) {

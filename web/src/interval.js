@@ -3,7 +3,7 @@
 import { s } from './dom.js';
 import { there } from './format.js';
 
-const width = 112;
+const width = 96;
 const height = 40;
 
 /** scaleOf is the scale of a column of changes: from the lowest to the highest bound, zero within. */

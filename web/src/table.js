@@ -7,7 +7,8 @@ import { count, number, percent, there } from './format.js';
 import { interval, scaleOf } from './interval.js';
 import { swatch } from './swatch.js';
 
-// So much of a reason stands in the table; the details have all of it.
+// So much of a reason stands in the table, beside values and without any; the details have all of it.
+const short = 90;
 const long = 240;
 
 /** table mounts the table; show(i) opens the details of a cell. */
@@ -111,12 +112,12 @@ function rowOf(d, store, row, scale, show) {
     ...names.slice(1).map((value) => h('td', null, value)),
   );
   const [sign, word] = states[cell.state] ?? ['?', cell.state];
-  if (d.cells.some((x) => x.state !== 'done')) tr.append(h('td', { class: 'state' }, h('span', { 'aria-hidden': 'true' }, `${sign} `), word));
+  if (d.cells.some((x) => x.state !== 'done')) tr.append(h('td', { class: 'state', title: word }, h('span', { 'aria-hidden': 'true' }, `${sign} `), h('span', { class: cell.state === 'done' ? 'hidden' : null }, word)));
   tr.append(h('td', { class: 'number' }, runsText(cell, e)));
   const many = d.cells.length > 1;
   if (!there(e?.median)) {
     // Without a value there is only why, which has the room of all.
-    tr.append(h('td', { class: 'note', colspan: many ? 5 : 2 }, notes(row) ?? h('span', { class: 'soft' }, 'no value')));
+    tr.append(h('td', { class: 'note', colspan: many ? 5 : 2 }, notes(row, long) ?? h('span', { class: 'soft' }, 'no value')));
     return tr;
   }
   tr.append(h('td', { class: 'number' }, h('span', { class: 'value' }, number(e.median)), under(span(e.low, e.high, number))));
@@ -124,15 +125,15 @@ function rowOf(d, store, row, scale, show) {
     const text = row.baseline ? h('span', { class: 'tag' }, 'baseline') : [h('span', { class: 'value' }, there(c?.change) ? percent(c.change) : ''), under(span(c?.low, c?.high, percent))];
     tr.append(h('td', { class: 'number' }, text), h('td', { class: 'drawn' }, interval(scale, c, c?.verdict ?? 'none')), h('td', { class: 'verdict' }, row.baseline ? null : verdictOf(c)));
   }
-  tr.append(h('td', { class: 'note' }, notes(row)));
+  tr.append(h('td', { class: 'note' }, notes(row, short)));
   return tr;
 }
 
-function notes(row) {
+function notes(row, most) {
   const { shorts } = row.cell;
   const text = reasonOf(row);
   if (!text && shorts.length === 0) return null;
-  return [text ? h('span', { class: 'reason' }, text.length > long ? `${text.slice(0, long)}…` : text) : null, shorts.length > 0 ? h('span', { class: 'shorts' }, shorts.join(', ')) : null];
+  return [text ? h('span', { class: 'reason' }, text.length > most ? `${text.slice(0, most)}…` : text) : null, shorts.length > 0 ? h('span', { class: 'shorts' }, shorts.join(', ')) : null];
 }
 
 function chooser(d, store, at, cell) {

@@ -18,7 +18,7 @@ test('the scale of changes has zero and all that is bounded', () => {
   assert.ok(scale.low < 0 && scale.low > -0.03);
   assert.ok(scale.high > 0.3 && scale.high < 0.33);
   assert.equal(place(scale, -5), 0);
-  assert.equal(place(scale, 5), 112);
+  assert.equal(place(scale, 5), 96);
   const nothing = scaleOf([]);
   assert.ok(nothing.high > nothing.low);
 });
