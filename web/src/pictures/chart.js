@@ -73,12 +73,14 @@ export function chart(stage, { width, height, x, y, series, lines = [], own, und
   const root = h('div', { class: 'picture-chart', 'aria-hidden': 'true' });
   stage.append(root);
   const u = new uPlot(opts, data, root);
+  u.batch(() => {}); // or it would draw only when this is over, and places of points are asked for now
   u.root.style.width = '100%';
   const from = u.bbox.left / uPlot.pxRatio;
   const to = from + u.bbox.width / uPlot.pxRatio;
   const at = (value, scale) => u.valToPos(value, scale) + (scale === 'x' ? u.bbox.left : u.bbox.top) / uPlot.pxRatio;
   const marks = [];
-  for (const one of series) {
+  // By keyboard one comes to what has markers first.
+  for (const one of [...series].sort((a, b) => Number(Boolean(b.marker)) - Number(Boolean(a.marker)))) {
     if (!one.text) continue;
     one.xs.forEach((v, i) => {
       if (v < shown[0] || v > shown[1] || typeof one.ys[i] !== 'number') return;

@@ -105,7 +105,6 @@ function drawn(made, into, doc, store) {
 
   function paint() {
     const width = Math.max(240, box.clientWidth || into.clientWidth || 800);
-    point.clear();
     painted.destroy?.();
     painted = {};
     stage.replaceChildren();
@@ -113,6 +112,7 @@ function drawn(made, into, doc, store) {
       stage.append(h('p', { class: 'picture-empty' }, 'There is nothing to draw.'));
       stage.setAttribute('aria-label', `${made.title}: nothing to draw`);
       replace(legend);
+      point.marks([]);
     } else {
       const height = made.height(data, width);
       stage.style.height = `${height}px`;

@@ -37,6 +37,11 @@ export function pointing(box) {
   let marks = [];
   let at = -1;
 
+  const said = (mark) => mark.text.join('\n');
+  function hide() {
+    at = -1;
+    tip.hidden = ring.hidden = true;
+  }
   function show(i) {
     if (i === at) return;
     at = i;
@@ -72,14 +77,14 @@ export function pointing(box) {
     show(to);
   });
   return {
+    /** marks are what can be pointed at from now on. What was pointed at still is, if it is there. */
     marks(list) {
+      const held = at < 0 ? '' : said(marks[at]);
+      hide();
       marks = list;
+      if (held) show(marks.findIndex((m) => said(m) === held));
     },
     at: () => marks[at],
-    clear() {
-      show(-1);
-      marks = [];
-    },
   };
 }
 

@@ -21,12 +21,13 @@ export const text = (of, x, y, content, anchor = 'start') => s('text', { class: 
  * so that it is no wider than room.
  */
 export function ruler(svg) {
-  const canvas = document.createElement('canvas').getContext('2d');
   const { fontFamily } = getComputedStyle(svg);
-  const wide = (content, strong = false) => {
-    canvas.font = `${strong ? 600 : 400} 12px ${fontFamily}`;
-    return canvas.measureText(content).width;
-  };
+  const [plain, bold] = [400, 600].map((weight) => {
+    const canvas = document.createElement('canvas').getContext('2d');
+    canvas.font = `${weight} 12px ${fontFamily}`;
+    return canvas;
+  });
+  const wide = (content, strong = false) => (strong ? bold : plain).measureText(content).width;
   const fit = (content, room, strong = false) => {
     const all = wide(content, strong);
     if (all <= room) return content;
