@@ -6,9 +6,9 @@ import (
 )
 
 // What a document has at most, so that a page opens at once: each is some 20 bytes, or 100 of what is drawn of
-// timelines and of epochs. Changes are bounded by mostChanges, logs by mostLogText.
+// timelines and of epochs. Changes and logs have bounds of their own.
 const (
-	mostDetails = 300
+	mostDetails = 160
 	mostSpans   = 600    // of a lane
 	allSpans    = 50_000 // of all lanes
 	allDrawn    = 7_000  // spans and arrows of all timelines
@@ -21,7 +21,7 @@ func (m *maker) bound() {
 	m.boundLanes()
 	m.boundTimelines()
 	if runs := len(m.doc.Runs); runs > len(m.doc.Details) && m.doc.Comm == nil {
-		m.note(fmt.Sprintf("single iterations are those of %s, the median and the worst one of each cell", counted(len(m.doc.Details), "run")))
+		m.note(fmt.Sprintf("single iterations are those of %s, %s", counted(len(m.doc.Details), "run"), m.which))
 	}
 }
 

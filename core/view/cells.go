@@ -112,15 +112,6 @@ func (m *maker) chosen(c *study.Cell) (median, worst *study.Run) {
 	return valued[(len(valued)-1)/2], worst
 }
 
-// names are the names of the metrics of the document.
-func (m *maker) names() []string {
-	names := make([]string, len(m.doc.Metrics))
-	for i, metric := range m.doc.Metrics {
-		names[i] = metric.Name
-	}
-	return names
-}
-
 // factsOf are entries by name.
 func factsOf(entries map[string]string) []Fact {
 	var facts []Fact

@@ -57,8 +57,12 @@ func (m *maker) detailed() []*study.Run {
 			runs = append(runs, worst)
 		}
 	}
+	m.which = "the median and the worst one of each cell"
 	if len(runs) > mostDetails {
-		runs = medians[:min(mostDetails, len(medians))]
+		runs, m.which = medians, "the median one of each cell"
+	}
+	if len(runs) > mostDetails {
+		runs, m.which = medians[:mostDetails], "the median one of each of the first cells"
 	}
 	return runs
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,9 +31,9 @@ var fixed = Options{Made: time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC), Psbenc
 
 // Pages and their tests read these documents.
 func TestGolden(t *testing.T) {
-	for name, path := range map[string]string{"sweep": unpacked(t), "dlrm": recordedDLRM, "comm": recordedComm} {
+	for name, d := range recorded(t) {
 		t.Run(name, func(t *testing.T) {
-			text, err := documentOf(t, path).JSON()
+			text, err := d.JSON()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,10 +46,30 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// recorded are the documents of what was recorded, by name, which tests only read.
+func recorded(t testing.TB) map[string]*Document {
+	t.Helper()
+	documents.Do(func() {
+		made := map[string]*Document{}
+		for name, path := range map[string]string{"sweep": unpacked(t), "dlrm": recordedDLRM, "comm": recordedComm} {
+			made[name] = documentOf(t, path)
+		}
+		documents.of = made
+	})
+	if documents.of == nil {
+		t.Fatal("the recorded documents cannot be made")
+	}
+	return documents.of
+}
+
+var documents struct {
+	sync.Once
+	of map[string]*Document
+}
+
 func documentOf(t testing.TB, path string) *Document {
 	t.Helper()
-	s := loaded(t, path)
-	d, err := Of(s, fixed)
+	d, err := Of(loaded(t, path), fixed)
 	if err != nil {
 		t.Fatal(err)
 	}

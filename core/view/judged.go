@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -8,42 +9,65 @@ import (
 	"github.com/psbench/psbench/core/study"
 )
 
-// mostChanges bounds the changes of a document, of all metrics and baselines together: each is some 100 bytes.
-const mostChanges = 9_000
+// How many changes there are at most, each of some 100 bytes: by the metric of the document, and by all others
+// together.
+const (
+	ownChanges   = 10_000
+	otherChanges = 7_500
+)
 
-// judge adds what the runs come to by each metric, against each baseline that there is room for. The metric of
-// the document comes first, and against the study's own baseline all metrics are judged.
+// judge adds what the runs come to by each metric. By the metric of the document each cell is a baseline, or of
+// very many the best ones. By others each is as long as there is room. Against the study's own baseline
+// all are judged by all metrics.
 func (m *maker) judge() {
 	m.doc.Judged = map[string]Judged{}
 	if len(m.study.Cells) == 0 {
 		return
 	}
-	var baselines []int
-	for i, c := range m.study.Cells {
-		if len(c.Runs) > 0 && i != m.study.Baseline {
-			baselines = append(baselines, i)
-		}
+	baselines := m.baselines()
+	pairs := len(baselines) * len(baselines)
+	own := baselines[:min(len(baselines), max(1, ownChanges/len(baselines)))]
+	if n := len(baselines) - len(own); n > 0 {
+		m.note(fmt.Sprintf("cells are compared with the baseline and the best %d alone, since there are so many", len(own)-1))
 	}
-	names := m.names()
-	room := mostChanges - (len(baselines)+1)*len(names)
-	all := (len(baselines) + 1) * len(baselines) // against every other baseline
-	first := slices.Index(names, m.metric.Name)
-	order := append([]string{m.metric.Name}, slices.Delete(slices.Clone(names), first, first+1)...)
-	few := 0
-	for _, name := range order {
-		offered := []int{m.study.Baseline}
-		switch {
-		case all <= room:
-			offered = append(offered, baselines...)
-			room -= all
-		case len(baselines) > 0:
+	m.doc.Judged[m.metric.Name] = m.judged(m.metric.Name, own)
+	room, few := otherChanges, 0
+	for _, metric := range m.doc.Metrics {
+		if metric.Name == m.metric.Name {
+			continue
+		}
+		offered := baselines
+		if room < pairs && len(baselines) > 1 {
+			offered = baselines[:1]
 			few++
 		}
-		m.doc.Judged[name] = m.judged(name, offered)
+		room -= len(offered) * len(baselines)
+		m.doc.Judged[metric.Name] = m.judged(metric.Name, offered)
 	}
 	if few > 0 {
-		m.note(fmt.Sprintf("by %d of %d metrics cells are compared with the baseline alone, since there are so many", few, len(names)))
+		m.note(fmt.Sprintf("by %s cells are compared with the baseline alone, since there are so many", counted(few, "metric")))
 	}
+}
+
+// baselines are the cells that have runs of their own, without the A/A cell: the study's baseline, whether or not
+// it has any, and then the others, the best first.
+func (m *maker) baselines() []int {
+	all := []int{m.study.Baseline}
+	medians := map[int]float64{}
+	for i, c := range m.study.Cells {
+		if len(c.Runs) > 0 && i != m.study.Baseline {
+			all = append(all, i)
+			medians[i] = judge.Of(c.Of(m.metric.Name)).Median
+		}
+	}
+	slices.SortStableFunc(all[1:], func(a, b int) int {
+		x, y := medians[a], medians[b]
+		if m.metric.Better == study.Lower {
+			x, y = -x, -y
+		}
+		return -cmp.Compare(x, y) // by which NaN is the last
+	})
+	return all
 }
 
 func (m *maker) judged(name string, baselines []int) Judged {

@@ -13,8 +13,12 @@ const (
 )
 
 // addLogs adds the ends of the logs of failed runs: of the first failure of each cell, then of the second
-// ones, for as long as there is room.
+// ones, for as long as there is room. A row of psbench comm that is void has none: nothing is amiss with its
+// processes.
 func (m *maker) addLogs() {
+	if m.doc.Comm != nil {
+		return
+	}
 	room, left := mostLogText, 0
 	for k, more := 0, true; more; k++ {
 		more = false

@@ -34,6 +34,7 @@ type maker struct {
 	places  map[*study.Run]int
 	// before are details that were read for another document; details are those of this one, by run.
 	before, details map[*study.Run]*Detail
+	which           string // runs have details, in words
 }
 
 func newMaker(s *study.Study, o Options) *maker {
@@ -67,11 +68,11 @@ func (m *maker) document() (*Document, error) {
 	m.addRuns()
 	m.addMetrics()
 	m.addCells()
-	m.addLogs()
 	m.judge()
 	if err := m.addComm(); err != nil {
 		return nil, err
 	}
+	m.addLogs()
 	m.addDetails()
 	m.bound()
 	return tidy(m.doc), nil

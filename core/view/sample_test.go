@@ -81,7 +81,7 @@ func TestRounded(t *testing.T) {
 
 // Quantiles begin with the shortest iteration and end with the longest, and never fall.
 func TestQuantiles(t *testing.T) {
-	for name, d := range map[string]*Document{"sweep": documentOf(t, unpacked(t)), "dlrm": documentOf(t, recordedDLRM)} {
+	for name, d := range recorded(t) {
 		for i, detail := range d.Details {
 			q := detail.Quantiles
 			low, high := math.Inf(1), math.Inf(-1)

@@ -15,10 +15,8 @@ import (
 
 // A document says what psbench show says: the same sentences, and the same numbers in each row.
 func TestDocumentSaysWhatShowSays(t *testing.T) {
-	dir := unpacked(t)
-	for _, path := range []string{dir, recordedDLRM, recordedComm} {
-		s := loaded(t, path)
-		metrics := documentOf(t, path).Metrics
+	for name, path := range map[string]string{"sweep": unpacked(t), "dlrm": recordedDLRM, "comm": recordedComm} {
+		s, metrics := loaded(t, path), recorded(t)[name].Metrics
 		for _, metric := range metrics[:min(4, len(metrics))] {
 			o := fixed
 			o.Metric, o.Target = metric.Name, "auc=0.8"
@@ -98,7 +96,7 @@ func shows(printed string, x float64) bool {
 
 // Against whatever baseline the changes of two cells are those of the one from the other.
 func TestBaselines(t *testing.T) {
-	d := documentOf(t, unpacked(t))
+	d := recorded(t)["sweep"]
 	for name, j := range d.Judged {
 		if len(j.Against) != 10 { // those with runs, but for the A/A cell
 			t.Errorf("by %s there are %d baselines", name, len(j.Against))
