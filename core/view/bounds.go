@@ -20,8 +20,8 @@ func (m *maker) bound() {
 	m.boundEpochs()
 	m.boundLanes()
 	m.boundTimelines()
-	if runs := len(m.doc.Runs); runs > len(m.doc.Details) && m.doc.Comm == nil {
-		m.note(fmt.Sprintf("single iterations are those of %s, %s", counted(len(m.doc.Details), "run"), m.which))
+	if n := len(m.doc.Details); n > 0 && n < len(m.doc.Runs) {
+		m.note(fmt.Sprintf("single iterations are those of %s, %s", counted(n, "run"), m.which))
 	}
 }
 

@@ -25,9 +25,12 @@ func (m *maker) addDetails() {
 		details[i], err = m.detail(runs[i])
 		return err
 	})
+	missing := 0
 	for i, err := range errs {
 		if err != nil {
-			m.doc.Warnings = append(m.doc.Warnings, "a run has no details: "+quote.Message(err.Error()))
+			if missing++; missing == 1 { // which is likely the reason of the others, too
+				m.doc.Warnings = append(m.doc.Warnings, "a run has no details: "+quote.Message(err.Error()))
+			}
 			continue
 		}
 		m.details[runs[i]] = details[i]
@@ -35,6 +38,9 @@ func (m *maker) addDetails() {
 		detail.Run = m.places[runs[i]]
 		m.doc.Runs[detail.Run].Detail = len(m.doc.Details)
 		m.doc.Details = append(m.doc.Details, detail)
+	}
+	if missing > 1 {
+		m.doc.Warnings = append(m.doc.Warnings, counted(missing-1, "other run")+" without details, too")
 	}
 	for i, c := range m.cells {
 		if median, worst := m.chosen(c); median != nil {

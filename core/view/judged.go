@@ -28,7 +28,7 @@ func (m *maker) judge() {
 	pairs := len(baselines) * len(baselines)
 	own := baselines[:min(len(baselines), max(1, ownChanges/len(baselines)))]
 	if n := len(baselines) - len(own); n > 0 {
-		m.note(fmt.Sprintf("cells are compared with the baseline and the best %d alone, since there are so many", len(own)-1))
+		m.note(fmt.Sprintf("cells are compared with the baseline and the best %d alone", len(own)-1))
 	}
 	m.doc.Judged[m.metric.Name] = m.judged(m.metric.Name, own)
 	room, few := otherChanges, 0
@@ -45,7 +45,7 @@ func (m *maker) judge() {
 		m.doc.Judged[metric.Name] = m.judged(metric.Name, offered)
 	}
 	if few > 0 {
-		m.note(fmt.Sprintf("by %s cells are compared with the baseline alone, since there are so many", counted(few, "metric")))
+		m.note(fmt.Sprintf("by %d of %s cells are compared with the baseline alone", few, counted(len(m.doc.Metrics), "metric")))
 	}
 }
 
