@@ -118,13 +118,12 @@ func (l *liveRuns) tell(change func()) {
 	l.progress.Board(l.board)
 }
 
-// show shows the runs of some folders as they are now.
-func (l *liveRuns) show(o view.Options, paths ...string) error {
-	s, err := study.Load(paths)
-	if err != nil {
-		return err
-	}
-	d, err := view.Of(s, o)
+// show shows the folder of a maker as it is now.
+func (l *liveRuns) show(m *view.Maker) error {
+	l.mu.Lock()
+	now := l.now
+	l.mu.Unlock()
+	d, err := m.Document(&now)
 	if err != nil {
 		return err
 	}

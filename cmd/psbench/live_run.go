@@ -68,7 +68,7 @@ func (l *liveRun) result(r *result.Result) (err error) {
 			return fmt.Errorf("the live page cannot show the result: %w", err)
 		}
 	}
-	if err := l.show(view.Options{}, dir); err != nil {
+	if err := l.show(view.NewMaker(dir, view.Options{})); err != nil {
 		return fmt.Errorf("the live page cannot show the result: %w", err)
 	}
 	return nil

@@ -21,11 +21,10 @@ import (
 // liveSweep is what --live shows of a sweep.
 type liveSweep struct {
 	*liveRuns
-	dir     string
-	options view.Options
-	again   int // the place of the A/A cell
-	shown   bool
-	err     error // the first that kept the page from growing
+	maker *view.Maker
+	again int // the place of the A/A cell
+	shown bool
+	err   error // the first that kept the page from growing
 }
 
 // liveSweep serves the page of a sweep, if there is to be one.
@@ -38,7 +37,8 @@ func (a *app) liveSweep(dir string, p *sweep.Plan, progress *report.Progress, o 
 		return nil, err
 	}
 	runs.follow(progress, nil)
-	return &liveSweep{liveRuns: runs, dir: dir, options: view.Options{Metric: o.Answer.metric, Target: o.Answer.target}, again: len(p.Cells)}, nil
+	maker := view.NewMaker(dir, view.Options{Metric: o.Answer.metric, Target: o.Answer.target})
+	return &liveSweep{liveRuns: runs, maker: maker, again: len(p.Cells)}, nil
 }
 
 // heartbeat hears how far runs are, nil if nobody wants to know.
@@ -68,7 +68,7 @@ func (l *liveSweep) news(n conduct.News) {
 	}
 	if n.State != journal.Running || !l.shown {
 		l.shown = true
-		if err := l.show(l.options, l.dir); err != nil && l.err == nil {
+		if err := l.show(l.maker); err != nil && l.err == nil {
 			l.err = err
 		}
 	}

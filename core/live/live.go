@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"math"
 	"net"
 	"net/http"
 	"sync"
@@ -108,13 +107,9 @@ func (s *Server) Show(d *view.Document) error {
 	return nil
 }
 
-// Tell tells how far the runs are. What is not finite is left out, as everywhere on the page.
+// Tell tells how far the runs are.
 func (s *Server) Tell(l view.Live) {
-	if r := l.Running; r != nil && r.Loss != nil && (math.IsNaN(*r.Loss) || math.IsInf(*r.Loss, 0)) {
-		finite := *r
-		finite.Loss = nil
-		l.Running = &finite
-	}
+	l = l.Tidy()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.progress = l
@@ -136,6 +131,7 @@ func (s *Server) wake() {
 func (s *Server) Close(how string) error {
 	s.mu.Lock()
 	s.progress.Ended, s.progress.Running = how, nil
+	s.progress = s.progress.Tidy()
 	s.versions[1]++
 	s.closed = true
 	s.wake()

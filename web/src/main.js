@@ -8,8 +8,9 @@ import { h } from './dom.js';
 import { environments } from './environments.js';
 import { gallery } from './gallery.js';
 import { head, remarks } from './head.js';
+import * as live from './live.js';
 import { pictures } from './pictures/index.js';
-import { initial, makeStore } from './state.js';
+import { carried, initial, makeStore } from './state.js';
 import { table } from './table.js';
 
 const doc = JSON.parse(document.getElementById('data').textContent);
@@ -46,9 +47,13 @@ follow();
 
 /** update shows another document in the place of the first. */
 export function update(next) {
-  window.psbench.doc = next;
+  // Nobody is told of the state by itself, which may not fit the document of before.
+  store.state = carried(store.state, window.psbench.doc, next);
   const list = baselines(next, store.state.metric);
-  if (list.length > 0 && !list.includes(store.state.baseline)) store.set({ baseline: list[0] });
+  if (list.length > 0 && !list.includes(store.state.baseline)) store.state.baseline = list[0];
+  window.psbench.doc = next;
   for (const part of [top, ...cells, ...parts]) part.update(next);
   contents();
 }
+
+if (doc.live) live.follow(doc, update);

@@ -20,6 +20,13 @@ function chosenAtFirst(doc) {
   return some;
 }
 
+/** carried is a state for the next document: what a reader has chosen stays, all else is as at first. */
+export function carried(state, doc, next) {
+  const was = initial(doc);
+  const is = initial(next);
+  return Object.fromEntries(Object.keys(state).map((key) => [key, same(state[key], was[key]) ? is[key] : state[key]]));
+}
+
 /**
  * store holds the state: set(patch) merges a patch into it and tells all who subscribed, once, in the
  * order in which they did. A patch that changes nothing tells nobody.
