@@ -98,6 +98,8 @@ func (o *contest) winner() string {
 		by = " by " + o.metric.Name
 	}
 	switch {
+	case o.alone():
+		return fmt.Sprintf("%s%s: with one cell there is nothing to compare it with", work, o.value(o.best))
 	case len(o.cells) == 1 && len(o.bounds) > 0:
 		return fmt.Sprintf("%sthere is nothing to compare: only the trainers of %s exchange anything, %s", work, o.best.Name, o.value(o.best))
 	case len(o.cells) == 1:
@@ -110,6 +112,9 @@ func (o *contest) winner() string {
 	}
 	return work + o.undecided(by, open)
 }
+
+// alone says that all runs are of one cell, whose name says nothing.
+func (o *contest) alone() bool { return len(o.study.Cells) == 1 }
 
 // title is the name of a cell, with those that are of the same experiment.
 func (o *contest) title(c *Cell) string {
@@ -193,7 +198,10 @@ func (o *contest) toTell(r rival, open int) string {
 func (o *contest) lossText() string {
 	var parts []string
 	if o.best != nil {
-		if l := o.lossOf(o.best); l.known {
+		switch l := o.lossOf(o.best); {
+		case l.known && o.alone():
+			parts = append(parts, "held-out loss "+number(l.median))
+		case l.known:
 			parts = append(parts, o.best.Name+": "+o.describe(l, o.best == o.reference))
 		}
 	}
@@ -270,7 +278,11 @@ func (o *contest) limit() string {
 	if rest > parts[most].share {
 		limits = "the rest: getting data, and what is between the parts"
 	}
-	return fmt.Sprintf("%s is limited by %s (of an iteration: %s, the rest %.0f %%)", o.best.Name, limits, strings.Join(words, ", "), max(0, rest))
+	what := o.best.Name
+	if o.alone() {
+		what = "training"
+	}
+	return fmt.Sprintf("%s is limited by %s (of an iteration: %s, the rest %.0f %%)", what, limits, strings.Join(words, ", "), max(0, rest))
 }
 
 // are is "1 other is" or "7 others are".
