@@ -24,7 +24,7 @@ export function collect(doc, state) {
     return {
       cell,
       name: c.name,
-      short: shortOf(doc, cell),
+      short: [shortOf(doc, cell), c.failed.length > 0 && runs.length > 0 && `${c.failed.length} failed`, c.same >= 0 && 'runs of another'].filter(Boolean).join(', '),
       runs,
       n: e?.n ?? runs.length,
       median: e?.median ?? null,
@@ -119,8 +119,6 @@ function paint(stage, data, { width, height, doc }) {
       svg.append(s('path', { d: outline(shape, 3.6), transform: `translate(${x.toFixed(1)} ${y})`, class: 'picture-dot', style: { fill: colour } }));
       marks.push({ x, y, text: [r.name, `round ${run.round}: ${quantity(run.value, data.metric.unit)}`, run.folder] });
     });
-    if (r.same) svg.append(text('picture-why', right, middle - 3, 'runs of another cell', 'end'));
-    if (r.failed > 0) svg.append(text('picture-why', right, middle - 3, `${r.failed} failed`, 'end'));
   });
   return { marks };
 }

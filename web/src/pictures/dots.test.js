@@ -65,5 +65,6 @@ test('a cell that has the runs of another one says so', () => {
   Object.assign(doc.cells[1], { same: 0, runs: [] });
   const row = dots.collect(doc, stateOf(doc)).rows[1];
   assert.equal(row.same, 'hook=rpc');
+  assert.equal(row.short, 'hook=noop, runs of another');
   assert.equal(row.runs.length, 6);
 });

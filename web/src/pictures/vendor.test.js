@@ -17,3 +17,11 @@ test('uPlot is the version that is written beside it', () => {
   const [, version] = /^uplot (\S+)/.exec(readFileSync(new URL('VERSION', folder), 'utf8'));
   assert.ok(readFileSync(new URL('uPlot.esm.js', folder), 'utf8').includes(`(v${version})`));
 });
+
+test('the licence of uPlot goes with every page', () => {
+  const words = (text) => text.replace(/\s+/g, ' ').trim();
+  const licence = words(readFileSync(new URL('LICENSE', folder), 'utf8'));
+  for (const file of ['chart.js', '../../../core/page/bundle/page.js']) {
+    assert.ok(words(readFileSync(new URL(file, import.meta.url), 'utf8')).includes(licence), file);
+  }
+});
