@@ -5,8 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"math"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/psbench/psbench/core/study"
+	"github.com/psbench/psbench/internal/documented"
 	"github.com/psbench/psbench/internal/golden"
 )
 
@@ -130,29 +129,10 @@ func TestGoBenchIsRead(t *testing.T) {
 }
 
 // The example of docs/export.md reads what is written.
-func TestDocumentedPandas(t *testing.T) {
-	python := ""
-	for _, p := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(p, "-c", "import pandas").Run() == nil {
-			python = p
-			break
-		}
-	}
-	if python == "" {
-		t.Skip("pandas is not installed")
-	}
-	doc, err := os.ReadFile("../../docs/export.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(string(doc), "```python\n")
-	program, _, found := strings.Cut(after, "```")
-	if !found {
-		t.Fatal("docs/export.md has no program in Python")
-	}
-	out, err := exec.Command(python, "-c", program, "testdata/example.csv").CombinedOutput()
-	if d := cmp.Diff("server,median,count\naverage,101.0,3\na|b/c d,80.0,1\n", string(out)); d != "" || err != nil {
-		t.Error(d, err)
+func TestDocumentedExport(t *testing.T) {
+	out, _ := documented.Pandas(t, "../../docs/export.md", "", "", "testdata/example.csv")
+	if d := cmp.Diff("server,median,count\naverage,101.0,3\na|b/c d,80.0,1\n", out); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -5,61 +5,30 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/internal/documented"
 	"github.com/psbench/psbench/sdk"
 )
 
-// python is a Python with these modules, or "". The one that distributions install them for need not
-// be the first on the path.
-func python(modules string) string {
-	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", "import "+modules).Run() == nil {
-			return python
-		}
-	}
-	return ""
-}
-
 // The example of docs/result.md reads what is in a folder: the sum of each column and the median of
 // each series are right.
-func TestDocumentedPandas(t *testing.T) {
-	python := python("pandas")
-	if python == "" {
-		t.Skip("pandas is not installed")
-	}
-	doc, err := os.ReadFile("../../docs/result.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(string(doc), "## A run folder in pandas\n")
-	_, after, _ = strings.Cut(after, "```python\n")
-	program, _, found := strings.Cut(after, "```")
-	if !found {
-		t.Fatal("docs/result.md has no program in Python for a run folder")
-	}
-	program += `print(*measurements[["key_a", "key_b", "start_ns", "duration_ns"]].sum(), file=sys.stderr)`
-
+func TestDocumentedFolder(t *testing.T) {
 	r := example()
 	for i := range int64(4) {
 		r.SeriesOf(0, "backward_metric", "backward").Add(sdk.Measurement{Key: sdk.Key{A: i}, StartNS: 100, DurationNS: 1000 * (4 - i)})
 	}
-	cmd := exec.Command(python, "-c", program, written(t, r))
-	var stdout, stderr strings.Builder
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v: %s", err, stderr.String())
-	}
+	stdout, stderr := documented.Pandas(t, "../../docs/result.md", "## A run folder in pandas\n",
+		`print(*measurements[["key_a", "key_b", "start_ns", "duration_ns"]].sum(), file=sys.stderr)`, written(t, r))
 	want := "type,name,0,1\nbackward_metric,backward,0.002000,\nforward_metric,forward_pass,1099511.627777,1099511.627777\n"
-	if d := cmp.Diff(want, stdout.String()); d != "" {
+	if d := cmp.Diff(want, stdout); d != "" {
 		t.Error(d)
 	}
 	sums := fmt.Sprintln(2*3+6, -2*3, 2*(15000-21)+400, 6*(int64(1)<<40)+6+10000)
-	if d := cmp.Diff(sums, stderr.String()); d != "" {
+	if d := cmp.Diff(sums, stderr); d != "" {
 		t.Error(d)
 	}
 }
@@ -88,7 +57,7 @@ func millions(b *testing.B) (dir string, r *result.Result) {
 
 // numpy reads five million measurements, all four columns of them, in this time.
 func BenchmarkNumpyReads(b *testing.B) {
-	python := python("numpy")
+	python := documented.Python("numpy")
 	if python == "" {
 		b.Skip("numpy is not installed")
 	}

@@ -3,33 +3,18 @@ package result
 import (
 	"encoding/csv"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/psbench/psbench/internal/documented"
 )
 
 // The example of docs/result.md reads what is in the file, compressed or not: the sum of each
 // column and the median of each series are right.
-func TestDocumentedPandas(t *testing.T) {
-	python := withPandas()
-	if python == "" {
-		t.Skip("pandas is not installed")
-	}
-	doc, err := os.ReadFile("../../" + docFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(string(doc), "```python\n")
-	program, _, found := strings.Cut(after, "```")
-	if !found {
-		t.Fatal("docs/result.md has no program in Python")
-	}
-	program += `print(*measurements[["key_a", "key_b", "start_ns", "duration_ns"]].sum(), file=sys.stderr)`
-
+func TestDocumentedFile(t *testing.T) {
 	r := readGolden1(t)
 	var sums [4]int64
 	medians := map[string]string{} // by type, name and rank
@@ -49,16 +34,12 @@ func TestDocumentedPandas(t *testing.T) {
 		if err := Write(path, r, still); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(python, "-c", program, path)
-		var stdout, stderr strings.Builder
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		if err := cmd.Run(); err != nil {
-			t.Fatalf("%v: %s", err, stderr.String())
+		stdout, stderr := documented.Pandas(t, "../../"+docFile, "",
+			`print(*measurements[["key_a", "key_b", "start_ns", "duration_ns"]].sum(), file=sys.stderr)`, path)
+		if want := fmt.Sprintln(sums[0], sums[1], sums[2], sums[3]); stderr != want {
+			t.Errorf("the columns of %s sum to %swant %s", name, stderr, want)
 		}
-		if want := fmt.Sprintln(sums[0], sums[1], sums[2], sums[3]); stderr.String() != want {
-			t.Errorf("the columns of %s sum to %swant %s", name, stderr.String(), want)
-		}
-		if got := printedMedians(t, stdout.String()); len(got) != len(medians) || len(got) != 11 {
+		if got := printedMedians(t, stdout); len(got) != len(medians) || len(got) != 11 {
 			t.Errorf("%d medians were printed, want %d", len(got), len(medians))
 		} else {
 			for series, median := range medians {
@@ -68,17 +49,6 @@ func TestDocumentedPandas(t *testing.T) {
 			}
 		}
 	}
-}
-
-// withPandas is a Python that has pandas. The one that distributions install it for need not be
-// the first on the path.
-func withPandas() string {
-	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", "import pandas").Run() == nil {
-			return python
-		}
-	}
-	return ""
 }
 
 // printedMedians are those of a table with a column for each rank.

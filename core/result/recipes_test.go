@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/psbench/psbench/internal/documented"
 	"github.com/psbench/psbench/internal/metric"
 	"github.com/psbench/psbench/sdk"
 )
@@ -56,7 +57,7 @@ func TestDocumentedQueryOfCounters(t *testing.T) {
 }
 
 func TestDocumentedPandasOfGauges(t *testing.T) {
-	python := withPandas()
+	python := documented.Python("pandas")
 	if python == "" {
 		t.Skip("pandas is not installed")
 	}
