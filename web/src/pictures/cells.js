@@ -30,7 +30,8 @@ export function tidy(v) {
 
 /** kept are the places of the cells that the filters keep. */
 export function kept(doc, state) {
-  const axes = doc.axes.map((a) => state.filter?.[a.name]);
+  const filter = state.filter ?? {};
+  const axes = doc.axes.map((a) => (Object.hasOwn(filter, a.name) ? filter[a.name] : undefined));
   return doc.cells.map((_, i) => i).filter((i) => axes.every((values, a) => !values || values.includes(doc.cells[i].values[a])));
 }
 

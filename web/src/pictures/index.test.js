@@ -44,3 +44,12 @@ test('every module of a picture is in the list', () => {
   const modules = readdirSync(folder).filter((name) => /^\w+\.js$/.test(name) && readFileSync(new URL(name, folder), 'utf8').includes('= picture({'));
   assert.deepEqual(modules.map((name) => name.slice(0, -3)).sort(), pictures.map((p) => p.name).sort());
 });
+
+test('names that mean something to scripts are names', () => {
+  const values = ['__proto__', 'constructor', '<script>', '</text>', '\u202e', ''];
+  const doc = study({ axes: { __proto__: null, constructor: values, ['__proto__']: ['1', '2'], '"><img src=x onerror=y>': ['1', '2'] }, epochs: 2, runs: 2 });
+  doc.runs[0].epochs[0].values['constructor'] = 1;
+  for (const d of doc.details) d.parts.push({ name: '__proto__', mean_ms: 1 });
+  const shown = pictures.filter((p) => p.shows(doc, stateOf(doc))).map((p) => p.name);
+  assert.deepEqual(shown, pictures.map((p) => p.name).filter((name) => name !== 'comm'));
+});
