@@ -36,7 +36,7 @@ endif
 test_flags := $(race_flag) $(if $(FULL),,-short)
 
 .DEFAULT_GOAL := help
-.PHONY: run build test test-python test-web lint lint-proof generate contract breaking bench fuzz clean help
+.PHONY: run build test test-python test-web test-browsers lint lint-proof generate contract breaking bench fuzz clean help
 
 run: build ## build psbench and run the main job; ARGS="..." gives other flags
 	bin/psbench $(ARGS)
@@ -52,6 +52,9 @@ test-python: ## run the tests of the Python package by PYTHON, which has grpcio,
 
 test-web: ## run the tests of the page by node, which is of version 18 or newer
 	cd web && node --test $$(find src -name "*.test.js")
+
+test-browsers: build ## drive chromium and firefox-esr through reports of recorded runs; needs npm
+	cd web/e2e && npm ci --ignore-scripts --no-audit --no-fund --silent && PSBENCH=$(CURDIR)/bin/psbench node --test *.test.js
 
 lint: ## run golangci-lint
 	$(GOLANGCI_LINT) run ./...

@@ -1,0 +1,79 @@
+// The browsers that the tests drive, and what a page did there.
+
+import puppeteer from 'puppeteer-core';
+
+export const names = ['chromium', 'firefox'];
+
+const paths = { chromium: process.env.CHROMIUM ?? '/usr/bin/chromium', firefox: process.env.FIREFOX ?? '/usr/bin/firefox-esr' };
+
+// Chromium has no sandbox for root, whom containers run as, and asks its maker for nothing meanwhile.
+const args = ['--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run', '--disable-gpu', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])];
+
+/** launch starts a browser whose system is light or dark. */
+export function launch(name, { dark = false } = {}) {
+  const common = { executablePath: paths[name], headless: true, timeout: 60000, protocolTimeout: 60000 };
+  if (name === 'firefox') return puppeteer.launch({ ...common, browser: 'firefox', protocol: 'webDriverBiDi', extraPrefsFirefox: { 'layout.css.prefers-color-scheme.content-override': dark ? 0 : 1, 'ui.prefersReducedMotion': 1 } });
+  return puppeteer.launch({ ...common, browser: 'chrome', args: [...args, ...(dark ? ['--force-dark-mode', '--blink-settings=preferredColorScheme=0'] : ['--blink-settings=preferredColorScheme=1'])] });
+}
+
+/** open opens a file, and notes what must not be: what the console says, what is asked of a network, dialogs. */
+export async function open(browser, file, { width = 1280, height = 900 } = {}) {
+  const page = await browser.newPage();
+  const wrong = [];
+  page.on('console', (m) => {
+    if (['error', 'warn', 'warning'].includes(m.type())) wrong.push(`console: ${m.text()}`);
+  });
+  page.on('pageerror', (e) => wrong.push(`error: ${e.message ?? e}`));
+  page.on('dialog', (d) => {
+    wrong.push(`dialog: ${d.message()}`);
+    d.dismiss().catch(() => {});
+  });
+  page.on('request', (r) => {
+    const url = r.url();
+    if (!/^(data|about|chrome|resource):/.test(url) && url !== `file://${file}`) wrong.push(`request: ${url}`);
+  });
+  await page.setViewport({ width, height });
+  await page.evaluateOnNewDocument(() => {
+    window.shifts = [];
+    window.violations = [];
+    document.addEventListener('securitypolicyviolation', (e) => window.violations.push(`${e.violatedDirective}: ${e.blockedURI}`));
+    if (!globalThis.PerformanceObserver?.supportedEntryTypes.includes('layout-shift')) return;
+    new PerformanceObserver((list) => {
+      for (const e of list.getEntries()) window.shifts.push({ value: e.value, input: e.hadRecentInput, of: e.sources.map((s) => s.node?.id || s.node?.className || s.node?.nodeName) });
+    }).observe({ type: 'layout-shift', buffered: true });
+  });
+  await page.goto(`file://${file}`);
+  await page.bringToFront();
+  return { page, wrong };
+}
+
+/** drawn goes through a page as a reader does who scrolls, until every picture is drawn. */
+export async function drawn(page) {
+  await page.evaluate(async () => {
+    const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+    for (const section of document.querySelectorAll('section.picture')) {
+      if (section.hidden) continue;
+      const name = section.id.replace('picture-', '');
+      section.scrollIntoView();
+      const until = performance.now() + 10000;
+      while (!window.psbench.pictures[name]) {
+        if (performance.now() > until) throw new Error(`${name} was not drawn within 10 s`);
+        await frame();
+      }
+      await frame();
+    }
+    scrollTo(0, 0);
+    await frame();
+  });
+}
+
+/** overflow is which elements make the page wider than the window. */
+export const overflow = (page) => page.evaluate(() => {
+  const width = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= width) return [];
+  const clipped = (e) => {
+    for (let at = e.parentElement; at && at !== document.body; at = at.parentElement) if (getComputedStyle(at).overflowX !== 'visible') return true;
+    return false;
+  };
+  return [...document.body.querySelectorAll('*')].filter((e) => e.getBoundingClientRect().right > width + 0.5 && !clipped(e)).slice(0, 5).map((e) => `${e.nodeName}.${e.getAttribute('class') ?? ''} ${Math.round(e.getBoundingClientRect().right)} > ${width}`);
+});

@@ -1,0 +1,74 @@
+// The reports that the tests look at: of recorded runs, made by the psbench that PSBENCH names.
+
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+const psbench = process.env.PSBENCH ?? join(root, 'bin/psbench');
+const recorded = join(root, 'core/view/testdata');
+
+/** reports makes them in a folder of their own, which remove removes. */
+export function reports() {
+  const folder = mkdtempSync(join(tmpdir(), 'psbench-e2e-'));
+  execFileSync('tar', ['xzf', join(recorded, 'sweep.tar.gz'), '-C', folder]);
+  const paths = { sweep: join(folder, 'sweep'), dlrm: join(recorded, 'dlrm'), comm: join(recorded, 'comm') };
+  const made = (name, path) => {
+    const file = join(folder, `${name}.html`);
+    execFileSync(psbench, ['report', path, '-o', file], { stdio: ['ignore', 'ignore', 'inherit'] });
+    return file;
+  };
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  try {
+    const files = Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, made(name, path)]));
+    return { folder, files, made, remove };
+  } catch (e) {
+    remove();
+    throw e;
+  }
+}
+
+/** attack is text that would be markup, if anything took it for that. */
+export const attack = '"\'><img src=x onerror=alert(1)><script>alert(2)</script></script><!--<svg onload=alert(3)> javascript:alert(4) ${alert(5)}';
+
+/** hostileRun is the report of a recorded run, all of whose words that psbench does not know are an attack. */
+export function hostileRun({ folder, made }) {
+  const result = JSON.parse(gunzipSync(readFileSync(join(root, 'core/folder/testdata/schema2.json.gz'))));
+  result.warnings = [...(result.warnings ?? []), attack];
+  result.command = ['psbench', attack];
+  for (const p of result.processes) {
+    p.name = attack;
+    p.plugin = attack;
+    p.key = attack;
+    p.facts = { ...p.facts, [attack]: attack };
+  }
+  for (const v of result.config) if (typeof v.value === 'string') v.origin = attack;
+  const path = join(folder, 'hostile.json');
+  writeFileSync(path, JSON.stringify(result));
+  return made('hostile', path);
+}
+
+// What the page must understand stays: the words of the contract.
+const kept = new Set(['schema', 'state', 'better', 'verdict', 'kind', 'unit', 'metric', 'made', 'started', 'label']);
+
+/** hostilePage is a report in whose document every text is an attack. */
+export function hostilePage({ folder }, file) {
+  const html = readFileSync(file, 'utf8');
+  const [, before, data, after] = /^([^]*<script type="application\/json" id="data">)([^]*?)(<\/script>[^]*)$/.exec(html);
+  const doc = JSON.parse(data);
+  const metrics = new Set(doc.metrics.map((m) => m.name));
+  const laned = new Set(['compute', 'communication', 'work']);
+  const spoilt = (value, key) => {
+    if (Array.isArray(value)) return value.map((v) => spoilt(v, key));
+    if (value && typeof value === 'object') return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, spoilt(v, k)]));
+    if (typeof value !== 'string' || kept.has(key) || metrics.has(value) || laned.has(value)) return value;
+    return `${attack} ${value}`;
+  };
+  const escaped = JSON.stringify(spoilt(doc)).replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const path = join(folder, 'hostilepage.html');
+  writeFileSync(path, before + escaped + after);
+  return path;
+}
