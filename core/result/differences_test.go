@@ -31,7 +31,7 @@ func TestDifferences(t *testing.T) {
 		"system":    {func(r *Result) { r.Environment.Arch = "arm64" }, []Difference{{"system", "linux/amd64", "linux/arm64"}}},
 		"cores":     {func(r *Result) { r.Environment.Cores = 4 }, []Difference{{"cores", "2", "4"}}},
 		"memory":    {func(r *Result) { r.Environment.MemoryMiB = 1 }, []Difference{{"memory", "4096 MiB", "1 MiB"}}},
-		"BLAS":      {func(r *Result) { r.Environment.BLAS = nil }, []Difference{{"BLAS", "openblas libopenblas.so.0 Zen 1", "none"}}},
+		"BLAS":      {func(r *Result) { r.Environment.BLAS = nil }, []Difference{{"BLAS", "openblas of libopenblas.so.0 for Zen with 1 threads", "none"}}},
 		"GPUs":      {func(r *Result) { r.Environment.GPUs = nil }, []Difference{{"GPUs", "H100 550.54 81559", "none"}}},
 		"topology":  {func(r *Result) { r.Environment.GPUTopology = "X" }, []Difference{{"GPU topology", "one", "another"}}},
 		"affinity":  {func(r *Result) { r.Environment.Affinity = "" }, []Difference{{"affinity", "0-1", "unknown"}}},

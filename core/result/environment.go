@@ -2,7 +2,9 @@ package result
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -46,6 +48,15 @@ type BLAS struct {
 	Library string `json:"library,omitempty"` // the file that was loaded
 	Core    string `json:"core"`              // the kernels that the library chose
 	Threads string `json:"threads"`
+}
+
+// String is the library in the words in which two of them are compared.
+func (b BLAS) String() string {
+	text := b.Engine
+	if b.Library != "" {
+		text += " of " + b.Library
+	}
+	return fmt.Sprintf("%s for %s with %s threads", text, cmp.Or(b.Core, "unknown cores"), cmp.Or(b.Threads, "unknown"))
 }
 
 // Capture describes this machine and this build. What the system does not tell
