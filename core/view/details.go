@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/psbench/psbench/core/breakdown"
@@ -73,6 +74,9 @@ func (m *maker) detailed() []*study.Run {
 	return runs
 }
 
+// mostValue bounds a value of the configuration, in bytes: data may be written out there.
+const mostValue = 1 << 10
+
 // detail reads one run, unless that was done before.
 func (m *maker) detail(run *study.Run) (*Detail, error) {
 	if d := m.before[run]; d != nil {
@@ -83,11 +87,14 @@ func (m *maker) detail(run *study.Run) (*Detail, error) {
 		return nil, err
 	}
 	d := &Detail{
-		Command: r.Command, Plugins: r.Plugins, Warnings: run.Warnings, Checks: r.Checks, Noise: r.Noise,
+		Command: slices.Clone(r.Command), Plugins: r.Plugins, Warnings: run.Warnings, Checks: r.Checks, Noise: r.Noise,
 		Lanes: lanesOf(r, mostSpans), Quantiles: quantilesOf(r), Timeline: timelineOf(r),
 	}
+	for i, word := range d.Command {
+		d.Command[i] = shortened(word, mostValue)
+	}
 	for _, v := range r.Config {
-		d.Config = append(d.Config, Value{v.Key, textOf(v.Value), v.Origin})
+		d.Config = append(d.Config, Value{v.Key, shortened(textOf(v.Value), mostValue), v.Origin})
 	}
 	for _, p := range r.Processes {
 		d.Processes = append(d.Processes, Process{p.Name, p.Rank, p.Kind, p.Key, p.Plugin, p.StartMS, p.RSSMiB, factsOf(p.Facts)})

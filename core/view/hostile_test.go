@@ -38,6 +38,9 @@ func TestHostileTexts(t *testing.T) {
 			t.Errorf("what was written is gone: %q", place)
 		}
 	}
+	if v := d.Details[0].Config[1].Value; len(v) > mostValue+50 || !strings.HasPrefix(v, "[0,0,") {
+		t.Errorf("a value has %d bytes: %.40q", len(v), v)
+	}
 	if log := d.Cells[1].Failed[0].Logs[0]; !log.Cut || len(log.Tail) > 2*tailBytes {
 		t.Errorf("a log of %d bytes, cut %v", len(log.Tail), log.Cut)
 	}
@@ -52,6 +55,7 @@ func hostile(t *testing.T, dir string) *study.Study {
 	}
 	r.Command, r.Warnings = []string{nasty}, []string{nasty}
 	r.Config[0] = result.Value{Key: nasty, Value: nasty, Origin: nasty}
+	r.Config[1].Value = make([]int, mostText) // data that is written out
 	for i := range r.Processes {
 		r.Processes[i].Facts = map[string]string{nasty: nasty}
 	}

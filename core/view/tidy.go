@@ -80,18 +80,23 @@ const mostText = 8 << 10
 // its picture (ESC is ␛), and so nothing of a text is hidden. Tabs and line ends stay. Characters that turn
 // the direction of what follows, or that are none, become U+FFFD too.
 func clean(s string) string {
-	text := s
-	if len(s) > mostText {
-		cut := mostText
-		for cut > mostText-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		text = fmt.Sprintf("%s... (%d bytes)", s[:cut], len(s))
-	}
+	text := shortened(s, mostText)
 	if isClean(text) {
 		return text
 	}
 	return strings.Map(picture, text)
+}
+
+// shortened is the start of a text that is too long, and how long it is.
+func shortened(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for cut > most-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return fmt.Sprintf("%s... (%d bytes)", s[:cut], len(s))
 }
 
 func isClean(s string) bool {
