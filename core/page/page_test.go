@@ -208,8 +208,11 @@ func TestBundleFitsIntoAnElement(t *testing.T) {
 	}
 }
 
-// What there is to read without scripts.
+// What there is to read without scripts, of a study and of a single run.
 func TestPlain(t *testing.T) {
-	page := string(written(t, document(t)))
-	golden.Require(t, "testdata/plain.html", between(page, "<noscript>\n", "</noscript>"))
+	single := document(t)
+	single.Cells, single.Name = single.Cells[:1], "one <run>"
+	for name, d := range map[string]*view.Document{"plain.html": document(t), "plain-run.html": single} {
+		golden.Require(t, "testdata/"+name, between(string(written(t, d)), "<noscript>\n", "</noscript>"))
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"strconv"
 
 	"github.com/psbench/psbench/core/view"
 )
@@ -16,7 +17,7 @@ var plain = template.Must(template.New("plain").Funcs(template.FuncMap{
 <p>{{.Heading}}</p>
 <p>{{.Machine}}</p>
 <p>Pictures, details and sorting need JavaScript, which is off here. What the runs come to does not:</p>
-<dl>{{range .Sentences}}<dt>{{.Label}}</dt><dd>{{.Text}}</dd>{{end}}{{range .Remarks}}<dt>{{.Label}}</dt><dd>{{.Text}}</dd>{{end}}{{with .Floor}}<dt>floor</dt><dd>{{.}}</dd>{{end}}</dl>
+<dl>{{range .Sentences}}<dt>{{.Label}}</dt><dd>{{.Text}}</dd>{{end}}{{range .Remarks}}<dt>{{.Label}}</dt><dd>{{.Text}}</dd>{{end}}</dl>
 {{with .Warnings}}<ul>{{range .}}<li>{{.}}</li>{{end}}</ul>{{end}}
 {{with rows .}}<table><thead><tr><th>cell</th><th>runs</th><th>median</th><th>change</th><th></th></tr></thead>
 <tbody>{{range .}}<tr><th scope="row">{{.Name}}</th><td>{{.Runs}}</td><td>{{.Median}}</td><td>{{.Change}}</td><td>{{.Note}}</td></tr>
@@ -60,5 +61,9 @@ func number(x *float64) string {
 	if x == nil || math.IsNaN(*x) || math.IsInf(*x, 0) {
 		return "–"
 	}
-	return fmt.Sprintf("%.4g", *x)
+	decimals := 0
+	if size := math.Abs(*x); size > 0 {
+		decimals = min(12, max(0, 3-int(math.Floor(math.Log10(size)))))
+	}
+	return strconv.FormatFloat(*x, 'f', decimals, 64)
 }

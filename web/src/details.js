@@ -16,7 +16,7 @@ export function details(doc, store) {
     for (const one of list.children) one.open = open;
   } }, 'Open or close all');
   const section = h('section', { id: 'details', 'aria-labelledby': 'details-title' },
-    h('div', { class: 'titled' }, h('h2', { id: 'details-title' }, 'Cells in detail'), all), list);
+    h('div', { class: 'titled' }, h('h2', { id: 'details-title' }, doc.cells.length === 1 ? 'The run in detail' : 'Cells in detail'), all), list);
 
   const fill = () => {
     const open = new Set([...list.children].filter((one) => one.open).map((one) => one.id));
@@ -95,12 +95,12 @@ function figures(d, state, at) {
     if (!e || !there(e.median)) continue;
     const c = d.judged[m.name]?.against?.[state.baseline]?.[at];
     const cells = [h('span', { title: m.means }, m.name), quantity(e.median, m.unit), span(e.low, e.high, (x) => (m.unit === 'B' ? bytes(x) : number(x))), e.n > 1 ? share(e.spread) : ''];
-    if (d.cells.length > 1) cells.push(c ? [percent(c.change), ' ', h('span', { class: 'soft' }, span(c.low, c.high, percent))] : '', c ? verdictOf(c) : '', there(c?.p) ? (c.p < 0.001 ? '< 0.001' : c.p.toFixed(3)) : '');
+    if (d.cells.length > 1) cells.push(c ? percent(c.change) : '', h('span', { class: 'soft' }, span(c?.low, c?.high, percent)), c ? verdictOf(c) : '', there(c?.p) ? (c.p < 0.001 ? '< 0.001' : c.p.toFixed(3)) : '');
     rows.push(cells);
   }
   if (rows.length === 0) return null;
-  const head = ['metric', 'median', '95 % interval', 'spread', ...(d.cells.length > 1 ? ['change', 'verdict', 'p'] : [])];
-  return part('Metrics', grid('Metrics of the cell', head, rows, [1, 2, 3, 4, 6]));
+  const head = ['metric', 'median', '95 % interval', 'spread', ...(d.cells.length > 1 ? ['change', '95 % interval', 'verdict', 'p'] : [])];
+  return part('Metrics', grid('Metrics of the cell', head, rows, [1, 2, 3, 4, 5, 7]));
 }
 
 function runs(d, state, cell) {

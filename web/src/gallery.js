@@ -35,7 +35,7 @@ export function gallery(doc, store, pictures, handles) {
     near.observe(box);
   }
   sort();
-  if (d.sampling) section.append(h('p', { class: 'soft sampling' }, d.sampling));
+  if (d.sampling) section.append(h('p', { class: 'soft sampling' }, `Of the data: ${d.sampling}.`));
 
   const update = () => {
     sort();

@@ -11,7 +11,7 @@ export function head(doc) {
     replace(
       top,
       h('p', { class: 'overline' }, 'psbench', d.live ? ' · live' : '', ' · ', h('time', { datetime: d.made }, day(d.made))),
-      h('h1', null, d.name),
+      h('h1', null, lastPart(d.name)),
       h('p', { class: 'heading' }, withoutName(d)),
       d.machine ? h('p', { class: 'machine' }, d.machine) : null,
     );
@@ -40,6 +40,9 @@ function list(d, sentences, name) {
   const pieces = (text) => mentions(sentence(text, [...names, ...d.axes.map((axis) => axis.name)]), names).map((p) => (p.cell < 0 ? p.text : h('a', { class: 'mention', href: `#cell-${p.cell}` }, p.text)));
   return h('dl', { class: name }, sentences.map((s, i) => h('div', null, h('dt', null, sentences[i - 1]?.label === s.label ? '' : s.label), h('dd', null, pieces(s.text)))));
 }
+
+// Of a path its last part; all of it stands in the title.
+export const lastPart = (name) => name.replace(/\/+$/, '').split('/').pop() || name;
 
 // The heading begins with the name, which stands above it.
 function withoutName(d) {

@@ -21,5 +21,7 @@ test('a sentence begins with a capital letter, a name as it is', () => {
   assert.equal(sentence('server=average leads', names), 'server=average leads');
   assert.equal(sentence('batch_size matters', names), 'batch_size matters');
   assert.equal(sentence('server matters', ['server']), 'server matters');
-  assert.equal(sentence('', names), '');
+  assert.equal(sentence('all runs: a loss', ['all runs']), 'all runs: a loss');
+  assert.equal(sentence('allreduce is', ['all']), 'Allreduce is');
+  assert.equal(sentence('', ['']), '');
 });

@@ -15,10 +15,12 @@ test('a column is sorted best first, then the other way, then not at all', () =>
 
 test('the scale of changes has zero and all that is bounded', () => {
   const scale = scaleOf([null, { change: 0.1, low: 0.05, high: 0.2 }, { change: 0.3, low: null, high: null }]);
-  assert.ok(scale.low < 0 && scale.low > -0.03);
-  assert.ok(scale.high > 0.3 && scale.high < 0.33);
+  assert.ok(place(scale, 0) > 0 && place(scale, 0) < 10);
+  assert.ok(place(scale, 0.3) > 86 && place(scale, 0.3) < 96);
   assert.equal(place(scale, -5), 0);
   assert.equal(place(scale, 5), 96);
+  const wide = scaleOf([{ change: 1 }, { change: -0.5 }]);
+  assert.ok(Math.abs(place(wide, 1) + place(wide, -0.5) - 2 * place(wide, 0)) < 1e-9);
   const nothing = scaleOf([]);
   assert.ok(nothing.high > nothing.low);
 });
