@@ -16,10 +16,12 @@ const (
 	golden1 = "../result/testdata/schema1.json.gz"
 	golden2 = "testdata/schema2.json.gz"
 	golden3 = "testdata/schema3"
+	// computed is of a later psbench, which kept what throughput and evaluation are made of.
+	computed = "testdata/schema3computed"
 )
 
 func TestEveryVersionIsRead(t *testing.T) {
-	for path, want := range map[string]int{golden1: 4400, golden2: 228, golden3: 228} {
+	for path, want := range map[string]int{golden1: 4400, golden2: 228, golden3: 228, computed: 234} {
 		r, err := Read(path)
 		if err != nil {
 			t.Fatal(err)
@@ -30,6 +32,29 @@ func TestEveryVersionIsRead(t *testing.T) {
 		}
 		if count != want || !r.Complete || r.Schema != result.Schema || len(r.Losses) != 2 {
 			t.Errorf("%s: %d measurements, want %d", path, count, want)
+		}
+	}
+}
+
+// What is computed again of the columns is what the run computed.
+func TestGoldenIsComputedAgain(t *testing.T) {
+	said, err := Head(computed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Read(computed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Works) != 4 || len(r.Found) != 2 || len(r.Scores) == 0 {
+		t.Errorf("%d, %d and %d rows were recorded", len(r.Works), len(r.Found), len(r.Scores))
+	}
+	for _, d := range []string{
+		cmp.Diff(said.Throughput, r.Throughput), cmp.Diff(said.StartMS, r.StartMS), cmp.Diff(said.Evaluation, r.Evaluation),
+		cmp.Diff(said.Noise, r.Noise), cmp.Diff(said.Checks, r.Checks),
+	} {
+		if d != "" {
+			t.Error(d)
 		}
 	}
 }
