@@ -3,6 +3,7 @@ package folder
 import (
 	"fmt"
 	"hash/crc32"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -162,6 +163,28 @@ func TestNoNumberOfTheHeadIsBelieved(t *testing.T) {
 	}
 	if len(tried) < 100 {
 		t.Errorf("%d numbers were tried", len(tried))
+	}
+}
+
+// Columns of what cannot have been recorded are refused, and not computed with.
+func TestWhatCannotBeRecordedIsRefused(t *testing.T) {
+	for want, change := range map[string]func(*result.Result){
+		"row 1 of column work has":                func(r *result.Result) { r.Works[1].EndNS = math.MinInt64 },
+		"row 0 of column evaluation.found is of":  func(r *result.Result) { r.Found[0].Epoch = -1 },
+		"row 2 of column evaluation.found is of":  func(r *result.Result) { r.Found[2].Samples = 0 },
+		"row 3 of column evaluation.found is of":  func(r *result.Result) { r.Found[3].Correct = -2 },
+		"row 1 of column evaluation.scores has a": func(r *result.Result) { r.Scores[1].Negatives = -7 },
+	} {
+		r := recorded()
+		change(r)
+		if _, err := Read(written(t, r)); err == nil || !strings.Contains(err.Error(), "samples: "+want) {
+			t.Errorf("it said %v, want %s", err, want)
+		}
+	}
+	r := recorded() // what can be, however large
+	r.Found[0].Epoch, r.Data.BatchesPerTrainer = math.MaxInt>>2, []int{math.MaxInt, 1}
+	if _, err := Read(written(t, r)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -92,7 +92,7 @@ func (r *Result) trainLoss(epoch int) float64 {
 		if rank >= len(r.Data.BatchesPerTrainer) {
 			continue
 		}
-		batches := max(0, r.Data.BatchesPerTrainer[rank])
+		batches := min(max(0, r.Data.BatchesPerTrainer[rank]), len(losses))
 		if batches > 0 && epoch > len(losses)/batches { // whose product might not fit
 			continue
 		}

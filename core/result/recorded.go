@@ -3,6 +3,7 @@ package result
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/psbench/psbench/core/folder/npy"
 )
@@ -121,4 +122,28 @@ func (h *Head) fillRecorded(c *npy.Columns) error {
 		r.Found[i].LossSum = sum()
 	}
 	return c.Err()
+}
+
+// checkRecorded refuses what no trainer can have done or found.
+func (r *Result) checkRecorded() error {
+	const most = 1 << 61
+	within := func(least int64, numbers ...int64) bool {
+		return !slices.ContainsFunc(numbers, func(n int64) bool { return n < least || n > most })
+	}
+	for i, w := range r.Works {
+		if !within(-most, w.Samples, w.StartNS, w.EndNS, w.EvaluatedNS) {
+			return fmt.Errorf("samples: row %d of column %s has a number beyond 2^61", i, workColumn)
+		}
+	}
+	for i, f := range r.Found {
+		if !within(0, int64(f.Epoch)) || !within(1, f.Samples, f.Targets) || !within(-1, f.Correct) {
+			return fmt.Errorf("samples: row %d of column %s is of what cannot be found", i, foundColumn)
+		}
+	}
+	for i, s := range r.Scores {
+		if !within(0, int64(s.Epoch), s.Positives, s.Negatives) {
+			return fmt.Errorf("samples: row %d of column %s has a number below 0 or beyond 2^61", i, scoreColumn)
+		}
+	}
+	return nil
 }

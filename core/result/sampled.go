@@ -244,6 +244,9 @@ func (h *Head) Fill(c *npy.Columns) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
+	if err := h.Result.checkRecorded(); err != nil {
+		return err
+	}
 	h.Result.Compute()
 	return nil
 }
