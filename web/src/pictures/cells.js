@@ -82,12 +82,14 @@ export function chosenOr(doc, state, has, most) {
 }
 
 /**
- * oneOf is the cell that a picture of a single one shows: what own has, else the first chosen, the baseline or
- * the first that has(cell) is true of; -1 if none is. Its options are all that has is true of.
+ * oneOf is the cell that a picture of a single one shows: what own has, else the baseline if it is chosen, the
+ * first chosen, the baseline or the first that has(cell) is true of; -1 if none is. Its options are all that
+ * has is true of.
  */
 export function oneOf(doc, state, own, has) {
   const able = doc.cells.map((_, i) => i).filter((i) => doc.cells[i].same < 0 && has(i));
-  const wanted = [own === '' || own === undefined ? -1 : Number(own), ...(state.chosen ?? []), state.baseline];
+  const chosen = state.chosen ?? [];
+  const wanted = [own === '' || own === undefined ? -1 : Number(own), chosen.includes(state.baseline) ? state.baseline : -1, ...chosen, state.baseline];
   return { cell: wanted.find((i) => able.includes(i)) ?? able[0] ?? -1, options: able.map((i) => ({ value: String(i), label: doc.cells[i].name })) };
 }
 

@@ -96,7 +96,7 @@ function paint(stage, data, { width, height }) {
   const marks = [];
   for (const f of [...data.fields].sort((a, b) => a.row - b.row || a.column - b.column)) {
     const [x, y] = [left + w * f.column, top + row * f.row];
-    svg.append(s('rect', { class: f.why ? 'picture-field picture-none' : 'picture-field', x: x + 1, y: y + 1, width: Math.max(1, w - 2), height: row - 2, rx: 3, style: { fill: f.why ? 'none' : shade(data.by, f.strength) } }));
+    svg.append(s('rect', { class: f.why ? 'picture-field picture-none' : f.strength === 0 ? 'picture-field picture-open' : 'picture-field', x: x + 1, y: y + 1, width: Math.max(1, w - 2), height: row - 2, rx: 3, style: { fill: f.why ? 'none' : shade(data.by, f.strength) } }));
     if (f.baseline) svg.append(s('rect', { class: 'picture-frame', x: x + 2, y: y + 2, width: Math.max(1, w - 4), height: row - 4, rx: 2 }));
     const says = f.why ? [f.why.split(':')[0]] : [quantity(f.value, data.metric.unit).replace(` ${data.metric.unit}`, ''), changed(f)].filter(Boolean);
     const fits = says.filter((t) => wide(t, true) < w - 2);

@@ -26,6 +26,12 @@ test('the worst run, and any cell, can be chosen', () => {
   assert.deepEqual(data.cells.map((c) => c.label), ['hook=rpc', 'hook=noop']);
 });
 
+test('of the chosen cells the baseline is shown, else the first', () => {
+  const doc = study({ axes: { n: ['1', '2', '3'] } });
+  const shown = (state) => collect(doc, { ...stateOf(doc), ...state }, own).cell;
+  assert.deepEqual([shown({}), shown({ chosen: [1, 2] }), shown({ chosen: [0, 1, 2], baseline: 2 }), shown({ chosen: [], baseline: 1 })], [0, 1, 2, 1]);
+});
+
 test('where nothing was left out it says so, and one run is median and worst', () => {
   const doc = study({ axes: {}, runs: 1 });
   for (const lane of doc.details[0].lanes) lane.each = 1;
