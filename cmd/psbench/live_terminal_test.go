@@ -21,7 +21,7 @@ var controls = regexp.MustCompile(`\x1b\[[0-9]*[A-Za-z]|\r`)
 func TestLiveTerminal(t *testing.T) {
 	t.Parallel()
 	const up, hide = "A\x1b[J", "\x1b[?"
-	sweep := "sweep --live --ntrainer 2 --nserver 1 --warmup none --repeats 1 --seconds 1.5 --axis server=average,average_batch --no-again --out "
+	sweep := "sweep --live --ntrainer 2 --nserver 1 --warmup none --repeats 1 --seconds 2.5 --axis server=average,average_batch --no-again --out "
 	for _, c := range []struct {
 		environment string
 		columns     int
