@@ -36,6 +36,7 @@ const (
 type app struct {
 	stdout, stderr io.Writer
 	environ        []string
+	beats          *os.File // to tell by how far a run is, nil where nobody asks
 }
 
 // usageError is a command line that cannot be understood.

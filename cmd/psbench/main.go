@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/psbench/psbench/core/heartbeat"
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/plugins"
 )
@@ -19,7 +20,8 @@ func main() {
 }
 
 func main1() int {
-	a := &app{stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ()}
+	// The pipe first: its variable is not for what psbench starts.
+	a := &app{stdout: os.Stdout, stderr: os.Stderr, beats: heartbeat.Inherited(), environ: os.Environ()}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, interrupts()...)
 	// A reader of the tables that leaves is an error of write, not the end of a run.

@@ -46,7 +46,6 @@ func (a *app) runCommand() *cobra.Command {
 // runExperiment runs it and writes its tables, and below them what else there is to say.
 func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts option.Options, below ...func(io.Writer, int, *result.Result) error) error {
 	o := a.runOptions(nil)
-	pipe := heartbeat.Inherited()
 	page, err := a.liveRun(exp, opts)
 	if err != nil {
 		return err
@@ -56,8 +55,8 @@ func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts op
 		run: func(ctx context.Context, p *report.Progress, c cluster.Options) (*result.Result, error) {
 			o.Progress, o.Options = p, c
 			switch {
-			case pipe != nil:
-				defer heartbeat.Send(pipe, time.Second, p.Beat)()
+			case a.beats != nil:
+				defer heartbeat.Send(a.beats, time.Second, p.Beat)()
 			case page == nil && opts.Quiet:
 				o.Progress = run.Silent // so that nobody is asked either
 			}
