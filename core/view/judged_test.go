@@ -46,6 +46,9 @@ func TestWhatIsLeftOut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if len(d.Warnings) != 2 || d.Cells[0].Median != -1 || d.Runs[0].Detail != -1 { // of folders that are nowhere
+				t.Errorf("%q, the median run %d", d.Warnings, d.Cells[0].Median)
+			}
 			against := d.Judged[metric].Against
 			best := slices.Contains(slices.Collect(maps.Keys(against)), c.cells-1)
 			if len(against) != c.baselines || against[2] == nil || !best || (against[1] == nil) != (c.cells > 100) {
