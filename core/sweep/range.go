@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// mostOfRange bounds the values of a range.
-const mostOfRange = 1_000_000
+// mostOfRange bounds the values of a range: with more an axis alone has too many cells.
+const mostOfRange = Most
 
 // mostDigits is more than a float64 tells apart.
 const mostDigits = 20
