@@ -145,7 +145,7 @@ func TestTokens(t *testing.T) {
 	}
 	root := strings.TrimSuffix(s.URL(), s.token+"/")
 	for path, want := range map[string]int{
-		"": 404, "index.html": 404, "metrics": 404, other.token + "/": 404, s.token[:31] + "/": 404, s.token + "0/": 404,
+		"": 404, "favicon.ico": 204, "index.html": 404, "metrics": 404, other.token + "/": 404, s.token[:31] + "/": 404, s.token + "0/": 404,
 		"/": 404, "/events": 404, s.token: 404, s.token + "/": 200, other.token + "/events": 404, strings.ToUpper(s.token) + "x/": 404,
 	} {
 		r := request(t, s, "GET", "")

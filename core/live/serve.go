@@ -78,6 +78,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	known := subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
 	switch {
+	case r.URL.Path == "/favicon.ico": // which browsers ask for by themselves, and there is none
+		w.WriteHeader(http.StatusNoContent)
 	case known && name == "events":
 		s.stream(w, r)
 	case known && name == "metrics":
