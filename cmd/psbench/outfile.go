@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/psbench/psbench/internal/draft"
@@ -24,8 +23,9 @@ func nameAfter(path, fallback, ending string) string {
 }
 
 // writeFile has a file appear at once and whole, and says how large it is. What is no file, a device or a
-// pipe, is written straight. It is none of those that it is made of.
-func writeFile(path string, sources []string, write func(io.Writer) error) (size int64, err error) {
+// pipe, is written straight. It is none of those that it is made of, and takes the place of none in their
+// folders, unless its name ends in ending, as that of the one before does.
+func writeFile(path, ending string, sources []string, write func(io.Writer) error) (size int64, err error) {
 	counted := func(w io.Writer) error {
 		c := &counter{Writer: w}
 		err := write(c)
@@ -45,18 +45,33 @@ func writeFile(path string, sources []string, write func(io.Writer) error) (size
 		}
 		return size, errors.Join(counted(f), f.Close())
 	default:
-		if i := slices.IndexFunc(sources, func(source string) bool {
-			at, err := os.Stat(source)
-			return err == nil && os.SameFile(info, at)
-		}); i >= 0 {
-			return 0, fmt.Errorf("it is the run %s that is read", quote.Word(sources[i]))
-		}
 		if path, err = filepath.EvalSymlinks(path); err != nil {
 			return 0, err
+		}
+		for _, source := range sources {
+			switch at, err := os.Stat(source); {
+			case err != nil: // it is standard input
+			case os.SameFile(info, at):
+				return 0, fmt.Errorf("it is the run %s that is read", quote.Word(source))
+			case at.IsDir() && within(path, at) && !strings.HasSuffix(path, ending):
+				return 0, fmt.Errorf("it is a file of %s, which is read: choose another name", quote.Word(source))
+			}
 		}
 	}
 	err = draft.Stream(path, counted)
 	return size, err
+}
+
+// within says whether a file is in a folder, or in one below it.
+func within(path string, folder fs.FileInfo) bool {
+	dir, err := filepath.Abs(path)
+	for err == nil && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		if at, err := os.Stat(dir); err == nil && os.SameFile(at, folder) {
+			return true
+		}
+	}
+	return false
 }
 
 // counter counts what is written.
