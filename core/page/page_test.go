@@ -216,3 +216,13 @@ func TestPlain(t *testing.T) {
 		golden.Require(t, "testdata/"+name, between(string(written(t, d)), "<noscript>\n", "</noscript>"))
 	}
 }
+
+func TestTitleIsTheLastPartOfAPath(t *testing.T) {
+	d := document(t)
+	for name, want := range map[string]string{"study": "study", "/data/runs/a/": "a", "7 runs": "7 runs", "/": "/", "": ""} {
+		d.Name = name
+		if text := string(written(t, d)); !strings.Contains(text, "<title>"+want+"</title>") || !strings.Contains(text, "<h1>"+want+"</h1>") {
+			t.Errorf("the page of %q is not called %q", name, want)
+		}
+	}
+}

@@ -32,6 +32,7 @@ for (const name of names) {
         }
         // A sentence of the page begins with a capital, and ends with a full stop.
         const plain = (text) => text.replace(/\s+/g, ' ').trim().toLowerCase();
+        await page.evaluate(() => document.querySelectorAll('button.more').forEach((button) => button.click()));
         const text = plain(await page.evaluate(() => document.body.innerText));
         for (const s of doc.sentences) assert.ok(text.includes(plain(s.text)), `the page does not say: ${s.text}`);
         for (const c of doc.cells) for (const value of c.values) assert.ok(text.includes(plain(value)), `the page does not have ${value}`);

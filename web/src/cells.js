@@ -36,8 +36,11 @@ export function rowsOf(doc, state) {
 
 /** passes says whether the filter lets a cell through: for each axis that it names, one of the values. */
 export function passes(doc, filter, cell) {
-  return doc.axes.every((axis, i) => !filter[axis.name] || filter[axis.name].includes(cell.values[i]));
+  return doc.axes.every((axis, i) => keptOf(filter, axis)?.includes(cell.values[i]) ?? true);
 }
+
+/** keptOf are the values of an axis that a filter names, undefined where it does not name the axis. */
+export const keptOf = (filter, axis) => (Object.hasOwn(filter, axis.name) ? filter[axis.name] : undefined);
 
 /** axisColumn is the column of the i-th axis. */
 export const axisColumn = (i) => `axis:${i}`;

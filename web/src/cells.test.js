@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
-import { baselines, metricOf, neededOf, reasonOf, rowsOf } from './cells.js';
+import { baselines, metricOf, neededOf, passes, reasonOf, rowsOf } from './cells.js';
 import { initial } from './state.js';
 
 const doc = JSON.parse(readFileSync(new URL('../testdata/study.json', import.meta.url)));
@@ -42,6 +42,15 @@ test('a filter lets through what has one of the values on each axis that it name
   assert.deepEqual(places({ filter: { server: ['average_batch'] } }), [4, 5, 6, 7]);
   assert.deepEqual(places({ filter: { server: ['average_batch'], ddp_hook: ['rpc', 'noop'] } }), [4, 6]);
   assert.deepEqual(places({ filter: { server: [] } }), []);
+});
+
+test('an axis may be named as what every object has', () => {
+  for (const name of ['__proto__', 'constructor']) {
+    const d = { axes: [{ name, values: ['1', '2'] }] };
+    assert.equal(passes(d, {}, { values: ['1'] }), true);
+    assert.equal(passes(d, { [name]: ['2'] }, { values: ['1'] }), false);
+    assert.equal(passes(d, { [name]: ['2'] }, { values: ['2'] }), true);
+  }
 });
 
 test('another baseline has other changes', () => {

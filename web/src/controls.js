@@ -1,6 +1,6 @@
 // What a reader chooses: metric, baseline, which values of the axes, and the table to take away.
 
-import { baselines, metricOf } from './cells.js';
+import { baselines, keptOf, metricOf } from './cells.js';
 import { csv, markdown } from './copy.js';
 import { h, replace } from './dom.js';
 
@@ -64,7 +64,7 @@ function options(select, list, value) {
 function filterOf(axis, store) {
   const boxes = axis.values.map((value) => {
     const box = h('input', { type: 'checkbox' });
-    box.checked = store.state.filter[axis.name]?.includes(value) ?? true;
+    box.checked = keptOf(store.state.filter, axis)?.includes(value) ?? true;
     box.addEventListener('change', () => {
       const on = axis.values.filter((_, i) => boxes[i].box.checked);
       const { [axis.name]: _, ...others } = store.state.filter;
@@ -75,7 +75,7 @@ function filterOf(axis, store) {
   const summary = h('summary');
   const menu = h('details', { class: 'menu' }, summary, h('fieldset', null, h('legend', { class: 'hidden' }, `Values of ${axis.name}`), boxes.map((b) => b.label)));
   menu.refresh = () => {
-    const on = store.state.filter[axis.name];
+    const on = keptOf(store.state.filter, axis);
     boxes.forEach((b, i) => { b.box.checked = on?.includes(axis.values[i]) ?? true; });
     replace(summary, axis.name, on ? h('span', { class: 'some' }, `${on.length} of ${axis.values.length}`) : null);
   };

@@ -38,7 +38,37 @@ export function remarks(doc) {
 function list(d, sentences, name) {
   const names = d.cells.map((cell) => cell.name);
   const pieces = (text) => mentions(sentence(text, [...names, ...d.axes.map((axis) => axis.name)]), names).map((p) => (p.cell < 0 ? p.text : h('a', { class: 'mention', href: `#cell-${p.cell}` }, p.text)));
-  return h('dl', { class: name }, sentences.map((s, i) => h('div', null, h('dt', null, sentences[i - 1]?.label === s.label ? '' : s.label), h('dd', null, pieces(s.text)))));
+  const entry = (s, first) => h('div', null, h('dt', null, first ? s.label : ''), h('dd', null, pieces(s.text)));
+  return h('dl', { class: name }, groupsOf(sentences).map((group) => {
+    const rows = group.map((s, i) => entry(s, i === 0));
+    return rows.length > most ? folded(rows) : rows;
+  }));
+}
+
+// Of so many sentences with the same label a reader sees all at once; of more the first ones.
+const most = 6;
+
+/** groupsOf are sentences that follow each other with the same label. */
+export function groupsOf(sentences) {
+  const groups = [];
+  for (const s of sentences) {
+    if (groups.at(-1)?.[0].label === s.label) groups.at(-1).push(s);
+    else groups.push([s]);
+  }
+  return groups;
+}
+
+// The first rows, and a button that shows the others. Paper has no button, and all rows.
+function folded(rows) {
+  const rest = rows.slice(most);
+  const button = h('button', { type: 'button', class: 'more', onclick: () => fold(button.getAttribute('aria-expanded') === 'true') });
+  const fold = (on) => {
+    for (const row of rest) row.classList.toggle('folded', on);
+    button.setAttribute('aria-expanded', String(!on));
+    button.textContent = on ? `${rest.length} more` : `${rest.length} fewer`;
+  };
+  fold(true);
+  return [...rows, h('div', { class: 'unfold' }, h('dt'), h('dd', null, button))];
 }
 
 // Of a path its last part; all of it stands in the title.

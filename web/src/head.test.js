@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { lastPart } from './head.js';
+import { groupsOf, lastPart } from './head.js';
 
 test('a path is called by its last part', () => {
   for (const [name, want] of [['study', 'study'], ['runs/a/', 'a'], ['/', '/'], ['7 runs', '7 runs'], ['', '']]) assert.equal(lastPart(name), want);
+});
+
+test('sentences that follow each other with a label are a group', () => {
+  const of = (labels) => groupsOf([...labels].map((label, at) => ({ label, at }))).map((group) => group.map((s) => s.at));
+  assert.deepEqual(of(''), []);
+  assert.deepEqual(of('aabba'), [[0, 1], [2, 3], [4]]);
 });

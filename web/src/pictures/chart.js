@@ -53,7 +53,8 @@ export function theme(element) {
  * the data, and is padded unless it is fixed; ticks(low, high, count) stands for those of the scale. A series
  * is {label, colour, dash, marker, width, alpha, xs, ys, lows, highs, name, text(i)}: xs ascend, null in ys is
  * a gap; a loose one may leave the picture; with a name it is named at its end; text(i) is told of its i-th point, which cannot be pointed at
- * without. Lines are {y or x, label, colour, dash}. under(u, canvas) draws below the lines.
+ * without. Lines are {y or x, label, colour, dash, below}: the label
+ * of a line stands above it, or below. under(u, canvas) draws below the lines.
  */
 export function chart(stage, { width, height, x, y, series, lines = [], own, under, canName = true }) {
   const look = theme(stage);
@@ -229,7 +230,10 @@ function reference(u, p, line, look) {
     if (upright) {
       ctx.textAlign = at > left + width - 60 ? 'right' : 'left';
       ctx.fillText(line.label, at + (ctx.textAlign === 'left' ? 4 : -4), top + 12);
-    } else ctx.fillText(line.label, left + 4, at - 2);
+    } else {
+      if (line.below) ctx.textBaseline = 'top';
+      ctx.fillText(line.label, left + 4, at + (line.below ? 3 : -2));
+    }
   });
 }
 

@@ -68,7 +68,8 @@ function paint(stage, data, { width, height, doc, own }) {
     own,
     x: { label: 'iteration, ms', extent: [data.shortest - 0.03 * (data.cut - data.shortest || 1), data.cut], fixed: true, format: tidy },
     y: { label: 'share of the iterations that took at most so long', extent: [0, 1.02], fixed: true, format: (v) => `${Math.round(v * 100)} %`, ticks: () => [0, 0.25, 0.5, 0.75, 1] },
-    lines: marked.map((m) => ({ y: m.at, label: m.at === 0.99 ? '' : m.name, dash: [2, 4] })),
+    // p99 is so near to p95 that between their lines there is no room.
+    lines: marked.map((m) => ({ y: m.at, label: m.name, dash: [2, 4], below: m.at === 0.95 })),
     series,
     canName: false,
   });

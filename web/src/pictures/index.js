@@ -1,4 +1,5 @@
-// The pictures of a page, in their order: first what decides, then what explains it.
+// The pictures of a page, in their order: first what decides, then what explains it. Where operations alone
+// were measured, it is their size that decides.
 
 import * as breakdown from './breakdown.js';
 import * as comm from './comm.js';
@@ -10,4 +11,4 @@ import * as learning from './learning.js';
 import * as scaling from './scaling.js';
 import * as timeline from './timeline.js';
 
-export const pictures = [dots, scaling, heat, comm, learning, breakdown, distribution, iterations, timeline];
+export const pictures = [comm, dots, scaling, heat, learning, breakdown, distribution, iterations, timeline];

@@ -1,7 +1,7 @@
 // Iterations over time, a lane per rank: drift, steps and stragglers.
 
 import { duration, number, percent, quantity, share, there } from '../format.js';
-import { detailOf, oneOf, sampled, sentences, tidy } from './cells.js';
+import { detailOf, oneOf, sentences, tidy } from './cells.js';
 import { chart, markOf } from './chart.js';
 import { colourOf } from './colour.js';
 import { picture } from './picture.js';
@@ -80,7 +80,6 @@ export function collect(doc, state, own) {
       each > 1 ? `A step spans up to ${each} iterations, from the shortest to the longest of them.` : 'Every iteration is drawn.',
       straggler && `${lanes.find((l) => l.rank === straggler.rank)?.name ?? `Rank ${straggler.rank}`} cost the others most: last in ${share(straggler.share)} of the iterations, ${duration(straggler.cost_ms)} per iteration.`,
       there(others) && (others >= loud ? `Shaded: others took ${share(others)} of the machine's CPU time.` : `Others took ${share(others)} of the machine's CPU time.`),
-      sampled(doc),
     ),
   };
 }

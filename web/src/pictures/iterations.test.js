@@ -7,7 +7,6 @@ const own = { cell: '', run: 'median' };
 
 test('lanes have the spans of the document', () => {
   const doc = study({ axes: { hook: ['rpc', 'noop'] }, ranks: 3 });
-  doc.sampling = 'Of 2 runs spans are kept.';
   const data = collect(doc, { ...stateOf(doc), chosen: [1] }, own);
   const detail = doc.details[doc.cells[1].median];
   assert.equal(data.name, 'hook=noop');
@@ -15,7 +14,6 @@ test('lanes have the spans of the document', () => {
   assert.deepEqual(data.lanes[2].min_ms, detail.lanes[2].min_ms);
   assert.deepEqual(data.lanes[2].seconds, detail.lanes[2].seconds);
   assert.match(data.note, /A step spans up to 2 iterations, from the shortest to the longest of them\./);
-  assert.match(data.note, /Of 2 runs spans are kept\./);
 });
 
 test('the worst run, and any cell, can be chosen', () => {
