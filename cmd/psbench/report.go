@@ -61,9 +61,12 @@ func (a *app) report(paths []string, output string, f studyFlags) error {
 	if err != nil {
 		return err
 	}
-	failed := 0
+	failed, cells := 0, 0
 	for _, c := range d.Cells {
 		failed += len(c.Failed)
+		if !c.Again { // it is the baseline once more
+			cells++
+		}
 	}
 	if len(d.Runs)+failed == 0 {
 		return fmt.Errorf("there is nothing to report: no run of %s has come to its end", quote.Message(strings.Join(paths, ", ")))
@@ -79,7 +82,7 @@ func (a *app) report(paths []string, output string, f studyFlags) error {
 		return fmt.Errorf("the page cannot be written to %s: %w", quote.Word(output), draft.Cause(err))
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s: %s of %s, %.1f MB; any browser opens it\n",
-		quote.Word(output), screen.Count(len(d.Runs), "run"), screen.Count(len(d.Cells), "cell"), float64(size)/1e6)
+		quote.Word(output), screen.Count(len(d.Runs), "run"), screen.Count(cells, "cell"), float64(size)/1e6)
 	return err
 }
 

@@ -112,8 +112,12 @@ func (a *app) trace(path, output string, chosen span) error {
 	if err != nil {
 		return fmt.Errorf("the trace cannot be written to %s: %w", quote.Word(output), draft.Cause(err))
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s: %s of %s, %.1f MB; ui.perfetto.dev opens it\n",
-		quote.Word(output), traced.describe(timeline.Count(r), chosen == span{}), quote.Word(path), float64(size)/1e6)
+	pass := ""
+	if r.Pass == result.WarmUp {
+		pass = "the warm-up of " // the run ended before its measured pass
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s: %s of %s%s, %.1f MB; ui.perfetto.dev opens it\n",
+		quote.Word(output), traced.describe(timeline.Count(r), chosen == span{}), pass, quote.Word(path), float64(size)/1e6)
 	return err
 }
 

@@ -31,7 +31,11 @@ func Iterations(w io.Writer, r *result.Result, s Style) error {
 	if len(values) < leastValues {
 		return nil
 	}
-	return histogram(w, screen.Count(len(values), "iteration")+" by their time in ms", values, s)
+	title := screen.Count(len(values), "iteration")
+	if r.Pass == result.WarmUp {
+		title += " of the warm-up"
+	}
+	return histogram(w, title+" by their time in ms", values, s)
 }
 
 // bin is how many values are from one number up to, but without, another one; the last has that, too.

@@ -82,6 +82,7 @@ func TestPictures(t *testing.T) {
 		{"the same in ASCII, on 60 columns", func(s Style) error { return Iterations(&out, run(long...), s) }, Style{Width: 60, ASCII: true}},
 		{"iterations that are all the same", func(s Style) error { return Iterations(&out, run(5, 5, 5, 5, 5, 5), s) }, Style{Width: 60}},
 		{"all but one", func(s Style) error { return Iterations(&out, run(append(make([]float64, 300), 7)...), s) }, Style{Width: 60}},
+		{"the warm-up", func(s Style) error { r := run(5, 5, 5, 5, 6); r.Pass = result.WarmUp; return Iterations(&out, r, s) }, Style{Width: 60}},
 		{"few", func(s Style) error { return Iterations(&out, run(5, 6), s) }, Style{}},
 		{"a narrow screen", func(s Style) error { return Iterations(&out, run(long...), s) }, Style{Width: 39}},
 		{"scaling, in letters", func(s Style) error {
