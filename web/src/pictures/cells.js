@@ -73,21 +73,24 @@ export function detailOf(doc, cell, which = 'median') {
   return doc.details[which === 'worst' ? from.worst : from.median] ?? null;
 }
 
-/** chosenOr are the chosen cells that has(cell) is true of, at most so many; those of the document if none is. */
+/** chosenOr are the chosen cells that the filters keep and has(cell) is true of, at most so many; if there are
+ * none, all that the filters keep. */
 export function chosenOr(doc, state, has, most) {
-  const fit = (list) => list.filter((i) => doc.cells[i] && has(i));
-  const chosen = fit([...new Set(state.chosen ?? [])].sort((a, b) => a - b));
-  const from = chosen.length > 0 ? chosen : fit(kept(doc, state));
+  const able = kept(doc, state).filter(has);
+  const chosen = able.filter((i) => state.chosen?.includes(i));
+  const from = chosen.length > 0 ? chosen : able;
   return { cells: from.slice(0, most), left: Math.max(0, from.length - most) };
 }
 
 /**
  * oneOf is the cell that a picture of a single one shows: what own has, else the baseline if it is chosen, the
  * first chosen, the baseline or the first that has(cell) is true of; -1 if none is. Its options are all that
- * has is true of.
+ * has is true of, as far as the filters keep any.
  */
 export function oneOf(doc, state, own, has) {
-  const able = doc.cells.map((_, i) => i).filter((i) => doc.cells[i].same < 0 && has(i));
+  const all = doc.cells.map((_, i) => i).filter((i) => doc.cells[i].same < 0 && has(i));
+  const visible = new Set(kept(doc, state));
+  const able = all.some((i) => visible.has(i)) ? all.filter((i) => visible.has(i)) : all;
   const chosen = state.chosen ?? [];
   const wanted = [own === '' || own === undefined ? -1 : Number(own), chosen.includes(state.baseline) ? state.baseline : -1, ...chosen, state.baseline];
   return { cell: wanted.find((i) => able.includes(i)) ?? able[0] ?? -1, options: able.map((i) => ({ value: String(i), label: doc.cells[i].name })) };

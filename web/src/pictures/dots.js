@@ -128,7 +128,7 @@ export const { name, title, about, shows, reserves, draw } = picture({
   title: 'Runs of each cell',
   about: 'Cells whose bars overlap cannot be told apart by eye; how far dots of a cell lie apart is how much a single run can be trusted.',
   collect,
-  sentence: (data) => `Dot plot of ${words(data.metric.name)}: ${data.rows.length} cells, ${data.rows.reduce((n, r) => n + r.runs.length, 0)} runs${data.baseline ? `, with ${data.baseline.name} as the baseline` : ''}.`,
+  sentence: (data) => `Dot plot of ${words(data.metric.name)}: ${data.rows.length} cells, ${new Set(data.rows.flatMap((r) => r.runs.map((run) => run.run))).size} runs${data.baseline ? `, with ${data.baseline.name} as the baseline` : ''}.`,
   table: (data) => ({
     head: ['cell', 'runs', 'median', '95 % interval', 'change', 'verdict', 'values'],
     rows: data.rows.map((r) => [r.name, String(r.n), quantity(r.median, data.metric.unit), there(r.low) ? `${quantity(r.low, data.metric.unit)} to ${quantity(r.high, data.metric.unit)}` : '–', percent(r.change), r.why || r.verdict || '–', r.runs.map((run) => quantity(run.value, data.metric.unit)).join(', ')]),

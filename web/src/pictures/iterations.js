@@ -7,7 +7,7 @@ import { colourOf } from './colour.js';
 import { picture } from './picture.js';
 import { extent } from './scale.js';
 
-// From this share of the machine's CPU time on, what others take is told.
+// From this share of the machine's CPU time on, what others took, other guests of its hypervisor among them, is shaded.
 const loud = 0.05;
 
 /** middle is the median of numbers, null of none. */
@@ -19,7 +19,7 @@ export function middle(values) {
 }
 
 /** intervalsOf are parts of a run that are not before its measured pass, in seconds from its start, with the share of the
- * machine's CPU time that others took. */
+ * machine's CPU time that others took: processes, and other guests of the hypervisor. */
 export function intervalsOf(noise) {
   const first = noise.findIndex((n) => n.name === 'measured');
   let at = 0;
@@ -28,7 +28,7 @@ export function intervalsOf(noise) {
     : noise.slice(first).map((n) => {
         const seconds = n.duration_ns / 1e9;
         const whole = (n.machine?.cores ?? 0) * n.duration_ns;
-        const interval = { name: n.name, from: at, to: at + seconds, share: whole > 0 ? n.machine.others_ns / whole : null };
+        const interval = { name: n.name, from: at, to: at + seconds, share: whole > 0 ? (n.machine.others_ns + (n.machine.steal_ns ?? 0)) / whole : null };
         at += seconds;
         return interval;
       });
@@ -49,11 +49,12 @@ export function collect(doc, state, own) {
   const detail = [run, 'median', 'worst'].map((which) => detailOf(doc, cell, which)).find((d) => d?.lanes.some((l) => l.seconds.length > 0));
   if (!detail) return null;
   const lanes = detail.lanes.map((l) => {
-    const mids = l.min_ms.map((low, i) => (low + l.max_ms[i]) / 2).filter(there);
-    return { rank: l.rank, name: l.name, each: l.each, iterations: l.iterations, seconds: l.seconds, min_ms: l.min_ms, max_ms: l.max_ms, median_ms: middle(mids) };
+    // The shortest and the longest of spans do not tell where the median is.
+    const known = l.each === 1 ? l.min_ms.filter(there) : [];
+    return { rank: l.rank, name: l.name, each: l.each, iterations: l.iterations, seconds: l.seconds, min_ms: l.min_ms, max_ms: l.max_ms, median_ms: middle(known) };
   });
   const q = detail.quantiles;
-  const all = middle(lanes.map((l) => l.median_ms).filter(there));
+  const all = q[q.length >> 1] ?? middle(lanes.map((l) => l.median_ms).filter(there));
   const [low, high] = extent(lanes.flatMap((l) => extent([...l.min_ms, ...l.max_ms]) ?? [])) ?? [0, 1];
   const cut = cutAt(q, low, high);
   const noise = intervalsOf(detail.noise);
@@ -75,7 +76,7 @@ export function collect(doc, state, own) {
     lanes,
     noise,
     note: sentences(
-      `Each lane goes from ${duration(low)} to ${duration(cut)}; the dashed line is the median of all ranks, ${duration(all)}.`,
+      `Each lane goes from ${duration(low)} to ${duration(cut)}; the dashed line is the median of all iterations, ${duration(all)}.`,
       cut < high && `Longer iterations, up to ${duration(high)}, reach the top of their lane and have a mark there.`,
       each > 1 ? `A step spans up to ${each} iterations, from the shortest to the longest of them.` : 'Every iteration is drawn.',
       straggler && `${lanes.find((l) => l.rank === straggler.rank)?.name ?? `Rank ${straggler.rank}`} cost the others most: last in ${share(straggler.share)} of the iterations, ${duration(straggler.cost_ms)} per iteration.`,
@@ -191,7 +192,7 @@ export const { name, title, about, shows, reserves, draw } = picture({
   about: 'A slope is drift, a step is a change of the machine or of the training, and a lane that lies above the dashed line is a straggler.',
   own: { cell: '', run: 'median' },
   collect,
-  sentence: (data) => `Iterations of ${data.name} over time, ${data.run} run, ${data.lanes.length} ranks: ${data.lanes.slice(0, 16).map((l) => `${l.name} median ${duration(l.median_ms)}`).join(', ')}.`,
+  sentence: (data) => `Iterations of ${data.name} over time, ${data.run} run, ${data.lanes.length} ranks, median ${duration(data.median_ms)}: ${data.lanes.slice(0, 16).map((l) => (there(l.median_ms) ? `${l.name} ${duration(l.median_ms)}` : l.name)).join(', ')}.`,
   choices: (data) => [
     { key: 'cell', label: 'cell', value: String(data.cell), options: data.cells },
     { key: 'run', label: 'run', value: data.run, options: [{ value: 'median', label: 'the median one' }, ...(data.both ? [{ value: 'worst', label: 'the worst one' }] : [])] },

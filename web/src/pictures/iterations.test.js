@@ -14,6 +14,8 @@ test('lanes have the spans of the document', () => {
   assert.deepEqual(data.lanes[2].min_ms, detail.lanes[2].min_ms);
   assert.deepEqual(data.lanes[2].seconds, detail.lanes[2].seconds);
   assert.match(data.note, /A step spans up to 2 iterations, from the shortest to the longest of them\./);
+  assert.equal(data.median_ms, detail.quantiles[100]);
+  assert.ok(data.lanes.every((l) => l.median_ms === null), 'spans do not tell the median of a lane');
 });
 
 test('the worst run, and any cell, can be chosen', () => {
@@ -51,7 +53,7 @@ test('few long iterations do not make all others look alike, a step does not cou
 test('what others took is a share of all cores, from the measured pass on', () => {
   const noise = [
     { name: 'before', duration_ns: 5e9 },
-    { name: 'measured', duration_ns: 2e9, machine: { cores: 4, others_ns: 8e8 } },
+    { name: 'measured', duration_ns: 2e9, machine: { cores: 4, others_ns: 6e8, steal_ns: 2e8 } },
     { name: 'after', duration_ns: 1e9 },
   ];
   assert.deepEqual(intervalsOf(noise), [

@@ -46,7 +46,7 @@ export function collect(doc, state, own) {
     arrows: timeline.arrows,
     drawn: arrows,
     note: sentences(
-      `Iteration ${timeline.iteration} of the ${run} run, whose ${duration(timeline.micros / 1000)} are the median of its iterations.`,
+      `Iteration ${timeline.iteration}, counted from 0, of the ${run} run: one of median length. All ranks together take ${duration(timeline.micros / 1000)}.`,
       arrows === 'some' && timeline.arrows.length > 0 && `${timeline.arrows.length} arrows lead from pushes to answers: those of the bucket that is pointed at are drawn.`,
     ),
   };
