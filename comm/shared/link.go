@@ -57,7 +57,7 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, 
 		return nil, err
 	}
 	lines, pieceLines := layout.PushLines(l.client.control, len(specs)), layout.PieceLines(l.client.control, len(specs))
-	takesPieces := layout.PushTerms(l.client.control).TakesPieces.Load() != 0
+	offered := layout.PushTerms(l.client.control).TakesPieces.Load()
 	i := -1
 	l.pushes = op.ByIndex(specs, func(spec tensor.BucketSpec) *push {
 		i++
@@ -66,8 +66,8 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, 
 		if store.Segment == nil {
 			p.Stored = p.Copied
 		}
-		if takesPieces && layout.GoesInPieces(&spec) {
-			p.pieces = &passing{line: &pieceLines[i]}
+		if offered > 0 && layout.GoesInPieces(&spec) {
+			p.pieces = newPassing(&pieceLines[i], layout.SlotsOf(offered))
 		}
 		// In this order: while another waiter takes the last piece, first that can be moved and then
 		// all is answered. Looked at the other way round, both could be missed, and nobody rings again.

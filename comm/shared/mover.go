@@ -34,10 +34,12 @@ func (m *mover) start(l *link) {
 	}
 }
 
-// take has a push carried on.
+// take has a push carried on. Whoever sleeps, over other pushes, is woken to fill its slots: the
+// server may have too few of its pieces to ring for any, and who has pushed need not wait.
 func (m *mover) take(p *push) {
 	m.underway.Add(1)
 	p.pieces.underway.Store(true)
+	m.link.client.bell.Ring()
 	m.kick()
 }
 

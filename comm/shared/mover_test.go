@@ -99,6 +99,7 @@ func TestSharedAnswerIsSeenWhileItIsTaken(t *testing.T) {
 	p.line.Answered.Store(p.seq.Load())
 	p.pieces.line.Given.Store(pieces)
 	p.pieces.due.Store(pieces)
+	p.pieces.room.Store(false)
 	const rest, look, over = 0, 1, 2
 	var asked, does, unseen atomic.Int32 // of the goroutine that looks
 	var looking sync.WaitGroup

@@ -18,6 +18,7 @@ type pieces struct {
 	count   int       // of each push
 	passed  uint32    // pieces of all pushes that were given
 	given   int       // of this push
+	slots   int       // of the trainer
 	ready   func() bool
 }
 
@@ -28,7 +29,16 @@ func newPieces(a *arrival, line *layout.PieceLine) *pieces {
 }
 
 // begin is the begin of a push.
-func (w *pieces) begin() { w.given = 0 }
+func (w *pieces) begin() error {
+	said := w.line.Slots.Load()
+	slots, ok := layout.SlotsSaid(said)
+	if !ok {
+		a, p := w.arrival, w.arrival.port
+		return fmt.Errorf("%s pushed bucket %d to %s through %d slots instead of %d to %d", a.from(), a.Bucket, p.Self, said, layout.FirstPieces, layout.PieceSlots)
+	}
+	w.given, w.slots = 0, slots
+	return nil
+}
 
 // isThere says whether the piece that is next was sent.
 func (w *pieces) isThere() bool {
@@ -46,7 +56,7 @@ func (w *pieces) Fetch() ([]float32, error) {
 	case p.Ended():
 		return nil, a.refused()
 	case w.isThere():
-		return layout.Slot(w.copies, w.given), nil
+		return layout.Slot(w.copies, w.given, w.slots), nil
 	case inTime:
 		return nil, &comm.PeerError{Waiter: p.Self, Peer: a.from(), What: w.awaited(), Err: op.ErrLeft}
 	default:
@@ -73,7 +83,9 @@ func (w *pieces) Give(src []float32) error {
 	w.given++
 	w.passed++
 	w.line.Given.Store(w.passed)
-	w.arrival.bell.Ring()
+	if layout.RingsAt(w.given, w.count, w.slots) {
+		w.arrival.bell.Ring()
+	}
 	return nil
 }
 

@@ -117,7 +117,7 @@ func TestSharedPushGoesInPieces(t *testing.T) {
 		var want []int
 		if inPieces {
 			want = []int{0, 1} // and not from the store
-			behind := h.links[0].client.copies.Buckets[0].Gradient.Values[layout.PieceSlots*comm.PieceElements:]
+			behind := h.links[0].client.copies.Buckets[1].Gradient.Values[layout.PieceSlots*comm.PieceElements:]
 			if i := slices.IndexFunc(behind, func(v float32) bool { return v != 0 }); i >= 0 {
 				t.Errorf("element %d behind the slots is %v", i, behind[i])
 			}

@@ -77,7 +77,7 @@ func (p *port) admit(i int, conn *wire.Conn, specs []tensor.BucketSpec) (err err
 	}
 	t.bell = layout.BellOf(t.control)
 	if p.inPieces {
-		layout.PushTerms(t.control).TakesPieces.Store(1)
+		layout.PushTerms(t.control).TakesPieces.Store(layout.PieceSlots)
 	}
 	lines, pieceLines := layout.PushLines(t.control, len(specs)), layout.PieceLines(t.control, len(specs))
 	for k := range specs {
@@ -184,7 +184,9 @@ func (a *arrival) validate(pushed uint32) error {
 		if a.pieces == nil {
 			return fmt.Errorf("%s pushed bucket %d to %s in pieces, which %s does not take", a.from(), a.Bucket, p.Self, p.Self)
 		}
-		a.pieces.begin()
+		if err := a.pieces.begin(); err != nil {
+			return err
+		}
 		a.bucket, a.Pieces = a.places[layout.InCopies], a.pieces
 	default:
 		return fmt.Errorf("%s pushed bucket %d to %s from place %d, which does not exist", a.from(), a.Bucket, p.Self, place)

@@ -10,18 +10,26 @@ import (
 )
 
 // Pushes in pieces. Piece k of a bucket, from 0 in each push, has PieceElements elements, the last
-// one what is left, and goes through slot k modulo PieceSlots. The slots lie one after the other
-// where the bucket's values begin in the copies. The trainer fills a slot and raises Sent; the
+// one what is left, and goes through slot k modulo the number of slots. The slots lie one after the
+// other where the bucket's values begin in the copies. The trainer fills a slot and raises Sent; the
 // server makes what is there the answer and raises Given; then the slot is the trainer's again. A
-// push in pieces is posted in its PushLine, once PieceSlots of them are sent, and answered there,
-// once all are given.
+// push in pieces is posted in its PushLine, once the first FirstPieces of them are sent, and answered
+// there, once all are given.
+//
+// How many slots there are the sides agree on: the server offers a number in TakesPieces, the
+// trainer takes no more than that and says in Slots how many. Either side may be one that knows
+// FirstPieces slots alone: such a server offers 1, such a trainer says 0.
 
-// PieceSlots is how many pieces of a push are under way at a time: one is copied while the
-// server works on the other.
-const PieceSlots = 2
+// PieceSlots is how many pieces of a push are under way at a time, at most. The trainer is woken
+// once for half of them (RingsAt), while the server works on the other half.
+const PieceSlots = 8
 
-// PiecesFrom is the least dense bucket, in elements, that is pushed in pieces, 1 MiB.
-const PiecesFrom = 8 * comm.PieceElements
+// FirstPieces is with how many pieces a push begins, and the least number of slots.
+const FirstPieces = 2
+
+// PiecesFrom is the least dense bucket, in elements, that is pushed in pieces, 1 MiB. It has room for
+// PieceSlots whole ones.
+const PiecesFrom = PieceSlots * comm.PieceElements
 
 // GoesInPieces says whether a bucket is, where the server takes pieces.
 func GoesInPieces(spec *tensor.BucketSpec) bool { return !spec.Sparse && spec.Elements >= PiecesFrom }
@@ -31,29 +39,50 @@ func GoesInPieces(spec *tensor.BucketSpec) bool { return !spec.Sparse && spec.El
 type PieceLine struct {
 	Sent  atomic.Uint32 // set by the trainer
 	Given atomic.Uint32 // follows it; set by the server
-	_     [LineBytes - 8]byte
+	Slots atomic.Uint32 // how many there are; set by the trainer before its first piece, 0 by an older one
+	_     [LineBytes - 12]byte
 }
 
 // TermsLine is what a server says of a link, before it sends its doorbell.
 type TermsLine struct {
-	TakesPieces atomic.Uint32 // not 0 if it does
+	TakesPieces atomic.Uint32 // 0 if it does not, else through how many slots; 1 from an older one
 	_           [LineBytes - 4]byte
 }
+
+// SlotsOf is how many slots a trainer uses of those that a server offers.
+func SlotsOf(offered uint32) int { return int(min(max(offered, FirstPieces), PieceSlots)) }
+
+// SlotsSaid is how many slots a trainer uses that says so many. It is false if there cannot be so many.
+func SlotsSaid(said uint32) (slots int, ok bool) {
+	if said == 0 {
+		return FirstPieces, true
+	}
+	return int(said), FirstPieces <= said && said <= PieceSlots
+}
+
+// RingsAt says whether the server rings once so many of all pieces of a push are given: at each half
+// of the slots and at the end.
+//
+// That is often enough. Say that the server waits for a piece of a push. All pieces that were sent
+// are given then, and the trainer sleeps only if it had no free slot for that one and saw no answer,
+// so as many answers as there are slots came since it looked. Among so many, one after the other, is
+// one that ends a half, and for that it was rung. With FirstPieces slots it is every one.
+func RingsAt(given, all, slots int) bool { return given%(slots/2) == 0 || given == all }
 
 // PieceOf is from where to where piece k of a bucket of so many elements reaches.
 func PieceOf(elements, k int) (from, to int) {
 	return k * comm.PieceElements, min((k+1)*comm.PieceElements, elements)
 }
 
-// Slot is the room of piece k among a bucket's values in the copies.
-func Slot(copies []float32, k int) []float32 {
+// Slot is the room of piece k among a bucket's values in the copies, where there are so many slots.
+func Slot(copies []float32, k, slots int) []float32 {
 	from, to := PieceOf(len(copies), k)
-	return copies[k%PieceSlots*comm.PieceElements:][:to-from]
+	return copies[k%slots*comm.PieceElements:][:to-from]
 }
 
 // ReservePieces is Reserve of what pushes in pieces use of a bucket.
-func ReservePieces(owner string, spec *tensor.BucketSpec) error {
-	return shm.Reserve(fmt.Sprintf("the pieces of bucket %d of %s", spec.Index, owner), 4*PieceSlots*comm.PieceElements)
+func ReservePieces(owner string, spec *tensor.BucketSpec, slots int) error {
+	return shm.Reserve(fmt.Sprintf("the pieces of bucket %d of %s", spec.Index, owner), int64(4*slots*comm.PieceElements))
 }
 
 // PushTerms are the terms in a trainer's control segment.

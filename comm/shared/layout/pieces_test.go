@@ -1,0 +1,49 @@
+package layout
+
+import "testing"
+
+// Who sent as many pieces as there are slots, and sleeps, is rung for one of them.
+func TestRingsWakeWhoHasNoFreeSlot(t *testing.T) {
+	for slots := FirstPieces; slots <= PieceSlots; slots++ {
+		for all := 1; all <= 5*PieceSlots; all++ {
+			for taken := range all {
+				rung := false
+				for given := taken + 1; given <= min(taken+slots, all); given++ {
+					rung = rung || RingsAt(given, all, slots)
+				}
+				if !rung {
+					t.Errorf("of %d slots and %d pieces: who took %d sleeps over the next %d", slots, all, taken, slots)
+				}
+			}
+		}
+	}
+	for given := 1; given <= 20; given++ {
+		if !RingsAt(given, 20, FirstPieces) {
+			t.Errorf("an older trainer is not rung at piece %d", given)
+		}
+	}
+	if RingsAt(PieceSlots/2+1, 20, PieceSlots) {
+		t.Error("the trainer is rung in the middle of a half")
+	}
+}
+
+// Sides that know different numbers of slots use the same.
+func TestSlotsAreAgreedOn(t *testing.T) {
+	for offered, want := range map[uint32]int{1: 2, 2: 2, 3: 3, 7: 7, 8: 8, 9: 8, 1 << 31: 8} {
+		got := SlotsOf(offered)
+		if got != want {
+			t.Errorf("of %d slots the trainer takes %d, want %d", offered, got, want)
+		}
+		if said, ok := SlotsSaid(uint32(got)); said != got || !ok { // #nosec G115 -- few
+			t.Errorf("a trainer that says %d has %d, %v", got, said, ok)
+		}
+	}
+	if slots, ok := SlotsSaid(0); slots != 2 || !ok {
+		t.Errorf("an older trainer has %d slots, %v", slots, ok)
+	}
+	for _, said := range []uint32{1, 9, 1 << 31, ^uint32(0)} {
+		if _, ok := SlotsSaid(said); ok {
+			t.Errorf("there can be %d slots", said)
+		}
+	}
+}
