@@ -19,10 +19,7 @@ import (
 const mostBytes = 4_500_000
 
 // A sweep of 400 runs in 40 cells, with 8 trainers and 840 iterations each or more, fits.
-func TestDocumentOf400Runs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it makes a large study")
-	}
+func TestSizeAndMemoryOf400Runs(t *testing.T) {
 	s := large(t, 40, 10)
 	began := time.Now()
 	d, err := Of(s, fixed)
