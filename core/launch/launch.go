@@ -25,6 +25,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/devices"
 	"github.com/psbench/psbench/core/launch/limit"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
@@ -43,7 +44,7 @@ const SupervisorArgument = "__supervisor"
 // become the program that follows: between fork and exec Go runs nothing.
 const LimitArgument = "__limit"
 
-// Child runs what a Launcher started the executable for, with these built-in parts. It
+// Child runs what the core started the executable for, with these built-in parts. It
 // returns false at once if it was started otherwise.
 func Child(parts func() []sdk.Part) bool {
 	if len(os.Args) < 2 {
@@ -54,6 +55,8 @@ func Child(parts func() []sdk.Part) bool {
 		host.Serve(parts()...)
 	case SupervisorArgument:
 		os.Exit(supervise())
+	case devices.Argument:
+		os.Exit(devices.Child())
 	case LimitArgument:
 		_, _ = fmt.Fprintln(os.Stderr, "psbench:", limit.Become(os.Args[2:]))
 		os.Exit(1)
@@ -266,7 +269,7 @@ func inherited() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		switch name {
-		case host.Handshake.MagicCookieKey, host.DirectoryVariable, "PLUGIN_CLIENT_CERT", "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT",
+		case host.Handshake.MagicCookieKey, host.DirectoryVariable, host.CUDADeviceVariable, "PLUGIN_CLIENT_CERT", "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT",
 			"PLUGIN_MULTIPLEX_GRPC", "PLUGIN_PROTOCOL_VERSIONS", plugin.EnvUnixSocketDir, plugin.EnvUnixSocketGroup:
 			return true
 		}

@@ -1,6 +1,8 @@
 package result
 
 import (
+	"fmt"
+	"runtime"
 	"runtime/debug"
 )
 
@@ -16,6 +18,11 @@ func Version() string {
 		return "devel"
 	}
 	return info.Main.Version
+}
+
+// Build is the version of psbench, its commit, and what it was built with and for.
+func Build() string {
+	return fmt.Sprintf("%s, commit %s, %s, %s/%s", Version(), Commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // Commit is the commit that this psbench was built from, with "-dirty" behind it if

@@ -28,6 +28,10 @@ var Handshake = plugin.HandshakeConfig{
 // in all processes of a run.
 const DirectoryVariable = "PSBENCH_PLUGIN_DIR"
 
+// CUDADeviceVariable names the environment variable that tells a process of psbench-cuda which device
+// is its own: its ordinal among those that the driver shows.
+const CUDADeviceVariable = "PSBENCH_CUDA_DEVICE"
+
 // Dispensed is the name under which a plugin serves its parts.
 const Dispensed = "part"
 

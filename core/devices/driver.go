@@ -1,0 +1,178 @@
+//go:build !nodlopen && linux && (amd64 || arm64)
+
+package devices
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/ebitengine/purego"
+)
+
+// library is the driver's, of which there is one, and under this name wherever it is.
+const library = "libcuda.so.1"
+
+// Numbers of cuda.h that do not change.
+const (
+	success           = 0
+	errorNoDevice     = 100
+	attributeMode     = 20
+	attributeMajor    = 75
+	attributeMinor    = 76
+	attributeMPS      = 133 // drivers of CUDA 12.3 and newer know it
+	modeProhibited    = 2
+	modeExclusive     = 3
+	modeExclusiveOnce = 1 // of one thread, which drivers take for that of one process
+)
+
+// driver is what is called of it. Each call returns a CUresult.
+type driver struct {
+	init          func(flags uint32) int32
+	version       func(version *int32) int32
+	count         func(count *int32) int32
+	device        func(device *int32, ordinal int32) int32
+	name          func(text *byte, length, device int32) int32
+	memory        func(bytes *uint64, device int32) int32
+	attribute     func(value *int32, attribute, device int32) int32
+	uuid          func(uuid *[16]byte, device int32) int32
+	canAccessPeer func(can *int32, device, peer int32) int32
+}
+
+// ask is what the driver says of this machine. It may crash or hang.
+func ask() (*List, error) {
+	runtime.LockOSThread() // dlerror tells of failures on its own thread
+	defer runtime.UnlockOSThread()
+	d, err := open()
+	if err != nil {
+		return nil, err
+	}
+	var version, count int32
+	if code := d.version(&version); code != success {
+		return nil, failed("cuDriverGetVersion", code)
+	}
+	if version < LeastDriver { // which may lack what comes below
+		return nil, (&List{Driver: int(version)}).Check(0)
+	}
+	switch code := d.init(0); code {
+	case success:
+	case errorNoDevice:
+		return nil, noDevice()
+	default:
+		return nil, failed("cuInit", code)
+	}
+	if code := d.count(&count); code != success {
+		return nil, failed("cuDeviceGetCount", code)
+	}
+	if count == 0 {
+		return nil, noDevice()
+	}
+	l := &List{Driver: int(version), MPS: lookForMPS(), Visible: visible()}
+	for ordinal := range count {
+		one, err := d.describe(ordinal, count)
+		if err != nil {
+			return nil, err
+		}
+		l.Devices = append(l.Devices, one)
+	}
+	if used, ok := d.value(attributeMPS, 0); ok {
+		l.MPS = MPS{Used: used != 0, Known: "the driver says so"}
+	}
+	return l, nil
+}
+
+// noDevice says that the driver shows none.
+func noDevice() error {
+	if v := visible(); v != nil {
+		return fmt.Errorf("the driver shows no device, and %s is %q, which hides those that it does not name", visibleVariable, *v)
+	}
+	return errors.New("the driver finds no device: nvidia-smi says what it sees, and a container needs the devices given to it")
+}
+
+func open() (*driver, error) {
+	handle, err := purego.Dlopen(library, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		reason := strings.TrimPrefix(err.Error(), library+": ")
+		return nil, fmt.Errorf("there is no CUDA driver: %s cannot be loaded (%s): install NVIDIA's driver, or name its folder in LD_LIBRARY_PATH", library, reason)
+	}
+	d := &driver{}
+	for name, pointer := range map[string]any{
+		"cuInit": &d.init, "cuDriverGetVersion": &d.version, "cuDeviceGetCount": &d.count, "cuDeviceGet": &d.device,
+		"cuDeviceGetName": &d.name, "cuDeviceTotalMem_v2": &d.memory, "cuDeviceGetAttribute": &d.attribute,
+		"cuDeviceGetUuid": &d.uuid, "cuDeviceCanAccessPeer": &d.canAccessPeer,
+	} {
+		symbol, err := purego.Dlsym(handle, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s has no %s, so it is no CUDA driver or one before CUDA 9.2: psbench needs CUDA %s or newer", library, name, Version(LeastDriver))
+		}
+		purego.RegisterFunc(pointer, symbol)
+	}
+	return d, nil
+}
+
+// errorTexts are the errors of cuInit that say what to do.
+var errorTexts = map[int32]string{
+	34:  "CUDA_ERROR_STUB_LIBRARY, 34: " + library + " is the stub to link with: put the folder of the driver's own before it in LD_LIBRARY_PATH",
+	46:  "CUDA_ERROR_DEVICE_UNAVAILABLE, 46: another process has the device for itself",
+	802: "CUDA_ERROR_SYSTEM_NOT_READY, 802: the services that the devices need, as nvidia-fabricmanager, do not run",
+	803: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803: " + library + " and the kernel's module are of different versions: restart the machine, or give a container the library of its host",
+	804: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, 804: the kernel's module is too old for " + library + ": update the driver",
+	805: "CUDA_ERROR_MPS_CONNECTION_FAILED, 805: MPS does not answer: restart its control daemon, or unset " + pipeVariable,
+	807: "CUDA_ERROR_MPS_SERVER_NOT_READY, 807: MPS is not ready yet: try again",
+}
+
+// failed is the error of a call.
+func failed(call string, code int32) error {
+	text := errorTexts[code]
+	if text == "" {
+		text = fmt.Sprintf("error %d: nvidia-smi says what the driver sees", code)
+	}
+	return fmt.Errorf("the CUDA driver does not work: %s gives %s", call, text)
+}
+
+// value is an attribute of a device; ok is false where the driver does not know it.
+func (d *driver) value(attribute, device int32) (value int32, ok bool) {
+	code := d.attribute(&value, attribute, device)
+	return value, code == success
+}
+
+// describe asks for all of a device. What is optional for a run is left empty where the driver does not
+// tell.
+func (d *driver) describe(ordinal, count int32) (Device, error) {
+	one := Device{Ordinal: int(ordinal), Mode: Shared, Peers: []int{}}
+	var device int32
+	if code := d.device(&device, ordinal); code != success {
+		return one, failed(fmt.Sprintf("cuDeviceGet of device %d", ordinal), code)
+	}
+	name := make([]byte, 256)
+	var bytes uint64
+	if code := d.name(&name[0], int32(len(name)), device); code != success { // #nosec G115 -- a constant
+		return one, failed("cuDeviceGetName of "+one.ID(), code)
+	}
+	if code := d.memory(&bytes, device); code != success {
+		return one, failed("cuDeviceTotalMem of "+one.ID(), code)
+	}
+	text, _, _ := strings.Cut(string(name), "\x00")
+	one.Name, one.MemoryMiB = strings.TrimSpace(text), int64(bytes>>20) // #nosec G115 -- far from 2^63
+	major, _ := d.value(attributeMajor, device)
+	minor, _ := d.value(attributeMinor, device)
+	one.Capability = fmt.Sprintf("%d.%d", major, minor)
+	switch mode, _ := d.value(attributeMode, device); mode {
+	case modeProhibited:
+		one.Mode = Prohibited
+	case modeExclusive, modeExclusiveOnce:
+		one.Mode = Exclusive
+	}
+	var id [16]byte
+	if d.uuid(&id, device) == success {
+		one.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+	}
+	for peer := range count {
+		var can int32
+		if peer != ordinal && d.canAccessPeer(&can, ordinal, peer) == success && can != 0 {
+			one.Peers = append(one.Peers, int(peer))
+		}
+	}
+	return one, nil
+}

@@ -1,0 +1,54 @@
+package devices
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pipeVariable names the folder in which clients find MPS; without it they look in pipeFolder.
+const (
+	pipeVariable = "CUDA_MPS_PIPE_DIRECTORY"
+	pipeFolder   = "/tmp/nvidia-mps"
+)
+
+// connectTimeout bounds how long a daemon that hangs is waited for.
+const connectTimeout = time.Second
+
+// lookForMPS finds whether processes get MPS, as the driver of each does when it begins: it
+// connects to the control daemon, and goes on without it where that fails.
+func lookForMPS() MPS {
+	folder := cmp.Or(os.Getenv(pipeVariable), pipeFolder)
+	control := filepath.Join(folder, "control")
+	info, err := os.Stat(control)
+	if err != nil {
+		return MPS{Known: fmt.Sprintf("no control daemon of MPS has its pipe in %s", folder)}
+	}
+	if listened(control, info.Mode()) {
+		return MPS{Used: true, Known: fmt.Sprintf("a control daemon of MPS answers at %s", control)}
+	}
+	return MPS{Known: fmt.Sprintf("%s is there, but no control daemon of MPS answers at it", control)}
+}
+
+// listened says whether somebody is at the other end of a socket or a named pipe.
+func listened(path string, mode os.FileMode) bool {
+	if mode&os.ModeNamedPipe != 0 {
+		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) // refused where nobody reads
+		if err == nil {
+			_ = unix.Close(fd)
+		}
+		return err == nil
+	}
+	for _, network := range []string{"unix", "unixpacket"} {
+		if c, err := net.DialTimeout(network, path, connectTimeout); err == nil {
+			_ = c.Close()
+			return true
+		}
+	}
+	return false
+}
