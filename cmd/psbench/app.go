@@ -16,8 +16,10 @@ import (
 	"github.com/psbench/psbench"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/devices"
 	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/simd"
 	"github.com/psbench/psbench/internal/spelling"
@@ -37,6 +39,7 @@ type app struct {
 	stdout, stderr io.Writer
 	environ        []string
 	beats          *os.File // to tell by how far a run is, nil where nobody asks
+	cuda           devices.Finder
 }
 
 // usageError is a command line that cannot be understood.
@@ -115,7 +118,7 @@ win over the environment, the environment over the file.`,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
 	a.addFlags(root)
-	root.Version = versionText()
+	root.Version = result.Build()
 	root.SetVersionTemplate("psbench {{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version")
 	root.SetGlobalNormalizationFunc(option.DashedFlag)
@@ -215,7 +218,7 @@ func (a *app) merge(cmd *cobra.Command, extra ...config.Layer) (*config.Config, 
 	if _, err := simd.Chosen(); err != nil {
 		return nil, nil, err
 	}
-	c, err := config.Merge(config.Sources{Environ: a.environ, Extra: extra, Flags: cmd.Flags()})
+	c, err := config.Merge(config.Sources{Environ: a.environ, Extra: extra, Flags: cmd.Flags(), CUDA: &a.cuda})
 	if err != nil {
 		return nil, nil, err
 	}

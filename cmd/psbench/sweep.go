@@ -193,7 +193,7 @@ func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan,
 		return nil, fmt.Errorf("psbench does not find itself: %w", err)
 	}
 	m := &sweep.Maker{
-		Sources: config.Sources{Environ: a.environ, Flags: cmd.Flags()},
+		Sources: config.Sources{Environ: a.environ, Flags: cmd.Flags(), CUDA: &a.cuda},
 		Registry: func(c *config.Config) (*registry.Registry, error) {
 			return c.LoadRegistry(psbench.Registry, registry.UserFile(a.environ))
 		},

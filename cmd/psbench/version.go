@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"runtime"
-
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench/core/result"
@@ -15,12 +12,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Print the version and the commit",
 		Args:  noArguments,
 		Run: func(*cobra.Command, []string) {
-			printf(a.stdout, "psbench %s\n", versionText())
+			printf(a.stdout, "psbench %s\n", result.Build())
 		},
 	}
-}
-
-// versionText is the version of psbench, its commit, and what it was built with and for.
-func versionText() string {
-	return fmt.Sprintf("%s, commit %s, %s, %s/%s", result.Version(), result.Commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

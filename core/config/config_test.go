@@ -290,7 +290,7 @@ func TestWarnings(t *testing.T) {
 		{"--trainer hybrid", ""},
 		{"--trainer batch_update", ""},
 		{"--trainer hybrid --nserver 3 --ntrainer 2 --ddp-hook noop", ""},
-		{"--cuda_seed 0", "--cuda-seed has no effect: there is no CUDA device"},
+		{"--cuda_seed 0", "--cuda-seed has no effect: there are no CUDA ranks"},
 	} {
 		exp := mustResolve(t, nil, strings.Fields(test.flags))
 		if got := strings.Join(exp.Warnings, "; "); got != test.want {

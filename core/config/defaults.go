@@ -74,7 +74,7 @@ func (c *Config) mergeDefaults(given, own []layer) error {
 	if err != nil {
 		return err
 	}
-	merged.layers = given
+	merged.layers, merged.cuda = given, c.cuda
 	*c = *merged
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 
 // notOptions are variables that begin like options: one that every process reads for
 // itself, and those for plugin processes, which whoever runs psbench below one has too.
-var notOptions = []string{simd.Variable, host.Handshake.MagicCookieKey, host.DirectoryVariable}
+var notOptions = []string{simd.Variable, host.Handshake.MagicCookieKey, host.DirectoryVariable, host.CUDADeviceVariable}
 
 // readEnv is the layer of the environment. A variable without a value counts as not set.
 func readEnv(environ []string) (layer, error) {

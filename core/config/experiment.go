@@ -20,6 +20,10 @@ type Experiment struct {
 	Parts map[sdk.Kind]Part
 	// InTrainer holds the chosen keys of the in-trainer kinds.
 	InTrainer map[sdk.Kind]string
+	// CUDA is what the CUDA ranks run on; nil without any.
+	CUDA *CUDA
+	// Group is what the trainers' group is where it is not what the backend names; "" elsewhere.
+	Group string
 	// Service is what the trainer needs of the servers, and what they serve.
 	Service sdk.Service
 	// Links says which links the hook uses.

@@ -27,6 +27,7 @@ type Sources struct {
 	Extra   []Layer        // values from elsewhere
 	Flags   *pflag.FlagSet // parsed, made by AddFlags; may be nil
 	Over    *Layer         // over all others; values may be an option.Text, as a flag gives them
+	CUDA    CUDAFinder     // finds what CUDA ranks need; nil where nobody has any
 }
 
 // Layer is a set of values by key, as a JSON file would give them.
@@ -41,6 +42,7 @@ type Config struct {
 	layers   []layer           // lowest first
 	sources  map[string]source // by key
 	settings []assignment      // lowest layer first
+	cuda     CUDAFinder
 }
 
 // Merge puts the layers on top of each other. Unknown keys and values of the
@@ -81,7 +83,11 @@ func Merge(s Sources) (*Config, error) {
 	if s.Over != nil {
 		layers = append(layers, layer{source: source{sort: fromPlace, place: s.Over.Origin}, values: s.Over.Values})
 	}
-	return merge(layers)
+	c, err := merge(layers)
+	if err == nil {
+		c.cuda = s.CUDA
+	}
+	return c, err
 }
 
 func merge(layers []layer) (*Config, error) {

@@ -15,21 +15,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// describe asks the plugin of an item what the item is. Each plugin is asked
-// once.
+// describe asks the plugin of an item what the item is.
 func (r *resolver) describe(ctx context.Context, item registry.Item) (sdk.Part, error) {
-	parts, ok := r.described[item.Plugin.Name]
-	if !ok {
-		limited, cancel := context.WithTimeout(ctx, r.exp.Timeout)
-		defer cancel()
-		var err error
-		if parts, err = r.catalogue(limited, r.bounded(item.Plugin)); err != nil {
-			if limited.Err() != nil && ctx.Err() == nil {
-				err = fmt.Errorf("it did not answer within %s, the limit of %s", r.exp.Timeout, r.name("rpc_timeout"))
-			}
-			return sdk.Part{}, fmt.Errorf("plugin %s, of %s %s, cannot be asked for its parts: %w", item.Plugin.Name, item.Kind, item.Key, err)
-		}
-		r.described[item.Plugin.Name] = parts
+	parts, err := r.partsOf(ctx, r.bounded(item.Plugin))
+	if err != nil {
+		return sdk.Part{}, fmt.Errorf("plugin %s, of %s %s, cannot be asked for its parts: %w", item.Plugin.Name, item.Kind, item.Key, err)
 	}
 	for _, d := range parts {
 		if d.Kind == item.Kind && d.Key == item.Key {
@@ -38,6 +28,23 @@ func (r *resolver) describe(ctx context.Context, item registry.Item) (sdk.Part, 
 	}
 	return sdk.Part{}, fmt.Errorf("plugin %s does not provide %s %s, though %s says so",
 		item.Plugin.Name, item.Kind, item.Key, item.File)
+}
+
+// partsOf asks a plugin what it serves, once.
+func (r *resolver) partsOf(ctx context.Context, p registry.Plugin) ([]sdk.Part, error) {
+	if parts, ok := r.described[p.Name]; ok {
+		return parts, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, r.exp.Timeout)
+	defer cancel()
+	parts, err := r.catalogue(limited, p)
+	switch {
+	case err == nil:
+		r.described[p.Name] = parts
+	case limited.Err() != nil && ctx.Err() == nil:
+		err = fmt.Errorf("it did not answer within %s, the limit of %s", r.exp.Timeout, r.name("rpc_timeout"))
+	}
+	return parts, err
 }
 
 // bounded is a plugin with the memory that the user leaves its processes. psbench's own parts
@@ -92,7 +99,7 @@ func (r *resolver) configureParts(ctx context.Context) error {
 		}
 		r.exp.Parts[c.Kind] = Part{
 			Key: c.Key, Plugin: r.bounded(c.Plugin), Settings: raw,
-			Elementwise: d.Timing != 0, Averages: c.Plugin.Name == registry.Builtin && d.Computes == averages,
+			Elementwise: d.Timing != 0 && (r.exp.CUDA == nil || !r.exp.CUDA.whole), Averages: c.Plugin.Name == registry.Builtin && d.Computes == averages,
 			Asynchronous: r.asynchronous(d, settings), Protocol: d.Protocol,
 		}
 		for _, s := range settings {
@@ -250,7 +257,7 @@ func (r *resolver) finish(context.Context) error {
 		return err
 	}
 	for _, o := range option.All() {
-		if o.NoEffect != "" && r.given(o.Key) {
+		if r.exp.Ignores(o) && r.given(o.Key) {
 			r.warn("%s has no effect: %s", r.name(o.Key), o.NoEffect)
 		}
 		switch c, chosen := r.chosen[o.Kind]; {
@@ -263,6 +270,8 @@ func (r *resolver) finish(context.Context) error {
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: c.value, Origin: c.origin})
 		case o.Key == "transport" && r.Transport == autoTransport:
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: r.exp.Fabric.Name, Origin: derived + "everything runs on one host"})
+		case o.Key == cudaSeed && r.exp.CUDA != nil && !r.given(o.Key):
+			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: r.TorchSeed, Origin: derived + "as --torch-seed"})
 		case o.Key == "report" && values[o.Key] != o.Default && !r.given(o.Key):
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: r.Report, Origin: derived + r.name("stats") + " is " + r.Stats})
 		case o.Kind == sdk.KindServer:

@@ -54,7 +54,7 @@ func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue 
 		return nil, err
 	}
 	steps := []func(context.Context) error{
-		r.needs, rule(r.checkHybrid), rule(r.checkCounts), r.chooseTransport, r.chooseParts, rule(r.checkService), rule(r.checkHook), r.placeSettings, r.configureParts, r.configureInTrainer, r.checkUnused, r.finish,
+		r.needs, rule(r.checkHybrid), rule(r.checkCounts), r.chooseTransport, r.chooseParts, rule(r.checkService), rule(r.checkHook), rule(r.checkCUDAParts), r.placeSettings, r.configureParts, r.configureInTrainer, r.checkUnused, r.finish,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -150,22 +150,6 @@ func (r *resolver) needs(ctx context.Context) error {
 	r.exp.Service = said.needs
 	r.exp.World.EveryServer = said.needs == sdk.ServiceTables
 	return err
-}
-
-// checkCounts asks for CUDA first: what is wrong with the counts of CUDA ranks
-// does not matter where there can be none.
-func (r *resolver) checkCounts(context.Context) error {
-	const none = "but this psbench has no CUDA device: CUDA workloads come in a plugin of their own"
-	if r.Backend != "gloo" {
-		return fmt.Errorf("%s is %s %s", r.name("backend"), r.Backend, none)
-	}
-	if r.NCUDATrainer > 0 {
-		return fmt.Errorf("%s is %d %s", r.name("ncudatrainer"), r.NCUDATrainer, none)
-	}
-	if r.NCUDAServer > 0 {
-		return fmt.Errorf("%s is %d %s", r.name("ncudaserver"), r.NCUDAServer, none)
-	}
-	return r.exp.World.Check()
 }
 
 // chooseTransport resolves auto and checks the address to listen on, whether or

@@ -76,6 +76,7 @@ func (r *resolver) whoServes(ctx context.Context, service sdk.Service) string {
 func (r *resolver) checkHook(context.Context) error {
 	hook, trainer, server := r.chosen[sdk.KindHook], r.chosen[sdk.KindTrainer], r.chosen[sdk.KindServer]
 	r.exp.Links = hook.links
+	r.nameGroup()
 	switch {
 	case hook.links.Server && r.servers() == 0:
 		return fmt.Errorf("%s is %s, which needs a server, but %s is 0: give --nserver 1 or more, or --ddp-hook allreduce",

@@ -7,7 +7,7 @@ import (
 
 // What libraries, psbench and schedulers read; no other variable is ever recorded.
 var (
-	prefixes = []string{"OMP_", "OPENBLAS_", "MKL_", "SLURM_", "PSBENCH_"}
+	prefixes = []string{"OMP_", "OPENBLAS_", "MKL_", "CUDA_", "NCCL_", "SLURM_", "PSBENCH_"}
 	names    = []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT"}
 	// secrets are words in names of variables that nobody else may read, as of SLURM_JWT.
 	secrets = []string{"JWT", "TOKEN", "SECRET", "PASSWORD", "KEY"}

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/psbench/psbench/core/devices"
 	"github.com/psbench/psbench/core/machine"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/screen"
@@ -33,6 +34,7 @@ func header(w *screen.Page, r *result.Result) {
 	})
 	line(w, "settings", settings(r, keys...))
 	line(w, "transport", r.Transport)
+	line(w, "group", r.Group)
 	line(w, "data", partition(r.Data))
 	line(w, "", besides(r.Data))
 	if d := r.Data.DroppedBatches; d > 0 {
@@ -103,8 +105,24 @@ func information(w *screen.Page, e result.Environment) {
 	if len(e.GPUs) == 0 {
 		line(w, "GPU", "no GPU")
 	}
+	cuda(w, e.CUDA)
 	topology(w, e.GPUTopology)
 	w.Line(0, "")
+}
+
+// cuda says what the driver showed to the CUDA ranks.
+func cuda(w *screen.Page, l *devices.List) {
+	if l == nil {
+		return
+	}
+	mps := "no MPS"
+	if l.MPS.Used {
+		mps = "MPS"
+	}
+	line(w, "CUDA", quote.Message(fmt.Sprintf("driver of CUDA %s, %s (%s)", devices.Version(l.Driver), mps, l.MPS.Known)))
+	for _, d := range l.Devices {
+		line(w, "", quote.Message(fmt.Sprintf("%s %s, %d MiB, compute capability %s, mode %s", d.ID(), d.Name, d.MemoryMiB, d.Capability, d.Mode)))
+	}
 }
 
 // tuning says which CPUs may be used, how they are tuned and what caches they have.
@@ -227,15 +245,23 @@ func configured(r *result.Result, key string) string {
 	return string(text)
 }
 
+// world says how many ranks of each kind there are, as in "2 trainers, 1 server".
 func world(processes []result.Process) string {
-	trainers, servers := len(ranksOf(processes, "trainer")), len(ranksOf(processes, "server"))
-	switch {
-	case trainers+servers == 0:
-		return ""
-	case servers == 0:
-		return screen.Count(trainers, "trainer") + ", no server"
+	var parts []string
+	for _, kind := range []string{"trainer", "server"} {
+		ranks := ranksOf(processes, kind)
+		onCUDA := len(slices.DeleteFunc(slices.Clone(ranks), func(p result.Process) bool { return p.Device == "" }))
+		if n := len(ranks) - onCUDA; n > 0 {
+			parts = append(parts, screen.Count(n, kind))
+		}
+		if onCUDA > 0 {
+			parts = append(parts, screen.Count(onCUDA, "CUDA "+kind))
+		}
+		if len(ranks) == 0 && parts != nil {
+			parts = append(parts, "no "+kind)
+		}
 	}
-	return screen.Count(trainers, "trainer") + ", " + screen.Count(servers, "server")
+	return strings.Join(parts, ", ")
 }
 
 // partition says how the data became batches, e.g. "10 batches of up to 10 samples

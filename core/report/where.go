@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -18,19 +19,22 @@ func whatRanWhere(w *screen.Page, r *result.Result) error {
 		return nil
 	}
 	isolated := slices.ContainsFunc(r.Processes, func(p result.Process) bool { return p.BoundaryNS > 0 })
-	columns := []screen.Column{
-		screen.Left("process"), screen.Left("kind").Yields(3), screen.Left("key"), screen.Left("plugin").Yields(4),
-		screen.Right("pid").Yields(1), screen.Right("start ms").Yields(2), screen.Right("peak RSS MiB"),
+	onCUDA := slices.ContainsFunc(r.Processes, func(p result.Process) bool { return p.Device != "" })
+	columns := []screen.Column{screen.Left("process"), screen.Left("kind").Yields(3), screen.Left("key"), screen.Left("plugin").Yields(4)}
+	if onCUDA {
+		columns = append(columns, screen.Left("device"))
 	}
+	columns = append(columns, screen.Right("pid").Yields(1), screen.Right("start ms").Yields(2), screen.Right("peak RSS MiB"))
 	if isolated {
 		columns = append(columns, screen.Right("boundary µs"))
 	}
 	var rows [][]string
 	for _, p := range r.Processes {
-		row := []string{
-			p.Name, p.Kind, p.Key, p.Plugin,
-			strconv.Itoa(p.PID), fixed(p.StartMS), fixed(p.RSSMiB),
+		row := []string{p.Name, p.Kind, p.Key, p.Plugin}
+		if onCUDA {
+			row = append(row, cmp.Or(p.Device, "-"))
 		}
+		row = append(row, strconv.Itoa(p.PID), fixed(p.StartMS), fixed(p.RSSMiB))
 		if isolated {
 			row = append(row, boundary(p.BoundaryNS))
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/psbench/psbench/core/devices"
 	"github.com/psbench/psbench/core/machine"
 	"github.com/psbench/psbench/core/noise"
 )
@@ -41,6 +42,11 @@ func (e Environment) Differences(to Environment) []Difference {
 	d.add("SIMD", e.SIMD, to.SIMD)
 	d.add("BLAS", list(e.BLAS), list(to.BLAS))
 	d.add("GPUs", list(e.GPUs), list(to.GPUs))
+	if a, b := e.CUDA, to.CUDA; a != nil && b != nil { // else one has no CUDA ranks
+		d.add("CUDA driver", devices.Version(a.Driver), devices.Version(b.Driver))
+		d.add("CUDA devices", list(a.Devices), list(b.Devices))
+		d.add("MPS", onOff[a.MPS.Used], onOff[b.MPS.Used])
+	}
 	if e.GPUTopology != to.GPUTopology {
 		d.add("GPU topology", "one", "another")
 	}
@@ -66,6 +72,9 @@ func Differences(old, to *Result) []Difference {
 	d.noise(old.Noise, to.Noise)
 	return d
 }
+
+// onOff is whether something is used, in words.
+var onOff = map[bool]string{true: "used", false: "not used"}
 
 // found are the differences so far.
 type found []Difference

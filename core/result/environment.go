@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/psbench/psbench/core/devices"
 	"github.com/psbench/psbench/core/machine"
 	"github.com/psbench/psbench/internal/simd"
 )
@@ -39,6 +40,8 @@ type Environment struct {
 	GPUs []GPU `json:"gpus"`
 	// GPUTopology is what "nvidia-smi topo -m" prints.
 	GPUTopology string `json:"gpu_topology,omitempty"`
+	// CUDA is what the CUDA driver says of its devices, in a run with CUDA ranks.
+	CUDA *devices.List `json:"cuda,omitempty"`
 	machine.Facts
 }
 

@@ -45,6 +45,8 @@ type Result struct {
 
 	// Transport is what carried the gradients: shm, unix, tcp or grpc.
 	Transport string `json:"transport"`
+	// Group is what the trainers' group was where it is not what the backend names.
+	Group string `json:"group,omitempty"`
 	// Connected are the ranks of the trainers by the sets that the hook connects: those of a
 	// set wait for each other in every iteration. An asynchronous server connects none. Every
 	// trainer is in one.
@@ -123,6 +125,8 @@ type Process struct {
 	Kind   string `json:"kind"`
 	Key    string `json:"key"`
 	Plugin string `json:"plugin"`
+	// Device is what a CUDA rank computed on, as in cuda:0.
+	Device string `json:"device,omitempty"`
 	PID    int    `json:"pid"`
 	// StartMS is the time from exec to the end of the handshake.
 	StartMS float64 `json:"start_ms"`

@@ -16,6 +16,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/core/devices"
 	"github.com/psbench/psbench/core/machine"
 	"github.com/psbench/psbench/core/noise"
 	"github.com/psbench/psbench/internal/metric"
@@ -35,6 +36,10 @@ func example() *Result {
 		Environment: Environment{
 			"v1", "a3139f6", "go1", "linux", "amd64", "6.1", "cpu", 2, 4096, "avx2",
 			[]BLAS{{"openblas", "libopenblas.so.0", "Zen", "1"}}, []GPU{{"H100", "550.54", 81559}}, "GPU0 X",
+			&devices.List{
+				Driver: 12040, MPS: devices.MPS{Used: true, Known: "the driver says so"}, Visible: new("0"),
+				Devices: []devices.Device{{Name: "H100", MemoryMiB: 81559, Capability: "9.0", UUID: "GPU-1", Mode: devices.Shared, Peers: []int{1}}},
+			},
 			machine.Facts{
 				Affinity: "0-1", Governor: "performance", Caches: []machine.Cache{{Level: 1, KiB: 48, CPUs: "0"}},
 				Limits: &machine.Limits{CPUs: 1.5, MemoryBytes: 1 << 30}, Copy: &machine.Copy{GBps: 12.5, Bytes: 1 << 26, Cores: 2},
@@ -43,6 +48,7 @@ func example() *Result {
 		},
 		Warnings:  []string{"a warning"},
 		Transport: "unix",
+		Group:     "psbench's own, over unix",
 		Connected: [][]int{{0}},
 		Data:      Partition{100, 10, 10, []int{5, 5}, 0, true, []int{50, 50}, 20, true},
 		Buckets: []tensor.BucketSpec{
@@ -54,7 +60,7 @@ func example() *Result {
 		},
 		Tables: []comm.TableSpec{{Rows: 300, Width: 64}},
 		Processes: []Process{{
-			"trainer0", 0, "trainer", "ddp", "builtin", 77, 12.5, 140.25,
+			"trainer0", 0, "trainer", "ddp", "cuda", "cuda:0", 77, 12.5, 140.25,
 			map[string]string{"blas": "gonum"}, 3000,
 		}},
 		Throughput: NewThroughput(500, 0.25),

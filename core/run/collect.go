@@ -162,6 +162,9 @@ func (r *run) assemble() {
 			Name: p.Name, Rank: p.rank, Kind: p.reportedKind(), Key: r.e.Parts[p.kind].Key, Plugin: r.e.Parts[p.kind].Plugin.Name,
 			PID: p.PID(), StartMS: float64(p.StartTook()) / 1e6, Facts: factsOf(p),
 		}
+		if p.device != nil {
+			out.Device, out.Plugin = p.device.ID(), p.Plugin.Name
+		}
 		if p.host != nil {
 			out.BoundaryNS = p.host.boundariesNS[p.kind]
 		}

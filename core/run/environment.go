@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host"
 )
 
 // threads is how many threads the compute of a process gets: the share of a trainer of its
@@ -35,6 +37,9 @@ func (r *run) environment(p *process) []string {
 	// ones would run.
 	if p.Site().Host == cluster.CoreHost && cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL {
 		set("OPENBLAS_CORETYPE", "SkylakeX")
+	}
+	if p.device != nil {
+		env = append(env, fmt.Sprintf("%s=%d", host.CUDADeviceVariable, p.device.Ordinal))
 	}
 	compute := r.threads(p)
 	threads := strconv.Itoa(compute)

@@ -7,6 +7,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/devices"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host"
@@ -21,6 +22,7 @@ type process struct {
 	kind       sdk.Kind
 	host       *process              // of a companion: the process that calls it
 	companions map[sdk.Kind]*process // of a host, by what they hold
+	device     *devices.Device       // of a CUDA rank
 
 	// known once it runs
 	model        *layout.Model   // nil unless the process holds the model
@@ -69,6 +71,7 @@ func layOut(e *config.Experiment) processes {
 	ps.data = rank("data", &process{rank: -1, kind: sdk.KindData})
 	for _, number := range e.World.TrainerRanks() {
 		t := add(e.World.Name(number), &process{rank: number, kind: sdk.KindTrainer})
+		t.onDevice(e)
 		ps.trainers = append(ps.trainers, t)
 		for _, kind := range registry.Isolable {
 			if e.Isolate[kind] || e.Parts[kind].Protocol || !t.Plugin.Has(e.Parts[kind].Plugin.Name) {
@@ -78,9 +81,18 @@ func layOut(e *config.Experiment) processes {
 		}
 	}
 	for i, number := range e.World.ServerRanks() {
-		ps.servers = append(ps.servers, rank(e.World.Name(number), &process{rank: number, position: i, kind: sdk.KindServer}))
+		s := rank(e.World.Name(number), &process{rank: number, position: i, kind: sdk.KindServer})
+		s.onDevice(e)
+		ps.servers = append(ps.servers, s)
 	}
 	return ps
+}
+
+// onDevice gives a CUDA rank its device, and the plugin that computes there.
+func (p *process) onDevice(e *config.Experiment) {
+	if d, ok := e.DeviceOf(p.rank); ok {
+		p.device, p.Plugin = &d, e.PluginOf(p.kind, p.rank)
+	}
 }
 
 // parted are the companions by themselves.

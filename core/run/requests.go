@@ -58,7 +58,7 @@ func (r *run) companionRole(p *process) *proto.CompanionRole {
 	if p.kind == sdk.KindServer {
 		trainers = len(r.e.World.TrainersOf(p.rank))
 	}
-	role := &proto.CompanionRole{Trainers: int32(trainers), Seed: r.e.Seed} // #nosec G115 -- a count of processes
+	role := &proto.CompanionRole{Trainers: int32(trainers), Seed: r.e.SeedOf(p.rank)} // #nosec G115 -- a count of processes
 	switch p.kind {
 	case sdk.KindServer:
 	case sdk.KindData:
@@ -74,7 +74,7 @@ func (r *run) trainerRole(p *process) *proto.TrainerRole {
 		Maps:      map[string]string{},
 		Trainers:  int32(len(r.processes.trainers)), // #nosec G115 -- a count of processes
 		Epochs:    r.mostEpochs(),
-		Seed:      r.e.Seed,
+		Seed:      r.e.SeedOf(p.rank),
 		Server:    r.e.Parts[sdk.KindServer].Key,
 		Model:     r.modelEnv(p),
 		Summarize: r.o.Summarize, FailOnNan: r.e.FailOnNaN, ParametersBack: r.e.Service == sdk.ServiceParameters,
@@ -94,14 +94,14 @@ func (r *run) trainerRole(p *process) *proto.TrainerRole {
 func (r *run) setServerRole(req *proto.ConfigureRequest, p *process) {
 	if r.e.Service == sdk.ServiceTables {
 		req.Role = &proto.ConfigureRequest_Table{Table: &proto.TableRole{
-			Seed: r.e.Seed, Summarize: r.o.Summarize,
+			Seed: r.e.SeedOf(p.rank), Summarize: r.o.Summarize,
 			Position: int32(p.position),                // #nosec G115 -- a count of processes
 			Trainers: int32(len(r.processes.trainers)), // #nosec G115 -- a count of processes
 		}}
 		return
 	}
 	role := &proto.ServerRole{
-		Seed: r.e.Seed, Summarize: r.o.Summarize,
+		Seed: r.e.SeedOf(p.rank), Summarize: r.o.Summarize,
 		Asynchronous: r.e.Parts[sdk.KindServer].Asynchronous, Protocol: p.companions[p.kind] != nil,
 	}
 	if r.e.Service == sdk.ServiceParameters {

@@ -160,9 +160,13 @@ func Pending(e *config.Experiment, o Options) *result.Result {
 }
 
 func newResult(e *config.Experiment, o Options) *result.Result {
-	return &result.Result{
+	r := &result.Result{
 		Schema: result.Schema, Started: startTime(o.StartedNS), StartedNS: o.StartedNS, Command: o.Command,
 		Config: e.Values, Environment: result.Capture(), Warnings: e.Warnings, Transport: e.Fabric.Name,
-		Connected: e.Connected(),
+		Connected: e.Connected(), Group: e.Group,
 	}
+	if e.CUDA != nil {
+		r.Environment.CUDA = e.CUDA.Devices
+	}
+	return r
 }

@@ -122,7 +122,7 @@ func fileOf(values []result.Value) (map[string]any, error) {
 func (b *maker) matters(c Cell, exp *config.Experiment) (Cell, error) {
 	c.Config = maps.Clone(c.Config)
 	for _, o := range option.All() {
-		if o.NoEffect != "" || o.Key == "listen" && !exp.Fabric.Network.OnIP() {
+		if exp.Ignores(o) || o.Key == "listen" && !exp.Fabric.Network.OnIP() {
 			delete(c.Config, o.Key)
 		}
 	}
@@ -131,6 +131,7 @@ func (b *maker) matters(c Cell, exp *config.Experiment) (Cell, error) {
 	}
 	delete(c.Config, "server")
 	delete(c.Config, "nserver")
+	delete(c.Config, "ncudaserver")
 	if set, ok := c.Config["set"].(map[string]any); ok {
 		set = maps.Clone(set)
 		delete(set, string(sdk.KindServer))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/psbench/psbench/core/devices"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/study"
 )
@@ -65,6 +66,13 @@ func environmentFacts(e result.Environment) []Fact {
 	}
 	for _, g := range e.GPUs {
 		add("GPU", joined(g.Name, "driver "+g.Driver, fmt.Sprintf("%d MiB", g.MemoryMiB)))
+	}
+	if l := e.CUDA; l != nil {
+		add("CUDA driver", devices.Version(l.Driver))
+		for _, d := range l.Devices {
+			add("CUDA device", joined(d.ID(), d.Name, fmt.Sprintf("%d MiB", d.MemoryMiB), "compute capability "+d.Capability))
+		}
+		add("MPS", l.MPS.Known)
 	}
 	add("GPU topology", e.GPUTopology)
 	add("affinity", e.Affinity)

@@ -28,7 +28,7 @@ type Options struct {
 	TorchSeed    uint64   `json:"torch_seed" group:"experiment" default:"0" max:"18446744073709551615" doc:"seed of weights and data"`
 	RPCTimeout   int      `json:"rpc_timeout" group:"experiment" default:"60" min:"1" max:"31536000" doc:"longest wait for another process, in seconds"`
 	PluginMemory string   `json:"plugin_memory" group:"experiment" unit:"bytes" min:"268435456" doc:"memory of each process of a plugin not of psbench, e.g. 2GiB"`
-	Backend      string   `json:"backend" group:"experiment" default:"gloo" enum:"gloo,nccl,multi" doc:"the trainers' process group: gloo is psbench's own CPU collectives, nccl and multi need CUDA"`
+	Backend      string   `json:"backend" group:"experiment" default:"gloo" enum:"gloo,nccl,multi" doc:"the trainers' process group: gloo is psbench's own CPU collectives, nccl and multi need CUDA trainers"`
 	Transport    string   `json:"transport" group:"experiment" default:"auto" enum:"auto" doc:"what carries the gradients, by default what is fastest on one host"`
 	Listen       string   `json:"listen" group:"experiment" default:"127.0.0.1" doc:"IP address of this host that tcp and grpc listen on; a loopback address"`
 	OnNaN        string   `json:"on_nan" group:"experiment" default:"warn" enum:"warn,fail" doc:"what a loss, gradient or parameter that is NaN or infinite does: warn or fail"`
@@ -70,9 +70,9 @@ type Options struct {
 	PluginOutput string `json:"plugin_output" group:"output" default:"show" enum:"show,quiet" doc:"whether to show what plugins print"`
 	LogDir       string `json:"log_dir" group:"output" doc:"folder for a file of each process with all that it prints"`
 
-	NCUDATrainer int    `json:"ncudatrainer" group:"compatibility" default:"0" max:"10000" doc:"trainers on CUDA devices; must be 0 where there is none"`
-	NCUDAServer  int    `json:"ncudaserver" group:"compatibility" default:"0" max:"10000" doc:"servers on CUDA devices; must be 0 where there is none"`
-	CUDASeed     uint64 `json:"cuda_seed" group:"compatibility" default:"0" max:"18446744073709551615" effect:"there is no CUDA device" doc:"seed on CUDA devices; no effect where there is none"`
+	NCUDATrainer int    `json:"ncudatrainer" group:"compatibility" default:"0" max:"10000" doc:"trainers on CUDA devices; psbench list devices shows these"`
+	NCUDAServer  int    `json:"ncudaserver" group:"compatibility" default:"0" max:"10000" doc:"servers on CUDA devices, for the trainers there"`
+	CUDASeed     uint64 `json:"cuda_seed" group:"compatibility" default:"0" max:"18446744073709551615" effect:"there are no CUDA ranks" doc:"seed of trainers and servers on CUDA devices; by default that of the others"`
 	MasterAddr   string `json:"master_addr" group:"compatibility" effect:"everything runs on one host" doc:"address of the master; no effect on one host"`
 	MasterPort   string `json:"master_port" group:"compatibility" effect:"everything runs on one host" doc:"port of the master; no effect on one host"`
 	Filestore    string `json:"filestore" group:"compatibility" effect:"processes meet in a folder of the run's own" doc:"file by which processes meet; no effect here"`
@@ -95,7 +95,7 @@ type Option struct {
 	OrInteger bool
 	// Stands names the option, or the setting of a part, that this is another name for.
 	Stands string
-	// NoEffect says why the option has no effect, if it has none.
+	// NoEffect says why the option has no effect, if it has none, or none in most runs.
 	NoEffect string
 }
 

@@ -1,0 +1,222 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/devices"
+	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/sdk"
+)
+
+// CUDAFinder finds what CUDA ranks need, a *devices.Finder where it is no test.
+type CUDAFinder interface {
+	// Devices are at least one, or the error says in a sentence why there is none.
+	Devices(ctx context.Context) (*devices.List, error)
+	// Plugin is the plugin whose processes are the CUDA ranks; it must be of the build.
+	Plugin(ctx context.Context, reg *registry.Registry, build string) (registry.Plugin, error)
+}
+
+// CUDA is what the CUDA ranks of an experiment run on.
+type CUDA struct {
+	// Plugin serves psbench's own parts under their own keys, on the device of its process.
+	Plugin  registry.Plugin
+	Devices *devices.List
+	// Seed is that of the CUDA ranks, in the place of Experiment.Seed.
+	Seed uint64
+	// whole says that its server takes whole gradients, also where psbench's own is elementwise.
+	whole bool
+}
+
+// cudaSeed is the option that has an effect on CUDA ranks alone.
+const cudaSeed = "cuda_seed"
+
+// Ignores says that an option has no effect on the experiment, whatever its value.
+func (e *Experiment) Ignores(o option.Option) bool {
+	return o.NoEffect != "" && (o.Key != cudaSeed || e.CUDA == nil)
+}
+
+// PluginOf is the plugin that a rank has a part of a kind from.
+func (e *Experiment) PluginOf(kind sdk.Kind, rank int) registry.Plugin {
+	if p := e.Parts[kind].Plugin; p.Name != registry.Builtin || !e.World.CUDA(rank) {
+		return p
+	}
+	return e.CUDA.Plugin
+}
+
+// SeedOf is the seed of a rank.
+func (e *Experiment) SeedOf(rank int) uint64 {
+	if e.World.CUDA(rank) {
+		return e.CUDA.Seed
+	}
+	return e.Seed
+}
+
+// DeviceOf is the device of a CUDA rank; ok is false of other ranks. CUDA trainers and after them CUDA
+// servers go round the devices.
+func (e *Experiment) DeviceOf(rank int) (d devices.Device, ok bool) {
+	if !e.World.CUDA(rank) {
+		return d, false
+	}
+	return e.CUDA.Devices.Of(e.World.PlaceOnCUDA(rank)), true
+}
+
+// checkCounts asks for CUDA first: what is wrong with the counts of CUDA ranks
+// does not matter where there can be none.
+func (r *resolver) checkCounts(ctx context.Context) error {
+	if err := r.checkBackend(); err != nil {
+		return err
+	}
+	if r.NCUDATrainer+r.NCUDAServer > 0 {
+		if err := r.findCUDA(ctx); err != nil {
+			return fmt.Errorf("%s but %w", r.cudaRanks(), err)
+		}
+	}
+	if err := r.exp.World.Check(); err != nil || r.exp.CUDA == nil {
+		return err
+	}
+	if err := r.exp.CUDA.Devices.Check(r.NCUDATrainer + r.NCUDAServer); err != nil {
+		return fmt.Errorf("%s but %w", r.cudaRanks(), err)
+	}
+	return nil
+}
+
+// cudaRanks begins an error of what the CUDA ranks lack.
+func (r *resolver) cudaRanks() string {
+	if r.NCUDATrainer > 0 {
+		return fmt.Sprintf("%s is %d", r.name("ncudatrainer"), r.NCUDATrainer)
+	}
+	return fmt.Sprintf("%s is %d", r.name("ncudaserver"), r.NCUDAServer)
+}
+
+// checkBackend refuses NCCL, which connects devices, where trainers have none.
+func (r *resolver) checkBackend() error {
+	if r.Backend == gloo {
+		return nil
+	}
+	key, count := "ncudatrainer", r.NCUDATrainer
+	if count > 0 {
+		if key, count = "ntrainer", r.NTrainer; count == 0 {
+			return nil
+		}
+		return fmt.Errorf("%s is %s but %s is %d: NCCL connects CUDA trainers alone: give --ntrainer 0, or --backend gloo",
+			r.name("backend"), r.Backend, r.name(key), count)
+	}
+	return fmt.Errorf("%s is %s but %s is %d: NCCL connects CUDA trainers: give --ncudatrainer 1 or more, or --backend gloo",
+		r.name("backend"), r.Backend, r.name(key), count)
+}
+
+// gloo is the backend of groups in host memory.
+const gloo = "gloo"
+
+// findCUDA finds devices and plugin.
+func (r *resolver) findCUDA(ctx context.Context) error {
+	if r.cuda == nil {
+		return fmt.Errorf("nothing looks for CUDA devices here: give --ncudatrainer 0 and --ncudaserver 0")
+	}
+	found := &CUDA{Seed: r.TorchSeed}
+	if r.given(cudaSeed) {
+		found.Seed = r.CUDASeed
+	}
+	var err error
+	if found.Devices, err = r.cuda.Devices(ctx); err != nil {
+		return err
+	}
+	if found.Plugin, err = r.cuda.Plugin(ctx, r.registry, result.Build()); err != nil {
+		return err
+	}
+	r.exp.CUDA = found
+	return nil
+}
+
+// nameGroup says what the trainers' group is where the backend names NCCL. Buckets are reduced in host
+// memory, where they are staged.
+func (r *resolver) nameGroup() {
+	if r.Backend == gloo || !r.exp.Links.Group && !r.exp.Links.Default {
+		return
+	}
+	r.exp.Group = "psbench's own, over " + r.exp.Fabric.Name
+	why := "it reduces the buckets in host memory, into which they are staged"
+	if n := len(r.exp.CUDA.Devices.Devices); n < r.NCUDATrainer {
+		why = "NCCL refuses two ranks of one card"
+	}
+	r.warn("%s is %s but the trainers' group is %s: %s", r.name("backend"), r.Backend, r.exp.Group, why)
+}
+
+// checkCUDAParts fits the chosen parts and CUDA ranks together: these have psbench's own, as the plugin of
+// the devices serves them.
+func (r *resolver) checkCUDAParts(ctx context.Context) error {
+	if r.exp.CUDA == nil {
+		return nil
+	}
+	if err := r.checkSeeds(); err != nil {
+		return err
+	}
+	plugin := r.exp.CUDA.Plugin
+	served, err := r.partsOf(ctx, plugin)
+	if err != nil {
+		return fmt.Errorf("%s but %s cannot be asked for its parts: %w", r.cudaRanks(), quote.Word(plugin.Command[0]), err)
+	}
+	for _, kind := range r.onDevices() {
+		c := r.chosen[kind]
+		apart := r.exp.Isolate[kind]
+		own := c.Plugin.Name == registry.Builtin || c.Plugin.Name == plugin.Name
+		switch {
+		case kind == sdk.KindHook && (apart || !own): // it works on buckets, which are in host memory
+			continue
+		case apart:
+			return fmt.Errorf("%s but %s puts the %s into a process beside its trainer, which does not see the memory of the trainer's device: isolate the hook alone",
+				r.cudaRanks(), r.name("isolate"), kind)
+		case !own:
+			return fmt.Errorf("%s but %s %s is of plugin %s, whose processes compute on the CPU: CUDA ranks have psbench's own parts, as %s serves them",
+				r.cudaRanks(), kind, c.Key, c.Plugin.Name, quote.Word(plugin.Command[0]))
+		}
+		i := slices.IndexFunc(served, func(p sdk.Part) bool { return p.Kind == kind && p.Key == c.Key })
+		if i < 0 {
+			return fmt.Errorf("%s but %s has no %s %s%s", r.cudaRanks(), quote.Word(plugin.Command[0]), kind, c.Key, those(served, kind))
+		}
+		if kind == sdk.KindServer {
+			r.exp.CUDA.whole = served[i].Timing == 0
+		}
+	}
+	return nil
+}
+
+// onDevices are the kinds of which CUDA ranks have parts.
+func (r *resolver) onDevices() (kinds []sdk.Kind) {
+	for _, kind := range registry.Kinds {
+		switch {
+		case kind == sdk.KindData, kind == sdk.KindServer && r.NCUDAServer == 0, kind != sdk.KindServer && r.NCUDATrainer == 0:
+		default:
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// those says which parts of a kind there are instead.
+func those(parts []sdk.Part, kind sdk.Kind) string {
+	text := ""
+	for _, p := range parts {
+		if p.Kind == kind {
+			text += ", " + p.Key
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return ": it has " + quote.Message(text[len(", "):])
+}
+
+// checkSeeds refuses replicas that begin with different parameters, which a group would never make equal.
+func (r *resolver) checkSeeds() error {
+	if r.exp.CUDA.Seed == r.TorchSeed || r.NTrainer == 0 || r.NCUDATrainer == 0 || !r.exp.Links.Group && !r.exp.Links.Default {
+		return nil
+	}
+	return fmt.Errorf("%s is %d but %s is %d, and hook %s connects the CPU and the CUDA trainers: their models must begin alike, so leave --cuda-seed out",
+		r.name(cudaSeed), r.CUDASeed, r.name("torch_seed"), r.TorchSeed, r.chosen[sdk.KindHook].Key)
+}
