@@ -18,12 +18,12 @@ import (
 
 func (a *app) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "list [KIND]",
-		Short: "List kinds and keys, and the settings of a kind",
+		Use:   "list [KIND|devices]",
+		Short: "List kinds and keys, the settings of a kind, and CUDA devices",
 		Long: `list shows the keys of every kind with the plugin that provides each. With a
 kind it shows the keys of that kind and their settings, which --set kind.setting=value
-changes.`,
-		ValidArgs: kindNames(),
+changes. list devices shows the GPUs that CUDA ranks would run on.`,
+		ValidArgs: append(kindNames(), devicesArgument),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("list takes one kind, but %s are given", quote.Message(strings.Join(args, " and ")))
@@ -34,6 +34,9 @@ changes.`,
 			}
 			if len(args) == 0 {
 				return a.print(func(p *screen.Page) error { return listItems(p, reg, registry.Kinds) })
+			}
+			if args[0] == devicesArgument {
+				return a.listDevices(cmd, reg)
 			}
 			kind, err := parseKind(args[0])
 			if err != nil {
@@ -59,7 +62,7 @@ func parseKind(name string) (sdk.Kind, error) {
 	if slices.Contains(registry.Kinds, kind) {
 		return kind, nil
 	}
-	if near := spelling.Nearest(name, kindNames()); near != "" {
+	if near := spelling.Nearest(name, append(kindNames(), devicesArgument)); near != "" {
 		return "", usagef("unknown kind %s; did you mean %q?", quote.String(name), near)
 	}
 	return "", usagef("unknown kind %s; the kinds are %s", quote.String(name), strings.Join(kindNames(), ", "))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/psbench/psbench/core/devices"
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/internal/golden"
 	"github.com/psbench/psbench/plugins"
@@ -26,7 +28,7 @@ func TestMain(m *testing.M) {
 	extendFabrics()
 	moveClock()
 	killAtPoint()
-	if servedOnTestEngine() || launch.Child(plugins.Builtin) {
+	if saidDevices() || servedOnTestEngine() || launch.Child(plugins.Builtin) {
 		return
 	}
 	if len(os.Args) > 1 && os.Args[1] == testPluginArgument {
@@ -41,7 +43,11 @@ func TestMain(m *testing.M) {
 		serveCheckPlugin()
 		return
 	}
-	testscript.Main(alone{m}, map[string]func(){"psbench": main})
+	if len(os.Args) > 1 && os.Args[1] == cudaArgument {
+		serveCUDA(os.Args[2:])
+		return
+	}
+	testscript.Main(alone{m}, map[string]func(){"psbench": main, devices.Program: func() { serveCUDA(os.Args[1:]) }})
 }
 
 // testFolder is for what tests share.
@@ -99,7 +105,10 @@ func TestScripts(t *testing.T) {
 				err = err2
 			}
 			withoutHome(env)
-			return err
+			cuda, err3 := cudaRegistry()
+			exe, err4 := os.Executable()
+			env.Setenv("EXECUTABLE", exe)
+			return errors.Join(err, err3, err4, os.WriteFile(filepath.Join(env.WorkDir, "cuda.json"), cuda, 0o600))
 		},
 	})
 }

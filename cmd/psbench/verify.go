@@ -23,7 +23,7 @@ import (
 )
 
 func (a *app) verifyCommand() *cobra.Command {
-	var record string
+	var record, device string
 	cmd := &cobra.Command{
 		Use:   "verify [FILE...]",
 		Short: "Compare runs with reference cases",
@@ -32,12 +32,16 @@ they computed with what their files expect. Without files it runs the cases
 that psbench carries. A model, server, hook or trainer that is given takes the
 place of the cases' own; cases that it does not fit are skipped, with the reason.
 
+With --device cuda each case runs on CUDA devices, in all ways in which the rules
+let its trainers and servers be there.
+
 With --record it runs the configuration of --config instead, twice, and writes
 what came of it as a case.`,
 		Example: lines(
 			"psbench verify",
 			"psbench verify --transport tcp",
 			"psbench verify --isolate all",
+			"psbench verify --device cuda",
 			"psbench verify --set trainer.bucket_bytes=512",
 			"psbench verify my_case.json",
 			"psbench verify --registry mine.json --server mine",
@@ -49,12 +53,14 @@ what came of it as a case.`,
 				return usagef("--record writes the case of a run, so it takes no files, but %s is given", quote.Word(files[0]))
 			case strings.HasSuffix(record, ".gz"):
 				return usagef("--record is %s but a case is not compressed: give a name such as case.json", quote.Word(record))
+			case device != "cpu" && device != "cuda":
+				return usagef("--device is %s but must be cpu or cuda", quote.String(device))
 			case record != "":
 				return a.recordCase(cmd, record)
 			case cmd.Flags().Changed("config"):
 				return usagef("--config is of --record: cases have configurations of their own")
 			}
-			cases, err := loadCases(files)
+			cases, err := a.casesOn(cmd, device, files)
 			if err != nil {
 				return err
 			}
@@ -74,7 +80,28 @@ what came of it as a case.`,
 	}
 	a.addFlags(cmd, "model", "server", "ddp_hook", "trainer", "config", "set", "transport", "listen", "isolate", "registry", "no_user_registry", "rpc_timeout")
 	cmd.Flags().StringVar(&record, "record", "", "`FILE` for the case of the run that --config and the other flags describe")
+	cmd.Flags().StringVar(&device, "device", "cpu", "`DEVICE` that computes: cpu or cuda")
+	_ = cmd.RegisterFlagCompletionFunc("device", cobra.FixedCompletions([]string{"cpu", "cuda"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// casesOn are the cases of these files, on a device that is there.
+func (a *app) casesOn(cmd *cobra.Command, device string, files []string) ([]verify.Case, error) {
+	cases, err := loadCases(files)
+	if err != nil || device == "cpu" {
+		return cases, err
+	}
+	_, reg, err := a.merge(cmd)
+	if err == nil {
+		_, err = a.cuda.Devices(cmd.Context())
+	}
+	if err == nil {
+		_, err = a.cuda.Plugin(cmd.Context(), reg, result.Build())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--device is cuda but %w", err)
+	}
+	return verify.OnCUDA(cases), nil
 }
 
 // caseOptions are those of the runs of cases, which end with done.

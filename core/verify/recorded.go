@@ -62,6 +62,9 @@ func (c *Recorded) Expected() []Expected {
 // Record makes a case of a configuration: it runs it and then once more, since what does not come
 // out the same twice, as of servers that wait for nobody, is no case.
 func Record(ctx context.Context, name string, e *config.Experiment, o run.Options) (*Recorded, error) {
+	if err := refuseCUDA(e); err != nil {
+		return nil, err
+	}
 	o.Summarize = true
 	first, err := run.Run(ctx, e, o)
 	if err != nil {
