@@ -103,6 +103,9 @@ func (c *Context) describe() (err error) {
 // Device says what the device is.
 func (c *Context) Device() DeviceInfo { return c.info }
 
+// Handle is the CUcontext, for libraries that allocate in it.
+func (c *Context) Handle() unsafe.Pointer { return unsafe.Pointer(c.c) }
+
 // String is what messages call the device: "cuda:0".
 func (c *Context) String() string { return fmt.Sprintf("cuda:%d", c.info.Ordinal) }
 
