@@ -74,6 +74,11 @@ func (q *Queue) product(call string, p product, c, a, b Matrix) {
 		!q.holds(call, "b", b, width(k, n, p.transB), width(n, k, p.transB)) {
 		return
 	}
+	for _, v := range [...]int{m, n, k, c.Stride, a.Stride, b.Stride} {
+		if !q.atMost(call, "a dimension", v, 1<<31-1) {
+			return
+		}
+	}
 	p.c, p.a, p.b = pointer(c.Data), pointer(a.Data), pointer(b.Data)
 	p.ldc, p.lda, p.ldb = c.Stride, a.Stride, b.Stride
 	switch {

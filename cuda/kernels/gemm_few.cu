@@ -81,8 +81,7 @@ KERNEL gemm_few_n(float *c, const float *a, const float *b, u32 m, u32 n, u32 k,
 			room[p * STRIDE + i] = i < rows && from + p < k ? a[i * ai + (from + p) * ap] : 0.f;
 		}
 		barrier();
-		if (j >= n) continue;
-		for (u32 p = slice; p < CHUNK && from + p < k; p += SLICES) {
+		for (u32 p = slice; j < n && p < CHUNK && from + p < k; p += SLICES) {
 			float of_b = b[(u64)(from + p) * ldb + j];
 			const float4 *of_a = (const float4 *)(room + p * STRIDE);
 #pragma unroll
