@@ -7,6 +7,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 
 	"github.com/psbench/psbench/core/result"
 	_ "github.com/psbench/psbench/cuda/driver" // until its engine is served
@@ -16,7 +17,7 @@ import (
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "version" {
-		fmt.Printf("psbench-cuda %s, commit %s\n", result.Version(), result.Commit())
+		fmt.Printf("psbench-cuda %s, commit %s, %s, %s/%s\n", result.Version(), result.Commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return
 	}
 	plugin.Serve(plugins.Parts()...)

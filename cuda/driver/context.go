@@ -119,7 +119,7 @@ func (c *Context) Synchronize() error {
 func (c *Context) Close() error {
 	var left error
 	if unfreed := c.owned.unfreed(); unfreed != "" {
-		left = fmt.Errorf("%v is closed with %s not freed", c, unfreed)
+		left = fmt.Errorf("%v is closed while it holds %s", c, unfreed)
 	}
 	if lost := c.lost.Load(); lost != nil {
 		// What the context holds cannot be freed one by one any more: its process ends it.

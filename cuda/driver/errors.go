@@ -46,6 +46,7 @@ var sticky = map[Code]bool{
 	717: true, // address space
 	718: true, // program counter
 	719: true, // launch failed
+	999: true, // unknown, which is what is left of a card that fell off the bus
 }
 
 // Error is an answer of the driver other than success.

@@ -56,7 +56,7 @@ func (r *resources) remove(sort resource, at uintptr) {
 	delete(r.held[sort], at)
 }
 
-// unfreed counts what was not given back: "2 allocations of device memory (8192 bytes), 1 streams".
+// unfreed counts what was not given back: "allocations of device memory: 2 (8192 bytes), streams: 1".
 // It is empty where there is nothing.
 func (r *resources) unfreed() string {
 	r.mu.Lock()
@@ -66,7 +66,7 @@ func (r *resources) unfreed() string {
 		if len(held) == 0 {
 			continue
 		}
-		part := fmt.Sprintf("%d %s", len(held), resourceNames[sort])
+		part := fmt.Sprintf("%s: %d", resourceNames[sort], len(held))
 		total := 0
 		for _, bytes := range held {
 			total += bytes
