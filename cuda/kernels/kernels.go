@@ -29,6 +29,10 @@ const (
 	momentum
 	adam
 	adagrad
+	sgdGroup
+	momentumGroup
+	adamGroup
+	adagradGroup
 	adamRows
 	adagradRows
 	rowwiseAdagrad
@@ -71,6 +75,7 @@ const (
 var names = [kernelCount]string{
 	axpy: "axpy", scale: "scale", fill: "fill", sum: "sum", relu: "relu", reluGradient: "relu_gradient",
 	sgd: "sgd", momentum: "momentum", adam: "adam", adagrad: "adagrad",
+	sgdGroup: "sgd_group", momentumGroup: "momentum_group", adamGroup: "adam_group", adagradGroup: "adagrad_group",
 	adamRows: "adam_rows", adagradRows: "adagrad_rows", rowwiseAdagrad: "rowwise_adagrad",
 	addBias: "add_bias", columnSum: "column_sum",
 	softmax: "softmax", softmaxGradient: "softmax_gradient", logSoftmax: "log_softmax", logSoftmaxGradient: "log_softmax_gradient",

@@ -3,27 +3,23 @@
 // parameters, each row once.
 #include "device.h"
 
-template <class V> INLINE V sgd_step(V w, V d, float lr) { return fma(V(-d), V(lr), w); }
+// The steps of one place: at in the parameters and their state, from in the gradient.
 
 // w -= lr (g + decay w)
-KERNEL sgd(float *w, const float *g, u64 n, u64 head, u64 quads, float lr, float decay) {
-	each(n, head, quads, [=](auto at) {
-		auto value = load(w, at), d = load(g, at);
-		if (decay != 0.f) d = fma(all(decay, at), value, d);
-		store(w, at, sgd_step(value, d, lr));
-	});
+template <class At> INLINE void sgd_step(float *w, const float *g, At at, float lr, float decay) {
+	auto value = load(w, at), d = load(g, at);
+	if (decay != 0.f) d = fma(all(decay, at), value, d);
+	store(w, at, fma(all(-lr, at), d, value));
 }
 
 // d = g + decay w, v = mu v + d, w -= lr v, or lr (d + mu v)
-KERNEL momentum(float *w, const float *g, float *v, u64 n, u64 head, u64 quads, float lr, float mu, float decay, u32 nesterov) {
-	each(n, head, quads, [=](auto at) {
-		auto value = load(w, at), m = all(mu, at);
-		auto d = fma(all(decay, at), value, load(g, at));
-		auto velocity = fma(m, load(v, at), d);
-		store(v, at, velocity);
-		if (nesterov) velocity = fma(m, velocity, d);
-		store(w, at, sgd_step(value, velocity, lr));
-	});
+template <class At> INLINE void momentum_step(float *w, const float *g, float *v, At at, float lr, float mu, float decay, u32 nesterov) {
+	auto value = load(w, at), m = all(mu, at);
+	auto d = fma(all(decay, at), value, load(g, at));
+	auto velocity = fma(m, load(v, at), d);
+	store(v, at, velocity);
+	if (nesterov) velocity = fma(m, velocity, d);
+	store(w, at, fma(all(-lr, at), velocity, value));
 }
 
 // Factors of a step of Adam, as vec.Adam computes them.
@@ -39,12 +35,7 @@ template <class At> INLINE void adam_step(float *w, const float *g, float *m, fl
 	store(w, at, value - f.step * first / fma(all(f.root2, at), root(second), all(f.epsilon, at)));
 }
 
-KERNEL adam(float *w, const float *g, float *m, float *v, u64 n, u64 head, u64 quads,
-            float decay, float keep1, float take1, float keep2, float take2, float root2, float epsilon, float step) {
-	Adam f{decay, keep1, take1, keep2, take2, root2, epsilon, step};
-	each(n, head, quads, [=](auto at) { adam_step(w, g, m, v, at, at, f); });
-}
-
+// d = g + decay w, s += d², w -= lr d / (√s + epsilon)
 template <class At> INLINE void adagrad_step(float *w, const float *g, float *s, At at, At from, float lr, float epsilon, float decay) {
 	auto value = load(w, at), d = load(g, from);
 	if (decay != 0.f) d = fma(all(decay, at), value, d);
@@ -53,9 +44,46 @@ template <class At> INLINE void adagrad_step(float *w, const float *g, float *s,
 	store(w, at, value - lr * d / (root(sum) + epsilon));
 }
 
-// g += decay w, s += g², w -= lr g / (√s + epsilon)
+KERNEL sgd(float *w, const float *g, u64 n, u64 head, u64 quads, float lr, float decay) {
+	each(n, head, quads, [=](auto at) { sgd_step(w, g, at, lr, decay); });
+}
+
+KERNEL momentum(float *w, const float *g, float *v, u64 n, u64 head, u64 quads, float lr, float mu, float decay, u32 nesterov) {
+	each(n, head, quads, [=](auto at) { momentum_step(w, g, v, at, lr, mu, decay, nesterov); });
+}
+
+KERNEL adam(float *w, const float *g, float *m, float *v, u64 n, u64 head, u64 quads,
+            float decay, float keep1, float take1, float keep2, float take2, float root2, float epsilon, float step) {
+	Adam f{decay, keep1, take1, keep2, take2, root2, epsilon, step};
+	each(n, head, quads, [=](auto at) { adam_step(w, g, m, v, at, at, f); });
+}
+
 KERNEL adagrad(float *w, const float *g, float *s, u64 n, u64 head, u64 quads, float lr, float epsilon, float decay) {
 	each(n, head, quads, [=](auto at) { adagrad_step(w, g, s, at, at, lr, epsilon, decay); });
+}
+
+// The same of several parameters: those of block_y() stand in a table.
+struct Parameter { float *w; const float *g; float *s, *t; u64 n, head, quads; };
+
+KERNEL sgd_group(const Parameter *table, float lr, float decay) {
+	Parameter p = table[block_y()];
+	each(p.n, p.head, p.quads, [=](auto at) { sgd_step(p.w, p.g, at, lr, decay); });
+}
+
+KERNEL momentum_group(const Parameter *table, float lr, float mu, float decay, u32 nesterov) {
+	Parameter p = table[block_y()];
+	each(p.n, p.head, p.quads, [=](auto at) { momentum_step(p.w, p.g, p.s, at, lr, mu, decay, nesterov); });
+}
+
+KERNEL adam_group(const Parameter *table, float decay, float keep1, float take1, float keep2, float take2, float root2, float epsilon, float step) {
+	Parameter p = table[block_y()];
+	Adam f{decay, keep1, take1, keep2, take2, root2, epsilon, step};
+	each(p.n, p.head, p.quads, [=](auto at) { adam_step(p.w, p.g, p.s, p.t, at, at, f); });
+}
+
+KERNEL adagrad_group(const Parameter *table, float lr, float epsilon, float decay) {
+	Parameter p = table[block_y()];
+	each(p.n, p.head, p.quads, [=](auto at) { adagrad_step(p.w, p.g, p.s, at, at, lr, epsilon, decay); });
 }
 
 // each_of_rows calls body with places in the parameters and in the gradient. A block has rows of its own,
