@@ -2,17 +2,63 @@
 
 package kernels
 
-import "github.com/psbench/psbench/cuda/driver"
+import (
+	"fmt"
+	"os"
 
-// BLAS multiplies matrices on a stream, as cuBLAS does: c = op(a) op(b) + beta c, row-major, with the
-// leading dimensions of each.
+	"github.com/psbench/psbench/cuda/driver"
+	"github.com/psbench/psbench/cuda/library"
+)
+
+// Variable is the environment variable that chooses what multiplies matrices: CuBLAS, which must be there
+// then, or Own, the kernels of this package. Unset it is cuBLAS where that is found.
+const (
+	Variable = "PSBENCH_CUDA_GEMM"
+	CuBLAS   = "cublas"
+	Own      = "kernels"
+)
+
+// BLAS multiplies matrices on a stream: c = alpha op(a) op(b) + beta c, row-major, with the leading
+// dimensions of each. *library.CuBLAS is one.
 type BLAS interface {
 	Sgemm(s *driver.Stream, transA, transB bool, m, n, k int, alpha float32, a driver.Pointer, lda int, b driver.Pointer, ldb int,
 		beta float32, c driver.Pointer, ldc int) error
+	// Release gives back what it has for a stream.
+	Release(s *driver.Stream) error
 }
 
-// UseBLAS has a library make the products from now on, or with nil the kernels, which is what a queue begins
-// with.
+// openBLAS is what chosen, a value of Variable, asks for; nil stands for the kernels.
+func openBLAS(chosen string) (*library.CuBLAS, error) {
+	switch chosen {
+	case Own:
+		return nil, nil
+	case "":
+		found, err := library.OpenCuBLAS()
+		if err != nil { // it need not be there
+			return nil, nil //nolint:nilerr // as said
+		}
+		return found, nil
+	case CuBLAS:
+		found, err := library.OpenCuBLAS()
+		if err != nil {
+			return nil, fmt.Errorf("%s is %s: %w", Variable, CuBLAS, err)
+		}
+		return found, nil
+	default:
+		return nil, fmt.Errorf("%s is %q but must be %s, %s or unset", Variable, chosen, CuBLAS, Own)
+	}
+}
+
+func (k *Kernels) openBLAS() (err error) {
+	k.cublas, err = openBLAS(os.Getenv(Variable))
+	return err
+}
+
+// CuBLAS is what multiplies matrices, nil if the kernels do.
+func (k *Kernels) CuBLAS() *library.CuBLAS { return k.cublas }
+
+// UseBLAS has a library make the queue's products from now on, or with nil the kernels. A queue begins with
+// cuBLAS where Kernels have it.
 func (q *Queue) UseBLAS(b BLAS) { q.blas = b }
 
 func (q *Queue) viaBLAS(p product) {
@@ -20,13 +66,6 @@ func (q *Queue) viaBLAS(p product) {
 	if p.bias == 0 || q.err != nil {
 		return
 	}
-	q.args.Reset()
-	q.args.Pointer(p.c)
-	q.args.Pointer(p.c) // one part, which is what stands there
-	for _, v := range [...]int{1, p.m, p.n, p.ldc} {
-		q.u32(v)
-	}
-	q.args.Pointer(p.bias)
-	q.flag(p.relu)
-	q.launch(gemmParts, line(blocksFor(p.m*p.n, blockThreads)), threads)
+	// What stands in c, whose rows have no gaps here, is the one part.
+	q.addParts(p, p.c, 1)
 }

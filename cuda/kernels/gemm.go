@@ -16,7 +16,7 @@ const (
 
 // Gemm does c[m,n] = op(a) op(b), row-major, where op(a) is [m,k] and op(b) is [k,n]: a is [m,k], or [k,m]
 // with transA; b is [k,n], or [n,k] with transB. An element is added up in an order that depends on the sizes
-// alone, and is at most k roundings of float32 away from the exact one. Where cuBLAS is used, see UseBLAS, it
+// alone, and is at most k roundings of float32 away from the exact one. Where cuBLAS is used, see Variable, it
 // is as cuBLAS has it.
 //
 // Up to 32 rows or 16 columns take the kernels for few rows, which move the larger matrix once for every 16
@@ -194,14 +194,15 @@ func (q *Queue) tiled(p product) {
 	}
 	q.launch(k, [3]uint32{uint32(tiles), 1, uint32(parts)}, [3]uint32{tile, 1, 1}) // #nosec G115 -- checked
 	if parts > 1 {
-		q.addParts(p, parts)
+		q.addParts(p, q.workspace, parts)
 	}
 }
 
-func (q *Queue) addParts(p product, parts int) {
+// addParts does c = the sum of parts, which lie at from one after the other, + bias, and a ReLU.
+func (q *Queue) addParts(p product, from driver.Pointer, parts int) {
 	q.args.Reset()
 	q.args.Pointer(p.c)
-	q.args.Pointer(q.workspace)
+	q.args.Pointer(from)
 	for _, v := range [...]int{parts, p.m, p.n, p.ldc} {
 		q.u32(v)
 	}

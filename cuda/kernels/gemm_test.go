@@ -121,6 +121,9 @@ func (m *multiplier) Sgemm(s *driver.Stream, transA, transB bool, rows, n, k int
 	return m.Err()
 }
 
+// Release implements BLAS.
+func (m *multiplier) Release(*driver.Stream) error { return nil }
+
 func TestLinear(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := begin(t)
@@ -149,6 +152,52 @@ func TestLinear(t *testing.T) {
 			t.Fatal("the BLAS was not asked")
 		}
 	})
+}
+
+// cuBLAS where there is one, on all that products may be.
+func TestCuBLAS(t *testing.T) {
+	cublas, err := openBLAS(CuBLAS)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer func() {
+		if err := cublas.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	rapid.Check(t, func(t *rapid.T) {
+		b := begin(t)
+		defer b.end()
+		b.UseBLAS(cublas)
+		r := drawNumbers(t)
+		r.special = false
+		c := rapid.SampledFrom(productCases).Draw(t, "case")
+		m, n, k := draw(t, "m", c.m), draw(t, "n", c.n), draw(t, "k", c.k)
+		transA, transB := rapid.Bool().Draw(t, "transA"), rapid.Bool().Draw(t, "transB")
+		x, y := r.matrix(t, width(m, k, transA), width(k, m, transA)), r.matrix(t, width(k, n, transB), width(n, k, transB))
+		z := place(b, make([]float32, m*n), 0)
+		b.GemmStrided(Matrix{z, n}, Matrix{place(b, x.Data, 0), x.Stride}, Matrix{place(b, y.Data, 0), y.Stride}, m, n, k, transA, transB)
+		checkProduct(t, Matrix{fetched(b, z), n}, x, y, m, n, k, transA, transB, func(v float64, _ int) float64 { return v })
+	})
+}
+
+func TestWhatMultipliesIsChosen(t *testing.T) {
+	if own, err := openBLAS(Own); own != nil || err != nil {
+		t.Errorf("%s gives %v, %v", Own, own, err)
+	}
+	want := `PSBENCH_CUDA_GEMM is "mkl" but must be cublas, kernels or unset`
+	if _, err := openBLAS("mkl"); err == nil || err.Error() != want {
+		t.Errorf("the error is %v, want %s", err, want)
+	}
+	found, err := openBLAS("")
+	if err != nil {
+		t.Errorf("unset it must not be an error that there is no cuBLAS: %v", err)
+	}
+	if found != nil {
+		if err := found.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // A product of nothing is 0; one of no rows is nothing.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/cuda/driver"
+	"github.com/psbench/psbench/cuda/library"
 )
 
 //go:embed ptx/*.ptx
@@ -94,13 +95,18 @@ type Kernels struct {
 	context   *driver.Context
 	modules   []*driver.Module
 	functions [kernelCount]driver.Function
+	cublas    *library.CuBLAS // nil where the kernels multiply
 }
 
 // Load has the driver compile the kernels, which takes it some tenths of a second where it has not
-// kept what it made of them before.
+// kept what it made of them before, and opens cuBLAS where Variable asks for it.
 func Load(c *driver.Context) (*Kernels, error) {
 	k := &Kernels{context: c}
-	if err := k.load(); err != nil {
+	err := k.load()
+	if err == nil {
+		err = k.openBLAS()
+	}
+	if err != nil {
 		return nil, errors.Join(err, k.Close())
 	}
 	return k, nil
@@ -149,12 +155,16 @@ func entries(ptx string) []string {
 	return names
 }
 
-// Close unloads the kernels. No queue may have work left.
+// Close unloads the kernels. All queues must have been closed.
 func (k *Kernels) Close() error {
 	var err error
 	for _, module := range k.modules {
 		err = errors.Join(err, module.Unload())
 	}
 	k.modules = nil
+	if k.cublas != nil {
+		err = errors.Join(err, k.cublas.Close())
+		k.cublas = nil
+	}
 	return err
 }

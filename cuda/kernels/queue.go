@@ -27,6 +27,9 @@ type Queue struct {
 // On makes a queue for a stream. Close ends it.
 func (k *Kernels) On(s *driver.Stream) *Queue {
 	q := &Queue{kernels: k, stream: s}
+	if k.cublas != nil {
+		q.blas = k.cublas
+	}
 	q.workspace, q.err = k.context.Alloc(4 * workspaceElements)
 	return q
 }
@@ -35,6 +38,10 @@ func (k *Kernels) On(s *driver.Stream) *Queue {
 // the queue's first error too.
 func (q *Queue) Close() error {
 	err := q.err
+	if q.blas != nil {
+		err = errors.Join(err, q.blas.Release(q.stream))
+		q.blas = nil
+	}
 	if q.workspace != 0 {
 		err = errors.Join(err, q.kernels.context.Free(q.workspace))
 		q.workspace = 0
