@@ -1,7 +1,7 @@
 //go:build nvidia
 
-// Command psbench-cuda is the plugin whose parts compute on an NVIDIA GPU. psbench starts it; it must
-// be of the same build.
+// Command psbench-cuda is the plugin whose parts compute on an NVIDIA GPU. psbench starts it, and only
+// one of the same build. "psbench-cuda version" prints which that is.
 package main
 
 import (
@@ -10,8 +10,7 @@ import (
 	"runtime"
 
 	"github.com/psbench/psbench/core/result"
-	_ "github.com/psbench/psbench/cuda/driver" // until its engine is served
-	"github.com/psbench/psbench/plugins"
+	"github.com/psbench/psbench/cuda/compute"
 	"github.com/psbench/psbench/sdk/plugin"
 )
 
@@ -20,5 +19,5 @@ func main() {
 		fmt.Printf("psbench-cuda %s, commit %s, %s, %s/%s\n", result.Version(), result.Commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return
 	}
-	plugin.Serve(plugins.Parts()...)
+	plugin.ServeOn(compute.Open, compute.Parts()...)
 }
