@@ -1,12 +1,13 @@
 // C[m,n] = op(A) op(B) of row-major matrices, for many rows. A block has a tile of 64 by 64 of C, each of
-// its 64 threads 8 by 8 of that; tiles of A and B, 8 deep, go through shared memory, the next ones being
+// its 128 threads 8 by 4 of that; tiles of A and B, 16 deep, go through shared memory, the next ones being
 // loaded meanwhile. Each element of C is added up by one thread in the order of k: its error is at most k
 // roundings of float32. Where there are few tiles k is cut into parts, which gemm_parts adds up in order.
 #include "device.h"
 #include "gemm.h"
 
 #define TILE 64
-#define DEPTH 8
+#define DEPTH 16
+#define THREADS 128
 #define STRIDE (TILE + 4) // of a tile's rows in shared memory: against bank conflicts
 
 // A place that this thread loads: 4 elements that are neighbours in memory, at element outer of a tile
@@ -15,8 +16,8 @@ struct Piece { u32 outer, p; };
 
 // ALONG says whether neighbours in memory have neighbouring k.
 template <bool ALONG> INLINE Piece piece(u32 h) {
-	u32 e = thread_x() + 64 * h;
-	return ALONG ? Piece{e / 2, e % 2 * 4} : Piece{e % 16 * 4, e / 16};
+	u32 e = thread_x() + THREADS * h;
+	return ALONG ? Piece{e / 4, e % 4 * 4} : Piece{e % 16 * 4, e / 16};
 }
 
 // fetch loads this thread's pieces of a tile of op(X) that begins at row (column, of B) outer and depth p;
@@ -48,10 +49,9 @@ template <bool ALONG> INLINE void stage(float *tile, float4 (&piece_of)[2]) {
 	}
 }
 
-INLINE void load8(float (&to)[8], const float *from) {
-	float4 low = *(const float4 *)from, high = *(const float4 *)(from + 32);
-	to[0] = low.x, to[1] = low.y, to[2] = low.z, to[3] = low.w;
-	to[4] = high.x, to[5] = high.y, to[6] = high.z, to[7] = high.w;
+INLINE void load4(float *to, const float *from) {
+	float4 v = *(const float4 *)from;
+	to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
 }
 
 template <bool ALONG_A, bool ALONG_B>
@@ -62,9 +62,9 @@ INLINE void product(float *c, const float *a, const float *b, u32 m, u32 n, u32 
 	u32 row = block_x() / across * TILE, column = block_x() % across * TILE;
 	u32 p = block_z() * depth, end = p + depth < k ? p + depth : k;
 	bool fours_a = fours & 1, fours_b = fours & 2, fours_c = fours & 4;
-	u32 ty = thread_x() / 8 * 4, tx = thread_x() % 8 * 4;
+	u32 ty = thread_x() / 16 * 4, tx = thread_x() % 16 * 4;
 
-	float sums[8][8] = {};
+	float sums[8][4] = {}; // rows ty to ty+3 and 32 below them
 	float4 piece_a[2], piece_b[2];
 	fetch<ALONG_A>(piece_a, a, lda, row, m, p, end, fours_a);
 	fetch<ALONG_B>(piece_b, b, ldb, column, n, p, end, fours_b);
@@ -79,13 +79,14 @@ INLINE void product(float *c, const float *a, const float *b, u32 m, u32 n, u32 
 		}
 #pragma unroll
 		for (u32 d = 0; d < DEPTH; d++) {
-			float of_a[8], of_b[8];
-			load8(of_a, tiles[now][0] + d * STRIDE + ty);
-			load8(of_b, tiles[now][1] + d * STRIDE + tx);
+			float of_a[8], of_b[4];
+			load4(of_a, tiles[now][0] + d * STRIDE + ty);
+			load4(of_a + 4, tiles[now][0] + d * STRIDE + ty + 32);
+			load4(of_b, tiles[now][1] + d * STRIDE + tx);
 #pragma unroll
 			for (u32 i = 0; i < 8; i++) {
 #pragma unroll
-				for (u32 j = 0; j < 8; j++) sums[i][j] = fma(of_a[i], of_b[j], sums[i][j]);
+				for (u32 j = 0; j < 4; j++) sums[i][j] = fma(of_a[i], of_b[j], sums[i][j]);
 			}
 		}
 		if (more) { // the other tiles have been read, before the last barrier
@@ -96,25 +97,22 @@ INLINE void product(float *c, const float *a, const float *b, u32 m, u32 n, u32 
 	}
 
 	c += block_z() * part;
+	u32 at = column + tx;
 #pragma unroll
 	for (u32 i = 0; i < 8; i++) {
 		u32 to = row + ty + i % 4 + i / 4 * 32;
 		if (to >= m) continue;
+		float *out = c + (u64)to * ldc + at;
+		float v[4];
 #pragma unroll
-		for (u32 half = 0; half < 8; half += 4) {
-			u32 at = column + tx + half * 8;
-			float *out = c + (u64)to * ldc + at;
-			float v[4];
+		for (u32 j = 0; j < 4; j++) v[j] = at + j < n ? finished(sums[i][j], bias, at + j, relu) : 0.f;
+		if (fours_c && at + 4 <= n) {
+			*(float4 *)out = float4{v[0], v[1], v[2], v[3]};
+			continue;
+		}
 #pragma unroll
-			for (u32 j = 0; j < 4; j++) v[j] = at + j < n ? finished(sums[i][half + j], bias, at + j, relu) : 0.f;
-			if (fours_c && at + 4 <= n) {
-				*(float4 *)out = float4{v[0], v[1], v[2], v[3]};
-				continue;
-			}
-#pragma unroll
-			for (u32 j = 0; j < 4; j++) {
-				if (at + j < n) out[j] = v[j];
-			}
+		for (u32 j = 0; j < 4; j++) {
+			if (at + j < n) out[j] = v[j];
 		}
 	}
 }

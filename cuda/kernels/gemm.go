@@ -8,9 +8,9 @@ const (
 	// fewRows is up to how many rows, or columns, a product takes the kernels for few: they read the larger
 	// matrix once for every 16.
 	fewRows, fewColumns = 32, 16
-	tile                = 64  // rows and columns of a block, of the kernel for many
-	enoughTiles         = 128 // where there are fewer the inner dimension is cut
-	leastDepth          = 128 // of a part
+	tile, tileThreads   = 64, 128 // rows and columns of a block, and its threads, of the kernel for many
+	enoughTiles         = 128     // where there are fewer the inner dimension is cut
+	leastDepth          = 128     // of a part
 	workspaceElements   = 1 << 20
 )
 
@@ -192,7 +192,7 @@ func (q *Queue) tiled(p product) {
 	case p.transB:
 		k = gemmNT
 	}
-	q.launch(k, [3]uint32{uint32(tiles), 1, uint32(parts)}, [3]uint32{tile, 1, 1}) // #nosec G115 -- checked
+	q.launch(k, [3]uint32{uint32(tiles), 1, uint32(parts)}, [3]uint32{tileThreads, 1, 1}) // #nosec G115 -- checked
 	if parts > 1 {
 		q.addParts(p, q.workspace, parts)
 	}

@@ -86,10 +86,10 @@ KERNEL adagrad_group(const Parameter *table, float lr, float epsilon, float deca
 	each(p.n, p.head, p.quads, [=](auto at) { adagrad_step(p.w, p.g, p.s, at, at, lr, epsilon, decay); });
 }
 
-// each_of_rows calls body with places in the parameters and in the gradient. A block has rows of its own,
-// quads says whether all of them begin 16-byte aligned.
+// each_of_rows calls body with places in the parameters and in the gradient. A thread_y has rows of its
+// own, quads says whether all of them begin 16-byte aligned.
 template <class Body> INLINE void each_of_rows(const int *rows, u32 count, u32 width, u32 quads, Body body) {
-	for (u64 r = block_x(); r < count; r += blocks_x()) {
+	for (u64 r = (u64)block_x() * threads_y() + thread_y(); r < count; r += (u64)blocks_x() * threads_y()) {
 		u64 to = (u64)rows[r] * width, from = r * width;
 		if (quads) {
 			for (u32 c = 4 * thread_x(); c < width; c += 4 * threads_x()) body(Quad{to + c}, Quad{from + c});

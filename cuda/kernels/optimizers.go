@@ -93,7 +93,7 @@ func (q *Queue) AdagradRows(w, g, s []float32, width int, rows []int32, lr, epsi
 // w [rows of sums, width] that have a gradient, as AdamRows has them. The squares are added up in
 // float64, in a fixed order. It moves 16 bytes an element of g.
 func (q *Queue) RowwiseAdagrad(w, g, sums []float32, width int, rows []int32, lr, epsilon float32) {
-	blocks, block, ok := q.byRows("RowwiseAdagrad", w, g, width, rows)
+	_, _, ok := q.byRows("RowwiseAdagrad", w, g, width, rows)
 	if !ok || !q.equal("RowwiseAdagrad", "w", len(w), len(sums)*width) {
 		return
 	}
@@ -108,11 +108,11 @@ func (q *Queue) RowwiseAdagrad(w, g, sums []float32, width int, rows []int32, lr
 	q.flag(inFours(width, pointer(w), pointer(g)))
 	q.args.F32(lr)
 	q.args.F32(epsilon)
-	q.launch(rowwiseAdagrad, blocks, block)
+	q.launch(rowwiseAdagrad, line(blocksFor(len(rows), 1)), rowThreads(width))
 }
 
 // byRows begins the arguments of a step by rows: w, g, the state, the rows, how many they are, their
-// width and whether they go in fours. A block has a row.
+// width and whether they go in fours.
 func (q *Queue) byRows(call string, w, g []float32, width int, rows []int32, state ...driver.Pointer) (blocks, block [3]uint32, ok bool) {
 	if q.rows(call, "w", len(w), width) == 0 || !q.equal(call, "g", len(g), len(rows)*width) {
 		return blocks, block, false
@@ -129,7 +129,8 @@ func (q *Queue) byRows(call string, w, g []float32, width int, rows []int32, sta
 	q.u32(len(rows))
 	q.u32(width)
 	q.flag(quads)
-	return line(blocksFor(len(rows), 1)), rowThreads(width), true
+	blocks, block = tableGrid(len(rows), width, quads)
+	return blocks, block, true
 }
 
 // inFours says whether every row of so many float32 begins 16-byte aligned in each of the arrays.
@@ -142,7 +143,17 @@ func inFours(width int, arrays ...driver.Pointer) bool {
 	return width%4 == 0
 }
 
-// rowThreads are the threads of a block that has a row of this width: whole warps, up to 8.
+// tableGrid gives each row of a table as many threads as it has elements, or fours, up to a block of 256.
+func tableGrid(rows, width int, fours bool) (blocks, block [3]uint32) {
+	if fours {
+		width /= 4
+	}
+	x := min(width, blockThreads)
+	y := blockThreads / x
+	return line(blocksFor(rows, y)), [3]uint32{uint32(x), uint32(y), 1} // #nosec G115 -- at most 256
+}
+
+// rowThreads are the threads of a block that adds up a row of this width: whole warps, up to 8.
 func rowThreads(width int) [3]uint32 {
 	return [3]uint32{uint32(min(max(1, (width+31)/32), 8) * 32), 1, 1} // #nosec G115 -- at most 256
 }

@@ -1,8 +1,8 @@
-// Rows of tables [any, width]. A block has a row, or a bag, or a run of occurrences of one row; each of its
-// threads some columns, which it adds up in the order of the batch, as the CPU does.
+// Rows of tables [any, width]. Each thread_y of a block has a row, or a bag, or a run of occurrences of one
+// row; each of its threads some columns, which it adds up in the order of the batch, as the CPU does.
 #include "device.h"
 
-// columns calls body with the places of a row, between the threads of the block. fours says whether rows
+// columns calls body with the places of a row, between the threads that have it. fours says whether rows
 // begin 16-byte aligned.
 template <class Body> INLINE void columns(u32 width, u32 fours, Body body) {
 	if (fours) {
@@ -12,7 +12,8 @@ template <class Body> INLINE void columns(u32 width, u32 fours, Body body) {
 	}
 }
 
-#define OVER(r, count) for (u64 r = block_x(); r < count; r += blocks_x())
+#define OVER(r, count) \
+	for (u64 r = (u64)block_x() * threads_y() + thread_y(); r < count; r += (u64)blocks_x() * threads_y())
 
 // y = the sums, or means, of bags of rows
 KERNEL gather_bags(float *y, const float *table, const i64 *indices, const i64 *offsets, u32 bags, u32 width, u32 fours, u32 mean) {

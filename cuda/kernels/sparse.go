@@ -20,9 +20,11 @@ func (q *Queue) GatherBags(y, table []float32, width int, indices, offsets []int
 	q.args.Pointer(pointer(offsets))
 	q.u32(bags)
 	q.u32(width)
-	q.flag(inFours(width, pointer(y), pointer(table)))
+	fours := inFours(width, pointer(y), pointer(table))
+	q.flag(fours)
 	q.flag(mean)
-	q.launch(gatherBags, line(blocksFor(bags, 1)), rowThreads(width))
+	blocks, block := tableGrid(bags, width, fours)
+	q.launch(gatherBags, blocks, block)
 }
 
 // Runs are occurrences of rows, sorted by row and then by their order in the batch, in device memory:
@@ -41,19 +43,20 @@ type Runs struct {
 // bytes an element of dy for each occurrence and of each row written; a run of n occurrences takes n
 // steps.
 func (q *Queue) ScatterBags(gradient, dy []float32, width int, runs Runs, offsets []int64, mean, table bool) {
-	if !q.beginRuns("ScatterBags", gradient, dy, width, runs, table) {
+	blocks, block, ok := q.beginRuns("ScatterBags", gradient, dy, width, runs, table)
+	if !ok {
 		return
 	}
 	q.args.Pointer(pointer(offsets))
 	q.flag(mean)
-	q.launch(scatterBags, line(blocksFor(len(runs.Rows), 1)), rowThreads(width))
+	q.launch(scatterBags, blocks, block)
 }
 
 // CoalesceRows overwrites rows of dst as ScatterBags does, with the sums of the rows of src [occurrences,
 // width] that runs.Order names, as nn.Tables does it and to the same bits.
 func (q *Queue) CoalesceRows(dst, src []float32, width int, runs Runs, table bool) {
-	if q.beginRuns("CoalesceRows", dst, src, width, runs, table) {
-		q.launch(coalesceRows, line(blocksFor(len(runs.Rows), 1)), rowThreads(width))
+	if blocks, block, ok := q.beginRuns("CoalesceRows", dst, src, width, runs, table); ok {
+		q.launch(coalesceRows, blocks, block)
 	}
 }
 
@@ -61,23 +64,23 @@ func (q *Queue) CoalesceRows(dst, src []float32, width int, runs Runs, table boo
 // [any, width] that runs.Rows names, one after the other, as vec.ScatterAxpy does to rows that are named
 // more than once. An a of 0 leaves the table as it is.
 func (q *Queue) ScatterRuns(a float32, src, table []float32, width int, runs Runs) {
-	if a != 0 && q.beginRuns("ScatterRuns", table, src, width, runs, true) {
+	if blocks, block, ok := q.beginRuns("ScatterRuns", table, src, width, runs, true); ok && a != 0 {
 		q.args.F32(a)
-		q.launch(scatterRuns, line(blocksFor(len(runs.Rows), 1)), rowThreads(width))
+		q.launch(scatterRuns, blocks, block)
 	}
 }
 
 // beginRuns begins the arguments of a kernel over runs: dst, src, rows, starts, order, how many runs
 // there are, width and whether rows go in fours.
-func (q *Queue) beginRuns(call string, dst, src []float32, width int, runs Runs, table bool) bool {
+func (q *Queue) beginRuns(call string, dst, src []float32, width int, runs Runs, table bool) (blocks, block [3]uint32, ok bool) {
 	if q.err != nil || len(runs.Rows) == 0 || q.rows(call, "the source", len(src), width) == 0 ||
 		!q.equal(call, "runs.Starts", len(runs.Starts), len(runs.Rows)+1) {
-		return false
+		return blocks, block, false
 	}
 	rows := pointer(runs.Rows)
 	if !table {
 		if !q.equal(call, "the destination", len(dst), len(runs.Rows)*width) {
-			return false
+			return blocks, block, false
 		}
 		rows = 0
 	}
@@ -89,15 +92,17 @@ func (q *Queue) beginRuns(call string, dst, src []float32, width int, runs Runs,
 	q.args.Pointer(pointer(runs.Order))
 	q.u32(len(runs.Rows))
 	q.u32(width)
-	q.flag(inFours(width, pointer(dst), pointer(src)))
-	return true
+	fours := inFours(width, pointer(dst), pointer(src))
+	q.flag(fours)
+	blocks, block = tableGrid(len(runs.Rows), width, fours)
+	return blocks, block, true
 }
 
 // GatherRows copies rows of table [any, width] to dst [len(rows), width], as vec.GatherRows. It moves 8
 // bytes an element of dst.
 func (q *Queue) GatherRows(dst, table []float32, width int, rows []int64) {
-	if q.eachRow("GatherRows", dst, width, len(rows), dst, table, pointer(rows)) {
-		q.launch(gatherRows, line(blocksFor(len(rows), 1)), rowThreads(width))
+	if blocks, block, ok := q.eachRow("GatherRows", width, len(rows), dst, table, pointer(rows)); ok {
+		q.launch(gatherRows, blocks, block)
 	}
 }
 
@@ -105,26 +110,28 @@ func (q *Queue) GatherRows(dst, table []float32, width int, rows []int64) {
 // names for it, as vec.ScatterAxpy; but each row must stand once in rows: ScatterRuns has others. An a of
 // 0 leaves the table as it is. It moves 12 bytes an element of src.
 func (q *Queue) ScatterRows(a float32, src, table []float32, width int, rows []int32) {
-	if a != 0 && q.eachRow("ScatterRows", src, width, len(rows), src, table, pointer(rows)) {
+	if blocks, block, ok := q.eachRow("ScatterRows", width, len(rows), src, table, pointer(rows)); ok && a != 0 {
 		q.args.F32(a)
-		q.launch(scatterRows, line(blocksFor(len(rows), 1)), rowThreads(width))
+		q.launch(scatterRows, blocks, block)
 	}
 }
 
 // eachRow begins the arguments of a kernel over rows of a table: the other matrix, which has count rows,
 // the table, the rows, count, width and whether they go in fours.
-func (q *Queue) eachRow(call string, sized []float32, width, count int, other, table []float32, rows driver.Pointer) bool {
-	if q.rows(call, "rows", len(sized), width) == 0 || !q.equal(call, "rows", len(sized), count*width) {
-		return false
+func (q *Queue) eachRow(call string, width, count int, other, table []float32, rows driver.Pointer) (blocks, block [3]uint32, ok bool) {
+	if q.rows(call, "rows", len(other), width) == 0 || !q.equal(call, "rows", len(other), count*width) {
+		return blocks, block, false
 	}
+	fours := inFours(width, pointer(other), pointer(table))
 	q.args.Reset()
 	q.args.Pointer(pointer(other))
 	q.args.Pointer(pointer(table))
 	q.args.Pointer(rows)
 	q.u32(count)
 	q.u32(width)
-	q.flag(inFours(width, pointer(other), pointer(table)))
-	return true
+	q.flag(fours)
+	blocks, block = tableGrid(count, width, fours)
+	return blocks, block, true
 }
 
 // CopyColumns copies width columns of rows rows from src, whose rows begin srcStride elements after each
