@@ -10,6 +10,11 @@ ARGS           ?= --trainer ddp --server average
 # Every result names the commit that psbench was built from.
 commit := $(shell git describe --always --dirty 2>/dev/null)
 
+# What CUDA code is compiled against and linked with, and the double of the driver that its tests run on.
+cuda       := bin/cuda
+cuda_env   := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -I$(CURDIR)/$(cuda)" CGO_LDFLAGS="-L$(CURDIR)/$(cuda)"
+stamp      := -ldflags '-X github.com/psbench/psbench/core/result.stampedCommit=$(commit)'
+
 # What the contract with plugins was when its major version began.
 kept  := cmd/psbench/testdata/contract
 major := $(shell sed -n 's/^var Contract = Version{\([0-9]*\), .*/\1/p' sdk/host/version.go)
@@ -36,13 +41,19 @@ endif
 test_flags := $(race_flag) $(if $(FULL),,-short)
 
 .DEFAULT_GOAL := help
-.PHONY: run build test test-python test-web test-browsers lint lint-proof generate contract breaking bench fuzz clean help
+.PHONY: run build cuda test test-python test-web test-browsers lint lint-proof generate contract breaking bench fuzz clean help
 
 run: build ## build psbench and run the main job; ARGS="..." gives other flags
 	bin/psbench $(ARGS)
 
 build: ## build bin/psbench, without a C compiler
-	CGO_ENABLED=0 $(GO) build -ldflags '-X github.com/psbench/psbench/core/result.stampedCommit=$(commit)' -o bin/psbench ./cmd/psbench
+	CGO_ENABLED=0 $(GO) build $(stamp) -o bin/psbench ./cmd/psbench
+
+$(cuda)/libcuda.so: cuda/header/*.go go.mod
+	$(GO) run ./cuda/header -o $(cuda)
+
+cuda: build $(cuda)/libcuda.so ## build bin/psbench-cuda too, with gcc and without any part of CUDA
+	$(cuda_env) $(GO) build -tags nvidia $(stamp) -o bin/psbench-cuda ./cmd/psbench-cuda
 
 test: ## run all tests; FULL=1 in all combinations, RACE=1 with the race detector, which needs gcc
 	$(test_env) $(GO) test $(test_flags) $(TESTFLAGS) $(packages)

@@ -22,7 +22,7 @@ func NewBinaryCrossEntropy(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, err
 
 // Forward sums max(x, 0) - x*target + log(1 + exp(-|x|)) over the logits x.
 func (c *binaryCrossEntropy) Forward(output tensor.Tensor, targets []int64) (float64, error) {
-	if err := checkLogits(output, targets); err != nil {
+	if err := CheckLogits(output, targets); err != nil {
 		return 0, err
 	}
 	if err := c.begin(output, targets); err != nil {
@@ -56,7 +56,9 @@ func excess(x float64, target int64) float64 {
 	return 1 / (1 + math.Exp(-x))
 }
 
-func checkLogits(output tensor.Tensor, targets []int64) error {
+// CheckLogits says what is wrong with an output that should have one logit for each target, 0 or 1. It
+// looks at no element of it.
+func CheckLogits(output tensor.Tensor, targets []int64) error {
 	if len(targets) > 0 && !slices.Equal(output.Shape, []int{len(targets), 1}) {
 		return fmt.Errorf("the output has shape %v but bce needs [%d, 1], one logit for each target: the model must end in one output",
 			output.Shape, len(targets))

@@ -29,7 +29,7 @@ type pass struct {
 
 // begin keeps a batch, unless output lacks a row for each target.
 func (p *pass) begin(output tensor.Tensor, targets []int64) error {
-	if err := checkOutput(output, targets); err != nil {
+	if err := CheckOutput(output, targets); err != nil {
 		return err
 	}
 	p.output, p.targets = output, targets
@@ -38,7 +38,16 @@ func (p *pass) begin(output tensor.Tensor, targets []int64) error {
 
 // beginClasses keeps a batch whose targets are classes, a column of output for each.
 func (p *pass) beginClasses(output tensor.Tensor, targets []int64) error {
-	if err := checkOutput(output, targets); err != nil {
+	if err := CheckClasses(output, targets); err != nil {
+		return err
+	}
+	p.output, p.targets = output, targets
+	return nil
+}
+
+// CheckClasses is CheckOutput where targets are classes, a column of output for each.
+func CheckClasses(output tensor.Tensor, targets []int64) error {
+	if err := CheckOutput(output, targets); err != nil {
 		return err
 	}
 	for i, target := range targets {
@@ -49,7 +58,6 @@ func (p *pass) beginClasses(output tensor.Tensor, targets []int64) error {
 			return fmt.Errorf("target %d of the batch is class %d but there are classes 0 to %d", i, target, output.Shape[1]-1)
 		}
 	}
-	p.output, p.targets = output, targets
 	return nil
 }
 
@@ -62,17 +70,27 @@ func (p *pass) row(t tensor.Tensor, i int) []float32 {
 // checkGradient says what is wrong with the room for the output's gradient.
 func (p *pass) checkGradient(gradient tensor.Tensor) error {
 	if len(p.targets) == 0 {
+		return CheckGradient(gradient, tensor.Tensor{})
+	}
+	return CheckGradient(gradient, p.output)
+}
+
+// CheckGradient says what is wrong with the room for the gradient of the last forward pass's output,
+// which has no shape where there was none.
+func CheckGradient(gradient, output tensor.Tensor) error {
+	if output.Shape == nil {
 		return errors.New("the criterion cannot go backward before it went forward")
 	}
-	if !slices.Equal(gradient.Shape, p.output.Shape) || len(gradient.Data) != len(p.output.Data) {
+	if !slices.Equal(gradient.Shape, output.Shape) || len(gradient.Data) != len(output.Data) {
 		return fmt.Errorf("the output's gradient has shape %v and %d elements but the output had shape %v",
-			gradient.Shape, len(gradient.Data), p.output.Shape)
+			gradient.Shape, len(gradient.Data), output.Shape)
 	}
 	return nil
 }
 
-// CheckOutput says what is wrong with an output that should have a row for each target.
-func checkOutput(output tensor.Tensor, targets []int64) error {
+// CheckOutput says what is wrong with an output that should have a row for each target. It looks at no
+// element of it.
+func CheckOutput(output tensor.Tensor, targets []int64) error {
 	if len(targets) < 1 {
 		return fmt.Errorf("a batch has %d targets but must have at least 1", len(targets))
 	}

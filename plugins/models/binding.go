@@ -8,8 +8,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// checkBinding compares the storage that a model is handed with its parameters.
-func checkBinding(specs []sdk.ParameterSpec, values []tensor.Tensor, gradients []*tensor.Gradient) error {
+// CheckBinding compares the storage that a model is handed with its parameters. It looks at no
+// element, so that the storage may be that of any engine.
+func CheckBinding(specs []sdk.ParameterSpec, values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	if len(values) != len(specs) || len(gradients) != len(specs) {
 		return fmt.Errorf("the model has %d parameters but was handed %d values and %d gradients",
 			len(specs), len(values), len(gradients))
@@ -46,8 +47,9 @@ func checkGradient(spec sdk.ParameterSpec, g *tensor.Gradient) error {
 	return nil
 }
 
-// checkOutputGradient compares the gradient that Backward is handed with the last output.
-func checkOutputGradient(gradient, output tensor.Tensor) error {
+// CheckOutputGradient compares the gradient that Backward is handed with the last output, as
+// CheckBinding does.
+func CheckOutputGradient(gradient, output tensor.Tensor) error {
 	if !slices.Equal(gradient.Shape, output.Shape) || len(gradient.Data) != len(output.Data) {
 		return fmt.Errorf("the output's gradient has shape %v and %d elements but the output has shape %v",
 			gradient.Shape, len(gradient.Data), output.Shape)

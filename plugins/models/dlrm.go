@@ -3,12 +3,8 @@ package models
 import (
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/comm/vec"
-	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/models/blas"
 	"github.com/psbench/psbench/plugins/models/nn"
 	"github.com/psbench/psbench/sdk"
@@ -52,7 +48,7 @@ var _ sdk.FeatureModel = (*dlrm)(nil)
 // NewDLRM builds the model. Settings that are out of range or do not fit together and a
 // BLAS engine that is not there are errors. Zero env.Threads count as one.
 func NewDLRM(s DLRMSettings, env sdk.ModelEnv) (sdk.Model, error) {
-	if err := s.check(env.MaxBatch); err != nil {
+	if err := s.Check(env.MaxBatch); err != nil {
 		return nil, err
 	}
 	if err := engine.NeedAddressable(env.Engine); err != nil {
@@ -66,8 +62,8 @@ func NewDLRM(s DLRMSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	inner := func(layer int) bool { return layer < len(s.TopLayers)-1 }
 	m := &dlrm{
 		settings: s, firstTensor: env.FirstTensor, memory: env.Engine, engine: products,
-		bottom:      newStack(env.Engine, s.bottomSizes(), always, products),
-		top:         newStack(env.Engine, s.topSizes(), inner, products),
+		bottom:      newStack(env.Engine, s.BottomSizes(), always, products),
+		top:         newStack(env.Engine, s.TopSizes(), inner, products),
 		interaction: nn.Interaction{BLAS: products, Tables: len(s.TableRows), Dim: s.EmbeddingDim},
 		output:      tensor.Tensor{Shape: []int{0, 1}},
 	}
@@ -77,68 +73,30 @@ func NewDLRM(s DLRMSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	return m, nil
 }
 
-// The parameters of the bottom layers are the first ones; embedding is the number of the
-// next, and topParameter that of the first of the top layers.
-func (m *dlrm) embedding() int { return m.bottom.tensors() }
-
-func (m *dlrm) topParameter() int {
-	if m.tables == nil {
-		return m.embedding()
-	}
-	return m.embedding() + 1
-}
-
-func (m *dlrm) Parameters() []sdk.ParameterSpec {
-	specs := m.bottom.specs("bottom_")
-	if m.tables != nil {
-		specs = append(specs, sdk.ParameterSpec{Name: "embedding", Shape: []int{m.tables.Rows(), m.settings.EmbeddingDim}, Sparse: m.settings.Sparse})
-	}
-	return append(specs, m.top.specs("top_")...)
-}
-
-func (m *dlrm) Inputs() sdk.InputSpec {
-	in := sdk.InputSpec{Features: m.settings.DenseFeatures, Classes: 2, Tables: slices.Clone(m.settings.TableRows)}
-	if m.tables == nil {
-		in.LookedUp = m.settings.lookedUp()
-		in.Features += in.LookedUp
-	}
-	return in
-}
+func (m *dlrm) Parameters() []sdk.ParameterSpec { return m.settings.Parameters() }
+func (m *dlrm) Inputs() sdk.InputSpec           { return m.settings.Inputs() }
 
 func (m *dlrm) Facts() map[string]string { return engineFacts(Layers, m.engine.Info()) }
 
 func (m *dlrm) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
-	if err := checkBinding(m.Parameters(), values, gradients); err != nil {
+	if err := CheckBinding(m.Parameters(), values, gradients); err != nil {
 		return err
 	}
 	m.values, m.gradients = values, gradients
 	if m.tables != nil {
-		m.tables.Stack = values[m.embedding()].Data
+		m.tables.Stack = values[m.settings.Embedding()].Data
 	}
-	bottom, top := m.embedding(), m.topParameter()
+	bottom, top := m.settings.Embedding(), m.settings.Top()
 	m.bottom.bind(values[:bottom], gradients[:bottom])
 	m.top.bind(values[top:], gradients[top:])
 	return nil
 }
 
-// Initialize draws every parameter from a stream of its own, the tables from that of
-// firstTensor and the layers from the next ones, whether or not the model has the tables:
-// each table uniform in [-1, 1) / sqrt(its rows), as the original does, and each layer in
-// [-1, 1) / sqrt(its inputs), where the original has a normal distribution.
+// Initialize draws every parameter.
 func (m *dlrm) Initialize(seed uint64) {
-	first := m.firstTensor
-	if m.tables != nil {
-		stack := m.values[m.embedding()].Data
-		splitmix.Uniform(seed, uint64(first), stack, 1) // #nosec G115 -- a tensor's number
-		for _, rows := range m.settings.TableRows {
-			n := rows * m.settings.EmbeddingDim
-			vec.Scale(float32(1/math.Sqrt(float64(rows))), stack[:n])
-			stack = stack[n:]
-		}
-		first++
+	for k, value := range m.values {
+		m.settings.Draw(seed, m.firstTensor, k, value.Data)
 	}
-	m.bottom.initialize(seed, first)
-	m.top.initialize(seed, first+m.bottom.tensors())
 	m.batch = nil
 }
 
@@ -192,8 +150,8 @@ func (m *dlrm) resize(n int) error {
 		resize(&m.numbers, n*s.DenseFeatures)
 		resize(&m.numbersGradient, n*s.DenseFeatures)
 	} else {
-		resize(&m.looked, n*s.lookedUp())
-		resize(&m.lookedGradient, n*s.lookedUp())
+		resize(&m.looked, n*s.LookedUp())
+		resize(&m.lookedGradient, n*s.LookedUp())
 	}
 	resize(&m.denseGradient, n*s.EmbeddingDim)
 	resize(&m.combined, n*m.interaction.Width())
@@ -207,13 +165,13 @@ func (m *dlrm) rows(features, own []float32) (rows []float32, stride int) {
 	if m.tables == nil {
 		return features[m.settings.DenseFeatures:], m.features()
 	}
-	return own, m.settings.lookedUp()
+	return own, m.settings.LookedUp()
 }
 
 // features is how many numbers Forward takes for each sample.
 func (m *dlrm) features() int {
 	if m.tables == nil {
-		return m.settings.DenseFeatures + m.settings.lookedUp()
+		return m.settings.DenseFeatures + m.settings.LookedUp()
 	}
 	return m.settings.DenseFeatures
 }
@@ -239,10 +197,10 @@ func (m *dlrm) backward(outputGradient tensor.Tensor, inputGradient []float32, e
 	if m.batch == nil {
 		return errors.New("the dlrm model cannot go backward before it went forward")
 	}
-	if err := checkOutputGradient(outputGradient, m.output); err != nil {
+	if err := CheckOutputGradient(outputGradient, m.output); err != nil {
 		return err
 	}
-	m.top.backward(outputGradient.Data, m.combinedGradient, m.topParameter(), emit)
+	m.top.backward(outputGradient.Data, m.combinedGradient, m.settings.Top(), emit)
 	rows, stride := m.rows(m.batch.Features, m.looked)
 	rowsGradient, _ := m.rows(inputGradient, m.lookedGradient)
 	m.interaction.Gradient(m.denseGradient, rowsGradient, m.combinedGradient, m.dense, rows, stride)
@@ -256,15 +214,15 @@ func (m *dlrm) backward(outputGradient tensor.Tensor, inputGradient []float32, e
 	if err := m.tablesGradient(); err != nil {
 		return err
 	}
-	emit(m.embedding())
+	emit(m.settings.Embedding())
 	m.bottom.backward(m.denseGradient, inputGradient, 0, emit)
 	return nil
 }
 
 func (m *dlrm) tablesGradient() error {
 	if m.settings.Sparse {
-		return m.tables.SparseGradient(m.gradients[m.embedding()], m.lookedGradient)
+		return m.tables.SparseGradient(m.gradients[m.settings.Embedding()], m.lookedGradient)
 	}
-	m.tables.DenseGradient(m.gradients[m.embedding()].Values, m.lookedGradient)
+	m.tables.DenseGradient(m.gradients[m.settings.Embedding()].Values, m.lookedGradient)
 	return nil
 }

@@ -95,7 +95,7 @@ func (c *dlrmReference) train(t *testing.T, s DLRMSettings) {
 	if len(c.Squares) != len(r.params) {
 		t.Fatalf("there are %d parameters, in PyTorch %d", len(r.params), len(c.Squares))
 	}
-	order := append([]int{r.embedding()}, r.layerParameters()...) // PyTorch lists the stack first
+	order := append([]int{r.settings.Embedding()}, r.layerParameters()...) // PyTorch lists the stack first
 	for n, want := range c.Squares {
 		var got float64
 		k := order[n]

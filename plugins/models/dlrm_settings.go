@@ -5,8 +5,11 @@ import (
 	"math"
 	"slices"
 
+	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/splitmix"
 	"github.com/psbench/psbench/plugins/models/blas"
+	"github.com/psbench/psbench/sdk"
 )
 
 // DLRMSettings are the settings of the deep learning recommendation model.
@@ -40,28 +43,87 @@ var DefaultDLRM = DLRMSettings{
 	BLAS:          blas.Auto,
 }
 
+// Embedding is the number of the tables' parameter, which follows those of the bottom layers; the
+// top layers' come after it, or in its place where the tables are on servers.
+func (s DLRMSettings) Embedding() int { return 2 * len(s.BottomLayers) }
+
+// Top is the number of the first parameter of the top layers.
+func (s DLRMSettings) Top() int {
+	if s.Tables == TablesInModel {
+		return s.Embedding() + 1
+	}
+	return s.Embedding()
+}
+
+// Parameters lists the model's parameters.
+func (s DLRMSettings) Parameters() []sdk.ParameterSpec {
+	specs := layerSpecs("bottom_", s.BottomSizes())
+	if s.Tables == TablesInModel {
+		rows := 0
+		for _, n := range s.TableRows {
+			rows += n
+		}
+		specs = append(specs, sdk.ParameterSpec{Name: "embedding", Shape: []int{rows, s.EmbeddingDim}, Sparse: s.Sparse})
+	}
+	return append(specs, layerSpecs("top_", s.TopSizes())...)
+}
+
+// Inputs is what the model accepts.
+func (s DLRMSettings) Inputs() sdk.InputSpec {
+	in := sdk.InputSpec{Features: s.DenseFeatures, Classes: 2, Tables: slices.Clone(s.TableRows)}
+	if s.Tables == TablesOnServers {
+		in.LookedUp = s.LookedUp()
+		in.Features += in.LookedUp
+	}
+	return in
+}
+
+// Draw writes the initial values of a parameter. Each has a stream of its own: the tables that of
+// firstTensor and the layers the next ones, if the model has the tables. A table is uniform in
+// [-1, 1) / sqrt(its rows), as in the original, and a layer in [-1, 1) / sqrt(its inputs), where the
+// original has a normal distribution.
+func (s DLRMSettings) Draw(seed uint64, firstTensor, parameter int, values []float32) {
+	layers := firstTensor // of the bottom layers' first
+	if s.Tables == TablesInModel {
+		layers++
+	}
+	switch {
+	case parameter < s.Embedding():
+		drawLayers(seed, layers, s.BottomSizes(), parameter, values)
+	case parameter >= s.Top():
+		drawLayers(seed, layers+s.Embedding(), s.TopSizes(), parameter-s.Top(), values)
+	default:
+		splitmix.Uniform(seed, uint64(firstTensor), values, 1) // #nosec G115 -- a tensor's number
+		for _, rows := range s.TableRows {
+			n := rows * s.EmbeddingDim
+			vec.Scale(float32(1/math.Sqrt(float64(rows))), values[:n])
+			values = values[n:]
+		}
+	}
+}
+
 // maxTables keeps the interaction of the tables, which grows with the square of their
 // number, within what a layer can take.
 const maxTables = 1000
 
-// bottomSizes are the inputs and then the outputs of each bottom layer.
-func (s DLRMSettings) bottomSizes() []int {
+// BottomSizes are the inputs and then the outputs of each bottom layer.
+func (s DLRMSettings) BottomSizes() []int {
 	return append([]int{s.DenseFeatures}, s.BottomLayers...)
 }
 
-// topSizes are the inputs, a dense vector and the products of every two vectors, and then
+// TopSizes are the inputs, a dense vector and the products of every two vectors, and then
 // the outputs of each top layer.
-func (s DLRMSettings) topSizes() []int {
+func (s DLRMSettings) TopSizes() []int {
 	tables := len(s.TableRows)
 	return append([]int{s.EmbeddingDim + tables*(tables+1)/2}, s.TopLayers...)
 }
 
-// lookedUp is how many numbers the rows of a sample have.
-func (s DLRMSettings) lookedUp() int { return len(s.TableRows) * s.EmbeddingDim }
+// LookedUp is how many numbers the rows of a sample have.
+func (s DLRMSettings) LookedUp() int { return len(s.TableRows) * s.EmbeddingDim }
 
-// check finds settings that are out of range, do not fit together, or make a model that no
+// Check finds settings that are out of range, do not fit together, or make a model that no
 // machine holds. Zero maxBatch is one that is not known.
-func (s DLRMSettings) check(maxBatch int) error {
+func (s DLRMSettings) Check(maxBatch int) error {
 	if s.Tables != TablesInModel && s.Tables != TablesOnServers {
 		return fmt.Errorf("setting tables is %s but must be %s or %s", quote.String(s.Tables), TablesInModel, TablesOnServers)
 	}
@@ -131,13 +193,13 @@ func (s DLRMSettings) checkLayers() (parameters float64, err error) {
 		return 0, fmt.Errorf("layer sizes do not fit: the last of top_layers is %d but must be 1, the logit", last)
 	}
 	first := func(sizes []int) float64 { return float64(sizes[1]) * float64(sizes[0]+1) }
-	return bottom + first(s.bottomSizes()) + top + first(s.topSizes()), nil
+	return bottom + first(s.BottomSizes()) + top + first(s.TopSizes()), nil
 }
 
 // checkActivations finds a batch whose activations no machine holds.
 func (s DLRMSettings) checkActivations(maxBatch int) error {
-	numbers := 2 * float64(s.lookedUp())
-	for _, sizes := range [][]int{s.bottomSizes(), s.topSizes()} {
+	numbers := 2 * float64(s.LookedUp())
+	for _, sizes := range [][]int{s.BottomSizes(), s.TopSizes()} {
 		for _, size := range sizes {
 			numbers += float64(size)
 		}

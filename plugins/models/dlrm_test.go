@@ -44,7 +44,7 @@ func TestDLRMTablesAreTheSameEverywhere(t *testing.T) {
 		served := newRecommender(t, s, sdk.ModelEnv{FirstTensor: 1})
 		for pass := range 3 {
 			b := clicks(s, rapid.IntRange(1, 6).Draw(t, "samples"), pass)
-			looked := lookedUp(s, b, dense.params[dense.embedding()].Data)
+			looked := lookedUp(s, b, dense.params[dense.settings.Embedding()].Data)
 			outputs := make([]tensor.Tensor, 3)
 			for i, r := range []*recommender{dense, sparse, served} {
 				in := b
@@ -84,7 +84,7 @@ func TestDLRMTablesAreTheSameEverywhere(t *testing.T) {
 func joined(s DLRMSettings, b *sdk.Batch, numbers []float32, r *recommender) (out []float32) {
 	for i := range b.Size() {
 		out = append(out, numbers[i*s.DenseFeatures:(i+1)*s.DenseFeatures]...)
-		out = append(out, r.lookedGradient[i*s.lookedUp():(i+1)*s.lookedUp()]...)
+		out = append(out, r.lookedGradient[i*s.LookedUp():(i+1)*s.LookedUp()]...)
 	}
 	return out
 }
@@ -143,7 +143,7 @@ func TestDLRMInitialize(t *testing.T) {
 			at++
 		}
 	}
-	if d := cmp.Diff(stack, r.params[r.embedding()].Data); d != "" {
+	if d := cmp.Diff(stack, r.params[r.settings.Embedding()].Data); d != "" {
 		t.Errorf("embedding: %s", d)
 	}
 	inputs := []int{3, 3, 6, 6, 4 + 6, 4 + 6, 5, 5}

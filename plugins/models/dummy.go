@@ -50,9 +50,12 @@ const (
 	maxElements = 1 << 38
 )
 
-// check finds settings that are out of range, do not fit together, or make a
-// model that no machine holds.
-func (s DummySettings) check(maxBatch int) error {
+// Check finds settings that are out of range, do not fit together, or make a
+// model that no machine holds, for batches of up to maxBatch samples.
+func (s DummySettings) Check(maxBatch int) error {
+	if maxBatch < 1 {
+		return fmt.Errorf("the largest batch has %d samples but must have at least 1", maxBatch)
+	}
 	for _, size := range []struct {
 		name         string
 		value, limit int
@@ -118,10 +121,7 @@ type network interface {
 // as one. With engine gorgonia the BLAS engine becomes that of all gorgonia graphs
 // in the process.
 func NewDummy(s DummySettings, env sdk.ModelEnv) (sdk.Model, error) {
-	if env.MaxBatch < 1 {
-		return nil, fmt.Errorf("the largest batch has %d samples but must have at least 1", env.MaxBatch)
-	}
-	if err := s.check(env.MaxBatch); err != nil {
+	if err := s.Check(env.MaxBatch); err != nil {
 		return nil, err
 	}
 	if err := engine.NeedAddressable(env.Engine); err != nil {
@@ -156,8 +156,9 @@ func newDummy(s DummySettings, env sdk.ModelEnv, products blas.BLAS) (*dummy, er
 func weightOf(layer int) int { return 1 + 2*layer }
 func biasOf(layer int) int   { return 2 + 2*layer }
 
-func (m *dummy) Parameters() []sdk.ParameterSpec {
-	s := m.settings
+// Parameters lists the model's parameters: the embedding is number 0; dense layer l has its weight
+// at 1+2l and its bias at 2+2l.
+func (s DummySettings) Parameters() []sdk.ParameterSpec {
 	specs := []sdk.ParameterSpec{
 		{Name: "embedding", Shape: []int{s.NumEmbeddings, s.EmbeddingDim}, Sparse: s.Sparse},
 	}
@@ -169,16 +170,30 @@ func (m *dummy) Parameters() []sdk.ParameterSpec {
 	return specs
 }
 
-func (m *dummy) Inputs() sdk.InputSpec {
-	return sdk.InputSpec{Rows: m.settings.NumEmbeddings, Classes: m.settings.DenseOutputSize}
+// Inputs is what the model accepts.
+func (s DummySettings) Inputs() sdk.InputSpec {
+	return sdk.InputSpec{Rows: s.NumEmbeddings, Classes: s.DenseOutputSize}
 }
+
+// Draw writes the initial values of a parameter, from the stream of its number: the embedding
+// uniform in [-1, 1), the layers in [-1, 1) / sqrt(dense_input_size).
+func (s DummySettings) Draw(seed uint64, parameter int, values []float32) {
+	bound := float32(1)
+	if parameter > 0 {
+		bound = float32(1 / math.Sqrt(float64(s.DenseInputSize)))
+	}
+	splitmix.Uniform(seed, uint64(parameter), values, bound) // #nosec G115 -- a parameter's number
+}
+
+func (m *dummy) Parameters() []sdk.ParameterSpec { return m.settings.Parameters() }
+func (m *dummy) Inputs() sdk.InputSpec           { return m.settings.Inputs() }
 
 func (m *dummy) Facts() map[string]string {
 	return engineFacts(m.settings.Engine, m.engine.Info())
 }
 
 func (m *dummy) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
-	if err := checkBinding(m.Parameters(), values, gradients); err != nil {
+	if err := CheckBinding(m.Parameters(), values, gradients); err != nil {
 		return err
 	}
 	m.values = values
@@ -186,13 +201,10 @@ func (m *dummy) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error
 	return nil
 }
 
-// Initialize draws every parameter from the stream of its number: the embedding
-// uniform in [-1, 1), the layers in [-1, 1) / sqrt(dense_input_size).
+// Initialize draws every parameter.
 func (m *dummy) Initialize(seed uint64) {
-	splitmix.Uniform(seed, 0, m.values[0].Data, 1)
-	bound := float32(1 / math.Sqrt(float64(m.settings.DenseInputSize)))
-	for k, value := range m.values[1:] {
-		splitmix.Uniform(seed, uint64(k+1), value.Data, bound) // #nosec G115 -- a parameter's number
+	for k, value := range m.values {
+		m.settings.Draw(seed, k, value.Data)
 	}
 	m.batch = nil
 }
@@ -218,7 +230,7 @@ func (m *dummy) Backward(outputGradient tensor.Tensor, emit func(parameter int))
 	if m.batch == nil {
 		return errors.New("the dummy model cannot go backward before it went forward")
 	}
-	if err := checkOutputGradient(outputGradient, m.output); err != nil {
+	if err := CheckOutputGradient(outputGradient, m.output); err != nil {
 		return err
 	}
 	return m.network.backward(m.batch, outputGradient.Data, emit)

@@ -30,8 +30,8 @@ const (
 // DefaultMLP leaves the sizes to be given.
 var DefaultMLP = MLPSettings{Sizes: []int{}, ReLUAfter: []int{}, Output: Linear, BLAS: blas.Auto}
 
-// check finds settings that are out of range or make a model that no machine holds.
-func (s MLPSettings) check() error {
+// Check finds settings that are out of range or make a model that no machine holds.
+func (s MLPSettings) Check() error {
 	if n := len(s.Sizes); n < 2 || n > maxLayers+1 {
 		return fmt.Errorf("setting sizes has length %d but must have 2 to %d numbers: the inputs, then the outputs of each layer", n, maxLayers+1)
 	}
@@ -53,10 +53,29 @@ func (s MLPSettings) check() error {
 	return nil
 }
 
+// ReLU says whether one follows a layer, which is counted from 0.
+func (s MLPSettings) ReLU(layer int) bool { return slices.Contains(s.ReLUAfter, layer+1) }
+
+// Parameters lists the model's parameters: layer l has its weight at 2l and its bias at 2l+1.
+func (s MLPSettings) Parameters() []sdk.ParameterSpec { return layerSpecs("", s.Sizes) }
+
+// Inputs is what the model accepts: one output is the logit of the second of two classes.
+func (s MLPSettings) Inputs() sdk.InputSpec {
+	return sdk.InputSpec{Features: s.Sizes[0], Classes: max(2, s.Sizes[len(s.Sizes)-1])}
+}
+
+// Draw writes the initial values of a parameter, from the stream of its number among the run's
+// tensors, of which the model's first is given: in [-1, 1) / sqrt(inputs of its layer).
+func (s MLPSettings) Draw(seed uint64, firstTensor, parameter int, values []float32) {
+	drawLayers(seed, firstTensor, s.Sizes, parameter, values)
+}
+
 // mlp is a stack over the features of the samples. Layer l has its weight in parameter
 // 2l and its bias in 2l+1.
 type mlp struct {
+	settings    MLPSettings
 	stack       *stack
+	values      []tensor.Tensor
 	logSoftmax  bool
 	firstTensor int
 	memory      engine.Engine
@@ -72,7 +91,7 @@ var _ sdk.FeatureModel = (*mlp)(nil)
 // NewMLP builds the multilayer perceptron. Settings out of range and a BLAS engine
 // that is not there are errors. Zero env.Threads count as one.
 func NewMLP(s MLPSettings, env sdk.ModelEnv) (sdk.Model, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
 	if err := engine.NeedAddressable(env.Engine); err != nil {
@@ -82,34 +101,31 @@ func NewMLP(s MLPSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("setting blas: %w", err)
 	}
-	relu := func(layer int) bool { return slices.Contains(s.ReLUAfter, layer+1) }
 	return &mlp{
-		stack: newStack(env.Engine, s.Sizes, relu, products), logSoftmax: s.Output == LogSoftmax,
+		settings: s, stack: newStack(env.Engine, s.Sizes, s.ReLU, products), logSoftmax: s.Output == LogSoftmax,
 		firstTensor: env.FirstTensor, memory: env.Engine, engine: products, output: tensor.Tensor{Shape: []int{0, s.Sizes[len(s.Sizes)-1]}},
 	}, nil
 }
 
-func (m *mlp) Parameters() []sdk.ParameterSpec { return m.stack.specs("") }
-
-// Inputs implements sdk.Model: one output is the logit of the second of two classes.
-func (m *mlp) Inputs() sdk.InputSpec {
-	return sdk.InputSpec{Features: m.stack.sizes[0], Classes: max(2, m.output.Shape[1])}
-}
+func (m *mlp) Parameters() []sdk.ParameterSpec { return m.settings.Parameters() }
+func (m *mlp) Inputs() sdk.InputSpec           { return m.settings.Inputs() }
 
 func (m *mlp) Facts() map[string]string { return engineFacts(Layers, m.engine.Info()) }
 
 func (m *mlp) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
-	if err := checkBinding(m.Parameters(), values, gradients); err != nil {
+	if err := CheckBinding(m.Parameters(), values, gradients); err != nil {
 		return err
 	}
+	m.values = values
 	m.stack.bind(values, gradients)
 	return nil
 }
 
-// Initialize draws every parameter from the stream of its number among the run's
-// tensors, in [-1, 1) / sqrt(inputs of its layer).
+// Initialize draws every parameter.
 func (m *mlp) Initialize(seed uint64) {
-	m.stack.initialize(seed, m.firstTensor)
+	for k, values := range m.values {
+		m.settings.Draw(seed, m.firstTensor, k, values.Data)
+	}
 	m.rows = 0
 }
 
@@ -155,7 +171,7 @@ func (m *mlp) backward(outputGradient tensor.Tensor, inputGradient []float32, em
 	if m.rows == 0 {
 		return errors.New("the mlp model cannot go backward before it went forward")
 	}
-	if err := checkOutputGradient(outputGradient, m.output); err != nil {
+	if err := CheckOutputGradient(outputGradient, m.output); err != nil {
 		return err
 	}
 	dy := outputGradient.Data

@@ -33,7 +33,7 @@ func newRecommender(t fatal, s DLRMSettings, env sdk.ModelEnv) *recommender {
 func (r *recommender) layerParameters() []int {
 	var out []int
 	for k := range r.params {
-		if r.tables == nil || k != r.embedding() {
+		if r.tables == nil || k != r.settings.Embedding() {
 			out = append(out, k)
 		}
 	}

@@ -20,7 +20,7 @@ type replica struct {
 
 func newReplica(t testing.TB, s DummySettings, maxBatch int, products blas.BLAS) *replica {
 	t.Helper()
-	if err := s.check(maxBatch); err != nil {
+	if err := s.Check(maxBatch); err != nil {
 		t.Fatal(err)
 	}
 	criterion, err := criteria.NewCrossEntropy(struct{}{}, sdk.CriterionEnv{MaxBatch: maxBatch, Engine: engine.Host})

@@ -59,18 +59,24 @@ func checkSizes(name string, sizes []int) (parameters float64, err error) {
 	return parameters, nil
 }
 
-// tensors is how many parameters the stack has.
-func (s *stack) tensors() int { return 2 * len(s.layers) }
-
-// specs describes the parameters; their names begin with prefix.
-func (s *stack) specs(prefix string) []sdk.ParameterSpec {
+// layerSpecs describes the parameters of layers of these sizes: inputs, then the outputs of each.
+// Their names begin with prefix.
+func layerSpecs(prefix string, sizes []int) []sdk.ParameterSpec {
 	var specs []sdk.ParameterSpec
-	for l, layer := range s.layers {
+	for l, outputs := range sizes[1:] {
 		specs = append(specs,
-			sdk.ParameterSpec{Name: fmt.Sprintf("%sweight_%d", prefix, l), Shape: []int{layer.Out, layer.In}},
-			sdk.ParameterSpec{Name: fmt.Sprintf("%sbias_%d", prefix, l), Shape: []int{layer.Out}})
+			sdk.ParameterSpec{Name: fmt.Sprintf("%sweight_%d", prefix, l), Shape: []int{outputs, sizes[l]}},
+			sdk.ParameterSpec{Name: fmt.Sprintf("%sbias_%d", prefix, l), Shape: []int{outputs}})
 	}
 	return specs
+}
+
+// drawLayers writes the initial values of a parameter of layers of these sizes, from the stream of
+// its number among the run's tensors, the first of which is given, in [-1, 1) / sqrt(inputs of its
+// layer).
+func drawLayers(seed uint64, firstTensor int, sizes []int, parameter int, values []float32) {
+	bound := float32(1 / math.Sqrt(float64(sizes[parameter/2])))
+	splitmix.Uniform(seed, uint64(firstTensor+parameter), values, bound) // #nosec G115 -- a tensor's number
 }
 
 // bind hands over the storage of the parameters.
@@ -78,17 +84,6 @@ func (s *stack) bind(values []tensor.Tensor, gradients []*tensor.Gradient) {
 	s.gradients = gradients
 	for l := range s.layers {
 		s.layers[l].Weight, s.layers[l].Bias = values[2*l].Data, values[2*l+1].Data
-	}
-}
-
-// initialize draws every parameter from the stream of its number among the run's
-// tensors, the first of which is given, in [-1, 1) / sqrt(inputs of its layer).
-func (s *stack) initialize(seed uint64, firstTensor int) {
-	for l := range s.layers {
-		layer, number := &s.layers[l], uint64(firstTensor+2*l) // #nosec G115 -- a tensor's number
-		bound := float32(1 / math.Sqrt(float64(layer.In)))
-		splitmix.Uniform(seed, number, layer.Weight, bound)
-		splitmix.Uniform(seed, number+1, layer.Bias, bound)
 	}
 }
 

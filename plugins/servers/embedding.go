@@ -24,6 +24,32 @@ type EmbeddingSettings struct {
 // DefaultEmbedding are the settings of the original.
 var DefaultEmbedding = EmbeddingSettings{NumEmbeddings: 300, EmbeddingDim: 64, Init: 1, Settings: optimizer.Defaults(0.05, 0)}
 
+// Validate finds sizes below 1 or above 2^31 - 1, a bound of initial values below 0 and settings that
+// the optimizer cannot take.
+func (s EmbeddingSettings) Validate() error {
+	for _, size := range []struct {
+		name  string
+		value int
+	}{{"num_embeddings", s.NumEmbeddings}, {"embedding_dim", s.EmbeddingDim}} {
+		if size.value < 1 || size.value > math.MaxInt32 {
+			return fmt.Errorf("setting %s is %d but must be from 1 to %d", size.name, size.value, math.MaxInt32)
+		}
+	}
+	if !(s.Init >= 0 && s.Init <= math.MaxFloat32) {
+		return fmt.Errorf("setting init is %v but must be from 0 to %g", s.Init, math.MaxFloat32)
+	}
+	if err := s.Check(DefaultEmbedding.Settings); err != nil {
+		return fmt.Errorf("setting %w", err)
+	}
+	return nil
+}
+
+// Draw writes the initial values of the table of the server at a position among the run's: uniform
+// in [-init, init), from the stream of that number.
+func (s EmbeddingSettings) Draw(seed uint64, position int, table []float32) {
+	splitmix.Uniform(seed, uint64(position), table, float32(s.Init)) // #nosec G115 -- not negative
+}
+
 // embedding holds an embedding table. A lookup answers each bag with the sum of its
 // rows. An update adds up the gradients of the bags that name a row, once for each time
 // that they name it, and then the optimizer steps each row once. With SGD a step for
@@ -47,19 +73,8 @@ var _ sdk.Holder = (*embedding)(nil)
 // NewEmbedding builds the server of an embedding table. Sizes below 1 or above
 // 2^31 - 1, initial values below 0 and settings that the optimizer cannot take are errors.
 func NewEmbedding(s EmbeddingSettings, env sdk.TableEnv) (sdk.TableServer, error) {
-	for _, size := range []struct {
-		name  string
-		value int
-	}{{"num_embeddings", s.NumEmbeddings}, {"embedding_dim", s.EmbeddingDim}} {
-		if size.value < 1 || size.value > math.MaxInt32 {
-			return nil, fmt.Errorf("setting %s is %d but must be from 1 to %d", size.name, size.value, math.MaxInt32)
-		}
-	}
-	if !(s.Init >= 0 && s.Init <= math.MaxFloat32) {
-		return nil, fmt.Errorf("setting init is %v but must be from 0 to %g", s.Init, math.MaxFloat32)
-	}
-	if err := s.Check(DefaultEmbedding.Settings); err != nil {
-		return nil, fmt.Errorf("setting %w", err)
+	if err := s.Validate(); err != nil {
+		return nil, err
 	}
 	if err := engine.NeedAddressable(env.Engine); err != nil {
 		return nil, err
@@ -117,9 +132,8 @@ func (e *embedding) Update(call *comm.TableCall) error {
 	return e.optimizer.Step()
 }
 
-// Reset draws the table in [-init, init) from the stream of the server's position. The
-// first one allocates it: only by then are the tables of all servers known to fit into
-// memory.
+// Reset draws the table. The first one allocates it: only by then are the tables of all servers
+// known to fit into memory.
 func (e *embedding) Reset() {
 	if e.table == nil {
 		if e.table, e.failed = engine.Floats(e.env.Engine, e.settings.NumEmbeddings*e.settings.EmbeddingDim); e.failed != nil {
@@ -128,7 +142,7 @@ func (e *embedding) Reset() {
 		e.values[0].Data = e.table
 		e.slots = make([]int32, e.settings.NumEmbeddings)
 	}
-	splitmix.Uniform(e.env.Seed, uint64(e.env.Position), e.table, float32(e.settings.Init)) // #nosec G115 -- not negative
+	e.settings.Draw(e.env.Seed, e.env.Position, e.table)
 	e.failed = e.optimizer.Reset()
 }
 

@@ -70,7 +70,7 @@ func TestRowsOfLargeTablesAreSorted(t *testing.T) {
 		rows := []int{rapid.IntRange(1, 3000).Draw(t, "rows of table 0"), rapid.IntRange(1, 1<<30).Draw(t, "rows of table 1"), 1}
 		b := drawIndices(t, rows)
 		tables := NewTables(rows, 1)
-		if err := tables.resolve(b); err != nil {
+		if _, err := tables.Resolve(b); err != nil {
 			t.Fatal(err)
 		}
 		var want []uint64

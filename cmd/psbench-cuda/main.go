@@ -1,0 +1,23 @@
+//go:build nvidia
+
+// Command psbench-cuda is the plugin whose parts compute on an NVIDIA GPU. psbench starts it, and only
+// one of the same build. "psbench-cuda version" prints which that is.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/cuda/compute"
+	"github.com/psbench/psbench/sdk/plugin"
+)
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == "version" {
+		fmt.Printf("psbench-cuda %s, commit %s, %s, %s/%s\n", result.Version(), result.Commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return
+	}
+	plugin.ServeOn(compute.Open, compute.Parts()...)
+}

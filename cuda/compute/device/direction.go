@@ -1,0 +1,183 @@
+//go:build nvidia
+
+package device
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/psbench/psbench/cuda/driver"
+)
+
+// inFlight is how many copies of a direction have events of their own. One that waits for an older
+// copy waits for a later one with it, which is right, only longer.
+const inFlight = 1024
+
+// direction is the copies of one direction: a stream takes them in the order of the calls, and an
+// event after each tells that it has ended. It allocates nothing after open.
+type direction struct {
+	device *Device
+	stream *driver.Stream
+
+	mu    sync.Mutex // held while a copy is asked for
+	given *driver.Event
+	ended [inFlight]*driver.Event // by the number of the copy
+	asked int64                   // copies, which are numbered from 1
+	from  int64                   // the first copy that failed
+	err   error                   // of it and all later ones
+
+	over     atomic.Int64 // all up to this one have ended
+	settling sync.Mutex   // held while bounced copies are completed
+	bounced  [inFlight]bounce
+}
+
+// bounce is a copy out that goes through pinned memory: what is left of it once the device is done.
+type bounce struct {
+	number   int64
+	to, from []byte
+}
+
+func (c *direction) open(d *Device) (err error) {
+	c.device = d
+	if c.stream, err = d.context.NewStream(); err != nil {
+		return err
+	}
+	if c.given, err = d.context.NewEvent(driver.EventOptions{}); err != nil {
+		return err
+	}
+	for i := range c.ended {
+		if c.ended[i], err = d.context.NewEvent(driver.EventOptions{BlockingSync: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copy asks for a copy and returns its number.
+func (c *direction) copy(host, memory []byte) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(host) == 0 && len(memory) == 0 {
+		return c.asked // with those before it
+	}
+	c.asked++
+	if c.err == nil {
+		if err := c.enqueue(host, memory); err != nil {
+			c.from, c.err = c.asked, err
+		}
+	}
+	return c.asked
+}
+
+// enqueue gives the stream a copy that waits for what the compute stream has. The event of that may
+// be recorded again at once: the stream waits for what it stood for when it was told to.
+func (c *direction) enqueue(host, memory []byte) error {
+	if len(host) != len(memory) {
+		return fmt.Errorf("%d bytes of the host and %d of engine %s cannot be copied: there must be equally many", len(host), len(memory), c.device.Name())
+	}
+	if err := c.given.Record(c.device.compute.Stream); err != nil {
+		return err
+	}
+	if err := c.stream.Wait(c.given); err != nil {
+		return err
+	}
+	if err := c.begin(host, memory); err != nil {
+		return err
+	}
+	return c.ended[c.asked%inFlight].Record(c.stream)
+}
+
+func (c *direction) begin(host, memory []byte) error {
+	pinned := c.device.pinned(host)
+	if c == &c.device.in {
+		if pinned != nil { // no copy reads it any more, as none reads host
+			copy(pinned, host)
+			host = pinned
+		}
+		return c.stream.CopyIn(pointer(memory), unsafe.Pointer(unsafe.SliceData(host)), len(host)) // #nosec G103 -- the driver takes addresses
+	}
+	if pinned != nil {
+		if err := c.bounce(bounce{c.asked, host, pinned}); err != nil {
+			return err
+		}
+		host = pinned
+	}
+	return c.stream.CopyOut(unsafe.Pointer(unsafe.SliceData(host)), pointer(memory), len(host)) // #nosec G103 -- the driver takes addresses
+}
+
+// bounce keeps what is left to do of a copy. The one that had its place has been completed by then.
+func (c *direction) bounce(b bounce) error {
+	if err := c.settle(b.number - inFlight); err != nil {
+		return err
+	}
+	c.settling.Lock()
+	defer c.settling.Unlock()
+	c.bounced[b.number%inFlight] = b
+	return nil
+}
+
+// wait waits until a copy and all before it have ended. It holds no lock while it does.
+func (c *direction) wait(number int64) error {
+	if number <= c.over.Load() {
+		return nil
+	}
+	c.mu.Lock()
+	last, failed := number, c.err
+	if failed != nil && number >= c.from {
+		last = c.from - 1
+	}
+	c.mu.Unlock()
+	if err := c.settle(last); err != nil {
+		return c.fail(err)
+	}
+	if number > last {
+		return failed
+	}
+	return nil
+}
+
+// fail makes an error that of the first copy that is not known to have ended and of all later ones.
+func (c *direction) fail(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if first := c.over.Load() + 1; c.err == nil || first < c.from {
+		c.from, c.err = first, err
+	}
+	return err
+}
+
+// settle waits for the event of a copy and completes those that went through pinned memory.
+func (c *direction) settle(number int64) error {
+	if number <= c.over.Load() {
+		return nil
+	}
+	if err := c.ended[number%inFlight].Synchronize(); err != nil {
+		return err
+	}
+	c.settling.Lock()
+	defer c.settling.Unlock()
+	for k := c.over.Load() + 1; k <= number; k++ {
+		if b := &c.bounced[k%inFlight]; b.number == k {
+			copy(b.to, b.from)
+			*b = bounce{}
+		}
+		c.over.Store(k)
+	}
+	return nil
+}
+
+func (c *direction) close() error {
+	var err error
+	for _, e := range append(c.ended[:], c.given) {
+		if e != nil {
+			err = errors.Join(err, e.Destroy())
+		}
+	}
+	if c.stream != nil {
+		err = errors.Join(err, c.stream.Destroy())
+	}
+	return err
+}

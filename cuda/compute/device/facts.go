@@ -1,0 +1,25 @@
+//go:build nvidia
+
+package device
+
+import "fmt"
+
+// Facts implements sdk.Describer: what computed, and how memory of the host was copied.
+func (d *Device) Facts() map[string]string {
+	f := map[string]string{
+		"engine":             d.Name(),
+		"device":             d.info.Name,
+		"device_uuid":        d.info.UUID,
+		"compute_capability": d.info.ComputeCapability.String(),
+		"driver":             d.info.DriverVersion.String(),
+		"device_memory":      fmt.Sprintf("%d MiB", d.info.MemoryBytes>>20),
+		"blas":               d.product,
+		"pinned":             "yes",
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.refused != nil {
+		f["pinned"] = "no: " + d.refused.Error()
+	}
+	return f
+}

@@ -1,0 +1,131 @@
+//go:build nvidia
+
+package device
+
+import (
+	"unsafe"
+
+	"github.com/psbench/psbench/cuda/driver"
+	"github.com/psbench/psbench/sdk/engine"
+)
+
+// Element is what kernels take from ordinary memory and give to it.
+type Element interface{ float32 | int32 | int64 }
+
+// Transfer takes numbers of a part between ordinary memory and the device, on the part's lane and
+// through pinned memory that it keeps: indices, targets and features in, losses out. It grows to the
+// most numbers that there were, and allocates nothing after that. It serves the goroutine that its
+// lane does.
+type Transfer[T Element] struct {
+	device *Device
+	lane   *Lane
+	host   []byte // pinned
+	memory []byte // of the device, as long
+	ended  *driver.Event
+}
+
+// NewTransfer makes one, which lives as long as the device.
+func NewTransfer[T Element](d *Device, l *Lane) (*Transfer[T], error) {
+	e, err := d.NewEvent(driver.EventOptions{BlockingSync: true})
+	if err != nil {
+		return nil, err
+	}
+	t := &Transfer[T]{device: d, lane: l, ended: e}
+	d.keep(t)
+	return t, nil
+}
+
+// Room is pinned memory for n numbers, which Send takes to the device. Where the last ones are on
+// their way still, it waits for them.
+func (t *Transfer[T]) Room(n int) ([]T, error) {
+	if err := t.ended.Synchronize(); err != nil {
+		return nil, err
+	}
+	if err := t.grow(n * t.bytes()); err != nil {
+		return nil, err
+	}
+	return elements[T](t.host, n), nil
+}
+
+// Send gives the lane a copy of the first n numbers of Room, and is where they lie on the device for
+// what the lane is given after it, until the next Room.
+func (t *Transfer[T]) Send(n int) ([]T, error) {
+	bytes := n * t.bytes()
+	if err := t.lane.Stream.CopyIn(pointer(t.memory), unsafe.Pointer(unsafe.SliceData(t.host)), bytes); err != nil { // #nosec G103 -- the driver takes addresses
+		return nil, err
+	}
+	return elements[T](t.memory, n), t.ended.Record(t.lane.Stream)
+}
+
+// Put is Room and Send of numbers.
+func (t *Transfer[T]) Put(numbers []T) ([]T, error) {
+	room, err := t.Room(len(numbers))
+	if err != nil {
+		return nil, err
+	}
+	copy(room, numbers)
+	return t.Send(len(numbers))
+}
+
+// Fetch gives the lane a copy of numbers on the device and waits for it. They are valid until the
+// next call.
+func (t *Transfer[T]) Fetch(memory []T) ([]T, error) {
+	host, err := t.Room(len(memory))
+	if err != nil {
+		return nil, err
+	}
+	from := driver.Pointer(uintptr(unsafe.Pointer(unsafe.SliceData(memory))))                                            // #nosec G103 -- an address of the device
+	if err := t.lane.Stream.CopyOut(unsafe.Pointer(unsafe.SliceData(t.host)), from, len(memory)*t.bytes()); err != nil { // #nosec G103 -- the driver takes addresses
+		return nil, err
+	}
+	if err := t.ended.Record(t.lane.Stream); err != nil {
+		return nil, err
+	}
+	return host, t.ended.Synchronize()
+}
+
+// grow makes room for so many bytes, in powers of two.
+func (t *Transfer[T]) grow(bytes int) error {
+	if bytes <= len(t.memory) {
+		return nil
+	}
+	size := 1024
+	for size < bytes {
+		size *= 2
+	}
+	if err := t.free(); err != nil {
+		return err
+	}
+	var err error
+	if t.host, err = t.device.context.AllocHost(size); err != nil {
+		return err
+	}
+	t.memory, err = t.device.Alloc(engine.Int32, size/4)
+	return err
+}
+
+func (t *Transfer[T]) free() error {
+	if t.memory != nil {
+		t.device.Free(t.memory)
+		t.memory = nil
+	}
+	if t.host == nil {
+		return nil
+	}
+	host := t.host
+	t.host = nil
+	return t.device.context.FreeHost(host)
+}
+
+// Close implements io.Closer, for the device.
+func (t *Transfer[T]) Close() error { return t.free() }
+
+func (t *Transfer[T]) bytes() int {
+	var one T
+	return int(unsafe.Sizeof(one))
+}
+
+// elements are the first n of memory.
+func elements[T Element](memory []byte, n int) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(memory))), n)[:n:n] // #nosec G103 -- aligned, since it begins an allocation
+}

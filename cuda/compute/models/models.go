@@ -1,0 +1,105 @@
+//go:build nvidia
+
+// Package models has psbench's models on a CUDA device, under the same keys and with the same
+// settings, parameters and initial values. Forward and Backward give the compute stream kernels and
+// return: the gradients that Backward emits are complete once the stream reaches them. They wait for
+// nothing but a copy of a batch that is on its way still; who needs a result, as the criterion the
+// loss, waits for that.
+package models
+
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/cuda/compute/device"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/plugins/models"
+	"github.com/psbench/psbench/plugins/models/blas"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
+)
+
+// Parts lists the models.
+func Parts() []sdk.Part {
+	return []sdk.Part{
+		sdk.NewModel("dlrm", models.DefaultDLRM, NewDLRM),
+		sdk.NewModel("dummy", models.DefaultDummy, NewDummy),
+		sdk.NewModel("mlp", models.DefaultMLP, NewMLP),
+	}
+}
+
+// base is what the models have in common.
+type base struct {
+	*device.Device
+	lane      *device.Lane
+	values    []tensor.Tensor
+	gradients []*tensor.Gradient
+	failed    error // of Initialize, for the next Forward
+}
+
+// newBase checks what the models have no choice of here: which library multiplies matrices.
+func newBase(e engine.Engine, products string) (base, error) {
+	d, err := device.Of(e)
+	if err != nil {
+		return base{}, err
+	}
+	if products != blas.Auto {
+		return base{}, fmt.Errorf("setting blas is %s but must be %s: on %s matrices are multiplied by cuBLAS, or by psbench's own kernels where that is missing",
+			quote.String(products), blas.Auto, d.Name())
+	}
+	return base{Device: d, lane: d.Compute()}, nil
+}
+
+func (b *base) bind(specs []sdk.ParameterSpec, values []tensor.Tensor, gradients []*tensor.Gradient) error {
+	if err := models.CheckBinding(specs, values, gradients); err != nil {
+		return err
+	}
+	b.values, b.gradients = values, gradients
+	return nil
+}
+
+// initialize has draw write the initial values of each parameter, which are copied to the device.
+func (b *base) initialize(draw func(parameter int, values []float32)) {
+	most := 0
+	for _, v := range b.values {
+		most = max(most, len(v.Data))
+	}
+	host := make([]float32, most)
+	b.failed = nil
+	for k, v := range b.values {
+		draw(k, host[:len(v.Data)])
+		if err := engine.In(b.Device, v.Data, host[:len(v.Data)]); err != nil {
+			b.failed = fmt.Errorf("initial values of parameter %d: %w", k, err)
+			return
+		}
+	}
+}
+
+// ready says why Forward of a batch cannot compute.
+func (b *base) ready(model string, batch *sdk.Batch) error {
+	switch {
+	case b.values == nil:
+		return fmt.Errorf("the %s model cannot compute before its parameters are bound", model)
+	case b.failed != nil:
+		return b.failed
+	case batch.Size() < 1:
+		return fmt.Errorf("a batch has %d samples but must have at least 1", batch.Size())
+	}
+	return nil
+}
+
+// checkFeatures says that a batch has not so many numbers for each sample.
+func checkFeatures(b *sdk.Batch, features int) error {
+	if len(b.Features) != b.Size()*features {
+		return fmt.Errorf("a batch of %d samples has %d numbers but the model takes %d for each", b.Size(), len(b.Features), features)
+	}
+	return nil
+}
+
+// checkInputGradient says that there is not room for the gradient of a batch's features.
+func checkInputGradient(room []float32, rows, features int) error {
+	if rows > 0 && len(room) != rows*features {
+		return fmt.Errorf("there is room for %d numbers of the input's gradient but %d samples have %d each", len(room), rows, features)
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+//go:build nvidia
+
+package servers
+
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/cuda/compute/bags"
+	"github.com/psbench/psbench/cuda/compute/device"
+	"github.com/psbench/psbench/plugins/servers"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
+	"github.com/psbench/psbench/sdk/optimizer"
+)
+
+// embedding is the server of that key in plugins/servers: a table of which bags of rows are looked up,
+// and whose rows an optimizer steps by the gradients of the bags. A call of n indices moves its bags'
+// columns between host and device, and on it 4 n width bytes.
+type embedding struct {
+	*device.Device
+	settings servers.EmbeddingSettings
+	env      sdk.TableEnv
+	lane     *device.Lane
+	bags     *bags.Bags
+	columns  *device.Transfer[float32] // of the bags of a call
+	looked   []float32                 // what a lookup found, on the device
+
+	values    []tensor.Tensor // the table; without data until the first Reset
+	optimizer optimizer.Optimizer
+	gradient  tensor.Gradient // of an update: the rows that it names
+	storage   []float32       // its values
+	failed    error           // of Reset
+}
+
+var _ sdk.Holder = (*embedding)(nil)
+
+// NewEmbedding builds the server, with the settings of plugins/servers.
+func NewEmbedding(s servers.EmbeddingSettings, env sdk.TableEnv) (sdk.TableServer, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	d, err := device.Of(env.Engine)
+	if err != nil {
+		return nil, err
+	}
+	e := &embedding{
+		Device: d, settings: s, env: env, lane: d.Compute(),
+		values: []tensor.Tensor{{Shape: []int{s.NumEmbeddings, s.EmbeddingDim}}}, gradient: tensor.Gradient{Width: s.EmbeddingDim},
+	}
+	if e.bags, err = bags.New(d, e.lane); err != nil {
+		return nil, err
+	}
+	if e.columns, err = device.NewTransfer[float32](d, e.lane); err != nil {
+		return nil, err
+	}
+	if e.optimizer, err = optimizer.New(d, s.Settings, e.values, []*tensor.Gradient{&e.gradient}); err != nil {
+		return nil, fmt.Errorf("setting %w", err)
+	}
+	return e, nil
+}
+
+// Table implements sdk.TableServer.
+func (e *embedding) Table() comm.TableSpec {
+	return comm.TableSpec{Rows: e.settings.NumEmbeddings, Width: e.settings.EmbeddingDim}
+}
+
+// Lookup implements sdk.TableServer.
+func (e *embedding) Lookup(call *comm.TableCall) (err error) {
+	switch {
+	case e.failed != nil:
+		return e.failed
+	case e.values[0].Data == nil:
+		return fmt.Errorf("%s was asked before its table had values", e.env.Name)
+	case call.Bags() < 1:
+		return nil
+	}
+	width, q := e.settings.EmbeddingDim, e.lane.Queue
+	if err := e.bags.Send(call.Indices, call.Offsets); err != nil {
+		return err
+	}
+	if e.looked, err = engine.Grow(e.Device, e.looked, call.Bags()*width); err != nil {
+		return err
+	}
+	q.GatherBags(e.looked, e.values[0].Data, width, e.bags.Indices, e.bags.Offsets, false)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	found, err := e.columns.Fetch(e.looked)
+	if err != nil {
+		return err
+	}
+	for i := range call.Bags() {
+		copy(call.Columns(i), found[i*width:(i+1)*width])
+	}
+	return nil
+}
+
+// Update implements sdk.TableServer.
+func (e *embedding) Update(call *comm.TableCall) error {
+	if e.values[0].Data == nil {
+		return fmt.Errorf("%s was sent an update before its table had values", e.env.Name)
+	}
+	g, width := &e.gradient, e.settings.EmbeddingDim
+	rows, err := e.sum(call, width)
+	if err != nil {
+		return err
+	}
+	g.Rows = rows
+	return e.optimizer.Step()
+}
+
+// sum adds up the gradients of the bags that name a row, for each row, which it returns.
+func (e *embedding) sum(call *comm.TableCall, width int) ([]int32, error) {
+	room, err := e.columns.Room(call.Bags() * width)
+	if err != nil {
+		return nil, err
+	}
+	for i := range call.Bags() {
+		copy(room[i*width:], call.Columns(i))
+	}
+	gradients, err := e.columns.Send(len(room))
+	if err != nil {
+		return nil, err
+	}
+	rows, runs, err := e.bags.Sort(call.Indices, call.Offsets)
+	if err != nil {
+		return nil, err
+	}
+	if e.storage, err = engine.Grow(e.Device, e.storage, len(rows)*width); err != nil {
+		return nil, err
+	}
+	e.gradient.Values = e.storage
+	if err := e.bags.Send(nil, call.Offsets); err != nil {
+		return nil, err
+	}
+	e.lane.Queue.ScatterBags(e.storage, gradients, width, runs, e.bags.Offsets, false, false)
+	return rows, e.lane.Queue.Err()
+}
+
+// Reset implements sdk.TableServer. The first one allocates the table: only by then are the tables of
+// all servers known to fit into memory.
+func (e *embedding) Reset() { e.failed = e.reset() }
+
+func (e *embedding) reset() (err error) {
+	n := e.settings.NumEmbeddings * e.settings.EmbeddingDim
+	if e.values[0].Data == nil {
+		if e.values[0].Data, err = engine.Floats(e.Device, n); err != nil {
+			return err
+		}
+	}
+	table := make([]float32, n)
+	e.settings.Draw(e.env.Seed, e.env.Position, table)
+	if err := engine.In(e.Device, e.values[0].Data, table); err != nil {
+		return err
+	}
+	return e.optimizer.Reset()
+}
+
+// Held implements sdk.Holder.
+func (e *embedding) Held() ([]sdk.ParameterSpec, []tensor.Tensor) {
+	return []sdk.ParameterSpec{{Name: "embedding", Shape: e.values[0].Shape}}, e.values
+}

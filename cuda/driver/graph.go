@@ -1,0 +1,84 @@
+//go:build nvidia
+
+package driver
+
+// #include "shim.h"
+//
+// #cgo nocallback psb_graph_launch
+import "C"
+
+import (
+	"errors"
+	"unsafe"
+
+	"gorgonia.org/cu"
+)
+
+// Graph is work that was recorded of a stream, to be launched in one call any number of times.
+type Graph struct {
+	context *Context
+	cu      cu.Graph
+	exec    cu.ExecGraph
+	c       C.CUgraphExec // nil until it is instantiated
+}
+
+// BeginCapture records the work that s is given from now on, and that of streams which wait for its
+// events, and does none of it.
+func (s *Stream) BeginCapture() error {
+	if err := s.context.usable("cuStreamBeginCapture"); err != nil {
+		return err
+	}
+	return s.context.check("cuStreamBeginCapture", C.psb_begin_capture(s.context.c, s.c))
+}
+
+// EndCapture ends what BeginCapture began. All streams that were drawn in must have been joined, by
+// events that s waits for.
+func (s *Stream) EndCapture() (*Graph, error) {
+	if err := s.context.usable("cuStreamEndCapture"); err != nil {
+		return nil, err
+	}
+	var graph C.CUgraph
+	if err := s.context.check("cuStreamEndCapture", C.psb_end_capture(s.context.c, s.c, &graph)); err != nil {
+		return nil, err
+	}
+	g := &Graph{context: s.context}
+	*(*C.CUgraph)(unsafe.Pointer(&g.cu)) = graph
+	s.context.owned.add(graphs, uintptr(unsafe.Pointer(graph)), 0)
+	return g, nil
+}
+
+// Instantiate makes the graph ready to be launched.
+func (g *Graph) Instantiate() error {
+	if err := g.context.usable("cuGraphInstantiate"); err != nil {
+		return err
+	}
+	graph := C.CUgraph(handle(&g.cu))
+	if err := g.context.check("cuGraphInstantiate", C.psb_graph_instantiate(g.context.c, &g.c, graph)); err != nil {
+		return err
+	}
+	*(*C.CUgraphExec)(unsafe.Pointer(&g.exec)) = g.c
+	return nil
+}
+
+// Launch gives s the work of the graph.
+func (g *Graph) Launch(s *Stream) error {
+	if err := g.context.usable("cuGraphLaunch"); err != nil {
+		return err
+	}
+	return g.context.check("cuGraphLaunch", C.psb_graph_launch(g.context.c, g.c, s.c))
+}
+
+// Destroy gives the graph back.
+func (g *Graph) Destroy() error {
+	at := uintptr(handle(&g.cu))
+	var executable error
+	if g.c != nil {
+		executable = g.context.do("cuGraphExecDestroy", g.exec.Destroy)
+		g.c = nil
+	}
+	err := errors.Join(executable, g.context.do("cuGraphDestroy", g.cu.Destroy))
+	if err == nil {
+		g.context.owned.remove(graphs, at)
+	}
+	return err
+}

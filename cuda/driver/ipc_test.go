@@ -1,0 +1,90 @@
+//go:build nvidia
+
+package driver_test
+
+import (
+	"bufio"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/cuda/driver"
+)
+
+// importChild opens memory and event of another process, waits for the event, and adds to what it
+// finds behind it.
+func importChild() error {
+	lines := bufio.NewScanner(os.Stdin)
+	read := func() (handle [64]byte) {
+		lines.Scan()
+		_, _ = hex.Decode(handle[:], lines.Bytes())
+		return handle
+	}
+	c, err := driver.Open(0)
+	if err != nil {
+		return err
+	}
+	x, err := c.ImportMemory(read())
+	if err != nil {
+		return err
+	}
+	e, err := c.ImportEvent(read())
+	if err != nil {
+		return err
+	}
+	s, err := c.NewStream()
+	if err != nil {
+		return err
+	}
+	host, err := c.AllocHost(1024)
+	if err != nil {
+		return err
+	}
+	if err := firstOf(s.Wait(e), s.CopyOut(start(host), x, 1024), s.Synchronize()); err != nil {
+		return err
+	}
+	for i := range host {
+		host[i]++
+	}
+	return firstOf(s.CopyIn(x, start(host), 1024), s.Synchronize(), c.CloseImported(x), e.Destroy(), s.Destroy(), c.FreeHost(host), c.Close())
+}
+
+func TestOtherProcesses(t *testing.T) {
+	c := open(t)
+	s := newStream(t, c)
+	e := newEvent(t, c, driver.EventOptions{Interprocess: true})
+	host, x := allocHost(t, c, 1024), alloc(t, c, 1024)
+	for i := range host {
+		host[i] = byte(i)
+	}
+	check(t, s.CopyIn(x, start(host), 1024))
+	check(t, e.Record(s)) // before the other process hears of it: it would else wait for nothing
+	memory, err := c.ExportMemory(x)
+	check(t, err)
+	event, err := c.ExportEvent(e)
+	check(t, err)
+	stdout, stderr, status := child(t, "import", hex.EncodeToString(memory[:])+"\n"+hex.EncodeToString(event[:])+"\n")
+	if status != 0 {
+		t.Fatalf("status %d: %s\n%s", status, stdout, stderr)
+	}
+	check(t, s.CopyOut(start(host), x, 1024))
+	check(t, s.Synchronize())
+	for i := range host {
+		if host[i] != byte(i)+1 {
+			t.Fatalf("byte %d is %d but must be %d", i, host[i], byte(i)+1)
+		}
+	}
+}
+
+func TestHandlesOfNothing(t *testing.T) {
+	c := open(t)
+	_, memory := c.ImportMemory([64]byte{1})
+	_, event := c.ImportEvent([64]byte{1})
+	for call, err := range map[string]error{"cuIpcOpenMemHandle": memory, "cuIpcOpenEventHandle": event} {
+		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("%s on cuda:0: ", call)) {
+			t.Errorf("%v", err)
+		}
+	}
+}

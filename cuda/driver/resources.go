@@ -1,0 +1,80 @@
+//go:build nvidia
+
+package driver
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// resource is a sort of thing that a context gives and takes back.
+type resource int
+
+const (
+	allocations resource = iota
+	pinned
+	registrations
+	imports
+	streams
+	events
+	modules
+	graphs
+	sorts // how many there are
+)
+
+var resourceNames = [sorts]string{
+	allocations:   "allocations of device memory",
+	pinned:        "allocations of pinned memory",
+	registrations: "registrations of host memory",
+	imports:       "imported allocations",
+	streams:       "streams",
+	events:        "events",
+	modules:       "modules",
+	graphs:        "graphs",
+}
+
+// resources knows what a context gave and did not get back, by address or handle, with its size in
+// bytes.
+type resources struct {
+	mu   sync.Mutex
+	held [sorts]map[uintptr]int
+}
+
+func (r *resources) add(sort resource, at uintptr, bytes int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.held[sort] == nil {
+		r.held[sort] = map[uintptr]int{}
+	}
+	r.held[sort][at] = bytes
+}
+
+func (r *resources) remove(sort resource, at uintptr) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.held[sort], at)
+}
+
+// unfreed counts what was not given back: "allocations of device memory: 2 (8192 bytes), streams: 1".
+// It is empty where there is nothing.
+func (r *resources) unfreed() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var parts []string
+	for sort, held := range r.held {
+		if len(held) == 0 {
+			continue
+		}
+		part := fmt.Sprintf("%s: %d", resourceNames[sort], len(held))
+		total := 0
+		for _, bytes := range held {
+			total += bytes
+		}
+		if total > 0 {
+			part += fmt.Sprintf(" (%d bytes)", total)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
+}

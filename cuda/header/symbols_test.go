@@ -1,0 +1,47 @@
+//go:build nvidia
+
+package main
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// psbench-cuda, as make cuda left it, imports the later version of every function that has one, and
+// docs/cuda.md lists what it imports.
+func TestSymbolsOfPsbenchCUDA(t *testing.T) {
+	imported, err := importedFunctions("../../bin/psbench-cuda")
+	if err != nil {
+		t.Fatalf("%v: make cuda builds it", err)
+	}
+	declared := functions(header(t))
+	for _, name := range imported {
+		if later, ok := versions[name]; ok {
+			t.Errorf("it imports %s, the function of CUDA 2 that is %s now", name, later)
+		}
+		if !slices.Contains(declared, name) {
+			t.Errorf("it imports %s, which the header does not declare", name)
+		}
+	}
+	for _, name := range []string{"cuMemAlloc_v2", "cuMemHostRegister_v2", "cuIpcOpenMemHandle_v2", "cuGraphInstantiate_v2", "cuLaunchKernel"} {
+		if !slices.Contains(imported, name) {
+			t.Errorf("it does not import %s, so this test sees nothing of what is called", name)
+		}
+	}
+	page, err := os.ReadFile("../../docs/cuda.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	if block := regexp.MustCompile("(?s)\n```symbols\n(.*?)```\n").FindSubmatch(page); block != nil {
+		listed = strings.Fields(string(block[1]))
+	}
+	if diff := cmp.Diff(listed, imported); diff != "" {
+		t.Errorf("docs/cuda.md lists (-), psbench-cuda imports (+); go run ./cuda/header -symbols bin/psbench-cuda prints them:\n%s", diff)
+	}
+}

@@ -1,0 +1,78 @@
+//go:build nvidia
+
+package kernels
+
+// The criteria have the values of plugins/criteria. output and gradient are [rows, columns], with a
+// target for each row; targets must be in range. losses [rows] or gradient may be nil: then it is not
+// written. Losses are computed in float64 and rounded once. A launch each; 4 bytes an element of output,
+// and 4 of gradient.
+
+// CrossEntropy is the criterion cel: losses are log Σ exp(output) - output[target], gradient is
+// (softmax(output) - one-hot(target)) / rows. It reads output three times, from the caches after the
+// first.
+func (q *Queue) CrossEntropy(losses, gradient, output []float32, targets []int64, classes int) {
+	q.criterion("CrossEntropy", crossEntropy, losses, gradient, output, targets, classes, 1/float32(len(targets)))
+}
+
+// NLL is the criterion nll of log-probabilities: losses are -output[target], gradient is
+// -one-hot(target) / rows.
+func (q *Queue) NLL(losses, gradient, output []float32, targets []int64, classes int) {
+	q.criterion("NLL", nll, losses, gradient, output, targets, classes, -1/float32(len(targets)))
+}
+
+// MSE is the criterion mse: losses are the sums over a row of (output - target)², which the criterion
+// divides by all elements; gradient is 2 (output - target) / elements.
+func (q *Queue) MSE(losses, gradient, output []float32, targets []int64, columns int) {
+	q.criterion("MSE", mse, losses, gradient, output, targets, columns, 2/float32(len(output)))
+}
+
+// L1 is the criterion l1: losses are the sums over a row of |output - target|, which the criterion
+// divides by all elements; gradient is sign(output - target) / elements.
+func (q *Queue) L1(losses, gradient, output []float32, targets []int64, columns int) {
+	q.criterion("L1", l1, losses, gradient, output, targets, columns, 1/float32(len(output)))
+}
+
+// BCE is the criterion bce: output [rows] are logits x, targets 0 or 1; losses are max(x, 0) -
+// x target + log(1 + exp(-|x|)), gradient is (sigmoid(x) - target) / rows.
+func (q *Queue) BCE(losses, gradient, output []float32, targets []int64) {
+	q.criterion("BCE", bce, losses, gradient, output, targets, 1, 0)
+}
+
+// criterion launches a kernel of these arguments: losses, gradient, output, targets, rows, columns and
+// a factor.
+func (q *Queue) criterion(call string, k kernel, losses, gradient, output []float32, targets []int64, columns int, factor float32) {
+	rows := q.rows(call, "output", len(output), columns)
+	if rows == 0 || !q.equal(call, "targets", len(targets), rows) ||
+		losses != nil && !q.equal(call, "losses", len(losses), rows) ||
+		gradient != nil && !q.equal(call, "gradient", len(gradient), len(output)) {
+		return
+	}
+	q.args.Reset()
+	q.args.Pointer(pointer(losses))
+	q.args.Pointer(pointer(gradient))
+	q.args.Pointer(pointer(output))
+	q.args.Pointer(pointer(targets))
+	q.u32(rows)
+	q.u32(columns)
+	q.args.F32(factor)
+	if k == bce {
+		q.launch(k, line(blocksFor(rows, blockThreads)), threads)
+		return
+	}
+	blocks, block := rowGrid(rows, columns)
+	q.launch(k, blocks, block)
+}
+
+// Total does dst[0] = a Σ x, in float64 and in a fixed order, by one block: for a batch's losses. It
+// moves 4 bytes an element.
+func (q *Queue) Total(dst []float32, a float32, x []float32) {
+	if !q.equal("Total", "dst", len(dst), 1) {
+		return
+	}
+	q.args.Reset()
+	q.args.Pointer(pointer(dst))
+	q.args.Pointer(pointer(x))
+	q.args.U64(uint64(len(x)))
+	q.args.F32(a)
+	q.launch(total, line(1), threads)
+}

@@ -1,0 +1,217 @@
+//go:build nvidia
+
+package kernels
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"unsafe"
+
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/cuda/driver"
+	"github.com/psbench/psbench/internal/simd"
+)
+
+// The device of all tests, its kernels, and how often each of them was launched.
+var (
+	context *driver.Context
+	loaded  *Kernels
+	reached [kernelCount]int64
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(onDevice(m))
+}
+
+func onDevice(m *testing.M) int {
+	fail := func(err error) bool {
+		if err != nil {
+			fmt.Println(err)
+		}
+		return err != nil
+	}
+	// The products of these tests are those of the kernels.
+	err := os.Setenv(Variable, Own)
+	if fail(err) {
+		return 1
+	}
+	if context, err = driver.Open(0); fail(err) {
+		return 1
+	}
+	if loaded, err = Load(context); fail(err) {
+		return 1
+	}
+	code := m.Run()
+	if code == 0 && flag.Lookup("test.run").Value.String() == "" {
+		for k, n := range reached {
+			if n == 0 {
+				fmt.Printf("kernel %s was launched by no test\n", names[k])
+				code = 1
+			}
+		}
+	}
+	if fail(loaded.Close()) || fail(context.Close()) {
+		return 1
+	}
+	return code
+}
+
+// tester is a test, or an example of a property.
+type tester interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// bench is a queue and the memory of one example.
+type bench struct {
+	*Queue
+	t      tester
+	stream *driver.Stream
+	owned  []driver.Pointer
+}
+
+func begin(t tester) *bench {
+	t.Helper()
+	stream, err := context.NewStream()
+	b := &bench{t: t, stream: stream}
+	b.must(err)
+	b.Queue = loaded.On(stream)
+	b.must(b.Err())
+	return b
+}
+
+func (b *bench) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// end frees everything.
+func (b *bench) end() {
+	b.t.Helper()
+	err := b.stream.Synchronize()
+	for k, n := range b.of {
+		reached[k] += n
+	}
+	closed := b.Close()
+	for _, p := range b.owned {
+		b.must(context.Free(p))
+	}
+	b.must(b.stream.Destroy())
+	b.must(err)
+	b.must(closed)
+}
+
+// place copies host memory to an allocation of its own, offset elements after its beginning.
+func place[T element](b *bench, host []T, offset int) []T {
+	b.t.Helper()
+	size := int(unsafe.Sizeof(*new(T)))
+	p, err := context.Alloc(max(1, size*(offset+len(host))))
+	b.must(err)
+	b.owned = append(b.owned, p)
+	p += driver.Pointer(size * offset)
+	if len(host) > 0 {
+		b.must(b.stream.CopyIn(p, unsafe.Pointer(unsafe.SliceData(host)), size*len(host)))
+		b.must(b.stream.Synchronize())
+	}
+	return unsafe.Slice(*(**T)(unsafe.Pointer(&p)), len(host))
+}
+
+// fetched is what device memory holds, once the queue's work is done.
+func fetched[T element](b *bench, x []T) []T {
+	b.t.Helper()
+	b.must(b.Err())
+	host := make([]T, len(x))
+	if len(x) > 0 {
+		b.must(b.stream.CopyOut(unsafe.Pointer(unsafe.SliceData(host)), pointer(x), len(x)*int(unsafe.Sizeof(x[0]))))
+	}
+	b.must(b.stream.Synchronize())
+	return host
+}
+
+var specials = []float32{
+	0, float32(math.Copysign(0, -1)), float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32,
+	math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 0x1p-127, 1, -1, 88.9, -103.5,
+}
+
+// numbers draws values: normal ones, and in some examples one in eight that is special.
+type numbers struct {
+	*rand.Rand
+	special bool
+}
+
+func drawNumbers(t *rapid.T) numbers {
+	return numbers{rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)), rapid.Bool().Draw(t, "special")}
+}
+
+func (r numbers) floats(n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		if x[i] = float32(r.NormFloat64()); r.special && r.IntN(8) == 0 {
+			x[i] = specials[r.IntN(len(specials))]
+		}
+	}
+	return x
+}
+
+func (r numbers) indices(n, below int) []int64 {
+	x := make([]int64, n)
+	for i := range x {
+		x[i] = r.Int64N(int64(below))
+	}
+	return x
+}
+
+// offsets draws where arrays begin in their allocations: half of the time all at one place.
+func offsets(t *rapid.T, arrays int) []int {
+	at := rapid.SliceOfN(rapid.IntRange(0, 4), arrays, arrays).Draw(t, "offsets")
+	if rapid.Bool().Draw(t, "together") {
+		for i := range at {
+			at[i] = at[0]
+		}
+	}
+	return at
+}
+
+// same wants the bits of want, where any NaN is as good as another. The CPU has them where it rounds as
+// vector instructions do; otherwise a few roundings may differ.
+func same(t tester, what string, got, want []float32) {
+	t.Helper()
+	if level, err := simd.Chosen(); err != nil || level == simd.Portable {
+		near(t, what, got, want, 1e-5, 1e-30)
+		return
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%s has %d elements, want %d", what, len(got), len(want))
+	}
+	for i, w := range want {
+		if g := got[i]; math.Float32bits(g) != math.Float32bits(w) && !(g != g && w != w) {
+			t.Fatalf("%s: element %d of %d is %g (%#08x), want %g (%#08x)", what, i, len(want), g, math.Float32bits(g), w, math.Float32bits(w))
+		}
+	}
+}
+
+// near allows a relative and an absolute difference.
+func near(t tester, what string, got, want []float32, relative, absolute float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s has %d elements, want %d", what, len(got), len(want))
+	}
+	for i, w := range want {
+		g, w := float64(got[i]), float64(w)
+		if g == w || g != g && w != w {
+			continue
+		}
+		if !(math.Abs(g-w) <= relative*math.Abs(w)+absolute) || math.IsInf(w, 0) {
+			t.Fatalf("%s: element %d of %d is %.9g, want %.9g", what, i, len(want), g, w)
+		}
+	}
+}

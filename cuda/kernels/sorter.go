@@ -1,0 +1,39 @@
+//go:build nvidia
+
+package kernels
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Sorter makes Runs in ordinary memory, of which the caller copies them to the device. It allocates only
+// for more occurrences than ever before.
+type Sorter struct {
+	Runs
+
+	keys []uint64
+}
+
+// Sort sorts the occurrences of rows [occurrences], which must be from 0 to below 2^31. Order has their
+// numbers, or if labels [occurrences] is not nil their labels, as the bag of each. It sorts n numbers.
+func (s *Sorter) Sort(rows []int64, labels []int32) {
+	s.keys = s.keys[:0]
+	for i, row := range rows {
+		s.keys = append(s.keys, uint64(row)<<32|uint64(i)) // #nosec G115 -- not negative
+	}
+	slices.SortFunc(s.keys, cmp.Compare[uint64])
+	s.Rows, s.Starts, s.Order = s.Rows[:0], s.Starts[:0], s.Order[:0]
+	for at, key := range s.keys {
+		row, i := int32(key>>32), int32(uint32(key)) // #nosec G115 -- both below 2^31
+		if n := len(s.Rows); n == 0 || s.Rows[n-1] != row {
+			s.Rows = append(s.Rows, row)
+			s.Starts = append(s.Starts, int32(at)) // #nosec G115 -- as above
+		}
+		if labels != nil {
+			i = labels[i]
+		}
+		s.Order = append(s.Order, i)
+	}
+	s.Starts = append(s.Starts, int32(len(rows))) // #nosec G115 -- as above
+}

@@ -1,0 +1,148 @@
+//go:build nvidia
+
+package library
+
+// #include "shim.h"
+//
+// #cgo noescape psb_cublas_sgemm
+// #cgo nocallback psb_cublas_sgemm
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/psbench/psbench/cuda/driver"
+)
+
+// cuBLASNames are the names of cuBLAS, newest first.
+var cuBLASNames = []string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"}
+
+// CuBLAS is NVIDIA's library of matrix products. It may be used by several goroutines, each with its
+// stream.
+type CuBLAS struct {
+	api *C.psb_cublas
+
+	mu      sync.Mutex
+	handles map[*driver.Stream]cublasHandle // a handle serves one stream, since its workspace does
+}
+
+type cublasHandle struct {
+	c       unsafe.Pointer
+	version int
+}
+
+// OpenCuBLAS loads cuBLAS by the first of its names that is there.
+func OpenCuBLAS() (*CuBLAS, error) { return openCuBLAS(cuBLASNames) }
+
+func openCuBLAS(names []string) (*CuBLAS, error) {
+	api := (*C.psb_cublas)(C.calloc(1, C.sizeof_psb_cublas))
+	if err := load("cuBLAS", names, func(name *C.char) *C.char { return C.psb_load_cublas(name, api) }); err != nil {
+		C.free(unsafe.Pointer(api))
+		return nil, err
+	}
+	return &CuBLAS{api: api, handles: map[*driver.Stream]cublasHandle{}}, nil
+}
+
+// Sgemm gives stream s the product c = alpha op(a) op(b) + beta c, all of it row-major: c has m rows and
+// n columns, op(a) m and k, op(b) k and n, and lda, ldb and ldc elements are from one stored row to
+// the next. The first product on a stream allocates what cuBLAS needs for it.
+// Source: cublasSgemm of "cuBLAS Library". Cost: 2mnk operations.
+func (b *CuBLAS) Sgemm(s *driver.Stream, transA, transB bool, m, n, k int, alpha float32, a driver.Pointer, lda int,
+	bb driver.Pointer, ldb int, beta float32, c driver.Pointer, ldc int) error {
+	h, err := b.handle(s)
+	if err != nil {
+		return err
+	}
+	status := C.psb_cublas_sgemm(b.api, C.CUcontext(s.Context().Handle()), h.c, flag(transA), flag(transB), C.int(m), C.int(n), C.int(k),
+		C.float(alpha), C.CUdeviceptr(a), C.int(lda), C.CUdeviceptr(bb), C.int(ldb), C.float(beta), C.CUdeviceptr(c), C.int(ldc))
+	if status == 0 {
+		return nil
+	}
+	return cublasError(fmt.Sprintf("cublasSgemm of %d x %d x %d", m, n, k), s.Context(), status)
+}
+
+// Version is that of cuBLAS, e.g. "12.4.5": it takes a handle, on s.
+func (b *CuBLAS) Version(s *driver.Stream) (string, error) {
+	h, err := b.handle(s)
+	if err != nil {
+		return "", err
+	}
+	// 120405 since cuBLAS 11; its patch level has two digits, as has the minor one.
+	return fmt.Sprintf("%d.%d.%d", h.version/10000, h.version/100%100, h.version%100), nil
+}
+
+// Release gives back what cuBLAS has for a stream, which must be done before that is destroyed.
+func (b *CuBLAS) Release(s *driver.Stream) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h, ok := b.handles[s]
+	if !ok {
+		return nil
+	}
+	delete(b.handles, s)
+	if status := C.psb_cublas_destroy(b.api, C.CUcontext(s.Context().Handle()), h.c); status != 0 {
+		return cublasError("cublasDestroy", s.Context(), status)
+	}
+	return nil
+}
+
+// Close gives back what cuBLAS has for all streams. The library stays loaded.
+func (b *CuBLAS) Close() error {
+	b.mu.Lock()
+	var left []*driver.Stream
+	for s := range b.handles {
+		left = append(left, s)
+	}
+	b.mu.Unlock()
+	var err error
+	for _, s := range left {
+		err = errors.Join(err, b.Release(s))
+	}
+	C.free(unsafe.Pointer(b.api))
+	return err
+}
+
+func (b *CuBLAS) handle(s *driver.Stream) (cublasHandle, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if h, ok := b.handles[s]; ok {
+		return h, nil
+	}
+	var handle unsafe.Pointer
+	var version C.int
+	status := C.psb_cublas_create(b.api, C.CUcontext(s.Context().Handle()), C.CUstream(s.Handle()), &handle, &version)
+	if status != 0 {
+		return cublasHandle{}, cublasError("cublasCreate", s.Context(), status)
+	}
+	h := cublasHandle{c: handle, version: int(version)}
+	b.handles[s] = h
+	return h, nil
+}
+
+// flag is cublasOperation_t: CUBLAS_OP_N or CUBLAS_OP_T.
+func flag(transpose bool) C.int {
+	if transpose {
+		return 1
+	}
+	return 0
+}
+
+var cublasStatus = map[C.int]string{
+	1: "it is not initialized", 3: "it cannot allocate what it needs", 7: "a value that it does not take",
+	8: "it does not know this card", 11: "it cannot reach the memory", 13: "the kernel failed", 14: "an error of its own",
+	15: "it does not support that", 16: "a license is missing",
+}
+
+func cublasError(asked string, c *driver.Context, status C.int) error {
+	if status == C.PSB_NO_CONTEXT {
+		return fmt.Errorf("%s on %v: the context cannot be made current", asked, c)
+	}
+	text, ok := cublasStatus[status]
+	if !ok {
+		text = "an error that psbench does not know"
+	}
+	return fmt.Errorf("%s on %v: %s (cublasStatus_t %d)", asked, c, text, status)
+}

@@ -1,0 +1,224 @@
+//go:build nvidia
+
+package library
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/cuda/driver"
+)
+
+// compile makes a shared library of a C file, or of C source.
+func compile(t *testing.T, name, source string, flags ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("there is no gcc to make a library with")
+	}
+	dir := t.TempDir()
+	path := source
+	if !strings.HasSuffix(source, ".c") {
+		path = filepath.Join(dir, "source.c")
+		if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	library := filepath.Join(dir, name)
+	arguments := append([]string{"-O2", "-fno-math-errno", "-shared", "-fPIC", "-o", library, path}, flags...)
+	if out, err := exec.Command("gcc", arguments...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return library
+}
+
+// The libraries of tests work on the host, so what is a pointer of the device elsewhere is one of the
+// host here.
+func onHost(x []float32) driver.Pointer { return driver.Pointer(unsafe.Pointer(unsafe.SliceData(x))) }
+
+func stream(t *testing.T) *driver.Stream {
+	t.Helper()
+	c, err := driver.Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Destroy(); err != nil {
+			t.Error(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func hostMemory(t *testing.T, c *driver.Context, elements int) []float32 {
+	t.Helper()
+	host, err := c.AllocHost(4 * elements)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.FreeHost(host); err != nil {
+			t.Error(err)
+		}
+	})
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(host))), elements)
+}
+
+// A product by cuBLAS is the row-major one, for every shape, transposition and distance of rows.
+func TestSgemmIsRowMajor(t *testing.T) {
+	s := stream(t)
+	b, err := openCuBLAS([]string{compile(t, "libcublas.so", "testdata/cublas.c")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if version, err := b.Version(s); version != "12.4.5" || err != nil {
+		t.Errorf("its version is %s, %v", version, err)
+	}
+	const room = 16 * 16
+	memory := hostMemory(t, s.Context(), 3*room)
+	x, y, z := memory[:room], memory[room:2*room], memory[2*room:]
+	rapid.Check(t, func(r *rapid.T) {
+		size := rapid.IntRange(1, 12)
+		m, n, k := size.Draw(r, "m"), size.Draw(r, "n"), size.Draw(r, "k")
+		transA, transB := rapid.Bool().Draw(r, "transA"), rapid.Bool().Draw(r, "transB")
+		more := rapid.IntRange(0, 4)
+		lda, ldb, ldc := more.Draw(r, "lda")+k, more.Draw(r, "ldb")+n, more.Draw(r, "ldc")+n
+		if transA {
+			lda += m - k
+		}
+		if transB {
+			ldb += k - n
+		}
+		value := rapid.IntRange(-8, 8)
+		for i := range memory {
+			memory[i] = float32(value.Draw(r, "value"))
+		}
+		alpha, beta := float32(value.Draw(r, "alpha")), float32(value.Draw(r, "beta"))
+		want := append([]float32(nil), z...)
+		for i := range m {
+			for j := range n {
+				var sum float32
+				for l := range k {
+					sum += element(x, lda, transA, i, l) * element(y, ldb, transB, l, j)
+				}
+				want[i*ldc+j] = alpha*sum + beta*want[i*ldc+j]
+			}
+		}
+		if err := b.Sgemm(s, transA, transB, m, n, k, alpha, onHost(x), lda, onHost(y), ldb, beta, onHost(z), ldc); err != nil {
+			r.Fatal(err)
+		}
+		for i := range want {
+			if z[i] != want[i] {
+				r.Fatalf("element %d is %v but must be %v", i, z[i], want[i])
+			}
+		}
+	})
+	err = b.Sgemm(s, false, false, -1, 2, 3, 1, onHost(x), 3, onHost(y), 2, 0, onHost(z), 2)
+	if err == nil || err.Error() != "cublasSgemm of -1 x 2 x 3 on cuda:0: a value that it does not take (cublasStatus_t 7)" {
+		t.Errorf("%v", err)
+	}
+	if allocated := testing.AllocsPerRun(20, func() {
+		if err := b.Sgemm(s, false, true, 2, 2, 2, 1, onHost(x), 2, onHost(y), 2, 0, onHost(z), 2); err != nil {
+			t.Fatal(err)
+		}
+	}); allocated != 0 {
+		t.Errorf("a product allocates %v times", allocated)
+	}
+}
+
+func element(x []float32, ld int, transposed bool, row, column int) float32 {
+	if transposed {
+		row, column = column, row
+	}
+	return x[row*ld+column]
+}
+
+func TestNCCL(t *testing.T) {
+	s := stream(t)
+	n, err := openNCCL([]string{"libpsbench-absent.so.2", compile(t, "libnccl.so", "testdata/nccl.c")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	if version, err := n.Version(); version != "2.21.5" || err != nil {
+		t.Errorf("its version is %s, %v", version, err)
+	}
+	id, err := n.UniqueID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := n.Join(s.Context(), id, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := hostMemory(t, s.Context(), 8)
+	for i := range memory {
+		memory[i] = float32(i)
+	}
+	if err := alone.AllReduce(s, onHost(memory[:3]), onHost(memory[4:]), 3, Average); err != nil || memory[4] != 0 || memory[6] != 2 || memory[7] != 7 {
+		t.Errorf("%v, %v", memory, err)
+	}
+	if err := alone.Err(); err != nil {
+		t.Error(err)
+	}
+	expect(t, alone.AllReduce(s, onHost(memory), onHost(memory), 1, Operation(9)), "ncclAllReduce of 1 elements on cuda:0: invalid argument (ncclResult_t 4)")
+	if err := alone.Destroy(); err != nil {
+		t.Error(err)
+	}
+
+	_, err = n.Join(s.Context(), id, 2, 1)
+	expect(t, err, "ncclCommInitRank of rank 1 of 2 on cuda:0: invalid usage (ncclResult_t 5)")
+	_, err = n.Join(s.Context(), [128]byte{}, 1, 0)
+	expect(t, err, "ncclCommInitRank of rank 0 of 1 on cuda:0: invalid argument (ncclResult_t 4)")
+	three, err := n.Join(s.Context(), id, 3, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := three.AllReduce(s, onHost(memory), onHost(memory), 8, Sum); err != nil {
+		t.Error(err)
+	}
+	expect(t, three.Err(), "work of NCCL on cuda:0: remote process exited (ncclResult_t 6)")
+	if err := three.Abort(); err != nil {
+		t.Error(err)
+	}
+}
+
+func expect(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || err.Error() != want {
+		t.Errorf("%v\nbut must be\n%s", err, want)
+	}
+}
+
+// A library that is not there is one sentence, which says more where one is there and does not load.
+func TestLibrariesThatAreNotThere(t *testing.T) {
+	empty := compile(t, "libempty.so", "int nothing;")
+	dir := t.TempDir()
+	needy := compile(t, "libneedy.so", "int nothing;", "-Wl,--no-as-needed", compile(t, "libpsbench-lt.so", "int more;", "-Wl,-soname,libpsbench-lt.so"), "-Wl,-rpath,"+dir)
+	_, err := openCuBLAS([]string{"libpsbench-absent.so.13", "libpsbench-absent.so"})
+	expect(t, err, "no cuBLAS: none of libpsbench-absent.so.13, libpsbench-absent.so can be loaded")
+	_, err = openCuBLAS([]string{"libpsbench-absent.so.13", empty})
+	expect(t, err, fmt.Sprintf("no cuBLAS: none of libpsbench-absent.so.13, %s can be loaded: %s: it has no cublasCreate_v2", empty, empty))
+	_, err = openNCCL([]string{needy})
+	expect(t, err, fmt.Sprintf("no NCCL: none of %s can be loaded: %s: libpsbench-lt.so: cannot open shared object file: No such file or directory", needy, needy))
+	_, err = openNCCL([]string{empty})
+	expect(t, err, fmt.Sprintf("no NCCL: none of %s can be loaded: %s: it has no ncclGetVersion", empty, empty))
+}

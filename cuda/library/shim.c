@@ -1,0 +1,122 @@
+//go:build nvidia
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "shim.h"
+
+static __thread char lacks[128];
+
+// FIND sets a function of l by its name, or ends the load.
+#define FIND(l, handle, name)                                        \
+	do {                                                             \
+		*(void **)&(l)->name = dlsym(handle, #name);                 \
+		if (!(l)->name) {                                            \
+			snprintf(lacks, sizeof lacks, "it has no %s", #name);    \
+			dlclose(handle);                                         \
+			return lacks;                                            \
+		}                                                            \
+	} while (0)
+
+const char *psb_load_cublas(const char *name, psb_cublas *l)
+{
+	void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		return dlerror();
+	FIND(l, handle, cublasCreate_v2);
+	FIND(l, handle, cublasDestroy_v2);
+	FIND(l, handle, cublasGetVersion_v2);
+	FIND(l, handle, cublasSetStream_v2);
+	FIND(l, handle, cublasSgemm_v2);
+	return NULL;
+}
+
+const char *psb_load_nccl(const char *name, psb_nccl *l)
+{
+	void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		return dlerror();
+	FIND(l, handle, ncclGetVersion);
+	FIND(l, handle, ncclGetUniqueId);
+	FIND(l, handle, ncclCommInitRank);
+	FIND(l, handle, ncclAllReduce);
+	FIND(l, handle, ncclCommGetAsyncError);
+	FIND(l, handle, ncclCommDestroy);
+	FIND(l, handle, ncclCommAbort);
+	FIND(l, handle, ncclGetErrorString);
+	return NULL;
+}
+
+#define ON(ctx)                                 \
+	do {                                        \
+		if (cuCtxSetCurrent(ctx))               \
+			return PSB_NO_CONTEXT;              \
+	} while (0)
+
+int psb_cublas_create(const psb_cublas *l, CUcontext ctx, CUstream s, void **handle, int *version)
+{
+	ON(ctx);
+	int result = l->cublasCreate_v2(handle);
+	if (result)
+		return result;
+	if (!(result = l->cublasSetStream_v2(*handle, s)) && !(result = l->cublasGetVersion_v2(*handle, version)))
+		return 0;
+	l->cublasDestroy_v2(*handle);
+	return result;
+}
+
+int psb_cublas_destroy(const psb_cublas *l, CUcontext ctx, void *handle)
+{
+	ON(ctx);
+	return l->cublasDestroy_v2(handle);
+}
+
+int psb_cublas_sgemm(const psb_cublas *l, CUcontext ctx, void *handle, int trans_a, int trans_b, int m, int n, int k,
+                     float alpha, CUdeviceptr a, int lda, CUdeviceptr b, int ldb, float beta, CUdeviceptr c, int ldc)
+{
+	ON(ctx);
+	// cuBLAS has columns where psbench has rows, so it finds every matrix transposed: with the
+	// factors changed over, the transpose of the product is what psbench calls the product.
+	return l->cublasSgemm_v2(handle, trans_b, trans_a, n, m, k, &alpha, (const float *)b, ldb, (const float *)a, lda,
+	                         &beta, (float *)c, ldc);
+}
+
+int psb_nccl_version(const psb_nccl *l, int *version) { return l->ncclGetVersion(version); }
+
+int psb_nccl_unique_id(const psb_nccl *l, void *id) { return l->ncclGetUniqueId(id); }
+
+int psb_nccl_init(const psb_nccl *l, CUcontext ctx, void **comm, int ranks, const void *id, int rank)
+{
+	psb_nccl_id by_value;
+	memcpy(&by_value, id, sizeof by_value);
+	ON(ctx);
+	return l->ncclCommInitRank(comm, ranks, by_value, rank);
+}
+
+int psb_nccl_all_reduce(const psb_nccl *l, CUcontext ctx, void *comm, CUdeviceptr send, CUdeviceptr receive,
+                        size_t count, int type, int op, CUstream s)
+{
+	ON(ctx);
+	return l->ncclAllReduce((const void *)send, (void *)receive, count, type, op, comm, s);
+}
+
+int psb_nccl_async_error(const psb_nccl *l, void *comm, int *error) { return l->ncclCommGetAsyncError(comm, error); }
+
+int psb_nccl_destroy(const psb_nccl *l, CUcontext ctx, void *comm)
+{
+	ON(ctx);
+	return l->ncclCommDestroy(comm);
+}
+
+int psb_nccl_abort(const psb_nccl *l, CUcontext ctx, void *comm)
+{
+	ON(ctx);
+	return l->ncclCommAbort(comm);
+}
+
+const char *psb_nccl_error(const psb_nccl *l, int result)
+{
+	const char *text = l->ncclGetErrorString(result);
+	return text ? text : "an error that NCCL has no words for";
+}

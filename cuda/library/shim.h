@@ -1,0 +1,60 @@
+// Libraries of NVIDIA's that are looked for at run time, and what psbench calls of them.
+#ifndef PSBENCH_LIBRARY_H
+#define PSBENCH_LIBRARY_H
+
+#include <cuda.h>
+
+// psb_cublas are functions of cuBLAS, each with its name there.
+typedef struct {
+	int (*cublasCreate_v2)(void **handle);
+	int (*cublasDestroy_v2)(void *handle);
+	int (*cublasGetVersion_v2)(void *handle, int *version);
+	int (*cublasSetStream_v2)(void *handle, CUstream stream);
+	int (*cublasSgemm_v2)(void *handle, int trans_a, int trans_b, int m, int n, int k, const float *alpha,
+	                      const float *a, int lda, const float *b, int ldb, const float *beta, float *c, int ldc);
+} psb_cublas;
+
+// psb_nccl_id is ncclUniqueId, which travels by value.
+typedef struct {
+	char internal[128];
+} psb_nccl_id;
+
+// psb_nccl are functions of NCCL, each with its name there.
+typedef struct {
+	int (*ncclGetVersion)(int *version);
+	int (*ncclGetUniqueId)(psb_nccl_id *id);
+	int (*ncclCommInitRank)(void **comm, int ranks, psb_nccl_id id, int rank);
+	int (*ncclAllReduce)(const void *send, void *receive, size_t count, int type, int op, void *comm, CUstream stream);
+	int (*ncclCommGetAsyncError)(void *comm, int *error);
+	int (*ncclCommDestroy)(void *comm);
+	int (*ncclCommAbort)(void *comm);
+	const char *(*ncclGetErrorString)(int result);
+} psb_nccl;
+
+// psb_load_cublas and psb_load_nccl load a library and find all functions in it. They return NULL, or
+// what is wrong, valid until the thread's next call.
+const char *psb_load_cublas(const char *name, psb_cublas *l);
+const char *psb_load_nccl(const char *name, psb_nccl *l);
+
+// The calls below make ctx current on their thread. Their results are those of the library, or
+// PSB_NO_CONTEXT.
+enum { PSB_NO_CONTEXT = -1 };
+
+int psb_cublas_create(const psb_cublas *l, CUcontext ctx, CUstream s, void **handle, int *version);
+int psb_cublas_destroy(const psb_cublas *l, CUcontext ctx, void *handle);
+
+// psb_cublas_sgemm is row-major: c = alpha op(a) op(b) + beta c of m rows and n columns.
+int psb_cublas_sgemm(const psb_cublas *l, CUcontext ctx, void *handle, int trans_a, int trans_b, int m, int n, int k,
+                     float alpha, CUdeviceptr a, int lda, CUdeviceptr b, int ldb, float beta, CUdeviceptr c, int ldc);
+
+int psb_nccl_version(const psb_nccl *l, int *version);
+int psb_nccl_unique_id(const psb_nccl *l, void *id);
+int psb_nccl_init(const psb_nccl *l, CUcontext ctx, void **comm, int ranks, const void *id, int rank);
+int psb_nccl_all_reduce(const psb_nccl *l, CUcontext ctx, void *comm, CUdeviceptr send, CUdeviceptr receive,
+                        size_t count, int type, int op, CUstream s);
+int psb_nccl_async_error(const psb_nccl *l, void *comm, int *error);
+int psb_nccl_destroy(const psb_nccl *l, CUcontext ctx, void *comm);
+int psb_nccl_abort(const psb_nccl *l, CUcontext ctx, void *comm);
+const char *psb_nccl_error(const psb_nccl *l, int result);
+
+#endif

@@ -1,0 +1,49 @@
+// A cuBLAS for tests: it multiplies on the host, as the real one does on the device, column-major, and
+// answers for what it does not like what its first matrix begins with.
+#include <stdlib.h>
+
+struct handle { void *stream; };
+
+int cublasCreate_v2(void **handle) { return (*handle = calloc(1, sizeof(struct handle))) ? 0 : 3; }
+
+int cublasDestroy_v2(void *handle)
+{
+	free(handle);
+	return 0;
+}
+
+int cublasGetVersion_v2(void *handle, int *version)
+{
+	*version = 120405;
+	return handle ? 0 : 1;
+}
+
+int cublasSetStream_v2(void *handle, void *stream)
+{
+	((struct handle *)handle)->stream = stream;
+	return stream ? 0 : 7;
+}
+
+static float at(const float *x, int ld, int transposed, int row, int column)
+{
+	return transposed ? x[row * ld + column] : x[column * ld + row];
+}
+
+int cublasSgemm_v2(void *handle, int trans_a, int trans_b, int m, int n, int k, const float *alpha, const float *a, int lda,
+                   const float *b, int ldb, const float *beta, float *c, int ldc)
+{
+	if (m < 0 || n < 0 || k < 0)
+		return 7;
+	if (!((struct handle *)handle)->stream)
+		return 1;
+	for (int column = 0; column < n; column++) {
+		for (int row = 0; row < m; row++) {
+			double sum = 0;
+			for (int i = 0; i < k; i++)
+				sum += (double)at(a, lda, trans_a, row, i) * at(b, ldb, trans_b, i, column);
+			float *to = &c[column * ldc + row];
+			*to = *alpha * (float)sum + (*beta != 0 ? *beta * *to : 0);
+		}
+	}
+	return 0;
+}
