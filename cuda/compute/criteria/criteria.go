@@ -68,7 +68,7 @@ type criterion struct {
 
 // Forward implements sdk.Criterion.
 func (c *criterion) Forward(output tensor.Tensor, targets []int64) (loss float64, err error) {
-	c.output = tensor.Tensor{}
+	c.output, c.lane = tensor.Tensor{}, c.Compute()
 	if err := c.check(output, targets); err != nil {
 		return 0, err
 	}
@@ -104,6 +104,6 @@ func (c *criterion) Backward(outputGradient tensor.Tensor) error {
 	if err := criteria.CheckGradient(outputGradient, c.output); err != nil {
 		return err
 	}
-	c.launch(c.lane.Queue, nil, outputGradient.Data, c.output.Data, c.asked, c.output.Shape[1])
+	c.launch(c.Compute().Queue, nil, outputGradient.Data, c.output.Data, c.asked, c.output.Shape[1])
 	return c.lane.Queue.Err()
 }

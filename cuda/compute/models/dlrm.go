@@ -194,10 +194,7 @@ func (m *dlrm) BackwardInput(outputGradient tensor.Tensor, inputGradient []float
 
 // backward overwrites dx, on the device; it may be nil where the model has its own tables.
 func (m *dlrm) backward(outputGradient tensor.Tensor, dx []float32, emit func(parameter int)) error {
-	if m.batch == nil {
-		return errors.New("the dlrm model cannot go backward before it went forward")
-	}
-	if err := models.CheckOutputGradient(outputGradient, m.output); err != nil {
+	if err := m.readyBack("dlrm", m.batch != nil, outputGradient, m.output); err != nil {
 		return err
 	}
 	s, q := &m.settings, m.lane.Queue

@@ -3,7 +3,6 @@
 package models
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -99,10 +98,7 @@ func (m *dummy) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 // Backward implements sdk.Model. The rows of the embedding's gradient are sorted while the device goes
 // back through the layers.
 func (m *dummy) Backward(outputGradient tensor.Tensor, emit func(parameter int)) error {
-	if m.batch == nil {
-		return errors.New("the dummy model cannot go backward before it went forward")
-	}
-	if err := models.CheckOutputGradient(outputGradient, m.output); err != nil {
+	if err := m.readyBack("dummy", m.batch != nil, outputGradient, m.output); err != nil {
 		return err
 	}
 	q := m.lane.Queue

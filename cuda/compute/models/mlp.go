@@ -3,8 +3,6 @@
 package models
 
 import (
-	"errors"
-
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/cuda/compute/device"
 	"github.com/psbench/psbench/plugins/models"
@@ -111,10 +109,7 @@ func (m *mlp) BackwardInput(outputGradient tensor.Tensor, inputGradient []float3
 
 // backward overwrites dx, on the device, unless it is nil.
 func (m *mlp) backward(outputGradient tensor.Tensor, dx []float32, emit func(parameter int)) (err error) {
-	if m.rows == 0 {
-		return errors.New("the mlp model cannot go backward before it went forward")
-	}
-	if err := models.CheckOutputGradient(outputGradient, m.output); err != nil {
+	if err := m.readyBack("mlp", m.rows > 0, outputGradient, m.output); err != nil {
 		return err
 	}
 	dy, q := outputGradient.Data, m.lane.Queue

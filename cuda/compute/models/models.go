@@ -31,7 +31,7 @@ func Parts() []sdk.Part {
 // base is what the models have in common.
 type base struct {
 	*device.Device
-	lane      *device.Lane
+	lane      *device.Lane // the compute stream's
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
 	failed    error // of Initialize, for the next Forward
@@ -75,8 +75,9 @@ func (b *base) initialize(draw func(parameter int, values []float32)) {
 	}
 }
 
-// ready says why Forward of a batch cannot compute.
+// ready begins Forward of a batch, or says why it cannot compute.
 func (b *base) ready(model string, batch *sdk.Batch) error {
+	b.lane = b.Compute()
 	switch {
 	case b.values == nil:
 		return fmt.Errorf("the %s model cannot compute before its parameters are bound", model)
@@ -86,6 +87,15 @@ func (b *base) ready(model string, batch *sdk.Batch) error {
 		return fmt.Errorf("a batch has %d samples but must have at least 1", batch.Size())
 	}
 	return nil
+}
+
+// readyBack begins Backward, or says what is wrong with the gradient of the output.
+func (b *base) readyBack(model string, forward bool, gradient, output tensor.Tensor) error {
+	b.lane = b.Compute()
+	if !forward {
+		return fmt.Errorf("the %s model cannot go backward before it went forward", model)
+	}
+	return models.CheckOutputGradient(gradient, output)
 }
 
 // checkFeatures says that a batch has not so many numbers for each sample.

@@ -22,7 +22,6 @@ type embedding struct {
 	*device.Device
 	settings servers.EmbeddingSettings
 	env      sdk.TableEnv
-	lane     *device.Lane
 	bags     *bags.Bags
 	columns  *device.Transfer[float32] // of the bags of a call
 	looked   []float32                 // what a lookup found, on the device
@@ -46,13 +45,13 @@ func NewEmbedding(s servers.EmbeddingSettings, env sdk.TableEnv) (sdk.TableServe
 		return nil, err
 	}
 	e := &embedding{
-		Device: d, settings: s, env: env, lane: d.Compute(),
+		Device: d, settings: s, env: env,
 		values: []tensor.Tensor{{Shape: []int{s.NumEmbeddings, s.EmbeddingDim}}}, gradient: tensor.Gradient{Width: s.EmbeddingDim},
 	}
-	if e.bags, err = bags.New(d, e.lane); err != nil {
+	if e.bags, err = bags.New(d, d.Compute()); err != nil {
 		return nil, err
 	}
-	if e.columns, err = device.NewTransfer[float32](d, e.lane); err != nil {
+	if e.columns, err = device.NewTransfer[float32](d, d.Compute()); err != nil {
 		return nil, err
 	}
 	if e.optimizer, err = optimizer.New(d, s.Settings, e.values, []*tensor.Gradient{&e.gradient}); err != nil {
@@ -76,7 +75,7 @@ func (e *embedding) Lookup(call *comm.TableCall) (err error) {
 	case call.Bags() < 1:
 		return nil
 	}
-	width, q := e.settings.EmbeddingDim, e.lane.Queue
+	width, q := e.settings.EmbeddingDim, e.Compute().Queue
 	if err := e.bags.Send(call.Indices, call.Offsets); err != nil {
 		return err
 	}
@@ -113,6 +112,7 @@ func (e *embedding) Update(call *comm.TableCall) error {
 
 // sum adds up the gradients of the bags that name a row, for each row, which it returns.
 func (e *embedding) sum(call *comm.TableCall, width int) ([]int32, error) {
+	q := e.Compute().Queue
 	room, err := e.columns.Room(call.Bags() * width)
 	if err != nil {
 		return nil, err
@@ -135,8 +135,8 @@ func (e *embedding) sum(call *comm.TableCall, width int) ([]int32, error) {
 	if err := e.bags.Send(nil, call.Offsets); err != nil {
 		return nil, err
 	}
-	e.lane.Queue.ScatterBags(e.storage, gradients, width, runs, e.bags.Offsets, false, false)
-	return rows, e.lane.Queue.Err()
+	q.ScatterBags(e.storage, gradients, width, runs, e.bags.Offsets, false, false)
+	return rows, q.Err()
 }
 
 // Reset implements sdk.TableServer. The first one allocates the table: only by then are the tables of
