@@ -101,7 +101,7 @@ KERNEL log_softmax_gradient(float *dx, const float *dy, const float *y, u32 rows
 	double sum = 0;
 	OVER_ROW(c) sum += dy[c];
 	sum = row_total(sum, sums, plus);
-	OVER_ROW(c) dx[c] = dy[c] - exponential(y[c]) * sum;
+	OVER_ROW(c) dx[c] = dy[c] - exponential((double)y[c]) * sum; // what a float32 would lose matters if the sum is infinite
 }
 
 // Criteria write losses by row and the gradient of output, each unless it is null.
