@@ -103,7 +103,7 @@ func TestRunsHaveTheLossesOfTheHost(t *testing.T) {
 		{"server on the device over tcp", "ddp", "average", "cuda_ddp", "cuda_average", append([]string{"--ntrainer", "2", "--nserver", "1", "--transport", "tcp", "--set", "trainer.lr=32"}, small...)},
 		{"server on the host", "ddp", "average", "cuda_ddp", "average", append([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small...)},
 		{"trainers on the host", "ddp", "average", "ddp", "cuda_average", append([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small...)},
-		{"tables", "hybrid", "embedding", "cuda_hybrid", "cuda_embedding", []string{"--ntrainer", "2", "--nserver", "2", "--epochs", "2"}},
+		{"tables", "hybrid", "embedding", "cuda_hybrid", "cuda_embedding", []string{"--ntrainer", "2", "--nserver", "2", "--epochs", "2", "--set", "server.embedding_dim=256"}},
 		{"parameters", "batch_update", "batch_update", "cuda_update", "cuda_batch_update", []string{"--ntrainer", "2", "--nserver", "1", "--epochs", "1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

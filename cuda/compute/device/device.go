@@ -19,7 +19,7 @@
 package device
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -164,11 +164,11 @@ func (d *Device) drain() error {
 	d.mu.Unlock()
 	var err error
 	for _, l := range lanes {
-		err = errors.Join(err, l.Stream.Synchronize())
+		err = cmp.Or(err, l.Stream.Synchronize())
 	}
 	for _, c := range []*direction{&d.out, &d.in} {
 		if c.stream != nil {
-			err = errors.Join(err, c.stream.Synchronize())
+			err = cmp.Or(err, c.stream.Synchronize())
 		}
 	}
 	return err
@@ -193,27 +193,31 @@ func (d *Device) Wait(t engine.Ticket) error {
 }
 
 // Close implements engine.Engine: it waits for all work and gives everything back. What is adopted
-// still is an error, since its owner unmaps it next.
+// still is an error, since its owner unmaps it next. The first error is told: of a lost device nothing can
+// be given back, and each call says so.
 func (d *Device) Close() error {
 	err := d.drain()
 	for _, a := range d.adopted {
-		err = errors.Join(err, fmt.Errorf("engine %s ends while %d bytes of memory are adopted", d.Name(), len(a.host)), a.release())
+		err = cmp.Or(err, fmt.Errorf("engine %s ends while %d bytes of memory are adopted", d.Name(), len(a.host)))
+		err = cmp.Or(err, a.release())
 	}
 	for _, k := range slices.Backward(d.kept) {
-		err = errors.Join(err, k.Close())
+		err = cmp.Or(err, k.Close())
 	}
 	for _, l := range d.lanes {
-		err = errors.Join(err, l.Queue.Close(), l.Stream.Destroy())
+		err = cmp.Or(err, l.Queue.Close())
+		err = cmp.Or(err, l.Stream.Destroy())
 	}
-	err = errors.Join(err, d.out.close(), d.in.close())
+	err = cmp.Or(err, d.out.close())
+	err = cmp.Or(err, d.in.close())
 	for p := range d.blocks {
-		err = errors.Join(err, d.context.Free(p))
+		err = cmp.Or(err, d.context.Free(p))
 	}
 	d.adopted, d.kept, d.lanes, d.blocks = nil, nil, nil, nil
 	if d.kernels != nil {
-		err = errors.Join(err, d.kernels.Close())
+		err = cmp.Or(err, d.kernels.Close())
 	}
-	return errors.Join(err, d.context.Close())
+	return cmp.Or(err, d.context.Close())
 }
 
 // NewEvent makes an event that lives as long as the device.

@@ -3,7 +3,7 @@
 package device
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -196,11 +196,11 @@ func (c *direction) close() error {
 	var err error
 	for _, e := range append(c.ended[:], c.given) {
 		if e != nil {
-			err = errors.Join(err, e.Destroy())
+			err = cmp.Or(err, e.Destroy())
 		}
 	}
 	if c.stream != nil {
-		err = errors.Join(err, c.stream.Destroy())
+		err = cmp.Or(err, c.stream.Destroy())
 	}
 	return err
 }

@@ -17,7 +17,7 @@ func (d *Device) Optimizers() []string {
 // NewOptimizer implements optimizer.Engine. A step is one launch for all dense parameters, and one to four
 // for each sparse one.
 func (d *Device) NewOptimizer(s optimizer.Settings, values []tensor.Tensor, gradients []*tensor.Gradient) (optimizer.Optimizer, error) {
-	p := parameters{Device: d, values: values, gradients: gradients, rows: make([]*Transfer[int32], len(values))}
+	p := parameters{device: d, values: values, gradients: gradients, rows: make([]*Transfer[int32], len(values))}
 	for k, g := range gradients {
 		if !g.Sparse() {
 			continue
@@ -39,7 +39,7 @@ func (d *Device) NewOptimizer(s optimizer.Settings, values []tensor.Tensor, grad
 
 // parameters are what an optimizer steps.
 type parameters struct {
-	*Device
+	device    *Device
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
 	rows      []*Transfer[int32] // of the sparse ones
@@ -67,10 +67,10 @@ func (p *parameters) group(states ...state) error {
 	if len(list) == 0 {
 		return nil
 	}
-	if p.dense = p.compute.Queue.NewGroup(list); p.dense == nil {
-		return p.compute.Queue.Err()
+	if p.dense = p.device.compute.Queue.NewGroup(list); p.dense == nil {
+		return p.device.compute.Queue.Err()
 	}
-	p.keep(p.dense)
+	p.device.keep(p.dense)
 	return nil
 }
 
@@ -83,7 +83,7 @@ type rule struct {
 
 // step gives the compute stream a step, and says what went wrong with that.
 func (p *parameters) step(r *rule) error {
-	q := p.Compute().Queue
+	q := p.device.Compute().Queue
 	if p.dense != nil {
 		r.dense(q, p.dense)
 	}
@@ -106,7 +106,7 @@ type state [][]float32
 // reset makes the state 0, with size(k) numbers for parameter k.
 func (s *state) reset(p *parameters, size func(k int) int) error {
 	if *s != nil {
-		q := p.Compute().Queue
+		q := p.device.Compute().Queue
 		for _, numbers := range *s {
 			q.Clear(numbers)
 		}
@@ -115,7 +115,7 @@ func (s *state) reset(p *parameters, size func(k int) int) error {
 	made := make(state, len(p.values))
 	for k := range made {
 		var err error
-		if made[k], err = engine.Floats(p.Device, size(k)); err != nil {
+		if made[k], err = engine.Floats(p.device, size(k)); err != nil {
 			return err
 		}
 	}

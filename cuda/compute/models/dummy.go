@@ -40,10 +40,10 @@ func NewDummy(s models.DummySettings, env sdk.ModelEnv) (sdk.Model, error) {
 		return nil, err
 	}
 	if s.Engine != models.Layers {
-		return nil, fmt.Errorf("setting engine is %s but must be %s: %s has no graphs", quote.String(s.Engine), models.Layers, b.Name())
+		return nil, fmt.Errorf("setting engine is %s but must be %s: %s has no graphs", quote.String(s.Engine), models.Layers, b.dev.Name())
 	}
 	m := &dummy{base: b, settings: s, output: tensor.Tensor{Shape: []int{0, s.DenseOutputSize}}}
-	if m.bags, err = bags.New(m.Device, m.lane); err != nil {
+	if m.bags, err = bags.New(m.dev, m.lane); err != nil {
 		return nil, err
 	}
 	sizes := append([]int{s.DenseInputSize}, slices.Repeat([]int{s.DenseOutputSize}, s.DenseLayersCount)...)
@@ -134,13 +134,13 @@ func (m *dummy) embeddingGradient(dy []float32) error {
 // grow makes room for a batch of so many samples.
 func (m *dummy) grow(samples int) (err error) {
 	s := &m.settings
-	if m.embedded, err = engine.Grow(m.Device, m.embedded, samples*s.EmbeddingDim); err != nil {
+	if m.embedded, err = engine.Grow(m.dev, m.embedded, samples*s.EmbeddingDim); err != nil {
 		return err
 	}
-	if m.deltas[0], err = engine.Grow(m.Device, m.deltas[0], samples*s.DenseOutputSize); err != nil {
+	if m.deltas[0], err = engine.Grow(m.dev, m.deltas[0], samples*s.DenseOutputSize); err != nil {
 		return err
 	}
-	if m.deltas[1], err = engine.Grow(m.Device, m.deltas[1], samples*s.EmbeddingDim); err != nil {
+	if m.deltas[1], err = engine.Grow(m.dev, m.deltas[1], samples*s.EmbeddingDim); err != nil {
 		return err
 	}
 	return m.layers.grow(samples)

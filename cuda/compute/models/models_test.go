@@ -170,7 +170,7 @@ const (
 var cases = []struct{ name, key, settings, criterion string }{
 	{"dummy", "dummy", fmt.Sprintf(dummySettings, false), "cel"},
 	{"dummy sparse", "dummy", fmt.Sprintf(dummySettings, true), "cel"},
-	{"dummy of one layer", "dummy", `{"num_embeddings": 9, "embedding_dim": 5, "dense_input_size": 5, "dense_output_size": 70, "dense_layers_count": 1}`, "mse"},
+	{"dummy of one layer", "dummy", `{"num_embeddings": 9, "embedding_dim": 5, "dense_input_size": 5, "dense_output_size": 7, "dense_layers_count": 1}`, "mse"},
 	{"mlp", "mlp", `{"sizes": [7, 33, 10], "relu_after": [1]}`, "cel"},
 	{"mlp with a last ReLU", "mlp", `{"sizes": [3, 8, 2], "relu_after": [1, 2]}`, "l1"},
 	{"mlp log softmax", "mlp", `{"sizes": [4, 6, 5], "relu_after": [1], "output": "log_softmax"}`, "nll"},
