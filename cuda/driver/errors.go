@@ -11,23 +11,20 @@ import (
 	"strings"
 )
 
-// Code is a CUresult. Those with a name here are the ones that psbench tells apart.
+// Code is a CUresult.
 type Code int
 
+// The answers that psbench tells apart.
 const (
-	InvalidValue       Code = 1
-	OutOfMemory        Code = 2
-	DeviceUnavailable  Code = 46
-	NoDevice           Code = 100
-	NoBinary           Code = 209
-	InvalidPTX         Code = 218
-	UnsupportedPTX     Code = 222
-	InvalidContext     Code = 201
-	NotFound           Code = 500
-	NotReady           Code = 600
-	AlreadyRegistered  Code = 712
-	NotSupported       Code = 801
-	RegisterNotAllowed Code = 800
+	InvalidValue   Code = 1
+	OutOfMemory    Code = 2
+	NoBinary       Code = 209 // the card is too old for the PTX
+	InvalidPTX     Code = 218
+	UnsupportedPTX Code = 222 // the driver is too old for the PTX
+	NotFound       Code = 500
+	NotReady       Code = 600 // work is under way
+	NotPermitted   Code = 800
+	NotSupported   Code = 801
 )
 
 // sticky are the codes after which the context answers nothing else: what runs on the card went

@@ -82,12 +82,11 @@ template <class T, class Op> INLINE T warp_total(T v, Op op) {
 #define WARPS 8 // of a block that has a row, at most
 
 // row_total combines the values of the threads_x() threads that have a row, which are one warp, or
-// all of the block's warps; room is for that. The order is fixed.
+// all of the block's warps; room is for that, and serves once between barriers. The order is fixed.
 template <class T, class Op> INLINE T row_total(T v, T *room, Op op) {
 	v = warp_total(v, op);
 	u32 warps = threads_x() / 32;
 	if (warps == 1) return v;
-	barrier(); // what was read of room before has been read
 	if (thread_x() % 32 == 0) room[thread_x() / 32] = v;
 	barrier();
 	v = room[0];

@@ -44,8 +44,14 @@ func onDevice(m *testing.M) int {
 	if context, err = driver.Open(0); fail(err) {
 		return 1
 	}
-	if loaded, err = Load(context); fail(err) {
+	if loaded, err = load(context, withoutBarrier()); fail(err) {
 		return 1
+	}
+	if os.Getenv(barrierVariable) != "" {
+		if fail(crossBarriers()) {
+			return 1
+		}
+		return 0
 	}
 	code := m.Run()
 	if code == 0 && flag.Lookup("test.run").Value.String() == "" {

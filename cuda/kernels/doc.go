@@ -12,6 +12,8 @@
 //     product on its sizes. There are no atomics: the same call gives the same bits, on any device.
 //   - NaN, infinities, -0 and denormals go where they go on the CPU. Which bits a NaN has is not said.
 //
+// What is written must not overlap what is read, unless a method says so.
+//
 // Arrays that begin at one place of 16 bytes, and tables whose rows are multiples of 16 bytes that begin
 // there, go four elements at a time; others one by one.
 package kernels

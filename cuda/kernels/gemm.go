@@ -2,7 +2,11 @@
 
 package kernels
 
-import "github.com/psbench/psbench/cuda/driver"
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/cuda/driver"
+)
 
 const (
 	// fewRows is up to how many rows, or columns, a product takes the kernels for few: they read the larger
@@ -17,7 +21,7 @@ const (
 // Gemm does c[m,n] = op(a) op(b), row-major, where op(a) is [m,k] and op(b) is [k,n]: a is [m,k], or [k,m]
 // with transA; b is [k,n], or [n,k] with transB. An element is added up in an order that depends on the sizes
 // alone, and is at most k roundings of float32 away from the exact one. Where cuBLAS is used, see Variable, it
-// is as cuBLAS has it.
+// is as cuBLAS has it. c must overlap neither a nor b.
 //
 // Up to 32 rows or 16 columns take the kernels for few rows, which move the larger matrix once for every 16
 // of these. Others go in tiles of 64 by 64: they move 4 k bytes for every 32 elements of c. Where these are
@@ -95,8 +99,10 @@ func (q *Queue) product(call string, p product, c, a, b Matrix) {
 
 // holds says whether a matrix has so many rows and columns.
 func (q *Queue) holds(call, what string, m Matrix, rows, columns int) bool {
-	return q.atLeast(call, "the stride of "+what, m.Stride, columns) &&
-		(rows == 0 || columns == 0 || q.atLeast(call, what, len(m.Data), (rows-1)*m.Stride+columns))
+	if q.err == nil && m.Stride < columns {
+		q.err = fmt.Errorf("%s has rows of %s that begin %d elements after each other but have %d", call, what, m.Stride, columns)
+	}
+	return q.err == nil && (rows == 0 || columns == 0 || q.atLeast(call, what, len(m.Data), (rows-1)*m.Stride+columns))
 }
 
 // few multiplies where there are few rows, or if swapped few columns: then the transposed matrices are

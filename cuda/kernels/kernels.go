@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -100,9 +101,11 @@ type Kernels struct {
 
 // Load has the driver compile the kernels, which takes it some tenths of a second where it has not
 // kept what it made of them before, and opens cuBLAS where Variable asks for it.
-func Load(c *driver.Context) (*Kernels, error) {
+func Load(c *driver.Context) (*Kernels, error) { return load(c, sources) }
+
+func load(c *driver.Context, files fs.FS) (*Kernels, error) {
 	k := &Kernels{context: c}
-	err := k.load()
+	err := k.load(files)
 	if err == nil {
 		err = k.openBLAS()
 	}
@@ -112,20 +115,20 @@ func Load(c *driver.Context) (*Kernels, error) {
 	return k, nil
 }
 
-func (k *Kernels) load() error {
-	files, err := sources.ReadDir("ptx")
+func (k *Kernels) load(files fs.FS) error {
+	paths, err := fs.Glob(files, "ptx/*.ptx")
 	if err != nil {
 		return err
 	}
 	var found [kernelCount]bool
-	for _, file := range files {
-		text, err := sources.ReadFile("ptx/" + file.Name())
+	for _, path := range paths {
+		text, err := fs.ReadFile(files, path)
 		if err != nil {
 			return err
 		}
 		module, err := k.context.LoadModule(text)
 		if err != nil {
-			return fmt.Errorf("the kernels of %s do not load: %w", file.Name(), err)
+			return fmt.Errorf("the kernels of %s do not load: %w", path, err)
 		}
 		k.modules = append(k.modules, module)
 		for _, name := range entries(string(text)) {
@@ -134,7 +137,7 @@ func (k *Kernels) load() error {
 				continue
 			}
 			if k.functions[at], err = module.Function(name); err != nil {
-				return fmt.Errorf("kernel %s of %s: %w", name, file.Name(), err)
+				return fmt.Errorf("kernel %s of %s: %w", name, path, err)
 			}
 			found[at] = true
 		}

@@ -47,7 +47,8 @@ func (q *Queue) ColumnSum(dst, dy []float32) {
 	q.u32(rows)
 	q.u32(len(dst))
 	slices := min((rows+sliceRows-1)/sliceRows, mostSlices)
-	q.launch(columnSum, line(blocksFor(len(dst), 32)), [3]uint32{32, uint32(slices), 1}) // #nosec G115 -- at most 8
+	blocks := uint32((len(dst) + 31) / 32)                              // #nosec G115 -- rows has checked it
+	q.launch(columnSum, line(blocks), [3]uint32{32, uint32(slices), 1}) // #nosec G115 -- at most 8
 }
 
 // Softmax replaces every row of x [rows, classes] by its softmax, as vec.Softmax: an element that is

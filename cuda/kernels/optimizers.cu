@@ -118,7 +118,7 @@ KERNEL rowwise_adagrad(float *w, const float *g, float *sums, const int *rows, u
 		for (u32 c = thread_x(); c < width; c += threads_x()) squares = fma((double)gradient[c], (double)gradient[c], squares);
 		squares = row_total(squares, room, [](double a, double b) { return a + b; });
 		float sum = sums[rows[r]] + (float)squares / (float)width;
-		barrier(); // all threads have read it
+		barrier(); // all threads have read it, and room
 		if (thread_x() == 0) sums[rows[r]] = sum;
 		float a = -lr / (root(sum) + epsilon);
 		if (a == 0.f) continue; // as an axpy by 0, which leaves what is not finite

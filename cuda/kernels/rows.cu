@@ -19,21 +19,16 @@ KERNEL add_bias(float *y, const float *bias, u32 rows, u32 columns) {
 KERNEL column_sum(float *dst, const float *dy, u32 rows, u32 columns) {
 	__shared__ float room[8][32];
 	u32 slice = (rows + threads_y() - 1) / threads_y(), first = thread_y() * slice;
-	u32 end = first + slice < rows ? first + slice : rows;
-	for (u32 from = 32 * block_x(); from < columns; from += 32 * blocks_x()) {
-		u32 c = from + thread_x();
-		float v = 0;
-		if (c < columns) {
-			for (u64 r = first; r < end; r++) v += dy[r * columns + c];
-		}
-		if (threads_y() > 1) {
-			barrier(); // the columns before have been read
-			room[thread_y()][thread_x()] = v;
-			barrier();
-			for (u32 s = 1; s < threads_y() && thread_y() == 0; s++) v += room[s][thread_x()];
-		}
-		if (thread_y() == 0 && c < columns) dst[c] = v;
+	u32 end = first + slice < rows ? first + slice : rows, c = 32 * block_x() + thread_x();
+	float v = 0;
+	for (u64 r = first; r < end && c < columns; r++) v += dy[r * columns + c];
+	if (threads_y() > 1) {
+		room[thread_y()][thread_x()] = v;
+		barrier();
 	}
+	if (thread_y() > 0 || c >= columns) return;
+	for (u32 s = 1; s < threads_y(); s++) v += room[s][thread_x()];
+	dst[c] = v;
 }
 
 // top is the largest element of a row, -Inf if all are NaN.
@@ -101,7 +96,7 @@ KERNEL log_softmax_gradient(float *dx, const float *dy, const float *y, u32 rows
 	double sum = 0;
 	OVER_ROW(c) sum += dy[c];
 	sum = row_total(sum, sums, plus);
-	OVER_ROW(c) dx[c] = dy[c] - exponential(y[c]) * sum;
+	OVER_ROW(c) dx[c] = dy[c] - exponential((double)y[c]) * sum; // what a float32 would lose matters if the sum is infinite
 }
 
 // Criteria write losses by row and the gradient of output, each unless it is null.

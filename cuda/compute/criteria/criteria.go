@@ -41,7 +41,7 @@ func (k kind) build(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &criterion{kind: k, Device: d, lane: d.Compute()}
+	c := &criterion{kind: k, dev: d, lane: d.Compute()}
 	if c.targets, err = device.NewTransfer[int64](d, c.lane); err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (k kind) build(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
 // it adds up in float64 in the order of the batch; Backward is another launch and waits for nothing.
 type criterion struct {
 	kind
-	*device.Device
+	dev     *device.Device
 	lane    *device.Lane
 	targets *device.Transfer[int64]
 	back    *device.Transfer[float32]
@@ -68,7 +68,7 @@ type criterion struct {
 
 // Forward implements sdk.Criterion.
 func (c *criterion) Forward(output tensor.Tensor, targets []int64) (loss float64, err error) {
-	c.output = tensor.Tensor{}
+	c.output, c.lane = tensor.Tensor{}, c.dev.Compute()
 	if err := c.check(output, targets); err != nil {
 		return 0, err
 	}
@@ -78,7 +78,7 @@ func (c *criterion) Forward(output tensor.Tensor, targets []int64) (loss float64
 	if c.asked, err = c.targets.Put(targets); err != nil {
 		return 0, err
 	}
-	if c.losses, err = engine.Grow(c.Device, c.losses, len(targets)); err != nil {
+	if c.losses, err = engine.Grow(c.dev, c.losses, len(targets)); err != nil {
 		return 0, err
 	}
 	c.launch(c.lane.Queue, c.losses, nil, output.Data, c.asked, output.Shape[1])
@@ -104,6 +104,6 @@ func (c *criterion) Backward(outputGradient tensor.Tensor) error {
 	if err := criteria.CheckGradient(outputGradient, c.output); err != nil {
 		return err
 	}
-	c.launch(c.lane.Queue, nil, outputGradient.Data, c.output.Data, c.asked, c.output.Shape[1])
+	c.launch(c.dev.Compute().Queue, nil, outputGradient.Data, c.output.Data, c.asked, c.output.Shape[1])
 	return c.lane.Queue.Err()
 }

@@ -4,7 +4,6 @@ package device
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -60,7 +59,7 @@ func (d *Device) Pin(host []byte) io.Closer {
 // Close implements io.Closer. It waits for the copies that were asked for.
 func (a *adoption) Close() error {
 	d := a.device
-	err := errors.Join(d.out.stream.Synchronize(), d.in.stream.Synchronize())
+	err := cmp.Or(d.out.stream.Synchronize(), d.in.stream.Synchronize())
 	d.mu.Lock()
 	i := slices.Index(d.adopted, a)
 	if i >= 0 {
@@ -70,7 +69,7 @@ func (a *adoption) Close() error {
 	if i < 0 {
 		return err // the device was closed before
 	}
-	return errors.Join(err, a.release())
+	return cmp.Or(err, a.release())
 }
 
 func (a *adoption) release() error {

@@ -9,25 +9,26 @@
 //	out      copies from the device to ordinary memory
 //	in       copies the other way
 //
-// A copy waits for what the compute stream had been given before it, on the device, by an event; the
-// compute stream waits for no copy, since whoever needs one has waited for it before (engine.Engine's
-// Wait). Kernels are given by one goroutine at a time: in a trainer by the trainer's, in a server by
+// A copy waits for what the compute stream had been given before it, on the device, by an event; but
+// not the copy in of a gradient that has come out in the same backward pass, which would wait for the
+// end of that. The compute stream waits for no copy, since whoever needs one has waited for it before
+// (engine.Engine's Wait). Kernels are given by one goroutine at a time: in a trainer by the trainer's, in a server by
 // whichever holds that server's lock; in that order they run. A part that gives work from several
 // goroutines takes streams of its own, by NewLane. Copies and everything else may be asked for by any
 // goroutine.
 package device
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/psbench/psbench/cuda/driver"
 	"github.com/psbench/psbench/cuda/kernels"
-	"github.com/psbench/psbench/cuda/library"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/optimizer"
@@ -38,9 +39,8 @@ type Device struct {
 	context *driver.Context
 	info    driver.DeviceInfo
 	kernels *kernels.Kernels
-	blas    *library.CuBLAS // nil where psbench's kernels multiply
-	product string          // what multiplies, for the facts
 	compute *Lane
+	began   atomic.Int64 // calls of Compute
 	out, in direction
 
 	mu      sync.Mutex
@@ -74,28 +74,10 @@ func Open(ordinal int) (_ *Device, err error) {
 	if d.compute, err = d.NewLane(); err != nil {
 		return nil, err
 	}
-	d.useBLAS()
 	if err = d.out.open(d); err != nil {
 		return nil, err
 	}
 	return d, d.in.open(d)
-}
-
-// useBLAS has cuBLAS multiply matrices on the compute stream, if it is there.
-func (d *Device) useBLAS() {
-	blas, err := library.OpenCuBLAS()
-	if err != nil {
-		d.product = "psbench's kernels"
-		return
-	}
-	version, err := blas.Version(d.compute.Stream)
-	if err != nil {
-		d.product = "psbench's kernels, since cuBLAS does not work: " + err.Error()
-		_ = blas.Close() // what failed first is told
-		return
-	}
-	d.blas, d.product = blas, "cublas "+version
-	d.compute.Queue.UseBLAS(blas)
 }
 
 // Of is the device that an engine is, for parts that compute on one.
@@ -112,8 +94,13 @@ func (d *Device) Name() string { return fmt.Sprintf("cuda:%d", d.info.Ordinal) }
 // Addressable implements engine.Engine: Go can touch nothing here.
 func (d *Device) Addressable() bool { return false }
 
-// Compute is where model, criterion and optimizer give their kernels.
-func (d *Device) Compute() *Lane { return d.compute }
+// Compute begins to give kernels to the compute stream. A part calls it in each call that it is asked to
+// compute in, and after it has had a gradient emitted it gives no kernel that touches that: so a copy in
+// to a gradient that has come out need not wait for the kernels after it (direction.free).
+func (d *Device) Compute() *Lane {
+	d.began.Add(1)
+	return d.compute
+}
 
 // Context is the device as the driver knows it.
 func (d *Device) Context() *driver.Context { return d.context }
@@ -177,11 +164,11 @@ func (d *Device) drain() error {
 	d.mu.Unlock()
 	var err error
 	for _, l := range lanes {
-		err = errors.Join(err, l.Stream.Synchronize())
+		err = cmp.Or(err, l.Stream.Synchronize())
 	}
 	for _, c := range []*direction{&d.out, &d.in} {
 		if c.stream != nil {
-			err = errors.Join(err, c.stream.Synchronize())
+			err = cmp.Or(err, c.stream.Synchronize())
 		}
 	}
 	return err
@@ -206,30 +193,31 @@ func (d *Device) Wait(t engine.Ticket) error {
 }
 
 // Close implements engine.Engine: it waits for all work and gives everything back. What is adopted
-// still is an error, since its owner unmaps it next.
+// still is an error, since its owner unmaps it next. The first error is told: of a lost device nothing can
+// be given back, and each call says so.
 func (d *Device) Close() error {
 	err := d.drain()
 	for _, a := range d.adopted {
-		err = errors.Join(err, fmt.Errorf("engine %s ends while %d bytes of memory are adopted", d.Name(), len(a.host)), a.release())
+		err = cmp.Or(err, fmt.Errorf("engine %s ends while %d bytes of memory are adopted", d.Name(), len(a.host)))
+		err = cmp.Or(err, a.release())
 	}
 	for _, k := range slices.Backward(d.kept) {
-		err = errors.Join(err, k.Close())
-	}
-	if d.blas != nil {
-		err = errors.Join(err, d.blas.Close())
+		err = cmp.Or(err, k.Close())
 	}
 	for _, l := range d.lanes {
-		err = errors.Join(err, l.Queue.Close(), l.Stream.Destroy())
+		err = cmp.Or(err, l.Queue.Close())
+		err = cmp.Or(err, l.Stream.Destroy())
 	}
-	err = errors.Join(err, d.out.close(), d.in.close())
+	err = cmp.Or(err, d.out.close())
+	err = cmp.Or(err, d.in.close())
 	for p := range d.blocks {
-		err = errors.Join(err, d.context.Free(p))
+		err = cmp.Or(err, d.context.Free(p))
 	}
 	d.adopted, d.kept, d.lanes, d.blocks = nil, nil, nil, nil
 	if d.kernels != nil {
-		err = errors.Join(err, d.kernels.Close())
+		err = cmp.Or(err, d.kernels.Close())
 	}
-	return errors.Join(err, d.context.Close())
+	return cmp.Or(err, d.context.Close())
 }
 
 // NewEvent makes an event that lives as long as the device.

@@ -3,7 +3,7 @@
 package device
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -24,14 +24,21 @@ type direction struct {
 
 	mu    sync.Mutex // held while a copy is asked for
 	given *driver.Event
-	ended [inFlight]*driver.Event // by the number of the copy
-	asked int64                   // copies, which are numbered from 1
-	from  int64                   // the first copy that failed
-	err   error                   // of it and all later ones
+	ended [inFlight]*driver.Event  // by the number of the copy
+	asked int64                    // copies, which are numbered from 1
+	from  int64                    // the first copy that failed
+	err   error                    // of it and all later ones
+	taken map[driver.Pointer]taken // of the direction out: the last copy of what begins there
 
 	over     atomic.Int64 // all up to this one have ended
 	settling sync.Mutex   // held while bounced copies are completed
 	bounced  [inFlight]bounce
+}
+
+// taken is a copy out of memory: which one, how much, and how often Compute had been called.
+type taken struct {
+	number, began int64
+	bytes         int
 }
 
 // bounce is a copy out that goes through pinned memory: what is left of it once the device is done.
@@ -41,7 +48,7 @@ type bounce struct {
 }
 
 func (c *direction) open(d *Device) (err error) {
-	c.device = d
+	c.device, c.taken = d, make(map[driver.Pointer]taken, inFlight)
 	if c.stream, err = d.context.NewStream(); err != nil {
 		return err
 	}
@@ -78,16 +85,32 @@ func (c *direction) enqueue(host, memory []byte) error {
 	if len(host) != len(memory) {
 		return fmt.Errorf("%d bytes of the host and %d of engine %s cannot be copied: there must be equally many", len(host), len(memory), c.device.Name())
 	}
-	if err := c.given.Record(c.device.compute.Stream); err != nil {
-		return err
+	d := c.device
+	if c == &d.out {
+		c.taken[pointer(memory)] = taken{c.asked, d.began.Load(), len(memory)}
 	}
-	if err := c.stream.Wait(c.given); err != nil {
-		return err
+	if c == &d.out || !d.out.free(memory) {
+		if err := c.given.Record(d.compute.Stream); err != nil {
+			return err
+		}
+		if err := c.stream.Wait(c.given); err != nil {
+			return err
+		}
 	}
 	if err := c.begin(host, memory); err != nil {
 		return err
 	}
 	return c.ended[c.asked%inFlight].Record(c.stream)
+}
+
+// free says of the direction out that no kernel touches memory: a copy of it has ended that was asked for
+// since Compute was called last. What a part computes in that call it has emitted by then, and what it
+// gives the stream later in it goes to other memory.
+func (c *direction) free(memory []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, known := c.taken[pointer(memory)]
+	return known && len(memory) <= last.bytes && last.began == c.device.began.Load() && last.number <= c.over.Load()
 }
 
 func (c *direction) begin(host, memory []byte) error {
@@ -173,11 +196,11 @@ func (c *direction) close() error {
 	var err error
 	for _, e := range append(c.ended[:], c.given) {
 		if e != nil {
-			err = errors.Join(err, e.Destroy())
+			err = cmp.Or(err, e.Destroy())
 		}
 	}
 	if c.stream != nil {
-		err = errors.Join(err, c.stream.Destroy())
+		err = cmp.Or(err, c.stream.Destroy())
 	}
 	return err
 }

@@ -20,6 +20,7 @@ type dlrm struct {
 	base
 	settings    models.DLRMSettings
 	firstTensor int
+	width       int // features of a sample
 	bottom, top *layers
 	tables      *nn.Tables // finds rows in the stack; nil where they are looked up
 	bags        *bags.Bags
@@ -54,19 +55,19 @@ func NewDLRM(s models.DLRMSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &dlrm{base: b, settings: s, firstTensor: env.FirstTensor, output: tensor.Tensor{Shape: []int{0, 1}}}
+	m := &dlrm{base: b, settings: s, firstTensor: env.FirstTensor, width: s.Inputs().Features, output: tensor.Tensor{Shape: []int{0, 1}}}
 	m.bottom = newLayers(&m.base, s.BottomSizes(), func(int) bool { return true })
 	m.top = newLayers(&m.base, s.TopSizes(), func(layer int) bool { return layer < len(s.TopLayers)-1 })
 	if s.Tables == models.TablesInModel {
 		m.tables = nn.NewTables(s.TableRows, s.EmbeddingDim)
 	}
-	if m.bags, err = bags.New(m.Device, m.lane); err != nil {
+	if m.bags, err = bags.New(m.dev, m.lane); err != nil {
 		return nil, err
 	}
-	if m.features, err = device.NewTransfer[float32](m.Device, m.lane); err != nil {
+	if m.features, err = device.NewTransfer[float32](m.dev, m.lane); err != nil {
 		return nil, err
 	}
-	m.back, err = device.NewTransfer[float32](m.Device, m.lane)
+	m.back, err = device.NewTransfer[float32](m.dev, m.lane)
 	return m, err
 }
 
@@ -96,7 +97,7 @@ func (m *dlrm) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	if err := m.ready("dlrm", b); err != nil {
 		return tensor.Tensor{}, err
 	}
-	if err := checkFeatures(b, m.settings.Inputs().Features); err != nil {
+	if err := checkFeatures(b, m.width); err != nil {
 		return tensor.Tensor{}, err
 	}
 	n := b.Size()
@@ -152,10 +153,10 @@ func (m *dlrm) resize(n int) error {
 	var err error
 	resize := func(x *[]float32, n int) {
 		if err == nil {
-			*x, err = engine.Grow(m.Device, *x, n)
+			*x, err = engine.Grow(m.dev, *x, n)
 		}
 	}
-	resize(&m.inputGradient, n*s.Inputs().Features)
+	resize(&m.inputGradient, n*m.width)
 	if m.tables == nil {
 		resize(&m.numbers, n*s.DenseFeatures)
 		resize(&m.numbersGradient, n*s.DenseFeatures)
@@ -180,7 +181,7 @@ func (m *dlrm) Backward(outputGradient tensor.Tensor, emit func(parameter int)) 
 // BackwardInput implements sdk.FeatureModel. It waits for the gradient of the features.
 func (m *dlrm) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
 	if m.batch != nil {
-		if err := checkInputGradient(inputGradient, m.batch.Size(), m.settings.Inputs().Features); err != nil {
+		if err := checkInputGradient(inputGradient, m.batch.Size(), m.width); err != nil {
 			return err
 		}
 	}
@@ -194,10 +195,7 @@ func (m *dlrm) BackwardInput(outputGradient tensor.Tensor, inputGradient []float
 
 // backward overwrites dx, on the device; it may be nil where the model has its own tables.
 func (m *dlrm) backward(outputGradient tensor.Tensor, dx []float32, emit func(parameter int)) error {
-	if m.batch == nil {
-		return errors.New("the dlrm model cannot go backward before it went forward")
-	}
-	if err := models.CheckOutputGradient(outputGradient, m.output); err != nil {
+	if err := m.readyBack("dlrm", m.batch != nil, outputGradient, m.output); err != nil {
 		return err
 	}
 	s, q := &m.settings, m.lane.Queue

@@ -3,7 +3,6 @@
 package models
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -41,10 +40,10 @@ func NewDummy(s models.DummySettings, env sdk.ModelEnv) (sdk.Model, error) {
 		return nil, err
 	}
 	if s.Engine != models.Layers {
-		return nil, fmt.Errorf("setting engine is %s but must be %s: %s has no graphs", quote.String(s.Engine), models.Layers, b.Name())
+		return nil, fmt.Errorf("setting engine is %s but must be %s: %s has no graphs", quote.String(s.Engine), models.Layers, b.dev.Name())
 	}
 	m := &dummy{base: b, settings: s, output: tensor.Tensor{Shape: []int{0, s.DenseOutputSize}}}
-	if m.bags, err = bags.New(m.Device, m.lane); err != nil {
+	if m.bags, err = bags.New(m.dev, m.lane); err != nil {
 		return nil, err
 	}
 	sizes := append([]int{s.DenseInputSize}, slices.Repeat([]int{s.DenseOutputSize}, s.DenseLayersCount)...)
@@ -99,10 +98,7 @@ func (m *dummy) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 // Backward implements sdk.Model. The rows of the embedding's gradient are sorted while the device goes
 // back through the layers.
 func (m *dummy) Backward(outputGradient tensor.Tensor, emit func(parameter int)) error {
-	if m.batch == nil {
-		return errors.New("the dummy model cannot go backward before it went forward")
-	}
-	if err := models.CheckOutputGradient(outputGradient, m.output); err != nil {
+	if err := m.readyBack("dummy", m.batch != nil, outputGradient, m.output); err != nil {
 		return err
 	}
 	q := m.lane.Queue
@@ -138,13 +134,13 @@ func (m *dummy) embeddingGradient(dy []float32) error {
 // grow makes room for a batch of so many samples.
 func (m *dummy) grow(samples int) (err error) {
 	s := &m.settings
-	if m.embedded, err = engine.Grow(m.Device, m.embedded, samples*s.EmbeddingDim); err != nil {
+	if m.embedded, err = engine.Grow(m.dev, m.embedded, samples*s.EmbeddingDim); err != nil {
 		return err
 	}
-	if m.deltas[0], err = engine.Grow(m.Device, m.deltas[0], samples*s.DenseOutputSize); err != nil {
+	if m.deltas[0], err = engine.Grow(m.dev, m.deltas[0], samples*s.DenseOutputSize); err != nil {
 		return err
 	}
-	if m.deltas[1], err = engine.Grow(m.Device, m.deltas[1], samples*s.EmbeddingDim); err != nil {
+	if m.deltas[1], err = engine.Grow(m.dev, m.deltas[1], samples*s.EmbeddingDim); err != nil {
 		return err
 	}
 	return m.layers.grow(samples)

@@ -87,12 +87,12 @@ func (s *layers) grow(rows int) (err error) {
 	}
 	outputs := s.sizes[1:]
 	for l, width := range outputs {
-		if s.activations[l+1], err = engine.Grow(s.Device, s.activations[l+1], rows*width); err != nil {
+		if s.activations[l+1], err = engine.Grow(s.dev, s.activations[l+1], rows*width); err != nil {
 			return err
 		}
 	}
 	for i := range s.deltas {
-		if s.deltas[i], err = engine.Grow(s.Device, s.deltas[i], rows*slices.Max(outputs)); err != nil {
+		if s.deltas[i], err = engine.Grow(s.dev, s.deltas[i], rows*slices.Max(outputs)); err != nil {
 			return err
 		}
 	}

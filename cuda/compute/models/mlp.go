@@ -3,8 +3,6 @@
 package models
 
 import (
-	"errors"
-
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/cuda/compute/device"
 	"github.com/psbench/psbench/plugins/models"
@@ -40,10 +38,10 @@ func NewMLP(s models.MLPSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	}
 	m := &mlp{base: b, settings: s, firstTensor: env.FirstTensor, output: tensor.Tensor{Shape: []int{0, s.Sizes[len(s.Sizes)-1]}}}
 	m.layers = newLayers(&m.base, s.Sizes, s.ReLU)
-	if m.features, err = device.NewTransfer[float32](m.Device, m.lane); err != nil {
+	if m.features, err = device.NewTransfer[float32](m.dev, m.lane); err != nil {
 		return nil, err
 	}
-	m.back, err = device.NewTransfer[float32](m.Device, m.lane)
+	m.back, err = device.NewTransfer[float32](m.dev, m.lane)
 	return m, err
 }
 
@@ -98,7 +96,7 @@ func (m *mlp) BackwardInput(outputGradient tensor.Tensor, inputGradient []float3
 	if err := checkInputGradient(inputGradient, m.rows, m.settings.Sizes[0]); err != nil {
 		return err
 	}
-	if m.input, err = engine.Grow(m.Device, m.input, len(inputGradient)); err != nil {
+	if m.input, err = engine.Grow(m.dev, m.input, len(inputGradient)); err != nil {
 		return err
 	}
 	if err := m.backward(outputGradient, m.input, emit); err != nil {
@@ -111,15 +109,12 @@ func (m *mlp) BackwardInput(outputGradient tensor.Tensor, inputGradient []float3
 
 // backward overwrites dx, on the device, unless it is nil.
 func (m *mlp) backward(outputGradient tensor.Tensor, dx []float32, emit func(parameter int)) (err error) {
-	if m.rows == 0 {
-		return errors.New("the mlp model cannot go backward before it went forward")
-	}
-	if err := models.CheckOutputGradient(outputGradient, m.output); err != nil {
+	if err := m.readyBack("mlp", m.rows > 0, outputGradient, m.output); err != nil {
 		return err
 	}
 	dy, q := outputGradient.Data, m.lane.Queue
 	if m.settings.Output == models.LogSoftmax {
-		if m.delta, err = engine.Grow(m.Device, m.delta, len(dy)); err != nil {
+		if m.delta, err = engine.Grow(m.dev, m.delta, len(dy)); err != nil {
 			return err
 		}
 		q.LogSoftmaxGradient(m.delta, dy, m.output.Data, m.output.Shape[1])

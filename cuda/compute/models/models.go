@@ -30,8 +30,8 @@ func Parts() []sdk.Part {
 
 // base is what the models have in common.
 type base struct {
-	*device.Device
-	lane      *device.Lane
+	dev       *device.Device
+	lane      *device.Lane // the compute stream's
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
 	failed    error // of Initialize, for the next Forward
@@ -47,7 +47,7 @@ func newBase(e engine.Engine, products string) (base, error) {
 		return base{}, fmt.Errorf("setting blas is %s but must be %s: on %s matrices are multiplied by cuBLAS, or by psbench's own kernels where that is missing",
 			quote.String(products), blas.Auto, d.Name())
 	}
-	return base{Device: d, lane: d.Compute()}, nil
+	return base{dev: d, lane: d.Compute()}, nil
 }
 
 func (b *base) bind(specs []sdk.ParameterSpec, values []tensor.Tensor, gradients []*tensor.Gradient) error {
@@ -68,15 +68,16 @@ func (b *base) initialize(draw func(parameter int, values []float32)) {
 	b.failed = nil
 	for k, v := range b.values {
 		draw(k, host[:len(v.Data)])
-		if err := engine.In(b.Device, v.Data, host[:len(v.Data)]); err != nil {
+		if err := engine.In(b.dev, v.Data, host[:len(v.Data)]); err != nil {
 			b.failed = fmt.Errorf("initial values of parameter %d: %w", k, err)
 			return
 		}
 	}
 }
 
-// ready says why Forward of a batch cannot compute.
+// ready begins Forward of a batch, or says why it cannot compute.
 func (b *base) ready(model string, batch *sdk.Batch) error {
+	b.lane = b.dev.Compute()
 	switch {
 	case b.values == nil:
 		return fmt.Errorf("the %s model cannot compute before its parameters are bound", model)
@@ -86,6 +87,15 @@ func (b *base) ready(model string, batch *sdk.Batch) error {
 		return fmt.Errorf("a batch has %d samples but must have at least 1", batch.Size())
 	}
 	return nil
+}
+
+// readyBack begins Backward, or says what is wrong with the gradient of the output.
+func (b *base) readyBack(model string, forward bool, gradient, output tensor.Tensor) error {
+	b.lane = b.dev.Compute()
+	if !forward {
+		return fmt.Errorf("the %s model cannot go backward before it went forward", model)
+	}
+	return models.CheckOutputGradient(gradient, output)
 }
 
 // checkFeatures says that a batch has not so many numbers for each sample.

@@ -27,7 +27,7 @@ const mostTrainers = 64
 // Copies in go on a stream of their own. The lane, which takes means and copies out, waits for those of
 // a piece by an event. The lock is held while work is given, never while it is waited for.
 type average struct {
-	*device.Device
+	dev      *device.Device
 	trainers int
 	timing   sdk.Timing
 	buckets  []bucket
@@ -52,7 +52,7 @@ func newAverage(timing sdk.Timing) func(struct{}, sdk.ServerEnv) (sdk.Server, er
 			return nil, fmt.Errorf("%s has %d trainers but takes the mean of at most %d on %s: add servers", env.Name, env.Trainers, mostTrainers, d.Name())
 		}
 		s := &average{
-			Device: d, trainers: env.Trainers, timing: timing, buckets: make([]bucket, len(env.Buckets)),
+			dev: d, trainers: env.Trainers, timing: timing, buckets: make([]bucket, len(env.Buckets)),
 			computed: env.Recorder.Series("method_metric", "average computation"), pinned: map[*float32]io.Closer{},
 		}
 		if s.in, err = d.NewLane(); err != nil {
@@ -248,7 +248,7 @@ func (s *average) pin(g *tensor.Gradient) {
 	if _, known := s.pinned[at]; known || cap(g.Values) == 0 || len(s.pinned) > mostPins*len(s.buckets)*s.trainers {
 		return
 	}
-	s.pinned[at] = s.Pin(tensor.Float32Bytes(g.Values[:cap(g.Values)]))
+	s.pinned[at] = s.dev.Pin(tensor.Float32Bytes(g.Values[:cap(g.Values)]))
 }
 
 // mostPins is how many places the gradients of a bucket of a trainer may lie in to be pinned.

@@ -38,20 +38,20 @@ func (b *bucket) open(s *average, spec tensor.BucketSpec) (err error) {
 		b.merger, b.union = tensor.NewRowMerger(s.trainers), make([]int32, 0, spec.Capacity)
 		b.places = make([]*device.Transfer[int32], s.trainers)
 		for t := range b.places {
-			if b.places[t], err = device.NewTransfer[int32](s.Device, s.lane); err != nil {
+			if b.places[t], err = device.NewTransfer[int32](s.dev, s.lane); err != nil {
 				return err
 			}
 		}
 	}
 	for t := range b.parts {
-		if b.parts[t], err = engine.Floats(s.Device, room); err != nil {
+		if b.parts[t], err = engine.Floats(s.dev, room); err != nil {
 			return err
 		}
 	}
-	if b.mean, err = engine.Floats(s.Device, room); err != nil {
+	if b.mean, err = engine.Floats(s.dev, room); err != nil {
 		return err
 	}
-	b.done, err = s.NewEvent(driver.EventOptions{BlockingSync: true})
+	b.done, err = s.dev.NewEvent(driver.EventOptions{BlockingSync: true})
 	return err
 }
 

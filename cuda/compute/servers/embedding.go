@@ -19,10 +19,9 @@ import (
 // and whose rows an optimizer steps by the gradients of the bags. A call of n indices moves its bags'
 // columns between host and device, and on it 4 n width bytes.
 type embedding struct {
-	*device.Device
+	dev      *device.Device
 	settings servers.EmbeddingSettings
 	env      sdk.TableEnv
-	lane     *device.Lane
 	bags     *bags.Bags
 	columns  *device.Transfer[float32] // of the bags of a call
 	looked   []float32                 // what a lookup found, on the device
@@ -46,13 +45,13 @@ func NewEmbedding(s servers.EmbeddingSettings, env sdk.TableEnv) (sdk.TableServe
 		return nil, err
 	}
 	e := &embedding{
-		Device: d, settings: s, env: env, lane: d.Compute(),
+		dev: d, settings: s, env: env,
 		values: []tensor.Tensor{{Shape: []int{s.NumEmbeddings, s.EmbeddingDim}}}, gradient: tensor.Gradient{Width: s.EmbeddingDim},
 	}
-	if e.bags, err = bags.New(d, e.lane); err != nil {
+	if e.bags, err = bags.New(d, d.Compute()); err != nil {
 		return nil, err
 	}
-	if e.columns, err = device.NewTransfer[float32](d, e.lane); err != nil {
+	if e.columns, err = device.NewTransfer[float32](d, d.Compute()); err != nil {
 		return nil, err
 	}
 	if e.optimizer, err = optimizer.New(d, s.Settings, e.values, []*tensor.Gradient{&e.gradient}); err != nil {
@@ -76,11 +75,11 @@ func (e *embedding) Lookup(call *comm.TableCall) (err error) {
 	case call.Bags() < 1:
 		return nil
 	}
-	width, q := e.settings.EmbeddingDim, e.lane.Queue
+	width, q := e.settings.EmbeddingDim, e.dev.Compute().Queue
 	if err := e.bags.Send(call.Indices, call.Offsets); err != nil {
 		return err
 	}
-	if e.looked, err = engine.Grow(e.Device, e.looked, call.Bags()*width); err != nil {
+	if e.looked, err = engine.Grow(e.dev, e.looked, call.Bags()*width); err != nil {
 		return err
 	}
 	q.GatherBags(e.looked, e.values[0].Data, width, e.bags.Indices, e.bags.Offsets, false)
@@ -113,6 +112,7 @@ func (e *embedding) Update(call *comm.TableCall) error {
 
 // sum adds up the gradients of the bags that name a row, for each row, which it returns.
 func (e *embedding) sum(call *comm.TableCall, width int) ([]int32, error) {
+	q := e.dev.Compute().Queue
 	room, err := e.columns.Room(call.Bags() * width)
 	if err != nil {
 		return nil, err
@@ -128,15 +128,15 @@ func (e *embedding) sum(call *comm.TableCall, width int) ([]int32, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.storage, err = engine.Grow(e.Device, e.storage, len(rows)*width); err != nil {
+	if e.storage, err = engine.Grow(e.dev, e.storage, len(rows)*width); err != nil {
 		return nil, err
 	}
 	e.gradient.Values = e.storage
 	if err := e.bags.Send(nil, call.Offsets); err != nil {
 		return nil, err
 	}
-	e.lane.Queue.ScatterBags(e.storage, gradients, width, runs, e.bags.Offsets, false, false)
-	return rows, e.lane.Queue.Err()
+	q.ScatterBags(e.storage, gradients, width, runs, e.bags.Offsets, false, false)
+	return rows, q.Err()
 }
 
 // Reset implements sdk.TableServer. The first one allocates the table: only by then are the tables of
@@ -146,13 +146,13 @@ func (e *embedding) Reset() { e.failed = e.reset() }
 func (e *embedding) reset() (err error) {
 	n := e.settings.NumEmbeddings * e.settings.EmbeddingDim
 	if e.values[0].Data == nil {
-		if e.values[0].Data, err = engine.Floats(e.Device, n); err != nil {
+		if e.values[0].Data, err = engine.Floats(e.dev, n); err != nil {
 			return err
 		}
 	}
 	table := make([]float32, n)
 	e.settings.Draw(e.env.Seed, e.env.Position, table)
-	if err := engine.In(e.Device, e.values[0].Data, table); err != nil {
+	if err := engine.In(e.dev, e.values[0].Data, table); err != nil {
 		return err
 	}
 	return e.optimizer.Reset()

@@ -1,0 +1,284 @@
+//go:build nvidia
+
+package device_test
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/cuda/compute/device"
+	"github.com/psbench/psbench/cuda/compute/internal/computetest"
+	"github.com/psbench/psbench/sdk/engine"
+)
+
+func TestMain(m *testing.M) { computetest.Main(m) }
+
+var must = computetest.Must
+
+func bytes(x []float32) []byte { return tensor.Float32Bytes(x) }
+
+func TestMemoryIsClearAndOfItsType(t *testing.T) {
+	d := computetest.Open(t)
+	for _, typ := range []engine.Type{engine.Float32, engine.Float16, engine.BFloat16, engine.Int32, engine.Int64} {
+		memory, err := d.Alloc(typ, 5)
+		must(t, err)
+		if len(memory) != 5*typ.Bytes() {
+			t.Errorf("5 elements of type %s take %d bytes", typ, len(memory))
+		}
+		d.Free(memory)
+	}
+	x, err := engine.Floats(d, 1000)
+	must(t, err)
+	for i, v := range computetest.Out(t, d, x) {
+		if v != 0 {
+			t.Fatalf("number %d of new memory is %g", i, v)
+		}
+	}
+	if _, err := d.Alloc("int3", 1); err == nil || err.Error() != "engine cuda:0 has no elements of type int3: it has float32, float16, bfloat16, int32, int64" {
+		t.Errorf("another type gives %v", err)
+	}
+	none, err := engine.Floats(d, 0)
+	must(t, err)
+	must(t, engine.Out(d, nil, none))
+	if d.Addressable() || d.Name() != "cuda:0" {
+		t.Error("it says that it is another engine")
+	}
+}
+
+func TestWhatDoesNotFitIsAnError(t *testing.T) {
+	d := computetest.Open(t)
+	_, err := engine.Floats(d, 1<<45)
+	for _, part := range []string{"engine cuda:0 has no memory for 140737488355328 bytes", "bytes are free"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("too much memory gives %v, which lacks %q", err, part)
+		}
+	}
+}
+
+// A copy out finds what the kernels before it wrote, though nobody waits for them, and leaves alone
+// what those after it write.
+func TestCopyOutHasItsPlace(t *testing.T) {
+	d := computetest.Open(t)
+	q := d.Compute().Queue
+	x := computetest.In(t, d, make([]float32, 500))
+	host := make([][]float32, 8)
+	var last engine.Ticket
+	for i := range host {
+		host[i] = make([]float32, len(x))
+		y := computetest.In(t, d, make([]float32, len(x)))
+		q.Fill(x, float32(i+1))
+		q.Copy(y, x)
+		last = d.CopyOut(bytes(host[i]), bytes(y))
+	}
+	must(t, d.Wait(last))
+	for i := range host {
+		if host[i][499] != float32(i+1) {
+			t.Errorf("copy %d has %g", i, host[i][499])
+		}
+	}
+	must(t, q.Err())
+}
+
+// A copy in waits for the kernels before it, and those given after Wait find what it copied.
+func TestCopyInHasItsPlace(t *testing.T) {
+	d := computetest.Open(t)
+	q := d.Compute().Queue
+	x, y, z := computetest.In(t, d, []float32{1, 2, 3}), computetest.In(t, d, make([]float32, 3)), computetest.In(t, d, make([]float32, 3))
+	q.Copy(y, x)
+	must(t, d.Wait(d.CopyIn(bytes(x), bytes([]float32{4, 5, 6}))))
+	q.Copy(z, x)
+	computetest.Near(t, "what was read before the copy", computetest.Out(t, d, y), []float32{1, 2, 3}, 0)
+	computetest.Near(t, "what was read after it", computetest.Out(t, d, z), []float32{4, 5, 6}, 0)
+}
+
+func TestTicketsMayBeWaitedForInAnyOrder(t *testing.T) {
+	d := computetest.Open(t)
+	const n = 2500 // more than have events
+	x := computetest.In(t, d, computetest.Random(n, 1))
+	out, back := make([]float32, n), computetest.In(t, d, make([]float32, n))
+	tickets := make([]engine.Ticket, n)
+	for i := range tickets {
+		tickets[i] = d.CopyOut(bytes(out[i:i+1]), bytes(x[i:i+1]))
+	}
+	var waiting sync.WaitGroup
+	for _, first := range []int{n - 1, 3, 1200} {
+		waiting.Go(func() {
+			for i := range n {
+				if err := d.Wait(tickets[(first+i*7)%n]); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	waiting.Wait()
+	computetest.Near(t, "what came out", out, computetest.Random(n, 1), 0)
+	for i := range tickets {
+		tickets[i] = d.CopyIn(bytes(back[i:i+1]), bytes(out[i:i+1]))
+	}
+	must(t, d.Wait(tickets[n-1]))
+	must(t, d.Wait(tickets[0]))
+	must(t, d.Wait(engine.Ticket{}))
+	must(t, d.Wait(engine.Ticket{In: true}))
+	computetest.Near(t, "what went back", computetest.Out(t, d, back), out, 0)
+}
+
+// What fails is the error of its ticket and of all later ones of its direction, not of others.
+func TestErrorsStay(t *testing.T) {
+	d := computetest.Open(t)
+	x, host := computetest.In(t, d, []float32{1, 2}), make([]float32, 2)
+	before := d.CopyOut(bytes(host), bytes(x))
+	wrong := d.CopyOut(bytes(host[:1]), bytes(x))
+	after := d.CopyOut(bytes(host), bytes(x))
+	must(t, d.Wait(before))
+	for _, ticket := range []engine.Ticket{wrong, after, wrong} {
+		if err := d.Wait(ticket); err == nil || err.Error() != "4 bytes of the host and 8 of engine cuda:0 cannot be copied: there must be equally many" {
+			t.Errorf("ticket %d has error %v", ticket.Number, err)
+		}
+	}
+	must(t, engine.In(d, x, host))
+}
+
+func TestCopiesDoNotAllocate(t *testing.T) {
+	d := computetest.Open(t)
+	x, host := computetest.In(t, d, make([]float32, 64)), make([]float32, 64)
+	adopted, err := d.Adopt(bytes(host))
+	must(t, err)
+	if n := testing.AllocsPerRun(20, func() {
+		_ = d.Wait(d.CopyOut(bytes(host), bytes(x)))
+		_ = d.Wait(d.CopyIn(bytes(x), bytes(host)))
+	}); n != 0 {
+		t.Errorf("a copy each way allocates %g times", n)
+	}
+	must(t, adopted.Close())
+}
+
+func TestCloseFindsWhatIsAdopted(t *testing.T) {
+	d, err := device.Open(0)
+	must(t, err)
+	host := make([]byte, 8)
+	adopted, err := d.Adopt(host)
+	must(t, err)
+	again, err := d.Adopt(make([]byte, 24))
+	must(t, err)
+	must(t, adopted.Close())
+	if err := d.Close(); err == nil || err.Error() != "engine cuda:0 ends while 24 bytes of memory are adopted" {
+		t.Errorf("it ends with %v", err)
+	}
+	_ = again
+	if none, err := (&device.Device{}).Adopt(nil); none != nil || err != nil {
+		t.Errorf("adopting nothing gives %v, %v", none, err)
+	}
+}
+
+// Where the driver does not pin memory, copies go through memory of the engine's own, and it says so.
+func TestAdoptionThatIsRefused(t *testing.T) {
+	computetest.Alone(t, func(t *testing.T) {
+		d := computetest.Open(t)
+		host := computetest.Random(3000, 2)
+		adopted, err := d.Adopt(bytes(host))
+		must(t, err)
+		x := computetest.In(t, d, make([]float32, len(host)))
+		tickets := []engine.Ticket{d.CopyIn(bytes(x[:1500]), bytes(host[:1500])), d.CopyIn(bytes(x[1500:]), bytes(host[1500:]))}
+		must(t, d.Wait(tickets[1]))
+		clear(host)
+		first, second := d.CopyOut(bytes(host[:1000]), bytes(x[:1000])), d.CopyOut(bytes(host[1000:]), bytes(x[1000:]))
+		must(t, d.Wait(second))
+		must(t, d.Wait(first))
+		computetest.Near(t, "what went there and back", host, computetest.Random(3000, 2), 0)
+		for range 3000 {
+			first = d.CopyOut(bytes(host[:1]), bytes(x[:1]))
+		}
+		must(t, d.Wait(first))
+		if fact := d.Facts()["pinned"]; !strings.HasPrefix(fact, "no: cuMemHostRegister") {
+			t.Errorf("the fact is %q", fact)
+		}
+		must(t, adopted.Close())
+	}, "PSBENCH_DOUBLE_FAIL=cuMemHostRegister_v2:*:801")
+}
+
+// Numbers that a part puts into a transfer are those that the kernels before the next ones find.
+func TestTransfersKeepTheirNumbers(t *testing.T) {
+	d := computetest.Open(t)
+	l := d.Compute()
+	in, err := device.NewTransfer[float32](d, l)
+	must(t, err)
+	out, err := device.NewTransfer[float32](d, l)
+	must(t, err)
+	seen := make([][]float32, 4)
+	for i := range seen {
+		seen[i] = computetest.In(t, d, make([]float32, 300))
+	}
+	for i := range seen {
+		sent, err := in.Put(computetest.Random(300, uint64(i)))
+		must(t, err)
+		l.Queue.Copy(seen[i], sent)
+	}
+	for i := range seen {
+		got, err := out.Fetch(seen[i])
+		must(t, err)
+		computetest.Near(t, "what a kernel saw", got, computetest.Random(300, uint64(i)), 0)
+	}
+	sent, err := in.Put(computetest.Random(5000, 9)) // grows
+	must(t, err)
+	got, err := out.Fetch(sent)
+	must(t, err)
+	computetest.Near(t, "what was sent after it grew", got, computetest.Random(5000, 9), 0)
+	if n := testing.AllocsPerRun(5, func() {
+		_, _ = in.Put(got)
+		_, _ = out.Fetch(sent)
+	}); n != 0 {
+		t.Errorf("it allocates %g times", n)
+	}
+}
+
+// Free waits for the work that uses the memory.
+func TestFreeWaits(t *testing.T) {
+	d := computetest.Open(t)
+	x, host := computetest.In(t, d, computetest.Random(100, 3)), make([]float32, 100)
+	y := computetest.In(t, d, make([]float32, 100))
+	d.Compute().Queue.Copy(y, x)
+	ticket := d.CopyOut(bytes(host), bytes(x))
+	d.Free(bytes(x))
+	must(t, d.Wait(ticket))
+	computetest.Near(t, "what was copied", host, computetest.Random(100, 3), 0)
+	computetest.Near(t, "what a kernel copied", computetest.Out(t, d, y), host, 0)
+	d.Free(bytes(x)) // it is no memory of the device any more
+}
+
+var _ io.Closer = (*device.Device)(nil)
+
+// The copy in of what came out in the same call waits for no later kernel: so it goes beside the backward
+// pass. Once Compute was called again, a kernel may have been given that touches it.
+func TestCopyInBesideKernels(t *testing.T) {
+	d := computetest.Open(t)
+	x, y, other := computetest.In(t, d, make([]float32, 40)), computetest.In(t, d, make([]float32, 40)), computetest.In(t, d, make([]float32, 40))
+	host := computetest.Random(40, 1)
+	q := d.Compute().Queue
+	q.Fill(x, 3)
+	out := make([]float32, 40)
+	emitted := d.CopyOut(bytes(out), bytes(x))
+	q.Fill(other, 5)
+	must(t, d.Wait(emitted))
+	must(t, d.Wait(d.CopyIn(bytes(x), bytes(host))))
+	done, err := q.Stream().Query()
+	must(t, err)
+	if computetest.Latest() && done {
+		t.Error("the copy in waited for a kernel that was given after the copy out")
+	}
+	d.Compute().Queue.Copy(y, x)
+	must(t, d.Wait(d.CopyIn(bytes(x), bytes(out))))
+	computetest.Near(t, "what a kernel read before the second copy in", computetest.Out(t, d, y), host, 0)
+	computetest.Near(t, "what another wrote", computetest.Out(t, d, other), slices.Repeat([]float32{5}, 40), 0)
+	// A longer piece than came out is not known to be free, nor is one whose copy has not been waited for.
+	d.Compute().Queue.Fill(x, 7)
+	short := d.CopyOut(bytes(out[:1]), bytes(x[:1]))
+	must(t, d.Wait(short))
+	q.Copy(y, x)
+	must(t, d.Wait(d.CopyIn(bytes(x), bytes(host))))
+	computetest.Near(t, "what a kernel read before the third", computetest.Out(t, d, y), slices.Repeat([]float32{7}, 40), 0)
+}

@@ -1,0 +1,126 @@
+//go:build nvidia
+
+// Package computetest is what the tests of parts on a device share. They run on the double of the
+// driver, or on a GPU, unchanged.
+package computetest
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/cuda/compute/device"
+	"github.com/psbench/psbench/sdk/engine"
+)
+
+// streams is the environment variable of the double that says when streams do their work.
+const streams = "PSBENCH_DOUBLE_STREAMS"
+
+// Main runs the tests once for each order in which the double's streams may do their work: a wait that
+// is missing shows in one of them. latest is the order in which no work is done before something waits
+// for it.
+func Main(m *testing.M) {
+	if os.Getenv(streams) != "" {
+		os.Exit(m.Run())
+	}
+	for _, policy := range []string{"latest", "random"} {
+		if err := again(os.Args[1:], streams+"="+policy); err != nil {
+			fmt.Println("the streams of the double did their work in order:", policy)
+			os.Exit(1)
+		}
+	}
+}
+
+// Latest says that the double does no work before something waits for it.
+func Latest() bool { return os.Getenv(streams) == "latest" }
+
+func again(arguments []string, environment ...string) error {
+	cmd := exec.Command("/proc/self/exe", arguments...) //nolint:gosec // the test itself
+	cmd.Env = append(os.Environ(), environment...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Run()
+}
+
+// child marks a process that runs one test alone.
+const child = "TEST_CUDA_CHILD"
+
+// Alone runs test in a process of its own, which has variables in its environment: those that the
+// double reads when it starts.
+func Alone(t *testing.T, test func(t *testing.T), variables ...string) {
+	t.Helper()
+	if os.Getenv(child) == t.Name() {
+		test(t)
+		return
+	}
+	if err := again([]string{"-test.run=^" + t.Name() + "$"}, append(variables, child+"="+t.Name(), streams+"=latest")...); err != nil {
+		t.Errorf("with %v: %v", variables, err)
+	}
+}
+
+// Open opens device 0 and closes it at the end of the test, which finds what has leaked.
+func Open(t testing.TB) *device.Device {
+	t.Helper()
+	d, err := device.Open(0)
+	Must(t, err)
+	t.Cleanup(func() { Must(t, d.Close()) })
+	return d
+}
+
+// Must fails the test if there is an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// In is numbers in new memory of a device.
+func In(t testing.TB, d *device.Device, numbers []float32) []float32 {
+	t.Helper()
+	memory, err := engine.Floats(d, len(numbers))
+	Must(t, err)
+	Must(t, engine.In(d, memory, numbers))
+	return memory
+}
+
+// Out is memory of a device as numbers.
+func Out(t testing.TB, d *device.Device, memory []float32) []float32 {
+	t.Helper()
+	numbers := make([]float32, len(memory))
+	Must(t, engine.Out(d, numbers, memory))
+	return numbers
+}
+
+// Tensor is a tensor on a device.
+func Tensor(t testing.TB, d *device.Device, x tensor.Tensor) tensor.Tensor {
+	t.Helper()
+	return tensor.Tensor{Shape: x.Shape, Data: In(t, d, x.Data)}
+}
+
+// Near requires that numbers deviate by no more than tolerance, of the wanted one or of 1 where that is
+// smaller.
+func Near(t testing.TB, what string, got, want []float32, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s has %d numbers, want %d", what, len(got), len(want))
+	}
+	for i := range want {
+		g, w := float64(got[i]), float64(want[i])
+		if math.IsNaN(g) != math.IsNaN(w) || math.Abs(g-w) > tolerance*max(1, math.Abs(w)) {
+			t.Fatalf("%s: number %d of %d is %g, want %g", what, i, len(want), g, w)
+		}
+	}
+}
+
+// Random are numbers from -1 to below 1, the same for a seed.
+func Random(n int, seed uint64) []float32 {
+	out := make([]float32, n)
+	for i := range out {
+		seed = seed*6364136223846793005 + 1442695040888963407
+		out[i] = float32(seed>>40)/(1<<23) - 1
+	}
+	return out
+}

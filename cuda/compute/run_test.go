@@ -1,0 +1,167 @@
+//go:build nvidia
+
+package compute_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/cuda/compute"
+	"github.com/psbench/psbench/plugins/trainers/batchupdate"
+	"github.com/psbench/psbench/plugins/trainers/ddp"
+	"github.com/psbench/psbench/plugins/trainers/hybrid"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugin"
+)
+
+// psbench is the program that the plugin is of the same build as: make cuda makes it.
+const psbench = "../../bin/psbench"
+
+// serve is the argument with which the test executable is a plugin on the device, whose trainers and
+// servers have keys of their own, so that a run on the host has psbench's.
+const serve = "serve"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == serve {
+		parts := append(compute.Parts(),
+			sdk.NewTrainer("cuda_ddp", ddp.Defaults, ddp.New),
+			sdk.NewTableTrainer("cuda_hybrid", hybrid.Defaults, hybrid.New),
+			sdk.NewParameterTrainer("cuda_update", batchupdate.Defaults, batchupdate.New))
+		for _, p := range compute.Parts() {
+			if p.Kind == sdk.KindServer {
+				p.Key = "cuda_" + p.Key
+				parts = append(parts, p)
+			}
+		}
+		plugin.ServeOn(compute.Open, parts...)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// registry has the plugin, whose command it lacks.
+const registry = `{
+  "plugins": {"device": {"command": [%q, %q], "includes": ["builtin"]}},
+  "trainer_map": {
+    "cuda_ddp": {"plugin": "device", "description": "ddp on a device"},
+    "cuda_hybrid": {"plugin": "device", "description": "hybrid on a device",
+      "defaults": {"model": "HybridModel", "data": "HybridData"}, "bounds": {"data.num_embeddings": "server.num_embeddings"}},
+    "cuda_update": {"plugin": "device", "description": "batch_update on a device",
+      "defaults": {"model": "BatchUpdateModel", "data": "BatchUpdateData", "create_criterion": "l1", "batch_size": 20}}
+  },
+  "server_map": {
+    "cuda_average": {"plugin": "device", "description": "average on a device"},
+    "cuda_average_batch": {"plugin": "device", "description": "average_batch on a device"},
+    "cuda_batch_update": {"plugin": "device", "description": "batch_update on a device"},
+    "cuda_embedding": {"plugin": "device", "description": "embedding on a device"}
+  }
+}`
+
+// result is what the tests look at of a result.
+type result struct {
+	Losses    [][]float64 `json:"losses"` // by trainer
+	Processes []struct {
+		Name  string            `json:"name"`
+		Facts map[string]string `json:"facts"`
+	} `json:"processes"`
+}
+
+var small = []string{
+	"--set", "model.num_embeddings=128", "--set", "model.embedding_dim=104", "--set", "model.dense_input_size=104",
+	"--set", "model.dense_output_size=104", "--set", "model.dense_layers_count=2", "--set", "trainer.bucket_bytes=2000", "--epochs", "2",
+}
+
+// Real processes train on the device, with hooks and servers there and on the host, and their losses are
+// those of the host.
+func TestRunsHaveTheLossesOfTheHost(t *testing.T) {
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "registry.json")
+	if err := os.WriteFile(file, fmt.Appendf(nil, registry, executable, serve), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name                        string
+		trainer, server             string // on the host
+		deviceTrainer, deviceServer string
+		arguments                   []string
+	}{
+		{"all-reduce", "ddp", "", "cuda_ddp", "", append([]string{"--set", "trainer.lr=32", "--ntrainer", "2", "--nserver", "0"}, small...)},
+		{"all-reduce over tcp, adam", "ddp", "", "cuda_ddp", "",
+			append([]string{"--ntrainer", "2", "--nserver", "0", "--transport", "tcp", "--set", "trainer.optimizer=adam", "--set", "trainer.lr=0.01"}, small...)},
+		{"sparse rows", "ddp", "average", "cuda_ddp", "cuda_average_batch",
+			append([]string{"--ntrainer", "2", "--nserver", "1", "--ddp-hook", "sparse_rpc", "--set", "model.sparse=true", "--set", "trainer.momentum=0", "--set", "trainer.lr=32"}, small...)},
+		{"server on the device", "ddp", "average", "cuda_ddp", "cuda_average", append([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small...)},
+		{"server on the device over tcp", "ddp", "average", "cuda_ddp", "cuda_average", append([]string{"--ntrainer", "2", "--nserver", "1", "--transport", "tcp", "--set", "trainer.lr=32"}, small...)},
+		{"server on the host", "ddp", "average", "cuda_ddp", "average", append([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small...)},
+		{"trainers on the host", "ddp", "average", "ddp", "cuda_average", append([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small...)},
+		{"tables", "hybrid", "embedding", "cuda_hybrid", "cuda_embedding", []string{"--ntrainer", "2", "--nserver", "2", "--epochs", "2", "--set", "server.embedding_dim=256"}},
+		{"parameters", "batch_update", "batch_update", "cuda_update", "cuda_batch_update", []string{"--ntrainer", "2", "--nserver", "1", "--epochs", "1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			want := run(t, append(c.arguments, "--trainer", c.trainer), c.server)
+			got := run(t, append(c.arguments, "--trainer", c.deviceTrainer, "--registry", file), c.deviceServer)
+			near(t, got, want)
+			for _, p := range got.Processes {
+				key := c.deviceTrainer
+				if strings.HasPrefix(p.Name, "server") {
+					key = c.deviceServer
+				}
+				if on := p.Facts["engine"] == "cuda:0"; (strings.HasPrefix(p.Name, "trainer") || strings.HasPrefix(p.Name, "server")) && on != strings.HasPrefix(key, "cuda_") {
+					t.Errorf("%s, of %s, has facts %v", p.Name, key, p.Facts)
+				}
+			}
+		})
+	}
+}
+
+// run is the result of a run of psbench.
+func run(t *testing.T, arguments []string, server string) result {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "result.json")
+	arguments = append(arguments, "--quiet", "--json", file)
+	if server != "" {
+		arguments = append(arguments, "--server", server)
+	}
+	if out, err := exec.CommandContext(t.Context(), psbench, arguments...).CombinedOutput(); err != nil {
+		t.Fatalf("psbench %s: %v (make cuda makes it)\n%s", strings.Join(arguments, " "), err, out)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r result
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// near compares all losses, which training must have changed by much more than they may deviate.
+func near(t *testing.T, got, want result) {
+	t.Helper()
+	const tolerance = 1e-5
+	moved := 0.0
+	for i, losses := range want.Losses {
+		if len(got.Losses) != len(want.Losses) || len(got.Losses[i]) != len(losses) {
+			t.Fatalf("there are losses %v, want %v", got.Losses, want.Losses)
+		}
+		for j, w := range losses {
+			moved = max(moved, math.Abs(w-losses[0]))
+			if g := got.Losses[i][j]; math.Abs(g-w) > tolerance*max(1, math.Abs(w)) {
+				t.Errorf("loss %d of trainer %d is %.8g, want %.8g", j, i, g, w)
+			}
+		}
+	}
+	if moved < 100*tolerance {
+		t.Errorf("training changes losses by %g at most", moved)
+	}
+}
