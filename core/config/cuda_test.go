@@ -230,3 +230,10 @@ func TestCUDASeedIsRecorded(t *testing.T) {
 }
 
 func text(v any) string { return fmt.Sprint(v) }
+
+// What processes of the run read is no option: psbench below one of them, or in a test of CUDA, has it too.
+func TestVariablesOfProcesses(t *testing.T) {
+	if _, err := resolve(t, []string{"PSBENCH_CUDA_DEVICE=1", "PSBENCH_DOUBLE_SEED=3"}, nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -21,6 +21,9 @@ import (
 // itself, and those for plugin processes, which whoever runs psbench below one has too.
 var notOptions = []string{simd.Variable, host.Handshake.MagicCookieKey, host.DirectoryVariable, host.CUDADeviceVariable}
 
+// doublePrefix begins the variables of the double of CUDA's driver that tests run against.
+const doublePrefix = option.EnvPrefix + "DOUBLE_"
+
 // readEnv is the layer of the environment. A variable without a value counts as not set.
 func readEnv(environ []string) (layer, error) {
 	if err := checkEnviron(environ); err != nil {
@@ -30,7 +33,7 @@ func readEnv(environ []string) (layer, error) {
 		Prefix:      option.EnvPrefix,
 		EnvironFunc: func() []string { return environ },
 		TransformFunc: func(name, value string) (string, any) {
-			if value == "" || slices.Contains(notOptions, name) {
+			if value == "" || slices.Contains(notOptions, name) || strings.HasPrefix(name, doublePrefix) {
 				return "", nil
 			}
 			return strings.ToLower(strings.TrimPrefix(name, option.EnvPrefix)), option.Text(value)
