@@ -3,9 +3,8 @@
 package driver_test
 
 import (
-	"bufio"
-	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -13,24 +12,24 @@ import (
 	"github.com/psbench/psbench/cuda/driver"
 )
 
+func readHandle(r io.Reader) (handle [64]byte) {
+	_, _ = io.ReadFull(r, handle[:])
+	return handle
+}
+
 // importChild opens memory and event of another process, waits for the event, and adds to what it
 // finds behind it.
 func importChild() error {
-	lines := bufio.NewScanner(os.Stdin)
-	read := func() (handle [64]byte) {
-		lines.Scan()
-		_, _ = hex.Decode(handle[:], lines.Bytes())
-		return handle
-	}
+	memory, event := readHandle(os.Stdin), readHandle(os.Stdin)
 	c, err := driver.Open(0)
 	if err != nil {
 		return err
 	}
-	x, err := c.ImportMemory(read())
+	x, err := c.ImportMemory(memory)
 	if err != nil {
 		return err
 	}
-	e, err := c.ImportEvent(read())
+	e, err := c.ImportEvent(event)
 	if err != nil {
 		return err
 	}
@@ -65,9 +64,10 @@ func TestOtherProcesses(t *testing.T) {
 	check(t, err)
 	event, err := c.ExportEvent(e)
 	check(t, err)
-	stdout, stderr, status := child(t, "import", hex.EncodeToString(memory[:])+"\n"+hex.EncodeToString(event[:])+"\n")
-	if status != 0 {
-		t.Fatalf("status %d: %s\n%s", status, stdout, stderr)
+	for _, name := range []string{"import", "apart"} {
+		if stdout, stderr, status := child(t, name, string(memory[:])+string(event[:])); status != 0 {
+			t.Fatalf("%s: status %d: %s\n%s", name, status, stdout, stderr)
+		}
 	}
 	check(t, s.CopyOut(start(host), x, 1024))
 	check(t, s.Synchronize())

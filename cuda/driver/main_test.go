@@ -22,6 +22,8 @@ var children = map[string]func() error{
 	"lose":      lose,
 	"readOnly":  registerReadOnly,
 	"import":    importChild,
+	"apart":     importApart,
+	"late":      late,
 	"leaks":     leaks,
 	"tooOldPTX": loadModule,
 }

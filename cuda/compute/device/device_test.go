@@ -21,6 +21,17 @@ var must = computetest.Must
 
 func bytes(x []float32) []byte { return tensor.Float32Bytes(x) }
 
+// pinned is memory of the host, pinned until the end of the test: copies out to other memory wait for
+// their end.
+func pinned(t *testing.T, d *device.Device, n int) []float32 {
+	t.Helper()
+	x := make([]float32, n)
+	adopted, err := d.Adopt(bytes(x))
+	must(t, err)
+	t.Cleanup(func() { must(t, adopted.Close()) })
+	return x
+}
+
 func TestMemoryIsClearAndOfItsType(t *testing.T) {
 	d := computetest.Open(t)
 	for _, typ := range []engine.Type{engine.Float32, engine.Float16, engine.BFloat16, engine.Int32, engine.Int64} {
@@ -68,7 +79,7 @@ func TestCopyOutHasItsPlace(t *testing.T) {
 	host := make([][]float32, 8)
 	var last engine.Ticket
 	for i := range host {
-		host[i] = make([]float32, len(x))
+		host[i] = pinned(t, d, len(x))
 		y := computetest.In(t, d, make([]float32, len(x)))
 		q.Fill(x, float32(i+1))
 		q.Copy(y, x)
@@ -239,14 +250,14 @@ func TestTransfersKeepTheirNumbers(t *testing.T) {
 // Free waits for the work that uses the memory.
 func TestFreeWaits(t *testing.T) {
 	d := computetest.Open(t)
-	x, host := computetest.In(t, d, computetest.Random(100, 3)), make([]float32, 100)
+	x, host := computetest.In(t, d, computetest.Random(100, 3)), pinned(t, d, 100)
 	y := computetest.In(t, d, make([]float32, 100))
-	d.Compute().Queue.Copy(y, x)
+	d.Compute().Queue.Axpy(1, x, y)
 	ticket := d.CopyOut(bytes(host), bytes(x))
 	d.Free(bytes(x))
 	must(t, d.Wait(ticket))
 	computetest.Near(t, "what was copied", host, computetest.Random(100, 3), 0)
-	computetest.Near(t, "what a kernel copied", computetest.Out(t, d, y), host, 0)
+	computetest.Near(t, "what a kernel added", computetest.Out(t, d, y), host, 0)
 	d.Free(bytes(x)) // it is no memory of the device any more
 }
 
@@ -260,7 +271,7 @@ func TestCopyInBesideKernels(t *testing.T) {
 	host := computetest.Random(40, 1)
 	q := d.Compute().Queue
 	q.Fill(x, 3)
-	out := make([]float32, 40)
+	out := pinned(t, d, 40)
 	emitted := d.CopyOut(bytes(out), bytes(x))
 	q.Fill(other, 5)
 	must(t, d.Wait(emitted))
@@ -281,4 +292,27 @@ func TestCopyInBesideKernels(t *testing.T) {
 	q.Copy(y, x)
 	must(t, d.Wait(d.CopyIn(bytes(x), bytes(host))))
 	computetest.Near(t, "what a kernel read before the third", computetest.Out(t, d, y), slices.Repeat([]float32{7}, 40), 0)
+	d.Compute().Queue.Fill(x, 9)
+	d.CopyOut(bytes(out), bytes(x))
+	must(t, d.Wait(d.CopyIn(bytes(x), bytes(host))))
+	computetest.Near(t, "what was copied in after a kernel whose result came out", computetest.Out(t, d, x), host, 0)
+}
+
+// Memory is pinned until the copies that use it have ended.
+func TestWhatIsAdoptedIsGivenUpAfterItsCopies(t *testing.T) {
+	d := computetest.Open(t)
+	x, host := computetest.In(t, d, computetest.Random(2000, 4)), make([]float32, 2000)
+	d.Compute().Queue.Scale(1, x)
+	for _, copying := range []func() engine.Ticket{
+		func() engine.Ticket { return d.CopyOut(bytes(host), bytes(x)) },
+		func() engine.Ticket { return d.CopyIn(bytes(x), bytes(host)) },
+	} {
+		adopted, err := d.Adopt(bytes(host))
+		must(t, err)
+		ticket := copying()
+		must(t, adopted.Close())
+		must(t, d.Wait(ticket))
+	}
+	must(t, d.Pin(bytes(host)).Close())
+	computetest.Near(t, "what went there and back", computetest.Out(t, d, x), computetest.Random(2000, 4), 0)
 }

@@ -27,11 +27,3 @@ func (d *Device) NewLane() (*Lane, error) {
 	d.mu.Unlock()
 	return l, l.Queue.Err()
 }
-
-// Wait waits until all that the lane was given has run, and tells what went wrong with it.
-func (l *Lane) Wait() error {
-	if err := l.Queue.Err(); err != nil {
-		return err
-	}
-	return l.Stream.Synchronize()
-}

@@ -113,3 +113,28 @@ func TestOptimizersStepAsOnTheHost(t *testing.T) {
 		})
 	}
 }
+
+// A copy in to parameters, or to the gradients that a step reads, waits for the step, though both have
+// come out before.
+func TestStepsComeBeforeCopiesIn(t *testing.T) {
+	d := computetest.Open(t)
+	for _, name := range d.Optimizers() {
+		host := hostParameters(true)
+		host.draw(t, 2)
+		p := host.on(t, d)
+		must(t, p.gradients[2].SetRows(tableRows))
+		copy(p.gradients[2].Rows, host.gradients[2].Rows)
+		o, err := optimizer.New(d, optimizer.Settings{Optimizer: name, LR: 0.1, Beta1: 0.9, Beta2: 0.9}, p.values, p.gradients)
+		must(t, err)
+		must(t, o.Reset())
+		for k := range p.values {
+			computetest.Out(t, d, p.values[k].Data)
+			computetest.Out(t, d, p.gradients[k].Values)
+		}
+		must(t, o.Step())
+		for k, v := range host.values {
+			must(t, engine.In(d, p.values[k].Data, v.Data))
+			computetest.Near(t, fmt.Sprintf("%s: parameter %d", name, k), computetest.Out(t, d, p.values[k].Data), v.Data, 0)
+		}
+	}
+}

@@ -285,3 +285,29 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// A copy in to parameters waits for the passes that read them, though they have come out before.
+func TestPassesComeBeforeCopiesIn(t *testing.T) {
+	d := computetest.Open(t)
+	for _, c := range cases {
+		r := newReplica(t, d, c.key, c.settings, c.criterion, optimizer.Settings{Optimizer: optimizer.SGD, LR: 0.1})
+		b := draw(r.model.Inputs(), 2, 1)
+		var input []float32
+		if r.model.Inputs().LookedUp > 0 {
+			input = make([]float32, len(b.Features))
+		}
+		r.step(t, b, input)
+		forward := func() []float32 {
+			output, err := r.model.Forward(b)
+			must(t, err)
+			return output.Data
+		}
+		want := computetest.Out(t, d, forward())
+		r.parameters(t)
+		output := forward()
+		for _, v := range r.values {
+			must(t, engine.In(d, v.Data, make([]float32, len(v.Data))))
+		}
+		computetest.Near(t, c.name+": the output of the parameters before", computetest.Out(t, d, output), want, 0)
+	}
+}

@@ -39,4 +39,9 @@ float approximate_sqrt(float x) { return relative(sqrt(x), 0x1p-23, 6, x, 0); }
 float approximate_rsqrt(float x) { return relative(1 / sqrt(x), 0x1p-22 * 0.53, 7, x, 0); }
 
 // approximate_quotient errs by at most so many units in the last place.
-float approximate_quotient(float x, float y, int ulps) { return relative((double)x / y, 0x1p-24 * ulps, 8, x, y); }
+float approximate_quotient(float x, float y, int ulps) {
+    double exact = (double)x / y;
+    float nearest = fabsf((float)exact);
+    if (!isfinite(nearest) || nearest == 0) return (float)exact;
+    return (float)(exact + (ulps - 0.5) * ((double)nearest - nextafterf(nearest, 0)) * unit(8, x, y));
+}

@@ -18,8 +18,8 @@ static CUresult device_check(Context *c, const Place *p, uint64_t width, uint64_
     Allocation *a = memory_find(p->address);
     if (a && p->address + bytes <= a->base + a->bytes && a->device == c->device) return CUDA_SUCCESS;
     if (a && p->address + bytes > a->base + a->bytes)
-        misuse("%s of %llu bytes at %#llx goes beyond %s", what, (unsigned long long)bytes, (unsigned long long)p->address, memory_describe(p->address, place));
-    else misuse("%s at %#llx: %s", what, (unsigned long long)p->address, memory_describe(p->address, place));
+        misuse("%s %llu bytes at %#llx, which goes beyond the end: %s", what, (unsigned long long)bytes, (unsigned long long)p->address, memory_describe(p->address, place));
+    else misuse("%s %llu bytes at %#llx: %s", what, (unsigned long long)bytes, (unsigned long long)p->address, memory_describe(p->address, place));
     return CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -27,11 +27,11 @@ CUresult copy_check(Context *c, const Work *w) {
     if (w->kind == FILL) {
         if (w->fill.to.host) return CUDA_SUCCESS;
         if (w->fill.to.address % (unsigned)w->fill.size) return CUDA_ERROR_INVALID_VALUE;
-        return device_check(c, &w->fill.to, w->fill.width * (unsigned)w->fill.size, w->fill.height, "a fill");
+        return device_check(c, &w->fill.to, w->fill.width * (unsigned)w->fill.size, w->fill.height, "a fill writes");
     }
     CUresult result = CUDA_SUCCESS;
-    if (!w->copy.to.host) result = device_check(c, &w->copy.to, w->copy.width, w->copy.height, "a copy to");
-    if (!result && !w->copy.from.host) result = device_check(c, &w->copy.from, w->copy.width, w->copy.height, "a copy from");
+    if (!w->copy.to.host) result = device_check(c, &w->copy.to, w->copy.width, w->copy.height, "a copy writes");
+    if (!result && !w->copy.from.host) result = device_check(c, &w->copy.from, w->copy.width, w->copy.height, "a copy reads");
     return result;
 }
 

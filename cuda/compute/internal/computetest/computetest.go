@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"github.com/psbench/psbench/comm/tensor"
@@ -19,6 +20,10 @@ import (
 // streams is the environment variable of the double that says when streams do their work.
 const streams = "PSBENCH_DOUBLE_STREAMS"
 
+// strict has the double end a process that misuses the driver, do no work by itself for 5 s, which would
+// hide a wait that is missing, and free memory without waiting for the work that uses it.
+var strict = []string{"PSBENCH_DOUBLE_EXIT=97", "PSBENCH_DOUBLE_IDLE_MS=5000", "PSBENCH_DOUBLE_STRICT=1"}
+
 // Main runs the tests once for each order in which the double's streams may do their work: a wait that
 // is missing shows in one of them. latest is the order in which no work is done before something waits
 // for it.
@@ -27,7 +32,7 @@ func Main(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	for _, policy := range []string{"latest", "random"} {
-		if err := again(os.Args[1:], streams+"="+policy); err != nil {
+		if err := again(os.Args[1:], append(strict, streams+"="+policy)...); err != nil {
 			fmt.Println("the streams of the double did their work in order:", policy)
 			os.Exit(1)
 		}
@@ -55,7 +60,7 @@ func Alone(t *testing.T, test func(t *testing.T), variables ...string) {
 		test(t)
 		return
 	}
-	if err := again([]string{"-test.run=^" + t.Name() + "$"}, append(variables, child+"="+t.Name(), streams+"=latest")...); err != nil {
+	if err := again([]string{"-test.run=^" + t.Name() + "$"}, slices.Concat(strict, variables, []string{child + "=" + t.Name(), streams + "=latest"})...); err != nil {
 		t.Errorf("with %v: %v", variables, err)
 	}
 }
