@@ -55,6 +55,8 @@ what came of it as a case.`,
 				return usagef("--record is %s but a case is not compressed: give a name such as case.json", quote.Word(record))
 			case device != "cpu" && device != "cuda":
 				return usagef("--device is %s but must be cpu or cuda", quote.String(device))
+			case record != "" && device != "cpu":
+				return usagef("--device is %s but --record makes a case of CPU ranks: leave one of them out", device)
 			case record != "":
 				return a.recordCase(cmd, record)
 			case cmd.Flags().Changed("config"):

@@ -15,6 +15,23 @@ type declared struct {
 	links  registry.Links // of a hook
 }
 
+// partsOf asks a plugin what it serves, once.
+func (r *resolver) partsOf(ctx context.Context, p registry.Plugin) ([]sdk.Part, error) {
+	if parts, ok := r.described[p.Name]; ok {
+		return parts, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, r.exp.Timeout)
+	defer cancel()
+	parts, err := r.catalogue(limited, p)
+	switch {
+	case err == nil:
+		r.described[p.Name] = parts
+	case limited.Err() != nil && ctx.Err() == nil:
+		err = fmt.Errorf("it did not answer within %s, the limit of %s", r.exp.Timeout, r.name("rpc_timeout"))
+	}
+	return parts, err
+}
+
 // declare asks a server, a trainer or a hook what it serves, needs or uses. A registry file
 // that says so too must agree.
 func (r *resolver) declare(ctx context.Context, item registry.Item) (said declared, err error) {

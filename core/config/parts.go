@@ -30,23 +30,6 @@ func (r *resolver) describe(ctx context.Context, item registry.Item) (sdk.Part, 
 		item.Plugin.Name, item.Kind, item.Key, item.File)
 }
 
-// partsOf asks a plugin what it serves, once.
-func (r *resolver) partsOf(ctx context.Context, p registry.Plugin) ([]sdk.Part, error) {
-	if parts, ok := r.described[p.Name]; ok {
-		return parts, nil
-	}
-	limited, cancel := context.WithTimeout(ctx, r.exp.Timeout)
-	defer cancel()
-	parts, err := r.catalogue(limited, p)
-	switch {
-	case err == nil:
-		r.described[p.Name] = parts
-	case limited.Err() != nil && ctx.Err() == nil:
-		err = fmt.Errorf("it did not answer within %s, the limit of %s", r.exp.Timeout, r.name("rpc_timeout"))
-	}
-	return parts, err
-}
-
 // bounded is a plugin with the memory that the user leaves its processes. psbench's own parts
 // are none that a user has to be saved from.
 func (r *resolver) bounded(p registry.Plugin) registry.Plugin {
