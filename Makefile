@@ -10,10 +10,15 @@ ARGS           ?= --trainer ddp --server average
 # Every result names the commit that psbench was built from.
 commit := $(shell git describe --always --dirty 2>/dev/null)
 
-# What CUDA code is compiled against and linked with, and the double of the driver that its tests run on.
+stamp      := -X github.com/psbench/psbench/core/result.stampedCommit=$(commit)
+
+# What CUDA code is compiled against and linked with, and the double of the driver that its tests
+# run on, unless GPU=1 has them run on that of the machine.
 cuda       := bin/cuda
+double     := bin/double
 cuda_env   := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -I$(CURDIR)/$(cuda)" CGO_LDFLAGS="-L$(CURDIR)/$(cuda)"
-stamp      := -ldflags '-X github.com/psbench/psbench/core/result.stampedCommit=$(commit)'
+cuda_tests := ./cuda/... ./cmd/psbench-cuda/...
+on_driver  := $(if $(GPU),,LD_LIBRARY_PATH=$(CURDIR)/$(double))
 
 # What the contract with plugins was when its major version began.
 kept  := cmd/psbench/testdata/contract
@@ -41,19 +46,29 @@ endif
 test_flags := $(race_flag) $(if $(FULL),,-short)
 
 .DEFAULT_GOAL := help
-.PHONY: run build cuda test test-python test-web test-browsers lint lint-proof generate contract breaking bench fuzz clean help
+.PHONY: run build cuda cuda-symbols cuda-bundle test test-cuda test-python test-web test-browsers lint lint-proof generate contract breaking bench fuzz clean help
 
 run: build ## build psbench and run the main job; ARGS="..." gives other flags
 	bin/psbench $(ARGS)
 
 build: ## build bin/psbench, without a C compiler
-	CGO_ENABLED=0 $(GO) build $(stamp) -o bin/psbench ./cmd/psbench
+	CGO_ENABLED=0 $(GO) build -ldflags '$(stamp)' -o bin/psbench ./cmd/psbench
 
 $(cuda)/libcuda.so: cuda/header/*.go go.mod
 	$(GO) run ./cuda/header -o $(cuda)
 
-cuda: build $(cuda)/libcuda.so ## build bin/psbench-cuda too, with gcc and without any part of CUDA
-	$(cuda_env) $(GO) build -tags nvidia $(stamp) -o bin/psbench-cuda ./cmd/psbench-cuda
+cuda: build $(cuda)/libcuda.so ## build bin/psbench-cuda too, by gcc, without any part of CUDA
+	$(cuda_env) $(GO) build -tags nvidia -ldflags '$(stamp)' -o bin/psbench-cuda ./cmd/psbench-cuda
+
+test-cuda: cuda ## run the tests of CUDA code on a double of the driver, by gcc; GPU=1 on the machine's GPU
+	$(if $(GPU),,$(MAKE) --no-print-directory -C cuda/double OUT=$(CURDIR)/$(double))
+	$(on_driver) $(cuda_env) $(GO) test -tags nvidia $(if $(FULL),,-short) $(TESTFLAGS) $(cuda_tests)
+
+cuda-symbols: ## list the functions of the driver that bin/psbench-cuda imports
+	@$(GO) run ./cuda/header -symbols bin/psbench-cuda
+
+cuda-bundle: $(cuda)/libcuda.so ## pack bin/cuda-bundle.tar.gz: psbench, its CUDA tests and what runs them, for a GPU without Go
+	$(cuda_env) GO="$(GO)" STAMP='$(stamp)' cuda/bundle/pack bin/cuda-bundle.tar.gz $(cuda_tests)
 
 test: ## run all tests; FULL=1 in all combinations, RACE=1 with the race detector, which needs gcc
 	$(test_env) $(GO) test $(test_flags) $(TESTFLAGS) $(packages)
@@ -103,4 +118,4 @@ clean: ## remove what was built
 	rm -rf bin
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

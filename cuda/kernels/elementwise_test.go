@@ -73,7 +73,9 @@ func TestElementByElement(t *testing.T) {
 			r, n, at := drawNumbers(t), rapid.IntRange(0, 700).Draw(t, "n"), offsets(t, k.arrays)
 			host, device := make([][]float32, k.arrays), make([][]float32, k.arrays)
 			for i := range host {
-				host[i] = r.floats(n)
+				if host[i] = r.floats(n); i >= 2 {
+					host[i] = r.state(n)
+				}
 				device[i] = place(b, host[i], at[i])
 			}
 			k.device(b.Queue, device)

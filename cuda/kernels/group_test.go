@@ -39,7 +39,9 @@ func TestGroups(t *testing.T) {
 				at := offsets(t, c.arrays)
 				var h, d [4][]float32
 				for i := range c.arrays {
-					h[i] = r.floats(n)
+					if h[i] = r.floats(n); i >= 2 {
+						h[i] = r.state(n)
+					}
 					d[i] = place(b, h[i], at[i])
 				}
 				host, device = append(host, h), append(device, d)

@@ -45,7 +45,9 @@ func TestStepsByRows(t *testing.T) {
 			at := offsets(t, 4)
 			var host, device [3][]float32
 			for i := range host {
-				host[i] = r.floats(rows * width)
+				if host[i] = r.floats(rows * width); i >= 1 {
+					host[i] = r.state(rows * width)
+				}
 				device[i] = place(b, host[i], at[i])
 			}
 			var named []int32
