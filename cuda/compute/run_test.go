@@ -9,8 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/psbench/psbench/cuda/compute"
 	"github.com/psbench/psbench/plugins/trainers/batchupdate"
@@ -27,8 +30,16 @@ const psbench = "../../bin/psbench"
 // servers have keys of their own, so that a run on the host has psbench's.
 const serve = "serve"
 
+// extra has a variable of the environment, with its value, for the plugin alone: psbench refuses those of
+// its own prefix that it does not know.
+const extra = "TEST_CUDA_VARIABLE"
+
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == serve {
+		if variable := os.Getenv(extra); variable != "" {
+			environment := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, extra+"=") })
+			panic(unix.Exec("/proc/self/exe", os.Args, append(environment, variable)))
+		}
 		parts := append(compute.Parts(),
 			sdk.NewTrainer("cuda_ddp", ddp.Defaults, ddp.New),
 			sdk.NewTableTrainer("cuda_hybrid", hybrid.Defaults, hybrid.New),
@@ -63,9 +74,29 @@ const registry = `{
   }
 }`
 
+// writeRegistry writes a registry file whose plugin is the test executable.
+func writeRegistry(t *testing.T) string {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "registry.json")
+	if err := os.WriteFile(file, fmt.Appendf(nil, registry, executable, serve), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // result is what the tests look at of a result.
 type result struct {
-	Losses    [][]float64 `json:"losses"` // by trainer
+	Losses [][]float64 `json:"losses"` // by trainer
+	Series []struct {
+		Rank       int     `json:"rank"`
+		Type       string  `json:"type"`
+		Name       string  `json:"name"`
+		DurationNS []int64 `json:"duration_ns"`
+	} `json:"series"`
 	Processes []struct {
 		Name  string            `json:"name"`
 		Facts map[string]string `json:"facts"`
@@ -80,14 +111,7 @@ var small = []string{
 // Real processes train on the device, with hooks and servers there and on the host, and their losses are
 // those of the host.
 func TestRunsHaveTheLossesOfTheHost(t *testing.T) {
-	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "registry.json")
-	if err := os.WriteFile(file, fmt.Appendf(nil, registry, executable, serve), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := writeRegistry(t)
 	for _, c := range []struct {
 		name                        string
 		trainer, server             string // on the host
@@ -110,6 +134,9 @@ func TestRunsHaveTheLossesOfTheHost(t *testing.T) {
 			want := run(t, append(c.arguments, "--trainer", c.trainer), c.server)
 			got := run(t, append(c.arguments, "--trainer", c.deviceTrainer, "--registry", file), c.deviceServer)
 			near(t, got, want)
+			if strings.HasPrefix(c.deviceTrainer, "cuda_") {
+				measured(t, got)
+			}
 			for _, p := range got.Processes {
 				key := c.deviceTrainer
 				if strings.HasPrefix(p.Name, "server") {
@@ -145,6 +172,27 @@ func run(t *testing.T, arguments []string, server string) result {
 	return r
 }
 
+// measured requires that each trainer measured every iteration's phases on its device, which take some
+// time.
+func measured(t *testing.T, r result) {
+	t.Helper()
+	for rank, losses := range r.Losses {
+		for _, name := range []string{"device forward", "device loss", "device backward"} {
+			n, total := 0, int64(0)
+			for _, s := range r.Series {
+				if s.Rank == rank && s.Type == "device_metric" && s.Name == name {
+					for _, d := range s.DurationNS {
+						n, total = n+1, total+d
+					}
+				}
+			}
+			if n < len(losses)-1 || n > len(losses) || total <= 0 {
+				t.Errorf("trainer %d has %d spans of %q, of %d ns in all, in %d iterations", rank, n, name, total, len(losses))
+			}
+		}
+	}
+}
+
 // near compares all losses, which training must have changed by much more than they may deviate.
 func near(t *testing.T, got, want result) {
 	t.Helper()
@@ -163,5 +211,43 @@ func near(t *testing.T, got, want result) {
 	}
 	if moved < 100*tolerance {
 		t.Errorf("training changes losses by %g at most", moved)
+	}
+}
+
+// What goes wrong on a device ends the run with a sentence that names the process and what happened.
+func TestFaultsEndTheRun(t *testing.T) {
+	file := writeRegistry(t)
+	for _, c := range []struct{ name, variable, want string }{
+		{"too little memory", "PSBENCH_DOUBLE_MEMORY=4400000", "bytes are free"},
+		{"no memory for parameters", "PSBENCH_DOUBLE_FAIL=cuMemAlloc:20:2", "out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2)"},
+		{"a device that is lost", "PSBENCH_DOUBLE_LOST=60", "cuda:0"},
+		{"a copy out that fails", "PSBENCH_DOUBLE_FAIL=cuMemcpyDtoHAsync:9:999", "cuMemcpyDtoHAsync"},
+		{"a copy in that fails", "PSBENCH_DOUBLE_FAIL=cuMemcpyHtoDAsync:20:999", "cuMemcpyHtoDAsync"},
+		{"another device", compute.DeviceVariable + "=3", "the engine of trainer cuda_ddp does not open: there is no device cuda:3"},
+		{"no number", compute.DeviceVariable + "=first", "the environment variable PSBENCH_CUDA_DEVICE is \"first\" but must be the number of a device, from 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			arguments := append([]string{"--ntrainer", "2", "--nserver", "0", "--trainer", "cuda_ddp", "--registry", file, "--rpc-timeout", "20"}, small...)
+			cmd := exec.CommandContext(t.Context(), psbench, arguments...)
+			cmd.Env = append(os.Environ(), extra+"="+c.variable)
+			out, err := cmd.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), c.want) || !strings.Contains(string(out), "psbench: trainer") {
+				t.Errorf("it ends with %v, and does not say %q\n%s", err, c.want, out)
+			}
+		})
+	}
+}
+
+// Where no memory is pinned, runs go on as they did.
+func TestRunsWithoutPinnedBuckets(t *testing.T) {
+	t.Setenv(extra, "PSBENCH_DOUBLE_FAIL=cuMemHostRegister:*:801")
+	file := writeRegistry(t)
+	arguments := append([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small...)
+	got := run(t, append(arguments, "--trainer", "cuda_ddp", "--registry", file), "cuda_average")
+	near(t, got, run(t, append(arguments, "--trainer", "ddp"), "average"))
+	for _, p := range got.Processes {
+		if fact := p.Facts["pinned"]; strings.HasPrefix(p.Name, "trainer") && !strings.HasPrefix(fact, "no: cuMemHostRegister") {
+			t.Errorf("%s says of pinned memory %q", p.Name, fact)
+		}
 	}
 }

@@ -81,7 +81,9 @@ func (c *criterion) Forward(output tensor.Tensor, targets []int64) (loss float64
 	if c.losses, err = engine.Grow(c.dev, c.losses, len(targets)); err != nil {
 		return 0, err
 	}
+	c.dev.Begin(device.Loss)
 	c.launch(c.lane.Queue, c.losses, nil, output.Data, c.asked, output.Shape[1])
+	c.dev.End(device.Loss)
 	if err := c.lane.Queue.Err(); err != nil {
 		return 0, err
 	}
@@ -91,6 +93,9 @@ func (c *criterion) Forward(output tensor.Tensor, targets []int64) (loss float64
 	}
 	for _, l := range losses {
 		loss += float64(l)
+	}
+	if err := c.dev.Read(true); err != nil {
+		return 0, err
 	}
 	c.output = output
 	if c.elements {

@@ -42,6 +42,7 @@ type Device struct {
 	compute *Lane
 	began   atomic.Int64 // calls of Compute
 	out, in direction
+	clock   clock
 
 	mu      sync.Mutex
 	blocks  map[driver.Pointer]int // bytes, by where they begin
@@ -72,6 +73,9 @@ func Open(ordinal int) (_ *Device, err error) {
 		return nil, err
 	}
 	if d.compute, err = d.NewLane(); err != nil {
+		return nil, err
+	}
+	if err = d.clock.open(d); err != nil {
 		return nil, err
 	}
 	if err = d.out.open(d); err != nil {

@@ -84,6 +84,10 @@ type rule struct {
 // step gives the compute stream a step, and says what went wrong with that.
 func (p *parameters) step(r *rule) error {
 	q := p.device.Compute().Queue
+	if err := p.device.Read(false); err != nil {
+		return err
+	}
+	p.device.Begin(Step)
 	if p.dense != nil {
 		r.dense(q, p.dense)
 	}
@@ -97,6 +101,7 @@ func (p *parameters) step(r *rule) error {
 		}
 		r.sparse(q, k, rows)
 	}
+	p.device.End(Step)
 	return q.Err()
 }
 

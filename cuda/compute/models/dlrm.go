@@ -51,7 +51,7 @@ func NewDLRM(s models.DLRMSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.Check(env.MaxBatch); err != nil {
 		return nil, err
 	}
-	b, err := newBase(env.Engine, s.BLAS)
+	b, err := newBase(env, s.BLAS)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (m *dlrm) Initialize(seed uint64) {
 // Forward implements sdk.Model.
 func (m *dlrm) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	m.batch = nil
-	if err := m.ready("dlrm", b); err != nil {
+	if err := m.begin("dlrm", b); err != nil {
 		return tensor.Tensor{}, err
 	}
 	if err := checkFeatures(b, m.width); err != nil {
@@ -121,7 +121,7 @@ func (m *dlrm) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 		return tensor.Tensor{}, err
 	}
 	m.output.Shape[0], m.batch = n, b
-	return m.output, q.Err()
+	return m.output, m.end(device.Forward)
 }
 
 // lookUp says where the rows of the batch are, which it looks up in the model's own tables or finds
@@ -195,7 +195,7 @@ func (m *dlrm) BackwardInput(outputGradient tensor.Tensor, inputGradient []float
 
 // backward overwrites dx, on the device; it may be nil where the model has its own tables.
 func (m *dlrm) backward(outputGradient tensor.Tensor, dx []float32, emit func(parameter int)) error {
-	if err := m.readyBack("dlrm", m.batch != nil, outputGradient, m.output); err != nil {
+	if err := m.beginBack("dlrm", m.batch != nil, outputGradient, m.output); err != nil {
 		return err
 	}
 	s, q := &m.settings, m.lane.Queue
@@ -204,14 +204,14 @@ func (m *dlrm) backward(outputGradient tensor.Tensor, dx []float32, emit func(pa
 	if m.tables == nil {
 		m.bottom.backward(m.denseGradient, m.numbersGradient, 0, emit)
 		q.CopyColumns(dx, m.stride, m.numbersGradient, s.DenseFeatures, m.batch.Size(), s.DenseFeatures)
-		return q.Err()
+		return m.end(device.Backward)
 	}
 	if err := m.tablesGradient(); err != nil {
 		return err
 	}
 	emit(s.Embedding())
 	m.bottom.backward(m.denseGradient, dx, 0, emit)
-	return q.Err()
+	return m.end(device.Backward)
 }
 
 func (m *dlrm) tablesGradient() error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/cuda/compute/bags"
+	"github.com/psbench/psbench/cuda/compute/device"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/plugins/models"
 	"github.com/psbench/psbench/plugins/models/nn"
@@ -35,7 +36,7 @@ func NewDummy(s models.DummySettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.Check(env.MaxBatch); err != nil {
 		return nil, err
 	}
-	b, err := newBase(env.Engine, s.BLAS)
+	b, err := newBase(env, s.BLAS)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (m *dummy) Initialize(seed uint64) {
 // Forward implements sdk.Model.
 func (m *dummy) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	m.batch = nil
-	if err := m.ready("dummy", b); err != nil {
+	if err := m.begin("dummy", b); err != nil {
 		return tensor.Tensor{}, err
 	}
 	if err := nn.CheckBags(b, m.settings.NumEmbeddings); err != nil {
@@ -92,13 +93,13 @@ func (m *dummy) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	}
 	q.Softmax(y, m.settings.DenseOutputSize)
 	m.batch, m.output.Data, m.output.Shape[0] = b, y, b.Size()
-	return m.output, q.Err()
+	return m.output, m.end(device.Forward)
 }
 
 // Backward implements sdk.Model. The rows of the embedding's gradient are sorted while the device goes
 // back through the layers.
 func (m *dummy) Backward(outputGradient tensor.Tensor, emit func(parameter int)) error {
-	if err := m.readyBack("dummy", m.batch != nil, outputGradient, m.output); err != nil {
+	if err := m.beginBack("dummy", m.batch != nil, outputGradient, m.output); err != nil {
 		return err
 	}
 	q := m.lane.Queue
@@ -109,7 +110,7 @@ func (m *dummy) Backward(outputGradient tensor.Tensor, emit func(parameter int))
 		return err
 	}
 	emit(0)
-	return q.Err()
+	return m.end(device.Backward)
 }
 
 func (m *dummy) embeddingGradient(dy []float32) error {

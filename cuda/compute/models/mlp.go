@@ -32,7 +32,7 @@ func NewMLP(s models.MLPSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	b, err := newBase(env.Engine, s.BLAS)
+	b, err := newBase(env, s.BLAS)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (m *mlp) Initialize(seed uint64) {
 // Forward implements sdk.Model.
 func (m *mlp) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	m.rows = 0
-	if err := m.ready("mlp", b); err != nil {
+	if err := m.begin("mlp", b); err != nil {
 		return tensor.Tensor{}, err
 	}
 	if err := checkFeatures(b, m.settings.Sizes[0]); err != nil {
@@ -83,7 +83,7 @@ func (m *mlp) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	if m.settings.Output == models.LogSoftmax {
 		m.lane.Queue.LogSoftmax(m.output.Data, m.output.Shape[1])
 	}
-	return m.output, m.lane.Queue.Err()
+	return m.output, m.end(device.Forward)
 }
 
 // Backward implements sdk.Model.
@@ -109,7 +109,7 @@ func (m *mlp) BackwardInput(outputGradient tensor.Tensor, inputGradient []float3
 
 // backward overwrites dx, on the device, unless it is nil.
 func (m *mlp) backward(outputGradient tensor.Tensor, dx []float32, emit func(parameter int)) (err error) {
-	if err := m.readyBack("mlp", m.rows > 0, outputGradient, m.output); err != nil {
+	if err := m.beginBack("mlp", m.rows > 0, outputGradient, m.output); err != nil {
 		return err
 	}
 	dy, q := outputGradient.Data, m.lane.Queue
@@ -121,5 +121,5 @@ func (m *mlp) backward(outputGradient tensor.Tensor, dx []float32, emit func(par
 		dy = m.delta
 	}
 	m.layers.backward(dy, dx, 0, emit)
-	return q.Err()
+	return m.end(device.Backward)
 }

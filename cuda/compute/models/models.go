@@ -38,8 +38,8 @@ type base struct {
 }
 
 // newBase checks what the models have no choice of here: which library multiplies matrices.
-func newBase(e engine.Engine, products string) (base, error) {
-	d, err := device.Of(e)
+func newBase(env sdk.ModelEnv, products string) (base, error) {
+	d, err := device.Of(env.Engine)
 	if err != nil {
 		return base{}, err
 	}
@@ -47,6 +47,7 @@ func newBase(e engine.Engine, products string) (base, error) {
 		return base{}, fmt.Errorf("setting blas is %s but must be %s: on %s matrices are multiplied by cuBLAS, or by psbench's own kernels where that is missing",
 			quote.String(products), blas.Auto, d.Name())
 	}
+	d.Measure(env.Recorder)
 	return base{dev: d, lane: d.Compute()}, nil
 }
 
@@ -65,7 +66,9 @@ func (b *base) initialize(draw func(parameter int, values []float32)) {
 		most = max(most, len(v.Data))
 	}
 	host := make([]float32, most)
-	b.failed = nil
+	if b.failed = b.dev.BeginPass(); b.failed != nil {
+		return
+	}
 	for k, v := range b.values {
 		draw(k, host[:len(v.Data)])
 		if err := engine.In(b.dev, v.Data, host[:len(v.Data)]); err != nil {
@@ -75,8 +78,8 @@ func (b *base) initialize(draw func(parameter int, values []float32)) {
 	}
 }
 
-// ready begins Forward of a batch, or says why it cannot compute.
-func (b *base) ready(model string, batch *sdk.Batch) error {
+// begin begins Forward of a batch, or says why it cannot compute.
+func (b *base) begin(model string, batch *sdk.Batch) error {
 	b.lane = b.dev.Compute()
 	switch {
 	case b.values == nil:
@@ -86,16 +89,27 @@ func (b *base) ready(model string, batch *sdk.Batch) error {
 	case batch.Size() < 1:
 		return fmt.Errorf("a batch has %d samples but must have at least 1", batch.Size())
 	}
+	b.dev.Begin(device.Forward)
 	return nil
 }
 
-// readyBack begins Backward, or says what is wrong with the gradient of the output.
-func (b *base) readyBack(model string, forward bool, gradient, output tensor.Tensor) error {
+// beginBack begins Backward, or says what is wrong with the gradient of the output.
+func (b *base) beginBack(model string, forward bool, gradient, output tensor.Tensor) error {
 	b.lane = b.dev.Compute()
 	if !forward {
 		return fmt.Errorf("the %s model cannot go backward before it went forward", model)
 	}
-	return models.CheckOutputGradient(gradient, output)
+	if err := models.CheckOutputGradient(gradient, output); err != nil {
+		return err
+	}
+	b.dev.Begin(device.Backward)
+	return nil
+}
+
+// end ends a phase, and says what went wrong with its launches.
+func (b *base) end(p device.Phase) error {
+	b.dev.End(p)
+	return b.lane.Queue.Err()
 }
 
 // checkFeatures says that a batch has not so many numbers for each sample.
