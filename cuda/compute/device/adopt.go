@@ -56,10 +56,10 @@ func (d *Device) Pin(host []byte) io.Closer {
 	return a
 }
 
-// Close implements io.Closer. It waits for the copies that were asked for.
+// Close implements io.Closer. It waits for all work, whose copies may be from or to the memory.
 func (a *adoption) Close() error {
 	d := a.device
-	err := cmp.Or(d.out.stream.Synchronize(), d.in.stream.Synchronize())
+	err := d.drain()
 	d.mu.Lock()
 	i := slices.Index(d.adopted, a)
 	if i >= 0 {

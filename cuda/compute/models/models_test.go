@@ -309,5 +309,37 @@ func TestPassesComeBeforeCopiesIn(t *testing.T) {
 			must(t, engine.In(d, v.Data, make([]float32, len(v.Data))))
 		}
 		computetest.Near(t, c.name+": the output of the parameters before", computetest.Out(t, d, output), want, 0)
+		readBackward(t, d, r, b, input)
+	}
+}
+
+// readBackward is the same of a backward pass.
+func readBackward(t *testing.T, d *device.Device, r *replica, b *sdk.Batch, input []float32) {
+	t.Helper()
+	gradient := tensor.Tensor{Shape: []int{2, len(r.output) / 2}, Data: r.output}
+	backward := func(between func()) (seen [][]float32) {
+		r.model.Initialize(3)
+		_, err := r.model.Forward(b)
+		must(t, err)
+		r.parameters(t)
+		if input != nil {
+			must(t, r.model.(sdk.FeatureModel).BackwardInput(gradient, input, func(int) {}))
+		} else {
+			must(t, r.model.Backward(gradient, func(int) {}))
+		}
+		between()
+		for _, g := range r.gradients {
+			seen = append(seen, computetest.Out(t, d, g.Values))
+		}
+		return seen
+	}
+	want := backward(func() {})
+	got := backward(func() {
+		for _, v := range r.values {
+			must(t, engine.In(d, v.Data, make([]float32, len(v.Data))))
+		}
+	})
+	for k := range want {
+		computetest.Near(t, fmt.Sprintf("gradient %d of the parameters before", k), got[k], want[k], 0)
 	}
 }

@@ -244,7 +244,7 @@ func (s *average) awaitCopies() error {
 // pin has the device pin the memory of a gradient when it is seen first, all that it has room for. Pushes
 // come in the same memory again and again; where they do not, what comes later is not pinned.
 func (s *average) pin(g *tensor.Gradient) {
-	at := unsafe.SliceData(g.Values)
+	at := unsafe.SliceData(g.Values) // #nosec G103 -- a key
 	if _, known := s.pinned[at]; known || cap(g.Values) == 0 || len(s.pinned) > mostPins*len(s.buckets)*s.trainers {
 		return
 	}
