@@ -19,19 +19,17 @@ import (
 	"github.com/psbench/psbench/plugins"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/engine"
+	"github.com/psbench/psbench/sdk/host"
 )
 
-// DeviceVariable names the environment variable with the number of a process's device, among those that
-// the driver shows it. Without it that is 0.
-const DeviceVariable = "PSBENCH_CUDA_DEVICE"
-
-// Open opens the device of the process: an engine.Opener.
+// Open opens the device of the process, an engine.Opener: that of the number, among those that the driver
+// shows, which the core gives the process in its environment, or 0.
 func Open() (engine.Engine, error) {
 	ordinal := 0
-	if text := os.Getenv(DeviceVariable); text != "" {
+	if text := os.Getenv(host.CUDADeviceVariable); text != "" {
 		var err error
 		if ordinal, err = strconv.Atoi(text); err != nil || ordinal < 0 {
-			return nil, fmt.Errorf("the environment variable %s is %s but must be the number of a device, from 0", DeviceVariable, quote.String(text))
+			return nil, fmt.Errorf("the environment variable %s is %s but must be the number of a device, from 0", host.CUDADeviceVariable, quote.String(text))
 		}
 	}
 	d, err := device.Open(ordinal)

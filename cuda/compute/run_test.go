@@ -20,6 +20,7 @@ import (
 	"github.com/psbench/psbench/plugins/trainers/ddp"
 	"github.com/psbench/psbench/plugins/trainers/hybrid"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host"
 	"github.com/psbench/psbench/sdk/plugin"
 )
 
@@ -223,8 +224,8 @@ func TestFaultsEndTheRun(t *testing.T) {
 		{"a device that is lost", "PSBENCH_DOUBLE_LOST=60", "cuda:0"},
 		{"a copy out that fails", "PSBENCH_DOUBLE_FAIL=cuMemcpyDtoHAsync:9:999", "cuMemcpyDtoHAsync"},
 		{"a copy in that fails", "PSBENCH_DOUBLE_FAIL=cuMemcpyHtoDAsync:20:999", "cuMemcpyHtoDAsync"},
-		{"another device", compute.DeviceVariable + "=3", "the engine of trainer cuda_ddp does not open: there is no device cuda:3"},
-		{"no number", compute.DeviceVariable + "=first", "the environment variable PSBENCH_CUDA_DEVICE is \"first\" but must be the number of a device, from 0"},
+		{"another device", host.CUDADeviceVariable + "=3", "the engine of trainer cuda_ddp does not open: there is no device cuda:3"},
+		{"no number", host.CUDADeviceVariable + "=first", "the environment variable PSBENCH_CUDA_DEVICE is \"first\" but must be the number of a device, from 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			arguments := append([]string{"--ntrainer", "2", "--nserver", "0", "--trainer", "cuda_ddp", "--registry", file, "--rpc-timeout", "20"}, small...)
