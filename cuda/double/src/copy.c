@@ -47,6 +47,7 @@ static CUresult submit(CUstream handle, Place to, Place from, uint64_t width, ui
         return CUDA_ERROR_INVALID_VALUE;
     }
     bool from_pageable = from.host && !pinned(&from, &w), to_pageable = to.host && !pinned(&to, &w);
+    w.copy.pinned = (from.host && !from_pageable) || (to.host && !to_pageable);
     if (s->capture) return from_pageable || to_pageable ? capture_refuse(s) : capture_add(s, w);
     bool wait = to_pageable || (!asynchronous && (to.host || from.host) && !(from_pageable && !to.host));
     if (from_pageable) {

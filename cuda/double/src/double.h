@@ -18,7 +18,7 @@
 //   PSBENCH_DOUBLE_LOST=N[:CODE]   the device is lost at launch N of this process: everything then answers CODE (999)
 //   PSBENCH_DOUBLE_RACES=0         conflicting accesses are not looked for (faster)
 //   PSBENCH_DOUBLE_STEPS=N         a launch of more than N instructions of warps is CUDA_ERROR_LAUNCH_TIMEOUT (4e10)
-//   PSBENCH_DOUBLE_STRICT=1        cuMemFree does not wait for pending work, which then finds its memory freed
+//   PSBENCH_DOUBLE_STRICT=1        freeing and unregistering memory do not wait for pending work, which then finds it gone
 //   PSBENCH_DOUBLE_REPORT=DIR      each process keeps DIR/PID.txt: what it holds now and every misuse, also after it is killed
 //   PSBENCH_DOUBLE_EXIT=CODE       any misuse, or a context destroyed with things in it, ends the process with CODE
 //   PSBENCH_DOUBLE_TRACE=1         each call goes to stderr
@@ -192,7 +192,7 @@ typedef struct {
     WorkKind kind;
     union {
         struct { Function *function; unsigned grid[3], block[3], shared; uint8_t *params; } kernel;
-        struct { Place to, from; uint64_t width, height; uint8_t *staged; } copy;
+        struct { Place to, from; uint64_t width, height; uint8_t *staged; bool pinned; } copy;   // pinned: its host memory is, and must be when it runs
         struct { Place to; uint64_t width, height; unsigned value; int size; } fill;   // width in values of size bytes
         struct { struct EventPage *page; uint32_t sequence; int pid; } signal;         // RECORD, WAIT of interprocess events
         struct { CUhostFn call; void *data; } host;

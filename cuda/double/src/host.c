@@ -74,7 +74,7 @@ API CUresult cuMemFreeHost(void *pointer) {
         return leave(CUDA_ERROR_INVALID_VALUE);
     }
     // Like device memory, it is taken back when the device no longer uses it.
-    context_wait(range->context);
+    if (!config.strict) context_wait(range->context);
     drop(host_find((uint64_t)pointer, 1));
     return leave(CUDA_SUCCESS);
 }
@@ -121,7 +121,7 @@ API CUresult cuMemHostUnregister(void *pointer) {
         misuse("%p is unregistered, but is not registered", pointer);
         return leave(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
     }
-    context_wait(range->context);
+    if (!config.strict) context_wait(range->context);
     drop(host_find((uint64_t)pointer, 1));
     return leave(CUDA_SUCCESS);
 }

@@ -159,7 +159,7 @@ API CUresult cuIpcCloseMemHandle(CUdeviceptr pointer) {
         return leave(CUDA_ERROR_INVALID_VALUE);
     }
     if (--a->opened) return leave(CUDA_SUCCESS);
-    CUresult result = context_wait(a->context);
+    CUresult result = config.strict ? CUDA_SUCCESS : context_wait(a->context);
     memory_free(a);
     return leave(result);
 }

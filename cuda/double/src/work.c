@@ -41,9 +41,13 @@ static CUresult copy(Context *c, const Work *w) {
     // What was allocated when the copy was asked for may be gone.
     if (copy_check(c, w)) return CUDA_ERROR_ILLEGAL_ADDRESS;
     const Place *to = &w->copy.to, *from = &w->copy.from;
-    uint64_t all = (w->copy.height - 1) * to->pitch + w->copy.width;
-    HostRange *range = to->host ? host_find(to->address, all) : NULL;
-    if (range && range->read_only) {
+    const Place *host = to->host ? to : from;
+    HostRange *range = host->host ? host_find(host->address, (w->copy.height - 1) * host->pitch + w->copy.width) : NULL;
+    if (w->copy.pinned && !range) {
+        misuse("a copy %s %#llx, host memory that was pinned when the copy was asked for and is no longer", to->host ? "to" : "from", (unsigned long long)host->address);
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    }
+    if (to->host && range && range->read_only) {
         misuse("a copy to %#llx, host memory that is registered for reading only", (unsigned long long)to->address);
         return CUDA_ERROR_ILLEGAL_ADDRESS;
     }

@@ -65,6 +65,22 @@ int main(int count, char **arguments) {
         OK(cuMemFree_v2(x));
         finish(0);
     }
+    CASE("unregistered under a copy") {
+        void *stream, *host = aligned_alloc(4096, 4096);
+        OK(cuMemHostRegister_v2(host, 4096, 0));
+        OK(cuStreamCreate(&stream, NON_BLOCKING));
+        OK(cuMemcpyDtoHAsync_v2(host, y, 4096, stream));
+        OK(cuMemHostUnregister(host));
+        finish(0);
+    }
+    CASE("freed under a copy") {
+        void *stream, *host;
+        OK(cuMemHostAlloc(&host, 4096, 0));
+        OK(cuStreamCreate(&stream, NON_BLOCKING));
+        OK(cuMemcpyHtoDAsync_v2(y, host, 4096, stream));
+        OK(cuMemFree_v2(y));
+        finish(0);
+    }
     CASE("double free") {
         OK(cuMemFree_v2(x));
         printf("%d\n", cuMemFree_v2(x));
