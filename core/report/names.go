@@ -41,7 +41,7 @@ var terms = []term{
 	{breakdown.Metric{Type: dataparallel.StagingMetric, Name: dataparallel.CopyOut}, "copy out of the engine", "from a bucket's first gradient until all of them are copied from the engine's memory to the bucket"},
 	{breakdown.Metric{Type: dataparallel.StagingMetric, Name: dataparallel.CopyIn}, "copy into the engine", "a reduced bucket is copied back to the engine's memory"},
 	{breakdown.Metric{Type: "device_metric", Name: "device forward"}, "device: forward", "a CUDA rank's forward pass, by events on the device"},
-	{breakdown.Metric{Type: "device_metric", Name: "device loss"}, "device: loss", "the same of the loss and its gradient"},
+	{breakdown.Metric{Type: "device_metric", Name: "device loss"}, "device: loss", "the same of the loss"},
 	{breakdown.Metric{Type: "device_metric", Name: "device backward"}, "device: backward", "the same of the backward pass"},
 	{breakdown.Metric{Type: "device_metric", Name: "device optimizer"}, "device: optimizer", "the same of the optimizer's steps"},
 	{breakdown.Metric{Type: "backward_metric", Name: "backward"}, "backward until reduced", "backward and exposed communication together, as the original measures it"},
