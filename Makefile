@@ -46,7 +46,7 @@ endif
 test_flags := $(race_flag) $(if $(FULL),,-short)
 
 .DEFAULT_GOAL := help
-.PHONY: run build cuda cuda-symbols cuda-bundle test test-cuda test-python test-web test-browsers lint lint-proof generate contract breaking bench fuzz clean help
+.PHONY: run build cuda ptx cuda-symbols cuda-bundle test test-cuda test-python test-web test-browsers lint lint-proof generate contract breaking bench fuzz clean help
 
 run: build ## build psbench and run the main job; ARGS="..." gives other flags
 	bin/psbench $(ARGS)
@@ -63,6 +63,10 @@ cuda: build $(cuda)/libcuda.so ## build bin/psbench-cuda too, by gcc, without an
 test-cuda: cuda ## run the tests of CUDA code on a double of the driver, by gcc; GPU=1 on the machine's GPU
 	$(if $(GPU),,$(MAKE) --no-print-directory -C cuda/double OUT=$(CURDIR)/$(double))
 	$(on_driver) $(cuda_env) $(GO) test -tags nvidia $(if $(FULL),,-short) $(TESTFLAGS) $(cuda_tests)
+	$(on_driver) bin/psbench verify --device cuda
+
+ptx: ## make the PTX of the CUDA kernels again, by clang-14
+	cuda/kernels/make-ptx
 
 cuda-symbols: ## list the functions of the driver that bin/psbench-cuda imports
 	@$(GO) run ./cuda/header -symbols bin/psbench-cuda

@@ -7,7 +7,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"runtime"
 
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/cuda/compute"
@@ -16,7 +15,7 @@ import (
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "version" {
-		fmt.Printf("psbench-cuda %s, commit %s, %s, %s/%s\n", result.Version(), result.Commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		fmt.Printf("psbench-cuda %s\n", result.Build())
 		return
 	}
 	plugin.ServeOn(compute.Open, compute.Parts()...)
