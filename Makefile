@@ -35,8 +35,9 @@ test_env   := CGO_ENABLED=1 GORACE='halt_on_error=1 atexit_sleep_ms=0'
 # What is allocated, kept, shown or attributed to a part of the time is for builds without it.
 race_flag  := -race -skip 'Allocat|MemoryOf|FitsTheTerminal|Attributes'
 # Where no package and no test of it has anything run beside anything else, there is no race to find.
+# CUDA code is built by test-cuda alone.
 beside     := ^[[:space:]]*go |\.(Go|Parallel)\(|sync\.[MPRCW]|atomic\.
-packages    = $(or $(addprefix ./,$(sort $(dir $(shell git grep --untracked -lE '$(beside)' -- '*.go' ':!*/testdata/*')))),$(error git grep finds no package in which anything runs beside anything else))
+packages    = $(or $(addprefix ./,$(sort $(dir $(shell git grep --untracked -lE '$(beside)' -- '*.go' ':!*/testdata/*' ':!cuda' ':!cmd/psbench-cuda')))),$(error git grep finds no package in which anything runs beside anything else))
 else
 test_env   := CGO_ENABLED=0
 packages   := ./...
