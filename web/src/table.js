@@ -1,6 +1,6 @@
 // The table of the cells.
 
-import { axisColumn, metricOf, neededOf, reasonOf, rowsOf, states } from './cells.js';
+import { axisColumn, metricOf, nameOf, neededOf, reasonOf, rowsOf, states } from './cells.js';
 import { span } from './copy.js';
 import { h, replace } from './dom.js';
 import { count, number, percent, there } from './format.js';
@@ -102,7 +102,7 @@ function tick(body, chosen) {
 
 function rowOf(d, store, row, scale, show) {
   const { cell, at, estimate: e, change: c } = row;
-  const open = h('a', { href: `#cell-${at}`, class: 'open', 'aria-label': `Details of ${cell.name}`, onclick: () => show(at) });
+  const open = h('a', { href: `#cell-${at}`, class: 'open', 'aria-label': `Details of ${nameOf(d, at)}`, onclick: () => show(at) });
   const names = d.axes.length > 0 ? cell.values : [cell.name];
   open.append(names[0] ?? cell.name);
   const tr = h('tr', { class: `is-${cell.state}${row.baseline ? ' is-baseline' : ''}${cell.again ? ' is-again' : ''}` });
@@ -138,7 +138,7 @@ function notes(row, most) {
 
 function chooser(d, store, at, cell) {
   if (cell.runs.length === 0) return null;
-  const box = h('input', { type: 'checkbox', 'data-cell': at, 'aria-label': `Show ${cell.name}${cell.again ? ', again,' : ''} in pictures` });
+  const box = h('input', { type: 'checkbox', 'data-cell': at, 'aria-label': `Show ${nameOf(d, at)}${cell.again ? ',' : ''} in pictures` });
   box.checked = store.state.chosen.includes(at);
   box.addEventListener('change', () => {
     const others = store.state.chosen.filter((i) => i !== at);
