@@ -54,7 +54,7 @@ export async function drawn(page) {
     for (const section of document.querySelectorAll('section.picture')) {
       if (section.hidden) continue;
       const name = section.id.replace('picture-', '');
-      section.scrollIntoView();
+      section.scrollIntoView({ behavior: 'instant' });
       const until = performance.now() + 10000;
       while (!window.psbench.pictures[name]) {
         if (performance.now() > until) throw new Error(`${name} was not drawn within 10 s`);
@@ -62,7 +62,7 @@ export async function drawn(page) {
       }
       await frame();
     }
-    scrollTo(0, 0);
+    scrollTo({ top: 0, behavior: 'instant' });
     await frame();
   });
 }

@@ -18,7 +18,9 @@ export function table(doc, store, show) {
   const head = h('thead');
   const body = h('tbody');
   const shown = h('p', { class: 'shown soft', role: 'status' });
-  const scroll = h('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': 'Table of the cells' }, h('table', { class: 'cells' }, caption, head, body));
+  const grid = h('table', { class: 'cells' }, caption, head, body);
+  const scroll = h('div', { class: 'scroll cells-frame', role: 'region', 'aria-label': 'Table of the cells' }, grid);
+  new ResizeObserver(() => framed(scroll, grid.offsetWidth > scroll.clientWidth)).observe(scroll);
 
   const heads = () => {
     const { state } = store;
@@ -55,6 +57,13 @@ export function table(doc, store, show) {
   };
 }
 
+// A table that is too wide scrolls in a frame, which keys reach.
+function framed(scroll, wide) {
+  scroll.classList.toggle('framed', wide);
+  if (wide) scroll.setAttribute('tabindex', '0');
+  else scroll.removeAttribute('tabindex');
+}
+
 function columnsOf(d, metric) {
   const first = d.axes.length > 0 ? d.axes.map((axis, i) => ({ id: axisColumn(i), text: axis.name })) : [{ id: 'cell', text: 'cell' }];
   const columns = [{ id: '', text: 'in pictures', hidden: true }, ...first];
@@ -74,7 +83,8 @@ function headCell(c, store) {
   if (!c.id) return h('th', attrs, name);
   const better = c.better ? h('span', { class: 'better-way', title: `${c.better} is better` }, c.better === 'higher' ? '↑' : '↓', h('span', { class: 'hidden' }, ` ${c.better} is better`)) : null;
   const button = h('button', { type: 'button', class: 'sort', onclick: () => store.set({ sort: next(store.state.sort, c) }) }, better, name, h('span', { class: 'arrow', 'aria-hidden': 'true' }));
-  const cell = h('th', { ...attrs, 'data-column': c.id }, button);
+  const printed = [c.better && (c.better === 'higher' ? '↑' : '↓'), c.text, c.unit].filter(Boolean).join(' ');
+  const cell = h('th', { ...attrs, 'data-column': c.id, 'data-printed': printed }, button);
   mark(cell, store.state.sort);
   return cell;
 }

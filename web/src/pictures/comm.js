@@ -4,7 +4,7 @@ import { h } from '../dom.js';
 import { count, number, quantity, share, there } from '../format.js';
 import { kept, sentences, size, tidy } from './cells.js';
 import { chart } from './chart.js';
-import { colourOf, markerOf } from './colour.js';
+import { colourOf, dashOf, markerOf } from './colour.js';
 import { picture } from './picture.js';
 import { extent } from './scale.js';
 
@@ -52,7 +52,7 @@ export function collect(doc, state, own) {
     limits: doc.comm.limits.map((l) => ({ name: l.name, bytes: l.bytes, cores: l.cores, gb_per_s: l.gb_per_s })),
     limited: named,
     note: sentences(
-      named.length > 0 ? `Dashed, in the colour of its line, is where it would be at 100 % of the machine's limit (${[...new Set(named.map((of) => of.split(/, \d/)[0]))].join('; ')}).` : doc.comm.limits.length > 0 ? 'No row has a share of a limit.' : 'The limits of the machine were not measured.',
+      named.length > 0 ? `Dotted, in the colour of its line, is where it would be at 100 % of the machine's limit (${[...new Set(named.map((of) => of.split(/, \d/)[0]))].join('; ')}).` : doc.comm.limits.length > 0 ? 'No row has a share of a limit.' : 'The limits of the machine were not measured.',
       'Upright bars of latency go from the shortest round to the 95th percentile.',
       ...unsized,
       voided > 0 && `${count(voided, 'row')} with wrong answers ${voided === 1 ? 'is' : 'are'} void and not drawn.`,
@@ -76,8 +76,11 @@ function pointsOf(rows, measure) {
 const beside = (width) => width >= 900;
 const chartHeight = (width) => (width < 560 ? 300 : 360);
 
-/** lookOf is how a line looks: as its first cell, for it is through several. Dashes are those of limits. */
-export const lookOf = (doc, line) => ({ colour: colourOf(doc, line.cells[0]), marker: markerOf(doc, line.cells[0]) });
+/** lookOf is how a line through several cells looks: as the first of them. */
+export const lookOf = (doc, { cells: [first] }) => ({ colour: colourOf(doc, first), marker: markerOf(doc, first), dash: dashOf(doc, first) });
+
+// Limits are dotted.
+const dots = [1.5, 3.5];
 
 function paint(stage, data, { width, height, doc, own }) {
   const two = beside(width);
@@ -98,10 +101,10 @@ function paint(stage, data, { width, height, doc, own }) {
       canName: false,
       series: data.lines.flatMap((l) => {
         const points = l[which];
-        const { colour, marker } = lookOf(doc, l);
+        const look = lookOf(doc, l);
         const text = (k) => [l.name, `${size(points.bytes[k])}: ${quantity(points.values[k], measure.unit)}`, points.high[k] && `${number(points.low[k])} to ${number(points.high[k])} ${measure.unit}`, points.share[k] && `${share(points.share[k])} of ${l.share_of[k]}`, `verified: ${l.verified[k]}`].filter(Boolean);
-        const series = [{ label: l.name, colour, colours: l.cells.map((cell) => colourOf(doc, cell)), marker, xs: points.bytes, ys: points.values, lows: points.low, highs: points.high, text }];
-        if (points.limit.some((v) => v !== null)) series.push({ label: `${l.name}, limit`, colour, dash: [5, 4], width: 1.2, alpha: 0.8, xs: points.bytes, ys: points.limit });
+        const series = [{ label: l.name, ...look, colours: l.cells.map((cell) => colourOf(doc, cell)), xs: points.bytes, ys: points.values, lows: points.low, highs: points.high, text }];
+        if (points.limit.some((v) => v !== null)) series.push({ label: `${l.name}, limit`, colour: look.colour, dash: dots, width: 1.2, alpha: 0.8, xs: points.bytes, ys: points.limit });
         return series;
       }),
     });
@@ -112,8 +115,8 @@ function paint(stage, data, { width, height, doc, own }) {
     }
     return drawn;
   });
-  const legend = data.lines.map((l) => ({ label: l.name, ...lookOf(doc, l), dash: [] }));
-  if (data.limited.length > 0) legend.push({ label: 'limit of the machine', colour: 'var(--ink-soft)', dash: [5, 4] });
+  const legend = data.lines.map((l) => ({ label: l.name, ...lookOf(doc, l) }));
+  if (data.limited.length > 0) legend.push({ label: 'limit of the machine', colour: 'var(--ink-soft)', dash: dots });
   return { marks: made.flatMap((m) => m.marks), legend, destroy: () => made.forEach((m) => m.destroy()) };
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { colourOf, markerOf } from './colour.js';
+import { colourOf, dashOf, markerOf } from './colour.js';
 import { collect, lookOf, shows } from './comm.js';
 import { comm, empty, stateOf } from './testing.js';
 
@@ -46,7 +46,7 @@ test('a line looks as its first cell does', () => {
   const doc = comm([4096, 65536]);
   for (const line of of(doc).lines) {
     assert.deepEqual(line.cells.map((cell) => doc.cells[cell].values[2]), ['4096', '65536']);
-    assert.deepEqual(lookOf(doc, line), { colour: colourOf(doc, line.cells[0]), marker: markerOf(doc, line.cells[0]) });
+    assert.deepEqual(lookOf(doc, line), { colour: colourOf(doc, line.cells[0]), marker: markerOf(doc, line.cells[0]), dash: dashOf(doc, line.cells[0]) });
   }
 });
 
