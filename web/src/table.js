@@ -83,7 +83,7 @@ function headCell(c, store) {
   if (!c.id) return h('th', attrs, name);
   const better = c.better ? h('span', { class: 'better-way', title: `${c.better} is better` }, c.better === 'higher' ? '↑' : '↓', h('span', { class: 'hidden' }, ` ${c.better} is better`)) : null;
   const button = h('button', { type: 'button', class: 'sort', onclick: () => store.set({ sort: next(store.state.sort, c) }) }, better, name, h('span', { class: 'arrow', 'aria-hidden': 'true' }));
-  const printed = [c.better && (c.better === 'higher' ? '↑' : '↓'), c.text, c.unit].filter(Boolean).join(' ');
+  const printed = `${c.better ? (c.better === 'higher' ? '↑\u00a0' : '↓\u00a0') : ''}${[c.text, c.unit].filter(Boolean).join(' ')}`;
   const cell = h('th', { ...attrs, 'data-column': c.id, 'data-printed': printed }, button);
   mark(cell, store.state.sort);
   return cell;
