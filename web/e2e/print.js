@@ -5,7 +5,10 @@ const numbers = (text) => [...text.matchAll(/(\d+) 0 R/g)].map(([, id]) => id);
 /** tagsOf are the tags in the order of reading: {tag, depth, pages}, pages counted from 0. */
 export function tagsOf(pdf) {
   const objects = new Map([...pdf.toString('latin1').matchAll(/^(\d+) 0 obj\n([^]*?)\nendobj/gm)].map(([, id, body]) => [id, body]));
-  const place = new Map(numbers(/\/Type \/Pages\b[^]*?\/Kids (\[[^\]]*\])/.exec([...objects.values()].find((body) => /\/Type \/Pages\b/.test(body)))[1]).map((id, i) => [id, i]));
+  const bodies = [...objects.values()];
+  const pagesOf = (id) => (/\/Type \/Pages\b/.test(objects.get(id)) ? numbers(/\/Kids (\[[^\]]*\])/.exec(objects.get(id))[1]).flatMap(pagesOf) : [id]);
+  const [, root] = /\/Pages (\d+) 0 R/.exec(bodies.find((body) => body.includes('/Type /Catalog')));
+  const place = new Map(pagesOf(root).map((id, i) => [id, i]));
   const tags = [];
   const read = (id, depth) => {
     const body = objects.get(id) ?? '';

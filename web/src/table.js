@@ -20,7 +20,8 @@ export function table(doc, store, show) {
   const shown = h('p', { class: 'shown soft', role: 'status' });
   const grid = h('table', { class: 'cells' }, caption, head, body);
   const scroll = h('div', { class: 'scroll cells-frame', role: 'region', 'aria-label': 'Table of the cells' }, grid);
-  new ResizeObserver(() => framed(scroll, grid.offsetWidth > scroll.clientWidth)).observe(scroll);
+  const sizes = new ResizeObserver(() => framed(scroll, grid.offsetWidth > scroll.clientWidth));
+  for (const each of [scroll, grid]) sizes.observe(each);
 
   const heads = () => {
     const { state } = store;
