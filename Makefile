@@ -84,7 +84,7 @@ test-python: ## run the tests of the Python package by PYTHON, which has grpcio,
 test-web: ## run the tests of the page by node, which is of version 18 or newer
 	cd web && node --test $$(find src -name "*.test.js")
 
-test-browsers: build ## drive chromium and firefox-esr through reports of recorded runs; needs npm
+test-browsers: build ## drive chromium and firefox-esr through reports of recorded runs and a page that grows; needs npm
 	cd web/e2e && npm ci --ignore-scripts --no-audit --no-fund --silent && PSBENCH=$(CURDIR)/bin/psbench node --test *.test.js
 
 lint: ## run golangci-lint

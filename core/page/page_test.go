@@ -170,7 +170,11 @@ func FuzzTextsStayText(f *testing.F) {
 
 // spoil puts text wherever a document has words from outside.
 func spoil(d *view.Document, text string) {
-	d.Name, d.Heading, d.Machine, d.Psbench, d.Floor = text, text, text, text, text+"."
+	d.Name, d.Heading, d.Machine, d.Psbench = text, text, text, text
+	for name, j := range d.Judged {
+		j.FloorText = text + "."
+		d.Judged[name] = j
+	}
 	d.Sentences[0] = view.Sentence{Label: text, Text: text}
 	d.Warnings[0] = text
 	d.Axes[0].Name, d.Axes[0].Values[0] = text, text

@@ -41,6 +41,9 @@ func rows(d *view.Document) []row {
 	var rows []row
 	for i, c := range d.Cells {
 		r := row{Name: c.Name, Runs: len(c.Runs), Median: "–", Note: c.State}
+		if c.Again {
+			r.Name += ", again"
+		}
 		if c.Reason != "" {
 			r.Note += ": " + c.Reason
 		}

@@ -3,6 +3,7 @@ package study
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/psbench/psbench/core/micro"
@@ -29,16 +30,8 @@ func recordRows(path string, r *micro.Result) ([]recorded, error) {
 				rec.run.Values[name] = v
 			}
 		}
-		for _, kv := range [][2]string{
-			{"operation", row.Operation}, {"server", row.Server}, {"ddp_hook", row.Hook}, {"transport", row.Transport},
-			{"ntrainer", strconv.Itoa(row.Trainers)}, {"nserver", strconv.Itoa(row.Servers)}, {"mode", string(row.Mode)},
-			{"place", string(row.Place)}, {"sparse", strconv.FormatBool(row.Sparse)}, {"bytes", strconv.Itoa(row.Bytes)},
-		} {
+		for _, kv := range configOf(row) {
 			rec.add(kv[0], kv[1], true)
-		}
-		if row.Sparse {
-			rec.add("width", strconv.Itoa(row.Width), true)
-			rec.add("density", strconv.FormatFloat(row.Density, 'g', -1, 64), true)
 		}
 		rec.add(buildKey, r.Environment.Commit, true)
 		if row.Void() {
@@ -47,4 +40,28 @@ func recordRows(path string, r *micro.Result) ([]recorded, error) {
 		rows = append(rows, rec)
 	}
 	return rows, nil
+}
+
+// configOf is what tells a row from others.
+func configOf(row *micro.Row) [][2]string {
+	config := [][2]string{
+		{"operation", row.Operation}, {"server", row.Server}, {"ddp_hook", row.Hook}, {"transport", row.Transport},
+		{"ntrainer", strconv.Itoa(row.Trainers)}, {"nserver", strconv.Itoa(row.Servers)}, {"mode", string(row.Mode)},
+		{"place", string(row.Place)}, {"sparse", strconv.FormatBool(row.Sparse)}, {"bytes", strconv.Itoa(row.Bytes)},
+	}
+	if row.Sparse {
+		config = append(config, [2]string{"width", strconv.Itoa(row.Width)}, [2]string{"density", strconv.FormatFloat(row.Density, 'g', -1, 64)})
+	}
+	return config
+}
+
+// HasRow says whether a row of the result of psbench comm in a folder is one of a cell's runs.
+func (c *Cell) HasRow(folder string, row *micro.Row) bool {
+	for _, kv := range configOf(row) {
+		if c.Config[kv[0]] != kv[1] {
+			return false
+		}
+	}
+	return slices.ContainsFunc(c.Runs, func(r *Run) bool { return r.Folder == folder }) ||
+		slices.ContainsFunc(c.Failed, func(f Failure) bool { return f.Folder == folder })
 }

@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -75,7 +76,44 @@ func written(t *testing.T, r *result.Result, from, to int64) (string, *tracetest
 	if err != nil {
 		t.Fatal(err)
 	}
+	shown, err := tracetest.Perfetto(bytes.NewReader(b.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	requireAll(t, trace, shown)
 	return b.String(), trace
+}
+
+// requireAll makes sure that all of a trace is shown.
+func requireAll(t *testing.T, trace *tracetest.Trace, shown tracetest.Shown) {
+	t.Helper()
+	flows := 0
+	for _, n := range trace.Flows {
+		flows += n
+	}
+	if shown != (tracetest.Shown{Slices: len(trace.Slices), Flows: flows}) {
+		t.Errorf("of %d slices and %d flows %+v are shown", len(trace.Slices), flows, shown)
+	}
+}
+
+// The example is what Perfetto shows all of.
+func TestExample(t *testing.T) {
+	text, err := os.ReadFile("../../docs/examples/dlrm.trace.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace, err := tracetest.Read(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := tracetest.Perfetto(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	requireAll(t, trace, shown)
+	if shown.Slices < 200 || shown.Flows < 60 {
+		t.Errorf("it has %+v", shown)
+	}
 }
 
 func TestWrite(t *testing.T) {

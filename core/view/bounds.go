@@ -98,26 +98,3 @@ func (t *Timeline) drawn() int {
 	}
 	return n
 }
-
-// boundEpochs keeps one of so many epochs of each run, and the last one.
-func (m *maker) boundEpochs() {
-	count := 0
-	for _, r := range m.doc.Runs {
-		count += len(r.Epochs)
-	}
-	by := (count + allEpochs - 1) / allEpochs
-	if by < 2 {
-		return
-	}
-	for i := range m.doc.Runs {
-		r := &m.doc.Runs[i]
-		var kept []Epoch
-		for k, e := range r.Epochs {
-			if (len(r.Epochs)-1-k)%by == 0 {
-				kept = append(kept, e)
-			}
-		}
-		r.Epochs = kept
-	}
-	m.note(fmt.Sprintf("of the epochs there is one of %d, and the last", by))
-}

@@ -1,8 +1,10 @@
 package view
 
 import (
+	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,6 +20,8 @@ import (
 // mostBytes is what the document of 400 runs may have, so that a page with its script stays below 5 MB.
 const mostBytes = 4_500_000
 
+var keep = flag.String("keep", "", "a file for the document of 400 runs, for web/e2e/opening.js")
+
 // A sweep of 400 runs in 40 cells, with 8 trainers and 840 iterations each or more, fits.
 func TestSizeAndMemoryOf400Runs(t *testing.T) {
 	s := large(t, 40, 10)
@@ -29,6 +33,11 @@ func TestSizeAndMemoryOf400Runs(t *testing.T) {
 	text, err := d.JSON()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if *keep != "" {
+		if err := os.WriteFile(*keep, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	t.Logf("%d bytes in %v; %s", len(text), time.Since(began), d.Sampling)
 	if len(text) > mostBytes {

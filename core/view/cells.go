@@ -25,8 +25,8 @@ func (m *maker) addRuns() {
 
 func epochsOf(r *study.Run) []Epoch {
 	var epochs []Epoch
-	for _, e := range r.Epochs {
-		epochs = append(epochs, Epoch{e.Seconds, e.Bytes, pointers(e.Values)})
+	for i, e := range r.Epochs {
+		epochs = append(epochs, Epoch{i + 1, e.Seconds, e.Bytes, pointers(e.Values)})
 	}
 	return epochs
 }

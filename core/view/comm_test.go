@@ -1,7 +1,10 @@
 package view
 
 import (
+	"cmp"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/psbench/psbench/core/folder"
@@ -32,6 +35,12 @@ func TestVoidRow(t *testing.T) {
 			if c.Reason != wrong || len(c.Runs) != 0 || d.Judged[d.Metric].Estimates[i] != nil {
 				t.Errorf("%+v", c)
 			}
+		}
+	}
+	for _, row := range d.Comm.Rows {
+		values := d.Cells[row.Cell].Values // operation, server and servers; transport; bytes
+		if values[0] != strings.Join([]string{row.Operation, cmp.Or(row.Server, "-"), strconv.Itoa(row.Servers)}, ",") || values[1] != row.Transport || values[2] != strconv.Itoa(row.Bytes) {
+			t.Errorf("%+v is one of the cell %q", row, values)
 		}
 	}
 	if void != 1 || d.Comm.Rows[0].Void != wrong || len(d.Comm.Rows) != 16 || d.Comm.Rows[1].Void != "" {

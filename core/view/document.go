@@ -30,9 +30,8 @@ type Document struct {
 	Sentences []Sentence `json:"sentences"`
 	// Warnings are one sentence each, of the whole study.
 	Warnings []string `json:"warnings"`
-	// Floor says in a sentence below which change nothing is believed, or why there is no floor.
-	Floor string `json:"floor"`
-	// Remarks are what else psbench show has below its table: floor, p99, checked, failed, skipped.
+	// Remarks are what psbench show has below its table: floor, p99, checked, failed, skipped. The floor is
+	// that of Metric; Judged has those of all metrics.
 	Remarks []Sentence `json:"remarks"`
 
 	// Metric is the one that cells are compared by, at first.
@@ -136,8 +135,10 @@ type Judged struct {
 	// Against has the changes from each baseline that is offered, by its place in Document.Cells: by
 	// place of the cell; null where there is nothing to compare.
 	Against map[int][]*Change `json:"against"`
-	// Floor is the relative change below which nothing is believed; null if there is no floor.
-	Floor *float64 `json:"floor"`
+	// Floor is the relative change below which nothing is believed; null if there is no floor. FloorText
+	// says it in a sentence, or why there is none.
+	Floor     *float64 `json:"floor"`
+	FloorText string   `json:"floor_text"`
 }
 
 // Estimate is what the runs of a cell say of its value.
@@ -189,6 +190,7 @@ type Straggler struct {
 
 // Epoch is what training had led to after an epoch.
 type Epoch struct {
+	Number  int                 `json:"number"` // from 1 on: some may be left out
 	Seconds float64             `json:"seconds"`
 	Bytes   float64             `json:"bytes"`
 	Values  map[string]*float64 `json:"values"` // held_out_loss, held_out_accuracy, held_out_auc, train_loss
@@ -332,6 +334,7 @@ type Comm struct {
 
 // CommRow is one operation on one transport at one size.
 type CommRow struct {
+	Cell      int     `json:"cell"` // its place in Document.Cells
 	Operation string  `json:"operation"`
 	Server    string  `json:"server"`
 	Hook      string  `json:"hook"`

@@ -93,7 +93,7 @@ func (m *maker) judged(name string, baselines []int) Judged {
 			}
 		}
 		out.Against[baseline] = changes
-		if v.NoFloor == nil {
+		if out.FloorText = v.FloorText(); v.NoFloor == nil {
 			out.Floor = &v.Floor.Change
 		}
 	}
@@ -113,10 +113,7 @@ func estimateOf(r study.Row) *Estimate {
 }
 
 func changeOf(c judge.Change) *Change {
-	relative := func(x float64) *float64 { x = rounded(x, 6); return &x }
-	return &Change{
-		Change: relative(c.Change), Low: relative(c.Low), High: relative(c.High), P: relative(c.Adjusted), Verdict: c.Verdict, Needed: c.Needed,
-	}
+	return &Change{Change: &c.Change, Low: &c.Low, High: &c.High, P: &c.Adjusted, Verdict: c.Verdict, Needed: c.Needed}
 }
 
 // note adds a sentence on what was left out.

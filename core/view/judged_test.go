@@ -70,3 +70,37 @@ func TestWhatIsLeftOut(t *testing.T) {
 	}
 	golden.Require(t, "testdata/leftout.txt", text.String())
 }
+
+// By each metric the document says which floor holds, as psbench show does by that metric.
+func TestFloorOfEachMetric(t *testing.T) {
+	s, d := loaded(t, unpacked(t)), recorded(t)["sweep"]
+	for _, metric := range d.Metrics {
+		m, err := study.MetricOf(metric.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := d.Judged[metric.Name].FloorText, s.Verdicts(m).FloorText(); got != want {
+			t.Errorf("by %s: %s, not %s", metric.Name, got, want)
+		}
+	}
+}
+
+// Changes have as many digits as all other numbers: to compute with them is to compute with what was judged.
+func TestChangesHaveAllDigits(t *testing.T) {
+	s, d := loaded(t, unpacked(t)), recorded(t)["sweep"]
+	for _, name := range []string{study.Throughput, study.TimePerBatch} {
+		m, err := study.MetricOf(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range s.Verdicts(m).Rows {
+			got := d.Judged[name].Against[d.Baseline][i]
+			if !r.Compared {
+				continue
+			}
+			if want := rounded(r.Change.Change, mostDigits); got == nil || *got.Change != want {
+				t.Errorf("by %s %s changes by %v, not %v", name, r.Cell.Name, got, want)
+			}
+		}
+	}
+}

@@ -87,9 +87,7 @@ func (m *maker) say(answer []study.Sentence) {
 		return
 	}
 	m.doc.Baseline = m.study.Baseline
-	v := m.study.Verdicts(m.metric)
-	m.doc.Floor = v.FloorText()
-	for _, r := range m.study.Remarks(v) {
+	for _, r := range m.study.Remarks(m.study.Verdicts(m.metric)) {
 		m.doc.Remarks = append(m.doc.Remarks, Sentence(r))
 	}
 }

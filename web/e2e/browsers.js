@@ -1,8 +1,32 @@
 // The browsers that the tests drive, and what a page did there.
 
+import { after, before, describe } from 'node:test';
+
 import puppeteer from 'puppeteer-core';
 
+/** names are those of the browsers. */
 export const names = ['chromium', 'firefox'];
+
+/**
+ * inBrowsers is a suite for each browser, light, and dark too if that is wanted; the browsers are at work at the same time.
+ * tests(name, browser, dark) declares what is tested in one; browser() is it, once they run.
+ */
+export function inBrowsers(tests, { looks = [false] } = {}) {
+  describe('browsers', { concurrency: names.length }, () => {
+    for (const name of names) {
+      describe(name, { concurrency: 1 }, () => {
+        for (const dark of looks) {
+          describe(dark ? 'dark' : 'light', { concurrency: 1 }, () => {
+            let browser;
+            before(async () => { browser = await launch(name, { dark }); });
+            after(() => browser?.close());
+            tests(name, () => browser, dark);
+          });
+        }
+      });
+    }
+  });
+}
 
 const paths = { chromium: process.env.CHROMIUM ?? '/usr/bin/chromium', firefox: process.env.FIREFOX ?? '/usr/bin/firefox-esr' };
 
@@ -16,8 +40,12 @@ export function launch(name, { dark = false } = {}) {
   return puppeteer.launch({ ...common, browser: 'chrome', args: [...args, ...(dark ? ['--force-dark-mode', '--blink-settings=preferredColorScheme=0'] : ['--blink-settings=preferredColorScheme=1'])] });
 }
 
-/** open opens a file, and notes what must not be: what the console says, what is asked of a network, dialogs. */
-export async function open(browser, file, { width = 1280, height = 900 } = {}) {
+/**
+ * open opens a file, or the page of a server, and notes what must not be: what the console says, what is asked of any
+ * other, dialogs.
+ */
+export async function open(browser, at, { width = 1280, height = 900 } = {}) {
+  const address = at.startsWith('http:') ? at : `file://${at}`;
   const page = await browser.newPage();
   const wrong = [];
   page.on('console', (m) => {
@@ -30,7 +58,7 @@ export async function open(browser, file, { width = 1280, height = 900 } = {}) {
   });
   page.on('request', (r) => {
     const url = r.url();
-    if (!/^(data|about|chrome|resource):/.test(url) && url !== `file://${file}`) wrong.push(`request: ${url}`);
+    if (!/^(data|about|chrome|resource):/.test(url) && url !== address && !(at.startsWith('http:') && url.startsWith(new URL(address).origin))) wrong.push(`request: ${url}`);
   });
   await page.setViewport({ width, height });
   await page.evaluateOnNewDocument(() => {
@@ -42,7 +70,7 @@ export async function open(browser, file, { width = 1280, height = 900 } = {}) {
       for (const e of list.getEntries()) window.shifts.push({ value: e.value, input: e.hadRecentInput, of: e.sources.map((s) => s.node?.id || s.node?.className || s.node?.nodeName) });
     }).observe({ type: 'layout-shift', buffered: true });
   });
-  await page.goto(`file://${file}`);
+  await page.goto(address);
   await page.bringToFront();
   return { page, wrong };
 }
@@ -54,7 +82,7 @@ export async function drawn(page) {
     for (const section of document.querySelectorAll('section.picture')) {
       if (section.hidden) continue;
       const name = section.id.replace('picture-', '');
-      section.scrollIntoView();
+      section.scrollIntoView({ behavior: 'instant' });
       const until = performance.now() + 10000;
       while (!window.psbench.pictures[name]) {
         if (performance.now() > until) throw new Error(`${name} was not drawn within 10 s`);
@@ -62,7 +90,7 @@ export async function drawn(page) {
       }
       await frame();
     }
-    scrollTo(0, 0);
+    scrollTo({ top: 0, behavior: 'instant' });
     await frame();
   });
 }

@@ -6,6 +6,7 @@ const valueOf = (doc, run, metric) => doc.runs[run].values[metric] ?? null;
 const detail = (doc, cell, which = 'median') => doc.details[doc.cells[owner(doc, cell)][which]];
 // A cell of an experiment that another one runs has the runs of that one.
 const owner = (doc, cell) => (doc.cells[cell].same >= 0 ? doc.cells[cell].same : cell);
+const name = (doc, cell) => doc.cells[cell].name + (doc.cells[cell].again ? ', again' : '');
 const estimate = (doc, metric, cell) => doc.judged[metric].estimates[owner(doc, cell)];
 
 export const known = {
@@ -13,8 +14,7 @@ export const known = {
     assert.equal(data.metric.name, doc.metric);
     assert.equal(data.rows.length, doc.cells.length, 'a row for each cell');
     for (const row of data.rows) {
-      const cell = doc.cells[row.cell];
-      assert.equal(row.name, cell.name);
+      assert.equal(row.name, name(doc, row.cell));
       const runs = doc.cells[owner(doc, row.cell)].runs.filter((r) => valueOf(doc, r, doc.metric) !== null);
       assert.deepEqual(row.runs.map((r) => r.value), runs.map((r) => valueOf(doc, r, doc.metric)));
       assert.equal(row.median, estimate(doc, doc.metric, row.cell)?.median ?? null);
@@ -59,12 +59,14 @@ export const known = {
       const { epochs } = doc.runs[line.run];
       assert.deepEqual(line.values, epochs.map((e) => e.values[data.measure] ?? null));
       assert.deepEqual(line.xs, epochs.map((e) => e[data.over]));
+      assert.deepEqual(line.numbers, epochs.map((e) => e.number));
     }
   },
   comm(data, doc) {
     const drawn = data.lines.flatMap((l) => l.latency.bytes.map((bytes, i) => `${bytes} ${l.latency.values[i]}`)).sort();
     const rows = doc.comm.rows.filter((r) => r.bytes > 0).map((r) => `${r.bytes} ${r.void ? null : r.p50_us}`).sort();
     assert.deepEqual(drawn, rows);
+    for (const line of data.lines) assert.ok(line.cells.every((cell, i) => doc.cells[cell].values.includes(String(line.latency.bytes[i]))), 'a point is of another cell');
   },
   timeline(data, doc) {
     const { timeline } = detail(doc, data.cell, data.run);

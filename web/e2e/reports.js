@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
-const psbench = process.env.PSBENCH ?? join(root, 'bin/psbench');
+export const psbench = process.env.PSBENCH ?? join(root, 'bin/psbench');
 const recorded = join(root, 'core/view/testdata');
 
 /** reports makes them in a folder of their own, which remove removes. */
@@ -54,11 +54,21 @@ export function hostileRun({ folder, made }) {
 // What the page must understand stays: the words of the contract.
 const kept = new Set(['schema', 'state', 'better', 'verdict', 'kind', 'unit', 'metric', 'made', 'started', 'label']);
 
+/** rewritten is a report with what change makes of its document. */
+export function rewritten({ folder }, file, name, change) {
+  const [, before, data, after] = /^([^]*<script type="application\/json" id="data">)([^]*?)(<\/script>[^]*)$/.exec(readFileSync(file, 'utf8'));
+  const escaped = JSON.stringify(change(JSON.parse(data))).replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const path = join(folder, `${name}.html`);
+  writeFileSync(path, before + escaped + after);
+  return path;
+}
+
 /** hostilePage is a report in whose document every text is an attack. */
-export function hostilePage({ folder }, file) {
-  const html = readFileSync(file, 'utf8');
-  const [, before, data, after] = /^([^]*<script type="application\/json" id="data">)([^]*?)(<\/script>[^]*)$/.exec(html);
-  const doc = JSON.parse(data);
+export function hostilePage(made, file, name) {
+  return rewritten(made, file, `hostile-${name}`, spoiltOf);
+}
+
+function spoiltOf(doc) {
   const metrics = new Set(doc.metrics.map((m) => m.name));
   const laned = new Set(['compute', 'communication', 'work']);
   const spoilt = (value, key) => {
@@ -67,8 +77,5 @@ export function hostilePage({ folder }, file) {
     if (typeof value !== 'string' || kept.has(key) || metrics.has(value) || laned.has(value)) return value;
     return `${attack} ${value}`;
   };
-  const escaped = JSON.stringify(spoilt(doc)).replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  const path = join(folder, 'hostilepage.html');
-  writeFileSync(path, before + escaped + after);
-  return path;
+  return spoilt(doc);
 }

@@ -6,6 +6,25 @@ export function metricOf(doc, state) {
   return doc.metrics.find((m) => m.name === state.metric) ?? { name: state.metric, unit: '', better: 'higher', means: '' };
 }
 
+/** nameOf is what a cell is called where no other one has that name: the A/A cell has that of the baseline. */
+export function nameOf(doc, at) {
+  const cell = doc.cells[at];
+  return cell?.again ? `${cell.name}, again` : (cell?.name ?? '');
+}
+
+/** floorOf says below which change nothing is believed by the metric that is chosen, and whose floor that is. */
+export function floorOf(doc, state) {
+  const text = doc.judged[state.metric]?.floor_text ?? '';
+  if (!text || state.baseline === doc.baseline) return text;
+  return `${text}; it is that of ${nameOf(doc, doc.baseline)}, the baseline of the study`;
+}
+
+/** unofferedOf are the cells that have runs, but that the page has no changes from by a metric. */
+export function unofferedOf(doc, metric) {
+  const offered = baselines(doc, metric);
+  return doc.cells.map((_, i) => i).filter((i) => doc.cells[i].runs.length > 0 && !doc.cells[i].again && !offered.includes(i));
+}
+
 /** baselines are the cells that others can be compared with by a metric. */
 export function baselines(doc, metric) {
   const against = doc.judged[metric]?.against ?? {};
@@ -29,7 +48,7 @@ export function rowsOf(doc, state) {
     estimate: judged?.estimates?.[at] ?? null,
     change: against[at] ?? null,
     baseline: at === state.baseline,
-    of: cell.same >= 0 ? (doc.cells[cell.same]?.name ?? '') : '',
+    of: cell.same >= 0 ? nameOf(doc, cell.same) : '',
   }));
   return sorted(doc, rows.filter((row) => passes(doc, state.filter, row.cell)), state.sort);
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
-import { baselines, metricOf, neededOf, passes, reasonOf, rowsOf } from './cells.js';
+import { baselines, floorOf, metricOf, nameOf, neededOf, passes, reasonOf, rowsOf, unofferedOf } from './cells.js';
 import { initial } from './state.js';
 
 const doc = JSON.parse(readFileSync(new URL('../testdata/study.json', import.meta.url)));
@@ -81,4 +81,25 @@ test('needed runs are told where the runs cannot tell', () => {
 test('a metric that no run has is no error', () => {
   assert.equal(metricOf(doc, { metric: 'nothing' }).name, 'nothing');
   assert.equal(rowsOf(doc, { ...initial(doc), metric: 'nothing' }).length, 9);
+});
+
+test('every cell has a name of its own, the A/A cell too', () => {
+  assert.equal(doc.cells[8].name, doc.cells[0].name);
+  assert.equal(nameOf(doc, 8), 'server=average ddp_hook=rpc, again');
+  assert.equal(new Set(doc.cells.map((_, i) => nameOf(doc, i))).size, doc.cells.length);
+  assert.equal(nameOf(doc, 99), '');
+});
+
+test('the floor is that of the metric, and of the baseline of the study', () => {
+  const state = initial(doc);
+  assert.match(floorOf(doc, state), /^2\.1 % of the throughput: .* cases$/);
+  assert.match(floorOf(doc, { ...state, metric: 'time_per_batch' }), /^2\.1 % of the time_per_batch: /);
+  assert.match(floorOf(doc, { ...state, baseline: 2 }), /; it is that of server=average ddp_hook=rpc, the baseline of the study$/);
+  assert.equal(floorOf(doc, { ...state, metric: 'nothing', baseline: 2 }), '');
+});
+
+test('cells with runs that are no baseline are left out; the A/A cell and those without runs never were one', () => {
+  assert.deepEqual(unofferedOf(doc, 'throughput'), []);
+  const few = { ...doc, judged: { throughput: { against: { 0: [] } } } };
+  assert.deepEqual(unofferedOf(few, 'throughput'), [1, 2, 4, 6]);
 });

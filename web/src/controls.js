@@ -1,6 +1,6 @@
 // What a reader chooses: metric, baseline, which values of the axes, and the table to take away.
 
-import { baselines, keptOf, metricOf } from './cells.js';
+import { baselines, keptOf, metricOf, nameOf, unofferedOf } from './cells.js';
 import { csv, markdown } from './copy.js';
 import { h, replace } from './dom.js';
 
@@ -25,10 +25,15 @@ export function controls(doc, store) {
     const { state } = store;
     options(metric, d.metrics.map((m) => [m.name, m.unit ? `${m.name}, ${m.unit}` : m.name]), state.metric);
     const list = baselines(d, state.metric);
-    options(baseline, list.map((i) => [String(i), d.cells[i].name]), String(state.baseline));
+    const named = (i) => [String(i), nameOf(d, i)];
+    const left = unofferedOf(d, state.metric);
+    options(baseline, list.map(named), String(state.baseline), left.map(named));
+    const why = left.length > 0 ? `By ${state.metric} ${left.length} of ${list.length + left.length} cells cannot be compared with here: the page has no room for their changes.` : '';
+    if (why) baseline.setAttribute('aria-describedby', 'baseline-why');
+    else baseline.removeAttribute('aria-describedby');
     against.hidden = list.length < 2 && d.cells.length < 2;
     const m = metricOf(d, state);
-    replace(means, h('strong', null, m.name), m.means ? `: ${m.means}. ` : '. ', h('span', { class: 'way' }, m.better === 'higher' ? '↑ higher is better' : '↓ lower is better'));
+    replace(means, h('strong', null, m.name), m.means ? `: ${m.means}. ` : '. ', h('span', { class: 'way' }, m.better === 'higher' ? '↑ higher is better' : '↓ lower is better'), why ? ['. ', h('span', { id: 'baseline-why' }, why)] : null);
   };
   const fill = () => {
     choices();
@@ -56,8 +61,10 @@ export function fit(d, metric, baseline) {
   return list.length === 0 || list.includes(baseline) ? baseline : list[0];
 }
 
-function options(select, list, value) {
-  replace(select, list.map(([id, text]) => h('option', { value: id }, text)));
+// Those that are left out stand below the others and cannot be chosen; their group says why.
+function options(select, list, value, left = []) {
+  const option = ([id, text]) => h('option', { value: id }, text);
+  replace(select, list.map(option), left.length > 0 ? h('optgroup', { label: 'no room on the page', disabled: true }, left.map(option)) : null);
   select.value = value;
 }
 

@@ -1,7 +1,7 @@
 // The table as text for other programs: Markdown and CSV. What is in a cell is data there, too: no pipe
 // ends a cell of Markdown, and no spreadsheet takes a text for a formula.
 
-import { metricOf, neededOf, reasonOf, rowsOf } from './cells.js';
+import { metricOf, nameOf, neededOf, reasonOf, rowsOf } from './cells.js';
 import { nothing, number, percent, there } from './format.js';
 
 /** tableOf is what is shown, as it stands, as a list of columns and of rows of raw values. */
@@ -12,7 +12,7 @@ export function tableOf(doc, state) {
   const columns = [...names, 'state', 'runs', `median ${metric.name}${unit}`, 'low', 'high', 'change', 'change low', 'change high', 'p', 'verdict', 'needed runs', 'note'];
   const rows = rowsOf(doc, state).map((row) => {
     const { cell, estimate: e, change: c } = row;
-    const name = doc.axes.length > 0 ? cell.values : [cell.name];
+    const name = doc.axes.length > 0 ? cell.values : [nameOf(doc, row.at)];
     return [
       ...name,
       cell.again ? `${cell.state}, again` : cell.state,
@@ -32,7 +32,7 @@ export function tableOf(doc, state) {
   return { columns, rows };
 }
 
-/** csv has values as they are: full precision, changes as fractions. */
+/** csv has values as they are, with all digits of the document; changes are fractions. */
 export function csv(doc, state) {
   const { columns, rows } = tableOf(doc, state);
   return [columns, ...rows].map((row) => row.map(csvCell).join(',')).join('\r\n') + '\r\n';
@@ -51,12 +51,12 @@ export function csvCell(value) {
 export function markdown(doc, state) {
   const metric = metricOf(doc, state);
   const names = doc.axes.length > 0 ? doc.axes.map((a) => a.name) : ['cell'];
-  const against = doc.cells[state.baseline]?.name;
+  const against = nameOf(doc, state.baseline);
   const head = [...names, 'runs', `median${metric.unit ? `, ${metric.unit}` : ''}`, '95 % interval', 'change', '95 % interval', 'verdict', 'note'];
   const rows = rowsOf(doc, state).map((row) => {
     const { cell, estimate: e, change: c } = row;
     return [
-      ...(doc.axes.length > 0 ? cell.values : [cell.name]),
+      ...(doc.axes.length > 0 ? cell.values : [nameOf(doc, row.at)]),
       String(e?.n ?? cell.runs.length),
       number(e?.median),
       span(e?.low, e?.high, number),

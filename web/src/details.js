@@ -95,7 +95,9 @@ function figures(d, state, at) {
     if (!e || !there(e.median)) continue;
     const c = d.judged[m.name]?.against?.[state.baseline]?.[at];
     const cells = [h('span', { title: m.means }, m.name), quantity(e.median, m.unit), span(e.low, e.high, (x) => (m.unit === 'B' ? bytes(x) : number(x))), e.n > 1 ? share(e.spread) : ''];
-    if (d.cells.length > 1) cells.push(c ? percent(c.change) : '', h('span', { class: 'soft' }, span(c?.low, c?.high, percent)), c ? verdictOf(c) : '', there(c?.p) ? (c.p < 0.001 ? '< 0.001' : c.p.toFixed(3)) : '');
+    const left = d.cells.length > 1 && at !== state.baseline && !d.judged[m.name].against?.[state.baseline];
+    if (left) cells.push(h('span', { class: 'soft' }, 'no room on the page'), '', '', '');
+    else if (d.cells.length > 1) cells.push(c ? percent(c.change) : '', h('span', { class: 'soft' }, span(c?.low, c?.high, percent)), c ? verdictOf(c) : '', there(c?.p) ? (c.p < 0.001 ? '< 0.001' : c.p.toFixed(3)) : '');
     rows.push(cells);
   }
   if (rows.length === 0) return null;

@@ -5,6 +5,9 @@ export const nothing = '–';
 
 const minus = '−';
 
+// as is a number as its text has it, with so many significant digits, but all those before the point.
+const as = (size, digits) => Number(size.toFixed(Math.max(0, digits - 1 - Math.floor(Math.log10(Number(size.toPrecision(digits)))))));
+
 /** there says whether x is a number that can be shown. */
 export const there = (x) => typeof x === 'number' && Number.isFinite(x);
 
@@ -32,24 +35,26 @@ export function bytes(n) {
   if (!there(n)) return nothing;
   let i = 0;
   let x = n;
-  while (Math.abs(x) >= 1024 && i < byteUnits.length - 1) {
+  while ((i === 0 ? Math.round(Math.abs(x)) : as(Math.abs(x), 3)) >= 1024 && i < byteUnits.length - 1) {
     x /= 1024;
     i++;
   }
   return `${i === 0 ? grouped(String(Math.round(x))) : number(x, 3)} ${byteUnits[i]}`;
 }
 
-/** duration shows milliseconds in the unit that suits them. */
+// Units of time: how many there are in a millisecond, and from which number on the next one is taken.
+const timeUnits = [[1e6, 'ns', 1000], [1000, 'µs', 1000], [1, 'ms', 1000], [0.001, 's', 120]];
+
+/** duration shows milliseconds in the unit that suits them. What is rounded up to a unit has that unit. */
 export function duration(ms) {
   if (!there(ms)) return nothing;
   const size = Math.abs(ms);
   if (size === 0) return '0 ms';
-  if (size < 0.001) return `${number(ms * 1e6, 3)} ns`;
-  if (size < 1) return `${number(ms * 1000, 3)} µs`;
-  if (size < 1000) return `${number(ms, 3)} ms`;
-  if (size < 120e3) return `${number(ms / 1000, 3)} s`;
-  const seconds = Math.round(size / 1000);
-  const clock = size < 3600e3 ? [Math.floor(seconds / 60), 'min', seconds % 60, 's'] : [Math.floor(seconds / 3600), 'h', Math.floor((seconds % 3600) / 60), 'min'];
+  for (const [each, unit, most] of timeUnits) {
+    if (as(size * each, 3) < most) return `${number(ms * each, 3)} ${unit}`;
+  }
+  const [seconds, minutes] = [Math.round(size / 1000), Math.round(size / 60000)];
+  const clock = seconds < 3600 ? [Math.floor(seconds / 60), 'min', seconds % 60, 's'] : [Math.floor(minutes / 60), 'h', minutes % 60, 'min'];
   return (ms < 0 ? minus : '') + clock.join(' ');
 }
 
@@ -65,7 +70,7 @@ export function quantity(value, unit) {
 export function percent(x) {
   if (!there(x)) return nothing;
   const size = Math.abs(100 * x);
-  const text = size >= 1000 ? number(size, 3) : size.toFixed(size < 99.95 ? 1 : 0);
+  const text = size < 99.95 ? size.toFixed(1) : number(size, 3);
   if (Number(text) === 0) return `${Number(size) === 0 ? '' : '±'}${text} %`;
   return `${x < 0 ? minus : '+'}${text} %`;
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { random } from './pictures/testing.js';
 import { bytes, count, duration, number, percent, quantity, share } from './format.js';
 
 const table = (name, fn, cases) =>
@@ -26,6 +27,8 @@ table('number', number, [
 table('bytes', bytes, [
   [[0], '0 B'],
   [[1023], '1,023 B'],
+  [[1023.6], '1.00 KiB'],
+  [[1023.7 * 1024], '1.00 MiB'],
   [[1024], '1.00 KiB'],
   [[25 * 1024 * 1024], '25.0 MiB'],
   [[undefined], '–'],
@@ -39,6 +42,13 @@ table('duration', duration, [
   [[4567], '4.57 s'],
   [[125000], '2 min 5 s'],
   [[7260000], '2 h 1 min'],
+  [[999.6], '1.00 s'],
+  [[0.9996], '1.00 ms'],
+  [[999.4], '999 ms'],
+  [[119.6e3], '2 min 0 s'],
+  [[3599.6e3], '1 h 0 min'],
+  [[7199e3], '2 h 0 min'],
+  [[-999.6], '−1.00 s'],
   [[-3], '−3.00 ms'],
 ]);
 
@@ -57,6 +67,8 @@ table('percent', percent, [
   [[0.0001], '±0.0 %'],
   [[1.5], '+150 %'],
   [[25], '+2,500 %'],
+  [[9.996], '+1,000 %'],
+  [[0.9996], '+100 %'],
   [[null], '–'],
 ]);
 
@@ -69,3 +81,32 @@ table('count', count, [
   [[1, 'run'], '1 run'],
   [[1200, 'run'], '1,200 runs'],
 ]);
+
+// What a duration says, in milliseconds, and how exact it is.
+const units = { ns: 1e-6, 'µs': 1e-3, ms: 1, s: 1000, min: 60e3, h: 3600e3 };
+function said(text) {
+  const parts = [...text.matchAll(/([\d,.]+) (\S+)/g)].map(([, n, unit]) => ({ n: Number(n.replaceAll(',', '')), text: n, unit }));
+  return { parts, ms: parts.reduce((sum, p) => sum + p.n * units[p.unit], 0) };
+}
+
+test('no duration has a number that is one of the next unit, and none is less than a shorter one', () => {
+  const rnd = random(11);
+  const most = { ns: 1000, 'µs': 1000, ms: 1000, s: 120, min: 60, h: Infinity };
+  const times = [];
+  for (const border of [1e-3, 1, 1000, 60e3, 120e3, 3600e3, 7200e3]) {
+    for (let i = 0; i < 400; i++) times.push(border * (1 + (rnd() - 0.5) * 10 ** (-1 - 5 * rnd())));
+  }
+  for (let i = 0; i < 1000; i++) times.push(10 ** (-6 + 13 * rnd()));
+  let before = 0;
+  for (const ms of times.sort((a, b) => a - b)) {
+    const text = duration(ms);
+    const { parts, ms: shown } = said(text);
+    for (const p of parts) {
+      assert.ok(p.n < (parts.length > 1 && p.unit === 's' ? 60 : most[p.unit]), `${ms} ms is ${text}`);
+      assert.ok(!p.text.includes(','), `${ms} ms is ${text}`);
+    }
+    assert.ok(Math.abs(shown - ms) <= (parts.length > 1 ? 0.5001 * units[parts[1].unit] : 0.00501 * ms), `${ms} ms is ${text}`);
+    assert.ok(shown >= before * (1 - 1e-12), `${ms} ms is ${text}, less than what is shorter`);
+    before = shown;
+  }
+});

@@ -1,5 +1,6 @@
 // The top of the page: what was measured, where, and what it comes to.
 
+import { floorOf } from './cells.js';
 import { append, h, replace } from './dom.js';
 import { mentions, sentence } from './mention.js';
 
@@ -24,15 +25,26 @@ export function head(doc) {
   return { nodes: [top, answer], update: fill };
 }
 
-/** remarks are what is said below the table. */
-export function remarks(doc) {
+/** remarks are what is said below the table. The floor is that of the metric that is chosen. */
+export function remarks(doc, store) {
+  let d = doc;
   const box = h('div', { class: 'remarks' });
-  const fill = (d) => {
-    const all = [...(d.floor ? [{ label: 'floor', text: d.floor }] : []), ...d.remarks.filter((r) => !(r.label === 'floor' && d.floor))];
+  const fill = () => {
+    const floor = floorOf(d, store.state);
+    const all = d.remarks.map((r) => (r.label === 'floor' && floor ? { ...r, text: floor } : r));
     replace(box, all.length > 0 ? list(d, all, 'notes') : null);
   };
-  fill(doc);
-  return { nodes: [box], update: fill };
+  fill();
+  store.subscribe((_, changed) => {
+    if (changed.includes('metric') || changed.includes('baseline')) fill();
+  });
+  return {
+    nodes: [box],
+    update(next) {
+      d = next;
+      fill();
+    },
+  };
 }
 
 function list(d, sentences, name) {

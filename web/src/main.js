@@ -19,7 +19,7 @@ window.psbench = { doc, store, pictures: {} };
 
 const seen = details(doc, store);
 const top = head(doc);
-const cells = [controls(doc, store), table(doc, store, (at) => seen.open(at)), remarks(doc)];
+const cells = [controls(doc, store), table(doc, store, (at) => seen.open(at)), remarks(doc, store)];
 const parts = [gallery(doc, store, pictures, window.psbench.pictures), comm(doc), seen, environments(doc)];
 
 const nodes = (list) => list.flatMap((p) => p.nodes);

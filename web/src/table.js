@@ -1,6 +1,6 @@
 // The table of the cells.
 
-import { axisColumn, metricOf, neededOf, reasonOf, rowsOf, states } from './cells.js';
+import { axisColumn, metricOf, nameOf, neededOf, reasonOf, rowsOf, states } from './cells.js';
 import { span } from './copy.js';
 import { h, replace } from './dom.js';
 import { count, number, percent, there } from './format.js';
@@ -18,7 +18,10 @@ export function table(doc, store, show) {
   const head = h('thead');
   const body = h('tbody');
   const shown = h('p', { class: 'shown soft', role: 'status' });
-  const scroll = h('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': 'Table of the cells' }, h('table', { class: 'cells' }, caption, head, body));
+  const grid = h('table', { class: 'cells' }, caption, head, body);
+  const scroll = h('div', { class: 'scroll cells-frame', role: 'region', 'aria-label': 'Table of the cells' }, grid);
+  const sizes = new ResizeObserver(() => framed(scroll, grid.offsetWidth > scroll.clientWidth));
+  for (const each of [scroll, grid]) sizes.observe(each);
 
   const heads = () => {
     const { state } = store;
@@ -55,6 +58,13 @@ export function table(doc, store, show) {
   };
 }
 
+// A table that is too wide scrolls in a frame, which keys reach.
+function framed(scroll, wide) {
+  scroll.classList.toggle('framed', wide);
+  if (wide) scroll.setAttribute('tabindex', '0');
+  else scroll.removeAttribute('tabindex');
+}
+
 function columnsOf(d, metric) {
   const first = d.axes.length > 0 ? d.axes.map((axis, i) => ({ id: axisColumn(i), text: axis.name })) : [{ id: 'cell', text: 'cell' }];
   const columns = [{ id: '', text: 'in pictures', hidden: true }, ...first];
@@ -74,7 +84,8 @@ function headCell(c, store) {
   if (!c.id) return h('th', attrs, name);
   const better = c.better ? h('span', { class: 'better-way', title: `${c.better} is better` }, c.better === 'higher' ? '↑' : '↓', h('span', { class: 'hidden' }, ` ${c.better} is better`)) : null;
   const button = h('button', { type: 'button', class: 'sort', onclick: () => store.set({ sort: next(store.state.sort, c) }) }, better, name, h('span', { class: 'arrow', 'aria-hidden': 'true' }));
-  const cell = h('th', { ...attrs, 'data-column': c.id }, button);
+  const printed = `${c.better ? (c.better === 'higher' ? '↑\u00a0' : '↓\u00a0') : ''}${[c.text, c.unit].filter(Boolean).join(' ')}`;
+  const cell = h('th', { ...attrs, 'data-column': c.id, 'data-printed': printed }, button);
   mark(cell, store.state.sort);
   return cell;
 }
@@ -102,7 +113,7 @@ function tick(body, chosen) {
 
 function rowOf(d, store, row, scale, show) {
   const { cell, at, estimate: e, change: c } = row;
-  const open = h('a', { href: `#cell-${at}`, class: 'open', 'aria-label': `Details of ${cell.name}`, onclick: () => show(at) });
+  const open = h('a', { href: `#cell-${at}`, class: 'open', 'aria-label': `Details of ${nameOf(d, at)}`, onclick: () => show(at) });
   const names = d.axes.length > 0 ? cell.values : [cell.name];
   open.append(names[0] ?? cell.name);
   const tr = h('tr', { class: `is-${cell.state}${row.baseline ? ' is-baseline' : ''}${cell.again ? ' is-again' : ''}` });
@@ -138,7 +149,7 @@ function notes(row, most) {
 
 function chooser(d, store, at, cell) {
   if (cell.runs.length === 0) return null;
-  const box = h('input', { type: 'checkbox', 'data-cell': at, 'aria-label': `Show ${cell.name}${cell.again ? ', again,' : ''} in pictures` });
+  const box = h('input', { type: 'checkbox', 'data-cell': at, 'aria-label': `Show ${nameOf(d, at)}${cell.again ? ',' : ''} in pictures` });
   box.checked = store.state.chosen.includes(at);
   box.addEventListener('change', () => {
     const others = store.state.chosen.filter((i) => i !== at);

@@ -1,5 +1,6 @@
 // What an iteration consists of, as it was stamped: a bar per cell.
 
+import { nameOf } from '../cells.js';
 import { s } from '../dom.js';
 import { duration, number, share } from '../format.js';
 import { chosenOr, detailOf, namedBy, sentences, shortOf, tidy } from './cells.js';
@@ -29,7 +30,7 @@ export function collect(doc, state, own) {
   const by = own.by === 'buckets' && buckets ? 'buckets' : 'parts';
   const bars = cells.flatMap((cell) => {
     const d = detailOf(doc, cell);
-    const bar = { cell, name: doc.cells[cell].name, short: shortOf(doc, cell) };
+    const bar = { cell, name: nameOf(doc, cell), short: shortOf(doc, cell) };
     if (by === 'parts') return [stacked(bar, d.parts.map((p) => [p.name, p.mean_ms]))];
     return d.buckets.map((b) => stacked({ ...bar, name: `${bar.name}, bucket ${b.index}`, short: `${bar.short}, bucket ${b.index}`, bucket: b.index }, bucketParts.map(([part, key]) => [part, b[key]]).filter(([, ms]) => ms > 0)));
   });

@@ -1,5 +1,6 @@
 // What pictures take of a document, in one way for all of them.
 
+import { nameOf, passes } from '../cells.js';
 import { number, bytes, there } from '../format.js';
 
 /** words are those of a metric's name. */
@@ -30,9 +31,7 @@ export function tidy(v) {
 
 /** kept are the places of the cells that the filters keep. */
 export function kept(doc, state) {
-  const filter = state.filter ?? {};
-  const axes = doc.axes.map((a) => (Object.hasOwn(filter, a.name) ? filter[a.name] : undefined));
-  return doc.cells.map((_, i) => i).filter((i) => axes.every((values, a) => !values || values.includes(doc.cells[i].values[a])));
+  return doc.cells.map((_, i) => i).filter((i) => passes(doc, state.filter ?? {}, doc.cells[i]));
 }
 
 /** estimateOf is what the runs of a cell say of a metric; null if they say nothing. A cell that has the runs
@@ -93,7 +92,7 @@ export function oneOf(doc, state, own, has) {
   const able = all.some((i) => visible.has(i)) ? all.filter((i) => visible.has(i)) : all;
   const chosen = state.chosen ?? [];
   const wanted = [own === '' || own === undefined ? -1 : Number(own), chosen.includes(state.baseline) ? state.baseline : -1, ...chosen, state.baseline];
-  return { cell: wanted.find((i) => able.includes(i)) ?? able[0] ?? -1, options: able.map((i) => ({ value: String(i), label: doc.cells[i].name })) };
+  return { cell: wanted.find((i) => able.includes(i)) ?? able[0] ?? -1, options: able.map((i) => ({ value: String(i), label: nameOf(doc, i) })) };
 }
 
 // Axes that have one value tell nothing.
@@ -106,7 +105,7 @@ const telling = (doc, but) => doc.axes.map((_, i) => i).filter((i) => i !== but 
 export function shortOf(doc, cell, but = -1) {
   const c = doc.cells[cell];
   const axes = telling(doc, but);
-  if (axes.length === 0) return but < 0 ? c.name : '';
+  if (axes.length === 0) return but < 0 ? nameOf(doc, cell) : '';
   const short = axes.length === 1 ? `${doc.axes[axes[0]].name}=${c.values[axes[0]]}` : axes.map((i) => c.values[i]).join(' · ');
   return c.again ? `${short}, again` : short;
 }

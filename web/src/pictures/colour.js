@@ -10,11 +10,8 @@ const dashes = [[], [6, 3], [2, 3], [8, 3, 2, 3], [12, 4], [2, 2, 6, 2]];
 
 /** colourOf is the colour of a cell, a custom property of the page. */
 export function colourOf(doc, cell) {
-  return paletteOf(placeOf(doc, cell));
+  return `var(--cell-${(placeOf(doc, cell) % colours) + 1})`;
 }
-
-/** paletteOf is the colour of the i-th of whatever are no cells. */
-export const paletteOf = (i) => `var(--cell-${(wrapped(i) % colours) + 1})`;
 
 /** markerOf is the marker of a cell. */
 export function markerOf(doc, cell) {

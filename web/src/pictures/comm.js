@@ -2,9 +2,9 @@
 
 import { h } from '../dom.js';
 import { count, number, quantity, share, there } from '../format.js';
-import { sentences, size, tidy } from './cells.js';
+import { kept, sentences, size, tidy } from './cells.js';
 import { chart } from './chart.js';
-import { markers, paletteOf } from './colour.js';
+import { colourOf, dashOf, markerOf } from './colour.js';
 import { picture } from './picture.js';
 import { extent } from './scale.js';
 
@@ -26,7 +26,8 @@ function telling(rows) {
 
 /** collect is a line for each operation as it was measured, over sizes, with its limit. */
 export function collect(doc, state, own) {
-  const rows = doc.comm?.rows ?? [];
+  const visible = new Set(kept(doc, state));
+  const rows = (doc.comm?.rows ?? []).filter((r) => visible.has(r.cell));
   if (rows.length === 0) return null;
   const differ = telling(rows);
   const by = new Map();
@@ -43,7 +44,7 @@ export function collect(doc, state, own) {
   const unsized = lines.flatMap((l) => l.unsized.map((r) => `${l.name} moves no data and takes ${quantity(r.p50_us, 'µs')}.`));
   const named = [...new Set(rows.filter((r) => r.share > 0).map((r) => r.share_of))];
   const voided = rows.filter((r) => r.void).length;
-  const sized = lines.filter((l) => l.rows.length > 0).map(({ name, rows: of, points }) => ({ name, latency: points[0], bandwidth: points[1], verified: of.map((r) => r.verified), void: of.map((r) => r.void), share_of: of.map((r) => r.share_of) }));
+  const sized = lines.filter((l) => l.rows.length > 0).map(({ name, rows: of, points }) => ({ name, cells: of.map((r) => r.cell), latency: points[0], bandwidth: points[1], verified: of.map((r) => r.verified), void: of.map((r) => r.void), share_of: of.map((r) => r.share_of) }));
   if (sized.length === 0) return null;
   return {
     bandwidth,
@@ -51,7 +52,7 @@ export function collect(doc, state, own) {
     limits: doc.comm.limits.map((l) => ({ name: l.name, bytes: l.bytes, cores: l.cores, gb_per_s: l.gb_per_s })),
     limited: named,
     note: sentences(
-      named.length > 0 ? `Dashed, in the colour of its line, is where it would be at 100 % of the machine's limit (${[...new Set(named.map((of) => of.split(/, \d/)[0]))].join('; ')}).` : doc.comm.limits.length > 0 ? 'No row has a share of a limit.' : 'The limits of the machine were not measured.',
+      named.length > 0 ? `Dotted, in the colour of its line, is where it would be at 100 % of the machine's limit (${[...new Set(named.map((of) => of.split(/, \d/)[0]))].join('; ')}).` : doc.comm.limits.length > 0 ? 'No row has a share of a limit.' : 'The limits of the machine were not measured.',
       'Upright bars of latency go from the shortest round to the 95th percentile.',
       ...unsized,
       voided > 0 && `${count(voided, 'row')} with wrong answers ${voided === 1 ? 'is' : 'are'} void and not drawn.`,
@@ -75,7 +76,13 @@ function pointsOf(rows, measure) {
 const beside = (width) => width >= 900;
 const chartHeight = (width) => (width < 560 ? 300 : 360);
 
-function paint(stage, data, { width, height, own }) {
+/** lookOf is how a line through several cells looks: as the first of them. */
+export const lookOf = (doc, { cells: [first] }) => ({ colour: colourOf(doc, first), marker: markerOf(doc, first), dash: dashOf(doc, first) });
+
+// Limits are dotted.
+const dots = [1.5, 3.5];
+
+function paint(stage, data, { width, height, doc, own }) {
   const two = beside(width);
   const each = two ? Math.floor((width - 16) / 2) : width;
   const row = h('div', { class: two ? 'picture-two' : '' });
@@ -92,13 +99,12 @@ function paint(stage, data, { width, height, own }) {
       x: { label: 'bytes of the bucket', log: true, base: 4, extent: sizes, format: size },
       y: { label: measure.label, log: true, format: tidy },
       canName: false,
-      series: data.lines.flatMap((l, i) => {
+      series: data.lines.flatMap((l) => {
         const points = l[which];
-        const colour = paletteOf(i);
-        const marker = markers[Math.floor(i / 8) % markers.length];
+        const look = lookOf(doc, l);
         const text = (k) => [l.name, `${size(points.bytes[k])}: ${quantity(points.values[k], measure.unit)}`, points.high[k] && `${number(points.low[k])} to ${number(points.high[k])} ${measure.unit}`, points.share[k] && `${share(points.share[k])} of ${l.share_of[k]}`, `verified: ${l.verified[k]}`].filter(Boolean);
-        const series = [{ label: l.name, colour, marker, xs: points.bytes, ys: points.values, lows: points.low, highs: points.high, text }];
-        if (points.limit.some((v) => v !== null)) series.push({ label: `${l.name}, limit`, colour, dash: [5, 4], width: 1.2, alpha: 0.8, xs: points.bytes, ys: points.limit });
+        const series = [{ label: l.name, ...look, colours: l.cells.map((cell) => colourOf(doc, cell)), xs: points.bytes, ys: points.values, lows: points.low, highs: points.high, text }];
+        if (points.limit.some((v) => v !== null)) series.push({ label: `${l.name}, limit`, colour: look.colour, dash: dots, width: 1.2, alpha: 0.8, xs: points.bytes, ys: points.limit });
         return series;
       }),
     });
@@ -109,8 +115,8 @@ function paint(stage, data, { width, height, own }) {
     }
     return drawn;
   });
-  const legend = data.lines.map((l, i) => ({ label: l.name, colour: paletteOf(i), dash: [], marker: markers[Math.floor(i / 8) % markers.length] }));
-  if (data.limited.length > 0) legend.push({ label: 'limit of the machine', colour: 'var(--ink-soft)', dash: [5, 4] });
+  const legend = data.lines.map((l) => ({ label: l.name, ...lookOf(doc, l) }));
+  if (data.limited.length > 0) legend.push({ label: 'limit of the machine', colour: 'var(--ink-soft)', dash: dots });
   return { marks: made.flatMap((m) => m.marks), legend, destroy: () => made.forEach((m) => m.destroy()) };
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collect, shows } from './comm.js';
+import { colourOf, dashOf, markerOf } from './colour.js';
+import { collect, lookOf, shows } from './comm.js';
 import { comm, empty, stateOf } from './testing.js';
 
 const of = (doc, own = {}) => collect(doc, stateOf(doc), own);
@@ -39,4 +40,20 @@ test('one size, no sizes, no rows', () => {
   assert.equal(of(comm([4096])).lines.length, 3);
   assert.equal(of(comm([])), null);
   assert.equal(shows(empty(), stateOf(empty())), false);
+});
+
+test('a line looks as its first cell does', () => {
+  const doc = comm([4096, 65536]);
+  for (const line of of(doc).lines) {
+    assert.deepEqual(line.cells.map((cell) => doc.cells[cell].values[2]), ['4096', '65536']);
+    assert.deepEqual(lookOf(doc, line), { colour: colourOf(doc, line.cells[0]), marker: markerOf(doc, line.cells[0]), dash: dashOf(doc, line.cells[0]) });
+  }
+});
+
+test('lines have the cells that the filter keeps', () => {
+  const doc = comm([4096, 65536]);
+  const filtered = (filter) => collect(doc, { ...stateOf(doc), filter }, {});
+  assert.deepEqual(filtered({ transport: ['tcp'] }).lines.map((l) => l.name), ['pushpull']);
+  assert.deepEqual(filtered({ bytes: ['65536'] }).lines.map((l) => l.latency.bytes), [[65536], [65536], [65536]]);
+  assert.equal(filtered({ transport: [] }), null);
 });

@@ -1,5 +1,6 @@
 // How the iterations of cells are distributed: the share of them that took at most so long.
 
+import { nameOf } from '../cells.js';
 import { duration, number } from '../format.js';
 import { chosenOr, detailOf, sentences, tidy } from './cells.js';
 import { chart } from './chart.js';
@@ -33,7 +34,7 @@ export function collect(doc, state) {
     const iterations = doc.runs[run]?.iterations ?? 0;
     const steps = quantiles.length - 1;
     const marks = marked.filter((m) => iterations >= m.of).map((m) => ({ name: m.name, share: m.at, ms: quantile(quantiles, m.at) }));
-    return { cell, name: doc.cells[cell].name, iterations, ms: quantiles, shares: quantiles.map((_, i) => i / steps), marks };
+    return { cell, name: nameOf(doc, cell), iterations, ms: quantiles, shares: quantiles.map((_, i) => i / steps), marks };
   });
   const longest = Math.max(...lines.map((l) => l.ms.at(-1)));
   const shortest = Math.min(...lines.map((l) => l.ms[0]));

@@ -1,5 +1,6 @@
 // A dot per run, a row per cell: how sure the numbers are.
 
+import { nameOf } from '../cells.js';
 import { s } from '../dom.js';
 import { percent, quantity, share, there } from '../format.js';
 import { axisLabel, changeOf, estimateOf, kept, metricOf, namedBy, sentences, shortOf, tickOf, valuesOf, whyNot, words } from './cells.js';
@@ -23,7 +24,7 @@ export function collect(doc, state) {
     const change = changeOf(doc, metric.name, state.baseline, cell);
     return {
       cell,
-      name: c.name,
+      name: nameOf(doc, cell),
       short: [shortOf(doc, cell), c.failed.length > 0 && runs.length > 0 && `${c.failed.length} failed`, c.same >= 0 && 'runs of another'].filter(Boolean).join(', '),
       runs,
       n: e?.n ?? runs.length,
@@ -32,10 +33,10 @@ export function collect(doc, state) {
       high: e?.high ?? null,
       change: change?.change ?? null,
       verdict: change?.verdict ?? '',
-      same: c.same >= 0 ? (doc.cells[c.same]?.name ?? '') : '',
+      same: c.same >= 0 ? nameOf(doc, c.same) : '',
       state: c.state,
       failed: c.failed.length,
-      why: runs.length > 0 ? '' : c.same >= 0 ? `the same as ${doc.cells[c.same]?.name}` : whyNot(c),
+      why: runs.length > 0 ? '' : c.same >= 0 ? `the same as ${nameOf(doc, c.same)}` : whyNot(c),
     };
   });
   if (!rows.some((r) => r.runs.length > 0)) return null;
@@ -44,7 +45,7 @@ export function collect(doc, state) {
   const floor = judged?.floor ?? null;
   return {
     metric,
-    baseline: base ? { cell: state.baseline, name: doc.cells[state.baseline].name, median: base.median } : null,
+    baseline: base ? { cell: state.baseline, name: nameOf(doc, state.baseline), median: base.median } : null,
     floor,
     log: range[0] > 0 && range[1] / range[0] >= far,
     by: namedBy(doc),

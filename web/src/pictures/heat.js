@@ -1,5 +1,6 @@
 // Cells as fields over two axes.
 
+import { keptOf, passes } from '../cells.js';
 import { s } from '../dom.js';
 import { percent, quantity, there } from '../format.js';
 import { axisLabel, changeOf, estimateOf, metricOf, sentences, whyNot, words } from './cells.js';
@@ -22,7 +23,10 @@ const fixed = (axis) => `at ${axis}`;
 /** collect is the fields over two axes; all other axes have one value. */
 export function collect(doc, state, own) {
   const metric = metricOf(doc, state);
-  const able = doc.axes.map((_, i) => i).filter((i) => doc.axes[i].values.length > 1);
+  // Of an axis there is what the filter keeps; those of which it keeps several values come first.
+  const filter = state.filter ?? {};
+  const valuesOf = (i) => doc.axes[i].values.filter((v) => keptOf(filter, doc.axes[i])?.includes(v) ?? true);
+  const able = doc.axes.map((_, i) => i).filter((i) => doc.axes[i].values.length > 1).sort((a, b) => (valuesOf(b).length > 1) - (valuesOf(a).length > 1));
   if (!metric || able.length < 2) return null;
   const named = (name) => able.find((i) => doc.axes[i].name === name);
   const y = named(own.y) ?? able.find((i) => i !== named(own.x)) ?? able[0];
@@ -31,14 +35,17 @@ export function collect(doc, state, own) {
   const others = able
     .filter((i) => i !== x && i !== y)
     .map((i) => {
-      const { name, values } = doc.axes[i];
+      const { name } = doc.axes[i];
+      const values = valuesOf(i);
       const wanted = [own[fixed(name)], base?.values[i]].find((v) => values.includes(v)) ?? values[0];
       return { place: i, name, values, value: wanted };
     });
   const fields = [];
+  const columns = valuesOf(x);
+  const rows = valuesOf(y);
   doc.cells.forEach((c, cell) => {
-    if (c.again || others.some((o) => c.values[o.place] !== o.value)) return;
-    const [column, row] = [doc.axes[x].values.indexOf(c.values[x]), doc.axes[y].values.indexOf(c.values[y])];
+    if (c.again || !passes(doc, filter, c) || others.some((o) => c.values[o.place] !== o.value)) return;
+    const [column, row] = [columns.indexOf(c.values[x]), rows.indexOf(c.values[y])];
     if (column < 0 || row < 0) return;
     const e = estimateOf(doc, metric.name, cell);
     const change = changeOf(doc, metric.name, state.baseline, cell);
@@ -53,8 +60,8 @@ export function collect(doc, state, own) {
     metric,
     by,
     changes: most > 0,
-    x: { name: doc.axes[x].name, values: doc.axes[x].values },
-    y: { name: doc.axes[y].name, values: doc.axes[y].values },
+    x: { name: doc.axes[x].name, values: columns },
+    y: { name: doc.axes[y].name, values: rows },
     axes: able.map((i) => doc.axes[i].name),
     others: others.map(({ name, values: all, value }) => ({ name, values: all, value })),
     range: by === 'value' ? values : [-most, most],

@@ -68,3 +68,22 @@ test('without a baseline there are values', () => {
 test('nothing to draw', () => {
   for (const doc of [empty(), study({ axes: { n: ['1', '2'] } }), study({ failed: () => true })]) assert.equal(of(doc), null);
 });
+
+test('fields are those that the filter keeps, and the scale is theirs', () => {
+  const doc = study({ speed });
+  const data = of(doc, {}, { filter: { trainers: ['1', '2'] } });
+  assert.deepEqual(data.x.values, ['1', '2']);
+  assert.deepEqual(data.y.values, ['rpc', 'noop']);
+  assert.deepEqual(data.fields.map((f) => f.name), ['hook=rpc trainers=1', 'hook=rpc trainers=2', 'hook=noop trainers=1', 'hook=noop trainers=2']);
+  assert.equal(Math.max(...data.fields.map((f) => f.strength)), 1);
+  assert.equal(of(doc, {}, { filter: { hook: [] } }), null);
+});
+
+test('an axis that has one value of the others has one that the filter keeps', () => {
+  const doc = study({ axes: { hook: ['rpc', 'noop'], trainers: ['1', '2'], size: ['4', '8', '16'] } });
+  const data = of(doc, {}, { baseline: 1, filter: { size: ['4', '16'] } });
+  assert.deepEqual(data.others, [{ name: 'size', values: ['4', '16'], value: '4' }]);
+  assert.equal(of(doc, { 'at size': '8' }, { filter: { size: ['16'] } }).others[0]?.value ?? '16', '16');
+  const one = of(doc, {}, { filter: { hook: ['noop'] } });
+  assert.deepEqual([one.y.name, one.x.name], ['trainers', 'size'], 'axes with several values come first');
+});

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import * as breakdown from './breakdown.js';
+import * as distribution from './distribution.js';
+import * as dots from './dots.js';
 import { pictures } from './index.js';
+import * as iterations from './iterations.js';
+import * as learning from './learning.js';
+import * as timeline from './timeline.js';
 import { comm, empty, stateOf, study } from './testing.js';
 
 test('pictures have what the page asks of them', () => {
@@ -52,4 +58,19 @@ test('names that mean something to scripts are names', () => {
   for (const d of doc.details) d.parts.push({ name: '__proto__', mean_ms: 1 });
   const shown = pictures.filter((p) => p.shows(doc, stateOf(doc))).map((p) => p.name);
   assert.deepEqual(shown, pictures.map((p) => p.name).filter((name) => name !== 'comm'));
+});
+
+test('the A/A cell has a name of its own in every picture', () => {
+  const doc = study({ axes: { hook: ['rpc', 'noop'] }, epochs: 2 });
+  Object.assign(doc.cells[1], { name: doc.cells[0].name, values: doc.cells[0].values, again: true });
+  const names = {
+    dots: dots.collect(doc, stateOf(doc)).rows, learning: learning.collect(doc, stateOf(doc), {}).lines,
+    breakdown: breakdown.collect(doc, stateOf(doc), {}).bars, distribution: distribution.collect(doc, stateOf(doc)).lines,
+  };
+  for (const [picture, list] of Object.entries(names)) assert.deepEqual([...new Set(list.map((each) => each.name))], ['hook=rpc', 'hook=rpc, again'], picture);
+  for (const { collect } of [iterations, timeline]) {
+    const data = collect(doc, stateOf(doc), { cell: '1' });
+    assert.equal(data.name, 'hook=rpc, again');
+    assert.deepEqual(data.cells.map((c) => c.label), ['hook=rpc', 'hook=rpc, again']);
+  }
 });

@@ -1,5 +1,6 @@
 // Iterations over time, a lane per rank: drift, steps and stragglers.
 
+import { nameOf } from '../cells.js';
 import { duration, number, percent, quantity, share, there } from '../format.js';
 import { detailOf, oneOf, sentences, tidy } from './cells.js';
 import { chart, markOf } from './chart.js';
@@ -64,7 +65,7 @@ export function collect(doc, state, own) {
   return {
     cell,
     cells: options,
-    name: doc.cells[cell].name,
+    name: nameOf(doc, cell),
     run,
     both: doc.cells[cell].median !== doc.cells[cell].worst,
     folder: doc.runs[detail.run]?.folder ?? '',

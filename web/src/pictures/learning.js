@@ -1,6 +1,7 @@
 // What training led to: loss, accuracy and AUC against seconds and against bytes.
 
-import { number, quantity, there } from '../format.js';
+import { nameOf } from '../cells.js';
+import { count, number, quantity, there } from '../format.js';
 import { chosenOr, detailOf, namedBy, sentences, shortOf, size, tidy, words } from './cells.js';
 import { chart } from './chart.js';
 import { colourOf, dashOf, markerOf } from './colour.js';
@@ -26,7 +27,7 @@ export function collect(doc, state, own) {
   const measure = measures.includes(own.measure) ? own.measure : measures[0];
   const bytes = doc.runs.some((r) => r.epochs.some((e) => e.bytes > 0));
   const over = own.over === 'bytes' && bytes ? 'bytes' : 'seconds';
-  const pointsOf = (run) => doc.runs[run].epochs.map((e) => ({ x: e[over], value: e.values[measure] ?? null })).filter((p) => there(p.x));
+  const pointsOf = (run) => doc.runs[run].epochs.map((e) => ({ x: e[over], number: e.number, value: e.values[measure] ?? null })).filter((p) => there(p.x));
   const has = (i) => doc.cells[i].same < 0 && doc.cells[i].runs.some((r) => pointsOf(r).some((p) => there(p.value)));
   const { cells, left } = chosenOr(doc, state, has, most);
   if (cells.length === 0) return null;
@@ -36,7 +37,7 @@ export function collect(doc, state, own) {
       .filter((run) => pointsOf(run).some((p) => there(p.value)))
       .map((run) => {
         const points = pointsOf(run).sort((a, b) => a.x - b.x);
-        return { cell, name: doc.cells[cell].name, run, round: doc.runs[run].round, median: run === middle, xs: points.map((p) => p.x), values: points.map((p) => (there(p.value) ? p.value : null)) };
+        return { cell, name: nameOf(doc, cell), run, round: doc.runs[run].round, median: run === middle, numbers: points.map((p) => p.number), xs: points.map((p) => p.x), values: points.map((p) => (there(p.value) ? p.value : null)) };
       });
   });
   return {
@@ -48,10 +49,18 @@ export function collect(doc, state, own) {
     note: sentences(
       'A point is the end of an epoch, a line a run; with markers that whose speed is the median of its cell.',
       cells.length > 1 && namedBy(doc) && `Lines are named by ${namedBy(doc)}.`,
+      thinned(doc, lines),
       over === 'bytes' && 'Bytes are of gradients that a trainer hands to its hook.',
       left > 0 && `${left} more cells are not shown: choose those to compare.`,
     ),
   };
+}
+
+// thinned says how many epochs are on the page, if it has not all.
+function thinned(doc, lines) {
+  const epochs = lines.flatMap((l) => doc.runs[l.run].epochs).length;
+  const all = lines.reduce((sum, l) => sum + (doc.runs[l.run].epochs.at(-1)?.number ?? 0), 0);
+  return epochs < all && `The lines have ${epochs.toLocaleString('en-US')} of ${count(all, 'epoch')}: the last and the best of each run are among them.`;
 }
 
 const better = (measure) => (/loss|entropy|error/.test(measure) ? 'lower' : 'higher');
@@ -68,7 +77,7 @@ function paint(stage, data, { width, height, doc, own }) {
     alpha: l.median ? 1 : 0.4,
     xs: l.xs,
     ys: l.values,
-    text: (i) => [l.name, `${words(data.measure)} ${number(l.values[i])}`, `after epoch ${i + 1}, ${say(l.xs[i])}, round ${l.round}`],
+    text: (i) => [l.name, `${words(data.measure)} ${number(l.values[i])}`, `after epoch ${l.numbers[i]}, ${say(l.xs[i])}, round ${l.round}`],
   }));
   const [low, high] = extent(data.lines.flatMap((l) => l.xs)) ?? [0, 1];
   const drawn = chart(stage, {
@@ -80,7 +89,7 @@ function paint(stage, data, { width, height, doc, own }) {
     series,
   });
   const shown = [...new Set(data.lines.map((l) => l.cell))];
-  return { ...drawn, legend: drawn.named ? [] : shown.map((cell) => ({ label: doc.cells[cell].name, colour: colourOf(doc, cell), dash: dashOf(doc, cell), marker: markerOf(doc, cell) })) };
+  return { ...drawn, legend: drawn.named ? [] : shown.map((cell) => ({ label: nameOf(doc, cell), colour: colourOf(doc, cell), dash: dashOf(doc, cell), marker: markerOf(doc, cell) })) };
 }
 
 export const { name, title, about, shows, reserves, draw } = picture({
@@ -96,7 +105,7 @@ export const { name, title, about, shows, reserves, draw } = picture({
   ],
   table: (data) => ({
     head: ['cell', 'round', 'epoch', data.over, words(data.measure)],
-    rows: data.lines.flatMap((l) => l.xs.map((x, i) => [l.name, String(l.round), String(i + 1), data.over === 'bytes' ? size(x) : number(x), number(l.values[i])])),
+    rows: data.lines.flatMap((l) => l.xs.map((x, i) => [l.name, String(l.round), String(l.numbers[i]), data.over === 'bytes' ? size(x) : number(x), number(l.values[i])])),
   }),
   height: (data, width) => (width < 560 ? 300 : 380),
   paint,

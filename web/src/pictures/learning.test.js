@@ -44,3 +44,12 @@ test('measures are those that were measured, held-out ones first', () => {
 test('nothing to draw', () => {
   for (const doc of [empty(), study({ epochs: 0 }), study({ failed: () => true, epochs: 3 })]) assert.equal(of(doc), null);
 });
+
+test('of epochs that were thinned the numbers are kept, and it is said', () => {
+  const doc = study({ axes: {}, epochs: 40, runs: 2 });
+  assert.doesNotMatch(of(doc).note, /epochs/);
+  for (const r of doc.runs) r.epochs = r.epochs.filter((e) => e.number % 8 === 0 || e.number === 13);
+  const data = of(doc);
+  assert.deepEqual(data.lines[0].numbers, [8, 13, 16, 24, 32, 40]);
+  assert.match(data.note, /The lines have 12 of 80 epochs: the last and the best of each run are among them\./);
+});

@@ -1,5 +1,6 @@
 // A metric over an axis of numbers: how it scales, and where it pays to change sides.
 
+import { nameOf } from '../cells.js';
 import { number, percent, quantity, there } from '../format.js';
 import { axisLabel, estimateOf, kept, metricOf, namedBy, sentences, shortOf, size, tickOf, tidy, words } from './cells.js';
 import { chart } from './chart.js';
@@ -105,7 +106,7 @@ function paint(stage, data, { width, height, doc, own }) {
     lows: l.lows,
     highs: l.highs,
     text: (i) => [
-      doc.cells[l.cells[i]].name,
+      nameOf(doc, l.cells[i]),
       quantity(l.values[i], unit),
       there(l.lows[i]) ? `95 %: ${quantity(l.lows[i], unit)} to ${quantity(l.highs[i], unit)}` : 'too few runs for an interval',
       data.ideal && i > 0 && idealAt(data.ideal, l, i),

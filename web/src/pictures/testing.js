@@ -78,6 +78,7 @@ export function study({ axes = { hook: ['rpc', 'noop'], trainers: ['1', '2', '4'
 
 function epochsOf(n, throughput) {
   return Array.from({ length: n }, (_, e) => ({
+    number: e + 1,
     seconds: ((e + 1) * 5000) / throughput,
     bytes: (e + 1) * 4e7,
     values: { train_loss: 0.35 + 0.4 * Math.exp(-0.5 * e), held_out_loss: 0.38 + 0.35 * Math.exp(-0.4 * e), held_out_auc: 0.8 - 0.3 * Math.exp(-0.5 * e), held_out_accuracy: e === 1 ? null : 0.8 - 0.1 * Math.exp(-0.4 * e) },
@@ -143,8 +144,13 @@ export function timeline(ranks, ms) {
 /** comm is a document of psbench comm over some sizes. */
 export function comm(sizes = [4096, 65536, 1048576, 26214400]) {
   const doc = empty();
+  doc.axes = [{ name: 'operation', values: [] }, { name: 'transport', values: [] }, { name: 'bytes', values: [] }];
+  const cellOf = (...values) => {
+    values.forEach((v, i) => doc.axes[i].values.includes(v) || doc.axes[i].values.push(v));
+    return doc.cells.push({ name: values.join(' '), again: false, values, state: 'done', reason: '', same: -1, runs: [], waiting: 0, failed: [], warnings: [], shorts: [], environment: -1, median: -1, worst: -1 }) - 1;
+  };
   const row = (operation, transport, bytes, us, share, shareOf) => ({
-    operation, server: operation === 'pushpull' ? 'average' : '', hook: '', transport, trainers: 2, servers: 1, mode: 'fresh', place: 'inplace', sparse: false, bytes, rounds: 300,
+    cell: cellOf(operation, transport, String(bytes)), operation, server: operation === 'pushpull' ? 'average' : '', hook: '', transport, trainers: 2, servers: 1, mode: 'fresh', place: 'inplace', sparse: false, bytes, rounds: 300,
     p50_us: us, p95_us: us * 1.3, min_us: us * 0.8, algbw_gb_per_s: bytes / us / 1000, busbw_gb_per_s: (2 * bytes) / us / 1000, share, share_of: shareOf, verified: 'every answer', void: '',
   });
   const rows = [];

@@ -1,5 +1,6 @@
 // One iteration: what every rank did and when, and which push led to which answer.
 
+import { nameOf } from '../cells.js';
 import { s } from '../dom.js';
 import { duration, number } from '../format.js';
 import { fillOf } from './breakdown.js';
@@ -36,7 +37,7 @@ export function collect(doc, state, own) {
   return {
     cell,
     cells: options,
-    name: doc.cells[cell].name,
+    name: nameOf(doc, cell),
     run,
     both,
     unit: 'µs',
