@@ -26,7 +26,6 @@ type Server struct {
 	shown    map[string]string
 	waiting  []net.Conn // in the barrier
 	finished int
-	serving  sync.WaitGroup
 }
 
 // Finished is how many tasks have said that they are done.
@@ -49,8 +48,9 @@ func (s *Server) File(t testing.TB, rank int) *os.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = conn.Close(), file.Close(); s.serving.Wait() })
-	s.serving.Go(func() { s.serve(conn, rank) })
+	var serving sync.WaitGroup
+	t.Cleanup(func() { _, _ = conn.Close(), file.Close(); serving.Wait() })
+	serving.Go(func() { s.serve(conn, rank) })
 	return file
 }
 
