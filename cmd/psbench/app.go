@@ -45,6 +45,11 @@ type app struct {
 // usageError is a command line that cannot be understood.
 type usageError struct{ error }
 
+// saidError is one that the user has been told already.
+type saidError struct{ error }
+
+func (e saidError) Unwrap() error { return e.error }
+
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // run executes the command line and returns the exit status.
@@ -66,7 +71,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if errors.As(err, &output) && errors.Is(err, syscall.EPIPE) {
 		return exitPipe // who left wants no words
 	}
-	a.fail(err)
+	if said := (saidError{}); !errors.As(err, &said) {
+		a.fail(err)
+	}
 	var usage usageError
 	var undecided undecidedError
 	switch {
@@ -100,7 +107,7 @@ func (a *app) quit() {
 }
 
 func (a *app) rootCommand() *cobra.Command {
-	run := a.runCommand()
+	run := a.onOneHost(a.runCommand())
 	root := &cobra.Command{
 		Use:   "psbench",
 		Short: "Measure distributed training with parameter servers",
@@ -126,19 +133,19 @@ win over the environment, the environment over the file.`,
 	root.SetHelpFunc(help)
 	root.AddCommand(
 		run,
-		a.commCommand(),
+		a.onOneHost(a.commCommand()),
 		a.compareCommand(),
 		a.exportCommand(),
 		a.configCommand(),
 		a.listCommand(),
-		a.noiseCommand(),
+		a.onOneHost(a.noiseCommand()),
 		a.pluginCommand(),
 		a.reportCommand(),
-		a.rerunCommand(),
+		a.onOneHost(a.rerunCommand()),
 		a.showCommand(),
-		a.sweepCommand(),
+		a.onOneHost(a.sweepCommand()),
 		a.traceCommand(),
-		a.verifyCommand(),
+		a.onOneHost(a.verifyCommand()),
 		a.versionCommand(),
 		metricsTopic(),
 	)

@@ -12,16 +12,30 @@ import (
 
 func (a *app) configCommand() *cobra.Command {
 	var format string
+	var hosts hostsFlag
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Show the effective configuration and where each value comes from",
 		Long: `config takes the flags of run and shows, without running anything, the value
 that each of them and each setting of the chosen parts has, and where it comes
-from. As json it is a file that --config reads.`,
-		Args: noArguments,
+from. As json it is a file that --config reads.
+
+With --hosts it shows which launcher has started it, as which of how many tasks,
+what each launcher is known by, and where the launcher lets tasks talk to each
+other, all of them. With a FILE of hosts, one a line, as in "node1 slots=4", those
+count, too. docs/launchers.md explains it.`,
+		Example: lines(
+			"psbench config --ntrainer 4",
+			"psbench config --format json > run.json",
+			"srun --mpi=pmi2 -N2 --ntasks-per-node=1 psbench config --hosts",
+		),
+		Args: hosts.arguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if format != "table" && format != "json" {
 				return usagef("--format is %s but must be table or json", quote.String(format))
+			}
+			if hosts.given {
+				return a.hosts(cmd, hosts.file, format)
 			}
 			exp, _, err := a.resolve(cmd)
 			if err != nil {
@@ -37,6 +51,8 @@ from. As json it is a file that --config reads.`,
 		},
 	}
 	a.addFlags(cmd)
+	cmd.Flags().Var(&hosts, "hosts", "show the launcher that has started this process, and its other tasks; a `FILE` of hosts may follow")
+	cmd.Flags().Lookup("hosts").NoOptDefVal = noHostsFile
 	cmd.Flags().StringVar(&format, "format", "table", "how to print: table or json")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd

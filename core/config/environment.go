@@ -11,6 +11,7 @@ import (
 	"github.com/knadh/koanf/providers/env/v2"
 
 	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/launchers"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/simd"
 	"github.com/psbench/psbench/internal/spelling"
@@ -18,8 +19,9 @@ import (
 )
 
 // notOptions are variables that begin like options: one that every process reads for
-// itself, and those for plugin processes, which whoever runs psbench below one has too.
-var notOptions = []string{simd.Variable, host.Handshake.MagicCookieKey, host.DirectoryVariable, host.CUDADeviceVariable}
+// itself, those for plugin processes, which whoever runs psbench below one has too, and those that
+// say what launchers do not.
+var notOptions = append([]string{simd.Variable, host.Handshake.MagicCookieKey, host.DirectoryVariable, host.CUDADeviceVariable}, launchers.Variables()...)
 
 // doublePrefix begins the variables of the double of CUDA's driver that tests run against.
 const doublePrefix = option.EnvPrefix + "DOUBLE_"

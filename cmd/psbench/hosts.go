@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/psbench/psbench/core/executable"
+	"github.com/psbench/psbench/core/launchers"
+	"github.com/psbench/psbench/core/launchers/pmi"
+	"github.com/psbench/psbench/core/launchers/rollcall"
+	"github.com/psbench/psbench/core/result"
+)
+
+// hostsFlag is --hosts, after which a file may follow, with or without an equals sign.
+type hostsFlag struct {
+	given bool
+	file  string
+}
+
+// noHostsFile is the value of a --hosts without one. No file has this name.
+const noHostsFile = "/"
+
+func (h *hostsFlag) String() string { return "" }
+func (h *hostsFlag) Type() string   { return "hosts" }
+
+// Set implements pflag.Value.
+func (h *hostsFlag) Set(file string) error {
+	if h.given = true; file != noHostsFile {
+		h.file = file
+	}
+	return nil
+}
+
+// arguments takes the file of --hosts FILE, which reaches cobra as an argument.
+func (h *hostsFlag) arguments(cmd *cobra.Command, args []string) error {
+	if h.given && h.file == "" && len(args) == 1 {
+		h.file = args[0]
+		return nil
+	}
+	return noArguments(cmd, args)
+}
+
+// hosts shows which launcher has started this process, and with which others. Of several tasks the first one
+// speaks for all, unless there is a failure that only another one can tell.
+func (a *app) hosts(cmd *cobra.Command, file, format string) error {
+	c, _, err := a.merge(cmd)
+	if err != nil {
+		return err
+	}
+	f := launchers.Look(a.system(file))
+	if f.Err != nil {
+		return f.Err
+	}
+	tasks, err := a.rollCall(cmd.Context(), f, time.Duration(c.RPCTimeout)*time.Second)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return a.linger(cmd.Context(), err)
+	case err != nil || f.Place.Rank != 0:
+		return err
+	case format == "json":
+		return encodeJSON(a.stdout, hostsDocument(f, tasks))
+	}
+	return a.printHosts(f, tasks)
+}
+
+// linger says that this task has waited in vain, and gives the others time to say so: launchers end all tasks
+// when one has failed.
+func (a *app) linger(ctx context.Context, err error) error {
+	a.fail(err)
+	select {
+	case <-ctx.Done():
+	case <-time.After(2 * time.Second):
+	}
+	return saidError{err}
+}
+
+// rollCall has the tasks of a launcher that lets them talk tell each other who they are. Rank 0 gets them; the
+// others, and tasks of other launchers, get none.
+func (a *app) rollCall(ctx context.Context, f *launchers.Finding, timeout time.Duration) ([]rollcall.Task, error) {
+	variable, value := f.Connection()
+	if variable == "" {
+		return nil, nil
+	}
+	conn, err := pmi.Inherited(variable, value)
+	if err != nil {
+		return nil, err
+	}
+	defer hold(ctx)()
+	defer bounded(ctx)() // by timeout
+	client, err := pmi.Open(ctx, conn, timeout)
+	if err != nil {
+		return nil, err
+	}
+	p := f.Place
+	me := rollcall.Task{
+		Rank: p.Rank, Size: p.Size, Local: p.Local, Host: p.Host, PID: os.Getpid(),
+		Version: fmt.Sprintf("%s, commit %s", result.Version(), result.Commit()),
+	}
+	if me.Binary, err = executable.SumOf("/proc/self/exe"); err != nil {
+		me.Failure = err.Error()
+	}
+	tasks, err := rollcall.Call(ctx, client, me)
+	if closed := client.Close(context.WithoutCancel(ctx)); err == nil {
+		err = closed
+	}
+	return tasks, err
+}

@@ -1,0 +1,166 @@
+package launchers
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// decide takes the place of this process from the views.
+//
+// A launcher of a single task says nothing against one that says more: mpirun may well be called within
+// a step of one task. Those that say more must agree, unless the one started the agents of the other,
+// as srun does those of torchrun; then the inner one decides.
+func (f *Finding) decide(r *reader) {
+	f.Launcher, f.Place, f.Why = Alone, Place{Size: 1, Host: r.Host}, "no launcher has started this process as one of several"
+	if value, set := r.text(OverrideVariable); set {
+		if value == "1" {
+			f.Why = OverrideVariable + " is 1"
+		} else {
+			f.Err = fmt.Errorf("%s is %s but must be 1, or not set", OverrideVariable, quote.String(value))
+		}
+		return
+	}
+	var decides *View
+	for i := range f.Views {
+		v := &f.Views[i]
+		switch {
+		case v.Err != nil:
+			f.Err = v.Err
+			return
+		case v.Place == nil || decides != nil && decides.Place.Several() && !v.Place.Several():
+		case decides == nil || !decides.Place.Several() && v.Place.Several() || within(v.Place, decides.Place):
+			decides = v
+		case !decides.Place.Several() || same(decides.Place, v.Place) || within(decides.Place, v.Place):
+		default:
+			f.Err = contradicted(*decides, *v)
+			return
+		}
+	}
+	if decides != nil {
+		f.Launcher, f.Place, f.Why = decides.Launcher, *decides.Place, decides.Why
+	}
+}
+
+// same says whether two launchers mean the same tasks. What one does not tell it does not contradict.
+func same(p, q *Place) bool {
+	return p.Rank == q.Rank && (p.Size == q.Size || p.Size == 0 || q.Size == 0) &&
+		(p.Local == q.Local || p.Local < 0 || q.Local < 0)
+}
+
+// within says whether the tasks of outer are the agents of inner.
+func within(inner, outer *Place) bool {
+	a := inner.Agents
+	return a != nil && (a.Size == 0 || a.Rank == outer.Rank && (a.Size == outer.Size || outer.Size == 0))
+}
+
+// Contradiction is of what launchers say, with all that was read of them.
+type Contradiction struct {
+	Reason string
+	Rows   [][3]string // launcher, variable, value
+}
+
+func contradicted(views ...View) error {
+	if v := views[0]; v.Err != nil && len(v.Read) == 0 {
+		return fmt.Errorf("%s: %w", v.Launcher, v.Err)
+	}
+	c := &Contradiction{}
+	var said []string
+	for _, v := range views {
+		if v.Err != nil {
+			c.Reason = v.Launcher + " contradicts itself: " + v.Err.Error()
+		} else {
+			said = append(said, v.Launcher+" says "+v.Place.words())
+		}
+		for _, read := range v.Read {
+			c.Rows = append(c.Rows, [3]string{v.Launcher, read.Name, quote.Word(read.Value)})
+		}
+	}
+	if c.Reason == "" {
+		c.Reason = strings.Join(said, " but ") + ": two launchers that disagree leave no way to tell who else runs"
+	}
+	return c
+}
+
+// words are a place in a sentence.
+func (p *Place) words() string {
+	text := fmt.Sprintf("rank %d of %d tasks", p.Rank, p.Size)
+	if p.Size == 0 {
+		text = fmt.Sprintf("rank %d of tasks that it does not count", p.Rank)
+	}
+	if p.Local >= 0 {
+		text += fmt.Sprintf(", local rank %d", p.Local)
+	}
+	if a := p.Agents; a != nil && a.Size > 0 {
+		text += fmt.Sprintf(", by agent %d of %d", a.Rank, a.Size)
+	}
+	return text
+}
+
+// Error is the reason, and below it a table of what was read.
+func (c *Contradiction) Error() string {
+	rows := slices.Insert(slices.Clone(c.Rows), 0, [3]string{"launcher", "variable", "value"})
+	var widths [2]int
+	for _, row := range rows {
+		for i := range widths {
+			widths[i] = max(widths[i], len(row[i]))
+		}
+	}
+	var text strings.Builder
+	text.WriteString(c.Reason)
+	for _, row := range rows {
+		fmt.Fprintf(&text, "\n  %-*s  %-*s  %s", widths[0], row[0], widths[1], row[1], row[2])
+	}
+	return text.String()
+}
+
+// Refusal is why a psbench that runs on one host must not start here; nil where this process is a
+// single task.
+func (f *Finding) Refusal() error {
+	const override = OverrideVariable + "=1 if this process is to run alone all the same"
+	if f.Err != nil {
+		return fmt.Errorf("%w\nset %s", f.Err, override)
+	}
+	if !f.Place.Several() {
+		return nil
+	}
+	v := f.view()
+	return fmt.Errorf("by %s this process is %s (%s), but psbench runs on one host so far, where one process starts all others: run it as a single task, as in %s, or set %s",
+		v.Launcher, f.Place.words(), v.sources(), v.alone, override)
+}
+
+// view is that of the launcher that decides.
+func (f *Finding) view() View {
+	i := slices.IndexFunc(f.Views, func(v View) bool { return v.Launcher == f.Launcher })
+	return f.Views[i]
+}
+
+// sources names what size and rank were read from.
+func (v View) sources() string {
+	var names []string
+	for _, read := range v.Read {
+		if read.Name == v.Place.From.Size || read.Name == v.Place.From.Rank {
+			names = append(names, read.Name+"="+quote.Word(read.Value))
+		}
+	}
+	return cmp.Or(strings.Join(names, ", "), v.Why)
+}
+
+// Connection is the variable that names the connection to a launcher that speaks PMI-1 and started this
+// process as the rank that was decided, "" where there is none.
+func (f *Finding) Connection() (variable, value string) {
+	for _, v := range f.Views {
+		if v.Launcher != hydra || v.Place == nil || f.Launcher == Alone || !same(v.Place, &f.Place) || v.Place.Size != f.Place.Size {
+			continue
+		}
+		for _, read := range v.Read {
+			if read.Name == fdVariable {
+				return read.Name, read.Value
+			}
+		}
+	}
+	return "", ""
+}

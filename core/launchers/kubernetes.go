@@ -1,0 +1,86 @@
+package launchers
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// What a manifest can say of its pods, as Kubernetes does not.
+const (
+	tasksVariable = "PSBENCH_TASKS"
+	taskVariable  = "PSBENCH_TASK"
+)
+
+const kubernetes = "Kubernetes Job"
+
+// addresses is where the kubelet writes the pod's own name.
+const addresses = "/etc/hosts"
+
+// job knows a pod of an indexed Job, which may be one of a JobSet. Kubernetes tells a pod its index, but
+// not how many run beside it: the manifest does, by PSBENCH_TASKS. Without that it depends on whether the
+// pods have names for each other, in the subdomain of a service. If they have none, the index is
+// what a pod takes of a list of work, and each is alone.
+func job(r *reader) (*Place, string, error) {
+	const index = "JOB_COMPLETION_INDEX"
+	rank, err := r.number(index)
+	_, cluster := r.text("KUBERNETES_SERVICE_HOST")
+	switch {
+	case err != nil && cluster:
+		return nil, "", err
+	case err != nil || rank < 0:
+		return nil, index + " is not set", nil
+	case !cluster:
+		return nil, index + " is set but KUBERNETES_SERVICE_HOST is not, as it is in a pod", nil
+	}
+	subdomain := r.subdomain()
+	kind := "a Job"
+	if subdomain != "" && strings.HasPrefix(r.Host, subdomain+"-") {
+		kind = "a Job of the JobSet " + quote.Word(subdomain)
+	}
+	why := fmt.Sprintf("pod %d of %s", rank, kind)
+	p := &Place{Rank: rank, Local: -1, Host: r.Host, From: Sources{Rank: index}}
+	if task, err := r.number(taskVariable); err != nil {
+		return nil, "", err
+	} else if task >= 0 {
+		p.Rank, p.From.Rank = task, taskVariable
+	}
+	size, err := r.number(tasksVariable)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case size == 0:
+		return nil, "", fmt.Errorf("%s is 0 but must be 1 or more", tasksVariable)
+	case size == 1:
+		p.Size, p.Rank, p.From = 1, 0, Sources{Size: tasksVariable}
+	case size > 0:
+		p.Size, p.From.Size = size, tasksVariable
+	case subdomain == "":
+		p.Size, p.Rank, p.From = 1, 0, Sources{}
+		why += ", whose pods have no names for each other, so that each works alone"
+	default:
+		why += fmt.Sprintf(", whose pods have names in %s; how many there are is not told: its manifest can by %s", quote.Word(subdomain), tasksVariable)
+	}
+	return p, why, nil
+}
+
+// subdomain is that in which the pods of a Job find each other, as the pod's own line of the hosts file
+// has it: ADDRESS NAME.SUBDOMAIN.NAMESPACE.svc.DOMAIN NAME.
+func (r *reader) subdomain() string {
+	text, err := r.ReadFile(addresses)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
+		for _, name := range strings.Fields(line) {
+			labels := strings.Split(name, ".")
+			if len(labels) > 3 && labels[0] == r.Host && labels[3] == "svc" {
+				r.note(addresses, name)
+				return labels[1]
+			}
+		}
+	}
+	return ""
+}

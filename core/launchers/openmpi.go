@@ -1,0 +1,64 @@
+package launchers
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// openMPI knows a process of mpirun. Open MPI 4 and 5 set the same variables for programs; the runtime
+// of 5, PRRTE, starts others as well, as prterun, which tells those their rank alone.
+func openMPI(r *reader) (*Place, string, error) {
+	const size, rank = "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"
+	_, sized := r.text(size)
+	_, ranked := r.text(rank)
+	runtime, _ := r.text("PRTE_LAUNCHED")
+	switch {
+	case !sized && !ranked && runtime != "1":
+		return nil, size + " is not set", nil
+	case !sized && !ranked:
+		n, err := r.needed("PMIX_RANK", "PRTE_LAUNCHED")
+		return &Place{Rank: max(n, 0), Local: -1, Host: r.Host, From: Sources{Rank: "PMIX_RANK"}}, "a process of prterun, which does not tell how many there are", err
+	}
+	p, err := r.place(size, rank, "OMPI_COMM_WORLD_LOCAL_RANK")
+	if err != nil {
+		return nil, "", err
+	}
+	if other, err := r.number("PMIX_RANK"); err != nil || other >= 0 && other != p.Rank {
+		if err == nil {
+			err = fmt.Errorf("%s is %d but PMIX_RANK is %d: they are one rank", rank, p.Rank, other)
+		}
+		return nil, "", err
+	}
+	r.named(p, "PMIX_HOSTNAME")
+	if p.Agents, err = r.daemon(); err != nil {
+		return nil, "", err
+	}
+	why := "a process of mpirun"
+	if runtime == "1" {
+		why += " (PRRTE)"
+	}
+	if p.Agents != nil {
+		why += ", started by one of its daemons"
+	}
+	return p, why, nil
+}
+
+// daemon says whether a daemon of mpirun started this process, as on every host but mpirun's own: the
+// server is named for it, JOB.0 where it is mpirun itself. Slurm's srun starts such daemons.
+func (r *reader) daemon() (*Agents, error) {
+	name, uri := r.first("PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI21", "PMIX_SERVER_URI2")
+	if name == "" {
+		return nil, nil
+	}
+	server, _, found := strings.Cut(uri, ";")
+	dot := strings.LastIndexByte(server, '.')
+	if !found || dot < 0 || server[dot+1:] == "" || strings.Trim(server[dot+1:], "0123456789") != "" {
+		return nil, fmt.Errorf("%s is %s but must begin with a job, the number of a server and a semicolon, as in 17.0;", name, quote.String(uri))
+	}
+	if server[dot+1:] == "0" {
+		return nil, nil
+	}
+	return &Agents{}, nil
+}

@@ -1,0 +1,39 @@
+package launchers
+
+const hydra = "PMI"
+
+// fdVariable names the connection to a launcher that speaks PMI-1.
+const fdVariable = "PMI_FD"
+
+// pmi knows a process whose launcher speaks PMI: mpiexec of MPICH, which is Hydra, those of its
+// relatives, and srun --mpi=pmi2, of which Slurm tells as well.
+func pmi(r *reader) (*Place, string, error) {
+	const size, rank = "PMI_SIZE", "PMI_RANK"
+	_, sized := r.text(size)
+	_, ranked := r.text(rank)
+	_, connected := r.text(fdVariable)
+	if !sized && !ranked {
+		if connected {
+			_, err := r.needed(rank, fdVariable)
+			return nil, "", err
+		}
+		return nil, size + " is not set", nil
+	}
+	p, err := r.place(size, rank, "MPI_LOCALRANKID")
+	if err != nil {
+		return nil, "", err
+	}
+	why := "a process of a launcher that speaks PMI"
+	if _, of := r.text("MPI_LOCALNRANKS"); of {
+		why = "a process of Hydra's mpiexec"
+		// A proxy that mpiexec itself forks has a connection to it; others were started by srun or ssh.
+		if _, forked := r.text("HYDI_CONTROL_FD"); !forked {
+			p.Agents = &Agents{}
+			why += ", started by one of its proxies"
+		}
+	}
+	if !connected {
+		why += ", which has left no connection"
+	}
+	return p, why, nil
+}

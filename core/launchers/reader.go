@@ -1,0 +1,105 @@
+package launchers
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// reader reads variables for a detector, and keeps which.
+type reader struct {
+	System
+	variables map[string]string
+	read      []Variable
+}
+
+func newReader(s System) *reader {
+	r := &reader{System: s, variables: make(map[string]string, len(s.Environ))}
+	for _, pair := range s.Environ {
+		name, value, _ := strings.Cut(pair, "=")
+		r.variables[name] = value
+	}
+	return r
+}
+
+// text is a variable. One that is set to nothing counts as not set.
+func (r *reader) text(name string) (value string, set bool) {
+	value = r.variables[name]
+	if value != "" {
+		r.note(name, value)
+	}
+	return value, value != ""
+}
+
+// first is the first of these variables that is set.
+func (r *reader) first(names ...string) (name, value string) {
+	for _, name := range names {
+		if value, set := r.text(name); set {
+			return name, value
+		}
+	}
+	return "", ""
+}
+
+// note keeps what was read, once.
+func (r *reader) note(name, value string) {
+	if v := (Variable{name, value}); !slices.Contains(r.read, v) {
+		r.read = append(r.read, v)
+	}
+}
+
+// most bounds sizes and ranks: no launcher has more tasks.
+const most = 1 << 24
+
+// number is a variable that counts, -1 where it is not set.
+func (r *reader) number(name string) (int, error) {
+	value, set := r.text(name)
+	if !set {
+		return -1, nil
+	}
+	n, err := strconv.ParseUint(value, 10, 32)
+	if err != nil || n > most || strconv.FormatUint(n, 10) != value {
+		return -1, fmt.Errorf("%s is %s but must be a whole number from 0 to %d", name, quote.String(value), most)
+	}
+	return int(n), nil // #nosec G115 -- at most 1<<24
+}
+
+// needed is a number that the launcher sets wherever it sets because.
+func (r *reader) needed(name, because string) (int, error) {
+	n, err := r.number(name)
+	if err == nil && n < 0 {
+		err = fmt.Errorf("%s is set but %s is not: whoever sets the one sets the other", because, name)
+	}
+	return n, err
+}
+
+// place is that of three variables; local may be missing.
+func (r *reader) place(size, rank, local string) (*Place, error) {
+	p := &Place{Host: r.Host}
+	var err error
+	if p.Size, err = r.needed(size, rank); err != nil {
+		return nil, err
+	}
+	if p.Rank, err = r.needed(rank, size); err != nil {
+		return nil, err
+	}
+	if p.Size == 0 {
+		return nil, fmt.Errorf("%s is 0 but must be 1 or more", size)
+	}
+	p.From = Sources{Size: size, Rank: rank}
+	if p.Local, err = r.number(local); p.Local >= 0 {
+		p.From.Local = local
+	}
+	return p, err
+}
+
+// named gives a place the name that the launcher has for this host, if it has one.
+func (r *reader) named(p *Place, variable string) *Place {
+	if name, set := r.text(variable); set {
+		p.Host, p.From.Host = name, variable
+	}
+	return p
+}

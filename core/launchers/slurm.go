@@ -1,0 +1,92 @@
+package launchers
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// firstNamedStep is the lowest of the numbers of steps that are no steps of srun: those of batch
+// scripts, of interactive shells, and of what belongs to the job but to no step.
+const firstNamedStep = 4294967280
+
+// nodeName is the name that Slurm has for the host.
+const nodeName = "SLURMD_NODENAME"
+
+// slurm knows a task of a step, which srun starts once for each rank. Whatever else runs in an
+// allocation is one process, however many tasks the allocation has room for, and it has SLURM_NTASKS
+// and SLURM_PROCID as well: a shell of salloc, a batch script, each element of a job array.
+func slurm(r *reader) (*Place, string, error) {
+	name, id := r.first("SLURM_JOB_ID", "SLURM_JOBID")
+	if name == "" {
+		return nil, "SLURM_JOB_ID is not set", nil
+	}
+	if old, set := r.text("SLURM_JOBID"); set && old != id {
+		return nil, "", fmt.Errorf("%s is %s but SLURM_JOBID is %s: they are one job", name, quote.Word(id), quote.Word(old))
+	}
+	job := "job " + quote.Word(id)
+	if element, set := r.text("SLURM_ARRAY_TASK_ID"); set {
+		array, _ := r.text("SLURM_ARRAY_JOB_ID")
+		job += fmt.Sprintf(", element %s of the array %s", quote.Word(element), quote.Word(array))
+	}
+	step, started := r.text("SLURM_STEP_ID")
+	_, script := r.text("SLURM_PROCID")
+	switch {
+	case !started && !script:
+		return nil, fmt.Sprintf("a shell in the allocation of %s: no step has started it", job), nil
+	case !started:
+		return r.single(), fmt.Sprintf("the batch script of %s, one process whatever SLURM_NTASKS is", job), nil
+	case isNamedStep(step):
+		return r.single(), fmt.Sprintf("the shell or the script of %s, one process whatever SLURM_NTASKS is", job), nil
+	}
+	submitted, err := r.elsewhere()
+	if err != nil {
+		return nil, "", err
+	}
+	if submitted {
+		return r.single(), fmt.Sprintf("the batch script of %s: the step that its variables name has more nodes, so it is the one that submitted the job", job), nil
+	}
+	p, err := r.place("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_LOCALID")
+	if err != nil {
+		return nil, "", err
+	}
+	r.named(p, nodeName)
+	return p, fmt.Sprintf("a task of step %s of %s", quote.Word(step), job), r.listed(p)
+}
+
+// single is the place of a process that is no task of several.
+func (r *reader) single() *Place { return r.named(&Place{Size: 1, Host: r.Host}, nodeName) }
+
+func isNamedStep(step string) bool {
+	n, err := strconv.ParseUint(step, 10, 32)
+	return err == nil && n >= firstNamedStep
+}
+
+// elsewhere says whether the variables of a step are of another job: sbatch within a step hands them on,
+// and a step has no more nodes than its job. The jobs of which a heterogeneous one is made share steps.
+func (r *reader) elsewhere() (bool, error) {
+	if _, mixed := r.text("SLURM_HET_SIZE"); mixed {
+		return false, nil
+	}
+	step, err := r.number("SLURM_STEP_NUM_NODES")
+	if err != nil {
+		return false, err
+	}
+	job, err := r.number("SLURM_JOB_NUM_NODES")
+	return job > 0 && step > job, err
+}
+
+// listed compares rank and local rank with the list of the ranks of this host.
+func (r *reader) listed(p *Place) error {
+	list, set := r.text("SLURM_GTIDS")
+	if !set || p.Local < 0 {
+		return nil
+	}
+	ranks := strings.Split(list, ",")
+	if p.Local >= len(ranks) || ranks[p.Local] != strconv.Itoa(p.Rank) {
+		return fmt.Errorf("SLURM_PROCID is %d and SLURM_LOCALID is %d, but SLURM_GTIDS, the ranks of this host, is %s", p.Rank, p.Local, quote.String(list))
+	}
+	return nil
+}
