@@ -47,7 +47,7 @@ endif
 test_flags := $(race_flag) $(if $(FULL),,-short)
 
 .DEFAULT_GOAL := help
-.PHONY: run build cuda ptx cuda-symbols cuda-bundle test test-cuda test-python test-web test-browsers lint lint-proof generate contract breaking bench fuzz clean help
+.PHONY: run build cuda ptx cuda-symbols cuda-bundle test test-cuda test-python test-web test-browsers lint lint-cuda lint-proof generate contract breaking bench fuzz clean help
 
 run: build ## build psbench and run the main job; ARGS="..." gives other flags
 	bin/psbench $(ARGS)
@@ -89,6 +89,9 @@ test-browsers: build ## drive chromium and firefox-esr through reports of record
 
 lint: ## run golangci-lint
 	$(GOLANGCI_LINT) run ./...
+
+lint-cuda: $(cuda)/libcuda.so ## run golangci-lint on CUDA code, which needs gcc
+	$(cuda_env) $(GOLANGCI_LINT) run --build-tags nvidia $(cuda_tests)
 
 lint-proof: ## show that lint reports every forbidden import
 	GOLANGCI_LINT="$(GOLANGCI_LINT)" .ci/lint-proof

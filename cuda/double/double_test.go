@@ -4,6 +4,7 @@ package double
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,7 +31,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	built = dir
 	if out, err := exec.Command("make", "-s", "OUT="+library).CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "make: %v\n%s", err, out)
@@ -196,7 +197,7 @@ func TestStrict(t *testing.T) {
 func TestTheHostCannotTouchDeviceMemory(t *testing.T) {
 	_, _, err := start(t, nil, "faults", "touched by the host")
 	var exit *exec.ExitError
-	if e, ok := err.(*exec.ExitError); ok {
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
 		exit = e
 	}
 	if exit == nil || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGSEGV {
@@ -316,7 +317,7 @@ func TestReports(t *testing.T) {
 }
 
 func exitCode(err error) int {
-	if e, ok := err.(*exec.ExitError); ok {
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
 		return e.ExitCode()
 	}
 	return 0

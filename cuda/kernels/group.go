@@ -65,7 +65,7 @@ func (q *Queue) NewGroup(parameters []Parameter) *Group {
 	if g.table, q.err = g.context.Alloc(bytes); q.err != nil {
 		return nil
 	}
-	if q.done(q.stream.CopyIn(g.table, unsafe.Pointer(unsafe.SliceData(g.slots)), bytes)); q.err == nil {
+	if q.done(q.stream.CopyIn(g.table, unsafe.Pointer(unsafe.SliceData(g.slots)), bytes)); q.err == nil { // #nosec G103 -- the driver takes addresses
 		q.err = q.stream.Synchronize()
 	}
 	if q.err != nil {

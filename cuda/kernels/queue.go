@@ -185,7 +185,7 @@ type element interface {
 
 // pointer is where a slice begins, 0 of an empty one.
 func pointer[T element](x []T) driver.Pointer {
-	return driver.Pointer(uintptr(unsafe.Pointer(unsafe.SliceData(x))))
+	return driver.Pointer(uintptr(unsafe.Pointer(unsafe.SliceData(x)))) // #nosec G103 -- an address of the device
 }
 
 func (q *Queue) u32(v int) { q.args.U32(uint32(v)) } // #nosec G115 -- the callers have checked it
