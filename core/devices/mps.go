@@ -2,11 +2,10 @@ package devices
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,9 +15,6 @@ const (
 	pipeVariable = "CUDA_MPS_PIPE_DIRECTORY"
 	pipeFolder   = "/tmp/nvidia-mps"
 )
-
-// connectTimeout bounds how long a daemon that hangs is waited for.
-const connectTimeout = time.Second
 
 // lookForMPS finds whether processes get MPS, as the driver of each does when it begins: it
 // connects to the control daemon, and goes on without it where that fails.
@@ -35,7 +31,7 @@ func lookForMPS() MPS {
 	return MPS{Known: fmt.Sprintf("%s is there, but no control daemon of MPS answers at it", control)}
 }
 
-// listened says whether somebody is at the other end of a socket or a named pipe.
+// listened says whether somebody is at the other end of a socket or a named pipe, and waits for nobody.
 func listened(path string, mode os.FileMode) bool {
 	if mode&os.ModeNamedPipe != 0 {
 		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) // refused where nobody reads
@@ -44,9 +40,14 @@ func listened(path string, mode os.FileMode) bool {
 		}
 		return err == nil
 	}
-	for _, network := range []string{"unix", "unixpacket"} {
-		if c, err := net.DialTimeout(network, path, connectTimeout); err == nil { // #nosec G704 -- the same
-			_ = c.Close()
+	for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_SEQPACKET} {
+		fd, err := unix.Socket(unix.AF_UNIX, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return false
+		}
+		err = unix.Connect(fd, &unix.SockaddrUnix{Name: path})
+		_ = unix.Close(fd)
+		if err == nil || errors.Is(err, unix.EAGAIN) { // whose queue of callers is full
 			return true
 		}
 	}
