@@ -21,7 +21,7 @@ import (
 // notOptions are variables that begin like options: one that every process reads for
 // itself, those for plugin processes, which whoever runs psbench below one has too, and those that
 // say what launchers do not.
-var notOptions = append([]string{simd.Variable, host.Handshake.MagicCookieKey, host.DirectoryVariable, host.CUDADeviceVariable}, launchers.Variables()...)
+var notOptions = append([]string{simd.Variable, host.Handshake.MagicCookieKey, host.DirectoryVariable, host.CUDADeviceVariable, host.CUDAProductVariable}, launchers.Variables()...)
 
 // doublePrefix begins the variables of the double of CUDA's driver that tests run against.
 const doublePrefix = option.EnvPrefix + "DOUBLE_"
@@ -59,6 +59,8 @@ func checkEnviron(environ []string) error {
 			}
 		case name == host.Handshake.MagicCookieKey && value != host.Handshake.MagicCookieValue:
 			return fmt.Errorf("%s is %s, but psbench sets this variable itself, for the processes that it starts: unset it", name, quote.String(value))
+		case name == host.CUDAProductVariable && value != "cublas" && value != "kernels":
+			return fmt.Errorf("%s is %s but must be cublas or kernels", name, quote.String(value))
 		case strings.HasPrefix(name, option.EnvPrefix) && (name == option.EnvPrefix || name != strings.ToUpper(name)):
 			return unknownVariable(name)
 		}

@@ -97,6 +97,7 @@ func TestEnvironmentErrors(t *testing.T) {
 		{"PSBENCH_epochs=1", "unknown environment variable PSBENCH_epochs; did you mean PSBENCH_EPOCHS?"},
 		{"PSBENCH_Epochz=1", "unknown environment variable PSBENCH_Epochz; did you mean PSBENCH_EPOCHS?"},
 		{"PSBENCH_=1", "unknown environment variable PSBENCH_: psbench reads no such one"},
+		{"PSBENCH_CUDA_GEMM=foo", `PSBENCH_CUDA_GEMM is "foo" but must be cublas or kernels`},
 		{"PSBENCH_PLUGIN=x", `PSBENCH_PLUGIN is "x", but psbench sets this variable itself, for the processes that it starts: unset it`},
 		{"GOMAXPROCS=100000", tooMany("GOMAXPROCS is 100000")},
 		{"OPENBLAS_NUM_THREADS=100000", tooMany("OPENBLAS_NUM_THREADS is 100000")},
@@ -131,6 +132,7 @@ func TestEnvironmentIsAccepted(t *testing.T) {
 	for _, variable := range []string{
 		"PSBENCH_epochs=", "PSBENCH_=", "PSBENCH_SIMD=portable", "psbench_epochs=1", "GOMAXPROCS=2", "OMP_NUM_THREADS=4,2", "OPENBLAS_NUM_THREADS=two",
 		"PSBENCH_PLUGIN=" + host.Handshake.MagicCookieValue, // of a plugin that starts psbench
+		"PSBENCH_CUDA_GEMM=kernels",
 	} {
 		if _, err := resolve(t, []string{variable}, nil); err != nil {
 			t.Errorf("%s: %v", variable, err)

@@ -97,16 +97,19 @@ func open() (*driver, error) {
 		return nil, fmt.Errorf("there is no CUDA driver: %s cannot be loaded (%s): install NVIDIA's driver, or name its folder in LD_LIBRARY_PATH", library, reason)
 	}
 	d := &driver{}
-	for name, pointer := range map[string]any{
-		"cuInit": &d.init, "cuDriverGetVersion": &d.version, "cuDeviceGetCount": &d.count, "cuDeviceGet": &d.device,
-		"cuDeviceGetName": &d.name, "cuDeviceTotalMem_v2": &d.memory, "cuDeviceGetAttribute": &d.attribute,
-		"cuDeviceGetUuid": &d.uuid, "cuDeviceCanAccessPeer": &d.canAccessPeer,
+	for _, f := range []struct {
+		name string
+		at   any
+	}{
+		{"cuInit", &d.init}, {"cuDriverGetVersion", &d.version}, {"cuDeviceGetCount", &d.count}, {"cuDeviceGet", &d.device},
+		{"cuDeviceGetName", &d.name}, {"cuDeviceTotalMem_v2", &d.memory}, {"cuDeviceGetAttribute", &d.attribute},
+		{"cuDeviceGetUuid", &d.uuid}, {"cuDeviceCanAccessPeer", &d.canAccessPeer},
 	} {
-		symbol, err := purego.Dlsym(handle, name)
+		symbol, err := purego.Dlsym(handle, f.name)
 		if err != nil {
-			return nil, fmt.Errorf("%s has no %s, so it is no CUDA driver or one before CUDA 9.2: psbench needs CUDA %s or newer", library, name, Version(LeastDriver))
+			return nil, fmt.Errorf("%s has no %s, so it is no CUDA driver or one before CUDA 9.2: psbench needs CUDA %s or newer", library, f.name, Version(LeastDriver))
 		}
-		purego.RegisterFunc(pointer, symbol)
+		purego.RegisterFunc(f.at, symbol)
 	}
 	return d, nil
 }

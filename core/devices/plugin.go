@@ -77,7 +77,9 @@ func beside(executable string) (string, error) {
 		return path, fmt.Errorf("there is no %s beside psbench (looked for %s): build it with make cuda", Program, quote.Word(path))
 	case errors.Is(err, fs.ErrPermission):
 		return path, fmt.Errorf("%s is not executable: chmod +x makes it a program", quote.Word(path))
+	case err != nil:
+		return path, fmt.Errorf("%s is no program: build it with make cuda", quote.Word(path))
 	default:
-		return path, err
+		return path, nil
 	}
 }

@@ -32,6 +32,10 @@ const DirectoryVariable = "PSBENCH_PLUGIN_DIR"
 // is its own: its ordinal among those that the driver shows.
 const CUDADeviceVariable = "PSBENCH_CUDA_DEVICE"
 
+// CUDAProductVariable names the environment variable by which a user says what multiplies matrices on CUDA
+// devices: cublas or kernels.
+const CUDAProductVariable = "PSBENCH_CUDA_GEMM"
+
 // Dispensed is the name under which a plugin serves its parts.
 const Dispensed = "part"
 
