@@ -81,9 +81,23 @@ func (a *app) report(paths []string, output string, f studyFlags) error {
 	if err != nil {
 		return fmt.Errorf("the page cannot be written to %s: %w", quote.Word(output), draft.Cause(err))
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s: %s of %s, %.1f MB; any browser opens it\n",
-		quote.Word(output), screen.Count(len(d.Runs), "run"), screen.Count(cells, "cell"), float64(size)/1e6)
+	for _, text := range unread(s) {
+		printf(a.stderr, "psbench: warning: %s\n", quote.Message(text))
+	}
+	runs := screen.Count(len(d.Runs), "run")
+	if failed > 0 {
+		runs += fmt.Sprintf(" and %d that failed,", failed)
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s: %s of %s, %.1f MB; any browser opens it\n", quote.Word(output), runs, screen.Count(cells, "cell"), float64(size)/1e6)
 	return err
+}
+
+// unread says which of the runs that were given together are not on the page.
+func unread(s *study.Study) []string {
+	if s.Folder != "" { // a sweep's warnings are of its plan, and on the page
+		return nil
+	}
+	return s.Warnings
 }
 
 // reportName is the file of a page that none is named for.

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"path"
 
 	"github.com/psbench/psbench/core/view"
 )
@@ -46,7 +45,7 @@ func Write(w io.Writer, d *view.Document) error {
 <meta name="referrer" content="no-referrer">
 <meta name="generator" content="psbench %s">
 <title>%s</title>
-<style>`, Policy(d.Live != nil), html.EscapeString(d.Psbench), html.EscapeString(title(d.Name)))
+<style>`, Policy(d.Live != nil), html.EscapeString(d.Psbench), html.EscapeString(d.Title))
 	page.Write(styles)
 	page.WriteString("</style>\n</head>\n<body>\n<noscript>\n")
 	if err := plain.Execute(&page, d); err != nil {
@@ -59,14 +58,6 @@ func Write(w io.Writer, d *view.Document) error {
 	page.WriteString("</script>\n</body>\n</html>\n")
 	_, err = page.WriteTo(w)
 	return err
-}
-
-// title is what the page of a study of that name is called: of a path its last part.
-func title(name string) string {
-	if last := path.Base(name); name != "" && last != "/" {
-		return last
-	}
-	return name
 }
 
 // Policy is the content security policy of pages: their own script and styles, by their hashes, and

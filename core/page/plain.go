@@ -11,10 +11,9 @@ import (
 
 // plain is what there is to read where scripts do not run: all but pictures and details.
 var plain = template.Must(template.New("plain").Funcs(template.FuncMap{
-	"rows":  rows,
-	"title": title,
+	"rows": rows,
 }).Parse(`<main class="plain">
-<h1>{{title .Name}}</h1>
+<h1>{{.Title}}</h1>
 <p>{{.Heading}}</p>
 <p>{{.Machine}}</p>
 <p>Pictures, details and sorting need JavaScript, which is off here. What the runs come to does not:</p>

@@ -57,14 +57,19 @@ func (l *Loader) Load(paths []string) (*Study, error) {
 			warnings = append(warnings, rec.early)
 		}
 	}
-	name := quote.Word(paths[0])
+	name, title := quote.Word(paths[0]), TitleOf(paths[0])
 	if len(paths) > 1 {
 		name = fmt.Sprintf("%d runs", len(all))
+		title = name
 	}
 	s := group(name, all)
+	s.Title = title
 	s.Warnings = append(s.Warnings, warnings...)
 	return s, nil
 }
+
+// TitleOf is the title of what was read from a path: its last part.
+func TitleOf(path string) string { return quote.Word(filepath.Base(path)) }
 
 // checkOnce makes sure that no run counts twice, which would make chance look smaller than it is.
 func checkOnce(paths []string) error {

@@ -96,9 +96,23 @@ func TestLoad(t *testing.T) {
 	if d := cmp.Diff([]Failure{{path("failed.json.gz"), 1, "trainer1 died"}}, s.Cells[0].Failed); d != "" {
 		t.Error(d)
 	}
+	if s.Title != "2 runs" {
+		t.Errorf("the title is %s", s.Title)
+	}
+	if s, err := Load([]string{path("good.json")}); err != nil || s.Name != path("good.json") || s.Title != "good.json" {
+		t.Errorf("%v, %v", s, err)
+	}
 	for _, paths := range [][]string{nil, {path("torn.json")}, {path("none.json"), path("torn.json")}} {
 		if _, err := Load(paths); err == nil {
 			t.Errorf("%q can be loaded", paths)
+		}
+	}
+}
+
+func TestTitleIsTheLastPartOfAPath(t *testing.T) {
+	for path, want := range map[string]string{"study": "study", "/data/runs/a/": "a", "/": "/", "a b": "a b", "a\x1b": `"a\x1b"`} {
+		if got := TitleOf(path); got != want {
+			t.Errorf("the title of %q is %s, want %s", path, got, want)
 		}
 	}
 }

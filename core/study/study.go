@@ -11,7 +11,9 @@ import (
 // Study is the runs of a sweep, or of folders and files that were given together.
 type Study struct {
 	Name string // what it was read from: a folder of a sweep, or several
-	Axes []Axis
+	// Title is what a page calls it: of a path the last part.
+	Title string
+	Axes  []Axis
 	// Cells are in the order of the plan: the last axis changes fastest. Those that were skipped,
 	// failed or are waiting are among them.
 	Cells []*Cell

@@ -25,6 +25,7 @@ func (l *Loader) loadSweep(dir string) (*Study, error) {
 	}
 	s := planned(plan)
 	s.Folder, s.Name = dir, quote.Word(cmp.Or(plan.Name, filepath.Base(dir)))
+	s.Title = s.Name
 	events, err := journal.Read(filepath.Join(dir, "journal"))
 	if err != nil { // and the folders speak for themselves
 		s.Warnings = append(s.Warnings, err.Error())

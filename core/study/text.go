@@ -9,6 +9,7 @@ import (
 
 	"github.com/psbench/psbench/core/judge"
 	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // TextOptions choose how a study is shown. The zero value is the default.
@@ -58,7 +59,7 @@ func (s *Study) Text(w io.Writer, o TextOptions) error {
 	page.Line(0, "")
 	s.times(page)
 	for _, a := range answer {
-		line(page, a.Label, a.Text)
+		line(page, a.Label, quote.Message(a.Text)) // names of cells are anybody's
 	}
 	for _, text := range s.AllWarnings() {
 		page.Line(2, "warning: "+text)

@@ -107,6 +107,21 @@ func matrix(v []string) plot {
 	return p
 }
 
+// Names of cells, which are anybody's, do nothing to the terminal.
+func TestTextIsPrintable(t *testing.T) {
+	s := speeds(map[string]float64{"average": 1000, "batch": 1100, "sum": 900}, nil)
+	for _, c := range s.Cells {
+		c.Name += "\x1b[31mred\nline"
+	}
+	var out bytes.Buffer
+	if err := s.Text(&out, TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), `\x1b[31mred\nline`) || strings.Contains(out.String(), "\x1b") {
+		t.Errorf("it prints %q", out.String())
+	}
+}
+
 // What a study says, one golden file for each kind of answer.
 func TestText(t *testing.T) {
 	apart := map[string]float64{"average": 1000, "batch": 1100, "sum": 900}

@@ -103,6 +103,9 @@ func (a axis) checkLabels() error {
 		if v.label == "" {
 			return fmt.Errorf("%s has an empty value", a.place)
 		}
+		if !quote.Plain(v.label) {
+			return fmt.Errorf("%s has the value %s, which cannot be printed: give it a name without control characters", a.place, quote.String(v.label))
+		}
 		if seen[v.label] {
 			return fmt.Errorf("%s has the value %s twice", a.place, quote.String(v.label))
 		}

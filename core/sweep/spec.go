@@ -52,6 +52,9 @@ func ParseSpec(name string, data []byte) (*Spec, error) {
 	if err := jsonfile.Decode(name, data, s); err != nil {
 		return nil, err
 	}
+	if !quote.Plain(s.Name) {
+		return nil, fmt.Errorf("%s: name is %s, which cannot be printed: give one without control characters", name, quote.String(s.Name))
+	}
 	if _, err := s.allAxes(); err != nil {
 		return nil, err
 	}

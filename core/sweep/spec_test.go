@@ -168,6 +168,8 @@ func TestSpecErrors(t *testing.T) {
 		{`{"axes": [{"trainr.lr": [1]}]}`, `axis trainr.lr in f is no setting KIND.SETTING of a part: unknown kind "trainr"; did you mean "trainer"?`},
 		{`{"axes": [{"log_dir": ["a"]}]}`, "axis log_dir in f: --log-dir is no value that cells can differ in"},
 		{`{"axes": [{"number-trainers": [1]}]}`, "axis number-trainers in f: --number-trainers is another name for ntrainer: name that"},
+		{`{"name": "a\u001b[31m", "axes": [{"server": ["a"]}]}`, `f: name is "a\x1b[31m", which cannot be printed: give one without control characters`},
+		{`{"axes": [{"size": [{"name": "a\nb", "batch_size": 10}]}]}`, `axis size in f has the value "a\nb", which cannot be printed: give it a name without control characters`},
 		{`{"axes": [{"server": ["a", "a"]}]}`, `axis server in f has the value "a" twice`},
 		{`{"axes": [{"server": [null]}]}`, "axis server in f has the value null"},
 		{`{"axes": [{"server": ["a"]}, {"server": ["b"]}]}`, "f: axis server is there twice"},

@@ -20,6 +20,8 @@ type Document struct {
 	Schema string `json:"schema"`
 	// Name is that of the folder, or how many runs there are.
 	Name string `json:"name"`
+	// Title is Name, of a path its last part.
+	Title string `json:"title"`
 	// Heading counts cells and runs, in a sentence.
 	Heading string `json:"heading"`
 	// Machine is the machine in a sentence, as psbench show has it.

@@ -49,7 +49,7 @@ func (l Live) Tidy() Live { return tidied(reflect.ValueOf(l)).Interface().(Live)
 func (m *Maker) load() (*study.Study, error) {
 	if !sweep.IsSweep(m.path) {
 		if status, err := folder.StatusOf(m.path); err != nil || status.Reason == result.Running {
-			return &study.Study{Name: quote.Word(m.path)}, nil // and there is nothing to read yet
+			return &study.Study{Name: quote.Word(m.path), Title: study.TitleOf(m.path)}, nil // and there is nothing to read yet
 		}
 	}
 	return m.loader.Load([]string{m.path})

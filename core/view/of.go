@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"path/filepath"
 	"time"
 
@@ -52,7 +53,7 @@ func (m *maker) document() (*Document, error) {
 	}
 	m.metric = metric
 	m.doc = &Document{
-		Schema: Schema, Name: m.study.Name, Heading: m.study.Heading(metric), Machine: m.study.Machine(),
+		Schema: Schema, Name: m.study.Name, Title: cmp.Or(m.study.Title, m.study.Name), Heading: m.study.Heading(metric), Machine: m.study.Machine(),
 		Made: m.options.Made, Psbench: m.options.Psbench, Metric: metric.Name, Baseline: -1, Warnings: m.study.AllWarnings(),
 	}
 	if m.doc.Made.IsZero() {

@@ -22,7 +22,7 @@ func String(s string) string { return limited(s, wordBytes, strconv.Quote) }
 
 // Word is s as it is where it is plain, a path say, and else in quotes.
 func Word(s string) string {
-	if s != "" && len(s) <= wordBytes && strings.TrimSpace(s) == s && isPlain(s) {
+	if s != "" && len(s) <= wordBytes && strings.TrimSpace(s) == s && Plain(s) {
 		return s
 	}
 	return String(s)
@@ -69,7 +69,7 @@ func limited(s string, most int, show func(string) string) string {
 
 // escape writes what cannot be printed as a Go string would have it.
 func escape(s string) string {
-	if isPlain(s) {
+	if Plain(s) {
 		return s
 	}
 	var out strings.Builder
@@ -84,6 +84,7 @@ func escape(s string) string {
 	return out.String()
 }
 
-func isPlain(s string) bool {
+// Plain says whether s can be printed as it is.
+func Plain(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }

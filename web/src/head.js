@@ -12,7 +12,7 @@ export function head(doc) {
     replace(
       top,
       h('p', { class: 'overline' }, 'psbench', d.live ? ' · live' : '', ' · ', h('time', { datetime: d.made }, day(d.made))),
-      h('h1', null, lastPart(d.name)),
+      h('h1', null, d.title),
       h('p', { class: 'heading' }, withoutName(d)),
       d.machine ? h('p', { class: 'machine' }, d.machine) : null,
     );
@@ -82,9 +82,6 @@ function folded(rows) {
   fold(true);
   return [...rows, h('div', { class: 'unfold' }, h('dt'), h('dd', null, button))];
 }
-
-// Of a path its last part; all of it stands in the title.
-export const lastPart = (name) => name.replace(/\/+$/, '').split('/').pop() || name;
 
 // The heading begins with the name, which stands above it.
 function withoutName(d) {

@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { groupsOf, lastPart } from './head.js';
-
-test('a path is called by its last part', () => {
-  for (const [name, want] of [['study', 'study'], ['runs/a/', 'a'], ['/', '/'], ['7 runs', '7 runs'], ['', '']]) assert.equal(lastPart(name), want);
-});
+import { groupsOf } from './head.js';
 
 test('sentences that follow each other with a label are a group', () => {
   const of = (labels) => groupsOf([...labels].map((label, at) => ({ label, at }))).map((group) => group.map((s) => s.at));
