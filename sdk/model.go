@@ -124,7 +124,8 @@ type Describer interface {
 // PassDescriber is implemented by parts that know some facts only after a pass, e.g.
 // {"rows dropped": "12 of 400"}. It is asked after each pass whose measurements are collected,
 // while nothing else is called; what a part does on goroutines of its own may still go on. Of a
-// pass that failed it may not be asked.
+// pass that failed it may not be asked. In the process of a trainer or a server, what it records when
+// it is asked is collected as well.
 type PassDescriber interface {
 	PassFacts() map[string]string
 }

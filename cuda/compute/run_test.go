@@ -98,6 +98,12 @@ type result struct {
 		Name       string  `json:"name"`
 		DurationNS []int64 `json:"duration_ns"`
 	} `json:"series"`
+	Gauges []struct {
+		Rank  int       `json:"rank"`
+		Type  string    `json:"type"`
+		Name  string    `json:"name"`
+		Value []float64 `json:"value"`
+	} `json:"gauges"`
 	Processes []struct {
 		Name  string            `json:"name"`
 		Facts map[string]string `json:"facts"`
@@ -136,7 +142,7 @@ func TestRunsHaveTheLossesOfTheHost(t *testing.T) {
 			got := run(t, append(c.arguments, "--trainer", c.deviceTrainer, "--registry", file), c.deviceServer)
 			near(t, got, want)
 			if strings.HasPrefix(c.deviceTrainer, "cuda_") {
-				measured(t, got)
+				measured(t, got, c.trainer != "batch_update")
 			}
 			for _, p := range got.Processes {
 				key := c.deviceTrainer
@@ -174,11 +180,15 @@ func run(t *testing.T, arguments []string, server string) result {
 }
 
 // measured requires that each trainer measured every iteration's phases on its device, which take some
-// time.
-func measured(t *testing.T, r result) {
+// time, counted its launches, and said how far off its clock may be.
+func measured(t *testing.T, r result, steps bool) {
 	t.Helper()
+	phases := []string{"device forward", "device loss", "device backward"}
+	if steps {
+		phases = append(phases, "device optimizer")
+	}
 	for rank, losses := range r.Losses {
-		for _, name := range []string{"device forward", "device loss", "device backward"} {
+		for _, name := range phases {
 			n, total := 0, int64(0)
 			for _, s := range r.Series {
 				if s.Rank == rank && s.Type == "device_metric" && s.Name == name {
@@ -187,11 +197,27 @@ func measured(t *testing.T, r result) {
 					}
 				}
 			}
-			if n < len(losses)-1 || n > len(losses) || total <= 0 {
+			if n != len(losses) || total <= 0 {
 				t.Errorf("trainer %d has %d spans of %q, of %d ns in all, in %d iterations", rank, n, name, total, len(losses))
 			}
 		}
+		if n := len(observed(r, rank, "launches")); n != len(losses) {
+			t.Errorf("trainer %d counted the launches of %d iterations, of %d", rank, n, len(losses))
+		}
+		if us := observed(r, rank, "device clock error"); len(us) == 0 || slices.Min(us) <= 0 {
+			t.Errorf("trainer %d says that its clock is off by %v µs", rank, us)
+		}
 	}
+}
+
+// observed is what a rank's gauge has, all of it above 0.
+func observed(r result, rank int, name string) []float64 {
+	for _, g := range r.Gauges {
+		if g.Rank == rank && g.Type == "device_metric" && g.Name == name && slices.Min(g.Value) > 0 {
+			return g.Value
+		}
+	}
+	return nil
 }
 
 // near compares all losses, which training must have changed by much more than they may deviate.
@@ -225,6 +251,7 @@ func TestFaultsEndTheRun(t *testing.T) {
 		{"a copy out that fails", "PSBENCH_DOUBLE_FAIL=cuMemcpyDtoHAsync:9:999", "cuMemcpyDtoHAsync"},
 		{"a copy in that fails", "PSBENCH_DOUBLE_FAIL=cuMemcpyHtoDAsync:20:999", "cuMemcpyHtoDAsync"},
 		{"another device", host.CUDADeviceVariable + "=3", "the engine of trainer cuda_ddp does not open: there is no device cuda:3"},
+		{"no library", host.CUDAProductVariable + "=mkl", "the engine of trainer cuda_ddp does not open: PSBENCH_CUDA_GEMM is \"mkl\" but must be cublas, kernels or unset"},
 		{"no number", host.CUDADeviceVariable + "=first", "the environment variable PSBENCH_CUDA_DEVICE is \"first\" but must be the number of a device, from 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -250,5 +277,46 @@ func TestRunsWithoutPinnedBuckets(t *testing.T) {
 		if fact := p.Facts["pinned"]; strings.HasPrefix(p.Name, "trainer") && !strings.HasPrefix(fact, "no: cuMemHostRegister") {
 			t.Errorf("%s says of pinned memory %q", p.Name, fact)
 		}
+	}
+}
+
+// tooNew is a cuBLAS that the driver is too old for.
+const tooNew = `
+int cublasCreate_v2(void **h) { return 1; }
+int cublasDestroy_v2(void *h) { return 1; }
+int cublasGetVersion_v2(void *h, int *v) { return 1; }
+int cublasSetStream_v2(void *h, void *s) { return 1; }
+int cublasSgemm_v2(void) { return 1; }
+`
+
+// Where no cuBLAS works that is there, psbench's kernels multiply, and a fact says why; where it must be
+// cuBLAS, the run ends before it trains.
+func TestRunsWithoutCuBLASThatWorks(t *testing.T) {
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("there is no gcc to make a library with")
+	}
+	dir := t.TempDir()
+	source := filepath.Join(dir, "cublas.c")
+	if err := os.WriteFile(source, []byte(tooNew), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"} {
+		if out, err := exec.CommandContext(t.Context(), "gcc", "-shared", "-fPIC", "-o", filepath.Join(dir, name), source).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	t.Setenv("LD_LIBRARY_PATH", dir+":"+os.Getenv("LD_LIBRARY_PATH"))
+	const why = "no cuBLAS: none of libcublas.so.13, libcublas.so.12, libcublas.so.11, libcublas.so works: " +
+		"libcublas.so.13: cublasCreate on cuda:0: it is not initialized (cublasStatus_t 1); libcublas.so.12: cublasCreate"
+	arguments := append([]string{"--ntrainer", "2", "--nserver", "0", "--trainer", "cuda_ddp", "--registry", writeRegistry(t)}, small...)
+	for _, p := range run(t, arguments, "").Processes {
+		if fact := p.Facts["blas"]; strings.HasPrefix(p.Name, "trainer") && !strings.HasPrefix(fact, "psbench's kernels: "+why) {
+			t.Errorf("%s says of products %q", p.Name, fact)
+		}
+	}
+	t.Setenv(extra, host.CUDAProductVariable+"=cublas")
+	out, err := exec.CommandContext(t.Context(), psbench, arguments...).CombinedOutput()
+	if want := "PSBENCH_CUDA_GEMM is cublas but there is " + why; err == nil || !strings.Contains(string(out), want) {
+		t.Errorf("it ends with %v, and does not say %q\n%s", err, want, out)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/cuda/driver"
+	"github.com/psbench/psbench/cuda/library"
 )
 
 // timed runs a call b.N times and reports what the stream took, in bytes or operations per second.
@@ -71,7 +72,7 @@ func BenchmarkProducts(b *testing.B) {
 			timed(b, q, "GFLOP/s", 2*float64(c.m*c.n*c.k), func() { q.Gemm(z, x, y, c.m, c.n, c.k, c.transA, c.transB) })
 		})
 	}
-	if cublas, err := openBLAS(CuBLAS); err != nil {
+	if cublas, err := library.OpenCuBLAS(context); err != nil {
 		b.Log(err)
 	} else {
 		defer func() { q.must(cublas.Close()) }()

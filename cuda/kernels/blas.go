@@ -8,6 +8,7 @@ import (
 
 	"github.com/psbench/psbench/cuda/driver"
 	"github.com/psbench/psbench/cuda/library"
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // Variable is the environment variable that chooses what multiplies matrices: CuBLAS, which must be there
@@ -27,35 +28,46 @@ type BLAS interface {
 	Release(s *driver.Stream) error
 }
 
-// openBLAS is what chosen, a value of Variable, asks for; nil stands for the kernels.
-func openBLAS(chosen string) (*library.CuBLAS, error) {
-	switch chosen {
-	case Own:
-		return nil, nil
-	case "":
-		found, err := library.OpenCuBLAS()
-		if err != nil { // it need not be there
-			return nil, nil //nolint:nilerr // as said
-		}
-		return found, nil
-	case CuBLAS:
-		found, err := library.OpenCuBLAS()
-		if err != nil {
-			return nil, fmt.Errorf("%s is %s: %w", Variable, CuBLAS, err)
-		}
-		return found, nil
-	default:
-		return nil, fmt.Errorf("%s is %q but must be %s, %s or unset", Variable, chosen, CuBLAS, Own)
+// checkChoice says that a value of Variable is none.
+func checkChoice(chosen string) error {
+	if chosen == "" || chosen == CuBLAS || chosen == Own {
+		return nil
+	}
+	return fmt.Errorf("%s is %s but must be %s, %s or unset", Variable, quote.String(chosen), CuBLAS, Own)
+}
+
+// openBLAS is what chosen, a value of Variable, asks for, by open; nil stands for the kernels, and then why
+// says for what reason they multiply.
+func openBLAS(chosen string, open func() (*library.CuBLAS, error)) (found *library.CuBLAS, why string, err error) {
+	if err := checkChoice(chosen); err != nil {
+		return nil, "", err
+	}
+	if chosen == Own {
+		return nil, fmt.Sprintf("%s is %s", Variable, Own), nil
+	}
+	found, err = open()
+	switch {
+	case err == nil:
+		return found, "", nil
+	case chosen == CuBLAS:
+		return nil, "", fmt.Errorf("%s is %s but there is %w", Variable, CuBLAS, err)
+	default: // it need not be there
+		return nil, err.Error(), nil
 	}
 }
 
 func (k *Kernels) openBLAS() (err error) {
-	k.cublas, err = openBLAS(os.Getenv(Variable))
+	k.cublas, k.whyOwn, err = openBLAS(os.Getenv(Variable), func() (*library.CuBLAS, error) { return library.OpenCuBLAS(k.context) })
 	return err
 }
 
-// CuBLAS is what multiplies matrices, nil if the kernels do.
-func (k *Kernels) CuBLAS() *library.CuBLAS { return k.cublas }
+// Multiplies says what multiplies matrices: the version of cuBLAS, or why it is the kernels.
+func (k *Kernels) Multiplies() string {
+	if k.cublas == nil {
+		return "psbench's kernels: " + k.whyOwn
+	}
+	return "cublas " + k.cublas.Version()
+}
 
 // UseBLAS has a library make the queue's products from now on, or with nil the kernels. A queue begins with
 // cuBLAS where Kernels have it.

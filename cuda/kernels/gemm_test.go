@@ -3,6 +3,7 @@
 package kernels
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/cuda/driver"
+	"github.com/psbench/psbench/cuda/library"
 )
 
 // productCase is what is multiplied, and which kernels that takes.
@@ -156,7 +158,7 @@ func TestLinear(t *testing.T) {
 
 // cuBLAS where there is one, on all that products may be.
 func TestCuBLAS(t *testing.T) {
-	cublas, err := openBLAS(CuBLAS)
+	cublas, err := library.OpenCuBLAS(context)
 	if err != nil {
 		t.Skip(err)
 	}
@@ -182,21 +184,33 @@ func TestCuBLAS(t *testing.T) {
 }
 
 func TestWhatMultipliesIsChosen(t *testing.T) {
-	if own, err := openBLAS(Own); own != nil || err != nil {
-		t.Errorf("%s gives %v, %v", Own, own, err)
-	}
-	want := `PSBENCH_CUDA_GEMM is "mkl" but must be cublas, kernels or unset`
-	if _, err := openBLAS("mkl"); err == nil || err.Error() != want {
-		t.Errorf("the error is %v, want %s", err, want)
-	}
-	found, err := openBLAS("")
-	if err != nil {
-		t.Errorf("unset it must not be an error that there is no cuBLAS: %v", err)
-	}
-	if found != nil {
-		if err := found.Close(); err != nil {
-			t.Error(err)
+	there := &library.CuBLAS{}
+	for _, c := range []struct {
+		chosen     string
+		there      bool
+		found      *library.CuBLAS
+		why, wrong string
+	}{
+		{chosen: "", there: true, found: there},
+		{chosen: "", why: "no cuBLAS: it is too new"},
+		{chosen: CuBLAS, there: true, found: there},
+		{chosen: CuBLAS, wrong: "PSBENCH_CUDA_GEMM is cublas but there is no cuBLAS: it is too new"},
+		{chosen: Own, there: true, why: "PSBENCH_CUDA_GEMM is kernels"},
+		{chosen: "mkl", there: true, wrong: `PSBENCH_CUDA_GEMM is "mkl" but must be cublas, kernels or unset`},
+	} {
+		found, why, err := openBLAS(c.chosen, func() (*library.CuBLAS, error) {
+			if c.there {
+				return there, nil
+			}
+			return nil, errors.New("no cuBLAS: it is too new")
+		})
+		if wrong := err != nil; found != c.found || why != c.why || wrong != (c.wrong != "") || wrong && err.Error() != c.wrong {
+			t.Errorf("%q, where cuBLAS is there: %v, gives %v, %q, %v", c.chosen, c.there, found, why, err)
 		}
+	}
+	t.Setenv(Variable, "mkl")
+	if _, err := Load(context); err == nil || err.Error() != `PSBENCH_CUDA_GEMM is "mkl" but must be cublas, kernels or unset` {
+		t.Errorf("kernels load with %v", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -97,6 +98,7 @@ type Kernels struct {
 	modules   []*driver.Module
 	functions [kernelCount]driver.Function
 	cublas    *library.CuBLAS // nil where the kernels multiply
+	whyOwn    string          // then
 }
 
 // Load has the driver compile the kernels, which takes it some tenths of a second where it has not
@@ -105,7 +107,10 @@ func Load(c *driver.Context) (*Kernels, error) { return load(c, sources) }
 
 func load(c *driver.Context, files fs.FS) (*Kernels, error) {
 	k := &Kernels{context: c}
-	err := k.load(files)
+	err := checkChoice(os.Getenv(Variable)) // before the driver compiles
+	if err == nil {
+		err = k.load(files)
+	}
 	if err == nil {
 		err = k.openBLAS()
 	}

@@ -23,27 +23,34 @@ var cuBLASNames = []string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.1
 // CuBLAS is NVIDIA's library of matrix products. It may be used by several goroutines, each with its
 // stream.
 type CuBLAS struct {
-	api *C.psb_cublas
+	api     *C.psb_cublas
+	version C.int
 
 	mu      sync.Mutex
-	handles map[*driver.Stream]cublasHandle // a handle serves one stream, since its workspace does
+	handles map[*driver.Stream]unsafe.Pointer // a handle serves one stream, since its workspace does
 }
 
-type cublasHandle struct {
-	c       unsafe.Pointer
-	version int
-}
+// OpenCuBLAS loads cuBLAS by the first of its names that works with the driver: it makes a handle on c, and
+// destroys it. A library that does not work stays loaded, beside the one that does.
+func OpenCuBLAS(c *driver.Context) (*CuBLAS, error) { return openCuBLAS(c, cuBLASNames) }
 
-// OpenCuBLAS loads cuBLAS by the first of its names that is there.
-func OpenCuBLAS() (*CuBLAS, error) { return openCuBLAS(cuBLASNames) }
-
-func openCuBLAS(names []string) (*CuBLAS, error) {
-	api := (*C.psb_cublas)(C.calloc(1, C.sizeof_psb_cublas))
-	if err := load("cuBLAS", names, func(name *C.char) *C.char { return C.psb_load_cublas(name, api) }); err != nil {
-		C.free(unsafe.Pointer(api))
+func openCuBLAS(c *driver.Context, names []string) (*CuBLAS, error) {
+	b := &CuBLAS{api: (*C.psb_cublas)(C.calloc(1, C.sizeof_psb_cublas)), handles: map[*driver.Stream]unsafe.Pointer{}}
+	try := func(name *C.char) *C.char { return C.psb_load_cublas(name, b.api) }
+	if err := load("cuBLAS", names, try, func() error { return b.works(c) }); err != nil {
+		C.free(unsafe.Pointer(b.api))
 		return nil, err
 	}
-	return &CuBLAS{api: api, handles: map[*driver.Stream]cublasHandle{}}, nil
+	return b, nil
+}
+
+// works says why no handle can be made on c.
+func (b *CuBLAS) works(c *driver.Context) error {
+	handle, err := b.create(c, nil)
+	if err != nil {
+		return err
+	}
+	return b.destroy(c, handle)
 }
 
 // Sgemm gives stream s the product c = alpha op(a) op(b) + beta c, all of it row-major: c has m rows and
@@ -56,7 +63,7 @@ func (b *CuBLAS) Sgemm(s *driver.Stream, transA, transB bool, m, n, k int, alpha
 	if err != nil {
 		return err
 	}
-	status := C.psb_cublas_sgemm(b.api, C.CUcontext(s.Context().Handle()), h.c, flag(transA), flag(transB), C.int(m), C.int(n), C.int(k),
+	status := C.psb_cublas_sgemm(b.api, C.CUcontext(s.Context().Handle()), h, flag(transA), flag(transB), C.int(m), C.int(n), C.int(k),
 		C.float(alpha), C.CUdeviceptr(a), C.int(lda), C.CUdeviceptr(bb), C.int(ldb), C.float(beta), C.CUdeviceptr(c), C.int(ldc))
 	if status == 0 {
 		return nil
@@ -64,14 +71,10 @@ func (b *CuBLAS) Sgemm(s *driver.Stream, transA, transB bool, m, n, k int, alpha
 	return cublasError(fmt.Sprintf("cublasSgemm of %d x %d x %d", m, n, k), s.Context(), status)
 }
 
-// Version is that of cuBLAS, e.g. "12.4.5": it takes a handle, on s.
-func (b *CuBLAS) Version(s *driver.Stream) (string, error) {
-	h, err := b.handle(s)
-	if err != nil {
-		return "", err
-	}
+// Version is that of cuBLAS, e.g. "12.4.5".
+func (b *CuBLAS) Version() string {
 	// 120405 since cuBLAS 11; its patch level has two digits, as has the minor one.
-	return fmt.Sprintf("%d.%d.%d", h.version/10000, h.version/100%100, h.version%100), nil
+	return fmt.Sprintf("%d.%d.%d", b.version/10000, b.version/100%100, b.version%100)
 }
 
 // Release gives back what cuBLAS has for a stream, which must be done before that is destroyed.
@@ -83,10 +86,7 @@ func (b *CuBLAS) Release(s *driver.Stream) error {
 		return nil
 	}
 	delete(b.handles, s)
-	if status := C.psb_cublas_destroy(b.api, C.CUcontext(s.Context().Handle()), h.c); status != 0 {
-		return cublasError("cublasDestroy", s.Context(), status)
-	}
-	return nil
+	return b.destroy(s.Context(), h)
 }
 
 // Close gives back what cuBLAS has for all streams. The library stays loaded.
@@ -105,21 +105,32 @@ func (b *CuBLAS) Close() error {
 	return err
 }
 
-func (b *CuBLAS) handle(s *driver.Stream) (cublasHandle, error) {
+func (b *CuBLAS) handle(s *driver.Stream) (unsafe.Pointer, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if h, ok := b.handles[s]; ok {
 		return h, nil
 	}
-	var handle unsafe.Pointer
-	var version C.int
-	status := C.psb_cublas_create(b.api, C.CUcontext(s.Context().Handle()), C.CUstream(s.Handle()), &handle, &version)
-	if status != 0 {
-		return cublasHandle{}, cublasError("cublasCreate", s.Context(), status)
+	h, err := b.create(s.Context(), C.CUstream(s.Handle()))
+	if err == nil {
+		b.handles[s] = h
 	}
-	h := cublasHandle{c: handle, version: int(version)}
-	b.handles[s] = h
-	return h, nil
+	return h, err
+}
+
+// create makes a handle, for a stream unless that is nil.
+func (b *CuBLAS) create(c *driver.Context, s C.CUstream) (handle unsafe.Pointer, err error) {
+	if status := C.psb_cublas_create(b.api, C.CUcontext(c.Handle()), s, &handle, &b.version); status != 0 {
+		return nil, cublasError("cublasCreate", c, status)
+	}
+	return handle, nil
+}
+
+func (b *CuBLAS) destroy(c *driver.Context, handle unsafe.Pointer) error {
+	if status := C.psb_cublas_destroy(b.api, C.CUcontext(c.Handle()), handle); status != 0 {
+		return cublasError("cublasDestroy", c, status)
+	}
+	return nil
 }
 
 // flag is cublasOperation_t: CUBLAS_OP_N or CUBLAS_OP_T.

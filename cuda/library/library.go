@@ -14,21 +14,30 @@ import (
 	"unsafe"
 )
 
-// load tries names in order until one is loaded. The error names all of them, and says why where one
-// is there but does not load.
-func load(library string, names []string, try func(name *C.char) *C.char) error {
-	var why string
+// load tries names in order until one is loaded and works. The error names all of them, and says of each
+// that is there what is wrong with it.
+func load(library string, names []string, try func(name *C.char) *C.char, works func() error) error {
+	var why []string
 	for _, name := range names {
 		c := C.CString(name)
 		failed := try(c)
 		C.free(unsafe.Pointer(c))
-		if failed == nil {
+		if failed != nil {
+			// What is missing begins its own message; all else is the trouble of a library that is there.
+			if text := C.GoString(failed); !strings.HasPrefix(text, name+": cannot open shared object file: No such file") {
+				why = append(why, name+": "+text)
+			}
+			continue
+		}
+		err := works()
+		if err == nil {
 			return nil
 		}
-		// What is missing begins its own message; all else is the trouble of a library that is there.
-		if text := C.GoString(failed); why == "" && !strings.HasPrefix(text, name+": cannot open shared object file: No such file") {
-			why = fmt.Sprintf(": %s: %s", name, text)
-		}
+		why = append(why, name+": "+err.Error())
 	}
-	return fmt.Errorf("no %s: none of %s can be loaded%s", library, strings.Join(names, ", "), why)
+	listed := strings.Join(names, ", ")
+	if len(why) == 0 {
+		return fmt.Errorf("no %s: none of %s is there", library, listed)
+	}
+	return fmt.Errorf("no %s: none of %s works: %s", library, listed, strings.Join(why, "; "))
 }

@@ -80,7 +80,7 @@ func hostMemory(t *testing.T, c *driver.Context, elements int) []float32 {
 // A product by cuBLAS is the row-major one, for every shape, transposition and distance of rows.
 func TestSgemmIsRowMajor(t *testing.T) {
 	s := stream(t)
-	b, err := openCuBLAS([]string{compile(t, "libcublas.so", "testdata/cublas.c")})
+	b, err := openCuBLAS(s.Context(), []string{compile(t, "libcublas.so", "testdata/cublas.c")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +89,8 @@ func TestSgemmIsRowMajor(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if version, err := b.Version(s); version != "12.4.5" || err != nil {
-		t.Errorf("its version is %s, %v", version, err)
+	if version := b.Version(); version != "12.4.5" {
+		t.Errorf("its version is %s", version)
 	}
 	const room = 16 * 16
 	memory := hostMemory(t, s.Context(), 3*room)
@@ -213,12 +213,37 @@ func TestLibrariesThatAreNotThere(t *testing.T) {
 	empty := compile(t, "libempty.so", "int nothing;")
 	dir := t.TempDir()
 	needy := compile(t, "libneedy.so", "int nothing;", "-Wl,--no-as-needed", compile(t, "libpsbench-lt.so", "int more;", "-Wl,-soname,libpsbench-lt.so"), "-Wl,-rpath,"+dir)
-	_, err := openCuBLAS([]string{"libpsbench-absent.so.13", "libpsbench-absent.so"})
-	expect(t, err, "no cuBLAS: none of libpsbench-absent.so.13, libpsbench-absent.so can be loaded")
-	_, err = openCuBLAS([]string{"libpsbench-absent.so.13", empty})
-	expect(t, err, fmt.Sprintf("no cuBLAS: none of libpsbench-absent.so.13, %s can be loaded: %s: it has no cublasCreate_v2", empty, empty))
+	c := stream(t).Context()
+	_, err := openCuBLAS(c, []string{"libpsbench-absent.so.13", "libpsbench-absent.so"})
+	expect(t, err, "no cuBLAS: none of libpsbench-absent.so.13, libpsbench-absent.so is there")
+	_, err = openCuBLAS(c, []string{"libpsbench-absent.so.13", empty})
+	expect(t, err, fmt.Sprintf("no cuBLAS: none of libpsbench-absent.so.13, %s works: %s: it has no cublasCreate_v2", empty, empty))
 	_, err = openNCCL([]string{needy})
-	expect(t, err, fmt.Sprintf("no NCCL: none of %s can be loaded: %s: libpsbench-lt.so: cannot open shared object file: No such file or directory", needy, needy))
+	expect(t, err, fmt.Sprintf("no NCCL: none of %s works: %s: libpsbench-lt.so: cannot open shared object file: No such file or directory", needy, needy))
 	_, err = openNCCL([]string{empty})
-	expect(t, err, fmt.Sprintf("no NCCL: none of %s can be loaded: %s: it has no ncclGetVersion", empty, empty))
+	expect(t, err, fmt.Sprintf("no NCCL: none of %s works: %s: it has no ncclGetVersion", empty, empty))
+}
+
+// The first cuBLAS that makes a handle is taken, whatever newer one is there; where none does, the error
+// has what each says.
+func TestCuBLASThatDoesNotWork(t *testing.T) {
+	s := stream(t)
+	tooNew := compile(t, "libcublas.so.13", "testdata/cublas.c", "-DCREATE=1")
+	sticks := compile(t, "libcublas.so.12", "testdata/cublas.c", "-DDESTROY=14")
+	works := compile(t, "libcublas.so.11", "testdata/cublas.c")
+	b, err := openCuBLAS(s.Context(), []string{tooNew, sticks, works})
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := hostMemory(t, s.Context(), 3)
+	memory[0], memory[1] = 2, 3
+	if err := b.Sgemm(s, false, false, 1, 1, 1, 1, onHost(memory), 1, onHost(memory[1:]), 1, 0, onHost(memory[2:]), 1); err != nil || memory[2] != 6 {
+		t.Errorf("2 x 3 is %v, %v", memory[2], err)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	_, err = openCuBLAS(s.Context(), []string{tooNew, "libpsbench-absent.so", sticks})
+	expect(t, err, fmt.Sprintf("no cuBLAS: none of %s, libpsbench-absent.so, %s works: %s: cublasCreate on cuda:0: it is not initialized (cublasStatus_t 1); "+
+		"%s: cublasDestroy on cuda:0: an error of its own (cublasStatus_t 14)", tooNew, sticks, tooNew, sticks))
 }

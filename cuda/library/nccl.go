@@ -44,7 +44,7 @@ func OpenNCCL() (*NCCL, error) { return openNCCL(ncclNames) }
 
 func openNCCL(names []string) (*NCCL, error) {
 	api := (*C.psb_nccl)(C.calloc(1, C.sizeof_psb_nccl))
-	if err := load("NCCL", names, func(name *C.char) *C.char { return C.psb_load_nccl(name, api) }); err != nil {
+	if err := load("NCCL", names, func(name *C.char) *C.char { return C.psb_load_nccl(name, api) }, func() error { return nil }); err != nil {
 		C.free(unsafe.Pointer(api))
 		return nil, err
 	}

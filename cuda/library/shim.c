@@ -60,7 +60,7 @@ int psb_cublas_create(const psb_cublas *l, CUcontext ctx, CUstream s, void **han
 	int result = l->cublasCreate_v2(handle);
 	if (result)
 		return result;
-	if (!(result = l->cublasSetStream_v2(*handle, s)) && !(result = l->cublasGetVersion_v2(*handle, version)))
+	if ((!s || !(result = l->cublasSetStream_v2(*handle, s))) && !(result = l->cublasGetVersion_v2(*handle, version)))
 		return 0;
 	l->cublasDestroy_v2(*handle);
 	return result;

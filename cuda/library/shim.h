@@ -40,6 +40,7 @@ const char *psb_load_nccl(const char *name, psb_nccl *l);
 // PSB_NO_CONTEXT.
 enum { PSB_NO_CONTEXT = -1 };
 
+// psb_cublas_create makes a handle for a stream, or for none yet where that is NULL.
 int psb_cublas_create(const psb_cublas *l, CUcontext ctx, CUstream s, void **handle, int *version);
 int psb_cublas_destroy(const psb_cublas *l, CUcontext ctx, void *handle);
 

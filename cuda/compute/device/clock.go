@@ -26,7 +26,7 @@ const DeviceMetric = "device_metric"
 var phaseNames = [phases]string{"device forward", "device loss", "device backward", "device optimizer"}
 
 // inFlightSpans is how many spans may wait for their end. An iteration has 4, and a span is read in the
-// next iteration at the latest.
+// next iteration at the latest, or by EndPass.
 const inFlightSpans = 32
 
 // clock measures phases by pairs of events on the compute stream, and says when they were on the clock of
@@ -36,7 +36,13 @@ type clock struct {
 	lane   *Lane
 	series [phases]*sdk.Series // nil until Measure
 	errors *sdk.Gauge          // of the first event's time, in µs
+	untold bool                // errors lacks the last one: what is recorded before a pass is forgotten
 	counts [phases]int64       // of the pass
+
+	launches *sdk.Gauge // by iteration
+	begun    bool       // an iteration of the pass has
+	before   int64      // launches of the queue when it began
+	turns    int64      // iterations that have ended
 
 	zero   [2]*driver.Event // the first is that from which time counts
 	zeroNS int64            // when it was, in ns of comm.Now, give or take errorNS
@@ -86,11 +92,13 @@ func (d *Device) Measure(r *sdk.Recorder) {
 		d.clock.series[p] = r.Series(DeviceMetric, name)
 	}
 	d.clock.errors = r.Gauge(DeviceMetric, "device clock error", "µs")
+	d.clock.launches = r.Gauge(DeviceMetric, "launches", "1")
 }
 
 // BeginPass forgets the phases of the pass before, and sets the clock. It waits for the compute stream.
 func (d *Device) BeginPass() error {
 	c := &d.clock
+	c.begun, c.turns = false, 0
 	c.first, c.pass, c.backed, c.counts = c.next, c.next, true, [phases]int64{}
 	if err := c.lane.Stream.Synchronize(); err != nil {
 		return err
@@ -116,10 +124,37 @@ func (c *clock) set(tries int) error {
 			c.zeroNS, c.errNS = before+half, half
 		}
 	}
-	if c.errors != nil {
-		c.errors.Record(sdk.Key{A: c.counts[Loss]}, float64(c.errNS)/1000)
-	}
+	c.untold = true
 	return nil
+}
+
+// tell records what Read finds untold.
+func (c *clock) tell() {
+	if c.untold && c.errors != nil {
+		c.errors.Record(sdk.Key{A: max(0, c.counts[Loss]-1)}, float64(c.errNS)/1000)
+	}
+	c.untold = false
+}
+
+// EndPass reads what no later iteration reads, as far as it has ended. After a pass it has, since the
+// parameters were looked at. It waits for nothing.
+func (d *Device) EndPass() error {
+	c := &d.clock
+	if c.backed {
+		c.turn()
+		c.begun = false
+	}
+	return c.read(c.ended(!c.backed))
+}
+
+// turn ends an iteration, whose launches are counted, and begins another one.
+func (c *clock) turn() {
+	now := c.lane.Queue.Launches()
+	if c.begun && c.launches != nil {
+		c.launches.Record(sdk.Key{A: c.turns}, float64(now-c.before))
+		c.turns++
+	}
+	c.begun, c.before = true, now
 }
 
 // Begin and End go around the kernels of a phase. A phase that does not end, or whose span has no room,
@@ -132,9 +167,12 @@ func (d *Device) Begin(p Phase) {
 	case p == Forward && !c.backed:
 		c.next = max(c.first, c.pass)
 		c.counts[Forward], c.counts[Loss] = c.counts[Backward], c.counts[Backward]
-		fallthrough
+		c.pass, c.before = c.next, c.lane.Queue.Launches()
 	case p == Forward:
+		c.turn()
 		c.pass, c.backed = c.next, false
+	case p == Step && c.counts[Backward] == 0: // a server's iterations are steps
+		c.turn()
 	}
 	if c.series[p] == nil || c.next-c.first == inFlightSpans {
 		c.phased[p] = -1
@@ -170,10 +208,26 @@ const longNS = 30e9
 // so that the clock may be set where that was long ago.
 func (d *Device) Read(evaluating bool) error {
 	c := &d.clock
-	end := c.next
-	if evaluating {
-		end = c.pass
+	c.tell()
+	if err := c.read(c.ended(evaluating)); err != nil {
+		return err
 	}
+	if evaluating && c.series[Loss] != nil && comm.Now()-c.zeroNS > longNS {
+		return c.set(1)
+	}
+	return nil
+}
+
+// ended is up to which span those of iterations go.
+func (c *clock) ended(evaluating bool) int64 {
+	if evaluating {
+		return c.pass
+	}
+	return c.next
+}
+
+// read records the spans before end that have ended.
+func (c *clock) read(end int64) error {
 	for ; c.first < end; c.first++ {
 		s := &c.spans[c.first%inFlightSpans]
 		if !s.ended {
@@ -191,9 +245,6 @@ func (d *Device) Read(evaluating bool) error {
 			return err
 		}
 		c.series[s.phase].Record(s.key, from, to)
-	}
-	if evaluating && c.series[Loss] != nil && comm.Now()-c.zeroNS > longNS {
-		return c.set(1)
 	}
 	return nil
 }

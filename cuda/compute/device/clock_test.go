@@ -29,8 +29,8 @@ func TestPhasesAreMeasured(t *testing.T) {
 		must(t, d.Read(true))
 	}
 	for pass := range 2 {
-		recorder.Reset()
 		must(t, d.BeginPass())
+		recorder.Reset() // as a trainer's host does it, after the trainer
 		start := comm.Now()
 		const iterations = 20
 		for i := range iterations {
@@ -45,6 +45,8 @@ func TestPhasesAreMeasured(t *testing.T) {
 		}
 		must(t, d.Compute().Stream.Synchronize())
 		end := comm.Now()
+		must(t, d.EndPass())
+		must(t, d.EndPass()) // which has nothing left to do
 		must(t, recorder.Err())
 		var errNS int64
 		all := recorder.All()
@@ -53,10 +55,7 @@ func TestPhasesAreMeasured(t *testing.T) {
 			t.Fatal("no error of the clock is told")
 		}
 		for _, s := range all.Series {
-			want, n, last := iterations, 0, start
-			if s.Name == "device optimizer" {
-				want-- // the last one is read in the next iteration
-			}
+			n, last := 0, start
 			s.Each(func(m sdk.Measurement) {
 				if m.Key.A != int64(n) || m.StartNS < last-errNS || m.DurationNS < 0 || m.StartNS+m.DurationNS > end+errNS {
 					t.Errorf("pass %d, %s: span %v of iteration %d is not from %d to %d, give or take %d", pass, s.Name, m, n, last, end, errNS)
@@ -64,9 +63,60 @@ func TestPhasesAreMeasured(t *testing.T) {
 				last = m.StartNS + m.DurationNS
 				n++
 			})
-			if n != want {
-				t.Errorf("pass %d: %s has %d spans, want %d", pass, s.Name, n, want)
+			if n != iterations {
+				t.Errorf("pass %d: %s has %d spans, want %d", pass, s.Name, n, iterations)
 			}
+		}
+		launched(t, &all.Gauges[1], iterations, 4)
+	}
+}
+
+// launched requires that each iteration has so many launches.
+func launched(t *testing.T, g *sdk.Observations, iterations, each int) {
+	t.Helper()
+	n := 0
+	g.Each(func(key sdk.Key, launches float64) {
+		if key.A != int64(n) || launches != float64(each) {
+			t.Errorf("iteration %v has %v launches, want %d", key, launches, each)
+		}
+		n++
+	})
+	if n != iterations || g.Name != "launches" {
+		t.Errorf("there are %s of %d iterations, want %d", g.Name, n, iterations)
+	}
+}
+
+// Where nothing goes forward, as in a server that holds the parameters, each step is an iteration; what an
+// evaluation launches after the last one is in none.
+func TestLaunchesOfStepsAndEvaluations(t *testing.T) {
+	d := computetest.Open(t)
+	recorder := &sdk.Recorder{}
+	d.Measure(recorder)
+	x := computetest.In(t, d, make([]float32, 5000))
+	for range 2 {
+		must(t, d.BeginPass())
+		recorder.Reset()
+		for range 3 {
+			d.Begin(device.Step)
+			d.Compute().Queue.Scale(1, x)
+			d.Compute().Queue.Scale(1, x)
+			d.End(device.Step)
+		}
+		must(t, d.Compute().Stream.Synchronize())
+		must(t, d.EndPass())
+		d.Begin(device.Forward)
+		d.Compute().Queue.Scale(1, x)
+		d.End(device.Forward)
+		must(t, d.Compute().Stream.Synchronize())
+		must(t, d.EndPass())
+		all := recorder.All()
+		launched(t, &all.Gauges[1], 3, 2)
+		for _, s := range all.Series {
+			s.Each(func(m sdk.Measurement) {
+				if s.Name != "device optimizer" {
+					t.Errorf("%s has span %v", s.Name, m)
+				}
+			})
 		}
 	}
 }

@@ -13,7 +13,7 @@ func (d *Device) Facts() map[string]string {
 		"compute_capability": d.info.ComputeCapability.String(),
 		"driver":             d.info.DriverVersion.String(),
 		"device_memory":      fmt.Sprintf("%d MiB", d.info.MemoryBytes>>20),
-		"blas":               d.multiplies(),
+		"blas":               d.kernels.Multiplies(),
 		"pinned":             "yes",
 	}
 	d.mu.Lock()
@@ -22,17 +22,4 @@ func (d *Device) Facts() map[string]string {
 		f["pinned"] = "no: " + d.refused.Error()
 	}
 	return f
-}
-
-// multiplies says what multiplies matrices.
-func (d *Device) multiplies() string {
-	blas := d.kernels.CuBLAS()
-	if blas == nil {
-		return "psbench's kernels"
-	}
-	version, err := blas.Version(d.compute.Stream)
-	if err != nil {
-		return "cublas: " + err.Error()
-	}
-	return "cublas " + version
 }

@@ -78,6 +78,13 @@ func (b *base) initialize(draw func(parameter int, values []float32)) {
 	}
 }
 
+// PassFacts implements sdk.PassDescriber: there are none, but the pass has ended then. What the device
+// cannot say any more, the pass has said.
+func (b *base) PassFacts() map[string]string {
+	_ = b.dev.EndPass()
+	return nil
+}
+
 // begin begins Forward of a batch, or says why it cannot compute.
 func (b *base) begin(model string, batch *sdk.Batch) error {
 	b.lane = b.dev.Compute()

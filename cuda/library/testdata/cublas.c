@@ -1,15 +1,30 @@
 // A cuBLAS for tests: it multiplies on the host, as the real one does on the device, column-major, and
 // answers for what it does not like what its first matrix begins with.
+//
+// With CREATE, a cublasStatus_t, it makes no handle, and with DESTROY it gives none back: as one that the
+// driver is too old for.
 #include <stdlib.h>
+
+#ifndef CREATE
+#define CREATE 0
+#endif
+#ifndef DESTROY
+#define DESTROY 0
+#endif
 
 struct handle { void *stream; };
 
-int cublasCreate_v2(void **handle) { return (*handle = calloc(1, sizeof(struct handle))) ? 0 : 3; }
+int cublasCreate_v2(void **handle)
+{
+	if (CREATE)
+		return CREATE;
+	return (*handle = calloc(1, sizeof(struct handle))) ? 0 : 3;
+}
 
 int cublasDestroy_v2(void *handle)
 {
 	free(handle);
-	return 0;
+	return DESTROY;
 }
 
 int cublasGetVersion_v2(void *handle, int *version)

@@ -48,10 +48,21 @@ func SendRecorded(all sdk.Recorded, send record.Send) error {
 
 // CollectPassFacts sends what parts know after the pass, which nobody works in any more.
 func CollectPassFacts(send record.Send, parts ...any) error {
+	return SendPassFacts(PassFactsOf(parts...), send)
+}
+
+// PassFactsOf is what parts know after the pass. What they record when they are asked can be collected
+// after it.
+func PassFactsOf(parts ...any) record.Facts {
 	var facts record.Facts
 	for _, part := range parts {
 		facts = PassFacts(facts, part)
 	}
+	return facts
+}
+
+// SendPassFacts sends what PassFactsOf has found, if there is something.
+func SendPassFacts(facts record.Facts, send record.Send) error {
 	if len(facts) == 0 {
 		return nil
 	}

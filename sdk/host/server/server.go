@@ -251,10 +251,15 @@ func (r *Role) collect(send record.Send) error {
 	if answered {
 		r.answering.Unlock()
 	}
-	if err := r.CollectRecorded(send); err != nil || !answered || !r.idle() {
+	idle := answered && r.idle()
+	var facts record.Facts
+	if idle {
+		facts = process.PassFactsOf(r.described...)
+	}
+	if err := r.CollectRecorded(send); err != nil || !idle {
 		return err
 	}
-	if err := process.CollectPassFacts(send, r.described...); err != nil || r.server == nil {
+	if err := process.SendPassFacts(facts, send); err != nil || r.server == nil {
 		return err
 	}
 	return inspect.CollectHeld(r.Engine, r.server, r.config.Summarize, send)

@@ -59,3 +59,36 @@ func TestCollectDuringAPass(t *testing.T) {
 		t.Errorf("the work is %v after %d iterations, want %d samples", work, losses, want)
 	}
 }
+
+// lateTrainer records something when it is asked what it knows after the pass.
+type lateTrainer struct {
+	sdk.Trainer
+	counter *sdk.Counter
+}
+
+// PassFacts implements sdk.PassDescriber.
+func (t lateTrainer) PassFacts() map[string]string {
+	t.counter.Add(1)
+	return map[string]string{"late": "yes"}
+}
+
+// What a part records when it is asked for its facts after the pass is collected as well.
+func TestCollectHasWhatIsRecordedAfterThePass(t *testing.T) {
+	t.Parallel()
+	r := newToyWorld(t, "shm", "{}").trainer
+	hosttest.Must(t, r.Reset())
+	r.trainer = lateTrainer{r.trainer, r.Recorder.Counter("late", "asked", "1")}
+	counted, facts := int64(0), ""
+	hosttest.Must(t, r.Collect(func(reply record.Piece) error {
+		switch q := reply.(type) {
+		case *record.Counter:
+			counted += q.Value
+		case record.Facts:
+			facts = q["late"]
+		}
+		return nil
+	}))
+	if counted != 1 || facts != "yes" {
+		t.Errorf("%d are counted and the fact is %q", counted, facts)
+	}
+}

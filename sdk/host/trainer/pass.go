@@ -161,8 +161,10 @@ func (r *Role) lookAround() error {
 // it made of the parameters.
 func (r *Role) Collect(send record.Send) error {
 	ended := process.Within(process.CollectGrace, r.training.TryLock)
+	var facts record.Facts
 	if ended {
 		defer r.training.Unlock()
+		facts = process.PassFactsOf(r.trainer, r.parts.Model, r.parts.Criterion, r.parts.Hook)
 	}
 	r.mu.Lock() // so that no iteration ends between the one and the other
 	work := r.work
@@ -187,7 +189,7 @@ func (r *Role) Collect(send record.Send) error {
 		if err := r.Keeper.Collect(send); err != nil {
 			return err
 		}
-		if err := process.CollectPassFacts(send, r.trainer, r.parts.Model, r.parts.Criterion, r.parts.Hook); err != nil {
+		if err := process.SendPassFacts(facts, send); err != nil {
 			return err
 		}
 	}
