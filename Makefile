@@ -16,7 +16,7 @@ stamp      := -X github.com/psbench/psbench/core/result.stampedCommit=$(commit)
 # run on, unless GPU=1 has them run on that of the machine.
 cuda       := bin/cuda
 double     := bin/double
-cuda_env   := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -I$(CURDIR)/$(cuda)" CGO_LDFLAGS="-L$(CURDIR)/$(cuda)"
+cuda_env   := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -I$(CURDIR)/$(cuda)" CGO_LDFLAGS="-L$(CURDIR)/$(cuda) -Wl,-z,lazy"
 cuda_tests := ./cuda/... ./cmd/psbench-cuda/...
 on_driver  := $(if $(GPU),,LD_LIBRARY_PATH=$(CURDIR)/$(double))
 

@@ -132,6 +132,7 @@ func TestRunsHaveTheLossesOfTheHost(t *testing.T) {
 			append([]string{"--ntrainer", "2", "--nserver", "1", "--ddp-hook", "sparse_rpc", "--set", "model.sparse=true", "--set", "trainer.momentum=0", "--set", "trainer.lr=32"}, small...)},
 		{"server on the device", "ddp", "average", "cuda_ddp", "cuda_average", append([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small...)},
 		{"server on the device over tcp", "ddp", "average", "cuda_ddp", "cuda_average", append([]string{"--ntrainer", "2", "--nserver", "1", "--transport", "tcp", "--set", "trainer.lr=32"}, small...)},
+		{"server on the device over unix", "ddp", "average", "cuda_ddp", "cuda_average_batch", append([]string{"--ntrainer", "2", "--nserver", "1", "--transport", "unix", "--set", "trainer.lr=32"}, small...)},
 		{"server on the host", "ddp", "average", "cuda_ddp", "average", append([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small...)},
 		{"trainers on the host", "ddp", "average", "ddp", "cuda_average", append([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small...)},
 		{"tables", "hybrid", "embedding", "cuda_hybrid", "cuda_embedding", []string{"--ntrainer", "2", "--nserver", "2", "--epochs", "2", "--set", "server.embedding_dim=256"}},
@@ -245,7 +246,7 @@ func near(t *testing.T, got, want result) {
 func TestFaultsEndTheRun(t *testing.T) {
 	file := writeRegistry(t)
 	for _, c := range []struct{ name, variable, want string }{
-		{"too little memory", "PSBENCH_DOUBLE_MEMORY=4400000", "bytes are free"},
+		{"too little memory", "PSBENCH_DOUBLE_MEMORY=200000", "bytes are free"},
 		{"no memory for parameters", "PSBENCH_DOUBLE_FAIL=cuMemAlloc:20:2", "out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2)"},
 		{"a device that is lost", "PSBENCH_DOUBLE_LOST=60", "cuda:0"},
 		{"a copy out that fails", "PSBENCH_DOUBLE_FAIL=cuMemcpyDtoHAsync:9:999", "cuMemcpyDtoHAsync"},

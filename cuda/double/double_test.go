@@ -140,6 +140,9 @@ func TestFaults(t *testing.T) {
 		{"endless", "702 sticks", `more than 1000000 instructions of warps`},
 		{"trap", "719 sticks", `it trapped`},
 		{"freed under a kernel", "0 sticks", ``},
+		{"registered twice", "0", `is unregistered, but is not registered`},
+		{"copy to memory registered in part", "1", `a copy writes 4096 bytes at .*, host memory that is pinned in part`},
+		{"copy of memory registered in part", "1", `a copy reads 4096 bytes at .*, host memory that is pinned in part`},
 		{"double free", "1", `is freed: .*which has been freed`},
 		{"free within", "1", `is freed: byte 4 of allocation`},
 		{"copy beyond", "1", `a copy reads 404 bytes at .*, which goes beyond the end: byte 0 of allocation \d+ of 400 bytes`},
@@ -235,6 +238,14 @@ func TestDriver(t *testing.T) {
 				t.Fatalf("%v, stdout %q, want %q; stderr\n%s", err, stdout, c.want, stderr)
 			}
 		})
+	}
+}
+
+// Where CUDA_VISIBLE_DEVICES names no device all are hidden.
+func TestDevicesThatAreHidden(t *testing.T) {
+	t.Setenv("CUDA_VISIBLE_DEVICES", "")
+	if stdout, stderr, err := start(t, nil, "driver", "init"); err != nil || stdout != "100 0 11080\n" {
+		t.Errorf("%v, stdout %q; stderr\n%s", err, stdout, stderr)
 	}
 }
 

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"debug/elf"
+	"errors"
 	"os"
 	"regexp"
 	"slices"
@@ -32,6 +34,24 @@ func TestSymbolsOfPsbenchCUDA(t *testing.T) {
 		if !slices.Contains(imported, name) {
 			t.Errorf("it does not import %s, so this test sees nothing of what is called", name)
 		}
+	}
+	// Bound when it starts, it would need all of them of every driver.
+	program, err := elf.Open("../../bin/psbench-cuda")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = program.Close() }()
+	now, err1 := program.DynValue(elf.DT_BIND_NOW)
+	flags, err2 := program.DynValue(elf.DT_FLAGS)
+	more, err3 := program.DynValue(elf.DT_FLAGS_1)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	among := func(flags []uint64, flag uint64) bool {
+		return slices.ContainsFunc(flags, func(f uint64) bool { return f&flag != 0 })
+	}
+	if len(now) > 0 || among(flags, uint64(elf.DF_BIND_NOW)) || among(more, uint64(elf.DF_1_NOW)) {
+		t.Error("it binds all functions when it starts, not when they are first called: make cuda links it with -z lazy")
 	}
 	page, err := os.ReadFile("../../docs/cuda.md")
 	if err != nil {

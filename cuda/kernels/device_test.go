@@ -78,8 +78,9 @@ type tester interface {
 // bench is a queue and the memory of one example.
 type bench struct {
 	*Queue
-	t     tester
-	owned []driver.Pointer
+	t      tester
+	owned  []driver.Pointer
+	closed bool
 }
 
 // spare are queues without work, since making one takes the double longer than most examples.
@@ -118,7 +119,7 @@ func (b *bench) end() {
 		b.must(context.Free(p))
 	}
 	b.UseBLAS(nil)
-	if b.must(b.err); b.workspace != 0 {
+	if b.must(b.err); !b.closed {
 		spare = append(spare, b.Queue)
 	} else {
 		b.must(b.stream.Destroy())

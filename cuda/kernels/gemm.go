@@ -26,7 +26,7 @@ const (
 // Up to 32 rows or 16 columns take the kernels for few rows, which move the larger matrix once for every 16
 // of these. Others go in tiles of 64 by 64: they move 4 k bytes for every 32 elements of c. Where these are
 // fewer than 128 and k is at least 256, parts of k go side by side, and a second launch adds them up in order,
-// in 4 MiB that the queue has.
+// in 4 MiB that the queue has from the first such product on.
 func (q *Queue) Gemm(c, a, b []float32, m, n, k int, transA, transB bool) {
 	q.GemmStrided(Matrix{c, n}, Matrix{a, width(k, m, transA)}, Matrix{b, width(n, k, transB)}, m, n, k, transA, transB)
 }
@@ -167,6 +167,9 @@ func (q *Queue) tiled(p product) {
 	parts = max(1, (p.k+depth-1)/max(1, depth))
 	out, ldc, bias, relu := p.c, p.ldc, p.bias, p.relu
 	if parts > 1 {
+		if !q.cuts() {
+			return
+		}
 		out, ldc, bias, relu = q.workspace, p.n, 0, false
 	}
 	fours := 0
@@ -202,6 +205,16 @@ func (q *Queue) tiled(p product) {
 	if parts > 1 {
 		q.addParts(p, q.workspace, parts)
 	}
+}
+
+// cuts says that there is a workspace, which the first product that needs it allocates.
+func (q *Queue) cuts() bool {
+	if q.workspace == 0 {
+		if q.workspace, q.err = q.kernels.context.Alloc(4 * workspaceElements); q.err != nil {
+			q.err = fmt.Errorf("the workspace of products: %w", q.err)
+		}
+	}
+	return q.err == nil
 }
 
 // addParts does c = the sum of parts, which lie at from one after the other, + bias, and a ReLU.

@@ -11,7 +11,8 @@ import (
 )
 
 // Queue launches kernels on a stream, in the order of the calls; none of them waits. One goroutine at
-// a time may use it. It keeps its first error, after which it does nothing. No call allocates.
+// a time may use it. It keeps its first error, after which it does nothing. No call allocates, but for the
+// first product that needs the workspace.
 type Queue struct {
 	kernels  *Kernels
 	stream   *driver.Stream
@@ -20,7 +21,7 @@ type Queue struct {
 	launches int64
 	of       [kernelCount]int64 // launches of each kernel
 
-	workspace driver.Pointer // workspaceElements float32, for products whose inner dimension is cut
+	workspace driver.Pointer // workspaceElements float32, for products whose inner dimension is cut; 0 until there is one
 	blas      BLAS           // nil where the kernels multiply
 }
 
@@ -30,16 +31,15 @@ func (k *Kernels) On(s *driver.Stream) *Queue {
 	if k.cublas != nil {
 		q.blas = k.cublas
 	}
-	q.workspace, q.err = k.context.Alloc(4 * workspaceElements)
 	return q
 }
 
-// Close frees what the queue holds, once the stream has no work left that it was given. It returns
-// the queue's first error too.
+// Close frees what the queue holds, once the stream has no work left that it was given. Its error is of
+// that alone.
 func (q *Queue) Close() error {
-	err := q.err
+	var err error
 	if q.blas != nil {
-		err = errors.Join(err, q.blas.Release(q.stream))
+		err = q.blas.Release(q.stream)
 		q.blas = nil
 	}
 	if q.workspace != 0 {

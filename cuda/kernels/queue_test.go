@@ -104,11 +104,45 @@ func TestQueueCloses(t *testing.T) {
 	b := begin(t)
 	x := place(b, make([]float32, 4), 0)
 	b.must(b.Close())
+	b.closed = true
 	if b.Fill(x, 1); b.Err() == nil || !strings.Contains(b.Err().Error(), "closed") {
 		t.Errorf("a closed queue has the error %v", b.Err())
 	}
 	b.err = nil
 	b.end()
+}
+
+// What closes a queue tells what went wrong in that, not what its calls have told.
+func TestQueueClosesAfterAnError(t *testing.T) {
+	b := begin(t)
+	b.AddBias(make([]float32, 7), make([]float32, 3)) // not read
+	if b.Err() == nil {
+		t.Fatal("there is no error to begin with")
+	}
+	b.must(b.Close())
+	b.closed, b.err = true, nil
+	b.end()
+}
+
+// The workspace is that of products that are cut: lanes that give others have none.
+func TestWorkspaceComesWithTheFirstProductThatIsCut(t *testing.T) {
+	b := begin(t)
+	defer b.end()
+	const m, k = 64, 512
+	x, y, z := place(b, make([]float32, m*k), 0), place(b, make([]float32, m*k), 0), place(b, make([]float32, m*m), 0)
+	q := loaded.On(b.stream)
+	q.UseBLAS(nil)
+	q.Gemm(z, x, y, m, m, 2, false, true)
+	q.Gemm(z, x, y, 1, m, k, false, true)
+	if q.workspace != 0 {
+		t.Error("there is a workspace, which no product needed")
+	}
+	q.Gemm(z, x, y, m, m, k, false, true)
+	if b.must(q.Err()); q.workspace == 0 {
+		t.Error("there is no workspace")
+	}
+	b.must(b.stream.Synchronize())
+	b.must(q.Close())
 }
 
 func TestNothingAllocates(t *testing.T) {

@@ -21,13 +21,17 @@ type adoption struct {
 	beside []byte // nil where host is pinned itself
 }
 
-// Adopt implements engine.Engine. Memory that a map shows read-only is pinned as such.
+// Adopt implements engine.Engine. What is no whole pages is not pinned: its neighbours, of which nothing is
+// known, would be with it.
 func (d *Device) Adopt(host []byte) (io.Closer, error) {
 	if len(host) == 0 {
 		return nil, nil //nolint:nilnil // there is nothing to undo
 	}
 	a := &adoption{device: d, host: host}
-	refused := d.context.Register(host, readOnly(host))
+	refused := notPinned(len(host))
+	if len(pages(host)) == len(host) {
+		refused = d.register(host)
+	}
 	if refused != nil {
 		var err error
 		if a.beside, err = d.context.AllocHost(len(host)); err != nil {
@@ -41,11 +45,12 @@ func (d *Device) Adopt(host []byte) (io.Closer, error) {
 	return a, nil
 }
 
-// Pin pins memory of the host that a part copies from and to on lanes of its own. nil is what the driver
-// refuses, whose copies are right but wait for each other.
+// Pin pins the pages of memory that a part copies from and to on lanes of its own; nothing else that it
+// copies may lie in them. nil is what cannot be pinned, which the part copies through AllocHost's: a copy of it
+// would hold the host up, and fail where a page of it is pinned.
 func (d *Device) Pin(host []byte) io.Closer {
-	a := &adoption{device: d, host: host}
-	err := d.context.Register(host, readOnly(host))
+	a := &adoption{device: d, host: pages(host)}
+	err := d.register(a.host)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err != nil {
@@ -54,6 +59,37 @@ func (d *Device) Pin(host []byte) io.Closer {
 	}
 	d.adopted = append(d.adopted, a)
 	return a
+}
+
+// AllocHost allocates pinned memory of the host, which lives as long as the device.
+func (d *Device) AllocHost(bytes int) ([]byte, error) {
+	host, err := d.context.AllocHost(bytes)
+	if err == nil {
+		d.keep(closer(func() error { return d.context.FreeHost(host) }))
+	}
+	return host, err
+}
+
+// register has the driver pin whole pages. They must be shared memory, which Go has none of: it would take
+// its own back, and give it out again, without a word to the driver.
+func (d *Device) register(host []byte) error {
+	shared, readOnly := mapped(host)
+	if !shared {
+		return notPinned(len(host))
+	}
+	return d.context.Register(host, readOnly)
+}
+
+func notPinned(bytes int) error {
+	return fmt.Errorf("%d bytes are not whole pages of shared memory, which alone are pinned", bytes)
+}
+
+// pages are those that memory lies in.
+func pages(memory []byte) []byte {
+	page := os.Getpagesize()
+	before := int(start(memory) % uintptr(page)) // #nosec G115 -- below a page
+	size := (before + len(memory) + page - 1) / page * page
+	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(memory)), -before)), size) // #nosec G103 -- pages are mapped whole
 }
 
 // Close implements io.Closer. It waits for all work, whose copies may be from or to the memory.
@@ -107,26 +143,34 @@ func start(x []byte) uintptr {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(x))) // #nosec G103 -- addresses are compared
 }
 
-// readOnly says that memory lies in a map of the process that may not be written, as
-// /proc/self/maps has it: without it memory counts as writable.
-func readOnly(memory []byte) bool {
+// mapped says whether memory lies in shared maps of the process, as /proc/self/maps has them, and whether one
+// of them may not be written.
+func mapped(memory []byte) (shared, readOnly bool) {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
-		return false
+		return false, false
 	}
-	return readOnlyIn(string(maps), start(memory))
+	return mappedBy(string(maps), start(memory), start(memory)+uintptr(len(memory)))
 }
 
-// readOnlyIn looks an address up in maps, whose lines begin as 7f00-8000 r--p.
-func readOnlyIn(maps string, address uintptr) bool {
+// mappedBy looks addresses up in maps, whose lines begin as 7f00-8000 r--s and ascend.
+func mappedBy(maps string, from, to uintptr) (shared, readOnly bool) {
+	at := uint64(from)
 	for line := range strings.Lines(maps) {
 		span, rest, _ := strings.Cut(line, " ")
 		low, high, _ := strings.Cut(span, "-")
-		from, err1 := strconv.ParseUint(low, 16, 64)
-		to, err2 := strconv.ParseUint(high, 16, 64)
-		if err1 == nil && err2 == nil && from <= uint64(address) && uint64(address) < to {
-			return strings.HasPrefix(rest, "r-")
+		begins, err1 := strconv.ParseUint(low, 16, 64)
+		ends, err2 := strconv.ParseUint(high, 16, 64)
+		if err1 != nil || err2 != nil || ends <= at {
+			continue
+		}
+		if begins > at || len(rest) < 4 || rest[3] != 's' {
+			return false, false
+		}
+		readOnly = readOnly || rest[1] != 'w'
+		if at = ends; at >= uint64(to) {
+			return true, readOnly
 		}
 	}
-	return false
+	return false, false
 }

@@ -4,6 +4,7 @@ package device_test
 
 import (
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -25,9 +26,11 @@ func bytes(x []float32) []byte { return tensor.Float32Bytes(x) }
 // their end.
 func pinned(t *testing.T, d *device.Device, n int) []float32 {
 	t.Helper()
-	x := make([]float32, n)
-	adopted, err := d.Adopt(bytes(x))
-	must(t, err)
+	x := computetest.Shared(t, n)
+	adopted := d.Pin(bytes(x))
+	if adopted == nil {
+		t.Fatal("shared memory is not pinned")
+	}
 	t.Cleanup(func() { must(t, adopted.Close()) })
 	return x
 }
@@ -156,7 +159,14 @@ func TestErrorsStay(t *testing.T) {
 
 func TestCopiesDoNotAllocate(t *testing.T) {
 	d := computetest.Open(t)
-	x, host := computetest.In(t, d, make([]float32, 64)), make([]float32, 64)
+	for _, host := range [][]float32{make([]float32, 64), computetest.Shared(t, os.Getpagesize()/4)} {
+		copiesDoNotAllocate(t, d, host)
+	}
+}
+
+func copiesDoNotAllocate(t *testing.T, d *device.Device, host []float32) {
+	t.Helper()
+	x := computetest.In(t, d, host)
 	adopted, err := d.Adopt(bytes(host))
 	must(t, err)
 	if n := testing.AllocsPerRun(20, func() {
@@ -186,30 +196,63 @@ func TestCloseFindsWhatIsAdopted(t *testing.T) {
 	}
 }
 
-// Where the driver does not pin memory, copies go through memory of the engine's own, and it says so.
+// Where memory is not pinned, copies go through memory of the engine's own, and it says so.
 func TestAdoptionThatIsRefused(t *testing.T) {
 	computetest.Alone(t, func(t *testing.T) {
 		d := computetest.Open(t)
-		host := computetest.Random(3000, 2)
-		adopted, err := d.Adopt(bytes(host))
-		must(t, err)
-		x := computetest.In(t, d, make([]float32, len(host)))
-		tickets := []engine.Ticket{d.CopyIn(bytes(x[:1500]), bytes(host[:1500])), d.CopyIn(bytes(x[1500:]), bytes(host[1500:]))}
-		must(t, d.Wait(tickets[1]))
-		clear(host)
-		first, second := d.CopyOut(bytes(host[:1000]), bytes(x[:1000])), d.CopyOut(bytes(host[1000:]), bytes(x[1000:]))
-		must(t, d.Wait(second))
-		must(t, d.Wait(first))
-		computetest.Near(t, "what went there and back", host, computetest.Random(3000, 2), 0)
-		for range 3000 {
-			first = d.CopyOut(bytes(host[:1]), bytes(x[:1]))
-		}
-		must(t, d.Wait(first))
+		host := computetest.Shared(t, 3*os.Getpagesize()/4)
+		throughOther(t, d, host)
 		if fact := d.Facts()["pinned"]; !strings.HasPrefix(fact, "no: cuMemHostRegister") {
 			t.Errorf("the fact is %q", fact)
 		}
-		must(t, adopted.Close())
 	}, "PSBENCH_DOUBLE_FAIL=cuMemHostRegister_v2:*:801")
+}
+
+// Memory of Go is not pinned, nor what are no whole pages: neighbours there are adopted both.
+func TestMemoryThatIsNotPinned(t *testing.T) {
+	d := computetest.Open(t)
+	if d.Pin(make([]byte, 1<<20)) != nil {
+		t.Error("memory of Go is pinned")
+	}
+	page := os.Getpagesize()
+	shared := bytes(computetest.Shared(t, page/2))
+	for _, memory := range [][]byte{bytes(make([]float32, 3000)), shared[:page+4], shared[page+4:]} {
+		adopted, err := d.Adopt(memory)
+		must(t, err)
+		t.Cleanup(func() { must(t, adopted.Close()) })
+	}
+	x := computetest.In(t, d, make([]float32, page/2))
+	in := []engine.Ticket{d.CopyIn(bytes(x)[:page+4], shared[:page+4]), d.CopyIn(bytes(x)[page+4:], shared[page+4:])}
+	must(t, d.Wait(in[1]))
+	throughOther(t, d, make([]float32, 3000))
+	if fact := d.Facts()["pinned"]; fact != "no: 1048576 bytes are not whole pages of shared memory, which alone are pinned" {
+		t.Errorf("the fact is %q", fact)
+	}
+	once := pinned(t, d, page/4-1)
+	if d.Pin(bytes(once[:1])) != nil {
+		t.Error("a page is pinned twice")
+	}
+}
+
+// throughOther adopts memory of the host and copies from and to it.
+func throughOther(t *testing.T, d *device.Device, host []float32) {
+	t.Helper()
+	copy(host, computetest.Random(3000, 2))
+	adopted, err := d.Adopt(bytes(host))
+	must(t, err)
+	x := computetest.In(t, d, make([]float32, len(host)))
+	tickets := []engine.Ticket{d.CopyIn(bytes(x[:1500]), bytes(host[:1500])), d.CopyIn(bytes(x[1500:]), bytes(host[1500:]))}
+	must(t, d.Wait(tickets[1]))
+	clear(host)
+	first, second := d.CopyOut(bytes(host[:1000]), bytes(x[:1000])), d.CopyOut(bytes(host[1000:]), bytes(x[1000:]))
+	must(t, d.Wait(second))
+	must(t, d.Wait(first))
+	computetest.Near(t, "what went there and back", host[:3000], computetest.Random(3000, 2), 0)
+	for range 3000 {
+		first = d.CopyOut(bytes(host[:1]), bytes(x[:1]))
+	}
+	must(t, d.Wait(first))
+	must(t, adopted.Close())
 }
 
 // Numbers that a part puts into a transfer are those that the kernels before the next ones find.
@@ -301,7 +344,9 @@ func TestCopyInBesideKernels(t *testing.T) {
 // Memory is pinned until the copies that use it have ended.
 func TestWhatIsAdoptedIsGivenUpAfterItsCopies(t *testing.T) {
 	d := computetest.Open(t)
-	x, host := computetest.In(t, d, computetest.Random(2000, 4)), make([]float32, 2000)
+	host := computetest.Shared(t, os.Getpagesize()/2)
+	numbers := computetest.Random(len(host), 4)
+	x := computetest.In(t, d, numbers)
 	d.Compute().Queue.Scale(1, x)
 	for _, copying := range []func() engine.Ticket{
 		func() engine.Ticket { return d.CopyOut(bytes(host), bytes(x)) },
@@ -314,5 +359,5 @@ func TestWhatIsAdoptedIsGivenUpAfterItsCopies(t *testing.T) {
 		must(t, d.Wait(ticket))
 	}
 	must(t, d.Pin(bytes(host)).Close())
-	computetest.Near(t, "what went there and back", computetest.Out(t, d, x), computetest.Random(2000, 4), 0)
+	computetest.Near(t, "what went there and back", computetest.Out(t, d, x), numbers, 0)
 }

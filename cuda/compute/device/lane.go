@@ -21,9 +21,9 @@ func (d *Device) NewLane() (*Lane, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lane{s, d.kernels.On(s)}
+	l := &Lane{s, d.kernels.On(s)} // which has no memory yet
 	d.mu.Lock()
 	d.lanes = append(d.lanes, l)
 	d.mu.Unlock()
-	return l, l.Queue.Err()
+	return l, nil
 }

@@ -25,7 +25,9 @@ const mostTrainers = 64
 // pieces, so that copies in, means and copies out overlap.
 //
 // Copies in go on a stream of their own. The lane, which takes means and copies out, waits for those of
-// a piece by an event. The lock is held while work is given, never while it is waited for.
+// a piece by an event. The lock is held while work is given, never while it is waited for: so all copies are
+// from and to pinned memory. That of a push is pinned in shared memory; what a transport keeps in memory of Go
+// is staged, a copy more by the processor each way, which the lock of its bucket alone is held over.
 type average struct {
 	dev      *device.Device
 	trainers int
@@ -87,6 +89,9 @@ func (s *average) Receive(p sdk.Push) error {
 	}
 	b.pushes[p.Trainer] = p
 	b.there++
+	if err := s.place(b, p); err != nil {
+		return err
+	}
 	if b.there < s.trainers {
 		if s.timing == sdk.OnArrival {
 			return s.begin(b, p)
@@ -101,11 +106,19 @@ func (s *average) Receive(p sdk.Push) error {
 	return b.answer()
 }
 
+// place finds the pinned memory that a push is copied from, and its answer to.
+func (s *average) place(b *bucket, p sdk.Push) error {
+	if !s.pin(p.Gradient) {
+		return b.stage(s.dev, p)
+	}
+	b.host[p.Trainer] = p.Gradient.Values[:cap(p.Gradient.Values)]
+	return nil
+}
+
 // begin copies a push in before the others are there.
 func (s *average) begin(b *bucket, p sdk.Push) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pin(p.Gradient)
 	b.begun[p.Trainer] = true
 	return s.copyIn(b, p.Trainer, 0, len(p.Gradient.Values))
 }
@@ -115,15 +128,16 @@ func (s *average) reduce(b *bucket) error {
 	if err := s.give(b); err != nil {
 		return err
 	}
-	return b.done.Synchronize()
+	if err := b.done.Synchronize(); err != nil {
+		return err
+	}
+	b.unstage()
+	return nil
 }
 
 func (s *average) give(b *bucket) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range b.pushes {
-		s.pin(p.Gradient)
-	}
 	give := s.giveDense
 	if b.spec.Sparse {
 		give = s.giveSparse
@@ -157,8 +171,8 @@ func (s *average) giveDense(b *bucket) error {
 			return err
 		}
 		s.lane.Queue.Mean(b.mean[from:to], parts)
-		for _, p := range b.pushes {
-			if err := s.copyOut(p.Gradient.Values[from:to], b.mean[from:to]); err != nil {
+		for _, host := range b.host {
+			if err := s.copyOut(host[from:to], b.mean[from:to]); err != nil {
 				return err
 			}
 		}
@@ -201,12 +215,12 @@ func (s *average) giveSparse(b *bucket) error {
 		q.ScatterRows(1, b.parts[t][:len(p.Gradient.Values)], mean, b.spec.Width, sent)
 	}
 	q.Scale(1/float32(s.trainers), mean)
-	for _, p := range b.pushes {
+	for t, p := range b.pushes {
 		if err := p.Gradient.SetRows(len(b.union)); err != nil {
 			return err
 		}
 		copy(p.Gradient.Rows, b.union)
-		if err := s.copyOut(p.Gradient.Values, mean); err != nil {
+		if err := s.copyOut(b.host[t][:len(mean)], mean); err != nil {
 			return err
 		}
 	}
@@ -225,7 +239,7 @@ func locate(places, rows, union []int32) {
 }
 
 func (s *average) copyIn(b *bucket, trainer, from, to int) error {
-	host := b.pushes[trainer].Gradient.Values[from:to]
+	host := b.host[trainer][from:to]
 	return s.in.Stream.CopyIn(address(b.parts[trainer][from:to]), unsafe.Pointer(unsafe.SliceData(host)), 4*len(host)) // #nosec G103 -- the driver takes addresses
 }
 
@@ -241,14 +255,18 @@ func (s *average) awaitCopies() error {
 	return s.lane.Stream.Wait(s.copied)
 }
 
-// pin has the device pin the memory of a gradient when it is seen first, all that it has room for. Pushes
-// come in the same memory again and again; where they do not, what comes later is not pinned.
-func (s *average) pin(g *tensor.Gradient) {
+// pin says whether the memory of a gradient is pinned. The device is asked when it is seen first, for all that
+// it has room for. Pushes come in the same memory again and again; where they do not, what comes later is not pinned.
+func (s *average) pin(g *tensor.Gradient) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	at := unsafe.SliceData(g.Values) // #nosec G103 -- a key
-	if _, known := s.pinned[at]; known || cap(g.Values) == 0 || len(s.pinned) > mostPins*len(s.buckets)*s.trainers {
-		return
+	p, known := s.pinned[at]
+	if !known && cap(g.Values) > 0 && len(s.pinned) <= mostPins*len(s.buckets)*s.trainers {
+		p = s.dev.Pin(tensor.Float32Bytes(g.Values[:cap(g.Values)]))
+		s.pinned[at] = p
 	}
-	s.pinned[at] = s.dev.Pin(tensor.Float32Bytes(g.Values[:cap(g.Values)]))
+	return p != nil
 }
 
 // mostPins is how many places the gradients of a bucket of a trainer may lie in to be pinned.

@@ -3,7 +3,9 @@
 package servers
 
 import (
+	"fmt"
 	"sync"
+	"unsafe"
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/cuda/compute/device"
@@ -20,6 +22,9 @@ type bucket struct {
 	begun  []bool     // by trainer: its copy in was given already
 	there  int        // pushes
 
+	host   [][]float32 // by trainer: pinned memory of its copies, that of the push or what is staged
+	staged [][]float32 // by trainer: pinned memory for pushes whose own is not; nil until one comes
+
 	parts [][]float32   // by trainer
 	mean  []float32     // of them
 	done  *driver.Event // the answer is in the gradients
@@ -32,6 +37,7 @@ type bucket struct {
 
 func (b *bucket) open(s *average, spec tensor.BucketSpec) (err error) {
 	b.spec, b.pushes, b.begun, b.parts = spec, make([]sdk.Push, s.trainers), make([]bool, s.trainers), make([][]float32, s.trainers)
+	b.host, b.staged = make([][]float32, s.trainers), make([][]float32, s.trainers)
 	room := spec.Elements
 	if spec.Sparse {
 		room = spec.Capacity * spec.Width
@@ -53,6 +59,30 @@ func (b *bucket) open(s *average, spec tensor.BucketSpec) (err error) {
 	}
 	b.done, err = s.dev.NewEvent(driver.EventOptions{BlockingSync: true})
 	return err
+}
+
+// stage takes a push to pinned memory beside its own.
+func (b *bucket) stage(d *device.Device, p sdk.Push) error {
+	if b.staged[p.Trainer] == nil {
+		room := len(b.mean)
+		memory, err := d.AllocHost(4 * max(room, 1))
+		if err != nil {
+			return fmt.Errorf("bucket %d cannot be copied through pinned memory: %w", b.spec.Index, err)
+		}
+		b.staged[p.Trainer] = tensor.ViewOf[float32](memory, room)
+	}
+	b.host[p.Trainer] = b.staged[p.Trainer]
+	copy(b.host[p.Trainer], p.Gradient.Values)
+	return nil
+}
+
+// unstage brings the means to where the pushes lie, which some are in already.
+func (b *bucket) unstage() {
+	for t, p := range b.pushes {
+		if b.staged[t] != nil && unsafe.SliceData(b.host[t]) == unsafe.SliceData(b.staged[t]) { // #nosec G103 -- compared
+			copy(p.Gradient.Values, b.host[t])
+		}
+	}
 }
 
 // answer gives each trainer its own gradient back, which holds the mean.

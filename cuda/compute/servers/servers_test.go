@@ -60,25 +60,52 @@ func TestMeans(t *testing.T) {
 	d := computetest.Open(t)
 	for _, key := range []string{"average", "average_batch"} {
 		for _, trainers := range []int{1, 3} {
-			t.Run(fmt.Sprintf("%s of %d", key, trainers), func(t *testing.T) { takesMeans(t, d, key, trainers) })
+			for _, m := range []memory{neighbours, segments} {
+				t.Run(fmt.Sprintf("%s of %d in %s", key, trainers, m), func(t *testing.T) { takesMeans(t, d, key, trainers, m.stores(t, trainers)) })
+			}
 		}
 	}
 }
 
-func takesMeans(t *testing.T, d *device.Device, key string, trainers int) {
+// memory is where the buckets of trainers lie.
+type memory string
+
+const (
+	neighbours memory = "memory of Go" // one after the other, so that they share pages
+	segments   memory = "shared memory"
+)
+
+// stores has memory for each bucket of each trainer.
+func (m memory) stores(t *testing.T, trainers int) [][]*tensor.Gradient {
+	stores := make([][]*tensor.Gradient, trainers)
+	whole := make([]float32, 3, 1<<23)
+	for trainer := range stores {
+		for _, spec := range buckets {
+			g := tensor.NewGradient(spec)
+			n := cap(g.Values)
+			values := whole[len(whole) : len(whole)+n : len(whole)+n]
+			whole = whole[:len(whole)+n]
+			if m == segments {
+				values = computetest.Shared(t, n)
+			}
+			g.Values = values[:len(g.Values)]
+			stores[trainer] = append(stores[trainer], &g)
+		}
+	}
+	return stores
+}
+
+// takesMeans has trainers push from stores, whose memory stays the same.
+func takesMeans(t *testing.T, d *device.Device, key string, trainers int, stores [][]*tensor.Gradient) {
+	t.Helper()
 	recorder := &sdk.Recorder{}
 	made, err := part(ondevice.Parts(), key).Build([]byte("{}"), sdk.ServerEnv{Name: "server0", Trainers: trainers, Buckets: buckets, Recorder: recorder, Engine: d})
 	must(t, err)
 	server := made.(sdk.Server)
 	server.Reset()
 	const batches = 3
-	stores := make([][]*tensor.Gradient, trainers) // each trainer's memory stays the same
 	var training sync.WaitGroup
 	for trainer := range trainers {
-		for _, spec := range buckets {
-			g := tensor.NewGradient(spec)
-			stores[trainer] = append(stores[trainer], &g)
-		}
 		training.Go(func() {
 			for batch := range int64(batches) {
 				answered := make(chan int, len(buckets))
@@ -133,7 +160,9 @@ func TestPushesThatAreWrong(t *testing.T) {
 	made, err := part(ondevice.Parts(), "average").Build([]byte("{}"), env)
 	must(t, err)
 	server := made.(sdk.Server)
-	push := sdk.NewPush(sdk.Push{Batch: 4, Trainer: 1, Gradient: draw(buckets[0], 1, 4)}, nil)
+	gradient := draw(buckets[0], 1, 4)
+	gradient.Values = computetest.Shared(t, len(gradient.Values)) // pinned until the server closes
+	push := sdk.NewPush(sdk.Push{Batch: 4, Trainer: 1, Gradient: gradient}, nil)
 	must(t, server.Receive(push))
 	if err := server.Receive(push); err == nil || err.Error() != "trainer 1 pushed bucket 0 twice, batches 4 and 4, without an answer" {
 		t.Errorf("a push that comes twice gives %v", err)

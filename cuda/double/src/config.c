@@ -41,6 +41,8 @@ void config_read(void) {
         .report_dir = getenv("PSBENCH_DOUBLE_REPORT"),
         .fail = getenv("PSBENCH_DOUBLE_FAIL"),
     };
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (visible && !*visible) config.devices = 0;
     if (config.devices > 16) config.devices = 16;
     int major, minor;
     if (capability && sscanf(capability, "%d.%d", &major, &minor) == 2) config.capability = major * 10 + minor;

@@ -1,7 +1,8 @@
 // Copies and fills: what the calls ask for, and when they return.
 //
 // With pageable host memory a copy to the device returns when its bytes are staged, and one from the device when it
-// is done. With pinned memory an asynchronous copy returns at once and touches the host memory when it runs.
+// is done. With pinned memory an asynchronous copy returns at once and touches the host memory when it runs. Host memory
+// that is pinned in part is refused.
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ static Place device_place(CUdeviceptr at, uint64_t pitch) { return (Place){at, p
 static Place host_place(const void *at, uint64_t pitch) { return (Place){(uint64_t)at, pitch, true}; }
 static Place any_place(CUdeviceptr at, uint64_t pitch) { return (Place){at, pitch, !memory_is_device(at)}; }
 
-static bool pinned(const Place *p, const Work *w) { return host_find(p->address, (w->copy.height - 1) * p->pitch + w->copy.width) != NULL; }
+static Pinning pinning(const Place *p, const Work *w) { return host_pinning(p->address, (w->copy.height - 1) * p->pitch + w->copy.width); }
 
 static uint8_t *stage(const Place *from, uint64_t width, uint64_t height) {
     uint8_t *staged = malloc(width * height);
@@ -46,8 +47,14 @@ static CUresult submit(CUstream handle, Place to, Place from, uint64_t width, ui
         misuse("a copy to %#llx, host memory that is registered for reading only", (unsigned long long)to.address);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    bool from_pageable = from.host && !pinned(&from, &w), to_pageable = to.host && !pinned(&to, &w);
-    w.copy.pinned = (from.host && !from_pageable) || (to.host && !to_pageable);
+    Pinning from_is = from.host ? pinning(&from, &w) : PINNED, to_is = to.host ? pinning(&to, &w) : PINNED;
+    if (from_is == PARTLY || to_is == PARTLY) {
+        misuse("a copy %s %llu bytes at %#llx, host memory that is pinned in part", from_is == PARTLY ? "reads" : "writes",
+               (unsigned long long)width, (unsigned long long)(from_is == PARTLY ? from.address : to.address));
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    bool from_pageable = from_is == PAGEABLE, to_pageable = to_is == PAGEABLE;
+    w.copy.pinned = (from.host && from_is == PINNED) || (to.host && to_is == PINNED);
     if (s->capture) return from_pageable || to_pageable ? capture_refuse(s) : capture_add(s, w);
     bool wait = to_pageable || (!asynchronous && (to.host || from.host) && !(from_pageable && !to.host));
     if (from_pageable) {

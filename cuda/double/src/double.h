@@ -8,7 +8,7 @@
 //   PSBENCH_DOUBLE_SEED=N          seed of every random choice (1)
 //   PSBENCH_DOUBLE_STREAMS=P       latest: work runs only when something waits for it; earliest: at once; random (default)
 //   PSBENCH_DOUBLE_IDLE_MS=N       after N ms without a call pending work runs all the same, so that nothing hangs (100)
-//   PSBENCH_DOUBLE_DEVICES=N       count of devices (1); 0: cuInit answers CUDA_ERROR_NO_DEVICE
+//   PSBENCH_DOUBLE_DEVICES=N       count of devices (1); 0, or an empty CUDA_VISIBLE_DEVICES: cuInit answers CUDA_ERROR_NO_DEVICE
 //   PSBENCH_DOUBLE_MEMORY=BYTES    memory of each device (8 GiB)
 //   PSBENCH_DOUBLE_CAPABILITY=X.Y  compute capability (8.0)
 //   PSBENCH_DOUBLE_VERSION=N       version of the driver (11080); below 9000 PTX 6.0 is refused
@@ -153,10 +153,12 @@ typedef struct {
 } Allocation;
 
 typedef struct {
-    uint64_t base, bytes;
+    uint64_t base, bytes;              // whole pages
+    uint64_t given;                    // where the memory begins that was registered or allocated
     bool allocated, read_only;         // by the driver, or registered
     Context *context;
 } HostRange;
+typedef enum { PAGEABLE, PARTLY, PINNED } Pinning;
 
 enum { PAGE = 4096 };
 #define DEVICE_SPACE (1ull << 38)      // addresses of each device
@@ -177,7 +179,8 @@ Allocation *import_find(Context *, const char handle[64]);
 int memory_count(Context *);
 static inline void *memory_bytes(uint64_t address) { return (void *)(address + space_delta); }
 static inline bool memory_is_device(uint64_t a) { return a >= space_base && a < space_base + config.devices * DEVICE_SPACE; }
-HostRange *host_find(uint64_t address, uint64_t bytes);
+HostRange *host_find(uint64_t address, uint64_t bytes);   // the one that has all of these
+Pinning host_pinning(uint64_t address, uint64_t bytes);
 void host_release_all(Context *);
 
 // ---- work: what streams and graphs do (work.c)

@@ -1,4 +1,5 @@
-// Pinned host memory: allocated by the driver, or registered with it.
+// Pinned host memory: allocated by the driver, or registered with it. The driver pins whole pages, so memory that
+// shares a page with what is registered is pinned there too, and cannot be registered itself.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,19 @@ HostRange *host_find(uint64_t address, uint64_t bytes) {
     return NULL;
 }
 
-static HostRange *overlapping(uint64_t base, uint64_t bytes) {
+Pinning host_pinning(uint64_t address, uint64_t bytes) {
+    uint64_t covered = 0;              // ranges do not overlap
+    for (int n = 0; n < count; n++) {
+        uint64_t from = address > ranges[n].base ? address : ranges[n].base;
+        uint64_t to = address + bytes < ranges[n].base + ranges[n].bytes ? address + bytes : ranges[n].base + ranges[n].bytes;
+        if (from < to) covered += to - from;
+    }
+    return covered == 0 ? PAGEABLE : covered == bytes ? PINNED : PARTLY;
+}
+
+static HostRange *given_at(void *pointer, bool allocated) {
     for (int n = 0; n < count; n++)
-        if (base < ranges[n].base + ranges[n].bytes && ranges[n].base < base + bytes) return &ranges[n];
+        if (ranges[n].given == (uint64_t)pointer && ranges[n].allocated == allocated) return &ranges[n];
     return NULL;
 }
 
@@ -53,7 +64,7 @@ static CUresult allocate(void **pointer, size_t bytes) {
     if (at == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t n = 0; n < room / 4; n++) ((uint32_t *)at)[n] = 0x7fc00000;
     *pointer = at;
-    return add((HostRange){.base = (uint64_t)at, .bytes = room, .allocated = true, .context = context});
+    return add((HostRange){.base = (uint64_t)at, .bytes = room, .given = (uint64_t)at, .allocated = true, .context = context});
 }
 
 API CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags) {
@@ -68,14 +79,14 @@ API CUresult cuMemAllocHost_v2(void **pointer, size_t bytes) {
 
 API CUresult cuMemFreeHost(void *pointer) {
     ENTER_CONTEXT();
-    HostRange *range = host_find((uint64_t)pointer, 1);
-    if (!range || range->base != (uint64_t)pointer || !range->allocated) {
+    HostRange *range = given_at(pointer, true);
+    if (!range) {
         misuse("%p is freed, which is not the beginning of pinned memory that the driver allocated", pointer);
         return leave(CUDA_ERROR_INVALID_VALUE);
     }
     // Like device memory, it is taken back when the device no longer uses it.
     if (!config.strict) context_wait(range->context);
-    drop(host_find((uint64_t)pointer, 1));
+    drop(given_at(pointer, true));
     return leave(CUDA_SUCCESS);
 }
 
@@ -102,27 +113,27 @@ static bool writable(uint64_t base, uint64_t bytes, bool *mapped) {
 API CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags) {
     ENTER_CONTEXT();
     enum { PORTABLE = 1, MAPPED = 2, READ_ONLY = 8 };
-    uint64_t base = (uint64_t)pointer;
+    uint64_t given = (uint64_t)pointer, base = given / PAGE * PAGE, room = (given + bytes - base + PAGE - 1) / PAGE * PAGE;
     if (!pointer || !bytes || flags & ~(unsigned)(PORTABLE | MAPPED | READ_ONLY)) return leave(CUDA_ERROR_INVALID_VALUE);
-    if (overlapping(base, bytes)) return leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-    bool mapped, writes = writable(base, bytes, &mapped);
+    if (host_pinning(base, room) != PAGEABLE) return leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+    bool mapped, writes = writable(base, room, &mapped);
     if (!mapped) return leave(CUDA_ERROR_INVALID_VALUE);
     if (!writes && !(flags & READ_ONLY)) {
         note("%p is registered without CU_MEMHOSTREGISTER_READ_ONLY, but the process may not write it", pointer);
         return leave(CUDA_ERROR_INVALID_VALUE);
     }
-    return leave(add((HostRange){.base = base, .bytes = bytes, .read_only = flags & READ_ONLY, .context = context_current()}));
+    return leave(add((HostRange){.base = base, .bytes = room, .given = given, .read_only = flags & READ_ONLY, .context = context_current()}));
 }
 
 API CUresult cuMemHostUnregister(void *pointer) {
     ENTER_CONTEXT();
-    HostRange *range = host_find((uint64_t)pointer, 1);
-    if (!range || range->base != (uint64_t)pointer || range->allocated) {
+    HostRange *range = given_at(pointer, false);
+    if (!range) {
         misuse("%p is unregistered, but is not registered", pointer);
         return leave(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
     }
     if (!config.strict) context_wait(range->context);
-    drop(host_find((uint64_t)pointer, 1));
+    drop(given_at(pointer, false));
     return leave(CUDA_SUCCESS);
 }
 

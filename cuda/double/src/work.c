@@ -43,7 +43,7 @@ static CUresult copy(Context *c, const Work *w) {
     const Place *to = &w->copy.to, *from = &w->copy.from;
     const Place *host = to->host ? to : from;
     HostRange *range = host->host ? host_find(host->address, (w->copy.height - 1) * host->pitch + w->copy.width) : NULL;
-    if (w->copy.pinned && !range) {
+    if (w->copy.pinned && host_pinning(host->address, (w->copy.height - 1) * host->pitch + w->copy.width) != PINNED) {
         misuse("a copy %s %#llx, host memory that was pinned when the copy was asked for and is no longer", to->host ? "to" : "from", (unsigned long long)host->address);
         return CUDA_ERROR_ILLEGAL_ADDRESS;
     }

@@ -81,6 +81,30 @@ int main(int count, char **arguments) {
         OK(cuMemFree_v2(y));
         finish(0);
     }
+    CASE("registered twice") {
+        char *host = aligned_alloc(4096, 2 * 4096);
+        OK(cuMemHostRegister_v2(host + 100, 1000, 0));
+        WANT(712, cuMemHostRegister_v2(host + 2000, 100, 0));      // of the same page
+        WANT(712, cuMemHostRegister_v2(host + 4000, 200, 0));
+        WANT(713, cuMemHostUnregister(host));
+        OK(cuMemHostRegister_v2(host + 4096, 4096, 0));
+        OK(cuMemcpyDtoHAsync_v2(host + 2048, y, 4096, NULL));      // all of it is registered
+        OK(cuCtxSynchronize());
+        OK(cuMemHostUnregister(host + 100));
+        printf("%d\n", cuMemHostRegister_v2(host + 2000, 100, 0));
+    }
+    CASE("copy to memory registered in part") {
+        char *host = aligned_alloc(4096, 2 * 4096);
+        OK(cuMemHostRegister_v2(host + 100, 1000, 0));
+        OK(cuMemcpyDtoHAsync_v2(host + 2000, y, 2096, NULL));      // pages are pinned, not bytes
+        OK(cuMemcpyDtoHAsync_v2(host + 4096, y, 4096, NULL));
+        printf("%d\n", cuMemcpyDtoHAsync_v2(host + 2048, y, 4096, NULL));
+    }
+    CASE("copy of memory registered in part") {
+        char *host = aligned_alloc(4096, 2 * 4096);
+        OK(cuMemHostRegister_v2(host + 4096, 1, 0));
+        printf("%d\n", cuMemcpyHtoD_v2(y, host + 2048, 4096));
+    }
     CASE("double free") {
         OK(cuMemFree_v2(x));
         printf("%d\n", cuMemFree_v2(x));

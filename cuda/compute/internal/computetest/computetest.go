@@ -12,6 +12,8 @@ import (
 	"slices"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/cuda/compute/device"
 	"github.com/psbench/psbench/sdk/engine"
@@ -80,6 +82,17 @@ func Must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Shared are n numbers of the host in whole pages of shared memory, as buckets lie in a segment: they can be
+// pinned, which memory of Go cannot be.
+func Shared(t testing.TB, n int) []float32 {
+	t.Helper()
+	page := os.Getpagesize()
+	memory, err := unix.Mmap(-1, 0, max(1, (4*n+page-1)/page)*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANON)
+	Must(t, err)
+	t.Cleanup(func() { Must(t, unix.Munmap(memory)) })
+	return tensor.ViewOf[float32](memory, n)
 }
 
 // In is numbers in new memory of a device.
