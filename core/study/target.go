@@ -38,8 +38,19 @@ func targetOf(text string) (*goal, error) {
 	if !ok || err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil, fmt.Errorf("target %s has the value %s but must have a number, e.g. auc=0.80", quote.String(text), quote.String(value))
 	}
+	if most := mostOf(name); x < 0 || x > most {
+		return nil, fmt.Errorf("target %s has the value %s, which no run can reach: give one from 0 to %v", quote.String(text), quote.Text(value), most)
+	}
 	m, err := MetricOf(goalNames[name])
 	return &goal{m, x}, err
+}
+
+// mostOf is the largest value of what a goal may name.
+func mostOf(name string) float64 {
+	if goalNames[name] == HeldOutLoss {
+		return math.Inf(1)
+	}
+	return 1
 }
 
 // reached is the first epoch after which a run was as good as the goal; ok says that there is one.
