@@ -42,7 +42,7 @@ func TestEveryStudyCanBeShown(t *testing.T) {
 		s.Baseline = rapid.IntRange(0, len(s.Cells)-1).Draw(t, "baseline")
 		show := func() string {
 			var out bytes.Buffer
-			if err := s.Text(&out, TextOptions{Target: "auc=1.5", Width: 80}); err != nil {
+			if err := s.Text(&out, TextOptions{Target: "auc=1", Width: 80}); err != nil {
 				t.Fatal(err)
 			}
 			return out.String()
