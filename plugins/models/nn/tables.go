@@ -83,7 +83,7 @@ func (t *Tables) DenseGradient(gradient, dy []float32) {
 // error. It costs an addition per element of dy and a radix sort of the indices, whose
 // passes are as many as the number of a row has digits of 11 bits.
 func (t *Tables) SparseGradient(g *tensor.Gradient, dy []float32) error {
-	keys := t.sort()
+	keys := SortRows(&t.keys, t.rows)
 	distinct, last := 0, int64(-1)
 	for _, key := range keys {
 		if row := int64(key >> 32); row != last { // #nosec G115 -- 32 bits
@@ -109,16 +109,20 @@ func (t *Tables) SparseGradient(g *tensor.Gradient, dy []float32) error {
 
 const digitBits = 11
 
-// sort is a stable radix sort of the rows of the batch. A key has the row in its upper
-// half and its position among the indices in its lower one.
-func (t *Tables) sort() []uint64 {
-	from, to := t.keys[0][:0], t.keys[1][:0]
-	for i, row := range t.rows {
-		from = append(from, uint64(row)<<32|uint64(i)) // #nosec G115 -- neither is negative
+// SortRows is a stable radix sort of rows, none of which is negative. A key has the row in its upper half
+// and its position among the rows in its lower one. It takes a pass over the keys, in keys, for every 11
+// bits of the largest row, and allocates where keys has too little room.
+func SortRows(keys *[2][]uint64, rows []int64) []uint64 {
+	from, to := keys[0][:0], keys[1][:0]
+	largest := uint64(0)
+	for i, row := range rows {
+		key := uint64(row)<<32 | uint64(i) // #nosec G115 -- neither is negative
+		largest = max(largest, key)
+		from = append(from, key)
 	}
 	to = append(to, from...)
-	t.keys = [2][]uint64{from, to}
-	for shift := 32; shift < 32+bits.Len(uint(max(0, t.total-1))); shift += digitBits { // #nosec G115 -- not negative
+	*keys = [2][]uint64{from, to}
+	for shift := 32; shift < bits.Len64(largest); shift += digitBits {
 		var starts [1 << digitBits]int32
 		for _, key := range from {
 			starts[key>>shift&(1<<digitBits-1)]++
