@@ -5,6 +5,7 @@ GO             ?= go
 GOLANGCI_LINT  ?= golangci-lint
 PYTHON         ?= /usr/bin/python3
 FUZZTIME       ?= 10s
+SEEDS          ?= 30
 ARGS           ?= --trainer ddp --server average
 
 # Every result names the commit that psbench was built from.
@@ -35,9 +36,9 @@ test_env   := CGO_ENABLED=1 GORACE='halt_on_error=1 atexit_sleep_ms=0'
 # What is allocated, kept, shown or attributed to a part of the time is for builds without it.
 race_flag  := -race -skip 'Allocat|MemoryOf|FitsTheTerminal|Attributes'
 # Where no package and no test of it has anything run beside anything else, there is no race to find.
-# CUDA code is built by test-cuda alone.
+# CUDA code is built by test-cuda alone, and what needs a cluster by test-slurm.
 beside     := ^[[:space:]]*go |\.(Go|Parallel)\(|sync\.[MPRCW]|atomic\.
-packages    = $(or $(addprefix ./,$(sort $(dir $(shell git grep --untracked -lE '$(beside)' -- '*.go' ':!*/testdata/*' ':!cuda' ':!cmd/psbench-cuda')))),$(error git grep finds no package in which anything runs beside anything else))
+packages    = $(or $(addprefix ./,$(sort $(dir $(shell git grep --untracked -lE '$(beside)' -- '*.go' ':!*/testdata/*' ':!cuda' ':!cmd/psbench-cuda' ':(exclude,glob)bench/cluster/*.go')))),$(error git grep finds no package in which anything runs beside anything else))
 else
 test_env   := CGO_ENABLED=0
 packages   := ./...
@@ -47,7 +48,7 @@ endif
 test_flags := $(race_flag) $(if $(FULL),,-short)
 
 .DEFAULT_GOAL := help
-.PHONY: run build cuda ptx cuda-symbols cuda-bundle test test-cuda test-python test-web test-browsers lint lint-cuda lint-proof generate contract breaking bench fuzz clean help
+.PHONY: run build cuda ptx cuda-symbols cuda-bundle test test-cuda mutate-cuda test-python test-web test-browsers test-slurm faults lint lint-cuda lint-proof generate contract breaking bench fuzz clean help
 
 run: build ## build psbench and run the main job; ARGS="..." gives other flags
 	bin/psbench $(ARGS)
@@ -63,8 +64,15 @@ cuda: build $(cuda)/libcuda.so ## build bin/psbench-cuda too, by gcc, without an
 
 test-cuda: cuda ## run the tests of CUDA code on a double of the driver, by gcc; GPU=1 on the machine's GPU
 	$(if $(GPU),,$(MAKE) --no-print-directory -C cuda/double OUT=$(CURDIR)/$(double))
-	$(on_driver) $(cuda_env) $(GO) test -tags nvidia $(if $(FULL),,-short) $(TESTFLAGS) $(cuda_tests)
+	$(on_driver) $(cuda_env) $(GO) test -tags nvidia $(if $(FULL),,-short) $(TESTFLAGS) $(cuda_tests) $(if $(GPU),,./core/devices)
+	$(on_driver) $(cuda_env) $(GO) test -tags nvidia -run '^$$' -bench '^(BenchmarkStaging|BenchmarkMean)$$' -benchtime 1x ./cuda/compute ./cuda/kernels # that it works: a double has no speed
 	$(on_driver) bin/psbench verify --device cuda
+	$(on_driver) bin/psbench run --ntrainer 0 --ncudatrainer 2 --nserver 0 --ncudaserver 1 --iterations 1 --warmup none --quiet # of the model that is the default
+	$(if $(GPU),,$(on_driver) PSBENCH_DOUBLE_DEVICES=4 bin/psbench verify --device cuda --backend nccl)
+
+mutate-cuda: cuda ## take each wait and each call of the driver out of CUDA code, and see that tests fail; minutes
+	$(MAKE) --no-print-directory -C cuda/double OUT=$(CURDIR)/$(double)
+	PSBENCH_TEST_MUTANTS=all LD_LIBRARY_PATH=$(CURDIR)/$(double) $(cuda_env) $(GO) test -tags nvidia -v -timeout 2h ./cuda/mutants
 
 ptx: ## make the PTX of the CUDA kernels again, by clang-14
 	cuda/kernels/make-ptx
@@ -87,6 +95,12 @@ test-web: ## run the tests of the page by node, which is of version 18 or newer
 test-browsers: build ## drive chromium and firefox-esr through reports of recorded runs and a page that grows; needs npm
 	cd web/e2e && npm ci --ignore-scripts --no-audit --no-fund --silent && PSBENCH=$(CURDIR)/bin/psbench node --test *.test.js
 
+test-slurm: build ## run psbench on the nodes of a cluster in namespaces of this machine, by Slurm and by ssh; needs root
+	PSBENCH=$(CURDIR)/bin/psbench $(GO) test -tags slurm -count=1 $(TESTFLAGS) ./bench/cluster/
+
+faults: build ## strike runs on two nodes with SEEDS (30) faults of each kind, at moments drawn from seeds, and print the table; needs root
+	PSBENCH=$(CURDIR)/bin/psbench $(GO) test -tags slurm -count=1 -timeout 4h -run '^Test(Faults|Survived)$$' -v ./bench/cluster/ -args -seeds $(SEEDS)
+
 lint: ## run golangci-lint
 	$(GOLANGCI_LINT) run ./...
 
@@ -98,6 +112,7 @@ lint-proof: ## show that lint reports every forbidden import
 
 generate: ## make the protobuf code, for Python its description, the JSON schemas, the page and the assembly again
 	$(GO) tool -modfile=tools.mod buf generate
+	$(GO) tool -modfile=tools.mod buf generate core/agent/proto --template core/agent/proto/buf.gen.yaml
 	$(GO) tool -modfile=tools.mod buf build --exclude-source-info -o python/psbench/psbench.binpb
 	$(GO) generate ./...
 

@@ -76,6 +76,8 @@ def share(text):
     return value
 
 
+BATCHES = (10, 128)
+
 # What each subcommand measures, from its options.
 SUBCOMMANDS = {
     "pushpull": ("push-pull over shared memory and TensorPipe RPC", lambda o: [works.pushpull(o.place)]),
@@ -86,7 +88,9 @@ SUBCOMMANDS = {
     "training": ("what a hook costs per batch, and PyTorch's", lambda o: [works.training(o.hooks)]),
     "ddp": ("samples per second of DDP training, batch 10, and PyTorch's", lambda o: [works.ddp(o.hooks, 10)]),
     "ddp128": ("samples per second of DDP training, batch 128, and PyTorch's", lambda o: [works.ddp(o.hooks, 128)]),
-    "step": ("samples per second without OpenBLAS, and PyTorch's with it", lambda o: [works.step(b) for b in (10, 128)]),
+    "cuda": ("samples per second on one CUDA device, batch 10 and 128, and PyTorch's", lambda o: [works.cuda(b) for b in BATCHES]),
+    "cudanccl": ("samples per second on a CUDA device for each trainer, over NCCL, and PyTorch's", lambda o: [works.cuda(b, "nccl") for b in BATCHES]),
+    "step": ("samples per second without OpenBLAS, and PyTorch's with it", lambda o: [works.step(b) for b in BATCHES]),
     "module": ("samples per second of modules of torch, data-parallel, and PyTorch's", lambda o: [works.module_ddp()]),
     "modulestep": ("samples per second of modules of torch in one trainer, and PyTorch's", lambda o: [works.module_step()]),
     "dlrm": ("samples per second of the recommendation model, and PyTorch's", lambda o: [works.dlrm()]),
@@ -95,7 +99,7 @@ SUBCOMMANDS = {
     "start": ("how long psbench takes to its first iteration", lambda o: [works.start()]),
     "launch": ("what a process costs with up to 128 trainers", lambda o: [works.launch()]),
     "memory": ("what memory a trainer process needs beside its data", lambda o: [works.memory()]),
-    "all": ("everything, into one Markdown file", lambda o: [
+    "all": ("everything but what needs a GPU, into one Markdown file", lambda o: [
         works.pushpull(o.place), *(works.allreduce(m) for m in o.mode), works.copies(), works.tcp(),
         works.reduce(),
         works.training(o.hooks), *trained()]),
@@ -168,7 +172,7 @@ def settings_for(work, options):
 def known_works():
     places, hooks = ("inplace", "copy"), ("rpc", "allreduce")
     every = [works.pushpull(places), works.allreduce("fresh"), works.allreduce("warm"), works.copies(), works.tcp(), works.reduce(),
-             works.training(hooks), *trained()]
+             works.training(hooks), *trained(), *(works.cuda(b, backend) for backend in ("gloo", "nccl") for b in BATCHES)]
     return {w.name: w for w in every}
 
 

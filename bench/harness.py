@@ -14,7 +14,7 @@ sys.path.insert(0, HERE)
 import compare  # noqa: E402
 import measure  # noqa: E402
 
-PEERS = ("torch_pushpull", "torch_allreduce", "torch_ps", "torch_step", "torch_digits", "torch_dlrm", "torch_hybrid", "torch_batch_update",
+PEERS = ("torch_pushpull", "torch_allreduce", "torch_ps", "torch_cuda", "torch_step", "torch_digits", "torch_dlrm", "torch_hybrid", "torch_batch_update",
          "blas_memory", "shared_memory", "cpu_time")
 FAKES = ("bin/psbench", *(f"bin/{tool}{vendor}" for tool in ("mpicc", "mpirun") for vendor in ("", ".openmpi", ".mpich")), *(f"peers/{name}.py" for name in PEERS))
 

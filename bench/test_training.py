@@ -67,6 +67,37 @@ class Training(harness.Compare):
         self.assertIn("--batch 128 --samples 2560 --epochs 5", out)
         self.assertEqual(self.lines(out)[0][6], "1.3")
 
+    def test_cuda_compares_servers_and_groups_on_one_card(self):
+        status, out, err = self.measured("cuda", "--processes", "3", "--epochs", "2")
+        self.assertEqual(status, 0, err)
+        # ours: 11, 12, 13 ms with a server and 13, 14, 15 in a group, then three more at batch 128; theirs: 30 and 14.
+        lines = self.lines(out)
+        self.assertEqual([line[1] for line in lines], ["rpc", "allreduce"] * 2)
+        self.assertEqual(lines[0][3:], ["PyTorch RPC hook", "323 (312..333)", "2.58 (2.46..2.73)", "1.5", "yes (3/3)"])
+        self.assertEqual(lines[1][3:5] + lines[1][6:], ["PyTorch DDP over gloo", "667 (625..714)", "1", "yes (3/3)"])
+        for command in ("CUDA_VISIBLE_DEVICES=0", "--ncudatrainer 2 --ncudaserver 1 --server average --ddp-hook rpc",
+                        "--ncudatrainer 2 --ncudaserver 0 --ddp-hook allreduce --batch-size 128",
+                        "--hook ddp --backend gloo", "psbench on GPU, products by cuBLAS 12, buckets shared on the device"):
+            self.assertIn(command, out)
+
+    def test_cuda_over_nccl_has_the_group_alone(self):
+        status, out, err = self.measured("cudanccl", "--processes", "1", "--epochs", "2")
+        self.assertEqual(status, 0, err)
+        self.assertEqual([line[1:2] + line[3:4] for line in self.lines(out)], [["allreduce", "PyTorch DDP over nccl"]] * 2)
+        self.assertIn("--ddp-hook allreduce --backend nccl", out)
+
+    def test_cuda_without_a_device_is_refused(self):
+        for work, broken, message in (
+            ("cuda", "host", "not on a device"),
+            ("cuda", "device", "reported nothing with metric throughput, device cuda"),
+            ("cudanccl", "group", "in the group psbench's own, not in NCCL's"),
+        ):
+            with self.subTest(broken):
+                self.out = os.path.join(self.folder, broken)
+                status, out, err = self.measured(work, "--processes", "1", "--epochs", "2", broken=broken)
+                self.assertEqual((status, out), (1, ""))
+                self.assertIn(message, err)
+
     def test_step_has_as_many_threads_on_both_sides(self):
         status, out, err = self.measured("step", "--processes", "1")
         self.assertEqual(status, 0, err)

@@ -1,6 +1,7 @@
 """The works: which programs take turns, and what psbench shall reach."""
 from dataclasses import dataclass
 
+from devices import OnDevices, PsbenchOnDevices, TorchOnDevices
 from launching import COUNTS, LaunchTable, PsbenchLaunch, Ranks
 from modules import LossTable, Module, PsbenchModule, TorchModule, TorchModuleAlone
 from programs import MPICHAllReduce, MPIAllReduce, PsbenchComm, TorchAllReduce, TorchPushPull, TunedOpenMPI
@@ -114,6 +115,21 @@ def ddp(hooks, batch):
     return Work("ddp" if batch == 10 else f"ddp{batch}", f"Data-parallel training of the default model, batch {batch}",
                 tuple(programs), (RateTable(tuple(cases), "samples_per_second", "samples/s", target),),
                 sizes=(), epochs=epochs)
+
+
+def cuda(batch, backend="gloo"):
+    """On one card with a server, and in a group; over NCCL in a group alone, on a card for each trainer."""
+    samples, epochs = {10: (100, 100), 128: (2560, 20)}[batch]
+    programs, tables = [], []
+    for hook, peer, target in (("rpc", "PyTorch RPC hook", 1.5), ("allreduce", f"PyTorch DDP over {backend}", 1)):
+        if hook == "rpc" and backend == "nccl":
+            continue
+        case = OnDevices(hook, samples=samples, batch=batch, backend=backend)
+        programs += [PsbenchOnDevices(f"psbench {hook}", case), TorchOnDevices(peer, case)]
+        tables.append(RateTable(((hook, f"psbench {hook}", (peer,)),), "samples_per_second", "samples/s", target))
+    return Work(f"cuda{'' if backend == 'gloo' else backend}{batch}",
+                f"Data-parallel training of the default model on {'one card' if backend == 'gloo' else 'cards, over NCCL'}, batch {batch}",
+                tuple(programs), tuple(tables), sizes=(), epochs=epochs)
 
 
 def step(batch):

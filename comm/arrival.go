@@ -16,6 +16,9 @@ type Arrival struct {
 	// Gradient holds the push, or that chunk of its values; the server may
 	// overwrite it until it answers.
 	Gradient *tensor.Gradient
+	// InPlace says that Gradient is where the trainer itself looks for the answer, so that an
+	// answer which is written there is not copied again.
+	InPlace bool
 	// Pieces is set where the values of a dense push come piece by piece. Gradient then has as
 	// many values, which nobody may touch, and answering with it says that every piece was given.
 	Pieces Pieces

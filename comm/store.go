@@ -11,6 +11,10 @@ type Store struct {
 
 	// Segment is what holds them, nil on the heap.
 	Segment *shm.Segment
+
+	// Lent are the same buckets with values in the memory of a device, which peers on it may use in
+	// place. They have the rows of Buckets. nil where there are none.
+	Lent []*tensor.Bucket
 }
 
 // NewStore allocates a store on the heap of this process.

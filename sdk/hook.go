@@ -13,7 +13,8 @@ type Hook interface {
 	// b.Gradient holds the reduced gradient. It is called during the trainer's
 	// backward pass, in bucket order, and should not block unless blocking is
 	// what the hook is for: on the trainer's goroutine or, where gradients are staged, on
-	// another one, one call at a time. b lies in ordinary memory, whatever the engine.
+	// another one, one call at a time. b lies in ordinary memory, whatever the engine, unless the
+	// hook is declared by Carrying: then its values may lie where Go must not touch them.
 	Reduce(state HookState, b *tensor.Bucket) *comm.Future
 	// Reset forgets all that earlier passes left, such as an error that was fed back or a
 	// momentum, so that every pass begins alike. It is called before each pass, the first

@@ -19,11 +19,16 @@ type Part struct {
 	Serves Service
 	Needs  Service
 	Links  []Link
+	// Carries says that a hook hands every bucket to its links and touches none of its values, which
+	// may lie in the memory of a device then.
+	Carries bool
 	// Timing says when an ElementwiseServer combines gradients; 0 of all other parts.
 	Timing Timing
 	// Computes names what an ElementwiseServer works out, for its metric: "average" gives
 	// "average computation". It is the key unless the plugin sets it to something else.
 	Computes string
+	// Adds says that Combine of an ElementwiseServer adds; see Adding.
+	Adds bool
 	// Asynchronous says that a server answers before all of its trainers have come; see the
 	// function of that name. Quorum names the setting that decides it; see WithQuorum.
 	Asynchronous bool
@@ -86,6 +91,17 @@ func NewElementwiseServer[S any](key string, timing Timing, defaults S, build fu
 	}
 	part.Timing, part.Computes = timing, key
 	return part
+}
+
+// Adding declares that Combine of an elementwise server does nothing but add, so that the sum of some trainers'
+// gradients can be pushed in their place: psbench adds gradients of a host up itself where --aggregate says so.
+// ServerEnv.Trainers counts all trainers then, too, and Combine gets fewer gradients than that.
+func Adding(server Part) Part {
+	if server.Timing == 0 {
+		panic(fmt.Sprintf("%s %s cannot be declared to add, which only an ElementwiseServer can", server.Kind, server.Key)) // a mistake in the plugin's source
+	}
+	server.Adds = true
+	return server
 }
 
 // NewParameterServer declares a server of parameters, which gets the run's model and
@@ -161,6 +177,15 @@ func NewHook[S any](key string, defaults S, build func(S, HookEnv) (Hook, error)
 	part := newPart(KindHook, key, defaults, build)
 	part.Links = links
 	return part
+}
+
+// Carrying declares that a hook hands every bucket to its links and touches none of its values.
+func Carrying(hook Part) Part {
+	if hook.Kind != KindHook || len(hook.Links) == 0 {
+		panic(fmt.Sprintf("%s %s carries nothing: only a hook with links can", hook.Kind, hook.Key)) // a mistake in the plugin's source
+	}
+	hook.Carries = true
+	return hook
 }
 
 // NewCriterion declares a criterion; see NewServer for defaults.

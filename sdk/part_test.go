@@ -42,6 +42,26 @@ func TestAsynchronousIsForServersOfPushes(t *testing.T) {
 	}
 }
 
+// Only an elementwise server combines, and so adds.
+func TestAddingIsForElementwiseServers(t *testing.T) {
+	for _, c := range []struct {
+		part Part
+		want bool
+	}{
+		{NewElementwiseServer("s", OnArrival, struct{}{}, func(struct{}, ServerEnv) (ElementwiseServer, error) { return nil, nil }), true},
+		{NewServer("s", struct{}{}, func(struct{}, ServerEnv) (Server, error) { return nil, nil }), false},
+		{NewTableServer("s", struct{}{}, func(struct{}, TableEnv) (TableServer, error) { return nil, nil }), false},
+	} {
+		declared := func() (ok bool) {
+			defer func() { ok = recover() == nil }()
+			return Adding(c.part).Adds
+		}()
+		if declared != c.want || c.part.Adds {
+			t.Errorf("a server of %s is taken: %v", c.part.Serves, declared)
+		}
+	}
+}
+
 // A quorum is a setting that the server has, and a count.
 func TestQuorumIsASetting(t *testing.T) {
 	type settings struct {

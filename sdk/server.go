@@ -3,6 +3,7 @@ package sdk
 import (
 	"fmt"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/engine"
 )
@@ -53,6 +54,13 @@ type Server interface {
 	// Reset forgets all state; it is called before each pass, when no push
 	// is unanswered.
 	Reset()
+}
+
+// DeviceServer is implemented by servers that reduce in the memory of a device what their trainers
+// leave there. The values of such a push are memory of the server's engine, and so of its answer.
+type DeviceServer interface {
+	Server
+	Device() comm.Device
 }
 
 // ElementwiseServer is a server whose answer at element i depends on element i of the

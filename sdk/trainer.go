@@ -45,6 +45,10 @@ type TrainerParts struct {
 	Values    []tensor.Tensor
 	Gradients []*tensor.Gradient
 	Buckets   []*tensor.Bucket
+	// AwaitShared, unless it is nil, says that ranks of one device share buckets in its memory:
+	// gradients are views into Buckets, which lie there. It has what the engine is given after it
+	// wait for what came back, and comes once the futures of all buckets are done.
+	AwaitShared func() error
 	// Step, unless it is nil, is what steps the parameters in the place of the trainer's optimizer:
 	// that of a SteppingModel. dataparallel.NewOptimizer makes the one or the other.
 	Step func() error

@@ -83,6 +83,9 @@ def psbench_run(argv):
     p.add_argument("--trainer", default="ddp")
     p.add_argument("--ntrainer", type=int)
     p.add_argument("--nserver", type=int)
+    p.add_argument("--ncudatrainer", type=int, default=0)
+    p.add_argument("--ncudaserver", type=int, default=0)
+    p.add_argument("--backend", default="gloo")
     p.add_argument("--server")
     p.add_argument("--model", default="DummyModel")
     p.add_argument("--registry")
@@ -98,7 +101,8 @@ def psbench_run(argv):
     a = p.parse_args(argv)
     set_values = dict(s.split("=") for s in a.set)
     blas = set_values.pop("blas", "openblas")
-    module = f"-{a.model}" if a.registry else ""
+    module = f"-{a.model}" if a.registry else "-cuda" if a.ncudatrainer else ""
+    a.ntrainer += a.ncudatrainer
     turn = start(f"psbench-{a.ddp_hook or a.trainer}{'' if blas == 'openblas' else '-' + blas}{module}")
     set_values = {k: float(v) if "." in v else int(v) for k, v in set_values.items()}
     if a.trainer == "hybrid":
@@ -119,12 +123,14 @@ def psbench_run(argv):
         with open(a.registry) as f:
             facts = {"torch": "1.13", "torch_threads": "2" if BREAK == "threads" else "1"}
             assert os.path.exists(json.load(f)["plugins"][a.model]["command"][1])
+    if a.ncudatrainer:
+        facts = {"engine": "host" if BREAK == "host" else "cuda:0", "device": "GPU", "blas": "cuBLAS 12", "buckets": "shared on the device"}
     trainers = [{"name": f"trainer{i}", "kind": "trainer", "pid": 100 + i, "rss_mib": 150 + i + turn, "facts": facts}
                 for i in range(a.ntrainer)]
     epochs = [] if BREAK == "epochs" else [{"rank": i, "type": "epoch_metric", "name": "epoch",
                                             "duration_ns": [10 * batch_ms * 1e6]} for i in range(a.ntrainer)]
     write_json(a.json, {
-        "schema": "psbench.result/2", "complete": True, "environment": ENVIRONMENT, "transport": "shm",
+        "schema": "psbench.result/2", "complete": True, "group": "NCCL 2.21.5" if BREAK != "group" and a.backend == "nccl" else "psbench's own", "environment": ENVIRONMENT, "transport": "shm",
         "losses": [[2.0] + [1.5] * (iterations - 1)] * a.ntrainer, "series": epochs if a.trainer == "hybrid" else [],
         "data": {"samples_per_trainer": [100] * a.ntrainer}, "start_ms": 400 + 100 * turn,
         "buckets": [{"elements": 10 << 18, "sparse": False, "parameters": [{"elements": 9 << 18}]},
@@ -207,6 +213,23 @@ def torch_ps(argv):
     head = {"hook": a.hook, "trainers": a.trainers, "sparse": a.sparse != (BREAK == "sparse")}
     print(json.dumps(head | {"metric": "batch_all", "n": iterations * a.trainers}))
     print(json.dumps(head | {"metric": "throughput", "torch": "1.13", "threads": a.threads,
+                             "wall_s": batch_ms * iterations / 1e3, "samples_per_s": 1e4 / batch_ms}))
+    return 0
+
+
+def torch_cuda(argv):
+    p = argparse.ArgumentParser()
+    for flag in ("--hook", "--backend"):
+        p.add_argument(flag)
+    for flag in ("--trainers", "--epochs", "--threads", "--batch", "--samples"):
+        p.add_argument(flag, type=int)
+    a = p.parse_args(argv)
+    assert a.backend == "nccl" or os.environ["CUDA_VISIBLE_DEVICES"] == "0"
+    batch_ms = {"rpc": 30, "ddp": 14}[a.hook] + start(f"torch-cuda-{a.hook}")
+    iterations = a.samples // a.batch // a.trainers * a.epochs
+    head = {"hook": a.hook, "trainers": a.trainers, "sparse": False, "device": "cpu" if BREAK == "device" else "cuda", "card": "GPU", "backend": a.backend}
+    print(json.dumps(head | {"metric": "batch_all", "n": iterations * a.trainers}))
+    print(json.dumps(head | {"metric": "throughput", "torch": "2.5", "threads": a.threads,
                              "wall_s": batch_ms * iterations / 1e3, "samples_per_s": 1e4 / batch_ms}))
     return 0
 

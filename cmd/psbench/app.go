@@ -38,8 +38,12 @@ const (
 type app struct {
 	stdout, stderr io.Writer
 	environ        []string
+	args           []string // the command line
+	submitted      bool     // psbench has submitted the job that this is a task of
+	remote         *remote  // nil elsewhere
 	beats          *os.File // to tell by how far a run is, nil where nobody asks
 	cuda           devices.Finder
+	team           *team // nil on one host
 }
 
 // usageError is a command line that cannot be understood.
@@ -50,6 +54,11 @@ type saidError struct{ error }
 
 func (e saidError) Unwrap() error { return e.error }
 
+// statusError is the exit status of a command that ran elsewhere, and said why.
+type statusError int
+
+func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // run executes the command line and returns the exit status.
@@ -59,7 +68,10 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	var elsewhere statusError
 	switch {
+	case errors.As(err, &elsewhere):
+		return int(elsewhere)
 	case err == nil && out.err == nil:
 		return 0
 	case ctx.Err() != nil && !errors.Is(err, monitor.ErrInterrupted): // that one may say more
@@ -107,7 +119,7 @@ func (a *app) quit() {
 }
 
 func (a *app) rootCommand() *cobra.Command {
-	run := a.onOneHost(a.runCommand())
+	run := a.onSeveralHosts(a.runCommand(), a.mergeOwn)
 	root := &cobra.Command{
 		Use:   "psbench",
 		Short: "Measure distributed training with parameter servers",
@@ -125,6 +137,9 @@ win over the environment, the environment over the file.`,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
 	a.addFlags(root)
+	for _, name := range append([]string{"dry-run", listFlag, coreFlag, secretFileFlag}, submissionFlags...) {
+		root.Flags().AddFlag(run.Flags().Lookup(name))
+	}
 	root.Version = result.Build()
 	root.SetVersionTemplate("psbench {{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version")
@@ -133,7 +148,8 @@ win over the environment, the environment over the file.`,
 	root.SetHelpFunc(help)
 	root.AddCommand(
 		run,
-		a.onOneHost(a.commCommand()),
+		a.agentCommand(),
+		a.onSeveralHosts(a.commCommand(), a.mergeOwn),
 		a.compareCommand(),
 		a.exportCommand(),
 		a.configCommand(),
@@ -141,11 +157,11 @@ win over the environment, the environment over the file.`,
 		a.onOneHost(a.noiseCommand()),
 		a.pluginCommand(),
 		a.reportCommand(),
-		a.onOneHost(a.rerunCommand()),
+		a.onSeveralHosts(a.rerunCommand(), a.mergeRerun),
 		a.showCommand(),
 		a.onOneHost(a.sweepCommand()),
 		a.traceCommand(),
-		a.onOneHost(a.verifyCommand()),
+		a.onSeveralHosts(a.verifyCommand(), a.mergeOwn),
 		a.versionCommand(),
 		metricsTopic(),
 	)

@@ -63,9 +63,9 @@ var harms = map[string]harm{
 	"prints before the handshake": {begins: "prints", want: unasked + `plugin bad did not start: it is no psbench plugin, for it says "loading the library"`},
 	"hangs in the handshake":      {begins: "hangs", args: "--rpc-timeout 1", want: unasked + "it did not answer within 1s, the limit of --rpc-timeout"},
 	"answers no call":             {begins: "mute", args: "--rpc-timeout 1", want: unasked + "it did not answer within 1s, the limit of --rpc-timeout"},
-	"speaks version 0.1":          {begins: "1", want: unasked + "plugin bad did not start: it speaks version 0.1 of psbench's contract with plugins, this psbench 2.2: build"},
-	"speaks version 2.3":          {begins: "2003", want: unasked + "plugin bad did not start: it speaks version 2.3 of psbench's contract with plugins, this psbench 2.2: update"},
-	"speaks version 3.0":          {begins: "3000", want: unasked + "plugin bad did not start: it speaks version 3.0 of psbench's contract with plugins, this psbench 2.2: update"},
+	"speaks version 0.1":          {begins: "1", want: unasked + "plugin bad did not start: it speaks version 0.1 of psbench's contract with plugins, this psbench 2.4: build"},
+	"speaks version 2.5":          {begins: "2005", want: unasked + "plugin bad did not start: it speaks version 2.5 of psbench's contract with plugins, this psbench 2.4: update"},
+	"speaks version 3.0":          {begins: "3000", want: unasked + "plugin bad did not start: it speaks version 3.0 of psbench's contract with plugins, this psbench 2.4: update"},
 	"grows before the handshake":  {begins: "grows", args: "--plugin-memory 256MiB", want: unasked + "plugin bad (process ...) ...during its start, as it wants more than the 256MiB of --plugin-memory; its last words: "},
 	"replaces its executable":     {begins: "replaces", want: "bad does not have the sha256 ...; server2 is server early of plugin bad"},
 

@@ -15,6 +15,7 @@ import (
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/micro"
+	"github.com/psbench/psbench/core/placement"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/internal/bytesize"
@@ -23,12 +24,18 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
+// autoTransport leaves the transport to psbench, and serverPlaceFlag is --place of run, which is another flag here.
+const (
+	autoTransport   = "auto"
+	serverPlaceFlag = "server-place"
+)
+
 // commFlags are the flags of psbench comm that are no options of a run.
 type commFlags struct {
-	sizes, least, most, transport, place, expect, format string
-	factor                                               int
-	fresh, warm, sparse, noLimits                        bool
-	plan                                                 micro.Plan // the flags that need no reading
+	sizes, least, most, transport, place, servers, expect, format string
+	factor                                                        int
+	fresh, warm, sparse, noLimits                                 bool
+	plan                                                          micro.Plan // the flags that need no reading
 }
 
 func (a *app) commCommand() *cobra.Command {
@@ -58,7 +65,7 @@ server is given as well. Every fresh round is verified.`,
 			return a.runComm(cmd.Context(), plan, opts, f.format)
 		},
 	}
-	a.addFlags(cmd, "ntrainer", "nserver", "server", "ddp_hook", "set", "registry", "no_user_registry", "rpc_timeout", "listen", "json", "out", "report", "quiet", "plugin_output", "plugin_memory", "log_dir")
+	a.addFlags(cmd, "ntrainer", "nserver", "server", "ddp_hook", "set", "registry", "no_user_registry", "rpc_timeout", "affinity", "aggregate", "listen", "interface", "insecure_network", "json", "out", "report", "quiet", "plugin_output", "plugin_memory", "log_dir")
 	f.add(cmd)
 	return cmd
 }
@@ -70,10 +77,11 @@ func (f *commFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.least, "min", "", "smallest `SIZE`, instead of --sizes (default 4K)")
 	flags.StringVar(&f.most, "max", "", "largest `SIZE`, instead of --sizes (default 64M)")
 	flags.IntVar(&f.factor, "factor", 4, "`N` times as large is each size from --min to --max as the one before")
-	flags.StringVar(&f.transport, "transport", fabric.Default().Name, "transports, which take turns, as a `LIST` of "+strings.Join(fabric.Names(), ", "))
+	flags.StringVar(&f.transport, "transport", autoTransport, "transports, which take turns, as a `LIST` of "+strings.Join(fabric.Names(), ", ")+"; auto is "+fabric.Default().Name+" on one host, "+fabric.DefaultAcross().Name+" on several")
 	flags.BoolVar(&f.fresh, "fresh", false, "new values before each round, every round verified; the default unless --warm is given")
 	flags.BoolVar(&f.warm, "warm", false, "zeros that go round and round, back to back")
 	flags.StringVar(&f.place, "place", string(micro.InPlace), "where the gradients live, as a `LIST` of inplace and copy, which is on the heap")
+	flags.StringVar(&f.servers, serverPlaceFlag, string(placement.Spread), "`POLICY` of where servers run, as --place of run: "+option.OneOf(placement.Policies))
 	flags.BoolVar(&f.sparse, "sparse", false, "buckets are tables of which each rank pushes some rows")
 	flags.IntVar(&f.plan.Width, "width", 128, "`N` elements in a row, with --sparse")
 	flags.Float64Var(&f.plan.Density, "density", 0.5, "`SHARE` of the rows that a rank pushes, with --sparse")
@@ -84,7 +92,7 @@ func (f *commFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.noLimits, "no-limits", false, "do not measure the machine's limits")
 	flags.StringVar(&f.format, "format", "table", "`FORMAT` of the output: table, or bench, the Go benchmark format")
 	for flag, choices := range map[string][]string{
-		"transport": fabric.Names(), "place": words(micro.Places), "expect": words(micro.Expects),
+		"transport": append(fabric.Names(), autoTransport), "place": words(micro.Places), "expect": words(micro.Expects), serverPlaceFlag: placement.Policies,
 		"format": {"table", "bench"},
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
@@ -107,7 +115,10 @@ func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.
 		return nil, none, fmt.Errorf("trainer %s needs servers of %s, but psbench comm measures servers of gradients: give none or trainer ddp",
 			exp.Parts[sdk.KindTrainer].Key, exp.Service)
 	}
-	plan.World, plan.Server = exp.World, exp.Parts[sdk.KindServer]
+	plan.World, plan.Server, plan.Affinity, plan.Aggregate = exp.World, exp.Parts[sdk.KindServer], exp.Affinity, exp.Aggregate
+	if !cmd.Flags().Changed(serverPlaceFlag) {
+		plan.ServerPlace = exp.Place
+	}
 	plan.Hook, plan.HookLinks, plan.HookExpect, plan.Seed = exp.Parts[sdk.KindHook], exp.Links, plan.Expect, exp.Seed
 	if !cmd.Flags().Changed("expect") {
 		plan.HookExpect = micro.Part
@@ -115,7 +126,7 @@ func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.
 			plan.Expect = micro.Part // it may be a median
 		}
 	}
-	plan.Timeout, plan.Listen = exp.Timeout, exp.Listen
+	plan.Timeout, plan.Listen, plan.InsecureNetwork = exp.Timeout, exp.Listen, exp.InsecureNetwork
 	if err := plan.Check(); err != nil {
 		return nil, none, usageError{err}
 	}
@@ -140,17 +151,14 @@ func (f *commFlags) read(cmd *cobra.Command, args []string) (*micro.Plan, error)
 	for _, name := range operations {
 		p.Operations = append(p.Operations, bench.Find(name))
 	}
-	names, err := choose("transport", strings.Split(f.transport, ","), fabric.Names())
+	if p.Fabrics, err = f.fabrics(); err != nil {
+		return nil, err
+	}
+	policy, err := choose("placement", []string{f.servers}, placement.Policies)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
-		fabric, err := fabric.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		p.Fabrics = append(p.Fabrics, fabric)
-	}
+	p.ServerPlace = placement.Policy(policy[0])
 	if p.Places, err = choose("place", strings.Split(f.place, ","), micro.Places); err != nil {
 		return nil, err
 	}
@@ -173,6 +181,25 @@ func (f *commFlags) read(cmd *cobra.Command, args []string) (*micro.Plan, error)
 	}
 	p.Sizes, err = f.readSizes(cmd)
 	return &p, err
+}
+
+// fabrics are the transports that take turns, none if that is left to psbench.
+func (f *commFlags) fabrics() (all []*fabric.Fabric, err error) {
+	if f.transport == autoTransport {
+		return nil, nil
+	}
+	names, err := choose("transport", strings.Split(f.transport, ","), fabric.Names())
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		one, err := fabric.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }
 
 // defaultOperations are those that the parts given are measured by.

@@ -22,8 +22,8 @@ from. As json it is a file that --config reads.
 
 With --hosts it shows which launcher has started it, as which of how many tasks,
 what each launcher is known by, and where the launcher lets tasks talk to each
-other, all of them. With a FILE of hosts, one a line, as in "node1 slots=4", those
-count, too. docs/launchers.md explains it.`,
+other, all of them. With a FILE of hosts, one a line, as for run, those count, too.
+docs/launchers.md explains it.`,
 		Example: lines(
 			"psbench config --ntrainer 4",
 			"psbench config --format json > run.json",

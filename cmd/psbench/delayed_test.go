@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/comm/fabric"
+	"github.com/psbench/psbench/comm/fabric/bare"
 	"github.com/psbench/psbench/comm/fabric/delayed"
 )
 
@@ -15,10 +16,22 @@ import (
 // fabric, whose messages are late by that seed. Plugin processes inherit it.
 const delaySeed = "TEST_DELAY_SEED"
 
+// besideBare is the one under which it has bare sockets, to compare with.
+const besideBare = "TEST_BARE"
+
 // extendFabrics adds the line to the table of fabrics.
 func extendFabrics() {
 	if seed, err := strconv.ParseUint(os.Getenv(delaySeed), 10, 64); err == nil {
 		fabric.Extend(delayed.New(seed))
+	}
+	if os.Getenv(besideBare) != "" {
+		fabrics, err := bare.New()
+		if err != nil {
+			panic(err)
+		}
+		for _, f := range fabrics {
+			fabric.Extend(f)
+		}
 	}
 }
 
@@ -42,6 +55,16 @@ func TestVerifyOverATransportThatDelays(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// psbench comm takes turns between a transport and bare sockets, which all-reduce right.
+func TestCommBesideBareSockets(t *testing.T) {
+	args := strings.Fields("psbench comm --transport tcp,bare,baretls --expect any --sizes 4K,2M --rounds 5 --repeat 1 --no-limits --quiet --ntrainer 3")
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: args, Env: append(os.Environ(), besideBare+"=1")}
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Count(string(out), "| baretls ") != 4 || strings.Contains(string(out), "VOID") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -3,17 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/executable"
 	"github.com/psbench/psbench/core/launchers"
 	"github.com/psbench/psbench/core/launchers/pmi"
 	"github.com/psbench/psbench/core/launchers/rollcall"
-	"github.com/psbench/psbench/core/result"
 )
 
 // hostsFlag is --hosts, after which a file may follow, with or without an equals sign.
@@ -96,15 +93,7 @@ func (a *app) rollCall(ctx context.Context, f *launchers.Finding, timeout time.D
 	if err != nil {
 		return nil, err
 	}
-	p := f.Place
-	me := rollcall.Task{
-		Rank: p.Rank, Size: p.Size, Local: p.Local, Host: p.Host, PID: os.Getpid(),
-		Version: fmt.Sprintf("%s, commit %s", result.Version(), result.Commit()),
-	}
-	if me.Binary, err = executable.SumOf("/proc/self/exe"); err != nil {
-		me.Failure = err.Error()
-	}
-	tasks, err := rollcall.Call(ctx, client, me)
+	tasks, err := rollcall.Call(ctx, client, task(f.Place))
 	if closed := client.Close(context.WithoutCancel(ctx)); err == nil {
 		err = closed
 	}

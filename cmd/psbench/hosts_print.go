@@ -31,7 +31,7 @@ func (a *app) printHosts(f *launchers.Finding, tasks []rollcall.Task) error {
 			p.Line(4, "  "+read)
 		}
 		if err := f.Refusal(); err != nil {
-			p.Line(2, "psbench run: is refused, since it runs on one host so far")
+			p.Line(2, "psbench run: goes over the hosts of all tasks")
 		} else {
 			p.Line(2, "psbench run: runs here, as a single task")
 		}

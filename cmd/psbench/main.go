@@ -21,7 +21,7 @@ func main() {
 
 func main1() int {
 	// The pipe first: its variable is not for what psbench starts.
-	a := &app{stdout: os.Stdout, stderr: os.Stderr, beats: heartbeat.Inherited(), environ: os.Environ()}
+	a := &app{stdout: os.Stdout, stderr: os.Stderr, beats: heartbeat.Inherited(), environ: os.Environ(), args: os.Args[1:]}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, interrupts()...)
 	// A reader of the tables that leaves is an error of write, not the end of a run.
@@ -30,7 +30,24 @@ func main1() int {
 	w := &watch{cpu: cpuTime, quit: a.quit}
 	ctx, stop := w.start(context.Background(), signals)
 	defer stop()
-	return a.run(ctx, os.Args[1:])
+	if len(a.args) == 0 || a.args[0] != taskArgument && a.args[0] != elementArgument {
+		return a.run(ctx, a.args)
+	}
+	element := a.args[0] == elementArgument
+	a.args, a.submitted = a.args[1:], true
+	os.Args = append(os.Args[:1:1], a.args...) // which results have
+	if element {
+		return a.run(ctx, a.args)
+	}
+	if err := a.deliver(signals); err != nil {
+		a.fail(err)
+		return exitFailure
+	}
+	status := a.run(ctx, a.args)
+	if a.remote != nil {
+		status = a.remote.end(ctx, status, a.fail)
+	}
+	return status
 }
 
 // interrupts are the signals that end a run early. The end of the terminal is one of

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,6 +42,10 @@ func TestMain(m *testing.M) {
 	}
 	if len(os.Args) > 1 && os.Args[1] == checkPluginArgument {
 		serveCheckPlugin()
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == agentArgument {
+		serveAgent()
 		return
 	}
 	if len(os.Args) > 1 && os.Args[1] == cudaArgument {
@@ -91,6 +96,10 @@ func TestScripts(t *testing.T) {
 				return err == nil, nil
 			case "mount": // a file system of one's own
 				return exec.Command("unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", testFolder).Run() == nil, nil
+			case "uts": // a host name of one's own
+				return exec.Command("unshare", "--user", "--map-root-user", "--uts", "hostname", "another").Run() == nil, nil
+			case "hostip":
+				return hostIP() != "", nil
 			default:
 				return false, fmt.Errorf("unknown condition %q", name)
 			}
@@ -108,9 +117,21 @@ func TestScripts(t *testing.T) {
 			cuda, err3 := cudaRegistry()
 			exe, err4 := os.Executable()
 			env.Setenv("EXECUTABLE", exe)
+			env.Setenv("HOST_IP", hostIP())
 			return errors.Join(err, err3, err4, os.WriteFile(filepath.Join(env.WorkDir, "cuda.json"), cuda, 0o600))
 		},
 	})
+}
+
+// hostIP is an address of this host that others reach, or empty.
+func hostIP() string {
+	addresses, _ := net.InterfaceAddrs()
+	for _, a := range addresses {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.IsGlobalUnicast() {
+			return ip.IP.String()
+		}
+	}
+	return ""
 }
 
 // withoutHome gives a script, which has no HOME, a folder for its registry, and that for caches.

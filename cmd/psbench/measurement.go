@@ -49,6 +49,10 @@ func carryOut[R outcome](ctx context.Context, a *app, opts option.Options, m mea
 func measure[R outcome](ctx context.Context, a *app, opts option.Options, m measurement[R]) (R, error) {
 	var none R
 	defer hold(ctx)()
+	opts, err := a.redirect(opts)
+	if err != nil {
+		return none, err
+	}
 	progress := report.NewProgress(a.stderr, a.terminal(a.stderr), opts.Quiet)
 	out, err := begin(ctx, opts.Out)
 	if err != nil {
@@ -58,9 +62,11 @@ func measure[R outcome](ctx context.Context, a *app, opts option.Options, m meas
 		out.fail(err)
 		return none, err
 	}
-	res, err := m.run(ctx, progress, cluster.Options{
+	o := cluster.Options{
 		Output: outputOf(progress, opts, out), Ending: func() func() { return bounded(ctx) }, Kept: opts.JSON != "" || opts.Out != "",
-	})
+	}
+	a.spread(&o)
+	res, err := m.run(ctx, progress, o)
 	progress.Done()
 	if res == none {
 		m.pending.Fail(err)

@@ -108,7 +108,7 @@ func (a *app) noise(cmd *cobra.Command, f *noiseFlags) error {
 	if err := n.Text(a.stdout, metric, widthOf(a.stdout)); err != nil {
 		return err
 	}
-	return a.keepNoise(n, f.out)
+	return a.keepNoise(n, f.out, len(p.Hosts) == 0)
 }
 
 // session measures one, unless it was measured before, and adds it to n.
@@ -147,15 +147,15 @@ func (a *app) session(ctx context.Context, n *study.Noise, p *sweep.Plan, dir st
 }
 
 // keepNoise leaves what was measured in the folder that keeps the runs, if any, and, where it says what
-// changes between sessions, for compare.
-func (a *app) keepNoise(n *study.Noise, dir string) error {
+// changes between sessions of runs on this host alone, for compare.
+func (a *app) keepNoise(n *study.Noise, dir string, alone bool) error {
 	if dir != "" {
 		if err := n.Write(filepath.Join(dir, noiseName)); err != nil {
 			return err
 		}
 	}
 	path := noiseFile(a.environ)
-	if len(n.Sessions) < 2 || path == "" {
+	if len(n.Sessions) < 2 || path == "" || !alone {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // #nosec G301 -- as that of the user's registry

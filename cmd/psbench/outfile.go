@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )
@@ -20,6 +22,14 @@ func nameAfter(path, fallback, ending string) string {
 		return fallback + ending
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(at), ".gz"), ".json") + ending
+}
+
+// checkOutput refuses an empty --output, which would be taken for none: a script's variable may be empty.
+func checkOutput(flags *pflag.FlagSet) error {
+	if f := flags.Lookup("output"); f.Changed && f.Value.String() == "" {
+		return usagef("--output is empty but must name a file, or be - for standard output")
+	}
+	return nil
 }
 
 // writeFile has a file appear at once and whole, and says how large it is. What is no file, a device or a

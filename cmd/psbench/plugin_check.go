@@ -63,7 +63,7 @@ part's own process could show has a line that says why.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 	}
-	a.addFlags(cmd, "set", "model", "transport", "listen", "rpc_timeout")
+	a.addFlags(cmd, "set", "model", "transport", "listen", "interface", "rpc_timeout")
 	cmd.Flags().BoolVar(&ranksDiffer, "ranks-differ", false, "hooks and servers may leave ranks with different results")
 	cmd.Flags().StringArrayVar(&refused, "refuses", nil, "`kind.setting=value` that a part of the kind must refuse; may be repeated")
 	cmd.Flags().IntVar(&largest, "largest-batch", 0, "`samples` of the largest batch, for a model that is too slow for 1031 (0: as many as the points say)")

@@ -41,7 +41,12 @@ given together become one page.`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault // folders and files
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.report(args, output, many) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(cmd.Flags()); err != nil {
+				return err
+			}
+			return a.report(args, output, many)
+		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` of the page, by default DIR.html in the current folder; - is standard output")
 	many.add(cmd)

@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/folder"
+	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/internal/quote"
@@ -48,22 +49,51 @@ func outputKeys() (keys []string) {
 	return keys
 }
 
-func (a *app) rerun(cmd *cobra.Command, path string) error {
+// readRecorded is a run that can be run again.
+func readRecorded(path string) (*result.Result, error) {
 	if folder.IsComm(path) {
-		return fmt.Errorf("%s is of psbench comm, but rerun repeats runs: give its command again, which is in its result.json", quote.Word(path))
+		return nil, fmt.Errorf("%s is of psbench comm, but rerun repeats runs: give its command again, which is in its result.json", quote.Word(path))
 	}
 	old, err := readResult(path)
+	if err == nil && len(old.Config) == 0 {
+		err = fmt.Errorf("%s has no configuration that could be run again", quote.Word(path))
+	}
+	return old, err
+}
+
+// recorded is the layer of values of the run at a path.
+func recorded(path string, values []result.Value) config.Layer {
+	return config.Layer{Origin: quote.Word(path), Values: config.File(values)}
+}
+
+// withOutput is psbench without the variables of options but those that say what becomes of output.
+func (a *app) withOutput() *app {
+	return &app{stdout: a.stdout, stderr: a.stderr, environ: outputVariables(a.environ)}
+}
+
+// mergeRerun reads the configuration that is to be run again, before that on several hosts.
+func (a *app) mergeRerun(cmd *cobra.Command, args []string) (*config.Config, *registry.Registry, error) {
+	if args[0] == "-" {
+		return nil, nil, usagef("rerun - reads standard input, which there is once, but several hosts run this: give a file that all of them have")
+	}
+	old, err := readRecorded(args[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	return a.withOutput().merge(cmd, recorded(args[0], old.Config))
+}
+
+func (a *app) rerun(cmd *cobra.Command, path string) error {
+	old, err := readRecorded(path)
 	if err != nil {
 		return err
 	}
-	if len(old.Config) == 0 {
-		return fmt.Errorf("%s has no configuration that could be run again", quote.Word(path))
+	values := old.Config
+	if a.team != nil { // where a transport that was left to psbench may be another
+		values = slices.DeleteFunc(slices.Clone(values), func(v result.Value) bool { return v.Key == config.Transport && config.Derived(v) })
 	}
-	recorded := func(values []result.Value) config.Layer {
-		return config.Layer{Origin: quote.Word(path), Values: config.File(values)}
-	}
-	only := &app{stdout: a.stdout, stderr: a.stderr, environ: outputVariables(a.environ)}
-	exp, opts, err := only.resolve(cmd, recorded(old.Config))
+	only := a.withOutput()
+	exp, opts, err := only.resolve(cmd, recorded(path, values))
 	if err != nil {
 		return err
 	}
@@ -74,7 +104,7 @@ func (a *app) rerun(cmd *cobra.Command, path string) error {
 			return is && known // which the configuration has, and told nothing here
 		})
 		found = append(found, renamed("configuration ", config.Differences(old.Config, r.Config))...)
-		found = append(found, only.newDefaults(cmd, old, recorded(config.Given(old.Config)))...)
+		found = append(found, only.newDefaults(cmd, old, recorded(path, config.Given(old.Config)))...)
 		return report.Rerun(w, path, old, r, found, width)
 	})
 }

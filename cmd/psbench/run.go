@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,12 +17,14 @@ import (
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/run"
+	"github.com/psbench/psbench/core/screen"
 )
 
 // startedNS is when the process started.
 var startedNS = comm.Now()
 
 func (a *app) runCommand() *cobra.Command {
+	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run an experiment; psbench alone does the same",
@@ -29,6 +32,8 @@ func (a *app) runCommand() *cobra.Command {
 			"psbench run",
 			"psbench run --nserver 0 --ntrainer 4",
 			"psbench run --model DummyModelSparse --ddp-hook sparse_rpc --set trainer.lr=0.01",
+			"psbench run --affinity core --dry-run",
+			"psbench run --hosts hosts.txt",
 		),
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -36,11 +41,29 @@ func (a *app) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if dryRun {
+				return a.printPlacement(exp)
+			}
 			return a.runExperiment(cmd.Context(), exp, opts)
 		},
 	}
 	a.addFlags(cmd)
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "start nothing, only show where processes would run")
 	return cmd
+}
+
+// printPlacement prints where the processes of an experiment would run.
+func (a *app) printPlacement(exp *config.Experiment) error {
+	var o cluster.Options
+	a.spread(&o)
+	layout, err := run.Place(exp, o.Hosts)
+	if err != nil {
+		return err
+	}
+	for _, warning := range slices.Concat(exp.Warnings, layout.Notes) {
+		printf(a.stderr, "psbench: warning: %s\n", warning)
+	}
+	return a.print(func(p *screen.Page) error { return report.Placement(p, layout) })
 }
 
 // runExperiment runs it and writes its tables, and below them what else there is to say.

@@ -13,9 +13,11 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/comm/fabric"
+	"github.com/psbench/psbench/core/clocks"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/micro"
+	"github.com/psbench/psbench/core/placement"
 	"github.com/psbench/psbench/core/run"
 	"github.com/psbench/psbench/core/topology"
 	"github.com/psbench/psbench/sdk"
@@ -41,6 +43,7 @@ func moveClock() {
 // ran on a host of its own, but for memory and file system.
 type apart struct {
 	hidden bool // it does not tell of the clocks
+	asked  bool // it tells what they read, but not how far they are ahead
 
 	mu        sync.Mutex
 	launchers []*launch.Launcher
@@ -59,15 +62,19 @@ func (a *apart) Start(ctx context.Context, spec launch.Spec) (cluster.Process, e
 	a.mu.Lock()
 	a.launchers = append(a.launchers, l)
 	a.folders[l.Directory()] = true
-	site := cluster.Site{Host: cluster.CoreHost, Directory: l.Directory(), Clock: time.Duration(len(a.launchers)) * time.Hour}
+	ahead := time.Duration(len(a.launchers)) * time.Hour
+	site := cluster.Site{Host: cluster.CoreHost, Directory: l.Directory(), Clock: clocks.Known(clocks.Of(ahead))}
 	a.mu.Unlock()
-	spec.Env = append(spec.Env, clockVariable+"="+site.Clock.String())
+	spec.Env = append(spec.Env, clockVariable+"="+ahead.String())
 	p, err := l.Start(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	if a.hidden {
-		site.Clock = 0
+	switch {
+	case a.hidden:
+		site.Clock = nil
+	case a.asked:
+		site.Clock = clocks.New(func(context.Context) (int64, error) { return comm.Now() + int64(ahead), nil })
 	}
 	return sited{p, site}, nil
 }
@@ -91,7 +98,7 @@ func (s sited) Site() cluster.Site { return s.site }
 func newApart() *apart { return &apart{folders: map[string]bool{}} }
 
 func (a *apart) options() cluster.Options {
-	return cluster.Options{Open: func(int) (cluster.Starter, error) { return a, nil }}
+	return cluster.Options{Open: func(*placement.Layout, time.Duration, launch.Output) (cluster.Starter, error) { return a, nil }}
 }
 
 // farApart are flags of a short run in which many processes hand over to each other.
@@ -113,6 +120,13 @@ func TestProcessesHaveFoldersAndClocksOfTheirOwn(t *testing.T) {
 			}
 		})
 	}
+	t.Run("clocks that are asked", func(t *testing.T) {
+		a := newApart()
+		a.asked = true
+		if out := outside(t, a, farApart+" --transport tcp"); out != 0 {
+			t.Errorf("%d samples lie outside of the run", out)
+		}
+	})
 	t.Run("hidden clocks", func(t *testing.T) {
 		a := newApart()
 		a.hidden = true

@@ -38,14 +38,18 @@ type sweepFlags struct {
 	runTimeout    string
 	dryRun, yes   bool
 	extend, retry bool
+	share         bool
 	quiet, live   bool
+	job           submission
 	answer        studyFlags
 }
 
 // sweepOptions are those of the conducting of a sweep.
 type sweepOptions struct {
-	Extend bool // accept cells, and repeats, that the sweep did not have
-	Retry  bool // run what has failed once more
+	Extend bool        // accept cells, and repeats, that the sweep did not have
+	Retry  bool        // run what has failed once more
+	Share  bool        // beside others
+	Job    *submission // which has nodes share it, nil without one
 	Quiet  bool
 	Live   bool
 	Answer studyFlags
@@ -65,6 +69,7 @@ same command goes on where it stopped.`,
 			"psbench sweep servers --dry-run",
 			"psbench sweep --axis server=average,average_batch --axis ntrainer=1..8*2 --out sweep",
 			"psbench sweep study.json --repeats 20 --out study",
+			"psbench sweep study.json --hosts hosts.txt --out study",
 		),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -107,10 +112,31 @@ func (f *sweepFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.yes, "yes", false, fmt.Sprintf("accept more than %d cells, up to %d", sweep.Many, sweep.Most))
 	flags.BoolVar(&f.extend, "extend", false, "accept cells and repeats that the sweep in the folder did not have")
 	flags.BoolVar(&f.retry, "retry-failed", false, "run once more what has failed")
+	flags.BoolVar(&f.share, "share", false, "work on the sweep beside psbenches of other hosts that have the folder, whole rounds each")
 	flags.BoolVar(&f.noAgain, "no-again", false, "run the baseline once in each round, and learn nothing of the noise")
 	flags.Bool("quiet", false, "show no progress")
 	flags.Bool("live", false, "show the sweep while it grows, on a page of 127.0.0.1 and on the terminal")
+	f.job.addFlags(cmd)
 	f.answer.add(cmd)
+}
+
+// places says where the runs are to be: those of an element of a job on its node, whole rounds of them.
+func (a *app) places(cmd *cobra.Command, f *sweepFlags) (job *submission, err error) {
+	asked, err := f.job.asked(cmd.Flags())
+	switch {
+	case err != nil || !asked:
+		return nil, err
+	case a.submitted:
+		f.share, f.live = true, false
+		return nil, nil
+	case f.share:
+		return nil, usagef("--share works on a sweep from here, but --%s has nodes do that: give one of the two", launcherFlag)
+	case cmd.Flags().Changed(listFlag):
+		return nil, usagef("--%s has each run go over several hosts, but those of --%s have a node each: give one of the two", listFlag, launcherFlag)
+	case f.extend:
+		return nil, usagef("--extend changes the plan, which the nodes of --%s must agree on: give one of the two", launcherFlag)
+	}
+	return &f.job, a.outside()
 }
 
 func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
@@ -118,8 +144,15 @@ func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	job, err := a.places(cmd, f)
+	if err != nil {
+		return err
+	}
 	if f.dryRun && f.live {
 		return usagef("--live shows runs, but --dry-run has none: give one of the two")
+	}
+	if f.share && f.extend {
+		return usagef("--extend changes the plan, which those who --share a sweep must agree on: give one of the two")
 	}
 	if !f.dryRun && f.out == "" {
 		return usagef("--out is missing: give the folder of the sweep, or --dry-run")
@@ -140,7 +173,7 @@ func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	return a.conductSweep(cmd.Context(), f.out, p, text, sweepOptions{Extend: f.extend, Retry: f.retry, Quiet: f.quiet, Live: f.live, Answer: f.answer})
+	return a.conductSweep(cmd.Context(), f.out, p, text, sweepOptions{Extend: f.extend, Retry: f.retry, Share: f.share, Job: job, Quiet: f.quiet, Live: f.live, Answer: f.answer})
 }
 
 // spec is what the file and the flags specify.
@@ -192,19 +225,27 @@ func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan,
 	if err != nil {
 		return nil, fmt.Errorf("psbench does not find itself: %w", err)
 	}
+	hosts, across, err := a.hostsOf(cmd)
+	if err != nil {
+		return nil, err
+	}
 	m := &sweep.Maker{
 		Sources: config.Sources{Environ: a.environ, Flags: cmd.Flags(), CUDA: &a.cuda},
 		Registry: func(c *config.Config) (*registry.Registry, error) {
 			return c.LoadRegistry(psbench.Registry, registry.UserFile(a.environ))
 		},
-		Catalogue: catalogue, Program: program, Effective: a.effectiveOf, Try: a.try, Yes: yes,
+		Catalogue: catalogue, Program: program, Effective: a.effectiveOf, Try: a.try, Across: across, Yes: yes,
 	}
 	p, err := m.Make(cmd.Context(), spec)
 	var many *sweep.ManyError
 	if errors.As(err, &many) {
 		return nil, fmt.Errorf("%w: give --yes if that is meant", err)
 	}
-	return p, err
+	if err != nil {
+		return nil, err
+	}
+	p.Hosts = hosts
+	return p, checkHosts(p)
 }
 
 // try begins an experiment, of which nobody is to see more than why that fails.

@@ -24,7 +24,7 @@ func (a *app) printPlan(p *sweep.Plan, spec *sweep.Spec, out string) error {
 		if err := page.Grid(planColumns(p), planRows(p), false); err != nil {
 			return err
 		}
-		for _, line := range slices.Concat(countLines(p), skippedLines(p), timeLines(p), proofLines(p), warningLines(p), differenceLines(p, out)) {
+		for _, line := range slices.Concat(countLines(p), hostLines(p), skippedLines(p), timeLines(p), proofLines(p), warningLines(p), differenceLines(p, out)) {
 			page.Line(2, line)
 		}
 		return nil
@@ -79,6 +79,14 @@ func countLines(p *sweep.Plan) []string {
 		line += fmt.Sprintf(", %d skipped", skipped)
 	}
 	return []string{line + "."}
+}
+
+// hostLines say over which hosts runs go, if over several.
+func hostLines(p *sweep.Plan) []string {
+	if len(p.Hosts) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("each run goes over %s: %s.", screen.Count(len(p.Hosts), "host"), strings.Join(p.Hosts, ", "))}
 }
 
 // skippedLines are the reasons, each with its cells.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/psbench/psbench/core/launchers"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/core/sweep/conduct"
@@ -24,11 +25,16 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 	if err != nil {
 		return err
 	}
-	err = conduct.Run(ctx, dir, p, conduct.Options{
-		Environ: withoutOptions(a.environ),
+	environ := withoutOptions(a.environ)
+	if o.Share { // each run is this host's, whatever started psbench on several
+		environ = append(environ, launchers.OverrideVariable+"=1")
+	}
+	options := conduct.Options{
+		Environ: environ,
 		Spec:    spec,
 		Extend:  o.Extend,
 		Retry:   o.Retry,
+		Share:   o.Share,
 		Tell: func(n conduct.News) {
 			tellRun(runs, n)
 			page.news(n)
@@ -36,12 +42,17 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 		Heartbeat: page.heartbeat(),
 		Ending:    func() func() { return bounded(ctx) },
 		Step:      sweepStep,
-	})
+	}
+	if o.Job != nil {
+		err = a.sweepByJob(ctx, dir, p, o, options)
+	} else {
+		err = conduct.Run(ctx, dir, p, options)
+	}
 	progress.Done()
 	if perr := page.end(ctx, err); err == nil {
 		err = perr
 	}
-	if ended := new(conduct.EndedError); ctx.Err() != nil || err != nil && !errors.As(err, ended) {
+	if ended := new(conduct.EndedError); ctx.Err() != nil || a.submitted || !sweep.IsSweep(dir) || err != nil && !errors.As(err, ended) {
 		return err
 	}
 	return errors.Join(err, a.showStudy([]string{dir}, o.Answer, picturesFlag{given: true}))

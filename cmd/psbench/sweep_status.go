@@ -14,6 +14,7 @@ import (
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/core/sweep/conduct"
 	"github.com/psbench/psbench/core/sweep/journal"
+	"github.com/psbench/psbench/core/sweep/share"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -66,8 +67,16 @@ func printStatus(p *screen.Page, dir string, s *conduct.Status) error {
 	switch {
 	case s.Holder != nil:
 		p.Line(0, "run by "+s.Holder.String())
+	case len(s.Workers) > 0:
+		for _, round := range share.Rounds(s.Workers) {
+			h := s.Workers[round]
+			p.Line(0, fmt.Sprintf("round %d is claimed by %s", round, conduct.Holder{Host: h.Host, PID: h.PID, Since: h.Since}))
+		}
 	case counts[journal.Waiting] > 0:
 		p.Line(0, "nobody runs it; the command that began it goes on")
+	}
+	for _, line := range hostLines(s.Plan) {
+		p.Line(0, line)
 	}
 	if s.Left > 0 {
 		p.Line(0, about(s.Left.Seconds())+" left")

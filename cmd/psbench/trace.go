@@ -53,6 +53,9 @@ is a folder that --out left, a file that --json left, or the folder of a sweep, 
 			return nil, cobra.ShellCompDirectiveDefault // folders and files
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(cmd.Flags()); err != nil {
+				return err
+			}
 			chosen, err := parseIterations(f.iterations)
 			if err != nil {
 				return err

@@ -33,7 +33,8 @@ that psbench carries. A model, server, hook or trainer that is given takes the
 place of the cases' own; cases that it does not fit are skipped, with the reason.
 
 With --device cuda each case runs on CUDA devices, in all ways in which the rules
-let its trainers and servers be there.
+let its trainers and servers be there; with --backend nccl in those in which all
+trainers are.
 
 With --record it runs the configuration of --config instead, twice, and writes
 what came of it as a case.`,
@@ -42,6 +43,8 @@ what came of it as a case.`,
 			"psbench verify --transport tcp",
 			"psbench verify --isolate all",
 			"psbench verify --device cuda",
+			"psbench verify --device cuda --backend nccl",
+			"psbench verify --hosts hosts.txt",
 			"psbench verify --set trainer.bucket_bytes=512",
 			"psbench verify my_case.json",
 			"psbench verify --registry mine.json --server mine",
@@ -55,6 +58,8 @@ what came of it as a case.`,
 				return usagef("--record is %s but a case is not compressed: give a name such as case.json", quote.Word(record))
 			case device != "cpu" && device != "cuda":
 				return usagef("--device is %s but must be cpu or cuda", quote.String(device))
+			case cmd.Flags().Changed("backend") && device != "cuda":
+				return usagef("--backend is the process group of CUDA trainers but --device is %s: give --device cuda", device)
 			case record != "" && device != "cpu":
 				return usagef("--device is %s but --record makes a case of CPU ranks: leave one of them out", device)
 			case record != "":
@@ -80,8 +85,8 @@ what came of it as a case.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 	}
-	a.addFlags(cmd, "model", "server", "ddp_hook", "trainer", "config", "set", "transport", "listen", "isolate", "registry", "no_user_registry", "rpc_timeout")
-	cmd.Flags().StringVar(&record, "record", "", "`FILE` for the case of the run that --config and the other flags describe")
+	a.addFlags(cmd, "model", "server", "ddp_hook", "trainer", "config", "set", "backend", "transport", "listen", "interface", "isolate", "registry", "no_user_registry", "rpc_timeout")
+	cmd.Flags().StringVar(&record, recordFlag, "", "`FILE` for the case of the run that --config and the other flags describe")
 	cmd.Flags().StringVar(&device, "device", "cpu", "`DEVICE` that computes: cpu or cuda")
 	_ = cmd.RegisterFlagCompletionFunc("device", cobra.FixedCompletions([]string{"cpu", "cuda"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -93,7 +98,7 @@ func (a *app) casesOn(cmd *cobra.Command, device string, files []string) ([]veri
 	if err != nil || device == "cpu" {
 		return cases, err
 	}
-	_, reg, err := a.merge(cmd)
+	options, reg, err := a.merge(cmd)
 	if err == nil {
 		_, err = a.cuda.Devices(cmd.Context())
 	}
@@ -103,7 +108,7 @@ func (a *app) casesOn(cmd *cobra.Command, device string, files []string) ([]veri
 	if err != nil {
 		return nil, fmt.Errorf("--device is cuda but %w", err)
 	}
-	return verify.OnCUDA(cases), nil
+	return verify.OnCUDA(cases, options.Backend), nil
 }
 
 // caseOptions are those of the runs of cases, which end with done.
@@ -112,6 +117,7 @@ func (a *app) caseOptions(cmd *cobra.Command) (o run.Options, done func()) {
 	printed := report.NewProgress(a.stderr, a.terminal(a.stderr), true)
 	o = a.runOptions(run.Silent)
 	o.Output = launch.Output{Line: printed.Line}
+	a.spread(&o.Options)
 	return o, func() {
 		printed.Done()
 		release()
@@ -131,7 +137,11 @@ func (a *app) recordCase(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
-	if err := result.Write(file, c, func() {}); err != nil {
+	at, err := a.at(recordFlag, file)
+	if err == nil {
+		err = result.Write(at, c, func() {})
+	}
+	if err != nil {
 		return fmt.Errorf("--record %s: %w", quote.Word(file), err)
 	}
 	printf(a.stdout, "%s is a case of %d iterations: psbench verify %s\n", quote.Word(file), len(c.Expect[0].Loss), quote.Word(file))

@@ -132,7 +132,7 @@ func buildForeign(name string) (registry string, err error) {
 }
 
 // resolved is the experiment of flags.
-func resolved(t *testing.T, flags ...string) *config.Experiment {
+func resolved(t testing.TB, flags ...string) *config.Experiment {
 	t.Helper()
 	a := &app{environ: os.Environ()}
 	cmd := a.runCommand()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/mixed"
 	"github.com/psbench/psbench/comm/shared"
 	"github.com/psbench/psbench/comm/stream"
 	"github.com/psbench/psbench/comm/tensor"
@@ -20,19 +21,22 @@ type Fabric struct {
 	Name    string
 	Network *wire.Network
 	Provider
+	// Within, if it is set, is what carries the links of ranks that share a host, Between what
+	// carries the others, over Network.
+	Within, Between *Fabric
 }
 
 // Provider makes links, and the memory of what travels over them. What it makes owns the
 // connections that it was given, also after an error.
 type Provider interface {
-	// Maps says that ranks work in each other's memory, so that a push in place moves no
-	// bytes. They share a host then.
+	// Maps says that ranks of one host work in each other's memory, so that a push in place
+	// moves no bytes.
 	Maps() bool
 	// NewStore allocates a rank's buckets where links want them. The error says how much
 	// memory there is if that is not enough.
 	NewStore(owner string, specs []tensor.BucketSpec) (*comm.Store, error)
-	// ReserveStores reports that the stores of all owners together do not fit into the
-	// memory of this host: each alone would find that there is room for it, and the last
+	// ReserveStores reports that the stores of all owners, of this host, together do not fit
+	// into its memory: each alone would find that there is room for it, and the last
 	// one to touch its pages would be killed.
 	ReserveStores(owners []string, specs []tensor.BucketSpec) error
 	// SendStore passes a store to the peer of conn, which calls ReceiveStore: the same memory
@@ -51,13 +55,14 @@ type Provider interface {
 	// chunk by chunk, see Arrival. An answer must be accepted within the timeout.
 	NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error)
 
-	// GroupPeers lists the positions with which the member at position of a group of this
-	// size needs a connection. The lower position of a pair dials.
-	GroupPeers(position, size int) []int
+	// GroupPeers lists the positions with which the member at position of a group needs a
+	// connection; hosts has a number for the host of each member. The lower position of a
+	// pair dials.
+	GroupPeers(position int, hosts []int) []int
 	// NewGroup joins the member at the given position. Its peers are those of GroupPeers,
-	// the others nil. All members must agree on the store's specs. An operation must end
-	// within the timeout of its start.
-	NewGroup(members wire.Links, position int, store *comm.Store) (comm.GroupLink, error)
+	// the others nil. All members must agree on the hosts and on the store's specs. An
+	// operation must end within the timeout of its start.
+	NewGroup(members wire.Links, hosts []int, position int, store *comm.Store) (comm.GroupLink, error)
 
 	// NewTableLink joins the server of a table, its place in store.Tables.
 	NewTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration) (comm.TableLink, error)
@@ -65,19 +70,30 @@ type Provider interface {
 	NewTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (comm.TablePort, error)
 }
 
+// Aggregator is a Provider that can join the trainers of a host to a server on another as if they were one.
+type Aggregator interface {
+	// NewAggregate joins the one at a position of those trainers, which here has connections to. The first one
+	// has a connection to the server; of the others it is nil. What it costs says mixed.Provider.
+	NewAggregate(here wire.Links, position int, server *wire.Conn, store *comm.Store) (comm.ServerLink, error)
+}
+
 var (
 	// sharedMemory is the fastest between processes of one host.
-	sharedMemory = &Fabric{"shm", wire.Unix, shared.Provider{}}
+	sharedMemory = &Fabric{Name: "shm", Network: wire.Unix, Provider: shared.Provider{}}
 	// hostStreams joins processes of one host, whatever their links are.
-	hostStreams = &Fabric{"unix", wire.Unix, stream.Provider{}}
+	hostStreams = &Fabric{Name: "unix", Network: wire.Unix, Provider: stream.Provider{}}
+	ipStreams   = &Fabric{Name: "tcp", Network: wire.TCP, Provider: stream.Provider{}}
+	// byHost is the fastest between processes of several hosts.
+	byHost = &Fabric{Name: "shm+tcp", Network: wire.TCP, Provider: mixed.Provider{}, Within: sharedMemory, Between: ipStreams}
 )
 
 // fabrics lists what there is, in the order in which it is shown.
 var fabrics = []*Fabric{
 	sharedMemory,
 	hostStreams,
-	{"tcp", wire.TCP, stream.Provider{}},
-	{"grpc", grpc.Network, stream.Provider{}},
+	ipStreams,
+	{Name: "grpc", Network: grpc.Network, Provider: stream.Provider{}},
+	byHost,
 }
 
 // Extend adds a fabric before anything is opened: tests run psbench over fabrics of
@@ -96,6 +112,9 @@ func Names() []string {
 // Default is the fastest between processes of one host.
 func Default() *Fabric { return sharedMemory }
 
+// DefaultAcross is the fastest between processes of several hosts.
+func DefaultAcross() *Fabric { return byHost }
+
 // Open is the fabric of a name.
 func Open(name string) (*Fabric, error) {
 	for _, f := range fabrics {
@@ -107,17 +126,60 @@ func Open(name string) (*Fabric, error) {
 }
 
 // OnOneHost says that it joins processes of one host alone.
-func (f *Fabric) OnOneHost() bool { return f.Maps() || !f.Network.OnIP() }
+func (f *Fabric) OnOneHost() bool { return !f.Network.OnIP() }
+
+// Link is what carries the link of two ranks, which share a host or do not: this one, unless it is
+// made of two.
+func (f *Fabric) Link(oneHost bool) *Fabric {
+	switch {
+	case f.Within == nil:
+		return f
+	case oneHost:
+		return f.Within
+	default:
+		return f.Between
+	}
+}
+
+// Aggregates says that its provider is an Aggregator.
+func (f *Fabric) Aggregates() bool {
+	_, ok := f.Provider.(Aggregator)
+	return ok
+}
 
 // InSegments is the fabric whose stores all lie in segments, which can be passed to a process that no
 // link joins: this one if it maps memory. What it carries, and who it can join, is the same.
 func (f *Fabric) InSegments() *Fabric {
-	p, ok := f.Provider.(stream.Provider)
+	g := *f
+	switch p := f.Provider.(type) {
+	case stream.Provider:
+		p.Allocate = sharedMemory.NewStore
+		g.Provider = p
+	case mixed.Provider:
+		p.Between.Allocate = sharedMemory.NewStore
+		g.Provider = p
+	}
+	return &g
+}
+
+// Insecure is this fabric without TLS.
+func (f *Fabric) Insecure() *Fabric {
+	g := *f
+	g.Network = f.Network.Insecure()
+	return &g
+}
+
+// On is the fabric whose links leave the values of buckets in the memory of a device, where both ends
+// share that: this one if it maps no memory of a host.
+func (f *Fabric) On(d comm.Device) *Fabric {
+	p, ok := f.Provider.(shared.Provider)
 	if !ok {
 		return f
 	}
-	p.Allocate = sharedMemory.NewStore
-	return &Fabric{f.Name, f.Network, p}
+	p.Device = d
+	g := *f
+	g.Provider = p
+	return &g
 }
 
 // Companions is the fabric that joins processes which always share a host, as a trainer

@@ -6,7 +6,7 @@ import (
 )
 
 func TestOpenFabric(t *testing.T) {
-	want := []string{"shm", "unix", "tcp", "grpc"}
+	want := []string{"shm", "unix", "tcp", "grpc", "shm+tcp"}
 	if got := Names(); !slices.Equal(got, want) {
 		t.Errorf("the fabrics are %v, want %v", got, want)
 	}
@@ -24,7 +24,7 @@ func TestOpenFabric(t *testing.T) {
 			t.Errorf("companions of %s are joined by %s, want %s", name, got, companions)
 		}
 	}
-	if _, err := Open("carrier pigeon"); err == nil || err.Error() != `there is no transport "carrier pigeon": it is one of [shm unix tcp grpc]` {
+	if _, err := Open("carrier pigeon"); err == nil || err.Error() != `there is no transport "carrier pigeon": it is one of [shm unix tcp grpc shm+tcp]` {
 		t.Errorf("a carrier pigeon opens with %v", err)
 	}
 }

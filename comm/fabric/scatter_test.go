@@ -25,9 +25,19 @@ type group struct {
 	stores []*comm.Store
 }
 
-// joinGroup joins members over a fabric.
-func joinGroup(t commtest.TB, f *Fabric, size int, timeout time.Duration, specs ...tensor.BucketSpec) *group {
+// inPairs pretends that every two of so many ranks share a host.
+func inPairs(size int) []int {
+	hosts := make([]int, size)
+	for i := range hosts {
+		hosts[i] = i / 2
+	}
+	return hosts
+}
+
+// joinGroup joins members over a fabric, which are on these hosts, as it is made to believe.
+func joinGroup(t commtest.TB, f *Fabric, hosts []int, timeout time.Duration, specs ...tensor.BucketSpec) *group {
 	t.Helper()
+	size := len(hosts)
 	g := &group{links: make([]comm.GroupLink, size)}
 	conns := make([][]*wire.Conn, size)
 	for i := range size {
@@ -37,9 +47,9 @@ func joinGroup(t commtest.TB, f *Fabric, size int, timeout time.Duration, specs 
 		g.stores = append(g.stores, store)
 	}
 	for i := range size {
-		for _, j := range f.GroupPeers(i, size) {
+		for _, j := range f.GroupPeers(i, hosts) {
 			if i < j {
-				conns[i][j], conns[j][i] = linktest.Link(t, f.Network, linktest.Name(i), linktest.Name(j))
+				conns[i][j], conns[j][i] = linktest.Link(t, f.Link(hosts[i] == hosts[j]).Network, linktest.Name(i), linktest.Name(j))
 			}
 		}
 	}
@@ -47,7 +57,7 @@ func joinGroup(t commtest.TB, f *Fabric, size int, timeout time.Duration, specs 
 	var joined sync.WaitGroup
 	for i := range size {
 		joined.Go(func() {
-			g.links[i], errs[i] = f.NewGroup(wire.Links{Self: linktest.Name(i), Conns: conns[i], Timeout: timeout}, i, g.stores[i])
+			g.links[i], errs[i] = f.NewGroup(wire.Links{Self: linktest.Name(i), Conns: conns[i], Timeout: timeout}, hosts, i, g.stores[i])
 		})
 	}
 	joined.Wait()
@@ -134,7 +144,8 @@ func TestScattersAgreeWithLoops(t *testing.T) {
 				commtest.DenseSpec(1, rapid.IntRange(0, 60_000).Draw(t, "some")),
 				commtest.DenseSpec(2, rapid.SampledFrom([]int{0, 1, 2 * ringBlock, 4*ringBlock + 3}).Draw(t, "many")),
 			}
-			g := joinGroup(t, f, size, linktest.Patience, specs...)
+			hosts := rapid.SliceOfN(rapid.IntRange(0, 2), size, size).Draw(t, "hosts")
+			g := joinGroup(t, f, hosts, linktest.Patience, specs...)
 			for batch := range int64(3) {
 				var futures []*comm.Future
 				var checks []func()
@@ -173,7 +184,7 @@ func TestScattersLeaveNobodyReading(t *testing.T) {
 		rounds := commtest.Rounds(60)
 		value := func(member int, batch int64) float32 { return float32(100*member) + float32(batch) }
 		for _, s := range scatters {
-			g := joinGroup(t, f, size, linktest.Patience, commtest.DenseSpec(0, elements))
+			g := joinGroup(t, f, inPairs(size), linktest.Patience, commtest.DenseSpec(0, elements))
 			var members sync.WaitGroup
 			for i, l := range g.links {
 				members.Go(func() {
@@ -210,7 +221,7 @@ func TestScattersLeaveNobodyReading(t *testing.T) {
 func TestReduceScatterAndAllGatherAreAnAllReduce(t *testing.T) {
 	overTransports(t, func(t *testing.T, f *Fabric) {
 		const size, elements = 3, 10_007
-		g := joinGroup(t, f, size, linktest.Patience, commtest.DenseSpec(0, elements), commtest.DenseSpec(1, elements))
+		g := joinGroup(t, f, inPairs(size), linktest.Patience, commtest.DenseSpec(0, elements), commtest.DenseSpec(1, elements))
 		for i, s := range g.stores {
 			for k, b := range s.Buckets {
 				for e := range b.Gradient.Values {
@@ -229,7 +240,7 @@ func TestReduceScatterAndAllGatherAreAnAllReduce(t *testing.T) {
 
 func TestScattersTakeNoRows(t *testing.T) {
 	overTransports(t, func(t *testing.T, f *Fabric) {
-		g := joinGroup(t, f, 2, linktest.Patience, commtest.SparseSpec(0, 9, 2, 9))
+		g := joinGroup(t, f, inPairs(2), linktest.Patience, commtest.SparseSpec(0, 9, 2, 9))
 		for _, s := range scatters {
 			err := s.start(g.links[0], 0, g.stores[0].Buckets[0]).Wait()
 			if err == nil || !strings.HasPrefix(err.Error(), "trainer0 cannot run a") || !strings.Contains(err.Error(), s.name+" of bucket 0: it is sparse") {
@@ -247,7 +258,7 @@ func TestScattersEndAtTheDeadline(t *testing.T) {
 	overTransports(t, func(t *testing.T, f *Fabric) {
 		for _, s := range scatters {
 			for _, elements := range []int{5, 3 * ringBlock} {
-				g := joinGroup(t, f, 2, 400*time.Millisecond, commtest.DenseSpec(0, elements))
+				g := joinGroup(t, f, inPairs(2), 400*time.Millisecond, commtest.DenseSpec(0, elements))
 				var wait *comm.WaitError
 				err := s.start(g.links[0], 3, g.stores[0].Buckets[0]).Wait()
 				if !errors.As(err, &wait) || fmt.Sprint(wait.For) != "[trainer1]" || !strings.Contains(err.Error(), "batch 3, bucket 0") {
@@ -264,7 +275,7 @@ func TestScattersEndAtTheDeadline(t *testing.T) {
 func TestScattersNoticeADeadPeer(t *testing.T) {
 	overTransports(t, func(t *testing.T, f *Fabric) {
 		for _, s := range scatters {
-			g := joinGroup(t, f, 3, linktest.Patience, commtest.DenseSpec(0, 3*ringBlock))
+			g := joinGroup(t, f, inPairs(3), linktest.Patience, commtest.DenseSpec(0, 3*ringBlock))
 			futures := []*comm.Future{s.start(g.links[0], 0, g.stores[0].Buckets[0]), s.start(g.links[1], 0, g.stores[1].Buckets[0])}
 			commtest.Must(t, g.links[2].Close())
 			named := false // by one of them at least: the other may see only that the first gave up
@@ -294,7 +305,7 @@ func TestScattersMustAgree(t *testing.T) {
 					if a.name == b.name && batch == 0 {
 						continue
 					}
-					g := joinGroup(t, f, 2, linktest.Patience, commtest.DenseSpec(0, 100))
+					g := joinGroup(t, f, inPairs(2), linktest.Patience, commtest.DenseSpec(0, 100))
 					err := g.all(func(i int, l comm.GroupLink) *comm.Future {
 						if i == 0 {
 							return a.start(l, 0, g.stores[i].Buckets[0])
@@ -318,7 +329,7 @@ func TestScattersAllocateNothing(t *testing.T) {
 		}
 		const rounds = 50
 		for _, s := range scatters {
-			g := joinGroup(t, f, 2, linktest.Patience, commtest.DenseSpec(0, 3*ringBlock))
+			g := joinGroup(t, f, inPairs(2), linktest.Patience, commtest.DenseSpec(0, 3*ringBlock))
 			run := func(i int, batch int64) {
 				if err := s.start(g.links[i], batch, g.stores[i].Buckets[0]).Wait(); err != nil {
 					t.Error(err)

@@ -44,7 +44,7 @@ func TestTablesDoWhatLoopsDo(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			spec := drawLookups(t)
 			trainers := rapid.IntRange(1, 3).Draw(t, "trainers")
-			l := linktest.NewLibrary(t, tr, tr.Network, trainers, spec, linktest.Patience, linktest.HandlesOf(linktest.NewLoopTables(spec)))
+			l := linktest.NewLibrary(t, tr, byTurns(tr), trainers, spec, linktest.Patience, linktest.HandlesOf(linktest.NewLoopTables(spec)))
 			tables, columns := linktest.NewLoopTables(spec), spec.Columns()
 			for batch := range int64(4) {
 				i := rapid.IntRange(0, trainers-1).Draw(t, "trainer")
@@ -99,7 +99,7 @@ func TestTablesTakeAllTrainersAtOnce(t *testing.T) {
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		tables := linktest.NewLoopTables(spec)
 		var got [2]comm.TableCall // whatever the race detector may say of it
-		l := linktest.NewLibrary(t, tr, tr.Network, trainers, spec, linktest.Patience, func(s int) func(*comm.TableCall) error {
+		l := linktest.NewLibrary(t, tr, byTurns(tr), trainers, spec, linktest.Patience, func(s int) func(*comm.TableCall) error {
 			return func(call *comm.TableCall) error {
 				got[s] = *call
 				if call.AtNS > comm.Now() || call.Trainer < 0 || call.Trainer >= trainers || call.Batch >= rounds {
@@ -142,7 +142,7 @@ func TestTableLinkRefusesMisuse(t *testing.T) {
 	spec := comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 3, Width: 2}}, Bags: 2, Indices: 3}
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		arrived, proceed := make(chan struct{}, 10), make(chan struct{})
-		l := linktest.NewLibrary(t, tr, tr.Network, 1, spec, linktest.Patience, func(int) func(*comm.TableCall) error {
+		l := linktest.NewLibrary(t, tr, byTurns(tr), 1, spec, linktest.Patience, func(int) func(*comm.TableCall) error {
 			return func(*comm.TableCall) error { arrived <- struct{}{}; <-proceed; return nil }
 		})
 		link, store := l.Links[0][0], l.Stores[0]
@@ -189,7 +189,7 @@ func TestLookupStaysWhileItsUpdateIsInFlight(t *testing.T) {
 	spec := comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 3, Width: 2}}, Bags: 1, Indices: 1}
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		table, proceed := linktest.NewLoopTable(spec.Tables[0]), make(chan struct{})
-		l := linktest.NewLibrary(t, tr, tr.Network, 1, spec, linktest.Patience, func(int) func(*comm.TableCall) error {
+		l := linktest.NewLibrary(t, tr, byTurns(tr), 1, spec, linktest.Patience, func(int) func(*comm.TableCall) error {
 			return func(call *comm.TableCall) error {
 				if call.Update {
 					<-proceed

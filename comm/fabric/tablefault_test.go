@@ -19,7 +19,7 @@ func stalled(t *testing.T, tr *Fabric, trainers int, update bool, timeout time.D
 	released := make(chan struct{})
 	release = sync.OnceFunc(func() { close(released) })
 	arrived = make(chan int, 10)
-	l = linktest.NewLibrary(t, tr, tr.Network, trainers, linktest.FaultSpec, timeout, func(s int) func(*comm.TableCall) error {
+	l = linktest.NewLibrary(t, tr, byTurns(tr), trainers, linktest.FaultSpec, timeout, func(s int) func(*comm.TableCall) error {
 		return func(call *comm.TableCall) error {
 			if call.Update == update {
 				arrived <- s
@@ -54,7 +54,7 @@ func TestTableCallsEndInTime(t *testing.T) {
 // A trainer may take as long as it likes between calls.
 func TestTableLinksMayPause(t *testing.T) {
 	overTransports(t, func(t *testing.T, tr *Fabric) {
-		l := linktest.NewLibrary(t, tr, tr.Network, 1, linktest.FaultSpec, 200*time.Millisecond, linktest.NoCall)
+		l := linktest.NewLibrary(t, tr, byTurns(tr), 1, linktest.FaultSpec, 200*time.Millisecond, linktest.NoCall)
 		commtest.Must(t, l.Lookup(0, 0))
 		time.Sleep(300 * time.Millisecond)
 		commtest.Must(t, l.Update(0, 0))
@@ -90,7 +90,7 @@ func TestTableDeathOfThePeer(t *testing.T) {
 				t.Errorf("that took %v", took)
 			}
 		}
-		l := linktest.NewLibrary(t, tr, tr.Network, 2, linktest.FaultSpec, linktest.Patience, linktest.NoCall)
+		l := linktest.NewLibrary(t, tr, byTurns(tr), 2, linktest.FaultSpec, linktest.Patience, linktest.NoCall)
 		_ = l.Near[1][0].Close() // trainer1 dies without a goodbye
 		var peer *comm.PeerError
 		if err := <-l.Served[0]; !errors.As(err, &peer) || peer.Peer != "trainer1" || peer.What != "the wait for a call" {
@@ -129,7 +129,7 @@ func TestTableCloseWhilePending(t *testing.T) {
 func TestTableServeEndsWithTheFirstError(t *testing.T) {
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		calls := 0
-		l := linktest.NewLibrary(t, tr, tr.Network, 3, linktest.FaultSpec, linktest.Patience, func(s int) func(*comm.TableCall) error {
+		l := linktest.NewLibrary(t, tr, byTurns(tr), 3, linktest.FaultSpec, linktest.Patience, func(s int) func(*comm.TableCall) error {
 			return func(*comm.TableCall) error {
 				if s == 0 {
 					calls++

@@ -17,7 +17,7 @@ func TestTableServerNamesTheRowOutside(t *testing.T) {
 			"trainer0 asked server9 for row 300 at bag 4, position 1, of a table of 300 rows": {0, 1, 2, 3, 4, 300},
 			"trainer0 asked server9 for row -1 at bag 0, position 0, of a table of 300 rows":  {-1, 1, 2, 3, 4, 300},
 		} {
-			l := linktest.NewLibrary(t, tr, tr.Network, 2, linktest.FaultSpec, linktest.Patience, linktest.NoCall)
+			l := linktest.NewLibrary(t, tr, byTurns(tr), 2, linktest.FaultSpec, linktest.Patience, linktest.NoCall)
 			commtest.Must(t, l.Stores[0].Ask([]int64{0, 1, 2, 3, 4, 6}, indices))
 			var peer *comm.PeerError
 			if err := l.Links[0][0].Lookup(0).Wait(); !errors.As(err, &peer) || peer.Peer != "server9" {

@@ -16,7 +16,7 @@ func TestTableLinksLeaveNothing(t *testing.T) {
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		once := func() {
 			t.Run("", func(t *testing.T) { // its clean-up closes everything
-				l := linktest.NewLibrary(t, tr, tr.Network, 2, spec, linktest.Patience, linktest.HandlesOf(linktest.NewLoopTables(spec)))
+				l := linktest.NewLibrary(t, tr, byTurns(tr), 2, spec, linktest.Patience, linktest.HandlesOf(linktest.NewLoopTables(spec)))
 				for i := range l.Links {
 					commtest.Must(t, l.Lookup(i, 0))
 					commtest.Must(t, l.Update(i, 0))
@@ -48,7 +48,7 @@ func steady(t commtest.TB, tr *Fabric, servers int) (round func() error) {
 	for range servers {
 		spec.Tables = append(spec.Tables, comm.TableSpec{Rows: 300, Width: 256})
 	}
-	l := linktest.NewLibrary(t, tr, tr.Network, 1, spec, linktest.Patience, linktest.HandlesOf(linktest.NewLoopTables(spec)))
+	l := linktest.NewLibrary(t, tr, byTurns(tr), 1, spec, linktest.Patience, linktest.HandlesOf(linktest.NewLoopTables(spec)))
 	var offsets, indices []int64
 	for i := range 9 {
 		offsets = append(offsets, int64(5*i))
@@ -70,7 +70,7 @@ func steady(t commtest.TB, tr *Fabric, servers int) (round func() error) {
 }
 
 func TestTableSteadyStateDoesNotAllocate(t *testing.T) {
-	for _, tr := range fabrics[:3] {
+	for _, tr := range append(fabrics[:3:3], byHost) {
 		round := steady(t, tr, 3)
 		commtest.Must(t, round())
 		var failed error

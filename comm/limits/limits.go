@@ -1,5 +1,5 @@
-// Package limits measures what this machine can do at best: copy memory and move
-// bytes through loopback TCP. The data plane is compared with that.
+// Package limits measures what machines can do at best: copy memory, move bytes through
+// loopback TCP, and move them over a link between hosts. The data plane is compared with that.
 //
 // All rates are in GB/s, 10^9 bytes per second.
 package limits

@@ -7,6 +7,10 @@
 // elsewhere, chunk by chunk in slots. The servers of tables write the columns that a trainer
 // looks up into its LookupStore.
 //
+// Where both ends share the memory of a device (comm.Device), values of buckets may stay there (lent.go): slots,
+// sequences and bells say of them what they say of all others, and rows are in the segment, but nobody here
+// reads or writes a value. What is handed over is the right to give the device work on it.
+//
 // The memory model, for a gradient in flight:
 //
 //   - A slot is a cache line in the control segment of the process that uses it.

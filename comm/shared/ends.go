@@ -24,6 +24,8 @@ type client struct {
 	doorbell *shm.Segment // of the server
 	bell     shm.Bell     // where this side sleeps
 	server   shm.Bell
+	show     func()        // writes what the server finds in the control segment; may be nil
+	agree    func() error  // what else the sides settle before the link works; may be nil
 	reap     func()        // ends what the server has answered, whether anybody looked or not
 	settle   func()        // waits, once the link has ended, until nobody touches gradients; may be nil
 	stop     func()        // ends what else runs on the link, once it has ended; may be nil
@@ -40,6 +42,9 @@ func (c *client) open(controlSize int, others ...*shm.Segment) (err error) {
 	if c.control, err = shm.New(c.Self+" control", controlSize, true); err != nil {
 		return err
 	}
+	if c.show != nil {
+		c.show()
+	}
 	for _, s := range append([]*shm.Segment{c.control}, others...) {
 		if err := c.conn.SendSegments(s); err != nil {
 			return err
@@ -50,6 +55,11 @@ func (c *client) open(controlSize int, others ...*shm.Segment) (err error) {
 	}
 	c.bell, c.server = layout.BellOf(c.control), layout.BellOf(c.doorbell)
 	c.Wake = c.bell.Shake
+	if c.agree != nil {
+		if err := c.agree(); err != nil {
+			return err
+		}
+	}
 	return c.conn.Lift()
 }
 
@@ -138,21 +148,25 @@ func (c *client) unmap() {
 // there. The connections only tell of the trainers' ends.
 type server struct {
 	op.Port
-	awaits   string       // what comes over the links, e.g. "a push"
-	some     func() bool  // whether some of it is there
-	ready    func() bool  // or anything else to wake up for
-	doorbell *shm.Segment // with the bell
+	awaits   string                                   // what comes over the links, e.g. "a push"
+	some     func() bool                              // whether some of it is there
+	agree    func(trainer int, conn *wire.Conn) error // what else the sides settle; may be nil
+	ready    func() bool                              // or anything else to wake up for
+	doorbell *shm.Segment                             // with the bell
 	bell     shm.Bell
 	left     []atomic.Bool // the trainers that have closed their link in order
 
 	watchers sync.WaitGroup
 }
 
-// open exchanges segments with all trainers: admit takes those of trainer i. After an
+// open exchanges segments with all trainers that it has connections to: admit takes those of trainer i. After an
 // error the caller gives back what admit took and the doorbell.
 func (s *server) open(admit func(i int, conn *wire.Conn) error) (err error) {
 	s.ready = func() bool { return s.Ended() || s.some() || s.allLeft() }
 	s.left = make([]atomic.Bool, len(s.Conns))
+	for i, conn := range s.Conns {
+		s.left[i].Store(conn == nil)
+	}
 	if s.doorbell, err = shm.New(s.Self+" doorbell", layout.PageBytes, true); err == nil {
 		s.bell = layout.BellOf(s.doorbell)
 		s.Wake = s.bell.Shake
@@ -163,13 +177,18 @@ func (s *server) open(admit func(i int, conn *wire.Conn) error) (err error) {
 		return err
 	}
 	for i, conn := range s.Conns {
-		s.watchers.Go(func() { s.watch(i, conn) })
+		if conn != nil {
+			s.watchers.Go(func() { s.watch(i, conn) })
+		}
 	}
 	return nil
 }
 
 func (s *server) admitAll(admit func(i int, conn *wire.Conn) error) error {
 	for i, conn := range s.Conns {
+		if conn == nil {
+			continue
+		}
 		if err := conn.Bound(s.Timeout); err != nil {
 			return err
 		}
@@ -178,6 +197,11 @@ func (s *server) admitAll(admit func(i int, conn *wire.Conn) error) error {
 		}
 		if err := conn.SendSegments(s.doorbell); err != nil {
 			return err
+		}
+		if s.agree != nil {
+			if err := s.agree(i, conn); err != nil {
+				return err
+			}
 		}
 		if err := conn.Lift(); err != nil {
 			return err

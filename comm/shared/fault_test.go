@@ -89,8 +89,8 @@ func TestSharedStoresMustAgree(t *testing.T) {
 	commtest.Must(t, err)
 	defer func() { _ = store.Close() }()
 	failed := make(chan error, 1)
-	go func() { _, err := newLink(near, store, linktest.Patience); failed <- err }()
-	if _, err := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, false); err == nil {
+	go func() { _, err := newLink(near, store, linktest.Patience, nil); failed <- err }()
+	if _, err := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, false, false, nil); err == nil {
 		t.Error("a port took a store of another size")
 	}
 	if err := <-failed; err == nil || !strings.Contains(err.Error(), "both must agree on the buckets") {
@@ -185,7 +185,7 @@ func TestSharedPortRefusesSegments(t *testing.T) {
 		near, far := linktest.Link(t, wire.Unix, "trainer0", "server9")
 		failed := make(chan error, 1)
 		go func() {
-			_, err := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, specs, false)
+			_, err := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, specs, false, false, nil)
 			failed <- err
 		}()
 		var request wire.Header

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/internal/hosts"
 	"github.com/psbench/psbench/comm/internal/op"
 	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/tensor"
@@ -20,8 +21,11 @@ import (
 // nobody waits yet, the group's goroutine does.
 type group struct {
 	op.Collective
-	position int
-	members  []*member // by position; this one too
+	position int       // among the members of this host
+	members  []*member // of this host, by position; this one too
+	layout   hosts.Layout
+	sums     Summer // to other hosts; nil without one
+	relay    Relay  // the same, if it is one
 	own      *member
 	conns    []*wire.Conn // by position; nil for this member
 	waits    wait
@@ -50,6 +54,9 @@ type group struct {
 	parts   [][]float32 // that sumParts sums, by position
 	turn    uint32      // of slots, counted over all operations
 	slotted bool        // the pages of the slots are there
+
+	lent      lent               // the members' buckets on a device
+	gradients []*tensor.Gradient // by position: those of a sparse sum there
 }
 
 // step is one operation of a group.
@@ -80,21 +87,40 @@ var stepNames = [...]string{
 	stepAllGather: "an all-gather", stepAllToAll: "an all-to-all", stepBarrier: "a barrier",
 }
 
-func newGroup(members wire.Links, position int, store *comm.Store) (*group, error) {
+func newGroup(members wire.Links, position int, store *comm.Store, device comm.Device) (*group, error) {
+	return newGroupOf(members, hosts.Of(make([]int, len(members.Conns)), position), store, nil, device)
+}
+
+// newGroupOf joins a group of which members are those of this host. The summer, if there is one, is
+// the group's from now on, also after an error. Values stay on the device, if there is one and all share it.
+func newGroupOf(members wire.Links, at hosts.Layout, store *comm.Store, sums Summer, device comm.Device) (*group, error) {
 	conns, specs := members.Conns, store.Specs()
 	g := &group{
-		position: position, conns: conns, members: make([]*member, len(conns)), parts: make([][]float32, len(conns)),
+		position: at.Place, conns: conns, members: make([]*member, len(conns)), parts: make([][]float32, len(conns)),
+		layout: at, sums: sums,
 		wake: make(chan struct{}, 1), quit: make(chan struct{}),
-		merger: tensor.NewRowMerger(len(conns)),
+		merger: tensor.NewRowMerger(len(conns)), gradients: make([]*tensor.Gradient, len(conns)),
 	}
+	g.relay, _ = sums.(Relay)
 	g.Init(members.Self, "its group", specs, members.Timeout, func(r *op.Reduction) func() {
 		return func() { g.drive(r) }
 	})
 	g.Idle = "a pause between operations"
 	g.stop = sync.OnceFunc(func() { close(g.quit) })
 	g.waits.init(g)
-	if err := g.exchange(store, specs); err != nil {
+	err := g.join(device, specs, store.Lent)
+	if err == nil {
+		err = g.exchange(store, specs)
+	}
+	if err == nil {
+		err = g.lend(specs)
+	}
+	if err != nil {
+		_ = g.lent.close() // what failed first is told
 		g.hangUp()
+		if g.sums != nil {
+			g.sums.Close(false)
+		}
 		g.unmap()
 		return nil, err
 	}
@@ -104,11 +130,14 @@ func newGroup(members wire.Links, position int, store *comm.Store) (*group, erro
 		g.unionRoom = make([]int32, max(len(g.unionRoom), spec.Capacity))
 		s := &step{group: g, op: g.Of(spec.Index), ordinal: i}
 		s.Stored, s.Copied = store.Buckets[i], g.own.stores[layout.InCopies].Buckets[i]
+		if g.lent.staged == "" {
+			s.Lent = store.Lent[i]
+		}
 		return s
 	})
 	g.barrier = &step{group: g, kind: stepBarrier, op: g.BarrierOp}
 	for i, conn := range conns {
-		if i != position {
+		if i != g.position {
 			g.watchers.Go(func() { g.watch(g.members[i], conn) })
 		}
 	}
@@ -117,10 +146,13 @@ func newGroup(members wire.Links, position int, store *comm.Store) (*group, erro
 }
 
 // Size implements Group.
-func (g *group) Size() int { return len(g.members) }
+func (g *group) Size() int { return g.layout.Size }
 
 // Position implements Group.
-func (g *group) Position() int { return g.position }
+func (g *group) Position() int { return g.layout.Here()[g.position] }
+
+// isAcross says that the group is on several hosts.
+func (g *group) isAcross() bool { return len(g.layout.Members) > 1 }
 
 // AllReduce implements Group. The future's error is a *WaitError at the deadline
 // and a *PeerError if a member is gone; either ends the group.
@@ -135,8 +167,8 @@ func (g *group) Average(batch int64, b *tensor.Bucket) *comm.Future {
 
 // Broadcast implements Group; errors are those of AllReduce.
 func (g *group) Broadcast(batch int64, b *tensor.Bucket, root int) *comm.Future {
-	if root < 0 || root >= len(g.members) {
-		return comm.Completed(fmt.Errorf("%s cannot broadcast from position %d of a group of %d", g.Self, root, len(g.members)))
+	if root < 0 || root >= g.Size() {
+		return comm.Completed(fmt.Errorf("%s cannot broadcast from position %d of a group of %d", g.Self, root, g.Size()))
 	}
 	return g.start(stepBroadcast, batch, b, root)
 }
@@ -161,6 +193,7 @@ func (g *group) abort(err error) {
 // poison fails the group; whoever carries an operation out gives up.
 func (g *group) poison(err error) {
 	if g.Fail(err) {
+		g.lent.abort()
 		g.hangUp()
 	}
 }
@@ -179,6 +212,9 @@ func (g *group) failPending() {
 func (g *group) hangUp() {
 	all := wire.Links{Conns: g.conns}
 	_ = all.Close()
+	if g.sums != nil {
+		g.sums.HangUp()
+	}
 }
 
 // Close implements GroupLink. Closing again does nothing.
@@ -188,12 +224,20 @@ func (g *group) Close() error {
 }
 
 func (g *group) close() {
+	g.lent.over()
 	orderly := g.Retire()
 	_ = op.Leave(orderly, g.conns...)
+	if !orderly {
+		g.lent.abort()
+		g.hangUp()
+	}
 	g.failPending()
 	g.watchers.Wait()
 	g.stop()
 	g.helper.Wait()
+	if g.sums != nil {
+		g.sums.Close(orderly)
+	}
 	if orderly {
 		g.unmap()
 	}

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/internal/commtest"
 	"github.com/psbench/psbench/comm/internal/linktest"
 	"github.com/psbench/psbench/comm/shared/layout"
@@ -21,6 +22,12 @@ import (
 
 // newGroups joins size members through shared memory.
 func newGroups(t commtest.TB, size int, timeout time.Duration, specs func(member int) []tensor.BucketSpec) []*group {
+	t.Helper()
+	return newGroupsOn(t, size, timeout, specs, func(int, *comm.Store) comm.Device { return nil })
+}
+
+// newGroupsOn has members whose buckets may be left on a device, to which on moves a store.
+func newGroupsOn(t commtest.TB, size int, timeout time.Duration, specs func(member int) []tensor.BucketSpec, on func(member int, s *comm.Store) comm.Device) []*group {
 	t.Helper()
 	conns := make([][]*wire.Conn, size)
 	for i := range conns {
@@ -37,7 +44,7 @@ func newGroups(t commtest.TB, size int, timeout time.Duration, specs func(member
 		joined.Go(func() {
 			store, err := (Provider{}).NewStore(linktest.Name(i), specs(i))
 			if err == nil {
-				groups[i], err = newGroup(wire.Links{Self: linktest.Name(i), Conns: conns[i], Timeout: timeout}, i, store)
+				groups[i], err = newGroup(wire.Links{Self: linktest.Name(i), Conns: conns[i], Timeout: timeout}, i, store, on(i, store))
 			}
 			errs[i] = err
 		})

@@ -23,6 +23,7 @@ type link struct {
 	op.Buckets
 	client client
 	mover  mover
+	lent   lent
 	pushes []*push // by bucket index
 	pushed uint32  // pushes of the link; guarded by Mu
 }
@@ -36,10 +37,12 @@ type push struct {
 	posted bool          // the push in flight is in its slot
 	seq    atomic.Uint32 // of the last push
 	pieces *passing      // nil where it never goes in pieces
-	ready  func() bool
+	// Of a bucket whose values may be left on a device: its place among the specs.
+	ordinal int
+	ready   func() bool
 }
 
-func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, error) {
+func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration, device comm.Device) (*link, error) {
 	specs := store.Specs()
 	l := &link{}
 	l.client = client{Life: &l.Life, conn: conn, reap: l.reap, settle: l.mover.settle, stop: l.mover.stop}
@@ -51,7 +54,9 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, 
 		}
 	})
 	l.Awaits, l.Idle = "the answer to ", "a pause between pushes"
+	l.lent.join(device, specs, store.Lent)
 	if err := l.open(store, specs); err != nil {
+		_ = l.lent.close() // what failed first is told
 		l.client.unmap()
 		_ = conn.Close()
 		return nil, err
@@ -65,6 +70,9 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (*link, 
 		p.Stored, p.Copied = store.Buckets[i], l.client.copies.Buckets[i]
 		if store.Segment == nil {
 			p.Stored = p.Copied
+		}
+		if l.lent.staged == "" {
+			p.Lent, p.ordinal = store.Lent[i], i
 		}
 		if offered > 0 && layout.GoesInPieces(&spec) {
 			p.pieces = newPassing(&pieceLines[i], layout.SlotsOf(offered))
@@ -88,6 +96,8 @@ func (l *link) open(store *comm.Store, specs []tensor.BucketSpec) (err error) {
 	if stored == nil {
 		stored = l.client.copies.Segment
 	}
+	l.client.show = func() { l.lent.show(&layout.PushTerms(l.client.control).Lends) }
+	l.client.agree = func() error { return l.lend(layout.PushTerms(l.client.control), len(specs)) }
 	return l.client.open(layout.PushControlBytes(len(specs)), stored, l.client.copies.Segment)
 }
 
@@ -116,6 +126,11 @@ func (p *push) show(b *tensor.Bucket) error {
 	if p.Place == layout.InCopies && p.pieces != nil {
 		p.Place = layout.InPieces
 		return p.passFirst()
+	}
+	if p.Place == layout.OnDevice {
+		if err := p.link.lent.end.Give(p.ordinal); err != nil {
+			return err
+		}
 	}
 	return p.Show(p.link.Self, &b.Gradient)
 }
@@ -181,4 +196,7 @@ func (l *link) reap() {
 }
 
 // Close implements ServerLink. Closing again does nothing.
-func (l *link) Close() error { return l.client.Close() }
+func (l *link) Close() error {
+	l.lent.over()
+	return l.client.Close()
+}

@@ -31,6 +31,12 @@ func newStar(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout tim
 
 func newStarOf(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout time.Duration, inPieces bool, handle func(*comm.Arrival) error) *star {
 	t.Helper()
+	return newStarOn(t, trainers, specs, timeout, inPieces, nil, func(int, *comm.Store) comm.Device { return nil }, handle)
+}
+
+// newStarOn has trainers whose buckets may be left on a device, to which on moves a store, and a server there.
+func newStarOn(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout time.Duration, inPieces bool, device comm.Device, on func(trainer int, s *comm.Store) comm.Device, handle func(*comm.Arrival) error) *star {
+	t.Helper()
 	h := &star{served: make(chan error, 1), links: make([]*link, trainers)}
 	near, far := make([]*wire.Conn, trainers), make([]*wire.Conn, trainers)
 	for i := range trainers {
@@ -42,9 +48,9 @@ func newStarOf(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout t
 	var joined sync.WaitGroup
 	errs := make([]error, trainers)
 	for i := range trainers {
-		joined.Go(func() { h.links[i], errs[i] = newLink(near[i], h.stores[i], timeout) })
+		joined.Go(func() { h.links[i], errs[i] = newLink(near[i], h.stores[i], timeout, on(i, h.stores[i])) })
 	}
-	port, err := newPort(wire.Links{Self: "server9", Conns: far, Timeout: timeout}, specs, inPieces)
+	port, err := newPort(wire.Links{Self: "server9", Conns: far, Timeout: timeout}, specs, inPieces, false, device)
 	joined.Wait()
 	commtest.Must(t, errors.Join(append(errs, err)...))
 	h.port = port

@@ -16,7 +16,8 @@ import (
 type member struct {
 	name    string
 	control *shm.Segment
-	stores  [2]*comm.Store // by place
+	stores  [2]*comm.Store   // by place
+	lent    []*tensor.Bucket // on a device, in the order of the specs; nil where they are not shared
 	bell    shm.Bell
 	// Counters of operations, each set by the member alone: those that it has
 	// begun, those whose first half it has done, those that it has ended; and of turns in
@@ -102,6 +103,7 @@ func (g *group) exchange(store *comm.Store, specs []tensor.BucketSpec) (err erro
 	if err := g.own.lay(plan); err != nil {
 		return fmt.Errorf("%s: %w", g.Self, err)
 	}
+	g.lent.show(&g.own.begun.Mark)
 	g.Wake = g.own.bell.Shake
 	for i, conn := range g.conns {
 		if i == g.position {
@@ -154,10 +156,10 @@ func (g *group) mapMemory(m *member, conn *wire.Conn, plan groupLayout, specs []
 		return fmt.Errorf("%s, %s: %w", g.Self, m.name, err)
 	}
 	for _, b := range m.stores[layout.InStore].Buckets {
-		if b.Sparse || isEager(&b.BucketSpec) {
+		if b.Sparse || !g.isAcross() && isEager(&b.BucketSpec) {
 			continue
 		}
-		from, to := slice(b.Elements, len(g.members), g.position)
+		from, to := slice(b.Elements, g.layout.Rails, g.layout.Place) // nothing, of who has no rail
 		if err := shm.Prefault(tensor.Float32Bytes(b.Gradient.Values[from:to])); err != nil {
 			return fmt.Errorf("%s, bucket %d of %s: %w", g.Self, b.Index, m.name, err)
 		}

@@ -18,6 +18,9 @@ type port struct {
 	server
 	trainers []*trainer
 	inPieces bool // it hands over large gradients in ordinary memory of the trainers in pieces
+	inChunks bool // it hands over dense gradients chunk by chunk
+	device   comm.Device
+	specs    []tensor.BucketSpec
 }
 
 // trainer is what a port knows of one of its trainers.
@@ -28,6 +31,7 @@ type trainer struct {
 	slots   []*arrival // in the order of the specs
 	at      int        // the slot to look at next
 	pushes  uint32     // that were handed over
+	lent    lent       // its buckets on the device
 }
 
 // arrival is the slot of a trainer and bucket as the port sees it.
@@ -38,9 +42,11 @@ type arrival struct {
 	line   *layout.PushLine
 	bell   shm.Bell
 	places [2]*tensor.Bucket // the trainer's bucket in each place
+	lent   *tensor.Bucket    // and in the memory of a device; nil where it cannot be there
 	bucket *tensor.Bucket    // the one that was pushed
 	seen   uint32            // the last push that was handed over
 	pieces *pieces           // nil where pushes never come in pieces
+	chunks []*chunk          // nil where pushes are handed over whole
 	state  atomic.Int32
 }
 
@@ -51,10 +57,18 @@ const (
 	answering              // the answer is being written
 )
 
-func newPort(trainers wire.Links, specs []tensor.BucketSpec, inPieces bool) (*port, error) {
-	p := &port{server: server{Port: op.Port{Links: trainers}, awaits: "a push"}, inPieces: inPieces}
-	p.some = p.anyPush
+func newPort(trainers wire.Links, specs []tensor.BucketSpec, inPieces, inChunks bool, device comm.Device) (*port, error) {
+	p := &port{
+		server: server{Port: op.Port{Links: trainers}, awaits: "a push"}, inPieces: inPieces, inChunks: inChunks, device: device, specs: specs,
+	}
+	p.some, p.agree = p.anyPush, p.borrow
+	for range trainers.Conns {
+		p.trainers = append(p.trainers, &trainer{})
+	}
 	if err := p.open(func(i int, conn *wire.Conn) error { return p.admit(i, conn, specs) }); err != nil {
+		for _, t := range p.trainers {
+			_ = t.lent.close() // what failed first is told
+		}
 		p.unmap()
 		return nil, err
 	}
@@ -63,8 +77,7 @@ func newPort(trainers wire.Links, specs []tensor.BucketSpec, inPieces bool) (*po
 
 // admit takes the segments of a trainer and lays the slots over them.
 func (p *port) admit(i int, conn *wire.Conn, specs []tensor.BucketSpec) (err error) {
-	t := &trainer{}
-	p.trainers = append(p.trainers, t)
+	t := p.trainers[i]
 	if t.control, err = conn.ReceiveSegment(layout.PushControlBytes(len(specs)), false); err != nil {
 		return err
 	}
@@ -79,15 +92,19 @@ func (p *port) admit(i int, conn *wire.Conn, specs []tensor.BucketSpec) (err err
 	if p.inPieces {
 		layout.PushTerms(t.control).TakesPieces.Store(layout.PieceSlots)
 	}
+	p.takesLent(t)
 	lines, pieceLines := layout.PushLines(t.control, len(specs)), layout.PieceLines(t.control, len(specs))
 	for k := range specs {
 		a := &arrival{port: p, spec: &specs[k], line: &lines[k], bell: t.bell}
 		for place, store := range t.stores {
 			a.places[place] = store.Buckets[k]
 		}
-		a.Arrival = comm.Arrival{Bucket: specs[k].Index, Trainer: i, Chunks: 1, Answer: a.answer}
+		a.Arrival = comm.Arrival{Bucket: specs[k].Index, Trainer: i, Chunks: 1, InPlace: true, Answer: a.answer}
 		if p.inPieces && layout.GoesInPieces(a.spec) {
 			a.pieces = newPieces(a, &pieceLines[k])
+		}
+		if p.inChunks && !a.spec.Sparse {
+			a.chunks = newChunks(a)
 		}
 		t.slots = append(t.slots, a)
 	}
@@ -145,7 +162,7 @@ func (p *port) dispatchFrom(i int, t *trainer, handle func(*comm.Arrival) error)
 			t.pushes++
 			pushes++
 			a.More = p.another(i, (t.at+len(t.slots)-1)%len(t.slots))
-			if err := handle(&a.Arrival); err != nil {
+			if err := a.handOver(handle); err != nil {
 				return pushes, err
 			}
 			early, looks = false, len(t.slots)+1
@@ -162,7 +179,7 @@ func (p *port) dispatchFrom(i int, t *trainer, handle func(*comm.Arrival) error)
 // not handed over.
 func (p *port) another(i, k int) bool {
 	for j, t := range p.trainers {
-		if j != i && t.slots[k].line.Pushed.Load() != t.slots[k].seen {
+		if j != i && len(t.slots) > 0 && t.slots[k].line.Pushed.Load() != t.slots[k].seen {
 			return true
 		}
 	}
@@ -180,6 +197,10 @@ func (a *arrival) validate(pushed uint32) error {
 	switch place {
 	case layout.InStore, layout.InCopies:
 		a.bucket = a.places[place]
+	case layout.OnDevice:
+		if a.bucket = a.lent; a.bucket == nil {
+			return fmt.Errorf("%s pushed bucket %d to %s from memory of a device, which %s has not imported", a.from(), a.Bucket, p.Self, p.Self)
+		}
 	case layout.InPieces:
 		if a.pieces == nil {
 			return fmt.Errorf("%s pushed bucket %d to %s in pieces, which %s does not take", a.from(), a.Bucket, p.Self, p.Self)
@@ -223,12 +244,17 @@ func (a *arrival) answer(g *tensor.Gradient) error {
 	}
 	a.bucket.ShowRows(g.Rows)
 	a.line.Rows = int32(len(g.Rows)) // #nosec G115 -- rows are int32
+	a.tell()
+	return nil
+}
+
+// tell tells the trainer that its answer is there.
+func (a *arrival) tell() {
 	a.line.AnswerNS = comm.Now()
 	seen := a.seen
 	a.state.Store(answered) // nothing of a is touched after it
 	a.line.Answered.Store(seen)
 	a.bell.Ring()
-	return nil
 }
 
 // give makes g what the trainer finds, unless it is that already.
@@ -254,6 +280,9 @@ func (a *arrival) refused() error {
 
 // Close implements Port.
 func (p *port) Close() error {
+	for _, t := range p.trainers {
+		t.lent.over()
+	}
 	if p.shut() && p.allAnswered() {
 		p.unmap()
 	}

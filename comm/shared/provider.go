@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/internal/hosts"
 	"github.com/psbench/psbench/comm/shared/layout"
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
@@ -12,7 +13,10 @@ import (
 )
 
 // Provider makes links through shared memory.
-type Provider struct{}
+type Provider struct {
+	// Device has links leave values in its memory where both ends share it; nil where there is none.
+	Device comm.Device
+}
 
 // Maps is true.
 func (Provider) Maps() bool { return true }
@@ -44,20 +48,26 @@ func (Provider) NewLookupStore(owner string, spec comm.LookupSpec) (*comm.Lookup
 }
 
 // NewServerLink starts a link whose pushes are stores into slots.
-func (Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (comm.ServerLink, error) {
-	return newLink(conn, store, timeout)
+func (p Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (comm.ServerLink, error) {
+	return newLink(conn, store, timeout, p.Device)
 }
 
 // NewPort makes a port that hands over gradients where they are, never in chunks. Who takes chunks
 // is handed large ones in ordinary memory of the trainers in pieces.
-func (Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
-	return newPort(trainers, specs, chunked)
+func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
+	return newPort(trainers, specs, chunked, false, p.Device)
+}
+
+// NewPortBeside makes a port that hands over gradients as NewPort does, or in chunks, of the trainers
+// that there are connections to; others' pushes come to another port in chunks, too.
+func (Provider) NewPortBeside(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
+	return newPort(trainers, specs, false, chunked, nil)
 }
 
 // GroupPeers lists all others, whose memory each member maps.
-func (Provider) GroupPeers(position, size int) []int {
+func (Provider) GroupPeers(position int, hosts []int) []int {
 	var peers []int
-	for i := range size {
+	for i := range hosts {
 		if i != position {
 			peers = append(peers, i)
 		}
@@ -66,8 +76,16 @@ func (Provider) GroupPeers(position, size int) []int {
 }
 
 // NewGroup joins a group whose members work in each other's memory.
-func (Provider) NewGroup(members wire.Links, position int, store *comm.Store) (comm.GroupLink, error) {
-	return newGroup(members, position, store)
+func (p Provider) NewGroup(members wire.Links, _ []int, position int, store *comm.Store) (comm.GroupLink, error) {
+	return newGroup(members, position, store, p.Device)
+}
+
+// NewGroupAcross joins a group whose members on this host, which here has connections to, work in each
+// other's memory, and are joined to those of others by the relays that some of them have: nil at the
+// others. With a Summer that is no Relay the group can do nothing but sum. It is the group's from now on, also after
+// an error.
+func (Provider) NewGroupAcross(here wire.Links, at hosts.Layout, store *comm.Store, sums Summer) (comm.GroupLink, error) {
+	return newGroupOf(here, at, store, sums, nil)
 }
 
 // NewTableLink joins a server that works in the trainer's store.

@@ -73,11 +73,17 @@ func (g *group) allToAll(s *step) error {
 	if err := g.waitPosted(s); err != nil {
 		return err
 	}
-	own, size := s.values(g.own), len(g.members)
-	here, hereEnd := tensor.Block(len(own), size, g.position)
-	for k := 1; k < size; k++ {
-		i := (g.position + k) % size
-		from, to := tensor.Block(len(own), size, i)
+	g.swapBlocks(s)
+	return g.endTogether(s)
+}
+
+// swapBlocks has this member's blocks change places with those of the others of its host.
+func (g *group) swapBlocks(s *step) {
+	own, size, positions := s.values(g.own), g.Size(), g.layout.Here()
+	here, hereEnd := tensor.Block(len(own), size, g.Position())
+	for k := 1; k < len(g.members); k++ {
+		i := (g.position + k) % len(g.members)
+		from, to := tensor.Block(len(own), size, positions[i])
 		mine, theirs := own[from:to], s.values(g.members[i])[here:hereEnd]
 		half := len(mine) / 2
 		if g.position < i {
@@ -86,7 +92,6 @@ func (g *group) allToAll(s *step) error {
 			g.swap(mine[half:], theirs[half:])
 		}
 	}
-	return g.endTogether(s)
 }
 
 // swap has two slices of one length change places, block by block.

@@ -141,5 +141,5 @@ func (g *group) piece(n, i, c int) (from, to int) {
 // goesThroughSlots says that s is carried out with this member's gradient in its process: that
 // nobody else touches it there.
 func (s *step) goesThroughSlots() bool {
-	return !s.op.Spec.Sparse && (s.kind == stepAllReduce || s.kind == stepAverage)
+	return !s.group.isAcross() && !s.op.Spec.Sparse && (s.kind == stepAllReduce || s.kind == stepAverage)
 }

@@ -16,17 +16,24 @@ func (g *group) start(kind int32, batch int64, b *tensor.Bucket, root int) *comm
 	if err != nil {
 		return comm.Completed(err)
 	}
-	if len(g.members) == 1 {
+	if g.Size() == 1 {
 		g.Complete(&op.Operation)
 		return op.Future()
 	}
+	op.Mean = kind == stepAverage
 	s := g.byBucket[b.Index]
 	s.kind, s.root = kind, root
 	s.Locate(&b.Gradient)
+	if s.Place == layout.OnDevice {
+		if err := g.give(s); err != nil {
+			g.Complete(&op.Operation)
+			return comm.Completed(fmt.Errorf("%s, %s: %w", g.Self, op, err))
+		}
+	}
 	switch {
 	case s.Place == layout.InCopies && s.goesThroughSlots():
 		s.Place = layout.InProcess
-	case kind != stepBroadcast || root == g.position:
+	case kind != stepBroadcast || root == g.Position():
 		if err := s.Show(g.Self, &b.Gradient); err != nil {
 			g.Complete(&op.Operation)
 			return comm.Completed(fmt.Errorf("%s, %s: %w", g.Self, op, err))
@@ -150,9 +157,13 @@ func (g *group) wakeHelper() {
 // carryOut does this member's part of an operation and waits for the others'.
 func (g *group) carryOut(s *step) (err error) {
 	switch {
+	case g.isAcross():
+		err = g.carryAcross(s)
 	case s.kind == stepBarrier:
 		err = g.meet(s)
 		g.end(s)
+	case s.Place == layout.OnDevice:
+		err = g.sumOnDevice(s)
 	case s.kind == stepBroadcast:
 		err = g.broadcast(s)
 	case s.kind == stepReduceScatter:
@@ -176,8 +187,11 @@ func (g *group) carryOut(s *step) (err error) {
 
 // of is where a member's gradient lies in shared memory, once all agree on s.
 func (s *step) of(m *member) *tensor.Bucket {
-	if m == s.group.own {
+	switch {
+	case m == s.group.own:
 		return s.Bucket()
+	case m.place == layout.OnDevice:
+		return m.lent[s.ordinal]
 	}
 	return m.stores[m.place].Buckets[s.ordinal]
 }
@@ -240,6 +254,10 @@ func (g *group) agree(s *step) error {
 // checkPlace checks where a member says that its gradient is.
 func (g *group) checkPlace(s *step, m *member) error {
 	switch {
+	case (m.place == layout.OnDevice) != (s.Place == layout.OnDevice):
+		return fmt.Errorf("%s and %s have bucket %d in different memory, of which one is a device's: all must leave it there, or none", g.Self, m.name, s.op.Spec.Index)
+	case m.place == layout.OnDevice:
+		return nil
 	case m.place == layout.InStore, m.place == layout.InCopies, m == g.own:
 		return nil
 	case m.place != layout.InProcess:

@@ -99,7 +99,7 @@ func isEager(b *tensor.BucketSpec) bool { return 4*b.Elements <= comm.EagerBytes
 
 // factor is what sums are multiplied by.
 func (s *step) factor() float32 {
-	if s.kind == stepAverage {
+	if s.kind == stepAverage && !s.group.isAcross() { // whose relay divides
 		return 1 / float32(len(s.group.members))
 	}
 	return 1
@@ -118,6 +118,15 @@ func (s *step) finish(sums []float32) {
 // gradient. With U rows in the union and R in all gradients together, a member
 // reads R/T + U rows and writes U/T + U.
 func (g *group) sumRows(s *step) error {
+	if err := g.mergeParts(s); err != nil {
+		return err
+	}
+	g.end(s)
+	return nil
+}
+
+// mergeParts is sumRows without its end.
+func (g *group) mergeParts(s *step) error {
 	if err := g.waitPosted(s); err != nil {
 		return err
 	}
@@ -148,7 +157,6 @@ func (g *group) sumRows(s *step) error {
 		from, to := part(i)
 		copy(out.Values[from*width:to*width], m.reduced)
 	}
-	g.end(s)
 	return nil
 }
 
@@ -179,18 +187,10 @@ func (g *group) broadcast(s *step) error {
 	if err := g.waitPosted(s); err != nil {
 		return err
 	}
-	root := g.members[s.root]
-	if root == g.own {
-		return g.endTogether(s)
-	}
-	from, out := s.of(root), &s.Bucket().Gradient
-	if s.op.Spec.Sparse {
-		if err := from.TakeRows(int(root.rows)); err != nil {
-			return fmt.Errorf("%s sent to %s: %w", root.name, g.Self, err)
+	if root := g.members[s.root]; root != g.own {
+		if err := g.copyFrom(s, root); err != nil {
+			return err
 		}
-	}
-	if err := out.CopyFrom(&from.Gradient); err != nil {
-		return fmt.Errorf("%s, %s: %w", g.Self, s.op, err)
 	}
 	return g.endTogether(s)
 }
@@ -198,7 +198,7 @@ func (g *group) broadcast(s *step) error {
 // Barrier implements Group. It takes one step and moves no data. The error is
 // that of AllReduce.
 func (g *group) Barrier() error {
-	if len(g.members) == 1 {
+	if g.Size() == 1 {
 		return nil
 	}
 	if err := g.BeginBarrier(); err != nil {

@@ -40,7 +40,7 @@ func TestSharedTablePortRefusesLies(t *testing.T) {
 		"posted a call of kind -1":       func(_ *comm.LookupStore, l *layout.CallLine) { l.Kind = -1 },
 		"to server9 where call 1 is due": func(_ *comm.LookupStore, l *layout.CallLine) { l.Posted.Add(4) },
 	} {
-		l := linktest.NewLibrary(t, Provider{}, wire.Unix, 1, linktest.FaultSpec, linktest.Patience, linktest.NoCall)
+		l := linktest.NewLibrary(t, Provider{}, linktest.Over(wire.Unix), 1, linktest.FaultSpec, linktest.Patience, linktest.NoCall)
 		link := l.Links[0][0].(*tableLink)
 		lie(l.Stores[0], link.line)
 		link.line.Posted.Add(1)
@@ -55,7 +55,7 @@ func TestSharedTablePortRefusesLies(t *testing.T) {
 // next one.
 func TestSharedCallKeepsItsTime(t *testing.T) {
 	spec := comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 3, Width: 2}}, Bags: 1, Indices: 1}
-	l := linktest.NewLibrary(t, Provider{}, wire.Unix, 1, spec, linktest.Patience, linktest.HandlesOf(linktest.NewLoopTables(spec)))
+	l := linktest.NewLibrary(t, Provider{}, linktest.Over(wire.Unix), 1, spec, linktest.Patience, linktest.HandlesOf(linktest.NewLoopTables(spec)))
 	link := l.Links[0][0].(*tableLink)
 	first := link.Lookup(0)
 	for link.line.Answered.Load() != 1 {

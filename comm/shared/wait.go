@@ -69,7 +69,11 @@ func (g *group) await(s *step, what condition) error {
 	if what == allFilled {
 		w.number = g.turn
 	}
-	inTime := g.own.bell.Wait(w.ready, s.op.Deadline)
+	deadline := s.op.Deadline
+	if g.isAcross() && (what == allEnded || what == allFilled) {
+		deadline = deadline.Add(relayGrace)
+	}
+	inTime := g.own.bell.Wait(w.ready, deadline)
 	var missing []string
 	for _, m := range g.members {
 		if m == g.own || w.reached(m) {

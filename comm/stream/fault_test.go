@@ -79,7 +79,7 @@ func TestAPushThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
 	spec := commtest.DenseSpec(0, 3*comm.ChunkElements)
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		for what, stop := range map[string]func(c *wire.Conn, b *tensor.Bucket) error{
-			"between chunks": func(c *wire.Conn, b *tensor.Bucket) error { sendPush(t, c, 4, b, 2); return nil },
+			"between chunks": func(c *wire.Conn, b *tensor.Bucket) error { sendPush(t, c, 4, b, 1); return nil },
 			"in a chunk": func(c *wire.Conn, b *tensor.Bucket) error {
 				nc, h := c.Hijack()
 				h.Op, h.Batch, h.Payload = wire.OpPush, 4, 4*comm.ChunkElements
@@ -89,9 +89,9 @@ func TestAPushThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
 				return err
 			},
 		} {
-			s := newStar(t, n, 1, []tensor.BucketSpec{spec}, true, 50*time.Millisecond, func(*comm.Arrival) error { return nil })
+			s := newStar(t, n, 1, []tensor.BucketSpec{spec}, true, 250*time.Millisecond, func(*comm.Arrival) error { return nil })
 			commtest.Must(t, stop(s.links[0].conn, tensor.NewBucket(spec)))
-			if err := <-s.served; err == nil || err.Error() != "server9 waited 0.05 s for the push of batch 4, bucket 0 from trainer0" {
+			if err := <-s.served; err == nil || err.Error() != "server9 waited 0.25 s for the push of batch 4, bucket 0 from trainer0" {
 				t.Errorf("a push that stops %s gave %v", what, err)
 			}
 		}
@@ -130,10 +130,12 @@ func TestDeathInTheMiddle(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		near, far := linktest.Link(t, n, "trainer0", "server9")
 		p := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, []tensor.BucketSpec{spec}, false)
+		served := make(chan error, 1)
+		go func() { served <- p.Serve(func(*comm.Arrival) error { return nil }) }() // a socket need not hold two chunks
 		sendPush(t, near, 7, tensor.NewBucket(spec), 2)
 		commtest.Must(t, near.Close())
 		var peer *comm.PeerError
-		if err := p.Serve(func(*comm.Arrival) error { return nil }); !errors.As(err, &peer) || peer.Peer != "trainer0" || peer.What != "the push of batch 7, bucket 0" {
+		if err := <-served; !errors.As(err, &peer) || peer.Peer != "trainer0" || peer.What != "the push of batch 7, bucket 0" {
 			t.Errorf("a trainer that dies in its push gave %v", err)
 		}
 

@@ -37,14 +37,21 @@ type link struct {
 // push is the pushes of one bucket, one after the other. The link's Mu guards it.
 type push struct {
 	*op.Reduction
-	sent     int    // chunks sent or being sent: nobody can have answered the others
-	answered []bool // by chunk
-	left     int    // chunks not yet answered
+	stage    op.Stage // of who pushes for others as well; nil of a trainer by itself
+	sent     int      // chunks sent or being sent: nobody can have answered the others
+	answered []bool   // by chunk
+	left     int      // chunks not yet answered
 }
 
 func (p *push) reset() {
 	p.sent, p.left = 0, len(p.answered)
 	clear(p.answered)
+}
+
+// span is chunk k of a dense push.
+func (p *push) span(k int) op.Span {
+	from := k * comm.ChunkElements
+	return op.Span{From: from, To: min(from+comm.ChunkElements, p.Spec.Elements)}
 }
 
 var _ comm.ServerLink = (*link)(nil)
@@ -79,8 +86,15 @@ func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
 	if err != nil {
 		return comm.Completed(err)
 	}
+	return l.start(r, nil)
+}
+
+// start sends a push that is pending, from its stage if it has one.
+func (l *link) start(r *op.Reduction, stage op.Stage) *comm.Future {
+	p := l.pushes[r.Spec.Index]
+	p.stage = stage
 	l.arm()
-	l.queue <- l.pushes[b.Index] // has room: each bucket is in it once at most
+	l.queue <- p // has room: each bucket is in it once at most
 	return r.Future()
 }
 
@@ -130,6 +144,9 @@ func (l *link) push(p *push) error {
 	batch, bucket := p.Batch, p.Spec.Index
 	err := l.conn.SetWriteDeadline(p.Deadline)
 	for k := 0; k < len(p.answered) && err == nil; k++ {
+		if p.stage != nil {
+			p.stage.Prepare(p.span(k))
+		}
 		g := l.chunkToSend(p, k)
 		h := chunkHeader(wire.OpPush, batch, bucket, k, &g)
 		err = l.conn.Post(&h, tensor.Int32Bytes(g.Rows), tensor.Float32Bytes(g.Values))
@@ -188,6 +205,9 @@ func (l *link) readAnswer(h *wire.Header) error {
 	}
 	if err := readGradient(l.conn, h, &p.Spec, g); err != nil {
 		return err
+	}
+	if p.stage != nil {
+		p.stage.Finish(p.span(int(h.Arg / comm.ChunkElements)))
 	}
 	if l.pulled(p) {
 		l.Complete(&p.Operation)

@@ -38,7 +38,8 @@ type pushArrival struct {
 	pending atomic.Bool // handed over and not yet answered
 }
 
-// newPort makes the port of a server, with a store for the pushes of each trainer. With chunked set it hands over the chunks of a
+// newPort makes the port of a server, with a store for the pushes of each trainer that it has a connection
+// to; nil for others. With chunked set it hands over the chunks of a
 // dense push one by one as they arrive, and each answer is sent at once, so that
 // push, reduction and answer of a bucket overlap. Once a push has begun, each of
 // its chunks must follow within timeout, and an answer must be accepted by its
@@ -46,6 +47,10 @@ type pushArrival struct {
 func newPort(trainers wire.Links, stores []*comm.Store, specs []tensor.BucketSpec, chunked bool) *port {
 	p := &port{Port: op.Port{Links: trainers}}
 	for trainer, store := range stores {
+		if store == nil {
+			p.stores, p.slots = append(p.stores, nil), append(p.slots, nil)
+			continue
+		}
 		p.stores = append(p.stores, []*comm.Store{store})
 		p.slots = append(p.slots, op.ByIndex(specs, func(spec tensor.BucketSpec) *pushSlot {
 			return &pushSlot{spec: spec, chunks: chunksOf(&spec)}
@@ -89,7 +94,10 @@ func (p *port) Serve(handle func(*comm.Arrival) error) error {
 func readAll(p *op.Port, read func(trainer int) error) error {
 	return p.Run(func() {
 		var readers sync.WaitGroup
-		for trainer := range p.Conns {
+		for trainer, conn := range p.Conns {
+			if conn == nil {
+				continue
+			}
 			readers.Go(func() {
 				if err := read(trainer); err != nil {
 					p.Fail(err)

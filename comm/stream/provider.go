@@ -47,15 +47,21 @@ func (Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.D
 	return newLink(conn, store.Specs(), timeout), nil
 }
 
-// NewPort makes a port that reads pushes from its trainers' connections, each trainer's into a store
-// of its own.
+// NewPort makes a port that reads pushes from its trainers' connections, as far as there are some, each
+// trainer's into a store of its own.
 func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
 	var stores []*comm.Store
 	for _, conn := range trainers.Conns {
+		if conn == nil {
+			stores = append(stores, nil)
+			continue
+		}
 		store, err := p.NewStore(trainers.Self+", for "+conn.Peer(), specs)
 		if err != nil {
 			for _, s := range stores {
-				_ = s.Close()
+				if s != nil {
+					_ = s.Close()
+				}
 			}
 			_ = trainers.Close()
 			return nil, err
@@ -66,8 +72,9 @@ func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunke
 }
 
 // GroupPeers lists the two neighbours in a ring.
-func (Provider) GroupPeers(position, size int) []int {
+func (Provider) GroupPeers(position int, hosts []int) []int {
 	var peers []int
+	size := len(hosts)
 	for i := range size {
 		if near := (i+1)%size == position || (position+1)%size == i; near && i != position {
 			peers = append(peers, i)
@@ -77,7 +84,7 @@ func (Provider) GroupPeers(position, size int) []int {
 }
 
 // NewGroup joins a ring.
-func (Provider) NewGroup(members wire.Links, position int, store *comm.Store) (comm.GroupLink, error) {
+func (Provider) NewGroup(members wire.Links, _ []int, position int, store *comm.Store) (comm.GroupLink, error) {
 	return newRing(members, position, store.Specs()), nil
 }
 

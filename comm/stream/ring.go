@@ -35,30 +35,12 @@ import (
 // next that it has heard of one more. A member sends T-1 frames of HeaderSize.
 type ring struct {
 	op.Collective
-	position, size int
-	next, prev     *wire.Conn
-
-	queue chan ringTask
+	circle
+	cuts  []*cut // of dense buckets, by index
+	queue chan task
 	quit  chan struct{}
 	stop  func() // closes quit
 	done  chan struct{}
-
-	outbox chan ringFrame // to the sender; has room for every frame of a task
-	handed bool           // a frame of this task went to the outbox
-	failed error          // of a frame of this task that did not
-	sent   chan error     // from the sender, one per task; capacity 1
-
-	block  []float32         // what a step of reduce-scatter receives
-	rooms  [2][]float32      // of an all-to-all; made for the first one
-	parts  []tensor.Gradient // the sparse gradient of every member
-	merger *tensor.RowMerger
-}
-
-// ringTask is a pending operation: an all-reduce, a broadcast or a barrier.
-type ringTask struct {
-	op   *op.Reduction
-	kind wire.Op // of its first frame
-	root int
 }
 
 var _ comm.GroupLink = (*ring)(nil)
@@ -67,48 +49,18 @@ var _ comm.GroupLink = (*ring)(nil)
 // are among those of members. All members must agree on specs. An operation must end
 // within the timeout of its call.
 func newRing(members wire.Links, position int, specs []tensor.BucketSpec) *ring {
-	size := len(members.Conns)
-	r := &ring{
-		position: position, size: size,
-		next: members.Conns[(position+1)%size], prev: members.Conns[(position+size-1)%size],
-		queue: make(chan ringTask, len(specs)+1),
-		quit:  make(chan struct{}),
-		done:  make(chan struct{}),
-		sent:  make(chan error, 1),
-	}
+	r := &ring{queue: make(chan task, len(specs)+1), quit: make(chan struct{}), done: make(chan struct{})}
+	r.init(members, position)
 	r.Init(members.Self, "its ring", specs, members.Timeout, nil)
 	r.stop = sync.OnceFunc(func() { close(r.quit) })
-	if size == 1 {
+	if r.size == 1 {
 		close(r.done)
 		return r
 	}
-	r.reserve(specs)
+	r.cuts = op.ByIndex(specs, func(spec tensor.BucketSpec) *cut { return newCut(spec.Elements, r.size) })
+	r.reserve(specs, r.cuts)
 	go r.run()
 	return r
-}
-
-// reserve allocates what the largest buckets of either form need.
-func (r *ring) reserve(specs []tensor.BucketSpec) {
-	var block, rows, values int
-	frames := r.size // of a sparse all-reduce
-	for i := range specs {
-		elements := specs[i].Elements
-		if specs[i].Sparse {
-			elements = specs[i].Capacity * specs[i].Width
-			rows, values = max(rows, specs[i].Capacity), max(values, elements)
-		} else {
-			block = max(block, min(ringBlock, elements/r.size+1))
-			frames = max(frames, 2*(r.size-1)*blocks(elements/r.size+1))
-		}
-		frames = max(frames, 1+blocks(elements)) // of a broadcast
-	}
-	r.outbox = make(chan ringFrame, frames+1)
-	r.block = make([]float32, block)
-	r.merger = tensor.NewRowMerger(r.size)
-	r.parts = make([]tensor.Gradient, r.size)
-	for i := range r.parts {
-		r.parts[i] = tensor.Gradient{Rows: make([]int32, 0, rows), Values: make([]float32, 0, values)}
-	}
 }
 
 // Size implements Group.
@@ -125,7 +77,7 @@ func (r *ring) AllReduce(batch int64, b *tensor.Bucket) *comm.Future {
 		return comm.Completed(err)
 	}
 	op.Mean = false
-	return r.enqueue(ringTask{op: op, kind: wire.OpScatter})
+	return r.enqueue(op, wire.OpScatter, 0)
 }
 
 // Average implements Group. Its errors are those of AllReduce. The member that has
@@ -136,7 +88,7 @@ func (r *ring) Average(batch int64, b *tensor.Bucket) *comm.Future {
 		return comm.Completed(err)
 	}
 	op.Mean = true
-	return r.enqueue(ringTask{op: op, kind: wire.OpScatter})
+	return r.enqueue(op, wire.OpScatter, 0)
 }
 
 // Broadcast implements Group. Its errors are those of AllReduce. A member is done
@@ -150,7 +102,7 @@ func (r *ring) Broadcast(batch int64, b *tensor.Bucket, root int) *comm.Future {
 		return comm.Completed(err)
 	}
 	op.Mean = false
-	return r.enqueue(ringTask{op: op, kind: wire.OpBroadcast, root: root})
+	return r.enqueue(op, wire.OpBroadcast, root)
 }
 
 // Barrier implements Group. Its errors are those of AllReduce.
@@ -158,16 +110,20 @@ func (r *ring) Barrier() error {
 	if err := r.BeginBarrier(); err != nil {
 		return err
 	}
-	return r.enqueue(ringTask{op: r.BarrierOp, kind: wire.OpBarrier}).Wait()
+	return r.enqueue(r.BarrierOp, wire.OpBarrier, 0).Wait()
 }
 
-func (r *ring) enqueue(t ringTask) *comm.Future {
+func (r *ring) enqueue(o *op.Reduction, kind wire.Op, root int) *comm.Future {
 	if r.size == 1 {
-		r.Complete(&t.op.Operation)
-	} else {
-		r.queue <- t // has room: each operation is in it once at most
+		r.Complete(&o.Operation)
+		return o.Future()
 	}
-	return t.op.Future()
+	t := task{op: o, kind: kind, root: root, gradient: o.Gradient, stage: alone{o.Gradient}}
+	if kind != wire.OpBarrier {
+		t.cut = *r.cuts[o.Spec.Index]
+	}
+	r.queue <- t // has room: each operation is in it once at most
+	return o.Future()
 }
 
 // Close leaves the ring and waits for its goroutines. With operations pending,
@@ -187,11 +143,6 @@ func (r *ring) Close() error {
 	return nil
 }
 
-func (r *ring) hangUp() {
-	_ = r.next.Close()
-	_ = r.prev.Close()
-}
-
 // run executes operations in the order of the calls until Close or the first
 // error.
 func (r *ring) run() {
@@ -206,7 +157,7 @@ func (r *ring) run() {
 		case <-r.quit:
 			return
 		case t := <-r.queue:
-			if err := r.perform(t); err != nil {
+			if err := r.perform(&t); err != nil {
 				r.Fail(err)
 				r.hangUp()
 				return
@@ -214,32 +165,4 @@ func (r *ring) run() {
 			r.Complete(&t.op.Operation)
 		}
 	}
-}
-
-// perform runs one operation.
-func (r *ring) perform(t ringTask) error {
-	// They fail only on a closed connection, and then the steps fail too.
-	_ = r.next.SetWriteDeadline(t.op.Deadline)
-	_ = r.prev.SetReadDeadline(t.op.Deadline)
-	var err error
-	switch {
-	case t.kind == wire.OpBarrier:
-		err = r.barrier(t.op)
-	case t.kind == wire.OpBroadcast:
-		err = r.broadcast(t.op, t.root)
-	case t.kind == wire.OpReduceScatter:
-		err = r.runLap(t.op, r.reduceScatterLap())
-	case t.kind == wire.OpAllGather:
-		err = r.runLap(t.op, r.allGatherLap())
-	case t.kind == wire.OpAllToAll:
-		err = r.allToAll(t.op)
-	case t.op.Spec.Sparse:
-		err = r.gatherRows(t.op)
-	default:
-		err = r.runLap(t.op, r.allReduceLap())
-	}
-	if err = r.outcome(t.op, err); err == nil && t.kind == wire.OpScatter && t.op.Spec.Sparse {
-		err = r.mergeParts(t.op)
-	}
-	return err
 }

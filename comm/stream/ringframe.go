@@ -43,7 +43,7 @@ func frameOf(h wire.Header, op *op.Reduction) wire.Header {
 // post sends a frame to the next member while the caller receives; outcome waits
 // for it. Small frames are gone when post returns, if no large one is before
 // them.
-func (r *ring) post(h wire.Header, rows []int32, values []float32) {
+func (r *circle) post(h wire.Header, rows []int32, values []float32) {
 	h.Rows = int32(len(rows)) // #nosec G115 -- rows are int32
 	f := ringFrame{header: h, rows: tensor.Int32Bytes(rows), values: tensor.Float32Bytes(values)}
 	switch {
@@ -57,7 +57,7 @@ func (r *ring) post(h wire.Header, rows []int32, values []float32) {
 
 // send transmits what is in the outbox. After an error it drops the rest of the
 // task.
-func (r *ring) send() {
+func (r *circle) send() {
 	var err error
 	for f := range r.outbox {
 		switch {
@@ -70,7 +70,7 @@ func (r *ring) send() {
 	}
 }
 
-func (r *ring) transmit(f *ringFrame) error {
+func (r *circle) transmit(f *ringFrame) error {
 	err := r.next.Post(&f.header, f.rows, f.values)
 	if err != nil {
 		_ = r.prev.SetReadDeadline(time.Now().Add(verdictGrace))
@@ -79,7 +79,7 @@ func (r *ring) transmit(f *ringFrame) error {
 }
 
 // drain waits until all frames are sent, or until one failed, which it notes.
-func (r *ring) drain() {
+func (r *circle) drain() {
 	if !r.handed {
 		return
 	}
@@ -93,7 +93,7 @@ func (r *ring) drain() {
 // outcome waits until all frames of an operation are sent whose receives ended
 // with received, and returns the error of the operation: that of the side that
 // failed first.
-func (r *ring) outcome(op *op.Reduction, received error) error {
+func (r *circle) outcome(o *op.Reduction, received error) error {
 	if received != nil {
 		_ = r.next.SetWriteDeadline(time.Now())
 	}
@@ -101,51 +101,51 @@ func (r *ring) outcome(op *op.Reduction, received error) error {
 	sent := r.failed
 	r.failed = nil
 	what := "a part of "
-	if op == r.BarrierOp {
+	if o.Spec.Index == op.BarrierIndex {
 		what = ""
 	}
-	cutShort := errors.Is(received, os.ErrDeadlineExceeded) && time.Now().Before(op.Deadline)
+	cutShort := errors.Is(received, os.ErrDeadlineExceeded) && time.Now().Before(o.Deadline)
 	if sent != nil && (received == nil || cutShort) {
-		return r.next.ExplainSend(sent, what+op.String(), int64(r.Timeout))
+		return r.next.ExplainSend(sent, what+o.String(), int64(r.timeout))
 	}
 	if received != nil {
-		return r.prev.Explain(received, what+op.String(), int64(r.Timeout))
+		return r.prev.Explain(received, what+o.String(), int64(r.timeout))
 	}
 	return nil
 }
 
 // expect reads the header of a frame from the previous member, which must be like
 // want.
-func (r *ring) expect(o *op.Reduction, want wire.Header) (h wire.Header, err error) {
+func (r *circle) expect(o *op.Reduction, want wire.Header) (h wire.Header, err error) {
 	if err = r.prev.NextHeader(&h); err != nil {
 		return h, err
 	}
 	from := r.prev.Peer()
 	switch {
 	case h.Op == wire.OpBye:
-		return h, &comm.PeerError{Waiter: r.Self, Peer: from, What: o.String(), Err: op.ErrLeft}
+		return h, &comm.PeerError{Waiter: r.self, Peer: from, What: o.String(), Err: op.ErrLeft}
 	case h.Batch != want.Batch || h.Bucket != want.Bucket:
-		return h, fmt.Errorf("%s runs %s but %s sent %s: ranks must reduce the same buckets in the same order", r.Self, o, from, op.Describe(h.Batch, int(h.Bucket)))
+		return h, fmt.Errorf("%s runs %s but %s sent %s: ranks must reduce the same buckets in the same order", r.self, o, from, op.Describe(h.Batch, int(h.Bucket)))
 	case h.Flags != want.Flags && h.Op == want.Op:
-		return h, fmt.Errorf("%s and %s disagree whether %s is an average or a sum: ranks must run the same operations", r.Self, from, o)
+		return h, fmt.Errorf("%s and %s disagree whether %s is an average or a sum: ranks must run the same operations", r.self, from, o)
 	case h.Op != want.Op || h.Arg != want.Arg || h.Arg2 != want.Arg2:
 		return h, fmt.Errorf("%s is at operation %d, step %d.%d of %s but %s sent operation %d, step %d.%d: ranks must agree on the operation, the buckets and the size of the ring",
-			r.Self, want.Op, want.Arg, want.Arg2, o, from, h.Op, h.Arg, h.Arg2)
+			r.self, want.Op, want.Arg, want.Arg2, o, from, h.Op, h.Arg, h.Arg2)
 	}
 	return h, nil
 }
 
 // readValues reads the payload that h announces, which must fill values.
-func (r *ring) readValues(op *op.Reduction, h *wire.Header, values []float32) error {
+func (r *circle) readValues(op *op.Reduction, h *wire.Header, values []float32) error {
 	if err := r.expectBytes(op, h, len(values)); err != nil {
 		return err
 	}
 	return r.prev.Fill(tensor.Float32Bytes(values))
 }
 
-func (r *ring) expectBytes(op *op.Reduction, h *wire.Header, elements int) error {
+func (r *circle) expectBytes(op *op.Reduction, h *wire.Header, elements int) error {
 	if want := 4 * uint64(elements); h.Payload != want { // #nosec G115 -- a length
-		return fmt.Errorf("%s expects %d bytes of %s but %s sent %d: ranks must agree on the buckets and on the size of the ring", r.Self, want, op, r.prev.Peer(), h.Payload)
+		return fmt.Errorf("%s expects %d bytes of %s but %s sent %d: ranks must agree on the buckets and on the size of the ring", r.self, want, op, r.prev.Peer(), h.Payload)
 	}
 	return nil
 }

@@ -9,79 +9,18 @@ import (
 	"github.com/psbench/psbench/comm/wire"
 )
 
-// ringBlock is how many elements move as one frame, so that they are added and
-// sent on while they are still in the cache: 256 KiB.
-const ringBlock = 64 << 10
-
-// blocks is the number of frames that carry this many elements.
-func blocks(elements int) int { return max(1, (elements+ringBlock-1)/ringBlock) }
-
-// blockOf is the k-th block of values.
-func blockOf(values []float32, k int) []float32 {
-	return values[k*ringBlock : min((k+1)*ringBlock, len(values))]
-}
-
-// shard is the i-th of T shards of a dense gradient, i modulo T.
-func (r *ring) shard(op *op.Reduction, i int) []float32 {
-	values, t := op.Gradient.Values, r.size
-	from, to := tensor.Shard(len(values), t, (i%t+t)%t)
-	return values[from:to]
-}
-
-// runLap runs a lap of a dense bucket in place.
-func (r *ring) runLap(op *op.Reduction, l lap) error {
-	at := r.position + l.first
-	own := r.shard(op, at)
-	for k := range blocks(len(own)) {
-		r.post(l.frame(op, 0, k), nil, blockOf(own, k))
-	}
-	for step := range l.steps {
-		shard := r.shard(op, at-step-1)
-		for k := range blocks(len(shard)) {
-			block := blockOf(shard, k)
-			if err := r.receiveBlock(op, l, step, k, block); err != nil {
-				return err
-			}
-			if step+1 < l.steps {
-				r.post(l.frame(op, step+1, k), nil, block)
-			}
-		}
-	}
-	return nil
-}
-
-// receiveBlock takes block k of a step, or adds it to what is there.
-func (r *ring) receiveBlock(op *op.Reduction, l lap, step, k int, block []float32) error {
-	h, err := r.expect(op, l.frame(op, step, k))
-	if err != nil {
-		return err
-	}
-	if step >= l.adds {
-		return r.readValues(op, &h, block)
-	}
-	arrived := r.block[:len(block)]
-	if err := r.readValues(op, &h, arrived); err != nil {
-		return err
-	}
-	vec.Add(block, arrived)
-	if op.Mean && step == l.adds-1 { // the sum is whole
-		vec.Scale(1/float32(r.size), block)
-	}
-	return nil
-}
-
 // gatherRows fetches the rows of all members into parts. In step s member p sends on
 // the part of member p-s.
-func (r *ring) gatherRows(op *op.Reduction) error {
-	p, t := r.position, r.size
+func (r *circle) gatherRows(t *task) error {
+	p, size, op := r.position, r.size, t.op
 	for i := range r.parts {
 		r.parts[i].Width = op.Spec.Width
 	}
-	if err := r.parts[p].CopyFrom(op.Gradient); err != nil {
+	if err := r.parts[p].CopyFrom(t.gradient); err != nil {
 		return err
 	}
-	for step := range t - 1 {
-		own, other := &r.parts[(p-step+t)%t], &r.parts[(p-step-1+t)%t]
+	for step := range size - 1 {
+		own, other := &r.parts[(p-step+size)%size], &r.parts[(p-step-1+size)%size]
 		frame := frameOf(wire.Header{Op: wire.OpRows, Arg: int64(step)}, op)
 		r.post(frame, own.Rows, own.Values)
 		h, err := r.expect(op, frame)
@@ -96,29 +35,29 @@ func (r *ring) gatherRows(op *op.Reduction) error {
 }
 
 // mergeParts replaces the gradient by the sum of all parts.
-func (r *ring) mergeParts(op *op.Reduction) error {
+func (r *circle) mergeParts(t *task) error {
 	r.merger.Reset()
 	for i := range r.parts {
 		r.merger.Add(&r.parts[i])
 	}
-	if err := r.merger.Sum(op.Gradient); err != nil {
-		return fmt.Errorf("%s, %s: %w", r.Self, op, err)
+	if err := r.merger.Sum(t.gradient); err != nil {
+		return fmt.Errorf("%s, %s: %w", r.self, t.op, err)
 	}
-	if op.Mean {
-		vec.Scale(1/float32(r.size), op.Gradient.Values)
+	if t.op.Mean {
+		vec.Scale(1/float32(r.total), t.gradient.Values)
 	}
 	return nil
 }
 
 // broadcast receives a broadcast, unless it starts here, and sends it on, unless it
 // ends here: the rows of a sparse bucket, then its values block by block.
-func (r *ring) broadcast(op *op.Reduction, root int) error {
-	g := op.Gradient
+func (r *circle) broadcast(t *task) error {
+	g, op, root := t.gradient, t.op, t.root
 	receives, sends := r.position != root, (r.position+1)%r.size != root
 	frame := frameOf(wire.Header{Op: wire.OpBroadcast, Arg2: int64(root)}, op)
 	if op.Spec.Sparse {
 		if receives {
-			if err := r.receiveRows(op, frame); err != nil {
+			if err := r.receiveRows(t, frame); err != nil {
 				return err
 			}
 		}
@@ -147,14 +86,15 @@ func (r *ring) broadcast(op *op.Reduction, root int) error {
 }
 
 // receiveRows makes room for the rows of a broadcast and reads them.
-func (r *ring) receiveRows(op *op.Reduction, frame wire.Header) error {
+func (r *circle) receiveRows(t *task, frame wire.Header) error {
+	op := t.op
 	h, err := r.expect(op, frame)
 	if err != nil {
 		return err
 	}
-	from, g := r.prev.Peer(), op.Gradient
+	from, g := r.prev.Peer(), t.gradient
 	if err := g.SetRows(int(h.Rows)); err != nil {
-		return fmt.Errorf("%s sent %s to %s: %w", from, op, r.Self, err)
+		return fmt.Errorf("%s sent %s to %s: %w", from, op, r.self, err)
 	}
 	if err := r.expectBytes(op, &h, len(g.Rows)); err != nil {
 		return err
@@ -163,14 +103,14 @@ func (r *ring) receiveRows(op *op.Reduction, frame wire.Header) error {
 		return err
 	}
 	if err := op.Spec.CheckRows(g.Rows); err != nil {
-		return fmt.Errorf("%s sent to %s: %w", from, r.Self, err)
+		return fmt.Errorf("%s sent to %s: %w", from, r.self, err)
 	}
 	return nil
 }
 
 // barrier runs a barrier. After step s a member knows that the s+1 members before it
 // have come.
-func (r *ring) barrier(op *op.Reduction) error {
+func (r *circle) barrier(op *op.Reduction) error {
 	for step := range r.size - 1 {
 		frame := frameOf(wire.Header{Op: wire.OpBarrier, Arg: int64(step)}, op)
 		r.post(frame, nil, nil)

@@ -24,11 +24,21 @@ type tablePort struct {
 func newTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (*tablePort, error) {
 	p := &tablePort{Port: op.Port{Links: trainers}}
 	bags, columns := frameBytes(&spec, table)
-	if err := shm.ReserveTogether("the calls of all trainers of "+p.Self, float64(len(p.Conns))*(bags+columns)); err != nil {
+	joined := 0
+	for _, conn := range p.Conns {
+		if conn != nil {
+			joined++
+		}
+	}
+	if err := shm.ReserveTogether("the calls of all trainers of "+p.Self, float64(joined)*(bags+columns)); err != nil {
 		_ = trainers.Close()
 		return nil, err
 	}
 	for i, conn := range p.Conns {
+		if conn == nil {
+			p.callers = append(p.callers, nil)
+			continue
+		}
 		c := op.NewCaller(p.Self, conn, i, &spec, table)
 		c.Stride, c.Values = c.Width, make([]float32, spec.Bags*c.Width)
 		p.callers = append(p.callers, c)

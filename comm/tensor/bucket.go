@@ -65,6 +65,24 @@ func NewBucket(spec BucketSpec) *Bucket {
 	return b
 }
 
+// BucketIn is a bucket whose values lie in memory that has room for what spec asks for, and whose rows
+// neighbours find in shown.
+func BucketIn(values []float32, shown []int32, spec BucketSpec) *Bucket {
+	b := &Bucket{BucketSpec: spec, Shown: shown, Gradient: Gradient{Values: values}}
+	if spec.Sparse {
+		b.Gradient = Gradient{Values: values[:0], Rows: make([]int32, 0, spec.Capacity), Width: spec.Width}
+	}
+	return b
+}
+
+// Room is how many values a gradient of the bucket has at most.
+func (spec *BucketSpec) Room() int {
+	if spec.Sparse {
+		return spec.Capacity * spec.Width
+	}
+	return spec.Elements
+}
+
 // Gradient is dense (Width 0: Values holds every element) or a coalesced list
 // of rows of a table: Rows strictly ascending, Values len(Rows) x Width,
 // row-major. The capacities of Rows and Values are fixed at set-up.

@@ -1,9 +1,13 @@
 package wire
 
 import (
+	"crypto/hkdf"
+	"crypto/sha256"
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/psbench/psbench/internal/identity"
 )
 
 // maxSocketPath is what the kernel takes for the path of a socket.
@@ -24,6 +28,32 @@ func (e endpoint) place() string {
 		return e.host.String()
 	}
 	return e.path
+}
+
+// onHost says that only this host reaches the place.
+func (e endpoint) onHost() bool { return !e.network.OnIP() || e.host.Addr().Unmap().IsLoopback() }
+
+// keys are how ranks prove at a place that they know the run's secret.
+type keys struct {
+	tls *identity.Identity // nil: there is no TLS
+	// hello is what a hello shows: the secret, but where the network would read it a key
+	// from which nothing follows of what else the secret protects.
+	hello [SecretSize]byte
+}
+
+func (e endpoint) keys(secret [SecretSize]byte) (k keys, err error) {
+	k.hello = secret
+	switch {
+	case e.onHost():
+	case e.network.insecure:
+		var key []byte
+		if key, err = hkdf.Key(sha256.New, secret[:], nil, "psbench insecure hello", SecretSize); err == nil {
+			k.hello = [SecretSize]byte(key)
+		}
+	default:
+		k.tls, err = identity.Of(secret[:], "links")
+	}
+	return k, err
 }
 
 // checkSocketPath reports whether the kernel takes path for a socket. A leading

@@ -15,9 +15,11 @@ func TestListenRefusesAddresses(t *testing.T) {
 		address string
 		want    string
 	}{
-		{TCP, "10.0.0.5", "tcp listens on loopback addresses only, and 10.0.0.5 is none: links between hosts wait for transport security"},
-		{kinds[2], "0.0.0.0", "grpc listens on loopback addresses only, and 0.0.0.0 is none: links between hosts wait for transport security"},
-		{TCP, "::", "tcp listens on loopback addresses only, and :: is none"},
+		{kinds[2], "0.0.0.0", "server1 cannot listen: 0.0.0.0 stands for all addresses of a host: it must be one of them"},
+		{TCP.Insecure(), "::", ":: stands for all addresses of a host: it must be one of them"},
+		{TCP, "::ffff:0.0.0.0", "stands for all addresses of a host: it must be one of them"},
+		{TCP, "224.0.0.1", "224.0.0.1 is an address of many hosts: it must be of one"},
+		{TCP, "fe80::1%eth0", "fe80::1%eth0 has a zone, which other hosts call otherwise: it must be an address without one"},
 		{TCP, "localhost", `tcp listens on an IP address, and "localhost" is none`},
 		{TCP, "127.0.0.1:80", `tcp listens on an IP address, and "127.0.0.1:80" is none`},
 		{Unix, "", `"" is no path of a socket`},
@@ -48,8 +50,9 @@ func TestDialRefusesAddresses(t *testing.T) {
 		"tcp:127.0.0.1":     "has no IP address and port after tcp:",
 		"tcp:127.0.0.1:0":   "has no IP address and port after tcp:",
 		"grpc:127.0.0.1:x":  "has no IP address and port after grpc:",
-		"tcp:10.0.0.5:4711": "tcp dials loopback addresses only, and 10.0.0.5 is none: links between hosts wait for transport security",
-		"grpc:[fe80::1]:80": "grpc dials loopback addresses only, and fe80::1 is none",
+		"tcp:0.0.0.0:4711":  "trainer0 cannot reach server1 for its push link: 0.0.0.0 stands for all addresses of a host: it must be one of them",
+		"grpc:[ff02::1]:80": "ff02::1 is an address of many hosts: it must be of one",
+		"tcp:[fe80::1%a]:8": "fe80::1%a has a zone, which other hosts call otherwise: it must be an address without one",
 	} {
 		name, _, _ := strings.Cut(address, ":")
 		n := networkOf[name]
@@ -63,7 +66,7 @@ func TestDialRefusesAddresses(t *testing.T) {
 }
 
 func FuzzEndpoint(f *testing.F) {
-	for _, text := range []string{"unix:/run/x", "tcp:127.0.0.1:4711", "grpc:[::1]:4712", "tcp:[::ffff:127.0.0.1]:1", "tcp:010.0.0.1:1", "unix:@x", "tcp:", "/run/x"} {
+	for _, text := range []string{"unix:/run/x", "tcp:127.0.0.1:4711", "grpc:[::1]:4712", "tcp:[::ffff:127.0.0.1]:1", "tcp:010.0.0.1:1", "tcp:10.0.0.1:1", "grpc:[fd00::1]:1", "tcp:[fe80::1%lo]:1", "unix:@x", "tcp:", "/run/x"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -75,8 +78,12 @@ func FuzzEndpoint(f *testing.F) {
 			if e.String() != text {
 				t.Fatalf("%q was read as %s", text, e)
 			}
-			if e.network != Unix && !e.host.Addr().Unmap().IsLoopback() {
-				t.Fatalf("%q is not loopback", text)
+			k, err := e.keys([SecretSize]byte{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if alone := e.network == Unix || e.host.Addr().Unmap().IsLoopback(); alone != (k.tls == nil) {
+				t.Fatalf("%q is reached by this host alone: %t; TLS: %t", text, alone, k.tls != nil)
 			}
 		}
 	})

@@ -28,6 +28,7 @@ const (
 	OpReduceScatter               // a chunk of a reduce-scatter that no all-gather follows
 	OpAllGather                   // a chunk of an all-gather that follows no reduce-scatter
 	OpAllToAll                    // blocks of an all-to-all on their way
+	OpOffer                       // what the peer is to import of a device, or why nothing is shared
 	opEnd
 
 	OpUser Op = 0x40

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -9,8 +10,9 @@ import (
 )
 
 // Whoever reaches the socket of a listener may be a stranger: another user of the
-// host, on TCP. Until a caller has sent the secret, it holds a descriptor and readAhead
-// bytes, for a bounded time, and there are at most maxGreetings of its kind. The
+// host, on TCP; anybody on the network, where it is inside TLS. Until a caller has proved
+// that it knows the secret, it holds a descriptor, readAhead bytes and what a handshake
+// needs, for a bounded time, and there are at most maxGreetings of its kind. The
 // others wait in the kernel's queue, which costs this process nothing, and as long as
 // any wait, each greeting gets less time.
 const (
@@ -64,7 +66,7 @@ func (l *Listener) hurry() {
 }
 
 // greet reads the hello that comes over socket and files the link, or says why
-// not and hangs up.
+// not and hangs up. Whom TLS does not let in is told nothing.
 func (l *Listener) greet(socket net.Conn) {
 	defer func() {
 		l.mu.Lock()
@@ -72,6 +74,11 @@ func (l *Listener) greet(socket net.Conn) {
 		l.mu.Unlock()
 	}()
 	c := NewConn(socket, l.self, "an unknown caller")
+	if l.keys.tls != nil && c.seal(tls.Server, l.keys.tls.Server()) != nil {
+		<-l.places
+		_ = c.Close()
+		return
+	}
 	link, err := l.admit(c, socket)
 	<-l.places
 	if err == nil {
@@ -114,7 +121,7 @@ func (l *Listener) readHello(c *Conn) (m hello, err error) {
 	if m, err = decodeHello(body); err != nil {
 		return m, err
 	}
-	if subtle.ConstantTimeCompare(m.secret[:], l.secret[:]) != 1 {
+	if subtle.ConstantTimeCompare(m.secret[:], l.keys.hello[:]) != 1 {
 		return m, errors.New("the secret is of another run")
 	}
 	return m, nil

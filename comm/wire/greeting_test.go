@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"crypto/tls"
 	"net"
 	"os"
 	"runtime"
@@ -10,12 +11,34 @@ import (
 	"github.com/psbench/psbench/comm/internal/commtest"
 	"github.com/psbench/psbench/comm/internal/linktest"
 	"github.com/psbench/psbench/comm/wire"
+	"github.com/psbench/psbench/internal/identity"
 )
 
-// Strangers that connect and say nothing, or begin a call of gRPC, take few descriptors
-// and little memory, and keep nobody out.
+// clientHello is what a client of TLS sends first.
+func clientHello(t testing.TB) []byte {
+	t.Helper()
+	known, err := identity.Of(linktest.TestSecret, "links")
+	commtest.Must(t, err)
+	ours, theirs := net.Pipe()
+	defer func() { _ = theirs.Close() }()
+	go func() {
+		_ = tls.Client(ours, known.Client()).Handshake()
+		_ = ours.Close()
+	}()
+	first := make([]byte, 16<<10)
+	n, err := theirs.Read(first)
+	commtest.Must(t, err)
+	return first[:n]
+}
+
+// Strangers that connect and say nothing, or begin a call of gRPC or a handshake of TLS, take
+// few descriptors and little memory, and keep nobody out.
 func TestStrangersAreFew(t *testing.T) {
 	const strangers = 3 * wire.MaxGreetings
+	hello := clientHello(t)
+	openings := [][]byte{
+		nil, []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"), hello[:len(hello)-1], hello,
+	}
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		l := linktest.Listen(t, n, "server1")
 		descriptors := func() int {
@@ -31,12 +54,10 @@ func TestStrangersAreFew(t *testing.T) {
 		}
 		before, heapBefore := descriptors(), heap()
 		for i := range strangers {
-			nc, err := linktest.DialBare(l)
+			nc, err := linktest.DialSocket(l)
 			commtest.Must(t, err)
 			defer func() { _ = nc.Close() }()
-			if i%2 == 0 {
-				_, _ = nc.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
-			}
+			_, _ = nc.Write(openings[i%len(openings)])
 		}
 		linked := make(chan error, 1)
 		go func() {

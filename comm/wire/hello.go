@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -80,26 +81,23 @@ type Call struct {
 // that rank has accepted the hello. The error is a *WaitError if no answer came in time
 // and says who refused, and why, if the link was refused.
 func (n *Network) Dial(address string, call Call) (*Conn, error) {
-	m := hello{purpose: call.Purpose, from: call.From, to: call.To}
-	var err error
-	if m.secret, err = secretOf(call.Secret); err != nil {
-		return nil, err
-	}
-	body, err := m.encode()
+	d, err := n.dialling(address, call)
 	if err != nil {
 		return nil, err
 	}
-	place, err := n.parse(address)
-	if err != nil {
-		return nil, fmt.Errorf("%s cannot reach %s for its %s link: %w", m.from, m.to, m.purpose, err)
-	}
-	deadline := time.Now().Add(call.Timeout)
+	var lost error
 	for {
-		c, err := m.call(place, body, deadline, call.Timeout)
+		c, err := d.call()
 		// A listener that strangers crowd may hang up on a caller that is slow. Was it
 		// closed instead, nobody answers the next call.
-		if _, hungUp := errors.AsType[*comm.PeerError](err); !hungUp || time.Until(deadline) < callAgain {
+		if _, hungUp := errors.AsType[*comm.PeerError](err); !hungUp {
+			if timedOut(err) && lost != nil {
+				err = lost // which is why there was no time for this call
+			}
 			return c, err
+		}
+		if lost = err; time.Until(d.deadline) < callAgain {
+			return nil, lost
 		}
 		time.Sleep(callAgain)
 	}
@@ -108,20 +106,58 @@ func (n *Network) Dial(address string, call Call) (*Conn, error) {
 // callAgain is the pause before a call after one that the listener hung up on.
 const callAgain = 20 * time.Millisecond
 
-// call connects and greets once.
-func (m *hello) call(place endpoint, body []byte, deadline time.Time, timeout time.Duration) (*Conn, error) {
-	nc, err := dialSocket(place, deadline)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, &comm.WaitError{Waiter: m.from, For: []string{m.to}, What: awaitedAck(m.purpose), Seconds: timeout.Seconds()}
+// timedOut says whether a call ended by its deadline, connected or not.
+func timedOut(err error) bool {
+	_, waited := errors.AsType[*comm.WaitError](err)
+	dialled, ok := errors.AsType[net.Error](err)
+	return waited || ok && dialled.Timeout()
+}
+
+// dialling is a link on its way.
+type dialling struct {
+	Call
+	place    endpoint
+	keys     keys
+	hello    []byte
+	deadline time.Time
+}
+
+func (n *Network) dialling(address string, call Call) (*dialling, error) {
+	secret, err := secretOf(call.Secret)
+	if err != nil {
+		return nil, err
+	}
+	d := &dialling{Call: call, deadline: time.Now().Add(call.Timeout)}
+	if d.place, err = n.parse(address); err == nil {
+		d.keys, err = d.place.keys(secret)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot reach %s for its %s link: %w", m.from, m.to, m.purpose, err)
+		return nil, d.unreachable(err)
 	}
-	c := NewConn(nc, m.from, m.to)
-	err = c.greet(body, m.purpose, deadline, timeout)
+	d.hello, err = (&hello{secret: d.keys.hello, purpose: call.Purpose, from: call.From, to: call.To}).encode()
+	return d, err
+}
+
+func (d *dialling) unreachable(err error) error {
+	return fmt.Errorf("%s cannot reach %s for its %s link: %w", d.From, d.To, d.Purpose, err)
+}
+
+// call connects and greets once.
+func (d *dialling) call() (*Conn, error) {
+	nc, err := dialSocket(d.place, d.deadline)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, &comm.WaitError{Waiter: d.From, For: []string{d.To}, What: awaitedAck(d.Purpose), Seconds: d.Timeout.Seconds()}
+	}
+	if err != nil {
+		return nil, d.unreachable(err)
+	}
+	c := NewConn(nc, d.From, d.To)
+	if err = d.secure(c); err == nil {
+		err = c.greet(d.hello, d.Purpose, d.deadline, d.Timeout)
+	}
 	if err == nil {
-		if err = c.raise(place.network.dialed, deadline); err != nil {
-			err = fmt.Errorf("%s cannot open its %s link to %s: %w", m.from, m.purpose, m.to, err)
+		if err = c.raise(d.place.network.dialed, d.deadline); err != nil {
+			err = fmt.Errorf("%s cannot open its %s link to %s: %w", d.From, d.Purpose, d.To, err)
 		}
 	}
 	if err != nil {
@@ -129,6 +165,21 @@ func (m *hello) call(place endpoint, body []byte, deadline time.Time, timeout ti
 		return nil, err
 	}
 	return c, nil
+}
+
+// secure has c go through TLS, where the place asks for that.
+func (d *dialling) secure(c *Conn) error {
+	if d.keys.tls == nil {
+		return nil
+	}
+	err := c.nc.SetDeadline(d.deadline)
+	if err == nil {
+		err = c.seal(tls.Client, d.keys.tls.Client())
+	}
+	if err == nil || broken(err) {
+		return c.Explain(err, awaitedAck(d.Purpose), int64(d.Timeout))
+	}
+	return fmt.Errorf("%s does not open its %s link to whoever is at the address of %s: %w", d.From, d.Purpose, d.To, err)
 }
 
 func awaitedAck(purpose string) string { return "the acknowledgement of its " + purpose + " link" }

@@ -19,6 +19,7 @@ type Listener struct {
 	self   string
 	secret [SecretSize]byte
 	at     endpoint
+	keys   keys
 	ln     net.Listener
 
 	mu        sync.Mutex
@@ -57,6 +58,9 @@ func (n *Network) listen(address, self string, secret [SecretSize]byte) (*Listen
 	}
 	var err error
 	if l.at, err = n.listenAt(address); err != nil {
+		return nil, fmt.Errorf("%s cannot listen: %w", self, err)
+	}
+	if l.keys, err = l.at.keys(secret); err != nil {
 		return nil, fmt.Errorf("%s cannot listen: %w", self, err)
 	}
 	if l.ln, err = net.Listen(n.socket, l.at.place()); err != nil {

@@ -16,6 +16,7 @@ type Network struct {
 	socket string // what package net calls the kind: unix or tcp
 	// dialed and accepted, unless they are nil, raise the connections of either side.
 	dialed, accepted Raise
+	insecure         bool // nothing is inside TLS
 }
 
 // Raise puts what frames go through on top of a connection whose ranks have greeted: it
@@ -24,7 +25,9 @@ type Network struct {
 type Raise func(nc net.Conn, deadline time.Time) (net.Conn, error)
 
 // Unix has sockets in the file system; its connections can pass descriptors. TCP has
-// ports of IP addresses, which must be loopback, for frames are not encrypted.
+// ports of IP addresses. On one that other hosts reach, every byte of a connection is
+// inside TLS 1.3, by a key that follows from the run's secret; on loopback it is plain.
+// Both sides see it by the address, so that neither can be talked out of it.
 var (
 	Unix = &Network{name: "unix", socket: "unix"}
 	TCP  = &Network{name: "tcp", socket: "tcp"}
@@ -32,7 +35,18 @@ var (
 
 // Over is a network on top of this one.
 func (n *Network) Over(name string, dialed, accepted Raise) *Network {
-	return &Network{name: name, socket: n.socket, dialed: dialed, accepted: accepted}
+	return &Network{name: name, socket: n.socket, dialed: dialed, accepted: accepted, insecure: n.insecure}
+}
+
+// Insecure is this network without TLS, for measuring what that costs: whoever reaches
+// the network between the hosts reads and changes what goes over it.
+func (n *Network) Insecure() *Network {
+	if !n.OnIP() {
+		return n
+	}
+	plain := *n
+	plain.insecure = true
+	return &plain
 }
 
 // Name is the name that its addresses start with.
@@ -41,8 +55,10 @@ func (n *Network) Name() string { return n.name }
 // OnIP says that it listens on IP addresses; else on paths of sockets.
 func (n *Network) OnIP() bool { return n.socket == "tcp" }
 
-// parse reads the text of an address. Ports and paths are checked, hosts must be
-// loopback.
+// Has says that an address is one of the network.
+func (n *Network) Has(address string) bool { return strings.HasPrefix(address, n.name+":") }
+
+// parse reads and checks the text of an address.
 func (n *Network) parse(text string) (e endpoint, err error) {
 	place, ok := strings.CutPrefix(text, n.name+":")
 	if !ok {
@@ -56,7 +72,7 @@ func (n *Network) parse(text string) (e endpoint, err error) {
 	if e.host, err = netip.ParseAddrPort(place); err != nil || e.host.Port() == 0 || e.String() != text {
 		return e, fmt.Errorf("the address %q has no IP address and port after %s:, as in %s:127.0.0.1:4711", text, n.name, n.name)
 	}
-	return e, n.checkLoopback("dials", e.host.Addr())
+	return e, CheckIP(e.host.Addr())
 }
 
 // listenAt is where to listen: the path of a socket, or an IP address where the kernel
@@ -69,13 +85,18 @@ func (n *Network) listenAt(address string) (e endpoint, err error) {
 	if err != nil {
 		return e, fmt.Errorf("%s listens on an IP address, and %q is none", n.name, address)
 	}
-	return endpoint{network: n, host: netip.AddrPortFrom(ip, 0)}, n.checkLoopback("listens on", ip)
+	return endpoint{network: n, host: netip.AddrPortFrom(ip, 0)}, CheckIP(ip)
 }
 
-// checkLoopback refuses what other hosts can reach: frames are not encrypted.
-func (n *Network) checkLoopback(does string, ip netip.Addr) error {
-	if !ip.Unmap().IsLoopback() {
-		return fmt.Errorf("%s %s loopback addresses only, and %s is none: links between hosts wait for transport security", n.name, does, ip)
+// CheckIP reports an address that is not that of one host, the same for all who reach it.
+func CheckIP(ip netip.Addr) error {
+	switch {
+	case ip.Unmap().IsUnspecified():
+		return fmt.Errorf("%s stands for all addresses of a host: it must be one of them", ip)
+	case ip.Unmap().IsMulticast():
+		return fmt.Errorf("%s is an address of many hosts: it must be of one", ip)
+	case ip.Zone() != "":
+		return fmt.Errorf("%s has a zone, which other hosts call otherwise: it must be an address without one", ip)
 	}
 	return nil
 }

@@ -145,6 +145,13 @@ func (c *Conn) Ended() bool {
 	return ended || failed != nil
 }
 
+// PassesSegments says that segments can be passed over the connection: that it joins processes of one
+// host by a Unix socket.
+func (c *Conn) PassesSegments() bool {
+	_, ok := c.nc.(*net.UnixConn)
+	return ok
+}
+
 func (c *Conn) unix() (*net.UnixConn, error) {
 	nc, ok := c.nc.(*net.UnixConn)
 	if !ok {

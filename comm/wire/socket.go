@@ -2,15 +2,23 @@ package wire
 
 import (
 	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // unixBuffer is how many bytes a Unix socket holds for a peer that does not read
-// yet. The kernel would grant 208 KiB, less than a chunk. TCP on loopback grows
-// its buffers by itself, to some MiB, and stops to if it is told a size.
+// yet. The kernel would grant 208 KiB, less than a chunk.
 const unixBuffer = 4 << 20
+
+// loopbackBuffer is what a TCP socket holds on loopback. Left alone it grows to some MiB,
+// and what is written has left the second-level cache by the time that it is read.
+const loopbackBuffer = 512 << 10
 
 // dialSocket connects to the listener at e.
 func dialSocket(e endpoint, deadline time.Time) (net.Conn, error) {
@@ -23,18 +31,24 @@ func dialSocket(e endpoint, deadline time.Time) (net.Conn, error) {
 	return nc, nil
 }
 
-// tune sizes the buffers of a socket. It is no error if the kernel grants less.
-// Go has set TCP_NODELAY by then.
+// tune sizes the buffers of a socket, but for those of TCP between hosts, which the kernel
+// fits to the bandwidth and the delay of the path, and stops to if it is told a size. It is no
+// error if the kernel grants less. Go has set TCP_NODELAY by then.
 func tune(nc net.Conn) {
-	socket, ok := nc.(*net.UnixConn)
-	if !ok {
-		return
+	switch socket := nc.(type) {
+	case *net.UnixConn:
+		control(socket, growSendBuffer)
+	case *net.TCPConn:
+		if to, ok := socket.RemoteAddr().(*net.TCPAddr); ok && to.IP.IsLoopback() {
+			control(socket, boundSendBuffer)
+		}
 	}
-	raw, err := socket.SyscallConn()
-	if err != nil {
-		return
+}
+
+func control(socket syscall.Conn, set func(fd int)) {
+	if raw, err := socket.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { set(int(fd)) })
 	}
-	_ = raw.Control(func(fd uintptr) { growSendBuffer(int(fd)) })
 }
 
 // growSendBuffer asks for unixBuffer, past the limit for all users if this one
@@ -44,3 +58,21 @@ func growSendBuffer(fd int) {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, unixBuffer)
 	}
 }
+
+// boundSendBuffer asks for loopbackBuffer where this user may have all of it: with the 208
+// KiB that many hosts allow, a push of 1 MiB takes a fifth longer.
+func boundSendBuffer(fd int) {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, loopbackBuffer) != nil && mostSendBuffer() >= loopbackBuffer {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, loopbackBuffer)
+	}
+}
+
+// mostSendBuffer is the limit for all users in bytes.
+var mostSendBuffer = sync.OnceValue(func() int {
+	text, err := os.ReadFile("/proc/sys/net/core/wmem_max")
+	if err != nil {
+		return 0
+	}
+	limit, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return limit
+})

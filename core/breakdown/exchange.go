@@ -56,6 +56,7 @@ func exchangesOf(r *result.Result, ranks []int, yield func(Exchange) bool) bool 
 	all := size.grid()
 	type peers struct {
 		ranks                    []int
+		apartNS                  int64 // of the clocks of the ranks and their server
 		pushed, arrived, replied grid
 	}
 	var groups []*peers
@@ -76,13 +77,18 @@ func exchangesOf(r *result.Result, ranks []int, yield func(Exchange) bool) bool 
 		}
 	}
 	for _, g := range groups {
+		involved := slices.Clone(ranks)
+		if server := ServerOf(r, g.ranks[0]); server >= 0 {
+			involved = append(involved, server)
+		}
+		g.apartNS = r.ApartNS(involved)
 		for _, rank := range g.ranks {
 			for m := range hooked(r, rank) {
 				pushed, arrived, replied := g.pushed.at(m.Key), g.arrived.at(m.Key), g.replied.at(m.Key)
 				if arrived == 0 || replied == 0 { // no server reduced it
 					pushed, arrived, replied = all.at(m.Key), 0, 0
 				}
-				if !yield(cut(rank, m, pushed, arrived, replied)) {
+				if !yield(cut(rank, m, pushed, arrived, replied, g.apartNS)) {
 					return false
 				}
 			}
@@ -92,15 +98,21 @@ func exchangesOf(r *result.Result, ranks []int, yield func(Exchange) bool) bool 
 }
 
 // cut cuts the time of a bucket where the last trainer had pushed it, and where its server had the last
-// gradient and had answered all. Clocks of other hosts may be a little off, so each comes after the one before.
-func cut(rank int, m sdk.Measurement, pushedNS, arrivedNS, repliedNS int64) Exchange {
+// gradient and had answered all. Clocks of other hosts may be a little off, so each comes after the one before;
+// a wait that is not longer than they may be apart, in ns, is no wait.
+func cut(rank int, m sdk.Measurement, pushedNS, arrivedNS, repliedNS, apartNS int64) Exchange {
 	end := m.StartNS + m.DurationNS
 	e := Exchange{Rank: rank, Key: m.Key}
 	began := min(max(pushedNS, m.StartNS), end)
-	e.WaitingNS = began - m.StartNS
+	if e.WaitingNS = began - m.StartNS; e.WaitingNS <= apartNS {
+		began, e.WaitingNS = m.StartNS, 0
+	}
 	if arrivedNS > 0 {
 		from := min(max(arrivedNS, began), end)
 		e.ReductionNS = min(max(repliedNS, from), end) - from
+		if apartNS > 0 { // the server's own clock tells how long it took
+			e.ReductionNS = min(max(0, repliedNS-arrivedNS), end-began)
+		}
 	}
 	e.TransferNS = m.DurationNS - e.WaitingNS - e.ReductionNS
 	return e

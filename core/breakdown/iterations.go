@@ -10,7 +10,8 @@ import (
 type Iteration struct {
 	Epoch int64
 	// NS is the time from the end of the one before it, or in an epoch's first one from its start,
-	// until its slowest trainer has done it.
+	// until its slowest trainer has done it. Where trainers are on several hosts that is the longest that any
+	// host saw of its own trainers, so that it does not depend on two clocks.
 	NS int64
 }
 
@@ -19,9 +20,35 @@ type Iteration struct {
 func Iterations(r *result.Result) [][]Iteration {
 	var all [][]Iteration
 	for _, ranks := range Sets(r) {
-		if list, _ := iterationsOf(r, ranks); len(list) > 0 {
-			all = append(all, list)
+		var slowest []Iteration
+		for i, some := range byHost(r, ranks) {
+			list, _ := iterationsOf(r, some)
+			if i == 0 {
+				slowest = list
+			}
+			slowest = slowest[:min(len(slowest), len(list))]
+			for k := range slowest {
+				slowest[k].NS = max(slowest[k].NS, list[k].NS)
+			}
 		}
+		if len(slowest) > 0 {
+			all = append(all, slowest)
+		}
+	}
+	return all
+}
+
+// byHost are ranks by the hosts that they ran on.
+func byHost(r *result.Result, ranks []int) (all [][]int) {
+	places := map[string]int{}
+	for _, rank := range ranks {
+		host := r.ClockOf(rank).Host
+		place, known := places[host]
+		if !known {
+			place, all = len(all), append(all, nil)
+			places[host] = place
+		}
+		all[place] = append(all[place], rank)
 	}
 	return all
 }

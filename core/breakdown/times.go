@@ -1,7 +1,6 @@
 package breakdown
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/psbench/psbench/core/result"
@@ -142,14 +141,5 @@ func reductions(server trainer) []span {
 			spans = append(spans, span{from, max(from, m.StartNS+m.DurationNS)})
 		}
 	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.startNS, b.startNS) })
-	merged := spans[:0]
-	for _, s := range spans {
-		if n := len(merged); n > 0 && s.startNS <= merged[n-1].endNS {
-			merged[n-1].endNS = max(merged[n-1].endNS, s.endNS)
-			continue
-		}
-		merged = append(merged, s)
-	}
-	return merged
+	return union(spans)
 }

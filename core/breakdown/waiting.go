@@ -16,6 +16,11 @@ type Waiting struct {
 	Last []Last
 	// Sets is how many sets of trainers there are that wait for each other.
 	Sets int
+	// Close is in how many iterations of all sets nobody can tell who was last: another trainer, of another
+	// host, began to wait so little before that one that their clocks do not tell them apart. BoundNS is how
+	// wrong times between trainers may be, 0 on one host; a wait that is not longer counts as none.
+	Close   int
+	BoundNS int64
 
 	sets []*set
 }
@@ -24,7 +29,7 @@ type Waiting struct {
 type Last struct {
 	Rank  int
 	Times int
-	// Iterations are those in which it was compared with others.
+	// Iterations are those in which it was compared with others, and somebody was last for sure.
 	Iterations int
 	// BehindNS is how much later it began than the one before it, in all those times, as far
 	// as anybody else was still waiting: by so much the others would have been released
@@ -36,6 +41,7 @@ type Last struct {
 type set struct {
 	ranks   []int
 	exposed []*result.Series // by place in ranks
+	clocks  []result.Clock   // likewise
 	// In each iteration, when the last one and the one before it began to wait, and which
 	// one was the last, as its place.
 	lastNS, beforeNS []int64
@@ -48,7 +54,8 @@ func waiting(r *result.Result) *Waiting {
 	for _, ranks := range r.Connected {
 		if s := newSet(r, ranks); s != nil {
 			w.sets = append(w.sets, s)
-			w.Last = append(w.Last, s.compare()...)
+			last, close := s.compare()
+			w.Last, w.Close, w.BoundNS = append(w.Last, last...), w.Close+close, max(w.BoundNS, r.ApartNS(ranks))
 		}
 	}
 	if len(w.sets) == 0 {
@@ -66,13 +73,17 @@ func waiting(r *result.Result) *Waiting {
 func (w *Waiting) Durations() iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for _, s := range w.sets {
-			for _, exposed := range s.exposed {
+			for place, exposed := range s.exposed {
 				i := 0
 				for m := range exposed.All() {
 					if i == len(s.last) {
 						break
 					}
-					if !yield(min(m.DurationNS, s.lastNS[i]-m.StartNS)) {
+					wait := min(m.DurationNS, s.lastNS[i]-m.StartNS)
+					if wait <= s.clocks[place].ApartNS(s.clocks[s.last[i]]) {
+						wait = 0
+					}
+					if !yield(wait) {
 						return
 					}
 					i++
@@ -94,7 +105,7 @@ func newSet(r *result.Result, ranks []int) *set {
 		if exposed == nil {
 			return nil
 		}
-		s.exposed = append(s.exposed, exposed)
+		s.exposed, s.clocks = append(s.exposed, exposed), append(s.clocks, r.ClockOf(rank))
 		if n := exposed.Len(); iterations < 0 || n < iterations {
 			iterations = n
 		}
@@ -106,8 +117,8 @@ func newSet(r *result.Result, ranks []int) *set {
 // compare finds who was last in each iteration, of equals the one with the lowest rank, and
 // sums it up. Connected trainers run the same iterations in the same order, so the place of a
 // measurement is its iteration; what a trainer did beyond the others, in a run that ended
-// early, is left out.
-func (s *set) compare() []Last {
+// early, is left out. close is in how many iterations clocks do not tell who was last.
+func (s *set) compare() (all []Last, close int) {
 	for place, exposed := range s.exposed {
 		i := 0
 		for m := range exposed.All() {
@@ -126,6 +137,7 @@ func (s *set) compare() []Last {
 		}
 	}
 	releasedNS := make([]int64, len(s.last)) // when the wait of all but the last one had ended
+	tied := make([]bool, len(s.last))
 	for place, exposed := range s.exposed {
 		i := 0
 		for m := range exposed.All() {
@@ -134,17 +146,27 @@ func (s *set) compare() []Last {
 			}
 			if int32(place) != s.last[i] { // #nosec G115 -- a rank
 				releasedNS[i] = max(releasedNS[i], m.StartNS+m.DurationNS)
+				if apart := s.clocks[place].ApartNS(s.clocks[s.last[i]]); apart > 0 && s.lastNS[i]-m.StartNS <= apart {
+					tied[i] = true
+				}
 			}
 			i++
 		}
 	}
-	all := make([]Last, len(s.ranks))
-	for place, rank := range s.ranks {
-		all[place] = Last{Rank: rank, Iterations: len(s.last)}
+	for _, t := range tied {
+		if t {
+			close++
+		}
+	}
+	for _, rank := range s.ranks {
+		all = append(all, Last{Rank: rank, Iterations: len(s.last) - close})
 	}
 	for i, place := range s.last {
+		if tied[i] {
+			continue
+		}
 		all[place].Times++
 		all[place].BehindNS += max(0, min(s.lastNS[i], releasedNS[i])-s.beforeNS[i])
 	}
-	return slices.DeleteFunc(all, func(l Last) bool { return l.Times == 0 })
+	return slices.DeleteFunc(all, func(l Last) bool { return l.Times == 0 }), close
 }

@@ -39,6 +39,14 @@ type Process interface {
 	Death(phase string) error
 }
 
+// LostError is the end of a process of which nothing more is known, since its host is lost.
+type LostError struct{ Err error }
+
+func (e *LostError) Error() string { return e.Err.Error() }
+
+// Unwrap is for package errors.
+func (e *LostError) Unwrap() error { return e.Err }
+
 // Wait is how long a call may take, and what the core waits for meanwhile.
 type Wait struct {
 	Limit time.Duration // 0: none
@@ -68,11 +76,14 @@ func Each[M member](ctx context.Context, c *Cluster, members []M, wait Wait, do 
 
 // Start starts all processes.
 func (c *Cluster) Start(ctx context.Context) error {
+	if err := c.readClocks(ctx); err != nil { // which all stamps to come are compared with
+		return err
+	}
 	specs := map[*Member]launch.Spec{}
 	for _, m := range c.members { // while all are told by where they are to run
 		specs[m] = launch.Spec{Name: m.Name, Plugin: m.Plugin, Env: m.Env()}
 	}
-	return Each(ctx, c, c.members, Unbounded, func(ctx context.Context, m *Member) error {
+	err := Each(ctx, c, c.members, Unbounded, func(ctx context.Context, m *Member) error {
 		p, err := c.starter.Start(ctx, specs[m])
 		if err != nil {
 			return err
@@ -81,6 +92,10 @@ func (c *Cluster) Start(ctx context.Context) error {
 		c.monitor.Watch(m.Name, p, m.Follower)
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return c.watchClocks(ctx)
 }
 
 // Configure has each process become its part. The request says what part that is; who it
@@ -142,7 +157,7 @@ func (m *Member) closeParts(ctx context.Context, limit time.Duration) error {
 		return nil
 	case ctx.Err() != nil:
 		return &comm.WaitError{Waiter: "the core", For: []string{m.Name}, What: "the end of its parts", Seconds: limit.Seconds()}
-	case status.Code(err) == codes.Unavailable: // it died of them, which is told soon
+	case status.Code(err) == codes.Unavailable, status.Code(err) == codes.Canceled: // it died of them, which is told soon, or is lost
 		select {
 		case <-m.Exited():
 			return m.Death("closing")

@@ -76,7 +76,7 @@ func (m *Member) exited() bool {
 	}
 }
 
-// closeAfterFailure is closeParts of a process that may be stopped, which is no news then.
+// closeAfterFailure is closeParts of a process that may be stopped, or lost with its host, which is no news then.
 func (c *Cluster) closeAfterFailure(m *Member) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -88,7 +88,7 @@ func (c *Cluster) closeAfterFailure(m *Member) error {
 	defer look.Stop()
 	err := m.closeParts(ctx, min(c.timeout, failedClose))
 	m.left = "" // a pass that did not come to its end leaves what it will
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || errors.As(err, new(*LostError)) {
 		return nil
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/monitor"
+	"github.com/psbench/psbench/core/placement"
 )
 
 // Options of a run that do not change what it measures.
@@ -22,9 +23,16 @@ type Options struct {
 	// Closed, if set, gets the numbers of the processes of a run that went well, once all parts
 	// are closed and before the processes end. Its error is that of the run.
 	Closed func(processes []int) error
-	// Open makes what starts the run's processes, of which there are so many. Without it
-	// they run on the core's host.
-	Open func(processes int) (Starter, error)
+	// Hosts are those on which processes may run, the core's first unless it is Apart from them; none: the
+	// core's alone.
+	Hosts []placement.Host
+	Apart bool
+	// Layout says where each process runs. Who lays the processes of a run out sets it; without
+	// one they run on the core's host, wherever the kernel likes.
+	Layout *placement.Layout
+	// Open makes what starts the run's processes, where the layout has them. Without it they run on
+	// the core's host.
+	Open func(layout *placement.Layout, timeout time.Duration, output launch.Output) (Starter, error)
 	// Kept says that the result is not only shown: then it has what takes a while to find out about
 	// the machine, once the run is over.
 	Kept bool
@@ -38,6 +46,7 @@ type Cluster struct {
 	members []*Member
 	starter Starter
 	monitor *monitor.Monitor
+	unwatch func() // ends the reading of clocks; nil before that has begun
 }
 
 // Phase is a step of a run.
@@ -81,7 +90,11 @@ func (c *Cluster) Run(ctx context.Context, life Life) error {
 		return err
 	}
 	ctx, c.monitor = monitor.New(ctx, c.timeout)
-	if err = c.phases(ctx, life); err != nil || c.monitor.Blamed() {
+	err = c.phases(ctx, life)
+	if cerr := c.settleClocks(ctx, err != nil); err == nil {
+		err = cerr
+	}
+	if err != nil || c.monitor.Blamed() {
 		err = c.monitor.Verdict(err)
 		if c.options.Ending != nil {
 			defer c.options.Ending()()
@@ -114,9 +127,9 @@ func (c *Cluster) numbers() (list []int) {
 
 func (c *Cluster) open() (err error) {
 	if c.options.Open != nil {
-		c.starter, err = c.options.Open(len(c.members))
+		c.starter, err = c.options.Open(c.options.Layout, c.timeout, c.options.Output)
 	} else {
-		c.starter, err = openHere(len(c.members), c.timeout, c.options.Output)
+		c.starter, err = Here(len(c.members), c.options.Layout, c.timeout, c.options.Output)
 	}
 	if err != nil {
 		return err

@@ -13,9 +13,12 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/wire"
+	"github.com/psbench/psbench/core/clocks"
 	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/placement"
 	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -82,7 +85,7 @@ func clusterOf(o Options, sites map[string]Site, names ...string) (*Cluster, *fa
 	for _, name := range names {
 		members = append(members, &Member{Name: name, Env: func() []string { return nil }})
 	}
-	o.Open = func(int) (Starter, error) { return s, nil }
+	o.Open = func(*placement.Layout, time.Duration, launch.Output) (Starter, error) { return s, nil }
 	return New(time.Minute, members, o), s, members
 }
 
@@ -118,8 +121,36 @@ func TestConfigure(t *testing.T) {
 	if len(c.secret) != wire.SecretSize || slices.Max(c.secret) == 0 {
 		t.Errorf("the secret is %x", c.secret)
 	}
-	if got := members[1].Peer().Address + " " + members[1].LinkPeer().Address; got != "unix:trainer1 tcp:trainer1" {
+	if got := members[1].Peer().Address; got != "unix:trainer1" {
 		t.Errorf("trainer1 is at %s", got)
+	}
+}
+
+// Where two processes meet follows from the fabric and their hosts.
+func TestPeers(t *testing.T) {
+	member := func(name, host string) *Member {
+		m := at(name, Site{Host: host})
+		m.Address, m.LinkAddress = "unix:"+name, "tcp:"+name
+		return m
+	}
+	a, b, c := member("a", CoreHost), member("b", CoreHost), member("c", "node7")
+	for _, want := range []struct {
+		fabric, beside, elsewhere string
+	}{
+		{"shm", "tcp:a", "tcp:a"}, // whose address for links is that of its Unix socket
+		{"tcp", "tcp:a", "tcp:a"},
+		{"shm+tcp", "unix:a", "tcp:a"},
+	} {
+		f := fabricOf(t, want.fabric)
+		if beside, elsewhere := a.LinkPeer(f, b).Address, a.LinkPeer(f, c).Address; beside != want.beside || elsewhere != want.elsewhere {
+			t.Errorf("over %s a is at %s for b and at %s for c", want.fabric, beside, elsewhere)
+		}
+	}
+	if near, far := a.NearPeer(b).Address, a.NearPeer(c).Address; near != "unix:a" || far != "tcp:a" {
+		t.Errorf("what is not measured finds a at %s and %s", near, far)
+	}
+	if got := Hosts([]*Member{c, a, b, c}); !slices.Equal(got, []int{0, 1, 1, 0}) {
+		t.Errorf("the hosts are %v", got)
 	}
 }
 
@@ -178,9 +209,10 @@ func TestFailureThatIsToldLate(t *testing.T) {
 
 func TestNothingStarts(t *testing.T) {
 	why := errors.New("there is no host")
-	c := New(time.Minute, []*Member{{Name: "trainer0"}}, Options{Open: func(processes int) (Starter, error) {
-		if processes != 1 {
-			t.Errorf("there are to be %d processes", processes)
+	layout := &placement.Layout{}
+	c := New(time.Minute, []*Member{{Name: "trainer0"}}, Options{Layout: layout, Open: func(l *placement.Layout, _ time.Duration, _ launch.Output) (Starter, error) {
+		if l != layout {
+			t.Errorf("the layout is %v", l)
 		}
 		return nil, why
 	}})
@@ -204,7 +236,7 @@ func fabricOf(t *testing.T, name string) *fabric.Fabric {
 
 func TestCheckLinks(t *testing.T) {
 	here, elsewhere := Site{Host: CoreHost}, Site{Host: "node7"}
-	ahead := Site{Host: CoreHost, Clock: time.Hour}
+	ahead := Site{Host: CoreHost, Clock: clocks.Known(clocks.Of(time.Hour))}
 	const hosts = "trainer0 runs on the core's host and server1 on node7, but what"
 	const clocks = "the clock of server1 is 1h0m0s ahead of that of trainer0, but what shm joins needs one clock"
 	for _, c := range []struct {
@@ -219,6 +251,10 @@ func TestCheckLinks(t *testing.T) {
 		{"unix", ahead, ""},
 		{"tcp", ahead, ""},
 		{"tcp", elsewhere, ""},
+		{"shm+tcp", here, ""},
+		{"shm+tcp", elsewhere, ""},
+		{"shm+tcp", Site{Host: "node7", Clock: ahead.Clock}, ""},
+		{"shm+tcp", ahead, strings.Replace(clocks, "shm", "shm+tcp", 1)},
 	} {
 		got := ""
 		if err := CheckLinks(fabricOf(t, c.transport), []*Member{at("trainer0", here), at("server1", c.site)}); err != nil {
@@ -231,7 +267,7 @@ func TestCheckLinks(t *testing.T) {
 }
 
 func TestAtCore(t *testing.T) {
-	all := []*Member{at("a", Site{Host: "node7"}), at("b", Site{Host: CoreHost, Clock: 1}), at("c", Site{Host: CoreHost})}
+	all := []*Member{at("a", Site{Host: "node7"}), at("b", Site{Host: CoreHost, Clock: clocks.Known(clocks.Of(1))}), at("c", Site{Host: CoreHost})}
 	if got := strings.Join(Names(AtCore(all)), " "); got != "b c" {
 		t.Errorf("at the core are %s", got)
 	}
@@ -250,11 +286,55 @@ func TestShare(t *testing.T) {
 	if got := Share(a, []*Member{c}); got != 12 {
 		t.Errorf("alone on its host a process gets %d cores, want 12", got)
 	}
+	pinned := func(name string, cpus ...int) *Member { return at(name, Site{Host: "node7", Cores: 12, CPUs: cpus}) }
+	node, beside, other := pinned("e", 0, 1, 2, 3, 4, 5), pinned("f", 0, 1, 2, 3, 4, 5), pinned("g", 6, 7)
+	for of, want := range map[*Member]int{node: 3, other: 2, pinned("h", 6, 7): 2, a: 12} {
+		if got := Share(of, []*Member{node, beside, other}); got != want {
+			t.Errorf("pinned to %s, %s gets %d cores, want %d", of.Site().CPUs, of.Name, got, want)
+		}
+	}
 }
 
-func TestOnCoreClock(t *testing.T) {
-	s := Site{Clock: time.Microsecond}
-	if a, b := s.OnCoreClock(5000), s.OnCoreClock(0); a != 4000 || b != 0 {
-		t.Errorf("the stamps are %d and %d", a, b)
+// The clocks of hosts are read before anything starts and once more at the end, each once, and what is known of
+// them then holds. One that cannot be read ends the run, with the host.
+func TestClocksOfHosts(t *testing.T) {
+	asked := map[string]int{}
+	var mu sync.Mutex
+	var gone error
+	clockOf := func(host string) *clocks.Clock {
+		return clocks.New(func(context.Context) (int64, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked[host]++
+			return comm.Now() + 1e9, gone
+		})
+	}
+	for name, why := range map[string]error{"all answer": nil, "none answers": errors.New("no route to host")} {
+		gone, asked = why, map[string]int{}
+		one, two := clockOf("node1"), clockOf("node2")
+		sites := map[string]Site{"trainer0": {Host: "node1", Clock: one}, "trainer1": {Host: "node1", Clock: one}, "server2": {Host: "node2", Clock: two}}
+		c, s, _ := clusterOf(Options{}, sites, "trainer0", "trainer1", "server2", "data")
+		began := 0
+		err := c.Run(t.Context(), Life{
+			Phases: []Phase{{"launch", c.Start}, {"work", func(context.Context) error {
+				mu.Lock()
+				defer mu.Unlock()
+				began = asked["node1"]
+				return nil
+			}}},
+			Tell: func(string) {}, Report: func(error) {},
+		})
+		if why != nil {
+			if err == nil || !strings.HasSuffix(err.Error(), "cannot be read: no route to host") || !strings.HasPrefix(err.Error(), "the clock of node") || len(s.made) > 0 {
+				t.Errorf("%s: %v, with %d processes", name, err, len(s.made))
+			}
+			continue
+		}
+		if err != nil || began == 0 || asked["node1"] <= began || asked["node2"] != asked["node1"] {
+			t.Errorf("%s: %v, %d questions before the work, %v in all", name, err, began, asked)
+		}
+		if e := one.Estimate(); e != one.Estimate() || e.BoundNS > 1e9 || e.OffsetNS < 1e9-e.BoundNS || e.OffsetNS > 1e9+e.BoundNS {
+			t.Errorf("%s: the clock of node1 is %+v, and a moment later %+v", name, e, one.Estimate())
+		}
 	}
 }

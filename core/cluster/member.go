@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk/host/process"
@@ -51,9 +52,22 @@ func (m *Member) Peer() process.Peer {
 	return process.Peer{Name: m.Name, Address: m.Address, Protocol: m.Protocol}
 }
 
-// LinkPeer is the process to those that join it by the transport that is measured.
-func (m *Member) LinkPeer() process.Peer {
+// LinkPeer is the process to another that it has a link with, by the fabric that is measured: where
+// that has links of its own within a host, and both share one, they meet at Unix sockets.
+func (m *Member) LinkPeer(f *fabric.Fabric, to member) process.Peer {
+	if f.Within != nil && SameHost(m, to) {
+		return process.Peer{Name: m.Name, Address: m.Address}
+	}
 	return process.Peer{Name: m.Name, Address: m.LinkAddress}
+}
+
+// NearPeer is the process to another that it hands something to which is not measured: at Unix sockets
+// where both share a host, else where links come from elsewhere.
+func (m *Member) NearPeer(to member) process.Peer {
+	if SameHost(m, to) {
+		return m.Peer()
+	}
+	return process.Peer{Name: m.Name, Address: m.LinkAddress, Protocol: m.Protocol}
 }
 
 // Names are those of some processes, in their order.

@@ -2,7 +2,11 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/psbench/psbench/core/clocks"
+	"github.com/psbench/psbench/core/machine"
 )
 
 // CoreHost is the host of the core, as error messages call it.
@@ -18,20 +22,29 @@ type Site struct {
 	// Listen is the IP address on which the process takes links from elsewhere; empty for
 	// the one that the user chose.
 	Listen string
-	// Cores is how many the host has.
+	// Cores is how many CPUs the host has.
 	Cores int
-	// Clock is how far the process's comm.Now is ahead of the core's. It is known once the
-	// process runs.
-	Clock time.Duration
+	// CPUs are those that the process may run on; none: all of them.
+	CPUs machine.CPUs
+	// Clock is what comm.Now of the process is; nil for that of the core's host. All processes of a
+	// host have the same one. It is known once the process runs, at the latest.
+	Clock *clocks.Clock
 }
 
-// OnCoreClock is the stamp on the core's clock of what happened at ns on the process's
-// clock, both in ns of comm.Now. 0 stands for what never happened, and stays 0.
-func (s Site) OnCoreClock(ns int64) int64 {
-	if ns == 0 {
-		return 0
+// SameHost says that two processes share a host.
+func SameHost(x, y member) bool { return x.base().Site().Host == y.base().Site().Host }
+
+// Hosts has a number for the host of each process, counted as they come.
+func Hosts[M member](members []M) []int {
+	numbers, hosts := map[string]int{}, make([]int, len(members))
+	for i, m := range members {
+		host := m.base().Site().Host
+		if _, known := numbers[host]; !known {
+			numbers[host] = len(numbers)
+		}
+		hosts[i] = numbers[host]
 	}
-	return ns - int64(s.Clock)
+	return hosts
 }
 
 // RequireHost reports that two processes that hand something over in shared memory, or
@@ -48,10 +61,13 @@ func RequireHost[M member](what string, x, y M) error {
 // clocks.
 func RequireClock[M member](what string, x, y M) error {
 	a, b := x.base(), y.base()
-	if apart := b.Site().Clock - a.Site().Clock; apart != 0 {
-		return fmt.Errorf("the clock of %s is %v ahead of that of %s, but %s needs one clock", b.Name, apart, a.Name, what)
+	mine, other := a.Site().Clock, b.Site().Clock
+	if mine == other {
+		return nil
 	}
-	return nil
+	x0, y0 := mine.Estimate(), other.Estimate()
+	apart := time.Duration(y0.OffsetNS - x0.OffsetNS)
+	return fmt.Errorf("the clock of %s is %v ahead of that of %s, but %s needs one clock", b.Name, apart, a.Name, what)
 }
 
 // AtCore are those of the processes that run on the core's host: memory that they take
@@ -67,14 +83,18 @@ func AtCore[M member](all []M) []M {
 	return here
 }
 
-// Share is how many cores of its host a process gets that some share evenly, as far as they
-// run there: 1 at least.
+// Share is how many CPUs of its host, or of those that it is pinned to, a process gets that some share
+// evenly, as far as they run there: 1 at least.
 func Share[M member](of M, among []M) int {
 	site, there := of.base().Site(), 0
 	for _, m := range among {
-		if m.base().Site().Host == site.Host {
+		if s := m.base().Site(); s.Host == site.Host && slices.Equal(s.CPUs, site.CPUs) {
 			there++
 		}
 	}
-	return max(1, site.Cores/max(1, there))
+	cpus := site.Cores
+	if len(site.CPUs) > 0 {
+		cpus = len(site.CPUs)
+	}
+	return max(1, cpus/max(1, there))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/launch/limit"
+	"github.com/psbench/psbench/core/placement"
 )
 
 // Starter starts the processes of one run and ends them. The one of the core's host is
@@ -22,8 +23,8 @@ type Starter interface {
 	Close(gently bool) error
 }
 
-// openHere makes the starter of the core's host.
-func openHere(processes int, timeout time.Duration, output launch.Output) (Starter, error) {
+// Here makes the starter of the core's host. The layout may be nil.
+func Here(processes int, layout *placement.Layout, timeout time.Duration, output launch.Output) (Starter, error) {
 	if err := limit.Check(processes); err != nil {
 		return nil, err
 	}
@@ -31,24 +32,29 @@ func openHere(processes int, timeout time.Duration, output launch.Output) (Start
 	if err != nil {
 		return nil, err
 	}
-	return here{l}, nil
+	return here{l, layout}, nil
 }
 
 // here is launch as a Starter.
-type here struct{ launcher *launch.Launcher }
+type here struct {
+	launcher *launch.Launcher
+	layout   *placement.Layout
+}
 
 // Site implements Starter.
-func (h here) Site(string) Site {
-	return Site{Host: CoreHost, Directory: h.launcher.Directory(), Cores: runtime.NumCPU()}
+func (h here) Site(name string) Site {
+	return Site{Host: CoreHost, Directory: h.launcher.Directory(), Cores: runtime.NumCPU(), CPUs: h.layout.CPUs(name)}
 }
 
 // Start implements Starter.
 func (h here) Start(ctx context.Context, spec launch.Spec) (Process, error) {
+	site := h.Site(spec.Name)
+	spec.CPUs = site.CPUs
 	p, err := h.launcher.Start(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	return hereProcess{p, h.Site(spec.Name)}, nil
+	return hereProcess{p, site}, nil
 }
 
 // Close implements Starter.

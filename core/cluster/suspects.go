@@ -51,9 +51,12 @@ func (m *Member) introduction() string {
 	return fmt.Sprintf("%s is %s of plugin %s", m.Name, m.Part, m.Plugin.Name)
 }
 
-// Warnings say what parts left running when they were closed, once Run is over: one sentence for
-// processes of the same part.
+// Warnings say, once Run is over, where no process was, and what parts left running when they were closed: one
+// sentence for processes of the same part.
 func (c *Cluster) Warnings() (warnings []string) {
+	if c.options.Apart {
+		warnings = append(warnings, "no process ran on the core's host, but machine, noise and variables of the result are of that one")
+	}
 	type part struct{ plugin, title string }
 	var told []part
 	for _, m := range c.members {

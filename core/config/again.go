@@ -18,9 +18,12 @@ func Given(values []result.Value) []result.Value {
 				return true
 			}
 		}
-		return v.Origin == "" || strings.HasPrefix(v.Origin, byDefault) || strings.HasPrefix(v.Origin, derived)
+		return v.Origin == "" || strings.HasPrefix(v.Origin, byDefault) || Derived(v)
 	})
 }
+
+// Derived says that psbench made a value of others, and of where it ran.
+func Derived(v result.Value) bool { return strings.HasPrefix(v.Origin, derived) }
 
 // Differences are the values that two effective configurations have not in common, but for those
 // that say where output goes and those that no run has decided yet.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/psbench/psbench"
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/placement"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/topology"
@@ -83,7 +85,7 @@ var builtinParts = sync.OnceValues(func() ([]sdk.Part, error) {
 			case sdk.KindServer:
 				d.Serves = served(item.Key)
 				if item.Key == "average" {
-					d.Timing, d.Computes = sdk.OnArrival, "average"
+					d.Timing, d.Computes, d.Adds = sdk.OnArrival, "average", true
 				}
 			case sdk.KindTrainer:
 				d.Needs = served(item.Key)
@@ -165,6 +167,15 @@ func value(exp *Experiment, key string) result.Value {
 // sameFabric compares fabrics, of which there is one of each name.
 var sameFabric = cmp.Comparer(func(a, b *fabric.Fabric) bool { return a == b })
 
+// The options offer what placement knows, with its defaults.
+func TestChoicesOfPlacement(t *testing.T) {
+	for key, want := range map[string][]string{"place": placement.Policies, "affinity": placement.Affinities} {
+		if o, _ := option.Of(key); !slices.Equal(o.Enum, want) || o.Default != want[0] {
+			t.Errorf("--%s offers %v, %s by default, want %v", key, o.Enum, o.Default, want)
+		}
+	}
+}
+
 func TestDefaults(t *testing.T) {
 	exp := mustResolve(t, nil, nil)
 	builtin := registry.Plugin{Name: registry.Builtin}
@@ -172,7 +183,7 @@ func TestDefaults(t *testing.T) {
 		World: topology.World{Trainers: 2, Servers: 1},
 		Parts: map[sdk.Kind]Part{
 			sdk.KindTrainer:   {Key: "ddp", Plugin: builtin, Settings: json.RawMessage(`{"lr":0.0001,"bucket_bytes":26214400}`)},
-			sdk.KindServer:    {Key: "average", Plugin: builtin, Settings: json.RawMessage(`{"verbose":false}`), Elementwise: true, Averages: true},
+			sdk.KindServer:    {Key: "average", Plugin: builtin, Settings: json.RawMessage(`{"verbose":false}`), Elementwise: true, Adds: true, Averages: true},
 			sdk.KindHook:      {Key: "rpc", Plugin: builtin, Settings: json.RawMessage(`{}`)},
 			sdk.KindCriterion: {Key: "cel", Plugin: builtin, Settings: json.RawMessage(`{}`)},
 			sdk.KindData:      {Key: "dummy", Plugin: builtin, Settings: json.RawMessage(`{"max_val":100,"sample_count":100,"sample_length":100,"sparsity_percentage":20}`)},
@@ -185,7 +196,7 @@ func TestDefaults(t *testing.T) {
 		Links:   registry.Links{Server: true},
 		Isolate: map[sdk.Kind]bool{},
 		Length:  stop.Length{Epochs: 5, Least: 20}, WarmUp: stop.Length{Epochs: 5, Least: 20}, BatchSize: 10, Timeout: 60 * time.Second,
-		Fabric: fabric.Default(), Listen: "127.0.0.1",
+		Fabric: fabric.Default(), Auto: true, Listen: "127.0.0.1", Place: placement.Spread, Affinity: placement.Anywhere,
 		Values: exp.Values,
 	}
 	if diff := cmp.Diff(want, exp, sameFabric); diff != "" {
@@ -286,6 +297,8 @@ func TestWarnings(t *testing.T) {
 		{"--listen ::1 --transport unix", "--listen has no effect: transport unix listens on no IP address"},
 		{"--listen 127.0.0.2 --transport tcp", ""},
 		{"--listen ::1 --transport grpc", ""},
+		{"--listen 10.0.0.5 --transport tcp", ""},
+		{"--listen 10.0.0.5 --transport tcp --insecure-network", InsecureNetwork},
 		{"--transport tcp", ""},
 		{"--trainer hybrid", ""},
 		{"--trainer batch_update", ""},

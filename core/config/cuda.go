@@ -56,15 +56,6 @@ func (e *Experiment) SeedOf(rank int) uint64 {
 	return e.Seed
 }
 
-// DeviceOf is the device of a CUDA rank; ok is false of other ranks. CUDA trainers and after them CUDA
-// servers go round the devices.
-func (e *Experiment) DeviceOf(rank int) (d devices.Device, ok bool) {
-	if !e.World.CUDA(rank) {
-		return d, false
-	}
-	return e.CUDA.Devices.Of(e.World.PlaceOnCUDA(rank)), true
-}
-
 // checkCounts asks for CUDA first: what is wrong with the counts of CUDA ranks
 // does not matter where there can be none.
 func (r *resolver) checkCounts(ctx context.Context) error {
@@ -95,7 +86,7 @@ func (r *resolver) cudaRanks() string {
 
 // checkBackend refuses NCCL, which connects devices, where trainers have none.
 func (r *resolver) checkBackend() error {
-	if r.Backend == gloo {
+	if r.Backend == Gloo {
 		return nil
 	}
 	key, count := "ncudatrainer", r.NCUDATrainer
@@ -110,8 +101,8 @@ func (r *resolver) checkBackend() error {
 		r.name("backend"), r.Backend, r.name(key), count)
 }
 
-// gloo is the backend of groups in host memory.
-const gloo = "gloo"
+// Gloo is the backend of groups in host memory.
+const Gloo = "gloo"
 
 // findCUDA finds devices and plugin.
 func (r *resolver) findCUDA(ctx context.Context) error {
@@ -133,18 +124,31 @@ func (r *resolver) findCUDA(ctx context.Context) error {
 	return nil
 }
 
-// nameGroup says what the trainers' group is where the backend names NCCL. Buckets are reduced in host
-// memory, where they are staged.
+// nameGroup says what the trainers' group is where the backend names NCCL. That it is NCCL's says the run, once
+// the trainers have joined it.
 func (r *resolver) nameGroup() {
-	if r.Backend == gloo || !r.exp.Links.Group && !r.exp.Links.Default {
+	if r.Backend == Gloo || !r.exp.Links.Group && !r.exp.Links.Default {
 		return
 	}
-	r.exp.Group = "psbench's own, over " + r.exp.Fabric.Name
-	why := "it reduces the buckets in host memory, into which they are staged"
-	if n := len(r.exp.CUDA.Devices.Devices); n < r.NCUDATrainer {
-		why = "NCCL refuses two ranks of one card"
+	r.exp.Group = groupOver(r.exp.Fabric)
+	why := r.noNCCL()
+	if r.exp.GroupSpans = why == ""; !r.exp.GroupSpans {
+		r.warn("%s is %s but the trainers' group is psbench's own: %s", r.name("backend"), r.Backend, why)
 	}
-	r.warn("%s is %s but the trainers' group is %s: %s", r.name("backend"), r.Backend, r.exp.Group, why)
+}
+
+// noNCCL says why the trainers' group cannot be NCCL's; "" if it can. Its ranks find each other through the
+// memory of their host.
+func (r *resolver) noNCCL() string {
+	switch {
+	case r.NCUDATrainer == 1:
+		return "one trainer has nobody to reduce with"
+	case len(r.exp.CUDA.Devices.Devices) < r.NCUDATrainer:
+		return "NCCL refuses two ranks of one card"
+	case !r.exp.Fabric.Maps() || !r.exp.Fabric.OnOneHost():
+		return "over " + r.exp.Fabric.Name + " it reduces the buckets in host memory, into which they are staged"
+	}
+	return ""
 }
 
 // checkCUDAParts fits the chosen parts and CUDA ranks together: these have psbench's own, as the plugin of

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm/fabric"
+	"github.com/psbench/psbench/core/placement"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/topology"
@@ -24,6 +25,9 @@ type Experiment struct {
 	CUDA *CUDA
 	// Group is what the trainers' group is where it is not what the backend names; "" elsewhere.
 	Group string
+	// GroupSpans says that a library of the trainers' devices, of which each has its own, is to be that group
+	// where their buckets may stay there.
+	GroupSpans bool
 	// Service is what the trainer needs of the servers, and what they serve.
 	Service sdk.Service
 	// Links says which links the hook uses.
@@ -45,6 +49,16 @@ type Experiment struct {
 	// it uses one.
 	Fabric *fabric.Fabric
 	Listen string
+	// Interface is what chooses that address on each host; "" where Listen was given.
+	Interface string
+	// Place says on which hosts servers are, Affinity on which CPUs processes run.
+	Place    placement.Policy
+	Affinity placement.Affinity
+	// Aggregate has the trainers of a host other than their server's push as one.
+	Aggregate bool
+	// InsecureNetwork leaves out TLS where links go between hosts.
+	InsecureNetwork bool
+	Auto            bool // the transport was left to psbench
 
 	// Values is the effective configuration for the report.
 	Values []result.Value
@@ -60,6 +74,8 @@ type Part struct {
 	Settings json.RawMessage
 	// Elementwise says that it is a server whose host combines gradients with it, in place.
 	Elementwise bool
+	// Adds says that it is a server to which sums of gradients can be pushed in their place.
+	Adds bool
 	// Averages says that it is one of psbench's own which answers with the mean over its trainers.
 	Averages bool
 	// Asynchronous says that it is a server which answers before all of its trainers have

@@ -82,7 +82,7 @@ func (r *resolver) configureParts(ctx context.Context) error {
 		}
 		r.exp.Parts[c.Kind] = Part{
 			Key: c.Key, Plugin: r.bounded(c.Plugin), Settings: raw,
-			Elementwise: d.Timing != 0 && (r.exp.CUDA == nil || !r.exp.CUDA.whole), Averages: c.Plugin.Name == registry.Builtin && d.Computes == averages,
+			Elementwise: d.Timing != 0 && (r.exp.CUDA == nil || !r.exp.CUDA.whole), Adds: d.Adds, Averages: c.Plugin.Name == registry.Builtin && d.Computes == averages,
 			Asynchronous: r.asynchronous(d, settings), Protocol: d.Protocol,
 		}
 		for _, s := range settings {
@@ -251,8 +251,10 @@ func (r *resolver) finish(context.Context) error {
 			r.exp.Values = append(r.exp.Values, r.settings...)
 		case chosen:
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: c.value, Origin: c.origin})
-		case o.Key == "transport" && r.Transport == autoTransport:
+		case o.Key == Transport && r.exp.Auto:
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: r.exp.Fabric.Name, Origin: derived + "everything runs on one host"})
+		case o.Key == "listen" && r.Interface != "":
+			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: r.exp.Listen, Origin: derived + "as --interface"})
 		case o.Key == cudaSeed && r.exp.CUDA != nil && !r.given(o.Key):
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: r.TorchSeed, Origin: derived + "as --torch-seed"})
 		case o.Key == "report" && values[o.Key] != o.Default && !r.given(o.Key):

@@ -41,7 +41,7 @@ func pinned(v result.Value) bool {
 	if o.Group == "output" || v.Key == "config" || strings.HasSuffix(v.Origin, undecided) {
 		return false
 	}
-	if v.Origin != byDefault && !strings.HasPrefix(v.Origin, derived) {
+	if v.Origin != byDefault && !Derived(v) {
 		return true
 	}
 	list, _ := v.Value.([]any)

@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm/fabric"
+	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/interfaces"
+	"github.com/psbench/psbench/core/placement"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/topology"
@@ -54,7 +57,7 @@ func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue 
 		return nil, err
 	}
 	steps := []func(context.Context) error{
-		r.needs, rule(r.checkHybrid), rule(r.checkCounts), r.chooseTransport, r.chooseParts, rule(r.checkService), rule(r.checkHook), rule(r.checkCUDAParts), r.placeSettings, r.configureParts, r.configureInTrainer, r.checkUnused, r.finish,
+		r.needs, rule(r.checkHybrid), rule(r.checkCounts), r.chooseTransport, r.chooseParts, rule(r.checkService), rule(r.checkHook), rule(r.checkCUDAParts), r.placeSettings, r.configureParts, rule(r.checkAggregate), r.configureInTrainer, r.checkUnused, r.finish,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -103,7 +106,7 @@ func (c *Config) resolver(reg *registry.Registry, catalogue Catalogue) (*resolve
 			Isolate:   isolated(c.Isolate),
 			Length:    c.length(), WarmUp: c.warmUp(), BatchSize: c.BatchSize, Seed: c.TorchSeed,
 			Timeout: time.Duration(c.RPCTimeout) * time.Second,
-			Listen:  c.Listen, FailOnNaN: c.OnNaN == "fail", Check: c.Check,
+			Listen:  c.Listen, InsecureNetwork: c.InsecureNetwork, Interface: c.Interface, Place: placement.Policy(c.Place), Affinity: placement.Affinity(c.Affinity), FailOnNaN: c.OnNaN == "fail", Check: c.Check,
 		},
 	}, nil
 }
@@ -152,26 +155,57 @@ func (r *resolver) needs(ctx context.Context) error {
 	return err
 }
 
+// InsecureNetwork is the warning of runs without TLS.
+const InsecureNetwork = "--insecure-network: links between hosts are not inside TLS, so whoever reaches their network can read and change what they carry"
+
 // chooseTransport resolves auto and checks the address to listen on, whether or
 // not the transport needs one.
 func (r *resolver) chooseTransport(context.Context) error {
 	var err error
-	if r.exp.Fabric = fabric.Default(); r.Transport != autoTransport {
+	r.exp.Auto = r.Transport == autoTransport
+	if r.exp.Fabric = fabric.Default(); !r.exp.Auto {
 		if r.exp.Fabric, err = fabric.Open(r.Transport); err != nil {
 			return err
 		}
 	}
+	return r.chooseAddress()
+}
+
+// chooseAddress finds the address that this host listens on.
+func (r *resolver) chooseAddress() error {
+	key := "listen"
 	ip, err := netip.ParseAddr(r.Listen)
-	if err != nil || ip.Zone() != "" {
-		return fmt.Errorf("%s is %s but must be an IP address, as in 127.0.0.1", r.name("listen"), quote.String(r.Listen))
+	switch {
+	case r.Interface != "" && r.given(key):
+		return fmt.Errorf("%s and %s are both given, but a host listens on one address: leave one of them out", r.name("interface"), r.name(key))
+	case r.Interface != "":
+		key = "interface"
+		if ip, err = addressOf(r.Interface); err != nil {
+			return fmt.Errorf("%s %s %w", r.name(key), quote.String(r.Interface), err)
+		}
+		r.exp.Listen = ip.String()
+	case err != nil:
+		return fmt.Errorf("%s is %s but must be an IP address, as in 127.0.0.1", r.name(key), quote.String(r.Listen))
 	}
-	if !ip.IsLoopback() {
-		return fmt.Errorf("%s is %s, which is not a loopback address: links between hosts wait for transport security", r.name("listen"), ip)
+	if err := wire.CheckIP(ip); err != nil {
+		return fmt.Errorf("%s: %w", r.name(key), err)
 	}
-	if f := r.exp.Fabric; r.given("listen") && !f.Network.OnIP() {
-		r.warn("%s has no effect: transport %s listens on no IP address", r.name("listen"), f.Name)
+	if r.InsecureNetwork {
+		r.warn("%s", InsecureNetwork)
+	}
+	if f := r.exp.Fabric; r.given(key) && !f.Network.OnIP() {
+		r.warn("%s%s", r.name(key), listensNowhere(f))
 	}
 	return nil
+}
+
+// addressOf is the address of this host that an interface or a network stands for.
+func addressOf(want string) (netip.Addr, error) {
+	have, err := interfaces.Here()
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	return interfaces.Choose(want, have)
 }
 
 func (r *resolver) servers() int { return r.NServer + r.NCUDAServer }

@@ -26,6 +26,8 @@ type Device struct {
 	Ordinal   int    `json:"ordinal"` // among the visible ones
 	Name      string `json:"name"`
 	MemoryMiB int64  `json:"memory_mib"`
+	// FreeBytes is what of it nobody had when the driver was asked; 0 where it does not tell.
+	FreeBytes int64 `json:"free_bytes,omitempty"`
 	// Capability is the compute capability, as in 9.0.
 	Capability string `json:"compute_capability"`
 	UUID       string `json:"uuid"`         // as nvidia-smi writes it, GPU-...; "" where the driver does not tell
@@ -67,9 +69,6 @@ func (d Device) ID() string { return fmt.Sprintf("cuda:%d", d.Ordinal) }
 // title names a device in a sentence.
 func (d Device) title() string { return fmt.Sprintf("%s (%s)", d.ID(), d.Name) }
 
-// Of is the device of the rank at a place among the CUDA ranks of this machine: they go round.
-func (l *List) Of(place int) Device { return l.Devices[place%len(l.Devices)] }
-
 // Check says why so many CUDA ranks cannot run here, if they cannot.
 func (l *List) Check(ranks int) error {
 	if l.Driver < LeastDriver {
@@ -89,6 +88,16 @@ func (l *List) Check(ranks int) error {
 		}
 	}
 	return nil
+}
+
+// CheckMemory says that ranks which share a device need more of its memory than is free, if they do.
+// bytes is what all of them together need at least.
+func (d Device) CheckMemory(ranks []string, bytes int64) error {
+	if d.FreeBytes == 0 || bytes <= d.FreeBytes {
+		return nil
+	}
+	return fmt.Errorf("%s has no memory for %s: parameters, gradients and tables there need %d bytes at least, but %d are free: choose a smaller model, or end what else uses the device",
+		d.title(), strings.Join(ranks, ", "), bytes, d.FreeBytes)
 }
 
 // name is what nvidia-smi knows the device by, whose numbers are others than the driver's.

@@ -138,18 +138,6 @@ func TestDriversThatAreNone(t *testing.T) {
 	}
 }
 
-// Ranks go round the devices, whatever their count.
-func TestRanksGoRound(t *testing.T) {
-	l := &List{Devices: []Device{{Ordinal: 0}, {Ordinal: 1}, {Ordinal: 2}}}
-	var got []int
-	for place := range 7 {
-		got = append(got, l.Of(place).Ordinal)
-	}
-	if d := cmp.Diff([]int{0, 1, 2, 0, 1, 2, 0}, got); d != "" {
-		t.Error(d)
-	}
-}
-
 // Only what ranks get must be fit, and MPS lets processes share an exclusive device.
 func TestUnfitDevicesThatNobodyUses(t *testing.T) {
 	l := &List{Driver: LeastDriver, Devices: []Device{

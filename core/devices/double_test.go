@@ -40,7 +40,7 @@ func TestDouble(t *testing.T) {
 	}
 	uuids := map[string]bool{}
 	for i, d := range list.Devices {
-		if d.Ordinal != i || !strings.HasPrefix(d.Name, "psbench double") || d.Capability != "9.0" || d.MemoryMiB != 1024 || d.Mode != Exclusive {
+		if d.Ordinal != i || !strings.HasPrefix(d.Name, "psbench double") || d.Capability != "9.0" || d.MemoryMiB != 1024 || d.FreeBytes != 1<<30 || d.Mode != Exclusive {
 			t.Errorf("got %v", d)
 		}
 		uuids[d.UUID] = true

@@ -38,6 +38,10 @@ type driver struct {
 	attribute     func(value *int32, attribute, device int32) int32
 	uuid          func(uuid *[16]byte, device int32) int32
 	canAccessPeer func(can *int32, device, peer int32) int32
+	retain        func(context *uintptr, device int32) int32
+	setCurrent    func(context uintptr) int32
+	memoryInfo    func(free, total *uint64) int32
+	release       func(device int32) int32
 }
 
 // ask is what the driver says of this machine. It may crash or hang.
@@ -104,12 +108,17 @@ func open() (*driver, error) {
 		{"cuInit", &d.init}, {"cuDriverGetVersion", &d.version}, {"cuDeviceGetCount", &d.count}, {"cuDeviceGet", &d.device},
 		{"cuDeviceGetName", &d.name}, {"cuDeviceTotalMem_v2", &d.memory}, {"cuDeviceGetAttribute", &d.attribute},
 		{"cuDeviceGetUuid", &d.uuid}, {"cuDeviceCanAccessPeer", &d.canAccessPeer},
+		{"cuDevicePrimaryCtxRetain", &d.retain}, {"cuCtxSetCurrent", &d.setCurrent}, {"cuMemGetInfo_v2", &d.memoryInfo}, {"cuDevicePrimaryCtxRelease", &d.release},
 	} {
 		symbol, err := purego.Dlsym(handle, f.name)
 		if err != nil {
 			return nil, fmt.Errorf("%s has no %s, so it is no CUDA driver or one before CUDA 9.2: psbench needs CUDA %s or newer", library, f.name, Version(LeastDriver))
 		}
 		purego.RegisterFunc(f.at, symbol)
+	}
+	// The name above is of versions before CUDA 11.0, of which no more than their version is asked for.
+	if symbol, err := purego.Dlsym(handle, "cuDevicePrimaryCtxRelease_v2"); err == nil {
+		purego.RegisterFunc(&d.release, symbol)
 	}
 	return d, nil
 }
@@ -171,6 +180,9 @@ func (d *driver) describe(ordinal, count int32) (Device, error) {
 	if d.uuid(&id, device) == success {
 		one.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 	}
+	if one.Mode != Prohibited {
+		one.FreeBytes = d.free(device)
+	}
 	for peer := range count {
 		var can int32
 		if peer != ordinal && d.canAccessPeer(&can, ordinal, peer) == success && can != 0 {
@@ -178,4 +190,20 @@ func (d *driver) describe(ordinal, count int32) (Device, error) {
 		}
 	}
 	return one, nil
+}
+
+// free is how many bytes of a device nobody has; 0 where the driver does not tell, as of an exclusive one that
+// another process has. It takes a context, which the process gives back.
+func (d *driver) free(device int32) int64 {
+	var context uintptr
+	if d.retain(&context, device) != success {
+		return 0
+	}
+	defer d.release(device)
+	var free, total uint64
+	if d.setCurrent(context) != success || d.memoryInfo(&free, &total) != success {
+		return 0
+	}
+	d.setCurrent(0)
+	return int64(free) // #nosec G115 -- far from 2^63
 }

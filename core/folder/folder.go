@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,6 +51,22 @@ func Create(dir string) (*Folder, error) {
 	return f, nil
 }
 
+// Vacant says why dir can be made no run folder, if what is there tells.
+func Vacant(dir string) error {
+	if err := vacant(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the run folder %s cannot be made: %w", quote.Word(dir), draft.Cause(err))
+	}
+	return nil
+}
+
+func vacant(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) > 0 {
+		err = fmt.Errorf("it has %s in it: name a folder that is empty or does not exist", quote.Word(entries[0].Name()))
+	}
+	return err
+}
+
 func (f *Folder) create() error {
 	if f.path == "" {
 		return errors.New("its path is empty: name a folder")
@@ -57,12 +74,8 @@ func (f *Folder) create() error {
 	if err := os.MkdirAll(f.path, 0o777); err != nil { // #nosec G301 -- the user's umask
 		return err
 	}
-	entries, err := os.ReadDir(f.path)
-	if err != nil {
+	if err := vacant(f.path); err != nil {
 		return err
-	}
-	if len(entries) > 0 {
-		return fmt.Errorf("it has %s in it: name a folder that is empty or does not exist", quote.Word(entries[0].Name()))
 	}
 	// Of two who found it empty one alone makes the mark.
 	mark, err := os.OpenFile(f.in(markName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // #nosec G302 -- the user's umask

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hashicorp/go-plugin/runner"
 
+	"github.com/psbench/psbench/core/machine"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -26,6 +27,7 @@ import (
 type child struct {
 	name     string
 	memory   int64 // that it may use, in bytes; 0: as much as there is
+	cpus     machine.CPUs
 	launcher *Launcher
 	cmd      *exec.Cmd
 
@@ -43,7 +45,7 @@ type child struct {
 var _ runner.Runner = (*child)(nil)
 
 func newChild(l *Launcher, spec Spec, words *words) *child {
-	return &child{name: spec.Name, memory: spec.Plugin.Memory, launcher: l, words: words, exited: make(chan struct{})}
+	return &child{name: spec.Name, memory: spec.Plugin.Memory, cpus: spec.CPUs, launcher: l, words: words, exited: make(chan struct{})}
 }
 
 // Start implements runner.Runner.
@@ -90,7 +92,7 @@ func (c *child) order(stdout, stderr *os.File) (*gob.Decoder, error) {
 	}
 	defer func() { _ = theirs.Close() }()
 	files := append([]*os.File{theirs, stdout, stderr}, c.cmd.ExtraFiles...)
-	err = c.launcher.order(order{c.cmd.Path, c.cmd.Args, c.cmd.Env, c.memory}, files...)
+	err = c.launcher.order(order{c.cmd.Path, c.cmd.Args, c.cmd.Env, c.memory, c.cpus}, files...)
 	var b birth
 	answers := gob.NewDecoder(line)
 	if err == nil {

@@ -25,6 +25,16 @@ type folder struct {
 	lock *os.File
 }
 
+// Scratch makes a folder of this process's own for files that are not to stay, which remove removes. If this
+// process is killed, the next psbench of the host does.
+func Scratch() (path string, remove func() error, err error) {
+	f, err := makeFolder(base())
+	if err != nil {
+		return "", nil, err
+	}
+	return f.path, f.remove, nil
+}
+
 // lockName is the file in a folder that is locked.
 const lockName = "lock"
 
@@ -89,9 +99,21 @@ func (f *folder) own() (bool, error) {
 	return false, lock.Close()
 }
 
-// remove removes the folder and gives its lock back.
+// remove removes the folder and gives its lock back. The file of the lock goes last: by that the next run knows
+// a folder whose remover was killed, as Slurm kills all of a task at once.
 func (f *folder) remove() error {
-	err := os.RemoveAll(f.path)
+	entries, err := os.ReadDir(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // others have removed it
+	}
+	for _, e := range entries {
+		if e.Name() != lockName {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(f.path, e.Name())))
+		}
+	}
+	if err == nil {
+		err = os.RemoveAll(f.path)
+	}
 	if f.lock != nil {
 		_ = f.lock.Close()
 	}

@@ -8,9 +8,12 @@ import (
 	"math/big"
 	"net"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/psbench/psbench/sdk/host"
 )
 
 // certificate is a certificate as go-plugin's handshake has it.
@@ -85,14 +88,17 @@ func TestACoreCallsItsFolderOnly(t *testing.T) {
 // or ends.
 func TestPluginsOfOtherVersions(t *testing.T) {
 	const old, newer = "build the plugin with the sdk of this psbench", "update psbench, or build the plugin with the sdk of this psbench"
-	const none = " as its version of psbench's contract with plugins, which is none; this psbench speaks 2.2: " + old
+	contract := host.Contract.String()
+	next := host.Version{Major: host.Contract.Major, Minor: host.Contract.Minor + 1}
+	none := " as its version of psbench's contract with plugins, which is none; this psbench speaks " + contract + ": " + old
 	for number, want := range map[string]string{
 		"abc":  `names "abc"` + none,
 		"":     `names ""` + none,
 		"-1":   "names -1" + none,
-		"1":    "speaks version 0.1 of psbench's contract with plugins, this psbench 2.2: " + old,
-		"2003": "speaks version 2.3 of psbench's contract with plugins, this psbench 2.2: " + newer,
-		"3000": "speaks version 3.0 of psbench's contract with plugins, this psbench 2.2: " + newer,
+		"1":    "speaks version 0.1 of psbench's contract with plugins, this psbench " + contract + ": " + old,
+		"3000": "speaks version 3.0 of psbench's contract with plugins, this psbench " + contract + ": " + newer,
+
+		strconv.Itoa(1000*next.Major + next.Minor): "speaks version " + next.String() + " of psbench's contract with plugins, this psbench " + contract + ": " + newer,
 	} {
 		for _, then := range []string{"exec sleep 1000", "exit 1"} {
 			l := launcher(t)

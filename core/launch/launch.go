@@ -27,6 +27,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/devices"
 	"github.com/psbench/psbench/core/launch/limit"
+	"github.com/psbench/psbench/core/machine"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host"
@@ -71,6 +72,8 @@ type Spec struct {
 	Name   string // trainer0, data, trainer0.hook
 	Plugin registry.Plugin
 	Env    []string // in addition to the core's own environment
+	// CPUs are those that it, and whatever it starts, may run on; none: those of the core.
+	CPUs machine.CPUs
 }
 
 // Launcher owns the processes of one run and their socket folder.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/core/machine"
 )
 
 // order asks the supervisor to start a program. Its descriptors go with it: the line
@@ -21,7 +22,8 @@ import (
 type order struct {
 	Path      string
 	Args, Env []string
-	Memory    int64 // that it may use, in bytes; 0: as much as there is
+	Memory    int64        // that it may use, in bytes; 0: as much as there is
+	CPUs      machine.CPUs // that it may run on; none: those of the core
 }
 
 // birth is the supervisor's first word on a line: that the program runs, or why not.

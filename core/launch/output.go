@@ -17,6 +17,8 @@ type Output struct {
 	Line func(process, text string)
 	// Folder gets a file with all lines of each process. Empty: there is none.
 	Folder string
+	// Log, if set, makes what gets all lines of a process instead of a file.
+	Log func(process string) io.WriteCloser
 }
 
 // prepare makes the folder.
@@ -43,8 +45,8 @@ type words struct {
 	line    func(process, text string)
 
 	mu      sync.Mutex
-	log     *os.File // nil: none
-	room    int      // of the log, in bytes
+	log     io.WriteCloser // nil: none
+	room    int            // of the log, in bytes
 	tail    tail
 	trace   trace
 	python  traceback
@@ -60,17 +62,27 @@ type stream struct {
 
 func newWords(process string, o Output) (*words, error) {
 	w := &words{process: process, line: o.Line, room: mostLogged}
-	if o.Folder == "" {
-		return w, nil
+	switch {
+	case o.Log != nil:
+		w.log = o.Log(process)
+	case o.Folder != "":
+		file, err := OpenLog(o.Folder, process)
+		if err != nil {
+			return nil, err
+		}
+		w.log = file
 	}
-	var err error
-	name := filepath.Join(o.Folder, process+".log")
+	return w, nil
+}
+
+// OpenLog makes the log of a process in a folder.
+func OpenLog(folder, process string) (*os.File, error) {
 	// A pipe without a reader must not hold the run up.
-	w.log, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o666) // #nosec G302 G304 -- the user names it
+	file, err := os.OpenFile(filepath.Join(folder, process+".log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o666) // #nosec G302 G304 -- the user names it
 	if err != nil {
 		return nil, fmt.Errorf("the log of %s cannot be made: %w", process, err)
 	}
-	return w, nil
+	return file, nil
 }
 
 // stream adds a way on which words come; with skip its first line is dropped.
@@ -120,7 +132,7 @@ func (s *stream) end() {
 		s.endLog(fmt.Errorf("it has %d MiB", mostLogged>>20))
 		return
 	}
-	if _, err := s.log.WriteString(text + "\n"); err != nil {
+	if _, err := io.WriteString(s.log, text+"\n"); err != nil {
 		s.endLog(err)
 	}
 }

@@ -231,6 +231,14 @@ func (p *Process) StartTook() time.Duration { return p.startTook }
 // PID of the process, or 0 if it never started.
 func (p *Process) PID() int { return p.child.pid() }
 
+// Address is the path of the Unix socket at which the process is called.
+func (p *Process) Address() string {
+	if at := p.client.ReattachConfig(); at != nil {
+		return at.Addr.String()
+	}
+	return ""
+}
+
 // Exited is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.child.exited }
 
@@ -244,6 +252,9 @@ func (p *Process) Death(phase string) error {
 type DeathError struct{ text string }
 
 func (e *DeathError) Error() string { return e.text }
+
+// DeathElsewhere is the end of a process on another host, as who started it there tells it.
+func DeathElsewhere(host, death string) error { return &DeathError{"on " + host + " " + death} }
 
 // stop ends the process and waits until it is gone. A stopped or wedged
 // process does not answer, so that asking has a deadline of its own.

@@ -172,7 +172,11 @@ func (s *supervisor) start(o order, files []*os.File) (*supervised, error) {
 			return
 		}
 		var started *os.Process
-		if started, err = os.StartProcess(path, args, attr); err == nil {
+		err = onCPUs(o.CPUs, func() (err error) {
+			started, err = os.StartProcess(path, args, attr)
+			return err
+		})
+		if err == nil {
 			p = &supervised{pid: started.Pid, group: group, ended: make(chan syscall.WaitStatus, 1)}
 			s.plugins[p.pid] = p
 			_ = started.Release()

@@ -3,6 +3,7 @@ package launchers
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -48,7 +49,16 @@ func (f *Finding) decide(r *reader) {
 // same says whether two launchers mean the same tasks. What one does not tell it does not contradict.
 func same(p, q *Place) bool {
 	return p.Rank == q.Rank && (p.Size == q.Size || p.Size == 0 || q.Size == 0) &&
-		(p.Local == q.Local || p.Local < 0 || q.Local < 0)
+		(p.Local == q.Local || p.Local < 0 || q.Local < 0) &&
+		(label(p.Host) == label(q.Host) || p.From.Host == "" || q.From.Host == "")
+}
+
+// label is a host without its domain, which one launcher may write and another not.
+func label(host string) string {
+	if net.ParseIP(host) == nil {
+		host, _, _ = strings.Cut(host, ".")
+	}
+	return strings.ToLower(host)
 }
 
 // within says whether the tasks of outer are the agents of inner.
@@ -73,7 +83,11 @@ func contradicted(views ...View) error {
 		if v.Err != nil {
 			c.Reason = v.Launcher + " contradicts itself: " + v.Err.Error()
 		} else {
-			said = append(said, v.Launcher+" says "+v.Place.words())
+			text := v.Launcher + " says " + v.Place.words()
+			if v.Place.From.Host != "" {
+				text += ", on " + quote.Word(v.Place.Host)
+			}
+			said = append(said, text)
 		}
 		for _, read := range v.Read {
 			c.Rows = append(c.Rows, [3]string{v.Launcher, read.Name, quote.Word(read.Value)})
@@ -128,8 +142,16 @@ func (f *Finding) Refusal() error {
 		return nil
 	}
 	v := f.view()
-	return fmt.Errorf("by %s this process is %s (%s), but psbench runs on one host so far, where one process starts all others: run it as a single task, as in %s, or set %s",
+	return fmt.Errorf("by %s this process is %s (%s), but this command runs on one host, where one process starts all others: run it as a single task, as in %s, or set %s",
 		v.Launcher, f.Place.words(), v.sources(), v.alone, override)
+}
+
+// Decides is the launcher that decides in a sentence; where none does it is the user.
+func (f *Finding) Decides() string {
+	if f.Launcher == Alone {
+		return OverrideVariable
+	}
+	return f.Launcher
 }
 
 // view is that of the launcher that decides.

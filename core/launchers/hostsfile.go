@@ -1,7 +1,9 @@
 package launchers
 
 import (
+	"cmp"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 
@@ -9,7 +11,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// hostsFile knows the hosts that the user lists. This process is the first task.
+// hostsFile knows the hosts that the user lists. This process is the first task, whether or not its host is one of
+// them; the others have a task each.
 func hostsFile(r *reader) (*Place, string, error) {
 	if r.HostsFile == "" {
 		return nil, "no file is given", nil
@@ -23,17 +26,42 @@ func hostsFile(r *reader) (*Place, string, error) {
 		return nil, "", fmt.Errorf("%s:%w", quote.Word(r.HostsFile), err)
 	}
 	p := &Place{Host: r.Host, From: Sources{Size: r.HostsFile}}
+	here := ""
 	for _, h := range hosts {
-		r.note(h.Name, "slots="+strconv.Itoa(h.Slots))
-		p.Size += h.Slots
+		r.note(h.Name, cmp.Or(h.Program, "psbench"))
+		switch {
+		case h.Name != r.Host && (r.IsHere == nil || !r.IsHere(h.Name)):
+			p.Others = append(p.Others, h)
+		case here != "":
+			return nil, "", fmt.Errorf("%s: %s and %s both are this host, %s: leave one out", quote.Word(r.HostsFile), here, h.Name, r.Host)
+		default:
+			here = h.Name
+		}
 	}
-	return p, fmt.Sprintf("%d hosts of %s", len(hosts), quote.Word(r.HostsFile)), nil
+	p.Apart = here == ""
+	p.Size = 1 + len(p.Others)
+	why := fmt.Sprintf("%d hosts of %s", len(hosts), quote.Word(r.HostsFile))
+	if len(hosts) == 1 {
+		why = "the host of " + quote.Word(r.HostsFile)
+	}
+	if p.Apart {
+		why += ", none of them this one"
+	}
+	return p, why, nil
 }
 
 // Host is a line of a file of hosts.
 type Host struct {
-	Name  string // or an address
-	Slots int    // tasks that it takes
+	Name    string // or an address
+	Program string // the path of psbench there, "" for that of this one
+}
+
+// String is its line.
+func (h Host) String() string {
+	if h.Program == "" {
+		return h.Name
+	}
+	return h.Name + " psbench=" + h.Program
 }
 
 // Bounds of a file of hosts.
@@ -42,8 +70,9 @@ const (
 	mostSlots = 1 << 10 // of a host
 )
 
-// ParseHosts reads a file of hosts: one a line, as in "node1 slots=4", with one slot if it does not say; a
-// line that begins with # is a comment. An error begins with the number of its line.
+// ParseHosts reads a file of hosts: one a line, as in "node1 psbench=/opt/psbench". Files of mpirun are read, too:
+// "slots=4" may follow a host, though psbench has one task there whatever that says. A line that begins with # is a
+// comment. An error begins with the number of its line.
 func ParseHosts(text string) ([]Host, error) {
 	var hosts []Host
 	lines := map[string]int{}
@@ -54,20 +83,26 @@ func ParseHosts(text string) ([]Host, error) {
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
-		h := Host{Name: words[0], Slots: 1}
+		h := Host{Name: words[0]}
 		if !isHost(h.Name) {
 			return nil, fmt.Errorf("%d: %s is no name and no address of a host", n, quote.String(h.Name))
 		}
 		if first := lines[h.Name]; first > 0 {
-			return nil, fmt.Errorf("%d: %s is in line %d already: give it slots there", n, h.Name, first)
+			return nil, fmt.Errorf("%d: %s is in line %d already", n, h.Name, first)
 		}
-		if len(words) > 1 {
-			value, slots := strings.CutPrefix(words[1], "slots=")
-			count, err := strconv.ParseUint(value, 10, 16)
-			if !slots || err != nil || count < 1 || count > mostSlots || len(words) > 2 {
-				return nil, fmt.Errorf("%d: %s follows the host but only slots=N may, from 1 to %d", n, quote.String(strings.Join(words[1:], " ")), mostSlots)
+		given := map[string]bool{}
+		for _, word := range words[1:] {
+			key, value, _ := strings.Cut(word, "=")
+			switch {
+			case given[key]:
+				return nil, fmt.Errorf("%d: %s is given twice", n, quote.String(key))
+			case key == "slots" && isCount(value):
+			case key == "psbench" && path.IsAbs(value):
+				h.Program = value
+			default:
+				return nil, fmt.Errorf("%d: %s follows the host but only psbench=/PATH may, and slots=N from 1 to %d", n, quote.String(word), mostSlots)
 			}
-			h.Slots = int(count) // #nosec G115 -- at most mostSlots
+			given[key] = true
 		}
 		lines[h.Name] = n
 		if hosts = append(hosts, h); len(hosts) > mostHosts {
@@ -78,6 +113,12 @@ func ParseHosts(text string) ([]Host, error) {
 		return nil, fmt.Errorf("%d: there is no host", max(n, 1))
 	}
 	return hosts, nil
+}
+
+// isCount says whether a text is a count of slots.
+func isCount(text string) bool {
+	count, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && count >= 1 && count <= mostSlots
 }
 
 // isHost is for what goes on command lines: nothing that begins with a dash.

@@ -14,6 +14,8 @@ type System struct {
 	Host      string // its own name
 	ReadFile  func(path string) ([]byte, error)
 	HostsFile string // that the user names, or ""
+	// IsHere says whether a name or an address of that file stands for this host; nil: only its own name does.
+	IsHere func(name string) bool
 }
 
 // Place is that of a process among the tasks of a launcher.
@@ -26,6 +28,10 @@ type Place struct {
 	// Agents are there where a process of the launcher's own, one of several, started the task:
 	// another launcher may have started those.
 	Agents *Agents
+	// Others are the hosts of the user's file but this one: those of ranks 1, 2 and so on.
+	Others []Host
+	// Apart says that this host is not in that file, and so takes no part beyond the core.
+	Apart bool
 }
 
 // Sources are what the values of a place were read from: a variable, a file, or "" for what follows from
@@ -64,11 +70,19 @@ type Finding struct {
 // Alone is the launcher of a process that none has started.
 const Alone = "none"
 
+// HostsFile is the launcher of a process whose user lists the hosts.
+const HostsFile = "--hosts"
+
+// SSHVariable is how psbench calls ssh, words with spaces between.
+const SSHVariable = "PSBENCH_SSH"
+
 // OverrideVariable makes a process one that is alone, whoever started it.
 const OverrideVariable = "PSBENCH_ALONE"
 
-// Variables are those of psbench's own that detectors read.
-func Variables() []string { return []string{OverrideVariable, tasksVariable, taskVariable} }
+// Variables are those of psbench's own that say how a process was started.
+func Variables() []string {
+	return []string{OverrideVariable, tasksVariable, taskVariable, SecretVariable, CoreVariable, SSHVariable}
+}
 
 // detector knows one launcher. It returns a place, or why there is none; with an error the
 // launcher has started this process but says what cannot be.
@@ -87,7 +101,7 @@ var detectors = []detector{
 	{"torchrun", "psbench ... without torchrun", torchrun},
 	{kubernetes, "a Job with parallelism 1 and " + tasksVariable + "=1", job},
 	{"LeaderWorkerSet", "a group of size 1", leaderWorkerSet},
-	{"--hosts", "a file of one host", hostsFile},
+	{HostsFile, "a file of one host", hostsFile},
 }
 
 // Look asks all detectors.

@@ -56,6 +56,9 @@ func (r *Row) benchName() string {
 	if r.Hook != "" {
 		operation += "/hook=" + r.Hook
 	}
+	if r.Aggregate != "" {
+		operation += "/aggregate=" + r.Aggregate
+	}
 	return fmt.Sprintf("BenchmarkComm/op=%s/server=%s/transport=%s/trainers=%d/servers=%d/mode=%s/place=%s/kind=%s/size=%s",
 		operation, server, r.Transport, r.Trainers, r.Servers, r.Mode, r.Place, kind, bytesize.Format(r.Bytes))
 }

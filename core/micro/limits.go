@@ -47,6 +47,14 @@ func (s *session) measureLimits(ctx context.Context) error {
 	return nil
 }
 
+// measureLinks notes what the links between the hosts can do.
+func (s *session) measureLinks(ctx context.Context) {
+	links, warning := s.cluster.MeasureLinks(ctx)
+	if s.result.HostLinks = links; warning != "" {
+		s.result.Warnings = append(s.result.Warnings, warning)
+	}
+}
+
 // limits lists what to measure: copies at the footprint of every size, by one
 // core and by all, and loopback TCP.
 func (p *Plan) limits() []Limit {
@@ -104,8 +112,11 @@ func (r *Result) addLimits(samples limitSamples) {
 
 // addShare compares a row with its limit: on shm what it reads plus what it
 // writes with what memcpy by all cores does, elsewhere what all ranks receive with
-// loopback TCP.
+// loopback TCP. Both are of one host.
 func (r *Result) addShare(row *Row) {
+	if row.across {
+		return
+	}
 	name := tcpBothWays
 	if row.mapped {
 		name = memcpyDirty

@@ -12,6 +12,7 @@ import (
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/placement"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/topology"
 	"github.com/psbench/psbench/internal/bytesize"
@@ -60,7 +61,7 @@ var Expects = []Expect{Mean, Sum, Part, Any}
 // transport.
 type Plan struct {
 	Operations []*bench.Operation
-	Fabrics    []*fabric.Fabric
+	Fabrics    []*fabric.Fabric // none: the fastest between the hosts that there are
 	Modes      []Mode
 	Places     []Place
 	Sizes      []int // of the buckets, in bytes
@@ -71,9 +72,12 @@ type Plan struct {
 	Width   int
 	Density float64
 
-	World  topology.World
-	Server config.Part // of push-pull
-	Expect Expect      // of the server
+	World       topology.World
+	ServerPlace placement.Policy
+	Affinity    placement.Affinity // "" is none
+	Aggregate   bool               // trainers of a host other than the server's push as one
+	Server      config.Part        // of push-pull
+	Expect      Expect             // of the server
 
 	Hook       config.Part // of the hook operation
 	HookLinks  registry.Links
@@ -89,6 +93,8 @@ type Plan struct {
 	Limits  bool // measure the machine's limits too
 	Timeout time.Duration
 	Listen  string // IP address, where a transport uses one
+	// InsecureNetwork leaves out TLS where links go between hosts.
+	InsecureNetwork bool
 }
 
 // Bounds of what can be asked for.
@@ -112,6 +118,11 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("--seconds is %v but must be above 0 and at most %d", p.Seconds, maxSeconds)
 	case p.Repeat < 1 || p.Repeat > maxRepeat:
 		return fmt.Errorf("--repeat is %d but must be from 1 to %d", p.Repeat, maxRepeat)
+	}
+	for _, f := range p.Fabrics {
+		if p.Aggregate && !f.Aggregates() {
+			return fmt.Errorf("--aggregate is host but transport %s cannot: it needs %s, on which the trainers of a host share memory", f.Name, fabric.DefaultAcross().Name)
+		}
 	}
 	for _, o := range p.Operations {
 		switch {

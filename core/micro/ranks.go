@@ -32,14 +32,9 @@ type process struct {
 	host   *process // of a companion: the process that calls it
 }
 
-// newRanks lays them out. With several transports the names of their processes say which
-// one it is: trainer0.unix.
-func (p *Plan) newRanks(f *fabric.Fabric) *ranks {
+// newRanks makes those of a transport, with a suffix to their names.
+func (p *Plan) newRanks(f *fabric.Fabric, suffix string) *ranks {
 	r := &ranks{fabric: f}
-	suffix := ""
-	if len(p.Fabrics) > 1 {
-		suffix = "." + f.Name
-	}
 	newProcess := func(rank int, plugin registry.Plugin, serves bool) *process {
 		held, title := p.Server, "server "+p.Server.Key
 		if !serves {

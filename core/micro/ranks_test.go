@@ -101,12 +101,13 @@ func TestRanksHaveWhatTheyNeed(t *testing.T) {
 func TestConfigureRequest(t *testing.T) {
 	p := planOf(2, 1, bench.PushPull)
 	p.Listen, p.Server.Settings, p.Server.Plugin = "::1", json.RawMessage(`{"a":1}`), registry.Plugin{Name: "other"}
+	p.InsecureNetwork = true
 	s := laidOut(t, p)
 	w := s.ranks[0]
 	got := s.configureRequest(w.servers[0])
 	want := &proto.ConfigureRequest{
 		Rank: 2, Part: &proto.PartChoice{Kind: "server", Key: "average", Settings: []byte(`{"a":1}`)},
-		Transport: "shm", Listen: "::1", Role: &proto.ConfigureRequest_Server{Server: &proto.ServerRole{}},
+		Transport: "shm", Listen: "::1", InsecureNetwork: true, Role: &proto.ConfigureRequest_Server{Server: &proto.ServerRole{}},
 	}
 	if got.String() != want.String() {
 		t.Errorf("the request is %v, want %v", got, want)
@@ -129,7 +130,8 @@ func TestCheckSites(t *testing.T) {
 		elsewhere, want string
 	}{
 		"one host":  {"", ""},
-		"a trainer": {"trainer1.tcp", "trainer0.tcp runs on the core's host and trainer1.tcp on node7, but what lines up by a barrier in shared memory must stay on one host"},
+		"a trainer": {"trainer1.shm", "trainer0.shm runs on the core's host and trainer1.shm on node7, but what shm joins must stay on one host"},
+		"another":   {"trainer1.tcp", ""},
 		"over TCP":  {"server2.tcp", ""},
 		"a server":  {"server2.shm", "trainer0.shm runs on the core's host and server2.shm on node7, but what shm joins must stay on one host"},
 	} {

@@ -19,7 +19,7 @@ func (s *session) configureRequest(p *process) *proto.ConfigureRequest {
 	hookChoice := &proto.PartChoice{Kind: string(sdk.KindHook), Key: hook.Key, Settings: hook.Settings}
 	req := &proto.ConfigureRequest{
 		Rank:      int32(p.rank), // #nosec G115 -- a rank
-		Transport: p.ranks.fabric.Name, Listen: s.plan.Listen,
+		Transport: p.ranks.fabric.Name, Listen: s.plan.Listen, InsecureNetwork: s.plan.InsecureNetwork,
 	}
 	trainers := int32(s.plan.World.Trainers) // #nosec G115 -- a count of ranks
 	switch {
@@ -51,6 +51,7 @@ func (s *session) configureRequest(p *process) *proto.ConfigureRequest {
 
 func (s *session) connect(ctx context.Context) error {
 	for _, w := range s.ranks {
+		s.result.Links = append(s.result.Links, w.links(s.plan)...)
 		if err := w.fabric.ReserveStores(cluster.Names(cluster.AtCore(w.trainers)), s.plan.buckets()); err != nil {
 			return err
 		}
@@ -77,7 +78,7 @@ func (s *session) connectRequest(p *process) *proto.ConnectRequest {
 func (s *session) hookLinks(p *process) *proto.HookLinks {
 	all, links := s.benchLinks(p), &proto.HookLinks{}
 	if s.plan.HookLinks.Server {
-		links.Server = all.Server
+		links.Server, links.Together = all.Server, all.Together
 	}
 	if s.plan.HookLinks.Group {
 		links.Group = all.Group
@@ -98,9 +99,10 @@ func partOf(p *process) *proto.Peer {
 
 func (s *session) serverLinks(p *process) *proto.ServerLinks {
 	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(s.plan.buckets()), Companion: partOf(p)}
-	for _, rank := range s.plan.World.TrainersOf(p.rank) {
-		links.Trainers = append(links.Trainers, convert.PeerToProto(p.ranks.trainers[rank].LinkPeer()))
+	for _, t := range cluster.FirstOf(p.ranks.together(s.plan, p)) {
+		links.Trainers = append(links.Trainers, convert.PeerToProto(t.LinkPeer(p.ranks.fabric, p)))
 	}
+	links.PushedFor = int32(len(s.plan.World.TrainersOf(p.rank))) // #nosec G115 -- a count of ranks
 	return links
 }
 
@@ -108,14 +110,20 @@ func (s *session) benchLinks(p *process) *proto.BenchLinks {
 	w := p.ranks
 	position := int32(p.rank) // #nosec G115 -- a rank
 	links := &proto.BenchLinks{Buckets: convert.BucketsToProto(s.plan.buckets()), Sync: &proto.Group{Position: position}, Companion: partOf(p)}
-	if server, ok := s.plan.World.ServerOf(p.rank); ok && len(w.servers) > 0 {
-		links.Server = convert.PeerToProto(w.servers[server-w.servers[0].rank].LinkPeer())
+	if rank, ok := s.plan.World.ServerOf(p.rank); ok && len(w.servers) > 0 {
+		server := w.servers[rank-w.servers[0].rank]
+		links.Server = convert.PeerToProto(server.LinkPeer(w.fabric, p))
+		links.Together = convert.GroupToProto(cluster.TogetherWith(w.fabric, w.together(s.plan, server), p))
 	}
 	group := &proto.Group{Position: position}
-	for _, t := range w.trainers {
-		group.Members = append(group.Members, convert.PeerToProto(t.LinkPeer()))
-		links.Sync.Members = append(links.Sync.Members, convert.PeerToProto(t.Peer()))
+	for _, host := range cluster.Hosts(w.trainers) {
+		group.Hosts = append(group.Hosts, int32(host)) // #nosec G115 -- at most as many as ranks
 	}
+	for _, t := range w.trainers {
+		group.Members = append(group.Members, convert.PeerToProto(t.LinkPeer(w.fabric, p)))
+		links.Sync.Members = append(links.Sync.Members, convert.PeerToProto(t.NearPeer(p)))
+	}
+	links.Sync.Hosts = group.Hosts
 	if hooks := s.plan.some(hooked); hooks && s.plan.HookLinks.Group || s.plan.some(collective) {
 		links.Group = group
 	}

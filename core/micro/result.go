@@ -8,6 +8,7 @@ import (
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/core/noise"
+	"github.com/psbench/psbench/core/placement"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/stats"
 )
@@ -30,8 +31,15 @@ type Result struct {
 	Environment result.Environment `json:"environment"`
 	// Plugins are the programs that ran, each once.
 	Plugins []result.Plugin `json:"plugins,omitempty"`
-	Limits  []Limit         `json:"limits"`
-	Rows    []*Row          `json:"rows"`
+	// Placement says where the processes ran, those of each transport, if there were several hosts or they were
+	// pinned.
+	Placement *placement.Layout `json:"placement,omitempty"`
+	// Links says which transport carried which links of a transport that is made of two.
+	Links []result.Links `json:"links,omitempty"`
+	// HostLinks are those between the hosts, measured in the same run; none on one host.
+	HostLinks []result.HostLink `json:"host_links,omitempty"`
+	Limits    []Limit           `json:"limits"`
+	Rows      []*Row            `json:"rows"`
 	// Noise is what else took the machine's CPU time: an interval for each part of the run
 	// that ended. The rows were measured in "measured", the limits before and after it.
 	Noise    []noise.Interval `json:"noise,omitempty"`
@@ -79,6 +87,8 @@ type Row struct {
 	Transport string `json:"transport"`
 	Trainers  int    `json:"trainers"`
 	Servers   int    `json:"servers"` // that took part
+	// Aggregate is "host" where trainers of a host other than their server's pushed as one.
+	Aggregate string `json:"aggregate,omitempty"`
 	Mode      Mode   `json:"mode"`
 	Place     Place  `json:"place"`
 	Sparse    bool   `json:"sparse"`
@@ -116,6 +126,7 @@ type Row struct {
 	Density float64 `json:"-"`
 
 	mapped bool // the gradients lie in memory that ranks map
+	across bool // the ranks are on several hosts, of which no limit is known
 	volume bench.Volume
 }
 
@@ -141,6 +152,9 @@ func (p *Plan) newRow(c cell, f *fabric.Fabric) *Row {
 	r.MovedBytes = r.volume.Moved
 	if c.operation.Served || c.operation.Hooked && p.HookLinks.Server {
 		r.Server, r.Servers = p.Server.Key, p.World.Servers
+		if p.Aggregate {
+			r.Aggregate = "host"
+		}
 	}
 	if r.Sparse {
 		r.Width, r.Density = p.Width, p.Density

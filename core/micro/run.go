@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/noise"
 	"github.com/psbench/psbench/sdk/host/record"
 )
@@ -57,10 +59,14 @@ func Run(ctx context.Context, p *Plan, o Options) (*Result, error) {
 	s.progress, s.kept = o.Progress, o.Kept
 	s.result = newResult(o)
 	s.result.plan = p
+	var err error
+	if o.Layout, err = s.place(o.Hosts, o.Apart); err != nil {
+		return nil, err
+	}
 	s.cluster = cluster.New(p.Timeout, s.all, o.Options)
 	s.noise = noise.NewMeter(s.cluster.Here)
 	s.noise.Begin(noise.Before)
-	err := s.cluster.Run(ctx, cluster.Life{Phases: s.phases(), Tell: o.Progress.Phase, Report: s.report})
+	err = s.cluster.Run(ctx, cluster.Life{Phases: s.phases(), Tell: o.Progress.Phase, Report: s.report})
 	if err != nil && len(s.result.Rows) == 0 {
 		return nil, err
 	}
@@ -72,8 +78,16 @@ func Run(ctx context.Context, p *Plan, o Options) (*Result, error) {
 
 func newSession(p *Plan) *session {
 	s := &session{plan: p, limits: limitSamples{}}
-	for _, f := range p.Fabrics {
-		w := p.newRanks(f)
+	fabrics := p.Fabrics
+	if len(fabrics) == 0 {
+		fabrics = []*fabric.Fabric{fabric.Default()} // until it is known where they run
+	}
+	for _, f := range fabrics {
+		suffix := ""
+		if len(fabrics) > 1 { // names of processes say which transport it is: trainer0.unix
+			suffix = "." + f.Name
+		}
+		w := p.newRanks(f, suffix)
 		s.ranks, s.all = append(s.ranks, w), append(s.all, w.processes()...)
 	}
 	return s
@@ -95,7 +109,10 @@ func (s *session) report(err error) {
 	s.result.Complete = err == nil
 	s.result.addLimits(s.limits)
 	s.result.Noise = s.noise.Intervals()
-	s.result.Warnings = append(s.cluster.Warnings(), noise.Warnings(s.result.Noise, "the measurement")...)
+	if s.plan.InsecureNetwork {
+		s.result.Warnings = append(s.result.Warnings, config.InsecureNetwork)
+	}
+	s.result.Warnings = slices.Concat(s.result.Warnings, s.cluster.Warnings(), noise.Warnings(s.result.Noise, "the measurement"))
 }
 
 // phases is the life of a run.
@@ -126,6 +143,7 @@ func (s *session) phases() []cluster.Phase {
 	if s.plan.Limits {
 		limits.Do = func(ctx context.Context) error {
 			defer s.noise.End()
+			s.measureLinks(ctx)
 			return s.measureLimits(ctx)
 		}
 		phases = append(phases, limits)
@@ -136,23 +154,19 @@ func (s *session) phases() []cluster.Phase {
 // start starts all processes, where they can work together.
 func (s *session) start(ctx context.Context) error {
 	s.result.Plugins = cluster.Plugins(s.all)
+	s.choose()
 	if err := s.checkSites(); err != nil {
 		return err
 	}
 	if err := s.cluster.Start(ctx); err != nil {
 		return err
 	}
-	return s.checkSites() // their clocks are known now
+	return s.checkSites() // their clocks and contracts are known now
 }
 
 // checkSites reports that processes cannot measure together from where they run.
 func (s *session) checkSites() error {
 	for _, w := range s.ranks {
-		for _, t := range w.trainers {
-			if err := cluster.RequireHost("what lines up by a barrier in shared memory", w.trainers[0], t); err != nil {
-				return err
-			}
-		}
 		for _, p := range w.parts {
 			if err := cluster.RequireHost("a part and the process that calls it", p.host, p); err != nil {
 				return err
@@ -162,7 +176,7 @@ func (s *session) checkSites() error {
 			return err
 		}
 	}
-	return nil
+	return s.checkTogether()
 }
 
 // measure measures a row of every transport; they take turns.
@@ -175,6 +189,7 @@ func (s *session) measure(ctx context.Context, c cell) error {
 			return err
 		}
 		rows[i] = s.plan.newRow(c, w.fabric)
+		rows[i].across = w.across()
 		rows[i].note(pilot)
 		rounds[i] = s.plan.turnRounds(time.Since(began) / pilotRounds)
 	}

@@ -59,12 +59,25 @@ func Text(w io.Writer, r *Result, o report.Options) error {
 func (r *Result) heading(w *screen.Page) {
 	w.Line(2, fmt.Sprintf("psbench %s, commit %s, %s, %s", r.Environment.Psbench, r.Environment.Commit, r.Environment.Go, r.Started.UTC().Format(time.RFC3339)))
 	w.Line(2, report.Machine(r.Environment))
+	if joined := report.Links(r.Links); joined != "" {
+		w.Line(2, "links: "+joined)
+	}
+	if r.Placement != nil && len(r.Placement.Hosts) > 1 {
+		w.Line(2, "hosts: "+report.Hosts(r.Placement))
+	}
+	report.HostLinks(w, r.HostLinks)
 }
 
 // background is what the rows are seen against.
 func (r *Result) background(w *screen.Page) error {
 	if err := report.NoiseTables(w, r.Noise); err != nil {
 		return err
+	}
+	if r.Placement != nil {
+		w.Line(0, "")
+		if err := report.Placement(w, r.Placement); err != nil {
+			return err
+		}
 	}
 	if err := r.limitTable(w); err != nil {
 		return err
@@ -154,6 +167,9 @@ func (r *Row) title() string {
 	}
 	if r.Servers > 0 {
 		title += fmt.Sprintf(", server %s, %s, %s", r.Server, screen.Count(r.Trainers, "trainer"), screen.Count(r.Servers, "server"))
+		if r.Aggregate != "" {
+			title += ", aggregate " + quote.Word(r.Aggregate)
+		}
 	} else {
 		title += ", " + screen.Count(r.Trainers, "trainer")
 	}

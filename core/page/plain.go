@@ -5,7 +5,9 @@ import (
 	"html/template"
 	"math"
 	"strconv"
+	"strings"
 
+	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/core/view"
 )
 
@@ -53,7 +55,7 @@ func rows(d *view.Document) []row {
 		case i == d.Baseline:
 			r.Change = "baseline"
 		case i < len(against) && against[i] != nil && against[i].Change != nil:
-			r.Change = fmt.Sprintf("%+.1f %%, %s", 100**against[i].Change, against[i].Verdict)
+			r.Change = strings.Replace(fmt.Sprintf("%+.1f %%, %s", 100**against[i].Change, against[i].Verdict), "-", "−", 1)
 		}
 		rows = append(rows, r)
 	}
@@ -68,5 +70,5 @@ func number(x *float64) string {
 	if size := math.Abs(*x); size > 0 {
 		decimals = min(12, max(0, 3-int(math.Floor(math.Log10(size)))))
 	}
-	return strconv.FormatFloat(*x, 'f', decimals, 64)
+	return screen.Grouped(strconv.FormatFloat(*x, 'f', decimals, 64))
 }

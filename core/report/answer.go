@@ -32,7 +32,7 @@ func answer(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 
 // rate says how many samples were trained on in a second.
 func rate(t result.Throughput) string {
-	return fmt.Sprintf("%.1f samples per second (%d samples in %.3f s)", t.SamplesPerSecond, t.Samples, t.Seconds)
+	return fmt.Sprintf("%.1f samples per second (%d samples in %.3f s%s)", t.SamplesPerSecond, t.Samples, t.Seconds, giveOrTake(t.SecondsBound*1e3))
 }
 
 // perBatch says what the time of an iteration is made of.
@@ -43,7 +43,7 @@ func perBatch(r *result.Result, b *breakdown.Breakdown) string {
 	for _, p := range b.Parts {
 		text := p.Name + " " + ms(p.TotalNS)
 		if p.Name == breakdown.Exposed.Name && b.Waiting != nil {
-			text += " (of that waiting " + ms(b.Waiting.TotalNS) + ")"
+			text += " (of that waiting " + ms(b.Waiting.TotalNS) + giveOrTake(float64(b.Waiting.BoundNS)/1e6) + ")"
 		}
 		parts = append(parts, text)
 	}
@@ -61,7 +61,7 @@ func lastOnes(r *result.Result, b *breakdown.Breakdown) string {
 	last := b.Waiting.Last
 	names, cost := map[int]string{}, int64(0)
 	for _, p := range ranksOf(r.Processes, "trainer") {
-		names[p.Rank] = p.Name
+		names[p.Rank] = onHost(p)
 	}
 	for _, l := range last {
 		cost += l.BehindNS
@@ -79,6 +79,9 @@ func lastOnes(r *result.Result, b *breakdown.Breakdown) string {
 			}
 		}
 		behind := strconv.FormatFloat(float64(l.BehindNS)/float64(l.Times)/1e6, 'f', precision(b), 64)
+		if error := giveOrTake(float64(b.Waiting.BoundNS) / 1e6); error != "" {
+			behind = strings.TrimSuffix(behind+error, " ms")
+		}
 		return fmt.Sprintf("%s %d%s, by %s ms%s", who, l.Times, of, behind, share)
 	}
 	var parts []string
@@ -91,6 +94,9 @@ func lastOnes(r *result.Result, b *breakdown.Breakdown) string {
 			sum.Times, sum.BehindNS, sum.Iterations = sum.Times+l.Times, sum.BehindNS+l.BehindNS, l.Iterations
 		}
 		parts = append(parts, describe(screen.Count(len(others), "other"), sum, false))
+	}
+	if n := b.Waiting.Close; n > 0 {
+		parts = append(parts, fmt.Sprintf("%s too close to tell", screen.Count(n, "time")))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/core/heartbeat"
+	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -145,9 +146,9 @@ func (b *Board) now() string {
 	text := quote.Text(b.Now.Phase)
 	switch {
 	case b.Now.Of > 0:
-		text += ", " + thousands(b.Now.Iterations) + " of " + thousands(b.Now.Of) + " iterations"
+		text += ", " + screen.Thousands(b.Now.Iterations) + " of " + screen.Thousands(b.Now.Of) + " iterations"
 	case b.Now.Iterations > 0:
-		text += ", " + thousands(b.Now.Iterations) + " iterations"
+		text += ", " + screen.Thousands(b.Now.Iterations) + " iterations"
 	}
 	if b.Now.Loss != nil {
 		text += fmt.Sprintf(", loss %.4g", *b.Now.Loss)

@@ -34,6 +34,7 @@ func header(w *screen.Page, r *result.Result) {
 	})
 	line(w, "settings", settings(r, keys...))
 	line(w, "transport", r.Transport)
+	line(w, "links", Links(r.Links))
 	line(w, "group", r.Group)
 	line(w, "data", partition(r.Data))
 	line(w, "", besides(r.Data))

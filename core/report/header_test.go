@@ -14,7 +14,7 @@ func TestHeaderSaysWhatElseHappensToTheData(t *testing.T) {
 		"":                         {},
 		"read anew in every epoch": {Streamed: true},
 		"1 sample held out":        {HeldOut: 1},
-		"read anew in every epoch, 2000 samples held out": {Streamed: true, HeldOut: 2000},
+		"read anew in every epoch, 2,000 samples held out": {Streamed: true, HeldOut: 2000},
 	} {
 		r := synthetic()
 		r.Data.Streamed, r.Data.HeldOut = d.Streamed, d.HeldOut

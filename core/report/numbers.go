@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/psbench/psbench/core/breakdown"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/core/stats"
@@ -77,6 +78,14 @@ func anyRank(int) bool { return true }
 
 // name is "type,name", as of a metric that psbench does not know.
 func (n *numbers) name() string { return quote.Text(n.Type + "," + n.Name) }
+
+// called is what people read: the term of one of psbench's own numbers, and the name of any other.
+func (n *numbers) called() string {
+	if t := termOf(breakdown.Metric{Type: n.Type, Name: n.Name}); t.means != "" && n.Type != computation {
+		return t.name
+	}
+	return n.name()
+}
 
 // numberColumns are the columns of numbers beside their name and unit.
 var numberColumns = []string{"count", "min", "p50", "mean", "p95", "p99", "max", "stdev"}
@@ -235,7 +244,9 @@ func numbersOverview(w *screen.Page, r *result.Result, all []*numbers) {
 	}
 	var rows [][]string
 	for _, n := range all {
-		rows = append(rows, n.row(shortColumns))
+		row := n.row(shortColumns)
+		row[0] = n.called()
+		rows = append(rows, row)
 	}
 	w.Columns(head, rows)
 }
@@ -244,7 +255,7 @@ func numbersOverview(w *screen.Page, r *result.Result, all []*numbers) {
 func numbersLine(all []*numbers) string {
 	var parts []string
 	for _, n := range all {
-		text, unit := n.name()+" ", " "+n.Unit
+		text, unit := n.called()+" ", " "+n.Unit
 		if n.Unit == "1" {
 			unit = ""
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 	"pgregory.net/rapid"
 
+	"github.com/psbench/psbench/core/breakdown"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/internal/metric"
@@ -210,4 +211,13 @@ func TestTablesOfNumbersFit(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Numbers of psbench's own have terms, others the names that parts give them.
+func TestNumbersAreCalled(t *testing.T) {
+	for name, want := range map[string]string{"launches": "device: launches", "device clock error": "device: clock error", "mine": "device_metric,mine"} {
+		if got := (&numbers{Head: metric.Head{Type: breakdown.DeviceMetric, Name: name}}).called(); got != want {
+			t.Errorf("%s is called %s, want %s", name, got, want)
+		}
+	}
 }

@@ -40,7 +40,7 @@ func overviewRows(r *result.Result, metrics []*durations, b *breakdown.Breakdown
 		}
 		parts = append(parts, row("  "+name, m.ms(), screen.Percent(b.Share(m.totalNS()))))
 		if m.Metric == breakdown.Exposed && b.Waiting != nil {
-			parts = append(parts, row("    of that waiting", waitingMS(b.Waiting), screen.Percent(b.Share(b.Waiting.TotalNS))))
+			parts = append(parts, row("    of that waiting"+giveOrTake(float64(b.Waiting.BoundNS)/1e6), waitingMS(b.Waiting), screen.Percent(b.Share(b.Waiting.TotalNS))))
 		}
 	}
 	if b != nil {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/psbench/psbench/core/screen"
 )
 
 // pace is how far a pass is and how fast it goes.
@@ -76,14 +78,14 @@ type live struct {
 
 // live is the line of a pass.
 func (p *pace) live(phase string, now time.Time) live {
-	l := live{phase: phase, count: thousands(p.done) + " iterations"}
-	l.short = thousands(p.done) + " iter."
+	l := live{phase: phase, count: screen.Thousands(p.done) + " iterations"}
+	l.short = screen.Thousands(p.done) + " iter."
 	if p.batches > 0 && p.done > 0 {
-		l.epoch = "epoch " + thousands((p.done-1)/p.batches+1)
+		l.epoch = "epoch " + screen.Thousands((p.done-1)/p.batches+1)
 	}
 	if p.total > 0 {
-		l.count = fmt.Sprintf("%s of %s iterations", thousands(p.done), thousands(p.total))
-		l.short = thousands(p.done) + "/" + thousands(p.total)
+		l.count = fmt.Sprintf("%s of %s iterations", screen.Thousands(p.done), screen.Thousands(p.total))
+		l.short = screen.Thousands(p.done) + "/" + screen.Thousands(p.total)
 	}
 	if rate := p.rate(now); rate > 0 {
 		l.rate = rounded(rate) + "/s"
@@ -133,20 +135,11 @@ func (l live) fit(columns, given int, styled bool) (string, int) {
 	return text(), given
 }
 
-// thousands is a count with its digits in groups, e.g. 1,234.
-func thousands(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
-
 // rounded is a rate to three digits or more.
 func rounded(rate float64) string {
 	switch {
 	case rate >= 100:
-		return thousands(int64(rate + 0.5))
+		return screen.Thousands(int64(rate + 0.5))
 	case rate >= 10:
 		return strconv.FormatFloat(rate, 'f', 1, 64)
 	case rate >= 1:

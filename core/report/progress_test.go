@@ -191,11 +191,6 @@ func TestLiveLineFits(t *testing.T) {
 }
 
 func TestNumbersOfTheLiveLine(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 123456: "123,456", 1234567: "1,234,567", -1234: "-1,234"} {
-		if got := thousands(n); got != want {
-			t.Errorf("%d is %q", n, got)
-		}
-	}
 	for rate, want := range map[float64]string{0.0123: "0.0123", 1.5: "1.50", 99.44: "99.4", 812.4: "812", 15811.3: "15,811"} {
 		if got := rounded(rate); got != want {
 			t.Errorf("%v is %q", rate, got)

@@ -100,6 +100,14 @@ func full(w *screen.Page, r *result.Result, columns []metricColumn) error {
 	if err := whatRanWhere(w, r); err != nil {
 		return err
 	}
+	if r.Placement != nil {
+		w.Line(0, "")
+		if err := Placement(w, r.Placement); err != nil {
+			return err
+		}
+	}
+	hostClocks(w, r)
+	HostLinks(w, r.HostLinks)
 	if err := NoiseTables(w, r.Noise); err != nil {
 		return err
 	}
@@ -197,7 +205,7 @@ func startMS(r *result.Result) string {
 	if r.StartMS <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.1f ms until the first iteration", r.StartMS)
+	return fmt.Sprintf("%.1f ms until the first iteration%s", r.StartMS, giveOrTake(r.StartBoundMS))
 }
 
 // lossEnds is the mean over the trainers of their first and of their last

@@ -27,14 +27,38 @@ func times(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 		rows = append(rows, []string{p.Name, ms(p.TotalNS, b.Iterations), screen.Percent(b.Share(p.TotalNS))})
 	}
 	w.Columns([]screen.Column{screen.Left("ms per iteration" + pass(r)), screen.Right("mean"), screen.Right("share")}, rows)
+	if apart := r.ApartNS(allRanks(r)); apart > 0 {
+		text := fmt.Sprintf("times between hosts are exact to%s: waits that are not longer count as none", giveOrTake(float64(apart)/1e6))
+		if b.Waiting != nil {
+			text += fmt.Sprintf("; in %s nobody can tell who was last", screen.Count(b.Waiting.Close, "iteration"))
+		}
+		w.Line(2, text)
+	}
 	if s, ok := b.Straggler(); ok {
-		text := fmt.Sprintf("trainer%d was last in %d of %d iterations, which cost the others %s ms per iteration", s.Rank, s.Times, s.Iterations, ms(s.CostNS, 1))
+		who := fmt.Sprintf("trainer%d", s.Rank)
+		for _, p := range ranksOf(r.Processes, "trainer") {
+			if p.Rank == s.Rank {
+				who = onHost(p)
+			}
+		}
+		text := fmt.Sprintf("%s was last in %d of %d iterations, which cost the others %s ms per iteration", who, s.Times, s.Iterations, ms(s.CostNS, 1))
 		if len(b.Waiting.Last) > 1 {
 			text += fmt.Sprintf("; with all others who were last, %s ms", ms(s.AllNS, 1))
 		}
 		w.Line(2, text)
 	}
 	buckets(w, r, ms)
+	onDevices(w, r, ms)
+}
+
+// allRanks are those of all trainers and servers.
+func allRanks(r *result.Result) (ranks []int) {
+	for _, p := range r.Processes {
+		if p.Rank >= 0 {
+			ranks = append(ranks, p.Rank)
+		}
+	}
+	return ranks
 }
 
 // buckets writes where the time of the reductions goes, a line for each bucket.
@@ -64,6 +88,26 @@ func buckets(w *screen.Page, r *result.Result, ms func(ns int64, of int) string)
 	}
 	w.Line(0, "")
 	w.Columns(columns, rows)
+}
+
+// onDevices writes what the devices of CUDA ranks did during the iterations.
+func onDevices(w *screen.Page, r *result.Result, ms func(ns int64, of int) string) {
+	all := breakdown.Devices(r)
+	if len(all) == 0 {
+		return
+	}
+	var rows [][]string
+	for _, d := range all {
+		row := []string{d.Name}
+		for _, ns := range []int64{d.KernelsNS, d.CopiesNS, d.BothNS, d.WaitingNS} {
+			row = append(row, ms(ns, d.Iterations))
+		}
+		rows = append(rows, row)
+	}
+	w.Line(0, "")
+	w.Columns([]screen.Column{
+		screen.Left("device, ms per iteration"), screen.Right("kernels"), screen.Right("copies"), screen.Right("both"), screen.Right("waiting"),
+	}, rows)
 }
 
 // sizeOf is what of a bucket may travel.

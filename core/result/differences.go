@@ -60,6 +60,7 @@ func (e Environment) Differences(to Environment) []Difference {
 // and of how busy the machine was.
 func Differences(old, to *Result) []Difference {
 	d := found(old.Environment.Differences(to.Environment))
+	d.add("hosts", old.hosts(), to.hosts())
 	d.add("transport", old.Transport, to.Transport)
 	d.plugins(old.Plugins, to.Plugins)
 	if old.Processes != nil && to.Processes != nil { // else one ended before it had any
@@ -71,6 +72,18 @@ func Differences(old, to *Result) []Difference {
 	}
 	d.noise(old.Noise, to.Noise)
 	return d
+}
+
+// hosts are the names of those that a run went over, if it did over several.
+func (r *Result) hosts() string {
+	if r.Placement == nil || len(r.Placement.Hosts) < 2 {
+		return "one"
+	}
+	var names []string
+	for _, h := range r.Placement.Hosts {
+		names = append(names, h.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // onOff is whether something is used, in words.

@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/noise"
+	"github.com/psbench/psbench/core/placement"
 )
 
 //go:generate go test -run TestSchemaIsUpToDate -update .
@@ -43,8 +44,10 @@ type Result struct {
 	Environment Environment `json:"environment"`
 	Warnings    []string    `json:"warnings"`
 
-	// Transport is what carried the gradients: shm, unix, tcp or grpc.
+	// Transport is what carried the gradients: shm, unix, tcp, grpc or shm+tcp.
 	Transport string `json:"transport"`
+	// Links says which transport each link used where that is made of two: Transport otherwise.
+	Links []Links `json:"links,omitempty"`
 	// Group is what the trainers' group was where it is not what the backend names.
 	Group string `json:"group,omitempty"`
 	// Connected are the ranks of the trainers by the sets that the hook connects: those of a
@@ -56,6 +59,12 @@ type Result struct {
 	// Tables are the embedding tables of the servers, in the order of the servers.
 	Tables    []comm.TableSpec `json:"tables,omitempty"`
 	Processes []Process        `json:"processes"`
+	// Placement is on which hosts and CPUs processes ran; nil where that was one host, and any CPU.
+	Placement *placement.Layout `json:"placement,omitempty"`
+	// Clocks are those of the hosts but the core's; none where all ran on that.
+	Clocks []HostClock `json:"clocks,omitempty"`
+	// HostLinks are those between the hosts, measured in the same run; none on one host.
+	HostLinks []HostLink `json:"host_links,omitempty"`
 	// Plugins are the programs that ran, each once.
 	Plugins []Plugin `json:"plugins,omitempty"`
 
@@ -63,6 +72,8 @@ type Result struct {
 	// StartMS is the time from the start of the core to the first iteration, which is the
 	// warm-up's where there is one.
 	StartMS float64 `json:"start_ms"`
+	// StartBoundMS is how wrong that may be for the clocks of other hosts; 0 on one host.
+	StartBoundMS float64 `json:"start_bound_ms,omitempty"`
 	// Losses: one list per trainer, in iteration order.
 	// JSON holds null for a loss that is not finite.
 	Losses [][]float64 `json:"losses"`
@@ -125,6 +136,8 @@ type Process struct {
 	Kind   string `json:"kind"`
 	Key    string `json:"key"`
 	Plugin string `json:"plugin"`
+	// Host is where it ran; absent where all ran on the core's.
+	Host string `json:"host,omitempty"`
 	// Device is what a CUDA rank computed on, as in cuda:0.
 	Device string `json:"device,omitempty"`
 	PID    int    `json:"pid"`
@@ -170,6 +183,8 @@ type Throughput struct {
 	Samples          int64   `json:"samples"`
 	Seconds          float64 `json:"seconds"`
 	SamplesPerSecond float64 `json:"samples_per_second"`
+	// SecondsBound is how wrong Seconds may be for the clocks of several hosts; 0 on one host.
+	SecondsBound float64 `json:"seconds_bound,omitempty"`
 }
 
 // NewThroughput makes the rate of samples in seconds; it is 0 without time.

@@ -60,7 +60,7 @@ func example() *Result {
 		},
 		Tables: []comm.TableSpec{{Rows: 300, Width: 64}},
 		Processes: []Process{{
-			"trainer0", 0, "trainer", "ddp", "cuda", "cuda:0", 77, 12.5, 140.25,
+			"trainer0", 0, "trainer", "ddp", "cuda", "", "cuda:0", 77, 12.5, 140.25,
 			map[string]string{"blas": "gonum"}, 3000,
 		}},
 		Throughput: NewThroughput(500, 0.25),

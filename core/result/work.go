@@ -38,6 +38,14 @@ func firstStart(works []Work) int64 {
 	return slices.MinFunc(works, func(a, b Work) int { return cmp.Compare(a.StartNS, b.StartNS) }).StartNS
 }
 
+// trainersOf are the ranks that did works.
+func trainersOf(works []Work) (ranks []int) {
+	for _, w := range works {
+		ranks = append(ranks, w.Rank)
+	}
+	return ranks
+}
+
 // workOf is that of the result's pass.
 func (r *Result) workOf() []Work {
 	return slices.DeleteFunc(slices.Clone(r.Works), func(w Work) bool { return w.WarmUp != (r.Pass == WarmUp) })
@@ -48,9 +56,15 @@ func (r *Result) workOf() []Work {
 func (r *Result) Compute() {
 	if len(r.Works) > 0 {
 		r.Throughput = ThroughputOf(r.workOf())
-		r.StartMS = 0
+		if r.Throughput.Seconds > 0 {
+			r.Throughput.SecondsBound = float64(r.ApartNS(trainersOf(r.workOf()))) / 1e9
+		}
+		r.StartMS, r.StartBoundMS = 0, 0
 		if start := firstStart(r.Works); start > 0 {
 			r.StartMS = float64(start-r.StartedNS) / 1e6
+			for _, rank := range trainersOf(r.Works) {
+				r.StartBoundMS = max(r.StartBoundMS, float64(r.ClockOf(rank).BoundNS)/1e6)
+			}
 		}
 	}
 	if len(r.Found) > 0 {

@@ -116,7 +116,7 @@ func (r *run) serverUnchecked() string {
 		return "it answers with parameters, which depend on all pushes before"
 	case part.Asynchronous:
 		return "it answers before all of its trainers have pushed"
-	case !part.Elementwise:
+	case !part.Elementwise && !part.Averages:
 		return "it is no elementwise server, and so nobody else knows what it must answer"
 	}
 	for _, s := range r.processes.servers {

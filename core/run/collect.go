@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -162,6 +163,12 @@ func (r *run) assemble() {
 			Name: p.Name, Rank: p.rank, Kind: p.reportedKind(), Key: r.e.Parts[p.kind].Key, Plugin: r.e.Parts[p.kind].Plugin.Name,
 			PID: p.PID(), StartMS: float64(p.StartTook()) / 1e6, Facts: factsOf(p),
 		}
+		if c, named := r.hostClock(p); named {
+			out.Host = c.Host
+			if p.Site().Clock != nil && !slices.Contains(res.Clocks, c) {
+				res.Clocks = append(res.Clocks, c)
+			}
+		}
 		if p.device != nil {
 			out.Device, out.Plugin = p.device.ID(), p.Plugin.Name
 		}
@@ -187,6 +194,9 @@ func (r *run) assemble() {
 		res.NonFinite, res.Warnings = append(res.NonFinite, f.NonFinite), append(res.Warnings, f.text)
 	}
 	res.Found, res.Scores = r.found()
+	for rank, w := range r.warmedUp {
+		res.Works = addWork(res.Works, r.processes.trainers[rank], w, record.WarmUp)
+	}
 	if r.passing == record.Measured || len(res.Works) == 0 { // the warm-up did not live to tell
 		res.Works = append(res.Works, r.works()...)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/placement"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/record"
@@ -118,7 +119,7 @@ func collecting(phase func(*run, context.Context) error, processes ...*recorded)
 		p.Env = func() []string { return nil }
 		s[p.Name] = processes[i]
 	}
-	r.cluster = cluster.New(r.e.Timeout, r.processes.all, cluster.Options{Open: func(int) (cluster.Starter, error) { return s, nil }})
+	r.cluster = cluster.New(r.e.Timeout, r.processes.all, cluster.Options{Open: func(*placement.Layout, time.Duration, launch.Output) (cluster.Starter, error) { return s, nil }})
 	err = r.cluster.Run(context.Background(), cluster.Life{
 		Phases: []cluster.Phase{{Name: "launch", Do: r.cluster.Start}, {Name: "collection", Do: func(ctx context.Context) error { return phase(r, ctx) }}},
 		Tell:   func(string) {},

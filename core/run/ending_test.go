@@ -15,6 +15,7 @@ import (
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/noise"
+	"github.com/psbench/psbench/core/placement"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/host/stop"
@@ -226,7 +227,7 @@ func TestTrainersAgreeOnTheEnd(t *testing.T) {
 					all[p.Name] = q
 					p.Env = func() []string { return nil }
 				}
-				r.cluster = cluster.New(r.e.Timeout, r.processes.all, cluster.Options{Open: func(int) (cluster.Starter, error) { return all, nil }})
+				r.cluster = cluster.New(r.e.Timeout, r.processes.all, cluster.Options{Open: func(*placement.Layout, time.Duration, launch.Output) (cluster.Starter, error) { return all, nil }})
 				var began time.Time
 				err := r.cluster.Run(t.Context(), cluster.Life{
 					Phases: []cluster.Phase{{Name: "launch", Do: r.cluster.Start}, {Name: "measured pass", Do: func(ctx context.Context) error {

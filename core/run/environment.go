@@ -6,10 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sys/cpu"
-
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/machine"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host"
 )
@@ -32,11 +31,8 @@ func (r *run) environment(p *process) []string {
 			env = append(env, name+"="+value)
 		}
 	}
-	// OpenBLAS chooses its kernels when it is loaded, and older ones do not know
-	// newer CPUs: they fall back to kernels of half the speed where AVX-512
-	// ones would run.
-	if p.Site().Host == cluster.CoreHost && cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL {
-		set("OPENBLAS_CORETYPE", "SkylakeX")
+	if p.Site().Host == cluster.CoreHost { // those of other hosts their agents know
+		env = append(env, machine.Kernels()...)
 	}
 	if p.device != nil {
 		env = append(env, fmt.Sprintf("%s=%d", host.CUDADeviceVariable, p.device.Ordinal))

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/psbench/psbench/core/clocks"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/internal/metric"
+	"github.com/psbench/psbench/internal/packed"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/record"
 )
 
@@ -49,7 +52,7 @@ func (d declared) note(h metric.Head, what string, several bool) error {
 // addNumbers puts what a process recorded into the result, with its rank.
 func addNumbers(res *result.Result, p *process) {
 	for s := range pieces[*record.Series](&p.collected) {
-		res.SeriesOf(p.rank, s.Type, s.Name).Append(s.Measurements)
+		appendHere(res.SeriesOf(p.rank, s.Type, s.Name), s.Measurements, p.Site().Clock.Estimate())
 	}
 	for c := range pieces[*record.Counter](&p.collected) {
 		res.Count(p.rank, c.Head, c.Value)
@@ -59,6 +62,17 @@ func addNumbers(res *result.Result, p *process) {
 	}
 	for h := range pieces[*record.Histogram](&p.collected) {
 		res.Distribute(p.rank, h.Head, h.Histogram)
+	}
+}
+
+// appendHere appends measurements on another clock as they were on the core's. Durations are short, and stay.
+func appendHere(to *result.Series, chunk packed.Chunk[packed.Measurement], clock clocks.Estimate) {
+	if clock.Drift == 0 {
+		to.Append(packed.Shifted(chunk, -clock.OffsetNS))
+		return
+	}
+	for m := range chunk.All() {
+		to.Add(sdk.Measurement{Key: sdk.Key{A: m.A, B: m.B}, StartNS: clock.Here(m.StartNS), DurationNS: m.DurationNS})
 	}
 }
 

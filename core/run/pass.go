@@ -65,9 +65,7 @@ var intervals = map[record.Pass]string{record.WarmUp: noise.WarmUp, record.Measu
 func (r *run) train(ctx context.Context, pass record.Pass) error {
 	works, err := r.pass(ctx, pass)
 	if err == nil && pass == record.WarmUp {
-		for rank, t := range r.processes.trainers {
-			r.result.Works = r.addWork(r.result.Works, t, works[rank])
-		}
+		r.warmedUp = works
 	}
 	return err
 }
@@ -92,7 +90,7 @@ func (r *run) pass(ctx context.Context, pass record.Pass) ([]record.Work, error)
 	works := make([]record.Work, len(r.processes.trainers))
 	err := cluster.Each(ctx, r.cluster, r.processes.trainers, cluster.Unbounded, func(ctx context.Context, p *process) error {
 		reply, err := p.Train(ctx, trainRequest(r.lengths[pass]))
-		works[p.rank] = p.work(reply)
+		works[p.rank] = workOf(reply)
 		return err
 	})
 	if eerr := ended(); err == nil {
@@ -120,7 +118,11 @@ func (r *run) expect(ctx context.Context, batches []int64) error {
 		return nil
 	}
 	return cluster.Each(ctx, r.cluster, r.processes.servers, cluster.Wait{Limit: r.e.Timeout, For: "its pass"}, func(ctx context.Context, p *process) error {
-		_, err := p.Expect(ctx, expectRequest(batches, r.e.World.TrainersOf(p.rank)))
+		var pushers []int
+		for _, t := range cluster.FirstOf(r.together(p)) {
+			pushers = append(pushers, t.rank)
+		}
+		_, err := p.Expect(ctx, expectRequest(batches, pushers))
 		return err
 	})
 }

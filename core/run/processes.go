@@ -8,6 +8,7 @@ import (
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/devices"
+	"github.com/psbench/psbench/core/placement"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host"
@@ -88,10 +89,25 @@ func layOut(e *config.Experiment) processes {
 	return ps
 }
 
-// onDevice gives a CUDA rank its device, and the plugin that computes there.
+// onDevice gives a CUDA rank the plugin that computes there.
 func (p *process) onDevice(e *config.Experiment) {
-	if d, ok := e.DeviceOf(p.rank); ok {
-		p.device, p.Plugin = &d, e.PluginOf(p.kind, p.rank)
+	if e.World.CUDA(p.rank) {
+		p.Plugin = e.PluginOf(p.kind, p.rank)
+	}
+}
+
+// onDevicesOf gives the CUDA ranks of a layout the devices that it has for them. Of those of other hosts than the
+// core's no more is known than their ordinals.
+func (ps *processes) onDevicesOf(l *placement.Layout, e *config.Experiment, coreApart bool) {
+	for _, p := range ps.all {
+		placed, _ := l.Of(p.Name)
+		switch {
+		case placed.Device == nil:
+		case placed.Host == 0 && !coreApart:
+			p.device = &e.CUDA.Devices.Devices[*placed.Device]
+		default:
+			p.device = &devices.Device{Ordinal: *placed.Device}
+		}
 	}
 }
 

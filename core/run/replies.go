@@ -44,15 +44,11 @@ func (p *process) connected(reply *proto.ConnectReply) {
 	}
 }
 
-// work is what a trainer did in a pass, on the core's clock.
-func (p *process) work(reply *proto.TrainReply) record.Work {
-	w := convert.WorkFromProto(reply.GetWork())
-	onCoreClock(p.Site(), &w)
-	return w
-}
+// workOf is what a trainer did in a pass, on its own clock.
+func workOf(reply *proto.TrainReply) record.Work { return convert.WorkFromProto(reply.GetWork()) }
 
-// readRecord hands over what a process recorded of a pass, piece by piece and on the core's
-// clock, until the end or an error, which may be take's.
+// readRecord hands over what a process recorded of a pass, piece by piece and on its own clock,
+// until the end or an error, which may be take's.
 func (p *process) readRecord(ctx context.Context, pass record.Pass, take func(record.Piece) error) error {
 	stream, err := p.Collect(ctx, collectRequest(pass))
 	if err != nil {
@@ -70,7 +66,6 @@ func (p *process) readRecord(ctx context.Context, pass record.Pass, take func(re
 		if err != nil {
 			return fmt.Errorf("%s sent %w", p.Name, err)
 		}
-		onCoreClock(p.Site(), piece)
 		if err := take(piece); err != nil {
 			return err
 		}

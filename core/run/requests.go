@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/psbench/psbench/comm"
@@ -29,7 +30,7 @@ func (r *run) configureRequest(p *process) *proto.ConfigureRequest {
 		Rank:      int32(p.rank), // #nosec G115 -- a rank
 		Part:      choice(p.kind, r.e.Parts[p.kind]),
 		Transport: r.e.Fabric.Name,
-		Listen:    r.e.Listen,
+		Listen:    r.e.Listen, InsecureNetwork: r.e.InsecureNetwork,
 	}
 	if r.e.Check {
 		req.Check = &proto.Check{Seed: r.e.Seed}
@@ -148,7 +149,35 @@ func (r *run) connect(ctx context.Context) error {
 	if err := r.reserve(); err != nil {
 		return err
 	}
-	return cluster.Connect(ctx, r.cluster, r.processes.all, r.connectRequest, (*process).connected)
+	if err := r.checkDevices(); err != nil {
+		return err
+	}
+	r.result.Links = r.links()
+	if err := cluster.Connect(ctx, r.cluster, r.processes.all, r.connectRequest, (*process).connected); err != nil {
+		return err
+	}
+	r.nameGroup()
+	return nil
+}
+
+// nameGroup names the trainers' group as it is, where the backend names another: what reduces the buckets,
+// and whether they stay on a device, only the trainers know.
+func (r *run) nameGroup() {
+	if r.result.Group == "" {
+		return
+	}
+	all := func(fact, value string) bool {
+		return !slices.ContainsFunc(r.processes.trainers, func(p *process) bool { return p.facts[fact] != value })
+	}
+	first := r.processes.trainers[0].facts
+	switch library := first[record.FactGroup]; {
+	case library != "" && all(record.FactGroup, library):
+		r.result.Group = library
+	case r.e.GroupSpans:
+		r.result.Warnings = append(r.result.Warnings, "the trainers' group is psbench's own, not NCCL's: their buckets are "+first[record.FactBuckets])
+	case all(record.FactBuckets, record.BucketsShared):
+		r.result.Group += ", on the device by CUDA IPC"
+	}
 }
 
 func (r *run) connectRequest(p *process) *proto.ConnectRequest {
@@ -164,7 +193,7 @@ func (r *run) connectRequest(p *process) *proto.ConnectRequest {
 	case p.kind == sdk.KindData:
 		links := &proto.DataLinks{}
 		for _, t := range r.processes.trainers {
-			links.Trainers = append(links.Trainers, convert.PeerToProto(t.Peer()))
+			links.Trainers = append(links.Trainers, convert.PeerToProto(t.NearPeer(p)))
 		}
 		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Data{Data: links}}
 	default:
@@ -173,7 +202,7 @@ func (r *run) connectRequest(p *process) *proto.ConnectRequest {
 		}
 		links := &proto.TableLinks{Lookup: convert.LookupToProto(r.lookup)}
 		for _, rank := range r.e.World.TrainersOf(p.rank) {
-			links.Trainers = append(links.Trainers, convert.PeerToProto(r.processes.trainers[rank].LinkPeer()))
+			links.Trainers = append(links.Trainers, convert.PeerToProto(r.processes.trainers[rank].LinkPeer(r.e.Fabric, p)))
 		}
 		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Table{Table: links}}
 	}
@@ -191,12 +220,12 @@ func (r *run) partOf(p *process) *proto.Peer {
 func (r *run) trainerLinks(p *process) *proto.TrainerLinks {
 	links := &proto.TrainerLinks{
 		Buckets: convert.BucketsToProto(r.buckets()), Model: convert.ModelToProto(r.model),
-		Data: convert.PeerToProto(r.processes.data.Peer()), Share: convert.ShareToProto(r.shares[p.rank]), Streamed: r.streamed,
+		Data: convert.PeerToProto(r.processes.data.NearPeer(p)), Share: convert.ShareToProto(r.shares[p.rank]), Streamed: r.streamed,
 		Companions: map[string]*proto.Peer{}, Lookup: convert.LookupToProto(r.lookup),
 	}
 	if r.lookup != nil {
 		for _, v := range r.processes.servers {
-			links.TableServers = append(links.TableServers, convert.PeerToProto(v.LinkPeer()))
+			links.TableServers = append(links.TableServers, convert.PeerToProto(v.LinkPeer(r.e.Fabric, p)))
 		}
 	}
 	for kind, c := range p.companions {
@@ -214,28 +243,33 @@ func (r *run) serverLinks(server *process) *proto.ServerLinks {
 	if !r.e.Links.Server {
 		return links
 	}
-	for _, rank := range r.e.World.TrainersOf(server.rank) {
-		links.Trainers = append(links.Trainers, convert.PeerToProto(r.processes.trainers[rank].joiner().LinkPeer()))
+	for _, p := range cluster.FirstOf(r.together(server)) {
+		links.Trainers = append(links.Trainers, convert.PeerToProto(p.LinkPeer(r.e.Fabric, server)))
 	}
+	links.PushedFor = int32(len(r.e.World.TrainersOf(server.rank))) // #nosec G115 -- a count of processes
 	return links
 }
 
 // hookLinks tells the process with a rank's hook whom to join.
 func (r *run) hookLinks(rank int) *proto.HookLinks {
-	links := &proto.HookLinks{}
+	links, joiner := &proto.HookLinks{}, r.processes.trainers[rank].joiner()
 	if server, ok := r.e.World.ServerOf(rank); ok && r.e.Links.Server {
 		for _, p := range r.processes.servers {
 			if p.rank == server {
-				links.Server = convert.PeerToProto(p.LinkPeer())
+				links.Server = convert.PeerToProto(p.LinkPeer(r.e.Fabric, joiner))
+				links.Together = convert.GroupToProto(cluster.TogetherWith(r.e.Fabric, r.together(p), joiner))
 			}
 		}
 	}
 	if !r.e.Links.Group && !r.e.Links.Default {
 		return links
 	}
-	group := &proto.Group{Position: int32(rank)} // #nosec G115 -- a rank
+	group := &proto.Group{Position: int32(rank), AcrossDevices: r.e.GroupSpans} // #nosec G115 -- a rank
+	for _, host := range cluster.Hosts(r.processes.trainers) {                  // their joiners', too
+		group.Hosts = append(group.Hosts, int32(host)) // #nosec G115 -- at most as many as ranks
+	}
 	for _, t := range r.processes.trainers {
-		group.Members = append(group.Members, convert.PeerToProto(t.joiner().LinkPeer()))
+		group.Members = append(group.Members, convert.PeerToProto(t.joiner().LinkPeer(r.e.Fabric, joiner)))
 	}
 	if r.e.Links.Group {
 		links.Group = group

@@ -47,6 +47,7 @@ type run struct {
 	lookup    *comm.LookupSpec // nil unless servers hold tables
 	told      atomic.Int64     // the pass that runs, a record.Pass, for who tells of it
 	passing   record.Pass      // the last pass for which every process was reset
+	warmedUp  []record.Work    // what each trainer did in a warm-up that went well, on its clock
 	unfit     bool             // the data process refused its samples
 	result    *result.Result
 }
@@ -55,10 +56,13 @@ type run struct {
 // recorded of the last pass, marked incomplete, beside the error. All processes
 // are gone and nothing of the run is left when it returns.
 func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, error) {
-	r := begin(e, o)
+	r, err := begin(e, o)
+	if err != nil {
+		return nil, err
+	}
 	r.noise = noise.NewMeter(r.cluster.Here)
 	r.noise.Begin(noise.Before)
-	err := r.cluster.Run(ctx, cluster.Life{Phases: r.phases(), Tell: o.Progress.Phase, Salvage: r.salvage, Report: r.report})
+	err = r.cluster.Run(ctx, cluster.Life{Phases: r.phases(), Tell: o.Progress.Phase, Salvage: r.salvage, Report: r.report})
 	if r.unfit && err != nil {
 		err = &UnfitError{err}
 	}
@@ -69,14 +73,24 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 }
 
 // begin lays the run out, of which nothing runs yet.
-func begin(e *config.Experiment, o Options) *run {
+func begin(e *config.Experiment, o Options) (*run, error) {
 	r := &run{e: e, o: o, processes: layOut(e), result: newResult(e, o)}
+	layout, err := place(e, r.processes, o.Hosts)
+	if err != nil {
+		return nil, err
+	}
+	r.o.Layout = layout
+	r.processes.onDevicesOf(layout, e, o.Apart)
+	r.result.Warnings = append(r.result.Warnings, layout.Notes...)
+	if !layout.Plain() || o.Apart {
+		r.result.Placement = layout
+	}
 	for _, p := range r.processes.all {
 		p.Env = func() []string { return append(r.environment(p), o.Environment...) }
 	}
 	r.follow()
-	r.cluster = cluster.New(e.Timeout, r.processes.all, o.Options)
-	return r
+	r.cluster = cluster.New(e.Timeout, r.processes.all, r.o.Options)
+	return r, nil
 }
 
 // The phases of passes.
@@ -101,8 +115,12 @@ func (r *run) phases() []cluster.Phase {
 		{Name: measuredPhase, Do: r.measure},
 		{Name: "collection", Do: func(ctx context.Context) error {
 			defer r.noise.End()
-			if err := r.collect(ctx); err != nil || !r.e.Check {
+			if err := r.collect(ctx); err != nil {
 				return err
+			}
+			r.measureLinks(ctx)
+			if !r.e.Check {
+				return nil
 			}
 			return r.check(ctx)
 		}},
@@ -139,6 +157,12 @@ func (r *run) report(err error) {
 
 // start starts all processes, where they can work together.
 func (r *run) start(ctx context.Context) error {
+	if slices.Max(cluster.Hosts(r.processes.all)) > 0 {
+		before := len(r.e.Warnings) // those of the experiment come first
+		r.e = r.e.Across()
+		r.result.Warnings = slices.Concat(r.e.Warnings, r.result.Warnings[before:])
+		r.result.Config, r.result.Transport, r.result.Group = r.e.Values, r.e.Fabric.Name, r.e.Group
+	}
 	if err := r.checkSites(); err != nil {
 		return err
 	}
@@ -149,7 +173,7 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.checkContracts(); err != nil {
 		return err
 	}
-	return r.checkSites() // their clocks are known now
+	return r.checkSites() // their clocks and contracts are known now
 }
 
 // Pending is the result of a run of e that has yet to begin.

@@ -1,20 +1,25 @@
 package run
 
 import (
+	"context"
+	"fmt"
+	"slices"
+
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
-	"github.com/psbench/psbench/internal/packed"
+	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // checkSites reports that processes cannot hand over to each other, from where they run,
 // what they are to hand over.
 func (r *run) checkSites() error {
 	for _, t := range r.processes.trainers {
-		if err := cluster.RequireHost("the batches of data", r.processes.data, t); err != nil {
-			return err
+		if r.e.Fabric.OnOneHost() { // else the batches come over its network, too
+			if err := cluster.RequireHost("the batches of data", r.processes.data, t); err != nil {
+				return err
+			}
 		}
 		for _, kind := range registry.Isolable {
 			if err := cluster.RequireHost("a trainer's "+string(kind), t, t.holder(kind)); err != nil {
@@ -33,7 +38,30 @@ func (r *run) checkSites() error {
 			linked = append(linked, p)
 		}
 	}
-	return cluster.CheckLinks(r.e.Fabric, linked)
+	if err := cluster.CheckLinks(r.e.Fabric, linked); err != nil {
+		return err
+	}
+	return r.checkTogether()
+}
+
+// checkTogether reports that trainers cannot push as one, though they are to.
+func (r *run) checkTogether() error {
+	if !r.e.Aggregate {
+		return nil
+	}
+	if !r.e.Links.Server {
+		return fmt.Errorf("aggregate is host but hook %s pushes to no server: leave it out", r.e.Parts[sdk.KindHook].Key)
+	}
+	pushers, some := slices.Clone(r.processes.servers), false
+	for _, s := range r.processes.servers {
+		for _, list := range r.together(s) {
+			pushers, some = append(pushers, list...), some || len(list) > 1
+		}
+	}
+	if warning := cluster.NothingTogether; !some && !slices.Contains(r.result.Warnings, warning) {
+		r.result.Warnings = append(r.result.Warnings, warning)
+	}
+	return cluster.CheckTogether(pushers)
 }
 
 // reserve compares what the processes are about to allocate with the memory of their
@@ -58,12 +86,23 @@ func (r *run) tablesOf(servers []*process) []comm.TableSpec {
 	return tables
 }
 
-// onCoreClock puts a piece of what a process recorded on the core's clock.
-func onCoreClock(site cluster.Site, piece record.Piece) {
-	switch p := piece.(type) {
-	case *record.Work:
-		p.StartNS, p.EndNS = site.OnCoreClock(p.StartNS), site.OnCoreClock(p.EndNS)
-	case *record.Series:
-		p.Measurements = packed.Shifted(p.Measurements, -int64(site.Clock))
+// hostClock is the host of a process, and what is known of its clock; false where all run on the core's host.
+func (r *run) hostClock(p *process) (c result.HostClock, ok bool) {
+	if len(cluster.AtCore(r.processes.all)) == len(r.processes.all) {
+		return c, false
+	}
+	site := p.Site()
+	if c.Host = site.Host; c.Host == cluster.CoreHost && r.o.Layout != nil {
+		c.Host = r.o.Layout.Hosts[0].Name
+	}
+	c.Estimate = site.Clock.Estimate()
+	return c, true
+}
+
+// measureLinks notes what the links between the hosts can do.
+func (r *run) measureLinks(ctx context.Context) {
+	links, warning := r.cluster.MeasureLinks(ctx)
+	if r.result.HostLinks = links; warning != "" {
+		r.result.Warnings = append(r.result.Warnings, warning)
 	}
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -10,8 +11,10 @@ import (
 
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/core/clocks"
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/internal/packed"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/record"
@@ -47,19 +50,21 @@ func spread(t *testing.T, transport string, elsewhere map[string]cluster.Site) *
 }
 
 func TestCheckSites(t *testing.T) {
-	node := cluster.Site{Host: "node7"}
+	node, ahead := cluster.Site{Host: "node7"}, clocks.Known(clocks.Of(time.Second))
 	for name, c := range map[string]struct {
 		transport string
 		elsewhere map[string]cluster.Site
 		want      string
 	}{
 		"one host":         {"shm", nil, ""},
-		"the data":         {"tcp", map[string]cluster.Site{"data": node}, "data runs on node7 and trainer0 on the core's host, but the batches of data must stay on one host"},
+		"the data":         {"unix", map[string]cluster.Site{"data": node}, "data runs on node7 and trainer0 on the core's host, but the batches of data must stay on one host"},
 		"a trainer's hook": {"tcp", map[string]cluster.Site{"trainer1.hook": node}, "trainer1 runs on the core's host and trainer1.hook on node7, but a trainer's hook must stay on one host"},
 		"a server":         {"unix", map[string]cluster.Site{"server3": node}, "trainer0 runs on the core's host and server3 on node7, but what unix joins must stay on one host"},
+		"data over TCP":    {"tcp", map[string]cluster.Site{"data": node}, ""},
+		"by host":          {"shm+tcp", map[string]cluster.Site{"server3": node, "data": {Host: "node8", Clock: ahead}}, ""},
 		"over TCP":         {"tcp", map[string]cluster.Site{"server3": node}, ""},
-		"clocks":           {"shm", map[string]cluster.Site{"server3": {Host: cluster.CoreHost, Clock: time.Second}}, "the clock of server3 is 1s ahead of that of trainer0, but what shm joins needs one clock"},
-		"clocks over TCP":  {"tcp", map[string]cluster.Site{"server3": {Host: cluster.CoreHost, Clock: time.Second}}, ""},
+		"clocks":           {"shm", map[string]cluster.Site{"server3": {Host: cluster.CoreHost, Clock: ahead}}, "the clock of server3 is 1s ahead of that of trainer0, but what shm joins needs one clock"},
+		"clocks over TCP":  {"tcp", map[string]cluster.Site{"server3": {Host: cluster.CoreHost, Clock: ahead}}, ""},
 	} {
 		got := ""
 		if err := spread(t, c.transport, c.elsewhere).checkSites(); err != nil {
@@ -88,26 +93,33 @@ func TestReserveCountsByHost(t *testing.T) {
 
 // Whatever clock a process has, what it recorded is on the core's.
 func TestStampsAreOnTheCoresClock(t *testing.T) {
-	site := cluster.Site{Clock: time.Hour}
-	at := func(ns int64) int64 { return int64(time.Hour) + ns }
-	pieces := []record.Piece{
-		&record.Work{StartNS: at(5), EndNS: at(9), EvaluatedNS: 2, Samples: 3},
-		&record.Series{Measurements: packedOf(packed.Measurement{StartNS: at(6), DurationNS: 1}, packed.Measurement{StartNS: at(7), DurationNS: 1})},
-		&record.Work{},
-		record.Losses{1},
-	}
-	for _, piece := range pieces {
-		onCoreClock(site, piece)
-	}
-	want := []record.Piece{
-		&record.Work{StartNS: 5, EndNS: 9, EvaluatedNS: 2, Samples: 3},
-		&record.Series{Measurements: packedOf(packed.Measurement{StartNS: 6, DurationNS: 1}, packed.Measurement{StartNS: 7, DurationNS: 1})},
-		&record.Work{},
-		record.Losses{1},
-	}
-	unpacked := cmp.Transformer("unpacked", func(c packed.Chunk[packed.Measurement]) []packed.Measurement { return slices.Collect(c.All()) })
-	if d := cmp.Diff(want, pieces, unpacked); d != "" {
-		t.Error(d)
+	const second = int64(time.Second)
+	for name, e := range map[string]clocks.Estimate{
+		"the core's":     {},
+		"ahead":          clocks.Of(time.Hour),
+		"drifting apart": {AtNS: 100 * second, OffsetNS: int64(time.Minute), Drift: 1e-5, BoundNS: 7},
+	} {
+		at := func(ns int64) int64 { // what the other clock reads when the core's reads ns
+			return int64(math.Round((float64(ns+e.OffsetNS) - e.Drift*float64(e.AtNS)) / (1 - e.Drift)))
+		}
+		p := &process{Member: &cluster.Member{Process: placed{site: cluster.Site{Clock: clocks.Known(e)}}}}
+		p.collected.pieces = []record.Piece{&record.Series{Type: "a", Name: "b", Measurements: packedOf(
+			packed.Measurement{A: 1, B: 2, StartNS: at(6 * second), DurationNS: 9}, packed.Measurement{A: 1, B: 3, StartNS: at(9000 * second), DurationNS: 8},
+		)}}
+		var res result.Result
+		addNumbers(&res, p)
+		want := []sdk.Measurement{{Key: sdk.Key{A: 1, B: 2}, StartNS: 6 * second, DurationNS: 9}, {Key: sdk.Key{A: 1, B: 3}, StartNS: 9000 * second, DurationNS: 8}}
+		near := cmp.Comparer(func(a, b int64) bool { return max(a-b, b-a) <= 1 }) // what was rounded
+		if d := cmp.Diff(want, slices.Collect(res.SeriesOf(0, "a", "b").All()), near); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		works := addWork(nil, p, record.Work{StartNS: at(5 * second), EndNS: at(900 * second), EvaluatedNS: 20, Samples: 30}, record.Measured)
+		works = addWork(works, p, record.Work{}, record.Measured)
+		works = addWork(works, p, record.Work{StartNS: at(5 * second)}, record.WarmUp)
+		wanted := []result.Work{{StartNS: 5 * second, EndNS: 900 * second, EvaluatedNS: 20, Samples: 30}, {StartNS: 5 * second, WarmUp: true}}
+		if d := cmp.Diff(wanted, works, near); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
 	}
 }
 

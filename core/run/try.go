@@ -11,7 +11,10 @@ import (
 // refuses, of data that does not hold what model and trainer take, or of whatever else keeps the processes
 // from being connected.
 func Try(ctx context.Context, e *config.Experiment, o Options) error {
-	r := begin(e, o)
+	r, err := begin(e, o)
+	if err != nil {
+		return err
+	}
 	var phases []cluster.Phase
 	for _, p := range r.phases() {
 		if p.Name == warmUpPhase || p.Name == measuredPhase {

@@ -16,19 +16,23 @@ func (r *run) works() []result.Work {
 	var works []result.Work
 	for _, t := range r.processes.trainers {
 		for w := range pieces[*record.Work](&t.collected) {
-			works = r.addWork(works, t, *w)
+			works = addWork(works, t, *w, r.passing)
 		}
 	}
 	return works
 }
 
-// addWork adds what a trainer did of the last pass, if it began it.
-func (r *run) addWork(works []result.Work, t *process, w record.Work) []result.Work {
+// addWork adds what a trainer did of a pass, on the core's clock, if it began it.
+func addWork(works []result.Work, t *process, w record.Work, pass record.Pass) []result.Work {
 	if w.StartNS == 0 {
 		return works
 	}
+	clock := t.Site().Clock.Estimate()
+	if w.EndNS != 0 { // or else no iteration ended
+		w.EndNS = clock.Here(w.EndNS)
+	}
 	return append(works, result.Work{
-		WarmUp: r.passing == record.WarmUp, Rank: t.rank, Samples: w.Samples, StartNS: w.StartNS, EndNS: w.EndNS, EvaluatedNS: w.EvaluatedNS,
+		WarmUp: pass == record.WarmUp, Rank: t.rank, Samples: w.Samples, StartNS: clock.Here(w.StartNS), EndNS: w.EndNS, EvaluatedNS: w.EvaluatedNS,
 	})
 }
 

@@ -1,8 +1,8 @@
 package screen
 
 import (
-	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Count is "1 run" or "7 runs", of a noun whose plural ends in s.
@@ -10,8 +10,27 @@ func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return Thousands(int64(n)) + " " + noun + "s"
 }
 
+// Thousands is a count with its digits in groups, e.g. 1,234.
+func Thousands(n int64) string { return Grouped(strconv.FormatInt(n, 10)) }
+
+// Grouped is a decimal number with the digits before its point in groups: 1,234.5.
+func Grouped(number string) string {
+	whole, rest, point := strings.Cut(number, ".")
+	for i := len(whole) - 3; i > 0 && isDigit(whole[i-1]); i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if point {
+		whole += "." + rest
+	}
+	return whole
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
 // Percent shows a share from 0 to 1.
-func Percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }
+func Percent(share float64) string {
+	return Grouped(strconv.FormatFloat(100*share, 'f', 1, 64)) + " %"
+}

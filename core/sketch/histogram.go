@@ -13,8 +13,9 @@ import (
 	"github.com/psbench/psbench/core/screen"
 )
 
-// mostBins bounds the rows of a histogram, and leastValues is how many values one makes sense of.
+// leastBins and mostBins bound the rows of a histogram, and leastValues is how many values one makes sense of.
 const (
+	leastBins   = 5
 	mostBins    = 10
 	leastValues = 5
 )
@@ -38,87 +39,97 @@ func Iterations(w io.Writer, r *result.Result, s Style) error {
 	return histogram(w, title+" by their time in ms", values, s)
 }
 
-// bin is how many values are from one number up to, but without, another one; the last has that, too.
+// bin is how many values there are from one step of a scale to the next.
 type bin struct {
-	from, to float64
-	count    int
+	label string
+	count int
+	// more says what there is to know of a bin that is on no scale.
+	more string
 }
 
-// histogram draws values in rows. What is above their 99th percentile is in one row of its own if that would
-// otherwise take most of the picture.
+// histogram draws values in rows from one round number to the next. On a narrow screen the bars come first, before how
+// far above the scale the largest value is; where the numbers alone fill it nothing is drawn.
 func histogram(w io.Writer, title string, values []float64, s Style) error {
 	columns, ok := s.columns()
 	if !ok {
 		return nil
 	}
 	bins := binsOf(values)
-	labels := make([][2]string, len(bins))
-	var width [2]int
-	most := 0
-	for i, b := range bins {
-		labels[i] = [2]string{number(b.from), number(b.to)}
-		for k, l := range labels[i] {
-			width[k] = max(width[k], len(l))
-		}
-		most = max(most, b.count)
+	label, most, more := 0, 0, 0
+	for _, b := range bins {
+		label, most, more = max(label, len(b.label)), max(most, b.count), max(more, len(b.more))
 	}
 	counts := len(strconv.Itoa(most))
-	room := columns - width[0] - width[1] - counts - len(" to  │ ")
+	room := columns - label - counts - len(" │ ")
+	saysMore := room-more >= leastBar
+	if saysMore {
+		room -= more
+	}
+	if room < leastBar {
+		return nil
+	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n", cut(title, columns))
-	for i, b := range bins {
-		line := fmt.Sprintf("%*s to %*s │%s %*d", width[0], labels[i][0], width[1], labels[i][1], s.bar(b.count, most, room), counts, b.count)
+	for _, b := range bins {
+		line := fmt.Sprintf("%*s │%s %*d", label, b.label, s.bar(b.count, most, room), counts, b.count)
+		if saysMore {
+			line += b.more
+		}
 		fmt.Fprintf(&text, "%s\n", s.plain(line))
 	}
 	_, err := io.WriteString(w, text.String()+"\n")
 	return err
 }
 
-// binsOf counts values.
+// binsOf counts values. Those that are far above all others are in a bin of their own, which says so: on one scale
+// with them all others would be in one bin.
 func binsOf(values []float64) []bin {
 	sorted := slices.Sorted(slices.Values(values))
-	low, high := sorted[0], sorted[len(sorted)-1]
-	end := high
-	if p99 := sorted[(len(sorted)*99+99)/100-1]; high-low > 2*(p99-low) {
-		end = p99
-	}
-	if end <= low {
-		bins := []bin{{low, low, len(values)}}
-		if high > low { // and all others are one value
-			above := len(sorted) - atMost(sorted, low)
-			bins = []bin{{low, low, len(sorted) - above}, {sorted[len(sorted)-above], high, above}}
-		}
-		return bins
-	}
-	count := min(mostBins, max(2, int(math.Sqrt(float64(len(values))))))
-	width := (end - low) / float64(count)
-	bins := make([]bin, count, count+1)
+	low, end, high := sorted[0], usual(sorted), sorted[len(sorted)-1]
+	axis := scaleOf(low, end, min(mostBins, max(leastBins, int(math.Sqrt(float64(len(values)))))))
+	bins := make([]bin, axis.last-axis.first)
+	from, to := make([]string, len(bins)), make([]string, len(bins))
+	wide := 0
 	for i := range bins {
-		bins[i].from, bins[i].to = low+float64(i)*width, low+float64(i+1)*width
+		from[i], to[i] = axis.text(axis.at(axis.first+i)), axis.text(axis.at(axis.first+i+1))
+		wide = max(wide, len(to[i]))
 	}
-	bins[count-1].to = end
-	if end < high {
-		bins = append(bins, bin{from: end, to: high})
+	for i := range bins {
+		bins[i].label = fmt.Sprintf("%*s to %*s", wide, from[i], wide, to[i])
 	}
+	beyond := bin{label: "over " + to[len(to)-1], more: ", up to " + number(high)}
 	for _, v := range sorted {
-		i := min(count-1, int((v-low)/width))
-		if v > end {
-			i = count
+		if v > axis.at(axis.last) {
+			beyond.count++
+			continue
 		}
-		bins[i].count++
+		i := int(math.Floor(v/axis.step)) - axis.first
+		bins[min(len(bins)-1, max(0, i))].count++
+	}
+	if beyond.count > 0 {
+		bins = append(bins, beyond)
 	}
 	return bins
 }
 
-// atMost is how many of the values are at most x.
-func atMost(sorted []float64, x float64) int {
-	n, _ := slices.BinarySearchFunc(sorted, x, func(v, x float64) int {
+// usual is the largest of sorted values that a scale for all has room for: the last one, unless it is more than
+// twice as far from the first as the last within three times the distance of the quartiles above the upper one, which
+// are nine of ten at least.
+func usual(sorted []float64) float64 {
+	n := len(sorted)
+	quarter, threeQuarters := sorted[n/4], sorted[3*n/4]
+	fence := max(threeQuarters+3*(threeQuarters-quarter), sorted[9*n/10-1])
+	within, _ := slices.BinarySearchFunc(sorted, fence, func(v, x float64) int {
 		if v <= x {
 			return -1
 		}
 		return 1
 	})
-	return n
+	end, high := sorted[within-1], sorted[n-1]
+	if high-sorted[0] > 2*(end-sorted[0]) {
+		return end
+	}
+	return high
 }
 
 // bar is count of most in a room of columns, padded. Whatever there is at least one of shows.

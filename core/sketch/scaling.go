@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// mostLines bounds the curves of a picture, and rows is how high it is.
+// mostLines bounds the curves of a picture, and rows is how high it is at most.
 const (
 	mostLines = 6
 	rows      = 12
@@ -172,11 +172,11 @@ func medianOf(st *study.Study, c *study.Cell, metric string) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// plot draws curves over the values of an axis, which stand at equal distances, from 0 up.
+// plot draws curves over the values of an axis, which stand at equal distances, from 0 up in round steps.
 func (s Style) plot(lines []curve, axis []string, columns int) string {
 	by, _ := numbers(axis)
 	labels := inOrder(axis, by)
-	label := 0
+	low, high := 0.0, 0.0
 	data := make([][]float64, len(lines))
 	chars, marks := make([]asciigraph.CharSet, len(lines)), make([]asciigraph.AnsiColor, len(lines))
 	for i, l := range lines {
@@ -189,17 +189,19 @@ func (s Style) plot(lines []curve, axis []string, columns int) string {
 		}
 		for _, v := range l.values {
 			if !math.IsNaN(v) {
-				label = max(label, len(number(v)), len(number(v/rows)))
+				low, high = min(low, v), max(high, v)
 			}
 		}
 	}
+	scale := scaleOf(low, high, rows)
+	label := max(len(scale.text(scale.at(scale.first))), len(scale.text(scale.at(scale.last))), len(scale.text(scale.at(scale.last-1))))
 	for i := range labels {
 		labels[i] = quote.Text(labels[i])
 	}
 	width := columns - label - 6
 	plot := asciigraph.PlotMany(data,
-		asciigraph.Width(width-len(labels[len(labels)-1])/2), asciigraph.Height(rows), asciigraph.LowerBound(0),
-		asciigraph.YAxisValueFormatter(number), asciigraph.SeriesChars(chars...), asciigraph.SeriesColors(marks...),
+		asciigraph.Width(width-len(labels[len(labels)-1])/2), asciigraph.Height(scale.last-scale.first),
+		asciigraph.LowerBound(scale.at(scale.first)), asciigraph.UpperBound(scale.at(scale.last)), asciigraph.YAxisValueFormatter(scale.text), asciigraph.SeriesChars(chars...), asciigraph.SeriesColors(marks...),
 		asciigraph.XAxisRange(0, float64(len(labels)-1)), asciigraph.XAxisTickCount(len(labels)),
 		asciigraph.XAxisValueFormatter(func(x float64) string {
 			return labels[min(len(labels)-1, max(0, int(math.Round(x))))]

@@ -2,11 +2,13 @@
 package sketch
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -25,6 +27,7 @@ const (
 	usualWidth = 80
 	mostWidth  = 120
 	leastWidth = 40
+	leastBar   = 4
 )
 
 // columns is how wide a picture is; false if there is no room for one.
@@ -63,6 +66,40 @@ func cut(text string, columns int) string {
 		return string(runes)
 	}
 	return string(runes[:max(0, columns-1)]) + "…"
+}
+
+// scale is an axis of round numbers: steps of it, each 1, 2 or 5 times a power of ten, from one multiple of the
+// step up to another one.
+type scale struct {
+	step        float64
+	first, last int // steps, from 0
+}
+
+// scaleOf has as many steps from low to high as there may be, and one at least.
+func scaleOf(low, high float64, most int) scale {
+	if !(high > low) {
+		high, most = low+cmp.Or(math.Abs(low)/10, 1), 1 // which all values are in
+	}
+	for power := math.Floor(math.Log10((high - low) / float64(most))); ; power++ {
+		for _, digit := range []float64{1, 2, 5} {
+			step := digit * math.Pow(10, power)
+			s := scale{step, int(math.Floor(low / step)), int(math.Ceil(high / step))}
+			if s.last-s.first <= most {
+				return s
+			}
+		}
+	}
+}
+
+// at is where a step is.
+func (s scale) at(i int) float64 { return float64(i) * s.step }
+
+// text is a value on the scale, with the decimals that its step has.
+func (s scale) text(x float64) string {
+	if s.step >= 1e6 || s.step < 1e-6 {
+		return strconv.FormatFloat(x, 'g', 4, 64)
+	}
+	return screen.Grouped(strconv.FormatFloat(x, 'f', max(0, -int(math.Floor(math.Log10(s.step)+1e-9))), 64))
 }
 
 // number shows a value with three digits or more.

@@ -73,6 +73,9 @@ func (s *Study) differing(m Metric) []bool {
 	var pairs []judge.Pair
 	var of []int
 	for axis := range s.Axes {
+		if axis == s.within() {
+			continue
+		}
 		for _, l := range s.slicesOf(axis, m, nil) {
 			for _, c := range l.cells[1:] {
 				pairs, of = append(pairs, judge.Pair{Old: s.valuesOf(l.cells[0], m), New: s.valuesOf(c, m)}), append(of, axis)
@@ -163,7 +166,7 @@ func (s *Study) where(axis int, winner string, wins map[string][]slice) string {
 			overlap = overlap || w != winner && slices.ContainsFunc(valuesOn(other, list), func(v string) bool { return slices.Contains(own, v) })
 		}
 		if !overlap {
-			return fmt.Sprintf("where %s=%s", a.Name, strings.Join(own, " or "))
+			return "where " + placed(a.Name, strings.Join(own, " or "))
 		}
 	}
 	var names []string
@@ -171,10 +174,10 @@ func (s *Study) where(axis int, winner string, wins map[string][]slice) string {
 		var parts []string
 		for i, a := range s.Axes {
 			if i != axis && len(a.Values) > 1 {
-				parts = append(parts, a.Name+"="+l.values[i])
+				parts = append(parts, placed(a.Name, l.values[i]))
 			}
 		}
-		names = append(names, strings.Join(parts, " "))
+		names = append(names, strings.Join(parts, ", "))
 	}
 	return "at " + named(names)
 }

@@ -49,6 +49,9 @@ func configOf(row *micro.Row) [][2]string {
 		{"ntrainer", strconv.Itoa(row.Trainers)}, {"nserver", strconv.Itoa(row.Servers)}, {"mode", string(row.Mode)},
 		{"place", string(row.Place)}, {"sparse", strconv.FormatBool(row.Sparse)}, {"bytes", strconv.Itoa(row.Bytes)},
 	}
+	if row.Aggregate != "" {
+		config = append(config, [2]string{"aggregate", row.Aggregate})
+	}
 	if row.Sparse {
 		config = append(config, [2]string{"width", strconv.Itoa(row.Width)}, [2]string{"density", strconv.FormatFloat(row.Density, 'g', -1, 64)})
 	}

@@ -256,14 +256,11 @@ func (c *Comparison) Fails(share float64) (proven, open []string) {
 // MetricFor is the metric by which studies are compared: the one that is named, or that of their sweeps; of psbench
 // comm that is the time.
 func MetricFor(name string, studies ...*Study) (Metric, error) {
-	if name != "" {
-		return MetricOf(name)
-	}
 	var by Metric
 	for i, s := range studies {
-		metric, err := s.MetricOr("")
+		metric, err := s.MetricOr(name)
 		if err != nil {
-			return by, err
+			return by, fmt.Errorf("%s: %w", s.Name, err)
 		}
 		if i > 0 && metric != by {
 			return Metric{}, fmt.Errorf("%s is compared by %s, but %s by %s: name one with --metric", studies[0].Name, by.Name, s.Name, metric.Name)

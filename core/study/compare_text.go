@@ -94,7 +94,7 @@ func needed(runs int) string {
 	case runs == 0:
 		return ""
 	case runs > judge.MostNeeded:
-		return fmt.Sprintf("> %d", judge.MostNeeded)
+		return "> " + screen.Thousands(judge.MostNeeded)
 	}
-	return fmt.Sprint(runs)
+	return screen.Thousands(int64(runs))
 }

@@ -32,7 +32,7 @@ type effect struct {
 
 // point is a cell among others: the logarithm of its median.
 type point struct {
-	values []string
+	values []string // on the axes, and its work
 	y      float64
 }
 
@@ -40,7 +40,7 @@ type point struct {
 func (s *Study) effects(m Metric) effects {
 	var points []point
 	noise := 0.0
-	bounds := s.bounds()
+	bounds, sized := s.bounds(), s.within() >= 0
 	for _, c := range s.Cells {
 		if bounds[s.resolved(c)] {
 			continue
@@ -52,22 +52,34 @@ func (s *Study) effects(m Metric) effects {
 		if e.Median <= 0 {
 			return effects{}
 		}
-		points = append(points, point{c.Values, math.Log(e.Median)})
+		points = append(points, point{append(slices.Clone(c.Values), s.workOf(c)), math.Log(e.Median)})
 		noise += math.Pi / 2 * e.Spread * e.Spread / float64(e.N) // the variance of a median of normal noise
 	}
 	var axes []int
-	for i := range s.Axes {
+	for i, a := range s.Axes {
+		if sized && isWork(a.Name) {
+			continue
+		}
 		if slices.ContainsFunc(points, func(p point) bool { return p.values[i] != points[0].values[i] }) {
 			axes = append(axes, i)
 		}
 	}
-	_, total := fit(points, nil)
+	// Where sizes are apart, each operation at each size is so: its mean is taken off first.
+	var apart []int
+	if sized {
+		apart = []int{len(s.Axes)}
+		axes = append(axes, apart...)
+	}
+	_, total := fit(points, apart)
 	if total <= 0 || math.IsInf(total, 0) {
 		return effects{}
 	}
 	factors, left := fit(points, axes)
 	out := effects{combined: left / total, noise: noise / total}
 	for at, axis := range axes {
+		if slices.Contains(apart, axis) {
+			continue
+		}
 		_, without := fit(points, slices.Concat(axes[:at], axes[at+1:]))
 		e := effect{axis: axis, share: max(0, without-left) / total}
 		lowest, highest := math.Inf(1), math.Inf(-1)
@@ -148,14 +160,14 @@ func (s *Study) matters(m Metric) string {
 	crossed := all.combined > max(first.share, 2*all.noise)
 	if crossed {
 		text = fmt.Sprintf("how the axes are combined matters most for %s: that is %.0f %% of the variance between the cells, since what an axis does depends on the others",
-			m.Name, 100*all.combined)
+			m.worded(), 100*all.combined)
 	} else {
 		name, most := s.Axes[first.axis].Name, "matters most"
 		if at > 0 {
 			most = "is what is proven to matter most"
 		}
-		text = fmt.Sprintf("%s %s for %s: %.0f %% of the variance between the cells, %s from %s=%s to %s",
-			name, most, m.Name, 100*first.share, signed(first.change), name, first.low, first.high)
+		text = fmt.Sprintf("%s %s for %s: %.0f %% of the variance between the cells, %s from %s to %s",
+			name, most, m.worded(), 100*first.share, signed(first.change), placed(name, first.low), first.high)
 		others = slices.Delete(slices.Clone(others), at, at+1)
 	}
 	var rest []string

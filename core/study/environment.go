@@ -26,7 +26,7 @@ func (s *Study) Machine() string {
 		return ""
 	}
 	e := runs[0].Environment
-	return fmt.Sprintf("%s, %s, %d MiB, %s %s, psbench %s", quote.Text(e.CPU), screen.Count(e.Cores, "core"), e.MemoryMiB, quote.Text(e.OS), quote.Text(e.Kernel), quote.Text(cmp.Or(e.Commit, e.Psbench)))
+	return fmt.Sprintf("%s, %s, %s MiB, %s %s, psbench %s", quote.Text(e.CPU), screen.Count(e.Cores, "core"), screen.Thousands(e.MemoryMiB), quote.Text(e.OS), quote.Text(e.Kernel), quote.Text(cmp.Or(e.Commit, e.Psbench)))
 }
 
 // mixed says in which ways not all runs were measured in the same environment as the first.

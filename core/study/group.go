@@ -79,6 +79,11 @@ func textOf(value any) string {
 // group makes cells of runs, one for each configuration, in the order in which they appear.
 func group(name string, runs []recorded) *Study {
 	axes := axesOf(runs)
+	for i, a := range axes {
+		if runs[0].comm && slices.Contains(a, "operation") {
+			axes[i] = []string{"operation"} // which says what it is done with
+		}
+	}
 	s := &Study{Name: name}
 	for _, a := range axes {
 		s.Axes = append(s.Axes, Axis{Name: strings.Join(a, "+")})

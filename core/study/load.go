@@ -10,6 +10,7 @@ import (
 
 	"github.com/psbench/psbench/core/folder"
 	"github.com/psbench/psbench/core/micro"
+	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/internal/quote"
 )
@@ -59,10 +60,13 @@ func (l *Loader) Load(paths []string) (*Study, error) {
 	}
 	name, title := quote.Word(paths[0]), TitleOf(paths[0])
 	if len(paths) > 1 {
-		name = fmt.Sprintf("%d runs", len(all))
+		name = screen.Count(len(all), "run")
 		title = name
 	}
 	s := group(name, all)
+	if all[0].comm {
+		s.compareWithinSizes()
+	}
 	s.Title = title
 	s.Warnings = append(s.Warnings, warnings...)
 	return s, nil

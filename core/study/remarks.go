@@ -14,7 +14,11 @@ func (v *Verdicts) FloorText() string {
 	if v.NoFloor != nil {
 		return "none, so nothing is proven: " + v.NoFloor.Error()
 	}
-	return fmt.Sprintf("%s of the %s: %d runs of the baseline, split into halves at random, differ by less in 95 of 100 cases", screen.Percent(v.Floor.Change), v.Metric.Name, v.FloorOf)
+	text := fmt.Sprintf("%s of the %s: %s of the baseline, split into halves at random, differ by less in 95 of 100 cases", screen.Percent(v.Floor.Change), v.Metric.worded(), screen.Count(v.FloorOf, "run"))
+	if v.Within != "" {
+		text += " at each size"
+	}
+	return text
 }
 
 // mostReasons bounds the reasons of failures that are told.
@@ -54,7 +58,7 @@ func (s *Study) withheld() string {
 	if few == 0 {
 		return ""
 	}
-	return fmt.Sprintf("withheld (-) of %s, whose runs have fewer than %d iterations", screen.Count(few, "cell"), judge.PercentileSamples(99))
+	return fmt.Sprintf("withheld of %s, whose runs have fewer than %d iterations", screen.Count(few, "cell"), judge.PercentileSamples(99))
 }
 
 // addFailed tells why runs failed, each reason once.

@@ -33,13 +33,16 @@ func (s *Study) Sentences(m Metric, target string) ([]Sentence, error) {
 		add(labelOf(m), s.nothing(m))
 		return out, nil
 	}
+	if s.within() >= 0 {
+		out, contests = append(out, s.bySize(contests)...), nil
+	}
 	for i, o := range contests {
 		if i == mostWorks {
 			add(labelOf(m), fmt.Sprintf("and %s, which --metric and the table show", screen.Count(len(contests)-i, "more work")))
 			break
 		}
 		add(labelOf(m), o.winner())
-		if m.Name != CommTime { // which trains nothing
+		if !s.isComm() { // which trains nothing
 			add("loss", o.lossText())
 		}
 		add("limit", o.limit())
@@ -75,11 +78,11 @@ func labelOf(m Metric) string {
 func (s *Study) nothing(m Metric) string {
 	switch done, failed, waiting := s.counts(); {
 	case done > 0:
-		return fmt.Sprintf("nothing can be said: none of %s has a %s", screen.Count(done, "run"), m.Name)
+		return fmt.Sprintf("nothing can be said: none of %s has a %s", screen.Count(done, "run"), m.worded())
 	case failed > 0 && waiting == 0:
 		return fmt.Sprintf("nothing can be said: all of %s failed", screen.Count(failed, "run"))
 	default:
-		return fmt.Sprintf("nothing can be said yet: no run has come to its end, %d failed, %d waiting", failed, waiting)
+		return fmt.Sprintf("nothing can be said yet: no run has come to its end, %s failed, %s waiting", screen.Thousands(int64(failed)), screen.Thousands(int64(waiting)))
 	}
 }
 
@@ -95,7 +98,7 @@ func (o *contest) winner() string {
 	open := o.open()
 	by := ""
 	if o.metric.Name != Throughput {
-		by = " by " + o.metric.Name
+		by = " by " + o.metric.worded()
 	}
 	switch {
 	case o.alone():
@@ -179,17 +182,24 @@ func (o *contest) toTell(r rival, open int) string {
 	best, other := len(o.runs(o.best)), len(o.runs(r.cell))
 	have := min(best, other)
 	if few := judge.FewestRuns(open, judge.Again(other, best)); have < few && !judge.Provable(other, best, open) {
-		return fmt.Sprintf("%s and %d are too few to prove anything in %s, which takes %d of each", screen.Count(best, "run"), other, screen.Count(open, "comparison"), few)
+		runs := screen.Count(best, "run") + " of each are"
+		switch {
+		case best != other:
+			runs = fmt.Sprintf("%s and %d are", screen.Count(best, "run"), other)
+		case best == 1:
+			runs = "1 run of each is"
+		}
+		return fmt.Sprintf("%s too few to prove anything in %s, which takes %d of each", runs, screen.Count(open, "comparison"), few)
 	}
 	switch needed := r.change.Needed; {
 	case o.none != nil:
-		return fmt.Sprintf("without a noise floor, of which %d runs of the baseline give none, nothing is proven", o.of)
+		return fmt.Sprintf("without a noise floor, of which %s of the baseline give none, nothing is proven", screen.Count(o.of, "run"))
 	case r.change.Change == 0:
 		return "they are equal, which more runs do not tell apart"
 	case needed > judge.MostNeeded:
-		return fmt.Sprintf("that is so little beside the noise that %d runs of each would not tell", judge.MostNeeded)
+		return fmt.Sprintf("that is so little beside the noise that %s of each would not tell", screen.Count(judge.MostNeeded, "run"))
 	case needed > 0:
-		return fmt.Sprintf("some %d runs of each would tell, if the difference is there (now %d)", needed, have)
+		return fmt.Sprintf("some %s of each would tell, if the difference is there (now %d)", screen.Count(needed, "run"), have)
 	}
 	return "how many runs would tell cannot be estimated"
 }

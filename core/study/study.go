@@ -27,6 +27,8 @@ type Study struct {
 	Metric string
 	// Seed is that of the random order of a sweep, and of what is random in judging it.
 	Seed uint64
+	// Within is the axis along which nothing is compared: of psbench comm that of the sizes, "" of all others.
+	Within string
 	// Folder is that of the sweep, "" of runs that were given together.
 	Folder string
 }

@@ -113,7 +113,7 @@ func (p price) text() string {
 // reach says what it takes to reach a goal: of the quickest cell, how sure that is, and of every other one.
 func (s *Study) reach(g goal) []Sentence {
 	label := "target"
-	what := fmt.Sprintf("%s of %s", g.metric.Name, strconv.FormatFloat(g.value, 'f', -1, 64))
+	what := fmt.Sprintf("%s of %s", g.metric.worded(), strconv.FormatFloat(g.value, 'f', -1, 64))
 	var prices []price
 	for i, c := range s.Cells {
 		runs, failed := c.Runs, len(c.Failed)

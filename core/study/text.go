@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,19 +70,37 @@ func (s *Study) Text(w io.Writer, o TextOptions) error {
 }
 
 // MetricOr is the metric that is asked for, or with "" the one that the study is compared by; of psbench
-// comm that is the time.
+// comm that is the time. What is asked for and no run has is an error, unless the study itself was made for it.
 func (s *Study) MetricOr(name string) (Metric, error) {
-	for _, n := range []string{name, s.Metric} {
-		if n != "" {
-			return MetricOf(n)
+	switch {
+	case name != "" && name != s.Metric:
+		m, err := MetricOf(name)
+		if err == nil {
+			err = s.has(m)
 		}
-	}
-	if runs := s.allRuns(); len(runs) > 0 {
-		if _, ok := runs[0].Values[CommTime]; ok {
-			return MetricOf(CommTime)
-		}
+		return m, err
+	case s.Metric != "":
+		return MetricOf(s.Metric)
+	case s.isComm():
+		return MetricOf(CommTime)
 	}
 	return MetricOf(Throughput)
+}
+
+// has refuses a metric of which no run has a value, though there are runs.
+func (s *Study) has(m Metric) error {
+	runs := s.allRuns()
+	have := map[string]bool{}
+	for _, r := range runs {
+		for name := range r.Values {
+			have[name] = true
+		}
+	}
+	if have[m.Name] || len(runs) == 0 {
+		return nil
+	}
+	names := slices.DeleteFunc(MetricNames(), func(name string) bool { return !have[name] })
+	return fmt.Errorf("no run has the metric %s: these have %s", m.Name, listed(names))
 }
 
 func line(w *screen.Page, label, text string) {
@@ -108,7 +127,7 @@ func (s *Study) Heading(m Metric) string {
 		what string
 	}{{failed, "failed"}, {waiting, "waiting"}} {
 		if part.n > 0 {
-			text += fmt.Sprintf(", %d %s", part.n, part.what)
+			text += fmt.Sprintf(", %s %s", screen.Thousands(int64(part.n)), part.what)
 		}
 	}
 	if skipped > 0 {
@@ -117,7 +136,7 @@ func (s *Study) Heading(m Metric) string {
 	if same > 0 {
 		text += fmt.Sprintf("; %s of an experiment that another one runs", screen.Count(same, "cell"))
 	}
-	return text + "; compared by " + m.Name
+	return text + "; compared by " + m.worded()
 }
 
 // table writes a row for each cell.
@@ -129,7 +148,7 @@ func (s *Study) table(page *screen.Page, v *Verdicts) {
 	var rows [][]string
 	for i, row := range v.Rows {
 		change := "-"
-		if i == s.Baseline {
+		if s.counterpart(row.Cell, s.Cells[s.Baseline]) == row.Cell {
 			change = "baseline"
 		}
 		rows = append(rows, s.row(row, v.Metric, change))

@@ -8,7 +8,9 @@ import (
 
 	"github.com/psbench/psbench/core/breakdown"
 	"github.com/psbench/psbench/core/judge"
+	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // Straggler is the trainer that cost the others of a run most.
@@ -16,6 +18,7 @@ type Straggler struct {
 	Rank   int
 	Share  float64 // of the iterations, in which it was last
 	CostMS float64 // per iteration
+	Host   string  // where it ran; "" of runs on one host
 }
 
 // timeMetric is a metric of the time that iterations spend on a part of them.
@@ -28,13 +31,13 @@ var timeMetrics = []timeMetric{
 	{"codec", "time_codec"},
 }
 
-// takeTimes notes where the time of the iterations goes.
-func (run *Run) takeTimes(b *breakdown.Breakdown, codecNS int64) {
+// takeTimes notes where the time of the iterations of a result goes.
+func (run *Run) takeTimes(b *breakdown.Breakdown, r *result.Result) {
 	if b == nil {
 		return
 	}
 	times := b.Times()
-	if codecNS > 0 {
+	if codecNS := breakdown.CodecNS(r); codecNS > 0 {
 		times = append(times, breakdown.Part{Name: "codec", TotalNS: codecNS})
 	}
 	for _, p := range times {
@@ -46,7 +49,7 @@ func (run *Run) takeTimes(b *breakdown.Breakdown, codecNS int64) {
 	}
 	if s, ok := b.Straggler(); ok {
 		run.Values["time_straggler"] = float64(s.AllNS) / 1e6
-		run.Straggler = &Straggler{s.Rank, float64(s.Times) / float64(max(1, s.Iterations)), float64(s.CostNS) / 1e6}
+		run.Straggler = &Straggler{s.Rank, float64(s.Times) / float64(max(1, s.Iterations)), float64(s.CostNS) / 1e6, r.ClockOf(s.Rank).Host}
 	}
 }
 
@@ -103,11 +106,20 @@ func (c *Cell) straggler() string {
 	for _, s := range runs[rank] {
 		shares, costs = append(shares, 100*s.Share), append(costs, s.CostMS)
 	}
-	text := fmt.Sprintf("trainer%d last in %.0f %%, %s ms", rank, judge.Of(shares).Median, milli(judge.Of(costs).Median))
+	text := fmt.Sprintf("trainer%d%s last in %.0f %%, %s ms", rank, host(runs[rank]), judge.Of(shares).Median, milli(judge.Of(costs).Median))
 	if len(ranks) > 1 {
 		text += fmt.Sprintf(" (%d of %d runs)", len(shares), len(ranks))
 	}
 	return text
+}
+
+// host is where a trainer ran, as it stands after its name; "" if runs differ, as jobs of a cluster may.
+func host(runs []Straggler) string {
+	name := runs[0].Host
+	if name == "" || slices.ContainsFunc(runs, func(s Straggler) bool { return s.Host != name }) {
+		return ""
+	}
+	return " on " + quote.Word(name)
 }
 
 // milli shows ms, all with µs.

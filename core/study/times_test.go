@@ -2,6 +2,7 @@ package study
 
 import (
 	"bytes"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,9 +25,9 @@ func TestTimes(t *testing.T) {
 			switch {
 			case i == 0: // has no straggler
 			case k < 2:
-				r.Straggler = &Straggler{1, 0.5 + float64(k)/10, 2 + float64(k)}
+				r.Straggler = &Straggler{1, 0.5 + float64(k)/10, 2 + float64(k), "node2"}
 			default:
-				r.Straggler = &Straggler{0, 0.9, 90}
+				r.Straggler = &Straggler{0, 0.9, 90, fmt.Sprintf("node%d", k)}
 			}
 		}
 	}

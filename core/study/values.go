@@ -26,7 +26,7 @@ func runOf(folder string, r *result.Result) *Run {
 	run.takeIterations(iterations)
 	b := breakdown.Of(r)
 	run.takeShares(b)
-	run.takeTimes(b, breakdown.CodecNS(r))
+	run.takeTimes(b, r)
 	run.Epochs = epochsOf(r, iterations)
 	return run
 }

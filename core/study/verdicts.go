@@ -17,6 +17,8 @@ type Verdicts struct {
 	Floor   judge.Floor
 	FloorOf int // runs
 	NoFloor error
+	// Within is the axis along which nothing was compared, as of the study.
+	Within string
 	// Comparisons is how many cells were compared with the baseline.
 	Comparisons int
 }
@@ -48,13 +50,9 @@ func (s *Study) Judge(m Metric) *Judge { return &Judge{s, m, s.yardstick(m)} }
 // baseline has the runs of its A/A cell as well, which is compared with nothing else.
 func (j *Judge) Against(baseline int) *Verdicts {
 	s, m, y := j.study, j.metric, j.held
-	v := &Verdicts{Metric: m, Rows: make([]Row, len(s.Cells)), Floor: y.floor, FloorOf: y.of, NoFloor: y.none}
+	v := &Verdicts{Metric: m, Rows: make([]Row, len(s.Cells)), Floor: y.floor, FloorOf: y.of, NoFloor: y.none, Within: s.Within}
 	own := baseline == s.Baseline
-	var against []float64
-	if baseline < len(s.Cells) {
-		against = s.valuesOf(s.Cells[baseline], m)
-	}
-	var arms [][]float64
+	var pairs []judge.Pair
 	var places []int
 	for i, c := range s.Cells {
 		values := c.Of(m.Name)
@@ -62,11 +60,15 @@ func (j *Judge) Against(baseline int) *Verdicts {
 		if i == s.Baseline && !own {
 			values = s.baselineRuns(m.Name)
 		}
-		if i != baseline && len(values) > 0 && len(against) > 0 {
-			arms, places = append(arms, values), append(places, i)
+		from := s.counterpart(c, s.Cells[baseline])
+		if from == nil || from == c || len(values) == 0 {
+			continue
+		}
+		if against := s.valuesOf(from, m); len(against) > 0 {
+			pairs, places = append(pairs, judge.Pair{Old: against, New: values}), append(places, i)
 		}
 	}
-	for i, change := range y.compare(judge.Against(against, arms)) {
+	for i, change := range y.compare(pairs) {
 		row := &v.Rows[places[i]]
 		row.Change, row.Compared = change, true
 	}
@@ -91,6 +93,9 @@ type yardstick struct {
 }
 
 func (s *Study) yardstick(m Metric) yardstick {
+	if s.within() >= 0 {
+		return s.sizedFloor(m)
+	}
 	a := s.baselineRuns(m.Name)
 	floor, err := judge.FloorOf(a, s.Seed)
 	return yardstick{m, floor, len(a), err}

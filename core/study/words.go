@@ -21,19 +21,28 @@ func number(x float64) string {
 		return strconv.FormatFloat(x, 'g', 4, 64)
 	}
 	decimals := max(0, 3-int(math.Floor(math.Log10(size))))
-	return strconv.FormatFloat(x, 'f', decimals, 64)
+	return screen.Grouped(strconv.FormatFloat(x, 'f', decimals, 64))
 }
 
-// signed is a relative change with its sign.
+// signed is a relative change with its sign, of which the minus is that of numbers: −1.5 %.
 func signed(change float64) string {
 	if math.IsNaN(change) {
 		return "-"
 	}
-	if text := fmt.Sprintf("%+.1f %%", 100*change); text != "-0.0 %" {
-		return text
+	sign, text := "+", screen.Percent(math.Abs(change))
+	if change < 0 && text != "0.0 %" {
+		sign = "−"
 	}
-	return "+0.0 %"
+	return sign + text
 }
+
+// worded is the name of a metric in words: time per batch, held-out AUC.
+func (m Metric) worded() string { return inWords.Replace(m.Name) }
+
+var inWords = strings.NewReplacer("held_out_", "held-out ", "auc", "AUC", "_", " ")
+
+// placed is a place on an axis in words: transport shm.
+func placed(axis, value string) string { return axis + " " + value }
 
 // quantity is a value with its unit.
 func (m Metric) quantity(x float64) string {

@@ -14,8 +14,8 @@ type Difference struct {
 	Changed []Change
 	// Added and Removed are the names of cells that run.
 	Added, Removed []string
-	// Repeats, Baseline and Again are changes of the plan itself, nil where there is none.
-	Repeats, Baseline, Again *Change
+	// Repeats, Baseline, Again and Hosts are changes of the plan itself, nil where there is none.
+	Repeats, Baseline, Again, Hosts *Change
 }
 
 // Change is a value before and now.
@@ -56,6 +56,7 @@ func (p *Plan) Compare(now *Plan) Difference {
 	}
 	d.Repeats = change("repeats", fmt.Sprint(p.Repeats), fmt.Sprint(now.Repeats))
 	d.Again = change("again", fmt.Sprint(p.Again), fmt.Sprint(now.Again))
+	d.Hosts = change("hosts", orNone(strings.Join(p.Hosts, ", ")), orNone(strings.Join(now.Hosts, ", ")))
 	if before, after := p.Cells[p.Baseline], now.Cells[now.Baseline]; before.ID != after.ID && before.Name != after.Name {
 		d.Baseline = change("baseline", before.Name, after.Name)
 	}
@@ -67,7 +68,7 @@ func (d Difference) None() bool { return d.Extends() && d.Repeats == nil && len(
 
 // Extends says that the plan of now only has more cells, or another number of repeats.
 func (d Difference) Extends() bool {
-	return len(d.Changed)+len(d.Removed) == 0 && d.Baseline == nil && d.Again == nil
+	return len(d.Changed)+len(d.Removed) == 0 && d.Baseline == nil && d.Again == nil && d.Hosts == nil
 }
 
 // Lines are the difference for people, a sentence each.
@@ -80,7 +81,7 @@ func (d Difference) Lines() []string {
 		}
 		lines = append(lines, line)
 	}
-	for _, c := range []*Change{d.Repeats, d.Baseline, d.Again} {
+	for _, c := range []*Change{d.Repeats, d.Baseline, d.Again, d.Hosts} {
 		if c != nil {
 			lines = append(lines, fmt.Sprintf("%s was %s and is %s", c.Name, c.Old, c.New))
 		}

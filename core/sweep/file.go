@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/psbench/psbench/core/jsonfile"
 	"github.com/psbench/psbench/internal/draft"
@@ -17,6 +18,9 @@ const Schema = "psbench.sweep/1"
 
 // PlanFile is the plan's file in the folder of a sweep.
 const PlanFile = "sweep.json"
+
+// HostsFile has the hosts of the plan in the folder of a sweep, if it has some, as runs read them.
+const HostsFile = "hosts.txt"
 
 // onDisk is a plan in its file.
 type onDisk struct {
@@ -53,6 +57,11 @@ func (p *Plan) Write(dir string) error {
 	}
 	for _, i := range p.Running() {
 		if err := p.Cells[i].write(dir); err != nil {
+			return err
+		}
+	}
+	if len(p.Hosts) > 0 {
+		if err := writeFile(filepath.Join(dir, HostsFile), []byte(strings.Join(p.Hosts, "\n")+"\n")); err != nil {
 			return err
 		}
 	}

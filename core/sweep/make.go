@@ -37,6 +37,8 @@ type Maker struct {
 	Effective func(ctx context.Context, program string, values map[string]any) (map[string]any, error)
 	// Try begins an experiment and ends it before its first pass; nil tries none.
 	Try func(ctx context.Context, exp *config.Experiment) error
+	// Across says that runs go over several hosts, for which a transport that is left to psbench is another.
+	Across bool
 	// Yes agrees to many cells.
 	Yes bool
 }

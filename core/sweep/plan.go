@@ -28,6 +28,8 @@ type Plan struct {
 	RunTimeout time.Duration `json:"run_timeout_ns,omitempty"`
 	// Check has every run check what it reduces while it measures.
 	Check bool `json:"check"`
+	// Hosts are those over which every run goes, a line each as files of hosts have it; none for this host alone.
+	Hosts []string `json:"hosts,omitempty"`
 	// Metric is what cells are compared by, "" for the throughput.
 	Metric   string   `json:"metric,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`

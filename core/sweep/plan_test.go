@@ -168,6 +168,7 @@ func TestCompare(t *testing.T) {
 			c.Name, c.Config = "server=x ntrainer=1", map[string]any{SeedKey: json.Number("0")}
 			p.Cells = append(p.Cells, c)
 		}, true, []string{"added: cell server=x ntrainer=1"}},
+		{"hosts", func(p *Plan) { p.Hosts = []string{"node1", "node2"} }, false, []string{"hosts was nothing and is node1, node2"}},
 		{"removed", func(p *Plan) { p.Cells = p.Cells[:2] }, false, []string{"removed: cell server=sum ntrainer=1"}},
 		{"baseline", func(p *Plan) { p.Baseline = 1 }, false, []string{"baseline was server=average ntrainer=1 and is server=average ntrainer=2"}},
 		{"binary", func(p *Plan) { p.Binaries[0].SHA256 = strings.Repeat("cd", 32) }, false, []string{

@@ -84,12 +84,16 @@ func (b *maker) resolve(ctx context.Context, places []int, c *Cell) error {
 	if err != nil {
 		return err
 	}
+	if b.Across {
+		exp = exp.Across()
+	}
 	if err := b.take(c, exp); err != nil {
 		return err
 	}
 	if c.Binary != b.Program {
 		given := slices.DeleteFunc(slices.Clone(exp.Values), func(v result.Value) bool {
-			return strings.HasPrefix(v.Origin, "default") || strings.HasPrefix(v.Origin, "derived: ")
+			across := b.Across && v.Key == config.Transport // which the other psbench does not derive
+			return !across && (strings.HasPrefix(v.Origin, "default") || config.Derived(v))
 		})
 		if c.Config, err = b.effective(ctx, c.Binary, given); err != nil {
 			return fmt.Errorf("build %s: %w", quote.Word(build), err)

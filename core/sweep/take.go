@@ -122,7 +122,7 @@ func fileOf(values []result.Value) (map[string]any, error) {
 func (b *maker) matters(c Cell, exp *config.Experiment) (Cell, error) {
 	c.Config = maps.Clone(c.Config)
 	for _, o := range option.All() {
-		if exp.Ignores(o) || o.Key == "listen" && !exp.Fabric.Network.OnIP() {
+		if exp.Ignores(o) || (o.Key == "listen" || o.Key == "interface") && !exp.Fabric.Network.OnIP() {
 			delete(c.Config, o.Key)
 		}
 	}

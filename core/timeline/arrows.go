@@ -110,12 +110,19 @@ func (d *drawing) back(c call) Arrow {
 	return Arrow{d.at(c.work, min(c.work.EndNS, c.from.EndNS)), d.at(c.from, c.from.EndNS)}
 }
 
-// allReduce leads from the trainer that came last to the end on the others.
+// allReduce leads from the trainer that came last to the end on the others. Where clocks of hosts do not tell
+// which one that was, there is no arrow.
 func (d *drawing) allReduce(all []*item) (arrows []Arrow) {
 	last := all[0]
 	for _, i := range all {
 		if i.StartNS > last.StartNS {
 			last = i
+		}
+	}
+	clock := d.r.ClockOf(last.rank)
+	for _, i := range all {
+		if apart := clock.ApartNS(d.r.ClockOf(i.rank)); apart > 0 && last.StartNS-i.StartNS <= apart {
+			return nil
 		}
 	}
 	for _, i := range all {

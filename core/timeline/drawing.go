@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -147,10 +148,22 @@ func (d *drawing) timeline() *Timeline {
 	slices.SortStableFunc(ranks, func(a, b result.Process) int { return cmp.Compare(a.Rank, b.Rank) })
 	slices.SortStableFunc(ranks, func(a, b result.Process) int { return -cmp.Compare(a.Kind, b.Kind) })
 	for _, p := range ranks {
-		t.Tracks = append(t.Tracks, Track{Rank: p.Rank, Name: p.Name, Kind: p.Kind, Lanes: d.lanes(p.Rank, len(t.Tracks))})
+		t.Tracks = append(t.Tracks, Track{Rank: p.Rank, Name: d.title(p), Kind: p.Kind, Lanes: d.lanes(p.Rank, len(t.Tracks))})
 	}
 	t.Arrows = append(t.Arrows, d.arrows()...)
 	return t
+}
+
+// title names the process of a rank and, on several hosts, its host and how wrong its stamps may be.
+func (d *drawing) title(p result.Process) string {
+	switch ns := d.r.ClockOf(p.Rank).BoundNS; {
+	case p.Host == "":
+		return p.Name
+	case ns == 0:
+		return p.Name + " on " + p.Host
+	default:
+		return fmt.Sprintf("%s on %s (± %.3g µs)", p.Name, p.Host, float64(ns)/1e3)
+	}
 }
 
 // callers makes places of trainers the ranks that they are, and calls what is theirs after them.

@@ -8,7 +8,7 @@ import (
 // lanes puts the spans of a rank on lanes, and notes where they are.
 func (d *drawing) lanes(rank, track int) []Lane {
 	lanes := []Lane{}
-	for _, name := range []string{Compute, Communication, Work} {
+	for _, name := range []string{Compute, Communication, Work, Device, DeviceCopies} {
 		var items []*item
 		for _, i := range d.items {
 			if i.rank == rank && i.lane == name {

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/psbench/psbench/core/breakdown"
 	"github.com/psbench/psbench/core/result"
@@ -14,6 +15,7 @@ type keys int
 const (
 	ofIteration keys = iota // {epoch},{index}
 	ofEpoch                 // {epoch},0
+	ofBatch                 // {batch},{anything}
 	ofBucket                // {batch},{bucket}
 	ofTrainer               // {batch},{trainer}
 	ofNeither               // other numbers
@@ -41,7 +43,10 @@ type sort struct {
 
 // sortOf says how a series is drawn; false if it is not.
 func sortOf(kind string, s *result.Series) (sort, bool) {
-	if kind == "server" {
+	switch {
+	case s.Type == breakdown.DeviceMetric:
+		return sortOfDevice(kind, s), true
+	case kind == "server":
 		return sortOfServer(s)
 	}
 	switch m := (breakdown.Metric{Type: s.Type, Name: s.Name}); {
@@ -63,6 +68,23 @@ func sortOf(kind string, s *result.Series) (sort, bool) {
 		return sort{lane: Communication, name: s.Name, keys: ofBucket, inner: true}, true
 	}
 	return sort{}, false
+}
+
+// sortOfDevice is of events on a device. A group has bucket by bucket what it sums, and a server what it does with
+// pushes; how else that counts is its own.
+func sortOfDevice(kind string, s *result.Series) sort {
+	made := sort{lane: Device, name: strings.TrimPrefix(s.Name, "device "), keys: ofBatch}
+	copied := s.Name == "device copy out" || s.Name == "device copy in"
+	if copied {
+		made.lane = DeviceCopies
+	}
+	switch server := kind == "server"; {
+	case s.Name == "device sum" || server && (copied || s.Name == "device average"):
+		made.keys = ofBucket
+	case server:
+		made.keys = ofNeither
+	}
+	return made
 }
 
 func sortOfServer(s *result.Series) (sort, bool) {
@@ -117,12 +139,15 @@ func (it iterations) item(rank int, s sort, m sdk.Measurement) (*item, bool) {
 		i.Iteration, there = it.of[m.Key]
 	case ofEpoch:
 		i.Iteration, there = it.last[m.Key.A]
-	case ofBucket, ofTrainer:
+	case ofBatch, ofBucket, ofTrainer:
 		i.Iteration = m.Key.A - it.before
 		there = it.from <= i.Iteration && i.Iteration < it.to
-		if s.keys == ofTrainer {
+		switch s.keys {
+		case ofTrainer:
 			i.trainer = int(m.Key.B)
-			break
+			return i, there
+		case ofBatch:
+			return i, there
 		}
 		if i.Bucket = int(m.Key.B); s.name == "" {
 			i.Name = fmt.Sprintf("bucket %d", i.Bucket)

@@ -17,7 +17,7 @@ type Timeline struct {
 // Track is one rank.
 type Track struct {
 	Rank  int
-	Name  string // as of its process: trainer0, server1
+	Name  string // as of its process: trainer0, server1; on several hosts with its host: trainer0 on node2 (± 120 µs)
 	Kind  string // trainer or server
 	Lanes []Lane
 }
@@ -27,6 +27,8 @@ const (
 	Compute       = "compute"       // the parts of iterations, which never overlap
 	Communication = "communication" // buckets on their way, from push to answer
 	Work          = "work"          // a server's work on buckets
+	Device        = "device"        // phases of kernels of a CUDA rank, and what is copied between them
+	DeviceCopies  = "device copies" // buckets on their way between its device and ordinary memory
 )
 
 // Evaluation is the name of the span in which a trainer evaluates its held-out samples. It is on the lane of

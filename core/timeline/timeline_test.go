@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/core/clocks"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
 )
@@ -103,6 +104,29 @@ server2 bucket 0 245 > trainer0 bucket 0 250
 trainer1 bucket 0 140 > server2 bucket 0 140
 server2 bucket 0 245 > trainer1 bucket 0 250
 trainer1 bucket 1 150 > trainer0 bucket 1 240
+`},
+		"devices": {func() *result.Result {
+			r := world(1, 1, 2)
+			iteration(r, 0, 0, 0, 1000, 1100, 1200, 1300, 1310)
+			iteration(r, 0, 0, 1, 2000, 2100, 2200, 2300, 2310)
+			for batch, at := range []int64{1000, 2000} {
+				stamp(r, 0, "device_metric/device forward", batch, 0, at+5, at+90)
+				stamp(r, 0, "device_metric/device transfer in", batch, 0, at+5, at+20)
+				stamp(r, 0, "device_metric/device sum", batch, 1, at+80, at+115)
+				stamp(r, 0, "device_metric/device copy out", batch, 0, at+120, at+140)
+				stamp(r, 0, "device_metric/device copy out", batch, 1, at+140, at+150)
+				stamp(r, 1, "device_metric/device copy in", batch, 1, at+150, at+160)
+				stamp(r, 1, "device_metric/device average", batch, 1, at+160, at+170)
+			}
+			return r
+		}, 1, 2, `trainer0
+ compute: [forward 0-100 #1] [backward 100-200 #1] [exposed communication 200-300 #1] [optimizer 300-310 #1]
+ device: [forward 5-90 #1]
+ device: [transfer in 5-20 #1] [sum 80-115 #1]
+ device copies: [copy out 120-140 #1] [copy out 140-150 #1]
+server1
+ device: [average 160-170 #1]
+ device copies: [copy in 150-160 #1]
 `},
 		"all-reduce and an evaluation": {func() *result.Result {
 			r := world(3, 0, 1)
@@ -239,6 +263,37 @@ func TestNoArrowWhereItMayBeEither(t *testing.T) {
 	tl, err := Of(r, 0, 1)
 	if err != nil || len(tl.Arrows) != 0 {
 		t.Errorf("%v, arrows %v", err, tl.Arrows)
+	}
+}
+
+// On several hosts tracks say where they were. An all-reduce has arrows from who came last only if clocks tell who
+// that was.
+func TestTimelineOfHosts(t *testing.T) {
+	for boundNS, arrows := range map[int64]int{0: 2, 9: 2, 10: 0} { // trainer2 comes 10 after trainer1
+		r := world(3, 0, 1)
+		r.Connected = [][]int{{0, 1, 2}}
+		for rank := range 3 {
+			at := int64(10 * rank)
+			iteration(r, rank, 0, 0, 1000+at, 1010+at, 1020+at, 1200, 1300)
+			stamp(r, rank, "hook_future_metric/gloo_dense_allreduce", 0, 0, 1020+at, 1100)
+		}
+		for i := range r.Processes {
+			r.Processes[i].Host = []string{"a", "b", "c"}[i]
+		}
+		r.Clocks = []result.HostClock{{Host: "b"}, {Host: "c", Estimate: clocks.Estimate{BoundNS: boundNS}}}
+		tl, err := Of(r, 0, 1)
+		if err != nil || len(tl.Arrows) != arrows {
+			t.Fatalf("± %d: %v, arrows %v", boundNS, err, tl.Arrows)
+		}
+		want := []string{"trainer0 on a", "trainer1 on b", "trainer2 on c"}
+		if boundNS > 0 {
+			want[2] = fmt.Sprintf("trainer2 on c (± %.3g µs)", float64(boundNS)/1e3)
+		}
+		for i, track := range tl.Tracks {
+			if track.Name != want[i] {
+				t.Errorf("track %d is %s, want %s", i, track.Name, want[i])
+			}
+		}
 	}
 }
 

@@ -89,19 +89,6 @@ func (w World) CUDA(rank int) bool {
 		rank >= w.firstServer()+w.Servers && rank < w.Master()
 }
 
-// PlaceOnCUDA is the place of a CUDA rank among the CUDA ranks: trainers, then servers. It is -1 for
-// any other rank.
-func (w World) PlaceOnCUDA(rank int) int {
-	switch {
-	case !w.CUDA(rank):
-		return -1
-	case rank < w.firstServer():
-		return rank - w.Trainers
-	default:
-		return rank - w.Trainers - w.Servers
-	}
-}
-
 // ServerOf is the rank of the server that a trainer talks to: servers of the
 // trainer's kind have equal runs of its ranks. It is false where there is none, or
 // where the trainer uses every server.

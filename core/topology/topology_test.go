@@ -166,22 +166,3 @@ func TestSets(t *testing.T) {
 		}
 	}
 }
-
-// CUDA ranks have the places 0, 1, ... in the order of their ranks, and no other rank has one.
-func TestPlaceOnCUDA(t *testing.T) {
-	for _, w := range []World{counts(2, 3, 1, 1), counts(0, 4, 0, 2), counts(1, 0, 2, 0), counts(0, 2, 0, 0), counts(4, 2, 2, 2)} {
-		next := 0
-		for rank := -1; rank <= w.Master()+1; rank++ {
-			want := -1
-			if w.CUDA(rank) {
-				want, next = next, next+1
-			}
-			if got := w.PlaceOnCUDA(rank); got != want {
-				t.Errorf("%+v: rank %d has the place %d, want %d", w, rank, got, want)
-			}
-		}
-		if next != w.CUDATrainers+w.CUDAServers {
-			t.Errorf("%+v: %d places", w, next)
-		}
-	}
-}

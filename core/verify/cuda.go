@@ -11,18 +11,18 @@ import (
 )
 
 // OnCUDA are the cases with CUDA ranks in the place of others: each once for every way in which the rules of
-// the world let none, half or all of its trainers and of its servers be such. What a case expects stays,
-// since ranks and who talks to whom do.
-func OnCUDA(cases []Case) (all []Case) {
+// the world let some of its trainers and of its servers be such. What a case expects stays,
+// since ranks and who talks to whom do. NCCL as a backend connects CUDA trainers, and no others beside them.
+func OnCUDA(cases []Case, backend string) (all []Case) {
 	for _, c := range cases {
 		h := c.Head()
-		for _, trainers := range halves(h.NTrainer) {
-			for _, servers := range halves(h.NServer) {
+		for _, trainers := range parts(h.NTrainer) {
+			for _, servers := range parts(h.NServer) {
 				p := &placed{c, *h, topology.World{
 					Trainers: h.NTrainer - trainers, CUDATrainers: trainers, Servers: h.NServer - servers, CUDAServers: servers,
 					EveryServer: h.Trainer == tableTrainer,
 				}}
-				if trainers+servers > 0 && p.possible() {
+				if trainers+servers > 0 && p.possible() && (backend == config.Gloo || trainers == h.NTrainer) {
 					p.head.Name += " on " + p.on()
 					all = append(all, p)
 				}
@@ -35,8 +35,13 @@ func OnCUDA(cases []Case) (all []Case) {
 // tableTrainer is the trainer that uses every server.
 const tableTrainer = "hybrid"
 
-// halves are all, half and none of a count.
-func halves(n int) []int { return slices.Compact([]int{n, n / 2, 0}) }
+// parts are all numbers of n ranks that may be on CUDA devices, from all of them to none.
+func parts(n int) (list []int) {
+	for ; n >= 0; n-- {
+		list = append(list, n)
+	}
+	return list
+}
 
 // placed is a case with ranks on CUDA devices.
 type placed struct {

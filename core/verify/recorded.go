@@ -102,7 +102,7 @@ func recorded(name string, e *config.Experiment, r *result.Result) (*Recorded, e
 		delete(c.Config, of.key)
 	}
 	// Where a case runs, and with what around it, is for whoever verifies it.
-	for _, key := range []string{"registry", "no_user_registry", "transport", "listen", "isolate", "rpc_timeout", "warmup"} {
+	for _, key := range []string{"registry", "no_user_registry", "transport", "listen", "insecure_network", "isolate", "rpc_timeout", "warmup"} {
 		delete(c.Config, key)
 	}
 	for rank, losses := range r.Losses {

@@ -87,7 +87,7 @@ func (m *maker) detail(run *study.Run) (*Detail, error) {
 		return nil, err
 	}
 	d := &Detail{
-		Command: slices.Clone(r.Command), Plugins: r.Plugins, Warnings: run.Warnings, Checks: r.Checks, Noise: r.Noise,
+		Command: slices.Clone(r.Command), Plugins: r.Plugins, Warnings: run.Warnings, Checks: r.Checks, Noise: r.Noise, Hosts: hostsOf(r),
 		Lanes: lanesOf(r, mostSpans), Quantiles: quantilesOf(r), Timeline: timelineOf(r),
 	}
 	for i, word := range d.Command {
@@ -97,7 +97,7 @@ func (m *maker) detail(run *study.Run) (*Detail, error) {
 		d.Config = append(d.Config, Value{v.Key, shortened(textOf(v.Value), mostValue), v.Origin})
 	}
 	for _, p := range r.Processes {
-		d.Processes = append(d.Processes, Process{p.Name, p.Rank, p.Kind, p.Key, p.Plugin, p.StartMS, p.RSSMiB, factsOf(p.Facts)})
+		d.Processes = append(d.Processes, Process{p.Name, p.Rank, p.Kind, p.Key, p.Plugin, p.StartMS, p.RSSMiB, factsOf(p.Facts), whereOf(r.Placement, p.Name)})
 	}
 	d.breakDown(r)
 	return d, nil

@@ -41,6 +41,9 @@ type Document struct {
 	// Metrics are those that at least one run has.
 	Metrics []Metric `json:"metrics"`
 	Axes    []Axis   `json:"axes"`
+	// Within is the axis, by name, along which nothing is compared: where a cell is the baseline, so is at each
+	// other value of that axis the cell that is like it. "" of none.
+	Within string `json:"within"`
 	// Cells are in the order of the study, the A/A cell last.
 	Cells []Cell `json:"cells"`
 	// Baseline is the place in Cells of what the others are compared with, at first; -1 without cells.
@@ -188,6 +191,7 @@ type Straggler struct {
 	Rank   int     `json:"rank"`
 	Share  float64 `json:"share"`   // of the iterations
 	CostMS float64 `json:"cost_ms"` // per iteration
+	Host   string  `json:"host,omitempty"`
 }
 
 // Epoch is what training had led to after an epoch.
@@ -205,6 +209,7 @@ type Detail struct {
 	Config  []Value  `json:"config"`
 	// Processes say what ran where.
 	Processes []Process       `json:"processes"`
+	Hosts     *Hosts          `json:"hosts,omitempty"` // nil of a run on one host
 	Plugins   []result.Plugin `json:"plugins"`
 	Warnings  []string        `json:"warnings"`
 	Checks    *result.Checks  `json:"checks,omitempty"`
@@ -240,6 +245,33 @@ type Process struct {
 	StartMS float64 `json:"start_ms"`
 	RSSMiB  float64 `json:"rss_mib"`
 	Facts   []Fact  `json:"facts"` // by name
+	Where   string  `json:"where,omitempty"`
+}
+
+// Hosts are those of a run on several.
+type Hosts struct {
+	List []Host `json:"list"`
+	// ApartMS is how wrong a time may be that was taken by the clocks of two of them.
+	ApartMS float64 `json:"apart_ms"`
+	// Transports are those of links, and which processes each of them joins; empty where all links have the same.
+	Transports []Fact     `json:"transports"`
+	Links      []HostLink `json:"links"`
+}
+
+// Host is a host, what it has, and how its clock went.
+type Host struct {
+	Name  string `json:"name"`
+	Has   string `json:"has"`
+	Clock string `json:"clock"`
+}
+
+// HostLink is what the link between two hosts can do, measured by bare sockets.
+type HostLink struct {
+	From        string  `json:"from"`
+	To          string  `json:"to"`
+	OutGBps     float64 `json:"out_gb_per_s"`
+	BackGBps    float64 `json:"back_gb_per_s"`
+	RoundTripUS float64 `json:"round_trip_us"`
 }
 
 // Fact is something in two words.

@@ -50,12 +50,12 @@ func (m *maker) judge() {
 }
 
 // baselines are the cells that have runs of their own, without the A/A cell: the study's baseline, whether or not
-// it has any, and then the others, the best first.
+// it has any, and then the others, the best first. Of those that stand for the same along Document.Within there is one.
 func (m *maker) baselines() []int {
 	all := []int{m.study.Baseline}
 	medians := map[int]float64{}
 	for i, c := range m.study.Cells {
-		if len(c.Runs) > 0 && i != m.study.Baseline {
+		if len(c.Runs) > 0 && !slices.ContainsFunc(all, func(at int) bool { return m.study.Alike(m.study.Cells[at], c) }) {
 			all = append(all, i)
 			medians[i] = judge.Of(c.Of(m.metric.Name)).Median
 		}

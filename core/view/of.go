@@ -54,7 +54,7 @@ func (m *maker) document() (*Document, error) {
 	m.metric = metric
 	m.doc = &Document{
 		Schema: Schema, Name: m.study.Name, Title: cmp.Or(m.study.Title, m.study.Name), Heading: m.study.Heading(metric), Machine: m.study.Machine(),
-		Made: m.options.Made, Psbench: m.options.Psbench, Metric: metric.Name, Baseline: -1, Warnings: m.study.AllWarnings(),
+		Made: m.options.Made, Psbench: m.options.Psbench, Metric: metric.Name, Baseline: -1, Within: m.study.Within, Warnings: m.study.AllWarnings(),
 	}
 	if m.doc.Made.IsZero() {
 		m.doc.Made = time.Now().Round(0)

@@ -70,7 +70,7 @@ func requireShown(t *testing.T, d *Document, text string) {
 	}
 }
 
-var signedPercent = regexp.MustCompile(`[+-][0-9.]+ %`)
+var signedPercent = regexp.MustCompile(`[+−][0-9.,]+ %`)
 
 // requireChange compares the change from the baseline, and what it proves.
 func requireChange(t *testing.T, d *Document, cell int, row string) {
@@ -80,7 +80,7 @@ func requireChange(t *testing.T, d *Document, cell int, row string) {
 		return
 	}
 	shown := signedPercent.FindString(row)
-	if x, err := strconv.ParseFloat(strings.TrimSuffix(shown, " %"), 64); err != nil || math.Abs(x-100**change.Change) > 0.0502 {
+	if x, err := strconv.ParseFloat(plainly.Replace(strings.TrimSuffix(shown, " %")), 64); err != nil || math.Abs(x-100**change.Change) > 0.0502 {
 		t.Errorf("by %s %s changes by %v, but show has %q", d.Metric, d.Cells[cell].Name, *change.Change, row)
 	}
 	if proven := strings.Contains(row, shown+" "+string(change.Verdict)); proven != (change.Verdict != "cannot tell") && !d.Cells[cell].Again {
@@ -88,9 +88,12 @@ func requireChange(t *testing.T, d *Document, cell int, row string) {
 	}
 }
 
+// plainly has a number as parsers take it.
+var plainly = strings.NewReplacer("−", "-", ",", "")
+
 // shows says whether a number is printed so.
 func shows(printed string, x float64) bool {
-	y, err := strconv.ParseFloat(printed, 64)
+	y, err := strconv.ParseFloat(plainly.Replace(printed), 64)
 	return err == nil && math.Abs(x-y) <= 5.0001e-4*math.Abs(x)
 }
 

@@ -2,7 +2,7 @@
 
 // Package compute is what the plugin psbench-cuda serves: psbench's parts on the engine of a CUDA
 // device. Models, criteria, the servers of means and of tables compute there; trainers, hooks, data and
-// the server batch_update are psbench's own as they are.
+// the server batch_update, which has the engine average and step, are psbench's own as they are.
 package compute
 
 import (

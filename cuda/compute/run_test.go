@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/psbench/psbench/cuda/compute"
+	"github.com/psbench/psbench/cuda/compute/internal/computetest"
 	"github.com/psbench/psbench/plugins/trainers/batchupdate"
 	"github.com/psbench/psbench/plugins/trainers/ddp"
 	"github.com/psbench/psbench/plugins/trainers/hybrid"
@@ -36,6 +37,10 @@ const serve = "serve"
 const extra = "TEST_CUDA_VARIABLE"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == free {
+		tellFree()
+		return
+	}
 	if len(os.Args) > 1 && os.Args[1] == serve {
 		if variable := os.Getenv(extra); variable != "" {
 			environment := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, extra+"=") })
@@ -52,6 +57,10 @@ func TestMain(m *testing.M) {
 			}
 		}
 		plugin.ServeOn(compute.Open, parts...)
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == ranks {
+		serveRanks()
 		return
 	}
 	os.Exit(m.Run())
@@ -91,23 +100,40 @@ func writeRegistry(t *testing.T) string {
 
 // result is what the tests look at of a result.
 type result struct {
-	Losses [][]float64 `json:"losses"` // by trainer
-	Series []struct {
+	Group    string      `json:"group"`
+	Warnings []string    `json:"warnings"`
+	Losses   [][]float64 `json:"losses"` // by trainer
+	Series   []struct {
 		Rank       int     `json:"rank"`
-		Type       string  `json:"type"`
 		Name       string  `json:"name"`
+		KeyA       []int64 `json:"key_a"` // this and the next two have differences
+		KeyB       []int64 `json:"key_b"`
+		StartNS    []int64 `json:"start_ns"`
 		DurationNS []int64 `json:"duration_ns"`
 	} `json:"series"`
+	Counters []struct {
+		Rank  int    `json:"rank"`
+		Name  string `json:"name"`
+		Value int64  `json:"value"`
+	} `json:"counters"`
 	Gauges []struct {
 		Rank  int       `json:"rank"`
 		Type  string    `json:"type"`
 		Name  string    `json:"name"`
 		Value []float64 `json:"value"`
 	} `json:"gauges"`
-	Processes []struct {
-		Name  string            `json:"name"`
-		Facts map[string]string `json:"facts"`
-	} `json:"processes"`
+	Processes []process `json:"processes"`
+	Checks    struct {
+		Slices    int `json:"slices"`
+		Unchecked []struct {
+			What string `json:"what"`
+		} `json:"unchecked"`
+	} `json:"checks"`
+}
+
+type process struct {
+	Name  string            `json:"name"`
+	Facts map[string]string `json:"facts"`
 }
 
 var small = []string{
@@ -145,6 +171,14 @@ func TestRunsHaveTheLossesOfTheHost(t *testing.T) {
 			if strings.HasPrefix(c.deviceTrainer, "cuda_") {
 				measured(t, got, c.trainer != "batch_update")
 			}
+			if strings.HasPrefix(c.deviceServer, "cuda_average") || c.deviceServer == "cuda_batch_update" {
+				if n, total := spans(got, 2, "device average"); n < len(got.Losses[0]) || total <= 0 {
+					t.Errorf("the server has %d spans of means, of %d ns in all", n, total)
+				}
+			}
+			if c.deviceServer == "cuda_embedding" {
+				scattersAreMeasured(t, got)
+			}
 			for _, p := range got.Processes {
 				key := c.deviceTrainer
 				if strings.HasPrefix(p.Name, "server") {
@@ -180,45 +214,18 @@ func run(t *testing.T, arguments []string, server string) result {
 	return r
 }
 
-// measured requires that each trainer measured every iteration's phases on its device, which take some
-// time, counted its launches, and said how far off its clock may be.
-func measured(t *testing.T, r result, steps bool) {
-	t.Helper()
-	phases := []string{"device forward", "device loss", "device backward"}
-	if steps {
-		phases = append(phases, "device optimizer")
+// With --check the answers of servers on the device are recomputed, too.
+func TestMeansAreChecked(t *testing.T) {
+	arguments := slices.Concat([]string{"--check", "--ntrainer", "0", "--nserver", "0", "--ncudatrainer", "2", "--ncudaserver", "1", "--trainer", "ddp"}, small)
+	checks := run(t, arguments, "average").Checks
+	if checks.Slices == 0 {
+		t.Error("nothing is checked")
 	}
-	for rank, losses := range r.Losses {
-		for _, name := range phases {
-			n, total := 0, int64(0)
-			for _, s := range r.Series {
-				if s.Rank == rank && s.Type == "device_metric" && s.Name == name {
-					for _, d := range s.DurationNS {
-						n, total = n+1, total+d
-					}
-				}
-			}
-			if n != len(losses) || total <= 0 {
-				t.Errorf("trainer %d has %d spans of %q, of %d ns in all, in %d iterations", rank, n, name, total, len(losses))
-			}
-		}
-		if n := len(observed(r, rank, "launches")); n != len(losses) {
-			t.Errorf("trainer %d counted the launches of %d iterations, of %d", rank, n, len(losses))
-		}
-		if us := observed(r, rank, "device clock error"); len(us) == 0 || slices.Min(us) <= 0 {
-			t.Errorf("trainer %d says that its clock is off by %v µs", rank, us)
+	for _, u := range checks.Unchecked {
+		if u.What == "answers of server average" {
+			t.Error("the answers of the server are not")
 		}
 	}
-}
-
-// observed is what a rank's gauge has, all of it above 0.
-func observed(r result, rank int, name string) []float64 {
-	for _, g := range r.Gauges {
-		if g.Rank == rank && g.Type == "device_metric" && g.Name == name && slices.Min(g.Value) > 0 {
-			return g.Value
-		}
-	}
-	return nil
 }
 
 // near compares all losses, which training must have changed by much more than they may deviate.
@@ -256,6 +263,9 @@ func TestFaultsEndTheRun(t *testing.T) {
 		{"no number", host.CUDADeviceVariable + "=first", "the environment variable PSBENCH_CUDA_DEVICE is \"first\" but must be the number of a device, from 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if strings.HasPrefix(c.variable, "PSBENCH_DOUBLE") {
+				computetest.OnDouble(t)
+			}
 			arguments := append([]string{"--ntrainer", "2", "--nserver", "0", "--trainer", "cuda_ddp", "--registry", file, "--rpc-timeout", "20"}, small...)
 			cmd := exec.CommandContext(t.Context(), psbench, arguments...)
 			cmd.Env = append(os.Environ(), extra+"="+c.variable)
@@ -269,6 +279,7 @@ func TestFaultsEndTheRun(t *testing.T) {
 
 // Where no memory is pinned, runs go on as they did.
 func TestRunsWithoutPinnedBuckets(t *testing.T) {
+	computetest.OnDouble(t)
 	t.Setenv(extra, "PSBENCH_DOUBLE_FAIL=cuMemHostRegister:*:801")
 	file := writeRegistry(t)
 	arguments := append([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small...)

@@ -303,7 +303,7 @@ func TestReports(t *testing.T) {
 	}{
 		{"nothing left", map[string]int64{"allocations": 0, "bytes": 0, "modules": 0, "contexts": 0, "misuses": 0, "leaks": 0}, ""},
 		{"held at the end", map[string]int64{"allocations": 2, "bytes": 4496, "modules": 1, "contexts": 1, "leaks": 1}, "at the end of the process there are 2 allocations (4496 bytes)"},
-		{"leak", map[string]int64{"allocations": 0, "contexts": 0, "leaks": 1}, "destroyed with 2 allocations, 1 streams, 1 events, 1 modules in it"},
+		{"leak", map[string]int64{"allocations": 0, "contexts": 0, "leaks": 1}, "destroyed with 2 allocations, 0 pieces of pinned memory, 1 streams, 1 events, 1 modules in it"},
 		{"touched by the host", map[string]int64{"allocations": 2, "bytes": 4496, "streams": 0}, ""},
 		{"double free", map[string]int64{"allocations": 1, "misuses": 1}, "misuse: "},
 	} {

@@ -136,7 +136,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// Work behind an event of another stream finds what that one did before it, and times are not negative.
+// Work behind an event of another stream finds what that one did before it, and work takes time.
 func TestEvents(t *testing.T) {
 	c := open(t)
 	first, second := newStream(t, c), newStream(t, c)
@@ -173,7 +173,7 @@ func TestEvents(t *testing.T) {
 	}
 	check(t, end.Synchronize())
 	ms, err := driver.ElapsedMS(begin, end)
-	if err != nil || !(ms >= 0 && ms < 60_000) {
+	if err != nil || !(ms > 0 && ms < 60_000) {
 		t.Errorf("%v ms, %v", ms, err)
 	}
 }
@@ -241,6 +241,7 @@ func TestGraph(t *testing.T) {
 	check(t, second.CopyDevice(y, x, len(host)))
 	check(t, join.Record(second))
 	check(t, first.Wait(join))
+	alloc(t, c, 64) // as other goroutines may, whose threads are others
 	graph, err := first.EndCapture()
 	check(t, err)
 	check(t, graph.Instantiate())

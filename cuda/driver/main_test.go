@@ -18,12 +18,14 @@ const childVariable = "PSBENCH_DRIVER_TEST"
 
 var children = map[string]func() error{
 	"open":      openChild,
+	"cards":     cards,
 	"exhaust":   exhaust,
 	"lose":      lose,
 	"readOnly":  registerReadOnly,
 	"import":    importChild,
 	"apart":     importApart,
 	"late":      late,
+	"strays":    strays,
 	"leaks":     leaks,
 	"tooOldPTX": loadModule,
 }

@@ -153,6 +153,16 @@ func (c *Context) ImportMemory(handle [64]byte) (Pointer, error) {
 	return Pointer(memory), nil
 }
 
+// SizeOf is the size of the allocation that memory begins, also an imported one, in bytes.
+func (c *Context) SizeOf(memory Pointer) (bytes int, err error) {
+	err = c.do("cuMemGetAddressRange", func() error {
+		size, _, err := cu.DevicePtr(memory).AddressRange()
+		bytes = int(size)
+		return err
+	})
+	return bytes, err
+}
+
 // CloseImported ends the mapping that ImportMemory made.
 func (c *Context) CloseImported(memory Pointer) error {
 	if err := c.usable("cuIpcCloseMemHandle"); err != nil {

@@ -111,12 +111,23 @@ func late() error {
 	if err != nil {
 		return err
 	}
+	other, err := c.Alloc(64)
+	if err != nil {
+		return err
+	}
 	host, err := c.AllocHost(128)
 	if err != nil {
 		return err
 	}
 	host[0] = 7
+	runtime.LockOSThread() // whose context the calls leave current
+	defer runtime.UnlockOSThread()
 	if err := firstOf(s.CopyIn(x, start(host), 64), s.CopyOut(start(host[64:]), x, 64), e.Record(s)); err != nil {
+		return err
+	}
+	// What is done on the default stream, as by a library, waits for none of ours.
+	beside := make([]byte, 64)
+	if err := cu.MemcpyDtoH(start(beside), cu.DevicePtr(other), 64); err != nil {
 		return err
 	}
 	done, err := s.Query()
@@ -136,12 +147,49 @@ func late() error {
 	if done, err := s.Query(); !done || err != nil {
 		return errors.New("work is said not to be done that is")
 	}
-	return firstOf(c.FreeHost(host), c.Free(x), e.Destroy(), s.Destroy(), c.Close())
+	return firstOf(c.FreeHost(host), c.Free(x), c.Free(other), e.Destroy(), s.Destroy(), c.Close())
 }
 
+// Work that is not done yet is not said to be, and nothing is left of what was freed.
 func TestLateWork(t *testing.T) {
 	onDouble(t)
-	if stdout, stderr, status := child(t, "late", "", "PSBENCH_DOUBLE_STREAMS=latest", "PSBENCH_DOUBLE_IDLE_MS=60000"); status != 0 {
+	if stdout, stderr, status := child(t, "late", "", "PSBENCH_DOUBLE_STREAMS=latest", "PSBENCH_DOUBLE_IDLE_MS=60000", "PSBENCH_DOUBLE_EXIT=9"); status != 0 {
 		t.Errorf("status %d: %s\n%s", status, stdout, stderr)
+	}
+}
+
+// strays calls the driver from goroutines that change threads, some of which others leave without a context.
+func strays() error {
+	c, err := driver.Open(0)
+	if err != nil {
+		return err
+	}
+	errs := make(chan error)
+	const workers = 8
+	for worker := range workers {
+		go func() {
+			var err error
+			for range 50 {
+				if worker%2 == 0 {
+					err = errors.Join(err, cu.SetCurrentContext(cu.CUContext{}))
+					continue
+				}
+				_, _, failed := c.FreeMemory()
+				err = errors.Join(err, failed)
+			}
+			errs <- err
+		}()
+	}
+	for range workers {
+		err = errors.Join(err, <-errs)
+	}
+	return errors.Join(err, c.Close())
+}
+
+// A goroutine stays on the thread whose context it set until its call is over, however long setting it takes.
+func TestThreadsStayTheirContexts(t *testing.T) {
+	onDouble(t)
+	if stdout, stderr, status := child(t, "strays", "", "PSBENCH_DOUBLE_SLOW=cuCtxSetCurrent:200"); status != 0 {
+		t.Errorf("status %d: %.2000s\n%.2000s", status, stdout, stderr)
 	}
 }

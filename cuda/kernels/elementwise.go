@@ -3,8 +3,6 @@
 package kernels
 
 import (
-	"fmt"
-
 	"github.com/psbench/psbench/cuda/driver"
 )
 
@@ -48,13 +46,10 @@ func (q *Queue) axpy(a float32, x, y []float32) {
 	q.launch(axpy, blocks, threads)
 }
 
-const (
-	mostParts      = 64 // of Sum and Mean
-	partsPerLaunch = 16
-)
+const partsPerLaunch = 16 // of Sum and Mean
 
-// Sum does dst = parts[0] + parts[1] + ..., added in that order, of up to 64 parts; dst may be any
-// of the first 16. It moves 4 bytes an element for each part and for dst; each 15 parts after the
+// Sum does dst = parts[0] + parts[1] + ..., added in that order; dst may be any of the first
+// 16. It moves 4 bytes an element for each part and for dst; each 15 parts after the
 // first 16 take one launch more, and 8 bytes.
 func (q *Queue) Sum(dst []float32, parts [][]float32) { q.sum("Sum", dst, parts, 1) }
 
@@ -64,8 +59,8 @@ func (q *Queue) Mean(dst []float32, parts [][]float32) {
 }
 
 func (q *Queue) sum(call string, dst []float32, parts [][]float32, a float32) {
-	if q.err == nil && (len(parts) < 1 || len(parts) > mostParts) {
-		q.err = fmt.Errorf("%s has %d parts but must have 1 to %d", call, len(parts), mostParts)
+	if !q.atLeast(call, "parts", len(parts), 1) {
+		return
 	}
 	for _, p := range parts {
 		if !q.equal(call, "a part", len(p), len(dst)) {

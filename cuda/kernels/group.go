@@ -16,11 +16,12 @@ type Parameter struct {
 	W, G, S, T []float32
 }
 
-// Group is several parameters, which a queue steps in one launch.
+// Group is several parameters, which a queue steps in one launch: the one that made it, whose stream has the
+// group's table before any step.
 type Group struct {
 	context *driver.Context
 	table   driver.Pointer // of slots
-	slots   []slot         // what the table is a copy of
+	slots   []slot         // what the table is a copy of, which stays as it is
 	grid    [3]uint32
 }
 
@@ -65,10 +66,7 @@ func (q *Queue) NewGroup(parameters []Parameter) *Group {
 	if g.table, q.err = g.context.Alloc(bytes); q.err != nil {
 		return nil
 	}
-	if q.done(q.stream.CopyIn(g.table, unsafe.Pointer(unsafe.SliceData(g.slots)), bytes)); q.err == nil { // #nosec G103 -- the driver takes addresses
-		q.err = q.stream.Synchronize()
-	}
-	if q.err != nil {
+	if q.done(q.stream.CopyIn(g.table, unsafe.Pointer(unsafe.SliceData(g.slots)), bytes)); q.err != nil { // #nosec G103 -- the driver takes addresses
 		q.err = fmt.Errorf("a group of %d parameters: %w", len(parameters), q.err)
 		_ = g.Close() // of the two errors the first one tells
 		return nil

@@ -63,8 +63,7 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		{func(q *Queue) { q.Add(x(3), x(4)) }, "Add has 4 elements of src but must have 3"},
-		{func(q *Queue) { q.Mean(x(3), nil) }, "Mean has 0 parts but must have 1 to 64"},
-		{func(q *Queue) { q.Sum(x(3), make([][]float32, 65)) }, "Sum has 65 parts but must have 1 to 64"},
+		{func(q *Queue) { q.Mean(x(3), nil) }, "Mean has 0 of parts but must have at least 1"},
 		{func(q *Queue) { q.Sum(x(3), [][]float32{x(3), x(2)}) }, "Sum has 2 elements of a part but must have 3"},
 		{func(q *Queue) { q.AddBias(x(7), x(3)) }, "AddBias has 7 elements of y, which are not whole rows of 3"},
 		{func(q *Queue) { q.Softmax(x(7), 0) }, "Softmax has 7 elements of its first argument, which are not whole rows of 0"},

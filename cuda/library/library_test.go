@@ -7,8 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"pgregory.net/rapid"
@@ -151,53 +153,77 @@ func element(x []float32, ld int, transposed bool, row, column int) float32 {
 	return x[row*ld+column]
 }
 
+// A group of one rank has NCCL do all that one of several does; who waits for others that never come, does so until
+// its deadline.
 func TestNCCL(t *testing.T) {
-	s := stream(t)
-	n, err := openNCCL([]string{"libpsbench-absent.so.2", compile(t, "libnccl.so", "testdata/nccl.c")})
+	n, err := OpenNCCL()
 	if err != nil {
-		t.Fatal(err)
+		t.Skip(err)
 	}
 	defer n.Close()
-	if version, err := n.Version(); version != "2.21.5" || err != nil {
+	s := stream(t)
+	c := s.Context()
+	if version, err := n.Version(); !strings.HasPrefix(version, "2.") || err != nil {
 		t.Errorf("its version is %s, %v", version, err)
 	}
-	id, err := n.UniqueID()
-	if err != nil {
-		t.Fatal(err)
+	soon := func() time.Time { return time.Now().Add(time.Minute) }
+	alone := join(t, n, c, 1, soon())
+	host, memory := hostMemory(t, c, 8), deviceMemory(t, c, 32)
+	for i := range host {
+		host[i] = float32(i)
 	}
-	alone, err := n.Join(s.Context(), id, 1, 0)
-	if err != nil {
-		t.Fatal(err)
+	must(t, s.CopyIn(memory, unsafe.Pointer(unsafe.SliceData(host)), 32))
+	must(t, alone.AllReduce(s, memory, memory+16, 3, Average, soon()))
+	must(t, alone.AllReduce(s, memory, memory, 1, Sum, soon()))
+	must(t, s.CopyOut(unsafe.Pointer(unsafe.SliceData(host)), memory, 32))
+	must(t, s.Synchronize())
+	if want := []float32{0, 1, 2, 3, 0, 1, 2, 7}; !slices.Equal(host, want) {
+		t.Errorf("it leaves %v, want %v", host, want)
 	}
-	memory := hostMemory(t, s.Context(), 8)
-	for i := range memory {
-		memory[i] = float32(i)
-	}
-	if err := alone.AllReduce(s, onHost(memory[:3]), onHost(memory[4:]), 3, Average); err != nil || memory[4] != 0 || memory[6] != 2 || memory[7] != 7 {
-		t.Errorf("%v, %v", memory, err)
-	}
-	if err := alone.Err(); err != nil {
-		t.Error(err)
-	}
-	expect(t, alone.AllReduce(s, onHost(memory), onHost(memory), 1, Operation(9)), "ncclAllReduce of 1 elements on cuda:0: invalid argument (ncclResult_t 4)")
-	if err := alone.Destroy(); err != nil {
-		t.Error(err)
-	}
+	must(t, alone.Err())
+	expect(t, alone.AllReduce(s, memory, memory, 1, Operation(99), soon()), "ncclAllReduce of 1 elements on cuda:0: invalid argument (ncclResult_t 4)")
+	must(t, alone.Close(soon()))
+	must(t, alone.Close(soon()))
+	expect(t, alone.AllReduce(s, memory, memory, 1, Sum, soon()), "the communicator was aborted")
 
-	_, err = n.Join(s.Context(), id, 2, 1)
-	expect(t, err, "ncclCommInitRank of rank 1 of 2 on cuda:0: invalid usage (ncclResult_t 5)")
-	_, err = n.Join(s.Context(), [128]byte{}, 1, 0)
-	expect(t, err, "ncclCommInitRank of rank 0 of 1 on cuda:0: invalid argument (ncclResult_t 4)")
-	three, err := n.Join(s.Context(), id, 3, 2)
+	left := join(t, n, c, 1, soon())
+	must(t, left.Abort())
+	must(t, left.Abort())
+	expect(t, left.Err(), "the communicator was aborted")
+
+	id, err := n.UniqueID()
+	must(t, err)
+	_, err = n.Join(c, id, 2, 0, time.Now().Add(20*time.Millisecond))
+	expect(t, err, "rank 0 of 2 on cuda:0: other ranks did not do their part in time")
+	_, err = n.Join(c, id, 2, 2, soon())
+	expect(t, err, "rank 2 of 2 on cuda:0: ncclCommInitRankConfig: invalid argument (ncclResult_t 4)")
+}
+
+func join(t *testing.T, n *NCCL, c *driver.Context, ranks int, deadline time.Time) *Communicator {
+	t.Helper()
+	id, err := n.UniqueID()
+	must(t, err)
+	comm, err := n.Join(c, id, ranks, 0, deadline)
+	must(t, err)
+	return comm
+}
+
+func deviceMemory(t *testing.T, c *driver.Context, bytes int) driver.Pointer {
+	t.Helper()
+	memory, err := c.Alloc(bytes)
+	must(t, err)
+	t.Cleanup(func() {
+		if err := c.Free(memory); err != nil {
+			t.Error(err)
+		}
+	})
+	return memory
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-	if err := three.AllReduce(s, onHost(memory), onHost(memory), 8, Sum); err != nil {
-		t.Error(err)
-	}
-	expect(t, three.Err(), "work of NCCL on cuda:0: remote process exited (ncclResult_t 6)")
-	if err := three.Abort(); err != nil {
-		t.Error(err)
 	}
 }
 

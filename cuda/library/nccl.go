@@ -5,10 +5,14 @@ package library
 // #include "shim.h"
 //
 // #cgo noescape psb_nccl_all_reduce
+// #cgo noescape psb_nccl_async_error
 import "C"
 
 import (
+	"errors"
 	"fmt"
+	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/psbench/psbench/cuda/driver"
@@ -20,11 +24,14 @@ var ncclNames = []string{"libnccl.so.2", "libnccl.so"}
 // NCCL is NVIDIA's library of collectives between cards. It refuses two ranks on one card.
 type NCCL struct{ api *C.psb_nccl }
 
-// Communicator is one rank of a group of NCCL.
+// Communicator is one rank of a group of NCCL. Its calls wait for other ranks until a deadline at most, and
+// none holds a lock meanwhile, so that Abort may come from another goroutine at any time.
 type Communicator struct {
 	nccl    *NCCL
 	context *driver.Context
-	c       unsafe.Pointer
+
+	mu sync.Mutex // held in each call of NCCL
+	c  unsafe.Pointer
 }
 
 // Operation is what an all-reduce makes of the values of all ranks: ncclRedOp_t.
@@ -39,6 +46,15 @@ const (
 // float32Type is ncclFloat32 of ncclDataType_t.
 const float32Type = 7
 
+// ErrLate says that other ranks did not do their part before the deadline, ErrAborted that Abort came first.
+var (
+	ErrLate    = errors.New("other ranks did not do their part in time")
+	ErrAborted = errors.New("the communicator was aborted")
+)
+
+// poll is how often is looked for what goes on inside of NCCL.
+const poll = 100 * time.Microsecond
+
 // OpenNCCL loads NCCL by the first of its names that is there.
 func OpenNCCL() (*NCCL, error) { return openNCCL(ncclNames) }
 
@@ -51,7 +67,7 @@ func openNCCL(names []string) (*NCCL, error) {
 	return &NCCL{api: api}, nil
 }
 
-// Close gives back what OpenNCCL took; all communicators must be destroyed. The library stays loaded.
+// Close gives back what OpenNCCL took; all communicators must be closed or aborted. The library stays loaded.
 func (n *NCCL) Close() { C.free(unsafe.Pointer(n.api)) }
 
 // Version is that of NCCL, e.g. "2.21.5".
@@ -61,9 +77,6 @@ func (n *NCCL) Version() (string, error) {
 		return "", n.failed("ncclGetVersion", result)
 	}
 	v := int(version)
-	if v < 10000 { // until 2.8: 2804
-		return fmt.Sprintf("%d.%d.%d", v/1000, v/100%10, v%100), nil
-	}
 	return fmt.Sprintf("%d.%d.%d", v/10000, v/100%100, v%100), nil
 }
 
@@ -76,49 +89,119 @@ func (n *NCCL) UniqueID() (id [128]byte, err error) {
 }
 
 // Join makes this process rank of a group of so many ranks, and waits until all have joined.
-func (n *NCCL) Join(c *driver.Context, id [128]byte, ranks, rank int) (*Communicator, error) {
+func (n *NCCL) Join(c *driver.Context, id [128]byte, ranks, rank int, deadline time.Time) (*Communicator, error) {
 	comm := &Communicator{nccl: n, context: c}
 	result := C.psb_nccl_init(n.api, C.CUcontext(c.Handle()), &comm.c, C.int(ranks), unsafe.Pointer(&id), C.int(rank))
+	result, err := comm.settle(result, deadline)
 	if result != 0 {
-		return nil, n.failed(fmt.Sprintf("ncclCommInitRank of rank %d of %d on %v", rank, ranks, c), result)
+		err = n.failed("ncclCommInitRankConfig", result)
+	}
+	if err != nil {
+		_ = comm.Abort() // what failed first is told
+		return nil, fmt.Errorf("rank %d of %d on %v: %w", rank, ranks, c, err)
 	}
 	return comm, nil
 }
 
 // AllReduce gives stream s the all-reduce of so many float32, which every rank must do; send and
-// receive may be one. Cost: 2 (ranks-1)/ranks of the bytes over the slowest link.
-func (c *Communicator) AllReduce(s *driver.Stream, send, receive driver.Pointer, elements int, op Operation) error {
+// receive may be one. The work is on the stream when it returns, which may take the first time until other ranks
+// have called it, the deadline at most. Cost: 2 (ranks-1)/ranks of the bytes over the slowest link.
+func (c *Communicator) AllReduce(s *driver.Stream, send, receive driver.Pointer, elements int, op Operation, deadline time.Time) error {
+	c.mu.Lock()
+	if c.c == nil {
+		c.mu.Unlock()
+		return ErrAborted
+	}
 	result := C.psb_nccl_all_reduce(c.nccl.api, C.CUcontext(c.context.Handle()), c.c, C.CUdeviceptr(send), C.CUdeviceptr(receive),
 		C.size_t(elements), float32Type, C.int(op), C.CUstream(s.Handle()))
-	if result == 0 {
-		return nil
+	c.mu.Unlock()
+	result, err := c.settle(result, deadline)
+	if result != 0 {
+		return c.nccl.failed(fmt.Sprintf("ncclAllReduce of %d elements on %v", elements, c.context), result)
 	}
-	return c.nccl.failed(fmt.Sprintf("ncclAllReduce of %d elements on %v", elements, c.context), result)
+	return err
+}
+
+// settle waits until what a call has begun is no longer in progress, and gives the result that it has then. Nothing
+// may be asked of the communicator before, nor of the stream that it was given.
+func (c *Communicator) settle(result C.int, deadline time.Time) (C.int, error) {
+	for result == C.PSB_IN_PROGRESS {
+		var err error
+		if result, err = c.state(); err != nil || result != C.PSB_IN_PROGRESS {
+			return result, err
+		}
+		if time.Now().After(deadline) {
+			return 0, ErrLate
+		}
+		time.Sleep(poll)
+	}
+	return result, nil
+}
+
+// state is the result that the communicator has by now.
+func (c *Communicator) state() (state C.int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.c == nil {
+		return 0, ErrAborted
+	}
+	if result := C.psb_nccl_async_error(c.nccl.api, c.c, &state); result != 0 {
+		return 0, c.nccl.failed("ncclCommGetAsyncError", result)
+	}
+	return state, nil
 }
 
 // Err is what went wrong since the group was made, in work that was given to a stream.
 func (c *Communicator) Err() error {
-	var failed C.int
-	if result := C.psb_nccl_async_error(c.nccl.api, c.c, &failed); result != 0 {
-		return c.nccl.failed("ncclCommGetAsyncError", result)
+	state, err := c.state()
+	if err != nil || state == 0 || state == C.PSB_IN_PROGRESS {
+		return err
 	}
-	if failed != 0 {
-		return c.nccl.failed(fmt.Sprintf("work of NCCL on %v", c.context), failed)
-	}
-	return nil
+	return c.nccl.failed(fmt.Sprintf("work of NCCL on %v", c.context), state)
 }
 
-// Destroy leaves the group once its work is done.
-func (c *Communicator) Destroy() error {
-	if result := C.psb_nccl_destroy(c.nccl.api, C.CUcontext(c.context.Handle()), c.c); result != 0 {
+// Close leaves the group once the work of all ranks is done, which all must call. After the deadline, and where
+// anything has failed, it leaves as Abort does.
+func (c *Communicator) Close(deadline time.Time) error {
+	c.mu.Lock()
+	if c.c == nil {
+		c.mu.Unlock()
+		return nil
+	}
+	result := C.psb_nccl_finalize(c.nccl.api, C.CUcontext(c.context.Handle()), c.c)
+	c.mu.Unlock()
+	result, err := c.settle(result, deadline)
+	if result != 0 {
+		err = c.nccl.failed("ncclCommFinalize", result)
+	}
+	if err != nil {
+		_ = c.Abort() // what failed first is told
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.c == nil {
+		return ErrAborted
+	}
+	result = C.psb_nccl_destroy(c.nccl.api, C.CUcontext(c.context.Handle()), c.c)
+	c.c = nil
+	if result != 0 {
 		return c.nccl.failed("ncclCommDestroy", result)
 	}
 	return nil
 }
 
-// Abort leaves the group at once, also where its work never ends since another rank is gone.
+// Abort leaves the group at once, also where its work never ends since another rank is gone. Leaving again does
+// nothing.
 func (c *Communicator) Abort() error {
-	if result := C.psb_nccl_abort(c.nccl.api, C.CUcontext(c.context.Handle()), c.c); result != 0 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.c == nil {
+		return nil
+	}
+	result := C.psb_nccl_abort(c.nccl.api, C.CUcontext(c.context.Handle()), c.c)
+	c.c = nil
+	if result != 0 && result != C.PSB_IN_PROGRESS {
 		return c.nccl.failed("ncclCommAbort", result)
 	}
 	return nil

@@ -38,10 +38,19 @@ const char *psb_load_nccl(const char *name, psb_nccl *l)
 	if (!handle)
 		return dlerror();
 	FIND(l, handle, ncclGetVersion);
+	int version = 0;
+	if (l->ncclGetVersion(&version) || version < PSB_NCCL_OLDEST) {
+		// Until 2.8 the minor version has one digit less: 2804.
+		int unit = version < 10000 ? 1000 : 10000;
+		snprintf(lacks, sizeof lacks, "it is NCCL %d.%d.%d, but psbench needs 2.14 or newer", version / unit, version % unit / 100, version % 100);
+		dlclose(handle);
+		return lacks;
+	}
 	FIND(l, handle, ncclGetUniqueId);
-	FIND(l, handle, ncclCommInitRank);
+	FIND(l, handle, ncclCommInitRankConfig);
 	FIND(l, handle, ncclAllReduce);
 	FIND(l, handle, ncclCommGetAsyncError);
+	FIND(l, handle, ncclCommFinalize);
 	FIND(l, handle, ncclCommDestroy);
 	FIND(l, handle, ncclCommAbort);
 	FIND(l, handle, ncclGetErrorString);
@@ -89,9 +98,10 @@ int psb_nccl_unique_id(const psb_nccl *l, void *id) { return l->ncclGetUniqueId(
 int psb_nccl_init(const psb_nccl *l, CUcontext ctx, void **comm, int ranks, const void *id, int rank)
 {
 	psb_nccl_id by_value;
+	psb_nccl_config config = {.size = sizeof config, .magic = 0xcafebeef, .version = PSB_NCCL_OLDEST, .blocking = 0};
 	memcpy(&by_value, id, sizeof by_value);
 	ON(ctx);
-	return l->ncclCommInitRank(comm, ranks, by_value, rank);
+	return l->ncclCommInitRankConfig(comm, ranks, by_value, rank, &config);
 }
 
 int psb_nccl_all_reduce(const psb_nccl *l, CUcontext ctx, void *comm, CUdeviceptr send, CUdeviceptr receive,
@@ -102,6 +112,12 @@ int psb_nccl_all_reduce(const psb_nccl *l, CUcontext ctx, void *comm, CUdevicept
 }
 
 int psb_nccl_async_error(const psb_nccl *l, void *comm, int *error) { return l->ncclCommGetAsyncError(comm, error); }
+
+int psb_nccl_finalize(const psb_nccl *l, CUcontext ctx, void *comm)
+{
+	ON(ctx);
+	return l->ncclCommFinalize(comm);
+}
 
 int psb_nccl_destroy(const psb_nccl *l, CUcontext ctx, void *comm)
 {

@@ -19,17 +19,28 @@ typedef struct {
 	char internal[128];
 } psb_nccl_id;
 
+// psb_nccl_config is ncclConfig_t as NCCL 2.14 has it; later versions take what is missing as unset.
+typedef struct {
+	size_t size;
+	unsigned magic, version;
+	int blocking;
+} psb_nccl_config;
+
 // psb_nccl are functions of NCCL, each with its name there.
 typedef struct {
 	int (*ncclGetVersion)(int *version);
 	int (*ncclGetUniqueId)(psb_nccl_id *id);
-	int (*ncclCommInitRank)(void **comm, int ranks, psb_nccl_id id, int rank);
+	int (*ncclCommInitRankConfig)(void **comm, int ranks, psb_nccl_id id, int rank, psb_nccl_config *config);
 	int (*ncclAllReduce)(const void *send, void *receive, size_t count, int type, int op, void *comm, CUstream stream);
 	int (*ncclCommGetAsyncError)(void *comm, int *error);
+	int (*ncclCommFinalize)(void *comm);
 	int (*ncclCommDestroy)(void *comm);
 	int (*ncclCommAbort)(void *comm);
 	const char *(*ncclGetErrorString)(int result);
 } psb_nccl;
+
+// The oldest NCCL that has communicators whose calls do not wait.
+enum { PSB_NCCL_OLDEST = 21400 };
 
 // psb_load_cublas and psb_load_nccl load a library and find all functions in it. They return NULL, or
 // what is wrong, valid until the thread's next call.
@@ -38,7 +49,7 @@ const char *psb_load_nccl(const char *name, psb_nccl *l);
 
 // The calls below make ctx current on their thread. Their results are those of the library, or
 // PSB_NO_CONTEXT.
-enum { PSB_NO_CONTEXT = -1 };
+enum { PSB_NO_CONTEXT = -1, PSB_IN_PROGRESS = 7 };
 
 // psb_cublas_create makes a handle for a stream, or for none yet where that is NULL.
 int psb_cublas_create(const psb_cublas *l, CUcontext ctx, CUstream s, void **handle, int *version);
@@ -50,10 +61,12 @@ int psb_cublas_sgemm(const psb_cublas *l, CUcontext ctx, void *handle, int trans
 
 int psb_nccl_version(const psb_nccl *l, int *version);
 int psb_nccl_unique_id(const psb_nccl *l, void *id);
+// psb_nccl_init makes a communicator whose calls do not wait: they answer PSB_IN_PROGRESS where they would.
 int psb_nccl_init(const psb_nccl *l, CUcontext ctx, void **comm, int ranks, const void *id, int rank);
 int psb_nccl_all_reduce(const psb_nccl *l, CUcontext ctx, void *comm, CUdeviceptr send, CUdeviceptr receive,
                         size_t count, int type, int op, CUstream s);
 int psb_nccl_async_error(const psb_nccl *l, void *comm, int *error);
+int psb_nccl_finalize(const psb_nccl *l, CUcontext ctx, void *comm);
 int psb_nccl_destroy(const psb_nccl *l, CUcontext ctx, void *comm);
 int psb_nccl_abort(const psb_nccl *l, CUcontext ctx, void *comm);
 const char *psb_nccl_error(const psb_nccl *l, int result);

@@ -105,6 +105,48 @@ func Stream(path string, write func(io.Writer) error) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
+// WriteNew has data stand at path, unless something stands there: made says whether it does. Of several
+// processes that write at one path, on whatever hosts, link(2) lets one.
+func WriteNew(path string, data []byte) (made bool, err error) {
+	d, err := New(path)
+	if err != nil {
+		return false, err
+	}
+	defer d.Discard()
+	if _, err := d.File.Write(data); err != nil {
+		return false, Cause(err)
+	}
+	if err := d.File.Sync(); err != nil {
+		return false, Cause(err)
+	}
+	if err := d.publishNew(); errors.Is(err, fs.ErrExist) {
+		return false, nil
+	} else if err != nil {
+		return false, Cause(err)
+	}
+	return true, SyncFolder(filepath.Dir(path))
+}
+
+// publishNew is Publish where nothing must stand. A server of a network file system may be asked twice
+// for one link, if its first answer is lost, and refuse the second time: the names that the file has tell.
+func (d *Draft) publishNew() error {
+	var err error
+	if d.name == "" {
+		err = d.link(d.path)
+	} else {
+		err = os.Link(d.name, d.path)
+	}
+	names := 1
+	if d.name != "" {
+		names = 2
+	}
+	var is unix.Stat_t
+	if err != nil && unix.Fstat(int(d.File.Fd()), &is) == nil && int(is.Nlink) == names { // #nosec G115 -- a descriptor, and small
+		return nil
+	}
+	return err
+}
+
 // SyncFolder has the names in a folder be on the disk. A file system that cannot do that for
 // folders has nothing to be waited for.
 func SyncFolder(path string) error {

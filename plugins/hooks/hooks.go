@@ -6,10 +6,10 @@ import "github.com/psbench/psbench/sdk"
 // Parts lists the hooks of this package.
 func Parts() []sdk.Part {
 	return []sdk.Part{
-		sdk.NewHook("allreduce", noSettings{}, newAllreduce, sdk.LinkGroup),
-		sdk.NewHook("hybrid", noSettings{}, newHybrid, sdk.LinkGroup, sdk.LinkDefault),
-		sdk.NewHook("rpc", noSettings{}, newRPC, sdk.LinkServer),
-		sdk.NewHook("sparse_rpc", noSettings{}, newSparseRPC, sdk.LinkServer, sdk.LinkGroup),
+		sdk.Carrying(sdk.NewHook("allreduce", noSettings{}, newAllreduce, sdk.LinkGroup)),
+		sdk.Carrying(sdk.NewHook("hybrid", noSettings{}, newHybrid, sdk.LinkGroup, sdk.LinkDefault)),
+		sdk.Carrying(sdk.NewHook("rpc", noSettings{}, newRPC, sdk.LinkServer)),
+		sdk.Carrying(sdk.NewHook("sparse_rpc", noSettings{}, newSparseRPC, sdk.LinkServer, sdk.LinkGroup)),
 		sdk.NewHook("noop", noSettings{}, newNoop),
 	}
 }

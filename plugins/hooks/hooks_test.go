@@ -242,7 +242,7 @@ func TestEmptySparseGradient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ring, err := fabric.NewGroup(wire.Links{Self: "trainer0", Conns: make([]*wire.Conn, 1), Timeout: 1}, 0, comm.NewStore([]tensor.BucketSpec{spec}))
+	ring, err := fabric.NewGroup(wire.Links{Self: "trainer0", Conns: make([]*wire.Conn, 1), Timeout: 1}, make([]int, 1), 0, comm.NewStore([]tensor.BucketSpec{spec}))
 	if err != nil {
 		t.Fatal(err)
 	}

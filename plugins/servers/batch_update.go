@@ -9,7 +9,6 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
@@ -33,20 +32,21 @@ var DefaultBatchUpdate = BatchUpdateSettings{Settings: optimizer.Defaults(0.001,
 // nobody.
 //
 // Of n parameters a report costs n additions, the first of a round n copies, and an
-// update a step of the optimizer. A report is added when its last bucket is there:
+// update a step of the optimizer; on an engine that averages itself (engine.Averager) a report is n
+// copies, and the additions are the engine's. A report is taken in when its last bucket is there:
 // until then another trainer may complete the round.
 type batchUpdate struct {
 	settings BatchUpdateSettings
 	env      sdk.ServerEnv
 	size     int // of a round
-	*held        // its sum is that of the round's gradients
+	*held        // its gradients are the means of rounds
 
 	got, updated *sdk.Series
 
 	mu        sync.Mutex
 	optimizer optimizer.Optimizer
 	reports   []report // by trainer
-	waiting   []int    // the trainers whose reports are in sum, in the order of arrival
+	waiting   []int    // the trainers whose reports are in the round, in the order of arrival
 	coming    int      // trainers that do not wait and have batches left
 	updates   int64
 	failed    error // of Reset
@@ -128,7 +128,9 @@ func (b *batchUpdate) Receive(p sdk.Push) error {
 	if err != nil || !complete {
 		return err
 	}
-	b.add(p.Trainer)
+	if err := b.add(p.Trainer); err != nil {
+		return err
+	}
 	b.got.Record(sdk.Key{A: int64(len(b.waiting)), B: int64(b.round())}, arrived, comm.Now())
 	return b.settle()
 }
@@ -186,31 +188,23 @@ func (b *batchUpdate) take(p sdk.Push) (complete bool, err error) {
 	return r.there == len(r.pushes), nil
 }
 
-// add takes a complete report into the sum.
-func (b *batchUpdate) add(trainer int) {
+// add takes a complete report into the round.
+func (b *batchUpdate) add(trainer int) error {
 	r := &b.reports[trainer]
-	for i, p := range r.pushes {
-		if sum := b.sum.Buckets[i].Gradient.Values; len(b.waiting) == 0 {
-			copy(sum, p.Gradient.Values)
-		} else {
-			vec.Add(sum, p.Gradient.Values)
-		}
+	if err := b.means.take(trainer, r.pushes, len(b.waiting) == 0); err != nil {
+		return err
 	}
 	b.waiting = append(b.waiting, trainer)
 	b.coming--
 	r.done++
+	return nil
 }
 
 // update averages the round's gradients and steps.
 func (b *batchUpdate) update() error {
 	start := comm.Now()
 	reports := len(b.waiting)
-	if reports > 1 {
-		for _, bucket := range b.sum.Buckets {
-			vec.Scale(1/float32(reports), bucket.Gradient.Values)
-		}
-	}
-	if err := b.takeSum(); err != nil {
+	if err := b.means.mean(b.waiting); err != nil {
 		return err
 	}
 	if err := b.optimizer.Step(); err != nil {

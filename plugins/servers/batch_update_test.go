@@ -2,6 +2,7 @@ package servers
 
 import (
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -12,19 +13,39 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/engine"
+	"github.com/psbench/psbench/sdk/engine/enginetest"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
 // Trainers push their buckets in any order among each other. Rounds are what a list of
 // those that wait and of those that may still come says, parameters what PyTorch's SGD
 // makes of the mean of the round, and in the end everybody has an answer; also where it is
-// known during the pass only how many batches there are.
+// known during the pass only how many batches there are. An engine that averages does so, another
+// one's means are taken beside it.
 func TestBatchUpdateRounds(t *testing.T) {
+	dark := enginetest.New(enginetest.Full)
+	defer func() {
+		if err := dark.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for name, e := range map[string]engine.Engine{"host": engine.Host, "averages": dark, "does not": struct{ optimizer.Engine }{dark}} {
+		t.Run(name, func(t *testing.T) { takesRounds(t, e) })
+	}
+}
+
+func takesRounds(t *testing.T, e engine.Engine) {
+	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
 		batches := rapid.SliceOfN(rapid.IntRange(1, 4), 1, 4).Draw(t, "batches")
 		size := rapid.IntRange(0, len(batches)).Draw(t, "size")
 		buckets := rapid.IntRange(1, 3).Draw(t, "buckets")
-		w := newUpdateWorld(t, BatchUpdateSettings{Settings: optimizer.Defaults(0.5, 0.5), BatchUpdateSize: size}, buckets, batches...)
+		w := newUpdateWorldOn(e, t, BatchUpdateSettings{Settings: optimizer.Defaults(0.5, 0.5), BatchUpdateSize: size}, buckets, batches...)
+		defer func() {
+			if err := w.server.(io.Closer).Close(); err != nil {
+				t.Fatal(err)
+			}
+		}()
 		if size == 0 {
 			size = len(batches)
 		}

@@ -1,104 +1,92 @@
 package servers
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/dataparallel"
 	"github.com/psbench/psbench/sdk/engine"
 )
 
 // held is the parameters of a model and the gradients that an update steps them by, in the
-// memory of an engine, and both in the layout of the buckets in ordinary memory, where gradients
-// are added up: a bucket of parameters is an answer. Where Go can touch the engine's memory they
-// are the same; elsewhere each update copies the sum in and the parameters out.
+// memory of an engine, and the parameters in the layout of the buckets in ordinary memory as well: a
+// bucket of them is an answer. Where Go can touch the engine's memory they are the same; elsewhere each
+// update copies them out.
 type held struct {
-	engine          engine.Engine
-	specs           []sdk.ParameterSpec
-	values          []tensor.Tensor
-	gradients       []*tensor.Gradient
-	parameters, sum *comm.Store
-	adopted         io.Closer // both, by the engine that copies from and to them
+	engine     engine.Engine
+	specs      []sdk.ParameterSpec
+	values     []tensor.Tensor
+	gradients  []*tensor.Gradient // the means
+	means      means
+	parameters *comm.Store
+	buckets    [][]float32 // by bucket: the parameters, in the engine's memory
+	adopted    io.Closer   // parameters, by the engine that copies to them
+	bus        *sdk.Counter
 }
 
 // newHeld makes room for the parameters of the server's model.
-func newHeld(env *sdk.ServerEnv) (h *held, err error) {
-	h = &held{
-		engine: env.Engine, specs: env.Model.Parameters(),
-		parameters: comm.NewStore(env.Buckets), sum: comm.NewStore(env.Buckets),
-	}
+func newHeld(env *sdk.ServerEnv) (_ *held, err error) {
+	h := &held{engine: env.Engine, specs: env.Model.Parameters(), parameters: comm.NewStore(env.Buckets)}
 	for _, p := range h.specs {
 		if p.Sparse {
 			return nil, fmt.Errorf("parameter %s has a sparse gradient, which the batch_update server cannot add up: make the model's gradients dense", p.Name)
 		}
 	}
-	h.adopted, err = engine.Adopt(h.engine, "buckets", slices.Concat(h.parameters.Memory(), h.sum.Memory()))
-	if err != nil {
+	if !h.engine.Addressable() { // else nothing is copied
+		h.bus = env.Recorder.Counter(dataparallel.StagingMetric, dataparallel.Bus, "B")
+	}
+	if h.means, err = newMeans(env, h.bus); err != nil {
 		return nil, err
 	}
-	adopted := h.adopted
-	defer func() {
-		if err != nil {
-			_ = adopted.Close() // what failed first is told
-		}
-	}()
-	h.values, h.gradients = make([]tensor.Tensor, len(h.specs)), make([]*tensor.Gradient, len(h.specs))
-	for i, spec := range env.Buckets {
-		values, err := h.beside(h.parameters.Buckets[i])
-		if err != nil {
-			return nil, err
-		}
-		gradients, err := h.beside(h.sum.Buckets[i])
-		if err != nil {
-			return nil, err
-		}
-		for _, span := range spec.Parameters {
-			if span.Parameter >= len(h.specs) {
-				return nil, fmt.Errorf("bucket %d holds parameter %d but the model of %s has %d parameters", i, span.Parameter, env.Name, len(h.specs))
-			}
-			from, to := span.Offset, span.Offset+span.Elements
-			h.values[span.Parameter] = tensor.Tensor{Shape: h.specs[span.Parameter].Shape, Data: values[from:to]}
-			h.gradients[span.Parameter] = &tensor.Gradient{Values: gradients[from:to]}
-		}
+	if h.adopted, err = engine.Adopt(h.engine, "buckets", h.parameters.Memory()); err != nil {
+		_ = h.means.Close() // what failed first is told
+		return nil, err
+	}
+	if err := h.lay(env); err != nil {
+		_ = h.Close() // what failed first is told
+		return nil, err
 	}
 	return h, nil
 }
 
-// Close implements io.Closer.
-func (h *held) Close() error { return h.adopted.Close() }
-
-// beside is the engine's memory for what a bucket holds.
-func (h *held) beside(b *tensor.Bucket) ([]float32, error) {
-	if h.engine.Addressable() {
-		return b.Gradient.Values, nil
-	}
-	return engine.Floats(h.engine, b.Elements)
-}
-
-// takeSum has the gradients be the sum.
-func (h *held) takeSum() error {
-	return h.each(h.sum, func(k int, bucket []float32) error { return engine.In(h.engine, h.gradients[k].Values, bucket) })
-}
-
-// showParameters has the buckets of parameters hold the values.
-func (h *held) showParameters() error {
-	return h.each(h.parameters, func(k int, bucket []float32) error { return engine.Out(h.engine, bucket, h.values[k].Data) })
-}
-
-// each copies every parameter from or to its place in a store, unless it lies there.
-func (h *held) each(store *comm.Store, copying func(parameter int, bucket []float32) error) error {
-	if h.engine.Addressable() {
-		return nil
-	}
-	for _, b := range store.Buckets {
-		for _, span := range b.Parameters {
-			if err := copying(span.Parameter, b.Gradient.Values[span.Offset:span.Offset+span.Elements]); err != nil {
-				return err
+// lay lays parameters and gradients out as the buckets have them.
+func (h *held) lay(env *sdk.ServerEnv) error {
+	h.values, h.gradients = make([]tensor.Tensor, len(h.specs)), make([]*tensor.Gradient, len(h.specs))
+	for i, spec := range env.Buckets {
+		values, err := beside(h.engine, h.parameters.Buckets[i])
+		if err != nil {
+			return err
+		}
+		h.buckets = append(h.buckets, values)
+		for _, span := range spec.Parameters {
+			if span.Parameter >= len(h.specs) {
+				return fmt.Errorf("bucket %d holds parameter %d but the model of %s has %d parameters", i, span.Parameter, env.Name, len(h.specs))
 			}
+			from, to := span.Offset, span.Offset+span.Elements
+			h.values[span.Parameter] = tensor.Tensor{Shape: h.specs[span.Parameter].Shape, Data: values[from:to]}
+			h.gradients[span.Parameter] = &tensor.Gradient{Values: h.means.memory(i)[from:to]}
 		}
 	}
 	return nil
+}
+
+// Close implements io.Closer.
+func (h *held) Close() error { return cmp.Or(h.adopted.Close(), h.means.Close()) }
+
+// showParameters has the buckets of parameters hold the values. It waits once for all of them.
+func (h *held) showParameters() error {
+	if h.engine.Addressable() {
+		return nil
+	}
+	var last engine.Ticket
+	for i, b := range h.parameters.Buckets {
+		host := tensor.Float32Bytes(b.Gradient.Values)
+		last = h.engine.CopyOut(host, tensor.Float32Bytes(h.buckets[i]))
+		h.bus.Add(int64(len(host)))
+	}
+	return h.engine.Wait(last)
 }

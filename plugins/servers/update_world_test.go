@@ -11,6 +11,7 @@ import (
 // heldModel has one parameter per bucket, which all start at the seed.
 type heldModel struct {
 	sdk.Model
+	engine engine.Engine
 	specs  []sdk.ParameterSpec
 	values []tensor.Tensor
 }
@@ -29,8 +30,8 @@ func (m *heldModel) Bind(values []tensor.Tensor, _ []*tensor.Gradient) error {
 
 func (m *heldModel) Initialize(seed uint64) {
 	for _, v := range m.values {
-		for i := range v.Data {
-			v.Data[i] = float32(seed)
+		if err := engine.In(m.engine, v.Data, slices.Repeat([]float32{float32(seed)}, len(v.Data))); err != nil {
+			panic(err)
 		}
 	}
 }
@@ -51,11 +52,15 @@ type updateWorld struct {
 const heldSeed = 3
 
 func newUpdateWorld(t interface{ Fatal(...any) }, s BatchUpdateSettings, buckets int, batches ...int) *updateWorld {
+	return newUpdateWorldOn(engine.Host, t, s, buckets, batches...)
+}
+
+func newUpdateWorldOn(e engine.Engine, t interface{ Fatal(...any) }, s BatchUpdateSettings, buckets int, batches ...int) *updateWorld {
 	w := &updateWorld{
 		recorder: &sdk.Recorder{}, batches: batches, left: slices.Clone(batches), batch: make([]int64, len(batches)),
 		pushed: make([]int, len(batches)), answers: make([][][]float32, len(batches)), sent: make([][]float64, len(batches)),
 	}
-	model := &heldModel{}
+	model := &heldModel{engine: e}
 	for k := range buckets {
 		model.specs = append(model.specs, sdk.ParameterSpec{Name: "p", Shape: []int{k + 1}})
 		w.specs = append(w.specs, tensor.BucketSpec{Index: k, Elements: k + 1, Parameters: []tensor.Span{{Parameter: k, Elements: k + 1}}})
@@ -65,7 +70,7 @@ func newUpdateWorld(t interface{ Fatal(...any) }, s BatchUpdateSettings, buckets
 	}
 	var err error
 	w.server, err = NewBatchUpdate(s, sdk.ServerEnv{
-		Name: "server9", Trainers: len(batches), Buckets: w.specs, Recorder: w.recorder, Seed: heldSeed, Model: model, Engine: engine.Host,
+		Name: "server9", Trainers: len(batches), Buckets: w.specs, Recorder: w.recorder, Seed: heldSeed, Model: model, Engine: e,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -30,6 +30,10 @@ const (
 // overlap with the parts of an iteration.
 const StagingMetric = "staging_metric"
 
+// Bus is the counter of StagingMetric: the bytes of buckets that were copied between the memory of an
+// engine and that of the host. It is 0 where ranks share buckets on a device.
+const Bus = "bus"
+
 // The series of StagingMetric.
 const (
 	// CopyOut is from the moment at which the bucket's first gradient is complete until all

@@ -14,7 +14,8 @@ import (
 //
 // Where gradients lie in memory that Go cannot touch, they are copied to the buckets and
 // back, beside the backward pass; the hook is called from a goroutine of the Reducer's then,
-// which ends before Wait returns.
+// which ends before Wait returns. Where ranks of a device share buckets there, gradients lie in them,
+// and the engine's own work waits for what comes back.
 type Reducer struct {
 	// Emit notes that a parameter's gradient is complete and starts the buckets
 	// that are: what a model's Backward wants.
@@ -101,6 +102,9 @@ func (r *Reducer) Wait(err error) error {
 		if serr := r.staging.wait(); err == nil {
 			err = serr
 		}
+	}
+	if r.parts.AwaitShared != nil && err == nil {
+		err = r.parts.AwaitShared()
 	}
 	r.doneNS = comm.Now()
 	if err == nil && r.started < len(r.missing) {

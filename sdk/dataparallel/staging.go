@@ -45,6 +45,7 @@ type staging struct {
 	reduceFailed, bringFailed error
 
 	out, in *sdk.Series
+	bus     *sdk.Counter
 }
 
 // place is where a parameter's gradient lies in the buckets.
@@ -62,9 +63,13 @@ type reduction struct {
 // noBucket ends the work on a backward pass.
 const noBucket = -1
 
-// newStaging is nil where gradients lie in the buckets.
+// newStaging is nil where gradients lie in the buckets, as they do on a device that shares them.
 func newStaging(parts *sdk.TrainerParts, state sdk.HookState, stays bool) *staging {
 	if parts.Engine.Addressable() {
+		return nil
+	}
+	bus := parts.Recorder.Counter(StagingMetric, Bus, "B")
+	if parts.AwaitShared != nil {
 		return nil
 	}
 	n := len(parts.Buckets)
@@ -73,7 +78,7 @@ func newStaging(parts *sdk.TrainerParts, state sdk.HookState, stays bool) *stagi
 		places: make([]place, len(parts.Gradients)),
 		fromNS: make([]int64, n), copied: make([]engine.Ticket, n),
 		ready: make(chan int, n+1), reduced: make(chan reduction, n+1),
-		out: parts.Recorder.Series(StagingMetric, CopyOut), in: parts.Recorder.Series(StagingMetric, CopyIn),
+		out: parts.Recorder.Series(StagingMetric, CopyOut), in: parts.Recorder.Series(StagingMetric, CopyIn), bus: bus,
 	}
 	if s.waitCopy == nil {
 		s.waitCopy = s.engine.Wait
@@ -115,6 +120,7 @@ func (s *staging) emit(parameter int) {
 	if host := s.at(at); len(host) > 0 {
 		s.last = s.engine.CopyOut(tensor.Float32Bytes(host), tensor.Float32Bytes(g.Values))
 		s.copied[at.bucket] = s.last
+		s.bus.Add(int64(4 * len(host)))
 	}
 }
 
@@ -195,6 +201,7 @@ func (s *staging) copyTo(bucket int, memory func(parameter int) []float32) error
 	for _, span := range s.buckets[bucket].Parameters {
 		if host := s.at(s.places[span.Parameter]); len(host) > 0 {
 			last = s.engine.CopyIn(tensor.Float32Bytes(memory(span.Parameter)), tensor.Float32Bytes(host))
+			s.bus.Add(int64(4 * len(host)))
 		}
 	}
 	if err := s.waitCopy(last); err != nil {

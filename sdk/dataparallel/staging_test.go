@@ -85,7 +85,7 @@ func newStaged(t interface {
 	var err error
 	s.parts.Values, err = layout.NewValues(e, specs)
 	must(t, err)
-	s.parts.Gradients, err = layout.Stage(e, len(specs), s.parts.Buckets)
+	s.parts.Gradients, _, err = layout.Stage(e, len(specs), s.parts.Buckets)
 	must(t, err)
 	s.Reducer = newReducer(s.parts, s.state, parameters)
 	return s

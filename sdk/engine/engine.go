@@ -8,7 +8,11 @@
 // implements.
 package engine
 
-import "io"
+import (
+	"io"
+
+	"github.com/psbench/psbench/comm"
+)
 
 // Engine is what computes, and the owner of the memory that it computes in. A plugin names
 // one for its processes (plugin.ServeOn), and all parts in a process have the same. Its
@@ -47,6 +51,33 @@ type Engine interface {
 	// Close ends the engine after all work and gives its memory back. It is the last call. A
 	// process that is killed does not come to it.
 	io.Closer
+}
+
+// Sharer is implemented by engines whose memory other processes on the same device use in place, by
+// links that can leave buckets there.
+type Sharer interface {
+	Engine
+	comm.Device
+	// AwaitShared has what the engine is given from now on wait for all that links and peers did with
+	// shared buckets, whose operations have ended. It does not wait itself.
+	AwaitShared() error
+}
+
+// Spanner is implemented by engines that reduce buckets with those on other devices, by a library of the
+// devices'.
+type Spanner interface {
+	Sharer
+	// Across is what a group of ranks on devices of their own joins by. The error says why there is none.
+	Across() (comm.Spanner, error)
+}
+
+// Averager is implemented by engines that take means in their memory. There server batch_update has them take
+// that of its trainers' gradients, which it adds up in ordinary memory otherwise.
+type Averager interface {
+	Engine
+	// Mean has mean be that of parts, which are added up in their order; all have equally many elements, in
+	// the engine's memory. Its place in the order of the work is that of its call, and it waits for nothing.
+	Mean(mean []float32, parts [][]float32) error
 }
 
 // Ticket stands for a copy that an engine was asked for. What it holds is the engine's

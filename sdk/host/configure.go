@@ -179,7 +179,7 @@ func processConfig(req *proto.ConfigureRequest) process.Config {
 	return process.Config{
 		Name: req.GetName(), Rank: int(req.GetRank()), Part: choiceOf(req.GetPart()),
 		Timeout: time.Duration(req.GetTimeoutNs()), Secret: req.GetSecret(),
-		Directory: req.GetDirectory(), Transport: req.GetTransport(), Listen: req.GetListen(), Check: convert.CheckFromProto(req.GetCheck()),
+		Directory: req.GetDirectory(), Transport: req.GetTransport(), Listen: req.GetListen(), InsecureNetwork: req.GetInsecureNetwork(), Check: convert.CheckFromProto(req.GetCheck()),
 	}
 }
 

@@ -120,14 +120,14 @@ func trainerPeers(q *proto.TrainerLinks) trainer.Peers {
 }
 
 func serverPeers(q *proto.ServerLinks) server.Peers {
-	return server.Peers{Buckets: convert.BucketsFromProto(q.GetBuckets()), Trainers: peersOf(q.GetTrainers()), Part: convert.PeerFromProto(q.GetCompanion())}
+	return server.Peers{Buckets: convert.BucketsFromProto(q.GetBuckets()), Trainers: peersOf(q.GetTrainers()), PushedFor: int(q.GetPushedFor()), Part: convert.PeerFromProto(q.GetCompanion())}
 }
 
 func benchPeers(q *proto.BenchLinks) bench.Peers {
 	return bench.Peers{
 		Buckets: convert.BucketsFromProto(q.GetBuckets()), Server: peerOrNil(q.GetServer()),
 		Group: groupOrNil(q.GetGroup()), Default: groupOrNil(q.GetDefault()), Sync: group(q.GetSync()),
-		Part: convert.PeerFromProto(q.GetCompanion()),
+		Together: groupOrNil(q.GetTogether()), Part: convert.PeerFromProto(q.GetCompanion()),
 	}
 }
 
@@ -150,7 +150,11 @@ func peersOf(list []*proto.Peer) []process.Peer {
 
 // group is the members of a collective.
 func group(g *proto.Group) process.Group {
-	return process.Group{Members: peersOf(g.GetMembers()), Position: int(g.GetPosition())}
+	of := process.Group{Members: peersOf(g.GetMembers()), Position: int(g.GetPosition()), Across: g.GetAcrossDevices()}
+	for _, host := range g.GetHosts() {
+		of.Hosts = append(of.Hosts, int(host))
+	}
+	return of
 }
 
 // groupOrNil is group of one that may be missing.
@@ -163,5 +167,5 @@ func groupOrNil(g *proto.Group) *process.Group {
 
 // hookLinks are the links of a hook.
 func hookLinks(l *proto.HookLinks) process.HookLinks {
-	return process.HookLinks{Server: peerOrNil(l.GetServer()), Group: groupOrNil(l.GetGroup()), Default: groupOrNil(l.GetDefault())}
+	return process.HookLinks{Server: peerOrNil(l.GetServer()), Group: groupOrNil(l.GetGroup()), Default: groupOrNil(l.GetDefault()), Together: groupOrNil(l.GetTogether())}
 }

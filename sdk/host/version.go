@@ -14,13 +14,16 @@ import (
 type Version struct{ Major, Minor int }
 
 // Contract is the version that this source speaks, as a core and as a plugin.
-var Contract = Version{2, 2}
+var Contract = Version{2, 4}
 
 // Protocol is the first version whose trainers call parts in other languages.
 var Protocol = Version{2, 1}
 
 // Checks is the first version whose processes keep what their links exchange.
 var Checks = Version{2, 2}
+
+// Aggregates is the first version whose processes push as one.
+var Aggregates = Version{2, 4}
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 

@@ -385,6 +385,7 @@ type PartDescription struct {
 	Quorum       string                 `protobuf:"bytes,10,opt,name=quorum,proto3" json:"quorum,omitempty"`                        // the same: the setting that says for how many they wait
 	// It is called by the frames of docs/protocol.md, in a process of its own beside one of psbench.
 	Protocol      bool `protobuf:"varint,11,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	Adds          bool `protobuf:"varint,12,opt,name=adds,proto3" json:"adds,omitempty"` // elementwise servers: what they combine they add
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -492,6 +493,13 @@ func (x *PartDescription) GetQuorum() string {
 func (x *PartDescription) GetProtocol() bool {
 	if x != nil {
 		return x.Protocol
+	}
+	return false
+}
+
+func (x *PartDescription) GetAdds() bool {
+	if x != nil {
+		return x.Adds
 	}
 	return false
 }
@@ -644,10 +652,11 @@ type ConfigureRequest struct {
 	//	*ConfigureRequest_Data
 	//	*ConfigureRequest_Companion
 	//	*ConfigureRequest_Bench
-	Role          isConfigureRequest_Role `protobuf_oneof:"role"`
-	Check         *Check                  `protobuf:"bytes,15,opt,name=check,proto3" json:"check,omitempty"` // if the process is to keep slices of what its links exchange
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Role            isConfigureRequest_Role `protobuf_oneof:"role"`
+	Check           *Check                  `protobuf:"bytes,15,opt,name=check,proto3" json:"check,omitempty"`                                             // if the process is to keep slices of what its links exchange
+	InsecureNetwork bool                    `protobuf:"varint,16,opt,name=insecure_network,json=insecureNetwork,proto3" json:"insecure_network,omitempty"` // links on addresses that other hosts reach are not inside TLS
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ConfigureRequest) Reset() {
@@ -802,6 +811,13 @@ func (x *ConfigureRequest) GetCheck() *Check {
 		return x.Check
 	}
 	return nil
+}
+
+func (x *ConfigureRequest) GetInsecureNetwork() bool {
+	if x != nil {
+		return x.InsecureNetwork
+	}
+	return false
 }
 
 type isConfigureRequest_Role interface {
@@ -2403,6 +2419,8 @@ type Group struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Members       []*Peer                `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
 	Position      int32                  `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
+	Hosts         []int32                `protobuf:"varint,3,rep,packed,name=hosts,proto3" json:"hosts,omitempty"`                               // a number for the host of each member; empty: all share one
+	AcrossDevices bool                   `protobuf:"varint,4,opt,name=across_devices,json=acrossDevices,proto3" json:"across_devices,omitempty"` // the members are on devices of their own, which a library of the devices joins
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2449,6 +2467,20 @@ func (x *Group) GetPosition() int32 {
 		return x.Position
 	}
 	return 0
+}
+
+func (x *Group) GetHosts() []int32 {
+	if x != nil {
+		return x.Hosts
+	}
+	return nil
+}
+
+func (x *Group) GetAcrossDevices() bool {
+	if x != nil {
+		return x.AcrossDevices
+	}
+	return false
 }
 
 // ConnectRequest says whom a process joins and who joins it.
@@ -2708,10 +2740,13 @@ func (x *TrainerLinks) GetTableServers() []*Peer {
 
 // HookLinks are the links that a hook uses; each may be missing.
 type HookLinks struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Server        *Peer                  `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
-	Group         *Group                 `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
-	Default       *Group                 `protobuf:"bytes,3,opt,name=default,proto3" json:"default,omitempty"` // a second group of the same members
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Server  *Peer                  `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	Group   *Group                 `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
+	Default *Group                 `protobuf:"bytes,3,opt,name=default,proto3" json:"default,omitempty"` // a second group of the same members
+	// The trainers of this host that push to the server as one; the first of them joins it, for all. Missing: the
+	// trainer pushes for itself.
+	Together      *Group `protobuf:"bytes,4,opt,name=together,proto3" json:"together,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2767,11 +2802,19 @@ func (x *HookLinks) GetDefault() *Group {
 	return nil
 }
 
+func (x *HookLinks) GetTogether() *Group {
+	if x != nil {
+		return x.Together
+	}
+	return nil
+}
+
 type ServerLinks struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Buckets       []*Bucket              `protobuf:"bytes,1,rep,name=buckets,proto3" json:"buckets,omitempty"`
-	Trainers      []*Peer                `protobuf:"bytes,2,rep,name=trainers,proto3" json:"trainers,omitempty"`   // the hook processes that will push
-	Companion     *Peer                  `protobuf:"bytes,3,opt,name=companion,proto3" json:"companion,omitempty"` // with the part, if that is called by frames
+	Trainers      []*Peer                `protobuf:"bytes,2,rep,name=trainers,proto3" json:"trainers,omitempty"`                     // the hook processes that will push
+	Companion     *Peer                  `protobuf:"bytes,3,opt,name=companion,proto3" json:"companion,omitempty"`                   // with the part, if that is called by frames
+	PushedFor     int32                  `protobuf:"varint,4,opt,name=pushed_for,json=pushedFor,proto3" json:"pushed_for,omitempty"` // for how many trainers these push; 0: for as many as they are
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2825,6 +2868,13 @@ func (x *ServerLinks) GetCompanion() *Peer {
 		return x.Companion
 	}
 	return nil
+}
+
+func (x *ServerLinks) GetPushedFor() int32 {
+	if x != nil {
+		return x.PushedFor
+	}
+	return 0
 }
 
 type TableLinks struct {
@@ -2991,6 +3041,7 @@ type BenchLinks struct {
 	Sync          *Group                 `protobuf:"bytes,4,opt,name=sync,proto3" json:"sync,omitempty"`           // all bench processes at their Unix sockets: lines up the rounds
 	Default       *Group                 `protobuf:"bytes,5,opt,name=default,proto3" json:"default,omitempty"`     // a second group, if it measures a hook that uses it
 	Companion     *Peer                  `protobuf:"bytes,6,opt,name=companion,proto3" json:"companion,omitempty"` // with the hook, if that is called by frames
+	Together      *Group                 `protobuf:"bytes,7,opt,name=together,proto3" json:"together,omitempty"`   // as that of HookLinks
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3063,6 +3114,13 @@ func (x *BenchLinks) GetDefault() *Group {
 func (x *BenchLinks) GetCompanion() *Peer {
 	if x != nil {
 		return x.Companion
+	}
+	return nil
+}
+
+func (x *BenchLinks) GetTogether() *Group {
+	if x != nil {
+		return x.Together
 	}
 	return nil
 }
@@ -5635,7 +5693,7 @@ const file_psbench_proto_rawDesc = "" +
 	"psbench.v1\"\x11\n" +
 	"\x0fDescribeRequest\"B\n" +
 	"\rDescribeReply\x121\n" +
-	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\xd7\x02\n" +
+	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\xeb\x02\n" +
 	"\x0fPartDescription\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12:\n" +
@@ -5648,7 +5706,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\fasynchronous\x18\t \x01(\bR\fasynchronous\x12\x16\n" +
 	"\x06quorum\x18\n" +
 	" \x01(\tR\x06quorum\x12\x1a\n" +
-	"\bprotocol\x18\v \x01(\bR\bprotocol\"q\n" +
+	"\bprotocol\x18\v \x01(\bR\bprotocol\x12\x12\n" +
+	"\x04adds\x18\f \x01(\bR\x04adds\"q\n" +
 	"\x12SettingDescription\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12!\n" +
@@ -5658,7 +5717,7 @@ const file_psbench_proto_rawDesc = "" +
 	"PartChoice\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1a\n" +
-	"\bsettings\x18\x03 \x01(\fR\bsettings\"\xce\x04\n" +
+	"\bsettings\x18\x03 \x01(\fR\bsettings\"\xf9\x04\n" +
 	"\x10ConfigureRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\x05R\x04rank\x12*\n" +
@@ -5676,7 +5735,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\x04data\x18\f \x01(\v2\x14.psbench.v1.DataRoleH\x00R\x04data\x129\n" +
 	"\tcompanion\x18\r \x01(\v2\x19.psbench.v1.CompanionRoleH\x00R\tcompanion\x12-\n" +
 	"\x05bench\x18\x0e \x01(\v2\x15.psbench.v1.BenchRoleH\x00R\x05bench\x12'\n" +
-	"\x05check\x18\x0f \x01(\v2\x11.psbench.v1.CheckR\x05checkB\x06\n" +
+	"\x05check\x18\x0f \x01(\v2\x11.psbench.v1.CheckR\x05check\x12)\n" +
+	"\x10insecure_network\x18\x10 \x01(\bR\x0finsecureNetworkB\x06\n" +
 	"\x04role\"\x1b\n" +
 	"\x05Check\x12\x12\n" +
 	"\x04seed\x18\x01 \x01(\x04R\x04seed\"\x9e\x03\n" +
@@ -5806,10 +5866,12 @@ const file_psbench_proto_rawDesc = "" +
 	"\x04Peer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
-	"\bprotocol\x18\x03 \x01(\bR\bprotocol\"O\n" +
+	"\bprotocol\x18\x03 \x01(\bR\bprotocol\"\x8c\x01\n" +
 	"\x05Group\x12*\n" +
 	"\amembers\x18\x01 \x03(\v2\x10.psbench.v1.PeerR\amembers\x12\x1a\n" +
-	"\bposition\x18\x02 \x01(\x05R\bposition\"\xca\x02\n" +
+	"\bposition\x18\x02 \x01(\x05R\bposition\x12\x14\n" +
+	"\x05hosts\x18\x03 \x03(\x05R\x05hosts\x12%\n" +
+	"\x0eacross_devices\x18\x04 \x01(\bR\racrossDevices\"\xca\x02\n" +
 	"\x0eConnectRequest\x124\n" +
 	"\atrainer\x18\x01 \x01(\v2\x18.psbench.v1.TrainerLinksH\x00R\atrainer\x121\n" +
 	"\x06server\x18\x02 \x01(\v2\x17.psbench.v1.ServerLinksH\x00R\x06server\x12.\n" +
@@ -5832,15 +5894,18 @@ const file_psbench_proto_rawDesc = "" +
 	"\rtable_servers\x18\t \x03(\v2\x10.psbench.v1.PeerR\ftableServers\x1aO\n" +
 	"\x0fCompanionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12&\n" +
-	"\x05value\x18\x02 \x01(\v2\x10.psbench.v1.PeerR\x05value:\x028\x01\"\x8b\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x10.psbench.v1.PeerR\x05value:\x028\x01\"\xba\x01\n" +
 	"\tHookLinks\x12(\n" +
 	"\x06server\x18\x01 \x01(\v2\x10.psbench.v1.PeerR\x06server\x12'\n" +
 	"\x05group\x18\x02 \x01(\v2\x11.psbench.v1.GroupR\x05group\x12+\n" +
-	"\adefault\x18\x03 \x01(\v2\x11.psbench.v1.GroupR\adefault\"\x99\x01\n" +
+	"\adefault\x18\x03 \x01(\v2\x11.psbench.v1.GroupR\adefault\x12-\n" +
+	"\btogether\x18\x04 \x01(\v2\x11.psbench.v1.GroupR\btogether\"\xb8\x01\n" +
 	"\vServerLinks\x12,\n" +
 	"\abuckets\x18\x01 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x12,\n" +
 	"\btrainers\x18\x02 \x03(\v2\x10.psbench.v1.PeerR\btrainers\x12.\n" +
-	"\tcompanion\x18\x03 \x01(\v2\x10.psbench.v1.PeerR\tcompanion\"f\n" +
+	"\tcompanion\x18\x03 \x01(\v2\x10.psbench.v1.PeerR\tcompanion\x12\x1d\n" +
+	"\n" +
+	"pushed_for\x18\x04 \x01(\x05R\tpushedFor\"f\n" +
 	"\n" +
 	"TableLinks\x12*\n" +
 	"\x06lookup\x18\x01 \x01(\v2\x12.psbench.v1.LookupR\x06lookup\x12,\n" +
@@ -5850,7 +5915,7 @@ const file_psbench_proto_rawDesc = "" +
 	"\x0eCompanionLinks\x12*\n" +
 	"\atrainer\x18\x01 \x01(\v2\x10.psbench.v1.PeerR\atrainer\x12,\n" +
 	"\abuckets\x18\x02 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x12)\n" +
-	"\x04hook\x18\x03 \x01(\v2\x15.psbench.v1.HookLinksR\x04hook\"\x91\x02\n" +
+	"\x04hook\x18\x03 \x01(\v2\x15.psbench.v1.HookLinksR\x04hook\"\xc0\x02\n" +
 	"\n" +
 	"BenchLinks\x12,\n" +
 	"\abuckets\x18\x01 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x12(\n" +
@@ -5858,7 +5923,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\x05group\x18\x03 \x01(\v2\x11.psbench.v1.GroupR\x05group\x12%\n" +
 	"\x04sync\x18\x04 \x01(\v2\x11.psbench.v1.GroupR\x04sync\x12+\n" +
 	"\adefault\x18\x05 \x01(\v2\x11.psbench.v1.GroupR\adefault\x12.\n" +
-	"\tcompanion\x18\x06 \x01(\v2\x10.psbench.v1.PeerR\tcompanion\"a\n" +
+	"\tcompanion\x18\x06 \x01(\v2\x10.psbench.v1.PeerR\tcompanion\x12-\n" +
+	"\btogether\x18\a \x01(\v2\x11.psbench.v1.GroupR\btogether\"a\n" +
 	"\x06Lookup\x12)\n" +
 	"\x06tables\x18\x01 \x03(\v2\x11.psbench.v1.TableR\x06tables\x12\x12\n" +
 	"\x04bags\x18\x02 \x01(\x03R\x04bags\x12\x18\n" +
@@ -6256,92 +6322,94 @@ var file_psbench_proto_depIdxs = []int32{
 	32,  // 46: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
 	33,  // 47: psbench.v1.HookLinks.group:type_name -> psbench.v1.Group
 	33,  // 48: psbench.v1.HookLinks.default:type_name -> psbench.v1.Group
-	26,  // 49: psbench.v1.ServerLinks.buckets:type_name -> psbench.v1.Bucket
-	32,  // 50: psbench.v1.ServerLinks.trainers:type_name -> psbench.v1.Peer
-	32,  // 51: psbench.v1.ServerLinks.companion:type_name -> psbench.v1.Peer
-	42,  // 52: psbench.v1.TableLinks.lookup:type_name -> psbench.v1.Lookup
-	32,  // 53: psbench.v1.TableLinks.trainers:type_name -> psbench.v1.Peer
-	32,  // 54: psbench.v1.DataLinks.trainers:type_name -> psbench.v1.Peer
-	32,  // 55: psbench.v1.CompanionLinks.trainer:type_name -> psbench.v1.Peer
-	26,  // 56: psbench.v1.CompanionLinks.buckets:type_name -> psbench.v1.Bucket
-	36,  // 57: psbench.v1.CompanionLinks.hook:type_name -> psbench.v1.HookLinks
-	26,  // 58: psbench.v1.BenchLinks.buckets:type_name -> psbench.v1.Bucket
-	32,  // 59: psbench.v1.BenchLinks.server:type_name -> psbench.v1.Peer
-	33,  // 60: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
-	33,  // 61: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
-	33,  // 62: psbench.v1.BenchLinks.default:type_name -> psbench.v1.Group
-	32,  // 63: psbench.v1.BenchLinks.companion:type_name -> psbench.v1.Peer
-	20,  // 64: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
-	85,  // 65: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	86,  // 66: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
-	52,  // 67: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
-	1,   // 68: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
-	1,   // 69: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
-	62,  // 70: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
-	59,  // 71: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
-	52,  // 72: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
-	61,  // 73: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
-	60,  // 74: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
-	74,  // 75: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
-	64,  // 76: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
-	65,  // 77: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
-	66,  // 78: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
-	67,  // 79: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
-	68,  // 80: psbench.v1.CollectReply.exchange:type_name -> psbench.v1.Exchange
-	70,  // 81: psbench.v1.CollectReply.checked:type_name -> psbench.v1.Checked
-	63,  // 82: psbench.v1.Counter.head:type_name -> psbench.v1.Head
-	63,  // 83: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
-	63,  // 84: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
-	87,  // 85: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
-	2,   // 86: psbench.v1.Exchange.operation:type_name -> psbench.v1.Exchange.Operation
-	69,  // 87: psbench.v1.Exchange.sent:type_name -> psbench.v1.Slice
-	69,  // 88: psbench.v1.Exchange.got:type_name -> psbench.v1.Slice
-	72,  // 89: psbench.v1.CombineRequest.lists:type_name -> psbench.v1.Gradients
-	3,   // 90: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
-	3,   // 91: psbench.v1.MeasureRequest.server:type_name -> psbench.v1.MeasureRequest.Expect
-	79,  // 92: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
-	80,  // 93: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	82,  // 94: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	81,  // 95: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
-	1,   // 96: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
-	1,   // 97: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
-	4,   // 98: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	32,  // 99: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	5,   // 100: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	10,  // 101: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	24,  // 102: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	28,  // 103: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
-	34,  // 104: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	44,  // 105: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	46,  // 106: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
-	48,  // 107: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
-	50,  // 108: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
-	53,  // 109: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	57,  // 110: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	55,  // 111: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
-	71,  // 112: psbench.v1.Part.Combine:input_type -> psbench.v1.CombineRequest
-	75,  // 113: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	77,  // 114: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	6,   // 115: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	19,  // 116: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	25,  // 117: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	30,  // 118: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
-	43,  // 119: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	45,  // 120: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	47,  // 121: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
-	49,  // 122: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
-	51,  // 123: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
-	54,  // 124: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	58,  // 125: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	56,  // 126: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
-	73,  // 127: psbench.v1.Part.Combine:output_type -> psbench.v1.CombineReply
-	76,  // 128: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	78,  // 129: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	115, // [115:130] is the sub-list for method output_type
-	100, // [100:115] is the sub-list for method input_type
-	100, // [100:100] is the sub-list for extension type_name
-	100, // [100:100] is the sub-list for extension extendee
-	0,   // [0:100] is the sub-list for field type_name
+	33,  // 49: psbench.v1.HookLinks.together:type_name -> psbench.v1.Group
+	26,  // 50: psbench.v1.ServerLinks.buckets:type_name -> psbench.v1.Bucket
+	32,  // 51: psbench.v1.ServerLinks.trainers:type_name -> psbench.v1.Peer
+	32,  // 52: psbench.v1.ServerLinks.companion:type_name -> psbench.v1.Peer
+	42,  // 53: psbench.v1.TableLinks.lookup:type_name -> psbench.v1.Lookup
+	32,  // 54: psbench.v1.TableLinks.trainers:type_name -> psbench.v1.Peer
+	32,  // 55: psbench.v1.DataLinks.trainers:type_name -> psbench.v1.Peer
+	32,  // 56: psbench.v1.CompanionLinks.trainer:type_name -> psbench.v1.Peer
+	26,  // 57: psbench.v1.CompanionLinks.buckets:type_name -> psbench.v1.Bucket
+	36,  // 58: psbench.v1.CompanionLinks.hook:type_name -> psbench.v1.HookLinks
+	26,  // 59: psbench.v1.BenchLinks.buckets:type_name -> psbench.v1.Bucket
+	32,  // 60: psbench.v1.BenchLinks.server:type_name -> psbench.v1.Peer
+	33,  // 61: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
+	33,  // 62: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
+	33,  // 63: psbench.v1.BenchLinks.default:type_name -> psbench.v1.Group
+	32,  // 64: psbench.v1.BenchLinks.companion:type_name -> psbench.v1.Peer
+	33,  // 65: psbench.v1.BenchLinks.together:type_name -> psbench.v1.Group
+	20,  // 66: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
+	85,  // 67: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	86,  // 68: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	52,  // 69: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
+	1,   // 70: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
+	1,   // 71: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
+	62,  // 72: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
+	59,  // 73: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
+	52,  // 74: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
+	61,  // 75: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
+	60,  // 76: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
+	74,  // 77: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
+	64,  // 78: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
+	65,  // 79: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
+	66,  // 80: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
+	67,  // 81: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
+	68,  // 82: psbench.v1.CollectReply.exchange:type_name -> psbench.v1.Exchange
+	70,  // 83: psbench.v1.CollectReply.checked:type_name -> psbench.v1.Checked
+	63,  // 84: psbench.v1.Counter.head:type_name -> psbench.v1.Head
+	63,  // 85: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
+	63,  // 86: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
+	87,  // 87: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
+	2,   // 88: psbench.v1.Exchange.operation:type_name -> psbench.v1.Exchange.Operation
+	69,  // 89: psbench.v1.Exchange.sent:type_name -> psbench.v1.Slice
+	69,  // 90: psbench.v1.Exchange.got:type_name -> psbench.v1.Slice
+	72,  // 91: psbench.v1.CombineRequest.lists:type_name -> psbench.v1.Gradients
+	3,   // 92: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
+	3,   // 93: psbench.v1.MeasureRequest.server:type_name -> psbench.v1.MeasureRequest.Expect
+	79,  // 94: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
+	80,  // 95: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
+	82,  // 96: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	81,  // 97: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
+	1,   // 98: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
+	1,   // 99: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
+	4,   // 100: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	32,  // 101: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	5,   // 102: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	10,  // 103: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	24,  // 104: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	28,  // 105: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
+	34,  // 106: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	44,  // 107: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	46,  // 108: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
+	48,  // 109: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
+	50,  // 110: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
+	53,  // 111: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	57,  // 112: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	55,  // 113: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
+	71,  // 114: psbench.v1.Part.Combine:input_type -> psbench.v1.CombineRequest
+	75,  // 115: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	77,  // 116: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	6,   // 117: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	19,  // 118: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	25,  // 119: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	30,  // 120: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
+	43,  // 121: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	45,  // 122: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	47,  // 123: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
+	49,  // 124: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
+	51,  // 125: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
+	54,  // 126: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	58,  // 127: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	56,  // 128: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
+	73,  // 129: psbench.v1.Part.Combine:output_type -> psbench.v1.CombineReply
+	76,  // 130: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	78,  // 131: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	117, // [117:132] is the sub-list for method output_type
+	102, // [102:117] is the sub-list for method input_type
+	102, // [102:102] is the sub-list for extension type_name
+	102, // [102:102] is the sub-list for extension extendee
+	0,   // [0:102] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }

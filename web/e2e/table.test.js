@@ -127,10 +127,10 @@ inBrowsers((name, browser) => {
     const all = await menu();
     assert.deepEqual([all.left, all.why], [0, '']);
     await page.select('#metric', 'time_per_batch');
-    assert.match(await floor(), /of the time_per_batch: [^;]*$/);
+    assert.match(await floor(), /of the time per batch: [^;]*$/);
     const some = await menu();
     assert.deepEqual([some.offered, some.left], [1, all.offered - 1]);
-    assert.match(some.why, new RegExp(`^By time_per_batch ${some.left} of ${all.offered} cells cannot be compared with here: `));
+    assert.match(some.why, new RegExp(`^By time per batch ${some.left} of ${all.offered} cells cannot be compared with here: `));
     await page.select('#metric', 'throughput');
     const other = await page.evaluate(() => Number([...document.querySelectorAll('#baseline option')].find((o) => Number(o.value) !== window.psbench.doc.baseline).value));
     await page.select('#baseline', String(other));

@@ -1,6 +1,8 @@
 // The cells of a document as rows: what stands in them, which are shown, and in which order. Whatever a
 // reader sorts or filters by, a cell without a value stays, below those that have one.
 
+import { bytes } from './format.js';
+
 /** metricOf is the metric that is chosen, with its unit and its better direction. */
 export function metricOf(doc, state) {
   return doc.metrics.find((m) => m.name === state.metric) ?? { name: state.metric, unit: '', better: 'higher', means: '' };
@@ -12,17 +14,67 @@ export function nameOf(doc, at) {
   return cell?.again ? `${cell.name}, again` : (cell?.name ?? '');
 }
 
+/** valueOf is the value of a cell on an axis as people read it: sizes of psbench comm are bytes. */
+export function valueOf(doc, axis, value) {
+  const { name } = doc.axes[axis];
+  return name === 'bytes' && name === doc.within && /^\d+$/.test(value) ? bytes(Number(value)).replace(/\.0+ /, ' ') : value;
+}
+
+// Axes that have one value tell nothing.
+const telling = (doc, but) => doc.axes.map((_, i) => i).filter((i) => !but.includes(i) && doc.axes[i].values.length > 1);
+
+/**
+ * shortOf is a cell in few words: its values on the axes that differ, but for some of them. Where that is a
+ * single axis its name is there too; else namedBy says what the values are of.
+ */
+export function shortOf(doc, at, ...but) {
+  const cell = doc.cells[at];
+  const axes = telling(doc, but);
+  if (axes.length === 0) return telling(doc, []).length === 0 ? nameOf(doc, at) : '';
+  const values = axes.map((i) => valueOf(doc, i, cell.values[i]));
+  const short = axes.length === 1 ? `${doc.axes[axes[0]].name} ${values[0]}` : values.join(' · ');
+  return cell.again ? `${short}, again` : short;
+}
+
+/** toldOf is a cell in a sentence: as shortOf has it, and what is no word has the name of its axis before it. */
+export function toldOf(doc, at, ...but) {
+  const cell = doc.cells[at];
+  const axes = telling(doc, but);
+  if (axes.length < 2) return shortOf(doc, at, ...but);
+  const parts = axes.map((i) => {
+    const value = valueOf(doc, i, cell.values[i]);
+    return /^(?!(?:true|false)$)[\p{L}_][\p{L}\p{N}_-]*$/u.test(value) || doc.axes[i].name === doc.within ? value : `${doc.axes[i].name} ${value}`;
+  });
+  return parts.join(' · ') + (cell.again ? ', again' : '');
+}
+
+/** namedBy says what the values in short names are of; empty where they say it. */
+export function namedBy(doc, ...but) {
+  const axes = telling(doc, but);
+  return axes.length > 1 ? axes.map((i) => doc.axes[i].name).join(' · ') : '';
+}
+
+/** withinOf is the place of the axis along which nothing is compared, -1 without one. */
+export const withinOf = (doc) => (doc.within ? doc.axes.findIndex((axis) => axis.name === doc.within) : -1);
+
+/** isBaseline says whether a cell is what others are compared with: the baseline, or what is like it at another size. */
+export function isBaseline(doc, baseline, at) {
+  const apart = withinOf(doc);
+  const [a, b] = [doc.cells[baseline], doc.cells[at]];
+  return at === baseline || (apart >= 0 && Boolean(a) && a.values.every((value, i) => i === apart || value === b.values[i]));
+}
+
 /** floorOf says below which change nothing is believed by the metric that is chosen, and whose floor that is. */
 export function floorOf(doc, state) {
   const text = doc.judged[state.metric]?.floor_text ?? '';
   if (!text || state.baseline === doc.baseline) return text;
-  return `${text}; it is that of ${nameOf(doc, doc.baseline)}, the baseline of the study`;
+  return `${text}; it is that of ${toldOf(doc, doc.baseline, withinOf(doc))}, the baseline of the study`;
 }
 
 /** unofferedOf are the cells that have runs, but that the page has no changes from by a metric. */
 export function unofferedOf(doc, metric) {
   const offered = baselines(doc, metric);
-  return doc.cells.map((_, i) => i).filter((i) => doc.cells[i].runs.length > 0 && !doc.cells[i].again && !offered.includes(i));
+  return doc.cells.map((_, i) => i).filter((i) => doc.cells[i].runs.length > 0 && !doc.cells[i].again && !offered.some((at) => isBaseline(doc, at, i)));
 }
 
 /** baselines are the cells that others can be compared with by a metric. */
@@ -47,8 +99,8 @@ export function rowsOf(doc, state) {
     cell,
     estimate: judged?.estimates?.[at] ?? null,
     change: against[at] ?? null,
-    baseline: at === state.baseline,
-    of: cell.same >= 0 ? nameOf(doc, cell.same) : '',
+    baseline: isBaseline(doc, state.baseline, at),
+    of: cell.same >= 0 ? toldOf(doc, cell.same) : '',
   }));
   return sorted(doc, rows.filter((row) => passes(doc, state.filter, row.cell)), state.sort);
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
-import { baselines, floorOf, metricOf, nameOf, neededOf, passes, reasonOf, rowsOf, unofferedOf } from './cells.js';
+import { baselines, floorOf, isBaseline, metricOf, namedBy, nameOf, neededOf, passes, reasonOf, rowsOf, shortOf, toldOf, unofferedOf, withinOf } from './cells.js';
 import { initial } from './state.js';
 
 const doc = JSON.parse(readFileSync(new URL('../testdata/study.json', import.meta.url)));
@@ -66,7 +66,7 @@ test('what is not done says why', () => {
   assert.match(reasons[3], /^6 failed: server1 died by signal 9/);
   assert.match(reasons[4], /^1 failed: trainer1: no gradient/);
   assert.match(reasons[5], /^hook noop exchanges nothing/);
-  assert.match(reasons[7], /^the same experiment as server=average ddp_hook=allreduce/);
+  assert.match(reasons[7], /^the same experiment as average · allreduce, whose/);
   assert.equal(reasons[0], '');
 });
 
@@ -94,7 +94,7 @@ test('the floor is that of the metric, and of the baseline of the study', () => 
   const state = initial(doc);
   assert.match(floorOf(doc, state), /^2\.1 % of the throughput: .* cases$/);
   assert.match(floorOf(doc, { ...state, metric: 'time_per_batch' }), /^2\.1 % of the time_per_batch: /);
-  assert.match(floorOf(doc, { ...state, baseline: 2 }), /; it is that of server=average ddp_hook=rpc, the baseline of the study$/);
+  assert.match(floorOf(doc, { ...state, baseline: 2 }), /; it is that of average · rpc, the baseline of the study$/);
   assert.equal(floorOf(doc, { ...state, metric: 'nothing', baseline: 2 }), '');
 });
 
@@ -102,4 +102,22 @@ test('cells with runs that are no baseline are left out; the A/A cell and those 
   assert.deepEqual(unofferedOf(doc, 'throughput'), []);
   const few = { ...doc, judged: { throughput: { against: { 0: [] } } } };
   assert.deepEqual(unofferedOf(few, 'throughput'), [1, 2, 4, 6]);
+});
+
+test('within sizes a baseline is one at each size', () => {
+  const cells = ['shm', 'tcp'].flatMap((transport) => ['4096', '1000'].map((size) => ({ name: `transport=${transport} bytes=${size}`, values: [transport, size], runs: [0] })));
+  const sized = { ...doc, axes: [{ name: 'transport', values: ['shm', 'tcp'] }, { name: 'bytes', values: ['4096', '1000'] }], cells, within: 'bytes' };
+  const [a, b] = [0, 3].map((baseline) => cells.map((_, at) => isBaseline(sized, baseline, at)));
+  assert.deepEqual([a, b], [[true, true, false, false], [false, false, true, true]]);
+  assert.deepEqual(cells.map((_, at) => isBaseline({ ...sized, within: '' }, 0, at)), [true, false, false, false]);
+  assert.deepEqual(cells.map((_, at) => shortOf(sized, at)), ['shm · 4 KiB', 'shm · 1,000 B', 'tcp · 4 KiB', 'tcp · 1,000 B']);
+  assert.equal(shortOf(sized, 3, withinOf(sized)), 'transport tcp');
+  assert.equal(namedBy(sized), 'transport · bytes');
+});
+
+test('in a sentence numbers have their axis', () => {
+  const made = { axes: [{ name: 'ntrainer', values: ['1', '2'] }, { name: 'server', values: ['average', 'sum'] }, { name: 'lr', values: ['0.1', '-1'] }, { name: 'sparse', values: ['true', 'false'] }], cells: [{ name: '', values: ['2', 'average', '-1', 'true'], again: true }] };
+  assert.equal(toldOf(made, 0), 'ntrainer 2 · average · lr -1 · sparse true, again');
+  assert.equal(shortOf(made, 0), '2 · average · -1 · true, again');
+  assert.equal(toldOf(made, 0, 0, 1, 3), 'lr -1, again');
 });

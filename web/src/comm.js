@@ -1,7 +1,7 @@
 // What psbench comm measured, row by row. A row that is void stays, and says why.
 
 import { h, replace } from './dom.js';
-import { bytes, duration, nothing, number, share } from './format.js';
+import { bytes, count, duration, held, nothing, number, share } from './format.js';
 
 const text = (key, title = key) => ({ title, of: (r) => r[key], show: (r) => r[key] });
 
@@ -32,16 +32,29 @@ export function shownOf(rows) {
   return { shown, common };
 }
 
+/**
+ * typical are rows of which each cell has one, that of the median latency, of two the lower one; those that are
+ * void are all there. Several folders have several rows of each.
+ */
+export function typical(rows) {
+  const of = new Map();
+  for (const r of rows) if (!r.void && r.cell >= 0) of.set(r.cell, [...(of.get(r.cell) ?? []), r]);
+  for (const [cell, list] of of) of.set(cell, [...list].sort((a, b) => a.p50_us - b.p50_us)[(list.length - 1) >> 1]);
+  return rows.filter((r) => !of.has(r.cell) || r.void || of.get(r.cell) === r);
+}
+
 /** comm mounts the section. */
 export function comm(doc) {
   const section = h('section', { id: 'comm', 'aria-labelledby': 'comm-title' });
   const fill = (d) => {
-    const rows = d.comm?.rows ?? [];
+    const all = d.comm?.rows ?? [];
+    const rows = typical(all);
     section.hidden = rows.length === 0;
     if (rows.length === 0) return;
     const { shown, common } = shownOf(rows);
     replace(section, h('h2', { id: 'comm-title' }, 'What was measured'),
       common.length > 0 ? h('p', { class: 'soft' }, `All with ${common.map(([k, v]) => `${k} ${v}`).join(', ')}.`) : null,
+      rows.length < all.length ? h('p', { class: 'soft' }, held(`Of the ${count(all.length, 'row')} each cell has the one here whose latency is the median; the others are in its details.`)) : null,
       h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Operations' }, h('table', { class: 'plain' },
         h('thead', null, h('tr', null, shown.map((c) => h('th', { scope: 'col', class: c.number ? 'number' : null }, c.title)))),
         h('tbody', null, rows.map((r) => h('tr', { class: r.void ? 'is-void' : null }, shown.map((c) => h('td', { class: c.number ? 'number' : null }, c.show(r)))))))));

@@ -1,8 +1,9 @@
 // What a reader chooses: metric, baseline, which values of the axes, and the table to take away.
 
-import { baselines, keptOf, metricOf, nameOf, unofferedOf } from './cells.js';
+import { baselines, keptOf, metricOf, nameOf, toldOf, unofferedOf, valueOf, withinOf } from './cells.js';
 import { csv, markdown } from './copy.js';
 import { h, replace } from './dom.js';
+import { words } from './pictures/cells.js';
 
 /** controls mounts them. */
 export function controls(doc, store) {
@@ -25,10 +26,10 @@ export function controls(doc, store) {
     const { state } = store;
     options(metric, d.metrics.map((m) => [m.name, m.unit ? `${m.name}, ${m.unit}` : m.name]), state.metric);
     const list = baselines(d, state.metric);
-    const named = (i) => [String(i), nameOf(d, i)];
+    const named = (i) => [String(i), toldOf(d, i, withinOf(d)) || nameOf(d, i)];
     const left = unofferedOf(d, state.metric);
     options(baseline, list.map(named), String(state.baseline), left.map(named));
-    const why = left.length > 0 ? `By ${state.metric} ${left.length} of ${list.length + left.length} cells cannot be compared with here: the page has no room for their changes.` : '';
+    const why = left.length > 0 ? `By ${words(state.metric)} ${left.length} of ${list.length + left.length} cells cannot be compared with here: the page has no room for their changes.` : '';
     if (why) baseline.setAttribute('aria-describedby', 'baseline-why');
     else baseline.removeAttribute('aria-describedby');
     against.hidden = list.length < 2 && d.cells.length < 2;
@@ -37,7 +38,7 @@ export function controls(doc, store) {
   };
   const fill = () => {
     choices();
-    replace(filters, d.axes.filter((a) => a.values.length > 1).map((axis) => filterOf(axis, store)));
+    replace(filters, d.axes.flatMap((axis, i) => (axis.values.length > 1 ? [filterOf(axis, store, (value) => valueOf(d, i, value))] : [])));
   };
   fill();
   store.subscribe((_, changed) => {
@@ -68,7 +69,7 @@ function options(select, list, value, left = []) {
   select.value = value;
 }
 
-function filterOf(axis, store) {
+function filterOf(axis, store, shown) {
   const boxes = axis.values.map((value) => {
     const box = h('input', { type: 'checkbox' });
     box.checked = keptOf(store.state.filter, axis)?.includes(value) ?? true;
@@ -77,7 +78,7 @@ function filterOf(axis, store) {
       const { [axis.name]: _, ...others } = store.state.filter;
       store.set({ filter: on.length === axis.values.length ? others : { ...others, [axis.name]: on } });
     });
-    return { box, label: h('label', null, box, value) };
+    return { box, label: h('label', null, box, shown(value)) };
   });
   const summary = h('summary');
   const menu = h('details', { class: 'menu' }, summary, h('fieldset', null, h('legend', { class: 'hidden' }, `Values of ${axis.name}`), boxes.map((b) => b.label)));

@@ -1,7 +1,7 @@
 // The table as text for other programs: Markdown and CSV. What is in a cell is data there, too: no pipe
 // ends a cell of Markdown, and no spreadsheet takes a text for a formula.
 
-import { metricOf, nameOf, neededOf, reasonOf, rowsOf } from './cells.js';
+import { metricOf, nameOf, neededOf, reasonOf, rowsOf, toldOf, withinOf } from './cells.js';
 import { nothing, number, percent, there } from './format.js';
 
 /** tableOf is what is shown, as it stands, as a list of columns and of rows of raw values. */
@@ -51,7 +51,7 @@ export function csvCell(value) {
 export function markdown(doc, state) {
   const metric = metricOf(doc, state);
   const names = doc.axes.length > 0 ? doc.axes.map((a) => a.name) : ['cell'];
-  const against = nameOf(doc, state.baseline);
+  const against = doc.within ? `${toldOf(doc, state.baseline, withinOf(doc))} of the same ${doc.within}` : nameOf(doc, state.baseline);
   const head = [...names, 'runs', `median${metric.unit ? `, ${metric.unit}` : ''}`, '95 % interval', 'change', '95 % interval', 'verdict', 'note'];
   const rows = rowsOf(doc, state).map((row) => {
     const { cell, estimate: e, change: c } = row;

@@ -1,10 +1,10 @@
 // All that is known of a cell, on demand: built when it is opened.
 
-import { metricOf, reasonOf, rowsOf, states } from './cells.js';
+import { isBaseline, metricOf, nameOf, reasonOf, rowsOf, states } from './cells.js';
 import { verdictOf } from './table.js';
 import { span } from './copy.js';
 import { h, replace } from './dom.js';
-import { bytes, count, duration, nothing, number, percent, quantity, share, there } from './format.js';
+import { bytes, count, duration, held, nothing, number, percent, quantity, share, there } from './format.js';
 import { swatch } from './swatch.js';
 
 /** details mounts a section for each cell; open(i) opens one. */
@@ -67,11 +67,11 @@ function contents(d, state, at) {
   const detail = d.details[cell.median];
   const why = reasonOf(row);
   return [
-    why ? h('p', { class: 'reason' }, why, '.') : null,
-    cell.warnings.length > 0 ? h('ul', { class: 'warnings', 'aria-label': 'Warnings' }, cell.warnings.map((text) => h('li', null, text))) : null,
+    why ? h('p', { class: 'reason' }, held(why), '.') : null,
+    cell.warnings.length > 0 ? h('ul', { class: 'warnings', 'aria-label': 'Warnings' }, cell.warnings.map((text) => h('li', null, held(text)))) : null,
     cell.failed.map(failure),
-    cell.runs.length > 0 ? [figures(d, state, at), runs(d, state, cell)] : null,
-    detail ? [h('p', { class: 'soft of' }, `Of the median run, ${d.runs[detail.run]?.folder ?? ''}:`), configuration(d, state, at, detail), ran(detail), checked(detail)] : null,
+    cell.runs.length > 0 ? [figures(d, state, at), runs(d, state, at)] : null,
+    detail ? [h('p', { class: 'soft of' }, `Of the median run, ${d.runs[detail.run]?.folder ?? ''}:`), configuration(d, state, at, detail), ran(detail, nameOf(d, at)), hosts(detail, nameOf(d, at)), checked(detail)] : null,
     cell.environment >= 0 && d.environments.length > 0 ? environment(d, cell) : null,
   ];
 }
@@ -95,17 +95,18 @@ function figures(d, state, at) {
     if (!e || !there(e.median)) continue;
     const c = d.judged[m.name]?.against?.[state.baseline]?.[at];
     const cells = [h('span', { title: m.means }, m.name), quantity(e.median, m.unit), span(e.low, e.high, (x) => (m.unit === 'B' ? bytes(x) : number(x))), e.n > 1 ? share(e.spread) : ''];
-    const left = d.cells.length > 1 && at !== state.baseline && !d.judged[m.name].against?.[state.baseline];
+    const left = d.cells.length > 1 && !isBaseline(d, state.baseline, at) && !d.judged[m.name].against?.[state.baseline];
     if (left) cells.push(h('span', { class: 'soft' }, 'no room on the page'), '', '', '');
     else if (d.cells.length > 1) cells.push(c ? percent(c.change) : '', h('span', { class: 'soft' }, span(c?.low, c?.high, percent)), c ? verdictOf(c) : '', there(c?.p) ? (c.p < 0.001 ? '< 0.001' : c.p.toFixed(3)) : '');
     rows.push(cells);
   }
   if (rows.length === 0) return null;
   const head = ['metric', 'median', '95 % interval', 'spread', ...(d.cells.length > 1 ? ['change', '95 % interval', 'verdict', 'p'] : [])];
-  return part('Metrics', grid('Metrics of the cell', head, rows, [1, 2, 3, 4, 5, 7]));
+  return part('Metrics', grid(`Metrics of ${nameOf(d, at)}`, head, rows, [1, 2, 3, 4, 5, 7]));
 }
 
-function runs(d, state, cell) {
+function runs(d, state, at) {
+  const cell = d.cells[at];
   const m = metricOf(d, state);
   const list = cell.runs.map((i) => d.runs[i]).filter(Boolean);
   const late = list.some((r) => r.straggler);
@@ -117,36 +118,51 @@ function runs(d, state, cell) {
     String(r.seed),
     number(r.values[m.name]),
     number(r.iterations, 15).replace(/\.0+$/, ''),
-    ...(late ? [r.straggler ? `trainer${r.straggler.rank}: ${duration(r.straggler.cost_ms)} in ${share(r.straggler.share)}` : nothing] : []),
+    ...(late ? [r.straggler ? `trainer${r.straggler.rank}${r.straggler.host ? ` on ${r.straggler.host}` : ''}: ${duration(r.straggler.cost_ms)} in ${share(r.straggler.share)}` : nothing] : []),
     r.warnings.join('; '),
   ]);
-  return part(count(list.length, 'run'), grid('Runs of the cell', head, rows, [1, 3, 4, 5]));
+  return part(count(list.length, 'run'), grid(`Runs of ${nameOf(d, at)}`, head, rows, [1, 3, 4, 5]));
 }
 
 // The configuration; what the cell has otherwise than the baseline stands out.
 function configuration(d, state, at, detail) {
   const base = d.details[d.cells[state.baseline]?.median];
-  const other = new Map(base && at !== state.baseline ? base.config.map((v) => [v.key, v.value]) : []);
+  const other = new Map(base && !isBaseline(d, state.baseline, at) ? base.config.map((v) => [v.key, v.value]) : []);
   const rows = detail.config.map((v) => {
     const differs = other.size > 0 && other.get(v.key) !== v.value;
-    return { attrs: differs ? { class: 'differs' } : null, cells: [v.key, [v.value, differs ? h('span', { class: 'soft' }, ` (baseline: ${other.get(v.key) ?? 'none'})`) : null], h('span', { class: 'soft' }, v.origin)] };
+    return { attrs: differs ? { class: 'differs' } : v.origin.startsWith('default') ? { class: 'by-default' } : null, cells: [v.key, [v.value, differs ? h('span', { class: 'soft' }, ` (baseline: ${other.get(v.key) ?? 'none'})`) : null], h('span', { class: 'soft' }, v.origin)] };
   });
-  return part('Configuration', h('pre', { class: 'command', tabindex: '0' }, detail.command.join(' ')), grid('Configuration', ['key', 'value', 'origin'], rows));
+  const left = rows.filter((row) => row.attrs?.class === 'by-default').length;
+  return part('Configuration', h('pre', { class: 'command', tabindex: '0' }, detail.command.join(' ')), left > 0 ? h('p', { class: 'on-paper' }, held(`${count(left, 'value')} by default ${left === 1 ? 'is' : 'are'} not printed.`)) : null, grid(`Configuration of ${nameOf(d, at)}`, ['key', 'value', 'origin'], rows));
 }
 
-function ran(detail) {
+function ran(detail, name) {
   if (detail.processes.length === 0) return null;
-  const rows = detail.processes.map((p) => [p.name, String(p.rank), p.kind, p.key, p.plugin, duration(p.start_ms), there(p.rss_mib) && p.rss_mib > 0 ? `${number(p.rss_mib, 3)} MiB` : nothing, p.facts.map((f) => `${f.name}: ${f.value}`).join('; ')]);
+  const placed = detail.processes.some((p) => p.where);
+  const rows = detail.processes.map((p) => [p.name, String(p.rank), ...(placed ? [p.where ?? nothing] : []), p.kind, p.key, p.plugin, duration(p.start_ms), there(p.rss_mib) && p.rss_mib > 0 ? `${number(p.rss_mib, 3)} MiB` : nothing, p.facts.map((f) => `${f.name}: ${f.value}`).join('; ')]);
   const plugins = detail.plugins.map((p) => [p.name, h('span', { class: 'mono' }, (p.command ?? []).join(' ')), h('span', { class: 'mono', title: p.sha256 }, p.sha256.slice(0, 12)), p.registry || 'built in']);
-  return part('What ran where', grid('Processes', ['process', 'rank', 'kind', 'part', 'plugin', 'start', 'memory', 'facts'], rows, [1, 5, 6]),
-    plugins.length > 0 ? grid('Plugins', ['plugin', 'command', 'SHA-256', 'registry'], plugins) : null);
+  return part('What ran where', grid(`Processes of ${name}`, ['process', 'rank', ...(placed ? ['where'] : []), 'kind', 'part', 'plugin', 'start', 'memory', 'facts'], rows, placed ? [1, 6, 7] : [1, 5, 6]),
+    plugins.length > 0 ? grid(`Plugins of ${name}`, ['plugin', 'command', 'SHA-256', 'registry'], plugins) : null);
+}
+
+// The hosts of a run on several, and what their links carried and can do.
+function hosts(detail, name) {
+  const on = detail.hosts;
+  if (!on) return null;
+  const speed = (x) => `${number(x, 3)} GB/s`;
+  return part(count(on.list.length, 'host'),
+    grid(`Hosts of ${name}`, ['host', 'has', 'clock'], on.list.map((x) => [x.name, x.has, x.clock])),
+    on.links.length > 0 ? grid(`Links between hosts of ${name}, by bare sockets`, ['link, by bare sockets', 'there', 'back', 'round trip'],
+      on.links.map((l) => [`${l.from} – ${l.to}`, speed(l.out_gb_per_s), speed(l.back_gb_per_s), duration(l.round_trip_us / 1e3)]), [1, 2, 3]) : null,
+    on.transports.length > 0 ? grid(`Transports of ${name}`, ['transport', 'links'], on.transports.map((f) => [f.name, f.value])) : null,
+    on.apart_ms > 0 ? h('p', { class: 'soft' }, held(`Times between hosts are exact to ± ${duration(on.apart_ms)}.`)) : null);
 }
 
 function checked(detail) {
   const c = detail.checks;
   if (!c) return null;
   const text = `${number(c.slices, 15).replace(/\.0+$/, '')} slices of ${count(c.operations, 'operation')} were recomputed, in ${count(c.iterations, 'iteration')}; that took ${share(c.share)} of the pass.`;
-  return part('Checked', h('p', null, text), (c.unchecked ?? []).map((u) => h('p', null, `${u.what}: ${u.reason}`)));
+  return part('Checked', h('p', null, held(text)), (c.unchecked ?? []).map((u) => h('p', null, `${u.what}: ${u.reason}`)));
 }
 
 function environment(d, cell) {

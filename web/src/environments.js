@@ -1,7 +1,7 @@
 // The environments that runs had, side by side: what differs stands first.
 
 import { h, replace } from './dom.js';
-import { count } from './format.js';
+import { count, held } from './format.js';
 
 /** factsOf has a row for each fact: [name, its values by environment, whether they differ]. */
 export function factsOf(environments) {
@@ -21,7 +21,7 @@ export function environments(doc) {
     section.hidden = list.length === 0;
     replace(section, h('h2', { id: 'environment-title' }, list.length > 1 ? 'Environments' : 'Environment'),
       list.flatMap((e) => e.differences).length > 0
-        ? h('ul', { class: 'warnings', 'aria-label': 'Differences' }, list.flatMap((e, i) => e.differences.map((text) => h('li', null, `Environment ${i + 1}: ${text}`))))
+        ? h('ul', { class: 'warnings', 'aria-label': 'Differences' }, list.flatMap((e, i) => e.differences.map((text) => h('li', null, held(`Environment ${i + 1}: ${text}`)))))
         : null,
       h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Facts of the environments' }, h('table', { class: 'plain facts' },
         h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'fact'), list.map((e, i) => h('th', { scope: 'col' }, list.length > 1 ? `environment ${i + 1}` : 'value', h('span', { class: 'unit' }, ` ${count(e.runs, 'run')}`))))),

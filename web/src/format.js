@@ -58,6 +58,18 @@ export function duration(ms) {
   return (ms < 0 ? minus : '') + clock.join(' ');
 }
 
+// What stands behind its number; and where no line ends: before these, around signs before a number, before the dash of a range.
+const units = '(?:%|ns|µs|ms|s|min|h|(?:[kKMGT]i?)?B|GB/s|samples|runs?|cells?|cores?|trainers?|servers?|iterations?|comparisons?|values?|sizes?|more|others?)';
+const within = [
+  new RegExp(`(\\d) (?=${units}(?![\\p{L}\\d]))`, 'gu'),
+  /([=<>±~]) (?=[\d−+])/g,
+  /([^\s=]) (?=[=<>±][ \u00a0]?[\d−+])/g,
+  /(\d) (?=– \d)/g,
+];
+
+/** held is a sentence in which no line ends between a number and its unit. */
+export const held = (text) => within.reduce((done, at) => done.replace(at, '$1\u00a0'), String(text));
+
 /** quantity shows a value of a metric with its unit, as psbench metrics has it. */
 export function quantity(value, unit) {
   if (!there(value)) return nothing;

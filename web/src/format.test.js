@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { random } from './pictures/testing.js';
-import { bytes, count, duration, number, percent, quantity, share } from './format.js';
+import { bytes, count, duration, held, number, percent, quantity, share } from './format.js';
 
 const table = (name, fn, cases) =>
   test(name, () => {
@@ -109,4 +109,15 @@ test('no duration has a number that is one of the next unit, and none is less th
     assert.ok(shown >= before * (1 - 1e-12), `${ms} ms is ${text}, less than what is shorter`);
     before = shown;
   }
+});
+
+test('no line ends between a number and its unit', () => {
+  for (const [text, want] of [
+    ['leads with 469.5 samples/s (95 % interval 431.0 – 498.0, 10 runs)', 'leads with 469.5_samples/s (95_% interval 431.0_– 498.0, 10_runs)'],
+    ['(−2.3 % over the first, p = 0.496)', '(−2.3_% over the first, p_=_0.496)'],
+    ['p < 0.001 adjusted for 3 comparisons', 'p_<_0.001 adjusted for 3_comparisons'],
+    ['took 6 % (0.15 of 2.42 s): measure', 'took 6_% (0.15 of 2.42_s): measure'],
+    ['in 95 of 100 cases, 8 sides, a - 3 b', 'in 95 of 100 cases, 8 sides, a - 3 b'],
+    ['give --nserver 0 to run', 'give --nserver 0 to run'],
+  ]) assert.equal(held(text), want.replaceAll('_', '\u00a0'));
 });

@@ -1,6 +1,7 @@
 // The pictures, one below the other. Each is drawn when a reader comes near it.
 
 import { h } from './dom.js';
+import { held } from './format.js';
 import { sampled } from './pictures/cells.js';
 
 /** gallery mounts a section for each picture that has something to show. */
@@ -36,7 +37,7 @@ export function gallery(doc, store, pictures, handles) {
     near.observe(box);
   }
   sort();
-  if (d.sampling) section.append(h('p', { class: 'soft sampling' }, sampled(d)));
+  if (d.sampling) section.append(h('p', { class: 'soft sampling' }, held(sampled(d))));
 
   const update = () => {
     sort();

@@ -1,7 +1,8 @@
 // The top of the page: what was measured, where, and what it comes to.
 
-import { floorOf } from './cells.js';
+import { floorOf, toldOf } from './cells.js';
 import { append, h, replace } from './dom.js';
+import { held } from './format.js';
 import { mentions, sentence } from './mention.js';
 
 /** head mounts the heading, the answer and what to know of it. */
@@ -14,12 +15,12 @@ export function head(doc) {
       h('p', { class: 'overline' }, 'psbench', d.live ? ' · live' : '', ' · ', h('time', { datetime: d.made }, day(d.made))),
       h('h1', null, d.title),
       h('p', { class: 'heading' }, withoutName(d)),
-      d.machine ? h('p', { class: 'machine' }, d.machine) : null,
+      d.machine ? h('p', { class: 'machine' }, held(d.machine)) : null,
     );
     replace(answer, h('h2', { id: 'answer-title', class: 'quiet' }, 'What it comes to'));
     if (d.sentences.length > 0) append(answer, [list(d, d.sentences, 'sentences')]);
     else append(answer, [h('p', { class: 'soft' }, 'The runs come to no sentence yet.')]);
-    if (d.warnings.length > 0) append(answer, [h('ul', { class: 'warnings', 'aria-label': 'Warnings' }, d.warnings.map((text) => h('li', null, text)))]);
+    if (d.warnings.length > 0) append(answer, [h('ul', { class: 'warnings', 'aria-label': 'Warnings' }, d.warnings.map((text) => h('li', null, held(text))))]);
   };
   fill(doc);
   return { nodes: [top, answer], update: fill };
@@ -49,7 +50,8 @@ export function remarks(doc, store) {
 
 function list(d, sentences, name) {
   const names = d.cells.map((cell) => cell.name);
-  const pieces = (text) => mentions(sentence(text, [...names, ...d.axes.map((axis) => axis.name)]), names).map((p) => (p.cell < 0 ? p.text : h('a', { class: 'mention', href: `#cell-${p.cell}` }, p.text)));
+  const kept = [...names, ...d.axes.flatMap((axis) => [axis.name, ...axis.values])];
+  const pieces = (text) => mentions(sentence(text, kept), names).map((p) => (p.cell < 0 ? held(p.text) : h('a', { class: 'mention', href: `#cell-${p.cell}` }, held(toldOf(d, p.cell)))));
   const entry = (s, first) => h('div', null, h('dt', null, first ? s.label : ''), h('dd', null, pieces(s.text)));
   return h('dl', { class: name }, groupsOf(sentences).map((group) => {
     const rows = group.map((s, i) => entry(s, i === 0));
@@ -86,7 +88,7 @@ function folded(rows) {
 // The heading begins with the name, which stands above it.
 function withoutName(d) {
   const text = d.heading.startsWith(`${d.name}: `) ? d.heading.slice(d.name.length + 2) : d.heading;
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return held(text.charAt(0).toUpperCase() + text.slice(1));
 }
 
 function day(made) {

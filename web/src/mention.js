@@ -32,6 +32,6 @@ const atWord = (text, at) => at === 0 || at >= text.length || !word.test(text[at
 /** sentence begins with a capital letter, unless it begins with one of the names or with another identifier. */
 export function sentence(text, names) {
   const first = /^[^\s:,;]*/.exec(text)[0];
-  if (!/^\p{Ll}+$/u.test(first) || names.some((name) => name !== '' && text.startsWith(name) && atWord(text, name.length))) return text;
+  if (!/^\p{Ll}[\p{Ll}-]*$/u.test(first) || names.some((name) => name !== '' && text.startsWith(name) && atWord(text, name.length))) return text;
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

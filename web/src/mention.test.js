@@ -18,6 +18,7 @@ test('names of cells are found, the longest that fits, whole words alone', () =>
 test('a sentence begins with a capital letter, a name as it is', () => {
   assert.equal(sentence('cannot tell', names), 'Cannot tell');
   assert.equal(sentence('loss: not known', names), 'Loss: not known');
+  assert.equal(sentence('held-out loss 0.3', names), 'Held-out loss 0.3');
   assert.equal(sentence('server=average leads', names), 'server=average leads');
   assert.equal(sentence('batch_size matters', names), 'batch_size matters');
   assert.equal(sentence('server matters', ['server']), 'server matters');

@@ -1,6 +1,6 @@
 // The table of the cells.
 
-import { axisColumn, metricOf, nameOf, neededOf, reasonOf, rowsOf, states } from './cells.js';
+import { axisColumn, metricOf, nameOf, neededOf, reasonOf, rowsOf, states, valueOf } from './cells.js';
 import { span } from './copy.js';
 import { h, replace } from './dom.js';
 import { count, number, percent, there } from './format.js';
@@ -114,7 +114,7 @@ function tick(body, chosen) {
 function rowOf(d, store, row, scale, show) {
   const { cell, at, estimate: e, change: c } = row;
   const open = h('a', { href: `#cell-${at}`, class: 'open', 'aria-label': `Details of ${nameOf(d, at)}`, onclick: () => show(at) });
-  const names = d.axes.length > 0 ? cell.values : [cell.name];
+  const names = d.axes.length > 0 ? cell.values.map((value, i) => valueOf(d, i, value)) : [cell.name];
   open.append(names[0] ?? cell.name);
   const tr = h('tr', { class: `is-${cell.state}${row.baseline ? ' is-baseline' : ''}${cell.again ? ' is-again' : ''}` });
   tr.append(
@@ -144,7 +144,7 @@ function notes(row, most) {
   const { shorts } = row.cell;
   const text = reasonOf(row);
   if (!text && shorts.length === 0) return null;
-  return [text ? h('span', { class: 'reason' }, text.length > most ? `${text.slice(0, most)}…` : text) : null, shorts.length > 0 ? h('span', { class: 'shorts' }, shorts.join(', ')) : null];
+  return [text ? h('span', { class: 'reason' }, text.length > most ? `${text.slice(0, most)}…` : text) : null, shorts.length > 0 ? h('span', { class: 'shorts' }, shorts.map((text) => text.replace(/ (?=\d+\/\d+$)/, '\u00a0')).join(', ')) : null];
 }
 
 function chooser(d, store, at, cell) {

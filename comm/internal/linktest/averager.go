@@ -11,8 +11,11 @@ import (
 // Averager answers all trainers with the mean of a push, or of a chunk, at the
 // last arrival.
 type Averager struct {
+	// Of is how many trainers the mean is over: as many as push, unless some push for others as well.
+	Of int
+
 	mu       sync.Mutex
-	trainers int
+	trainers int               // that push
 	rounds   map[[2]int]*round // by bucket and chunk
 	merger   *tensor.RowMerger
 }
@@ -24,7 +27,7 @@ type round struct {
 
 // NewAverager makes an averager of what so many trainers push, of whole pushes or chunks.
 func NewAverager(trainers int, specs []tensor.BucketSpec, chunked bool) *Averager {
-	s := &Averager{trainers: trainers, rounds: map[[2]int]*round{}, merger: tensor.NewRowMerger(trainers)}
+	s := &Averager{Of: trainers, trainers: trainers, rounds: map[[2]int]*round{}, merger: tensor.NewRowMerger(trainers)}
 	for i := range specs {
 		mean, n := tensor.NewGradient(specs[i]), 1
 		if chunked && !specs[i].Sparse {
@@ -67,7 +70,7 @@ func (s *Averager) Handle(a *comm.Arrival) error {
 			vec.Add(mean.Values, a.Gradient.Values)
 		}
 	}
-	vec.Scale(1/float32(s.trainers), mean.Values)
+	vec.Scale(1/float32(s.Of), mean.Values)
 	for _, a := range pending {
 		if err := a.Answer(mean); err != nil {
 			return err

@@ -30,8 +30,13 @@ type tables interface {
 
 func tableServerName(server int) string { return fmt.Sprintf("server%d", 9+server) }
 
-// NewLibrary joins trainers and servers; handle makes what server s does with calls.
-func NewLibrary(t commtest.TB, by tables, n *wire.Network, trainers int, spec comm.LookupSpec, timeout time.Duration, handle func(s int) func(*comm.TableCall) error) *Library {
+// Over joins all trainers over one network.
+func Over(n *wire.Network) func(trainer int) *wire.Network {
+	return func(int) *wire.Network { return n }
+}
+
+// NewLibrary joins trainers and servers, each trainer over its network; handle makes what server s does with calls.
+func NewLibrary(t commtest.TB, by tables, n func(trainer int) *wire.Network, trainers int, spec comm.LookupSpec, timeout time.Duration, handle func(s int) func(*comm.TableCall) error) *Library {
 	t.Helper()
 	l := &Library{Links: make([][]comm.TableLink, trainers), Ports: make([]comm.TablePort, len(spec.Tables))}
 	t.Cleanup(l.close)
@@ -43,7 +48,7 @@ func NewLibrary(t commtest.TB, by tables, n *wire.Network, trainers int, spec co
 		l.Stores = append(l.Stores, store)
 		l.Links[i] = make([]comm.TableLink, len(spec.Tables))
 		for s := range spec.Tables {
-			a, b := Link(t, n, Name(i), tableServerName(s))
+			a, b := Link(t, n(i), Name(i), tableServerName(s))
 			near[i], far[s] = append(near[i], a), append(far[s], b)
 		}
 	}

@@ -3,6 +3,8 @@ package linktest
 
 import (
 	"bytes"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -16,6 +18,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/comm/wire/grpc"
+	"github.com/psbench/psbench/internal/identity"
 )
 
 // Patience is longer than anything takes, also under the race detector on a machine of two cores
@@ -34,22 +37,72 @@ func ShortDir(t commtest.TB) string {
 	return dir
 }
 
-// Networks are what carries frames.
-var Networks = []*wire.Network{wire.Unix, wire.TCP, grpc.Network}
+// TLS and GRPCOverTLS are TCP and gRPC on an address of this host that others reach, where all
+// bytes are inside TLS; Networks are what carries frames.
+var (
+	TLS         = again(wire.TCP)
+	GRPCOverTLS = again(grpc.Network)
+	Networks    = []*wire.Network{wire.Unix, wire.TCP, grpc.Network, TLS, GRPCOverTLS}
+)
+
+// again is a network like n, so that tests tell them apart.
+func again(n *wire.Network) *wire.Network {
+	other := *n
+	return &other
+}
+
+// Secured says that tests have n on an address where all bytes are inside TLS.
+func Secured(n *wire.Network) bool { return n == TLS || n == GRPCOverTLS }
 
 // OverNetworks runs test once per network.
 func OverNetworks(t *testing.T, test func(t *testing.T, n *wire.Network)) {
 	for _, n := range Networks {
-		t.Run(n.Name(), func(t *testing.T) { test(t, n) })
+		name := n.Name()
+		if Secured(n) {
+			name += " in TLS"
+		}
+		t.Run(name, func(t *testing.T) {
+			if Secured(n) {
+				HostIP(t)
+			}
+			test(t, n)
+		})
 	}
+}
+
+// HostIP is an address of this host that others reach. The test is skipped where there is none.
+func HostIP(t testing.TB) string {
+	t.Helper()
+	ip, err := hostIP()
+	if err != nil {
+		t.Skip(err)
+	}
+	return ip
+}
+
+func hostIP() (string, error) {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return "", err
+	}
+	for _, a := range addresses {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.IsGlobalUnicast() {
+			return ip.IP.String(), nil
+		}
+	}
+	return "", errors.New("this host has no address that others reach")
 }
 
 // Listen makes the listener of a rank, until the test ends.
 func Listen(t commtest.TB, n *wire.Network, name string) *wire.Listener {
 	t.Helper()
-	at := "127.0.0.1"
-	if n == wire.Unix {
+	at, err := "127.0.0.1", error(nil)
+	switch {
+	case n == wire.Unix:
 		at = filepath.Join(ShortDir(t), name)
+	case Secured(n):
+		at, err = hostIP()
+		commtest.Must(t, err)
 	}
 	l, err := n.Listen(at, name, TestSecret)
 	commtest.Must(t, err)
@@ -92,8 +145,22 @@ func FootprintNow(t commtest.TB) Footprint {
 	return Footprint{len(open), bytes.Count(maps, []byte("/memfd:")), runtime.NumGoroutine()}
 }
 
-// DialBare connects to a listener without a hello.
+// DialBare connects to a listener without a hello, in TLS where it is on such an address.
 func DialBare(l *wire.Listener) (net.Conn, error) {
+	nc, err := DialSocket(l)
+	if err != nil || nc.RemoteAddr().Network() == "unix" || nc.RemoteAddr().(*net.TCPAddr).IP.IsLoopback() {
+		return nc, err
+	}
+	known, err := identity.Of(TestSecret, "links")
+	if err != nil {
+		return nil, err
+	}
+	secured := tls.Client(nc, known.Client())
+	return secured, secured.Handshake()
+}
+
+// DialSocket connects to a listener and says nothing.
+func DialSocket(l *wire.Listener) (net.Conn, error) {
 	network, place, _ := strings.Cut(l.Address(), ":")
 	if network != wire.Unix.Name() {
 		network = "tcp"

@@ -159,22 +159,32 @@ func (b *Buckets) Of(index int) *Reduction { return At(b.reductions, index) }
 // Begin makes the reduction of a bucket pending. It is an error, and changes nothing, if
 // the link has ended, does not carry the bucket or has it in flight.
 func (b *Buckets) Begin(batch int64, bucket *tensor.Bucket) (*Reduction, error) {
+	return b.begin(batch, bucket.Index, &bucket.Gradient, time.Now().Add(b.Timeout))
+}
+
+// BeginFor is Begin with a gradient that stands for that of another link's reduction, which is pending: with
+// the same bucket, batch and deadline.
+func (b *Buckets) BeginFor(o *Reduction, g *tensor.Gradient) (*Reduction, error) {
+	return b.begin(o.Batch, o.Spec.Index, g, o.Deadline)
+}
+
+func (b *Buckets) begin(batch int64, index int, g *tensor.Gradient, deadline time.Time) (*Reduction, error) {
 	b.Mu.Lock()
 	defer b.Mu.Unlock()
 	if b.err != nil {
 		return nil, b.err
 	}
-	r := b.Of(bucket.Index)
+	r := b.Of(index)
 	if r == nil {
-		return nil, fmt.Errorf("%s of %s does not carry bucket %d of batch %d", b.Link, b.Self, bucket.Index, batch)
+		return nil, fmt.Errorf("%s of %s does not carry bucket %d of batch %d", b.Link, b.Self, index, batch)
 	}
-	if err := r.Spec.Check(&bucket.Gradient); err != nil {
+	if err := r.Spec.Check(g); err != nil {
 		return nil, fmt.Errorf("%s, batch %d: %w", b.Self, batch, err)
 	}
 	if !b.Start(&r.Operation, batch) {
-		return nil, fmt.Errorf("%s started batch %d, bucket %d on %s while batch %d of that bucket is in flight", b.Self, batch, bucket.Index, b.Link, r.Batch)
+		return nil, fmt.Errorf("%s started batch %d, bucket %d on %s while batch %d of that bucket is in flight", b.Self, batch, index, b.Link, r.Batch)
 	}
-	r.Gradient = &bucket.Gradient
+	r.Gradient, r.Deadline = g, deadline
 	return r, nil
 }
 

@@ -43,10 +43,14 @@ type PieceLine struct {
 	_     [LineBytes - 12]byte
 }
 
-// TermsLine is what a server says of a link, before it sends its doorbell.
+// TermsLine is what the sides say of a link: the server before it sends its doorbell, the trainer
+// before it sends the segment. What an older side does not know stays 0.
 type TermsLine struct {
-	TakesPieces atomic.Uint32 // 0 if it does not, else through how many slots; 1 from an older one
-	_           [LineBytes - 4]byte
+	TakesPieces atomic.Uint32 // 0 if the server does not, else through how many slots; 1 from an older one
+	Lends       atomic.Uint32 // 1: the trainer's buckets lie in memory of a device
+	Borrows     atomic.Uint32 // 1: the server imports them
+	Returned    atomic.Uint32 // 1: it has closed what it had imported
+	_           [LineBytes - 16]byte
 }
 
 // SlotsOf is how many slots a trainer uses of those that a server offers.

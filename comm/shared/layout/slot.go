@@ -31,36 +31,46 @@ type PushLine struct {
 	_        [LineBytes - 44]byte
 }
 
-// Places of a gradient: the store, the copies of those from elsewhere, or memory of its process
-// alone, of which a server is passed pieces and the members of a group chunks.
+// Places of a gradient: the store, the copies of those from elsewhere, memory of its process
+// alone, of which a server is passed pieces and the members of a group chunks, or memory of a device
+// that its neighbours have imported.
 const (
 	InStore int32 = iota
 	InCopies
 	InProcess
 	InPieces
+	OnDevice
 )
 
 // Window is a rank's bucket as its neighbours find it: in the store, or in the copies while
 // its gradient is one from elsewhere, unless they are to find that where it is.
 type Window struct {
 	Stored, Copied *tensor.Bucket
-	Place          int32 // of the gradient in flight
+	Lent           *tensor.Bucket // nil unless neighbours have imported it
+	Place          int32          // of the gradient in flight
 
 	used bool // the pages of Copied are there
 }
 
 // Locate says where neighbours are to find g.
 func (w *Window) Locate(g *tensor.Gradient) {
-	w.Place = InStore
-	if !g.SameValues(&w.Stored.Gradient) {
+	switch {
+	case g.SameValues(&w.Stored.Gradient):
+		w.Place = InStore
+	case w.Lent != nil && g.SameValues(&w.Lent.Gradient):
+		w.Place = OnDevice
+	default:
 		w.Place = InCopies
 	}
 }
 
 // Bucket is where they find it, unless that is in the process.
 func (w *Window) Bucket() *tensor.Bucket {
-	if w.Place == InCopies {
+	switch w.Place {
+	case InCopies:
 		return w.Copied
+	case OnDevice:
+		return w.Lent
 	}
 	return w.Stored
 }
@@ -90,6 +100,8 @@ func (w *Window) Fetch(g *tensor.Gradient) error {
 		return g.CopyFrom(&w.Copied.Gradient)
 	case InStore:
 		*g = w.Stored.Gradient
+	case OnDevice:
+		*g = w.Lent.Gradient
 	}
 	return nil
 }
@@ -120,10 +132,12 @@ type StepLine struct {
 	_      [LineBytes - 32]byte
 }
 
-// WordLine is a counter in a cache line of its own.
+// WordLine is a counter in a cache line of its own, and beside it a word of who sets it that is
+// written once.
 type WordLine struct {
 	atomic.Uint32
-	_ [LineBytes - 4]byte
+	Mark atomic.Uint32
+	_    [LineBytes - 8]byte
 }
 
 // LinesOf is the memory from byte at on as n lines of type T.

@@ -18,22 +18,27 @@ import (
 // PSBENCH_BATCH_SIZE. Set stays empty: the settings of all layers together are
 // those of an Experiment's parts.
 type Options struct {
-	NTrainer     int      `json:"ntrainer" group:"experiment" default:"2" max:"10000" doc:"trainers on the CPU"`
-	NServer      int      `json:"nserver" group:"experiment" default:"1" max:"10000" doc:"servers on the CPU; 0 for none"`
-	Epochs       int      `json:"epochs" group:"experiment" default:"5" min:"1" max:"1000000000" doc:"length of a pass, in passes over the data; by default more where that gives a trainer fewer than 20 iterations"`
-	Iterations   int      `json:"iterations" group:"experiment" min:"1" max:"1000000000" doc:"the same in iterations of each trainer, instead of --epochs"`
-	Seconds      float64  `json:"seconds" group:"experiment" max:"31536000" doc:"the same in seconds, instead of --epochs; trainers that are connected run equally many iterations"`
-	Warmup       string   `json:"warmup" group:"experiment" default:"full" enum:"full,none" or:"integer" min:"1" max:"1000000000" doc:"length of the pass before the measured one: full (as long as that), none, or N iterations"`
-	BatchSize    int      `json:"batch_size" group:"experiment" default:"10" min:"1" max:"1000000000" doc:"samples in a batch"`
-	TorchSeed    uint64   `json:"torch_seed" group:"experiment" default:"0" max:"18446744073709551615" doc:"seed of weights and data"`
-	RPCTimeout   int      `json:"rpc_timeout" group:"experiment" default:"60" min:"1" max:"31536000" doc:"longest wait for another process, in seconds"`
-	PluginMemory string   `json:"plugin_memory" group:"experiment" unit:"bytes" min:"268435456" doc:"memory of each process of a plugin not of psbench, e.g. 2GiB"`
-	Backend      string   `json:"backend" group:"experiment" default:"gloo" enum:"gloo,nccl,multi" doc:"the trainers' process group: gloo is psbench's own CPU collectives, nccl and multi need CUDA trainers"`
-	Transport    string   `json:"transport" group:"experiment" default:"auto" enum:"auto" doc:"what carries the gradients, by default what is fastest on one host"`
-	Listen       string   `json:"listen" group:"experiment" default:"127.0.0.1" doc:"IP address of this host that tcp and grpc listen on; a loopback address"`
-	OnNaN        string   `json:"on_nan" group:"experiment" default:"warn" enum:"warn,fail" doc:"what a loss, gradient or parameter that is NaN or infinite does: warn or fail"`
-	Check        bool     `json:"check" group:"experiment" default:"false" doc:"keep slices of what goes over the links and comes back, and recompute them after the pass"`
-	Isolate      []string `json:"isolate" group:"experiment" enum:"hook,criterion,model,all" doc:"parts that get a process of their own beside each trainer"`
+	NTrainer        int      `json:"ntrainer" group:"experiment" default:"2" max:"10000" doc:"trainers on the CPU"`
+	NServer         int      `json:"nserver" group:"experiment" default:"1" max:"10000" doc:"servers on the CPU; 0 for none"`
+	Epochs          int      `json:"epochs" group:"experiment" default:"5" min:"1" max:"1000000000" doc:"length of a pass, in passes over the data; by default more where that gives a trainer fewer than 20 iterations"`
+	Iterations      int      `json:"iterations" group:"experiment" min:"1" max:"1000000000" doc:"the same in iterations of each trainer, instead of --epochs"`
+	Seconds         float64  `json:"seconds" group:"experiment" max:"31536000" doc:"the same in seconds, instead of --epochs; trainers that are connected run equally many iterations"`
+	Warmup          string   `json:"warmup" group:"experiment" default:"full" enum:"full,none" or:"integer" min:"1" max:"1000000000" doc:"length of the pass before the measured one: full (as long as that), none, or N iterations"`
+	BatchSize       int      `json:"batch_size" group:"experiment" default:"10" min:"1" max:"1000000000" doc:"samples in a batch"`
+	TorchSeed       uint64   `json:"torch_seed" group:"experiment" default:"0" max:"18446744073709551615" doc:"seed of weights and data"`
+	RPCTimeout      int      `json:"rpc_timeout" group:"experiment" default:"60" min:"1" max:"31536000" doc:"longest wait for another process, in seconds"`
+	PluginMemory    string   `json:"plugin_memory" group:"experiment" unit:"bytes" min:"268435456" doc:"memory of each process of a plugin not of psbench, e.g. 2GiB"`
+	Backend         string   `json:"backend" group:"experiment" default:"gloo" enum:"gloo,nccl,multi" doc:"the trainers' process group: gloo is psbench's own CPU collectives, nccl and multi need CUDA trainers"`
+	Transport       string   `json:"transport" group:"experiment" default:"auto" enum:"auto" doc:"what carries the gradients, by default what is fastest between the hosts of the run"`
+	Listen          string   `json:"listen" group:"experiment" default:"127.0.0.1" doc:"IP address of this host that tcp and grpc listen on; links are inside TLS unless it is a loopback address"`
+	Interface       string   `json:"interface" group:"experiment" doc:"network interface, as in eth0, or network, as in 10.0.0.0/8, whose address of a host its processes listen on, instead of --listen"`
+	InsecureNetwork bool     `json:"insecure_network" group:"experiment" default:"false" doc:"leave out TLS, for measuring what it costs: links between hosts are neither secret nor proved"`
+	Place           string   `json:"place" group:"experiment" default:"spread" enum:"spread,packed,apart" doc:"hosts of servers: spread (over all, beside trainers), packed (on the last ones) or apart (on hosts of their own)"`
+	Affinity        string   `json:"affinity" group:"experiment" default:"none" enum:"none,numa,core" doc:"CPUs of a process: none (any), numa (those of a NUMA node) or core (trainers and servers have cores of their own)"`
+	Aggregate       string   `json:"aggregate" group:"experiment" default:"none" enum:"none,host" doc:"what trainers push to a server on another host: none (each its gradients) or host (the sum of all of their host)"`
+	OnNaN           string   `json:"on_nan" group:"experiment" default:"warn" enum:"warn,fail" doc:"what a loss, gradient or parameter that is NaN or infinite does: warn or fail"`
+	Check           bool     `json:"check" group:"experiment" default:"false" doc:"keep slices of what goes over the links and comes back, and recompute them after the pass"`
+	Isolate         []string `json:"isolate" group:"experiment" enum:"hook,criterion,model,all" doc:"parts that get a process of their own beside each trainer"`
 
 	NumberTrainers   int `json:"number_trainers" group:"hybrid" stands:"ntrainer" max:"10000" doc:"trainers, as --ntrainer"`
 	NumberPS         int `json:"number_ps" group:"hybrid" stands:"nserver" max:"10000" doc:"servers, as --nserver"`

@@ -112,23 +112,41 @@ func TestMissingTask(t *testing.T) {
 	}
 }
 
+// So it is of each of the barriers.
+func TestMissingTaskIsToldOfEachBarrier(t *testing.T) {
+	me := four()[0]
+	for name, wait := range map[string]func(*pmi.Client) error{
+		"the secret":  func(c *pmi.Client) error { _, err := Secret(t.Context(), c, me); return err },
+		"the verdict": func(c *pmi.Client) error { _, err := Verdict(t.Context(), c, me, false); return err },
+	} {
+		c, err := pmi.Open(t.Context(), (&pmitest.Server{Size: 4}).Dial(t, 0), 100*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := wait(c); err == nil || !strings.HasPrefix(err.Error(), "not all of 4 tasks have come in time: rank 0 on node1 has, and each that has says so; who says nothing is missing (PMI barrier_in: ") {
+			t.Errorf("%s: it says %v", name, err)
+		}
+		_ = c.Close(t.Context())
+	}
+}
+
 // What one task reads is what another one has told, or an error.
 func FuzzDecode(f *testing.F) {
-	text, err := encode(four()[3])
+	text, err := Encode(four()[3])
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text string) {
-		task, err := decode(text)
+		task, err := Decode(text)
 		if err != nil {
 			return
 		}
-		again, err := encode(task)
+		again, err := Encode(task)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back, err := decode(again); err != nil || back != task {
+		if back, err := Decode(again); err != nil || back != task {
 			t.Errorf("%q is %v, and then %v, %v", text, task, back, err)
 		}
 	})

@@ -31,11 +31,10 @@ func makeRoom(dir string) error {
 }
 
 // moveAside makes room for a run that runs again: what is left of it before is kept beside it.
-func (s *session) moveAside(path string) error {
+func moveAside(path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	s.at("folder before rename: " + path)
 	for n := 1; ; n++ {
 		aside := fmt.Sprintf("%s.failed-%d", path, n)
 		err := unix.Renameat2(unix.AT_FDCWD, path, unix.AT_FDCWD, aside, unix.RENAME_NOREPLACE)
@@ -48,7 +47,6 @@ func (s *session) moveAside(path string) error {
 		if err != nil {
 			return fmt.Errorf("the run folder %s cannot be moved to %s: %w", quote.Word(path), quote.Word(filepath.Base(aside)), draft.Cause(err))
 		}
-		s.at("folder after rename: " + path)
 		return nil
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/psbench/psbench/core/heartbeat"
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/core/sweep/journal"
+	"github.com/psbench/psbench/core/sweep/share"
 )
 
 // Options are how a sweep is run.
@@ -25,6 +26,10 @@ type Options struct {
 	Extend bool
 	// Retry runs what has failed once more.
 	Retry bool
+	// Share has this psbench work on the sweep beside others, whole rounds each.
+	Share bool
+	// Sharing is how patient they are with each other.
+	Sharing share.Options
 	// Tell is told when a run starts and when it ends.
 	Tell func(News)
 	// Heartbeat is told once a second how far the run is that Tell was told of last; nil asks no run.
@@ -52,38 +57,30 @@ type News struct {
 	Left             time.Duration // until the sweep ends, 0 if nothing tells
 }
 
-// Run runs all runs of the plan that are neither done nor failed, and keeps account of them in dir.
+// Run runs all runs of the plan that are neither done nor failed, and keeps account of them in dir. Of a
+// sweep that is shared it runs those that no other psbench runs, and ends when there are none left.
 // Every error leaves the sweep such that the same call goes on with it.
 func Run(ctx context.Context, dir string, p *sweep.Plan, o Options) (err error) {
 	s := &session{dir: dir, options: o.withDefaults(), began: time.Now()}
-	if err := makeFolder(dir); err != nil {
+	if s.place, err = enter(ctx, dir, p, s.options); err != nil {
 		return err
 	}
-	if s.lock, err = take(ctx, dir, s.options.Now()); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.lock.Close()) }()
+	defer func() { err = errors.Join(err, s.place.close()) }()
 	s.at("lock taken")
 	if s.plan, err = open(dir, p, o); err != nil {
 		return err
 	}
 	s.at("plan written")
-	journals := filepath.Join(dir, journalName)
-	events, err := journal.Read(journals)
-	if err != nil {
+	if err := s.look(); err != nil {
 		return err
 	}
-	if s.account, err = accountOf(dir, s.plan, events); err != nil {
-		return err
-	}
-	s.spent = spent(events)
-	if !o.Retry {
-		s.failures = s.account.Counts()[journal.Failed]
+	if o.Retry {
+		s.again()
 	}
 	if s.binaries, err = watch(s.plan.Binaries); err != nil {
 		return err
 	}
-	s.journal, err = journal.Create(journals, journal.Generation(events)+1, journal.Options{Now: s.options.Now, Step: o.Step})
+	s.journal, err = journal.Create(filepath.Join(dir, journalName), s.generation+1, journal.Options{Now: s.options.Now, Step: o.Step})
 	if err != nil {
 		return s.ended(err)
 	}

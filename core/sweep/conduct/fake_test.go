@@ -127,13 +127,18 @@ func fakeSweep(args []string) int {
 		return 3
 	}
 	o := options()
+	if os.Getenv("PSBENCH_CONDUCT_SHARE") != "" {
+		o = sharing()
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	o.Step = func(string) {
 		if left--; left == 0 {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		}
 	}
 	o.Tell = func(n News) { fmt.Println(n.ID(), n.State) }
-	if err := Run(context.Background(), filepath.Clean(args[0]), p, o); err != nil {
+	if err := Run(ctx, filepath.Clean(args[0]), p, o); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -4,15 +4,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/core/sweep/share"
 	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )
 
 // ours are the names in a folder in which a sweep was begun but its plan not yet written.
-var ours = map[string]bool{lockName: true, journalName: true, "cells": true, specName: true}
+var ours = append([]string{lockName, journalName, "cells", sweep.HostsFile, specName}, share.Names()...)
 
 // specName is the specification as it was given.
 const specName = "spec.json"
@@ -31,8 +33,8 @@ func makeFolder(dir string) error {
 		return fmt.Errorf("the folder %s cannot be read: %w", quote.Word(dir), draft.Cause(err))
 	}
 	for _, e := range entries {
-		begun := strings.HasPrefix(e.Name(), "."+sweep.PlanFile) || strings.HasPrefix(e.Name(), "."+specName)
-		if !ours[e.Name()] && !begun {
+		begun := slices.ContainsFunc([]string{sweep.PlanFile, sweep.HostsFile, specName, share.Names()[0]}, func(name string) bool { return strings.HasPrefix(e.Name(), "."+name) })
+		if !slices.Contains(ours, e.Name()) && !begun {
 			return fmt.Errorf("the folder %s is no sweep's but has %s in it: name one that is empty or does not exist", quote.Word(dir), quote.Word(e.Name()))
 		}
 	}

@@ -30,9 +30,15 @@ func (s *session) command(t sweep.Turn) *exec.Cmd {
 	cell := s.plan.Cells[t.Cell]
 	cmd := exec.Command(cell.Binary, "run", // #nosec G204 -- the binary that the user names
 		"--config", filepath.Join(s.dir, cell.ConfigFile()), seedFlag, strconv.FormatUint(t.Seed, 10),
-		"--out", filepath.Join(s.dir, t.Folder), "--quiet")
+		"--out", s.place.folder(t), "--quiet")
+	if len(s.plan.Hosts) > 0 {
+		cmd.Args = append(cmd.Args, "--hosts", filepath.Join(s.dir, sweep.HostsFile))
+	}
 	cmd.Args[0] = "psbench"
-	cmd.Env, cmd.Stdin = s.options.Environ, s.lock
+	cmd.Env = s.options.Environ
+	if lock := s.place.lock(); lock != nil {
+		cmd.Stdin = lock
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = 5 * time.Second // for who inherited its standard error
 	return cmd

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/core/sweep/journal"
-	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -24,7 +22,7 @@ import (
 type session struct {
 	dir      string
 	options  Options
-	lock     *os.File
+	place    place
 	plan     *sweep.Plan
 	journal  *journal.Writer
 	account  Account
@@ -32,6 +30,46 @@ type session struct {
 	began    time.Time
 	spent    time.Duration // by runs of earlier sessions
 	failures int           // but for those that run again
+
+	generation uint64         // the highest of the journals
+	repeated   map[string]int // runs that are to run again after that many attempts
+}
+
+// look reads what has become of every run.
+func (s *session) look() error {
+	events, err := journal.Read(filepath.Join(s.dir, journalName))
+	if err != nil {
+		return err
+	}
+	if s.account, err = accountOf(s.dir, s.plan, events); err != nil {
+		return err
+	}
+	s.spent, s.generation, s.failures = spent(events), journal.Generation(events), 0
+	for i := range s.account {
+		if e := &s.account[i]; e.State == journal.Failed && !s.open(e) {
+			s.failures++
+		}
+	}
+	return nil
+}
+
+// again has what has failed so far run once more.
+func (s *session) again() {
+	s.repeated, s.failures = map[string]int{}, 0
+	for _, e := range s.account {
+		if e.State == journal.Failed {
+			s.repeated[e.ID()] = e.Attempts
+		}
+	}
+}
+
+// open says that a run is to run.
+func (s *session) open(e *Entry) bool {
+	if e.State != journal.Failed {
+		return e.State != journal.Done
+	}
+	attempts, again := s.repeated[e.ID()]
+	return again && attempts == e.Attempts
 }
 
 // EndedError is of a sweep that began or went on and did not come to its end, or some of whose
@@ -50,37 +88,56 @@ var errFull = errors.New("the disk is full: make room")
 
 // run takes the turns one after the other.
 func (s *session) run(ctx context.Context) error {
-	if budget := s.plan.Budget.Time; budget > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, s.began.Add(budget-s.spent), budgetError{fmt.Errorf("its budget of %v is used up", budget)})
-		defer cancel()
-	}
-	if err := s.mourn(); err != nil {
+	if err := s.runs(ctx); err != nil {
 		return s.ended(err)
 	}
-	for i := range s.account {
-		if err := s.turn(ctx, i); err != nil {
-			return s.ended(err)
-		}
-	}
+	return s.failed()
+}
+
+// failed is the error of a sweep that has come to its end, if runs of it failed.
+func (s *session) failed() error {
 	if failed := s.account.Counts()[journal.Failed]; failed > 0 {
 		return EndedError{fmt.Errorf("%d of the %s of the sweep %s failed; psbench sweep status says why", failed, screen.Count(len(s.account), "run"), quote.Word(s.dir))}
 	}
 	return nil
 }
 
-// mourn enters into the journal that what ran when psbench was killed runs no more: another run may
-// come before it.
-func (s *session) mourn() error {
+func (s *session) runs(ctx context.Context) error {
+	if g, ok := s.place.(*together); ok {
+		return s.runTogether(ctx, g)
+	}
+	ctx, cancel := s.budgeted(ctx, s.began)
+	defer cancel()
+	// Another run may come before it, so it is said first.
 	for i := range s.account {
-		if e := &s.account[i]; e.State == journal.Running {
-			e.Reason = wasKilled
-			if err := s.note(e, journal.Waiting); err != nil {
-				return err
-			}
+		if err := s.mourn(&s.account[i]); err != nil {
+			return err
+		}
+	}
+	for i := range s.account {
+		if err := s.turn(ctx, i); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// budgeted ends ctx when the budget of time is used up of which earlier runs left something at a time.
+func (s *session) budgeted(ctx context.Context, from time.Time) (context.Context, context.CancelFunc) {
+	budget := s.plan.Budget.Time
+	if budget <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, from.Add(budget-s.spent), budgetError{fmt.Errorf("its budget of %v is used up", budget)})
+}
+
+// mourn enters into the journal that a run which ran when its psbench was killed runs no more.
+func (s *session) mourn(e *Entry) error {
+	if e.State != journal.Running {
+		return nil
+	}
+	e.Reason = wasKilled
+	return s.note(e, journal.Waiting)
 }
 
 // wasKilled is why a run waits whose psbench is no more.
@@ -106,19 +163,21 @@ func (s *session) turn(ctx context.Context, i int) error {
 	switch {
 	case e.Adopted:
 		return s.note(e, journal.Done)
-	case e.State == journal.Done, e.State == journal.Failed && !s.options.Retry:
+	case !s.open(e):
 		return nil
 	}
 	if err := s.mayStart(ctx, e); err != nil {
 		return err
 	}
-	path := filepath.Join(s.dir, e.Folder)
+	path := s.place.folder(e.Turn)
 	if err := makeRoom(filepath.Dir(path)); err != nil {
 		return err
 	}
-	if err := s.moveAside(path); err != nil {
+	s.at("folder before rename: " + path)
+	if err := moveAside(path); err != nil {
 		return err
 	}
+	s.at("folder after rename: " + path)
 	e.Attempts, e.Reason, e.Seconds = e.Attempts+1, "", 0
 	if err := s.note(e, journal.Running); err != nil {
 		return err
@@ -148,7 +207,7 @@ func (s *session) mayStart(ctx context.Context, e *Entry) error {
 	if most := s.plan.Budget.Failures; most > 0 && s.failures >= most {
 		return budgetError{fmt.Errorf("%s failed, which is its budget", screen.Count(s.failures, "run"))}
 	}
-	if err := stillHeld(s.lock); err != nil {
+	if err := s.place.held(); err != nil {
 		return err
 	}
 	return unchanged(s.binaries)
@@ -162,8 +221,8 @@ func (s *session) judge(ctx context.Context, e *Entry, path, said string, late b
 		return err
 	}
 	if wrong == "" {
-		if err := draft.SyncFolder(filepath.Dir(path)); err != nil { // the name of what is done lasts
-			return fmt.Errorf("the run folder %s cannot be written: %w", quote.Word(path), draft.Cause(err))
+		if err := s.place.keep(e.Turn); err != nil {
+			return err
 		}
 		return s.note(e, journal.Done)
 	}
@@ -174,12 +233,15 @@ func (s *session) judge(ctx context.Context, e *Entry, path, said string, late b
 		e.Reason = "it was interrupted"
 		return errors.Join(s.note(e, journal.Waiting), err)
 	}
-	if err := stillHeld(s.lock); err != nil { // it failed since somebody moved its folder
+	if err := s.place.held(); err != nil { // it failed since somebody moved its folder
 		return errors.Join(s.note(e, journal.Waiting), err)
 	}
 	if full := s.full(e.Reason); full {
 		_ = s.note(e, journal.Waiting) // which may not get onto the disk either
 		return fmt.Errorf("%w (%s)", errFull, e.Reason)
+	}
+	if err := s.place.show(e.Turn); err != nil {
+		return err
 	}
 	s.failures++
 	return s.note(e, journal.Failed)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/core/sweep/journal"
+	"github.com/psbench/psbench/core/sweep/share"
 )
 
 // Status is how far a sweep is.
@@ -13,6 +14,8 @@ type Status struct {
 	Plan    *sweep.Plan
 	Account Account
 	Holder  *Holder // who runs it, nil if nobody does
+	// Workers are who run rounds of it, if it is shared.
+	Workers map[int]share.Holder
 	Left    time.Duration
 }
 
@@ -33,9 +36,15 @@ func StatusOf(dir string) (*Status, error) {
 	if s.Account, err = accountOf(dir, p, events); err != nil {
 		return nil, err
 	}
+	if share.Is(dir) {
+		if s.Workers, err = share.Holders(dir); err != nil {
+			return nil, err
+		}
+	}
 	if s.Holder == nil {
 		for i := range s.Account {
-			if e := &s.Account[i]; e.State == journal.Running {
+			e := &s.Account[i]
+			if _, held := s.Workers[e.Round]; e.State == journal.Running && !held {
 				e.State, e.Reason = journal.Waiting, wasKilled
 			}
 		}

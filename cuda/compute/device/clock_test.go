@@ -3,12 +3,15 @@
 package device_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/cuda/compute/device"
 	"github.com/psbench/psbench/cuda/compute/internal/computetest"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // Phases are measured once they have ended, on the clock of the process, but for those of evaluations.
@@ -55,6 +58,9 @@ func TestPhasesAreMeasured(t *testing.T) {
 			t.Fatal("no error of the clock is told")
 		}
 		for _, s := range all.Series {
+			if strings.HasPrefix(s.Name, "device copy") {
+				continue
+			}
 			n, last := 0, start
 			s.Each(func(m sdk.Measurement) {
 				if m.Key.A != int64(n) || m.StartNS < last-errNS || m.DurationNS < 0 || m.StartNS+m.DurationNS > end+errNS {
@@ -71,6 +77,80 @@ func TestPhasesAreMeasured(t *testing.T) {
 	}
 }
 
+// Copies and transfers are measured too, each by iteration and its number in that, on the clock of the process.
+func TestCopiesAreMeasured(t *testing.T) {
+	d := computetest.Open(t)
+	recorder := &sdk.Recorder{}
+	d.Measure(recorder)
+	memory := computetest.In(t, d, make([]float32, 5000))
+	host := make([]byte, 4*len(memory))
+	sent, err := device.NewTransfer[float32](d, d.Compute())
+	must(t, err)
+	bytes := tensor.Float32Bytes(memory)
+	for pass := range 2 {
+		must(t, d.Wait(d.CopyOut(host, bytes))) // of no pass
+		must(t, d.BeginPass())
+		recorder.Reset()
+		start := comm.Now()
+		const iterations, copies = 3, 4
+		for range iterations {
+			d.Begin(device.Forward)
+			_, err := sent.Put(make([]float32, 7))
+			must(t, err)
+			d.Compute().Queue.Scale(1, memory)
+			d.End(device.Forward)
+			_, err = sent.Fetch(memory[:7])
+			must(t, err)
+			must(t, d.Read(true))
+			d.Begin(device.Backward)
+			d.End(device.Backward)
+			d.Begin(device.Step)
+			d.Compute().Queue.Scale(1, memory)
+			d.End(device.Step)
+			must(t, d.Read(false)) // which has not ended, nor have all copies but the last
+			var out engine.Ticket
+			for range copies {
+				out = d.CopyOut(host, bytes)
+			}
+			must(t, d.Wait(out))
+			for range copies {
+				must(t, d.Wait(d.CopyIn(bytes, host)))
+			}
+		}
+		must(t, d.Compute().Stream.Synchronize())
+		must(t, d.EndPass())
+		end := comm.Now()
+		all := recorder.All()
+		errNS := int64(0)
+		all.Gauges[0].Each(func(_ sdk.Key, us float64) { errNS = max(errNS, int64(us*1000)+1) })
+		each := map[string]int{"device copy out": copies, "device copy in": copies, "device transfer in": 1, "device transfer out": 1}
+		for _, s := range all.Series {
+			n, last := 0, start
+			s.Each(func(m sdk.Measurement) {
+				in := each[s.Name]
+				if in == 0 {
+					return
+				}
+				if want := (sdk.Key{A: int64(n / in), B: int64(n % in)}); m.Key != want {
+					t.Errorf("pass %d: %s has key %v, want %v", pass, s.Name, m.Key, want)
+				}
+				if m.StartNS < last-errNS || m.DurationNS <= 0 || m.StartNS+m.DurationNS > end+errNS {
+					t.Errorf("pass %d: %s %v is not from %d to %d, give or take %d", pass, s.Name, m, last, end, errNS)
+				}
+				last = m.StartNS
+				n++
+			})
+			if want := iterations * each[s.Name]; each[s.Name] > 0 && n != want {
+				t.Errorf("pass %d: %s has %d spans, want %d", pass, s.Name, n, want)
+			}
+			delete(each, s.Name)
+		}
+		if len(each) > 0 {
+			t.Errorf("pass %d: there are no %v", pass, each)
+		}
+	}
+}
+
 // launched requires that each iteration has so many launches.
 func launched(t *testing.T, g *sdk.Observations, iterations, each int) {
 	t.Helper()
@@ -83,6 +163,44 @@ func launched(t *testing.T, g *sdk.Observations, iterations, each int) {
 	})
 	if n != iterations || g.Name != "launches" {
 		t.Errorf("there are %s of %d iterations, want %d", g.Name, n, iterations)
+	}
+}
+
+// The means before a step of a server are of its iteration, and measured each.
+func TestLaunchesOfMeans(t *testing.T) {
+	d := computetest.Open(t)
+	x, y := computetest.In(t, d, []float32{1, 2, 3}), computetest.In(t, d, []float32{3, 2, -1})
+	recorder := &sdk.Recorder{}
+	d.Measure(recorder)
+	for range 2 {
+		must(t, d.BeginPass())
+		recorder.Reset()
+		const iterations, means = 3, 2
+		for range iterations {
+			for range means {
+				must(t, d.Mean(x, [][]float32{x, y}))
+			}
+			d.Begin(device.Step)
+			d.Compute().Queue.Scale(2, x)
+			d.End(device.Step)
+		}
+		must(t, d.Compute().Stream.Synchronize())
+		must(t, d.EndPass())
+		all := recorder.All()
+		launched(t, &all.Gauges[1], iterations, means+1)
+		n := 0
+		for _, s := range all.Series {
+			s.Each(func(m sdk.Measurement) {
+				if want := (sdk.Key{A: int64(n / means), B: int64(n % means)}); s.Name == "device average" && m.Key != want {
+					t.Errorf("mean %d has key %v, want %v", n, m.Key, want)
+				} else if s.Name == "device average" {
+					n++
+				}
+			})
+		}
+		if n != iterations*means {
+			t.Errorf("%d means are measured, want %d", n, iterations*means)
+		}
 	}
 }
 

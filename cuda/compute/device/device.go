@@ -50,10 +50,15 @@ type Device struct {
 	kept    []io.Closer // what parts keep of the driver
 	adopted []*adoption
 	refused error // why memory was not pinned, the first time
+	ends    []*end
+	across  across
+	loans   map[driver.Pointer]*Loan // by where their values begin
 }
 
 var (
 	_ optimizer.Engine = (*Device)(nil)
+	_ engine.Averager  = (*Device)(nil)
+	_ engine.Spanner   = (*Device)(nil)
 	_ sdk.Describer    = (*Device)(nil)
 )
 
@@ -63,7 +68,7 @@ func Open(ordinal int) (_ *Device, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{context: c, info: c.Device(), blocks: map[driver.Pointer]int{}}
+	d := &Device{context: c, info: c.Device(), blocks: map[driver.Pointer]int{}, loans: map[driver.Pointer]*Loan{}}
 	defer func() {
 		if err != nil {
 			_ = d.Close() // what failed first is told
@@ -218,6 +223,7 @@ func (d *Device) Close() error {
 		err = cmp.Or(err, d.context.Free(p))
 	}
 	d.adopted, d.kept, d.lanes, d.blocks = nil, nil, nil, nil
+	d.across.close()
 	if d.kernels != nil {
 		err = cmp.Or(err, d.kernels.Close())
 	}

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/psbench/psbench/cuda/driver"
+	"github.com/psbench/psbench/sdk"
 )
 
 // inFlight is how many copies of a direction have events of their own. One that waits for an older
@@ -29,6 +30,11 @@ type direction struct {
 	from  int64                    // the first copy that failed
 	err   error                    // of it and all later ones
 	taken map[driver.Pointer]taken // of the direction out: the last copy of what begins there
+	timer *Timer
+	// Of the measurements: nil until Device.Measure, the pass and iteration of the last copy, and how many that has had.
+	series     *sdk.Series
+	pass, turn int64
+	copies     int64
 
 	over     atomic.Int64 // all up to this one have ended
 	settling sync.Mutex   // held while bounced copies are completed
@@ -50,6 +56,9 @@ type bounce struct {
 func (c *direction) open(d *Device) (err error) {
 	c.device, c.taken = d, make(map[driver.Pointer]taken, inFlight)
 	if c.stream, err = d.context.NewStream(); err != nil {
+		return err
+	}
+	if c.timer, err = d.NewTimer(c.stream); err != nil {
 		return err
 	}
 	if c.given, err = d.context.NewEvent(driver.EventOptions{}); err != nil {
@@ -97,10 +106,31 @@ func (c *direction) enqueue(host, memory []byte) error {
 			return err
 		}
 	}
+	if err := c.timer.Read(); err != nil { // what has ended by now
+		return err
+	}
+	c.timer.Begin(c.series, c.key())
 	if err := c.begin(host, memory); err != nil {
 		return err
 	}
+	c.timer.End()
 	return c.ended[c.asked%inFlight].Record(c.stream)
+}
+
+// key numbers the copies of an iteration.
+func (c *direction) key() sdk.Key {
+	if pass, turn := c.device.clock.passes.Load(), c.device.clock.turns.Load(); pass != c.pass || turn != c.turn {
+		c.pass, c.turn, c.copies = pass, turn, 0
+	}
+	c.copies++
+	return sdk.Key{A: c.turn, B: c.copies - 1}
+}
+
+// read records the copies that have ended.
+func (c *direction) read() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.timer.Read()
 }
 
 // free says of the direction out that no kernel touches memory: a copy of it has ended that was asked for

@@ -27,3 +27,13 @@ func (d *Device) NewLane() (*Lane, error) {
 	d.mu.Unlock()
 	return l, nil
 }
+
+// newTimedLane makes a lane and a timer of its stream.
+func (d *Device) newTimedLane() (*Lane, *Timer, error) {
+	l, err := d.NewLane()
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := d.NewTimer(l.Stream)
+	return l, t, err
+}

@@ -105,6 +105,18 @@ func (p *parameters) step(r *rule) error {
 	return q.Err()
 }
 
+// Mean implements engine.Averager: one launch up to 16 parts.
+func (d *Device) Mean(mean []float32, parts [][]float32) error {
+	q := d.Compute().Queue
+	if err := d.Read(false); err != nil {
+		return err
+	}
+	d.Begin(Mean)
+	q.Mean(mean, parts)
+	d.End(Mean)
+	return q.Err()
+}
+
 // state is what an optimizer keeps of each parameter.
 type state [][]float32
 

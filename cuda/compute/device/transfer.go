@@ -51,9 +51,11 @@ func (t *Transfer[T]) Room(n int) ([]T, error) {
 // what the lane is given after it, until the next Room.
 func (t *Transfer[T]) Send(n int) ([]T, error) {
 	bytes := n * t.bytes()
+	t.begin(TransferIn)
 	if err := t.lane.Stream.CopyIn(pointer(t.memory), unsafe.Pointer(unsafe.SliceData(t.host)), bytes); err != nil { // #nosec G103 -- the driver takes addresses
 		return nil, err
 	}
+	t.end(TransferIn)
 	return elements[T](t.memory, n), t.ended.Record(t.lane.Stream)
 }
 
@@ -67,6 +69,22 @@ func (t *Transfer[T]) Put(numbers []T) ([]T, error) {
 	return t.Send(len(numbers))
 }
 
+// Locate is Put of the place of each row in union, which has them all; both ascend.
+func Locate(t *Transfer[int32], rows, union []int32) ([]int32, error) {
+	places, err := t.Room(len(rows))
+	if err != nil {
+		return nil, err
+	}
+	at := int32(0)
+	for i, row := range rows {
+		for union[at] != row {
+			at++
+		}
+		places[i] = at
+	}
+	return t.Send(len(rows))
+}
+
 // Fetch gives the lane a copy of numbers on the device and waits for it. They are valid until the
 // next call.
 func (t *Transfer[T]) Fetch(memory []T) ([]T, error) {
@@ -74,14 +92,29 @@ func (t *Transfer[T]) Fetch(memory []T) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := driver.Pointer(uintptr(unsafe.Pointer(unsafe.SliceData(memory))))                                            // #nosec G103 -- an address of the device
+	from := driver.Pointer(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))) // #nosec G103 -- an address of the device
+	t.begin(TransferOut)
 	if err := t.lane.Stream.CopyOut(unsafe.Pointer(unsafe.SliceData(t.host)), from, len(memory)*t.bytes()); err != nil { // #nosec G103 -- the driver takes addresses
 		return nil, err
 	}
+	t.end(TransferOut)
 	if err := t.ended.Record(t.lane.Stream); err != nil {
 		return nil, err
 	}
 	return host, t.ended.Synchronize()
+}
+
+// begin and end go around a copy. The clock measures the compute stream alone.
+func (t *Transfer[T]) begin(p Phase) {
+	if t.lane == t.device.compute {
+		t.device.Begin(p)
+	}
+}
+
+func (t *Transfer[T]) end(p Phase) {
+	if t.lane == t.device.compute {
+		t.device.End(p)
+	}
 }
 
 // grow makes room for so many bytes, in powers of two.

@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/cuda/compute/device"
 	"github.com/psbench/psbench/cuda/driver"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
 // mostTrainers is how many gradients a mean has at most.
@@ -24,6 +25,10 @@ const mostTrainers = 64
 // elements from T trainers moves 4nT bytes each way between host and device, and 4n(T+1) on it, in
 // pieces, so that copies in, means and copies out overlap.
 //
+// A bucket that its trainer shares (device.Borrowed) is not copied: the mean is taken in place, and the
+// trainer is answered once the lane has been given the work, which waits on the device for the trainer's
+// and is waited for by it there. 4n(T+1) bytes move on the device, and 8n more for each trainer after the first.
+//
 // Copies in go on a stream of their own. The lane, which takes means and copies out, waits for those of
 // a piece by an event. The lock is held while work is given, never while it is waited for: so all copies are
 // from and to pinned memory. That of a push is pinned in shared memory; what a transport keeps in memory of Go
@@ -34,12 +39,14 @@ type average struct {
 	timing   sdk.Timing
 	buckets  []bucket
 	computed *sdk.Series
+	bus      *sdk.Counter // bytes of buckets copied between host and device
 
 	mu      sync.Mutex // guards streams, and what follows
 	in      *device.Lane
 	lane    *device.Lane
 	pinned  map[*float32]io.Closer // what the device adopted of the pushes' memory, by where it begins
 	copied  *driver.Event          // the copies in of the last piece
+	times   times
 	scratch [mostTrainers][]float32
 }
 
@@ -55,7 +62,8 @@ func newAverage(timing sdk.Timing) func(struct{}, sdk.ServerEnv) (sdk.Server, er
 		}
 		s := &average{
 			dev: d, trainers: env.Trainers, timing: timing, buckets: make([]bucket, len(env.Buckets)),
-			computed: env.Recorder.Series("method_metric", "average computation"), pinned: map[*float32]io.Closer{},
+			computed: env.Recorder.Series("method_metric", "average computation"),
+			bus:      env.Recorder.Counter(dataparallel.StagingMetric, dataparallel.Bus, "B"), pinned: map[*float32]io.Closer{},
 		}
 		if s.in, err = d.NewLane(); err != nil {
 			return nil, err
@@ -64,6 +72,9 @@ func newAverage(timing sdk.Timing) func(struct{}, sdk.ServerEnv) (sdk.Server, er
 			return nil, err
 		}
 		if s.copied, err = d.NewEvent(driver.EventOptions{}); err != nil {
+			return nil, err
+		}
+		if err = s.times.open(d, env.Recorder, s.in, s.lane); err != nil {
 			return nil, err
 		}
 		for i, spec := range env.Buckets {
@@ -98,161 +109,58 @@ func (s *average) Receive(p sdk.Push) error {
 		}
 		return nil
 	}
-	start := comm.Now()
 	if err := s.reduce(b); err != nil {
 		return err
 	}
-	s.computed.Record(sdk.Key{A: p.Batch, B: int64(p.Bucket)}, start, comm.Now())
 	return b.answer()
 }
 
-// place finds the pinned memory that a push is copied from, and its answer to.
+// place finds where a push is: on the device, or in pinned memory that it is copied from, and its answer to.
 func (s *average) place(b *bucket, p sdk.Push) error {
+	t := p.Trainer
+	if b.loans[t] = s.dev.Borrowed(p.Gradient.Values); b.loans[t] != nil {
+		b.at[t] = p.Gradient.Values[:cap(p.Gradient.Values)]
+		return nil
+	}
+	if err := b.makeRoom(s.dev, t); err != nil {
+		return err
+	}
+	b.at[t] = b.parts[t]
 	if !s.pin(p.Gradient) {
 		return b.stage(s.dev, p)
 	}
-	b.host[p.Trainer] = p.Gradient.Values[:cap(p.Gradient.Values)]
+	b.host[t] = p.Gradient.Values[:cap(p.Gradient.Values)]
 	return nil
 }
 
+// Device implements sdk.DeviceServer.
+func (s *average) Device() comm.Device { return s.dev }
+
 // begin copies a push in before the others are there.
 func (s *average) begin(b *bucket, p sdk.Push) error {
+	if b.loans[p.Trainer] != nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b.begun[p.Trainer] = true
 	return s.copyIn(b, p.Trainer, 0, len(p.Gradient.Values))
 }
 
-// reduce has the gradients of all pushes be their mean, and waits for that.
+// reduce has the gradients of all pushes be their mean. It waits for those that are copied to the host.
 func (s *average) reduce(b *bucket) error {
+	start := comm.Now()
 	if err := s.give(b); err != nil {
 		return err
 	}
-	if err := b.done.Synchronize(); err != nil {
-		return err
-	}
-	b.unstage()
-	return nil
-}
-
-func (s *average) give(b *bucket) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	give := s.giveDense
-	if b.spec.Sparse {
-		give = s.giveSparse
-	}
-	if err := give(b); err != nil {
-		return err
-	}
-	if err := s.lane.Queue.Err(); err != nil {
-		return err
-	}
-	return b.done.Record(s.lane.Stream)
-}
-
-// pieceElements are copied, averaged and copied back at a time: 4 MiB.
-const pieceElements = 1 << 20
-
-func (s *average) giveDense(b *bucket) error {
-	for from := 0; from < b.spec.Elements; from += pieceElements {
-		to := min(from+pieceElements, b.spec.Elements)
-		parts := s.scratch[:s.trainers]
-		for t := range b.pushes {
-			parts[t] = b.parts[t][from:to]
-			if b.begun[t] {
-				continue
-			}
-			if err := s.copyIn(b, t, from, to); err != nil {
-				return err
-			}
-		}
-		if err := s.awaitCopies(); err != nil {
+	if b.staging() {
+		if err := b.done.Synchronize(); err != nil {
 			return err
 		}
-		s.lane.Queue.Mean(b.mean[from:to], parts)
-		for _, host := range b.host {
-			if err := s.copyOut(host[from:to], b.mean[from:to]); err != nil {
-				return err
-			}
-		}
+		b.unstage()
+		s.computed.Record(b.key(), start, comm.Now())
 	}
-	return nil
-}
-
-// giveSparse adds up the rows of all pushes over their union. A row that some did not push counts as
-// 0 there.
-func (s *average) giveSparse(b *bucket) error {
-	b.merger.Reset()
-	for t, p := range b.pushes {
-		b.merger.Add(p.Gradient)
-		if b.begun[t] {
-			continue
-		}
-		if err := s.copyIn(b, t, 0, len(p.Gradient.Values)); err != nil {
-			return err
-		}
-	}
-	var err error
-	if b.union, err = b.merger.Union(b.union[:0]); err != nil {
-		return err
-	}
-	mean, q := b.mean[:len(b.union)*b.spec.Width], s.lane.Queue
-	q.Clear(mean)
-	if err := s.awaitCopies(); err != nil {
-		return err
-	}
-	for t, p := range b.pushes {
-		places, err := b.places[t].Room(len(p.Gradient.Rows))
-		if err != nil {
-			return err
-		}
-		locate(places, p.Gradient.Rows, b.union)
-		sent, err := b.places[t].Send(len(places))
-		if err != nil {
-			return err
-		}
-		q.ScatterRows(1, b.parts[t][:len(p.Gradient.Values)], mean, b.spec.Width, sent)
-	}
-	q.Scale(1/float32(s.trainers), mean)
-	for t, p := range b.pushes {
-		if err := p.Gradient.SetRows(len(b.union)); err != nil {
-			return err
-		}
-		copy(p.Gradient.Rows, b.union)
-		if err := s.copyOut(b.host[t][:len(mean)], mean); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// locate writes the place of each row in union, which has them all; both ascend.
-func locate(places, rows, union []int32) {
-	at := int32(0)
-	for i, row := range rows {
-		for union[at] != row {
-			at++
-		}
-		places[i] = at
-	}
-}
-
-func (s *average) copyIn(b *bucket, trainer, from, to int) error {
-	host := b.host[trainer][from:to]
-	return s.in.Stream.CopyIn(address(b.parts[trainer][from:to]), unsafe.Pointer(unsafe.SliceData(host)), 4*len(host)) // #nosec G103 -- the driver takes addresses
-}
-
-func (s *average) copyOut(host, memory []float32) error {
-	return s.lane.Stream.CopyOut(unsafe.Pointer(unsafe.SliceData(host)), address(memory), 4*len(host)) // #nosec G103 -- the driver takes addresses
-}
-
-// awaitCopies has the lane wait for the copies in that were given so far.
-func (s *average) awaitCopies() error {
-	if err := s.copied.Record(s.in.Stream); err != nil {
-		return err
-	}
-	return s.lane.Stream.Wait(s.copied)
+	return s.read()
 }
 
 // pin says whether the memory of a gradient is pinned. The device is asked when it is seen first, for all that
@@ -272,11 +180,27 @@ func (s *average) pin(g *tensor.Gradient) bool {
 // mostPins is how many places the gradients of a bucket of a trainer may lie in to be pinned.
 const mostPins = 8
 
+// read records what the device has measured.
+func (s *average) read() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.times.read(s.dev)
+}
+
+// PassFacts implements sdk.PassDescriber: there are none, but the pass has ended then, and its last means with it:
+// the steps after them have been waited for, since trainers look at their parameters. What the device cannot say
+// any more, the pass has said.
+func (s *average) PassFacts() map[string]string {
+	_ = s.read()
+	return nil
+}
+
 // Answer implements sdk.Answerer.
 func (s *average) Answer(x *sdk.Exchange, answer *tensor.Gradient) error { return x.Average(answer) }
 
 // Reset implements sdk.Server.
 func (s *average) Reset() {
+	_ = s.dev.BeginPass() // what fails there fails the first push, too
 	for i := range s.buckets {
 		b := &s.buckets[i]
 		b.mu.Lock()
@@ -300,8 +224,4 @@ func (s *average) Close() error {
 	}
 	s.pinned = nil
 	return first
-}
-
-func address(memory []float32) driver.Pointer {
-	return driver.Pointer(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))) // #nosec G103 -- an address of the device
 }

@@ -4,6 +4,7 @@ package servers
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -25,9 +26,12 @@ type bucket struct {
 	host   [][]float32 // by trainer: pinned memory of its copies, that of the push or what is staged
 	staged [][]float32 // by trainer: pinned memory for pushes whose own is not; nil until one comes
 
-	parts [][]float32   // by trainer
-	mean  []float32     // of them
-	done  *driver.Event // the answer is in the gradients
+	loans []*device.Loan // by trainer: of a push in shared memory of the device; nil of one that is copied
+	parts [][]float32    // by trainer: what its pushes are copied to; nil until one comes
+	at    [][]float32    // by trainer: its push on the device, in either
+	mean  []float32      // of a sparse bucket, whose union fits into no push
+
+	done *driver.Event // when it has passed the answer is in the gradients
 
 	// Of a sparse bucket.
 	merger *tensor.RowMerger
@@ -38,9 +42,8 @@ type bucket struct {
 func (b *bucket) open(s *average, spec tensor.BucketSpec) (err error) {
 	b.spec, b.pushes, b.begun, b.parts = spec, make([]sdk.Push, s.trainers), make([]bool, s.trainers), make([][]float32, s.trainers)
 	b.host, b.staged = make([][]float32, s.trainers), make([][]float32, s.trainers)
-	room := spec.Elements
+	b.loans, b.at = make([]*device.Loan, s.trainers), make([][]float32, s.trainers)
 	if spec.Sparse {
-		room = spec.Capacity * spec.Width
 		b.merger, b.union = tensor.NewRowMerger(s.trainers), make([]int32, 0, spec.Capacity)
 		b.places = make([]*device.Transfer[int32], s.trainers)
 		for t := range b.places {
@@ -48,23 +51,29 @@ func (b *bucket) open(s *average, spec tensor.BucketSpec) (err error) {
 				return err
 			}
 		}
-	}
-	for t := range b.parts {
-		if b.parts[t], err = engine.Floats(s.dev, room); err != nil {
+		if b.mean, err = engine.Floats(s.dev, spec.Room()); err != nil {
 			return err
 		}
-	}
-	if b.mean, err = engine.Floats(s.dev, room); err != nil {
-		return err
 	}
 	b.done, err = s.dev.NewEvent(driver.EventOptions{BlockingSync: true})
 	return err
 }
 
+// makeRoom makes room on the device for the pushes of a trainer that does not share its own.
+func (b *bucket) makeRoom(d *device.Device, trainer int) (err error) {
+	if b.parts[trainer] == nil {
+		b.parts[trainer], err = engine.Floats(d, b.spec.Room())
+	}
+	return err
+}
+
+// staging says that a push of the round is copied from the host and its answer to it.
+func (b *bucket) staging() bool { return slices.Contains(b.loans, nil) }
+
 // stage takes a push to pinned memory beside its own.
 func (b *bucket) stage(d *device.Device, p sdk.Push) error {
 	if b.staged[p.Trainer] == nil {
-		room := len(b.mean)
+		room := b.spec.Room()
 		memory, err := d.AllocHost(4 * max(room, 1))
 		if err != nil {
 			return fmt.Errorf("bucket %d cannot be copied through pinned memory: %w", b.spec.Index, err)
@@ -79,7 +88,7 @@ func (b *bucket) stage(d *device.Device, p sdk.Push) error {
 // unstage brings the means to where the pushes lie, which some are in already.
 func (b *bucket) unstage() {
 	for t, p := range b.pushes {
-		if b.staged[t] != nil && unsafe.SliceData(b.host[t]) == unsafe.SliceData(b.staged[t]) { // #nosec G103 -- compared
+		if b.loans[t] == nil && b.staged[t] != nil && unsafe.SliceData(b.host[t]) == unsafe.SliceData(b.staged[t]) { // #nosec G103 -- compared
 			copy(p.Gradient.Values, b.host[t])
 		}
 	}
@@ -96,8 +105,19 @@ func (b *bucket) answer() error {
 	return nil
 }
 
+// key is the batch of the pushes, of which there is one at least, and the bucket.
+func (b *bucket) key() sdk.Key {
+	for _, p := range b.pushes {
+		if p.Gradient != nil {
+			return sdk.Key{A: p.Batch, B: int64(b.spec.Index)}
+		}
+	}
+	return sdk.Key{B: int64(b.spec.Index)}
+}
+
 func (b *bucket) forget() {
 	clear(b.pushes)
 	clear(b.begun)
+	clear(b.loans)
 	b.there = 0
 }

@@ -48,6 +48,7 @@ func NewEmbedding(s servers.EmbeddingSettings, env sdk.TableEnv) (sdk.TableServe
 		dev: d, settings: s, env: env,
 		values: []tensor.Tensor{{Shape: []int{s.NumEmbeddings, s.EmbeddingDim}}}, gradient: tensor.Gradient{Width: s.EmbeddingDim},
 	}
+	d.Measure(env.Recorder)
 	if e.bags, err = bags.New(d, d.Compute()); err != nil {
 		return nil, err
 	}
@@ -76,13 +77,18 @@ func (e *embedding) Lookup(call *comm.TableCall) (err error) {
 		return nil
 	}
 	width, q := e.settings.EmbeddingDim, e.dev.Compute().Queue
+	if err := e.dev.Read(false); err != nil {
+		return err
+	}
 	if err := e.bags.Send(call.Indices, call.Offsets); err != nil {
 		return err
 	}
 	if e.looked, err = engine.Grow(e.dev, e.looked, call.Bags()*width); err != nil {
 		return err
 	}
+	e.dev.Begin(device.Lookup)
 	q.GatherBags(e.looked, e.values[0].Data, width, e.bags.Indices, e.bags.Offsets, false)
+	e.dev.End(device.Lookup)
 	if err := q.Err(); err != nil {
 		return err
 	}
@@ -135,7 +141,9 @@ func (e *embedding) sum(call *comm.TableCall, width int) ([]int32, error) {
 	if err := e.bags.Send(nil, call.Offsets); err != nil {
 		return nil, err
 	}
+	e.dev.Begin(device.Scatter)
 	q.ScatterBags(e.storage, gradients, width, runs, e.bags.Offsets, false, false)
+	e.dev.End(device.Scatter)
 	return rows, q.Err()
 }
 
@@ -144,6 +152,9 @@ func (e *embedding) sum(call *comm.TableCall, width int) ([]int32, error) {
 func (e *embedding) Reset() { e.failed = e.reset() }
 
 func (e *embedding) reset() (err error) {
+	if err := e.dev.BeginPass(); err != nil {
+		return err
+	}
 	n := e.settings.NumEmbeddings * e.settings.EmbeddingDim
 	if e.values[0].Data == nil {
 		if e.values[0].Data, err = engine.Floats(e.dev, n); err != nil {
@@ -156,6 +167,15 @@ func (e *embedding) reset() (err error) {
 		return err
 	}
 	return e.optimizer.Reset()
+}
+
+// PassFacts implements sdk.PassDescriber: there are none, but the pass has ended then. Nobody has waited for its
+// last update. What the device cannot say any more, the pass has said.
+func (e *embedding) PassFacts() map[string]string {
+	if e.dev.Compute().Stream.Synchronize() == nil {
+		_ = e.dev.EndPass()
+	}
+	return nil
 }
 
 // Held implements sdk.Holder.

@@ -2,7 +2,7 @@
 
 // Package servers has psbench's parameter servers on a CUDA device, under the same keys: average and
 // average_batch, whose means are taken there, and embedding, whose table lies there. The server
-// batch_update is that of plugins/servers, which steps by the engine's optimizer.
+// batch_update is that of plugins/servers, which averages and steps by the engine.
 package servers
 
 import (

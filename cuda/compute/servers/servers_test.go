@@ -142,14 +142,22 @@ func takesMeans(t *testing.T, d *device.Device, key string, trainers int, stores
 		})
 	}
 	training.Wait()
-	measured := 0
+	measured := map[string]int{}
 	for _, s := range recorder.All().Series {
-		if s.Type == "method_metric" && s.Name == "average computation" {
-			s.Each(func(sdk.Measurement) { measured++ })
-		}
+		s.Each(func(m sdk.Measurement) {
+			if m.DurationNS >= 0 && m.Key.A < batches && m.Key.B < int64(len(buckets)) {
+				measured[s.Name]++
+			}
+		})
 	}
-	if measured != batches*len(buckets) {
-		t.Errorf("%d means are measured, want %d", measured, batches*len(buckets))
+	means, pieces := batches*len(buckets), batches*(len(buckets)+1) // bucket 1 has two
+	for name, want := range map[string][2]int{
+		"average computation": {means, means}, "device average": {pieces, pieces},
+		"device copy in": {means * trainers, pieces * trainers}, "device copy out": {pieces * trainers, pieces * trainers},
+	} {
+		if n := measured[name]; n < want[0] || n > want[1] {
+			t.Errorf("%s is measured %d times, want %d to %d", name, n, want[0], want[1])
+		}
 	}
 	must(t, made.(interface{ Close() error }).Close())
 }
@@ -180,10 +188,11 @@ func TestPushesThatAreWrong(t *testing.T) {
 // The table answers and steps as that of the host.
 func TestTables(t *testing.T) {
 	d := computetest.Open(t)
+	recorder := &sdk.Recorder{}
 	for _, optimizer := range []string{"sgd", "adam", "adagrad", "rowwise_adagrad"} {
 		settings := fmt.Sprintf(`{"num_embeddings": 30, "embedding_dim": 6, "optimizer": %q}`, optimizer)
 		build := func(parts []sdk.Part, e engine.Engine) sdk.TableServer {
-			made, err := part(parts, "embedding").Build([]byte(settings), sdk.TableEnv{Name: "server1", Position: 1, Seed: 5, Recorder: &sdk.Recorder{}, Engine: e})
+			made, err := part(parts, "embedding").Build([]byte(settings), sdk.TableEnv{Name: "server1", Position: 1, Seed: 5, Recorder: recorder, Engine: e})
 			must(t, err)
 			return made.(sdk.TableServer)
 		}
@@ -194,6 +203,7 @@ func TestTables(t *testing.T) {
 		for range 2 {
 			host.Reset()
 			dev.Reset()
+			recorder.Reset()
 			for step, bags := range [][2][]int64{
 				{{3, 7, 3, 29}, {0, 2, 2, 4}}, {{0}, {0, 1}}, {{5, 5, 5, 9, 1, 0, 29}, {0, 3, 5, 7}}, {{}, {0, 0}}, {{}, {0}},
 			} {
@@ -206,10 +216,33 @@ func TestTables(t *testing.T) {
 				must(t, host.Update(want))
 				must(t, dev.Update(got))
 			}
+			dev.(sdk.PassDescriber).PassFacts()
+			measured(t, recorder, map[string]int64{"device lookup": 4, "device scatter": 5, "device optimizer": 5})
 			_, wantTable := host.(sdk.Holder).Held()
 			_, gotTable := dev.(sdk.Holder).Held()
 			computetest.Near(t, optimizer+", table", computetest.Out(t, d, gotTable[0].Data), wantTable[0].Data, 1e-5)
 		}
+	}
+}
+
+// measured requires so many spans of each name, which are counted.
+func measured(t *testing.T, r *sdk.Recorder, want map[string]int64) {
+	t.Helper()
+	for _, s := range r.All().Series {
+		n := int64(0)
+		s.Each(func(m sdk.Measurement) {
+			if m.Key != (sdk.Key{A: n}) && want[s.Name] > 0 {
+				t.Errorf("span %d of %s has key %v", n, s.Name, m.Key)
+			}
+			n++
+		})
+		if n != want[s.Name] && want[s.Name] > 0 {
+			t.Errorf("%s is measured %d times, want %d", s.Name, n, want[s.Name])
+		}
+		delete(want, s.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("nobody measures %v", want)
 	}
 }
 

@@ -40,6 +40,7 @@ void config_read(void) {
         .shared_path = getenv("PSBENCH_DOUBLE_SHARED"),
         .report_dir = getenv("PSBENCH_DOUBLE_REPORT"),
         .fail = getenv("PSBENCH_DOUBLE_FAIL"),
+        .slow = getenv("PSBENCH_DOUBLE_SLOW"),
     };
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     if (visible && !*visible) config.devices = 0;

@@ -51,14 +51,14 @@ static CUresult create(CUdevice device, unsigned flags, bool primary, Context **
 // may still have it as their current one.
 static void destroy(Context *c) {
     context_wait(c);
-    int allocations = memory_count(c), streams = 0, events = 0, modules = 0;
+    int allocations = memory_count(c), pinned = host_count(c), streams = 0, events = 0, modules = 0;
     for (Module *m = c->modules; m; m = m->next)
         modules++, allocations -= m->unit->variable_count;
     for (Stream *s = c->streams; s; s = s->next) streams += !s->legacy && !s->destroyed;
     for (Event *e = c->events; e; e = e->next) events++;
-    if (allocations || streams || events || modules) {
+    if (allocations || pinned || streams || events || modules) {
         held.leaks++;
-        note("a context is destroyed with %d allocations, %d streams, %d events, %d modules in it", allocations, streams, events, modules);
+        note("a context is destroyed with %d allocations, %d pieces of pinned memory, %d streams, %d events, %d modules in it", allocations, pinned, streams, events, modules);
         if (config.exit_code) misuse("leaked");
     }
     while (c->modules) module_free(c->modules);

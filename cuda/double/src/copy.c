@@ -43,6 +43,8 @@ static CUresult submit(CUstream handle, Place to, Place from, uint64_t width, ui
     Work w = {.kind = COPY, .copy = {.to = to, .from = from, .width = width, .height = height}};
     Context *c = s->context;
     if ((result = copy_check(c, &w))) return result;
+    if (from.host && !to.host) held.bytes_in += (int64_t)(width * height);
+    if (to.host && !from.host) held.bytes_out += (int64_t)(width * height);
     if (to.host && host_find(to.address, width) && host_find(to.address, width)->read_only) {
         misuse("a copy to %#llx, host memory that is registered for reading only", (unsigned long long)to.address);
         return CUDA_ERROR_INVALID_VALUE;

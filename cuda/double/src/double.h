@@ -70,7 +70,7 @@ typedef struct {
     Policy policy;
     int devices, capability, version, idle_ms, exit_code, lost_at, lost_code;
     bool races, strict, trace, exclusive, busy;
-    const char *shared_path, *report_dir, *fail;
+    const char *shared_path, *report_dir, *fail, *slow;
 } Config;
 
 extern Config config;
@@ -108,7 +108,8 @@ CUresult outdated(const char *name);
 
 typedef struct {
     int64_t allocations, bytes, imports, host_allocations, registrations, streams, events, modules, graphs, contexts;
-    int64_t launches, instructions, misuses, leaks;
+    int64_t synchronizations;                                              // calls that keep the host until work is done
+    int64_t launches, instructions, bytes_in, bytes_out, misuses, leaks;   // bytes that copies took to the device and from it
 } Held;
 extern Held held;
 void held_changed(void);               // writes the report of this process
@@ -181,6 +182,7 @@ static inline void *memory_bytes(uint64_t address) { return (void *)(address + s
 static inline bool memory_is_device(uint64_t a) { return a >= space_base && a < space_base + config.devices * DEVICE_SPACE; }
 HostRange *host_find(uint64_t address, uint64_t bytes);   // the one that has all of these
 Pinning host_pinning(uint64_t address, uint64_t bytes);
+int host_count(Context *);              // allocations and registrations
 void host_release_all(Context *);
 
 // ---- work: what streams and graphs do (work.c)

@@ -45,11 +45,13 @@ void held_changed(void) {
     char text[1024];
     int n = snprintf(text, sizeof text,
                      "allocations %20lld\nbytes %20lld\nimports %20lld\nhost_allocations %20lld\nregistrations %20lld\nstreams %20lld\nevents %20lld\n"
-                     "modules %20lld\ngraphs %20lld\ncontexts %20lld\nlaunches %20lld\ninstructions %20lld\nmisuses %20lld\nleaks %20lld\n",
+                     "modules %20lld\ngraphs %20lld\ncontexts %20lld\nlaunches %20lld\ninstructions %20lld\n"
+                     "synchronizations %20lld\n"
+                     "bytes_in %20lld\nbytes_out %20lld\nmisuses %20lld\nleaks %20lld\n",
                      (long long)held.allocations, (long long)held.bytes, (long long)held.imports, (long long)held.host_allocations,
                      (long long)held.registrations, (long long)held.streams, (long long)held.events, (long long)held.modules,
-                     (long long)held.graphs, (long long)held.contexts, (long long)held.launches, (long long)held.instructions,
-                     (long long)held.misuses, (long long)held.leaks);
+                     (long long)held.graphs, (long long)held.contexts, (long long)held.launches, (long long)held.instructions, (long long)held.synchronizations,
+                     (long long)held.bytes_in, (long long)held.bytes_out, (long long)held.misuses, (long long)held.leaks);
     if (pwrite(report_file, text, n, 0) < 0) report_file = -1;
     if (report_end < n) report_end = n;
 }
@@ -114,23 +116,37 @@ static CUresult demanded(const char *name) {
     return CUDA_SUCCESS;
 }
 
+// synchronous says of a call that it keeps the host until the device has done something.
+static bool synchronous(const char *name) {
+    return strstr(name, "Synchronize") || ((!strncmp(name, "cuMemcpy", 8) || !strncmp(name, "cuMemset", 8)) && !strstr(name, "Async"));
+}
+
 CUresult enter(const char *name) {
     pthread_once(&once, begin);
     call_of_thread = name;
     lock();
     last_call_ns = device_clock_ns();
+    if (synchronous(name)) held.synchronizations++;
     CUresult code = demanded(name);
     bool early = !strcmp(name, "cuInit") || !strcmp(name, "cuDriverGetVersion");
     if (!code && !initialized && !early) code = CUDA_ERROR_NOT_INITIALIZED;
     return code ? leave(code) : CUDA_SUCCESS;
 }
 
+// linger sleeps where PSBENCH_DOUBLE_SLOW says so of this call, and without the lock.
+static void linger(const char *name) {
+    const char *colon = config.slow ? strchr(config.slow, ':') : NULL;
+    if (colon && named(config.slow, colon - config.slow, name)) usleep((useconds_t)atoi(colon + 1));
+}
+
 CUresult leave(CUresult result) {
+    const char *name = call_of_thread;
     if (config.trace) fprintf(stderr, "cuda double: process %d: %s = %d\n", getpid(), call_of_thread, result);
     held_changed();
     call_of_thread = NULL;
     call_name = NULL;
     unlock();
+    linger(name);
     return result;
 }
 

@@ -50,6 +50,12 @@ static void drop(HostRange *range) {
     *range = ranges[--count];
 }
 
+int host_count(Context *context) {
+    int owned = 0;
+    for (int n = 0; n < count; n++) owned += ranges[n].context == context;
+    return owned;
+}
+
 void host_release_all(Context *context) {
     for (int n = count - 1; n >= 0; n--)
         if (ranges[n].context == context) drop(&ranges[n]);

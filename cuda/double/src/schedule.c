@@ -59,6 +59,9 @@ static bool ready(const Stream *s) {
     return s->head && !s->head->running && !blocker(s->head) && (s->head->work.kind != WAIT || ipc_satisfied(&s->head->work));
 }
 
+// A host function may wait for whatever it likes, so none runs in a call of another thread: they have their own.
+static bool runs_here(const Stream *s) { return ready(s) && s->head->work.kind != HOST; }
+
 static void run_head(Stream *s) {
     Op *op = s->head;
     Context *c = s->context;
@@ -87,7 +90,7 @@ static bool step(Op *op) {
         if (!before) break;
         op = before;
     }
-    if (!ready(op->stream)) return false;
+    if (!runs_here(op->stream)) return false;
     run_head(op->stream);
     return true;
 }
@@ -96,7 +99,7 @@ static bool step_at_random(Context *c) {
     int count = 0;
     Stream *chosen = NULL;
     for (Stream *s = c->streams; s; s = s->next)
-        if (ready(s) && random_next() % (unsigned)++count == 0) chosen = s;
+        if (runs_here(s) && random_next() % (unsigned)++count == 0) chosen = s;
     if (chosen) run_head(chosen);
     return chosen != NULL;
 }
@@ -161,10 +164,28 @@ static void *serve(void *none) {
                     op_wait(c, e->last);
                     break;
                 }
-            if (pending_host || (config.policy == EARLIEST && !idle)) step_at_random(c);
+            if (config.policy == EARLIEST && !idle) step_at_random(c);
             if (idle)
                 while (step_at_random(c)) {}
         }
+    }
+    return NULL;
+}
+
+static Stream *with_host_function(void) {
+    for (Context *c = contexts; c; c = c->next)
+        for (Stream *s = c->streams; s; s = s->next)
+            if (ready(s) && s->head->work.kind == HOST) return s;
+    return NULL;
+}
+
+static void *serve_host_functions(void *none) {
+    (void)none;
+    lock();
+    for (;;) {
+        Stream *s = pending_host ? with_host_function() : NULL;
+        if (s) run_head(s);
+        else lock_wait(pending_host ? 1 : 1000);
     }
     return NULL;
 }
@@ -178,5 +199,6 @@ void schedule_start(void) {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     if (!pthread_create(&thread, NULL, serve, NULL)) pthread_detach(thread);
+    if (!pthread_create(&thread, NULL, serve_host_functions, NULL)) pthread_detach(thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
@@ -49,6 +50,7 @@ type block struct{ dark, lit []byte }
 
 var (
 	_ optimizer.Engine = (*Dark)(nil)
+	_ engine.Averager  = (*Dark)(nil)
 	_ engine.Opener    = Full.Open
 )
 
@@ -159,6 +161,19 @@ func (d *Dark) Wait(t engine.Ticket) error {
 		return d.in.wait(t.Number)
 	}
 	return d.out.wait(t.Number)
+}
+
+// Mean implements engine.Averager.
+func (d *Dark) Mean(mean []float32, parts [][]float32) error {
+	sum := d.litFloats(mean)
+	copy(sum, d.litFloats(parts[0]))
+	for _, p := range parts[1:] {
+		vec.Add(sum, d.litFloats(p))
+	}
+	if len(parts) > 1 {
+		vec.Scale(1/float32(len(parts)), sum)
+	}
+	return nil
 }
 
 // Fail has all further copies of one direction fail.

@@ -29,7 +29,7 @@ func SendShare(p *process.Process, conn *wire.Conn, share []sdk.Batch) error {
 	if err := conn.Bound(p.Timeout); err != nil {
 		return err
 	}
-	if p.Fabric.Maps() {
+	if p.Fabric.Maps() && conn.PassesSegments() {
 		return sendShareSegment(conn, share)
 	}
 	return sendBatches(&call.Link{Conn: conn}, share)
@@ -41,7 +41,7 @@ func receiveShare(p *process.Process, conn *wire.Conn) ([]sdk.Batch, error) {
 	if err := conn.Bound(p.Timeout); err != nil {
 		return nil, err
 	}
-	if p.Fabric.Maps() {
+	if p.Fabric.Maps() && conn.PassesSegments() {
 		return receiveShareSegment(p, conn)
 	}
 	return receiveBatches(p, &call.Link{Conn: conn})

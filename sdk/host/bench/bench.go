@@ -59,8 +59,10 @@ type Peers struct {
 	Server  *process.Peer  // nil unless it measures with one
 	Group   *process.Group // nil unless it measures collectives, or a hook that uses it
 	Default *process.Group // nil unless it measures a hook that uses it
-	Sync    process.Group  // all bench processes, at their Unix sockets
-	Part    process.Peer   // the companion with the hook, if it is in one
+	// Together are those of this host that push to the server as one; nil if it pushes for itself.
+	Together *process.Group
+	Sync     process.Group // all bench processes; where they share a host, at their Unix sockets
+	Part     process.Peer  // the companion with the hook, if it is in one
 }
 
 // Connect makes the buckets and joins what the measurements need.
@@ -75,7 +77,7 @@ func (r *Role) Connect(peers Peers) error {
 			return err
 		}
 	}
-	joined, err := r.JoinLinks(process.HookLinks{Server: peers.Server, Group: peers.Group, Default: peers.Default}, r.store)
+	joined, err := r.JoinLinks(process.HookLinks{Server: peers.Server, Group: peers.Group, Default: peers.Default, Together: peers.Together}, r.store)
 	if err != nil {
 		return err
 	}
@@ -86,7 +88,11 @@ func (r *Role) Connect(peers Peers) error {
 		}
 		r.links.Hook = r.hook
 	}
-	r.sync, err = r.JoinGroup(fabric.Default(), peers.Sync, comm.NewStore(nil), purposeSync)
+	by := fabric.Default()
+	if !peers.Sync.OnOneHost() {
+		by = r.Fabric
+	}
+	r.sync, err = r.JoinGroup(by, peers.Sync, comm.NewStore(nil), purposeSync)
 	return err
 }
 

@@ -14,7 +14,7 @@ var timings = map[sdk.Timing]proto.Timing{
 func PartToProto(p sdk.Part) *proto.PartDescription {
 	out := &proto.PartDescription{
 		Kind: string(p.Kind), Key: p.Key, Serves: string(p.Serves), Needs: string(p.Needs),
-		Timing: timings[p.Timing], Computes: p.Computes, Asynchronous: p.Asynchronous, Quorum: p.Quorum, Protocol: p.Protocol,
+		Timing: timings[p.Timing], Computes: p.Computes, Asynchronous: p.Asynchronous, Quorum: p.Quorum, Protocol: p.Protocol, Adds: p.Adds,
 	}
 	for _, link := range p.Links {
 		out.Links = append(out.Links, string(link))
@@ -29,7 +29,7 @@ func PartToProto(p sdk.Part) *proto.PartDescription {
 func PartFromProto(d *proto.PartDescription) sdk.Part {
 	out := sdk.Part{
 		Kind: sdk.Kind(d.GetKind()), Key: d.GetKey(), Serves: sdk.Service(d.GetServes()), Needs: sdk.Service(d.GetNeeds()),
-		Computes: d.GetComputes(), Asynchronous: d.GetAsynchronous(), Quorum: d.GetQuorum(), Protocol: d.GetProtocol(),
+		Computes: d.GetComputes(), Asynchronous: d.GetAsynchronous(), Quorum: d.GetQuorum(), Protocol: d.GetProtocol(), Adds: d.GetAdds(),
 	}
 	for timing, sent := range timings {
 		if sent == d.GetTiming() {

@@ -14,3 +14,15 @@ func PeerToProto(p process.Peer) *proto.Peer {
 func PeerFromProto(p *proto.Peer) process.Peer {
 	return process.Peer{Name: p.GetName(), Address: p.GetAddress(), Protocol: p.GetProtocol()}
 }
+
+// GroupToProto gives members of one host, or nil, the form in which they cross gRPC.
+func GroupToProto(g *process.Group) *proto.Group {
+	if g == nil {
+		return nil
+	}
+	out := &proto.Group{Position: int32(g.Position)} // #nosec G115 -- a count of processes
+	for _, m := range g.Members {
+		out.Members = append(out.Members, PeerToProto(m))
+	}
+	return out
+}

@@ -44,8 +44,13 @@ func New(params []sdk.ParameterSpec, specs []tensor.BucketSpec, newStore func([]
 	if store, err = newStore(specs); err != nil {
 		return nil, nil, err
 	}
-	gradients = make([]*tensor.Gradient, len(params))
-	for _, b := range store.Buckets {
+	return gradientsIn(len(params), store.Buckets), store, nil
+}
+
+// gradientsIn are the gradients of all parameters, at their places in buckets.
+func gradientsIn(parameters int, buckets []*tensor.Bucket) []*tensor.Gradient {
+	gradients := make([]*tensor.Gradient, parameters)
+	for _, b := range buckets {
 		for _, span := range b.Parameters {
 			g := &b.Gradient
 			if !b.Sparse {
@@ -54,7 +59,7 @@ func New(params []sdk.ParameterSpec, specs []tensor.BucketSpec, newStore func([]
 			gradients[span.Parameter] = g
 		}
 	}
-	return gradients, store, nil
+	return gradients
 }
 
 // SparseBuckets are the buckets of a store by parameter; nil for a dense one.
@@ -82,28 +87,18 @@ func NewValues(e engine.Engine, params []sdk.ParameterSpec) ([]tensor.Tensor, er
 }
 
 // Stage allocates gradients in the memory of an engine that Go cannot touch, for buckets that
-// they are copied from and to. Those of a dense bucket lie one behind the other, as in the
-// bucket; the rows of a sparse one are in ordinary memory.
-func Stage(e engine.Engine, parameters int, buckets []*tensor.Bucket) ([]*tensor.Gradient, error) {
-	gradients := make([]*tensor.Gradient, parameters)
+// they are copied from and to. They lie in buckets of their own there, which have the same places and
+// show the same rows, each in a piece of memory of its own.
+func Stage(e engine.Engine, parameters int, buckets []*tensor.Bucket) ([]*tensor.Gradient, []*tensor.Bucket, error) {
+	var staged []*tensor.Bucket
 	for _, b := range buckets {
-		room := b.Elements
-		if b.Sparse {
-			room = b.Capacity * b.Width
-		}
-		values, err := engine.Floats(e, room)
+		values, err := engine.Floats(e, b.Room())
 		if err != nil {
-			return nil, fmt.Errorf("the gradients of bucket %d: %w", b.Index, err)
+			return nil, nil, fmt.Errorf("the gradients of bucket %d: %w", b.Index, err)
 		}
-		for _, span := range b.Parameters {
-			g := &tensor.Gradient{Values: values[:0], Rows: make([]int32, 0, b.Capacity), Width: b.Width}
-			if !b.Sparse {
-				g = &tensor.Gradient{Values: values[span.Offset : span.Offset+span.Elements]}
-			}
-			gradients[span.Parameter] = g
-		}
+		staged = append(staged, tensor.BucketIn(values, b.Shown, b.BucketSpec))
 	}
-	return gradients, nil
+	return gradientsIn(parameters, staged), staged, nil
 }
 
 // ValuesBytes is what the parameters take in a segment, where each starts on a

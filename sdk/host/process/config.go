@@ -1,6 +1,7 @@
 package process
 
 import (
+	"slices"
 	"time"
 
 	"github.com/psbench/psbench/sdk"
@@ -17,6 +18,8 @@ type Config struct {
 	Directory string // for sockets
 	Transport string // of the run's links
 	Listen    string // IP address to listen on where the transport uses one
+	// InsecureNetwork leaves out TLS on addresses that other hosts reach.
+	InsecureNetwork bool
 	// Check is what the places of slices are drawn from that the process keeps of what its links
 	// exchange; nil: it keeps none.
 	Check *uint64
@@ -44,10 +47,19 @@ type Peer struct {
 type Group struct {
 	Members  []Peer
 	Position int
+	Hosts    []int // a number for the host of each member; nil: all share one
+	Across   bool  // the members are on devices of their own, which a library of the devices joins
+}
+
+// OnOneHost says that all members share a host.
+func (g *Group) OnOneHost() bool {
+	return !slices.ContainsFunc(g.Hosts, func(host int) bool { return host != g.Hosts[0] })
 }
 
 // HookLinks are the links that a hook uses; each may be nil.
 type HookLinks struct {
 	Server         *Peer
 	Group, Default *Group
+	// Together are the trainers of this host that push to the server as one.
+	Together *Group
 }

@@ -2,16 +2,19 @@ package process
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // Purposes of a link; a hello names one.
 const (
 	PurposePush      = "push"      // a hook process to its server
+	purposeTogether  = "together"  // one to those of its host that push with it
 	PurposeTables    = "tables"    // a trainer to the server of a table
 	PurposeGroup     = "group"     // a ring of trainers
 	purposeDefault   = "default"   // the second ring
@@ -23,10 +26,7 @@ const (
 // Dial joins a process that accepts links for the purpose. The connection ends with this
 // process at the latest, as that of Accept does.
 func (p *Process) Dial(to Peer, purpose string) (*wire.Conn, error) {
-	network := wire.Unix
-	if overFabric(purpose) {
-		network = p.Fabric.Network
-	}
+	network, _ := p.over(to)
 	return p.owned(network.Dial(to.Address, wire.Call{
 		From: p.Name(), To: to.Name, Purpose: purpose, Secret: p.config.Secret, Timeout: p.Timeout,
 	}))
@@ -34,10 +34,7 @@ func (p *Process) Dial(to Peer, purpose string) (*wire.Conn, error) {
 
 // Accept waits until a process joins for the purpose.
 func (p *Process) Accept(from Peer, purpose string) (*wire.Conn, error) {
-	listener := p.listener
-	if overFabric(purpose) {
-		listener = p.linkListener
-	}
+	_, listener := p.over(from)
 	return p.owned(listener.Accept(purpose, from.Name, p.Timeout))
 }
 
@@ -48,14 +45,13 @@ func (p *Process) owned(conn *wire.Conn, err error) (*wire.Conn, error) {
 	return conn, err
 }
 
-// overFabric says that links for this purpose come over the run's fabric; the others join
-// processes of one host.
-func overFabric(purpose string) bool {
-	switch purpose {
-	case PurposePush, PurposeTables, PurposeGroup, purposeDefault:
-		return true
+// over is how a link with a peer comes, whoever dials: the address at which the core tells of the peer
+// says it. A Unix socket is one of this host, any other address one of the network of the run's fabric.
+func (p *Process) over(peer Peer) (*wire.Network, *wire.Listener) {
+	if wire.Unix.Has(peer.Address) {
+		return wire.Unix, p.listener
 	}
-	return false
+	return p.Fabric.Network, p.linkListener
 }
 
 // Joined are connections of this process that a port or a group joins.
@@ -64,39 +60,105 @@ func (p *Process) Joined(conns []*wire.Conn) wire.Links {
 }
 
 // JoinLinks joins the links that the hook uses, in the process that holds it. store holds the
-// rank's buckets. What they exchange is kept where the process has a keeper.
+// rank's buckets, in the memory of a device as well where they may be left there. What they exchange is
+// kept where the process has a keeper.
 func (p *Process) JoinLinks(links HookLinks, store *comm.Store) (joined sdk.Links, err error) {
+	over := p.Fabric
+	if device, ok := p.Engine.(comm.Device); ok && store.Lent != nil {
+		over = over.On(device)
+	}
 	if links.Server != nil {
-		if joined.Server, err = p.JoinServer(*links.Server, store); err != nil {
+		if joined.Server, err = p.joinServer(over, links, store); err != nil {
 			return joined, err
 		}
 	}
 	if links.Group != nil {
-		if joined.Group, err = p.JoinGroup(p.Fabric, *links.Group, store, PurposeGroup); err != nil {
+		if joined.Group, err = p.JoinGroup(over, *links.Group, store, PurposeGroup); err != nil {
 			return joined, err
 		}
 	}
 	if links.Default != nil {
-		if joined.Default, err = p.JoinGroup(p.Fabric, *links.Default, store, purposeDefault); err != nil {
+		if joined.Default, err = p.JoinGroup(over, *links.Default, store, purposeDefault); err != nil {
 			return joined, err
 		}
 	}
 	return p.Keeper.Links(joined, store.Specs()), nil
 }
 
-// JoinServer joins a server, which this process pushes store's buckets to.
-func (p *Process) JoinServer(server Peer, store *comm.Store) (comm.ServerLink, error) {
+// joinServer joins a server, which this process pushes store's buckets to.
+func (p *Process) joinServer(over *fabric.Fabric, links HookLinks, store *comm.Store) (comm.ServerLink, error) {
+	if links.Together != nil {
+		return p.joinTogether(over, links, store)
+	}
+	server := *links.Server
 	conn, err := p.Dial(server, PurposePush)
 	if err != nil {
 		return nil, err
 	}
-	link, err := p.Fabric.NewServerLink(conn, store, p.Timeout)
+	link, err := over.NewServerLink(conn, store, p.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	p.Own(link)
+	p.Shares("the buckets that it shares with "+server.Name, link)
+	return link, nil
+}
+
+// joinTogether joins a server as one of some trainers that push as one, of whom the first dials it.
+func (p *Process) joinTogether(over *fabric.Fabric, links HookLinks, store *comm.Store) (comm.ServerLink, error) {
+	aggregator, ok := over.Provider.(fabric.Aggregator)
+	if !ok {
+		return nil, fmt.Errorf("%s cannot push together with others of its host over transport %s", p.Name(), over.Name)
+	}
+	var server *wire.Conn
+	var err error
+	if links.Together.Position == 0 {
+		if server, err = p.Dial(*links.Server, PurposePush); err != nil {
+			return nil, err
+		}
+	}
+	together := *links.Together
+	together.Hosts = make([]int, len(together.Members)) // all are of this one
+	conns, err := p.joinMembers(over, together, purposeTogether)
+	if err != nil {
+		return nil, err
+	}
+	link, err := aggregator.NewAggregate(p.Joined(conns), together.Position, server, store)
 	if err != nil {
 		return nil, err
 	}
 	p.Own(link)
 	return link, nil
 }
+
+// Shares has what a link has open of a device released before the engine is closed. Titles are as of
+// what the engine adopted.
+func (p *Process) Shares(title string, link any) {
+	if shared, ok := link.(comm.DeviceLink); ok && p.config.Engine != nil {
+		p.shared = append(p.shared, shared)
+		p.closesEngine(title, release{shared, p.Timeout})
+	}
+}
+
+// Staged says why some link of the process does not leave buckets in the memory of its engine; "" if
+// all do.
+func (p *Process) Staged() string {
+	for _, link := range p.shared {
+		if why := link.Staged(0); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// release is what a link has open of a device, as an io.Closer.
+type release struct {
+	link    comm.DeviceLink
+	timeout time.Duration
+}
+
+// Close implements io.Closer.
+func (r release) Close() error { return r.link.Release(r.timeout) }
 
 // JoinTables joins the servers of the tables that spec lists, in their order; it gives nil
 // where there are none.
@@ -130,22 +192,72 @@ func (p *Process) JoinTables(spec *comm.LookupSpec, servers []Peer) (*sdk.Tables
 
 // JoinGroup joins a group over a fabric.
 func (p *Process) JoinGroup(fabric *fabric.Fabric, g Group, store *comm.Store, purpose string) (comm.GroupLink, error) {
-	peers, position := g.Members, g.Position
-	conns := make([]*wire.Conn, len(peers))
-	for _, i := range fabric.GroupPeers(position, len(peers)) {
-		join := p.Accept
-		if position < i {
-			join = p.Dial
-		}
-		var err error
-		if conns[i], err = join(peers[i], purpose); err != nil {
-			return nil, err
-		}
+	if g.Hosts == nil {
+		g.Hosts = make([]int, len(g.Members))
 	}
-	group, err := fabric.NewGroup(p.Joined(conns), position, store)
+	over, err := p.across(fabric, g, store)
+	if err != nil {
+		return nil, err
+	}
+	conns, err := p.joinMembers(fabric, g, purpose)
+	if err != nil {
+		return nil, err
+	}
+	group, err := over.NewGroup(p.Joined(conns), g.Hosts, g.Position, store)
 	if err != nil {
 		return nil, err
 	}
 	p.Own(group)
+	p.Shares("the buckets that it shares with its group", group)
 	return group, nil
+}
+
+// across is the fabric of a group that is to span devices: it does where buckets may be left there. Where
+// another link of this process stages them, which those of other members need not do, it lends none to the group
+// either, so that all members come to the same.
+func (p *Process) across(f *fabric.Fabric, g Group, store *comm.Store) (*fabric.Fabric, error) {
+	switch {
+	case !g.Across || store.Lent == nil:
+		return f, nil
+	case p.Staged() != "":
+		return f.On(nil), nil
+	}
+	engine, ok := p.Engine.(engine.Spanner)
+	if !ok {
+		return nil, fmt.Errorf("%s cannot join its group across devices: engine %s has no library that does", p.Name(), p.Engine.Name())
+	}
+	device, err := engine.Across()
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot join its group across devices: %w: install it, or give --backend gloo", p.Name(), err)
+	}
+	return f.On(device), nil
+}
+
+// Library is what reduces the buckets of the hook's groups across devices; "" where nothing does.
+func (p *Process) Library() string {
+	for _, link := range p.shared {
+		if name := link.Library(); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// joinMembers connects this member of a group to those that the fabric has it need, by their positions.
+func (p *Process) joinMembers(fabric *fabric.Fabric, g Group, purpose string) ([]*wire.Conn, error) {
+	if len(g.Hosts) != len(g.Members) {
+		return nil, fmt.Errorf("%s was given the hosts of %d members of a group of %d", p.Name(), len(g.Hosts), len(g.Members))
+	}
+	conns := make([]*wire.Conn, len(g.Members))
+	for _, i := range fabric.GroupPeers(g.Position, g.Hosts) {
+		join := p.Accept
+		if g.Position < i {
+			join = p.Dial
+		}
+		var err error
+		if conns[i], err = join(g.Members[i], purpose); err != nil {
+			return nil, err
+		}
+	}
+	return conns, nil
 }

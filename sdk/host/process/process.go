@@ -36,6 +36,7 @@ type Process struct {
 	Recorder               *sdk.Recorder
 	Keeper                 *checked.Keeper // of what its links exchange; nil: it keeps nothing
 	Timeout                time.Duration
+	shared                 []comm.DeviceLink // those of the hook
 	Events                 *Events
 
 	// owned are the goroutines of the role; they end once done is closed and
@@ -62,6 +63,9 @@ func New(parts []sdk.Part, c Config, events *Events) (*Process, error) {
 func (p *Process) listen() (err error) {
 	if p.Fabric, err = fabric.Open(p.config.Transport); err != nil { // the core knows it
 		return fmt.Errorf("the plugin of %s is older than psbench: %w; build it with the sdk of this psbench", p.Name(), err)
+	}
+	if p.config.InsecureNetwork {
+		p.Fabric = p.Fabric.Insecure()
 	}
 	socket := filepath.Join(p.config.Directory, p.Name()+".sock")
 	if p.listener, err = wire.Unix.Listen(socket, p.Name(), p.config.Secret); err != nil {

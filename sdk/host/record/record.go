@@ -78,6 +78,16 @@ type Histogram struct {
 // Facts are what parts knew after the pass.
 type Facts map[string]string
 
+// FactBuckets is the fact of how buckets travel to and from the memory of a device: BucketsShared, BucketsLeft
+// where a library reduces them across devices, which FactGroup names then, or why they are staged through that of
+// the host.
+const (
+	FactBuckets   = "buckets"
+	BucketsShared = "shared on the device"
+	BucketsLeft   = "left on the devices of the group"
+	FactGroup     = "group"
+)
+
 // Losses are those of iterations that ended; those of many come in several pieces.
 type Losses []float64
 

@@ -30,7 +30,7 @@ func (r *Role) build(env sdk.ServerEnv, companion process.Peer) (_ any, err erro
 		return nil, err
 	}
 	r.reduction = &reduction{
-		server: server, timing: part.Timing, spread: r.Fabric.Maps(), clock: monotonic(),
+		server: server, timing: part.Timing, clock: monotonic(),
 		pool:     newPool(len(r.trainers), &r.Owned, r.Done),
 		computed: r.Recorder.Series("method_metric", cmp.Or(part.Computes, part.Key)+" computation"),
 	}

@@ -13,8 +13,8 @@ func (r *Role) Combine(lists [][][]float32) (answers [][]float32, unknown string
 		return nil, "it is no elementwise server, and so nobody else knows what it must answer", nil
 	}
 	for _, list := range lists {
-		if len(list) == 0 || len(list) > len(r.trainers) {
-			return nil, "", fmt.Errorf("%s cannot combine %d gradients: it has %d trainers", r.Name(), len(list), len(r.trainers))
+		if len(list) == 0 || len(list) > r.pushedFor {
+			return nil, "", fmt.Errorf("%s cannot combine %d gradients: it has %d trainers", r.Name(), len(list), r.pushedFor)
 		}
 		for _, g := range list {
 			if len(g) != len(list[0]) {

@@ -42,9 +42,7 @@ func TestPieceReductionHasTheSameBits(t *testing.T) {
 	for _, timing := range timings {
 		var reductions []*reduction
 		for trainers := 1; trainers <= 5; trainers++ {
-			r := newReduction(t, timing, mean(trainers), trainers)
-			r.spread = true
-			reductions = append(reductions, r)
+			reductions = append(reductions, newReduction(t, timing, mean(trainers), trainers))
 		}
 		rapid.Check(t, func(t *rapid.T) {
 			trainers := rapid.IntRange(1, len(reductions)).Draw(t, "trainers")

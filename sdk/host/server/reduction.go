@@ -10,12 +10,8 @@ import (
 
 // reduction runs an elementwise server on the gradients of a bucket, chunk by chunk.
 type reduction struct {
-	server sdk.ElementwiseServer
-	timing sdk.Timing
-	// spread says that the answer is copied into every trainer's dense gradient, where
-	// the trainer itself finds it. Otherwise it is in one gradient alone, to be
-	// sent from there.
-	spread   bool
+	server   sdk.ElementwiseServer
+	timing   sdk.Timing
 	pool     *pool
 	clock    clock
 	computed *sdk.Series // how long the server took for each (batch, bucket)
@@ -49,7 +45,8 @@ func (r *reduction) newChunks(spec tensor.BucketSpec, trainers int) []chunk {
 			continue
 		}
 		c.blocks = blockReduction{
-			reduction: r, parts: make([][]float32, trainers), pieces: make([]comm.Pieces, trainers), rest: make([]int, 0, trainers),
+			reduction: r, parts: make([][]float32, trainers), pieces: make([]comm.Pieces, trainers), inPlace: make([]bool, trainers),
+			rest: make([]int, 0, trainers),
 		}
 		c.own.parts, c.own.pieces = make([][]float32, trainers), make([][]float32, trainers)
 	}
@@ -79,7 +76,7 @@ func (c *chunk) answerTo(trainer int) *tensor.Gradient {
 	switch {
 	case c.rows != nil:
 		return &c.rows.sum
-	case c.blocks.spread:
+	case c.blocks.inPlace[trainer]:
 		return c.arrivals[trainer].Gradient
 	default:
 		return c.arrivals[c.blocks.owner].Gradient
@@ -96,7 +93,8 @@ func (c *chunk) answerTo(trainer int) *tensor.Gradient {
 //   - with one trainer, what the server's Finish touches.
 //
 // All work after the last arrival goes block by block, so that a block is in the
-// cache from its first combination until its last copy is written. It is a job of the pool.
+// cache from its first combination until its last copy is written. It is a job of the pool. Where trainers are
+// not answered in place, the T*S written are S and what is sent.
 //
 // Where a gradient comes in pieces, all work waits for the last arrival, and goes through
 // everybody's first pieces, then the second, and so on, in the same order.
@@ -105,14 +103,17 @@ type blockReduction struct {
 	parts    [][]float32   // the gradients, by trainer
 	pieces   []comm.Pieces // of those that come so, by trainer
 	inPieces bool          // there are some
-	owner    int           // the trainer in whose gradient the answer comes into being
-	rest     []int         // trainers whose gradients are still to be combined with the owner's
-	last     bool          // the last gradient is there: the answer is due
+	// inPlace says of each trainer whether it finds the answer where its gradient is: it is copied there.
+	// Otherwise it is sent from where it comes into being.
+	inPlace []bool
+	owner   int   // the trainer in whose gradient the answer comes into being
+	rest    []int // trainers whose gradients are still to be combined with the owner's
+	last    bool  // the last gradient is there: the answer is due
 }
 
 // add notes a gradient and, as the server's timing says, combines what is there.
 func (b *blockReduction) add(own *worker, a *comm.Arrival, first, last bool) (spentNS int64, err error) {
-	b.parts[a.Trainer], b.pieces[a.Trainer], b.last = a.Gradient.Values, a.Pieces, last
+	b.parts[a.Trainer], b.pieces[a.Trainer], b.inPlace[a.Trainer], b.last = a.Gradient.Values, a.Pieces, a.InPlace, last
 	if first {
 		b.owner, b.rest, b.inPieces = a.Trainer, b.rest[:0], false
 	} else {
@@ -168,9 +169,9 @@ func (b *blockReduction) runBlocks(own *worker, parts [][]float32, from, to int)
 			rest[i] = parts[t][from:end]
 		}
 		b.block(own, sum, rest)
-		if b.last && b.spread {
+		if b.last {
 			for t, p := range parts {
-				if t != b.owner {
+				if t != b.owner && b.inPlace[t] {
 					copy(p[from:end], sum)
 				}
 			}

@@ -50,7 +50,7 @@ func newReduction(t testing.TB, timing sdk.Timing, server sdk.ElementwiseServer,
 
 // arrival is a trainer's gradient as a port brings it; more says that the next is there.
 func arrival(trainer int, values []float32, more bool) *comm.Arrival {
-	return &comm.Arrival{Trainer: trainer, Gradient: &tensor.Gradient{Values: values}, More: more}
+	return &comm.Arrival{Trainer: trainer, Gradient: &tensor.Gradient{Values: values}, More: more, InPlace: true}
 }
 
 // denseOf is the spec of a bucket of so many elements.
@@ -83,7 +83,7 @@ func TestReductionIsTheMean(t *testing.T) {
 			trainers := rapid.IntRange(1, 5).Draw(t, "trainers")
 			n := rapid.SampledFrom([]int{0, 1, 7, comm.BlockElements - 1, comm.BlockElements, comm.BlockElements + 1, splitElements, splitElements + 3, 20*comm.BlockElements - 5}).Draw(t, "elements")
 			r := reductions[trainers]
-			r.spread = rapid.Bool().Draw(t, "spread")
+			inPlace := rapid.SliceOfN(rapid.Bool(), trainers, trainers).Draw(t, "in place")
 			c := &r.newChunks(denseOf(n), trainers)[0]
 			for batch := range 2 {
 				gradients := make([][]float32, trainers)
@@ -93,7 +93,7 @@ func TestReductionIsTheMean(t *testing.T) {
 					for i := range n {
 						gradients[trainer][i] = value(trainer, batch, i)
 					}
-					spentNS, last, err := c.add(arrival(trainer, gradients[trainer], rapid.Bool().Draw(t, "more")))
+					spentNS, last, err := c.add(&comm.Arrival{Trainer: trainer, Gradient: &tensor.Gradient{Values: gradients[trainer]}, More: rapid.Bool().Draw(t, "more"), InPlace: inPlace[trainer]})
 					if err != nil || last != (k == trainers-1) || spentNS < 0 || !last && spentNS > 0 {
 						t.Fatalf("arrival %d of %d: last is %v, after %d ns, %v", k, trainers, last, spentNS, err)
 					}
@@ -101,7 +101,7 @@ func TestReductionIsTheMean(t *testing.T) {
 				answer := gradients[c.blocks.owner]
 				requireMean(t, answer, trainers, batch)
 				for trainer, g := range gradients {
-					if r.spread && !slices.Equal(g, answer) {
+					if inPlace[trainer] && !slices.Equal(g, answer) {
 						t.Fatalf("batch %d: trainer %d has other bits than trainer %d", batch, trainer, c.blocks.owner)
 					}
 					if !slices.Equal(c.answerTo(trainer).Values, answer) {
@@ -222,7 +222,6 @@ func TestReductionAllocatesNothing(t *testing.T) {
 	for _, timing := range timings {
 		for _, spec := range []tensor.BucketSpec{denseOf(2 * splitElements), sparse} {
 			r := newReduction(t, timing, mean(3), 3)
-			r.spread = true
 			c := &r.newChunks(spec, 3)[0]
 			arrivals := make([]*comm.Arrival, 3)
 			for i := range arrivals {
@@ -230,7 +229,7 @@ func TestReductionAllocatesNothing(t *testing.T) {
 				if spec.Sparse {
 					g.Rows, g.Values = append(g.Rows, int32(i), int32(i+2)), g.Values[:4]
 				}
-				arrivals[i] = &comm.Arrival{Trainer: i, Gradient: &g, More: i == 1}
+				arrivals[i] = &comm.Arrival{Trainer: i, Gradient: &g, More: i == 1, InPlace: i > 0}
 			}
 			round := func() {
 				for _, a := range arrivals {

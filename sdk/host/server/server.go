@@ -4,6 +4,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -31,7 +32,8 @@ type Role struct {
 	tripNS    int64            // the median of a no-op call to it
 	reduction *reduction       // nil if it is not
 	described []any            // the parts, for their facts
-	trainers  []process.Peer
+	trainers  []process.Peer   // that push, some maybe for others as well
+	pushedFor int              // how many trainers those are in all
 	buckets   []bucket
 	// answering is held for reading while an answer is sent and noted: a trainer
 	// may end its pass before the server has noted the pass's last answer.
@@ -55,7 +57,9 @@ type Config struct {
 type Peers struct {
 	Buckets  []tensor.BucketSpec
 	Trainers []process.Peer
-	Part     process.Peer // the companion with the server, if there is one
+	// PushedFor is for how many trainers these push; 0: for as many as they are.
+	PushedFor int
+	Part      process.Peer // the companion with the server, if there is one
 }
 
 // New makes the role of a server, which Connect builds.
@@ -68,10 +72,10 @@ func New(proc *process.Process, c Config) *Role {
 
 // Connect builds the server and waits for its trainers. It gives the facts of its parts.
 func (r *Role) Connect(peers Peers) (map[string]string, error) {
-	r.trainers = peers.Trainers
+	r.trainers, r.pushedFor = peers.Trainers, cmp.Or(peers.PushedFor, len(peers.Trainers))
 	specs := peers.Buckets
 	env := sdk.ServerEnv{
-		Rank: r.Rank(), Name: r.Name(), Trainers: len(r.trainers), Buckets: specs, Recorder: r.Recorder,
+		Rank: r.Rank(), Name: r.Name(), Trainers: r.pushedFor, Buckets: specs, Recorder: r.Recorder,
 		Seed: r.config.Seed, Engine: r.Engine,
 	}
 	var err error
@@ -93,17 +97,44 @@ func (r *Role) Connect(peers Peers) (map[string]string, error) {
 			return nil, err
 		}
 	}
-	port, err := r.Fabric.NewPort(r.Joined(conns), specs, r.reduction != nil)
+	over := r.Fabric
+	if d, ok := server.(sdk.DeviceServer); ok {
+		over = over.On(d.Device())
+	}
+	port, err := over.NewPort(r.Joined(conns), specs, r.reduction != nil)
 	if err != nil {
 		return nil, err
 	}
 	r.Own(port)
+	r.Shares("the buckets that its trainers share", port)
 	if err := r.showPart(port); err != nil {
 		return nil, err
 	}
 	r.serve(port)
 	r.described = []any{server, env.Model}
-	return process.Facts(process.Facts(process.Facts(nil, r.Engine), server), env.Model), nil
+	facts := process.Facts(process.Facts(process.Facts(map[string]string{}, r.Engine), server), env.Model)
+	if !r.Engine.Addressable() {
+		facts[record.FactBuckets] = r.staged(port)
+	}
+	return facts, nil
+}
+
+// staged says how the buckets of trainers travel.
+func (r *Role) staged(port comm.Port) string {
+	shared, ok := port.(comm.DeviceLink)
+	if !ok {
+		return "staged: transport " + r.Fabric.Name + " maps no memory of one host"
+	}
+	var names, reasons []string // of those whose are staged
+	for t, trainer := range r.trainers {
+		if why := shared.Staged(t); why != "" {
+			names, reasons = append(names, trainer.Name), append(reasons, why)
+		}
+	}
+	if len(names) == 0 {
+		return record.BucketsShared
+	}
+	return "staged for " + comm.JoinNames(names) + ": " + reasons[0]
 }
 
 // newBuckets makes the buckets. Where nobody waits for all trainers, there is no straggler.

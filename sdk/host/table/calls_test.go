@@ -28,7 +28,6 @@ func openLibrary(t *testing.T, transport string, fail string) *library {
 	specs := []comm.TableSpec{{Rows: 4, Width: 3}, {Rows: 5, Width: 2}}
 	l := &library{trainers: make([]*sdk.Tables, 2)}
 	lookup := comm.LookupSpec{Tables: specs, Bags: 3, Indices: 4}
-	trainers := []process.Peer{{Name: "trainer0"}, {Name: "trainer1"}}
 	on := func(name string) process.Config {
 		return process.Config{Name: name, Transport: transport, Listen: "127.0.0.1"}
 	}
@@ -41,6 +40,13 @@ func openLibrary(t *testing.T, transport string, fail string) *library {
 		l.roles, l.tables = append(l.roles, role), append(l.tables, table)
 		servers = append(servers, hosttest.LinkPeerOf(role.Process))
 	}
+	// Made after those of the servers, the trainers' processes are closed first.
+	var processes []*process.Process
+	var trainers []process.Peer
+	for i := range l.trainers {
+		p := hosttest.Process(t, hosttest.Folder(t), nil, on(fmt.Sprintf("trainer%d", i)))
+		processes, trainers = append(processes, p), append(trainers, hosttest.LinkPeerOf(p))
+	}
 	joined := make(chan error, len(l.roles)+len(l.trainers))
 	for _, role := range l.roles {
 		go func() {
@@ -48,9 +54,7 @@ func openLibrary(t *testing.T, transport string, fail string) *library {
 			joined <- err
 		}()
 	}
-	for i := range l.trainers {
-		// Made after those of the servers, the trainers' processes are closed first.
-		p := hosttest.Process(t, hosttest.Folder(t), nil, on(fmt.Sprintf("trainer%d", i)))
+	for i, p := range processes {
 		go func() {
 			var err error
 			l.trainers[i], err = p.JoinTables(&lookup, servers)

@@ -125,14 +125,16 @@ func (r *Role) Reset() error {
 
 // Collect sends what was recorded and, if no call is in work, what was made of the table.
 func (r *Role) Collect(send record.Send) error {
-	if err := r.CollectRecorded(send); err != nil {
+	idle := r.calling.TryLock() // a pass that failed may not have ended
+	var facts record.Facts
+	if idle {
+		defer r.calling.Unlock()
+		facts = process.PassFactsOf(r.server)
+	}
+	if err := r.CollectRecorded(send); err != nil || !idle {
 		return err
 	}
-	if !r.calling.TryLock() { // a pass that failed may not have ended
-		return nil
-	}
-	defer r.calling.Unlock()
-	if err := process.CollectPassFacts(send, r.server); err != nil {
+	if err := process.SendPassFacts(facts, send); err != nil {
 		return err
 	}
 	return inspect.CollectHeld(r.Engine, r.server, r.config.Summarize, send)

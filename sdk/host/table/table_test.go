@@ -91,6 +91,12 @@ func (s *toyTable) Held() ([]sdk.ParameterSpec, []tensor.Tensor) {
 	return []sdk.ParameterSpec{{Name: "table", Shape: shape}}, []tensor.Tensor{{Shape: shape, Data: s.values}}
 }
 
+// PassFacts records something, which is collected too.
+func (s *toyTable) PassFacts() map[string]string {
+	s.env.Recorder.Series("toy", "end of pass").Record(sdk.Key{}, 1, 2)
+	return nil
+}
+
 // tableOf hosts a toy table.
 func tableOf(t *testing.T, on process.Config, c Config, spec comm.TableSpec, fail string) (*Role, *toyTable, error) {
 	t.Helper()
@@ -171,7 +177,7 @@ func TestTableCalls(t *testing.T) {
 		}
 		return nil
 	}))
-	if d := cmp.Diff([]string{"embedding_metric lookup", "embedding_metric update"}, series); d != "" {
+	if d := cmp.Diff([]string{"embedding_metric lookup", "embedding_metric update", "toy end of pass"}, series); d != "" {
 		t.Error(d)
 	}
 	if len(summaries) != 1 {

@@ -5,9 +5,11 @@ import (
 	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/host/call"
 	"github.com/psbench/psbench/sdk/host/layout"
 	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // adopt hands the buckets to the engine. One whose memory Go cannot touch has gradients of its
@@ -18,8 +20,49 @@ func (r *Role) adopt() error {
 	if err != nil || r.Engine.Addressable() {
 		return err
 	}
-	p.Gradients, err = layout.Stage(r.Engine, len(r.specs), p.Buckets)
+	p.Gradients, r.staged, err = layout.Stage(r.Engine, len(r.specs), p.Buckets)
 	return err
+}
+
+// mayShare says why buckets cannot be left in the memory of the engine, whatever the links; "" if they
+// can.
+func (r *Role) mayShare(hook process.Choice) string {
+	_, shares := r.Engine.(engine.Sharer)
+	part, err := r.Find(hook)
+	switch {
+	case err != nil:
+		return err.Error()
+	case !shares:
+		return "engine " + r.Engine.Name() + " shares no memory"
+	case !part.Carries:
+		return "hook " + hook.Key + " does more with buckets than to hand them to links"
+	case r.config.ParametersBack:
+		return "the server answers with parameters"
+	case r.Keeper != nil:
+		return "what the links carry is checked"
+	case !r.Fabric.Maps() || !r.Fabric.OnOneHost(): // where some links may go to another host
+		return "transport " + r.Fabric.Name + " maps no memory of one host"
+	}
+	return ""
+}
+
+// share leaves the buckets in the memory of the engine if all links do, and adds a fact of it.
+func (r *Role) share(refused string, facts map[string]string) {
+	if r.staged == nil {
+		return
+	}
+	if refused == "" {
+		refused = r.Staged()
+	}
+	if refused != "" {
+		facts[record.FactBuckets] = "staged: " + refused
+		return
+	}
+	r.parts.Buckets, r.parts.AwaitShared = r.staged, r.Engine.(engine.Sharer).AwaitShared
+	facts[record.FactBuckets] = record.BucketsShared
+	if library := r.Library(); library != "" {
+		facts[record.FactBuckets], facts[record.FactGroup] = record.BucketsLeft, library
+	}
 }
 
 // offerParameters allocates the parameters. In shared memory it passes them and the gradients

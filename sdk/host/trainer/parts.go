@@ -116,17 +116,24 @@ func (r *Role) connectCriterion(beside *companions) (err error) {
 	return conn.Watch(r.Process)
 }
 
-func (r *Role) connectHook(links process.HookLinks, beside *companions) error {
+// connectHook also settles where the buckets stay, of which it adds a fact.
+func (r *Role) connectHook(links process.HookLinks, beside *companions, facts map[string]string) error {
 	if choice, ok := r.config.local(sdk.KindHook); ok {
+		refused := r.mayShare(choice)
+		if refused == "" {
+			r.store.Lent = r.staged
+		}
 		env := sdk.HookEnv{Trainers: r.config.Trainers, Buckets: r.store.Specs(), Seed: r.config.Seed}
 		var err error
 		if env.Links, err = r.JoinLinks(links, r.store); err != nil {
 			return err
 		}
 		r.parts.Links = env.Links
+		r.share(refused, facts)
 		r.parts.Hook, err = hosted.NewHook(r.Process, choice, env)
 		return err
 	}
+	r.share("the hook has a process of its own", facts)
 	peer, err := beside.find(sdk.KindHook)
 	if err != nil {
 		return err

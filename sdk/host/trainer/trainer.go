@@ -30,10 +30,11 @@ type Role struct {
 	specs      []sdk.ParameterSpec
 	inputs     sdk.InputSpec // of the data
 	parts      sdk.TrainerParts
-	store      *comm.Store   // of the buckets
-	evaluation *evaluation   // nil without held-out samples
-	batches    *counted      // of parts
-	copies     engine.Engine // the process's, for copies of the host's own
+	store      *comm.Store      // of the buckets
+	staged     []*tensor.Bucket // the same in the memory of an engine that Go cannot touch; nil of any other
+	evaluation *evaluation      // nil without held-out samples
+	batches    *counted         // of parts
+	copies     engine.Engine    // the process's, for copies of the host's own
 	// training is held during a pass. After a failure the core collects while
 	// the pass may still be ending.
 	training sync.Mutex
@@ -193,7 +194,7 @@ func (r *Role) Connect(peers Peers) (*Joined, error) {
 	if err := r.connectCriterion(beside); err != nil {
 		return nil, err
 	}
-	if err := r.connectHook(peers.Hook, beside); err != nil {
+	if err := r.connectHook(peers.Hook, beside, joined.Facts); err != nil {
 		return nil, err
 	}
 	if p.Tables, err = r.JoinTables(peers.Lookup, peers.TableServers); err != nil {

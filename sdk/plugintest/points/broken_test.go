@@ -24,6 +24,8 @@ func of(kind, fault string) sdk.Part {
 		return sdk.NewCriterion("tested", settings{}, func(settings, sdk.CriterionEnv) (sdk.Criterion, error) { return &brokenSquares{sound: s}, nil })
 	case "elementwise server":
 		return sdk.NewElementwiseServer("tested", sdk.OnArrival, settings{}, func(settings, sdk.ServerEnv) (sdk.ElementwiseServer, error) { return &adding{sound: s}, nil })
+	case "adding server":
+		return sdk.Adding(sdk.NewElementwiseServer("tested", sdk.OnLastArrival, settings{}, func(settings, sdk.ServerEnv) (sdk.ElementwiseServer, error) { return &adding{sound: s}, nil }))
 	case "server":
 		return sdk.NewServer("tested", settings{}, func(_ settings, env sdk.ServerEnv) (sdk.Server, error) {
 			return &collecting{sound: s, trainers: env.Trainers, pending: map[[2]int64][]sdk.Push{}, arrived: make(chan struct{})}, nil
@@ -76,6 +78,8 @@ func TestBrokenParts(t *testing.T) {
 		{"elementwise server", "a median of what is there", "arrivals"},
 		{"elementwise server", "the mean of the last two", "arrivals"},
 		{"elementwise server", "a panic", "answers"},
+		{"adding server", "", ""},
+		{"adding server", "a median of what is there", "adds"},
 		{"server", "", ""},
 		{"server", "Receive waits for the last trainer", "once"},
 		{"server", "two answers", "once"},

@@ -231,13 +231,17 @@ func closePart(made any) {
 
 // serverPoints are those of a server, by its sort.
 func serverPoints(part sdk.Part) []Point {
+	var added []Point
+	if part.Adds {
+		added = append(added, adds)
+	}
 	switch {
 	case part.Serves == sdk.ServiceTables:
 		return tablePoints
 	case part.Timing == sdk.OnArrival:
-		return slices.Concat(elementwisePoints, []Point{arrivals}, reductionPoints)
+		return slices.Concat(elementwisePoints, []Point{arrivals}, added, reductionPoints)
 	case part.Timing != 0:
-		return slices.Concat(elementwisePoints, reductionPoints)
+		return slices.Concat(elementwisePoints, added, reductionPoints)
 	}
 	last := len(reductionPoints) - 1
 	return slices.Concat([]Point{once}, reductionPoints[:last], []Point{late}, reductionPoints[last:])

@@ -1,9 +1,9 @@
 // What an iteration consists of, as it was stamped: a bar per cell.
 
-import { nameOf } from '../cells.js';
+import { namedBy, nameOf, shortOf } from '../cells.js';
 import { s } from '../dom.js';
 import { duration, number, share } from '../format.js';
-import { chosenOr, detailOf, namedBy, sentences, shortOf, tidy } from './cells.js';
+import { chosenOr, detailOf, sentences, tidy } from './cells.js';
 import { colourOf, markerOf, outline } from './colour.js';
 import { picture } from './picture.js';
 import { linear, ticks } from './scale.js';

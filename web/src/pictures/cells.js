@@ -4,7 +4,7 @@ import { nameOf, passes } from '../cells.js';
 import { number, bytes, there } from '../format.js';
 
 /** words are those of a metric's name. */
-export const words = (name) => name.replaceAll('_', ' ');
+export const words = (name) => name.replace('held_out_', 'held-out ').replace('auc', 'AUC').replaceAll('_', ' ');
 
 /** metricOf is the metric that is chosen, or the first; undefined of a document without. */
 export function metricOf(doc, state) {
@@ -93,27 +93,6 @@ export function oneOf(doc, state, own, has) {
   const chosen = state.chosen ?? [];
   const wanted = [own === '' || own === undefined ? -1 : Number(own), chosen.includes(state.baseline) ? state.baseline : -1, ...chosen, state.baseline];
   return { cell: wanted.find((i) => able.includes(i)) ?? able[0] ?? -1, options: able.map((i) => ({ value: String(i), label: nameOf(doc, i) })) };
-}
-
-// Axes that have one value tell nothing.
-const telling = (doc, but) => doc.axes.map((_, i) => i).filter((i) => i !== but && doc.axes[i].values.length > 1);
-
-/**
- * shortOf is a cell in few letters: its values on the axes that differ, but for one of them. Where that is a
- * single axis its name is there too; else namedBy says what the values are of.
- */
-export function shortOf(doc, cell, but = -1) {
-  const c = doc.cells[cell];
-  const axes = telling(doc, but);
-  if (axes.length === 0) return but < 0 ? nameOf(doc, cell) : '';
-  const short = axes.length === 1 ? `${doc.axes[axes[0]].name}=${c.values[axes[0]]}` : axes.map((i) => c.values[i]).join(' · ');
-  return c.again ? `${short}, again` : short;
-}
-
-/** namedBy says what the values in short names are of; empty where they say it. */
-export function namedBy(doc, but = -1) {
-  const axes = telling(doc, but);
-  return axes.length > 1 ? axes.map((i) => doc.axes[i].name).join(' · ') : '';
 }
 
 /** sampled is what was left out, as a sentence. */

@@ -29,7 +29,7 @@ THE SOFTWARE.
 import uPlot from '../../vendor/uplot/uPlot.esm.js';
 import { h } from '../dom.js';
 import { outline } from './colour.js';
-import { padded, paddedLog, spread, ticks, logTicks, linear } from './scale.js';
+import { padded, paddedLog, shortened, spread, ticks, logTicks, linear } from './scale.js';
 
 // Narrower charts have their names in the legend, and so have those of more lines.
 const narrow = 560;
@@ -61,8 +61,11 @@ export function chart(stage, { width, height, x, y, series, lines = [], own, und
   const canvas = measurer(look.font);
   const full = x.fixed ? x.extent : x.log ? paddedLog(x.extent, 0.04) : padded(x.extent, 0.03);
   const shown = own.zoom ?? full;
-  const named = canName && width >= narrow ? nameable(series, shown, x.log) : [];
-  const room = Math.min(230, width * 0.32, Math.max(0, ...named.map((one) => canvas.measureText(one.name).width)));
+  const able = canName && width >= narrow ? nameable(series, shown, x.log) : [];
+  const room = Math.min(230, width * 0.32, Math.max(0, ...able.map((one) => canvas.measureText(one.name).width)));
+  // Names that read the same once they are cut have the legend's room.
+  const cut = able.map((one) => fitting(canvas, one.name, room));
+  const named = new Set(cut).size === able.length ? able.map((one, i) => ({ one, name: cut[i] })) : [];
   const count = Math.max(2, Math.floor(width / 110));
   const data = series.length > 0 ? uPlot.join(series.map((one) => [one.xs, one.ys])) : [[], []];
 
@@ -91,7 +94,7 @@ export function chart(stage, { width, height, x, y, series, lines = [], own, und
           title(p, y.label, look);
           for (const line of lines) reference(u, p, line, look);
           for (const one of series) decorate(u, p, one, look);
-          names(u, p, named, shown, room, look);
+          names(u, p, named, shown, look);
         },
       ],
     },
@@ -210,7 +213,7 @@ function title(p, label, look) {
   p.draw((ctx) => {
     ctx.fillStyle = look.of('var(--ink-soft)');
     ctx.textBaseline = 'top';
-    ctx.fillText(label, 2, 2);
+    ctx.fillText(fitting(ctx, label, p.box.left + p.box.width - 2), 2, 2);
   });
 }
 
@@ -268,15 +271,15 @@ function decorate(u, p, one, look) {
 }
 
 // Names stand at the ends of their lines, moved apart where they would overlap.
-function names(u, p, named, [from, to], room, look) {
+function names(u, p, named, [from, to], look) {
   const { left, top, width, height } = p.box;
   const ends = [];
-  for (const one of named) {
+  for (const { one, name } of named) {
     let end = -1;
     one.xs.forEach((v, i) => {
       if (v >= from && v <= to && typeof one.ys[i] === 'number') end = i;
     });
-    if (end >= 0) ends.push({ one, x: Math.min(left + width, p.x(one.xs[end])), y: Math.min(top + height, Math.max(top, p.y(one.ys[end]))) });
+    if (end >= 0) ends.push({ one, name, x: Math.min(left + width, p.x(one.xs[end])), y: Math.min(top + height, Math.max(top, p.y(one.ys[end]))) });
   }
   const places = spread(ends.map((e) => e.y), nameHeight, top + 4, top + height);
   p.draw((ctx) => {
@@ -291,15 +294,14 @@ function names(u, p, named, [from, to], room, look) {
       ctx.stroke();
       ctx.globalAlpha = 1;
       ctx.fillStyle = look.of('var(--ink)');
-      ctx.fillText(fitting(ctx, e.one.name, room), left + width + 23, places[i]);
+      ctx.fillText(e.name, left + width + 23, places[i]);
     });
   });
 }
 
-/** fitting is a text, cut at its end so that it is no wider than room. */
+/** fitting is a text whose middle is cut out so that it is no wider than room. */
 export function fitting(ctx, text, room) {
-  if (ctx.measureText(text).width <= room + 1) return text;
-  let kept = [...text];
-  while (kept.length > 1 && ctx.measureText(kept.join('') + '…').width > room) kept = kept.slice(0, -1);
-  return kept.join('') + '…';
+  let kept = text;
+  for (let letters = [...text].length; letters > 3 && ctx.measureText(kept).width > room + 1; letters--) kept = shortened(text, letters - 1);
+  return kept;
 }

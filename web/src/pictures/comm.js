@@ -1,5 +1,6 @@
 // psbench comm: latency and bandwidth over size, and what the machine can do at best.
 
+import { typical } from '../comm.js';
 import { h } from '../dom.js';
 import { count, number, quantity, share, there } from '../format.js';
 import { kept, sentences, size, tidy } from './cells.js';
@@ -27,7 +28,8 @@ function telling(rows) {
 /** collect is a line for each operation as it was measured, over sizes, with its limit. */
 export function collect(doc, state, own) {
   const visible = new Set(kept(doc, state));
-  const rows = (doc.comm?.rows ?? []).filter((r) => visible.has(r.cell));
+  const all = (doc.comm?.rows ?? []).filter((r) => visible.has(r.cell));
+  const rows = typical(all);
   if (rows.length === 0) return null;
   const differ = telling(rows);
   const by = new Map();
@@ -53,6 +55,7 @@ export function collect(doc, state, own) {
     limited: named,
     note: sentences(
       named.length > 0 ? `Dotted, in the colour of its line, is where it would be at 100 % of the machine's limit (${[...new Set(named.map((of) => of.split(/, \d/)[0]))].join('; ')}).` : doc.comm.limits.length > 0 ? 'No row has a share of a limit.' : 'The limits of the machine were not measured.',
+      rows.length < all.length && 'Of several runs of a cell the one is drawn whose latency is the median.',
       'Upright bars of latency go from the shortest round to the 95th percentile.',
       ...unsized,
       voided > 0 && `${count(voided, 'row')} with wrong answers ${voided === 1 ? 'is' : 'are'} void and not drawn.`,

@@ -1,6 +1,6 @@
 // How the iterations of cells are distributed: the share of them that took at most so long.
 
-import { nameOf } from '../cells.js';
+import { nameOf, namedBy, shortOf } from '../cells.js';
 import { duration, number } from '../format.js';
 import { chosenOr, detailOf, sentences, tidy } from './cells.js';
 import { chart } from './chart.js';
@@ -34,7 +34,7 @@ export function collect(doc, state) {
     const iterations = doc.runs[run]?.iterations ?? 0;
     const steps = quantiles.length - 1;
     const marks = marked.filter((m) => iterations >= m.of).map((m) => ({ name: m.name, share: m.at, ms: quantile(quantiles, m.at) }));
-    return { cell, name: nameOf(doc, cell), iterations, ms: quantiles, shares: quantiles.map((_, i) => i / steps), marks };
+    return { cell, name: nameOf(doc, cell), short: shortOf(doc, cell), iterations, ms: quantiles, shares: quantiles.map((_, i) => i / steps), marks };
   });
   const longest = Math.max(...lines.map((l) => l.ms.at(-1)));
   const shortest = Math.min(...lines.map((l) => l.ms[0]));
@@ -46,6 +46,7 @@ export function collect(doc, state) {
     shortest,
     cut,
     note: sentences(
+      lines.length > 1 && namedBy(doc) && `Lines are named by ${namedBy(doc)}.`,
       'Of the iterations of all trainers, of the median run of each cell.',
       cut < longest && `The longest took ${duration(longest)} and is beyond the edge.`,
       lines.some((l) => l.marks.length < marked.length) && 'p95 needs 20 iterations and p99 needs 100.',
@@ -76,7 +77,7 @@ function paint(stage, data, { width, height, doc, own }) {
   });
   return {
     ...drawn,
-    legend: data.lines.map((l) => ({ label: l.name, colour: colourOf(doc, l.cell), dash: dashOf(doc, l.cell), marker: markerOf(doc, l.cell), text: l.marks.map((m) => `${m.name} ${duration(m.ms)}`).join(', ') })),
+    legend: data.lines.map((l) => ({ label: l.short, colour: colourOf(doc, l.cell), dash: dashOf(doc, l.cell), marker: markerOf(doc, l.cell), text: l.marks.map((m) => `${m.name} ${duration(m.ms)}`).join(', ') })),
   };
 }
 

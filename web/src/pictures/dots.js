@@ -1,9 +1,9 @@
 // A dot per run, a row per cell: how sure the numbers are.
 
-import { nameOf } from '../cells.js';
+import { isBaseline, namedBy, nameOf, shortOf, toldOf } from '../cells.js';
 import { s } from '../dom.js';
 import { percent, quantity, share, there } from '../format.js';
-import { axisLabel, changeOf, estimateOf, kept, metricOf, namedBy, sentences, shortOf, tickOf, valuesOf, whyNot, words } from './cells.js';
+import { axisLabel, changeOf, estimateOf, kept, metricOf, sentences, tickOf, valuesOf, whyNot, words } from './cells.js';
 import { colourOf, markerOf, outline } from './colour.js';
 import { picture } from './picture.js';
 import { extent, linear, logTicks, padded, paddedLog, ticks } from './scale.js';
@@ -25,7 +25,7 @@ export function collect(doc, state) {
     return {
       cell,
       name: nameOf(doc, cell),
-      short: [shortOf(doc, cell), c.failed.length > 0 && runs.length > 0 && `${c.failed.length} failed`, c.same >= 0 && 'runs of another'].filter(Boolean).join(', '),
+      short: [shortOf(doc, cell), c.failed.length > 0 && runs.length > 0 && `${c.failed.length} failed`, c.same >= 0 && '='].filter(Boolean).join(', '),
       runs,
       n: e?.n ?? runs.length,
       median: e?.median ?? null,
@@ -36,12 +36,14 @@ export function collect(doc, state) {
       same: c.same >= 0 ? nameOf(doc, c.same) : '',
       state: c.state,
       failed: c.failed.length,
-      why: runs.length > 0 ? '' : c.same >= 0 ? `the same as ${nameOf(doc, c.same)}` : whyNot(c),
+      baseline: isBaseline(doc, state.baseline, cell),
+      why: runs.length > 0 ? '' : c.same >= 0 ? `the same as ${toldOf(doc, c.same)}` : whyNot(c),
     };
   });
   if (!rows.some((r) => r.runs.length > 0)) return null;
   const range = extent(rows.flatMap((r) => r.runs.map((run) => run.value)));
-  const base = doc.cells[state.baseline] ? estimateOf(doc, metric.name, state.baseline) : null;
+  // At another size there is another baseline.
+  const base = doc.cells[state.baseline] && !doc.within ? estimateOf(doc, metric.name, state.baseline) : null;
   const floor = judged?.floor ?? null;
   return {
     metric,
@@ -54,9 +56,23 @@ export function collect(doc, state) {
       'A dot is a run, the upright line their median, the bar its interval of 95 % confidence; without a bar there are too few runs for one.',
       base && 'The dashed line is the median of the baseline.',
       base && there(floor) && `The band around it is the noise floor: ± ${share(floor)}.`,
+      rows.some((r) => r.same) && '“=” is the same experiment as another cell, whose runs it shares.',
+      ...reasons(doc, rows),
     ),
   };
 }
+
+// Why there are no runs, each reason once, in full: in its row there is no room for it.
+function reasons(doc, rows) {
+  const of = new Map();
+  for (const r of rows) if (r.why.includes(': ')) of.set(r.why, [...(of.get(r.why) ?? []), toldOf(doc, r.cell)]);
+  return [...of].map(([why, names]) => {
+    const [, state, reason] = /^([^:]*): (.*?)\.?$/s.exec(why);
+    return `${state.charAt(0).toUpperCase()}${state.slice(1)} (${named(names)}): ${reason}.`;
+  });
+}
+
+const named = (names) => (names.length > 3 ? `${names.slice(0, 3).join('; ')} and ${names.length - 3} more` : names.join('; '));
 
 const headOf = (data) => (data.by ? 24 : 6);
 const dense = (data) => data.rows.length > 40;
@@ -96,10 +112,12 @@ function paint(stage, data, { width, height, doc }) {
     const nameAt = small ? top + row * i + 12 : middle + 4;
     if (i > 0) svg.append(line('picture-row', 0, top + row * i, width, top + row * i));
     svg.append(s('path', { d: outline(shape, 4.5), transform: `translate(8 ${nameAt - 4})`, style: { fill: colour } }));
-    const strong = r.cell === data.baseline?.cell;
+    const strong = r.baseline;
     svg.append(text(strong ? 'picture-name picture-strong' : 'picture-name', 20, nameAt, fit(r.short, (small ? width : left) - 28, strong)));
     if (r.why) {
-      svg.append(text('picture-why', left + 8, middle + 4, fit(r.why, right - left - 16)));
+      const why = fit(r.why.split(': ')[0], right - left - 16);
+      // Nothing lies behind it.
+      svg.append(s('rect', { class: 'picture-clear', x: left + 4, y: middle - 9, width: wide(why) + 8, height: 18 }), text('picture-why', left + 8, middle + 4, why));
       marks.push({ x: left, y: middle - 10, w: right - left, h: 20, text: [r.name, r.why] });
       return;
     }

@@ -65,6 +65,24 @@ test('a cell that has the runs of another one says so', () => {
   Object.assign(doc.cells[1], { same: 0, runs: [] });
   const row = dots.collect(doc, stateOf(doc)).rows[1];
   assert.equal(row.same, 'hook=rpc');
-  assert.equal(row.short, 'hook=noop, runs of another');
+  assert.equal(row.short, 'hook noop, =');
   assert.equal(row.runs.length, 6);
+});
+
+test('why there are no runs stands below, each reason once and in full', () => {
+  const doc = study({ axes: { hook: ['rpc', 'noop', 'sparse'] }, failed: ([hook]) => hook !== 'rpc' });
+  const reason = 'trainer1 died: it was killed, and what it says of that is longer than a row of the picture has room for';
+  for (const at of [1, 2]) doc.cells[at].reason = reason;
+  const { note, rows } = dots.collect(doc, stateOf(doc));
+  assert.ok(note.endsWith(`Failed (hook noop; hook sparse): ${reason}.`), note);
+  assert.equal(rows[1].why, `failed: ${reason}`);
+});
+
+test('within sizes each has its baseline, and none has a line through all', () => {
+  const doc = study({ axes: { transport: ['shm', 'tcp'], bytes: ['4096', '65536'] } });
+  doc.within = 'bytes';
+  const data = dots.collect(doc, stateOf(doc));
+  assert.deepEqual(data.rows.map((r) => [r.short, r.baseline]), [['shm · 4 KiB', true], ['shm · 64 KiB', true], ['tcp · 4 KiB', false], ['tcp · 64 KiB', false]]);
+  assert.equal(data.baseline, null);
+  assert.doesNotMatch(data.note, /baseline/);
 });

@@ -1,6 +1,6 @@
 // Cells as fields over two axes.
 
-import { keptOf, passes } from '../cells.js';
+import { isBaseline, keptOf, passes, toldOf, valueOf, withinOf } from '../cells.js';
 import { s } from '../dom.js';
 import { percent, quantity, there } from '../format.js';
 import { axisLabel, changeOf, estimateOf, metricOf, sentences, whyNot, words } from './cells.js';
@@ -49,7 +49,7 @@ export function collect(doc, state, own) {
     if (column < 0 || row < 0) return;
     const e = estimateOf(doc, metric.name, cell);
     const change = changeOf(doc, metric.name, state.baseline, cell);
-    fields.push({ cell, name: c.name, column, row, value: e?.median ?? null, change: change?.change ?? null, verdict: change?.verdict ?? '', baseline: cell === state.baseline, why: e ? '' : whyNot(c) });
+    fields.push({ cell, name: c.name, column, row, value: e?.median ?? null, change: change?.change ?? null, verdict: change?.verdict ?? '', baseline: isBaseline(doc, state.baseline, cell), why: e ? '' : whyNot(c) });
   });
   const values = extent(fields.map((f) => f.value));
   if (!values) return null;
@@ -60,15 +60,15 @@ export function collect(doc, state, own) {
     metric,
     by,
     changes: most > 0,
-    x: { name: doc.axes[x].name, values: columns },
-    y: { name: doc.axes[y].name, values: rows },
+    x: { name: doc.axes[x].name, values: columns, shown: columns.map((v) => valueOf(doc, x, v)) },
+    y: { name: doc.axes[y].name, values: rows, shown: rows.map((v) => valueOf(doc, y, v)) },
     axes: able.map((i) => doc.axes[i].name),
-    others: others.map(({ name, values: all, value }) => ({ name, values: all, value })),
+    others: others.map(({ place, name, values: all, value }) => ({ name, values: all, shown: all.map((v) => valueOf(doc, place, v)), value })),
     range: by === 'value' ? values : [-most, most],
     fields,
     note: sentences(
       `${axisLabel(metric)}.`,
-      by === 'change' ? `Colour is the change against ${base?.name || 'the baseline'}; a change that is not proven, with ~ before it, has none.` : 'Colour is the value.',
+      by === 'change' ? `Colour is the change against ${base ? toldOf(doc, state.baseline, withinOf(doc)) : 'the baseline'}; a change that is not proven, with ~ before it, has none.` : 'Colour is the value.',
     ),
   };
 }
@@ -89,17 +89,17 @@ function paint(stage, data, { width, height }) {
   const svg = drawing(stage, width, height);
   const row = rowOf(width);
   const { wide, fit } = ruler(svg);
-  const left = Math.min(width * 0.3, Math.max(...[`${data.y.name} ↓`, ...data.y.values].map((v) => wide(v))) + 16);
+  const left = Math.min(width * 0.3, Math.max(...[`${data.y.name} ↓`, ...data.y.shown].map((v) => wide(v))) + 16);
   const w = Math.min(240, (width - left - 2) / data.x.values.length);
   const top = 40;
   svg.append(text('picture-label', left, 14, fit(`${data.x.name} →`, width - left)));
   svg.append(text('picture-label', 2, 32, fit(`${data.y.name} ↓`, left - 4)));
   // Names that would overlap are left out.
   const every = Math.max(1, Math.ceil(22 / w));
-  data.x.values.forEach((v, i) => {
+  data.x.shown.forEach((v, i) => {
     if (i % every === 0) svg.append(text('picture-name', left + w * (i + 0.5), 32, fit(v, w * every - 4), 'middle'));
   });
-  data.y.values.forEach((v, i) => svg.append(text('picture-name', left - 8, top + row * (i + 0.5) + 4, fit(v, left - 10), 'end')));
+  data.y.shown.forEach((v, i) => svg.append(text('picture-name', left - 8, top + row * (i + 0.5) + 4, fit(v, left - 10), 'end')));
   const marks = [];
   for (const f of [...data.fields].sort((a, b) => a.row - b.row || a.column - b.column)) {
     const [x, y] = [left + w * f.column, top + row * f.row];
@@ -134,12 +134,12 @@ export const { name, title, about, shows, reserves, draw } = picture({
   choices: (data) => [
     { key: 'x', label: 'across', value: data.x.name, options: data.axes.length > 2 ? data.axes.filter((a) => a !== data.y.name).map((a) => ({ value: a, label: a })) : [] },
     { key: 'y', label: 'down', value: data.y.name, options: data.axes.map((a) => ({ value: a, label: a })) },
-    ...data.others.map((o) => ({ key: fixed(o.name), label: o.name, value: o.value, options: o.values.map((v) => ({ value: v, label: v })) })),
+    ...data.others.map((o) => ({ key: fixed(o.name), label: o.name, value: o.value, options: o.values.map((v, i) => ({ value: v, label: o.shown[i] })) })),
     { key: 'by', label: 'colour', value: data.by, options: data.changes ? [{ value: 'change', label: 'change' }, { value: 'value', label: 'value' }] : [] },
   ],
   table: (data) => ({
-    head: [data.y.name, ...data.x.values],
-    rows: data.y.values.map((v, row) => [
+    head: [data.y.name, ...data.x.shown],
+    rows: data.y.shown.map((v, row) => [
       v,
       ...data.x.values.map((_, column) => {
         const f = data.fields.find((each) => each.row === row && each.column === column);

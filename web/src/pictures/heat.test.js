@@ -48,7 +48,7 @@ test('what is not proven has ~ before it', () => {
 test('other axes have the value of the baseline, or the one that was chosen', () => {
   const doc = study({ axes: { hook: ['rpc', 'noop'], trainers: ['1', '2'], size: ['4', '8', '16'] }, runs: 6 });
   const data = of(doc, {}, { baseline: 1 });
-  assert.deepEqual(data.others, [{ name: 'size', values: ['4', '8', '16'], value: '8' }]);
+  assert.deepEqual(data.others, [{ name: 'size', values: ['4', '8', '16'], shown: ['4', '8', '16'], value: '8' }]);
   assert.deepEqual(data.fields.map((f) => f.name.split(' ')[2]), Array(4).fill('size=8'));
   assert.equal(of(doc, { 'at size': '16' }).others[0].value, '16');
   const turned = of(doc, { x: 'hook', y: 'size' });
@@ -82,7 +82,7 @@ test('fields are those that the filter keeps, and the scale is theirs', () => {
 test('an axis that has one value of the others has one that the filter keeps', () => {
   const doc = study({ axes: { hook: ['rpc', 'noop'], trainers: ['1', '2'], size: ['4', '8', '16'] } });
   const data = of(doc, {}, { baseline: 1, filter: { size: ['4', '16'] } });
-  assert.deepEqual(data.others, [{ name: 'size', values: ['4', '16'], value: '4' }]);
+  assert.deepEqual(data.others, [{ name: 'size', values: ['4', '16'], shown: ['4', '16'], value: '4' }]);
   assert.equal(of(doc, { 'at size': '8' }, { filter: { size: ['16'] } }).others[0]?.value ?? '16', '16');
   const one = of(doc, {}, { filter: { hook: ['noop'] } });
   assert.deepEqual([one.y.name, one.x.name], ['trainers', 'size'], 'axes with several values come first');

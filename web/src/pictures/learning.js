@@ -1,8 +1,8 @@
 // What training led to: loss, accuracy and AUC against seconds and against bytes.
 
-import { nameOf } from '../cells.js';
+import { namedBy, nameOf, shortOf } from '../cells.js';
 import { count, number, quantity, there } from '../format.js';
-import { chosenOr, detailOf, namedBy, sentences, shortOf, size, tidy, words } from './cells.js';
+import { chosenOr, detailOf, sentences, size, tidy, words } from './cells.js';
 import { chart } from './chart.js';
 import { colourOf, dashOf, markerOf } from './colour.js';
 import { picture } from './picture.js';
@@ -89,7 +89,7 @@ function paint(stage, data, { width, height, doc, own }) {
     series,
   });
   const shown = [...new Set(data.lines.map((l) => l.cell))];
-  return { ...drawn, legend: drawn.named ? [] : shown.map((cell) => ({ label: nameOf(doc, cell), colour: colourOf(doc, cell), dash: dashOf(doc, cell), marker: markerOf(doc, cell) })) };
+  return { ...drawn, legend: drawn.named ? [] : shown.map((cell) => ({ label: shortOf(doc, cell), colour: colourOf(doc, cell), dash: dashOf(doc, cell), marker: markerOf(doc, cell) })) };
 }
 
 export const { name, title, about, shows, reserves, draw } = picture({

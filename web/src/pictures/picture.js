@@ -2,6 +2,7 @@
 // what is pointed at by mouse and by keyboard; zoom; and when to draw anew.
 
 import { h, replace } from '../dom.js';
+import { held } from '../format.js';
 import { pointing } from './pointing.js';
 import { zooming } from './zooming.js';
 import { swatch } from './swatch.js';
@@ -132,7 +133,7 @@ function drawn(made, into, doc, store) {
     const json = JSON.stringify(data);
     if (json === seen) return;
     seen = json;
-    replace(note, data?.note ?? '');
+    replace(note, held(data?.note ?? ''));
     note.hidden = !data?.note;
     paint();
     showChoices();

@@ -1,8 +1,8 @@
 // A metric over an axis of numbers: how it scales, and where it pays to change sides.
 
-import { nameOf } from '../cells.js';
+import { namedBy, nameOf, shortOf } from '../cells.js';
 import { number, percent, quantity, there } from '../format.js';
-import { axisLabel, estimateOf, kept, metricOf, namedBy, sentences, shortOf, size, tickOf, tidy, words } from './cells.js';
+import { axisLabel, estimateOf, kept, metricOf, sentences, size, tickOf, tidy, words } from './cells.js';
 import { chart } from './chart.js';
 import { colourOf, dashOf, markerOf } from './colour.js';
 import { crossings, idealLine, idealOf } from './crossing.js';
@@ -13,6 +13,7 @@ import { extent, numeric } from './scale.js';
 const mostIdeals = 3;
 const mostLines = 24;
 const mostCrossings = 6;
+const mostUnsure = 2;
 
 /** axesOf are the places of axes whose values are different numbers, two at least. */
 export function axesOf(doc) {
@@ -22,13 +23,8 @@ export function axesOf(doc) {
   });
 }
 
-/** collect is a line for each group of cells that differ in the axis alone. */
-export function collect(doc, state, own) {
-  const metric = metricOf(doc, state);
-  const axes = axesOf(doc);
-  if (!metric || axes.length === 0 || doc.comm) return null; // of comm there is a picture of its own
-  const place = axes.find((a) => doc.axes[a].name === own.axis) ?? axes[0];
-  const axis = doc.axes[place].name;
+/** groupsOver are the points of each line over the axis at a place, of lines that have two at least. */
+function groupsOver(doc, state, metric, place) {
   const groups = new Map();
   for (const cell of kept(doc, state)) {
     const c = doc.cells[cell];
@@ -36,15 +32,29 @@ export function collect(doc, state, own) {
     const x = numeric(c.values[place]);
     if (!e || x === null) continue;
     const key = JSON.stringify(c.values.filter((_, i) => i !== place));
-    if (!groups.has(key)) groups.set(key, { name: shortOf(doc, cell, place) || words(metric.name), points: [] });
+    if (!groups.has(key)) groups.set(key, { points: [] });
     groups.get(key).points.push({ x, cell, e });
   }
-  const all = [...groups.values()].filter((g) => g.points.length > 1 && g.points.some((p) => doc.cells[p.cell].same < 0));
+  return [...groups.values()].filter((g) => g.points.length > 1 && g.points.some((p) => doc.cells[p.cell].same < 0));
+}
+
+/** collect is a line for each group of cells that differ in the axis alone. */
+export function collect(doc, state, own) {
+  const metric = metricOf(doc, state);
+  const axes = axesOf(doc);
+  if (!metric || axes.length === 0 || doc.comm) return null; // of comm there is a picture of its own
+  // An axis over which nothing has two points, as where its other values failed, draws nothing.
+  const drawn = axes.map((place) => ({ place, all: groupsOver(doc, state, metric, place) })).filter(({ all }) => all.length > 0);
+  if (drawn.length === 0) return null;
+  const { place, all } = drawn.find((d) => doc.axes[d.place].name === own.axis) ?? drawn[0];
+  const axis = doc.axes[place].name;
+  // What all lines share tells none of them apart.
+  const firsts = all.map((g) => doc.cells[g.points[0].cell].values);
+  const but = doc.axes.map((_, i) => i).filter((i) => i === place || (all.length > 1 && firsts.every((values) => values[i] === firsts[0][i])));
   const lines = all.slice(0, mostLines).map((g) => {
     const points = g.points.sort((a, b) => a.x - b.x);
-    return { name: g.name, cells: points.map((p) => p.cell), xs: points.map((p) => p.x), values: points.map((p) => p.e.median), lows: points.map((p) => p.e.low), highs: points.map((p) => p.e.high) };
+    return { name: shortOf(doc, points[0].cell, ...but) || words(metric.name), cells: points.map((p) => p.cell), xs: points.map((p) => p.x), values: points.map((p) => p.e.median), lows: points.map((p) => p.e.low), highs: points.map((p) => p.e.high) };
   });
-  if (lines.length === 0) return null;
   const xs = [...new Set(lines.flatMap((l) => l.xs))].sort((a, b) => a - b);
   const log = xs[0] > 0 && xs.at(-1) / xs[0] >= 8;
   const values = extent(lines.flatMap((l) => l.values));
@@ -52,7 +62,7 @@ export function collect(doc, state, own) {
   const of = lines.length <= mostIdeals ? lines : lines.filter((l) => l.cells.includes(state.baseline));
   const ideals = ideal ? of.map((l) => ({ of: l.name, ...idealLine(ideal.kind, l) })).filter((l) => l.xs) : [];
   const logY = log && values[0] > 0 && (values[1] / values[0] >= 4 || ideal?.kind === 'proportional');
-  const named = lines.length > 1 && namedBy(doc, place);
+  const named = lines.length > 1 && namedBy(doc, ...but);
   const crossed = [];
   lines.forEach((a, i) => {
     for (const b of lines.slice(i + 1)) {
@@ -62,11 +72,12 @@ export function collect(doc, state, own) {
       }
     }
   });
+  const unsure = crossed.filter((c) => !c.sure).length;
   crossed.sort((a, b) => b.sure - a.sure || a.at - b.at);
   return {
     metric,
     axis,
-    axes: axes.map((a) => doc.axes[a].name),
+    axes: drawn.map((d) => doc.axes[d.place].name),
     bytes: doc.axes[place].values.some((v) => /[a-z]$/i.test(v)),
     log,
     logY,
@@ -78,8 +89,9 @@ export function collect(doc, state, own) {
       named && `Lines are named by ${named}.`,
       ideals.length > 0 && `Dashed: the ideal, ${ideal.says}.`,
       !ideal && `There is no ideal line of ${words(metric.name)} over ${axis}.`,
-      ...crossed.slice(0, mostCrossings).map((c) => said(c, axis)),
-      crossed.length > mostCrossings && `${crossed.length - mostCrossings} more crossings are in the table of the data.`,
+      ...crossed.slice(0, mostCrossings).filter((c) => c.sure || unsure <= mostUnsure).map((c) => said(c, axis)),
+      unsure > mostUnsure && `Of ${unsure} crossings one cannot tell whether lines pass each other there: intervals overlap or are missing. They are in the table of the data.`,
+      crossed.length - unsure > mostCrossings && `${crossed.length - unsure - mostCrossings} more crossovers are in the table of the data.`,
       lines.length > 1 && crossed.length === 0 && 'No two lines cross.',
       all.length > lines.length && `${all.length - lines.length} more lines are not drawn: filter the cells.`,
     ),

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -41,8 +42,22 @@ func Main(m *testing.M) {
 	}
 }
 
-// Latest says that the double does no work before something waits for it.
-func Latest() bool { return os.Getenv(streams) == "latest" }
+// Latest says that this device does no work before something waits for it, as the double does when it is told to.
+func Latest(d *device.Device) bool { return double(d) && os.Getenv(streams) == "latest" }
+
+func double(d *device.Device) bool { return strings.Contains(d.Context().Device().Name, "double") }
+
+// OnDouble skips a test of what a double alone can be told to do, or tells.
+func OnDouble(t testing.TB) {
+	t.Helper()
+	d, err := device.Open(0)
+	Must(t, err)
+	is, name := double(d), d.Context().Device().Name
+	Must(t, d.Close())
+	if !is {
+		t.Skipf("%s fails when it does, not when it is told to", name)
+	}
+}
 
 func again(arguments []string, environment ...string) error {
 	cmd := exec.Command("/proc/self/exe", arguments...) //nolint:gosec // the test itself

@@ -93,8 +93,11 @@ func Await(t *testing.T, done func() bool) {
 	}
 }
 
-// LinkPeerOf is a process where it takes the links of the run's transport.
+// LinkPeerOf is a process where it takes the links of the run's transport from processes of its host.
 func LinkPeerOf(p *process.Process) process.Peer {
+	if p.Fabric.Within != nil {
+		return PeerOf(p)
+	}
 	return process.Peer{Name: p.Name(), Address: p.LinkAddress()}
 }
 

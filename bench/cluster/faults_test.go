@@ -1,0 +1,303 @@
+//go:build slurm
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+var seeds = flag.Int("seeds", 2, "faults of each kind, each at a moment of its own")
+
+// The waits of runs that a fault ends, and how much later all must be over: two seconds, and two more for a
+// machine that is busy.
+const (
+	timeout = 4 * time.Second
+	late    = 4 * time.Second
+)
+
+// moment is when a fault strikes a run, and whom, if it strikes one of several.
+type moment struct {
+	phase  string // of the run; "" is when both nodes have a process of it
+	after  time.Duration
+	victim string
+}
+
+// String is the moment in a table.
+func (m moment) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%s %s +%d ms", m.victim, m.phase, m.after.Milliseconds()))
+}
+
+// drawn is the moment of a seed. Those of odd seeds are in the measured pass, or just after it; the others are
+// anywhere before.
+func drawn(kind string, seed int, victims ...string) moment {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(kind))
+	r := rand.New(rand.NewPCG(uint64(seed), h.Sum64())) // #nosec G115 G404 -- it is to be the same each time
+	early := []string{"", "launch", "set-up", "planning", "connection"}
+	m := moment{"measured pass", time.Duration(r.Int64N(int64(2200 * time.Millisecond))), ""}
+	if seed%2 == 0 {
+		m = moment{early[r.IntN(len(early))], time.Duration(r.Int64N(int64(100 * time.Millisecond))), ""}
+	}
+	if len(victims) > 0 {
+		m.victim = victims[r.IntN(len(victims))]
+	}
+	return m
+}
+
+// table is what came of faults, a line for each.
+type table struct {
+	strings.Builder
+	out *tabwriter.Writer
+}
+
+func newTable(t *testing.T) *table {
+	tb := &table{}
+	tb.out = tabwriter.NewWriter(tb, 0, 0, 2, ' ', 0)
+	tb.add("fault", "seed", "moment", "s until the end", "left", "what was said")
+	t.Cleanup(func() {
+		_ = tb.out.Flush()
+		fmt.Print(tb.String())
+	})
+	return tb
+}
+
+func (tb *table) add(cells ...any) {
+	for _, c := range cells {
+		_, _ = fmt.Fprint(tb.out, c, "\t")
+	}
+	_, _ = fmt.Fprintln(tb.out)
+}
+
+// struck is a run on two nodes that a fault strikes.
+type struck struct {
+	*slurm
+	cmd   *exec.Cmd
+	said  *lines
+	ended chan error
+	file  string // of its result
+}
+
+// start begins a run and returns at the moment, or when the run is over before.
+func (s *slurm) start(ctx context.Context, at moment, args ...string) *struck {
+	s.t.Helper()
+	r := &struck{slurm: s, said: &lines{}, ended: make(chan error, 1), file: filepath.Join(s.t.TempDir(), "result.json")}
+	r.cmd = s.command(ctx, s.words(2, append(args, "--json", r.file)...)...)
+	r.cmd.Stdout, r.cmd.Stderr = r.said, r.said
+	if err := r.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	go func() { r.ended <- r.cmd.Wait() }()
+	untilOften(s.t, time.Millisecond, "the run comes to "+at.phase, func() bool {
+		begun := strings.Contains("\n"+r.said.String(), "\n"+at.phase+"\n")
+		if at.phase == "" {
+			begun = len(s.pids("node1", processes())) > 0 && len(s.pids("node2", processes())) > 0
+		}
+		return begun || r.over()
+	})
+	time.Sleep(at.after)
+	return r
+}
+
+// over says whether the run is.
+func (r *struck) over() bool {
+	select {
+	case err := <-r.ended:
+		r.ended <- err
+		return true
+	default:
+		return false
+	}
+}
+
+// kill kills the processes of a node that fit a pattern, once there are some.
+func (r *struck) kill(node, pattern string) {
+	r.t.Helper()
+	until(r.t, "on "+node+" something fits "+pattern, func() bool {
+		_, err := r.on(node, "pkill", "-KILL", "-f", pattern) // a node has processes of its own alone
+		return err == nil || r.over()
+	})
+}
+
+// sentences are what psbench said on standard error beside its progress.
+func (r *struck) sentences() (list []string) {
+	for line := range strings.Lines(r.said.String()) {
+		if text, is := strings.CutPrefix(line, "psbench: "); is {
+			list = append(list, strings.TrimSpace(text))
+		}
+	}
+	return list
+}
+
+// Whatever is killed or cut off, and whenever, the run ends within its timeout and two seconds, with a sentence
+// that names host and rank and with what it has, and nothing is left on any host.
+func TestFaults(t *testing.T) {
+	s, rows := up(t, 2), newTable(t)
+	hosts := map[string]string{"trainer0": "node1", "trainer3": "node2", "server4": "node1", "server5": "node2", "data": "node1"}
+	for _, c := range []struct {
+		kind    string
+		victims []string
+		fault   func(r *struck, victim string)
+		repair  func()
+	}{
+		{"rank", []string{"trainer0", "trainer3", "server4", "server5", "data"}, func(r *struck, rank string) { r.kill(hosts[rank], "__builtin-plugin "+rank) }, nil},
+		{"agent", []string{"node2"}, func(r *struck, _ string) { r.kill("node2", "^"+binary+" run") }, nil},
+		{"core", []string{"node1"}, func(r *struck, _ string) { r.kill("node1", "^"+binary+" run") }, nil},
+		{"node", []string{"node1", "node2"}, func(_ *struck, node string) { s.crash(node) }, nil},
+		{"link", []string{"node2"}, func(*struck, string) { s.link(2, "down") }, func() { s.link(2, "up") }},
+		{"partition", []string{"node2"}, func(*struck, string) { s.link(2, "nomaster") }, func() { s.link(2, "master", "br0") }},
+	} {
+		for seed := 1; seed <= *seeds; seed++ {
+			at := drawn(c.kind, seed, c.victims...)
+			t.Run(fmt.Sprintf("%s/%d", c.kind, seed), func(t *testing.T) {
+				s := s.within(t)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+				defer cancel()
+				r := s.start(ctx, at, append([]string{"run", "--ntrainer", "4", "--nserver", "2", "--seconds", "2", "--rpc-timeout", "4"}, small...)...)
+				began := time.Now()
+				c.fault(r, at.victim)
+				until(t, "nothing is left", func() bool { return len(s.pids("node1", processes())) == 0 && len(s.pids("node2", processes())) == 0 })
+				took := time.Since(began)
+				if c.repair != nil {
+					c.repair()
+				}
+				if c.kind == "node" { // of which srun waits for news, for as long as Slurm is told to
+					until(t, "the other node says something", func() bool { return len(r.sentences()) > 0 })
+					_ = r.cmd.Process.Kill()
+				}
+				err := <-r.ended
+				left, _ := filepath.Glob(filepath.Join(s.temporary, "*"))
+				said := r.sentences()
+				rows.add(c.kind, seed, at, fmt.Sprintf("%.1f", took.Seconds()), len(left), strings.Join(said, " | "))
+				s.recover("node1", "node2")
+				// Slurm kills all of a task at once, also who would remove its folder: the next run on the host does.
+				if out, err := s.srun(2, append([]string{"run", "--iterations", "2", "--quiet"}, small...)...); err != nil {
+					t.Errorf("the next run: %v\n%s", err, out)
+				}
+				s.clean("node1", "node2")
+				r.judge(c.kind, at, hosts, took, err)
+			})
+		}
+	}
+}
+
+// judge reports what is not as it must be of a run that is over.
+func (r *struck) judge(kind string, at moment, hosts map[string]string, took time.Duration, err error) {
+	r.t.Helper()
+	said := r.sentences()
+	if err == nil { // the fault came too late
+		if len(said) > 0 {
+			r.t.Errorf("the exit status is 0:\n%s", r.said)
+		}
+		return
+	}
+	if took > timeout+late {
+		r.t.Errorf("it ended after %v", took)
+	}
+	cut := kind == "link" || kind == "partition" // and who is cut off says so as well
+	if len(said) == 0 || len(said) > 1 && !cut || len(said) > 2 {
+		r.t.Fatalf("it said %d sentences:\n%s", len(said), r.said)
+	}
+	for _, s := range said {
+		if strings.Contains(s, "; at the end") || strings.Contains(s, "rpc") {
+			r.t.Errorf("it says more than what happened: %s", s)
+		}
+	}
+	if strings.Contains(said[0], "who says nothing is missing") {
+		return // before all have met PMI tells nobody whom it misses
+	}
+	host := at.victim
+	if kind == "rank" {
+		host = hosts[at.victim]
+		if !strings.Contains(said[0], at.victim) {
+			r.t.Errorf("it does not name %s:\n%s", at.victim, r.said)
+		}
+	}
+	if !strings.Contains(strings.Join(said, " "), host) {
+		r.t.Errorf("it does not name %s:\n%s", host, r.said)
+	}
+	if at.phase == "measured pass" && hosts["data"] != host {
+		if res, err := readResult(r.file); err != nil || res.Complete || res.Error == "" || res.Throughput.Samples == 0 {
+			r.t.Errorf("the result is %+v (%v)", res, err)
+		}
+	}
+}
+
+// What passes is survived, with the same losses: a partition of a second, a link that loses one in a hundred
+// of the packets of a node, and a host that runs for a fifth of the time.
+func TestSurvived(t *testing.T) {
+	s, rows := up(t, 2, "WIRE=-delay 100us", "PSB_WIRE="+wireProgram(t)), newTable(t)
+	args := append([]string{"run", "--ntrainer", "2", "--nserver", "1", "--iterations", "2000", "--rpc-timeout", "20"}, small...)
+	want, _ := losses(t, func(file string) (string, error) {
+		out, err := exec.Command(binary, append(args, "--quiet", "--json", file)...).CombinedOutput()
+		return string(out), err
+	})
+	for _, c := range []struct {
+		kind    string
+		disturb func()
+	}{
+		{"second", func() {
+			s.wire("cut 10.77.0.2")
+			time.Sleep(time.Second)
+			s.wire("heal 10.77.0.2")
+		}},
+		{"loss", func() { s.wire("lose 10.77.0.2 0.01") }},
+		{"slow", func() { s.slow("node2") }},
+	} {
+		for seed := 1; seed <= *seeds; seed++ {
+			at := drawn(c.kind, seed)
+			t.Run(fmt.Sprintf("%s/%d", c.kind, seed), func(t *testing.T) {
+				s := s.within(t)
+				defer s.wire("heal 10.77.0.2")
+				r := s.start(t.Context(), at, args...)
+				began := time.Now()
+				c.disturb()
+				if err := <-r.ended; err != nil {
+					t.Fatalf("%v\n%s", err, r.said)
+				}
+				rows.add(c.kind, seed, at, fmt.Sprintf("%.1f", time.Since(began).Seconds()), 0, "")
+				res, err := readResult(r.file)
+				if got := slices.Concat(res.Losses...); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Errorf("the losses are %v, want %v (%v)", got, want, err)
+				}
+			})
+		}
+	}
+	s.clean("node1", "node2")
+}
+
+// result is what the tests read of one.
+type result struct {
+	Complete   bool        `json:"complete"`
+	Error      string      `json:"error"`
+	Losses     [][]float64 `json:"losses"` // by trainer
+	Throughput struct {
+		Samples int `json:"samples"`
+	} `json:"throughput"`
+	Placement placed `json:"placement"`
+}
+
+// placed is where a run was.
+type placed struct {
+	Hosts []struct {
+		Name string `json:"name"`
+	} `json:"hosts"`
+}
+
+func readResult(file string) (r result, err error) {
+	text, err := os.ReadFile(file)
+	return r, errors.Join(err, json.Unmarshal(text, &r))
+}

@@ -1,0 +1,237 @@
+//go:build slurm
+
+// Package cluster has the tests of psbench on several hosts: a Slurm cluster of network namespaces on this
+// machine, which up.sh brings up and down.sh takes away. They need root, and what CONTRIBUTING.md names.
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// binary is the psbench that is tested.
+var binary = os.Getenv("PSBENCH")
+
+func TestMain(m *testing.M) {
+	if binary == "" {
+		fmt.Fprintln(os.Stderr, "PSBENCH must name the psbench that is to be tested: make test-slurm does")
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// slurm is a cluster. Its nodes are node1, node2 and so on.
+type slurm struct {
+	t         *testing.T
+	dir       string   // of its state
+	prefix    string   // of its namespaces
+	temporary string   // TMPDIR of what runs there
+	owner     *os.File // while it is open, the cluster stands
+}
+
+// up brings a cluster up; env shapes its links, as up.sh says.
+func up(t *testing.T, nodes int, env ...string) *slurm {
+	t.Helper()
+	s := &slurm{t: t, dir: filepath.Join(t.TempDir(), "s"), prefix: fmt.Sprintf("psbt%d", os.Getpid()%10000), temporary: t.TempDir()}
+	watched, owner, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.owner = owner
+	script := func(name string, args ...string) {
+		cmd := exec.Command(name, args...)
+		cmd.Env = append(append(os.Environ(), "D="+s.dir, "P="+s.prefix, "SLURMD_TIMEOUT=120", "OWNER=3"), env...)
+		cmd.ExtraFiles = []*os.File{watched} // the script's descriptor 3
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", name, err, out)
+		}
+	}
+	t.Cleanup(func() {
+		script("./down.sh")
+		_, _ = owner.Close(), watched.Close()
+	})
+	script("./up.sh", fmt.Sprint(nodes), "4")
+	return s
+}
+
+// command is one of the login node.
+func (s *slurm) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(s.dir, "login"), args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+s.temporary)
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
+
+// srun runs psbench on so many nodes, a task on each, and gives what it printed.
+func (s *slurm) srun(nodes int, args ...string) (string, error) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
+	defer cancel()
+	out, err := s.command(ctx, s.words(nodes, args...)...).CombinedOutput()
+	return string(out), err
+}
+
+func (s *slurm) words(nodes int, args ...string) []string {
+	return append([]string{"srun", "--quiet", "--kill-on-bad-exit=0", "--mpi=pmi2", fmt.Sprintf("--nodes=%d", nodes), "--ntasks-per-node=1", binary}, args...)
+}
+
+// on runs a command on a node and gives what it printed.
+func (s *slurm) on(node string, args ...string) (string, error) {
+	out, err := exec.Command(filepath.Join(s.dir, "on"), append([]string{node}, args...)...).CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// pids are the processes of a node whose command line fits a pattern.
+func (s *slurm) pids(node, pattern string) []string {
+	out, err := s.on(node, "pgrep", "-f", pattern)
+	if err != nil { // 1: there are none, or the node is gone
+		return nil
+	}
+	return strings.Fields(out)
+}
+
+// crash ends all processes of a node at once.
+func (s *slurm) crash(node string) {
+	s.t.Helper()
+	pid, err := os.ReadFile(filepath.Join(s.dir, "run", node+".init"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if out, err := exec.Command("kill", "-9", strings.TrimSpace(string(pid))).CombinedOutput(); err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// link changes the bridge's end of the link of a node, where the cluster has a bridge: up or down, or whether
+// it belongs to the bridge.
+func (s *slurm) link(number int, change ...string) {
+	s.t.Helper()
+	words := append([]string{"-n", s.prefix + "-login", "link", "set", fmt.Sprintf("p%d", number)}, change...)
+	if out, err := exec.Command("ip", words...).CombinedOutput(); err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// wire tells the wire something, where the cluster has one.
+func (s *slurm) wire(line string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, "wire"), []byte(line+"\n"), 0); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// slow has a node's processes of psbench run for a fifth of the time, from the first one to the last.
+func (s *slurm) slow(node string) {
+	s.t.Helper()
+	until(s.t, "on "+node+" something runs", func() bool { return len(s.pids(node, processes())) > 0 })
+	const pulses = `while p=$(pgrep -f "$PATTERN"); do kill -STOP $p; sleep 0.2; kill -CONT $p; sleep 0.05; done 2>/dev/null`
+	cmd := exec.Command(filepath.Join(s.dir, "on"), node, "sh", "-c", pulses)
+	cmd.Env = append(os.Environ(), "PATTERN="+processes())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// processes fits the command lines of all processes of psbench.
+func processes() string { return "^" + binary + "|__builtin-plugin|__supervisor" }
+
+// recover has nodes take jobs again, some of which were lost or cut off.
+func (s *slurm) recover(nodes ...string) {
+	s.t.Helper()
+	for _, node := range nodes {
+		if _, err := s.on(node, "true"); err == nil {
+			continue
+		}
+		if out, err := exec.Command("./node.sh", s.dir, s.prefix, node).CombinedOutput(); err != nil {
+			s.t.Fatalf("%s does not start again: %v: %s", node, err, out)
+		}
+	}
+	control := func(words ...string) string {
+		out, _ := s.command(s.t.Context(), words...).CombinedOutput() // what it has to be is waited for
+		return string(out)
+	}
+	// A node that is said to be down has lost its jobs. Else Slurm waits for news of them.
+	names := "nodename=" + strings.Join(nodes, ",")
+	control("scontrol", "update", names, "state=down", "reason=fault")
+	until(s.t, "Slurm gives its jobs up", func() bool { return control("squeue", "--noheader") == "" })
+	until(s.t, "all nodes are idle", func() bool {
+		control("scontrol", "update", names, "state=resume")
+		return strings.Count(control("sinfo", "--noheader", "--Node", "--format=%T"), "idle\n") == len(nodes)
+	})
+}
+
+// within is the cluster in a test of its own.
+func (s *slurm) within(t *testing.T) *slurm {
+	t.Helper()
+	within := *s
+	within.t = t
+	return &within
+}
+
+// clean reports what a run has left on nodes.
+func (s *slurm) clean(nodes ...string) {
+	s.t.Helper()
+	for _, node := range nodes {
+		if left := s.pids(node, processes()); len(left) > 0 {
+			out, _ := s.on(node, "ps", "-o", "pid,args", "-p", strings.Join(left, ","))
+			s.t.Errorf("on %s are left:\n%s", node, out)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.temporary, "*")); len(left) > 0 {
+		s.t.Errorf("%v are left", left)
+	}
+}
+
+// until waits for something.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	untilOften(t, 50*time.Millisecond, what, holds)
+}
+
+// untilOften is until that looks so often.
+func untilOften(t *testing.T, every time.Duration, what string, holds func() bool) {
+	t.Helper()
+	for late := time.Now().Add(time.Minute); !holds(); time.Sleep(every) {
+		if time.Now().After(late) {
+			t.Fatalf("it never came to pass that %s", what)
+		}
+	}
+}
+
+// wireProgram makes the wire.
+func wireProgram(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "wire")
+	cmd := exec.Command("go", "build", "-o", path, "./wire")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return path
+}
+
+// lines are what a process prints, while it does.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

@@ -1,0 +1,40 @@
+//go:build slurm
+
+package cluster
+
+import "testing"
+
+// Tests that leave a cluster as it was have one together. The last ones lose a node.
+func TestOnTwoNodes(t *testing.T) {
+	together(t, 2, []onNodes{
+		{"refusals", refusals},
+		{"aggregated", aggregated},
+		{"comm", commBetweenNodes},
+		{"shared sweep", sharedSweep},
+		{"submitted", submitted},
+		{"submitted, interrupted", submittedIsInterrupted},
+		{"submitted, first node lost", submittedLosesItsFirstNode},
+	})
+}
+
+func TestOnFourNodes(t *testing.T) {
+	together(t, 4, []onNodes{
+		{"rollcall", rollcall},
+		{"reference cases", referenceCases},
+		{"same losses", sameLosses},
+		{"submitted sweep", submittedSweep},
+	})
+}
+
+// onNodes is a test on a cluster.
+type onNodes struct {
+	name string
+	test func(*testing.T, *slurm)
+}
+
+func together(t *testing.T, nodes int, tests []onNodes) {
+	s := up(t, nodes)
+	for _, c := range tests {
+		t.Run(c.name, func(t *testing.T) { c.test(t, s.within(t)) })
+	}
+}

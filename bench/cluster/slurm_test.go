@@ -1,0 +1,166 @@
+//go:build slurm
+
+package cluster
+
+import (
+	"context"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// small is an experiment that takes no time.
+var small = []string{"--model", "mlp", "--data", "dense", "--set", "model.sizes=[100,4]", "--warmup", "none"}
+
+// The reference cases hold on two nodes, and on four.
+func referenceCases(t *testing.T, s *slurm) {
+	for _, nodes := range []int{2, 4} {
+		out, err := s.srun(nodes, "verify")
+		if err != nil || !strings.Contains(out, "11 of 11 cases agree") {
+			t.Errorf("on %d nodes: %v\n%s", nodes, err, out)
+		}
+		s.clean("node1", "node2", "node3", "node4")
+	}
+}
+
+// A cluster goes when the process that brought it up is killed.
+func TestOwnerIsKilled(t *testing.T) {
+	s := up(t, 1)
+	waiting := s.command(t.Context(), "srun", "--quiet", "sleep", "1000")
+	if err := waiting.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.owner.Close()
+	if err := waiting.Wait(); err == nil {
+		t.Error("what ran there went well")
+	}
+	until(t, "the namespaces are gone", func() bool {
+		left, _ := filepath.Glob("/run/netns/" + s.prefix + "-*")
+		return len(left) == 0
+	})
+	until(t, "the cluster's folder is gone", func() bool {
+		_, err := os.Stat(s.dir)
+		return os.IsNotExist(err)
+	})
+}
+
+// losses runs an experiment by a command and gives the losses of its trainers, one after the other.
+func losses(t *testing.T, run func(file string) (string, error)) (all []float64, hosts int) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "result.json")
+	if out, err := run(file); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	r, err := readResult(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Concat(r.Losses...), len(r.Placement.Hosts)
+}
+
+// The same experiment gives the same losses on one host, and on two and four nodes.
+func sameLosses(t *testing.T, s *slurm) {
+	for _, hook := range []string{"rpc", "allreduce"} {
+		args := append([]string{"run", "--ntrainer", "4", "--nserver", "2", "--iterations", "20", "--ddp-hook", hook, "--quiet"}, small...)
+		if hook == "allreduce" {
+			args = append(args, "--nserver", "0")
+		}
+		want, _ := losses(t, func(file string) (string, error) {
+			out, err := exec.Command(binary, append(args, "--json", file)...).CombinedOutput()
+			return string(out), err
+		})
+		if len(want) == 0 {
+			t.Fatal("there are no losses")
+		}
+		for _, nodes := range []int{2, 4} {
+			got, hosts := losses(t, func(file string) (string, error) { return s.srun(nodes, append(args, "--json", file)...) })
+			if hosts != nodes || len(got) != len(want) {
+				t.Errorf("hook %s, %d nodes: it ran on %d, and has %d losses, want %d", hook, nodes, hosts, len(got), len(want))
+				continue
+			}
+			for i := range want {
+				if math.Abs(got[i]-want[i]) > 1e-6 {
+					t.Errorf("hook %s, %d nodes, loss %d is %v, want %v", hook, nodes, i, got[i], want[i])
+				}
+			}
+		}
+	}
+	s.clean("node1", "node2", "node3", "node4")
+}
+
+// What does not fit together is one sentence.
+func refusals(t *testing.T, s *slurm) {
+	run := append([]string{"run", "--iterations", "2", "--quiet"}, small...)
+	other := filepath.Join(t.TempDir(), "psbench")
+	text, err := os.ReadFile(binary)
+	if err == nil {
+		err = os.WriteFile(other, append(text, 0), 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		prepare, repair func() error
+		words           []string
+		want            string
+	}{
+		"another binary": {
+			func() error { _, err := s.on("node2", "mount", "--bind", other, binary); return err },
+			func() error { _, err := s.on("node2", "umount", binary); return err },
+			s.words(2, run...), "psbench: rank 1 on node2 has another psbench than rank 0 on node1",
+		},
+		"two tasks on a node": {
+			nil, nil, append([]string{"srun", "--quiet", "--mpi=pmi2", "--nodes=1", "--ntasks=2", binary}, run...),
+			"psbench: ranks 0 and 1 both run on node1, but psbench has one task on each host",
+		},
+		"without PMI": {
+			nil, nil, append([]string{"srun", "--quiet", "--mpi=none", "--nodes=2", "--ntasks-per-node=1", binary}, run...),
+			"by Slurm this process is rank",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.prepare != nil {
+				if err := c.prepare(); err != nil {
+					t.Fatal(err)
+				}
+				defer func() {
+					if err := c.repair(); err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			out, err := s.command(ctx, c.words...).CombinedOutput()
+			if err == nil || !strings.Contains(string(out), c.want) {
+				t.Errorf("%v, want %s:\n%s", err, c.want, out)
+			}
+		})
+	}
+	s.clean("node1", "node2")
+}
+
+// Several nodes share a sweep by whole rounds.
+func sharedSweep(t *testing.T, s *slurm) {
+	dir := filepath.Join(t.TempDir(), "sweep")
+	args := append([]string{"sweep", "--axis", "server=average,average_batch", "--ntrainer", "1", "--iterations", "20", "--repeats", "4", "--out", dir, "--share", "--quiet"}, small...)
+	if out, err := s.srun(2, args...); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out, err := exec.Command(binary, "sweep", "status", dir).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "12 done, 0 failed") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	journals, _ := filepath.Glob(filepath.Join(dir, "journal", "*.jsonl"))
+	for _, node := range []string{"node1-", "node2-"} {
+		if !strings.Contains(strings.Join(journals, " "), node) {
+			t.Errorf("%s has no journal: %v", node, journals)
+		}
+	}
+	s.clean("node1", "node2")
+}

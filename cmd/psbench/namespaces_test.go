@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/psbench/psbench/comm/bench"
+	"github.com/psbench/psbench/comm/fabric"
+	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/micro"
+	"github.com/psbench/psbench/core/placement"
+	"github.com/psbench/psbench/core/topology"
+	"github.com/psbench/psbench/sdk"
+)
+
+// line is what lies between two hosts.
+type line struct {
+	gbit  int           // Gbit/s each way; 0: as many as it can carry
+	delay time.Duration // one way
+}
+
+// namespaces are two network namespaces with a line between them: trainer0 runs in the first,
+// the server and trainer1 in the second.
+type namespaces struct {
+	launcher *launch.Launcher
+	names    [2]string
+}
+
+// ips are their addresses.
+var ips = [2]string{"198.18.0.1", "198.18.0.2"}
+
+// newNamespaces needs root, ip and tc.
+func newNamespaces(b *testing.B, l line) *namespaces {
+	b.Helper()
+	if os.Getuid() != 0 {
+		b.Skip("network namespaces are made by root")
+	}
+	n := &namespaces{names: [2]string{fmt.Sprintf("psbench-%d-a", os.Getpid()), fmt.Sprintf("psbench-%d-b", os.Getpid())}}
+	for _, name := range n.names {
+		command(b, "ip netns add "+name)
+		b.Cleanup(func() { command(b, "ip netns del "+name) })
+		command(b, fmt.Sprintf("ip -n %s link set lo up", name))
+	}
+	if l.delay > 0 {
+		n.delay(b, l)
+	} else {
+		n.shape(b, l.gbit)
+	}
+	var err error
+	if n.launcher, err = launch.New(patience, launch.Output{}); err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+// shape has the kernel carry so many Gbit/s each way between the namespaces.
+func (n *namespaces) shape(b *testing.B, gbit int) {
+	b.Helper()
+	command(b, fmt.Sprintf("ip -n %s link add wire type veth peer name wire netns %s", n.names[0], n.names[1]))
+	for end, at := range n.names {
+		command(b, fmt.Sprintf("ip -n %s addr add %s/24 dev wire", at, ips[end]))
+		command(b, fmt.Sprintf("ip -n %s link set wire up", at))
+		if gbit > 0 { // a burst is what goes in 2 ms
+			command(b, fmt.Sprintf("tc -n %s qdisc add dev wire root tbf rate %dgbit burst %dk latency 20ms", at, gbit, max(256, 250*gbit)))
+		}
+	}
+}
+
+// delay has the program wire carry packets between the namespaces, for kernels that delay nothing. They are large,
+// since it takes each in its hands, and as many wait as go in 20 ms.
+func (n *namespaces) delay(b *testing.B, l line) {
+	b.Helper()
+	const mtu, room = 9000, 20 * time.Millisecond
+	path := filepath.Join(b.TempDir(), "wire")
+	command(b, "go build -o "+path+" ../../bench/cluster/wire")
+	rate := float64(l.gbit) * 1e9
+	waiting := int(rate / 8 * (room + l.delay).Seconds() / mtu)
+	wire := exec.Command(path, "-delay", l.delay.String(), "-rate", fmt.Sprint(rate), "-mtu", fmt.Sprint(mtu), "-queue", fmt.Sprint(waiting), n.names[0]+"="+ips[0], n.names[1]+"="+ips[1])
+	wire.Stderr = os.Stderr
+	said, err := wire.StdoutPipe()
+	if err == nil {
+		err = wire.Start()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = wire.Process.Kill()
+		_ = wire.Wait() // of a process that was killed
+	})
+	if line, err := bufio.NewReader(said).ReadString('\n'); err != nil {
+		b.Fatalf("the wire says %q: %v", line, err)
+	}
+}
+
+func command(b *testing.B, line string) {
+	b.Helper()
+	words := strings.Fields(line)
+	if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
+		b.Fatalf("%s: %v: %s", line, err, out)
+	}
+}
+
+// of is the namespace of a process.
+func (n *namespaces) of(process string) int {
+	if strings.HasPrefix(process, "trainer0.") { // each transport has processes of its own
+		return 0
+	}
+	return 1
+}
+
+// Site implements cluster.Starter: memory and folder are those of one host.
+func (n *namespaces) Site(process string) cluster.Site {
+	return cluster.Site{Host: cluster.CoreHost, Directory: n.launcher.Directory(), Listen: ips[n.of(process)], Cores: 2}
+}
+
+// Start implements cluster.Starter.
+func (n *namespaces) Start(ctx context.Context, spec launch.Spec) (cluster.Process, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	spec.Plugin.Command = []string{"nsenter", "--net=/run/netns/" + n.names[n.of(spec.Name)], exe, launch.BuiltinArgument, spec.Name}
+	p, err := n.launcher.Start(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return sited{p, n.Site(spec.Name)}, nil
+}
+
+// Close implements cluster.Starter.
+func (n *namespaces) Close(gently bool) error { return n.launcher.Close(gently) }
+
+// BenchmarkNamespaces compares tcp with bare sockets, in TLS and without, over a line of a
+// bandwidth and a delay: median latencies in turn, and the share of the bare ones' rate that tcp reaches.
+// What the machine does besides is in the spread of its runs: -count says how many.
+func BenchmarkNamespaces(b *testing.B) {
+	if os.Getenv(besideBare) == "" {
+		b.Skip(besideBare + "=1 adds the bare sockets to compare with")
+	}
+	for _, l := range []line{{gbit: 1}, {1, 100 * time.Microsecond}, {1, 2 * time.Millisecond}, {gbit: 10}, {gbit: 25}, {}} {
+		for _, insecure := range []bool{true, false} {
+			transports := []string{"tcp", "bare"}
+			if !insecure {
+				transports[1] = "baretls"
+			}
+			for _, o := range []*bench.Operation{bench.PushPull, bench.AllReduce} {
+				b.Run(fmt.Sprintf("Gbit=%d/delay=%v/TLS=%t/%s", l.gbit, l.delay, !insecure, o.Name), func(b *testing.B) {
+					rows := between(b, l, insecure, transports, o)
+					for size := range 3 {
+						ours, bare := rows[2*size], rows[2*size+1]
+						if ours.Mismatch != "" {
+							b.Errorf("%s of %d bytes: %s", ours.Transport, ours.Bytes, ours.Mismatch)
+						}
+						name := fmt.Sprintf("-of-%dKiB", ours.Bytes>>10)
+						b.ReportMetric(ours.P50US, "us"+name)
+						b.ReportMetric(100*bare.P50US/ours.P50US, "%"+name)
+					}
+				})
+			}
+		}
+	}
+}
+
+// between measures one operation over a line.
+func between(b *testing.B, l line, insecure bool, transports []string, o *bench.Operation) []*micro.Row {
+	b.Helper()
+	n := newNamespaces(b, l)
+	p := &micro.Plan{
+		Operations: []*bench.Operation{o}, Modes: []micro.Mode{micro.Fresh}, Places: []micro.Place{micro.InPlace},
+		Sizes: []int{4 << 10, 1 << 20, 8 << 20}, Width: 4, Density: 1, Expect: micro.Any, HookExpect: micro.Any,
+		World: topology.World{Trainers: 1, Servers: 1}, Seconds: 0.3, Repeat: 3, Timeout: patience,
+		InsecureNetwork: insecure,
+	}
+	for _, name := range transports {
+		f, err := fabric.Open(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		p.Fabrics = append(p.Fabrics, f)
+	}
+	if o == bench.AllReduce {
+		p.World = topology.World{Trainers: 2}
+	}
+	e := resolved(b, "--ntrainer", fmt.Sprint(p.World.Trainers))
+	p.Server, p.Hook = e.Parts[sdk.KindServer], e.Parts[sdk.KindHook]
+	if err := p.Check(); err != nil {
+		b.Fatal(err)
+	}
+	open := func(*placement.Layout, time.Duration, launch.Output) (cluster.Starter, error) { return n, nil }
+	res, err := micro.Run(context.Background(), p, micro.Options{Options: cluster.Options{Open: open}, Progress: micro.Silent})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return res.Rows
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/launchers"
+	"github.com/psbench/psbench/core/launchers/submit"
+	"github.com/psbench/psbench/core/registry"
+)
+
+// submission is what has a command run on nodes of a cluster, from where its jobs are submitted.
+type submission struct {
+	launcher string
+	slurm    submit.Slurm
+}
+
+// launcherFlag names who runs the job; the other flags are of that.
+const launcherFlag = "launcher"
+
+// submissionFlags are all of a submission.
+var submissionFlags = []string{launcherFlag, "nodes", "partition", "account", "time", "slurm-arg"}
+
+// mostNodes bounds --nodes.
+const mostNodes = 10000
+
+func (s *submission) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&s.launcher, launcherFlag, "", "submit this to a `LAUNCHER`, slurm, and follow it to its end")
+	flags.IntVar(&s.slurm.Nodes, "nodes", 1, "`N` nodes of the job of --launcher")
+	flags.StringVarP(&s.slurm.Partition, "partition", "p", "", "`NAME` of the partition of that job")
+	flags.StringVar(&s.slurm.Account, "account", "", "`NAME` of the account that the job of --launcher is charged to")
+	flags.StringVar(&s.slurm.Time, "time", "", "`TIME` after which Slurm ends the job of --launcher, as in 30:00")
+	flags.StringArrayVar(&s.slurm.Args, "slurm-arg", nil, "`ARGUMENT` more of Slurm's, as in --slurm-arg=--constraint=ib")
+}
+
+// asked says whether a job is to be submitted.
+func (s *submission) asked(flags *pflag.FlagSet) (bool, error) {
+	switch {
+	case s.launcher == "slurm":
+	case flags.Changed(launcherFlag):
+		return false, usagef("--%s is %q but must be slurm", launcherFlag, s.launcher)
+	default:
+		for _, name := range submissionFlags {
+			if flags.Changed(name) {
+				return false, usagef("--%s is of a job, but nothing is submitted: give --%s slurm, too", name, launcherFlag)
+			}
+		}
+		return false, nil
+	}
+	if n := s.slurm.Nodes; n < 1 || n > mostNodes {
+		return false, usagef("--nodes is %d but must be from 1 to %d", n, mostNodes)
+	}
+	return true, nil
+}
+
+// outside refuses to submit from within a job, of which srun would make a step.
+func (a *app) outside() error {
+	if job := a.variable("SLURM_JOB_ID"); job != "" {
+		return usagef("--%s submits a job, but this is in job %s already: start psbench there by srun --mpi=pmi2 --ntasks-per-node=1", launcherFlag, job)
+	}
+	return launchers.Look(a.system("")).Refusal()
+}
+
+// submit has srun run this command line on nodes, and does what is left to do here.
+func (a *app) submit(cmd *cobra.Command, s *submission, merge func() (*config.Config, *registry.Registry, error)) error {
+	if err := a.outside(); err != nil {
+		return err
+	}
+	c, reg, err := merge()
+	if err != nil {
+		return err
+	}
+	if isRun := cmd.Flags().Lookup("live") != nil; isRun {
+		if c.Live {
+			return usagef("--live shows a page of the host of the run, which is a node of the job: leave out --live or --%s", launcherFlag)
+		}
+		if err := a.checkBefore(cmd, c, reg); err != nil {
+			return err
+		}
+	}
+	d, err := newDelivered(cmd.Flags(), c.Options)
+	if err != nil {
+		return err
+	}
+	defer d.discard()
+	command, err := a.again(taskArgument)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	defer hold(ctx)()
+	defer bounded(ctx)() // an interrupted job has a deadline
+	job := submit.Job{
+		Slurm: s.slurm, Command: command, Environ: withoutPlaces(a.environ), Stdout: a.stdout, Stderr: a.stderr,
+		Folder: d.folder, Tell: a.teller(c.Quiet), Timeout: time.Duration(c.RPCTimeout) * time.Second,
+	}
+	status, err := job.Run(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.publish(); err != nil {
+		return err
+	}
+	if status != 0 {
+		return statusError(status)
+	}
+	return nil
+}
+
+// checkBefore finds what is wrong with a run before it waits for nodes. What devices and interfaces they have is
+// not known here.
+func (a *app) checkBefore(cmd *cobra.Command, c *config.Config, reg *registry.Registry) error {
+	if c.NCUDATrainer+c.NCUDAServer > 0 {
+		return nil
+	}
+	here := *c
+	here.Interface = ""
+	_, err := here.Resolve(cmd.Context(), reg, catalogue)
+	return err
+}
+
+// again is the command line of this process with another first argument.
+func (a *app) again(first string) ([]string, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, errors.New("psbench does not find itself")
+	}
+	return slices.Concat([]string{program, first}, a.args), nil
+}
+
+// teller tells how a job is.
+func (a *app) teller(quiet bool) func(string) {
+	return func(text string) {
+		if !quiet {
+			printf(a.stderr, "%s\n", text)
+		}
+	}
+}
+
+// withoutPlaces is an environment without what says where this process is: those of a job are elsewhere. A
+// secret does not travel in it, since jobs have a better one.
+func withoutPlaces(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return slices.Contains(launchers.Variables(), name)
+	})
+}

@@ -1,0 +1,86 @@
+package mixed
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/psbench/psbench/comm"
+)
+
+// ports are those that one joins: of the trainers of its host, and of the others. Each waits for
+// its own trainers, on goroutines of its own.
+type ports[P closer] struct {
+	within, between P
+	serving         sync.RWMutex // held for reading while Serve runs
+}
+
+type closer interface{ Close() error }
+
+// serve has both ports serve until both have ended, and returns the first error: it ends the
+// other port, too.
+func (p *ports[P]) serve(serve func(P) error) error {
+	p.serving.RLock()
+	defer p.serving.RUnlock()
+	var once sync.Once
+	var first error
+	run := func(own, other P) {
+		if err := serve(own); err != nil {
+			once.Do(func() { first = err })
+			_ = other.Close()
+		}
+	}
+	var between sync.WaitGroup
+	between.Go(func() { run(p.between, p.within) })
+	run(p.within, p.between)
+	between.Wait()
+	return first
+}
+
+// Close ends all links and waits for Serve.
+func (p *ports[P]) Close() error {
+	err := errors.Join(p.within.Close(), p.between.Close())
+	p.serving.Lock()
+	p.serving.Unlock() //nolint:staticcheck // who gets the lock now knows that Serve has returned
+	return err
+}
+
+// port is a comm.Port of two. Pushes of trainers of this host stay in their memory, and come in
+// chunks where those of others do, so that a chunk is reduced as soon as the wire has brought it.
+type port struct {
+	ports[comm.Port]
+	here []bool // by trainer: it is of this host
+}
+
+// Serve implements comm.Port. handle runs on the calling goroutine for the trainers of this host, and on
+// one of each other trainer.
+func (p *port) Serve(handle func(*comm.Arrival) error) error {
+	return p.serve(func(one comm.Port) error { return one.Serve(handle) })
+}
+
+// Stores implements comm.Port.
+func (p *port) Stores(trainer int) []*comm.Store {
+	if p.here[trainer] {
+		return p.within.Stores(trainer)
+	}
+	return p.between.Stores(trainer)
+}
+
+// tablePort is a comm.TablePort of two. Calls are handled one at a time, whichever brings them.
+type tablePort struct {
+	ports[comm.TablePort]
+	handling sync.Mutex
+	failed   error // of a call; no other is handled after it
+}
+
+// Serve implements comm.TablePort.
+func (p *tablePort) Serve(handle func(*comm.TableCall) error) error {
+	one := func(c *comm.TableCall) error {
+		p.handling.Lock()
+		defer p.handling.Unlock()
+		if p.failed == nil {
+			p.failed = handle(c)
+		}
+		return p.failed
+	}
+	return p.serve(func(port comm.TablePort) error { return port.Serve(one) })
+}

@@ -1,0 +1,125 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/psbench/psbench/core/launchers/rollcall"
+)
+
+// freeAddress is one that nobody listens on, a moment ago at least.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+func taskOf(rank, size int) rollcall.Task {
+	return rollcall.Task{Rank: rank, Size: size, Local: 0, Host: fmt.Sprintf("node%d", rank), Version: "v1", Binary: "00112233445566"}
+}
+
+// joined is what a task gets.
+type joined struct {
+	meeting *Meeting
+	err     error
+}
+
+// joinAll has tasks join with a secret each, and returns what each gets, in order.
+func joinAll(t *testing.T, timeout time.Duration, tasks []rollcall.Task, secrets ...string) []joined {
+	t.Helper()
+	core := freeAddress(t)
+	results := make([]chan joined, len(tasks))
+	for i, task := range tasks {
+		results[i] = make(chan joined, 1)
+		secret := ours
+		if i < len(secrets) {
+			secret = secrets[i]
+		}
+		go func() {
+			m, err := Join(context.Background(), []byte(secret), core, task, netip.MustParseAddr("127.0.0.1"), timeout)
+			results[i] <- joined{m, err}
+		}()
+	}
+	all := make([]joined, len(tasks))
+	for i := range results {
+		all[i] = <-results[i]
+		if m := all[i].meeting; m != nil && m.Listener != nil {
+			t.Cleanup(func() { _ = m.Listener.Close() })
+		}
+	}
+	return all
+}
+
+func TestTasksJoinAtTheCore(t *testing.T) {
+	all := joinAll(t, patience, []rollcall.Task{taskOf(0, 3), taskOf(2, 3), taskOf(1, 3)})
+	for i, j := range all {
+		if j.err != nil {
+			t.Fatalf("task %d: %v", i, j.err)
+		}
+	}
+	tasks := all[0].meeting.Tasks
+	if len(tasks) != 3 || tasks[1].Address != all[2].meeting.Listener.Addr().String() || tasks[2].Address != all[1].meeting.Listener.Addr().String() {
+		t.Errorf("the core has %+v", tasks)
+	}
+}
+
+// What does not fit together ends the core with a reason. Tasks that it heard have nothing to add.
+func TestTasksThatDoNotFitDoNotJoin(t *testing.T) {
+	other := func(change func(*rollcall.Task)) []rollcall.Task {
+		tasks := []rollcall.Task{taskOf(0, 2), taskOf(1, 2)}
+		change(&tasks[1])
+		return tasks
+	}
+	for name, c := range map[string]struct {
+		tasks []rollcall.Task
+		want  string
+	}{
+		"size":   {other(func(t *rollcall.Task) { t.Size = 3 }), "rank 1 on node1 counts 3 tasks, but rank 0 on node0 counts 2"},
+		"binary": {other(func(t *rollcall.Task) { t.Binary = "ff" }), "rank 1 on node1 has another psbench than rank 0 on node0"},
+		"host":   {other(func(t *rollcall.Task) { t.Host, t.Local = "node0", 1 }), "ranks 0 and 1 both run on node0"},
+		"twice":  {[]rollcall.Task{taskOf(0, 3), taskOf(1, 3), taskOf(1, 3)}, "two tasks are rank 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := joinAll(t, 3*time.Second, c.tasks)
+			if err := all[0].err; err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the core says %v", err)
+			}
+			for _, j := range all[1:] {
+				if j.err == nil {
+					t.Error("an agent goes on")
+				}
+			}
+		})
+	}
+}
+
+func TestWhoIsMissingIsNamed(t *testing.T) {
+	all := joinAll(t, time.Second, []rollcall.Task{taskOf(0, 4), taskOf(2, 4)})
+	if err := all[0].err; err == nil || !strings.Contains(err.Error(), "nothing has come from rank 1, 3 within 1 s") {
+		t.Errorf("the core says %v", err)
+	}
+	if !errors.Is(all[1].err, ErrFailed) {
+		t.Errorf("the agent says %v", all[1].err)
+	}
+}
+
+// Who has another secret is not heard, and does not hear the core.
+func TestAnotherSecretDoesNotJoin(t *testing.T) {
+	all := joinAll(t, time.Second, []rollcall.Task{taskOf(0, 2), taskOf(1, 2)}, ours, theirs)
+	if err := all[0].err; err == nil || !strings.Contains(err.Error(), "nothing has come from rank 1") {
+		t.Errorf("the core says %v", err)
+	}
+	if err := all[1].err; err == nil || !strings.Contains(err.Error(), "does not know the secret") {
+		t.Errorf("the agent says %v", err)
+	}
+}

@@ -1,0 +1,171 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/psbench/psbench/internal/identity"
+)
+
+// Limits of who connects to an agent: handshakes at once, and how long each and the first line of a tunnel may
+// take. A stranger costs no more than that.
+const (
+	mostHandshakes = 16
+	handshakeLimit = 10 * time.Second
+	longestName    = 256
+)
+
+// listener takes the connections to an agent and parts calls from tunnels. For gRPC it is the listener of
+// the calls.
+type listener struct {
+	net.Listener
+	config  *tls.Config
+	tunnel  func(name string) (net.Conn, error) // dials the socket of a process
+	calls   chan net.Conn
+	done    chan struct{}
+	working sync.WaitGroup
+	closing sync.Once
+
+	mu    sync.Mutex
+	conns map[net.Conn]bool // of handshakes and tunnels
+}
+
+func newListener(l net.Listener, id *identity.Identity, tunnel func(string) (net.Conn, error)) *listener {
+	t := &listener{Listener: l, config: id.Server(), tunnel: tunnel, calls: make(chan net.Conn), done: make(chan struct{}), conns: map[net.Conn]bool{}}
+	t.config.NextProtos = []string{callsProtocol, linkProtocol, tunnelProtocol}
+	t.working.Go(t.take)
+	return t
+}
+
+// take accepts connections; so many may shake hands at once.
+func (t *listener) take() {
+	places := make(chan struct{}, mostHandshakes)
+	for {
+		conn, err := t.Listener.Accept()
+		if err != nil {
+			select {
+			case <-t.done:
+				return
+			case <-time.After(10 * time.Millisecond): // out of descriptors, most likely
+				continue
+			}
+		}
+		select {
+		case <-t.done:
+			_ = conn.Close()
+			return
+		case places <- struct{}{}:
+		}
+		if !t.add(conn) {
+			_ = conn.Close()
+			return
+		}
+		t.working.Go(func() { t.greet(conn, func() { <-places }) })
+	}
+}
+
+func (t *listener) add(conn net.Conn) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-t.done:
+		return false
+	default:
+	}
+	t.conns[conn] = true
+	return true
+}
+
+func (t *listener) drop(conn net.Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.conns, conn)
+}
+
+// greet shakes hands and hands the connection on; greeted gives its place back.
+func (t *listener) greet(conn net.Conn, greeted func()) {
+	defer t.drop(conn)
+	secure := tls.Server(conn, t.config)
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeLimit)
+	err := secure.HandshakeContext(ctx)
+	cancel()
+	if err != nil {
+		greeted()
+		_ = conn.Close()
+		return
+	}
+	if secure.ConnectionState().NegotiatedProtocol == tunnelProtocol {
+		t.join(secure, greeted)
+		return
+	}
+	greeted()
+	if secure.ConnectionState().NegotiatedProtocol == linkProtocol {
+		serveLink(secure)
+		return
+	}
+	select {
+	case t.calls <- secure:
+	case <-t.done:
+		_ = conn.Close()
+	}
+}
+
+// join carries bytes between a connection and the process that its first line names.
+func (t *listener) join(conn net.Conn, greeted func()) {
+	defer func() { _ = conn.Close() }()
+	in := bufio.NewReaderSize(conn, longestName)
+	_ = conn.SetReadDeadline(time.Now().Add(handshakeLimit))
+	line, err := in.ReadSlice('\n')
+	name := strings.TrimSuffix(string(line), "\n")
+	greeted()
+	if err != nil {
+		return
+	}
+	_ = conn.SetReadDeadline(time.Time{})
+	process, err := t.tunnel(name)
+	if err != nil {
+		return
+	}
+	defer func() { _ = process.Close() }()
+	var out sync.WaitGroup
+	out.Go(func() {
+		_, _ = io.Copy(conn, process)
+		_ = conn.Close()
+	})
+	_, _ = io.Copy(process, in)
+	_ = process.Close()
+	out.Wait()
+}
+
+// Accept implements net.Listener, for calls.
+func (t *listener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-t.calls:
+		return conn, nil
+	case <-t.done:
+		return nil, fmt.Errorf("the agent has ended: %w", net.ErrClosed)
+	}
+}
+
+// Close ends all connections but those of calls, and waits for that.
+func (t *listener) Close() error {
+	var err error
+	t.closing.Do(func() {
+		t.mu.Lock()
+		close(t.done)
+		err = t.Listener.Close()
+		for conn := range t.conns {
+			_ = conn.Close()
+		}
+		t.mu.Unlock()
+	})
+	t.working.Wait()
+	return err
+}

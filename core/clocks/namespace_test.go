@@ -1,0 +1,131 @@
+package clocks
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+)
+
+// asOther makes the test binary answer each line that it reads with what its clock reads.
+const asOther = "PSBENCH_TEST_CLOCK_OF_ANOTHER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asOther) != "" {
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			fmt.Println(comm.Now())
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// other is a process in a time namespace whose clock is so far ahead of that of this one. Each answer takes
+// as long as lag says.
+func other(t *testing.T, ahead time.Duration, lag func()) Ask {
+	t.Helper()
+	// #nosec G204 -- the test itself
+	cmd := exec.Command("unshare", "--map-root-user", "--time", "--monotonic", strconv.Itoa(int(ahead.Seconds())), "--fork", "--kill-child", "/proc/self/exe")
+	cmd.Args[len(cmd.Args)-1], _ = os.Executable()
+	cmd.Env = append(os.Environ(), asOther+"=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	if err := cmd.Start(); err != nil {
+		mustHave(t, "unshare of util-linux", err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		if err := cmd.Wait(); err != nil && !t.Skipped() {
+			t.Errorf("the other process ended with %v: %s", err, &complaint)
+		}
+	})
+	answers := bufio.NewScanner(out)
+	ask := func(context.Context) (int64, error) {
+		if _, err := fmt.Fprintln(in); err != nil {
+			return 0, err
+		}
+		lag()
+		if !answers.Scan() {
+			return 0, fmt.Errorf("there is no answer (%w)", answers.Err())
+		}
+		return strconv.ParseInt(answers.Text(), 10, 64)
+	}
+	if _, err := ask(t.Context()); err != nil { // it runs
+		_ = cmd.Wait()
+		mustHave(t, "a time namespace", fmt.Errorf("%w: %s", err, &complaint))
+	}
+	return ask
+}
+
+// mustHave skips a test for want of something, but not where all tests must run.
+func mustHave(t *testing.T, what string, err error) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf("there is no %s: %v", what, err)
+	}
+	t.Skipf("there is no %s: %v", what, err)
+}
+
+// The clock of another namespace is found, within the bound that is given for it, from moment to moment and
+// after it was settled. What is known of it is by how much the kernel moved it.
+func TestClockOfAnotherNamespace(t *testing.T) {
+	for _, ahead := range []time.Duration{time.Hour, 7 * time.Second} {
+		late := 0
+		ask := other(t, ahead, func() { // one way is much longer than the other
+			if late++; late%5 == 0 {
+				time.Sleep(3 * time.Millisecond)
+			}
+		})
+		c := New(ask)
+		for range 5 {
+			if err := c.Read(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		c.Settle()
+		e := c.Estimate()
+		now := comm.Now() // which another namespace reads as this, to the ns
+		off := e.Here(now+int64(ahead)) - now
+		t.Logf("%v ahead: found %d ns, drift %g, bound %d ns, off by %d ns", ahead, e.OffsetNS, e.Drift, e.BoundNS, off)
+		if off < -e.BoundNS || off > e.BoundNS || e.BoundNS > int64(100*time.Millisecond) {
+			t.Errorf("%v ahead: it is off by %d ns, and its bound is %d", ahead, off, e.BoundNS)
+		}
+	}
+}
+
+// While Watch reads a clock its bound stays small.
+func TestWatch(t *testing.T) {
+	asked := make(chan struct{}, 2*questions)
+	c := New(func(context.Context) (int64, error) {
+		asked <- struct{}{}
+		return comm.Now() + 1e9, nil
+	})
+	stop := Watch(t.Context(), []*Clock{c})
+	for range questions {
+		select {
+		case <-asked:
+		case <-time.After(time.Minute):
+			t.Fatal("nobody reads the clock")
+		}
+	}
+	stop()
+	if e := c.Estimate(); len(c.exchanges) == 0 || e.Ahead(comm.Now()) < 1e9-e.BoundNS || e.Ahead(comm.Now()) > 1e9+e.BoundNS {
+		t.Errorf("after %d readings it is %+v", len(c.exchanges), e)
+	}
+}

@@ -1,0 +1,150 @@
+// Package interfaces chooses the address of a host on which its processes listen.
+package interfaces
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// Interface is a network interface of a host.
+type Interface struct {
+	Name string
+	Up   bool
+	// Addresses are those that others reach it by; ones that hold on one link alone are not among them.
+	Addresses []netip.Addr
+}
+
+// Here are the interfaces of this host, in the order of the kernel.
+func Here() ([]Interface, error) {
+	list, err := net.Interfaces()
+	if err != nil {
+		return nil, fmt.Errorf("the network interfaces of this host cannot be read: %w", err)
+	}
+	var all []Interface
+	for _, i := range list {
+		one := Interface{Name: i.Name, Up: i.Flags&net.FlagUp != 0}
+		addresses, err := i.Addrs() // one that has gone meanwhile has none
+		if err == nil {
+			for _, a := range addresses {
+				if p, err := netip.ParsePrefix(a.String()); err == nil && !p.Addr().IsLinkLocalUnicast() {
+					one.Addresses = append(one.Addresses, p.Addr())
+				}
+			}
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// Choose is the address that is meant by the name of an interface, or by a network as in 10.0.0.0/8: the one
+// address of an interface that is up. Of an interface with one of IPv4 it is that, whatever it has of IPv6. The
+// error says in a sentence what there is instead.
+func Choose(want string, have []Interface) (netip.Addr, error) {
+	network, err := netip.ParsePrefix(want)
+	byNetwork := err == nil
+	i := slices.IndexFunc(have, func(i Interface) bool { return i.Name == want })
+	var found []string // with their interfaces
+	var chosen []netip.Addr
+	switch {
+	case byNetwork:
+		network = network.Masked()
+		for _, i := range have {
+			for _, a := range i.Addresses {
+				if i.Up && network.Contains(a) {
+					found, chosen = append(found, a.String()+" of "+i.Name), append(chosen, a)
+				}
+			}
+		}
+	case i < 0 || !have[i].Up:
+	default:
+		chosen = have[i].Addresses
+		if v4 := of4(chosen); len(v4) > 0 {
+			chosen = v4
+		}
+		for _, a := range chosen {
+			found = append(found, a.String())
+		}
+	}
+	switch {
+	case len(chosen) == 1:
+		return chosen[0], nil
+	case len(chosen) > 1 && byNetwork:
+		return netip.Addr{}, fmt.Errorf("has %s here, but must be one: name a smaller network, or an interface", strings.Join(found, " and "))
+	case len(chosen) > 1:
+		return netip.Addr{}, fmt.Errorf("has the addresses %s, but must have one: give a network that has one of them, as in %s/%d",
+			strings.Join(found, " and "), chosen[0], chosen[0].BitLen())
+	case byNetwork:
+		return netip.Addr{}, fmt.Errorf("has no address here: there are %s", list(have))
+	case i < 0:
+		return netip.Addr{}, fmt.Errorf("is neither an interface of this host nor a network as in 10.0.0.0/8: there are %s", list(have))
+	case !have[i].Up:
+		return netip.Addr{}, fmt.Errorf("is down: there are %s", list(have))
+	default:
+		return netip.Addr{}, fmt.Errorf("has no address: there are %s", list(have))
+	}
+}
+
+// of4 are the addresses of IPv4.
+func of4(all []netip.Addr) (some []netip.Addr) {
+	for _, a := range all {
+		if a.Is4() {
+			some = append(some, a)
+		}
+	}
+	return some
+}
+
+// most is how many interfaces a sentence lists.
+const most = 8
+
+// list says what there is: "lo (127.0.0.1), eth0 (down)".
+func list(have []Interface) string {
+	if len(have) == 0 {
+		return "none"
+	}
+	var parts []string
+	for _, i := range have[:min(most, len(have))] {
+		var what []string
+		for _, a := range i.Addresses {
+			what = append(what, a.String())
+		}
+		switch {
+		case !i.Up:
+			what = []string{"down"}
+		case len(what) == 0:
+			what = []string{"no address"}
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s)", quote.Word(i.Name), strings.Join(what, ", ")))
+	}
+	if more := len(have) - len(parts); more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Default is the address by which a host is known where nobody chooses one: the first that its name stands
+// for and that it has, which is not loopback; else the first such of any interface that is up; else 127.0.0.1.
+func Default(named []netip.Addr, have []Interface) netip.Addr {
+	var all []netip.Addr
+	for _, i := range have {
+		if i.Up {
+			all = append(all, i.Addresses...)
+		}
+	}
+	for _, a := range named {
+		if a = a.Unmap(); !a.IsLoopback() && slices.Contains(all, a) {
+			return a
+		}
+	}
+	for _, a := range all {
+		if !a.IsLoopback() {
+			return a
+		}
+	}
+	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+}

@@ -1,0 +1,191 @@
+package submit
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// Array is a job array: a command that each of several nodes runs by itself, where there is room for it.
+type Array struct {
+	Slurm
+	Command []string // the program and its arguments
+	Environ []string
+	Prints  string // the folder, which all nodes have, for what the elements print
+	// Tell is told in words how the job is.
+	Tell func(string)
+
+	job      string
+	waits    queue
+	answered time.Time // by squeue, the last time
+	runs     bool      // an element was seen to run
+}
+
+// How long sbatch and scancel may take, elements to end once they are told to, and squeue to answer at last.
+const (
+	commandTime = time.Minute
+	cancelTime  = 2 * time.Minute
+	answerTime  = 5 * time.Minute
+)
+
+// unfinished are the states, as squeue has them, of elements that wait or run.
+const unfinished = "PENDING,RUNNING,SUSPENDED,CONFIGURING,REQUEUED"
+
+// sbatch are its arguments. The script is its standard input.
+func (a *Array) sbatch() []string {
+	args := append(a.options(1), "--parsable", fmt.Sprintf("--array=0-%d", a.Nodes-1), "--output="+filepath.Join(strings.ReplaceAll(a.Prints, "%", "%%"), "slurm-%A-%a.log"))
+	return append(args, a.Args...)
+}
+
+// script runs the command in the place of the shell, which so gets the signals of the job.
+func (a *Array) script() string {
+	words := make([]string, len(a.Command))
+	for i, word := range a.Command {
+		words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return "#!/bin/sh\nexec " + strings.Join(words, " ") + "\n"
+}
+
+// Submit submits the array. A ctx that ends meanwhile does not leave a job that nobody knows.
+func (a *Array) Submit(ctx context.Context) error {
+	if _, err := exec.LookPath("sbatch"); err != nil {
+		return errors.New("there is no sbatch on PATH: start psbench where jobs of Slurm are submitted")
+	}
+	out, said, err := a.call(ctx, "sbatch", a.script(), a.sbatch()...)
+	if err != nil {
+		return fmt.Errorf("Slurm takes no job: %w", said.or(err))
+	}
+	a.job, _, _ = strings.Cut(strings.TrimSpace(out), ";") // which the name of a cluster may follow
+	a.waits, a.answered = queue{job: a.job, tell: a.Tell}, time.Now()
+	return nil
+}
+
+// call runs a command of Slurm, whatever becomes of ctx, and returns what it printed and what it said.
+func (a *Array) call(ctx context.Context, program, stdin string, args ...string) (string, *words, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTime)
+	defer cancel()
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, args...) // #nosec G204 -- the user's
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.Environ, strings.NewReader(stdin), &out, &errs
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C is for psbench
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	said := &words{}
+	for line := range strings.Lines(errs.String()) {
+		text, ok := complaint(strings.TrimSpace(line))
+		if !ok {
+			text = strings.TrimSpace(line)
+		}
+		said.take(text)
+	}
+	return out.String(), said, err
+}
+
+// or is what was said, or else err.
+func (w *words) or(err error) error {
+	if len(w.all) == 0 {
+		return err
+	}
+	return errors.New(w.reason())
+}
+
+// Working says why no element runs or waits any more, if none does, and tells what they wait for as long as none
+// has run.
+func (a *Array) Working(ctx context.Context) error {
+	states, err := a.states(ctx, unfinished)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil && time.Since(a.answered) < answerTime:
+		return nil
+	case err != nil:
+		return fmt.Errorf("squeue does not say how job %s is: %w", quote.Word(a.job), err)
+	}
+	if a.answered = time.Now(); len(states) == 0 {
+		return fmt.Errorf("job %s has ended: %s", quote.Word(a.job), cmp.Or(a.lastWords(), "its elements have said nothing"))
+	}
+	if !a.runs {
+		for _, state := range states {
+			a.runs = a.runs || state != "PENDING"
+		}
+		if a.runs {
+			a.Tell(fmt.Sprintf("job %s runs", a.job))
+		} else {
+			a.waits.look(ctx)
+		}
+	}
+	return nil
+}
+
+// states are those of the elements that are in one of these.
+func (a *Array) states(ctx context.Context, of string) (states []string, err error) {
+	out, said, err := a.call(ctx, "squeue", "", "--noheader", "--array", "--jobs="+a.job, "--states="+of, "--format=%T")
+	if err != nil {
+		if strings.Contains(said.reason(), "Invalid job id") { // one that is over is forgotten at some time
+			return nil, nil
+		}
+		return nil, said.or(err)
+	}
+	return strings.Fields(out), nil
+}
+
+// lastWords are the last line that is psbench's own of the first element that has said one.
+func (a *Array) lastWords() string {
+	for _, path := range a.logs() {
+		text, err := os.ReadFile(path) // #nosec G304 -- in the user's folder
+		if err != nil {
+			continue
+		}
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		for i := len(lines) - 1; i >= 0; i-- {
+			if said, own := strings.CutPrefix(lines[i], "psbench: "); own && said != "interrupted" {
+				return quote.Message(said)
+			}
+		}
+	}
+	return ""
+}
+
+func (a *Array) logs() []string {
+	all, _ := filepath.Glob(filepath.Join(a.Prints, "slurm-"+a.job+"-*.log")) // a pattern that is right
+	return all
+}
+
+// Cancel ends what is left of the array, if it was submitted, and waits for that. What elements have printed is removed unless keep.
+func (a *Array) Cancel(ctx context.Context, keep bool) error {
+	if a.job == "" {
+		return nil
+	}
+	_, said, err := a.call(ctx, "scancel", "", a.job) // an error of one that is over
+	// One that is lost with its node is completing until Slurm gives the node up, so that is not waited for where
+	// nobody has anything left to do.
+	of := unfinished
+	if ctx.Err() != nil {
+		of += ",COMPLETING"
+	}
+	for late := time.Now().Add(cancelTime); ; time.Sleep(time.Second / 2) {
+		states, serr := a.states(ctx, of)
+		if serr == nil && len(states) == 0 {
+			break
+		}
+		if time.Now().After(late) {
+			return fmt.Errorf("job %s has not ended %v after scancel: %w", quote.Word(a.job), cancelTime, cmp.Or(serr, said.or(err), errors.New("it is "+strings.Join(states, ", "))))
+		}
+	}
+	if !keep {
+		for _, path := range a.logs() {
+			_ = os.Remove(path)
+		}
+	}
+	return nil
+}

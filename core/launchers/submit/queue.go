@@ -1,0 +1,77 @@
+package submit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// words are what Slurm says of a job.
+type words struct {
+	job string // that waits, "" as long as none does
+	all []string
+}
+
+// mostWords bounds what is kept of them, lines.
+const mostWords = 4
+
+var (
+	queuedJob = regexp.MustCompile(`^job (\d+) queued and waiting for resources$`)
+	// usual are lines that say nothing of why a job ended.
+	usual = regexp.MustCompile(`^job \d+ |Exited with exit code|^Job step aborted: |^forcing job termination|^launch/slurm: |^cluster configuration lacks support for cpu binding$`)
+)
+
+// take keeps a line, and says whether it is that the job waits.
+func (w *words) take(line string) (waits bool) {
+	if found := queuedJob.FindStringSubmatch(line); found != nil && w.job == "" {
+		w.job = found[1]
+		return true
+	}
+	if !usual.MatchString(line) && len(w.all) < mostWords && !slices.Contains(w.all, line) {
+		w.all = append(w.all, line)
+	}
+	return false
+}
+
+// reason is why there is no result.
+func (w *words) reason() string {
+	return cmp.Or(quote.Message(strings.Join(w.all, "; ")), "srun has ended without a word")
+}
+
+// queue tells why a job waits.
+type queue struct {
+	job   string
+	tell  func(string)
+	asked time.Time
+	told  string
+}
+
+// How often squeue is asked, which asks the daemon of the whole cluster, and how long it may take.
+const (
+	askEvery = 5 * time.Second
+	askTime  = 5 * time.Second
+)
+
+// look tells why the job waits, if that has changed. Of a nil queue nobody wants to know.
+func (q *queue) look(ctx context.Context) {
+	if q == nil || time.Since(q.asked) < askEvery {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "squeue", "--noheader", "--jobs="+q.job, "--states=PENDING", "--format=%r").Output() // #nosec G204 -- digits
+	q.asked = time.Now()
+	reason := strings.TrimSpace(string(out))
+	if err != nil || reason == "" || reason == q.told || reason == "None" {
+		return
+	}
+	q.told = reason
+	q.tell(fmt.Sprintf("job %s waits: %s", q.job, quote.Text(reason)))
+}

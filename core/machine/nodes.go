@@ -1,0 +1,111 @@
+package machine
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// CPUs are numbers of CPUs, rising. As text they are what the kernel writes, e.g. 0-3,8.
+type CPUs []int
+
+// String is the list as the kernel writes it.
+func (c CPUs) String() string {
+	var parts []string
+	for i := 0; i < len(c); {
+		end := i
+		for end+1 < len(c) && c[end+1] == c[end]+1 {
+			end++
+		}
+		part := strconv.Itoa(c[i])
+		if end > i {
+			part += "-" + strconv.Itoa(c[end])
+		}
+		parts, i = append(parts, part), end+1
+	}
+	return strings.Join(parts, ",")
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (c CPUs) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *CPUs) UnmarshalText(text []byte) error {
+	if *c = nil; len(text) == 0 {
+		return nil
+	}
+	if *c = parseCPUs(string(text)); *c == nil {
+		return fmt.Errorf("%q is no list of CPUs, as in 0-3,8", text)
+	}
+	return nil
+}
+
+// Node is a NUMA node, with the CPUs of it that psbench may run on.
+type Node struct {
+	Number int `json:"node"`
+	// Cores are the CPUs of each core: its hardware threads.
+	Cores []CPUs `json:"cores"`
+}
+
+// CPUs are those of all cores.
+func (n Node) CPUs() CPUs {
+	all := slices.Concat(n.Cores...)
+	slices.Sort(all)
+	return all
+}
+
+// Nodes are the NUMA nodes of this machine that have CPUs for psbench. What the kernel tells of no node is
+// node 0, and what it tells of no core is a core by itself. There are none if it tells no CPUs.
+func Nodes() []Node { return nodes(os.DirFS("/")) }
+
+func nodes(root fs.FS) []Node {
+	left := parseCPUs(allowed(text(root, "proc/self/status")))
+	take := func(some CPUs) (taken CPUs) {
+		for _, cpu := range some {
+			if i, found := slices.BinarySearch(left, cpu); found {
+				taken, left = append(taken, cpu), slices.Delete(left, i, i+1)
+			}
+		}
+		return taken
+	}
+	var all []Node
+	folders, _ := fs.Glob(root, "sys/devices/system/node/node[0-9]*")
+	for _, folder := range folders {
+		number, err := strconv.ParseUint(strings.TrimPrefix(folder, "sys/devices/system/node/node"), 10, 16)
+		if err != nil {
+			continue
+		}
+		if cpus := take(parseCPUs(word(text(root, folder+"/cpulist")))); len(cpus) > 0 {
+			all = append(all, Node{int(number), cores(root, cpus)})
+		}
+	}
+	if len(left) > 0 {
+		i := slices.IndexFunc(all, func(n Node) bool { return n.Number == 0 })
+		if i < 0 {
+			i, all = len(all), append(all, Node{})
+		}
+		all[i].Cores = append(all[i].Cores, cores(root, left)...)
+	}
+	slices.SortFunc(all, func(a, b Node) int { return a.Number - b.Number })
+	return all
+}
+
+// cores divides CPUs by the cores that they are threads of.
+func cores(root fs.FS, cpus CPUs) (all []CPUs) {
+	for len(cpus) > 0 {
+		siblings := parseCPUs(word(text(root, fmt.Sprintf("%s/cpu%d/topology/thread_siblings_list", cpuFolder, cpus[0]))))
+		var core, others CPUs
+		for i, cpu := range cpus {
+			if i == 0 || slices.Contains(siblings, cpu) {
+				core = append(core, cpu)
+			} else {
+				others = append(others, cpu)
+			}
+		}
+		all, cpus = append(all, core), others
+	}
+	return all
+}

@@ -1,0 +1,120 @@
+package share
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/internal/draft"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// commit is the file that decides whose result of a run counts.
+type commit struct {
+	Folder string `json:"folder"` // of the result until it is moved, in that of the sweep
+}
+
+// Commit makes the whole result of a run, in this worker's folder, that of the sweep, unless another
+// worker was first: then it stays where it is. aside is asked to make room of what is there of a run that
+// failed. Which is first a link decides; the folder is moved after that, by whoever comes by, if the worker
+// is killed in between.
+func (w *Worker) Commit(run string, aside func() error) (first bool, err error) {
+	ours, err := filepath.Rel(w.dir, w.Folder(run))
+	if err != nil {
+		return false, err
+	}
+	for n := 1; ; n++ {
+		path := w.commitOf(run, n)
+		text, err := json.Marshal(commit{ours})
+		if err != nil {
+			return false, err
+		}
+		made, err := draft.WriteNew(path, append(text, '\n'))
+		if err != nil {
+			return false, fmt.Errorf("the result of %s cannot be committed: %w", quote.Word(run), draft.Cause(err))
+		}
+		if made {
+			if n == 1 { // else what is there may be a result, seen late
+				if err := aside(); err != nil {
+					return false, err
+				}
+			}
+			return w.move(ours, run)
+		}
+		there, err := w.settled(path, run)
+		if err != nil || there {
+			return false, err
+		}
+	}
+}
+
+// Adopt moves the result of a run to its place that was committed by a worker which was killed before it did
+// so. It says whether there is one.
+func (w *Worker) Adopt(run string) (bool, error) {
+	for n := 1; ; n++ {
+		path := w.commitOf(run, n)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		if there, err := w.settled(path, run); there || err != nil {
+			return there, err
+		}
+	}
+}
+
+// commitOf is the n-th file that commits a result of a run; there are several where results were removed.
+func (w *Worker) commitOf(run string, n int) string {
+	return filepath.Join(w.dir, commitsName, fmt.Sprintf("%s.%d", strings.ReplaceAll(strings.TrimPrefix(run, "runs/"), "/", "."), n))
+}
+
+// settled says that the result which a commit names is in its place, where it is moved if that was not
+// done. One that is nowhere was removed since, and another may be committed.
+func (w *Worker) settled(path, run string) (bool, error) {
+	text, err := os.ReadFile(path) // #nosec G304 -- in a folder that the user names
+	var c commit
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err == nil && (!filepath.IsLocal(c.Folder) || !strings.HasPrefix(c.Folder, workName+"/")) {
+		err = fmt.Errorf("its folder is %s", quote.String(c.Folder))
+	}
+	if err != nil {
+		return false, fmt.Errorf("the commit %s cannot be read: %w", quote.Word(path), draft.Cause(err))
+	}
+	if _, err := os.Stat(filepath.Join(w.dir, run)); err == nil {
+		return true, nil
+	}
+	return w.move(c.Folder, run)
+}
+
+// move moves a folder to that of a run, both in that of the sweep. It is not moved if the other is
+// there, or if it has been moved by another.
+func (w *Worker) move(from, to string) (moved bool, err error) {
+	source, target := filepath.Join(w.dir, from), filepath.Join(w.dir, to)
+	if err := os.MkdirAll(filepath.Dir(target), 0o777); err != nil { // #nosec G301 -- as the user's umask has it
+		return false, fmt.Errorf("no run folder can be made at %s: %w", quote.Word(target), draft.Cause(err))
+	}
+	err = os.Rename(source, target)
+	switch {
+	case err == nil:
+		return true, errors.Join(draft.SyncFolder(filepath.Dir(target)), draft.SyncFolder(filepath.Dir(source)))
+	case errors.Is(err, fs.ErrExist), errors.Is(err, unix.ENOTEMPTY), errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	}
+	return false, fmt.Errorf("the run folder %s cannot be moved to %s: %w", quote.Word(source), quote.Word(target), draft.Cause(err))
+}
+
+// Show puts what is left of a run that failed where the sweep shows it, unless something is there.
+func (w *Worker) Show(run string) error {
+	ours, err := filepath.Rel(w.dir, w.Folder(run))
+	if err == nil {
+		_, err = w.move(ours, run)
+	}
+	return err
+}

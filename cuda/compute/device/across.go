@@ -1,0 +1,162 @@
+//go:build nvidia
+
+package device
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/cuda/driver"
+	"github.com/psbench/psbench/cuda/library"
+)
+
+// across is what the groups of a process have in common that NCCL joins across devices. They have one
+// stream, and take turns at it in the order in which buckets were handed over. That is the trainer's, so
+// it is the same on all ranks, while each group is driven by a goroutine of its own: kernels of two
+// communicators that came to one device in another order than to the next could wait for each other for ever.
+type across struct {
+	nccl    *library.NCCL
+	version string
+	lane    *Lane
+	timer   *Timer // of the lane
+
+	turn   sync.Mutex // held by who gives the lane work
+	mu     sync.Mutex // guards what follows
+	moved  *sync.Cond
+	given  uint64 // buckets that were handed over
+	taken  uint64 // of them reduced
+	ends   []*spanned
+	failed error
+}
+
+// Across implements engine.Spanner: by NCCL, which is loaded when it is asked for first.
+func (d *Device) Across() (comm.Spanner, error) {
+	a := &d.across
+	if a.nccl == nil {
+		n, err := library.OpenNCCL()
+		if err != nil {
+			return nil, err
+		}
+		a.nccl, a.moved = n, sync.NewCond(&a.mu)
+		if a.version, err = n.Version(); err != nil {
+			return nil, err
+		}
+		if a.lane, a.timer, err = d.newTimedLane(); err != nil {
+			return nil, err
+		}
+	}
+	return spanner{d}, nil
+}
+
+// spanner is a device whose ends span those of other ranks.
+type spanner struct{ device *Device }
+
+// Library implements comm.Spanner.
+func (s spanner) Library() string { return "NCCL " + s.device.across.version }
+
+// Join implements comm.Device. What is offered is a name for the group; that of the first rank is taken.
+func (s spanner) Join(specs []tensor.BucketSpec, lent []*tensor.Bucket) (comm.DeviceEnd, error) {
+	d := s.device
+	e := &spanned{
+		end: &end{
+			device: d, specs: specs, lent: true, lane: d.across.lane, timer: d.across.timer,
+			sums: make([][]float32, len(specs)), places: make([][]*Transfer[int32], len(specs)),
+		},
+		across: &d.across, turns: make([]uint64, len(specs)), due: make([]time.Time, len(specs)),
+	}
+	var err error
+	if e.id, err = d.across.nccl.UniqueID(); err != nil {
+		return nil, err
+	}
+	for range specs {
+		for _, events := range []*[]*driver.Event{&e.given, &e.done} {
+			event, err := d.NewEvent(driver.EventOptions{})
+			if err != nil {
+				return nil, err
+			}
+			*events = append(*events, event)
+		}
+	}
+	if err := e.openSums(); err != nil {
+		return nil, err
+	}
+	d.keep(e)
+	d.join(e.end)
+	return e, nil
+}
+
+// enlist takes the next turn.
+func (a *across) enlist() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.given++
+	return a.given
+}
+
+// begin waits for a turn, and then for the lane.
+func (a *across) begin(turn uint64) error {
+	a.mu.Lock()
+	for a.taken+1 != turn && a.failed == nil {
+		a.moved.Wait()
+	}
+	err := a.failed
+	a.mu.Unlock()
+	if err == nil {
+		a.turn.Lock()
+	}
+	return err
+}
+
+// end ends a turn that has begun.
+func (a *across) end() {
+	a.turn.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.taken++
+	a.moved.Broadcast()
+}
+
+// fail ends the work of all groups, since one that hangs keeps the lane from the others. What failed first
+// stays.
+func (a *across) fail(err error) error {
+	a.mu.Lock()
+	if a.failed == nil {
+		a.failed = err
+	}
+	err = a.failed
+	a.moved.Broadcast()
+	ends := a.ends
+	a.mu.Unlock()
+	var aborted sync.WaitGroup
+	for _, e := range ends {
+		aborted.Go(func() { _ = e.comm.Abort() }) // what failed first is told
+	}
+	aborted.Wait()
+	return err
+}
+
+// failure is what went wrong.
+func (a *across) failure() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.failed
+}
+
+func (a *across) close() {
+	if a.nccl != nil {
+		a.nccl.Close()
+	}
+}
+
+// lateError is who was waited for in vain for what.
+func lateError(self string, others []string, what string, seconds float64) error {
+	return &comm.WaitError{Waiter: self, For: others, What: what, Seconds: seconds}
+}
+
+// bucketOf names a bucket.
+func bucketOf(spec *tensor.BucketSpec) string {
+	return fmt.Sprintf("the sum of bucket %d by NCCL", spec.Index)
+}

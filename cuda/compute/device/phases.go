@@ -1,0 +1,164 @@
+//go:build nvidia
+
+package device
+
+import (
+	"errors"
+
+	"github.com/psbench/psbench/cuda/driver"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Phase is a piece of an iteration on the compute stream.
+type Phase int
+
+// The phases, which are series of type DeviceMetric.
+const (
+	Forward Phase = iota
+	Loss
+	Backward
+	Exchange // what others do with the buckets that they share
+	Mean     // of a bucket, in server batch_update
+	Step
+	Lookup  // of a table's rows
+	Scatter // of gradients of bags to the rows that they name
+	TransferIn
+	TransferOut
+	phases // how many there are
+)
+
+var phaseNames = [phases]string{
+	"device forward", "device loss", "device backward", "device exchange", "device average", "device optimizer",
+	"device lookup", "device scatter", "device transfer in", "device transfer out",
+}
+
+// inFlightSpans is how many spans may wait for their end. An iteration has 5 and its transfers, and a span
+// is read in the next iteration at the latest, or by EndPass.
+const inFlightSpans = 128
+
+// span is a phase that is in flight.
+type span struct {
+	phase      Phase
+	key        sdk.Key
+	begin, end *driver.Event
+	ended      bool
+}
+
+// Begin and End go around the kernels of a phase. A phase that does not end, or whose span has no room,
+// is not measured, nor are a forward pass and a loss that no backward pass follows, as in an evaluation.
+func (d *Device) Begin(p Phase) {
+	c := &d.clock
+	switch {
+	case p == Backward:
+		c.backed = true
+	case p == Forward && !c.backed:
+		c.next = max(c.first, c.pass)
+		c.counts[Forward], c.counts[Loss], c.counts[TransferIn], c.counts[TransferOut] = c.counts[Backward], c.counts[Backward], 0, 0
+		c.pass, c.before = c.next, c.lane.Queue.Launches()
+	case p == Forward:
+		c.turn()
+		c.pass, c.backed = c.next, false
+	case c.counts[Mean] == 0 && (p == Mean || p == Step && c.counts[Backward] == 0): // a server's iterations are steps, and the means before
+		c.turn()
+	case p == Step:
+		c.counts[Mean] = 0
+	}
+	if c.recorder == nil || c.next-c.first == inFlightSpans {
+		c.phased[p] = -1
+		return
+	}
+	if c.series[p] == nil { // once, so that a process has the phases alone that it goes through
+		c.series[p] = c.recorder.Series(DeviceMetric, phaseNames[p])
+	}
+	s := &c.spans[c.next%inFlightSpans]
+	s.phase, s.key, s.ended = p, c.key(p), false
+	if s.begin.Record(c.lane.Stream) != nil { // which the stream's next call tells
+		c.phased[p] = -1
+		return
+	}
+	c.phased[p] = c.next
+	c.next++
+	c.counts[p]++
+}
+
+// End ends what Begin began.
+func (d *Device) End(p Phase) {
+	c := &d.clock
+	if c.series[p] == nil || c.phased[p] < c.first {
+		return
+	}
+	s := &c.spans[c.phased[p]%inFlightSpans]
+	s.ended = s.end.Record(c.lane.Stream) == nil
+}
+
+// key counts phases, of which an iteration has one each, and the transfers and means of an iteration.
+func (c *clock) key(p Phase) sdk.Key {
+	if p == TransferIn || p == TransferOut || p == Mean {
+		return sdk.Key{A: c.turns.Load(), B: c.counts[p]}
+	}
+	return sdk.Key{A: c.counts[p]}
+}
+
+// turn ends an iteration, whose launches are counted, and begins another one.
+func (c *clock) turn() {
+	now := c.lane.Queue.Launches()
+	if c.begun && c.launches != nil {
+		c.launches.Record(sdk.Key{A: c.turns.Load()}, float64(now-c.before))
+		c.turns.Add(1)
+	}
+	c.begun, c.before, c.counts[TransferIn], c.counts[TransferOut] = true, now, 0, 0
+}
+
+// Read records the spans that have ended. evaluating says that a loss was computed, and nobody knows yet
+// whether a backward pass follows: then it leaves that iteration's out. The compute stream has no work then,
+// so that the clock may be set where that was long ago.
+func (d *Device) Read(evaluating bool) error {
+	c := &d.clock
+	c.tell()
+	if err := c.read(c.ended(evaluating)); err != nil {
+		return err
+	}
+	if evaluating && c.recorder != nil {
+		return d.KeepTime()
+	}
+	return nil
+}
+
+// EndPass reads what no later iteration reads, as far as it has ended. After a pass it has, since a trainer has
+// looked at its parameters and a table has waited. It waits for nothing.
+func (d *Device) EndPass() error {
+	c := &d.clock
+	if c.backed {
+		c.turn()
+		c.begun = false
+	}
+	if err := c.read(c.ended(!c.backed)); err != nil {
+		return err
+	}
+	return errors.Join(d.out.read(), d.in.read(), d.readSums())
+}
+
+// ended is up to which span those of iterations go.
+func (c *clock) ended(evaluating bool) int64 {
+	if evaluating {
+		return c.pass
+	}
+	return c.next
+}
+
+// read records the spans before end that have ended.
+func (c *clock) read(end int64) error {
+	for ; c.first < end; c.first++ {
+		s := &c.spans[c.first%inFlightSpans]
+		if !s.ended {
+			continue
+		}
+		if over, err := s.end.Query(); err != nil || !over {
+			return err
+		}
+		if err := c.record(c.series[s.phase], s.key, s.begin, s.end); err != nil {
+			return err
+		}
+	}
+	return nil
+}

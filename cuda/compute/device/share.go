@@ -1,0 +1,287 @@
+//go:build nvidia
+
+package device
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/cuda/driver"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
+)
+
+// end is a comm.DeviceEnd: buckets of this process that others have open by CUDA IPC, and theirs.
+//
+// The order of the work of several processes is that of events, of which each process waits for those
+// of the others on its streams: given is recorded behind the last kernel of a bucket before its push, or
+// its operation in a group, is told to anybody, and done behind what a peer did with it, before that is
+// answered. The telling is what makes this right: a stream that is to wait for an event waits for what
+// that was recorded behind by then, and not at all if it never was. Both events of a bucket are recorded
+// again only in its next round, which begins once all have waited for those of this one.
+type end struct {
+	device *Device
+	specs  []tensor.BucketSpec
+	lent   bool            // it has buckets of its own; else it is a server's
+	lane   *Lane           // of sums; nil on a server, whose work is on lanes of its own
+	timer  *Timer          // of the lane
+	series *sdk.Series     // of sums; nil before Device.Measure
+	given  []*driver.Event // by bucket; none on a server
+	done   []*driver.Event // by bucket
+	caught *driver.Event   // up to what lane has been given
+	waits  []bool          // by bucket: it was given since the last AwaitShared
+	within []int64         // by bucket: the iteration in which it was given
+	offer  []byte
+	peers  []*peer
+	sums   [][]float32          // by bucket: of rows; nil of a dense one
+	places [][]*Transfer[int32] // by bucket and rank: where its rows are in the sum
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// peer is what a process has opened of another.
+type peer struct {
+	memory      []driver.Pointer
+	given, done []*driver.Event
+}
+
+// offer is what another process opens. Handles are the driver's.
+type offer struct {
+	Device string   `json:"device"` // its UUID
+	Memory [][]byte `json:"memory"` // by bucket
+	Given  [][]byte `json:"given"`
+	Done   [][]byte `json:"done"`
+}
+
+// Join implements comm.Device. Each lent bucket must be what Alloc gave, since a handle is of a whole
+// allocation.
+func (d *Device) Join(specs []tensor.BucketSpec, lent []*tensor.Bucket) (comm.DeviceEnd, error) {
+	e := &end{device: d, specs: specs, lent: lent != nil, sums: make([][]float32, len(specs)), places: make([][]*Transfer[int32], len(specs))}
+	o := offer{Device: d.info.UUID}
+	for _, b := range lent {
+		handle, err := d.context.ExportMemory(pointer(tensor.Float32Bytes(b.Gradient.Values[:cap(b.Gradient.Values)])))
+		if err != nil {
+			return nil, err
+		}
+		o.Memory = append(o.Memory, handle[:])
+	}
+	var err error
+	if e.done, o.Done, err = d.newMarks(len(specs)); err != nil {
+		return nil, err
+	}
+	if e.lent {
+		if e.given, o.Given, err = d.newMarks(len(specs)); err != nil {
+			return nil, err
+		}
+		if err := e.openSums(); err != nil {
+			return nil, err
+		}
+	}
+	if e.offer, err = json.Marshal(o); err != nil {
+		return nil, err
+	}
+	d.keep(e)
+	d.join(e)
+	return e, nil
+}
+
+// join has AwaitShared look at an end.
+func (d *Device) join(e *end) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ends = append(d.ends, e)
+}
+
+// newMarks makes n events that other processes open.
+func (d *Device) newMarks(n int) (marks []*driver.Event, handles [][]byte, err error) {
+	for range n {
+		mark, err := d.NewEvent(driver.EventOptions{Interprocess: true})
+		if err != nil {
+			return nil, nil, err
+		}
+		handle, err := d.context.ExportEvent(mark)
+		if err != nil {
+			return nil, nil, err
+		}
+		marks, handles = append(marks, mark), append(handles, handle[:])
+	}
+	return marks, handles, nil
+}
+
+// Offer implements comm.DeviceEnd.
+func (e *end) Offer() []byte { return e.offer }
+
+// Import implements comm.DeviceEnd.
+func (e *end) Import(_ int, text []byte) ([][]float32, error) {
+	var o offer
+	if err := json.Unmarshal(text, &o); err != nil {
+		return nil, fmt.Errorf("an offer is none: %w", err)
+	}
+	if own := e.device.info.UUID; o.Device != own {
+		return nil, fmt.Errorf("they are on different devices, %s and %.64q", own, o.Device)
+	}
+	for _, n := range []int{len(o.Memory), len(o.Given), len(o.Done)} {
+		if n != 0 && n != len(e.specs) {
+			return nil, fmt.Errorf("an offer is of %d buckets, of which there are %d", n, len(e.specs))
+		}
+	}
+	p := &peer{}
+	e.peers = append(e.peers, p) // at once, so that Close closes what was opened before an error
+	values, err := e.openMemory(p, o.Memory)
+	if err != nil {
+		return nil, err
+	}
+	if p.given, err = e.openMarks(o.Given); err != nil {
+		return nil, err
+	}
+	if p.done, err = e.openMarks(o.Done); err != nil {
+		return nil, err
+	}
+	if !e.lent {
+		e.device.lend(e, p, values)
+		return values, nil
+	}
+	return values, e.openPlaces()
+}
+
+func (e *end) openMemory(p *peer, handles [][]byte) (values [][]float32, err error) {
+	c := e.device.context
+	for i, h := range handles {
+		memory, err := c.ImportMemory(handleOf(h))
+		if err != nil {
+			return nil, err
+		}
+		p.memory = append(p.memory, memory)
+		bytes, err := c.SizeOf(memory)
+		if room := 4 * e.specs[i].Room(); err == nil && bytes < room {
+			err = fmt.Errorf("an allocation of %d bytes is offered for bucket %d, which takes %d", bytes, i, room)
+		}
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, tensor.ViewFloat32(at(memory, 4*e.specs[i].Room())))
+	}
+	return values, nil
+}
+
+func (e *end) openMarks(handles [][]byte) (marks []*driver.Event, err error) {
+	for _, h := range handles {
+		mark, err := e.device.context.ImportEvent(handleOf(h))
+		if err != nil {
+			return nil, err
+		}
+		e.device.keep(closer(mark.Destroy))
+		marks = append(marks, mark)
+	}
+	return marks, nil
+}
+
+func handleOf(text []byte) (handle [64]byte) {
+	copy(handle[:], text)
+	return handle
+}
+
+// Give implements comm.DeviceEnd. What the bucket holds the compute stream has been given.
+func (e *end) Give(bucket int) error {
+	e.waits[bucket], e.within[bucket] = true, e.device.clock.turns.Load()
+	return e.given[bucket].Record(e.device.compute.Stream)
+}
+
+// AwaitShared implements engine.Sharer: the compute stream waits for the buckets that were handed over
+// since it was called last. The goroutine calls it that hands them over.
+func (d *Device) AwaitShared() error {
+	d.Begin(Exchange)
+	s := d.compute.Stream
+	for _, e := range d.ends {
+		for b, waits := range e.waits {
+			if !waits {
+				continue
+			}
+			for _, p := range e.peers {
+				if err := s.Wait(p.done[b]); err != nil {
+					return err
+				}
+			}
+			e.waits[b] = false
+		}
+		if e.lane != nil {
+			if err := errors.Join(e.caught.Record(e.lane.Stream), s.Wait(e.caught)); err != nil {
+				return err
+			}
+		}
+	}
+	d.End(Exchange)
+	return d.across.failure()
+}
+
+// Close implements comm.DeviceEnd. It waits for all work of the process, some of which may be in what
+// it closes.
+func (e *end) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil
+	}
+	e.closed = true
+	err := e.device.drain()
+	e.device.mu.Lock()
+	for p, loan := range e.device.loans {
+		if loan.end == e {
+			delete(e.device.loans, p)
+		}
+	}
+	e.device.mu.Unlock()
+	for _, p := range e.peers {
+		for _, memory := range p.memory {
+			err = cmp.Or(err, e.device.context.CloseImported(memory))
+		}
+	}
+	return err
+}
+
+// openSums makes what sums need.
+func (e *end) openSums() (err error) {
+	d := e.device
+	e.waits, e.within = make([]bool, len(e.specs)), make([]int64, len(e.specs))
+	if d.clock.recorder != nil {
+		e.series = d.clock.recorder.Series(DeviceMetric, "device sum")
+	}
+	if e.lane == nil {
+		if e.lane, e.timer, err = d.newTimedLane(); err != nil {
+			return err
+		}
+	}
+	if e.caught, err = d.NewEvent(driver.EventOptions{}); err != nil {
+		return err
+	}
+	for i := range e.specs {
+		if !e.specs[i].Sparse {
+			continue
+		}
+		if e.sums[i], err = engine.Floats(d, e.specs[i].Room()); err != nil {
+			return err
+		}
+	}
+	return e.openPlaces()
+}
+
+// openPlaces makes room for the places of one more rank's rows.
+func (e *end) openPlaces() error {
+	for i := range e.specs {
+		if !e.specs[i].Sparse {
+			continue
+		}
+		t, err := NewTransfer[int32](e.device, e.lane)
+		if err != nil {
+			return err
+		}
+		e.places[i] = append(e.places[i], t)
+	}
+	return nil
+}

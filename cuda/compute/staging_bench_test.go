@@ -1,0 +1,163 @@
+//go:build nvidia
+
+package compute_test
+
+import (
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/cuda/compute/device"
+	"github.com/psbench/psbench/cuda/compute/internal/computetest"
+	"github.com/psbench/psbench/cuda/driver"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
+)
+
+// link is the memory of a copy: a bucket on the device and in shared memory, and pinned memory of the
+// driver's own as large.
+type link struct {
+	dev            *device.Device
+	stream         *driver.Stream
+	memory, shared []byte
+	pinned         []byte
+	cuts           []int // where a parameter of the bucket begins, and where the last one ends
+}
+
+// BenchmarkStaging copies the largest bucket of the default model as the staging of a trainer does, a copy for each of
+// its parameters between the device and shared memory, and has the driver alone copy as much between the device
+// and pinned memory of its own: in turn, timed by the host until the bytes are there.
+func BenchmarkStaging(b *testing.B) {
+	l := openLink(b)
+	for _, c := range []struct {
+		direction    string
+		staged, bare func() error
+	}{
+		{"out", l.stageOut, l.bareOut},
+		{"in", l.stageIn, l.bareIn},
+	} {
+		b.Run(c.direction, func(b *testing.B) {
+			l.check(b)
+			var staged, bare []float64
+			for b.Loop() {
+				staged = append(staged, l.rate(b, c.staged))
+				bare = append(bare, l.rate(b, c.bare))
+			}
+			median, low, high := spread(staged)
+			medianLink, lowLink, highLink := spread(bare)
+			b.ReportMetric(0, "ns/op") // of both together
+			b.ReportMetric(median, "GB/s")
+			b.ReportMetric(medianLink, "link-GB/s")
+			b.ReportMetric(100*median/medianLink, "%-of-link")
+			b.Logf("medians of %d, with the 10th and the 90th in 100: staged %.4g (%.4g..%.4g) GB/s, link %.4g (%.4g..%.4g) GB/s",
+				len(staged), median, low, high, medianLink, lowLink, highLink)
+		})
+	}
+}
+
+func openLink(b *testing.B) *link {
+	b.Helper()
+	d := computetest.Open(b)
+	lane, err := d.NewLane()
+	computetest.Must(b, err)
+	d.Measure(&sdk.Recorder{}) // as in a run
+	computetest.Must(b, d.BeginPass())
+	l := &link{dev: d, stream: lane.Stream, cuts: []int{0}}
+	const width, layers = 1024, 7
+	for range layers {
+		bias := l.cuts[len(l.cuts)-1] + 4*width
+		l.cuts = append(l.cuts, bias, bias+4*width*width)
+	}
+	n := l.cuts[len(l.cuts)-1]
+	memory, err := engine.Floats(d, n/4)
+	computetest.Must(b, err)
+	l.memory, l.shared = tensor.Float32Bytes(memory), tensor.Float32Bytes(computetest.Shared(b, n/4))
+	l.pinned, err = d.AllocHost(n)
+	computetest.Must(b, err)
+	adopted, err := d.Adopt(l.shared)
+	computetest.Must(b, err)
+	b.Cleanup(func() { computetest.Must(b, adopted.Close()) })
+	if pinned := d.Facts()["pinned"]; pinned != "yes" {
+		b.Logf("staging takes a copy more: buckets are not pinned: %s", pinned)
+	}
+	return l
+}
+
+// check sends numbers there and back each way, and compares them.
+func (l *link) check(b *testing.B) {
+	b.Helper()
+	want := tensor.Float32Bytes(computetest.Random(len(l.memory)/4, 7))
+	for _, way := range []struct {
+		name    string
+		from    []byte
+		in, out func() error
+		to      []byte
+	}{
+		{"staged in, out by the driver", l.shared, l.stageIn, l.bareOut, l.pinned},
+		{"in by the driver, staged out", l.pinned, l.bareIn, l.stageOut, l.shared},
+	} {
+		clear(l.shared)
+		clear(l.pinned)
+		copy(way.from, want)
+		computetest.Must(b, way.in())
+		clear(way.from)
+		computetest.Must(b, way.out())
+		if !slices.Equal(way.to, want) {
+			b.Fatalf("%s: other bytes come back", way.name)
+		}
+	}
+}
+
+// rate is how fast a copy of the bucket is, in GB/s.
+func (l *link) rate(b *testing.B, copying func() error) float64 {
+	b.Helper()
+	start := comm.Now()
+	computetest.Must(b, copying())
+	return float64(len(l.memory)) / float64(max(1, comm.Now()-start))
+}
+
+func (l *link) stageOut() error {
+	var last engine.Ticket
+	for i, from := range l.cuts[:len(l.cuts)-1] {
+		to := l.cuts[i+1]
+		last = l.dev.CopyOut(l.shared[from:to], l.memory[from:to])
+	}
+	return l.dev.Wait(last)
+}
+
+func (l *link) stageIn() error {
+	var last engine.Ticket
+	for i, from := range l.cuts[:len(l.cuts)-1] {
+		to := l.cuts[i+1]
+		last = l.dev.CopyIn(l.memory[from:to], l.shared[from:to])
+	}
+	return l.dev.Wait(last)
+}
+
+func (l *link) bareOut() error {
+	if err := l.stream.CopyOut(unsafe.Pointer(unsafe.SliceData(l.pinned)), l.on(), len(l.memory)); err != nil {
+		return err
+	}
+	return l.stream.Synchronize()
+}
+
+func (l *link) bareIn() error {
+	if err := l.stream.CopyIn(l.on(), unsafe.Pointer(unsafe.SliceData(l.pinned)), len(l.memory)); err != nil {
+		return err
+	}
+	return l.stream.Synchronize()
+}
+
+// on is where the bucket is on the device.
+func (l *link) on() driver.Pointer {
+	return driver.Pointer(uintptr(unsafe.Pointer(unsafe.SliceData(l.memory))))
+}
+
+// spread is the median, and what a tenth of all are below and above.
+func spread(all []float64) (median, low, high float64) {
+	slices.Sort(all)
+	at := func(percent int) float64 { return all[percent*(len(all)-1)/100] }
+	return at(50), at(10), at(90)
+}

@@ -1,0 +1,72 @@
+//go:build nvidia
+
+package kernels
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/psbench/psbench/cuda/driver"
+)
+
+// BenchmarkMean has the device answer four trainers that share buckets of 64 MiB, as the server average does: by
+// pieces of 4 MiB, each averaged in place and copied to the three others. In turn it copies as much memory on the device.
+// What is read and what is written counts in both; times are those of events.
+func BenchmarkMean(b *testing.B) {
+	const n, piece, trainers = 16 << 20, 1 << 20, 4
+	q := begin(b)
+	defer q.end()
+	var pushes [trainers][]float32
+	for i := range pushes {
+		pushes[i] = place(q, slices.Repeat([]float32{float32(2 * i)}, n), 0)
+	}
+	from, err := context.NewEvent(driver.EventOptions{Timing: true})
+	q.must(err)
+	to, err := context.NewEvent(driver.EventOptions{Timing: true})
+	q.must(err)
+	rate := func(bytes float64, work func()) float64 {
+		q.must(from.Record(q.stream))
+		work()
+		q.must(to.Record(q.stream))
+		q.must(to.Synchronize())
+		q.must(q.Err())
+		ms, err := driver.ElapsedMS(from, to)
+		q.must(err)
+		return bytes / float64(ms) * 1e3 / 1e9
+	}
+	answer := func() {
+		parts := make([][]float32, trainers)
+		for at := 0; at < n; at += piece {
+			for i, p := range pushes {
+				parts[i] = p[at : at+piece]
+			}
+			q.Mean(parts[0], parts)
+			for _, other := range parts[1:] {
+				q.Copy(other, parts[0])
+			}
+		}
+	}
+	answer()
+	for i, p := range pushes {
+		if got := fetched(q, p[n-2:]); got[0] != 3 || got[1] != 3 {
+			b.Fatalf("trainer %d is answered %v where the mean of 0, 2, 4 and 6 is due", i, got)
+		}
+	}
+	const meanBytes, copyBytes = 4 * n * (trainers + 1 + 2*(trainers-1)), 4 * n * 2
+	var means, copies []float64
+	for b.Loop() {
+		means = append(means, rate(meanBytes, answer))
+		copies = append(copies, rate(copyBytes, func() { q.Copy(pushes[0], pushes[1]) }))
+	}
+	slices.Sort(means)
+	slices.Sort(copies)
+	at := func(all []float64, percent int) float64 { return all[percent*(len(all)-1)/100] }
+	b.ReportMetric(0, "ns/op") // of both together
+	b.ReportMetric(at(means, 50), "GB/s")
+	b.ReportMetric(at(copies, 50), "copy-GB/s")
+	b.ReportMetric(100*at(means, 50)/at(copies, 50), "%-of-copy")
+	b.Logf("medians of %d, with the 10th and the 90th in 100: means %.4g (%.4g..%.4g) GB/s, copies %.4g (%.4g..%.4g) GB/s",
+		len(means), at(means, 50), at(means, 10), at(means, 90), at(copies, 50), at(copies, 10), at(copies, 90))
+	q.must(from.Destroy())
+	q.must(to.Destroy())
+}
