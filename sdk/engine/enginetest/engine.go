@@ -42,8 +42,13 @@ type Dark struct {
 
 	mu      sync.Mutex
 	blocks  []*block
+	freed   []*block
 	adopted [][]byte
 }
+
+// quarantined is how many freed blocks keep their addresses, so that whoever still uses one is
+// found out: what is unmapped may at once be another mapping of the process.
+const quarantined = 64
 
 // block is a piece of memory.
 type block struct{ dark, lit []byte }
@@ -107,6 +112,11 @@ func newBlock(n int) (*block, error) {
 	return b, err
 }
 
+// leave gives the memory back, but not the addresses.
+func (b *block) leave() error {
+	return errors.Join(unix.Madvise(b.lit, unix.MADV_REMOVE), unix.Mprotect(b.lit, unix.PROT_NONE))
+}
+
 func (b *block) unmap() error { return errors.Join(unix.Munmap(b.dark), unix.Munmap(b.lit)) }
 
 // Free implements engine.Engine.
@@ -117,10 +127,17 @@ func (d *Dark) Free(memory []byte) {
 	if i < 0 {
 		panic("memory is freed that was not allocated, or not from its beginning")
 	}
-	if err := d.blocks[i].unmap(); err != nil {
+	if err := d.blocks[i].leave(); err != nil {
 		panic(err)
 	}
+	d.freed = append(d.freed, d.blocks[i])
 	d.blocks = slices.Delete(d.blocks, i, i+1)
+	if len(d.freed) > quarantined {
+		if err := d.freed[0].unmap(); err != nil {
+			panic(err)
+		}
+		d.freed = slices.Delete(d.freed, 0, 1)
+	}
 }
 
 // Adopt implements engine.Engine. It has nothing to do, but what is adopted must be closed
@@ -195,10 +212,10 @@ func (d *Dark) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var err error
-	for _, b := range d.blocks {
+	for _, b := range slices.Concat(d.blocks, d.freed) {
 		err = errors.Join(err, b.unmap())
 	}
-	d.blocks = nil
+	d.blocks, d.freed = nil, nil
 	if len(d.adopted) > 0 {
 		err = errors.Join(err, fmt.Errorf("engine %s ends while %d pieces of memory are adopted", d.Name(), len(d.adopted)))
 	}

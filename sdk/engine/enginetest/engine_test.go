@@ -30,6 +30,10 @@ var touches = map[string]func(d *Dark, x []float32){
 	"freed": func(d *Dark, x []float32) {
 		lit := d.litFloats(x)
 		d.Free(tensor.Float32Bytes(x))
+		// What is freed must not be where the next piece is.
+		if _, err := engine.Floats(d, 2); err != nil {
+			panic(err)
+		}
 		lit[0] = 1
 	},
 }
