@@ -115,7 +115,7 @@ func (c *Context) Synchronize() error {
 }
 
 // Close gives the context back, and with it all that was allocated in it. What was not freed before
-// is an error that counts it.
+// is an error that counts it, and of a lost device the loss is.
 func (c *Context) Close() error {
 	var left error
 	if unfreed := c.owned.unfreed(); unfreed != "" {
@@ -145,6 +145,15 @@ func (c *Context) do(asked string, call func() error) error {
 		return c.errorOf(asked, err)
 	}
 	return nil
+}
+
+// giveBack is do of a call that gives back what the context gave. A lost device takes nothing back: what
+// it holds goes with the process, and Close tells of the loss.
+func (c *Context) giveBack(asked string, call func() error) error {
+	if c.Lost() {
+		return nil
+	}
+	return c.do(asked, call)
 }
 
 // refused adds what to do about a card that gives no context.

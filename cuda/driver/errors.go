@@ -65,6 +65,9 @@ func (e *Error) Error() string {
 	return s
 }
 
+// Lost says that the device is lost, as engine.Lost asks.
+func (e *Error) Lost() bool { return sticky[e.Code] }
+
 func newError(asked string, code Code) *Error {
 	return &Error{
 		Asked: asked,
@@ -113,6 +116,9 @@ func (c *Context) failed(asked string, code Code) error {
 	}
 	return e
 }
+
+// Lost says whether an error has ended the context. What gives something back does nothing then, and says nothing.
+func (c *Context) Lost() bool { return c.lost.Load() != nil }
 
 // usable is the error of every call after one that the context did not survive.
 func (c *Context) usable(asked string) error {

@@ -93,7 +93,7 @@ func (e *Event) Query() (reached bool, err error) {
 // Destroy gives the event back.
 func (e *Event) Destroy() error {
 	at := uintptr(unsafe.Pointer(e.c))
-	err := e.context.do("cuEventDestroy", func() error { return cu.DestroyEvent(&e.cu) })
+	err := e.context.giveBack("cuEventDestroy", func() error { return cu.DestroyEvent(&e.cu) })
 	if err == nil {
 		e.context.owned.remove(events, at)
 	}

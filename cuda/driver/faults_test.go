@@ -218,17 +218,56 @@ func lose() error {
 		"Alloc": alloc, "NewStream": stream, "Query": query, "Event.Query": reached, "AllocHost": pinned, "ExportMemory": export, "EndCapture": graph,
 		"Launch": s.Launch(scale, [3]uint32{2, 1, 1}, [3]uint32{128, 1, 1}, 0, &args), "CopyIn": s.CopyIn(x, start(host), 4),
 		"CopyOut": s.CopyOut(start(host), x, 4), "CopyDevice": s.CopyDevice(x, x+512, 4), "Clear": s.Clear(x, 4), "Synchronize": s.Synchronize(),
-		"Record": e.Record(s), "Wait": s.Wait(e), "Free": c.Free(x), "Register": c.Register(host, false), "BeginCapture": s.BeginCapture(),
-		"Destroy": s.Destroy(), "Unload": m.Unload(), "Context.Synchronize": c.Synchronize(), "Event.Synchronize": e.Synchronize(),
+		"Record": e.Record(s), "Wait": s.Wait(e), "Register": c.Register(host, false), "BeginCapture": s.BeginCapture(),
+		"Context.Synchronize": c.Synchronize(), "Event.Synchronize": e.Synchronize(),
 	} {
 		if err == nil || !errors.Is(err, lost) || !strings.Contains(err.Error(), " on cuda:0: the device was lost before: ") {
 			return fmt.Errorf("%s after the loss: %w", name, err)
 		}
 	}
-	if err := c.Close(); !errors.Is(err, lost) {
+	for name, err := range map[string]error{
+		"Free": c.Free(x), "FreeHost": c.FreeHost(host), "Unregister": c.Unregister(host), "CloseImported": c.CloseImported(x),
+		"Destroy": s.Destroy(), "Event.Destroy": e.Destroy(), "Unload": m.Unload(),
+	} {
+		if err != nil {
+			return fmt.Errorf("%s after the loss, of which it was told: %w", name, err)
+		}
+	}
+	if err := c.Close(); !errors.Is(err, lost) || err.Error() != lost.Error() {
 		return fmt.Errorf("the context's Close: %w", err)
 	}
 	return nil
+}
+
+// heard hears of the loss when it gives something back: the first time alone.
+func heard() error {
+	c, err := driver.Open(0)
+	if err != nil {
+		return err
+	}
+	x, err := c.Alloc(1024)
+	if err != nil {
+		return err
+	}
+	lost := c.Free(x)
+	var e *driver.Error
+	if !errors.As(lost, &e) || !e.Lost() || !c.Lost() {
+		return fmt.Errorf("the first Free says %w", lost)
+	}
+	if err := c.Free(x); err != nil {
+		return fmt.Errorf("the second Free says %w", err)
+	}
+	if err := c.Close(); !errors.Is(err, lost) {
+		return fmt.Errorf("the context's Close says %w", err)
+	}
+	return nil
+}
+
+func TestLossThatIsHeardAtTheEnd(t *testing.T) {
+	onDouble(t)
+	if stdout, stderr, status := child(t, "heard", "", "PSBENCH_DOUBLE_FAIL=cuMemFree:1:999"); status != 0 {
+		t.Errorf("status %d: %s\n%s", status, stdout, stderr)
+	}
 }
 
 func TestDeviceThatIsLost(t *testing.T) {

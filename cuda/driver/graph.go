@@ -73,10 +73,10 @@ func (g *Graph) Destroy() error {
 	at := uintptr(handle(&g.cu))
 	var executable error
 	if g.c != nil {
-		executable = g.context.do("cuGraphExecDestroy", g.exec.Destroy)
+		executable = g.context.giveBack("cuGraphExecDestroy", g.exec.Destroy)
 		g.c = nil
 	}
-	err := errors.Join(executable, g.context.do("cuGraphDestroy", g.cu.Destroy))
+	err := errors.Join(executable, g.context.giveBack("cuGraphDestroy", g.cu.Destroy))
 	if err == nil {
 		g.context.owned.remove(graphs, at)
 	}

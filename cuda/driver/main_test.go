@@ -21,6 +21,7 @@ var children = map[string]func() error{
 	"cards":     cards,
 	"exhaust":   exhaust,
 	"lose":      lose,
+	"heard":     heard,
 	"readOnly":  registerReadOnly,
 	"import":    importChild,
 	"apart":     importApart,

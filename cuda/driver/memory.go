@@ -52,7 +52,7 @@ func (c *Context) withFree(err error) error {
 
 // Free gives memory back that Alloc allocated. The driver waits for the work that uses it.
 func (c *Context) Free(memory Pointer) error {
-	err := c.do("cuMemFree", func() error { return cu.MemFree(cu.DevicePtr(memory)) })
+	err := c.giveBack("cuMemFree", func() error { return cu.MemFree(cu.DevicePtr(memory)) })
 	if err == nil {
 		c.owned.remove(allocations, uintptr(memory))
 	}
@@ -89,8 +89,8 @@ func (c *Context) Register(host []byte, readOnly bool) error {
 
 // Unregister undoes Register of the same slice.
 func (c *Context) Unregister(host []byte) error {
-	if err := c.usable("cuMemHostUnregister"); err != nil {
-		return err
+	if c.Lost() {
+		return nil
 	}
 	start := unsafe.Pointer(unsafe.SliceData(host))
 	err := c.checkBytes("cuMemHostUnregister", len(host), C.psb_host_unregister(c.c, start))
@@ -118,8 +118,8 @@ func (c *Context) AllocHost(bytes int) ([]byte, error) {
 
 // FreeHost gives memory back that AllocHost allocated, the whole of it.
 func (c *Context) FreeHost(host []byte) error {
-	if err := c.usable("cuMemFreeHost"); err != nil {
-		return err
+	if c.Lost() {
+		return nil
 	}
 	start := unsafe.Pointer(unsafe.SliceData(host))
 	err := c.checkBytes("cuMemFreeHost", len(host), C.psb_host_free(c.c, start))
@@ -165,8 +165,8 @@ func (c *Context) SizeOf(memory Pointer) (bytes int, err error) {
 
 // CloseImported ends the mapping that ImportMemory made.
 func (c *Context) CloseImported(memory Pointer) error {
-	if err := c.usable("cuIpcCloseMemHandle"); err != nil {
-		return err
+	if c.Lost() {
+		return nil
 	}
 	err := c.check("cuIpcCloseMemHandle", C.psb_close_memory(c.c, C.CUdeviceptr(memory)))
 	if err == nil {

@@ -75,7 +75,7 @@ func (m *Module) Function(name string) (Function, error) {
 
 // Unload gives the module back; no kernel of it may be at work.
 func (m *Module) Unload() error {
-	err := m.context.do("cuModuleUnload", m.cu.Unload)
+	err := m.context.giveBack("cuModuleUnload", m.cu.Unload)
 	if err == nil {
 		m.context.owned.remove(modules, uintptr(handle(&m.cu)))
 	}

@@ -54,7 +54,7 @@ func (s *Stream) Handle() unsafe.Pointer { return unsafe.Pointer(s.c) }
 // Destroy ends the stream. The work that it was given is done still.
 func (s *Stream) Destroy() error {
 	at := uintptr(unsafe.Pointer(s.c))
-	err := s.context.do("cuStreamDestroy", s.cu.Destroy)
+	err := s.context.giveBack("cuStreamDestroy", s.cu.Destroy)
 	if err == nil {
 		s.context.owned.remove(streams, at)
 	}

@@ -127,6 +127,9 @@ func (b *CuBLAS) create(c *driver.Context, s C.CUstream) (handle unsafe.Pointer,
 }
 
 func (b *CuBLAS) destroy(c *driver.Context, handle unsafe.Pointer) error {
+	if c.Lost() { // its handle goes with the process
+		return nil
+	}
 	if status := C.psb_cublas_destroy(b.api, C.CUcontext(c.Handle()), handle); status != 0 {
 		return cublasError("cublasDestroy", c, status)
 	}

@@ -9,6 +9,7 @@
 package engine
 
 import (
+	"errors"
 	"io"
 
 	"github.com/psbench/psbench/comm"
@@ -90,3 +91,13 @@ type Ticket struct {
 // Opener opens the engine of a plugin's process. It is called once in each process that
 // computes, when that is configured, so that listing a plugin's parts touches no device.
 type Opener func() (Engine, error)
+
+// Lost says whether an error is that of an engine which is lost, with all that it held: an error that it wraps
+// has a method of that name which says so. A process tells it once, however many calls fail of it.
+func Lost(err error) bool {
+	var lost interface {
+		error
+		Lost() bool
+	}
+	return errors.As(err, &lost) && lost.Lost()
+}

@@ -262,7 +262,14 @@ func (p *service) recordedWrongly() error {
 }
 
 // status is asStatus of an error of the process's role.
-func (p *service) status(err error) error { return asStatus(fault.Told(p.name, err)) }
+func (p *service) status(err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process != nil {
+		_ = p.process.Tells(err)
+	}
+	return asStatus(fault.Told(p.name, err))
+}
 
 // asStatus gives err the form in which it reaches the core: a status whose
 // detail says who was waited for.

@@ -166,8 +166,11 @@ func (d *Device) Free(memory []byte) {
 	_ = d.context.Free(p) // likewise
 }
 
-// drain waits for all streams.
+// drain waits for all streams, which have nothing left of a device that is lost.
 func (d *Device) drain() error {
+	if d.context.Lost() {
+		return nil
+	}
 	d.mu.Lock()
 	lanes := slices.Clone(d.lanes)
 	d.mu.Unlock()
@@ -202,8 +205,8 @@ func (d *Device) Wait(t engine.Ticket) error {
 }
 
 // Close implements engine.Engine: it waits for all work and gives everything back. What is adopted
-// still is an error, since its owner unmaps it next. The first error is told: of a lost device nothing can
-// be given back, and each call says so.
+// still is an error, since its owner unmaps it next. The first error is told. Of a lost device nothing can
+// be given back, and the error is its loss.
 func (d *Device) Close() error {
 	err := d.drain()
 	for _, a := range d.adopted {

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/host/fault"
 )
 
@@ -32,6 +34,8 @@ type ending struct {
 	resting bool       // Working is locked, for good
 	stuck   bool       // a part is left behind at work
 	ended   bool
+
+	lost atomic.Bool // the core was told that the engine is lost
 }
 
 // closer is what wants to be closed, as errors name it.
@@ -83,6 +87,8 @@ func (e *ending) OwnMemory(memory io.Closer) {
 // A part at work may wait for a process that has ended its work: a trainer that is interrupted
 // may be an iteration behind another one. So the links are broken, if it does not end soon,
 // which ends all that waits for them; no memory goes with that.
+//
+// That the engine is lost, which may fail each of them, is no news to a core that was told.
 func (e *ending) CloseParts(limit time.Duration) error {
 	e.closing.Lock()
 	defer e.closing.Unlock()
@@ -103,7 +109,7 @@ func (e *ending) CloseParts(limit time.Duration) error {
 		case !returned:
 			e.stuck = true
 			failures = append(failures, fmt.Sprintf("%s is not closed after %g s", c.title, limit.Seconds()))
-		case err != nil:
+		case err != nil && e.Tells(err):
 			failures = append(failures, fault.Of(c.title, "Close", err).Error())
 		}
 	}
@@ -121,6 +127,10 @@ func (e *ending) CloseParts(limit time.Duration) error {
 	}
 	return &fault.Part{Text: strings.Join(failures, "; ")}
 }
+
+// Tells notes what an error is about to tell the core, and says whether that is news: that the engine is
+// lost it is once.
+func (e *ending) Tells(err error) bool { return !engine.Lost(err) || !e.lost.Swap(true) }
 
 // titles are those of what is yet to be closed.
 func (e *ending) titles() (titles []string) {

@@ -132,7 +132,10 @@ func (p *Process) NewStore(specs []tensor.BucketSpec) (*comm.Store, error) {
 }
 
 // Fail tells the core of a failure outside a call.
-func (p *Process) Fail(err error) { p.Events.Fail(fault.Told(p.Name(), err)) }
+func (p *Process) Fail(err error) {
+	_ = p.Tells(err)
+	p.Events.Fail(fault.Told(p.Name(), err))
+}
 
 // Over is the error of what comes when the parts are no longer to work.
 func (p *Process) Over() error { return fmt.Errorf("%s is ending", p.Name()) }
