@@ -109,6 +109,9 @@ func (c *criterion) Backward(outputGradient tensor.Tensor) error {
 	if err := criteria.CheckGradient(outputGradient, c.output); err != nil {
 		return err
 	}
-	c.launch(c.dev.Compute().Queue, nil, outputGradient.Data, c.output.Data, c.asked, c.output.Shape[1])
-	return c.lane.Queue.Err()
+	q := c.dev.Compute().Queue
+	c.dev.Begin(device.LossGradient)
+	c.launch(q, nil, outputGradient.Data, c.output.Data, c.asked, c.output.Shape[1])
+	c.dev.End(device.LossGradient)
+	return q.Err()
 }

@@ -24,7 +24,7 @@ type clock struct {
 	errors   *sdk.Gauge          // of the first event's time, in µs
 	untold   bool                // errors lacks the last one: what is recorded before a pass is forgotten
 	counts   [phases]int64       // of the pass
-	passes   atomic.Int64        // that have begun
+	passes   atomic.Int64        // that have begun; before the first one there is no time
 
 	launches *sdk.Gauge   // by iteration
 	begun    bool         // an iteration of the pass has
@@ -42,6 +42,11 @@ type clock struct {
 	phased [phases]int64 // the last span of each phase; -1 if it has none
 	pass   int64         // the span of the last forward pass, after which a backward pass came or not
 	backed bool
+
+	evaluates, evaluating bool  // the next forward pass is an evaluation's; the last one was
+	updates               bool  // an update has begun, whose step has not
+	opens                 Phase // the whole that begins with the next span; 0 if none does
+	whole                 whole // that is being read
 }
 
 func (c *clock) open(d *Device) (err error) {
@@ -79,14 +84,19 @@ func (d *Device) MeasureClock(r *sdk.Recorder) {
 	d.clock.errors = r.Gauge(DeviceMetric, "device clock error", "µs")
 }
 
-// BeginPass forgets the phases of the pass before, and sets the clock. It waits for the compute stream.
+// BeginPass forgets the phases of the pass before, and sets the clock: nothing is measured before the first one.
+// It waits for the compute stream.
 func (d *Device) BeginPass() error {
 	c := &d.clock
 	c.begun = false
 	c.turns.Store(0)
-	c.passes.Add(1)
 	c.first, c.pass, c.backed, c.counts = c.next, c.next, true, [phases]int64{}
-	return c.set(10)
+	c.evaluates, c.evaluating, c.updates, c.opens, c.whole = false, false, false, 0, whole{}
+	if err := c.set(10); err != nil {
+		return err
+	}
+	c.passes.Add(1)
+	return nil
 }
 
 // set records the first event a few times and keeps the one that the host saw pass in the least time: it
@@ -137,20 +147,14 @@ func (d *Device) KeepTime() error {
 	return c.set(1)
 }
 
-// record records what was between two events that have passed.
-func (c *clock) record(series *sdk.Series, key sdk.Key, begin, end *driver.Event) error {
+// between is when two events that have passed were, in ns of comm.Now.
+func (c *clock) between(begin, end *driver.Event) (from, to int64, err error) {
 	c.zeroed.Lock()
 	defer c.zeroed.Unlock()
-	from, err := c.at(begin)
-	if err != nil {
-		return err
+	if from, err = c.at(begin); err == nil {
+		to, err = c.at(end)
 	}
-	to, err := c.at(end)
-	if err != nil {
-		return err
-	}
-	series.Record(key, from, to)
-	return nil
+	return from, to, err
 }
 
 // at is when an event that has passed was, in ns of comm.Now. c.zeroed is held.

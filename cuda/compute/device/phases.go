@@ -16,6 +16,7 @@ type Phase int
 const (
 	Forward Phase = iota
 	Loss
+	LossGradient
 	Backward
 	Exchange // what others do with the buckets that they share
 	Mean     // of a bucket, in server batch_update
@@ -24,15 +25,19 @@ const (
 	Scatter // of gradients of bags to the rows that they name
 	TransferIn
 	TransferOut
-	phases // how many there are
+	Evaluation // forward pass and loss of a batch that nothing is learned from
+	Iteration  // of a trainer, and
+	Update     // of what a server holds: from their first phase to their last one (wholes.go)
+	phases     // how many there are
 )
 
 var phaseNames = [phases]string{
-	"device forward", "device loss", "device backward", "device exchange", "device average", "device optimizer",
+	"device forward", "device loss", "device loss gradient", "device backward", "device exchange", "device average", "device optimizer",
 	"device lookup", "device scatter", "device transfer in", "device transfer out",
+	"device evaluation", "device iteration", "device update",
 }
 
-// inFlightSpans is how many spans may wait for their end. An iteration has 5 and its transfers, and a span
+// inFlightSpans is how many spans may wait for their end. An iteration has 6 and its transfers, and a span
 // is read in the next iteration at the latest, or by EndPass.
 const inFlightSpans = 128
 
@@ -42,36 +47,93 @@ type span struct {
 	key        sdk.Key
 	begin, end *driver.Event
 	ended      bool
+	opens      Phase // the whole that begins with it; 0 if none does
 }
 
 // Begin and End go around the kernels of a phase. A phase that does not end, or whose span has no room,
-// is not measured, nor are a forward pass and a loss that no backward pass follows, as in an evaluation.
+// is not measured, nor are a forward pass and a loss that no backward pass follows; those of an evaluation, for
+// which Evaluate was called, are one span.
 func (d *Device) Begin(p Phase) {
 	c := &d.clock
+	if p == Forward {
+		c.evaluating, c.evaluates = c.evaluates, false
+	}
+	switch {
+	case !c.evaluating:
+		c.enter(p)
+		c.begin(p)
+	case p == Forward:
+		c.pause()
+		c.begin(Evaluation)
+		c.pass = c.next
+	}
+}
+
+// End ends what Begin began.
+func (d *Device) End(p Phase) {
+	c := &d.clock
+	switch {
+	case !c.evaluating:
+		c.end(p)
+	case p == Loss:
+		c.end(Evaluation)
+	}
+}
+
+// Evaluate says that nothing is learned from the batch that goes forward next.
+func (d *Device) Evaluate() { d.clock.evaluates = true }
+
+// pause ends an iteration before an evaluation.
+func (c *clock) pause() {
+	if c.backed {
+		c.turn()
+		c.backed = false
+		return
+	}
+	c.next = max(c.first, c.pass)
+}
+
+// enter notes where in an iteration a phase is.
+func (c *clock) enter(p Phase) {
 	switch {
 	case p == Backward:
 		c.backed = true
 	case p == Forward && !c.backed:
 		c.next = max(c.first, c.pass)
-		c.counts[Forward], c.counts[Loss], c.counts[TransferIn], c.counts[TransferOut] = c.counts[Backward], c.counts[Backward], 0, 0
+		c.counts[Forward], c.counts[Loss], c.counts[LossGradient] = c.counts[Backward], c.counts[Backward], c.counts[Backward]
+		c.counts[TransferIn], c.counts[TransferOut] = 0, 0
 		c.pass, c.before = c.next, c.lane.Queue.Launches()
 	case p == Forward:
 		c.turn()
 		c.pass, c.backed = c.next, false
 	case c.counts[Mean] == 0 && (p == Mean || p == Step && c.counts[Backward] == 0): // a server's iterations are steps, and the means before
 		c.turn()
+		c.update()
 	case p == Step:
 		c.counts[Mean] = 0
 	}
-	if c.recorder == nil || c.next-c.first == inFlightSpans {
+	switch p {
+	case Forward:
+		c.opens = Iteration
+	case Step:
+		c.updates = false
+	}
+}
+
+// begin begins the span of a phase.
+func (c *clock) begin(p Phase) {
+	opens := c.opens
+	c.opens = 0
+	if c.recorder == nil || c.passes.Load() == 0 || c.next-c.first == inFlightSpans {
 		c.phased[p] = -1
 		return
 	}
-	if c.series[p] == nil { // once, so that a process has the phases alone that it goes through
-		c.series[p] = c.recorder.Series(DeviceMetric, phaseNames[p])
+	c.declare(p)
+	if opens != 0 {
+		c.declare(opens)
 	}
 	s := &c.spans[c.next%inFlightSpans]
-	s.phase, s.key, s.ended = p, c.key(p), false
+	s.phase, s.key, s.ended, s.opens = p, c.key(p), false, opens
 	if s.begin.Record(c.lane.Stream) != nil { // which the stream's next call tells
 		c.phased[p] = -1
 		return
@@ -81,9 +143,15 @@ func (d *Device) Begin(p Phase) {
 	c.counts[p]++
 }
 
-// End ends what Begin began.
-func (d *Device) End(p Phase) {
-	c := &d.clock
+// declare makes the series of a phase, once, so that a process has the phases alone that it goes through.
+func (c *clock) declare(p Phase) {
+	if c.series[p] == nil {
+		c.series[p] = c.recorder.Series(DeviceMetric, phaseNames[p])
+	}
+}
+
+// end ends the span of a phase.
+func (c *clock) end(p Phase) {
 	if c.series[p] == nil || c.phased[p] < c.first {
 		return
 	}
@@ -91,10 +159,14 @@ func (d *Device) End(p Phase) {
 	s.ended = s.end.Record(c.lane.Stream) == nil
 }
 
-// key counts phases, of which an iteration has one each, and the transfers and means of an iteration.
+// key counts phases, of which an iteration has one each, the transfers and means of an iteration, and the batches
+// of the evaluation after it.
 func (c *clock) key(p Phase) sdk.Key {
-	if p == TransferIn || p == TransferOut || p == Mean {
+	switch p {
+	case TransferIn, TransferOut, Mean:
 		return sdk.Key{A: c.turns.Load(), B: c.counts[p]}
+	case Evaluation:
+		return sdk.Key{A: max(0, c.turns.Load()-1), B: c.counts[p]}
 	}
 	return sdk.Key{A: c.counts[p]}
 }
@@ -106,7 +178,7 @@ func (c *clock) turn() {
 		c.launches.Record(sdk.Key{A: c.turns.Load()}, float64(now-c.before))
 		c.turns.Add(1)
 	}
-	c.begun, c.before, c.counts[TransferIn], c.counts[TransferOut] = true, now, 0, 0
+	c.begun, c.before, c.counts[TransferIn], c.counts[TransferOut], c.counts[Evaluation] = true, now, 0, 0, 0
 }
 
 // Read records the spans that have ended. evaluating says that a loss was computed, and nobody knows yet
@@ -135,6 +207,7 @@ func (d *Device) EndPass() error {
 	if err := c.read(c.ended(!c.backed)); err != nil {
 		return err
 	}
+	c.close()
 	return errors.Join(d.out.read(), d.in.read(), d.readSums())
 }
 
@@ -156,9 +229,12 @@ func (c *clock) read(end int64) error {
 		if over, err := s.end.Query(); err != nil || !over {
 			return err
 		}
-		if err := c.record(c.series[s.phase], s.key, s.begin, s.end); err != nil {
+		from, to, err := c.between(s.begin, s.end)
+		if err != nil {
 			return err
 		}
+		c.series[s.phase].Record(s.key, from, to)
+		c.gather(s, from, to)
 	}
 	return nil
 }

@@ -50,11 +50,11 @@ func (d *Device) NewTimer(s *driver.Stream) (*Timer, error) {
 }
 
 // Begin and End go around what the stream is given for a piece. What goes wrong with the events the
-// stream's next call tells. A nil series is of nobody.
+// stream's next call tells. A nil series is of nobody, and before the first pass nothing is measured.
 func (t *Timer) Begin(series *sdk.Series, key sdk.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.open = series != nil && t.next-t.first < inFlightPieces
+	t.open = series != nil && t.clock.passes.Load() > 0 && t.next-t.first < inFlightPieces
 	if !t.open {
 		return
 	}
@@ -85,9 +85,11 @@ func (t *Timer) Read() error {
 		if over, err := p.end.Query(); err != nil || !over {
 			return err
 		}
-		if err := t.clock.record(p.series, p.key, p.begin, p.end); err != nil {
+		from, to, err := t.clock.between(p.begin, p.end)
+		if err != nil {
 			return err
 		}
+		p.series.Record(p.key, from, to)
 	}
 	return nil
 }

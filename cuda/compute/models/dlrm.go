@@ -170,6 +170,12 @@ func (m *dlrm) resize(n int) error {
 	return err
 }
 
+// Evaluate implements sdk.EvaluatingModel. It is Forward, and measured as an evaluation.
+func (m *dlrm) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
+	m.dev.Evaluate()
+	return m.Forward(b)
+}
+
 // Backward implements sdk.Model.
 func (m *dlrm) Backward(outputGradient tensor.Tensor, emit func(parameter int)) error {
 	if m.tables == nil {

@@ -96,6 +96,12 @@ func (m *dummy) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	return m.output, m.end(device.Forward)
 }
 
+// Evaluate implements sdk.EvaluatingModel. It is Forward, and measured as an evaluation.
+func (m *dummy) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
+	m.dev.Evaluate()
+	return m.Forward(b)
+}
+
 // Backward implements sdk.Model. The rows of the embedding's gradient are sorted while the device goes
 // back through the layers.
 func (m *dummy) Backward(outputGradient tensor.Tensor, emit func(parameter int)) error {

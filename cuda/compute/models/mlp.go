@@ -86,6 +86,12 @@ func (m *mlp) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	return m.output, m.end(device.Forward)
 }
 
+// Evaluate implements sdk.EvaluatingModel. It is Forward, and measured as an evaluation.
+func (m *mlp) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
+	m.dev.Evaluate()
+	return m.Forward(b)
+}
+
 // Backward implements sdk.Model.
 func (m *mlp) Backward(outputGradient tensor.Tensor, emit func(parameter int)) error {
 	return m.backward(outputGradient, nil, emit)

@@ -108,6 +108,7 @@ func (e *embedding) Update(call *comm.TableCall) error {
 		return fmt.Errorf("%s was sent an update before its table had values", e.env.Name)
 	}
 	g, width := &e.gradient, e.settings.EmbeddingDim
+	e.dev.BeginUpdate()
 	rows, err := e.sum(call, width)
 	if err != nil {
 		return err
