@@ -18,6 +18,9 @@ var (
 	exchange     = "device exchange"
 )
 
+// IsDeviceWhole says that a series of a device has phases, and the time between them.
+func IsDeviceWhole(name string) bool { return name == "device iteration" || name == "device update" }
+
 // Device is what a rank's device did for it during the iterations: a trainer's own, or for a server those
 // of any trainer. The device may have worked for other ranks meanwhile.
 type Device struct {
@@ -40,7 +43,7 @@ func Devices(r *result.Result) []Device {
 		}
 		var kernels, between, copies []span
 		for _, s := range r.Series {
-			if s.Rank != p.Rank || s.Type != DeviceMetric || s.Name == exchange {
+			if s.Rank != p.Rank || s.Type != DeviceMetric || s.Name == exchange || IsDeviceWhole(s.Name) {
 				continue
 			}
 			to := &kernels

@@ -18,6 +18,7 @@ func TestDevices(t *testing.T) {
 	add := func(rank int, name string, from, to int64) {
 		r.SeriesOf(rank, DeviceMetric, name).Add(sdk.Measurement{StartNS: from, DurationNS: to - from})
 	}
+	add(0, "device iteration", 5, 70) // which its phases are in
 	add(0, "device forward", 5, 15)
 	add(0, "device transfer in", 5, 8) // in the forward pass
 	add(0, "device backward", 20, 50)
@@ -29,6 +30,7 @@ func TestDevices(t *testing.T) {
 	add(0, "device copy out", 95, 120) // the end is in no iteration
 	add(2, "device copy in", 45, 60)
 	add(2, "device average", 60, 70)
+	add(2, "device update", 60, 90)
 	want := []Device{
 		{Rank: 0, Name: "trainer0", Iterations: 1, WallNS: 100, KernelsNS: 41, CopiesNS: 28, BothNS: 10, WaitingNS: 41},
 		{Rank: 2, Name: "server0", Iterations: 1, WallNS: 100, KernelsNS: 10, CopiesNS: 15, WaitingNS: 75},

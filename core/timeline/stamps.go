@@ -45,7 +45,7 @@ type sort struct {
 func sortOf(kind string, s *result.Series) (sort, bool) {
 	switch {
 	case s.Type == breakdown.DeviceMetric:
-		return sortOfDevice(kind, s), true
+		return sortOfDevice(kind, s), !breakdown.IsDeviceWhole(s.Name)
 	case kind == "server":
 		return sortOfServer(s)
 	}

@@ -110,6 +110,7 @@ trainer1 bucket 1 150 > trainer0 bucket 1 240
 			iteration(r, 0, 0, 0, 1000, 1100, 1200, 1300, 1310)
 			iteration(r, 0, 0, 1, 2000, 2100, 2200, 2300, 2310)
 			for batch, at := range []int64{1000, 2000} {
+				stamp(r, 0, "device_metric/device iteration", batch, 0, at+5, at+90)
 				stamp(r, 0, "device_metric/device forward", batch, 0, at+5, at+90)
 				stamp(r, 0, "device_metric/device transfer in", batch, 0, at+5, at+20)
 				stamp(r, 0, "device_metric/device sum", batch, 1, at+80, at+115)

@@ -105,6 +105,7 @@ type result struct {
 	Losses   [][]float64 `json:"losses"` // by trainer
 	Series   []struct {
 		Rank       int     `json:"rank"`
+		Type       string  `json:"type"`
 		Name       string  `json:"name"`
 		KeyA       []int64 `json:"key_a"` // this and the next two have differences
 		KeyB       []int64 `json:"key_b"`
@@ -113,6 +114,7 @@ type result struct {
 	} `json:"series"`
 	Counters []struct {
 		Rank  int    `json:"rank"`
+		Type  string `json:"type"`
 		Name  string `json:"name"`
 		Value int64  `json:"value"`
 	} `json:"counters"`
@@ -132,6 +134,7 @@ type result struct {
 }
 
 type process struct {
+	Rank  int               `json:"rank"`
 	Name  string            `json:"name"`
 	Facts map[string]string `json:"facts"`
 }
@@ -274,6 +277,31 @@ func TestFaultsEndTheRun(t *testing.T) {
 				t.Errorf("it ends with %v, and does not say %q\n%s", err, c.want, out)
 			}
 		})
+	}
+}
+
+// The loss of a device is one sentence, however much its process had to give back to it.
+func TestLossIsOneSentence(t *testing.T) {
+	computetest.OnDouble(t)
+	file := writeRegistry(t)
+	for _, c := range []struct {
+		name, server string
+		arguments    []string
+	}{
+		{"alone", "", []string{"--nserver", "0"}},
+		{"buckets are staged", "average", []string{"--nserver", "1"}},
+	} {
+		arguments := slices.Concat([]string{"--ntrainer", "1", "--trainer", "cuda_ddp", "--registry", file, "--rpc-timeout", "20", "--quiet"}, c.arguments, small)
+		if c.server != "" {
+			arguments = append(arguments, "--server", c.server)
+		}
+		cmd := exec.CommandContext(t.Context(), psbench, arguments...)
+		cmd.Env = append(os.Environ(), extra+"=PSBENCH_DOUBLE_LOST=60")
+		out, _ := cmd.CombinedOutput()
+		lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(out)), "\n"), func(l string) bool { return !strings.HasPrefix(l, "psbench: ") })
+		if len(lines) != 1 || len(lines[0]) > 400 || strings.Count(lines[0], "(CUDA_ERROR_UNKNOWN, 999)") != 1 || strings.Contains(lines[0], "Close") {
+			t.Errorf("%s: it ends with %d sentences, of which the first may have 400 bytes and says the cause once\n%s", c.name, len(lines), out)
+		}
 	}
 }
 
