@@ -98,7 +98,7 @@ func TestHostTimesHaveDeviceTimesBesideThem(t *testing.T) {
 		{"tables", "cuda_embedding", []string{"--trainer", "cuda_hybrid", "--ntrainer", "2", "--nserver", "2", "--epochs", "1", "--set", "server.embedding_dim=256"}},
 		{"parameters", "cuda_batch_update", []string{"--trainer", "cuda_update", "--ntrainer", "2", "--nserver", "1", "--epochs", "1"}},
 	} {
-		r := run(t, append(c.arguments, "--registry", file), c.server)
+		r := run(t, append(c.arguments, "--registry", file, "--warmup", "none"), c.server)
 		for _, p := range r.Processes {
 			if p.Facts["engine"] != "cuda:0" {
 				continue
@@ -138,7 +138,7 @@ func evaluated(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	arguments := []string{"--data", "file", "--set", "data.path=" + path, "--set", "data.held_out=0.25", "--batch-size", "10", "--epochs", "2"}
-	for _, s := range []string{"num_embeddings=16", "embedding_dim=24", "dense_input_size=24", "dense_output_size=8", "dense_layers_count=2"} {
+	for _, s := range []string{"num_embeddings=16", "embedding_dim=24", "dense_input_size=24", "dense_output_size=24", "dense_layers_count=2"} {
 		arguments = append(arguments, "--set", "model."+s)
 	}
 	return arguments
