@@ -95,7 +95,7 @@ func TestHostTimesHaveDeviceTimesBesideThem(t *testing.T) {
 		{"a group", "", ddp("--nserver", "0")},
 		{"sparse buckets in a group", "", ddp("--nserver", "0", "--ddp-hook", "allreduce", "--set", "model.sparse=true")},
 		{"two groups", "", ddp("--nserver", "0", "--ddp-hook", "hybrid", "--set", "model.sparse=true")},
-		{"tables", "cuda_embedding", []string{"--trainer", "cuda_hybrid", "--ntrainer", "2", "--nserver", "2", "--epochs", "1", "--set", "server.embedding_dim=256"}},
+		{"tables", "cuda_embedding", []string{"--trainer", "cuda_hybrid", "--ntrainer", "2", "--nserver", "2", "--epochs", "1", "--set", "data.batches=3", "--set", "server.embedding_dim=256"}},
 		{"parameters", "cuda_batch_update", []string{"--trainer", "cuda_update", "--ntrainer", "2", "--nserver", "1", "--epochs", "1"}},
 	} {
 		r := run(t, append(c.arguments, "--registry", file, "--warmup", "none"), c.server)
