@@ -241,7 +241,7 @@ func (a *app) merge(cmd *cobra.Command, extra ...config.Layer) (*config.Config, 
 	if _, err := simd.Chosen(); err != nil {
 		return nil, nil, err
 	}
-	c, err := config.Merge(config.Sources{Environ: a.environ, Extra: extra, Flags: cmd.Flags(), CUDA: &a.cuda})
+	c, err := config.Merge(config.Sources{Environ: a.environ, Extra: extra, Flags: cmd.Flags(), CUDA: a.finder()})
 	if err != nil {
 		return nil, nil, err
 	}

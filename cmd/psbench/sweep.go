@@ -18,6 +18,7 @@ import (
 	"github.com/psbench/psbench"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/devices"
 	"github.com/psbench/psbench/core/executable"
 	"github.com/psbench/psbench/core/jsonfile"
 	"github.com/psbench/psbench/core/registry"
@@ -229,8 +230,12 @@ func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan,
 	if err != nil {
 		return nil, err
 	}
+	finder := a.finder()
+	if across { // a run looks for devices on its hosts
+		finder = devices.Elsewhere{Finder: &a.cuda}
+	}
 	m := &sweep.Maker{
-		Sources: config.Sources{Environ: a.environ, Flags: cmd.Flags(), CUDA: &a.cuda},
+		Sources: config.Sources{Environ: a.environ, Flags: cmd.Flags(), CUDA: finder},
 		Registry: func(c *config.Config) (*registry.Registry, error) {
 			return c.LoadRegistry(psbench.Registry, registry.UserFile(a.environ))
 		},
@@ -248,8 +253,12 @@ func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan,
 	return p, checkHosts(p)
 }
 
-// try begins an experiment, of which nobody is to see more than why that fails.
+// try begins an experiment, of which nobody is to see more than why that fails. One whose CUDA ranks cannot be on
+// this host is not tried.
 func (a *app) try(ctx context.Context, exp *config.Experiment) error {
+	if exp.CUDA != nil && !exp.CUDA.Here() {
+		return nil
+	}
 	defer hold(ctx)()
 	o := a.runOptions(run.Silent)
 	o.Ending = func() func() { return bounded(ctx) }

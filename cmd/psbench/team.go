@@ -105,6 +105,15 @@ func (a *app) gpus(ctx context.Context) int {
 	return len(list.Devices)
 }
 
+// finder finds what CUDA ranks need: on this host, or where hosts of the team have devices, on those.
+func (a *app) finder() config.CUDAFinder {
+	t := a.team
+	if t == nil || !slices.ContainsFunc(t.hosts, func(h *agent.Host) bool { return h.GPUs > 0 }) {
+		return &a.cuda
+	}
+	return devices.Elsewhere{Finder: &a.cuda, Apart: t.apart}
+}
+
 // together is the life of a task: that of the core with run, or that of an agent.
 func (a *app) together(ctx context.Context, f *launchers.Finding, j *joining, c *config.Config, reg *registry.Registry, gpus int, run func() error) error {
 	timeout := time.Duration(c.RPCTimeout) * time.Second
@@ -214,12 +223,12 @@ func (a *app) serve(ctx context.Context, l net.Listener, reg *registry.Registry,
 	defer hold(ctx)()
 	defer bounded(ctx)() // by interruptGrace
 	o.Plugin = func(name string) (registry.Plugin, error) {
+		if name == devices.PluginName { // whose build the core may have no means to ask for
+			return a.cuda.Plugin(ctx, reg, result.Build())
+		}
 		plugins := reg.Plugins()
 		if i := slices.IndexFunc(plugins, func(p registry.Plugin) bool { return p.Name == name }); i >= 0 {
 			return plugins[i], nil
-		}
-		if name == devices.PluginName {
-			return a.cuda.Plugin(ctx, reg, result.Build())
 		}
 		return registry.Plugin{}, fmt.Errorf("the registry has no plugin %s", name)
 	}

@@ -100,10 +100,10 @@ func (a *app) casesOn(cmd *cobra.Command, device string, files []string) ([]veri
 	}
 	options, reg, err := a.merge(cmd)
 	if err == nil {
-		_, err = a.cuda.Devices(cmd.Context())
+		_, err = a.finder().Devices(cmd.Context())
 	}
 	if err == nil {
-		_, err = a.cuda.Plugin(cmd.Context(), reg, result.Build())
+		_, err = a.finder().Plugin(cmd.Context(), reg, result.Build())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--device is cuda but %w", err)

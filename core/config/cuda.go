@@ -15,7 +15,8 @@ import (
 
 // CUDAFinder finds what CUDA ranks need, a *devices.Finder where it is no test.
 type CUDAFinder interface {
-	// Devices are at least one, or the error says in a sentence why there is none.
+	// Devices are at least one, or the error says in a sentence why there is none. They may be none, without an
+	// error, where CUDA ranks are to be on other hosts.
 	Devices(ctx context.Context) (*devices.List, error)
 	// Plugin is the plugin whose processes are the CUDA ranks; it must be of the build.
 	Plugin(ctx context.Context, reg *registry.Registry, build string) (registry.Plugin, error)
@@ -24,13 +25,17 @@ type CUDAFinder interface {
 // CUDA is what the CUDA ranks of an experiment run on.
 type CUDA struct {
 	// Plugin serves psbench's own parts under their own keys, on the device of its process.
-	Plugin  registry.Plugin
+	Plugin registry.Plugin
+	// Devices are those of the core's host; none where its ranks are on other hosts.
 	Devices *devices.List
 	// Seed is that of the CUDA ranks, in the place of Experiment.Seed.
 	Seed uint64
 	// whole says that its server takes whole gradients, also where psbench's own is elementwise.
 	whole bool
 }
+
+// Here says that CUDA ranks can be on the core's host, and its plugin started there.
+func (c *CUDA) Here() bool { return len(c.Devices.Devices) > 0 }
 
 // cudaSeed is the option that has an effect on CUDA ranks alone.
 const cudaSeed = "cuda_seed"
@@ -67,7 +72,7 @@ func (r *resolver) checkCounts(ctx context.Context) error {
 			return fmt.Errorf("%s but %w", r.cudaRanks(), err)
 		}
 	}
-	if err := r.exp.World.Check(); err != nil || r.exp.CUDA == nil {
+	if err := r.exp.World.Check(); err != nil || r.exp.CUDA == nil || !r.exp.CUDA.Here() {
 		return err
 	}
 	if err := r.exp.CUDA.Devices.Check(r.NCUDATrainer + r.NCUDAServer); err != nil {
@@ -161,9 +166,12 @@ func (r *resolver) checkCUDAParts(ctx context.Context) error {
 		return err
 	}
 	plugin := r.exp.CUDA.Plugin
-	served, err := r.partsOf(ctx, plugin)
-	if err != nil {
-		return fmt.Errorf("%s but %s cannot be asked for its parts: %w", r.cudaRanks(), quote.Word(plugin.Command[0]), err)
+	var served []sdk.Part
+	if r.exp.CUDA.Here() {
+		var err error
+		if served, err = r.partsOf(ctx, plugin); err != nil {
+			return fmt.Errorf("%s but %s cannot be asked for its parts: %w", r.cudaRanks(), quote.Word(plugin.Command[0]), err)
+		}
 	}
 	for _, kind := range r.onDevices() {
 		c := r.chosen[kind]
@@ -178,6 +186,10 @@ func (r *resolver) checkCUDAParts(ctx context.Context) error {
 		case !own:
 			return fmt.Errorf("%s but %s %s is of plugin %s, whose processes compute on the CPU: CUDA ranks have psbench's own parts, as %s serves them",
 				r.cudaRanks(), kind, c.Key, c.Plugin.Name, quote.Word(plugin.Command[0]))
+		}
+		if !r.exp.CUDA.Here() { // a rank says what its plugin lacks, and the servers of psbench-cuda take whole gradients
+			r.exp.CUDA.whole = r.exp.CUDA.whole || kind == sdk.KindServer
+			continue
 		}
 		i := slices.IndexFunc(served, func(p sdk.Part) bool { return p.Kind == kind && p.Key == c.Key })
 		if i < 0 {

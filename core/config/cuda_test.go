@@ -141,6 +141,23 @@ func TestCUDARanksThatCannotBe(t *testing.T) {
 	}
 }
 
+// Where CUDA ranks are on other hosts this one needs no device, and its psbench-cuda is not asked for its parts.
+func TestCUDARanksOfOtherHosts(t *testing.T) {
+	const flags = "--ntrainer 0 --nserver 0 --ncudatrainer 2 --ncudaserver 1"
+	e, err := resolveCUDA(t, finder{}, flags, "dummy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.CUDA.Here() || e.PluginOf(sdk.KindTrainer, 0).Name != devices.PluginName || e.Parts[sdk.KindServer].Elementwise {
+		t.Errorf("they are here: %v, of plugin %s, and their server combines pieces: %v",
+			e.CUDA.Here(), e.PluginOf(sdk.KindTrainer, 0).Name, e.Parts[sdk.KindServer].Elementwise)
+	}
+	_, err = resolveCUDA(t, finder{}, flags+" --isolate model")
+	if want := "--isolate puts the model into a process beside its trainer"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestNobodyFindsCUDA(t *testing.T) {
 	_, err := resolveCUDA(t, nil, "--ncudatrainer 1")
 	if want := "--ncudatrainer is 1 but nothing looks for CUDA devices here: give --ncudatrainer 0 and --ncudaserver 0"; err == nil || err.Error() != want {

@@ -234,6 +234,51 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
+// A core whose CUDA ranks may be on other hosts needs no device, and then does not start the program, which would not.
+func TestDevicesElsewhere(t *testing.T) {
+	folder := t.TempDir()
+	program, file := filepath.Join(folder, Program), filepath.Join(folder, "cuda.json")
+	if err := errors.Join(
+		os.WriteFile(program, []byte("#!/bin/sh\necho no driver >&2; exit 1\n"), 0o700),
+		os.WriteFile(file, fmt.Appendf(nil, `{"plugins": {"cuda": {"command": [%q]}}}`, program), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	reg, err := registry.Load([]byte("{}"), "", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, answer string
+		apart        bool
+		devices      int
+		refusal      string
+	}{
+		{"it has none", `{"error": "there is no CUDA driver"}`, false, 0, ""},
+		{"it has two", twoCards, false, 2, program + `, asked for its version, ended with exit status 1, saying "no driver"`},
+		{"it is apart", twoCards, true, 0, ""},
+	} {
+		t.Setenv(testAnswer, c.answer)
+		f := Elsewhere{&Finder{}, c.apart}
+		list, err := f.Devices(t.Context())
+		if err != nil || len(list.Devices) != c.devices {
+			t.Errorf("%s: got %v, %v", c.name, list, err)
+		}
+		refusal := ""
+		p, err := f.Plugin(t.Context(), reg, "a build")
+		if err != nil {
+			refusal = err.Error()
+		}
+		if refusal != c.refusal || p.Name != PluginName || p.Command[0] != program {
+			t.Errorf("%s: got %v and %q, want %q", c.name, p, refusal, c.refusal)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if list, err := (Elsewhere{Finder: &Finder{}}).Devices(ctx); err == nil {
+		t.Errorf("who is interrupted finds %v", list)
+	}
+}
+
 func TestProgramBeside(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, Program)

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/psbench/psbench/comm"
@@ -8,6 +10,7 @@ import (
 	"github.com/psbench/psbench/core/cluster"
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/devices"
+	"github.com/psbench/psbench/core/placement"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/topology"
 	"github.com/psbench/psbench/sdk"
@@ -55,5 +58,28 @@ func TestMemoryOfDevices(t *testing.T) {
 		if text != c.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, text, c.want)
 		}
+	}
+}
+
+// The core's host needs no device for ranks that are placed on others.
+func TestDevicesOfOtherHosts(t *testing.T) {
+	e := experiment(0, 0, registry.Links{Server: true})
+	e.World, e.CUDA = topology.World{CUDATrainers: 2, CUDAServers: 1}, &config.CUDA{Devices: &devices.List{}}
+	r := laidOut(&run{e: e})
+	layout, err := place(e, r.processes, []placement.Host{{Name: "core"}, {Name: "node2", GPUs: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.processes.onDevicesOf(layout, e, false)
+	for _, p := range slices.Concat(r.processes.trainers, r.processes.servers) {
+		if placed, _ := layout.Of(p.Name); placed.Host != 1 || p.device == nil {
+			t.Errorf("%s is on host %d, on device %v", p.Name, placed.Host, p.device)
+		}
+	}
+	if cuda := newResult(e, Options{}).Environment.CUDA; cuda != nil {
+		t.Errorf("the result has %v of this host", cuda)
+	}
+	if _, err := place(e, r.processes, nil); err == nil || !strings.Contains(err.Error(), "trainer0 computes on a CUDA device, but") {
+		t.Errorf("on the core's host alone it gives %v", err)
 	}
 }

@@ -189,7 +189,7 @@ func newResult(e *config.Experiment, o Options) *result.Result {
 		Config: e.Values, Environment: result.Capture(), Warnings: e.Warnings, Transport: e.Fabric.Name,
 		Connected: e.Connected(), Group: e.Group,
 	}
-	if e.CUDA != nil {
+	if e.CUDA != nil && e.CUDA.Here() {
 		r.Environment.CUDA = e.CUDA.Devices
 	}
 	return r
