@@ -27,11 +27,7 @@ func (e *Experiment) Across() *Experiment {
 		return strings.HasSuffix(w, listensNowhere(e.Fabric)) && a.Fabric.Network.OnIP()
 	})
 	if a.Group != "" {
-		a.Group = groupOver(a.Fabric)
-	}
-	if a.GroupSpans {
-		a.GroupSpans = false
-		a.Warnings = append(a.Warnings, ownGroup+"the run is on several hosts")
+		a.Group, a.NotNCCL = groupOver(a.Fabric), "the run is on several hosts"
 	}
 	return &a
 }
@@ -41,8 +37,8 @@ func listensNowhere(f *fabric.Fabric) string {
 	return " has no effect: transport " + f.Name + " listens on no IP address"
 }
 
-// ownGroup begins why the trainers' group is not NCCL's.
-const ownGroup = "the trainers' group is psbench's own, not NCCL's: "
+// groupOver says what the trainers' group is where their buckets are staged.
+func groupOver(f *fabric.Fabric) string { return "psbench's own, in host memory over " + f.Name }
 
-// groupOver says what the trainers' group is where it is not what the backend names.
-func groupOver(f *fabric.Fabric) string { return "psbench's own, over " + f.Name }
+// GroupByIPC is what the trainers' group is where they share their buckets on one device.
+const GroupByIPC = "psbench's own, on the device by CUDA IPC"

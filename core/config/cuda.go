@@ -129,17 +129,14 @@ func (r *resolver) findCUDA(ctx context.Context) error {
 	return nil
 }
 
-// nameGroup says what the trainers' group is where the backend names NCCL. That it is NCCL's says the run, once
+// nameGroup says what the trainers' group is where the backend names NCCL. What it has become says the run, once
 // the trainers have joined it.
 func (r *resolver) nameGroup() {
 	if r.Backend == Gloo || !r.exp.Links.Group && !r.exp.Links.Default {
 		return
 	}
 	r.exp.Group = groupOver(r.exp.Fabric)
-	why := r.noNCCL()
-	if r.exp.GroupSpans = why == ""; !r.exp.GroupSpans {
-		r.warn("%s is %s but the trainers' group is psbench's own: %s", r.name("backend"), r.Backend, why)
-	}
+	r.exp.NotNCCL = r.noNCCL()
 }
 
 // noNCCL says why the trainers' group cannot be NCCL's; "" if it can. Its ranks find each other through the
@@ -151,7 +148,7 @@ func (r *resolver) noNCCL() string {
 	case len(r.exp.CUDA.Devices.Devices) < r.NCUDATrainer:
 		return "NCCL refuses two ranks of one card"
 	case !r.exp.Fabric.Maps() || !r.exp.Fabric.OnOneHost():
-		return "over " + r.exp.Fabric.Name + " it reduces the buckets in host memory, into which they are staged"
+		return "ranks of NCCL meet in memory that all of them map"
 	}
 	return ""
 }

@@ -23,11 +23,11 @@ type Experiment struct {
 	InTrainer map[sdk.Kind]string
 	// CUDA is what the CUDA ranks run on; nil without any.
 	CUDA *CUDA
-	// Group is what the trainers' group is where it is not what the backend names; "" elsewhere.
+	// Group is what the trainers' group is where the backend names NCCL but their buckets are not left on the
+	// devices; "" with another backend.
 	Group string
-	// GroupSpans says that a library of the trainers' devices, of which each has its own, is to be that group
-	// where their buckets may stay there.
-	GroupSpans bool
+	// NotNCCL is why that group cannot be NCCL's then; "" if it can.
+	NotNCCL string
 	// Service is what the trainer needs of the servers, and what they serve.
 	Service sdk.Service
 	// Links says which links the hook uses.
@@ -84,6 +84,10 @@ type Part struct {
 	// Protocol says that it is called by the frames of docs/protocol.md, in a process of its own.
 	Protocol bool
 }
+
+// GroupSpans says that a library of the trainers' devices, of which each has its own, is to be their group where
+// their buckets may stay there.
+func (e *Experiment) GroupSpans() bool { return e.Group != "" && e.NotNCCL == "" }
 
 // Connected are the sets of trainers that wait for each other, and so run equally many batches:
 // those that the hook connects by a group or by a server, unless that is asynchronous.

@@ -1,8 +1,10 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/psbench/psbench/comm"
@@ -160,24 +162,32 @@ func (r *run) connect(ctx context.Context) error {
 	return nil
 }
 
-// nameGroup names the trainers' group as it is, where the backend names another: what reduces the buckets,
-// and whether they stay on a device, only the trainers know.
+// nameGroup names the trainers' group as it is, where the backend names NCCL, and warns where it is another: what
+// reduces the buckets, and whether they stay on a device, only the trainers know.
 func (r *run) nameGroup() {
 	if r.result.Group == "" {
 		return
 	}
-	all := func(fact, value string) bool {
-		return !slices.ContainsFunc(r.processes.trainers, func(p *process) bool { return p.facts[fact] != value })
+	var why []string
+	if r.e.NotNCCL != "" {
+		why = append(why, r.e.NotNCCL)
 	}
-	first := r.processes.trainers[0].facts
-	switch library := first[record.FactGroup]; {
-	case library != "" && all(record.FactGroup, library):
+	trainers := r.processes.trainers
+	staged := slices.IndexFunc(trainers, func(p *process) bool {
+		fact := p.facts[record.FactBuckets]
+		return fact != record.BucketsShared && fact != record.BucketsLeft
+	})
+	switch library := trainers[0].facts[record.FactGroup]; {
+	case staged >= 0:
+		p := trainers[staged]
+		why = append(why, "the buckets of "+p.Name+" are "+cmp.Or(p.facts[record.FactBuckets], "in host memory"))
+	case library != "":
 		r.result.Group = library
-	case r.e.GroupSpans:
-		r.result.Warnings = append(r.result.Warnings, "the trainers' group is psbench's own, not NCCL's: their buckets are "+first[record.FactBuckets])
-	case all(record.FactBuckets, record.BucketsShared):
-		r.result.Group += ", on the device by CUDA IPC"
+		return
+	default:
+		r.result.Group = config.GroupByIPC
 	}
+	r.result.Warnings = append(r.result.Warnings, "the trainers' group is not NCCL's but "+r.result.Group+": "+strings.Join(why, ", and "))
 }
 
 func (r *run) connectRequest(p *process) *proto.ConnectRequest {
@@ -264,8 +274,8 @@ func (r *run) hookLinks(rank int) *proto.HookLinks {
 	if !r.e.Links.Group && !r.e.Links.Default {
 		return links
 	}
-	group := &proto.Group{Position: int32(rank), AcrossDevices: r.e.GroupSpans} // #nosec G115 -- a rank
-	for _, host := range cluster.Hosts(r.processes.trainers) {                  // their joiners', too
+	group := &proto.Group{Position: int32(rank), AcrossDevices: r.e.GroupSpans()} // #nosec G115 -- a rank
+	for _, host := range cluster.Hosts(r.processes.trainers) {                    // their joiners', too
 		group.Hosts = append(group.Hosts, int32(host)) // #nosec G115 -- at most as many as ranks
 	}
 	for _, t := range r.processes.trainers {

@@ -128,7 +128,11 @@ func leftOnDevices(t *testing.T, r result) {
 // The group of each backend has the name of what ran, and a warning says so where that is another.
 func TestGroupsOfBackends(t *testing.T) {
 	computetest.OnDouble(t)
-	const own, refused = "psbench's own, over shm", "the trainers' group is psbench's own: NCCL refuses two ranks of one card"
+	const (
+		host, onCard   = "psbench's own, in host memory over shm", "psbench's own, on the device by CUDA IPC"
+		not            = "the trainers' group is not NCCL's but "
+		refused, apart = ": NCCL refuses two ranks of one card", ", and the buckets of trainer0 are staged: "
+	)
 	for _, c := range []struct {
 		name           string
 		trainers       string
@@ -139,12 +143,13 @@ func TestGroupsOfBackends(t *testing.T) {
 		{"gloo on two cards", "2", 2, []string{"--backend", "gloo"}, "", ""},
 		{"nccl on two cards", "2", 2, []string{"--backend", "nccl"}, "NCCL 2.21.5", ""},
 		{"multi on two cards", "2", 2, []string{"--backend", "multi"}, "NCCL 2.21.5", ""},
-		{"nccl on one card", "2", 1, []string{"--backend", "nccl"}, own + ", on the device by CUDA IPC", refused},
-		{"three trainers on two cards", "3", 2, []string{"--backend", "nccl"}, own, refused},
-		{"one trainer", "1", 2, []string{"--backend", "nccl"}, own + ", on the device by CUDA IPC", "psbench's own: one trainer has nobody to reduce with"},
-		{"nccl over tcp", "2", 2, []string{"--backend", "nccl", "--transport", "tcp"}, "psbench's own, over tcp", "over tcp it reduces the buckets in host memory"},
-		{"nccl that is checked", "2", 2, []string{"--backend", "nccl", "--check"}, own, "their buckets are staged: what the links carry is checked"},
-		{"nccl beside servers elsewhere", "2", 2, []string{"--backend", "nccl", "--ncudaserver", "1", "--ddp-hook", "sparse_rpc", "--set", "model.sparse=true"}, own, "their buckets are staged: "},
+		{"nccl on one card", "2", 1, []string{"--backend", "nccl"}, onCard, not + onCard + refused},
+		{"three trainers on two cards", "3", 2, []string{"--backend", "nccl"}, host, not + host + refused + apart},
+		{"one trainer", "1", 2, []string{"--backend", "nccl"}, onCard, not + onCard + ": one trainer has nobody to reduce with"},
+		{"nccl over tcp", "2", 2, []string{"--backend", "nccl", "--transport", "tcp"}, "psbench's own, in host memory over tcp",
+			not + "psbench's own, in host memory over tcp: ranks of NCCL meet in memory that all of them map" + apart + "transport tcp maps no memory of one host"},
+		{"nccl that is checked", "2", 2, []string{"--backend", "nccl", "--check"}, host, not + host + ": the buckets of trainer0 are staged: what the links carry is checked"},
+		{"nccl beside servers elsewhere", "2", 2, []string{"--backend", "nccl", "--ncudaserver", "1", "--ddp-hook", "sparse_rpc", "--set", "model.sparse=true"}, host, not + host + ": the buckets of trainer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := run(t, append(acrossCards(t, c.cards, c.arguments...), "--ncudatrainer", c.trainers), "")

@@ -249,7 +249,7 @@ func busBytes(r result) (sum int64) {
 
 // The group of NCCL's backends says in its name that it reduces on the device.
 func TestGroupOnTheDeviceHasItsName(t *testing.T) {
-	for transport, want := range map[string]string{"shm": "psbench's own, over shm, on the device by CUDA IPC", "unix": "psbench's own, over unix"} {
+	for transport, want := range map[string]string{"shm": "psbench's own, on the device by CUDA IPC", "unix": "psbench's own, in host memory over unix"} {
 		arguments := append([]string{"--ntrainer", "0", "--nserver", "0", "--ncudatrainer", "2", "--backend", "nccl", "--transport", transport}, small...)
 		if got := run(t, arguments, "").Group; got != want {
 			t.Errorf("over %s the group is %q, want %q", transport, got, want)
