@@ -60,6 +60,7 @@ type Server interface {
 // leave there. The values of such a push are memory of the server's engine, and so of its answer.
 type DeviceServer interface {
 	Server
+	// Device is nil where the server's engine shares nothing.
 	Device() comm.Device
 }
 
@@ -123,7 +124,7 @@ type ServerEnv struct {
 	Recorder *Recorder
 	Seed     uint64
 	// Engine owns the memory of what the server computes with a model or an optimizer. What is
-	// pushed, and what is answered, lies in ordinary memory.
+	// pushed, and what is answered, lies in ordinary memory, but for a DeviceServer's.
 	Engine engine.Engine
 	// Model is the run's model, unbound, for a server of parameters; nil for
 	// others.

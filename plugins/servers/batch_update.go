@@ -10,6 +10,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
@@ -33,8 +34,9 @@ var DefaultBatchUpdate = BatchUpdateSettings{Settings: optimizer.Defaults(0.001,
 //
 // Of n parameters a report costs n additions, the first of a round n copies, and an
 // update a step of the optimizer; on an engine that averages itself (engine.Averager) a report is n
-// copies, and the additions are the engine's. A report is taken in when its last bucket is there:
-// until then another trainer may complete the round.
+// copies, and the additions are the engine's; of a trainer that shares its buckets with the engine (engine.Borrower)
+// none, and nobody waits for the update. A report is taken in when its last bucket is there: until then another
+// trainer may complete the round.
 type batchUpdate struct {
 	settings BatchUpdateSettings
 	env      sdk.ServerEnv
@@ -65,8 +67,9 @@ type report struct {
 func (r *report) left() int { return r.all - r.done }
 
 var (
-	_ sdk.Holder   = (*batchUpdate)(nil)
-	_ sdk.Expecter = (*batchUpdate)(nil)
+	_ sdk.Holder       = (*batchUpdate)(nil)
+	_ sdk.Expecter     = (*batchUpdate)(nil)
+	_ sdk.DeviceServer = (*batchUpdate)(nil)
 )
 
 // NewBatchUpdate builds the batch-updating server. Settings out of range, no model,
@@ -122,7 +125,7 @@ func (b *batchUpdate) Receive(p sdk.Push) error {
 		return b.failed
 	}
 	if p.Batch == 0 {
-		return p.Answer(&b.parameters.Buckets[p.Bucket].Gradient)
+		return b.fetch(p)
 	}
 	complete, err := b.take(p)
 	if err != nil || !complete {
@@ -133,6 +136,16 @@ func (b *batchUpdate) Receive(p sdk.Push) error {
 	}
 	b.got.Record(sdk.Key{A: int64(len(b.waiting)), B: int64(b.round())}, arrived, comm.Now())
 	return b.settle()
+}
+
+// fetch answers a push of batch 0.
+func (b *batchUpdate) fetch(p sdk.Push) error {
+	if loan := borrow(b.engine, p.Gradient.Values); loan != nil {
+		if err := loan.Take(); err != nil { // the trainer may still use what it holds
+			return err
+		}
+	}
+	return b.give(p)
 }
 
 // round is how many reports the round has.
@@ -210,20 +223,30 @@ func (b *batchUpdate) update() error {
 	if err := b.optimizer.Step(); err != nil {
 		return err
 	}
-	if err := b.showParameters(); err != nil {
-		return err
+	b.shown = false
+	if b.stages() {
+		if err := b.showParameters(); err != nil {
+			return err
+		}
 	}
 	b.updated.Record(sdk.Key{A: b.updates, B: int64(reports)}, start, comm.Now())
 	b.updates++
 	return nil
 }
 
+// stages says that some trainer of the round finds its answer in ordinary memory.
+func (b *batchUpdate) stages() bool {
+	return slices.ContainsFunc(b.waiting, func(t int) bool {
+		return slices.ContainsFunc(b.reports[t].pushes, func(p sdk.Push) bool { return borrow(b.engine, p.Gradient.Values) == nil })
+	})
+}
+
 // answer sends the parameters to the trainers of the round and opens the next one.
 func (b *batchUpdate) answer() error {
 	for _, t := range b.waiting {
 		r := &b.reports[t]
-		for i, p := range r.pushes {
-			if err := p.Answer(&b.parameters.Buckets[i].Gradient); err != nil {
+		for _, p := range r.pushes {
+			if err := b.give(p); err != nil {
 				return err
 			}
 		}
@@ -243,9 +266,7 @@ func (b *batchUpdate) Reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.env.Model.Initialize(b.env.Seed)
-	if b.failed = b.optimizer.Reset(); b.failed == nil {
-		b.failed = b.showParameters()
-	}
+	b.failed, b.shown = b.optimizer.Reset(), false
 	b.waiting, b.coming, b.updates = b.waiting[:0], len(b.reports), 0
 	for t := range b.reports {
 		r := &b.reports[t]
@@ -256,3 +277,11 @@ func (b *batchUpdate) Reset() {
 
 // Held implements sdk.Holder.
 func (b *batchUpdate) Held() ([]sdk.ParameterSpec, []tensor.Tensor) { return b.specs, b.values }
+
+// Device implements sdk.DeviceServer.
+func (b *batchUpdate) Device() comm.Device {
+	if d, ok := b.engine.(engine.Borrower); ok {
+		return d
+	}
+	return nil
+}

@@ -14,8 +14,8 @@ import (
 
 // held is the parameters of a model and the gradients that an update steps them by, in the
 // memory of an engine, and the parameters in the layout of the buckets in ordinary memory as well: a
-// bucket of them is an answer. Where Go can touch the engine's memory they are the same; elsewhere each
-// update copies them out.
+// bucket of them is an answer. Where Go can touch the engine's memory they are the same; elsewhere they are copied
+// out for an answer there, and within the engine's memory to a trainer that shares its buckets.
 type held struct {
 	engine     engine.Engine
 	specs      []sdk.ParameterSpec
@@ -25,6 +25,7 @@ type held struct {
 	parameters *comm.Store
 	buckets    [][]float32 // by bucket: the parameters, in the engine's memory
 	adopted    io.Closer   // parameters, by the engine that copies to them
+	shown      bool        // parameters have the values
 	bus        *sdk.Counter
 }
 
@@ -77,9 +78,27 @@ func (h *held) lay(env *sdk.ServerEnv) error {
 // Close implements io.Closer.
 func (h *held) Close() error { return cmp.Or(h.adopted.Close(), h.means.Close()) }
 
+// give answers a push with the parameters of its bucket: in the trainer's memory of the engine if that shares it.
+func (h *held) give(p sdk.Push) error {
+	loan := borrow(h.engine, p.Gradient.Values)
+	if loan == nil {
+		if err := h.showParameters(); err != nil {
+			return err
+		}
+		return p.Answer(&h.parameters.Buckets[p.Bucket].Gradient)
+	}
+	if err := h.engine.(engine.Borrower).Copy(p.Gradient.Values, h.buckets[p.Bucket]); err != nil {
+		return err
+	}
+	if err := loan.Return(); err != nil {
+		return err
+	}
+	return p.Answer(p.Gradient)
+}
+
 // showParameters has the buckets of parameters hold the values. It waits once for all of them.
 func (h *held) showParameters() error {
-	if h.engine.Addressable() {
+	if h.engine.Addressable() || h.shown {
 		return nil
 	}
 	var last engine.Ticket
@@ -88,5 +107,7 @@ func (h *held) showParameters() error {
 		last = h.engine.CopyOut(host, tensor.Float32Bytes(h.buckets[i]))
 		h.bus.Add(int64(len(host)))
 	}
-	return h.engine.Wait(last)
+	err := h.engine.Wait(last)
+	h.shown = err == nil
+	return err
 }

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"io"
 
 	"github.com/psbench/psbench/comm"
@@ -84,67 +85,114 @@ func (m *hostMeans) mean(trainers []int) error {
 
 func (m *hostMeans) Close() error { return m.adopted.Close() }
 
-// engineMeans has the engine add reports up and divide. A report is copied in when it comes, each to a
-// place of its own, so that the copies hide behind stragglers: of T trainers with n parameters 4Tn bytes of
-// the engine's memory, and as many beside it, since where pushes lie the engine has not adopted.
+// engineMeans has the engine add reports up and divide. A report that its trainer shares is read where it lies. Any
+// other is copied in when it comes, each to a place of its own, so that the copies hide behind stragglers: of T such
+// trainers with n parameters 4Tn bytes of the engine's memory, and as many beside it, since where pushes lie the engine
+// has not adopted.
 type engineMeans struct {
 	engine    engine.Averager
-	gradients [][]float32     // by bucket
-	reports   [][][]float32   // by bucket and trainer
-	staged    []*comm.Store   // by trainer: what is copied in
-	copied    []engine.Ticket // by trainer: the last of these copies
-	parts     [][]float32     // of a mean
-	adopted   io.Closer       // staged
+	specs     []tensor.BucketSpec
+	gradients [][]float32   // by bucket
+	reports   [][][]float32 // by trainer and bucket: where they lie in the engine's memory
+	stages    []*stage      // by trainer; nil until it sends a report that is copied
+	parts     [][]float32   // of a mean
 	bus       *sdk.Counter
 }
 
+// stage is what the reports of a trainer are copied through.
+type stage struct {
+	host    *comm.Store
+	memory  [][]float32 // by bucket, in the engine's
+	copied  engine.Ticket
+	adopted io.Closer // host
+}
+
 func newEngineMeans(e engine.Averager, specs []tensor.BucketSpec, trainers int, bus *sdk.Counter) (*engineMeans, error) {
-	m := &engineMeans{engine: e, bus: bus, copied: make([]engine.Ticket, trainers), parts: make([][]float32, trainers)}
-	for _, spec := range specs {
-		memory := make([][]float32, 1+trainers)
-		for i := range memory {
-			var err error
-			if memory[i], err = engine.Floats(e, spec.Elements); err != nil {
-				return nil, err
-			}
-		}
-		m.gradients, m.reports = append(m.gradients, memory[0]), append(m.reports, memory[1:])
-	}
-	var hosts [][]byte
-	for range trainers {
-		s := comm.NewStore(specs)
-		m.staged, hosts = append(m.staged, s), append(hosts, s.Memory()...)
-	}
+	m := &engineMeans{engine: e, specs: specs, bus: bus, stages: make([]*stage, trainers), parts: make([][]float32, trainers)}
 	var err error
-	m.adopted, err = engine.Adopt(e, "buckets", hosts)
-	return m, err
+	if m.gradients, err = m.room(); err != nil {
+		return nil, err
+	}
+	for range trainers {
+		m.reports = append(m.reports, make([][]float32, len(specs)))
+	}
+	return m, nil
+}
+
+// room is memory of the engine for each bucket.
+func (m *engineMeans) room() (buckets [][]float32, err error) {
+	buckets = make([][]float32, len(m.specs))
+	for i, spec := range m.specs {
+		if buckets[i], err = engine.Floats(m.engine, spec.Elements); err != nil {
+			return nil, err
+		}
+	}
+	return buckets, nil
 }
 
 func (m *engineMeans) memory(bucket int) []float32 { return m.gradients[bucket] }
 
 func (m *engineMeans) take(trainer int, report []sdk.Push, _ bool) error {
-	if err := m.engine.Wait(m.copied[trainer]); err != nil { // of a pass that failed, they may be on their way still
-		return err
+	if s := m.stages[trainer]; s != nil {
+		if err := m.engine.Wait(s.copied); err != nil { // of a pass that failed, copies may be on their way still
+			return err
+		}
 	}
 	for i, p := range report {
-		host := m.staged[trainer].Buckets[i].Gradient.Values
-		copy(host, p.Gradient.Values)
-		m.copied[trainer] = m.engine.CopyIn(tensor.Float32Bytes(m.reports[i][trainer]), tensor.Float32Bytes(host))
-		m.bus.Add(int64(4 * len(host)))
+		at, err := m.place(trainer, i, p.Gradient.Values)
+		if err != nil {
+			return err
+		}
+		m.reports[trainer][i] = at
 	}
 	return nil
 }
 
+// place has what a trainer pushed be in the engine's memory, and says where.
+func (m *engineMeans) place(trainer, bucket int, values []float32) ([]float32, error) {
+	if loan := borrow(m.engine, values); loan != nil {
+		return values, loan.Take()
+	}
+	s, err := m.stage(trainer)
+	if err != nil {
+		return nil, err
+	}
+	host, memory := s.host.Buckets[bucket].Gradient.Values, s.memory[bucket]
+	copy(host, values)
+	s.copied = m.engine.CopyIn(tensor.Float32Bytes(memory), tensor.Float32Bytes(host))
+	m.bus.Add(int64(4 * len(host)))
+	return memory, nil
+}
+
+// stage is that of a trainer, which is made for its first report.
+func (m *engineMeans) stage(trainer int) (*stage, error) {
+	if s := m.stages[trainer]; s != nil {
+		return s, nil
+	}
+	s := &stage{host: comm.NewStore(m.specs)}
+	var err error
+	if s.memory, err = m.room(); err != nil {
+		return nil, err
+	}
+	if s.adopted, err = engine.Adopt(m.engine, "buckets", s.host.Memory()); err != nil {
+		return nil, err
+	}
+	m.stages[trainer] = s
+	return s, nil
+}
+
 func (m *engineMeans) mean(trainers []int) error {
 	for _, t := range trainers {
-		if err := m.engine.Wait(m.copied[t]); err != nil {
-			return err
+		if s := m.stages[t]; s != nil {
+			if err := m.engine.Wait(s.copied); err != nil {
+				return err
+			}
 		}
 	}
 	parts := m.parts[:len(trainers)]
 	for i, gradients := range m.gradients {
 		for k, t := range trainers {
-			parts[k] = m.reports[i][t]
+			parts[k] = m.reports[t][i]
 		}
 		if err := m.engine.Mean(gradients, parts); err != nil {
 			return err
@@ -153,7 +201,22 @@ func (m *engineMeans) mean(trainers []int) error {
 	return nil
 }
 
-func (m *engineMeans) Close() error { return m.adopted.Close() }
+func (m *engineMeans) Close() (err error) {
+	for _, s := range m.stages {
+		if s != nil {
+			err = cmp.Or(err, s.adopted.Close())
+		}
+	}
+	return err
+}
+
+// borrow is the loan of what a trainer has pushed; nil where it does not share that with the engine.
+func borrow(e engine.Engine, values []float32) engine.Loan {
+	if b, ok := e.(engine.Borrower); ok {
+		return b.Borrow(values)
+	}
+	return nil
+}
 
 // beside is the engine's memory for what a bucket holds: the bucket's own where Go can touch it.
 func beside(e engine.Engine, b *tensor.Bucket) ([]float32, error) {

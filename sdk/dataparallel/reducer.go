@@ -5,6 +5,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
 // Reducer hands each bucket to the hook as soon as its last gradient is ready.
@@ -116,6 +117,9 @@ func (r *Reducer) Wait(err error) error {
 // TakeParameters copies what came back in the buckets, of a parameter reducer, to the
 // parameters.
 func (r *Reducer) TakeParameters() error {
+	if r.parts.AwaitShared != nil {
+		return r.takeShared()
+	}
 	if r.staging == nil {
 		for k, v := range r.parts.Values {
 			copy(v.Data, r.parts.Gradients[k].Values)
@@ -124,6 +128,20 @@ func (r *Reducer) TakeParameters() error {
 	}
 	for bucket := range r.parts.Buckets {
 		if err := r.staging.copyTo(bucket, func(k int) []float32 { return r.parts.Values[k].Data }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeShared is TakeParameters within the memory of the engine.
+func (r *Reducer) takeShared() error {
+	shared, ok := r.parts.Engine.(engine.Sharer)
+	if !ok {
+		return fmt.Errorf("parameters came back in the memory of engine %s, which cannot copy them there", r.parts.Engine.Name())
+	}
+	for k, v := range r.parts.Values {
+		if err := shared.Copy(v.Data, r.parts.Gradients[k].Values); err != nil {
 			return err
 		}
 	}

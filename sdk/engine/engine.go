@@ -62,6 +62,26 @@ type Sharer interface {
 	// AwaitShared has what the engine is given from now on wait for all that links and peers did with
 	// shared buckets, whose operations have ended. It does not wait itself.
 	AwaitShared() error
+	// Copy has memory of the engine hold what other memory of it does, which may be a peer's. Its place in the
+	// order of the work is that of its call, and it waits for nothing.
+	Copy(to, from []float32) error
+}
+
+// Borrower is implemented by sharers that carry out the work of servers as well: there server batch_update takes its
+// trainers' gradients where they lie, and puts the parameters there.
+type Borrower interface {
+	Sharer
+	Averager
+	// Borrow is the loan of what a trainer has pushed; nil where the values are not memory that it shares.
+	Borrow(values []float32) Loan
+}
+
+// Loan is a bucket of a trainer's on the same device, from its push to the answer.
+type Loan interface {
+	// Take has what the engine is given from now on wait for what the trainer gave it before its push.
+	Take() error
+	// Return has what the trainer gives it after the answer wait for what the engine has been given by now.
+	Return() error
 }
 
 // Spanner is implemented by engines that reduce buckets with those on other devices, by a library of the

@@ -57,7 +57,7 @@ type Device struct {
 
 var (
 	_ optimizer.Engine = (*Device)(nil)
-	_ engine.Averager  = (*Device)(nil)
+	_ engine.Borrower  = (*Device)(nil)
 	_ engine.Spanner   = (*Device)(nil)
 	_ sdk.Describer    = (*Device)(nil)
 )

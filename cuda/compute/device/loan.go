@@ -2,7 +2,10 @@
 
 package device
 
-import "github.com/psbench/psbench/comm/tensor"
+import (
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk/engine"
+)
 
 // Loan is a bucket of another process that a server works in.
 type Loan struct {
@@ -32,3 +35,27 @@ func (l *Loan) Take(lane *Lane) error { return lane.Stream.Wait(l.peer.given[l.b
 
 // Return marks that the lane has done all that the owner is to wait for. It comes before the answer.
 func (l *Loan) Return(lane *Lane) error { return l.end.done[l.bucket].Record(lane.Stream) }
+
+// Borrow implements engine.Borrower.
+func (d *Device) Borrow(values []float32) engine.Loan {
+	if l := d.Borrowed(values); l != nil {
+		return (*computed)(l)
+	}
+	return nil
+}
+
+// computed is a Loan for work of the compute stream.
+type computed Loan
+
+// Take implements engine.Loan.
+func (l *computed) Take() error { return (*Loan)(l).Take(l.end.device.compute) }
+
+// Return implements engine.Loan.
+func (l *computed) Return() error { return (*Loan)(l).Return(l.end.device.compute) }
+
+// Copy implements engine.Sharer.
+func (d *Device) Copy(to, from []float32) error {
+	q := d.Compute().Queue
+	q.Copy(to, from)
+	return q.Err()
+}

@@ -51,8 +51,9 @@ type span struct {
 }
 
 // Begin and End go around the kernels of a phase. A phase that does not end, or whose span has no room,
-// is not measured, nor are a forward pass and a loss that no backward pass follows; those of an evaluation, for
-// which Evaluate was called, are one span.
+// is not measured, nor are a forward pass and a loss that no backward pass follows, and an exchange that none
+// comes before, in which a trainer fetches its model; those of an evaluation, for which Evaluate was called, are
+// one span.
 func (d *Device) Begin(p Phase) {
 	c := &d.clock
 	if p == Forward {
@@ -124,7 +125,8 @@ func (c *clock) enter(p Phase) {
 func (c *clock) begin(p Phase) {
 	opens := c.opens
 	c.opens = 0
-	if c.recorder == nil || c.passes.Load() == 0 || c.next-c.first == inFlightSpans {
+	fetches := p == Exchange && c.counts[Exchange] == c.counts[Backward]
+	if c.recorder == nil || c.passes.Load() == 0 || c.next-c.first == inFlightSpans || fetches {
 		c.phased[p] = -1
 		return
 	}

@@ -98,11 +98,15 @@ func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 	return nil
 }
 
-// fetch gets the server's parameters for gradients of zero, which it ignores.
+// fetch gets the server's parameters for gradients of zero, which it ignores: on a device that shares them for whatever
+// they hold, of which nothing is read.
 func (t *trainer) fetch() error {
 	t.state.NextBatch()
 	start := comm.Now()
 	for _, g := range t.parts.Gradients {
+		if t.parts.AwaitShared != nil {
+			break
+		}
 		if err := engine.Clear(t.parts.Engine, g.Values); err != nil {
 			return err
 		}

@@ -36,8 +36,6 @@ func (r *Role) mayShare(hook process.Choice) string {
 		return "engine " + r.Engine.Name() + " shares no memory"
 	case !part.Carries:
 		return "hook " + hook.Key + " does more with buckets than to hand them to links"
-	case r.config.ParametersBack:
-		return "the server answers with parameters"
 	case r.Keeper != nil:
 		return "what the links carry is checked"
 	case !r.Fabric.Maps() || !r.Fabric.OnOneHost(): // where some links may go to another host
