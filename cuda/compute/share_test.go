@@ -113,6 +113,7 @@ func TestRunsShareBuckets(t *testing.T) {
 				got := run(t, append(arguments, "--trainer", "cuda_ddp", "--registry", file), prefixed(c.server))
 				near(t, got, want)
 				stays(t, got)
+				meansAreMeasured(t, got)
 				total(t, dir, "launches")
 			}
 		})
@@ -156,6 +157,12 @@ func stays(t *testing.T, r result) {
 		}
 	}
 	sumsAreMeasured(t, r)
+}
+
+// meansAreMeasured requires that each server average measured all its means on its device.
+func meansAreMeasured(t *testing.T, r result) {
+	t.Helper()
+	ranks := len(r.Processes) - 1                     // without data
 	for rank := len(r.Losses); rank < ranks; rank++ { // servers, whose buckets are less than a piece each
 		whole, _ := spans(r, rank, "average computation")
 		all, _ := spans(r, rank, "param_index_batch")

@@ -22,6 +22,7 @@ const (
 	copies = "CopyOut|CopyIn|Steps|Tickets|FreeWaits|Transfers|Optimizers|Allocate|Adopt|Measured"
 	means  = "Means|Pushes|Tables"
 	shares = "RunsShareBuckets"
+	params = "RunsShareParameters"
 	spans  = "RunsOverNCCL"
 	broken = "NCCLThatDoesNotWork"
 )
@@ -37,6 +38,7 @@ const (
 	meanFile      = "cuda/compute/servers/mean.go"
 	reportsFile   = "plugins/servers/means.go"
 	heldFile      = "plugins/servers/held.go"
+	updateFile    = "plugins/servers/batch_update.go"
 	stagingFile   = "sdk/dataparallel/staging.go"
 	shareFile     = "cuda/compute/device/share.go"
 	loanFile      = "cuda/compute/device/loan.go"
@@ -86,13 +88,16 @@ var handmade = []mutant{
 	{"the event of these is recorded", meanFile, "if err := s.copied.Record(s.in.Stream); err != nil {", never, "compute/servers", means},
 	{"answers wait for the means", averageFile, "if err := b.done.Synchronize(); err != nil {", never, "compute/servers", means},
 	{"the event of these is recorded too", meanFile, "return b.done.Record(s.lane.Stream)", "return nil", "compute/servers", means},
-	{"means of reports wait for the copies in", reportsFile, "for _, t := range trainers {\n\t\tif err := m.engine.Wait(m.copied[t]); err != nil {", "for range trainers {\n\t\t" + never, "compute/servers", "Updates"},
-	{"a report is written where none is on its way", reportsFile, "if err := m.engine.Wait(m.copied[trainer]); err != nil {", never, "../plugins/servers", "ReportsWait"},
-	{"parameters are copied out before they are answered", heldFile, "return h.engine.Wait(last)", "_ = last\n\treturn nil", "compute/servers", "Updates"},
+	{"means of reports wait for the copies in", reportsFile, "s := m.stages[t]; s != nil {\n\t\t\tif err := m.engine.Wait(s.copied); err != nil {", "s := m.stages[t]; s != nil {\n\t\t\t" + never, "compute/servers", "Updates"},
+	{"a report is written where none is on its way", reportsFile, "if err := m.engine.Wait(s.copied); err != nil { // of", never + " // of", "../plugins/servers", "ReportsWait"},
+	{"parameters are copied out before they are answered", heldFile, "err := h.engine.Wait(last)", "_ = last\n\terr := error(nil)", "compute/servers", "Updates"},
 	{"a table has waited for its last update", "cuda/compute/servers/embedding.go", "if e.dev.Compute().Stream.Synchronize() == nil {", "if true {", "compute/servers", means},
 	{"Give marks a bucket that is handed over", shareFile, "return e.given[bucket].Record(e.device.compute.Stream)", "return nil", "compute", shares},
 	{"Loan.Take waits for that mark", loanFile, "return lane.Stream.Wait(l.peer.given[l.bucket])", "return nil", "compute", shares},
 	{"Loan.Return marks that the mean is there", loanFile, "return l.end.done[l.bucket].Record(lane.Stream)", "return nil", "compute", shares},
+	{"a round waits for the gradients that trainers share", reportsFile, "return values, loan.Take()", "return values, nil", "compute", params},
+	{"parameters are marked that trainers find in their buckets", heldFile, "if err := loan.Return(); err != nil {", never, "compute", params},
+	{"who fetches them has done with its buckets", updateFile, "if err := loan.Take(); err != nil { // the", never + " // the", "../plugins/servers", "TrainersShare"},
 	{"AwaitShared waits for the marks of peers", shareFile, "if err := s.Wait(p.done[b]); err != nil {", "if err := error(nil); p == nil {", "compute", shares},
 	{"AwaitShared marks the end of its own sums", shareFile, "e.caught.Record(e.lane.Stream), ", "", "compute", shares},
 	{"AwaitShared waits for that mark", shareFile, ", s.Wait(e.caught)", "", "compute", shares},
