@@ -14,9 +14,9 @@ import (
 )
 
 // layered is a model of several buckets, the largest of which has 4*layeredBucket bytes.
-var layered = []string{"--set", "model.sizes=[60,50,40,10]", "--set", "trainer.bucket_bytes=2000", "--set", "server.lr=0.02", "--batch-size", "6"}
+var layered = []string{"--set", "model.sizes=[100,50,40,10]", "--set", "trainer.bucket_bytes=2000", "--set", "server.lr=0.02", "--batch-size", "6"}
 
-const layeredBucket = 60 * 50
+const layeredBucket = 100 * 50
 
 // Server batch_update and its trainers, on one device, share gradients and parameters there, in whatever order its
 // streams work: losses are those of the host, no byte of a bucket crosses the bus, and nothing is left.
