@@ -4,6 +4,7 @@ package kernels
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/psbench/psbench/cuda/driver"
@@ -30,6 +31,13 @@ func timed(b *testing.B, q *bench, unit string, per float64, call func()) {
 	b.ReportMetric(per*float64(b.N)/float64(ms)*1e3/1e9, unit)
 	q.must(from.Destroy())
 	q.must(to.Destroy())
+}
+
+// spread is the median, and what a tenth of all are below and above.
+func spread(all []float64) (median, low, high float64) {
+	slices.Sort(all)
+	at := func(percent int) float64 { return all[percent*(len(all)-1)/100] }
+	return at(50), at(10), at(90)
 }
 
 func BenchmarkBandwidth(b *testing.B) {

@@ -58,15 +58,14 @@ func BenchmarkMean(b *testing.B) {
 		means = append(means, rate(meanBytes, answer))
 		copies = append(copies, rate(copyBytes, func() { q.Copy(pushes[0], pushes[1]) }))
 	}
-	slices.Sort(means)
-	slices.Sort(copies)
-	at := func(all []float64, percent int) float64 { return all[percent*(len(all)-1)/100] }
+	median, low, high := spread(means)
+	medianCopy, lowCopy, highCopy := spread(copies)
 	b.ReportMetric(0, "ns/op") // of both together
-	b.ReportMetric(at(means, 50), "GB/s")
-	b.ReportMetric(at(copies, 50), "copy-GB/s")
-	b.ReportMetric(100*at(means, 50)/at(copies, 50), "%-of-copy")
+	b.ReportMetric(median, "GB/s")
+	b.ReportMetric(medianCopy, "copy-GB/s")
+	b.ReportMetric(100*median/medianCopy, "%-of-copy")
 	b.Logf("medians of %d, with the 10th and the 90th in 100: means %.4g (%.4g..%.4g) GB/s, copies %.4g (%.4g..%.4g) GB/s",
-		len(means), at(means, 50), at(means, 10), at(means, 90), at(copies, 50), at(copies, 10), at(copies, 90))
+		len(means), median, low, high, medianCopy, lowCopy, highCopy)
 	q.must(from.Destroy())
 	q.must(to.Destroy())
 }
