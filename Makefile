@@ -21,6 +21,10 @@ cuda_env   := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -I$(CURDIR)/$(cuda)" CGO_LDFLAGS=
 cuda_tests := ./cuda/... ./cmd/psbench-cuda/...
 on_driver  := $(if $(GPU),,LD_LIBRARY_PATH=$(CURDIR)/$(double))
 
+# How long make test-cuda may take, which runs on every commit; FULL=1 and a GPU take what they need.
+limit_s := $(if $(GPU)$(FULL),,480)
+began_s := $(shell date +%s)
+
 # What the contract with plugins was when its major version began.
 kept  := cmd/psbench/testdata/contract
 major := $(shell sed -n 's/^var Contract = Version{\([0-9]*\), .*/\1/p' sdk/host/version.go)
@@ -64,11 +68,12 @@ cuda: build $(cuda)/libcuda.so ## build bin/psbench-cuda too, by gcc, without an
 
 test-cuda: cuda ## run the tests of CUDA code on a double of the driver, by gcc; GPU=1 on the machine's GPU
 	$(if $(GPU),,$(MAKE) --no-print-directory -C cuda/double OUT=$(CURDIR)/$(double))
-	$(on_driver) $(cuda_env) $(GO) test -tags nvidia $(if $(FULL),,-short) $(TESTFLAGS) $(cuda_tests) $(if $(GPU),,./core/devices)
-	$(on_driver) $(cuda_env) $(GO) test -tags nvidia -run '^$$' -bench '^(BenchmarkStaging|BenchmarkMean)$$' -benchtime 1x ./cuda/compute ./cuda/kernels # that it works: a double has no speed
+	$(on_driver) $(cuda_env) $(GO) test -tags nvidia $(if $(FULL),,-short) $(TESTFLAGS) $(if $(limit_s),-timeout $(limit_s)s) $(cuda_tests) $(if $(GPU),,./core/devices)
+	$(on_driver) $(cuda_env) $(GO) test -tags nvidia -run '^$$' -bench '^Benchmark(Staging|Mean|StepGraph)$$' -benchtime 1x -short ./cuda/compute ./cuda/kernels # that it works: a double has no speed
 	$(on_driver) bin/psbench verify --device cuda
 	$(on_driver) bin/psbench run --ntrainer 0 --ncudatrainer 2 --nserver 0 --ncudaserver 1 --iterations 1 --warmup none --quiet # of the model that is the default
 	$(if $(GPU),,$(on_driver) PSBENCH_DOUBLE_DEVICES=4 bin/psbench verify --device cuda --backend nccl)
+	$(if $(limit_s),@took_s=$$(($$(date +%s) - $(began_s))); [ $$took_s -le $(limit_s) ] || { echo "make test-cuda took $$took_s s, but may take $(limit_s)" >&2; exit 1; })
 
 mutate-cuda: cuda ## take each wait and each call of the driver out of CUDA code, and see that tests fail; minutes
 	$(MAKE) --no-print-directory -C cuda/double OUT=$(CURDIR)/$(double)
