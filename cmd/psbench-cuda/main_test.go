@@ -3,8 +3,10 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -50,11 +52,64 @@ func TestNoDevice(t *testing.T) {
 
 // Without the driver the loader says which library is missing.
 func TestNoDriver(t *testing.T) {
-	if _, err := os.Stat("/usr/lib/x86_64-linux-gnu/libcuda.so.1"); err == nil {
+	stdout, stderr, status := start(t, "version", "LD_LIBRARY_PATH=")
+	if status == 0 {
 		t.Skip("the driver is where the loader always finds it")
 	}
-	stdout, stderr, status := start(t, "version", "LD_LIBRARY_PATH=")
-	if stdout != "" || status == 0 || !strings.Contains(stderr, "libcuda.so.1") {
+	if stdout != "" || !strings.Contains(stderr, "libcuda.so.1") {
 		t.Errorf("status %d: %q, %s", status, stdout, stderr)
+	}
+}
+
+// psbench runs the program beside psbench-cuda.
+func psbench(environment []string, arguments ...string) (output string, err error) {
+	command := exec.Command("../../bin/psbench", arguments...)
+	command.Env = append(os.Environ(), environment...)
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// onDouble skips a test of what only the double of the driver can be told to be.
+func onDouble(t *testing.T) {
+	t.Helper()
+	out, err := psbench(nil, "list", "devices")
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if !strings.Contains(out, "psbench double") {
+		t.Skip("cards are what they are, not what they are told to be")
+	}
+}
+
+// psbench list devices says whose memory each device reaches, as the driver does.
+func TestListShowsPeers(t *testing.T) {
+	onDouble(t)
+	for _, c := range []struct{ peers, first, second string }{
+		{"", "its own", "its own"},
+		{"1:0", "its own", "cuda:0"},
+		{"0:1,1:0", "cuda:1", "cuda:0"},
+	} {
+		out, err := psbench([]string{"PSBENCH_DOUBLE_DEVICES=2", "PSBENCH_DOUBLE_PEERS=" + c.peers}, "list", "devices")
+		for ordinal, want := range []string{c.first, c.second} {
+			if row := fmt.Sprintf(`(?m)^\| cuda:%d \|.*\| %s +\|`, ordinal, want); err != nil || !regexp.MustCompile(row).MatchString(out) {
+				t.Errorf("peers %q: %v, and no row is %s\n%s", c.peers, err, row, out)
+			}
+		}
+	}
+}
+
+// A card that its compute mode keeps from a run is an error that says what to do.
+func TestCardsThatAreTaken(t *testing.T) {
+	onDouble(t)
+	for _, c := range []struct{ mode, trainers, want string }{
+		{"1", "2", "psbench: --ncudatrainer is 2 but cuda:0 (psbench double 8.0) is in compute mode exclusive, in which one process may use it, but 2 ranks share it: nvidia-smi -i "},
+		{"prohibited", "1", "psbench: --ncudatrainer is 1 but cuda:0 (psbench double 8.0) is in compute mode prohibited, in which nobody may use it: nvidia-smi -i "},
+		{"busy", "1", "psbench: trainer0: the engine of trainer ddp does not open: cuDevicePrimaryCtxRetain on cuda:0: " +
+			"CUDA-capable device(s) is/are busy or unavailable (CUDA_ERROR_DEVICE_UNAVAILABLE, 46): the card's compute mode is exclusive process, so one process at a time has it: "},
+	} {
+		out, err := psbench([]string{"PSBENCH_DOUBLE_EXCLUSIVE=" + c.mode}, "run", "--quiet", "--ntrainer", "0", "--nserver", "0", "--ncudatrainer", c.trainers, "--iterations", "1")
+		if err == nil || !strings.Contains(out, c.want) {
+			t.Errorf("%s: %v, and it does not say %q\n%s", c.mode, err, c.want, out)
+		}
 	}
 }

@@ -3,6 +3,7 @@
 package devices
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,9 @@ func TestDouble(t *testing.T) {
 	if len(list.Devices) != 3 || list.Driver < LeastDriver || list.MPS.Known == "" {
 		t.Errorf("got %v", list)
 	}
+	if reached := peersOf(list); reached != "[[] [] []]" {
+		t.Errorf("the devices reach %s where the driver says that each reaches its own memory alone", reached)
+	}
 	uuids := map[string]bool{}
 	for i, d := range list.Devices {
 		if d.Ordinal != i || !strings.HasPrefix(d.Name, "psbench double") || d.Capability != "9.0" || d.MemoryMiB != 1024 || d.FreeBytes != 1<<30 || d.Mode != Exclusive {
@@ -48,4 +52,25 @@ func TestDouble(t *testing.T) {
 	if len(uuids) != 3 {
 		t.Errorf("the UUIDs are %v", uuids)
 	}
+}
+
+// A device reaches the memory of those that the driver says, which need not reach its own.
+func TestPeers(t *testing.T) {
+	t.Setenv("PSBENCH_DOUBLE_DEVICES", "3")
+	t.Setenv("PSBENCH_DOUBLE_PEERS", "0:1,0:2,1:0,1:1")
+	list, err := probe(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reached := peersOf(list); reached != "[[1 2] [0] []]" {
+		t.Errorf("the devices reach %s", reached)
+	}
+}
+
+func peersOf(list *List) string {
+	var peers [][]int
+	for _, d := range list.Devices {
+		peers = append(peers, d.Peers)
+	}
+	return fmt.Sprint(peers)
 }

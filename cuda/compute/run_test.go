@@ -261,6 +261,7 @@ func TestFaultsEndTheRun(t *testing.T) {
 		{"a device that is lost", "PSBENCH_DOUBLE_LOST=60", "cuda:0"},
 		{"a copy out that fails", "PSBENCH_DOUBLE_FAIL=cuMemcpyDtoHAsync:9:999", "cuMemcpyDtoHAsync"},
 		{"a copy in that fails", "PSBENCH_DOUBLE_FAIL=cuMemcpyHtoDAsync:20:999", "cuMemcpyHtoDAsync"},
+		{"a device that another process has", "PSBENCH_DOUBLE_EXCLUSIVE=busy", "the engine of trainer cuda_ddp does not open: cuDevicePrimaryCtxRetain on cuda:0: "},
 		{"another device", host.CUDADeviceVariable + "=3", "the engine of trainer cuda_ddp does not open: there is no device cuda:3"},
 		{"no library", host.CUDAProductVariable + "=mkl", "the engine of trainer cuda_ddp does not open: PSBENCH_CUDA_GEMM is \"mkl\" but must be cublas, kernels or unset"},
 		{"no number", host.CUDADeviceVariable + "=first", "the environment variable PSBENCH_CUDA_DEVICE is \"first\" but must be the number of a device, from 0"},

@@ -48,10 +48,16 @@ func TestOpenRefusesOrdinals(t *testing.T) {
 
 func TestCardThatIsTaken(t *testing.T) {
 	onDouble(t)
-	stdout, _, status := child(t, "open", "", "PSBENCH_DOUBLE_EXCLUSIVE=busy")
-	const want = "cuDevicePrimaryCtxRetain on cuda:0: "
-	if status != 3 || !strings.HasPrefix(stdout, want) || !strings.Contains(stdout, "the card's compute mode is exclusive process, so one process at a time has it") {
-		t.Errorf("status %d: %s", status, stdout)
+	for _, test := range []struct{ mode, want string }{
+		{"busy", "cuDevicePrimaryCtxRetain on cuda:0: CUDA-capable device(s) is/are busy or unavailable (CUDA_ERROR_DEVICE_UNAVAILABLE, 46): " +
+			"the card's compute mode is exclusive process, so one process at a time has it: end that, or start MPS, or set nvidia-smi -c DEFAULT"},
+		{"prohibited", "cuDevicePrimaryCtxRetain on cuda:0: unknown error (CUDA_ERROR_UNKNOWN, 999): " +
+			"the card's compute mode is prohibited, so no process may use it: set another by nvidia-smi -c DEFAULT"},
+	} {
+		stdout, _, status := child(t, "open", "", "PSBENCH_DOUBLE_EXCLUSIVE="+test.mode)
+		if status != 3 || stdout != test.want {
+			t.Errorf("%s: status %d: %s\nbut must be\n%s", test.mode, status, stdout, test.want)
+		}
 	}
 }
 

@@ -20,6 +20,18 @@ static uint64_t number(const char *name, uint64_t otherwise) {
     _exit(2);
 }
 
+// read_peers takes pairs A:B: device A reaches device B.
+static void read_peers(const char *pairs) {
+    int device, peer, length;
+    for (const char *at = pairs; at && *at; at += length + (at[length] == ',')) {
+        if (sscanf(at, "%2d:%2d%n", &device, &peer, &length) != 2 || device < 0 || device > 15 || peer < 0 || peer > 15) {
+            fprintf(stderr, "cuda double: PSBENCH_DOUBLE_PEERS=%s is no list of pairs A:B of devices, of 0 to 15\n", pairs);
+            _exit(2);
+        }
+        config.reaches[device] |= (uint16_t)(1u << peer);
+    }
+}
+
 void config_read(void) {
     const char *policy = getenv("PSBENCH_DOUBLE_STREAMS"), *exclusive = getenv("PSBENCH_DOUBLE_EXCLUSIVE");
     const char *capability = getenv("PSBENCH_DOUBLE_CAPABILITY"), *lost = getenv("PSBENCH_DOUBLE_LOST");
@@ -47,9 +59,11 @@ void config_read(void) {
     if (config.devices > 16) config.devices = 16;
     int major, minor;
     if (capability && sscanf(capability, "%d.%d", &major, &minor) == 2) config.capability = major * 10 + minor;
+    read_peers(getenv("PSBENCH_DOUBLE_PEERS"));
     if (lost) sscanf(lost, "%d:%d", &config.lost_at, &config.lost_code);
     config.busy = exclusive && !strcmp(exclusive, "busy");
     config.exclusive = config.busy || (exclusive && !strcmp(exclusive, "1"));
+    config.prohibited = exclusive && !strcmp(exclusive, "prohibited");
     if (policy && *policy) {
         static const char *names[] = {"latest", "earliest", "random"};
         int n = 0;

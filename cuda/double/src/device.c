@@ -103,7 +103,7 @@ API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
         {81, 102400}, {82, 65536}, {83, 0}, {84, 0}, {85, 0}, {86, 0}, {87, 32}, {88, 0}, {89, 0}, {90, 1}, {91, 1}, {95, 0}, {96, 0}, {97, 101376},
         {99, 1}, {100, 0}, {106, 16}, {111, 1024}, {113, 1}, {114, 0}, {115, 0}, {125, 1}};
     switch (attribute) {
-    case 20: *value = config.exclusive ? 3 : 0; return leave(CUDA_SUCCESS);
+    case 20: *value = config.prohibited ? 2 : config.exclusive ? 3 : 0; return leave(CUDA_SUCCESS);
     case 33: *value = device + 1; return leave(CUDA_SUCCESS);
     case 75: *value = config.capability / 10; return leave(CUDA_SUCCESS);
     case 76: *value = config.capability % 10; return leave(CUDA_SUCCESS);
@@ -118,10 +118,12 @@ API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
     return leave(CUDA_SUCCESS);
 }
 
+static bool reaches(CUdevice device, CUdevice peer) { return device != peer && config.reaches[device] >> peer & 1; }
+
 API CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
     ENTER();
     if (!valid(device) || !valid(peer)) return leave(CUDA_ERROR_INVALID_DEVICE);
-    *can = 0;
+    *can = reaches(device, peer);
     return leave(CUDA_SUCCESS);
 }
 
@@ -129,7 +131,7 @@ API CUresult cuDeviceGetP2PAttribute(int *value, int attribute, CUdevice device,
     ENTER();
     if (!valid(device) || !valid(peer) || device == peer) return leave(CUDA_ERROR_INVALID_DEVICE);
     if (attribute < 1 || attribute > 4) return leave(CUDA_ERROR_INVALID_VALUE);
-    *value = 0;
+    *value = attribute == 2 && reaches(device, peer); // CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED
     return leave(CUDA_SUCCESS);
 }
 

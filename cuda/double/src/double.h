@@ -13,7 +13,8 @@
 //   PSBENCH_DOUBLE_CAPABILITY=X.Y  compute capability (8.0)
 //   PSBENCH_DOUBLE_VERSION=N       version of the driver (11080); below 9000 PTX 6.0 is refused
 //   PSBENCH_DOUBLE_SHARED=FILE     processes that name the same file share the devices: memory is counted over all
-//   PSBENCH_DOUBLE_EXCLUSIVE=1     one process per device (by FILE); busy: some other process has it
+//   PSBENCH_DOUBLE_EXCLUSIVE=1     one process per device (by FILE); busy: some other process has it; prohibited: nobody may use it
+//   PSBENCH_DOUBLE_PEERS=A:B,...   device A says that it reaches the memory of device B; nothing is mapped all the same
 //   PSBENCH_DOUBLE_FAIL=NAME:N:CODE,...  call N of NAME (from 1; * is each) answers CODE, e.g. cuMemAlloc_v2:3:2
 //   PSBENCH_DOUBLE_LOST=N[:CODE]   the device is lost at launch N of this process: everything then answers CODE (999)
 //   PSBENCH_DOUBLE_RACES=0         conflicting accesses are not looked for (faster)
@@ -69,7 +70,8 @@ typedef struct {
     uint64_t seed, memory_bytes, steps;
     Policy policy;
     int devices, capability, version, idle_ms, exit_code, lost_at, lost_code;
-    bool races, strict, trace, exclusive, busy;
+    bool races, strict, trace, exclusive, busy, prohibited;
+    uint16_t reaches[16];              // by device: the devices whose memory it says that it reaches, a bit each
     const char *shared_path, *report_dir, *fail, *slow;
 } Config;
 

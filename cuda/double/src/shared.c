@@ -95,6 +95,7 @@ int64_t shared_used(int device) {
 }
 
 CUresult shared_claim(int device) {
+    if (config.prohibited) return CUDA_ERROR_UNKNOWN; // the documented answer
     if (config.busy) return CUDA_ERROR_DEVICE_UNAVAILABLE;
     open_shared();
     used(device);                      // clears the slots of processes that ended
