@@ -26,7 +26,7 @@ func metrics(d *view.Document, l view.Live) []byte {
 		e.sample(*l.SecondsLeft)
 	}
 	if l.Running != nil {
-		e.running(l.Running)
+		e.running(d, l.Running)
 	}
 	e.family("psbench_cell_runs", "gauge", "Runs of a cell that are done.")
 	e.cells(d, func(i int) (float64, bool) { return float64(len(d.Cells[i].Runs)), d.Cells[i].Same < 0 })
@@ -44,10 +44,21 @@ func metrics(d *view.Document, l view.Live) []byte {
 	return e.out.Bytes()
 }
 
-// running writes of the run that goes on.
-func (e *exposition) running(r *view.Running) {
-	e.family("psbench_run_info", "gauge", "The run that goes on, always 1.")
-	e.sample(1, label{"cell", r.Name}, label{"round", strconv.Itoa(r.Round)}, label{"phase", r.Phase})
+// running writes of the run that goes on. What counts up is a value and no label, each value of which
+// would be a series for good.
+func (e *exposition) running(d *view.Document, r *view.Running) {
+	of := view.Cell{Name: r.Name}
+	if r.Cell >= 0 && r.Cell < len(d.Cells) {
+		of = d.Cells[r.Cell]
+	}
+	e.family("psbench_run_info", "gauge", "The cell of the run that goes on, always 1.")
+	e.sample(1, labelsOf(of)...)
+	if r.Cell >= 0 {
+		e.family("psbench_run_round", "gauge", "Round of the run that goes on, counted from 0.")
+		e.sample(float64(r.Round))
+	}
+	e.family("psbench_run_phase", "gauge", "What the run that goes on is at, always 1.")
+	e.sample(1, label{"phase", r.Phase})
 	e.family("psbench_run_iterations", "gauge", "Iterations of the first trainer in the pass that runs.")
 	e.sample(float64(r.Iterations))
 	if r.Of > 0 {
@@ -71,9 +82,14 @@ func (e *exposition) cells(d *view.Document, value func(cell int) (float64, bool
 		key := c.Name + strconv.FormatBool(c.Again)
 		if v, ok := value(i); ok && !written[key] {
 			written[key] = true
-			e.sample(v, label{"cell", c.Name}, label{"again", strconv.FormatBool(c.Again)})
+			e.sample(v, labelsOf(c)...)
 		}
 	}
+}
+
+// labelsOf tell a cell from others.
+func labelsOf(c view.Cell) []label {
+	return []label{{"cell", c.Name}, {"again", strconv.FormatBool(c.Again)}}
 }
 
 // baseUnit is what a name ends in for a unit of psbench, and the factor to the unit that is meant.

@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,7 +28,7 @@ func measured() (*view.Document, view.Live) {
 		d.Judged[m.Name] = view.Judged{Estimates: []*view.Estimate{{N: 2, Median: &value}, nil, {N: 1}, {N: 1, Median: &value}}}
 	}
 	return d, view.Live{Done: 3, Failed: 1, Left: 4, Seconds: 61.5, SecondsLeft: &left, Running: &view.Running{
-		Name: `x"} 1`, Round: 2, Phase: "measured pass", Iterations: 10, Of: 40, Rate: 1053.25, Loss: &loss,
+		Cell: 3, Name: `x"} 1`, Round: 2, Phase: "measured pass", Iterations: 10, Of: 40, Rate: 1053.25, Loss: &loss,
 	}}
 }
 
@@ -52,6 +53,34 @@ func TestMetricsAreByTheConventions(t *testing.T) {
 	}
 }
 
+// The run that goes on is of the series of its cell, whichever its round is and whatever it is at: what
+// counts up would make a series of each value.
+func TestRunHasTheLabelsOfItsCell(t *testing.T) {
+	for name, c := range map[string]struct {
+		cell int
+		want []string
+	}{
+		"a cell":       {0, []string{`psbench_run_info{cell="a=\"b\",c\\n",again="false"} 1`, "psbench_run_round 7"}},
+		"the A/A cell": {3, []string{`psbench_run_info{cell="line\nfeed � é",again="true"} 1`, "psbench_run_round 7"}},
+		"none":         {-1, []string{`psbench_run_info{cell="by itself",again="false"} 1`}},
+		"one to come":  {4, []string{`psbench_run_info{cell="by itself",again="false"} 1`, "psbench_run_round 7"}},
+	} {
+		for _, phase := range []string{"warm-up", "measured pass"} {
+			d, l := measured()
+			l.Running = &view.Running{Cell: c.cell, Name: "by itself", Round: 7, Phase: phase}
+			var found []string
+			for line := range strings.Lines(string(metrics(d, l))) {
+				if strings.HasPrefix(line, "psbench_run_") && !strings.HasPrefix(line, "psbench_run_iterations") {
+					found = append(found, strings.TrimSuffix(line, "\n"))
+				}
+			}
+			if want := append(slices.Clone(c.want), `psbench_run_phase{phase="`+phase+`"} 1`); !slices.Equal(found, want) {
+				t.Errorf("%s: %q, not %q", name, found, want)
+			}
+		}
+	}
+}
+
 // Whatever names hold, a line is a series.
 func FuzzMetrics(f *testing.F) {
 	for _, name := range []string{"", `"`, "\n", `\`, `a"} 1` + "\nb 2", "\xff", "\u2028"} {
@@ -64,7 +93,7 @@ func FuzzMetrics(f *testing.F) {
 		if err != nil || len(problems) > 0 {
 			t.Errorf("%q: %v %+v\n%s", name, err, problems, text)
 		}
-		if lines := bytes.Count(text, []byte("\n")); lines != 22 {
+		if lines := bytes.Count(text, []byte("\n")); lines != 28 {
 			t.Errorf("%q makes %d lines\n%s", name, lines, text)
 		}
 	})
