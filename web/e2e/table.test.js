@@ -138,6 +138,37 @@ inBrowsers((name, browser) => {
     assert.deepEqual(wrong, []);
   });
 
+  it('hands over the table as it is shown, where a browser lets it and where not', async () => {
+    for (const [lets, button] of [[true, 'Copy as Markdown'], [false, 'Copy as CSV']]) {
+      await fresh();
+      await press(page, 'median');
+      await page.evaluate((may) => {
+        navigator.clipboard.writeText = async (text) => {
+          if (!may) throw new Error('not allowed');
+          window.taken = text;
+        };
+      }, lets);
+      await page.evaluate((name) => [...document.querySelectorAll('.copies button')].find((b) => b.textContent === name).click(), button);
+      await page.waitForFunction(() => window.taken || document.querySelector('dialog textarea'), { timeout: 5000 });
+      const shown = await page.evaluate(() => {
+        const area = document.querySelector('dialog textarea');
+        return { text: window.taken ?? area.value, said: document.querySelector('.said').textContent, selected: area && area === document.activeElement && area.selectionEnd - area.selectionStart === area.value.length };
+      });
+      const lines = shown.text.trim().split(/\r?\n/).slice(lets ? 2 : 1).filter((line) => !lets || line.startsWith('| '));
+      const cells = await rows(page);
+      assert.equal(lines.length, cells.length, shown.text);
+      const values = await page.evaluate((list) => list.map((c) => window.psbench.doc.cells[c].values), cells);
+      values.forEach((list, i) => assert.deepEqual(lines[i].replace(/^\| /, '').split(lets ? ' | ' : ',').slice(0, list.length).map((text) => text.replaceAll('\\', '')), list, lines[i]));
+      if (lets) assert.equal(shown.said, 'Copied as Markdown.');
+      else {
+        assert.ok(shown.selected, 'the text is not selected');
+        await page.keyboard.press('Escape');
+        await page.waitForFunction(() => !document.querySelector('dialog'), { timeout: 5000 });
+      }
+      assert.deepEqual(wrong, []);
+    }
+  });
+
   it('keeps the head of the table in sight, in the window and in a frame', async () => {
     await fresh();
     for (const width of [1280, 480]) {
