@@ -105,7 +105,7 @@ function paint(stage, data, { width, height, doc }) {
 export const { name, title, about, shows, reserves, draw } = picture({
   name: 'breakdown',
   title: 'What an iteration consists of',
-  about: 'Blue and green is work; orange is communication that was not hidden behind it.',
+  about: 'Blue and green is work; orange and yellow is communication that was not hidden behind it.',
   own: { by: 'parts' },
   collect,
   sentence: (data) => `Stacked bars of the ${data.by === 'parts' ? 'parts of an iteration' : 'time of each bucket'}, in ms: ${data.bars.map((b) => `${b.name} ${duration(b.total)}`).slice(0, 8).join('; ')}.`,
