@@ -6,8 +6,8 @@ import { count, duration, number, quantity, there } from './format.js';
 /** patience is how long a server may not answer before the page gives up, in ms. */
 export const patience = 30e3;
 
-// How many seconds the line of the throughput is of.
-const recent = 60;
+// How many seconds the line of the throughput is of: as many as on a terminal, which a narrow page has room for.
+const recent = 40;
 
 /**
  * follow gives each document that differs from doc to onDocument and each progress, a view.Live, to

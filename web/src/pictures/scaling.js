@@ -1,7 +1,7 @@
 // A metric over an axis of numbers: how it scales, and where it pays to change sides.
 
 import { namedBy, nameOf, shortOf } from '../cells.js';
-import { number, percent, quantity, there } from '../format.js';
+import { count, number, percent, quantity, there } from '../format.js';
 import { axisLabel, estimateOf, kept, metricOf, sentences, size, tickOf, tidy, words } from './cells.js';
 import { chart } from './chart.js';
 import { colourOf, dashOf, markerOf } from './colour.js';
@@ -73,6 +73,7 @@ export function collect(doc, state, own) {
     }
   });
   const unsure = crossed.filter((c) => !c.sure).length;
+  const failed = kept(doc, state).filter((cell) => doc.cells[cell].state === 'failed').length;
   crossed.sort((a, b) => b.sure - a.sure || a.at - b.at);
   return {
     metric,
@@ -93,6 +94,7 @@ export function collect(doc, state, own) {
       unsure > mostUnsure && `Of ${unsure} crossings one cannot tell whether lines pass each other there: intervals overlap or are missing. They are in the table of the data.`,
       crossed.length - unsure > mostCrossings && `${crossed.length - unsure - mostCrossings} more crossovers are in the table of the data.`,
       lines.length > 1 && crossed.length === 0 && 'No two lines cross.',
+      failed > 0 && `${count(failed, 'cell')} failed and ${failed === 1 ? 'has' : 'have'} no point here: the table of the cells says why.`,
       all.length > lines.length && `${all.length - lines.length} more lines are not drawn: filter the cells.`,
     ),
   };

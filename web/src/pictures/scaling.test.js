@@ -55,6 +55,7 @@ test('the A/A cell, failed cells and single points are no part of lines', () => 
   doc.cells.push({ ...doc.cells[0], again: true });
   for (const m of doc.metrics) doc.judged[m.name].estimates.push(doc.judged[m.name].estimates[0]);
   assert.deepEqual(of(doc).lines.map((l) => [l.name, l.xs]), [['hook rpc', [1, 2]]]);
+  assert.match(of(doc).note, / 1 cell failed and has no point here: /);
 });
 
 test('an axis whose other values failed gives way to one that has lines', () => {
