@@ -79,6 +79,8 @@ func (s *Study) nothing(m Metric) string {
 	switch done, failed, waiting := s.counts(); {
 	case done > 0:
 		return fmt.Sprintf("nothing can be said: none of %s has a %s", screen.Count(done, "run"), m.worded())
+	case failed == 1 && waiting == 0:
+		return "nothing can be said: the only run failed"
 	case failed > 0 && waiting == 0:
 		return fmt.Sprintf("nothing can be said: all of %s failed", screen.Count(failed, "run"))
 	default:

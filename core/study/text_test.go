@@ -107,6 +107,24 @@ func matrix(v []string) plot {
 	return p
 }
 
+// Of one run, of more, and of those that are waiting it is said why nothing is.
+func TestNothingCanBeSaid(t *testing.T) {
+	for want, c := range map[string]*Cell{
+		"nothing can be said: the only run failed":                                 {Failed: make([]Failure, 1)},
+		"nothing can be said: all of 2 runs failed":                                {Failed: make([]Failure, 2)},
+		"nothing can be said yet: no run has come to its end, 1 failed, 1 waiting": {Failed: make([]Failure, 1), Waiting: 1},
+		"nothing can be said: none of 1 run has a throughput":                      {Runs: make([]*Run, 1)},
+	} {
+		m, err := MetricOf(Throughput)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (&Study{Cells: []*Cell{c}}).nothing(m); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}
+
 // Names of cells, which are anybody's, do nothing to the terminal.
 func TestTextIsPrintable(t *testing.T) {
 	s := speeds(map[string]float64{"average": 1000, "batch": 1100, "sum": 900}, nil)
