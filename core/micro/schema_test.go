@@ -11,6 +11,8 @@ import (
 	"github.com/invopop/jsonschema"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/psbench/psbench/core/machine"
+	"github.com/psbench/psbench/core/placement"
 	"github.com/psbench/psbench/internal/golden"
 )
 
@@ -25,7 +27,7 @@ const (
 // descriptions. The working directory is the top of the repository.
 func generateSchema(t *testing.T) []byte {
 	t.Helper()
-	r := &jsonschema.Reflector{Anonymous: true}
+	r := &jsonschema.Reflector{Anonymous: true, Mapper: golden.TextSchema}
 	for _, folder := range []string{"./core/micro", "./core/result", "./core/noise", "./core/machine", "./comm"} {
 		if err := r.AddGoComments("github.com/psbench/psbench", folder); err != nil {
 			t.Fatal(err)
@@ -145,6 +147,11 @@ func TestResultsSatisfyTheSchema(t *testing.T) {
 	}
 	r := example(t)
 	r.Limits = []Limit{{memcpy, 2 << 20, 2, 0, 12.5}}
+	r.Placement = &placement.Layout{
+		Policy: placement.Spread, Affinity: placement.OnCores,
+		Hosts:     []placement.Host{{Name: "node1", Nodes: []machine.Node{{Cores: []machine.CPUs{{0, 2}, {1, 3}}}}}},
+		Processes: []placement.Placed{{Name: "trainer0", CPUs: machine.CPUs{0, 2}}},
+	}
 	data, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,8 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/psbench/psbench/core/folder/npy"
+	"github.com/psbench/psbench/core/machine"
+	"github.com/psbench/psbench/core/placement"
 	"github.com/psbench/psbench/internal/golden"
 )
 
@@ -26,7 +28,7 @@ const (
 // descriptions. The working directory is the top of the repository.
 func generateSchema(t *testing.T) []byte {
 	t.Helper()
-	r := &jsonschema.Reflector{Anonymous: true}
+	r := &jsonschema.Reflector{Anonymous: true, Mapper: golden.TextSchema}
 	for _, folder := range []string{"./core/result", "./core/noise", "./core/machine", "./comm", "./internal/metric"} {
 		if err := r.AddGoComments("github.com/psbench/psbench", folder); err != nil {
 			t.Fatal(err)
@@ -157,12 +159,20 @@ func TestResultsSatisfyTheSchema(t *testing.T) {
 		}
 		return schema.Validate(instance)
 	}
+	spread := example()
+	node, device := 0, 1
+	spread.Placement = &placement.Layout{
+		Policy: placement.Spread, Affinity: placement.OnCores,
+		Hosts:     []placement.Host{{Name: "node1", Nodes: []machine.Node{{Cores: []machine.CPUs{{0, 2}, {1, 3}}}}, MemoryMiB: 64, GPUs: 2}},
+		Processes: []placement.Placed{{Name: "trainer0", Device: &device, Node: &node, CPUs: machine.CPUs{0, 2}}},
+		Notes:     []string{"a note"},
+	}
 	diverged := example()
 	diverged.Losses[0][0] = math.Inf(1)
 	diverged.Parameters[0][0].DeltaSum = math.NaN()
 	diverged.Evaluation[0].TrainLoss, diverged.Evaluation[0].Trainers[0].Loss = math.NaN(), math.Inf(1)
 	for name, r := range map[string]*Result{
-		"example": example(), "empty": {Schema: Schema}, "diverged": diverged,
+		"example": example(), "empty": {Schema: Schema}, "diverged": diverged, "spread": spread,
 		"bare process": {Schema: Schema, Processes: []Process{{}}},
 	} {
 		data, err := json.Marshal(r)
