@@ -13,7 +13,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
 	"github.com/psbench/psbench/comm"
@@ -45,12 +44,11 @@ var ErrFailed = errors.New("what the core ran has failed")
 // Serve is the life of an agent: it does what the core asks for until that says that there is no more to
 // do. Nothing that it started is left when it returns. If ctx ends, the core gets as long as grace to end in order.
 func Serve(ctx context.Context, l net.Listener, o Options, grace time.Duration) error {
-	a := &agent{options: o, left: make(chan error, 1)}
+	a := &agent{options: o, left: make(chan error, 1), idle: make(chan struct{}, 1)}
+	a.idle <- struct{}{}
 	a.heard.Store(time.Now().UnixNano())
 	t := newListener(l, o.Identity, a.dial)
-	server := grpc.NewServer(grpc.StatsHandler(&caller{gone: func() {
-		a.leave(fmt.Errorf("the connection to the core%s has ended", a.core()))
-	}}))
+	server := grpc.NewServer(grpc.StatsHandler(&callers{agent: a}))
 	proto.RegisterAgentServer(server, a)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(t) })
@@ -60,7 +58,8 @@ func Serve(ctx context.Context, l net.Listener, o Options, grace time.Duration) 
 	stop.Stop()
 	_ = t.Close()
 	serving.Wait()
-	if cerr := a.close(false); err == nil {
+	a.ending.Wait()
+	if cerr := a.close(nil, false); err == nil {
 		err = cerr
 	}
 	return err
@@ -69,16 +68,19 @@ func Serve(ctx context.Context, l net.Listener, o Options, grace time.Duration) 
 // lastReply is how long the reply to the core's last call may take.
 const lastReply = time.Second
 
-// agent carries the calls of one core out.
+// agent carries out the calls of one core, and of the runs that this conducts.
 type agent struct {
 	proto.UnimplementedAgentServer
 	options Options
-	heard   atomic.Int64 // when the core last called, in ns since 1970
-	left    chan error   // why there is no more to do
+	heard   atomic.Int64   // when the core last called, in ns since 1970
+	left    chan error     // why there is no more to do
+	idle    chan struct{}  // has a place while no run is open
+	ending  sync.WaitGroup // of runs whose callers have gone
 
-	mu   sync.Mutex
-	run  *running // nil between runs
-	host string   // of the core, once it has called
+	mu    sync.Mutex
+	run   *running // nil between runs
+	owner *caller  // of the run
+	host  string   // of the core, once it has called
 }
 
 // core is where the core is, to be added to its name.
@@ -144,8 +146,11 @@ func (a *agent) Beat(context.Context, *proto.BeatRequest) (*proto.BeatReply, err
 }
 
 // Leave implements proto.AgentServer.
-func (a *agent) Leave(_ context.Context, req *proto.LeaveRequest) (*proto.LeaveReply, error) {
-	err := a.close(false)
+func (a *agent) Leave(ctx context.Context, req *proto.LeaveRequest) (*proto.LeaveReply, error) {
+	if c := callerOf(ctx); c.conducted {
+		return &proto.LeaveReply{}, asStatus(a.close(c, false))
+	}
+	err := a.close(nil, false)
 	if req.GetFailed() {
 		err = ErrFailed
 	}
@@ -153,35 +158,54 @@ func (a *agent) Leave(_ context.Context, req *proto.LeaveRequest) (*proto.LeaveR
 	return &proto.LeaveReply{}, nil
 }
 
-// Open implements proto.AgentServer.
-func (a *agent) Open(_ context.Context, req *proto.OpenRequest) (*proto.OpenReply, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.run != nil {
+// Open implements proto.AgentServer. It waits for the end of a run whose caller may be gone.
+func (a *agent) Open(ctx context.Context, req *proto.OpenRequest) (*proto.OpenReply, error) {
+	c := callerOf(ctx)
+	if a.owns(c) {
 		return nil, asStatus(errors.New("a run is open already"))
+	}
+	select {
+	case <-a.idle:
+	case <-ctx.Done():
+		return nil, asStatus(errors.New("another run is open"))
 	}
 	r, err := newRunning(req, a.options.Plugin)
 	if err != nil {
+		a.idle <- struct{}{}
 		return nil, asStatus(err)
 	}
-	a.run = r
+	a.mu.Lock()
+	a.run, a.owner = r, c
+	a.mu.Unlock()
+	if ctx.Err() != nil { // its caller may have gone before there was a run to end
+		return nil, asStatus(errors.Join(ctx.Err(), a.close(c, false)))
+	}
 	return &proto.OpenReply{Directory: r.launcher.Directory()}, nil
 }
 
-// Close implements proto.AgentServer.
-func (a *agent) Close(_ context.Context, req *proto.CloseRequest) (*proto.CloseReply, error) {
-	return &proto.CloseReply{}, asStatus(a.close(req.GetGently()))
+// owns says whether the run that is open is a caller's.
+func (a *agent) owns(c *caller) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.run != nil && a.owner == c
 }
 
-// close ends the run that is open, if any.
-func (a *agent) close(gently bool) error {
+// Close implements proto.AgentServer.
+func (a *agent) Close(ctx context.Context, req *proto.CloseRequest) (*proto.CloseReply, error) {
+	return &proto.CloseReply{}, asStatus(a.close(callerOf(ctx), req.GetGently()))
+}
+
+// close ends the run that is open, if any, and a caller's, or anybody's if that is nil.
+func (a *agent) close(of *caller, gently bool) error {
 	a.mu.Lock()
 	r := a.run
-	a.run = nil
-	a.mu.Unlock()
-	if r == nil {
+	if r == nil || of != nil && of != a.owner {
+		a.mu.Unlock()
 		return nil
 	}
+	a.run, a.owner = nil, nil
+	a.mu.Unlock()
+	defer func() { a.idle <- struct{}{} }()
 	return r.close(gently)
 }
 
@@ -243,23 +267,4 @@ func asStatus(err error) error {
 		return nil
 	}
 	return status.Error(codes.FailedPrecondition, quote.Message(err.Error()))
-}
-
-// caller tells of the end of the core's connection.
-type caller struct{ gone func() }
-
-// TagRPC implements stats.Handler.
-func (*caller) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
-
-// HandleRPC implements stats.Handler.
-func (*caller) HandleRPC(context.Context, stats.RPCStats) {}
-
-// TagConn implements stats.Handler.
-func (*caller) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
-
-// HandleConn implements stats.Handler.
-func (c *caller) HandleConn(_ context.Context, s stats.ConnStats) {
-	if _, ended := s.(*stats.ConnEnd); ended {
-		c.gone()
-	}
 }

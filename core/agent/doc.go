@@ -6,6 +6,10 @@
 // An agent runs no command line that comes over the network: the core names a plugin of the registry,
 // with the checksums of its files, and the agent starts what its own registry has under the name, if that
 // is the same. It ends everything when the core is gone or silent.
+//
+// A core whose runs are processes of their own, as those of a sweep, holds its agents while these call them by
+// themselves, one run after the other: the first connection is that of the core, whose end is the agent's; the end of
+// another one is that of its run.
 package agent
 
 import "time"

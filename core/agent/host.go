@@ -114,19 +114,13 @@ func (h *Host) explain(what string, err error) error {
 func (h *Host) beat(ctx context.Context) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
-	patience := h.timeout * 3 / 4
 	for {
-		limited, cancel := context.WithTimeout(ctx, patience)
-		_, err := h.agent.Beat(limited, &proto.BeatRequest{})
-		cancel()
+		err := h.sign(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
-		case status.Code(err) == codes.DeadlineExceeded:
-			h.die(fmt.Errorf("the agent on %s has given no sign for %.1f s", h.Name, patience.Seconds()))
-			return
 		case err != nil:
-			h.die(fmt.Errorf("the agent on %s is gone", h.Name))
+			h.die(err)
 			return
 		}
 		select {
@@ -135,6 +129,21 @@ func (h *Host) beat(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// sign asks the agent for one. An error says how it is lost.
+func (h *Host) sign(ctx context.Context) error {
+	patience := h.timeout * 3 / 4
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_, err := h.agent.Beat(ctx, &proto.BeatRequest{})
+	switch {
+	case err == nil:
+		return nil
+	case status.Code(err) == codes.DeadlineExceeded:
+		return fmt.Errorf("the agent on %s has given no sign for %.1f s", h.Name, patience.Seconds())
+	}
+	return fmt.Errorf("the agent on %s is gone", h.Name)
 }
 
 // Lose says that the agent is known to be gone by other means than its connection, and why.

@@ -43,7 +43,7 @@ func Join(ctx context.Context, secret []byte, core string, me rollcall.Task, lis
 		if err != nil {
 			return nil, err
 		}
-		return &Meeting{Identity: id, Tasks: tasks}, nil
+		return &Meeting{Identity: id, Secret: secret, Tasks: tasks}, nil
 	}
 	l, err := net.Listen("tcp", netip.AddrPortFrom(listen, 0).String())
 	if err != nil {

@@ -17,6 +17,8 @@ import (
 // Meeting is what a task of a job knows once all have told who they are.
 type Meeting struct {
 	Identity *identity.Identity
+	// Secret is what the identity is of, for those whom the core tells; nil where it tells nobody.
+	Secret []byte
 	// Listener is that of an agent; nil of the core, which is rank 0.
 	Listener net.Listener
 	// Tasks are all of them, for the core alone.
@@ -31,7 +33,7 @@ func Meet(ctx context.Context, c *pmi.Client, me rollcall.Task, listen netip.Add
 	if err != nil {
 		return nil, err
 	}
-	m = &Meeting{}
+	m = &Meeting{Secret: secret}
 	if m.Identity, err = identity.Of(secret, Purpose); err != nil {
 		return nil, err
 	}

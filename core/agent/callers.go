@@ -1,0 +1,53 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"google.golang.org/grpc/stats"
+)
+
+// caller is who is at the other end of a connection of calls: the core, whose connection is the first, or a run of
+// its own process that the core conducts while it holds the agent.
+type caller struct{ conducted bool }
+
+type callerKey struct{}
+
+// callerOf is whose call it is.
+func callerOf(ctx context.Context) *caller {
+	c, _ := ctx.Value(callerKey{}).(*caller)
+	return c
+}
+
+// callers tell connections apart, and the agent of their ends.
+type callers struct {
+	agent *agent
+	core  sync.Once
+}
+
+// TagRPC implements stats.Handler.
+func (*callers) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+// HandleRPC implements stats.Handler.
+func (*callers) HandleRPC(context.Context, stats.RPCStats) {}
+
+// TagConn implements stats.Handler.
+func (c *callers) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
+	who := &caller{conducted: true}
+	c.core.Do(func() { who.conducted = false })
+	return context.WithValue(ctx, callerKey{}, who)
+}
+
+// HandleConn implements stats.Handler.
+func (c *callers) HandleConn(ctx context.Context, s stats.ConnStats) {
+	if _, ended := s.(*stats.ConnEnd); !ended {
+		return
+	}
+	a, who := c.agent, callerOf(ctx)
+	if !who.conducted {
+		a.leave(fmt.Errorf("the connection to the core%s has ended", a.core()))
+		return
+	}
+	a.ending.Go(func() { _ = a.close(who, false) }) // of whose end nobody asks any more
+}
