@@ -30,6 +30,10 @@ type Options struct {
 	Share bool
 	// Sharing is how patient they are with each other.
 	Sharing share.Options
+	// Led says that by Environ runs know of agents on the hosts of the plan, so that they start none themselves.
+	Led bool
+	// Able says why no run can go on, as something that all of them need is lost; nil: they need nothing.
+	Able func() error
 	// Tell is told when a run starts and when it ends.
 	Tell func(News)
 	// Heartbeat is told once a second how far the run is that Tell was told of last; nil asks no run.

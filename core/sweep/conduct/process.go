@@ -31,7 +31,7 @@ func (s *session) command(t sweep.Turn) *exec.Cmd {
 	cmd := exec.Command(cell.Binary, "run", // #nosec G204 -- the binary that the user names
 		"--config", filepath.Join(s.dir, cell.ConfigFile()), seedFlag, strconv.FormatUint(t.Seed, 10),
 		"--out", s.place.folder(t), "--quiet")
-	if len(s.plan.Hosts) > 0 {
+	if len(s.plan.Hosts) > 0 && !s.options.Led {
 		cmd.Args = append(cmd.Args, "--hosts", filepath.Join(s.dir, sweep.HostsFile))
 	}
 	cmd.Args[0] = "psbench"

@@ -207,10 +207,19 @@ func (s *session) mayStart(ctx context.Context, e *Entry) error {
 	if most := s.plan.Budget.Failures; most > 0 && s.failures >= most {
 		return budgetError{fmt.Errorf("%s failed, which is its budget", screen.Count(s.failures, "run"))}
 	}
-	if err := s.place.held(); err != nil {
+	if err := s.able(); err != nil {
 		return err
 	}
 	return unchanged(s.binaries)
+}
+
+// able says what keeps this psbench from running anything: another one may write where it does, or what its runs need
+// is lost.
+func (s *session) able() error {
+	if err := s.place.held(); err != nil || s.options.Able == nil {
+		return err
+	}
+	return s.options.Able()
 }
 
 // judge enters into the journal how a run ended. Its folder decides: what is complete is done,
@@ -233,7 +242,7 @@ func (s *session) judge(ctx context.Context, e *Entry, path, said string, late b
 		e.Reason = "it was interrupted"
 		return errors.Join(s.note(e, journal.Waiting), err)
 	}
-	if err := s.place.held(); err != nil { // it failed since somebody moved its folder
+	if err := s.able(); err != nil { // which may be why it failed
 		return errors.Join(s.note(e, journal.Waiting), err)
 	}
 	if full := s.full(e.Reason); full {
