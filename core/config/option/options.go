@@ -78,8 +78,8 @@ type Options struct {
 	NCUDATrainer int    `json:"ncudatrainer" group:"compatibility" default:"0" max:"10000" doc:"trainers on CUDA devices; psbench list devices shows these"`
 	NCUDAServer  int    `json:"ncudaserver" group:"compatibility" default:"0" max:"10000" doc:"servers on CUDA devices, for the trainers there"`
 	CUDASeed     uint64 `json:"cuda_seed" group:"compatibility" default:"0" max:"18446744073709551615" effect:"there are no CUDA ranks" doc:"seed of trainers and servers on CUDA devices; by default that of the others"`
-	MasterAddr   string `json:"master_addr" group:"compatibility" effect:"everything runs on one host" doc:"address of the master; no effect on one host"`
-	MasterPort   string `json:"master_port" group:"compatibility" effect:"everything runs on one host" doc:"port of the master; no effect on one host"`
+	MasterAddr   string `json:"master_addr" group:"compatibility" effect:"psbench tells each process where its peers are" doc:"address of the master; no effect"`
+	MasterPort   string `json:"master_port" group:"compatibility" effect:"psbench tells each process where its peers are" doc:"port of the master; no effect"`
 	Filestore    string `json:"filestore" group:"compatibility" effect:"processes meet in a folder of the run's own" doc:"file by which processes meet; no effect here"`
 }
 
