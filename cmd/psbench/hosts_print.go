@@ -30,7 +30,7 @@ func (a *app) printHosts(f *launchers.Finding, tasks []rollcall.Task) error {
 		for _, read := range sources(f) {
 			p.Line(4, "  "+read)
 		}
-		if err := f.Refusal(); err != nil {
+		if f.Place.Several() {
 			p.Line(2, "psbench run: goes over the hosts of all tasks")
 		} else {
 			p.Line(2, "psbench run: runs here, as a single task")
@@ -79,7 +79,7 @@ type hostsJSON struct {
 	Launcher  string          `json:"launcher"`  // that decides
 	Why       string          `json:"why"`
 	Place     *placeJSON      `json:"place"`
-	Refused   string          `json:"refused,omitempty"` // why psbench run does not start
+	Several   bool            `json:"several"` // psbench run goes over the hosts of all tasks
 	Tasks     []rollcall.Task `json:"tasks,omitempty"`
 }
 
@@ -99,10 +99,7 @@ type placeJSON struct {
 }
 
 func hostsDocument(f *launchers.Finding, tasks []rollcall.Task) hostsJSON {
-	d := hostsJSON{Launcher: f.Launcher, Why: f.Why, Place: placeOf(&f.Place), Tasks: tasks}
-	if err := f.Refusal(); err != nil {
-		d.Refused = err.Error()
-	}
+	d := hostsJSON{Launcher: f.Launcher, Why: f.Why, Place: placeOf(&f.Place), Several: f.Place.Several(), Tasks: tasks}
 	for _, v := range f.Views {
 		l := launcherJSON{Launcher: v.Launcher, Why: v.Why, Place: placeOf(v.Place), Read: map[string]string{}}
 		for _, read := range v.Read {

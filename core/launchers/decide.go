@@ -131,8 +131,7 @@ func (c *Contradiction) Error() string {
 	return text.String()
 }
 
-// Refusal is why a psbench that runs on one host must not start here; nil where this process is a
-// single task.
+// Refusal is why a command of one process must not start here; nil where this process is a single task.
 func (f *Finding) Refusal() error {
 	const override = OverrideVariable + "=1 if this process is to run alone all the same"
 	if f.Err != nil {
@@ -142,7 +141,7 @@ func (f *Finding) Refusal() error {
 		return nil
 	}
 	v := f.view()
-	return fmt.Errorf("by %s this process is %s (%s), but this command runs on one host, where one process starts all others: run it as a single task, as in %s, or set %s",
+	return fmt.Errorf("by %s this process is %s (%s), but this command is for one process: run it as a single task, as in %s, or set %s",
 		v.Launcher, f.Place.words(), v.sources(), v.alone, override)
 }
 

@@ -83,9 +83,9 @@ func told(f *Finding) string {
 		fmt.Fprintf(&text, "decides: %s: %s: %s\n", f.Launcher, place(f.Place), f.Why)
 	}
 	if err := f.Refusal(); err != nil {
-		fmt.Fprintf(&text, "psbench run: %s\n", err)
+		fmt.Fprintf(&text, "one process: %s\n", err)
 	} else {
-		text.WriteString("psbench run: runs\n")
+		text.WriteString("one process: runs\n")
 	}
 	return text.String()
 }

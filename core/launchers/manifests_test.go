@@ -94,6 +94,9 @@ func manifests(t *testing.T, path string) map[string]manifest {
 		case err != nil:
 			t.Fatalf("%s: %v", path, err)
 		}
+		if version := map[string]string{"Job": "batch/v1", "Service": "v1", "JobSet": "jobset.x-k8s.io/v1alpha2"}[m.Kind]; m.APIVersion != version {
+			t.Errorf("%s: %s is of %q, want %q", path, m.Kind, m.APIVersion, version)
+		}
 		byKind[m.Kind] = m
 	}
 }
