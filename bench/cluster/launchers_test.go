@@ -106,6 +106,9 @@ func TestRunsUnderRealLaunchers(t *testing.T) {
 			if out, err := psbench(append([]string{"verify"}, cases...)...); err != nil || !strings.Contains(out, "3 of 3 cases agree") {
 				t.Errorf("%v\n%s", err, out)
 			}
+			if name == "Open MPI" { // for all that find each other by a secret
+				sweepOver(t, []string{"node0", "node1"}, psbench)
+			}
 		})
 	}
 }

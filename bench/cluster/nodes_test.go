@@ -11,6 +11,7 @@ func TestOnTwoNodes(t *testing.T) {
 		{"aggregated", aggregated},
 		{"comm", commBetweenNodes},
 		{"shared sweep", sharedSweep},
+		{"sweep over nodes", sweepOverNodes},
 		{"submitted", submitted},
 		{"submitted, interrupted", submittedIsInterrupted},
 		{"submitted, first node lost", submittedLosesItsFirstNode},

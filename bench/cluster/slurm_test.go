@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"os"
 	"os/exec"
@@ -163,4 +164,40 @@ func sharedSweep(t *testing.T, s *slurm) {
 		}
 	}
 	s.clean("node1", "node2")
+}
+
+// Every run of a sweep goes over all nodes of its step, whose first task conducts it in a folder of its own.
+func sweepOverNodes(t *testing.T, s *slurm) {
+	sweepOver(t, []string{"node1", "node2"}, func(args ...string) (string, error) { return s.srun(2, args...) })
+	s.clean("node1", "node2")
+}
+
+// sweepOver has a command that goes over hosts conduct a sweep.
+func sweepOver(t *testing.T, hosts []string, psbench func(args ...string) (string, error)) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "sweep")
+	out, err := psbench(append([]string{"sweep", "--axis", "server=average,average_batch", "--ntrainer", "2", "--iterations", "20", "--repeats", "1", "--out", dir, "--quiet"}, small...)...)
+	if err != nil || strings.Count(out, "the same again") != 1 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "hosts.txt")); err != nil || string(text) != strings.Join(hosts, "\n")+"\n" {
+		t.Errorf("the hosts of the sweep are %q, %v", text, err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "runs", "*", "*", "result.json"))
+	if err != nil || len(files) != 3 {
+		t.Fatalf("the results are %v, %v", files, err)
+	}
+	for _, file := range files {
+		var r struct {
+			Complete  bool   `json:"complete"`
+			Placement placed `json:"placement"`
+		}
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(text, &r)
+		}
+		if err != nil || !r.Complete || len(r.Placement.Hosts) != len(hosts) {
+			t.Errorf("%s: %+v, %v", file, r, err)
+		}
+	}
 }

@@ -42,6 +42,7 @@ type app struct {
 	submitted      bool     // psbench has submitted the job that this is a task of
 	remote         *remote  // nil elsewhere
 	beats          *os.File // to tell by how far a run is, nil where nobody asks
+	called         string   // of the agents that whoever conducts this run holds, "" elsewhere
 	cuda           devices.Finder
 	team           *team // nil on one host
 }
@@ -154,12 +155,12 @@ win over the environment, the environment over the file.`,
 		a.exportCommand(),
 		a.configCommand(),
 		a.listCommand(),
-		a.onOneHost(a.noiseCommand()),
+		a.runsOnSeveralHosts(a.noiseCommand()),
 		a.pluginCommand(),
 		a.reportCommand(),
 		a.onSeveralHosts(a.rerunCommand(), a.mergeRerun),
 		a.showCommand(),
-		a.onOneHost(a.sweepCommand()),
+		a.runsOnSeveralHosts(a.sweepCommand()),
 		a.traceCommand(),
 		a.onSeveralHosts(a.verifyCommand(), a.mergeOwn),
 		a.versionCommand(),

@@ -40,13 +40,21 @@ func (j *joining) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&j.core, coreFlag, "", "where the first task of a launcher without PMI awaits the others, `HOST:PORT`; also "+launchers.CoreVariable)
 }
 
+// given is the flag by which tasks are to find each other, "" if there is none.
+func (j *joining) given() string {
+	switch {
+	case j.core != "":
+		return coreFlag
+	case j.secretFile != "":
+		return secretFileFlag
+	}
+	return ""
+}
+
 // unused refuses what is given to a process in vain: whoever gives it means others to come.
 func (j *joining) unused(f *launchers.Finding) error {
-	flag := coreFlag
-	if j.core == "" {
-		flag = secretFileFlag
-	}
-	given := j.core != "" || j.secretFile != ""
+	flag := j.given()
+	given := flag != ""
 	switch {
 	case j.hosts != "" && given:
 		return usagef("--%s and --%s are given, but the agents of a file of hosts are told where to come by ssh: leave --%s out", listFlag, flag, flag)

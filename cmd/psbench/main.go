@@ -20,8 +20,9 @@ func main() {
 }
 
 func main1() int {
-	// The pipe first: its variable is not for what psbench starts.
-	a := &app{stdout: os.Stdout, stderr: os.Stderr, beats: heartbeat.Inherited(), environ: os.Environ(), args: os.Args[1:]}
+	// The pipe and the agents first: their variables are not for what psbench starts.
+	a := &app{stdout: os.Stdout, stderr: os.Stderr, beats: heartbeat.Inherited(), called: inheritedAgents(), args: os.Args[1:]}
+	a.environ = os.Environ()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, interrupts()...)
 	// A reader of the tables that leaves is an error of write, not the end of a run.

@@ -126,7 +126,7 @@ func (a *app) session(ctx context.Context, n *study.Noise, p *sweep.Plan, dir st
 		return fmt.Errorf("folder %s cannot be made: %w", quote.Word(dir), draft.Cause(err))
 	}
 	progress := report.NewProgress(a.stderr, a.terminal(a.stderr), f.quiet)
-	err := conduct.Run(ctx, folder, p, conduct.Options{
+	o := conduct.Options{
 		Environ: withoutOptions(a.environ),
 		Tell: func(news conduct.News) {
 			if news.State == journal.Running {
@@ -134,7 +134,11 @@ func (a *app) session(ctx context.Context, n *study.Noise, p *sweep.Plan, dir st
 			}
 		},
 		Ending: func() func() { return bounded(ctx) },
-	})
+	}
+	err := a.conducting(&o)
+	if err == nil {
+		err = conduct.Run(ctx, folder, p, o)
+	}
 	progress.Done()
 	if err != nil {
 		return err

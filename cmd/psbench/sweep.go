@@ -65,12 +65,14 @@ func (a *app) sweepCommand() *cobra.Command {
 random within each round. FILE is a specification of axes in JSON; NAME is one of
 psbench's own: ` + strings.Join(sweep.Ready(), ", ") + `. With --axis there need be neither.
 Other flags are what all cells have. Everything is checked before anything runs; the
-same command goes on where it stopped.`,
+same command goes on where it stopped. Under a launcher of several tasks, as srun, and
+with --hosts each run goes over all hosts; docs/sweeps.md explains it.`,
 		Example: lines(
 			"psbench sweep servers --dry-run",
 			"psbench sweep --axis server=average,average_batch --axis ntrainer=1..8*2 --out sweep",
 			"psbench sweep study.json --repeats 20 --out study",
 			"psbench sweep study.json --hosts hosts.txt --out study",
+			"srun --mpi=pmi2 --nodes 4 --ntasks-per-node 1 psbench sweep study.json --out study",
 		),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -249,7 +251,9 @@ func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan,
 	if err != nil {
 		return nil, err
 	}
-	p.Hosts = hosts
+	if p.Hosts = hosts; a.team != nil {
+		return p, a.team.checkTasks(p, program)
+	}
 	return p, checkHosts(p)
 }
 

@@ -43,9 +43,12 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 		Ending:    func() func() { return bounded(ctx) },
 		Step:      sweepStep,
 	}
-	if o.Job != nil {
+	err = a.conducting(&options)
+	switch {
+	case err != nil:
+	case o.Job != nil:
 		err = a.sweepByJob(ctx, dir, p, o, options)
-	} else {
+	default:
 		err = conduct.Run(ctx, dir, p, options)
 	}
 	progress.Done()

@@ -34,6 +34,9 @@ type team struct {
 	gpus   int        // that it has for the command
 	apart  bool       // which has no processes of the run
 	listen netip.Addr // of it
+
+	meeting *agent.Meeting // where the hosts' agents were found, for runs that this process conducts
+	config  *config.Config // which the tasks have
 }
 
 // merger reads the configuration of a command with these arguments.
@@ -57,6 +60,8 @@ func (a *app) onSeveralHosts(cmd *cobra.Command, merge merger) *cobra.Command {
 		switch {
 		case err != nil:
 			return err
+		case a.called != "":
+			return a.underConductor(cmd, args, merge, run)
 		case asked && j.hosts != "":
 			return usagef("--%s has ssh start psbench on hosts, and --%s has slurm: give one of them", listFlag, launcherFlag)
 		case asked && !a.submitted:
@@ -141,7 +146,7 @@ func (a *app) together(ctx context.Context, f *launchers.Finding, j *joining, c 
 	if err != nil {
 		return err
 	}
-	return a.lead(&team{hosts: hosts, here: f.Place.Host, gpus: gpus, listen: listen}, run)
+	return a.lead(&team{hosts: hosts, here: f.Place.Host, gpus: gpus, listen: listen, meeting: meeting, config: c}, run)
 }
 
 // lead runs a command on the hosts of a team, which have nothing to do after that.

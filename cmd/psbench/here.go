@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/psbench/psbench/core/interfaces"
+	"github.com/psbench/psbench/core/launchers"
+)
+
+// system is this one, as the detectors of launchers see it.
+func (a *app) system(hostsFile string) launchers.System {
+	host, _ := os.Hostname() // without one it has no name
+	return launchers.System{Environ: a.environ, Host: host, ReadFile: os.ReadFile, HostsFile: hostsFile, IsHere: isHere}
+}
+
+// lookupLimit is how long it may take to find out which addresses a name stands for.
+const lookupLimit = 5 * time.Second
+
+// isHere says whether a name or an address is one of this host. A name that stands for no address may be one that
+// ssh alone knows.
+func isHere(name string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), lookupLimit)
+	defer cancel()
+	addresses, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", name) // of an address it is that
+	have, _ := interfaces.Here()
+	return slices.ContainsFunc(addresses, func(a netip.Addr) bool {
+		a = a.Unmap()
+		return a.IsLoopback() || slices.ContainsFunc(have, func(i interfaces.Interface) bool { return slices.Contains(i.Addresses, a) })
+	})
+}
