@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -151,6 +152,30 @@ func TestInterruptedSweepOverTasks(t *testing.T) {
 	if status := tasks[0].ProcessState.ExitCode(); status != exitSignal || !strings.Contains(said[0].String(), " has ended early: interrupted; of its 6 runs 0 are done and 0 failed") || said[1].String() != "psbench: interrupted\n" {
 		t.Errorf("it ends with %d and says %s\nthe other says %s", status, said[0], said[1])
 	}
+}
+
+// When who conducts is killed, so are its runs on all hosts.
+func TestKilledConductorOfTasks(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sweep")
+	tasks, said := stepOf(t, append(strings.Fields("sweep --axis server=average,average_batch --repeats 2 --ntrainer 2 --iterations 100000000 --warmup none --quiet --out "+dir), strings.Fields(smallModel)...)...)
+	eventually(t, "a run runs", func() bool {
+		begun, _ := filepath.Glob(filepath.Join(dir, "runs", "*", "*"))
+		return len(begun) > 0
+	})
+	_ = tasks[0].Process.Kill()
+	for _, cmd := range tasks {
+		_ = cmd.Wait()
+	}
+	if said[1].String() != "psbench: the connection to the core, rank 0 on node1, has ended\n" {
+		t.Errorf("the agent says %s", said[1])
+	}
+	eventually(t, "the run is gone", func() bool {
+		lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		return !slices.ContainsFunc(lines, func(path string) bool {
+			line, _ := os.ReadFile(path) // of a process that may be gone by now
+			return strings.Contains(string(line), dir)
+		})
+	})
 }
 
 // What differs between cells beyond what all tasks have in common is refused, and so are processes that no conductor has
