@@ -73,7 +73,7 @@ test-cuda: cuda ## run the tests of CUDA code on a double of the driver, by gcc;
 	$(on_driver) bin/psbench verify --device cuda
 	$(on_driver) bin/psbench run --ntrainer 0 --ncudatrainer 2 --nserver 0 --ncudaserver 1 --iterations 1 --warmup none --quiet # of the model that is the default
 	$(if $(GPU),,$(on_driver) PSBENCH_DOUBLE_DEVICES=4 bin/psbench verify --device cuda --backend nccl)
-	$(if $(limit_s),@took_s=$$(($$(date +%s) - $(began_s))); [ $$took_s -le $(limit_s) ] || { echo "make test-cuda took $$took_s s, but may take $(limit_s)" >&2; exit 1; })
+	$(if $(limit_s),@took_s=$$(($$(date +%s) - $(began_s))); [ $$took_s -le $(limit_s) ] || { echo "make test-cuda took $$took_s s but may take $(limit_s)" >&2; exit 1; })
 
 mutate-cuda: cuda ## take each wait and each call of the driver out of CUDA code, and see that tests fail; minutes
 	$(MAKE) --no-print-directory -C cuda/double OUT=$(CURDIR)/$(double)
