@@ -247,15 +247,15 @@ func TestSurvived(t *testing.T) {
 	})
 	for _, c := range []struct {
 		kind    string
-		disturb func()
+		disturb func(*struck)
 	}{
-		{"second", func() {
+		{"second", func(*struck) {
 			s.wire("cut 10.77.0.2")
 			time.Sleep(time.Second)
 			s.wire("heal 10.77.0.2")
 		}},
-		{"loss", func() { s.wire("lose 10.77.0.2 0.01") }},
-		{"slow", func() { s.slow("node2") }},
+		{"loss", func(*struck) { s.wire("lose 10.77.0.2 0.01") }},
+		{"slow", func(r *struck) { s.slow("node2", r) }},
 	} {
 		for seed := 1; seed <= *seeds; seed++ {
 			at := drawn(c.kind, seed)
@@ -264,7 +264,7 @@ func TestSurvived(t *testing.T) {
 				defer s.wire("heal 10.77.0.2")
 				r := s.start(t.Context(), at, args...)
 				began := time.Now()
-				c.disturb()
+				c.disturb(r)
 				if err := <-r.ended; err != nil {
 					t.Fatalf("%v\n%s", err, r.said)
 				}

@@ -128,9 +128,9 @@ func (s *slurm) wire(line string) {
 }
 
 // slow has a node's processes of psbench run for a fifth of the time, from the first one to the last.
-func (s *slurm) slow(node string) {
+func (s *slurm) slow(node string, r *struck) {
 	s.t.Helper()
-	until(s.t, "on "+node+" something runs", func() bool { return len(s.pids(node, processes())) > 0 })
+	until(s.t, "on "+node+" something runs", func() bool { return len(s.pids(node, processes())) > 0 || r.over() })
 	const pulses = `while p=$(pgrep -f "$PATTERN"); do kill -STOP $p; sleep 0.2; kill -CONT $p; sleep 0.05; done 2>/dev/null`
 	cmd := exec.Command(filepath.Join(s.dir, "on"), node, "sh", "-c", pulses)
 	cmd.Env = append(os.Environ(), "PATTERN="+processes())

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +82,37 @@ func TestConductedRuns(t *testing.T) {
 	}
 	if err := agent.end(t); err != nil {
 		t.Errorf("the agent ends with %v", err)
+	}
+}
+
+// Who waits for the end of another run does so no longer than the agent gives signs.
+func TestLostBeforeARunBegins(t *testing.T) {
+	agent := serve(t, patience)
+	core, h := dial(t, agent, patience), called(t, agent)
+	s := starterOf(t, h, launch.Output{})
+	next := called(t, agent)
+	opened := make(chan error, 1)
+	go func() {
+		_, err := open(next, 1, patience, launch.Output{})
+		opened <- err
+	}()
+	next.Lose(errors.New("a test"))
+	select {
+	case err := <-opened:
+		if err == nil || err.Error() != "the agent on node2 is gone: a test" {
+			t.Errorf("it said %v", err)
+		}
+	case <-time.After(patience):
+		t.Error("it waits on")
+	}
+	_ = s.Close(false)
+	for _, host := range []*Host{next, h, core} {
+		if err := host.Leave(false); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := agent.end(t); err != nil {
+		t.Error(err)
 	}
 }
 

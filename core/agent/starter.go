@@ -144,13 +144,15 @@ type remote struct {
 }
 
 func open(h *Host, processes int, timeout time.Duration, output launch.Output) (*remote, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), h.timeout+closeSlack)
+	alive, leave := h.alive(context.Background())
+	defer leave()
+	ctx, cancel := context.WithTimeout(alive, h.timeout+closeSlack) // in which a run before it ends
 	defer cancel()
 	reply, err := h.agent.Open(ctx, &proto.OpenRequest{
 		TimeoutNs: int64(timeout), Processes: int32(processes), Lines: output.Line != nil, Logs: output.Folder != "", // #nosec G115 -- a count of processes
 	})
 	if err != nil {
-		return nil, h.explain("cannot begin", err)
+		return nil, h.unopened(err)
 	}
 	r := &remote{
 		host: h, clock: clocks.New(h.now), directory: reply.GetDirectory(), output: output,
@@ -164,10 +166,21 @@ func open(h *Host, processes int, timeout time.Duration, output launch.Output) (
 	}
 	if err != nil {
 		stop()
-		return nil, h.explain("cannot begin", err)
+		return nil, h.unopened(err)
 	}
 	r.following.Go(func() { r.follow(following, stream) })
 	return r, nil
+}
+
+// unopened is why a run could not begin: that the agent is lost, if it is.
+func (h *Host) unopened(err error) error {
+	switch {
+	case h.lost() != nil:
+		return h.lost()
+	case status.Code(err) == codes.DeadlineExceeded:
+		return fmt.Errorf("the agent on %s cannot begin within %.0f s: a run before has not ended", h.Name, (h.timeout + closeSlack).Seconds())
+	}
+	return h.explain("cannot begin", err)
 }
 
 // follow takes what processes print, and their ends, until the run is over or the agent lost.
