@@ -134,8 +134,13 @@ func (c *Contradiction) Error() string {
 // Refusal is why a command of one process must not start here; nil where this process is a single task.
 func (f *Finding) Refusal() error {
 	const override = OverrideVariable + "=1 if this process is to run alone all the same"
-	if f.Err != nil {
+	// A file that the user gave is mended by the user; what a launcher says may be wrong.
+	launched := slices.ContainsFunc(f.Views, func(v View) bool { return v.Launcher != HostsFile && (v.Err != nil || v.Place != nil) })
+	switch {
+	case f.Err != nil && launched:
 		return fmt.Errorf("%w\nset %s", f.Err, override)
+	case f.Err != nil:
+		return f.Err
 	}
 	if !f.Place.Several() {
 		return nil
