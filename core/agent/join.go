@@ -111,7 +111,14 @@ func receive(ctx context.Context, id *identity.Identity, core string, me rollcal
 	}
 	m := &meeting{config: id.Server(), come: make(chan guest), over: make(chan struct{})}
 	m.config.NextProtos = []string{meetingProtocol}
-	m.working.Go(func() { m.accept(l) })
+	m.working.Go(func() {
+		accept(l, m.over, func(conn net.Conn, free func()) {
+			m.working.Go(func() {
+				defer free()
+				m.greet(conn)
+			})
+		})
+	})
 	guests, err := m.gather(ctx, me, timeout)
 	close(m.over)
 	_ = l.Close()
@@ -149,32 +156,6 @@ type guest struct {
 	conn net.Conn
 	task rollcall.Task
 	err  error // of what it said
-}
-
-// accept takes connections until its listener is closed; so many may be strangers at once.
-func (m *meeting) accept(l net.Listener) {
-	places := make(chan struct{}, mostHandshakes)
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			select {
-			case <-m.over:
-				return
-			case <-time.After(10 * time.Millisecond): // out of descriptors, most likely
-				continue
-			}
-		}
-		select {
-		case places <- struct{}{}:
-			m.working.Go(func() {
-				defer func() { <-places }()
-				m.greet(conn)
-			})
-		case <-m.over:
-			_ = conn.Close()
-			return
-		}
-	}
 }
 
 // greet hears who has come; strangers are hung up on.

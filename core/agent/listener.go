@@ -44,30 +44,38 @@ func newListener(l net.Listener, id *identity.Identity, tunnel func(string) (net
 	return t
 }
 
-// take accepts connections; so many may shake hands at once.
+// take has a goroutine of its own for each connection.
 func (t *listener) take() {
+	accept(t.Listener, t.done, func(conn net.Conn, free func()) {
+		if !t.add(conn) {
+			_ = conn.Close()
+			return
+		}
+		t.working.Go(func() { t.greet(conn, free) })
+	})
+}
+
+// accept takes connections until its listener is closed, once it is over. So many may be strangers at once: take, which
+// must not wait, has one of their places until it calls free.
+func accept(l net.Listener, over <-chan struct{}, take func(conn net.Conn, free func())) {
 	places := make(chan struct{}, mostHandshakes)
 	for {
-		conn, err := t.Listener.Accept()
+		conn, err := l.Accept()
 		if err != nil {
 			select {
-			case <-t.done:
+			case <-over:
 				return
 			case <-time.After(10 * time.Millisecond): // out of descriptors, most likely
 				continue
 			}
 		}
 		select {
-		case <-t.done:
-			_ = conn.Close()
-			return
 		case places <- struct{}{}:
-		}
-		if !t.add(conn) {
+			take(conn, func() { <-places })
+		case <-over:
 			_ = conn.Close()
 			return
 		}
-		t.working.Go(func() { t.greet(conn, func() { <-places }) })
 	}
 }
 
