@@ -78,24 +78,32 @@ func (a *app) linger(ctx context.Context, err error) error {
 
 // rollCall has the tasks of a launcher that lets them talk tell each other who they are. Rank 0 gets them; the
 // others, and tasks of other launchers, get none.
-func (a *app) rollCall(ctx context.Context, f *launchers.Finding, timeout time.Duration) ([]rollcall.Task, error) {
-	variable, value := f.Connection()
-	if variable == "" {
+func (a *app) rollCall(ctx context.Context, f *launchers.Finding, timeout time.Duration) (tasks []rollcall.Task, err error) {
+	if variable, _ := f.Connection(); variable == "" {
 		return nil, nil
 	}
-	conn, err := pmi.Inherited(variable, value)
+	err = overPMI(ctx, f, timeout, func(client *pmi.Client) (err error) {
+		tasks, err = rollcall.Call(ctx, client, task(f.Place))
+		return err
+	})
+	return tasks, err
+}
+
+// overPMI has this task talk by the connection that its launcher gave to it, and hangs up.
+func overPMI(ctx context.Context, f *launchers.Finding, timeout time.Duration, talk func(*pmi.Client) error) error {
+	conn, err := pmi.Inherited(f.Connection())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer hold(ctx)()
 	defer bounded(ctx)() // by timeout
 	client, err := pmi.Open(ctx, conn, timeout)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	tasks, err := rollcall.Call(ctx, client, task(f.Place))
+	err = talk(client)
 	if closed := client.Close(context.WithoutCancel(ctx)); err == nil {
 		err = closed
 	}
-	return tasks, err
+	return err
 }

@@ -182,28 +182,17 @@ func addressHere(choice string) (netip.Addr, error) {
 }
 
 // meet has this task find the others.
-func (a *app) meet(ctx context.Context, f *launchers.Finding, j *joining, listen netip.Addr, timeout time.Duration) (*agent.Meeting, error) {
-	variable, value := f.Connection()
-	if variable == "" {
+func (a *app) meet(ctx context.Context, f *launchers.Finding, j *joining, listen netip.Addr, timeout time.Duration) (m *agent.Meeting, err error) {
+	if variable, _ := f.Connection(); variable == "" {
 		return a.join(ctx, j, f, listen, timeout)
 	}
 	if err := os.Unsetenv(launchers.SecretVariable); err != nil { // the launcher has a better one
 		return nil, err
 	}
-	conn, err := pmi.Inherited(variable, value)
-	if err != nil {
-		return nil, err
-	}
-	defer hold(ctx)()
-	defer bounded(ctx)() // by timeout
-	client, err := pmi.Open(ctx, conn, timeout)
-	if err != nil {
-		return nil, err
-	}
-	m, err := agent.Meet(ctx, client, task(f.Place), listen)
-	if closed := client.Close(context.WithoutCancel(ctx)); err == nil {
-		err = closed
-	}
+	err = overPMI(ctx, f, timeout, func(client *pmi.Client) (err error) {
+		m, err = agent.Meet(ctx, client, task(f.Place), listen)
+		return err
+	})
 	return m, err
 }
 
