@@ -183,8 +183,14 @@ func sweepOver(t *testing.T, hosts []string, psbench func(args ...string) (strin
 	if text, err := os.ReadFile(filepath.Join(dir, "hosts.txt")); err != nil || string(text) != strings.Join(hosts, "\n")+"\n" {
 		t.Errorf("the hosts of the sweep are %q, %v", text, err)
 	}
+	ranOn(t, dir, 3, hosts)
+}
+
+// ranOn requires that a sweep has so many runs, and each was complete and on all these hosts.
+func ranOn(t *testing.T, dir string, runs int, hosts []string) {
+	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "runs", "*", "*", "result.json"))
-	if err != nil || len(files) != 3 {
+	if err != nil || len(files) != runs {
 		t.Fatalf("the results are %v, %v", files, err)
 	}
 	for _, file := range files {
@@ -196,8 +202,12 @@ func sweepOver(t *testing.T, hosts []string, psbench func(args ...string) (strin
 		if err == nil {
 			err = json.Unmarshal(text, &r)
 		}
-		if err != nil || !r.Complete || len(r.Placement.Hosts) != len(hosts) {
-			t.Errorf("%s: %+v, %v", file, r, err)
+		var names []string
+		for _, h := range r.Placement.Hosts {
+			names = append(names, h.Name)
+		}
+		if err != nil || !r.Complete || !slices.Equal(names, hosts) {
+			t.Errorf("%s: it is complete: %v, and ran on %v, %v", file, r.Complete, names, err)
 		}
 	}
 }

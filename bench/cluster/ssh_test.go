@@ -4,7 +4,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -175,22 +174,7 @@ func sweepBySSH(t *testing.T, s *shells) {
 	if err != nil || !strings.Contains(out, "the same again") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "runs", "*", "*", "result.json"))
-	if err != nil || len(files) != 6 {
-		t.Errorf("the results are %v (%v)", files, err)
-	}
-	for _, file := range files {
-		var r struct {
-			Placement placed `json:"placement"`
-		}
-		text, err := os.ReadFile(file)
-		if err == nil {
-			err = json.Unmarshal(text, &r)
-		}
-		if hosts := r.Placement.Hosts; err != nil || len(hosts) != 2 || hosts[0].Name != "node1" || hosts[1].Name != "node2" {
-			t.Errorf("%s ran on %v (%v)", file, hosts, err)
-		}
-	}
+	ranOn(t, dir, 6, []string{"node1", "node2"})
 	s.clean("node1", "node2")
 }
 

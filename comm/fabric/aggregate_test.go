@@ -108,15 +108,7 @@ func TestAggregatesAverage(t *testing.T) {
 		if pushers != pushersOf(on) {
 			t.Fatalf("of trainers on %v %d push", on, pushers)
 		}
-		linktest.RequireMeans(t, s.links, specs, 3, func(trainer, k int) *tensor.Bucket {
-			b := place(s.stores[trainer], k, rapid.Bool().Draw(t, "copied"))
-			commtest.Fill(t, b.BucketSpec, &b.Gradient, 20)
-			return b
-		})
-		for _, l := range s.links {
-			commtest.Must(t, l.Close())
-		}
-		commtest.Must(t, <-s.done)
+		s.requireMeans(t, specs, 3)
 	})
 }
 

@@ -191,6 +191,20 @@ func serve(t commtest.TB, hosts []int, timeout time.Duration, chunked bool, spec
 	return s
 }
 
+// requireMeans has trainers push random gradients, in place or copied, for some batches, and ends all.
+func (s *served) requireMeans(t *rapid.T, specs []tensor.BucketSpec, batches int64) {
+	t.Helper()
+	linktest.RequireMeans(t, s.links, specs, batches, func(trainer, k int) *tensor.Bucket {
+		b := place(s.stores[trainer], k, rapid.Bool().Draw(t, "copied"))
+		commtest.Fill(t, b.BucketSpec, &b.Gradient, 20)
+		return b
+	})
+	for _, l := range s.links {
+		commtest.Must(t, l.Close())
+	}
+	commtest.Must(t, <-s.done)
+}
+
 // All trainers get the mean, whichever host they are on and wherever their gradients lie; those of the
 // server's host have it where they pushed from.
 func TestServersAcrossHostsAverage(t *testing.T) {
@@ -202,15 +216,7 @@ func TestServersAcrossHostsAverage(t *testing.T) {
 		}
 		chunked := rapid.Bool().Draw(t, "chunked")
 		s := serve(t, hosts, linktest.Patience, chunked, specs, linktest.NewAverager(len(hosts), specs, chunked).Handle)
-		linktest.RequireMeans(t, s.links, specs, 2, func(trainer, k int) *tensor.Bucket {
-			b := place(s.stores[trainer], k, rapid.Bool().Draw(t, "copied"))
-			commtest.Fill(t, b.BucketSpec, &b.Gradient, 20)
-			return b
-		})
-		for _, l := range s.links {
-			commtest.Must(t, l.Close())
-		}
-		commtest.Must(t, <-s.done)
+		s.requireMeans(t, specs, 2)
 	})
 }
 
