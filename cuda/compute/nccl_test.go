@@ -86,19 +86,12 @@ func TestRunsOverNCCL(t *testing.T) {
 			more := append(c.arguments, "--set", "trainer.lr=32")
 			want := run(t, slices.Concat([]string{"--ntrainer", strconv.Itoa(c.cards), "--nserver", "0"}, small, more), "")
 			arguments := acrossCards(t, c.cards, append(more, "--backend", c.backend)...)
-			for j, streams := range []string{"latest", "random", "earliest"} {
-				if testing.Short() && j > 0 && j != 1+i%2 {
-					continue
-				}
-				t.Setenv("PSBENCH_DOUBLE_STREAMS", streams)
-				t.Setenv("PSBENCH_DOUBLE_STRICT", "1")
-				t.Setenv("PSBENCH_DOUBLE_EXIT", "97")
-				dir := reports(t)
+			inOrders(t, i, func(dir string) {
 				got := run(t, arguments, "")
 				near(t, got, want)
 				leftOnDevices(t, got)
 				total(t, dir, "launches")
-			}
+			})
 		})
 	}
 }

@@ -33,14 +33,7 @@ func TestRunsShareParameters(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			arguments := slices.Concat(layered, c.arguments, []string{"--epochs", "2"})
 			want := run(t, append(arguments, "--trainer", "batch_update"), "batch_update")
-			for j, streams := range []string{"latest", "random", "earliest"} {
-				if testing.Short() && j > 0 && j != 1+i%2 {
-					continue
-				}
-				t.Setenv("PSBENCH_DOUBLE_STREAMS", streams)
-				t.Setenv("PSBENCH_DOUBLE_STRICT", "1")
-				t.Setenv("PSBENCH_DOUBLE_EXIT", "97")
-				dir := reports(t)
+			inOrders(t, i, func(dir string) {
 				got := run(t, append(arguments, "--trainer", "cuda_update", "--registry", file), "cuda_batch_update")
 				near(t, got, want)
 				stays(t, got)
@@ -52,7 +45,7 @@ func TestRunsShareParameters(t *testing.T) {
 					}
 				}
 				total(t, dir, "launches")
-			}
+			})
 		})
 	}
 }

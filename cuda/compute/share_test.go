@@ -102,21 +102,29 @@ func TestRunsShareBuckets(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			arguments := slices.Concat(c.arguments, small, []string{"--set", "trainer.lr=32"})
 			want := run(t, append(arguments, "--trainer", "ddp"), c.server)
-			for j, streams := range []string{"latest", "random", "earliest"} {
-				if testing.Short() && j > 0 && j != 1+i%2 {
-					continue
-				}
-				t.Setenv("PSBENCH_DOUBLE_STREAMS", streams)
-				t.Setenv("PSBENCH_DOUBLE_STRICT", "1")
-				t.Setenv("PSBENCH_DOUBLE_EXIT", "97")
-				dir := reports(t)
+			inOrders(t, i, func(dir string) {
 				got := run(t, append(arguments, "--trainer", "cuda_ddp", "--registry", file), prefixed(c.server))
 				near(t, got, want)
 				stays(t, got)
 				meansAreMeasured(t, got)
 				total(t, dir, "launches")
-			}
+			})
 		})
+	}
+}
+
+// inOrders has the double's streams work latest, at random and earliest, and the test run in each: in a short one
+// latest and one of the others, which differs from case to case. dir gets what the double's processes report.
+func inOrders(t *testing.T, number int, each func(dir string)) {
+	t.Helper()
+	for i, streams := range []string{"latest", "random", "earliest"} {
+		if testing.Short() && i > 0 && i != 1+number%2 {
+			continue
+		}
+		t.Setenv("PSBENCH_DOUBLE_STREAMS", streams)
+		t.Setenv("PSBENCH_DOUBLE_STRICT", "1")
+		t.Setenv("PSBENCH_DOUBLE_EXIT", "97")
+		each(reports(t))
 	}
 }
 
