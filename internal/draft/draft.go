@@ -2,6 +2,7 @@
 package draft
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"golang.org/x/sys/unix"
 
@@ -36,6 +38,9 @@ func New(path string) (*Draft, error) {
 	}
 	return d, nil
 }
+
+// drafts are the names that besides makes.
+var drafts = regexp.MustCompile(`^\..+\.[A-Z2-7]{8}\.tmp$`)
 
 // besides is a new name beside the path.
 func (d *Draft) besides() string {
@@ -76,13 +81,37 @@ func (d *Draft) Discard() {
 	}
 }
 
+// Clear removes the drafts from a folder that killed processes have left there: between the two system
+// calls of Publish, or where drafts have names from the start. Nobody else may be writing there.
+func Clear(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.Type().IsRegular() && drafts.MatchString(e.Name()) {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return Cause(err)
+}
+
 // Write has data stand at path, which keeps what it has if that fails. The file and its name are
-// on the disk when Write returns.
+// on the disk when Write returns. A file that has the data already stays as it is.
 func Write(path string, data []byte) error {
+	if stands(path, data) {
+		return SyncFolder(filepath.Dir(path))
+	}
 	return Stream(path, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
+}
+
+func stands(path string, data []byte) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(data)) {
+		return false
+	}
+	is, err := os.ReadFile(path) // #nosec G304 -- the user's path
+	return err == nil && bytes.Equal(is, data)
 }
 
 // Stream is Write of what write writes.

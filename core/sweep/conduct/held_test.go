@@ -61,6 +61,33 @@ func TestPlanIsHeldTo(t *testing.T) {
 	}
 }
 
+// Who goes on clears what a killed psbench has left of files that it replaced; beside others, who may be
+// replacing theirs, it does not.
+func TestDraftsAreCleared(t *testing.T) {
+	p := planOf(t, 1, "work")
+	for _, shared := range []bool{false, true} {
+		dir, o := t.TempDir(), options()
+		o.Share = shared
+		if err := Run(t.Context(), dir, p, o); err != nil {
+			t.Fatal(err)
+		}
+		drafts := []string{filepath.Join(dir, ".spec.json.X2XBGRI7.tmp"), filepath.Join(dir, "cells", ".a.json.X2XBGRI7.tmp")}
+		for _, path := range drafts {
+			if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := Run(t.Context(), dir, p, o); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range drafts {
+			if _, err := os.Stat(path); (err == nil) != shared {
+				t.Errorf("shared %t: %s: %v", shared, path, err)
+			}
+		}
+	}
+}
+
 func TestBadFolders(t *testing.T) {
 	strange := t.TempDir()
 	if err := os.WriteFile(filepath.Join(strange, "thesis.tex"), nil, 0o600); err != nil {

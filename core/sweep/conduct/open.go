@@ -1,7 +1,9 @@
 package conduct
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,12 +57,28 @@ func open(dir string, p *sweep.Plan, o Options) (*sweep.Plan, error) {
 		}
 		now.Seed = recorded.Seed
 	}
+	if !o.Share {
+		if err := clearDrafts(dir); err != nil {
+			return nil, err
+		}
+	}
 	if len(o.Spec) > 0 {
 		if err := draft.Write(filepath.Join(dir, specName), o.Spec); err != nil {
 			return nil, fmt.Errorf("%s cannot be written to the sweep %s: %w", specName, quote.Word(dir), draft.Cause(err))
 		}
 	}
 	return &now, now.Write(dir)
+}
+
+// clearDrafts removes what a psbench that was killed while it replaced a file has left of the new one.
+// Of a sweep that is shared nobody knows whose a draft is, so there it stays.
+func clearDrafts(dir string) error {
+	for _, in := range []string{dir, filepath.Join(dir, "cells")} {
+		if err := draft.Clear(in); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s cannot be cleared of drafts: %w", quote.Word(in), err)
+		}
+	}
+	return nil
 }
 
 // allowed says what keeps a sweep that was begun with one plan from going on with another.
