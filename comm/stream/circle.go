@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"sync"
 	"time"
 
 	"github.com/psbench/psbench/comm/internal/op"
@@ -21,9 +22,10 @@ type circle struct {
 	total   int
 
 	outbox chan ringFrame // to the sender; has room for every frame of a task
+	unsent sync.WaitGroup // frames in the outbox, or being sent
+	broken error          // of a frame from the outbox; the sender's while there are some
 	handed bool           // a frame of this task went to the outbox
-	failed error          // of a frame of this task that did not
-	sent   chan error     // from the sender, one per task; capacity 1
+	failed error          // of a frame of this task
 
 	block  []float32         // what a step of reduce-scatter receives
 	rooms  [2][]float32      // of an all-to-all; made for the first one
@@ -39,6 +41,7 @@ type task struct {
 	gradient *tensor.Gradient // nil of a barrier
 	cut      cut              // of a dense one that goes round in laps
 	stage    op.Stage
+	begun    bool // its first frames are posted
 }
 
 // alone is the stage of a member that stands for itself.
@@ -54,7 +57,7 @@ func (r *circle) init(members wire.Links, position int) {
 	*r = circle{
 		self: members.Self, timeout: members.Timeout, position: position, size: size, total: size,
 		next: members.Conns[(position+1)%size], prev: members.Conns[(position+size-1)%size],
-		sent: make(chan error, 1), merger: tensor.NewRowMerger(size), parts: make([]tensor.Gradient, size),
+		merger: tensor.NewRowMerger(size), parts: make([]tensor.Gradient, size),
 	}
 	for i := range size {
 		r.members = append(r.members, []int{i})
@@ -83,7 +86,7 @@ func (r *circle) reserve(specs []tensor.BucketSpec, cuts ...[]*cut) {
 			}
 		}
 	}
-	r.outbox = make(chan ringFrame, frames+1)
+	r.outbox = make(chan ringFrame, frames)
 	r.block = make([]float32, block)
 	for i := range r.parts {
 		r.parts[i] = tensor.Gradient{Rows: make([]int32, 0, rows), Values: make([]float32, 0, values)}
@@ -95,30 +98,45 @@ func (r *circle) hangUp() {
 	_ = r.prev.Close()
 }
 
-// perform runs one operation.
-func (r *circle) perform(t *task) error {
+// begin posts what a member sends before it has received anything, where that is its shard of a lap.
+// No other task is under way.
+func (r *circle) begin(t *task) {
 	// They fail only on a closed connection, and then the steps fail too.
 	_ = r.next.SetWriteDeadline(t.op.Deadline)
 	_ = r.prev.SetReadDeadline(t.op.Deadline)
+	if l, ok := r.lapOf(t); ok {
+		r.beginLap(t, l)
+	}
+	t.begun = true
+}
+
+// perform runs one operation.
+func (r *circle) perform(t *task) error {
+	if !t.begun {
+		r.begin(t)
+	}
 	var err error
-	switch {
-	case t.kind == wire.OpBarrier:
-		err = r.barrier(t.op)
-	case t.kind == wire.OpBroadcast:
-		err = r.broadcast(t)
-	case t.kind == wire.OpReduceScatter:
-		err = r.runLap(t, r.reduceScatterLap())
-	case t.kind == wire.OpAllGather:
-		err = r.runLap(t, r.allGatherLap())
-	case t.kind == wire.OpAllToAll:
-		err = r.allToAll(t)
-	case t.op.Spec.Sparse:
-		err = r.gatherRows(t)
-	default:
-		err = r.runLap(t, r.allReduceLap())
+	if l, ok := r.lapOf(t); ok {
+		err = r.runLap(t, l)
+	} else {
+		err = r.runOther(t)
 	}
 	if err = r.outcome(t.op, err); err == nil && t.kind == wire.OpScatter && t.op.Spec.Sparse {
 		err = r.mergeParts(t)
 	}
 	return err
+}
+
+// runOther runs what is no lap.
+func (r *circle) runOther(t *task) error {
+	switch t.kind {
+	case wire.OpBarrier:
+		return r.barrier(t.op)
+	case wire.OpBroadcast:
+		return r.broadcast(t)
+	case wire.OpAllToAll:
+		return r.allToAll(t)
+	default:
+		return r.gatherRows(t)
+	}
 }

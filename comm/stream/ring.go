@@ -36,11 +36,14 @@ import (
 type ring struct {
 	op.Collective
 	circle
-	cuts  []*cut // of dense buckets, by index
-	queue chan task
-	quit  chan struct{}
-	stop  func() // closes quit
-	done  chan struct{}
+	cuts []*cut // of dense buckets, by index
+
+	entering sync.Mutex // held while a task enters the queue
+	idle     bool       // no task is in the queue or under way
+	queue    chan task
+	quit     chan struct{}
+	stop     func() // closes quit
+	done     chan struct{}
 }
 
 var _ comm.GroupLink = (*ring)(nil)
@@ -122,8 +125,27 @@ func (r *ring) enqueue(o *op.Reduction, kind wire.Op, root int) *comm.Future {
 	if kind != wire.OpBarrier {
 		t.cut = *r.cuts[o.Spec.Index]
 	}
-	r.queue <- t // has room: each operation is in it once at most
+	r.enter(&t)
 	return o.Future()
+}
+
+// enter queues a task. Where none is before it its first frames leave from here: to wake the ring's
+// goroutine, for that to wake the sender, takes as long as to send some of them.
+func (r *ring) enter(t *task) {
+	r.entering.Lock()
+	defer r.entering.Unlock()
+	if r.idle {
+		r.idle = false
+		r.begin(t)
+	}
+	r.queue <- *t // has room: each operation is in it once at most
+}
+
+// rest notes whether the ring is idle, now that a task is done, or not any more once it ends.
+func (r *ring) rest(idle bool) {
+	r.entering.Lock()
+	defer r.entering.Unlock()
+	r.idle = idle && len(r.queue) == 0
 }
 
 // Close leaves the ring and waits for its goroutines. With operations pending,
@@ -152,6 +174,8 @@ func (r *ring) run() {
 	sender.Go(r.send)
 	defer sender.Wait()
 	defer close(r.outbox)
+	defer r.rest(false) // before: nobody posts to what is closed
+	r.rest(true)
 	for {
 		select {
 		case <-r.quit:
@@ -162,6 +186,7 @@ func (r *ring) run() {
 				r.hangUp()
 				return
 			}
+			r.rest(true) // before: who waits may go on at once
 			r.Complete(&t.op.Operation)
 		}
 	}

@@ -24,11 +24,10 @@ const (
 	verdictGrace = 100 * time.Millisecond
 )
 
-// ringFrame is a frame for the next member, or the end of a task.
+// ringFrame is a frame for the next member.
 type ringFrame struct {
 	header       wire.Header
 	rows, values []byte
-	last         bool
 }
 
 // frameOf is h as a frame of op.
@@ -49,6 +48,7 @@ func (r *circle) post(h wire.Header, rows []int32, values []float32) {
 	switch {
 	case r.handed || len(f.rows)+len(f.values) > inlineBytes:
 		r.handed = true
+		r.unsent.Add(1)
 		r.outbox <- f
 	case r.failed == nil:
 		r.failed = r.transmit(&f)
@@ -58,15 +58,11 @@ func (r *circle) post(h wire.Header, rows []int32, values []float32) {
 // send transmits what is in the outbox. After an error it drops the rest of the
 // task.
 func (r *circle) send() {
-	var err error
 	for f := range r.outbox {
-		switch {
-		case f.last:
-			r.sent <- err
-			err = nil
-		case err == nil:
-			err = r.transmit(&f)
+		if r.broken == nil {
+			r.broken = r.transmit(&f)
 		}
+		r.unsent.Done()
 	}
 }
 
@@ -78,16 +74,17 @@ func (r *circle) transmit(f *ringFrame) error {
 	return err
 }
 
-// drain waits until all frames are sent, or until one failed, which it notes.
+// drain waits until all frames are sent, or until one failed, which it notes. Mostly they are: the
+// sender is not asked, for each of two goroutines that wake another takes longer than a small frame.
 func (r *circle) drain() {
 	if !r.handed {
 		return
 	}
-	r.handed = false
-	r.outbox <- ringFrame{last: true}
-	if err := <-r.sent; r.failed == nil {
-		r.failed = err
+	r.unsent.Wait()
+	if r.failed == nil {
+		r.failed = r.broken
 	}
+	r.handed, r.broken = false, nil
 }
 
 // outcome waits until all frames of an operation are sent whose receives ended

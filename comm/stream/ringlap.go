@@ -67,18 +67,22 @@ type lap struct {
 	added, taken       wire.Op // of the frames
 }
 
-// allReduceLap ends its additions with the whole sum of shard p+1 at member p.
-func (r *circle) allReduceLap() lap {
-	return lap{adds: r.size - 1, steps: 2 * (r.size - 1), added: wire.OpScatter, taken: wire.OpGather}
+// lapOf is the lap that a task is; false: it is none. That of an all-reduce ends its additions with the
+// whole sum of shard p+1 at member p, and that of a reduce-scatter with that of shard p. That of an
+// all-gather begins with shard p at member p.
+func (r *circle) lapOf(t *task) (l lap, ok bool) {
+	once := r.size - 1
+	switch {
+	case t.kind == wire.OpReduceScatter:
+		return lap{first: -1, adds: once, steps: once, added: wire.OpReduceScatter}, true
+	case t.kind == wire.OpAllGather:
+		return lap{steps: once, taken: wire.OpAllGather}, true
+	case t.kind == wire.OpScatter && !t.op.Spec.Sparse:
+		return lap{adds: once, steps: 2 * once, added: wire.OpScatter, taken: wire.OpGather}, true
+	default:
+		return lap{}, false
+	}
 }
-
-// reduceScatterLap ends with the whole sum of shard p at member p.
-func (r *circle) reduceScatterLap() lap {
-	return lap{first: -1, adds: r.size - 1, steps: r.size - 1, added: wire.OpReduceScatter}
-}
-
-// allGatherLap begins with shard p at member p.
-func (r *circle) allGatherLap() lap { return lap{steps: r.size - 1, taken: wire.OpAllGather} }
 
 // frame starts the frame of block k in a step.
 func (l lap) frame(op *op.Reduction, step, k int) wire.Header {
@@ -89,14 +93,18 @@ func (l lap) frame(op *op.Reduction, step, k int) wire.Header {
 	return frameOf(h, op)
 }
 
-// runLap runs a lap of a dense bucket in place. What its stage does with a block goes on while the
-// one before is sent and the next arrives.
+// beginLap posts the shard that a member begins with.
+func (r *circle) beginLap(t *task, l lap) {
+	for k, own := range t.cut[(r.position+l.first+r.size)%r.size] {
+		t.stage.Prepare(own)
+		r.post(l.frame(t.op, 0, k), nil, t.gradient.Values[own.From:own.To])
+	}
+}
+
+// runLap runs the rest of a lap of a dense bucket in place. What its stage does with a block goes on
+// while the one before is sent and the next arrives.
 func (r *circle) runLap(t *task, l lap) error {
 	at, values := r.position+l.first+r.size, t.gradient.Values
-	for k, own := range t.cut[at%r.size] {
-		t.stage.Prepare(own)
-		r.post(l.frame(t.op, 0, k), nil, values[own.From:own.To])
-	}
 	for step := range l.steps {
 		for k, s := range t.cut[(at-step-1+r.size)%r.size] {
 			block := values[s.From:s.To]
