@@ -124,13 +124,12 @@ func newPool(parts int, group *sync.WaitGroup, done <-chan struct{}) *pool {
 // the job times, in ns. The caller works as own. If the pool has a job already, the
 // caller works alone.
 func (p *pool) run(j job, own *worker) int64 {
-	own.meter = meter{}
 	n := j.elements()
 	if n < splitElements || len(p.helpers) == 0 || !p.busy.TryLock() {
-		j.run(own, 0, n)
-		return own.meter.spentNS()
+		return runAlone(j, own)
 	}
 	defer p.busy.Unlock()
+	own.meter = meter{}
 	p.job = j
 	p.next.Store(0)
 	for _, w := range p.helpers {
@@ -148,6 +147,13 @@ func (p *pool) run(j job, own *worker) int64 {
 	p.gate.Lock()
 	p.job = nil
 	return p.longest(own)
+}
+
+// runAlone is run by the caller alone.
+func runAlone(j job, own *worker) int64 {
+	own.meter = meter{}
+	j.run(own, 0, j.elements())
+	return own.meter.spentNS()
 }
 
 // longest is the most that a participant in the last job spent.

@@ -134,17 +134,26 @@ func (b *blockReduction) add(own *worker, a *comm.Arrival, first, last bool) (sp
 		if b.inPieces {
 			spentNS, err = b.runPieces(own)
 		} else {
-			spentNS = b.pool.run(b, own)
+			spentNS = b.work(own, a)
 		}
 		if err != nil {
 			return 0, err
 		}
 		return min(spentNS, b.clock.now()-start), nil // an estimate may exceed all of the work
 	case b.timing == sdk.OnArrival && !first && !a.More && !b.inPieces: // else the next one is there already
-		b.pool.run(b, own)
+		b.work(own, a)
 		b.rest = b.rest[:0]
 	}
 	return 0, nil
+}
+
+// work goes through the gradients when a has arrived. What comes in frames comes while the cores copy
+// the frames of others, whose readers add as well: to wake a helper there takes longer than it helps.
+func (b *blockReduction) work(own *worker, a *comm.Arrival) (spentNS int64) {
+	if !a.InPlace {
+		return runAlone(b, own)
+	}
+	return b.pool.run(b, own)
 }
 
 // alone is the work for a server's only trainer. Nothing is combined or copied, so
