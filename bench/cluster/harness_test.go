@@ -78,8 +78,10 @@ func (s *slurm) srun(nodes int, args ...string) (string, error) {
 	return string(out), err
 }
 
+// words start psbench on so many nodes, a task on each. Where the link of a node was down srun would wait a minute
+// for news of its task: ten seconds after another one has ended it does not.
 func (s *slurm) words(nodes int, args ...string) []string {
-	return append([]string{"srun", "--quiet", "--kill-on-bad-exit=0", "--mpi=pmi2", fmt.Sprintf("--nodes=%d", nodes), "--ntasks-per-node=1", binary}, args...)
+	return append([]string{"srun", "--quiet", "--kill-on-bad-exit=0", "--wait=10", "--mpi=pmi2", fmt.Sprintf("--nodes=%d", nodes), "--ntasks-per-node=1", binary}, args...)
 }
 
 // on runs a command on a node and gives what it printed.
