@@ -263,10 +263,14 @@ func TestSurvived(t *testing.T) {
 	} {
 		for seed := 1; seed <= *seeds; seed++ {
 			at := drawn(c.kind, seed)
+			at.after /= 4 // the run takes no longer than it must
 			t.Run(fmt.Sprintf("%s/%d", c.kind, seed), func(t *testing.T) {
 				s := s.within(t)
 				defer s.wire("heal 10.77.0.2")
 				r := s.start(t.Context(), at, args...)
+				if r.over() {
+					t.Fatalf("it was over before that:\n%s", r.said)
+				}
 				began := time.Now()
 				c.disturb(r)
 				if err := <-r.ended; err != nil {

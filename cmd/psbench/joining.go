@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/psbench/psbench/core/agent"
 	"github.com/psbench/psbench/core/launchers"
@@ -60,6 +61,10 @@ func (j *joining) unused(f *launchers.Finding) error {
 		return usagef("--%s and --%s are given, but the agents of a file of hosts are told where to come by ssh: leave --%s out", listFlag, flag, flag)
 	case j.hosts != "" && f.Launcher != launchers.HostsFile && (f.Place.Several() || f.Launcher == launchers.Alone):
 		return usagef("--%s is given, but %s decides which hosts there are (%s): leave one out", listFlag, f.Decides(), f.Why)
+	case !given && f.Launcher == launchers.Alone && os.Getenv(launchers.CoreVariable) != "" && os.Getenv(launchers.OverrideVariable) == "":
+		return usagef("%s is set, but %s: unset it, or start psbench as several tasks, as mpirun does; %s=1 if this process is to run alone", launchers.CoreVariable, f.Why, launchers.OverrideVariable)
+	case given && f.Speaks():
+		return usagef("--%s is given, but by %s the tasks find each other without it: leave it out", flag, f.Launcher)
 	case given && !f.Place.Several():
 		return usagef("--%s is given, but this process runs alone (%s): leave it out, or start psbench as several tasks, as mpirun does", flag, f.Why)
 	}
@@ -68,7 +73,8 @@ func (j *joining) unused(f *launchers.Finding) error {
 
 // secret is what the user has given, nil if nothing. Processes that this one starts do not get it.
 func (j *joining) secret() ([]byte, error) {
-	text, given := os.LookupEnv(launchers.SecretVariable)
+	text := os.Getenv(launchers.SecretVariable)
+	given := text != ""
 	if err := os.Unsetenv(launchers.SecretVariable); err != nil {
 		return nil, err
 	}
@@ -85,7 +91,7 @@ func (j *joining) secret() ([]byte, error) {
 
 // readSecret reads a file that only its owner can. The mode is that of the file which is read, not of its name.
 func readSecret(path string) ([]byte, error) {
-	file, err := os.Open(path) // #nosec G304 -- the user names it
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // #nosec G304 -- the user names it; a pipe would have psbench wait
 	if err != nil {
 		return nil, fmt.Errorf("--%s: %w", secretFileFlag, err)
 	}

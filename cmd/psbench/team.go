@@ -25,6 +25,7 @@ import (
 	"github.com/psbench/psbench/core/placement"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/internal/quote"
 )
 
 // team is the other hosts of a command that goes over several.
@@ -64,6 +65,8 @@ func (a *app) onSeveralHosts(cmd *cobra.Command, merge merger) *cobra.Command {
 			return a.underConductor(cmd, args, merge, run)
 		case asked && j.hosts != "":
 			return usagef("--%s has ssh start psbench on hosts, and --%s has slurm: give one of them", listFlag, launcherFlag)
+		case asked && j.given() != "":
+			return usagef("--%s is given, but the tasks that --%s submits find each other without it: leave it out", j.given(), launcherFlag)
 		case asked && !a.submitted:
 			return a.submit(cmd, &s, func() (*config.Config, *registry.Registry, error) { return merge(cmd, args) })
 		}
@@ -124,7 +127,7 @@ func (a *app) together(ctx context.Context, f *launchers.Finding, j *joining, c 
 	timeout := time.Duration(c.RPCTimeout) * time.Second
 	listen, err := addressHere(c.Interface)
 	if err != nil {
-		return err
+		return fmt.Errorf("rank %d on %s: %w", f.Place.Rank, quote.Word(f.Place.Host), err)
 	}
 	meeting, err := a.meet(ctx, f, j, listen, timeout)
 	var said saidError

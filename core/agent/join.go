@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/psbench/psbench/core/launchers/rollcall"
@@ -67,12 +69,12 @@ func introduce(ctx context.Context, id *identity.Identity, core string, me rollc
 	for err != nil { // the core may begin to listen later
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("rank %d has not reached the core at %s within %.0f s: %w", me.Rank, quote.Word(core), timeout.Seconds(), err)
+			return fmt.Errorf("rank %d on %s has not reached the core at %s within %.0f s: %w", me.Rank, quote.Word(me.Host), quote.Word(core), timeout.Seconds(), err)
 		case <-time.After(dialAgain):
 		}
 		var again error
-		if conn, again = dialAs(ctx, id, core, meetingProtocol); again == nil || !isTimeout(again) {
-			err = again // and not that there was no time left
+		if conn, again = dialAs(ctx, id, core, meetingProtocol); again == nil || tellsMore(again, err) {
+			err = again
 		}
 	}
 	defer func() { _ = conn.Close() }()
@@ -82,11 +84,17 @@ func introduce(ctx context.Context, id *identity.Identity, core string, me rollc
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("rank %d has told the core at %s who it is, but got no answer: %w", me.Rank, quote.Word(core), err)
+		return fmt.Errorf("rank %d on %s has told the core at %s who it is, but got no answer: %w", me.Rank, quote.Word(me.Host), quote.Word(core), err)
 	case text != goOn+"\n":
 		return ErrFailed
 	}
 	return nil
+}
+
+// tellsMore says whether an attempt's error tells more than that of the one before: not that there was no time
+// left, nor that nobody listens where somebody did, who may have given up since.
+func tellsMore(again, before error) bool {
+	return !isTimeout(again) && (!errors.Is(again, syscall.ECONNREFUSED) || errors.Is(before, syscall.ECONNREFUSED))
 }
 
 // isTimeout says that an attempt has ended since there was no time left, which its own clock may notice before that
@@ -149,6 +157,8 @@ type meeting struct {
 	come    chan guest
 	over    chan struct{}
 	working sync.WaitGroup
+	// stranger is the address of a caller by another secret, nil while there was none.
+	stranger atomic.Pointer[string]
 }
 
 // guest is an agent that knows the secret and waits for the verdict.
@@ -175,6 +185,10 @@ func (m *meeting) greet(conn net.Conn) {
 	close(heard)
 	watching.Wait()
 	if err != nil {
+		if refused := new(net.OpError); errors.As(err, &refused) && refused.Op == "remote error" { // by TLS
+			address := conn.RemoteAddr().String()
+			m.stranger.Store(&address)
+		}
 		_ = conn.Close()
 		return
 	}
@@ -197,7 +211,11 @@ func (m *meeting) gather(ctx context.Context, me rollcall.Task, timeout time.Dur
 			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				return guests, context.Cause(ctx)
 			}
-			return guests, fmt.Errorf("%w within %.0f s", rollcall.Check(tasks, missing(tasks)), timeout.Seconds())
+			err := fmt.Errorf("%w within %.0f s", rollcall.Check(tasks, missing(tasks)), timeout.Seconds())
+			if address := m.stranger.Load(); address != nil {
+				err = fmt.Errorf("%w; a caller at %s has another secret", err, *address)
+			}
+			return guests, err
 		case g := <-m.come:
 			guests = append(guests, g)
 			if g.err != nil {

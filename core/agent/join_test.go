@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -116,10 +118,27 @@ func TestWhoIsMissingIsNamed(t *testing.T) {
 // Who has another secret is not heard, and does not hear the core.
 func TestAnotherSecretDoesNotJoin(t *testing.T) {
 	all := joinAll(t, time.Second, []rollcall.Task{taskOf(0, 2), taskOf(1, 2)}, ours, theirs)
-	if err := all[0].err; err == nil || !strings.Contains(err.Error(), "nothing has come from rank 1") {
+	told := regexp.MustCompile(`nothing has come from rank 1 within 1 s; a caller at 127\.0\.0\.1:[0-9]+ has another secret$`)
+	if err := all[0].err; err == nil || !told.MatchString(err.Error()) {
 		t.Errorf("the core says %v", err)
 	}
 	if err := all[1].err; err == nil || !strings.Contains(err.Error(), "does not know the secret") {
 		t.Errorf("the agent says %v", err)
+	}
+}
+
+// Who could not join says what it met, and not that in the end nobody was there or no time was left.
+func TestTellsMore(t *testing.T) {
+	refused, stranger := fmt.Errorf("dial: %w", syscall.ECONNREFUSED), errors.New("the peer does not know the secret")
+	for _, test := range []struct {
+		again, before error
+		want          bool
+	}{
+		{stranger, refused, true}, {refused, refused, true}, {stranger, stranger, true},
+		{refused, stranger, false}, {context.DeadlineExceeded, refused, false}, {context.DeadlineExceeded, stranger, false},
+	} {
+		if got := tellsMore(test.again, test.before); got != test.want {
+			t.Errorf("%v after %v tells more: %t", test.again, test.before, got)
+		}
 	}
 }

@@ -175,6 +175,12 @@ func (v View) sources() string {
 	return cmp.Or(strings.Join(names, ", "), v.Why)
 }
 
+// Speaks says whether the tasks can talk by what started them.
+func (f *Finding) Speaks() bool {
+	variable, _ := f.Connection()
+	return variable != ""
+}
+
 // Connection is the variable that names the connection to a launcher that speaks PMI-1 and started this
 // process as the rank that was decided, "" where there is none.
 func (f *Finding) Connection() (variable, value string) {

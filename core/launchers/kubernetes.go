@@ -26,9 +26,14 @@ func job(r *reader) (*Place, string, error) {
 	const index = "JOB_COMPLETION_INDEX"
 	rank, err := r.number(index)
 	_, cluster := r.text("KUBERNETES_SERVICE_HOST")
+	size, wrong := r.number(tasksVariable)
 	switch {
 	case err != nil && cluster:
 		return nil, "", err
+	case size > 1 && (err != nil || rank < 0):
+		return nil, "", fmt.Errorf("%s is %d but %s, which tells them apart, is not set: the Job must have completionMode Indexed", tasksVariable, size, index)
+	case size > 1 && !cluster:
+		return nil, "", fmt.Errorf("%s is %d but KUBERNETES_SERVICE_HOST is not set, as it is in a pod", tasksVariable, size)
 	case err != nil || rank < 0:
 		return nil, index + " is not set", nil
 	case !cluster:
@@ -46,19 +51,21 @@ func job(r *reader) (*Place, string, error) {
 	} else if task >= 0 {
 		p.Rank, p.From.Rank = task, taskVariable
 	}
-	size, err := r.number(tasksVariable)
+	_, core := r.text(CoreVariable)
 	switch {
-	case err != nil:
-		return nil, "", err
+	case wrong != nil:
+		return nil, "", wrong
 	case size == 0:
 		return nil, "", fmt.Errorf("%s is 0 but must be 1 or more", tasksVariable)
 	case size == 1:
 		p.Size, p.Rank, p.From = 1, 0, Sources{Size: tasksVariable}
 	case size > 0:
 		p.Size, p.From.Size = size, tasksVariable
-	case subdomain == "":
+	case subdomain == "" && !core:
 		p.Size, p.Rank, p.From = 1, 0, Sources{}
 		why += ", whose pods have no names for each other, so that each works alone"
+	case subdomain == "":
+		why += fmt.Sprintf(", which are to meet at %s; how many there are is not told: its manifest can by %s", CoreVariable, tasksVariable)
 	default:
 		why += fmt.Sprintf(", whose pods have names in %s; how many there are is not told: its manifest can by %s", quote.Word(subdomain), tasksVariable)
 	}

@@ -121,9 +121,9 @@ func TestPartsOfEnvironments(t *testing.T) {
 	archives := recorded(t)
 	// What each launcher is known by: without these it is not there.
 	marks := []string{"SLURM_STEP_ID", "SLURM_JOB_ID", "SLURM_JOBID", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PRTE_LAUNCHED", "PMI_SIZE", "PMI_RANK", "PMI_FD",
-		"TORCHELASTIC_RUN_ID", "LOCAL_RANK", "RANK", "LWS_LEADER_ADDRESS"}
+		"TORCHELASTIC_RUN_ID", "LWS_LEADER_ADDRESS", tasksVariable}
 	rapid.Check(t, func(t *rapid.T) {
-		name := rapid.SampledFrom([]string{"srun", "srun_pmi2", "sbatch_step", "mpirun", "mpirun5", "hydra", "torchrun", "leaderworkerset", "torchrun_slurm"}).Draw(t, "environment")
+		name := rapid.SampledFrom([]string{"srun", "srun_pmi2", "sbatch_step", "mpirun", "mpirun5", "hydra", "torchrun", "leaderworkerset", "torchrun_slurm", "job_tasks", "jobset"}).Draw(t, "environment")
 		s := system(archives["testdata/"+name+".txtar"])
 		var kept []string
 		for _, pair := range s.Environ {

@@ -1,5 +1,7 @@
 package launchers
 
+import "errors"
+
 // torchrun knows a worker of torchrun by what that alone sets. RANK and WORLD_SIZE by themselves are set by
 // many, and left in many shells.
 func torchrun(r *reader) (*Place, string, error) {
@@ -12,7 +14,7 @@ func torchrun(r *reader) (*Place, string, error) {
 	case !elastic:
 		return nil, "TORCHELASTIC_RUN_ID is not set", nil
 	case !local || !ranked:
-		return nil, "TORCHELASTIC_RUN_ID is set but RANK and LOCAL_RANK are not both, as they are for a worker", nil
+		return nil, "", errors.New("TORCHELASTIC_RUN_ID is set but RANK and LOCAL_RANK are not both, as they are for a worker of torchrun")
 	}
 	p, err := r.place("WORLD_SIZE", "RANK", "LOCAL_RANK")
 	if err != nil {

@@ -72,6 +72,9 @@ type Run struct {
 	Iterations int
 	// Straggler is nil where nobody waits for another.
 	Straggler *Straggler
+	// BoundMS is how wrong times may be for the clocks of several hosts, such as those that trainers wait; 0 on
+	// one host.
+	BoundMS float64
 	// Silent says that its trainers exchanged nothing.
 	Silent bool
 	// Epochs are what each epoch led to, where the model was evaluated after it.

@@ -21,6 +21,19 @@ type Straggler struct {
 	Host   string  // where it ran; "" of runs on one host
 }
 
+// orMinus is how wrong a time may be that was taken by the clocks of several hosts, as it stands after that:
+// of several runs the most; "" on one host.
+func orMinus(runs []*Run) string {
+	var boundMS float64
+	for _, r := range runs {
+		boundMS = max(boundMS, r.BoundMS)
+	}
+	if boundMS == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" ± %.2g", boundMS)
+}
+
 // timeMetric is a metric of the time that iterations spend on a part of them.
 type timeMetric struct{ part, metric string }
 
@@ -39,6 +52,9 @@ func (run *Run) takeTimes(b *breakdown.Breakdown, r *result.Result) {
 	times := b.Times()
 	if codecNS := breakdown.CodecNS(r); codecNS > 0 {
 		times = append(times, breakdown.Part{Name: "codec", TotalNS: codecNS})
+	}
+	if b.Waiting != nil {
+		run.BoundMS = float64(b.Waiting.BoundNS) / 1e6
 	}
 	for _, p := range times {
 		for _, t := range timeMetrics {
@@ -76,6 +92,9 @@ func (s *Study) times(page *screen.Page) {
 			cell := "-"
 			if values := c.Of(t.metric); len(values) > 0 {
 				cell = milli(judge.Of(values).Median)
+				if t.part == breakdown.WaitingTime {
+					cell += orMinus(c.Runs)
+				}
 			}
 			row = append(row, cell)
 		}
@@ -106,7 +125,7 @@ func (c *Cell) straggler() string {
 	for _, s := range runs[rank] {
 		shares, costs = append(shares, 100*s.Share), append(costs, s.CostMS)
 	}
-	text := fmt.Sprintf("trainer%d%s last in %.0f %%, %s ms", rank, host(runs[rank]), judge.Of(shares).Median, milli(judge.Of(costs).Median))
+	text := fmt.Sprintf("trainer%d%s last in %.0f %%, %s%s ms", rank, host(runs[rank]), judge.Of(shares).Median, milli(judge.Of(costs).Median), orMinus(c.Runs))
 	if len(ranks) > 1 {
 		text += fmt.Sprintf(" (%d of %d runs)", len(shares), len(ranks))
 	}
