@@ -60,6 +60,9 @@ func (a *app) printPlacement(exp *config.Experiment) error {
 	if err != nil {
 		return err
 	}
+	if exp.Aggregate && len(layout.Hosts) < 2 {
+		return cluster.ErrAggregateOnOneHost
+	}
 	for _, warning := range slices.Concat(exp.Warnings, layout.Notes) {
 		printf(a.stderr, "psbench: warning: %s\n", warning)
 	}
