@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/psbench/psbench/core/folder"
@@ -33,6 +36,9 @@ func (l *Loader) loadSweep(dir string) (*Study, error) {
 	states := journal.Runs(events)
 	if n := repeated(events, states); n > 0 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%s failed and came to an end when repeated: only the repetition counts", screen.Count(n, "run")))
+	}
+	if warning := apart(events); warning != "" {
+		s.Warnings = append(s.Warnings, warning)
 	}
 	var turns []sweep.Turn
 	for round := range plan.Repeats {
@@ -88,6 +94,33 @@ func repeated(events []journal.Event, states map[string]journal.Run) int {
 		}
 	}
 	return len(failed)
+}
+
+// apart says which rounds were run by several hosts, "" if none: one was lost, or the sweep went on elsewhere, and what is done
+// is not run again.
+func apart(events []journal.Event) string {
+	done, hosts := map[string]bool{}, map[int][]string{}
+	for _, e := range events {
+		round, err := strconv.Atoi(path.Base(e.Run))
+		host := e.Host()
+		if e.State != journal.Done || done[e.Run] || err != nil || host == "" {
+			continue
+		}
+		done[e.Run] = true
+		if !slices.Contains(hosts[round], host) {
+			hosts[round] = append(hosts[round], host)
+		}
+	}
+	var rounds []string
+	for _, round := range slices.Sorted(maps.Keys(hosts)) {
+		if len(hosts[round]) > 1 {
+			rounds = append(rounds, fmt.Sprintf("%d (%s)", round, strings.Join(hosts[round], ", ")))
+		}
+	}
+	if len(rounds) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("several hosts ran parts of round %s: how these differ is in what it compares", strings.Join(rounds, ", "))
 }
 
 // end is what became of a turn: a run, a failure, or neither while it waits.

@@ -163,3 +163,30 @@ func TestSweepWhoseJournalIsCorrupted(t *testing.T) {
 		t.Errorf("two sweeps: %v", err)
 	}
 }
+
+// A round whose runs came from several hosts compares them, too, and that is said; runs of several processes
+// of one host do not.
+func TestRoundsOfSeveralHosts(t *testing.T) {
+	t.Parallel()
+	const began = "20261126T020000.000000000"
+	event := func(host, run string, state journal.State) journal.Event {
+		return journal.Event{Run: run, State: state, Writer: host + "-7-" + began}
+	}
+	for want, events := range map[string][]journal.Event{
+		"": {
+			event("node1", "a/0", journal.Done), event("node1", "b/0", journal.Done), event("node2", "a/1", journal.Done), event("node2", "b/1", journal.Done),
+			event("node3", "b/1", journal.Running), event("node3", "b/1", journal.Done), // the first counts
+			event("node3", "b/0", journal.Failed),
+			{Run: "a/0", State: journal.Done, Writer: "strange"},
+		},
+		"several hosts ran parts of round 1 (node-2, node3), 10 (node1, node3): how these differ is in what it compares": {
+			event("node1", "a/0", journal.Done), event("node3", "b/10", journal.Done), event("node1", "a/10", journal.Done),
+			event("node-2", "a/1", journal.Done), event("node3", "b/1", journal.Done), {Run: "again/1", State: journal.Done, Writer: "node3-8-" + began + "-1"},
+		},
+	} {
+		slices.SortStableFunc(events, func(a, b journal.Event) int { return strings.Compare(a.Writer, b.Writer) })
+		if got := apart(events); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
+}

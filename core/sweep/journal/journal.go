@@ -8,6 +8,7 @@ package journal
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -39,6 +40,17 @@ type Event struct {
 	Seconds float64 `json:"seconds,omitempty"` // that it took, of one that has ended
 	Reason  string  `json:"reason,omitempty"`
 	Writer  string  `json:"-"` // the name of its file
+}
+
+// writer is the name of a writer's file: its host, its process and when it began.
+var writer = regexp.MustCompile(`^(.+)-[0-9]+-[0-9]{8}T[0-9]{6}\.[0-9]{9}(-[0-9]+)?$`)
+
+// Host is that of the event's writer, "" where the name of its file does not tell.
+func (e Event) Host() string {
+	if parts := writer.FindStringSubmatch(e.Writer); parts != nil {
+		return parts[1]
+	}
+	return ""
 }
 
 // merge puts events into their order.
