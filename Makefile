@@ -101,7 +101,7 @@ test-browsers: build ## drive chromium and firefox-esr through reports of record
 	cd web/e2e && npm ci --ignore-scripts --no-audit --no-fund --silent && PSBENCH=$(CURDIR)/bin/psbench node --test *.test.js
 
 test-slurm: build ## run psbench on the nodes of a cluster in namespaces of this machine, by Slurm and by ssh; needs root
-	PSBENCH=$(CURDIR)/bin/psbench $(GO) test -tags slurm -count=1 -timeout 6m $(TESTFLAGS) ./bench/cluster/
+	PSBENCH=$(CURDIR)/bin/psbench $(GO) test -tags slurm -count=1 $(TESTFLAGS) ./bench/cluster/
 
 faults: build ## strike runs on two nodes with SEEDS (30) faults of each kind, at moments drawn from seeds, and print the table; needs root
 	PSBENCH=$(CURDIR)/bin/psbench $(GO) test -tags slurm -count=1 -timeout 4h -run '^Test(Faults|Survived)$$' -v ./bench/cluster/ -args -seeds $(SEEDS)
