@@ -79,7 +79,7 @@ func (a *app) linger(ctx context.Context, err error) error {
 // rollCall has the tasks of a launcher that lets them talk tell each other who they are. Rank 0 gets them; the
 // others, and tasks of other launchers, get none.
 func (a *app) rollCall(ctx context.Context, f *launchers.Finding, timeout time.Duration) (tasks []rollcall.Task, err error) {
-	if variable, _ := f.Connection(); variable == "" {
+	if !f.Speaks() {
 		return nil, nil
 	}
 	err = overPMI(ctx, f, timeout, func(client *pmi.Client) (err error) {

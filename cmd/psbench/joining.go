@@ -61,8 +61,6 @@ func (j *joining) unused(f *launchers.Finding) error {
 		return usagef("--%s and --%s are given, but the agents of a file of hosts are told where to come by ssh: leave --%s out", listFlag, flag, flag)
 	case j.hosts != "" && f.Launcher != launchers.HostsFile && (f.Place.Several() || f.Launcher == launchers.Alone):
 		return usagef("--%s is given, but %s decides which hosts there are (%s): leave one out", listFlag, f.Decides(), f.Why)
-	case !given && f.Launcher == launchers.Alone && os.Getenv(launchers.CoreVariable) != "" && os.Getenv(launchers.OverrideVariable) == "":
-		return usagef("%s is set, but %s: unset it, or start psbench as several tasks, as mpirun does; %s=1 if this process is to run alone", launchers.CoreVariable, f.Why, launchers.OverrideVariable)
 	case given && f.Speaks():
 		return usagef("--%s is given, but by %s the tasks find each other without it: leave it out", flag, f.Launcher)
 	case given && !f.Place.Several():

@@ -186,7 +186,7 @@ func addressHere(choice string) (netip.Addr, error) {
 
 // meet has this task find the others.
 func (a *app) meet(ctx context.Context, f *launchers.Finding, j *joining, listen netip.Addr, timeout time.Duration) (m *agent.Meeting, err error) {
-	if variable, _ := f.Connection(); variable == "" {
+	if !f.Speaks() {
 		return a.join(ctx, j, f, listen, timeout)
 	}
 	if err := os.Unsetenv(launchers.SecretVariable); err != nil { // the launcher has a better one
