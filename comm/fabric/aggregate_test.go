@@ -102,7 +102,7 @@ func TestAggregatesAverage(t *testing.T) {
 			commtest.DenseSpec(1, 2*comm.ChunkElements+7), commtest.SparseSpec(2, 50, 3, 50),
 		}
 		chunked := rapid.Bool().Draw(t, "chunked")
-		server := linktest.NewAverager(pushersOf(on), specs, chunked)
+		server := linktest.NewAverager(pushersOf(on), specs)
 		server.Of = len(on)
 		s, pushers := serveAggregated(t, on, linktest.Patience, chunked, specs, server.Handle)
 		if pushers != pushersOf(on) {
@@ -208,7 +208,7 @@ func TestAggregatesKeepTheDeadline(t *testing.T) {
 func TestAggregatesNoticeWhoIsGone(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 2*comm.ChunkElements)}
 	for gone := range 4 { // 3: the server
-		s, pushers := serveAggregated(t, []int{1, 1, 1}, linktest.Patience, true, specs, linktest.NewAverager(1, specs, true).Handle)
+		s, pushers := serveAggregated(t, []int{1, 1, 1}, linktest.Patience, true, specs, linktest.NewAverager(1, specs).Handle)
 		if pushers != 1 {
 			t.Fatalf("%d push", pushers)
 		}
@@ -247,7 +247,7 @@ func TestAggregatesLeaveNothing(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 2*comm.ChunkElements+7), commtest.SparseSpec(1, 50, 3, 50)}
 	once := func() {
 		t.Run("", func(t *testing.T) { // its clean-up closes everything
-			s, _ := serveAggregated(t, []int{1, 1, 0}, linktest.Patience, true, specs, linktest.NewAverager(2, specs, true).Handle)
+			s, _ := serveAggregated(t, []int{1, 1, 0}, linktest.Patience, true, specs, linktest.NewAverager(2, specs).Handle)
 			batch := make([]int64, len(s.links))
 			p := linktest.NewTogether(len(s.links), func(rank int) error {
 				batch[rank]++

@@ -54,7 +54,7 @@ func joinServer(t commtest.TB, f *Fabric, ranks int, spec tensor.BucketSpec) red
 	joined.Wait()
 	commtest.Must(t, errors.Join(append(errs, err)...))
 	served := make(chan error, 1)
-	go func() { served <- port.Serve(linktest.NewAverager(ranks, specs, f.Link(false) != sharedMemory).Handle) }()
+	go func() { served <- port.Serve(linktest.NewAverager(ranks, specs).Handle) }()
 	t.Cleanup(func() {
 		for i, l := range links {
 			_ = l.Close()

@@ -215,7 +215,7 @@ func TestServersAcrossHostsAverage(t *testing.T) {
 			commtest.DenseSpec(1, 2*comm.ChunkElements+7), commtest.SparseSpec(2, 50, 3, 50),
 		}
 		chunked := rapid.Bool().Draw(t, "chunked")
-		s := serve(t, hosts, linktest.Patience, chunked, specs, linktest.NewAverager(len(hosts), specs, chunked).Handle)
+		s := serve(t, hosts, linktest.Patience, chunked, specs, linktest.NewAverager(len(hosts), specs).Handle)
 		s.requireMeans(t, specs, 2)
 	})
 }
@@ -263,7 +263,7 @@ func TestServersAcrossHostsWorkInPlace(t *testing.T) {
 func TestServersAcrossHostsNoticeWhoIsGone(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 9)}
 	for gone, other := range []int{1, 0} {
-		s := serve(t, []int{0, 1}, linktest.Patience, true, specs, linktest.NewAverager(2, specs, true).Handle)
+		s := serve(t, []int{0, 1}, linktest.Patience, true, specs, linktest.NewAverager(2, specs).Handle)
 		pending := s.links[other].PushPull(0, s.stores[other].Buckets[0])
 		commtest.Must(t, s.near[gone].Close())
 		var peer *comm.PeerError
@@ -282,7 +282,7 @@ func TestServersAcrossHostsNoticeWhoIsGone(t *testing.T) {
 			t.Errorf("an error over the push of trainer%d ended Serve with %v and gave it %v", pusher, ended, err)
 		}
 	}
-	s := serve(t, []int{0, 1}, linktest.Patience, true, specs, linktest.NewAverager(2, specs, true).Handle)
+	s := serve(t, []int{0, 1}, linktest.Patience, true, specs, linktest.NewAverager(2, specs).Handle)
 	commtest.Must(t, s.port.Close())
 	commtest.Must(t, <-s.done) // what follows Close is no failure
 }

@@ -15,7 +15,7 @@ func TestHundredLinksLeaveNothing(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 10_000), commtest.SparseSpec(1, 40, 3, 40)}
 	once := func() {
 		t.Run("", func(t *testing.T) { // its clean-up closes everything
-			h := newStar(t, 2, specs, linktest.Patience, linktest.NewAverager(2, specs, false).Handle)
+			h := newStar(t, 2, specs, linktest.Patience, linktest.NewAverager(2, specs).Handle)
 			groups := newGroups(t, 2, linktest.Patience, linktest.Same(specs...))
 			for k := range specs {
 				first, second := h.links[0].PushPull(0, h.stores[0].Buckets[k]), h.links[1].PushPull(0, h.stores[1].Buckets[k])
@@ -48,7 +48,7 @@ func TestHundredLinksLeaveNothing(t *testing.T) {
 func TestSharedSteadyStateInPlaceDoesNotAllocate(t *testing.T) {
 	const ranks = 3
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 100), commtest.DenseSpec(1, 1<<16), commtest.SparseSpec(2, 40, 3, 40)}
-	h := newStar(t, ranks, specs, linktest.Patience, linktest.NewAverager(ranks, specs, false).Handle)
+	h := newStar(t, ranks, specs, linktest.Patience, linktest.NewAverager(ranks, specs).Handle)
 	groups := newGroups(t, ranks, linktest.Patience, linktest.Same(specs...))
 	batches := make([]int64, ranks)
 	p := linktest.NewTogether(ranks, func(rank int) error {

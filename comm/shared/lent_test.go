@@ -187,7 +187,7 @@ func (c *card) requireMean(t *testing.T, what string, b *tensor.Bucket) {
 // place.
 func TestPushesOfLentBuckets(t *testing.T) {
 	c := &card{}
-	averager := linktest.NewAverager(3, lentSpecs, false)
+	averager := linktest.NewAverager(3, lentSpecs)
 	var lent [3][]tensor.Gradient // as they were lent
 	on := func(i int, s *comm.Store) comm.Device {
 		c.mu.Lock()
@@ -309,7 +309,7 @@ func TestBucketsThatAreNotLent(t *testing.T) {
 			if c.at != nil {
 				device = c.at
 			}
-			h := newStarOn(t, 1, lentSpecs, linktest.Patience, false, device, c.on, linktest.NewAverager(1, lentSpecs, false).Handle)
+			h := newStarOn(t, 1, lentSpecs, linktest.Patience, false, device, c.on, linktest.NewAverager(1, lentSpecs).Handle)
 			if got := h.links[0].Staged(0); got != c.trainer {
 				t.Errorf("the trainer says %q, want %q", got, c.trainer)
 			}
@@ -366,7 +366,7 @@ func TestGroupsThatDoNotShare(t *testing.T) {
 // An owner waits until those who have its buckets open have closed them, and says who does not.
 func TestOwnersWaitForTheReturn(t *testing.T) {
 	c := &card{}
-	h := newStarOn(t, 1, lentSpecs, linktest.Patience, false, c, c.move, linktest.NewAverager(1, lentSpecs, false).Handle)
+	h := newStarOn(t, 1, lentSpecs, linktest.Patience, false, c, c.move, linktest.NewAverager(1, lentSpecs).Handle)
 	err := h.links[0].Release(20 * time.Millisecond)
 	if want := "trainer0 waited 0.02 s for the end of their use of its buckets on the device from server9"; fmt.Sprint(err) != want {
 		t.Fatalf("it gives %v, want %s", err, want)
@@ -394,7 +394,7 @@ func TestOwnersWaitForTheReturn(t *testing.T) {
 // A peer that is gone returns nothing, and nobody waits for it.
 func TestNobodyWaitsForTheDead(t *testing.T) {
 	c := &card{}
-	h := newStarOn(t, 1, lentSpecs, linktest.Patience, false, c, c.move, linktest.NewAverager(1, lentSpecs, false).Handle)
+	h := newStarOn(t, 1, lentSpecs, linktest.Patience, false, c, c.move, linktest.NewAverager(1, lentSpecs).Handle)
 	h.port.Fail(errors.New("it dies"))
 	commtest.Must(t, h.links[0].Release(linktest.Patience))
 }
@@ -402,7 +402,7 @@ func TestNobodyWaitsForTheDead(t *testing.T) {
 // A push from a device that the server has not imported from is refused.
 func TestPushesFromElsewhere(t *testing.T) {
 	c := &card{}
-	h := newStarOn(t, 1, lentSpecs, linktest.Patience, false, nil, c.move, linktest.NewAverager(1, lentSpecs, false).Handle)
+	h := newStarOn(t, 1, lentSpecs, linktest.Patience, false, nil, c.move, linktest.NewAverager(1, lentSpecs).Handle)
 	h.links[0].pushes[1].Lent = h.stores[0].Lent[1]
 	_ = h.links[0].PushPull(0, h.stores[0].Lent[1]).Wait()
 	if err := <-h.served; err == nil || err.Error() != "trainer0 pushed bucket 1 to server9 from memory of a device, which server9 has not imported" {

@@ -83,7 +83,7 @@ func TestSharedPushPullAverages(t *testing.T) {
 			commtest.DenseSpec(0, rapid.IntRange(0, 5000).Draw(t, "elements")),
 			commtest.SparseSpec(1, 40, rapid.IntRange(1, 20).Draw(t, "width"), 40),
 		}
-		h := newStar(t, trainers, specs, linktest.Patience, linktest.NewAverager(trainers, specs, false).Handle)
+		h := newStar(t, trainers, specs, linktest.Patience, linktest.NewAverager(trainers, specs).Handle)
 		linktest.RequireMeans(t, h.links, specs, 3, func(trainer, k int) *tensor.Bucket {
 			b := bucketOf(h.stores[trainer], k, rapid.Bool().Draw(t, "copied"))
 			commtest.Fill(t, b.BucketSpec, &b.Gradient, 10)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -71,7 +72,7 @@ func TestPushPullAveragesChunks(t *testing.T) {
 // checkAverages has trainers push buckets that fill makes, and leave in order.
 func checkAverages(t commtest.TB, n *wire.Network, trainers int, chunked bool, fill func(b *tensor.Bucket), specs ...tensor.BucketSpec) {
 	t.Helper()
-	s := newStar(t, n, trainers, specs, chunked, linktest.Patience, linktest.NewAverager(trainers, specs, chunked).Handle)
+	s := newStar(t, n, trainers, specs, chunked, linktest.Patience, linktest.NewAverager(trainers, specs).Handle)
 	linktest.RequireMeans(t, s.links, specs, 3, func(_, k int) *tensor.Bucket {
 		b := tensor.NewBucket(specs[k])
 		fill(b)
@@ -81,6 +82,39 @@ func checkAverages(t commtest.TB, n *wire.Network, trainers int, chunked bool, f
 		commtest.Must(t, l.Close())
 	}
 	commtest.Must(t, <-s.served)
+}
+
+// Pushes come chunk by chunk, but whole where trainers on the server's host are more than the cores serve at once.
+func TestPushesComeWhole(t *testing.T) {
+	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
+		onHost := n.Name() != "grpc" && !linktest.Secured(n)
+		specs := []tensor.BucketSpec{commtest.DenseSpec(0, 3*comm.ChunkElements)}
+		for _, trainers := range []int{1, runtime.NumCPU()/2 + 1} {
+			links := wire.Links{Self: "server9", Timeout: linktest.Patience}
+			for i := range trainers {
+				_, far := linktest.Link(t, n, fmt.Sprint("trainer", i), links.Self)
+				links.Conns = append(links.Conns, far)
+			}
+			want := 3
+			if onHost && 2*trainers > runtime.NumCPU() {
+				want = 1
+			}
+			p, err := Provider{}.NewPort(links, specs, true)
+			commtest.Must(t, err)
+			for trainer, slots := range p.(*port).slots {
+				if got := len(slots[0].arrivals); got != want {
+					t.Errorf("of %d trainers a push of trainer%d comes as %d, want %d", trainers, trainer, got, want)
+				}
+			}
+			commtest.Must(t, p.Close())
+		}
+		_, far := linktest.Link(t, n, "trainer0", "server9")
+		for cores, conns := range map[int][]*wire.Conn{1: {far}, 2: {far, far}, 3: {far, nil}, 4: {far, far}} {
+			if got, want := crowded(conns, cores), cores < 3 && onHost; got != want {
+				t.Errorf("%d connections, %d cores: crowded is %v, want %v", len(conns), cores, got, want)
+			}
+		}
+	})
 }
 
 // TestChunksAreAnsweredOneByOne has a trainer that sends the second chunk only
@@ -136,7 +170,7 @@ func TestPushingAgainAtOnce(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		for _, chunked := range []bool{false, true} {
 			specs := []tensor.BucketSpec{commtest.DenseSpec(0, comm.ChunkElements+1), commtest.DenseSpec(1, 1)}
-			s := newStar(t, n, 2, specs, chunked, linktest.Patience, linktest.NewAverager(2, specs, chunked).Handle)
+			s := newStar(t, n, 2, specs, chunked, linktest.Patience, linktest.NewAverager(2, specs).Handle)
 			p := linktest.NewTogether(2, func(rank int) error {
 				buckets := []*tensor.Bucket{tensor.NewBucket(specs[0]), tensor.NewBucket(specs[1])}
 				for batch := range int64(20) {

@@ -2,6 +2,8 @@ package stream
 
 import (
 	"fmt"
+	"runtime"
+	"slices"
 	"time"
 
 	"github.com/psbench/psbench/comm"
@@ -48,7 +50,7 @@ func (Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.D
 }
 
 // NewPort makes a port that reads pushes from its trainers' connections, as far as there are some, each
-// trainer's into a store of its own.
+// trainer's into a store of its own. Where the trainers keep the cores of their host busy it hands over whole pushes.
 func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
 	var stores []*comm.Store
 	for _, conn := range trainers.Conns {
@@ -68,7 +70,14 @@ func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunke
 		}
 		stores = append(stores, store)
 	}
-	return newPort(trainers, stores, specs, chunked), nil
+	return newPort(trainers, stores, specs, chunked && !crowded(trainers.Conns, runtime.NumCPU())), nil
+}
+
+// crowded says that all connections are to ranks of this host, and so many that pushes alone keep its cores copying,
+// one at each end of each. Then an answer to a chunk that goes out while others come in wins nothing, and has the
+// cores change between both directions.
+func crowded(conns []*wire.Conn, cores int) bool {
+	return 2*len(conns) > cores && !slices.ContainsFunc(conns, func(c *wire.Conn) bool { return c == nil || !c.OnHost() })
 }
 
 // GroupPeers lists the two neighbours in a ring.

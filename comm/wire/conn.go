@@ -69,6 +69,12 @@ func (c *Conn) Peer() string { return c.peer }
 // Self is the name of the rank at this end.
 func (c *Conn) Self() string { return c.self }
 
+// OnHost says that the connection is a Unix socket or one of TCP on loopback, and joins processes of one host.
+func (c *Conn) OnHost() bool {
+	socket, overTCP := c.nc.(*net.TCPConn)
+	return c.PassesSegments() || overTCP && onLoopback(socket)
+}
+
 // Close closes the connection; blocked calls fail. Closing again does nothing.
 func (c *Conn) Close() error {
 	if err := c.nc.Close(); err != nil && !errors.Is(err, net.ErrClosed) {

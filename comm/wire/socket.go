@@ -39,10 +39,15 @@ func tune(nc net.Conn) {
 	case *net.UnixConn:
 		control(socket, growSendBuffer)
 	case *net.TCPConn:
-		if to, ok := socket.RemoteAddr().(*net.TCPAddr); ok && to.IP.IsLoopback() {
+		if onLoopback(socket) {
 			control(socket, boundSendBuffer)
 		}
 	}
+}
+
+func onLoopback(socket *net.TCPConn) bool {
+	to, ok := socket.RemoteAddr().(*net.TCPAddr)
+	return ok && to.IP.IsLoopback()
 }
 
 func control(socket syscall.Conn, set func(fd int)) {

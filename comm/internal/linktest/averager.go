@@ -17,6 +17,7 @@ type Averager struct {
 	mu       sync.Mutex
 	trainers int               // that push
 	rounds   map[[2]int]*round // by bucket and chunk
+	means    map[int]tensor.Gradient
 	merger   *tensor.RowMerger
 }
 
@@ -26,23 +27,25 @@ type round struct {
 }
 
 // NewAverager makes an averager of what so many trainers push, of whole pushes or chunks.
-func NewAverager(trainers int, specs []tensor.BucketSpec, chunked bool) *Averager {
-	s := &Averager{Of: trainers, trainers: trainers, rounds: map[[2]int]*round{}, merger: tensor.NewRowMerger(trainers)}
+func NewAverager(trainers int, specs []tensor.BucketSpec) *Averager {
+	s := &Averager{Of: trainers, trainers: trainers, rounds: map[[2]int]*round{}, means: map[int]tensor.Gradient{}, merger: tensor.NewRowMerger(trainers)}
 	for i := range specs {
-		mean, n := tensor.NewGradient(specs[i]), 1
-		if chunked && !specs[i].Sparse {
-			n = comm.Chunks(specs[i].Elements)
-		}
-		for k := range n {
-			r := &round{arrivals: make([]*comm.Arrival, 0, trainers), mean: mean}
-			if n > 1 {
-				first := k * comm.ChunkElements
-				r.mean = tensor.Gradient{Values: mean.Values[first:min(first+comm.ChunkElements, len(mean.Values))]}
-			}
-			s.rounds[[2]int{specs[i].Index, k}] = r
+		s.means[specs[i].Index] = tensor.NewGradient(specs[i])
+		for k := range comm.Chunks(specs[i].Elements) {
+			s.rounds[[2]int{specs[i].Index, k}] = &round{arrivals: make([]*comm.Arrival, 0, trainers)}
 		}
 	}
 	return s
+}
+
+// mean is where that of a push, or of a chunk of one, comes into being.
+func (s *Averager) mean(a *comm.Arrival) tensor.Gradient {
+	m := s.means[a.Bucket]
+	if a.Chunks > 1 {
+		first := a.Chunk * comm.ChunkElements
+		m.Values = m.Values[first : first+len(a.Gradient.Values)]
+	}
+	return m
 }
 
 // Handle takes an arrival, as a port hands it over.
@@ -55,7 +58,7 @@ func (s *Averager) Handle(a *comm.Arrival) error {
 		return nil
 	}
 	pending, mean := r.arrivals, &r.mean
-	r.arrivals = pending[:0]
+	r.arrivals, r.mean = pending[:0], s.mean(a)
 	if mean.Sparse() {
 		s.merger.Reset()
 		for _, a := range pending {
