@@ -17,9 +17,8 @@ func aggregated(t *testing.T, s *slurm) {
 		out, err := exec.Command(binary, append(args, "--json", file)...).CombinedOutput()
 		return string(out), err
 	})
-	t.Setenv("PSBENCH_AGGREGATE", "host")
 	for _, place := range []string{"spread", "apart"} {
-		t.Setenv("PSBENCH_PLACE", place)
+		s.env = []string{"PSBENCH_AGGREGATE=host", "PSBENCH_PLACE=" + place}
 		got, hosts := losses(t, func(file string) (string, error) { return s.srun(2, append(args, "--json", file)...) })
 		if hosts != 2 || len(got) != len(want) || len(want) == 0 {
 			t.Fatalf("place %s: it ran on %d nodes, and has %d losses, want %d", place, hosts, len(got), len(want))

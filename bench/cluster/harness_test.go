@@ -10,8 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -33,13 +35,16 @@ type slurm struct {
 	dir       string   // of its state
 	prefix    string   // of its namespaces
 	temporary string   // TMPDIR of what runs there
+	env       []string // what else that finds in its environment
 	owner     *os.File // while it is open, the cluster stands
 }
 
-// up brings a cluster up; env shapes its links, as up.sh says.
+var clusters atomic.Int32 // brought up
+
+// up brings a cluster up, and there may be others; env shapes its links, as up.sh says.
 func up(t *testing.T, nodes int, env ...string) *slurm {
 	t.Helper()
-	s := &slurm{t: t, dir: filepath.Join(t.TempDir(), "s"), prefix: fmt.Sprintf("psbt%d", os.Getpid()%10000), temporary: t.TempDir()}
+	s := &slurm{t: t, dir: filepath.Join(t.TempDir(), "s"), prefix: fmt.Sprintf("psbt%d%c", os.Getpid()%10000, 'a'+clusters.Add(1)), temporary: t.TempDir()}
 	watched, owner, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +69,7 @@ func up(t *testing.T, nodes int, env ...string) *slurm {
 // command is one of the login node.
 func (s *slurm) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(s.dir, "login"), args...)
-	cmd.Env = append(os.Environ(), "TMPDIR="+s.temporary)
+	cmd.Env = slices.Concat(os.Environ(), []string{"TMPDIR=" + s.temporary}, s.env)
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
 }

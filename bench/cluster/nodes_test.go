@@ -24,7 +24,7 @@ func TestOnFourNodes(t *testing.T) {
 		{"reference cases", referenceCases},
 		{"same losses", sameLosses},
 		{"submitted sweep", submittedSweep},
-	})
+	}, "PROCTRACK=proctrack/linuxproc") // the cgroup of a job has its number, and that another cluster uses, too
 }
 
 // onNodes is a test on a cluster.
@@ -33,8 +33,10 @@ type onNodes struct {
 	test func(*testing.T, *slurm)
 }
 
-func together(t *testing.T, nodes int, tests []onNodes) {
-	s := up(t, nodes)
+// together runs tests on a cluster of so many nodes, while another may stand beside it: most of their time they wait.
+func together(t *testing.T, nodes int, tests []onNodes, env ...string) {
+	t.Parallel()
+	s := up(t, nodes, env...)
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) { c.test(t, s.within(t)) })
 	}

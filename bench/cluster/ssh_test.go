@@ -111,6 +111,7 @@ func (s *shells) psbench(node, hosts, command string, args ...string) (string, e
 
 // Over ssh tests have one cluster together. The last one has a node without a server.
 func TestBySSH(t *testing.T) {
+	t.Parallel() // Slurm starts nothing there
 	s := sshd(t, 3)
 	for _, c := range []struct {
 		name string
