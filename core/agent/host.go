@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,9 +105,18 @@ func (h *Host) explain(what string, err error) error {
 		case s.Code() == codes.Unavailable && h.stop != nil: // it was there
 			return fmt.Errorf("the agent on %s is gone", h.Name)
 		}
-		err = errors.New(quote.Message(s.Message()))
+		err = errors.New(quote.Message(unwrapped(s.Message())))
 	}
 	return fmt.Errorf("the agent on %s %s: %w", h.Name, what, err)
+}
+
+// unwrapped is a message of gRPC without what that puts around the news of a connection.
+func unwrapped(message string) string {
+	inner, of := strings.CutPrefix(message, `connection error: desc = "transport: `)
+	if !of {
+		return message
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(inner, "Error while dialing: "), `"`)
 }
 
 // beat shows the agent that the core is there, until it is lost or left. That it is lost is noticed before

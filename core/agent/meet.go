@@ -28,25 +28,26 @@ type Meeting struct {
 // Meet has the tasks of a launcher that speaks PMI-1 tell each other who and where they are, and gives them a
 // secret that nobody else has. Agents listen on the given address. Only what fits together goes on: of anything
 // else rank 0 gets the reason, and the others ErrFailed.
-func Meet(ctx context.Context, c *pmi.Client, me rollcall.Task, listen netip.Addr) (m *Meeting, err error) {
+func Meet(ctx context.Context, c *pmi.Client, me rollcall.Task, listen netip.Addr) (met *Meeting, err error) {
 	secret, err := rollcall.Secret(ctx, c, me)
 	if err != nil {
 		return nil, err
 	}
-	m = &Meeting{Secret: secret}
+	m := &Meeting{Secret: secret}
 	if m.Identity, err = identity.Of(secret, Purpose); err != nil {
 		return nil, err
 	}
 	if me.Rank > 0 {
-		if m.Listener, err = net.Listen("tcp", netip.AddrPortFrom(listen, 0).String()); err != nil {
+		listener, err := net.Listen("tcp", netip.AddrPortFrom(listen, 0).String())
+		if err != nil {
 			return nil, fmt.Errorf("the agent cannot listen on %s: %w", listen, err)
 		}
 		defer func() {
-			if err != nil {
-				_ = m.Listener.Close()
+			if met == nil {
+				_ = listener.Close()
 			}
 		}()
-		me.Address = m.Listener.Addr().String()
+		m.Listener, me.Address = listener, listener.Addr().String()
 	}
 	m.Tasks, err = rollcall.Call(ctx, c, me)
 	if me.Rank == 0 && err == nil {
