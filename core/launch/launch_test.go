@@ -152,6 +152,30 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// Whenever its context ends, a start that went well leaves a process that runs.
+func TestStartThatWentWellIsNotUndone(t *testing.T) {
+	l := launcher(t)
+	p, err := l.Start(t.Context(), Spec{Name: "trainer0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for took, i := p.StartTook(), 0; i < 40; i++ {
+		ctx, cancel := context.WithTimeout(t.Context(), took*time.Duration(70+i)/100)
+		p, err := l.Start(ctx, Spec{Name: "trainer1"})
+		<-ctx.Done()
+		cancel()
+		if err != nil {
+			continue
+		}
+		took = min(took, p.StartTook()) // with less it comes to nothing, in time
+		select {
+		case <-p.Exited():
+			t.Fatalf("a process that was started %s", p.child.status("its start"))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
 func TestStartRefuses(t *testing.T) {
 	wrong := program(t, "exit 0")
 	wrong.SHA256 = strings.Repeat("ab", 32)

@@ -80,8 +80,8 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 // as long as the run's timeout is killed and blamed.
 func (p *Process) connect(ctx context.Context) error {
 	started := time.Now()
-	stop := context.AfterFunc(ctx, p.child.kill)
-	defer stop()
+	spare := context.AfterFunc(ctx, p.child.kill)
+	defer spare()
 	defer p.program.close()
 	called, hung := make(chan struct{}), make(chan bool, 1)
 	go func() {
@@ -99,6 +99,9 @@ func (p *Process) connect(ctx context.Context) error {
 	if err := p.program.again(); err != nil {
 		p.child.kill()
 		return err
+	}
+	if !spare() { // it was called, and is being killed
+		return context.Cause(ctx)
 	}
 	p.startTook = time.Since(started)
 	return nil
