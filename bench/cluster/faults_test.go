@@ -247,7 +247,7 @@ func (r *struck) judge(kind string, at moment, hosts map[string]string, took tim
 // What passes is survived, with the same losses: a partition of a second, a link that loses one in a hundred
 // of the packets of a node, and a host that runs for a fifth of the time.
 func TestSurvived(t *testing.T) {
-	s, rows := up(t, 2, "WIRE=-delay 100us", "PSB_WIRE="+wireProgram(t)), newTable(t)
+	s, rows := up(t, 2, "WIRE=-delay 100us", "PSB_WIRE="+program(t, "./wire")), newTable(t)
 	args := append([]string{"run", "--ntrainer", "2", "--nserver", "1", "--iterations", "2000", "--rpc-timeout", "20"}, small...)
 	want, _ := losses(t, func(file string) (string, error) {
 		out, err := exec.Command(binary, append(args, "--quiet", "--json", file)...).CombinedOutput()

@@ -212,11 +212,11 @@ func untilOften(t *testing.T, every time.Duration, what string, holds func() boo
 	}
 }
 
-// wireProgram makes the wire.
-func wireProgram(t *testing.T) string {
+// program makes the program of a folder.
+func program(t *testing.T, folder string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "wire")
-	cmd := exec.Command("go", "build", "-o", path, "./wire")
+	path := filepath.Join(t.TempDir(), filepath.Base(folder))
+	cmd := exec.Command("go", "build", "-o", path, folder)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

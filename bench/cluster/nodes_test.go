@@ -8,6 +8,7 @@ import "testing"
 func TestOnTwoNodes(t *testing.T) {
 	together(t, 2, []onNodes{
 		{"refusals", refusals},
+		{"other plugin", otherPlugin},
 		{"aggregated", aggregated},
 		{"comm", commBetweenNodes},
 		{"shared sweep", sharedSweep},

@@ -138,10 +138,51 @@ func refusals(t *testing.T, s *slurm) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			out, err := s.command(ctx, c.words...).CombinedOutput()
-			if err == nil || !strings.Contains(string(out), c.want) {
+			if err == nil || !strings.Contains(string(out), c.want) || strings.Contains(string(out), "goroutine ") {
 				t.Errorf("%v, want %s:\n%s", err, c.want, out)
 			}
 		})
+	}
+	s.clean("node1", "node2")
+}
+
+// A plugin of which a node has other bytes, or none, is one sentence.
+func otherPlugin(t *testing.T, s *slurm) {
+	foreign := program(t, "../../cmd/psbench/testdata/foreign")
+	s.env = []string{"XDG_CONFIG_HOME=" + t.TempDir()}
+	if out, err := s.command(t.Context(), binary, "plugin", "add", foreign).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	run := append([]string{"run", "--trainer", "scaled", "--ntrainer", "2", "--nserver", "1", "--iterations", "2", "--quiet"}, small...)
+	if out, err := s.srun(2, run...); err != nil {
+		t.Fatalf("where both have it: %v\n%s", err, out)
+	}
+	for place, want := range map[string]string{
+		foreign:               "another one here than on the core's host",
+		filepath.Dir(foreign): "cannot be read",
+	} {
+		empty := t.TempDir()
+		if place == foreign {
+			empty = filepath.Join(empty, "other")
+			text, err := os.ReadFile(foreign)
+			if err == nil {
+				err = os.WriteFile(empty, append(text, 0), 0o755)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out, err := s.on("node2", "mount", "--bind", empty, place); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		out, err := s.srun(2, run...)
+		if err == nil || strings.Count("\n"+out, "\npsbench: ") != 1 || !strings.Contains(out, want) || !strings.Contains(out, "node2") {
+			t.Errorf("%v, want %s:\n%s", err, want, out)
+		}
+		t.Logf("%s", out)
+		if out, err := s.on("node2", "umount", place); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
 	s.clean("node1", "node2")
 }

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -226,6 +227,46 @@ func submittedSweep(t *testing.T, s *slurm) {
 			t.Errorf("%s has no journal: %v", node, journals)
 		}
 	}
+	whole := 0
+	for round, hosts := range hostsOfRounds(t, journals) {
+		if _, err := os.Stat(filepath.Join(dir, "claims", round+".2")); err == nil { // another node had begun it
+			continue
+		}
+		if whole++; len(hosts) != 1 {
+			t.Errorf("round %s was run by %v", round, hosts)
+		}
+	}
+	if whole < 3 {
+		t.Errorf("of 8 rounds %d were claimed once, want 3 and more", whole)
+	}
 	until(t, "Slurm has no job but that of the lost node", func() bool { return strings.Count(s.jobs(), "psbench") <= 1 })
 	s.clean("node1", "node2", "node4")
+}
+
+// hostsOfRounds are the hosts that have completed runs of each round of a sweep, whose journals these are.
+func hostsOfRounds(t *testing.T, journals []string) map[string]map[string]bool {
+	t.Helper()
+	hosts := map[string]map[string]bool{}
+	for _, file := range journals {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		host, _, _ := strings.Cut(filepath.Base(file), "-")
+		for line := range strings.Lines(string(text)) {
+			var run struct{ Event struct{ State, Folder string } }
+			if err := json.Unmarshal([]byte(line), &run); err != nil {
+				t.Fatal(err)
+			}
+			if run.Event.State != "done" {
+				continue
+			}
+			round := filepath.Base(run.Event.Folder)
+			if hosts[round] == nil {
+				hosts[round] = map[string]bool{}
+			}
+			hosts[round][host] = true
+		}
+	}
+	return hosts
 }
