@@ -218,6 +218,9 @@ func (r *struck) judge(kind string, at moment, hosts map[string]string, took tim
 	if len(said) == 0 || len(said) > 1 && !cut || len(said) > 2 {
 		r.t.Fatalf("it said %d sentences:\n%s", len(said), r.said)
 	}
+	if strings.Contains(r.said.String(), "\nthe agent ") {
+		r.t.Errorf("a sentence has two lines:\n%s", r.said)
+	}
 	for _, s := range said {
 		if strings.Contains(s, "; at the end") || strings.Contains(s, "rpc") {
 			r.t.Errorf("it says more than what happened: %s", s)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -15,7 +17,24 @@ import (
 // system is this one, as the detectors of launchers see it.
 func (a *app) system(hostsFile string) launchers.System {
 	host, _ := os.Hostname() // without one it has no name
-	return launchers.System{Environ: a.environ, Host: host, ReadFile: os.ReadFile, HostsFile: hostsFile, IsHere: isHere}
+	return launchers.System{Environ: a.environ, Host: host, ReadFile: readBounded, HostsFile: hostsFile, IsHere: isHere}
+}
+
+// mostMiB bounds what is read of a file of hosts: /dev/zero must not fill the memory.
+const mostMiB = 16
+
+// readBounded is os.ReadFile of a file that is not too large.
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path) // #nosec G304 -- the user names it
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, mostMiB<<20+1))
+	if err == nil && len(text) > mostMiB<<20 {
+		err = fmt.Errorf("it has more than %d MiB, which is the most that is read", mostMiB)
+	}
+	return text, err
 }
 
 // lookupLimit is how long it may take to find out which addresses a name stands for.

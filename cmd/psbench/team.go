@@ -156,7 +156,10 @@ func (a *app) together(ctx context.Context, f *launchers.Finding, j *joining, c 
 func (a *app) lead(t *team, run func() error) error {
 	a.team = t
 	err := run()
-	return errors.Join(err, agent.Leave(t.hosts, err != nil))
+	if left := agent.Leave(t.hosts, err != nil); err == nil { // else it is told why already
+		return left
+	}
+	return err
 }
 
 // addressHere is the address by which other hosts reach this one.

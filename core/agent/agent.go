@@ -87,8 +87,8 @@ type agent struct {
 func (a *agent) core() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.host == "" {
-		return ""
+	if a.host == "" { // it has not called
+		return ", rank 0,"
 	}
 	return ", rank 0 on " + quote.Word(a.host) + ","
 }

@@ -344,7 +344,7 @@ func TestStrangers(t *testing.T) {
 		t.Errorf("a stranger is told %v", err)
 	}
 	var silent []net.Conn
-	for range mostHandshakes - 1 { // who connect and say nothing
+	for range 2 * mostStrangers { // who connect and say nothing
 		conn, err := net.Dial("tcp", agent.address)
 		if err != nil {
 			t.Fatal(err)

@@ -121,10 +121,7 @@ func receive(ctx context.Context, id *identity.Identity, core string, me rollcal
 	m.config.NextProtos = []string{meetingProtocol}
 	m.working.Go(func() {
 		accept(l, m.over, func(conn net.Conn, free func()) {
-			m.working.Go(func() {
-				defer free()
-				m.greet(conn)
-			})
+			m.working.Go(func() { m.greet(conn, free) })
 		})
 	})
 	guests, err := m.gather(ctx, me, timeout)
@@ -168,8 +165,8 @@ type guest struct {
 	err  error // of what it said
 }
 
-// greet hears who has come; strangers are hung up on.
-func (m *meeting) greet(conn net.Conn) {
+// greet hears who has come; strangers are hung up on. Heard, it is no stranger any more, or gone.
+func (m *meeting) greet(conn net.Conn, free func()) {
 	heard := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
@@ -179,11 +176,11 @@ func (m *meeting) greet(conn net.Conn) {
 		case <-heard:
 		}
 	})
-	_ = conn.SetDeadline(time.Now().Add(handshakeLimit))
 	secure := tls.Server(conn, m.config)
 	line, err := bufio.NewReaderSize(secure, longestLine).ReadSlice('\n')
 	close(heard)
 	watching.Wait()
+	free()
 	if err != nil {
 		if refused := new(net.OpError); errors.As(err, &refused) && refused.Op == "remote error" { // by TLS
 			address := conn.RemoteAddr().String()

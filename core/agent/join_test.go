@@ -142,3 +142,35 @@ func TestTellsMore(t *testing.T) {
 		}
 	}
 }
+
+// Strangers who call the core and say nothing do not keep agents from it.
+func TestStrangersDoNotKeepTasksApart(t *testing.T) {
+	core := freeAddress(t)
+	join := func(rank int) chan joined {
+		result := make(chan joined, 1)
+		go func() {
+			m, err := Join(context.Background(), []byte(ours), core, taskOf(rank, 2), netip.MustParseAddr("127.0.0.1"), patience)
+			result <- joined{m, err}
+		}()
+		return result
+	}
+	first := join(0)
+	for called := 0; called < 3*mostStrangers; {
+		conn, err := net.Dial("tcp", core)
+		if err != nil { // it does not listen yet
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		defer func() { _ = conn.Close() }()
+		called++
+	}
+	began := time.Now()
+	agent, met := <-join(1), <-first
+	if met.err != nil || agent.err != nil {
+		t.Fatalf("the core says %v, the agent %v", met.err, agent.err)
+	}
+	_ = agent.meeting.Listener.Close()
+	if took := time.Since(began); took > strangerLimit {
+		t.Errorf("they have met after %v", took)
+	}
+}

@@ -68,7 +68,7 @@ func measureLink(ctx context.Context, id *identity.Identity, address string, dur
 		}
 		conn, err := bare(secure)
 		if err == nil {
-			_ = secure.SetReadDeadline(time.Now().Add(handshakeLimit))
+			_ = secure.SetReadDeadline(time.Now().Add(strangerLimit))
 			_, err = io.ReadFull(secure, make([]byte, 1))
 		}
 		if err != nil {

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -14,13 +13,7 @@ import (
 	"github.com/psbench/psbench/internal/identity"
 )
 
-// Limits of who connects to an agent: handshakes at once, and how long each and the first line of a tunnel may
-// take. A stranger costs no more than that.
-const (
-	mostHandshakes = 16
-	handshakeLimit = 10 * time.Second
-	longestName    = 256
-)
+const longestName = 256 // of a process
 
 // listener takes the connections to an agent and parts calls from tunnels. For gRPC it is the listener of
 // the calls.
@@ -55,30 +48,6 @@ func (t *listener) take() {
 	})
 }
 
-// accept takes connections until its listener is closed, once it is over. So many may be strangers at once: take, which
-// must not wait, has one of their places until it calls free.
-func accept(l net.Listener, over <-chan struct{}, take func(conn net.Conn, free func())) {
-	places := make(chan struct{}, mostHandshakes)
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			select {
-			case <-over:
-				return
-			case <-time.After(10 * time.Millisecond): // out of descriptors, most likely
-				continue
-			}
-		}
-		select {
-		case places <- struct{}{}:
-			take(conn, func() { <-places })
-		case <-over:
-			_ = conn.Close()
-			return
-		}
-	}
-}
-
 func (t *listener) add(conn net.Conn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,14 +66,11 @@ func (t *listener) drop(conn net.Conn) {
 	delete(t.conns, conn)
 }
 
-// greet shakes hands and hands the connection on; greeted gives its place back.
+// greet shakes hands and hands the connection on; greeted says that its caller is no stranger, or gone.
 func (t *listener) greet(conn net.Conn, greeted func()) {
 	defer t.drop(conn)
 	secure := tls.Server(conn, t.config)
-	ctx, cancel := context.WithTimeout(context.Background(), handshakeLimit)
-	err := secure.HandshakeContext(ctx)
-	cancel()
-	if err != nil {
+	if secure.Handshake() != nil {
 		greeted()
 		_ = conn.Close()
 		return
@@ -114,6 +80,7 @@ func (t *listener) greet(conn net.Conn, greeted func()) {
 		return
 	}
 	greeted()
+	_ = conn.SetDeadline(time.Time{})
 	if secure.ConnectionState().NegotiatedProtocol == linkProtocol {
 		serveLink(secure)
 		return
@@ -129,14 +96,13 @@ func (t *listener) greet(conn net.Conn, greeted func()) {
 func (t *listener) join(conn net.Conn, greeted func()) {
 	defer func() { _ = conn.Close() }()
 	in := bufio.NewReaderSize(conn, longestName)
-	_ = conn.SetReadDeadline(time.Now().Add(handshakeLimit))
 	line, err := in.ReadSlice('\n')
 	name := strings.TrimSuffix(string(line), "\n")
 	greeted()
 	if err != nil {
 		return
 	}
-	_ = conn.SetReadDeadline(time.Time{})
+	_ = conn.SetDeadline(time.Time{})
 	process, err := t.tunnel(name)
 	if err != nil {
 		return
