@@ -254,7 +254,9 @@ func hostsOfRounds(t *testing.T, journals []string) map[string]map[string]bool {
 		}
 		host, _, _ := strings.Cut(filepath.Base(file), "-")
 		for line := range strings.Lines(string(text)) {
-			var run struct{ Event struct{ State, Folder string } }
+			var run struct {
+				Event struct{ State, Folder string }
+			}
 			if err := json.Unmarshal([]byte(line), &run); err != nil {
 				t.Fatal(err)
 			}
