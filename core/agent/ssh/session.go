@@ -57,7 +57,7 @@ func begin(words []string, host launchers.Host, rank int) (*session, error) {
 	}
 	if err := s.cmd.Start(); err != nil {
 		_ = s.input.Close()
-		return nil, fmt.Errorf("ssh cannot be started: %w", err)
+		return nil, err
 	}
 	return s, nil
 }

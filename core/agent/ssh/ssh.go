@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,6 +44,9 @@ const secretBytes = 32
 // Meet starts an agent on each of these hosts, which are ranks 1, 2 and so on of a run whose core is me, and has
 // them tell who and where they are. The names of the hosts are those of the list. The sessions are to be ended.
 func Meet(ctx context.Context, me rollcall.Task, hosts []launchers.Host, o Options) (*agent.Meeting, *Sessions, error) {
+	if o.Command != "" && strings.TrimSpace(o.Command) == "" {
+		return nil, nil, fmt.Errorf("%s is %s but must be a command, as in ssh -F cluster.conf: leave it out for ssh", launchers.SSHVariable, quote.String(o.Command))
+	}
 	o.Invitation.Secret, o.Invitation.Size = make([]byte, secretBytes), 1+len(hosts)
 	_, _ = rand.Read(o.Invitation.Secret) // never fails
 	id, err := identity.Of(o.Invitation.Secret, agent.Purpose)
@@ -72,8 +77,10 @@ func (all *Sessions) open(ctx context.Context, hosts []launchers.Host, o Options
 	defer inviting.Wait()
 	tasks := make([]rollcall.Task, len(hosts))
 	for i, host := range hosts {
-		s, err := begin(words(host, o), host, i+1)
+		list := words(host, o)
+		s, err := begin(list, host, i+1)
 		if err != nil {
+			err = notStarted(list[0], o, err)
 			fail(err)
 			return nil, err
 		}
@@ -114,6 +121,22 @@ func words(host launchers.Host, o Options) []string {
 	}
 	program := quote.Shell(cmp.Or(host.Program, o.Program))
 	return append(list, "-T", "--", host.Name, "exec "+program+" agent")
+}
+
+// notStarted says that ssh, or the program that is called instead, cannot be started.
+func notStarted(program string, o Options, err error) error {
+	var search *exec.Error
+	var file *fs.PathError
+	switch { // both name the program, too
+	case errors.As(err, &file):
+		err = file.Err
+	case errors.As(err, &search):
+		err = search.Err
+	}
+	if o.Command == "" {
+		return fmt.Errorf("ssh cannot be started: %w; %s can name another program", err, launchers.SSHVariable)
+	}
+	return fmt.Errorf("%s is %s, but %s cannot be started: %w", launchers.SSHVariable, quote.String(o.Command), quote.Word(program), err)
 }
 
 // name calls tasks by the names of the list, where each is a host of its own.

@@ -166,10 +166,21 @@ func TestNoMeeting(t *testing.T) {
 
 // Without ssh there is no meeting, and an interrupt ends one.
 func TestMeetingThatCannotBe(t *testing.T) {
-	o := Options{Command: "/nowhere/ssh", Program: "/bin/psbench", Timeout: patience}
-	if _, _, err := Meet(t.Context(), rollcall.Task{}, []launchers.Host{{Name: "a"}}, o); err == nil || !strings.Contains(err.Error(), "ssh cannot be started: fork/exec /nowhere/ssh: no such file or directory") {
-		t.Error(err)
+	path := os.Getenv("PATH")
+	t.Setenv("PATH", t.TempDir())
+	for command, want := range map[string]string{
+		"":               "ssh cannot be started: executable file not found in $PATH; PSBENCH_SSH can name another program",
+		" ":              `PSBENCH_SSH is " " but must be a command, as in ssh -F cluster.conf: leave it out for ssh`,
+		"nossh -F x":     `PSBENCH_SSH is "nossh -F x", but nossh cannot be started: executable file not found in $PATH`,
+		"/nowhere/ssh":   `PSBENCH_SSH is "/nowhere/ssh", but /nowhere/ssh cannot be started: no such file or directory`,
+		"/proc/self/cwd": `PSBENCH_SSH is "/proc/self/cwd", but /proc/self/cwd cannot be started: permission denied`,
+	} {
+		o := Options{Command: command, Program: "/bin/psbench", Timeout: patience}
+		if _, _, err := Meet(t.Context(), rollcall.Task{}, []launchers.Host{{Name: "a"}}, o); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", command, err, want)
+		}
 	}
+	t.Setenv("PATH", path)
 	cause := errors.New("interrupted")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(100*time.Millisecond, func() { cancel(cause) })
