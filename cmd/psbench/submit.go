@@ -58,6 +58,9 @@ func (s *submission) asked(flags *pflag.FlagSet) (bool, error) {
 	if n := s.slurm.Nodes; n < 1 || n > mostNodes {
 		return false, usagef("--nodes is %d but must be from 1 to %d", n, mostNodes)
 	}
+	if slices.Contains(s.slurm.Args, "") { // which srun would take for the program
+		return false, usagef("--slurm-arg is empty but must be an argument of Slurm's, as in --slurm-arg=--constraint=ib")
+	}
 	return true, nil
 }
 

@@ -3,6 +3,7 @@ package submit
 
 import (
 	"fmt"
+	"path"
 	"strings"
 )
 
@@ -38,7 +39,11 @@ func (s Slurm) srun(command []string) []string {
 
 // complaint is what a line says of what went wrong, if Slurm says it.
 func complaint(line string) (text string, ok bool) {
+	if help.MatchString(line) {
+		return line, true
+	}
 	who, text, ok := strings.Cut(line, ": ")
+	who = path.Base(who) // of its options srun complains by the path that it was called by
 	if !ok || who != "srun" && who != "sbatch" && who != "scancel" && who != "squeue" && !strings.HasPrefix(who, "slurmstepd") {
 		return "", false
 	}

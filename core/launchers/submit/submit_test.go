@@ -26,6 +26,10 @@ func TestWords(t *testing.T) {
 			[]string{"srun: job 31 queued and waiting for resources", "srun: Job step aborted: Waiting up to 7 seconds for job step to finish.", "slurmstepd-node1: error: *** STEP 31.0 ON node1 CANCELLED AT 2026-11-24T13:08:13 ***"},
 			"31", "STEP 31.0 ON node1 CANCELLED AT 2026-11-24T13:08:13",
 		},
+		"an option": {
+			[]string{"/usr/bin/srun: unrecognized option '--foo'", `Try "srun --help" for more information`},
+			"", "unrecognized option '--foo'",
+		},
 		"no configuration": {[]string{"srun: fatal: Could not establish a configuration source"}, "", "Could not establish a configuration source"},
 	} {
 		var w words
