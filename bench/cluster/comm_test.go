@@ -55,7 +55,7 @@ func commBetweenNodes(t *testing.T, s *slurm) {
 		}
 	}
 	out, err := s.srun(2, "comm", "--transport", "shm", "--quiet")
-	if want := "psbench: trainer0 runs on the core's host and trainer1 on node2, but what shm joins must stay on one host\n"; err == nil || !strings.Contains("\n"+out, "\n"+want) {
+	if want := "psbench: trainer0 runs on the core's host and trainer1 on node2, but transport shm (flag --transport) reaches no other host: leave it out, or give tcp\n"; err == nil || !strings.Contains("\n"+out, "\n"+want) {
 		t.Errorf("over shm: %v, %s", err, out)
 	}
 	s.clean("node1", "node2")

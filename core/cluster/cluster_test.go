@@ -237,7 +237,7 @@ func fabricOf(t *testing.T, name string) *fabric.Fabric {
 func TestCheckLinks(t *testing.T) {
 	here, elsewhere := Site{Host: CoreHost}, Site{Host: "node7"}
 	ahead := Site{Host: CoreHost, Clock: clocks.Known(clocks.Of(time.Hour))}
-	const hosts = "trainer0 runs on the core's host and server1 on node7, but what"
+	const hosts = "trainer0 runs on the core's host and server1 on node7, but transport"
 	const clocks = "the clock of server1 is 1h0m0s ahead of that of trainer0, but what shm joins needs one clock"
 	for _, c := range []struct {
 		transport string
@@ -245,9 +245,9 @@ func TestCheckLinks(t *testing.T) {
 		want      string
 	}{
 		{"shm", here, ""},
-		{"shm", elsewhere, hosts + " shm joins must stay on one host"},
+		{"shm", elsewhere, hosts + " shm (file c.json) reaches no other host: leave it out, or give tcp"},
 		{"shm", ahead, clocks},
-		{"unix", elsewhere, hosts + " unix joins must stay on one host"},
+		{"unix", elsewhere, hosts + " unix (file c.json) reaches no other host: leave it out, or give tcp"},
 		{"unix", ahead, ""},
 		{"tcp", ahead, ""},
 		{"tcp", elsewhere, ""},
@@ -257,7 +257,7 @@ func TestCheckLinks(t *testing.T) {
 		{"shm+tcp", ahead, strings.Replace(clocks, "shm", "shm+tcp", 1)},
 	} {
 		got := ""
-		if err := CheckLinks(fabricOf(t, c.transport), []*Member{at("trainer0", here), at("server1", c.site)}); err != nil {
+		if err := CheckLinks(fabricOf(t, c.transport), "file c.json", []*Member{at("trainer0", here), at("server1", c.site)}); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {

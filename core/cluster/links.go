@@ -1,21 +1,20 @@
 package cluster
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/core/result"
 )
 
-// CheckLinks reports that a fabric cannot join processes from where they run. Memory that
-// those of a host map needs one clock, because its slots bear stamps.
-func CheckLinks[M member](fabric *fabric.Fabric, members []M) error {
+// CheckLinks reports that a fabric, chosen by what origin says, cannot join processes from where they run.
+// Memory that those of a host map needs one clock, because its slots bear stamps.
+func CheckLinks[M member](fabric *fabric.Fabric, origin string, members []M) error {
 	what, first := "what "+fabric.Name+" joins", map[string]M{}
 	for _, m := range members {
-		if fabric.OnOneHost() {
-			if err := RequireHost(what, members[0], m); err != nil {
-				return err
-			}
+		if err := CheckReach(fabric, origin, members[0], m); err != nil {
+			return err
 		}
 		host := m.base().Site().Host
 		if _, known := first[host]; !known {
@@ -28,6 +27,14 @@ func CheckLinks[M member](fabric *fabric.Fabric, members []M) error {
 		}
 	}
 	return nil
+}
+
+// CheckReach reports that a fabric, chosen by what origin says, does not reach from one process to another.
+func CheckReach[M member](fabric *fabric.Fabric, origin string, x, y M) error {
+	if SameHost(x, y) || !fabric.OnOneHost() {
+		return nil
+	}
+	return fmt.Errorf("%s, but transport %s (%s) reaches no other host: leave it out, or give tcp", whereabouts(x, y), fabric.Name, origin)
 }
 
 // Joined are the links that a fabric carries, by which of its transports each goes.

@@ -50,11 +50,16 @@ func Hosts[M member](members []M) []int {
 // RequireHost reports that two processes that hand something over in shared memory, or
 // by a Unix socket, do not run on one host.
 func RequireHost[M member](what string, x, y M) error {
-	a, b := x.base(), y.base()
-	if here, there := a.Site().Host, b.Site().Host; here != there {
-		return fmt.Errorf("%s runs on %s and %s on %s, but %s must stay on one host", a.Name, here, b.Name, there, what)
+	if SameHost(x, y) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s, but %s must stay on one host", whereabouts(x, y), what)
+}
+
+// whereabouts says where two processes run.
+func whereabouts[M member](x, y M) string {
+	a, b := x.base(), y.base()
+	return fmt.Sprintf("%s runs on %s and %s on %s", a.Name, a.Site().Host, b.Name, b.Site().Host)
 }
 
 // RequireClock reports that two processes that compare each other's stamps have different

@@ -66,6 +66,16 @@ type Experiment struct {
 	Warnings []string
 }
 
+// Origin says where the value of a key comes from; "" of a key that the experiment does not have.
+func (e *Experiment) Origin(key string) string {
+	for _, v := range e.Values {
+		if v.Key == key {
+			return v.Origin
+		}
+	}
+	return ""
+}
+
 // Part is the implementation chosen for a kind.
 type Part struct {
 	Key    string // canonical key

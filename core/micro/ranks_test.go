@@ -130,10 +130,10 @@ func TestCheckSites(t *testing.T) {
 		elsewhere, want string
 	}{
 		"one host":  {"", ""},
-		"a trainer": {"trainer1.shm", "trainer0.shm runs on the core's host and trainer1.shm on node7, but what shm joins must stay on one host"},
+		"a trainer": {"trainer1.shm", "trainer0.shm runs on the core's host and trainer1.shm on node7, but transport shm (flag --transport) reaches no other host: leave it out, or give tcp"},
 		"another":   {"trainer1.tcp", ""},
 		"over TCP":  {"server2.tcp", ""},
-		"a server":  {"server2.shm", "trainer0.shm runs on the core's host and server2.shm on node7, but what shm joins must stay on one host"},
+		"a server":  {"server2.shm", "trainer0.shm runs on the core's host and server2.shm on node7, but transport shm (flag --transport) reaches no other host: leave it out, or give tcp"},
 	} {
 		s := laidOut(t, planOf(2, 1, bench.PushPull))
 		for _, p := range s.all {

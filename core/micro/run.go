@@ -172,7 +172,7 @@ func (s *session) checkSites() error {
 				return err
 			}
 		}
-		if err := cluster.CheckLinks(w.fabric, w.processes()); err != nil {
+		if err := cluster.CheckLinks(w.fabric, "flag --transport", w.processes()); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
@@ -15,11 +16,10 @@ import (
 // checkSites reports that processes cannot hand over to each other, from where they run,
 // what they are to hand over.
 func (r *run) checkSites() error {
+	origin := r.e.Origin(config.Transport)
 	for _, t := range r.processes.trainers {
-		if r.e.Fabric.OnOneHost() { // else the batches come over its network, too
-			if err := cluster.RequireHost("the batches of data", r.processes.data, t); err != nil {
-				return err
-			}
+		if err := cluster.CheckReach(r.e.Fabric, origin, r.processes.data, t); err != nil { // since batches come over it, too
+			return err
 		}
 		for _, kind := range registry.Isolable {
 			if err := cluster.RequireHost("a trainer's "+string(kind), t, t.holder(kind)); err != nil {
@@ -38,7 +38,7 @@ func (r *run) checkSites() error {
 			linked = append(linked, p)
 		}
 	}
-	if err := cluster.CheckLinks(r.e.Fabric, linked); err != nil {
+	if err := cluster.CheckLinks(r.e.Fabric, origin, linked); err != nil {
 		return err
 	}
 	return r.checkTogether()

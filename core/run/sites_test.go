@@ -38,6 +38,7 @@ func spread(t *testing.T, transport string, elsewhere map[string]cluster.Site) *
 	if r.e.Fabric, err = fabric.Open(transport); err != nil {
 		t.Fatal(err)
 	}
+	r.e.Values = []result.Value{{Key: "transport", Origin: "flag --transport"}}
 	r.result = newResult(r.e, Options{})
 	for _, p := range r.processes.all {
 		site, ok := elsewhere[p.Name]
@@ -57,9 +58,9 @@ func TestCheckSites(t *testing.T) {
 		want      string
 	}{
 		"one host":         {"shm", nil, ""},
-		"the data":         {"unix", map[string]cluster.Site{"data": node}, "data runs on node7 and trainer0 on the core's host, but the batches of data must stay on one host"},
+		"the data":         {"unix", map[string]cluster.Site{"data": node}, "data runs on node7 and trainer0 on the core's host, but transport unix (flag --transport) reaches no other host: leave it out, or give tcp"},
 		"a trainer's hook": {"tcp", map[string]cluster.Site{"trainer1.hook": node}, "trainer1 runs on the core's host and trainer1.hook on node7, but a trainer's hook must stay on one host"},
-		"a server":         {"unix", map[string]cluster.Site{"server3": node}, "trainer0 runs on the core's host and server3 on node7, but what unix joins must stay on one host"},
+		"a server":         {"unix", map[string]cluster.Site{"server3": node}, "trainer0 runs on the core's host and server3 on node7, but transport unix (flag --transport) reaches no other host: leave it out, or give tcp"},
 		"data over TCP":    {"tcp", map[string]cluster.Site{"data": node}, ""},
 		"by host":          {"shm+tcp", map[string]cluster.Site{"server3": node, "data": {Host: "node8", Clock: ahead}}, ""},
 		"over TCP":         {"tcp", map[string]cluster.Site{"server3": node}, ""},
