@@ -290,6 +290,8 @@ func TestWarnings(t *testing.T) {
 		{"--ddp-hook allreduce", "hook allreduce never uses the servers: give --nserver 0 to run without"},
 		{"--ddp-hook noop --nserver 0", ""},
 		{"--nserver 0 --server average", "--server has no effect: there are no servers (--nserver)"},
+		{"--nserver 0 --place apart", "--place has no effect: there are no servers (--nserver)"},
+		{"--nserver 0 --place spread", ""},
 		{"--nserver 0 --set server.verbose=true", "--set server.verbose has no effect: there are no servers (--nserver)"},
 		{"--master_addr localhost", "--master-addr has no effect: psbench tells each process where its peers are"},
 		{"--filestore /tmp/f", "--filestore has no effect: processes meet in a folder of the run's own"},

@@ -236,6 +236,9 @@ func (r *resolver) noServer() {
 	if r.given("server_config_path") {
 		r.warn("%s has no effect: there are no servers (%s)", r.name("server_config_path"), r.name("nserver"))
 	}
+	if r.given("place") && r.Place != string(placement.Spread) { // the default is in recorded configurations, too
+		r.warn("%s has no effect: there are no servers (%s)", r.name("place"), r.name("nserver"))
+	}
 	for _, a := range r.Config.settings {
 		if a.isFor(sdk.KindServer, "") {
 			r.warn("%s has no effect: there are no servers (%s)", a.label, r.name("nserver"))

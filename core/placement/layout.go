@@ -2,6 +2,7 @@ package placement
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/psbench/psbench/core/machine"
 )
@@ -37,7 +38,9 @@ func Lay(hosts []Host, processes []Process, policy Policy, affinity Affinity) (*
 		return nil, err
 	}
 	l := &Layout{Policy: policy, Affinity: affinity, Hosts: hosts}
-	if policy == Packed && len(hosts) == 1 {
+	hasServers := slices.ContainsFunc(processes, func(p Process) bool { return p.Kind == Server })
+	if policy == Packed && len(hosts) == 1 && hasServers { // without servers no policy has an effect
+
 		l.Notes = append(l.Notes, fmt.Sprintf("place %s has no effect: %s is the only host", policy, hosts[0].Name))
 	}
 	pins := make([]map[string]Pin, len(hosts))
