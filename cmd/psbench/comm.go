@@ -126,7 +126,7 @@ func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.
 			plan.Expect = micro.Part // it may be a median
 		}
 	}
-	plan.Timeout, plan.Listen, plan.InsecureNetwork = exp.Timeout, exp.Listen, exp.InsecureNetwork
+	plan.Timeout, plan.Listen, plan.ListenName, plan.InsecureNetwork = exp.Timeout, exp.Listen, exp.ListenName, exp.InsecureNetwork
 	if err := plan.Check(); err != nil {
 		return nil, none, usageError{err}
 	}

@@ -245,9 +245,9 @@ func TestCheckLinks(t *testing.T) {
 		want      string
 	}{
 		{"shm", here, ""},
-		{"shm", elsewhere, hosts + " shm (file c.json) reaches no other host: leave it out, or give tcp"},
+		{"shm", elsewhere, hosts + " shm (c.json) reaches no other host: leave it out, or give tcp"},
 		{"shm", ahead, clocks},
-		{"unix", elsewhere, hosts + " unix (file c.json) reaches no other host: leave it out, or give tcp"},
+		{"unix", elsewhere, hosts + " unix (c.json) reaches no other host: leave it out, or give tcp"},
 		{"unix", ahead, ""},
 		{"tcp", ahead, ""},
 		{"tcp", elsewhere, ""},
@@ -257,7 +257,7 @@ func TestCheckLinks(t *testing.T) {
 		{"shm+tcp", ahead, strings.Replace(clocks, "shm", "shm+tcp", 1)},
 	} {
 		got := ""
-		if err := CheckLinks(fabricOf(t, c.transport), "file c.json", []*Member{at("trainer0", here), at("server1", c.site)}); err != nil {
+		if err := CheckLinks(fabricOf(t, c.transport), "c.json", []*Member{at("trainer0", here), at("server1", c.site)}); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {

@@ -49,6 +49,8 @@ type Experiment struct {
 	// it uses one.
 	Fabric *fabric.Fabric
 	Listen string
+	// ListenName is how the user gave it, as in --listen; "" where nobody did.
+	ListenName string
 	// Interface is what chooses that address on each host; "" where Listen was given.
 	Interface string
 	// Place says on which hosts servers are, Affinity on which CPUs processes run.

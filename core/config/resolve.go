@@ -190,6 +190,9 @@ func (r *resolver) chooseAddress() error {
 	if err := wire.CheckIP(ip); err != nil {
 		return fmt.Errorf("%s: %w", r.name(key), err)
 	}
+	if r.given("listen") {
+		r.exp.ListenName = r.name("listen")
+	}
 	if r.InsecureNetwork {
 		r.warn("%s", InsecureNetwork)
 	}

@@ -2,11 +2,13 @@
 package interfaces
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/psbench/psbench/internal/quote"
 )
@@ -87,6 +89,19 @@ func Choose(want string, have []Interface) (netip.Addr, error) {
 	default:
 		return netip.Addr{}, fmt.Errorf("has no address: there are %s", list(have))
 	}
+}
+
+// Check reports that processes of this host cannot listen on an address. The error says in a sentence what there
+// is instead.
+func Check(ip netip.Addr, have []Interface) error {
+	l, err := net.Listen("tcp", netip.AddrPortFrom(ip, 0).String()) // since all of 127.0.0.0/8 can be listened on
+	if errors.Is(err, syscall.EADDRNOTAVAIL) {
+		return fmt.Errorf("is no address of this host: there are %s", list(have))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot be listened on: %w", err)
+	}
+	return l.Close()
 }
 
 // of4 are the addresses of IPv4.

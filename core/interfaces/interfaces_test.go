@@ -14,6 +14,22 @@ func of(name string, addresses ...string) Interface {
 	return i
 }
 
+// What can be listened on is decided by the kernel.
+func TestCheck(t *testing.T) {
+	for address, want := range map[string]string{
+		"127.0.0.1": "", "127.3.2.1": "", // of which no interface has the second
+		"203.0.113.77": "is no address of this host: there are lo (127.0.0.1)",
+	} {
+		got := ""
+		if err := Check(netip.MustParseAddr(address), []Interface{of("lo", "127.0.0.1")}); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", address, got, want)
+		}
+	}
+}
+
 func TestChoose(t *testing.T) {
 	down := of("ib0", "10.1.0.7")
 	down.Up = false

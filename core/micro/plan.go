@@ -93,6 +93,8 @@ type Plan struct {
 	Limits  bool // measure the machine's limits too
 	Timeout time.Duration
 	Listen  string // IP address, where a transport uses one
+	// ListenName is how the user gave it, as in --listen; "" where nobody did.
+	ListenName string
 	// InsecureNetwork leaves out TLS where links go between hosts.
 	InsecureNetwork bool
 }

@@ -158,6 +158,15 @@ func (s *session) start(ctx context.Context) error {
 	if err := s.checkSites(); err != nil {
 		return err
 	}
+	if onIP := func(w *ranks) bool { return w.fabric.Network.OnIP() }; s.plan.ListenName != "" && slices.ContainsFunc(s.ranks, onIP) {
+		warning, err := cluster.CheckListen(s.plan.ListenName, s.plan.Listen, s.all)
+		if err != nil {
+			return err
+		}
+		if warning != "" {
+			s.result.Warnings = append(s.result.Warnings, warning)
+		}
+	}
 	if err := s.cluster.Start(ctx); err != nil {
 		return err
 	}

@@ -166,6 +166,15 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.checkSites(); err != nil {
 		return err
 	}
+	if r.e.ListenName != "" && r.e.Fabric.Network.OnIP() {
+		warning, err := cluster.CheckListen(r.e.ListenName, r.e.Listen, r.processes.all)
+		if err != nil {
+			return err
+		}
+		if warning != "" {
+			r.result.Warnings = append(r.result.Warnings, warning)
+		}
+	}
 	r.result.Plugins = cluster.Plugins(r.processes.all)
 	if err := r.cluster.Start(ctx); err != nil {
 		return err
