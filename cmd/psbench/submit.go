@@ -69,7 +69,11 @@ func (a *app) outside() error {
 	if job := a.variable("SLURM_JOB_ID"); job != "" {
 		return usagef("--%s submits a job, but this is in job %s already: start psbench there by srun --mpi=pmi2 --ntasks-per-node=1", launcherFlag, job)
 	}
-	return launchers.Look(a.system("")).Refusal()
+	s := a.system("")
+	s.Environ = slices.DeleteFunc(slices.Clone(s.Environ), func(pair string) bool {
+		return strings.HasPrefix(pair, launchers.SecretVariable+"=") // it does not travel, so it may be set
+	})
+	return launchers.Look(s).Refusal()
 }
 
 // submit has srun run this command line on nodes, and does what is left to do here.

@@ -41,11 +41,11 @@ func (f *Finding) decide(r *reader) {
 			return
 		}
 	}
-	switch _, core := r.text(CoreVariable); {
+	switch given, _ := r.first(CoreVariable, SecretVariable); {
 	case decides != nil:
 		f.Launcher, f.Place, f.Why = decides.Launcher, *decides.Place, decides.Why
-	case core: // whoever gives it means others to come
-		f.Err = fmt.Errorf("%s is set, but %s: unset it, or start psbench as several tasks, as mpirun does; %s=1 if this process is to run alone", CoreVariable, f.Why, OverrideVariable)
+	case given != "": // whoever gives it means others to come
+		f.Err = fmt.Errorf("%s is set, but %s: unset it, or start psbench as several tasks, as mpirun does; %s=1 if this process is to run alone", given, f.Why, OverrideVariable)
 	}
 }
 

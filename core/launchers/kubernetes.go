@@ -26,8 +26,13 @@ func job(r *reader) (*Place, string, error) {
 	const index = "JOB_COMPLETION_INDEX"
 	rank, err := r.number(index)
 	_, cluster := r.text("KUBERNETES_SERVICE_HOST")
-	size, wrong := r.number(tasksVariable)
+	size, wrong := r.tasks()
+	task, of := r.task(size)
 	switch {
+	case wrong != nil:
+		return nil, "", wrong
+	case of != nil:
+		return nil, "", of
 	case err != nil && cluster:
 		return nil, "", err
 	case size > 1 && (err != nil || rank < 0):
@@ -46,17 +51,11 @@ func job(r *reader) (*Place, string, error) {
 	}
 	why := fmt.Sprintf("pod %d of %s", rank, kind)
 	p := &Place{Rank: rank, Local: -1, Host: r.Host, From: Sources{Rank: index}}
-	if task, err := r.number(taskVariable); err != nil {
-		return nil, "", err
-	} else if task >= 0 {
+	if task >= 0 {
 		p.Rank, p.From.Rank = task, taskVariable
 	}
 	_, core := r.text(CoreVariable)
 	switch {
-	case wrong != nil:
-		return nil, "", wrong
-	case size == 0:
-		return nil, "", fmt.Errorf("%s is 0 but must be 1 or more", tasksVariable)
 	case size == 1:
 		p.Size, p.Rank, p.From = 1, 0, Sources{Size: tasksVariable}
 	case size > 0:
@@ -70,6 +69,25 @@ func job(r *reader) (*Place, string, error) {
 		why += fmt.Sprintf(", whose pods have names in %s; how many there are is not told: its manifest can by %s", quote.Word(subdomain), tasksVariable)
 	}
 	return p, why, nil
+}
+
+// tasks is how many pods the manifest says there are, -1 where it does not.
+func (r *reader) tasks() (int, error) {
+	size, err := r.number(tasksVariable)
+	if err != nil || size == 0 {
+		value, _ := r.text(tasksVariable)
+		return -1, fmt.Errorf("%s is %s but must be a whole number from 1 to %d", tasksVariable, quote.String(value), most)
+	}
+	return size, nil
+}
+
+// task is which of them the manifest says that this pod is, -1 where it does not.
+func (r *reader) task(size int) (int, error) {
+	task, err := r.number(taskVariable)
+	if err == nil && task >= 0 && size < 0 {
+		err = fmt.Errorf("%s is %d but %s, which says of how many, is not set", taskVariable, task, tasksVariable)
+	}
+	return task, err
 }
 
 // subdomain is that in which the pods of a Job find each other, as the pod's own line of the hosts file

@@ -1,11 +1,18 @@
 package launchers
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/internal/quote"
+)
 
 // leaderWorkerSet knows a pod of a group of a LeaderWorkerSet: the leader is 0.
 func leaderWorkerSet(r *reader) (*Place, string, error) {
 	const leader, size, index = "LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"
 	if _, set := r.text(leader); !set {
+		if name, value := r.first(size, index); name != "" {
+			return nil, "", fmt.Errorf("%s is %s but %s is not set: LeaderWorkerSet sets it in every pod of a group", name, quote.Word(value), leader)
+		}
 		return nil, leader + " is not set", nil
 	}
 	if _, set := r.text(index); !set {

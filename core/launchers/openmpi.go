@@ -10,18 +10,22 @@ import (
 // openMPI knows a process of mpirun. Open MPI 4 and 5 set the same variables for programs; the runtime
 // of 5, PRRTE, starts others as well, as prterun, which tells those their rank alone.
 func openMPI(r *reader) (*Place, string, error) {
-	const size, rank = "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"
+	const size, rank, local = "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"
 	_, sized := r.text(size)
 	_, ranked := r.text(rank)
 	runtime, _ := r.text("PRTE_LAUNCHED")
 	switch {
 	case !sized && !ranked && runtime != "1":
+		if _, set := r.text(local); set {
+			_, err := r.needed(size, local)
+			return nil, "", err
+		}
 		return nil, size + " is not set", nil
 	case !sized && !ranked:
 		n, err := r.needed("PMIX_RANK", "PRTE_LAUNCHED")
 		return &Place{Rank: max(n, 0), Local: -1, Host: r.Host, From: Sources{Rank: "PMIX_RANK"}}, "a process of prterun, which does not tell how many there are", err
 	}
-	p, err := r.place(size, rank, "OMPI_COMM_WORLD_LOCAL_RANK")
+	p, err := r.place(size, rank, local)
 	if err != nil {
 		return nil, "", err
 	}

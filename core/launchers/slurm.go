@@ -21,7 +21,7 @@ const nodeName = "SLURMD_NODENAME"
 func slurm(r *reader) (*Place, string, error) {
 	name, id := r.first("SLURM_JOB_ID", "SLURM_JOBID")
 	if name == "" {
-		return nil, "SLURM_JOB_ID is not set", nil
+		return nil, "SLURM_JOB_ID is not set", r.without("SLURM_JOB_ID")
 	}
 	if old, set := r.text("SLURM_JOBID"); set && old != id {
 		return nil, "", fmt.Errorf("%s is %s but SLURM_JOBID is %s: they are one job", name, quote.Word(id), quote.Word(old))
@@ -32,6 +32,11 @@ func slurm(r *reader) (*Place, string, error) {
 		job += fmt.Sprintf(", element %s of the array %s", quote.Word(element), quote.Word(array))
 	}
 	step, started := r.text("SLURM_STEP_ID")
+	if !started {
+		if err := r.without("SLURM_STEP_ID"); err != nil {
+			return nil, "", err
+		}
+	}
 	_, script := r.text("SLURM_PROCID")
 	switch {
 	case !started && !script:
@@ -54,6 +59,25 @@ func slurm(r *reader) (*Place, string, error) {
 	}
 	r.named(p, nodeName)
 	return p, fmt.Sprintf("a task of step %s of %s", quote.Word(step), job), r.listed(p)
+}
+
+// without refuses what only a task of a step has if missing, which each such task has, is not set.
+func (r *reader) without(missing string) error {
+	tasks, err := r.number("SLURM_STEP_NUM_TASKS")
+	if err != nil {
+		return err
+	}
+	rank, err := r.number("SLURM_PROCID")
+	if err != nil {
+		return err
+	}
+	switch {
+	case tasks > 1:
+		return fmt.Errorf("SLURM_STEP_NUM_TASKS is %d but %s is not set: srun sets both", tasks, missing)
+	case rank > 0: // that of a script is 0
+		return fmt.Errorf("SLURM_PROCID is %d but %s is not set: srun sets both", rank, missing)
+	}
+	return nil
 }
 
 // single is the place of a process that is no task of several.
