@@ -114,7 +114,10 @@ func receive(ctx context.Context, id *identity.Identity, core string, me rollcal
 		listen = ip
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(listen.String(), port))
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, fmt.Errorf("rank 0 on %s is the core but %s is no address of its host: it must run there", quote.Word(me.Host), quote.Word(listen.String()))
+	case err != nil:
 		return nil, fmt.Errorf("rank 0 is the core but cannot listen at %s: %w", quote.Word(core), err)
 	}
 	m := &meeting{config: id.Server(), come: make(chan guest), over: make(chan struct{})}
