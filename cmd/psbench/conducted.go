@@ -27,6 +27,9 @@ func (a *app) runsOnSeveralHosts(cmd *cobra.Command) *cobra.Command {
 	j.addFlags(cmd)
 	cmd.Flags().Lookup(listFlag).Usage = "hosts of every run, one a line of a `FILE`; ssh starts an agent on each"
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkGiven(cmd.Flags()); err != nil {
+			return err
+		}
 		share, _ := cmd.Flags().GetBool("share")
 		switch {
 		case share && j.hosts != "":

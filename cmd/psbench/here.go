@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -43,12 +44,31 @@ const lookupLimit = 5 * time.Second
 // isHere says whether a name or an address is one of this host. A name that stands for no address may be one that
 // ssh alone knows.
 func isHere(name string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), lookupLimit)
+	addresses, _ := lookup(context.Background(), name)
+	return slices.ContainsFunc(addresses, isOwn)
+}
+
+// lookup are the addresses that a name stands for; of an address it is that.
+func lookup(ctx context.Context, name string) ([]netip.Addr, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
-	addresses, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", name) // of an address it is that
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	for i := range addresses {
+		addresses[i] = addresses[i].Unmap()
+	}
+	return addresses, err
+}
+
+// lookupCause is why there is no address, without the name.
+func lookupCause(err error) error {
+	if dns := new(net.DNSError); errors.As(err, &dns) {
+		return errors.New(dns.Err)
+	}
+	return err
+}
+
+// isOwn says whether an address is one of this host.
+func isOwn(a netip.Addr) bool {
 	have, _ := interfaces.Here()
-	return slices.ContainsFunc(addresses, func(a netip.Addr) bool {
-		a = a.Unmap()
-		return a.IsLoopback() || slices.ContainsFunc(have, func(i interfaces.Interface) bool { return slices.Contains(i.Addresses, a) })
-	})
+	return a.IsLoopback() || slices.ContainsFunc(have, func(i interfaces.Interface) bool { return slices.Contains(i.Addresses, a) })
 }

@@ -27,16 +27,23 @@ func (h *hostsFlag) Type() string   { return "hosts" }
 
 // Set implements pflag.Value.
 func (h *hostsFlag) Set(file string) error {
-	if h.given = true; file != noHostsFile {
+	switch file {
+	case noHostsFile:
+	case "":
+		return errors.New("no file has an empty name")
+	default:
 		h.file = file
 	}
+	h.given = true
 	return nil
 }
 
 // arguments takes the file of --hosts FILE, which reaches cobra as an argument.
 func (h *hostsFlag) arguments(cmd *cobra.Command, args []string) error {
 	if h.given && h.file == "" && len(args) == 1 {
-		h.file = args[0]
+		if h.file = args[0]; h.file == "" {
+			return usagef("--%s is \"\" but must be %s", listFlag, flagTypes[h.Type()])
+		}
 		return nil
 	}
 	return noArguments(cmd, args)

@@ -2,22 +2,23 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"github.com/psbench/psbench/core/agent"
 	"github.com/psbench/psbench/core/launchers"
+	identities "github.com/psbench/psbench/internal/identity"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -52,6 +53,20 @@ func (j *joining) given() string {
 	return ""
 }
 
+// checkGiven refuses flags that are given empty, as by a variable of a script that is not set.
+func checkGiven(flags *pflag.FlagSet) error {
+	for _, name := range []string{listFlag, secretFileFlag, coreFlag} {
+		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
+			what := "the name of a file"
+			if name == coreFlag {
+				what = "HOST:PORT, the address of the first task"
+			}
+			return usagef("--%s is \"\" but must be %s", name, what)
+		}
+	}
+	return nil
+}
+
 // unused refuses what is given to a process in vain: whoever gives it means others to come.
 func (j *joining) unused(f *launchers.Finding) error {
 	flag := j.given()
@@ -80,7 +95,7 @@ func (j *joining) secret() ([]byte, error) {
 	case given && j.secretFile != "":
 		return nil, fmt.Errorf("both --%s and %s give a secret: leave one out", secretFileFlag, launchers.SecretVariable)
 	case given:
-		return []byte(strings.TrimSpace(text)), nil
+		return trimmed(launchers.SecretVariable, []byte(text))
 	case j.secretFile != "":
 		return readSecret(j.secretFile)
 	}
@@ -109,20 +124,67 @@ func readSecret(path string) ([]byte, error) {
 	if _, err := file.ReadAt(text, 0); err != nil {
 		return nil, fmt.Errorf("--%s: %s: %w", secretFileFlag, quote.Word(path), err)
 	}
-	return bytes.TrimSpace(text), nil
+	return trimmed("--"+secretFileFlag+": "+quote.Word(path), text)
+}
+
+// trimmed is a secret without the white space around it, which must be long enough; from says where it is from.
+func trimmed(from string, text []byte) ([]byte, error) {
+	secret := bytes.TrimSpace(text)
+	switch n := len(secret); {
+	case len(text) == 0:
+		return nil, fmt.Errorf("%s is empty but a secret has %d bytes at least", from, identities.MinimumSecret)
+	case n < identities.MinimumSecret:
+		return nil, fmt.Errorf("%s has %d bytes, white space around them not counted, but a secret has %d at least", from, n, identities.MinimumSecret)
+	}
+	return secret, nil
+}
+
+// address is where the first task awaits the others, "" where nobody tells it, and the flag or variable that does.
+func (j *joining) address(f *launchers.Finding, environ []string) (core, from string) {
+	if j.core != "" {
+		return j.core, "--" + coreFlag
+	}
+	return f.Core(environ)
 }
 
 // checkCore refuses what is no address of a first task, before anybody waits for it.
-func (j *joining) checkCore(core string) error {
+func checkCore(core, from string) error {
 	host, port, err := net.SplitHostPort(core)
-	if number, wrong := strconv.ParseUint(port, 10, 16); err == nil && host != "" && wrong == nil && number > 0 {
+	if number, wrong := strconv.ParseUint(port, 10, 16); err != nil || host == "" || wrong != nil || number == 0 {
+		return fmt.Errorf("%s is %s but must be HOST:PORT, the address of the first task, with a port from 1 to 65535", from, quote.String(core))
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.WithZone("").Unmap().IsUnspecified() {
+		return fmt.Errorf("%s: %s stands for all addresses of a host: it must be one of them", from, host)
+	}
+	return nil
+}
+
+// checkHere refuses a name of the core that is not of this host, where the first task runs. What torchrun says is not
+// for psbench alone, and a pod may be behind a service, or run before its own name is known.
+func (a *app) checkHere(ctx context.Context, core, from string) error {
+	if from != "--"+coreFlag && from != launchers.CoreVariable || a.variable("KUBERNETES_SERVICE_HOST") != "" {
 		return nil
 	}
-	from := "--" + coreFlag
-	if j.core == "" {
-		from = launchers.CoreVariable
+	host, _, _ := net.SplitHostPort(core)
+	if _, err := netip.ParseAddr(host); err == nil {
+		return nil // at an address of another host this one cannot listen
 	}
-	return fmt.Errorf("%s is %s but must be HOST:PORT, the address of the first task, with a port from 1 to 65535", from, quote.String(core))
+	addresses, err := lookup(ctx, host)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return elsewhere(core, from, host, addresses, err)
+}
+
+// elsewhere refuses a host of the core by the addresses that were found for it, or by why there are none.
+func elsewhere(core, from, host string, addresses []netip.Addr, err error) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s is %s, but this task, the first one, finds no address of %s: %w", from, quote.Word(core), quote.Word(host), lookupCause(err))
+	case !slices.ContainsFunc(addresses, isOwn):
+		return fmt.Errorf("%s is %s, but %s, which is %s, is another host than this one: the first task must run there", from, quote.Word(core), quote.Word(host), addresses[0])
+	}
+	return nil
 }
 
 // join has this task find the others at the address of the core.
@@ -131,7 +193,7 @@ func (a *app) join(ctx context.Context, j *joining, f *launchers.Finding, listen
 	if err != nil {
 		return nil, err
 	}
-	core := cmp.Or(j.core, f.Core(a.environ))
+	core, from := j.address(f, a.environ)
 	switch {
 	case secret == nil:
 		return nil, f.Stranded()
@@ -140,11 +202,16 @@ func (a *app) join(ctx context.Context, j *joining, f *launchers.Finding, listen
 	case core == "":
 		return nil, fmt.Errorf("%s does not say where the first task is: give all of them its address HOST:PORT by --%s or %s", f.Launcher, coreFlag, launchers.CoreVariable)
 	}
-	if err := j.checkCore(core); err != nil {
+	if err := checkCore(core, from); err != nil {
 		return nil, err
 	}
 	defer hold(ctx)()
 	defer bounded(ctx)() // by timeout
+	if f.Place.Rank == 0 {
+		if err := a.checkHere(ctx, core, from); err != nil {
+			return nil, err
+		}
+	}
 	m, err := agent.Join(ctx, secret, core, task(f.Place), listen, timeout)
 	if err != nil && !errors.Is(err, agent.ErrFailed) {
 		return nil, a.linger(ctx, err) // so that the others tell what they wait for

@@ -57,6 +57,9 @@ func (a *app) onSeveralHosts(cmd *cobra.Command, merge merger) *cobra.Command {
 	var s submission
 	s.addFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkGiven(cmd.Flags()); err != nil {
+			return err
+		}
 		asked, err := s.asked(cmd.Flags())
 		switch {
 		case err != nil:

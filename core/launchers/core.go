@@ -16,9 +16,9 @@ const (
 // CorePort is where the first task listens if the launcher tells its host alone.
 const CorePort = "29417"
 
-// Core is the address HOST:PORT of the first task, "" where nobody tells it: the user's, or on the host
-// that torchrun or LeaderWorkerSet name.
-func (f *Finding) Core(environ []string) string {
+// Core is the address HOST:PORT of the first task, "" where nobody tells it, and the variable that tells it: the
+// user's, or that by which torchrun or LeaderWorkerSet name a host.
+func (f *Finding) Core(environ []string) (address, variable string) {
 	value := func(name string) string {
 		for _, v := range slices.Backward(environ) {
 			if text, is := strings.CutPrefix(v, name+"="); is {
@@ -28,13 +28,13 @@ func (f *Finding) Core(environ []string) string {
 		return ""
 	}
 	if core := value(CoreVariable); core != "" {
-		return core
+		return core, CoreVariable
 	}
 	leader := map[string]string{"torchrun": "MASTER_ADDR", "LeaderWorkerSet": "LWS_LEADER_ADDRESS"}[f.Launcher]
 	if leader == "" || value(leader) == "" {
-		return ""
+		return "", ""
 	}
-	return net.JoinHostPort(value(leader), CorePort)
+	return net.JoinHostPort(value(leader), CorePort), leader
 }
 
 // Stranded says that this task cannot find the others, and what would help.

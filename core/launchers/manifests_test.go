@@ -133,7 +133,8 @@ func (j jobSpec) pods(t *testing.T, subdomain string, label [2]string, host func
 			}
 			return []byte(line), nil
 		}})
-		if core, _, err := net.SplitHostPort(f.Core(environ)); err != nil || core != host(0)+"."+subdomain {
+		address, _ := f.Core(environ)
+		if core, _, err := net.SplitHostPort(address); err != nil || core != host(0)+"."+subdomain {
 			t.Errorf("pod %d seeks the first one at %q: %v", index, core, err)
 		}
 		if p := f.Place; f.Err != nil || f.Launcher != kubernetes || p.Rank != index || p.Size != j.Completions || p.Host != name {
