@@ -55,14 +55,17 @@ func job(r *reader) (*Place, string, error) {
 		p.Rank, p.From.Rank = task, taskVariable
 	}
 	_, core := r.text(CoreVariable)
+	secret := r.variables[SecretVariable] != "" // not noted, since what is read is shown
 	switch {
 	case size == 1:
 		p.Size, p.Rank, p.From = 1, 0, Sources{Size: tasksVariable}
 	case size > 0:
 		p.Size, p.From.Size = size, tasksVariable
-	case subdomain == "" && !core:
+	case subdomain == "" && !core && !secret:
 		p.Size, p.Rank, p.From = 1, 0, Sources{}
 		why += ", whose pods have no names for each other, so that each works alone"
+	case subdomain == "" && !core:
+		why += fmt.Sprintf(", which have a secret to meet by, %s; how many there are is not told: its manifest can by %s", SecretVariable, tasksVariable)
 	case subdomain == "":
 		why += fmt.Sprintf(", which are to meet at %s; how many there are is not told: its manifest can by %s", CoreVariable, tasksVariable)
 	default:
