@@ -22,6 +22,7 @@ func TestNobodyComparesNames(t *testing.T) {
 		"sdk/host/protocol/protocoltest/", // package net has the same names
 		"core/agent/",                     // so do its connections
 		"core/sweep/share/share.go",       // a socket without a file names a network of package net
+		"core/interfaces/interfaces.go",   // an address is tried on a network of package net
 		"core/launch/child.go",            // go-plugin's handshake names a network of package net
 		"core/executable/modules.go"}      // a package of Python has the name of one
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -40,7 +40,6 @@ func Lay(hosts []Host, processes []Process, policy Policy, affinity Affinity) (*
 	l := &Layout{Policy: policy, Affinity: affinity, Hosts: hosts}
 	hasServers := slices.ContainsFunc(processes, func(p Process) bool { return p.Kind == Server })
 	if policy == Packed && len(hosts) == 1 && hasServers { // without servers no policy has an effect
-
 		l.Notes = append(l.Notes, fmt.Sprintf("place %s has no effect: %s is the only host", policy, hosts[0].Name))
 	}
 	pins := make([]map[string]Pin, len(hosts))
