@@ -179,7 +179,6 @@ func otherPlugin(t *testing.T, s *slurm) {
 		if err == nil || strings.Count("\n"+out, "\npsbench: ") != 1 || !strings.Contains(out, want) || !strings.Contains(out, "node2") {
 			t.Errorf("%v, want %s:\n%s", err, want, out)
 		}
-		t.Logf("%s", out)
 		if out, err := s.on("node2", "umount", place); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}

@@ -8,11 +8,12 @@ import (
 
 // Limits of who connects and may be a stranger: how many at once, and how long each may take to prove that it knows
 // the secret and to say what it wants; how long while others wait, in the kernel's queue, which costs nothing. A
-// stranger costs no more than that.
+// stranger costs no more than that. They are so many, and so long, that the core's own calls to the processes of a
+// busy host, a tunnel for each, are not cut short: gRPC would have the process for lost.
 const (
-	mostStrangers = 16
+	mostStrangers = 64
 	strangerLimit = 10 * time.Second
-	crowdedLimit  = 250 * time.Millisecond
+	crowdedLimit  = time.Second
 )
 
 // accept takes connections until its listener is closed, once it is over. So many may be strangers at once: take, which
