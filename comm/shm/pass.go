@@ -12,10 +12,16 @@ import (
 // MaxFDs is how many descriptors one message may carry.
 const MaxFDs = 16
 
+// Sender is a Unix socket that descriptors are sent by, such as *net.UnixConn.
+type Sender interface {
+	io.Writer
+	WriteMsgUnix(b, oob []byte, to *net.UnixAddr) (n, oobn int, err error)
+}
+
 // SendFDs sends payload, of at least one byte, and with its first byte up to
 // MaxFDs descriptors. The receiver gets duplicates: the caller keeps its own. It
 // obeys the write deadline of c and wraps the error of the connection.
-func SendFDs(c *net.UnixConn, payload []byte, fds ...int) error {
+func SendFDs(c Sender, payload []byte, fds ...int) error {
 	if len(payload) == 0 || len(fds) > MaxFDs {
 		return fmt.Errorf("a message of %d bytes cannot carry %d descriptors: it needs a byte and has room for %d", len(payload), len(fds), MaxFDs)
 	}

@@ -50,8 +50,9 @@ func (c *Conn) SendSegments(all ...*shm.Segment) error {
 // PostSegment writes a frame without a payload, whose bytes carry the descriptor of a segment, as
 // Post does. The peer reads all its frames so that descriptors are not lost.
 func (c *Conn) PostSegment(h *Header, s *shm.Segment) error {
-	nc, err := c.unix()
-	if err != nil {
+	nc, ok := c.nc.(shm.Sender)
+	if !ok {
+		_, err := c.unix()
 		return err
 	}
 	c.sending.Lock()

@@ -10,6 +10,7 @@ import select
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,16 @@ from . import frames
 from .faults import Fault, last_line, print_traceback
 from .link import HostGone, Link, LinkError, listen
 from .memory import Memory
+
+
+LOOK_S = 200e-6
+"""How long the main thread looks for the next frame before it sleeps: a sleep and its wake cost both sides
+some 50 µs, and the host often calls again within this."""
+
+_LENT_S = 200e-6
+"""Longer than a yield of the core takes that lets nobody run."""
+
+_MOST_BLIND = 1024
 
 
 class _Task:
@@ -61,6 +72,7 @@ class Process:
         self.core_gone = False
         self.forked = False
         self._handlers: list[tuple[Callable[..., None], str] | None] = [None] * 256
+        self._blind = self._blinded = 0  # waits that are to sleep at once; how many the last yield that let somebody run made so
         self._expected = (b"", "")
         self._listener: socket.socket | None = None
         self._poll = select.poll()
@@ -108,7 +120,7 @@ class Process:
         while not self.over:
             while self._deferred:
                 self._dispatch(self._deferred.popleft())
-            for descriptor, _ in poll.poll():
+            for descriptor, _ in self._looked(poll) or poll.poll():
                 if descriptor == link:
                     self._take()
                 elif descriptor == wake:
@@ -118,6 +130,26 @@ class Process:
                     break  # one that allocated memory has read the link, so that it may be ready no more
                 else:
                     link = self._greet()
+
+    def _looked(self, poll: select.poll) -> list[tuple[int, int]]:
+        """What has come within LOOK_S, nothing if that is nothing or somebody else wants the core: then it
+        is better to sleep, and the next times at once."""
+        if self._blind:
+            self._blind -= 1
+            return []
+        now = time.perf_counter()
+        until = now + LOOK_S
+        while now < until:
+            ready = poll.poll(0)
+            if ready:
+                self._blinded = 0
+                return ready
+            os.sched_yield()
+            before, now = now, time.perf_counter()
+            if now - before > _LENT_S:
+                self._blinded = self._blind = min(max(1, 2 * self._blinded), _MOST_BLIND)
+                return []
+        return []
 
     def fail(self, method: str, error: BaseException) -> None:
         """Ends the run: the host is told what is wrong in a method, or the core if there is no host."""

@@ -26,10 +26,26 @@ const (
 // Dial joins a process that accepts links for the purpose. The connection ends with this
 // process at the latest, as that of Accept does.
 func (p *Process) Dial(to Peer, purpose string) (*wire.Conn, error) {
+	return p.owned(p.dial(to, purpose))
+}
+
+// DialDirect is Dial to a Unix socket whose reads look for that long before they sleep; see
+// wire.Conn.Direct.
+func (p *Process) DialDirect(to Peer, purpose string, look time.Duration) (*wire.Conn, error) {
+	conn, err := p.dial(to, purpose)
+	if err == nil {
+		if err = conn.Direct(look); err != nil {
+			_ = conn.Close()
+		}
+	}
+	return p.owned(conn, err)
+}
+
+func (p *Process) dial(to Peer, purpose string) (*wire.Conn, error) {
 	network, _ := p.over(to)
-	return p.owned(network.Dial(to.Address, wire.Call{
+	return network.Dial(to.Address, wire.Call{
 		From: p.Name(), To: to.Name, Purpose: purpose, Secret: p.config.Secret, Timeout: p.Timeout,
-	}))
+	})
 }
 
 // Accept waits until a process joins for the purpose.

@@ -27,6 +27,13 @@ func (l *link) expect(d *debt, asked *wire.Header) {
 	} // else something has been owed for longer
 }
 
+// owed says that something is owed.
+func (l *link) owed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.armed.IsZero()
+}
+
 // came says that the part has paid; mu is held.
 func (l *link) came(d *debt) {
 	due := d.due

@@ -13,9 +13,11 @@ import (
 )
 
 // Hook stands for a hook in a companion. A bucket that is to be reduced goes to the part, which asks for
-// operations on it, one after the other. The reader starts them on the rank's links; a goroutine
+// operations on it, one after the other. Who reads starts them on the rank's links; a goroutine
 // of the hook waits for them in the order in which they were started, and tells the part or, after
-// the last one, who waits for the bucket.
+// the last one, who waits for the bucket. Who waits for a bucket whose part is not done yet reads,
+// unless the reader does, and then waits for that bucket's operation itself: to hand it to another
+// goroutine may take longer than it does.
 //
 // Members of a group must start the same operations in the same order, and a part with several of
 // them per bucket asks for them as fast as it is. So a bucket's collectives begin once all buckets
@@ -26,6 +28,8 @@ type Hook struct {
 	links      sdk.Links
 	reductions []*reduction    // by bucket
 	line       []*reduction    // in the order in which they were given to the part; the link's mu guards it
+	driven     *reduction      // of who waits and reads; the link's reading guards it
+	kept       bool            // its operation has no other who waits for it; likewise
 	started    chan *reduction // whose operation is under way; has room for all
 	waiting    sync.WaitGroup  // the goroutine that waits for those
 }
@@ -64,9 +68,11 @@ func NewHook(p *process.Process, peer process.Peer, store *comm.Store) (h *Hook,
 	n := len(store.Buckets)
 	h = &Hook{line: make([]*reduction, 0, n), started: make(chan *reduction, n)}
 	for _, b := range store.Buckets {
-		h.reductions = append(h.reductions, &reduction{stored: b, promise: comm.NewPromise(nil)})
+		r := &reduction{stored: b}
+		r.promise = comm.NewPromise(func() { h.drive(r) })
+		h.reductions = append(h.reductions, r)
 	}
-	if h.link, err = dial(p, peer, kind{take: h.take, ended: h.ended}); err != nil {
+	if h.link, err = dial(p, peer, kind{take: h.take, debtor: true, ended: h.ended}); err != nil {
 		return nil, 0, err
 	}
 	p.Own(h)
@@ -122,6 +128,30 @@ func (h *Hook) Reduce(s sdk.HookState, b *tensor.Bucket) *comm.Future {
 	h.link.mu.Unlock()
 	h.give(r, &wire.Header{Op: opReduce})
 	return r.promise.Future()
+}
+
+// drive reads on the goroutine of who waits for a bucket, for as long as the part has it, unless
+// somebody reads already, and then waits for the operation that the part has asked for.
+func (h *Hook) drive(r *reduction) {
+	l := h.link
+	for more := true; more && h.isWithPart(r) && l.reading.TryLock(); {
+		h.driven = r
+		for more && h.isWithPart(r) {
+			more = l.readOne()
+		}
+		kept := h.kept
+		h.driven, h.kept = nil, false
+		l.reading.Unlock()
+		if kept {
+			h.goOn(r)
+		}
+	}
+}
+
+func (h *Hook) isWithPart(r *reduction) bool {
+	h.link.mu.Lock()
+	defer h.link.mu.Unlock()
+	return r.state == withPart
 }
 
 // give hands a bucket to the part by a frame, to which batch, bucket and rows are added.

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,13 +11,15 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/wire"
-	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/process"
 )
 
-// link is a host's side of the link to the part in a companion. One goroutine, the reader, reads all
-// frames of the part: it hands answers to who called, and to take what is of one kind of parts.
+// link is a host's side of the link to the part in a companion. A goroutine, the reader, reads the
+// frames of the part: it hands answers to who called, and to take what is of one kind of parts. It does
+// so alone where the part may speak at any time. Where it only answers there is nothing to take: who
+// called reads, and the reader looks now and then whether the part says something in between. Where
+// all that it says is owed, the reader reads for as long as something is, or who waits does.
 //
 // What the part owes has a deadline. The reader's is that of what has been owed for longest, so that
 // nothing else has to look at the clock. An error ends the link and with it all that is owed.
@@ -40,28 +41,44 @@ type link struct {
 
 	answers chan wire.Header
 	text    []byte        // of the answer that was handed over last; set only while a call awaits one
+	closed  chan struct{} // closed once err is set
 	read    chan struct{} // closed when the reader has ended
+
+	wanted  chan struct{} // something is owed; nil unless the reader waits for that
+	reading sync.Mutex    // held by who reads
+	frame   wire.Header   // the last one; reading guards it, too
+	over    bool          // nothing will be read any more
 }
 
 // kind is what of a link differs by the kind of its part.
 type kind struct {
 	gradients int                        // that come between a call and its answer, at most
 	announces map[role]int               // tensors of the part: how many of each role, at most
-	take      func(h *wire.Header) error // what is neither an answer nor common to all kinds; may be nil
+	take      func(h *wire.Header) error // what is neither an answer nor common to all kinds; nil where there is none
+	debtor    bool                       // what it sends of itself, to take, are debts
 	ended     func(err error)            // fails what is pending; may be nil
 }
 
 // dial joins a companion.
 func dial(p *process.Process, peer process.Peer, k kind) (*link, error) {
 	peer.Address = wire.Unix.Name() + ":" + peer.Address // it gives a path
-	conn, err := p.Dial(peer, process.PurposePart)
+	l := &link{process: p, kind: k, answers: make(chan wire.Header, k.gradients+1), closed: make(chan struct{}), read: make(chan struct{})}
+	l.tensors = map[place][]byte{}
+	l.owes(&l.calling)
+	read, err := l.readAll, error(nil)
+	if l.take == nil || l.debtor {
+		read = l.readDebts
+		l.conn, err = p.DialDirect(peer, process.PurposePart, look)
+	} else {
+		l.conn, err = p.Dial(peer, process.PurposePart)
+	}
 	if err != nil {
 		return nil, blame(peer.Name, err)
 	}
-	l := &link{process: p, conn: conn, kind: k, answers: make(chan wire.Header, k.gradients+1), read: make(chan struct{})}
-	l.tensors = map[place][]byte{}
-	l.owes(&l.calling)
-	go l.readAll()
+	if l.debtor {
+		l.wanted = make(chan struct{}, 1)
+	}
+	go read()
 	p.Own(l)
 	return l, nil
 }
@@ -100,11 +117,14 @@ func (l *link) call(h *wire.Header) (answer wire.Header, err error) {
 // calls.
 func (l *link) begin(h *wire.Header) error {
 	l.mu.Lock()
-	err := l.err
-	if err == nil {
-		l.pending = h.Op
-		l.expect(&l.calling, h)
+	l.expect(&l.calling, h)
+	l.mu.Unlock()
+	if l.take == nil {
+		l.readEarly() // by the deadline of the call
 	}
+	l.mu.Lock()
+	err := l.err
+	l.pending = h.Op
 	l.mu.Unlock()
 	if err != nil {
 		return err
@@ -114,6 +134,12 @@ func (l *link) begin(h *wire.Header) error {
 
 // next waits for the next frame of the call.
 func (l *link) next() (wire.Header, error) {
+	if l.take == nil {
+		l.reading.Lock()
+		for len(l.answers) == 0 && l.readOne() {
+		}
+		l.reading.Unlock()
+	}
 	h, ok := <-l.answers
 	if !ok {
 		return h, l.failure()
@@ -125,98 +151,24 @@ func (l *link) next() (wire.Header, error) {
 // more, so an error is that which ends the reader; on the reader, or where it is not waited for, use
 // post.
 func (l *link) send(h *wire.Header) error {
-	if l.conn.Post(h) == nil {
+	err := l.conn.Post(h)
+	l.want()
+	if err == nil {
 		return nil
 	}
-	<-l.read // the connection is broken, or the deadline of what was asked for passes
+	// The connection is broken, or the deadline of what was asked for passes.
+	if l.take == nil {
+		l.readRest()
+	} else {
+		<-l.read
+	}
 	return l.failure()
 }
 
 // post sends a frame that nobody waits for: the reader learns why it could not be sent.
-func (l *link) post(h *wire.Header) { _ = l.conn.Post(h) }
-
-func (l *link) readAll() {
-	defer close(l.read)
-	var h wire.Header
-	for {
-		err := l.conn.NextHeader(&h)
-		if err == nil {
-			err = l.handle(&h)
-		}
-		if err != nil {
-			l.end(err)
-			return
-		}
-	}
-}
-
-// handle takes a frame of the part.
-func (l *link) handle(h *wire.Header) error {
-	text, err := l.readText(h)
-	if err != nil {
-		return err
-	}
-	switch h.Op {
-	case opFailed:
-		why := cmp.Or(quote.Message(string(text)), "it failed, and did not say why")
-		return fmt.Errorf("%s: %s", l.conn.Peer(), why)
-	case opOrigin:
-		if !l.awaits(h.Op) {
-			return l.unasked(h)
-		}
-		l.text = text
-	case opTensor:
-		return l.announced(h)
-	case opMemory:
-		return l.lend(h)
-	}
-	if l.answered(h) {
-		select {
-		case l.answers <- *h:
-			return nil
-		default:
-			return l.wrong("sent more gradients in a backward pass than it has parameters")
-		}
-	}
-	if l.take == nil {
-		return l.unasked(h)
-	}
-	return l.take(h)
-}
-
-// readText reads the text of a frame that may have one.
-func (l *link) readText(h *wire.Header) ([]byte, error) {
-	if h.Payload == 0 {
-		return nil, nil
-	}
-	if h.Op != opFailed && h.Op != opOrigin || h.Payload > maxText {
-		return nil, l.wrong("sent %s with %d bytes after its header", describe(h), h.Payload)
-	}
-	text := make([]byte, h.Payload)
-	return text, l.conn.Fill(text)
-}
-
-// awaits says whether a call with this operation has no answer yet.
-func (l *link) awaits(op wire.Op) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.pending == op
-}
-
-// answered says that a frame goes to who called: the answer, after which nothing is owed, or a
-// gradient before it.
-func (l *link) answered(h *wire.Header) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.pending == 0:
-		return false
-	case h.Op == l.pending:
-		l.pending = 0
-		l.came(&l.calling)
-		return true
-	}
-	return h.Op == opGradient && (l.pending == opBackward || l.pending == opBackwardInput)
+func (l *link) post(h *wire.Header) {
+	_ = l.conn.Post(h)
+	l.want()
 }
 
 // wrong is an error of the part, whose name comes before what it did.
@@ -231,11 +183,6 @@ func blame(name string, err error) error {
 		return err
 	}
 	return &fault.Part{Text: err.Error(), Err: err, Process: name}
-}
-
-// unasked is the error of a frame that the part was not to send.
-func (l *link) unasked(h *wire.Header) error {
-	return l.wrong("sent %s, which nobody asked for", describe(h))
 }
 
 // end ends the link as the reader ends. Where nothing is owed nobody waits for the error, so what
@@ -265,6 +212,7 @@ func (l *link) fail(err error) error {
 	defer l.mu.Unlock()
 	if l.err == nil {
 		l.err = err
+		close(l.closed)
 		_ = l.conn.Close()
 	}
 	return l.err

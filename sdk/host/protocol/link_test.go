@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"io"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,27 @@ func TestFailuresBetweenCalls(t *testing.T) {
 			}
 			_ = part.End()
 		})
+	}
+}
+
+// A second answer is none to the next call.
+func TestAnswersComeOnce(t *testing.T) {
+	calls, answered := 0, make(chan struct{}, 2)
+	c := criterionOf(t, func(p *protocoltest.Part, f wire.Header) error {
+		calls++
+		defer func() { answered <- struct{}{} }()
+		h := wire.Header{Op: opLoss, Arg: int64(math.Float64bits(float64(calls)))} // #nosec G115 -- bits
+		if err := p.Send(h); err != nil || calls > 1 {
+			return err
+		}
+		return p.Send(h)
+	})
+	if loss, err := c.Forward(tensor.New(1, 2), []int64{0}); err != nil || loss != 1 {
+		t.Fatalf("the loss is %v, %v", loss, err)
+	}
+	<-answered
+	if loss, err := c.Forward(tensor.New(1, 2), []int64{0}); err == nil || err.Error() != "trainer0.part sent loss, which nobody asked for" {
+		t.Errorf("the next loss is %v, %v", loss, err)
 	}
 }
 

@@ -20,6 +20,10 @@ func (h *Hook) start(r *reduction) (err error) {
 	if r.asked.Flags&flagLast != 0 {
 		h.leave(r)
 	}
+	if r == h.driven {
+		h.kept = true
+		return nil
+	}
 	h.started <- r // each bucket is in it once at most
 	return nil
 }

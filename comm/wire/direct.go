@@ -1,0 +1,246 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/comm"
+)
+
+// direct is a Unix socket that the runtime's poller does not watch. Who reads from it looks for a
+// while and then sleeps in the kernel, on a thread of its own: an answer that comes meanwhile costs
+// no wake of a thread and of the goroutine after it, and its sender wakes nobody.
+//
+// One goroutine may read at a time, one write. A new deadline bounds what is under way within slice.
+type direct struct {
+	look
+	early   []byte // what had been read before
+	fd      int
+	using   sync.RWMutex // held for reading while the descriptor is in use
+	closed  atomic.Bool
+	readBy  atomic.Int64 // on the clock of comm.Now, ns; 0: no deadline
+	writeBy atomic.Int64
+	local   net.Addr
+	remote  net.Addr
+}
+
+// slice is how long a thread sleeps before it looks at its deadline again.
+const slice = 100 * time.Millisecond
+
+// Direct takes the socket of c from the runtime's poller: what reads from now on looks again and
+// again for that long before it sleeps. It must be a Unix socket that nobody else uses yet.
+func (c *Conn) Direct(most time.Duration) error {
+	nc, err := c.unix()
+	if err != nil {
+		return err
+	}
+	read, _ := c.in.Peek(c.in.Buffered())
+	d := &direct{look: look{most: most}, early: bytes.Clone(read), local: nc.LocalAddr(), remote: nc.RemoteAddr()}
+	raw, err := nc.SyscallConn()
+	if err == nil {
+		failed := raw.Control(func(fd uintptr) { d.fd, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) })
+		if failed != nil {
+			err = failed
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot copy the socket of its link to %s: %w", c.self, c.peer, err)
+	}
+	_ = nc.Close() // the copy keeps the connection
+	c.nc = d
+	c.in.Reset(d)
+	return nil
+}
+
+// Read implements net.Conn.
+func (d *direct) Read(p []byte) (int, error) {
+	d.using.RLock()
+	defer d.using.RUnlock()
+	if d.closed.Load() {
+		return 0, d.failed("read", net.ErrClosed)
+	}
+	if len(d.early) > 0 {
+		n := copy(p, d.early)
+		d.early = d.early[n:]
+		return n, nil
+	}
+	n, err := syscall.Read(d.fd, p)
+	if errors.Is(err, unix.EAGAIN) && d.mayLook() {
+		n, err = d.lookFor(p)
+	}
+	for again(err) && !d.closed.Load() {
+		if err := d.sleep(unix.POLLIN, &d.readBy); err != nil {
+			return 0, d.failed("read", err)
+		}
+		n, err = syscall.Read(d.fd, p)
+	}
+	switch {
+	case d.closed.Load():
+		return 0, d.failed("read", net.ErrClosed)
+	case err != nil:
+		return 0, d.failed("read", os.NewSyscallError("read", err))
+	case n == 0 && len(p) > 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// lookFor reads as soon as there is something, for as long as a look lasts.
+func (d *direct) lookFor(p []byte) (n int, err error) {
+	err = unix.EAGAIN
+	for now, until := d.times(d.readBy.Load()); again(err) && now < until && !d.closed.Load(); {
+		if now = d.yield(now); now < until {
+			n, err = syscall.Read(d.fd, p)
+		}
+	}
+	d.lookEnded(err == nil)
+	return n, err
+}
+
+// again says that a system call is to be made again, now or later.
+func again(err error) bool { return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) }
+
+// Write implements net.Conn.
+func (d *direct) Write(p []byte) (written int, err error) {
+	d.using.RLock()
+	defer d.using.RUnlock()
+	if d.closed.Load() {
+		return 0, d.failed("write", net.ErrClosed)
+	}
+	for written < len(p) {
+		n, err := syscall.Write(d.fd, p[written:])
+		if err != nil {
+			err = d.awaitRoom(err)
+		}
+		if err != nil {
+			return written, err
+		}
+		written += max(0, n)
+	}
+	return written, nil
+}
+
+// awaitRoom waits until a write that ended with err can be made again.
+func (d *direct) awaitRoom(err error) error {
+	switch {
+	case d.closed.Load():
+		err = net.ErrClosed
+	case errors.Is(err, unix.EINTR):
+		return nil
+	case errors.Is(err, unix.EAGAIN):
+		err = d.sleep(unix.POLLOUT, &d.writeBy)
+	default:
+		err = os.NewSyscallError("write", err)
+	}
+	if err != nil {
+		err = d.failed("write", err)
+	}
+	return err
+}
+
+// sleep waits for an event, of the peer or Close, until a deadline or for a slice.
+func (d *direct) sleep(event int16, by *atomic.Int64) error {
+	limit := slice
+	if deadline := by.Load(); deadline != 0 {
+		left := time.Duration(deadline - comm.Now())
+		if left <= 0 {
+			return os.ErrDeadlineExceeded
+		}
+		limit = min(limit, left)
+	}
+	at := []unix.PollFd{{Fd: int32(d.fd), Events: event}} // #nosec G115 -- a descriptor
+	if _, err := unix.Poll(at, int(limit/time.Millisecond)+1); err != nil && !errors.Is(err, unix.EINTR) {
+		return os.NewSyscallError("poll", err)
+	}
+	return nil
+}
+
+// WriteMsgUnix sends p, and with its first byte the descriptors in oob, as net.UnixConn does.
+func (d *direct) WriteMsgUnix(p, oob []byte, _ *net.UnixAddr) (n, oobn int, err error) {
+	d.using.RLock()
+	defer d.using.RUnlock()
+	if d.closed.Load() {
+		return 0, 0, d.failed("write", net.ErrClosed)
+	}
+	for {
+		n, err = unix.SendmsgN(d.fd, p, oob, nil, 0)
+		if err == nil {
+			return n, len(oob), nil
+		}
+		if err = d.awaitRoom(err); err != nil {
+			return 0, 0, err
+		}
+	}
+}
+
+// ready says that a read would not block.
+func (d *direct) ready() bool {
+	d.using.RLock()
+	defer d.using.RUnlock()
+	if d.closed.Load() || len(d.early) > 0 {
+		return true
+	}
+	at := []unix.PollFd{{Fd: int32(d.fd), Events: unix.POLLIN}} // #nosec G115 -- a descriptor
+	n, _ := unix.Poll(at, 0)
+	return n > 0
+}
+
+// Ready says that there is something to read from a connection that Direct was called of, be it that
+// it has ended.
+func (c *Conn) Ready() bool {
+	d, ok := c.nc.(*direct)
+	return c.in.Buffered() > 0 || ok && d.ready()
+}
+
+func (d *direct) failed(what string, err error) error {
+	return &net.OpError{Op: what, Net: "unix", Source: d.local, Addr: d.remote, Err: err}
+}
+
+// Close implements net.Conn. The descriptor is given back once nobody uses it, or else what takes
+// its number would be read from.
+func (d *direct) Close() error {
+	if d.closed.Swap(true) {
+		return net.ErrClosed
+	}
+	_ = unix.Shutdown(d.fd, unix.SHUT_RDWR) // wakes who sleeps
+	d.using.Lock()
+	defer d.using.Unlock()
+	return unix.Close(d.fd)
+}
+
+// LocalAddr implements net.Conn.
+func (d *direct) LocalAddr() net.Addr { return d.local }
+
+// RemoteAddr implements net.Conn.
+func (d *direct) RemoteAddr() net.Addr { return d.remote }
+
+// SetDeadline implements net.Conn.
+func (d *direct) SetDeadline(t time.Time) error {
+	_ = d.SetReadDeadline(t)
+	return d.SetWriteDeadline(t)
+}
+
+// SetReadDeadline implements net.Conn.
+func (d *direct) SetReadDeadline(t time.Time) error { return d.set(&d.readBy, t) }
+
+// SetWriteDeadline implements net.Conn.
+func (d *direct) SetWriteDeadline(t time.Time) error { return d.set(&d.writeBy, t) }
+
+func (d *direct) set(by *atomic.Int64, t time.Time) error {
+	if t.IsZero() {
+		by.Store(0)
+	} else {
+		by.Store(comm.Now() + int64(time.Until(t)))
+	}
+	return nil
+}
