@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"regexp"
 	"sync"
 	"testing"
 	"time"
@@ -63,6 +64,9 @@ func TestFramesOverDirectSockets(t *testing.T) {
 	}
 }
 
+// someSeconds is how long a wait was granted, which a busy machine makes shorter.
+var someSeconds = regexp.MustCompile(`0\.\d+ s`)
+
 func TestErrorsOfDirectSockets(t *testing.T) {
 	soon := func() time.Time { return time.Now().Add(30 * time.Millisecond) }
 	for name, c := range map[string]struct {
@@ -72,7 +76,7 @@ func TestErrorsOfDirectSockets(t *testing.T) {
 		"a deadline passes": {func(a, _ *wire.Conn) error {
 			_ = a.SetReadDeadline(soon())
 			return a.ReadHeader(new(wire.Header))
-		}, "trainer0 waited 0.03 s for a frame from server1"},
+		}, "trainer0 waited 0.0 s for a frame from server1"},
 		"it is closed": {func(a, _ *wire.Conn) error {
 			timer := time.AfterFunc(30*time.Millisecond, func() { _ = a.Close() })
 			defer timer.Stop()
@@ -86,7 +90,7 @@ func TestErrorsOfDirectSockets(t *testing.T) {
 		"nobody reads": {func(a, _ *wire.Conn) error {
 			_ = a.SetDeadline(soon())
 			return a.Send(&wire.Header{Op: wire.OpUser}, make([]byte, 64<<20))
-		}, "trainer0 waited 0.03 s for room for a frame from server1"},
+		}, "trainer0 waited 0.0 s for room for a frame from server1"},
 		"nobody reads any more": {func(a, b *wire.Conn) error {
 			_ = b.Close()
 			return a.Send(&wire.Header{Op: wire.OpUser}, make([]byte, 1))
@@ -99,7 +103,8 @@ func TestErrorsOfDirectSockets(t *testing.T) {
 		for which, look := range looks {
 			t.Run(name+"/"+which, func(t *testing.T) {
 				a, b := directLink(t, min(look, 200*time.Millisecond))
-				if err := c.do(a, b); err == nil || err.Error() != c.want {
+				err := c.do(a, b)
+				if err == nil || someSeconds.ReplaceAllString(err.Error(), "0.0 s") != c.want {
 					t.Errorf("it ended with %v, want %q", err, c.want)
 				}
 			})
