@@ -24,8 +24,8 @@ type Future struct {
 	a, b     int64
 	startNS  int64
 	ender    Ender
-	// drive, if it is set, carries the operation on on the goroutine of a waiter, until
-	// it has completed or its link has failed.
+	// drive, if it is set, carries the operation on on the goroutine of a waiter, as far as
+	// nobody else does: until it has completed, its link has failed, or it is another's turn.
 	drive func()
 	// explain, if it is set, words an error for whoever waits.
 	explain func(error) error
@@ -97,7 +97,7 @@ func (f *Future) EndNS() int64 {
 type Promise struct{ future Future }
 
 // NewPromise returns a promise whose future is done. drive, unless it is nil, carries the
-// operation on on the goroutine of whoever waits, until it has ended.
+// operation on on the goroutine of whoever waits, as far as nobody else does.
 func NewPromise(drive func()) *Promise {
 	p := &Promise{Future{drive: drive}}
 	p.future.done.L = &p.future.mu

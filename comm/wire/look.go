@@ -15,7 +15,7 @@ import (
 // look is how one who waits looks again and again before it sleeps: on a core that nobody else
 // wants. So it yields the core in between, and ends once a yield has let somebody run: who sleeps is
 // woken sooner than who yields gets its turn. The next waits sleep at once then, twice as many each
-// time. Goroutines of this process get no turn by a yield, so one of the runtime's processors at
+// time until a look pays. Goroutines of this process get no turn by a yield, so one of the runtime's processors at
 // least is left to them.
 type look struct {
 	most    time.Duration
@@ -67,7 +67,8 @@ func (l *look) times(deadline int64) (now, until int64) {
 	return now, until
 }
 
-// yield gives the core to who wants it, and is the time afterwards: after all looks, if somebody did.
+// yield gives the core to who wants it, and is the time afterwards; if somebody ran meanwhile, one at which
+// every look is over.
 func (l *look) yield(before int64) int64 {
 	_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 	return l.yielded(before, comm.Now())

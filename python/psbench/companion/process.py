@@ -20,7 +20,7 @@ from .link import HostGone, Link, LinkError, listen
 from .memory import Memory
 
 
-LOOK_S = 200e-6
+_LOOK_S = 200e-6
 """How long the main thread looks for the next frame before it sleeps: a sleep and its wake cost both sides
 some 50 µs, and the host often calls again within this."""
 
@@ -28,6 +28,7 @@ _LENT_S = 200e-6
 """Longer than a yield of the core takes that lets nobody run."""
 
 _MOST_BLIND = 1024
+"""Bounds the waits that sleep at once, one after the other."""
 
 
 class _Task:
@@ -132,13 +133,13 @@ class Process:
                     link = self._greet()
 
     def _looked(self, poll: select.poll) -> list[tuple[int, int]]:
-        """What has come within LOOK_S, nothing if that is nothing or somebody else wants the core: then it
+        """What has come within _LOOK_S, nothing if that is nothing or somebody else wants the core: then it
         is better to sleep, and the next times at once."""
         if self._blind:
             self._blind -= 1
             return []
         now = time.perf_counter()
-        until = now + LOOK_S
+        until = now + _LOOK_S
         while now < until:
             ready = poll.poll(0)
             if ready:

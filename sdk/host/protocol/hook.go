@@ -28,8 +28,8 @@ type Hook struct {
 	links      sdk.Links
 	reductions []*reduction    // by bucket
 	line       []*reduction    // in the order in which they were given to the part; the link's mu guards it
-	driven     *reduction      // of who waits and reads; the link's reading guards it
-	kept       bool            // its operation has no other who waits for it; likewise
+	driven     *reduction      // whose waiter reads; the link's reading guards it
+	kept       bool            // and waits for its operation, which is not in started; likewise
 	started    chan *reduction // whose operation is under way; has room for all
 	waiting    sync.WaitGroup  // the goroutine that waits for those
 }

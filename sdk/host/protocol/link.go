@@ -45,7 +45,7 @@ type link struct {
 	read    chan struct{} // closed when the reader has ended
 
 	wanted  chan struct{} // something is owed; nil unless the reader waits for that
-	reading sync.Mutex    // held by who reads
+	reading sync.Mutex    // held by who reads, where that is not the reader alone
 	frame   wire.Header   // the last one; reading guards it, too
 	over    bool          // nothing will be read any more
 }
@@ -55,7 +55,7 @@ type kind struct {
 	gradients int                        // that come between a call and its answer, at most
 	announces map[role]int               // tensors of the part: how many of each role, at most
 	take      func(h *wire.Header) error // what is neither an answer nor common to all kinds; nil where there is none
-	debtor    bool                       // what it sends of itself, to take, are debts
+	debtor    bool                       // what take is given was owed
 	ended     func(err error)            // fails what is pending; may be nil
 }
 
@@ -124,7 +124,9 @@ func (l *link) begin(h *wire.Header) error {
 	}
 	l.mu.Lock()
 	err := l.err
-	l.pending = h.Op
+	if err == nil {
+		l.pending = h.Op
+	}
 	l.mu.Unlock()
 	if err != nil {
 		return err
