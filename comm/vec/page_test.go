@@ -67,15 +67,15 @@ func TestRowNumbersAtTheEndOfAPage(t *testing.T) {
 	})
 }
 
-// Copy takes pairs of pages and what is left, which lie anywhere, and touches nothing else.
+// Copy takes four pages side by side and what is left, which lie anywhere, and touches nothing else.
 func TestCopyOfPages(t *testing.T) {
-	room := pages(t, 6)
+	room := pages(t, 12)
 	from := make([]float32, len(room))
 	for i := range from {
 		from[i] = float32(i + 1)
 	}
 	eachLevel(t, func(t *testing.T) {
-		for _, n := range []int{0, 1, pairElements - 1, pairElements, pairElements + 1, 2*pairElements + 17, len(room)} {
+		for _, n := range []int{0, 1, sideElements - 1, sideElements, sideElements + 1, 2*sideElements + 17, len(room)} {
 			for _, at := range []int{0, (len(room) - n) / 2, len(room) - n} {
 				clear(room)
 				Copy(room[at:at+n], from[len(from)-n:])

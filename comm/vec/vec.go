@@ -51,13 +51,13 @@ func Axpy(a float32, x, y []float32) {
 func SumSquares(x []float32) float32 { return dot(x, x) }
 
 // Copy does dst[i] = src[i]. Where src lies beyond the second-level cache it takes about 4/5 of the
-// time of the built-in copy.
+// time of the built-in copy, elsewhere as long.
 func Copy(dst, src []float32) {
 	src = src[:len(dst)]
-	pairs := len(dst) &^ (pairElements - 1)
-	copyPages(dst[:pairs], src[:pairs])
-	copy(dst[pairs:], src[pairs:])
+	whole := len(dst) &^ (sideElements - 1)
+	copyPages(dst[:whole], src[:whole])
+	copy(dst[whole:], src[whole:])
 }
 
-// pairElements is two pages, 8 KiB.
-const pairElements = 2 << 10
+// sideElements is what copyPages takes side by side, four pages of 4 KiB.
+const sideElements = 4 << 10
