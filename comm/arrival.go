@@ -41,8 +41,8 @@ type Arrival struct {
 	Answer func(g *tensor.Gradient) error
 }
 
-// Pieces is a dense gradient that comes in PieceCount pieces of PieceElements, the last of what is
-// left, while the answers to earlier ones go back. One goroutine at a time may use it, whichever.
+// Pieces is a dense gradient that comes in PieceCount pieces, each as PieceOf says, while the
+// answers to earlier ones go back. One goroutine at a time may use it, whichever.
 type Pieces interface {
 	// Fetch waits for the first piece that was not given and returns it; it may be overwritten.
 	// The error is that of a trainer that is late or gone.

@@ -16,6 +16,14 @@ const PieceElements = 32 << 10
 // PieceCount is the number of such pieces of a bucket of this many elements.
 func PieceCount(elements int) int { return (elements + PieceElements - 1) / PieceElements }
 
+// PieceOf is from where to where piece k of a bucket of so many elements reaches. The first piece is
+// the end of the bucket, what is left beyond whole ones, for that was written last and is the likeliest
+// to be in a cache still.
+func PieceOf(elements, k int) (from, to int) {
+	from = (PieceCount(elements) - 1 - k) * PieceElements
+	return from, min(from+PieceElements, elements)
+}
+
 // BlockElements is how much is reduced at a time in shared memory: 8 KiB, so that
 // the blocks of a few ranks stay in the first-level cache from the first addition
 // until the last copy is written.

@@ -98,7 +98,7 @@ func (w *pieces) giveAll(g *tensor.Gradient) error {
 		return nil
 	}
 	for w.given < w.count {
-		from, to := layout.PieceOf(len(g.Values), w.given)
+		from, to := comm.PieceOf(len(g.Values), w.given)
 		if err := w.Give(g.Values[from:to]); err != nil {
 			return err
 		}

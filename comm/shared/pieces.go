@@ -69,7 +69,7 @@ func (p *push) send() {
 
 // piece is piece k in the gradient and in its slot.
 func (p *push) piece(k int) (here, slot []float32) {
-	from, to := layout.PieceOf(p.op.Spec.Elements, k)
+	from, to := comm.PieceOf(p.op.Spec.Elements, k)
 	return p.op.Gradient.Values[from:to], layout.Slot(p.Copied.Gradient.Values, k, p.pieces.slots)
 }
 

@@ -44,10 +44,8 @@ func TestSharedPieceSlots(t *testing.T) {
 		s.pause = rapid.SampledFrom([]time.Duration{0, 100 * time.Microsecond}).Draw(t, "pause")
 		h := newStarOf(t, trainers, specs, linktest.Patience, true, s.handle)
 		for i, l := range h.links {
-			switch rapid.SampledFrom([]string{"both know", "older trainer", "older server", "fewer"}).Draw(t, linktest.Name(i)) {
-			case "older trainer":
-				l.use(layout.FirstPieces, 0)
-			case "older server":
+			switch rapid.SampledFrom([]string{"all", "fewest", "fewer"}).Draw(t, linktest.Name(i)) {
+			case "fewest":
 				l.use(layout.FirstPieces, layout.FirstPieces)
 			case "fewer":
 				slots := rapid.IntRange(layout.FirstPieces, layout.PieceSlots).Draw(t, "slots")
@@ -70,7 +68,7 @@ func TestSharedPieceSlots(t *testing.T) {
 	})
 }
 
-// Who knows more slots says so.
+// A link says how many slots it uses.
 func TestSharedLinkSaysItsSlots(t *testing.T) {
 	h := newStarOf(t, 1, large[:1], linktest.Patience, true, quick)
 	w := h.links[0].pushes[0].pieces
@@ -81,7 +79,7 @@ func TestSharedLinkSaysItsSlots(t *testing.T) {
 
 // A number of slots that there cannot be is refused.
 func TestSharedPortRefusesSlots(t *testing.T) {
-	for _, said := range []uint32{1, layout.PieceSlots + 1, ^uint32(0)} {
+	for _, said := range []uint32{0, 1, layout.PieceSlots + 1, ^uint32(0)} {
 		h := newStarOf(t, 1, large[:1], linktest.Patience, true, quick)
 		h.links[0].use(layout.FirstPieces, said)
 		_ = h.links[0].PushPull(0, bucketOf(h.stores[0], 0, true))

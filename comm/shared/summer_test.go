@@ -25,9 +25,9 @@ func (s *summer) handle(a *comm.Arrival) error {
 		return errors.New("no sum of rows")
 	}
 	parts := make([][]float32, s.trainers)
-	for from := 0; from < len(a.Gradient.Values); from += comm.PieceElements {
+	for k := range comm.PieceCount(len(a.Gradient.Values)) {
 		time.Sleep(s.pause)
-		to := min(from+comm.PieceElements, len(a.Gradient.Values))
+		from, to := comm.PieceOf(len(a.Gradient.Values), k)
 		if err := s.sum(all, parts, from, to); err != nil {
 			return err
 		}

@@ -9,16 +9,16 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Pushes in pieces. Piece k of a bucket, from 0 in each push, has PieceElements elements, the last
-// one what is left, and goes through slot k modulo the number of slots. The slots lie one after the
+// Pushes in pieces. Piece k of a bucket, from 0 in each push, is as comm.PieceOf says, and goes through
+// slot k modulo the number of slots. The slots lie one after the
 // other where the bucket's values begin in the copies. The trainer fills a slot and raises Sent; the
 // server makes what is there the answer and raises Given; then the slot is the trainer's again. A
 // push in pieces is posted in its PushLine, once the first FirstPieces of them are sent, and answered
 // there, once all are given.
 //
 // How many slots there are the sides agree on: the server offers a number in TakesPieces, the
-// trainer takes no more than that and says in Slots how many. Either side may be one that knows
-// FirstPieces slots alone: such a server offers 1, such a trainer says 0.
+// trainer takes no more than that and says in Slots how many. Where one side is older, and has the
+// pieces in the other order, nothing is offered that the other knows, and gradients are copied whole.
 
 // PieceSlots is how many pieces of a push are under way at a time, at most. The trainer is woken
 // once for half of them (RingsAt), while the server works on the other half.
@@ -39,18 +39,19 @@ func GoesInPieces(spec *tensor.BucketSpec) bool { return !spec.Sparse && spec.El
 type PieceLine struct {
 	Sent  atomic.Uint32 // set by the trainer
 	Given atomic.Uint32 // follows it; set by the server
-	Slots atomic.Uint32 // how many there are; set by the trainer before its first piece, 0 by an older one
+	Slots atomic.Uint32 // how many there are; set by the trainer before its first piece
 	_     [LineBytes - 12]byte
 }
 
 // TermsLine is what the sides say of a link: the server before it sends its doorbell, the trainer
 // before it sends the segment. What an older side does not know stays 0.
 type TermsLine struct {
-	TakesPieces atomic.Uint32 // 0 if the server does not, else through how many slots; 1 from an older one
+	_           uint32        // where an older server offers pieces in the other order
 	Lends       atomic.Uint32 // 1: the trainer's buckets lie in memory of a device
 	Borrows     atomic.Uint32 // 1: the server imports them
 	Returned    atomic.Uint32 // 1: it has closed what it had imported
-	_           [LineBytes - 16]byte
+	TakesPieces atomic.Uint32 // 0 if the server does not, else through how many slots
+	_           [LineBytes - 20]byte
 }
 
 // SlotsOf is how many slots a trainer uses of those that a server offers.
@@ -58,9 +59,6 @@ func SlotsOf(offered uint32) int { return int(min(max(offered, FirstPieces), Pie
 
 // SlotsSaid is how many slots a trainer uses that says so many. It is false if there cannot be so many.
 func SlotsSaid(said uint32) (slots int, ok bool) {
-	if said == 0 {
-		return FirstPieces, true
-	}
 	return int(said), FirstPieces <= said && said <= PieceSlots
 }
 
@@ -73,14 +71,9 @@ func SlotsSaid(said uint32) (slots int, ok bool) {
 // one that ends a half, and for that it was rung. With FirstPieces slots it is every one.
 func RingsAt(given, all, slots int) bool { return given%(slots/2) == 0 || given == all }
 
-// PieceOf is from where to where piece k of a bucket of so many elements reaches.
-func PieceOf(elements, k int) (from, to int) {
-	return k * comm.PieceElements, min((k+1)*comm.PieceElements, elements)
-}
-
 // Slot is the room of piece k among a bucket's values in the copies, where there are so many slots.
 func Slot(copies []float32, k, slots int) []float32 {
-	from, to := PieceOf(len(copies), k)
+	from, to := comm.PieceOf(len(copies), k)
 	return copies[k%slots*comm.PieceElements:][:to-from]
 }
 

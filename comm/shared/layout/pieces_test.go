@@ -1,6 +1,9 @@
 package layout
 
-import "testing"
+import (
+	"testing"
+	"unsafe"
+)
 
 // Who sent as many pieces as there are slots, and sleeps, is rung for one of them.
 func TestRingsWakeWhoHasNoFreeSlot(t *testing.T) {
@@ -27,7 +30,7 @@ func TestRingsWakeWhoHasNoFreeSlot(t *testing.T) {
 	}
 }
 
-// Sides that know different numbers of slots use the same.
+// A trainer takes of what it is offered no more than it knows.
 func TestSlotsAreAgreedOn(t *testing.T) {
 	for offered, want := range map[uint32]int{1: 2, 2: 2, 3: 3, 7: 7, 8: 8, 9: 8, 1 << 31: 8} {
 		got := SlotsOf(offered)
@@ -38,12 +41,17 @@ func TestSlotsAreAgreedOn(t *testing.T) {
 			t.Errorf("a trainer that says %d has %d, %v", got, said, ok)
 		}
 	}
-	if slots, ok := SlotsSaid(0); slots != 2 || !ok {
-		t.Errorf("an older trainer has %d slots, %v", slots, ok)
-	}
-	for _, said := range []uint32{1, 9, 1 << 31, ^uint32(0)} {
+	for _, said := range []uint32{0, 1, 9, 1 << 31, ^uint32(0)} {
 		if _, ok := SlotsSaid(said); ok {
 			t.Errorf("there can be %d slots", said)
 		}
+	}
+}
+
+// An older side finds nothing where it looks for an offer.
+func TestOlderSidesAreOfferedNoPieces(t *testing.T) {
+	var terms TermsLine
+	if at := unsafe.Offsetof(terms.TakesPieces); at != 16 || unsafe.Sizeof(terms) != LineBytes {
+		t.Errorf("the offer lies at byte %d of %d, want 16 of %d", at, unsafe.Sizeof(terms), LineBytes)
 	}
 }

@@ -7,8 +7,9 @@ import "github.com/psbench/psbench/comm"
 // keep up.
 func (b *blockReduction) runPieces(own *worker) (spentNS int64, err error) {
 	own.meter = meter{}
-	for from := 0; from < b.elements(); from += comm.PieceElements {
-		if err := b.runPiece(own, from, min(from+comm.PieceElements, b.elements())); err != nil {
+	for k := range comm.PieceCount(b.elements()) {
+		from, to := comm.PieceOf(b.elements(), k)
+		if err := b.runPiece(own, from, to); err != nil {
 			return 0, err
 		}
 	}

@@ -16,15 +16,19 @@ import (
 type parcel struct {
 	values []float32
 	broken error
-	at     int // the element where the next piece begins
+	given  int // elements
+	piece  int // the next one
 }
 
 func (p *parcel) Fetch() ([]float32, error) {
-	return p.values[p.at:min(p.at+comm.PieceElements, len(p.values))], p.broken
+	from, to := comm.PieceOf(len(p.values), p.piece)
+	return p.values[from:to], p.broken
 }
 
 func (p *parcel) Give(src []float32) error {
-	p.at += copy(p.values[p.at:p.at+len(src)], src)
+	from, to := comm.PieceOf(len(p.values), p.piece)
+	p.given += copy(p.values[from:to], src)
+	p.piece++
 	return p.broken
 }
 
@@ -70,8 +74,8 @@ func TestPieceReductionHasTheSameBits(t *testing.T) {
 						t.Fatal(err)
 					}
 					for _, p := range parcels {
-						if given := p.at == n; given != last || !last && p.at != 0 {
-							t.Fatalf("batch %d: %d of %d elements were given, all have come: %v", batch, p.at, n, last)
+						if given := p.given == n; given != last || !last && p.given != 0 {
+							t.Fatalf("batch %d: %d of %d elements were given, all have come: %v", batch, p.given, n, last)
 						}
 					}
 				}
@@ -115,7 +119,7 @@ func TestPieceReductionDoesNotAllocate(t *testing.T) {
 	}
 	allocs := testing.AllocsPerRun(50, func() {
 		for i, a := range arrivals {
-			parcels[i].at = 0
+			parcels[i].piece = 0
 			if _, _, err := c.add(a); err != nil {
 				t.Error(err)
 			}
