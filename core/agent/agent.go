@@ -53,6 +53,7 @@ func Serve(ctx context.Context, l net.Listener, o Options, grace time.Duration) 
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(t) })
 	err := a.wait(ctx, grace)
+	a.partFromCore()
 	stop := time.AfterFunc(lastReply, server.Stop)
 	server.GracefulStop() // so that the core gets its last reply
 	stop.Stop()
@@ -74,6 +75,7 @@ type agent struct {
 	options Options
 	heard   atomic.Int64   // when the core last called, in ns since 1970
 	left    chan error     // why there is no more to do
+	told    atomic.Bool    // the core says so itself
 	idle    chan struct{}  // has a place while no run is open
 	ending  sync.WaitGroup // of runs whose callers have gone
 
@@ -98,6 +100,19 @@ func (a *agent) leave(why error) {
 	select {
 	case a.left <- why:
 	default:
+	}
+}
+
+// partFromCore waits, where the core has said that there is no more to do, until it has the reply and ends
+// the connection. Were the agent to end that first, with something of the core's unread, the kernel
+// would reset it, and throw away a reply that the core has not read.
+func (a *agent) partFromCore() {
+	if !a.told.Load() {
+		return
+	}
+	select {
+	case <-a.left: // the connection has ended
+	case <-time.After(lastReply):
 	}
 }
 
@@ -154,6 +169,7 @@ func (a *agent) Leave(ctx context.Context, req *proto.LeaveRequest) (*proto.Leav
 	if req.GetFailed() {
 		err = ErrFailed
 	}
+	a.told.Store(true)
 	a.leave(err)
 	return &proto.LeaveReply{}, nil
 }
