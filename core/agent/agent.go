@@ -111,7 +111,7 @@ func (a *agent) partFromCore() {
 		return
 	}
 	select {
-	case <-a.left: // the connection has ended
+	case <-a.left: //nolint:errcheck // it is that the connection has ended, as it should
 	case <-time.After(lastReply):
 	}
 }
