@@ -51,7 +51,7 @@ func Axpy(a float32, x, y []float32) {
 func SumSquares(x []float32) float32 { return dot(x, x) }
 
 // Copy does dst[i] = src[i]. Where src lies beyond the second-level cache it takes about 4/5 of the
-// time of the built-in copy, elsewhere as long.
+// time of the built-in copy on a Xeon; on an EPYC, and in the caches, it takes as long.
 func Copy(dst, src []float32) {
 	src = src[:len(dst)]
 	whole := len(dst) &^ (sideElements - 1)

@@ -10,11 +10,10 @@ import (
 )
 
 // Pushes in pieces. Piece k of a bucket, from 0 in each push, is as comm.PieceOf says, and goes through
-// slot k modulo the number of slots. The slots lie one after the
-// other where the bucket's values begin in the copies. The trainer fills a slot and raises Sent; the
-// server makes what is there the answer and raises Given; then the slot is the trainer's again. A
-// push in pieces is posted in its PushLine, once the first FirstPieces of them are sent, and answered
-// there, once all are given.
+// slot k modulo the number of slots. The slots lie one after the other where the bucket's values begin
+// in the copies. The trainer fills a slot and raises Sent; the server makes what is there the answer and
+// raises Given; then the slot is the trainer's again. A push in pieces is posted in its PushLine, once
+// the first FirstPieces of them are sent, and answered there, once all are given.
 //
 // How many slots there are the sides agree on: the server offers a number in TakesPieces, the
 // trainer takes no more than that and says in Slots how many. Where one side is older, and has the
