@@ -57,15 +57,13 @@ func (c *panics) around(part sdk.Part) sdk.Part {
 		if err != nil {
 			return nil, err
 		}
-		switch server := made.(type) {
-		case sdk.ElementwiseServer:
-			return &caughtElementwise{server, c}, nil
-		case sdk.TableServer:
-			return &caughtTable{server, c}, nil
-		case sdk.Server:
-			return &caughtServer{server, c}, nil
+		switch { // by the declaration, since a server may have the methods of several sorts
+		case part.Serves == sdk.ServiceTables:
+			return &caughtTable{made.(sdk.TableServer), c}, nil
+		case part.Timing != 0:
+			return &caughtElementwise{made.(sdk.ElementwiseServer), c}, nil
 		}
-		return made, nil
+		return &caughtServer{made.(sdk.Server), c}, nil
 	})
 }
 
