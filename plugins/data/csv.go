@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
 )
@@ -130,8 +131,7 @@ func appendNumber(to []number, text string, column int) ([]number, error) {
 // isHeader says whether no field of the first row is a number and some field is not empty.
 func isHeader(row []string) bool {
 	return strings.TrimSpace(strings.Join(row, "")) != "" && !slices.ContainsFunc(row, func(field string) bool {
-		_, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
-		return err == nil || errors.Is(err, strconv.ErrRange)
+		return numeral.Like(numeral.Truth(field))
 	})
 }
 

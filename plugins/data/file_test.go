@@ -67,10 +67,13 @@ func TestFile(t *testing.T) {
 	want.Append([]int64{3, 1, 4}, 2)
 	want.Append([]int64{1}, 0)
 	for name, c := range map[string]struct{ file, content string }{
-		"json lines":    {"a.jsonl", "{\"input\": [3, 1, 4], \"target\": 2}\n\n  \n{\"target\":0,\"input\":[1]}"},
-		"csv":           {"a.csv", "3, 1 ,4,2\r\n\n\"1\",0\n"},
-		"with a header": {"A.CSV", "a,b,c,target\n3,1,4,2\n1,0\n"},
-		"with a mark":   {"a.csv", "\uFEFF3,1,4,2\n1,0"},
+		"json lines":     {"a.jsonl", "{\"input\": [3, 1, 4], \"target\": 2}\n\n  \n{\"target\":0,\"input\":[1]}"},
+		"csv":            {"a.csv", "3, 1 ,4,2\r\n\n\"1\",0\n"},
+		"with a header":  {"A.CSV", "a,b,c,target\n3,1,4,2\n1,0\n"},
+		"floats":         {"a.csv", "3.0,+1,4e0,2.\n1,0.0\n"},
+		"floats of json": {"a.jsonl", "{\"input\": [3.0, 1e0, 40e-1], \"target\": 2.0}\n{\"target\": false, \"input\": [true]}"},
+		"Python's truth": {"a.csv", "3,True,4,2\nTrue,False"},
+		"with a mark":    {"a.csv", "\uFEFF3,1,4,2\n1,0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			samples, err := load(t, c.file, c.content)

@@ -3,9 +3,8 @@ package data
 import (
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/plugins/data/internal/split"
 	"github.com/psbench/psbench/sdk"
@@ -146,12 +145,12 @@ func (p *placedSamples) place(f *fileSamples, sample, position int) (line int, c
 
 // parseNumber reads an index or a target.
 func parseNumber(text string) (int64, error) {
-	v, err := strconv.ParseInt(text, 10, 64)
+	v, err := numeral.Int(numeral.Truth(text))
 	switch {
-	case errors.Is(err, strconv.ErrRange):
+	case errors.Is(err, numeral.ErrRange):
 		return 0, fmt.Errorf("%s is too large for a 64-bit integer", quote.Text(text))
 	case err != nil:
-		return 0, fmt.Errorf("%s is not an integer; indices and targets are integers of 0 or more", quote.String(text))
+		return 0, fmt.Errorf("%s is not an integer; indices and targets are integers of 0 or more%s", quote.String(text), numeral.Why(err))
 	case v < 0:
 		return 0, fmt.Errorf("%d is negative; indices and targets are integers of 0 or more", v)
 	}
@@ -160,12 +159,12 @@ func parseNumber(text string) (int64, error) {
 
 // parseFeature reads a feature.
 func parseFeature(text string) (float32, error) {
-	v, err := strconv.ParseFloat(text, 32)
+	v, err := numeral.Float(numeral.Truth(text), 32)
 	switch {
-	case errors.Is(err, strconv.ErrRange):
+	case errors.Is(err, numeral.ErrRange):
 		return 0, fmt.Errorf("%s is too large for a 32-bit number", quote.Text(text))
-	case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
-		return 0, fmt.Errorf("%s is not a number; features are finite numbers", quote.String(text))
+	case err != nil:
+		return 0, fmt.Errorf("%s is not a number; features are finite numbers%s", quote.String(text), numeral.Why(err))
 	}
 	return float32(v), nil
 }

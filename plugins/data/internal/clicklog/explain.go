@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -42,7 +41,7 @@ func (p *parser) explain(line []byte) error {
 }
 
 func explainLabel(text string) error {
-	if text != "0" && text != "1" {
+	if _, ok := parseLabel(text); !ok {
 		return fmt.Errorf("the label is %s but must be 0 or 1", quote.String(text))
 	}
 	return nil
@@ -52,25 +51,22 @@ func explainNumber(text string, number int) error {
 	if text == "" {
 		return nil
 	}
-	v, err := strconv.ParseFloat(text, 32)
-	switch {
-	case errors.Is(err, strconv.ErrRange):
+	switch _, err := numeral.Float(numeral.Truth(text), 32); {
+	case errors.Is(err, numeral.ErrRange):
 		return fmt.Errorf("number %d is %s, which is too large for a 32-bit number", number, quote.Text(text))
-	case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
-		return fmt.Errorf("number %d is %s but must be a finite number or empty", number, quote.String(text))
+	case err != nil:
+		return fmt.Errorf("number %d is %s but must be a finite number or empty%s", number, quote.String(text), numeral.Why(err))
 	}
 	return nil
 }
 
 func explainIndex(text string, category int, rows uint64) error {
-	row, err := strconv.ParseUint(text, 10, 64)
+	row, err := numeral.Uint(text)
 	switch {
-	case errors.Is(err, strconv.ErrRange) || err == nil && row >= rows:
+	case errors.Is(err, numeral.ErrRange) || err == nil && row >= rows:
 		return fmt.Errorf("category %d is %s but its table has the rows 0 to %d", category, quote.Text(text), rows-1)
 	case err != nil:
-		return fmt.Errorf("category %d is %s but must be a row of its table, 0 to %d", category, quote.String(text), rows-1)
-	case len(text) > 18:
-		return fmt.Errorf("category %d is %s, which has more than 18 digits", category, quote.Text(text))
+		return fmt.Errorf("category %d is %s but must be a row of its table, 0 to %d%s", category, quote.String(text), rows-1, numeral.Why(err))
 	}
 	return nil
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/plugins/data/internal/datafile"
 )
 
@@ -100,15 +100,14 @@ func (r *Reader) begin(line []byte) {
 	}
 }
 
-// isHeader says whether a line has as many columns as a sample, of which none is an
-// integer and not all are empty.
+// isHeader says whether a line has as many columns as a sample, of which none is a
+// number and not all are empty.
 func isHeader(line []byte, separator byte) bool {
 	if bytes.Count(line, []byte{separator}) != columns-1 || len(line) == columns-1 {
 		return false
 	}
 	for field := range bytes.SplitSeq(line, []byte{separator}) {
-		_, err := strconv.ParseInt(string(field), 10, 64)
-		if err == nil || errors.Is(err, strconv.ErrRange) {
+		if numeral.Like(numeral.Truth(string(field))) {
 			return false
 		}
 	}

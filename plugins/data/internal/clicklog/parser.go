@@ -4,9 +4,10 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
-	"strconv"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // parser reads the columns of a line. It does not say what is wrong with a malformed one:
@@ -41,10 +42,16 @@ func logOf(x float64) float32 { return float32(math.Log1p(max(x, 0))) }
 // parse writes the numbers and the categories' rows of a line and returns its label. It
 // says false if the line is malformed; then what it wrote is of no use.
 func (p *parser) parse(line []byte, numbers *[Numbers]float32, rows *[Categories]int64) (label int64, ok bool) {
-	if len(line) < 2 || line[0]&^1 != '0' || line[1] != p.separator {
-		return 0, false
-	}
 	at := 2
+	if len(line) >= 2 && line[0]&^1 == '0' && line[1] == p.separator {
+		label = int64(line[0] - '0')
+	} else {
+		end := fieldEnd(line, 0, p.separator)
+		if label, ok = parseLabel(string(line[:end])); !ok || end == len(line) {
+			return 0, false
+		}
+		at = end + 1
+	}
 	for k := range numbers {
 		end, ok := p.number(line, at, &numbers[k])
 		if !ok || end == len(line) {
@@ -66,7 +73,7 @@ func (p *parser) parse(line []byte, numbers *[Numbers]float32, rows *[Categories
 		}
 		at = end + 1
 	}
-	return int64(line[0] - '0'), true
+	return label, true
 }
 
 // number reads the number that begins at a byte of the line, and returns its end.
@@ -105,8 +112,8 @@ func (p *parser) decimal(line []byte, start int, negative bool, to *float32) (en
 	if negative {
 		start--
 	}
-	value, err := strconv.ParseFloat(string(line[start:end]), 32)
-	if err != nil || value-value != 0 {
+	value, err := numeral.Float(numeral.Truth(string(line[start:end])), 32)
+	if err != nil {
 		return end, false
 	}
 	*to = float32(value)
@@ -127,12 +134,19 @@ func hash(text []byte, table int, rows uint64) int64 {
 func parseIndex(text []byte, rows uint64) (row int64, ok bool) {
 	value := uint64(0)
 	for _, c := range text {
-		if c-'0' > 9 {
-			return 0, false
+		if c-'0' > 9 || len(text) > 18 {
+			value, err := numeral.Uint(string(text))
+			return int64(value), err == nil && value < rows // #nosec G115 -- rows are counted by an int
 		}
 		value = value*10 + uint64(c-'0')
 	}
-	return int64(value), len(text) > 0 && len(text) <= 18 && value < rows // #nosec G115 -- 18 digits
+	return int64(value), len(text) > 0 && value < rows // #nosec G115 -- 18 digits
+}
+
+// parseLabel reads a label that is not written as a plain 0 or 1.
+func parseLabel(text string) (label int64, ok bool) {
+	label, err := numeral.Int(numeral.Truth(text))
+	return label, err == nil && label&^1 == 0
 }
 
 // fieldEnd is where the field ends that begins at a byte of the line. It looks at eight

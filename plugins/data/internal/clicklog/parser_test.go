@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/plugins/data/internal/datafile"
 	"github.com/psbench/psbench/sdk"
 )
@@ -72,15 +73,16 @@ func TestFieldEnd(t *testing.T) {
 // reference reads a line in the plainest way.
 func reference(p *parser, line string) (label int64, numbers [Numbers]float32, rows [Categories]int64, ok bool) {
 	fields := strings.Split(line, string(rune(p.separator)))
-	if len(fields) != columns || fields[0] != "0" && fields[0] != "1" {
+	label, err := numeral.Int(numeral.Truth(fields[0]))
+	if len(fields) != columns || err != nil || label < 0 || label > 1 {
 		return label, numbers, rows, false
 	}
 	for k, text := range fields[1 : 1+Numbers] {
 		if text == "" {
 			text = "0"
 		}
-		x, err := strconv.ParseFloat(text, 32)
-		if err != nil || math.IsInf(x, 0) || math.IsNaN(x) {
+		x, err := numeral.Float(numeral.Truth(text), 32)
+		if err != nil {
 			return label, numbers, rows, false
 		}
 		if p.log {
@@ -93,13 +95,13 @@ func reference(p *parser, line string) (label int64, numbers [Numbers]float32, r
 			rows[k] = hash([]byte(text), k, p.rows[k])
 			continue
 		}
-		row, err := strconv.ParseUint(text, 10, 64)
-		if err != nil || len(text) > 18 || row >= p.rows[k] {
+		row, err := numeral.Uint(text)
+		if err != nil || row >= p.rows[k] {
 			return label, numbers, rows, false
 		}
 		rows[k] = int64(row)
 	}
-	return int64(fields[0][0] - '0'), numbers, rows, true
+	return label, numbers, rows, true
 }
 
 func FuzzLine(f *testing.F) {
@@ -110,6 +112,8 @@ func FuzzLine(f *testing.F) {
 	f.Add("0"+strings.Repeat("\t-", Numbers)+strings.Repeat("\tx", Categories), true, false)
 	f.Add("0"+strings.Repeat("\tInf", Numbers)+strings.Repeat("\t9", Categories+1), false, true)
 	f.Add("0"+strings.Repeat("\t0."+strings.Repeat("1", 80), Numbers)+strings.Repeat("\tx", Categories), true, false)
+	f.Add("1.0"+strings.Repeat("\t+5.", Numbers)+strings.Repeat("\t1e0", Categories), true, true)
+	f.Add("True"+strings.Repeat("\t.5", Numbers)+strings.Repeat("\t7.0", Categories), false, true)
 	f.Add("", false, false)
 	f.Add("1\t", true, true)
 	f.Fuzz(func(t *testing.T, line string, log, index bool) {
