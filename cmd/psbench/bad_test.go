@@ -60,7 +60,7 @@ const (
 
 // harms are all that a plugin must not do.
 var harms = map[string]harm{
-	"prints before the handshake": {begins: "prints", want: unasked + `plugin bad did not start: it is no psbench plugin, for it says "loading the library"`},
+	"prints before the handshake": {begins: "prints", want: "had pushed it, which a server must declare (sdk.Asynchronous)" + of},
 	"hangs in the handshake":      {begins: "hangs", args: "--rpc-timeout 1", want: unasked + "it did not answer within 1s, the limit of --rpc-timeout"},
 	"answers no call":             {begins: "mute", args: "--rpc-timeout 1", want: unasked + "it did not answer within 1s, the limit of --rpc-timeout"},
 	"speaks version 0.1":          {begins: "1", want: unasked + "plugin bad did not start: it speaks version 0.1 of psbench's contract with plugins, this psbench 2.4: build"},

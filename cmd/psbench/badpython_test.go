@@ -26,7 +26,7 @@ type pythonHarm struct {
 const ofBad = "...hook is hook bad of plugin bad"
 
 var pythonHarms = map[string]pythonHarm{
-	"prints before its handshake": {kind: "ddp-hook", with: "printing", want: `did not start: it is no psbench plugin, for it says "loading the library"`},
+	"prints before its handshake": {kind: "ddp-hook", with: "printing", args: "--plugin-output quiet", logs: "loading the library\nthe banner of a child\nno end of line\n"},
 	"ends before its handshake":   {kind: "ddp-hook", with: "leaving", want: "ended with exit status 1 during its start; its last words: no more"},
 	"raises when it is made":      {kind: "ddp-hook", does: "setup", want: "RuntimeError: no more of setup" + ofBad, logs: "Traceback (most recent call last):"},
 	"raises at a reset":           {kind: "ddp-hook", does: "reset", want: "RuntimeError: no more of reset" + ofBad, logs: "in reset"},

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -49,7 +47,7 @@ there already are left alone.`,
 			if err := kind.In(language); err != nil {
 				return err
 			}
-			if err := scaffold.CheckName(args[1], language); err != nil {
+			if err := scaffold.CheckName(cmd.Context(), args[1], kind, language); err != nil {
 				return err
 			}
 			_, reg, err := a.merge(cmd)
@@ -63,14 +61,10 @@ there already are left alone.`,
 				dir = args[1]
 			}
 			p := scaffold.Project{Kind: kind, Language: language, Name: args[1], Dir: dir}
-			switch language {
-			case scaffold.Go:
-				p.With, err = builtWith(clone)
-			case scaffold.Python:
-				err = unimported(cmd.Context(), args[1])
-			}
-			if err != nil {
-				return err
+			if language == scaffold.Go {
+				if p.With, err = builtWith(clone); err != nil {
+					return err
+				}
 			}
 			return a.writeProject(p)
 		},
@@ -135,18 +129,6 @@ func parseLanguage(name string) (scaffold.Language, error) {
 		return language, nil
 	}
 	return "", usagef("--lang is %s but must be %s", quote.String(name), strings.Join(languages(), " or "))
-}
-
-// unimported refuses the name of a module that others import, or that nobody could import: a script
-// of that name would take its place, even for what the script itself imports. Where there is no Python
-// nobody can tell.
-func unimported(ctx context.Context, name string) error {
-	const asked = "import sys, keyword, importlib.util as u; n = sys.argv[1]; print(n == 'psbench' or keyword.iskeyword(n) or u.find_spec(n) is not None)"
-	said, _ := exec.CommandContext(ctx, "python3", "-I", "-c", asked, name).Output() // #nosec G204 -- the name has letters and digits alone
-	if strings.TrimSpace(string(said)) == "True" {
-		return fmt.Errorf("the name %s is that of a module or a word of Python itself, and one would hide the other: give the plugin another name", quote.String(name))
-	}
-	return nil
 }
 
 // unused says whether a plugin and a key of that name would be the first.

@@ -56,7 +56,7 @@ func Paths(command []string) ([]string, error) {
 		}
 		return err
 	}
-	python, script := false, command[0]
+	python, script, of := false, command[0], ""
 	next := []string{command[0]}
 	for depth := 0; len(next) > 0; depth++ {
 		if depth > deepest {
@@ -64,13 +64,17 @@ func Paths(command []string) ([]string, error) {
 		}
 		for _, path := range next {
 			if err := add(path); err != nil {
+				if fault := Fault(of); fault != "" {
+					err = errors.New(fault)
+				}
 				return nil, err
 			}
 			python = python || isPython(path)
 		}
 		var arguments []string
 		var err error
-		if next, arguments, err = interpreters(next[len(next)-1]); err != nil {
+		of = next[len(next)-1]
+		if next, arguments, err = interpreters(of); err != nil {
 			return nil, err
 		}
 		command = slices.Concat(command[:1], arguments, command[1:])

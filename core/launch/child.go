@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -10,13 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-plugin/runner"
 
+	"github.com/psbench/psbench/core/executable"
 	"github.com/psbench/psbench/core/machine"
 	"github.com/psbench/psbench/internal/quote"
 )
@@ -26,15 +26,17 @@ import (
 // which a grandchild may hold, says nothing.
 type child struct {
 	name     string
-	memory   int64 // that it may use, in bytes; 0: as much as there is
+	program  string // the path of a plugin's, "" of psbench's own
+	memory   int64  // that it may use, in bytes; 0: as much as there is
 	cpus     machine.CPUs
 	launcher *Launcher
 	cmd      *exec.Cmd
 
-	stdout, stderr *pipe
-	words          *words
-	exited         chan struct{}
-	ended          *end // nil if the supervisor died first; valid once exited is closed
+	stdout *handshake
+	stderr *pipe
+	words  *words
+	exited chan struct{}
+	ended  *end // nil if the supervisor died first; valid once exited is closed
 
 	mu      sync.Mutex
 	line    *net.UnixConn // to the supervisor; its end kills
@@ -57,11 +59,13 @@ func (c *child) Start(context.Context) error {
 	}
 	var err error
 	var stdout, stderr *os.File
-	if c.stdout, stdout, err = newPipe(c.words.stream(true)); err != nil {
+	c.stdout = &handshake{words: c.words.stream()}
+	if c.stdout.pipe, stdout, err = newPipe(c.stdout); err != nil {
 		return err
 	}
+	c.stdout.pipe.ended = c.stdout.ended
 	defer func() { _ = stdout.Close() }()
-	if c.stderr, stderr, err = newPipe(c.words.stream(false)); err != nil {
+	if c.stderr, stderr, err = newPipe(c.words.stream()); err != nil {
 		_ = c.stdout.Close()
 		return err
 	}
@@ -70,18 +74,10 @@ func (c *child) Start(context.Context) error {
 	if err != nil {
 		_ = c.stdout.Close()
 		_ = c.stderr.Close()
-		return fmt.Errorf("%s cannot be started: %w%s", c.name, err, noProgram(err))
+		return fmt.Errorf("%s cannot be started: %w", c.name, err)
 	}
 	go c.watch(answers)
 	return nil
-}
-
-// noProgram says, to be added to why a program was not started, what a script must begin with.
-func noProgram(err error) string {
-	if strings.HasSuffix(err.Error(), syscall.ENOEXEC.Error()) {
-		return ": a script begins with the program that runs it, such as #!/usr/bin/env python3"
-	}
-	return ""
 }
 
 // order has the supervisor start the process.
@@ -104,12 +100,20 @@ func (c *child) order(stdout, stderr *os.File) (*gob.Decoder, error) {
 	case err != nil:
 		err = fmt.Errorf("the supervisor (process %d) does not answer: %w", c.launcher.supervisor.Process.Pid, err)
 	case b.Error != "":
-		err = errors.New(b.Error)
+		err = errors.New(cmp.Or(c.fault(), b.Error))
 	default:
 		c.line, c.id = line, b.PID
 		return answers, nil
 	}
 	return nil, errors.Join(err, line.Close())
+}
+
+// fault is what is wrong with a plugin's file, so that the system cannot run it; "" where nothing is.
+func (c *child) fault() string {
+	if c.program == "" {
+		return ""
+	}
+	return executable.Fault(c.program)
 }
 
 // watch waits for the end of the process and then lets the readers of its pipes go.
@@ -186,7 +190,7 @@ func (c *child) drained() {
 		return
 	}
 	late := time.After(20 * leftover) // nobody reads it
-	for _, p := range []*pipe{c.stdout, c.stderr} {
+	for _, p := range []*pipe{c.stdout.pipe, c.stderr} {
 		select {
 		case <-p.end:
 		case <-late:

@@ -187,18 +187,20 @@ func TestStartRefuses(t *testing.T) {
 		plugin registry.Plugin
 		want   string
 	}{
-		"ends at once":    {program(t, "exit 0"), "trainer0 did not start: it is no psbench plugin, for it ended without a handshake"},
-		"fails at once":   {program(t, "echo no such library >&2; exit 7"), "ended with exit status 7 during its start; its last words: no such library"},
-		"says nonsense":   {program(t, "echo oops >&2; echo garbage; exec sleep 1000"), `trainer0 did not start: it is no psbench plugin, for it says "garbage"; its last words: oops`},
-		"hangs":           {program(t, "exec sleep 1000"), "the core waited 0.3 s for its start from trainer0"},
-		"stops at birth":  {program(t, "kill -STOP $$"), "the core waited 0.3 s for its start from trainer0"},
-		"stops later":     {stopsAfterItsHandshake(t), "the core waited 0.3 s for its start from trainer0"},
-		"ends its output": {program(t, "exec >&-; exec sleep 1000"), "trainer0 did not start: it is no psbench plugin, for it ended its output without a handshake"},
-		"kills itself":    {program(t, "kill -9 $$"), "was killed by signal 9 during its start (possibly out of memory)"},
-		"missing":         {registry.Plugin{Name: "foreign", Command: []string{"/no/such/program"}}, "plugin foreign cannot be started: "},
-		"wrong sum":       {wrong, "program does not have the sha256 abab"},
-		"no sum":          {noNumber, `plugin foreign: sha256 "xyz" is not a hexadecimal number of 64 digits`},
-		"short sum":       {short, `plugin foreign: sha256 "abab" is not a hexadecimal number of 64 digits`},
+		"ends at once":     {program(t, "exit 0"), "trainer0 did not start: it is no psbench plugin, for it ended without a handshake"},
+		"fails at once":    {program(t, "echo no such library >&2; exit 7"), "ended with exit status 7 during its start; its last words: no such library"},
+		"says nonsense":    {program(t, "echo oops >&2; echo garbage; exec sleep 1000"), "the core waited 0.3 s for its start from trainer0; its last words: "},
+		"floods":           {program(t, "exec yes"), "trainer0 did not start: it is no psbench plugin, for it printed more than 4 MiB without a handshake; its last words: y"},
+		"ends in the line": {program(t, "printf model >&2; printf garbage; exit 0"), "trainer0 did not start: it is no psbench plugin, for it ended without a handshake; its last words: "},
+		"hangs":            {program(t, "exec sleep 1000"), "the core waited 0.3 s for its start from trainer0"},
+		"stops at birth":   {program(t, "kill -STOP $$"), "the core waited 0.3 s for its start from trainer0"},
+		"stops later":      {stopsAfterItsHandshake(t), "the core waited 0.3 s for its start from trainer0"},
+		"ends its output":  {program(t, "exec >&-; exec sleep 1000"), "trainer0 did not start: it is no psbench plugin, for it ended its output without a handshake"},
+		"kills itself":     {program(t, "kill -9 $$"), "was killed by signal 9 during its start (possibly out of memory)"},
+		"missing":          {registry.Plugin{Name: "foreign", Command: []string{"/no/such/program"}}, "plugin foreign cannot be started: "},
+		"wrong sum":        {wrong, "program does not have the sha256 abab"},
+		"no sum":           {noNumber, `plugin foreign: sha256 "xyz" is not a hexadecimal number of 64 digits`},
+		"short sum":        {short, `plugin foreign: sha256 "abab" is not a hexadecimal number of 64 digits`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := launcher(t)

@@ -101,7 +101,7 @@ func TestWantOfMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = words.stream(false).Write([]byte(c.said))
+		_, _ = words.stream().Write([]byte(c.said))
 		p := &child{memory: 64 << 20, words: words, ended: &c.ended}
 		if got := p.exceeded(); got != c.want {
 			t.Errorf("%q of %+v: exceeded is %v", c.said, c.ended, got)

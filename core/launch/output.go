@@ -57,7 +57,6 @@ type words struct {
 type stream struct {
 	*words
 	piece []byte // of a line that has not ended
-	skip  bool   // the first line is none of the words
 }
 
 func newWords(process string, o Output) (*words, error) {
@@ -85,11 +84,11 @@ func OpenLog(folder, process string) (*os.File, error) {
 	return file, nil
 }
 
-// stream adds a way on which words come; with skip its first line is dropped.
-func (w *words) stream(skip bool) io.Writer {
+// stream adds a way on which words come.
+func (w *words) stream() io.Writer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := &stream{words: w, skip: skip}
+	s := &stream{words: w}
 	w.streams = append(w.streams, s)
 	return s
 }
@@ -101,10 +100,8 @@ func (s *stream) Write(b []byte) (int, error) {
 	size := len(b)
 	for len(b) > 0 {
 		text, rest, whole := bytes.Cut(b, []byte("\n"))
-		if !s.skip {
-			s.tail.add(b[:len(b)-len(rest)])
-			s.piece = append(s.piece, text...)
-		}
+		s.tail.add(b[:len(b)-len(rest)])
+		s.piece = append(s.piece, text...)
 		if whole || len(s.piece) >= longestPiece {
 			s.end()
 		}
@@ -115,10 +112,6 @@ func (s *stream) Write(b []byte) (int, error) {
 
 // end ends the line.
 func (s *stream) end() {
-	if s.skip {
-		s.skip = false
-		return
-	}
 	text := string(s.piece)
 	s.piece = s.piece[:0]
 	s.python.add(text)

@@ -112,7 +112,7 @@ func TestLogsEnd(t *testing.T) {
 	}
 	defer w.close()
 	w.room = 8
-	if _, err := w.stream(false).Write([]byte("one\ntwo\nthree\nfour\n")); err != nil {
+	if _, err := w.stream().Write([]byte("one\ntwo\nthree\nfour\n")); err != nil {
 		t.Fatal(err)
 	}
 	const last = "the log of data ends here: it has 64 MiB"

@@ -13,6 +13,7 @@ import (
 type pipe struct {
 	*os.File
 	copied io.Writer
+	ended  func() // called before end is closed; may be nil
 	end    chan struct{}
 	once   sync.Once
 }
@@ -29,7 +30,12 @@ func (p *pipe) Read(b []byte) (int, error) {
 	n, err := p.File.Read(b)
 	_, _ = p.copied.Write(b[:n]) // words take everything
 	if err != nil {
-		p.once.Do(func() { close(p.end) })
+		p.once.Do(func() {
+			if p.ended != nil {
+				p.ended()
+			}
+			close(p.end)
+		})
 		_ = p.Close()
 	}
 	return n, err

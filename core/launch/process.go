@@ -42,6 +42,7 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	path := command.Path
 	program, err := checkProgram(command, spec.Plugin)
 	if err != nil {
 		return nil, err
@@ -52,6 +53,9 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 		return nil, err
 	}
 	p := &Process{Name: spec.Name, program: program, words: words, child: newChild(l, spec, words)}
+	if len(spec.Plugin.Command) > 0 {
+		p.child.program = path
+	}
 	config := &plugin.ClientConfig{
 		HandshakeConfig:  host.Handshake,
 		VersionedPlugins: host.Contract.Accepted(),
@@ -59,8 +63,8 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 		StartTimeout:     l.patience(),
 		SkipHostEnv:      true,
 		Logger:           hclog.NewNullLogger(),
-		SyncStdout:       words.stream(false),
-		SyncStderr:       words.stream(false),
+		SyncStdout:       words.stream(),
+		SyncStderr:       words.stream(),
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: l.directory},
 		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(host.MaxMessageBytes), grpc.MaxCallSendMsgSize(host.MaxMessageBytes))},
@@ -144,13 +148,17 @@ func (p *Process) startError(ctx context.Context, err error, silent bool) error 
 	case p.child.succeeded() && !spoke(err):
 		return fmt.Errorf("%s did not start: it is no psbench plugin, for it ended without a handshake%s", p.Name, p.lastWords())
 	case p.child.diedAlone() && !spoke(err):
+		if fault := p.child.fault(); fault != "" {
+			return fmt.Errorf("%s did not start: %s", p.Name, fault)
+		}
 		return p.Death("its start")
 	default:
 		return fmt.Errorf("%s did not start: %s%s", p.Name, reason(err), p.lastWords())
 	}
 }
 
-// foreignOutput begins go-plugin's error for a first line that is no handshake.
+// foreignOutput begins go-plugin's error for an output that ends without a handshake, or of which the handshake
+// was given up.
 const foreignOutput = "Unrecognized remote plugin message: "
 
 // anotherVersion is go-plugin's error for a plugin of a version that is not among those
@@ -174,8 +182,7 @@ func refusal(err error) string {
 	return host.Contract.Refusal(number)
 }
 
-// spoke says whether the program wrote something that is no handshake, whatever
-// it did then.
+// spoke says whether the handshake was given up for what the program wrote.
 func spoke(err error) bool {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	said, foreign := strings.CutPrefix(line, foreignOutput)
@@ -189,13 +196,13 @@ func reason(err error) string {
 	said, foreign := strings.CutPrefix(line, foreignOutput)
 	switch {
 	case strings.HasPrefix(line, "timeout"):
-		return "it said nothing in time"
+		return "no handshake came in time"
 	case !foreign:
 		return quote.Message(line)
 	case said == "":
 		return "it is no psbench plugin, for it ended its output without a handshake"
 	default:
-		return fmt.Sprintf("it is no psbench plugin, for it says %s", quote.String(said))
+		return "it is no psbench plugin, for " + said
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -55,21 +54,6 @@ func (p Project) Program() string {
 // module is the path of the project's module, until it is published under another. Not every name
 // would be one: Go has no module example.com/v1 or example.com/con.
 func (p Project) module() string { return "example.com/psbench-" + p.Name }
-
-// namePattern is narrower than that of keys, since a name is that of a folder and a program as
-// well, and stands on command lines.
-var namePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,99}$`)
-
-// CheckName says what is wrong with the name of a plugin. One in Python is that of a module.
-func CheckName(name string, language Language) error {
-	switch {
-	case !namePattern.MatchString(name):
-		return fmt.Errorf("the name %s must begin with a letter and be made of at most 100 letters, digits, _ and -: it is a key, a folder and a program", quote.String(name))
-	case language == Python && strings.Contains(name, "-"):
-		return fmt.Errorf("the name %s must have no -: it is that of a module of Python", quote.String(name))
-	}
-	return nil
-}
 
 // Write makes the project's files and gives their paths, in order. Nothing is written over: where
 // there is a file already it writes none. Those of a project that cannot be written whole are

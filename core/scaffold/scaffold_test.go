@@ -120,12 +120,12 @@ func TestNothingIsWrittenOver(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for _, name := range []string{"a", "topk", "Top-K_2", strings.Repeat("x", 100)} {
-		if err := CheckName(name, Go); err != nil {
+		if err := CheckName(t.Context(), name, Kinds[0], Go); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, name := range []string{"", "-x", "_x", "9x", "a b", "a/b", "..", "a.b", "é", "a\n", strings.Repeat("x", 101)} {
-		if err := CheckName(name, Go); err == nil || !strings.Contains(err.Error(), "must begin with a letter") {
+		if err := CheckName(t.Context(), name, Kinds[0], Go); err == nil || !strings.Contains(err.Error(), "must begin with a letter") {
 			t.Errorf("%q gives %v", name, err)
 		}
 	}
@@ -133,11 +133,23 @@ func TestNames(t *testing.T) {
 
 // What is in Python is a module, which has a class.
 func TestNamesInPython(t *testing.T) {
-	if err := CheckName("top-k", Python); err == nil || err.Error() != `the name "top-k" must have no -: it is that of a module of Python` {
-		t.Error(err)
+	kind := Kinds[slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == "hook" })]
+	for name, want := range map[string]string{
+		"top-k": `the name "top-k" must have no -, which no module of Python may have: try top_k`,
+		"torch": `the name "torch" is that of a module that plugins import, which torch.py would hide: choose another name, such as torch_hook`,
+		"grpc":  `the name "grpc" is that of a module that plugins import, which grpc.py would hide: choose another name, such as grpc_hook`,
+		"class": `the name "class" is a word of Python itself: choose another name, such as class_hook`,
+		"none":  `the name "none" is a word of Python itself: choose another name, such as none_hook`,
+	} {
+		if err := CheckName(t.Context(), name, kind, Python); err == nil || err.Error() != want {
+			t.Errorf("%s gives %v, want %s", name, err, want)
+		}
+		if err := CheckName(t.Context(), name, kind, Go); err != nil {
+			t.Errorf("%s gives %v in Go, which has no such module", name, err)
+		}
 	}
 	for name, want := range map[string]string{"topk": "Topk", "top_k": "TopK", "Top_2k_": "Top2k"} {
-		if got := className(name); got != want || CheckName(name, Python) != nil {
+		if got := className(name); got != want || CheckName(t.Context(), name, kind, Python) != nil {
 			t.Errorf("%s gives %s", name, got)
 		}
 	}

@@ -21,6 +21,7 @@ what to write. docs/python.md of psbench is the guide.
 
 from __future__ import annotations
 
+from .companion import stdout
 from .criterion import Criterion, CriterionEnv
 from .data import Data, DataEnv, Limits, Samples
 from .gradients import Bucket, BucketSpec, Gradient, Span
@@ -31,6 +32,8 @@ from .parts import DeclarationError, Env, Part, now
 from .recorder import Counter, Gauge, Histogram, Recorder, Series
 from .server import OwnGradient, Push, Server, ServerEnv, SynchronousServer
 from .settings import setting
+
+stdout.keep()
 
 __version__ = "2.1.0"
 
@@ -46,8 +49,8 @@ __all__ = [
 def serve(*parts: type[Part]) -> None:
     """The main function of a plugin: serves the parts, each a class, until psbench ends.
 
-    It does not return. Print nothing to standard output before it. What is wrong with how a
-    part is declared is a sentence on standard error, and status 1.
+    It does not return. What is wrong with how a part is declared is a sentence on standard
+    error, and status 1.
     """
     from .companion import plugin  # what only a running plugin needs, such as grpc
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 import sys
@@ -15,8 +14,8 @@ from ..parts import DeclarationError, Part
 from ..settings import declared, describe
 from .allocator import keep_freed_memory
 from .faults import print_traceback
+from .stdout import COOKIE, flush, shake_hands
 
-_COOKIE = ("PSBENCH_PLUGIN", "parameter-server-benchmark")
 _CONTRACT = 2001
 _CALLS = 8  # that may be open at once: Watch is one, as long as the run lasts
 _END_SECONDS = 0.05  # for the reply to the call that ends the process
@@ -26,7 +25,7 @@ _LATE_SECONDS = 0.3
 def serve(parts: Sequence[type[Part]]) -> None:
     """Serves parts until psbench ends the process; see psbench.serve."""
     script = os.path.basename(sys.argv[0]) or "this script"
-    if os.environ.get(_COOKIE[0]) != _COOKIE[1]:
+    if os.environ.get(COOKIE[0]) != COOKIE[1]:
         sys.exit(f"{script} is a plugin of psbench, which starts it itself: psbench plugin add {script}, or psbench plugin check {script}")
     try:
         checked = check(parts)
@@ -56,7 +55,7 @@ def serve(parts: Sequence[type[Part]]) -> None:
     late = threading.Timer(_LATE_SECONDS, os._exit, (0,))  # where a part hangs
     late.daemon, late.name = True, "psbench end"
     process.ending = late.start
-    shake_hands(path)
+    shake_hands(f"1|{_CONTRACT}|unix|{path}|grpc")
     try:
         process.run()
     except BaseException as error:  # a mistake of psbench's own: without this thread nobody is served
@@ -65,20 +64,10 @@ def serve(parts: Sequence[type[Part]]) -> None:
     end(server)
 
 
-def shake_hands(path: str) -> None:
-    """Tells the core where the plugin listens. Whatever is printed after that goes to standard error, line by line."""
-    sys.stdout.write(f"1|{_CONTRACT}|unix|{path}|grpc\n")
-    sys.stdout.flush()
-    os.dup2(2, 1)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(line_buffering=True)
-
-
 def end(server: Any) -> None:
     """Ends the process, whatever threads it has, in order if it can."""
     server.stop(_END_SECONDS).wait()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    flush()
     os._exit(0)
 
 

@@ -11,7 +11,10 @@ import numpy as np
 import psbench
 
 if "printing" in sys.argv:
-    print("loading the library")
+    print("loading the library", flush=True)
+    os.system("echo the banner of a child")
+    print("no end of line", end="")
+    sys.stdout = open(os.devnull, "w")
 if "leaving" in sys.argv:
     sys.exit("no more")
 

@@ -1,0 +1,38 @@
+"""Standard output as psbench gave it to the plugin, kept for the handshake whatever the script does with it before."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+
+COOKIE = ("PSBENCH_PLUGIN", "parameter-server-benchmark")  # of a process that psbench starts
+
+_kept: int | None = None
+
+
+def keep() -> None:
+    """Keeps the descriptor. The package does so as a plugin imports it."""
+    global _kept
+    if _kept is None and os.environ.get(COOKIE[0]) == COOKIE[1]:
+        with contextlib.suppress(OSError):  # it is closed: psbench reports that no handshake came
+            _kept = os.dup(1)
+
+
+def shake_hands(handshake: str) -> None:
+    """Writes the handshake. Whatever is printed after it goes to standard error, line by line."""
+    flush()
+    if _kept is not None:
+        os.write(_kept, f"{handshake}\n".encode())
+        os.close(_kept)
+    os.dup2(2, 1)
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.closed:
+        sys.stdout.reconfigure(line_buffering=True)
+
+
+def flush() -> None:
+    """Writes what is still held, unless the script has closed or replaced its streams."""
+    for stream in (sys.__stdout__, sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
